@@ -9,22 +9,13 @@
  */
 import { parseArgs } from 'node:util';
 import { createFleetPolicy } from '@servegym/agents';
-import {
-  drawFleetRequests,
-  FLEET_TASK_IDS,
-  FLEET_TASKS,
-  type FleetTaskId,
-  firstSeeds,
-  fleetReturnBound,
-  recordedFleetReference,
-  type SeedSplit,
-} from '@servegym/environments';
+import { type FleetTaskId, firstSeeds, fleet, type SeedSplit } from '@servegym/environments';
 import { findFleetPolicy } from '../packages/servegym/src/cli/arguments/find-fleet-policy.ts';
 import { type FleetRun, playFleet } from '../packages/servegym/src/cli/fleet/play-fleet.ts';
 
 const { values } = parseArgs({
   options: {
-    tasks: { type: 'string', default: FLEET_TASK_IDS.join(',') },
+    tasks: { type: 'string', default: fleet.tasks.shippedIds.join(',') },
     policies: {
       type: 'string',
       default: 'static,hpa,keda,saturation,sla-planner,prefix-router,p-pas,rule',
@@ -43,21 +34,21 @@ else playDay(Number(values.day), Number(values.replicas));
 
 /** The settings that were tuned for each task, and the returns that scores are held against. */
 function showRecorded(): void {
-  for (const id of FLEET_TASK_IDS) {
-    const { inFlightTarget, constantReplicas, rule } = recordedFleetReference(id)!;
+  for (const id of fleet.tasks.shippedIds) {
+    const { inFlightTarget, constantReplicas, rule } = fleet.anchors.reference(id)!;
     const parameters = Object.entries(rule).map(([name, value]) => `${name} ${value}`);
     console.log(`${id}: hpa:${inFlightTarget}, static:${constantReplicas}, rule ${parameters.join(', ')}`);
   }
   console.log('\ntask            seeds  default     rule  clairvoyant    bound  room');
-  for (const id of FLEET_TASK_IDS) {
-    const seeds = Object.entries(recordedFleetReference(id)?.seeds ?? {});
+  for (const id of fleet.tasks.shippedIds) {
+    const seeds = Object.entries(fleet.anchors.reference(id)?.seeds ?? {});
     const mean = (of: (entry: (typeof seeds)[number]) => number) =>
       seeds.reduce((sum, entry) => sum + of(entry), 0) / seeds.length;
     const standard = mean(([, returns]) => returns.default);
     const rule = mean(([, returns]) => returns.rule);
     const clairvoyant = mean(([, returns]) => returns.clairvoyant);
-    const task = FLEET_TASKS[id];
-    const bound = mean(([seed]) => fleetReturnBound(task, drawFleetRequests(task, Number(seed))));
+    const task = fleet.tasks.shipped[id];
+    const bound = mean(([seed]) => fleet.anchors.bound(task, fleet.drawRequests(task, Number(seed))));
     const room = (clairvoyant - rule) / (clairvoyant - standard);
     console.log(
       [
@@ -72,7 +63,7 @@ function showRecorded(): void {
 
 function playDay(requests: number, maxReplicas: number): void {
   const seconds = 24 * 3600;
-  const { diurnal } = FLEET_TASKS;
+  const { diurnal } = fleet.tasks.shipped;
   const { windowSeconds, streams } = diurnal;
   const scale = requests / seconds / streams.reduce((sum, { rate }) => sum + rate.perSecond, 0);
   const task = {
@@ -83,7 +74,7 @@ function playDay(requests: number, maxReplicas: number): void {
     })),
   };
   const begin = performance.now();
-  const drawn = drawFleetRequests(task, 0);
+  const drawn = fleet.drawRequests(task, 0);
   const drawS = (performance.now() - begin) / 1000;
   const cpu = process.cpuUsage();
   const run = playFleet(task, 0, drawn, createFleetPolicy('hpa'));
@@ -95,9 +86,9 @@ function playDay(requests: number, maxReplicas: number): void {
 
 async function comparePolicies(): Promise<void> {
   for (const id of values.tasks.split(',') as FleetTaskId[]) {
-    const task = FLEET_TASKS[id];
+    const task = fleet.tasks.shipped[id];
     const seeds = firstSeeds(values.split as SeedSplit, Number(values.seeds));
-    const drawn = seeds.map((seed) => drawFleetRequests(task, seed));
+    const drawn = seeds.map((seed) => fleet.drawRequests(task, seed));
     console.log(`\n${id}, ${seeds.length} ${values.split} seeds`);
     console.log('policy            return     USD  revenue     GPUs  in SLO  refused  windows/s');
     for (const name of values.policies.split(',')) {

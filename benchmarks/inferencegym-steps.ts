@@ -1,14 +1,7 @@
 // inferencegym steps per second in process, on one core, with the traffic drawn and the observations read, and the
 // memory that the table and the episodes take.
 import { parseArgs } from 'node:util';
-import {
-  GYM_DEFAULT_ACTION,
-  GYM_TASK_IDS,
-  GYM_TASKS,
-  type GymAction,
-  GymEpisode,
-  shippedWorld,
-} from '@servegym/environments';
+import { type GymAction, GymEpisode, inferencegym } from '@servegym/environments';
 
 const { values } = parseArgs({
   options: {
@@ -19,7 +12,7 @@ const { values } = parseArgs({
 
 const EPISODES = Number(values.episodes);
 const started = performance.now();
-const world = await shippedWorld();
+const world = await inferencegym.shippedWorld();
 const loadMs = performance.now() - started;
 
 const actions: Record<string, Partial<GymAction>> = {
@@ -29,13 +22,13 @@ const actions: Record<string, Partial<GymAction>> = {
 };
 
 const rows = [];
-for (const task of GYM_TASK_IDS) {
+for (const task of inferencegym.tasks.shippedIds) {
   for (const [name, change] of Object.entries(actions)) {
-    const action = { ...GYM_DEFAULT_ACTION, ...change };
+    const action = { ...inferencegym.defaultAction, ...change };
     const play = (episodes: number) => {
       let steps = 0;
       for (let seed = 0; seed < episodes; seed++) {
-        const episode = new GymEpisode(GYM_TASKS[task], seed, world);
+        const episode = new GymEpisode(inferencegym.tasks.shipped[task], seed, world);
         while (!episode.done) {
           episode.step(action);
           episode.observation();

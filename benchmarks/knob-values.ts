@@ -3,7 +3,7 @@
 // Shares of the states in which a bin is best, or as good as the best; states in which a knob changes nothing are left out.
 import { parseArgs } from 'node:util';
 import { checkKnobDominance, planClairvoyant } from '@servegym/agents';
-import { drawRequests, referenceConfigurations, SEED_SPLITS, SERVE_TASKS } from '@servegym/environments';
+import { llmserve, SEED_SPLITS } from '@servegym/environments';
 
 const { values } = parseArgs({
   options: {
@@ -18,13 +18,13 @@ const STATES = Number(values.states);
 
 const rows = [];
 for (const taskId of ['bursty_workload', 'adversarial_multitenant'] as const) {
-  const task = SERVE_TASKS[taskId];
+  const task = llmserve.tasks.shipped[taskId];
   const episodes = Array.from({ length: EPISODES }, (_, i) => {
     const seed = SEED_SPLITS.test.first + i;
-    const requests = drawRequests(task, seed);
+    const requests = llmserve.drawRequests(task, seed);
     const { actions } = planClairvoyant(task, seed, {
       requests,
-      configurations: referenceConfigurations(task),
+      configurations: llmserve.anchors.configurations(task),
     });
     return { seed, actions };
   });

@@ -3,9 +3,8 @@
 // orders of the queue, held throughout: reward a window from tokens and objectives, memory charge, and their sum.
 import { parseArgs } from 'node:util';
 import {
-  drawRequests,
+  llmserve,
   SEED_SPLITS,
-  SERVE_TASKS,
   type ServeAction,
   ServeEpisode,
   type ServeTask,
@@ -20,7 +19,7 @@ const POOLS = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1];
 const CAPS = [32, 64, 96, 128, 256];
 const DEPTHS = [0, 2];
 
-const whole = SERVE_TASKS.adversarial_multitenant;
+const whole = llmserve.tasks.shipped.adversarial_multitenant;
 const storm = whole.phases.find(({ name }) => name === 'storm')!;
 const rows = [];
 for (const rate of RATES) {
@@ -32,7 +31,7 @@ for (const rate of RATES) {
   } as const;
   const episodes = Array.from({ length: SEEDS }, (_, i) => {
     const seed = SEED_SPLITS.train.first + i;
-    return { seed, requests: drawRequests({ ...whole, windows: WINDOWS, phases: [phase] }, seed) };
+    return { seed, requests: llmserve.drawRequests({ ...whole, windows: WINDOWS, phases: [phase] }, seed) };
   });
   for (const pool of POOLS) {
     let best = { earned: 0, charged: 0, sum: Number.NEGATIVE_INFINITY };
@@ -63,7 +62,7 @@ else {
 function play(
   task: ServeTask,
   action: ServeAction,
-  episodes: readonly { readonly seed: number; readonly requests: ReturnType<typeof drawRequests> }[],
+  episodes: readonly { readonly seed: number; readonly requests: ReturnType<typeof llmserve.drawRequests> }[],
 ): { earned: number; charged: number; sum: number } {
   let earned = 0;
   let charged = 0;

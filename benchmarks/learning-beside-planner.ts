@@ -12,11 +12,10 @@ import {
   type ShippedName,
 } from '@servegym/agents';
 import {
-  recordedReference,
+  llmserve,
   SEED_SPLITS,
   type ServeAction,
   type ServeObservation,
-  TASK_IDS,
   type TaskId,
 } from '@servegym/environments';
 
@@ -28,7 +27,7 @@ const ROUNDS = 10;
 type Step = PolicyStep<ServeAction, ServeObservation>;
 
 const rows = [];
-for (const taskId of TASK_IDS) {
+for (const taskId of llmserve.tasks.shippedIds) {
   for (const agent of (Object.keys(SHIPPED_FORMATS) as ShippedName[]).filter(isShipped)) {
     rows.push(await measure(agent, taskId));
   }
@@ -38,12 +37,14 @@ else console.table(rows);
 
 async function measure(agent: ShippedName, taskId: TaskId) {
   const { first, last } = SEED_SPLITS.test;
-  const traces = Object.entries(recordedReference(taskId)?.seeds ?? {}).flatMap(([name, returns]) => {
-    const seed = Number(name);
-    return seed >= first && seed <= last && returns.planner !== undefined
-      ? [{ ...returns, seed, planner: returns.planner }]
-      : [];
-  });
+  const traces = Object.entries(llmserve.anchors.reference(taskId)?.seeds ?? {}).flatMap(
+    ([name, returns]) => {
+      const seed = Number(name);
+      return seed >= first && seed <= last && returns.planner !== undefined
+        ? [{ ...returns, seed, planner: returns.planner }]
+        : [];
+    },
+  );
   const policy = createPolicy(agent);
   const environment = playableServe();
   const instance = environment.create();

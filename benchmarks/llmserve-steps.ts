@@ -1,7 +1,7 @@
 // llmserve windows per second of wall time in process, on one core, with the requests they simulate, and the time of
 // a snapshot and a restore in mid-episode. Requests are drawn before the clock starts; observations are read.
 import { parseArgs } from 'node:util';
-import { drawRequests, SERVE_TASKS, type ServeAction, ServeEpisode, TASK_IDS } from '@servegym/environments';
+import { llmserve, type ServeAction, ServeEpisode } from '@servegym/environments';
 
 const { values } = parseArgs({
   options: {
@@ -18,9 +18,9 @@ const actions: Record<string, Partial<ServeAction>> = {
 };
 
 const rows = [];
-for (const taskId of TASK_IDS) {
-  const task = SERVE_TASKS[taskId];
-  const drawn = Array.from({ length: 4 }, (_, seed) => drawRequests(task, seed));
+for (const taskId of llmserve.tasks.shippedIds) {
+  const task = llmserve.tasks.shipped[taskId];
+  const drawn = Array.from({ length: 4 }, (_, seed) => llmserve.drawRequests(task, seed));
   for (const [name, change] of Object.entries(actions)) {
     const action = { ...task.defaultAction, ...change };
     const play = (episodes: number) => {
@@ -53,8 +53,11 @@ for (const taskId of TASK_IDS) {
 if (values.json) console.log(JSON.stringify(rows));
 else console.table(rows);
 
-function snapshotMicroseconds(taskId: (typeof TASK_IDS)[number], action: ServeAction): number {
-  const task = SERVE_TASKS[taskId];
+function snapshotMicroseconds(
+  taskId: (typeof llmserve.tasks.shippedIds)[number],
+  action: ServeAction,
+): number {
+  const task = llmserve.tasks.shipped[taskId];
   const episode = new ServeEpisode(task, 1);
   for (let window = 0; window < task.windows / 2; window++) episode.step(action);
   const rounds = 2000;

@@ -2,7 +2,7 @@
 // prices, so that each episode is played once and paid anew under every price.
 import { parseArgs } from 'node:util';
 import { createPolicy, listPolicies } from '@servegym/agents';
-import { drawRequests, firstSeeds, SERVE_TASKS, ServeEpisode, TASK_IDS } from '@servegym/environments';
+import { firstSeeds, llmserve, ServeEpisode } from '@servegym/environments';
 import { mean } from '@servegym/simulator/statistics';
 
 const { values } = parseArgs({
@@ -26,9 +26,12 @@ const PRICES: readonly { readonly price: string; readonly part: Part | null; rea
 ];
 
 const rows = [];
-for (const taskId of TASK_IDS) {
-  const task = SERVE_TASKS[taskId];
-  const traffic = firstSeeds('test', EPISODES).map((seed) => ({ seed, requests: drawRequests(task, seed) }));
+for (const taskId of llmserve.tasks.shippedIds) {
+  const task = llmserve.tasks.shipped[taskId];
+  const traffic = firstSeeds('test', EPISODES).map((seed) => ({
+    seed,
+    requests: llmserve.drawRequests(task, seed),
+  }));
   const played = AGENTS.map((agent) => ({
     agent,
     episodes: traffic.map((each) => partsOf(agent, taskId, each)),
@@ -53,12 +56,12 @@ else {
 /** Parts of the reward of each window. */
 function partsOf(
   agent: string,
-  taskId: (typeof TASK_IDS)[number],
-  { seed, requests }: { readonly seed: number; readonly requests: ReturnType<typeof drawRequests> },
+  taskId: (typeof llmserve.tasks.shippedIds)[number],
+  { seed, requests }: { readonly seed: number; readonly requests: ReturnType<typeof llmserve.drawRequests> },
 ): Parts[] {
   const policy = createPolicy(agent);
   policy.reset({ taskId, seed });
-  const episode = new ServeEpisode(SERVE_TASKS[taskId], seed, { requests });
+  const episode = new ServeEpisode(llmserve.tasks.shipped[taskId], seed, { requests });
   const windows: Parts[] = [];
   let reward: number | null = null;
   while (!episode.done) {

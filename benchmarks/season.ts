@@ -46,7 +46,11 @@ interface Exploit {
 const PLAYED = {
   llmserve: { create: createPolicy, playable: playableServe, standard: 'default' },
   fleet: { create: createFleetPolicy, playable: playableFleet, standard: 'static' },
-  inferencegym: { create: createGymPolicy, playable: () => playableGym(inferencegym), standard: 'default' },
+  inferencegym: {
+    create: createGymPolicy,
+    playable: () => playableGym(inferencegym.definition()),
+    standard: 'default',
+  },
 };
 const { create, playable, standard } = PLAYED[env as keyof typeof PLAYED];
 const taskId = env === 'inferencegym' ? Number(task) : task;

@@ -10,7 +10,7 @@ import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { parseArgs, promisify } from 'node:util';
-import { type llmserve, SERVE_TASKS } from '@servegym/environments';
+import { llmserve } from '@servegym/environments';
 import { connect } from '@servegym/openenv/client';
 import fc from 'fast-check';
 import { MADE_UP_PATHS, madeUpBody, madeUpFrame } from '../packages/openenv/src/fixtures/made-up-messages.ts';
@@ -31,7 +31,7 @@ const { values } = parseArgs({
   },
 });
 
-const TASK = SERVE_TASKS.static_workload;
+const TASK = llmserve.tasks.shipped.static_workload;
 const PLAYED_AT_ONCE = 32;
 /** A client waits for its session this long, ms. */
 const PATIENCE_MS = 120_000;
@@ -54,7 +54,10 @@ const main = fileURLToPath(new URL('../packages/servegym/src/main.ts', import.me
 
 function connectTo(url: string, sessionId?: string) {
   // A server that was just killed replays all sessions at once.
-  return connect<typeof llmserve>(url, { connectTimeoutMs: PATIENCE_MS, ...(sessionId && { sessionId }) });
+  return connect<typeof llmserve>(url, {
+    connectTimeoutMs: PATIENCE_MS,
+    ...(sessionId && { sessionId }),
+  });
 }
 
 /** Plays episodes in one session, and knows what the server has acknowledged. */

@@ -1,7 +1,7 @@
 // Steps a second of environments in one process, without a wire: the other side of python-vector-env.py.
 //
 //   node benchmarks/vector-in-process.ts inferencegym 1 64 5
-import { FLEET_TASKS, fleetEnvironment, inferencegym, llmserve } from '@servegym/environments';
+import { fleet, inferencegym, llmserve } from '@servegym/environments';
 import type { Environment, ResetOptions } from '@servegym/openenv';
 
 const [name = 'llmserve', task = 'static_workload', count = '64', seconds = '5'] = process.argv.slice(2);
@@ -18,11 +18,11 @@ const serve = {
   priority_routing: false,
 };
 const PLAYED = {
-  inferencegym: { definition: inferencegym, action: inference, taskId: Number(task) },
-  llmserve: { definition: llmserve, action: serve, taskId: task },
+  inferencegym: { definition: inferencegym.definition(), action: inference, taskId: Number(task) },
+  llmserve: { definition: llmserve.definition(), action: serve, taskId: task },
   fleet: {
-    definition: fleetEnvironment(),
-    action: { ...FLEET_TASKS.flash_crowds.defaultAction, replicas: 8 },
+    definition: fleet.definition(),
+    action: { ...fleet.tasks.shipped.flash_crowds.defaultAction, replicas: 8 },
     taskId: task,
   },
 };

@@ -2,12 +2,12 @@
 // answer to the last one. The load comes from this process and shares the machine with the server.
 import { once } from 'node:events';
 import { parseArgs } from 'node:util';
-import { DEFAULT_ACTION } from '@servegym/environments';
+import { llmserve } from '@servegym/environments';
 import { WebSocket } from 'ws';
 import { serve } from './serve.ts';
 
 const WARM_UP_S = 1;
-const STEP = JSON.stringify({ type: 'step', data: DEFAULT_ACTION });
+const STEP = JSON.stringify({ type: 'step', data: llmserve.defaultAction });
 
 const { values } = parseArgs({
   options: {

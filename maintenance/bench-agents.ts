@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { createPolicy, listPolicies, SHIPPED_FORMATS, type ShippedName } from '@servegym/agents';
-import { llmserve, TASK_IDS, type TaskId } from '@servegym/environments';
+import { llmserve, type TaskId } from '@servegym/environments';
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { wholeNumber } from '../packages/servegym/src/cli/arguments/options.ts';
 import { InputError } from '../packages/servegym/src/cli/input-error.ts';
@@ -38,7 +38,9 @@ function benchAgentsCommand(): Command {
         .argParser(agentNames)
         .default(AGENTS, AGENTS.join(',')),
     )
-    .addOption(new Option('--task <id>', 'a task').choices([...TASK_IDS, 'all']).default('all'))
+    .addOption(
+      new Option('--task <id>', 'a task').choices([...llmserve.tasks.shippedIds, 'all']).default('all'),
+    )
     .addOption(count('--episodes <n>', 'held-out traces for each task', 100))
     .addOption(count('--shifted-episodes <n>', 'and under each shift', 100))
     .addOption(count('--planning-episodes <n>', 'the same for the agents that plan, which are slow', 100))
@@ -80,7 +82,7 @@ async function benchAgents(options: BenchAgentsOptions): Promise<void> {
   const { episodes, shiftedEpisodes, planningEpisodes, planningShiftedEpisodes } = budget;
   const plan: BenchmarkPlan = {
     agents,
-    taskIds: task === 'all' ? TASK_IDS : [task],
+    taskIds: task === 'all' ? llmserve.tasks.shippedIds : [task],
     ...budget,
     shiftedEpisodes: shifted ? shiftedEpisodes : 0,
     planningEpisodes: Math.min(planningEpisodes, episodes),

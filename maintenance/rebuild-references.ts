@@ -8,22 +8,16 @@ import {
   tunePhase,
 } from '@servegym/agents';
 import {
-  FLEET_REFERENCE_RETURNS_URL,
-  FLEET_TASK_IDS,
-  FLEET_TASKS,
   type FleetTaskId,
   type FleetTaskReference,
   firstSeeds,
-  fleetTaskFingerprint,
-  REFERENCE_RETURNS_URL,
+  fleet,
+  llmserve,
   SEED_SPLITS,
-  SERVE_TASKS,
   type SeedSplit,
   type ServeAction,
-  TASK_IDS,
   type TaskId,
   type TaskReference,
-  taskFingerprint,
 } from '@servegym/environments';
 import type { JobEngine, Json } from '@servegym/jobs';
 import { Command, Option } from 'commander';
@@ -50,7 +44,9 @@ function rebuildReferencesCommand(): Command {
       'compute the returns that scores are held against where none are recorded for this simulator',
     )
     .addOption(
-      new Option('--task <id>', 'a task').choices([...TASK_IDS, ...FLEET_TASK_IDS, 'all']).default('all'),
+      new Option('--task <id>', 'a task')
+        .choices([...llmserve.tasks.shippedIds, ...fleet.tasks.shippedIds, 'all'])
+        .default('all'),
     )
     .option('--tune', 'search the best constant configurations and rules anew first', false)
     .addOption(seedsOption('test'))
@@ -78,11 +74,11 @@ function seedsOption(split: SeedSplit): Option {
 
 async function run(options: CommandOptions): Promise<void> {
   const { task } = options;
-  const serve = TASK_IDS.filter((id) => task === 'all' || id === task);
-  const fleet = FLEET_TASK_IDS.filter((id) => task === 'all' || id === task);
+  const serve = llmserve.tasks.shippedIds.filter((id) => task === 'all' || id === task);
+  const fleetIds = fleet.tasks.shippedIds.filter((id) => task === 'all' || id === task);
   await withJobs(options, async (jobs) => {
     await rebuildReferences(jobs, serveRecords(serve, options.planned), options);
-    await rebuildReferences(jobs, fleetRecords(fleet), options);
+    await rebuildReferences(jobs, fleetRecords(fleetIds), options);
   }).finally(() => showProgress(''));
 }
 
@@ -122,18 +118,28 @@ interface Records<Id extends string, Kept extends Reference> {
 
 function serveRecords(ids: readonly TaskId[], planned: number): Records<TaskId, TaskReference> {
   return {
-    ...{ url: REFERENCE_RETURNS_URL, allIds: TASK_IDS, ids, seeds: SERVE_SEEDS, job: 'reference-returns' },
-    fingerprint: (id) => taskFingerprint(SERVE_TASKS[id]),
+    ...{
+      url: llmserve.anchors.url,
+      allIds: llmserve.tasks.shippedIds,
+      ids,
+      seeds: SERVE_SEEDS,
+      job: 'reference-returns',
+    },
+    fingerprint: (id) => llmserve.anchors.fingerprint(llmserve.tasks.shipped[id]),
     tune: tunedServe,
     input: (taskId, { constant, phases, seeds }, seed, { split, index }): ReferenceInput | null => {
       const planner = split === 'test' && index < planned;
       const known = seeds[seed];
       if (known !== undefined && (known.planner !== undefined || !planner)) return null;
-      const configurations = [constant, ...Object.values(phases), SERVE_TASKS[taskId].defaultAction];
+      const configurations = [
+        constant,
+        ...Object.values(phases),
+        llmserve.tasks.shipped[taskId].defaultAction,
+      ];
       return { taskId, seed, configurations, planner, ...(known && { known }) };
     },
     lines: (id, { constant, phases }) => {
-      const phaseLines = SERVE_TASKS[id].phases
+      const phaseLines = llmserve.tasks.shipped[id].phases
         .filter(({ name }) => phases[name] !== undefined)
         .map(({ name }) => `      ${JSON.stringify(name)}: ${JSON.stringify(phases[name])}`);
       return [
@@ -146,13 +152,13 @@ function serveRecords(ids: readonly TaskId[], planned: number): Records<TaskId, 
 
 function fleetRecords(ids: readonly FleetTaskId[]): Records<FleetTaskId, FleetTaskReference> {
   return {
-    ...{ url: FLEET_REFERENCE_RETURNS_URL, allIds: FLEET_TASK_IDS, ids, seeds: FLEET_SEEDS },
+    ...{ url: fleet.anchors.url, allIds: fleet.tasks.shippedIds, ids, seeds: FLEET_SEEDS },
     job: 'fleet-reference-returns',
-    fingerprint: (id) => fleetTaskFingerprint(FLEET_TASKS[id]),
+    fingerprint: (id) => fleet.anchors.fingerprint(fleet.tasks.shipped[id]),
     tune: async (id) => {
       showProgress(`${id}: best rule, autoscaler and constant`);
-      const tuned = tuneFleet(FLEET_TASKS[id], RULE_TRACES);
-      return { fingerprint: fleetTaskFingerprint(FLEET_TASKS[id]), ...tuned, seeds: {} };
+      const tuned = tuneFleet(fleet.tasks.shipped[id], RULE_TRACES);
+      return { fingerprint: fleet.anchors.fingerprint(fleet.tasks.shipped[id]), ...tuned, seeds: {} };
     },
     input: (taskId, { rule, seeds }, seed): FleetReferenceInput | null =>
       seeds[seed] === undefined ? { taskId, seed, rule } : null,
@@ -191,7 +197,7 @@ function definedOf({ test, validation, train }: Partial<Record<SeedSplit, number
 }
 
 async function tunedServe(id: TaskId): Promise<TaskReference> {
-  const task = SERVE_TASKS[id];
+  const task = llmserve.tasks.shipped[id];
   const phases: Record<string, ServeAction> = {};
   for (const phase of task.phases) {
     const { action } = await tunePhase(phase, {
@@ -208,7 +214,7 @@ async function tunedServe(id: TaskId): Promise<TaskReference> {
     traces: { few: 4, many: 16 },
     onProgress: ({ episodes }) => showProgress(`${task.id}: best constant, ${episodes} episodes`),
   });
-  return { fingerprint: taskFingerprint(task), constant, phases, seeds: {} };
+  return { fingerprint: llmserve.anchors.fingerprint(task), constant, phases, seeds: {} };
 }
 
 async function playSeeds<Id extends string, Kept extends Reference>(

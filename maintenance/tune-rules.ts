@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import { type RuleParameters, TUNED_RULES_URL, tuneRule } from '@servegym/agents';
-import { referenceConfigurations, SERVE_TASKS, TASK_IDS } from '@servegym/environments';
+import { llmserve } from '@servegym/environments';
 import { Command } from 'commander';
 import { runCommand } from './run-command.ts';
 
@@ -13,9 +13,12 @@ function tuneRulesCommand(): Command {
     .description('tune the parameters of the policy `rule` on the training split, after rebuild-references')
     .action(() => {
       const tuned: Record<string, RuleParameters> = {};
-      for (const id of TASK_IDS) {
-        const [constant] = referenceConfigurations(SERVE_TASKS[id]);
-        const { rule, meanReturn } = tuneRule(SERVE_TASKS[id], constant!, { seed: 0, traces: TRACES });
+      for (const id of llmserve.tasks.shippedIds) {
+        const [constant] = llmserve.anchors.configurations(llmserve.tasks.shipped[id]);
+        const { rule, meanReturn } = tuneRule(llmserve.tasks.shipped[id], constant!, {
+          seed: 0,
+          traces: TRACES,
+        });
         tuned[id] = rule.parameters;
         console.log(`${id}: ${meanReturn.toFixed(1)} with ${JSON.stringify(rule.parameters)}`);
       }

@@ -1,7 +1,7 @@
 // Plays windows of `llmserve` on a server in real mode and prints what was measured:
 // node benchmarks/real-servers/play-windows.ts [--url http://localhost:7860] [--windows 6] [--task static_workload]
 import { parseArgs } from 'node:util';
-import { DEFAULT_ACTION, type RealReport, type serveEnvironment } from '@servegym/environments';
+import { llmserve, type RealReport } from '@servegym/environments';
 import { connect } from '@servegym/openenv/client';
 
 const { values } = parseArgs({
@@ -12,7 +12,7 @@ const { values } = parseArgs({
   },
 });
 
-const session = await connect<ReturnType<typeof serveEnvironment>>(values.url);
+const session = await connect<typeof llmserve>(values.url);
 try {
   await session.reset({ task_id: values.task, seed: 1 });
   console.log(
@@ -21,7 +21,7 @@ try {
   console.log('|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|');
   let report: RealReport | undefined;
   for (let i = 1; i <= Number(values.windows); i++) {
-    const { observation, metadata } = await session.step(DEFAULT_ACTION);
+    const { observation, metadata } = await session.step(llmserve.defaultAction);
     report = metadata as unknown as RealReport;
     const { requests, tokens, not_observed, ttft_overhead_ms } = report;
     const kv = not_observed.includes('kv_cache_occupancy') ? '' : observation.kv_cache_occupancy.toFixed(3);

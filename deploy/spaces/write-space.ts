@@ -1,11 +1,6 @@
 import { cpSync, globSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
-import {
-  benchmarkEnvironment,
-  fleetEnvironment,
-  inferenceGym,
-  serveEnvironment,
-} from '@servegym/environments';
+import { benchmark, fleet, inferencegym, llmserve } from '@servegym/environments';
 import { type EnvironmentDefinition, publishedSchemas } from '@servegym/openenv';
 import { pydanticClass } from './python-models.ts';
 
@@ -21,26 +16,26 @@ interface SpaceFacts {
 
 /** The environments that have a Space. */
 export const SPACES = {
-  llmserve: space(serveEnvironment(), {
+  llmserve: space(llmserve.definition(), {
     title: 'LLMServeEnv',
     client: 'LLMServeEnv',
     port: 7860,
     rewardRange: [-1, 1],
   }),
   // All GPUs billed for nobody cost less than 5; all of them at full speed, most prompts cached, earn less than 50.
-  fleet: space(fleetEnvironment(), {
+  fleet: space(fleet.definition(), {
     title: 'FleetEnv',
     client: 'FleetEnv',
     port: 7860,
     rewardRange: [-5, 50],
   }),
-  inferencegym: space(inferenceGym(), {
+  inferencegym: space(inferencegym.definition(), {
     title: 'InferenceGym',
     client: 'InferenceGymEnv',
     port: 7860,
     rewardRange: [-1, 1],
   }),
-  benchmark: space(benchmarkEnvironment(), {
+  benchmark: space(benchmark.definition(), {
     title: 'Benchmark',
     client: 'BenchmarkEnv',
     port: 8000,

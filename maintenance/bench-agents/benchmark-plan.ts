@@ -1,5 +1,5 @@
 import { SHIPPED_FORMATS, type ShippedName } from '@servegym/agents';
-import { SHIFTS, type Shift, type TaskId } from '@servegym/environments';
+import { llmserve, type Shift, type TaskId } from '@servegym/environments';
 
 /** Agents, tasks and sizes of the benchmark. */
 export interface BenchmarkPlan {
@@ -34,7 +34,7 @@ export function isLearned(agent: string): agent is ShippedName {
 }
 
 export function plannedSplits({ shiftedEpisodes }: BenchmarkPlan): readonly BenchmarkSplit[] {
-  return shiftedEpisodes > 0 ? ['test', ...SHIFTS] : ['test'];
+  return shiftedEpisodes > 0 ? ['test', ...llmserve.shifts] : ['test'];
 }
 
 /** Traces that an agent plays for each task of a split. */

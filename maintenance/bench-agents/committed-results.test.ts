@@ -3,14 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { AGENT_JOB_KINDS } from '@servegym/agents';
-import {
-  type EpisodeAnchors,
-  llmserve,
-  regretScore,
-  roomToAdapt,
-  SEED_SPLITS,
-  SHIFTS,
-} from '@servegym/environments';
+import { type EpisodeAnchors, llmserve, regretScore, SEED_SPLITS } from '@servegym/environments';
 import { LocalJobs } from '@servegym/jobs';
 import { agentBenchmarkPage } from './agent-benchmark-report.ts';
 import type { AgentBenchmark } from './benchmark-agents.ts';
@@ -47,7 +40,7 @@ describe('data: docs/benchmarks.md', () => {
       if (split === 'test') assert.ok(episodes >= 100, `${agent}: ${episodes}`);
       if (isLearned(agent)) assert.ok(runs.length >= 10, `${agent}: ${runs.length}`);
     }
-    assert.equal(benchmark.cells.length, AGENTS.length * plan.taskIds.length * (1 + SHIFTS.length));
+    assert.equal(benchmark.cells.length, AGENTS.length * plan.taskIds.length * (1 + llmserve.shifts.length));
   });
 
   for (const [taskId, least] of Object.entries(LEAST_PPO)) {
@@ -83,7 +76,7 @@ describe('the scores of docs/benchmarks.md', () => {
         { kind: 'policy-returns', input: { ...traffic, policy: { name: agent } } },
       ])) as unknown as [EpisodeAnchors[], number[]];
       for (const [i, total] of returns.entries()) {
-        const score = regretScore(total, anchors[i], roomToAdapt(taskId));
+        const score = regretScore(total, anchors[i], llmserve.anchors.room(taskId));
         const said = `${agent} on ${taskId} ${seeds[i]}: ${score}`;
         // The note of the page tells of scores below the default's.
         if (benchmark.note !== undefined && firstScores[i] < 0.2) assert.ok(score < 0.2, said);

@@ -6,14 +6,7 @@ import {
   sharedOfPolicy,
   sharePolicy,
 } from '@servegym/agents';
-import {
-  chooseTask,
-  type EpisodeAnchors,
-  recordedReference,
-  regretScore,
-  roomToAdapt,
-  taskFingerprint,
-} from '@servegym/environments';
+import { type EpisodeAnchors, llmserve, regretScore } from '@servegym/environments';
 import type { Job, Json } from '@servegym/jobs';
 import { sourceFolder, sourceHash } from '../../packages/servegym/src/cli/jobs/source-hash.ts';
 import { PLANNERS } from './benchmark-plan.ts';
@@ -38,7 +31,7 @@ export async function scorePolicies(
   context: BenchmarkContext,
 ): Promise<ScoredEpisode[][]> {
   const anchors = await findAnchors(traffic, context);
-  const room = roomToAdapt(traffic.taskId);
+  const room = llmserve.anchors.room(traffic.taskId);
   const scored: ScoredEpisode[][] = [];
   for (const player of players) {
     const recorded = anchors.map((each) => recordedReturn(player, each));
@@ -65,7 +58,7 @@ function recordedReturn(player: Player, { planner, clairvoyant, estimated }: Epi
 async function findAnchors(traffic: SeededTraffic, context: BenchmarkContext): Promise<EpisodeAnchors[]> {
   const found = await findAll(
     `anchors/${traffic.taskId}-${traffic.shift ?? 'unshifted'}`,
-    [fingerprint(traffic), recordedReference(traffic.taskId) as unknown as Json],
+    [fingerprint(traffic), llmserve.anchors.reference(traffic.taskId) as unknown as Json],
     traffic,
     context,
     {
@@ -87,7 +80,7 @@ async function findReturns(
   const name = isLearned ? player.name : `${player}-${taskId}`;
   const policy = await sharePolicy(jobs, isLearned ? player.file : player);
   const shared = sharedOfPolicy(policy);
-  const { constant, phases } = recordedReference(taskId) ?? {};
+  const { constant, phases } = llmserve.anchors.reference(taskId) ?? {};
   const found = await findAll(
     `returns/${name}-${shift ?? 'unshifted'}`,
     [
@@ -130,7 +123,7 @@ async function findAll(
 }
 
 function fingerprint({ taskId, shift }: SeededTraffic): string {
-  return taskFingerprint(chooseTask({ task_id: taskId, ...(shift !== null && { shift }) }));
+  return llmserve.anchors.fingerprint(llmserve.choose({ task_id: taskId, ...(shift !== null && { shift }) }));
 }
 
 let code: string | undefined;

@@ -10,7 +10,7 @@ import {
   shippedFile,
   shippedOnnx,
 } from '@servegym/agents';
-import { llmserve, TASK_IDS, type TaskId } from '@servegym/environments';
+import { llmserve, type TaskId } from '@servegym/environments';
 import type { BenchmarkPlan } from './benchmark-plan.ts';
 
 /** Puts policies where the catalogue finds them, and notes in the manifest what they were trained on. */
@@ -32,7 +32,7 @@ export async function shipPolicies(
         writeFileSync(shippedOnnx(agent, taskId), encodeOnnxActor(weights, metadata));
       }
       const before = policies[agent] ?? [];
-      policies[agent] = TASK_IDS.filter((id) => id === taskId || before.includes(id));
+      policies[agent] = llmserve.tasks.shippedIds.filter((id) => id === taskId || before.includes(id));
       const { id: environment, version } = llmserve;
       const text = JSON.stringify({ environment, version, policies }, null, 2);
       writeFileSync(new URL('manifest.json', SHIPPED_FOLDER), `${text}\n`);

@@ -3,22 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { FeatureEncoder } from '@servegym/agents';
-import {
-  chooseTask,
-  FLEET_ACTION_BINS,
-  FLEET_FEATURES,
-  FLEET_SERVER_FEATURES,
-  FLEET_TASKS,
-  fleetEnvironment,
-  GYM_ACTION_BINS,
-  GYM_DEFAULT_ACTION,
-  GYM_FEATURES,
-  inferencegym,
-  llmserve,
-  SERVE_ACTION_BINS,
-  SERVER_FEATURES,
-  WINDOW_FEATURES,
-} from '@servegym/environments';
+import { fleet, inferencegym, llmserve } from '@servegym/environments';
 import { RandomStream } from '@servegym/simulator';
 
 const python =
@@ -37,26 +22,26 @@ function wanderingBins(sizes: readonly number[], steps: number): number[][] {
 const SEED = 4;
 const EPISODES = [
   {
-    definition: llmserve,
+    definition: llmserve.definition(),
     taskId: 'bursty_workload',
-    bins: SERVE_ACTION_BINS,
-    features: [...WINDOW_FEATURES, ...SERVER_FEATURES],
-    initial: chooseTask({ task_id: 'bursty_workload' }).defaultAction,
+    bins: llmserve.bins,
+    features: [...llmserve.features, ...llmserve.serverFeatures],
+    initial: llmserve.choose({ task_id: 'bursty_workload' }).defaultAction,
   },
   {
-    definition: fleetEnvironment(),
+    definition: fleet.definition(),
     taskId: 'agents',
     // Masked in this task.
-    bins: { ...FLEET_ACTION_BINS, second_replicas: [0] },
-    features: [...FLEET_FEATURES, ...FLEET_SERVER_FEATURES],
-    initial: FLEET_TASKS.agents.defaultAction,
+    bins: { ...fleet.bins, second_replicas: [0] },
+    features: [...fleet.features, ...fleet.serverFeatures],
+    initial: fleet.tasks.shipped.agents.defaultAction,
   },
   {
-    definition: inferencegym,
+    definition: inferencegym.definition(),
     taskId: 3,
-    bins: GYM_ACTION_BINS,
-    features: GYM_FEATURES,
-    initial: GYM_DEFAULT_ACTION,
+    bins: inferencegym.bins,
+    features: inferencegym.features,
+    initial: inferencegym.defaultAction,
   },
 ].map((episode) => {
   const values: Readonly<Record<string, readonly unknown[]>> = episode.bins;

@@ -102,12 +102,10 @@ export { loadTrainedPolicy } from './llmserve/policies/trained-policies.ts';
 export type { PolicyReturnsInput, SeededTraffic } from './llmserve/policy-returns-job.ts';
 export { recordWithJobs } from './llmserve/record-episode-job.ts';
 export {
-  addSharedFleetTask,
   addSharedTask,
   addSharedTrace,
   type PolicySource,
   sharedOfPolicy,
-  shareFleetTask,
   sharePolicy,
   shareTask,
   shareTrace,

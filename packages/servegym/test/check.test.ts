@@ -3,7 +3,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, it } from 'node:test';
-import { readTableRows, SHIPPED_TABLE_URL, TASK_IDS } from '@servegym/environments';
+import { llmserve, readTableRows, SHIPPED_TABLE_URL } from '@servegym/environments';
 import { encodeTable } from '@servegym/environments/table';
 import { runServegym } from '../../../maintenance/test-servers/servegym.ts';
 
@@ -30,7 +30,7 @@ describe('servegym check', () => {
     const checked = JSON.parse(stdout) as Checked[];
     assert.deepEqual(
       checked.map((each) => [each.task_id, failed(each)]),
-      TASK_IDS.map((id) => [id, []]),
+      llmserve.tasks.shippedIds.map((id) => [id, []]),
     );
     assert.equal(code, 0);
     for (const { checks } of checked) {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { SHIFTS } from '@servegym/environments';
+import { llmserve } from '@servegym/environments';
 import { runServegym } from '../../../maintenance/test-servers/servegym.ts';
 
 describe('servegym compare', () => {
@@ -36,7 +36,7 @@ describe('servegym compare', () => {
     const [{ tasks }] = JSON.parse(stdout).comparisons;
     assert.deepEqual(
       Object.keys(tasks),
-      SHIFTS.map((shift) => `static_workload ${shift}`),
+      llmserve.shifts.map((shift) => `static_workload ${shift}`),
     );
   });
 

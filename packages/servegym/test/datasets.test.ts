@@ -4,14 +4,12 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import {
-  FLEET_TASKS,
   type FleetAction,
   type FleetWindowReport,
-  fleetEnvironment,
+  fleet,
   inferencegym,
   llmserve,
   SEED_SPLITS,
-  SERVE_TASKS,
   type ServeObservation,
   SHIPPED_TABLE_URL,
   type WindowReport,
@@ -128,7 +126,7 @@ describe('servegym datasets export', () => {
       ...['--agent', 'heuristic', '--task', 'static_workload', '--episodes', '2'],
     );
     assert.deepEqual(columns, SERVE_COLUMNS);
-    const { windows } = SERVE_TASKS.static_workload;
+    const { windows } = llmserve.tasks.shipped.static_workload;
     assert.equal(rows.length, 2 * windows);
     assert.equal(report.rows, rows.length);
     assert.match(report.simulator_hash, /^[0-9a-f]{64}$/);
@@ -138,7 +136,7 @@ describe('servegym datasets export', () => {
       ['llmserve', llmserve.version, 'heuristic', 'static_workload'],
     );
 
-    const environment = llmserve.create();
+    const environment = llmserve.definition().create();
     const seed = SEED_SPLITS.train.first + 1;
     let { observation } = await environment.reset({ task_id: 'static_workload', seed });
     for (const row of rows.slice(windows)) {
@@ -178,7 +176,7 @@ describe('servegym datasets export', () => {
     assert.deepEqual([metadata.table_hash, report.table_hash], [table, table]);
     assert.equal(rows.at(-1)!.truncated, true);
 
-    const environment = inferencegym.create();
+    const environment = inferencegym.definition().create();
     await environment.reset({ task_id: 1, seed: SEED_SPLITS.train.first });
     for (const row of rows) {
       const { observation } = await environment.step({
@@ -202,10 +200,10 @@ describe('servegym datasets export', () => {
       ...['--env', 'fleet', '--agent', 'hpa:30', '--task', 'agents', '--episodes', '1'],
     );
     assert.deepEqual([rows.length, metadata.environment, metadata.policy], [240, 'fleet', 'hpa:30']);
-    const environment = fleetEnvironment().create();
+    const environment = fleet.definition().create();
     await environment.reset({ task_id: 'agents', seed: SEED_SPLITS.train.first });
     for (const row of rows.slice(0, 20)) {
-      const knobs = Object.keys(FLEET_TASKS.agents.defaultAction);
+      const knobs = Object.keys(fleet.tasks.shipped.agents.defaultAction);
       const action = Object.fromEntries(knobs.map((knob) => [knob, Number(row[`action.${knob}`])]));
       const { observation, reward, metadata } = await environment.step(action as FleetAction);
       assert.equal(row.reward, reward);

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
-import { SEED_SPLITS, TASK_IDS } from '@servegym/environments';
+import { llmserve, SEED_SPLITS } from '@servegym/environments';
 import { runServegym } from '../../../maintenance/test-servers/servegym.ts';
 
 async function evaluate(...args: string[]) {
@@ -18,8 +18,8 @@ describe('servegym evaluate', () => {
     const report = await evaluate('--agent', 'heuristic', '--episodes', '2');
     assert.equal(report.agent, 'heuristic');
     assert.equal(report.environment, 'llmserve');
-    assert.deepEqual(Object.keys(report.tasks), [...TASK_IDS]);
-    for (const taskId of TASK_IDS) {
+    assert.deepEqual(Object.keys(report.tasks), [...llmserve.tasks.shippedIds]);
+    for (const taskId of llmserve.tasks.shippedIds) {
       const { score, regret, runs, slo_compliance, gain, worst10, below_default } = report.tasks[taskId];
       assert.ok(gain.ci95[0] <= gain.mean && gain.mean <= gain.ci95[1] && worst10 <= gain.mean);
       const behind = (

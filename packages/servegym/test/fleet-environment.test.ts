@@ -2,14 +2,14 @@ import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
-import { FLEET_TASKS, FleetEpisode } from '@servegym/environments';
+import { FleetEpisode, fleet } from '@servegym/environments';
 import { connect } from '@servegym/openenv/client';
 import { validateServer } from '@servegym/openenv/validate';
 import { type ServeProcess, startServe } from '../../../maintenance/test-servers/servegym.ts';
 import { temporaryFolder } from '../../../maintenance/test-servers/temporary-folder.ts';
 import { type PythonDriver, startPythonDriver } from './python-driver.ts';
 
-const task = FLEET_TASKS.agents;
+const task = fleet.tasks.shipped.agents;
 const action = { ...task.defaultAction, replicas: 6, routing_prefix: 1 };
 
 const folder = temporaryFolder();

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
-import { FLEET_SHIFTS, FLEET_TASKS } from '@servegym/environments';
+import { fleet } from '@servegym/environments';
 import { runServegym } from '../../../maintenance/test-servers/servegym.ts';
 import { temporaryFolder } from '../../../maintenance/test-servers/temporary-folder.ts';
 
@@ -10,7 +10,7 @@ const folder = temporaryFolder();
 
 describe('evaluations of fleet', () => {
   const own = join(folder, 'own.json');
-  writeFileSync(own, JSON.stringify({ ...FLEET_TASKS.agents, id: 'own_agents', windows: 4 }));
+  writeFileSync(own, JSON.stringify({ ...fleet.tasks.shipped.agents, id: 'own_agents', windows: 4 }));
   const told = async (...args: string[]) => {
     const { code, stdout, stderr } = await runServegym(...args, '--env', 'fleet', '--json');
     assert.equal(code, 0, stderr);
@@ -37,7 +37,7 @@ describe('evaluations of fleet', () => {
     );
     assert.deepEqual(
       Object.keys(comparisons[0].tasks),
-      FLEET_SHIFTS.map((shift) => `own_agents ${shift}`),
+      fleet.shifts.map((shift) => `own_agents ${shift}`),
     );
   });
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
-import { fleetEnvironment } from '@servegym/environments';
+import { fleet } from '@servegym/environments';
 import { runServegym } from '../../../maintenance/test-servers/servegym.ts';
 import { temporaryFolder } from '../../../maintenance/test-servers/temporary-folder.ts';
 
@@ -33,7 +33,7 @@ describe('servegym fleet', () => {
       ...{ tokensPerReplica: 1e8, outputWeight: 6, decay: 0, surge: 0, spareReplicas: 2, backlog: 0 },
       ...{ admissionSeconds: 600, prefixWeight: 1, tokenBudget: 2048 },
     };
-    const { version } = fleetEnvironment();
+    const { version } = fleet.definition();
     writeFileSync(path, JSON.stringify({ environment: 'fleet', version, task: 'flash_crowds', parameters }));
     const { code, stdout, stderr } = await runServegym(
       ...['fleet', '--task', 'flash_crowds', '--hours', '0.1', '--policy', `static:3,${path}`, '--json'],

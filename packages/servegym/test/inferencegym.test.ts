@@ -3,14 +3,7 @@ import { copyFileSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import {
-  EPISODE_STEPS,
-  GYM_DEFAULT_ACTION,
-  gymObservationSchema,
-  inspectTable,
-  readTableRows,
-  SHIPPED_TABLE_URL,
-} from '@servegym/environments';
+import { inferencegym, inspectTable, readTableRows, SHIPPED_TABLE_URL } from '@servegym/environments';
 import { encodeTable } from '@servegym/environments/table';
 import { validateServer } from '@servegym/openenv/validate';
 import { runServegym, type ServeProcess, startServe } from '../../../maintenance/test-servers/servegym.ts';
@@ -72,29 +65,32 @@ describe('servegym serve --env inferencegym', () => {
   it('is played by session_id and graded from its own record', async () => {
     const reset = await post('/reset', {});
     assert.equal(reset.status, 200);
-    assert.equal(reset.body.episode_length, EPISODE_STEPS);
-    gymObservationSchema.parse(reset.body.observation);
+    assert.equal(reset.body.episode_length, inferencegym.episodeSteps);
+    inferencegym.definition().observation.parse(reset.body.observation);
     const { session_id } = reset.body;
     // Clients of the seed send integers as floats, and flags as integers.
     const action = { kv_budget: 0.8, spec_length: 0.0, batch_size: 192.0, prefill_disagg: 0, quant_tier: 0 };
-    for (let step = 1; step <= EPISODE_STEPS; step++) {
+    for (let step = 1; step <= inferencegym.episodeSteps; step++) {
       const { body } = await post('/step', { session_id, action });
-      if (step > 1 && step < EPISODE_STEPS) continue;
+      if (step > 1 && step < inferencegym.episodeSteps) continue;
       assert.equal(body.info.timestep, step);
       assert.equal(typeof body.info.metrics.ttft_p50_ms, 'number');
       assert.equal(typeof body.info.workload.phase, 'string');
-      assert.equal(body.done, step === EPISODE_STEPS);
+      assert.equal(body.done, step === inferencegym.episodeSteps);
     }
     const over = await post('/step', { session_id, action });
     assert.deepEqual([over.status, over.body.code], [409, 'EPISODE_OVER']);
     const state = (await get(`/state?session_id=${session_id}`)).body;
-    assert.deepEqual([state.step_count, state.done, state.task_id, state.seed], [EPISODE_STEPS, true, 1, 42]);
+    assert.deepEqual(
+      [state.step_count, state.done, state.task_id, state.seed],
+      [inferencegym.episodeSteps, true, 1, 42],
+    );
     assert.equal(typeof state.cumulative_reward, 'number');
 
     const graded = await post('/grader', { session_id });
     assert.ok(graded.body.score > 0.8 && graded.body.score < 1);
     assert.equal(graded.body.breakdown.return, state.cumulative_reward);
-    const log = Array.from({ length: EPISODE_STEPS }, () => ({
+    const log = Array.from({ length: inferencegym.episodeSteps }, () => ({
       action,
       reward: 1e9,
       observation: { lie: 1 },
@@ -169,8 +165,8 @@ describe('servegym serve --env inferencegym', () => {
     );
     for (const { score, expected_range, configuration, breakdown, feedback } of body.tasks) {
       assert.ok(score >= expected_range[0] && score <= expected_range[1]);
-      assert.deepEqual(configuration, GYM_DEFAULT_ACTION);
-      assert.equal(breakdown.steps_played, EPISODE_STEPS);
+      assert.deepEqual(configuration, inferencegym.defaultAction);
+      assert.equal(breakdown.steps_played, inferencegym.episodeSteps);
       assert.notEqual(feedback, '');
     }
     assert.deepEqual((await post('/baseline', {})).body, body);
@@ -195,7 +191,7 @@ describe('servegym serve --env inferencegym', () => {
   it('tells schemas and reward weights at /info, and leads /demo to the page', async () => {
     const { body } = await get('/info');
     const { metadata, ...knobs } = body.action_schema.properties;
-    assert.deepEqual(Object.keys(knobs), Object.keys(GYM_DEFAULT_ACTION));
+    assert.deepEqual(Object.keys(knobs), Object.keys(inferencegym.defaultAction));
     assert.equal(Object.keys(body.observation_schema.properties).includes('queue_depth'), true);
     assert.deepEqual(body.reward_weights['3'], { alpha: 0.4, beta: 0.25, gamma: 0.35, delta: 0.15 });
     const demo = await fetch(`${server.url}/demo`, { redirect: 'manual' });
@@ -231,8 +227,8 @@ describe('servegym serve --env inferencegym', () => {
         action: { batch_size: 64, quant_tier: 1 },
       });
       assert.equal(first.reward, null);
-      assert.equal(rewards.length, EPISODE_STEPS);
-      gymObservationSchema.parse(last);
+      assert.equal(rewards.length, inferencegym.episodeSteps);
+      inferencegym.definition().observation.parse(last);
       assert.deepEqual([state.task_id, state.seed, state.done], [3, 7, true]);
     });
   });

@@ -2,11 +2,11 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { checkKnobDominance, checkTask, QUICK } from '@servegym/agents';
-import { type llmserve, type ServeTask, serveEnvironment } from '@servegym/environments';
+import { llmserve, type ServeTask } from '@servegym/environments';
 import { createServer, type ListeningServer } from '@servegym/openenv';
 import { connect } from '@servegym/openenv/client';
 import { loadTask } from '../src/cli/arguments/own-inputs.ts';
-import { SERVE_POLICIES } from '../src/server/policy-catalogue.ts';
+import { policiesOf } from '../src/server/policy-catalogue.ts';
 import { mountPolicyRoutes } from '../src/server/policy-routes.ts';
 
 const MASKED = ['quantization_tier', 'prefill_decode_split'] as const;
@@ -18,8 +18,8 @@ describe('a task of one’s own that masks knobs', () => {
   let server: ListeningServer;
   before(async () => {
     task = await loadTask(file);
-    const open = createServer(serveEnvironment());
-    mountPolicyRoutes(open, SERVE_POLICIES);
+    const open = createServer(llmserve.definition());
+    mountPolicyRoutes(open, policiesOf(llmserve));
     server = await open.listen({ port: 0, host: '127.0.0.1' });
   });
   after(() => server.close());

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
-import { recordedReference, TASK_IDS } from '@servegym/environments';
+import { llmserve } from '@servegym/environments';
 import { runServegym } from '../../../maintenance/test-servers/servegym.ts';
 import { oracleTable } from '../src/cli/oracle/command.ts';
 
@@ -9,7 +9,9 @@ describe('servegym oracle', () => {
   it('prints what is recorded, and the docs have it word for word', async () => {
     const { code, stdout } = await runServegym('oracle');
     assert.equal(code, 0);
-    const references = Object.fromEntries(TASK_IDS.map((id) => [id, recordedReference(id)]));
+    const references = Object.fromEntries(
+      llmserve.tasks.shippedIds.map((id) => [id, llmserve.anchors.reference(id)]),
+    );
     assert.equal(stdout.trimEnd(), oracleTable(references));
     const docs = readFileSync(new URL('../../../docs/environments.md', import.meta.url), 'utf8');
     assert.ok(

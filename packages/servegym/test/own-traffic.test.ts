@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { before, describe, it } from 'node:test';
-import { SHIFTS } from '@servegym/environments';
+import { llmserve } from '@servegym/environments';
 import { runServegym } from '../../../maintenance/test-servers/servegym.ts';
 import { temporaryFolder } from '../../../maintenance/test-servers/temporary-folder.ts';
 
@@ -53,9 +53,9 @@ describe("evaluating and training on traffic of one's own", () => {
         'shifted',
       ],
     );
-    assert.deepEqual(Object.keys(report.shifts), [...SHIFTS]);
-    const returns = SHIFTS.map((shift) => report.shifts[shift].tasks.static_workload.return.mean);
-    assert.equal(new Set(returns).size, SHIFTS.length, `${returns}`);
+    assert.deepEqual(Object.keys(report.shifts), [...llmserve.shifts]);
+    const returns = llmserve.shifts.map((shift) => report.shifts[shift].tasks.static_workload.return.mean);
+    assert.equal(new Set(returns).size, llmserve.shifts.length, `${returns}`);
   });
 
   it("evaluates on a task of one's own", async () => {

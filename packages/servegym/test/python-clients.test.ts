@@ -3,7 +3,7 @@ import { execFile } from 'node:child_process';
 import { dirname, join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { promisify } from 'node:util';
-import { DEFAULT_ACTION, serveObservationSchema, TASK_IDS } from '@servegym/environments';
+import { llmserve, serveObservationSchema } from '@servegym/environments';
 import { type ServeProcess, startServe } from '../../../maintenance/test-servers/servegym.ts';
 import { type PythonDriver, python, startPythonDriver } from './python-driver.ts';
 
@@ -21,12 +21,12 @@ describe('the openenv package of Python', () => {
     await server.stop();
   });
 
-  for (const task of TASK_IDS) {
+  for (const task of llmserve.tasks.shippedIds) {
     it(`plays a whole episode of ${task} with its synchronous client`, async () => {
       const { first, rewards, last, state } = await driver.call('play_episode', {
         url: server.url,
         options: { task_id: task, seed: 7, episode_id: 'from-python' },
-        action: DEFAULT_ACTION,
+        action: llmserve.defaultAction,
       });
 
       assert.equal(first.reward, null);
@@ -50,9 +50,9 @@ describe('the openenv package of Python', () => {
     const seeds = Array.from({ length: 24 }, (_, index) => index % 12);
     const sessions = await driver.call('play_sessions', {
       url: server.url,
-      task_id: TASK_IDS[0],
+      task_id: llmserve.tasks.shippedIds[0],
       seeds,
-      action: DEFAULT_ACTION,
+      action: llmserve.defaultAction,
     });
 
     assert.equal(sessions.length, seeds.length);
@@ -74,8 +74,8 @@ describe('the openenv package of Python', () => {
   it('tells a Python user what is wrong with an action, and goes on', async () => {
     const { error, reward } = await driver.call('recover_from', {
       url: server.url,
-      bad_action: { ...DEFAULT_ACTION, batch_cap: 1000 },
-      good_action: DEFAULT_ACTION,
+      bad_action: { ...llmserve.defaultAction, batch_cap: 1000 },
+      good_action: llmserve.defaultAction,
     });
     assert.match(error, /VALIDATION_ERROR/);
     assert.equal(typeof reward, 'number');

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import type { ServeAction, serveEnvironment } from '@servegym/environments';
+import type { llmserve, ServeAction } from '@servegym/environments';
 import { connect } from '@servegym/openenv/client';
 import {
   runServegymWith,
@@ -38,7 +38,7 @@ describe('llmserve in real mode', () => {
 
   it('plays over the wire: knobs are set at the endpoint, and what it serves is measured', async () => {
     await server.said(/^Real mode: each step sends up to 20 requests to http/m);
-    await using session = await connect<ReturnType<typeof serveEnvironment>>(server.url);
+    await using session = await connect<typeof llmserve>(server.url);
     await session.reset({ task_id: 'static_workload', seed: 3 });
     const { observation, reward, metadata } = await session.step(action);
     const report = metadata as {
@@ -92,7 +92,7 @@ describe('llmserve in real mode', () => {
       LLMSERVE_REAL_BASE_URL: `${single.url}/v1`,
       LLMSERVE_REAL_MAX_REQUESTS_PER_STEP: '3',
     });
-    const session = await connect<ReturnType<typeof serveEnvironment>>(other.url);
+    const session = await connect<typeof llmserve>(other.url);
     await session.reset({ task_id: 'bursty_workload', seed: 1 });
     const { metadata } = await session.step({ ...action, prefill_decode_split: true });
     const { applied, not_applied } = metadata as { applied: object; not_applied: Record<string, string> };

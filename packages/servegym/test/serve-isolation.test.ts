@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
-import { llmserve, SERVE_TASKS } from '@servegym/environments';
+import { llmserve } from '@servegym/environments';
 import { createServer } from '@servegym/openenv';
 import { connect } from '@servegym/openenv/client';
 import { startServe } from '../../../maintenance/test-servers/servegym.ts';
-import { SERVE_POLICIES } from '../src/server/policy-catalogue.ts';
+import { policiesOf } from '../src/server/policy-catalogue.ts';
 import { mountPolicyRoutes } from '../src/server/policy-routes.ts';
 import { type RunningServer, type StartOptions, startServer } from '../src/server/start-server.ts';
 
@@ -16,7 +16,7 @@ type LooseJson = any;
 /** As heavy an episode as the default limits allow. */
 const HEAVY = { task_id: 'bursty_workload', seed: 5, rate_scale: 3.6 };
 const TOO_LARGE = { task_id: 'static_workload', seed: 5, rate_scale: 20 };
-const ACTION = SERVE_TASKS.bursty_workload.defaultAction;
+const ACTION = llmserve.tasks.shipped.bursty_workload.defaultAction;
 
 async function start(t: TestContext, options: Partial<StartOptions> = {}): Promise<RunningServer> {
   const server = await startServer({
@@ -249,8 +249,8 @@ describe('an episode over the limit', () => {
 describe('what is done on worker threads', () => {
   it('is what this process would do, bit for bit', async (t) => {
     const { url } = await start(t);
-    const inProcess = createServer(llmserve);
-    mountPolicyRoutes(inProcess, SERVE_POLICIES);
+    const inProcess = createServer(llmserve.definition());
+    mountPolicyRoutes(inProcess, policiesOf(llmserve));
     const here = await inProcess.listen({ port: 0, host: '127.0.0.1' });
     t.after(() => here.close());
     const episode = { task_id: 'static_workload', seed: 12_345, rate_scale: 0.3 };

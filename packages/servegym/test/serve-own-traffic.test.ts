@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
-import { DEFAULT_ACTION } from '@servegym/environments';
+import { llmserve } from '@servegym/environments';
 import { type ServeProcess, startServe } from '../../../maintenance/test-servers/servegym.ts';
 
 const trivialTask = join(import.meta.dirname, 'fixtures/trivial-task.ts');
@@ -54,7 +54,7 @@ describe("servegym serve with a trace and a task of one's own", () => {
     const options = { task_id: 'trivial_task', trace: 'monday', rate_scale: 2, seed: 4 };
     const { body: reset } = await call('/reset', options);
     const { session_id } = reset;
-    const step = { session_id, action: DEFAULT_ACTION };
+    const step = { session_id, action: llmserve.defaultAction };
     const first = await call('/step', step);
     assert.equal(first.body.observation.request_arrival_rate, 2);
     assert.equal(first.body.observation.mean_prompt_length, 104.5);

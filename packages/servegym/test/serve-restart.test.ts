@@ -3,13 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
-import {
-  DEFAULT_ACTION,
-  FLEET_TASKS,
-  fleetEnvironment,
-  llmserve,
-  type ServeAction,
-} from '@servegym/environments';
+import { fleet, llmserve, type ServeAction } from '@servegym/environments';
 import type { ResetOptions } from '@servegym/openenv';
 import { connect } from '@servegym/openenv/client';
 import { type ServeProcess, startServe, startServeWith } from '../../../maintenance/test-servers/servegym.ts';
@@ -18,7 +12,7 @@ const STEPS = 40;
 
 /** Turns every knob now and then, so that no two windows are served alike. */
 const ACTIONS: readonly ServeAction[] = Array.from({ length: STEPS }, (_, index) => ({
-  ...DEFAULT_ACTION,
+  ...llmserve.defaultAction,
   batch_cap: 16 + ((index * 37) % 400),
   kv_budget_fraction: 0.3 + ((index * 7) % 11) / 20,
   speculation_depth: index % 5,
@@ -28,7 +22,7 @@ const ACTIONS: readonly ServeAction[] = Array.from({ length: STEPS }, (_, index)
 
 /** Answers of a server that is never killed, as its clients read them. */
 async function uninterrupted(options: ResetOptions) {
-  const environment = llmserve.create();
+  const environment = llmserve.definition().create();
   const results = [await environment.reset(options)];
   for (const action of ACTIONS) results.push(await environment.step(action));
   return results.map(asRead);
@@ -75,7 +69,7 @@ describe('servegym serve, killed with several environments on one file', () => {
     const step = async (root: string, session_id: string, chosen: object) =>
       (await post(`${root}/step`, { session_id, action: chosen })).status;
     assert.equal(await step(`${first.url}/inferencegym`, gym.session_id, action), 200);
-    assert.equal(await step(first.url, serve.session_id, DEFAULT_ACTION), 200);
+    assert.equal(await step(first.url, serve.session_id, llmserve.defaultAction), 200);
     await first.stop('SIGKILL');
 
     const second = await start();
@@ -103,12 +97,12 @@ describe('servegym serve, killed with several environments on one file', () => {
       return `${servers.at(-1)!.url}/fleet`;
     };
     const options = { task_id: 'agents', seed: 5, hours: 0.1 };
-    const environment = fleetEnvironment().create();
+    const environment = fleet.definition().create();
     const expected = [await environment.reset(options)];
     const url = await start();
     // Replicas that start and drain when the server is killed, and another token budget.
     const actions = [4, 9, 2, 7, 7, 3, 5, 8].map((replicas, window) => ({
-      ...FLEET_TASKS.agents.defaultAction,
+      ...fleet.tasks.shipped.agents.defaultAction,
       replicas,
       max_num_batched_tokens: window % 2 === 0 ? 512 : 8192,
     }));
@@ -172,7 +166,7 @@ describe('servegym serve, killed with -9 in mid-episode and started again on the
       assert.deepEqual(asRead(await client.step(ACTIONS[step])), expected[step + 1], `step ${step}`);
     }
     const { score } = await client.grade();
-    assert.equal(score, (await llmserve.grade!({ reset: options, actions: ACTIONS })).score);
+    assert.equal(score, (await llmserve.definition().grade!({ reset: options, actions: ACTIONS })).score);
   });
 
   it('goes on with a session over HTTP, of which the server itself drew the seed', async () => {
@@ -211,7 +205,10 @@ describe('servegym serve, when it is not told where to keep sessions', () => {
     await first.stop('SIGKILL');
     const second = await startServeWith(variables);
     t.after(() => second.stop());
-    assert.equal((await post(`${second.url}/step`, { session_id, action: DEFAULT_ACTION })).status, 200);
+    assert.equal(
+      (await post(`${second.url}/step`, { session_id, action: llmserve.defaultAction })).status,
+      200,
+    );
   });
 
   it('keeps none with --store memory', async (t) => {
@@ -221,7 +218,7 @@ describe('servegym serve, when it is not told where to keep sessions', () => {
     assert.doesNotMatch(stdout, /kept/);
     const second = await startServe('--store', 'memory');
     t.after(() => second.stop());
-    const { status, body } = await post(`${second.url}/step`, { session_id, action: DEFAULT_ACTION });
+    const { status, body } = await post(`${second.url}/step`, { session_id, action: llmserve.defaultAction });
     assert.deepEqual([status, body.code], [404, 'UNKNOWN_SESSION']);
   });
 });

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
-import { DEFAULT_ACTION, type llmserve } from '@servegym/environments';
+import { llmserve } from '@servegym/environments';
 import { connect } from '@servegym/openenv/client';
 import { type ServeProcess, startServe } from '../../../maintenance/test-servers/servegym.ts';
 
@@ -128,7 +128,7 @@ describe('servegym serve, when it is told to stop', () => {
       server.signal(signal);
       server.signal(signal);
       await server.said(/^Stopping: waiting up to 600 s for 1 session to end/m);
-      assert.equal((await session.step(DEFAULT_ACTION)).observation.step_index, 1);
+      assert.equal((await session.step(llmserve.defaultAction)).observation.step_index, 1);
       await assert.rejects(connect(server.url), 'it takes nobody else');
       await session.close();
       const { code, stderr } = await server.ended;

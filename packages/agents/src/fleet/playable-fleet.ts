@@ -1,10 +1,9 @@
 import {
-  chooseFleetTask,
   type FleetAction,
   type FleetObservation,
   type FleetScenario,
   type FleetWindowReport,
-  fleetEnvironment,
+  fleet,
 } from '@servegym/environments';
 import type { PlayableEnvironment, ServiceMeter } from '../core/playable-environment.ts';
 
@@ -12,7 +11,7 @@ import type { PlayableEnvironment, ServiceMeter } from '../core/playable-environ
 export function playableFleet(
   scenario: FleetScenario = {},
 ): PlayableEnvironment<FleetAction, FleetObservation> {
-  const { create, grade, ...described } = fleetEnvironment();
+  const { create, grade, ...described } = fleet.definition();
   return {
     ...described,
     create() {
@@ -23,7 +22,7 @@ export function playableFleet(
       };
     },
     grade: ({ reset, actions }) => grade!({ reset: { ...scenario, ...reset }, actions }),
-    initialAction: (taskId) => chooseFleetTask({ task_id: taskId }).defaultAction,
+    initialAction: (taskId) => fleet.choose({ task_id: taskId }).defaultAction,
     meter: fleetMeter,
   };
 }

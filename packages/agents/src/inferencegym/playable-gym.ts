@@ -1,15 +1,11 @@
-import {
-  GYM_DEFAULT_ACTION,
-  type GymAction,
-  type GymObservation,
-  type inferencegym,
-  type StepInfo,
-} from '@servegym/environments';
+import { type GymAction, type GymObservation, inferencegym, type StepInfo } from '@servegym/environments';
 import type { PlayableEnvironment, ServiceMeter } from '../core/playable-environment.ts';
 
 /** `inferencegym`, on whichever table, as policies play it. */
-export function playableGym(definition: typeof inferencegym): PlayableEnvironment<GymAction, GymObservation> {
-  return { ...definition, initialAction: () => GYM_DEFAULT_ACTION, meter: gymMeter };
+export function playableGym(
+  definition: ReturnType<typeof inferencegym.definition>,
+): PlayableEnvironment<GymAction, GymObservation> {
+  return { ...definition, initialAction: () => inferencegym.defaultAction, meter: gymMeter };
 }
 
 function gymMeter(): ServiceMeter<GymObservation> {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { addServeTask, addServeTrace, parseServeTask, SERVE_TASKS } from '@servegym/environments';
+import { addServeTrace, llmserve } from '@servegym/environments';
 import { type JobEngine, LocalJobs } from '@servegym/jobs';
 import { QueuedJobs, QueueWorker } from '@servegym/jobs/queue';
 import { startRedis } from '../../../../maintenance/test-servers/redis.ts';
@@ -13,9 +13,9 @@ const VERSION = 'a test';
 
 /** A task of one's own, as a file would have it. */
 function ownTask(arrivalsPerSecond: number) {
-  const { id: _, ...task } = SERVE_TASKS.static_workload;
+  const { id: _, ...task } = llmserve.tasks.shipped.static_workload;
   const phases = task.phases.map((phase) => ({ ...phase, arrivalsPerSecond }));
-  return parseServeTask({ ...task, id: 'own_task', windows: 6, phases }, 'own-task.json');
+  return llmserve.tasks.parse({ ...task, id: 'own_task', windows: 6, phases }, 'own-task.json');
 }
 
 function addOwnTrace(): void {
@@ -45,7 +45,7 @@ describe('an evaluation with jobs', () => {
     const jobs = new LocalJobs({ kinds: AGENT_JOB_KINDS, threads: 1 });
     try {
       const shares: number[] = [];
-      const { windows } = SERVE_TASKS.static_workload;
+      const { windows } = llmserve.tasks.shipped.static_workload;
       await evaluateServe(jobs, {
         ...{ ...plan, agent: 'mpc', policyName: 'mpc', taskIds: ['static_workload'], episodes: 1 },
         onProgress: (share) => shares.push(share),
@@ -91,7 +91,7 @@ describe('an evaluation with jobs', () => {
   }
 
   it('plays a task and a trace of one’s own, the same on threads and through a queue', async () => {
-    addServeTask(ownTask(4));
+    llmserve.tasks.add(ownTask(4));
     addOwnTrace();
     for (const scenario of [{}, { trace: 'mine' }]) {
       const [one, ...others] = await onEach(async (jobs) =>
@@ -104,9 +104,9 @@ describe('an evaluation with jobs', () => {
   });
 
   it('plays the task that its id stands for now, where another was played before', async () => {
-    addServeTask(ownTask(4));
+    llmserve.tasks.add(ownTask(4));
     const slow = await onEach(async (jobs) => played(await evaluateServe(jobs, plan)));
-    addServeTask(ownTask(12));
+    llmserve.tasks.add(ownTask(12));
     const fast = await onEach(async (jobs) => played(await evaluateServe(jobs, plan)));
     for (const [i, evaluation] of fast.entries()) {
       assert.notDeepEqual(evaluation, slow[i]);
@@ -115,7 +115,7 @@ describe('an evaluation with jobs', () => {
   });
 
   it('plays a task of one’s own under shifts', async () => {
-    addServeTask(ownTask(4));
+    llmserve.tasks.add(ownTask(4));
     const [jobs] = engines;
     const shifted = await evaluateShifted(jobs!, { ...plan, episodes: 1 });
     const returns = [...shifted.values()].map(({ tasks }) => tasks[0].return.mean);

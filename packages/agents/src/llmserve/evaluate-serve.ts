@@ -1,10 +1,4 @@
-import {
-  findServeTask,
-  SEED_SPLITS,
-  type SeedSplit,
-  type ServeScenario,
-  SHIFTS,
-} from '@servegym/environments';
+import { llmserve, SEED_SPLITS, type SeedSplit, type ServeScenario } from '@servegym/environments';
 import type { JobContext, JobEngine, Json } from '@servegym/jobs';
 import {
   type Evaluation,
@@ -89,7 +83,7 @@ export async function evaluateShifted(
   plan: ServeEvaluationPlan,
 ): Promise<ReadonlyMap<string, Evaluation>> {
   const shifted = new Map<string, Evaluation>();
-  for (const shift of SHIFTS) {
+  for (const shift of llmserve.shifts) {
     shifted.set(shift, await evaluateServe(jobs, { ...plan, scenario: { ...plan.scenario, shift } }));
   }
   return shifted;
@@ -114,7 +108,7 @@ export async function runJob(input: Json, context: JobContext): Promise<Json> {
   addSharedTask(ownTask, context);
   const policy = findSharedPolicy(agent, context);
   const environment = playableServe(scenario);
-  const everyTenth = reportTenths(seeds.length * findServeTask(taskId)!.windows, context);
+  const everyTenth = reportTenths(seeds.length * llmserve.tasks.find(taskId)!.windows, context);
   const played: PlayedTask = await playTask(
     {
       ...environment,

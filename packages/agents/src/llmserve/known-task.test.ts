@@ -1,13 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import {
-  addServeTask,
-  DEFAULT_ACTION,
-  SERVE_TASKS,
-  type ServeTask,
-  TASK_IDS,
-  WINDOW_FEATURES,
-} from '@servegym/environments';
+import { llmserve, type ServeTask } from '@servegym/environments';
 import { actorLayerSizes } from '../learning/actor-critic.ts';
 import { parameterCount } from '../learning/multilayer-perceptron.ts';
 import { knownTask, trainedTask } from './known-task.ts';
@@ -17,7 +10,8 @@ import { loadTrainedPolicy } from './policies/trained-policies.ts';
 
 describe('knownTask', () => {
   it('is the task of an id', () => {
-    for (const taskId of TASK_IDS) assert.equal(knownTask(taskId), SERVE_TASKS[taskId]);
+    for (const taskId of llmserve.tasks.shippedIds)
+      assert.equal(knownTask(taskId), llmserve.tasks.shipped[taskId]);
   });
 
   it('names the tasks when asked for another', () => {
@@ -28,11 +22,11 @@ describe('knownTask', () => {
 });
 
 const training = {};
-const own: ServeTask = { ...SERVE_TASKS.static_workload, id: 'trained_task' };
+const own: ServeTask = { ...llmserve.tasks.shipped.static_workload, id: 'trained_task' };
 
 /** The file that each algorithm writes for a task. */
 function filesFor(taskId: string): Record<string, Uint8Array> {
-  const size = WINDOW_FEATURES.length;
+  const size = llmserve.features.length;
   const { headSizes } = new ServeActionCodec(own);
   const shape = { observationSize: size, headSizes, hidden: [4] };
   const weights = {
@@ -44,16 +38,16 @@ function filesFor(taskId: string): Record<string, Uint8Array> {
   const center = { arrivals: 1, prompts: 5 };
   return {
     network: encodeServeActor({ taskId, weights, training }),
-    constant: Buffer.from(encodeServeConstant({ taskId, action: DEFAULT_ACTION, training })),
+    constant: Buffer.from(encodeServeConstant({ taskId, action: llmserve.defaultAction, training })),
     regimes: Buffer.from(
-      encodeRegimeTable({ taskId, regimes: [{ center, action: DEFAULT_ACTION }], training }),
+      encodeRegimeTable({ taskId, regimes: [{ center, action: llmserve.defaultAction }], training }),
     ),
   };
 }
 
 describe('the task that a policy was trained on', () => {
   it('is told by its id and, for a task of one’s own, by a digest', () => {
-    addServeTask(own);
+    llmserve.tasks.add(own);
     assert.deepEqual(trainedTask('static_workload'), { task: 'static_workload' });
     const { task, task_digest } = trainedTask(own.id);
     assert.equal(task, own.id);
@@ -61,21 +55,21 @@ describe('the task that a policy was trained on', () => {
   });
 
   it('is known by its digest, whatever it is called', () => {
-    addServeTask(own);
+    llmserve.tasks.add(own);
     const files = filesFor(own.id);
-    addServeTask({ ...own, name: 'Renamed', description: 'Said in other words.', difficulty: 'hard' });
+    llmserve.tasks.add({ ...own, name: 'Renamed', description: 'Said in other words.', difficulty: 'hard' });
     for (const [kind, file] of Object.entries(files)) {
       assert.equal(loadTrainedPolicy(file).taskId, own.id, kind);
     }
   });
 
   it('is refused when the file of the task says something else', () => {
-    addServeTask(own);
+    llmserve.tasks.add(own);
     const { task_digest } = trainedTask(own.id);
     const files = filesFor(own.id);
     const objectives = { ...own.objectives, batch: { ...own.objectives.batch, tpotMs: 51 } };
     for (const changed of [{ windows: own.windows + 1 }, { objectives }, { referenceCostPer1k: 1 }]) {
-      addServeTask({ ...own, ...changed });
+      llmserve.tasks.add({ ...own, ...changed });
       const now = trainedTask(own.id).task_digest;
       assert.notEqual(now, task_digest);
       for (const [kind, file] of Object.entries(files)) {
@@ -94,7 +88,7 @@ describe('the task that a policy was trained on', () => {
   });
 
   it('is refused when it tells no digest, as a policy for another task of the same id', () => {
-    addServeTask(own);
+    llmserve.tasks.add(own);
     const { constant } = filesFor(own.id);
     const { task_digest: _, ...rest } = JSON.parse(Buffer.from(constant!).toString());
     assert.throws(() => loadTrainedPolicy(Buffer.from(JSON.stringify(rest))), /got one for none/);

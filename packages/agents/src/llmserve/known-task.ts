@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto';
-import { findServeTask, isOwnTask, type ServeTask, serveTaskIds } from '@servegym/environments';
+import { llmserve, type ServeTask } from '@servegym/environments';
 import { AgentError } from '../error-catalogue.ts';
 
 /** The task of this id. @throws AgentError `UNKNOWN_TASK` */
 export function knownTask(taskId: string | number): ServeTask {
-  const task = findServeTask(String(taskId));
+  const task = llmserve.tasks.find(String(taskId));
   if (task !== undefined) return task;
-  throw new AgentError('UNKNOWN_TASK', { known: serveTaskIds(), got: taskId });
+  throw new AgentError('UNKNOWN_TASK', { known: llmserve.tasks.ids(), got: taskId });
 }
 
 /** The task that a policy was trained on, as its file names it. */
@@ -19,7 +19,7 @@ export interface TrainedTask {
 /** Entries for a task in the file of a policy. @throws AgentError `UNKNOWN_TASK` */
 export function trainedTask(taskId: string): TrainedTask {
   const task = knownTask(taskId);
-  return isOwnTask(taskId) ? { task: taskId, task_digest: taskDigest(task) } : { task: taskId };
+  return llmserve.tasks.isOwn(taskId) ? { task: taskId, task_digest: taskDigest(task) } : { task: taskId };
 }
 
 /**
@@ -27,15 +27,15 @@ export function trainedTask(taskId: string): TrainedTask {
  * @throws AgentError `POLICY_TASK` when this process does not know it, or knows another one of this id
  */
 export function findTrainedTask(trained: { readonly [Field in keyof TrainedTask]: unknown }): ServeTask {
-  const task = findServeTask(String(trained.task));
+  const task = llmserve.tasks.find(String(trained.task));
   if (task === undefined) {
     throw new AgentError('POLICY_TASK', {
-      expected: `one of ${serveTaskIds().join(', ')}`,
+      expected: `one of ${llmserve.tasks.ids().join(', ')}`,
       got: `one for ${trained.task}`,
       remedy: 'if that is a task of your own, give its file as well',
     });
   }
-  if (isOwnTask(task.id) && trained.task_digest !== taskDigest(task)) {
+  if (llmserve.tasks.isOwn(task.id) && trained.task_digest !== taskDigest(task)) {
     throw new AgentError('POLICY_TASK', {
       expected: `the task ${task.id} with the digest ${taskDigest(task)}`,
       got: `one for ${trained.task_digest ?? 'none'}`,

@@ -1,13 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import {
-  activeKnobs,
-  addServeTask,
-  drawRequests,
   holdMaskedKnobs,
   llmserve,
-  SERVE_KNOBS,
-  SERVE_TASKS,
   type ServeAction,
   ServeEpisode,
   type ServeObservation,
@@ -35,13 +30,16 @@ import { loadTrainedPolicy, networkPolicy, RegimePolicy } from './policies/train
 
 /** A server whose precision and split are what they are: a short task of one's own. This process knows it. */
 const MASKED_TASK: ServeTask = {
-  ...SERVE_TASKS.bursty_workload,
+  ...llmserve.tasks.shipped.bursty_workload,
   id: 'masked_task',
   windows: 20,
-  phases: SERVE_TASKS.bursty_workload.phases.map((phase) => ({ ...phase, windows: [5, 7] as const })),
+  phases: llmserve.tasks.shipped.bursty_workload.phases.map((phase) => ({
+    ...phase,
+    windows: [5, 7] as const,
+  })),
   maskedKnobs: ['quantization_tier', 'prefill_decode_split'],
 };
-addServeTask(MASKED_TASK);
+llmserve.tasks.add(MASKED_TASK);
 
 /** Turns every knob, masked or not. */
 const NO_DEFAULTS: ServeAction = {
@@ -58,7 +56,7 @@ const { id: taskId, defaultAction, maskedKnobs } = MASKED_TASK;
 /** Plays a policy; the environment refuses an action that turns a masked knob. */
 async function play(policy: Policy<ServeAction, ServeObservation>): Promise<readonly ServeAction[]> {
   const plan = { taskId, seed: 2_000_003, initialAction: defaultAction };
-  const { actions } = await playEpisode(llmserve.create(), policy, plan);
+  const { actions } = await playEpisode(llmserve.definition().create(), policy, plan);
   assert.equal(actions.length, MASKED_TASK.windows);
   return actions;
 }
@@ -112,14 +110,14 @@ describe('searches on a task that masks knobs', () => {
     const { action } = await tuneConstant({ ...options, onProgress: (found) => seen.push(found.action) });
     for (const tried of [...seen, action])
       assert.deepEqual(tried, holdMaskedKnobs(MASKED_TASK, tried as never));
-    assert.ok(activeKnobs(MASKED_TASK).some((knob) => action[knob] !== defaultAction[knob]));
+    assert.ok(llmserve.activeKnobs(MASKED_TASK).some((knob) => action[knob] !== defaultAction[knob]));
     const { action: ofPhase } = await tunePhase(MASKED_TASK.phases[0], options);
     assert.deepEqual(ofPhase, holdMaskedKnobs(MASKED_TASK, ofPhase));
     await playFile(Buffer.from(encodeServeConstant({ taskId, action, training: {} })));
   });
 
   it('plan with the knobs that are free, whichever configurations they are given', () => {
-    const requests = drawRequests(MASKED_TASK, 4);
+    const requests = llmserve.drawRequests(MASKED_TASK, 4);
     const plan = planClairvoyant(MASKED_TASK, 4, { requests, configurations: [NO_DEFAULTS, defaultAction] });
     const episode = new ServeEpisode(MASKED_TASK, 4, { requests });
     for (const action of plan.actions) {
@@ -155,7 +153,7 @@ describe('a network for a task that masks knobs', () => {
     const { bins, headSizes } = new ServeActionCodec(MASKED_TASK);
     assert.deepEqual(
       Object.keys(bins),
-      SERVE_KNOBS.filter((knob) => !maskedKnobs!.includes(knob)),
+      llmserve.knobs.filter((knob) => !maskedKnobs!.includes(knob)),
     );
     assert.deepEqual(weights.shape.headSizes, headSizes);
     assert.equal(updates.length, 2);

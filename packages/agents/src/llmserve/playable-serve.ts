@@ -1,9 +1,8 @@
 import {
-  findServeTask,
+  llmserve,
   type ServeAction,
   type ServeObservation,
   type ServeScenario,
-  serveEnvironment,
 } from '@servegym/environments';
 import type { PlayableEnvironment, ServiceMeter } from '../core/playable-environment.ts';
 import type { Policy } from '../core/policy.ts';
@@ -13,7 +12,7 @@ import { knownTask } from './known-task.ts';
 export function playableServe(
   scenario: ServeScenario = {},
 ): PlayableEnvironment<ServeAction, ServeObservation> {
-  const definition = serveEnvironment();
+  const definition = llmserve.definition();
   return {
     ...definition,
     create() {
@@ -32,7 +31,7 @@ export function playableServe(
 
 /** Reads the figures of an episode of a task. */
 function serveMeter(taskId: string | number): ServiceMeter<ServeObservation> {
-  const windowSeconds = findServeTask(String(taskId))?.windowSeconds ?? 0;
+  const windowSeconds = llmserve.tasks.find(String(taskId))?.windowSeconds ?? 0;
   let windows = 0;
   let slo = 0;
   let tokens = 0;

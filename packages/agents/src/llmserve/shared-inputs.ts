@@ -1,12 +1,8 @@
 import {
-  addServeTask,
   addServeTrace,
-  findServeTask,
   findServeTrace,
-  fleetTasks,
-  isOwnTask,
-  parseFleetTask,
-  parseServeTask,
+  llmserve,
+  type RegisteredEnvironment,
   type ServeScenario,
   type ServeTask,
 } from '@servegym/environments';
@@ -40,29 +36,26 @@ export function findSharedPolicy(policy: SharedPolicy, context: JobContext): Ser
 
 /** The task of this id where it is one of the caller's own; `undefined` for one that comes with ServeGym. */
 export function findOwnTask(taskId: string): ServeTask | undefined {
-  return isOwnTask(taskId) ? findServeTask(taskId) : undefined;
+  return llmserve.tasks.isOwn(taskId) ? llmserve.tasks.find(taskId) : undefined;
 }
 
 /** Shares a task of the caller's own; `undefined` for one that comes with ServeGym. */
-export async function shareTask(jobs: JobEngine, taskId: string): Promise<string | undefined> {
-  const task = findOwnTask(taskId);
-  return task && jobs.share(Buffer.from(JSON.stringify(task)));
-}
-
-/** The same of `fleet`. */
-export async function shareFleetTask(jobs: JobEngine, taskId: string): Promise<string | undefined> {
-  const task = fleetTasks.isOwn(taskId) ? fleetTasks.find(taskId) : undefined;
+export async function shareTask(
+  jobs: JobEngine,
+  taskId: string,
+  { tasks }: Pick<RegisteredEnvironment, 'tasks'> = llmserve,
+): Promise<string | undefined> {
+  const task = tasks.isOwn(taskId) ? tasks.find(taskId) : undefined;
   return task && jobs.share(Buffer.from(JSON.stringify(task)));
 }
 
 /** Makes the task known to a job that was given its shared bytes, in the place of another's of the same id. */
-export function addSharedTask(shared: string | undefined, context: JobContext): void {
-  if (shared !== undefined) addServeTask(parseServeTask(sharedJson(shared, context), JOB_INPUT));
-}
-
-/** The same of `fleet`. */
-export function addSharedFleetTask(shared: string | undefined, context: JobContext): void {
-  if (shared !== undefined) fleetTasks.add(parseFleetTask(sharedJson(shared, context), JOB_INPUT));
+export function addSharedTask(
+  shared: string | undefined,
+  context: JobContext,
+  { tasks }: Pick<RegisteredEnvironment, 'tasks'> = llmserve,
+): void {
+  if (shared !== undefined) tasks.add(tasks.parse(sharedJson(shared, context), JOB_INPUT));
 }
 
 /** Source of a task, for messages. */

@@ -1,10 +1,12 @@
-import { chooseTask, drawRequests, episodeAnchors } from '@servegym/environments';
+import { llmserve } from '@servegym/environments';
 import type { Json } from '@servegym/jobs';
 import type { SeededTraffic } from './policy-returns-job.ts';
 
 /** The job `traffic-anchors`: answers the `EpisodeAnchors` that returns are held against, in the order of the seeds. */
 export function runJob(input: Json): Json {
   const { taskId, shift, seeds } = input as unknown as SeededTraffic;
-  const task = chooseTask({ task_id: taskId, ...(shift !== null && { shift }) });
-  return seeds.map((seed) => episodeAnchors(task, seed, drawRequests(task, seed))) as unknown as Json;
+  const task = llmserve.choose({ task_id: taskId, ...(shift !== null && { shift }) });
+  return seeds.map((seed) =>
+    llmserve.anchors.of(task, seed, llmserve.drawRequests(task, seed)),
+  ) as unknown as Json;
 }

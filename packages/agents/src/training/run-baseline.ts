@@ -1,4 +1,4 @@
-import { type BenchmarkAction, benchmarkEnvironment, inferencegym } from '@servegym/environments';
+import { type BenchmarkAction, benchmark, inferencegym } from '@servegym/environments';
 import { LlmClient, type LlmSettings, type LlmUsage } from '../core/llm/llm-client.ts';
 import { type LlmAnswers, LlmPolicy } from '../core/llm/llm-policy.ts';
 import { playEpisode } from '../core/play-episode.ts';
@@ -49,13 +49,13 @@ function parts(id: BaselineEnvironmentId): unknown {
       };
     case 'inferencegym':
       return {
-        environment: playableGym(inferencegym),
+        environment: playableGym(inferencegym.definition()),
         agent: 'baseline',
         listPolicies: listGymPolicies,
         createPolicy: createGymPolicy,
       };
     case 'benchmark': {
-      const definition = benchmarkEnvironment();
+      const definition = benchmark.definition();
       const initialAction = () => definition.action.parse({});
       return {
         environment: { ...definition, initialAction },

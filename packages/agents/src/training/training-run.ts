@@ -1,13 +1,10 @@
 import {
-  addServeTask,
-  FLEET_TASK_IDS,
   type FleetTaskId,
-  GYM_TASK_IDS,
+  fleet,
   type GymTaskId,
+  inferencegym,
   llmserve,
-  parseServeTask,
   type ServeScenario,
-  TASK_IDS,
 } from '@servegym/environments';
 import { AgentError } from '../error-catalogue.ts';
 import { fleetLearningTask } from '../fleet/learn/fleet-learning-task.ts';
@@ -65,9 +62,9 @@ export type LearnableEnvironment = 'llmserve' | 'inferencegym' | 'fleet';
 
 /** Tasks that come with the environments that policies are trained on. */
 export const LEARNABLE_TASKS: Readonly<Record<LearnableEnvironment, readonly string[]>> = {
-  llmserve: TASK_IDS,
-  inferencegym: GYM_TASK_IDS.map(String),
-  fleet: FLEET_TASK_IDS,
+  llmserve: llmserve.tasks.shippedIds,
+  inferencegym: inferencegym.tasks.shippedIds.map(String),
+  fleet: fleet.tasks.shippedIds,
 };
 
 /** Algorithms that learn an environment. */
@@ -202,9 +199,9 @@ function isLearnable(environment: string | undefined): environment is LearnableE
 }
 
 function addOwnTask(candidate: unknown, source: string): void {
-  const task = parseServeTask(candidate, source);
+  const task = llmserve.tasks.parse(candidate, source);
   try {
-    addServeTask(task);
+    llmserve.tasks.add(task);
   } catch (error) {
     throw new AgentError('POLICY_FILE', { problem: (error as Error).message }, { cause: error });
   }

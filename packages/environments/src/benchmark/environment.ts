@@ -9,6 +9,8 @@ import {
   type StepResult,
 } from '@servegym/openenv/definition';
 import { z } from 'zod';
+import type { DefinitionOptions, RegisteredEnvironment } from '../registered-environment.ts';
+import { type KnownTask, Tasks } from '../tasks.ts';
 
 /** The longest wait of one step, s. OpenEnv's clients give up on a reply after as long. */
 export const LONGEST_WAIT_S = 60;
@@ -96,15 +98,6 @@ with GenericEnvClient(base_url="http://localhost:7860").sync() as env:
 \`\`\`
 `;
 
-/** Contents of the answers. */
-export interface BenchmarkOptions {
-  /**
-   Address of the server that answers. Asked for each answer, because a server knows its port only once it
-   * listens. Default: `http://` and the name of this machine.
-   */
-  readonly hostUrl?: () => string;
-}
-
 /** One for all: an error of its own for each of thousands of sessions would cost a stack trace each. */
 const CLOSED = new Error('The session was closed');
 
@@ -176,12 +169,14 @@ class Benchmark implements Environment<BenchmarkAction, BenchmarkObservation, Be
  * An environment for measuring servers: it waits as long as the action says and tells who answered. Waits of sessions
  * do not hold one another up. It measures real time, so its sessions cannot be replayed and are not kept.
  */
+const VERSION = '1.0.0';
+
 export function benchmarkEnvironment({
   hostUrl = () => `http://${hostname()}`,
-}: BenchmarkOptions = {}): EnvironmentDefinition<BenchmarkAction, BenchmarkObservation, BenchmarkState> {
+}: DefinitionOptions = {}): EnvironmentDefinition<BenchmarkAction, BenchmarkObservation, BenchmarkState> {
   return defineEnvironment({
     id: 'benchmark',
-    version: '1.0.0',
+    version: VERSION,
     name: 'benchmark',
     description:
       'Test infrastructure and concurrency: each step waits as long as it is told, then says which server, process and session answered.',
@@ -193,3 +188,25 @@ export function benchmarkEnvironment({
     create: () => new Benchmark(hostUrl),
   });
 }
+
+/** An environment that only waits. */
+export const benchmark = {
+  id: 'benchmark',
+  version: VERSION,
+  takes: [],
+  definition: benchmarkEnvironment,
+  tasks: new Tasks<KnownTask>({}),
+  actionSchema: benchmarkActionSchema,
+  knobs: ['wait_seconds'],
+  bins: {},
+  features: [],
+  serverFeatures: [],
+  shifts: [],
+  resetOptions: () => z.object({}),
+  choose() {
+    throw new EnvironmentError('UNKNOWN_TASK', 'Expected no task: `benchmark` has none');
+  },
+  initialAction: () => benchmarkActionSchema.parse({}),
+  steps: () => Number.POSITIVE_INFINITY,
+  rewardWeights: () => ({}),
+} as const satisfies RegisteredEnvironment<BenchmarkAction, BenchmarkObservation, BenchmarkState>;

@@ -69,7 +69,7 @@ with GenericEnvClient(base_url="http://localhost:7860/fleet").sync() as env:
 `;
 
 /** Changes whenever the same task, seed and actions may give another episode or grade. */
-const VERSION = '0.2.0';
+export const FLEET_VERSION = '0.2.0';
 
 /** One session of `fleet`. */
 class FleetEnvironment implements Environment<FleetAction, FleetObservation, FleetState> {
@@ -153,7 +153,7 @@ const NO_EPISODE: FleetState = {
 export function fleetEnvironment(): EnvironmentDefinition<FleetAction, FleetObservation, FleetState> {
   return defineEnvironment<FleetAction, FleetObservation, FleetState>({
     id: 'fleet',
-    version: `${VERSION}${fleetTasks.versionMark()}`,
+    version: `${FLEET_VERSION}${fleetTasks.versionMark()}`,
     name: 'fleet',
     description:
       'Run a fleet of LLM inference servers: each window of 30 s shows demand, queues, caches, latencies and cost; the action sets replicas, prefill replicas, routing weights, admission, token budget and sequence cap for the next.',

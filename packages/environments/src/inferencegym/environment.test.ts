@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { EnvironmentError, type StepResult } from '@servegym/openenv/definition';
-import { inferenceGym, inferencegym, type StepInfo } from './environment.ts';
+import type { StepInfo } from './environment.ts';
 import { GymWorld } from './gym-world.ts';
+import { inferencegym } from './inferencegym.ts';
 import { gymResetOptions } from './reset-options.ts';
 import {
   EPISODE_STEPS,
@@ -19,7 +20,7 @@ const codeOf = (code: string) => (error: unknown) => error instanceof Environmen
 
 describe('the inferencegym environment', () => {
   it('starts task 1 on seed 42 when nothing is asked for', async () => {
-    const environment = inferencegym.create();
+    const environment = inferencegym.definition().create();
     const { observation, reward, done } = await environment.reset({});
     gymObservationSchema.parse(observation);
     assert.deepEqual([reward, done, observation.timestep, observation.queue_depth], [null, false, 0, 0]);
@@ -29,7 +30,7 @@ describe('the inferencegym environment', () => {
   });
 
   it('shows the twelve fields in the order of InferenceGym', async () => {
-    const { observation } = await inferencegym.create().reset({});
+    const { observation } = await inferencegym.definition().create().reset({});
     assert.deepEqual(Object.keys(observation), [
       'queue_depth',
       'mean_prompt_len',
@@ -50,14 +51,14 @@ describe('the inferencegym environment', () => {
   it('takes the id of a task as a number, as its digit and as its slug', async () => {
     for (const task_id of [2, '2', 'bursty_sharegpt']) {
       assert.equal(gymResetOptions.parse({ task_id }).task_id, 2);
-      const environment = inferencegym.create();
+      const environment = inferencegym.definition().create();
       await environment.reset({ task_id });
       assert.equal(environment.state().task_id, 2);
     }
   });
 
   it('ends after 200 steps, and not before', async () => {
-    const environment = inferencegym.create();
+    const environment = inferencegym.definition().create();
     let answer: StepResult<GymObservation> = await environment.reset({ task_id: 3, seed: 1 });
     let total = 0;
     let steps = 0;
@@ -74,16 +75,25 @@ describe('the inferencegym environment', () => {
   });
 
   it('refuses what it cannot do, with a code', async () => {
-    assert.throws(() => inferencegym.create().step(GYM_DEFAULT_ACTION), codeOf('NOT_RESET'));
+    assert.throws(() => inferencegym.definition().create().step(GYM_DEFAULT_ACTION), codeOf('NOT_RESET'));
     for (const task_id of [0, 4, 1.5, '04', 'nope', {}]) {
-      await assert.rejects(async () => inferencegym.create().reset({ task_id }), codeOf('UNKNOWN_TASK'));
+      await assert.rejects(
+        async () => inferencegym.definition().create().reset({ task_id }),
+        codeOf('UNKNOWN_TASK'),
+      );
       assert.equal(gymResetOptions.safeParse({ task_id }).success, false);
     }
     for (const seed of [-1, 0.5, 2 ** 53, Number.NaN]) {
-      await assert.rejects(async () => inferencegym.create().reset({ seed }), codeOf('INVALID_SEED'));
+      await assert.rejects(
+        async () => inferencegym.definition().create().reset({ seed }),
+        codeOf('INVALID_SEED'),
+      );
     }
     for (const config of [{ alpha: -1 }, { alpha: Number.NaN }, { gain: 1 }, 'alpha', [1]]) {
-      await assert.rejects(async () => inferencegym.create().reset({ config }), codeOf('INVALID_CONFIG'));
+      await assert.rejects(
+        async () => inferencegym.definition().create().reset({ config }),
+        codeOf('INVALID_CONFIG'),
+      );
       assert.equal(gymResetOptions.safeParse({ config }).success, false, JSON.stringify(config));
     }
   });
@@ -125,7 +135,7 @@ describe('the inferencegym environment', () => {
 
   it('lets a reset override weights of the reward, each by itself', async () => {
     const play = async (config?: object) => {
-      const environment = inferencegym.create();
+      const environment = inferencegym.definition().create();
       await environment.reset({ task_id: 2, seed: 3, ...(config && { config }) });
       const { reward, metadata } = await environment.step({
         ...GYM_DEFAULT_ACTION,
@@ -144,7 +154,7 @@ describe('the inferencegym environment', () => {
   });
 
   it('tells timestep, metrics, workload and the configuration in force beside each observation', async () => {
-    const environment = inferencegym.create();
+    const environment = inferencegym.definition().create();
     await environment.reset({ task_id: 1, seed: 1 });
     const { metadata } = await environment.step({ ...GYM_DEFAULT_ACTION, quant_tier: 2, batch_size: 50 });
     const info = metadata as unknown as StepInfo;
@@ -175,7 +185,7 @@ describe('the inferencegym environment', () => {
 
   it('plays a table of one’s own, measured against what that table allows', async () => {
     const world = new GymWorld(new TraceTable(tableOf(validRows())));
-    const own = inferenceGym({ world: async () => world, tableHash: 'abcdef0123456789' });
+    const own = inferencegym.definition({ table: { world, hash: 'abcdef0123456789' } });
     assert.equal(own.version, `${inferencegym.version}+table.abcdef012345`);
     const environment = own.create();
     const first = await environment.reset({ task_id: 3, seed: 1 });
@@ -187,7 +197,7 @@ describe('the inferencegym environment', () => {
   });
 
   it('has its seeds in splits', () => {
-    const [train, validation, test] = inferencegym.splits!;
+    const [train, validation, test] = inferencegym.definition().splits!;
     assert.deepEqual([train.name, validation.name, test.name], ['train', 'validation', 'test']);
     assert.deepEqual(test.task(0), { task_id: 1, seed: 2_000_000 });
     assert.deepEqual(test.task(test.size - 1), { task_id: 3, seed: 2_099_999 });

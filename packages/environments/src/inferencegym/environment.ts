@@ -7,6 +7,7 @@ import {
   type StepResult,
 } from '@servegym/openenv/definition';
 import { z } from 'zod';
+import type { DefinitionOptions } from '../registered-environment.ts';
 import { SEED_SPLITS, splitOfSeed } from '../splits.ts';
 import { GymEpisode } from './gym-episode.ts';
 import { gradeGymEpisode, MEMORY_LIMIT_EFFECT } from './gym-grader.ts';
@@ -111,7 +112,7 @@ with GenericEnvClient(base_url="http://localhost:7860").sync() as env:
 `;
 
 /** Changes with everything that changes episodes or grades: dynamics, tasks, grader, the table that comes with the package. */
-const VERSION = '1.3.0';
+export const GYM_VERSION = '1.3.0';
 
 /** One session of `inferencegym`. */
 class InferenceGym implements Environment<GymAction, GymObservation, GymState> {
@@ -171,22 +172,14 @@ class InferenceGym implements Environment<GymAction, GymObservation, GymState> {
   }
 }
 
-/** The table that is played. */
-export interface InferenceGymOptions {
-  /** Measurements of the server. Asked for by the first episode. Default: the table that comes with the package. */
-  readonly world?: () => Promise<GymWorld>;
-  /** Tells a table of one's own from others: episodes on it are not those of the table that comes with the package. */
-  readonly tableHash?: string;
-}
-
 /** Run an LLM server that a table of measurements describes: see it each second, and set up to five knobs for the next. */
-export function inferenceGym({
-  world = shippedWorld,
-  tableHash,
-}: InferenceGymOptions = {}): EnvironmentDefinition<GymAction, GymObservation, GymState> {
+export function inferenceGym(
+  table: DefinitionOptions['table'],
+): EnvironmentDefinition<GymAction, GymObservation, GymState> {
+  const world = async () => table?.world ?? shippedWorld();
   return defineEnvironment<GymAction, GymObservation, GymState>({
     id: 'inferencegym',
-    version: tableHash === undefined ? VERSION : `${VERSION}+table.${tableHash.slice(0, 12)}`,
+    version: table?.hash === undefined ? GYM_VERSION : `${GYM_VERSION}+table.${table.hash.slice(0, 12)}`,
     name: 'inferencegym',
     description:
       'Run an LLM inference server that a table of measurements describes: each second shows queue, latency, memory and cost; the action sets KV budget, speculation, batch size, prefill disaggregation and quantization for the next.',
@@ -241,6 +234,3 @@ export function inferenceGym({
     grade: async (record) => gradeGymEpisode(await world(), record),
   });
 }
-
-/** `inferencegym` on the table that comes with the package. */
-export const inferencegym = inferenceGym();

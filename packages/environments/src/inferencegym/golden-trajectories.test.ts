@@ -4,12 +4,12 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
 import { createServer } from '@servegym/openenv';
 import { connect } from '@servegym/openenv/client';
-import { inferencegym } from './environment.ts';
 import { wanderingGymActions } from './gym-actions.fixture.ts';
 import { GYM_TASK_IDS } from './gym-tasks.ts';
+import { inferencegym } from './inferencegym.ts';
 import type { GymAction } from './schema.ts';
 
-/** Rebuilt by running this test with UPDATE_GOLDEN=1. A change of any hash asks for a new `VERSION` of inferencegym. */
+/** Rebuilt by running this test with UPDATE_GOLDEN=1. A change of any hash asks for a new `VERSION` of inferencegym.definition(). */
 const GOLDEN = new URL('./golden-trajectories.json', import.meta.url);
 
 interface Answer {
@@ -39,7 +39,11 @@ const EPISODES = GYM_TASK_IDS.flatMap((taskId) => [0, 42, 2_000_000].map((seed) 
 describe('golden trajectories of inferencegym', async () => {
   const trajectories: Record<string, string> = {};
   for (const { taskId, seed } of EPISODES) {
-    trajectories[`${taskId} ${seed}`] = await trajectoryHash(inferencegym.create(), taskId, seed);
+    trajectories[`${taskId} ${seed}`] = await trajectoryHash(
+      inferencegym.definition().create(),
+      taskId,
+      seed,
+    );
   }
   const current = { version: inferencegym.version, trajectories };
   if (process.env.UPDATE_GOLDEN === '1') writeFileSync(GOLDEN, `${JSON.stringify(current, null, 2)}\n`);
@@ -52,7 +56,7 @@ describe('golden trajectories of inferencegym', async () => {
   it('data: belong to this version of the environment', () => assert.equal(golden.version, current.version));
 
   it('are the same bits over WebSocket and HTTP', async (t) => {
-    const listening = await createServer(inferencegym).listen({ port: 0, host: '127.0.0.1' });
+    const listening = await createServer(inferencegym.definition()).listen({ port: 0, host: '127.0.0.1' });
     t.after(() => listening.close());
     const client = await connect<typeof inferencegym>(listening.url);
     assert.equal(await trajectoryHash(client, 3, 42), golden.trajectories['3 42']);

@@ -1,3 +1,4 @@
+import { Tasks } from '../tasks.ts';
 import type { Knob } from './schema.ts';
 
 /** Ids of the tasks, as the wire has them. */
@@ -132,3 +133,5 @@ export const GYM_TASKS: Readonly<Record<GymTaskId, GymTask>> = {
   2: burstyShareGpt,
   3: adversarialMultiTenant,
 };
+
+export const gymTasks = new Tasks<GymTask>(GYM_TASKS);

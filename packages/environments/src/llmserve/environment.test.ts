@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { EnvironmentError, type StepResult } from '@servegym/openenv/definition';
 import { splitOfSeed } from '../splits.ts';
-import { llmserve } from './environment.ts';
+import { llmserve } from './llmserve.ts';
 import {
   DEFAULT_ACTION,
   type ServeObservation,
@@ -16,7 +16,7 @@ const codeOf = (code: string) => (error: unknown) => error instanceof Environmen
 
 describe('the llmserve environment', () => {
   it('starts the easiest task when nothing is asked for', async () => {
-    const { observation, reward, done } = await llmserve.create().reset({});
+    const { observation, reward, done } = await llmserve.definition().create().reset({});
     assert.equal(observation.task_id, 'static_workload');
     assert.equal(reward, null);
     assert.equal(done, false);
@@ -25,7 +25,7 @@ describe('the llmserve environment', () => {
 
   it('ends after the windows of its task, and not before', async () => {
     for (const task_id of TASK_IDS) {
-      const environment = llmserve.create();
+      const environment = llmserve.definition().create();
       let answer: StepResult<ServeObservation> = await environment.reset({ task_id, seed: 1 });
       let steps = 0;
       while (!answer.done) {
@@ -33,14 +33,14 @@ describe('the llmserve environment', () => {
         steps++;
         assert.equal(answer.observation.step_index, steps);
       }
-      assert.equal(steps, llmserve.tasks?.find((task) => task.id === task_id)?.windows);
+      assert.equal(steps, llmserve.definition().tasks?.find((task) => task.id === task_id)?.windows);
       assert.equal(environment.state().done, true);
       assert.throws(() => environment.step(DEFAULT_ACTION), codeOf('EPISODE_OVER'));
     }
   });
 
   it('keeps totals in its state', async () => {
-    const environment = llmserve.create();
+    const environment = llmserve.definition().create();
     await environment.reset({ task_id: 'bursty_workload', seed: 3 });
     let sum = 0;
     for (let i = 0; i < 10; i++) sum += (await environment.step(DEFAULT_ACTION)).reward ?? 0;
@@ -53,10 +53,10 @@ describe('the llmserve environment', () => {
   });
 
   it('refuses what it cannot do, with a code', () => {
-    assert.throws(() => llmserve.create().step(DEFAULT_ACTION), codeOf('NOT_RESET'));
-    assert.throws(() => llmserve.create().reset({ task_id: 'nope' }), codeOf('UNKNOWN_TASK'));
+    assert.throws(() => llmserve.definition().create().step(DEFAULT_ACTION), codeOf('NOT_RESET'));
+    assert.throws(() => llmserve.definition().create().reset({ task_id: 'nope' }), codeOf('UNKNOWN_TASK'));
     for (const seed of [-1, 0.5, 2 ** 53, Number.NaN]) {
-      assert.throws(() => llmserve.create().reset({ seed }), codeOf('INVALID_SEED'));
+      assert.throws(() => llmserve.definition().create().reset({ seed }), codeOf('INVALID_SEED'));
     }
   });
 
@@ -78,10 +78,10 @@ describe('the llmserve environment', () => {
 
   it('lists its episodes as splits that share no seed, and plays any of them', async () => {
     const seen = new Map<number, string>();
-    for (const { name, type, size, task } of llmserve.splits ?? []) {
+    for (const { name, type, size, task } of llmserve.definition().splits ?? []) {
       for (const index of [0, 1, 2, Math.floor(size / 2), size - 1]) {
         const options = task(index);
-        const { observation } = await llmserve.create().reset(options);
+        const { observation } = await llmserve.definition().create().reset(options);
         assert.equal(observation.task_id, options.task_id);
         const seed = options.seed as number;
         assert.equal(seen.get(seed) ?? type, type, `${name} ${index}`);
@@ -91,13 +91,13 @@ describe('the llmserve environment', () => {
       assert.equal(new Set([0, 1, 2].map((index) => JSON.stringify(task(index)))).size, 3);
     }
     assert.deepEqual(
-      llmserve.splits?.map(({ name }) => name),
+      llmserve.definition().splits?.map(({ name }) => name),
       ['train', 'validation', 'test', 'shifted'],
     );
   });
 
   it('explains each window in its metadata', async () => {
-    const environment = llmserve.create();
+    const environment = llmserve.definition().create();
     await environment.reset({ task_id: 'adversarial_multitenant', seed: 1 });
     const { metadata, reward } = await environment.step(DEFAULT_ACTION);
     const components = Object.values(metadata?.reward_components as Record<string, number>);
@@ -107,7 +107,7 @@ describe('the llmserve environment', () => {
   });
 
   it('has in its metadata what constrained learning and people by class ask for', async () => {
-    const environment = llmserve.create();
+    const environment = llmserve.definition().create();
     await environment.reset({ task_id: 'adversarial_multitenant', seed: 1 });
     const action = { ...DEFAULT_ACTION, quantization_tier: 'INT4' } as const;
     for (let window = 0; window < 30; window++) {

@@ -103,7 +103,7 @@ class LlmServe implements Environment<ServeAction, ServeObservation, ServeState>
 }
 
 /** Changes whenever the same task, seed and actions may give another episode. */
-const VERSION = '0.4.0';
+export const SERVE_VERSION = '0.4.0';
 
 /** State of an episode, simulated or real, that was reset with `scenario`. */
 export function episodeState(
@@ -156,7 +156,7 @@ export const NO_EPISODE: ServeState = {
 export function serveEnvironment(): EnvironmentDefinition<ServeAction, ServeObservation, ServeState> {
   return defineEnvironment<ServeAction, ServeObservation, ServeState>({
     id: 'llmserve',
-    version: `${VERSION}${serveTasks.versionMark()}`,
+    version: `${SERVE_VERSION}${serveTasks.versionMark()}`,
     name: 'llmserve',
     description:
       'Run an LLM inference server: each window shows queue, latency, KV memory and cost; the action sets batch cap, KV budget, speculation depth, quantization, prefill/decode split and priority routing for the next.',
@@ -188,6 +188,3 @@ function describeTask(task: ServeTask): TaskDescription {
     masked_actions: task.maskedKnobs ?? [],
   };
 }
-
-/** Run a simulated LLM server on two GPUs: see queue, latency, memory and cost each window, set six knobs for the next. */
-export const llmserve = serveEnvironment();

@@ -5,13 +5,13 @@ import { describe, it } from 'node:test';
 import { createServer } from '@servegym/openenv';
 import { connect } from '@servegym/openenv/client';
 import { RandomStream, type Trace } from '@servegym/simulator';
-import { llmserve } from './environment.ts';
+import { llmserve } from './llmserve.ts';
 import { addServeTrace } from './requests/serve-traces.ts';
 import { chooseTask } from './reset-options.ts';
 import { QUANTIZATION_TIERS, type ServeAction, type ServeObservation, TASK_IDS } from './schema.ts';
 
 /**
- * Rebuilt by running this test with UPDATE_GOLDEN=1. A change of any hash asks for a new `version` of llmserve. The
+ * Rebuilt by running this test with UPDATE_GOLDEN=1. A change of any hash asks for a new `version` of llmserve.definition(). The
  * file holds for every run, process, way of playing and version of Node: `npx --package=node@22 node --test` with this
  * file's path tries another.
  */
@@ -25,7 +25,7 @@ const TRACE: Trace = {
 };
 addServeTrace('golden', TRACE);
 
-type Reset = Parameters<ReturnType<typeof llmserve.create>['reset']>[0];
+type Reset = Parameters<ReturnType<ReturnType<typeof llmserve.definition>['create']>['reset']>[0];
 
 /** Scenarios by name: each task on a seed of each split, and each way to change a task. */
 const RESETS: Readonly<Record<string, Reset>> = {
@@ -103,7 +103,7 @@ async function trajectoryHash(reset: Reset, played: Playable): Promise<string> {
 
 /** The fields of an observation in the order of the schema, whoever sent them. */
 function inOrder(observation: ServeObservation): unknown[] {
-  return Object.keys(llmserve.observation.parse(observation)).map(
+  return Object.keys(llmserve.definition().observation.parse(observation)).map(
     (name) => observation[name as keyof ServeObservation],
   );
 }
@@ -132,7 +132,7 @@ function overHttp(url: string): Playable {
 describe('golden trajectories of llmserve', async () => {
   const trajectories: Record<string, string> = {};
   for (const [name, reset] of Object.entries(RESETS)) {
-    trajectories[name] = await trajectoryHash(reset, llmserve.create());
+    trajectories[name] = await trajectoryHash(reset, llmserve.definition().create());
   }
   const current = { version: llmserve.version, trajectories };
   if (process.env.UPDATE_GOLDEN === '1') writeFileSync(GOLDEN, `${JSON.stringify(current, null, 2)}\n`);
@@ -146,7 +146,7 @@ describe('golden trajectories of llmserve', async () => {
   it('data: belong to this version of the environment', () => assert.equal(golden.version, current.version));
 
   it('are the same over WebSocket and over HTTP', async (t) => {
-    const server = createServer(llmserve);
+    const server = createServer(llmserve.definition());
     const { url, close } = await server.listen({ port: 0, host: '127.0.0.1' });
     t.after(close);
     for (const name of OVER_THE_WIRE) {

@@ -3,7 +3,8 @@ import { describe, it } from 'node:test';
 import { EnvironmentError } from '@servegym/openenv/definition';
 import type { Trace } from '@servegym/simulator';
 import fc from 'fast-check';
-import { llmserve, serveEnvironment } from './environment.ts';
+import { serveEnvironment } from './environment.ts';
+import { llmserve } from './llmserve.ts';
 import { addServeTrace, MOST_INLINE_REQUESTS } from './requests/serve-traces.ts';
 import { chooseTask, serveResetOptions } from './reset-options.ts';
 import { addServeTask, SERVE_TASKS } from './task-registry.ts';
@@ -138,7 +139,7 @@ describe('what reset takes', () => {
 
   it('tells in the state what is played', () => {
     addServeTrace('told', traceOf([5, 6, 7]));
-    const environment = llmserve.create();
+    const environment = llmserve.definition().create();
     environment.reset({ trace: 'told', rate_scale: 2, shift: 'other_gpu', seed: 1 });
     const { trace, rate_scale, shift, traffic, workload_phase } = environment.state();
     assert.match(String(trace), /^told@sha256:/);
@@ -154,7 +155,7 @@ describe('what reset takes', () => {
   it('plays every task on every profile that it offers, and on none other', () => {
     const offered = serveResetOptions().shape.profile.unwrap().options;
     assert.ok(offered.length > 30, `${offered.length} profiles`);
-    const environment = llmserve.create();
+    const environment = llmserve.definition().create();
     for (const profile of offered) {
       for (const task of Object.values(SERVE_TASKS)) {
         environment.reset({ task_id: task.id, profile, seed: 3 });
@@ -178,7 +179,7 @@ describe('what reset takes', () => {
   });
 
   it('leaves an episode alone when a later reset fails', () => {
-    const environment = llmserve.create();
+    const environment = llmserve.definition().create();
     environment.reset({ task_id: 'bursty_workload', traffic: 'azure-code-2023', seed: 1 });
     environment.step(SERVE_TASKS.bursty_workload.defaultAction);
     const before = environment.state();

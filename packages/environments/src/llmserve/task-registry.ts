@@ -1,8 +1,9 @@
-import { TaskRegistry } from '../task-registry.ts';
+import { Tasks } from '../tasks.ts';
 import type { TaskId } from './schema.ts';
 import { adversarialMultitenant } from './tasks/adversarial-multitenant.ts';
 import { burstyWorkload } from './tasks/bursty-workload.ts';
 import type { ServeTask } from './tasks/serve-task.ts';
+import { parseServeTask } from './tasks/serve-task-schema.ts';
 import { staticWorkload } from './tasks/static-workload.ts';
 
 /** The three tasks, easiest first. */
@@ -13,7 +14,10 @@ export const SERVE_TASKS: Readonly<Record<TaskId, ServeTask>> = {
 };
 
 /** These, and those of people who play their own. */
-export const serveTasks = new TaskRegistry<ServeTask>(SERVE_TASKS);
+export const serveTasks = new Tasks<ServeTask, TaskId>(SERVE_TASKS, {
+  parse: parseServeTask,
+  mark: 'phases',
+});
 
 /** @see TaskRegistry.add */
 export const addServeTask = (task: ServeTask): void => serveTasks.add(task);

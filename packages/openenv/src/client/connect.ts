@@ -41,6 +41,9 @@ type AnyDefinition = EnvironmentDefinition<
   Record<string, unknown>
 >;
 
+/** What a registered environment makes, or the definition itself. */
+type Defined<Given> = Given extends { definition(...options: never): infer Made } ? Made : Given;
+
 type ActionOf<D> = D extends EnvironmentDefinition<infer Action, infer _O, infer _S> ? Action : never;
 type ObservationOf<D> =
   D extends EnvironmentDefinition<infer _A, infer Observation, infer _S> ? Observation : never;
@@ -48,14 +51,16 @@ type StateOf<D> = D extends EnvironmentDefinition<infer _A, infer _O, infer Stat
 
 /**
  * Connects to an OpenEnv server and opens a session. `connect<typeof definition>(url)` types actions, observations and
- * state by an environment's definition.
+ * state by an environment's definition, or by an environment of `@servegym/environments`.
  * @throws CapacityError when the server has no free session.
  * @throws ConnectionError, TimeoutError
  */
-export async function connect<Definition = AnyDefinition>(
+export async function connect<Given = AnyDefinition>(
   url: string | URL,
   options: ConnectOptions = {},
-): Promise<EnvironmentClient<ActionOf<Definition>, ObservationOf<Definition>, StateOf<Definition>>> {
+): Promise<
+  EnvironmentClient<ActionOf<Defined<Given>>, ObservationOf<Defined<Given>>, StateOf<Defined<Given>>>
+> {
   const base = baseUrl(url);
   const headers = { ...options.headers, ...(options.token && { authorization: `Bearer ${options.token}` }) };
   const address = socketUrl(base, 'ws');

@@ -9,20 +9,7 @@ import {
   listPolicies,
   type PolicyDescription,
 } from '@servegym/agents';
-import {
-  chooseFleetTask,
-  chooseTask,
-  type FleetAction,
-  type FleetObservation,
-  fleetEnvironment,
-  GYM_DEFAULT_ACTION,
-  type GymAction,
-  type GymObservation,
-  inferenceGym,
-  type ServeAction,
-  type ServeObservation,
-  serveEnvironment,
-} from '@servegym/environments';
+import type { RegisteredEnvironment } from '@servegym/environments';
 import { type EnvironmentDefinition, type ResetOptions, sampleValue, toJsonSchema } from '@servegym/openenv';
 import { RandomStream } from '@servegym/simulator';
 import { type BackgroundEnvironment, BackgroundPolicy } from './background/background-environment.ts';
@@ -37,35 +24,24 @@ export interface PolicyCatalogue<Action, Observation> {
   initialAction(reset: ResetOptions): Action;
 }
 
-/** The policies of `llmserve`. */
-export const SERVE_POLICIES: PolicyCatalogue<ServeAction, ServeObservation> = withLlm(
-  {
-    list: listPolicies,
-    create: createPolicy,
-    initialAction: (reset) => chooseTask(reset).defaultAction,
-  },
-  serveEnvironment,
-);
+/** Policies of the environments that come with any. */
+const CATALOGUES: Readonly<Record<string, object>> = {
+  llmserve: { list: listPolicies, create: createPolicy },
+  inferencegym: { list: listGymPolicies, create: createGymPolicy },
+  fleet: { list: listFleetPolicies, create: createFleetPolicy },
+};
 
-/** The policies of `inferencegym`. */
-export const GYM_POLICIES: PolicyCatalogue<GymAction, GymObservation> = withLlm(
-  {
-    list: listGymPolicies,
-    create: createGymPolicy,
-    initialAction: () => GYM_DEFAULT_ACTION,
-  },
-  inferenceGym,
-);
-
-/** The policies of `fleet`. */
-export const FLEET_POLICIES: PolicyCatalogue<FleetAction, FleetObservation> = withLlm(
-  {
-    list: listFleetPolicies,
-    create: createFleetPolicy,
-    initialAction: (reset) => chooseFleetTask(reset).defaultAction,
-  },
-  fleetEnvironment,
-);
+/** The policies of an environment; those of its schemas where it comes with none. */
+export function policiesOf<Action, Observation extends object>(
+  entry: Pick<RegisteredEnvironment<Action, Observation>, 'id' | 'initialAction' | 'definition'>,
+  definition: EnvironmentDefinition<Action, Observation, object> = entry.definition(),
+): PolicyCatalogue<Action, Observation> {
+  if (!Object.hasOwn(CATALOGUES, entry.id)) return schemaPolicies(definition);
+  // A policy of an environment meets only this environment's observations.
+  const { list, create } = CATALOGUES[entry.id] as unknown as PolicyCatalogue<Action, Observation>;
+  const { initialAction } = entry;
+  return withLlm({ list, create, initialAction }, () => entry.definition());
+}
 
 /** The same policies, of which those that plan do so on worker threads. */
 export function inBackground<Action, Observation>(

@@ -2,18 +2,17 @@ import assert from 'node:assert/strict';
 import { after, beforeEach, describe, it } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { createPolicy, listPolicies } from '@servegym/agents';
-import { llmserve, SERVE_TASKS, type ServeAction } from '@servegym/environments';
+import { llmserve, type ServeAction } from '@servegym/environments';
 import { createServer } from '@servegym/openenv';
-import { loadEnvironment } from './load-environment.ts';
-import { SERVE_POLICIES, schemaPolicies } from './policy-catalogue.ts';
+import { openEnvironment } from './open-environment.ts';
+import { policiesOf, schemaPolicies } from './policy-catalogue.ts';
 import { mountPolicyRoutes } from './policy-routes.ts';
 
-const guessEnvironment = await loadEnvironment(
+const { definition: guessEnvironment } = await openEnvironment(
   fileURLToPath(new URL('../../../openenv/examples/guess/environment.ts', import.meta.url)),
-  [],
 );
-const server = createServer(llmserve);
-mountPolicyRoutes(server, SERVE_POLICIES);
+const server = createServer(llmserve.definition());
+mountPolicyRoutes(server, policiesOf(llmserve));
 after(() => server.close());
 
 async function get(path: string) {
@@ -54,7 +53,7 @@ describe('POST /policies/{name}/step', () => {
     assert.equal(body.done, false);
     assert.equal(body.steps.length, 1);
     const [{ action, observation, reward, done }] = body.steps;
-    assert.deepEqual(action, SERVE_TASKS.bursty_workload.defaultAction);
+    assert.deepEqual(action, llmserve.tasks.shipped.bursty_workload.defaultAction);
     assert.equal(observation.step_index, 1);
     assert.equal(typeof reward, 'number');
     assert.equal(done, false);
@@ -63,11 +62,11 @@ describe('POST /policies/{name}/step', () => {
   it('does what the same policy does in process', async () => {
     const { body } = await post('/policies/heuristic/step', { session_id, steps: 20 });
 
-    const environment = llmserve.create();
+    const environment = llmserve.definition().create();
     const policy = createPolicy('heuristic');
     let { observation, reward } = await environment.reset({ task_id: 'bursty_workload', seed: 3 });
     policy.reset({ taskId: 'bursty_workload', seed: 3 });
-    let previousAction: ServeAction = SERVE_TASKS.bursty_workload.defaultAction;
+    let previousAction: ServeAction = llmserve.tasks.shipped.bursty_workload.defaultAction;
     for (const [stepIndex, step] of body.steps.entries()) {
       const action = policy.act({ observation, reward, previousAction, stepIndex });
       const result = await environment.step(action);
@@ -81,10 +80,10 @@ describe('POST /policies/{name}/step', () => {
 
   it('tells the policy under which traffic the session is played', async (t) => {
     const told: unknown[] = [];
-    const listening = createServer(llmserve);
+    const listening = createServer(llmserve.definition());
     t.after(() => listening.close());
     mountPolicyRoutes(listening, {
-      ...SERVE_POLICIES,
+      ...policiesOf(llmserve),
       create: () => ({
         name: 'default',
         reset: (episode) => void told.push(episode),
@@ -118,7 +117,7 @@ describe('POST /policies/{name}/step', () => {
   });
 
   it('goes on from where a person left the knobs', async () => {
-    const action = { ...SERVE_TASKS.bursty_workload.defaultAction, batch_cap: 200 };
+    const action = { ...llmserve.tasks.shipped.bursty_workload.defaultAction, batch_cap: 200 };
     await post('/step', { session_id, action });
     const { body } = await post('/policies/heuristic/step', { session_id });
     assert.ok(Math.abs(body.steps[0].action.batch_cap - 200) <= 32, 'the rules move the cap by at most 32');
@@ -213,8 +212,8 @@ describe('a policy that comes back after its server was replaced', () => {
         session_id: (await reset()).session_id,
         steps: 8,
       });
-      const heir = createServer(llmserve);
-      mountPolicyRoutes(heir, SERVE_POLICIES);
+      const heir = createServer(llmserve.definition());
+      mountPolicyRoutes(heir, policiesOf(llmserve));
       const session = heir.sessions.open();
       await session.reset({ task_id: 'bursty_workload', seed: 3 });
       for (const { action } of whole.steps.slice(0, 5)) await session.step(action);
@@ -232,7 +231,7 @@ describe('a policy that comes back after its server was replaced', () => {
 describe('a policy that comes back after a person has played', () => {
   it('knows the windows that it has missed', async () => {
     const byHand = [7, 400, 30].map((batch_cap) => ({
-      ...SERVE_TASKS.bursty_workload.defaultAction,
+      ...llmserve.tasks.shipped.bursty_workload.defaultAction,
       batch_cap,
     }));
     const steps = async (session_id: string, count: number) =>

@@ -1,95 +1,50 @@
-import { listPolicies } from '@servegym/agents';
-import {
-  EPISODE_STEPS,
-  type FleetAction,
-  type FleetObservation,
-  type FleetState,
-  findServeTask,
-  fleetTasks,
-  GYM_TASK_IDS,
-  GYM_TASKS,
-  type GymAction,
-  type GymObservation,
-  type GymState,
-  type ServeAction,
-  type ServeObservation,
-  type ServeState,
-  serveTaskIds,
-} from '@servegym/environments';
-import type { EnvironmentDefinition, OpenEnvServer } from '@servegym/openenv';
+import type { RegisteredEnvironment } from '@servegym/environments';
+import type { OpenEnvServer, ResetOptions } from '@servegym/openenv';
 import type { BackgroundEnvironment } from './background/background-environment.ts';
 import { mountBaselineRoutes } from './baseline-routes.ts';
-import { baselineSuite } from './baseline-suite.ts';
+import { type BaselineParts, baselineSuite } from './baseline-suite.ts';
 import { mountInfoRoute } from './info-route.ts';
 import { modelBaseline } from './llm-player.ts';
-import { FLEET_POLICIES, GYM_POLICIES, SERVE_POLICIES } from './policy-catalogue.ts';
 
 /** Seed of the baselines' episodes. */
 const BASELINE_SEED = 0;
-/** Range in which InferenceGym expects the baseline agent on the table that comes with the package. */
-const EXPECTED_RANGES = { 1: [0.3, 0.4], 2: [0.22, 0.32], 3: [0.18, 0.28] } as const;
 
-/** `/baseline` and `/info` of `llmserve`. */
-export function mountServeSeedRoutes(
-  server: OpenEnvServer<ServeAction, ServeObservation, ServeState>,
+/** Agents of the baselines of each environment that has any, and the range in which their source expects the scores. */
+const BASELINES: Readonly<Record<string, Pick<BaselineParts, 'agents' | 'expectedRanges'>>> = {
+  llmserve: { agents: ['heuristic', 'random', 'default'] },
+  fleet: { agents: ['hpa', 'rule', 'static'] },
+  // Of InferenceGym's baseline agent on the table that comes with the package.
+  inferencegym: {
+    agents: ['baseline', 'default', 'random'],
+    expectedRanges: { 1: [0.3, 0.4], 2: [0.22, 0.32], 3: [0.18, 0.28] },
+  },
+};
+
+/** True for an environment with `/baseline` and `/info`. */
+export function hasBaselines({ id }: Pick<RegisteredEnvironment, 'id'>): boolean {
+  return Object.hasOwn(BASELINES, id);
+}
+
+/** `/baseline` and `/info` of an environment. */
+export function mountSeedRoutes(
+  server: OpenEnvServer<unknown, object, object>,
+  entry: RegisteredEnvironment,
   background: BackgroundEnvironment,
 ): void {
-  const names = listPolicies().map(({ name }) => name);
-  const agents = ['heuristic', ...names.filter((name) => ['default', 'random'].includes(name))];
+  const { agents, expectedRanges } = BASELINES[entry.id]!;
+  const ownTable = server.definition.version.includes('+table.');
   mountBaselineRoutes(server, {
-    suite: baselineSuite(server.definition as unknown as EnvironmentDefinition, {
+    suite: baselineSuite(server.definition, {
       agents,
       seed: BASELINE_SEED,
       play: background.playBaseline.bind(background),
+      ...(expectedRanges && !ownTable && { expectedRanges }),
     }),
-    model: modelBaseline(server.definition, SERVE_POLICIES.initialAction),
+    model: modelBaseline(server.definition, (reset: ResetOptions) => entry.initialAction(reset)),
   });
-  const tasks = serveTaskIds().map((id) => findServeTask(id)!);
+  const tasks = entry.tasks.all();
   mountInfoRoute(server, {
-    rewardWeights: Object.fromEntries(tasks.map(({ id, reward }) => [id, reward])),
-    episodeLengths: Object.fromEntries(tasks.map(({ id, windows }) => [id, windows])),
-  });
-}
-
-/** `/baseline` and `/info` of `fleet`. */
-export function mountFleetSeedRoutes(
-  server: OpenEnvServer<FleetAction, FleetObservation, FleetState>,
-  background: BackgroundEnvironment,
-): void {
-  mountBaselineRoutes(server, {
-    suite: baselineSuite(server.definition as unknown as EnvironmentDefinition, {
-      agents: ['hpa', 'rule', 'static'],
-      seed: BASELINE_SEED,
-      play: background.playBaseline.bind(background),
-    }),
-    model: modelBaseline(server.definition, FLEET_POLICIES.initialAction),
-  });
-  const tasks = fleetTasks.ids().map((id) => fleetTasks.find(id)!);
-  mountInfoRoute(server, {
-    rewardWeights: Object.fromEntries(
-      tasks.map(({ id, prices, referenceUsd }) => [id, { prices, reference_usd: referenceUsd }]),
-    ),
-    episodeLengths: Object.fromEntries(tasks.map(({ id, windows }) => [id, windows])),
-  });
-}
-
-/** `/baseline` and `/info` of `inferencegym`. */
-export function mountGymSeedRoutes(
-  server: OpenEnvServer<GymAction, GymObservation, GymState>,
-  background: BackgroundEnvironment,
-): void {
-  const ownTable = server.definition.version.includes('+table.');
-  mountBaselineRoutes(server, {
-    suite: baselineSuite(server.definition as unknown as EnvironmentDefinition, {
-      agents: ['baseline', 'default', 'random'],
-      seed: BASELINE_SEED,
-      play: background.playBaseline.bind(background),
-      ...(!ownTable && { expectedRanges: EXPECTED_RANGES }),
-    }),
-    model: modelBaseline(server.definition, GYM_POLICIES.initialAction),
-  });
-  mountInfoRoute(server, {
-    rewardWeights: Object.fromEntries(GYM_TASK_IDS.map((id) => [id, GYM_TASKS[id].reward])),
-    episodeLengths: Object.fromEntries(GYM_TASK_IDS.map((id) => [id, EPISODE_STEPS])),
+    rewardWeights: Object.fromEntries(tasks.map((task) => [task.id, entry.rewardWeights(task)])),
+    episodeLengths: Object.fromEntries(tasks.map((task) => [task.id, entry.steps(task)])),
   });
 }

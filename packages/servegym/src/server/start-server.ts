@@ -1,15 +1,10 @@
 import { hostname } from 'node:os';
-import { type RealSettings, readRealSettings } from '@servegym/environments';
+import { ENVIRONMENT_IDS, type RealSettings, readRealSettings } from '@servegym/environments';
 import { type ListeningServer, RateLimiter, type ServerOptions } from '@servegym/openenv';
 import { InputError } from '../cli/input-error.ts';
 import { type BackgroundLimits, BackgroundWork, defaultWorkLimits } from './background/background-work.ts';
 import { listenError } from './listen-error.ts';
-import {
-  ENVIRONMENT_IDS,
-  type EnvironmentName,
-  type MountedServer,
-  mountEnvironment,
-} from './mount-environment.ts';
+import { type EnvironmentName, type MountedServer, mountEnvironment } from './mount-environment.ts';
 import { SharedStorage } from './session-storage.ts';
 
 export interface StartOptions extends Omit<ServerOptions, 'store'> {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { describeServer, SERVE_TASKS, type ServeAction, type ServeObservation } from '@servegym/environments';
+import { describeServer, llmserve, type ServeAction, type ServeObservation } from '@servegym/environments';
 import { findProfile } from '@servegym/profiles';
 import { playableServe } from '../../llmserve/playable-serve.ts';
 import { createPolicy, type ServePolicy } from '../../llmserve/policies/catalogue.ts';
@@ -35,7 +35,10 @@ function fixture({ onClose = () => {} } = {}): PlayableEnvironment<ServeAction, 
     eviction_events: played,
     step_index: played,
     task_id: 'static_workload',
-    server: describeServer(SERVE_TASKS.static_workload, findProfile(SERVE_TASKS.static_workload.profile)),
+    server: describeServer(
+      llmserve.tasks.shipped.static_workload,
+      findProfile(llmserve.tasks.shipped.static_workload.profile),
+    ),
   });
   return {
     ...playableServe(),
@@ -121,7 +124,7 @@ describe('evaluatePolicy', () => {
       },
     };
     await evaluatePolicy(fixture(), spy, { taskIds: ['adversarial_multitenant'], seeds: [1, 2] });
-    const { defaultAction } = SERVE_TASKS.adversarial_multitenant;
+    const { defaultAction } = llmserve.tasks.shipped.adversarial_multitenant;
     assert.deepEqual(inForce, [defaultAction, defaultAction]);
   });
 

@@ -1,20 +1,13 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import {
-  addServeTask,
-  inferencegym,
-  llmserve,
-  SERVE_TASKS,
-  type ServeAction,
-  serveEnvironment,
-} from '@servegym/environments';
+import { inferencegym, llmserve, type ServeAction } from '@servegym/environments';
 import fc from 'fast-check';
 import { playEpisode } from '../play-episode.ts';
 import { jsonIn } from './answer-format.ts';
 import { llmSettings } from './llm-client.ts';
 import { type LlmAnswerer, LlmPolicy, type LlmPolicyOptions } from './llm-policy.ts';
 
-const task = SERVE_TASKS.static_workload;
+const task = llmserve.tasks.shipped.static_workload;
 const good: ServeAction = { ...task.defaultAction, batch_cap: 77 };
 
 /** Answers with the next of `answers`, and with the last one from then on. */
@@ -33,9 +26,9 @@ class Script implements LlmAnswerer {
 }
 
 async function play(script: Script, options?: LlmPolicyOptions) {
-  const policy = new LlmPolicy(llmserve, script, options);
+  const policy = new LlmPolicy(llmserve.definition(), script, options);
   const plan = { taskId: task.id, seed: 1, initialAction: task.defaultAction };
-  const played = await playEpisode(llmserve.create(), policy, plan);
+  const played = await playEpisode(llmserve.definition().create(), policy, plan);
   return { ...played, answers: policy.answers };
 }
 
@@ -75,9 +68,9 @@ describe('the policy of a language model', () => {
 
   it('names the knobs that a task masks, and leaves them one value', async () => {
     const script = new Script('{}');
-    const policy = new LlmPolicy(inferencegym, script);
+    const policy = new LlmPolicy(inferencegym.definition(), script);
     policy.reset({ taskId: 1, seed: 0 });
-    const environment = inferencegym.create();
+    const environment = inferencegym.definition().create();
     const { observation } = await environment.reset({ task_id: 1, seed: 0 });
     const previousAction = {
       kv_budget: 1,
@@ -96,7 +89,7 @@ describe('the policy of a language model', () => {
 
   it('does not let a model turn a masked knob: the answer goes back once, and then the last action stays', async () => {
     const masking = { ...task, id: 'llm_masked', maskedKnobs: ['quantization_tier', 'batch_cap'] as const };
-    addServeTask(masking);
+    llmserve.tasks.add(masking);
     const disobedient = JSON.stringify({
       ...task.defaultAction,
       kv_budget_fraction: 0.5,
@@ -105,16 +98,16 @@ describe('the policy of a language model', () => {
     const obedient = JSON.stringify({ ...task.defaultAction, kv_budget_fraction: 0.5 });
     const plan = { taskId: masking.id, seed: 1, initialAction: task.defaultAction };
     const repaired = new Script(disobedient, obedient);
-    const policy = new LlmPolicy(serveEnvironment(), repaired);
-    const played = await playEpisode(llmserve.create(), policy, plan);
+    const policy = new LlmPolicy(llmserve.definition(), repaired);
+    const played = await playEpisode(llmserve.definition().create(), policy, plan);
     for (const action of played.actions) assert.deepEqual(action, JSON.parse(obedient));
     assert.deepEqual(policy.answers, { asked: task.windows, invalid: 1, repaired: 1, keptLast: 0 });
     assert.match(
       repaired.conversations[1][3].content,
       /^That is no valid action: quantization_tier: Expected "FP16", .* got "INT4"/,
     );
-    const stubborn = new LlmPolicy(serveEnvironment(), new Script(disobedient));
-    const { actions } = await playEpisode(llmserve.create(), stubborn, plan);
+    const stubborn = new LlmPolicy(llmserve.definition(), new Script(disobedient));
+    const { actions } = await playEpisode(llmserve.definition().create(), stubborn, plan);
     for (const action of actions) assert.deepEqual(action, task.defaultAction);
     assert.equal(stubborn.answers.keptLast, task.windows);
   });

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { FLEET_TASKS, type FleetTask } from '@servegym/environments';
+import { type FleetTask, fleet } from '@servegym/environments';
 import { QUICK } from '../../core/checks/check-result.ts';
 import { checkFleetTask } from './check-fleet-task.ts';
 
@@ -15,7 +15,7 @@ async function checked(task: FleetTask, fleetWindows: number) {
 }
 
 test('the check of a fleet says which knobs matter, and that serving less does not pay', async () => {
-  const { outcomeOf, figuresOf } = await checked(FLEET_TASKS.flash_crowds, 16);
+  const { outcomeOf, figuresOf } = await checked(fleet.tasks.shipped.flash_crowds, 16);
   for (const id of ['conservation', 'repeatability', 'chance_loses', 'nobody_served', 'one_replica']) {
     assert.equal(outcomeOf(id), 'pass', id);
   }
@@ -30,7 +30,7 @@ test('the check of a fleet says which knobs matter, and that serving less does n
 test('a task whose tokens are worth nothing fails: serving nobody earns more than the rule', async () => {
   const worthless = { usdPerMillionInput: 0.001, usdPerMillionOutput: 0.001 };
   const task: FleetTask = {
-    ...FLEET_TASKS.flash_crowds,
+    ...fleet.tasks.shipped.flash_crowds,
     id: 'worthless',
     maskedKnobs: [
       'max_num_active_seqs',

@@ -1,18 +1,13 @@
 import {
-  controlledReturn,
-  drawFleetRequests,
-  FLEET_ACTION_BINS,
   type FleetAction,
   type FleetController,
   FleetEpisode,
   type FleetKnob,
   type FleetRequests,
   type FleetTask,
-  fleetTaskFingerprint,
+  fleet,
   hpaInFlight,
-  idleFleetKnobs,
   RateRule,
-  recordedFleetReference,
 } from '@servegym/environments';
 import { mean } from '@servegym/simulator/statistics';
 import {
@@ -41,7 +36,7 @@ export async function checkFleetTask(
   const run = new CheckRun(onGroup);
   await run.add([conservation(played, effort), repeatability(played, effort)]);
   const tuned = tunedControllers(whole, task, effort);
-  const traffic = effort.seeds.map((seed) => ({ seed, requests: drawFleetRequests(task, seed) }));
+  const traffic = effort.seeds.map((seed) => ({ seed, requests: fleet.drawRequests(task, seed) }));
   const returns = meanReturns(task, traffic, tuned);
   const { hpa } = returns;
   await run.add([
@@ -97,19 +92,19 @@ function checkedEpisode(episode: FleetEpisode): CheckedEpisode<FleetAction> {
 
 /** The knobs that decide something in the task, each value of a learner by itself. */
 function freeKnobs(task: FleetTask): readonly KnobValues<FleetAction>[] {
-  const idle = idleFleetKnobs(task);
-  return (Object.keys(FLEET_ACTION_BINS) as FleetKnob[])
+  const idle = fleet.idleKnobs(task);
+  return (Object.keys(fleet.bins) as FleetKnob[])
     .filter((knob) => !idle.includes(knob))
     .map((knob) => {
-      const values: readonly number[] = FLEET_ACTION_BINS[knob];
+      const values: readonly number[] = fleet.bins[knob];
       return { knob, bins: values.map((value) => ({ name: `${value}`, values: [value] })) };
     });
 }
 
 /** The recorded settings where they still hold, else those of a shorter search. */
 function tunedControllers(whole: FleetTask, task: FleetTask, { traces }: CheckEffort): TunedControllers {
-  const recorded = recordedFleetReference(whole.id);
-  return recorded?.fingerprint === fleetTaskFingerprint(whole) ? recorded : tuneFleet(task, traces);
+  const recorded = fleet.anchors.reference(whole.id);
+  return recorded?.fingerprint === fleet.anchors.fingerprint(whole) ? recorded : tuneFleet(task, traces);
 }
 
 /** Mean returns of the autoscaler, the rule and the planner that knows the requests. */
@@ -127,7 +122,9 @@ function meanReturns(
   { rule, inFlightTarget }: TunedControllers,
 ): Returns {
   const earned = (controller: FleetController) =>
-    mean(traffic.map(({ seed, requests }) => controlledReturn(task, seed, requests, controller)));
+    mean(
+      traffic.map(({ seed, requests }) => fleet.anchors.controlledReturn(task, seed, requests, controller)),
+    );
   const plans = traffic.map(({ seed, requests }) => planned(task, seed, requests, rule));
   const isTurned = (knob: FleetKnob) =>
     plans.some(({ actions }) => actions.some((action) => action[knob] !== task.defaultAction[knob]));
@@ -253,7 +250,7 @@ function changedReturn(
 ): number {
   const own = new RateRule(rule);
   let chosen = task.defaultAction;
-  return controlledReturn(task, seed, requests, {
+  return fleet.anchors.controlledReturn(task, seed, requests, {
     name: own.name,
     reset: () => own.reset(),
     act(step) {

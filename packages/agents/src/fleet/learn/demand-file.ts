@@ -1,4 +1,4 @@
-import { type FleetTaskId, fleetEnvironment } from '@servegym/environments';
+import { type FleetTaskId, fleet } from '@servegym/environments';
 import { z } from 'zod';
 import { AgentError } from '../../error-catalogue.ts';
 import type { TrainingNote } from '../../learning/learning-environment.ts';
@@ -28,7 +28,7 @@ const parameters = z.object({
 
 /** A JSON file that says which environment, version and task the parameters are for. */
 export function encodeDemand({ taskId, parameters, training }: TrainedDemand): string {
-  const { id: environment, version } = fleetEnvironment();
+  const { id: environment, version } = fleet.definition();
   return `${JSON.stringify({ environment, version, task: taskId, parameters, training }, null, 2)}\n`;
 }
 

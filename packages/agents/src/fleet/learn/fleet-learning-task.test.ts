@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { FLEET_TASKS, FleetEpisode } from '@servegym/environments';
+import { FleetEpisode, fleet } from '@servegym/environments';
 import { RUNNING, TRUNCATED } from '../../learning/learning-environment.ts';
 import { decodeActor, encodeActor } from '../../learning/trained-actor.ts';
 import { trainPolicy } from '../../training/train-policy.ts';
@@ -28,7 +28,7 @@ describe('fleet as a learner sees it', () => {
   it('has a head for each knob that decides something', () => {
     const codec = new FleetActionCodec(taskId);
     assert.ok(!('second_replicas' in codec.bins));
-    const { defaultAction } = FLEET_TASKS[taskId];
+    const { defaultAction } = fleet.tasks.shipped[taskId];
     assert.deepEqual(codec.decode(codec.encode(defaultAction)), defaultAction);
   });
 });
@@ -45,7 +45,7 @@ describe('a network that is trained on fleet', async () => {
     const { policy, taskId: trained } = loadFleetPolicy(files.policy);
     assert.deepEqual([policy.name, trained], ['ppo', taskId]);
     policy.reset({ taskId, seed: 1 });
-    const episode = new FleetEpisode({ ...FLEET_TASKS[taskId], windows: 2 }, 1);
+    const episode = new FleetEpisode({ ...fleet.tasks.shipped[taskId], windows: 2 }, 1);
     const observation = episode.observation();
     const step = { observation, reward: null, previousAction: episode.action, stepIndex: 0 };
     const action = policy.act(step);

@@ -1,17 +1,4 @@
-import {
-  FLEET_ACTION_BINS,
-  FLEET_FEATURES,
-  FLEET_KNOBS,
-  FLEET_TASK_IDS,
-  FLEET_TASKS,
-  type FleetAction,
-  FleetEpisode,
-  type FleetTaskId,
-  fleetActionSchema,
-  fleetEnvironment,
-  idleFleetKnobs,
-  SEED_SPLITS,
-} from '@servegym/environments';
+import { type FleetAction, FleetEpisode, type FleetTaskId, fleet, SEED_SPLITS } from '@servegym/environments';
 import { AgentError, requireSame } from '../../error-catalogue.ts';
 import { ActionCodec } from '../../learning/action-codec.ts';
 import { FeatureEncoder } from '../../learning/feature-encoder.ts';
@@ -38,21 +25,21 @@ const FLEET_PPO = {
 /** Windows of an episode in training: an hour. */
 const WINDOWS = 120;
 
-const BY_RATIO = FLEET_KNOBS.filter((knob) => fleetActionSchema.shape[knob].meta()?.bins_by === 'ratio');
+const BY_RATIO = fleet.knobs.filter((knob) => fleet.actionSchema.shape[knob].meta()?.bins_by === 'ratio');
 
 /** A head for each knob that decides something in a task. */
 export class FleetActionCodec extends ActionCodec<FleetAction> {
   constructor(taskId: FleetTaskId) {
-    const { defaultAction } = FLEET_TASKS[taskId];
-    const idle = idleFleetKnobs(FLEET_TASKS[taskId]);
-    const free = FLEET_KNOBS.filter((knob) => !idle.includes(knob));
-    super(FLEET_ACTION_BINS, free, defaultAction, BY_RATIO);
+    const { defaultAction } = fleet.tasks.shipped[taskId];
+    const idle = fleet.idleKnobs(fleet.tasks.shipped[taskId]);
+    const free = fleet.knobs.filter((knob) => !idle.includes(knob));
+    super(fleet.bins, free, defaultAction, BY_RATIO);
   }
 }
 
 /** A task of `fleet`, on hours of its training split. */
 export function fleetLearningTask(taskId: FleetTaskId): LearningTask {
-  const environment = fleetEnvironment();
+  const environment = fleet.definition();
   const metadata = {
     environment: environment.id,
     version: environment.version,
@@ -82,26 +69,26 @@ export function decodeFleetActor(file: Uint8Array): { taskId: FleetTaskId; weigh
   const taskId = trainedFleetTask(metadata);
   const { bins, headSizes } = new FleetActionCodec(taskId);
   requireSame('action bins', JSON.stringify(bins), metadata.action_bins);
-  requireSame('observation size', String(FLEET_FEATURES.length), String(weights.shape.observationSize));
+  requireSame('observation size', String(fleet.features.length), String(weights.shape.observationSize));
   requireSame('head sizes', headSizes.join(), weights.shape.headSizes.join());
   return { taskId, weights };
 }
 
 /** The task that the file of a policy names. @throws AgentError `POLICY_MISMATCH` or `POLICY_TASK` */
 export function trainedFleetTask(trained: Readonly<Record<string, unknown>>): FleetTaskId {
-  const { id, version } = fleetEnvironment();
+  const { id, version } = fleet.definition();
   requireSame('environment', id, trained.environment);
   requireSame('version of fleet', version, trained.version);
-  const taskId = FLEET_TASK_IDS.find((known) => known === trained.task);
+  const taskId = fleet.tasks.shippedIds.find((known) => known === trained.task);
   if (taskId !== undefined) return taskId;
-  const expected = `one of ${FLEET_TASK_IDS.join(', ')}`;
+  const expected = `one of ${fleet.tasks.shippedIds.join(', ')}`;
   throw new AgentError('POLICY_TASK', { expected, got: `one for ${trained.task}` });
 }
 
 /** A task of `fleet` as a learner plays it. */
 export function fleetLearningEnvironment(taskId: FleetTaskId): LearningEnvironment {
-  const task = { ...FLEET_TASKS[taskId], windows: WINDOWS };
-  const encoder = new FeatureEncoder(FLEET_FEATURES);
+  const task = { ...fleet.tasks.shipped[taskId], windows: WINDOWS };
+  const encoder = new FeatureEncoder(fleet.features);
   return new EpisodeEnvironment({
     observationSize: encoder.size,
     codec: new FleetActionCodec(taskId),

@@ -1,17 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import {
-  FLEET_TASKS,
-  type FleetAction,
-  FleetEpisode,
-  type FleetObservation,
-  recordedFleetReference,
-} from '@servegym/environments';
+import { type FleetAction, FleetEpisode, type FleetObservation, fleet } from '@servegym/environments';
 import { trainPolicy } from '../../training/train-policy.ts';
 import { type DemandParameters, DemandPolicy } from '../policies/demand-policy.ts';
 import { loadFleetPolicy } from '../policies/fleet-policies.ts';
 
-const task = FLEET_TASKS.flash_crowds;
+const task = fleet.tasks.shipped.flash_crowds;
 const calm = new FleetEpisode({ ...task, windows: 1 }, 1).observation();
 
 const parameters: DemandParameters = {
@@ -101,7 +95,7 @@ describe('a training on fleet', async () => {
   test('begins at the tuned rule, and writes a file that can be played', () => {
     const { policy, taskId } = loadFleetPolicy(files.policy);
     assert.equal(taskId, 'flash_crowds');
-    const { rule } = recordedFleetReference(taskId)!;
+    const { rule } = fleet.anchors.reference(taskId)!;
     assert.equal(Math.round(json.parameters.tokensPerReplica), rule.tokensPerReplica);
     policy.reset({ taskId, seed: 1 });
     const episode = new FleetEpisode({ ...task, windows: 3 }, 1);

@@ -1,11 +1,8 @@
 import {
-  controlledReturn,
-  drawFleetRequests,
-  FLEET_TASKS,
   type FleetTask,
   type FleetTaskId,
+  fleet,
   type RateRuleParameters,
-  recordedFleetReference,
   SEED_SPLITS,
   STANDARD_RATE_RULE,
 } from '@servegym/environments';
@@ -42,8 +39,8 @@ export interface DemandSearchOptions {
  */
 export function searchDemand(options: DemandSearchOptions): TrainedDemand {
   const { taskId, steps, seed, signal, onGeneration } = options;
-  const task: FleetTask = { ...FLEET_TASKS[taskId], windows: WINDOWS_PER_HOUR };
-  const rule = recordedFleetReference(taskId)?.rule ?? STANDARD_RATE_RULE;
+  const task: FleetTask = { ...fleet.tasks.shipped[taskId], windows: WINDOWS_PER_HOUR };
+  const rule = fleet.anchors.reference(taskId)?.rule ?? STANDARD_RATE_RULE;
   const search = new CrossEntropySearch({
     ...{ seed, population: POPULATION, elite: ELITE, smoothing: SMOOTHING, bins: [] },
     numbers: COORDINATES.map(({ start, deviation }) => ({ mean: start(rule), deviation })),
@@ -55,9 +52,11 @@ export function searchDemand(options: DemandSearchOptions): TrainedDemand {
     const returns = points.map(() => 0);
     for (let hour = 0; hour < HOURS; hour++) {
       const trace = traceSeed(schedule, 0, HOURS * generation + hour);
-      const requests = drawFleetRequests(task, trace);
+      const requests = fleet.drawRequests(task, trace);
       for (const [i, point] of points.entries()) {
-        returns[i]! += controlledReturn(task, trace, requests, new DemandPolicy(parametersOf(point))) / HOURS;
+        returns[i]! +=
+          fleet.anchors.controlledReturn(task, trace, requests, new DemandPolicy(parametersOf(point))) /
+          HOURS;
       }
     }
     search.learn(points, returns);

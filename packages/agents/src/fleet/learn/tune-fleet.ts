@@ -1,10 +1,9 @@
 import {
-  controlledReturn,
-  drawFleetRequests,
   type FleetController,
   type FleetTask,
   type FleetTaskReference,
   firstSeeds,
+  fleet,
   hpaInFlight,
   RateRule,
   type RateRuleParameters,
@@ -39,11 +38,11 @@ export type TunedControllers = Pick<FleetTaskReference, 'rule' | 'inFlightTarget
 /** The settings that earn most on the first training seeds of a task. */
 export function tuneFleet(task: FleetTask, traces: TuningTraces): TunedControllers {
   const drawn = firstSeeds('train', traces.many).map((seed) => ({
-    ...{ seed, requests: drawFleetRequests(task, seed) },
+    ...{ seed, requests: fleet.drawRequests(task, seed) },
   }));
   const earned = (controller: FleetController, trace: number) => {
     const { seed, requests } = drawn[trace]!;
-    return controlledReturn(task, seed, requests, controller);
+    return fleet.anchors.controlledReturn(task, seed, requests, controller);
   };
   const rule = climbCoordinates(
     { grid: RULE_GRID, traces, play: (parameters, trace) => earned(new RateRule(parameters), trace) },

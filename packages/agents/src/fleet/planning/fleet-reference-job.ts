@@ -1,9 +1,7 @@
 import {
-  controlledReturn,
-  drawFleetRequests,
-  FLEET_TASKS,
   type FleetSeedReturns,
   type FleetTaskId,
+  fleet,
   hpaInFlight,
   RateRule,
   type RateRuleParameters,
@@ -22,11 +20,11 @@ export interface FleetReferenceInput {
 /** The job `fleet-reference-returns`: plays one seed of a task with the autoscaler, the rule and the clairvoyant. */
 export function runJob(input: Json): Json {
   const { taskId, seed, rule } = input as unknown as FleetReferenceInput;
-  const task = FLEET_TASKS[taskId];
-  const requests = drawFleetRequests(task, seed);
+  const task = fleet.tasks.shipped[taskId];
+  const requests = fleet.drawRequests(task, seed);
   const returns: FleetSeedReturns = {
-    default: controlledReturn(task, seed, requests, hpaInFlight()),
-    rule: controlledReturn(task, seed, requests, new RateRule(rule)),
+    default: fleet.anchors.controlledReturn(task, seed, requests, hpaInFlight()),
+    rule: fleet.anchors.controlledReturn(task, seed, requests, new RateRule(rule)),
     clairvoyant: planFleet(task, seed, { requests, controllers: [new RateRule(rule)] }).return,
   };
   return Object.fromEntries(

@@ -1,13 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {
-  drawFleetRequests,
-  FLEET_TASK_IDS,
-  FLEET_TASKS,
   type FleetAction,
   FleetEpisode,
   type FleetTask,
-  fleetReturnBound,
+  fleet,
   hpaInFlight,
   RateRule,
 } from '@servegym/environments';
@@ -18,8 +15,8 @@ import { planFleet } from './plan-fleet.ts';
 const short = (task: FleetTask, windows: number): FleetTask => ({ ...task, id: 'short', windows });
 
 test('the clairvoyant earns more than the controller it starts from, and its actions earn what it says', () => {
-  const task = short(FLEET_TASKS.flash_crowds, 24);
-  const requests = drawFleetRequests(task, 7);
+  const task = short(fleet.tasks.shipped.flash_crowds, 24);
+  const requests = fleet.drawRequests(task, 7);
   const plan = planFleet(task, 7, { requests, controllers: [hpaInFlight()] });
   const replay = new FleetEpisode(task, 7);
   for (const action of plan.actions) replay.step(action);
@@ -31,12 +28,15 @@ test('the clairvoyant earns more than the controller it starts from, and its act
     controlled.step(hpa.act({ observation: controlled.observation(), previousAction, stepIndex }));
   }
   assert.ok(plan.return > controlled.totals.reward + 1, `${plan.return} ${controlled.totals.reward}`);
-  assert.ok(plan.return < fleetReturnBound(task, requests));
+  assert.ok(plan.return < fleet.anchors.bound(task, requests));
 });
 
 test('the clairvoyant leaves masked knobs at the default', () => {
-  const task: FleetTask = { ...short(FLEET_TASKS.flash_crowds, 8), maskedKnobs: ['max_num_batched_tokens'] };
-  const requests = drawFleetRequests(task, 7);
+  const task: FleetTask = {
+    ...short(fleet.tasks.shipped.flash_crowds, 8),
+    maskedKnobs: ['max_num_batched_tokens'],
+  };
+  const requests = fleet.drawRequests(task, 7);
   const { actions } = planFleet(task, 7, { requests, controllers: [new RateRule({ tokenBudget: 512 })] });
   assert.deepEqual(
     new Set(actions.map((action) => action.max_num_batched_tokens)),
@@ -53,14 +53,14 @@ test('no drawn sequence of actions exceeds the bound', () => {
     max_num_active_seqs: fc.constantFrom(16, 128, 512),
   });
   const drawn = fc.record({
-    id: fc.constantFrom(...FLEET_TASK_IDS),
+    id: fc.constantFrom(...fleet.tasks.shippedIds),
     seed: fc.nat(1000),
     actions: fc.array(settings, { minLength: 4, maxLength: 4 }),
     usdPerMillion: fc.constantFrom(0.02, 0.18, 5),
   });
   fc.assert(
     fc.property(drawn, ({ id, seed, actions, usdPerMillion }) => {
-      const known = FLEET_TASKS[id];
+      const known = fleet.tasks.shipped[id];
       const price = { usdPerMillionInput: usdPerMillion, usdPerMillionOutput: usdPerMillion };
       const task = {
         ...short(known, actions.length),
@@ -68,10 +68,10 @@ test('no drawn sequence of actions exceeds the bound', () => {
         // The bill of what is still running at the end is what makes an episode this short lose.
         defaultAction: { ...known.defaultAction, replicas: 1 },
       };
-      const requests = drawFleetRequests(task, seed);
+      const requests = fleet.drawRequests(task, seed);
       const episode = new FleetEpisode(task, seed, requests);
       for (const change of actions) episode.step({ ...task.defaultAction, ...change } as FleetAction);
-      const bound = fleetReturnBound(task, requests);
+      const bound = fleet.anchors.bound(task, requests);
       assert.ok(episode.totals.reward <= bound, `${episode.totals.reward} ${bound}`);
     }),
     { numRuns: 12 },
@@ -80,8 +80,8 @@ test('no drawn sequence of actions exceeds the bound', () => {
 
 test('the bound of one request is its price less its least GPU time', () => {
   const task = {
-    ...FLEET_TASKS.diurnal,
-    defaultAction: { ...FLEET_TASKS.diurnal.defaultAction, replicas: 0 },
+    ...fleet.tasks.shipped.diurnal,
+    defaultAction: { ...fleet.tasks.shipped.diurnal.defaultAction, replicas: 0 },
   };
   const requests = {
     inputTokens: Int32Array.of(1000),
@@ -98,5 +98,5 @@ test('the bound of one request is its price less its least GPU time', () => {
   const us =
     21.87 * 1100 + (54.506 + 2337.5 / 512) * 100 + 0.055695 * 100 * 1050 + (0.0013254 * 1000 * 1000) / 2;
   const usd = (1101 * 0.18) / 1e6 - ((us / 1e6) * 3) / 3600;
-  assert.ok(Math.abs(fleetReturnBound(task, requests) - usd / task.referenceUsd) < 1e-12);
+  assert.ok(Math.abs(fleet.anchors.bound(task, requests) - usd / task.referenceUsd) < 1e-12);
 });

@@ -1,15 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import {
-  drawFleetRequests,
-  FLEET_TASKS,
-  FleetEpisode,
-  type FleetRequests,
-  type FleetTask,
-} from '@servegym/environments';
+import { FleetEpisode, type FleetRequests, type FleetTask, fleet } from '@servegym/environments';
 import { createFleetPolicy } from './fleet-policies.ts';
 
-const { diurnal } = FLEET_TASKS;
+const { diurnal } = fleet.tasks.shipped;
 /** Chat at 60 requests a second for twenty minutes. */
 const steady: FleetTask = {
   ...{ ...diurnal, id: 'steady', windows: 40 },
@@ -30,7 +24,7 @@ const longAnswers: FleetTask = {
 };
 
 /** Targets of a policy by window, and the observation before each. */
-function watch(task: FleetTask, spec: string, requests: FleetRequests = drawFleetRequests(task, 1)) {
+function watch(task: FleetTask, spec: string, requests: FleetRequests = fleet.drawRequests(task, 1)) {
   const episode = new FleetEpisode(task, 1, requests);
   const policy = createFleetPolicy(spec);
   policy.reset({ taskId: task.id, seed: 1 });
@@ -45,7 +39,7 @@ function watch(task: FleetTask, spec: string, requests: FleetRequests = drawFlee
 }
 
 test('an autoscaler that never scales down: the SLA planner keeps its replicas when no request comes', () => {
-  const all = drawFleetRequests(steady, 1);
+  const all = fleet.drawRequests(steady, 1);
   const stopTick = all.startTicks.at(-1)! / 4;
   const before = all.startTicks.findIndex((tick) => tick > stopTick);
   const stopped = {

@@ -1,7 +1,7 @@
 import {
   type FleetAction,
   type FleetObservation,
-  fleetActionSchema,
+  fleet,
   totalArrivals,
   workPerSecond,
 } from '@servegym/environments';
@@ -37,7 +37,7 @@ const SUDDEN = 1.25;
 /** Time over which waiting work is divided, s. */
 const WINDOW_SECONDS = 30;
 
-const { admission_seconds, max_num_batched_tokens } = fleetActionSchema.shape;
+const { admission_seconds, max_num_batched_tokens } = fleet.actionSchema.shape;
 
 /**
  * Replicas for the requests that arrive and for those that wait, each taken to be as much work as the mean over the last

@@ -1,16 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import {
-  FLEET_TASK_IDS,
-  FLEET_TASKS,
-  type FleetAction,
-  FleetEpisode,
-  type FleetObservation,
-  recordedFleetReference,
-} from '@servegym/environments';
+import { type FleetAction, FleetEpisode, type FleetObservation, fleet } from '@servegym/environments';
 import { createFleetPolicy, listFleetPolicies } from './fleet-policies.ts';
 
-const task = FLEET_TASKS.diurnal;
+const task = fleet.tasks.shipped.diurnal;
 const calm = new FleetEpisode({ ...task, windows: 1 }, 1).observation();
 
 /** Replicas that a policy asks for, window by window, when each is shown what it asked for before. */
@@ -47,11 +40,11 @@ test('hpa goes down to the most that the last 300 s asked for', () => {
 test('static keeps as many replicas as it is told, or as earned most in training on the task', () => {
   assert.deepEqual(replicasOf('static:7', [running(500), running(0)]), [7, 7]);
   assert.deepEqual(replicasOf('static', [running(500)], 3), [3]);
-  for (const taskId of FLEET_TASK_IDS) {
+  for (const taskId of fleet.tasks.shippedIds) {
     const policy = createFleetPolicy('static');
     policy.reset({ taskId, seed: 1 });
     const step = { observation: calm, previousAction: task.defaultAction, reward: 0, stepIndex: 1 };
-    assert.equal(policy.act(step).replicas, recordedFleetReference(taskId)?.constantReplicas);
+    assert.equal(policy.act(step).replicas, fleet.anchors.reference(taskId)?.constantReplicas);
   }
 });
 
@@ -127,7 +120,7 @@ test('p-pas takes the small budget while two prompts a replica are prefilled or 
 });
 
 test('prefix-router scales as hpa does, and earns more than it where conversations go on', () => {
-  const agents = { ...FLEET_TASKS.agents, windows: 40, defaultAction: task.defaultAction };
+  const agents = { ...fleet.tasks.shipped.agents, windows: 40, defaultAction: task.defaultAction };
   const earned = (spec: string) => {
     const episode = new FleetEpisode(agents, 5);
     const policy = createFleetPolicy(spec);
@@ -148,7 +141,7 @@ test('prefix-router scales as hpa does, and earns more than it where conversatio
 
 test('each policy plays an episode, and another name is refused with those that there are', () => {
   for (const { name } of listFleetPolicies()) {
-    const episode = new FleetEpisode({ ...FLEET_TASKS.flash_crowds, windows: 6 }, 3);
+    const episode = new FleetEpisode({ ...fleet.tasks.shipped.flash_crowds, windows: 6 }, 3);
     const policy = createFleetPolicy(name);
     policy.reset({ taskId: 'flash_crowds', seed: 3 });
     while (!episode.done) {

@@ -1,4 +1,4 @@
-import { FLEET_FEATURES, type FleetTaskId, hpaInFlight, ReplicaScaler } from '@servegym/environments';
+import { type FleetTaskId, fleet, hpaInFlight, ReplicaScaler } from '@servegym/environments';
 import { AgentError } from '../../error-catalogue.ts';
 import { NetworkPolicy } from '../../learning/network-policy.ts';
 import type { PolicyDescription } from '../../llmserve/policies/catalogue.ts';
@@ -111,5 +111,5 @@ export function loadFleetPolicy(file: Uint8Array): {
   }
   const { taskId, weights } = decodeFleetActor(file);
   const codec = new FleetActionCodec(taskId);
-  return { taskId, policy: new NetworkPolicy({ taskId, weights, features: FLEET_FEATURES, codec }) };
+  return { taskId, policy: new NetworkPolicy({ taskId, weights, features: fleet.features, codec }) };
 }

@@ -1,4 +1,4 @@
-import { type FleetAction, recordedFleetReference } from '@servegym/environments';
+import { type FleetAction, fleet } from '@servegym/environments';
 import type { FleetPolicy } from './fleet-policy.ts';
 
 /** As many replicas all the time, with the other settings of the task. */
@@ -14,7 +14,7 @@ export class StaticPolicy implements FleetPolicy {
   }
 
   reset({ taskId }: Parameters<FleetPolicy['reset']>[0]): void {
-    this.#replicas = this.#asked ?? recordedFleetReference(String(taskId))?.constantReplicas;
+    this.#replicas = this.#asked ?? fleet.anchors.reference(String(taskId))?.constantReplicas;
   }
 
   act({ previousAction }: Parameters<FleetPolicy['act']>[0]): FleetAction {

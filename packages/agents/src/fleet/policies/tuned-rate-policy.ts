@@ -1,9 +1,4 @@
-import {
-  type FleetAction,
-  RateRule,
-  type RateRuleParameters,
-  recordedFleetReference,
-} from '@servegym/environments';
+import { type FleetAction, fleet, RateRule, type RateRuleParameters } from '@servegym/environments';
 import type { FleetPolicy, FleetStep } from './fleet-policy.ts';
 
 /** `RateRule` with the parameters that were tuned for the task it plays, where there are any. */
@@ -18,7 +13,7 @@ export class TunedRatePolicy implements FleetPolicy {
   }
 
   reset({ taskId }: Parameters<FleetPolicy['reset']>[0]): void {
-    this.#rule = new RateRule({ ...recordedFleetReference(String(taskId))?.rule, ...this.#parameters });
+    this.#rule = new RateRule({ ...fleet.anchors.reference(String(taskId))?.rule, ...this.#parameters });
   }
 
   act(step: FleetStep): FleetAction {

@@ -1,11 +1,8 @@
 import {
-  EPISODE_STEPS,
-  GYM_DEFAULT_ACTION,
   type GymAction,
   type GymTask,
   type GymWorld,
-  inferenceGym,
-  KNOBS,
+  inferencegym,
   SEED_SPLITS,
 } from '@servegym/environments';
 import { mean } from '@servegym/simulator/statistics';
@@ -69,7 +66,7 @@ export async function checkGymTask(
 /** The configuration that earns most on training traffic when it is kept, one knob at a time, from two starts. */
 function bestConstant(world: GymWorld, task: GymTask, checked: Checked, { traces }: CheckEffort): GymAction {
   const seeds = Array.from({ length: traces.many }, (_, i) => SEED_SPLITS.train.first + i);
-  const [one, other] = [GYM_DEFAULT_ACTION, world.calibration(task).best].map((start) =>
+  const [one, other] = [inferencegym.defaultAction, world.calibration(task).best].map((start) =>
     climbKnobs(checked, seeds, start),
   );
   return other.return > one.return ? other.action : one.action;
@@ -79,7 +76,9 @@ const FIND_IN_TABLE = 'The table says so: `servegym table check` finds the cells
 
 function checkPhysics(task: GymTask, checked: Checked, effort: CheckEffort): CheckResult[] {
   const over = (changes: readonly Partial<GymAction>[], figure: GymFigure, of = checked) =>
-    changes.map((change) => keptFigure(of, effort.seeds, { ...GYM_DEFAULT_ACTION, ...change }, figure));
+    changes.map((change) =>
+      keptFigure(of, effort.seeds, { ...inferencegym.defaultAction, ...change }, figure),
+    );
   const rates = [0.5, 1, 2];
   const batches = [8, 32, 128];
   const pools = [0.2, 0.5, 0.8];
@@ -130,11 +129,19 @@ function checkPhysics(task: GymTask, checked: Checked, effort: CheckEffort): Che
 }
 
 function masksHold(task: GymTask, checked: Checked, { seeds: [seed = 0] }: CheckEffort): CheckResult {
-  const masked = KNOBS.filter((knob) => !task.activeKnobs.includes(knob));
-  const other: GymAction = { ...GYM_DEFAULT_ACTION, spec_length: 4, prefill_disagg: true, quant_tier: 2 };
-  const moved = { ...GYM_DEFAULT_ACTION, ...Object.fromEntries(masked.map((knob) => [knob, other[knob]])) };
+  const masked = inferencegym.knobs.filter((knob) => !task.activeKnobs.includes(knob));
+  const other: GymAction = {
+    ...inferencegym.defaultAction,
+    spec_length: 4,
+    prefill_disagg: true,
+    quant_tier: 2,
+  };
+  const moved = {
+    ...inferencegym.defaultAction,
+    ...Object.fromEntries(masked.map((knob) => [knob, other[knob]])),
+  };
   const play = (action: GymAction) => trajectory(checked, seed, () => action);
-  const holds = play(moved) === play(GYM_DEFAULT_ACTION);
+  const holds = play(moved) === play(inferencegym.defaultAction);
   return {
     id: 'masks_hold',
     group: 'physics',
@@ -185,7 +192,7 @@ function checkGame(
     ...planSchedule(world, task, seed, { start: constant, sweeps }),
   }));
   const returns = {
-    default: keptReturn(checked, seeds, GYM_DEFAULT_ACTION),
+    default: keptReturn(checked, seeds, inferencegym.defaultAction),
     constant: keptReturn(checked, seeds, constant),
     clairvoyant: mean(schedules.map((schedule) => schedule.return)),
   };
@@ -194,7 +201,7 @@ function checkGame(
     return: returns.constant,
   };
   return [
-    tuningPays(returns, EPISODE_STEPS, constant),
+    tuningPays(returns, inferencegym.episodeSteps, constant),
     chanceLoses(checked, seeds, operator),
     roomToAdapt(
       returns,
@@ -233,7 +240,7 @@ function checkGymExploits(task: GymTask, checked: Checked, good: GymAction): Pro
     weights: [{ quant_tier: 1 }, { quant_tier: 0 }],
     split: [{ prefill_disagg: true }, { prefill_disagg: false }],
     hold: (action: GymAction): GymAction => ({
-      ...GYM_DEFAULT_ACTION,
+      ...inferencegym.defaultAction,
       ...Object.fromEntries(task.activeKnobs.map((knob) => [knob, action[knob]])),
     }),
   } as const;
@@ -276,17 +283,21 @@ async function checkLessService(
   checked: Checked,
   seed: number,
 ): Promise<CheckResult> {
-  const { grade } = inferenceGym({ world: async () => world });
   const played = async (even: GymAction, odd: GymAction) => {
-    const actions = Array.from({ length: EPISODE_STEPS }, (_, step) => (step % 2 === 0 ? even : odd));
-    const { score, breakdown } = await grade!({ reset: { task_id: task.id, seed }, actions });
+    const actions = Array.from({ length: inferencegym.episodeSteps }, (_, step) =>
+      step % 2 === 0 ? even : odd,
+    );
+    const { score, breakdown } = await inferencegym.grade(
+      { reset: { task_id: task.id, seed }, actions },
+      { table: { world } },
+    );
     return {
       score,
       served: Number(breakdown.served_share),
       violated: Number(breakdown.mean_slo_violation_rate),
     };
   };
-  const standard = await played(GYM_DEFAULT_ACTION, GYM_DEFAULT_ACTION);
+  const standard = await played(inferencegym.defaultAction, inferencegym.defaultAction);
   let tried = 0;
   let serveLess = 0;
   let most = { score: 0, by: 'none' };
@@ -320,10 +331,15 @@ async function checkLessService(
 function* pairsOf(task: Checked): Generator<readonly [GymAction, GymAction]> {
   const { knobs } = task;
   const isActive = (knob: string) => knobs.some((each) => each.knob === knob);
-  const bases = (isActive('kv_budget') ? POOLS : [GYM_DEFAULT_ACTION.kv_budget]).flatMap((kv_budget) =>
-    (isActive('quant_tier') ? [0, 1] : [0]).map(
-      (quant_tier): GymAction => ({ ...GYM_DEFAULT_ACTION, kv_budget, quant_tier: quant_tier as 0 | 1 }),
-    ),
+  const bases = (isActive('kv_budget') ? POOLS : [inferencegym.defaultAction.kv_budget]).flatMap(
+    (kv_budget) =>
+      (isActive('quant_tier') ? [0, 1] : [0]).map(
+        (quant_tier): GymAction => ({
+          ...inferencegym.defaultAction,
+          kv_budget,
+          quant_tier: quant_tier as 0 | 1,
+        }),
+      ),
   );
   for (const base of bases) {
     for (const each of knobs) {

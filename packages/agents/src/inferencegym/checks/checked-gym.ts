@@ -1,12 +1,9 @@
 import {
-  EPISODE_STEPS,
-  GYM_DEFAULT_ACTION,
   type GymAction,
   GymEpisode,
   type GymTask,
   type GymWorld,
-  inferenceGym,
-  SPEC_LENGTHS,
+  inferencegym,
 } from '@servegym/environments';
 import type { CheckedEpisode, CheckedTask, KnobValues } from '../../core/checks/checked-task.ts';
 
@@ -25,14 +22,20 @@ export type GymFigure =
 
 /** A task of `inferencegym` on a table as checks play it. A step is a window. */
 export function checkedGym(world: GymWorld, task: GymTask): CheckedTask<GymAction, GymFigure> {
-  const { grade } = inferenceGym({ world: async () => world });
   return {
     ...{ id: task.id, difficulty: task.difficulty },
-    ...{ windows: EPISODE_STEPS, defaultAction: GYM_DEFAULT_ACTION, knobs: gymKnobs(task) },
+    ...{
+      windows: inferencegym.episodeSteps,
+      defaultAction: inferencegym.defaultAction,
+      knobs: gymKnobs(task),
+    },
     start: (seed) => startEpisode(world, task, seed),
     play: (seed, actionOf) => playGym(world, task, seed, actionOf),
     grade: async (seed, actions) => {
-      const { score } = await grade!({ reset: { task_id: task.id, seed }, actions });
+      const { score } = await inferencegym.grade(
+        { reset: { task_id: task.id, seed }, actions },
+        { table: { world } },
+      );
       return { score, worth: score };
     },
     scaled: (factor) => checkedGym(world, scaleGymArrivals(task, factor)),
@@ -88,7 +91,10 @@ const KNOBS: readonly KnobValues<GymAction>[] = [
       { name: '0.7-1', values: [0.8, 0.9, 1] },
     ],
   },
-  { knob: 'spec_length', bins: SPEC_LENGTHS.map((depth) => ({ name: `${depth}`, values: [depth] })) },
+  {
+    knob: 'spec_length',
+    bins: inferencegym.bins.spec_length.map((depth) => ({ name: `${depth}`, values: [depth] })),
+  },
   {
     knob: 'prefill_disagg',
     bins: [

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { GYM_DEFAULT_ACTION, GYM_TASK_IDS, gymActionSchema } from '@servegym/environments';
+import { inferencegym } from '@servegym/environments';
 import fc from 'fast-check';
 import { GymActionCodec } from './gym-encoding.ts';
 
 describe('the bins of an action of inferencegym', () => {
-  for (const taskId of GYM_TASK_IDS) {
+  for (const taskId of inferencegym.tasks.shippedIds) {
     const codec = new GymActionCodec(taskId);
     const bins = fc.tuple(...codec.headSizes.map((size) => fc.nat(size - 1)));
 
@@ -13,20 +13,20 @@ describe('the bins of an action of inferencegym', () => {
       fc.assert(
         fc.property(bins, (row) => {
           const action = codec.decode(row);
-          assert.deepEqual(gymActionSchema.parse(action), action);
+          assert.deepEqual(inferencegym.actionSchema.parse(action), action);
           assert.deepEqual(codec.encode(action), row);
         }),
       );
     });
 
     it(`have the default action exactly (task ${taskId})`, () => {
-      assert.deepEqual(codec.decode(codec.encode(GYM_DEFAULT_ACTION)), GYM_DEFAULT_ACTION);
+      assert.deepEqual(codec.decode(codec.encode(inferencegym.defaultAction)), inferencegym.defaultAction);
     });
   }
 
   it('have a head for each knob that is active, and leave the others at their defaults', () => {
     assert.deepEqual(
-      GYM_TASK_IDS.map((id) => new GymActionCodec(id).headSizes.length),
+      inferencegym.tasks.shippedIds.map((id) => new GymActionCodec(id).headSizes.length),
       [2, 3, 5],
     );
     const { spec_length, prefill_disagg, quant_tier } = new GymActionCodec(1).decode([0, 0]);
@@ -35,7 +35,9 @@ describe('the bins of an action of inferencegym', () => {
 
   it('take the nearest of an action between them', () => {
     const codec = new GymActionCodec(1);
-    const decoded = codec.decode(codec.encode({ ...GYM_DEFAULT_ACTION, batch_size: 440, kv_budget: 0.44 }));
+    const decoded = codec.decode(
+      codec.encode({ ...inferencegym.defaultAction, batch_size: 440, kv_budget: 0.44 }),
+    );
     assert.deepEqual([decoded.batch_size, decoded.kv_budget], [384, 0.4]);
   });
 });

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { inferencegym, SEED_SPLITS, shippedWorld } from '@servegym/environments';
+import { inferencegym, SEED_SPLITS } from '@servegym/environments';
 import { evaluatePolicy } from '../../core/evaluation/evaluate-policy.ts';
 import { RUNNING, TRUNCATED } from '../../learning/learning-environment.ts';
 import { trainPpo } from '../../learning/ppo.ts';
@@ -12,7 +12,7 @@ import { gymLearningEnvironment, gymLearningTask } from './gym-learning-task.ts'
 const SEEDS = [0, 1, 2].map((i) => SEED_SPLITS.test.first + i);
 
 async function scoreOf(policy: GymPolicy, taskId: number): Promise<number> {
-  const { overall } = await evaluatePolicy(playableGym(inferencegym), policy, {
+  const { overall } = await evaluatePolicy(playableGym(inferencegym.definition()), policy, {
     taskIds: [taskId],
     seeds: SEEDS,
   });
@@ -21,7 +21,7 @@ async function scoreOf(policy: GymPolicy, taskId: number): Promise<number> {
 
 describe('inferencegym as a learner sees it', () => {
   it('writes all its numbers, and cuts episodes off after 200 steps', async () => {
-    const environment = gymLearningEnvironment(3, await shippedWorld());
+    const environment = gymLearningEnvironment(3, await inferencegym.shippedWorld());
     const observation = new Float32Array(environment.observationSize).fill(Number.NaN);
     environment.reset(5, observation);
     const bins = Int32Array.from(environment.initialBins);

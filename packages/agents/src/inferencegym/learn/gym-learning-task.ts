@@ -1,18 +1,11 @@
 import { createHash } from 'node:crypto';
 import {
-  calibrateTask,
-  GYM_ACTION_BINS,
-  GYM_DEFAULT_ACTION,
-  GYM_FEATURES,
-  GYM_TASK_IDS,
-  GYM_TASKS,
   GymEpisode,
   type GymTaskId,
   GymWorld,
   inferencegym,
   readTableRows,
   SEED_SPLITS,
-  shippedWorld,
   type TableRows,
   type TaskCalibration,
   TraceTable,
@@ -76,7 +69,7 @@ export function gymLearningTask(taskId: GymTaskId, table?: OwnTable): LearningTa
 
 function ownTable(taskId: GymTaskId, { rows }: OwnTable): GymLearningSettings['own'] {
   const { times } = new GymWorld(new TraceTable(rows));
-  return { rows, calibration: calibrateTask(times, GYM_TASKS[taskId]) };
+  return { rows, calibration: inferencegym.calibrate(times, inferencegym.tasks.shipped[taskId]) };
 }
 
 /** A network that has been trained on a task of `inferencegym`. */
@@ -91,7 +84,7 @@ function gymActorMetadata(taskId: GymTaskId, table?: string): Record<string, str
     environment: inferencegym.id,
     version: inferencegym.version,
     task: String(taskId),
-    action_bins: JSON.stringify(GYM_ACTION_BINS),
+    action_bins: JSON.stringify(inferencegym.bins),
     ...(table !== undefined && { table }),
   };
 }
@@ -104,13 +97,17 @@ export function decodeGymActor(file: Uint8Array): GymActor {
   const { weights, metadata } = decodeActor(file);
   requireSame('environment', inferencegym.id, metadata.environment);
   requireSame('version of inferencegym', inferencegym.version, metadata.version);
-  requireSame('action bins', JSON.stringify(GYM_ACTION_BINS), metadata.action_bins);
-  const taskId = GYM_TASK_IDS.find((id) => String(id) === metadata.task);
+  requireSame('action bins', JSON.stringify(inferencegym.bins), metadata.action_bins);
+  const taskId = inferencegym.tasks.shippedIds.find((id) => String(id) === metadata.task);
   if (taskId === undefined) {
-    const expected = `one of the tasks ${GYM_TASK_IDS.join(', ')}`;
+    const expected = `one of the tasks ${inferencegym.tasks.shippedIds.join(', ')}`;
     throw new AgentError('POLICY_TASK', { expected, got: metadata.task });
   }
-  requireSame('observation size', String(GYM_FEATURES.length), String(weights.shape.observationSize));
+  requireSame(
+    'observation size',
+    String(inferencegym.features.length),
+    String(weights.shape.observationSize),
+  );
   requireSame('head sizes', new GymActionCodec(taskId).headSizes.join(), weights.shape.headSizes.join());
   return { taskId, weights };
 }
@@ -124,14 +121,14 @@ export interface GymLearningSettings {
 
 /** A task of `inferencegym` as a learner plays it. */
 export function gymLearningEnvironment(taskId: GymTaskId, world: GymWorld): LearningEnvironment {
-  const encoder = new FeatureEncoder(GYM_FEATURES);
+  const encoder = new FeatureEncoder(inferencegym.features);
   return new EpisodeEnvironment({
     observationSize: encoder.size,
     codec: new GymActionCodec(taskId),
-    initialAction: GYM_DEFAULT_ACTION,
+    initialAction: inferencegym.defaultAction,
     start(seed) {
       encoder.reset();
-      return new GymEpisode(GYM_TASKS[taskId], seed, world);
+      return new GymEpisode(inferencegym.tasks.shipped[taskId], seed, world);
     },
     observe(episode, inForce, observation) {
       encoder.encode(episode.observation(), inForce, observation);
@@ -143,7 +140,7 @@ export function gymLearningEnvironment(taskId: GymTaskId, world: GymWorld): Lear
 export async function createEnvironment({ taskId, own }: GymLearningSettings): Promise<LearningEnvironment> {
   const world =
     own === null
-      ? await shippedWorld()
+      ? await inferencegym.shippedWorld()
       : new GymWorld(new TraceTable(own.rows), { [taskId]: own.calibration });
   return gymLearningEnvironment(taskId, world);
 }

@@ -1,18 +1,18 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { EPISODE_STEPS, GYM_DEFAULT_ACTION, GYM_TASKS, shippedWorld } from '@servegym/environments';
+import { inferencegym } from '@servegym/environments';
 import { episodeReturn } from '../../core/checks/checked-task.ts';
 import { checkedGym } from '../checks/checked-gym.ts';
 import { planSchedule } from './plan-schedule.ts';
 
 describe('planSchedule', () => {
-  const task = GYM_TASKS[2];
-  const start = { ...GYM_DEFAULT_ACTION, batch_size: 128, kv_budget: 0.8 };
+  const task = inferencegym.tasks.shipped[2];
+  const start = { ...inferencegym.defaultAction, batch_size: 128, kv_budget: 0.8 };
 
   it('earns what it says, more than the configuration it starts from, and turns active knobs only', async () => {
-    const world = await shippedWorld();
+    const world = await inferencegym.shippedWorld();
     const schedule = planSchedule(world, task, 5, { start, sweeps: 1 });
-    assert.equal(schedule.actions.length, EPISODE_STEPS);
+    assert.equal(schedule.actions.length, inferencegym.episodeSteps);
     assert.equal(
       episodeReturn(checkedGym(world, task), 5, (step) => schedule.actions[step]),
       schedule.return,
@@ -24,7 +24,7 @@ describe('planSchedule', () => {
   });
 
   it('keeps the configuration when it may not look for another', async () => {
-    const world = await shippedWorld();
+    const world = await inferencegym.shippedWorld();
     const { actions, return: earned } = planSchedule(world, task, 5, { start, sweeps: 0 });
     assert.deepEqual(new Set(actions), new Set([start]));
     assert.equal(

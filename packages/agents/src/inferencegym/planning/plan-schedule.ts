@@ -1,9 +1,9 @@
 import {
-  EPISODE_STEPS,
   type GymAction,
   GymEpisode,
   type GymTask,
   type GymWorld,
+  inferencegym,
 } from '@servegym/environments';
 import { episodeReturn, turned, valuesOf } from '../../core/checks/checked-task.ts';
 import { checkedGym } from '../checks/checked-gym.ts';
@@ -68,7 +68,7 @@ interface Stretch {
 function stretchesOf(world: GymWorld, task: GymTask, seed: number): Stretch[] {
   const { workload } = new GymEpisode(task, seed, world);
   const stretches: Stretch[] = [];
-  for (let step = 0; step < EPISODE_STEPS; step++) {
+  for (let step = 0; step < inferencegym.episodeSteps; step++) {
     const isBurst = workload.isBurst(step);
     const last = stretches.at(-1);
     if (last === undefined || last.isBurst !== isBurst || last.steps === LONGEST_STRETCH) {

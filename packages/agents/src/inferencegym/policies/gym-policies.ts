@@ -1,11 +1,4 @@
-import {
-  GYM_DEFAULT_ACTION,
-  GYM_FEATURES,
-  type GymAction,
-  type GymObservation,
-  type GymTaskId,
-  SPEC_LENGTHS,
-} from '@servegym/environments';
+import { type GymAction, type GymObservation, type GymTaskId, inferencegym } from '@servegym/environments';
 import { RandomStream } from '@servegym/simulator';
 import type { Policy, PolicyEpisode } from '../../core/policy.ts';
 import { AgentError } from '../../error-catalogue.ts';
@@ -25,7 +18,7 @@ class GymBaselinePolicy implements GymPolicy {
   }
   reset(): void {}
   act(): GymAction {
-    return GYM_DEFAULT_ACTION;
+    return inferencegym.defaultAction;
   }
 }
 
@@ -42,7 +35,7 @@ class GymRandomPolicy implements GymPolicy {
     const random = this.#random;
     return {
       kv_budget: 0.1 + 0.9 * random.uniform(),
-      spec_length: SPEC_LENGTHS[random.integer(0, SPEC_LENGTHS.length - 1)],
+      spec_length: inferencegym.bins.spec_length[random.integer(0, inferencegym.bins.spec_length.length - 1)],
       batch_size: random.integer(1, 512),
       prefill_disagg: random.integer(0, 1) === 1,
       quant_tier: random.integer(0, 2) as GymAction['quant_tier'],
@@ -87,5 +80,5 @@ export function createGymPolicy(name: string): GymPolicy {
 export function loadGymPolicy(file: Uint8Array): { readonly taskId: GymTaskId; readonly policy: GymPolicy } {
   const { taskId, weights } = decodeGymActor(file);
   const codec = new GymActionCodec(taskId);
-  return { taskId, policy: new NetworkPolicy({ taskId, weights, features: GYM_FEATURES, codec }) };
+  return { taskId, policy: new NetworkPolicy({ taskId, weights, features: inferencegym.features, codec }) };
 }

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { SEED_SPLITS, SERVE_TASKS, type ServeAction, type ServeTask } from '@servegym/environments';
+import { llmserve, SEED_SPLITS, type ServeAction, type ServeTask } from '@servegym/environments';
 import { keptReturn } from '../../core/checks/checked-task.ts';
 import { bestInt4Constant } from './check-task.ts';
 import { checkedServe } from './checked-serve.ts';
 
-const { static_workload } = SERVE_TASKS;
+const { static_workload } = llmserve.tasks.shipped;
 const brief: ServeTask = {
   ...static_workload,
   windows: 8,

@@ -1,16 +1,12 @@
 import {
-  activeKnobs,
-  drawRequests,
   holdMaskedKnobs,
-  recordedReference,
+  llmserve,
   SEED_SPLITS,
-  SERVE_KNOBS,
   type ServeAction,
   ServeEpisode,
   type ServeKnob,
   type ServeTask,
   servingConfig,
-  taskFingerprint,
 } from '@servegym/environments';
 import { Cluster, TICKS_PER_S } from '@servegym/simulator';
 import { mean } from '@servegym/simulator/statistics';
@@ -151,7 +147,7 @@ function littlesLaw(task: ServeTask, { seeds }: CheckEffort): CheckResult {
 }
 
 function queueLength(task: ServeTask, seed: number): { sampled: number; expected: number } {
-  const requests = drawRequests(task, seed);
+  const requests = llmserve.drawRequests(task, seed);
   const episode = new ServeEpisode(task, seed, { requests });
   const cluster = new Cluster(servingConfig(task.defaultAction), {
     profile: episode.profile,
@@ -255,7 +251,7 @@ async function checkGame(
   const { constant, phases } = await configurations(task, effort);
   const episodes = seeds.map((seed) => {
     const options = {
-      requests: drawRequests(task, seed),
+      requests: llmserve.drawRequests(task, seed),
       configurations: [constant, ...phases, defaultAction],
     };
     return { seed, ...planClairvoyant(task, seed, options) };
@@ -296,7 +292,7 @@ function checkRule(
 ): CheckResult {
   const { rule } = tuneRule(task, constant, { seed: 0, traces });
   const earned = mean(
-    seeds.map((seed) => ruleReturn(task, rule, { seed, requests: drawRequests(task, seed) })),
+    seeds.map((seed) => ruleReturn(task, rule, { seed, requests: llmserve.drawRequests(task, seed) })),
   );
   const share = (earned - kept) / Math.max(clairvoyant - kept, 1e-9);
   const loses = share < MOST_OF_RULE;
@@ -327,7 +323,7 @@ function checkKnobsLeftAlone(
   { constant: kept, clairvoyant }: Returns,
   seeds: readonly number[],
 ): CheckResult {
-  const knobs = activeKnobs(task);
+  const knobs = llmserve.activeKnobs(task);
   const least = Math.min(LEAST_MATTERING[task.difficulty], knobs.length);
   const shares = knobs.map((knob) => {
     const without = {
@@ -337,7 +333,9 @@ function checkKnobsLeftAlone(
     };
     const configurations = [constant, ...phases, task.defaultAction];
     const returns = seeds.map(
-      (seed) => planClairvoyant(without, seed, { requests: drawRequests(task, seed), configurations }).return,
+      (seed) =>
+        planClairvoyant(without, seed, { requests: llmserve.drawRequests(task, seed), configurations })
+          .return,
     );
     return { knob, share: (mean(returns) - kept) / Math.max(clairvoyant - kept, 1e-9) };
   });
@@ -386,8 +384,8 @@ interface Configurations {
 
 /** The configurations that `servegym oracle` recorded, where they still hold; else those of a shorter search. */
 async function configurations(task: ServeTask, { traces }: CheckEffort): Promise<Configurations> {
-  const recorded = recordedReference(task.id);
-  if (recorded?.fingerprint === taskFingerprint(task)) {
+  const recorded = llmserve.anchors.reference(task.id);
+  if (recorded?.fingerprint === llmserve.anchors.fingerprint(task)) {
     return { constant: recorded.constant, phases: Object.values(recorded.phases) };
   }
   const options = { taskId: task.id, seed: 0, traces };
@@ -449,7 +447,7 @@ async function checkServeExploits(
   const atEnd = extreme(checked, settings);
   const exploits = [
     ...commonExploits<ServeAction>(checked, settings),
-    ...SERVE_KNOBS.flatMap((knob) => [atEnd(knob, 'least'), atEnd(knob, 'most')]),
+    ...llmserve.knobs.flatMap((knob) => [atEnd(knob, 'least'), atEnd(knob, 'most')]),
   ];
   const remedy = 'let it cost what it would cost, or give the task a default that an operator would choose.';
   const results = await checkExploits(checked, exploits, constant, remedy);
@@ -466,7 +464,7 @@ export function bestInt4Constant(
   good: ServeAction,
   traces: number,
 ): ServeAction | undefined {
-  if (!activeKnobs(task).includes('quantization_tier')) return undefined;
+  if (!llmserve.activeKnobs(task).includes('quantization_tier')) return undefined;
   const checked = checkedServe(task);
   const seeds = Array.from({ length: traces }, (_, i) => SEED_SPLITS.train.first + i);
   const knobs = checked.knobs.filter(({ knob }) => knob !== 'quantization_tier');

@@ -1,11 +1,4 @@
-import {
-  activeKnobs,
-  llmserve,
-  type ServeAction,
-  ServeEpisode,
-  type ServeTask,
-  scaleArrivals,
-} from '@servegym/environments';
+import { llmserve, type ServeAction, ServeEpisode, type ServeTask } from '@servegym/environments';
 import type { CheckedEpisode, CheckedTask, KnobValues } from '../../core/checks/checked-task.ts';
 
 /** Figures of an episode. Latencies in ms; means over the windows after the first fifth, but for the last two. */
@@ -33,10 +26,10 @@ export function checkedServe(task: ServeTask): CheckedTask<ServeAction, ServeFig
     start: (seed) => checkedEpisode(new ServeEpisode(task, seed)),
     play: (seed, actionOf) => playTask(task, seed, actionOf),
     grade: async (seed, actions) => {
-      const { score, breakdown } = await llmserve.grade!({ reset: { task_id: id, seed }, actions });
+      const { score, breakdown } = llmserve.grade({ reset: { task_id: id, seed }, actions });
       return { score, worth: breakdown.return as number };
     },
-    scaled: (factor) => checkedServe(scaleArrivals(task, factor)),
+    scaled: (factor) => checkedServe(llmserve.scaleArrivals(task, factor)),
   };
 }
 
@@ -117,7 +110,7 @@ const KNOBS: readonly KnobValues<ServeAction>[] = [
 
 /** Values of the knobs that a task leaves free. The thirds of `batch_cap` are on a logarithmic scale. */
 function serveKnobs(task: ServeTask): readonly KnobValues<ServeAction>[] {
-  const active = activeKnobs(task);
+  const active = llmserve.activeKnobs(task);
   return KNOBS.filter(({ knob }) => active.includes(knob));
 }
 

@@ -1,4 +1,4 @@
-import { ServeEpisode, WINDOW_FEATURES } from '@servegym/environments';
+import { llmserve, ServeEpisode } from '@servegym/environments';
 import type { JobContext, JobEngine, Json } from '@servegym/jobs';
 import { AgentError } from '../../error-catalogue.ts';
 import { decodeSafetensors, encodeSafetensors, type Tensor } from '../../formats/safetensors.ts';
@@ -33,7 +33,7 @@ export function demonstrate(
   const task = knownTask(taskId);
   const codec = new ServeActionCodec(task);
   const heads = codec.headSizes.length;
-  const encoder = new FeatureEncoder(WINDOW_FEATURES);
+  const encoder = new FeatureEncoder(llmserve.features);
   const { size } = encoder;
   const observations = new Float32Array(task.windows * size);
   const binsInForce = new Int32Array(task.windows * heads);

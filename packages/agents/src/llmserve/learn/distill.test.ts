@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { SERVE_TASKS, ServeEpisode } from '@servegym/environments';
+import { llmserve, ServeEpisode } from '@servegym/environments';
 import { decodeSafetensors, encodeSafetensors } from '../../formats/safetensors.ts';
 import { HeuristicPolicy } from '../policies/heuristic-policy.ts';
 import { networkPolicy } from '../policies/trained-policies.ts';
@@ -42,7 +42,7 @@ describe('a file of demonstrations', () => {
 });
 
 const taskId = 'static_workload';
-const { windows } = SERVE_TASKS[taskId];
+const { windows } = llmserve.tasks.shipped[taskId];
 
 describe('demonstrate', () => {
   it('puts down what the teacher does, and on what', () => {
@@ -55,13 +55,13 @@ describe('demonstrate', () => {
   });
 
   it('asks the teacher where the student has gone', () => {
-    const { defaultAction } = SERVE_TASKS[taskId];
+    const { defaultAction } = llmserve.tasks.shipped[taskId];
     const student = { name: 'student', reset() {}, act: () => defaultAction };
     const shown = demonstrate(taskId, 7, new HeuristicPolicy(), student);
-    const episode = new ServeEpisode(SERVE_TASKS[taskId], 7);
+    const episode = new ServeEpisode(llmserve.tasks.shipped[taskId], 7);
     while (!episode.done) episode.step(defaultAction);
     assert.equal(shown.return, episode.totals.reward);
-    const inForce = new ServeActionCodec(SERVE_TASKS[taskId]).encode(defaultAction);
+    const inForce = new ServeActionCodec(llmserve.tasks.shipped[taskId]).encode(defaultAction);
     assert.deepEqual([...shown.binsInForce.slice(-inForce.length)], inForce);
     assert.notDeepEqual([...shown.actions.slice(0, inForce.length)], inForce);
   });

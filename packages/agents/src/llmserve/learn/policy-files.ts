@@ -1,4 +1,4 @@
-import { llmserve, type ServeAction, serveActionSchema } from '@servegym/environments';
+import { llmserve, type ServeAction } from '@servegym/environments';
 import { AgentError, requireSame } from '../../error-catalogue.ts';
 import type { TrainingNote } from '../../learning/learning-environment.ts';
 import { type ActorWeights, decodeActor, encodeActor } from '../../learning/trained-actor.ts';
@@ -62,7 +62,7 @@ export function readServeConstant(json: Readonly<Record<string, unknown>>): Serv
   const { environment, version, task, task_digest, action, training } = json;
   requireThisEnvironment(environment, version);
   const { id: taskId } = findTrainedTask({ task, task_digest });
-  const checked = serveActionSchema.safeParse(action);
+  const checked = llmserve.actionSchema.safeParse(action);
   if (!checked.success) {
     throw new AgentError('POLICY_FILE', {
       problem: `Expected an action, got ${JSON.stringify({ action }).slice(0, 200)}`,
@@ -106,7 +106,7 @@ export function readRegimeTable(json: Readonly<Record<string, unknown>>): Regime
 
 function readRegime(regime: unknown): RegimeTable['regimes'][number] {
   const { center, action } = (regime ?? {}) as Partial<RegimeTable['regimes'][number]>;
-  const checked = serveActionSchema.safeParse(action);
+  const checked = llmserve.actionSchema.safeParse(action);
   if (!Number.isFinite(center?.arrivals) || !Number.isFinite(center?.prompts) || !checked.success) {
     throw new AgentError('POLICY_FILE', {
       problem: `Expected a regime to have a center and an action, got ${JSON.stringify(regime).slice(0, 200)}`,

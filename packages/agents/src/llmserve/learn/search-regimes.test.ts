@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { SERVE_TASKS, ServeEpisode } from '@servegym/environments';
+import { llmserve, ServeEpisode } from '@servegym/environments';
 import type { SearchGeneration } from '../../learning/cross-entropy-search.ts';
 import { playRegimes, type RegimeTrial, searchRegimes } from './search-regimes.ts';
 
@@ -44,14 +44,14 @@ describe('searchRegimes', () => {
       ...{ taskId, steps: 1e9, seed: 1, play, signal: stop.signal },
       onGeneration: () => stop.abort(),
     });
-    assert.equal(steps, 24 * 2 * SERVE_TASKS[taskId].windows);
+    assert.equal(steps, 24 * 2 * llmserve.tasks.shipped[taskId].windows);
   });
 });
 
 describe('playRegimes', () => {
   it('earns what its one configuration earns', () => {
-    const { defaultAction: action } = SERVE_TASKS[taskId];
-    const episode = new ServeEpisode(SERVE_TASKS[taskId], 7);
+    const { defaultAction: action } = llmserve.tasks.shipped[taskId];
+    const episode = new ServeEpisode(llmserve.tasks.shipped[taskId], 7);
     while (!episode.done) episode.step(action);
     const regimes = [{ center: { arrivals: 1, prompts: 5 }, action }];
     assert.equal(playRegimes({ taskId, regimes, traces: [7, 7] }), episode.totals.reward);

@@ -1,4 +1,4 @@
-import { referenceConfigurations, SEED_SPLITS, type ServeAction, ServeEpisode } from '@servegym/environments';
+import { llmserve, SEED_SPLITS, type ServeAction, ServeEpisode } from '@servegym/environments';
 import type { JobContext, JobEngine, Json } from '@servegym/jobs';
 import { mean } from '@servegym/simulator/statistics';
 import {
@@ -72,7 +72,7 @@ export async function searchRegimes(options: RegimeSearchOptions): Promise<Regim
   const { taskId, steps, seed, play, signal, onGeneration } = options;
   const task = knownTask(taskId);
   const codec = new ServeActionCodec(task);
-  const [first] = referenceConfigurations(task);
+  const [first] = llmserve.anchors.configurations(task);
   const search = new CrossEntropySearch({
     ...{ seed, population: POPULATION, elite: ELITE, smoothing: SMOOTHING },
     bins: CENTERS.flatMap(() => firstProbabilities(codec, first!)),

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { llmserve, SERVE_TASKS, WINDOW_FEATURES } from '@servegym/environments';
+import { llmserve } from '@servegym/environments';
 import { RandomStream } from '@servegym/simulator';
 import { actorLayerSizes } from '../../learning/actor-critic.ts';
 import { parameterCount } from '../../learning/multilayer-perceptron.ts';
@@ -8,8 +8,8 @@ import { decodeActor, encodeActor } from '../../learning/trained-actor.ts';
 import { decodeServeActor, encodeServeActor, type ServeActor } from './policy-files.ts';
 import { ServeActionCodec } from './serve-encoding.ts';
 
-const size = WINDOW_FEATURES.length;
-const { headSizes } = new ServeActionCodec(SERVE_TASKS.bursty_workload);
+const size = llmserve.features.length;
+const { headSizes } = new ServeActionCodec(llmserve.tasks.shipped.bursty_workload);
 const shape = { observationSize: size, headSizes, hidden: [4] };
 const random = new RandomStream(1, 'weights');
 const actor: ServeActor = {

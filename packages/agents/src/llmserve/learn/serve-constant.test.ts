@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { DEFAULT_ACTION } from '@servegym/environments';
+import { llmserve } from '@servegym/environments';
 import { encodeServeConstant, readServeConstant, type ServeConstant } from './policy-files.ts';
 
 const constant: ServeConstant = {
   taskId: 'static_workload',
-  action: { ...DEFAULT_ACTION, batch_cap: 48 },
+  action: { ...llmserve.defaultAction, batch_cap: 48 },
   training: { algorithm: 'static', episodes: 100 },
 };
 

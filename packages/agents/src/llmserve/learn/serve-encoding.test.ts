@@ -1,22 +1,12 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import {
-  activeKnobs,
-  DEFAULT_ACTION,
-  describeServer,
-  SERVE_KNOBS,
-  SERVE_TASKS,
-  type ServeAction,
-  type ServeObservation,
-  serveActionSchema,
-  WINDOW_FEATURES,
-} from '@servegym/environments';
+import { describeServer, llmserve, type ServeAction, type ServeObservation } from '@servegym/environments';
 import { findProfile } from '@servegym/profiles';
 import fc from 'fast-check';
 import { FeatureEncoder } from '../../learning/feature-encoder.ts';
 import { ServeActionCodec } from './serve-encoding.ts';
 
-const codec = new ServeActionCodec({ defaultAction: DEFAULT_ACTION });
+const codec = new ServeActionCodec({ defaultAction: llmserve.defaultAction });
 const binsOf = ({ headSizes }: ServeActionCodec) => fc.tuple(...headSizes.map((size) => fc.nat(size - 1)));
 
 describe('the bins of a serving action', () => {
@@ -24,18 +14,23 @@ describe('the bins of a serving action', () => {
     fc.assert(
       fc.property(binsOf(codec), (row) => {
         const action = codec.decode(row);
-        serveActionSchema.parse(action);
+        llmserve.actionSchema.parse(action);
         assert.deepEqual(codec.encode(action), row);
       }),
     );
   });
 
   it('have the default action exactly', () => {
-    assert.deepEqual(codec.decode(codec.encode(DEFAULT_ACTION)), DEFAULT_ACTION);
+    assert.deepEqual(codec.decode(codec.encode(llmserve.defaultAction)), llmserve.defaultAction);
   });
 
   it('take the nearest of an action between them', () => {
-    const action = { ...DEFAULT_ACTION, batch_cap: 440, kv_budget_fraction: 0.44, speculation_depth: 7 };
+    const action = {
+      ...llmserve.defaultAction,
+      batch_cap: 440,
+      kv_budget_fraction: 0.44,
+      speculation_depth: 7,
+    };
     const decoded = codec.decode(codec.encode(action));
     assert.equal(decoded.batch_cap, 384);
     assert.equal(decoded.kv_budget_fraction, 0.4);
@@ -44,9 +39,9 @@ describe('the bins of a serving action', () => {
   });
 
   it('have a head for each knob that a task leaves free, and the default of the others', () => {
-    const masks = fc.subarray([...SERVE_KNOBS], { minLength: 1, maxLength: SERVE_KNOBS.length - 1 });
+    const masks = fc.subarray([...llmserve.knobs], { minLength: 1, maxLength: llmserve.knobs.length - 1 });
     // A default that is no bin shows that a masked knob goes through none.
-    const defaultAction = { ...DEFAULT_ACTION, batch_cap: 100, kv_budget_fraction: 0.33 };
+    const defaultAction = { ...llmserve.defaultAction, batch_cap: 100, kv_budget_fraction: 0.33 };
     fc.assert(
       fc.property(
         masks.chain((maskedKnobs) => {
@@ -58,7 +53,7 @@ describe('the bins of a serving action', () => {
           const action = masked.decode(row);
           for (const knob of maskedKnobs) assert.equal(action[knob], defaultAction[knob]);
           assert.deepEqual(masked.encode(action), row);
-          assert.deepEqual(Object.keys(masked.bins), activeKnobs({ maskedKnobs }));
+          assert.deepEqual(Object.keys(masked.bins), llmserve.activeKnobs({ maskedKnobs }));
           assert.deepEqual(
             masked.headSizes,
             Object.values(masked.bins).map((bins) => bins.length),
@@ -86,15 +81,18 @@ const quiet: ServeObservation = {
   eviction_events: 0,
   step_index: 0,
   task_id: 'static_workload',
-  server: describeServer(SERVE_TASKS.static_workload, findProfile(SERVE_TASKS.static_workload.profile)),
+  server: describeServer(
+    llmserve.tasks.shipped.static_workload,
+    findProfile(llmserve.tasks.shipped.static_workload.profile),
+  ),
 };
 
 function encode(
   encoder: FeatureEncoder,
   seen: Partial<ServeObservation> = {},
-  previousAction: ServeAction = DEFAULT_ACTION,
+  previousAction: ServeAction = llmserve.defaultAction,
 ): number[] {
-  const features = new Float32Array(WINDOW_FEATURES.length).fill(Number.NaN);
+  const features = new Float32Array(llmserve.features.length).fill(Number.NaN);
   encoder.encode({ ...quiet, ...seen }, previousAction, features);
   return [...features];
 }
@@ -113,7 +111,7 @@ describe('the features of a window', () => {
       eviction_events: 10_000,
     };
     for (const seen of [{}, busy]) {
-      const features = encode(new FeatureEncoder(WINDOW_FEATURES), seen);
+      const features = encode(new FeatureEncoder(llmserve.features), seen);
       assert.ok(
         features.every((value) => Number.isFinite(value) && Math.abs(value) < 30),
         `${features}`,
@@ -122,10 +120,10 @@ describe('the features of a window', () => {
   });
 
   it('lets every field of the observation and every knob in force show', () => {
-    const reference = encode(new FeatureEncoder(WINDOW_FEATURES));
+    const reference = encode(new FeatureEncoder(llmserve.features));
     const { task_id: _, server: __, ...numbers } = quiet;
     for (const [field, value] of Object.entries(numbers as Record<string, number>)) {
-      const changed = encode(new FeatureEncoder(WINDOW_FEATURES), {
+      const changed = encode(new FeatureEncoder(llmserve.features), {
         [field]: value === 1 ? 0.5 : value + 0.5,
       });
       assert.notDeepEqual(changed, reference, field);
@@ -142,14 +140,16 @@ describe('the features of a window', () => {
     const seen = new Set([JSON.stringify(reference)]);
     for (const knob of knobs) {
       seen.add(
-        JSON.stringify(encode(new FeatureEncoder(WINDOW_FEATURES), {}, { ...DEFAULT_ACTION, ...knob })),
+        JSON.stringify(
+          encode(new FeatureEncoder(llmserve.features), {}, { ...llmserve.defaultAction, ...knob }),
+        ),
       );
     }
     assert.equal(seen.size, knobs.length + 1);
   });
 
   it('compares the traffic to what it was, until a reset', () => {
-    const encoder = new FeatureEncoder(WINDOW_FEATURES);
+    const encoder = new FeatureEncoder(llmserve.features);
     const calm = { request_arrival_rate: 5, mean_prompt_length: 200 };
     const first = encode(encoder, calm);
     assert.deepEqual(traffic(encode(encoder, calm)), traffic(first));
@@ -158,21 +158,21 @@ describe('the features of a window', () => {
     encoder.reset();
     assert.deepEqual(encode(encoder, calm), first);
     assert.notDeepEqual(
-      encode(new FeatureEncoder(WINDOW_FEATURES), { ...calm, request_arrival_rate: 50 }),
+      encode(new FeatureEncoder(llmserve.features), { ...calm, request_arrival_rate: 50 }),
       storm,
     );
   });
 
   it('takes the prompts to be as they were in a window without arrivals', () => {
-    const encoder = new FeatureEncoder(WINDOW_FEATURES);
+    const encoder = new FeatureEncoder(llmserve.features);
     const [a, b] = [encode(encoder, { mean_prompt_length: 300 }), encode(encoder, { mean_prompt_length: 0 })];
     assert.deepEqual(traffic(a!), traffic(b!));
   });
 
   it('tells for how many windows the weights have been what they are', () => {
-    const encoder = new FeatureEncoder(WINDOW_FEATURES);
+    const encoder = new FeatureEncoder(llmserve.features);
     const kept = (tier: ServeAction['quantization_tier']) =>
-      Math.expm1(encode(encoder, {}, { ...DEFAULT_ACTION, quantization_tier: tier }).at(-1)!);
+      Math.expm1(encode(encoder, {}, { ...llmserve.defaultAction, quantization_tier: tier }).at(-1)!);
     const told = (['FP16', 'FP16', 'FP16', 'INT8', 'INT8', 'FP16'] as const).map(kept);
     assert.deepEqual(told.map(Math.round), [0, 1, 2, 0, 1, 0]);
   });

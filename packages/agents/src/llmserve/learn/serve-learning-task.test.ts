@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { SERVE_TASKS, ServeEpisode, WINDOW_FEATURES } from '@servegym/environments';
+import { llmserve, ServeEpisode } from '@servegym/environments';
 import { FeatureEncoder } from '../../learning/feature-encoder.ts';
 import { RUNNING, TRUNCATED } from '../../learning/learning-environment.ts';
 import { type PpoUpdate, trainPpo } from '../../learning/ppo.ts';
@@ -9,7 +9,7 @@ import { decodeServeActor } from './policy-files.ts';
 import { MANY_SERVERS_FEATURES, ServeActionCodec } from './serve-encoding.ts';
 import { serveLearningEnvironment, serveLearningTask } from './serve-learning-task.ts';
 
-const task = SERVE_TASKS.static_workload;
+const task = llmserve.tasks.shipped.static_workload;
 const codec = new ServeActionCodec(task);
 const bins = Int32Array.from(codec.encode({ ...task.defaultAction, batch_cap: 64, kv_budget_fraction: 0.5 }));
 
@@ -18,7 +18,7 @@ describe('serveLearningEnvironment', () => {
     const environment = serveLearningEnvironment({ task, randomise: false });
     const features = new Float32Array(environment.observationSize);
     const episode = new ServeEpisode(task, 7);
-    const encoder = new FeatureEncoder(WINDOW_FEATURES);
+    const encoder = new FeatureEncoder(llmserve.features);
     const expected = new Float32Array(environment.observationSize);
     const assertShown = () => {
       const { action: previousAction } = episode;
@@ -46,7 +46,7 @@ describe('serveLearningEnvironment', () => {
   });
 
   it('starts from the default configuration', () => {
-    const hard = SERVE_TASKS.adversarial_multitenant;
+    const hard = llmserve.tasks.shipped.adversarial_multitenant;
     const { initialBins } = serveLearningEnvironment({ task: hard, randomise: false });
     assert.deepEqual(new ServeActionCodec(hard).decode(initialBins), hard.defaultAction);
   });
@@ -58,7 +58,7 @@ describe('a randomised task as a learner plays it', () => {
     const seen = (seed: number) => {
       const features = new Float32Array(environment.observationSize);
       environment.reset(seed, features);
-      return features.slice(WINDOW_FEATURES.length);
+      return features.slice(llmserve.features.length);
     };
     assert.equal(environment.observationSize, MANY_SERVERS_FEATURES.length);
     const servers = new Set(Array.from({ length: 30 }, (_, seed) => seen(seed).join()));

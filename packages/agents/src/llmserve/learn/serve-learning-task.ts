@@ -1,12 +1,9 @@
 import {
-  chooseTask,
   llmserve,
-  randomiseTask,
   SEED_SPLITS,
   ServeEpisode,
   type ServeScenario,
   type ServeTask,
-  WINDOW_FEATURES,
 } from '@servegym/environments';
 import { FeatureEncoder } from '../../learning/feature-encoder.ts';
 import {
@@ -60,7 +57,7 @@ export function serveLearningTask(
     recipe,
     module: new URL(import.meta.url),
     settings: {
-      task: chooseTask({ ...scenario, task_id: taskId }),
+      task: llmserve.choose({ ...scenario, task_id: taskId }),
       randomise,
     } satisfies ServeLearningSettings,
     traces: SEED_SPLITS.train,
@@ -78,14 +75,14 @@ export interface ServeLearningSettings {
 
 /** A task of `llmserve` as a learner plays it. */
 export function serveLearningEnvironment({ task, randomise }: ServeLearningSettings): LearningEnvironment {
-  const encoder = new FeatureEncoder(randomise ? MANY_SERVERS_FEATURES : WINDOW_FEATURES);
+  const encoder = new FeatureEncoder(randomise ? MANY_SERVERS_FEATURES : llmserve.features);
   return new EpisodeEnvironment({
     observationSize: encoder.size,
     codec: new ServeActionCodec(task),
     initialAction: task.defaultAction,
     start(seed) {
       encoder.reset();
-      return new ServeEpisode(randomise ? randomiseTask(task, seed) : task, seed);
+      return new ServeEpisode(randomise ? llmserve.randomise(task, seed) : task, seed);
     },
     observe(episode, previousAction, observation) {
       encoder.encode(episode.observation(), previousAction, observation);

@@ -1,17 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import {
-  SEED_SPLITS,
-  SERVE_KNOBS,
-  SERVE_TASKS,
-  type ServeAction,
-  ServeEpisode,
-} from '@servegym/environments';
+import { llmserve, SEED_SPLITS, type ServeAction, ServeEpisode } from '@servegym/environments';
 import { traceSeed } from '../../learning/trace-schedule.ts';
 import { KNOB_GRID, withKnob } from '../planning/knob-grid.ts';
 import { type TunedConstant, tuneConstant } from './tune-constant.ts';
 
-const task = SERVE_TASKS.static_workload;
+const task = llmserve.tasks.shipped.static_workload;
 
 /** Return of a constant on the one trace that is played below. */
 function returnOf(action: ServeAction): number {
@@ -32,7 +26,7 @@ describe('tuneConstant', () => {
     assert.ok(meanReturn > returnOf(task.defaultAction));
     assert.ok(steps.every((step) => step.meanReturn <= meanReturn));
     assert.ok(episodes >= steps.at(-1)!.episodes);
-    for (const knob of SERVE_KNOBS) {
+    for (const knob of llmserve.knobs) {
       for (const value of KNOB_GRID[knob]) {
         const neighbour = withKnob(action, knob, value);
         assert.ok(returnOf(neighbour) <= meanReturn, JSON.stringify(neighbour));

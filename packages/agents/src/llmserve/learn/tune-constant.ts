@@ -1,10 +1,8 @@
 import {
-  activeKnobs,
-  drawRequests,
   type EpisodeRequests,
   holdMaskedKnobs,
+  llmserve,
   SEED_SPLITS,
-  SERVE_KNOBS,
   type ServeAction,
   ServeEpisode,
   type ServeKnob,
@@ -78,7 +76,7 @@ async function search(
   options: TuneConstantOptions,
 ): Promise<TunedConstant> {
   const starts = [task.defaultAction, ...promising(task, returns, options)];
-  const knobs = activeKnobs(task);
+  const knobs = llmserve.activeKnobs(task);
   let best: TunedConstant | undefined;
   for (const start of starts) {
     if (best !== undefined && options.signal?.aborted) break;
@@ -104,7 +102,7 @@ function promising(
 }
 
 function drawnAction(draws: RandomStream): ServeAction {
-  const drawn = SERVE_KNOBS.map((knob) => [
+  const drawn = llmserve.knobs.map((knob) => [
     knob,
     KNOB_GRID[knob][draws.integer(0, KNOB_GRID[knob].length - 1)],
   ]);
@@ -169,7 +167,7 @@ class ConstantReturns {
     const schedule = { seed, groupSize: 1, traces: SEED_SPLITS.train };
     this.#traces = Array.from({ length: traces.many }, (_, episode) => {
       const trace = traceSeed(schedule, 0, episode);
-      return { seed: trace, requests: drawRequests(task, trace) };
+      return { seed: trace, requests: llmserve.drawRequests(task, trace) };
     });
   }
 

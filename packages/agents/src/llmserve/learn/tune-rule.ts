@@ -1,6 +1,6 @@
 import {
-  drawRequests,
   type EpisodeRequests,
+  llmserve,
   SEED_SPLITS,
   type ServeAction,
   ServeEpisode,
@@ -44,7 +44,7 @@ export function tuneRule(
   const schedule = { seed, groupSize: 1, traces: SEED_SPLITS.train };
   const drawn = Array.from({ length: traces.many }, (_, episode) => {
     const trace = traceSeed(schedule, 0, episode);
-    return { seed: trace, requests: drawRequests(task, trace) };
+    return { seed: trace, requests: llmserve.drawRequests(task, trace) };
   });
   const { batch_cap, speculation_depth: depth } = kept;
   const { parameters, meanReturn } = climbCoordinates(

@@ -1,11 +1,11 @@
-import { QUANTIZATION_TIERS, SERVE_KNOBS, type ServeAction, type ServeKnob } from '@servegym/environments';
+import { llmserve, type ServeAction, type ServeKnob } from '@servegym/environments';
 
 /** The values that searches try, about evenly spaced on a logarithmic scale where a knob acts in proportion. */
 export const KNOB_GRID = {
   batch_cap: [1, 2, 4, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512],
   kv_budget_fraction: [0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1],
   speculation_depth: [0, 1, 2, 3, 4, 5, 6, 7, 8],
-  quantization_tier: QUANTIZATION_TIERS,
+  quantization_tier: llmserve.bins.quantization_tier,
   prefill_decode_split: [false, true],
   priority_routing: [false, true],
 } as const satisfies { readonly [Knob in ServeKnob]: readonly ServeAction[Knob][] };
@@ -20,7 +20,7 @@ export function withKnob(action: ServeAction, knob: ServeKnob, value: ServeActio
 
 /** Two actions are the same when their keys are. */
 export function actionKey(action: ServeAction): string {
-  return SERVE_KNOBS.map((knob) => action[knob]).join(' ');
+  return llmserve.knobs.map((knob) => action[knob]).join(' ');
 }
 
 /** Precision and split: a change takes a reload or a drain. */

@@ -1,8 +1,7 @@
 import {
-  activeKnobs,
-  constantReturn,
   type EpisodeRequests,
   holdMaskedKnobs,
+  llmserve,
   type ServeAction,
   ServeEpisode,
   type ServeEpisodeSnapshot,
@@ -59,7 +58,7 @@ export function planClairvoyant(
     ...backlogPrices.map((price) => searchBeam({ task, seed, requests, configurations }, price)),
     ...configurations.map((action) => ({
       actions: Array<ServeAction>(task.windows).fill(action),
-      return: constantReturn(task, seed, requests, action),
+      return: llmserve.anchors.constantReturn(task, seed, requests, action),
     })),
   ]);
 }
@@ -72,7 +71,7 @@ interface Problem extends Pick<ClairvoyantOptions, 'requests' | 'configurations'
 function searchBeam({ task, seed, requests, configurations }: Problem, price: number): ClairvoyantPlan {
   const episode = new ServeEpisode(task, seed, { requests });
   const meanTokens = meanWindowTokens(episode);
-  const knobs = activeKnobs(task);
+  const knobs = llmserve.activeKnobs(task);
   let beam: Node[] = [
     { snapshot: episode.snapshot(), return: 0, value: 0, action: episode.action, parent: null },
   ];

@@ -1,6 +1,6 @@
 import {
-  activeKnobs,
   holdMaskedKnobs,
+  llmserve,
   type ServeAction,
   ServeEpisode,
   type ServeEpisodeSnapshot,
@@ -51,7 +51,7 @@ export function planRecedingHorizon(
   const { task, window, action: inForce, seed } = episode;
   const start = episode.snapshot();
   const meanTokens = meanWindowTokens(episode);
-  const moves = window === 0 ? [] : neighboursOf(inForce, activeKnobs(task));
+  const moves = window === 0 ? [] : neighboursOf(inForce, llmserve.activeKnobs(task));
   const given = options.configurations.map((action) => holdMaskedKnobs(task, action));
   const tries = distinctActions([inForce, ...given, ...moves]).map(
     (action) => new Trial(action, modeOf(action) === modeOf(inForce) ? 0 : hesitation),

@@ -1,24 +1,15 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import {
-  constantReturn,
-  drawRequests,
-  referenceConfigurations,
-  returnBound,
-  SERVE_TASKS,
-  ServeEpisode,
-  type Shift,
-  shiftTask,
-} from '@servegym/environments';
+import { llmserve, ServeEpisode, type Shift } from '@servegym/environments';
 import { type MpcName, MpcPolicy, OraclePolicy } from '../policies/planner-policies.ts';
 import { actionKey } from './knob-grid.ts';
 import { planClairvoyant } from './plan-clairvoyant.ts';
 
 /** A third of an episode: enough for a change of phase. */
-const task = { ...SERVE_TASKS.bursty_workload, windows: 40 };
+const task = { ...llmserve.tasks.shipped.bursty_workload, windows: 40 };
 const seed = 2_000_000;
-const requests = drawRequests(task, seed);
-const configurations = referenceConfigurations(task);
+const requests = llmserve.drawRequests(task, seed);
+const configurations = llmserve.anchors.configurations(task);
 
 describe('the clairvoyant planner', () => {
   const plan = planClairvoyant(task, seed, { requests, configurations });
@@ -32,9 +23,9 @@ describe('the clairvoyant planner', () => {
 
   it('is above every configuration kept, and below the bound', () => {
     for (const action of configurations) {
-      assert.ok(plan.return > constantReturn(task, seed, requests, action));
+      assert.ok(plan.return > llmserve.anchors.constantReturn(task, seed, requests, action));
     }
-    assert.ok(plan.return < returnBound(task, requests));
+    assert.ok(plan.return < llmserve.anchors.bound(task, requests));
   });
 
   it('changes its configuration with the traffic', () => {
@@ -43,8 +34,11 @@ describe('the clairvoyant planner', () => {
   });
 
   it('keeps the best of the plans that it finds under several prices of a backlog', () => {
-    const crowded = { ...shiftTask(SERVE_TASKS.adversarial_multitenant, 'long_prompts'), windows: 40 };
-    const given = { requests: drawRequests(crowded, seed), configurations };
+    const crowded = {
+      ...llmserve.shift(llmserve.tasks.shipped.adversarial_multitenant, 'long_prompts'),
+      windows: 40,
+    };
+    const given = { requests: llmserve.drawRequests(crowded, seed), configurations };
     const under = (...backlogPrices: number[]) =>
       planClairvoyant(crowded, seed, { ...given, backlogPrices }).return;
     const [one, four] = [under(1), under(4)];
@@ -57,8 +51,8 @@ describe('the receding-horizon planner', () => {
   function played(windows: number, { name = 'mpc', shift }: { name?: MpcName; shift?: Shift } = {}) {
     const policy = new MpcPolicy(undefined, name);
     policy.reset({ taskId: 'bursty_workload', seed, ...(shift && { resetOptions: { shift } }) });
-    const { bursty_workload } = SERVE_TASKS;
-    const episode = new ServeEpisode(shift ? shiftTask(bursty_workload, shift) : bursty_workload, seed);
+    const { bursty_workload } = llmserve.tasks.shipped;
+    const episode = new ServeEpisode(shift ? llmserve.shift(bursty_workload, shift) : bursty_workload, seed);
     const actions = [];
     while (episode.window < windows) {
       const { action: previousAction, window: stepIndex } = episode;
@@ -95,10 +89,10 @@ describe('the oracle policy', () => {
   it('plays the plan of its episode', () => {
     const policy = new OraclePolicy();
     policy.reset({ taskId: 'static_workload', seed: 7 });
-    const { static_workload } = SERVE_TASKS;
+    const { static_workload } = llmserve.tasks.shipped;
     const plan = planClairvoyant(static_workload, 7, {
-      requests: drawRequests(static_workload, 7),
-      configurations: referenceConfigurations(static_workload),
+      requests: llmserve.drawRequests(static_workload, 7),
+      configurations: llmserve.anchors.configurations(static_workload),
     });
     const step = { observation: new ServeEpisode(static_workload, 7).observation(), reward: null };
     const actions = plan.actions.map((previousAction, stepIndex) =>

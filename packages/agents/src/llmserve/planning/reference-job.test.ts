@@ -1,15 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import {
-  drawRequests,
-  recordedReference,
-  referenceConfigurations,
-  SERVE_TASKS,
-  type SeedReturns,
-  ServeEpisode,
-  splitOfSeed,
-  type TASK_IDS,
-} from '@servegym/environments';
+import { llmserve, SEED_SPLITS, type SeedReturns, ServeEpisode } from '@servegym/environments';
 import type { JobContext } from '@servegym/jobs';
 import { mean, stratifiedBootstrap } from '@servegym/simulator/statistics';
 import { createPolicy } from '../policies/catalogue.ts';
@@ -21,10 +12,10 @@ const ANCHORS = ['default', 'constant', 'planner', 'clairvoyant'] as const;
 const NO_JOB: JobContext = { shared: () => new Uint8Array(), report: () => {} };
 
 /** Test seeds of a task that the planner without foresight has played too. */
-function planned(taskId: (typeof TASK_IDS)[number]): [number, Required<SeedReturns>][] {
-  return Object.entries(recordedReference(taskId)!.seeds).flatMap(([seed, returns]) => {
+function planned(taskId: (typeof llmserve.tasks.shippedIds)[number]): [number, Required<SeedReturns>][] {
+  return Object.entries(llmserve.anchors.reference(taskId)!.seeds).flatMap(([seed, returns]) => {
     const { planner } = returns;
-    if (planner === undefined || splitOfSeed(Number(seed)) !== 'test') return [];
+    if (planner === undefined || Number(seed) < SEED_SPLITS.test.first) return [];
     return [[Number(seed), { ...returns, planner }] as [number, Required<SeedReturns>]];
   });
 }
@@ -35,10 +26,10 @@ function above(higher: readonly number[], lower: readonly number[], what: string
   assert.ok(low > 0, `${what}: ${low}`);
 }
 
-function randomReturn(taskId: (typeof TASK_IDS)[number], seed: number): number {
+function randomReturn(taskId: (typeof llmserve.tasks.shippedIds)[number], seed: number): number {
   const policy = createPolicy('random');
   policy.reset({ taskId, seed });
-  const episode = new ServeEpisode(SERVE_TASKS[taskId], seed);
+  const episode = new ServeEpisode(llmserve.tasks.shipped[taskId], seed);
   while (!episode.done) {
     const { action: previousAction, window: stepIndex } = episode;
     episode.step(policy.act({ observation: episode.observation(), reward: null, previousAction, stepIndex }));
@@ -76,9 +67,9 @@ describe('what the traffic of the tasks is worth', () => {
 
     it(`is found again, to the last bit (${taskId})`, () => {
       const [seed, returns] = planned(taskId)[0];
-      const task = SERVE_TASKS[taskId];
-      assert.ok(drawRequests(task, seed).inputTokens.length > 0);
-      const configurations = referenceConfigurations(task);
+      const task = llmserve.tasks.shipped[taskId];
+      assert.ok(llmserve.drawRequests(task, seed).inputTokens.length > 0);
+      const configurations = llmserve.anchors.configurations(task);
       const planner = taskId === 'bursty_workload';
       const found = runJob({ taskId, seed, configurations, planner }, NO_JOB);
       const { planner: plannerReturn, ...rest } = returns;

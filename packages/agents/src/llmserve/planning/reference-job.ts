@@ -1,8 +1,6 @@
 import {
-  constantReturn,
-  drawRequests,
   type EpisodeRequests,
-  findServeTask,
+  llmserve,
   type SeedReturns,
   type ServeAction,
   ServeEpisode,
@@ -27,13 +25,13 @@ export interface ReferenceInput {
 /** The job `reference-returns`: plays one seed of a task with the default, the best constant and the planners. */
 export function runJob(input: Json, { report }: JobContext): Json {
   const { taskId, seed, configurations, planner, known } = input as unknown as ReferenceInput;
-  const task = findServeTask(taskId);
+  const task = llmserve.tasks.find(taskId);
   const [constant] = configurations;
   if (task === undefined || constant === undefined) throw new RangeError(`Expected a task, got ${taskId}`);
-  const requests = drawRequests(task, seed);
+  const requests = llmserve.drawRequests(task, seed);
   const returns: SeedReturns = known ?? {
-    default: constantReturn(task, seed, requests, task.defaultAction),
-    constant: constantReturn(task, seed, requests, constant),
+    default: llmserve.anchors.constantReturn(task, seed, requests, task.defaultAction),
+    constant: llmserve.anchors.constantReturn(task, seed, requests, constant),
     clairvoyant: planClairvoyant(task, seed, { requests, configurations }).return,
   };
   if (!planner) return { ...returns };

@@ -1,10 +1,4 @@
-import {
-  constantReturn,
-  drawRequests,
-  findServeTask,
-  referenceConfigurations,
-  type ServeAction,
-} from '@servegym/environments';
+import { llmserve, type ServeAction } from '@servegym/environments';
 import type { Json } from '@servegym/jobs';
 import { planClairvoyant } from './plan-clairvoyant.ts';
 
@@ -30,12 +24,12 @@ export interface ServeSeasonAnchors {
 /** The job `season-anchors`: plays the default, the best constant and the planner that knows the traffic on one seed. */
 export function runJob(input: Json): Json {
   const { taskId, seed } = input as unknown as SeasonAnchorsInput;
-  const task = findServeTask(taskId);
+  const task = llmserve.tasks.find(taskId);
   if (task === undefined) throw new RangeError(`Expected a task, got ${taskId}`);
-  const requests = drawRequests(task, seed);
-  const configurations = referenceConfigurations(task);
+  const requests = llmserve.drawRequests(task, seed);
+  const configurations = llmserve.anchors.configurations(task);
   const kept = (action: ServeAction): PlayedAnchor => ({
-    return: constantReturn(task, seed, requests, action),
+    return: llmserve.anchors.constantReturn(task, seed, requests, action),
     actions: [action],
   });
   const plan = planClairvoyant(task, seed, { requests, configurations });

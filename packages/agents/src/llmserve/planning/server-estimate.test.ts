@@ -1,24 +1,18 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import {
-  describeServer,
-  drawRequests,
-  SERVE_TASKS,
-  type ServeAction,
-  ServeEpisode,
-} from '@servegym/environments';
+import { describeServer, llmserve, type ServeAction, ServeEpisode } from '@servegym/environments';
 import { findProfile } from '@servegym/profiles';
 import type { EngineProfile } from '@servegym/simulator';
 import { ServerEstimate } from './server-estimate.ts';
 
-const task = SERVE_TASKS.bursty_workload;
+const task = llmserve.tasks.shipped.bursty_workload;
 const prior = findProfile(task.profile);
 const WINDOWS = 26;
 
 /** The estimate after windows of a server that is not the prior, at different shares of memory and depths. */
 function estimated(truth: EngineProfile): EngineProfile {
   const seed = 2;
-  const requests = drawRequests(task, seed);
+  const requests = llmserve.drawRequests(task, seed);
   const estimate = new ServerEstimate(task, seed, requests, prior);
   const episode = new ServeEpisode(task, seed, { requests, profile: truth });
   for (let window = 0; window < WINDOWS; window++) {

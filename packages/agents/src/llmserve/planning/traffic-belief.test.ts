@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { drawRequests, SERVE_TASKS } from '@servegym/environments';
+import { llmserve } from '@servegym/environments';
 import { TrafficBelief } from './traffic-belief.ts';
 
-const task = SERVE_TASKS.adversarial_multitenant;
+const task = llmserve.tasks.shipped.adversarial_multitenant;
 const SEEN = 40;
 
 function observed(seed: number, windows = SEEN) {
-  const requests = drawRequests(task, seed);
+  const requests = llmserve.drawRequests(task, seed);
   const belief = new TrafficBelief(task, requests);
   for (let window = 0; window < windows; window++) belief.observe();
   return { requests, belief };
@@ -16,7 +16,7 @@ function observed(seed: number, windows = SEEN) {
 describe('what is believed of the traffic', () => {
   it('does not depend on the windows that have not been observed', () => {
     const { requests } = observed(3);
-    const other = drawRequests(task, 4);
+    const other = llmserve.drawRequests(task, 4);
     const past = requests.windowStarts[SEEN];
     const from = other.windowStarts[SEEN];
     const spliced = <Values extends Float64Array | Int32Array | Uint8Array>(a: Values, b: Values): Values => {

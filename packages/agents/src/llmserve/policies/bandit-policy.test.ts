@@ -1,15 +1,15 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { SERVE_TASKS, ServeEpisode } from '@servegym/environments';
+import { llmserve, ServeEpisode } from '@servegym/environments';
 import { BanditPolicy } from './bandit-policy.ts';
 
-const { defaultAction } = SERVE_TASKS.bursty_workload;
+const { defaultAction } = llmserve.tasks.shipped.bursty_workload;
 
 /** Plays a bandit under the rewards of `pay`, with alternately quiet and busy stretches of 10 windows. */
 function play(windows: number, pay: (cap: number, isBusy: boolean) => number) {
   const policy = new BanditPolicy([32, 64, 96, 256].map((batch_cap) => ({ ...defaultAction, batch_cap })));
   policy.reset({ taskId: 'bursty_workload', seed: 1 });
-  const start = new ServeEpisode(SERVE_TASKS.bursty_workload, 1).observation();
+  const start = new ServeEpisode(llmserve.tasks.shipped.bursty_workload, 1).observation();
   let reward: number | null = null;
   let previousAction = defaultAction;
   return Array.from({ length: windows }, (_, stepIndex) => {

@@ -1,10 +1,4 @@
-import {
-  chooseTask,
-  holdMaskedKnobs,
-  referenceConfigurations,
-  type ServeAction,
-  type ServeObservation,
-} from '@servegym/environments';
+import { holdMaskedKnobs, llmserve, type ServeAction, type ServeObservation } from '@servegym/environments';
 import type { Policy, PolicyEpisode, PolicyStep } from '../../core/policy.ts';
 import { distinctActions } from '../planning/knob-grid.ts';
 
@@ -49,8 +43,8 @@ export class BanditPolicy implements Policy<ServeAction, ServeObservation> {
   }
 
   reset({ taskId, resetOptions }: PolicyEpisode): void {
-    const task = chooseTask({ ...resetOptions, task_id: taskId });
-    const configurations = this.#given ?? freeVariations(referenceConfigurations(task)[0]);
+    const task = llmserve.choose({ ...resetOptions, task_id: taskId });
+    const configurations = this.#given ?? freeVariations(llmserve.anchors.configurations(task)[0]);
     this.#arms = distinctActions(configurations.map((action) => holdMaskedKnobs(task, action)));
     this.#tallies = [0, 1].map(() => this.#arms.map(() => ({ holds: 0, rewards: 0 })));
     this.#arm = 0;

@@ -1,9 +1,6 @@
 import {
-  chooseTask,
-  DEFAULT_ACTION,
   holdMaskedKnobs,
-  QUANTIZATION_TIERS,
-  referenceConfigurations,
+  llmserve,
   type ServeAction,
   type ServeObservation,
   type ServeTask,
@@ -17,7 +14,7 @@ import type { ServeConstant } from '../learn/policy-files.ts';
 /** Keeps the configuration that the server starts with. */
 export class DefaultPolicy implements Policy<ServeAction, ServeObservation> {
   readonly name = 'default';
-  #action = DEFAULT_ACTION;
+  #action = llmserve.defaultAction;
 
   reset({ taskId }: PolicyEpisode): void {
     this.#action = knownTask(taskId).defaultAction;
@@ -34,7 +31,7 @@ export class BestConstantPolicy implements Policy<ServeAction, ServeObservation>
   #action: ServeAction | null = null;
 
   reset({ taskId, resetOptions }: PolicyEpisode): void {
-    const [best] = referenceConfigurations(chooseTask({ ...resetOptions, task_id: taskId }));
+    const [best] = llmserve.anchors.configurations(llmserve.choose({ ...resetOptions, task_id: taskId }));
     this.#action = best!;
   }
 
@@ -81,7 +78,8 @@ export class RandomPolicy implements Policy<ServeAction, ServeObservation> {
       batch_cap: random.integer(1, 512),
       kv_budget_fraction: 0.1 + 0.9 * random.uniform(),
       speculation_depth: random.integer(0, 8),
-      quantization_tier: QUANTIZATION_TIERS[random.integer(0, QUANTIZATION_TIERS.length - 1)],
+      quantization_tier:
+        llmserve.bins.quantization_tier[random.integer(0, llmserve.bins.quantization_tier.length - 1)],
       prefill_decode_split: random.integer(0, 1) === 1,
       priority_routing: random.integer(0, 1) === 1,
     });

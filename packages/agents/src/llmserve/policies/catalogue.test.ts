@@ -1,13 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import {
-  describeServer,
-  SERVE_TASKS,
-  type ServeAction,
-  type ServeObservation,
-  serveActionSchema,
-  TASK_IDS,
-} from '@servegym/environments';
+import { describeServer, llmserve, type ServeAction, type ServeObservation } from '@servegym/environments';
 import { findProfile } from '@servegym/profiles';
 import fc from 'fast-check';
 import { createPolicy, isPlanner, listPolicies } from './catalogue.ts';
@@ -28,9 +21,12 @@ const observation = fc.record<ServeObservation>({
   spec_acceptance_rate: fc.double({ min: 0, max: 1, noNaN: true }),
   eviction_events: fc.nat(1000),
   step_index: fc.nat(200),
-  task_id: fc.constantFrom(...TASK_IDS),
+  task_id: fc.constantFrom(...llmserve.tasks.shippedIds),
   server: fc.constant(
-    describeServer(SERVE_TASKS.static_workload, findProfile(SERVE_TASKS.static_workload.profile)),
+    describeServer(
+      llmserve.tasks.shipped.static_workload,
+      findProfile(llmserve.tasks.shipped.static_workload.profile),
+    ),
   ),
 });
 
@@ -72,11 +68,11 @@ describe('every policy of the catalogue', () => {
       fc.assert(
         fc.property(
           fc.maxSafeNat(),
-          fc.constantFrom(...TASK_IDS),
+          fc.constantFrom(...llmserve.tasks.shippedIds),
           fc.array(observation, { minLength: 1, maxLength: 12 }),
           (seed, taskId, seen) => {
             const actions = play(name, seed, taskId, seen, start);
-            for (const action of actions) serveActionSchema.parse(action);
+            for (const action of actions) llmserve.actionSchema.parse(action);
             assert.deepEqual(play(name, seed, taskId, seen, start), actions);
           },
         ),

@@ -1,6 +1,6 @@
 import {
-  chooseTask,
   holdMaskedKnobs,
+  llmserve,
   type QuantizationTier,
   type ServeAction,
   type ServeObservation,
@@ -41,7 +41,7 @@ export class HeuristicPolicy implements Policy<ServeAction, ServeObservation> {
   #gpuMemoryGb = Number.POSITIVE_INFINITY;
 
   reset({ taskId, resetOptions }: PolicyEpisode): void {
-    const task = chooseTask({ ...resetOptions, task_id: taskId });
+    const task = llmserve.choose({ ...resetOptions, task_id: taskId });
     this.#task = task;
     this.#gpuMemoryGb = (findProfile(task.profile).gpu.memoryGiB * 2 ** 30) / 1e9;
   }

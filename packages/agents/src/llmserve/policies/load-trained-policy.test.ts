@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { DEFAULT_ACTION } from '@servegym/environments';
+import { llmserve } from '@servegym/environments';
 import { encodeRegimeTable, encodeServeConstant, type RegimeTable } from '../learn/policy-files.ts';
 import { loadTrainedPolicy } from './trained-policies.ts';
 
@@ -8,15 +8,15 @@ const bytes = (text: string) => new TextEncoder().encode(text);
 const table: RegimeTable = {
   taskId: 'bursty_workload',
   regimes: [
-    { center: { arrivals: 1, prompts: 5 }, action: DEFAULT_ACTION },
-    { center: { arrivals: 3, prompts: 5 }, action: { ...DEFAULT_ACTION, batch_cap: 256 } },
+    { center: { arrivals: 1, prompts: 5 }, action: llmserve.defaultAction },
+    { center: { arrivals: 3, prompts: 5 }, action: { ...llmserve.defaultAction, batch_cap: 256 } },
   ],
   training: { algorithm: 'cem' },
 };
 
 describe('loadTrainedPolicy', () => {
   it('loads what each algorithm writes', () => {
-    const constant = { taskId: 'static_workload', action: DEFAULT_ACTION, training: {} } as const;
+    const constant = { taskId: 'static_workload', action: llmserve.defaultAction, training: {} } as const;
     for (const [text, name, taskId] of [
       [encodeServeConstant(constant), 'static-tuned', 'static_workload'],
       [encodeRegimeTable(table), 'cem', 'bursty_workload'],

@@ -1,12 +1,4 @@
-import {
-  chooseTask,
-  drawRequests,
-  isRecordedTask,
-  referenceConfigurations,
-  type ServeAction,
-  ServeEpisode,
-  type ServeObservation,
-} from '@servegym/environments';
+import { llmserve, type ServeAction, ServeEpisode, type ServeObservation } from '@servegym/environments';
 import { findProfile } from '@servegym/profiles';
 import type { Policy, PolicyEpisode, PolicyStep } from '../../core/policy.ts';
 import { planClairvoyant, UNSURE_BACKLOG_PRICES } from '../planning/plan-clairvoyant.ts';
@@ -41,15 +33,15 @@ export class MpcPolicy implements Policy<ServeAction, ServeObservation> {
   }
 
   reset({ taskId, seed, resetOptions }: PolicyEpisode): void {
-    const world = chooseTask({ ...resetOptions, task_id: taskId });
+    const world = llmserve.choose({ ...resetOptions, task_id: taskId });
     const { shift: _, profile: __, rate_scale: ___, ...unshifted } = resetOptions ?? {};
-    const task = this.name === 'mpc' ? world : chooseTask({ ...unshifted, task_id: taskId });
-    const requests = drawRequests(world, seed);
+    const task = this.name === 'mpc' ? world : llmserve.choose({ ...unshifted, task_id: taskId });
+    const requests = llmserve.drawRequests(world, seed);
     this.#twin = new ServeEpisode(task, seed, { requests });
     this.#estimate =
       this.name === 'mpc-online' ? new ServerEstimate(task, seed, requests, findProfile(task.profile)) : null;
     this.#belief = new TrafficBelief(task, requests);
-    this.#configurations = this.#given ?? referenceConfigurations(task);
+    this.#configurations = this.#given ?? llmserve.anchors.configurations(task);
     this.#alternatives = [];
   }
 
@@ -89,13 +81,13 @@ export class OraclePolicy implements Policy<ServeAction, ServeObservation> {
   plan: readonly ServeAction[] = [];
 
   reset({ taskId, seed, resetOptions }: PolicyEpisode): void {
-    const task = chooseTask({ ...resetOptions, task_id: taskId });
-    const requests = drawRequests(task, seed);
-    const configurations = referenceConfigurations(task);
+    const task = llmserve.choose({ ...resetOptions, task_id: taskId });
+    const requests = llmserve.drawRequests(task, seed);
+    const configurations = llmserve.anchors.configurations(task);
     this.plan = planClairvoyant(task, seed, {
       requests,
       configurations,
-      ...(!isRecordedTask(task) && { backlogPrices: UNSURE_BACKLOG_PRICES }),
+      ...(!llmserve.anchors.isRecorded(task) && { backlogPrices: UNSURE_BACKLOG_PRICES }),
     }).actions;
   }
 

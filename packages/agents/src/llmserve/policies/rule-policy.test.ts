@@ -1,12 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import {
-  addServeTask,
-  constantReturn,
-  drawRequests,
   firstSeeds,
-  referenceConfigurations,
-  SERVE_TASKS,
+  llmserve,
   type ServeAction,
   ServeEpisode,
   type ServeObservation,
@@ -16,8 +12,8 @@ import { mean } from '@servegym/simulator/statistics';
 import { ruleReturn, tuneRule } from '../learn/tune-rule.ts';
 import { RulePolicy, type ServeRule } from './rule-policy.ts';
 
-const task = SERVE_TASKS.bursty_workload;
-const [constant] = referenceConfigurations(task);
+const task = llmserve.tasks.shipped.bursty_workload;
+const [constant] = llmserve.anchors.configurations(task);
 const rule: ServeRule = {
   kept: { ...constant!, kv_budget_fraction: 0.4 },
   parameters: { batchCap: 96, calmDepth: 5, busyDepth: 1, busyRate: 8, kvTarget: 0.8, headroomGb: 2 },
@@ -67,7 +63,7 @@ describe('rule', () => {
       id: 'rule_masked',
       maskedKnobs: ['speculation_depth', 'kv_budget_fraction'],
     };
-    addServeTask(masked);
+    llmserve.tasks.add(masked);
     const { speculation_depth, kv_budget_fraction } = react({ kv_cache_occupancy: 1 }, { taskId: masked.id });
     assert.deepEqual(
       { ...masked.defaultAction, speculation_depth, kv_budget_fraction },
@@ -77,10 +73,10 @@ describe('rule', () => {
 
   for (const taskId of ['bursty_workload', 'adversarial_multitenant'] as const) {
     it(`as tuned, beats the best constant on fresh traffic (${taskId})`, () => {
-      const task = SERVE_TASKS[taskId];
-      const [constant] = referenceConfigurations(task);
+      const task = llmserve.tasks.shipped[taskId];
+      const [constant] = llmserve.anchors.configurations(task);
       const gains = firstSeeds('test', 8).map((seed) => {
-        const requests = drawRequests(task, seed);
+        const requests = llmserve.drawRequests(task, seed);
         const policy = new RulePolicy();
         policy.reset({ taskId, seed });
         const episode = new ServeEpisode(task, seed, { requests });
@@ -89,7 +85,7 @@ describe('rule', () => {
           const observation = episode.observation();
           episode.step(policy.act({ observation, reward: null, previousAction, stepIndex }));
         }
-        return episode.totals.reward - constantReturn(task, seed, requests, constant!);
+        return episode.totals.reward - llmserve.anchors.constantReturn(task, seed, requests, constant!);
       });
       assert.ok(mean(gains) > 1, `${gains}`);
     });
@@ -105,9 +101,11 @@ describe('tuneRule', () => {
     assert.deepEqual(tune().rule, rule);
     assert.deepEqual(rule.kept, constant);
     const seeds = firstSeeds('test', 4);
-    const traffic = seeds.map((seed) => ({ seed, requests: drawRequests(brief, seed) }));
+    const traffic = seeds.map((seed) => ({ seed, requests: llmserve.drawRequests(brief, seed) }));
     const earned = mean(traffic.map((each) => ruleReturn(brief, rule, each)));
-    const kept = mean(traffic.map(({ seed, requests }) => constantReturn(brief, seed, requests, constant!)));
+    const kept = mean(
+      traffic.map(({ seed, requests }) => llmserve.anchors.constantReturn(brief, seed, requests, constant!)),
+    );
     assert.ok(meanReturn > 0);
     assert.ok(earned > kept, `${earned} and ${kept}`);
   });

@@ -1,7 +1,6 @@
 import {
-  chooseTask,
   holdMaskedKnobs,
-  referenceConfigurations,
+  llmserve,
   type ServeAction,
   type ServeObservation,
   type ServeTask,
@@ -64,7 +63,7 @@ export class RulePolicy implements Policy<ServeAction, ServeObservation> {
   }
 
   reset({ taskId, resetOptions }: PolicyEpisode): void {
-    const task = chooseTask({ ...resetOptions, task_id: taskId });
+    const task = llmserve.choose({ ...resetOptions, task_id: taskId });
     this.#play = playRule(task, this.#given ?? tunedRule(task));
   }
 
@@ -75,7 +74,7 @@ export class RulePolicy implements Policy<ServeAction, ServeObservation> {
 }
 
 function tunedRule(task: ServeTask): ServeRule {
-  const [kept] = referenceConfigurations(task);
+  const [kept] = llmserve.anchors.configurations(task);
   const parameters = Object.hasOwn(TUNED, task.id) ? TUNED[task.id] : UNTUNED_RULE;
   return { kept: kept!, parameters: parameters! };
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
-import { llmserve, TASK_IDS } from '@servegym/environments';
+import { llmserve } from '@servegym/environments';
 import { encodeOnnxActor } from '../../formats/onnx-actor.ts';
 import { decodeServeActor, serveActorMetadata } from '../learn/policy-files.ts';
 import { listPolicies } from './catalogue.ts';
@@ -29,7 +29,7 @@ describe('data: the policies that come with the package', () => {
     );
     const known = listPolicies().map((policy) => policy.name);
     for (const name of shipped()) {
-      assert.deepEqual(policies[name], TASK_IDS, name);
+      assert.deepEqual(policies[name], llmserve.tasks.shippedIds, name);
       assert.ok(known.includes(name), `${known} lack ${name}`);
     }
     assert.ok(shipped().includes('ppo'));
@@ -37,7 +37,7 @@ describe('data: the policies that come with the package', () => {
 
   it('are what their names say', () => {
     for (const name of shipped()) {
-      for (const taskId of TASK_IDS) {
+      for (const taskId of llmserve.tasks.shippedIds) {
         const loaded = loadTrainedPolicy(readFileSync(shippedFile(name, taskId)));
         assert.deepEqual([loaded.policy.name, loaded.taskId], [name, taskId]);
       }
@@ -46,7 +46,7 @@ describe('data: the policies that come with the package', () => {
 
   it('come for ONNX runtimes too where they are networks', () => {
     for (const name of shipped().filter(isNetwork)) {
-      for (const taskId of TASK_IDS) {
+      for (const taskId of llmserve.tasks.shippedIds) {
         const { weights } = decodeServeActor(readFileSync(shippedFile(name, taskId)));
         const model = encodeOnnxActor(weights, serveActorMetadata(taskId));
         assert.ok(readFileSync(shippedOnnx(name, taskId)).equals(model), `${name} on ${taskId}`);
@@ -59,7 +59,11 @@ describe('whyNotShipped', () => {
   const { id: environment, version } = llmserve;
 
   it('says of a policy that can be trained what is missing', () => {
-    const manifest = { environment, version, policies: { ppo: TASK_IDS, cem: ['static_workload'] } } as const;
+    const manifest = {
+      environment,
+      version,
+      policies: { ppo: llmserve.tasks.shippedIds, cem: ['static_workload'] },
+    } as const;
     assert.equal(whyNotShipped('ppo', manifest), undefined);
     assert.equal(whyNotShipped('heuristic', manifest), undefined);
     assert.equal(
@@ -69,7 +73,7 @@ describe('whyNotShipped', () => {
   });
 
   it('says of one that was trained on another version which it was', () => {
-    const manifest = { environment, version: '0.0.1', policies: { ppo: TASK_IDS } };
+    const manifest = { environment, version: '0.0.1', policies: { ppo: llmserve.tasks.shippedIds } };
     assert.equal(
       whyNotShipped('ppo', manifest),
       `Expected ppo to have been trained on llmserve ${version}, got one of llmserve 0.0.1: train it anew`,

@@ -1,11 +1,5 @@
 import { readFileSync } from 'node:fs';
-import {
-  llmserve,
-  type ServeAction,
-  type ServeObservation,
-  TASK_IDS,
-  type TaskId,
-} from '@servegym/environments';
+import { llmserve, type ServeAction, type ServeObservation, type TaskId } from '@servegym/environments';
 import type { Policy, PolicyEpisode, PolicyStep } from '../../core/policy.ts';
 import { AgentError } from '../../error-catalogue.ts';
 import type { ServePolicy } from './catalogue.ts';
@@ -59,7 +53,7 @@ export function whyNotShipped(name: string, manifest: Manifest = readManifest())
   if (trained.length > 0 && got !== expected) {
     return `Expected ${name} to have been trained on ${expected}, got one of ${got}: train it anew`;
   }
-  const missing = TASK_IDS.filter((taskId) => !trained.includes(taskId));
+  const missing = llmserve.tasks.shippedIds.filter((taskId) => !trained.includes(taskId));
   if (missing.length === 0) return undefined;
   return `Expected ${name} to have been trained on ${expected}, got none for ${missing.join(', ')}: train it first`;
 }
@@ -80,9 +74,12 @@ export class ShippedPolicy implements Policy<ServeAction, ServeObservation> {
 
   /** @throws AgentError `OTHER_TASK` for a task that nothing was trained for */
   reset(episode: PolicyEpisode): void {
-    const taskId = TASK_IDS.find((id) => id === episode.taskId);
+    const taskId = llmserve.tasks.shippedIds.find((id) => id === episode.taskId);
     if (taskId === undefined) {
-      throw new AgentError('OTHER_TASK', { trained: TASK_IDS.join(' or '), got: episode.taskId });
+      throw new AgentError('OTHER_TASK', {
+        trained: llmserve.tasks.shippedIds.join(' or '),
+        got: episode.taskId,
+      });
     }
     let policy = this.#loaded.get(taskId);
     if (policy === undefined) {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { DEFAULT_ACTION, llmserve, SERVE_TASKS, serveActionSchema } from '@servegym/environments';
+import { llmserve } from '@servegym/environments';
 import { type PlayedEpisode, playEpisode } from '../../core/play-episode.ts';
 import { trainPpo } from '../../learning/ppo.ts';
 import { serveLearningTask } from '../learn/serve-learning-task.ts';
@@ -9,7 +9,7 @@ import type { ServePolicy } from './catalogue.ts';
 import { networkPolicy } from './trained-policies.ts';
 
 describe('static-tuned', () => {
-  const action = { ...DEFAULT_ACTION, batch_cap: 48 };
+  const action = { ...llmserve.defaultAction, batch_cap: 48 };
   const policy = new StaticPolicy({ taskId: 'bursty_workload', action, training: {} });
 
   it('keeps its configuration', () => {
@@ -25,10 +25,10 @@ describe('static-tuned', () => {
   });
 });
 
-const { defaultAction } = SERVE_TASKS.static_workload;
+const { defaultAction } = llmserve.tasks.shipped.static_workload;
 
 async function play(policy: ServePolicy, seed: number): Promise<PlayedEpisode<unknown>> {
-  return playEpisode(llmserve.create(), policy, {
+  return playEpisode(llmserve.definition().create(), policy, {
     taskId: 'static_workload',
     seed,
     initialAction: defaultAction,
@@ -52,7 +52,7 @@ describe('ppo', async () => {
   it('acts validly, and the same in the same episode', async () => {
     const policy = networkPolicy(actor);
     const first = await play(policy, 1);
-    for (const action of first.actions) serveActionSchema.parse(action);
+    for (const action of first.actions) llmserve.actionSchema.parse(action);
     await play(policy, 2);
     assert.deepEqual((await play(policy, 1)).actions, first.actions);
   });

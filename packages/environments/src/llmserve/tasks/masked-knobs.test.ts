@@ -5,8 +5,9 @@ import fc from 'fast-check';
 import { holdMaskedKnobs, requireMaskedKnobsHeld } from '../../masked-knobs.ts';
 import { taskFingerprint } from '../anchors/reference-returns.ts';
 import { returnBound } from '../anchors/return-bound.ts';
-import { llmserve, serveEnvironment } from '../environment.ts';
+import { serveEnvironment } from '../environment.ts';
 import { gradeEpisode } from '../grader.ts';
+import { llmserve } from '../llmserve.ts';
 import { anyAction } from '../random-actions.fixture.ts';
 import { drawRequests } from '../requests/episode-requests.ts';
 import { SERVE_KNOBS, type ServeKnob } from '../schema.ts';
@@ -71,7 +72,7 @@ describe('the knobs that a task masks', () => {
     const task = masking(['quantization_tier', 'prefill_decode_split']);
     addServeTask(task);
     const turned = { ...task.defaultAction, quantization_tier: 'INT4' } as const;
-    const [refused, other] = [llmserve.create(), llmserve.create()];
+    const [refused, other] = [llmserve.definition().create(), llmserve.definition().create()];
     await refused.reset({ task_id: task.id, seed: 5 });
     await other.reset({ task_id: task.id, seed: 5 });
     for (let window = 0; window < task.windows; window++) {

@@ -7,7 +7,7 @@ import {
   SHIPPED_FORMATS,
   whyNotShipped,
 } from '@servegym/agents';
-import { serveTaskIds, TASK_IDS } from '@servegym/environments';
+import { llmserve } from '@servegym/environments';
 import { InputError } from '../input-error.ts';
 import { decodeInputFile } from './read-input-file.ts';
 
@@ -23,7 +23,9 @@ export interface FoundPolicy {
 export async function findPolicy(nameOrFile: string): Promise<FoundPolicy> {
   const names = listPolicies().map((policy) => policy.name);
   if (names.includes(nameOrFile)) {
-    const taskIds = Object.hasOwn(SHIPPED_FORMATS, nameOrFile) ? TASK_IDS : serveTaskIds();
+    const taskIds = Object.hasOwn(SHIPPED_FORMATS, nameOrFile)
+      ? llmserve.tasks.shippedIds
+      : llmserve.tasks.ids();
     return { policy: createPolicy(nameOrFile), source: nameOrFile, taskIds };
   }
   if (!/[./\\]/.test(nameOrFile)) {
@@ -43,7 +45,7 @@ export async function findPolicy(nameOrFile: string): Promise<FoundPolicy> {
  * @throws InputError when there is no such task, or a policy cannot play it
  */
 export function tasksFor(asked: string, policies: readonly FoundPolicy[]): readonly string[] {
-  const known = serveTaskIds();
+  const known = llmserve.tasks.ids();
   if (asked !== 'all' && !known.includes(asked)) {
     throw new InputError(`expected --task to be all or one of ${known.join(', ')}, got ${asked}`);
   }

@@ -1,16 +1,6 @@
 import { basename, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import {
-  addServeTask,
-  addServeTrace,
-  type FleetTask,
-  findServeTask,
-  fleetTasks,
-  parseFleetTask,
-  parseServeTask,
-  type ServeTask,
-  serveTaskIds,
-} from '@servegym/environments';
+import { addServeTrace, type FleetTask, fleet, llmserve, type ServeTask } from '@servegym/environments';
 import { readTrace } from '@servegym/operators/traces';
 import { InputError } from '../input-error.ts';
 import { readInputFile, readInputJson } from './read-input-file.ts';
@@ -39,7 +29,7 @@ export async function loadFleetTask(path: string): Promise<FleetTask> {
 }
 
 function addFleetTask(candidate: unknown, source: string): FleetTask {
-  return known(parseFleetTask(candidate, source), source, (task) => fleetTasks.add(task));
+  return known(fleet.tasks.parse(candidate, source), source, (task) => fleet.tasks.add(task));
 }
 
 /**
@@ -48,7 +38,7 @@ function addFleetTask(candidate: unknown, source: string): FleetTask {
  * @throws InputError for an id that is taken, TaskError when the candidate is no task
  */
 export function addTask(candidate: unknown, source: string): ServeTask {
-  return known(parseServeTask(candidate, source), source, addServeTask);
+  return known(llmserve.tasks.parse(candidate, source), source, (task) => llmserve.tasks.add(task));
 }
 
 function known<Task>(task: Task, source: string, add: (task: Task) => void): Task {
@@ -65,11 +55,11 @@ function known<Task>(task: Task, source: string, add: (task: Task) => void): Tas
  * @throws InputError when there is none
  */
 export async function findOrLoadTask(idOrFile: string): Promise<ServeTask> {
-  const known = findServeTask(idOrFile);
+  const known = llmserve.tasks.find(idOrFile);
   if (known !== undefined) return known;
   if (looksLikePath(idOrFile)) return loadTask(idOrFile);
   throw new InputError(
-    `expected a task, one of ${serveTaskIds().join(', ')}, or a file that holds one, got ${idOrFile}`,
+    `expected a task, one of ${llmserve.tasks.ids().join(', ')}, or a file that holds one, got ${idOrFile}`,
   );
 }
 
@@ -78,11 +68,11 @@ export async function findOrLoadTask(idOrFile: string): Promise<ServeTask> {
  * @throws InputError when there is none
  */
 export async function findOrLoadFleetTask(idOrFile: string): Promise<FleetTask> {
-  const known = fleetTasks.find(idOrFile);
+  const known = fleet.tasks.find(idOrFile);
   if (known !== undefined) return known;
   if (looksLikePath(idOrFile)) return loadFleetTask(idOrFile);
   throw new InputError(
-    `expected a task, one of ${fleetTasks.ids().join(', ')}, or a file that holds one, got ${idOrFile}`,
+    `expected a task, one of ${fleet.tasks.ids().join(', ')}, or a file that holds one, got ${idOrFile}`,
   );
 }
 

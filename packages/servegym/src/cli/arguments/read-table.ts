@@ -1,13 +1,12 @@
 import { decodeGymTable, type OwnTable } from '@servegym/agents';
-import { GymWorld, type InferenceGymOptions, TraceTable, type TraceTableError } from '@servegym/environments';
+import { type DefinitionOptions, GymWorld, TraceTable, type TraceTableError } from '@servegym/environments';
 import { decodeInputFile } from './read-input-file.ts';
 
-/** Options of `inferencegym` with the table in a file, or with the one that comes with the package. @throws InputError */
-export async function readGymOptions(path: string | undefined): Promise<InferenceGymOptions> {
+/** Options of a definition with the table in a file; none without one. @throws InputError */
+export async function readTable(path: string | undefined): Promise<Pick<DefinitionOptions, 'table'>> {
   if (path === undefined) return {};
   const { rows, hash } = await readOwnTable(path);
-  const world = new GymWorld(new TraceTable(rows));
-  return { world: async () => world, tableHash: hash };
+  return { table: { world: new GymWorld(new TraceTable(rows)), hash } };
 }
 
 /** The trace table in a file. @throws InputError when it cannot be played */

@@ -1,11 +1,9 @@
 import {
-  chooseTask,
-  FLEET_SHIFTS,
   type FleetShift,
+  fleet,
+  llmserve,
   type ServeScenario,
-  SHIFTS,
   type Shift,
-  serveResetOptions,
   WORKLOAD_IDS,
   type WorkloadId,
 } from '@servegym/environments';
@@ -31,7 +29,7 @@ export function addScenarioOptions(command: Command): Command {
     .option('--profile <name>', "the engine profile, instead of the task's own")
     .addOption(
       new Option('--shift <name>', 'change the task, such as its GPU, model or traffic').choices([
-        ...new Set([...SHIFTS, ...FLEET_SHIFTS]),
+        ...new Set([...llmserve.shifts, ...fleet.shifts]),
       ]),
     );
 }
@@ -52,8 +50,8 @@ export async function readScenario(
     ...(profile !== undefined && { profile }),
     ...(shift && { shift }),
   };
-  chooseTask({ ...scenario, ...(taskId !== undefined && { task_id: taskId }) });
-  const { task_id, ...pinned } = serveResetOptions().parse(scenario);
+  llmserve.choose({ ...scenario, ...(taskId !== undefined && { task_id: taskId }) });
+  const { task_id, ...pinned } = llmserve.resetOptions().parse(scenario);
   return pinned;
 }
 

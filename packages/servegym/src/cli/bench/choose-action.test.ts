@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
-import { benchmarkEnvironment, llmserve } from '@servegym/environments';
+import { benchmark, llmserve } from '@servegym/environments';
 import { createServer, defineEnvironment, type EnvironmentDefinition } from '@servegym/openenv';
 import { z } from 'zod';
 import { chooseAction } from './choose-action.ts';
@@ -18,15 +18,15 @@ async function serve<A, O extends object, S extends object>(
 
 describe('chooseAction', () => {
   it('waits on an environment that can', async (t) => {
-    const base = await serve(t, benchmarkEnvironment());
+    const base = await serve(t, benchmark.definition());
     assert.deepEqual(await chooseAction(base, OPTIONS), { wait_seconds: 1 });
     assert.deepEqual(await chooseAction(base, { ...OPTIONS, waitS: 0 }), { wait_seconds: 0 });
   });
 
   it('makes an action for any other, from its schema', async (t) => {
-    const base = await serve(t, llmserve);
+    const base = await serve(t, llmserve.definition());
     const action = await chooseAction(base, OPTIONS);
-    assert.equal(llmserve.action.safeParse(action).success, true, JSON.stringify(action));
+    assert.equal(llmserve.actionSchema.safeParse(action).success, true, JSON.stringify(action));
     await assert.rejects(chooseAction(base, { ...OPTIONS, waitS: 2 }), {
       name: 'InputError',
       message: /have no `wait_seconds`: leave --wait out, or give an --action/,

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import type { AddressInfo } from 'node:net';
 import { describe, it, type TestContext } from 'node:test';
-import { benchmarkEnvironment } from '@servegym/environments';
+import { benchmark } from '@servegym/environments';
 import { createServer, type ServerOptions } from '@servegym/openenv';
 import { type WebSocket, WebSocketServer } from 'ws';
 import { type BatchPlan, runBatch } from './session-batch.ts';
@@ -16,7 +16,7 @@ const PLAN: Omit<BatchPlan, 'socketUrls'> = {
 
 /** Serves the benchmark environment, by this name, until the test ends. */
 async function serveBenchmark(t: TestContext, name: string, options: ServerOptions = {}) {
-  const server = createServer(benchmarkEnvironment({ hostUrl: () => name }), options);
+  const server = createServer(benchmark.definition({ hostUrl: () => name }), options);
   const listening = await server.listen({ port: 0, host: '127.0.0.1' });
   t.after(() => listening.close());
   return { server, socketUrl: `${listening.url.replace('http', 'ws')}/ws` };

@@ -8,23 +8,20 @@ import {
   type TaskCheck,
   THOROUGH,
 } from '@servegym/agents';
-import {
-  chooseGymTask,
-  FLEET_TASK_IDS,
-  GYM_TASK_IDS,
-  GYM_TASKS,
-  shippedWorld,
-  TASK_IDS,
-} from '@servegym/environments';
+import { fleet, inferencegym, llmserve } from '@servegym/environments';
 import { Command, Option } from 'commander';
 import { findOrLoadFleetTask, findOrLoadTask } from '../arguments/own-inputs.ts';
-import { readGymOptions } from '../arguments/read-table.ts';
+import { readTable } from '../arguments/read-table.ts';
 import { InputError } from '../input-error.ts';
 import { showProgress } from '../output/progress.ts';
 import { checkJson, checkTable } from './check-report.ts';
 
 /** Environments and the tasks that are checked where none is named. */
-const TASKS = { llmserve: TASK_IDS, inferencegym: GYM_TASK_IDS, fleet: FLEET_TASK_IDS };
+const TASKS = {
+  llmserve: llmserve.tasks.shippedIds,
+  inferencegym: inferencegym.tasks.shippedIds,
+  fleet: fleet.tasks.shippedIds,
+};
 type CheckableEnvironment = keyof typeof TASKS;
 const ALL_TASKS = Object.values(TASKS)
   .map((ids) => ids.join(', '))
@@ -107,9 +104,8 @@ async function findTask(
 }
 
 async function gymTask(id: string | number, table: string | undefined): Promise<Checkable> {
-  const task = GYM_TASKS[chooseGymTask({ task_id: id }).id];
-  const { world = shippedWorld } = await readGymOptions(table);
-  const ground = await world();
+  const task = inferencegym.tasks.shipped[inferencegym.choose({ task_id: id }).id];
+  const ground = (await readTable(table)).table?.world ?? (await inferencegym.shippedWorld());
   return {
     name: `task ${task.id}`,
     check: (effort, onGroup) => checkGymTask(ground, task, effort, onGroup),

@@ -9,16 +9,13 @@ import {
   recordWithJobs,
 } from '@servegym/agents';
 import {
-  FLEET_TASK_IDS,
   firstSeeds,
-  fleetEnvironment,
-  inferenceGym,
+  fleet,
   inferencegym,
   llmserve,
   SEED_SPLITS,
   type SeedSplit,
   SHIPPED_TABLE_URL,
-  TASK_IDS,
 } from '@servegym/environments';
 import { Command, Option } from 'commander';
 import { findPolicy, tasksFor } from '../arguments/find-policy.ts';
@@ -110,16 +107,16 @@ function fileHash(file: URL): string {
 
 async function recordServe(options: ExportOptions, seeds: readonly number[]): Promise<Recording> {
   const { agent, task } = options;
-  const taskId = TASK_IDS.find((id) => id === task);
+  const taskId = llmserve.tasks.shippedIds.find((id) => id === task);
   if (taskId === undefined)
-    throw new InputError(`expected --task, one of ${TASK_IDS.join(', ')}, got ${task}`);
+    throw new InputError(`expected --task, one of ${llmserve.tasks.shippedIds.join(', ')}, got ${task}`);
   const found = await findPolicy(agent);
   tasksFor(taskId, [found]);
   const onEpisode = progress(seeds.length);
   const rows = await withJobs(options, (jobs) =>
     recordWithJobs(jobs, found.source, taskId, seeds, (share) => onEpisode(Math.round(share * seeds.length))),
   );
-  return { environment: llmserve, taskId, policy: found.policy.name, rows };
+  return { environment: llmserve.definition(), taskId, policy: found.policy.name, rows };
 }
 
 async function recordGym({ agent, task }: ExportOptions, seeds: readonly number[]): Promise<Recording> {
@@ -128,7 +125,7 @@ async function recordGym({ agent, task }: ExportOptions, seeds: readonly number[
   if (taskId === undefined) {
     throw new InputError(`expected --task, one of ${taskIds.join(', ')}, got ${task}`);
   }
-  const environment = inferenceGym();
+  const environment = inferencegym.definition();
   const rows = await recordEpisodes(playableGym(environment), policy, {
     ...{ taskId, seeds },
     onEpisode: progress(seeds.length),
@@ -138,15 +135,15 @@ async function recordGym({ agent, task }: ExportOptions, seeds: readonly number[
 
 async function recordFleet({ agent, task }: ExportOptions, seeds: readonly number[]): Promise<Recording> {
   const policy = createFleetPolicy(agent);
-  const taskId = FLEET_TASK_IDS.find((id) => id === task);
+  const taskId = fleet.tasks.shippedIds.find((id) => id === task);
   if (taskId === undefined) {
-    throw new InputError(`expected --task, one of ${FLEET_TASK_IDS.join(', ')}, got ${task}`);
+    throw new InputError(`expected --task, one of ${fleet.tasks.shippedIds.join(', ')}, got ${task}`);
   }
   const rows = await recordEpisodes(playableFleet(), policy, {
     ...{ taskId, seeds },
     onEpisode: progress(seeds.length),
   });
-  return { environment: fleetEnvironment(), taskId, policy: policy.name, rows };
+  return { environment: fleet.definition(), taskId, policy: policy.name, rows };
 }
 
 const RECORD = { llmserve: recordServe, fleet: recordFleet, inferencegym: recordGym };

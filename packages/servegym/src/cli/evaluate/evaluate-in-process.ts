@@ -12,25 +12,20 @@ import {
   SHIFTED,
 } from '@servegym/agents';
 import {
-  chooseFleetTask,
-  chooseGymTask,
-  FLEET_SHIFTS,
   type FleetAction,
   type FleetObservation,
   type FleetScenario,
   firstSeeds,
-  fleetResetOptions,
-  fleetTasks,
-  GYM_TASK_IDS,
+  fleet,
   type GymAction,
   type GymObservation,
-  inferenceGym,
+  inferencegym,
   type SeedSplit,
 } from '@servegym/environments';
 import { findFleetPolicy } from '../arguments/find-fleet-policy.ts';
 import { loadFleetTask, loadTrace } from '../arguments/own-inputs.ts';
 import { decodeInputFile } from '../arguments/read-input-file.ts';
-import { readGymOptions } from '../arguments/read-table.ts';
+import { readTable } from '../arguments/read-table.ts';
 import { InputError } from '../input-error.ts';
 import { showProgress } from '../output/progress.ts';
 import type { EvaluationArguments } from './evaluation-options.ts';
@@ -91,12 +86,14 @@ async function openGym(
 ): Promise<Played<GymAction, GymObservation>> {
   if (split === SHIFTED)
     throw new InputError(`expected a split of inferencegym, which has no shifts, got ${split}`);
-  const environment = playableGym(inferenceGym(await readGymOptions(table)));
+  const environment = playableGym(inferencegym.definition(await readTable(table)));
   const found = await Promise.all(names.map(findGymPolicy));
-  const common = GYM_TASK_IDS.filter((id) => found.every((policy) => policy.taskIds.includes(id)));
+  const common = inferencegym.tasks.shippedIds.filter((id) =>
+    found.every((policy) => policy.taskIds.includes(id)),
+  );
   return {
     policies: found.map(({ policy }) => policy),
-    taskIds: tasksFor(task, common, () => chooseGymTask({ task_id: task }).id),
+    taskIds: tasksFor(task, common, () => inferencegym.choose({ task_id: task }).id),
     environments: new Map([['', environment]]),
   };
 }
@@ -108,19 +105,19 @@ async function openFleet(
   const own = taskFile === undefined ? undefined : (await loadFleetTask(taskFile)).id;
   const found = await Promise.all(names.map(findFleetPolicy));
   const asked = own ?? task;
-  const ids = fleetTasks.ids().filter((id) => found.every(({ taskId = id }) => taskId === id));
-  const taskIds = tasksFor(asked, ids, () => chooseFleetTask({ task_id: asked }).id);
+  const ids = fleet.tasks.ids().filter((id) => found.every(({ taskId = id }) => taskId === id));
+  const taskIds = tasksFor(asked, ids, () => fleet.choose({ task_id: asked }).id);
   const given = {
     ...(trace !== undefined && { trace: (await loadTrace(trace)).name }),
     ...(rateScale !== undefined && { rate_scale: rateScale }),
     ...(profile !== undefined && { profile }),
     ...(shift !== undefined && { shift }),
   };
-  for (const task_id of taskIds) chooseFleetTask({ ...given, task_id });
-  const { task_id, ...scenario } = fleetResetOptions().parse(given);
+  for (const task_id of taskIds) fleet.choose({ ...given, task_id });
+  const { task_id, ...scenario } = fleet.resetOptions().parse(given);
   const environments =
     split === SHIFTED
-      ? FLEET_SHIFTS.map((name) => [name, playableFleet({ ...scenario, shift: name })] as const)
+      ? fleet.shifts.map((name) => [name, playableFleet({ ...scenario, shift: name })] as const)
       : [['', playableFleet(scenario)] as const];
   const policies = found.map(({ policy }) => policy);
   return { policies, taskIds, environments: new Map(environments), scenario };
@@ -131,7 +128,8 @@ export async function findGymPolicy(
   nameOrFile: string,
 ): Promise<{ readonly policy: GymPolicy; readonly taskIds: readonly number[] }> {
   const names = listGymPolicies().map((policy) => policy.name);
-  if (names.includes(nameOrFile)) return { policy: createGymPolicy(nameOrFile), taskIds: GYM_TASK_IDS };
+  if (names.includes(nameOrFile))
+    return { policy: createGymPolicy(nameOrFile), taskIds: inferencegym.tasks.shippedIds };
   if (!/[./\\]/.test(nameOrFile)) {
     throw new InputError(
       `expected a policy of inferencegym named one of ${names.join(', ')}, or a file that \`servegym train --env inferencegym\` wrote, got ${nameOrFile}`,

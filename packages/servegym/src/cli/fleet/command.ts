@@ -1,14 +1,10 @@
 import { listFleetPolicies } from '@servegym/agents';
 import {
-  drawFleetRequests,
   FLEET_CLASSES,
-  FLEET_TASK_IDS,
-  FLEET_TASKS,
   type FleetRequests,
   type FleetTask,
   type FleetTaskId,
-  scaleFleetArrivals,
-  traceFleetRequests,
+  fleet,
 } from '@servegym/environments';
 import { findProfile } from '@servegym/profiles';
 import { drawPriorities, scaleRate } from '@servegym/simulator';
@@ -46,7 +42,7 @@ export function fleetCommand(): Command {
     )
     .addOption(
       new Option('--task <id>', 'task that gives requests, objectives and prices')
-        .choices(FLEET_TASK_IDS)
+        .choices(fleet.tasks.shippedIds)
         .default('diurnal'),
     )
     .addOption(taskFileOption())
@@ -95,11 +91,11 @@ Examples:
 A request earns its price when it meets the objectives of its class. A replica is billed from the moment it is asked for
 until it stops.`,
     )
-    .action(fleet);
+    .action(simulateFleet);
   return addTraceOptions(command);
 }
 
-async function fleet(options: FleetOptions): Promise<void> {
+async function simulateFleet(options: FleetOptions): Promise<void> {
   const names = options.policy.split(',');
   const policies = await Promise.all(names.map(findFleetPolicy));
   const { task, requests, source } = await playedTask(options);
@@ -121,15 +117,15 @@ async function playedTask(
 ): Promise<{ task: FleetTask; requests: FleetRequests; source: string }> {
   const { trace: path, seed, hours, rateScale, classShares } = options;
   const { taskFile } = options;
-  const known = taskFile === undefined ? FLEET_TASKS[options.task] : await loadFleetTask(taskFile);
+  const known = taskFile === undefined ? fleet.tasks.shipped[options.task] : await loadFleetTask(taskFile);
   const task = { ...known, profile: findProfile(options.profile ?? known.profile).name };
   if (path === undefined) {
     if (classShares !== undefined) {
       throw new InputError('--class-shares: expected with --trace; the requests of a task have classes');
     }
     const windows = hours === undefined ? task.windows : Math.ceil((hours * 3600) / task.windowSeconds);
-    const played = scaleFleetArrivals({ ...task, windows }, rateScale);
-    return { task: played, requests: drawFleetRequests(played, seed), source: `task ${task.id}` };
+    const played = fleet.scaleArrivals({ ...task, windows }, rateScale);
+    return { task: played, requests: fleet.drawRequests(played, seed), source: `task ${task.id}` };
   }
   if (classShares !== undefined && classShares.length > FLEET_CLASSES.length) {
     throw new InputError(
@@ -143,7 +139,7 @@ async function playedTask(
   return {
     // One window more than the trace lasts, so that the last requests can be answered.
     task: { ...task, windows: Math.ceil(seconds / task.windowSeconds) + 1 },
-    requests: traceFleetRequests(trace, classes),
+    requests: fleet.traceRequests(trace, classes),
     source: trace.source,
   };
 }

@@ -1,10 +1,7 @@
 import {
+  llmserve,
   type MeanReturn,
-  recordedReference,
-  SERVE_TASKS,
   type ServeAction,
-  summarizeReference,
-  TASK_IDS,
   type TaskId,
   type TaskReference,
 } from '@servegym/environments';
@@ -23,14 +20,16 @@ export function oracleCommand(): Command {
     .description(
       'Show the reference returns behind the scores: those of the default, of the best fixed configuration, and of planners with and without knowledge of future traffic.',
     )
-    .addOption(new Option('--task <id>', 'a task').choices([...TASK_IDS, 'all']).default('all'))
+    .addOption(
+      new Option('--task <id>', 'a task').choices([...llmserve.tasks.shippedIds, 'all']).default('all'),
+    )
     .option('--json', 'print one JSON object', false)
     .action(oracle);
 }
 
 function oracle({ task, json }: OracleOptions): void {
-  const taskIds = task === 'all' ? TASK_IDS : [task];
-  const references = Object.fromEntries(taskIds.map((id) => [id, recordedReference(id)]));
+  const taskIds = task === 'all' ? llmserve.tasks.shippedIds : [task];
+  const references = Object.fromEntries(taskIds.map((id) => [id, llmserve.anchors.reference(id)]));
   printResult(
     json,
     () => oracleJson(references),
@@ -50,7 +49,13 @@ function oracleJson(references: References) {
       id,
       reference === undefined
         ? null
-        : { ...reference, test: summarizeReference(SERVE_TASKS[id as keyof typeof SERVE_TASKS], reference) },
+        : {
+            ...reference,
+            test: llmserve.anchors.summary(
+              llmserve.tasks.shipped[id as keyof typeof llmserve.tasks.shipped],
+              reference,
+            ),
+          },
     ]),
   );
 }
@@ -77,7 +82,10 @@ export function oracleTable(references: References): string {
       rows.push([id, 'nothing recorded']);
       continue;
     }
-    const summary = summarizeReference(SERVE_TASKS[id as keyof typeof SERVE_TASKS], reference);
+    const summary = llmserve.anchors.summary(
+      llmserve.tasks.shipped[id as keyof typeof llmserve.tasks.shipped],
+      reference,
+    );
     const { planner } = summary;
     rows.push([
       id,

@@ -1,13 +1,7 @@
-import {
-  benchmarkEnvironment,
-  fleetEnvironment,
-  inferencegym,
-  serveEnvironment,
-} from '@servegym/environments';
-import { type SelfTestOptions, type SelfTestReport, selfTest } from '@servegym/openenv';
+import { ENVIRONMENT_IDS } from '@servegym/environments';
+import { type SelfTestReport, selfTest } from '@servegym/openenv';
 import { Command, Option } from 'commander';
-import { loadEnvironment } from '../../server/load-environment.ts';
-import { ENVIRONMENT_IDS } from '../../server/mount-environment.ts';
+import { openEnvironment } from '../../server/open-environment.ts';
 import { jsonObject, wholeNumber } from '../arguments/options.ts';
 import { criterionLines } from '../validate/validation-lines.ts';
 
@@ -44,27 +38,13 @@ export function selftestCommand(): Command {
 async function run({ env, action, reset, steps, json }: SelftestOptions): Promise<void> {
   const reports: SelfTestReport[] = [];
   for (const name of env === undefined ? ENVIRONMENT_IDS : [env]) {
-    const report = await play(name, { action, resetOptions: reset, steps });
+    const { definition } = await openEnvironment(name);
+    const report = await selfTest(definition, { action, resetOptions: reset, steps });
     reports.push(report);
     if (!json) console.log(`${reportLines(report)}\n`);
   }
   if (json) console.log(JSON.stringify(reports, null, 2));
   process.exitCode = reports.every(({ passed }) => passed) ? 0 : 1;
-}
-
-async function play(name: string, options: SelfTestOptions): Promise<SelfTestReport> {
-  switch (name) {
-    case 'llmserve':
-      return selfTest(serveEnvironment(), options);
-    case 'fleet':
-      return selfTest(fleetEnvironment(), options);
-    case 'inferencegym':
-      return selfTest(inferencegym, options);
-    case 'benchmark':
-      return selfTest(benchmarkEnvironment(), options);
-    default:
-      return selfTest(await loadEnvironment(name, ENVIRONMENT_IDS), options);
-  }
 }
 
 function reportLines({ environment, version, passed, criteria, observation }: SelfTestReport): string {

@@ -1,8 +1,9 @@
+import { ENVIRONMENT_IDS } from '@servegym/environments';
 import { DEFAULT_RATE_LIMIT, isLoopback, MAX_PROXIES, type RateLimitOptions } from '@servegym/openenv';
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { defaultWorkLimits } from '../../server/background/background-work.ts';
 import { consoleIsBuilt } from '../../server/console-files.ts';
-import { ENVIRONMENT_IDS, type EnvironmentName } from '../../server/mount-environment.ts';
+import type { EnvironmentName } from '../../server/mount-environment.ts';
 import {
   LOG_FORMATS,
   LOG_LEVELS,

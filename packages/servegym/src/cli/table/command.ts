@@ -1,16 +1,10 @@
 import {
-  calibrateTask,
-  EPISODE_STEPS,
-  GYM_DEFAULT_ACTION,
-  GYM_TASK_IDS,
-  GYM_TASKS,
   type GymTaskId,
   GymWorld,
-  inferenceGym,
+  inferencegym,
   inspectTable,
   KEY_COLUMNS,
   readTableRows,
-  shippedWorld,
   type TableFinding,
   type TableRows,
   type TaskCalibration,
@@ -20,7 +14,7 @@ import { encodeTable, TableBuilder } from '@servegym/environments/table';
 import { Command, Option } from 'commander';
 import { numberAbove, numberFrom, wholeNumber } from '../arguments/options.ts';
 import { readInputBytes, readProfile } from '../arguments/read-input-file.ts';
-import { readGymOptions } from '../arguments/read-table.ts';
+import { readTable } from '../arguments/read-table.ts';
 import { printResult } from '../output/print-result.ts';
 import { ProgressDisplay } from '../output/progress.ts';
 import { requireWritable, writeJsonFile, writeOutputFile } from '../output/write-output-file.ts';
@@ -159,10 +153,13 @@ function calibrateCommand(): Command {
 }
 
 async function calibrate(file: string | undefined, { out, json }: CalibrateOptions): Promise<void> {
-  const { times } = await ((await readGymOptions(file)).world ?? shippedWorld)();
+  const { times } = (await readTable(file)).table?.world ?? (await inferencegym.shippedWorld());
   // Measured anew, also where the package knows it.
   const calibration = Object.fromEntries(
-    GYM_TASK_IDS.map((id) => [id, calibrateTask(times, GYM_TASKS[id])]),
+    inferencegym.tasks.shippedIds.map((id) => [
+      id,
+      inferencegym.calibrate(times, inferencegym.tasks.shipped[id]),
+    ]),
   ) as Record<GymTaskId, TaskCalibration>;
   const world = new GymWorld(times.table, calibration);
   const scores = await baselineScores(world);
@@ -170,7 +167,8 @@ async function calibrate(file: string | undefined, { out, json }: CalibrateOptio
   printResult(
     json,
     () => ({ calibration, baseline_scores: scores }),
-    () => GYM_TASK_IDS.map((id) => calibrationText(id, calibration[id], scores[id])).join('\n'),
+    () =>
+      inferencegym.tasks.shippedIds.map((id) => calibrationText(id, calibration[id], scores[id])).join('\n'),
   );
 }
 
@@ -180,7 +178,7 @@ function calibrationText(
   score: number,
 ): string {
   return [
-    `task ${id} (${GYM_TASKS[id].name})`,
+    `task ${id} (${inferencegym.tasks.shipped[id].name})`,
     `  best fixed configuration  ${bestTokensPerSecond} tokens/s  ${JSON.stringify(best)}`,
     `  batch of eight            ${referenceTokensPerSecond} tokens/s`,
     `  score of the baseline     ${score.toFixed(3)}`,
@@ -188,10 +186,10 @@ function calibrationText(
 }
 
 async function baselineScores(world: GymWorld): Promise<Record<string, number>> {
-  const environment = inferenceGym({ world: async () => world });
+  const environment = inferencegym.definition({ table: { world } });
   const scores: Record<string, number> = {};
-  for (const id of GYM_TASK_IDS) {
-    const actions = Array.from({ length: EPISODE_STEPS }, () => GYM_DEFAULT_ACTION);
+  for (const id of inferencegym.tasks.shippedIds) {
+    const actions = Array.from({ length: inferencegym.episodeSteps }, () => inferencegym.defaultAction);
     const grade = await environment.grade!({ reset: { task_id: id, seed: BASELINE_SEED }, actions });
     scores[id] = grade.score;
   }

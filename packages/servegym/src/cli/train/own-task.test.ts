@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { before, describe, it } from 'node:test';
 import { decodeStoppedRun, loadTrainedPolicy } from '@servegym/agents';
-import { addServeTask, findServeTask, parseServeTask, type ServeTask } from '@servegym/environments';
+import { llmserve, type ServeTask } from '@servegym/environments';
 import { loadTask } from '../arguments/own-inputs.ts';
 import { trainOne } from './train-one.ts';
 import { trainSeeds } from './train-seeds.ts';
@@ -19,7 +19,7 @@ const example = await loadTask(
 
 /** The example with masked knobs, of so many windows. */
 function ofWindows(windows: number): ServeTask {
-  return parseServeTask({ ...example, id: task, windows }, 'a test');
+  return llmserve.tasks.parse({ ...example, id: task, windows }, 'a test');
 }
 
 /** Reads a checkpoint. */
@@ -30,7 +30,7 @@ function stoppedIn(folder: string) {
 
 describe('training on a task of one’s own', () => {
   before(() => {
-    addServeTask(ofWindows(8));
+    llmserve.tasks.add(ofWindows(8));
   });
   const { engines, newFolder } = useTrainingEngines({ 'a thread': 1 });
 
@@ -69,10 +69,10 @@ describe('training on a task of one’s own', () => {
     const first = await trainOne(plan, { threads: 1, folder: stopped, signal: interrupt.signal });
     assert.equal(first.steps, 0);
 
-    addServeTask(ofWindows(9));
+    llmserve.tasks.add(ofWindows(9));
     const { run, stoppedAt } = stoppedIn(stopped);
     assert.ok('shown' in stoppedAt && stoppedAt.shown.length === 1);
-    assert.equal(findServeTask(task)?.windows, 8);
+    assert.equal(llmserve.tasks.find(task)?.windows, 8);
     await trainOne(run, { threads: 1, folder: stopped, signal, start: stoppedAt });
     for (const file of ['policy.safetensors', 'policy.onnx', 'checkpoint.safetensors']) {
       assert.ok(readFileSync(join(stopped, file)).equals(readFileSync(join(whole, file))), file);

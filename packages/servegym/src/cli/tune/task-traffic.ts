@@ -1,9 +1,9 @@
-import { drawRequests, SEED_SPLITS, SERVE_TASKS, TASK_IDS, type TaskId } from '@servegym/environments';
+import { llmserve, SEED_SPLITS, type TaskId } from '@servegym/environments';
 import { joinBlocks, type SplitTraffic, sliceTrace, type Traffic } from '@servegym/operators';
 import { msFromTicks } from '@servegym/simulator';
 
 /** The tasks whose traffic can be tuned for. */
-export const TUNABLE_TASKS: readonly TaskId[] = TASK_IDS;
+export const TUNABLE_TASKS: readonly TaskId[] = llmserve.tasks.shippedIds;
 
 const EPISODES = 20;
 
@@ -30,12 +30,15 @@ export function taskTraffic(id: TaskId, most: number): SplitTraffic {
 }
 
 function hasClasses(id: TaskId): boolean {
-  const present = SERVE_TASKS[id].phases.flatMap(({ traffic }) => Object.keys(traffic));
+  const present = llmserve.tasks.shipped[id].phases.flatMap(({ traffic }) => Object.keys(traffic));
   return new Set(present).size > 1;
 }
 
 function episodeSize(id: TaskId, seed: number): Omit<Traffic, 'blockStarts'> {
-  const { arrivalTicks, inputTokens, outputTokens, classes } = drawRequests(SERVE_TASKS[id], seed);
+  const { arrivalTicks, inputTokens, outputTokens, classes } = llmserve.drawRequests(
+    llmserve.tasks.shipped[id],
+    seed,
+  );
   const trace = { source: id, arrivalMs: arrivalTicks.map(msFromTicks), inputTokens, outputTokens };
   return hasClasses(id) ? { trace, priorities: classes } : { trace };
 }

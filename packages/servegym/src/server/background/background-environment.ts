@@ -2,27 +2,16 @@ import {
   type AsyncPolicy,
   type PolicyEpisode,
   type PolicyStep,
-  shareFleetTask,
   shareTask,
   shareTrace,
 } from '@servegym/agents';
-import { fleetTasks, isOwnTask } from '@servegym/environments';
+import { findEnvironment } from '@servegym/environments';
 import type { Json } from '@servegym/jobs';
 import type { Caller, EpisodeRecord, Grade } from '@servegym/openenv';
 import type { PlayedBaseline } from '../baseline-suite.ts';
 import type { BackgroundWork } from './background-work.ts';
 import type { ChosenAction } from './choose-action-job.ts';
 import type { ServedEnvironment } from './served-environment.ts';
-
-/** Tasks of the server's own, in environments that have any. */
-interface OwnTasks {
-  readonly isOwn: (task: string) => boolean;
-  readonly share: typeof shareTask;
-}
-const OWN_TASKS: Readonly<Record<string, OwnTasks>> = {
-  llmserve: { isOwn: isOwnTask, share: shareTask },
-  fleet: { isOwn: (task) => fleetTasks.isOwn(task), share: shareFleetTask },
-};
 
 /** The long work of one environment of a server, done on worker threads. Its results are those of this process. */
 export class BackgroundEnvironment {
@@ -69,10 +58,13 @@ export class BackgroundEnvironment {
   ): Promise<unknown> {
     const environment = { ...this.#environment };
     const shared: string[] = [];
-    const tasks = OWN_TASKS[environment.name];
-    if (tasks !== undefined) {
+    const entry = findEnvironment(environment.name);
+    if (entry?.takes.includes('task')) {
       const names = {
-        task: typeof task === 'string' && tasks.isOwn(task) ? await this.#shareTask(task, tasks) : undefined,
+        task:
+          typeof task === 'string' && entry.tasks.isOwn(task)
+            ? await this.#share(`task ${task}`, () => shareTask(this.#work.jobs, task, entry))
+            : undefined,
         trace: typeof trace === 'string' ? await this.#shareTrace(trace) : undefined,
       };
       for (const [what, name] of Object.entries(names)) {
@@ -83,10 +75,6 @@ export class BackgroundEnvironment {
     }
     const job = { kind, input: { environment, ...input } as unknown as Json, shared };
     return this.#work.run(job, caller);
-  }
-
-  #shareTask(task: string, { share }: OwnTasks): Promise<string | undefined> {
-    return this.#share(`task ${task}`, () => share(this.#work.jobs, task));
   }
 
   #shareTrace(trace: string): Promise<string | undefined> {

@@ -1,16 +1,7 @@
-import { addSharedFleetTask, addSharedTask, addSharedTrace } from '@servegym/agents';
-import { fleetEnvironment, inferenceGym, serveEnvironment } from '@servegym/environments';
+import { addSharedTask, addSharedTrace } from '@servegym/agents';
+import { findEnvironment } from '@servegym/environments';
 import type { JobContext } from '@servegym/jobs';
-import type { EnvironmentDefinition } from '@servegym/openenv';
-import { readGymOptions } from '../../cli/arguments/read-table.ts';
-import { loadEnvironment } from '../load-environment.ts';
-import {
-  FLEET_POLICIES,
-  GYM_POLICIES,
-  type PolicyCatalogue,
-  SERVE_POLICIES,
-  schemaPolicies,
-} from '../policy-catalogue.ts';
+import { type OpenedEnvironment, openEnvironment } from '../open-environment.ts';
 
 /** An environment of a server, as its jobs know it. */
 export interface ServedEnvironment {
@@ -23,32 +14,21 @@ export interface ServedEnvironment {
   readonly trace?: string;
 }
 
-/** An environment with the policies that play it. */
-export interface OpenedEnvironment {
-  readonly definition: EnvironmentDefinition<unknown, object, object>;
-  readonly policies: PolicyCatalogue<unknown, unknown>;
-}
-
 const opened = new Map<string, Promise<OpenedEnvironment>>();
 
 /** Opens the environment of a job, on its thread. @throws Error when it is no longer that of the server */
 export async function openServed(
-  served: ServedEnvironment,
+  { name, version, tableFile, task, trace }: ServedEnvironment,
   reset: Readonly<Record<string, unknown>>,
   context: JobContext,
 ): Promise<OpenedEnvironment> {
-  const { name, version, tableFile, task, trace } = served;
-  if (name === 'llmserve') {
-    addSharedTask(task, context);
+  const entry = findEnvironment(name);
+  if (entry?.takes.includes('task')) {
+    addSharedTask(task, context, entry);
     addSharedTrace(reset, trace, context);
-    return { definition: serveEnvironment(), policies: SERVE_POLICIES } as unknown as OpenedEnvironment;
+    return openEnvironment(name);
   }
-  if (name === 'fleet') {
-    addSharedFleetTask(task, context);
-    addSharedTrace(reset, trace, context);
-    return { definition: fleetEnvironment(), policies: FLEET_POLICIES } as unknown as OpenedEnvironment;
-  }
-  const environment = opened.get(name) ?? open(name, tableFile);
+  const environment = opened.get(name) ?? openEnvironment(name, { tableFile });
   opened.set(name, environment);
   const { definition } = await environment;
   if (definition.version !== version) {
@@ -57,13 +37,4 @@ export async function openServed(
     );
   }
   return environment;
-}
-
-async function open(name: string, tableFile: string | undefined): Promise<OpenedEnvironment> {
-  if (name === 'inferencegym') {
-    const definition = inferenceGym(await readGymOptions(tableFile));
-    return { definition, policies: GYM_POLICIES } as unknown as OpenedEnvironment;
-  }
-  const definition = await loadEnvironment(name, []);
-  return { definition, policies: schemaPolicies(definition) };
 }

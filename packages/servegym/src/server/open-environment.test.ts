@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { it, type TestContext } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { loadEnvironment } from './load-environment.ts';
+import { openEnvironment } from './open-environment.ts';
 
 const GUESS = fileURLToPath(new URL('../../../openenv/examples/guess/environment.ts', import.meta.url));
 
@@ -17,13 +17,13 @@ function written(t: TestContext, text: string): string {
 }
 
 it('loads the one environment that a module exports', async () => {
-  assert.equal((await loadEnvironment(GUESS, [])).id, 'guess');
+  assert.equal((await openEnvironment(GUESS)).definition.id, 'guess');
 });
 
 it('tells what there is when neither a name nor a file fits', async () => {
-  await assert.rejects(loadEnvironment('llmserv', ['llmserve', 'benchmark']), {
+  await assert.rejects(openEnvironment('llmserv'), {
     name: 'InputError',
-    message: /one of llmserve, benchmark, or a module.*no file `llmserv`/,
+    message: /one of llmserve, .*benchmark, or a module.*no file `llmserv`/,
   });
 });
 
@@ -34,6 +34,6 @@ it('refuses a module that exports no environment, several, or does not run', asy
     [`export const a = ${one}; export const b = ${one};`, /exports 2/],
     ['throw new Error("broken")', /could not be loaded: broken/],
   ] as const) {
-    await assert.rejects(loadEnvironment(written(t, text), []), { name: 'InputError', message: reason });
+    await assert.rejects(openEnvironment(written(t, text)), { name: 'InputError', message: reason });
   }
 });
