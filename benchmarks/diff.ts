@@ -20,7 +20,7 @@ import {
   type ChangeVerdict,
   changeVerdict,
   compareDeployments,
-  type Deployed,
+  type Deployment,
   PROFILE_ERRORS,
   parseSlo,
   vllmDefaults,
@@ -95,7 +95,7 @@ function grouped<Item>(items: readonly Item[], keyOf: (item: Item) => unknown): 
   return [...groups.values()];
 }
 
-function deployed(profile: EngineProfile, settings: Partial<Candidate> = {}): Deployed {
+function deployed(profile: EngineProfile, settings: Partial<Candidate> = {}): Deployment {
   return {
     ...{ name: profile.name, profile, engines: 1, notSimulated: [] },
     settings: { ...vllmDefaults(profile), ...settings },

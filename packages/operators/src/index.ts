@@ -1,14 +1,19 @@
 export {
+  type Deployment,
+  profilesOnGpu,
+  resolveLaunch,
+  resolvePlan,
+  withTooLong,
+} from './deployment/deployment.ts';
+export { readLaunch } from './deployment/read-launch.ts';
+export {
   blocksOf,
   type ChangeVerdict,
   changeVerdict,
   compareDeployments,
-  type Deployed,
   type DeploymentDiff,
   diffStatus,
 } from './diff/compare-deployments.ts';
-export type { Launch, LaunchSettings } from './launch/launch.ts';
-export { readLaunch } from './launch/read-launch.ts';
 export { planFleet, rankPlans } from './plan/plan-fleet.ts';
 export type { FleetPlan, PlanResult } from './plan/plan-result.ts';
 export { PROFILE_ERRORS } from './plan/profile-error.ts';

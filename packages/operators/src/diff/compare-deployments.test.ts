@@ -2,10 +2,11 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { findProfile } from '@servegym/profiles';
 import { RandomStream, scaleRate, type Trace } from '@servegym/simulator';
+import type { Deployment } from '../deployment/deployment.ts';
 import { profileError } from '../plan/profile-error.ts';
 import { type Candidate, vllmDefaults } from '../tune/candidate.ts';
 import { parseSlo } from '../tune/slo.ts';
-import { blocksOf, compareDeployments, type Deployed, diffStatus } from './compare-deployments.ts';
+import { blocksOf, compareDeployments, diffStatus } from './compare-deployments.ts';
 
 const profile = findProfile('h100-80gb-llama-3-8b');
 
@@ -27,14 +28,14 @@ function poisson(rate: number): Trace {
 
 const traffic = blocksOf(poisson(8));
 
-function deployed(settings: Partial<Candidate> = {}, engines = 1): Deployed {
+function deployed(settings: Partial<Candidate> = {}, engines = 1): Deployment {
   return {
     ...{ name: 'test', profile, engines, notSimulated: [] },
     settings: { ...vllmDefaults(profile), ...settings },
   };
 }
 
-const compare = (candidate: Deployed, slo = 'ttft_p99=1s,tpot_p99=40ms', baseline = deployed()) =>
+const compare = (candidate: Deployment, slo = 'ttft_p99=1s,tpot_p99=40ms', baseline = deployed()) =>
   compareDeployments(baseline, candidate, traffic, parseSlo(slo), 0);
 
 describe('compareDeployments', () => {

@@ -1,22 +1,10 @@
-import type { EngineProfile, RouterPolicy, Trace } from '@servegym/simulator';
+import type { Trace } from '@servegym/simulator';
 import { blockResamples, type IntervalEnds, percentileInterval } from '@servegym/simulator/statistics';
+import type { Deployment } from '../deployment/deployment.ts';
 import { profileError } from '../plan/profile-error.ts';
-import type { Candidate } from '../tune/candidate.ts';
 import { serveTraffic } from '../tune/load-point.ts';
 import { type SloTerm, sloTermText } from '../tune/slo.ts';
 import type { Traffic } from '../tune/traffic.ts';
-
-/** Engines that serve a traffic together. */
-export interface Deployed {
-  readonly name: string;
-  readonly profile: EngineProfile;
-  readonly settings: Candidate;
-  readonly engines: number;
-  /** Routing to them. Default `least_loaded`. */
-  readonly router?: RouterPolicy;
-  /** Settings of its command line that the simulation does not have. */
-  readonly notSimulated: readonly string[];
-}
 
 /**
  * `breaks`: the baseline keeps the bound and the candidate does not; `mends`: the other way round; `holds` and `broken`:
@@ -45,8 +33,8 @@ export interface ComparedBound extends ComparedFigure {
 export interface DeploymentDiff {
   readonly source: string;
   readonly requests: number;
-  readonly baseline: Deployed;
-  readonly candidate: Deployed;
+  readonly baseline: Deployment;
+  readonly candidate: Deployment;
   readonly bounds: readonly ComparedBound[];
   readonly figures: readonly ComparedFigure[];
   readonly usdPerHour: { readonly baseline: number; readonly candidate: number };
@@ -69,8 +57,8 @@ const FIGURES: readonly (readonly [name: string, metric: Metric, quantile: numbe
 
 /** Serves the same requests, with the same draws, on both, and says what changes. Intervals are over blocks of the traffic. */
 export function compareDeployments(
-  baseline: Deployed,
-  candidate: Deployed,
+  baseline: Deployment,
+  candidate: Deployment,
   traffic: Traffic,
   slo: readonly SloTerm[],
   seed: number,
@@ -155,12 +143,12 @@ export function changeVerdict(ratio: number, { low, high }: IntervalEnds, rises 
   return !isSure ? 'too close to tell' : ratio > 1 === rises ? 'better' : 'worse';
 }
 
-function usdPerHour({ profile, engines }: Deployed): number {
+function usdPerHour({ profile, engines }: Deployment): number {
   return engines * profile.gpu.count * profile.gpu.usdPerHour;
 }
 
 /** Whether both take their times from one law, so that its error is in both. */
-function sameTimes(a: Deployed, b: Deployed): boolean {
+function sameTimes(a: Deployment, b: Deployment): boolean {
   return a.profile.name === b.profile.name && a.settings.weights === b.settings.weights;
 }
 
@@ -184,12 +172,12 @@ class Served {
   readonly #blockOf: Int32Array;
 
   constructor(
-    { profile, settings, engines, router }: Deployed,
+    { profile, settings, engines, router, kvBlocks }: Deployment,
     traffic: Traffic,
     at: { readonly load: number; readonly seed: number },
   ) {
     const { trace, blockStarts } = traffic;
-    const run = serveTraffic(profile, settings, traffic, { ...at, replicas: engines, router });
+    const run = serveTraffic(profile, settings, traffic, { ...at, replicas: engines, router, kvBlocks });
     const placed = (values: Float64Array) => {
       const all = new Float64Array(trace.arrivalMs.length).fill(Number.POSITIVE_INFINITY);
       for (let i = 0; i < run.completed; i++) all[run.ids[i]] = values[i];

@@ -1,7 +1,7 @@
 import type { EngineProfile, RouterPolicy } from '@servegym/simulator';
 import type { IntervalEnds } from '@servegym/simulator/statistics';
+import type { ServingCommand } from '../deployment/serving-command.ts';
 import type { Candidate } from '../tune/candidate.ts';
-import type { ServingCommand } from '../tune/serving-command.ts';
 import type { SloTerm } from '../tune/slo.ts';
 
 /** Confidence in the figures of a plan. */

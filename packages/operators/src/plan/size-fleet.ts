@@ -1,11 +1,11 @@
 import { boardWatts } from '@servegym/profiles';
 import type { EngineProfile, RouterPolicy, Trace, WeightPrecision } from '@servegym/simulator';
 import { blockResamples, percentileInterval } from '@servegym/simulator/statistics';
+import { poolCommands } from '../deployment/serving-command.ts';
 import { type Candidate, fewestEngines, splitParts } from '../tune/candidate.ts';
 import { goodShare, type LoadPoint, type SecondEngines, sloUse } from '../tune/load-point.ts';
 import type { CandidateMeasurer } from '../tune/measure-candidates.ts';
 import { HELD_OUT_SEED } from '../tune/search.ts';
-import { poolCommands } from '../tune/serving-command.ts';
 import { type SloTerm, sloTermText } from '../tune/slo.ts';
 import { sustainedLoad, sustainedRate } from '../tune/sustained-load.ts';
 import { requestRate, type SplitTraffic, type Traffic } from '../tune/traffic.ts';

@@ -1,4 +1,5 @@
-import type { ComparedFigure, Deployed, DeploymentDiff } from '../diff/compare-deployments.ts';
+import type { Deployment } from '../deployment/deployment.ts';
+import type { ComparedFigure, DeploymentDiff } from '../diff/compare-deployments.ts';
 import { candidateText, vllmDefaults } from '../tune/candidate.ts';
 import { alignedRows } from './terminal.ts';
 import { figure, intervalText, percent } from './tune-figures.ts';
@@ -40,7 +41,7 @@ function headLines({ source, requests, baseline, candidate }: DeploymentDiff): s
   ];
 }
 
-function deployedText({ name, profile, settings, engines }: Deployed): string {
+function deployedText({ name, profile, settings, engines }: Deployment): string {
   return `${name === 'baseline' || name === 'candidate' ? '' : `${name}: `}${engines} × ${profile.name}, ${settings.weights}; ${candidateText({ ...settings, weights: 'FP16' }, vllmDefaults(profile))}`;
 }
 
@@ -120,7 +121,7 @@ export function diffJson(diff: DeploymentDiff) {
   const figureJson = ({ name, baseline, candidate, ratio, interval, verdict }: ComparedFigure) => ({
     ...{ name, baseline, candidate, ratio, interval, verdict },
   });
-  const deployedJson = ({ name, profile, engines, notSimulated }: Deployed) => ({
+  const deployedJson = ({ name, profile, engines, notSimulated }: Deployment) => ({
     ...{ name, profile: profile.name, engines, not_simulated: notSimulated },
   });
   return {

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { findProfile } from '@servegym/profiles';
 import { parseAllDocuments } from 'yaml';
+import { poolCommands } from '../deployment/serving-command.ts';
 import type { FleetPlan, PlanPool } from '../plan/plan-result.ts';
 import { vllmDefaults } from '../tune/candidate.ts';
-import { poolCommands } from '../tune/serving-command.ts';
 import { kubernetesManifest } from './kubernetes-manifest.ts';
 
 function manifestOf(

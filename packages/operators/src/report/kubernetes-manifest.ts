@@ -1,4 +1,4 @@
-import { shellWords } from '../launch/launch.ts';
+import { shellWords } from '../deployment/launch.ts';
 import type { FleetPlan, PlanPool } from '../plan/plan-result.ts';
 
 /** Image of vLLM whose schedules the simulator has. */

@@ -1,5 +1,5 @@
+import type { ServingCommand } from '../deployment/serving-command.ts';
 import { type Candidate, KNOB_NAMES } from '../tune/candidate.ts';
-import type { ServingCommand } from '../tune/serving-command.ts';
 import { escapeText } from './svg-chart.ts';
 
 /** Settings by the names of `--knobs`. */

@@ -1,7 +1,7 @@
 import type { EngineProfile } from '@servegym/simulator';
+import { servingCommands } from '../deployment/serving-command.ts';
 import { candidateText, vllmDefaults } from '../tune/candidate.ts';
 import type { SearchedCandidate } from '../tune/search.ts';
-import { servingCommands } from '../tune/serving-command.ts';
 import { sloTermName, sloTermText } from '../tune/slo.ts';
 import type { FrontPoint, TunedCandidate, TuneResult } from '../tune/tune-result.ts';
 import { commandLines, commandsJson, settingsJson } from './serving-settings.ts';

@@ -60,6 +60,8 @@ export interface ServedLoad {
   readonly replicas?: number;
   /** Default `least_loaded`. */
   readonly router?: RouterPolicy;
+  /** KV blocks of an engine, instead of what its memory holds. */
+  readonly kvBlocks?: number;
   readonly second?: SecondEngines;
 }
 
@@ -68,7 +70,7 @@ export function serveTraffic(
   profile: EngineProfile,
   candidate: Candidate,
   traffic: Traffic,
-  { load, seed, replicas, router = 'least_loaded', second }: ServedLoad,
+  { load, seed, replicas, router = 'least_loaded', kvBlocks, second }: ServedLoad,
 ): SimulationRun {
   const { split, priority, prefixCaching } = candidate;
   const { trace, priorities, concurrency } = traffic;
@@ -80,7 +82,7 @@ export function serveTraffic(
   const isAlone = engines === 1 && second === undefined;
   return simulateTrace(scaleRate(trace, times), {
     ...engineSettings(profile, candidate),
-    ...{ seed, prefixCaching, priorities, schedulingPolicy: priority ? 'priority' : 'fcfs' },
+    ...{ kvBlocks, seed, prefixCaching, priorities, schedulingPolicy: priority ? 'priority' : 'fcfs' },
     ...(concurrency !== undefined && { concurrency: Math.max(1, Math.round(times * concurrency)) }),
     ...(split === false
       ? { ...(!isAlone && { replicas: engines, router }) }

@@ -1,9 +1,9 @@
 import type { EngineProfile } from '@servegym/simulator';
 import type { IntervalEnds } from '@servegym/simulator/statistics';
+import type { ServingCommand } from '../deployment/serving-command.ts';
 import type { Candidate } from './candidate.ts';
 import type { ControllerGain } from './controller-gain.ts';
 import type { Objective } from './search.ts';
-import type { ServingCommand } from './serving-command.ts';
 import type { SloTerm } from './slo.ts';
 
 /** A figure with its 95 % interval over blocks of the traffic. */

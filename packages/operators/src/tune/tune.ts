@@ -1,5 +1,6 @@
 import type { JobEngine } from '@servegym/jobs';
 import type { EngineProfile } from '@servegym/simulator';
+import { servingCommands } from '../deployment/serving-command.ts';
 import { type Candidate, candidateKey, candidateSpace, fewestEngines } from './candidate.ts';
 import { controllerGain } from './controller-gain.ts';
 import { type Finalist, measureFinalists } from './finalists.ts';
@@ -7,7 +8,6 @@ import { goodShare, type LoadPoint, type ServedLoad, sloUse } from './load-point
 import { CandidateMeasurer } from './measure-candidates.ts';
 import { choicesOf, frontPoints, usdPerMillionTokens } from './pareto-front.ts';
 import { HELD_OUT_SEED, type SearchResult, searchCandidates, type TuneOptions } from './search.ts';
-import { servingCommands } from './serving-command.ts';
 import type { SloTerm } from './slo.ts';
 import { LEAST_LOAD } from './sustained-load.ts';
 import { joinTraffic, requestRate, type SplitTraffic, type Traffic } from './traffic.ts';

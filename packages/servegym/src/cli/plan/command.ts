@@ -5,7 +5,14 @@ import {
   type PublicWorkloadId,
   publicWorkload,
 } from '@servegym/environments';
-import { type FleetPlan, planFleet, rankPlans, type SloTerm, splitTrace } from '@servegym/operators';
+import {
+  type FleetPlan,
+  planFleet,
+  profilesOnGpu,
+  rankPlans,
+  type SloTerm,
+  splitTrace,
+} from '@servegym/operators';
 import { planJson, planPage, planReport, plansSoFarText } from '@servegym/operators/report';
 import { listProfiles } from '@servegym/profiles';
 import {
@@ -19,7 +26,6 @@ import {
 } from '@servegym/simulator';
 import { Argument, Command, Option } from 'commander';
 import { addDrawnLengths } from '../arguments/drawn-requests.ts';
-import { profilesOnGpu } from '../arguments/gpu-profiles.ts';
 import { numberAbove, numberFrom, wholeNumber } from '../arguments/options.ts';
 import { addPriceOptions, type PriceOptions, withPrices } from '../arguments/price-options.ts';
 import { refuseClassBounds, sloOption } from '../arguments/slo-option.ts';

@@ -1,10 +1,10 @@
 import { basename, dirname, join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
+import { profilesOnGpu } from '@servegym/operators';
 import { findReferenceFiles, REFERENCE_DATA } from '@servegym/operators/fidelity';
 import { findProfile, listLastingProfiles, listProfiles } from '@servegym/profiles';
 import { type EngineProfile, PROFILE_STATUSES, type ProfileStatus } from '@servegym/simulator';
 import { Command, Option } from 'commander';
-import { profilesOnGpu } from '../arguments/gpu-profiles.ts';
 import { readProfile } from '../arguments/read-input-file.ts';
 import { calibratedBy } from '../calibrate/command.ts';
 import { InputError } from '../input-error.ts';

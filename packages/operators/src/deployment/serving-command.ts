@@ -7,19 +7,17 @@ import {
   weightVariant,
 } from '@servegym/simulator';
 import type { PlanPool } from '../plan/plan-result.ts';
-import { type Candidate, type SplitRatio, splitParts, startedWith } from './candidate.ts';
+import { type Candidate, type SplitRatio, splitParts, startedWith } from '../tune/candidate.ts';
+import { type EngineName, type LaunchSettings, writeFlags } from './engine-flags.ts';
 
 /** Command that starts a server with a candidate's settings, and notes on what the line cannot say. */
 export interface ServingCommand {
-  readonly engine: 'vLLM' | 'SGLang';
+  readonly engine: EngineName;
   /** Engines that are started with it, where others are started with other lines. */
   readonly pool?: string;
   readonly line: string;
   readonly notExpressed: readonly string[];
 }
-
-/** Either engine of a pair may prefill. */
-const NIXL = '{"kv_connector":"NixlConnector","kv_role":"kv_both"}';
 
 /** Engines that are started with one line. */
 interface Started {
@@ -77,39 +75,62 @@ export function poolText({ engines, profile: { gpu }, role }: PlanPool): string 
   return `${engines} ${engines === 1 ? 'engine' : 'engines'} on ${one}${does}`;
 }
 
-function vllmCommand(profile: EngineProfile, candidate: Candidate, started: Started): ServingCommand {
-  const { speculationDepth } = candidate;
-  const { name, options, notes, draft } = checkpoint(profile, candidate);
-  const speculative = JSON.stringify({
-    ...draft,
-    num_speculative_tokens: speculationDepth,
-    num_speculative_tokens_per_batch_size: profile.engine.speculationDepthPerBatchSize,
+/** Settings that either engine has; what is the default of the engine is absent. */
+function settingsOf(profile: EngineProfile, candidate: Candidate): LaunchSettings {
+  const { gpu, parallel = {}, engine, frontEnd, model } = profile;
+  const { data = 1, pipeline = 1, expert = 1 } = parallel;
+  const size = (count: number) => (count === 1 ? undefined : count);
+  return {
+    tensorParallel: size(gpu.count / data / pipeline),
+    dataParallel: size(data),
+    pipelineParallel: size(pipeline),
+    expertParallel: expert > 1,
+    maxNumSeqs: candidate.maxNumSeqs,
+    maxNumActiveSeqs: candidate.maxNumActiveSeqs || undefined,
+    maxNumBatchedTokens: candidate.maxNumBatchedTokens,
+    prefixCaching: candidate.prefixCaching,
+    priority: candidate.priority,
+    fp8KvCache: model.kvCache === 'FP8',
+    speculationDepth: candidate.speculationDepth || undefined,
+    speculationDepthPerBatchSize: engine.speculationDepthPerBatchSize,
+    apiServerCount: size(frontEnd?.processes ?? 1),
+    longPrefillTokenThreshold: engine.longPrefillTokenThreshold || undefined,
+    longPrefillTokenThresholdAdaptive: engine.longPrefillTokenThresholdAdaptive,
+    watermark: engine.watermark || undefined,
+    wholePromptFits: engine.wholePromptFits === false ? false : undefined,
+    asyncScheduling: engine.asyncScheduling === false ? false : undefined,
+  };
+}
+
+/** Flags of vLLM's scheduler and front end where the profile does not have its defaults. */
+function schedulerFlags(settings: LaunchSettings): string[] {
+  const { apiServerCount, longPrefillTokenThreshold, longPrefillTokenThresholdAdaptive } = settings;
+  const { watermark, wholePromptFits, asyncScheduling } = settings;
+  return writeFlags('vLLM', {
+    ...{ apiServerCount, longPrefillTokenThreshold, longPrefillTokenThresholdAdaptive },
+    ...{ watermark, wholePromptFits, asyncScheduling },
   });
+}
+
+function vllmCommand(profile: EngineProfile, candidate: Candidate, started: Started): ServingCommand {
+  const { speculationDepth, split, priority } = candidate;
+  const { name, weights, notes, draft } = checkpoint(profile, candidate);
+  const settings: LaunchSettings = {
+    ...settingsOf(profile, candidate),
+    ...{ weights, draft, priority: priority || undefined, role: split ? 'both' : undefined },
+    memoryShare: vllmMemoryShare(profile, candidate),
+  };
   return {
     engine: 'vLLM',
-    line: [
-      `vllm serve ${name}`,
-      ...vllmDivision(profile),
-      `--max-num-seqs ${candidate.maxNumSeqs}`,
-      ...(candidate.maxNumActiveSeqs > 0 ? [`--max-num-active-seqs ${candidate.maxNumActiveSeqs}`] : []),
-      `--max-num-batched-tokens ${candidate.maxNumBatchedTokens}`,
-      `--gpu-memory-utilization ${vllmMemoryShare(profile, candidate)}`,
-      candidate.prefixCaching ? '--enable-prefix-caching' : '--no-enable-prefix-caching',
-      ...schedulerFlags(profile),
-      ...options,
-      ...(profile.model.kvCache === 'FP8' ? ['--kv-cache-dtype fp8'] : []),
-      ...(speculationDepth > 0 ? [`--speculative-config '${speculative}'`] : []),
-      ...(candidate.split ? [`--kv-transfer-config '${NIXL}'`] : []),
-      ...(candidate.priority ? ['--scheduling-policy priority'] : []),
-    ].join(' '),
+    line: [`vllm serve ${name}`, ...writeFlags('vLLM', settings)].join(' '),
     notExpressed: [
       ...notes,
-      ...(candidate.split
+      ...(split
         ? [
-            `${rolesText(candidate.split, started.role)}: a proxy sends prompts to those that prefill, and the rest to the others; on one host, each needs a VLLM_NIXL_SIDE_CHANNEL_PORT of its own`,
+            `${rolesText(split, started.role)}: a proxy sends prompts to those that prefill, and the rest to the others; on one host, each needs a VLLM_NIXL_SIDE_CHANNEL_PORT of its own`,
           ]
         : []),
-      ...(candidate.priority ? [PRIORITY_NOTE] : []),
+      ...(priority ? [PRIORITY_NOTE] : []),
       ...(speculationDepth > 0 && profile.engine.speculationDepthPerBatchSize
         ? [
             'full CUDA graphs: with draft tokens by batch size, vLLM keeps them only with VLLM_USE_V2_MODEL_RUNNER=1 in its environment',
@@ -120,54 +141,29 @@ function vllmCommand(profile: EngineProfile, candidate: Candidate, started: Star
   };
 }
 
-/** Flags of vLLM's scheduler and front end where the profile does not have its defaults. */
-function schedulerFlags({ engine, frontEnd }: EngineProfile): string[] {
-  return [
-    ...(frontEnd !== undefined && frontEnd.processes > 1 ? [`--api-server-count ${frontEnd.processes}`] : []),
-    ...(engine.longPrefillTokenThreshold
-      ? [`--long-prefill-token-threshold ${engine.longPrefillTokenThreshold}`]
-      : []),
-    ...(engine.longPrefillTokenThresholdAdaptive ? ['--long-prefill-token-threshold-adaptive'] : []),
-    ...(engine.watermark ? [`--watermark ${engine.watermark}`] : []),
-    ...(engine.wholePromptFits === false ? ['--no-scheduler-reserve-full-isl'] : []),
-    ...(engine.asyncScheduling === false ? ['--no-async-scheduling'] : []),
-  ];
-}
-
 function sglangCommand(profile: EngineProfile, candidate: Candidate, started: Started): ServingCommand {
-  const { speculationDepth } = candidate;
-  const { name, options, notes, draft } = checkpoint(profile, candidate);
+  const { speculationDepth, split, priority } = candidate;
+  const { name, weights, notes, draft } = checkpoint(profile, candidate);
+  const own = settingsOf(profile, candidate);
+  const unknown = schedulerFlags(own);
+  const settings: LaunchSettings = {
+    ...own,
+    ...{ weights, draft: speculationDepth > 0 ? draft : undefined },
+    attentionParallel: own.dataParallel !== undefined,
+    maxNumSeqs: candidate.maxNumActiveSeqs || candidate.maxNumSeqs,
+    memoryShare: staticMemoryShare(profile, candidate),
+    role: split ? (started.role ?? 'prefill') : undefined,
+  };
   return {
     engine: 'SGLang',
-    line: [
-      `python -m sglang.launch_server --model-path ${name}`,
-      ...sglangDivision(profile),
-      `--max-running-requests ${candidate.maxNumActiveSeqs || candidate.maxNumSeqs}`,
-      `--chunked-prefill-size ${candidate.maxNumBatchedTokens}`,
-      // SGLang turns it off when there is a draft.
-      ...(speculationDepth > 0 ? [] : ['--enable-mixed-chunk']),
-      '--schedule-policy fcfs',
-      ...(candidate.priority ? ['--enable-priority-scheduling', '--schedule-low-priority-values-first'] : []),
-      `--mem-fraction-static ${staticMemoryShare(profile, candidate)}`,
-      ...(candidate.prefixCaching ? [] : ['--disable-radix-cache']),
-      ...options,
-      ...(profile.model.kvCache === 'FP8' ? ['--kv-cache-dtype fp8_e4m3'] : []),
-      ...(speculationDepth > 0
-        ? [
-            `--speculative-algorithm ${draft.method.toUpperCase()}`,
-            `--speculative-draft-model-path ${draft.model}`,
-            `--speculative-num-steps ${speculationDepth}`,
-            '--speculative-eagle-topk 1',
-            `--speculative-num-draft-tokens ${speculationDepth + 1}`,
-          ]
-        : []),
-      ...(candidate.split ? [`--disaggregation-mode ${started.role ?? 'prefill'}`] : []),
-    ].join(' '),
+    line: [`python -m sglang.launch_server --model-path ${name}`, ...writeFlags('SGLang', settings)].join(
+      ' ',
+    ),
     notExpressed: [
-      ...(candidate.split
+      ...(split
         ? [
             started.role === null
-              ? `${rolesText(candidate.split, null)}: the same line with --disaggregation-mode decode for the others, and a router before all`
+              ? `${rolesText(split, null)}: the same line with --disaggregation-mode decode for the others, and a router before all`
               : 'a router before the engines of both roles',
           ]
         : []),
@@ -179,21 +175,19 @@ function sglangCommand(profile: EngineProfile, candidate: Candidate, started: St
         ? ['draft tokens by batch size: SGLang drafts the same for all batches']
         : []),
       'preemption: SGLang retracts by its own rule, so a full KV pool behaves differently',
-      ...(schedulerFlags(profile).length > 0
-        ? [`what vLLM has as ${schedulerFlags(profile).join(' ')}: SGLang has its own scheduler`]
-        : []),
-      ...(candidate.priority ? [PRIORITY_NOTE] : []),
+      ...(unknown.length > 0 ? [`what vLLM has as ${unknown.join(' ')}: SGLang has its own scheduler`] : []),
+      ...(priority ? [PRIORITY_NOTE] : []),
       ...notes,
       ...replicaNote(started),
     ],
   };
 }
 
-/** Checkpoint to name on the line, options that it needs, and what has to be found by hand. */
+/** Checkpoint to name on the line, weights that a flag asks for, and what has to be found by hand. */
 function checkpoint({ model }: EngineProfile, { weights, speculationDepth }: Candidate) {
   const known = knownModel(model.name);
   const notes: string[] = [];
-  const options: string[] = [];
+  let quantized: WeightPrecision | undefined;
   let name = known?.checkpoints[weights];
   if (known === undefined) {
     notes.push(
@@ -207,7 +201,7 @@ function checkpoint({ model }: EngineProfile, { weights, speculationDepth }: Can
       );
   } else if (weights === 'FP8' && known.checkpoints.FP16 !== undefined) {
     name = known.checkpoints.FP16;
-    options.push('--quantization fp8');
+    quantized = 'FP8';
   } else {
     const base = known.checkpoints[known.checkpoint]!;
     name = `./${base.split('/').at(-1)!}-${weights}`;
@@ -221,7 +215,7 @@ function checkpoint({ model }: EngineProfile, { weights, speculationDepth }: Can
   const draft = known?.draft ?? `./${model.name}-EAGLE`;
   return {
     name,
-    options,
+    weights: quantized,
     notes,
     draft: { model: draft, method: /eagle3/i.test(draft) ? 'eagle3' : 'eagle' },
   };
@@ -252,31 +246,6 @@ function replicaNote({ replicas, router }: Started): string[] {
   return replicas === 1
     ? []
     : [`the ${replicas} replicas: start the line ${replicas} times, behind ${balancer}`];
-}
-
-function vllmDivision({ gpu, parallel = {} }: EngineProfile): string[] {
-  const { data = 1, pipeline = 1, expert = 1 } = parallel;
-  return [
-    ...sized('--tensor-parallel-size', gpu.count / data / pipeline),
-    ...sized('--data-parallel-size', data),
-    ...sized('--pipeline-parallel-size', pipeline),
-    ...(expert > 1 ? ['--enable-expert-parallel'] : []),
-  ];
-}
-
-/** SGLang counts the replicas of the attention among the GPUs of the tensor-parallel group. */
-function sglangDivision({ gpu, parallel = {} }: EngineProfile): string[] {
-  const { data = 1, pipeline = 1, expert = 1 } = parallel;
-  return [
-    ...sized('--tp-size', gpu.count / pipeline),
-    ...(data > 1 ? [`--dp-size ${data}`, '--enable-dp-attention'] : []),
-    ...sized('--pp-size', pipeline),
-    ...sized('--ep-size', expert),
-  ];
-}
-
-function sized(option: string, size: number): string[] {
-  return size === 1 ? [] : [`${option} ${size}`];
 }
 
 /** Share of the GPU that vLLM fills with weights, draft, activations and KV together. */

@@ -15,6 +15,7 @@ describe('a vllm serve line', () => {
     assert.deepEqual(launch.settings, {
       ...{ weights: 'FP16', tensorParallel: 4, maxNumSeqs: 64, maxNumBatchedTokens: 8000, memoryShare: 0.92 },
       ...{ prefixCaching: false, fp8KvCache: true, priority: true, speculationDepth: 3 },
+      draft: { method: 'eagle3', model: 'x/y' },
     });
     assert.deepEqual([launch.withoutEffect, launch.notSimulated], [['--port 8000'], []]);
   });
@@ -77,7 +78,10 @@ describe('a vllm serve line', () => {
     ['echo hello', /expected a `vllm serve` or SGLang line/],
     ['vllm serve --max-num-seqs 3', /expected the name of a model/],
     ['vllm serve a/b --max-num-seqs', /expected a value after --max-num-seqs/],
-    ['vllm serve a/b --max-num-seqs many', /--max-num-seqs to be a whole number from 1 to 65536, got `many`/],
+    [
+      'vllm serve a/b --max-num-seqs many',
+      /--max-num-seqs to be a whole number from 1 to 1000000, got `many`/,
+    ],
     ['vllm serve a/b --max-num-seqs 1.5', /to be a whole number/],
     [
       'vllm serve a/b --max-num-batched-tokens 512 --max-num-seqs 4096',

@@ -1,13 +1,13 @@
 import { MODELS } from '@servegym/profiles';
-import type { BatchDepth, WeightPrecision } from '@servegym/simulator';
+import type { WeightPrecision } from '@servegym/simulator';
 import { TuningError } from '../tune/slo.ts';
-import { LAUNCH_FLAGS } from './launch-flags.ts';
+import { type EngineName, engineFlag, type LaunchSettings } from './engine-flags.ts';
 
 /** An engine as somebody starts it. Settings that are not named are absent. */
 export interface Launch {
   /** Place that it was read at. */
   readonly source: string;
-  readonly engine: 'vLLM' | 'SGLang';
+  readonly engine: EngineName;
   /** Checkpoint: the id of Hugging Face, or a folder. */
   readonly checkpoint: string;
   /** Name of the model where its checkpoint is known. */
@@ -19,30 +19,6 @@ export interface Launch {
   readonly withoutEffect: readonly string[];
   /** Flags that are not known, or that change what is not simulated: told, never ignored in silence. */
   readonly notSimulated: readonly string[];
-}
-
-export interface LaunchSettings {
-  weights?: WeightPrecision;
-  tensorParallel?: number;
-  expertParallel?: boolean;
-  dataParallel?: number;
-  pipelineParallel?: number;
-  maxNumSeqs?: number;
-  maxNumBatchedTokens?: number;
-  /** Share of the GPU's memory that the engine takes. */
-  memoryShare?: number;
-  prefixCaching?: boolean;
-  priority?: boolean;
-  speculationDepth?: number;
-  speculationDepthPerBatchSize?: readonly BatchDepth[];
-  /** Longest request that the engine takes, tokens. */
-  maxModelLen?: number;
-  fp8KvCache?: boolean;
-  asyncScheduling?: boolean;
-  longPrefillTokenThreshold?: number;
-  longPrefillTokenThresholdAdaptive?: boolean;
-  watermark?: number;
-  wholePromptFits?: boolean;
 }
 
 /** Ends a command in a shell line. */
@@ -103,7 +79,6 @@ export function parseLaunch(words: readonly string[], source: string, replicas =
   const settings: LaunchSettings = {};
   const withoutEffect: string[] = [];
   const notSimulated: string[] = [];
-  const known = LAUNCH_FLAGS[engine];
   for (let at = 0; at < rest.length; at++) {
     const word = rest[at];
     if (!word.startsWith('-')) {
@@ -114,8 +89,8 @@ export function parseLaunch(words: readonly string[], source: string, replicas =
     const [given, joined] = splitOnce(word);
     // vLLM takes underscores for hyphens.
     const name = given.replace(/_/g, '-');
-    const flag = Object.hasOwn(known, name) ? known[name] : undefined;
-    const takesValue = flag === undefined ? isValue(rest[at + 1]) : flag.value !== false;
+    const flag = engineFlag(engine, name);
+    const takesValue = flag === undefined ? isValue(rest[at + 1]) : !flag.isAlone;
     const value = joined ?? (takesValue ? rest[++at] : undefined);
     const shown = value === undefined ? given : `${given} ${value}`;
     if (takesValue && value === undefined) throw invalid(source, `a value after ${given}`);
@@ -123,10 +98,10 @@ export function parseLaunch(words: readonly string[], source: string, replicas =
       checkpoint = value;
     } else if (flag === undefined) {
       notSimulated.push(shown);
-    } else if (flag.set === undefined) {
+    } else if (flag.read === undefined) {
       withoutEffect.push(shown);
     } else {
-      const problem = flag.set(settings, value ?? '');
+      const problem = flag.read(settings, value ?? '');
       if (problem === 'not simulated') notSimulated.push(shown);
       else if (typeof problem === 'object') notSimulated.push(`${given}: ${problem.left.join(', ')}`);
       else if (problem !== undefined) throw invalid(source, `${given} to be ${problem}`, value);
@@ -146,12 +121,26 @@ export function parseLaunch(words: readonly string[], source: string, replicas =
       String(maxNumBatchedTokens),
     );
   }
+  if (settings.attentionParallel) divideAttention(settings, source);
   const model = modelOf(checkpoint);
   if (settings.weights === undefined && model !== null) settings.weights = model.precision;
   return {
     ...{ source, engine, checkpoint, model: model?.name ?? null, settings, replicas },
     ...{ withoutEffect, notSimulated },
   };
+}
+
+/** SGLang counts the copies of the attention among the GPUs of the tensor-parallel group. */
+function divideAttention(settings: LaunchSettings, source: string): void {
+  const { tensorParallel: gpus = 1, dataParallel: copies = 1 } = settings;
+  if (gpus % copies !== 0) {
+    throw invalid(
+      source,
+      `--tp-size to be a multiple of --dp-size ${copies}, as --enable-dp-attention divides it`,
+      String(gpus),
+    );
+  }
+  settings.tensorParallel = gpus / copies;
 }
 
 function splitOnce(word: string): [string, string | undefined] {

@@ -1,0 +1,286 @@
+import { listProfiles } from '@servegym/profiles';
+import {
+  type EngineProfile,
+  ROUTER_POLICIES,
+  type RouterPolicy,
+  type Trace,
+  VLLM_FRONT_END,
+} from '@servegym/simulator';
+import {
+  type Candidate,
+  EXTRA_KNOBS,
+  fewestEngines,
+  KNOB_NAMES,
+  type KnobName,
+  vllmDefaults,
+} from '../tune/candidate.ts';
+import { TuningError } from '../tune/slo.ts';
+import type { LaunchSettings } from './engine-flags.ts';
+import type { Launch } from './launch.ts';
+
+/** How a model is served: engines with their settings, on named GPUs. */
+export interface Deployment {
+  readonly name: string;
+  /** Profile of an engine that was started with the flags of the scheduler, the front end and the host's memory. */
+  readonly profile: EngineProfile;
+  readonly settings: Candidate;
+  readonly engines: number;
+  /** Routing to them. Default `least_loaded`. */
+  readonly router?: RouterPolicy;
+  /** KV blocks of an engine, instead of what its memory holds. */
+  readonly kvBlocks?: number;
+  /** Longest request that an engine takes, tokens. */
+  readonly maxModelLen?: number;
+  /** Settings of its command line that the simulation does not have. */
+  readonly notSimulated: readonly string[];
+}
+
+/** Transfers over PCIe 4.0 with 16 lanes, GB/s. */
+const HOST_GBPS = 25;
+
+/**
+ * The deployment that a command line starts.
+ * @param profile Instead of the shipped one for the model on `gpu`, a GPU's name or a part of it.
+ * @param defaults Settings that the line does not name. Default: those of vLLM on the GPU.
+ * @throws TuningError `INVALID_LAUNCH`
+ */
+export function resolveLaunch(
+  launch: Launch,
+  {
+    name = launch.source,
+    profile: own,
+    gpu,
+    defaults: given = {},
+  }: {
+    readonly name?: string;
+    readonly profile?: EngineProfile;
+    readonly gpu?: string;
+    readonly defaults?: Partial<Candidate>;
+  } = {},
+): Deployment {
+  const { settings, replicas, engine } = launch;
+  const found = own === undefined ? profileFor(launch, gpu) : { profile: own, engines: 1, notSimulated: [] };
+  const profile = startedProfile(found.profile, launch);
+  const defaults = { ...vllmDefaults(profile), ...given };
+  const { maxNumSeqs = defaults.maxNumSeqs, maxModelLen, kvBlocks, memoryShare, role } = settings;
+  return checked({
+    ...{ name, profile, engines: replicas * found.engines, maxModelLen, kvBlocks },
+    notSimulated: [
+      ...launch.notSimulated,
+      ...(role === undefined
+        ? []
+        : [role === 'both' ? '--kv-transfer-config' : `--disaggregation-mode ${role}`]),
+      ...found.notSimulated,
+      ...(engine === 'SGLang' ? ['SGLang’s scheduler: vLLM’s is simulated with its settings'] : []),
+      ...(engine === 'SGLang' && memoryShare !== undefined ? [`--mem-fraction-static ${memoryShare}`] : []),
+    ],
+    settings: {
+      ...defaults,
+      maxNumSeqs,
+      maxNumActiveSeqs: settings.maxNumActiveSeqs ?? 0,
+      maxNumBatchedTokens:
+        settings.maxNumBatchedTokens ?? Math.max(defaults.maxNumBatchedTokens, settings.maxNumSeqs ?? 0),
+      weights: settings.weights ?? defaults.weights,
+      speculationDepth: settings.speculationDepth ?? 0,
+      prefixCaching: settings.prefixCaching ?? true,
+      priority: settings.priority ?? false,
+    },
+  });
+}
+
+/** Profile of an engine that was started so. @throws TuningError for a flag that needs another */
+function startedProfile(profile: EngineProfile, { engine: name, settings, source }: Launch): EngineProfile {
+  const { memoryShare, kvOffloadingGiB, apiServerCount: processes } = settings;
+  const engine = { ...profile.engine, ...schedulerOf(settings) };
+  if (engine.longPrefillTokenThresholdAdaptive && !engine.longPrefillTokenThreshold) {
+    throw invalid(
+      source,
+      'expected --long-prefill-token-threshold above 0 with --long-prefill-token-threshold-adaptive, which raises it',
+    );
+  }
+  const { frontEnd = VLLM_FRONT_END, memory, hostKv } = profile;
+  const gigabytesPerSecond = hostKv?.gigabytesPerSecond ?? HOST_GBPS;
+  return {
+    ...profile,
+    engine,
+    ...(memoryShare !== undefined && name === 'vLLM' && { memory: { ...memory, utilization: memoryShare } }),
+    ...(processes !== undefined && { frontEnd: { ...frontEnd, processes } }),
+    ...(kvOffloadingGiB !== undefined && { hostKv: { sizeGiB: kvOffloadingGiB, gigabytesPerSecond } }),
+  };
+}
+
+/** Options of the scheduler that the flags name. */
+function schedulerOf(settings: LaunchSettings): Partial<EngineProfile['engine']> {
+  const { longPrefillTokenThreshold, longPrefillTokenThresholdAdaptive, watermark, wholePromptFits } =
+    settings;
+  const { asyncScheduling, speculationDepthPerBatchSize, draft } = settings;
+  const drafter = draft?.method && (draft.method === 'ngram' ? 'ngram' : 'eagle');
+  const named = {
+    ...{ longPrefillTokenThreshold, longPrefillTokenThresholdAdaptive, watermark, wholePromptFits },
+    ...{ asyncScheduling, speculationDepthPerBatchSize, drafter },
+  };
+  return Object.fromEntries(Object.entries(named).filter(([, value]) => value !== undefined && value !== ''));
+}
+
+/** Settings that are off at 0. */
+const MAY_BE_OFF: readonly KnobName[] = ['speculation', ...EXTRA_KNOBS];
+
+/** A plan as `plan --json` prints it, or all of that command's plans, of which the first counts. */
+interface PlannedJson {
+  readonly plans?: readonly PlannedJson[];
+  readonly profile?: unknown;
+  readonly settings?: unknown;
+  readonly engines?: unknown;
+  readonly router?: unknown;
+  readonly pools?: unknown;
+}
+
+/**
+ * The deployment in parsed JSON with `profile`, `settings` and `engines`.
+ * @param profileNamed Finds the profile that the JSON names.
+ * @throws TuningError `INVALID_LAUNCH`
+ */
+export async function resolvePlan(
+  value: PlannedJson,
+  name: string,
+  profileNamed: (name: string) => Promise<EngineProfile>,
+): Promise<Deployment> {
+  const { profile: named, settings, engines = 1, router, pools } = value.plans?.[0] ?? value;
+  if (typeof named !== 'string' || typeof settings !== 'object' || settings === null)
+    throw invalid(name, 'expected {"profile": "...", "settings": {"max_num_seqs": ...}, "engines": 2}');
+  if (Array.isArray(pools) && pools.some((pool) => pool.profile !== named))
+    throw invalid(name, 'expected engines of one profile, as diff compares no mixed fleets');
+  if (router !== undefined && !ROUTER_POLICIES.includes(router as RouterPolicy))
+    throw invalid(
+      name,
+      `router: expected one of ${ROUTER_POLICIES.join(', ')}, got ${JSON.stringify(router)}`,
+    );
+  const profile = await profileNamed(named);
+  const defaults = vllmDefaults(profile);
+  const chosen = Object.entries(settings).map(([key, given]) => {
+    const knob = KNOB_NAMES[key as KnobName];
+    if (!isSetting(key as KnobName, given, defaults)) {
+      throw invalid(
+        name,
+        `settings.${key}: expected one of ${Object.keys(KNOB_NAMES).join(', ')} with a value of its kind, got ${JSON.stringify(given)}`,
+      );
+    }
+    return [knob, given];
+  });
+  if (!(Number.isInteger(engines) && (engines as number) > 0))
+    throw invalid(name, `engines: expected a whole number above 0, got ${JSON.stringify(engines)}`);
+  return checked({
+    ...{ name, profile, settings: { ...defaults, ...Object.fromEntries(chosen) } },
+    ...{ engines: engines as number, router: router as RouterPolicy | undefined, notSimulated: [] },
+  });
+}
+
+function isSetting(name: KnobName, given: unknown, defaults: Candidate): boolean {
+  const knob = KNOB_NAMES[name];
+  if (knob === 'split' && given !== false)
+    return typeof given === 'string' && /^[1-9]\d?:[1-9]\d?$/.test(given);
+  if (knob === undefined || typeof given !== typeof defaults[knob]) return false;
+  if (typeof given !== 'number') return true;
+  if (given === 0) return MAY_BE_OFF.includes(name);
+  return given > 0 && (knob === 'kvBudgetFraction' ? given <= 1 : Number.isInteger(given));
+}
+
+/** @throws TuningError when the profile lacks the weights or a draft */
+function checked(deployment: Deployment): Deployment {
+  const { name, profile, settings, engines } = deployment;
+  if (profile.weights[settings.weights] === undefined)
+    throw invalid(
+      name,
+      `${profile.name} has no ${settings.weights} weights; it has ${Object.keys(profile.weights).join(', ')}`,
+    );
+  if (settings.speculationDepth > 0 && profile.speculation === null)
+    throw invalid(name, `${profile.name} has no draft`);
+  if (settings.maxNumActiveSeqs > settings.maxNumSeqs)
+    throw invalid(
+      name,
+      `expected --max-num-active-seqs to be at most --max-num-seqs, which is ${settings.maxNumSeqs}, got ${settings.maxNumActiveSeqs}`,
+    );
+  const group = fewestEngines(settings);
+  if (engines % group !== 0)
+    throw invalid(
+      name,
+      `engines: expected a multiple of ${group}, as their split is ${settings.split}, got ${engines}`,
+    );
+  return deployment;
+}
+
+/** The deployment, with the requests that its engines refuse for their length among what is not simulated. */
+export function withTooLong(deployment: Deployment, { inputTokens, outputTokens }: Trace): Deployment {
+  const { maxModelLen = Number.POSITIVE_INFINITY, notSimulated } = deployment;
+  let refused = 0;
+  for (let i = 0; i < inputTokens.length; i++) if (inputTokens[i] + outputTokens[i] > maxModelLen) refused++;
+  if (refused === 0) return deployment;
+  const note = `--max-model-len ${maxModelLen}: ${refused.toLocaleString('en-US')} requests are longer, and served all the same`;
+  return { ...deployment, notSimulated: [...notSimulated, note] };
+}
+
+/**
+ * Profiles on a GPU, by its name, the first words of it, or else a part of it: `l4` is L4-24GB and not L40S-48GB, `a100` both
+ * sizes of it, `6000` RTX-PRO-6000-96GB, `rtx 4090` RTX4090-24GB.
+ */
+export function profilesOnGpu(profiles: readonly EngineProfile[], gpu: string): EngineProfile[] {
+  const wanted = gpu
+    .trim()
+    .toLowerCase()
+    .replace(/[\s_]+/g, '-');
+  const named = (is: (name: string) => boolean) =>
+    profiles.filter((profile) => is(profile.gpu.name.toLowerCase()));
+  const first = named((name) => name === wanted || name.startsWith(`${wanted}-`));
+  const plain = (name: string) => name.replaceAll('-', '');
+  return first.length > 0 ? first : named((name) => plain(name).includes(plain(wanted)));
+}
+
+/** The shipped profile of a launch's model, GPU and parallelism. @throws TuningError with those there are */
+function profileFor(
+  { model, checkpoint, settings, source }: Launch,
+  gpu: string | undefined,
+): Pick<Deployment, 'profile' | 'engines' | 'notSimulated'> {
+  if (model === null)
+    throw invalid(
+      source,
+      `the model ${checkpoint} is not known; name a --profile (\`servegym profile make\` makes one)`,
+    );
+  const ofModel = listProfiles().filter((profile) => profile.model.name === model);
+  const onGpu = gpu === undefined ? ofModel : profilesOnGpu(ofModel, gpu);
+  const { tensorParallel: tensor = 1, dataParallel: data = 1, pipelineParallel: pipeline = 1 } = settings;
+  const { expertParallel: expert = false, fp8KvCache = false } = settings;
+  const divided = (profile: EngineProfile, replicas: number) =>
+    profile.gpu.count === tensor * pipeline * replicas &&
+    (profile.parallel?.data ?? 1) === replicas &&
+    (profile.parallel?.pipeline ?? 1) === pipeline;
+  const shared = onGpu.filter((profile) => divided(profile, data));
+  // Replicas of a dense model share nothing: they are engines.
+  const fitting = shared.length > 0 ? shared : onGpu.filter((profile) => divided(profile, 1));
+  const names = [...new Set(fitting.map((profile) => profile.gpu.name))];
+  if (names.length !== 1) {
+    const known = [...new Set(ofModel.map(({ gpu: { name, count } }) => `${name} x ${count}`))].sort();
+    const wanted = `${tensor}${pipeline > 1 ? ` x ${pipeline} stages` : ''} ${gpu ?? 'GPUs'}`;
+    throw invalid(
+      source,
+      names.length === 0
+        ? `no profile of ${model} on ${wanted}: there are ${known.join(', ')}`
+        : `expected --gpu, one of ${names.sort().join(', ')}`,
+    );
+  }
+  const hasExperts = (profile: EngineProfile) => (profile.parallel?.expert ?? 1) > 1;
+  const fit = (profile: EngineProfile) =>
+    2 * Number((profile.model.kvCache === 'FP8') === fp8KvCache) + Number(hasExperts(profile) === expert);
+  const [profile] = fitting.sort((a, b) => fit(b) - fit(a));
+  return {
+    profile,
+    engines: shared.length > 0 ? 1 : data,
+    notSimulated: [
+      ...(expert && tensor * data > 1 && !hasExperts(profile) ? ['--enable-expert-parallel'] : []),
+      ...(fp8KvCache && profile.model.kvCache !== 'FP8' ? ['the FP8 KV cache: no profile has it'] : []),
+    ],
+  };
+}
+
+function invalid(source: string, problem: string): TuningError {
+  return new TuningError('INVALID_LAUNCH', `${source}: ${problem}`);
+}

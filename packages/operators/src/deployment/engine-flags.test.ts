@@ -1,0 +1,77 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import fc from 'fast-check';
+import { type EngineName, type LaunchSettings, writeFlags } from './engine-flags.ts';
+import { readLaunch } from './read-launch.ts';
+
+const size = fc.integer({ min: 2, max: 8 });
+const share = fc.integer({ min: 50, max: 999 }).map((thousandths) => thousandths / 1000);
+const word = fc.stringMatching(/^[A-Za-z][\w./ '"-]{0,11}$/);
+const drafted = {
+  speculationDepth: fc.integer({ min: 1, max: 8 }),
+  draft: fc.record({ model: word, method: fc.constantFrom('eagle', 'eagle3') }),
+};
+/** Settings that both engines have flags for. */
+const common = {
+  weights: fc.constantFrom('FP8', 'INT8', 'INT4', 'MXFP4', 'NVFP4'),
+  tensorParallel: size,
+  dataParallel: size,
+  pipelineParallel: size,
+  maxNumSeqs: fc.integer({ min: 1, max: 512 }),
+  maxNumBatchedTokens: fc.integer({ min: 512, max: 65_536 }),
+  maxModelLen: fc.integer({ min: 1, max: 1_000_000 }),
+  memoryShare: share,
+  fp8KvCache: fc.constant(true),
+  priority: fc.boolean(),
+};
+const flag = fc.boolean();
+const vllm = {
+  ...common,
+  expertParallel: fc.constant(true),
+  maxNumActiveSeqs: fc.integer({ min: 1, max: 512 }),
+  kvBlocks: fc.integer({ min: 1, max: 1_000_000 }),
+  kvOffloadingGiB: share,
+  prefixCaching: flag,
+  apiServerCount: size,
+  longPrefillTokenThreshold: fc.integer({ min: 0, max: 65_536 }),
+  longPrefillTokenThresholdAdaptive: fc.constant(true),
+  watermark: share.map((value) => value / 2),
+  wholePromptFits: flag,
+  asyncScheduling: flag,
+  role: fc.constant('both'),
+};
+const sglang = {
+  ...common,
+  attentionParallel: fc.constant(true),
+  prefixCaching: fc.constant(false),
+  role: fc.constantFrom('prefill', 'decode'),
+};
+
+/** Settings of which any may be absent; a draft has a model and a depth. */
+function settingsOf(parts: Record<string, fc.Arbitrary<unknown>>): fc.Arbitrary<LaunchSettings> {
+  const draft = fc.option(fc.record(drafted), { nil: undefined });
+  return fc
+    .tuple(fc.record(parts, { requiredKeys: [] }), draft)
+    .map(([settings, one]) => ({ ...settings, ...one }) as LaunchSettings);
+}
+
+describe('the flags of an engine', () => {
+  for (const [engine, start, parts] of [
+    ['vLLM', 'vllm serve ./own', vllm],
+    ['SGLang', 'python -m sglang.launch_server --model-path ./own', sglang],
+  ] as readonly [EngineName, string, Record<string, fc.Arbitrary<unknown>>][]) {
+    it(`of ${engine} are read as they were written, and none is left out`, () => {
+      fc.assert(
+        fc.property(settingsOf(parts), (settings) => {
+          const line = [start, ...writeFlags(engine, settings)].join(' ');
+          const launch = readLaunch(line, 'test');
+          // SGLang writes the GPUs of a group, also of one.
+          const { tensorParallel = settings.attentionParallel ? 1 : undefined } = settings;
+          const expected = JSON.parse(JSON.stringify({ ...settings, tensorParallel }));
+          assert.deepEqual(launch.settings, expected, line);
+          assert.deepEqual(launch.notSimulated, []);
+        }),
+      );
+    });
+  }
+});

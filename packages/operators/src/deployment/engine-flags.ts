@@ -1,0 +1,369 @@
+import { type BatchDepth, isBatchDepths, MOST_API_SERVERS, type WeightPrecision } from '@servegym/simulator';
+
+/** Settings of an engine as its flags give them. Those that are not named are absent. */
+export interface LaunchSettings {
+  weights?: WeightPrecision;
+  tensorParallel?: number;
+  expertParallel?: boolean;
+  dataParallel?: number;
+  /** Whether SGLang divides its GPUs among data-parallel copies of the attention only. */
+  attentionParallel?: boolean;
+  pipelineParallel?: number;
+  maxNumSeqs?: number;
+  /** Requests that run at once, at most `maxNumSeqs`. */
+  maxNumActiveSeqs?: number;
+  maxNumBatchedTokens?: number;
+  /** Share of the GPU's memory that the engine takes. */
+  memoryShare?: number;
+  /** KV blocks, instead of what the memory holds. */
+  kvBlocks?: number;
+  /** Memory of the host that keeps copies of KV, for all GPUs of an engine together, GiB. */
+  kvOffloadingGiB?: number;
+  prefixCaching?: boolean;
+  priority?: boolean;
+  draft?: { readonly method?: string; readonly model?: string };
+  speculationDepth?: number;
+  speculationDepthPerBatchSize?: readonly BatchDepth[];
+  /** Longest request that the engine takes, tokens. */
+  maxModelLen?: number;
+  fp8KvCache?: boolean;
+  /** Processes of the front end. */
+  apiServerCount?: number;
+  asyncScheduling?: boolean;
+  longPrefillTokenThreshold?: number;
+  longPrefillTokenThresholdAdaptive?: boolean;
+  watermark?: number;
+  wholePromptFits?: boolean;
+  /** Part of a request that the engine serves, where others serve the other; `both` where a proxy decides. */
+  role?: 'prefill' | 'decode' | 'both';
+}
+
+/** What is wrong with a value: what was expected, `not simulated`, or the parts of it that are left out. */
+type Problem = string | { readonly left: readonly string[] } | undefined;
+
+/** A flag of an engine, read and written. */
+interface EngineFlag {
+  /** The first is written. */
+  readonly names: readonly string[];
+  /** Whether nothing follows it. */
+  readonly isAlone?: true;
+  /** Takes the value over. Absent where the flag changes nothing that is simulated. */
+  readonly read?: (settings: LaunchSettings, value: string) => Problem;
+  /** Value to write, `true` where nothing follows; `undefined` where the settings do not have it. */
+  readonly write?: (settings: LaunchSettings) => string | true | undefined;
+}
+
+type KeyOf<Value> = {
+  [K in keyof LaunchSettings]-?: Value extends NonNullable<LaunchSettings[K]> ? K : never;
+}[keyof LaunchSettings];
+
+/** A number in a range, ends included; `step` is 0 for one that need not be whole. */
+function number(key: KeyOf<number>, [from, to, step = 1]: readonly number[], ...names: string[]): EngineFlag {
+  return {
+    names,
+    read(settings, text) {
+      // vLLM takes 2k and 2K for token counts.
+      const factor = /[\d.]+k$/.test(text) ? 1000 : /[\d.]+K$/.test(text) ? 1024 : 1;
+      const value = Number(text.replace(/[kK]$/, '')) * factor;
+      if (text === '' || !(value >= from && value <= to) || (step === 1 && !Number.isInteger(value)))
+        return `a ${step === 1 ? 'whole ' : ''}number from ${from} to ${to}`;
+      settings[key] = value;
+      return undefined;
+    },
+    write: ({ [key]: value }) => (value === undefined ? undefined : String(value)),
+  };
+}
+
+/** A flag that turns a setting on or off. */
+function turn(key: KeyOf<boolean>, on: boolean, ...names: string[]): EngineFlag {
+  return {
+    names,
+    isAlone: true,
+    read(settings) {
+      settings[key] = on;
+      return undefined;
+    },
+    write: ({ [key]: value }) => (value === on ? true : undefined),
+  };
+}
+
+const NOT_SIMULATED = () => 'not simulated';
+/** Flags that change what is not simulated. */
+const notSimulated = (...names: string[]): EngineFlag => ({ names, read: NOT_SIMULATED });
+const notSimulatedAlone = (...names: string[]): EngineFlag => ({ names, isAlone: true, read: NOT_SIMULATED });
+
+/** Names of a quantization; the first of each precision is written. */
+const QUANTIZATIONS: Readonly<Record<string, WeightPrecision>> = {
+  fp8: 'FP8',
+  w8a8_fp8: 'FP8',
+  modelopt: 'FP8',
+  w8a8_int8: 'INT8',
+  awq: 'INT4',
+  awq_marlin: 'INT4',
+  gptq: 'INT4',
+  gptq_marlin: 'INT4',
+  mxfp4: 'MXFP4',
+  modelopt_fp4: 'NVFP4',
+};
+
+const quantization = (...names: string[]): EngineFlag => ({
+  names,
+  read(settings, value) {
+    const weights = QUANTIZATIONS[value];
+    if (weights === undefined) return 'not simulated';
+    settings.weights = weights;
+    return undefined;
+  },
+  write: ({ weights }) => Object.keys(QUANTIZATIONS).find((name) => QUANTIZATIONS[name] === weights),
+});
+
+const kvCache = (fp8: string): EngineFlag => ({
+  names: ['--kv-cache-dtype'],
+  read(settings, value) {
+    if (value === 'auto' || value === 'bfloat16' || value === 'float16') return undefined;
+    if (!value.startsWith('fp8')) return 'not simulated';
+    settings.fp8KvCache = true;
+    return undefined;
+  },
+  write: ({ fp8KvCache }) => (fp8KvCache ? fp8 : undefined),
+});
+
+function readPolicy(settings: LaunchSettings, value: string): Problem {
+  if (value !== 'fcfs' && value !== 'priority') return 'not simulated';
+  settings.priority ||= value === 'priority';
+  return undefined;
+}
+
+/** Methods of drafts whose time and acceptance a profile can have. */
+const DRAFT_METHOD = /^(eagle3?|mtp|ngram)$/;
+/** Keys of --speculative-config that are read, or that name the draft. */
+const READ_OF_SPECULATION = [
+  ...['method', 'model', 'num_speculative_tokens', 'num_speculative_tokens_per_batch_size'],
+];
+
+const speculativeConfig: EngineFlag = {
+  names: ['--speculative-config'],
+  read(settings, value) {
+    let config: Record<string, unknown>;
+    try {
+      config = Object(JSON.parse(value));
+    } catch {
+      return 'JSON, for instance {"method":"eagle3","model":"...","num_speculative_tokens":3}';
+    }
+    const { num_speculative_tokens: depth, num_speculative_tokens_per_batch_size: byBatch } = config;
+    const { method, model } = config;
+    if (!Number.isInteger(depth) || (depth as number) < 1 || (depth as number) > 8) return 'not simulated';
+    if (typeof method === 'string' && !DRAFT_METHOD.test(method)) return 'not simulated';
+    if (byBatch !== undefined && !isBatchDepths(byBatch))
+      return 'num_speculative_tokens_per_batch_size such as [[1,16,3],[17,64,1]]';
+    settings.speculationDepth = depth as number;
+    if (byBatch !== undefined) settings.speculationDepthPerBatchSize = byBatch;
+    if (typeof method === 'string' || typeof model === 'string')
+      settings.draft = JSON.parse(JSON.stringify({ model, method }));
+    const left = Object.keys(config).filter((key) => !READ_OF_SPECULATION.includes(key));
+    return left.length === 0 ? undefined : { left };
+  },
+  write({ draft, speculationDepth, speculationDepthPerBatchSize }) {
+    if (speculationDepth === undefined) return undefined;
+    return JSON.stringify({
+      ...draft,
+      num_speculative_tokens: speculationDepth,
+      num_speculative_tokens_per_batch_size: speculationDepthPerBatchSize,
+    });
+  },
+};
+
+/** Either engine of a pair may prefill. */
+const NIXL = '{"kv_connector":"NixlConnector","kv_role":"kv_both"}';
+
+/** Flags that change no schedule and no time: addresses, names, logs, how the model is loaded, how answers are written. */
+const OF_NO_EFFECT = (
+  '--host --port --api-key --served-model-name --download-dir --load-format --revision --tokenizer --tokenizer-mode ' +
+  '--tokenizer-revision --chat-template --chat-template-content-format --tool-call-parser --reasoning-parser --response-role ' +
+  '--uvicorn-log-level --log-level --seed --root-path --ssl-keyfile --ssl-certfile --allowed-origins --allowed-methods ' +
+  '--allowed-headers --max-log-len --otlp-traces-endpoint --hf-overrides --hf-token ' +
+  '--generation-config --distributed-executor-backend --config-format --model-impl --tool-parser-plugin --nccl-port ' +
+  '--dist-init-addr --node-rank --nnodes --watchdog-timeout --random-seed --task --runner --convert'
+).split(' ');
+const OF_NO_EFFECT_ALONE = (
+  '--trust-remote-code --enable-auto-tool-choice --disable-log-requests --no-enable-log-requests --enable-log-requests ' +
+  '--disable-log-stats --disable-uvicorn-access-log --disable-fastapi-docs --enable-request-id-headers --enable-metrics ' +
+  '--enable-prompt-tokens-details --disable-frontend-multiprocessing --enable-server-load-tracking --skip-server-warmup ' +
+  '--log-requests --enable-reasoning --enable-chunked-prefill'
+).split(' ');
+const harmless: readonly EngineFlag[] = [
+  { names: OF_NO_EFFECT },
+  { names: OF_NO_EFFECT_ALONE, isAlone: true },
+];
+
+const SIZES = [1, 64];
+const TOKENS = [1, 1_048_576];
+const SEQUENCES = [1, 1_000_000];
+const CONTEXT = [1, 100_000_000];
+const SHARE = [0.05, 1, 0];
+
+export type EngineName = 'vLLM' | 'SGLang';
+
+/** Flags by engine, in the order in which they are written. `--model` and `--model-path` are read apart. */
+const ENGINE_FLAGS: Readonly<Record<EngineName, readonly EngineFlag[]>> = {
+  vLLM: [
+    ...harmless,
+    { names: ['--model'] },
+    number('tensorParallel', SIZES, '--tensor-parallel-size', '-tp'),
+    number('dataParallel', SIZES, '--data-parallel-size', '-dp'),
+    number('pipelineParallel', SIZES, '--pipeline-parallel-size', '-pp'),
+    turn('expertParallel', true, '--enable-expert-parallel'),
+    number('maxNumSeqs', SEQUENCES, '--max-num-seqs'),
+    number('maxNumActiveSeqs', SEQUENCES, '--max-num-active-seqs'),
+    number('maxNumBatchedTokens', TOKENS, '--max-num-batched-tokens'),
+    number('maxModelLen', CONTEXT, '--max-model-len'),
+    number('memoryShare', SHARE, '--gpu-memory-utilization'),
+    number('kvBlocks', [1, 2 ** 30], '--num-gpu-blocks-override'),
+    number('kvOffloadingGiB', [1e-6, 1e6, 0], '--kv-offloading-size'),
+    turn('prefixCaching', true, '--enable-prefix-caching'),
+    turn('prefixCaching', false, '--no-enable-prefix-caching'),
+    number('apiServerCount', [1, MOST_API_SERVERS], '--api-server-count', '-asc'),
+    number('longPrefillTokenThreshold', [0, 10_000_000], '--long-prefill-token-threshold'),
+    turn('longPrefillTokenThresholdAdaptive', true, '--long-prefill-token-threshold-adaptive'),
+    number('watermark', [0, 0.99, 0], '--watermark'),
+    turn('wholePromptFits', true, '--scheduler-reserve-full-isl'),
+    turn('wholePromptFits', false, '--no-scheduler-reserve-full-isl'),
+    turn('asyncScheduling', true, '--async-scheduling'),
+    turn('asyncScheduling', false, '--no-async-scheduling'),
+    quantization('--quantization', '-q'),
+    kvCache('fp8'),
+    speculativeConfig,
+    {
+      names: ['--kv-transfer-config'],
+      read(settings, value) {
+        if (value !== NIXL) return 'not simulated';
+        settings.role = 'both';
+        return undefined;
+      },
+      write: ({ role }) => (role === 'both' ? NIXL : undefined),
+    },
+    {
+      names: ['--scheduling-policy'],
+      read: readPolicy,
+      write: ({ priority }) => (priority === undefined ? undefined : priority ? 'priority' : 'fcfs'),
+    },
+    notSimulatedAlone('--enforce-eager', '--no-enable-chunked-prefill', '--disable-chunked-prefill'),
+    notSimulatedAlone('--enable-lora'),
+    {
+      names: ['--dtype'],
+      read: (_, value) =>
+        ['auto', 'bfloat16', 'float16', 'half'].includes(value) ? undefined : 'not simulated',
+    },
+    notSimulated('--block-size', '--compilation-config', '--cpu-offload-gb', '--limit-mm-per-prompt'),
+  ],
+  SGLang: [
+    ...harmless,
+    { names: ['--model-path'] },
+    {
+      // SGLang counts the copies of the attention among the GPUs of the tensor-parallel group.
+      ...number('tensorParallel', SIZES, '--tp-size', '--tensor-parallel-size', '--tp'),
+      write({ tensorParallel, dataParallel = 1, attentionParallel }) {
+        if (tensorParallel === undefined && !attentionParallel) return undefined;
+        return String((tensorParallel ?? 1) * (attentionParallel ? dataParallel : 1));
+      },
+    },
+    number('dataParallel', SIZES, '--dp-size'),
+    turn('attentionParallel', true, '--enable-dp-attention'),
+    number('pipelineParallel', SIZES, '--pp-size'),
+    {
+      names: ['--ep-size'],
+      read(settings, value) {
+        if (!/^[1-9]\d?$/.test(value)) return 'a whole number from 1 to 99';
+        if (value !== '1') settings.expertParallel = true;
+        return undefined;
+      },
+      write({ tensorParallel = 1, dataParallel = 1, expertParallel }) {
+        const gpus = tensorParallel * dataParallel;
+        return expertParallel && gpus > 1 ? String(gpus) : undefined;
+      },
+    },
+    { ...turn('expertParallel', true, '--enable-ep-moe'), write: undefined },
+    number('maxModelLen', CONTEXT, '--context-length'),
+    number('maxNumSeqs', SEQUENCES, '--max-running-requests'),
+    number('maxNumBatchedTokens', TOKENS, '--chunked-prefill-size'),
+    {
+      names: ['--enable-mixed-chunk'],
+      isAlone: true,
+      // SGLang turns it off when there is a draft.
+      write: ({ maxNumBatchedTokens, speculationDepth }) =>
+        maxNumBatchedTokens !== undefined && speculationDepth === undefined ? true : undefined,
+    },
+    {
+      names: ['--schedule-policy'],
+      read: readPolicy,
+      write: ({ priority }) => (priority === undefined ? undefined : 'fcfs'),
+    },
+    turn('priority', true, '--enable-priority-scheduling'),
+    {
+      names: ['--schedule-low-priority-values-first'],
+      isAlone: true,
+      write: ({ priority }) => priority || undefined,
+    },
+    number('memoryShare', SHARE, '--mem-fraction-static'),
+    turn('prefixCaching', false, '--disable-radix-cache'),
+    quantization('--quantization'),
+    kvCache('fp8_e4m3'),
+    {
+      names: ['--speculative-algorithm'],
+      read(settings, value) {
+        if (!/^(eagle3?|nextn)$/i.test(value)) return 'not simulated';
+        settings.draft = { ...settings.draft, method: value.toLowerCase() };
+        return undefined;
+      },
+      write: ({ draft }) => draft?.method?.toUpperCase(),
+    },
+    {
+      names: ['--speculative-draft-model-path'],
+      read(settings, value) {
+        settings.draft = { ...settings.draft, model: value };
+        return undefined;
+      },
+      write: ({ draft }) => draft?.model,
+    },
+    number('speculationDepth', [1, 8], '--speculative-num-steps'),
+    {
+      names: ['--speculative-eagle-topk'],
+      read: (_, value) => (value === '1' ? undefined : 'not simulated'),
+      write: ({ speculationDepth }) => (speculationDepth === undefined ? undefined : '1'),
+    },
+    {
+      names: ['--speculative-num-draft-tokens'],
+      write: ({ speculationDepth }) =>
+        speculationDepth === undefined ? undefined : String(speculationDepth + 1),
+    },
+    {
+      names: ['--disaggregation-mode'],
+      read(settings, value) {
+        if (value !== 'prefill' && value !== 'decode') return 'not simulated';
+        settings.role = value;
+        return undefined;
+      },
+      write: ({ role }) => (role === 'both' ? undefined : role),
+    },
+    notSimulatedAlone('--disable-cuda-graph', '--disable-overlap-schedule'),
+  ],
+};
+
+/** The flag of this name. */
+export function engineFlag(engine: EngineName, name: string): EngineFlag | undefined {
+  return ENGINE_FLAGS[engine].find(({ names }) => names.includes(name));
+}
+
+/** Flags of an engine for the settings, for a shell. */
+export function writeFlags(engine: EngineName, settings: LaunchSettings): string[] {
+  return ENGINE_FLAGS[engine].flatMap(({ names: [name], write }) => {
+    const value = write?.(settings);
+    if (value === undefined) return [];
+    return value === true ? [name] : [`${name} ${quoted(value)}`];
+  });
+}
+
+/** A word as a shell takes it. */
+function quoted(word: string): string {
+  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
+}
