@@ -20,7 +20,7 @@ def llmserve_url() -> str:
 
 @pytest.fixture(scope="session")
 def masked_task_url() -> str:
-    return shared_server("llmserve", "--task-file", str(MASKED_TASK)).url
+    return shared_server("llmserve", "--task", str(MASKED_TASK)).url
 
 
 @pytest.fixture(scope="session")

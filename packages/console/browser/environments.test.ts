@@ -173,7 +173,7 @@ describe('inferencegym', () => {
 
 describe('a task of llmserve of one’s own that masks knobs', () => {
   it('locks them at its default, whatever another task had', async () => {
-    const server = await serveForTest(['--task-file', MASKED_TASK]);
+    const server = await serveForTest(['--task', MASKED_TASK]);
     const page = await openPage(browser, `${server.url}/web/?task=static_workload&policy=hand&seed=2`);
     const precision = page.view.getByRole('radiogroup', { name: 'Precision' });
     await page.untilWindow(0);

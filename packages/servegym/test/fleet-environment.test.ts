@@ -21,7 +21,7 @@ describe('servegym serve --env fleet', () => {
     const [own, traffic] = [join(folder, 'own.json'), join(folder, 'traffic.csv')];
     writeFileSync(own, JSON.stringify({ ...task, id: 'own_agents', windows: 4 }));
     writeFileSync(traffic, 'arrival_s,input_tokens,output_tokens\n0,100,10\n40,200,10\n');
-    server = await startServe('--env', 'fleet', '--task-file', own, '--trace', traffic);
+    server = await startServe('--env', 'fleet', '--task', own, '--traffic', traffic);
     driver = startPythonDriver();
   });
   after(async () => {

@@ -155,7 +155,14 @@ describe('a server that plans a heavy episode', () => {
   });
 
   it('stops at once when it is told to', { timeout: 60_000 }, async (t) => {
-    const server = await startServe('--env', 'llmserve', '--drain-timeout', '0', '--work-timeout', '3600');
+    const server = await startServe(
+      '--env',
+      'llmserve',
+      '--drain-timeout',
+      '0',
+      '--limit',
+      'work-seconds=3600',
+    );
     t.after(() => server.stop('SIGKILL'));
     const planning = await plan(server.url);
     assert.equal((await fetch(`${server.url}/health`)).status, 200);

@@ -21,7 +21,7 @@ describe("servegym serve with a trace and a task of one's own", () => {
   const start = async () => {
     const server = await startServe(
       ...['--store', join(folder, 'sessions.db')],
-      ...['--trace', trace, '--task-file', trivialTask],
+      ...['--traffic', trace, '--task', trivialTask],
     );
     servers.push(server);
     const call = async (path: string, body?: object) => {

@@ -143,7 +143,11 @@ describe('servegym validate', () => {
       stdout: '',
       stderr: `error: ${address}/ cannot be reached: ECONNREFUSED. Start the server, or correct --url.\n`,
     });
-    for (const args of [[], ['--url', 'here'], ['--url', ours.url, '--action', '3']]) {
+    for (const args of [
+      ['--url', 'here'],
+      ['--env', 'nothing', '--url', ours.url],
+      ['--url', ours.url, '--action', '3'],
+    ]) {
       assert.equal((await runServegym('validate', ...args)).code, 2, args.join(' '));
     }
   });

@@ -19,7 +19,7 @@ const COMMANDS: Readonly<Record<string, readonly CommandEntry[]>> = {
     {
       name: 'serve',
       summary: 'serve an environment over OpenEnv, with the web console',
-      load: async () => (await import('./serve/command.ts')).serveCommand(),
+      load: async () => (await import('./serve.ts')).serveCommand(),
     },
     {
       name: 'endpoint',
@@ -69,8 +69,8 @@ const COMMANDS: Readonly<Record<string, readonly CommandEntry[]>> = {
     },
     {
       name: 'validate',
-      summary: 'check any running OpenEnv server',
-      load: async () => (await import('./validate/command.ts')).validateCommand(),
+      summary: 'check any running OpenEnv server, or environments in this process',
+      load: async () => (await import('./validate.ts')).validateCommand(),
     },
     {
       name: 'season',
@@ -80,7 +80,7 @@ const COMMANDS: Readonly<Record<string, readonly CommandEntry[]>> = {
     {
       name: 'worker',
       summary: 'do the jobs of commands that were started with --queue',
-      load: async () => (await import('./worker/command.ts')).workerCommand(),
+      load: async () => (await import('./worker.ts')).workerCommand(),
     },
   ],
 };
@@ -144,7 +144,6 @@ const FORMER: Readonly<Record<string, { readonly now: string; readonly load?: ()
   },
   selftest: {
     now: 'servegym validate',
-    load: async () => (await import('./selftest/command.ts')).selftestCommand(),
   },
 };
 

@@ -9,7 +9,7 @@ import { SharedStorage } from './session-storage.ts';
 
 export interface StartOptions extends Omit<ServerOptions, 'store'> {
   /** The first is served at the root, the others each below `/` and its name. Default: `ENVIRONMENT_IDS`. */
-  readonly environments?: readonly [EnvironmentName, ...EnvironmentName[]];
+  readonly environments?: readonly EnvironmentName[];
   /** Default 0: any free port. */
   readonly port?: number;
   /** Default 127.0.0.1. */

@@ -59,3 +59,19 @@ export function jsonObject(text: string): Record<string, unknown> {
   }
   throw new InvalidArgumentError(`Expected a JSON object, got \`${text}\`.`);
 }
+
+/** An argument parser for values by their names, such as `history=6,decide-every=4`; each name has a parser of its own. */
+export function namedValues<const T extends Readonly<Record<string, { parse(text: string): unknown }>>>(
+  table: T,
+): (text: string) => { readonly [Name in keyof T]?: ReturnType<T[Name]['parse']> } {
+  return (text) => {
+    const pairs = text.split(',').map((pair) => {
+      const [name = '', value = ''] = pair.split(/=(.*)/s);
+      if (Object.hasOwn(table, name)) return [name, table[name]!.parse(value)];
+      throw new InvalidArgumentError(
+        `Expected NAME=VALUE with a name of ${Object.keys(table).join(', ')}, got \`${pair}\`.`,
+      );
+    });
+    return Object.fromEntries(pairs);
+  };
+}

@@ -2,18 +2,16 @@ import { isIP } from 'node:net';
 import { hostname } from 'node:os';
 import { isHostPattern } from '@servegym/openenv';
 import { baseUrl } from '@servegym/openenv/client';
-import { InvalidArgumentError, Option } from 'commander';
+import { InvalidArgumentError } from 'commander';
 
 /** `--allowed-hosts` of commands that listen. */
-export function allowedHostsOption(): Option {
-  return new Option(
-    '--allowed-hosts <names>',
-    'host names that clients may use, separated by commas: gym.example.com, *.example.com, or * for any. localhost, its addresses and the name of the machine are always allowed',
-  )
-    .env('SERVEGYM_ALLOWED_HOSTS')
-    .argParser(hostPatterns)
-    .default([], 'none');
-}
+export const allowedHosts = {
+  value: '<names>',
+  help: 'host names that clients may use, separated by commas: gym.example.com, *.example.com, or * for any. localhost, its addresses and the name of the machine are always allowed',
+  env: 'SERVEGYM_ALLOWED_HOSTS',
+  repeated: true,
+  parse: hostPatterns,
+} as const;
 
 /** Adds the name at which a server listens; for one that listens on all addresses, that of the machine. */
 export function withBoundName(allowedHosts: readonly string[], host: string): readonly string[] {
@@ -21,10 +19,10 @@ export function withBoundName(allowedHosts: readonly string[], host: string): re
   return isIP(name) === 0 && isHostPattern(name) ? [...allowedHosts, name] : allowedHosts;
 }
 
-function hostPatterns(text: string, before: readonly string[]): readonly string[] {
+function hostPatterns(text: string): readonly string[] {
   const patterns = text.split(',').map((pattern) => pattern.trim());
   const wrong = patterns.find((pattern) => !isHostPattern(pattern));
-  if (wrong === undefined) return [...before, ...patterns];
+  if (wrong === undefined) return patterns;
   throw new InvalidArgumentError(
     `Expected names such as gym.example.com, *.example.com or *, without a scheme or a port, got \`${wrong}\`.`,
   );

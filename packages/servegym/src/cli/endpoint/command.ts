@@ -7,7 +7,8 @@ import { addEngineOptions, type EngineOptions, runningLimit } from '../arguments
 import { numberAbove, wholeNumber } from '../arguments/options.ts';
 import { readProfile } from '../arguments/read-input-file.ts';
 import { withSchedulerOptions } from '../arguments/scheduler-options.ts';
-import { allowedHostsOption, withBoundName } from '../arguments/server-options.ts';
+import { allowedHosts, withBoundName } from '../arguments/server-options.ts';
+import { optionOf } from '../command-table.ts';
 
 interface EndpointCommandOptions extends EngineOptions {
   readonly profile: string;
@@ -21,7 +22,7 @@ interface EndpointCommandOptions extends EngineOptions {
   readonly maxModelLen?: number;
   readonly timeScale: number;
   readonly apiKey: readonly string[];
-  readonly allowedHosts: readonly string[];
+  readonly allowedHosts: readonly (readonly string[])[];
   readonly drainTimeout: number;
   readonly seed: number;
 }
@@ -55,7 +56,7 @@ export function endpointCommand(): Command {
         .argParser((text: string, before: readonly string[]) => [...before, ...text.split(',')])
         .default([], 'everybody'),
     )
-    .addOption(allowedHostsOption())
+    .addOption(optionOf('allowedHosts', allowedHosts))
     .option(
       '--served-model-name <names...>',
       "names that requests may use for the model (default: the profile's model and the profile)",
@@ -109,7 +110,7 @@ A token is four characters of text. Replies are words without meaning.`,
 
 async function endpoint(options: EndpointCommandOptions): Promise<void> {
   const { host } = options;
-  const guard = new Guard({ allowedHosts: withBoundName(options.allowedHosts, host) });
+  const guard = new Guard({ allowedHosts: withBoundName(options.allowedHosts.flat(), host) });
   const endpoint = await startEndpoint({
     profile: withSchedulerOptions(await readProfile(options.profile), options),
     config: {

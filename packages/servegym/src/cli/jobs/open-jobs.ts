@@ -11,8 +11,9 @@ import {
 } from '@servegym/jobs';
 import { TUNE_JOB_KINDS } from '@servegym/operators';
 import { FIDELITY_JOB_KINDS } from '@servegym/operators/fidelity';
-import { type Command, Option } from 'commander';
+import type { Command } from 'commander';
 import { wholeNumber } from '../arguments/options.ts';
+import { type OptionValues, optionOf } from '../command-table.ts';
 import { InputError } from '../input-error.ts';
 import { InterruptedError, onInterrupt } from '../interrupted-error.ts';
 import { codeVersion } from './source-hash.ts';
@@ -24,31 +25,28 @@ export const JOB_KINDS: JobKinds = {
   ...FIDELITY_JOB_KINDS,
 };
 
-/** Threads or queue that do the jobs of a command. */
-export interface JobOptions {
-  readonly threads: number;
-  /** `redis://...`; on threads of this process when it is left out. */
-  readonly queue?: string;
-}
-
 const MOST_THREADS = 256;
+
+/** `--threads` of commands with jobs. */
+export const threads = {
+  value: '<n>',
+  help: 'jobs at once on this machine; the results do not depend on it',
+  parse: wholeNumber(1, MOST_THREADS),
+  default: Math.min(MOST_THREADS, availableParallelism()),
+} as const;
+/** `--queue` of commands with jobs. */
+export const queue = {
+  value: '<url>',
+  help: 'send the jobs to `servegym worker` processes at redis://...; the results are the same',
+} as const;
+
+/** Threads or queue that do the jobs of a command; `redis://...`, or threads of this process when it is left out. */
+export const jobOptions = { threads, queue } as const;
+export type JobOptions = OptionValues<typeof jobOptions>;
 
 /** Adds `--threads` and `--queue` to a command. */
 export function addJobOptions(command: Command): Command {
-  return command.addOption(threadsOption()).addOption(queueOption());
-}
-
-export function queueOption(): Option {
-  return new Option(
-    '--queue <url>',
-    'send the jobs to `servegym worker` processes at redis://...; the results are the same',
-  );
-}
-
-export function threadsOption(): Option {
-  return new Option('--threads <n>', 'jobs at once on this machine; the results do not depend on it')
-    .default(Math.min(MOST_THREADS, availableParallelism()))
-    .argParser(wholeNumber(1, MOST_THREADS));
+  return command.addOption(optionOf('threads', threads)).addOption(optionOf('queue', queue));
 }
 
 /**

@@ -25,9 +25,10 @@ import {
   type ScenarioArguments,
   taskFileOption,
 } from '../arguments/scenario-options.ts';
+import { optionOf } from '../command-table.ts';
 import { InputError } from '../input-error.ts';
 import { InterruptedError, onInterrupt } from '../interrupted-error.ts';
-import { queueOption, withJobs } from '../jobs/open-jobs.ts';
+import { queue, withJobs } from '../jobs/open-jobs.ts';
 import { printResult } from '../output/print-result.ts';
 import { ProgressDisplay } from '../output/progress.ts';
 import { trainOne } from './train-one.ts';
@@ -119,7 +120,7 @@ export function trainCommand(): Command {
         .default(Math.min(MOST_THREADS, availableParallelism()))
         .argParser(wholeNumber(1, MOST_THREADS)),
     )
-    .addOption(queueOption())
+    .addOption(optionOf('queue', queue))
     .addOption(
       new Option('--teacher <name>', 'distill: the policy to learn from')
         .choices(listPolicies().map(({ name }) => name))

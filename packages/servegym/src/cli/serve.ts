@@ -1,0 +1,304 @@
+import { ENVIRONMENT_IDS } from '@servegym/environments';
+import { DEFAULT_RATE_LIMIT, isLoopback, MAX_PROXIES, type RateLimitOptions } from '@servegym/openenv';
+import { InvalidArgumentError } from 'commander';
+import { defaultWorkLimits } from '../server/background/background-work.ts';
+import { consoleIsBuilt } from '../server/console-files.ts';
+import type { EnvironmentName } from '../server/mount-environment.ts';
+import { LOG_FORMATS, LOG_LEVELS, serverLog } from '../server/server-log.ts';
+import { defaultSessionFile } from '../server/session-storage.ts';
+import { startServer } from '../server/start-server.ts';
+import { stopOnSignals } from '../server/stop-on-signals.ts';
+import { byteCount, namedValues, numberAbove, wholeNumber } from './arguments/options.ts';
+import { loadAnyTask, loadTrace } from './arguments/own-inputs.ts';
+import { allowedHosts, withBoundName } from './arguments/server-options.ts';
+import { defineCommand } from './command-table.ts';
+import { InputError } from './input-error.ts';
+
+/** In the place of a file: sessions live no longer than the server. */
+const IN_MEMORY = 'memory';
+
+/** Simulated requests of all sessions together, for each session that there may be: an episode of a task has about 3,000. */
+const REQUESTS_OF_SESSION = 4000;
+
+interface Limit {
+  readonly env: string;
+  readonly parse: (text: string) => number;
+  readonly default: number;
+}
+
+const work = defaultWorkLimits();
+
+/** Limits of a server by their names in `--limit`. */
+export const LIMITS = {
+  /** Simulated requests of an episode of `llmserve`, about. */
+  'episode-requests': {
+    env: 'SERVEGYM_MAX_EPISODE_REQUESTS',
+    parse: wholeNumber(1, 10_000_000),
+    default: 20_000,
+  },
+  /** Simulated requests of an episode of `fleet`, about. */
+  'fleet-requests': {
+    env: 'SERVEGYM_MAX_FLEET_REQUESTS',
+    parse: wholeNumber(1, 1_000_000_000),
+    default: 8_000_000,
+  },
+  /** Longest request body and WebSocket message, bytes. */
+  'message-bytes': {
+    env: 'SERVEGYM_MAX_MESSAGE_BYTES',
+    parse: wholeNumber(1024, 1_000_000_000),
+    default: 1_048_576,
+  },
+  /** Size of the file of sessions, bytes. Each client may use a quarter of it; the oldest sessions are deleted first. */
+  'store-bytes': { env: 'SERVEGYM_STORE_MAX_BYTES', parse: byteCount(2 ** 20), default: 2 ** 30 },
+  /** Time of a planner, a baseline or a grading, s. */
+  'work-seconds': { env: 'SERVEGYM_WORK_TIMEOUT', parse: numberAbove(0, 86_400), default: work.seconds },
+  /** Heap of each of these, MB. */
+  'work-memory': { env: 'SERVEGYM_WORK_MEMORY', parse: wholeNumber(64, 1_000_000), default: work.heapMb },
+  /** How many of these run at once; one client can use all but one of the threads. */
+  'work-threads': { env: 'SERVEGYM_WORK_THREADS', parse: wholeNumber(1, 256), default: work.threads },
+} as const satisfies Record<string, Limit>;
+type LimitName = keyof typeof LIMITS;
+const readLimitOption = namedValues(LIMITS);
+
+/** `servegym serve`: environments over OpenEnv, with their console, until a signal ends it. */
+export const serveCommand = () =>
+  defineCommand({
+    name: 'serve',
+    description: 'Serve environments over OpenEnv, with the web console.',
+    options: {
+      env: {
+        value: '<names>',
+        help: `environments, separated by commas: ${ENVIRONMENT_IDS.join(', ')}, or a module that exports one. The first is at the root, the others are below their names`,
+        env: 'SERVEGYM_ENV',
+        parse: environmentNames,
+        default: ENVIRONMENT_IDS as readonly EnvironmentName[],
+        defaultText: ENVIRONMENT_IDS.join(','),
+      },
+      port: {
+        value: '<number>',
+        help: 'port to listen on; 0 takes any free one',
+        env: 'PORT',
+        parse: wholeNumber(0, 65535),
+        default: 7860,
+      },
+      host: {
+        value: '<address>',
+        help: 'address to listen on; 0.0.0.0 is all of them, for other machines too',
+        env: 'HOST',
+        default: '127.0.0.1',
+      },
+      mode: {
+        value: '<mode>',
+        help: 'production leaves out what only trainers need: /reset, /step, /state, the console',
+        env: 'SERVEGYM_MODE',
+        choices: ['simulation', 'production'],
+        default: 'simulation',
+      },
+      traffic: {
+        value: '<file>',
+        help: 'your own requests, for `reset({trace: NAME})` with the file name without its ending; may be repeated',
+        repeated: true,
+      },
+      task: {
+        value: '<file>',
+        help: 'a task of your own, of llmserve or fleet, JSON or a module; may be repeated',
+        repeated: true,
+      },
+      table: {
+        value: '<file.parquet>',
+        help: 'inferencegym: a table of your own measurements',
+        env: 'SERVEGYM_TABLE',
+      },
+      store: {
+        group: 'Sessions and limits:',
+        value: '<file|url>',
+        help: 'SQLite file that keeps sessions over a restart, redis://... for several machines, or `memory` to keep none',
+        env: 'SERVEGYM_STORE',
+        parse: storeName,
+        default: defaultSessionFile(),
+      },
+      maxSessions: {
+        value: '<number>',
+        help: 'most sessions at once',
+        env: 'MAX_CONCURRENT_ENVS',
+        parse: wholeNumber(1, 1_000_000),
+        default: 1024,
+      },
+      sessionTimeout: {
+        value: '<seconds>',
+        help: 'idle time after which a session without a socket leaves memory, or `never`',
+        env: 'SERVEGYM_SESSION_TIMEOUT',
+        parse: (text: string) => (text === 'never' ? text : numberAbove(0)(text)),
+        default: 3600,
+      },
+      drainTimeout: {
+        value: '<seconds>',
+        help: 'how long open sessions may continue when the server stops',
+        env: 'SERVEGYM_DRAIN_TIMEOUT',
+        parse: wholeNumber(0, 86_400),
+        default: 5,
+      },
+      limit: {
+        value: '<name=value,...>',
+        help: `further limits: ${Object.keys(LIMITS).join(', ')} (docs/serving.md)`,
+        repeated: true,
+        parse: readLimitOption,
+      },
+      token: {
+        group: 'Who may use the server:',
+        value: '<text>',
+        help: 'token that requests must carry (authorization: Bearer); may be repeated. Other users of this machine can see arguments, so prefer the variable, with tokens separated by commas',
+        env: 'SERVEGYM_TOKEN',
+        repeated: true,
+        parse: (text: string) => text.split(','),
+      },
+      cors: {
+        value: '<origin>',
+        help: 'also let in pages of another site, for instance https://example.com; `*` is all',
+        env: 'SERVEGYM_CORS',
+        repeated: true,
+        parse: origins,
+      },
+      rateLimit: {
+        value: '<number>',
+        help: 'most requests a minute from each client; `seed` stands for 100',
+        env: 'SERVEGYM_RATE_LIMIT',
+        parse: rateLimit,
+      },
+      allowedHosts,
+      trustProxy: {
+        value: '[proxies]',
+        help: 'number of your proxies in front of the server: the client address comes from x-forwarded-for, the host from x-forwarded-host',
+        env: 'SERVEGYM_TRUST_PROXY',
+        preset: '1',
+        parse: wholeNumber(0, MAX_PROXIES),
+        default: 0,
+        defaultText: 'none',
+      },
+      log: {
+        group: 'Log, on standard error:',
+        value: '<format>',
+        help: 'how it looks',
+        env: 'SERVEGYM_LOG',
+        choices: LOG_FORMATS,
+        default: 'pretty',
+      },
+      logLevel: {
+        value: '<level>',
+        help: 'least severe messages to log',
+        env: 'SERVEGYM_LOG_LEVEL',
+        choices: LOG_LEVELS,
+        default: 'warn',
+      },
+    },
+    async action({ host, port, mode, store, sessionTimeout, maxSessions, ...options }) {
+      const token = options.token.flat();
+      requireTokens(token);
+      const limits = readLimits(options.limit);
+      for (const file of options.task) {
+        const task = await loadAnyTask(file);
+        console.log(`Task ${task.id}: ${file}`);
+      }
+      for (const file of options.traffic) {
+        const { name, requests } = await loadTrace(file);
+        console.log(`Trace ${name}: ${requests} requests of ${file}`);
+      }
+      const server = await startServer({
+        environments: options.env,
+        port,
+        host,
+        mode,
+        sessionFile: store === IN_MEMORY ? undefined : store,
+        sessionFileMaxBytes: limits['store-bytes'],
+        tableFile: options.table,
+        maxSessions,
+        maxEpisodeSize: limits['episode-requests'],
+        maxFleetRequests: limits['fleet-requests'],
+        maxTotalSize: maxSessions * REQUESTS_OF_SESSION,
+        maxMessageBytes: limits['message-bytes'],
+        work: {
+          threads: limits['work-threads'],
+          seconds: limits['work-seconds'],
+          heapMb: limits['work-memory'],
+        },
+        idleTimeoutMs: typeof sessionTimeout === 'number' ? sessionTimeout * 1000 : null,
+        guard: {
+          tokens: token,
+          origins: options.cors.flat(),
+          allowedHosts: withBoundName(options.allowedHosts.flat(), host),
+          rateLimit: options.rateLimit,
+        },
+        trustedProxies: options.trustProxy,
+        logger: serverLog({ format: options.log, level: options.logLevel }),
+      });
+      console.log(`ServeGym is ready: ${server.url}/web/ (Ctrl-C stops it)`);
+      for (const id of server.below) console.log(`${id}: ${server.url}/${id}/web/`);
+      if (!isLoopback(server.address)) {
+        console.log(`It listens on ${server.address}, port ${server.port}: other machines can reach it`);
+        if (token.length === 0) {
+          console.error(
+            'warning: the server asks for no token: anyone who reaches this machine can use it. Set SERVEGYM_TOKEN, or listen on 127.0.0.1',
+          );
+        }
+      }
+      if (server.keepsSessions) console.log(`Sessions are kept in ${store}`);
+      for (const note of server.storageNotes) console.log(`note: ${note}`);
+      if (server.realMode) {
+        const { baseUrl, maxRequestsPerStep } = server.realMode;
+        console.log(`Real mode: each step sends up to ${maxRequestsPerStep} requests to ${baseUrl}`);
+      }
+      if (server.hasConsole && !consoleIsBuilt()) {
+        console.error('warning: the console is not built; build it with `npm run build -w packages/console`');
+      }
+      await stopOnSignals(server, { graceMs: options.drainTimeout * 1000, say: console.log });
+    },
+  });
+
+/** All limits: of `--limit`, else of the environment's variables, else the defaults. @throws InputError */
+function readLimits(given: readonly Partial<Record<LimitName, number>>[]): Record<LimitName, number> {
+  const values = Object.entries<Limit>(LIMITS).map(([name, { env, parse, default: standard }]) => {
+    const text = process.env[env];
+    try {
+      return [name, text === undefined ? standard : parse(text)];
+    } catch (error) {
+      throw new InputError(`${env}: ${(error as Error).message}`);
+    }
+  });
+  return Object.assign(Object.fromEntries(values), ...given);
+}
+
+function environmentNames(text: string): readonly EnvironmentName[] {
+  const names = text.split(',').map((name) => name.trim());
+  if (!names.includes('')) return names;
+  throw new InvalidArgumentError('Expected names of environments with commas between them.');
+}
+
+function storeName(text: string): string {
+  if (text !== '') return text;
+  throw new InvalidArgumentError('Expected a file, redis://... or `memory`.');
+}
+
+/** The messages of commander would tell the token, so that this is not left to it. */
+function requireTokens(tokens: readonly string[]): void {
+  if (tokens.every((token) => /^\S+$/.test(token))) return;
+  throw new InputError(
+    'Expected each token of --token or SERVEGYM_TOKEN to be a text without spaces, got one that is empty or has some. Leave the option and the variable out to let everybody in.',
+  );
+}
+
+function origins(text: string): readonly string[] {
+  const all = text.split(',');
+  for (const origin of all) {
+    if (origin === '*' || (URL.canParse(origin) && new URL(origin).origin === origin)) continue;
+    throw new InvalidArgumentError(
+      `Expected an origin such as https://example.com, without a path or a slash at the end, or \`*\`; got \`${origin}\`.`,
+    );
+  }
+  return all;
+}
+
+function rateLimit(text: string): RateLimitOptions {
+  if (text === 'seed') return DEFAULT_RATE_LIMIT;
+  if (!/^\d+$/.test(text)) throw new InvalidArgumentError('Expected a whole number or `seed`.');
+  return { requests: wholeNumber(1, 1_000_000_000)(text), perMs: 60_000 };
+}

@@ -1,0 +1,154 @@
+import { ENVIRONMENT_IDS } from '@servegym/environments';
+import { type Criterion, type SelfTestReport, selfTest } from '@servegym/openenv';
+import { type ValidationReport, validateServer } from '@servegym/openenv/validate';
+import { openEnvironment } from '../server/open-environment.ts';
+import { jsonObject, numberAbove, wholeNumber } from './arguments/options.ts';
+import { serverAddress } from './arguments/server-options.ts';
+import { defineCommand } from './command-table.ts';
+import { printResult } from './output/print-result.ts';
+
+/** `servegym validate`: whether a server, or an environment in this process, is one that clients can rely on. */
+export const validateCommand = () =>
+  defineCommand({
+    name: 'validate',
+    description: 'Check any running OpenEnv server, or play environments in this process.',
+    options: {
+      url: { value: '<address>', help: 'a running server', parse: serverAddress },
+      env: {
+        value: '<name>',
+        help: `in this process: ${ENVIRONMENT_IDS.join(', ')}, or a module that exports an environment (default without --url: all of these)`,
+        conflicts: ['url'],
+      },
+      action: {
+        value: '<json>',
+        help: 'a valid action (default: that of the task, or made from the schema)',
+        parse: jsonObject,
+      },
+      reset: {
+        value: '<json>',
+        help: 'options of every reset',
+        parse: jsonObject,
+        default: {},
+        defaultText: '{}',
+      },
+      steps: { value: '<n>', help: 'steps of each episode', parse: wholeNumber(1, 10_000), default: 3 },
+      sessions: {
+        value: '<n>',
+        help: 'most sessions to open in order to find out what a full server says',
+        parse: wholeNumber(1, 1000),
+        default: 16,
+      },
+      timeout: {
+        value: '<seconds>',
+        help: 'how long a reply may take',
+        parse: numberAbove(0, 600),
+        default: 10,
+      },
+      token: { value: '<text>', help: 'sent as `authorization: Bearer`' },
+      strict: { help: 'count advised criteria as required' },
+      json: { help: 'print one JSON object, as `openenv validate` does; a list of them without --url' },
+    },
+    after: `The first six criteria of a server are those of \`openenv validate --url\`. The exit code is 0 when all required ones are
+met, else 1. It resets sessions and plays a few steps, so do not point it at an environment whose actions do harm.`,
+    async action({ url, ...options }) {
+      const isSound = url === undefined ? await validateHere(options) : await validateAt(url, options);
+      process.exitCode = isSound ? 0 : 1;
+    },
+  });
+
+interface Play {
+  readonly action?: Record<string, unknown>;
+  readonly reset: Record<string, unknown>;
+  readonly steps: number;
+  readonly json: boolean;
+}
+
+/** Plays environments in this process, without a server. */
+async function validateHere({ env, action, reset, steps, json }: Play & { readonly env?: string }) {
+  const reports: SelfTestReport[] = [];
+  for (const name of env === undefined ? ENVIRONMENT_IDS : [env]) {
+    const { definition } = await openEnvironment(name);
+    const report = await selfTest(definition, { action, resetOptions: reset, steps });
+    reports.push(report);
+    if (!json) console.log(`${reportLines(report)}\n`);
+  }
+  if (json) console.log(JSON.stringify(reports, null, 2));
+  return reports.every(({ passed }) => passed);
+}
+
+function reportLines({ environment, version, passed, criteria, observation }: SelfTestReport): string {
+  const applicable = criteria.filter((criterion) => criterion.passed !== null);
+  const met = applicable.filter((criterion) => criterion.passed).length;
+  return [
+    `${environment} ${version}`,
+    ...criteria.map(criterionLines),
+    ...(observation === null ? [] : [`last observation: ${JSON.stringify(observation)}`]),
+    `${passed ? 'passed' : 'FAILED'}: ${met} of ${applicable.length}`,
+  ].join('\n');
+}
+
+interface ServerPlay extends Play {
+  readonly sessions: number;
+  readonly timeout: number;
+  readonly token?: string;
+  readonly strict: boolean;
+}
+
+async function validateAt(base: URL, { action, reset, steps, json, strict, token, ...options }: ServerPlay) {
+  const timeoutMs = 1000 * options.timeout;
+  const failure = json ? null : await connectionFailure(base, timeoutMs);
+  if (failure !== null) {
+    console.error(`error: ${base.href} cannot be reached: ${failure}. Start the server, or correct --url.`);
+    return false;
+  }
+  const subject = {
+    action,
+    resetOptions: reset,
+    steps,
+    timeoutMs,
+    mostSessions: options.sessions,
+    headers: token ? { authorization: `Bearer ${token}` } : ({} as Record<string, string>),
+  };
+  const report = await validateServer(base, subject, (criterion) => {
+    if (!json) console.log(criterionLines(criterion));
+  });
+  printResult(
+    json,
+    () => report,
+    () => `\n${report.target}: ${summaryOf(report)}`,
+  );
+  return strict ? report.summary.failed_criteria.length === 0 : report.passed;
+}
+
+/** Why no request to the server is answered; `null` when one is. */
+async function connectionFailure(base: URL, timeoutMs: number): Promise<string | null> {
+  try {
+    await fetch(new URL('health', base), { signal: AbortSignal.timeout(timeoutMs) });
+    return null;
+  } catch (error) {
+    const { message, cause } = error as Error;
+    return (cause as { code?: string } | undefined)?.code ?? message;
+  }
+}
+
+/** A line for a criterion, and below it what was wrong. */
+function criterionLines({ id, description, required, passed, details, expected, actual }: Criterion): string {
+  const mark = passed === null ? '-' : passed ? '✓' : required ? '✗' : '!';
+  const lines = [`${mark} ${id.padEnd(34)}${description}`];
+  if (!passed && details) lines.push(`    ${details}`);
+  if (passed === false && expected !== undefined) {
+    lines.push(`    expected ${JSON.stringify(expected)}, got ${JSON.stringify(actual)}`);
+  }
+  return lines.join('\n');
+}
+
+function summaryOf({ passed, mode, standard_profile, summary }: ValidationReport): string {
+  const advised = summary.total_count - summary.required_total_count;
+  const advisedPassed = summary.passed_count - summary.required_passed_count;
+  return [
+    `${passed ? 'valid' : 'not valid'} (${standard_profile}, ${mode} mode):`,
+    `${summary.required_passed_count} of ${summary.required_total_count} required criteria (✗ where not),`,
+    `${advisedPassed} of ${advised} advised ones (! where not);`,
+    `${summary.not_applicable.length} do not apply (-)`,
+  ].join(' ');
+}
