@@ -1,15 +1,15 @@
 import { fileURLToPath } from 'node:url';
-import { defineConfig, type Plugin } from 'vite';
+import { defineConfig, type Plugin, type UserConfig } from 'vite';
 
 const server = process.env.SERVEGYM_URL ?? 'http://127.0.0.1:7860';
 
 /** Files fetched when they are first shown. All others are needed at once and come in one piece. */
 const LATER =
-  /[\\/](src[\\/](later|panels|fleet|plan)|node_modules[\\/]marked)[\\/]|plan\.html|styles[\\/](drawer|tour|score|run-cards|figures|fleet|plan)\.css/;
+  /[\\/](src[\\/](later|panels|fleet|plan|charts[\\/]xy-chart)|node_modules[\\/]marked)[\\/.]|plan\.html|styles[\\/](drawer|tour|score|run-cards|figures|fleet|plan)\.css/;
 
 /** Modules that the page for plans needs as well. */
 const SHARED =
-  /[\\/](node_modules[\\/](preact|@preact)|src[\\/](charts[\\/]palette|components[\\/](format|brand|icons)|api[\\/]api-error|state[\\/]token))[\\/.]|preload-helper/;
+  /[\\/](node_modules[\\/](preact|@preact)|src[\\/](charts[\\/](palette|scales)|components[\\/](format|brand|icons)|api[\\/]api-error|state[\\/]token))[\\/.]|preload-helper/;
 
 /**
  * Parts of uPlot that the page does not use, which no bundler sees: what its own exports hold, and calendar time, as the
@@ -58,20 +58,56 @@ function plainImports(): Plugin {
   };
 }
 
-/** The page stands at `<server>/web/` and asks everything relative to itself, so the build has no absolute URL. */
-export default defineConfig(({ command }) => ({
-  root: fileURLToPath(new URL('.', import.meta.url)),
-  base: command === 'serve' ? '/web/' : './',
-  logLevel: command === 'serve' ? 'info' : 'warn',
+/** Puts the code and the style sheet of a page into it, so that it is one file. */
+function oneFile(): Plugin {
+  return {
+    name: 'one-file',
+    enforce: 'post',
+    generateBundle(_, bundle) {
+      const page = Object.values(bundle).find(({ fileName }) => fileName.endsWith('.html'));
+      if (page?.type !== 'asset') return this.error('Expected a page');
+      let html = String(page.source);
+      for (const [name, file] of Object.entries(bundle)) {
+        if (file === page) continue;
+        const tag = new RegExp(`<(script|link)[^>]*"\\./${name}"[^>]*>(</script>)?`);
+        const content =
+          file.type === 'chunk'
+            ? `<script type="module">${file.code.replaceAll('</script', '<\\/script')}</script>`
+            : `<style>${file.source}</style>`;
+        // The code goes behind what it reads; the head has only its place.
+        html = html.replace(tag, () => (file.type === 'chunk' ? '' : content));
+        if (file.type === 'chunk') html = html.replace('</body>', () => `${content}</body>`);
+        delete bundle[name];
+      }
+      page.source = html;
+    },
+  };
+}
+
+const file = (name: string) => fileURLToPath(new URL(name, import.meta.url));
+
+/** All that the builds share. */
+const common = {
+  root: file('.'),
+  logLevel: 'warn',
+  base: './',
+} satisfies UserConfig;
+const build = {
+  target: 'es2022',
+  // The first that know `light-dark()`, by which each colour is written once for both schemes.
+  cssTarget: ['chrome123', 'firefox120', 'safari17.5'],
+  modulePreload: false,
+  reportCompressedSize: false,
+} satisfies UserConfig['build'];
+
+/** The console and the page for plans. They stand at `<server>/web/` and ask everything relative to themselves. */
+const pages: UserConfig = {
+  ...common,
   build: {
-    target: 'es2022',
-    // The first that know `light-dark()`, by which each colour is written once for both schemes.
-    cssTarget: ['chrome123', 'firefox120', 'safari17.5'],
+    ...build,
     assetsInlineLimit: 0,
-    modulePreload: false,
-    reportCompressedSize: false,
     rolldownOptions: {
-      input: ['index.html', 'plan.html'].map((name) => fileURLToPath(new URL(name, import.meta.url))),
+      input: [file('index.html'), file('plan.html')],
       output: {
         codeSplitting: {
           groups: [
@@ -83,5 +119,29 @@ export default defineConfig(({ command }) => ({
     },
   },
   plugins: [withoutUnused(), plainImports()],
-  server: { proxy: { '^/(?!web/)': server } },
-}));
+};
+
+/** The page of a report, as one file. */
+const report: UserConfig = {
+  ...common,
+  build: { ...build, emptyOutDir: false, rolldownOptions: { input: file('report.html') } },
+  plugins: [oneFile()],
+};
+
+/** What a command writes pages and charts with. */
+const node: UserConfig = {
+  ...common,
+  build: {
+    ...build,
+    emptyOutDir: false,
+    ssr: file('src/report/node.tsx'),
+    rolldownOptions: { output: { entryFileNames: 'report.js' } },
+  },
+  ssr: { noExternal: true },
+};
+
+export default defineConfig(({ command, mode }) => {
+  if (command === 'serve')
+    return { ...pages, base: '/web/', logLevel: 'info', server: { proxy: { '^/(?!web/)': server } } };
+  return mode === 'report' ? report : mode === 'node' ? node : pages;
+});

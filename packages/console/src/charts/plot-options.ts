@@ -2,6 +2,7 @@ import uPlot from 'uplot';
 import type { ChartSpec, Limit } from './chart-spec.ts';
 import { palette, type Tone } from './palette.ts';
 import { limitLines, positionMark, rangeOf } from './plot-plugins.ts';
+import { decades } from './scales.ts';
 import type { Trace } from './traces.ts';
 
 /** Charts that share this key show their cursors together. */
@@ -103,7 +104,7 @@ export function chartOptions(
       values: (_, splits) => splits.map((value) => (value === null ? '' : spec.tick(value))),
       ...(spec.levels && { splits: () => spec.levels!.map((_, level) => level) }),
       ...(spec.logarithmic && {
-        splits: (_: uPlot, __: number, low: number, high: number) => decades(low, high),
+        splits: (_: uPlot, __: number, low: number, high: number) => decades([low, high]),
       }),
     },
   ];
@@ -198,14 +199,4 @@ function logRange(low: number | null, high: number | null, limits: readonly numb
   const values = [low, high, ...limits].filter((value): value is number => value !== null && value > 0);
   if (values.length === 0) return [10, 1000];
   return [Math.min(...values) / 1.6, Math.max(...values) * 1.6];
-}
-
-/** The powers of ten between `low` and `high`, or 1, 2 and 5 times them where there are few. */
-function decades(low: number, high: number): number[] {
-  const leads = high / low > 500 ? [1] : [1, 2, 5];
-  const marks: number[] = [];
-  for (let power = 10 ** Math.floor(Math.log10(low)); power <= high; power *= 10) {
-    for (const lead of leads) if (power * lead >= low && power * lead <= high) marks.push(power * lead);
-  }
-  return marks;
 }

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import { enginesText, exampleTrace, linesOf, type Plan, paretoFront } from './plan-client.ts';
 
 const pool = (profile: string, role: Plan['pools'][number]['role'] = 'all') => ({
-  ...{ role, profile, settings: { quantization: 'FP8' }, engines: 2 },
+  ...{ role, profile, settings: { quantization: 'FP8' as const }, engines: 2 },
 });
 const plan = (profile: string, usd_per_hour: number, ttft_p99_ms: number) =>
   ({ pools: [pool(profile)], usd_per_hour, ttft_p99_ms }) as unknown as Plan;

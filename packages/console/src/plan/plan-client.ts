@@ -1,5 +1,5 @@
+import type { fleetPlanJson, planJson } from '@servegym/operators/report';
 import { ApiError, errorCode, errorText } from '../api/api-error.ts';
-import type { Fields } from '../api/wire.ts';
 import { keepToken, keptToken } from '../state/token.ts';
 
 /** A model that the server can plan for, and the GPUs that it knows for it. */
@@ -8,37 +8,10 @@ export interface PlannedModel {
   readonly gpus: readonly string[];
 }
 
-/** A plan as `servegym plan --json` prints it: the fields that the page shows. */
-export interface Plan {
-  readonly pools: readonly {
-    readonly role: 'all' | 'prefill' | 'decode';
-    readonly profile: string;
-    readonly settings: Fields;
-    readonly engines: number;
-  }[];
-  readonly router: string;
-  readonly gpus: number;
-  readonly usd_per_hour: number;
-  readonly autoscaled_usd_per_hour: number;
-  readonly lower_bound_usd_per_hour: number;
-  readonly usd_per_million_output_tokens: number;
-  readonly ttft_p99_ms: number;
-  readonly tpot_p99_ms: number;
-  readonly headroom: number;
-  readonly good_at_1_5_times: number;
-  readonly breaks_first: string | null;
-  readonly confidence: {
-    readonly level: 'high' | 'medium' | 'low';
-    readonly usd_per_hour: { readonly low: number; readonly high: number };
-  };
-  readonly commands: readonly {
-    readonly engine: string;
-    /** Engines that it starts, where others are started with other lines. */
-    readonly pool?: string;
-    readonly line: string;
-    readonly not_expressed: readonly string[];
-  }[];
-}
+/** A plan as `servegym plan --json` prints it. */
+export type Plan = ReturnType<typeof fleetPlanJson>;
+/** All plans of a request, the cheapest first. */
+export type PlanResult = ReturnType<typeof planJson>;
 
 /** Engines of a plan in words, which no other plan of the same answer has. */
 export function enginesText({ pools }: Plan): string {
@@ -49,21 +22,6 @@ export function enginesText({ pools }: Plan): string {
       ),
     )
     .join(' + ');
-}
-
-/** All plans of a request, the cheapest first. */
-export interface PlanResult {
-  readonly requests: number;
-  readonly requests_simulated: number;
-  readonly hours: number;
-  readonly requests_per_s: number;
-  readonly wall_s: number;
-  readonly plans: readonly Plan[];
-  readonly not_planned: readonly {
-    readonly profile: string;
-    readonly precision: string;
-    readonly reason: string;
-  }[];
 }
 
 export interface PlanRequest {

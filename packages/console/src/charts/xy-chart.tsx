@@ -1,0 +1,179 @@
+import { useSignal } from '@preact/signals';
+import type { JSX } from 'preact';
+import { useEffect, useRef } from 'preact/hooks';
+import { type Domain, decades, roundTicks } from './scales.ts';
+
+/** Colour of a line or a dot: a class of `xy-chart.css`. */
+type Look = 'first' | 'second' | 'third' | 'faint';
+
+interface Axis {
+  readonly title: string;
+  readonly domain: Domain;
+  readonly logarithmic?: boolean;
+  /** Default: round values. */
+  readonly ticks?: readonly number[];
+  readonly text: (value: number) => string;
+}
+
+interface Line {
+  readonly look: Look;
+  readonly points: readonly (readonly [x: number, y: number])[];
+  /** Bars are drawn as thick lines. */
+  readonly thick?: boolean;
+  readonly title?: string;
+}
+
+interface Dot {
+  readonly x: number;
+  readonly y: number;
+  readonly look: Look;
+  readonly radius: number;
+  readonly hollow?: boolean;
+  /** Shown when it is pointed at. */
+  readonly title: string;
+  /** Shown beside it. */
+  readonly text?: string;
+}
+
+/** A chart of lines and dots. Later ones are drawn over earlier ones, and dots over lines. */
+export interface XYChart {
+  /** What it shows, for those who do not see it. */
+  readonly label: string;
+  readonly x: Axis;
+  readonly y: Axis;
+  readonly lines?: readonly Line[];
+  readonly dots?: readonly Dot[];
+  readonly height?: number;
+}
+
+export const CHART_WIDTH = 640;
+const HEIGHT = 320;
+const [RIGHT, TOP, BOTTOM] = [16, 16, 44];
+/** Width of a digit of the small text. */
+const DIGIT = 7;
+
+interface SvgProps {
+  readonly chart: XYChart;
+  readonly width: number;
+  /** Style sheet and title of a drawing that stands alone. */
+  readonly style?: string;
+  readonly title?: string;
+}
+
+/** Draws a chart. */
+export function XYChartSvg({ chart, width, style, title }: SvgProps): JSX.Element {
+  const { label, x, y, lines = [], dots = [], height = HEIGHT } = chart;
+  const top = TOP + (title === undefined ? 0 : 22) + (y.title === '' ? 0 : 14);
+  const yTicks = ticksOf(y);
+  const left = 14 + DIGIT * Math.max(6, ...yTicks.map((tick) => y.text(tick).length));
+  const atX = scale(x, left, width - RIGHT);
+  const atY = scale(y, height - BOTTOM, top);
+  return (
+    <svg
+      class="xy"
+      xmlns="http://www.w3.org/2000/svg"
+      width={width}
+      height={height}
+      viewBox={`0 0 ${width} ${height}`}
+      role="img"
+      aria-label={label}
+    >
+      {style !== undefined && <style>{style}</style>}
+      {style !== undefined && <rect class="paper" width={width} height={height} />}
+      {title !== undefined && (
+        <text class="title" x={left} y={20}>
+          {title}
+        </text>
+      )}
+      {yTicks.map((tick) => (
+        <g key={tick}>
+          <path d={`M${left} ${atY(tick)}H${width - RIGHT}`} class="grid" />
+          <text x={left - 6} y={atY(tick) + 4} text-anchor="end">
+            {y.text(tick)}
+          </text>
+        </g>
+      ))}
+      {ticksOf(x).map((tick) => (
+        <text key={tick} x={atX(tick)} y={height - BOTTOM + 18} text-anchor="middle">
+          {x.text(tick)}
+        </text>
+      ))}
+      <text x={(left + width - RIGHT) / 2} y={height - 6} text-anchor="middle">
+        {x.title}
+      </text>
+      {y.title !== '' && (
+        <text x={left} y={top - 12}>
+          {y.title}
+        </text>
+      )}
+      {lines
+        .filter(({ points }) => points.length > 0)
+        .map(({ look, points, thick, title: name }, i) => (
+          <path
+            key={i}
+            class={thick ? `${look} thick` : look}
+            d={`M${points.map(([px, py]) => `${round(atX(px))} ${round(atY(py))}`).join('L')}`}
+          >
+            {name !== undefined && <title>{name}</title>}
+          </path>
+        ))}
+      {dots.map(({ x: px, y: py, look, radius, hollow, title: name, text }) => (
+        <g key={`${name} ${px} ${py}`}>
+          <circle
+            class={hollow ? `${look} hollow` : look}
+            cx={round(atX(px))}
+            cy={round(atY(py))}
+            r={round(radius)}
+          >
+            <title>{name}</title>
+          </circle>
+          {text !== undefined && (
+            <text
+              class={look}
+              x={atX(px) + (atX(px) > width - 130 ? -10 : 10)}
+              y={atY(py) + 4}
+              text-anchor={atX(px) > width - 130 ? 'end' : 'start'}
+            >
+              {text}
+            </text>
+          )}
+        </g>
+      ))}
+    </svg>
+  );
+}
+
+/** A chart as wide as what is around it. */
+export function XYChartBox({ chart }: { chart: XYChart }): JSX.Element {
+  const box = useRef<HTMLDivElement>(null);
+  const width = useSignal(CHART_WIDTH);
+  useEffect(() => {
+    const sizes = new ResizeObserver(([entry]) => {
+      width.value = Math.max(280, entry.contentRect.width);
+    });
+    sizes.observe(box.current!);
+    return () => sizes.disconnect();
+  }, [width]);
+  return (
+    <div class="xy-box" ref={box}>
+      <XYChartSvg chart={chart} width={width.value} />
+    </div>
+  );
+}
+
+function ticksOf({ ticks, logarithmic, domain }: Axis): readonly number[] {
+  return ticks ?? (logarithmic ? decades(domain) : roundTicks(domain));
+}
+
+/** Pixels of the values of an axis. Values that a logarithmic one has no place for stand at its start. */
+function scale({ domain, logarithmic }: Axis, from: number, to: number): (value: number) => number {
+  const place = logarithmic
+    ? (value: number) => Math.log(Math.max(domain[0], value))
+    : (value: number) => value;
+  const [low, high] = domain.map(place);
+  return (value) => from + ((place(value) - low) / (high - low || 1)) * (to - from);
+}
+
+function round(pixels: number): number {
+  return Math.round(10 * pixels) / 10;
+}

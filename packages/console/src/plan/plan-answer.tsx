@@ -1,0 +1,176 @@
+import type { JSX } from 'preact';
+import { fromZero } from '../charts/scales.ts';
+import { type XYChart, XYChartBox } from '../charts/xy-chart.tsx';
+import { amount, count, dollars, latencyText, latencyTick, percent } from '../components/format.ts';
+import { CopyBox } from '../panels/copy-box.tsx';
+import { saveCsv } from '../panels/csv.ts';
+import { enginesText, type Plan, type PlanResult, paretoFront } from './plan-client.ts';
+
+interface PlansProps {
+  readonly plans: readonly Plan[];
+  /** Once it is complete. */
+  readonly result: PlanResult | undefined;
+}
+
+/** Plans as a chart and a table; of a complete result also the commands, and what was not planned. */
+export function Plans({ plans, result }: PlansProps): JSX.Element {
+  const shown = [...plans].sort((a, b) => a.usd_per_hour - b.usd_per_hour);
+  const isDone = result !== undefined && shown.length > 0;
+  return (
+    <>
+      {shown.length > 0 && <XYChartBox chart={frontChart(shown)} />}
+      {shown.length > 0 && <PlanTable plans={shown} />}
+      {isDone && (
+        <button type="button" class="button small" onClick={() => saveCsv('plans', shown.map(rowOf))}>
+          Save as CSV
+        </button>
+      )}
+      {isDone && <Commands commands={shown[0].commands} />}
+      {result && <NotPlanned result={result} />}
+      <p class="fine">
+        The figures come from a simulator. Measure one GPU hour on the engine that you choose before you buy.
+      </p>
+    </>
+  );
+}
+
+/** The cheapest plan of a result in words. */
+export function answerText(result: PlanResult): string {
+  const { requests, requests_simulated, hours, requests_per_s, wall_s } = result;
+  const traffic = `${count(requests)} requests in ${amount(hours)} h, ${amount(requests_per_s)} a second; ${count(requests_simulated)} simulated at each load, in ${amount(wall_s)} s.`;
+  const [cheapest] = result.plans;
+  if (!cheapest) return `No GPU meets the SLO. ${traffic}`;
+  const { low, high } = cheapest.confidence.usd_per_hour;
+  const first = cheapest.breaks_first === null ? '' : `; ${cheapest.breaks_first} breaks first`;
+  return `Cheapest: ${enginesText(cheapest)} (${count(cheapest.gpus)} ${cheapest.gpus === 1 ? 'GPU' : 'GPUs'}) for ${dollars(cheapest.usd_per_hour)} an hour (${dollars(low)} to ${dollars(high)}). They sustain ${amount(cheapest.headroom)} times this load${first}. ${traffic}`;
+}
+
+/** USD an hour against TTFT p99, with the front drawn through. */
+export function frontChart(plans: readonly Plan[]): XYChart {
+  const front = paretoFront(plans);
+  const place = ({ ttft_p99_ms, usd_per_hour }: Plan) => [ttft_p99_ms, usd_per_hour] as const;
+  const times = plans.map(({ ttft_p99_ms }) => Math.max(1, ttft_p99_ms));
+  const dot = (plan: Plan) => ({
+    x: plan.ttft_p99_ms,
+    y: plan.usd_per_hour,
+    title: `${enginesText(plan)}: ${dollars(plan.usd_per_hour)} an hour, TTFT p99 ${latencyText(plan.ttft_p99_ms)}`,
+  });
+  return {
+    label: `${plans.length} plans by price and time to first token, ${front.length} of them on the front`,
+    x: {
+      title: 'time to first token, slowest 1 %',
+      logarithmic: true,
+      domain: [Math.min(100, ...times) / 1.3, Math.max(1000, ...times) * 1.3],
+      text: latencyTick,
+    },
+    y: {
+      title: '',
+      domain: fromZero([1, ...plans.map(({ usd_per_hour }) => usd_per_hour)]),
+      text: dollars,
+    },
+    lines: [{ look: 'first', points: front.length > 1 ? front.map(place) : [] }],
+    dots: [
+      ...plans
+        .filter((plan) => !front.includes(plan))
+        .map((plan) => ({ ...dot(plan), look: 'faint' as const, radius: 4.5, hollow: true })),
+      ...front.map((plan) => ({ ...dot(plan), look: 'first' as const, radius: 6 })),
+    ],
+  };
+}
+
+/** Origin of the profile of a plan. */
+const CONFIDENCE = { high: 'measured', medium: 'kernel tables', low: 'data sheets' } as const;
+
+const COLUMNS: readonly (readonly [name: string, text: (plan: Plan) => string])[] = [
+  ['GPUs', ({ gpus }) => count(gpus)],
+  ['USD/h', ({ usd_per_hour }) => dollars(usd_per_hour)],
+  [
+    '95 %',
+    ({ confidence: { usd_per_hour } }) => `${dollars(usd_per_hour.low)}–${dollars(usd_per_hour.high)}`,
+  ],
+  ['Autoscaled', ({ autoscaled_usd_per_hour }) => dollars(autoscaled_usd_per_hour)],
+  ['At least', ({ lower_bound_usd_per_hour }) => dollars(lower_bound_usd_per_hour)],
+  ['USD/M out', ({ usd_per_million_output_tokens }) => dollars(usd_per_million_output_tokens)],
+  ['TTFT p99', ({ ttft_p99_ms }) => latencyText(ttft_p99_ms)],
+  ['TPOT p99', ({ tpot_p99_ms }) => latencyText(tpot_p99_ms)],
+  ['Headroom', ({ headroom }) => `${amount(headroom)}×`],
+  ['At 1.5×', ({ good_at_1_5_times }) => percent(good_at_1_5_times)],
+  ['Profile from', ({ confidence }) => CONFIDENCE[confidence.level]],
+];
+
+function PlanTable({ plans }: { plans: readonly Plan[] }): JSX.Element {
+  const front = paretoFront(plans);
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by keyboard
+    <section class="wide-table" tabIndex={0} aria-label="Table of plans">
+      <table>
+        <thead>
+          <tr>
+            {['Engines and profile', ...COLUMNS.map(([name]) => name)].map((name) => (
+              <th key={name} scope="col">
+                {name}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {plans.map((plan) => (
+            <tr key={enginesText(plan)} class={front.includes(plan) ? 'bold' : ''}>
+              <th scope="row">
+                {enginesText(plan)}
+                {plan.router === 'prefix_aware' && ', routed by prefix'}
+              </th>
+              {COLUMNS.map(([name, text]) => (
+                <td key={name}>{text(plan)}</td>
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+      <p class="fine">
+        Bold: no cheaper plan has a lower TTFT p99. 95 %: over stretches of the traffic, widened by the error
+        of the profile. Autoscaled: the mean bill when engines follow the demand. At least: no schedule on
+        these GPUs costs less. At 1.5×: share of the requests that meet every limit when 1.5 times the traffic
+        comes.
+      </p>
+    </section>
+  );
+}
+
+/** A plan with the first of its commands, as a row of CSV. */
+function rowOf({ commands, ...plan }: Plan) {
+  return { ...plan, command: commands[0]?.line };
+}
+
+/** How to start what was found. */
+export function Commands({ commands }: Pick<Plan, 'commands'>): JSX.Element {
+  return (
+    <section class="commands">
+      {commands.map(({ engine, pool, line, not_expressed }) => (
+        <div key={`${engine} ${pool}`}>
+          <h2>
+            Start {pool ?? 'it'} with {engine}
+          </h2>
+          <CopyBox label={`Command for ${pool === undefined ? '' : `${pool}, `}${engine}`} text={line} />
+          {not_expressed.length > 0 && <p class="fine">Not in the line: {not_expressed.join('; ')}</p>}
+        </div>
+      ))}
+    </section>
+  );
+}
+
+function NotPlanned({ result: { not_planned } }: { result: PlanResult }): JSX.Element | null {
+  if (not_planned.length === 0) return null;
+  return (
+    <details>
+      <summary>Not planned: {not_planned.length}</summary>
+      <ul>
+        {not_planned.map(({ profile, precision, reason }) => (
+          <li key={`${profile} ${precision}`} class="fine">
+            {profile}, {precision}: {reason}
+          </li>
+        ))}
+      </ul>
+    </details>
+  );
+}

@@ -1,0 +1,45 @@
+import { type JSX, render } from 'preact';
+import { startTheme } from '../charts/palette.ts';
+import { BrandMark, ThemeButton } from '../components/brand.tsx';
+import { PlanReport } from './plan-report.tsx';
+import type { Report } from './report.ts';
+import { Notes } from './sections.tsx';
+import { TrainingReport } from './training-report.tsx';
+import { TuneReport } from './tune-report.tsx';
+
+startTheme();
+const report: Report = JSON.parse(document.getElementById('report')!.textContent);
+render(<ReportPage report={report} />, document.getElementById('page')!);
+
+function ReportPage({ report }: { report: Report }): JSX.Element {
+  const { title, lead, notes = [] } = report;
+  return (
+    <>
+      <header class="top-bar">
+        <div class="brand">
+          <BrandMark />
+          <h1>{title}</h1>
+        </div>
+        <nav class="links" aria-label="More">
+          <ThemeButton />
+        </nav>
+      </header>
+      <main class="plan">
+        <p class="lead">{lead}</p>
+        <Result report={report} />
+        {notes.length > 0 && <Notes notes={notes} />}
+      </main>
+    </>
+  );
+}
+
+function Result({ report }: { report: Report }): JSX.Element {
+  switch (report.kind) {
+    case 'plan':
+      return <PlanReport result={report.result} />;
+    case 'tune':
+      return <TuneReport results={report.result} />;
+    case 'training':
+      return <TrainingReport metrics={report.result} />;
+  }
+}
