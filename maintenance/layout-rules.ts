@@ -34,7 +34,11 @@ export const LAYOUT: Readonly<Record<string, PackageRules>> = {
     mayImport: ['@servegym/environments', '@servegym/jobs', '@servegym/profiles', '@servegym/simulator'],
   },
   '@servegym/environments': { mayImport: ['@servegym/openenv', '@servegym/profiles', '@servegym/simulator'] },
-  '@servegym/console': { mayImport: [], mayImportTypesOf: ['@servegym/openenv/protocol'], isBundled: true },
+  '@servegym/console': {
+    mayImport: [],
+    mayImportTypesOf: ['@servegym/openenv/protocol', '@servegym/operators/report'],
+    isBundled: true,
+  },
   '@servegym/jobs': { mayImport: [] },
   '@servegym/openenv': { mayImport: [] },
   '@servegym/profiles': { mayImport: ['@servegym/simulator'] },

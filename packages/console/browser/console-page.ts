@@ -172,14 +172,16 @@ export async function openConsole(
   const context = await browser.newContext(options);
   const page = await context.newPage();
   const faults: string[] = [];
-  const { origin } = new URL(url);
+  const { origin, protocol, href } = new URL(url);
+  // A page from a file is alone.
+  const own = protocol === 'file:' ? href : `${origin}/`;
   page.on('pageerror', (error) => faults.push(`uncaught: ${error.message}`));
   page.on('console', (message) => {
     if (message.type() === 'error' || message.type() === 'warning')
       faults.push(`${message.type()}: ${message.text()}`);
   });
   page.on('request', (request) => {
-    if (!request.url().startsWith(`${origin}/`)) faults.push(`request to ${request.url()}`);
+    if (!request.url().startsWith(own)) faults.push(`request to ${request.url()}`);
   });
   const shown = new ConsolePage(page, page, faults);
   await page.goto(url);

@@ -96,7 +96,7 @@ describe('servegym plan', () => {
       front.toSorted((a, b) => b - a),
     );
     const html = readFileSync(page, 'utf8');
-    assert.match(html, /<svg .*kind: Deployment.*vllm\/vllm-openai.*Assumptions/s);
+    assert.match(html, /"kind":"plan".*Assumptions.*kind: Deployment.*vllm\/vllm-openai/s);
     assert.match(html, new RegExp(`replicas: ${plans[0].engines}\\b`));
 
     const { wall_s: __, ...single } = JSON.parse((await runServegym(...priced, '--threads', '1')).stdout);

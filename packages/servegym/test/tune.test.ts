@@ -48,7 +48,7 @@ describe('servegym tune', () => {
     assert.ok(winner.sustained_rps.value > defaults.sustained_rps.value);
     assert.match(found.commands[0].line, /^vllm serve .*--max-num-seqs \d+ --max-num-batched-tokens \d+/);
     assert.match(found.commands[1].line, /sglang\.launch_server .*--max-running-requests/);
-    assert.match(readFileSync(page, 'utf8'), /How to start it.*vllm serve.*Verdict.*<svg .*Ranking/s);
+    assert.match(readFileSync(page, 'utf8'), /"kind":"tune".*vllm serve.*"verdict".*"curves"/s);
     assert.match(readFileSync(plot, 'utf8'), /^<svg /);
 
     assert.match(readFileSync(plot, 'utf8'), /on the Pareto front.*other settings/);

@@ -35,6 +35,12 @@ interface Dot {
   readonly text?: string;
 }
 
+interface Key {
+  readonly look: Look;
+  readonly hollow?: boolean;
+  readonly text: string;
+}
+
 /** A chart of lines and dots. Later ones are drawn over earlier ones, and dots over lines. */
 export interface XYChart {
   /** What it shows, for those who do not see it. */
@@ -43,14 +49,15 @@ export interface XYChart {
   readonly y: Axis;
   readonly lines?: readonly Line[];
   readonly dots?: readonly Dot[];
+  readonly legend?: readonly Key[];
   readonly height?: number;
 }
 
 export const CHART_WIDTH = 640;
 const HEIGHT = 320;
 const [RIGHT, TOP, BOTTOM] = [16, 16, 44];
-/** Width of a digit of the small text. */
-const DIGIT = 7;
+/** Height of a line of the small text, and width of one of its characters. */
+const [ROW, CHARACTER] = [18, 7];
 
 interface SvgProps {
   readonly chart: XYChart;
@@ -62,10 +69,12 @@ interface SvgProps {
 
 /** Draws a chart. */
 export function XYChartSvg({ chart, width, style, title }: SvgProps): JSX.Element {
-  const { label, x, y, lines = [], dots = [], height = HEIGHT } = chart;
-  const top = TOP + (title === undefined ? 0 : 22) + (y.title === '' ? 0 : 14);
+  const { label, x, y, lines = [], dots = [], legend = [], height = HEIGHT } = chart;
+  const titleHeight = title === undefined ? 0 : 24;
+  const legendHeight = legend.length === 0 ? 0 : ROW;
+  const top = TOP + titleHeight + legendHeight + (y.title === '' ? 0 : ROW);
   const yTicks = ticksOf(y);
-  const left = 14 + DIGIT * Math.max(6, ...yTicks.map((tick) => y.text(tick).length));
+  const left = 14 + CHARACTER * Math.max(6, ...yTicks.map((tick) => y.text(tick).length));
   const atX = scale(x, left, width - RIGHT);
   const atY = scale(y, height - BOTTOM, top);
   return (
@@ -81,10 +90,11 @@ export function XYChartSvg({ chart, width, style, title }: SvgProps): JSX.Elemen
       {style !== undefined && <style>{style}</style>}
       {style !== undefined && <rect class="paper" width={width} height={height} />}
       {title !== undefined && (
-        <text class="title" x={left} y={20}>
+        <text class="title" x={8} y={20}>
           {title}
         </text>
       )}
+      <Legend legend={legend} y={titleHeight + 12} />
       {yTicks.map((tick) => (
         <g key={tick}>
           <path d={`M${left} ${atY(tick)}H${width - RIGHT}`} class="grid" />
@@ -102,7 +112,7 @@ export function XYChartSvg({ chart, width, style, title }: SvgProps): JSX.Elemen
         {x.title}
       </text>
       {y.title !== '' && (
-        <text x={left} y={top - 12}>
+        <text x={8} y={top - 12}>
           {y.title}
         </text>
       )}
@@ -140,6 +150,26 @@ export function XYChartSvg({ chart, width, style, title }: SvgProps): JSX.Elemen
         </g>
       ))}
     </svg>
+  );
+}
+
+function Legend({ legend, y }: { legend: readonly Key[]; y: number }): JSX.Element {
+  let x = 8 - CHARACTER;
+  return (
+    <>
+      {legend.map(({ look, hollow, text }) => {
+        const at = x + CHARACTER;
+        x = at + 14 + CHARACTER * text.length;
+        return (
+          <g key={text}>
+            <circle class={hollow ? `${look} hollow` : look} cx={at + 5} cy={y - 4} r={4.5} />
+            <text x={at + 14} y={y}>
+              {text}
+            </text>
+          </g>
+        );
+      })}
+    </>
   );
 }
 

@@ -1,25 +1,37 @@
 import type { JSX } from 'preact';
 import { fromZero } from '../charts/scales.ts';
 import { type XYChart, XYChartBox } from '../charts/xy-chart.tsx';
-import { amount, count, dollars, latencyText, latencyTick, percent } from '../components/format.ts';
+import {
+  amount,
+  count,
+  dollars,
+  finePercent,
+  latencyText,
+  latencyTick,
+  percent,
+} from '../components/format.ts';
 import { CopyBox } from '../panels/copy-box.tsx';
 import { saveCsv } from '../panels/csv.ts';
-import { enginesText, type Plan, type PlanResult, paretoFront } from './plan-client.ts';
+import { enginesText, type Plan, type PlanResult, paretoFront, settingsText } from './plan-client.ts';
 
 interface PlansProps {
   readonly plans: readonly Plan[];
   /** Once it is complete. */
   readonly result: PlanResult | undefined;
+  /** With all columns of the table. */
+  readonly isFull?: boolean;
 }
 
 /** Plans as a chart and a table; of a complete result also the commands, and what was not planned. */
-export function Plans({ plans, result }: PlansProps): JSX.Element {
+export function Plans({ plans, result, isFull }: PlansProps): JSX.Element {
   const shown = [...plans].sort((a, b) => a.usd_per_hour - b.usd_per_hour);
   const isDone = result !== undefined && shown.length > 0;
   return (
     <>
       {shown.length > 0 && <XYChartBox chart={frontChart(shown)} />}
-      {shown.length > 0 && <PlanTable plans={shown} />}
+      {shown.length > 0 && (
+        <PlanTable plans={shown} columns={isFull ? [...COLUMNS, ...FURTHER_COLUMNS] : COLUMNS} />
+      )}
       {isDone && (
         <button type="button" class="button small" onClick={() => saveCsv('plans', shown.map(rowOf))}>
           Save as CSV
@@ -81,7 +93,9 @@ export function frontChart(plans: readonly Plan[]): XYChart {
 /** Origin of the profile of a plan. */
 const CONFIDENCE = { high: 'measured', medium: 'kernel tables', low: 'data sheets' } as const;
 
-const COLUMNS: readonly (readonly [name: string, text: (plan: Plan) => string])[] = [
+type Column = readonly [name: string, text: (plan: Plan) => string];
+
+const COLUMNS: readonly Column[] = [
   ['GPUs', ({ gpus }) => count(gpus)],
   ['USD/h', ({ usd_per_hour }) => dollars(usd_per_hour)],
   [
@@ -98,7 +112,16 @@ const COLUMNS: readonly (readonly [name: string, text: (plan: Plan) => string])[
   ['Profile from', ({ confidence }) => CONFIDENCE[confidence.level]],
 ];
 
-function PlanTable({ plans }: { plans: readonly Plan[] }): JSX.Element {
+/** Columns of a report. */
+const FURTHER_COLUMNS: readonly Column[] = [
+  ['USD/M in', ({ usd_per_million_input_tokens }) => dollars(usd_per_million_input_tokens)],
+  ['kW at most', ({ kwh_per_hour_at_most: kw }) => (kw === null ? '–' : amount(kw))],
+  ['Breaks first', ({ breaks_first }) => breaks_first ?? '–'],
+  ['Quality', ({ quality }) => finePercent(quality)],
+  ['Settings', ({ settings }) => settingsText(settings)],
+];
+
+function PlanTable({ plans, columns }: { plans: readonly Plan[]; columns: readonly Column[] }): JSX.Element {
   const front = paretoFront(plans);
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by keyboard
@@ -106,7 +129,7 @@ function PlanTable({ plans }: { plans: readonly Plan[] }): JSX.Element {
       <table>
         <thead>
           <tr>
-            {['Engines and profile', ...COLUMNS.map(([name]) => name)].map((name) => (
+            {['Engines and profile', ...columns.map(([name]) => name)].map((name) => (
               <th key={name} scope="col">
                 {name}
               </th>
@@ -120,8 +143,10 @@ function PlanTable({ plans }: { plans: readonly Plan[] }): JSX.Element {
                 {enginesText(plan)}
                 {plan.router === 'prefix_aware' && ', routed by prefix'}
               </th>
-              {COLUMNS.map(([name, text]) => (
-                <td key={name}>{text(plan)}</td>
+              {columns.map(([name, text]) => (
+                <td key={name} class={name === 'Settings' ? 'long' : ''}>
+                  {text(plan)}
+                </td>
               ))}
             </tr>
           ))}

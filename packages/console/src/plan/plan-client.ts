@@ -24,6 +24,16 @@ export function enginesText({ pools }: Plan): string {
     .join(' + ');
 }
 
+export type Settings = Plan['settings'];
+
+/** Settings that differ from the defaults, or all of them. */
+export function settingsText(settings: Settings, defaults?: Settings): string {
+  const parts = Object.entries(settings)
+    .filter(([name, value]) => (defaults === undefined ? value !== false : value !== defaults[name]))
+    .map(([name, value]) => `${name} ${typeof value === 'boolean' ? (value ? 'on' : 'off') : value}`);
+  return parts.length === 0 ? 'as vLLM’s defaults' : parts.join(', ');
+}
+
 export interface PlanRequest {
   /** The text of the trace, and the name of its file. */
   readonly trace: string;

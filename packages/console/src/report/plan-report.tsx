@@ -16,15 +16,11 @@ export function PlanReport({ result }: { result: PlanResult }): JSX.Element {
         <section class="panel plan-answer">
           <h2>What could still be saved</h2>
           <XYChartBox chart={savingsChart(plans)} />
-          <p class="fine">
-            Grey: all engines all the time. Blue: engines that follow the demand. Orange: no schedule of any
-            kind on these GPUs costs less.
-          </p>
         </section>
       )}
       <section class="panel plan-answer">
         <p>{answerText(result)}</p>
-        <Plans plans={plans} result={result} />
+        <Plans plans={plans} result={result} isFull />
       </section>
     </>
   );
@@ -81,6 +77,11 @@ function savingsChart(plans: readonly Plan[]): XYChart {
       { look: 'first', thick: true, points: bar(i, plan.autoscaled_usd_per_hour) },
       { look: 'second', thick: true, points: bar(i + 0.2, plan.lower_bound_usd_per_hour) },
     ]),
-    height: 76 + 44 * shown.length,
+    legend: [
+      { look: 'faint', text: 'all the time' },
+      { look: 'first', text: 'autoscaled' },
+      { look: 'second', text: 'at least' },
+    ],
+    height: 94 + 44 * shown.length,
   };
 }

@@ -17,6 +17,9 @@ export function Numbers(props: {
   );
 }
 
+/** A text of more characters is wrapped. */
+const LONG = 30;
+
 interface TableProps {
   readonly label: string;
   readonly names: readonly string[];
@@ -42,7 +45,9 @@ export function Table({ label, names, rows }: TableProps): JSX.Element {
           {rows.map((cells) => (
             <tr key={cells.join()}>
               {cells.map((cell, i) => (
-                <td key={names[i]}>{cell}</td>
+                <td key={names[i]} class={cell.length > LONG ? 'long' : ''}>
+                  {cell}
+                </td>
               ))}
             </tr>
           ))}

@@ -11,11 +11,11 @@ import {
   percent,
 } from '../components/format.ts';
 import { Commands } from '../plan/plan-answer.tsx';
+import { type Settings, settingsText } from '../plan/plan-client.ts';
 import type { FoundTune, LoadPoint, ReportedTune } from './report.ts';
 import { Numbers, Table } from './sections.tsx';
 
 type Candidate = FoundTune['candidates'][number];
-type Settings = Candidate['settings'];
 type Estimate = Candidate['sustained_rps'];
 
 export function TuneReport({ results }: { results: readonly ReportedTune[] }): JSX.Element {
@@ -106,19 +106,15 @@ function FoundSections({ result, page }: FoundProps): JSX.Element {
         <section class="panel plan-answer">
           <h2>Load that is sustained against latency</h2>
           <XYChartBox chart={tuneFrontChart(result, page.others)} />
-          <p class="fine">
-            Filled: on the Pareto front of load, TTFT, TPOT and quality. Larger: a larger TPOT.
-          </p>
+          <p class="fine">The front is that of load, TTFT, TPOT and quality. Larger: a larger TPOT.</p>
         </section>
         <section class="panel plan-answer">
           <h2>Requests within the limits as the load grows</h2>
           <XYChartBox chart={loadChart(page.curves)} />
-          <p class="fine">Blue: chosen. Orange: vLLM’s defaults. Filled: the SLO holds.</p>
         </section>
         <section class="panel plan-answer">
           <h2>Intervals</h2>
           <XYChartBox chart={intervalsChart(candidates, defaultsOf(result))} />
-          <p class="fine">Filled: on traffic the search has not seen. Hollow: on that of the search.</p>
         </section>
       </div>
       <section class="panel plan-answer">
@@ -228,11 +224,15 @@ export function tuneFrontChart(result: FoundTune, others: FoundTune['front'] = [
         text: is_default ? 'vLLM’s defaults' : 'chosen',
       })),
     ],
+    legend: [
+      { look: 'first', text: 'on the Pareto front' },
+      { look: 'faint', hollow: true, text: 'other settings' },
+    ],
   };
 }
 
 /** Share of the requests within every limit over the load, for the winner and the defaults. */
-export function loadChart({ winner, defaults }: ReportedTune['page']['curves']): XYChart {
+function loadChart({ winner, defaults }: ReportedTune['page']['curves']): XYChart {
   const curves = [
     [defaults, 'second'],
     [winner, 'first'],
@@ -262,6 +262,11 @@ export function loadChart({ winner, defaults }: ReportedTune['page']['curves']):
         title: `${amount(point.rate)} requests/s: ${finePercent(point.good)} within every limit`,
       })),
     ),
+    legend: [
+      { look: 'first', text: 'chosen' },
+      { look: 'second', text: 'vLLM’s defaults' },
+      { look: 'faint', hollow: true, text: 'the SLO does not hold' },
+    ],
   };
 }
 
@@ -301,20 +306,16 @@ function intervalsChart(candidates: readonly Candidate[], defaults: Settings | u
       ...{ x: value, y: at, look, hollow, title },
       radius: 4,
     })),
-    height: 76 + 30 * candidates.length,
+    legend: [
+      { look: 'first', text: 'on unseen traffic' },
+      { look: 'first', hollow: true, text: 'on that of the search' },
+    ],
+    height: 94 + 30 * candidates.length,
   };
 }
 
 function defaultsOf({ candidates }: FoundTune): Settings | undefined {
   return candidates.find(({ is_default }) => is_default)?.settings;
-}
-
-/** Settings that differ from the defaults, or all of them. */
-function settingsText(settings: Settings, defaults: Settings | undefined): string {
-  const parts = Object.entries(settings)
-    .filter(([name, value]) => (defaults === undefined ? value !== false : value !== defaults[name]))
-    .map(([name, value]) => `${name} ${typeof value === 'boolean' ? (value ? 'on' : 'off') : value}`);
-  return parts.length === 0 ? 'as vLLM’s defaults' : parts.join(', ');
 }
 
 function estimateText(estimate: Estimate): string {

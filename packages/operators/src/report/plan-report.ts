@@ -1,6 +1,8 @@
+import { basename } from 'node:path';
 import type { FleetPlan, PlanResult } from '../plan/plan-result.ts';
 import { candidateText, vllmDefaults } from '../tune/candidate.ts';
 import { sloTermName, sloTermText } from '../tune/slo.ts';
+import { kubernetesManifest } from './kubernetes-manifest.ts';
 import { commandLines, commandsJson, settingsJson } from './serving-settings.ts';
 import { alignedRows } from './terminal.ts';
 import { figure, percent } from './tune-figures.ts';
@@ -54,7 +56,7 @@ function plansLines(plans: readonly FleetPlan[]): string[] {
 }
 
 /** The cheapest plan in words. */
-export function planSentence(plan: FleetPlan): string {
+function planSentence(plan: FleetPlan): string {
   const { pools, gpus, usdPerHour, confidence, breaksFirst, headroom } = plan;
   const { low, high } = confidence.usdPerHour;
   const engines = pools.map(({ engines: count, profile, settings, role }) => {
@@ -86,7 +88,7 @@ function energyPerMillion({ mostKw, usdPerHour, usdPerMillionOutputTokens }: Fle
 }
 
 /** Settings of each pool that differ from vLLM's defaults. */
-export function settingsText({ pools }: FleetPlan): string {
+function settingsText({ pools }: FleetPlan): string {
   const texts = pools.map(({ profile, settings }) => candidateText(settings, vllmDefaults(profile)));
   return pools.every(({ profile }) => profile === pools[0].profile)
     ? texts[0]
@@ -94,7 +96,7 @@ export function settingsText({ pools }: FleetPlan): string {
 }
 
 /** Names of the profiles of a plan, with the engines of each where there are two kinds. */
-export function profilesText({ pools }: FleetPlan): string {
+function profilesText({ pools }: FleetPlan): string {
   return pools.every(({ profile }) => profile === pools[0].profile)
     ? pools[0].profile.name
     : pools.map(({ engines, profile }) => `${engines} x ${profile.name}`).join(' + ');
@@ -152,7 +154,7 @@ function refusedLines({ refused }: PlanResult): string[] {
 }
 
 /** Steps that confirm a plan on a real GPU. */
-export function confirmLines({ profile }: FleetPlan): string[] {
+function confirmLines({ profile }: FleetPlan): string[] {
   return [
     'To confirm with the first GPU hour, start the line above and run:',
     '  servegym calibrate --server http://127.0.0.1:8000/v1 --output mine.json',
@@ -225,4 +227,57 @@ export function fleetPlanJson(plan: FleetPlan) {
     },
     commands: commandsJson(plan.commands),
   };
+}
+
+/** What the page of a `plan` shows: its JSON, and the rest in words. */
+export function planPageData(result: PlanResult) {
+  const { traffic, plans, slo } = result;
+  const [cheapest] = plans;
+  return {
+    kind: 'plan' as const,
+    title: `What to buy for ${/\s/.test(traffic.source) ? traffic.source : basename(traffic.source)}`,
+    lead: `${traffic.requests.toLocaleString('en-US')} requests in ${figure(traffic.hours)} h: ${figure(traffic.rate)} a second, ${figure(traffic.inputTokensPerS)} input and ${figure(traffic.outputTokensPerS)} output tokens a second. Objectives: ${slo.map(sloTermText).join(', ')}.`,
+    result: planJson(result),
+    notes:
+      cheapest === undefined
+        ? []
+        : [
+            { title: 'The cheapest in words', items: planSentence(cheapest).split('\n') },
+            { title: 'Assumptions', items: assumptions(result, cheapest) },
+            { title: 'On Kubernetes', code: kubernetesManifest(cheapest) },
+            { title: 'How to confirm it', code: confirmLines(cheapest).join('\n') },
+          ],
+  };
+}
+
+/** Assumptions behind the figures, each with its source. */
+function assumptions({ traffic, mostEngines, mixedTried }: PlanResult, plan: FleetPlan): string[] {
+  const { pools, router, confidence } = plan;
+  const kinds = [...new Map(pools.map((pool) => [pool.profile, pool])).values()];
+  return [
+    ...kinds.map(
+      ({ profile, settings }) =>
+        `Times of an engine: ${profile.source} (${profile.weights[settings.weights]!.status}).`,
+    ),
+    `Error allowed for: ${percent(confidence.profileError)}, ${confidence.profileErrorSource}.`,
+    `Traffic: ${traffic.sampled.toLocaleString('en-US')} of ${traffic.requests.toLocaleString('en-US')} requests, in stretches evenly over the trace; settings are chosen on half of them and judged on the other.`,
+    ...kinds.map(
+      ({ profile: { gpu } }) =>
+        `Price: ${figure(gpu.usdPerHour)} USD for each ${gpu.name} and hour, from the dated table of public list prices or from --prices.`,
+    ),
+    router === 'prefix_aware'
+      ? 'Requests go to the engine with the best sum of two scores: few in flight, and the share of the prompt that it was sent before.'
+      : 'Requests go to the engine with the fewest in flight, for its weight. Prefixes are found where the trace names them.',
+    ...(pools[0].role === 'all'
+      ? []
+      : [
+          'Prefill and decode are apart: KV goes over the link of each engine that prefills, one request after another.',
+        ]),
+    `Fleets of two kinds of GPU that were simulated: ${mixedTried}, of the GPUs that serve a request for the least.`,
+    `Autoscaling: windows of 60 s, demand known a cold start of 60 s ahead, engines stay 300 s (Kubernetes' default). At most ${mostEngines} engines.`,
+    'Lower bound: work of the tokens alone, each computed once at the best batch; latency objectives, cold starts and idle time are left out.',
+    `Quality: ${percent(plan.quality)} of FP16's accuracy at ${plan.settings.weights}, as the profile says.`,
+    'Energy: the power limit of every GPU board on its data sheet, all the time. Boards take less under most loads; hosts and cooling come on top.',
+    'Schedules are those of vLLM 0.32 (docs/schedules.md).',
+  ];
 }

@@ -1,6 +1,5 @@
 import type { ServingCommand } from '../deployment/serving-command.ts';
 import { type Candidate, KNOB_NAMES } from '../tune/candidate.ts';
-import { escapeText } from './svg-chart.ts';
 
 /** Settings by the names of `--knobs`. */
 export function settingsJson(candidate: Candidate) {
@@ -15,16 +14,6 @@ export function commandLines(commands: readonly ServingCommand[]): string[] {
     `  ${line}`,
     ...notExpressed.map((note) => `  not in the line: ${note}`),
   ]);
-}
-
-/** Commands as HTML, an option a line, as shells take them. */
-export function commandsHtml(commands: readonly ServingCommand[]): string {
-  const each = commands.map(({ engine, pool, line, notExpressed }) => {
-    const lines = escapeText(line.replaceAll(' --', ' \\\n  --'));
-    const notes = notExpressed.map((note) => `<li>not in the line: ${escapeText(note)}</li>`);
-    return `<div><p><b>${escapeText(commandTitle({ engine, pool }))}</b></p><pre>${lines}</pre>${notes.length === 0 ? '' : `<ul>${notes.join('')}</ul>`}</div>`;
-  });
-  return `<div class="commands">${each.join('')}</div>`;
 }
 
 export function commandsJson(commands: readonly ServingCommand[]) {

@@ -7,15 +7,6 @@ export interface Scale {
 /** Interval of pixels along an axis. */
 type Span = readonly [from: number, to: number];
 
-/** A linear scale over a domain, with round ticks inside it. */
-export function linearScale([low, high]: Span, [from, to]: Span): Scale {
-  const width = high - low || 1;
-  const step = tickStep(width / 5);
-  const ticks: number[] = [];
-  for (let k = Math.ceil(low / step); k * step <= high; k++) ticks.push(Number((k * step).toPrecision(12)));
-  return { ticks, at: (value) => from + ((value - low) / width) * (to - from) };
-}
-
 /** A linear scale from zero to the first of at most `count` + 1 round ticks that is not below `largest`. */
 export function scaleFromZero(largest: number, count: number, [from, to]: Span): Scale {
   const step = tickStep(largest / count);
@@ -23,32 +14,6 @@ export function scaleFromZero(largest: number, count: number, [from, to]: Span):
   return {
     ticks: Array.from({ length: Math.round(end / step) + 1 }, (_, i) => Number((i * step).toPrecision(12))),
     at: (value) => from + (value / end) * (to - from),
-  };
-}
-
-/** Digits of the ticks of a logarithmic scale, coarse and fine. */
-const LOG_DIGITS = [
-  [1, 2, 5],
-  [1, 1.5, 2, 3, 4, 5, 6, 8],
-];
-/** Ticks that a logarithmic scale should have at least. */
-const FEW_TICKS = 3;
-
-/** A logarithmic scale that holds all values, with ticks at round digits, or at even steps over a short span. */
-export function logScale(values: readonly number[], [from, to]: Span): Scale {
-  const [low, high] = [Math.min(...values) / 1.1, Math.max(...values) * 1.1];
-  const ticksAt = (digits: readonly number[]) => {
-    const ticks: number[] = [];
-    for (let power = Math.floor(Math.log10(low)); power <= Math.log10(high); power += 1) {
-      for (const digit of digits) ticks.push(Number((digit * 10 ** power).toPrecision(12)));
-    }
-    return ticks.filter((tick) => tick >= low && tick <= high);
-  };
-  return {
-    ticks:
-      LOG_DIGITS.map(ticksAt).find(({ length }) => length >= FEW_TICKS) ??
-      linearScale([low, high], [from, to]).ticks,
-    at: (value) => from + (Math.log(value / low) / Math.log(high / low)) * (to - from),
   };
 }
 

@@ -1,3 +1,4 @@
+import { basename } from 'node:path';
 import type { EngineProfile } from '@servegym/simulator';
 import { servingCommands } from '../deployment/serving-command.ts';
 import { candidateText, vllmDefaults } from '../tune/candidate.ts';
@@ -6,7 +7,15 @@ import { sloTermName, sloTermText } from '../tune/slo.ts';
 import type { FrontPoint, TunedCandidate, TuneResult } from '../tune/tune-result.ts';
 import { commandLines, commandsJson, settingsJson } from './serving-settings.ts';
 import { alignedRows, terminalScatter } from './terminal.ts';
-import { estimateText, figure, impossibleText, intervalText, percent, tuneVerdict } from './tune-figures.ts';
+import {
+  estimateText,
+  figure,
+  impossibleText,
+  intervalText,
+  percent,
+  trafficText,
+  tuneVerdict,
+} from './tune-figures.ts';
 
 /** Text of `tune` without `--json`. */
 export function tuneReport(result: TuneResult): string {
@@ -104,16 +113,7 @@ export function tuneJson(result: TuneResult) {
     confirmed: result.isConfirmed,
     predicted_rps: result.prediction,
     reference_rps: result.referenceRate,
-    front: result.front
-      .filter(({ onFront }) => onFront)
-      .map(({ candidate, sustained, ttftP99Ms, tpotP99Ms, usdPerMillionTokens, quality }) => ({
-        settings: settingsJson(candidate),
-        sustained_rps: sustained,
-        ttft_p99_ms: ttftP99Ms,
-        tpot_p99_ms: tpotP99Ms,
-        usd_per_million_output_tokens: usdPerMillionTokens,
-        quality,
-      })),
+    front: result.front.filter(({ onFront }) => onFront).map(frontJson),
     deployment: deploymentJson(result.deployment),
     at_1_5_times: { ...deploymentJson(result.surge), good_on_same_replicas: result.surgeWithoutMore },
     controller: {
@@ -125,6 +125,36 @@ export function tuneJson(result: TuneResult) {
     },
     commands: commandsJson(commands),
     verdict,
+  };
+}
+
+function frontJson({ candidate, sustained, ttftP99Ms, tpotP99Ms, usdPerMillionTokens, quality }: FrontPoint) {
+  return {
+    settings: settingsJson(candidate),
+    sustained_rps: sustained,
+    ttft_p99_ms: ttftP99Ms,
+    tpot_p99_ms: tpotP99Ms,
+    usd_per_million_output_tokens: usdPerMillionTokens,
+    quality,
+  };
+}
+
+/** What the page of a `tune` shows: its JSON, and what is drawn beside it. */
+export function tunePageData(results: readonly TuneResult[]) {
+  const [{ slo, traffic }] = results as [TuneResult];
+  return {
+    kind: 'tune' as const,
+    title: `Settings for ${basename(traffic.source)}`,
+    lead: `${slo.map(sloTermText).join(', ')}. ${trafficText(traffic)}, ${(traffic.searched + traffic.heldOut).toLocaleString('en-US')} requests, half of them held out.`,
+    result: results.map((result) => ({
+      ...tuneJson(result),
+      page: {
+        source: `${result.profile.status}, ${result.profile.source}`,
+        curves: result.curves,
+        others: result.front.filter(({ onFront }) => !onFront).map(frontJson),
+        impossible: result.impossible === null ? [] : impossibleText(slo, result.impossible),
+      },
+    })),
   };
 }
 

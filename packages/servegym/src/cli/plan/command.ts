@@ -13,7 +13,7 @@ import {
   type SloTerm,
   splitTrace,
 } from '@servegym/operators';
-import { planJson, planPage, planReport, plansSoFarText } from '@servegym/operators/report';
+import { planJson, planPageData, planReport, plansSoFarText } from '@servegym/operators/report';
 import { listProfiles } from '@servegym/profiles';
 import {
   drawLengths,
@@ -39,6 +39,7 @@ import { InputError } from '../input-error.ts';
 import { addJobOptions, type JobOptions, withJobs } from '../jobs/open-jobs.ts';
 import { printResult } from '../output/print-result.ts';
 import { showProgress, untilDone } from '../output/progress.ts';
+import { reportPage } from '../output/report-page.ts';
 import { requireWritable, writeOutputFile } from '../output/write-output-file.ts';
 
 interface PlanCommandOptions extends TraceArguments, JobOptions, PriceOptions {
@@ -180,7 +181,7 @@ async function plan(file: string | undefined, options: PlanCommandOptions): Prom
     () => planJson(result),
     () => planReport(result),
   );
-  if (report !== undefined) await writeOutputFile(report, [planPage(result)]);
+  if (report !== undefined) await writeOutputFile(report, [reportPage(planPageData(result))]);
 }
 
 /** Shipped profiles of a model on the GPUs asked for. @throws InputError with those there are */

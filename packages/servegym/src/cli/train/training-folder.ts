@@ -10,8 +10,8 @@ import {
   startRecord,
   type TrainingRun,
 } from '@servegym/agents';
-import { escapeText, lineChartSvg } from '@servegym/operators/report';
 import { pngRenderer } from '../output/render-png.ts';
+import { type Report, reportPage, reportPlot } from '../output/report-page.ts';
 
 /** Outcome of a training. */
 export interface TrainingReport {
@@ -78,7 +78,8 @@ export class TrainingLog {
 
   /** Draws the curve. Answers where everything stands. There is no `picture` where PNG cannot be drawn. */
   finish(title: string): Record<'metrics' | 'events' | 'curve' | 'page', string> & { picture?: string } {
-    const svg = learningCurveSvg(title, this.lines);
+    const report: Report = { kind: 'training', title, lead: '', result: this.lines };
+    const svg = reportPlot(report);
     const at = (name: string) => join(this.#folder, name);
     const [curve, picture, page] = [
       at('learning-curve.svg'),
@@ -86,7 +87,7 @@ export class TrainingLog {
       at('learning-curve.html'),
     ];
     writeFileSync(curve, svg);
-    writeFileSync(page, learningCurvePage(title, this.lines));
+    writeFileSync(page, reportPage(report));
     const files = { metrics: this.#metrics, events: this.#events, curve, page };
     const renderPng = pngRenderer();
     if (!renderPng) return files;
@@ -131,41 +132,4 @@ export function learningCurveTitle({
   seed,
 }: Pick<TrainingRun, 'algorithm' | 'task' | 'seed'>): string {
   return `${TITLES[algorithm]} on ${task}, seed ${seed}`;
-}
-
-/** The learning curve of a run as SVG. */
-export function learningCurveSvg(title: string, lines: readonly MetricsLine[]): string {
-  return chart(title, 'mean return of an episode', 'mean_return', lines);
-}
-
-/** Charts of all that was measured during a run, the learning curve first, as a page that needs nothing else. */
-export function learningCurvePage(title: string, lines: readonly MetricsLine[]): string {
-  const metrics = Object.keys(lines.at(-1) ?? { mean_return: null }).filter((name) => name !== 'steps');
-  const charts = ['mean_return', ...metrics.filter((name) => name !== 'mean_return')].map((name) =>
-    chart(name.replaceAll('_', ' '), name.replaceAll('_', ' '), name, lines),
-  );
-  return `<!doctype html>
-<html lang="en">
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width">
-<title>${escapeText(title)}</title>
-<style>
-:root { color-scheme: light dark; font-family: sans-serif }
-body { margin: 1.5rem }
-main { display: grid; gap: 1rem; grid-template-columns: repeat(auto-fill, minmax(min(100%, 26rem), 1fr)) }
-svg { width: 100%; height: auto; border-radius: 6px }
-</style>
-<h1>${escapeText(title)}</h1>
-<main>
-${charts.join('')}</main>
-</html>
-`;
-}
-
-function chart(title: string, yLabel: string, metric: string, lines: readonly MetricsLine[]): string {
-  const points = lines.flatMap((line) => {
-    const y = line[metric];
-    return typeof y === 'number' && Number.isFinite(y) ? [{ x: line.steps, y }] : [];
-  });
-  return lineChartSvg({ title, xLabel: 'windows played', yLabel, points });
 }

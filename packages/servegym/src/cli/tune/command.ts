@@ -11,7 +11,7 @@ import {
   type TuneResult,
   tuneProfile,
 } from '@servegym/operators';
-import { bestSoFarText, frontSvg, tuneJson, tunePage, tuneReport } from '@servegym/operators/report';
+import { bestSoFarText, tuneJson, tunePageData, tuneReport } from '@servegym/operators/report';
 import { drawPriorities, type EngineProfile, type Trace } from '@servegym/simulator';
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { addDrawnRequests, drawnRequests } from '../arguments/drawn-requests.ts';
@@ -35,6 +35,7 @@ import { addJobOptions, type JobOptions, withJobs } from '../jobs/open-jobs.ts';
 import { printResult } from '../output/print-result.ts';
 import { showProgress, untilDone } from '../output/progress.ts';
 import { pngRenderer } from '../output/render-png.ts';
+import { reportPage, reportPlot } from '../output/report-page.ts';
 import { requireWritable, writeOutputFile } from '../output/write-output-file.ts';
 import { parseShares } from '../simulate/serving-changes.ts';
 import { TUNABLE_TASKS, taskTraffic } from './task-traffic.ts';
@@ -177,7 +178,8 @@ async function tune(options: TuneCommandOptions): Promise<void> {
     () => (results.length === 1 ? tuneJson(results[0]) : results.map(tuneJson)),
     () => results.map(tuneReport).join('\n\n'),
   );
-  if (options.report !== undefined) await writeOutputFile(options.report, [tunePage(results)]);
+  if (options.report !== undefined)
+    await writeOutputFile(options.report, [reportPage(tunePageData(results))]);
   if (options.plot !== undefined) await writePlot(options.plot, results[0]);
 }
 
@@ -255,7 +257,7 @@ async function writePlot(path: string, result: TuneResult): Promise<void> {
     console.error(`note: nothing to plot in ${path}, as no settings meet the SLO`);
     return;
   }
-  await writeOutputFile(path, [rendererFor(path)(frontSvg(result))]);
+  await writeOutputFile(path, [rendererFor(path)(reportPlot(tunePageData([result])))]);
 }
 
 /** Converts a drawing to the format that the file's name asks for. */

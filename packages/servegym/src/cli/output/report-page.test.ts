@@ -1,0 +1,106 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { type Report, reportPage, reportPlot } from './report-page.ts';
+
+const METRICS = [
+  { steps: 10, mean_return: null, entropy: 3 },
+  { steps: 20, mean_return: 5, entropy: 2 },
+  { steps: 30, mean_return: 45, entropy: 1 },
+  { steps: 50, mean_return: 85, entropy: 1 },
+];
+const training = (title: string, result: object): Report => ({ kind: 'training', title, lead: '', result });
+
+interface Circle {
+  readonly look: string;
+  readonly cx: number;
+  readonly cy: number;
+  readonly r: number;
+}
+
+/** The circles of a drawing that stand for a point, in its order. */
+function circles(svg: string): Circle[] {
+  const found = svg.matchAll(/<circle class="([^"]+)" cx="([\d.]+)" cy="([\d.]+)" r="([\d.]+)"><title>/g);
+  return [...found].map(([, look, cx, cy, r]) => ({ look, cx: Number(cx), cy: Number(cy), r: Number(r) }));
+}
+
+/** Corners of the drawn lines, in pixels. */
+function lines(svg: string): [number, number][][] {
+  return [...svg.matchAll(/<path class="\w+" d="M([^"H]*)"/g)].map(([, path]) =>
+    path.split('L').map((corner) => corner.split(' ').map(Number) as [number, number]),
+  );
+}
+
+describe('the page of a report', () => {
+  it('is one file that loads nothing, with the result in it', () => {
+    const page = reportPage(training('PPO on a < b', METRICS));
+    assert.match(page, /<title>PPO on a &lt; b<\/title>/);
+    assert.doesNotMatch(page, /<script[^>]* src=|<link[^>]* href="(?!data:)|@import|url\((?!data:)/);
+    const [, json] = /<script id="report" type="application\/json">(.*?)<\/script>/s.exec(page)!;
+    assert.deepEqual(JSON.parse(json), training('PPO on a < b', METRICS));
+  });
+
+  it('keeps what is in the result out of the page’s own code', () => {
+    const title = '</script><script>alert(1)</script> $& $1';
+    const page = reportPage(training(title, []));
+    assert.doesNotMatch(page, /<script>alert/);
+    const [, json] = /<script id="report" type="application\/json">(.*?)<\/script>/s.exec(page)!;
+    assert.equal(JSON.parse(json).title, title);
+  });
+});
+
+describe('the learning curve', () => {
+  it('draws every update in proportion, without those in which no episode ended, and a smoothed line', () => {
+    const [raw, smooth] = lines(reportPlot(training('run', METRICS)));
+    assert.equal(raw.length, 3);
+    const [a, b, c] = raw;
+    assert.ok(Math.abs((b[0] - a[0]) * 2 - (c[0] - b[0])) < 0.3);
+    assert.ok(Math.abs(b[1] - (a[1] + c[1]) / 2) < 0.3);
+    assert.ok(c[1] < a[1], 'more return is further up');
+    assert.deepEqual(smooth[0], a);
+    assert.ok(smooth[2][1] > c[1] && smooth[2][1] < a[1]);
+  });
+
+  it('has its title, and stands alone', () => {
+    const svg = reportPlot(training('PPO on a < b', METRICS));
+    assert.match(svg, /^<svg .*PPO on a &lt; b/s);
+    assert.doesNotMatch(svg, /var\(|\drem|light-dark/);
+  });
+
+  it('has axes without any points', () => {
+    assert.doesNotMatch(reportPlot(training('empty', [])), /NaN|Infinity/);
+  });
+});
+
+describe('the plot of the front', () => {
+  const settings = { max_num_seqs: 256 };
+  const point = (ttft_p99_ms: number, sustained_rps: number, tpot_p99_ms: number) => ({
+    ...{ settings, ttft_p99_ms, sustained_rps, tpot_p99_ms },
+  });
+  const draw = (front: object[], others: object[] = []) =>
+    circles(
+      reportPlot({
+        ...{ kind: 'tune', title: 'front', lead: '' },
+        result: [{ candidates: [], front, page: { others } }],
+      }),
+    );
+
+  it('has the TTFT to the right, the sustained load upwards, and larger dots for a larger TPOT', () => {
+    const [fast, slow] = draw([point(100, 5, 10), point(1000, 20, 40)]);
+    assert.ok(fast.cx < slow.cx && fast.cy > slow.cy && fast.r < slow.r);
+    // Between two powers of ten on a logarithmic axis lies their geometric mean.
+    const [low, middle, high] = draw([point(10, 5, 10), point(100, 5, 10), point(1000, 5, 10)]);
+    assert.ok(Math.abs(middle.cx - (low.cx + high.cx) / 2) < 0.2);
+  });
+
+  it('fills the points of the front, and draws them over the others', () => {
+    const dots = draw([point(100, 5, 10)], [point(1000, 4, 10)]);
+    assert.deepEqual(
+      dots.map(({ look }) => look),
+      ['faint hollow', 'first'],
+    );
+  });
+
+  it('leaves out what serves nothing', () => {
+    assert.equal(draw([point(100, 5, 10), point(100, 0, 10), point(0, 5, 10)]).length, 1);
+  });
+});
