@@ -4,7 +4,6 @@ import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { temporaryFolder } from '../../../maintenance/test-servers/temporary-folder.ts';
-import { type Report, reportPage } from '../../servegym/src/cli/output/report-page.ts';
 import { assertAccessible } from './axe.ts';
 import type { ConsolePage } from './console-page.ts';
 import { openPage, startBoth } from './start.ts';
@@ -16,6 +15,18 @@ const TRACE = [
   'arrival_s,input_tokens,output_tokens',
   ...Array.from({ length: 400 }, (_, i) => `${i / 2},${100 + (i % 7) * 50},${20 + (i % 5) * 10}`),
 ].join('\n');
+
+/** What a page is written from; `result` as the command prints it. */
+interface Report {
+  readonly kind: string;
+  readonly title: string;
+  readonly lead: string;
+  readonly result: object;
+  readonly notes?: readonly object[];
+}
+const { reportPage }: { reportPage(report: Report): string } = await import(
+  new URL('../dist/report.js', import.meta.url).href
+);
 
 /** Opens the page that a command writes, as a file. */
 async function openReport(report: Report, width: number): Promise<ConsolePage> {

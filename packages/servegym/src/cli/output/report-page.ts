@@ -1,4 +1,7 @@
+import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
+import { fileURLToPath } from 'node:url';
+import { InputError } from '../input-error.ts';
 
 /** What a page shows that a command writes. */
 export interface Report {
@@ -21,9 +24,15 @@ interface ReportWriter {
   reportPlot(report: Report): string;
 }
 
-/** Loaded when a report is written, as few commands write one. */
-const writer = (): ReportWriter =>
-  createRequire(import.meta.url)('@servegym/console/dist/report.js') as ReportWriter;
+/** Loaded when a report is written, as few commands write one. @throws InputError where the console is not built */
+function writer(): ReportWriter {
+  const path = fileURLToPath(import.meta.resolve('@servegym/console/dist/report.js'));
+  if (existsSync(path)) return createRequire(import.meta.url)(path) as ReportWriter;
+  throw new InputError(
+    'expected the built console, which reports are pages of: build it with `npm run build -w packages/console`',
+    { code: 'PACKAGE_MISSING' },
+  );
+}
 
 /** A report as one HTML file that needs nothing else: the console's page with the report in it. */
 export function reportPage(report: Report): string {
