@@ -1,21 +1,16 @@
-import type { JobEngine } from '@servegym/jobs';
-import { type Candidate, type SplitRatio, vllmDefaults } from '../tune/candidate.ts';
+import { type Candidate, engineUsd, type SplitRatio, vllmDefaults } from '../tune/candidate.ts';
 import { type SecondEngines, sloUse } from '../tune/load-point.ts';
-import { CandidateMeasurer } from '../tune/measure-candidates.ts';
-import { sustainedLoad } from '../tune/sustained-load.ts';
-import { requestRate, someBlocks } from '../tune/traffic.ts';
+import type { CandidateMeasurer } from '../tune/measure-candidates.ts';
+import { requestRate } from '../tune/traffic.ts';
 import { autoscaledEngines } from './autoscaled-engines.ts';
 import type { FleetPlan, PlanPool } from './plan-result.ts';
 import {
-  type EngineLoad,
-  engineUsd,
   fleetPlan,
   measureEngine,
   outputWeight,
   type PlannedTraffic,
   type SizedFleet,
-  type SizingOptions,
-  SURGE,
+  serveFleet,
   sizeFleet,
 } from './size-fleet.ts';
 
@@ -28,14 +23,12 @@ const LEAST_SUSTAINED = 0.95;
 const RATIOS: readonly SplitRatio[] = ['1:1', '1:2', '2:1'];
 /** Divisions of prefill and decode over two GPUs that are sized. */
 const KEPT = 2;
-const FIRST_BLOCKS = 4;
 
-export interface MixedFleets {
-  readonly plans: readonly FleetPlan[];
+type MeasurerOf = (fleet: SizedFleet) => CandidateMeasurer;
+interface Found {
+  readonly plan: FleetPlan | null;
   /** Fleets that were simulated. */
   readonly tried: number;
-  readonly simulations: number;
-  readonly simulatedRequests: number;
 }
 
 /**
@@ -45,38 +38,23 @@ export interface MixedFleets {
  * @param fleets of one profile each
  */
 export async function mixedFleets(
-  jobs: JobEngine,
+  measurerOf: MeasurerOf,
   fleets: readonly SizedFleet[],
   traffic: PlannedTraffic,
-  options: SizingOptions,
-): Promise<MixedFleets> {
-  const measurers = new Map<SizedFleet, CandidateMeasurer>();
-  const measurerOf = (fleet: SizedFleet) => {
-    const known = measurers.get(fleet) ?? new CandidateMeasurer(jobs, fleet.plan.profile, options.slo);
-    measurers.set(fleet, known);
-    return known;
-  };
+  mostEngines: number,
+): Promise<{ readonly plans: readonly FleetPlan[]; readonly tried: number }> {
   const cheapest = cheapestOfEachGpu(fleets);
-  const beside = await besideEachOther(measurerOf, cheapest, traffic, options);
-  const divided = await dividedOver(measurerOf, cheapest, traffic, options);
-  const used = [...measurers.values()];
+  const beside = await besideEachOther(measurerOf, cheapest, traffic, mostEngines);
+  const divided = await dividedOver(measurerOf, cheapest, traffic, mostEngines);
   return {
     plans: [beside.plan, divided.plan].filter((plan) => plan !== null),
     tried: beside.tried + divided.tried,
-    simulations: used.reduce((sum, { simulations }) => sum + simulations, 0),
-    simulatedRequests: used.reduce((sum, { simulatedRequests }) => sum + simulatedRequests, 0),
   };
 }
 
-type MeasurerOf = (fleet: SizedFleet) => CandidateMeasurer;
-interface Found {
-  readonly plan: FleetPlan | null;
-  readonly tried: number;
-}
-
 /** USD an hour for a request a second. */
-function usdPerRate({ plan, load }: SizedFleet): number {
-  return engineUsd(plan.profile) / load.sustained;
+function usdPerRate({ plan, engine }: SizedFleet): number {
+  return engineUsd(plan.profile) / engine.sustained;
 }
 
 /** For each GPU, the fleet whose engines serve a request for the least; those that serve it for less first. */
@@ -103,69 +81,69 @@ interface Mix {
 async function besideEachOther(
   measurerOf: MeasurerOf,
   fleets: readonly SizedFleet[],
-  { trace, work, whole, ...split }: PlannedTraffic,
-  { slo, mostEngines, seed }: SizingOptions,
+  traffic: PlannedTraffic,
+  mostEngines: number,
 ): Promise<Found> {
-  const rate = requestRate(whole);
+  const rate = requestRate(traffic.whole);
   const mixes = fleets
     .flatMap((base, i) => fleets.slice(i + 1).flatMap((rest) => mixesOf(base, rest, rate)))
-    .filter(({ engines: [base, rest] }) => base + rest <= mostEngines)
+    .filter(({ engines: [first, second] }) => first + second <= mostEngines)
     .sort((a, b) => a.usdPerHour - b.usdPerHour || b.sustained - a.sustained)
     .slice(0, TRIES);
-  for (const [i, { base, rest, engines, sustained }] of mixes.entries()) {
-    const { profile, settings, router } = base.plan;
-    const secondWeight = Number((rest.load.sustained / base.load.sustained).toPrecision(2));
-    const second: SecondEngines = {
-      ...{ profile: rest.plan.profile, candidate: rest.plan.settings },
-      ...{ replicas: engines[1], weight: secondWeight },
-    };
-    const measurer = measurerOf(base);
-    const serve = async (load: number) => {
-      const [[point]] = await measurer.measure(whole, [{ candidate: settings, loads: [load] }], {
-        ...{ seed, replicas: engines[0], router, second },
-      });
-      return point;
-    };
-    const point = await serve(1);
-    if (sloUse(point, slo) > 1) continue;
-    const pools: PlanPool[] = [
-      { role: 'all', profile, settings, engines: engines[0] },
-      { role: 'all', profile: second.profile, settings: second.candidate, engines: engines[1] },
-    ];
-    const scaled = autoscaledEngines(trace, rest.load.sustained, {
-      ...{ most: engines[1], fewest: 0 },
-      outputWeight: outputWeight(second.profile, second.candidate.weights),
-      base: engines[0] * base.load.sustained,
-    });
-    const total = engines[0] + engines[1];
-    const load: EngineLoad = {
-      points: base.load.points,
-      sustained: sustained / total,
-      draws: base.load.draws.map((own, at) => (engines[0] * own + engines[1] * rest.load.draws[at]) / total),
-    };
-    const plan = fleetPlan({ trace, work, whole, ...split }, slo, {
-      ...{ pools, router, secondWeight, load, point, strained: await serve(SURGE) },
-      autoscaled: {
-        engines: engines[0] + scaled,
-        usdPerHour: engines[0] * engineUsd(profile) + scaled * engineUsd(second.profile),
-      },
-    });
-    return { plan, tried: i + 1 };
+  for (const [i, mix] of mixes.entries()) {
+    const plan = await planOfMix(measurerOf(mix.base), traffic, mix);
+    if (plan !== null) return { plan, tried: i + 1 };
   }
   return { plan: null, tried: mixes.length };
+}
+
+/** The plan of a mix; `null` when the whole traffic does not meet the SLO on it. */
+async function planOfMix(
+  measurer: CandidateMeasurer,
+  traffic: PlannedTraffic,
+  { base, rest, engines: [first, second], sustained }: Mix,
+): Promise<FleetPlan | null> {
+  const pools = [base, rest].map(({ plan: { profile, settings } }, at): PlanPool => {
+    return { role: 'all', profile, settings, engines: at === 0 ? first : second };
+  });
+  const fleet = {
+    ...{ pools, router: base.plan.router },
+    secondWeight: Number((rest.engine.sustained / base.engine.sustained).toPrecision(2)),
+  };
+  const point = await serveFleet(measurer, traffic, fleet, 1);
+  if (sloUse(point, measurer.slo) > 1) return null;
+  const { profile, settings } = rest.plan;
+  const scaled = autoscaledEngines(traffic.trace, rest.engine.sustained, {
+    ...{ most: second, fewest: 0 },
+    outputWeight: outputWeight(profile, settings.weights),
+    base: first * base.engine.sustained,
+  });
+  const total = first + second;
+  const { points, draws } = base.engine;
+  return fleetPlan(measurer, traffic, fleet, {
+    point,
+    engine: {
+      ...{ points, sustained: sustained / total },
+      draws: draws.map((own, at) => (first * own + second * rest.engine.draws[at]) / total),
+    },
+    autoscaled: {
+      engines: first + scaled,
+      usdPerHour: first * engineUsd(base.plan.profile) + scaled * engineUsd(profile),
+    },
+  });
 }
 
 /** Every number of engines for the base load, with as many of the rest as then are expected to be enough. */
 function mixesOf(base: SizedFleet, rest: SizedFleet, rate: number): Mix[] {
   const needed = LEAST_SUSTAINED * rate;
   const mixes: Mix[] = [];
-  for (let first = 1; first * base.load.sustained < rate; first++) {
-    const left = Math.max(1, Math.ceil((needed - first * base.load.sustained) / rest.load.sustained));
+  for (let first = 1; first * base.engine.sustained < rate; first++) {
+    const left = Math.max(1, Math.ceil((needed - first * base.engine.sustained) / rest.engine.sustained));
     for (const second of [left, left + 1]) {
       mixes.push({
         ...{ base, rest, engines: [first, second] },
         usdPerHour: first * engineUsd(base.plan.profile) + second * engineUsd(rest.plan.profile),
-        sustained: first * base.load.sustained + second * rest.load.sustained,
+        sustained: first * base.engine.sustained + second * rest.engine.sustained,
       });
     }
   }
@@ -176,29 +154,23 @@ async function dividedOver(
   measurerOf: MeasurerOf,
   fleets: readonly SizedFleet[],
   traffic: PlannedTraffic,
-  options: SizingOptions,
+  mostEngines: number,
 ): Promise<Found> {
-  const { slo, seed, mostEngines } = options;
   const pairs = fleets.flatMap((prefill) =>
     fleets.flatMap((decode) => (prefill === decode || !sameKv(prefill, decode) ? [] : [{ prefill, decode }])),
   );
-  const blocks = someBlocks(traffic.search, FIRST_BLOCKS);
+  const ratios = RATIOS.filter((ratio) => ratio === '1:1' || mostEngines > 2);
   const rough = await Promise.all(
     pairs.map(async ({ prefill, decode }) => {
       const second = dividedSecond(decode);
-      const candidates = RATIOS.filter((ratio) => ratio === '1:1' || mostEngines > 2).map((split) => ({
-        ...startOf(prefill),
-        split,
+      const candidates = ratios.map((split) => ({
+        candidate: { ...startOf(prefill), split },
+        search: { guess: 1, step: 2, tolerance: 1.25 },
       }));
-      const points = await measurerOf(prefill).measure(
-        blocks,
-        candidates.map((candidate) => ({ candidate, search: { guess: 1, step: 2, tolerance: 1.25 } })),
-        { seed, second },
-      );
-      return candidates.map((candidate, i) => {
-        const [first, then] = candidate.split.split(':').map(Number);
+      const found = await measurerOf(prefill).sustained(traffic.few, candidates, { second });
+      return found.map(({ candidate, load }, i) => {
+        const [first, then] = ratios[i].split(':').map(Number);
         const groupUsd = first * engineUsd(prefill.plan.profile) + then * engineUsd(decode.plan.profile);
-        const load = sustainedLoad(points[i], slo);
         const groups = 1 / (load * (first + then));
         return { ...{ prefill, second, candidate, load }, usd: groupUsd * Math.ceil(groups), groups };
       });
@@ -212,10 +184,9 @@ async function dividedOver(
   let best: FleetPlan | null = null;
   for (const { prefill, second, candidate, load: guess } of mostEngines > 1 ? kept : []) {
     const measurer = measurerOf(prefill);
-    const load = await measureEngine(measurer, traffic, { candidate, guess }, options, second);
-    if (load.sustained === 0) continue;
-    const { profile } = prefill.plan;
-    const plan = await sizeFleet(measurer, profile, traffic, { candidate, guess, load }, options, second);
+    const engine = await measureEngine(measurer, traffic, { candidate, guess }, second);
+    if (engine.sustained === 0) continue;
+    const plan = await sizeFleet(measurer, traffic, engine, mostEngines, second);
     if (plan !== null && (best === null || plan.usdPerHour < best.usdPerHour)) best = plan;
   }
   return { plan: best, tried: tried.length };

@@ -8,23 +8,18 @@ import {
   type SplitRatio,
   vllmDefaults,
 } from '../tune/candidate.ts';
-import { CandidateMeasurer } from '../tune/measure-candidates.ts';
-import { sustainedLoad } from '../tune/sustained-load.ts';
+import { CandidateMeasurer, type SustainedLoad } from '../tune/measure-candidates.ts';
+import type { SloTerm } from '../tune/slo.ts';
 import { joinTraffic, type SplitTraffic, someBlocks } from '../tune/traffic.ts';
 import { traceWork } from './least-time.ts';
 import { mixedFleets } from './mixed-fleets.ts';
-import { newestFirst } from './newest-first.ts';
 import type { FleetPlan, PlanResult, RefusedProfile } from './plan-result.ts';
-import {
-  LEVELS,
-  measureEngine,
-  type PlannedTraffic,
-  type SizedFleet,
-  type SizingOptions,
-  sizeFleet,
-} from './size-fleet.ts';
+import { LEVELS, measureEngine, type PlannedTraffic, type SizedFleet, sizeFleet } from './size-fleet.ts';
 
-export interface PlanOptions extends SizingOptions {
+export interface PlanOptions {
+  readonly slo: readonly SloTerm[];
+  readonly mostEngines: number;
+  readonly seed: number;
   /** Least accuracy of the weights, relative to FP16. */
   readonly minQuality: number;
   readonly onProgress?: (done: number, of: number) => void;
@@ -53,39 +48,41 @@ export async function planFleet(
   options: PlanOptions,
 ): Promise<PlanResult> {
   const started = performance.now();
-  const { slo, onProgress = () => undefined } = options;
+  const { slo, mostEngines } = options;
   const whole = joinTraffic([split.search, split.heldOut]);
-  const traffic: PlannedTraffic = { trace, work: traceWork(trace), whole, ...split };
+  const few = someBlocks(split.search, FIRST_BLOCKS);
+  const traffic: PlannedTraffic = { trace, work: traceWork(trace), whole, few, ...split };
   const engine = newestFirst(jobs);
+  const measurers = new Map(
+    profiles.map((profile) => [profile, new CandidateMeasurer(engine, profile, options)]),
+  );
   const fleets: SizedFleet[] = [];
   const refused: RefusedProfile[] = [];
   let done = 0;
-  let simulations = 0;
-  let simulatedRequests = 0;
   await Promise.all(
-    profiles.map(async (profile) => {
-      const measurer = new CandidateMeasurer(engine, profile, slo);
-      const found = await plansOf(measurer, profile, traffic, options);
+    [...measurers.values()].map(async (measurer) => {
+      const found = await plansOf(measurer, traffic, options);
       const own = found.filter((each): each is SizedFleet => !('reason' in each));
       fleets.push(...own);
       refused.push(...found.filter((each): each is RefusedProfile => 'reason' in each));
       options.onPlans?.(own.map(({ plan }) => plan));
-      simulations += measurer.simulations;
-      simulatedRequests += measurer.simulatedRequests;
-      onProgress(++done, profiles.length);
+      options.onProgress?.(++done, profiles.length);
     }),
   );
   // Which profile is done first must change nothing.
-  const mixed = await mixedFleets(
-    engine,
-    fleets.toSorted((a, b) => byPrice(a.plan, b.plan)),
-    traffic,
-    options,
-  );
+  const sorted = fleets.toSorted((a, b) => byPrice(a.plan, b.plan));
+  const measurerOf = ({ plan }: SizedFleet) => measurers.get(plan.profile)!;
+  const mixed = await mixedFleets(measurerOf, sorted, traffic, mostEngines);
   options.onPlans?.(mixed.plans);
   const { arrivalMs, inputTokens, outputTokens } = trace;
   const seconds = arrivalMs[arrivalMs.length - 1] / 1000;
-  const sum = (values: Int32Array) => values.reduce((total, value) => total + value, 0);
+  const sum = (values: readonly number[] | Int32Array) => {
+    let total = 0;
+    for (const value of values) total += value;
+    return total;
+  };
+  const effort = (of: 'simulations' | 'simulatedRequests') =>
+    sum([...measurers.values()].map((measurer) => measurer[of]));
   return {
     slo,
     traffic: {
@@ -100,110 +97,107 @@ export async function planFleet(
     plans: rankPlans([...fleets.map(({ plan }) => plan), ...mixed.plans]),
     refused: refused.sort(compareNames),
     mixedTried: mixed.tried,
-    mostEngines: options.mostEngines,
-    simulations: simulations + mixed.simulations,
-    simulatedRequests: simulatedRequests + mixed.simulatedRequests,
+    mostEngines,
+    simulations: effort('simulations'),
+    simulatedRequests: effort('simulatedRequests'),
     wallS: (performance.now() - started) / 1000,
   };
 }
 
+/** Lets runs that were asked for last go first: a profile is planned to its end before all others are begun. */
+function newestFirst(engine: JobEngine): JobEngine {
+  const waiting: (() => void)[] = [];
+  let running = 0;
+  const leave = () => {
+    const next = waiting.pop();
+    if (next) next();
+    else running--;
+  };
+  return {
+    width: engine.width,
+    share: (bytes) => engine.share(bytes),
+    close: () => engine.close(),
+    async run(jobs, options) {
+      if (running < engine.width) running++;
+      else await new Promise<void>((resolve) => waiting.push(resolve));
+      try {
+        return await engine.run(jobs, options);
+      } finally {
+        // What its caller asks for next is then newer than what waits.
+        setImmediate(leave);
+      }
+    },
+  };
+}
+
+/** The best plan of each precision of a profile, or why there is none. */
 async function plansOf(
   measurer: CandidateMeasurer,
-  profile: EngineProfile,
   traffic: PlannedTraffic,
-  options: PlanOptions,
+  { minQuality, mostEngines }: PlanOptions,
 ): Promise<(SizedFleet | RefusedProfile)[]> {
-  const { slo, minQuality, seed } = options;
-  const refuse = (precision: string, reason: string): RefusedProfile => ({ profile, precision, reason });
+  const { profile } = measurer;
   const precisions = WEIGHT_PRECISIONS.filter(
     (precision) => (profile.weights[precision]?.quality ?? Number.NaN) >= minQuality,
   );
   const candidates = precisions.flatMap((precision) => candidatesOf(profile, precision));
   // The defaults say where to look at the others.
-  const first = await lookAt(
-    measurer,
-    traffic,
-    precisions.map((precision) => candidates.find(({ weights }) => weights === precision)).filter(isThere),
-    options,
-  );
+  const defaults = precisions
+    .map((precision) => candidates.find(({ weights }) => weights === precision))
+    .filter((each) => each !== undefined);
+  const first = await lookAt(measurer, traffic, defaults);
   const startOf = ({ weights }: Candidate) =>
     first.find(({ candidate }) => candidate.weights === weights)?.load ?? 0;
-  const others = candidates.filter((candidate) => !first.some((each) => each.candidate === candidate));
-  const whole = [...first, ...(await lookAt(measurer, traffic, others, options, startOf))];
-  const withWeights = (precision: WeightPrecision, found: readonly EngineSustains[]) =>
+  const others = candidates.filter((candidate) => !defaults.includes(candidate));
+  const whole = [...first, ...(await lookAt(measurer, traffic, others, startOf))];
+  const withWeights = (precision: WeightPrecision, found: readonly SustainedLoad[]) =>
     found.filter(({ candidate }) => candidate.weights === precision);
   const divided = await lookAt(
     measurer,
     traffic,
     precisions.flatMap((precision) =>
-      dividedOf(profile, precision, withWeights(precision, whole), options.mostEngines),
+      dividedOf(profile, precision, withWeights(precision, whole), mostEngines),
     ),
-    options,
   );
   const results: (SizedFleet | RefusedProfile)[] = [];
   for (const precision of precisions) {
-    const own = withWeights(precision, [...whole, ...divided]);
-    const kept = own
-      .filter(({ load }) => load > 0)
-      .sort(byEngines)
-      .slice(0, KEPT);
-    if (kept.length === 0) {
-      results.push(
-        refuse(precision, own.length === 0 ? 'the model does not fit' : 'no settings meet the SLO'),
-      );
-      continue;
-    }
-    const close = await measurer.measure(
-      traffic.search,
-      kept.map(({ candidate, load }) => ({
-        candidate,
-        search: { guess: load, step: 1.25, tolerance: 1.12 },
-      })),
-      { seed },
-    );
-    const [best] = kept
-      .map(({ candidate }, i) => ({ candidate, load: sustainedLoad(close[i], slo) }))
-      .sort(byEngines);
-    if (best.load === 0) {
-      results.push(refuse(precision, 'no settings meet the SLO'));
-      continue;
-    }
-    const { candidate, load: guess } = best;
-    const load = await measureEngine(measurer, traffic, { candidate, guess }, options);
-    if (load.sustained === 0) {
-      results.push(
-        refuse(precision, 'the settings found do not meet the SLO on traffic they were not chosen on'),
-      );
-      continue;
-    }
-    const plan = await sizeFleet(measurer, profile, traffic, { candidate, guess, load }, options);
-    results.push(
-      plan === null
-        ? refuse(precision, `more than ${options.mostEngines} engines are needed`)
-        : { plan, load },
-    );
+    const found = withWeights(precision, [...whole, ...divided]);
+    const best = await bestPlan(measurer, traffic, found, mostEngines);
+    results.push(typeof best === 'string' ? { profile, precision, reason: best } : best);
   }
   return results;
 }
 
-interface EngineSustains {
-  readonly candidate: Candidate;
-  /** Load that an engine sustains, times the traffic. */
-  readonly load: number;
+/** The plan with the best of settings of one precision, or why there is none. */
+async function bestPlan(
+  measurer: CandidateMeasurer,
+  traffic: PlannedTraffic,
+  found: readonly SustainedLoad[],
+  mostEngines: number,
+): Promise<SizedFleet | string> {
+  if (found.length === 0) return 'the model does not fit';
+  const kept = found
+    .filter(({ load }) => load > 0)
+    .sort(byEngines)
+    .slice(0, KEPT)
+    .map(({ candidate, load }) => ({ candidate, search: { guess: load, step: 1.25, tolerance: 1.12 } }));
+  const [best] = (await measurer.sustained(traffic.search, kept)).sort(byEngines);
+  if (best === undefined || best.load === 0) return 'no settings meet the SLO';
+  const engine = await measureEngine(measurer, traffic, { candidate: best.candidate, guess: best.load });
+  if (engine.sustained === 0)
+    return 'the settings found do not meet the SLO on traffic they were not chosen on';
+  const plan = await sizeFleet(measurer, traffic, engine, mostEngines);
+  return plan === null ? `more than ${mostEngines} engines are needed` : { plan, engine };
 }
 
 /** Order of candidates: fewest engines expected to serve the traffic, then the largest load that an engine sustains. */
-function byEngines(a: EngineSustains, b: EngineSustains): number {
+function byEngines(a: SustainedLoad, b: SustainedLoad): number {
   return enginesFor(a) - enginesFor(b) || b.load - a.load;
 }
 
-function enginesFor({ candidate, load }: EngineSustains): number {
+function enginesFor({ candidate, load }: SustainedLoad): number {
   const fewest = fewestEngines(candidate);
   return load === 0 ? Number.MAX_SAFE_INTEGER : fewest * Math.ceil(1 / load / fewest);
-}
-
-function isThere<Item>(item: Item | undefined): item is Item {
-  return item !== undefined;
 }
 
 /**
@@ -211,23 +205,18 @@ function isThere<Item>(item: Item | undefined): item is Item {
  *
  * @param startOf load to look at first; nobody who does not sustain half of it is looked at closely. 0: not known.
  */
-async function lookAt(
+function lookAt(
   measurer: CandidateMeasurer,
-  { search }: PlannedTraffic,
+  { few }: PlannedTraffic,
   candidates: readonly Candidate[],
-  { slo, seed }: PlanOptions,
   startOf: (candidate: Candidate) => number = () => 0,
-): Promise<EngineSustains[]> {
-  const points = await measurer.measure(
-    someBlocks(search, FIRST_BLOCKS),
-    candidates.map((candidate) => {
-      const start = startOf(candidate);
-      const from = start === 0 ? { guess: 1, step: 2 } : { guess: start, step: 1.4, floor: FLOOR * start };
-      return { candidate, search: { ...from, tolerance: 1.5 } };
-    }),
-    { seed },
-  );
-  return candidates.map((candidate, i) => ({ candidate, load: sustainedLoad(points[i], slo) }));
+): Promise<SustainedLoad[]> {
+  const looks = candidates.map((candidate) => {
+    const start = startOf(candidate);
+    const from = start === 0 ? { guess: 1, step: 2 } : { guess: start, step: 1.4, floor: FLOOR * start };
+    return { candidate, search: { ...from, tolerance: 1.5 } };
+  });
+  return measurer.sustained(few, looks);
 }
 
 function candidatesOf(profile: EngineProfile, weights: WeightPrecision): Candidate[] {
@@ -249,7 +238,7 @@ const ALONE = 1.1;
 function dividedOf(
   profile: EngineProfile,
   weights: WeightPrecision,
-  found: readonly EngineSustains[],
+  found: readonly SustainedLoad[],
   mostEngines: number,
 ): Candidate[] {
   const load = Math.max(0, ...found.map((each) => each.load));

@@ -1,23 +1,20 @@
 import { boardWatts } from '@servegym/profiles';
 import type { EngineProfile, RouterPolicy, Trace, WeightPrecision } from '@servegym/simulator';
-import { blockResamples, percentileInterval } from '@servegym/simulator/statistics';
+import { percentileInterval } from '@servegym/simulator/statistics';
 import { poolCommands } from '../deployment/serving-command.ts';
-import { type Candidate, fewestEngines, splitParts } from '../tune/candidate.ts';
+import { type Candidate, engineUsd, fewestEngines, splitParts } from '../tune/candidate.ts';
+import { fewestThatHold, SURGE } from '../tune/fewest-engines.ts';
 import { goodShare, type LoadPoint, type SecondEngines, sloUse } from '../tune/load-point.ts';
-import type { CandidateMeasurer } from '../tune/measure-candidates.ts';
-import { HELD_OUT_SEED } from '../tune/search.ts';
+import type { CandidateMeasurer, CloseLoad, MeasuredCandidate } from '../tune/measure-candidates.ts';
 import { type SloTerm, sloTermText } from '../tune/slo.ts';
-import { sustainedLoad, sustainedRate } from '../tune/sustained-load.ts';
 import { requestRate, type SplitTraffic, type Traffic } from '../tune/traffic.ts';
-import { deployment } from '../tune/tune.ts';
 import { autoscaledEngines } from './autoscaled-engines.ts';
 import { leastUsd, type TraceWork } from './least-time.ts';
 import type { FleetPlan, PlanConfidence, PlanPool } from './plan-result.ts';
 import { profileError } from './profile-error.ts';
 
 /** Loads around the sustained one at which the best settings are measured. */
-const GRID = [0.8, 0.92, 1.06, 1.2];
-export const SURGE = 1.5;
+const STEPS = [0.8, 0.92, 1.06, 1.2];
 
 /** The trace that is planned for, its work, which every profile has, and the part of it that is simulated. */
 export interface PlannedTraffic extends SplitTraffic {
@@ -25,76 +22,45 @@ export interface PlannedTraffic extends SplitTraffic {
   readonly work: TraceWork;
   /** Both parts. */
   readonly whole: Traffic;
+  /** A few stretches of the part to search on, for a first look. */
+  readonly few: Traffic;
 }
 
-export interface SizingOptions {
-  readonly slo: readonly SloTerm[];
-  readonly mostEngines: number;
-  readonly seed: number;
-}
-
-/** Load that one engine sustains on traffic that the search has not seen. */
-export interface EngineLoad {
-  readonly points: readonly LoadPoint[];
-  /** Requests/s. */
-  readonly sustained: number;
-  /** The same on each resample of the blocks. */
-  readonly draws: readonly number[];
-}
-
-/** A plan with what one engine of it sustains. */
+/** A plan with what one engine of it sustains on traffic that the search has not seen. */
 export interface SizedFleet {
   readonly plan: FleetPlan;
-  readonly load: EngineLoad;
+  readonly engine: CloseLoad;
 }
 
-/** @param guess load to look at first, times the rate of the traffic */
+/** What one engine sustains on the held-out traffic. @param guess load to look at first, times the rate of the traffic */
 export async function measureEngine(
   measurer: CandidateMeasurer,
   { heldOut }: PlannedTraffic,
-  { candidate, guess }: { readonly candidate: Candidate; readonly guess: number },
-  { slo, seed: searched }: SizingOptions,
+  { candidate, guess }: Pick<MeasuredCandidate, 'candidate'> & { readonly guess: number },
   second?: SecondEngines,
-): Promise<EngineLoad> {
-  const seed = searched + HELD_OUT_SEED;
-  const [unseen] = await measurer.measure(
-    heldOut,
-    [{ candidate, search: { guess, step: 1.2, tolerance: 1.05 } }],
-    { seed, second },
-  );
-  const load = sustainedLoad(unseen, slo);
-  const [around] = await measurer.measure(
-    heldOut,
-    [{ candidate, loads: load === 0 ? [] : GRID.map((step) => step * load) }],
-    { seed, second },
-  );
-  const points = [...unseen, ...around].sort((a, b) => a.load - b.load);
-  return {
-    points,
-    sustained: sustainedRate(points, heldOut, slo),
-    draws: blockResamples(heldOut.blockStarts.length - 1, seed).map((weights) =>
-      sustainedRate(points, heldOut, slo, weights),
-    ),
-  };
+): Promise<CloseLoad> {
+  const search = { guess, step: 1.2, tolerance: 1.05 };
+  const how = { steps: STEPS, seed: measurer.heldOutSeed, second };
+  const [engine] = await measurer.closely(heldOut, [{ candidate, search }], how);
+  return engine;
 }
 
 /** The fewest engines with which the whole traffic meets the SLO, and the better of the routers; `null` when too many. */
 export async function sizeFleet(
   measurer: CandidateMeasurer,
-  profile: EngineProfile,
   traffic: PlannedTraffic,
-  { candidate, guess, load }: { candidate: Candidate; guess: number; load: EngineLoad },
-  options: SizingOptions,
+  engine: CloseLoad,
+  mostEngines: number,
   second?: SecondEngines,
 ): Promise<FleetPlan | null> {
-  const { slo, seed, mostEngines } = options;
+  const { profile } = measurer;
+  const { candidate } = engine;
   const { whole } = traffic;
-  const winner = { candidate, searchedLoad: guess, heldOut: { value: load.sustained } };
-  const size = async (router: RouterPolicy, [fewest, most]: readonly [number, number]) => {
-    const { replicas, point } = await deployment(measurer, profile, whole, winner, 1, {
-      ...{ slo, seed, replicas: [fewest, most] as const, router, second },
-    });
-    return replicas === null || point === null ? null : { replicas, point, router };
+  const size = async (router: RouterPolicy, replicas: readonly [fewest: number, most: number]) => {
+    const found = await fewestThatHold(measurer, whole, engine, { load: 1, replicas, router, second });
+    return found.replicas === null || found.point === null
+      ? null
+      : { replicas: found.replicas, point: found.point, router };
   };
   const routes = whole.trace.prefixBlocks !== undefined && candidate.prefixCaching;
   let best = routes ? await size('prefix_aware', [1, mostEngines]) : null;
@@ -108,19 +74,14 @@ export async function sizeFleet(
   }
   if (best === null) return null;
   const { replicas, router, point } = best;
-  const [[strained]] = await measurer.measure(whole, [{ candidate, loads: [SURGE] }], {
-    ...{ seed, replicas, router, second },
-  });
   const pools = poolsOf(profile, candidate, replicas, second);
-  const { usdPerHour } = costOf(pools);
-  const scaled = autoscaledEngines(traffic.trace, load.sustained, {
+  const scaled = autoscaledEngines(traffic.trace, engine.sustained, {
     ...{ most: replicas, fewest: fewestEngines(candidate) },
     outputWeight: outputWeight(profile, candidate.weights),
   });
-  return fleetPlan(traffic, slo, {
-    ...{ pools, router, secondWeight: 1, load, point, strained },
-    autoscaled: { engines: scaled, usdPerHour: (scaled / replicas) * usdPerHour },
-  });
+  const autoscaled = { engines: scaled, usdPerHour: (scaled / replicas) * costOf(pools).usdPerHour };
+  const fleet = { pools, router, secondWeight: 1 };
+  return fleetPlan(measurer, traffic, fleet, { engine, point, autoscaled });
 }
 
 /** Engines of each kind, of so many in all. */
@@ -159,27 +120,45 @@ function costOf(pools: readonly PlanPool[]) {
   return { usdPerHour, gpus, engines: total, mostKw };
 }
 
-/** USD an hour of an engine. */
-export function engineUsd({ gpu }: EngineProfile): number {
-  return gpu.count * gpu.usdPerHour;
+/** Pools of engines, and how requests are spread over them. */
+type Fleet = Pick<FleetPlan, 'pools' | 'router' | 'secondWeight'>;
+
+/** The whole traffic on a fleet, at a load. */
+export function serveFleet(
+  measurer: CandidateMeasurer,
+  { whole }: PlannedTraffic,
+  { pools, router, secondWeight: weight }: Fleet,
+  load: number,
+): Promise<LoadPoint> {
+  const [first, next] = pools;
+  const isBeside = next?.role === 'all';
+  const second =
+    next === undefined || next.profile === first.profile
+      ? undefined
+      : { profile: next.profile, candidate: next.settings, replicas: isBeside ? next.engines : null, weight };
+  const replicas = isBeside ? first.engines : costOf(pools).engines;
+  return measurer.at(whole, first.settings, load, { replicas, router, second });
 }
 
 /** Figures of engines that meet the SLO. */
-export function fleetPlan(
-  { trace, work, whole }: PlannedTraffic,
-  slo: readonly SloTerm[],
-  sized: {
-    readonly pools: readonly PlanPool[];
-    readonly router: RouterPolicy;
-    readonly secondWeight: number;
+export async function fleetPlan(
+  measurer: CandidateMeasurer,
+  traffic: PlannedTraffic,
+  fleet: Fleet,
+  {
+    engine,
+    point,
+    autoscaled,
+  }: {
     /** Of one engine, on average. */
-    readonly load: EngineLoad;
+    readonly engine: Pick<CloseLoad, 'points' | 'sustained' | 'draws'>;
     readonly point: LoadPoint;
-    readonly strained: LoadPoint;
     readonly autoscaled: { readonly engines: number; readonly usdPerHour: number };
   },
-): FleetPlan {
-  const { pools, router, secondWeight, load, point, strained, autoscaled } = sized;
+): Promise<FleetPlan> {
+  const { trace, work, whole } = traffic;
+  const { pools, router, secondWeight } = fleet;
+  const strained = await serveFleet(measurer, traffic, fleet, SURGE);
   const { usdPerHour, gpus, engines, mostKw } = costOf(pools);
   const hours = trace.arrivalMs[trace.arrivalMs.length - 1] / 3.6e6;
   const tokens = (values: Int32Array) => values.reduce((sum, value) => sum + value, 0) / hours / 1e6;
@@ -195,12 +174,12 @@ export function fleetPlan(
     lowerBoundUsdPerHour: leastUsd(priced, work) / hours,
     usdPerMillionInputTokens: usdPerHour / tokens(trace.inputTokens),
     usdPerMillionOutputTokens: usdPerHour / tokens(trace.outputTokens),
-    ...{ sustained: load.sustained, ttftP99Ms: point.ttftP99Ms, tpotP99Ms: point.tpotP99Ms },
-    headroom: (engines * load.sustained) / rate,
+    ...{ sustained: engine.sustained, ttftP99Ms: point.ttftP99Ms, tpotP99Ms: point.tpotP99Ms },
+    headroom: (engines * engine.sustained) / rate,
     goodAtSurge: goodShare(strained),
-    breaksFirst: firstExceeded(load.points, slo),
+    breaksFirst: firstExceeded(engine.points, measurer.slo),
     quality: Math.min(...pools.map(({ profile, settings }) => profile.weights[settings.weights]!.quality)),
-    confidence: confidenceOf(pools, load, { rate, usdPerHour, engines }),
+    confidence: confidenceOf(pools, engine, { rate, usdPerHour, engines }),
     onFront: false,
     commands: poolCommands(pools, router, secondWeight),
   };
@@ -228,7 +207,7 @@ const LEVEL_OF = { measured: 'high', tables: 'medium', estimated: 'low' } as con
 /** Confidence in the pool that is known worst. */
 function confidenceOf(
   pools: readonly PlanPool[],
-  { draws, sustained }: EngineLoad,
+  { draws, sustained }: Pick<CloseLoad, 'draws' | 'sustained'>,
   {
     rate,
     usdPerHour,

@@ -212,6 +212,11 @@ export function fewestEngines({ split }: Pick<Candidate, 'split'>): number {
   return prefill + decode;
 }
 
+/** USD an hour of an engine. */
+export function engineUsd({ gpu }: EngineProfile): number {
+  return gpu.count * gpu.usdPerHour;
+}
+
 /** True when vLLM would start with these settings: the token budget must hold all sequences, and KV must fit. */
 export function isPossible(profile: EngineProfile, candidate: Candidate): boolean {
   const { maxNumSeqs, maxNumBatchedTokens, weights, speculationDepth, kvBudgetFraction } = candidate;

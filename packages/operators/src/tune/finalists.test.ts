@@ -4,14 +4,13 @@ import { findProfile } from '@servegym/profiles';
 import { RandomStream } from '@servegym/simulator';
 import { type Candidate, vllmDefaults } from './candidate.ts';
 import { measureFinalists } from './finalists.ts';
-import { evenTraffic, fakeMeasurer, SLO } from './measured.fixture.ts';
-import type { SearchedCandidate, TuneOptions } from './search.ts';
+import { evenTraffic, fakeMeasurer } from './measured.fixture.ts';
+import type { SearchedCandidate } from './search.ts';
 
 const profile = findProfile('h100-80gb-llama-3-8b');
 const defaults = vllmDefaults(profile);
 const BLOCKS = 40;
 const split = { search: evenTraffic(BLOCKS), heldOut: evenTraffic(BLOCKS) };
-const options = { slo: SLO, seed: 1, objective: 'goodput' } as unknown as TuneOptions;
 
 const searched = (changes: Partial<Candidate>, score: number): SearchedCandidate => ({
   ...{ candidate: { ...defaults, ...changes }, points: [], load: score, score },
@@ -25,11 +24,11 @@ function around(mean: number, deviation: number, seed: number): number[] {
 
 /** The finalists of a search that put one candidate first and the defaults second. */
 async function finalists(onSearch: readonly number[], onHeldOut: readonly number[], ofDefaults = onHeldOut) {
-  const measurer = fakeMeasurer(({ maxNumSeqs }, traffic) =>
+  const measurer = fakeMeasurer(profile, ({ maxNumSeqs }, traffic) =>
     traffic === split.search ? onSearch : maxNumSeqs === 64 ? onHeldOut : ofDefaults,
   );
   const ranked = [searched({ maxNumSeqs: 64 }, 2), searched({}, 1)];
-  return measureFinalists(measurer, profile, split, { considered: 2, ranked }, options);
+  return measureFinalists(measurer, split, ranked, 'goodput');
 }
 
 const width = ({ low, high }: { low: number; high: number }) => high - low;
@@ -92,8 +91,8 @@ describe('the finalists', () => {
       searched({ priority: true }, 2.1),
       searched({}, 2),
     ];
-    const measurer = fakeMeasurer(({ maxNumSeqs }) => Array(BLOCKS).fill(maxNumSeqs / 100));
-    const found = await measureFinalists(measurer, profile, split, { considered: 11, ranked }, options);
+    const measurer = fakeMeasurer(profile, ({ maxNumSeqs }) => Array(BLOCKS).fill(maxNumSeqs / 100));
+    const found = await measureFinalists(measurer, split, ranked, 'goodput');
     const names = found.map(({ candidate }) => ranked.findIndex((each) => each.candidate === candidate));
     assert.equal(names[0], 0, 'the winner of the search comes first');
     assert.deepEqual(

@@ -1,16 +1,14 @@
-import type { EngineProfile } from '@servegym/simulator';
-import { blockResamples, type IntervalEnds, percentileInterval } from '@servegym/simulator/statistics';
+import { type IntervalEnds, percentileInterval } from '@servegym/simulator/statistics';
 import { type Candidate, candidateKey, vllmDefaults } from './candidate.ts';
 import type { LoadPoint } from './load-point.ts';
-import type { CandidateMeasurer, MeasuredCandidate } from './measure-candidates.ts';
-import { HELD_OUT_SEED, type SearchedCandidate, type SearchResult, type TuneOptions } from './search.ts';
-import { sustainedLoad, sustainedRate } from './sustained-load.ts';
+import type { CandidateMeasurer, CloseLoad } from './measure-candidates.ts';
+import type { Objective, SearchedCandidate } from './search.ts';
 import type { SplitTraffic } from './traffic.ts';
 import type { Estimate } from './tune-result.ts';
 
 const FINALISTS = 5;
 /** Loads around the sustained one at which the finalists are measured. */
-const GRID = [0.65, 0.8, 0.9, 0.95, 1.05, 1.12, 1.25, 1.5];
+const STEPS = [0.65, 0.8, 0.9, 0.95, 1.05, 1.12, 1.25, 1.5];
 
 /** A candidate that the search has put forward, measured closely on the traffic of the search and on the held-out. */
 export interface Finalist {
@@ -27,88 +25,60 @@ export interface Finalist {
 /** The best, the best of each precision, without speculation and in pairs, and vLLM's defaults, on both traffics. */
 export async function measureFinalists(
   measurer: CandidateMeasurer,
-  profile: EngineProfile,
   { search: traffic, heldOut: unseen }: SplitTraffic,
-  { ranked }: SearchResult,
-  { slo, seed, objective }: TuneOptions,
+  ranked: readonly SearchedCandidate[],
+  objective: Objective,
 ): Promise<Finalist[]> {
-  const defaults = vllmDefaults(profile);
-  const chosen = new Map<string, SearchedCandidate>();
-  const choose = (found: SearchedCandidate | undefined) => {
-    if (found !== undefined) chosen.set(candidateKey(found.candidate), found);
-  };
-  // Settings that never bind make no difference: one of those that come to the same is enough.
-  for (const found of differentOf(ranked).slice(0, FINALISTS)) choose(found);
-  for (const precision of new Set(ranked.map(({ candidate }) => candidate.weights))) {
-    choose(ranked.find(({ candidate }) => candidate.weights === precision));
-  }
-  choose(ranked.find(({ candidate }) => candidate.speculationDepth === 0));
-  choose(ranked.find(({ candidate }) => candidate.split));
-  choose(ranked.find(({ candidate }) => candidate.priority));
-  choose(ranked.find(({ candidate }) => candidateKey(candidate) === candidateKey(defaults)));
-  const finalists = [...chosen.values()];
-
-  const measureBoth = async (howOf: (i: number, side: 0 | 1) => Omit<MeasuredCandidate, 'candidate'>) => {
-    const listed = (side: 0 | 1) => finalists.map(({ candidate }, i) => ({ candidate, ...howOf(i, side) }));
-    return [
-      await measurer.measure(traffic, listed(0), { seed }),
-      await measurer.measure(unseen, listed(1), { seed: seed + HELD_OUT_SEED }),
-    ] as const;
-  };
-  const rough = await measureBoth((i) => ({
-    search: { guess: objective === 'latency' ? 1 : finalists[i].load || 1, step: 1.15, tolerance: 1.05 },
+  const defaultKey = candidateKey(vllmDefaults(measurer.profile));
+  const chosen = chooseFinalists(ranked, defaultKey).map(({ candidate, load }) => ({
+    candidate,
+    search: { guess: objective === 'latency' ? 1 : load || 1, step: 1.15, tolerance: 1.05 },
   }));
-  const grids = await measureBoth((i, side) => {
-    const load = sustainedLoad(rough[side][i], slo);
-    return { loads: load === 0 ? [] : GRID.map((step) => step * load) };
-  });
-  const points = rough.map((each, side) =>
-    each.map((own, i) => [...own, ...grids[side][i]].sort((a, b) => a.load - b.load)),
-  );
-
-  const sides = [traffic, unseen] as const;
-  const resamples = [
-    blockResamples(traffic.blockStarts.length - 1, seed),
-    blockResamples(unseen.blockStarts.length - 1, seed + HELD_OUT_SEED),
-  ] as const;
-  const valuesOf = (side: 0 | 1, i: number) =>
-    resamples[side].map((weights) => sustainedRate(points[side][i], sides[side], slo, weights));
-  const resampled = ([0, 1] as const).map((side) => finalists.map((_, i) => valuesOf(side, i)));
-  const rateAt = (side: 0 | 1, i: number) => sustainedRate(points[side][i], sides[side], slo);
-  const defaultAt = finalists.findIndex(
-    ({ candidate }) => candidateKey(candidate) === candidateKey(defaults),
-  );
-
-  const results = finalists.map(({ candidate }, i): Finalist => {
-    const [searched, heldOut] = [rateAt(0, i), rateAt(1, i)];
-    const [searchedDraws, heldOutDraws] = [resampled[0][i], resampled[1][i]];
-    const base = defaultAt === -1 ? 0 : rateAt(1, defaultAt);
+  const onSearch = await measurer.closely(traffic, chosen, { steps: STEPS });
+  const onHeldOut = await measurer.closely(unseen, chosen, { steps: STEPS, seed: measurer.heldOutSeed });
+  const defaults = onHeldOut.find(({ candidate }) => candidateKey(candidate) === defaultKey);
+  const results = onSearch.map((found, i): Finalist => {
+    const [searched, heldOut] = [found.sustained, onHeldOut[i].sustained];
     return {
-      candidate,
-      isDefault: i === defaultAt,
-      searchedLoad: sustainedLoad(points[0][i], slo),
-      searched: { value: searched, interval: percentileInterval(searchedDraws) },
-      heldOut: { value: heldOut, interval: percentileInterval(heldOutDraws) },
-      overDefaults:
-        base === 0
-          ? null
-          : {
-              value: heldOut / base,
-              // On the same resampled blocks, so that what both share cancels out.
-              interval: percentileInterval(
-                heldOutDraws.map((value, draw) => value / Math.max(1e-9, resampled[1][defaultAt][draw])),
-              ),
-            },
+      candidate: found.candidate,
+      isDefault: onHeldOut[i] === defaults,
+      searchedLoad: found.load,
+      searched: { value: searched, interval: percentileInterval(found.draws) },
+      heldOut: { value: heldOut, interval: percentileInterval(onHeldOut[i].draws) },
+      overDefaults: ratioOf(onHeldOut[i], defaults),
       // Resampling raises the sustained load, as some resamples lack the worst blocks: both sides carry that, and here
       // it cancels out.
       prediction: percentileInterval(
-        searchedDraws.map((value, draw) => 2 * searched - value + heldOutDraws[draw] - heldOut),
+        found.draws.map((value, draw) => 2 * searched - value + onHeldOut[i].draws[draw] - heldOut),
       ),
-      heldOutPoints: points[1][i],
+      heldOutPoints: onHeldOut[i].points,
     };
   });
   const [winner, ...others] = results;
   return [winner!, ...others.sort((a, b) => b.heldOut.value - a.heldOut.value)];
+}
+
+function chooseFinalists(ranked: readonly SearchedCandidate[], defaultKey: string): SearchedCandidate[] {
+  const first = (holds: (candidate: Candidate) => boolean) =>
+    ranked.find(({ candidate }) => holds(candidate));
+  const precisions = new Set(ranked.map(({ candidate }) => candidate.weights));
+  const found = [
+    // Settings that never bind make no difference: one of those that come to the same is enough.
+    ...differentOf(ranked).slice(0, FINALISTS),
+    ...[...precisions].map((precision) => first(({ weights }) => weights === precision)),
+    first(({ speculationDepth }) => speculationDepth === 0),
+    first(({ split }) => split !== false),
+    first(({ priority }) => priority),
+    first((candidate) => candidateKey(candidate) === defaultKey),
+  ].filter((each) => each !== undefined);
+  return [...new Map(found.map((each) => [candidateKey(each.candidate), each])).values()];
+}
+
+/** What one sustains over what the other does, on the same resampled blocks, so that what both share cancels out. */
+function ratioOf(one: CloseLoad, other: CloseLoad | undefined): Estimate | null {
+  if (other === undefined || other.sustained === 0) return null;
+  const ratios = one.draws.map((value, draw) => value / Math.max(1e-9, other.draws[draw]));
+  return { value: one.sustained / other.sustained, interval: percentileInterval(ratios) };
 }
 
 /** Without those that differ from a better one in settings that never bind. */

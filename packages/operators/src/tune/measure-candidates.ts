@@ -1,9 +1,10 @@
 import type { JobContext, JobEngine, JobKinds, Json } from '@servegym/jobs';
 import type { EngineProfile } from '@servegym/simulator';
+import { blockResamples } from '@servegym/simulator/statistics';
 import type { Candidate } from './candidate.ts';
 import { type LoadPoint, measureLoad, type ServedLoad } from './load-point.ts';
 import type { SloTerm } from './slo.ts';
-import { findSustainedLoad, type LoadSearch } from './sustained-load.ts';
+import { findSustainedLoad, type LoadSearch, sustainedLoad, sustainedRate } from './sustained-load.ts';
 import { decodeTraffic, encodeTraffic, type Traffic } from './traffic.ts';
 
 /** Input of the job: each candidate is measured at given loads, or at those that bracket what it sustains. */
@@ -65,11 +66,34 @@ function trafficOf(name: string, context: JobContext): Traffic {
 const JOBS_EACH = 6;
 const MOST_PER_JOB = 32;
 
-/** Has candidates measured by a job engine. */
+/** Added to the seed where the held-out traffic is served, so that no chance is shared with the search. */
+const HELD_OUT_SEED = 7919;
+
+/** Engines, and the seed of their draws, by default the measurer's. */
+export type MeasuredWith = MeasuredEngines & { readonly seed?: number };
+
+/** A candidate with the largest load at which the SLO holds on it, times the rate of the traffic. */
+export interface SustainedLoad {
+  readonly candidate: Candidate;
+  readonly points: readonly LoadPoint[];
+  readonly load: number;
+}
+
+/** The same, measured closely around that load. */
+export interface CloseLoad extends SustainedLoad {
+  /** Requests/s at that load. */
+  readonly sustained: number;
+  /** `sustained` on each resample of the traffic's blocks. */
+  readonly draws: readonly number[];
+}
+
+/** Has candidates of a profile measured under an SLO by a job engine. */
 export class CandidateMeasurer {
+  readonly profile: EngineProfile;
+  readonly slo: readonly SloTerm[];
+  /** Seed of the acceptance of draft tokens and of the bootstrap. */
+  readonly seed: number;
   readonly #jobs: JobEngine;
-  readonly #profile: EngineProfile;
-  readonly #slo: readonly SloTerm[];
   readonly #onShare: (share: number) => void;
   readonly #names = new Map<Traffic, string>();
   /** Requests that have been simulated. */
@@ -80,20 +104,25 @@ export class CandidateMeasurer {
   constructor(
     jobs: JobEngine,
     profile: EngineProfile,
-    slo: readonly SloTerm[],
+    { slo, seed }: { readonly slo: readonly SloTerm[]; readonly seed: number },
     onShare: (share: number) => void = () => undefined,
   ) {
+    this.profile = profile;
+    this.slo = slo;
+    this.seed = seed;
     this.#jobs = jobs;
-    this.#profile = profile;
-    this.#slo = slo;
     this.#onShare = onShare;
+  }
+
+  get heldOutSeed(): number {
+    return this.seed + HELD_OUT_SEED;
   }
 
   /** The points of each candidate, in the order of the candidates. */
   async measure(
     traffic: Traffic,
     candidates: readonly MeasuredCandidate[],
-    { seed, ...engines }: { readonly seed: number } & MeasuredEngines,
+    { seed = this.seed, ...engines }: MeasuredWith = {},
   ): Promise<LoadPoint[][]> {
     const name = await this.#nameOf(traffic);
     const size = Math.min(
@@ -103,11 +132,10 @@ export class CandidateMeasurer {
     const chunks = Array.from({ length: Math.ceil(candidates.length / size) }, (_, i) =>
       candidates.slice(i * size, (i + 1) * size),
     );
+    const { profile, slo } = this;
     const results = await this.#jobs.run(
       chunks.map((chunk) => {
-        const input: MeasureInput = {
-          ...{ profile: this.#profile, slo: this.#slo, traffic: name, seed, candidates: chunk, engines },
-        };
+        const input: MeasureInput = { profile, slo, traffic: name, seed, candidates: chunk, engines };
         return { kind: 'tune-measure', input: input as unknown as Json, shared: [name] };
       }),
       { onProgress: ({ share }) => this.#onShare(share) },
@@ -118,6 +146,50 @@ export class CandidateMeasurer {
       this.simulatedRequests += each.length * traffic.trace.arrivalMs.length;
     }
     return points;
+  }
+
+  /** The point of one candidate at one load. */
+  async at(traffic: Traffic, candidate: Candidate, load: number, how?: MeasuredWith): Promise<LoadPoint> {
+    const [[point]] = await this.measure(traffic, [{ candidate, loads: [load] }], how);
+    return point;
+  }
+
+  /** The loads that candidates sustain, as near as what was measured tells. */
+  async sustained(
+    traffic: Traffic,
+    candidates: readonly MeasuredCandidate[],
+    how?: MeasuredWith,
+  ): Promise<SustainedLoad[]> {
+    const points = await this.measure(traffic, candidates, how);
+    return candidates.map(({ candidate }, i) => ({
+      candidate,
+      points: points[i],
+      load: sustainedLoad(points[i], this.slo),
+    }));
+  }
+
+  /** The loads that candidates sustain, with a bootstrap over blocks: looked for, then measured at steps around what was found. */
+  async closely(
+    traffic: Traffic,
+    candidates: readonly MeasuredCandidate[],
+    { steps, ...how }: MeasuredWith & { readonly steps: readonly number[] },
+  ): Promise<CloseLoad[]> {
+    const rough = await this.sustained(traffic, candidates, how);
+    const around = await this.measure(
+      traffic,
+      rough.map(({ candidate, load }) => ({
+        candidate,
+        loads: load === 0 ? [] : steps.map((step) => step * load),
+      })),
+      how,
+    );
+    const resamples = blockResamples(traffic.blockStarts.length - 1, how.seed ?? this.seed);
+    return rough.map(({ candidate, points: found }, i) => {
+      const points = [...found, ...around[i]].sort((a, b) => a.load - b.load);
+      const rate = (weights?: ArrayLike<number>) => sustainedRate(points, traffic, this.slo, weights);
+      const load = sustainedLoad(points, this.slo);
+      return { candidate, points, load, sustained: rate(), draws: resamples.map(rate) };
+    });
   }
 
   async #nameOf(traffic: Traffic): Promise<string> {

@@ -1,4 +1,5 @@
 import type { EngineProfile } from '@servegym/simulator';
+import { engineUsd } from './candidate.ts';
 import type { LoadPoint } from './load-point.ts';
 import type { SearchedCandidate } from './search.ts';
 import type { SloTerm } from './slo.ts';
@@ -61,6 +62,5 @@ export function usdPerMillionTokens(profile: EngineProfile, { trace }: Traffic, 
   if (rate === 0) return null;
   let tokens = 0;
   for (const each of trace.outputTokens) tokens += each;
-  const perHour = profile.gpu.count * profile.gpu.usdPerHour;
-  return (perHour / (rate * 3600 * (tokens / trace.outputTokens.length))) * 1e6;
+  return (engineUsd(profile) / (rate * 3600 * (tokens / trace.outputTokens.length))) * 1e6;
 }

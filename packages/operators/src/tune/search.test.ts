@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { findProfile } from '@servegym/profiles';
 import { type Candidate, candidateKey, candidateSpace, type Knob, vllmDefaults } from './candidate.ts';
-import { evenTraffic, fakeMeasurer, SLO } from './measured.fixture.ts';
+import { evenTraffic, fakeMeasurer } from './measured.fixture.ts';
 import { type SearchOptions, searchCandidates } from './search.ts';
 
 const profile = findProfile('h100-80gb-llama-3-8b');
@@ -18,11 +18,11 @@ async function search(
   const space = candidateSpace(profile, {
     ...{ knobs, minQuality: 0, hasPrefixes: true, hasClasses: true, mostReplicas: 2 },
   });
-  const measurer = fakeMeasurer((candidate, { blockStarts }) =>
+  const measurer = fakeMeasurer(profile, (candidate, { blockStarts }) =>
     Array<number>(blockStarts.length - 1).fill(capacityOf(candidate)),
   );
-  const how = { objective: 'goodput', seed: 1, start: 32, targetLoad: 1, ...options } as const;
-  return searchCandidates(measurer, profile, space, traffic, SLO, how);
+  const how = { objective: 'goodput', start: 32, targetLoad: 1, ...options } as const;
+  return searchCandidates(measurer, space, traffic, how);
 }
 
 /** Falls off by a tenth for each doubling away from `best`. */
@@ -128,11 +128,11 @@ describe('the search', () => {
     const space = candidateSpace(profile, {
       ...{ knobs: ['maxNumSeqs'], minQuality: 0, hasPrefixes: false, hasClasses: false, mostReplicas: 1 },
     });
-    const measurer = fakeMeasurer(({ maxNumSeqs }, { blockStarts }) =>
+    const measurer = fakeMeasurer(profile, ({ maxNumSeqs }, { blockStarts }) =>
       Array<number>(blockStarts.length - 1).fill((blockStarts.length === 3 ? 100 : 1) * near(maxNumSeqs, 96)),
     );
-    const how = { objective: 'goodput', seed: 1, start: 32, targetLoad: 1 } as const;
-    const { ranked } = await searchCandidates(measurer, profile, space, traffic, SLO, how);
+    const how = { objective: 'goodput', start: 32, targetLoad: 1 } as const;
+    const { ranked } = await searchCandidates(measurer, space, traffic, how);
     assert.equal(ranked[0].candidate.maxNumSeqs, 96);
     assert.ok(Math.abs(ranked[0].score - 1) < 0.02, `${ranked[0].score}`);
   });
@@ -143,12 +143,13 @@ describe('the search', () => {
     });
     // The more sequences, the more in flight, and the longer each takes: 64 serve most.
     const measurer = fakeMeasurer(
+      profile,
       ({ maxNumSeqs }, { blockStarts }) => Array<number>(blockStarts.length - 1).fill(maxNumSeqs / 256),
       ({ maxNumSeqs }, load) => load * (256 / maxNumSeqs) * near(maxNumSeqs, 64),
     );
-    const how = { objective: 'goodput', seed: 1, start: 32, targetLoad: 1 } as const;
+    const how = { objective: 'goodput', start: 32, targetLoad: 1 } as const;
     const closed = { ...traffic, concurrency: 32 };
-    const { ranked } = await searchCandidates(measurer, profile, space, closed, SLO, how);
+    const { ranked } = await searchCandidates(measurer, space, closed, how);
     const [{ candidate, score, load }] = ranked;
     assert.equal(candidate.maxNumSeqs, 64);
     assert.ok(Math.abs(score - 1) < 0.02, `${score}`);

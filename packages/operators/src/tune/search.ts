@@ -1,4 +1,3 @@
-import type { EngineProfile } from '@servegym/simulator';
 import {
   type Candidate,
   type CandidateSpace,
@@ -8,42 +7,30 @@ import {
   vllmDefaults,
 } from './candidate.ts';
 import { type LoadPoint, sloUse } from './load-point.ts';
-import type { CandidateMeasurer } from './measure-candidates.ts';
+import type { CandidateMeasurer, MeasuredCandidate, SustainedLoad } from './measure-candidates.ts';
 import type { SloTerm } from './slo.ts';
 import { neighbours, spaceFillingCandidates } from './space-filling.ts';
 import { LEAST_LOAD, type LoadSearch, sustainedLoad, sustainedRate } from './sustained-load.ts';
 import { someBlocks, type Traffic } from './traffic.ts';
 
 /** Options of a tuning. */
-export interface TuneOptions {
+export interface TuneOptions extends Pick<SearchOptions, 'objective' | 'start' | 'onBest'> {
   readonly slo: readonly SloTerm[];
-  readonly objective: Objective;
   readonly knobs: readonly Knob[];
   readonly minQuality: number;
   /** Fewest and most engines that may share the traffic. */
   readonly replicas: readonly [fewest: number, most: number];
   /** Times the rate of the traffic. */
   readonly rateScale: number;
-  /** Candidates to start from. */
-  readonly start: number;
   readonly seed: number;
   readonly onProgress?: (stage: string, share: number) => void;
-  /** Told of the best candidate on all of the search traffic, whenever there is a better one. */
-  readonly onBest?: (best: SearchedCandidate) => void;
 }
-
-/** Added to the seed where the held-out traffic is served, so that no chance is shared with the search. */
-export const HELD_OUT_SEED = 7919;
 
 /** Figure that the search maximises. */
 export type Objective = 'goodput' | 'cost' | 'latency';
 
-/** A candidate and what was measured of it on all of the search traffic. */
-export interface SearchedCandidate {
-  readonly candidate: Candidate;
-  readonly points: readonly LoadPoint[];
-  /** The load that it sustains, times the rate of the traffic. */
-  readonly load: number;
+/** A candidate with what it sustains on the traffic of the search. */
+export interface SearchedCandidate extends SustainedLoad {
   /**
    * Larger is better: the sustained load, with a concurrency the requests/s that are served at it, or for `latency` the
    * inverse of the largest share of a limit.
@@ -53,14 +40,14 @@ export interface SearchedCandidate {
 
 export interface SearchOptions {
   readonly objective: Objective;
-  readonly seed: number;
   /** Candidates to start from. */
   readonly start: number;
   /** For `latency`: the load of one engine, times the rate of the traffic. */
   readonly targetLoad: number;
   /** Told what the search is at. */
   readonly onStage?: (stage: string) => void;
-  readonly onBest?: TuneOptions['onBest'];
+  /** Told of the best candidate on all of the search traffic, whenever there is a better one. */
+  readonly onBest?: (best: SearchedCandidate) => void;
 }
 
 /** Result of the search. */
@@ -107,135 +94,181 @@ const SIMPLER = 0.01;
  */
 export async function searchCandidates(
   measurer: CandidateMeasurer,
-  profile: EngineProfile,
   space: CandidateSpace,
   traffic: Traffic,
-  slo: readonly SloTerm[],
   options: SearchOptions,
 ): Promise<SearchResult> {
-  const { seed, onStage = () => undefined, onBest = () => undefined } = options;
-  const seen = new Set<string>();
-  const full = new Map<string, SearchedCandidate>();
-  const defaults = vllmDefaults(profile);
-
-  const isLatency = options.objective === 'latency';
-  const isClosedLoop = traffic.concurrency !== undefined;
-  // Of requests in flight, settings that hold fewer may serve more a second.
-  const floorOf = ({ load }: SearchedCandidate) => (isClosedLoop ? FLOOR * load : load) || LEAST_LOAD;
-  const measure = async (
-    candidates: readonly Candidate[],
-    on: Traffic,
-    search: LoadSearch | { loads: number[] },
-  ) => {
-    for (const candidate of candidates) seen.add(candidateKey(candidate));
-    const how = isLatency ? { loads: [options.targetLoad] } : 'loads' in search ? search : { search };
-    const points = await measurer.measure(
-      on,
-      candidates.map((candidate) => ({ candidate, ...how })),
-      { seed },
-    );
-    return candidates.map((candidate, i): SearchedCandidate => {
-      const load = sustainedLoad(points[i], slo);
-      return { candidate, points: points[i], load, score: score(points[i], on, slo, options) };
-    });
-  };
-  const measureFully = async (candidates: readonly Candidate[], search: LoadSearch) => {
-    const fresh = candidates.filter((candidate) => !full.has(candidateKey(candidate)));
-    for (const found of await measure(fresh, traffic, search)) full.set(candidateKey(found.candidate), found);
-  };
-  let told = 0;
-  const bestFully = () => {
-    const [best] = ranked([...full.values()]);
-    if (best.score > told) onBest(best);
-    told = Math.max(told, best.score);
-    return best;
-  };
-
-  const start = spaceFillingCandidates(profile, space, options.start);
-  const alwaysKept = isPossible(profile, defaults) ? [defaults] : [];
-  onStage('a first look');
-  const scouts = await measure(
-    [...alwaysKept, ...start.slice(0, SCOUTS)],
-    someBlocks(traffic, SCOUT_BLOCKS),
-    { guess: 1, step: 2, tolerance: 1.3 },
-  );
-  let guess = ranked(scouts)[0].load || LEAST_LOAD;
-  onStage(`${start.length.toLocaleString('en-US')} candidates`);
-  const first = await measure(start, someBlocks(traffic, SCOUT_BLOCKS), { loads: [guess] });
-  let pool = ranked(first).map(({ candidate }) => candidate);
-  for (const { keep, blocks, search } of RUNGS) {
-    pool = pool.slice(0, Math.max(FEWEST_KEPT, Math.ceil(pool.length * keep)));
-    onStage(`${pool.length.toLocaleString('en-US')} that are left`);
-    const rung = (load: number) =>
-      measure(pool, someBlocks(traffic, blocks), { guess: load, floor: FLOOR * load, ...search });
-    let found = await rung(guess);
-    // What a few stretches sustain may be far above what all do.
-    while (!isLatency && guess > LEAST_LOAD && !found.some(({ points }) => sloUse(points[0], slo) <= 1)) {
-      guess = Math.max(LEAST_LOAD, guess * LOWER);
-      found = await rung(guess);
-    }
-    pool = ranked(found).map(({ candidate }) => candidate);
-    guess = ranked(found)[0].load || guess;
-    if (blocks === Number.POSITIVE_INFINITY)
-      for (const each of found) full.set(candidateKey(each.candidate), each);
-  }
-  bestFully();
-  await measureFully(alwaysKept, { guess, step: 1.6, tolerance: 1.04 });
-
-  const visited = new Set<string>();
-  for (let round = 1; round <= MOST_ROUNDS; round += 1) {
-    const centres = ranked([...full.values()])
-      .slice(0, CENTRES)
-      .filter(({ candidate }) => !visited.has(candidateKey(candidate)));
-    if (centres.length === 0) break;
-    onStage(`the neighbours of the best, round ${round}`);
-    const best = bestFully();
-    for (const { candidate } of centres) visited.add(candidateKey(candidate));
-    const near = unique(centres.flatMap(({ candidate }) => neighbours(profile, space, candidate)));
-    await measureFully(near, { guess: best.load || guess, floor: floorOf(best), ...NEAR });
-  }
-  const best = bestFully();
-  if (best.load === 0) return { considered: seen.size, ranked: ranked([...full.values()]) };
-  // Brackets end at different loads for different candidates. Those that are close are measured at the same ones.
-  const final = new Map<string, SearchedCandidate>();
-  const compare = async (candidates: readonly Candidate[]) => {
-    const fresh = candidates.filter((candidate) => !final.has(candidateKey(candidate)));
-    const how = isClosedLoop
-      ? { guess: best.load, floor: floorOf(best), ...NEAR }
-      : { loads: SIDE_BY_SIDE.map((step) => step * best.load) };
-    for (const found of await measure(fresh, traffic, how)) final.set(candidateKey(found.candidate), found);
-    return candidates.map((candidate) => final.get(candidateKey(candidate))!);
-  };
-  onStage('the best side by side');
-  const close = ranked([...full.values()]).slice(0, CLOSEST);
-  await compare(close.map(({ candidate }) => candidate));
-  onStage('simpler settings');
-  await simplify(compare, ranked([...final.values()])[0], profile, space, defaults);
-  const others = [...full.values()].filter(({ candidate }) => !final.has(candidateKey(candidate)));
-  return {
-    considered: seen.size,
-    ranked: [...preferSimple(ranked([...final.values()]), defaults), ...ranked(others)],
-  };
+  return new CandidateSearch(measurer, space, traffic, options).run();
 }
 
-/** Measures the best with one setting after the other back at its default, for as long as that is as good. */
-async function simplify(
-  compare: (candidates: readonly Candidate[]) => Promise<readonly SearchedCandidate[]>,
-  best: SearchedCandidate,
-  profile: EngineProfile,
-  space: CandidateSpace,
-  defaults: Candidate,
-): Promise<void> {
-  let current = best.candidate;
-  while (true) {
-    const simpler = (Object.keys(space) as Knob[])
-      .filter((knob) => current[knob] !== defaults[knob])
-      .map((knob): Candidate => ({ ...current, [knob]: defaults[knob] }))
-      .filter((candidate) => isPossible(profile, candidate));
-    if (simpler.length === 0) return;
-    const found = ranked(await compare(simpler))[0];
-    if (found.score < best.score * (1 - SIMPLER)) return;
-    current = found.candidate;
+class CandidateSearch {
+  readonly #measurer: CandidateMeasurer;
+  readonly #space: CandidateSpace;
+  readonly #traffic: Traffic;
+  readonly #options: SearchOptions;
+  readonly #defaults: Candidate;
+  /** The defaults, where the engine starts with them. */
+  readonly #alwaysKept: readonly Candidate[];
+  /** Keys of the candidates that were simulated. */
+  readonly #seen = new Set<string>();
+  /** By key, those that all of the search traffic was played on. */
+  readonly #full = new Map<string, SearchedCandidate>();
+  /** Score of the best that `onBest` was told of. */
+  #told = 0;
+
+  constructor(measurer: CandidateMeasurer, space: CandidateSpace, traffic: Traffic, options: SearchOptions) {
+    this.#measurer = measurer;
+    this.#space = space;
+    this.#traffic = traffic;
+    this.#options = options;
+    this.#defaults = vllmDefaults(measurer.profile);
+    this.#alwaysKept = isPossible(measurer.profile, this.#defaults) ? [this.#defaults] : [];
+  }
+
+  async run(): Promise<SearchResult> {
+    const guess = await this.#halve();
+    await this.#measureFully(this.#alwaysKept, { guess, step: 1.6, tolerance: 1.04 });
+    await this.#climb(guess);
+    const best = this.#best();
+    const found = best.load === 0 ? ranked([...this.#full.values()]) : await this.#sideBySide(best);
+    return { considered: this.#seen.size, ranked: found };
+  }
+
+  #stage(name: string): void {
+    this.#options.onStage?.(name);
+  }
+
+  async #measure(
+    candidates: readonly Candidate[],
+    on: Traffic,
+    how: Omit<MeasuredCandidate, 'candidate'>,
+  ): Promise<SearchedCandidate[]> {
+    for (const candidate of candidates) this.#seen.add(candidateKey(candidate));
+    const { objective, targetLoad } = this.#options;
+    const at = objective === 'latency' ? { loads: [targetLoad] } : how;
+    const found = await this.#measurer.sustained(
+      on,
+      candidates.map((candidate) => ({ candidate, ...at })),
+    );
+    const { slo } = this.#measurer;
+    return found.map((each) => ({ ...each, score: score(each.points, on, slo, objective) }));
+  }
+
+  async #measureFully(candidates: readonly Candidate[], search: LoadSearch): Promise<void> {
+    const fresh = candidates.filter((candidate) => !this.#full.has(candidateKey(candidate)));
+    this.#keep(await this.#measure(fresh, this.#traffic, { search }));
+  }
+
+  #keep(found: readonly SearchedCandidate[]): void {
+    for (const each of found) this.#full.set(candidateKey(each.candidate), each);
+  }
+
+  /** The best on all of the search traffic. */
+  #best(): SearchedCandidate {
+    const [best] = ranked([...this.#full.values()]);
+    if (best.score > this.#told) this.#options.onBest?.(best);
+    this.#told = Math.max(this.#told, best.score);
+    return best;
+  }
+
+  /** Of requests in flight, settings that hold fewer may serve more a second. */
+  #floor({ load }: SearchedCandidate): number {
+    return (this.#traffic.concurrency === undefined ? load : FLOOR * load) || LEAST_LOAD;
+  }
+
+  /** Successive halving. Answers the load that the best sustains. */
+  async #halve(): Promise<number> {
+    const { profile, slo } = this.#measurer;
+    const start = spaceFillingCandidates(profile, this.#space, this.#options.start);
+    const few = someBlocks(this.#traffic, SCOUT_BLOCKS);
+    this.#stage('a first look');
+    const scouts = await this.#measure([...this.#alwaysKept, ...start.slice(0, SCOUTS)], few, {
+      search: { guess: 1, step: 2, tolerance: 1.3 },
+    });
+    let guess = ranked(scouts)[0].load || LEAST_LOAD;
+    this.#stage(`${start.length.toLocaleString('en-US')} candidates`);
+    let pool = ranked(await this.#measure(start, few, { loads: [guess] }));
+    for (const { keep, blocks, search } of RUNGS) {
+      const left = pool
+        .slice(0, Math.max(FEWEST_KEPT, Math.ceil(pool.length * keep)))
+        .map(({ candidate }) => candidate);
+      this.#stage(`${left.length.toLocaleString('en-US')} that are left`);
+      const on = someBlocks(this.#traffic, blocks);
+      const rung = (load: number) =>
+        this.#measure(left, on, { search: { guess: load, floor: FLOOR * load, ...search } });
+      let found = await rung(guess);
+      const isAnyGood = () => found.some(({ points }) => sloUse(points[0], slo) <= 1);
+      // What a few stretches sustain may be far above what all do.
+      while (this.#options.objective !== 'latency' && guess > LEAST_LOAD && !isAnyGood()) {
+        guess = Math.max(LEAST_LOAD, guess * LOWER);
+        found = await rung(guess);
+      }
+      pool = ranked(found);
+      guess = pool[0].load || guess;
+      if (blocks === Number.POSITIVE_INFINITY) this.#keep(found);
+    }
+    this.#best();
+    return guess;
+  }
+
+  /** Steps to better neighbours of the best, until there are none. */
+  async #climb(guess: number): Promise<void> {
+    const { profile } = this.#measurer;
+    const visited = new Set<string>();
+    for (let round = 1; round <= MOST_ROUNDS; round += 1) {
+      const centres = ranked([...this.#full.values()])
+        .slice(0, CENTRES)
+        .filter(({ candidate }) => !visited.has(candidateKey(candidate)));
+      if (centres.length === 0) break;
+      this.#stage(`the neighbours of the best, round ${round}`);
+      const best = this.#best();
+      for (const { candidate } of centres) visited.add(candidateKey(candidate));
+      const near = unique(centres.flatMap(({ candidate }) => neighbours(profile, this.#space, candidate)));
+      await this.#measureFully(near, { guess: best.load || guess, floor: this.#floor(best), ...NEAR });
+    }
+  }
+
+  /**
+   * Brackets end at different loads for different candidates. Those that are close are measured at the same ones, then
+   * with settings back at their defaults.
+   */
+  async #sideBySide(best: SearchedCandidate): Promise<SearchedCandidate[]> {
+    const final = new Map<string, SearchedCandidate>();
+    const how =
+      this.#traffic.concurrency === undefined
+        ? { loads: SIDE_BY_SIDE.map((step) => step * best.load) }
+        : { search: { guess: best.load, floor: this.#floor(best), ...NEAR } };
+    const compare = async (candidates: readonly Candidate[]) => {
+      const fresh = candidates.filter((candidate) => !final.has(candidateKey(candidate)));
+      for (const found of await this.#measure(fresh, this.#traffic, how))
+        final.set(candidateKey(found.candidate), found);
+      return candidates.map((candidate) => final.get(candidateKey(candidate))!);
+    };
+    this.#stage('the best side by side');
+    const close = ranked([...this.#full.values()]).slice(0, CLOSEST);
+    await compare(close.map(({ candidate }) => candidate));
+    this.#stage('simpler settings');
+    await this.#simplify(compare, ranked([...final.values()])[0]);
+    const others = [...this.#full.values()].filter(({ candidate }) => !final.has(candidateKey(candidate)));
+    return [...preferSimple(ranked([...final.values()]), this.#defaults), ...ranked(others)];
+  }
+
+  /** Measures the best with one setting after the other back at its default, for as long as that is as good. */
+  async #simplify(
+    compare: (candidates: readonly Candidate[]) => Promise<readonly SearchedCandidate[]>,
+    best: SearchedCandidate,
+  ): Promise<void> {
+    let current = best.candidate;
+    while (true) {
+      const simpler = (Object.keys(this.#space) as Knob[])
+        .filter((knob) => current[knob] !== this.#defaults[knob])
+        .map((knob): Candidate => ({ ...current, [knob]: this.#defaults[knob] }))
+        .filter((candidate) => isPossible(this.#measurer.profile, candidate));
+      if (simpler.length === 0) return;
+      const found = ranked(await compare(simpler))[0];
+      if (found.score < best.score * (1 - SIMPLER)) return;
+      current = found.candidate;
+    }
   }
 }
 
@@ -253,7 +286,7 @@ function score(
   points: readonly LoadPoint[],
   traffic: Traffic,
   slo: readonly SloTerm[],
-  { objective }: SearchOptions,
+  objective: Objective,
 ): number {
   if (objective !== 'latency') {
     const isOpenLoop = traffic.concurrency === undefined;

@@ -61,24 +61,11 @@ export function neighbours(profile: EngineProfile, space: CandidateSpace, candid
 }
 
 function candidateAt(space: CandidateSpace, share: (knob: Knob) => number): Candidate {
-  const at = <K extends Knob>(knob: K): Candidate[K] => {
+  const chosen = (Object.keys(space) as Knob[]).map((knob) => {
     const values = space[knob];
-    return values[Math.floor(share(knob) * values.length)];
-  };
-  return {
-    maxNumSeqs: at('maxNumSeqs'),
-    maxNumBatchedTokens: at('maxNumBatchedTokens'),
-    kvBudgetFraction: at('kvBudgetFraction'),
-    speculationDepth: at('speculationDepth'),
-    weights: at('weights'),
-    prefixCaching: at('prefixCaching'),
-    split: at('split'),
-    priority: at('priority'),
-    maxNumActiveSeqs: at('maxNumActiveSeqs'),
-    longPrefillTokenThreshold: at('longPrefillTokenThreshold'),
-    longPrefillTokenThresholdAdaptive: at('longPrefillTokenThresholdAdaptive'),
-    speculationMaxBatch: at('speculationMaxBatch'),
-  };
+    return [knob, values[Math.floor(share(knob) * values.length)]];
+  });
+  return Object.fromEntries(chosen);
 }
 
 /** The digits of `point` in a base, mirrored at the point: a number in [0, 1). */

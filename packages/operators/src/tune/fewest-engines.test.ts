@@ -2,11 +2,8 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { findProfile } from '@servegym/profiles';
 import { type Candidate, vllmDefaults } from './candidate.ts';
-import type { Finalist } from './finalists.ts';
-import type { CandidateMeasurer, MeasuredCandidate } from './measure-candidates.ts';
-import { evenTraffic, pointAt, SLO } from './measured.fixture.ts';
-import type { TuneOptions } from './search.ts';
-import { deployment, wholeGroups } from './tune.ts';
+import { fewestThatHold, wholeGroups } from './fewest-engines.ts';
+import { evenTraffic, measurerOf, pointAt } from './measured.fixture.ts';
 
 const profile = findProfile('a100-80gb-llama-3-70b-tp4');
 const traffic = evenTraffic(2);
@@ -22,27 +19,17 @@ async function deploy(
   } = {},
 ) {
   const asked: number[] = [];
-  const measure = async (
-    _: unknown,
-    [{ loads }]: [MeasuredCandidate],
-    { replicas: engines }: { replicas: number },
-  ) => {
+  const measurer = measurerOf(profile, async (_, [{ loads }], how) => {
+    const engines = how!.replicas!;
     asked.push(engines);
     return [loads!.map((at) => pointAt([capacity * engines, capacity * engines], at))];
-  };
-  const winner = { candidate: { ...vllmDefaults(profile), split }, heldOut: { value: expected } };
-  const found = await deployment(
-    { measure } as unknown as CandidateMeasurer,
-    profile,
-    traffic,
-    winner as unknown as Finalist,
-    load,
-    { slo: SLO, seed: 1, replicas } as unknown as TuneOptions,
-  );
+  });
+  const engine = { candidate: { ...vllmDefaults(profile), split }, load: capacity, sustained: expected };
+  const found = await fewestThatHold(measurer, traffic, engine, { load, replicas });
   return { ...found, asked };
 }
 
-describe('a deployment', () => {
+describe('the engines for a traffic', () => {
   it('takes the fewest engines under which the SLO holds, and costs what all their GPUs do', async () => {
     const { replicas, usdPerHour, good } = await deploy(0.35, 1);
     assert.equal(replicas, 3);
