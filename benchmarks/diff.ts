@@ -40,7 +40,7 @@ import {
   type OperatingPoint,
   parseStaticBatches,
   type StaticBatchRow,
-  VLLM_V0,
+  vllmConstants,
 } from '@servegym/profiles';
 import { closedBatch, type EngineProfile, repeatTrace, type Trace } from '@servegym/simulator';
 import { mean } from '@servegym/simulator/statistics';
@@ -224,7 +224,7 @@ async function staticBatches(): Promise<Pair[]> {
 
 function estimatedOfBatch({ gpu, gpus, model, kvCache }: StaticBatchRow): EngineProfile {
   const cache = kvCache === 'fp8' ? 'FP8' : 'FP16';
-  return estimatedProfile(findGpu(GPUS[gpu]), findModel(model), gpus, VLLM_V0, cache);
+  return estimatedProfile(findGpu(GPUS[gpu]), findModel(model), gpus, vllmConstants('0.5'), cache);
 }
 
 /** Mean error of profiles from data sheets on the batches: the `estimated` share of `PROFILE_ERRORS`. */

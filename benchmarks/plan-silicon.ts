@@ -12,7 +12,7 @@
 // are those that no measured point meets.
 import { readFile } from 'node:fs/promises';
 import { isDisturbed, type LeagueRow } from '@servegym/operators/fidelity';
-import { findGpu, listPrice, type OperatingPoint } from '@servegym/profiles';
+import { findGpu, type OperatingPoint } from '@servegym/profiles';
 import { mean, quantile } from '@servegym/simulator/statistics';
 
 interface Latencies {
@@ -55,10 +55,9 @@ function costOf(
   { ttftMs, tpotMs }: Latencies,
 ): number {
   const gpu = findGpu(system.replace('_sxm', ''));
-  const price = listPrice(gpu.id);
-  if (price === undefined) throw new Error(`no list price of ${gpu.name}`);
+  if (gpu.usdPerHour === 0) throw new Error(`no list price of ${gpu.name}`);
   const tokensPerS = (concurrency * outputTokens) / ((ttftMs + (outputTokens - 1) * tpotMs) / 1000);
-  return (price.usdPerHour * tensor * data) / 3600 / (tokensPerS / 1e6);
+  return (gpu.usdPerHour * tensor * data) / 3600 / (tokensPerS / 1e6);
 }
 
 const modelOf = (id: string) => id.replace(/^.*\//, '').replace(/-FP8$/, '');

@@ -4,14 +4,7 @@
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import {
-  estimatedProfile,
-  findGpu,
-  type LawCoefficient,
-  leastSquares,
-  mapLaw,
-  modelFromConfig,
-} from '@servegym/profiles';
+import { estimatedProfile, findGpu, leastSquares, mapLaw, modelFromConfig } from '@servegym/profiles';
 import {
   Engine,
   type EngineProfile,
@@ -93,7 +86,7 @@ const FITTED = [
   'perPrefillAttentionNs',
   'prefillLaunchUs',
   'perContextTokenBesidePrefillNs',
-] as const satisfies readonly LawCoefficient[];
+] as const satisfies readonly Parameters<Parameters<typeof mapLaw>[1]>[1][];
 
 export const MODELS: readonly string[] = Object.keys(CONFIGS);
 

@@ -7,12 +7,12 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import {
-  CalibrationError,
   estimatedProfile,
   findGpu,
   findModel,
   type Gpu,
   listLastingProfiles,
+  ProfileError,
   type ReadTables,
   readOperatorTables,
   type ServedModel,
@@ -153,7 +153,7 @@ function possible<T>(make: () => T): T | undefined {
 }
 
 function ifImpossible(error: unknown): undefined {
-  if (!(error instanceof CalibrationError)) throw error;
+  if (!(error instanceof ProfileError)) throw error;
 }
 
 /** One profile a line, so that changes show. */

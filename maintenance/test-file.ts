@@ -10,8 +10,6 @@ export interface FileResult {
   /** Standard output and error of the file. */
   output: string;
   seconds: number;
-  /** Processor time of the file and of the processes it has waited for. */
-  processorSeconds: number;
   /** Titles of the tests that have begun and not ended. */
   readonly running: Set<string>;
 }
@@ -22,8 +20,8 @@ interface TestEvent {
   readonly ends?: string;
   readonly passed?: 1;
   readonly failure?: string;
-  /** All tests of the file have ended, after so much processor time. */
-  readonly processorSeconds?: number;
+  /** All tests of the file have ended. */
+  readonly isWhole?: true;
 }
 
 const REPORTER = join(import.meta.dirname, 'test-reporter.mjs');
@@ -37,15 +35,7 @@ export function startTestFile(
   limitSeconds: number,
 ): { readonly result: FileResult; readonly ended: Promise<FileResult>; kill(): void } {
   const name = relative(process.cwd(), path);
-  const result: FileResult = {
-    name,
-    passed: 0,
-    failures: [],
-    output: '',
-    seconds: 0,
-    processorSeconds: 0,
-    running: new Set(),
-  };
+  const result: FileResult = { name, passed: 0, failures: [], output: '', seconds: 0, running: new Set() };
   const startedAt = performance.now();
   // With this variable Node takes the file for one that `node --test` has started, and reports to it alone.
   const { NODE_TEST_CONTEXT, ...env } = process.env;
@@ -58,9 +48,7 @@ export function startTestFile(
     if (event.begins !== undefined) result.running.add(event.begins);
     if (event.ends !== undefined) result.running.delete(event.ends);
     if (event.failure !== undefined) result.failures.push(event.failure);
-    if (event.processorSeconds === undefined) return;
-    isWhole = true;
-    result.processorSeconds = event.processorSeconds;
+    isWhole ||= event.isWhole === true;
   });
   for (const stream of [file.stdout!, file.stderr!])
     stream.setEncoding('utf8').on('data', (text: string) => {

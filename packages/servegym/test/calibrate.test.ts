@@ -2,7 +2,13 @@ import assert from 'node:assert/strict';
 import { mkdirSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { before, describe, it } from 'node:test';
-import { findProfile, listPrice, listProfiles, parseEngineProfile } from '@servegym/profiles';
+import {
+  findGpu,
+  findProfile,
+  listLastingProfiles,
+  listProfiles,
+  parseEngineProfile,
+} from '@servegym/profiles';
 import type { EngineProfile } from '@servegym/simulator';
 import { runServegym } from '../../../maintenance/test-servers/servegym.ts';
 import { temporaryFolder } from '../../../maintenance/test-servers/temporary-folder.ts';
@@ -20,15 +26,13 @@ describe('servegym calibrate', () => {
   });
 
   it('makes shipped profiles again by the commands that they name', async () => {
-    const out = mkdtempSync(join(folder, 'refit-'));
+    const out = join(mkdtempSync(join(folder, 'refit-')), 'profiles.json');
     const { code, stdout, stderr } = await runServegym(
       ...['profiles', 'refit', ...WHOLLY_TABLED, '--data', folder, '--out', out],
     );
     assert.equal(code, 0, stderr);
     assert.match(stdout, /^as shipped$/m);
-    for (const name of WHOLLY_TABLED) {
-      assert.deepEqual(JSON.parse(readFileSync(join(out, `${name}.json`), 'utf8')), findProfile(name));
-    }
+    assert.deepEqual(JSON.parse(readFileSync(out, 'utf8')), listLastingProfiles());
     const fewer = mkdtempSync(join(folder, 'fewer-'));
     const rows = staticBatchCsv().split('\n');
     writeFileSync(join(fewer, 'static-batch-latency.csv'), rows.toSpliced(2, 1).join('\n'));
@@ -139,7 +143,7 @@ describe('servegym calibrate', () => {
     const shipped = findProfile('h200-141gb-llama-3-70b-tp2');
     assert.deepEqual(JSON.parse(readFileSync(output, 'utf8')), {
       ...shipped,
-      gpu: { ...shipped.gpu, usdPerHour: listPrice('h200-141gb')!.usdPerHour },
+      gpu: { ...shipped.gpu, usdPerHour: findGpu('h200-141gb').usdPerHour },
     });
   });
 

@@ -3,10 +3,10 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Job, JobEngine, Json } from '@servegym/jobs';
 import {
-  CalibrationError,
   engineOverheads,
   findGpu,
   type OperatingPoint,
+  ProfileError,
   parseOperatingPoints,
   type ReadTables,
   readOperatorTables,
@@ -74,7 +74,7 @@ export async function assessLeague(jobs: JobEngine, options: LeagueOptions): Pro
       const input: FidelityInput = { part: 'league', served, points: same, files: {} };
       list.push({ kind: 'fidelity', input: input as unknown as Json });
     } catch (error) {
-      if (!(error instanceof CalibrationError)) throw error;
+      if (!(error instanceof ProfileError)) throw error;
       for (const { id } of same) ours.set(id, { error: error.message });
     }
   }
@@ -91,7 +91,7 @@ export async function assessLeague(jobs: JobEngine, options: LeagueOptions): Pro
   }));
 }
 
-/** @throws {CalibrationError} when GPU, model or tables are missing. */
+/** @throws {ProfileError} when GPU, model or tables are missing. */
 async function pointProfile(
   folder: string,
   point: OperatingPoint,
@@ -127,10 +127,8 @@ async function readPoints(folder: string): Promise<string> {
   );
   const path = paths.find(existsSync);
   if (path !== undefined) return readFile(path, 'utf8');
-  throw new CalibrationError(
-    'CALIBRATION_FILE',
-    `${folder}: expected the unpacked package aiconfigurator-core with systems/silicon_sample.csv, got a folder without it`,
-  );
+  const expected = 'the unpacked package aiconfigurator-core with systems/silicon_sample.csv';
+  throw new ProfileError('CALIBRATION_FILE', folder, expected, 'a folder without it');
 }
 
 function parseAnswers(text: string): Map<string, LeagueAnswer> {
@@ -139,7 +137,7 @@ function parseAnswers(text: string): Map<string, LeagueAnswer> {
     const answer = readAnswer(line);
     if (answer === null) {
       const expected = 'a JSON object with id, and ttft_ms and tpot_ms or error';
-      throw new CalibrationError('CALIBRATION_FILE', `answers:${i + 1}: expected ${expected}, got "${line}"`);
+      throw new ProfileError('CALIBRATION_FILE', `answers:${i + 1}`, expected, `"${line}"`);
     }
     answers.set(...answer);
   }

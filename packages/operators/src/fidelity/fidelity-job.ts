@@ -10,11 +10,10 @@ import {
   type OperatingPoint,
   parseRecordedLoad,
   parseServedLoads,
-  type RecordedLoadServer,
   recordedLoadErrors,
   type ServedLoad,
   simulateServedLoad,
-  VLLM_V1,
+  vllmConstants,
 } from '@servegym/profiles';
 import { closedBatch, simulateTrace } from '@servegym/simulator';
 import { summarize } from '@servegym/simulator/statistics';
@@ -80,7 +79,7 @@ export function servedLoadFidelity(loads: readonly ServedLoad[]): ServedLoadFide
     model: findModel(load.model).name,
     gpus: load.tp === 1 ? load.gpu : `${load.tp} x ${load.gpu}`,
     group: groupOf(load),
-    ...servedLoadErrors(load, VLLM_V1),
+    ...servedLoadErrors(load, vllmConstants('0.15')),
     leftOut: servedLoadErrors(load, leftOut[i]),
   }));
 }
@@ -103,7 +102,9 @@ function servedLoadErrors(load: ServedLoad, constants: EngineConstants): LoadLat
 }
 
 function recordedLoadFidelity(path: string, read: (path: string) => string): RecordedLoadFidelity {
-  const servers: readonly RecordedLoadServer[] = JSON.parse(read(REFERENCE_DATA.recordedLoadServers.path));
+  const servers: readonly Parameters<typeof parseRecordedLoad>[1][] = JSON.parse(
+    read(REFERENCE_DATA.recordedLoadServers.path),
+  );
   const server = servers.find(({ file }) => path.endsWith(`/${file}`))!;
   const { ttft, e2e } = recordedLoadErrors(parseRecordedLoad(read(path), server));
   return {

@@ -44,7 +44,7 @@ const MOST_BLOCKS = 1e6;
 /** Longer than any warm-up takes. */
 const WARM_UP_MS = 1e8;
 
-/** The model that a Hugging Face id names, whatever the precision of its weights. @throws {CalibrationError} */
+/** The model that a Hugging Face id names, whatever the precision of its weights. @throws {ProfileError} */
 export function pointModel({ model }: OperatingPoint): ServedModel {
   const name = model.replace(/^nvidia\/Llama/, 'meta-llama/Llama').replace(/-(FP8|NVFP4)$/, '');
   return findModel(name);

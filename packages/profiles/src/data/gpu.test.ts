@@ -1,10 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { estimatedProfile } from '../fits/estimated-profile.ts';
-import { findGpu, GPUS, parseGpu } from './gpu.ts';
-import { boardWatts } from './gpu-power.ts';
-import { GPU_PRICES, listPrice, parsePrices, priceOf } from './gpu-prices.ts';
-import { findModel } from './known-models.ts';
+import { boardWatts, findGpu, GPUS, listPrice, parseGpu, parsePrices, priceOf } from './gpu.ts';
+import { findModel } from './model-config.ts';
 
 const MINE = { name: 'My GPU 48GB', memoryGiB: 47, memoryGBps: 864, bf16Tflops: 362 };
 
@@ -93,13 +91,16 @@ describe('known GPUs', () => {
 
 describe('the price of a GPU', () => {
   it('has a known GPU, a provider and a date', () => {
-    for (const { gpu, provider, date, usdPerHour, spot } of GPU_PRICES) {
-      assert.equal(findGpu(gpu).usdPerHour, usdPerHour);
+    for (const { id, usdPerHour: ofGpu } of GPUS) {
+      const price = listPrice(id);
+      assert.equal(ofGpu, price?.usdPerHour ?? 0, id);
+      if (price === null) continue;
+      const { provider, date, usdPerHour, spot } = price;
       assert.ok(provider.length > 0);
       assert.match(date, /^202\d(?:-\d\d-\d\d)?$/);
-      assert.ok(spot === null || spot.usdPerHour < usdPerHour, gpu);
+      assert.ok(spot === null || spot.usdPerHour < usdPerHour, id);
     }
-    assert.equal(listPrice('h20-96gb'), undefined);
+    assert.equal(listPrice('h20-96gb'), null);
     assert.equal(findGpu('h20-96gb').usdPerHour, 0);
   });
 

@@ -1,15 +1,11 @@
 import type { WeightPrecision } from '@servegym/simulator';
-import { CalibrationError } from '../schema/calibration-error.ts';
-import { FieldReader } from '../schema/field-reader.ts';
-import { idOf } from './named.ts';
-import { type ServedModel, servedModel } from './served-model.ts';
-import type {
-  FeedForward,
-  LatentAttention,
-  LayerGroup,
-  LinearAttention,
-  TransformerShape,
-} from './transformer-shape.ts';
+import { z } from 'zod';
+import { ProfileError } from '../schema/profile-error.ts';
+import { checked, numberFrom, parseJson, textLike, trueOrFalse, wholeNumber } from '../schema/read-json.ts';
+import models from './models.json' with { type: 'json' };
+import { findNamed, idOf } from './named.ts';
+import { type ModelDescription, type ServedModel, servedModel } from './served-model.ts';
+import type { FeedForward, LayerGroup, TransformerShape } from './transformer-shape.ts';
 
 /** Common properties of the models of a `model_type` that their `config.json` leaves out. */
 interface Family {
@@ -76,7 +72,115 @@ const UNSUPPORTED: Readonly<Record<string, string>> = {
   block_configs: 'layers of different widths',
 };
 
-const LARGEST = 2 ** 24;
+const size = wholeNumber(1, 2 ** 24);
+
+/** The fields of a `config.json` that count. */
+const configFile = z
+  .object({
+    hidden_size: size,
+    vocab_size: size,
+    max_position_embeddings: wholeNumber(1, 2 ** 30),
+    tie_word_embeddings: trueOrFalse().optional(),
+    num_attention_heads: size,
+    num_key_value_heads: size.optional(),
+    head_dim: size.optional(),
+    use_qk_norm: trueOrFalse().optional(),
+    attn_output_gate: trueOrFalse().optional(),
+    num_hidden_layers: wholeNumber(1, 10_000),
+    layer_types: z.array(z.string()).optional(),
+    // Sliding windows.
+    use_sliding_window: trueOrFalse().optional(),
+    sliding_window: size.optional(),
+    attention_chunk_size: size.optional(),
+    sliding_window_pattern: size.optional(),
+    max_window_layers: wholeNumber(0, 10_000).optional(),
+    // Latent attention, and the indexer of sparse attention.
+    q_lora_rank: size.optional(),
+    kv_lora_rank: size.optional(),
+    qk_nope_head_dim: size.optional(),
+    qk_rope_head_dim: size.optional(),
+    v_head_dim: size.optional(),
+    index_topk: size.optional(),
+    index_n_heads: size.optional(),
+    index_head_dim: size.optional(),
+    // Linear attention.
+    full_attention_interval: size.optional(),
+    linear_num_key_heads: size.optional(),
+    linear_num_value_heads: size.optional(),
+    linear_key_head_dim: size.optional(),
+    linear_value_head_dim: size.optional(),
+    // Feed-forward layers and experts.
+    intermediate_size: size.optional(),
+    intermediate_size_mlp: size.optional(),
+    moe_intermediate_size: size.optional(),
+    shared_expert_intermediate_size: size.optional(),
+    num_local_experts: size.optional(),
+    n_routed_experts: size.optional(),
+    num_experts: size.optional(),
+    num_experts_per_tok: size.optional(),
+    n_shared_experts: numberFrom(0, 10_000).optional(),
+    first_k_dense_replace: wholeNumber(0, 10_000).optional(),
+    interleave_moe_layer_step: size.optional(),
+    decoder_sparse_step: size.optional(),
+  })
+  .superRefine((config, context) => {
+    const layers = config.num_hidden_layers;
+    const refuse = (field: keyof typeof config, message: string) =>
+      context.addIssue({ code: 'custom', path: [field], message });
+    const needs = (...names: (keyof typeof config)[]) => {
+      for (const name of names) if (config[name] === undefined) refuse(name, 'a whole number from 1');
+    };
+    const most = (
+      field: 'num_experts_per_tok' | 'first_k_dense_replace' | 'max_window_layers',
+      limit: number,
+    ) => {
+      if ((config[field] ?? 0) > limit) refuse(field, `a whole number up to ${limit}`);
+    };
+    const experts = expertsOf(config);
+    if (experts !== undefined) {
+      needs('num_experts_per_tok');
+      most('num_experts_per_tok', experts);
+    }
+    if (experts === undefined || config.moe_intermediate_size === undefined) needs('intermediate_size');
+    most('first_k_dense_replace', layers);
+    most('max_window_layers', layers);
+    if (config.use_sliding_window && config.sliding_window && !config.layer_types) needs('max_window_layers');
+    if (config.layer_types && config.layer_types.length !== layers) refuse('layer_types', `${layers} texts`);
+    if (config.kv_lora_rank) needs('qk_nope_head_dim', 'qk_rope_head_dim', 'v_head_dim');
+    if (config.kv_lora_rank && config.index_topk) needs('index_n_heads', 'index_head_dim');
+    if (config.linear_num_value_heads)
+      needs('linear_num_key_heads', 'linear_key_head_dim', 'linear_value_head_dim');
+  });
+type Config = z.infer<typeof configFile>;
+
+function expertsOf(config: Pick<Config, 'num_local_experts' | 'n_routed_experts' | 'num_experts'>) {
+  return config.num_local_experts ?? config.n_routed_experts ?? config.num_experts;
+}
+
+const quantizationFile = z.object({
+  quant_method: textLike(),
+  format: textLike().default(''),
+  quant_algo: textLike().default(''),
+  bits: numberFrom(1, 16).optional(),
+  w_bit: numberFrom(1, 16).optional(),
+});
+
+/** A row of `models.json`: a model and what counts of its published `config.json`. */
+interface KnownModel
+  extends Omit<ModelDescription, 'shape' | 'contextTokens' | 'checkpoint'>,
+    Partial<Pick<ModelDescription, 'checkpoint'>> {
+  readonly config: Readonly<Record<string, unknown>>;
+}
+
+/** Models known by name. */
+export const MODELS: readonly ServedModel[] = (models as readonly KnownModel[]).map(({ config, ...model }) =>
+  servedModel({ checkpoint: 'FP16', ...model, ...describedBy(config, model.id) }),
+);
+
+/** The model that measurements or people call by this name. @throws {ProfileError} listing those there are. */
+export function findModel(name: string): ServedModel {
+  return findNamed(MODELS, name, 'model');
+}
 
 /**
  * Model of a Hugging Face `config.json`. Layers for the prediction of further tokens (MTP) and vision or audio towers
@@ -84,37 +188,24 @@ const LARGEST = 2 ** 24;
  *
  * @param name The model's name or Hugging Face id; a profile is named after it.
  * @param source File name for the messages.
- * @throws {ProfileError} naming a field that is missing or wrong.
- * @throws {CalibrationError} naming what is not supported.
+ * @throws {ProfileError} naming a field that is missing or wrong, or what is not supported.
  */
 export function modelFromConfig(text: string, name: string, source: string): ServedModel {
-  const outer = withoutNulls(parsed(text, source));
-  const path = isObject(outer.text_config) ? 'text_config' : '';
+  const expected = 'the config.json of a Hugging Face model';
+  const file = parseJson(text, source, 'CALIBRATION_HARDWARE', expected);
+  if (!isObject(file))
+    throw new ProfileError('CALIBRATION_HARDWARE', source, expected, JSON.stringify(file).slice(0, 40));
+  const outer = withoutNulls(file);
   const inner = isObject(outer.text_config) ? withoutNulls(outer.text_config) : outer;
-  const type = new FieldReader(source, path, inner).text('model_type');
-  const family = Object.hasOwn(FAMILIES, type) ? FAMILIES[type] : undefined;
-  if (family === undefined) throw unsupported(source, `\`model_type\` ${JSON.stringify(type)}`);
-  for (const [field, part] of Object.entries(UNSUPPORTED)) {
-    if (Object.hasOwn(inner, field) && !family.supports?.includes(field))
-      throw unsupported(source, `${part} (\`${field}\`)`);
-  }
   // A vision-language model has some fields beside `text_config`.
-  const { tie_word_embeddings, quantization_config } = outer;
-  const config = new FieldReader(source, path, {
-    ...family.defaults,
-    ...(tie_word_embeddings !== undefined && { tie_word_embeddings }),
-    ...(quantization_config !== undefined && { quantization_config }),
-    ...inner,
-  });
+  const { tie_word_embeddings = undefined, quantization_config = undefined } = { ...outer, ...inner };
   const base = name.split('/').at(-1)!;
-  const checkpoint =
-    config.optional('quantization_config', (reader) => precisionOf(reader, source)) ?? 'FP16';
+  const checkpoint = quantization_config === undefined ? 'FP16' : precisionOf(quantization_config, source);
   return servedModel({
     id: idOf(base),
     name: base,
     aliases: base === name ? [] : [name],
-    shape: readShape(config, family, source),
-    contextTokens: config.integer('max_position_embeddings', 1, 2 ** 30),
+    ...describedBy({ ...inner, tie_word_embeddings }, source, inner === outer ? [] : ['text_config']),
     checkpoint,
     checkpoints: base === name ? {} : { [checkpoint]: name },
   });
@@ -124,156 +215,142 @@ function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-function parsed(text: string, source: string): Record<string, unknown> {
-  const got = (what: string) =>
-    new CalibrationError(
-      'CALIBRATION_HARDWARE',
-      `${source}: expected the config.json of a Hugging Face model, got ${what}`,
-    );
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch (error) {
-    throw got(error instanceof SyntaxError ? error.message : String(error));
-  }
-  if (!isObject(value)) throw got(JSON.stringify(value).slice(0, 40));
-  return value;
-}
-
 /** A field that is null is as one that is absent. */
 function withoutNulls(object: Record<string, unknown>): Record<string, unknown> {
   return Object.fromEntries(Object.entries(object).filter(([, value]) => value !== null));
 }
 
-function unsupported(source: string, part: string): CalibrationError {
-  return new CalibrationError(
-    'CALIBRATION_HARDWARE',
-    `${source}: expected a model of a supported kind (${Object.keys(FAMILIES).join(', ')}), got ${part}. ` +
-      'Measure a server that runs it instead: servegym calibrate --server or --bench with --start.',
-  );
+function unsupported(source: string, part: string): ProfileError {
+  const known = `a model of a supported kind (${Object.keys(FAMILIES).join(', ')})`;
+  const instead =
+    'Measure a server that runs it instead: servegym calibrate --server or --bench with --start.';
+  return new ProfileError('CALIBRATION_HARDWARE', source, known, `${part}. ${instead}`);
 }
 
-function readShape(config: FieldReader, family: Family, source: string): TransformerShape {
-  const hidden = size(config, 'hidden_size');
-  const queryHeads = size(config, 'num_attention_heads');
-  const kvHeads = optionalSize(config, 'num_key_value_heads') ?? queryHeads;
-  const mla = config.keys.includes('kv_lora_rank') ? readLatentAttention(config) : null;
-  const headSize =
-    mla === null ? (optionalSize(config, 'head_dim') ?? hidden / queryHeads) : mla.nopeSize + mla.ropeSize;
+/** What a config says of the model, without its weights. @param at Path of the config in its file. */
+function describedBy(
+  given: Readonly<Record<string, unknown>>,
+  source: string,
+  at: readonly string[] = [],
+): Pick<ModelDescription, 'shape' | 'contextTokens'> {
+  const { model_type: type } = checked(z.object({ model_type: textLike() }), given, source, { at });
+  if (!Object.hasOwn(FAMILIES, type)) throw unsupported(source, `\`model_type\` ${JSON.stringify(type)}`);
+  const family = FAMILIES[type];
+  for (const [field, part] of Object.entries(UNSUPPORTED)) {
+    if (Object.hasOwn(given, field) && !family.supports?.includes(field))
+      throw unsupported(source, `${part} (\`${field}\`)`);
+  }
+  const config = checked(configFile, { ...family.defaults, ...given }, source, { at });
+  return { shape: shapeOf(config, family, source), contextTokens: config.max_position_embeddings };
+}
+
+function shapeOf(config: Config, family: Family, source: string): TransformerShape {
+  const { hidden_size: hidden, num_attention_heads: queryHeads } = config;
+  const kvHeads = config.num_key_value_heads ?? queryHeads;
+  const mla = latentAttention(config);
+  const headSize = mla === null ? (config.head_dim ?? hidden / queryHeads) : mla.nopeSize + mla.ropeSize;
   if (!Number.isInteger(headSize) || queryHeads % kvHeads !== 0) {
-    throw new CalibrationError(
+    throw new ProfileError(
       'CALIBRATION_HARDWARE',
-      `${source}: expected heads that divide \`hidden_size\` and one another, got ${hidden}, ${queryHeads} query and ${kvHeads} KV heads`,
+      source,
+      'heads that divide `hidden_size` and one another',
+      `${hidden}, ${queryHeads} query and ${kvHeads} KV heads`,
     );
   }
   return {
     hidden,
-    vocabulary: size(config, 'vocab_size'),
-    tiedEmbeddings: config.optionalBoolean('tie_word_embeddings') ?? family.tiedEmbeddings ?? false,
+    vocabulary: config.vocab_size,
+    tiedEmbeddings: config.tie_word_embeddings ?? family.tiedEmbeddings ?? false,
     queryHeads,
     kvHeads,
     headSize,
-    qkNorm: config.optionalBoolean('use_qk_norm') ?? family.qkNorm ?? false,
+    qkNorm: config.use_qk_norm ?? family.qkNorm ?? false,
     ...(family.qkNormAcross && { qkNormAcross: true }),
-    ...((config.optionalBoolean('attn_output_gate') ?? family.outputGate) && { outputGate: true }),
+    ...((config.attn_output_gate ?? family.outputGate) && { outputGate: true }),
     mla,
-    layers: grouped(readLayers(config, family)),
+    layers: grouped(layersOf(config, family)),
   };
 }
 
-function readLatentAttention(config: FieldReader): LatentAttention {
+function latentAttention(config: Config): TransformerShape['mla'] {
+  if (config.kv_lora_rank === undefined) return null;
   return {
-    queryRank: optionalSize(config, 'q_lora_rank') ?? null,
-    kvRank: size(config, 'kv_lora_rank'),
-    nopeSize: size(config, 'qk_nope_head_dim'),
-    ropeSize: size(config, 'qk_rope_head_dim'),
-    valueSize: size(config, 'v_head_dim'),
-    ...(config.keys.includes('index_topk') && {
-      indexer: { heads: size(config, 'index_n_heads'), size: size(config, 'index_head_dim') },
+    queryRank: config.q_lora_rank ?? null,
+    kvRank: config.kv_lora_rank,
+    nopeSize: config.qk_nope_head_dim!,
+    ropeSize: config.qk_rope_head_dim!,
+    valueSize: config.v_head_dim!,
+    ...(config.index_topk && {
+      indexer: { heads: config.index_n_heads!, size: config.index_head_dim! },
     }),
   };
 }
 
 type Layer = Omit<LayerGroup, 'count'>;
 
-function readLayers(config: FieldReader, family: Family): Layer[] {
-  const count = config.integer('num_hidden_layers', 1, 10_000);
-  const windows = readWindows(config, family, count);
-  const feedForwards = readFeedForwards(config, count);
-  const linear = readLinearAttention(config, count);
+function layersOf(config: Config, family: Family): Layer[] {
+  const windows = windowsOf(config, family);
+  const feedForwards = feedForwardsOf(config);
+  const linear = linearAttention(config);
   return windows.map((window, i) => ({
     window,
-    ...(linear?.isLinear[i] && { linear: linear.attention }),
+    ...(linear?.isLinear(i) && { linear: linear.attention }),
     feedForward: feedForwards[i],
   }));
 }
 
 /** Layers without attention, and their sizes. */
-function readLinearAttention(
-  config: FieldReader,
-  count: number,
-): { isLinear: boolean[]; attention: LinearAttention } | null {
-  if (!config.keys.includes('linear_num_value_heads')) return null;
-  const types = config.optionalTexts('layer_types', count);
-  const fullEvery = optionalSize(config, 'full_attention_interval') ?? 4;
+function linearAttention(config: Config) {
+  const { layer_types: types, full_attention_interval: fullEvery = 4 } = config;
+  if (config.linear_num_value_heads === undefined) return null;
   return {
-    isLinear: Array.from({ length: count }, (_, i) =>
-      types === undefined ? (i + 1) % fullEvery !== 0 : types[i] === 'linear_attention',
-    ),
+    isLinear: (layer: number) =>
+      types === undefined ? (layer + 1) % fullEvery !== 0 : types[layer] === 'linear_attention',
     attention: {
-      keyHeads: size(config, 'linear_num_key_heads'),
-      valueHeads: size(config, 'linear_num_value_heads'),
-      keySize: size(config, 'linear_key_head_dim'),
-      valueSize: size(config, 'linear_value_head_dim'),
+      keyHeads: config.linear_num_key_heads!,
+      valueHeads: config.linear_num_value_heads,
+      keySize: config.linear_key_head_dim!,
+      valueSize: config.linear_value_head_dim!,
     },
   };
 }
 
 /** Window of each layer, from the most explicit field that there is. */
-function readWindows(config: FieldReader, family: Family, count: number): (number | null)[] {
+function windowsOf(config: Config, family: Family): (number | null)[] {
   const window =
-    config.optionalBoolean('use_sliding_window') === false
+    config.use_sliding_window === false
       ? undefined
-      : (optionalSize(config, 'sliding_window') ??
-        optionalSize(config, 'attention_chunk_size') ??
-        family.window);
-  const layers = Array.from({ length: count }, (_, i) => i);
+      : (config.sliding_window ?? config.attention_chunk_size ?? family.window);
+  const layers = Array.from({ length: config.num_hidden_layers }, (_, i) => i);
   if (window === undefined) return layers.map(() => null);
-  const types = config.optionalTexts('layer_types', count);
-  if (types !== undefined) return types.map((type) => (type === 'full_attention' ? null : window));
-  const first = config.optionalBoolean('use_sliding_window')
-    ? config.integer('max_window_layers', 0, count)
-    : 0;
-  const fullEvery = optionalSize(config, 'sliding_window_pattern') ?? family.fullEvery;
+  if (config.layer_types !== undefined)
+    return config.layer_types.map((type) => (type === 'full_attention' ? null : window));
+  const first = config.use_sliding_window ? (config.max_window_layers ?? 0) : 0;
+  const fullEvery = config.sliding_window_pattern ?? family.fullEvery;
   return layers.map((i) =>
     i < first || (fullEvery !== undefined && (i + 1) % fullEvery === 0) ? null : window,
   );
 }
 
-function readFeedForwards(config: FieldReader, count: number): FeedForward[] {
-  const experts =
-    optionalSize(config, 'num_local_experts') ??
-    optionalSize(config, 'n_routed_experts') ??
-    optionalSize(config, 'num_experts');
-  const expertsOnly = experts === undefined ? undefined : optionalSize(config, 'moe_intermediate_size');
-  const inter = optionalSize(config, 'intermediate_size') ?? expertsOnly ?? size(config, 'intermediate_size');
-  if (experts === undefined) return Array.from({ length: count }, () => ({ inter }));
-  const expertInter = optionalSize(config, 'moe_intermediate_size') ?? inter;
-  const isLlama4 = config.keys.includes('interleave_moe_layer_step');
+function feedForwardsOf(config: Config): FeedForward[] {
+  const layers = Array.from({ length: config.num_hidden_layers }, (_, i) => i);
+  const experts = expertsOf(config);
+  const inter = (config.intermediate_size ?? config.moe_intermediate_size)!;
+  if (experts === undefined) return layers.map(() => ({ inter }));
+  const expertInter = config.moe_intermediate_size ?? inter;
+  const isLlama4 = config.interleave_moe_layer_step !== undefined;
   const mixture: FeedForward = {
     experts,
-    perToken: config.integer('num_experts_per_tok', 1, experts),
+    perToken: config.num_experts_per_tok!,
     inter: expertInter,
     sharedInter: isLlama4
       ? inter
-      : (optionalSize(config, 'shared_expert_intermediate_size') ??
-        (config.optionalNumber('n_shared_experts', 0, experts) ?? 0) * expertInter),
+      : (config.shared_expert_intermediate_size ?? (config.n_shared_experts ?? 0) * expertInter),
   };
-  const dense: FeedForward = { inter: optionalSize(config, 'intermediate_size_mlp') ?? inter };
-  const leading = config.optionalNumber('first_k_dense_replace', 0, count) ?? 0;
-  const step =
-    optionalSize(config, 'interleave_moe_layer_step') ?? optionalSize(config, 'decoder_sparse_step') ?? 1;
-  return Array.from({ length: count }, (_, i) => (i < leading || (i + 1) % step !== 0 ? dense : mixture));
+  const dense: FeedForward = { inter: config.intermediate_size_mlp ?? inter };
+  const leading = config.first_k_dense_replace ?? 0;
+  const step = config.interleave_moe_layer_step ?? config.decoder_sparse_step ?? 1;
+  return layers.map((i) => (i < leading || (i + 1) % step !== 0 ? dense : mixture));
 }
 
 function grouped(layers: readonly Layer[]): LayerGroup[] {
@@ -286,11 +363,10 @@ function grouped(layers: readonly Layer[]): LayerGroup[] {
 }
 
 /** Precision of the weights beside a config. */
-function precisionOf(quantization: FieldReader, source: string): WeightPrecision {
-  const method = quantization.text('quant_method');
-  const format = quantization.keys.includes('format') ? quantization.text('format') : '';
-  const algorithm = quantization.keys.includes('quant_algo') ? quantization.text('quant_algo') : '';
-  const bits = quantization.optionalNumber('bits', 1, 16) ?? quantization.optionalNumber('w_bit', 1, 16);
+function precisionOf(quantization: unknown, source: string): WeightPrecision {
+  const read = checked(quantizationFile, quantization, source, { at: ['quantization_config'] });
+  const { quant_method: method, format, quant_algo: algorithm } = read;
+  const bits = read.bits ?? read.w_bit;
   const label = `${method} ${format} ${algorithm}`.toLowerCase();
   if (label.includes('nvfp4')) return 'NVFP4';
   if (label.includes('mxfp4')) return 'MXFP4';
@@ -298,12 +374,4 @@ function precisionOf(quantization: FieldReader, source: string): WeightPrecision
   if (format === 'int-quantized' || bits === 8) return 'INT8';
   if (format === 'pack-quantized' || bits === 4 || method === 'awq') return 'INT4';
   throw unsupported(source, `weights quantized by ${JSON.stringify(method)}`);
-}
-
-function size(config: FieldReader, key: string): number {
-  return config.integer(key, 1, LARGEST);
-}
-
-function optionalSize(config: FieldReader, key: string): number | undefined {
-  return config.keys.includes(key) ? size(config, key) : undefined;
 }

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { findModel, MODELS } from './known-models.ts';
-import { modelFromConfig } from './model-config.ts';
+import { findModel, MODELS, modelFromConfig } from './model-config.ts';
 import { groupKvBytesPerToken } from './served-model.ts';
 import {
   countParameters,
@@ -484,7 +483,7 @@ describe('a model read from its config.json', () => {
   it('is refused by name where a part of it is not supported', () => {
     const refused = (change: object, message: RegExp) =>
       assert.throws(() => read({ ...QWEN_3_MOE, ...change }), {
-        name: 'CalibrationError',
+        name: 'ProfileError',
         code: 'CALIBRATION_HARDWARE',
         message,
       });

@@ -1,4 +1,4 @@
-import { CalibrationError } from '../schema/calibration-error.ts';
+import { ProfileError } from '../schema/profile-error.ts';
 
 /** Something that different people call differently. */
 export interface Named {
@@ -12,12 +12,12 @@ export function isCalled({ id, name, aliases }: Named, label: string): boolean {
   return [id, name, ...aliases].some((alias) => alias.toLowerCase() === label.toLowerCase());
 }
 
-/** The one that is called so. @throws {CalibrationError} listing those there are. */
+/** The one that is called so. @throws {ProfileError} listing those there are. */
 export function findNamed<T extends Named>(all: readonly T[], label: string, kind: string): T {
   const found = all.find((candidate) => isCalled(candidate, label));
   if (found !== undefined) return found;
   const known = all.map(({ id }) => id).join(', ');
-  throw new CalibrationError('CALIBRATION_HARDWARE', `expected a known ${kind} (${known}), got "${label}"`);
+  throw new ProfileError('CALIBRATION_HARDWARE', '', `a known ${kind} (${known})`, `"${label}"`);
 }
 
 /** Name in the form of an id, as in the names of profiles. */

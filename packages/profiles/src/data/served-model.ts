@@ -18,23 +18,33 @@ const BYTES = 2;
  */
 const WINDOW_CONTEXT = 4096;
 
-/** A transformer, as far as the speed of serving depends on it. */
-export interface ServedModel extends Named {
-  /** The end of a profile's name. */
-  readonly id: string;
+/** A transformer as it is published. */
+export interface ModelDescription extends Named {
   readonly shape: TransformerShape;
-  /** All parameters. */
-  readonly parameters: number;
-  /** Parameters that one token passes through; fewer than all in a mixture of experts. */
-  readonly activeParameters: number;
-  /** The routed experts of each layer of a mixture; `null` for a dense model. */
-  readonly experts: { readonly count: number; readonly perToken: number } | null;
+  /**
+   * Longest context: `max_position_embeddings`. Where the models of a name differ, that of the first, or of the
+   * instruction-tuned Qwen2.5.
+   */
+  readonly contextTokens: number;
   /** Precision of the published weights. */
   readonly checkpoint: WeightPrecision;
   /** Hugging Face ids of published weights, by precision: the instruction-tuned model where there is one. */
   readonly checkpoints: Readonly<Partial<Record<WeightPrecision, string>>>;
   /** Hugging Face id of a public EAGLE head for it. */
   readonly draft?: string;
+  /** Parameters as the model card rounds them, which shipped profiles were made with. Default: counted. */
+  readonly parameters?: number;
+  readonly activeParameters?: number;
+}
+
+/** A transformer, as far as the speed of serving depends on it. Its id is the end of a profile's name. */
+export interface ServedModel extends ModelDescription {
+  /** All parameters. */
+  readonly parameters: number;
+  /** Parameters that one token passes through; fewer than all in a mixture of experts. */
+  readonly activeParameters: number;
+  /** The routed experts of each layer of a mixture; `null` for a dense model. */
+  readonly experts: { readonly count: number; readonly perToken: number } | null;
   /** Parameters of the token embedding. An output layer of its own has as many. */
   readonly embeddingParameters: number;
   readonly layers: number;
@@ -46,41 +56,19 @@ export interface ServedModel extends Named {
   readonly hiddenWidth: number;
   /** KV cache of one token in 16 bit, bytes; with sliding windows the mean over a context of 4,096 tokens. */
   readonly kvBytesPerToken: number;
-  /**
-   * Longest context: `max_position_embeddings`. Where the models of a name differ, that of the first, or of the
-   * instruction-tuned Qwen2.5.
-   */
-  readonly contextTokens: number;
-}
-
-export interface ModelDescription extends Named {
-  readonly shape: TransformerShape;
-  readonly contextTokens: number;
-  readonly checkpoint: WeightPrecision;
-  readonly checkpoints: ServedModel['checkpoints'];
-  readonly draft?: string;
-  /** Parameters as published, where they are to differ from those of the shape. */
-  readonly parameters?: number;
-  readonly activeParameters?: number;
 }
 
 export function servedModel(description: ModelDescription): ServedModel {
-  const { id, name, aliases, shape, contextTokens, checkpoint, checkpoints, draft } = description;
+  const { shape } = description;
   const counts = countParameters(shape);
-  const parameters = description.parameters ?? counts.total;
   const mixture = shape.layers.map(({ feedForward }) => feedForward).find(isMixture);
+  const { parameters = counts.total } = description;
+  const active = mixture === undefined ? parameters : Math.round(counts.active);
   return {
-    id,
-    name,
-    aliases,
-    shape,
+    ...description,
     parameters,
-    activeParameters:
-      description.activeParameters ?? (mixture === undefined ? parameters : Math.round(counts.active)),
+    activeParameters: description.activeParameters ?? active,
     experts: mixture === undefined ? null : { count: mixture.experts, perToken: mixture.perToken },
-    checkpoint,
-    checkpoints,
-    ...(draft !== undefined && { draft }),
     embeddingParameters: counts.embedding,
     layers: layerCount(shape),
     qkNorm: shape.qkNorm,
@@ -88,7 +76,6 @@ export function servedModel(description: ModelDescription): ServedModel {
     attentionWidth: attentionWidth(shape),
     hiddenWidth: shape.hidden,
     kvBytesPerToken: Math.round(kvBytesOfSequence(shape, WINDOW_CONTEXT, BYTES) / WINDOW_CONTEXT),
-    contextTokens,
   };
 }
 

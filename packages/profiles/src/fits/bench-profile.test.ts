@@ -11,8 +11,8 @@ import { summarize } from '@servegym/simulator/statistics';
 import { findProfile } from '../data/catalog.ts';
 import { VLLM_V0 } from '../data/engine-constants.ts';
 import { findGpu } from '../data/gpu.ts';
-import { findModel } from '../data/known-models.ts';
-import { checkEngineProfile } from '../schema/parse-engine-profile.ts';
+import { findModel } from '../data/model-config.ts';
+import { parseEngineProfile } from '../schema/parse-engine-profile.ts';
 import { type BenchCalibration, calibrateBench } from './bench-profile.ts';
 import { estimatedProfile } from './estimated-profile.ts';
 import { coefficientOf, type LawCoefficient, mapLaw } from './law-coefficients.ts';
@@ -123,7 +123,7 @@ describe('a profile fitted to loads on a server', () => {
 
   it('is a profile like any other', () => {
     const { profile } = calibration;
-    assert.deepEqual(checkEngineProfile(JSON.parse(JSON.stringify(profile)), 'test'), profile);
+    assert.deepEqual(parseEngineProfile(JSON.stringify(profile), 'test'), profile);
   });
 
   it('finds nothing that the loads lack', () => {
@@ -189,7 +189,7 @@ describe('loads that say little', () => {
     const load = served(poisson(1, 40, 5), 'load');
     const requests = load.requests.map((r, i) => (i % 10 === 0 ? { ...r, e2eMs: r.ttftMs } : r));
     const { profile } = calibrateBench([measuredLoad('load', requests, 0)], options);
-    assert.deepEqual(checkEngineProfile(JSON.parse(JSON.stringify(profile)), 'test'), profile);
+    assert.deepEqual(parseEngineProfile(JSON.stringify(profile), 'test'), profile);
   });
 
   it('are refused when they are too few', () => {

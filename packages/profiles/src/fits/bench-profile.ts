@@ -1,6 +1,7 @@
 import { type EngineProfile, type WeightPrecision, weightVariant } from '@servegym/simulator';
 import { mean, sampleDeviation, summarize } from '@servegym/simulator/statistics';
-import { CalibrationError } from '../schema/calibration-error.ts';
+import { ProfileError } from '../schema/profile-error.ts';
+import { fitErrors } from './fit-errors.ts';
 import { type FittedLoad, fittedLoad, parts, type Times } from './fitted-load.ts';
 import { roundLaw } from './law-coefficients.ts';
 import {
@@ -12,8 +13,7 @@ import {
   parameterOf,
   simulatedTimes,
 } from './load-fit.ts';
-import { gapsOf } from './load-gaps.ts';
-import { concurrencyOf, type MeasuredLoad, mostOf } from './measured-load.ts';
+import { concurrencyOf, gapsOf, type MeasuredLoad, mostOf } from './measured-load.ts';
 
 const FOLDS_OF_ONE_LOAD = 4;
 /** Fewer requests than this only repeat the profile that the fit starts from. */
@@ -85,16 +85,14 @@ export interface BenchCalibration {
  * which the simulator gives the same mean TTFT and TPOT, for stretches of each load and for short and long requests.
  * The profile that the fit starts from decides each coefficient that the loads leave open.
  *
- * @throws {CalibrationError} for too few requests, or requests that the simulated pool cannot hold.
+ * @throws {ProfileError} for too few requests, or requests that the simulated pool cannot hold.
  */
 export function calibrateBench(loads: readonly MeasuredLoad[], options: BenchOptions): BenchCalibration {
   const { start, weights = 'FP16' } = options;
   const requests = loads.reduce((sum, load) => sum + load.requests.length, 0);
   if (requests < LEAST_REQUESTS) {
-    throw new CalibrationError(
-      'CALIBRATION_ROWS',
-      `expected at least ${LEAST_REQUESTS} requests that were answered, got ${requests}`,
-    );
+    const expected = `at least ${LEAST_REQUESTS} requests that were answered`;
+    throw new ProfileError('CALIBRATION_ROWS', '', expected, `${requests}`);
   }
   const fitted = loads.map(fittedLoad);
   const folds = foldsOf(fitted);
@@ -130,21 +128,17 @@ export function calibrateBench(loads: readonly MeasuredLoad[], options: BenchOpt
       slowness: loads.length === 1 ? 1 : fit.slowness[f],
     };
   });
-  const inFit = assessed.map(({ errors }) => Math.abs(errors.e2e));
-  const heldOut = assessed.map(({ leftOut }) => Math.abs(leftOut.e2e));
   const { requestOverheadJitter: _, ...rest } = start;
   const profile: EngineProfile = {
     ...rest,
     status: 'measured',
     source: options.source,
-    fit: {
-      rows: requests,
-      meanErrorPercent: hundredths(mean(inFit)),
-      worstErrorPercent: hundredths(Math.max(...inFit)),
-      heldOutMeanErrorPercent: hundredths(mean(heldOut)),
-      heldOutWorstErrorPercent: hundredths(Math.max(...heldOut)),
-      command: options.command,
-    },
+    fit: fitErrors(
+      options.command,
+      requests,
+      assessed.map(({ errors }) => Math.abs(errors.e2e)),
+      assessed.map(({ leftOut }) => Math.abs(leftOut.e2e)),
+    ),
     validity: {
       batch: [1, mostOf(loads.flatMap(concurrencyOf))],
       contextTokens: [
@@ -291,8 +285,4 @@ function meansOver(members: readonly ReadonlySet<number>[], times: readonly (Tim
 function errorsOf(simulatedMs: BenchErrors, measuredMs: BenchErrors): BenchErrors {
   const error = (what: keyof BenchErrors) => 100 * (simulatedMs[what] / measuredMs[what] - 1);
   return { ttft: error('ttft'), tpot: error('tpot'), e2e: error('e2e') };
-}
-
-function hundredths(value: number): number {
-  return Math.round(value * 100) / 100;
 }

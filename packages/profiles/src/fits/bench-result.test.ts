@@ -107,7 +107,7 @@ describe('a result of vllm bench serve', () => {
       for (const wrong of [undefined, [1]]) {
         const text = JSON.stringify({ ...vllm, [list]: wrong });
         assert.throws(() => parseBenchResult(text, 'x.json'), {
-          name: 'CalibrationError',
+          name: 'ProfileError',
           message: /x\.json: expected the start, the time to first token and the latency of every request/,
         });
       }
@@ -173,7 +173,7 @@ describe('timings of single requests', () => {
   for (const [change, message] of refused) {
     it(`are refused with ${JSON.stringify(change)}`, () => {
       const text = JSON.stringify({ ...good, ...change });
-      assert.throws(() => parseBenchResult(text, 't.jsonl'), { name: 'CalibrationError', message });
+      assert.throws(() => parseBenchResult(text, 't.jsonl'), { name: 'ProfileError', message });
     });
   }
 

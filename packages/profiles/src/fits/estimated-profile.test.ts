@@ -3,9 +3,10 @@ import { describe, it } from 'node:test';
 import type { WeightPrecision } from '@servegym/simulator';
 import { findProfile, listProfiles } from '../data/catalog.ts';
 import { findGpu, GPUS } from '../data/gpu.ts';
-import { findModel, MODELS } from '../data/known-models.ts';
-import { CalibrationError } from '../schema/calibration-error.ts';
-import { checkEngineProfile } from '../schema/parse-engine-profile.ts';
+import { findModel, MODELS } from '../data/model-config.ts';
+
+import { parseEngineProfile } from '../schema/parse-engine-profile.ts';
+import { ProfileError } from '../schema/profile-error.ts';
 import { estimatedProfile } from './estimated-profile.ts';
 import { simulateBatch } from './simulated-batch.ts';
 
@@ -55,9 +56,9 @@ describe('an estimated profile', () => {
       for (const model of MODELS) {
         const fitting = [1, 2, 4, 8, 16, 32, 64, 128].find((count) => {
           try {
-            return checkEngineProfile(estimatedProfile(gpu, model, count), 'test');
+            return parseEngineProfile(JSON.stringify(estimatedProfile(gpu, model, count)), 'test');
           } catch (error) {
-            assert.ok(error instanceof CalibrationError, String(error));
+            assert.ok(error instanceof ProfileError, String(error));
             return false;
           }
         });
@@ -80,7 +81,7 @@ describe('an estimated profile', () => {
       assert.equal(profile.model.kvBytesPerToken, plain.model.kvBytesPerToken / 2);
       const ratio = profile.weights.INT8!.law.perContextTokenNs / plain.weights.INT8!.law.perContextTokenNs;
       assert.ok(ratio > least && ratio < most, `${name}: ${ratio}`);
-      assert.deepEqual(checkEngineProfile(profile, 'test'), profile);
+      assert.deepEqual(parseEngineProfile(JSON.stringify(profile), 'test'), profile);
     }
   });
 
@@ -111,7 +112,7 @@ describe('an estimated profile', () => {
   it('leaves out weights that do not fit', () => {
     const profile = estimatedProfile(findGpu('h100-80gb'), findModel('llama-3-70b'), 1);
     assert.deepEqual(Object.keys(profile.weights), ['FP8', 'INT8', 'INT4']);
-    assert.deepEqual(checkEngineProfile(profile, 'test'), profile);
+    assert.deepEqual(parseEngineProfile(JSON.stringify(profile), 'test'), profile);
   });
 
   it('reads fewer experts of a mixture for a small batch', () => {
@@ -125,7 +126,7 @@ describe('an estimated profile', () => {
 
   it('is refused when no weights fit', () => {
     assert.throws(() => estimatedProfile(findGpu('rtx4090-24gb'), findModel('llama-3-70b'), 1), {
-      name: 'CalibrationError',
+      name: 'ProfileError',
       code: 'CALIBRATION_HARDWARE',
     });
   });

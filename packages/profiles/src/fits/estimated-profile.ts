@@ -1,30 +1,19 @@
-import {
-  type EngineProfile,
-  type IterationLaw,
-  type KvPrecision,
-  kvMemoryGiB,
-  type WeightPrecision,
-  type WeightVariant,
-} from '@servegym/simulator';
+import type { EngineProfile, IterationLaw, KvPrecision, WeightPrecision } from '@servegym/simulator';
 import { type EngineConstants, VLLM_V1 } from '../data/engine-constants.ts';
 import type { Gpu } from '../data/gpu.ts';
 import type { ServedModel } from '../data/served-model.ts';
-import { CalibrationError } from '../schema/calibration-error.ts';
-import { blankProfile, FP8_KV_SUFFIX } from './blank-profile.ts';
+import { blankProfile, precisionsOn, withKvCache, withRoomForKv } from './blank-profile.ts';
 import { roundLaw } from './law-coefficients.ts';
 import { estimatedVariant } from './quantized-variants.ts';
 import { rooflineLaw } from './roofline.ts';
-
-/** Less than this for KV serves nobody, GiB a GPU. */
-const LEAST_KV_GIB = 1;
 
 /**
  * A profile that nothing was measured for: what the data sheets of GPU and model say, with the efficiencies that an
  * engine reaches elsewhere. Weights that leave no room for KV are left out.
  *
  * @param constants Default: vLLM V1.
- * @param kvCache Default: 16 bit. FP8 halves its bytes; the quality of answers is taken to stay.
- * @throws {CalibrationError} when the weights fit in no precision.
+ * @param kvCache Default: 16 bit.
+ * @throws {ProfileError} when the weights fit in no precision.
  */
 export function estimatedProfile(
   gpu: Gpu,
@@ -43,39 +32,21 @@ export function estimatedProfile(
       version: constants.version,
       ...(constants.asyncScheduling && { asyncScheduling: true }),
     },
-    law: roundLaw(withKvCache(rooflineLaw(gpu, model, count, constants), gpu, kvCache)),
+    law: roundLaw(readingKv(rooflineLaw(gpu, model, count, constants), gpu, kvCache)),
     requestOverheadMs: constants.requestOverheadMs,
     status: 'estimated',
     source,
   });
-  const weights: Partial<Record<WeightPrecision, WeightVariant>> = {};
-  for (const precision of precisionsOn(gpu, model)) {
-    weights[precision] =
-      precision === 'FP16' ? plain.weights.FP16 : estimatedVariant(plain, model, precision);
-  }
+  const weights = precisionsOf(gpu, model).map((precision) => [
+    precision,
+    precision === 'FP16' ? plain.weights.FP16 : estimatedVariant(plain, model, precision),
+  ]);
   const all: EngineProfile = {
-    ...plain,
-    ...(kvCache === 'FP8' && {
-      name: `${plain.name}${FP8_KV_SUFFIX}`,
-      model: { ...plain.model, kvBytesPerToken: plain.model.kvBytesPerToken / 2, kvCache },
-    }),
-    weights,
+    ...withKvCache(plain, kvCache),
+    weights: Object.fromEntries(weights),
     ...(constants.requestOverheadJitter > 0 && { requestOverheadJitter: constants.requestOverheadJitter }),
   };
-  const fitting = (Object.keys(weights) as WeightPrecision[]).filter(
-    (precision) => kvMemoryGiB(all, precision, false) >= LEAST_KV_GIB,
-  );
-  if (fitting.length === 0) {
-    throw new CalibrationError(
-      'CALIBRATION_HARDWARE',
-      `expected weights that fit ${count} x ${gpu.name}, got ${model.name}, which fits in no precision`,
-    );
-  }
-  return {
-    ...all,
-    validity: { batch: [1, 128], contextTokens: [1, 2600] },
-    weights: Object.fromEntries(fitting.map((precision) => [precision, weights[precision]])),
-  };
+  return { ...withRoomForKv(all), validity: { batch: [1, 128], contextTokens: [1, 2600] } };
 }
 
 /**
@@ -85,19 +56,15 @@ export function estimatedProfile(
  */
 const FP8_KV_READ = { native: 0.55, converted: 11.4 };
 
-function withKvCache(law: IterationLaw, gpu: Gpu, kvCache: KvPrecision): IterationLaw {
+function readingKv(law: IterationLaw, gpu: Gpu, kvCache: KvPrecision): IterationLaw {
   if (kvCache === 'FP16') return law;
   const factor = gpu.fp8Tflops === null ? FP8_KV_READ.converted : FP8_KV_READ.native;
   return { ...law, perContextTokenNs: law.perContextTokenNs * factor };
 }
 
 /** Precisions that a model can have on a GPU: that of its published weights, and those that an engine makes or finds. */
-function precisionsOn(gpu: Gpu, { checkpoint, checkpoints }: ServedModel): WeightPrecision[] {
+function precisionsOf(gpu: Gpu, { checkpoint, checkpoints }: ServedModel): WeightPrecision[] {
   const made: readonly WeightPrecision[] =
     checkpoint === 'FP16' ? ['FP16', 'FP8', 'INT8', 'INT4'] : [checkpoint];
-  const found: readonly WeightPrecision[] = checkpoints.NVFP4 === undefined ? [] : ['NVFP4'];
-  return [...new Set([...made, ...found])].filter(
-    (precision) =>
-      (precision !== 'FP8' || gpu.fp8Tflops !== null) && (precision !== 'NVFP4' || gpu.fp4Tflops !== null),
-  );
+  return precisionsOn(gpu, checkpoints.NVFP4 === undefined ? made : [...made, 'NVFP4']);
 }

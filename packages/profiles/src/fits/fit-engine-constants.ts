@@ -1,6 +1,6 @@
 import { Matrix, solve } from 'ml-matrix';
 import { type EngineConstants, VLLM_V1 } from '../data/engine-constants.ts';
-import { leastSquares } from './least-squares.ts';
+import { leastSquares, robust } from './least-squares.ts';
 import { measuredLatencies, type ServedLoad, simulateServedLoad } from './served-load.ts';
 
 /**
@@ -166,9 +166,4 @@ function holderOf(constants: EngineConstants, path: FittedPath): Record<string, 
     string,
     number
   >;
-}
-
-/** Its square grows with the residual beyond one spread, not with its square. */
-function robust(residual: number): number {
-  return Math.sign(residual) * Math.sqrt(2 * (Math.sqrt(1 + residual ** 2) - 1));
 }

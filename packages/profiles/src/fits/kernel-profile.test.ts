@@ -4,7 +4,7 @@ import { IterationTimer, TICKS_PER_US } from '@servegym/simulator';
 import { findProfile } from '../data/catalog.ts';
 import { VLLM_V1 } from '../data/engine-constants.ts';
 import { findGpu } from '../data/gpu.ts';
-import { findModel } from '../data/known-models.ts';
+import { findModel } from '../data/model-config.ts';
 import {
   LAYER_KERNELS,
   MODEL_KERNELS,

@@ -9,7 +9,7 @@ import { mean } from '@servegym/simulator/statistics';
 import { VLLM_V1 } from '../data/engine-constants.ts';
 import type { Gpu } from '../data/gpu.ts';
 import type { ServedModel } from '../data/served-model.ts';
-import { CalibrationError } from '../schema/calibration-error.ts';
+import { ProfileError } from '../schema/profile-error.ts';
 import {
   type AttentionTime,
   type KernelTables,
@@ -19,9 +19,10 @@ import {
   timeAt,
 } from '../tables/kernel-tables.ts';
 import { BLOCK_TOKENS, blankProfile } from './blank-profile.ts';
+import { errorPercent, fitErrors, hundredths } from './fit-errors.ts';
 import { fitLaw, type LawFit, type LawPrior, type Observation } from './fit-law.ts';
 import { roundLaw } from './law-coefficients.ts';
-import { estimatedVariant } from './quantized-variants.ts';
+import { estimatedVariant, quantizedOn } from './quantized-variants.ts';
 import { rooflineLaw } from './roofline.ts';
 
 /** Distance from the roofline that is likely, relative. Reading the weights is bound by the memory: hardly any. */
@@ -98,10 +99,8 @@ export function calibrateKernels(tables: KernelTables, options: KernelProfileOpt
   const poolTokens = kvPoolBlocks(blank, 'FP16', false, 1) * BLOCK_TOKENS;
   const iterations = iterationsOf(tables, model, poolTokens);
   if (iterations.length < LEAST_ITERATIONS) {
-    throw new CalibrationError(
-      'CALIBRATION_ROWS',
-      `expected at least ${LEAST_ITERATIONS} attention times of iterations that fit ${gpu.name}, got ${iterations.length}`,
-    );
+    const expected = `at least ${LEAST_ITERATIONS} attention times of iterations that fit ${gpu.name}`;
+    throw new ProfileError('CALIBRATION_ROWS', '', expected, `${iterations.length}`);
   }
   const { law, determined } = fitLaw(iterations, prior);
   const halves = [0, 1].map((parity) => iterations.filter((_, i) => i % 2 === parity));
@@ -109,27 +108,22 @@ export function calibrateKernels(tables: KernelTables, options: KernelProfileOpt
     const { law: lawOfOthers } = fitLaw(halves[1 - i], prior, law);
     return half.map((iteration) => ({ iteration, error: errorOf(iteration, lawOfOthers) }));
   });
-  const errors = iterations.map((iteration) => errorOf(iteration, law));
-  const heldOutErrors = heldOut.map(({ error }) => error);
   const fitted: IterationLaw = roundLaw({ ...law, baseUs: law.baseUs + ENGINE_OVERHEAD_US });
-  const variant = { ...blank.weights.FP16!, law: fitted };
-  const measured: EngineProfile = { ...blank, weights: { FP16: variant } };
+  const measured: EngineProfile = { ...blank, weights: { FP16: { ...blank.weights.FP16!, law: fitted } } };
   const profile: EngineProfile = {
     ...measured,
-    fit: {
-      rows: iterations.length,
-      meanErrorPercent: hundredths(mean(errors)),
-      worstErrorPercent: hundredths(Math.max(...errors)),
-      heldOutMeanErrorPercent: hundredths(mean(heldOutErrors)),
-      heldOutWorstErrorPercent: hundredths(Math.max(...heldOutErrors)),
-      command: options.command,
-    },
+    fit: fitErrors(
+      options.command,
+      iterations.length,
+      iterations.map((iteration) => errorOf(iteration, law)),
+      heldOut.map(({ error }) => error),
+    ),
     validity: { batch: [1, MOST_DECODES], contextTokens: [1, LONGEST_PROMPT] },
     weights: {
-      FP16: variant,
-      ...(gpu.fp8Tflops !== null && { FP8: estimatedVariant(measured, model, 'FP8') }),
-      INT8: estimatedVariant(measured, model, 'INT8'),
-      INT4: estimatedVariant(measured, model, 'INT4'),
+      ...measured.weights,
+      ...Object.fromEntries(
+        quantizedOn(gpu).map((precision) => [precision, estimatedVariant(measured, model, precision)]),
+      ),
     },
   };
   const kinds = Object.fromEntries(
@@ -207,9 +201,5 @@ function timerMemo(): (law: IterationLaw) => IterationTimer {
 }
 
 function errorOf({ measuredS, predictS }: Observation, law: IterationLaw): number {
-  return 100 * Math.abs(predictS(law) / measuredS - 1);
-}
-
-function hundredths(value: number): number {
-  return Math.round(value * 100) / 100;
+  return errorPercent(predictS(law), measuredS);
 }

@@ -30,38 +30,42 @@ export function coefficientsOf(law: IterationLaw): LawCoefficient[] {
   return LAW_COEFFICIENTS.filter((name) => coefficientOf(law, name) !== undefined);
 }
 
+/** The fields of a law in the order of written profiles. */
+const FIELDS = [
+  'baseUs',
+  'launchBound',
+  'weightReadUs',
+  'experts',
+  'perTokenUs',
+  'tokenFactors',
+  'perDecodeSequenceUs',
+  'perContextTokenNs',
+  'manySequences',
+  'sequenceFactors',
+  'perContextTokenBesidePrefillNs',
+  'prefillLaunchUs',
+  'perPrefillAttentionNs',
+] as const satisfies readonly (keyof IterationLaw)[];
+
 /** The law with each of its coefficients changed, and its factors kept. */
 export function mapLaw(
   law: IterationLaw,
   change: (value: number, coefficient: LawCoefficient) => number,
 ): IterationLaw {
-  const { experts, tokenFactors, manySequences, sequenceFactors } = law;
-  const { perContextTokenBesidePrefillNs, prefillLaunchUs } = law;
-  return {
-    baseUs: change(law.baseUs, 'baseUs'),
-    ...(law.launchBound !== undefined && { launchBound: law.launchBound }),
-    weightReadUs: change(law.weightReadUs, 'weightReadUs'),
-    ...(experts && { experts: { ...experts, readUs: change(experts.readUs, 'experts') } }),
-    perTokenUs: change(law.perTokenUs, 'perTokenUs'),
-    ...(tokenFactors && { tokenFactors }),
-    perDecodeSequenceUs: change(law.perDecodeSequenceUs, 'perDecodeSequenceUs'),
-    perContextTokenNs: change(law.perContextTokenNs, 'perContextTokenNs'),
-    ...(manySequences && {
-      manySequences: {
-        above: manySequences.above,
-        perContextTokenNs: change(manySequences.perContextTokenNs, 'manySequences'),
-      },
-    }),
-    ...(sequenceFactors && { sequenceFactors }),
-    ...(perContextTokenBesidePrefillNs !== undefined && {
-      perContextTokenBesidePrefillNs: change(
-        perContextTokenBesidePrefillNs,
-        'perContextTokenBesidePrefillNs',
-      ),
-    }),
-    ...(prefillLaunchUs !== undefined && { prefillLaunchUs: change(prefillLaunchUs, 'prefillLaunchUs') }),
-    perPrefillAttentionNs: change(law.perPrefillAttentionNs, 'perPrefillAttentionNs'),
-  };
+  const changed: Partial<Record<keyof IterationLaw, unknown>> = {};
+  for (const field of FIELDS) {
+    if (law[field] === undefined) continue;
+    if (field === 'launchBound' || field === 'tokenFactors' || field === 'sequenceFactors') {
+      changed[field] = law[field];
+      continue;
+    }
+    const value = change(coefficientOf(law, field)!, field);
+    if (field === 'experts') changed.experts = { ...law.experts, readUs: value };
+    else if (field === 'manySequences')
+      changed.manySequences = { ...law.manySequences, perContextTokenNs: value };
+    else changed[field] = value;
+  }
+  return changed as unknown as IterationLaw;
 }
 
 /** The law with coefficients of five digits, as profiles keep them. */

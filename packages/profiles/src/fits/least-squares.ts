@@ -108,6 +108,11 @@ function normalEquations(
   };
 }
 
+/** Its square grows with the residual beyond one spread, not with its square. */
+export function robust(residual: number): number {
+  return Math.sign(residual) * Math.sqrt(2 * (Math.sqrt(1 + residual ** 2) - 1));
+}
+
 function sumOfSquares(values: readonly number[]): number {
   return values.reduce((sum, value) => sum + value * value, 0);
 }

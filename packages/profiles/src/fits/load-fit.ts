@@ -8,10 +8,10 @@ import {
 } from '@servegym/simulator';
 import { mean, percentileOfSorted, sampleDeviation } from '@servegym/simulator/statistics';
 import { inverse, Matrix } from 'ml-matrix';
-import { CalibrationError } from '../schema/calibration-error.ts';
+import { ProfileError } from '../schema/profile-error.ts';
 import { type FittedLoad, type Times, timesOf } from './fitted-load.ts';
 import { coefficientOf, coefficientsOf, type LawCoefficient, mapLaw } from './law-coefficients.ts';
-import { leastSquares } from './least-squares.ts';
+import { leastSquares, robust } from './least-squares.ts';
 
 /** Parameters that a fit to served loads moves: the law, and the time before a request is scheduled. */
 export type BenchParameter = LawCoefficient | 'requestOverheadMs';
@@ -129,7 +129,68 @@ export function fitLoads(
   options: LoadFitOptions,
   starts: { readonly near?: readonly Candidate[]; readonly isShort?: boolean } = {},
 ): LoadFit {
-  const { start, weights = 'FP16', startSpread = 1, speedVaries = false } = options;
+  const space = fitSpace(loads, options);
+  const residuals = new LoadResiduals(space, loads, leftOut, options);
+  const { lower, upper } = space;
+  const search = (from: readonly number[]) =>
+    DIFFERENCES.reduce(
+      ({ parameters: logs }, difference) =>
+        leastSquares((at) => residuals.at(at), logs, {
+          difference,
+          tolerance: 1e-4,
+          damping: 1,
+          bounds: { lower, upper },
+        }),
+      { parameters: from, curvature: new Matrix(0, 0) },
+    );
+  const endsFrom = (froms: readonly (readonly number[])[]) =>
+    froms
+      .map((from) => {
+        const { parameters: logs, curvature } = search(from);
+        return { logs, curvature, cost: residuals.cost(logs) };
+      })
+      .sort((a, b) => a.cost - b.cost);
+  const nearby = (starts.near ?? []).map(space.logsOf);
+  const froms =
+    starts.isShort === true
+      ? nearby
+      : [space.origin, ...nearby, ...promisingStarts(space, (logs) => residuals.cost(logs))];
+  const first = endsFrom(froms);
+  residuals.weighBy(space.at(first[0].logs));
+  const ends = endsFrom(first.slice(0, STARTS).map(({ logs }) => logs));
+  const [best, second] = ends;
+  const isAsGood = ({ cost }: { readonly cost: number }) => cost <= best.cost * (1 + SAME_SHARE) + SAME_COST;
+  const equals = ends.filter(isAsGood).map(({ logs }) => logs);
+  return {
+    ...space.at(best.logs),
+    cost: best.cost,
+    isConverged: second === undefined || isAsGood(second),
+    ...knowledgeOf(space, best.logs, best.curvature, equals),
+  };
+}
+
+/**
+ * The parameters of a fit and the coordinates that a search moves: logarithms over the units of the parameters, and of
+ * the slowness of each load.
+ */
+interface FitSpace {
+  readonly parameters: readonly BenchParameter[];
+  readonly lower: readonly number[];
+  readonly upper: readonly number[];
+  /** Coordinates of the start. */
+  readonly origin: readonly number[];
+  at(coordinates: readonly number[]): Candidate;
+  logsOf(candidate: Candidate): readonly number[];
+  /** Logarithms of the parameters. */
+  parametersAt(coordinates: readonly number[]): readonly number[];
+  /** Distances from the start, each in its spread. */
+  priorAt(coordinates: readonly number[]): readonly number[];
+}
+
+function fitSpace(
+  loads: readonly FittedLoad[],
+  { start, weights = 'FP16', startSpread = 1, speedVaries = false }: LoadFitOptions,
+): FitSpace {
   const law = weightVariant(start, weights).law;
   // A coefficient of nothing stays that.
   const names = coefficientsOf(law).filter((name) => coefficientOf(law, name)! > 0);
@@ -149,106 +210,108 @@ export function fitLoads(
   const clamp = (logs: readonly number[]) =>
     logs.map((log, i) => Math.min(Math.max(log, lower[i]), upper[i]));
   const idle = idleCoordinates(parameters, units);
-  const logsOf = (candidate: Candidate) =>
-    clamp(
-      idle.from([
-        ...parameters.map((name, i) => Math.log(Math.max(parameterOf(candidate, name), 1e-12) / units[i])),
-        ...candidate.slowness.map(Math.log),
-      ]),
-    );
-  const at = (coordinates: readonly number[]): Candidate => {
-    const logs = idle.to(coordinates);
-    return {
-      law: mapLaw(law, (value, name) => (value > 0 ? value * Math.exp(logs[names.indexOf(name)]) : value)),
-      requestOverheadMs: overheadUnit * Math.exp(logs[names.length]),
-      slowness: logs.slice(parameters.length).map(Math.exp),
-    };
-  };
-  const priorOf = (logs: readonly number[]) => [
-    ...parameters.map((name, i) => {
-      const spread = START_SPREAD[name] * startSpread;
-      const followed = FOLLOWS[name];
-      const leader = followed === undefined ? -1 : parameters.indexOf(followed);
-      const log = logs[i] - (leader < 0 ? 0 : logs[leader]);
-      return spread >= 1 ? (Math.exp(log) - 1) / spread : log / Math.log1p(spread);
-    }),
-    ...logs.slice(parameters.length).map((log) => robust(log / SPEED_SPREAD)),
-  ];
-  const priorAt = (coordinates: readonly number[]) => priorOf(idle.to(coordinates));
-  const groups = loads.map(({ groups }, l) =>
-    groups.map((group) => group.filter((i) => !leftOut[l].has(i))).filter((g) => g.length > 0),
-  );
-  // A step along the slowness of one load leaves the others as they were.
-  let scatter = loads.map(() => SCATTER);
-  let meanError = MEAN_ERROR;
-  let known = loads.map(() => ({ key: '', residuals: [] as number[] }));
-  const residualsOf = (logs: readonly number[], l: number) => {
-    if (groups[l].length === 0) return [];
-    const key = [...logs.slice(0, parameters.length), logs[parameters.length + l]].join();
-    if (known[l].key !== key) {
-      const candidate = at(logs);
-      const times = simulatedTimes(loads[l], candidate, options, { slowness: candidate.slowness[l] });
-      known[l] = { key, residuals: residuals(loads[l], groups[l], times, scatter[l], meanError) };
-    }
-    return known[l].residuals;
-  };
-  const residualsAt = (logs: readonly number[]) => [
-    ...loads.flatMap((_, l) => residualsOf(logs, l)),
-    ...priorAt(logs),
-  ];
-  const costAt = (logs: readonly number[]) =>
-    residualsAt(logs).reduce((sum, value) => sum + value * value, 0);
-
-  const search = (from: readonly number[]) =>
-    DIFFERENCES.reduce(
-      ({ parameters: logs }, difference) =>
-        leastSquares(residualsAt, logs, {
-          difference,
-          tolerance: 1e-4,
-          damping: 1,
-          bounds: { lower, upper },
-        }),
-      { parameters: from, curvature: new Matrix(0, 0) },
-    );
-  const nearby = (starts.near ?? []).map(logsOf);
-  const origin = clamp(upper.map(() => 0));
-  const froms =
-    starts.isShort === true
-      ? nearby
-      : [origin, ...nearby, ...promisingStarts(origin, lower, upper, parameters.length, costAt)];
-  const endsFrom = (froms: readonly (readonly number[])[]) =>
-    froms
-      .map((from) => {
-        const { parameters: logs, curvature } = search(from);
-        return { logs, curvature, cost: costAt(logs) };
-      })
-      .sort((a, b) => a.cost - b.cost);
-  const first = endsFrom(froms);
-  const pilot = at(first[0].logs);
-  const pilotTimes = loads.map((load, l) =>
-    simulatedTimes(load, pilot, options, { slowness: pilot.slowness[l] }),
-  );
-  scatter = loads.map((load, l) => scatterOf(load, pilotTimes[l]));
-  // The errors that a fit leaves in fewer loads than it has parameters are not those of the law.
-  if (loads.length > parameters.length)
-    meanError = meanErrorOf(loads.flatMap((load, l) => groupErrors(load, groups[l], pilotTimes[l])));
-  known = loads.map(() => ({ key: '', residuals: [] }));
-  const ends = endsFrom(first.slice(0, STARTS).map(({ logs }) => logs));
-  const [best, second] = ends;
-  const isAsGood = ({ cost }: { readonly cost: number }) => cost <= best.cost * (1 + SAME_SHARE) + SAME_COST;
   return {
-    ...at(best.logs),
-    cost: best.cost,
-    isConverged: second === undefined || isAsGood(second),
-    ...knowledgeOf(
-      parameters,
-      priorAt,
-      idle.to,
-      best.logs,
-      best.curvature,
-      ends.filter(isAsGood).map(({ logs }) => logs),
-    ),
+    parameters,
+    lower,
+    upper,
+    origin: clamp(upper.map(() => 0)),
+    parametersAt: idle.to,
+    logsOf: (candidate) =>
+      clamp(
+        idle.from([
+          ...parameters.map((name, i) => Math.log(Math.max(parameterOf(candidate, name), 1e-12) / units[i])),
+          ...candidate.slowness.map(Math.log),
+        ]),
+      ),
+    at(coordinates) {
+      const logs = idle.to(coordinates);
+      return {
+        law: mapLaw(law, (value, name) => (value > 0 ? value * Math.exp(logs[names.indexOf(name)]) : value)),
+        requestOverheadMs: overheadUnit * Math.exp(logs[names.length]),
+        slowness: logs.slice(parameters.length).map(Math.exp),
+      };
+    },
+    priorAt(coordinates) {
+      const logs = idle.to(coordinates);
+      return [
+        ...parameters.map((name, i) => {
+          const spread = START_SPREAD[name] * startSpread;
+          const followed = FOLLOWS[name];
+          const leader = followed === undefined ? -1 : parameters.indexOf(followed);
+          const log = logs[i] - (leader < 0 ? 0 : logs[leader]);
+          return spread >= 1 ? (Math.exp(log) - 1) / spread : log / Math.log1p(spread);
+        }),
+        ...logs.slice(parameters.length).map((log) => robust(log / SPEED_SPREAD)),
+      ];
+    },
   };
+}
+
+/** Deviations of simulated loads from the measured ones, each in its spread, and those of the candidate from the start. */
+class LoadResiduals {
+  readonly #space: FitSpace;
+  readonly #loads: readonly FittedLoad[];
+  readonly #groups: readonly (readonly (readonly number[])[])[];
+  readonly #options: LoadFitOptions;
+  #scatter: readonly Scatter[];
+  #meanError = MEAN_ERROR;
+  /** A step along the slowness of one load leaves the others as they were. */
+  #known: { key: string; residuals: readonly number[] }[] = [];
+
+  constructor(
+    space: FitSpace,
+    loads: readonly FittedLoad[],
+    leftOut: readonly ReadonlySet<number>[],
+    options: LoadFitOptions,
+  ) {
+    this.#space = space;
+    this.#loads = loads;
+    this.#options = options;
+    this.#groups = loads.map(({ groups }, l) =>
+      groups.map((group) => group.filter((i) => !leftOut[l].has(i))).filter((group) => group.length > 0),
+    );
+    this.#scatter = loads.map(() => SCATTER);
+  }
+
+  at(coordinates: readonly number[]): readonly number[] {
+    return [
+      ...this.#loads.flatMap((_, l) => this.#ofLoad(coordinates, l)),
+      ...this.#space.priorAt(coordinates),
+    ];
+  }
+
+  cost(coordinates: readonly number[]): number {
+    return this.at(coordinates).reduce((sum, value) => sum + value * value, 0);
+  }
+
+  /** Weighs the residuals by the scatter and the errors that are left under a candidate. */
+  weighBy(pilot: Candidate): void {
+    const loads = this.#loads;
+    const times = loads.map((_, l) => this.#timesOf(pilot, l));
+    this.#scatter = loads.map((load, l) => scatterOf(load, times[l]));
+    // The errors that a fit leaves in fewer loads than it has parameters are not those of the law.
+    if (loads.length > this.#space.parameters.length)
+      this.#meanError = meanErrorOf(loads.flatMap((load, l) => groupErrors(load, this.#groups[l], times[l])));
+    this.#known = [];
+  }
+
+  #timesOf(candidate: Candidate, l: number): Times {
+    const slowness = candidate.slowness[l];
+    return simulatedTimes(this.#loads[l], candidate, this.#options, { slowness });
+  }
+
+  #ofLoad(coordinates: readonly number[], l: number): readonly number[] {
+    const groups = this.#groups[l];
+    if (groups.length === 0) return [];
+    const count = this.#space.parameters.length;
+    const key = [...coordinates.slice(0, count), coordinates[count + l]].join();
+    if (this.#known[l]?.key !== key) {
+      const times = this.#timesOf(this.#space.at(coordinates), l);
+      const ofLoad = residuals(this.#loads[l], groups, times, this.#scatter[l], this.#meanError);
+      this.#known[l] = { key, residuals: ofLoad };
+    }
+    return this.#known[l].residuals;
+  }
 }
 
 /** A parameter of a candidate, in its unit. */
@@ -283,10 +346,9 @@ export function simulatedTimes(
     kvBlocks,
   });
   if (run.rejected > 0) {
-    throw new CalibrationError(
-      'CALIBRATION_ROWS',
-      `${load.source}: expected every request to fit the KV pool, as it did on the server, got ${run.rejected} that do not fit its ${run.kvBlocks} blocks; say how many it had`,
-    );
+    const got = `${run.rejected} that do not fit its ${run.kvBlocks} blocks; say how many it had`;
+    const expected = 'every request to fit the KV pool, as it did on the server';
+    throw new ProfileError('CALIBRATION_ROWS', load.source, expected, got);
   }
   const times = timesOf(trace.arrivalMs.length);
   for (const [at, id] of run.ids.entries()) {
@@ -406,11 +468,6 @@ function scatterOf({ measured }: FittedLoad, times: Times): Scatter {
   };
 }
 
-/** Its square grows with the residual beyond one spread, not with its square. */
-function robust(residual: number): number {
-  return Math.sign(residual) * Math.sqrt(2 * (Math.sqrt(1 + residual ** 2) - 1));
-}
-
 /** No part of an iteration takes longer than the fastest requests that it was a part of. */
 function mostByPhysics(loads: readonly FittedLoad[]): Partial<Record<BenchParameter, number>> {
   const fastest = (of: (load: FittedLoad, i: number) => number) => {
@@ -436,16 +493,13 @@ function mostByPhysics(loads: readonly FittedLoad[]): Partial<Record<BenchParame
 
 /** Points with the least cost of many that are spread over the space. */
 function promisingStarts(
-  origin: readonly number[],
-  lower: readonly number[],
-  upper: readonly number[],
-  moved: number,
+  { origin, lower, upper, parameters }: FitSpace,
   costAt: (logs: readonly number[]) => number,
 ): number[][] {
   const random = new RandomStream(0, 'load-fit');
   const points = Array.from({ length: LOOKED_AT }, () =>
     origin.map((log, i) => {
-      if (i >= moved) return log;
+      if (i >= parameters.length) return log;
       const high = Math.min(upper[i], log + Math.log(4));
       const low = Math.max(lower[i], high + Math.log(START_RANGE));
       return low + random.uniform() * (high - low);
@@ -458,10 +512,9 @@ function promisingStarts(
     .map(({ logs }) => logs);
 }
 
+/** @param ends Coordinates that cost about as little as the best. */
 function knowledgeOf(
-  names: readonly BenchParameter[],
-  priorAt: (coordinates: readonly number[]) => readonly number[],
-  logsAt: (coordinates: readonly number[]) => readonly number[],
+  { parameters, priorAt, parametersAt }: FitSpace,
   best: readonly number[],
   curvature: Matrix,
   ends: readonly (readonly number[])[],
@@ -477,14 +530,14 @@ function knowledgeOf(
     );
   };
   const prior = slopes(priorAt);
-  const turn = slopes(logsAt);
+  const turn = slopes(parametersAt);
   const covariance = (curvature: Matrix) => turn.transpose().mmul(inverse(curvature)).mmul(turn);
   const before = covariance(prior.mmul(prior.transpose()));
   const after = covariance(curvature);
   const spreadOf = (covariance: Matrix, i: number) => Math.sqrt(Math.max(covariance.get(i, i), 0));
-  const each = (of: (i: number) => number) => Object.fromEntries(names.map((name, i) => [name, of(i)]));
-  const logs = logsAt(best);
-  const others = ends.map(logsAt);
+  const each = (of: (i: number) => number) => Object.fromEntries(parameters.map((name, i) => [name, of(i)]));
+  const logs = parametersAt(best);
+  const others = ends.map(parametersAt);
   return {
     // Ends that cost the same and differ show valleys that the curvature at one of them does not.
     spread: each((i) => {

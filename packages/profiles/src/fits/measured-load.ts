@@ -1,4 +1,4 @@
-import { CalibrationError } from '../schema/calibration-error.ts';
+import { ProfileError } from '../schema/profile-error.ts';
 
 /** One request of a load on a real server, as its client saw it. */
 export interface MeasuredRequest {
@@ -21,23 +21,21 @@ export interface MeasuredLoad {
   readonly failed: number;
 }
 
-/** Puts requests in order, the first at 0 ms. @throws {CalibrationError} naming the request and the field at fault. */
+/** Puts requests in order, the first at 0 ms. @throws {ProfileError} naming the request and the field at fault. */
 export function measuredLoad(
   source: string,
   requests: readonly MeasuredRequest[],
   failed: number,
 ): MeasuredLoad {
-  if (requests.length === 0) {
-    throw new CalibrationError(
-      'CALIBRATION_FILE',
-      `${source}: expected requests that were answered, got none`,
-    );
-  }
+  if (requests.length === 0)
+    throw new ProfileError('CALIBRATION_FILE', source, 'requests that were answered', 'none');
   for (const [i, request] of requests.entries()) {
     const refuse = (field: string, expected: string, got: unknown) =>
-      new CalibrationError(
+      new ProfileError(
         'CALIBRATION_FILE',
-        `${source}: expected ${field} of request ${i + 1} to be ${expected}, got ${JSON.stringify(got) ?? 'nothing'}`,
+        source,
+        `${field} of request ${i + 1} to be ${expected}`,
+        JSON.stringify(got) ?? 'nothing',
       );
     const { arrivalMs, inputTokens, outputTokens, ttftMs, e2eMs } = request;
     if (!Number.isFinite(arrivalMs)) throw refuse('the start', 'a time', arrivalMs);
@@ -71,4 +69,41 @@ export function concurrencyOf({ requests }: MeasuredLoad): number[] {
 /** The largest of values of which there may be more than a call takes arguments. */
 export function mostOf(values: readonly number[]): number {
   return values.reduce((most, value) => Math.max(most, value), Number.NEGATIVE_INFINITY);
+}
+
+/** Gaps of loads that leave coefficients undetermined, in sentences. */
+export function gapsOf(loads: readonly MeasuredLoad[]): string[] {
+  const requests = loads.flatMap((load) => load.requests);
+  const running = loads.flatMap(concurrencyOf);
+  const gaps: string[] = [];
+  if (running.every((count) => count < 4) || spreadOf(running) < 2) {
+    gaps.push(
+      `The number of requests at once hardly varies (${range(running)}): what an iteration costs and what each sequence adds to it cannot be told apart. Add a load with another rate.`,
+    );
+  }
+  const inputs = requests.map(({ inputTokens }) => inputTokens);
+  if (spreadOf(inputs) < 1.5) {
+    gaps.push(
+      `Prompts are of about one length (${range(inputs)} tokens): the cost of a prompt token and the overhead of a request cannot be told apart. Add a load with other prompts.`,
+    );
+  }
+  const contexts = requests.map(({ inputTokens, outputTokens }) => inputTokens + outputTokens / 2);
+  if (spreadOf(contexts) < 1.5) {
+    gaps.push(
+      `Contexts are of about one length (${range(contexts)} tokens): the cost of a sequence and that of its context cannot be told apart. Add a load with longer prompts or outputs.`,
+    );
+  }
+  return gaps;
+}
+
+/** Ratio of the 90th to the 10th percentile. */
+function spreadOf(values: readonly number[]): number {
+  const sorted = values.toSorted((a, b) => a - b);
+  return sorted[Math.floor(0.9 * (sorted.length - 1))] / sorted[Math.floor(0.1 * (sorted.length - 1))];
+}
+
+function range(values: readonly number[]): string {
+  const least = values.reduce((low, value) => Math.min(low, value), Number.POSITIVE_INFINITY);
+  const [low, high] = [least, mostOf(values)].map(Math.round);
+  return low === high ? `${low}` : `${low} to ${high}`;
 }

@@ -6,7 +6,8 @@ import {
   type Trace,
 } from '@servegym/simulator';
 import { type Summary, summarize } from '@servegym/simulator/statistics';
-import { CalibrationError } from '../schema/calibration-error.ts';
+import { z } from 'zod';
+import { checked, parseJson, wholeNumber } from '../schema/read-json.ts';
 
 /** A run of a real vLLM engine, request by request. */
 export interface MeasuredRun {
@@ -22,15 +23,26 @@ export interface MeasuredRun {
   readonly maxNumBatchedTokens: number;
 }
 
-const TIMES = ['queued_ts', 'first_token_ts', 'last_token_ts'] as const;
-type RequestTimes = Record<(typeof TIMES)[number] | 'output_toks', number>;
+const CODE = 'CALIBRATION_FILE';
+const seconds = z.number({ error: 'a number of seconds' });
+const requestTimes = z.object({
+  queued_ts: seconds,
+  first_token_ts: seconds,
+  last_token_ts: seconds,
+  output_toks: wholeNumber(1),
+});
+const count = wholeNumber(1);
+const runMeta = z.object({
+  kv_cache: z.object({ num_gpu_blocks: count }).prefault({} as never),
+  engine_kwargs: z.object({ max_num_seqs: count, max_num_batched_tokens: count }).prefault({} as never),
+});
 
 /**
  * Reads a run: `requests.jsonl` (`arrival_time`, `input_toks`, `output_toks`, and on the engine's clock, in s,
  * `queued_ts`, `first_token_ts`, `last_token_ts`) and `meta.json` (`kv_cache.num_gpu_blocks`,
  * `engine_kwargs.max_num_seqs` and `.max_num_batched_tokens`).
  *
- * @throws {TraceError} or {CalibrationError} naming the line or the field that is wrong.
+ * @throws {TraceError} or {ProfileError} naming the line or the field that is wrong.
  */
 export function parseMeasuredRun(requestsText: string, metaText: string, source: string): MeasuredRun {
   const file = `${source}/requests.jsonl`;
@@ -38,21 +50,12 @@ export function parseMeasuredRun(requestsText: string, metaText: string, source:
   const times = requestsText
     .split('\n')
     .filter((line) => line.trim() !== '')
-    .map((line, i): RequestTimes => {
-      const request: Partial<RequestTimes> = JSON.parse(line);
-      for (const field of TIMES) {
-        if (typeof request[field] !== 'number') {
-          throw new CalibrationError(
-            'CALIBRATION_FILE',
-            `${file}:${i + 1}: expected \`${field}\` to be a number of seconds, got ${JSON.stringify(request[field]) ?? 'nothing'}`,
-          );
-        }
-      }
-      return request as RequestTimes;
-    });
+    .map((line, i) => checked(requestTimes, JSON.parse(line), `${file}:${i + 1}`, { code: CODE }));
   const first = times[0].queued_ts;
-  const ms = (seconds: (request: RequestTimes) => number) =>
-    summarize(Float64Array.from(times, (request) => 1000 * seconds(request)).filter(Number.isFinite));
+  const ms = (secondsOf: (request: (typeof times)[number]) => number) =>
+    summarize(Float64Array.from(times, (request) => 1000 * secondsOf(request)).filter(Number.isFinite));
+  const metaFile = `${source}/meta.json`;
+  const meta = checked(runMeta, parseJson(metaText, metaFile, CODE, 'JSON'), metaFile, { code: CODE });
   return {
     trace: { ...trace, arrivalMs: Float64Array.from(times, ({ queued_ts }) => 1000 * (queued_ts - first)) },
     ttftMs: ms(({ first_token_ts, queued_ts }) => first_token_ts - queued_ts),
@@ -62,49 +65,19 @@ export function parseMeasuredRun(requestsText: string, metaText: string, source:
     ),
     e2eMs: ms(({ last_token_ts, queued_ts }) => last_token_ts - queued_ts),
     makespanMs: 1000 * (Math.max(...times.map(({ last_token_ts }) => last_token_ts)) - first),
-    ...readMeta(metaText, `${source}/meta.json`),
+    kvBlocks: meta.kv_cache.num_gpu_blocks,
+    maxNumSeqs: meta.engine_kwargs.max_num_seqs,
+    maxNumBatchedTokens: meta.engine_kwargs.max_num_batched_tokens,
   };
 }
 
 /** The same requests on a simulated engine with the pool and the limits of the real one. */
 export function replayRun(
   profile: EngineProfile,
-  {
-    trace,
-    kvBlocks,
-    maxNumSeqs,
-    maxNumBatchedTokens,
-  }: Pick<MeasuredRun, 'trace' | 'kvBlocks' | 'maxNumSeqs' | 'maxNumBatchedTokens'>,
+  run: Pick<MeasuredRun, 'trace' | 'kvBlocks' | 'maxNumSeqs' | 'maxNumBatchedTokens'>,
 ): SimulationRun {
+  const { trace, kvBlocks, maxNumSeqs, maxNumBatchedTokens } = run;
   // The arrivals are those at the engine: what lies before it has been spent.
   const atEngine = { ...profile, requestOverheadMs: 0 };
   return simulateTrace(trace, { profile: atEngine, kvBlocks, maxNumSeqs, maxNumBatchedTokens });
-}
-
-function readMeta(
-  text: string,
-  source: string,
-): Pick<MeasuredRun, 'kvBlocks' | 'maxNumSeqs' | 'maxNumBatchedTokens'> {
-  let meta: Record<string, Record<string, unknown>>;
-  try {
-    meta = JSON.parse(text);
-  } catch (error) {
-    throw new CalibrationError(
-      'CALIBRATION_FILE',
-      `${source}: expected JSON, got ${(error as Error).message}`,
-    );
-  }
-  const read = (group: string, field: string): number => {
-    const value = meta?.[group]?.[field];
-    if (typeof value === 'number' && Number.isInteger(value) && value > 0) return value;
-    throw new CalibrationError(
-      'CALIBRATION_FILE',
-      `${source}: expected \`${group}.${field}\` to be a whole number from 1, got ${JSON.stringify(value) ?? 'nothing'}`,
-    );
-  };
-  return {
-    kvBlocks: read('kv_cache', 'num_gpu_blocks'),
-    maxNumSeqs: read('engine_kwargs', 'max_num_seqs'),
-    maxNumBatchedTokens: read('engine_kwargs', 'max_num_batched_tokens'),
-  };
 }

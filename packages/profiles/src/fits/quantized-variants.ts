@@ -1,21 +1,26 @@
 import type { EngineProfile, IterationLaw, WeightPrecision, WeightVariant } from '@servegym/simulator';
+import { mean } from '@servegym/simulator/statistics';
+import type { Gpu } from '../data/gpu.ts';
 import { expertParameters, layerParameters, type ServedModel } from '../data/served-model.ts';
 import type { StaticBatchRow } from '../tables/static-batch.ts';
+import { errorPercent } from './fit-errors.ts';
 import { fitLaw, type LawPrior, type Observation } from './fit-law.ts';
 import { mapLaw, roundLaw } from './law-coefficients.ts';
-import { BatchSimulator } from './simulated-batch.ts';
+import { type BatchShape, BatchSimulator } from './simulated-batch.ts';
 
 /** Two measurements that differ in the precision of the weights only. */
-export interface MeasuredSpeedup {
-  readonly batch: number;
-  readonly inputTokens: number;
-  readonly outputTokens: number;
+export interface MeasuredSpeedup extends BatchShape {
   /** Latency with FP16 weights over latency with these. */
   readonly speedup: number;
   readonly engine: string;
 }
 
 export type QuantizedPrecision = Exclude<WeightPrecision, 'FP16'>;
+
+/** Precisions that an engine makes of 16-bit weights on a GPU. */
+export function quantizedOn(gpu: Gpu): QuantizedPrecision[] {
+  return gpu.fp8Tflops === null ? ['INT8', 'INT4'] : ['FP8', 'INT8', 'INT4'];
+}
 
 interface Quantization {
   /** Quantized matrices: those of all layers, or of the routed experts alone. */
@@ -127,6 +132,14 @@ export function estimatedVariant(
   };
 }
 
+/** Quantized weights, and how well their law reproduces what it was fitted to. Errors in percent. */
+export interface FittedVariant {
+  readonly variant: WeightVariant;
+  readonly rows: number;
+  readonly heldOutMeanErrorPercent: number;
+  readonly heldOutWorstErrorPercent: number;
+}
+
 /** Quantized weights fitted to measured speedups over the profile's FP16 law, none fewer than one. */
 export function variantFromSpeedups(
   profile: EngineProfile,
@@ -134,13 +147,9 @@ export function variantFromSpeedups(
   precision: QuantizedPrecision,
   speedups: readonly MeasuredSpeedup[],
 ): FittedVariant {
-  const simulator = new BatchSimulator(profile, 'FP16');
-  const observations = speedups.map((shape) => ({
-    measuredS: simulator.seconds(profile.weights.FP16!.law, shape) / shape.speedup,
-    predictS: (candidate: IterationLaw) => simulator.seconds(candidate, shape),
-  }));
   const measured = speedups.map(({ batch, speedup }) => `${speedup.toFixed(2)}x at batch ${batch}`);
-  return fittedVariant(profile, model, precision, observations, WEIGHTS_ONLY_SPREAD, {
+  const secondsOf = (shape: MeasuredSpeedup, inFp16: number) => inFp16 / shape.speedup;
+  return fittedVariant(profile, model, precision, speedups, secondsOf, WEIGHTS_ONLY_SPREAD, {
     status: 'estimated',
     source: `the FP16 law, with the speedups of ${precision} weights over FP16 measured with ${speedups[0].engine} (${measured.join(', ')})`,
   });
@@ -154,45 +163,42 @@ export function measuredVariant(
   rows: readonly StaticBatchRow[],
   source: string,
 ): FittedVariant {
-  const simulator = new BatchSimulator(profile, 'FP16');
-  const observations = rows.map((row) => ({
-    measuredS: row.latencyS,
-    predictS: (candidate: IterationLaw) => simulator.seconds(candidate, row),
-  }));
   const kvCache = rows[0].kvCache.toUpperCase();
-  return fittedVariant(profile, model, precision, observations, WEIGHTS_AND_KV_SPREAD, {
+  return fittedVariant(profile, model, precision, rows, (row) => row.latencyS, WEIGHTS_AND_KV_SPREAD, {
     status: 'measured',
     source: `${source}; ${precision} weights with a KV cache in ${kvCache}, ${rows.length} rows`,
   });
 }
 
-/** Quantized weights, and how well their law reproduces what it was fitted to. Errors in percent. */
-export interface FittedVariant {
-  readonly variant: WeightVariant;
-  readonly rows: number;
-  readonly heldOutMeanErrorPercent: number;
-  readonly heldOutWorstErrorPercent: number;
-}
-
-function fittedVariant(
+/** @param secondsOf Measured time of a batch, given its simulated time with FP16 weights. */
+function fittedVariant<Shape extends BatchShape>(
   profile: EngineProfile,
   model: ServedModel,
   precision: QuantizedPrecision,
-  observations: readonly Observation[],
+  shapes: readonly Shape[],
+  secondsOf: (shape: Shape, inFp16: number) => number,
   spread: LawPrior['spread'],
-  { status, source }: Pick<WeightVariant, 'status' | 'source'>,
+  stated: Pick<WeightVariant, 'status' | 'source'>,
 ): FittedVariant {
-  const { quality } = QUANTIZATIONS[precision];
+  const simulator = new BatchSimulator(profile, 'FP16');
+  const plain = profile.weights.FP16!.law;
+  const observations = shapes.map(
+    (shape): Observation => ({
+      measuredS: secondsOf(shape, simulator.seconds(plain, shape)),
+      predictS: (law) => simulator.seconds(law, shape),
+    }),
+  );
   const prior = { law: expectedLaw(profile, model, precision), spread };
   const { law } = fitLaw(observations, prior);
   const heldOut = observations.map((left) => {
     const others = observations.filter((other) => other !== left);
-    return 100 * Math.abs(left.predictS(fitLaw(others, prior, law).law) / left.measuredS - 1);
+    return errorPercent(left.predictS(fitLaw(others, prior, law).law), left.measuredS);
   });
+  const { quality } = QUANTIZATIONS[precision];
   return {
-    variant: { weightGiB: weightGiB(profile, model, precision), law: roundLaw(law), status, source, quality },
+    variant: { weightGiB: weightGiB(profile, model, precision), law: roundLaw(law), ...stated, quality },
     rows: observations.length,
-    heldOutMeanErrorPercent: heldOut.reduce((sum, error) => sum + error, 0) / heldOut.length,
+    heldOutMeanErrorPercent: mean(heldOut),
     heldOutWorstErrorPercent: Math.max(...heldOut),
   };
 }

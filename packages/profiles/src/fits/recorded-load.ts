@@ -1,5 +1,5 @@
 import { type EngineConstants, VLLM_V1 } from '../data/engine-constants.ts';
-import { CalibrationError } from '../schema/calibration-error.ts';
+import { ProfileError } from '../schema/profile-error.ts';
 import { repeatedPrompts, type ServedLoad, serve } from './served-load.ts';
 
 /** A served load, request by request. */
@@ -36,15 +36,12 @@ const COLUMNS = 'arrival_s,input_tokens,output_tokens,ttft_ms,e2e_ms';
 /**
  * Reads the requests of a load. Output tokens are the median of the load: all requests ask for as many, and what some
  * clients count again in the text differs.
- * @throws {CalibrationError} when the columns are others.
+ * @throws {ProfileError} when the columns are others.
  */
 export function parseRecordedLoad(csv: string, server: RecordedLoadServer): RecordedLoad {
   const [header, ...lines] = csv.trim().split('\n');
   if (header.trim() !== COLUMNS) {
-    throw new CalibrationError(
-      'CALIBRATION_FILE',
-      `${server.file}: expected the columns ${COLUMNS}, got ${header.slice(0, 100)}`,
-    );
+    throw new ProfileError('CALIBRATION_FILE', server.file, `the columns ${COLUMNS}`, header.slice(0, 100));
   }
   const rows = lines.map((line) => line.split(',').map((text) => (text === '' ? Number.NaN : Number(text))));
   const outputs = rows.map((row) => row[2]).filter((tokens) => tokens > 0);

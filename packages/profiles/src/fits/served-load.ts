@@ -6,37 +6,51 @@ import {
   simulateTrace,
   type Trace,
 } from '@servegym/simulator';
+import { z } from 'zod';
 import { type EngineConstants, VLLM_V1 } from '../data/engine-constants.ts';
 import { findGpu } from '../data/gpu.ts';
-import { findModel } from '../data/known-models.ts';
-import { CalibrationError } from '../schema/calibration-error.ts';
+import { findModel } from '../data/model-config.ts';
+import { ProfileError } from '../schema/profile-error.ts';
+import { checked, numberAboveZero, parseJson } from '../schema/read-json.ts';
 import { estimatedProfile } from './estimated-profile.ts';
+
+const aboveZero = numberAboveZero();
+const text = z.string({ error: 'a text' });
+const stage = z.object({ duration: aboveZero, rate: aboveZero });
+
+/** Of a published load; latencies may also stand in `measured`, and stages and lengths in `inferred`. */
+const servedLoad = z.object({
+  run: z.string(),
+  /** GPUs of the tensor-parallel group. */
+  tp: aboveZero,
+  max_num_seqs: aboveZero,
+  max_num_batched_tokens: aboveZero,
+  /** Default: what the estimated profile leaves at `gpu_memory_utilization`. */
+  kv_blocks: aboveZero.optional(),
+  /** Default 0.9. */
+  gpu_memory_utilization: aboveZero.optional(),
+  model: text,
+  gpu: text,
+  weights: z.enum(['FP16', 'FP8'], { error: 'FP16 or FP8' }),
+  /** One after the other: `rate` requests a second for `duration` seconds. */
+  stages: z.custom<readonly z.infer<typeof stage>[]>(
+    (stages) => z.array(stage).min(1).safeParse(stages).success,
+    {
+      error: 'a list of {duration, rate} above 0',
+    },
+  ),
+  input_tokens: aboveZero,
+  output_tokens: aboveZero,
+  ttft_mean_ms: aboveZero,
+  ttft_p99_ms: aboveZero,
+  e2e_mean_ms: aboveZero,
+});
 
 /**
  * Latencies of a real server under a load of requests of equal lengths with exponential gaps, whose prompts repeat:
  * after the first `PROMPTS` requests the prefix cache has every prompt.
  */
-export interface ServedLoad {
-  readonly run: string;
-  readonly model: string;
-  readonly gpu: string;
-  /** GPUs of the tensor-parallel group. */
-  readonly tp: number;
-  readonly weights: 'FP16' | 'FP8';
-  readonly max_num_seqs: number;
-  readonly max_num_batched_tokens: number;
-  /** Default: what the estimated profile leaves at `gpu_memory_utilization`. */
-  readonly kv_blocks?: number;
-  /** Default 0.9. */
-  readonly gpu_memory_utilization?: number;
-  /** One after the other: `rate` requests a second for `duration` seconds. */
-  readonly stages: readonly { readonly duration: number; readonly rate: number }[];
-  readonly input_tokens: number;
-  readonly output_tokens: number;
-  readonly ttft_mean_ms: number;
-  readonly ttft_p99_ms: number;
-  readonly e2e_mean_ms: number;
-}
+export type ServedLoad = Readonly<z.infer<typeof servedLoad>>;
 
 /** Latencies of a load, ms. */
 export interface LoadLatencies {
@@ -53,63 +67,25 @@ const PROMPTS = 100;
 const SYSTEM_BLOCKS = 6;
 const BLOCK_TOKENS = 16;
 
-const NUMBERS = [
-  'tp',
-  'max_num_seqs',
-  'max_num_batched_tokens',
-  'input_tokens',
-  'output_tokens',
-  'ttft_mean_ms',
-  'ttft_p99_ms',
-  'e2e_mean_ms',
-] as const satisfies readonly (keyof ServedLoad)[];
-
-/**
- * Reads a JSON list of served loads; latencies may also stand in `measured`, and stages and lengths in `inferred`.
- * @throws {CalibrationError} naming the run and the field that is wrong.
- */
-export function parseServedLoads(text: string, source: string): ServedLoad[] {
-  let loads: unknown;
-  try {
-    loads = JSON.parse(text);
-  } catch (error) {
-    throw new CalibrationError(
-      'CALIBRATION_FILE',
-      `${source}: expected JSON, got ${(error as Error).message}`,
-    );
-  }
-  if (!Array.isArray(loads) || loads.length === 0) {
-    throw new CalibrationError('CALIBRATION_FILE', `${source}: expected a list of served loads`);
-  }
-  return loads.map((value: Record<string, unknown> | null, i) => {
+/** Reads a JSON list of served loads. @throws {ProfileError} naming the load and the field that is wrong. */
+export function parseServedLoads(json: string, source: string): ServedLoad[] {
+  const code = 'CALIBRATION_FILE';
+  const loads = parseJson(json, source, code, 'JSON');
+  if (!Array.isArray(loads) || loads.length === 0)
+    throw new ProfileError(code, source, 'a list of served loads', json.slice(0, 40));
+  return loads.map((value, i) => {
     const { measured, inferred, ...rest } = value ?? {};
-    const load: Record<string, unknown> = { ...rest, ...(inferred as object), ...(measured as object) };
-    const wrong = (field: string, expected: string) =>
-      new CalibrationError(
-        'CALIBRATION_FILE',
-        `${source}: expected \`${field}\` of load ${i + 1} to be ${expected}, got ${JSON.stringify(load[field]) ?? 'nothing'}`,
-      );
-    const isAboveZero = (number: unknown) => typeof number === 'number' && number > 0;
-    for (const field of NUMBERS) {
-      if (!isAboveZero(load[field])) throw wrong(field, 'a number above 0');
-    }
-    for (const field of ['kv_blocks', 'gpu_memory_utilization']) {
-      if (load[field] !== undefined && !isAboveZero(load[field])) throw wrong(field, 'a number above 0');
-    }
-    for (const field of ['model', 'gpu']) {
-      if (typeof load[field] !== 'string') throw wrong(field, 'a text');
-    }
-    if (load.weights !== 'FP16' && load.weights !== 'FP8') throw wrong('weights', 'FP16 or FP8');
+    const load = { ...rest, ...inferred, ...measured };
     const stages = Array.isArray(load.stages)
-      ? load.stages.map(({ duration, duration_s, rate }) => ({ duration: duration ?? duration_s, rate }))
-      : [];
-    if (
-      stages.length === 0 ||
-      !stages.every(({ duration, rate }) => isAboveZero(duration) && isAboveZero(rate))
-    ) {
-      throw wrong('stages', 'a list of {duration, rate} above 0');
-    }
-    return { ...load, run: String(load.run), stages } as unknown as ServedLoad;
+      ? load.stages.map(({ duration, duration_s: seconds, rate }: Record<string, unknown>) => ({
+          duration: duration ?? seconds,
+          rate,
+        }))
+      : load.stages;
+    return checked(servedLoad, { ...load, run: String(load.run), stages }, source, {
+      of: ` of load ${i + 1}`,
+      code,
+    });
   });
 }
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { findProfile } from '../data/catalog.ts';
 import { findGpu } from '../data/gpu.ts';
-import { findModel } from '../data/known-models.ts';
+import { findModel } from '../data/model-config.ts';
 import type { StaticBatchRow } from '../tables/static-batch.ts';
 import { simulateBatch } from './simulated-batch.ts';
 import { calibrateStaticBatches } from './static-batch-profile.ts';
@@ -98,7 +98,7 @@ describe('calibrating from static batches', () => {
 
   it('refuses too few rows', () => {
     assert.throws(() => calibrateStaticBatches(rowsOf([1], [128, 256, 1024]), options), {
-      name: 'CalibrationError',
+      name: 'ProfileError',
       code: 'CALIBRATION_ROWS',
     });
   });

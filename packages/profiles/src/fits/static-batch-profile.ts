@@ -4,9 +4,10 @@ import { VLLM_V0 } from '../data/engine-constants.ts';
 import type { Gpu } from '../data/gpu.ts';
 import { isCalled } from '../data/named.ts';
 import type { ServedModel } from '../data/served-model.ts';
-import { CalibrationError } from '../schema/calibration-error.ts';
+import { ProfileError } from '../schema/profile-error.ts';
 import type { StaticBatchRow } from '../tables/static-batch.ts';
 import { BLOCK_TOKENS, blankProfile } from './blank-profile.ts';
+import { errorPercent, fitErrors } from './fit-errors.ts';
 import { fitLaw, type LawFit, type LawPrior, type Observation } from './fit-law.ts';
 import { roundLaw } from './law-coefficients.ts';
 import {
@@ -15,6 +16,7 @@ import {
   measuredSpeedups,
   measuredVariant,
   type QuantizedPrecision,
+  quantizedOn,
   variantFromSpeedups,
 } from './quantized-variants.ts';
 import { rooflineLaw } from './roofline.ts';
@@ -75,7 +77,7 @@ export interface StaticBatchCalibration {
  * Makes a profile from static-batch latencies with FP16 weights and KV cache. INT8 and INT4 weights are estimated from
  * it, with measured INT8 speedups where `rows` has pairs of them for this model and GPU.
  *
- * @throws {CalibrationError} when fewer than four rows are left.
+ * @throws {ProfileError} when fewer than four rows are left.
  */
 export function calibrateStaticBatches(
   rows: readonly StaticBatchRow[],
@@ -104,10 +106,8 @@ export function calibrateStaticBatches(
   const fits = (row: StaticBatchRow) => row.batch * (row.inputTokens + row.outputTokens) <= poolTokens;
   const fitted = candidates.filter(fits);
   if (fitted.length < LEAST_ROWS) {
-    throw new CalibrationError(
-      'CALIBRATION_ROWS',
-      `expected at least ${LEAST_ROWS} rows of ${engine} with ${model.name} on ${count} x ${gpu.name}, FP16 weights and KV cache, got ${fitted.length}`,
-    );
+    const expected = `at least ${LEAST_ROWS} rows of ${engine} with ${model.name} on ${count} x ${gpu.name}, FP16 weights and KV cache`;
+    throw new ProfileError('CALIBRATION_ROWS', '', expected, `${fitted.length}`);
   }
 
   const simulator = new BatchSimulator(blank, 'FP16');
@@ -123,28 +123,23 @@ export function calibrateStaticBatches(
     .map((row) => ({ ...row, predictedS: simulator.seconds(law, row) }));
 
   const measured = withLaw(blank, 'FP16', law);
-  const precisions: QuantizedPrecision[] =
-    gpu.fp8Tflops !== null ? ['FP8', 'INT8', 'INT4'] : ['INT8', 'INT4'];
+  const precisions = quantizedOn(gpu);
   const quantized: StaticBatchCalibration['quantized'] = Object.fromEntries(
     precisions.flatMap((precision) => {
       const variant = fittedQuantized(measured, model, precision, hardwareRows, options);
       return variant === null ? [] : [[precision, variant]];
     }),
   );
-  const errors = calibrated.map((row) => errorPercent(row.predictedS, row.latencyS));
-  const heldOut = calibrated.map((row) => errorPercent(row.heldOutS, row.latencyS));
   const totals = fitted.map((row) => row.inputTokens + row.outputTokens);
   const batches = fitted.map((row) => row.batch);
   const profile: EngineProfile = {
     ...measured,
-    fit: {
-      rows: fitted.length,
-      meanErrorPercent: hundredths(mean(errors)),
-      worstErrorPercent: hundredths(Math.max(...errors)),
-      heldOutMeanErrorPercent: hundredths(mean(heldOut)),
-      heldOutWorstErrorPercent: hundredths(Math.max(...heldOut)),
-      command: options.command,
-    },
+    fit: fitErrors(
+      options.command,
+      fitted.length,
+      calibrated.map((row) => errorPercent(row.predictedS, row.latencyS)),
+      calibrated.map((row) => errorPercent(row.heldOutS, row.latencyS)),
+    ),
     validity: {
       batch: [Math.min(...batches), Math.max(...batches)],
       contextTokens: [1, Math.max(...totals)],
@@ -224,16 +219,7 @@ function isEngine(row: StaticBatchRow, engine: string): boolean {
   return row.engine.toLowerCase() === engine.toLowerCase();
 }
 
-/** Relative error, percent, without its sign. */
-export function errorPercent(predicted: number, measured: number): number {
-  return 100 * Math.abs(predicted / measured - 1);
-}
-
 /** Repeated measurements of one shape are left out together, or the other would give the answer away. */
 function isSameShape(a: StaticBatchRow, b: StaticBatchRow): boolean {
   return a.batch === b.batch && a.inputTokens === b.inputTokens && a.outputTokens === b.outputTokens;
-}
-
-function hundredths(value: number): number {
-  return Math.round(value * 100) / 100;
 }

@@ -2,7 +2,6 @@ import {
   type EngineProfile,
   type IterationLaw,
   type KvPrecision,
-  kvMemoryGiB,
   kvPoolBlocks,
   type WeightPrecision,
   type WeightVariant,
@@ -10,11 +9,12 @@ import {
 import type { Gpu } from '../data/gpu.ts';
 import { expertParameters, groupKvBytesPerToken, type ServedModel } from '../data/served-model.ts';
 import { layerCount } from '../data/transformer-shape.ts';
-import { CalibrationError } from '../schema/calibration-error.ts';
+import { ProfileError } from '../schema/profile-error.ts';
 import type { OperatorTables } from '../tables/operator-tables.ts';
-import { BLOCK_TOKENS, blankProfile, FP8_KV_SUFFIX } from './blank-profile.ts';
+import { BLOCK_TOKENS, blankProfile, precisionsOn, withKvCache, withRoomForKv } from './blank-profile.ts';
 import { type ComposedLaw, composedLaw, MOST_SEQUENCES, type RegionError } from './composed-law.ts';
 import { type EngineOverheads, VLLM_OVERHEADS } from './engine-overheads.ts';
+import { hundredths } from './fit-errors.ts';
 import { IterationComposition, type Parallelism, type TablePrecisions } from './iteration-composition.ts';
 import { mapLaw, roundLaw } from './law-coefficients.ts';
 import { estimatedVariant } from './quantized-variants.ts';
@@ -74,22 +74,54 @@ function of16Bit(experts: readonly string[]): Omit<TablePrecisions, 'kv'> {
 const KV_NAMES = { FP16: 'bfloat16', FP8: 'fp8' } as const;
 /** Longest context of the attention tables, tokens. */
 const LONGEST_CONTEXT = 131_072;
-/** Less than this for KV serves nobody, GiB a GPU. */
-const LEAST_KV_GIB = 1;
 
 /**
  * A profile whose iterations are sums of measured kernel times. Precisions that the tables do not have are left out, but
  * INT8 and INT4 weights of a dense model, which are estimated from its FP16 law.
  *
- * @throws {CalibrationError} when the tables have no precision of the model, or none fits the memory.
+ * @throws {ProfileError} when the tables have no precision of the model, or none fits the memory.
  */
 export function tableProfile(tables: OperatorTables, options: TableProfileOptions): TableProfile {
-  const { gpu, measuredOn = gpu, model, parallel, kvCache = 'FP16', engine, source, command } = options;
-  const { overheads = VLLM_OVERHEADS } = options;
+  const { model, parallel, overheads = VLLM_OVERHEADS } = options;
   requireDivisible(model, parallel);
-  const count = parallel.tensor * parallel.pipeline * parallel.data;
+  const blank = blankDivision(options, overheads);
+  const { weights, errors } = weightsOf(tables, blank, options, overheads);
+  const all = withRoomForKv({ ...blank, weights });
+  const regions = (Object.keys(all.weights) as WeightPrecision[]).flatMap(
+    (precision) => errors[precision] ?? [],
+  );
+  const rows = regions.reduce((sum, { iterations }) => sum + iterations, 0);
+  const total = regions.reduce((sum, { iterations, meanPercent }) => sum + iterations * meanPercent, 0);
+  const [meanError, worstError] = [total / rows, Math.max(...regions.map((region) => region.worstPercent))];
+  const profile: EngineProfile = {
+    ...all,
+    requestOverheadJitter: overheads.requestOverheadJitter,
+    requestOverheadPerTokenUs: overheads.requestOverheadPerTokenUs,
+    fit: {
+      rows,
+      meanErrorPercent: hundredths(meanError),
+      worstErrorPercent: hundredths(worstError),
+      // No iteration that errors are stated for is one that the law was taken from.
+      heldOutMeanErrorPercent: hundredths(meanError),
+      heldOutWorstErrorPercent: hundredths(worstError),
+      command: options.command,
+    },
+    validity: {
+      batch: [1, MOST_SEQUENCES],
+      contextTokens: [1, Math.min(LONGEST_CONTEXT, model.contextTokens)],
+    },
+  };
+  return { profile, errors, notes: [...tables.notes] };
+}
+
+/** A profile of the divided model without a law. */
+function blankDivision(options: TableProfileOptions, overheads: EngineOverheads): EngineProfile {
+  const { gpu, model, parallel, kvCache = 'FP16', engine, source } = options;
   const start = blankProfile({
-    ...{ gpu, model, count, source },
+    gpu,
+    model,
+    count: parallel.tensor * parallel.pipeline * parallel.data,
+    source,
     engine: { ...engine, ...(overheads.asyncScheduling && { asyncScheduling: true }) },
     law: {
       baseUs: 0,
@@ -103,104 +135,60 @@ export function tableProfile(tables: OperatorTables, options: TableProfileOption
     memoryOverheadGiB: options.memoryOverheadGiB,
     status: 'tables',
   });
-  const kvBytesPerToken = groupKvBytesPerToken(model, parallel.tensor) / (kvCache === 'FP8' ? 2 : 1);
   const blank: EngineProfile = {
     ...start,
     ...divisionOf(parallel),
-    name: `${profileName(gpu, model, parallel)}${kvCache === 'FP8' ? FP8_KV_SUFFIX : ''}`,
-    model: { ...start.model, kvBytesPerToken, ...(kvCache === 'FP8' && { kvCache }) },
+    name: profileName(gpu, model, parallel),
+    model: { ...start.model, kvBytesPerToken: groupKvBytesPerToken(model, parallel.tensor) },
   };
+  return withKvCache(blank, kvCache);
+}
 
+/** The weights that the tables have, and the errors of their laws. @throws {ProfileError} when they have none. */
+function weightsOf(
+  tables: OperatorTables,
+  blank: EngineProfile,
+  { gpu, measuredOn = gpu, model, parallel, kvCache = 'FP16', source, weights: only }: TableProfileOptions,
+  overheads: EngineOverheads,
+) {
   const weights: Partial<Record<WeightPrecision, WeightVariant>> = {};
   const errors: Partial<Record<WeightPrecision, readonly RegionError[]>> = {};
-  const missing: CalibrationError[] = [];
-  const wanted = options.weights === undefined ? precisionsOf(gpu, model) : [options.weights];
+  const isMixture = model.experts !== null;
+  let missing: ProfileError | undefined;
+  const wanted = only === undefined ? precisionsOf(gpu, model) : [only];
   for (const precision of wanted) {
-    const names = tableNames(precision, model.experts !== null);
+    const names = tableNames(precision, isMixture);
     if (names === null) continue;
     const plain = precision === 'FP16' ? blank.weights.FP16! : estimatedVariant(blank, model, precision);
     const variant = { ...plain, weightGiB: replicated(plain.weightGiB, model, parallel) };
+    const sized: EngineProfile = { ...blank, weights: { [precision]: variant } };
     try {
-      const composition = new IterationComposition(
-        tables,
-        model.shape,
-        measuredOn,
-        parallel,
-        { ...names, kv: KV_NAMES[kvCache] },
-        overheads,
+      const named = { ...names, kv: KV_NAMES[kvCache] };
+      const composed = composedLaw(
+        new IterationComposition(tables, model.shape, measuredOn, parallel, named, overheads),
+        { isMixture, kvTokens: Math.max(0, kvPoolBlocks(sized, precision, false, 1)) * BLOCK_TOKENS },
       );
-      const sized: EngineProfile = { ...blank, weights: { [precision]: variant } };
-      const composed = composedLaw(composition, {
-        isMixture: model.experts !== null,
-        kvTokens: Math.max(0, kvPoolBlocks(sized, precision, false, 1)) * BLOCK_TOKENS,
-      });
       weights[precision] = { ...variant, law: onGpu(composed, gpu, measuredOn), status: 'tables', source };
       errors[precision] = composed.errors;
     } catch (error) {
-      if (!(error instanceof CalibrationError)) throw error;
-      missing.push(error);
+      if (!(error instanceof ProfileError)) throw error;
+      missing ??= error;
     }
   }
-  if (weights.FP16 !== undefined && model.experts === null && options.weights === undefined) {
+  if (weights.FP16 !== undefined && !isMixture && only === undefined) {
     const measured = { ...blank, weights: { FP16: weights.FP16 } };
-    for (const precision of ['INT8', 'INT4'] as const) {
+    for (const precision of ['INT8', 'INT4'] as const)
       weights[precision] = estimatedVariant(measured, model, precision);
-    }
   }
-  if (Object.keys(weights).length === 0) {
-    throw (
-      missing[0] ??
-      new CalibrationError(
-        'CALIBRATION_TABLES',
-        `expected weights that kernel tables have (FP16, FP8, NVFP4, MXFP4), got ${wanted.join(', ')}`,
-      )
-    );
-  }
-  const all: EngineProfile = { ...blank, weights };
-  const fitting = (Object.keys(weights) as WeightPrecision[]).filter(
-    (precision) => kvMemoryGiB(all, precision, false) >= LEAST_KV_GIB,
-  );
-  if (fitting.length === 0) {
-    throw new CalibrationError(
-      'CALIBRATION_HARDWARE',
-      `expected weights that fit ${count} x ${gpu.name}, got ${model.name} in ${Object.keys(weights).join(', ')}`,
-    );
-  }
-  const regions = fitting.flatMap((precision) => errors[precision] ?? []);
-  const rows = regions.reduce((sum, { iterations }) => sum + iterations, 0);
-  const meanError =
-    regions.reduce((sum, { iterations, meanPercent }) => sum + iterations * meanPercent, 0) / rows;
-  const worst = Math.max(...regions.map(({ worstPercent }) => worstPercent));
-  const profile: EngineProfile = {
-    ...all,
-    requestOverheadJitter: overheads.requestOverheadJitter,
-    requestOverheadPerTokenUs: overheads.requestOverheadPerTokenUs,
-    fit: {
-      rows,
-      meanErrorPercent: hundredths(meanError),
-      worstErrorPercent: hundredths(worst),
-      // No iteration that errors are stated for is one that the law was taken from.
-      heldOutMeanErrorPercent: hundredths(meanError),
-      heldOutWorstErrorPercent: hundredths(worst),
-      command,
-    },
-    validity: {
-      batch: [1, MOST_SEQUENCES],
-      contextTokens: [1, Math.min(LONGEST_CONTEXT, model.contextTokens)],
-    },
-    weights: Object.fromEntries(fitting.map((precision) => [precision, weights[precision]])),
-  };
-  return { profile, errors, notes: [...tables.notes] };
+  if (Object.keys(weights).length > 0) return { weights, errors };
+  const expected = 'weights that kernel tables have (FP16, FP8, NVFP4, MXFP4)';
+  throw missing ?? new ProfileError('CALIBRATION_TABLES', '', expected, wanted.join(', '));
 }
 
 /** Precisions to look for: that of the published weights, and those that an engine makes of 16-bit ones. */
 function precisionsOf(gpu: Gpu, { checkpoint, checkpoints }: ServedModel): WeightPrecision[] {
-  const published = Object.keys(checkpoints) as WeightPrecision[];
   const made: WeightPrecision[] = checkpoint === 'FP16' ? ['FP16', 'FP8'] : [];
-  return [...new Set([checkpoint, ...made, ...published])].filter(
-    (precision) =>
-      (precision !== 'FP8' || gpu.fp8Tflops !== null) && (precision !== 'NVFP4' || gpu.fp4Tflops !== null),
-  );
+  return precisionsOn(gpu, [checkpoint, ...made, ...(Object.keys(checkpoints) as WeightPrecision[])]);
 }
 
 function requireDivisible(
@@ -208,7 +196,7 @@ function requireDivisible(
   { tensor, pipeline, data, expert }: Parallelism,
 ): void {
   const wrong = (expected: string, got: string) =>
-    new CalibrationError('CALIBRATION_HARDWARE', `expected ${expected}, got ${got}`);
+    new ProfileError('CALIBRATION_HARDWARE', '', expected, got);
   if (shape.queryHeads % tensor !== 0)
     throw wrong(`a tensor parallelism that divides the ${shape.queryHeads} heads of ${name}`, `${tensor}`);
   if (pipeline > layerCount(shape))
@@ -248,8 +236,4 @@ function onGpu({ law }: ComposedLaw, gpu: Gpu, measuredOn: Gpu): IterationLaw {
       return value;
     }),
   );
-}
-
-function hundredths(value: number): number {
-  return Math.round(value * 100) / 100;
 }

@@ -1,29 +1,188 @@
 import {
+  BATCH_DEPTHS,
+  type BatchDepth,
   DRAFTERS,
   type EngineProfile,
-  type FrontEndOptions,
-  type HostCheckpoints,
-  type IterationLaw,
+  type FactorPoint,
+  isBatchDepths,
   KV_PRECISIONS,
   MAX_REQUEST_TOKENS,
   MOST_API_SERVERS,
   MOST_WATERMARK,
-  type ParallelDivision,
   PROFILE_STATUSES,
-  type ProfileFit,
-  type SchedulerSettings,
-  type SpeculationProfile,
   WEIGHT_PRECISIONS,
-  type WeightPrecision,
-  type WeightVariant,
 } from '@servegym/simulator';
-import { FieldReader } from './field-reader.ts';
-import { ProfileError } from './profile-error.ts';
+import { z } from 'zod';
+import {
+  checked,
+  choice,
+  fields,
+  numberFrom,
+  parseJson,
+  textLike,
+  trueOrFalse,
+  wholeNumber,
+} from './read-json.ts';
 
-const NAME = /^[a-z0-9]+(?:[.-][a-z0-9]+)*$/;
 /** No iteration, and no part of one, takes a minute: a larger figure is in the wrong unit. */
 const MINUTE_US = 60e6;
-const PERCENT = 1000;
+const LEAST_FACTOR = 0.001;
+const MOST_FACTOR = 1000;
+const MOST_BLOCK_TOKENS = 256;
+
+const us = numberFrom(0, MINUTE_US);
+const percent = numberFrom(0, 1000);
+const share = numberFrom(0, 1);
+const text = textLike();
+
+const range = z.custom<readonly [number, number]>(
+  (value) =>
+    isNumbers(value) && value.length === 2 && value[0] >= 0 && value[1] >= value[0] && value[1] < Infinity,
+  { error: 'two numbers [low, high], 0 <= low <= high' },
+);
+
+const factors = z.custom<FactorPoint[]>(
+  (value) =>
+    Array.isArray(value) &&
+    value.length > 0 &&
+    value.every((point: unknown, i) => {
+      if (!isNumbers(point) || point.length !== 2) return false;
+      const [count, factor] = point;
+      const least = i === 0 ? 1 : value[i - 1][0] + 1;
+      return Number.isInteger(count) && count >= least && factor >= LEAST_FACTOR && factor <= MOST_FACTOR;
+    }),
+  {
+    error: `points [count, factor] by ascending whole counts from 1, factors from ${LEAST_FACTOR} to ${MOST_FACTOR}`,
+  },
+);
+
+const survival = z.custom<number[]>(
+  (value) =>
+    isNumbers(value) &&
+    value.length > 0 &&
+    value.every((p, i) => p >= 0 && p <= (i === 0 ? 1 : value[i - 1])),
+  { error: 'probabilities in [0, 1] that never rise' },
+);
+
+const law = fields({
+  baseUs: us,
+  launchBound: trueOrFalse().optional(),
+  weightReadUs: numberFrom(0.001, MINUTE_US),
+  experts: fields({ count: wholeNumber(1, 100_000), perToken: wholeNumber(1, 100_000), readUs: us })
+    .refine(({ count, perToken }) => perToken <= count, {
+      path: ['perToken'],
+      error: 'a whole number from 1 to `count`',
+    })
+    .optional(),
+  perTokenUs: numberFrom(0.000_001, MINUTE_US),
+  tokenFactors: factors.optional(),
+  perDecodeSequenceUs: us,
+  perContextTokenNs: us,
+  manySequences: fields({ above: wholeNumber(1, 1_000_000), perContextTokenNs: us }).optional(),
+  sequenceFactors: factors.optional(),
+  perContextTokenBesidePrefillNs: us.optional(),
+  prefillLaunchUs: us.optional(),
+  perPrefillAttentionNs: us,
+});
+
+const variant = fields({
+  weightGiB: numberFrom(0.001, 10_000),
+  law,
+  status: choice(PROFILE_STATUSES),
+  source: text,
+  quality: share,
+}).optional();
+
+/** The order of the fields is that of written profiles. */
+const engineProfile = fields({
+  name: textLike(/^[a-z0-9]+(?:[.-][a-z0-9]+)*$/, 'a name such as a100-40gb-llama-3-8b'),
+  gpu: fields({
+    name: text,
+    memoryGiB: numberFrom(1, 10_000),
+    count: wholeNumber(1, 1024),
+    usdPerHour: numberFrom(0, 10_000),
+  }),
+  parallel: fields({
+    data: wholeNumber(1, 1024).optional(),
+    expert: wholeNumber(1, 1024).optional(),
+    pipeline: wholeNumber(1, 1024).optional(),
+  }).optional(),
+  model: fields({
+    name: text,
+    kvBytesPerToken: wholeNumber(1, 2 ** 30),
+    kvCache: choice(KV_PRECISIONS).optional(),
+  }),
+  engine: fields({
+    name: text,
+    version: text,
+    asyncScheduling: trueOrFalse().optional(),
+    drafter: choice(DRAFTERS).optional(),
+    speculationDepthPerBatchSize: z.custom<BatchDepth[]>(isBatchDepths, { error: BATCH_DEPTHS }).optional(),
+    longPrefillTokenThreshold: wholeNumber(0, MAX_REQUEST_TOKENS).optional(),
+    longPrefillTokenThresholdAdaptive: trueOrFalse().optional(),
+    watermark: numberFrom(0, MOST_WATERMARK).optional(),
+    wholePromptFits: trueOrFalse().optional(),
+  }),
+  status: choice(PROFILE_STATUSES),
+  source: text,
+  fit: fields({
+    rows: wholeNumber(1, 1e9),
+    meanErrorPercent: percent,
+    worstErrorPercent: percent,
+    heldOutMeanErrorPercent: percent,
+    heldOutWorstErrorPercent: percent,
+    command: text,
+  }).nullable(),
+  validity: fields({ batch: range, contextTokens: range }),
+  memory: fields({
+    utilization: numberFrom(0.01, 1),
+    overheadGiB: numberFrom(0, 1000),
+    blockTokens: wholeNumber(1, MOST_BLOCK_TOKENS).refine((tokens) => Number.isInteger(Math.log2(tokens)), {
+      error: `a power of two up to ${MOST_BLOCK_TOKENS}`,
+    }),
+  }),
+  requestOverheadMs: numberFrom(0, 10_000),
+  requestOverheadJitter: share.optional(),
+  requestOverheadPerTokenUs: numberFrom(0, 1e6).optional(),
+  frontEnd: fields({
+    processes: wholeNumber(1, MOST_API_SERVERS),
+    perRequestMs: numberFrom(0, 10_000),
+    perPromptTokenUs: numberFrom(0, 1e6),
+    perOutputTokenUs: numberFrom(0, 1e6),
+  }).optional(),
+  reloadSeconds: numberFrom(0, 3600),
+  hostCheckpoints: fields({
+    linkGBps: numberFrom(0.01, 10_000),
+    wakeSeconds: numberFrom(0, 3600),
+  }).optional(),
+  weights: fields({
+    FP16: variant,
+    FP8: variant,
+    INT8: variant,
+    INT4: variant,
+    MXFP4: variant,
+    NVFP4: variant,
+  } satisfies Record<(typeof WEIGHT_PRECISIONS)[number], typeof variant>).refine(
+    (weights) => Object.keys(weights).length > 0,
+    { error: `at least one of ${WEIGHT_PRECISIONS.join(', ')}` },
+  ),
+  speculation: fields({
+    method: text,
+    draftGiB: numberFrom(0, 1000),
+    draftBaseUs: us,
+    draftPerTokenUs: us,
+    draftPerContextTokenNs: us,
+    survival: z.record(z.string(), survival, { error: 'an object' }),
+    source: text,
+  }).nullable(),
+  hostKv: fields({ sizeGiB: numberFrom(0, 1e6), gigabytesPerSecond: numberFrom(0.001, 1e6) }).optional(),
+  transfer: fields({ gigabytesPerSecond: numberFrom(0.001, 1e6), setupMs: numberFrom(0, 60_000) }),
+}) satisfies z.ZodType<EngineProfile>;
+
+const dividedProfile = engineProfile.refine(
+  ({ gpu, parallel: { data = 1, pipeline = 1 } = {} }) => gpu.count % (data * pipeline) === 0,
+  { path: ['parallel'], error: 'data times pipeline that divides the number of GPUs' },
+);
 
 /**
  * Reads an engine profile from its JSON text.
@@ -32,254 +191,26 @@ const PERCENT = 1000;
  * @throws {ProfileError} naming the first field that is missing, unknown, of another type or absurd.
  */
 export function parseEngineProfile(text: string, source: string): EngineProfile {
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch (error) {
-    const reason = error instanceof SyntaxError ? error.message : String(error);
-    throw new ProfileError('PROFILE_SYNTAX', source, '', 'a profile in JSON', reason);
-  }
-  return checkEngineProfile(value, source);
+  return checked(dividedProfile, parseJson(text, source, 'PROFILE_SYNTAX', 'a profile in JSON'), source);
 }
 
-/** As `parseEngineProfile`, from parsed JSON. */
-export function checkEngineProfile(value: unknown, source: string): EngineProfile {
-  const profile = new FieldReader(source, '', value);
-  const requestOverheadJitter = profile.optionalNumber('requestOverheadJitter', 0, 1);
-  const requestOverheadPerTokenUs = profile.optionalNumber('requestOverheadPerTokenUs', 0, 1e6);
-  const frontEnd = profile.optional('frontEnd', readFrontEnd);
-  const hostCheckpoints = profile.optional('hostCheckpoints', readHostCheckpoints);
-  const result: EngineProfile = {
-    name: profile.text('name', NAME, 'a name such as a100-40gb-llama-3-8b'),
-    gpu: readGpu(profile.object('gpu')),
-    ...(profile.keys.includes('parallel') && { parallel: readParallel(profile.object('parallel')) }),
-    model: readModel(profile.object('model')),
-    engine: readEngine(profile.object('engine')),
-    status: profile.choice('status', PROFILE_STATUSES),
-    source: profile.text('source'),
-    fit: profile.nullable('fit', readFit),
-    validity: readValidity(profile.object('validity')),
-    memory: readMemory(profile.object('memory')),
-    requestOverheadMs: profile.number('requestOverheadMs', 0, 10_000),
-    ...(requestOverheadJitter !== undefined && { requestOverheadJitter }),
-    ...(requestOverheadPerTokenUs !== undefined && { requestOverheadPerTokenUs }),
-    ...(frontEnd !== undefined && { frontEnd }),
-    reloadSeconds: profile.number('reloadSeconds', 0, 3600),
-    ...(hostCheckpoints !== undefined && { hostCheckpoints }),
-    weights: readWeights(profile.object('weights'), source),
-    speculation: profile.nullable('speculation', readSpeculation),
-    ...(profile.keys.includes('hostKv') && { hostKv: readHostKv(profile.object('hostKv')) }),
-    transfer: readTransfer(profile.object('transfer')),
-  };
-  profile.end();
-  const { data = 1, pipeline = 1 } = result.parallel ?? {};
-  if (result.gpu.count % (data * pipeline) !== 0) {
-    const expected = `a divisor of the ${result.gpu.count} GPUs as data times pipeline`;
-    throw new ProfileError('PROFILE_FIELD', source, 'parallel', expected, `${data * pipeline}`);
-  }
-  return result;
-}
-
-function readHostCheckpoints(host: FieldReader): HostCheckpoints {
-  const result = {
-    linkGBps: host.number('linkGBps', 0.01, 10_000),
-    wakeSeconds: host.number('wakeSeconds', 0, 3600),
-  };
-  host.end();
-  return result;
-}
-
-function readFrontEnd(frontEnd: FieldReader): FrontEndOptions {
-  const result = {
-    processes: frontEnd.integer('processes', 1, MOST_API_SERVERS),
-    perRequestMs: frontEnd.number('perRequestMs', 0, 10_000),
-    perPromptTokenUs: frontEnd.number('perPromptTokenUs', 0, 1e6),
-    perOutputTokenUs: frontEnd.number('perOutputTokenUs', 0, 1e6),
-  };
-  frontEnd.end();
-  return result;
-}
-
-function readGpu(gpu: FieldReader): EngineProfile['gpu'] {
-  const result = {
-    name: gpu.text('name'),
-    memoryGiB: gpu.number('memoryGiB', 1, 10_000),
-    count: gpu.integer('count', 1, 1024),
-    usdPerHour: gpu.number('usdPerHour', 0, 10_000),
-  };
-  gpu.end();
-  return result;
-}
-
-function readParallel(parallel: FieldReader): ParallelDivision {
-  const sizes = (['data', 'expert', 'pipeline'] as const).map(
-    (name) => [name, parallel.optionalInteger(name, 1, 1024)] as const,
+/**
+ * A profile that is known to be valid, with its fields in the order of the schema: whoever tries its precisions, or
+ * prints it, depends on it.
+ */
+export function inOrder(profile: EngineProfile): EngineProfile {
+  return ordered(
+    { ...profile, weights: ordered(profile.weights, WEIGHT_PRECISIONS) },
+    Object.keys(engineProfile.shape),
   );
-  parallel.end();
-  return Object.fromEntries(sizes.filter(([, size]) => size !== undefined));
 }
 
-function readModel(model: FieldReader): EngineProfile['model'] {
-  const result = {
-    name: model.text('name'),
-    kvBytesPerToken: model.integer('kvBytesPerToken', 1, 2 ** 30),
-    ...(model.keys.includes('kvCache') && { kvCache: model.choice('kvCache', KV_PRECISIONS) }),
-  };
-  model.end();
-  return result;
+function ordered<T extends object>(object: T, keys: readonly string[]): T {
+  return Object.fromEntries(
+    keys.flatMap((key) => (key in object ? [[key, object[key as keyof T]]] : [])),
+  ) as T;
 }
 
-function readEngine(engine: FieldReader): EngineProfile['engine'] {
-  const scheduler: SchedulerSettings = {
-    asyncScheduling: engine.optionalBoolean('asyncScheduling'),
-    drafter: engine.optionalChoice('drafter', DRAFTERS),
-    speculationDepthPerBatchSize: engine.optionalBatchDepths('speculationDepthPerBatchSize'),
-    longPrefillTokenThreshold: engine.optionalInteger('longPrefillTokenThreshold', 0, MAX_REQUEST_TOKENS),
-    longPrefillTokenThresholdAdaptive: engine.optionalBoolean('longPrefillTokenThresholdAdaptive'),
-    watermark: engine.optionalNumber('watermark', 0, MOST_WATERMARK),
-    wholePromptFits: engine.optionalBoolean('wholePromptFits'),
-  };
-  const set = Object.entries(scheduler).filter(([, value]) => value !== undefined);
-  const result = {
-    name: engine.text('name'),
-    version: engine.text('version'),
-    ...(Object.fromEntries(set) as SchedulerSettings),
-  };
-  engine.end();
-  return result;
-}
-
-function readFit(fit: FieldReader): ProfileFit {
-  const result = {
-    rows: fit.integer('rows', 1, 1e9),
-    meanErrorPercent: fit.number('meanErrorPercent', 0, PERCENT),
-    worstErrorPercent: fit.number('worstErrorPercent', 0, PERCENT),
-    heldOutMeanErrorPercent: fit.number('heldOutMeanErrorPercent', 0, PERCENT),
-    heldOutWorstErrorPercent: fit.number('heldOutWorstErrorPercent', 0, PERCENT),
-    command: fit.text('command'),
-  };
-  fit.end();
-  return result;
-}
-
-function readValidity(validity: FieldReader): EngineProfile['validity'] {
-  const result = { batch: validity.range('batch'), contextTokens: validity.range('contextTokens') };
-  validity.end();
-  return result;
-}
-
-function readMemory(memory: FieldReader): EngineProfile['memory'] {
-  const result = {
-    utilization: memory.number('utilization', 0.01, 1),
-    overheadGiB: memory.number('overheadGiB', 0, 1000),
-    blockTokens: memory.powerOfTwo('blockTokens', 256),
-  };
-  memory.end();
-  return result;
-}
-
-function readWeights(weights: FieldReader, source: string): EngineProfile['weights'] {
-  const result: Partial<Record<WeightPrecision, WeightVariant>> = {};
-  for (const precision of WEIGHT_PRECISIONS) {
-    if (weights.keys.includes(precision)) result[precision] = readVariant(weights.object(precision));
-  }
-  weights.end();
-  if (Object.keys(result).length === 0) {
-    throw new ProfileError(
-      'PROFILE_FIELD',
-      source,
-      'weights',
-      `at least one of ${WEIGHT_PRECISIONS.join(', ')}`,
-      '{}',
-    );
-  }
-  return result;
-}
-
-function readVariant(variant: FieldReader): WeightVariant {
-  const result = {
-    weightGiB: variant.number('weightGiB', 0.001, 10_000),
-    law: readLaw(variant.object('law')),
-    status: variant.choice('status', PROFILE_STATUSES),
-    source: variant.text('source'),
-    quality: variant.number('quality', 0, 1),
-  };
-  variant.end();
-  return result;
-}
-
-function readLaw(law: FieldReader): IterationLaw {
-  const many = law.optional('manySequences', (reader) => {
-    const read = {
-      above: reader.integer('above', 1, 1_000_000),
-      perContextTokenNs: reader.number('perContextTokenNs', 0, MINUTE_US),
-    };
-    reader.end();
-    return read;
-  });
-  const launchBound = law.optionalBoolean('launchBound');
-  const experts = law.optional('experts', (reader) => {
-    const count = reader.integer('count', 1, 100_000);
-    const read = {
-      count,
-      perToken: reader.integer('perToken', 1, count),
-      readUs: reader.number('readUs', 0, MINUTE_US),
-    };
-    reader.end();
-    return read;
-  });
-  const tokenFactors = law.optionalFactors('tokenFactors');
-  const sequenceFactors = law.optionalFactors('sequenceFactors');
-  const prefillLaunchUs = law.optionalNumber('prefillLaunchUs', 0, MINUTE_US);
-  const besidePrefill = law.optionalNumber('perContextTokenBesidePrefillNs', 0, MINUTE_US);
-  const result = {
-    baseUs: law.number('baseUs', 0, MINUTE_US),
-    ...(launchBound !== undefined && { launchBound }),
-    weightReadUs: law.number('weightReadUs', 0.001, MINUTE_US),
-    ...(experts && { experts }),
-    perTokenUs: law.number('perTokenUs', 0.000_001, MINUTE_US),
-    ...(tokenFactors && { tokenFactors }),
-    perDecodeSequenceUs: law.number('perDecodeSequenceUs', 0, MINUTE_US),
-    perContextTokenNs: law.number('perContextTokenNs', 0, MINUTE_US),
-    ...(many && { manySequences: many }),
-    ...(sequenceFactors && { sequenceFactors }),
-    ...(besidePrefill !== undefined && { perContextTokenBesidePrefillNs: besidePrefill }),
-    ...(prefillLaunchUs !== undefined && { prefillLaunchUs }),
-    perPrefillAttentionNs: law.number('perPrefillAttentionNs', 0, MINUTE_US),
-  };
-  law.end();
-  return result;
-}
-
-function readSpeculation(speculation: FieldReader): SpeculationProfile {
-  const tables = speculation.object('survival');
-  const result = {
-    method: speculation.text('method'),
-    draftGiB: speculation.number('draftGiB', 0, 1000),
-    draftBaseUs: speculation.number('draftBaseUs', 0, MINUTE_US),
-    draftPerTokenUs: speculation.number('draftPerTokenUs', 0, MINUTE_US),
-    draftPerContextTokenNs: speculation.number('draftPerContextTokenNs', 0, MINUTE_US),
-    survival: Object.fromEntries(tables.keys.map((kind) => [kind, tables.survival(kind)])),
-    source: speculation.text('source'),
-  };
-  speculation.end();
-  return result;
-}
-
-function readHostKv(hostKv: FieldReader): EngineProfile['hostKv'] {
-  const result = {
-    sizeGiB: hostKv.number('sizeGiB', 0, 1e6),
-    gigabytesPerSecond: hostKv.number('gigabytesPerSecond', 0.001, 1e6),
-  };
-  hostKv.end();
-  return result;
-}
-
-function readTransfer(transfer: FieldReader): EngineProfile['transfer'] {
-  const result = {
-    gigabytesPerSecond: transfer.number('gigabytesPerSecond', 0.001, 1e6),
-    setupMs: transfer.number('setupMs', 0, 60_000),
-  };
-  transfer.end();
-  return result;
+function isNumbers(value: unknown): value is readonly number[] {
+  return Array.isArray(value) && value.every((number) => typeof number === 'number');
 }

@@ -1,5 +1,5 @@
-import { forEachCsvRecord, TraceError } from '@servegym/simulator';
-import { CalibrationError } from '../schema/calibration-error.ts';
+import { ProfileError } from '../schema/profile-error.ts';
+import { readCsv } from './read-csv.ts';
 
 /** Measured times of one kernel by the number of tokens or sequences it works on, ascending. */
 export type KernelTimes = readonly { readonly size: number; readonly us: number }[];
@@ -46,35 +46,26 @@ export const SEQUENCE_KERNELS = ['lm_head', 'sampler'] as const;
  *
  * @param files Text of each file, by name.
  * @param source Folder, for the messages.
- * @throws {CalibrationError} with the file and line that is wrong, or the kernel that is missing.
+ * @throws {ProfileError} with the file and line that is wrong, or the kernel that is missing.
  */
 export function parseKernelTables(
   files: Readonly<Record<'dense.csv' | 'per_sequence.csv' | 'attention.csv', string>>,
   source: string,
 ): KernelTables {
-  const dense = readTimes(files['dense.csv'], `${source}/dense.csv`, 'tokens', [
-    ...LAYER_KERNELS,
-    ...MODEL_KERNELS,
-  ]);
-  const perSequence = readTimes(
-    files['per_sequence.csv'],
-    `${source}/per_sequence.csv`,
-    'sequences',
-    SEQUENCE_KERNELS,
-  );
-  const columns = ['prefill_chunk', 'kv_prefill', 'n_decode', 'kv_decode', 'time_us'];
-  const attention: AttentionTime[] = [];
-  readTable(files['attention.csv'], `${source}/attention.csv`, columns, (fields, line, number) => {
-    const [prefillChunk, kvPrefill, decodes, kvDecode] = [0, 1, 2, 3].map((i) => number(fields[i], line, 0));
-    attention.push({
-      prefillChunk: prefillChunk!,
-      kvPrefill: kvPrefill!,
-      decodes: decodes!,
-      kvDecode: kvDecode!,
-      us: number(fields[4], line, Number.MIN_VALUE),
-    });
-  });
-  return { dense, perSequence, attention };
+  const read = (file: keyof typeof files, size: string, needed: readonly string[]) =>
+    readTimes(files[file], `${source}/${file}`, size, needed);
+  const columns = ['prefill_chunk', 'kv_prefill', 'n_decode', 'kv_decode', 'time_us'] as const;
+  return {
+    dense: read('dense.csv', 'tokens', [...LAYER_KERNELS, ...MODEL_KERNELS]),
+    perSequence: read('per_sequence.csv', 'sequences', SEQUENCE_KERNELS),
+    attention: readCsv(files['attention.csv'], `${source}/attention.csv`, columns).map((row) => ({
+      prefillChunk: row.number('prefill_chunk'),
+      kvPrefill: row.number('kv_prefill'),
+      decodes: row.number('n_decode'),
+      kvDecode: row.number('kv_decode'),
+      us: row.number('time_us', { isAboveZero: true }),
+    })),
+  };
 }
 
 /** Time of a kernel at a size between those measured, linear between them and beyond. */
@@ -92,59 +83,17 @@ function readTimes(
   sizeColumn: string,
   needed: readonly string[],
 ): Map<string, KernelTimes> {
-  const kernels = new Map<string, { size: number; us: number }[]>();
-  readTable(text, source, ['layer', sizeColumn, 'time_us'], ([layer, size, us], line, number) => {
-    const times = kernels.get(layer!) ?? [];
-    times.push({ size: number(size!, line, 1), us: number(us!, line, Number.MIN_VALUE) });
-    kernels.set(layer!, times);
-  });
+  const rows = readCsv(text, source, ['layer', sizeColumn, 'time_us']);
   for (const layer of needed) {
-    if (!kernels.has(layer)) {
-      throw new CalibrationError('CALIBRATION_FILE', `${source}: expected times of \`${layer}\`, got none`);
-    }
+    if (!rows.some((row) => row.text('layer') === layer))
+      throw new ProfileError('CALIBRATION_FILE', source, `times of \`${layer}\``, 'none');
   }
-  for (const times of kernels.values()) times.sort((a, b) => a.size - b.size);
+  const times = rows.map((row) => ({
+    layer: row.text('layer'),
+    size: row.number(sizeColumn, { from: 1 }),
+    us: row.number('time_us', { isAboveZero: true }),
+  }));
+  const kernels = Map.groupBy(times, ({ layer }) => layer);
+  for (const ofKernel of kernels.values()) ofKernel.sort((a, b) => a.size - b.size);
   return kernels;
-}
-
-/** Calls `visit` with the fields of each record in the order of `columns`. */
-function readTable(
-  text: string,
-  source: string,
-  columns: readonly string[],
-  visit: (
-    fields: readonly string[],
-    line: number,
-    number: (field: string, line: number, least: number) => number,
-  ) => void,
-): void {
-  const wrong = (line: number, expected: string, got: string) =>
-    new CalibrationError('CALIBRATION_FILE', `${source}:${line}: expected ${expected}, got "${got}"`);
-  const number = (field: string, line: number, least: number) => {
-    const value = field.trim() === '' ? Number.NaN : Number(field);
-    if (value >= least && value < Number.POSITIVE_INFINITY) return value;
-    throw wrong(line, `a number from ${least === Number.MIN_VALUE ? 'above 0' : least}`, field);
-  };
-  let order: number[] | undefined;
-  try {
-    forEachCsvRecord(text, source, 1, (fields, line) => {
-      if (order === undefined) {
-        const header = fields.map((name) => name.trim().toLowerCase());
-        order = columns.map((name) => header.indexOf(name));
-        if (order.includes(-1)) throw wrong(line, `the columns ${columns.join(', ')}`, fields.join(','));
-        return;
-      }
-      if (order.some((index) => fields[index] === undefined)) {
-        throw wrong(line, `${columns.length} fields`, fields.join(','));
-      }
-      visit(
-        order.map((index) => fields[index]),
-        line,
-        number,
-      );
-    });
-  } catch (error) {
-    if (error instanceof TraceError) throw new CalibrationError('CALIBRATION_FILE', error.message);
-    throw error;
-  }
 }

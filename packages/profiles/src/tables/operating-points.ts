@@ -1,5 +1,4 @@
-import { forEachCsvRecord, TraceError } from '@servegym/simulator';
-import { CalibrationError } from '../schema/calibration-error.ts';
+import { type CsvRow, readCsv } from './read-csv.ts';
 
 /** Mean latencies of a server that has a number of requests in flight. */
 export interface OperatingPoint {
@@ -50,7 +49,8 @@ const COLUMNS = [
   'silicon_ttft_ms',
   'silicon_tpot_ms',
 ] as const;
-type Row = Readonly<Record<(typeof COLUMNS)[number], string>>;
+type Column = (typeof COLUMNS)[number];
+type Row = CsvRow<Column>;
 
 /** As InferenceX sends, the source of most rows. */
 const REQUESTS_EACH = 10;
@@ -68,12 +68,13 @@ const HELD_OUT_ON_VLLM = /qwen3-32b|llama-3\.1-70b/i;
  * Rows that no constant of the simulator was chosen by: Kimi-K2.5, GPUs newer than B200, prefill and decode apart; on
  * vLLM also Qwen3-32B and Llama-3.1-70B.
  */
-function isHeldOut({ mode, system, model_path, backend }: Row): boolean {
+function isHeldOut(row: Row): boolean {
+  const model = row.text('model_path');
   return (
-    mode !== 'agg' ||
-    HELD_OUT_GPUS.test(system) ||
-    HELD_OUT_MODELS.test(model_path) ||
-    (backend === 'vllm' && HELD_OUT_ON_VLLM.test(model_path))
+    row.text('mode') !== 'agg' ||
+    HELD_OUT_GPUS.test(row.text('system')) ||
+    HELD_OUT_MODELS.test(model) ||
+    (row.text('backend') === 'vllm' && HELD_OUT_ON_VLLM.test(model))
   );
 }
 
@@ -82,56 +83,35 @@ function isHeldOut({ mode, system, model_path, backend }: Row): boolean {
  * are held out are skipped before anything of them but engine, model, GPU and mode is looked at.
  *
  * @param heldOut True: the rows that are held out, but for those with prefill and decode apart, and no others.
- * @throws {CalibrationError} with the line that is wrong.
+ * @throws {ProfileError} with the line that is wrong.
  */
 export function parseOperatingPoints(text: string, source: string, heldOut = false): OperatingPoint[] {
-  const points: OperatingPoint[] = [];
-  let order: number[] | undefined;
-  const wrong = (line: number, expected: string, got: string) =>
-    new CalibrationError('CALIBRATION_FILE', `${source}:${line}: expected ${expected}, got "${got}"`);
-  try {
-    forEachCsvRecord(text, source, 1, (fields, line) => {
-      if (order === undefined) {
-        order = COLUMNS.map((name) => fields.indexOf(name));
-        if (order.includes(-1)) throw wrong(line, `the columns ${COLUMNS.join(', ')}`, fields.join(','));
-        return;
-      }
-      if (order.some((index) => fields[index] === undefined))
-        throw wrong(line, 'as many fields as the header has', `${fields.length} fields`);
-      const row = Object.fromEntries(COLUMNS.map((name, i) => [name, fields[order![i]]])) as Row;
-      const { backend } = row;
-      if (isHeldOut(row) !== heldOut || row.mode !== 'agg') return;
-      if (backend !== 'vllm' && backend !== 'sglang') return;
-      const number = (name: keyof Row) => {
-        const value = row[name] === '' ? Number.NaN : Number(row[name]);
-        if (value > 0 && value < Number.POSITIVE_INFINITY) return value;
-        throw wrong(line, `a number above 0 as ${name}`, row[name]);
-      };
-      points.push({
-        id: row.id,
-        source: OTHERS.test(row.silicon_data_source) ? 'others' : 'InferenceX',
-        engine: backend,
-        version: row.backend_version,
-        model: row.model_path,
-        system: row.system,
-        precision: row.precision,
-        concurrency:
-          Number(/silicon_concurrency=(\d+)/.exec(row.silicon_data_source)?.[1] ?? 0) ||
-          number('batch_size') * (Number(row.attention_dp_size) || 1),
-        inputTokens: number('isl'),
-        outputTokens: number('osl'),
-        ...parallelOf(row, number),
-        requestsEach: ONE_BATCH.test(row.silicon_data_source) ? 1 : REQUESTS_EACH,
-        repeatsPrompts: backend === 'vllm' && OTHERS.test(row.silicon_data_source),
-        ttftMs: number('silicon_ttft_ms'),
-        tpotMs: number('silicon_tpot_ms'),
-      });
-    });
-  } catch (error) {
-    if (error instanceof TraceError) throw new CalibrationError('CALIBRATION_FILE', error.message);
-    throw error;
-  }
-  return points;
+  return readCsv(text, source, COLUMNS).flatMap((row) => {
+    const engine = row.text('backend');
+    if (isHeldOut(row) !== heldOut || row.text('mode') !== 'agg') return [];
+    if (engine !== 'vllm' && engine !== 'sglang') return [];
+    const number = (name: Column) => row.number(name, { isAboveZero: true });
+    const data = row.text('silicon_data_source');
+    return {
+      id: row.text('id'),
+      source: OTHERS.test(data) ? 'others' : 'InferenceX',
+      engine,
+      version: row.text('backend_version'),
+      model: row.text('model_path'),
+      system: row.text('system'),
+      precision: row.text('precision'),
+      concurrency:
+        Number(/silicon_concurrency=(\d+)/.exec(data)?.[1] ?? 0) ||
+        number('batch_size') * (Number(row.text('attention_dp_size')) || 1),
+      inputTokens: number('isl'),
+      outputTokens: number('osl'),
+      ...parallelOf(row),
+      requestsEach: ONE_BATCH.test(data) ? 1 : REQUESTS_EACH,
+      repeatsPrompts: engine === 'vllm' && OTHERS.test(data),
+      ttftMs: number('silicon_ttft_ms'),
+      tpotMs: number('silicon_tpot_ms'),
+    };
+  });
 }
 
 /**
@@ -139,13 +119,11 @@ export function parseOperatingPoints(text: string, source: string, heldOut = fal
  * `tp_size` multiplied with `moe_ep_size`, and those with replicas of the attention have both sizes squared; their ids
  * (`tp4_ep4`) tell what was meant. Other sources leave `attention_dp_size` empty.
  */
-function parallelOf(
-  row: Row,
-  number: (name: keyof Row) => number,
-): Pick<OperatingPoint, 'tensor' | 'data' | 'expert'> {
-  const [tp, ep] = [number('tp_size'), Number(row.moe_ep_size) || 1];
-  const ofExperts = (Number(row.moe_tp_size) || 1) * ep;
-  const dp = Number(row.attention_dp_size) || 0;
+function parallelOf(row: Row): Pick<OperatingPoint, 'tensor' | 'data' | 'expert'> {
+  const or = (name: Column, other: number) => Number(row.text(name)) || other;
+  const [tp, ep] = [row.number('tp_size', { isAboveZero: true }), or('moe_ep_size', 1)];
+  const ofExperts = or('moe_tp_size', 1) * ep;
+  const dp = or('attention_dp_size', 0);
   if (dp > 1) return { tensor: 1, data: tp, expert: tp };
   if (dp === 0 && ofExperts > tp) return { tensor: tp, data: ofExperts / tp, expert: ep };
   if (dp === 1 && ep > 1) return { tensor: ep, data: 1, expert: ep };

@@ -1,5 +1,5 @@
 import { quantile } from '@servegym/simulator/statistics';
-import { CalibrationError } from '../schema/calibration-error.ts';
+import { ProfileError } from '../schema/profile-error.ts';
 import { type KernelTimes, timeAt } from './kernel-tables.ts';
 
 /** One row of a published kernel table, by column. Latencies are in ms. */
@@ -623,10 +623,7 @@ function unique<T extends number | string>(values: readonly T[]): T[] {
   return [...new Set(values)].sort((a, b) => (a < b ? -1 : 1));
 }
 
-function missing(what: string, there: readonly string[]): CalibrationError {
+function missing(what: string, there: readonly string[]): ProfileError {
   const known = there.length === 0 ? '' : `; they have ${there.join(', ')}`;
-  return new CalibrationError(
-    'CALIBRATION_TABLES',
-    `expected times of ${what}, got none in the tables${known}`,
-  );
+  return new ProfileError('CALIBRATION_TABLES', '', `times of ${what}`, `none in the tables${known}`);
 }

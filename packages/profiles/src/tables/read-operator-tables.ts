@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { asyncBufferFromFile, parquetReadObjects } from 'hyparquet';
 import { compressors } from 'hyparquet-compressors';
 import { findGpu, type Gpu } from '../data/gpu.ts';
-import { CalibrationError } from '../schema/calibration-error.ts';
+import { ProfileError } from '../schema/profile-error.ts';
 import { type OperatorRow, type OperatorRows, OperatorTables } from './operator-tables.ts';
 
 /** Kernel tables of one GPU and engine, and where they come from. */
@@ -51,7 +51,7 @@ const ENGINES: Readonly<Record<string, string>> = { vllm: 'vLLM', sglang: 'SGLan
  * @param folder The unpacked package, or its `systems/data`.
  * @param engine `vllm` or `sglang`, with a version (`vllm-0.24`) or the newest. Of each table the newest version is taken
  *   that is not newer than this one, else the oldest.
- * @throws {CalibrationError} listing the GPUs, engines or versions there are.
+ * @throws {ProfileError} listing the GPUs, engines or versions there are.
  */
 export async function readOperatorTables(folder: string, gpu: Gpu, engine: string): Promise<ReadTables> {
   const data = await dataFolder(folder);
@@ -182,6 +182,6 @@ async function foldersIn(path: string): Promise<string[]> {
   }
 }
 
-function wrong(source: string, expected: string, got: string): CalibrationError {
-  return new CalibrationError('CALIBRATION_TABLES', `${source}: expected ${expected}, got ${got}`);
+function wrong(source: string, expected: string, got: string): ProfileError {
+  return new ProfileError('CALIBRATION_TABLES', source, expected, got);
 }

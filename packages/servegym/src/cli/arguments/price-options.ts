@@ -1,4 +1,4 @@
-import { type GpuPrices, parsePrices, priceOf } from '@servegym/profiles';
+import { parsePrices, priceOf } from '@servegym/profiles';
 import type { EngineProfile } from '@servegym/simulator';
 import { type Command, Option } from 'commander';
 import { InputError } from '../input-error.ts';
@@ -29,7 +29,8 @@ export async function withPrices(
   profiles: readonly { readonly profile: EngineProfile; readonly isShipped: boolean }[],
   { prices, spot }: PriceOptions,
 ): Promise<{ readonly profiles: EngineProfile[]; readonly note: string }> {
-  const own: GpuPrices = prices === undefined ? new Map() : parsePrices(await readInputFile(prices), prices);
+  const own =
+    prices === undefined ? new Map<string, number>() : parsePrices(await readInputFile(prices), prices);
   const notes = new Map<string, string>();
   const priced = profiles.map(({ profile, isShipped }) => {
     const { gpu } = profile;

@@ -1,12 +1,12 @@
 import { alignedRows } from '@servegym/operators/report';
 import {
   type BenchCalibration,
-  type CalibratedRow,
   coefficientOf,
   coefficientsOf,
   errorPercent,
   type KernelCalibration,
   type StaticBatchCalibration,
+  type StaticBatchRow,
 } from '@servegym/profiles';
 import type { EngineProfile, WeightPrecision } from '@servegym/simulator';
 
@@ -213,7 +213,7 @@ function shape({
   batch,
   inputTokens,
   outputTokens,
-}: Pick<CalibratedRow, 'batch' | 'inputTokens' | 'outputTokens'>) {
+}: Pick<StaticBatchRow, 'batch' | 'inputTokens' | 'outputTokens'>) {
   return { batch, input_tokens: inputTokens, output_tokens: outputTokens };
 }
 
@@ -221,7 +221,7 @@ function label({
   batch,
   inputTokens,
   outputTokens,
-}: Pick<CalibratedRow, 'batch' | 'inputTokens' | 'outputTokens'>) {
+}: Pick<StaticBatchRow, 'batch' | 'inputTokens' | 'outputTokens'>) {
   return `${batch} x (${inputTokens} + ${outputTokens})`;
 }
 

@@ -1,4 +1,4 @@
-import { basename, dirname, join } from 'node:path';
+import { basename, dirname } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { profilesOnGpu } from '@servegym/operators';
 import { findReferenceFiles, REFERENCE_DATA } from '@servegym/operators/fidelity';
@@ -77,7 +77,7 @@ function refitProfilesCommand(): Command {
       '--data <folder>',
       'the measurements behind the profiles, as docs/reference-data.md describes them',
     )
-    .option('--out <folder>', 'write each profile into this folder, as <name>.json')
+    .option('--out <file>', 'write the shipped profiles with those that were fitted again in their places')
     .option('--json', 'print one JSON object', false)
     .action(refit);
 }
@@ -93,9 +93,13 @@ async function refit(names: readonly string[], { data, out, json }: RefitOptions
     // Rewards count with the price of when a profile was first made, so that it stays.
     const profile = { ...made, gpu: { ...made.gpu, usdPerHour: gpu.usdPerHour } };
     profiles.push(profile);
-    if (out !== undefined) {
-      await writeJsonFile(join(out, `${name}.json`), profile);
-    }
+  }
+  if (out !== undefined) {
+    const fitted = new Map(profiles.map((profile) => [profile.name, profile]));
+    await writeJsonFile(
+      out,
+      listLastingProfiles().map((profile) => fitted.get(profile.name) ?? profile),
+    );
   }
   const changed = shipped
     .filter((profile, i) => !isDeepStrictEqual(profile, profiles[i]))
