@@ -1,5 +1,5 @@
 import { AgentError } from '../error-catalogue.ts';
-import { decodeSafetensors, encodeSafetensors, type Tensor } from '../formats/safetensors.ts';
+import { decodeSafetensors, encodeSafetensors, type Tensor } from './safetensors.ts';
 import type { NetworkSnapshot } from './actor-critic.ts';
 import { RUNNING } from './learning-environment.ts';
 import type { Rollout } from './rollout.ts';

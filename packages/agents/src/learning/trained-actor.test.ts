@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { RandomStream } from '@servegym/simulator';
-import { decodeSafetensors, encodeSafetensors } from '../formats/safetensors.ts';
+import { decodeSafetensors, encodeSafetensors } from './safetensors.ts';
 import { actorLayerSizes } from './actor-critic.ts';
 import { plainKernels } from './kernels.ts';
 import { parameterCount } from './multilayer-perceptron.ts';

@@ -1,5 +1,5 @@
 import { AgentError } from '../error-catalogue.ts';
-import { decodeSafetensors, encodeSafetensors, type Tensor } from '../formats/safetensors.ts';
+import { decodeSafetensors, encodeSafetensors, type Tensor } from './safetensors.ts';
 import { type ActorCriticShape, actorLayerSizes } from './actor-critic.ts';
 import { CategoricalHeads } from './categorical-heads.ts';
 import type { FloatArray, Kernels } from './kernels.ts';

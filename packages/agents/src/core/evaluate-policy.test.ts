@@ -1,0 +1,170 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { describeServer, llmserve, type ServeAction, type ServeObservation } from '@servegym/environments';
+import { findProfile } from '@servegym/profiles';
+import { playableServe } from './playable-serve.ts';
+import { createPolicy, type ServePolicy } from '../policies/serve-policies.ts';
+import type { PlayableEnvironment } from './playable-environment.ts';
+import {
+  type EpisodeResult,
+  type EvaluationPlan,
+  evaluatePolicy,
+  joinEvaluations,
+} from './evaluate-policy.ts';
+
+const WINDOWS = 2;
+
+/** Two windows an episode; the reward is the seed, twice as much on the bursty task; a tenth of it is the score. */
+function fixture({ onClose = () => {} } = {}): PlayableEnvironment<ServeAction, ServeObservation> {
+  const worth = (taskId: string | number, seed: number) => seed * (taskId === 'bursty_workload' ? 2 : 1);
+  const window = (played: number): ServeObservation => ({
+    queue_depth: 0,
+    active_requests: 0,
+    kv_cache_occupancy: 0.6,
+    mean_prompt_length: 500,
+    p50_ttft_ms: 100,
+    p99_ttft_ms: 200,
+    p50_itl_ms: 20,
+    // 3 of 4 tokens cost 1, the others 5: 2 for 1,000 on average.
+    throughput_tps: played === 1 ? 300 : 100,
+    slo_compliance_rate: played === 1 ? 1 : 0.5,
+    gpu_memory_used_gb: 30,
+    estimated_cost_per_1k: played === 1 ? 1 : 5,
+    request_arrival_rate: 15,
+    spec_acceptance_rate: 0,
+    eviction_events: played,
+    step_index: played,
+    task_id: 'static_workload',
+    server: describeServer(
+      llmserve.tasks.shipped.static_workload,
+      findProfile(llmserve.tasks.shipped.static_workload.profile),
+    ),
+  });
+  return {
+    ...playableServe(),
+    create() {
+      let reward = 0;
+      let played = 0;
+      return {
+        reset({ task_id, seed }) {
+          played = 0;
+          reward = worth(task_id!, seed);
+          return { observation: window(0), reward: null, done: false };
+        },
+        step() {
+          played++;
+          return { observation: window(played), reward, done: played === WINDOWS };
+        },
+        close: onClose,
+      };
+    },
+    grade: ({ reset, actions }) => {
+      assert.equal(actions.length, WINDOWS);
+      return { score: worth(reset.task_id!, reset.seed) / 10, feedback: '', breakdown: {} };
+    },
+  };
+}
+
+const plan: EvaluationPlan = { taskIds: ['static_workload', 'bursty_workload'], seeds: [1, 2, 3, 4] };
+
+describe('evaluatePolicy', () => {
+  it('reports score and return of every task, and the score over all', async () => {
+    const { policy, tasks, overall } = await evaluatePolicy(fixture(), createPolicy('default'), plan);
+    assert.equal(policy, 'default');
+    assert.deepEqual(
+      tasks.map(({ taskId, score, return: total }) => [taskId, score.mean, score.iqm, total.mean, total.iqm]),
+      [
+        ['static_workload', 0.25, 0.25, 5, 5],
+        ['bursty_workload', 0.5, 0.5, 10, 10],
+      ],
+    );
+    for (const { score } of tasks) assert.ok(score.ci95[0] < score.iqm && score.iqm < score.ci95[1]);
+    assert.ok(Math.abs(overall.mean - 0.375) < 1e-12);
+    // The middle half of .1 .2 .2 .3 .4 .4 .6 .8.
+    assert.ok(Math.abs(overall.iqm - 1.3 / 4) < 1e-12);
+  });
+
+  it('measures what was served', async () => {
+    const { tasks } = await evaluatePolicy(fixture(), createPolicy('default'), plan);
+    assert.equal(tasks.length, plan.taskIds.length);
+    for (const task of tasks) {
+      assert.equal(task.sloCompliance, 0.75);
+      assert.equal(task.costPer1k, 2);
+      assert.equal(task.preemptions, 3);
+      assert.ok(task.windowsPerSecond > 0);
+    }
+  });
+
+  it('plays the same seeds on every task, one after the other', async () => {
+    const seen: EpisodeResult[] = [];
+    const progress: number[][] = [];
+    await evaluatePolicy(fixture(), createPolicy('random'), {
+      ...plan,
+      onEpisode: (episode, finished, planned) => {
+        seen.push(episode);
+        progress.push([finished, planned]);
+      },
+    });
+    assert.deepEqual(
+      seen.map(({ taskId, seed }) => `${taskId} ${seed}`),
+      plan.taskIds.flatMap((taskId) => plan.seeds.map((seed) => `${taskId} ${seed}`)),
+    );
+    assert.deepEqual(progress.at(0), [1, 8]);
+    assert.deepEqual(progress.at(-1), [8, 8]);
+  });
+
+  it('starts from the default configuration of the task', async () => {
+    const inForce: ServeAction[] = [];
+    const spy: ServePolicy = {
+      name: 'spy',
+      reset() {},
+      act({ previousAction, stepIndex }) {
+        if (stepIndex === 0) inForce.push(previousAction);
+        return { ...previousAction, batch_cap: 7 };
+      },
+    };
+    await evaluatePolicy(fixture(), spy, { taskIds: ['adversarial_multitenant'], seeds: [1, 2] });
+    const { defaultAction } = llmserve.tasks.shipped.adversarial_multitenant;
+    assert.deepEqual(inForce, [defaultAction, defaultAction]);
+  });
+
+  it('closes the environment, also when an episode fails', async () => {
+    let closed = 0;
+    const environment = fixture({ onClose: () => closed++ });
+    await evaluatePolicy(environment, createPolicy('default'), plan);
+    const opened = plan.taskIds.length;
+    assert.equal(closed, opened);
+    const broken: ServePolicy = {
+      name: 'broken',
+      reset() {},
+      act() {
+        throw new Error('no idea');
+      },
+    };
+    await assert.rejects(evaluatePolicy(environment, broken, plan), /no idea/);
+    assert.equal(closed, opened + 1);
+  });
+
+  it('counts evaluations under several conditions as one', async () => {
+    const evaluation = await evaluatePolicy(fixture(), createPolicy('default'), plan);
+    const joined = joinEvaluations(
+      new Map([
+        ['calm', evaluation],
+        ['rough', evaluation],
+      ]),
+    );
+    assert.deepEqual(
+      joined.tasks.map(({ taskId }) => taskId),
+      ['calm', 'rough'].flatMap((condition) => plan.taskIds.map((taskId) => `${taskId} ${condition}`)),
+    );
+    assert.ok(Math.abs(joined.overall.mean - evaluation.overall.mean) < 1e-12);
+  });
+
+  it('refuses nothing to evaluate on', async () => {
+    const policy = createPolicy('default');
+    await assert.rejects(evaluatePolicy(fixture(), policy, { ...plan, taskIds: [] }), /at least one task/);
+    await assert.rejects(evaluatePolicy(fixture(), policy, { ...plan, seeds: [] }), /at least one seed/);
+    const ungraded = { ...fixture(), grade: undefined };
+    await assert.rejects(evaluatePolicy(ungraded, policy, plan), /an environment that grades its episodes/);
+  });
+});

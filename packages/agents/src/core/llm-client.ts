@@ -1,0 +1,212 @@
+import { loadOptional } from '@servegym/environments';
+import type OpenAI from 'openai';
+import { AgentError } from '../error-catalogue.ts';
+import {
+  ANSWER_FORMATS,
+  type AnswerFormat,
+  answerText,
+  formatFields,
+  type JsonSchema,
+} from './answer-format.ts';
+
+/** Model and server. */
+export interface LlmSettings {
+  /** Up to and with `/v1`; any server of the OpenAI Chat Completions API. */
+  readonly baseUrl: string;
+  readonly apiKey: string;
+  readonly model: string;
+  /** Longest wait for an answer, attempts included, s. Default 60. */
+  readonly timeoutSeconds?: number;
+  /** Attempts after the first, for 408, 409, 429, 5xx and lost connections. Default 3. */
+  readonly retries?: number;
+  /** Prices of a million tokens, USD. Default: not known, so that no cost is told. */
+  readonly inputUsdPerMillion?: number;
+  readonly outputUsdPerMillion?: number;
+}
+
+export const OPENAI_URL = 'https://api.openai.com/v1';
+const DEFAULT_MODEL = 'gpt-4.1-mini';
+
+type Variables = Readonly<Record<string, string | undefined>>;
+
+/** True when the variables name a key, or a server. */
+export function hasLlmSettings(variables: Variables): boolean {
+  return Boolean(variables.OPENAI_API_KEY || variables.OPENAI_BASE_URL || variables.API_BASE_URL);
+}
+
+/**
+ * Settings from `OPENAI_API_KEY` (or `HF_TOKEN`), `OPENAI_BASE_URL` (or `API_BASE_URL`) and `MODEL_NAME`, where they are
+ * not given.
+ * @throws AgentError `LLM_SETTINGS` when OpenAI would be asked without a key, or the address is none
+ */
+export function llmSettings(
+  variables: Variables,
+  given: { readonly baseUrl?: string; readonly model?: string } = {},
+): LlmSettings {
+  const baseUrl = given.baseUrl || variables.OPENAI_BASE_URL || variables.API_BASE_URL || OPENAI_URL;
+  if (!/^https?:\/\//.test(baseUrl) || !URL.canParse(baseUrl)) {
+    throw new AgentError('LLM_SETTINGS', {
+      problem: `Expected the address of the model's API to begin with http:// or https://, got \`${baseUrl}\``,
+    });
+  }
+  const { username, password } = new URL(baseUrl);
+  if (username !== '' || password !== '') {
+    throw new AgentError('LLM_SETTINGS', {
+      problem:
+        'Expected the address of the model’s API to be without user and password. Put the key into OPENAI_API_KEY',
+    });
+  }
+  const apiKey = variables.OPENAI_API_KEY || variables.HF_TOKEN || '';
+  if (apiKey === '' && baseUrl === OPENAI_URL) {
+    throw new AgentError('LLM_SETTINGS', {
+      problem:
+        'Expected OPENAI_API_KEY to hold a key of the OpenAI API, and it is not set. Set it, or name another server with --api-base-url or OPENAI_BASE_URL',
+    });
+  }
+  return {
+    baseUrl: baseUrl.replace(/\/+$/, ''),
+    // The client wants one; servers without keys do not look at it.
+    apiKey: apiKey === '' ? 'none' : apiKey,
+    model: given.model || variables.MODEL_NAME || DEFAULT_MODEL,
+  };
+}
+
+export interface ChatMessage {
+  readonly role: 'system' | 'user' | 'assistant';
+  readonly content: string;
+}
+
+/** Totals of the requests to a model. */
+export interface LlmUsage {
+  /** Requests that were answered, those for a repair included. */
+  calls: number;
+  /** Requests that got no answer after all attempts. */
+  failedCalls: number;
+  promptTokens: number;
+  completionTokens: number;
+  /** Wall time spent waiting, s. */
+  seconds: number;
+  /** Format of the model's answers; `null` before the first. */
+  format: AnswerFormat | null;
+}
+
+/** Statuses by which servers refuse a format that they do not know. */
+const UNKNOWN_FORMAT = new Set([400, 404, 415, 422, 500, 501]);
+/** Statuses that neither another attempt nor another format can mend. */
+const REFUSED = new Set([401, 403]);
+/** Questions in a row without an answer, after which the model is given up. */
+const MOST_SILENCES = 3;
+
+/** Asks a model over the Chat Completions API, with the official client. */
+export class LlmClient {
+  readonly settings: LlmSettings;
+  readonly usage: LlmUsage = {
+    calls: 0,
+    failedCalls: 0,
+    promptTokens: 0,
+    completionTokens: 0,
+    seconds: 0,
+    format: null,
+  };
+  #client: Promise<OpenAI> | undefined;
+  /** Index of the format in use. */
+  #format = 0;
+  /** Questions without an answer since the last answer. */
+  #silences = 0;
+
+  constructor(settings: LlmSettings) {
+    this.settings = settings;
+  }
+
+  /** USD so far; `null` when no prices are known. */
+  get costUsd(): number | null {
+    const { inputUsdPerMillion: input, outputUsdPerMillion: output } = this.settings;
+    if (input === undefined || output === undefined) return null;
+    return (this.usage.promptTokens * input + this.usage.completionTokens * output) / 1e6;
+  }
+
+  /**
+   * The model's answer; `null` when the server fails or is silent, after all attempts, though it has answered before.
+   * @throws AgentError `LLM_REFUSED` when the key, the model or the address is wrong; `LLM_UNREACHABLE` when the very
+   *   first question gets no answer, or several in a row
+   */
+  async ask(messages: readonly ChatMessage[], schema: JsonSchema): Promise<string | null> {
+    this.#client ??= this.#connect();
+    const client = await this.#client;
+    const startMs = performance.now();
+    try {
+      for (;;) {
+        const format = ANSWER_FORMATS[this.#format];
+        // The client's own timeout ends with the headers of the answer.
+        const signal = AbortSignal.timeout(1000 * this.#timeoutSeconds);
+        try {
+          const answer = await client.chat.completions.create(
+            { model: this.settings.model, messages: [...messages], ...formatFields(format, schema) },
+            { signal },
+          );
+          this.usage.calls++;
+          this.#silences = 0;
+          this.usage.format = format;
+          this.usage.promptTokens += answer.usage?.prompt_tokens ?? 0;
+          this.usage.completionTokens += answer.usage?.completion_tokens ?? 0;
+          return answerText(answer.choices?.[0]?.message);
+        } catch (error) {
+          const failure = signal.aborted
+            ? new Error(`it took longer than ${this.#timeoutSeconds} s`, { cause: error })
+            : error;
+          if (!this.#stepDown(failure)) return null;
+        }
+      }
+    } finally {
+      this.usage.seconds += (performance.now() - startMs) / 1000;
+    }
+  }
+
+  /** Takes the next format when the server has never answered in this one. Answers whether to ask again. */
+  #stepDown(error: unknown): boolean {
+    const { status, message } = error as { readonly status?: number; readonly message: string };
+    if (status !== undefined && REFUSED.has(status)) throw this.#refused(message);
+    const isFirst = this.usage.format === null;
+    if (isFirst && status !== undefined && UNKNOWN_FORMAT.has(status)) {
+      if (this.#format + 1 < ANSWER_FORMATS.length) {
+        this.#format++;
+        return true;
+      }
+      if (status < 500) throw this.#refused(message);
+    }
+    this.usage.failedCalls++;
+    this.#silences++;
+    if (isFirst || this.#silences >= MOST_SILENCES) {
+      const { baseUrl, model } = this.settings;
+      const silences = isFirst ? 1 : this.#silences;
+      throw new AgentError('LLM_UNREACHABLE', { baseUrl, model, silences, problem: message });
+    }
+    return false;
+  }
+
+  #refused(problem: string): AgentError {
+    const { baseUrl, model } = this.settings;
+    return new AgentError('LLM_REFUSED', { baseUrl, model, problem });
+  }
+
+  get #timeoutSeconds(): number {
+    return this.settings.timeoutSeconds ?? 60;
+  }
+
+  async #connect(): Promise<OpenAI> {
+    const { default: Client } = await loadOptional(
+      () => import('openai'),
+      'Language models are asked with',
+      ['openai'],
+      (problem, options) => new AgentError('LLM_SETTINGS', { problem }, options),
+    );
+    const { baseUrl, apiKey, retries = 3 } = this.settings;
+    return new Client({
+      baseURL: baseUrl,
+      apiKey,
+      maxRetries: retries,
+      timeout: this.#timeoutSeconds * 1000,
+      logLevel: 'off',
+    });
+  }
+}

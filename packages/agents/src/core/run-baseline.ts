@@ -1,0 +1,309 @@
+import { type BenchmarkAction, benchmark, inferencegym } from '@servegym/environments';
+import { LlmClient, type LlmSettings, type LlmUsage } from './llm-client.ts';
+import { type LlmAnswers, LlmPolicy } from './llm-policy.ts';
+import { playEpisode } from './play-episode.ts';
+import type {
+  EnvironmentInstance,
+  EpisodeGrade,
+  EpisodeReset,
+  PlayableEnvironment,
+} from './playable-environment.ts';
+import type { AsyncPolicy, Policy } from './policy.ts';
+import { playableFleet } from './playable-fleet.ts';
+import { createFleetPolicy, listFleetPolicies } from '../policies/fleet-policies.ts';
+import { playableGym } from './playable-gym.ts';
+import { createGymPolicy, listGymPolicies } from '../policies/gym-policies.ts';
+import { playableServe } from './playable-serve.ts';
+import { createPolicy, listPolicies, type PolicyDescription } from '../policies/serve-policies.ts';
+
+/** Actions and observations are as the schemas of the environment have them. */
+export type BaselineAction = Record<string, unknown>;
+
+/** An environment and the agents of its baselines. */
+export interface BaselineEnvironment {
+  readonly environment: PlayableEnvironment<BaselineAction, object>;
+  /** The agent of the deterministic baseline. */
+  readonly agent: string;
+  listPolicies(): readonly PolicyDescription[];
+  createPolicy(name: string): Policy<BaselineAction, object>;
+}
+
+export const BASELINE_ENVIRONMENT_IDS = ['llmserve', 'fleet', 'inferencegym', 'benchmark'] as const;
+export type BaselineEnvironmentId = (typeof BASELINE_ENVIRONMENT_IDS)[number];
+
+export function baselineEnvironment(id: BaselineEnvironmentId): BaselineEnvironment {
+  // A policy of an environment meets only this environment's observations.
+  return parts(id) as unknown as BaselineEnvironment;
+}
+
+function parts(id: BaselineEnvironmentId): unknown {
+  switch (id) {
+    case 'llmserve':
+      return { environment: playableServe(), agent: 'heuristic', listPolicies, createPolicy };
+    case 'fleet':
+      return {
+        environment: playableFleet(),
+        agent: 'hpa',
+        listPolicies: listFleetPolicies,
+        createPolicy: createFleetPolicy,
+      };
+    case 'inferencegym':
+      return {
+        environment: playableGym(inferencegym.definition()),
+        agent: 'baseline',
+        listPolicies: listGymPolicies,
+        createPolicy: createGymPolicy,
+      };
+    case 'benchmark': {
+      const definition = benchmark.definition();
+      const initialAction = () => definition.action.parse({});
+      return {
+        environment: { ...definition, initialAction },
+        agent: 'default',
+        listPolicies: () => [{ name: 'default', title: 'Default', description: 'Never waits.' }],
+        createPolicy: (): Policy<BenchmarkAction, object> => ({
+          name: 'default',
+          reset() {},
+          act: initialAction,
+        }),
+      };
+    }
+  }
+}
+
+/** Episodes of a baseline are played in this process, or at a server. */
+export interface BaselineRuntime {
+  readonly kind: 'in-process' | 'http';
+  readonly instance: Omit<EnvironmentInstance<BaselineAction, object>, 'close'>;
+  /** The grade of the episode that was played last; `null` where the environment has no grader. */
+  grade(record: {
+    readonly reset: EpisodeReset;
+    readonly actions: readonly BaselineAction[];
+  }): Promise<EpisodeGrade | null>;
+  close(): Promise<void>;
+}
+
+/** A model as the agent of a baseline. */
+export interface BaselineModel extends LlmSettings {
+  readonly history: number;
+  /** Ask before every n-th step. Default 1, or as `maxCalls` says. */
+  readonly decideEvery?: number;
+  /** Most steps of a task before which the model is asked, spread over the episode. Default: no limit. */
+  readonly maxCalls?: number;
+  /** Time from the start after which the model is not asked any more, s. Default: no limit. */
+  readonly timeBudgetSeconds?: number;
+}
+
+/** A baseline to play. */
+export interface BaselinePlan {
+  readonly baseline: BaselineEnvironment;
+  /** Tasks by id; `null` for an environment without tasks. */
+  readonly taskIds: readonly (string | number | null)[];
+  readonly seed: number;
+  /** Closed at the end. Default: in this process. */
+  readonly runtime?: BaselineRuntime;
+  /** The model that sets the knobs. Default: the environment's deterministic agent. */
+  readonly llm?: BaselineModel;
+  /** Another deterministic agent. */
+  readonly agent?: string;
+  /** Most steps of a task. Default: the whole episode, or 10 steps where it has no end. */
+  readonly maxSteps?: number;
+  readonly watcher?: BaselineWatcher;
+}
+
+/** Progress of a baseline. `label` is the task, or the environment where it has no tasks. */
+export interface BaselineWatcher {
+  started?(label: string | number): void;
+  /** Called every second while the model is asked. */
+  waiting?(label: string | number, step: number, seconds: number): void;
+  stepped?(label: string | number, step: number, played: PlayedStep): void;
+  graded?(task: BaselineTask): void;
+}
+
+export interface PlayedStep {
+  readonly action: BaselineAction;
+  readonly reward: number;
+  readonly done: boolean;
+  /** Why the model did not choose this action though it was asked. */
+  readonly error: string | null;
+}
+
+/** One graded episode. */
+export interface BaselineTask {
+  readonly task_id: string | number | null;
+  /** The grade; the mean reward where the environment has no grader. */
+  readonly score: number;
+  /** The episode came to its end, or has none. */
+  readonly complete: boolean;
+  /** Sum of the rewards. */
+  readonly return: number;
+  readonly steps: number;
+  readonly wall_s: number;
+  readonly feedback: string;
+  readonly breakdown: Readonly<Record<string, unknown>>;
+  readonly rewards: readonly number[];
+  readonly actions: readonly BaselineAction[];
+  /** Counts of the model's answers, for a model. */
+  readonly answers?: LlmAnswers;
+}
+
+/** A baseline that was played. */
+export interface BaselineResult {
+  readonly mode: 'deterministic' | 'openai';
+  readonly runtime: BaselineRuntime['kind'];
+  readonly environment: string;
+  readonly version: string;
+  readonly agent: string;
+  readonly seed: number;
+  readonly model: string | null;
+  readonly api_base_url: string | null;
+  readonly tasks: readonly BaselineTask[];
+  readonly mean_score: number;
+  readonly usage: (LlmUsage & { readonly cost_usd: number | null }) | null;
+}
+
+/** Steps of an episode without an end. */
+const ENDLESS_STEPS = 10;
+
+/**
+ * Plays and grades one episode of each task.
+ * @throws AgentError when the model cannot be asked
+ */
+export async function runBaseline(plan: BaselinePlan): Promise<BaselineResult> {
+  const { baseline, llm, seed, watcher, runtime = inProcess(baseline) } = plan;
+  const { environment } = baseline;
+  const client = llm === undefined ? undefined : new LlmClient(llm);
+  const startedMs = performance.now();
+  const tasks: BaselineTask[] = [];
+  try {
+    for (const taskId of plan.taskIds) {
+      const label = taskId ?? environment.id;
+      watcher?.started?.(label);
+      const policy =
+        client === undefined
+          ? baseline.createPolicy(plan.agent ?? baseline.agent)
+          : modelPolicy(client, taskId, plan, startedMs);
+      const task = await playTask(runtime, policy, taskId, plan);
+      tasks.push(task);
+      watcher?.graded?.(task);
+    }
+  } finally {
+    await runtime.close();
+  }
+  return {
+    mode: llm === undefined ? 'deterministic' : 'openai',
+    runtime: runtime.kind,
+    environment: environment.id,
+    version: environment.version,
+    agent: llm === undefined ? (plan.agent ?? baseline.agent) : 'llm',
+    seed,
+    model: llm?.model ?? null,
+    api_base_url: llm?.baseUrl ?? null,
+    tasks,
+    mean_score: tasks.reduce((sum, { score }) => sum + score, 0) / tasks.length,
+    usage: client === undefined ? null : { ...client.usage, cost_usd: client.costUsd },
+  };
+}
+
+/** Steps at which the model gave a valid action. */
+export function validAnswers({ answers }: BaselineTask): number {
+  return answers === undefined ? 0 : answers.asked - answers.keptLast;
+}
+
+function modelPolicy(
+  client: LlmClient,
+  taskId: string | number | null,
+  { baseline: { environment }, llm, maxSteps = Number.POSITIVE_INFINITY }: BaselinePlan,
+  startedMs: number,
+): LlmPolicy<BaselineAction, object> {
+  const { history, decideEvery, maxCalls = Number.POSITIVE_INFINITY, timeBudgetSeconds } = llm!;
+  const task = environment.tasks?.find(({ id }) => id === taskId);
+  const length = Number(task?.windows ?? task?.episode_length ?? ENDLESS_STEPS);
+  const budgetMs = 1000 * (timeBudgetSeconds ?? Number.POSITIVE_INFINITY);
+  return new LlmPolicy(environment, client, {
+    history,
+    decideEvery: decideEvery ?? Math.max(1, Math.ceil(Math.min(maxSteps, length) / maxCalls)),
+    mayAsk: () => performance.now() - startedMs < budgetMs,
+  });
+}
+
+async function playTask(
+  runtime: BaselineRuntime,
+  policy: AsyncPolicy<BaselineAction, object>,
+  taskId: string | number | null,
+  { baseline: { environment }, seed, watcher, maxSteps }: BaselinePlan,
+): Promise<BaselineTask> {
+  const startedMs = performance.now();
+  const { id, tasks } = environment;
+  const label = taskId ?? id;
+  const reset = { ...(taskId !== null && { task_id: taskId }), seed };
+  const rewards: number[] = [];
+  let complete = tasks === undefined;
+  const instance = { reset: () => runtime.instance.reset(reset), step: runtime.instance.step };
+  const plan = {
+    ...{ taskId: label, seed, initialAction: environment.initialAction(label) },
+    maxSteps: maxSteps ?? (tasks === undefined ? ENDLESS_STEPS : Number.POSITIVE_INFINITY),
+  };
+  const { actions, return: total } = await playEpisode(
+    instance,
+    withNotices(policy, (step, seconds) => watcher?.waiting?.(label, step, seconds)),
+    plan,
+    ({ action, reward, done }) => {
+      rewards.push(reward);
+      complete ||= done;
+      const error = policy instanceof LlmPolicy ? policy.keptBecause : null;
+      watcher?.stepped?.(label, rewards.length, { action, reward, done, error });
+    },
+  );
+  const { score, feedback, breakdown } = (await runtime.grade({ reset, actions })) ?? {
+    score: total / Math.max(1, rewards.length),
+    feedback: 'Mean reward: the environment has no grader.',
+    breakdown: {},
+  };
+  return {
+    task_id: taskId,
+    score,
+    complete,
+    return: total,
+    steps: actions.length,
+    wall_s: (performance.now() - startedMs) / 1000,
+    feedback,
+    breakdown,
+    rewards,
+    actions,
+    ...(policy instanceof LlmPolicy && { answers: policy.answers }),
+  };
+}
+
+/** The policy, with a notice every second while it chooses. Steps count from 1. */
+function withNotices(
+  policy: AsyncPolicy<BaselineAction, object>,
+  notice: (step: number, seconds: number) => void,
+): AsyncPolicy<BaselineAction, object> {
+  return {
+    name: policy.name,
+    reset: (episode) => policy.reset(episode),
+    async act(step) {
+      const askedMs = performance.now();
+      const timer = setInterval(
+        () => notice(step.stepIndex + 1, Math.round((performance.now() - askedMs) / 1000)),
+        1000,
+      );
+      try {
+        return await policy.act(step);
+      } finally {
+        clearInterval(timer);
+      }
+    },
+  };
+}
+
+function inProcess({ environment }: BaselineEnvironment): BaselineRuntime {
+  const instance = environment.create();
+  return {
+    kind: 'in-process',
+    instance: { reset: (options) => instance.reset(options), step: (action) => instance.step(action) },
+    grade: async (record) => (await environment.grade?.(record)) ?? null,
+    close: async () => instance.close?.(),
+  };
+}

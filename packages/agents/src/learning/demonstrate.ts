@@ -1,0 +1,208 @@
+import { llmserve, ServeEpisode } from '@servegym/environments';
+import type { JobContext, JobEngine, Json } from '@servegym/jobs';
+import { AgentError } from '../error-catalogue.ts';
+import { decodeSafetensors, encodeSafetensors, type Tensor } from './safetensors.ts';
+import type { Demonstrations } from './behaviour-cloning.ts';
+import { FeatureEncoder } from './feature-encoder.ts';
+import type { FloatArray } from './kernels.ts';
+import { type ActorWeights, decodeActor, encodeActor } from './trained-actor.ts';
+import { knownTask } from './known-task.ts';
+import { createPolicy, type ServePolicy } from '../policies/serve-policies.ts';
+import { networkPolicy } from '../policies/trained-policies.ts';
+import { addSharedTask, shareTask } from '../core/shared-inputs.ts';
+import type { DemonstrationRequest } from './distill.ts';
+import { ServeActionCodec } from './serve-encoding.ts';
+
+/** An episode that a teacher has commented on. */
+export interface DemonstratedEpisode extends Demonstrations {
+  /** Of what was played. */
+  readonly return: number;
+}
+
+/**
+ * Plays an episode and puts down, for every window, what the teacher would do. `player` is the one who acts: the teacher
+ * itself, or a student that is shown what to do where its own actions have led. Ross et al., "A Reduction of Imitation
+ * Learning and Structured Prediction to No-Regret Online Learning" (DAgger), AISTATS 2011.
+ */
+export function demonstrate(
+  taskId: string,
+  trace: number,
+  teacher: ServePolicy,
+  player: ServePolicy = teacher,
+): DemonstratedEpisode {
+  const task = knownTask(taskId);
+  const codec = new ServeActionCodec(task);
+  const heads = codec.headSizes.length;
+  const encoder = new FeatureEncoder(llmserve.features);
+  const { size } = encoder;
+  const observations = new Float32Array(task.windows * size);
+  const binsInForce = new Int32Array(task.windows * heads);
+  const actions = new Int32Array(task.windows * heads);
+  const episode = new ServeEpisode(task, trace);
+  teacher.reset({ taskId, seed: trace });
+  if (player !== teacher) player.reset({ taskId, seed: trace });
+  let reward: number | null = null;
+  while (!episode.done) {
+    const { window: stepIndex, action: previousAction } = episode;
+    const step = { observation: episode.observation(), reward, previousAction, stepIndex };
+    const { observation } = step;
+    encoder.encode(
+      observation,
+      previousAction,
+      observations.subarray(stepIndex * size, (stepIndex + 1) * size),
+    );
+    const advised = teacher.act(step);
+    binsInForce.set(codec.encode(previousAction), stepIndex * heads);
+    actions.set(codec.encode(advised), stepIndex * heads);
+    reward = episode.step(player === teacher ? advised : player.act(step));
+  }
+  return { observations, binsInForce, actions, return: episode.totals.reward };
+}
+
+/** Episodes, one after the other. */
+export function joinDemonstrations(episodes: readonly Demonstrations[]): Demonstrations {
+  const total = (key: keyof Demonstrations) =>
+    episodes.reduce((sum, episode) => sum + episode[key].length, 0);
+  const joined = {
+    observations: new Float32Array(total('observations')),
+    binsInForce: new Int32Array(total('binsInForce')),
+    actions: new Int32Array(total('actions')),
+  };
+  const at = { observations: 0, binsInForce: 0, actions: 0 };
+  for (const episode of episodes) {
+    for (const key of ['observations', 'binsInForce', 'actions'] as const) {
+      joined[key].set(episode[key], at[key]);
+      at[key] += episode[key].length;
+    }
+  }
+  return joined;
+}
+
+/** An episode to be demonstrated. */
+interface DemonstrationInput {
+  readonly taskId: string;
+  readonly trace: number;
+  /** A policy of the catalogue. */
+  readonly teacher: string;
+  /** Shared bytes of the actor that plays; `null` where the teacher does. */
+  readonly student: string | null;
+  /** A task of one's own that `taskId` names: the name of its shared bytes. */
+  readonly ownTask?: string;
+}
+
+/** A `DemonstratedEpisode` as JSON. */
+interface DemonstrationOutput {
+  readonly observations: readonly number[];
+  readonly binsInForce: readonly number[];
+  readonly actions: readonly number[];
+  readonly return: number;
+}
+
+/** The job `demonstrate`: plays an episode, and puts down what a teacher would do. */
+export function runJob(input: Json, context: JobContext): Json {
+  const { taskId, trace, teacher, student, ownTask } = input as unknown as DemonstrationInput;
+  addSharedTask(ownTask, context);
+  const weights = student === null ? undefined : decodeActor(context.shared(student)).weights;
+  const shown = demonstrateWith(teacher, taskId, trace, weights);
+  const output: DemonstrationOutput = {
+    observations: [...shown.observations],
+    binsInForce: [...shown.binsInForce],
+    actions: [...shown.actions],
+    return: shown.return,
+  };
+  return output as unknown as Json;
+}
+
+/** Episodes as a teacher of the catalogue demonstrates them: an episode a job, or all on this thread without `jobs`. */
+export async function haveDemonstrated(
+  jobs: JobEngine | undefined,
+  teacher: string,
+  { taskId, traces, student }: DemonstrationRequest,
+): Promise<readonly DemonstratedEpisode[]> {
+  if (jobs === undefined) return traces.map((trace) => demonstrateWith(teacher, taskId, trace, student));
+  const name = student === undefined ? null : await jobs.share(encodeActor(student, {}));
+  const ownTask = await shareTask(jobs, taskId);
+  const shared = [name, ownTask].filter((each) => typeof each === 'string');
+  const outputs = await jobs.run(
+    traces.map((trace) => {
+      const input: DemonstrationInput = {
+        ...{ taskId, trace, teacher, student: name },
+        ...(ownTask !== undefined && { ownTask }),
+      };
+      return { kind: 'demonstrate', input: input as unknown as Json, shared };
+    }),
+  );
+  return (outputs as unknown as DemonstrationOutput[]).map((output) => ({
+    observations: Float32Array.from(output.observations),
+    binsInForce: Int32Array.from(output.binsInForce),
+    actions: Int32Array.from(output.actions),
+    return: output.return,
+  }));
+}
+
+function demonstrateWith(
+  teacher: string,
+  taskId: string,
+  trace: number,
+  student?: ActorWeights,
+): DemonstratedEpisode {
+  const player = student && networkPolicy({ taskId, weights: student, training: {} });
+  return demonstrate(taskId, trace, createPolicy(teacher), player);
+}
+
+const VERSION = '1';
+
+/** Writes episodes of one task as safetensors, a row of each tensor for each. `metadata` is kept beside them. */
+export function encodeDemonstrations(
+  episodes: readonly DemonstratedEpisode[],
+  metadata: Readonly<Record<string, string>>,
+): Uint8Array {
+  const tensor = (valuesOf: (episode: DemonstratedEpisode) => Float32Array | Int32Array): Tensor => {
+    const values = Float32Array.from(episodes.flatMap((episode) => [...valuesOf(episode)]));
+    return { shape: [episodes.length, values.length / episodes.length], values };
+  };
+  return encodeSafetensors({
+    tensors: {
+      observations: tensor(({ observations }) => observations),
+      bins_in_force: tensor(({ binsInForce }) => binsInForce),
+      actions: tensor(({ actions }) => actions),
+      returns: { shape: [episodes.length, 1], values: Float64Array.from(episodes, (shown) => shown.return) },
+    },
+    metadata: { ...metadata, demonstrations: VERSION },
+  });
+}
+
+/** Reads what `encodeDemonstrations` wrote; `null` for a file of something else. @throws AgentError `TENSOR_FILE` */
+export function decodeDemonstrations(file: Uint8Array): {
+  episodes: DemonstratedEpisode[];
+  metadata: Readonly<Record<string, string>>;
+} | null {
+  const { tensors, metadata } = decodeSafetensors(file);
+  const { demonstrations, ...others } = metadata;
+  if (demonstrations === undefined) return null;
+  if (demonstrations !== VERSION) {
+    throw new AgentError('TENSOR_FILE', {
+      problem: `Expected demonstrations of version ${VERSION}, got version ${demonstrations}`,
+    });
+  }
+  const count = tensors.returns?.shape[0] ?? 0;
+  const rows = (name: string) => rowsOf(tensors[name], name, count);
+  const [observations, binsInForce, actions] = [rows('observations'), rows('bins_in_force'), rows('actions')];
+  const episodes = rows('returns').map(([earned], e) => ({
+    observations: Float32Array.from(observations[e]),
+    binsInForce: Int32Array.from(binsInForce[e]),
+    actions: Int32Array.from(actions[e]),
+    return: earned!,
+  }));
+  return { episodes, metadata: others };
+}
+
+function rowsOf(tensor: Tensor | undefined, name: string, count: number): FloatArray[] {
+  if (tensor?.shape.length !== 2 || tensor.shape[0] !== count) {
+    throw new AgentError('TENSOR_FILE', {
+      problem: `Expected a tensor \`${name}\` of ${count} rows, got ${tensor ? `one of shape ${tensor.shape.join(' x ')}` : 'none'}`,
+    });
+  }
+  const width = tensor.shape[1];
+  return Array.from({ length: count }, (_, row) => tensor.values.subarray(row * width, (row + 1) * width));
+}

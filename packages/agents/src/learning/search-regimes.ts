@@ -1,0 +1,144 @@
+import { llmserve, SEED_SPLITS, type ServeAction, ServeEpisode } from '@servegym/environments';
+import type { JobContext, JobEngine, Json } from '@servegym/jobs';
+import { mean } from '@servegym/simulator/statistics';
+import {
+  CrossEntropySearch,
+  probabilitiesAround,
+  type SearchGeneration,
+  type SearchPoint,
+} from './cross-entropy-search.ts';
+import { traceSeed } from './trace-schedule.ts';
+import { knownTask } from './known-task.ts';
+import { RegimeTracker } from '../policies/trained-policies.ts';
+import { addSharedTask, shareTask } from '../core/shared-inputs.ts';
+import type { RegimeCenter, RegimeTable } from './policy-files.ts';
+import { ServeActionCodec } from './serve-encoding.ts';
+
+type Regimes = RegimeTable['regimes'];
+
+/** Regimes that are told apart. More of them would hardly be met often enough to be told better from worse. */
+const REGIMES = 3;
+/** Tables of a generation, how many of the best the next one goes by, and traces that each is played on. */
+const POPULATION = 24;
+const ELITE = 5;
+const TRACES = 2;
+const SMOOTHING = 0.3;
+/** Centers to begin with: quiet, busy and long prompts, ln(1 + arrivals a second) and ln(1 + tokens). */
+const CENTERS: readonly RegimeCenter[] = [
+  { arrivals: Math.log1p(5), prompts: Math.log1p(250) },
+  { arrivals: Math.log1p(18), prompts: Math.log1p(250) },
+  { arrivals: Math.log1p(4), prompts: Math.log1p(2000) },
+];
+const CENTER_DEVIATION = 0.4;
+
+/** A table to be tried, and the traces to try it on. */
+export interface RegimeTrial {
+  readonly taskId: string;
+  readonly regimes: Regimes;
+  readonly traces: readonly number[];
+}
+
+export interface RegimeSearchOptions {
+  readonly taskId: string;
+  /** Windows to play; rounded up to whole generations. */
+  readonly steps: number;
+  readonly seed: number;
+  /** Plays trials and answers the mean return of each, in their order. */
+  readonly play: (trials: readonly RegimeTrial[]) => Promise<readonly number[]>;
+  /** Ends the search after the generation at hand. */
+  readonly signal?: AbortSignal;
+  readonly onGeneration?: (generation: SearchGeneration) => void;
+}
+
+/** Mean return of a table. */
+export function playRegimes({ taskId, regimes, traces }: RegimeTrial): number {
+  const tracker = new RegimeTracker(regimes.map(({ center }) => center));
+  let total = 0;
+  for (const trace of traces) {
+    const episode = new ServeEpisode(knownTask(taskId), trace);
+    tracker.reset();
+    while (!episode.done) episode.step(regimes[tracker.see(episode.observation())].action);
+    total += episode.totals.reward;
+  }
+  return total / traces.length;
+}
+
+/**
+ * Searches a configuration for each regime of traffic, and where the regimes lie, with the cross-entropy method on the
+ * training split. It begins around the best constant configuration of the task, where one is recorded. All tables of a
+ * generation play the same traces, and every generation others.
+ */
+export async function searchRegimes(options: RegimeSearchOptions): Promise<RegimeTable & { steps: number }> {
+  const { taskId, steps, seed, play, signal, onGeneration } = options;
+  const task = knownTask(taskId);
+  const codec = new ServeActionCodec(task);
+  const [first] = llmserve.anchors.configurations(task);
+  const search = new CrossEntropySearch({
+    ...{ seed, population: POPULATION, elite: ELITE, smoothing: SMOOTHING },
+    bins: CENTERS.flatMap(() => firstProbabilities(codec, first!)),
+    numbers: CENTERS.flatMap(({ arrivals, prompts }) =>
+      [arrivals, prompts].map((mean) => ({ mean, deviation: CENTER_DEVIATION })),
+    ),
+  });
+  const schedule = { seed, groupSize: 1, traces: SEED_SPLITS.train };
+  let played = 0;
+  for (let generation = 0; played < steps && !signal?.aborted; generation++) {
+    const points = search.draw();
+    const traces = Array.from({ length: TRACES }, (_, i) => traceSeed(schedule, 0, generation * TRACES + i));
+    const returns = await play(points.map((point) => ({ taskId, traces, regimes: regimesOf(codec, point) })));
+    search.learn(points, returns);
+    played += POPULATION * TRACES * task.windows;
+    onGeneration?.({
+      steps: played,
+      meanReturn: mean(returns),
+      eliteReturn: mean([...returns].sort((a, b) => b - a).slice(0, ELITE)),
+    });
+  }
+  const regimes = regimesOf(codec, search.likeliest());
+  return { taskId, regimes, training: { algorithm: 'cem', steps: played, seed }, steps: played };
+}
+
+function firstProbabilities(codec: ServeActionCodec, action: ServeAction): number[][] {
+  return codec.encode(action).map((inForce, head) => probabilitiesAround(inForce, codec.headSizes[head]));
+}
+
+function regimesOf(codec: ServeActionCodec, { bins, numbers }: SearchPoint): Regimes {
+  const heads = codec.headSizes.length;
+  return Array.from({ length: REGIMES }, (_, regime) => ({
+    center: { arrivals: numbers[2 * regime], prompts: numbers[2 * regime + 1] },
+    action: codec.decode(bins.slice(regime * heads, (regime + 1) * heads)),
+  }));
+}
+
+/** A table of regimes to be played. */
+interface PlayRegimesInput extends RegimeTrial {
+  /** A task of one's own that `taskId` names: the name of its shared bytes. */
+  readonly ownTask?: string;
+}
+
+/** The job `play-regimes`: plays a table of regimes; answers its mean return. */
+export function runJob(input: Json, context: JobContext): Json {
+  const { ownTask, ...trial } = input as unknown as PlayRegimesInput;
+  addSharedTask(ownTask, context);
+  return playRegimes(trial);
+}
+
+/** Mean return of each trial, a trial a job. */
+export async function playRegimesWithJobs(
+  jobs: JobEngine,
+  trials: readonly RegimeTrial[],
+): Promise<number[]> {
+  const { taskId } = trials[0];
+  const ownTask = await shareTask(jobs, taskId);
+  const returns = await jobs.run(
+    trials.map((trial) => {
+      const input: PlayRegimesInput = { ...trial, ...(ownTask !== undefined && { ownTask }) };
+      return {
+        kind: 'play-regimes',
+        input: input as unknown as Json,
+        ...(ownTask !== undefined && { shared: [ownTask] }),
+      };
+    }),
+  );
+  return returns as number[];
+}

@@ -1,0 +1,57 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { llmserve } from '@servegym/environments';
+import { RandomStream } from '@servegym/simulator';
+import { actorLayerSizes } from './actor-critic.ts';
+import { parameterCount } from './multilayer-perceptron.ts';
+import { decodeActor, encodeActor } from './trained-actor.ts';
+import { decodeServeActor, encodeServeActor, type ServeActor } from './policy-files.ts';
+import { ServeActionCodec } from './serve-encoding.ts';
+
+const size = llmserve.features.length;
+const { headSizes } = new ServeActionCodec(llmserve.tasks.shipped.bursty_workload);
+const shape = { observationSize: size, headSizes, hidden: [4] };
+const random = new RandomStream(1, 'weights');
+const actor: ServeActor = {
+  taskId: 'bursty_workload',
+  weights: {
+    shape,
+    keepBonus: 0.5,
+    moments: { rows: 2, mean: new Array(size).fill(1), spread: new Array(size).fill(2) },
+    parameters: new Float32Array(parameterCount(actorLayerSizes(shape))).map(() => random.normal()),
+  },
+  training: { algorithm: 'ppo', steps: 100, seed: 0 },
+};
+
+/** The actor's file with something else in its metadata. */
+function fileWith(changes: Record<string, string>): Uint8Array {
+  const { weights, metadata } = decodeActor(encodeServeActor(actor));
+  return encodeActor(weights, { ...metadata, ...changes });
+}
+
+describe('an actor of llmserve', () => {
+  it('comes back from its file', () => {
+    assert.deepEqual(decodeServeActor(encodeServeActor(actor)), actor);
+  });
+
+  it('is refused where it does not belong', () => {
+    for (const [changes, message] of [
+      [{ environment: 'other' }, /Expected a policy for the environment llmserve, got other: train it anew/],
+      [{ version: '0.0.0' }, new RegExp(`for the version of llmserve ${llmserve.version}, got 0.0.0`)],
+      [{ action_bins: '{}' }, /for the action bins .*, got {}/],
+      [{ task: 'holiday' }, /Expected a policy for one of static_workload, .*, got one for holiday/],
+    ] as const) {
+      assert.throws(() => decodeServeActor(fileWith(changes)), { code: /^POLICY_/, message });
+    }
+  });
+
+  it('is refused when its network sees or does something else', () => {
+    const { weights, metadata } = decodeActor(encodeServeActor(actor));
+    const other = { ...shape, headSizes: [...headSizes].reverse() };
+    const file = encodeActor({ ...weights, shape: other }, metadata);
+    assert.throws(() => decodeServeActor(file), {
+      code: /^POLICY_/,
+      message: /for the head sizes/,
+    });
+  });
+});

@@ -1,0 +1,306 @@
+import type { FleetTaskId } from '@servegym/environments';
+import type { JobContext, JobEngine, Json } from '@servegym/jobs';
+import { encodeDemand } from './demand-file.ts';
+import { searchDemand } from './search-demand.ts';
+import { encodeOnnxActor } from './onnx-actor.ts';
+import { decodeGymTable } from './gym-learning-task.ts';
+import type { SearchGeneration } from './cross-entropy-search.ts';
+import { type PpoStart, type PpoUpdate, trainPpo } from './ppo.ts';
+import { type ActorWeights, decodeActor } from './trained-actor.ts';
+import { knownTask } from './known-task.ts';
+import { haveDemonstrated } from './demonstrate.ts';
+import { DISTILLATION_ROUNDS, type DistillationRound, distill } from './distill.ts';
+import { encodeRegimeTable, encodeServeConstant } from './policy-files.ts';
+import { playRegimes, playRegimesWithJobs, searchRegimes } from './search-regimes.ts';
+import { type TunedConstant, tuneConstant } from './tune-constant.ts';
+import { addSharedTask, addSharedTrace, shareTask, shareTrace } from '../core/shared-inputs.ts';
+import {
+  encodeStoppedRun,
+  finalReturn,
+  isNetworkAlgorithm,
+  learningTaskOf,
+  type MetricsLine,
+  type StoppingPoint,
+  type TrainingRun,
+} from './training-run.ts';
+
+/** Means of a training: none of them changes what is learned. */
+export interface TrainingOptions {
+  /** Threads that play rollouts of PPO. Default 1. */
+  readonly threads?: number;
+  /** Plays the lessons of `distill` and the generations of `cem`; this thread does when it is left out. */
+  readonly jobs?: JobEngine;
+  /** Point to go on from, or a clone that `distill` goes on from without lessons. */
+  readonly start?: StoppingPoint | { readonly actor: ActorWeights };
+  /** Ends the training after the update, round, generation or knob at hand; what was learned is kept. */
+  readonly signal?: AbortSignal;
+  readonly onProgress?: (progress: TrainingProgress) => void;
+}
+
+/** One step of a training. */
+export type TrainingProgress = {
+  /** Share of the whole training that is done; lessons count as half. 0 where it cannot be told. */
+  readonly share: number;
+} & (
+  | {
+      readonly kind: 'update';
+      readonly update: PpoUpdate;
+      readonly metrics: MetricsLine;
+      /** File to go on from. */
+      readonly checkpoint: () => Uint8Array;
+    }
+  | { readonly kind: 'lesson'; readonly lesson: DistillationRound; readonly checkpoint: () => Uint8Array }
+  | { readonly kind: 'generation'; readonly generation: SearchGeneration; readonly metrics: MetricsLine }
+  | { readonly kind: 'constant'; readonly found: TunedConstant }
+);
+
+/** A policy, and how its training went. */
+export interface TrainedRun {
+  /** Windows played; 0 for a `distill` that was stopped before its last lesson. */
+  readonly steps: number;
+  /** Mean return of an episode, as training last saw it; `null` when no episode ended. */
+  readonly finalReturn: number | null;
+  /** One line for each update or generation; none for `static`. */
+  readonly metrics: readonly MetricsLine[];
+  readonly files: PolicyFiles;
+}
+
+/** Files of a policy. Networks have all of them; the policy comes last, so that it is written last. */
+export interface PolicyFiles {
+  /** For ONNX runtimes. */
+  readonly onnx?: Uint8Array;
+  /** To go on from. */
+  readonly checkpoint?: Uint8Array;
+  /** For agents: safetensors of a network, else JSON. */
+  readonly policy: Uint8Array;
+}
+
+/** Share of a training that lessons stand for: how long a teacher takes beside PPO is not known in advance. */
+const LESSONS_SHARE = 0.5;
+
+/** Trains a policy. The same run gives the same files, bit for bit, wherever it is done and however often it stopped. */
+export async function trainPolicy(run: TrainingRun, options: TrainingOptions = {}): Promise<TrainedRun> {
+  if (isNetworkAlgorithm(run.algorithm)) return trainNetwork(run, options);
+  if (run.environment === 'fleet') return trainDemand(run, options);
+  return run.algorithm === 'cem' ? trainRegimes(run, options) : trainConstant(run, options);
+}
+
+/** PPO, after the lessons of a teacher where there are any. */
+async function trainNetwork(run: TrainingRun, options: TrainingOptions): Promise<TrainedRun> {
+  const { threads = 1, start, signal, onProgress } = options;
+  const { algorithm, steps, seed } = run;
+  const learningTask = learningTaskOf(run);
+  const checkpointOf = (stoppedAt: StoppingPoint) => encodeStoppedRun({ run, stoppedAt });
+  const filesOf = (weights: ActorWeights, learned: number, stoppedAt: StoppingPoint): PolicyFiles => ({
+    onnx: encodeOnnxActor(weights, learningTask.metadata),
+    checkpoint: checkpointOf(stoppedAt),
+    policy: learningTask.encodeActor(weights, { algorithm, steps: learned, seed }),
+  });
+
+  let ppoStart: PpoStart = {};
+  let lessonsShare = 0;
+  if (start !== undefined && !('shown' in start)) {
+    ppoStart = start;
+  } else if (algorithm === 'distill') {
+    const { actor, shown } = await learnFromTeacher(run, options, checkpointOf);
+    if (shown.length < run.lessons!.episodes) {
+      return { steps: 0, finalReturn: null, metrics: [], files: filesOf(actor, 0, { shown }) };
+    }
+    ppoStart = { actor };
+    lessonsShare = LESSONS_SHARE;
+  }
+
+  const metrics: MetricsLine[] = [];
+  const trained = await trainPpo({
+    ...{ ...learningTask, steps, seed, threads, start: ppoStart, signal },
+    onUpdate(update, checkpoint) {
+      const line = metricsOf(update);
+      metrics.push(line);
+      onProgress?.({
+        ...{ kind: 'update', update, metrics: line },
+        share: lessonsShare + (1 - lessonsShare) * Math.min(1, update.steps / steps),
+        checkpoint: () => checkpointOf({ checkpoint: checkpoint() }),
+      });
+    },
+  });
+  const files = filesOf(trained.weights, trained.steps, { checkpoint: trained.checkpoint });
+  return { steps: trained.steps, finalReturn: finalReturn(metrics), metrics, files };
+}
+
+/** A clone of the teacher, and all that the lessons have shown: fewer than planned where the run was stopped. */
+async function learnFromTeacher(
+  run: TrainingRun,
+  { jobs, start, signal, onProgress }: TrainingOptions,
+  checkpointOf: (stoppedAt: StoppingPoint) => Uint8Array,
+) {
+  const { teacher, ...lessons } = run.lessons!;
+  let shown = start !== undefined && 'shown' in start ? start.shown : [];
+  const actor = await distill({
+    ...{ ...lessons, taskId: run.task, seed: run.seed, shown, signal },
+    demonstrate: (request) => haveDemonstrated(jobs, teacher, request),
+    onRound(lesson) {
+      shown = lesson.shown;
+      onProgress?.({
+        ...{ kind: 'lesson', lesson, share: (LESSONS_SHARE * lesson.round) / DISTILLATION_ROUNDS },
+        checkpoint: () => checkpointOf({ shown: lesson.shown }),
+      });
+    },
+  });
+  return { actor, shown };
+}
+
+/** A configuration for each regime of traffic. */
+async function trainRegimes(
+  { task: taskId, steps, seed }: TrainingRun,
+  { jobs, signal, onProgress }: TrainingOptions,
+): Promise<TrainedRun> {
+  const { metrics, onGeneration } = generationLog(steps, onProgress);
+  const table = await searchRegimes({
+    ...{ taskId, steps, seed, signal, onGeneration },
+    play: async (trials) => (jobs ? playRegimesWithJobs(jobs, trials) : trials.map(playRegimes)),
+  });
+  const policy = Buffer.from(encodeRegimeTable(table));
+  return { steps: table.steps, finalReturn: finalReturn(metrics), metrics, files: { policy } };
+}
+
+/** Parameters of a policy of `fleet`. */
+function trainDemand(
+  { task, steps, seed }: TrainingRun,
+  { signal, onProgress }: TrainingOptions,
+): TrainedRun {
+  const { metrics, onGeneration } = generationLog(steps, onProgress);
+  const found = searchDemand({ taskId: task as FleetTaskId, steps, seed, signal, onGeneration });
+  const policy = Buffer.from(encodeDemand(found));
+  return {
+    steps: found.training.steps as number,
+    finalReturn: finalReturn(metrics),
+    metrics,
+    files: { policy },
+  };
+}
+
+/** Keeps and reports the generations of a search of so many steps. */
+function generationLog(steps: number, onProgress: TrainingOptions['onProgress']) {
+  const metrics: MetricsLine[] = [];
+  const onGeneration = (generation: SearchGeneration) => {
+    const { steps: played, meanReturn, eliteReturn } = generation;
+    const line = { steps: played, mean_return: meanReturn, elite_return: eliteReturn };
+    metrics.push(line);
+    onProgress?.({ kind: 'generation', generation, metrics: line, share: Math.min(1, played / steps) });
+  };
+  return { metrics, onGeneration };
+}
+
+/** The best configuration that never changes. */
+async function trainConstant(
+  { task: taskId, seed }: TrainingRun,
+  { signal, onProgress }: TrainingOptions,
+): Promise<TrainedRun> {
+  const { action, meanReturn, episodes } = await tuneConstant({
+    ...{ taskId, seed, signal },
+    onProgress: (found) => onProgress?.({ kind: 'constant', found, share: 0 }),
+  });
+  const training = { algorithm: 'static', episodes, mean_return: meanReturn, seed };
+  const policy = Buffer.from(encodeServeConstant({ taskId, action, training }));
+  const steps = episodes * knownTask(taskId).windows;
+  return { steps, finalReturn: meanReturn, metrics: [], files: { policy } };
+}
+
+/** Figures of an update that do not depend on the machine. */
+function metricsOf(update: PpoUpdate): MetricsLine {
+  return {
+    steps: update.steps,
+    episodes: update.episodes,
+    mean_return: update.meanReturn,
+    policy_loss: update.policyLoss,
+    value_loss: update.valueLoss,
+    entropy: update.entropy,
+    approx_kl: update.approxKl,
+    clip_fraction: update.clipFraction,
+    explained_variance: update.explainedVariance,
+    learning_rate: update.learningRate,
+    entropy_coef: update.entropyCoef,
+    keep_bonus: update.keepBonus,
+    minibatches: update.minibatches,
+  };
+}
+
+/** A run, and names of the shared bytes that it needs. */
+interface TrainPolicyInput {
+  readonly run: Omit<TrainingRun, 'table'>;
+  /** Trace of one's own that the scenario names. */
+  readonly trace?: string;
+  /** Task of one's own that `run.task` names. */
+  readonly ownTask?: string;
+  /** Table of one's own, for `inferencegym`. */
+  readonly table?: string;
+  /** Network that `distill` goes on from, without lessons. */
+  readonly clone?: string;
+}
+
+/** A `TrainedRun` as JSON, its files in base64. */
+type TrainPolicyOutput = Omit<TrainedRun, 'files'> & { readonly files: Readonly<Record<string, string>> };
+
+/** The job `train-policy`: trains a policy on one thread. */
+export async function runJob(input: Json, context: JobContext): Promise<Json> {
+  const { run, trace, ownTask, table, clone } = input as unknown as TrainPolicyInput;
+  addSharedTask(ownTask, context);
+  addSharedTrace(run.scenario ?? {}, trace, context);
+  const own = table !== undefined && { table: await decodeGymTable(context.shared(table)) };
+  const start = clone === undefined ? undefined : { actor: decodeActor(context.shared(clone)).weights };
+  const { files, ...trained } = await trainPolicy(
+    { ...run, ...own },
+    { start, onProgress: ({ share }) => context.report(share) },
+  );
+  const output: TrainPolicyOutput = {
+    ...trained,
+    files: Object.fromEntries(
+      Object.entries(files).map(([kind, file]) => [kind, Buffer.from(file).toString('base64')]),
+    ),
+  };
+  return output as unknown as Json;
+}
+
+export interface SeedsOptions {
+  /** Network that `distill` goes on from, without lessons: a file of `encodeActor`. */
+  readonly clone?: Uint8Array;
+  readonly onProgress?: (share: number) => void;
+  /** Called as each training ends: a run that is stopped keeps those. */
+  readonly onTrained: (seed: number, trained: TrainedRun) => void;
+}
+
+/** Trains with each of several seeds, a job each: the results are those of `trainPolicy`. */
+export async function trainSeeds(
+  jobs: JobEngine,
+  { table: ownTable, ...run }: Omit<TrainingRun, 'seed'>,
+  seeds: readonly number[],
+  { clone: cloneFile, onProgress, onTrained }: SeedsOptions,
+): Promise<void> {
+  const trace = await shareTrace(jobs, run.scenario ?? {});
+  const ownTask = run.environment === 'llmserve' ? await shareTask(jobs, run.task) : undefined;
+  const table = ownTable && (await jobs.share(ownTable.bytes));
+  const clone = cloneFile && (await jobs.share(cloneFile));
+  const shared = [trace, ownTask, table, clone].filter((name) => name !== undefined);
+  await jobs.run(
+    seeds.map((seed) => {
+      const input: TrainPolicyInput = {
+        run: { ...run, seed },
+        ...(trace !== undefined && { trace }),
+        ...(ownTask !== undefined && { ownTask }),
+        ...(table !== undefined && { table }),
+        ...(clone !== undefined && { clone }),
+      };
+      return { kind: 'train-policy', input: input as unknown as Json, shared };
+    }),
+    {
+      onProgress: ({ share }) => onProgress?.(share),
+      onResult(output, index) {
+        const { files, ...trained } = output as unknown as TrainPolicyOutput;
+        const { policy, ...others } = Object.fromEntries(
+          Object.entries(files).map(([kind, file]) => [kind, Buffer.from(file, 'base64')]),
+        );
+        onTrained(seeds[index], { ...trained, files: { ...others, policy: policy! } });
+      },
+    },
+  );
+}

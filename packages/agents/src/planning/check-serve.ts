@@ -1,0 +1,488 @@
+import {
+  holdMaskedKnobs,
+  llmserve,
+  SEED_SPLITS,
+  type ServeAction,
+  ServeEpisode,
+  type ServeKnob,
+  type ServeTask,
+  servingConfig,
+} from '@servegym/environments';
+import { Cluster, TICKS_PER_S } from '@servegym/simulator';
+import { mean } from '@servegym/simulator/statistics';
+import {
+  type CheckEffort,
+  type CheckResult,
+  CheckRun,
+  type TaskCheck,
+} from '../core/checks/check-result.ts';
+import {
+  type CheckedTask,
+  climbKnobs,
+  keptFigure,
+  keptReturn,
+  turned,
+  wanderingActions,
+} from '../core/checks/checked-task.ts';
+import {
+  always,
+  checkExploits,
+  commonExploits,
+  type Exploit,
+  meanGrade,
+} from '../core/checks/exploits.ts';
+import { chanceLoses, knobDominance, type Returns, roomToAdapt, tuningPays } from '../core/checks/game.ts';
+import { conservation, orderedMeans, repeatability } from '../core/checks/physics.ts';
+import { checkReaction } from '../core/checks/reaction.ts';
+import { tuneConstant, tunePhase } from '../learning/tune-constant.ts';
+import { ruleReturn, tuneRule } from '../learning/tune-rule.ts';
+import { planClairvoyant } from './plan-clairvoyant.ts';
+import { checkedServe, type ServeFigure } from './checked-serve.ts';
+
+type Checked = CheckedTask<ServeAction, ServeFigure>;
+
+/**
+ * Checks that a task is a sound simulation and a game worth learning: conservation, Little's law, monotonicity, the
+ * reaction of the server to its knobs, the worth of tuning and adapting, and ways to cheat. The task is one that this
+ * process knows (`addServeTask`). Deterministic.
+ */
+export async function checkTask(
+  task: ServeTask,
+  effort: CheckEffort,
+  onGroup?: (results: readonly CheckResult[]) => void,
+): Promise<TaskCheck> {
+  const checked = checkedServe(task);
+  const run = new CheckRun(onGroup);
+  await run.add(checkPhysics(task, checked, effort));
+  const { results, constant } = await checkGame(task, checked, effort);
+  await run.add(checkServeReaction(task, checked, effort, constant));
+  await run.add(results);
+  await run.add(await checkServeExploits(task, checked, constant, effort));
+  return {
+    taskId: task.id,
+    difficulty: task.difficulty,
+    passed: run.passed,
+    results: run.results,
+    bestConstant: constant,
+  };
+}
+
+/** Queue and batch are sampled this often, s. */
+const SAMPLE_S = 0.25;
+/** Sampled four times a second, the mean of a queue is off by about this share. */
+const LITTLE_TOLERANCE = 0.03;
+
+function checkPhysics(task: ServeTask, checked: Checked, effort: CheckEffort): CheckResult[] {
+  const { seeds } = effort;
+  const { defaultAction } = task;
+  const rates = [0.5, 1, 2];
+  const caps = [4, 32, 256];
+  const loaded = checked.scaled(2);
+  return [
+    conservation(checked, effort),
+    drained(task, effort),
+    littlesLaw(task, effort),
+    repeatability(checked, effort),
+    orderedMeans({
+      id: 'rate_latency',
+      title: 'more arrivals never make the first token come sooner',
+      values: rates.map((rate) => keptFigure(checked.scaled(rate), seeds, defaultAction, 'p99TtftMs')),
+      names: rates.map((rate) => `p99_ttft_ms at rate x${rate}`),
+    }),
+    poolAgainstPreemptions(task, effort),
+    orderedMeans({
+      id: 'cap_token_time',
+      title: 'a larger batch never makes the next token come sooner',
+      values: caps.map((batch_cap) => {
+        const action = { ...defaultAction, batch_cap, speculation_depth: 0, kv_budget_fraction: 1 };
+        return keptFigure(loaded, seeds, action, 'p50ItlMs');
+      }),
+      names: caps.map((cap) => `p50_itl_ms at cap ${cap}, rate x2`),
+    }),
+  ];
+}
+
+/** After the last arrival the server empties, and every KV block comes back. */
+function drained(task: ServeTask, { seeds }: CheckEffort): CheckResult {
+  let left = 0;
+  let blocks = 0;
+  for (const seed of seeds) {
+    const actionOf = wanderingActions(checkedServe(task), seed + 1);
+    const episode = new ServeEpisode(task, seed);
+    while (!episode.done) episode.step(actionOf());
+    const { cluster } = episode;
+    cluster.configure(servingConfig({ ...task.defaultAction, kv_budget_fraction: 1 }), 0);
+    cluster.runUntil((task.windows * task.windowSeconds + 100_000) * TICKS_PER_S);
+    left += cluster.waitingCount + cluster.runningCount;
+    blocks += cluster.kvBlocksUsed;
+  }
+  return {
+    id: 'drained',
+    group: 'physics',
+    title: 'once nobody comes any more, all is served and all KV blocks are free',
+    outcome: left === 0 && blocks === 0 ? 'pass' : 'fail',
+    figures: { requests_left: left, blocks_left: blocks },
+  };
+}
+
+/** L = lambda W: requests in the server, sampled, against arrivals and the times they spent. */
+function littlesLaw(task: ServeTask, { seeds }: CheckEffort): CheckResult {
+  let worst = 0;
+  let shown = { sampled: 0, expected: 0 };
+  for (const seed of seeds) {
+    const { sampled, expected } = queueLength(task, seed);
+    const error = expected === 0 ? 0 : Math.abs(sampled - expected) / Math.max(expected, 1);
+    if (error >= worst) {
+      worst = error;
+      shown = { sampled, expected };
+    }
+  }
+  return {
+    id: 'littles_law',
+    group: 'physics',
+    title: "Little's law: requests in the server = arrival rate x time in the server",
+    outcome: worst <= LITTLE_TOLERANCE ? 'pass' : 'fail',
+    figures: { sampled: shown.sampled, rate_times_time: shown.expected, error: worst },
+  };
+}
+
+function queueLength(task: ServeTask, seed: number): { sampled: number; expected: number } {
+  const requests = llmserve.drawRequests(task, seed);
+  const episode = new ServeEpisode(task, seed, { requests });
+  const cluster = new Cluster(servingConfig(task.defaultAction), {
+    profile: episode.profile,
+    acceptance: task.acceptance,
+    seed,
+  });
+  const end = task.windows * task.windowSeconds * TICKS_PER_S;
+  const waits = new Map<number, number>();
+  let samples = 0;
+  let inside = 0;
+  let timeInside = 0;
+  for (let w = 0; w < task.windows; w++) {
+    cluster.configure(servingConfig(task.defaultAction), requests.tenantGiB[w]);
+    for (let id = requests.windowStarts[w]; id < requests.windowStarts[w + 1]; id++) {
+      const arrival = requests.arrivalTicks[id];
+      waits.set(id, arrival);
+      cluster.submit({
+        id,
+        arrival,
+        input: requests.inputTokens[id],
+        output: requests.outputTokens[id],
+        priority: requests.classes[id],
+      });
+    }
+    const windowEnd = (w + 1) * task.windowSeconds * TICKS_PER_S;
+    for (let at = w * task.windowSeconds * TICKS_PER_S; at < windowEnd; ) {
+      at = Math.min(windowEnd, at + SAMPLE_S * TICKS_PER_S);
+      cluster.clearLogs();
+      cluster.runUntil(at);
+      inside += cluster.waitingCount + cluster.runningCount;
+      samples++;
+      for (const { completions, rejections } of cluster.engines) {
+        for (let i = 0; i < completions.count; i++) {
+          const id = completions.ids[i];
+          timeInside += completions.lastTokens[i] - completions.arrivals[i];
+          waits.delete(id);
+        }
+        for (const id of rejections) waits.delete(id);
+      }
+    }
+  }
+  for (const arrival of waits.values()) timeInside += Math.max(0, end - arrival);
+  return { sampled: inside / samples, expected: timeInside / end };
+}
+
+/** A pool that is far too small preempts less again, as it lets few in: it is not looked at. */
+function poolAgainstPreemptions(task: ServeTask, { seeds }: CheckEffort): CheckResult {
+  const phases = task.phases.map((phase) => ({ ...phase, tenantGiB: [0, 0] as const }));
+  const alone = checkedServe({ ...task, phases }).scaled(2);
+  const [whole, half] = [1, 0.5].map((kv_budget_fraction) => {
+    const action = { ...task.defaultAction, batch_cap: 512, kv_budget_fraction };
+    return keptFigure(alone, seeds, action, 'preemptions');
+  }) as [number, number];
+  return {
+    id: 'pool_preemptions',
+    group: 'physics',
+    title: 'the whole KV pool never preempts more than half of it, at twice the arrivals and without tenants',
+    outcome: whole <= half ? 'pass' : 'fail',
+    figures: { 'preemptions at pool 1': whole, 'at 0.5': half },
+  };
+}
+
+function checkServeReaction(
+  task: ServeTask,
+  checked: Checked,
+  effort: CheckEffort,
+  from: ServeAction,
+): CheckResult[] {
+  const { id, defaultAction, difficulty } = task;
+  return checkReaction(checked, effort, {
+    from,
+    starved: { ...defaultAction, batch_cap: 1, speculation_depth: 0, kv_budget_fraction: 1 },
+    figures: [
+      ...(['queueDepth', 'activeRequests', 'p99TtftMs', 'p50ItlMs', 'kvOccupancy', 'throughputTps'] as const),
+      ...(['sloCompliance', 'gpuMemoryGb', 'costPer1k', 'interactiveTtftMs'] as const),
+    ],
+    names: {
+      ...{ queue: 'queueDepth', ttft: 'p99TtftMs', kv: 'kvOccupancy' },
+      ...{ violations: 'violations', outOfMemory: 'outOfMemory' },
+    },
+    ...(task.maskedKnobs && { masked: task.maskedKnobs }),
+    inert: difficulty === 'easy' ? 'note' : 'fail',
+    advice: {
+      react: `raise the arrivals of \`${id}\`, or lengthen its requests, until the server has work.`,
+      act: 'A knob that does nothing only adds noise: priorities need several classes, a pool needs load.',
+      starve:
+        'The objectives are so loose, or the load so light, that nobody can fail: tighten the objectives or raise the arrivals.',
+      sane: 'Every comparison with such a default is flattered: give it a smaller kv_budget_fraction.',
+    },
+  });
+}
+
+/** Checks that there is something to find, and something to adapt to. */
+async function checkGame(
+  task: ServeTask,
+  checked: Checked,
+  effort: CheckEffort,
+): Promise<{ readonly results: readonly CheckResult[]; readonly constant: ServeAction }> {
+  const { seeds, states } = effort;
+  const { windows, defaultAction, difficulty } = task;
+  const { constant, phases } = await configurations(task, effort);
+  const episodes = seeds.map((seed) => {
+    const options = {
+      requests: llmserve.drawRequests(task, seed),
+      configurations: [constant, ...phases, defaultAction],
+    };
+    return { seed, ...planClairvoyant(task, seed, options) };
+  });
+  const returns = {
+    default: keptReturn(checked, seeds, defaultAction),
+    constant: keptReturn(checked, seeds, constant),
+    clairvoyant: mean(episodes.map((episode) => episode.return)),
+  };
+  const operator = { title: 'the default', figure: 'default_return', return: returns.default };
+  const results = [
+    tuningPays(returns, windows, constant),
+    chanceLoses(checked, seeds, operator),
+    roomToAdapt(returns, difficulty, 'fail'),
+    checkKnobDominance(task, episodes, states),
+    checkRule(task, constant, returns, effort),
+    checkKnobsLeftAlone(task, constant, phases, returns, seeds),
+  ];
+  return { results, constant };
+}
+
+/**
+ * Share of the gain of the planner that knows the traffic that the rule must stay below. The best learned policies take
+ * about 0.7 of it on the tasks that come with ServeGym; this is nine tenths of that, rounded down.
+ */
+const MOST_OF_RULE = 0.6;
+/** Share of the same gain below which a knob matters: what the planner takes that leaves it alone. */
+const MOST_WITHOUT_KNOB = 0.9;
+/** Knobs that must matter, as decisions and not only as settings; all that are free where fewer are. */
+const LEAST_MATTERING = { easy: 0, medium: 3, hard: 3 } as const;
+
+/** Checks that a tuned rule of six parameters leaves most of what there is to gain over the best constant. */
+function checkRule(
+  task: ServeTask,
+  constant: ServeAction,
+  { constant: kept, clairvoyant }: Returns,
+  { seeds, traces }: CheckEffort,
+): CheckResult {
+  const { rule } = tuneRule(task, constant, { seed: 0, traces });
+  const earned = mean(
+    seeds.map((seed) => ruleReturn(task, rule, { seed, requests: llmserve.drawRequests(task, seed) })),
+  );
+  const share = (earned - kept) / Math.max(clairvoyant - kept, 1e-9);
+  const loses = share < MOST_OF_RULE;
+  return {
+    id: 'rule_loses',
+    group: 'game',
+    title: `a tuned rule of six parameters takes less than ${MOST_OF_RULE} of what there is to gain by adapting`,
+    outcome: loses ? 'pass' : task.difficulty === 'easy' ? 'note' : 'fail',
+    figures: {
+      rule_return: earned,
+      best_constant_return: kept,
+      clairvoyant_return: clairvoyant,
+      share,
+      ...rule.parameters,
+    },
+    ...(!loses && {
+      advice:
+        'Drafts by the arrival rate and memory by its use are nearly all there is to it. Let phases want other weights, batches or divisions of the GPUs than the best constant has.',
+    }),
+  };
+}
+
+/** Checks that the planner which knows the traffic gains less when it leaves one knob at the best constant's value. */
+function checkKnobsLeftAlone(
+  task: ServeTask,
+  constant: ServeAction,
+  phases: readonly ServeAction[],
+  { constant: kept, clairvoyant }: Returns,
+  seeds: readonly number[],
+): CheckResult {
+  const knobs = llmserve.activeKnobs(task);
+  const least = Math.min(LEAST_MATTERING[task.difficulty], knobs.length);
+  const shares = knobs.map((knob) => {
+    const without = {
+      ...task,
+      defaultAction: turned(task.defaultAction, knob, constant[knob]),
+      maskedKnobs: [...(task.maskedKnobs ?? []), knob],
+    };
+    const configurations = [constant, ...phases, task.defaultAction];
+    const returns = seeds.map(
+      (seed) =>
+        planClairvoyant(without, seed, { requests: llmserve.drawRequests(task, seed), configurations })
+          .return,
+    );
+    return { knob, share: (mean(returns) - kept) / Math.max(clairvoyant - kept, 1e-9) };
+  });
+  const mattering = shares.filter(({ share }) => share < MOST_WITHOUT_KNOB);
+  const isGame = mattering.length >= least;
+  return {
+    id: 'knobs_left_alone',
+    group: 'game',
+    title: `at least ${least} knobs cannot be left alone, as ${task.difficulty} tasks ask for: without one, less than ${MOST_WITHOUT_KNOB} of the gain is left`,
+    outcome: isGame ? 'pass' : 'fail',
+    figures: {
+      decisions: mattering.map(({ knob }) => knob).join(', ') || 'none',
+      ...Object.fromEntries(shares.map(({ knob, share }) => [`without ${knob}`, share])),
+    },
+    ...(!isGame && {
+      advice:
+        'The other knobs are settings: found once and kept. Make the phases want more different things, or mask what nobody needs to turn.',
+    }),
+  };
+}
+
+/** Knobs that must be live decisions. */
+const LEAST_LIVE = { easy: 0, medium: 2, hard: 3 } as const;
+
+/** Dominance of the values of each knob, held for eight windows of twelve, in states that a good policy visits. */
+export function checkKnobDominance(
+  task: ServeTask,
+  episodes: readonly { readonly seed: number; readonly actions: readonly ServeAction[] }[],
+  states: number,
+): CheckResult {
+  return knobDominance(checkedServe(task), episodes, states, {
+    ...{ hold: 8, tail: 4, leastLive: LEAST_LIVE[task.difficulty] },
+    otherwise: {
+      outcome: 'fail',
+      advice:
+        'Let phases want opposite things: quality and tight token times when it is calm, capacity in a crowd, memory that tenants want back.',
+    },
+  });
+}
+
+interface Configurations {
+  readonly constant: ServeAction;
+  /** The best constants of the phases, each played alone: what an adaptive policy might change between. */
+  readonly phases: readonly ServeAction[];
+}
+
+/** The configurations that `servegym oracle` recorded, where they still hold; else those of a shorter search. */
+async function configurations(task: ServeTask, { traces }: CheckEffort): Promise<Configurations> {
+  const recorded = llmserve.anchors.reference(task.id);
+  if (recorded?.fingerprint === llmserve.anchors.fingerprint(task)) {
+    return { constant: recorded.constant, phases: Object.values(recorded.phases) };
+  }
+  const options = { taskId: task.id, seed: 0, traces };
+  const { action: constant } = await tuneConstant(options);
+  if (task.phases.length === 1) return { constant, phases: [] };
+  const phases: ServeAction[] = [];
+  for (const phase of task.phases) phases.push((await tunePhase(phase, options)).action);
+  return { constant, phases };
+}
+
+const LEAST = {
+  batch_cap: 1,
+  kv_budget_fraction: 0.1,
+  speculation_depth: 0,
+  quantization_tier: 'FP16',
+  prefill_decode_split: false,
+  priority_routing: false,
+} as const satisfies ServeAction;
+
+const MOST = {
+  batch_cap: 512,
+  kv_budget_fraction: 1,
+  speculation_depth: 8,
+  quantization_tier: 'INT4',
+  prefill_decode_split: true,
+  priority_routing: true,
+} as const satisfies ServeAction;
+
+/** One knob at an end of its range, the others as in the default. */
+function extreme(task: Checked, settings: { hold: (action: ServeAction) => ServeAction }) {
+  return (knob: ServeKnob, end: 'least' | 'most'): Exploit<ServeAction> => {
+    const value = (end === 'least' ? LEAST : MOST)[knob];
+    return {
+      id: `${end}_${knob}`,
+      title: `${knob} at ${value}, the rest as in the default`,
+      mayTie: true,
+      ...(knob === 'priority_routing' && {
+        mayPay:
+          'An order among the classes serves nobody less by itself: where the classes differ an operator may set it, and the default leaves that to be found.',
+      }),
+      actions: () => always(task, settings, { [knob]: value }),
+    };
+  };
+}
+
+/** Checks that no exploit scores as much as the default, and INT4 throughout less than the best constant. */
+async function checkServeExploits(
+  task: ServeTask,
+  checked: Checked,
+  constant: ServeAction,
+  { traces }: CheckEffort,
+): Promise<CheckResult[]> {
+  const settings = {
+    ...{ least: LEAST, most: MOST, greedy: { batch_cap: 512, kv_budget_fraction: 1 } },
+    weights: [{ quantization_tier: 'INT8' }, { quantization_tier: 'FP16' }],
+    split: [{ prefill_decode_split: true }, { prefill_decode_split: false }],
+    hold: (action: ServeAction) => holdMaskedKnobs(task, action),
+  } as const;
+  const atEnd = extreme(checked, settings);
+  const exploits = [
+    ...commonExploits<ServeAction>(checked, settings),
+    ...llmserve.knobs.flatMap((knob) => [atEnd(knob, 'least'), atEnd(knob, 'most')]),
+  ];
+  const remedy = 'let it cost what it would cost, or give the task a default that an operator would choose.';
+  const results = await checkExploits(checked, exploits, constant, remedy);
+  const int4 = bestInt4Constant(task, constant, traces.few);
+  return int4 === undefined ? results : [...results, await int4Loses(checked, int4, constant)];
+}
+
+/**
+ * The configuration with INT4 that earns most on training traffic when it is kept, of a short search: from `good`, each
+ * other knob once to its best value. `undefined` where the task masks the precision.
+ */
+export function bestInt4Constant(
+  task: ServeTask,
+  good: ServeAction,
+  traces: number,
+): ServeAction | undefined {
+  if (!llmserve.activeKnobs(task).includes('quantization_tier')) return undefined;
+  const checked = checkedServe(task);
+  const seeds = Array.from({ length: traces }, (_, i) => SEED_SPLITS.train.first + i);
+  const knobs = checked.knobs.filter(({ knob }) => knob !== 'quantization_tier');
+  return climbKnobs(checked, seeds, turned(good, 'quantization_tier', 'INT4'), { knobs, turns: 1 }).action;
+}
+
+async function int4Loses(task: Checked, int4: ServeAction, good: ServeAction): Promise<CheckResult> {
+  const kept = async (action: ServeAction) =>
+    (await meanGrade(task, Array<ServeAction>(task.windows).fill(action))).score;
+  const [score, best] = [await kept(int4), await kept(good)];
+  return {
+    id: 'int4_tuned',
+    group: 'exploits',
+    title: 'scores below the best constant: INT4 throughout, the other knobs tuned for it',
+    outcome: score < best ? 'pass' : 'fail',
+    figures: { score, best_constant_score: best, action: JSON.stringify(int4) },
+    ...(score >= best && {
+      advice: 'Nothing speaks against INT4: give quality its worth (`qualityValue` of a phase).',
+    }),
+  };
+}

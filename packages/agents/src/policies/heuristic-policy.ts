@@ -1,0 +1,131 @@
+import {
+  holdMaskedKnobs,
+  llmserve,
+  type QuantizationTier,
+  type ServeAction,
+  type ServeObservation,
+  type ServeTask,
+} from '@servegym/environments';
+import { findProfile } from '@servegym/profiles';
+import type { Policy, PolicyEpisode, PolicyStep } from '../core/policy.ts';
+
+/** The configuration that the rules start from: no window has been seen yet when it is chosen. */
+export const HEURISTIC_START: ServeAction = {
+  batch_cap: 32,
+  kv_budget_fraction: 0.7,
+  speculation_depth: 0,
+  quantization_tier: 'FP16',
+  prefill_decode_split: false,
+  priority_routing: false,
+};
+
+const BATCH_CAP_RANGE = [16, 512] as const;
+const KV_BUDGET_RANGE = [0.1, 1] as const;
+/** Draft tokens for up to so many requests that run on both GPUs together. */
+const DEPTHS = [
+  { running: 16, depth: 6 },
+  { running: 48, depth: 4 },
+  { running: 128, depth: 3 },
+  { running: 256, depth: 2 },
+  { running: Number.POSITIVE_INFINITY, depth: 1 },
+] as const;
+
+/**
+ * Hand-written rules after three papers, a group of rules each: batching after Orca, memory after vLLM, adaptation to
+ * the workload after Decima. Within a group the first rule that applies wins; where none does, the knob stays.
+ * A knob that the task masks stays at the default whatever the rules say.
+ */
+export class HeuristicPolicy implements Policy<ServeAction, ServeObservation> {
+  readonly name = 'heuristic';
+  #task: ServeTask | null = null;
+  #gpuMemoryGb = Number.POSITIVE_INFINITY;
+
+  reset({ taskId, resetOptions }: PolicyEpisode): void {
+    const task = llmserve.choose({ ...resetOptions, task_id: taskId });
+    this.#task = task;
+    this.#gpuMemoryGb = (findProfile(task.profile).gpu.memoryGiB * 2 ** 30) / 1e9;
+  }
+
+  act(step: PolicyStep<ServeAction, ServeObservation>): ServeAction {
+    if (this.#task === null) throw new TypeError('Expected `reset` before `act`');
+    return holdMaskedKnobs(this.#task, this.#ruled(step, this.#task.objectives.interactive.tpotMs));
+  }
+
+  #ruled(
+    { observation, previousAction, stepIndex }: PolicyStep<ServeAction, ServeObservation>,
+    tpotMs: number,
+  ): ServeAction {
+    if (stepIndex === 0) return HEURISTIC_START;
+    // While weights are loaded the queue and the latencies tell nothing of the configuration.
+    if (observation.throughput_tps === 0) return previousAction;
+    return {
+      batch_cap: orcaBatchCap(observation, previousAction.batch_cap, tpotMs),
+      kv_budget_fraction: vllmKvBudget(observation, previousAction.kv_budget_fraction, this.#gpuMemoryGb),
+      speculation_depth: decimaSpeculation(observation),
+      quantization_tier: decimaQuantization(observation, previousAction.quantization_tier),
+      prefill_decode_split: decimaSplit(observation, previousAction.prefill_decode_split),
+      priority_routing: observation.queue_depth > 0,
+    };
+  }
+}
+
+/**
+ * Iteration-level batching: grow the batch when requests queue, shrink it when none does and tokens come too slowly.
+ * The queue comes first: requests that miss their objective because they queue are not helped by a smaller batch.
+ * Yu et al., "Orca: A Distributed Serving System for Transformer-Based Generative Models", OSDI 2022.
+ */
+function orcaBatchCap(seen: ServeObservation, cap: number, tpotMs: number): number {
+  if (seen.queue_depth > 0.25 * cap)
+    return clamp(cap + Math.max(16, Math.round(seen.queue_depth / 2)), BATCH_CAP_RANGE);
+  if (seen.slo_compliance_rate < 0.85 && seen.p50_itl_ms > tpotMs)
+    return clamp(Math.round(0.75 * cap), BATCH_CAP_RANGE);
+  return cap;
+}
+
+/**
+ * KV memory: give way where the tenants of the GPU need room, grow a pool that preempts or is nearly full, give back
+ * what lies idle.
+ * Kwon et al., "Efficient Memory Management for Large Language Model Serving with PagedAttention", SOSP 2023.
+ */
+function vllmKvBudget(seen: ServeObservation, budget: number, gpuMemoryGb: number): number {
+  if (seen.gpu_memory_used_gb > 0.92 * gpuMemoryGb) return within(budget - 0.1);
+  if (seen.eviction_events > 0 || seen.kv_cache_occupancy > 0.85) return within(budget + 0.15);
+  if (seen.kv_cache_occupancy < 0.4) return within(0.8 * budget);
+  return budget;
+}
+
+/*
+ * Adaptation to the workload: one knob for each thing that changes.
+ * Mao et al., "Learning Scheduling Algorithms for Data Processing Clusters" (Decima), SIGCOMM 2019.
+ */
+
+/**
+ * Quantizes under a heavy load of prompts or behind a queue, and stays there: the way back costs a reload, and the next
+ * burst another.
+ */
+function decimaQuantization(seen: ServeObservation, tier: QuantizationTier): QuantizationTier {
+  const promptTokensPerSecond = seen.request_arrival_rate * seen.mean_prompt_length;
+  return promptTokensPerSecond > 6000 || seen.queue_depth > 40 ? 'INT8' : tier;
+}
+
+/** The fewer run, the more drafts a verify step has room for. */
+function decimaSpeculation(seen: ServeObservation): number {
+  return DEPTHS.find(({ running }) => seen.active_requests <= running)!.depth;
+}
+
+/** Keeps long prompts away from decodes. A window without arrivals says nothing about the prompts. */
+function decimaSplit(seen: ServeObservation, split: boolean): boolean {
+  if (seen.request_arrival_rate === 0) return split;
+  if (seen.mean_prompt_length > 1500) return true;
+  if (seen.mean_prompt_length < 1000) return false;
+  return split;
+}
+
+function clamp(value: number, [low, high]: readonly [number, number]): number {
+  return Math.min(high, Math.max(low, value));
+}
+
+/** Within the range of the KV budget, in whole hundredths: steps do not drift. */
+function within(budget: number): number {
+  return clamp(Math.round(budget * 100) / 100, KV_BUDGET_RANGE);
+}

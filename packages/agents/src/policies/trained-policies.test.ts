@@ -1,0 +1,66 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { llmserve } from '@servegym/environments';
+import { type PlayedEpisode, playEpisode } from '../core/play-episode.ts';
+import { trainPpo } from '../learning/ppo.ts';
+import { serveLearningTask } from '../learning/serve-learning-task.ts';
+import { DefaultPolicy, StaticPolicy } from './baseline-policies.ts';
+import type { ServePolicy } from './serve-policies.ts';
+import { networkPolicy } from './trained-policies.ts';
+
+describe('static-tuned', () => {
+  const action = { ...llmserve.defaultAction, batch_cap: 48 };
+  const policy = new StaticPolicy({ taskId: 'bursty_workload', action, training: {} });
+
+  it('keeps its configuration', () => {
+    policy.reset({ taskId: 'bursty_workload', seed: 1 });
+    assert.equal(policy.act(), action);
+  });
+
+  it('refuses another task', () => {
+    assert.throws(() => policy.reset({ taskId: 'static_workload', seed: 1 }), {
+      code: 'OTHER_TASK',
+      message: 'Expected the task bursty_workload that the policy was trained for, got static_workload',
+    });
+  });
+});
+
+const { defaultAction } = llmserve.tasks.shipped.static_workload;
+
+async function play(policy: ServePolicy, seed: number): Promise<PlayedEpisode<unknown>> {
+  return playEpisode(llmserve.definition().create(), policy, {
+    taskId: 'static_workload',
+    seed,
+    initialAction: defaultAction,
+  });
+}
+
+describe('ppo', async () => {
+  const task = serveLearningTask('static_workload');
+  const { weights } = await trainPpo({ ...task, steps: 24_000, seed: 0, threads: 1 });
+  const actor = { taskId: 'static_workload', weights, training: {} } as const;
+
+  it('beats the default configuration on traffic that it has not seen, after seconds of training', async () => {
+    let [trained, standard] = [0, 0];
+    for (let seed = 2_000_000; seed < 2_000_006; seed++) {
+      trained += (await play(networkPolicy(actor), seed)).return;
+      standard += (await play(new DefaultPolicy(), seed)).return;
+    }
+    assert.ok(trained > standard, `${trained} against ${standard} over six episodes`);
+  });
+
+  it('acts validly, and the same in the same episode', async () => {
+    const policy = networkPolicy(actor);
+    const first = await play(policy, 1);
+    for (const action of first.actions) llmserve.actionSchema.parse(action);
+    await play(policy, 2);
+    assert.deepEqual((await play(policy, 1)).actions, first.actions);
+  });
+
+  it('refuses another task than it was trained on', () => {
+    assert.throws(() => networkPolicy(actor).reset({ taskId: 'bursty_workload', seed: 0 }), {
+      code: 'OTHER_TASK',
+      message: 'Expected the task static_workload that the policy was trained for, got bursty_workload',
+    });
+  });
+});
