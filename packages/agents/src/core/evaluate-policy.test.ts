@@ -2,15 +2,15 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { describeServer, llmserve, type ServeAction, type ServeObservation } from '@servegym/environments';
 import { findProfile } from '@servegym/profiles';
-import { playableServe } from './playable-serve.ts';
 import { createPolicy, type ServePolicy } from '../policies/serve-policies.ts';
-import type { PlayableEnvironment } from './playable-environment.ts';
 import {
   type EpisodeResult,
   type EvaluationPlan,
   evaluatePolicy,
   joinEvaluations,
 } from './evaluate-policy.ts';
+import type { PlayableEnvironment } from './playable-environment.ts';
+import { playableServe } from './playable-serve.ts';
 
 const WINDOWS = 2;
 

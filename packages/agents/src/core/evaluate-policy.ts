@@ -1,8 +1,8 @@
 import { type Interval, interquartileMean, mean, stratifiedBootstrap } from '@servegym/simulator/statistics';
+import { type AnchoredReturn, anchorsOf, type GainFigures, gainFigures, type ReturnAnchors } from './gain.ts';
 import { playEpisode } from './play-episode.ts';
 import type { PlayableEnvironment, ServiceFigures } from './playable-environment.ts';
-import type { Policy } from './policy.ts';
-import { type AnchoredReturn, anchorsOf, type GainFigures, gainFigures, type ReturnAnchors } from './gain.ts';
+import type { AsyncPolicy } from './policy.ts';
 
 /** Tasks and seeds of an evaluation. */
 export interface EvaluationPlan {
@@ -76,7 +76,7 @@ export interface PlayedTask {
 /** Plays and grades one episode for each task and seed. */
 export async function evaluatePolicy<Action, Observation>(
   environment: PlayableEnvironment<Action, Observation>,
-  policy: Policy<Action, Observation>,
+  policy: AsyncPolicy<Action, Observation>,
   { taskIds, seeds, onEpisode }: EvaluationPlan,
 ): Promise<Evaluation> {
   const planned = taskIds.length * seeds.length;
@@ -95,7 +95,7 @@ export async function evaluatePolicy<Action, Observation>(
 /** Plays and grades an episode of one task for each seed. */
 export async function playTask<Action, Observation>(
   environment: PlayableEnvironment<Action, Observation>,
-  policy: Policy<Action, Observation>,
+  policy: AsyncPolicy<Action, Observation>,
   taskId: string | number,
   seeds: readonly number[],
   onEpisode?: (episode: EpisodeResult) => void,
@@ -109,7 +109,12 @@ export async function playTask<Action, Observation>(
   try {
     for (const seed of seeds) {
       const service = meter(taskId);
-      const plan = { taskId, seed, initialAction: environment.initialAction(taskId) };
+      const plan = {
+        taskId,
+        seed,
+        initialAction: environment.initialAction(taskId),
+        resetOptions: environment.scenario,
+      };
       const played = await playEpisode(instance, policy, plan, (window) => service.see(window));
       const { score, breakdown } = await grade({ reset: { task_id: taskId, seed }, actions: played.actions });
       const episode = {

@@ -1,6 +1,6 @@
 import { loadOptional } from '@servegym/environments';
+import { EnvironmentError } from '@servegym/openenv/definition';
 import type OpenAI from 'openai';
-import { AgentError } from '../error-catalogue.ts';
 import {
   ANSWER_FORMATS,
   type AnswerFormat,
@@ -37,7 +37,7 @@ export function hasLlmSettings(variables: Variables): boolean {
 /**
  * Settings from `OPENAI_API_KEY` (or `HF_TOKEN`), `OPENAI_BASE_URL` (or `API_BASE_URL`) and `MODEL_NAME`, where they are
  * not given.
- * @throws AgentError `LLM_SETTINGS` when OpenAI would be asked without a key, or the address is none
+ * @throws EnvironmentError `LLM_SETTINGS` when OpenAI would be asked without a key, or the address is none
  */
 export function llmSettings(
   variables: Variables,
@@ -45,23 +45,24 @@ export function llmSettings(
 ): LlmSettings {
   const baseUrl = given.baseUrl || variables.OPENAI_BASE_URL || variables.API_BASE_URL || OPENAI_URL;
   if (!/^https?:\/\//.test(baseUrl) || !URL.canParse(baseUrl)) {
-    throw new AgentError('LLM_SETTINGS', {
-      problem: `Expected the address of the model's API to begin with http:// or https://, got \`${baseUrl}\``,
-    });
+    throw new EnvironmentError(
+      'LLM_SETTINGS',
+      `Expected the address of the model's API to begin with http:// or https://, got \`${baseUrl}\``,
+    );
   }
   const { username, password } = new URL(baseUrl);
   if (username !== '' || password !== '') {
-    throw new AgentError('LLM_SETTINGS', {
-      problem:
-        'Expected the address of the model’s API to be without user and password. Put the key into OPENAI_API_KEY',
-    });
+    throw new EnvironmentError(
+      'LLM_SETTINGS',
+      'Expected the address of the model’s API to be without user and password. Put the key into OPENAI_API_KEY',
+    );
   }
   const apiKey = variables.OPENAI_API_KEY || variables.HF_TOKEN || '';
   if (apiKey === '' && baseUrl === OPENAI_URL) {
-    throw new AgentError('LLM_SETTINGS', {
-      problem:
-        'Expected OPENAI_API_KEY to hold a key of the OpenAI API, and it is not set. Set it, or name another server with --api-base-url or OPENAI_BASE_URL',
-    });
+    throw new EnvironmentError(
+      'LLM_SETTINGS',
+      'Expected OPENAI_API_KEY to hold a key of the OpenAI API, and it is not set. Set it, or name another server with --api-base-url or OPENAI_BASE_URL',
+    );
   }
   return {
     baseUrl: baseUrl.replace(/\/+$/, ''),
@@ -127,7 +128,7 @@ export class LlmClient {
 
   /**
    * The model's answer; `null` when the server fails or is silent, after all attempts, though it has answered before.
-   * @throws AgentError `LLM_REFUSED` when the key, the model or the address is wrong; `LLM_UNREACHABLE` when the very
+   * @throws EnvironmentError `LLM_REFUSED` when the key, the model or the address is wrong; `LLM_UNREACHABLE` when the very
    *   first question gets no answer, or several in a row
    */
   async ask(messages: readonly ChatMessage[], schema: JsonSchema): Promise<string | null> {
@@ -179,14 +180,21 @@ export class LlmClient {
     if (isFirst || this.#silences >= MOST_SILENCES) {
       const { baseUrl, model } = this.settings;
       const silences = isFirst ? 1 : this.#silences;
-      throw new AgentError('LLM_UNREACHABLE', { baseUrl, model, silences, problem: message });
+      const times = silences > 1 ? ` to ${silences} questions in a row` : '';
+      throw new EnvironmentError(
+        'LLM_UNREACHABLE',
+        `${baseUrl} gave no answer of \`${model}\`${times}: ${message}`,
+      );
     }
     return false;
   }
 
-  #refused(problem: string): AgentError {
+  #refused(problem: string): EnvironmentError {
     const { baseUrl, model } = this.settings;
-    return new AgentError('LLM_REFUSED', { baseUrl, model, problem });
+    return new EnvironmentError(
+      'LLM_REFUSED',
+      `${baseUrl} refuses requests to \`${model}\`: ${problem}. Look at the key, the model and the address`,
+    );
   }
 
   get #timeoutSeconds(): number {
@@ -198,7 +206,7 @@ export class LlmClient {
       () => import('openai'),
       'Language models are asked with',
       ['openai'],
-      (problem, options) => new AgentError('LLM_SETTINGS', { problem }, options),
+      (problem) => new EnvironmentError('LLM_SETTINGS', problem),
     );
     const { baseUrl, apiKey, retries = 3 } = this.settings;
     return new Client({

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { inferencegym, llmserve, type ServeAction } from '@servegym/environments';
 import fc from 'fast-check';
-import { playEpisode } from './play-episode.ts';
 import { jsonIn } from './answer-format.ts';
 import { llmSettings } from './llm-client.ts';
 import { type LlmAnswerer, LlmPolicy, type LlmPolicyOptions } from './llm-policy.ts';
+import { playEpisode } from './play-episode.ts';
 
 const task = llmserve.tasks.shipped.static_workload;
 const good: ServeAction = { ...task.defaultAction, batch_cap: 77 };

@@ -1,5 +1,4 @@
 import { toJSONSchema, type ZodType } from 'zod';
-import type { AsyncPolicy, PolicyEpisode, PolicyStep } from './policy.ts';
 import { type JsonSchema, jsonIn } from './answer-format.ts';
 import {
   maskComplaints,
@@ -11,6 +10,7 @@ import {
   systemPrompt,
   windowPrompt,
 } from './llm-prompt.ts';
+import type { AsyncPolicy, PolicyEpisode, PolicyStep } from './policy.ts';
 
 /** Source of the answers: `LlmClient`, or a test. */
 export interface LlmAnswerer {

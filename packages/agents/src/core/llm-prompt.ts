@@ -1,5 +1,5 @@
-import type { DescribedTask, PlayableEnvironment } from './playable-environment.ts';
 import type { JsonSchema } from './answer-format.ts';
+import type { DescribedTask, PlayableEnvironment } from './playable-environment.ts';
 
 /** An environment as prompts describe it: every definition of `@servegym/environments`. */
 export type PromptedEnvironment<Action, Observation> = Pick<

@@ -8,6 +8,8 @@ export interface EpisodePlan<Action> {
   readonly seed: number;
   /** The configuration that `reset` applies: what the policy finds in force before its first action. */
   readonly initialAction: Action;
+  /** Options of the reset beside task and seed, for the policy: the environment knows them. */
+  readonly resetOptions?: Readonly<Record<string, unknown>> | undefined;
   /** Actions after which an episode without an end is left. Default: no limit. */
   readonly maxSteps?: number;
 }
@@ -34,14 +36,14 @@ export interface PlayedEpisode<Action> {
 export async function playEpisode<Action, Observation>(
   environment: EnvironmentInstance<Action, Observation>,
   policy: AsyncPolicy<Action, Observation>,
-  { taskId, seed, initialAction, maxSteps = Number.POSITIVE_INFINITY }: EpisodePlan<Action>,
+  { taskId, seed, initialAction, resetOptions, maxSteps = Number.POSITIVE_INFINITY }: EpisodePlan<Action>,
   onWindow?: (window: PlayedWindow<Observation, Action>) => void,
 ): Promise<PlayedEpisode<Action>> {
   const actions: Action[] = [];
   let previousAction = initialAction;
   let total = 0;
   const started = performance.now();
-  policy.reset({ taskId, seed });
+  policy.reset({ taskId, seed, ...(resetOptions && { resetOptions }) });
   let { observation, reward, done } = await environment.reset({ task_id: taskId, seed });
   while (!done && actions.length < maxSteps) {
     const action = await policy.act({ observation, reward, previousAction, stepIndex: actions.length });

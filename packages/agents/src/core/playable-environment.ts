@@ -51,14 +51,18 @@ export interface PlayableEnvironment<Action, Observation> {
   readonly observation: ZodType<Observation>;
   create(): EnvironmentInstance<Action, Observation>;
   /** Grades an episode from its seed and actions. */
-  grade?(record: {
-    readonly reset: EpisodeReset;
-    readonly actions: readonly Action[];
-  }): Awaitable<EpisodeGrade>;
+  readonly grade?:
+    | ((record: {
+        readonly reset: EpisodeReset;
+        readonly actions: readonly Action[];
+      }) => Awaitable<EpisodeGrade>)
+    | undefined;
   /** The configuration that `reset` applies in a task. */
   initialAction(taskId: string | number): Action;
   /** Reads the service of an episode off its windows. Evaluations need it. */
-  meter?(taskId: string | number): ServiceMeter<Observation>;
+  readonly meter?: ((taskId: string | number) => ServiceMeter<Observation>) | undefined;
+  /** Options of every reset, for policies that plan on the true traffic. */
+  readonly scenario?: Readonly<Record<string, unknown>>;
 }
 
 /** Quality and cost of the service over an episode. */

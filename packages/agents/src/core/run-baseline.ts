@@ -1,4 +1,6 @@
-import { type BenchmarkAction, benchmark, inferencegym } from '@servegym/environments';
+import { ENVIRONMENT_IDS, type EnvironmentId } from '@servegym/environments';
+import type { PolicyDescription } from '../policies/catalogue.ts';
+import { agentsOf } from './evaluate.ts';
 import { LlmClient, type LlmSettings, type LlmUsage } from './llm-client.ts';
 import { type LlmAnswers, LlmPolicy } from './llm-policy.ts';
 import { playEpisode } from './play-episode.ts';
@@ -9,12 +11,6 @@ import type {
   PlayableEnvironment,
 } from './playable-environment.ts';
 import type { AsyncPolicy, Policy } from './policy.ts';
-import { playableFleet } from './playable-fleet.ts';
-import { createFleetPolicy, listFleetPolicies } from '../policies/fleet-policies.ts';
-import { playableGym } from './playable-gym.ts';
-import { createGymPolicy, listGymPolicies } from '../policies/gym-policies.ts';
-import { playableServe } from './playable-serve.ts';
-import { createPolicy, listPolicies, type PolicyDescription } from '../policies/serve-policies.ts';
 
 /** Actions and observations are as the schemas of the environment have them. */
 export type BaselineAction = Record<string, unknown>;
@@ -28,47 +24,17 @@ export interface BaselineEnvironment {
   createPolicy(name: string): Policy<BaselineAction, object>;
 }
 
-export const BASELINE_ENVIRONMENT_IDS = ['llmserve', 'fleet', 'inferencegym', 'benchmark'] as const;
-export type BaselineEnvironmentId = (typeof BASELINE_ENVIRONMENT_IDS)[number];
+export const BASELINE_ENVIRONMENT_IDS = ENVIRONMENT_IDS;
+export type BaselineEnvironmentId = EnvironmentId;
 
-export function baselineEnvironment(id: BaselineEnvironmentId): BaselineEnvironment {
-  // A policy of an environment meets only this environment's observations.
-  return parts(id) as unknown as BaselineEnvironment;
-}
-
-function parts(id: BaselineEnvironmentId): unknown {
-  switch (id) {
-    case 'llmserve':
-      return { environment: playableServe(), agent: 'heuristic', listPolicies, createPolicy };
-    case 'fleet':
-      return {
-        environment: playableFleet(),
-        agent: 'hpa',
-        listPolicies: listFleetPolicies,
-        createPolicy: createFleetPolicy,
-      };
-    case 'inferencegym':
-      return {
-        environment: playableGym(inferencegym.definition()),
-        agent: 'baseline',
-        listPolicies: listGymPolicies,
-        createPolicy: createGymPolicy,
-      };
-    case 'benchmark': {
-      const definition = benchmark.definition();
-      const initialAction = () => definition.action.parse({});
-      return {
-        environment: { ...definition, initialAction },
-        agent: 'default',
-        listPolicies: () => [{ name: 'default', title: 'Default', description: 'Never waits.' }],
-        createPolicy: (): Policy<BenchmarkAction, object> => ({
-          name: 'default',
-          reset() {},
-          act: initialAction,
-        }),
-      };
-    }
-  }
+export function baselineEnvironment(id: EnvironmentId): BaselineEnvironment {
+  const { playable, baseline, policies, createPolicy } = agentsOf(id);
+  return {
+    environment: playable() as PlayableEnvironment<BaselineAction, object>,
+    agent: baseline,
+    listPolicies: () => policies,
+    createPolicy: (name) => createPolicy(name) as Policy<BaselineAction, object>,
+  };
 }
 
 /** Episodes of a baseline are played in this process, or at a server. */
@@ -167,7 +133,7 @@ const ENDLESS_STEPS = 10;
 
 /**
  * Plays and grades one episode of each task.
- * @throws AgentError when the model cannot be asked
+ * @throws EnvironmentError when the model cannot be asked
  */
 export async function runBaseline(plan: BaselinePlan): Promise<BaselineResult> {
   const { baseline, llm, seed, watcher, runtime = inProcess(baseline) } = plan;

@@ -1,6 +1,13 @@
-import { llmserve } from '@servegym/environments';
+import { llmserve, type Shift, type TaskId } from '@servegym/environments';
 import type { Json } from '@servegym/jobs';
-import type { SeededTraffic } from './policy-returns-job.ts';
+
+/** Episodes of a task of ours, by the seeds of their traffic. */
+export interface SeededTraffic {
+  readonly taskId: TaskId;
+  /** `null` for the traffic and the server as they are. */
+  readonly shift: Shift | null;
+  readonly seeds: readonly number[];
+}
 
 /** The job `traffic-anchors`: answers the `EpisodeAnchors` that returns are held against, in the order of the seeds. */
 export function runJob(input: Json): Json {

@@ -1,17 +1,16 @@
 import { llmserve, ServeEpisode } from '@servegym/environments';
 import type { JobContext, JobEngine, Json } from '@servegym/jobs';
-import { AgentError } from '../error-catalogue.ts';
-import { decodeSafetensors, encodeSafetensors, type Tensor } from './safetensors.ts';
+import { EnvironmentError } from '@servegym/openenv/definition';
+import { type SharedInputs, shareInputs, takeInputs } from '../core/shared-inputs.ts';
+import { createServePolicy, type ServePolicy } from '../policies/serve-policies.ts';
 import type { Demonstrations } from './behaviour-cloning.ts';
+import type { DemonstrationRequest } from './distill.ts';
 import { FeatureEncoder } from './feature-encoder.ts';
 import type { FloatArray } from './kernels.ts';
+import { networkPolicy, SERVE_LEARNER } from './learners.ts';
+import { decodeSafetensors, encodeSafetensors, type Tensor } from './safetensors.ts';
 import { type ActorWeights, decodeActor, encodeActor } from './trained-actor.ts';
-import { knownTask } from './known-task.ts';
-import { createPolicy, type ServePolicy } from '../policies/serve-policies.ts';
-import { networkPolicy } from '../policies/trained-policies.ts';
-import { addSharedTask, shareTask } from '../core/shared-inputs.ts';
-import type { DemonstrationRequest } from './distill.ts';
-import { ServeActionCodec } from './serve-encoding.ts';
+import { knownTask } from './trained-for.ts';
 
 /** An episode that a teacher has commented on. */
 export interface DemonstratedEpisode extends Demonstrations {
@@ -30,8 +29,8 @@ export function demonstrate(
   teacher: ServePolicy,
   player: ServePolicy = teacher,
 ): DemonstratedEpisode {
-  const task = knownTask(taskId);
-  const codec = new ServeActionCodec(task);
+  const task = knownTask(llmserve, taskId);
+  const codec = SERVE_LEARNER.codec(task);
   const heads = codec.headSizes.length;
   const encoder = new FeatureEncoder(llmserve.features);
   const { size } = encoder;
@@ -86,32 +85,27 @@ interface DemonstrationInput {
   readonly teacher: string;
   /** Shared bytes of the actor that plays; `null` where the teacher does. */
   readonly student: string | null;
-  /** A task of one's own that `taskId` names: the name of its shared bytes. */
-  readonly ownTask?: string;
-}
-
-/** A `DemonstratedEpisode` as JSON. */
-interface DemonstrationOutput {
-  readonly observations: readonly number[];
-  readonly binsInForce: readonly number[];
-  readonly actions: readonly number[];
-  readonly return: number;
+  readonly shared: SharedInputs;
 }
 
 /** The job `demonstrate`: plays an episode, and puts down what a teacher would do. */
-export function runJob(input: Json, context: JobContext): Json {
-  const { taskId, trace, teacher, student, ownTask } = input as unknown as DemonstrationInput;
-  addSharedTask(ownTask, context);
+export async function runJob(input: Json, context: JobContext): Promise<Json> {
+  const { taskId, trace, teacher, student, shared } = input as unknown as DemonstrationInput;
+  await takeInputs(llmserve, shared, {}, context);
   const weights = student === null ? undefined : decodeActor(context.shared(student)).weights;
   const shown = demonstrateWith(teacher, taskId, trace, weights);
-  const output: DemonstrationOutput = {
+  return {
     observations: [...shown.observations],
     binsInForce: [...shown.binsInForce],
     actions: [...shown.actions],
     return: shown.return,
   };
-  return output as unknown as Json;
 }
+
+/** A `DemonstratedEpisode` as JSON. */
+type JsonEpisode = { readonly [Key in Exclude<keyof DemonstratedEpisode, 'return'>]: readonly number[] } & {
+  readonly return: number;
+};
 
 /** Episodes as a teacher of the catalogue demonstrates them: an episode a job, or all on this thread without `jobs`. */
 export async function haveDemonstrated(
@@ -121,18 +115,15 @@ export async function haveDemonstrated(
 ): Promise<readonly DemonstratedEpisode[]> {
   if (jobs === undefined) return traces.map((trace) => demonstrateWith(teacher, taskId, trace, student));
   const name = student === undefined ? null : await jobs.share(encodeActor(student, {}));
-  const ownTask = await shareTask(jobs, taskId);
-  const shared = [name, ownTask].filter((each) => typeof each === 'string');
+  const shared = await shareInputs(jobs, llmserve, { taskId });
+  const names = [...Object.values(shared), ...(name === null ? [] : [name])];
   const outputs = await jobs.run(
     traces.map((trace) => {
-      const input: DemonstrationInput = {
-        ...{ taskId, trace, teacher, student: name },
-        ...(ownTask !== undefined && { ownTask }),
-      };
-      return { kind: 'demonstrate', input: input as unknown as Json, shared };
+      const input: DemonstrationInput = { taskId, trace, teacher, student: name, shared };
+      return { kind: 'demonstrate', input: input as unknown as Json, shared: names };
     }),
   );
-  return (outputs as unknown as DemonstrationOutput[]).map((output) => ({
+  return (outputs as unknown as JsonEpisode[]).map((output) => ({
     observations: Float32Array.from(output.observations),
     binsInForce: Int32Array.from(output.binsInForce),
     actions: Int32Array.from(output.actions),
@@ -146,8 +137,12 @@ function demonstrateWith(
   trace: number,
   student?: ActorWeights,
 ): DemonstratedEpisode {
-  const player = student && networkPolicy({ taskId, weights: student, training: {} });
-  return demonstrate(taskId, trace, createPolicy(teacher), player);
+  return demonstrate(taskId, trace, createServePolicy(teacher), student && studentPolicy(taskId, student));
+}
+
+/** The policy of a student of a task. */
+export function studentPolicy(taskId: string, weights: ActorWeights): ServePolicy {
+  return networkPolicy(SERVE_LEARNER, knownTask(llmserve, taskId), { weights, training: {} });
 }
 
 const VERSION = '1';
@@ -172,7 +167,7 @@ export function encodeDemonstrations(
   });
 }
 
-/** Reads what `encodeDemonstrations` wrote; `null` for a file of something else. @throws AgentError `TENSOR_FILE` */
+/** Reads what `encodeDemonstrations` wrote; `null` for a file of something else. @throws EnvironmentError `TENSOR_FILE` */
 export function decodeDemonstrations(file: Uint8Array): {
   episodes: DemonstratedEpisode[];
   metadata: Readonly<Record<string, string>>;
@@ -181,9 +176,10 @@ export function decodeDemonstrations(file: Uint8Array): {
   const { demonstrations, ...others } = metadata;
   if (demonstrations === undefined) return null;
   if (demonstrations !== VERSION) {
-    throw new AgentError('TENSOR_FILE', {
-      problem: `Expected demonstrations of version ${VERSION}, got version ${demonstrations}`,
-    });
+    throw new EnvironmentError(
+      'TENSOR_FILE',
+      `Expected demonstrations of version ${VERSION}, got version ${demonstrations}`,
+    );
   }
   const count = tensors.returns?.shape[0] ?? 0;
   const rows = (name: string) => rowsOf(tensors[name], name, count);
@@ -199,9 +195,10 @@ export function decodeDemonstrations(file: Uint8Array): {
 
 function rowsOf(tensor: Tensor | undefined, name: string, count: number): FloatArray[] {
   if (tensor?.shape.length !== 2 || tensor.shape[0] !== count) {
-    throw new AgentError('TENSOR_FILE', {
-      problem: `Expected a tensor \`${name}\` of ${count} rows, got ${tensor ? `one of shape ${tensor.shape.join(' x ')}` : 'none'}`,
-    });
+    throw new EnvironmentError(
+      'TENSOR_FILE',
+      `Expected a tensor \`${name}\` of ${count} rows, got ${tensor ? `one of shape ${tensor.shape.join(' x ')}` : 'none'}`,
+    );
   }
   const width = tensor.shape[1];
   return Array.from({ length: count }, (_, row) => tensor.values.subarray(row * width, (row + 1) * width));

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { llmserve, ServeEpisode } from '@servegym/environments';
-import { decodeSafetensors, encodeSafetensors } from './safetensors.ts';
 import { HeuristicPolicy } from '../policies/heuristic-policy.ts';
 import { networkPolicy } from '../policies/trained-policies.ts';
 import {
@@ -11,6 +10,7 @@ import {
   joinDemonstrations,
 } from './demonstrate.ts';
 import { type DistillationRound, distill } from './distill.ts';
+import { decodeSafetensors, encodeSafetensors } from './safetensors.ts';
 import { ServeActionCodec } from './serve-encoding.ts';
 
 describe('a file of demonstrations', () => {

@@ -1,12 +1,12 @@
-import { SEED_SPLITS } from '@servegym/environments';
+import { llmserve, SEED_SPLITS } from '@servegym/environments';
 import { CLONING_DEFAULTS, type Clone, cloneBehaviour } from './behaviour-cloning.ts';
+import { type DemonstratedEpisode, joinDemonstrations } from './demonstrate.ts';
+import { SERVE_LEARNER } from './learners.ts';
+import { SERVE_PPO } from './learning-tasks.ts';
 import { simdKernels } from './simd-kernels.ts';
 import { traceSeed } from './trace-schedule.ts';
 import type { ActorWeights } from './trained-actor.ts';
-import { knownTask } from './known-task.ts';
-import { type DemonstratedEpisode, joinDemonstrations } from './demonstrate.ts';
-import { ServeActionCodec } from './serve-encoding.ts';
-import { SERVE_PPO } from './serve-learning-task.ts';
+import { knownTask } from './trained-for.ts';
 
 /** Rounds of demonstrations: the teacher plays the first, the student of the rounds before it the others. */
 export const DISTILLATION_ROUNDS = 3;
@@ -51,7 +51,7 @@ export interface DistillationRound {
 export async function distill(options: DistillOptions): Promise<ActorWeights> {
   const { taskId, seed, episodes, minibatches = CLONING_DEFAULTS.minibatches, signal, onRound } = options;
   const schedule = { seed, groupSize: 1, traces: SEED_SPLITS.train };
-  const { headSizes } = new ServeActionCodec(knownTask(taskId));
+  const { headSizes } = SERVE_LEARNER.codec(knownTask(llmserve, taskId));
   const seen: DemonstratedEpisode[] = [...(options.shown ?? [])];
   const learn = () =>
     cloneBehaviour(

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { FleetEpisode, fleet } from '@servegym/environments';
-import { RUNNING, TRUNCATED } from './learning-environment.ts';
-import { decodeActor, encodeActor } from './trained-actor.ts';
-import { trainPolicy } from './train-policy.ts';
 import { loadFleetPolicy } from '../policies/fleet-policies.ts';
 import { FleetActionCodec, fleetLearningEnvironment } from './fleet-learning-task.ts';
+import { RUNNING, TRUNCATED } from './learning-environment.ts';
+import { trainPolicy } from './train-policy.ts';
+import { decodeActor, encodeActor } from './trained-actor.ts';
 
 const taskId = 'flash_crowds';
 

@@ -2,12 +2,12 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { inferencegym, SEED_SPLITS } from '@servegym/environments';
 import { evaluatePolicy } from '../core/evaluate-policy.ts';
-import { RUNNING, TRUNCATED } from './learning-environment.ts';
-import { trainPpo } from './ppo.ts';
-import { decodeActor, encodeActor } from './trained-actor.ts';
 import { playableGym } from '../core/playable-gym.ts';
 import { createGymPolicy, type GymPolicy, loadGymPolicy } from '../policies/gym-policies.ts';
 import { gymLearningEnvironment, gymLearningTask } from './gym-learning-task.ts';
+import { RUNNING, TRUNCATED } from './learning-environment.ts';
+import { trainPpo } from './ppo.ts';
+import { decodeActor, encodeActor } from './trained-actor.ts';
 
 const SEEDS = [0, 1, 2].map((i) => SEED_SPLITS.test.first + i);
 

@@ -1,4 +1,6 @@
+import type { Feature } from '@servegym/environments';
 import type { ActionCodec } from './action-codec.ts';
+import { FeatureEncoder } from './feature-encoder.ts';
 import type { PpoTraining } from './ppo.ts';
 import type { ActorWeights } from './trained-actor.ts';
 
@@ -32,16 +34,15 @@ export interface LearningEnvironment {
   step(action: Int32Array, observation: Float32Array): LearningStep;
 }
 
-/** An environment behind `EpisodeEnvironment`. */
-export interface LearnedEpisodes<Action extends object, Episode> {
-  readonly observationSize: number;
+/** Episodes of a task. */
+interface LearnedEpisodes<Action extends object, Episode> {
+  /** What a network sees. */
+  readonly features: readonly Feature[];
   readonly codec: ActionCodec<Action>;
   /** In force right after a reset. */
   readonly initialAction: Action;
   /** Starts the episode of a trace. */
   start(seed: number): Episode;
-  /** Writes what a network sees, given the action in force. Called once for each window, in order. */
-  observe(episode: Episode, inForce: Action, observation: Float32Array): void;
 }
 
 /**
@@ -50,34 +51,37 @@ export interface LearnedEpisodes<Action extends object, Episode> {
  */
 export class EpisodeEnvironment<
   Action extends object,
-  Episode extends { readonly done: boolean; step(action: Action): number },
+  Episode extends { readonly done: boolean; step(action: Action): number; observation(): object },
 > implements LearningEnvironment
 {
   readonly observationSize: number;
   readonly headSizes: readonly number[];
   readonly initialBins: readonly number[];
   readonly #episodes: LearnedEpisodes<Action, Episode>;
+  readonly #encoder: FeatureEncoder;
   #episode: Episode | undefined;
 
   constructor(episodes: LearnedEpisodes<Action, Episode>) {
-    const { observationSize, codec, initialAction } = episodes;
-    this.observationSize = observationSize;
+    const { features, codec, initialAction } = episodes;
+    this.#encoder = new FeatureEncoder(features);
+    this.observationSize = this.#encoder.size;
     this.headSizes = codec.headSizes;
     this.initialBins = codec.encode(initialAction);
     this.#episodes = episodes;
   }
 
   reset(seed: number, observation: Float32Array): void {
-    this.#episode = this.#episodes.start(seed);
-    this.#episodes.observe(this.#episode, this.#episodes.initialAction, observation);
+    const { start, initialAction } = this.#episodes;
+    this.#encoder.reset();
+    this.#episode = start(seed);
+    this.#encoder.encode(this.#episode.observation(), initialAction, observation);
   }
 
   step(bins: Int32Array, observation: Float32Array): LearningStep {
-    const { codec, observe } = this.#episodes;
     const episode = this.#episode!;
-    const action = codec.decode(bins);
+    const action = this.#episodes.codec.decode(bins);
     const reward = episode.step(action);
-    observe(episode, action, observation);
+    this.#encoder.encode(episode.observation(), action, observation);
     return { reward, end: episode.done ? TRUNCATED : RUNNING };
   }
 }

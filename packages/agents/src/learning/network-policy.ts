@@ -1,18 +1,18 @@
 import type { Feature } from '@servegym/environments';
 import type { Policy, PolicyEpisode, PolicyStep } from '../core/policy.ts';
-import { requireTask } from '../error-catalogue.ts';
 import type { ActionCodec } from './action-codec.ts';
 import { FeatureEncoder } from './feature-encoder.ts';
 import { type ActorWeights, TrainedActor } from './trained-actor.ts';
+import { requireTask } from './trained-for.ts';
 
 /** A trained network, and what its inputs and outputs stand for. */
-export interface TrainedNetwork<Action extends object> {
+interface PlayedNetwork<Action extends object> {
   readonly taskId: string | number;
   readonly weights: ActorWeights;
   readonly features: readonly Feature[];
   readonly codec: ActionCodec<Action>;
-  /** Name of the policy. Default `ppo`. */
-  readonly name?: string;
+  /** Name of the policy. */
+  readonly name: string;
 }
 
 /** Sets each knob that its task leaves free to the value that a trained network finds likeliest to be best. */
@@ -26,7 +26,7 @@ export class NetworkPolicy<Action extends object, Observation extends object>
   readonly #encoder: FeatureEncoder;
   readonly #features: Float32Array;
 
-  constructor({ taskId, weights, features, codec, name = 'ppo' }: TrainedNetwork<Action>) {
+  constructor({ taskId, weights, features, codec, name }: PlayedNetwork<Action>) {
     this.name = name;
     this.#taskId = taskId;
     this.#codec = codec;
@@ -35,7 +35,7 @@ export class NetworkPolicy<Action extends object, Observation extends object>
     this.#features = new Float32Array(this.#encoder.size);
   }
 
-  /** @throws AgentError `OTHER_TASK` for another task than the network was trained on */
+  /** @throws EnvironmentError `OTHER_TASK` for another task than the network was trained on */
   reset({ taskId }: PolicyEpisode): void {
     requireTask(this.#taskId, taskId);
     this.#encoder.reset();

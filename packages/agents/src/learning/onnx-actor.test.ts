@@ -4,12 +4,12 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { RandomStream } from '@servegym/simulator';
+import { readManifest, shippedFile } from '../policies/shipped-policy.ts';
 import { actorLayerSizes } from './actor-critic.ts';
 import { parameterCount } from './multilayer-perceptron.ts';
+import { encodeOnnxActor } from './onnx-actor.ts';
 import { RunningNormalizer } from './running-normalizer.ts';
 import { type ActorWeights, decodeActor, TrainedActor } from './trained-actor.ts';
-import { readManifest, shippedFile } from '../policies/shipped-policy.ts';
-import { encodeOnnxActor } from './onnx-actor.ts';
 
 const ROWS = 2000;
 const shape = { observationSize: 26, headSizes: [13, 10, 8, 3, 2, 2], hidden: [64, 64] };

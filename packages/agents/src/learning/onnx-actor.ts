@@ -1,7 +1,7 @@
 import { actorLayerSizes } from './actor-critic.ts';
+import { ProtobufMessage } from './protobuf-message.ts';
 import { NORMALIZED_CLIP, RunningNormalizer } from './running-normalizer.ts';
 import type { ActorWeights } from './trained-actor.ts';
-import { ProtobufMessage } from './protobuf-message.ts';
 
 /*
  * Field numbers and constants of onnx.proto3, and versions of the format and of the operators that have all that is used.

@@ -1,10 +1,10 @@
-import { AgentError } from '../error-catalogue.ts';
-import { decodeSafetensors, encodeSafetensors, type Tensor } from './safetensors.ts';
+import { EnvironmentError } from '@servegym/openenv/definition';
 import type { NetworkSnapshot } from './actor-critic.ts';
 import { RUNNING } from './learning-environment.ts';
 import type { Rollout } from './rollout.ts';
 import type { ResumePoint, RunningEpisode } from './rollout-player.ts';
 import type { Moments } from './running-normalizer.ts';
+import { decodeSafetensors, encodeSafetensors, type Tensor } from './safetensors.ts';
 
 /** All that the next updates of a run depend on, beside its options. */
 export interface PpoCheckpoint extends NetworkSnapshot {
@@ -70,7 +70,7 @@ export function encodeCheckpoint(
   });
 }
 
-/** Reads what `encodeCheckpoint` wrote. @throws AgentError `TENSOR_FILE` */
+/** Reads what `encodeCheckpoint` wrote. @throws EnvironmentError `TENSOR_FILE` */
 export function decodeCheckpoint(file: Uint8Array): {
   checkpoint: PpoCheckpoint;
   metadata: Readonly<Record<string, string>>;
@@ -78,14 +78,15 @@ export function decodeCheckpoint(file: Uint8Array): {
   const { tensors, metadata } = decodeSafetensors(file);
   const { checkpoint, state, ...others } = metadata;
   if (checkpoint !== VERSION || state === undefined) {
-    throw new AgentError('TENSOR_FILE', {
-      problem: `Expected a training checkpoint of version ${VERSION}, got ${checkpoint === undefined ? 'none' : `version ${checkpoint}`}`,
-    });
+    throw new EnvironmentError(
+      'TENSOR_FILE',
+      `Expected a training checkpoint of version ${VERSION}, got ${checkpoint === undefined ? 'none' : `version ${checkpoint}`}`,
+    );
   }
   const values = (name: string) => {
     const tensor = tensors[name];
     if (!(tensor?.values instanceof Float32Array)) {
-      throw new AgentError('TENSOR_FILE', { problem: `Expected a tensor \`${name}\` of 32-bit floats` });
+      throw new EnvironmentError('TENSOR_FILE', `Expected a tensor \`${name}\` of 32-bit floats`);
     }
     return tensor.values;
   };

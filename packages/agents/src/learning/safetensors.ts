@@ -1,4 +1,4 @@
-import { AgentError } from '../error-catalogue.ts';
+import { EnvironmentError } from '@servegym/openenv/definition';
 import type { FloatArray } from './kernels.ts';
 
 /** Named arrays with a shape, and a dictionary of texts. */
@@ -51,7 +51,7 @@ export function encodeSafetensors({ tensors, metadata }: TensorFile): Uint8Array
   return file;
 }
 
-/** Reads the safetensors format, tensors of 32-bit and 64-bit floats. @throws AgentError `TENSOR_FILE` */
+/** Reads the safetensors format, tensors of 32-bit and 64-bit floats. @throws EnvironmentError `TENSOR_FILE` */
 export function decodeSafetensors(file: Uint8Array): TensorFile {
   if (file.length < LENGTH_BYTES) fail(`Expected at least ${LENGTH_BYTES} bytes, got ${file.length}`);
   const view = new DataView(file.buffer, file.byteOffset, file.byteLength);
@@ -103,5 +103,5 @@ function isRecord(value: unknown): value is Record<string, unknown> {
 }
 
 function fail(problem: string): never {
-  throw new AgentError('TENSOR_FILE', { problem });
+  throw new EnvironmentError('TENSOR_FILE', problem);
 }

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { type FleetAction, FleetEpisode, type FleetObservation, fleet } from '@servegym/environments';
-import { trainPolicy } from './train-policy.ts';
 import { type DemandParameters, DemandPolicy } from '../policies/demand-policy.ts';
 import { loadFleetPolicy } from '../policies/fleet-policies.ts';
+import { trainPolicy } from './train-policy.ts';
 
 const task = fleet.tasks.shipped.flash_crowds;
 const calm = new FleetEpisode({ ...task, windows: 1 }, 1).observation();

@@ -7,14 +7,9 @@ import {
   STANDARD_RATE_RULE,
 } from '@servegym/environments';
 import { mean } from '@servegym/simulator/statistics';
-import {
-  CrossEntropySearch,
-  type SearchGeneration,
-  type SearchPoint,
-} from './cross-entropy-search.ts';
-import { traceSeed } from './trace-schedule.ts';
 import { type DemandParameters, DemandPolicy } from '../policies/demand-policy.ts';
-import type { TrainedDemand } from './demand-file.ts';
+import { CrossEntropySearch, type SearchGeneration, type SearchPoint } from './cross-entropy-search.ts';
+import { traceSeed } from './trace-schedule.ts';
 
 /** Policies of a generation, how many of the best the next one goes by, and what each plays. */
 const POPULATION = 24;
@@ -37,7 +32,10 @@ export interface DemandSearchOptions {
  * Searches the parameters of a `DemandPolicy` with the cross-entropy method on hours of the training split. It begins
  * around the tuned rule of the task. All policies of a generation play the same three hours, and every generation others.
  */
-export function searchDemand(options: DemandSearchOptions): TrainedDemand {
+export function searchDemand(options: DemandSearchOptions): {
+  readonly parameters: DemandParameters;
+  readonly steps: number;
+} {
   const { taskId, steps, seed, signal, onGeneration } = options;
   const task: FleetTask = { ...fleet.tasks.shipped[taskId], windows: WINDOWS_PER_HOUR };
   const rule = fleet.anchors.reference(taskId)?.rule ?? STANDARD_RATE_RULE;
@@ -67,8 +65,7 @@ export function searchDemand(options: DemandSearchOptions): TrainedDemand {
       eliteReturn: mean([...returns].sort((a, b) => b - a).slice(0, ELITE)),
     });
   }
-  const training = { algorithm: 'cem', steps: played, seed };
-  return { taskId, parameters: parametersOf(search.likeliest()), training };
+  return { parameters: parametersOf(search.likeliest()), steps: played };
 }
 
 /** A coordinate of the search: the parameter it stands for, where it begins, and how far apart the first ones are. */

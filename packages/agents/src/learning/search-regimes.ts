@@ -1,20 +1,18 @@
 import { llmserve, SEED_SPLITS, type ServeAction, ServeEpisode } from '@servegym/environments';
 import type { JobContext, JobEngine, Json } from '@servegym/jobs';
 import { mean } from '@servegym/simulator/statistics';
+import { type SharedInputs, shareInputs, takeInputs } from '../core/shared-inputs.ts';
+import { type RegimeCenter, type Regimes, RegimeTracker } from '../policies/regime-policy.ts';
+import type { ActionCodec } from './action-codec.ts';
 import {
   CrossEntropySearch,
   probabilitiesAround,
   type SearchGeneration,
   type SearchPoint,
 } from './cross-entropy-search.ts';
+import { SERVE_LEARNER } from './learners.ts';
 import { traceSeed } from './trace-schedule.ts';
-import { knownTask } from './known-task.ts';
-import { RegimeTracker } from '../policies/trained-policies.ts';
-import { addSharedTask, shareTask } from '../core/shared-inputs.ts';
-import type { RegimeCenter, RegimeTable } from './policy-files.ts';
-import { ServeActionCodec } from './serve-encoding.ts';
-
-type Regimes = RegimeTable['regimes'];
+import { knownTask } from './trained-for.ts';
 
 /** Regimes that are told apart. More of them would hardly be met often enough to be told better from worse. */
 const REGIMES = 3;
@@ -55,7 +53,7 @@ export function playRegimes({ taskId, regimes, traces }: RegimeTrial): number {
   const tracker = new RegimeTracker(regimes.map(({ center }) => center));
   let total = 0;
   for (const trace of traces) {
-    const episode = new ServeEpisode(knownTask(taskId), trace);
+    const episode = new ServeEpisode(knownTask(llmserve, taskId), trace);
     tracker.reset();
     while (!episode.done) episode.step(regimes[tracker.see(episode.observation())].action);
     total += episode.totals.reward;
@@ -68,10 +66,12 @@ export function playRegimes({ taskId, regimes, traces }: RegimeTrial): number {
  * training split. It begins around the best constant configuration of the task, where one is recorded. All tables of a
  * generation play the same traces, and every generation others.
  */
-export async function searchRegimes(options: RegimeSearchOptions): Promise<RegimeTable & { steps: number }> {
+export async function searchRegimes(
+  options: RegimeSearchOptions,
+): Promise<{ readonly regimes: Regimes; readonly steps: number }> {
   const { taskId, steps, seed, play, signal, onGeneration } = options;
-  const task = knownTask(taskId);
-  const codec = new ServeActionCodec(task);
+  const task = knownTask(llmserve, taskId);
+  const codec = SERVE_LEARNER.codec(task);
   const [first] = llmserve.anchors.configurations(task);
   const search = new CrossEntropySearch({
     ...{ seed, population: POPULATION, elite: ELITE, smoothing: SMOOTHING },
@@ -94,15 +94,14 @@ export async function searchRegimes(options: RegimeSearchOptions): Promise<Regim
       eliteReturn: mean([...returns].sort((a, b) => b - a).slice(0, ELITE)),
     });
   }
-  const regimes = regimesOf(codec, search.likeliest());
-  return { taskId, regimes, training: { algorithm: 'cem', steps: played, seed }, steps: played };
+  return { regimes: regimesOf(codec, search.likeliest()), steps: played };
 }
 
-function firstProbabilities(codec: ServeActionCodec, action: ServeAction): number[][] {
+function firstProbabilities(codec: ActionCodec<ServeAction>, action: ServeAction): number[][] {
   return codec.encode(action).map((inForce, head) => probabilitiesAround(inForce, codec.headSizes[head]));
 }
 
-function regimesOf(codec: ServeActionCodec, { bins, numbers }: SearchPoint): Regimes {
+function regimesOf(codec: ActionCodec<ServeAction>, { bins, numbers }: SearchPoint): Regimes {
   const heads = codec.headSizes.length;
   return Array.from({ length: REGIMES }, (_, regime) => ({
     center: { arrivals: numbers[2 * regime], prompts: numbers[2 * regime + 1] },
@@ -110,16 +109,10 @@ function regimesOf(codec: ServeActionCodec, { bins, numbers }: SearchPoint): Reg
   }));
 }
 
-/** A table of regimes to be played. */
-interface PlayRegimesInput extends RegimeTrial {
-  /** A task of one's own that `taskId` names: the name of its shared bytes. */
-  readonly ownTask?: string;
-}
-
 /** The job `play-regimes`: plays a table of regimes; answers its mean return. */
-export function runJob(input: Json, context: JobContext): Json {
-  const { ownTask, ...trial } = input as unknown as PlayRegimesInput;
-  addSharedTask(ownTask, context);
+export async function runJob(input: Json, context: JobContext): Promise<Json> {
+  const { shared, ...trial } = input as unknown as RegimeTrial & { readonly shared: SharedInputs };
+  await takeInputs(llmserve, shared, {}, context);
   return playRegimes(trial);
 }
 
@@ -128,17 +121,13 @@ export async function playRegimesWithJobs(
   jobs: JobEngine,
   trials: readonly RegimeTrial[],
 ): Promise<number[]> {
-  const { taskId } = trials[0];
-  const ownTask = await shareTask(jobs, taskId);
+  const shared = await shareInputs(jobs, llmserve, trials[0]!);
   const returns = await jobs.run(
-    trials.map((trial) => {
-      const input: PlayRegimesInput = { ...trial, ...(ownTask !== undefined && { ownTask }) };
-      return {
-        kind: 'play-regimes',
-        input: input as unknown as Json,
-        ...(ownTask !== undefined && { shared: [ownTask] }),
-      };
-    }),
+    trials.map((trial) => ({
+      kind: 'play-regimes',
+      input: { ...trial, shared } as unknown as Json,
+      shared: Object.values(shared),
+    })),
   );
   return returns as number[];
 }

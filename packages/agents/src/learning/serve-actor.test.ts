@@ -4,9 +4,9 @@ import { llmserve } from '@servegym/environments';
 import { RandomStream } from '@servegym/simulator';
 import { actorLayerSizes } from './actor-critic.ts';
 import { parameterCount } from './multilayer-perceptron.ts';
-import { decodeActor, encodeActor } from './trained-actor.ts';
 import { decodeServeActor, encodeServeActor, type ServeActor } from './policy-files.ts';
 import { ServeActionCodec } from './serve-encoding.ts';
+import { decodeActor, encodeActor } from './trained-actor.ts';
 
 const size = llmserve.features.length;
 const { headSizes } = new ServeActionCodec(llmserve.tasks.shipped.bursty_workload);

@@ -3,9 +3,9 @@ import { describe, it } from 'node:test';
 import { llmserve, ServeEpisode } from '@servegym/environments';
 import { FeatureEncoder } from './feature-encoder.ts';
 import { RUNNING, TRUNCATED } from './learning-environment.ts';
+import { decodeServeActor } from './policy-files.ts';
 import { type PpoUpdate, trainPpo } from './ppo.ts';
 import type { PpoCheckpoint } from './ppo-checkpoint.ts';
-import { decodeServeActor } from './policy-files.ts';
 import { MANY_SERVERS_FEATURES, ServeActionCodec } from './serve-encoding.ts';
 import { serveLearningEnvironment, serveLearningTask } from './serve-learning-task.ts';
 

@@ -1,19 +1,16 @@
-import type { FleetTaskId } from '@servegym/environments';
+import { type FleetTaskId, findEnvironment, llmserve } from '@servegym/environments';
 import type { JobContext, JobEngine, Json } from '@servegym/jobs';
-import { encodeDemand } from './demand-file.ts';
-import { searchDemand } from './search-demand.ts';
-import { encodeOnnxActor } from './onnx-actor.ts';
-import { decodeGymTable } from './gym-learning-task.ts';
+import { type SharedInputs, shareInputs, takeInputs } from '../core/shared-inputs.ts';
 import type { SearchGeneration } from './cross-entropy-search.ts';
-import { type PpoStart, type PpoUpdate, trainPpo } from './ppo.ts';
-import { type ActorWeights, decodeActor } from './trained-actor.ts';
-import { knownTask } from './known-task.ts';
 import { haveDemonstrated } from './demonstrate.ts';
 import { DISTILLATION_ROUNDS, type DistillationRound, distill } from './distill.ts';
-import { encodeRegimeTable, encodeServeConstant } from './policy-files.ts';
+import { encodeJsonPolicy } from './learners.ts';
+import { encodeOnnxActor } from './onnx-actor.ts';
+import { type PpoStart, type PpoUpdate, trainPpo } from './ppo.ts';
+import { searchDemand } from './search-demand.ts';
 import { playRegimes, playRegimesWithJobs, searchRegimes } from './search-regimes.ts';
-import { type TunedConstant, tuneConstant } from './tune-constant.ts';
-import { addSharedTask, addSharedTrace, shareTask, shareTrace } from '../core/shared-inputs.ts';
+import { type ActorWeights, decodeActor } from './trained-actor.ts';
+import { knownTask } from './trained-for.ts';
 import {
   encodeStoppedRun,
   finalReturn,
@@ -23,6 +20,7 @@ import {
   type StoppingPoint,
   type TrainingRun,
 } from './training-run.ts';
+import { type TunedConstant, tuneConstant } from './tune-constant.ts';
 
 /** Means of a training: none of them changes what is learned. */
 export interface TrainingOptions {
@@ -81,8 +79,7 @@ const LESSONS_SHARE = 0.5;
 /** Trains a policy. The same run gives the same files, bit for bit, wherever it is done and however often it stopped. */
 export async function trainPolicy(run: TrainingRun, options: TrainingOptions = {}): Promise<TrainedRun> {
   if (isNetworkAlgorithm(run.algorithm)) return trainNetwork(run, options);
-  if (run.environment === 'fleet') return trainDemand(run, options);
-  return run.algorithm === 'cem' ? trainRegimes(run, options) : trainConstant(run, options);
+  return run.algorithm === 'cem' ? searchPolicy(run, options) : trainConstant(run, options);
 }
 
 /** PPO, after the lessons of a teacher where there are any. */
@@ -149,46 +146,34 @@ async function learnFromTeacher(
   return { actor, shown };
 }
 
-/** A configuration for each regime of traffic. */
-async function trainRegimes(
-  { task: taskId, steps, seed }: TrainingRun,
-  { jobs, signal, onProgress }: TrainingOptions,
-): Promise<TrainedRun> {
-  const { metrics, onGeneration } = generationLog(steps, onProgress);
-  const table = await searchRegimes({
-    ...{ taskId, steps, seed, signal, onGeneration },
-    play: async (trials) => (jobs ? playRegimesWithJobs(jobs, trials) : trials.map(playRegimes)),
-  });
-  const policy = Buffer.from(encodeRegimeTable(table));
-  return { steps: table.steps, finalReturn: finalReturn(metrics), metrics, files: { policy } };
-}
-
-/** Parameters of a policy of `fleet`. */
-function trainDemand(
-  { task, steps, seed }: TrainingRun,
-  { signal, onProgress }: TrainingOptions,
-): TrainedRun {
-  const { metrics, onGeneration } = generationLog(steps, onProgress);
-  const found = searchDemand({ taskId: task as FleetTaskId, steps, seed, signal, onGeneration });
-  const policy = Buffer.from(encodeDemand(found));
-  return {
-    steps: found.training.steps as number,
-    finalReturn: finalReturn(metrics),
-    metrics,
-    files: { policy },
-  };
-}
-
-/** Keeps and reports the generations of a search of so many steps. */
-function generationLog(steps: number, onProgress: TrainingOptions['onProgress']) {
+/** The policy that a search by the cross-entropy method finds. */
+async function searchPolicy(run: TrainingRun, options: TrainingOptions): Promise<TrainedRun> {
+  const { environment, task, steps, seed } = run;
+  const { jobs, signal, onProgress } = options;
   const metrics: MetricsLine[] = [];
-  const onGeneration = (generation: SearchGeneration) => {
-    const { steps: played, meanReturn, eliteReturn } = generation;
-    const line = { steps: played, mean_return: meanReturn, elite_return: eliteReturn };
-    metrics.push(line);
-    onProgress?.({ kind: 'generation', generation, metrics: line, share: Math.min(1, played / steps) });
+  const plan = {
+    ...{ taskId: task, steps, seed, signal },
+    onGeneration(generation: SearchGeneration) {
+      const { steps: played, meanReturn, eliteReturn } = generation;
+      const line = { steps: played, mean_return: meanReturn, elite_return: eliteReturn };
+      metrics.push(line);
+      onProgress?.({ kind: 'generation', generation, metrics: line, share: Math.min(1, played / steps) });
+    },
   };
-  return { metrics, onGeneration };
+  const SEARCHES = {
+    /** Parameters of an autoscaler. */
+    fleet: () => searchDemand({ ...plan, taskId: task as FleetTaskId }),
+    /** A configuration for each regime of traffic. */
+    llmserve: () =>
+      searchRegimes({
+        ...plan,
+        play: async (trials) => (jobs ? playRegimesWithJobs(jobs, trials) : trials.map(playRegimes)),
+      }),
+  };
+  const { steps: played, ...found } = await SEARCHES[environment as keyof typeof SEARCHES]();
+  const training = { algorithm: 'cem', steps: played, seed };
+  const policy = Buffer.from(encodeJsonPolicy(findEnvironment(environment)!, task, found, training));
+  return { steps: played, finalReturn: finalReturn(metrics), metrics, files: { policy } };
 }
 
 /** The best configuration that never changes. */
@@ -201,8 +186,8 @@ async function trainConstant(
     onProgress: (found) => onProgress?.({ kind: 'constant', found, share: 0 }),
   });
   const training = { algorithm: 'static', episodes, mean_return: meanReturn, seed };
-  const policy = Buffer.from(encodeServeConstant({ taskId, action, training }));
-  const steps = episodes * knownTask(taskId).windows;
+  const policy = Buffer.from(encodeJsonPolicy(llmserve, taskId, { action }, training));
+  const steps = episodes * knownTask(llmserve, taskId).windows;
   return { steps, finalReturn: meanReturn, metrics: [], files: { policy } };
 }
 
@@ -225,17 +210,12 @@ function metricsOf(update: PpoUpdate): MetricsLine {
   };
 }
 
-/** A run, and names of the shared bytes that it needs. */
+/** A run for a thread or another machine. */
 interface TrainPolicyInput {
   readonly run: Omit<TrainingRun, 'table'>;
-  /** Trace of one's own that the scenario names. */
-  readonly trace?: string;
-  /** Task of one's own that `run.task` names. */
-  readonly ownTask?: string;
-  /** Table of one's own, for `inferencegym`. */
-  readonly table?: string;
-  /** Network that `distill` goes on from, without lessons. */
-  readonly clone?: string;
+  readonly shared: SharedInputs;
+  /** Shared bytes of the network that `distill` goes on from, without lessons; `null`: none. */
+  readonly clone: string | null;
 }
 
 /** A `TrainedRun` as JSON, its files in base64. */
@@ -243,22 +223,16 @@ type TrainPolicyOutput = Omit<TrainedRun, 'files'> & { readonly files: Readonly<
 
 /** The job `train-policy`: trains a policy on one thread. */
 export async function runJob(input: Json, context: JobContext): Promise<Json> {
-  const { run, trace, ownTask, table, clone } = input as unknown as TrainPolicyInput;
-  addSharedTask(ownTask, context);
-  addSharedTrace(run.scenario ?? {}, trace, context);
-  const own = table !== undefined && { table: await decodeGymTable(context.shared(table)) };
-  const start = clone === undefined ? undefined : { actor: decodeActor(context.shared(clone)).weights };
+  const { run, shared, clone } = input as unknown as TrainPolicyInput;
+  const environment = findEnvironment(run.environment)!;
+  const { table } = await takeInputs(environment, shared, { ...run.scenario }, context);
+  const start = clone === null ? undefined : { actor: decodeActor(context.shared(clone)).weights };
   const { files, ...trained } = await trainPolicy(
-    { ...run, ...own },
+    { ...run, ...(table && { table }) },
     { start, onProgress: ({ share }) => context.report(share) },
   );
-  const output: TrainPolicyOutput = {
-    ...trained,
-    files: Object.fromEntries(
-      Object.entries(files).map(([kind, file]) => [kind, Buffer.from(file).toString('base64')]),
-    ),
-  };
-  return output as unknown as Json;
+  const encoded = Object.entries(files).map(([kind, file]) => [kind, Buffer.from(file).toString('base64')]);
+  return { ...trained, files: Object.fromEntries(encoded) } satisfies TrainPolicyOutput as unknown as Json;
 }
 
 export interface SeedsOptions {
@@ -272,25 +246,20 @@ export interface SeedsOptions {
 /** Trains with each of several seeds, a job each: the results are those of `trainPolicy`. */
 export async function trainSeeds(
   jobs: JobEngine,
-  { table: ownTable, ...run }: Omit<TrainingRun, 'seed'>,
+  { table, ...run }: Omit<TrainingRun, 'seed'>,
   seeds: readonly number[],
   { clone: cloneFile, onProgress, onTrained }: SeedsOptions,
 ): Promise<void> {
-  const trace = await shareTrace(jobs, run.scenario ?? {});
-  const ownTask = run.environment === 'llmserve' ? await shareTask(jobs, run.task) : undefined;
-  const table = ownTable && (await jobs.share(ownTable.bytes));
-  const clone = cloneFile && (await jobs.share(cloneFile));
-  const shared = [trace, ownTask, table, clone].filter((name) => name !== undefined);
+  const { environment, task: taskId, scenario } = run;
+  const shared = await shareInputs(jobs, findEnvironment(environment)!, {
+    ...{ taskId, scenario: { ...scenario }, table },
+  });
+  const clone = cloneFile === undefined ? null : await jobs.share(cloneFile);
+  const names = [...Object.values(shared), ...(clone === null ? [] : [clone])];
   await jobs.run(
     seeds.map((seed) => {
-      const input: TrainPolicyInput = {
-        run: { ...run, seed },
-        ...(trace !== undefined && { trace }),
-        ...(ownTask !== undefined && { ownTask }),
-        ...(table !== undefined && { table }),
-        ...(clone !== undefined && { clone }),
-      };
-      return { kind: 'train-policy', input: input as unknown as Json, shared };
+      const input: TrainPolicyInput = { run: { ...run, seed }, shared, clone };
+      return { kind: 'train-policy', input: input as unknown as Json, shared: names };
     }),
     {
       onProgress: ({ share }) => onProgress?.(share),

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { RandomStream } from '@servegym/simulator';
-import { decodeSafetensors, encodeSafetensors } from './safetensors.ts';
 import { actorLayerSizes } from './actor-critic.ts';
 import { plainKernels } from './kernels.ts';
 import { parameterCount } from './multilayer-perceptron.ts';
+import { decodeSafetensors, encodeSafetensors } from './safetensors.ts';
 import { simdKernels } from './simd-kernels.ts';
 import { type ActorWeights, decodeActor, encodeActor, TrainedActor } from './trained-actor.ts';
 

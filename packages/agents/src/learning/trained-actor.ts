@@ -1,10 +1,10 @@
-import { AgentError } from '../error-catalogue.ts';
-import { decodeSafetensors, encodeSafetensors, type Tensor } from './safetensors.ts';
+import { EnvironmentError } from '@servegym/openenv/definition';
 import { type ActorCriticShape, actorLayerSizes } from './actor-critic.ts';
 import { CategoricalHeads } from './categorical-heads.ts';
 import type { FloatArray, Kernels } from './kernels.ts';
 import { MultilayerPerceptron, parameterCount } from './multilayer-perceptron.ts';
 import { type FeatureScale, type Moments, normalizeRow, RunningNormalizer } from './running-normalizer.ts';
+import { decodeSafetensors, encodeSafetensors, type Tensor } from './safetensors.ts';
 import { simdKernels } from './simd-kernels.ts';
 
 /** All that a trained policy needs to act. */
@@ -90,7 +90,7 @@ export function encodeActor(
   return encodeSafetensors({ tensors, metadata: { ...metadata, shape: JSON.stringify(shape) } });
 }
 
-/** Reads what `encodeActor` wrote. @throws AgentError `TENSOR_FILE` */
+/** Reads what `encodeActor` wrote. @throws EnvironmentError `TENSOR_FILE` */
 export function decodeActor(file: Uint8Array): {
   weights: ActorWeights;
   metadata: Readonly<Record<string, string>>;
@@ -135,7 +135,7 @@ function readShape(text: string | undefined): ActorCriticShape {
   const { observationSize, headSizes, hidden } = shape;
   const isSize = (value: unknown) => Number.isSafeInteger(value) && (value as number) > 0;
   if (!isSize(observationSize) || !headSizes?.every(isSize) || !hidden?.every(isSize)) {
-    throw new AgentError('TENSOR_FILE', { problem: 'Expected the metadata to have the `shape` of an actor' });
+    throw new EnvironmentError('TENSOR_FILE', 'Expected the metadata to have the `shape` of an actor');
   }
   return { observationSize: observationSize!, headSizes, hidden };
 }
@@ -156,9 +156,10 @@ function tensorOf(
   const tensor = tensors[name];
   if (tensor?.shape.join() !== shape.join()) {
     const got = tensor ? `one of shape ${tensor.shape.join(' x ')}` : 'none';
-    throw new AgentError('TENSOR_FILE', {
-      problem: `Expected a tensor \`${name}\` of shape ${shape.join(' x ')}, got ${got}`,
-    });
+    throw new EnvironmentError(
+      'TENSOR_FILE',
+      `Expected a tensor \`${name}\` of shape ${shape.join(' x ')}, got ${got}`,
+    );
   }
   return tensor.values;
 }

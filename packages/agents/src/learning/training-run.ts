@@ -1,41 +1,18 @@
-import {
-  type FleetTaskId,
-  fleet,
-  type GymTaskId,
-  inferencegym,
-  llmserve,
-  type ServeScenario,
-} from '@servegym/environments';
-import { AgentError } from '../error-catalogue.ts';
-import { fleetLearningTask } from './fleet-learning-task.ts';
-import { gymLearningTask, type OwnTable } from './gym-learning-task.ts';
+import { findEnvironment, type ServeScenario } from '@servegym/environments';
+import { EnvironmentError } from '@servegym/openenv/definition';
+import type { OwnTable } from '../core/playable.ts';
+import { type DemonstratedEpisode, decodeDemonstrations, encodeDemonstrations } from './demonstrate.ts';
 import type { LearningTask } from './learning-environment.ts';
+import { type LearnableEnvironment, learningTask, SERVE_FINE_TUNING } from './learning-tasks.ts';
 import { decodeCheckpoint, encodeCheckpoint, type PpoCheckpoint } from './ppo-checkpoint.ts';
-import {
-  type DemonstratedEpisode,
-  decodeDemonstrations,
-  encodeDemonstrations,
-} from './demonstrate.ts';
-import { SERVE_FINE_TUNING, SERVE_PPO, serveLearningTask } from './serve-learning-task.ts';
-import { findOwnTask } from '../core/shared-inputs.ts';
 
 /** PPO from random weights, or from a clone of a teacher. */
 export type NetworkAlgorithm = 'ppo' | 'distill';
-/** Networks, a configuration for each regime of traffic by cross-entropy search, and one configuration for all. */
+/** Networks, a search by the cross-entropy method, and the best configuration that never changes. */
 export type Algorithm = NetworkAlgorithm | 'cem' | 'static';
 
 export function isNetworkAlgorithm(algorithm: Algorithm): algorithm is NetworkAlgorithm {
   return algorithm === 'ppo' || algorithm === 'distill';
-}
-
-/** The teacher of `distill`, and its lessons. */
-export interface LessonPlan {
-  /** A policy of the catalogue. */
-  readonly teacher: string;
-  /** Episodes that the teacher plays or comments on. */
-  readonly episodes: number;
-  /** Minibatches that the clone learns from in each round, where the default is too many. */
-  readonly minibatches?: number;
 }
 
 /** A training: one policy, learned by one algorithm on one task with one seed. */
@@ -48,8 +25,15 @@ export interface TrainingRun {
   readonly steps: number;
   /** Seed of weights, exploration and traffic. */
   readonly seed: number;
-  /** For `distill`. */
-  readonly lessons?: LessonPlan;
+  /** The teacher of `distill`, and its lessons. */
+  readonly lessons?: {
+    /** A policy of the catalogue. */
+    readonly teacher: string;
+    /** Episodes that the teacher plays or comments on. */
+    readonly episodes: number;
+    /** Minibatches that the clone learns from in each round, where the default is too many. */
+    readonly minibatches?: number;
+  };
   /** Traffic, trace and shift: `ppo` on `llmserve`. */
   readonly scenario?: ServeScenario;
   /** Draws server, traffic, rates and prompts anew for each trace: `ppo` on `llmserve`. */
@@ -58,39 +42,14 @@ export interface TrainingRun {
   readonly table?: OwnTable;
 }
 
-export type LearnableEnvironment = 'llmserve' | 'inferencegym' | 'fleet';
-
-/** Tasks that come with the environments that policies are trained on. */
-export const LEARNABLE_TASKS: Readonly<Record<LearnableEnvironment, readonly string[]>> = {
-  llmserve: llmserve.tasks.shippedIds,
-  inferencegym: inferencegym.tasks.shippedIds.map(String),
-  fleet: fleet.tasks.shippedIds,
-};
-
-/** Algorithms that learn an environment. */
-export const ALGORITHMS_OF: Readonly<Record<LearnableEnvironment, readonly Algorithm[]>> = {
-  llmserve: ['ppo', 'distill', 'cem', 'static'],
-  inferencegym: ['ppo'],
-  fleet: ['ppo', 'cem'],
-};
-
 /** The environment, recipe and file format of a run that trains a network. */
 export function learningTaskOf({
   environment,
-  task,
   algorithm,
-  scenario,
-  randomise,
-  table,
+  ...plan
 }: Omit<TrainingRun, 'steps' | 'seed'>): LearningTask {
-  if (environment === 'fleet') return fleetLearningTask(task as FleetTaskId);
-  if (environment === 'inferencegym') return gymLearningTask(Number(task) as GymTaskId, table);
-  return serveLearningTask(
-    task,
-    algorithm === 'distill' ? SERVE_FINE_TUNING : SERVE_PPO,
-    scenario,
-    randomise,
-  );
+  const recipe = algorithm === 'distill' ? SERVE_FINE_TUNING : undefined;
+  return learningTask(environment, { ...plan, recipe });
 }
 
 /** Figures of a training up to a point: a line of `metrics.jsonl`, less the times. */
@@ -124,16 +83,16 @@ export interface StoppedRun {
 /** Writes a run that trains a network, with the point it is at, as safetensors. */
 export function encodeStoppedRun({ run, stoppedAt }: StoppedRun): Uint8Array {
   const { algorithm, steps, seed, lessons, randomise } = run;
-  const { taskId: task, environment, recipe, metadata } = learningTaskOf(run);
-  const ownTask = environment.id === llmserve.id ? findOwnTask(String(task)) : undefined;
+  const { taskId: task, recipe, metadata } = learningTaskOf(run);
+  const { tasks } = findEnvironment(run.environment)!;
   const described = {
     algorithm,
     steps,
     seed,
     task,
-    ...(ownTask && { own_task: ownTask }),
+    own_task: tasks.isOwn(task) ? tasks.find(task) : undefined,
     recipe,
-    ...(randomise && { randomise }),
+    randomise: randomise || undefined,
   };
   if ('checkpoint' in stoppedAt) {
     return encodeCheckpoint(stoppedAt.checkpoint, { ...metadata, run: JSON.stringify(described) });
@@ -147,8 +106,7 @@ export function encodeStoppedRun({ run, stoppedAt }: StoppedRun): Uint8Array {
 /**
  * Reads what `encodeStoppedRun` wrote, and makes a task of one's own known as it was when the run began.
  * @param source where the file comes from, for messages
- * @throws AgentError `TENSOR_FILE` when it is no such file
- * @throws AgentError `RUN_MISMATCH` when the run cannot go on as it began
+ * @throws EnvironmentError `TENSOR_FILE` when it is no such file, `RUN_MISMATCH` when the run cannot go on as it began
  * @throws TaskError when its task is none
  */
 export function decodeStoppedRun(file: Uint8Array, source: string): StoppedRun {
@@ -157,18 +115,11 @@ export function decodeStoppedRun(file: Uint8Array, source: string): StoppedRun {
   const { algorithm, steps, seed, task, own_task, recipe, lessons, randomise } = JSON.parse(
     described ?? '{}',
   );
-  if (own_task !== undefined) addOwnTask(own_task, source);
-  const { environment } = belongs;
-  if (!isLearnable(environment)) {
-    const expected = `on one of ${Object.keys(LEARNABLE_TASKS).join(', ')}`;
-    throw new AgentError('RUN_MISMATCH', { expected, got: environment });
-  }
-  const run = {
-    environment,
-    task: String(task),
-    algorithm,
-    steps,
-    seed,
+  const environment = belongs.environment as LearnableEnvironment;
+  if (!LEARNABLE.includes(environment)) throw mismatch(`on one of ${LEARNABLE.join(', ')}`, environment);
+  if (own_task !== undefined) addOwnTask(environment, own_task, source);
+  const run: TrainingRun = {
+    ...{ environment, task: String(task), algorithm, steps, seed },
     ...(lessons && { lessons }),
     ...(randomise && { randomise }),
   };
@@ -177,11 +128,15 @@ export function decodeStoppedRun(file: Uint8Array, source: string): StoppedRun {
     ['environment', JSON.stringify(expected.metadata), JSON.stringify(belongs)],
     ['recipe', JSON.stringify(expected.recipe), JSON.stringify(recipe)],
   ] as const) {
-    if (got !== wanted) {
-      throw new AgentError('RUN_MISMATCH', { expected: `with this version's ${what}, ${wanted},`, got });
-    }
+    if (got !== wanted) throw mismatch(`with this version's ${what}, ${wanted},`, got);
   }
   return { run, stoppedAt };
+}
+
+const LEARNABLE: readonly LearnableEnvironment[] = ['llmserve', 'inferencegym', 'fleet'];
+
+function mismatch(expected: string, got: unknown): EnvironmentError {
+  return new EnvironmentError('RUN_MISMATCH', `Expected a run ${expected}, got ${got}: train anew`);
 }
 
 function decode(file: Uint8Array) {
@@ -194,15 +149,12 @@ function decode(file: Uint8Array) {
   return { stoppedAt: { checkpoint }, metadata };
 }
 
-function isLearnable(environment: string | undefined): environment is LearnableEnvironment {
-  return environment !== undefined && Object.hasOwn(LEARNABLE_TASKS, environment);
-}
-
-function addOwnTask(candidate: unknown, source: string): void {
-  const task = llmserve.tasks.parse(candidate, source);
+function addOwnTask(environment: LearnableEnvironment, candidate: unknown, source: string): void {
+  const { tasks } = findEnvironment(environment)!;
+  const task = tasks.parse(candidate, source);
   try {
-    llmserve.tasks.add(task);
+    tasks.add(task);
   } catch (error) {
-    throw new AgentError('POLICY_FILE', { problem: (error as Error).message }, { cause: error });
+    throw new EnvironmentError('POLICY_FILE', (error as Error).message);
   }
 }

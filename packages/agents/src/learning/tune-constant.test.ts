@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { llmserve, SEED_SPLITS, type ServeAction, ServeEpisode } from '@servegym/environments';
-import { traceSeed } from './trace-schedule.ts';
 import { KNOB_GRID, withKnob } from '../planning/knob-grid.ts';
+import { traceSeed } from './trace-schedule.ts';
 import { type TunedConstant, tuneConstant } from './tune-constant.ts';
 
 const task = llmserve.tasks.shipped.static_workload;

@@ -9,9 +9,9 @@ import {
   type ServeTask,
 } from '@servegym/environments';
 import { RandomStream } from '@servegym/simulator';
-import { traceSeed } from './trace-schedule.ts';
-import { knownTask } from './known-task.ts';
 import { actionKey, distinctActions, KNOB_GRID, withKnob } from '../planning/knob-grid.ts';
+import { traceSeed } from './trace-schedule.ts';
+import { knownTask } from './trained-for.ts';
 
 /** Traces that every value of a knob is tried on, and those that the best of them are told apart on. */
 const TRACES = { few: 4, many: 24 };
@@ -52,7 +52,7 @@ export interface TunedConstant {
  * to the value that earns most, until none changes any more. All are played on the same traces.
  */
 export async function tuneConstant(options: TuneConstantOptions): Promise<TunedConstant> {
-  const task = knownTask(options.taskId);
+  const task = knownTask(llmserve, options.taskId);
   return search(task, new ConstantReturns(task, options), options);
 }
 
@@ -61,7 +61,7 @@ export async function tunePhase(
   phase: ServeTask['phases'][number],
   options: TuneConstantOptions,
 ): Promise<TunedConstant> {
-  const task = knownTask(options.taskId);
+  const task = knownTask(llmserve, options.taskId);
   const alone = {
     ...task,
     windows: PHASE_WINDOWS,

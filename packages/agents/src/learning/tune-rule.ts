@@ -6,9 +6,9 @@ import {
   ServeEpisode,
   type ServeTask,
 } from '@servegym/environments';
+import { playRule, type RuleParameters, type ServeRule, UNTUNED_RULE } from '../policies/rule-policy.ts';
 import { climbCoordinates } from './coordinate-climb.ts';
 import { traceSeed } from './trace-schedule.ts';
-import { playRule, type RuleParameters, type ServeRule, UNTUNED_RULE } from '../policies/rule-policy.ts';
 
 /** Values that the search tries for each parameter. */
 const GRID: { readonly [Name in keyof RuleParameters]: readonly number[] } = {

@@ -10,12 +10,7 @@ import {
   RateRule,
 } from '@servegym/environments';
 import { mean } from '@servegym/simulator/statistics';
-import {
-  type CheckEffort,
-  type CheckResult,
-  CheckRun,
-  type TaskCheck,
-} from '../core/checks/check-result.ts';
+import { type CheckEffort, type CheckResult, CheckRun, type TaskCheck } from '../core/checks/check-result.ts';
 import type { CheckedEpisode, KnobValues, PlayedTask } from '../core/checks/checked-task.ts';
 import { chanceLoses } from '../core/checks/game.ts';
 import { conservation, repeatability } from '../core/checks/physics.ts';

@@ -6,12 +6,7 @@ import {
   SEED_SPLITS,
 } from '@servegym/environments';
 import { mean } from '@servegym/simulator/statistics';
-import {
-  type CheckEffort,
-  type CheckResult,
-  CheckRun,
-  type TaskCheck,
-} from '../core/checks/check-result.ts';
+import { type CheckEffort, type CheckResult, CheckRun, type TaskCheck } from '../core/checks/check-result.ts';
 import {
   type CheckedTask,
   climbKnobs,
@@ -30,8 +25,8 @@ import {
 import { chanceLoses, knobDominance, roomToAdapt, tuningPays } from '../core/checks/game.ts';
 import { conservation, orderedMeans, repeatability, trajectory } from '../core/checks/physics.ts';
 import { checkReaction } from '../core/checks/reaction.ts';
-import { planSchedule } from './plan-schedule.ts';
 import { checkedGym, type GymFigure } from './checked-gym.ts';
+import { planSchedule } from './plan-schedule.ts';
 
 type Checked = CheckedTask<GymAction, GymFigure>;
 

@@ -10,12 +10,7 @@ import {
 } from '@servegym/environments';
 import { Cluster, TICKS_PER_S } from '@servegym/simulator';
 import { mean } from '@servegym/simulator/statistics';
-import {
-  type CheckEffort,
-  type CheckResult,
-  CheckRun,
-  type TaskCheck,
-} from '../core/checks/check-result.ts';
+import { type CheckEffort, type CheckResult, CheckRun, type TaskCheck } from '../core/checks/check-result.ts';
 import {
   type CheckedTask,
   climbKnobs,
@@ -24,20 +19,14 @@ import {
   turned,
   wanderingActions,
 } from '../core/checks/checked-task.ts';
-import {
-  always,
-  checkExploits,
-  commonExploits,
-  type Exploit,
-  meanGrade,
-} from '../core/checks/exploits.ts';
+import { always, checkExploits, commonExploits, type Exploit, meanGrade } from '../core/checks/exploits.ts';
 import { chanceLoses, knobDominance, type Returns, roomToAdapt, tuningPays } from '../core/checks/game.ts';
 import { conservation, orderedMeans, repeatability } from '../core/checks/physics.ts';
 import { checkReaction } from '../core/checks/reaction.ts';
 import { tuneConstant, tunePhase } from '../learning/tune-constant.ts';
 import { ruleReturn, tuneRule } from '../learning/tune-rule.ts';
-import { planClairvoyant } from './plan-clairvoyant.ts';
 import { checkedServe, type ServeFigure } from './checked-serve.ts';
+import { planClairvoyant } from './plan-clairvoyant.ts';
 
 type Checked = CheckedTask<ServeAction, ServeFigure>;
 

@@ -5,29 +5,33 @@ import {
   totalArrivals,
   workPerSecond,
 } from '@servegym/environments';
-import type { FleetPolicy, FleetStep } from './fleet-policy.ts';
+import { z } from 'zod';
+import type { Policy, PolicyStep } from '../core/policy.ts';
+
+const positive = z.number().positive().max(1e9);
 
 /** The parameters of `DemandPolicy`. */
-export interface DemandParameters {
+export const demandParameters = z.object({
   /** Prompt tokens a second that are not cached, with `outputWeight` for each output token, that a replica is given. */
-  readonly tokensPerReplica: number;
+  tokensPerReplica: positive,
   /** Work of an output token, in prompt tokens. */
-  readonly outputWeight: number;
+  outputWeight: z.number().min(0).max(1e9),
   /** Share of the largest demand so far that is still provided for a window later. */
-  readonly decay: number;
+  decay: z.number().min(0).max(1),
   /** Share of a sudden rise of the demand that is provided beyond it. */
-  readonly surge: number;
+  surge: z.number().min(0).max(1e9),
   /** Replicas beyond those that the demand asks for. */
-  readonly spareReplicas: number;
+  spareReplicas: z.number().min(-100).max(100),
   /** Share of the waiting work that is to be done in the next window. */
-  readonly backlog: number;
+  backlog: z.number().min(0).max(1e9),
   /** Seconds of queue above which best effort is refused. */
-  readonly admissionSeconds: number;
+  admissionSeconds: z.number().min(0).max(1e9),
   /** Weight of prefixes in the choice of a replica, over that of few requests in flight. */
-  readonly prefixWeight: number;
+  prefixWeight: positive,
   /** Token budget of an iteration. */
-  readonly tokenBudget: number;
-}
+  tokenBudget: positive,
+});
+export type DemandParameters = Readonly<z.infer<typeof demandParameters>>;
 
 /** Weight of a window in the mean work of a request: it remembers about ten minutes. A choice. */
 const NEW_WEIGHT = 0.05;
@@ -44,7 +48,7 @@ const { admission_seconds, max_num_batched_tokens } = fleet.actionSchema.shape;
  * minutes: lengths vary too much for those of one window to say what the next will bring. A sudden rise is met with more
  * than it asks for, as it goes on while replicas start.
  */
-export class DemandPolicy implements FleetPolicy {
+export class DemandPolicy implements Policy<FleetAction, FleetObservation> {
   readonly name = 'cem';
   readonly #parameters: DemandParameters;
   readonly #settings: Partial<FleetAction>;
@@ -74,7 +78,7 @@ export class DemandPolicy implements FleetPolicy {
     this.#requestWork = Number.NaN;
   }
 
-  act({ observation, previousAction, stepIndex }: FleetStep): FleetAction {
+  act({ observation, previousAction, stepIndex }: PolicyStep<FleetAction, FleetObservation>): FleetAction {
     const wanted = stepIndex === 0 ? previousAction.replicas : this.#replicas(observation);
     const replicas = Math.max(1, Math.min(observation.server.max_replicas, wanted));
     return { ...previousAction, ...this.#settings, replicas };

@@ -1,115 +1,241 @@
-import { type FleetTaskId, fleet, hpaInFlight, ReplicaScaler } from '@servegym/environments';
-import { AgentError } from '../error-catalogue.ts';
-import { NetworkPolicy } from '../learning/network-policy.ts';
-import type { PolicyDescription } from './serve-policies.ts';
-import { decodeDemand } from '../learning/demand-file.ts';
-import { decodeFleetActor, FleetActionCodec } from '../learning/fleet-learning-task.ts';
-import { DemandPolicy } from './demand-policy.ts';
-import type { FleetPolicy } from './fleet-policy.ts';
-import { SaturationPolicy } from './saturation-policy.ts';
-import { prefixWeights, pressureBudget, ScaledPolicy } from './scaled-policy.ts';
+import {
+  type FleetAction,
+  type FleetObservation,
+  fleet,
+  hpaInFlight,
+  RateRule,
+  ReplicaScaler,
+} from '@servegym/environments';
+import type { Policy, PolicyEpisode, PolicyStep } from '../core/policy.ts';
+import { decodePolicy, FLEET_LEARNER, jsonPolicy } from '../learning/learners.ts';
+import { type PolicyEntry, unknownPolicy } from './catalogue.ts';
+import { DemandPolicy, demandParameters } from './demand-policy.ts';
 import { SlaPlannerPolicy } from './sla-planner-policy.ts';
-import { StaticPolicy } from './static-policy.ts';
-import { TunedRatePolicy } from './tuned-rate-policy.ts';
+
+/** A controller of a fleet. */
+export type FleetPolicy = Policy<FleetAction, FleetObservation>;
+type FleetStep = PolicyStep<FleetAction, FleetObservation>;
+
+/** As many replicas all the time, with the other settings of the task. */
+class StaticFleetPolicy implements FleetPolicy {
+  readonly name: string;
+  readonly #asked: number | undefined;
+  #replicas: number | undefined;
+
+  /** @param replicas Default: the best in training on the task that is played; the task's own where nothing is recorded */
+  constructor(replicas?: number) {
+    this.#asked = this.#replicas = replicas;
+    this.name = replicas === undefined ? 'static' : `static:${replicas}`;
+  }
+
+  reset({ taskId }: PolicyEpisode): void {
+    this.#replicas = this.#asked ?? fleet.anchors.reference(String(taskId))?.constantReplicas;
+  }
+
+  act({ previousAction }: FleetStep): FleetAction {
+    return { ...previousAction, replicas: this.#replicas ?? previousAction.replicas };
+  }
+}
+
+/** `RateRule` with the parameters that were tuned for the task it plays, where there are any. */
+class TunedRatePolicy implements FleetPolicy {
+  readonly name = 'rule';
+  readonly #tokensPerReplica: number | undefined;
+  #rule = new RateRule();
+
+  /** @param tokensPerReplica held on every task */
+  constructor(tokensPerReplica?: number) {
+    this.#tokensPerReplica = tokensPerReplica;
+  }
+
+  reset({ taskId }: PolicyEpisode): void {
+    const tuned = fleet.anchors.reference(String(taskId))?.rule;
+    const tokensPerReplica = this.#tokensPerReplica ?? tuned?.tokensPerReplica;
+    this.#rule = new RateRule({ ...tuned, ...(tokensPerReplica && { tokensPerReplica }) });
+  }
+
+  act(step: FleetStep): FleetAction {
+    return this.#rule.act(step);
+  }
+}
+
+/** Kubernetes' HorizontalPodAutoscaler for the replicas, with other settings beside it. */
+class ScaledPolicy implements FleetPolicy {
+  readonly name: string;
+  readonly #scaler: ReplicaScaler;
+  readonly #settings: (step: FleetStep) => Partial<FleetAction>;
+
+  constructor(
+    name: string,
+    targetPerReplica: number | undefined,
+    settings: (step: FleetStep) => Partial<FleetAction>,
+  ) {
+    this.#scaler = hpaInFlight(targetPerReplica);
+    this.name = `${name}:${this.#scaler.name.split(':')[1]}`;
+    this.#settings = settings;
+  }
+
+  reset(): void {
+    this.#scaler.reset();
+  }
+
+  act(step: FleetStep): FleetAction {
+    return { ...this.#scaler.act(step), ...this.#settings(step) };
+  }
+}
+
+/**
+ * Weights of a gateway that prefers replicas which know the prompt: those of llm-d's sample configuration with its prefix
+ * cache scorer (2) and its load-aware scorer (1). https://github.com/llm-d/llm-d-inference-scheduler (deploy/config)
+ */
+function prefixWeights(): Partial<FleetAction> {
+  return { routing_queue: 0.5, routing_prefix: 1 };
+}
+
+/** Prompts being prefilled or waiting on a replica from which on P-PAS sees pressure. */
+const PRESSURE_PREFILLS = 2;
+/** Token budgets of P-PAS without and under pressure. */
+const BUDGET = 16_384;
+const BUDGET_UNDER_PRESSURE = 2048;
+
+/**
+ * Token budget of P-PAS, which caps the prefill of an iteration at 2,048 tokens while two prompts or more are being prefilled
+ * or wait, and something is being decoded, and lets 16,384 pass otherwise. The scheduler decides that each iteration, a
+ * controller each window, on a mean replica: the prompts that wait, and the share of the time in which one is prefilled.
+ * https://github.com/TimoSaemann/ppas-vllm (scheduler/ppas_vllm_0.22.1.patch)
+ */
+function pressureBudget({ observation }: FleetStep): Partial<FleetAction> {
+  const { replicas_ready, num_requests_waiting, num_requests_running, server } = observation;
+  const prefilled = (observation.prompt_tokens_per_second * server.step_token_us) / 1e6;
+  const prefills = (num_requests_waiting + prefilled) / Math.max(1, replicas_ready);
+  const pressure = prefills >= PRESSURE_PREFILLS && num_requests_running > 0;
+  return { max_num_batched_tokens: pressure ? BUDGET_UNDER_PRESSURE : BUDGET };
+}
+
+/** Thresholds of the workload variant autoscaler's saturation mode, its defaults. */
+const KV_CACHE_THRESHOLD = 0.8;
+const QUEUE_LENGTH_THRESHOLD = 5;
+const KV_SPARE_TRIGGER = 0.1;
+const QUEUE_SPARE_TRIGGER = 3;
+
+/**
+ * One replica more when the replicas have too little to spare below saturation, one less when they would still have enough
+ * to spare without one: llm-d's workload variant autoscaler in its saturation mode, on the means over the replicas. It
+ * waits while replicas start or drain.
+ * https://github.com/llm-d-incubation/workload-variant-autoscaler (docs, saturation scaling)
+ */
+class SaturationPolicy implements FleetPolicy {
+  readonly name = 'saturation';
+
+  reset(): void {}
+
+  act({ observation, previousAction, stepIndex }: FleetStep): FleetAction {
+    const { replicas_ready: ready, replicas_starting, replicas_draining, server } = observation;
+    if (stepIndex === 0 || ready === 0 || replicas_starting + replicas_draining > 0) return previousAction;
+    const kv = observation.kv_cache_usage_perc;
+    const queue = observation.num_requests_waiting / ready;
+    const { replicas } = previousAction;
+    if (!hasSpare(kv, queue))
+      return { ...previousAction, replicas: Math.min(server.max_replicas, replicas + 1) };
+    const share = ready / (ready - 1);
+    if (ready > 1 && hasSpare(kv * share, queue * share))
+      return { ...previousAction, replicas: replicas - 1 };
+    return previousAction;
+  }
+}
+
+function hasSpare(kv: number, queue: number): boolean {
+  return KV_CACHE_THRESHOLD - kv >= KV_SPARE_TRIGGER && QUEUE_LENGTH_THRESHOLD - queue >= QUEUE_SPARE_TRIGGER;
+}
 
 /** Requests that wait a replica: the threshold of the KEDA tutorial of vLLM's production stack. */
 const QUEUE_TARGET = 5;
 
-const POLICIES: Readonly<
-  Record<string, { title: string; description: string; create: (value: number | null) => FleetPolicy }>
-> = {
-  static: {
+/** The policies of `fleet`. Each may have a number behind its name: `hpa`, `hpa:30`, `static:8`. */
+export const FLEET_POLICIES: readonly PolicyEntry<FleetAction, FleetObservation>[] = [
+  {
+    name: 'static',
     title: 'Fixed number',
     description:
       'As many replicas all the time: `static:8`; without a number, the best in training on the task',
-    create: (replicas) => new StaticPolicy(replicas ?? undefined),
+    create: (replicas) => new StaticFleetPolicy(replicas),
   },
-  hpa: {
+  {
+    name: 'hpa',
     title: 'HPA',
     description:
       "Kubernetes' HorizontalPodAutoscaler on requests in flight, `hpa:40` a replica; without a number, the best in training on the task",
-    create: (target) => hpaInFlight(target ?? undefined),
+    create: (target) => hpaInFlight(target),
   },
-  keda: {
+  {
+    name: 'keda',
     title: 'KEDA',
     description: `KEDA on requests that wait, \`keda:${QUEUE_TARGET}\` a replica`,
-    create: (target) => {
-      const targetPerReplica = target ?? QUEUE_TARGET;
-      return new ReplicaScaler(`keda:${targetPerReplica}`, ({ observation }) => ({
+    create: (targetPerReplica = QUEUE_TARGET) =>
+      new ReplicaScaler(`keda:${targetPerReplica}`, ({ observation }) => ({
         total: observation.num_requests_waiting,
         targetPerReplica,
-      }));
-    },
+      })),
   },
-  saturation: {
+  {
+    name: 'saturation',
     title: 'llm-d saturation',
     description: "llm-d's workload variant autoscaler: one replica more or less by what is spare",
     create: () => new SaturationPolicy(),
   },
-  'sla-planner': {
+  {
+    name: 'sla-planner',
     title: 'Dynamo SLA planner',
     description:
       "NVIDIA Dynamo's SLA planner: the last window's load over the profiled throughput of a replica",
     create: () => new SlaPlannerPolicy(),
   },
-  'prefix-router': {
+  {
+    name: 'prefix-router',
     title: 'HPA with prefix routing',
     description:
       "`hpa` with the routing weights of llm-d's gateway, which prefer replicas that know the prompt",
     create: (target) => new ScaledPolicy('prefix-router', target, prefixWeights),
   },
-  'p-pas': {
+  {
+    name: 'p-pas',
     title: 'HPA with P-PAS budget',
     description: '`hpa` with a token budget that is small under prefill pressure and large otherwise',
     create: (target) => new ScaledPolicy('p-pas', target, pressureBudget),
   },
-  rule: {
+  {
+    name: 'rule',
     title: 'Tuned rule',
     description:
       'Replicas for the work that arrives, six parameters tuned for each task; `rule:N` tokens a second a replica',
-    create: (tokensPerReplica) => new TunedRatePolicy(tokensPerReplica === null ? {} : { tokensPerReplica }),
+    create: (tokensPerReplica) => new TunedRatePolicy(tokensPerReplica),
   },
-};
-
-/** Names and descriptions of the policies of `fleet`. */
-export function listFleetPolicies(): readonly PolicyDescription[] {
-  return Object.entries(POLICIES).map(([name, { title, description }]) => ({ name, title, description }));
-}
+];
 
 /**
- * A policy of `fleet` by its name, with a number where it takes one: `hpa`, `hpa:30`, `static:8`.
- * @throws AgentError `UNKNOWN_POLICY`
+ * A policy of `fleet` by its name, with a number where it takes one.
+ * @throws EnvironmentError `UNKNOWN_POLICY`
  */
 export function createFleetPolicy(spec: string): FleetPolicy {
   const [name, value, ...rest] = spec.split(':');
-  const known = Object.hasOwn(POLICIES, name) ? POLICIES[name] : undefined;
-  const number = value === undefined ? null : Number(value);
-  if (
-    known === undefined ||
-    rest.length > 0 ||
-    (number !== null && !(number > 0 && Number.isFinite(number)))
-  ) {
-    throw new AgentError('UNKNOWN_POLICY', {
-      known: Object.keys(POLICIES).map((each) => `${each}[:number]`),
-      got: spec,
-    });
-  }
-  return known.create(number);
+  const known = FLEET_POLICIES.find((entry) => entry.name === name);
+  const number = value === undefined ? undefined : Number(value);
+  const isNumber = number === undefined || (number > 0 && Number.isFinite(number));
+  if (known !== undefined && rest.length === 0 && isNumber) return known.create(number);
+  throw unknownPolicy(
+    FLEET_POLICIES.map((each) => `${each.name}[:number]`),
+    spec,
+  );
 }
 
-/**
- * The policy in a file that training wrote, and its task: a network in safetensors, parameters in JSON.
- * @throws AgentError `TENSOR_FILE` or `POLICY_...`
- */
-export function loadFleetPolicy(file: Uint8Array): {
-  readonly taskId: FleetTaskId;
-  readonly policy: FleetPolicy;
-} {
-  if (file[0] === '{'.charCodeAt(0)) {
-    const { taskId, parameters } = decodeDemand(file);
-    return { taskId, policy: new DemandPolicy(parameters) };
-  }
-  const { taskId, weights } = decodeFleetActor(file);
-  const codec = new FleetActionCodec(taskId);
-  return { taskId, policy: new NetworkPolicy({ taskId, weights, features: fleet.features, codec }) };
+const DEMAND = jsonPolicy(
+  'parameters',
+  'the parameters of a policy of fleet',
+  demandParameters,
+  (_, parameters) => new DemandPolicy(parameters),
+);
+
+/** The policy of a file that training wrote, and its task; see `decodePolicy`. */
+export function loadFleetPolicy(file: Uint8Array): { readonly taskId: string; readonly policy: FleetPolicy } {
+  return decodePolicy(FLEET_LEARNER, file, [DEMAND]);
 }

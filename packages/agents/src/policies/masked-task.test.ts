@@ -10,21 +10,21 @@ import {
 } from '@servegym/environments';
 import { playEpisode } from '../core/play-episode.ts';
 import type { Policy } from '../core/policy.ts';
-import { type PpoUpdate, trainPpo } from '../learning/ppo.ts';
-import { decodeActor, encodeActor } from '../learning/trained-actor.ts';
 import { demonstrate } from '../learning/demonstrate.ts';
 import { distill } from '../learning/distill.ts';
 import { encodeRegimeTable, encodeServeConstant } from '../learning/policy-files.ts';
+import { type PpoUpdate, trainPpo } from '../learning/ppo.ts';
 import { playRegimes, searchRegimes } from '../learning/search-regimes.ts';
 import { ServeActionCodec } from '../learning/serve-encoding.ts';
 import { SERVE_PPO, serveLearningTask } from '../learning/serve-learning-task.ts';
+import { decodeActor, encodeActor } from '../learning/trained-actor.ts';
 import { tuneConstant, tunePhase } from '../learning/tune-constant.ts';
 import { planClairvoyant } from '../planning/plan-clairvoyant.ts';
 import { BanditPolicy } from './bandit-policy.ts';
 import { StaticPolicy } from './baseline-policies.ts';
-import { createPolicy, listPolicies } from './serve-policies.ts';
 import { HeuristicPolicy } from './heuristic-policy.ts';
 import { MpcPolicy } from './planner-policies.ts';
+import { createPolicy, listPolicies } from './serve-policies.ts';
 import { SHIPPED_FORMATS } from './shipped-policy.ts';
 import { loadTrainedPolicy, networkPolicy, RegimePolicy } from './trained-policies.ts';
 

@@ -1,36 +1,33 @@
-import type { ServeAction, ServeObservation } from '@servegym/environments';
-import type { Policy } from '../core/policy.ts';
-import { AgentError } from '../error-catalogue.ts';
+import { holdMaskedKnobs, llmserve, type ServeAction, type ServeObservation } from '@servegym/environments';
+import { EnvironmentError } from '@servegym/openenv/definition';
+import type { RandomStream } from '@servegym/simulator';
+import type { Policy, PolicyEpisode } from '../core/policy.ts';
+import { decodePolicy, jsonPolicy, SERVE_LEARNER } from '../learning/learners.ts';
+import { knownTask, requireTask } from '../learning/trained-for.ts';
 import { BanditPolicy } from './bandit-policy.ts';
-import { BestConstantPolicy, DefaultPolicy, RandomPolicy } from './baseline-policies.ts';
+import { ConstantPolicy, createFrom, type PolicyEntry, RandomPolicy } from './catalogue.ts';
 import { HeuristicPolicy } from './heuristic-policy.ts';
 import { MpcPolicy, OraclePolicy } from './planner-policies.ts';
+import { RegimePolicy, regimesSchema } from './regime-policy.ts';
 import { RulePolicy } from './rule-policy.ts';
 import { isShipped, type ShippedName, ShippedPolicy, whyNotShipped } from './shipped-policy.ts';
 
 /** A policy for the `llmserve` environment. */
 export type ServePolicy = Policy<ServeAction, ServeObservation>;
 
-/** A policy as lists show it. */
-export interface PolicyDescription {
-  /** Name for `createPolicy`. */
-  readonly name: string;
-  readonly title: string;
-  readonly description: string;
-}
-
-const CATALOGUE: readonly (PolicyDescription & { readonly create: () => ServePolicy })[] = [
+/** The policies of `llmserve`. */
+export const SERVE_POLICIES: readonly PolicyEntry<ServeAction, ServeObservation>[] = [
   {
     name: 'random',
     title: 'Random',
     description: 'Draws every knob uniformly from its range, anew for every window.',
-    create: () => new RandomPolicy(),
+    create: () => new RandomPolicy(drawAction),
   },
   {
     name: 'default',
     title: 'Default configuration',
     description: 'Keeps the configuration that the server starts with.',
-    create: () => new DefaultPolicy(),
+    create: () => new ConstantPolicy('default', ({ taskId }) => knownTask(llmserve, taskId).defaultAction),
   },
   {
     name: 'heuristic',
@@ -43,7 +40,7 @@ const CATALOGUE: readonly (PolicyDescription & { readonly create: () => ServePol
     name: 'static-tuned',
     title: 'Best constant',
     description: 'Keeps the configuration that earned most on the training traffic.',
-    create: () => new BestConstantPolicy(),
+    create: () => new ConstantPolicy('static-tuned', bestConstant),
   },
   {
     name: 'rule',
@@ -97,27 +94,54 @@ const CATALOGUE: readonly (PolicyDescription & { readonly create: () => ServePol
 
 /** Policies that were trained beforehand; none when they were trained on another version of the environment. */
 function shipped(name: ShippedName, title: string, description: string) {
-  return isShipped(name) ? [{ name, title, description, create: () => new ShippedPolicy(name) }] : [];
+  const create = () => new ShippedPolicy(name, loadServePolicy);
+  return isShipped(name) ? [{ name, title, description, create }] : [];
 }
 
-/** Policies that simulate before they act, for much longer than the environment takes. */
-const PLANNERS = ['mpc', 'mpc-unshifted', 'mpc-online', 'oracle'];
-
-/** True for policies that take long to choose. */
-export function isPlanner(name: string): boolean {
-  return PLANNERS.includes(name);
+/** The configuration that earned most on the training traffic of the task; its default where none is recorded. */
+function bestConstant({ taskId, resetOptions }: PolicyEpisode): ServeAction {
+  return llmserve.anchors.configurations(llmserve.choose({ ...resetOptions, task_id: taskId }))[0]!;
 }
 
-/** The policies that `createPolicy` knows. */
-export function listPolicies(): PolicyDescription[] {
-  return CATALOGUE.map(({ name, title, description }) => ({ name, title, description }));
+/** Every active knob uniformly from its range. */
+function drawAction(random: RandomStream, { taskId }: PolicyEpisode): ServeAction {
+  const tiers = llmserve.bins.quantization_tier;
+  return holdMaskedKnobs(knownTask(llmserve, taskId), {
+    batch_cap: random.integer(1, 512),
+    kv_budget_fraction: 0.1 + 0.9 * random.uniform(),
+    speculation_depth: random.integer(0, 8),
+    quantization_tier: tiers[random.integer(0, tiers.length - 1)],
+    prefill_decode_split: random.integer(0, 1) === 1,
+    priority_routing: random.integer(0, 1) === 1,
+  });
 }
 
-/** A fresh policy. @throws AgentError `UNKNOWN_POLICY`, or `POLICY_NOT_SHIPPED` for one that must be trained first */
-export function createPolicy(name: string): ServePolicy {
-  const entry = CATALOGUE.find((known) => known.name === name);
-  if (entry !== undefined) return entry.create();
+/** A fresh policy. @throws EnvironmentError `UNKNOWN_POLICY`, or `POLICY_NOT_SHIPPED` for one that must be trained first */
+export function createServePolicy(name: string): ServePolicy {
   const problem = whyNotShipped(name);
-  if (problem !== undefined) throw new AgentError('POLICY_NOT_SHIPPED', { problem });
-  throw new AgentError('UNKNOWN_POLICY', { known: CATALOGUE.map((policy) => policy.name), got: name });
+  if (problem !== undefined) throw new EnvironmentError('POLICY_NOT_SHIPPED', problem);
+  return createFrom(SERVE_POLICIES, name);
+}
+
+/** Keeps the configuration that was tuned for a task. It refuses other tasks. */
+export function tunedConstant(taskId: string, action: ServeAction): ServePolicy {
+  return new ConstantPolicy('static-tuned', (episode) => {
+    requireTask(taskId, episode.taskId);
+    return holdMaskedKnobs(knownTask(llmserve, taskId), action);
+  });
+}
+
+const KINDS = [
+  jsonPolicy('action', 'an action', llmserve.actionSchema, tunedConstant),
+  jsonPolicy(
+    'regimes',
+    'at least one regime, each with a center and an action',
+    regimesSchema,
+    (taskId, regimes) => new RegimePolicy(taskId, regimes),
+  ),
+];
+
+/** The policy of a file that training wrote, and its task; see `decodePolicy`. */
+export function loadServePolicy(file: Uint8Array): { readonly taskId: string; readonly policy: ServePolicy } {
+  return decodePolicy(SERVE_LEARNER, file, KINDS);
 }

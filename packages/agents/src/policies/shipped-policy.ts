@@ -1,9 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { llmserve, type ServeAction, type ServeObservation, type TaskId } from '@servegym/environments';
 import type { Policy, PolicyEpisode, PolicyStep } from '../core/policy.ts';
-import { AgentError } from '../error-catalogue.ts';
-import type { ServePolicy } from './serve-policies.ts';
-import { loadTrainedPolicy } from './trained-policies.ts';
+import { otherTask } from '../learning/trained-for.ts';
 
 /** Algorithms whose policies come with the package, and the form of their files. */
 export const SHIPPED_FORMATS = { ppo: 'safetensors', distilled: 'safetensors', cem: 'json' } as const;
@@ -62,28 +60,29 @@ export function readManifest(): Manifest {
   return JSON.parse(readFileSync(new URL('manifest.json', SHIPPED_FOLDER), 'utf8')) as Manifest;
 }
 
+interface Loaded {
+  readonly policy: Policy<ServeAction, ServeObservation>;
+}
+
 /** Plays every task with what was trained for it. */
 export class ShippedPolicy implements Policy<ServeAction, ServeObservation> {
   readonly name: ShippedName;
-  readonly #loaded = new Map<TaskId, ServePolicy>();
-  #policy: ServePolicy | undefined;
+  readonly #load: (file: Uint8Array) => Loaded;
+  readonly #loaded = new Map<TaskId, Loaded['policy']>();
+  #policy: Loaded['policy'] | undefined;
 
-  constructor(name: ShippedName) {
+  constructor(name: ShippedName, load: (file: Uint8Array) => Loaded) {
     this.name = name;
+    this.#load = load;
   }
 
-  /** @throws AgentError `OTHER_TASK` for a task that nothing was trained for */
+  /** @throws EnvironmentError `OTHER_TASK` for a task that nothing was trained for */
   reset(episode: PolicyEpisode): void {
     const taskId = llmserve.tasks.shippedIds.find((id) => id === episode.taskId);
-    if (taskId === undefined) {
-      throw new AgentError('OTHER_TASK', {
-        trained: llmserve.tasks.shippedIds.join(' or '),
-        got: episode.taskId,
-      });
-    }
+    if (taskId === undefined) throw otherTask(llmserve.tasks.shippedIds.join(' or '), episode.taskId);
     let policy = this.#loaded.get(taskId);
     if (policy === undefined) {
-      ({ policy } = loadTrainedPolicy(readFileSync(shippedFile(this.name, taskId))));
+      ({ policy } = this.#load(readFileSync(shippedFile(this.name, taskId))));
       this.#loaded.set(taskId, policy);
     }
     policy.reset(episode);

@@ -1,5 +1,5 @@
 import { FLEET_CLASSES, type FleetAction, type FleetObservation } from '@servegym/environments';
-import type { FleetPolicy, FleetStep } from './fleet-policy.ts';
+import type { Policy, PolicyStep } from '../core/policy.ts';
 
 /** Sequences of the profiled decode batches. */
 const PROFILED_BATCHES = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512];
@@ -16,12 +16,12 @@ const LEAST_ROOM = 0.1;
  * interpolation between them.
  * https://docs.nvidia.com/dynamo/design-docs/planner-design
  */
-export class SlaPlannerPolicy implements FleetPolicy {
+export class SlaPlannerPolicy implements Policy<FleetAction, FleetObservation> {
   readonly name = 'sla-planner';
 
   reset(): void {}
 
-  act({ observation, previousAction, stepIndex }: FleetStep): FleetAction {
+  act({ observation, previousAction, stepIndex }: PolicyStep<FleetAction, FleetObservation>): FleetAction {
     const { server, replicas_ready: ready, replicas_starting: starting } = observation;
     const arrivals = FLEET_CLASSES.reduce((sum, name) => sum + observation[name].arrivals_per_second, 0);
     // It waits until the workers are there that it asked for.

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { llmserve, type ServeTask } from '@servegym/environments';
+import { loadTrainedPolicy } from '../policies/trained-policies.ts';
 import { actorLayerSizes } from './actor-critic.ts';
-import { parameterCount } from './multilayer-perceptron.ts';
 import { knownTask, trainedTask } from './known-task.ts';
+import { parameterCount } from './multilayer-perceptron.ts';
 import { encodeRegimeTable, encodeServeActor, encodeServeConstant } from './policy-files.ts';
 import { ServeActionCodec } from './serve-encoding.ts';
-import { loadTrainedPolicy } from '../policies/trained-policies.ts';
 
 describe('knownTask', () => {
   it('is the task of an id', () => {

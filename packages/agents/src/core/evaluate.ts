@@ -1,0 +1,255 @@
+import {
+  ENVIRONMENTS,
+  type EnvironmentId,
+  findEnvironment,
+  type RegisteredEnvironment,
+  SEED_SPLITS,
+  type SeedSplit,
+} from '@servegym/environments';
+import type { Job, JobContext, JobEngine, Json } from '@servegym/jobs';
+import { EnvironmentError } from '@servegym/openenv/definition';
+import { AGENTS, type EnvironmentAgents } from '../registry.ts';
+import { type Evaluation, evaluationOf, type PlayedTask, playTask } from './evaluate-policy.ts';
+import { playEpisode } from './play-episode.ts';
+import type { PlayInputs } from './playable.ts';
+import type { PlayableEnvironment } from './playable-environment.ts';
+import type { Policy } from './policy.ts';
+import { type DatasetRow, recordEpisodes } from './record-episodes.ts';
+import { type SharedInputs, shareInputs, takeInputs } from './shared-inputs.ts';
+
+/** In the place of a split: the test seeds under each shift. */
+export const SHIFTED = 'shifted';
+
+/** Source of the seeds of an evaluation. */
+export type EvaluationSplit = SeedSplit | typeof SHIFTED;
+export const EVALUATION_SPLITS = [...Object.keys(SEED_SPLITS), SHIFTED] as const;
+
+/** The agents of an environment, for those who ask nothing that one alone has. */
+export function agentsOf(
+  id: EnvironmentId,
+): EnvironmentAgents & { readonly environment: RegisteredEnvironment } {
+  // A policy of an environment meets only this environment's observations.
+  return { ...(AGENTS[id] as unknown as EnvironmentAgents), environment: findEnvironment(id)! };
+}
+
+/** A policy as somebody named it, and the tasks that it can play. */
+export interface FoundPolicy {
+  readonly policy: Policy<object, object>;
+  /** Its name in the catalogue, or its file: jobs load it from there. */
+  readonly source: string | Uint8Array;
+  readonly taskIds: readonly (string | number)[];
+}
+
+/** True for a word that names a file, and no policy of a catalogue. */
+export function isPolicyFile(word: string): boolean {
+  return /[./\\]/.test(word.split(':')[0]!);
+}
+
+/**
+ * The policy of that name, or in that file of a training.
+ * @throws EnvironmentError `UNKNOWN_POLICY`, `POLICY_...` or `TENSOR_FILE`
+ */
+export function findPolicy(id: EnvironmentId, source: string | Uint8Array): FoundPolicy {
+  const { environment, shipped, createPolicy, loadPolicy } = agentsOf(id);
+  if (typeof source === 'string') {
+    const { tasks } = environment;
+    return {
+      source,
+      policy: createPolicy(source),
+      taskIds: shipped.includes(source) ? tasks.shippedIds : tasks.ids(),
+    };
+  }
+  if (loadPolicy === undefined) {
+    throw new EnvironmentError('POLICY_FILE', `Expected the name of a policy: nothing is learned on ${id}`);
+  }
+  const { policy, taskId } = loadPolicy(source);
+  return { source, policy, taskIds: [taskId] };
+}
+
+/**
+ * The tasks to play: the one asked for, or `all` that every policy can play.
+ * @throws EnvironmentError `UNKNOWN_TASK` when there is no such task, `OTHER_TASK` when a policy cannot play it
+ */
+export function tasksToPlay(
+  id: EnvironmentId,
+  asked: string,
+  policies: readonly FoundPolicy[],
+): readonly (string | number)[] {
+  const known = agentsOf(id).environment.tasks.ids();
+  const wanted = asked === 'all' ? known : known.filter((taskId) => String(taskId) === asked);
+  if (wanted.length === 0) {
+    throw new EnvironmentError(
+      'UNKNOWN_TASK',
+      `Expected a task of ${id}, all or one of ${known.join(', ')}, got ${asked}`,
+    );
+  }
+  const tasks = wanted.filter((taskId) => policies.every(({ taskIds }) => taskIds.includes(taskId)));
+  if (tasks.length > 0) return tasks;
+  const trained = policies.flatMap(({ policy, taskIds }) =>
+    taskIds.length < known.length ? [`${policy.name} for ${taskIds.join(', ')}`] : [],
+  );
+  throw new EnvironmentError(
+    'OTHER_TASK',
+    `Expected policies that can play ${asked === 'all' ? 'the same task' : asked}, got ${trained.join(' and ')}`,
+  );
+}
+
+/** Episodes to play, and the policy that plays them. */
+export interface PlayPlan {
+  readonly environment: EnvironmentId;
+  readonly policy: FoundPolicy;
+  readonly taskIds: readonly (string | number)[];
+  /** The same for each task. */
+  readonly seeds: readonly number[];
+  readonly inputs?: PlayInputs | undefined;
+  /** Called with the share that is done. */
+  readonly onProgress?: ((share: number) => void) | undefined;
+}
+
+/** Plays and grades a policy: an episode a job, or all in this process without `jobs`. */
+export async function evaluate(plan: PlayPlan, jobs?: JobEngine): Promise<Evaluation> {
+  const { policy, taskIds, seeds } = plan;
+  const played = await playAll<PlayedTask>('play-episodes', plan, jobs);
+  return evaluationOf(
+    policy.policy.name,
+    taskIds.map((taskId, t): PlayedTask => {
+      const own = played.slice(t * seeds.length, (t + 1) * seeds.length);
+      return {
+        taskId,
+        episodes: own.flatMap((each) => each.episodes),
+        wallSeconds: own.reduce((sum, { wallSeconds }) => sum + wallSeconds, 0),
+      };
+    }),
+  );
+}
+
+/** Plays and grades a policy under each shift. */
+export async function evaluateShifted(
+  plan: PlayPlan,
+  jobs?: JobEngine,
+): Promise<ReadonlyMap<string, Evaluation>> {
+  const shifted = new Map<string, Evaluation>();
+  for (const shift of agentsOf(plan.environment).environment.shifts) {
+    const inputs = { ...plan.inputs, scenario: { ...plan.inputs?.scenario, shift } };
+    shifted.set(shift, await evaluate({ ...plan, inputs }, jobs));
+  }
+  return shifted;
+}
+
+/** The windows of the episodes, one row each; see `recordEpisodes`. */
+export async function record(plan: PlayPlan, jobs?: JobEngine): Promise<DatasetRow[]> {
+  const episodes = await playAll<DatasetRow[]>('record-episode', plan, jobs);
+  return episodes.flatMap((rows, episode) => rows.map((row) => ({ ...row, episode_id: episode })));
+}
+
+/** An episode for a thread or another machine. */
+interface EpisodeInput {
+  readonly kind: EpisodeKind;
+  readonly environment: EnvironmentId;
+  /** Name of the policy, or of the shared bytes of its file. */
+  readonly policy: { readonly name: string } | { readonly file: string };
+  readonly taskId: string | number;
+  readonly seed: number;
+  readonly scenario: Readonly<Record<string, unknown>>;
+  readonly shared: SharedInputs;
+}
+
+/** What is made of an episode: its grade, its windows, or its return. */
+type EpisodeKind = 'play-episodes' | 'record-episode' | 'episode-return';
+
+/** The results of the episodes, task by task. */
+async function playAll<Result>(
+  kind: EpisodeKind,
+  plan: PlayPlan,
+  jobs: JobEngine | undefined,
+): Promise<Result[]> {
+  const { environment, policy, taskIds, seeds, inputs = {}, onProgress } = plan;
+  const episodes = taskIds.flatMap((taskId) => seeds.map((seed) => ({ taskId, seed })));
+  if (jobs === undefined) {
+    const results: Result[] = [];
+    for (const [i, { taskId, seed }] of episodes.entries()) {
+      const report = (share: number) => onProgress?.((i + share) / episodes.length);
+      results.push((await playOne(kind, environment, policy.policy, inputs, taskId, seed, report)) as Result);
+      report(1);
+    }
+    return results;
+  }
+  const list = await episodeJobs(kind, plan, jobs);
+  return (await jobs.run(list, { onProgress: ({ share }) => onProgress?.(share) })) as Result[];
+}
+
+/** A job for each episode, task by task. */
+export async function episodeJobs(
+  kind: EpisodeKind,
+  { environment, policy: { source }, taskIds, seeds, inputs = {} }: PlayPlan,
+  jobs: JobEngine,
+): Promise<Job[]> {
+  const policy = typeof source === 'string' ? { name: source } : { file: await jobs.share(source) };
+  const scenario = inputs.scenario ?? {};
+  const ofTasks = taskIds.map(async (taskId) => {
+    const shared = await shareInputs(jobs, ENVIRONMENTS[environment], { taskId, ...inputs });
+    const names = [...Object.values(shared), ...('file' in policy ? [policy.file] : [])];
+    return seeds.map((seed) => {
+      const input: EpisodeInput = { kind, environment, policy, taskId, seed, scenario, shared };
+      return { kind, input: input as unknown as Json, shared: names };
+    });
+  });
+  return (await Promise.all(ofTasks)).flat();
+}
+
+/** The jobs of an episode. Answer a `PlayedTask`, the rows of its windows, or its return. */
+export async function runJob(input: Json, context: JobContext): Promise<Json> {
+  const { kind, environment, policy, taskId, seed, scenario, shared } = input as unknown as EpisodeInput;
+  const inputs = await takeInputs(ENVIRONMENTS[environment], shared, scenario, context);
+  const found = findPolicy(environment, 'name' in policy ? policy.name : context.shared(policy.file));
+  return playOne(kind, environment, found.policy, inputs, taskId, seed, (share) => context.report(share));
+}
+
+async function playOne(
+  kind: EpisodeKind,
+  environment: EnvironmentId,
+  policy: Policy<object, object>,
+  inputs: PlayInputs,
+  taskId: string | number,
+  seed: number,
+  report: (share: number) => void,
+): Promise<Json> {
+  const { playable, environment: entry } = agentsOf(environment);
+  const played = playable(inputs);
+  if (kind === 'record-episode') {
+    return (await recordEpisodes(played, policy, { taskId, seeds: [seed] })) as unknown as Json;
+  }
+  if (kind === 'episode-return') {
+    const plan = { taskId, seed, initialAction: played.initialAction(taskId), resetOptions: inputs.scenario };
+    return (await playEpisode(played.create(), policy, plan)).return;
+  }
+  const windows = entry.steps(entry.tasks.find(taskId)!);
+  return (await playTask(reporting(played, windows, report), policy, taskId, [seed])) as unknown as Json;
+}
+
+/** The environment, which reports each tenth of so many windows, as planners take long for one. */
+function reporting(
+  environment: PlayableEnvironment<object, object>,
+  windows: number,
+  report: (share: number) => void,
+): PlayableEnvironment<object, object> {
+  let played = 0;
+  let tenths = 0;
+  return {
+    ...environment,
+    meter(taskId) {
+      const meter = environment.meter!(taskId);
+      return {
+        see(window) {
+          meter.see(window);
+          played++;
+          const now = Math.floor((10 * played) / windows);
+          if (now === tenths) return;
+          tenths = now;
+          report(played / windows);
+        },
+        figures: meter.figures,
+      };
+    },
+  };
+}

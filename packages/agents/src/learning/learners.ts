@@ -1,0 +1,220 @@
+import {
+  type Feature,
+  type FleetAction,
+  type FleetTask,
+  fleet,
+  type GymAction,
+  type GymTask,
+  inferencegym,
+  llmserve,
+  type ServeAction,
+  type ServeTask,
+} from '@servegym/environments';
+import { EnvironmentError } from '@servegym/openenv/definition';
+import type { ZodType } from 'zod';
+import type { Policy } from '../core/policy.ts';
+import { type ActionBins, ActionCodec } from './action-codec.ts';
+import type { TrainingNote } from './learning-environment.ts';
+import { NetworkPolicy } from './network-policy.ts';
+import { type ActorWeights, decodeActor, encodeActor } from './trained-actor.ts';
+import { findTrainedTask, requireSame, type TrainedOn, trainedFor } from './trained-for.ts';
+
+interface ShownFeatures {
+  readonly features: readonly Feature[];
+  readonly serverFeatures: readonly Feature[];
+}
+
+/** An environment whose policies are learned: what files of networks say of it, and what their numbers stand for. */
+export interface Learner<Action extends object, Task extends { readonly id: string | number }> {
+  readonly environment: TrainedOn<Task> & ShownFeatures;
+  /** A head for each knob that a task leaves free. */
+  codec(task: Task): ActionCodec<Action>;
+  /** Bins as files have them. Default: those of the free knobs. */
+  readonly bins?: object;
+}
+
+/** Knobs whose nearest bin is found by ratio. */
+function byRatio<Knob extends string>(
+  knobs: readonly Knob[],
+  shape: { readonly [Name in Knob]: { meta(): Readonly<Record<string, unknown>> | undefined } },
+): Knob[] {
+  return knobs.filter((knob) => shape[knob].meta()?.bins_by === 'ratio');
+}
+
+const SERVE_BY_RATIO = byRatio(llmserve.knobs, llmserve.actionSchema.shape);
+export const SERVE_LEARNER: Learner<ServeAction, ServeTask> = {
+  environment: llmserve,
+  codec: (task) =>
+    new ActionCodec(llmserve.bins, llmserve.activeKnobs(task), task.defaultAction, SERVE_BY_RATIO),
+};
+
+const FLEET_BY_RATIO = byRatio(fleet.knobs, fleet.actionSchema.shape);
+export const FLEET_LEARNER: Learner<FleetAction, FleetTask> = {
+  environment: fleet,
+  codec(task) {
+    const idle = fleet.idleKnobs(task);
+    const free = fleet.knobs.filter((knob) => !idle.includes(knob));
+    return new ActionCodec(fleet.bins, free, task.defaultAction, FLEET_BY_RATIO);
+  },
+};
+
+const GYM_BY_RATIO = byRatio(inferencegym.knobs, inferencegym.actionSchema.shape);
+export const GYM_LEARNER: Learner<GymAction, GymTask> = {
+  environment: inferencegym,
+  bins: inferencegym.bins,
+  codec: ({ activeKnobs }) =>
+    new ActionCodec(
+      inferencegym.bins as ActionBins<GymAction>,
+      activeKnobs,
+      inferencegym.defaultAction,
+      GYM_BY_RATIO,
+    ),
+};
+
+/** A network that has been trained on a task. */
+export interface TrainedNetwork {
+  readonly taskId: string | number;
+  readonly weights: ActorWeights;
+  /** Origin, for people: algorithm, steps, seed. */
+  readonly training: TrainingNote;
+}
+
+/** Metadata of the file of a network. @throws EnvironmentError `UNKNOWN_TASK` */
+export function networkMetadata<Action extends object, Task extends { readonly id: string | number }>(
+  { environment, codec, bins }: Learner<Action, Task>,
+  taskId: string | number,
+): Record<string, string> {
+  const trained = trainedFor(environment, taskId);
+  const task = environment.tasks.find(String(taskId))!;
+  return { ...trained, action_bins: JSON.stringify(bins ?? codec(task).bins) };
+}
+
+/** A safetensors file that says which environment, version and task the weights are for. */
+export function encodeNetwork<Action extends object, Task extends { readonly id: string | number }>(
+  learner: Learner<Action, Task>,
+  { taskId, weights, training }: TrainedNetwork,
+): Uint8Array {
+  return encodeActor(weights, { ...networkMetadata(learner, taskId), training: JSON.stringify(training) });
+}
+
+/**
+ * Reads what `encodeNetwork` wrote.
+ * @throws EnvironmentError `TENSOR_FILE` when the file is not an actor's, `POLICY_MISMATCH` or `POLICY_TASK` when the actor was
+ *   trained on something else than this version of the environment
+ */
+export function decodeNetwork<Action extends object, Task extends { readonly id: string | number }>(
+  { environment, codec, bins }: Learner<Action, Task>,
+  file: Uint8Array,
+): TrainedNetwork & { readonly task: Task } {
+  const { weights, metadata } = decodeActor(file);
+  const task = findTrainedTask(environment, metadata);
+  const own = codec(task);
+  requireSame('action bins', JSON.stringify(bins ?? own.bins), metadata.action_bins);
+  featuresOf(environment, weights.shape.observationSize);
+  requireSame('head sizes', own.headSizes.join(), weights.shape.headSizes.join());
+  return { task, taskId: task.id, weights, training: JSON.parse(metadata.training ?? '{}') };
+}
+
+/** Features of policies that run many servers; those of one server see its `features`. */
+export function manyServersFeatures({ features, serverFeatures }: ShownFeatures): readonly Feature[] {
+  return [...features, ...serverFeatures];
+}
+
+/** Features of a network that sees so many. @throws EnvironmentError `POLICY_MISMATCH` */
+function featuresOf(environment: ShownFeatures, observationSize: number): readonly Feature[] {
+  const many = manyServersFeatures(environment);
+  if (observationSize === many.length) return many;
+  requireSame('observation size', String(environment.features.length), String(observationSize));
+  return environment.features;
+}
+
+/** The policy of a network. */
+export function networkPolicy<
+  Action extends object,
+  Observation extends object,
+  Task extends { readonly id: string | number },
+>(
+  { environment, codec }: Learner<Action, Task>,
+  task: Task,
+  { weights, training }: Omit<TrainedNetwork, 'taskId'>,
+): Policy<Action, Observation> {
+  return new NetworkPolicy<Action, Observation>({
+    taskId: task.id,
+    name: training.algorithm === 'distill' ? 'distilled' : 'ppo',
+    weights,
+    features: featuresOf(environment, weights.shape.observationSize),
+    codec: codec(task),
+  });
+}
+
+/** A kind of policy that training writes as JSON, beside what it is for. */
+export interface JsonPolicy<Action, Observation> {
+  /** Field of the file that holds it. */
+  readonly field: string;
+  /** What is expected there, for the message. */
+  readonly what: string;
+  /** The policy; `undefined` where the content is none. */
+  read(taskId: string, content: unknown): Policy<Action, Observation> | undefined;
+}
+
+export function jsonPolicy<Content, Action, Observation>(
+  field: string,
+  what: string,
+  schema: ZodType<Content>,
+  play: (taskId: string, content: Content) => Policy<Action, Observation>,
+): JsonPolicy<Action, Observation> {
+  return {
+    field,
+    what,
+    read(taskId, content) {
+      const checked = schema.safeParse(content);
+      return checked.success ? play(taskId, checked.data) : undefined;
+    },
+  };
+}
+
+/** A JSON file that says which environment, version and task a policy is for. */
+export function encodeJsonPolicy<Task extends object>(
+  environment: TrainedOn<Task>,
+  taskId: string,
+  content: object,
+  training: TrainingNote,
+): string {
+  return `${JSON.stringify({ ...trainedFor(environment, taskId), ...content, training }, null, 2)}\n`;
+}
+
+/**
+ * The policy of a file that training wrote, and its task: a network in safetensors, other kinds in JSON.
+ * @throws EnvironmentError `TENSOR_FILE` when a network cannot be read, `POLICY_FILE` when it is no policy, `POLICY_MISMATCH` or
+ *   `POLICY_TASK` when the policy was trained on something else than this version of the environment
+ */
+export function decodePolicy<
+  Action extends object,
+  Observation extends object,
+  Task extends { readonly id: string | number },
+>(
+  learner: Learner<Action, Task>,
+  file: Uint8Array,
+  kinds: readonly JsonPolicy<Action, Observation>[] = [],
+): { readonly taskId: Task['id']; readonly policy: Policy<Action, Observation> } {
+  if (kinds.length === 0 || file[0] !== '{'.charCodeAt(0)) {
+    const { task, ...network } = decodeNetwork(learner, file);
+    return { taskId: task.id, policy: networkPolicy(learner, task, network) };
+  }
+  const json = parse(file);
+  const { id: taskId } = findTrainedTask(learner.environment, json);
+  const kind = kinds.find(({ field }) => field in json) ?? kinds[0]!;
+  const content = json[kind.field];
+  const policy = kind.read(String(taskId), content);
+  if (policy !== undefined) return { taskId, policy };
+  const got = JSON.stringify({ [kind.field]: content }).slice(0, 200);
+  throw new EnvironmentError('POLICY_FILE', `Expected ${kind.what}, got ${got}`);
+}
+
+function parse(file: Uint8Array): Record<string, unknown> {
+  try {
+    return { ...(JSON.parse(new TextDecoder().decode(file)) as object) };
+  } catch {
+    throw new EnvironmentError('POLICY_FILE', 'Expected a policy in JSON');
+  }
+}

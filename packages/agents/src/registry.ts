@@ -1,0 +1,129 @@
+import {
+  type BenchmarkAction,
+  benchmark,
+  type EnvironmentId,
+  type FleetAction,
+  type FleetObservation,
+  type FleetTask,
+  fleet,
+  type GymAction,
+  type GymObservation,
+  type GymTask,
+  inferencegym,
+  llmserve,
+  type ServeAction,
+  type ServeObservation,
+  type ServeTask,
+} from '@servegym/environments';
+import type { CheckEffort, CheckResult, TaskCheck } from './core/checks/check-result.ts';
+import { type PlayInputs, playable, readFleetWindow, readGymStep, readServeWindow } from './core/playable.ts';
+import type { PlayableEnvironment } from './core/playable-environment.ts';
+import type { Policy } from './core/policy.ts';
+import { decodePolicy, GYM_LEARNER } from './learning/learners.ts';
+import type { Algorithm } from './learning/training-run.ts';
+import { checkFleetTask } from './planning/check-fleet.ts';
+import { checkGymTask } from './planning/check-gym.ts';
+import { checkTask } from './planning/check-serve.ts';
+import {
+  ConstantPolicy,
+  createFrom,
+  type PolicyDescription,
+  type PolicyEntry,
+} from './policies/catalogue.ts';
+import { createFleetPolicy, FLEET_POLICIES, loadFleetPolicy } from './policies/fleet-policies.ts';
+import { GYM_POLICIES } from './policies/gym-policies.ts';
+import { createServePolicy, loadServePolicy, SERVE_POLICIES } from './policies/serve-policies.ts';
+import { SHIPPED_FORMATS } from './policies/shipped-policy.ts';
+
+/** The agents of an environment: who plays it, who learns it, who checks its tasks. */
+export interface EnvironmentAgents<
+  Action extends object = object,
+  Observation extends object = object,
+  Task = { readonly id: string | number },
+> {
+  /** The environment as policies play it. */
+  playable(inputs?: PlayInputs): PlayableEnvironment<Action, Observation>;
+  /** The policies by name. */
+  readonly policies: readonly PolicyDescription[];
+  /** Those that simulate before they act, for much longer than the environment takes. */
+  readonly planners: readonly string[];
+  /** Those that were trained beforehand, which play only the tasks that come with the environment. */
+  readonly shipped: readonly string[];
+  /** The policy that plays where none is named. */
+  readonly baseline: string;
+  /** A fresh policy. @throws EnvironmentError `UNKNOWN_POLICY`, or `POLICY_NOT_SHIPPED` for one that must be trained first */
+  createPolicy(name: string): Policy<Action, Observation>;
+  /** The policy in a file that training wrote, and its task. Absent where nothing is learned. @throws EnvironmentError */
+  loadPolicy?(file: Uint8Array): {
+    readonly policy: Policy<Action, Observation>;
+    readonly taskId: string | number;
+  };
+  /** The ways to learn a policy. */
+  readonly algorithms: readonly Algorithm[];
+  /** Checks that a task is a sound simulation and a game worth learning. */
+  check?(
+    task: Task,
+    effort: CheckEffort,
+    onGroup?: (results: readonly CheckResult[]) => void,
+    inputs?: PlayInputs,
+  ): Promise<TaskCheck>;
+}
+
+const BENCHMARK_POLICIES: readonly PolicyEntry<BenchmarkAction, object>[] = [
+  {
+    ...{ name: 'default', title: 'Default', description: 'Never waits.' },
+    create: () => new ConstantPolicy('default', () => benchmark.initialAction()),
+  },
+];
+
+/** The agents of each environment: an entry beside that of `ENVIRONMENTS`. */
+export const AGENTS = {
+  llmserve: {
+    playable: (inputs) => playable(llmserve, inputs, readServeWindow),
+    policies: described(SERVE_POLICIES),
+    planners: ['mpc', 'mpc-unshifted', 'mpc-online', 'oracle'],
+    shipped: Object.keys(SHIPPED_FORMATS),
+    baseline: 'heuristic',
+    createPolicy: createServePolicy,
+    loadPolicy: loadServePolicy,
+    algorithms: ['ppo', 'distill', 'cem', 'static'],
+    check: checkTask,
+  } satisfies EnvironmentAgents<ServeAction, ServeObservation, ServeTask>,
+  fleet: {
+    playable: (inputs) => playable(fleet, inputs, readFleetWindow),
+    policies: described(FLEET_POLICIES),
+    planners: [],
+    shipped: [],
+    baseline: 'hpa',
+    createPolicy: createFleetPolicy,
+    loadPolicy: loadFleetPolicy,
+    algorithms: ['ppo', 'cem'],
+    check: checkFleetTask,
+  } satisfies EnvironmentAgents<FleetAction, FleetObservation, FleetTask>,
+  inferencegym: {
+    playable: (inputs) => playable(inferencegym, inputs, readGymStep),
+    policies: described(GYM_POLICIES),
+    planners: [],
+    shipped: [],
+    baseline: 'baseline',
+    createPolicy: (name) => createFrom(GYM_POLICIES, name),
+    loadPolicy: (file) => decodePolicy<GymAction, GymObservation, GymTask>(GYM_LEARNER, file),
+    algorithms: ['ppo'],
+    async check(task, effort, onGroup, { table } = {}) {
+      return checkGymTask(table?.world ?? (await inferencegym.shippedWorld()), task, effort, onGroup);
+    },
+  } satisfies EnvironmentAgents<GymAction, GymObservation, GymTask>,
+  benchmark: {
+    playable: (inputs) => playable(benchmark, inputs),
+    policies: described(BENCHMARK_POLICIES),
+    planners: [],
+    shipped: [],
+    baseline: 'default',
+    createPolicy: (name) => createFrom(BENCHMARK_POLICIES, name),
+    algorithms: [],
+  } satisfies EnvironmentAgents<BenchmarkAction>,
+} as const satisfies Readonly<Record<EnvironmentId, unknown>>;
+
+function described(entries: readonly PolicyDescription[]): PolicyDescription[] {
+  return entries.map(({ name, title, description }) => ({ name, title, description }));
+}
