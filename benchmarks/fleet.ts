@@ -8,7 +8,7 @@
  *     npx node benchmarks/fleet.ts --recorded        # the tuned settings, and the recorded returns that scores are held against
  */
 import { parseArgs } from 'node:util';
-import { createFleetPolicy } from '@servegym/agents';
+import { AGENTS } from '@servegym/agents';
 import { type FleetTaskId, firstSeeds, fleet, type SeedSplit } from '@servegym/environments';
 import { findFleetPolicy } from '../packages/servegym/src/cli/arguments/find-fleet-policy.ts';
 import { type FleetRun, playFleet } from '../packages/servegym/src/cli/fleet/play-fleet.ts';
@@ -77,7 +77,7 @@ function playDay(requests: number, maxReplicas: number): void {
   const drawn = fleet.drawRequests(task, 0);
   const drawS = (performance.now() - begin) / 1000;
   const cpu = process.cpuUsage();
-  const run = playFleet(task, 0, drawn, createFleetPolicy('hpa'));
+  const run = playFleet(task, 0, drawn, AGENTS.fleet.createPolicy('hpa'));
   const { user, system } = process.cpuUsage(cpu);
   console.log(
     `${run.requests} requests, most replicas ${run.mostReplicas}: drawn in ${drawS.toFixed(1)} s, played in ${run.wallS.toFixed(1)} s (${((user + system) / 1e6).toFixed(1)} s of CPU), most memory ${(process.resourceUsage().maxRSS / 1024).toFixed(0)} MiB`,

@@ -2,7 +2,7 @@
 // of a discrete knob and values of each third of a range are held for eight windows, and the plan goes on for four more.
 // Shares of the states in which a bin is best, or as good as the best; states in which a knob changes nothing are left out.
 import { parseArgs } from 'node:util';
-import { checkKnobDominance, planClairvoyant } from '@servegym/agents';
+import { AGENTS } from '@servegym/agents';
 import { llmserve, SEED_SPLITS } from '@servegym/environments';
 
 const { values } = parseArgs({
@@ -22,13 +22,13 @@ for (const taskId of ['bursty_workload', 'adversarial_multitenant'] as const) {
   const episodes = Array.from({ length: EPISODES }, (_, i) => {
     const seed = SEED_SPLITS.test.first + i;
     const requests = llmserve.drawRequests(task, seed);
-    const { actions } = planClairvoyant(task, seed, {
+    const { actions } = AGENTS.llmserve.plan(task, seed, {
       requests,
       configurations: llmserve.anchors.configurations(task),
     });
     return { seed, actions };
   });
-  rows.push({ task: taskId, ...checkKnobDominance(task, episodes, EPISODES * STATES).figures });
+  rows.push({ task: taskId, ...AGENTS.llmserve.knobDominance(task, episodes, EPISODES * STATES).figures });
 }
 if (values.json) console.log(JSON.stringify(rows));
 else for (const row of rows) console.log(row);

@@ -2,15 +2,7 @@
 // foresight gains, on the test traces that it has played, and microseconds of a decision (encoding the observation,
 // the network, decoding the action), on one core.
 import { parseArgs } from 'node:util';
-import {
-  createPolicy,
-  isShipped,
-  type PolicyStep,
-  playableServe,
-  playEpisode,
-  SHIPPED_FORMATS,
-  type ShippedName,
-} from '@servegym/agents';
+import { AGENTS, type PolicyStep, playEpisode, type ShippedName } from '@servegym/agents';
 import {
   llmserve,
   SEED_SPLITS,
@@ -26,9 +18,12 @@ const ROUNDS = 10;
 
 type Step = PolicyStep<ServeAction, ServeObservation>;
 
+const { shippedPolicies } = AGENTS.llmserve;
 const rows = [];
 for (const taskId of llmserve.tasks.shippedIds) {
-  for (const agent of (Object.keys(SHIPPED_FORMATS) as ShippedName[]).filter(isShipped)) {
+  for (const agent of (Object.keys(shippedPolicies.formats) as ShippedName[]).filter(
+    shippedPolicies.isShipped,
+  )) {
     rows.push(await measure(agent, taskId));
   }
 }
@@ -45,8 +40,8 @@ async function measure(agent: ShippedName, taskId: TaskId) {
         : [];
     },
   );
-  const policy = createPolicy(agent);
-  const environment = playableServe();
+  const policy = AGENTS.llmserve.createPolicy(agent);
+  const environment = AGENTS.llmserve.playable();
   const instance = environment.create();
   const episodes: { seed: number; steps: Step[] }[] = [];
   const gains = { agent: 0, planner: 0 };

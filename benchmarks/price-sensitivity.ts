@@ -1,7 +1,7 @@
 // Rankings of the agents on the test split when each price of the reward is halved and doubled. No agent here reads the
 // prices, so that each episode is played once and paid anew under every price.
 import { parseArgs } from 'node:util';
-import { createPolicy, listPolicies } from '@servegym/agents';
+import { AGENTS } from '@servegym/agents';
 import { firstSeeds, llmserve, ServeEpisode } from '@servegym/environments';
 import { mean } from '@servegym/simulator/statistics';
 
@@ -12,9 +12,7 @@ const EPISODES = Number(values.episodes);
 
 /** Agents that change what they do with the rewards that they see, and planners, whose plans are made for the prices. */
 const READS_PRICES = ['bandit', 'mpc', 'mpc-unshifted', 'mpc-online', 'oracle'];
-const AGENTS = listPolicies()
-  .map(({ name }) => name)
-  .filter((name) => !READS_PRICES.includes(name));
+const NAMES = AGENTS.llmserve.policies.map(({ name }) => name).filter((name) => !READS_PRICES.includes(name));
 
 type Parts = ServeEpisode['components'];
 type Part = keyof Parts;
@@ -32,7 +30,7 @@ for (const taskId of llmserve.tasks.shippedIds) {
     seed,
     requests: llmserve.drawRequests(task, seed),
   }));
-  const played = AGENTS.map((agent) => ({
+  const played = NAMES.map((agent) => ({
     agent,
     episodes: traffic.map((each) => partsOf(agent, taskId, each)),
   }));
@@ -59,7 +57,7 @@ function partsOf(
   taskId: (typeof llmserve.tasks.shippedIds)[number],
   { seed, requests }: { readonly seed: number; readonly requests: ReturnType<typeof llmserve.drawRequests> },
 ): Parts[] {
-  const policy = createPolicy(agent);
+  const policy = AGENTS.llmserve.createPolicy(agent);
   policy.reset({ taskId, seed });
   const episode = new ServeEpisode(llmserve.tasks.shipped[taskId], seed, { requests });
   const windows: Parts[] = [];

@@ -7,16 +7,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { isDeepStrictEqual, parseArgs } from 'node:util';
-import {
-  type AsyncPolicy,
-  createFleetPolicy,
-  createGymPolicy,
-  createPolicy,
-  playableFleet,
-  playableGym,
-  playableServe,
-} from '@servegym/agents';
-import { inferencegym } from '@servegym/environments';
+import { type AsyncPolicy, agentsOf } from '@servegym/agents';
 import { connect, type EnvironmentClient } from '@servegym/openenv/client';
 import { runServegym, type ServeProcess, startSeason } from '../maintenance/test-servers/servegym.ts';
 
@@ -43,19 +34,13 @@ interface Exploit {
   readonly gained: boolean;
 }
 
-const PLAYED = {
-  llmserve: { create: createPolicy, playable: playableServe, standard: 'default' },
-  fleet: { create: createFleetPolicy, playable: playableFleet, standard: 'static' },
-  inferencegym: {
-    create: createGymPolicy,
-    playable: () => playableGym(inferencegym.definition()),
-    standard: 'default',
-  },
-};
-const { create, playable, standard } = PLAYED[env as keyof typeof PLAYED];
-const taskId = env === 'inferencegym' ? Number(task) : task;
-const playerNamed = (name: string) => create(name) as unknown as Player;
-const practice = playable() as unknown as ReturnType<typeof playableServe>;
+const STANDARD = { llmserve: 'default', fleet: 'static', inferencegym: 'default' };
+const environment = env as keyof typeof STANDARD;
+const standard = STANDARD[environment];
+const agents = agentsOf(environment);
+const taskId = agents.environment.tasks.find(task)!.id;
+const playerNamed = (name: string) => agents.createPolicy(name) as unknown as Player;
+const practice = agents.playable();
 const initialAction = practice.initialAction(taskId) as unknown as Fields;
 
 /** Seeds of practice that the first window of a ranked episode is compared with. */

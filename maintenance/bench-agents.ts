@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { createPolicy, listPolicies, SHIPPED_FORMATS, type ShippedName } from '@servegym/agents';
+import { AGENTS as REGISTRY, type ShippedName } from '@servegym/agents';
 import { llmserve, type TaskId } from '@servegym/environments';
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { wholeNumber } from '../packages/servegym/src/cli/arguments/options.ts';
@@ -23,7 +23,7 @@ interface BenchAgentsOptions extends JobOptions, Omit<BenchmarkPlan, 'taskIds'> 
   readonly json: boolean;
 }
 
-const LEARNED = Object.keys(SHIPPED_FORMATS) as ShippedName[];
+const LEARNED = Object.keys(REGISTRY.llmserve.shippedPolicies.formats) as ShippedName[];
 const AGENTS = [
   ...['random', 'default', 'heuristic', 'static-tuned', 'rule', 'bandit', 'cem', 'ppo'],
   ...['distilled', 'mpc', 'mpc-unshifted', 'oracle'],
@@ -49,7 +49,7 @@ function benchAgentsCommand(): Command {
     .addOption(count('--steps <n>', 'windows that each of them learns from', 120_000))
     .addOption(
       new Option('--teacher <name>', 'policy that `distilled` learns from')
-        .choices(listPolicies().map(({ name }) => name))
+        .choices(REGISTRY.llmserve.policies.map(({ name }) => name))
         .default('mpc'),
     )
     .addOption(count('--lessons <n>', 'episodes that the teacher plays or comments on', 48))
@@ -116,7 +116,7 @@ function agentNames(text: string): string[] {
   for (const name of names) {
     if (isLearned(name)) continue;
     try {
-      createPolicy(name);
+      REGISTRY.llmserve.createPolicy(name);
     } catch (error) {
       throw new InvalidArgumentError((error as Error).message);
     }

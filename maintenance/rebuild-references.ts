@@ -1,12 +1,6 @@
 import { readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { isDeepStrictEqual } from 'node:util';
-import {
-  type FleetReferenceInput,
-  type ReferenceInput,
-  tuneConstant,
-  tuneFleet,
-  tunePhase,
-} from '@servegym/agents';
+import { AGENTS, type FleetReferenceInput, type ReferenceInput } from '@servegym/agents';
 import {
   type FleetTaskId,
   type FleetTaskReference,
@@ -157,7 +151,7 @@ function fleetRecords(ids: readonly FleetTaskId[]): Records<FleetTaskId, FleetTa
     fingerprint: (id) => fleet.anchors.fingerprint(fleet.tasks.shipped[id]),
     tune: async (id) => {
       showProgress(`${id}: best rule, autoscaler and constant`);
-      const tuned = tuneFleet(fleet.tasks.shipped[id], RULE_TRACES);
+      const tuned = AGENTS.fleet.tune(fleet.tasks.shipped[id], RULE_TRACES);
       return { fingerprint: fleet.anchors.fingerprint(fleet.tasks.shipped[id]), ...tuned, seeds: {} };
     },
     input: (taskId, { rule, seeds }, seed): FleetReferenceInput | null =>
@@ -200,7 +194,7 @@ async function tunedServe(id: TaskId): Promise<TaskReference> {
   const task = llmserve.tasks.shipped[id];
   const phases: Record<string, ServeAction> = {};
   for (const phase of task.phases) {
-    const { action } = await tunePhase(phase, {
+    const { action } = await AGENTS.llmserve.tune.phase(phase, {
       taskId: task.id,
       seed: TUNING_SEED,
       traces: { few: 2, many: 6 },
@@ -208,7 +202,7 @@ async function tunedServe(id: TaskId): Promise<TaskReference> {
     });
     phases[phase.name] = action;
   }
-  const { action: constant } = await tuneConstant({
+  const { action: constant } = await AGENTS.llmserve.tune.constant({
     taskId: task.id,
     seed: TUNING_SEED,
     traces: { few: 4, many: 16 },

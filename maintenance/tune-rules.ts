@@ -1,5 +1,5 @@
 import { writeFileSync } from 'node:fs';
-import { type RuleParameters, TUNED_RULES_URL, tuneRule } from '@servegym/agents';
+import { AGENTS } from '@servegym/agents';
 import { llmserve } from '@servegym/environments';
 import { Command } from 'commander';
 import { runCommand } from './run-command.ts';
@@ -12,17 +12,17 @@ function tuneRulesCommand(): Command {
   return new Command('tune-rules')
     .description('tune the parameters of the policy `rule` on the training split, after rebuild-references')
     .action(() => {
-      const tuned: Record<string, RuleParameters> = {};
+      const tuned: Record<string, object> = {};
       for (const id of llmserve.tasks.shippedIds) {
         const [constant] = llmserve.anchors.configurations(llmserve.tasks.shipped[id]);
-        const { rule, meanReturn } = tuneRule(llmserve.tasks.shipped[id], constant!, {
+        const { rule, meanReturn } = AGENTS.llmserve.tune.rule(llmserve.tasks.shipped[id], constant!, {
           seed: 0,
           traces: TRACES,
         });
         tuned[id] = rule.parameters;
         console.log(`${id}: ${meanReturn.toFixed(1)} with ${JSON.stringify(rule.parameters)}`);
       }
-      writeFileSync(TUNED_RULES_URL, `${JSON.stringify(tuned, null, 2)}\n`);
+      writeFileSync(AGENTS.llmserve.tunedRules, `${JSON.stringify(tuned, null, 2)}\n`);
     });
 }
 

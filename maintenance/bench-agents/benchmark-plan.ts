@@ -1,4 +1,4 @@
-import { SHIPPED_FORMATS, type ShippedName } from '@servegym/agents';
+import { AGENTS, type ShippedName } from '@servegym/agents';
 import { llmserve, type Shift, type TaskId } from '@servegym/environments';
 
 /** Agents, tasks and sizes of the benchmark. */
@@ -30,7 +30,7 @@ export type BenchmarkSplit = 'test' | Shift;
 export const PLANNERS: ReadonlySet<string> = new Set(['mpc', 'mpc-unshifted', 'mpc-online', 'oracle']);
 
 export function isLearned(agent: string): agent is ShippedName {
-  return Object.hasOwn(SHIPPED_FORMATS, agent);
+  return Object.hasOwn(AGENTS.llmserve.shippedPolicies.formats, agent);
 }
 
 export function plannedSplits({ shiftedEpisodes }: BenchmarkPlan): readonly BenchmarkSplit[] {

@@ -1,12 +1,4 @@
-import {
-  type Algorithm,
-  distill,
-  encodeServeActor,
-  haveDemonstrated,
-  SHIPPED_FORMATS,
-  type ShippedName,
-  trainSeeds,
-} from '@servegym/agents';
+import { AGENTS, type Algorithm, type ShippedName, trainSeeds } from '@servegym/agents';
 import type { TaskId } from '@servegym/environments';
 import type { JobEngine } from '@servegym/jobs';
 import type { BenchmarkCache } from './benchmark-cache.ts';
@@ -70,22 +62,26 @@ function findClone(
   { jobs, cache, say }: BenchmarkContext,
 ): Promise<Uint8Array> {
   return cache.file(`clone-${taskId}-${teacher}-${lessons}.safetensors`, async () => {
-    const weights = await distill({
+    const weights = await AGENTS.llmserve.distill({
       ...{ taskId, episodes: lessons, seed: CLONE_SEED },
-      demonstrate: (request) => haveDemonstrated(jobs, teacher, request),
+      demonstrate: (request) => AGENTS.llmserve.haveDemonstrated(jobs, teacher, request),
       onRound: ({ round, meanReturn, loss }) =>
         say(
           `distilled on ${taskId}: lesson ${round} earns ${meanReturn.toFixed(1)}, the student errs by ${loss.toFixed(3)} nats`,
         ),
     });
-    return encodeServeActor({ taskId, weights, training: { algorithm: 'clone', teacher, lessons } });
+    return AGENTS.llmserve.network.encode({
+      taskId,
+      weights,
+      training: { algorithm: 'clone', teacher, lessons },
+    });
   });
 }
 
 function policyName(plan: BenchmarkPlan, algorithm: ShippedName, taskId: TaskId, seed: number): string {
   const steps = plannedSteps(plan, algorithm);
   const how = algorithm === 'distilled' ? `${steps}-${plan.teacher}-${plan.lessons}` : steps;
-  return `${algorithm}-${taskId}-${how}-seed${seed}.${SHIPPED_FORMATS[algorithm]}`;
+  return `${algorithm}-${taskId}-${how}-seed${seed}.${AGENTS.llmserve.shippedPolicies.formats[algorithm]}`;
 }
 
 function plannedSteps({ steps, fineTuningSteps }: BenchmarkPlan, algorithm: ShippedName): number {

@@ -3,13 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
-import {
-  createPolicy,
-  evaluatePolicy,
-  gainFigures,
-  playableServe,
-  policyUnderScenario,
-} from '@servegym/agents';
+import { AGENTS, evaluatePolicy, gainFigures } from '@servegym/agents';
 import { SEED_SPLITS } from '@servegym/environments';
 import { type JobEngine, LocalJobs } from '@servegym/jobs';
 import { JOB_KINDS } from '../../packages/servegym/src/cli/jobs/open-jobs.ts';
@@ -46,8 +40,8 @@ describe('scorePolicies', () => {
       const scenario = shift === null ? {} : { shift };
       const traffic = { taskId, shift, seeds: [first, first + 1] } as const;
       const { tasks } = await evaluatePolicy(
-        playableServe(scenario),
-        policyUnderScenario(createPolicy('heuristic'), scenario),
+        AGENTS.llmserve.playable({ scenario }),
+        AGENTS.llmserve.createPolicy('heuristic'),
         { taskIds: [taskId], seeds: traffic.seeds },
       );
       const graded = tasks[0].episodes.map(({ score }) => score);

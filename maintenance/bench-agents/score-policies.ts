@@ -1,23 +1,11 @@
-import { join } from 'node:path';
-import {
-  type AnchoredReturn,
-  type PolicyReturnsInput,
-  type SeededTraffic,
-  sharedOfPolicy,
-  sharePolicy,
-} from '@servegym/agents';
+import { type AnchoredReturn, episodeJobs, findPolicy, type SeededTraffic } from '@servegym/agents';
 import { type EpisodeAnchors, llmserve, regretScore } from '@servegym/environments';
 import type { Job, Json } from '@servegym/jobs';
 import { sourceFolder, sourceHash } from '../../packages/servegym/src/cli/jobs/source-hash.ts';
-import { PLANNERS } from './benchmark-plan.ts';
 import type { BenchmarkContext, LearnedPolicy } from './learn-all.ts';
 
 /** A player: an agent of the catalogue by its name, or a policy that was learned. */
 export type Player = string | LearnedPolicy;
-
-/** Episodes of a job: of agents that plan, and of others. */
-const PLANNED_CHUNK = 1;
-const CHUNK = 10;
 
 /** An episode of a player, with the grader's score. */
 export interface ScoredEpisode extends AnchoredReturn {
@@ -61,12 +49,13 @@ async function findAnchors(traffic: SeededTraffic, context: BenchmarkContext): P
     [fingerprint(traffic), llmserve.anchors.reference(traffic.taskId) as unknown as Json],
     traffic,
     context,
-    {
-      chunk: CHUNK,
-      jobFor: (seeds) => ({ kind: 'traffic-anchors', input: { ...traffic, seeds } as unknown as Json }),
-    },
+    async (seeds) =>
+      seeds.map((seed) => ({
+        kind: 'traffic-anchors',
+        input: { ...traffic, seeds: [seed] } as unknown as Json,
+      })),
   );
-  return found as unknown as EpisodeAnchors[];
+  return found.flat() as unknown as EpisodeAnchors[];
 }
 
 async function findReturns(
@@ -78,25 +67,25 @@ async function findReturns(
   const { taskId, shift } = traffic;
   const isLearned = typeof player !== 'string';
   const name = isLearned ? player.name : `${player}-${taskId}`;
-  const policy = await sharePolicy(jobs, isLearned ? player.file : player);
-  const shared = sharedOfPolicy(policy);
+  const policy = findPolicy('llmserve', isLearned ? player.file : player);
   const { constant, phases } = llmserve.anchors.reference(taskId) ?? {};
   const found = await findAll(
     `returns/${name}-${shift ?? 'unshifted'}`,
     [
       fingerprint(traffic),
-      shared[0] ?? (player as string),
+      isLearned ? await jobs.share(player.file) : player,
       codeOfPolicies(),
       { constant, phases } as unknown as Json,
     ],
     traffic,
     context,
-    {
-      chunk: !isLearned && PLANNERS.has(player) ? PLANNED_CHUNK : CHUNK,
-      jobFor(seeds) {
-        const input: PolicyReturnsInput = { policy, taskId, shift, seeds };
-        return { kind: 'policy-returns', input: input as unknown as Json, shared };
-      },
+    (seeds) => {
+      const inputs = { scenario: shift === null ? {} : { shift } };
+      return episodeJobs(
+        'episode-return',
+        { environment: 'llmserve', policy, taskIds: [taskId], seeds, inputs },
+        jobs,
+      );
     },
   );
   return found as number[];
@@ -108,16 +97,12 @@ async function findAll(
   dependsOn: Json,
   { seeds }: SeededTraffic,
   { jobs, cache }: BenchmarkContext,
-  work: { readonly chunk: number; readonly jobFor: (seeds: readonly number[]) => Job },
+  jobsFor: (seeds: readonly number[]) => Promise<readonly Job[]>,
 ): Promise<Json[]> {
-  const { chunk, jobFor } = work;
   const findings = cache.findings(name, dependsOn);
   const missing = seeds.filter((seed) => !findings.has(seed));
-  const chunks = Array.from({ length: Math.ceil(missing.length / chunk) }, (_, c) =>
-    missing.slice(c * chunk, (c + 1) * chunk),
-  );
-  await jobs.run(chunks.map(jobFor), {
-    onResult: (found, index) => findings.add(chunks[index], found as readonly Json[]),
+  await jobs.run(await jobsFor(missing), {
+    onResult: (found, index) => findings.add([missing[index]!], [found]),
   });
   return findings.of(seeds);
 }
@@ -130,7 +115,6 @@ let code: string | undefined;
 
 /** Hash of the sources that decide how policies act. */
 function codeOfPolicies(): string {
-  const agents = sourceFolder('@servegym/agents');
-  code ??= sourceHash([join(agents, 'llmserve')]);
+  code ??= sourceHash([sourceFolder('@servegym/agents')]);
   return code;
 }

@@ -19,11 +19,26 @@ import type { CheckEffort, CheckResult, TaskCheck } from './core/checks/check-re
 import { type PlayInputs, playable, readFleetWindow, readGymStep, readServeWindow } from './core/playable.ts';
 import type { PlayableEnvironment } from './core/playable-environment.ts';
 import type { Policy } from './core/policy.ts';
-import { decodePolicy, GYM_LEARNER } from './learning/learners.ts';
+import { haveDemonstrated } from './learning/demonstrate.ts';
+import { distill } from './learning/distill.ts';
+import {
+  decodeNetwork,
+  decodePolicy,
+  encodeNetwork,
+  GYM_LEARNER,
+  networkMetadata,
+  SERVE_LEARNER,
+  type TrainedNetwork,
+} from './learning/learners.ts';
+import { encodeOnnxActor } from './learning/onnx-actor.ts';
 import type { Algorithm } from './learning/training-run.ts';
+import { tuneConstant, tunePhase } from './learning/tune-constant.ts';
+import { tuneFleet } from './learning/tune-fleet.ts';
+import { tuneRule } from './learning/tune-rule.ts';
 import { checkFleetTask } from './planning/check-fleet.ts';
 import { checkGymTask } from './planning/check-gym.ts';
-import { checkTask } from './planning/check-serve.ts';
+import { checkKnobDominance, checkTask } from './planning/check-serve.ts';
+import { planClairvoyant } from './planning/plan-clairvoyant.ts';
 import {
   ConstantPolicy,
   createFrom,
@@ -32,8 +47,9 @@ import {
 } from './policies/catalogue.ts';
 import { createFleetPolicy, FLEET_POLICIES, loadFleetPolicy } from './policies/fleet-policies.ts';
 import { GYM_POLICIES } from './policies/gym-policies.ts';
+import { TUNED_RULES_URL } from './policies/rule-policy.ts';
 import { createServePolicy, loadServePolicy, SERVE_POLICIES } from './policies/serve-policies.ts';
-import { SHIPPED_FORMATS } from './policies/shipped-policy.ts';
+import { SHIPPED_FORMATS, SHIPPED_POLICIES } from './policies/shipped-policy.ts';
 
 /** The agents of an environment: who plays it, who learns it, who checks its tasks. */
 export interface EnvironmentAgents<
@@ -69,6 +85,9 @@ export interface EnvironmentAgents<
   ): Promise<TaskCheck>;
 }
 
+/** What the agents of one environment have alone. */
+type Extras = Readonly<Record<string, unknown>>;
+
 const BENCHMARK_POLICIES: readonly PolicyEntry<BenchmarkAction, object>[] = [
   {
     ...{ name: 'default', title: 'Default', description: 'Never waits.' },
@@ -79,7 +98,7 @@ const BENCHMARK_POLICIES: readonly PolicyEntry<BenchmarkAction, object>[] = [
 /** The agents of each environment: an entry beside that of `ENVIRONMENTS`. */
 export const AGENTS = {
   llmserve: {
-    playable: (inputs) => playable(llmserve, inputs, readServeWindow),
+    playable: (inputs?: PlayInputs) => playable(llmserve, inputs, readServeWindow),
     policies: described(SERVE_POLICIES),
     planners: ['mpc', 'mpc-unshifted', 'mpc-online', 'oracle'],
     shipped: Object.keys(SHIPPED_FORMATS),
@@ -88,9 +107,25 @@ export const AGENTS = {
     loadPolicy: loadServePolicy,
     algorithms: ['ppo', 'distill', 'cem', 'static'],
     check: checkTask,
-  } satisfies EnvironmentAgents<ServeAction, ServeObservation, ServeTask>,
+    knobDominance: checkKnobDominance,
+    plan: planClairvoyant,
+    tune: { constant: tuneConstant, phase: tunePhase, rule: tuneRule },
+    tunedRules: TUNED_RULES_URL,
+    network: {
+      encode: (network: TrainedNetwork) => encodeNetwork(SERVE_LEARNER, network),
+      decode: (file: Uint8Array) => decodeNetwork(SERVE_LEARNER, file),
+      /** For ONNX runtimes. */
+      onnx: (file: Uint8Array) => {
+        const { taskId, weights } = decodeNetwork(SERVE_LEARNER, file);
+        return encodeOnnxActor(weights, networkMetadata(SERVE_LEARNER, taskId));
+      },
+    },
+    distill,
+    haveDemonstrated,
+    shippedPolicies: SHIPPED_POLICIES,
+  } satisfies EnvironmentAgents<ServeAction, ServeObservation, ServeTask> & Extras,
   fleet: {
-    playable: (inputs) => playable(fleet, inputs, readFleetWindow),
+    playable: (inputs?: PlayInputs) => playable(fleet, inputs, readFleetWindow),
     policies: described(FLEET_POLICIES),
     planners: [],
     shipped: [],
@@ -99,9 +134,10 @@ export const AGENTS = {
     loadPolicy: loadFleetPolicy,
     algorithms: ['ppo', 'cem'],
     check: checkFleetTask,
-  } satisfies EnvironmentAgents<FleetAction, FleetObservation, FleetTask>,
+    tune: tuneFleet,
+  } satisfies EnvironmentAgents<FleetAction, FleetObservation, FleetTask> & Extras,
   inferencegym: {
-    playable: (inputs) => playable(inferencegym, inputs, readGymStep),
+    playable: (inputs?: PlayInputs) => playable(inferencegym, inputs, readGymStep),
     policies: described(GYM_POLICIES),
     planners: [],
     shipped: [],
@@ -114,7 +150,7 @@ export const AGENTS = {
     },
   } satisfies EnvironmentAgents<GymAction, GymObservation, GymTask>,
   benchmark: {
-    playable: (inputs) => playable(benchmark, inputs),
+    playable: (inputs?: PlayInputs) => playable(benchmark, inputs),
     policies: described(BENCHMARK_POLICIES),
     planners: [],
     shipped: [],

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { describeServer, llmserve, type ServeAction, type ServeObservation } from '@servegym/environments';
 import { findProfile } from '@servegym/profiles';
-import { createPolicy, type ServePolicy } from '../policies/serve-policies.ts';
+import type { ServePolicy } from '../policies/serve-policies.ts';
+import { AGENTS } from '../registry.ts';
 import {
   type EpisodeResult,
   type EvaluationPlan,
@@ -10,7 +11,6 @@ import {
   joinEvaluations,
 } from './evaluate-policy.ts';
 import type { PlayableEnvironment } from './playable-environment.ts';
-import { playableServe } from './playable-serve.ts';
 
 const WINDOWS = 2;
 
@@ -41,7 +41,7 @@ function fixture({ onClose = () => {} } = {}): PlayableEnvironment<ServeAction, 
     ),
   });
   return {
-    ...playableServe(),
+    ...AGENTS.llmserve.playable(),
     create() {
       let reward = 0;
       let played = 0;
@@ -69,7 +69,11 @@ const plan: EvaluationPlan = { taskIds: ['static_workload', 'bursty_workload'], 
 
 describe('evaluatePolicy', () => {
   it('reports score and return of every task, and the score over all', async () => {
-    const { policy, tasks, overall } = await evaluatePolicy(fixture(), createPolicy('default'), plan);
+    const { policy, tasks, overall } = await evaluatePolicy(
+      fixture(),
+      AGENTS.llmserve.createPolicy('default'),
+      plan,
+    );
     assert.equal(policy, 'default');
     assert.deepEqual(
       tasks.map(({ taskId, score, return: total }) => [taskId, score.mean, score.iqm, total.mean, total.iqm]),
@@ -85,7 +89,7 @@ describe('evaluatePolicy', () => {
   });
 
   it('measures what was served', async () => {
-    const { tasks } = await evaluatePolicy(fixture(), createPolicy('default'), plan);
+    const { tasks } = await evaluatePolicy(fixture(), AGENTS.llmserve.createPolicy('default'), plan);
     assert.equal(tasks.length, plan.taskIds.length);
     for (const task of tasks) {
       assert.equal(task.sloCompliance, 0.75);
@@ -98,7 +102,7 @@ describe('evaluatePolicy', () => {
   it('plays the same seeds on every task, one after the other', async () => {
     const seen: EpisodeResult[] = [];
     const progress: number[][] = [];
-    await evaluatePolicy(fixture(), createPolicy('random'), {
+    await evaluatePolicy(fixture(), AGENTS.llmserve.createPolicy('random'), {
       ...plan,
       onEpisode: (episode, finished, planned) => {
         seen.push(episode);
@@ -131,7 +135,7 @@ describe('evaluatePolicy', () => {
   it('closes the environment, also when an episode fails', async () => {
     let closed = 0;
     const environment = fixture({ onClose: () => closed++ });
-    await evaluatePolicy(environment, createPolicy('default'), plan);
+    await evaluatePolicy(environment, AGENTS.llmserve.createPolicy('default'), plan);
     const opened = plan.taskIds.length;
     assert.equal(closed, opened);
     const broken: ServePolicy = {
@@ -146,7 +150,7 @@ describe('evaluatePolicy', () => {
   });
 
   it('counts evaluations under several conditions as one', async () => {
-    const evaluation = await evaluatePolicy(fixture(), createPolicy('default'), plan);
+    const evaluation = await evaluatePolicy(fixture(), AGENTS.llmserve.createPolicy('default'), plan);
     const joined = joinEvaluations(
       new Map([
         ['calm', evaluation],
@@ -161,7 +165,7 @@ describe('evaluatePolicy', () => {
   });
 
   it('refuses nothing to evaluate on', async () => {
-    const policy = createPolicy('default');
+    const policy = AGENTS.llmserve.createPolicy('default');
     await assert.rejects(evaluatePolicy(fixture(), policy, { ...plan, taskIds: [] }), /at least one task/);
     await assert.rejects(evaluatePolicy(fixture(), policy, { ...plan, seeds: [] }), /at least one seed/);
     const ungraded = { ...fixture(), grade: undefined };

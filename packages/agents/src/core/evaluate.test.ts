@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { addServeTrace, llmserve } from '@servegym/environments';
+import { addServeTrace, firstSeeds, llmserve } from '@servegym/environments';
 import { type JobEngine, LocalJobs } from '@servegym/jobs';
 import { QueuedJobs, QueueWorker } from '@servegym/jobs/queue';
 import { startRedis } from '../../../../maintenance/test-servers/redis.ts';
 import type { ServerProcess } from '../../../../maintenance/test-servers/server-process.ts';
 import { AGENT_JOB_KINDS } from '../agent-job-kinds.ts';
+import { evaluate, evaluateShifted, findPolicy, type PlayPlan } from './evaluate.ts';
 import type { Evaluation } from './evaluate-policy.ts';
-import { evaluateServe, evaluateShifted, type ServeEvaluationPlan } from './evaluate-serve.ts';
 
 const VERSION = 'a test';
 
@@ -29,10 +29,9 @@ function addOwnTrace(): void {
   });
 }
 
-const plan: ServeEvaluationPlan = {
-  ...{ agent: 'heuristic', policyName: 'heuristic', taskIds: ['own_task'], episodes: 3 },
-  split: 'test',
-  scenario: {},
+const plan: PlayPlan = {
+  ...{ environment: 'llmserve', policy: findPolicy('llmserve', 'heuristic'), taskIds: ['own_task'] },
+  seeds: firstSeeds('test', 3),
 };
 
 /** All that does not depend on how fast it was played. */
@@ -46,10 +45,13 @@ describe('an evaluation with jobs', () => {
     try {
       const shares: number[] = [];
       const { windows } = llmserve.tasks.shipped.static_workload;
-      await evaluateServe(jobs, {
-        ...{ ...plan, agent: 'mpc', policyName: 'mpc', taskIds: ['static_workload'], episodes: 1 },
-        onProgress: (share) => shares.push(share),
-      });
+      await evaluate(
+        {
+          ...{ ...plan, policy: findPolicy('llmserve', 'mpc'), taskIds: ['static_workload'] },
+          ...{ seeds: firstSeeds('test', 1), onProgress: (share) => shares.push(share) },
+        },
+        jobs,
+      );
       assert.deepEqual(
         shares.slice(0, 9),
         Array.from({ length: 9 }, (_, i) => (windows * (i + 1)) / 10 / windows),
@@ -95,19 +97,20 @@ describe('an evaluation with jobs', () => {
     addOwnTrace();
     for (const scenario of [{}, { trace: 'mine' }]) {
       const [one, ...others] = await onEach(async (jobs) =>
-        played(await evaluateServe(jobs, { ...plan, scenario })),
+        played(await evaluate({ ...plan, inputs: { scenario } }, jobs)),
       );
       assert.equal(one!.tasks[0].episodes.length, 3);
       assert.equal(one!.tasks[0].episodes[0].windows, 6);
       for (const other of others) assert.deepEqual(other, one);
+      assert.deepEqual(played(await evaluate({ ...plan, inputs: { scenario } })), one);
     }
   });
 
   it('plays the task that its id stands for now, where another was played before', async () => {
     llmserve.tasks.add(ownTask(4));
-    const slow = await onEach(async (jobs) => played(await evaluateServe(jobs, plan)));
+    const slow = await onEach(async (jobs) => played(await evaluate(plan, jobs)));
     llmserve.tasks.add(ownTask(12));
-    const fast = await onEach(async (jobs) => played(await evaluateServe(jobs, plan)));
+    const fast = await onEach(async (jobs) => played(await evaluate(plan, jobs)));
     for (const [i, evaluation] of fast.entries()) {
       assert.notDeepEqual(evaluation, slow[i]);
       assert.deepEqual(evaluation, fast[0]);
@@ -117,7 +120,7 @@ describe('an evaluation with jobs', () => {
   it('plays a task of one’s own under shifts', async () => {
     llmserve.tasks.add(ownTask(4));
     const [jobs] = engines;
-    const shifted = await evaluateShifted(jobs!, { ...plan, episodes: 1 });
+    const shifted = await evaluateShifted({ ...plan, seeds: firstSeeds('test', 1) }, jobs!);
     const returns = [...shifted.values()].map(({ tasks }) => tasks[0].return.mean);
     assert.equal(new Set(returns).size, shifted.size);
   });

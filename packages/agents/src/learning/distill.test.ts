@@ -2,16 +2,16 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { llmserve, ServeEpisode } from '@servegym/environments';
 import { HeuristicPolicy } from '../policies/heuristic-policy.ts';
-import { networkPolicy } from '../policies/trained-policies.ts';
 import {
   decodeDemonstrations,
   demonstrate,
   encodeDemonstrations,
   joinDemonstrations,
+  studentPolicy,
 } from './demonstrate.ts';
 import { type DistillationRound, distill } from './distill.ts';
+import { SERVE_LEARNER } from './learners.ts';
 import { decodeSafetensors, encodeSafetensors } from './safetensors.ts';
-import { ServeActionCodec } from './serve-encoding.ts';
 
 describe('a file of demonstrations', () => {
   const episodes = [7, 8].map((trace) => demonstrate('static_workload', trace, new HeuristicPolicy()));
@@ -61,7 +61,7 @@ describe('demonstrate', () => {
     const episode = new ServeEpisode(llmserve.tasks.shipped[taskId], 7);
     while (!episode.done) episode.step(defaultAction);
     assert.equal(shown.return, episode.totals.reward);
-    const inForce = new ServeActionCodec(llmserve.tasks.shipped[taskId]).encode(defaultAction);
+    const inForce = SERVE_LEARNER.codec(llmserve.tasks.shipped[taskId]).encode(defaultAction);
     assert.deepEqual([...shown.binsInForce.slice(-inForce.length)], inForce);
     assert.notDeepEqual([...shown.actions.slice(0, inForce.length)], inForce);
   });
@@ -73,7 +73,7 @@ describe('distill', () => {
     const weights = await distill({
       ...{ taskId, seed: 1, episodes: 9, minibatches: 400 },
       demonstrate: async ({ traces, student }) => {
-        const player = student && networkPolicy({ taskId, weights: student, training: {} });
+        const player = student && studentPolicy(taskId, student);
         return traces.map((trace) => demonstrate(taskId, trace, new HeuristicPolicy(), player));
       },
       onRound: (round) => rounds.push(round),
@@ -82,7 +82,7 @@ describe('distill', () => {
       rounds.map(({ round }) => round),
       [1, 2, 3],
     );
-    const player = networkPolicy({ taskId, weights, training: {} });
+    const player = studentPolicy(taskId, weights);
     const earned = demonstrate(taskId, 8, player).return;
     const expected = demonstrate(taskId, 8, new HeuristicPolicy()).return;
     assert.ok(Math.abs(earned - expected) < 0.15 * Math.abs(expected), `${earned} against ${expected}`);

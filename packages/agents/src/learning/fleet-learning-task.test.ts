@@ -2,16 +2,18 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { FleetEpisode, fleet } from '@servegym/environments';
 import { loadFleetPolicy } from '../policies/fleet-policies.ts';
-import { FleetActionCodec, fleetLearningEnvironment } from './fleet-learning-task.ts';
+import { FLEET_LEARNER } from './learners.ts';
 import { RUNNING, TRUNCATED } from './learning-environment.ts';
+import { createEnvironment } from './learning-tasks.ts';
 import { trainPolicy } from './train-policy.ts';
 import { decodeActor, encodeActor } from './trained-actor.ts';
 
 const taskId = 'flash_crowds';
 
 describe('fleet as a learner sees it', () => {
-  it('writes all its numbers, and cuts episodes off after an hour', () => {
-    const environment = fleetLearningEnvironment(taskId);
+  it('writes all its numbers, and cuts episodes off after an hour', async () => {
+    const task = fleet.tasks.shipped[taskId];
+    const environment = await createEnvironment({ environment: 'fleet', task });
     const observation = new Float32Array(environment.observationSize).fill(Number.NaN);
     environment.reset(5, observation);
     const first = observation.slice();
@@ -26,7 +28,7 @@ describe('fleet as a learner sees it', () => {
   });
 
   it('has a head for each knob that decides something', () => {
-    const codec = new FleetActionCodec(taskId);
+    const codec = FLEET_LEARNER.codec(fleet.tasks.shipped[taskId]);
     assert.ok(!('second_replicas' in codec.bins));
     const { defaultAction } = fleet.tasks.shipped[taskId];
     assert.deepEqual(codec.decode(codec.encode(defaultAction)), defaultAction);

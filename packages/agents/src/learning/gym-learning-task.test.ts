@@ -2,17 +2,19 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { inferencegym, SEED_SPLITS } from '@servegym/environments';
 import { evaluatePolicy } from '../core/evaluate-policy.ts';
-import { playableGym } from '../core/playable-gym.ts';
-import { createGymPolicy, type GymPolicy, loadGymPolicy } from '../policies/gym-policies.ts';
-import { gymLearningEnvironment, gymLearningTask } from './gym-learning-task.ts';
+import { AGENTS } from '../registry.ts';
+import { createEnvironment, learningTask } from './learning-tasks.ts';
+
+const { createPolicy, loadPolicy, playable } = AGENTS.inferencegym;
+
 import { RUNNING, TRUNCATED } from './learning-environment.ts';
 import { trainPpo } from './ppo.ts';
 import { decodeActor, encodeActor } from './trained-actor.ts';
 
 const SEEDS = [0, 1, 2].map((i) => SEED_SPLITS.test.first + i);
 
-async function scoreOf(policy: GymPolicy, taskId: number): Promise<number> {
-  const { overall } = await evaluatePolicy(playableGym(inferencegym.definition()), policy, {
+async function scoreOf(policy: ReturnType<typeof createPolicy>, taskId: number): Promise<number> {
+  const { overall } = await evaluatePolicy(playable(), policy, {
     taskIds: [taskId],
     seeds: SEEDS,
   });
@@ -21,7 +23,8 @@ async function scoreOf(policy: GymPolicy, taskId: number): Promise<number> {
 
 describe('inferencegym as a learner sees it', () => {
   it('writes all its numbers, and cuts episodes off after 200 steps', async () => {
-    const environment = gymLearningEnvironment(3, await inferencegym.shippedWorld());
+    const task = inferencegym.tasks.shipped[3];
+    const environment = await createEnvironment({ environment: 'inferencegym', task, own: null });
     const observation = new Float32Array(environment.observationSize).fill(Number.NaN);
     environment.reset(5, observation);
     const bins = Int32Array.from(environment.initialBins);
@@ -33,13 +36,13 @@ describe('inferencegym as a learner sees it', () => {
   });
 
   it('takes PPO from the baseline to 0.65 and more on task 1 within 50,000 steps', async () => {
-    const task = gymLearningTask(1);
+    const task = learningTask('inferencegym', { task: '1' });
     const { weights, steps } = await trainPpo({ ...task, steps: 30_000, seed: 0, threads: 1 });
     assert.ok(steps <= 50_000);
     const file = task.encodeActor(weights, { algorithm: 'ppo' });
-    const { policy, taskId } = loadGymPolicy(file);
+    const { policy, taskId } = loadPolicy(file);
     assert.equal(taskId, 1);
-    const [baseline, trained] = [await scoreOf(createGymPolicy('baseline'), 1), await scoreOf(policy, 1)];
+    const [baseline, trained] = [await scoreOf(createPolicy('baseline'), 1), await scoreOf(policy, 1)];
     assert.ok(baseline > 0.3 && baseline < 0.4, `baseline ${baseline}`);
     assert.ok(trained >= 0.65, `trained ${trained}`);
     assert.throws(() => policy.reset({ taskId: 2, seed: 1 }), /the task 1 that the policy was trained for/);
@@ -52,7 +55,7 @@ describe('inferencegym as a learner sees it', () => {
       { task: '7' },
     ];
     for (const change of elsewhere) {
-      assert.throws(() => loadGymPolicy(encodeActor(same, { ...metadata, ...change })), {
+      assert.throws(() => loadPolicy(encodeActor(same, { ...metadata, ...change })), {
         code: /^POLICY_/,
       });
     }
@@ -61,10 +64,10 @@ describe('inferencegym as a learner sees it', () => {
 
 describe('the policies of inferencegym', () => {
   it('are named when one is not known', () => {
-    assert.throws(() => createGymPolicy('heuristic'), /random, default, baseline, got "heuristic"/);
+    assert.throws(() => createPolicy('heuristic'), /random, default, baseline, got "heuristic"/);
   });
 
   it('score the same each time they play', async () => {
-    assert.equal(await scoreOf(createGymPolicy('random'), 3), await scoreOf(createGymPolicy('random'), 3));
+    assert.equal(await scoreOf(createPolicy('random'), 3), await scoreOf(createPolicy('random'), 3));
   });
 });

@@ -20,7 +20,7 @@ describe('searchRegimes', () => {
   it('finds the configurations that pay, on fresh traces of the training split in each generation', async () => {
     const generations: SearchGeneration[] = [];
     const traces = new Set<string>();
-    const { regimes, training, steps } = await searchRegimes({
+    const { regimes, steps } = await searchRegimes({
       ...{ taskId, steps: 120_000, seed: 1 },
       play(trials) {
         assert.equal(new Set(trials.map((trial) => trial.traces.join())).size, 1);
@@ -29,7 +29,7 @@ describe('searchRegimes', () => {
       },
       onGeneration: (generation) => generations.push(generation),
     });
-    assert.ok(steps >= 120_000 && training.algorithm === 'cem');
+    assert.ok(steps >= 120_000);
     assert.equal(traces.size, generations.length);
     assert.ok(generations.at(-1)!.meanReturn > generations[0].meanReturn + 2);
     for (const { action } of regimes) {

@@ -1,21 +1,23 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { llmserve, ServeEpisode } from '@servegym/environments';
+import { llmserve, ServeEpisode, type ServeTask } from '@servegym/environments';
 import { FeatureEncoder } from './feature-encoder.ts';
+import { decodeNetwork, manyServersFeatures, SERVE_LEARNER } from './learners.ts';
 import { RUNNING, TRUNCATED } from './learning-environment.ts';
-import { decodeServeActor } from './policy-files.ts';
+import { createEnvironment, learningTask } from './learning-tasks.ts';
 import { type PpoUpdate, trainPpo } from './ppo.ts';
 import type { PpoCheckpoint } from './ppo-checkpoint.ts';
-import { MANY_SERVERS_FEATURES, ServeActionCodec } from './serve-encoding.ts';
-import { serveLearningEnvironment, serveLearningTask } from './serve-learning-task.ts';
 
 const task = llmserve.tasks.shipped.static_workload;
-const codec = new ServeActionCodec(task);
+const codec = SERVE_LEARNER.codec(task);
 const bins = Int32Array.from(codec.encode({ ...task.defaultAction, batch_cap: 64, kv_budget_fraction: 0.5 }));
 
-describe('serveLearningEnvironment', () => {
-  it('plays the episode of its task and seed, and shows what a policy would be shown', () => {
-    const environment = serveLearningEnvironment({ task, randomise: false });
+const learned = (played: ServeTask, randomise = false) =>
+  createEnvironment({ environment: 'llmserve', task: played, randomise });
+
+describe('a task of llmserve as a learner plays it', () => {
+  it('plays the episode of its task and seed, and shows what a policy would be shown', async () => {
+    const environment = await learned(task);
     const features = new Float32Array(environment.observationSize);
     const episode = new ServeEpisode(task, 7);
     const encoder = new FeatureEncoder(llmserve.features);
@@ -36,8 +38,8 @@ describe('serveLearningEnvironment', () => {
     }
   });
 
-  it('is cut off at the end of an episode, for the server would go on', () => {
-    const environment = serveLearningEnvironment({ task, randomise: false });
+  it('is cut off at the end of an episode, for the server would go on', async () => {
+    const environment = await learned(task);
     const features = new Float32Array(environment.observationSize);
     environment.reset(1, features);
     const ends = Array.from({ length: task.windows }, () => environment.step(bins, features).end);
@@ -45,32 +47,32 @@ describe('serveLearningEnvironment', () => {
     assert.equal(ends.at(-1), TRUNCATED);
   });
 
-  it('starts from the default configuration', () => {
+  it('starts from the default configuration', async () => {
     const hard = llmserve.tasks.shipped.adversarial_multitenant;
-    const { initialBins } = serveLearningEnvironment({ task: hard, randomise: false });
-    assert.deepEqual(new ServeActionCodec(hard).decode(initialBins), hard.defaultAction);
+    const { initialBins } = await learned(hard);
+    assert.deepEqual(SERVE_LEARNER.codec(hard).decode(initialBins), hard.defaultAction);
   });
 });
 
 describe('a randomised task as a learner plays it', () => {
-  it('is another server for another trace, and shows which', () => {
-    const environment = serveLearningEnvironment({ task, randomise: true });
+  it('is another server for another trace, and shows which', async () => {
+    const environment = await learned(task, true);
     const seen = (seed: number) => {
       const features = new Float32Array(environment.observationSize);
       environment.reset(seed, features);
       return features.slice(llmserve.features.length);
     };
-    assert.equal(environment.observationSize, MANY_SERVERS_FEATURES.length);
+    assert.equal(environment.observationSize, manyServersFeatures(llmserve).length);
     const servers = new Set(Array.from({ length: 30 }, (_, seed) => seen(seed).join()));
     assert.ok(servers.size > 5, `${servers.size}`);
     assert.deepEqual(seen(3), seen(3));
-    const randomised = serveLearningTask('static_workload', undefined, {}, true);
+    const randomised = learningTask('llmserve', { task: 'static_workload', randomise: true });
     assert.equal(randomised.metadata.randomise, 'true');
   });
 });
 
 describe('a task of llmserve', () => {
-  const task = serveLearningTask('static_workload');
+  const task = learningTask('llmserve', { task: 'static_workload' });
   const plan = { ...task, steps: 4_000, seed: 3 };
 
   it('is learned the same on any number of threads, and after a stop', async () => {
@@ -107,7 +109,7 @@ describe('a task of llmserve', () => {
 
   function file({ weights, steps }: Awaited<ReturnType<typeof trainPpo>>): Uint8Array {
     const bytes = task.encodeActor(weights, { steps });
-    assert.equal(decodeServeActor(bytes).taskId, 'static_workload');
+    assert.equal(decodeNetwork(SERVE_LEARNER, bytes).taskId, 'static_workload');
     return bytes;
   }
 });

@@ -1,22 +1,24 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { llmserve, type ServeTask } from '@servegym/environments';
-import { loadTrainedPolicy } from '../policies/trained-policies.ts';
+import { loadServePolicy } from '../policies/serve-policies.ts';
 import { actorLayerSizes } from './actor-critic.ts';
-import { knownTask, trainedTask } from './known-task.ts';
+import { encodeJsonPolicy, encodeNetwork, SERVE_LEARNER } from './learners.ts';
 import { parameterCount } from './multilayer-perceptron.ts';
-import { encodeRegimeTable, encodeServeActor, encodeServeConstant } from './policy-files.ts';
-import { ServeActionCodec } from './serve-encoding.ts';
+import { knownTask, trainedFor } from './trained-for.ts';
 
 describe('knownTask', () => {
   it('is the task of an id', () => {
     for (const taskId of llmserve.tasks.shippedIds)
-      assert.equal(knownTask(taskId), llmserve.tasks.shipped[taskId]);
+      assert.equal(knownTask(llmserve, taskId), llmserve.tasks.shipped[taskId]);
   });
 
   it('names the tasks when asked for another', () => {
     for (const taskId of ['static', 3, 'toString']) {
-      assert.throws(() => knownTask(taskId), /Expected a task named one of static_workload, bursty_workload/);
+      assert.throws(
+        () => knownTask(llmserve, taskId),
+        /Expected a task named one of static_workload, bursty_workload/,
+      );
     }
   });
 });
@@ -27,7 +29,7 @@ const own: ServeTask = { ...llmserve.tasks.shipped.static_workload, id: 'trained
 /** The file that each algorithm writes for a task. */
 function filesFor(taskId: string): Record<string, Uint8Array> {
   const size = llmserve.features.length;
-  const { headSizes } = new ServeActionCodec(own);
+  const { headSizes } = SERVE_LEARNER.codec(own);
   const shape = { observationSize: size, headSizes, hidden: [4] };
   const weights = {
     shape,
@@ -37,10 +39,10 @@ function filesFor(taskId: string): Record<string, Uint8Array> {
   };
   const center = { arrivals: 1, prompts: 5 };
   return {
-    network: encodeServeActor({ taskId, weights, training }),
-    constant: Buffer.from(encodeServeConstant({ taskId, action: llmserve.defaultAction, training })),
+    network: encodeNetwork(SERVE_LEARNER, { taskId, weights, training }),
+    constant: Buffer.from(encodeJsonPolicy(llmserve, taskId, { action: llmserve.defaultAction }, training)),
     regimes: Buffer.from(
-      encodeRegimeTable({ taskId, regimes: [{ center, action: llmserve.defaultAction }], training }),
+      encodeJsonPolicy(llmserve, taskId, { regimes: [{ center, action: llmserve.defaultAction }] }, training),
     ),
   };
 }
@@ -48,8 +50,11 @@ function filesFor(taskId: string): Record<string, Uint8Array> {
 describe('the task that a policy was trained on', () => {
   it('is told by its id and, for a task of one’s own, by a digest', () => {
     llmserve.tasks.add(own);
-    assert.deepEqual(trainedTask('static_workload'), { task: 'static_workload' });
-    const { task, task_digest } = trainedTask(own.id);
+    const { id: environment, version } = llmserve;
+    assert.deepEqual(trainedFor(llmserve, 'static_workload'), {
+      ...{ environment, version, task: 'static_workload' },
+    });
+    const { task, task_digest } = trainedFor(llmserve, own.id);
     assert.equal(task, own.id);
     assert.match(task_digest!, /^[0-9a-f]{16}$/);
   });
@@ -59,22 +64,22 @@ describe('the task that a policy was trained on', () => {
     const files = filesFor(own.id);
     llmserve.tasks.add({ ...own, name: 'Renamed', description: 'Said in other words.', difficulty: 'hard' });
     for (const [kind, file] of Object.entries(files)) {
-      assert.equal(loadTrainedPolicy(file).taskId, own.id, kind);
+      assert.equal(loadServePolicy(file).taskId, own.id, kind);
     }
   });
 
   it('is refused when the file of the task says something else', () => {
     llmserve.tasks.add(own);
-    const { task_digest } = trainedTask(own.id);
+    const { task_digest } = trainedFor(llmserve, own.id);
     const files = filesFor(own.id);
     const objectives = { ...own.objectives, batch: { ...own.objectives.batch, tpotMs: 51 } };
     for (const changed of [{ windows: own.windows + 1 }, { objectives }, { referenceCostPer1k: 1 }]) {
       llmserve.tasks.add({ ...own, ...changed });
-      const now = trainedTask(own.id).task_digest;
+      const now = trainedFor(llmserve, own.id).task_digest;
       assert.notEqual(now, task_digest);
       for (const [kind, file] of Object.entries(files)) {
         assert.throws(
-          () => loadTrainedPolicy(file),
+          () => loadServePolicy(file),
           {
             code: /^POLICY_/,
             message: new RegExp(
@@ -91,6 +96,6 @@ describe('the task that a policy was trained on', () => {
     llmserve.tasks.add(own);
     const { constant } = filesFor(own.id);
     const { task_digest: _, ...rest } = JSON.parse(Buffer.from(constant!).toString());
-    assert.throws(() => loadTrainedPolicy(Buffer.from(JSON.stringify(rest))), /got one for none/);
+    assert.throws(() => loadServePolicy(Buffer.from(JSON.stringify(rest))), /got one for none/);
   });
 });

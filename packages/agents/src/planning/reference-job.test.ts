@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import { llmserve, SEED_SPLITS, type SeedReturns, ServeEpisode } from '@servegym/environments';
 import type { JobContext } from '@servegym/jobs';
 import { mean, stratifiedBootstrap } from '@servegym/simulator/statistics';
-import { createPolicy } from '../policies/serve-policies.ts';
+import { createServePolicy } from '../policies/serve-policies.ts';
 import { runJob } from './reference-job.ts';
 
 const ADAPTIVE = ['bursty_workload', 'adversarial_multitenant'] as const;
@@ -27,7 +27,7 @@ function above(higher: readonly number[], lower: readonly number[], what: string
 }
 
 function randomReturn(taskId: (typeof llmserve.tasks.shippedIds)[number], seed: number): number {
-  const policy = createPolicy('random');
+  const policy = createServePolicy('random');
   policy.reset({ taskId, seed });
   const episode = new ServeEpisode(llmserve.tasks.shipped[taskId], seed);
   while (!episode.done) {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type FleetAction, FleetEpisode, type FleetObservation, fleet } from '@servegym/environments';
-import { createFleetPolicy, listFleetPolicies } from './fleet-policies.ts';
+import { createFleetPolicy, FLEET_POLICIES } from './fleet-policies.ts';
 
 const task = fleet.tasks.shipped.diurnal;
 const calm = new FleetEpisode({ ...task, windows: 1 }, 1).observation();
@@ -140,7 +140,7 @@ test('prefix-router scales as hpa does, and earns more than it where conversatio
 });
 
 test('each policy plays an episode, and another name is refused with those that there are', () => {
-  for (const { name } of listFleetPolicies()) {
+  for (const { name } of FLEET_POLICIES) {
     const episode = new FleetEpisode({ ...fleet.tasks.shipped.flash_crowds, windows: 6 }, 3);
     const policy = createFleetPolicy(name);
     policy.reset({ taskId: 'flash_crowds', seed: 3 });

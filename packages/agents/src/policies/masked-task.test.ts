@@ -10,23 +10,21 @@ import {
 } from '@servegym/environments';
 import { playEpisode } from '../core/play-episode.ts';
 import type { Policy } from '../core/policy.ts';
-import { demonstrate } from '../learning/demonstrate.ts';
+import { demonstrate, studentPolicy } from '../learning/demonstrate.ts';
 import { distill } from '../learning/distill.ts';
-import { encodeRegimeTable, encodeServeConstant } from '../learning/policy-files.ts';
+import { encodeJsonPolicy, SERVE_LEARNER } from '../learning/learners.ts';
+import { learningTask as learningTaskOf, SERVE_PPO } from '../learning/learning-tasks.ts';
 import { type PpoUpdate, trainPpo } from '../learning/ppo.ts';
 import { playRegimes, searchRegimes } from '../learning/search-regimes.ts';
-import { ServeActionCodec } from '../learning/serve-encoding.ts';
-import { SERVE_PPO, serveLearningTask } from '../learning/serve-learning-task.ts';
 import { decodeActor, encodeActor } from '../learning/trained-actor.ts';
 import { tuneConstant, tunePhase } from '../learning/tune-constant.ts';
 import { planClairvoyant } from '../planning/plan-clairvoyant.ts';
 import { BanditPolicy } from './bandit-policy.ts';
-import { StaticPolicy } from './baseline-policies.ts';
 import { HeuristicPolicy } from './heuristic-policy.ts';
 import { MpcPolicy } from './planner-policies.ts';
-import { createPolicy, listPolicies } from './serve-policies.ts';
+import { RegimePolicy } from './regime-policy.ts';
+import { createServePolicy, loadServePolicy, SERVE_POLICIES, tunedConstant } from './serve-policies.ts';
 import { SHIPPED_FORMATS } from './shipped-policy.ts';
-import { loadTrainedPolicy, networkPolicy, RegimePolicy } from './trained-policies.ts';
 
 /** A server whose precision and split are what they are: a short task of one's own. This process knows it. */
 const MASKED_TASK: ServeTask = {
@@ -62,9 +60,9 @@ async function play(policy: Policy<ServeAction, ServeObservation>): Promise<read
 }
 
 describe('a task of one’s own that masks knobs', () => {
-  for (const { name } of listPolicies().filter((policy) => !(policy.name in SHIPPED_FORMATS))) {
+  for (const { name } of SERVE_POLICIES.filter((policy) => !(policy.name in SHIPPED_FORMATS))) {
     it(`is played by ${name}`, async () => {
-      const actions = await play(createPolicy(name));
+      const actions = await play(createServePolicy(name));
       const isConstant = ['default', 'static-tuned'].includes(name);
       assert.equal(new Set(actions.map((action) => JSON.stringify(action))).size > 1, !isConstant);
     });
@@ -86,10 +84,7 @@ describe('a task of one’s own that masks knobs', () => {
   it('is played masked by configurations that were searched before the knobs were masked', async () => {
     const held = holdMaskedKnobs(MASKED_TASK, NO_DEFAULTS);
     const regimes = [{ center: { arrivals: 1, prompts: 5 }, action: NO_DEFAULTS }];
-    for (const policy of [
-      new RegimePolicy({ taskId, regimes, training: {} }),
-      new StaticPolicy({ taskId, action: NO_DEFAULTS, training: {} }),
-    ]) {
+    for (const policy of [new RegimePolicy(taskId, regimes), tunedConstant(taskId, NO_DEFAULTS)]) {
       for (const action of await play(policy)) assert.deepEqual(action, held);
     }
   });
@@ -97,7 +92,7 @@ describe('a task of one’s own that masks knobs', () => {
 
 /** Plays a trained policy from its file; the environment refuses an action that turns a masked knob. */
 async function playFile(file: Uint8Array): Promise<void> {
-  const { policy, taskId: trainedFor } = loadTrainedPolicy(file);
+  const { policy, taskId: trainedFor } = loadServePolicy(file);
   assert.equal(trainedFor, taskId);
   await play(policy);
 }
@@ -113,7 +108,7 @@ describe('searches on a task that masks knobs', () => {
     assert.ok(llmserve.activeKnobs(MASKED_TASK).some((knob) => action[knob] !== defaultAction[knob]));
     const { action: ofPhase } = await tunePhase(MASKED_TASK.phases[0], options);
     assert.deepEqual(ofPhase, holdMaskedKnobs(MASKED_TASK, ofPhase));
-    await playFile(Buffer.from(encodeServeConstant({ taskId, action, training: {} })));
+    await playFile(Buffer.from(encodeJsonPolicy(llmserve, taskId, { action }, {})));
   });
 
   it('plan with the knobs that are free, whichever configurations they are given', () => {
@@ -137,12 +132,14 @@ describe('searches on a task that masks knobs', () => {
           .concat(new Array(trials.length - 2).fill(0)),
     });
     for (const { action } of table.regimes) assert.deepEqual(action, holdMaskedKnobs(MASKED_TASK, action));
-    await playFile(Buffer.from(encodeRegimeTable(table)));
+    await playFile(Buffer.from(encodeJsonPolicy(llmserve, taskId, { regimes: table.regimes }, {})));
   });
 });
 
 describe('a network for a task that masks knobs', () => {
-  const learningTask = serveLearningTask(taskId, { ...SERVE_PPO, environments: 4, hidden: [8] });
+  const learningTask = learningTaskOf('llmserve', {
+    ...{ task: taskId, recipe: { ...SERVE_PPO, environments: 4, hidden: [8] } },
+  });
 
   it('has no heads for masked knobs, in learning and in acting', async () => {
     const updates: PpoUpdate[] = [];
@@ -150,7 +147,7 @@ describe('a network for a task that masks knobs', () => {
       ...{ ...learningTask, steps: 512, seed: 1, threads: 1 },
       onUpdate: (update) => updates.push(update),
     });
-    const { bins, headSizes } = new ServeActionCodec(MASKED_TASK);
+    const { bins, headSizes } = SERVE_LEARNER.codec(MASKED_TASK);
     assert.deepEqual(
       Object.keys(bins),
       llmserve.knobs.filter((knob) => !maskedKnobs!.includes(knob)),
@@ -166,17 +163,17 @@ describe('a network for a task that masks knobs', () => {
     await playFile(file);
 
     const { metadata } = decodeActor(file);
-    const others = JSON.stringify(new ServeActionCodec({ defaultAction }).bins);
+    const others = JSON.stringify(SERVE_LEARNER.codec({ ...MASKED_TASK, maskedKnobs: undefined }).bins);
     const unmasked = encodeActor(weights, { ...metadata, action_bins: others });
-    assert.throws(() => loadTrainedPolicy(unmasked), { code: /^POLICY_/, message: /action bins/ });
+    assert.throws(() => loadServePolicy(unmasked), { code: /^POLICY_/, message: /action bins/ });
   });
 
   it('learns from a teacher what the teacher does with the knobs that are free', async () => {
-    const { headSizes } = new ServeActionCodec(MASKED_TASK);
+    const { headSizes } = SERVE_LEARNER.codec(MASKED_TASK);
     const weights = await distill({
       ...{ taskId, seed: 1, episodes: 3, minibatches: 20 },
       demonstrate: async ({ traces, student }) => {
-        const player = student && networkPolicy({ taskId, weights: student, training: {} });
+        const player = student && studentPolicy(taskId, student);
         const shown = traces.map((trace) => demonstrate(taskId, trace, new HeuristicPolicy(), player));
         for (const { actions } of shown) assert.equal(actions.length, MASKED_TASK.windows * headSizes.length);
         return shown;

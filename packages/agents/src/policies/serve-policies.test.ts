@@ -3,7 +3,9 @@ import { describe, it } from 'node:test';
 import { describeServer, llmserve, type ServeAction, type ServeObservation } from '@servegym/environments';
 import { findProfile } from '@servegym/profiles';
 import fc from 'fast-check';
-import { createPolicy, isPlanner, listPolicies } from './serve-policies.ts';
+import { AGENTS } from '../registry.ts';
+
+const { createPolicy, policies, planners } = AGENTS.llmserve;
 
 const observation = fc.record<ServeObservation>({
   queue_depth: fc.nat(5000),
@@ -63,7 +65,7 @@ const start: ServeAction = {
 };
 
 describe('every policy of the catalogue', () => {
-  for (const { name } of listPolicies().filter((policy) => !isPlanner(policy.name))) {
+  for (const { name } of policies.filter((policy) => !planners.includes(policy.name))) {
     it(`${name}: chooses valid actions, the same ones for the same episode`, () => {
       fc.assert(
         fc.property(
@@ -101,7 +103,7 @@ describe('every policy of the catalogue', () => {
   }
 
   it('goes by its catalogue name and says what it does', () => {
-    for (const { name, title, description } of listPolicies()) {
+    for (const { name, title, description } of policies) {
       assert.equal(createPolicy(name).name, name);
       assert.ok(title.length > 0 && description.endsWith('.'));
     }

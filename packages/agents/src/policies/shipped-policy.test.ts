@@ -2,19 +2,16 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
 import { llmserve } from '@servegym/environments';
-import { encodeOnnxActor } from '../learning/onnx-actor.ts';
-import { decodeServeActor, serveActorMetadata } from '../learning/policy-files.ts';
-import { listPolicies } from './serve-policies.ts';
+import { AGENTS } from '../registry.ts';
+import { createServePolicy, loadServePolicy, SERVE_POLICIES } from './serve-policies.ts';
 import {
   isNetwork,
   readManifest,
   type ShippedName,
-  ShippedPolicy,
   shippedFile,
   shippedOnnx,
   whyNotShipped,
 } from './shipped-policy.ts';
-import { loadTrainedPolicy } from './trained-policies.ts';
 
 const shipped = () => Object.keys(readManifest().policies) as ShippedName[];
 
@@ -27,7 +24,7 @@ describe('data: the policies that come with the package', () => {
       llmserve.version,
       'The tasks have changed: train the policies anew with `npx node maintenance/bench-agents.ts --ship`',
     );
-    const known = listPolicies().map((policy) => policy.name);
+    const known = SERVE_POLICIES.map((policy) => policy.name);
     for (const name of shipped()) {
       assert.deepEqual(policies[name], llmserve.tasks.shippedIds, name);
       assert.ok(known.includes(name), `${known} lack ${name}`);
@@ -38,7 +35,7 @@ describe('data: the policies that come with the package', () => {
   it('are what their names say', () => {
     for (const name of shipped()) {
       for (const taskId of llmserve.tasks.shippedIds) {
-        const loaded = loadTrainedPolicy(readFileSync(shippedFile(name, taskId)));
+        const loaded = loadServePolicy(readFileSync(shippedFile(name, taskId)));
         assert.deepEqual([loaded.policy.name, loaded.taskId], [name, taskId]);
       }
     }
@@ -47,8 +44,7 @@ describe('data: the policies that come with the package', () => {
   it('come for ONNX runtimes too where they are networks', () => {
     for (const name of shipped().filter(isNetwork)) {
       for (const taskId of llmserve.tasks.shippedIds) {
-        const { weights } = decodeServeActor(readFileSync(shippedFile(name, taskId)));
-        const model = encodeOnnxActor(weights, serveActorMetadata(taskId));
+        const model = AGENTS.llmserve.network.onnx(readFileSync(shippedFile(name, taskId)));
         assert.ok(readFileSync(shippedOnnx(name, taskId)).equals(model), `${name} on ${taskId}`);
       }
     }
@@ -83,7 +79,7 @@ describe('whyNotShipped', () => {
 
 describe('ShippedPolicy', () => {
   it('refuses a task that nothing was trained for', () => {
-    assert.throws(() => new ShippedPolicy('ppo').reset({ taskId: 'holiday', seed: 1 }), {
+    assert.throws(() => createServePolicy('ppo').reset({ taskId: 'holiday', seed: 1 }), {
       code: 'OTHER_TASK',
       message: /^Expected the task static_workload or .* that the policy was trained for, got holiday$/,
     });

@@ -94,3 +94,15 @@ export class ShippedPolicy implements Policy<ServeAction, ServeObservation> {
     return this.#policy.act(step);
   }
 }
+
+/** The policies that come with the package, for those who train, write and measure them. */
+export const SHIPPED_POLICIES = {
+  formats: SHIPPED_FORMATS,
+  folder: SHIPPED_FOLDER,
+  file: shippedFile,
+  onnx: shippedOnnx,
+  manifest: readManifest,
+  isNetwork,
+  isShipped,
+  whyNotShipped,
+} as const;

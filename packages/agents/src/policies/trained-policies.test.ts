@@ -2,19 +2,18 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { llmserve } from '@servegym/environments';
 import { type PlayedEpisode, playEpisode } from '../core/play-episode.ts';
+import { studentPolicy } from '../learning/demonstrate.ts';
+import { learningTask } from '../learning/learning-tasks.ts';
 import { trainPpo } from '../learning/ppo.ts';
-import { serveLearningTask } from '../learning/serve-learning-task.ts';
-import { DefaultPolicy, StaticPolicy } from './baseline-policies.ts';
-import type { ServePolicy } from './serve-policies.ts';
-import { networkPolicy } from './trained-policies.ts';
+import { createServePolicy, type ServePolicy, tunedConstant } from './serve-policies.ts';
 
 describe('static-tuned', () => {
   const action = { ...llmserve.defaultAction, batch_cap: 48 };
-  const policy = new StaticPolicy({ taskId: 'bursty_workload', action, training: {} });
+  const policy = tunedConstant('bursty_workload', action);
 
   it('keeps its configuration', () => {
     policy.reset({ taskId: 'bursty_workload', seed: 1 });
-    assert.equal(policy.act(), action);
+    assert.equal(policy.act({} as never), action);
   });
 
   it('refuses another task', () => {
@@ -36,21 +35,21 @@ async function play(policy: ServePolicy, seed: number): Promise<PlayedEpisode<un
 }
 
 describe('ppo', async () => {
-  const task = serveLearningTask('static_workload');
+  const task = learningTask('llmserve', { task: 'static_workload' });
   const { weights } = await trainPpo({ ...task, steps: 24_000, seed: 0, threads: 1 });
-  const actor = { taskId: 'static_workload', weights, training: {} } as const;
+  const networkOf = () => studentPolicy('static_workload', weights);
 
   it('beats the default configuration on traffic that it has not seen, after seconds of training', async () => {
     let [trained, standard] = [0, 0];
     for (let seed = 2_000_000; seed < 2_000_006; seed++) {
-      trained += (await play(networkPolicy(actor), seed)).return;
-      standard += (await play(new DefaultPolicy(), seed)).return;
+      trained += (await play(networkOf(), seed)).return;
+      standard += (await play(createServePolicy('default'), seed)).return;
     }
     assert.ok(trained > standard, `${trained} against ${standard} over six episodes`);
   });
 
   it('acts validly, and the same in the same episode', async () => {
-    const policy = networkPolicy(actor);
+    const policy = networkOf();
     const first = await play(policy, 1);
     for (const action of first.actions) llmserve.actionSchema.parse(action);
     await play(policy, 2);
@@ -58,7 +57,7 @@ describe('ppo', async () => {
   });
 
   it('refuses another task than it was trained on', () => {
-    assert.throws(() => networkPolicy(actor).reset({ taskId: 'bursty_workload', seed: 0 }), {
+    assert.throws(() => networkOf().reset({ taskId: 'bursty_workload', seed: 0 }), {
       code: 'OTHER_TASK',
       message: 'Expected the task static_workload that the policy was trained for, got bursty_workload',
     });

@@ -1,5 +1,4 @@
 import {
-  AgentError,
   type AsyncPolicy,
   hasLlmSettings,
   LlmClient,
@@ -7,7 +6,12 @@ import {
   llmSettings,
   type PromptedEnvironment,
 } from '@servegym/agents';
-import { type EnvironmentDefinition, HttpProblem, type ResetOptions } from '@servegym/openenv';
+import {
+  type EnvironmentDefinition,
+  EnvironmentError,
+  HttpProblem,
+  type ResetOptions,
+} from '@servegym/openenv';
 import type { ModelBaseline } from './baseline-routes.ts';
 import { baselineSuite, playBaseline } from './baseline-suite.ts';
 import type { PolicyCatalogue } from './policy-catalogue.ts';
@@ -96,6 +100,6 @@ export function modelBaseline<Action, Observation extends object, State extends 
 }
 
 function asProblem(error: unknown): unknown {
-  if (!(error instanceof AgentError)) return error;
+  if (!(error instanceof EnvironmentError && error.code.startsWith('LLM_'))) return error;
   return new HttpProblem(error.code === 'LLM_SETTINGS' ? 501 : 502, `${error.message}.`, error.code);
 }

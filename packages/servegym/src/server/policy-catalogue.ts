@@ -1,15 +1,5 @@
-import {
-  type AsyncPolicy,
-  createFleetPolicy,
-  createGymPolicy,
-  createPolicy,
-  isPlanner,
-  listFleetPolicies,
-  listGymPolicies,
-  listPolicies,
-  type PolicyDescription,
-} from '@servegym/agents';
-import type { RegisteredEnvironment } from '@servegym/environments';
+import { type AsyncPolicy, agentsOf, type PolicyDescription } from '@servegym/agents';
+import type { EnvironmentId, RegisteredEnvironment } from '@servegym/environments';
 import { type EnvironmentDefinition, type ResetOptions, sampleValue, toJsonSchema } from '@servegym/openenv';
 import { RandomStream } from '@servegym/simulator';
 import { type BackgroundEnvironment, BackgroundPolicy } from './background/background-environment.ts';
@@ -20,27 +10,24 @@ export interface PolicyCatalogue<Action, Observation> {
   list(): readonly PolicyDescription[];
   /** A fresh policy of one of the listed names. */
   create(name: string): AsyncPolicy<Action, Observation>;
+  /** Names of those that plan for longer than a caller waits. */
+  readonly planners?: readonly string[];
   /** The action in force right after a reset. */
   initialAction(reset: ResetOptions): Action;
 }
 
-/** Policies of the environments that come with any. */
-const CATALOGUES: Readonly<Record<string, object>> = {
-  llmserve: { list: listPolicies, create: createPolicy },
-  inferencegym: { list: listGymPolicies, create: createGymPolicy },
-  fleet: { list: listFleetPolicies, create: createFleetPolicy },
-};
-
 /** The policies of an environment; those of its schemas where it comes with none. */
 export function policiesOf<Action, Observation extends object>(
-  entry: Pick<RegisteredEnvironment<Action, Observation>, 'id' | 'initialAction' | 'definition'>,
+  entry: Pick<RegisteredEnvironment<Action, Observation>, 'id' | 'initialAction' | 'definition' | 'grade'>,
   definition: EnvironmentDefinition<Action, Observation, object> = entry.definition(),
 ): PolicyCatalogue<Action, Observation> {
-  if (!Object.hasOwn(CATALOGUES, entry.id)) return schemaPolicies(definition);
+  // Nobody is to get better at what is not graded.
+  if (entry.grade === undefined) return schemaPolicies(definition);
+  const { policies, planners, createPolicy } = agentsOf(entry.id as EnvironmentId);
   // A policy of an environment meets only this environment's observations.
-  const { list, create } = CATALOGUES[entry.id] as unknown as PolicyCatalogue<Action, Observation>;
+  const create = createPolicy as unknown as PolicyCatalogue<Action, Observation>['create'];
   const { initialAction } = entry;
-  return withLlm({ list, create, initialAction }, () => entry.definition());
+  return withLlm({ list: () => policies, create, planners, initialAction }, () => entry.definition());
 }
 
 /** The same policies, of which those that plan do so on worker threads. */
@@ -50,7 +37,8 @@ export function inBackground<Action, Observation>(
 ): PolicyCatalogue<Action, Observation> {
   return {
     ...catalogue,
-    create: (name) => (isPlanner(name) ? new BackgroundPolicy(name, background) : catalogue.create(name)),
+    create: (name) =>
+      catalogue.planners?.includes(name) ? new BackgroundPolicy(name, background) : catalogue.create(name),
   };
 }
 

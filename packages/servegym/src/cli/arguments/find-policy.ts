@@ -2,7 +2,6 @@ import {
   createPolicy,
   listPolicies,
   loadTrainedPolicy,
-  type PolicySource,
   type ServePolicy,
   SHIPPED_FORMATS,
   whyNotShipped,
@@ -15,7 +14,7 @@ import { decodeInputFile } from './read-input-file.ts';
 export interface FoundPolicy {
   readonly policy: ServePolicy;
   /** Its name in the catalogue, or its file: jobs load it from there. */
-  readonly source: PolicySource;
+  readonly source: string | Uint8Array;
   readonly taskIds: readonly string[];
 }
 

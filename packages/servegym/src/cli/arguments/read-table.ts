@@ -1,12 +1,10 @@
 import { decodeGymTable, type OwnTable } from '@servegym/agents';
-import { type DefinitionOptions, GymWorld, TraceTable, type TraceTableError } from '@servegym/environments';
+import type { TraceTableError } from '@servegym/environments';
 import { decodeInputFile } from './read-input-file.ts';
 
 /** Options of a definition with the table in a file; none without one. @throws InputError */
-export async function readTable(path: string | undefined): Promise<Pick<DefinitionOptions, 'table'>> {
-  if (path === undefined) return {};
-  const { rows, hash } = await readOwnTable(path);
-  return { table: { world: new GymWorld(new TraceTable(rows)), hash } };
+export async function readTable(path: string | undefined): Promise<{ readonly table?: OwnTable }> {
+  return path === undefined ? {} : { table: await readOwnTable(path) };
 }
 
 /** The trace table in a file. @throws InputError when it cannot be played */

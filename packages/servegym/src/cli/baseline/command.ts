@@ -1,5 +1,4 @@
 import {
-  AgentError,
   BASELINE_ENVIRONMENT_IDS,
   type BaselineEnvironment,
   type BaselineEnvironmentId,
@@ -12,7 +11,7 @@ import {
   runBaseline,
   validAnswers,
 } from '@servegym/agents';
-import type { Grade } from '@servegym/openenv';
+import { EnvironmentError, type Grade } from '@servegym/openenv';
 import { connect } from '@servegym/openenv/client';
 import { Command, Option } from 'commander';
 import { numberFrom, wholeNumber } from '../arguments/options.ts';
@@ -157,9 +156,10 @@ async function baseline(options: BaselineOptions): Promise<void> {
   showProgress('');
   await report(result, options);
   if (llm !== undefined && result.tasks.every((task) => validAnswers(task) === 0)) {
-    throw new AgentError('LLM_NO_ACTION', {
-      problem: `no answer of \`${llm.model}\` was a valid action, so that the ${json || lines ? 'scores are' : 'scores above are'} those of the default action`,
-    });
+    throw new EnvironmentError(
+      'LLM_NO_ACTION',
+      `no answer of \`${llm.model}\` was a valid action, so that the ${json || lines ? 'scores are' : 'scores above are'} those of the default action`,
+    );
   }
 }
 

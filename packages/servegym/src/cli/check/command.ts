@@ -1,9 +1,7 @@
 import {
+  AGENTS,
   type CheckEffort,
   type CheckResult,
-  checkFleetTask,
-  checkGymTask,
-  checkTask,
   QUICK,
   type TaskCheck,
   THOROUGH,
@@ -11,7 +9,7 @@ import {
 import { fleet, inferencegym, llmserve } from '@servegym/environments';
 import { Command, Option } from 'commander';
 import { findOrLoadFleetTask, findOrLoadTask } from '../arguments/own-inputs.ts';
-import { readTable } from '../arguments/read-table.ts';
+import { readOwnTable } from '../arguments/read-table.ts';
 import { InputError } from '../input-error.ts';
 import { showProgress } from '../output/progress.ts';
 import { checkJson, checkTable } from './check-report.ts';
@@ -92,11 +90,11 @@ async function findTask(
   switch (env) {
     case 'llmserve': {
       const task = await findOrLoadTask(`${wanted}`);
-      return { name: task.id, check: (effort, onGroup) => checkTask(task, effort, onGroup) };
+      return { name: task.id, check: (effort, onGroup) => AGENTS.llmserve.check(task, effort, onGroup) };
     }
     case 'fleet': {
       const task = await findOrLoadFleetTask(`${wanted}`);
-      return { name: task.id, check: (effort, onGroup) => checkFleetTask(task, effort, onGroup) };
+      return { name: task.id, check: (effort, onGroup) => AGENTS.fleet.check(task, effort, onGroup) };
     }
     case 'inferencegym':
       return gymTask(wanted, table);
@@ -105,9 +103,9 @@ async function findTask(
 
 async function gymTask(id: string | number, table: string | undefined): Promise<Checkable> {
   const task = inferencegym.tasks.shipped[inferencegym.choose({ task_id: id }).id];
-  const ground = (await readTable(table)).table?.world ?? (await inferencegym.shippedWorld());
+  const inputs = { table: table === undefined ? undefined : await readOwnTable(table) };
   return {
     name: `task ${task.id}`,
-    check: (effort, onGroup) => checkGymTask(ground, task, effort, onGroup),
+    check: (effort, onGroup) => AGENTS.inferencegym.check(task, effort, onGroup, inputs),
   };
 }

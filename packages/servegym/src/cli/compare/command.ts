@@ -1,11 +1,12 @@
 import {
   compareEvaluations,
   type Evaluation,
-  evaluateServe,
+  evaluate,
   evaluateShifted,
   joinEvaluations,
   SHIFTED,
 } from '@servegym/agents';
+import { firstSeeds } from '@servegym/environments';
 import { Command } from 'commander';
 import { evaluateInProcess } from '../evaluate/evaluate-in-process.ts';
 import {
@@ -60,12 +61,16 @@ async function evaluateServePolicies(
   const { found, taskIds, context } = await readServeEvaluation(names, options);
   const evaluations: Evaluation[] = [];
   await withJobs(options, async (jobs) => {
-    for (const { policy, source } of found) {
-      const plan = { ...context, agent: source, policyName: policy.name, taskIds, onProgress: showShare };
+    for (const policy of found) {
+      const { split, episodes, scenario } = context;
+      const plan = {
+        ...{ environment: 'llmserve' as const, policy, taskIds, inputs: { scenario }, onProgress: showShare },
+        seeds: firstSeeds(split === SHIFTED ? 'test' : split, episodes),
+      } as const;
       evaluations.push(
         options.split === SHIFTED
-          ? joinEvaluations(await evaluateShifted(jobs, plan))
-          : await evaluateServe(jobs, plan),
+          ? joinEvaluations(await evaluateShifted(plan, jobs))
+          : await evaluate(plan, jobs),
       );
     }
   });

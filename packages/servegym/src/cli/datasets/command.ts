@@ -1,13 +1,6 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import {
-  createFleetPolicy,
-  type DatasetRow,
-  playableFleet,
-  playableGym,
-  recordEpisodes,
-  recordWithJobs,
-} from '@servegym/agents';
+import { AGENTS, createFleetPolicy, type DatasetRow, record, recordEpisodes } from '@servegym/agents';
 import {
   firstSeeds,
   fleet,
@@ -114,7 +107,13 @@ async function recordServe(options: ExportOptions, seeds: readonly number[]): Pr
   tasksFor(taskId, [found]);
   const onEpisode = progress(seeds.length);
   const rows = await withJobs(options, (jobs) =>
-    recordWithJobs(jobs, found.source, taskId, seeds, (share) => onEpisode(Math.round(share * seeds.length))),
+    record(
+      {
+        ...{ environment: 'llmserve', policy: found, taskIds: [taskId], seeds },
+        onProgress: (share) => onEpisode(Math.round(share * seeds.length)),
+      },
+      jobs,
+    ),
   );
   return { environment: llmserve.definition(), taskId, policy: found.policy.name, rows };
 }
@@ -126,7 +125,7 @@ async function recordGym({ agent, task }: ExportOptions, seeds: readonly number[
     throw new InputError(`expected --task, one of ${taskIds.join(', ')}, got ${task}`);
   }
   const environment = inferencegym.definition();
-  const rows = await recordEpisodes(playableGym(environment), policy, {
+  const rows = await recordEpisodes(AGENTS.inferencegym.playable(), policy, {
     ...{ taskId, seeds },
     onEpisode: progress(seeds.length),
   });
@@ -139,7 +138,7 @@ async function recordFleet({ agent, task }: ExportOptions, seeds: readonly numbe
   if (taskId === undefined) {
     throw new InputError(`expected --task, one of ${fleet.tasks.shippedIds.join(', ')}, got ${task}`);
   }
-  const rows = await recordEpisodes(playableFleet(), policy, {
+  const rows = await recordEpisodes(AGENTS.fleet.playable(), policy, {
     ...{ taskId, seeds },
     onEpisode: progress(seeds.length),
   });

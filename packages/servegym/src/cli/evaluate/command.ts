@@ -1,6 +1,6 @@
 import {
   type Evaluation,
-  evaluateServe,
+  evaluate as evaluatePlan,
   evaluateShifted,
   listFleetPolicies,
   listGymPolicies,
@@ -8,6 +8,7 @@ import {
   type PolicyDescription,
   SHIFTED,
 } from '@servegym/agents';
+import { firstSeeds } from '@servegym/environments';
 import { Command } from 'commander';
 import { withJobs } from '../jobs/open-jobs.ts';
 import { printResult } from '../output/print-result.ts';
@@ -55,13 +56,22 @@ async function evaluate(options: EvaluateOptions): Promise<void> {
     return 'policy' in played ? printEvaluation(json, played, context) : printShifted(json, played, context);
   }
   const { found, taskIds, context } = await readServeEvaluation([agent], options);
-  const { policy, source } = found[0];
-  const plan = { ...context, agent: source, policyName: policy.name, taskIds, onProgress: showShare };
+  const { scenario, episodes } = context;
+  const plan = {
+    ...{
+      environment: 'llmserve' as const,
+      policy: found[0],
+      taskIds,
+      inputs: { scenario },
+      onProgress: showShare,
+    },
+    seeds: firstSeeds(split === SHIFTED ? 'test' : split, episodes),
+  } as const;
   showShare(0);
   try {
     await withJobs(options, async (jobs) => {
-      if (split === SHIFTED) printShifted(json, await evaluateShifted(jobs, plan), context);
-      else printEvaluation(json, await evaluateServe(jobs, plan), context);
+      if (split === SHIFTED) printShifted(json, await evaluateShifted(plan, jobs), context);
+      else printEvaluation(json, await evaluatePlan(plan, jobs), context);
     });
   } finally {
     showShare(1);

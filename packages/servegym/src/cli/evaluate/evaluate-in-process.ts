@@ -1,14 +1,9 @@
 import {
-  createGymPolicy,
+  AGENTS,
   type Evaluation,
   evaluatePolicy,
-  type GymPolicy,
-  listGymPolicies,
-  loadGymPolicy,
   type PlayableEnvironment,
   type Policy,
-  playableFleet,
-  playableGym,
   SHIFTED,
 } from '@servegym/agents';
 import {
@@ -86,7 +81,7 @@ async function openGym(
 ): Promise<Played<GymAction, GymObservation>> {
   if (split === SHIFTED)
     throw new InputError(`expected a split of inferencegym, which has no shifts, got ${split}`);
-  const environment = playableGym(inferencegym.definition(await readTable(table)));
+  const environment = AGENTS.inferencegym.playable(await readTable(table));
   const found = await Promise.all(names.map(findGymPolicy));
   const common = inferencegym.tasks.shippedIds.filter((id) =>
     found.every((policy) => policy.taskIds.includes(id)),
@@ -117,8 +112,10 @@ async function openFleet(
   const { task_id, ...scenario } = fleet.resetOptions().parse(given);
   const environments =
     split === SHIFTED
-      ? fleet.shifts.map((name) => [name, playableFleet({ ...scenario, shift: name })] as const)
-      : [['', playableFleet(scenario)] as const];
+      ? fleet.shifts.map(
+          (name) => [name, AGENTS.fleet.playable({ scenario: { ...scenario, shift: name } })] as const,
+        )
+      : [['', AGENTS.fleet.playable({ scenario })] as const];
   const policies = found.map(({ policy }) => policy);
   return { policies, taskIds, environments: new Map(environments), scenario };
 }
@@ -126,16 +123,16 @@ async function openFleet(
 /** The policy of that name, or in that file, and the tasks that it can play. @throws InputError when there is neither */
 export async function findGymPolicy(
   nameOrFile: string,
-): Promise<{ readonly policy: GymPolicy; readonly taskIds: readonly number[] }> {
-  const names = listGymPolicies().map((policy) => policy.name);
+): Promise<{ readonly policy: Policy<GymAction, GymObservation>; readonly taskIds: readonly number[] }> {
+  const names = AGENTS.inferencegym.policies.map((policy) => policy.name);
   if (names.includes(nameOrFile))
-    return { policy: createGymPolicy(nameOrFile), taskIds: inferencegym.tasks.shippedIds };
+    return { policy: AGENTS.inferencegym.createPolicy(nameOrFile), taskIds: inferencegym.tasks.shippedIds };
   if (!/[./\\]/.test(nameOrFile)) {
     throw new InputError(
       `expected a policy of inferencegym named one of ${names.join(', ')}, or a file that \`servegym train --env inferencegym\` wrote, got ${nameOrFile}`,
     );
   }
-  const { policy, taskId } = await decodeInputFile(nameOrFile, loadGymPolicy);
+  const { policy, taskId } = await decodeInputFile(nameOrFile, AGENTS.inferencegym.loadPolicy);
   return { policy, taskIds: [taskId] };
 }
 

@@ -2,7 +2,7 @@ import { mkdirSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { dirname, join } from 'node:path';
 import {
-  ALGORITHMS_OF,
+  AGENTS,
   type Algorithm,
   decodeStoppedRun,
   isNetworkAlgorithm,
@@ -200,8 +200,9 @@ async function readRun(options: TrainOptions): Promise<TrainingRun> {
       `expected --algo ppo and --env llmserve beside --randomise, got ${algorithm} and ${environment}`,
     );
   }
-  if (!ALGORITHMS_OF[environment].includes(algorithm)) {
-    const known = ALGORITHMS_OF[environment].join(', ');
+  const algorithms: readonly Algorithm[] = AGENTS[environment].algorithms;
+  if (!algorithms.includes(algorithm)) {
+    const known = algorithms.join(', ');
     throw new InputError(`expected --algo ${known}, the one that learns ${environment}, got ${algorithm}`);
   }
   if (hasScenario && environment !== 'llmserve') {
@@ -228,7 +229,7 @@ async function readTask({ env, task, taskFile }: TrainOptions): Promise<string> 
     if (env === 'llmserve') return (await loadTask(taskFile)).id;
     throw new InputError(`expected --env llmserve beside --task-file, got ${env}`);
   }
-  const taskIds = LEARNABLE_TASKS[env];
+  const taskIds: readonly string[] = LEARNABLE_TASKS[env];
   if (task === undefined) {
     const ownTask = env === 'llmserve' ? ', or --task-file' : '';
     throw new InputError(`expected --task, one of ${taskIds.join(', ')}${ownTask}`);

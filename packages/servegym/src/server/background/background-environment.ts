@@ -2,10 +2,10 @@ import {
   type AsyncPolicy,
   type PolicyEpisode,
   type PolicyStep,
-  shareTask,
-  shareTrace,
+  type SharedInputs,
+  shareInputs,
 } from '@servegym/agents';
-import { findEnvironment } from '@servegym/environments';
+import { findEnvironment, type RegisteredEnvironment } from '@servegym/environments';
 import type { Json } from '@servegym/jobs';
 import type { Caller, EpisodeRecord, Grade } from '@servegym/openenv';
 import type { PlayedBaseline } from '../baseline-suite.ts';
@@ -17,8 +17,8 @@ import type { ServedEnvironment } from './served-environment.ts';
 export class BackgroundEnvironment {
   readonly #work: BackgroundWork;
   readonly #environment: ServedEnvironment;
-  /** Names of shared bytes, by what they are of. */
-  readonly #shared = new Map<string, Promise<string | undefined>>();
+  /** Inputs that were shared, by what they are. */
+  readonly #shared = new Map<string, Promise<SharedInputs>>();
 
   constructor(work: BackgroundWork, environment: ServedEnvironment) {
     this.#work = work;
@@ -52,38 +52,30 @@ export class BackgroundEnvironment {
 
   async #run(
     kind: string,
-    { task_id: task, trace }: Readonly<Record<string, unknown>>,
+    reset: Readonly<Record<string, unknown>>,
     input: object,
     caller: Caller | undefined,
   ): Promise<unknown> {
-    const environment = { ...this.#environment };
-    const shared: string[] = [];
-    const entry = findEnvironment(environment.name);
-    if (entry?.takes.includes('task')) {
-      const names = {
-        task:
-          typeof task === 'string' && entry.tasks.isOwn(task)
-            ? await this.#share(`task ${task}`, () => shareTask(this.#work.jobs, task, entry))
-            : undefined,
-        trace: typeof trace === 'string' ? await this.#shareTrace(trace) : undefined,
-      };
-      for (const [what, name] of Object.entries(names)) {
-        if (name === undefined) continue;
-        Object.assign(environment, { [what]: name });
-        shared.push(name);
-      }
-    }
-    const job = { kind, input: { environment, ...input } as unknown as Json, shared };
+    const entry = findEnvironment(this.#environment.name);
+    const shared = entry?.takes.includes('task') ? await this.#share(entry, reset) : {};
+    const environment = { ...this.#environment, shared };
+    const job = {
+      ...{ kind, input: { environment, ...input } as unknown as Json },
+      shared: Object.values(shared),
+    };
     return this.#work.run(job, caller);
   }
 
-  #shareTrace(trace: string): Promise<string | undefined> {
-    return this.#share(`trace ${trace}`, () => shareTrace(this.#work.jobs, { trace }));
-  }
-
-  #share(name: string, share: () => Promise<string | undefined>): Promise<string | undefined> {
-    const known = this.#shared.get(name) ?? share();
-    this.#shared.set(name, known);
+  /** Shares the task and the trace of a reset where they are the server's own. */
+  #share(
+    entry: RegisteredEnvironment,
+    { task_id, trace }: Readonly<Record<string, unknown>>,
+  ): Promise<SharedInputs> {
+    const taskId = task_id as string | number | undefined;
+    const key = JSON.stringify([taskId, trace]);
+    const known =
+      this.#shared.get(key) ?? shareInputs(this.#work.jobs, entry, { taskId, scenario: { trace } });
+    this.#shared.set(key, known);
     return known;
   }
 }

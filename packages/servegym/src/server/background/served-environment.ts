@@ -1,4 +1,4 @@
-import { addSharedTask, addSharedTrace } from '@servegym/agents';
+import { type SharedInputs, takeInputs } from '@servegym/agents';
 import { findEnvironment } from '@servegym/environments';
 import type { JobContext } from '@servegym/jobs';
 import { type OpenedEnvironment, openEnvironment } from '../open-environment.ts';
@@ -9,23 +9,21 @@ export interface ServedEnvironment {
   readonly name: string;
   readonly version: string;
   readonly tableFile?: string;
-  /** Shared bytes of the task and the trace that the episode plays, where they are of the server's own. */
-  readonly task?: string;
-  readonly trace?: string;
+  /** Task and trace that the episode plays, where they are of the server's own. */
+  readonly shared?: SharedInputs;
 }
 
 const opened = new Map<string, Promise<OpenedEnvironment>>();
 
 /** Opens the environment of a job, on its thread. @throws Error when it is no longer that of the server */
 export async function openServed(
-  { name, version, tableFile, task, trace }: ServedEnvironment,
+  { name, version, tableFile, shared = {} }: ServedEnvironment,
   reset: Readonly<Record<string, unknown>>,
   context: JobContext,
 ): Promise<OpenedEnvironment> {
   const entry = findEnvironment(name);
   if (entry?.takes.includes('task')) {
-    addSharedTask(task, context, entry);
-    addSharedTrace(reset, trace, context);
+    await takeInputs(entry, shared, reset, context);
     return openEnvironment(name);
   }
   const environment = opened.get(name) ?? openEnvironment(name, { tableFile });

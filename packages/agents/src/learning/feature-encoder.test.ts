@@ -4,10 +4,12 @@ import { describeServer, llmserve, type ServeAction, type ServeObservation } fro
 import { findProfile } from '@servegym/profiles';
 import fc from 'fast-check';
 import { FeatureEncoder } from './feature-encoder.ts';
-import { ServeActionCodec } from './serve-encoding.ts';
+import { SERVE_LEARNER } from './learners.ts';
 
-const codec = new ServeActionCodec({ defaultAction: llmserve.defaultAction });
-const binsOf = ({ headSizes }: ServeActionCodec) => fc.tuple(...headSizes.map((size) => fc.nat(size - 1)));
+const task = llmserve.tasks.shipped.static_workload;
+const codec = SERVE_LEARNER.codec({ ...task, defaultAction: llmserve.defaultAction });
+const binsOf = ({ headSizes }: Pick<typeof codec, 'headSizes'>) =>
+  fc.tuple(...headSizes.map((size) => fc.nat(size - 1)));
 
 describe('the bins of a serving action', () => {
   it('decode to valid actions, and those encode to the same bins', () => {
@@ -45,11 +47,11 @@ describe('the bins of a serving action', () => {
     fc.assert(
       fc.property(
         masks.chain((maskedKnobs) => {
-          const masked = new ServeActionCodec({ defaultAction, maskedKnobs });
+          const masked = SERVE_LEARNER.codec({ ...task, defaultAction, maskedKnobs });
           return fc.record({ maskedKnobs: fc.constant(maskedKnobs), row: binsOf(masked) });
         }),
         ({ maskedKnobs, row }) => {
-          const masked = new ServeActionCodec({ defaultAction, maskedKnobs });
+          const masked = SERVE_LEARNER.codec({ ...task, defaultAction, maskedKnobs });
           const action = masked.decode(row);
           for (const knob of maskedKnobs) assert.equal(action[knob], defaultAction[knob]);
           assert.deepEqual(masked.encode(action), row);

@@ -3,16 +3,15 @@ import { describe, it } from 'node:test';
 import { llmserve } from '@servegym/environments';
 import { RandomStream } from '@servegym/simulator';
 import { actorLayerSizes } from './actor-critic.ts';
+import { decodeNetwork, encodeNetwork, SERVE_LEARNER, type TrainedNetwork } from './learners.ts';
 import { parameterCount } from './multilayer-perceptron.ts';
-import { decodeServeActor, encodeServeActor, type ServeActor } from './policy-files.ts';
-import { ServeActionCodec } from './serve-encoding.ts';
 import { decodeActor, encodeActor } from './trained-actor.ts';
 
 const size = llmserve.features.length;
-const { headSizes } = new ServeActionCodec(llmserve.tasks.shipped.bursty_workload);
+const { headSizes } = SERVE_LEARNER.codec(llmserve.tasks.shipped.bursty_workload);
 const shape = { observationSize: size, headSizes, hidden: [4] };
 const random = new RandomStream(1, 'weights');
-const actor: ServeActor = {
+const actor: TrainedNetwork = {
   taskId: 'bursty_workload',
   weights: {
     shape,
@@ -25,13 +24,15 @@ const actor: ServeActor = {
 
 /** The actor's file with something else in its metadata. */
 function fileWith(changes: Record<string, string>): Uint8Array {
-  const { weights, metadata } = decodeActor(encodeServeActor(actor));
+  const { weights, metadata } = decodeActor(encodeNetwork(SERVE_LEARNER, actor));
   return encodeActor(weights, { ...metadata, ...changes });
 }
 
 describe('an actor of llmserve', () => {
   it('comes back from its file', () => {
-    assert.deepEqual(decodeServeActor(encodeServeActor(actor)), actor);
+    const { task, ...decoded } = decodeNetwork(SERVE_LEARNER, encodeNetwork(SERVE_LEARNER, actor));
+    assert.deepEqual(decoded, actor);
+    assert.equal(task, llmserve.tasks.shipped.bursty_workload);
   });
 
   it('is refused where it does not belong', () => {
@@ -41,15 +42,15 @@ describe('an actor of llmserve', () => {
       [{ action_bins: '{}' }, /for the action bins .*, got {}/],
       [{ task: 'holiday' }, /Expected a policy for one of static_workload, .*, got one for holiday/],
     ] as const) {
-      assert.throws(() => decodeServeActor(fileWith(changes)), { code: /^POLICY_/, message });
+      assert.throws(() => decodeNetwork(SERVE_LEARNER, fileWith(changes)), { code: /^POLICY_/, message });
     }
   });
 
   it('is refused when its network sees or does something else', () => {
-    const { weights, metadata } = decodeActor(encodeServeActor(actor));
+    const { weights, metadata } = decodeActor(encodeNetwork(SERVE_LEARNER, actor));
     const other = { ...shape, headSizes: [...headSizes].reverse() };
     const file = encodeActor({ ...weights, shape: other }, metadata);
-    assert.throws(() => decodeServeActor(file), {
+    assert.throws(() => decodeNetwork(SERVE_LEARNER, file), {
       code: /^POLICY_/,
       message: /for the head sizes/,
     });
