@@ -31,7 +31,13 @@ export const LAYOUT: Readonly<Record<string, PackageRules>> = {
   '@servegym/operators': { mayImport: ['@servegym/jobs', '@servegym/profiles', '@servegym/simulator'] },
   '@servegym/endpoint': { mayImport: ['@servegym/profiles', '@servegym/simulator'] },
   '@servegym/agents': {
-    mayImport: ['@servegym/environments', '@servegym/jobs', '@servegym/profiles', '@servegym/simulator'],
+    mayImport: [
+      '@servegym/environments',
+      '@servegym/jobs',
+      '@servegym/openenv',
+      '@servegym/profiles',
+      '@servegym/simulator',
+    ],
   },
   '@servegym/environments': { mayImport: ['@servegym/openenv', '@servegym/profiles', '@servegym/simulator'] },
   '@servegym/console': {
