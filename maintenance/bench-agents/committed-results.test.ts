@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
-import { AGENT_JOB_KINDS } from '@servegym/agents';
+import { AGENT_JOB_KINDS, episodeJobs, findPolicy } from '@servegym/agents';
 import { type EpisodeAnchors, llmserve, regretScore, SEED_SPLITS } from '@servegym/environments';
 import { LocalJobs } from '@servegym/jobs';
 import { agentBenchmarkPage } from './agent-benchmark-report.ts';
@@ -71,10 +71,12 @@ describe('the scores of docs/benchmarks.md', () => {
     for (const { agent, taskId, firstScores } of cells) {
       const seeds = firstScores.map((_, i) => SEED_SPLITS.test.first + i);
       const traffic = { taskId, shift: null, seeds };
-      const [anchors, returns] = (await jobs.run([
+      const policy = findPolicy('llmserve', agent);
+      const plan = { environment: 'llmserve', policy, taskIds: [taskId], seeds } as const;
+      const [anchors, ...returns] = (await jobs.run([
         { kind: 'traffic-anchors', input: traffic },
-        { kind: 'policy-returns', input: { ...traffic, policy: { name: agent } } },
-      ])) as unknown as [EpisodeAnchors[], number[]];
+        ...(await episodeJobs('episode-return', plan, jobs)),
+      ])) as unknown as [EpisodeAnchors[], ...number[]];
       for (const [i, total] of returns.entries()) {
         const score = regretScore(total, anchors[i], llmserve.anchors.room(taskId));
         const said = `${agent} on ${taskId} ${seeds[i]}: ${score}`;
