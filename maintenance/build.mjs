@@ -62,7 +62,7 @@ function stage(folder) {
   mkdirSync(target, { recursive: true });
   if (folder !== 'console') {
     cpSync(join(root, 'dist', 'build', folder, 'src'), join(target, 'lib'), { recursive: true });
-    for (const path of filesIn(join(source, 'src'), /\.(parquet|wasm|json)$/))
+    for (const path of filesIn(join(source, 'src'), /\.(parquet|wasm|json|md)$/))
       if (isAsset(path)) cpSync(join(source, 'src', path), join(target, 'lib', path));
     for (const path of filesIn(join(target, 'lib'), /\.(js|d\.ts)$/)) rewrite(join(target, 'lib', path));
   }

@@ -52,18 +52,6 @@ export function regretScore(total: number, anchors: ScoreAnchors, room: number):
   return inside(1 - rest * Math.exp((-slopes[slopes.length - 1] / rest) * (total - high)));
 }
 
-/** Scores that the known ones of several returns have among the anchors, by their names. */
-export function anchorScores(
-  returns: Readonly<Record<string, number | null>>,
-  anchors: ScoreAnchors,
-  room: number,
-): Record<string, number> {
-  const known = Object.entries(returns).flatMap(([name, total]) =>
-    total === null ? [] : [[name, regretScore(total, anchors, room)] as const],
-  );
-  return Object.fromEntries(known);
-}
-
 /** Far outside, rounding reaches the limits that the score never does. */
 function inside(score: number): number {
   return Math.min(1 - Number.EPSILON, Math.max(Number.MIN_VALUE, score));

@@ -1,14 +1,17 @@
 import { createHash } from 'node:crypto';
+import { EnvironmentError } from '@servegym/openenv/definition';
+import { findProfile, ProfileError } from '@servegym/profiles';
+import type { EngineProfile } from '@servegym/simulator';
+import { z } from 'zod';
 
 /** Part of a task that all environments have. */
 export interface KnownTask {
   readonly id: string | number;
 }
 
-/** Reading of a task of one's own. */
-export interface TaskReading<Task> {
-  /** @param source where the candidate comes from, for the message @throws TaskError */
-  parse(candidate: unknown, source: string): Task;
+/** Files of tasks of one's own. */
+interface TaskFiles<Task> {
+  readonly schema: z.ZodType<Task>;
   /** Field by which a task of this environment is told from those of others. */
   readonly mark: string;
 }
@@ -19,13 +22,13 @@ export class Tasks<Task extends KnownTask, Id extends string | number = Task['id
   readonly shipped: Readonly<Record<Id, Task>>;
   readonly shippedIds: readonly Id[];
   readonly #own = new Map<string | number, Task>();
-  readonly #reading: TaskReading<Task> | undefined;
+  readonly #files: TaskFiles<Task> | undefined;
 
-  /** @param reading absent where an environment takes no tasks of one's own */
-  constructor(shipped: Readonly<Record<Id, Task>>, reading?: TaskReading<Task>) {
+  /** @param files absent where an environment takes no tasks of one's own */
+  constructor(shipped: Readonly<Record<Id, Task>>, files?: TaskFiles<Task>) {
     this.shipped = shipped;
     this.shippedIds = Object.values<Task>(shipped).map(({ id }) => id as Id);
-    this.#reading = reading;
+    this.#files = files;
   }
 
   /**
@@ -62,18 +65,22 @@ export class Tasks<Task extends KnownTask, Id extends string | number = Task['id
 
   /** True for what a file of a task of this environment holds, sound or not. */
   recognises(candidate: unknown): boolean {
-    const mark = this.#reading?.mark;
+    const mark = this.#files?.mark;
     return mark !== undefined && typeof candidate === 'object' && candidate !== null && mark in candidate;
   }
 
   /**
    * Reads a task of one's own.
    * @param source where it comes from, for the message
-   * @throws TaskError that lists what is wrong, field by field
+   * @throws EnvironmentError `INVALID_TASK` that lists what is wrong, field by field
    */
   parse(candidate: unknown, source: string): Task {
-    if (this.#reading === undefined) throw new RangeError('Expected an environment that takes tasks');
-    return this.#reading.parse(candidate, source);
+    const reading = this.#files?.schema.safeParse(candidate);
+    if (reading?.success) return reading.data;
+    const problems = (reading?.error.issues ?? []).map(
+      ({ path, message }) => `${path.join('.') || 'task'}: ${message}`,
+    );
+    throw new EnvironmentError('INVALID_TASK', `${source} is no task: ${problems.join('; ')}`);
   }
 
   /** Part of an environment's version: a session on a task of one's own is not taken up on what its file has become. */
@@ -81,5 +88,77 @@ export class Tasks<Task extends KnownTask, Id extends string | number = Task['id
     if (this.#own.size === 0) return '';
     const tasks = JSON.stringify([...this.#own.values()]);
     return `+${createHash('sha256').update(tasks).digest('hex').slice(0, 12)}`;
+  }
+}
+
+/** The same, to be read only. */
+export type Immutable<Value> = Value extends object
+  ? { readonly [Key in keyof Value]: Immutable<Value[Key]> }
+  : Value;
+
+/** Priority classes of requests, most urgent first. The index is the priority in the engine and at the gateway. */
+export const REQUEST_CLASSES = ['interactive', 'batch', 'best_effort'] as const;
+export type RequestClass = (typeof REQUEST_CLASSES)[number];
+
+export const positive = z.number().positive().max(1e9);
+
+/** Tokens or times that are log-normal, held within their bounds; `sigma` is the deviation of the logarithm. */
+export const lengths = z
+  .strictObject({
+    median: positive,
+    sigma: z.number().min(0).max(4),
+    min: z.int().min(1).max(1_000_000),
+    max: z.int().min(1).max(1_000_000),
+  })
+  .refine(({ min, max }) => min <= max, 'Expected min to be at most max');
+export type LogNormal = Immutable<z.output<typeof lengths>>;
+
+/** Names and length of a task, in each environment. */
+export const taskHead = {
+  id: z.string().regex(/^[a-z0-9][a-z0-9_-]{0,63}$/, {
+    error: 'Expected lower-case letters, digits, dashes and underscores, at most 64',
+  }),
+  name: z.string().min(1).max(200),
+  difficulty: z.enum(['easy', 'medium', 'hard']).default('medium'),
+  description: z.string().min(1).max(2000),
+};
+
+/** The schema of the knobs that a task masks. */
+export function maskedKnobs<Knob extends string>(knobs: readonly Knob[]) {
+  return z
+    .array(z.enum(knobs as readonly [Knob, ...Knob[]]))
+    .min(1, 'Expected at least one knob; leave the field out where all are free')
+    .refine((masked) => new Set(masked).size === masked.length, 'Expected each knob once')
+    .refine(
+      (masked) => new Set(masked).size < knobs.length,
+      'Expected a knob to be left free: with all of them masked there is nothing to decide',
+    )
+    .optional();
+}
+
+/** A check of a whole task. */
+type TaskCheck = z.core.ParsePayload<unknown>;
+
+/** Notes what is wrong with a task. */
+export function complain(
+  { value, issues }: TaskCheck,
+  path: readonly (string | number)[],
+  message: string,
+): void {
+  issues.push({ code: 'custom', path: [...path], input: value, message });
+}
+
+/** The profile that a task names; `undefined` where there is none, which is noted. */
+export function profileOf(
+  check: TaskCheck,
+  path: readonly string[],
+  name: string,
+): EngineProfile | undefined {
+  try {
+    return findProfile(name);
+  } catch (error) {
+    if (!(error instanceof ProfileError)) throw error;
+    complain(check, path, error.message);
+    return undefined;
   }
 }

@@ -24,7 +24,7 @@ export interface OwnTable {
   readonly hash: string;
 }
 
-/** The trace table in the bytes of a Parquet file. @throws TraceTableError when it cannot be played */
+/** The trace table in the bytes of a Parquet file. @throws EnvironmentError when it cannot be played */
 export async function decodeGymTable(bytes: Uint8Array): Promise<OwnTable> {
   const rows = await readTableRows(bytes);
   const world = new GymWorld(new TraceTable(rows));

@@ -107,7 +107,7 @@ export function encodeStoppedRun({ run, stoppedAt }: StoppedRun): Uint8Array {
  * Reads what `encodeStoppedRun` wrote, and makes a task of one's own known as it was when the run began.
  * @param source where the file comes from, for messages
  * @throws EnvironmentError `TENSOR_FILE` when it is no such file, `RUN_MISMATCH` when the run cannot go on as it began
- * @throws TaskError when its task is none
+ * @throws EnvironmentError `INVALID_TASK` when its task is none
  */
 export function decodeStoppedRun(file: Uint8Array, source: string): StoppedRun {
   const { metadata, stoppedAt } = decode(file);

@@ -1,7 +1,7 @@
 import {
   type EpisodeRequests,
   episodeRequests,
-  type LengthDistribution,
+  type LogNormal,
   type Phase,
   phaseRequests,
   REQUEST_CLASSES,
@@ -152,7 +152,7 @@ export class TrafficBelief {
 }
 
 /** Of a log-normal, but for a term that is the same for all. */
-function logDensity(value: number, { median, sigma }: LengthDistribution): number {
+function logDensity(value: number, { median, sigma }: LogNormal): number {
   const z = Math.log(value / median) / sigma;
   return -(z * z) / 2 - Math.log(sigma);
 }

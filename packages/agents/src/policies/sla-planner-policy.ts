@@ -1,4 +1,4 @@
-import { FLEET_CLASSES, type FleetAction, type FleetObservation } from '@servegym/environments';
+import { type FleetAction, type FleetObservation, REQUEST_CLASSES } from '@servegym/environments';
 import type { Policy, PolicyStep } from '../core/policy.ts';
 
 /** Sequences of the profiled decode batches. */
@@ -23,7 +23,7 @@ export class SlaPlannerPolicy implements Policy<FleetAction, FleetObservation> {
 
   act({ observation, previousAction, stepIndex }: PolicyStep<FleetAction, FleetObservation>): FleetAction {
     const { server, replicas_ready: ready, replicas_starting: starting } = observation;
-    const arrivals = FLEET_CLASSES.reduce((sum, name) => sum + observation[name].arrivals_per_second, 0);
+    const arrivals = REQUEST_CLASSES.reduce((sum, name) => sum + observation[name].arrivals_per_second, 0);
     // It waits until the workers are there that it asked for.
     if (stepIndex === 0 || ready === 0 || starting > 0 || arrivals === 0) return previousAction;
     const prompt = observation.arrived_prompt_tokens_per_second / arrivals;

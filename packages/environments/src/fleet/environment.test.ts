@@ -3,18 +3,15 @@ import { describe, it } from 'node:test';
 import { EnvironmentError } from '@servegym/openenv/definition';
 import { findProfile } from '@servegym/profiles';
 import { TICKS_PER_S } from '@servegym/simulator';
-import { controlledReturn, type FleetAnchors } from './anchors/fleet-anchors.ts';
-import type { FleetController } from './anchors/fleet-controller.ts';
-import { RateRule } from './anchors/rate-rule.ts';
-import { recordedFleetReference } from './anchors/reference-returns.ts';
-import { hpaInFlight } from './anchors/replica-scaler.ts';
+import { type FleetController, RateRule } from './anchors/controllers.ts';
+import { controlledReturn, type FleetAnchors, fleetReturns, hpaInFlight } from './anchors/fleet-anchors.ts';
+import { drawFleetRequests } from './draw-requests.ts';
 import { fleetEnvironment } from './environment.ts';
 import { FleetEpisode } from './fleet-episode.ts';
+import { FLEET_TASKS } from './fleet-task.ts';
 import { gradeFleetEpisode } from './grader.ts';
-import { drawFleetRequests } from './requests/draw-requests.ts';
-import { chooseFleetTask, fleetEpisodeSize } from './reset-options.ts';
+import { chooseFleetTask, fleetEpisodeSize } from './scenario.ts';
 import { type FleetAction, fleetStateSchema } from './schema.ts';
-import { FLEET_TASKS } from './task-registry.ts';
 import type { FleetWindowReport } from './window-report.ts';
 
 const codeOf = (code: string) => (error: unknown) => error instanceof EnvironmentError && error.code === code;
@@ -194,7 +191,7 @@ describe('the grade of an episode of fleet', () => {
 
   it('tells of the gain over the autoscaler in USD, and of a planner above it', () => {
     const bad = Array.from({ length: 60 }, () => ({ ...standard, replicas: 16, max_num_active_seqs: 1 }));
-    const grades = [played(new RateRule(recordedFleetReference('agents')?.rule)), bad].map((actions) =>
+    const grades = [played(new RateRule(fleetReturns.reference('agents')?.rule)), bad].map((actions) =>
       gradeFleetEpisode({ reset, actions }),
     );
     const [better, worse] = grades;

@@ -1,12 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { RandomStream, TICKS_PER_S } from '@servegym/simulator';
+import { drawFleetRequests, startHour } from './draw-requests.ts';
 import { FleetEpisode } from './fleet-episode.ts';
-import { drawFleetRequests, startHour } from './requests/draw-requests.ts';
-import { NO_REQUEST } from './requests/fleet-requests.ts';
+import { NO_REQUEST } from './fleet-requests.ts';
+import { FLEET_TASKS, type FleetTask } from './fleet-task.ts';
 import { FLEET_TASK_IDS, type FleetAction, fleetActionSchema, fleetObservationSchema } from './schema.ts';
-import { FLEET_TASKS } from './task-registry.ts';
-import type { FleetTask } from './tasks/fleet-task.ts';
 import { fleetWindowReport } from './window-report.ts';
 
 /** Ten minutes of a task. */

@@ -4,13 +4,14 @@ import {
   type EngineProfile,
   Fleet,
   type FleetSettings,
-  type FleetSnapshot,
   kvPoolBlocks,
   TICKS_PER_S,
   weightVariant,
 } from '@servegym/simulator';
-import { drawFleetRequests, startHour } from './requests/draw-requests.ts';
-import { type FleetRequests, NO_REQUEST } from './requests/fleet-requests.ts';
+import { REQUEST_CLASSES } from '../tasks.ts';
+import { drawFleetRequests, startHour } from './draw-requests.ts';
+import { type FleetRequests, NO_REQUEST } from './fleet-requests.ts';
+import type { FleetPoolTask, FleetTask } from './fleet-task.ts';
 import {
   ADMIT_ALL_SECONDS,
   type FleetAction,
@@ -18,25 +19,21 @@ import {
   type FleetServer,
   type ReplicaDescription,
 } from './schema.ts';
-import { FLEET_CLASSES, type FleetPoolTask, type FleetTask } from './tasks/fleet-task.ts';
 import { WindowLedger } from './window-ledger.ts';
 
 /** The last part of a window that `arrivals_last_seconds` counts, s. */
 const LAST_SECONDS = 5;
 
 /** Running totals of an episode. */
-interface FleetTotals {
-  requests: number;
-  completed: number;
-  attained: number;
-  refused: number;
-  /** Price of the tokens inside their objectives. */
-  revenueUsd: number;
-  /** Bill of the GPUs. */
-  gpuUsd: number;
-  gpuHours: number;
-  replicaHours: number;
-  reward: number;
+export function noFleetTotals() {
+  return {
+    ...{ requests: 0, completed: 0, attained: 0, refused: 0 },
+    /** Price of the tokens inside their objectives. */
+    revenueUsd: 0,
+    /** Bill of the GPUs. */
+    gpuUsd: 0,
+    ...{ gpuHours: 0, replicaHours: 0, reward: 0 },
+  };
 }
 
 /**
@@ -54,10 +51,7 @@ export class FleetEpisode {
   readonly ledger: WindowLedger;
   /** Windows played. */
   window = 0;
-  totals: FleetTotals = {
-    ...{ requests: 0, completed: 0, attained: 0, refused: 0 },
-    ...{ revenueUsd: 0, gpuUsd: 0, gpuHours: 0, replicaHours: 0, reward: 0 },
-  };
+  totals = noFleetTotals();
   /** The settings in force. */
   action: FleetAction;
   /** Bill of the last window, USD. */
@@ -224,7 +218,7 @@ export class FleetEpisode {
   }
 
   /** State that the rest of the episode depends on. */
-  snapshot(): FleetEpisodeSnapshot {
+  snapshot() {
     return {
       fleet: this.fleet.snapshot(),
       window: this.window,
@@ -291,16 +285,7 @@ export class FleetEpisode {
 }
 
 /** The state of an episode, made by `snapshot` and taken by `restore`. */
-export interface FleetEpisodeSnapshot {
-  readonly fleet: FleetSnapshot;
-  readonly window: number;
-  readonly totals: Readonly<FleetTotals>;
-  readonly action: FleetAction;
-  readonly inFlight: readonly number[];
-  readonly nextStart: number;
-  readonly billedSeconds: readonly number[];
-  readonly dueTurns: readonly number[];
-}
+type FleetEpisodeSnapshot = ReturnType<FleetEpisode['snapshot']>;
 
 /** An action in the simulator's words. Replicas beyond those that there are GPUs for wait, as pods do in Kubernetes. */
 function fleetSettings({ maxReplicas, second }: FleetTask, action: FleetAction): FleetSettings {
@@ -333,7 +318,7 @@ export function poolsOf(task: FleetTask): readonly FleetPoolTask[] {
 
 function describeServer(task: FleetTask, profiles: readonly EngineProfile[]): FleetServer {
   const { maxReplicas, prices, objectives } = task;
-  const [interactive] = FLEET_CLASSES;
+  const [interactive] = REQUEST_CLASSES;
   const [first, second = NO_REPLICA] = poolsOf(task).map((pool, i) => describeReplica(pool, profiles[i]));
   return {
     ...first,

@@ -1,28 +1,23 @@
 import type { Extras, RegisteredEnvironment } from '../registered-environment.ts';
-import { controlledReturn, fleetAnchors } from './anchors/fleet-anchors.ts';
-import {
-  FLEET_REFERENCE_RETURNS_URL,
-  fleetTaskFingerprint,
-  recordedFleetReference,
-} from './anchors/reference-returns.ts';
+import { controlledReturn, fleetAnchors, fleetReturns } from './anchors/fleet-anchors.ts';
 import { fleetReturnBound } from './anchors/return-bound.ts';
+import { drawFleetRequests } from './draw-requests.ts';
 import { FLEET_VERSION, fleetEnvironment } from './environment.ts';
-import { FLEET_FEATURES, FLEET_SERVER_FEATURES } from './features.ts';
+import { traceFleetRequests } from './fleet-requests.ts';
+import { type FleetTask, fleetTasks, idleFleetKnobs } from './fleet-task.ts';
 import { gradeFleetEpisode } from './grader.ts';
-import { drawFleetRequests } from './requests/draw-requests.ts';
-import { traceFleetRequests } from './requests/trace-requests.ts';
-import { chooseFleetTask, fleetResetOptions } from './reset-options.ts';
+import { chooseFleetTask, fleetResetOptions } from './scenario.ts';
 import {
   FLEET_ACTION_BINS,
+  FLEET_FEATURES,
   FLEET_KNOBS,
+  FLEET_SERVER_FEATURES,
   type FleetAction,
   type FleetObservation,
   type FleetState,
   fleetActionSchema,
 } from './schema.ts';
 import { FLEET_SHIFTS, scaleFleetArrivals, shiftFleetTask } from './shifts.ts';
-import { fleetTasks } from './task-registry.ts';
-import { type FleetTask, idleFleetKnobs } from './tasks/fleet-task.ts';
 
 /** Replicas behind a gateway: how many, how requests are routed, who is let in. */
 export const fleet = {
@@ -49,12 +44,5 @@ export const fleet = {
   idleKnobs: idleFleetKnobs,
   drawRequests: drawFleetRequests,
   traceRequests: traceFleetRequests,
-  anchors: {
-    url: FLEET_REFERENCE_RETURNS_URL,
-    reference: recordedFleetReference,
-    fingerprint: fleetTaskFingerprint,
-    controlledReturn,
-    bound: fleetReturnBound,
-    of: fleetAnchors,
-  },
+  anchors: { ...fleetReturns, controlledReturn, bound: fleetReturnBound, of: fleetAnchors },
 } as const satisfies RegisteredEnvironment<FleetAction, FleetObservation, FleetState, FleetTask> & Extras;

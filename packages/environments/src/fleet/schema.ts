@@ -1,6 +1,15 @@
 import { z } from 'zod';
-import { amount, count, figure, fraction, heavy, linear } from '../observed-figure.ts';
-import { FLEET_FEATURES, FLEET_SERVER_FEATURES } from './features.ts';
+import { amount, count, type Feature, figure, fraction, heavy, linear } from '../feature.ts';
+import features from './features.json' with { type: 'json' };
+
+/**
+ * A window as numbers of about the same size: its figures, heavy-tailed ones by their logarithm; demand for each replica;
+ * the settings in force; and demand smoothed, and compared to its slow average. Averages of weight 0.1 remember about ten
+ * windows, five minutes; those of 0.4 about two.
+ */
+export const FLEET_FEATURES = features.window as readonly Feature[];
+/** The fleet that the windows are of: constant in an episode, for policies that run many. */
+export const FLEET_SERVER_FEATURES = features.server as readonly Feature[];
 
 /** Ids of the tasks, easiest first. */
 export const FLEET_TASK_IDS = ['diurnal', 'flash_crowds', 'agents'] as const;

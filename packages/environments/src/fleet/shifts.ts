@@ -1,7 +1,6 @@
 import { type EngineProfile, kvPoolBlocks } from '@servegym/simulator';
-import { relatedProfile } from '../related-profile.ts';
-import type { RequestStream, Surges } from './requests/request-stream.ts';
-import type { FleetTask } from './tasks/fleet-task.ts';
+import { relatedProfile } from '../scenario.ts';
+import type { FleetTask, RequestStream, Surges } from './fleet-task.ts';
 
 /** Names of the changes of a task that test how policies generalise. */
 export const FLEET_SHIFTS = [
@@ -79,14 +78,14 @@ export function scaleFleetArrivals(task: FleetTask, factor: number): FleetTask {
 }
 
 /** True when a replica of this profile holds the KV of the longest prompt that a task foresees. */
-export function fleetProfileFits(profile: EngineProfile, task: FleetTask): boolean {
+export function fleetProfileFits(profile: EngineProfile, task: Pick<FleetTask, 'streams'>): boolean {
   if (profile.weights.FP16 === undefined) return false;
   const { blockTokens } = profile.memory;
   return kvPoolBlocks(profile, 'FP16', false, 1) * blockTokens >= longestRequest(task);
 }
 
 /** Tokens of the longest request that the streams of a task foresee; those of fitted lengths are short. */
-function longestRequest({ streams }: FleetTask): number {
+function longestRequest({ streams }: Pick<FleetTask, 'streams'>): number {
   const longest = streams.map(({ lengths, turns, promptScale = 1 }) => {
     if (typeof lengths === 'string') return 0;
     return Math.max(promptScale * lengths.prompt.max, turns?.maxPrompt ?? 0) + lengths.output.max;

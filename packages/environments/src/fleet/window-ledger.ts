@@ -1,6 +1,7 @@
 import { type CompletionLog, type FirstTokenLog, LatencyHistogram, TICKS_PER_MS } from '@servegym/simulator';
-import type { FleetRequests } from './requests/fleet-requests.ts';
-import { FLEET_CLASSES, type FleetTask } from './tasks/fleet-task.ts';
+import { REQUEST_CLASSES } from '../tasks.ts';
+import type { FleetRequests } from './fleet-requests.ts';
+import type { FleetTask } from './fleet-task.ts';
 
 /** One class over one window. */
 export class ClassLedger {
@@ -20,7 +21,7 @@ export class ClassLedger {
 
 /** Arrivals, answers and earnings of one window. One object, reused. */
 export class WindowLedger {
-  readonly classes: readonly ClassLedger[] = FLEET_CLASSES.map(() => new ClassLedger());
+  readonly classes: readonly ClassLedger[] = REQUEST_CLASSES.map(() => new ClassLedger());
   readonly ttft = new LatencyHistogram();
   /** Price of the tokens inside their objectives, USD. */
   revenueUsd = 0;
@@ -71,7 +72,7 @@ export class WindowLedger {
     const { objectives, prices } = this.#task;
     for (let i = 0; i < count; i++) {
       const id = ids[i];
-      const name = FLEET_CLASSES[classes[id]];
+      const name = REQUEST_CLASSES[classes[id]];
       const ledger = this.classes[classes[id]];
       ledger.completed++;
       this.answeredTokens += outputs[i];

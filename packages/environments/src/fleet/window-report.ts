@@ -1,10 +1,11 @@
 import { msFromTicks, type ReplicaState, TICKS_PER_S } from '@servegym/simulator';
+import { REQUEST_CLASSES, type RequestClass } from '../tasks.ts';
 import { type FleetEpisode, prefixHitRate } from './fleet-episode.ts';
-import { FLEET_CLASSES, type FleetClass, type FleetObjective } from './tasks/fleet-task.ts';
+import type { FleetTask } from './fleet-task.ts';
 
 /** One class over the last window. Latencies in ms; 0 where there was none to measure. */
 export interface FleetClassReport {
-  readonly name: FleetClass;
+  readonly name: RequestClass;
   readonly arrived: number;
   readonly completed: number;
   /** Completed inside their objectives. */
@@ -44,7 +45,7 @@ export interface FleetWindowReport {
   readonly reward_components: { readonly revenue_usd: number; readonly gpu_usd: number };
   /** USD that a reward of 1 stands for. */
   readonly reference_usd: number;
-  readonly objectives: Readonly<Record<FleetClass, FleetObjective>>;
+  readonly objectives: FleetTask['objectives'];
   /** Share of the answered and refused requests that missed their objectives: a cost signal for constrained learning. */
   readonly slo_cost: number;
   readonly classes: readonly FleetClassReport[];
@@ -64,7 +65,7 @@ export function fleetWindowReport(episode: FleetEpisode): FleetWindowReport {
     reference_usd: task.referenceUsd,
     objectives: task.objectives,
     slo_cost: judged === 0 ? 0 : 1 - ledger.attained / judged,
-    classes: FLEET_CLASSES.map((name, kind) => {
+    classes: REQUEST_CLASSES.map((name, kind) => {
       const { arrived, completed, attained, refused, ttft } = ledger.classes[kind];
       return {
         ...{ name, arrived, completed, attained, refused, in_flight: inFlight[kind] },

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import {
   defineEnvironment,
   type Environment,
@@ -27,7 +28,6 @@ import {
   gymStateSchema,
   KNOBS,
   type Phase,
-  QUEUE_CAPACITY,
 } from './schema.ts';
 import { promptBucket } from './table/table-columns.ts';
 
@@ -80,36 +80,6 @@ function stepInfo(episode: GymEpisode): StepInfo {
     rejected_requests: episode.rejected,
   };
 }
-
-/** Text of `GET /metadata`, Markdown. */
-const INFERENCEGYM_README = `# inferencegym
-
-You run an LLM inference server. A table of measurements says what it can do in each configuration; the traffic is drawn
-from the seed. An episode has ${EPISODE_STEPS} steps of one second. Up to ${QUEUE_CAPACITY} requests wait.
-
-| action | values | default |
-|---|---|---|
-| \`kv_budget\` | 0.1 to 1 | 1.0 |
-| \`spec_length\` | 0, 1, 2, 4, 8 | 0 |
-| \`batch_size\` | 1 to 512 | 32 |
-| \`prefill_disagg\` | true, false | false |
-| \`quant_tier\` | 0 FP16, 1 INT8, 2 INT4 | 0 |
-
-Task 1 leaves you \`kv_budget\` and \`batch_size\`, task 2 also \`spec_length\`, task 3 all five. Knobs that are not active
-keep their defaults. More than 40 GB is out of memory: the batch is lost and the server starts anew.
-
-The reward of a step is \`alpha T - beta L - gamma V - delta C\` in [-1, 1]: throughput, time to first token over its
-objective, violated share, cost. \`POST /grader\` replays the episode and says in words what was lost where.
-
-\`\`\`python
-from openenv.core import GenericEnvClient
-
-with GenericEnvClient(base_url="http://localhost:7860").sync() as env:
-    result = env.reset(task_id=1, seed=42)
-    while not result.done:
-        result = env.step({"batch_size": 160, "kv_budget": 0.8})
-\`\`\`
-`;
 
 /** Changes with everything that changes episodes or grades: dynamics, tasks, grader, the table that comes with the package. */
 export const GYM_VERSION = '1.3.0';
@@ -183,7 +153,7 @@ export function inferenceGym(
     name: 'inferencegym',
     description:
       'Run an LLM inference server that a table of measurements describes: each second shows queue, latency, memory and cost; the action sets KV budget, speculation, batch size, prefill disaggregation and quantization for the next.',
-    readme: INFERENCEGYM_README,
+    readme: readFileSync(new URL('./readme.md', import.meta.url), 'utf8'),
     action: gymActionSchema,
     observation: gymObservationSchema,
     state: gymStateSchema,

@@ -1,5 +1,6 @@
 import { Tasks } from '../tasks.ts';
 import type { Knob } from './schema.ts';
+import shipped from './tasks.json' with { type: 'json' };
 
 /** Ids of the tasks, as the wire has them. */
 export const GYM_TASK_IDS = [1, 2, 3] as const;
@@ -64,74 +65,7 @@ export interface GymTask {
   readonly reward: RewardWeights;
 }
 
-const adversarialMultiTenant: GymTask = {
-  id: 3,
-  slug: 'adversarial_multi_tenant',
-  name: 'Adversarial Multi-Tenant',
-  difficulty: 'hard',
-  description:
-    'Short questions and long documents in three classes, and a flood of ten times the rate: throughput, objectives, cost and calm hands all count.',
-  activeKnobs: ['kv_budget', 'spec_length', 'batch_size', 'prefill_disagg', 'quant_tier'],
-  arrivalRate: 30,
-  bursts: { rate: 300, period: 120, steps: 15 },
-  prompts: [
-    { share: 0.7, lengths: { kind: 'uniform', from: 32, to: 128 } },
-    { share: 0.3, lengths: { kind: 'uniform', from: 4096, to: 8192 } },
-  ],
-  outputTokens: 32,
-  classShares: [0.2, 0.5, 0.3],
-  sloMs: [200, 2000, 10_000],
-  memoryLimitGb: 38,
-  costBudget: 5,
-  acceptanceBase: 0.45,
-  reward: { alpha: 0.4, beta: 0.25, gamma: 0.35, delta: 0.15 },
-};
-
-const burstyShareGpt: GymTask = {
-  id: 2,
-  slug: 'bursty_sharegpt',
-  name: 'Bursty ShareGPT',
-  difficulty: 'medium',
-  description:
-    'Chat with heavy-tailed prompts and a burst every 30 seconds: keep the time to first token low within 36 GB. A tuning task: the best configuration that never changes earns nearly all there is.',
-  activeKnobs: ['kv_budget', 'batch_size', 'spec_length'],
-  arrivalRate: 25,
-  bursts: { rate: 80, period: 30, steps: 5 },
-  prompts: [{ share: 1, lengths: { kind: 'lognormal', mu: 5.2, sigma: 1.3, from: 32, to: 8192 } }],
-  outputTokens: 96,
-  classShares: [1, 0, 0],
-  sloMs: [300, 300, 300],
-  memoryLimitGb: 36,
-  costBudget: null,
-  acceptanceBase: 0.65,
-  reward: { alpha: 0.4, beta: 0.25, gamma: 0.3, delta: 0.1 },
-};
-
-const staticUniform: GymTask = {
-  id: 1,
-  slug: 'static_uniform',
-  name: 'Static Uniform',
-  difficulty: 'easy',
-  description:
-    'Steady arrivals of short prompts with long answers: find the batch and the KV pool that carry them within 40 GB. A tuning task: no change is needed once they are right.',
-  activeKnobs: ['kv_budget', 'batch_size'],
-  arrivalRate: 10,
-  bursts: null,
-  prompts: [{ share: 1, lengths: { kind: 'uniform', from: 64, to: 128 } }],
-  outputTokens: 672,
-  classShares: [1, 0, 0],
-  sloMs: [500, 500, 500],
-  memoryLimitGb: null,
-  costBudget: null,
-  acceptanceBase: 0.8,
-  reward: { alpha: 0.4, beta: 0.25, gamma: 0.25, delta: 0.1 },
-};
-
 /** The tasks by their ids. */
-export const GYM_TASKS: Readonly<Record<GymTaskId, GymTask>> = {
-  1: staticUniform,
-  2: burstyShareGpt,
-  3: adversarialMultiTenant,
-};
+export const GYM_TASKS = shipped.tasks as unknown as Readonly<Record<GymTaskId, GymTask>>;
 
-export const gymTasks = new Tasks<GymTask>(GYM_TASKS);
+export const gymTasks = new Tasks<GymTask, GymTaskId>(GYM_TASKS);

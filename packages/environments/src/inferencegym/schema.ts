@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { Feature } from '../feature.ts';
+import features from './features.json' with { type: 'json' };
 
 /** Steps of an episode; each is one second of traffic. */
 export const EPISODE_STEPS = 200;
@@ -44,28 +45,7 @@ export const GYM_ACTION_BINS = {
  * A step as numbers of about the same size: the observation, heavy-tailed amounts by their logarithm, and the
  * configuration in force, without which the effect of a change cannot be told.
  */
-export const GYM_FEATURES: readonly Feature[] = [
-  { name: 'queue', of: 'queue_depth', transform: 'log1p' },
-  { name: 'prompts', of: 'mean_prompt_len', transform: 'log' },
-  { name: 'arrivals', of: 'arrival_rate', transform: 'log1p' },
-  { name: 'kv_occupancy', of: 'kv_cache_occupancy' },
-  { name: 'ttft_p50', of: 'ttft_p50', transform: 'log1p' },
-  { name: 'tpot_p50', of: 'tpot_p50', transform: 'log1p' },
-  { name: 'violations', of: 'slo_violation_rate' },
-  { name: 'memory', of: 'gpu_memory_used_gb', divisor: 10 },
-  { name: 'acceptance', of: 'spec_accept_rate' },
-  { name: 'interactive', of: 'priority_distribution.0' },
-  { name: 'batch', of: 'priority_distribution.1' },
-  { name: 'best_effort', of: 'priority_distribution.2' },
-  { name: 'steps', of: 'timestep', divisor: EPISODE_STEPS },
-  { name: 'cost', of: 'cost_so_far', over: 'timestep', over_plus: 1 },
-  { name: 'batch_size', of: 'action.batch_size', transform: 'log2' },
-  { name: 'kv_budget', of: 'action.kv_budget' },
-  { name: 'spec_length', of: 'action.spec_length', divisor: 4 },
-  { name: 'disagg', of: 'action.prefill_disagg' },
-  { name: 'int8', of: 'action.quant_tier', equals: 1 },
-  { name: 'int4', of: 'action.quant_tier', equals: 2 },
-];
+export const GYM_FEATURES = features.window as readonly Feature[];
 
 /** The serving configuration for the next step. What is left out has its default. */
 export const gymActionSchema = z

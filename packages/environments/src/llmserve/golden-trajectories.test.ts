@@ -5,9 +5,9 @@ import { describe, it } from 'node:test';
 import { createServer } from '@servegym/openenv';
 import { connect } from '@servegym/openenv/client';
 import { RandomStream, type Trace } from '@servegym/simulator';
+import { addServeTrace } from '../traces.ts';
 import { llmserve } from './llmserve.ts';
-import { addServeTrace } from './requests/serve-traces.ts';
-import { chooseTask } from './reset-options.ts';
+import { chooseTask } from './scenario.ts';
 import { QUANTIZATION_TIERS, type ServeAction, type ServeObservation, TASK_IDS } from './schema.ts';
 
 /**

@@ -2,13 +2,12 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { EnvironmentError } from '@servegym/openenv/definition';
 import fc from 'fast-check';
-import type { EpisodeAnchors } from './anchors/episode-anchors.ts';
-import { referenceConfigurations } from './anchors/reference-returns.ts';
+import { type EpisodeAnchors, referenceConfigurations } from './anchors/serve-anchors.ts';
 import { gradeEpisode } from './grader.ts';
 import { anyAction } from './random-actions.fixture.ts';
 import { DEFAULT_ACTION, type ServeAction, TASK_IDS } from './schema.ts';
 import { ServeEpisode } from './serve-episode.ts';
-import { SERVE_TASKS } from './task-registry.ts';
+import { SERVE_TASKS } from './serve-task.ts';
 
 const whole = (taskId: (typeof TASK_IDS)[number], action: Partial<ServeAction>, windows?: number) => {
   const task = SERVE_TASKS[taskId];

@@ -1,34 +1,31 @@
 import type { Extras, RegisteredEnvironment } from '../registered-environment.ts';
-import { constantReturn, episodeAnchors, roomToAdapt } from './anchors/episode-anchors.ts';
-import {
-  isRecordedTask,
-  REFERENCE_RETURNS_URL,
-  recordedReference,
-  referenceConfigurations,
-  taskFingerprint,
-} from './anchors/reference-returns.ts';
-import { summarizeReference } from './anchors/reference-summary.ts';
 import { returnBound } from './anchors/return-bound.ts';
+import {
+  constantReturn,
+  episodeAnchors,
+  referenceConfigurations,
+  serveReturns,
+  summarizeReference,
+} from './anchors/serve-anchors.ts';
 import { SERVE_VERSION, serveEnvironment } from './environment.ts';
-import { SERVER_FEATURES, WINDOW_FEATURES } from './features.ts';
+import { drawRequests } from './episode-requests.ts';
 import { gradeEpisode } from './grader.ts';
 import { randomiseTask } from './randomise-task.ts';
 import { realServeEnvironment } from './real/environment.ts';
-import { drawRequests } from './requests/episode-requests.ts';
-import { chooseTask, serveResetOptions } from './reset-options.ts';
+import { chooseTask, serveResetOptions } from './scenario.ts';
 import {
   DEFAULT_ACTION,
   SERVE_ACTION_BINS,
   SERVE_KNOBS,
+  SERVER_FEATURES,
   type ServeAction,
   type ServeObservation,
   type ServeState,
   serveActionSchema,
+  WINDOW_FEATURES,
 } from './schema.ts';
+import { activeKnobs, type ServeTask, serveTasks } from './serve-task.ts';
 import { SHIFTS, scaleArrivals, shiftTask } from './shifts.ts';
-import { serveTasks } from './task-registry.ts';
-import { activeKnobs } from './tasks/active-knobs.ts';
-import type { ServeTask } from './tasks/serve-task.ts';
 
 /** Two GPUs that serve one model, whose six knobs are set once a window. */
 export const llmserve = {
@@ -56,15 +53,11 @@ export const llmserve = {
   defaultAction: DEFAULT_ACTION,
   drawRequests,
   anchors: {
-    url: REFERENCE_RETURNS_URL,
-    reference: recordedReference,
-    isRecorded: isRecordedTask,
-    fingerprint: taskFingerprint,
+    ...serveReturns,
     configurations: referenceConfigurations,
     constantReturn,
     bound: returnBound,
     of: episodeAnchors,
-    room: roomToAdapt,
     summary: summarizeReference,
   },
 } as const satisfies RegisteredEnvironment<ServeAction, ServeObservation, ServeState, ServeTask> & Extras;

@@ -3,8 +3,8 @@ import { describe, it } from 'node:test';
 import { findProfile } from '@servegym/profiles';
 import { randomiseTask, trainingProfiles } from './randomise-task.ts';
 import { ServeEpisode } from './serve-episode.ts';
+import { SERVE_TASKS } from './serve-task.ts';
 import { shiftTask } from './shifts.ts';
-import { SERVE_TASKS } from './task-registry.ts';
 
 const task = SERVE_TASKS.bursty_workload;
 

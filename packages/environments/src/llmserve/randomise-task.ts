@@ -1,8 +1,8 @@
 import { findProfile, listProfiles } from '@servegym/profiles';
 import { type EngineProfile, RandomStream, weightVariant } from '@servegym/simulator';
+import { findWorkload, WORKLOAD_IDS } from '../workload/fitted-workload.ts';
+import type { ServeTask } from './serve-task.ts';
 import { lengthenPrompts, profileFits, scaleArrivals, shiftTask, taskUnderSource } from './shifts.ts';
-import type { ServeTask } from './tasks/serve-task.ts';
-import { findWorkload, WORKLOAD_IDS } from './workload/fitted-workload.ts';
 
 /** Share of the episodes that are the task as it is. */
 const UNCHANGED = 0.25;
@@ -30,8 +30,7 @@ export function randomiseTask(task: ServeTask, seed: number): ServeTask {
   }
   if (draws.uniform() < PUBLIC_TRAFFIC) {
     const model = findWorkload(WORKLOAD_IDS[draws.integer(0, WORKLOAD_IDS.length - 1)]!)!;
-    const requests = { kind: 'workload', model } as const;
-    drawn = taskUnderSource(drawn, { name: model.id, requests, rateScale: 1, promptScale: 1 });
+    drawn = taskUnderSource(drawn, model.id, { kind: 'workload', model });
   }
   const factor = ([low, high]: readonly [number, number]) => low * (high / low) ** draws.uniform();
   return lengthenPrompts(scaleArrivals(drawn, factor(RATES)), factor(PROMPTS));

@@ -1,4 +1,4 @@
-import type { RewardWeights } from './tasks/serve-task.ts';
+import type { RewardWeights } from './serve-task.ts';
 
 /** Figures that make a window's reward, each in [0, 1] unless said otherwise. */
 interface WindowOutcome {

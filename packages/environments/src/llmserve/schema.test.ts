@@ -3,13 +3,17 @@ import { describe, it } from 'node:test';
 import { toJsonSchema } from '@servegym/openenv';
 import { findProfile } from '@servegym/profiles';
 import fc from 'fast-check';
-import { SERVER_FEATURES } from './features.ts';
 import { anyAction } from './random-actions.fixture.ts';
-import { normalizeObservation, OBSERVED_FIGURES, serveObservationSchema, TASK_IDS } from './schema.ts';
+import {
+  normalizeObservation,
+  OBSERVED_FIGURES,
+  SERVER_FEATURES,
+  serveObservationSchema,
+  TASK_IDS,
+} from './schema.ts';
 import { ServeEpisode } from './serve-episode.ts';
+import { SERVE_TASKS, type ServeTask } from './serve-task.ts';
 import { shiftTask } from './shifts.ts';
-import { SERVE_TASKS } from './task-registry.ts';
-import type { ServeTask } from './tasks/serve-task.ts';
 
 describe('the description of the server', () => {
   const task = SERVE_TASKS.bursty_workload;

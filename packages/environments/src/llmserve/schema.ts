@@ -1,6 +1,24 @@
 import { z } from 'zod';
-import { amount, count, figure, fraction, heavy, linear, type ObservationScale } from '../observed-figure.ts';
-import { SERVER_FEATURES, WINDOW_FEATURES } from './features.ts';
+import {
+  amount,
+  count,
+  type Feature,
+  figure,
+  fraction,
+  heavy,
+  linear,
+  type ObservationScale,
+} from '../feature.ts';
+import features from './features.json' with { type: 'json' };
+
+/**
+ * A window as numbers of about the same size: its figures, heavy-tailed ones by their logarithm; the configuration in
+ * force, without which the effect of a change cannot be told, and for how long its weights have been; and the traffic
+ * smoothed, and compared to its slow average. Averages of weight 0.1 remember about ten windows, those of 0.4 about two.
+ */
+export const WINDOW_FEATURES = features.window as readonly Feature[];
+/** The server that the windows are of: constant in an episode, for policies that run many servers. */
+export const SERVER_FEATURES = features.server as readonly Feature[];
 
 /** Ids of the three tasks, easiest first. */
 export const TASK_IDS = ['static_workload', 'bursty_workload', 'adversarial_multitenant'] as const;

@@ -1,7 +1,6 @@
 import { findProfile } from '@servegym/profiles';
 import {
   Cluster,
-  type ClusterSnapshot,
   type EngineProfile,
   type GpuMemory,
   msFromTicks,
@@ -11,29 +10,17 @@ import {
   usedGiB,
   weightVariant,
 } from '@servegym/simulator';
-import { drawRequests, type EpisodeRequests } from './requests/episode-requests.ts';
-import { promptPrefix } from './requests/prompt-prefixes.ts';
+import { REQUEST_CLASSES } from '../tasks.ts';
+import { promptPrefix } from '../workload/prompt-prefixes.ts';
+import { drawRequests, type EpisodeRequests } from './episode-requests.ts';
 import { type RewardComponents, rewardComponents, totalReward } from './reward.ts';
 import type { ServeAction, ServeObservation, ServerDescription } from './schema.ts';
+import type { ServeTask } from './serve-task.ts';
 import { describeServer } from './server-description.ts';
-import { REQUEST_CLASSES, type ServeTask } from './tasks/serve-task.ts';
 import { WindowMetrics } from './window-metrics.ts';
 
 const GPUS = 2;
 const BYTES_PER_GIB = 2 ** 30;
-
-/** Running totals of an episode. */
-interface EpisodeTotals {
-  requestsServed: number;
-  /** Requests that can never fit the KV pool. */
-  requestsRejected: number;
-  /** Of requests that have finished or were refused. */
-  sloViolations: number;
-  outputTokens: number;
-  preemptions: number;
-  cost: number;
-  reward: number;
-}
 
 interface ServeEpisodeOptions {
   /** The traffic of (task, seed), when the caller has it already. */
@@ -56,14 +43,14 @@ export class ServeEpisode {
   readonly metrics = new WindowMetrics();
   /** Windows played. */
   window = 0;
-  totals: EpisodeTotals = {
+  /** Running totals. */
+  totals = {
     requestsServed: 0,
+    /** Requests that can never fit the KV pool. */
     requestsRejected: 0,
+    /** Of requests that have finished or were refused. */
     sloViolations: 0,
-    outputTokens: 0,
-    preemptions: 0,
-    cost: 0,
-    reward: 0,
+    ...{ outputTokens: 0, preemptions: 0, cost: 0, reward: 0 },
   };
   /** Parts of the last window's reward. */
   components: RewardComponents = { throughput: 0, slo: 0, memory: 0, cost: 0, quality: 0 };
@@ -174,7 +161,7 @@ export class ServeEpisode {
   }
 
   /** State that the rest of the episode depends on. */
-  snapshot(): ServeEpisodeSnapshot {
+  snapshot() {
     return {
       cluster: this.cluster.snapshot(),
       window: this.window,
@@ -233,13 +220,7 @@ export class ServeEpisode {
 }
 
 /** The state of an episode, made by `snapshot` and taken by `restore`. */
-export interface ServeEpisodeSnapshot {
-  readonly cluster: ClusterSnapshot;
-  readonly window: number;
-  readonly totals: Readonly<EpisodeTotals>;
-  readonly components: RewardComponents;
-  readonly action: ServeAction;
-}
+export type ServeEpisodeSnapshot = ReturnType<ServeEpisode['snapshot']>;
 
 /** An action in the engine's words. */
 export function servingConfig(action: ServeAction): ServingConfig {

@@ -8,8 +8,7 @@ import {
   weightChangeSeconds,
 } from '@servegym/simulator';
 import { SERVE_KNOBS, type ServeKnob, type ServerDescription } from './schema.ts';
-import { activeKnobs } from './tasks/active-knobs.ts';
-import type { ServeTask } from './tasks/serve-task.ts';
+import { activeKnobs, type ServeTask } from './serve-task.ts';
 
 /** Context of each decoding sequence in the times that describe a server, tokens. */
 const CONTEXT = 1024;

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { findProfile } from '@servegym/profiles';
-import { drawRequests } from './requests/episode-requests.ts';
-import { chooseTask } from './reset-options.ts';
+import { drawRequests } from './episode-requests.ts';
+import { chooseTask } from './scenario.ts';
 import { TASK_IDS } from './schema.ts';
 import { ServeEpisode } from './serve-episode.ts';
+import { SERVE_TASKS } from './serve-task.ts';
 import { SHIFTS } from './shifts.ts';
-import { SERVE_TASKS } from './task-registry.ts';
 
 const mean = (values: ArrayLike<number>) => Array.from(values).reduce((a, b) => a + b, 0) / values.length;
 

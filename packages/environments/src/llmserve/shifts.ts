@@ -1,8 +1,9 @@
 import type { EngineProfile } from '@servegym/simulator';
-import { relatedProfile } from '../related-profile.ts';
-import type { RequestSource } from './requests/request-source.ts';
+import { relatedProfile } from '../scenario.ts';
+import { REQUEST_CLASSES } from '../tasks.ts';
 import { QUANTIZATION_TIERS } from './schema.ts';
-import { type Phase, REQUEST_CLASSES, type ServeTask } from './tasks/serve-task.ts';
+import type { Phase, ServeTask } from './serve-task.ts';
+import type { RequestSource } from './source-requests.ts';
 
 /** Names of the changes of a task that test how policies generalise. */
 export const SHIFTS = ['rate_1.5', 'long_prompts', 'other_gpu', 'other_model'] as const;
@@ -85,23 +86,27 @@ export function profileFits(profile: EngineProfile, task: ServeTask): boolean {
  * A task's machine, objectives, prices and tenants under requests from elsewhere. The phases become one: classes have
  * the shares that they have on average over the task's phases, and quality the value.
  */
-export function taskUnderSource(task: ServeTask, source: RequestSource): ServeTask {
+export function taskUnderSource(
+  task: ServeTask,
+  name: string,
+  requests: RequestSource['requests'],
+): ServeTask {
   const { phases } = task;
   const time = phases.map(({ weight, windows }) => (weight * (windows[0] + windows[1])) / 2);
   const total = time.reduce((sum, part) => sum + part, 0);
   const average = (of: (phase: Phase) => number) =>
     phases.reduce((sum, phase, i) => sum + of(phase) * time[i], 0) / total;
-  const requests = (phase: Phase) => (phase.arrivalsPerSecond[0] + phase.arrivalsPerSecond[1]) / 2;
-  const traffic: Phase['traffic'] = {};
+  const arrivals = (phase: Phase) => (phase.arrivalsPerSecond[0] + phase.arrivalsPerSecond[1]) / 2;
+  const traffic: { -readonly [Kind in keyof Phase['traffic']]: Phase['traffic'][Kind] } = {};
   for (const kind of REQUEST_CLASSES) {
     const lengths = phases.find((phase) => phase.traffic[kind] !== undefined)?.traffic[kind];
     if (lengths === undefined) continue;
-    const share = average((phase) => requests(phase) * (phase.traffic[kind]?.share ?? 0)) / average(requests);
+    const share = average((phase) => arrivals(phase) * (phase.traffic[kind]?.share ?? 0)) / average(arrivals);
     traffic[kind] = { ...lengths, share };
   }
   const all: Phase = {
     ...phases[0],
-    name: source.name,
+    name,
     weight: 1,
     windows: [
       Math.min(...phases.map((phase) => phase.windows[0])),
@@ -116,5 +121,5 @@ export function taskUnderSource(task: ServeTask, source: RequestSource): ServeTa
     acceptance: task.acceptance,
     qualityValue: average((phase) => phase.qualityValue),
   };
-  return { ...task, phases: [all], source };
+  return { ...task, phases: [all], source: { name, requests, rateScale: 1, promptScale: 1 } };
 }

@@ -1,7 +1,8 @@
 import { type Cluster, LatencyHistogram, msFromTicks, NOT_YET } from '@servegym/simulator';
 import { percentileOfSorted } from '@servegym/simulator/statistics';
-import type { EpisodeRequests } from './requests/episode-requests.ts';
-import { REQUEST_CLASSES, type ServeTask } from './tasks/serve-task.ts';
+import { REQUEST_CLASSES } from '../tasks.ts';
+import type { EpisodeRequests } from './episode-requests.ts';
+import type { ServeTask } from './serve-task.ts';
 
 /** A sorted list of latencies of one window, built up and reused. */
 class Latencies {

@@ -1,7 +1,8 @@
 import { type GpuMemory, msFromTicks, weightVariant } from '@servegym/simulator';
+import { REQUEST_CLASSES, type RequestClass } from '../tasks.ts';
 import type { RewardComponents } from './reward.ts';
 import type { ServeEpisode } from './serve-episode.ts';
-import { REQUEST_CLASSES, type RequestClass, type ServeTask } from './tasks/serve-task.ts';
+import type { ServeTask } from './serve-task.ts';
 
 /** One class over the last window. Latencies in ms; 0 where there was none to measure. */
 export interface ClassReport {

@@ -1,15 +1,82 @@
 import { holdMaskedKnobs } from '../../masked-knobs.ts';
-import { foresightShares, type RecordedReturns, recordedRoom } from '../../recorded-anchors.ts';
+import { FINGERPRINT_SEED, printPlay, recordedReturns } from '../../recorded-returns.ts';
+import { drawFleetRequests } from '../draw-requests.ts';
 import { FleetEpisode } from '../fleet-episode.ts';
-import { drawFleetRequests } from '../requests/draw-requests.ts';
-import type { FleetRequests } from '../requests/fleet-requests.ts';
-import { FLEET_TASKS } from '../task-registry.ts';
-import type { FleetTask } from '../tasks/fleet-task.ts';
-import type { FleetController } from './fleet-controller.ts';
-import { RateRule } from './rate-rule.ts';
-import { type FleetSeedReturns, recordedFleetReference, recordedFleetReturns } from './reference-returns.ts';
-import { hpaInFlight } from './replica-scaler.ts';
+import type { FleetRequests } from '../fleet-requests.ts';
+import { FLEET_TASKS, type FleetTask } from '../fleet-task.ts';
+import type { FleetAction } from '../schema.ts';
+import { type FleetController, RateRule, type RateRuleParameters, ReplicaScaler } from './controllers.ts';
+import recorded from './reference-returns.json' with { type: 'json' };
 import { fleetReturnBound } from './return-bound.ts';
+
+/** Recorded returns of a task. */
+export interface FleetTaskReference {
+  readonly fingerprint: string;
+  /** The parameters of the rule that earned most on the training seeds. */
+  readonly rule: RateRuleParameters;
+  /** The same of `hpa`: requests in flight a replica. */
+  readonly inFlightTarget: number;
+  /** The same of `static`. */
+  readonly constantReplicas: number;
+  readonly seeds: Readonly<Record<string, FleetSeedReturns>>;
+}
+
+/** Returns on the requests of one seed. */
+export interface FleetSeedReturns {
+  /** Of the HorizontalPodAutoscaler. */
+  readonly default: number;
+  readonly rule: number;
+  /** Of a planner that knows the requests. */
+  readonly clairvoyant: number;
+}
+
+/** Windows of the episode that is played for a fingerprint, and what they change of the default settings. */
+const PLAYED: readonly Partial<FleetAction>[] = [
+  {},
+  { replicas: 6, max_num_batched_tokens: 1024 },
+  { replicas: 5, routing_prefix: 1, routing_cache: 0.5 },
+  { replicas: 2, max_num_active_seqs: 64 },
+  { replicas: 6, prefill_replicas: 2, admission_seconds: 1 },
+  { replicas: 6, prefill_replicas: 1, max_num_batched_tokens: 8192 },
+  { replicas: 1, admission_seconds: 1 },
+  {},
+];
+
+/** The recorded returns. */
+export const fleetReturns = recordedReturns<FleetTask, FleetSeedReturns, FleetTaskReference>({
+  url: new URL('./reference-returns.json', import.meta.url),
+  records: recorded,
+  shipped: FLEET_TASKS,
+  print(hash, task) {
+    const { name: _, description: __, ...rest } = task;
+    const episode = new FleetEpisode(task, FINGERPRINT_SEED);
+    // A replica starts in the seconds that the task says: the costs of a change of weights concern `llmserve` alone.
+    const profiles = episode.profiles.map(({ reloadSeconds: _, hostCheckpoints: __, ...profile }) => profile);
+    hash.update(JSON.stringify([rest, profiles]));
+    const { inputTokens, outputTokens, classes, startTicks, thinkTicks } = episode.requests;
+    for (const column of [inputTokens, outputTokens, classes, startTicks, thinkTicks]) hash.update(column);
+    printPlay(hash, episode, PLAYED);
+  },
+  tuned: ({ rule }) => rule,
+  bound: (task, seed) => fleetReturnBound(task, drawFleetRequests(task, seed)),
+  boundedSeeds: 5,
+  unrecorded: 1,
+});
+
+/** Requests in flight a replica that `hpa` aims at on tasks without a record: a choice. */
+const IN_FLIGHT_TARGET = 40;
+
+/**
+ * The autoscaler on requests that wait or run: the default that scores are held against.
+ * @param target requests a replica. Default: the best in training on the task that is played, by its record
+ */
+export function hpaInFlight(target?: number): ReplicaScaler {
+  return new ReplicaScaler(target === undefined ? 'hpa' : `hpa:${target}`, ({ observation }) => ({
+    total: observation.num_requests_running + observation.num_requests_waiting,
+    targetPerReplica:
+      target ?? fleetReturns.reference(observation.task_id)?.inFlightTarget ?? IN_FLIGHT_TARGET,
+  }));
+}
 
 /** Returns that an episode is held against, all on the same requests. */
 export interface FleetAnchors {
@@ -31,16 +98,16 @@ export interface FleetAnchors {
  */
 export function fleetAnchors(task: FleetTask, seed: number, requests: FleetRequests): FleetAnchors {
   const bound = fleetReturnBound(task, requests);
-  const recorded = recordedFleetReturns(task, seed);
+  const recorded = fleetReturns.returns(task, seed);
   if (recorded !== undefined) return { ...recorded, bound, estimated: false };
   const played = (controller: FleetController) => controlledReturn(task, seed, requests, controller);
   const standard = played(hpaInFlight());
-  const rule = played(new RateRule(recordedFleetReference(task.id)?.rule));
+  const rule = played(new RateRule(fleetReturns.reference(task.id)?.rule));
   const best = Math.max(standard, rule);
   return {
     ...{ default: standard, rule, bound, estimated: true },
     // Rounding must not lift it above the bound.
-    clairvoyant: Math.min(bound, best + foresightShare(task.id) * (bound - best)),
+    clairvoyant: Math.min(bound, best + fleetReturns.foresight(task.id) * (bound - best)),
   };
 }
 
@@ -59,27 +126,4 @@ export function controlledReturn(
     episode.step(holdMaskedKnobs(task, action));
   }
   return episode.totals.reward;
-}
-
-/** Room over the rule in a task, over the recorded seeds; 1 where nothing is recorded. */
-export function fleetRoom(taskId: string): number {
-  const seeds = Object.values(recordedFleetReference(taskId)?.seeds ?? {});
-  return recordedRoom(seeds.map(asTuned), 1);
-}
-
-/** Recorded seeds that are looked at: their requests have to be drawn again for the bound. */
-const SEEDS = 5;
-
-const foresightShare = foresightShares((taskId) => {
-  if (!Object.hasOwn(FLEET_TASKS, taskId)) return [];
-  const task = FLEET_TASKS[taskId as keyof typeof FLEET_TASKS];
-  const seeds = Object.entries(recordedFleetReference(taskId)?.seeds ?? {}).slice(0, SEEDS);
-  return seeds.map(([seed, returns]) => ({
-    returns: asTuned(returns),
-    bound: () => fleetReturnBound(task, drawFleetRequests(task, Number(seed))),
-  }));
-}, 1);
-
-function asTuned({ rule: tuned, ...returns }: FleetSeedReturns): RecordedReturns {
-  return { ...returns, tuned };
 }

@@ -1,20 +1,18 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { drawFleetRequests } from '../requests/draw-requests.ts';
+import { drawFleetRequests } from '../draw-requests.ts';
+import { FLEET_TASKS } from '../fleet-task.ts';
 import { FLEET_TASK_IDS } from '../schema.ts';
-import { FLEET_TASKS } from '../task-registry.ts';
-import { controlledReturn } from './fleet-anchors.ts';
-import { RateRule } from './rate-rule.ts';
-import { fleetTaskFingerprint, recordedFleetReference } from './reference-returns.ts';
-import { hpaInFlight } from './replica-scaler.ts';
+import { RateRule } from './controllers.ts';
+import { controlledReturn, fleetReturns, hpaInFlight } from './fleet-anchors.ts';
 
 describe('the recorded returns of fleet', () => {
   for (const taskId of FLEET_TASK_IDS) {
     const task = FLEET_TASKS[taskId];
-    const reference = recordedFleetReference(taskId)!;
+    const reference = fleetReturns.reference(taskId)!;
 
     it(`data: are those of this task on this simulator; if not, \`maintenance/rebuild-references.ts\` makes them anew (${taskId})`, () => {
-      assert.equal(reference.fingerprint, fleetTaskFingerprint(task));
+      assert.equal(reference.fingerprint, fleetReturns.fingerprint(task));
     });
 
     it(`are what the autoscaler and the rule earn (${taskId})`, () => {

@@ -1,9 +1,10 @@
 import { findProfile } from '@servegym/profiles';
 import { type EngineProfile, kvPoolBlocks, weightVariant } from '@servegym/simulator';
+import { REQUEST_CLASSES } from '../../tasks.ts';
 import { poolsOf } from '../fleet-episode.ts';
-import { BLOCK_TOKENS, type FleetRequests, NO_REQUEST } from '../requests/fleet-requests.ts';
+import { BLOCK_TOKENS, type FleetRequests, NO_REQUEST } from '../fleet-requests.ts';
+import type { FleetTask } from '../fleet-task.ts';
 import { fleetActionSchema } from '../schema.ts';
-import { FLEET_CLASSES, type FleetTask } from '../tasks/fleet-task.ts';
 
 /** Most sequences and tokens of an iteration that an action can set. */
 const MOST_SEQUENCES = fleetActionSchema.shape.max_num_active_seqs.maxValue ?? Number.POSITIVE_INFINITY;
@@ -32,7 +33,7 @@ const COMPUTE_TO_READ = [0.5, 1, 2, Number.POSITIVE_INFINITY];
  */
 export function fleetReturnBound(task: FleetTask, requests: FleetRequests): number {
   const { inputTokens, outputTokens, classes } = requests;
-  const prices = FLEET_CLASSES.map((name) => task.prices[name]);
+  const prices = REQUEST_CLASSES.map((name) => task.prices[name]);
   const price = (i: number) => {
     const { usdPerMillionInput, usdPerMillionOutput } = prices[classes[i]];
     return (inputTokens[i] * usdPerMillionInput + outputTokens[i] * usdPerMillionOutput) / 1e6;

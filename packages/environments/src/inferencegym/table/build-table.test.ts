@@ -73,18 +73,18 @@ describe('a built table', () => {
     assert.ok(large.gpu_mem_gb > 79 && usual.gpu_mem_gb < 40);
     assert.ok(large.cost_per_1k > 3 * usual.cost_per_1k);
     assert.throws(() => new TableBuilder(profile, { memoryGb: 200 }), {
-      name: 'TraceTableError',
+      name: 'EnvironmentError',
       code: 'MEMORY_ABOVE_GPU',
       message: /at most 84.9 GB/,
     });
     assert.throws(() => new TableBuilder(profile, { memoryGb: 17 }), {
-      name: 'TraceTableError',
+      name: 'EnvironmentError',
       code: 'MEMORY_TOO_SMALL',
       message: /memory for one request/,
     });
     const withoutTiers = { ...profile, weights: { FP16: profile.weights.FP16 } };
     assert.throws(() => new TableBuilder(withoutTiers), {
-      name: 'TraceTableError',
+      name: 'EnvironmentError',
       code: 'MISSING_PRECISION',
       message: /lacks INT8, INT4/,
     });

@@ -1,12 +1,7 @@
+import { EnvironmentError } from '@servegym/openenv/definition';
 import type { EngineProfile, WeightPrecision } from '@servegym/simulator';
 import { measurePoint } from './measure-point.ts';
-import {
-  type KEY_COLUMNS,
-  PROMPT_LENGTHS,
-  TABLE_GRID,
-  type TableColumn,
-  TraceTableError,
-} from './table-columns.ts';
+import { type KEY_COLUMNS, PROMPT_LENGTHS, TABLE_GRID, type TableColumn } from './table-columns.ts';
 import { tableMemory } from './table-memory.ts';
 
 /** `quant_tier` as precisions of the weights. */
@@ -39,14 +34,14 @@ export class TableBuilder {
   readonly usdPerHour: number;
   readonly outputTokens: number;
 
-  /** @throws TraceTableError when the profile lacks what the table needs, or its weights do not fit. */
+  /** @throws EnvironmentError when the profile lacks what the table needs, or its weights do not fit. */
   constructor(profile: EngineProfile, options: TableBuildOptions = {}) {
     this.profile = profile;
     this.memoryGb = options.memoryGb ?? Math.min(40, profile.gpu.memoryGiB * GB_PER_GIB);
     this.usdPerHour = options.usdPerHour ?? profile.gpu.usdPerHour;
     this.outputTokens = options.outputTokens ?? 256;
     if (this.memoryGb > profile.gpu.memoryGiB * GB_PER_GIB) {
-      throw new TraceTableError(
+      throw new EnvironmentError(
         'MEMORY_ABOVE_GPU',
         `expected at most ${(profile.gpu.memoryGiB * GB_PER_GIB).toFixed(1)} GB of memory, which is what ${profile.gpu.name} has, got ${this.memoryGb}`,
       );
@@ -129,14 +124,14 @@ export class TableBuilder {
     const { profile, memoryGb } = this;
     const deepest = Math.max(...TABLE_GRID.spec_length);
     if (profile.speculation === null || (profile.speculation.survival.sharegpt?.length ?? 0) < deepest) {
-      throw new TraceTableError(
+      throw new EnvironmentError(
         'NO_DRAFT_MODEL',
         `expected a profile with a draft model and its acceptance up to depth ${deepest}; ${profile.name} has none. Others are listed by \`servegym profiles\``,
       );
     }
     const missing = TIERS.filter((tier) => profile.weights[tier] === undefined);
     if (missing.length > 0) {
-      throw new TraceTableError(
+      throw new EnvironmentError(
         'MISSING_PRECISION',
         `expected a profile with ${TIERS.join(', ')}; ${profile.name} lacks ${missing.join(', ')}`,
       );
@@ -145,7 +140,7 @@ export class TableBuilder {
     const { kvBlocks } = tableMemory(profile, memoryGb, { ...whole, leastTokens: 0 });
     const tokens = kvBlocks * profile.memory.blockTokens;
     if (tokens >= this.#longestRequest) return;
-    throw new TraceTableError(
+    throw new EnvironmentError(
       'MEMORY_TOO_SMALL',
       `expected memory for one request of ${this.#longestRequest} tokens; within ${memoryGb.toFixed(1)} GB of each ${profile.gpu.name}, ${profile.name} leaves room for ${tokens}. Allow more with --memory, or take another profile`,
     );

@@ -1,4 +1,5 @@
 import { brotliDecompressSync, gunzipSync, zstdDecompressSync } from 'node:zlib';
+import { EnvironmentError } from '@servegym/openenv/definition';
 import { parquetMetadata, parquetReadObjects } from 'hyparquet';
 import {
   DEFAULT_CONDITIONS,
@@ -6,7 +7,6 @@ import {
   type TableColumn,
   type TableConditions,
   type TableRows,
-  TraceTableError,
 } from './table-columns.ts';
 
 /** Snappy, the usual one, is hyparquet's own. */
@@ -22,7 +22,7 @@ const MOST_ROWS = 200_000;
 /**
  * Reads the columns of a trace table from a Parquet file, without judging them. Columns that it does not know are left
  * alone.
- * @throws TraceTableError `NOT_PARQUET` or `TOO_MANY_ROWS`
+ * @throws EnvironmentError `NOT_PARQUET` or `TOO_MANY_ROWS`
  */
 export async function readTableRows(file: Uint8Array): Promise<TableRows> {
   // A view of a larger buffer would show hyparquet the bytes around it.
@@ -31,7 +31,7 @@ export async function readTableRows(file: Uint8Array): Promise<TableRows> {
     const metadata = parquetMetadata(bytes);
     const count = Number(metadata.num_rows);
     if (count > MOST_ROWS) {
-      throw new TraceTableError('TOO_MANY_ROWS', `Expected at most ${MOST_ROWS} rows, got ${count}`);
+      throw new EnvironmentError('TOO_MANY_ROWS', `Expected at most ${MOST_ROWS} rows, got ${count}`);
     }
     const present = TABLE_COLUMNS.filter((name) => metadata.schema.some((column) => column.name === name));
     const columns: Partial<Record<TableColumn, Float64Array>> = {};
@@ -47,8 +47,8 @@ export async function readTableRows(file: Uint8Array): Promise<TableRows> {
     }
     return { count, columns, conditions: readConditions(metadata.key_value_metadata ?? []) };
   } catch (error) {
-    if (error instanceof TraceTableError) throw error;
-    throw new TraceTableError('NOT_PARQUET', `Expected a Parquet file: ${(error as Error).message}`);
+    if (error instanceof EnvironmentError) throw error;
+    throw new EnvironmentError('NOT_PARQUET', `Expected a Parquet file: ${(error as Error).message}`);
   }
 }
 

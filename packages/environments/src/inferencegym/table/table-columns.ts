@@ -74,17 +74,3 @@ export const DEFAULT_CONDITIONS: TableConditions = {
   reloadSeconds: 5,
   specAcceptRates: null,
 };
-
-/**
- * A trace table that cannot be played, or measured from a profile. `code` is stable; the message says what was expected,
- * what came and what to do.
- */
-export class TraceTableError extends Error {
-  override readonly name = 'TraceTableError';
-  readonly isInputError = true;
-  readonly code: string;
-  constructor(code: string, message: string) {
-    super(message);
-    this.code = code;
-  }
-}

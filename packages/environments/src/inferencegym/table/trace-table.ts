@@ -1,11 +1,11 @@
 import { readFileSync } from 'node:fs';
+import { EnvironmentError } from '@servegym/openenv/definition';
 import { inspectTable } from './inspect-table.ts';
 import { readTableRows } from './read-table.ts';
 import {
   PROMPT_LENGTHS,
   type TableConditions,
   type TableRows,
-  TraceTableError,
   VALUE_COLUMNS,
   type ValueColumn,
 } from './table-columns.ts';
@@ -45,10 +45,10 @@ export class TraceTable {
   readonly conditions: TableConditions;
   readonly columns: Readonly<Record<ValueColumn, Float64Array>>;
 
-  /** @throws TraceTableError with the code of the first finding of `inspectTable` that is an error */
+  /** @throws EnvironmentError with the code of the first finding of `inspectTable` that is an error */
   constructor(rows: TableRows) {
     const [error] = inspectTable(rows).filter(({ severity }) => severity === 'error');
-    if (error !== undefined) throw new TraceTableError(error.code, error.message);
+    if (error !== undefined) throw new EnvironmentError(error.code, error.message);
     const columns = rows.columns as Required<TableRows['columns']>;
     this.conditions = rows.conditions;
     this.batchSizes = axis(columns.batch_size);
@@ -76,7 +76,7 @@ export class TraceTable {
     for (let tier = 1; tier < TIER_COUNT; tier++) if (hasTier[tier] === 0) this.#deriveTier(tier);
   }
 
-  /** Reads a Parquet file. @throws TraceTableError */
+  /** Reads a Parquet file. @throws EnvironmentError */
   static async read(file: Uint8Array): Promise<TraceTable> {
     return new TraceTable(await readTableRows(file));
   }

@@ -1,30 +1,24 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { FINGERPRINT_SEED } from '../../recorded-returns.ts';
 import { splitOfSeed } from '../../splits.ts';
-import { drawRequests } from '../requests/episode-requests.ts';
+import { drawRequests } from '../episode-requests.ts';
 import { TASK_IDS } from '../schema.ts';
+import { SERVE_TASKS } from '../serve-task.ts';
 import { scaleArrivals } from '../shifts.ts';
-import { SERVE_TASKS } from '../task-registry.ts';
-import { constantReturn, episodeAnchors, roomToAdapt } from './episode-anchors.ts';
-import {
-  FINGERPRINT_SEED,
-  recordedReference,
-  recordedReturns,
-  type SeedReturns,
-  taskFingerprint,
-} from './reference-returns.ts';
+import { constantReturn, episodeAnchors, type SeedReturns, serveReturns } from './serve-anchors.ts';
 
 const LEAST_ROOM = { static_workload: 0, bursty_workload: 0.08, adversarial_multitenant: 0.12 };
 
 describe('the recorded returns', () => {
   for (const taskId of TASK_IDS) {
     const task = SERVE_TASKS[taskId];
-    const reference = recordedReference(taskId);
+    const reference = serveReturns.reference(taskId);
     assert.ok(reference);
     const seeds = Object.keys(reference.seeds).map(Number);
 
     it(`data: are those of this task on this simulator; if not, \`maintenance/rebuild-references.ts\` makes them anew (${taskId})`, () => {
-      assert.equal(reference.fingerprint, taskFingerprint(task));
+      assert.equal(reference.fingerprint, serveReturns.fingerprint(task));
     });
 
     it(`were made under a fingerprint that every phase is in (${taskId})`, () => {
@@ -49,7 +43,7 @@ describe('the recorded returns', () => {
     });
 
     it(`data: leave the room to adapt that the task is made for (${taskId})`, () => {
-      const room = roomToAdapt(taskId);
+      const room = serveReturns.room(taskId);
       if (taskId === 'static_workload') assert.ok(Math.abs(room) < 0.05, `${room}`);
       else assert.ok(room >= LEAST_ROOM[taskId], `${room}`);
     });
@@ -63,7 +57,7 @@ describe('the anchors of an episode', () => {
 
   it('are the recorded ones where there are any', () => {
     const anchors = episodeAnchors(task, recorded, drawRequests(task, recorded));
-    const { clairvoyant, constant } = recordedReturns(task, recorded)!;
+    const { clairvoyant, constant } = serveReturns.returns(task, recorded)!;
     assert.equal(anchors.estimated, false);
     assert.equal(anchors.clairvoyant, clairvoyant);
     assert.equal(anchors.constant, constant);
@@ -80,7 +74,7 @@ describe('the anchors of an episode', () => {
 
   it('of a shifted task are not those of the task itself', () => {
     const shifted = scaleArrivals(task, 1.5);
-    assert.equal(recordedReturns(shifted, recorded), undefined);
+    assert.equal(serveReturns.returns(shifted, recorded), undefined);
     assert.equal(episodeAnchors(shifted, recorded, drawRequests(shifted, recorded)).estimated, true);
   });
 

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
+import { drawRequests } from '../episode-requests.ts';
 import { anyAction } from '../random-actions.fixture.ts';
-import { drawRequests } from '../requests/episode-requests.ts';
 import { TASK_IDS } from '../schema.ts';
 import { ServeEpisode } from '../serve-episode.ts';
-import { SERVE_TASKS } from '../task-registry.ts';
-import { referenceConfigurations } from './reference-returns.ts';
+import { SERVE_TASKS } from '../serve-task.ts';
 import { returnBound } from './return-bound.ts';
+import { referenceConfigurations } from './serve-anchors.ts';
 
 describe('the bound of a return', () => {
   for (const taskId of TASK_IDS) {

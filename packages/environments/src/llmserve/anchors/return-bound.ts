@@ -1,9 +1,8 @@
 import { findProfile } from '@servegym/profiles';
 import { type EngineProfile, kvBlocksGiB, kvPoolBlocks, weightVariant } from '@servegym/simulator';
-import type { EpisodeRequests } from '../requests/episode-requests.ts';
+import type { EpisodeRequests } from '../episode-requests.ts';
 import { QUANTIZATION_TIERS, type QuantizationTier } from '../schema.ts';
-import { unmaskedValues } from '../tasks/active-knobs.ts';
-import type { ServeTask } from '../tasks/serve-task.ts';
+import { type ServeTask, unmaskedValues } from '../serve-task.ts';
 
 const GPUS = 2;
 /** The least that `kv_budget_fraction` can be. */

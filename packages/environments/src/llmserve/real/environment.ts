@@ -7,10 +7,10 @@ import {
   type StepResult,
 } from '@servegym/openenv/definition';
 import { requireMaskedKnobsHeld } from '../../masked-knobs.ts';
-import { requireOpen } from '../../open-episode.ts';
-import { readSeed } from '../../reset-values.ts';
-import { episodeState, NO_EPISODE, serveEnvironment } from '../environment.ts';
-import { chooseTask, type ServeScenario } from '../reset-options.ts';
+import { readSeed } from '../../scenario.ts';
+import { requireOpen } from '../../window-environment.ts';
+import { episodeState, serveEnvironment } from '../environment.ts';
+import { chooseTask } from '../scenario.ts';
 import type { ServeAction, ServeObservation, ServeState } from '../schema.ts';
 import { RealClient } from './real-client.ts';
 import { applyAction, RealEpisode, type RealServer } from './real-episode.ts';
@@ -25,7 +25,7 @@ class RealLlmServe implements Environment<ServeAction, ServeObservation, ServeSt
   readonly #closing = new AbortController();
   #server: RealServer | null = null;
   #episode: RealEpisode | null = null;
-  #scenario: ServeScenario = {};
+  #reset: ResetOptions = {};
 
   constructor(settings: RealSettings) {
     this.#settings = settings;
@@ -40,7 +40,7 @@ class RealLlmServe implements Environment<ServeAction, ServeObservation, ServeSt
     const applied = await applyAction(this.#server.controls, task.defaultAction, this.#closing.signal);
     const episode = new RealEpisode(task, seed, this.#server);
     this.#episode = episode;
-    this.#scenario = options as ServeScenario;
+    this.#reset = options;
     return {
       observation: episode.firstObservation(),
       reward: null,
@@ -65,9 +65,7 @@ class RealLlmServe implements Environment<ServeAction, ServeObservation, ServeSt
   }
 
   state(): ServeState {
-    const episode = this.#episode;
-    if (episode === null) return NO_EPISODE;
-    return episodeState(episode, this.#scenario, episode.totals.sloViolations);
+    return episodeState(this.#episode, this.#reset, this.#episode?.totals.sloViolations ?? 0);
   }
 
   /** Ends the requests that are under way. */

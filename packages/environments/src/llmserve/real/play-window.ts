@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { msFromTicks, TICKS_PER_S } from '@servegym/simulator';
-import type { EpisodeRequests } from '../requests/episode-requests.ts';
-import type { ServeTask } from '../tasks/serve-task.ts';
+import type { EpisodeRequests } from '../episode-requests.ts';
+import type { ServeTask } from '../serve-task.ts';
 import { promptText, type RealAnswer, type RealClient } from './real-client.ts';
 import type { RealFailure } from './real-failure.ts';
 import type { RealSettings } from './real-settings.ts';

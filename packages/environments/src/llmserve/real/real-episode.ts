@@ -1,6 +1,6 @@
 import { EnvironmentError } from '@servegym/openenv/definition';
 import { findProfile } from '@servegym/profiles';
-import { drawRequests, type EpisodeRequests } from '../requests/episode-requests.ts';
+import { drawRequests, type EpisodeRequests } from '../episode-requests.ts';
 import { type RewardComponents, rewardComponents, totalReward } from '../reward.ts';
 import {
   OBSERVED_FIGURES,
@@ -9,8 +9,8 @@ import {
   type ServeObservation,
   type ServerDescription,
 } from '../schema.ts';
+import type { ServeTask } from '../serve-task.ts';
 import { describeServer } from '../server-description.ts';
-import type { ServeTask } from '../tasks/serve-task.ts';
 import { type PlayedWindow, playWindow } from './play-window.ts';
 import type { RealClient } from './real-client.ts';
 import { isRefusal } from './real-failure.ts';

@@ -1,6 +1,6 @@
+import { REQUEST_CLASSES } from '../../tasks.ts';
 import type { RewardComponents } from '../reward.ts';
 import type { ServeKnob } from '../schema.ts';
-import { REQUEST_CLASSES } from '../tasks/serve-task.ts';
 import { type ClassReport, sloReport, type WindowReport } from '../window-report.ts';
 import type { PlayedWindow } from './play-window.ts';
 import type { RealEpisode, RealServer } from './real-episode.ts';

@@ -1,5 +1,6 @@
 import { percentileOfSorted } from '@servegym/simulator/statistics';
-import { REQUEST_CLASSES, type ServeTask } from '../tasks/serve-task.ts';
+import { REQUEST_CLASSES } from '../../tasks.ts';
+import type { ServeTask } from '../serve-task.ts';
 import type { PlayedWindow, SentRequest } from './play-window.ts';
 import type { RealFailure } from './real-failure.ts';
 import type { RealSettings } from './real-settings.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { staticWorkload } from '../tasks/static-workload.ts';
+import { SERVE_TASKS } from '../serve-task.ts';
 import type { RealAnswer } from './real-client.ts';
 import type { RealSettings } from './real-settings.ts';
 import type { VllmReading } from './vllm-metrics.ts';
@@ -51,18 +51,27 @@ describe('the precision of the client', () => {
   it('refuses a time scale that it does not hold, with a figure and one that it does', () => {
     const settings = { timeScale: 20 } as RealSettings;
     const held = { ttftOverheadMs: 13, measuredItlMs: 14, reportedItlMs: 14 };
-    requirePrecision(held, staticWorkload, settings);
-    assert.throws(() => requirePrecision({ ...held, ttftOverheadMs: 891 }, staticWorkload, settings), {
-      code: 'REAL_TIME_SCALE',
-      message:
-        "The client cannot keep up with LLMSERVE_REAL_TIME_SCALE=20: it adds 891.0 ms of the task's time to each TTFT, more than 50.0 ms (a tenth of the objective of 500 ms). Set it, and --time-scale of the endpoint, to 1 or less",
-    });
-    assert.throws(() => requirePrecision({ ...held, ttftOverheadMs: 100 }, staticWorkload, settings), {
-      message: /to 10 or less$/,
-    });
-    assert.throws(() => requirePrecision({ ...held, measuredItlMs: 0.4 }, staticWorkload, settings), {
-      code: 'REAL_TIME_SCALE',
-      message: /it measures 0\.4 ms between tokens where the server reports 14\.0 ms\. .* to 10 or less$/,
-    });
+    requirePrecision(held, SERVE_TASKS.static_workload, settings);
+    assert.throws(
+      () => requirePrecision({ ...held, ttftOverheadMs: 891 }, SERVE_TASKS.static_workload, settings),
+      {
+        code: 'REAL_TIME_SCALE',
+        message:
+          "The client cannot keep up with LLMSERVE_REAL_TIME_SCALE=20: it adds 891.0 ms of the task's time to each TTFT, more than 50.0 ms (a tenth of the objective of 500 ms). Set it, and --time-scale of the endpoint, to 1 or less",
+      },
+    );
+    assert.throws(
+      () => requirePrecision({ ...held, ttftOverheadMs: 100 }, SERVE_TASKS.static_workload, settings),
+      {
+        message: /to 10 or less$/,
+      },
+    );
+    assert.throws(
+      () => requirePrecision({ ...held, measuredItlMs: 0.4 }, SERVE_TASKS.static_workload, settings),
+      {
+        code: 'REAL_TIME_SCALE',
+        message: /it measures 0\.4 ms between tokens where the server reports 14\.0 ms\. .* to 10 or less$/,
+      },
+    );
   });
 });

@@ -1,5 +1,5 @@
 import { EnvironmentError } from '@servegym/openenv/definition';
-import type { ServeTask } from '../tasks/serve-task.ts';
+import type { ServeTask } from '../serve-task.ts';
 import { promptText, type RealAnswer, type RealClient } from './real-client.ts';
 import { isRefusal } from './real-failure.ts';
 import type { RealSettings } from './real-settings.ts';

@@ -7,7 +7,7 @@ import { readInputFile, readInputJson } from './read-input-file.ts';
 
 /**
  * Loads a task of one's own, from JSON or from a module whose default export it is, and makes it known under its id.
- * @throws InputError when the file cannot be read, TaskError when what it holds is no task
+ * @throws InputError when the file cannot be read, EnvironmentError when what it holds is no task
  */
 export async function loadTask(path: string): Promise<ServeTask> {
   return addTask(await content(path), path);
@@ -15,7 +15,7 @@ export async function loadTask(path: string): Promise<ServeTask> {
 
 /**
  * Loads a task of one's own of any environment, and makes it known under its id. One with `streams` is of `fleet`.
- * @throws InputError when the file cannot be read or its id is taken, TaskError when what it holds is no task
+ * @throws InputError when the file cannot be read or its id is taken, EnvironmentError when what it holds is no task
  */
 export async function loadAnyTask(path: string): Promise<ServeTask | FleetTask> {
   const candidate = await content(path);
@@ -35,7 +35,7 @@ function addFleetTask(candidate: unknown, source: string): FleetTask {
 /**
  * Makes a task of one's own known under its id.
  * @param source where it comes from, for messages
- * @throws InputError for an id that is taken, TaskError when the candidate is no task
+ * @throws InputError for an id that is taken, EnvironmentError when the candidate is no task
  */
 export function addTask(candidate: unknown, source: string): ServeTask {
   return known(llmserve.tasks.parse(candidate, source), source, (task) => llmserve.tasks.add(task));

@@ -1,5 +1,5 @@
 import { decodeGymTable, type OwnTable } from '@servegym/agents';
-import type { TraceTableError } from '@servegym/environments';
+import type { EnvironmentError } from '@servegym/openenv';
 import { decodeInputFile } from './read-input-file.ts';
 
 /** Options of a definition with the table in a file; none without one. @throws InputError */
@@ -13,6 +13,6 @@ export function readOwnTable(path: string): Promise<OwnTable> {
     path,
     decodeGymTable,
     (error) =>
-      ` (${(error as TraceTableError).code}). \`servegym table check ${path}\` lists all that is wrong with it.`,
+      ` (${(error as EnvironmentError).code}). \`servegym table check ${path}\` lists all that is wrong with it.`,
   );
 }

@@ -71,7 +71,7 @@ export function refuseMisplacedOptions(options: EvaluationArguments): void {
 
 /**
  * The policies that were named, the tasks of `llmserve` that all of them are to play, and under which traffic.
- * @throws InputError, TraceError, TaskError or EnvironmentError
+ * @throws InputError, TraceError, EnvironmentError
  */
 export async function readServeEvaluation(names: readonly string[], options: EvaluationArguments) {
   const { taskFile, split, episodes } = options;

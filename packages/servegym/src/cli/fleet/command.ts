@@ -1,10 +1,10 @@
 import { listFleetPolicies } from '@servegym/agents';
 import {
-  FLEET_CLASSES,
   type FleetRequests,
   type FleetTask,
   type FleetTaskId,
   fleet,
+  REQUEST_CLASSES,
 } from '@servegym/environments';
 import { findProfile } from '@servegym/profiles';
 import { drawPriorities, scaleRate } from '@servegym/simulator';
@@ -69,7 +69,7 @@ export function fleetCommand(): Command {
     .addOption(
       new Option(
         '--class-shares <shares>',
-        `classes drawn for the requests of a trace, ${FLEET_CLASSES.join(', ')}: for instance 0.7,0.2,0.1 (default: all interactive)`,
+        `classes drawn for the requests of a trace, ${REQUEST_CLASSES.join(', ')}: for instance 0.7,0.2,0.1 (default: all interactive)`,
       ).argParser(parseShares),
     )
     .addOption(
@@ -127,9 +127,9 @@ async function playedTask(
     const played = fleet.scaleArrivals({ ...task, windows }, rateScale);
     return { task: played, requests: fleet.drawRequests(played, seed), source: `task ${task.id}` };
   }
-  if (classShares !== undefined && classShares.length > FLEET_CLASSES.length) {
+  if (classShares !== undefined && classShares.length > REQUEST_CLASSES.length) {
     throw new InputError(
-      `--class-shares: expected at most ${FLEET_CLASSES.length} shares (${FLEET_CLASSES.join(', ')}), got ${classShares.length}`,
+      `--class-shares: expected at most ${REQUEST_CLASSES.length} shares (${REQUEST_CLASSES.join(', ')}), got ${classShares.length}`,
     );
   }
   const trace = scaleRate((await readTraceArgument(path, options)).trace, rateScale);

@@ -1,5 +1,5 @@
 import type { FleetPolicy } from '@servegym/agents';
-import { FLEET_CLASSES, FleetEpisode, type FleetRequests, type FleetTask } from '@servegym/environments';
+import { FleetEpisode, type FleetRequests, type FleetTask, REQUEST_CLASSES } from '@servegym/environments';
 
 /** A policy's run over the requests of a fleet. */
 export interface FleetRun {
@@ -31,8 +31,8 @@ export function playFleet(
 ): FleetRun {
   const begin = performance.now();
   const episode = new FleetEpisode(task, seed, requests);
-  const arrived = FLEET_CLASSES.map(() => 0);
-  const attained = FLEET_CLASSES.map(() => 0);
+  const arrived = REQUEST_CLASSES.map(() => 0);
+  const attained = REQUEST_CLASSES.map(() => 0);
   let mostReplicas = 0;
   let changes = 0;
   let reward: number | null = null;
@@ -55,7 +55,7 @@ export function playFleet(
     ...{ requests: totals.requests, completed: totals.completed, inSlo: totals.attained },
     refused: totals.refused,
     sloAttainment: Object.fromEntries(
-      FLEET_CLASSES.flatMap((name, kind) =>
+      REQUEST_CLASSES.flatMap((name, kind) =>
         arrived[kind] === 0 ? [] : [[name, attained[kind] / arrived[kind]] as const],
       ),
     ),

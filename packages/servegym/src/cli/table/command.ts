@@ -8,9 +8,9 @@ import {
   type TableFinding,
   type TableRows,
   type TaskCalibration,
-  TraceTableError,
 } from '@servegym/environments';
 import { encodeTable, TableBuilder } from '@servegym/environments/table';
+import { EnvironmentError } from '@servegym/openenv';
 import { Command, Option } from 'commander';
 import { numberAbove, numberFrom, wholeNumber } from '../arguments/options.ts';
 import { readInputBytes, readProfile } from '../arguments/read-input-file.ts';
@@ -105,7 +105,7 @@ async function examine(file: string, bytes: Uint8Array): Promise<CheckReport> {
   try {
     rows = await readTableRows(bytes);
   } catch (error) {
-    if (!(error instanceof TraceTableError)) throw error;
+    if (!(error instanceof EnvironmentError)) throw error;
     const finding = { code: error.code, severity: 'error', message: error.message } as const;
     return { file, playable: false, rows: 0, grid: {}, conditions: null, findings: [finding] };
   }

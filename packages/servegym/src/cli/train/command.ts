@@ -223,7 +223,7 @@ async function readRun(options: TrainOptions): Promise<TrainingRun> {
   return run;
 }
 
-/** The id of the task that is learned. @throws InputError or TaskError */
+/** The id of the task that is learned. @throws InputError or EnvironmentError */
 async function readTask({ env, task, taskFile }: TrainOptions): Promise<string> {
   if (taskFile !== undefined) {
     if (env === 'llmserve') return (await loadTask(taskFile)).id;

@@ -1,0 +1,167 @@
+import { EnvironmentError, type ResetOptions } from '@servegym/openenv/definition';
+import { findProfile, listLastingProfiles, listProfiles } from '@servegym/profiles';
+import { type EngineProfile, weightVariant } from '@servegym/simulator';
+import { z } from 'zod';
+import type { KnownTask, Tasks } from './tasks.ts';
+
+/**
+ * The seed of the traffic; 0 when it is absent, which happens in process only: servers draw one.
+ * @throws EnvironmentError `INVALID_SEED`
+ */
+export function readSeed({ seed = 0 }: ResetOptions): number {
+  if (!Number.isSafeInteger(seed) || seed < 0) {
+    throw new EnvironmentError(
+      'INVALID_SEED',
+      `Expected \`seed\` to be a whole number from 0 to 2^53 - 1, got \`${shown(seed)}\``,
+    );
+  }
+  return seed;
+}
+
+/** The error of an option whose value is none of the names that there are. */
+export function unknownName(
+  option: string,
+  got: unknown,
+  names: readonly string[],
+  code: string,
+): EnvironmentError {
+  return new EnvironmentError(
+    code,
+    `Expected \`${option}\` to be ${nameList(names, 'nothing')}, got \`${shown(got)}\``,
+  );
+}
+
+/** A name to look up; that of nothing when it is no text. */
+export function named(option: unknown): string {
+  return typeof option === 'string' ? option : '';
+}
+
+/** A value of any kind in a message. */
+export function shown(value: unknown): string {
+  const text = typeof value === 'object' || typeof value === 'function' ? typeof value : String(value);
+  return text.slice(0, 100);
+}
+
+/** Names in a message. */
+export function nameList(names: readonly string[], otherwise: string): string {
+  return names.length === 0 ? otherwise : `one of ${names.join(', ')}`;
+}
+
+/** Least and most value of a number. */
+export interface Range {
+  readonly least: number;
+  readonly most: number;
+}
+
+/** Arrivals may be this many times slower or faster. */
+export const RATE_SCALE: Range = { least: 0.01, most: 20 };
+
+/** The reset option `rate_scale`. */
+export const rateScaleOption = z
+  .number()
+  .min(RATE_SCALE.least)
+  .max(RATE_SCALE.most)
+  .optional()
+  .meta({ description: 'Arrivals come this many times as fast', default: 1 });
+
+/** @throws EnvironmentError `INVALID_` and the name of the option */
+export function readWithin(option: string, value: unknown, { least, most }: Range): number {
+  if (typeof value === 'number' && value >= least && value <= most) return value;
+  throw new EnvironmentError(
+    `INVALID_${option.toUpperCase()}`,
+    `Expected \`${option}\` to be a number from ${least} to ${most}, got \`${shown(value)}\``,
+  );
+}
+
+/** Names of the profiles that can play one of these tasks. */
+export function profileNames<Task>(
+  tasks: readonly Task[],
+  fits: (profile: EngineProfile, task: Task) => boolean,
+): string[] {
+  const fitting = listProfiles().filter((profile) => tasks.some((task) => fits(profile, task)));
+  return fitting.map(({ name }) => name);
+}
+
+/** @throws EnvironmentError `UNKNOWN_PROFILE` */
+export function readProfile(option: string, value: unknown, names: readonly string[]): string {
+  if (names.includes(named(value))) return named(value);
+  throw unknownName(option, value, names, 'UNKNOWN_PROFILE');
+}
+
+/** The reset option of a profile. */
+export const profileOption = (names: readonly string[], description: string) =>
+  z.enum(names).optional().meta({ description });
+
+/** The reset option `task_id`, with the tasks known now. */
+export const taskOption = (ids: readonly string[], standard: string) =>
+  z.enum(ids).default(standard).meta({ description: 'The task to play' });
+
+/** The task of a reset. @throws EnvironmentError `UNKNOWN_TASK` */
+export function readTask<Task extends KnownTask>(
+  tasks: Tasks<Task>,
+  { task_id = tasks.shippedIds[0] }: ResetOptions,
+): Task {
+  const task = tasks.find(named(task_id));
+  if (task !== undefined) return task;
+  throw unknownName('task_id', task_id, tasks.ids() as string[], 'UNKNOWN_TASK');
+}
+
+/** The reset option `shift`. */
+export const shiftOption = <const Shift extends string>(shifts: readonly Shift[]) =>
+  z.enum(shifts).optional().meta({ description: 'A change of the task, such as its GPU, model or traffic' });
+
+/**
+ * A task under the shift that an option names.
+ * @param apply shifts the task; throws a RangeError where that is impossible
+ * @throws EnvironmentError `UNKNOWN_SHIFT` or `SHIFT_IMPOSSIBLE`
+ */
+export function underShift<Shift extends string, Task>(
+  task: Task,
+  shift: unknown,
+  shifts: readonly Shift[],
+  apply: (task: Task, shift: Shift) => Task,
+): Task {
+  if (!(shifts as readonly unknown[]).includes(shift)) {
+    throw unknownName('shift', shift, shifts, 'UNKNOWN_SHIFT');
+  }
+  try {
+    return apply(task, shift as Shift);
+  } catch (error) {
+    if (error instanceof RangeError) throw new EnvironmentError('SHIFT_IMPOSSIBLE', error.message);
+    throw error;
+  }
+}
+
+/**
+ * The profile that is most like another, but for its GPU or its model: among those of as many GPUs that fit, the one whose
+ * memory, or weights, are nearest in size; the first by name where two are.
+ * @param taskId the task that it is for, in the message
+ * @throws RangeError when there is none
+ */
+export function relatedProfile(
+  name: string,
+  other: 'gpu' | 'model',
+  taskId: string,
+  fits: (profile: EngineProfile) => boolean,
+): EngineProfile {
+  const own = findProfile(name);
+  const same = other === 'gpu' ? 'model' : 'gpu';
+  const size = (profile: EngineProfile) =>
+    Math.log(other === 'gpu' ? profile.gpu.memoryGiB : weightVariant(profile, 'FP16').weightGiB);
+  const related = listLastingProfiles()
+    .filter(
+      (profile) =>
+        profile[same].name === own[same].name &&
+        profile[other].name !== own[other].name &&
+        profile.gpu.count === own.gpu.count &&
+        fits(profile),
+    )
+    .sort((a, b) => Math.abs(size(a) - size(own)) - Math.abs(size(b) - size(own)));
+  const nearest = related[0];
+  if (nearest === undefined) {
+    throw new RangeError(
+      `Expected a profile with the ${same} ${own[same].name} and another ${other} that can play \`${taskId}\`; there is none among the simulator's profiles`,
+    );
+  }
+  return nearest;
+}

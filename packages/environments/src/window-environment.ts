@@ -1,0 +1,153 @@
+import {
+  type Environment,
+  type EnvironmentDefinition,
+  EnvironmentError,
+  type ResetOptions,
+  type StepResult,
+} from '@servegym/openenv/definition';
+import { type KnobMask, requireMaskedKnobsHeld } from './masked-knobs.ts';
+import { readSeed } from './scenario.ts';
+import { splitOfSeed, taskSplits } from './splits.ts';
+import type { Tasks } from './tasks.ts';
+
+/** Part of a task that all environments with windows have. */
+export interface WindowTask<Action extends object> extends KnobMask<Action> {
+  readonly id: string;
+  readonly name: string;
+  readonly difficulty: 'easy' | 'medium' | 'hard';
+  readonly description: string;
+  /** Windows of an episode. */
+  readonly windows: number;
+  /** Length of a window, s. */
+  readonly windowSeconds: number;
+}
+
+/** An episode whose settings are changed once a window. */
+export interface WindowEpisode<Action, Observation> {
+  readonly task: WindowTask<Action & object>;
+  /** Windows played. */
+  readonly window: number;
+  readonly done: boolean;
+  observation(): Observation;
+  /** Plays a valid action. Answers its reward. */
+  step(action: Action): number;
+}
+
+/** Parts of a definition that its windows do not decide. */
+type DefinitionParts<Action, Observation, State> = Pick<
+  EnvironmentDefinition<Action, Observation, State>,
+  'id' | 'version' | 'description' | 'readme' | 'action' | 'observation' | 'state' | 'episodeSize' | 'grade'
+>;
+
+/** An environment with windows, by its own parts. */
+export interface WindowParts<
+  Action extends object,
+  Observation,
+  State,
+  Task extends WindowTask<Action>,
+  Episode extends WindowEpisode<Action, Observation>,
+> extends DefinitionParts<Action, Observation, State> {
+  readonly knobs: readonly (keyof Action & string)[];
+  readonly tasks: Tasks<Task>;
+  readonly shifts: readonly string[];
+  readonly resetOptions: EnvironmentDefinition['resetOptions'];
+  /** @throws EnvironmentError */
+  choose(reset: ResetOptions): Task;
+  start(task: Task, seed: number): Episode;
+  /** Details of the last window, for `metadata`. */
+  report(episode: Episode): object;
+  /** State of an episode that began with `reset`; without one, the state before the first reset. */
+  stateOf(episode: Episode | null, reset: ResetOptions): State;
+  /** Knobs that decide nothing in a task. */
+  idleKnobs(task: Task): readonly (keyof Action & string)[];
+  /** What `GET /tasks` says of a task beside what all tasks have. */
+  describe(task: Task): object;
+}
+
+/** Makes the definition of an environment with windows. Its version tells the tasks of one's own apart. */
+export function windowEnvironment<
+  Action extends object,
+  Observation extends object,
+  State,
+  Task extends WindowTask<Action>,
+  Episode extends WindowEpisode<Action, Observation>,
+>(
+  parts: WindowParts<Action, Observation, State, Task, Episode>,
+): EnvironmentDefinition<Action, Observation, State> {
+  const { id, version, description, readme, action, observation, state, resetOptions } = parts;
+  const { tasks, shifts, knobs, episodeSize, grade } = parts;
+  return {
+    ...{ id, version: `${version}${tasks.versionMark()}`, name: id, description, readme },
+    ...{ action, observation, state, resetOptions, episodeSize, grade },
+    splits: taskSplits(tasks.ids() as string[], shifts),
+    splitOf: (options) => splitOfSeed(readSeed(options)),
+    tasks: tasks.all().map((task) => {
+      const idle = parts.idleKnobs(task);
+      return {
+        ...{ id: task.id, name: task.name, difficulty: task.difficulty, description: task.description },
+        ...{ windows: task.windows, window_seconds: task.windowSeconds, default_action: task.defaultAction },
+        active_actions: knobs.filter((knob) => !idle.includes(knob)),
+        masked_actions: idle,
+        ...parts.describe(task),
+      };
+    }),
+    create: () => new WindowSession(parts),
+  };
+}
+
+/** One session of an environment with windows. */
+class WindowSession<
+  Action extends object,
+  Observation extends object,
+  State,
+  Task extends WindowTask<Action>,
+  Episode extends WindowEpisode<Action, Observation>,
+> implements Environment<Action, Observation, State>
+{
+  readonly #parts: WindowParts<Action, Observation, State, Task, Episode>;
+  #episode: Episode | null = null;
+  #reset: ResetOptions = {};
+
+  constructor(parts: WindowParts<Action, Observation, State, Task, Episode>) {
+    this.#parts = parts;
+  }
+
+  reset(options: ResetOptions): StepResult<Observation> {
+    const episode = this.#parts.start(this.#parts.choose(options), readSeed(options));
+    this.#episode = episode;
+    this.#reset = options;
+    return this.#answer(episode, null);
+  }
+
+  step(action: Action): StepResult<Observation> {
+    const episode = requireOpen(this.#episode);
+    return this.#answer(episode, episode.step(requireMaskedKnobsHeld(episode.task, action)));
+  }
+
+  state(): State {
+    return this.#parts.stateOf(this.#episode, this.#reset);
+  }
+
+  #answer(episode: Episode, reward: number | null): StepResult<Observation> {
+    return {
+      observation: episode.observation(),
+      reward,
+      done: episode.done,
+      metadata: { ...this.#parts.report(episode) },
+    };
+  }
+}
+
+/** The episode to step. @throws EnvironmentError `NOT_RESET` or `EPISODE_OVER` */
+export function requireOpen<Episode extends { readonly done: boolean; readonly window: number }>(
+  episode: Episode | null,
+): Episode {
+  if (episode === null) {
+    throw new EnvironmentError('NOT_RESET', 'No episode has been started: call reset first');
+  }
+  if (!episode.done) return episode;
+  throw new EnvironmentError(
+    'EPISODE_OVER',
+    `The episode ended after ${episode.window} windows: reset to play another`,
+  );
+}

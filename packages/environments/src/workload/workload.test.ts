@@ -1,0 +1,124 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { EnvironmentError } from '@servegym/openenv/definition';
+import type { Trace } from '@servegym/simulator';
+import { normalProbability, normalScore } from '@servegym/simulator/statistics';
+import { drawWorkload, evenQuantile, logQuantile } from './draw-workload.ts';
+import { countsOf, dispersion } from './fit-arrivals.ts';
+import { distributionDistance, fitWorkload } from './fit-workload.ts';
+import { type FittedWorkload, findWorkload, PUBLIC_WORKLOAD_IDS, publicWorkload } from './fitted-workload.ts';
+
+const models = PUBLIC_WORKLOAD_IDS.map(publicWorkload);
+/** Times as many seconds for a model with few requests. */
+const longer = ({ arrivals }: FittedWorkload) => (arrivals.perSecond < 1 ? 40 : 1);
+
+function traceOf({ arrivalSeconds, inputTokens, outputTokens }: ReturnType<typeof drawWorkload>): Trace {
+  return {
+    source: 'drawn',
+    arrivalMs: Float64Array.from(arrivalSeconds, (at) => (at - arrivalSeconds[0]) * 1000),
+    inputTokens: Int32Array.from(inputTokens),
+    outputTokens: Int32Array.from(outputTokens),
+  };
+}
+
+describe('fitted workloads', () => {
+  for (const model of models) {
+    it(`draw the same for the same seed, and another for another (${model.id})`, () => {
+      assert.deepEqual(drawWorkload(model, 7, 300), drawWorkload(model, 7, 300));
+      assert.notDeepEqual(drawWorkload(model, 7, 300), drawWorkload(model, 8, 300));
+    });
+
+    it(`come at the rate of their trace, with its lengths (${model.id})`, () => {
+      const seconds = 200_000 * longer(model);
+      const { arrivalSeconds, inputTokens, outputTokens } = drawWorkload(model, 3, seconds);
+      const { perSecond } = model.arrivals;
+      const rate = arrivalSeconds.length / seconds;
+      assert.ok(Math.abs(rate / perSecond - 1) < 0.1, `${rate} a second`);
+      assert.ok(arrivalSeconds.every((at, i) => i === 0 || at >= arrivalSeconds[i - 1]));
+      for (const [drawn, tabled] of [
+        [inputTokens, model.lengths.input],
+        [outputTokens, model.lengths.output],
+      ] as const) {
+        const sorted = [...drawn].sort((a, b) => a - b);
+        for (const p of [0.1, 0.5, 0.9]) {
+          const expected = logQuantile(model.lengths.probabilities, tabled, p);
+          const ratio = sorted[Math.floor(p * sorted.length)] / expected;
+          assert.ok(Math.abs(ratio - 1) < 0.1, `quantile ${p}: ${ratio} of the table's`);
+        }
+      }
+    });
+
+    it(`scale with the rate and the prompts that are asked for (${model.id})`, () => {
+      const seconds = 20_000 * longer(model);
+      const plain = drawWorkload(model, 3, seconds);
+      const fast = drawWorkload(model, 3, seconds, { rateScale: 3 });
+      const long = drawWorkload(model, 3, seconds, { promptScale: 2 });
+      const ratio = fast.arrivalSeconds.length / plain.arrivalSeconds.length;
+      assert.ok(Math.abs(ratio - 3) < 0.3, `${ratio} times the arrivals`);
+      assert.deepEqual(long.arrivalSeconds, plain.arrivalSeconds);
+      assert.deepEqual(long.outputTokens, plain.outputTokens);
+      assert.ok(long.inputTokens.every((tokens, i) => Math.abs(tokens - 2 * plain.inputTokens[i]) <= 1));
+    });
+
+    it(`say that they come near (${model.id})`, () => {
+      const { ks, heldOut } = model.fit;
+      assert.ok(ks.input < 0.03 && ks.output < 0.03 && ks.counts < 0.06, JSON.stringify(ks));
+      // Half a trace does not tell more of the other half than the halves are alike.
+      assert.ok(heldOut.input < heldOut.halvesInput + 0.02 && heldOut.output < heldOut.halvesOutput + 0.02);
+    });
+  }
+});
+
+it('environments have the models that their tasks are drawn from, and no other', () => {
+  assert.equal(findWorkload('ragpulse'), undefined);
+  assert.equal(findWorkload('azure-code-2023'), publicWorkload('azure-code-2023'));
+});
+
+describe('fitting a workload', () => {
+  it('finds again what a trace was drawn from', () => {
+    const model = findWorkload('azure-conversation-2023') as FittedWorkload;
+    const correlated = { ...model, lengths: { ...model.lengths, correlation: 0.6 } };
+    const trace = traceOf(drawWorkload(correlated, 1, 12_000));
+    const fitted = fitWorkload(trace, { id: 'again', title: 'Again', source: 'drawn' });
+    assert.ok(Math.abs(fitted.lengths.correlation - 0.6) < 0.03, `${fitted.lengths.correlation}`);
+    const [a, b] = [model, fitted].map((each) => drawWorkload(each, 2, 60_000));
+    assert.ok(distributionDistance(a.inputTokens, b.inputTokens) < 0.02);
+    assert.ok(distributionDistance(a.outputTokens, b.outputTokens) < 0.02);
+    for (const scale of [1, 10, 60]) {
+      const [was, is] = [a, b].map((each) => dispersion(countsOf(each.arrivalSeconds, 60_000, scale)));
+      assert.ok(is / was > 0.6 && is / was < 1.6, `${scale} s: ${was} was, ${is} is`);
+    }
+  });
+
+  it('refuses what tells too little, and says what to do', () => {
+    const trace = traceOf(drawWorkload(models[0], 1, 30));
+    assert.throws(
+      () => fitWorkload(trace, { id: 'short', title: '', source: '' }),
+      (error) => error instanceof EnvironmentError && /play it itself/.test(error.message),
+    );
+  });
+
+  it('measures distances between distributions as Kolmogorov and Smirnov did', () => {
+    assert.equal(distributionDistance([1, 2, 3, 4], [1, 2, 3, 4]), 0);
+    assert.equal(distributionDistance([1, 2], [3, 4]), 1);
+    assert.equal(distributionDistance([1, 2, 3, 4], [1, 2, 5, 6]), 0.5);
+  });
+
+  it('knows the normal distribution', () => {
+    for (const [z, p] of [
+      [0, 0.5],
+      [1, 0.8413447],
+      [-1.959964, 0.025],
+      [3, 0.9986501],
+    ]) {
+      assert.ok(Math.abs(normalProbability(z) - p) < 1e-6);
+      assert.ok(Math.abs(normalScore(p) - z) < 1e-4);
+    }
+  });
+
+  it('reads between the quantiles', () => {
+    assert.equal(evenQuantile([0, 10, 40], 0.75), 25);
+    assert.equal(evenQuantile([0, 10, 40], 1), 40);
+    assert.ok(Math.abs(logQuantile([0, 0.5, 1], [1, 10, 1000], 0.75) - 100) < 1e-9);
+  });
+});
