@@ -14,7 +14,7 @@ import { mountInformationRoutes } from './information-routes.ts';
 import { JsonRpcEndpoint } from './json-rpc-endpoint.ts';
 import { type ListeningServer, type ListenOptions, listen, type PortServer, PortServers } from './listen.ts';
 import { RequestSessions } from './request-sessions.ts';
-import { type AddRoute, answerError, HttpProblem, RouteTable } from './route-table.ts';
+import { type AddRoute, answerError, httpProblem, RouteTable } from './route-table.ts';
 import { observeRequests, type ServerMetrics } from './server-metrics.ts';
 import { type ResolvedServerOptions, resolveServerOptions, type ServerOptions } from './server-options.ts';
 import { SocketServer } from './socket-server.ts';
@@ -89,7 +89,7 @@ export function createServer<Action, Observation extends object, State extends o
     mountGraderRoute(routes.add, parts);
   } else {
     app.post('/grader', () => {
-      throw new HttpProblem(501, `${served.name} has no grader.`);
+      throw httpProblem(501, `${served.name} has no grader.`);
     });
   }
   const environments = () => portServers.entries(self);
@@ -170,7 +170,7 @@ function createApp(
     bodyLimit({
       maxSize: maxMessageBytes,
       onError: () => {
-        throw new HttpProblem(
+        throw httpProblem(
           413,
           `Expected a body of at most ${maxMessageBytes} bytes, got a longer one. Send less, or raise the server's limit.`,
           'BODY_TOO_LONG',

@@ -7,13 +7,9 @@ import { readAt } from '../protocol/validation-issues.ts';
 import type { Session } from '../sessions/session.ts';
 import type { SessionRegistry } from '../sessions/session-registry.ts';
 import type { RequestSessions } from './request-sessions.ts';
-import { type AddRoute, jsonValue } from './route-table.ts';
+import { type AddRoute, jsonValue, sessionIdSchema } from './route-table.ts';
 
-export const sessionId = z
-  .string()
-  .max(255)
-  .nullish()
-  .meta({ description: "The session to act on; without one, the caller's latest" });
+export const sessionId = sessionIdSchema("The session to act on; without one, the caller's latest");
 
 type Definition = EnvironmentDefinition<unknown, object, object>;
 
@@ -70,11 +66,7 @@ function addResetRoute(
       body: z
         .looseObject({
           ...describedOptions(definition),
-          session_id: z
-            .string()
-            .max(255)
-            .nullish()
-            .meta({ description: 'The session to start again; without one, a new session is opened' }),
+          session_id: sessionIdSchema('The session to start again; without one, a new session is opened'),
         })
         .meta({ title: 'ResetRequest', examples: [{ seed: 42, episode_id: 'episode-001' }, {}] }),
       answer: resultSchema(definition, definition.httpFields?.reset),

@@ -4,9 +4,8 @@ import type { JsonSchema } from '../protocol/bodies.ts';
 interface FloatField {
   readonly name: string;
   readonly path: readonly string[];
-  /** The values that indexes stand for, when the field is an enumeration. */
-  readonly values: readonly unknown[] | null;
-  readonly isBoolean: boolean;
+  /** The values that indexes stand for, when the field is an enumeration or a boolean. */
+  readonly values?: readonly unknown[];
 }
 
 /**
@@ -17,18 +16,12 @@ interface FloatField {
 export class FloatLayout {
   readonly #fields: readonly FloatField[];
 
-  private constructor(fields: readonly FloatField[]) {
-    this.#fields = fields;
-  }
-
-  /** Layout of actions, which are read in full. @throws TypeError naming a field that no number can hold. */
-  static whole(schema: JsonSchema): FloatLayout {
-    return new FloatLayout(fieldsOf(schema, [], false));
-  }
-
-  /** Layout of observations, whose texts are left out. @throws TypeError as above, but for texts */
-  static withoutTexts(schema: JsonSchema): FloatLayout {
-    return new FloatLayout(fieldsOf(schema, [], true));
+  /**
+   * @param leavesTexts Leaves texts out, as of observations. Actions are read in full.
+   * @throws TypeError naming a field that no number can hold
+   */
+  constructor(schema: JsonSchema, leavesTexts: boolean) {
+    this.#fields = fieldsOf(schema, [], leavesTexts);
   }
 
   /** Names of the numbers of a row. */
@@ -46,19 +39,16 @@ export class FloatLayout {
     for (const [index, { path, values }] of this.#fields.entries()) {
       let value: unknown = object;
       for (const key of path) value = (value as Record<string, unknown> | undefined)?.[key];
-      row[offset + index] = values ? indexOf(values, value) : toNumber(value);
+      row[offset + index] = values ? indexOf(values, value) : typeof value === 'number' ? value : Number.NaN;
     }
   }
 
   /** Builds the object of a row, still to be validated. An index outside an enumeration stays a number. */
   read(row: Float32Array, offset: number): Record<string, unknown> {
     const object: Record<string, unknown> = {};
-    for (const [index, { path, values, isBoolean }] of this.#fields.entries()) {
+    for (const [index, { path, values }] of this.#fields.entries()) {
       const number = row[offset + index];
-      let value: unknown = number;
-      if (values) value = values[number] ?? number;
-      else if (isBoolean) value = number === 1 ? true : number === 0 ? false : number;
-      place(object, path, value);
+      place(object, path, values?.[number] ?? number);
     }
     return object;
   }
@@ -66,33 +56,21 @@ export class FloatLayout {
 
 function fieldsOf(schema: JsonSchema, path: readonly string[], leavesTexts: boolean): FloatField[] {
   const name = path.join('.');
-  if (schema.enum) return [{ name, path, values: schema.enum, isBoolean: false }];
-  if (schema.const !== undefined) return [{ name, path, values: [schema.const], isBoolean: false }];
-  switch (schema.type) {
-    case 'integer':
-    case 'number':
-      return [{ name, path, values: null, isBoolean: false }];
-    case 'boolean':
-      return [{ name, path, values: null, isBoolean: true }];
-    case 'string':
-      if (leavesTexts) return [];
-      break;
-    case 'object':
-      return Object.entries(schema.properties ?? {}).flatMap(([key, property]) =>
-        fieldsOf(property, [...path, key], leavesTexts),
-      );
-    case 'array': {
-      const { items, minItems, maxItems } = schema as {
-        items?: JsonSchema;
-        minItems?: number;
-        maxItems?: number;
-      };
-      if (items && minItems !== undefined && minItems === maxItems) {
-        return Array.from({ length: minItems }, (_, index) =>
-          fieldsOf(items, [...path, String(index)], leavesTexts),
-        ).flat();
-      }
-    }
+  if (schema.enum) return [{ name, path, values: schema.enum }];
+  if (schema.const !== undefined) return [{ name, path, values: [schema.const] }];
+  const { type, items, minItems, maxItems } = schema;
+  if (type === 'integer' || type === 'number') return [{ name, path }];
+  if (type === 'boolean') return [{ name, path, values: [false, true] }];
+  if (type === 'string' && leavesTexts) return [];
+  if (type === 'object') {
+    return Object.entries(schema.properties ?? {}).flatMap(([key, property]) =>
+      fieldsOf(property, [...path, key], leavesTexts),
+    );
+  }
+  if (type === 'array' && items && typeof minItems === 'number' && minItems === maxItems) {
+    return Array.from({ length: minItems }, (_, index) =>
+      fieldsOf(items, [...path, String(index)], leavesTexts),
+    ).flat();
   }
   throw new TypeError(`The field '${name}' cannot be a float32; use the format 'json'.`);
 }
@@ -111,8 +89,4 @@ function place(object: Record<string, unknown>, path: readonly string[], value: 
 function indexOf(values: readonly unknown[], value: unknown): number {
   const index = values.indexOf(value);
   return index < 0 ? Number.NaN : index;
-}
-
-function toNumber(value: unknown): number {
-  return typeof value === 'number' || typeof value === 'boolean' ? Number(value) : Number.NaN;
 }

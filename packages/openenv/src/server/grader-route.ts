@@ -4,7 +4,7 @@ import { gradeBody, type JsonSchema } from '../protocol/bodies.ts';
 import { EnvironmentError, type EpisodeRecord, type ResetOptions } from '../protocol/definition.ts';
 import { isJsonObject, type JsonObject } from '../protocol/read-json.ts';
 import { type GivenOptions, givenOptionsReader } from '../protocol/reset-options.ts';
-import { InvalidInputError, readAt } from '../protocol/validation-issues.ts';
+import { invalidInput, readAt } from '../protocol/validation-issues.ts';
 import { gradeRecord } from '../sessions/episode.ts';
 import { describedOptions, type RouteParts, sessionId } from './environment-routes.ts';
 import type { AddRoute } from './route-table.ts';
@@ -34,7 +34,7 @@ export function readEpisodeLog(log: readonly unknown[] | JsonObject, request: Js
   const { reset = {} } = outer;
   if (!isJsonObject(reset)) {
     const place = ['body', 'episode_log', 'reset'];
-    throw InvalidInputError.of('dict_type', place, 'Input should be a valid dictionary', reset);
+    throw invalidInput('dict_type', place, 'Input should be a valid dictionary', reset);
   }
   return {
     reset: { ...options, ...outer, ...reset },

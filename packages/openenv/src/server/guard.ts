@@ -175,12 +175,8 @@ export class Guard {
     const host = requestedHost(request, this.#trustedProxies);
     // Browsers always send one, and HTTP/1.1 requires it.
     if (host === undefined || this.#hosts.allows(host, request.socket.localAddress)) return null;
-    return {
-      status: 403,
-      code: 'HOST_REFUSED',
-      detail: `Expected the header \`host\` to name this server, got \`${host.slice(0, 200)}\`. If clients are to reach it under that name, add the name to its allowed hosts.`,
-      headers: {},
-    };
+    const detail = `Expected the header \`host\` to name this server, got \`${host.slice(0, 200)}\`. If clients are to reach it under that name, add the name to its allowed hosts.`;
+    return { status: 403, code: 'HOST_REFUSED', detail, headers: {} };
   }
 
   /** Refuses what a page of another site sends, or loads as an image or script, but not links to the server. */
@@ -217,23 +213,15 @@ export class Guard {
     const waitMs = this.#rateLimiter.take(this.clientOf(request));
     if (waitMs === 0) return null;
     const seconds = Math.ceil(waitMs / 1000);
-    return {
-      status: 429,
-      code: 'RATE_LIMITED',
-      detail: `Too many requests: ${this.#rateLimiter.description}. Try again in ${seconds} s.`,
-      headers: { 'retry-after': String(seconds) },
-    };
+    const detail = `Too many requests: ${this.#rateLimiter.description}. Try again in ${seconds} s.`;
+    return { status: 429, code: 'RATE_LIMITED', detail, headers: { 'retry-after': String(seconds) } };
   }
 
   #checkToken(path: string): Refusal | null {
     const isOpen = path === '/health' || this.#openPaths.some((open) => isUnder(path, open));
     if (this.#tokens.size === 0 || isOpen) return null;
-    return {
-      status: 401,
-      code: 'UNAUTHORIZED',
-      detail: 'Expected the header `authorization: Bearer` with a token of this server.',
-      headers: { 'www-authenticate': 'Bearer' },
-    };
+    const detail = 'Expected the header `authorization: Bearer` with a token of this server.';
+    return { status: 401, code: 'UNAUTHORIZED', detail, headers: { 'www-authenticate': 'Bearer' } };
   }
 }
 

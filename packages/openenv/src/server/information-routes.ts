@@ -90,7 +90,7 @@ export function mountInformationRoutes(
         status: draining ? 'unhealthy' : problem ? 'degraded' : 'healthy',
         active_sessions: sessions.size,
         uptime_seconds: Math.round(performance.now() - startedAt) / 1000,
-        ...(problem && { reason: problem }),
+        reason: problem ?? undefined,
       };
       return draining ? context.json(body, 503) : body;
     },

@@ -1,3 +1,4 @@
+import { withDefaults } from '../protocol/read-json.ts';
 import { type Logger, type SessionStore, silentLogger } from '../sessions/session-store.ts';
 import type { GuardOptions } from './guard.ts';
 import { MAX_PROXIES } from './request-origin.ts';
@@ -55,8 +56,7 @@ const DEFAULTS: ResolvedServerOptions = {
 
 /** Fills in the defaults. @throws TypeError naming the option that makes no sense. */
 export function resolveServerOptions(options: ServerOptions): ResolvedServerOptions {
-  const given = Object.entries(options).filter(([, value]) => value !== undefined);
-  const resolved: ResolvedServerOptions = { ...DEFAULTS, ...Object.fromEntries(given) };
+  const resolved = withDefaults(DEFAULTS, options);
   if (resolved.mode !== 'simulation' && resolved.mode !== 'production') {
     throw new TypeError(`Expected \`mode\` to be 'simulation' or 'production', got '${resolved.mode}'.`);
   }

@@ -137,7 +137,7 @@ export class StreamableHttpEndpoint {
       if (!tool) throw new Error(`Unknown tool: '${name.slice(0, 100)}'`);
       const { session_id, ...own } = args;
       const sessionId = typeof session_id === 'string' ? session_id : context.req.header('mcp-session-id');
-      const session = tool.needsSession ? await this.#sessionFor(context, tool, sessionId) : undefined;
+      const session = tool.sessionless ? undefined : await this.#sessionFor(context, tool, sessionId);
       const value = await tool.call(session!, own, this.#requestSessions.caller(context));
       const told = tool.startsEpisode ? { session_id: session!.id, ...(value as object) } : value;
       const { text, structured } = toolContent(told);
@@ -167,14 +167,15 @@ export class StreamableHttpEndpoint {
   }
 }
 
-function listing({ name, title, description, inputSchema, readOnly, needsSession }: EnvironmentTool) {
+function listing(tool: EnvironmentTool) {
+  const { name, title, description, inputSchema, readOnly = false, sessionless } = tool;
   return {
     name,
     title,
     description,
-    inputSchema: needsSession
-      ? { ...inputSchema, properties: { ...inputSchema.properties, session_id: SESSION_ID_SCHEMA } }
-      : inputSchema,
+    inputSchema: sessionless
+      ? inputSchema
+      : { ...inputSchema, properties: { ...inputSchema.properties, session_id: SESSION_ID_SCHEMA } },
     annotations: { readOnlyHint: readOnly, openWorldHint: false },
   };
 }

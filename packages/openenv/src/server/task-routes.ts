@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { ReadonlyDeep } from '../protocol/bodies.ts';
 import type { EnvironmentDefinition, TaskSplit } from '../protocol/definition.ts';
-import { type AddRoute, HttpProblem, jsonValue } from './route-table.ts';
+import { type AddRoute, httpProblem, jsonValue } from './route-table.ts';
 
 const splitRequest = z.strictObject({ split: z.string() }).meta({ title: 'ListTasksRequest' });
 const taskRequest = z.strictObject({ split: z.string(), index: z.int() }).meta({ title: 'GetTaskRequest' });
@@ -57,7 +57,7 @@ export function mountTaskRoutes(
     taskRequest,
     z.object({ task }),
     (split, { index }) => {
-      if (index < 0 || index >= split.size) throw new HttpProblem(400, 'Invalid task index');
+      if (index < 0 || index >= split.size) throw httpProblem(400, 'Invalid task index');
       return { task: split.task(index) };
     },
     { 400: 'Invalid task index' },
@@ -94,9 +94,9 @@ export function mountTaskRoutes(
 
   function splitsOf(asked: string, operation: string): readonly TaskSplit[] {
     if (asked.toLowerCase() !== id.toLowerCase()) {
-      throw new HttpProblem(404, `unknown environment '${asked.slice(0, 100)}'`);
+      throw httpProblem(404, `unknown environment '${asked.slice(0, 100)}'`);
     }
-    if (!splits) throw new HttpProblem(501, `${operation} is not supported for this environment`);
+    if (!splits) throw httpProblem(501, `${operation} is not supported for this environment`);
     return splits;
   }
 }
@@ -105,7 +105,7 @@ function splitNamed(splits: readonly TaskSplit[], name: string): TaskSplit {
   const split = splits.find((candidate) => candidate.name === name);
   if (split) return split;
   const known = splits.map((candidate) => candidate.name).join(', ');
-  throw new HttpProblem(404, `unknown split '${name.slice(0, 100)}'; there are ${known}`);
+  throw httpProblem(404, `unknown split '${name.slice(0, 100)}'; there are ${known}`);
 }
 
 /** Bounds as Python slices take them: negative ones count from the end. */
