@@ -37,4 +37,4 @@ export { openSqliteStore, type SqliteSessionStoreOptions } from './sessions/sqli
 export { Turn } from './sessions/turns.ts';
 export type { Criterion } from './validate/check.ts';
 export { type ForeignSchema, sampleValue } from './validate/sample-value.ts';
-export { type SelfTestOptions, type SelfTestReport, selfTest } from './validate/self-test.ts';
+export { type SelfTestReport, selfTest } from './validate/self-test.ts';

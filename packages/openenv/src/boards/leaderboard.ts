@@ -245,7 +245,7 @@ export function mountLeaderboardRoutes<Action, Observation extends object, State
   server: OpenEnvServer<Action, Observation, State>,
   path: string,
 ): void {
-  const definition = server.definition as unknown as EnvironmentDefinition<unknown, object, object>;
+  const definition = server.definition as unknown as EnvironmentDefinition;
   const leaderboard = new Leaderboard(path, { splitOf: definition.splitOf });
   server.onClose(() => leaderboard.close());
   const saves = new RateLimiter(SAVES);

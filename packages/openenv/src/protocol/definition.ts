@@ -125,11 +125,7 @@ export interface AnswerFields<Observation = Record<string, unknown>> {
  * Everything the server needs to know to serve an environment. Pass it through `defineEnvironment` so that the
  * types of the schemas flow into `create`.
  */
-export interface EnvironmentDefinition<
-  Action = unknown,
-  Observation = Record<string, unknown>,
-  State = Record<string, unknown>,
-> {
+export interface EnvironmentDefinition<Action = unknown, Observation = object, State = object> {
   /** Short stable name, for instance `llmserve`. */
   readonly id: string;
   /** Changes whenever the same seed and actions may give another episode. */

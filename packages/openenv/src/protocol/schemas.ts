@@ -72,30 +72,31 @@ function titleOf(name: string): string {
     .join(' ');
 }
 
-const metadata = z.custom<object>();
+type Properties = Readonly<Record<string, JsonSchema>>;
+
+const metadata = (description: string): JsonSchema => ({
+  ...{ type: 'object', additionalProperties: true, title: 'Metadata', description },
+});
+const nullable = (type: 'number' | 'string', title: string, description: string): JsonSchema => ({
+  ...{ anyOf: [{ type }, { type: 'null' }], default: null, title, description },
+});
+
 /** The `metadata` that every action may carry. Consumers look for both `title` and `metadata`. */
-const ofActions = z.object({
-  metadata: metadata.meta({
-    ...{ type: 'object', additionalProperties: true, description: 'Additional metadata for the action' },
-  }),
-});
+const ofActions: Properties = { metadata: metadata('Additional metadata for the action') };
 /** The fields that the wire carries beside an observation. */
-const ofObservations = z.object({
-  done: z.boolean().default(false).meta({ description: 'Whether the episode has terminated' }),
-  reward: z.number().nullable().default(null).meta({ description: 'Reward signal from the last action' }),
-  metadata: metadata.meta({
-    ...{ type: 'object', additionalProperties: true, description: 'Additional metadata for the observation' },
-  }),
-});
+const ofObservations: Properties = {
+  done: { type: 'boolean', default: false, title: 'Done', description: 'Whether the episode has terminated' },
+  reward: nullable('number', 'Reward', 'Reward signal from the last action'),
+  metadata: metadata('Additional metadata for the observation'),
+};
 /** The two fields of a state that the server keeps. Before the first reset there are only those. */
-const ofStates = z.object({
-  episode_id: z
-    .string()
-    .nullable()
-    .default(null)
-    .meta({ description: 'Unique identifier for the current episode' }),
-  step_count: z.int().min(0).default(0).meta({ description: 'Number of steps taken in the current episode' }),
-});
+const ofStates: Properties = {
+  episode_id: nullable('string', 'Episode Id', 'Unique identifier for the current episode'),
+  step_count: {
+    ...{ type: 'integer', minimum: 0, default: 0, title: 'Step Count' },
+    description: 'Number of steps taken in the current episode',
+  },
+};
 
 /** The answer of `GET /schema`. */
 export function publishedSchemas({
@@ -103,21 +104,23 @@ export function publishedSchemas({
   observation,
   state,
 }: EnvironmentDefinition<unknown, unknown, unknown>): SchemaBody {
-  const observed = published('Observation', toJsonSchema(observation, 'output'), ofObservations);
-  const { required, ...stateSchema } = published('State', toJsonSchema(state, 'output'), ofStates);
+  const observed = withProperties(
+    { title: 'Observation', ...toJsonSchema(observation, 'output') },
+    ofObservations,
+  );
+  const { required, ...stateSchema } = withProperties(
+    { title: 'State', ...toJsonSchema(state, 'output') },
+    ofStates,
+  );
   return {
-    action: published('Action', toJsonSchema(action, 'input'), ofActions),
+    action: withProperties({ title: 'Action', ...toJsonSchema(action, 'input') }, ofActions),
     observation: observed,
     reset_observation: observed,
     state: stateSchema,
   };
 }
 
-function published(title: string, schema: JsonSchema, added: z.ZodObject): JsonSchema {
-  return withProperties({ title, ...schema }, toJsonSchema(added, 'output').properties!);
-}
-
-function withProperties(schema: JsonSchema, added: Readonly<Record<string, JsonSchema>>): JsonSchema {
+function withProperties(schema: JsonSchema, added: Properties): JsonSchema {
   if (schema.anyOf || schema.oneOf) {
     const branches = (schema.anyOf ?? schema.oneOf ?? []).map((branch) => withProperties(branch, added));
     return { ...schema, type: 'object', [schema.anyOf ? 'anyOf' : 'oneOf']: branches };

@@ -6,8 +6,9 @@ import { isJsonObject, type JsonObject } from '../protocol/read-json.ts';
 import { type GivenOptions, givenOptionsReader } from '../protocol/reset-options.ts';
 import { invalidInput, readAt } from '../protocol/validation-issues.ts';
 import { gradeRecord } from '../sessions/episode.ts';
-import { describedOptions, type RouteParts, sessionId } from './environment-routes.ts';
+import { describedOptions, sessionId } from './environment-routes.ts';
 import type { AddRoute } from './route-table.ts';
+import type { ServerParts } from './server-options.ts';
 
 /** Options and actions of an `episode_log`. Observations, rewards and scores in it are dropped unread. */
 export interface LoggedEpisode {
@@ -81,7 +82,7 @@ export function loggedOptions({ options, given }: GivenOptions, session?: Sessio
 /** `/grader`: grades a session's own record, or a log whose actions are replayed. */
 export function mountGraderRoute(
   addRoute: AddRoute,
-  { definition, schemas, sessions, requestSessions, readAction }: RouteParts,
+  { definition, schemas, sessions, requestSessions, readAction }: ServerParts,
 ): void {
   const readOptions = givenOptionsReader(definition);
 

@@ -9,13 +9,13 @@ import {
   type TasksBody,
   tasksBody,
 } from '../protocol/bodies.ts';
-import type { RouteParts } from './environment-routes.ts';
 import type { AddRoute } from './route-table.ts';
+import type { ServerParts } from './server-options.ts';
 
 /** `/tasks`, `/metadata`, `/environments`, `/schema` and `/health`, which clients ask before they start. */
 export function mountInformationRoutes(
   addRoute: AddRoute,
-  { definition, schemas, sessions }: Pick<RouteParts, 'definition' | 'schemas' | 'sessions'>,
+  { definition, schemas, sessions }: ServerParts,
   isDraining: () => boolean,
   environments: () => readonly EnvironmentEntry[],
 ): void {

@@ -1,8 +1,16 @@
+import type { SchemaBody } from '../protocol/bodies.ts';
+import type { EnvironmentDefinition } from '../protocol/definition.ts';
 import { withDefaults } from '../protocol/read-json.ts';
+import type { ResetOptionsReader } from '../protocol/reset-options.ts';
+import type { ActionReader } from '../protocol/schemas.ts';
+import type { SessionRegistry } from '../sessions/session-registry.ts';
 import { type Logger, type SessionStore, silentLogger } from '../sessions/session-store.ts';
-import type { GuardOptions } from './guard.ts';
+import type { Guard, GuardOptions } from './guard.ts';
+import type { JsonRpcEndpoint } from './json-rpc-endpoint.ts';
 import { MAX_PROXIES } from './request-origin.ts';
+import type { RequestSessions } from './request-sessions.ts';
 import type { MetricsFactory } from './server-metrics.ts';
+import type { EnvironmentTool } from './tools.ts';
 
 /** Options of a server. Every field has a default. */
 export interface ServerOptions {
@@ -39,6 +47,20 @@ export interface ServerOptions {
 
 export type ResolvedServerOptions = Required<Omit<ServerOptions, 'store' | 'metrics'>> &
   Pick<ServerOptions, 'store' | 'metrics'>;
+
+/** The parts of a server, as its routes and sockets use them. */
+export interface ServerParts {
+  readonly definition: EnvironmentDefinition;
+  readonly options: ResolvedServerOptions;
+  readonly guard: Guard;
+  readonly schemas: SchemaBody;
+  readonly readAction: ActionReader<unknown>;
+  readonly readResetOptions: ResetOptionsReader;
+  readonly sessions: SessionRegistry;
+  readonly requestSessions: RequestSessions;
+  readonly tools: readonly EnvironmentTool[];
+  readonly jsonRpc: JsonRpcEndpoint;
+}
 
 const DEFAULTS: ResolvedServerOptions = {
   mode: 'simulation',

@@ -3,30 +3,30 @@ import type { Caller, StepResult } from '../protocol/definition.ts';
 import { errorAnswer, errorCode, OpenEnvError } from '../protocol/errors.ts';
 import type { ErrorData } from '../protocol/messages.ts';
 import { isJsonObject, type JsonObject, type LimitedJsonReading } from '../protocol/read-json.ts';
+import { declares } from '../protocol/schemas.ts';
 import { excerpt, invalidInput } from '../protocol/validation-issues.ts';
 import type { Session } from '../sessions/session.ts';
 import { readClientJson } from '../sessions/turns.ts';
 import { answerInOrder, type Reply } from './answer-in-order.ts';
 import type { JsonRpcEndpoint } from './json-rpc-endpoint.ts';
+import type { ServerParts } from './server-options.ts';
 import { toolCallResult } from './tools.ts';
-import { VectorConversation, type VectorParts, whenDone } from './vector.ts';
+import { VectorConversation, whenDone } from './vector.ts';
 
-export interface SessionSocketParts extends VectorParts {
-  readonly jsonRpc: JsonRpcEndpoint;
-  /** Accepts `list_tools` and `call_tool` as steps; false where the environment's actions have a `type`. */
-  readonly toolsAsSteps: boolean;
-  /** The client has sent `close`: it needs its session no more. */
-  onCloseMessage(socket: WebSocket): void;
-}
-
-/** Speaks OpenEnv's session protocol on an accepted socket: one message out for each message in, in order. */
+/**
+ * Speaks OpenEnv's session protocol on an accepted socket: one message out for each message in, in order.
+ * @param onCloseMessage The client has sent `close`: it needs its session no more.
+ */
 export function serveSession(
   socket: WebSocket,
   session: Session,
-  parts: SessionSocketParts,
+  parts: ServerParts,
   caller: Caller,
+  onCloseMessage: () => void,
 ): void {
-  const { readAction, readResetOptions, jsonRpc, toolsAsSteps } = parts;
+  const { readAction, readResetOptions, jsonRpc, schemas } = parts;
+  /** Not where the environment's actions have a `type`. */
+  const toolsAsSteps = !declares(schemas.action, 'type');
   let vector: VectorConversation | undefined;
   const openVector = () => {
     vector ??= new VectorConversation(parts, caller.name);
@@ -90,7 +90,7 @@ export function serveSession(
         return openVector().step(envelope(message, 'required'));
       case 'close':
         envelope(message, 'forbidden');
-        parts.onCloseMessage(socket);
+        onCloseMessage();
         socket.close(1000);
         return null;
       default:

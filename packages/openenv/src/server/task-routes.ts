@@ -13,10 +13,7 @@ const task = jsonValue<object>({ type: 'object' });
 const noSplits = { 501: 'The environment has no splits' };
 
 /** OpenEnv's Task API: the episodes of an environment as the splits of a data set. */
-export function mountTaskRoutes(
-  addRoute: AddRoute,
-  { id, splits }: EnvironmentDefinition<unknown, object, object>,
-): void {
+export function mountTaskRoutes(addRoute: AddRoute, { id, splits }: EnvironmentDefinition): void {
   const tag = 'Task API';
   const parameters = z.object({ env_name: z.string().meta({ enum: [id] }) });
 

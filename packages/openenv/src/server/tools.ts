@@ -42,7 +42,7 @@ const TOOL_NAME = /^[\w-]{1,64}$/;
  * @throws EnvironmentError `TOOL_NAME` for a tool whose name is taken, reserved or malformed
  */
 export function environmentTools(
-  definition: EnvironmentDefinition<unknown, object, object>,
+  definition: EnvironmentDefinition,
   mode: 'simulation' | 'production',
 ): readonly EnvironmentTool[] {
   const readOptions = resetOptionsReader(definition);

@@ -1,20 +1,12 @@
-import type { Environment, EnvironmentDefinition, ResetOptions, StepResult } from '../protocol/definition.ts';
+import type { Environment, ResetOptions, StepResult } from '../protocol/definition.ts';
 import { type VectorStep, vectorOptions } from '../protocol/messages.ts';
 import type { JsonObject } from '../protocol/read-json.ts';
-import type { ResetOptionsReader } from '../protocol/reset-options.ts';
-import { type ActionReader, toJsonSchema } from '../protocol/schemas.ts';
+import { toJsonSchema } from '../protocol/schemas.ts';
 import { invalidInput, readAt, readInput } from '../protocol/validation-issues.ts';
 import { createInstance } from '../sessions/session.ts';
-import type { SessionRegistry } from '../sessions/session-registry.ts';
 import { Turn } from '../sessions/turns.ts';
 import { FloatLayout } from './float-layout.ts';
-
-export interface VectorParts {
-  readonly definition: EnvironmentDefinition<unknown, object, object>;
-  readonly sessions: SessionRegistry;
-  readonly readAction: ActionReader<unknown>;
-  readonly readResetOptions: ResetOptionsReader;
-}
+import type { ServerParts } from './server-options.ts';
 
 interface Layouts {
   readonly action: FloatLayout;
@@ -36,12 +28,12 @@ type Reply = string | Uint8Array;
  * Every environment takes a slot of the server's sessions. They are not kept in a store.
  */
 export class VectorConversation {
-  readonly #parts: VectorParts;
+  readonly #parts: ServerParts;
   readonly #client: string;
   #opened: Opened | null = null;
 
   /** @param client digest of who is at the other end */
-  constructor(parts: VectorParts, client: string) {
+  constructor(parts: ServerParts, client: string) {
     this.#parts = parts;
     this.#client = client;
   }
@@ -151,7 +143,7 @@ export function whenDone<Result, Reply>(
   return result instanceof Promise ? result.then(next, failed) : next(result);
 }
 
-function makeLayouts({ action, observation }: VectorParts['definition']): Layouts {
+function makeLayouts({ action, observation }: ServerParts['definition']): Layouts {
   try {
     return {
       action: new FloatLayout(toJsonSchema(action, 'input'), false),

@@ -91,7 +91,7 @@ export async function replayEpisode<Action>(
 
 /** Replays a record on an environment of its own. @throws what `replayEpisode` throws */
 export async function replayRecord(
-  definition: Pick<EnvironmentDefinition<unknown, object, object>, 'create'>,
+  definition: Pick<EnvironmentDefinition, 'create'>,
   record: EpisodeRecord,
   client?: string,
 ): Promise<ReplayedEpisode> {
@@ -133,7 +133,7 @@ function sorted(value: unknown): unknown {
 
 /** Grades a record of an environment with a grader. The answer names the options that it was replayed on. */
 export async function gradeRecord(
-  definition: EnvironmentDefinition<unknown, object, object>,
+  definition: EnvironmentDefinition,
   record: EpisodeRecord,
   caller?: Caller,
 ): Promise<GradeBody & Required<Pick<GradeBody, 'replayed'>>> {

@@ -140,7 +140,7 @@ export function storedSession(
   journal: SessionJournal,
 ): StoredSession {
   const [reset = {}, ...actions] = damage === undefined ? entries.map((text) => JSON.parse(text)) : [];
-  return { ...about, reset, actions, damage, journal };
+  return { ...about, reset, actions, ...(damage !== undefined && { damage }), journal };
 }
 
 /** @param problem as a sentence */

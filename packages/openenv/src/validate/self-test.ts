@@ -13,7 +13,7 @@ import { sampleValue } from './sample-value.ts';
 const SEED = 0;
 const EPISODE_ID = 'self-test';
 
-export interface SelfTestOptions {
+interface SelfTestOptions {
   /** An action of every step. Default: the task's `default_action`, or one made from the schema. */
   readonly action?: Readonly<Record<string, unknown>>;
   /** Options of every reset. */
@@ -33,8 +33,6 @@ export interface SelfTestReport {
   readonly state: object | null;
 }
 
-type Definition = EnvironmentDefinition<unknown, object, object>;
-
 /** One episode of a task, as far as it was played. */
 interface Play {
   /** Name of the task for messages. */
@@ -53,7 +51,7 @@ export async function selfTest<Action, Observation extends object, State extends
   environment: EnvironmentDefinition<Action, Observation, State>,
   options: SelfTestOptions = {},
 ): Promise<SelfTestReport> {
-  const definition = environment as unknown as Definition;
+  const definition = environment as unknown as EnvironmentDefinition;
   const criteria: Criterion[] = [];
   let plays: readonly Play[] | undefined;
   const judge = async (id: string, description: string, run: () => Verdict | Promise<Verdict>) => {
@@ -123,7 +121,7 @@ export async function selfTest<Action, Observation extends object, State extends
   };
 }
 
-async function playTasks(definition: Definition, options: SelfTestOptions): Promise<Play[]> {
+async function playTasks(definition: EnvironmentDefinition, options: SelfTestOptions): Promise<Play[]> {
   const plays: Play[] = [];
   try {
     for (const task of definition.tasks ?? [null]) plays.push(await playTask(definition, task, options));
@@ -135,7 +133,7 @@ async function playTasks(definition: Definition, options: SelfTestOptions): Prom
 }
 
 async function playTask(
-  definition: Definition,
+  definition: EnvironmentDefinition,
   task: TaskDescription | null,
   { action, resetOptions = {}, steps = 3 }: SelfTestOptions,
 ): Promise<Play> {
@@ -176,14 +174,14 @@ function playFlaw(
   });
 }
 
-function identityFlaw(definition: Definition): string | null {
+function identityFlaw(definition: EnvironmentDefinition): string | null {
   const nameless = (['id', 'version', 'name', 'description'] as const).find((field) => !definition[field]);
   if (nameless !== undefined) return `expected \`${nameless}\` to be a text that is not empty`;
   environmentTools(definition, 'simulation');
   return null;
 }
 
-function resultFlaw({ observation: schema }: Definition, results: Play['results']): string | null {
+function resultFlaw({ observation: schema }: EnvironmentDefinition, results: Play['results']): string | null {
   return firstFlaw(results, ({ observation, reward, done }, step) => {
     const flaw = schemaFlaw(schema, observation, step);
     if (flaw !== null) return flaw;
@@ -192,7 +190,7 @@ function resultFlaw({ observation: schema }: Definition, results: Play['results'
   });
 }
 
-function stateFlaw({ state: schema }: Definition, states: Play['states']): string | null {
+function stateFlaw({ state: schema }: EnvironmentDefinition, states: Play['states']): string | null {
   return firstFlaw(states, ({ episode_id, step_count, ...own }, step) => {
     const flaw = schemaFlaw(schema, own, step);
     if (flaw !== null || (step_count === step && episode_id === EPISODE_ID)) return flaw;
@@ -206,7 +204,7 @@ function schemaFlaw(schema: z.ZodType, value: unknown, step: number): string | n
 }
 
 async function isolationFlaw(
-  definition: Definition,
+  definition: EnvironmentDefinition,
   plays: readonly Play[],
   options: SelfTestOptions,
 ): Promise<string | null> {
