@@ -25,9 +25,8 @@ export {
 export { publishedSchemas, toJsonSchema } from './protocol/schemas.ts';
 export { createServer, type OpenEnvServer } from './server/create-server.ts';
 export { mountEpisodeRoutes } from './server/episode-routes.ts';
-export { Guard } from './server/guard.ts';
+export { DEFAULT_RATE_LIMIT, Guard, RateLimiter, type RateLimitOptions } from './server/guard.ts';
 export { drainOnSignal, type ListeningServer } from './server/listen.ts';
-export { DEFAULT_RATE_LIMIT, RateLimiter, type RateLimitOptions } from './server/rate-limiter.ts';
 export { isHostPattern, isLoopback, MAX_PROXIES } from './server/request-origin.ts';
 export { httpProblem, jsonValue } from './server/route-table.ts';
 export type { ServerOptions } from './server/server-options.ts';

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import { type EnvironmentDefinition, EnvironmentError } from '../protocol/definition.ts';
 import type { OpenEnvServer } from '../server/create-server.ts';
-import { RateLimiter, type RateLimitOptions } from '../server/rate-limiter.ts';
+import { RateLimiter, type RateLimitOptions } from '../server/guard.ts';
 import { httpProblem, sessionIdSchema } from '../server/route-table.ts';
 import { type EpisodeFile, episodeFile, episodeFileSchema, replayRecord } from '../sessions/episode.ts';
 import { storeError } from '../sessions/session-store.ts';

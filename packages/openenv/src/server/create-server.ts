@@ -10,16 +10,20 @@ import { DOCS_POLICY, docsPage } from './docs-page.ts';
 import { mountEnvironmentRoutes } from './environment-routes.ts';
 import { mountGraderRoute } from './grader-route.ts';
 import { Guard, guardRequests } from './guard.ts';
-import { mountInformationRoutes } from './information-routes.ts';
+import { mountInformationRoutes, mountTaskRoutes } from './information-routes.ts';
 import { JsonRpcEndpoint } from './json-rpc-endpoint.ts';
 import { type ListeningServer, type ListenOptions, listen, type PortServer, PortServers } from './listen.ts';
 import { RequestSessions } from './request-sessions.ts';
 import { type AddRoute, answerError, httpProblem, RouteTable } from './route-table.ts';
-import { observeRequests, type ServerMetrics } from './server-metrics.ts';
-import { resolveServerOptions, type ServerOptions, type ServerParts } from './server-options.ts';
+import {
+  observeRequests,
+  resolveServerOptions,
+  type ServerMetrics,
+  type ServerOptions,
+  type ServerParts,
+} from './server-options.ts';
 import { SocketServer } from './socket-server.ts';
 import { mountMcpRoutes, StreamableHttpEndpoint } from './streamable-http.ts';
-import { mountTaskRoutes } from './task-routes.ts';
 import { environmentTools } from './tools.ts';
 
 /** A server of one environment. Nothing listens until `listen` is called. */

@@ -1,8 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { type EnvironmentDefinition, EnvironmentError, type ResetOptions } from '../protocol/definition.ts';
 import { errorCode, OpenEnvError } from '../protocol/errors.ts';
-import { PlayCounts } from '../server/server-metrics.ts';
-import type { ResolvedServerOptions, ServerOptions } from '../server/server-options.ts';
+import { PlayCounts, type ResolvedServerOptions, type ServerOptions } from '../server/server-options.ts';
 import { createInstance, Session } from './session.ts';
 import type { SessionStore, StoreCondition, StoredSession } from './session-store.ts';
 import { DurationMeter } from './turns.ts';

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import type { EnvironmentDefinition, ResetOptions } from '../protocol/definition.ts';
 import { OpenEnvError } from '../protocol/errors.ts';
-import type { StoreUser } from './store-users.ts';
+import type { StoreUser } from './sqlite-schema.ts';
 
 /** Log of a server. A pino logger is one. */
 export interface Logger {

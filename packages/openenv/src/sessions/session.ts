@@ -9,7 +9,7 @@ import {
   type StepResult,
 } from '../protocol/definition.ts';
 import { OpenEnvError } from '../protocol/errors.ts';
-import { PlayCounts } from '../server/server-metrics.ts';
+import { PlayCounts } from '../server/server-options.ts';
 import type { SessionJournal, StoredSession } from './session-store.ts';
 import { DurationMeter, nextTurn, Turn } from './turns.ts';
 

@@ -30,8 +30,14 @@ import {
   SQLITE_FULL,
   SqliteFile,
 } from './sqlite-file.ts';
-import { type EntryRow, makeTables, RESET_STEP, SESSION_SQL, type SessionRow } from './sqlite-schema.ts';
-import { StoreUsers } from './store-users.ts';
+import {
+  type EntryRow,
+  makeTables,
+  RESET_STEP,
+  SESSION_SQL,
+  type SessionRow,
+  StoreUsers,
+} from './sqlite-schema.ts';
 
 /** Limits of the file. Default of `maxClientBytes`: a quarter of `maxBytes`. */
 export interface SqliteSessionStoreOptions extends SessionStoreOptions {
