@@ -9,14 +9,13 @@ import { type EngineProfile, kvPoolBlocks, type ServingConfig } from '@servegym/
 import { Hono } from 'hono';
 import { bodyLimit } from 'hono/body-limit';
 import packageJson from '../package.json' with { type: 'json' };
-import { mountKnobRoutes } from './knobs/knob-routes.ts';
-import { PreciseAlarm } from './live/alarm.ts';
 import { type LateFinding, LatenessWatch } from './live/lateness-watch.ts';
 import { LiveServer } from './live/live-server.ts';
-import { SimulatedClock } from './live/simulated-clock.ts';
+import { PreciseAlarm, SimulatedClock } from './live/simulated-clock.ts';
 import { createSimulatedServer } from './live/simulated-server.ts';
 import { EndpointMetrics } from './metrics/endpoint-metrics.ts';
 import { ApiError } from './openai/api-error.ts';
+import { mountKnobRoutes } from './openai/knob-routes.ts';
 import { type EndpointApp, mountOpenAiRoutes } from './openai/openai-routes.ts';
 
 const MOST_BODY_BYTES = 64 * 1024 * 1024;

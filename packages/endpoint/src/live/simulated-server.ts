@@ -1,13 +1,22 @@
 import {
+  acceptanceTable,
   Cluster,
   type ClusterEvent,
-  type Engine,
+  Engine,
+  type EngineConfig,
+  EngineError,
   type EngineProfile,
   type EngineRequest,
+  engineOptionsOf,
   type GpuMemory,
+  kvBlocksGiB,
+  kvPoolBlocks,
   type ServingConfig,
+  SimulationError,
+  TICKS_PER_S,
+  weightChangeSeconds,
+  weightVariant,
 } from '@servegym/simulator';
-import { SingleEngine } from './single-engine.ts';
 
 /** Engines behind the endpoint: one simulated engine, or the pair of `llmserve`. `Cluster` is the second. */
 export interface SimulatedServer {
@@ -48,4 +57,100 @@ export function createSimulatedServer(
   options: SimulatedServerOptions,
 ): SimulatedServer {
   return options.engines === 1 ? new SingleEngine(config, options) : new Cluster(config, options);
+}
+
+/** One engine with the settings of a cluster, as `servegym simulate` has it. */
+class SingleEngine implements SimulatedServer {
+  readonly engines: readonly [Engine];
+  readonly events: ClusterEvent[] = [];
+  readonly draining = false;
+  readonly #profile: EngineProfile;
+  readonly #acceptance: string;
+  #config: ServingConfig;
+
+  constructor(config: ServingConfig, options: SimulatedServerOptions) {
+    this.#profile = options.profile;
+    this.#acceptance = options.acceptance;
+    this.#config = config;
+    this.engines = [
+      new Engine(this.#engineConfig(config), {
+        ...engineOptionsOf(options.profile, config.speculationDepth > 0),
+        maxNumBatchedTokens: options.maxNumBatchedTokens,
+        prefixCaching: options.prefixCaching,
+        seed: options.seed,
+      }),
+    ];
+  }
+
+  get servingConfig(): ServingConfig {
+    return this.#config;
+  }
+  get nextIteration(): number {
+    return this.engines[0].nextIteration;
+  }
+
+  submit(request: EngineRequest): void {
+    this.engines[0].submit(request);
+  }
+
+  abort(id: number): boolean {
+    return this.engines[0].abort(id);
+  }
+
+  configure(config: ServingConfig): void {
+    const engineConfig = this.#engineConfig(config);
+    const [engine] = this.engines;
+    if (config.weights !== this.#config.weights) {
+      this.events.push({ kind: 'reload', at: engine.now, gpu: 0 });
+      const seconds = weightChangeSeconds(this.#profile, this.#config.weights, config.weights);
+      engine.restart(Math.round(seconds * TICKS_PER_S));
+    }
+    engine.configure(engineConfig);
+    this.#config = config;
+  }
+
+  runUntil(limit: number): void {
+    this.engines[0].runUntil(limit);
+  }
+
+  shiftClock(ticks: number): void {
+    this.engines[0].shiftClock(ticks);
+  }
+
+  roleOf(): 'mixed' {
+    return 'mixed';
+  }
+
+  memoryOf(): GpuMemory {
+    const { gpu, memory, speculation } = this.#profile;
+    const { weights, speculationDepth } = this.#config;
+    return {
+      weights: weightVariant(this.#profile, weights).weightGiB,
+      draft: speculationDepth > 0 && speculation !== null ? speculation.draftGiB : 0,
+      overhead: memory.overheadGiB,
+      kvPool: kvBlocksGiB(this.#profile, this.engines[0].kvBlocksTotal),
+      tenant: 0,
+      limit: gpu.memoryGiB,
+    };
+  }
+
+  #engineConfig(config: ServingConfig): EngineConfig {
+    if (config.split) throw new EngineError('ENGINE_CONFIG', 'split', 'false with a single engine', true);
+    const { weights, speculationDepth, kvBudgetFraction } = config;
+    const kvBlocks = kvPoolBlocks(this.#profile, weights, speculationDepth > 0, kvBudgetFraction);
+    if (kvBlocks < 1) {
+      throw new SimulationError(
+        `Nothing is left for the KV pool: ${weights} weights of \`${this.#profile.name}\` and its activations fill the GPU`,
+      );
+    }
+    return {
+      law: weightVariant(this.#profile, weights).law,
+      maxNumSeqs: config.maxNumSeqs,
+      kvBlocks,
+      schedulingPolicy: config.schedulingPolicy,
+      speculationDepth,
+      speculation: this.#profile.speculation,
+      survival: speculationDepth > 0 ? acceptanceTable(this.#profile, this.#acceptance) : [],
+    };
+  }
 }

@@ -5,7 +5,6 @@ import type { Context } from 'hono';
 import type { LiveRequest, LiveServer } from '../live/live-server.ts';
 import { type AnswerHead, type AnswerShape, type Usage, usageOf, type WholeChoice } from './answer-shape.ts';
 import { ApiError } from './api-error.ts';
-import { EventStream } from './event-stream.ts';
 import type { ReplyPlan } from './reply.ts';
 
 /** One of the sequences that a request asks for. */
@@ -116,4 +115,32 @@ function poolTooSmall(): ApiError {
     'kv_pool_exceeded',
     'The KV pool has become too small for this request to ever finish. Ask for fewer tokens, or raise `kv_budget_fraction` at /admin/knobs.',
   );
+}
+
+const EVENT_STREAM = {
+  'content-type': 'text/event-stream; charset=utf-8',
+  'cache-control': 'no-cache',
+};
+
+/** Server-sent events, written straight to the socket: each event leaves in the turn in which it is sent. */
+class EventStream {
+  readonly #response: ServerResponse;
+
+  /** Sends the headers. @param headers beside those of an event stream */
+  constructor(response: ServerResponse, headers: Readonly<Record<string, string>>) {
+    this.#response = response;
+    response.socket?.setNoDelay(true);
+    response.writeHead(200, { ...headers, ...EVENT_STREAM });
+    response.flushHeaders();
+  }
+
+  /** @param json one event, or several */
+  send(...json: readonly string[]): void {
+    if (!this.#response.destroyed) this.#response.write(json.map((one) => `data: ${one}\n\n`).join(''));
+  }
+
+  /** Sends `[DONE]` and ends. */
+  end(): void {
+    if (!this.#response.destroyed) this.#response.end('data: [DONE]\n\n');
+  }
 }

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { chatPrompt } from './chat-prompt.ts';
-import { prefixIds, promptTokens } from './prompt.ts';
+import { chatPrompt, prefixIds, promptTokens } from './prompt.ts';
 import { planReply, type ReplyLimits } from './reply.ts';
 
 const limits: ReplyLimits = { maxTokens: 100, minTokens: 0, ignoreEos: true, stop: [] };

@@ -1,9 +1,13 @@
-import { type EngineProfile, weightVariant } from '@servegym/simulator';
+import {
+  type EngineProfile,
+  type ServingConfig,
+  WEIGHT_PRECISIONS,
+  weightVariant,
+} from '@servegym/simulator';
+import { z } from 'zod';
 import type { LiveServer } from '../live/live-server.ts';
-import { ApiError } from '../openai/api-error.ts';
-import type { EndpointApp } from '../openai/openai-routes.ts';
-import { readBody } from '../openai/read-body.ts';
-import { configOf, knobsOf, servingKnobs } from './serving-knobs.ts';
+import { ApiError, readBody } from './api-error.ts';
+import type { EndpointApp } from './openai-routes.ts';
 
 /** Errors of the simulator that say which setting does not fit the profile. */
 const SETTING_ERRORS = new Set([
@@ -54,4 +58,39 @@ export function mountKnobRoutes(app: EndpointApp, live: LiveServer, profile: Eng
       }),
     };
   }
+}
+
+/** The settings that can change while the endpoint serves, as the admin route writes them. */
+const servingKnobs = z
+  .strictObject({
+    max_num_seqs: z.int().min(1),
+    kv_budget_fraction: z.number().gt(0).max(1),
+    speculation_depth: z.int().min(0).max(8),
+    weights: z.enum(WEIGHT_PRECISIONS),
+    split: z.boolean(),
+    scheduling_policy: z.enum(['fcfs', 'priority']),
+  })
+  .partial();
+type ServingKnobs = Required<z.infer<typeof servingKnobs>>;
+
+function knobsOf(config: ServingConfig): ServingKnobs {
+  return {
+    max_num_seqs: config.maxNumSeqs,
+    kv_budget_fraction: config.kvBudgetFraction,
+    speculation_depth: config.speculationDepth,
+    weights: config.weights,
+    split: config.split,
+    scheduling_policy: config.schedulingPolicy,
+  };
+}
+
+function configOf(knobs: ServingKnobs): ServingConfig {
+  return {
+    maxNumSeqs: knobs.max_num_seqs,
+    kvBudgetFraction: knobs.kv_budget_fraction,
+    speculationDepth: knobs.speculation_depth,
+    weights: knobs.weights,
+    split: knobs.split,
+    schedulingPolicy: knobs.scheduling_policy,
+  };
 }
