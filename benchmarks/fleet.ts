@@ -7,11 +7,12 @@
  *     npx node benchmarks/fleet.ts --day 537600 --replicas 8
  *     npx node benchmarks/fleet.ts --recorded        # the tuned settings, and the recorded returns that scores are held against
  */
+
+import { readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
-import { AGENTS } from '@servegym/agents';
+import { AGENTS, findPolicy, isPolicyFile } from '@servegym/agents';
 import { type FleetTaskId, firstSeeds, fleet, type SeedSplit } from '@servegym/environments';
-import { findFleetPolicy } from '../packages/servegym/src/cli/arguments/find-fleet-policy.ts';
-import { type FleetRun, playFleet } from '../packages/servegym/src/cli/fleet/play-fleet.ts';
+import { type FleetRun, playFleet } from '../packages/servegym/src/cli/evaluate/play-fleet.ts';
 
 const { values } = parseArgs({
   options: {
@@ -93,8 +94,8 @@ async function comparePolicies(): Promise<void> {
     console.log('policy            return     USD  revenue     GPUs  in SLO  refused  windows/s');
     for (const name of values.policies.split(',')) {
       const begin = performance.now();
-      const { policy } = await findFleetPolicy(name);
-      const runs = seeds.map((seed, i) => playFleet(task, seed, drawn[i], policy));
+      const { policy } = findPolicy('fleet', isPolicyFile(name) ? readFileSync(name) : name);
+      const runs = seeds.map((seed, i) => playFleet(task, seed, drawn[i], policy as never));
       const speed = (seeds.length * task.windows * 1000) / (performance.now() - begin);
       const mean = (of: (run: FleetRun) => number) =>
         runs.reduce((sum, run) => sum + of(run), 0) / runs.length;

@@ -147,15 +147,7 @@ describe('the packed packages', () => {
           '64',
         );
         assert.match(tuned.stdout, /vllm serve /);
-        const played = await servegym(
-          'evaluate',
-          '--agent',
-          'ppo',
-          '--task',
-          'static_workload',
-          '--episodes',
-          '1',
-        );
+        const played = await servegym('evaluate', 'ppo', '--task', 'static_workload', '--episodes', '1');
         assert.match(played.stdout, /static_workload/);
       });
 

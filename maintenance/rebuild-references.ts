@@ -31,7 +31,7 @@ interface CommandOptions extends JobOptions {
 
 const MOST_SEEDS = 10_000;
 
-/** Records what the traffic of the tasks is worth to fixed configurations and to planners. `servegym oracle` shows it. */
+/** Records what the traffic of the tasks is worth to fixed configurations and to planners. `servegym evaluate --check recorded` shows it. */
 function rebuildReferencesCommand(): Command {
   const command = new Command('rebuild-references')
     .description(

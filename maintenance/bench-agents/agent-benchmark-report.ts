@@ -29,7 +29,7 @@ export function agentBenchmarkPage(benchmark: AgentBenchmark): string {
       `are the first of the same ones. Learned agents have ${plan.trainingSeeds} training runs of ${steps} windows of the training traffic.`,
       ...(plan.agents.some((agent) => PLANNERS.has(agent))
         ? [
-            'What planners earn on the test traces was recorded with the anchors of the scores (`servegym oracle`).',
+            'What planners earn on the test traces was recorded with the anchors of the scores (`servegym evaluate --check recorded`).',
           ]
         : []),
       ...(plan.agents.includes('distilled')

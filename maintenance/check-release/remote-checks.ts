@@ -37,10 +37,10 @@ export function spaceChecks(url: URL): ReleaseCheck[] {
 export function openaiBaselineCheck(): ReleaseCheck {
   return {
     id: 'openai_baseline',
-    description: '`servegym baseline --mode openai` runs through',
+    description: '`servegym evaluate llm --seed 0` runs through',
     async run() {
       if (!process.env.OPENAI_API_KEY) throw new Error('expected OPENAI_API_KEY in the environment');
-      await run(process.execPath, [main, 'baseline', '--mode', 'openai', '--json'], { maxBuffer: 2 ** 26 });
+      await run(process.execPath, [main, 'evaluate', 'llm', '--seed', '0', '--json'], { maxBuffer: 2 ** 26 });
       return passed('exit code 0');
     },
   };

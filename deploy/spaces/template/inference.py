@@ -4,7 +4,7 @@
     [STEP] step=<n> action=<json> reward=<0.00> done=<true|false> error=<message|null>
     [END] success=<true|false> steps=<n> score=<0.000> rewards=<r1,r2,...>
 
-Becomes ``servegym baseline --lines``, by Node and the source beside this file, by the program `servegym` on the PATH, or
+Becomes ``servegym evaluate llm --seed 0 --lines``, by Node and the source beside this file, by the program `servegym` on the PATH, or
 by Docker in a container of LOCAL_IMAGE_NAME, which then holds the environment as well. The environment is otherwise at
 ENV_URL (default http://localhost:{{port}}). The model is MODEL_NAME behind API_BASE_URL, with the key in HF_TOKEN (or
 API_KEY, or OPENAI_API_KEY). Further variables:
@@ -37,15 +37,15 @@ DEFAULTS = {
     "SUCCESS_SCORE": "0.2",
 }
 OPTIONS = {
-    "API_BASE_URL": "--api-base-url",
-    "MODEL_NAME": "--model",
     "TASK_NAME": "--task",
     "SEED": "--seed",
     "MAX_STEPS": "--max-steps",
-    "MAX_CALLS": "--max-calls",
-    "ANSWER_TIMEOUT_S": "--answer-timeout",
-    "TIME_BUDGET_S": "--time-budget",
-    "SUCCESS_SCORE": "--success-score",
+    "SUCCESS_SCORE": "--lines",
+}
+LLM_OPTIONS = {
+    "MAX_CALLS": "max-calls",
+    "ANSWER_TIMEOUT_S": "answer-timeout",
+    "TIME_BUDGET_S": "time-budget",
 }
 
 
@@ -54,22 +54,29 @@ def variable(*names: str) -> str | None:
     return next((value for name in names if (value := os.environ.get(name))), None)
 
 
+def setting(name: str) -> str | None:
+    """A variable, or its default."""
+    return variable(name) or DEFAULTS.get(name)
+
+
 def main() -> None:
     os.environ["OPENAI_API_KEY"] = variable("HF_TOKEN", "API_KEY", "OPENAI_API_KEY") or "none"
-    arguments = ["baseline", "--mode", "openai", "--lines", "--env", "{{name}}"]
+    os.environ["OPENAI_BASE_URL"] = setting("API_BASE_URL")
+    arguments = ["evaluate", f"llm:{setting('MODEL_NAME')}", "--env", "{{name}}"]
     for name, option in OPTIONS.items():
-        value = variable(name) or DEFAULTS.get(name)
+        value = setting(name)
         if value is not None:
             arguments += [option, value]
+    arguments += ["--llm", ",".join(f"{option}={setting(name)}" for name, option in LLM_OPTIONS.items())]
     image = variable("LOCAL_IMAGE_NAME", "IMAGE_NAME")
     if image is None:
         url = variable("ENV_URL") or "http://localhost:{{port}}"
-        become(*arguments, "--runtime", "http", "--base-url", url)
+        become(*arguments, "--url", url)
     docker = shutil.which("docker")
     if docker is None:
         sys.exit("Expected a program `docker` on the PATH to start LOCAL_IMAGE_NAME.")
     # The model may be on this machine.
-    container = [docker, "run", "--rm", "--network", "host", "--env", "OPENAI_API_KEY", image]
+    container = [docker, "run", "--rm", "--network", "host", "--env", "OPENAI_API_KEY", "--env", "OPENAI_BASE_URL", image]
     os.execv(docker, [*container, "node", "packages/servegym/src/main.ts", *arguments])
 
 

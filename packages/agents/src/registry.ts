@@ -15,7 +15,7 @@ import {
   type ServeObservation,
   type ServeTask,
 } from '@servegym/environments';
-import type { CheckEffort, CheckResult, TaskCheck } from './core/checks/task-check.ts';
+import type { CheckEffort, CheckResult, TaskCheck } from './core/checks/check-result.ts';
 import { type PlayInputs, playable, readFleetWindow, readGymStep, readServeWindow } from './core/playable.ts';
 import type { PlayableEnvironment } from './core/playable-environment.ts';
 import type { Policy } from './core/policy.ts';

@@ -38,18 +38,23 @@ const NOBODY = {
 };
 
 async function baseline(...args: string[]) {
-  const { code, stdout, stderr } = await runServegymWith(NOBODY, 'baseline', ...args);
+  return baselineWith({}, ...args);
+}
+
+async function baselineWith(variables: Record<string, string>, ...args: string[]) {
+  const all = ['evaluate', '--seed', '0', ...args];
+  const { code, stdout, stderr } = await runServegymWith({ ...NOBODY, ...variables }, ...all);
   assert.equal(code, 0, stderr);
   return stdout;
 }
 
 async function assertRefused(message: RegExp, ...args: string[]) {
-  const { code, stderr } = await runServegymWith(NOBODY, 'baseline', ...args);
+  const { code, stderr } = await runServegymWith(NOBODY, 'evaluate', '--seed', '0', ...args);
   assert.equal(code, 2, stderr);
   assert.match(stderr, message);
 }
 
-describe('servegym baseline', () => {
+describe('servegym evaluate --seed', () => {
   let folder: string;
   let model: ScriptedModel;
   const servers: ServeProcess[] = [];
@@ -67,9 +72,7 @@ describe('servegym baseline', () => {
     const server = await startServe();
     servers.push(server);
     const local = JSON.parse(await baseline('--json'));
-    const remote = JSON.parse(
-      await baseline('--json', '--task', 'static_workload', '--runtime', 'http', '--base-url', server.url),
-    );
+    const remote = JSON.parse(await baseline('--json', '--task', 'static_workload', '--url', server.url));
     assert.deepEqual(
       local.tasks.map((task: { task_id: string }) => task.task_id),
       ['static_workload', 'bursty_workload', 'adversarial_multitenant'],
@@ -92,18 +95,10 @@ describe('servegym baseline', () => {
     answer = () => ({ content: JSON.stringify(ACTION) });
     const file = join(folder, 'baseline.json');
     const asked = model.requests.length;
-    const table = await baseline(
-      ...[
-        '--mode',
-        'openai',
-        '--model',
-        'scripted',
-        '--api-base-url',
-        model.baseUrl,
-        '--task',
-        'static_workload',
-      ],
-      ...['--decide-every', '20', '--input-price', '1', '--output-price', '10', '--output', file],
+    const table = await baselineWith(
+      { OPENAI_BASE_URL: model.baseUrl },
+      ...['llm:scripted', '--task', 'static_workload'],
+      ...['--llm', 'decide-every=20,input-price=1,output-price=10', '--record', file],
     );
     const result = JSON.parse(readFileSync(file, 'utf8'));
     const [task] = result.tasks;
@@ -266,8 +261,9 @@ describe('servegym baseline', () => {
   });
 
   it('plays the autoscaler on a task of fleet', async () => {
-    const options = ['--env', 'fleet', '--task', 'agents', '--max-steps', '5', '--json'];
-    const { tasks, agent } = JSON.parse(await baseline(...options));
+    const file = join(folder, 'fleet.json');
+    await baseline('--env', 'fleet', '--task', 'agents', '--max-steps', '5', '--record', file);
+    const { tasks, agent } = JSON.parse(readFileSync(file, 'utf8'));
     assert.deepEqual([agent, tasks[0].task_id, tasks[0].steps], ['hpa', 'agents', 5]);
     assert.ok(tasks[0].score > 0 && tasks[0].score < 0.2);
   });
@@ -280,13 +276,12 @@ describe('servegym baseline', () => {
 
   it('says what is wrong with its options', async () => {
     await Promise.all([
-      assertRefused(/contradict/, '--lines', '--json'),
-      assertRefused(/contradict/, '--max-calls', '3', '--decide-every', '2'),
+      assertRefused(/cannot be used with/, '--lines', '--json'),
+      assertRefused(/contradict/, 'llm', '--llm', 'max-calls=3,decide-every=2'),
       assertRefused(/benchmark has no tasks/, '--env', 'benchmark', '--task', 'any'),
-      assertRefused(/OPENAI_API_KEY/, '--mode', 'openai'),
-      assertRefused(/--api-base-url/, '--base-url', 'http://localhost:1'),
+      assertRefused(/OPENAI_API_KEY/, 'llm'),
       assertRefused(/one of static_workload/, '--task', 'easy'),
-      assertRefused(/no OpenEnv server/, '--runtime', 'http', '--base-url', 'http://127.0.0.1:9'),
+      assertRefused(/no OpenEnv server/, '--url', 'http://127.0.0.1:9'),
     ]);
   });
 });

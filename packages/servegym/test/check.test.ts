@@ -23,9 +23,9 @@ interface Checked {
 const failed = ({ checks }: Checked) =>
   checks.filter(({ outcome }) => outcome === 'fail').map(({ id }) => id);
 
-describe('servegym check', () => {
+describe('servegym evaluate --check', () => {
   it('finds our own tasks sound, and games', async () => {
-    const { code, stdout, stderr } = await runServegym('check', '--quick', '--json');
+    const { code, stdout, stderr } = await runServegym('evaluate', '--check', 'quick', '--json');
     assert.equal(stderr, '');
     const checked = JSON.parse(stdout) as Checked[];
     assert.deepEqual(
@@ -47,7 +47,14 @@ describe('servegym check', () => {
   });
 
   it("fails loudly on a trivial task, somebody's own", async () => {
-    const { code, stdout } = await runServegym('check', trivialTask, '--quick', '--json');
+    const { code, stdout } = await runServegym(
+      'evaluate',
+      '--check',
+      'quick',
+      '--task',
+      trivialTask,
+      '--json',
+    );
     assert.equal(code, 1);
     const [checked] = JSON.parse(stdout) as [Checked];
     assert.equal(checked.passed, false);
@@ -65,7 +72,7 @@ describe('servegym check', () => {
   });
 
   it('prints the figures, and says what failed', async () => {
-    const { code, stdout } = await runServegym('check', '--task', trivialTask, '--quick');
+    const { code, stdout } = await runServegym('evaluate', '--check', 'quick', '--task', trivialTask);
     assert.equal(code, 1);
     assert.match(stdout, /FAIL {2}a tuned configuration beats the default\n +default_return/);
     assert.match(stdout, /^trivial_task FAILS \d+ of \d+ checks: .*tuning_pays/m);
@@ -79,19 +86,26 @@ describe('servegym check', () => {
       [[join(import.meta.dirname, 'scripted-model.ts')], /default export/],
       [[join(import.meta.dirname, '../package.json')], /is no task: .*id/],
     ] as const) {
-      const { code, stderr } = await runServegym('check', ...args);
+      const { code, stderr } = await runServegym('evaluate', '--check', ...args);
       assert.equal(code, 2, stderr);
       assert.match(stderr, message);
     }
   });
 });
 
-describe('servegym check --env inferencegym', () => {
+describe('servegym evaluate --check --env inferencegym', () => {
   const folder = mkdtempSync(join(tmpdir(), 'servegym-check-'));
   after(() => rmSync(folder, { recursive: true }));
 
   it('finds the three tasks sound on the table that comes with the package, and tells their room to adapt', async () => {
-    const { code, stdout, stderr } = await runServegym('check', '--env', 'inferencegym', '--quick', '--json');
+    const { code, stdout, stderr } = await runServegym(
+      'evaluate',
+      '--check',
+      'quick',
+      '--env',
+      'inferencegym',
+      '--json',
+    );
     assert.equal(stderr, '');
     const checked = JSON.parse(stdout) as (Checked & { best_constant: { batch_size: number } })[];
     assert.deepEqual(
@@ -132,7 +146,7 @@ describe('servegym check --env inferencegym', () => {
     const own = join(folder, 'same.parquet');
     writeFileSync(own, encodeTable(same, {}));
     const { code, stdout, stderr } = await runServegym(
-      ...['check', '1', '--env', 'inferencegym', '--table', own, '--quick'],
+      ...['evaluate', '--check', 'quick', '--task', '1', '--env', 'inferencegym', '--table', own],
     );
     assert.equal(code, 1, stderr);
     assert.match(stdout, /^task 1 FAILS \d+ of \d+ checks: .*queue_reacts.*knobs_act.*tuning_pays/m);
@@ -142,11 +156,11 @@ describe('servegym check --env inferencegym', () => {
 
   it('says what it cannot check', async () => {
     for (const [args, message] of [
-      [['4', '--env', 'inferencegym'], /task_id.*1, 2, 3.*got `4`/],
-      [['1', '--table', 'own.parquet'], /--table belongs to inferencegym/],
+      [['--task', '4', '--env', 'inferencegym'], /one of 1, 2, 3, got 4/],
+      [['--table', 'own.parquet'], /--table means nothing to llmserve/],
       [['--env', 'inferencegym', '--table', './nope.parquet'], /there is no such file/],
     ] as const) {
-      const { code, stderr } = await runServegym('check', ...args);
+      const { code, stderr } = await runServegym('evaluate', '--check', ...args);
       assert.match(stderr, message);
       assert.equal(code, 2, stderr);
     }

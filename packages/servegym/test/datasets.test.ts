@@ -99,12 +99,12 @@ function flat({ server: { free, ...figures }, ...seen }: ServeObservation): Reco
   return { ...seen, ...named('server', figures), ...named('server.free', free) };
 }
 
-describe('servegym datasets export', () => {
+describe('servegym evaluate --record', () => {
   const folder = temporaryFolder();
 
   async function exported(...args: string[]) {
     const out = join(folder, 'episodes.parquet');
-    const { code, stderr, stdout } = await runServegym('datasets', 'export', ...args, '--out', out, '--json');
+    const { code, stderr, stdout } = await runServegym('evaluate', ...args, '--record', out, '--json');
     assert.equal(stderr, '');
     assert.equal(code, 0);
     const file = await asyncBufferFromFile(out);
@@ -123,7 +123,7 @@ describe('servegym datasets export', () => {
 
   it('writes what the environment shows and pays, window by window', async () => {
     const { rows, metadata, report, columns } = await exported(
-      ...['--agent', 'heuristic', '--task', 'static_workload', '--episodes', '2'],
+      ...['heuristic', '--task', 'static_workload', '--episodes', '2'],
     );
     assert.deepEqual(columns, SERVE_COLUMNS);
     const { windows } = llmserve.tasks.shipped.static_workload;
@@ -165,7 +165,7 @@ describe('servegym datasets export', () => {
 
   it('writes episodes of inferencegym, lists and all, and which table they were played on', async () => {
     const { rows, metadata, columns, report } = await exported(
-      ...['--env', 'inferencegym', '--agent', 'random', '--task', '1', '--episodes', '1'],
+      ...['--env', 'inferencegym', 'random', '--task', '1', '--episodes', '1'],
     );
     assert.deepEqual(columns, GYM_COLUMNS);
     assert.equal(rows.length, 200);
@@ -197,7 +197,7 @@ describe('servegym datasets export', () => {
 
   it('writes episodes of fleet, with its replicas as JSON', async () => {
     const { rows, metadata, columns } = await exported(
-      ...['--env', 'fleet', '--agent', 'hpa:30', '--task', 'agents', '--episodes', '1'],
+      ...['--env', 'fleet', 'hpa:30', '--task', 'agents', '--episodes', '1'],
     );
     assert.deepEqual([rows.length, metadata.environment, metadata.policy], [240, 'fleet', 'hpa:30']);
     const environment = fleet.definition().create();
@@ -221,17 +221,17 @@ describe('servegym datasets export', () => {
   for (const [what, args, message] of [
     [
       'for an unknown task',
-      ['--agent', 'default', '--task', 'x', '--out', 'x'],
-      /expected --task, one of static/,
+      ['default', '--task', 'x', '--record', 'x'],
+      /[Ee]xpected a task of llmserve, all or one of static/,
     ],
     [
       'where it cannot write',
-      ['--agent', 'default', '--task', 'static_workload', '--episodes', '1', '--out', '/nowhere/x.parquet'],
+      ['default', '--task', 'static_workload', '--episodes', '1', '--record', '/nowhere/x.parquet'],
       /cannot write \/nowhere\/x\.parquet: there is no such folder/,
     ],
   ] as const) {
     it(`ends with exit code 2: ${what}`, async () => {
-      const { code, stderr } = await runServegym('datasets', 'export', ...args);
+      const { code, stderr } = await runServegym('evaluate', ...args);
       assert.match(stderr, message);
       assert.equal(code, 2);
     });

@@ -15,7 +15,7 @@ async function evaluate(...args: string[]) {
 
 describe('servegym evaluate', () => {
   it('scores a policy on every task, with its intervals', async () => {
-    const report = await evaluate('--agent', 'heuristic', '--episodes', '2');
+    const report = await evaluate('heuristic', '--episodes', '2');
     assert.equal(report.agent, 'heuristic');
     assert.equal(report.environment, 'llmserve');
     assert.deepEqual(Object.keys(report.tasks), [...llmserve.tasks.shippedIds]);
@@ -43,7 +43,7 @@ describe('servegym evaluate', () => {
   });
 
   it('scores the default configuration 0.20 and a gain of 0, which is where the scales start', async () => {
-    const report = await evaluate('--agent', 'default', '--task', 'static_workload', '--episodes', '2');
+    const report = await evaluate('default', '--task', 'static_workload', '--episodes', '2');
     assert.deepEqual(Object.keys(report.tasks), ['static_workload']);
     const { score, gain, below_default } = report.tasks.static_workload;
     assert.ok(Math.abs(score.mean - 0.2) < 1e-9);
@@ -52,16 +52,7 @@ describe('servegym evaluate', () => {
   });
 
   it('gives the same scores each time', async () => {
-    const args = [
-      '--agent',
-      'random',
-      '--task',
-      'static_workload',
-      '--episodes',
-      '3',
-      '--split',
-      'validation',
-    ];
+    const args = ['random', '--task', 'static_workload', '--episodes', '3', '--split', 'validation'];
     const scores = (report: { tasks: { static_workload: object } }) => ({
       ...report.tasks.static_workload,
       windows_per_s: null,
@@ -73,7 +64,7 @@ describe('servegym evaluate', () => {
 
   it('prints a table', async () => {
     const { code, stdout } = await runServegym(
-      ...['evaluate', '--agent', 'default', '--task', 'static_workload', '--episodes', '1'],
+      ...['evaluate', 'default', '--task', 'static_workload', '--episodes', '1'],
     );
     assert.equal(code, 0);
     assert.match(stdout, /^default on llmserve \S+, test split, 1 episode a task$/m);
@@ -94,33 +85,25 @@ describe('servegym evaluate', () => {
     after(() => rmSync(folder, { recursive: true }));
 
     for (const [what, args, message] of [
-      ['without a policy', () => [], /required option '--agent <name\|file>' not specified/],
-      [
-        'of an unknown policy',
-        () => ['--agent', 'ppo9'],
-        /expected a policy named one of random, default, .*, or a file .*, got ppo9/,
-      ],
+      ['of an unknown policy', () => ['ppo9'], /[Ee]xpected a policy .*one of random, default, .*got "?ppo9/],
       [
         'on an unknown task',
-        () => ['--agent', 'default', '--task', 'x'],
-        /expected --task to be all or one of static_workload, .*, got x/,
+        () => ['default', '--task', 'x'],
+        /[Ee]xpected a task of llmserve, all or one of static_workload, .*, got x/,
+      ],
+      ['of no episodes', () => ['default', '--episodes', '0'], /whole number from 1 to 100000, got `0`/],
+      ['of a policy file that is not there', () => ['./none'], /cannot read \.\/none: there is no such file/],
+      [
+        'of two policies on one episode',
+        () => ['default', 'random', '--episodes', '1'],
+        /expected --episodes to be from 2 to 10000, got 1/,
       ],
       [
-        'of no episodes',
-        () => ['--agent', 'default', '--episodes', '0'],
-        /whole number from 1 to 10000, got `0`/,
+        'of a policy that is told how to ask a model',
+        () => ['default', '--llm', 'history=3'],
+        /name the policy llm/,
       ],
-      [
-        'of a policy file that is not there',
-        () => ['--agent', './none'],
-        /cannot read \.\/none: there is no such file/,
-      ],
-      [
-        'of another environment through a queue',
-        () => ['--agent', 'heuristic', '--env', 'inferencegym', '--queue', 'redis://127.0.0.1:1'],
-        /--queue means nothing to inferencegym/,
-      ],
-      ['of a file that is no policy', () => ['--agent', noPolicy], /policy\.safetensors: Expected a header/],
+      ['of a file that is no policy', () => [noPolicy], /policy\.safetensors: Expected a header/],
     ] as const) {
       it(`ends with exit code 2: ${what}`, async () => {
         const { code, stdout, stderr } = await runServegym('evaluate', ...args());

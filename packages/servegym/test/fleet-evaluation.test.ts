@@ -19,7 +19,7 @@ describe('evaluations of fleet', () => {
 
   it('grade a policy on a task of one’s own, as fast as asked for', async () => {
     const { environment, tasks, rate_scale, agent } = await told(
-      ...['evaluate', '--agent', 'hpa:40', '--task-file', own, '--episodes', '3', '--rate-scale', '0.5'],
+      ...['evaluate', 'hpa:40', '--task', own, '--episodes', '3', '--rate-scale', '0.5'],
     );
     assert.deepEqual([environment, agent, rate_scale], ['fleet', 'hpa:40', 0.5]);
     const { runs, gain, below_default } = tasks.own_agents;
@@ -33,7 +33,7 @@ describe('evaluations of fleet', () => {
 
   it('compare policies under each shift', async () => {
     const { comparisons } = await told(
-      ...['compare', 'hpa', 'static:1', '--task-file', own, '--episodes', '2', '--split', 'shifted'],
+      ...['evaluate', 'hpa', 'static:1', '--task', own, '--episodes', '2', '--split', 'shifted'],
     );
     assert.deepEqual(
       Object.keys(comparisons[0].tasks),
@@ -42,8 +42,8 @@ describe('evaluations of fleet', () => {
   });
 
   for (const [args, message] of [
-    [['--agent', 'hpa', '--shift', 'rate_1.5'], /shift/],
-    [['--agent', 'hpa', '--table', 'x'], /--table means nothing to fleet/],
+    [['hpa', '--shift', 'rate_1.5'], /shift/],
+    [['hpa', '--table', 'x'], /--table means nothing to fleet/],
   ] as const) {
     it(`refuse ${args.join(' ')}`, async () => {
       const { code, stderr } = await runServegym('evaluate', '--env', 'fleet', ...args);

@@ -6,9 +6,11 @@ import { fleet } from '@servegym/environments';
 import { runServegym } from '../../../maintenance/test-servers/servegym.ts';
 import { temporaryFolder } from '../../../maintenance/test-servers/temporary-folder.ts';
 
-describe('servegym fleet', () => {
+const FLEET = ['evaluate', '--env', 'fleet', '--seed', '0'];
+
+describe('servegym evaluate --env fleet --seed', () => {
   it('plays policies on the requests of a task, and tells what they earn and cost', async () => {
-    const args = ['fleet', '--task', 'flash_crowds', '--hours', '0.2', '--policy', 'static:2,hpa', '--json'];
+    const args = [...FLEET, 'static:2', 'hpa', '--task', 'flash_crowds', '--max-steps', '24', '--json'];
     const { code, stdout, stderr } = await runServegym(...args);
     assert.equal(code, 0, stderr);
     const { hours, runs } = JSON.parse(stdout);
@@ -36,7 +38,7 @@ describe('servegym fleet', () => {
     const { version } = fleet.definition();
     writeFileSync(path, JSON.stringify({ environment: 'fleet', version, task: 'flash_crowds', parameters }));
     const { code, stdout, stderr } = await runServegym(
-      ...['fleet', '--task', 'flash_crowds', '--hours', '0.1', '--policy', `static:3,${path}`, '--json'],
+      ...[...FLEET, 'static:3', path, '--task', 'flash_crowds', '--max-steps', '12', '--json'],
     );
     assert.equal(code, 0, stderr);
     const [three, learned] = JSON.parse(stdout).runs;
@@ -50,13 +52,13 @@ describe('servegym fleet', () => {
     const rows = Array.from({ length: 600 }, (_, i) => `${i / 10},400,50`);
     writeFileSync(path, ['arrival,input,output', ...rows].join('\n'));
     const { code, stdout, stderr } = await runServegym(
-      ...['fleet', '--trace', path, '--class-shares', '0.5,0.3,0.2', '--policy', 'static:2'],
+      ...[...FLEET, 'static:2', '--traffic', path, '--class-shares', '0.5,0.3,0.2'],
     );
     assert.equal(code, 0, stderr);
     assert.match(stdout, /trace\.csv: 600 requests in 0\.0 h on h100-80gb-llama-3-8b/);
     assert.match(stdout, /static:2 .* 100\.0 % +0\.0 %/);
     const { stdout: json } = await runServegym(
-      ...['fleet', '--trace', path, '--class-shares', '0.5,0.3,0.2', '--policy', 'static:2', '--json'],
+      ...[...FLEET, 'static:2', '--traffic', path, '--class-shares', '0.5,0.3,0.2', '--json'],
     );
     const [run] = JSON.parse(json).runs;
     assert.deepEqual(Object.keys(run.slo_attainment_by_class), ['interactive', 'batch', 'best_effort']);
@@ -65,14 +67,14 @@ describe('servegym fleet', () => {
 
   it('refuses what it does not know', async () => {
     const refused: [string[], RegExp][] = [
-      [['--policy', 'hpa,best'], /one of static\[:number\], hpa.*got "best"/],
+      [['hpa', 'best'], /one of static\[:number\], hpa.*got "?best/],
       [['--profile', 'h100'], /profile.*h100/],
-      [['--class-shares', '0.5,0.5'], /--trace/],
-      [['--hours', '1', '--trace', 'x.csv'], /cannot be used with/],
-      [['--task-file', join(import.meta.dirname, '../package.json')], /package.json is no task: .*streams/],
+      [['--class-shares', '0.5,0.5'], /--traffic/],
+      [['--max-steps', '9', '--traffic', 'x.csv'], /cannot be used with/],
+      [['--task', join(import.meta.dirname, '../package.json')], /package.json is no task: .*streams/],
     ];
     for (const [args, message] of refused) {
-      const { code, stdout, stderr } = await runServegym('fleet', ...args);
+      const { code, stdout, stderr } = await runServegym(...FLEET, ...args);
       assert.equal(code, 2, stderr);
       assert.equal(stdout, '');
       assert.match(stderr, message);

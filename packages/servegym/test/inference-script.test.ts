@@ -273,10 +273,9 @@ describe('inference.py of the Spaces', () => {
       TASK_NAME: '2',
     });
     assert.equal(code, 0, stderr);
-    const url = model.baseUrl;
     assert.equal(
       stderr.trim(),
-      `token run --rm --network host --env OPENAI_API_KEY gym:latest node packages/servegym/src/main.ts baseline --mode openai --lines --env inferencegym --api-base-url ${url} --model scripted --task 2 --seed 0 --max-calls 30 --answer-timeout 45 --time-budget 1020 --success-score 0.2`,
+      `token run --rm --network host --env OPENAI_API_KEY --env OPENAI_BASE_URL gym:latest node packages/servegym/src/main.ts evaluate llm:scripted --env inferencegym --task 2 --seed 0 --lines 0.2 --llm max-calls=30,answer-timeout=45,time-budget=1020`,
     );
   });
 

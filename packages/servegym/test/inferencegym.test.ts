@@ -304,10 +304,9 @@ describe('a table of one’s own', () => {
     );
     const args = [
       'evaluate',
+      'baseline',
       '--env',
       'inferencegym',
-      '--agent',
-      'baseline',
       '--task',
       '1',
       '--episodes',
@@ -334,16 +333,7 @@ describe('a table of one’s own', () => {
     );
     assert.equal(trained.code, 0, trained.stderr);
     const evaluated = await runServegym(
-      ...[
-        'evaluate',
-        '--env',
-        'inferencegym',
-        '--agent',
-        join(out, 'policy.safetensors'),
-        '--episodes',
-        '2',
-        '--json',
-      ],
+      ...['evaluate', join(out, 'policy.safetensors'), '--env', 'inferencegym', '--episodes', '2', '--json'],
     );
     assert.equal(evaluated.code, 0, evaluated.stderr);
     const report = JSON.parse(evaluated.stdout);
@@ -351,10 +341,10 @@ describe('a table of one’s own', () => {
   });
 });
 
-describe('servegym compare --env inferencegym', () => {
+describe('servegym evaluate --env inferencegym with several policies', () => {
   it('ranks policies on the same traffic', async () => {
     const { code, stdout, stderr } = await runServegym(
-      ...['compare', 'random', 'baseline', '--env', 'inferencegym', '--task', '3', '--episodes', '4'],
+      ...['evaluate', 'random', 'baseline', '--env', 'inferencegym', '--task', '3', '--episodes', '4'],
     );
     assert.equal(code, 0, stderr);
     assert.match(stdout, /^inferencegym \S+, test split, 4 episodes a task/m);
@@ -365,23 +355,19 @@ describe('servegym compare --env inferencegym', () => {
   for (const [what, args, message] of [
     [
       'an option of another environment',
-      ['evaluate', '--env', 'inferencegym', '--agent', 'baseline', '--rate-scale', '2'],
+      ['evaluate', 'baseline', '--env', 'inferencegym', '--rate-scale', '2'],
       /--rate-scale means nothing to inferencegym/,
     ],
-    [
-      'a table beside llmserve',
-      ['evaluate', '--agent', 'default', '--table', 'x'],
-      /--table means nothing to llmserve/,
-    ],
+    ['a table beside llmserve', ['evaluate', 'default', '--table', 'x'], /--table means nothing to llmserve/],
     [
       'an unknown policy',
-      ['compare', 'baseline', 'mpc9', '--env', 'inferencegym'],
-      /named one of random, default, baseline, .*, got mpc9/,
+      ['evaluate', 'baseline', 'mpc9', '--env', 'inferencegym'],
+      /one of random, default, baseline, .*got "?mpc9/,
     ],
     [
       'an unknown task',
-      ['compare', 'baseline', 'random', '--env', 'inferencegym', '--task', '7'],
-      /`task_id` to be 1, 2, 3 or .*, got `7`/,
+      ['evaluate', 'baseline', 'random', '--env', 'inferencegym', '--task', '7'],
+      /task of inferencegym, all or one of 1, 2, 3, got 7/,
     ],
   ] as const) {
     it(`refuses ${what} with exit code 2`, async () => {

@@ -47,8 +47,7 @@ describe('a command that is interrupted', () => {
     ['SIGTERM', 143],
   ] as const) {
     for (const [command, ...args] of [
-      ['evaluate', '--agent', 'mpc', '--task', 'bursty_workload'],
-      ['compare', 'mpc', 'heuristic', '--task', 'bursty_workload'],
+      ['evaluate', 'mpc', 'heuristic', '--task', 'bursty_workload'],
       ['tune', '--profile', 'a100-40gb-llama-3-8b', '--workload', 'bursty_workload', '--report', 'tune.html'],
       ['train', '--task', 'static_workload', '--seeds', '0..1', '--out', 'runs'],
     ] as const) {

@@ -17,7 +17,7 @@ describe('a task of one’s own that masks knobs', () => {
   let task: ServeTask;
   let server: ListeningServer;
   before(async () => {
-    task = await loadTask(file);
+    task = llmserve.tasks.find(await loadTask(file))!;
     const open = createServer(llmserve.definition());
     mountPolicyRoutes(open, policiesOf(llmserve));
     server = await open.listen({ port: 0, host: '127.0.0.1' });

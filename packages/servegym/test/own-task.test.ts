@@ -2,11 +2,14 @@ import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { before, describe, it } from 'node:test';
+import { llmserve } from '@servegym/environments';
 import { runServegym } from '../../../maintenance/test-servers/servegym.ts';
 import { temporaryFolder } from '../../../maintenance/test-servers/temporary-folder.ts';
 import { loadTask } from '../src/cli/arguments/own-inputs.ts';
 
-const example = await loadTask(join(import.meta.dirname, '../../environments/examples/fixed-arrangement.ts'));
+const example = llmserve.tasks.find(
+  await loadTask(join(import.meta.dirname, '../../environments/examples/fixed-arrangement.ts')),
+)!;
 const MASKED = ['quantization_tier', 'prefill_decode_split'] as const;
 
 describe("training and comparing on a task of one's own", () => {
@@ -28,7 +31,7 @@ describe("training and comparing on a task of one's own", () => {
   it('learns what can be evaluated and compared there, and nowhere else', async () => {
     const out = join(folder, 'run');
     const trained = await servegym(
-      ...['train', '--task-file', file, '--algo', 'static', '--seed', '2', '--out', out],
+      ...['train', '--task', file, '--algo', 'static', '--seed', '2', '--out', out],
     );
     assert.equal(trained.code, 0, trained.stderr);
     assert.equal(trained.told.task, 'small_arrangement');
@@ -39,14 +42,14 @@ describe("training and comparing on a task of one's own", () => {
     for (const knob of MASKED) assert.equal(action[knob], example.defaultAction[knob]);
 
     const evaluated = await servegym(
-      ...['evaluate', '--agent', policy, '--task-file', file, '--episodes', '2', '--threads', '1'],
+      ...['evaluate', policy, '--task', file, '--episodes', '2', '--threads', '1'],
     );
     assert.equal(evaluated.code, 0, evaluated.stderr);
     assert.equal(evaluated.told.agent, 'static-tuned');
     assert.deepEqual(Object.keys(evaluated.told.tasks), ['small_arrangement']);
 
     const compared = await servegym(
-      ...['compare', 'default', policy, '--task-file', file, '--rate-scale', '0.5', '--profile'],
+      ...['evaluate', 'default', policy, '--task', file, '--rate-scale', '0.5', '--profile'],
       ...[example.profile, '--episodes', '2', '--threads', '1'],
     );
     assert.equal(compared.code, 0, compared.stderr);
@@ -55,10 +58,10 @@ describe("training and comparing on a task of one's own", () => {
     assert.deepEqual(Object.keys(comparisons[0].tasks), ['small_arrangement']);
 
     for (const [args, message] of [
-      [['--task-file', changed], /small_arrangement with the digest [0-9a-f]{16}, got one for .*train anew/],
+      [['--task', changed], /small_arrangement with the digest [0-9a-f]{16}, got one for .*train anew/],
       [[], /got one for small_arrangement: if that is a task of your own, give its file as well/],
     ] as const) {
-      const refused = await servegym('evaluate', '--agent', policy, ...args);
+      const refused = await servegym('evaluate', policy, ...args);
       assert.equal(refused.code, 2);
       assert.match(refused.stderr, message);
     }
@@ -66,21 +69,17 @@ describe("training and comparing on a task of one's own", () => {
 
   it('says what does not go together', async () => {
     for (const [args, message] of [
+      [['train', '--task', file, '--env', 'inferencegym'], /expected a task of inferencegym, one of 1, 2, 3/],
       [
-        ['train', '--task-file', file, '--task', 'static_workload'],
-        /cannot be used with option '--task <id>'/,
-      ],
-      [['train', '--task-file', file, '--env', 'inferencegym'], /expected --env llmserve beside --task-file/],
-      [
-        ['train', '--resume', 'checkpoint.safetensors', '--task-file', file],
-        /'--resume <file>' cannot be used with option '--task-file <file>'/,
+        ['train', '--resume', 'checkpoint.safetensors', '--task', file],
+        /'--resume <file>' cannot be used with option '--task <id\|file>'/,
       ],
       [
-        ['compare', 'random', 'heuristic', '--env', 'inferencegym', '--profile', 'x'],
+        ['evaluate', 'random', 'baseline', '--env', 'inferencegym', '--profile', 'x'],
         /--profile means nothing to inferencegym/,
       ],
       [
-        ['compare', 'default', 'random', '--split', 'shifted', '--shift', 'rate_1.5'],
+        ['evaluate', 'default', 'random', '--split', 'shifted', '--shift', 'rate_1.5'],
         /--split shifted plays every shift: leave out --shift rate_1\.5/,
       ],
     ] as const) {

@@ -30,8 +30,8 @@ describe("evaluating and training on traffic of one's own", () => {
   });
 
   it('evaluates on a trace, which the report names with its digest', async () => {
-    const args = ['evaluate', '--agent', 'default', '--task', 'static_workload', '--episodes', '1'];
-    const own = await json(...args, '--trace', trace, '--rate-scale', '2');
+    const args = ['evaluate', 'default', '--task', 'static_workload', '--episodes', '1'];
+    const own = await json(...args, '--traffic', trace, '--rate-scale', '2');
     const plain = await json(...args);
     assert.match(own.trace, /^monday@sha256:[0-9a-f]{64}$/);
     assert.equal(own.rate_scale, 2);
@@ -41,17 +41,7 @@ describe("evaluating and training on traffic of one's own", () => {
 
   it('evaluates under every shift', async () => {
     const report = await json(
-      ...[
-        'evaluate',
-        '--agent',
-        'default',
-        '--task',
-        'static_workload',
-        '--episodes',
-        '1',
-        '--split',
-        'shifted',
-      ],
+      ...['evaluate', 'default', '--task', 'static_workload', '--episodes', '1', '--split', 'shifted'],
     );
     assert.deepEqual(Object.keys(report.shifts), [...llmserve.shifts]);
     const returns = llmserve.shifts.map((shift) => report.shifts[shift].tasks.static_workload.return.mean);
@@ -59,15 +49,7 @@ describe("evaluating and training on traffic of one's own", () => {
   });
 
   it("evaluates on a task of one's own", async () => {
-    const report = await json(
-      'evaluate',
-      '--agent',
-      'default',
-      '--task-file',
-      trivialTask,
-      '--episodes',
-      '1',
-    );
+    const report = await json('evaluate', 'default', '--task', trivialTask, '--episodes', '1');
     assert.deepEqual(Object.keys(report.tasks), ['trivial_task']);
     assert.ok(Math.abs(report.tasks.trivial_task.score.mean - 0.2) < 1e-9);
   });
@@ -75,23 +57,19 @@ describe("evaluating and training on traffic of one's own", () => {
   it('trains on a trace, and the policy remembers on which', async () => {
     const out = join(folder, 'run');
     const plan = ['train', '--task', 'static_workload', '--steps', '2048', '--threads', '1', '--out', out];
-    const { files } = await json(...plan, '--trace', trace);
+    const { files } = await json(...plan, '--traffic', trace);
     const resumed = await runServegym('train', '--resume', files.checkpoint);
     assert.equal(resumed.code, 2);
     assert.match(resumed.stderr, /monday@sha256/);
-    const evaluated = await json('evaluate', '--agent', files.policy, '--trace', trace, '--episodes', '1');
+    const evaluated = await json('evaluate', files.policy, '--traffic', trace, '--episodes', '1');
     assert.equal(evaluated.agent, 'ppo');
   });
 
   it('says what it cannot do', async () => {
     for (const [args, message] of [
-      [['evaluate', '--agent', 'default', '--trace', join(folder, 'none.csv')], /there is no such file/],
-      [
-        ['evaluate', '--agent', 'default', '--trace', trace, '--traffic', 'azure-code-2023'],
-        /cannot be used with/,
-      ],
-      [['evaluate', '--agent', 'default', '--rate-scale', '50'], /from 0\.01 to 20/],
-      [['train', '--task', 'static_workload', '--algo', 'static', '--trace', trace], /--algo ppo/],
+      [['evaluate', 'default', '--traffic', join(folder, 'none.csv')], /there is no such file/],
+      [['evaluate', 'default', '--rate-scale', '50'], /from 0\.01 to 20/],
+      [['train', '--task', 'static_workload', '--algo', 'static', '--traffic', trace], /--algo ppo/],
     ] as const) {
       const { code, stderr } = await runServegym(...args);
       assert.equal(code, 2, stderr);

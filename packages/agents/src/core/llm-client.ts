@@ -61,7 +61,7 @@ export function llmSettings(
   if (apiKey === '' && baseUrl === OPENAI_URL) {
     throw new EnvironmentError(
       'LLM_SETTINGS',
-      'Expected OPENAI_API_KEY to hold a key of the OpenAI API, and it is not set. Set it, or name another server with --api-base-url or OPENAI_BASE_URL',
+      'Expected OPENAI_API_KEY to hold a key of the OpenAI API, and it is not set. Set it, or name another server with OPENAI_BASE_URL',
     );
   }
   return {

@@ -1,47 +1,11 @@
 import { createHash, createHmac, randomBytes } from 'node:crypto';
 import { chmodSync, existsSync } from 'node:fs';
-import { DatabaseSync } from 'node:sqlite';
+import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import { z } from 'zod';
 import { EnvironmentError, type ResetOptions } from '../protocol/definition.ts';
-import {
-  type SessionJournal,
-  type SessionStore,
-  type StoredSession,
-  storedSession,
-  storeError,
-} from '../sessions/session-store.ts';
-import { isBusy, reasonOf, SqliteFile } from '../sessions/sqlite-file.ts';
-
-/** Fewest episodes of each task that a submission is judged by. */
-export const LEAST_EPISODES = 20;
-
-export const seasonRules = z.strictObject({
-  name: z.string(),
-  environment: z.strictObject({ id: z.string(), version: z.string() }),
-  task_ids: z.array(z.union([z.string(), z.number()])).min(1),
-  episodes: z.int().min(LEAST_EPISODES).meta({ description: 'Episodes of each task, for each submission' }),
-  minutes: z
-    .number()
-    .gt(0)
-    .meta({ description: 'Time from the reset of an episode after which it takes no more actions' }),
-  created_at: z.int().meta({ description: 'Milliseconds since the epoch' }),
-  commitment: z
-    .string()
-    .meta({ description: 'SHA-256 of the secret that all seeds come from, which is published at the end' }),
-});
-/** Public rules of a season, known from its beginning. */
-export type SeasonRules = Readonly<z.infer<typeof seasonRules>>;
-
-export type TaskId = string | number;
-
-/** One episode of a season. */
-export interface SeasonEpisode {
-  /** Number of the submission, from 1, in the order of admission. */
-  readonly submission: number;
-  readonly taskId: TaskId;
-  /** From 0. */
-  readonly episode: number;
-}
+import { OpenEnvError } from '../protocol/errors.ts';
+import type { SessionJournal, SessionStore, StoredSession } from '../sessions/session-store.ts';
+import { isBusy, reasonOf } from '../sessions/sqlite-lock.ts';
 
 const SCHEMA = `
 CREATE TABLE IF NOT EXISTS season (
@@ -60,26 +24,7 @@ CREATE TABLE IF NOT EXISTS action (
   episode INTEGER NOT NULL, step INTEGER NOT NULL, text TEXT NOT NULL, PRIMARY KEY (episode, step)
 ) STRICT, WITHOUT ROWID;
 `;
-const SQL = {
-  season: 'SELECT rules, secret, closed_at FROM season',
-  closeSeason: 'UPDATE season SET closed_at = ?',
-  admit: 'INSERT INTO submission (name, token, admitted_at) VALUES (?, ?, ?)',
-  submission: 'SELECT number, name FROM submission WHERE token = ?',
-  submissions: 'SELECT number, name FROM submission ORDER BY number',
-  episodesOf:
-    'SELECT key, episode, session, done FROM episode WHERE submission = ? AND task = ? ORDER BY episode',
-  deal: 'INSERT INTO episode (submission, task, episode, opened_at) VALUES (?, ?, ?, ?)',
-  redeal: 'UPDATE episode SET opened_at = ? WHERE key = ?',
-  answer: `UPDATE episode SET session = ?, client = ?, episode_id = ?,
-         turn = (SELECT coalesce(max(turn), 0) + 1 FROM episode)
-       WHERE submission = ? AND task = ? AND episode = ? RETURNING key`,
-  finish: 'UPDATE episode SET done = 1 WHERE submission = ? AND task = ? AND episode = ?',
-  ofSession: 'SELECT * FROM episode WHERE session = ? ORDER BY turn DESC LIMIT 1',
-  openedAt: 'SELECT opened_at FROM episode WHERE key = ?',
-  saveAction: 'INSERT INTO action (episode, step, text) VALUES (?, ?, ?)',
-  actions: 'SELECT text FROM action WHERE episode = ? ORDER BY step',
-};
-const SECRET_BYTES = 32;
+const LOCK_TIMEOUT_MS = 5000;
 const TOKEN_BYTES = 24;
 
 /** Options of the reset of a ranked episode, as they are kept: they name the episode, and never its seed. */
@@ -89,12 +34,20 @@ export interface RankedReset extends ResetOptions {
   readonly episode: number;
 }
 
+/** Progress of a submission in a task. */
+export interface TaskProgress {
+  readonly task_id: TaskId;
+  readonly opened: number;
+  readonly finished: number;
+  readonly episodes: number;
+}
+
 /** An episode with what was played of it. */
-interface PlayedSeasonEpisode extends SeasonEpisode {
+export interface PlayedSeasonEpisode extends SeasonEpisode {
   readonly actions: readonly unknown[];
 }
 
-interface Submission {
+export interface Submission {
   readonly number: number;
   readonly name: string;
 }
@@ -104,15 +57,12 @@ interface EpisodeRow {
   readonly submission: number;
   readonly task: string;
   readonly episode: number;
-  readonly session: string | null;
   readonly client: string;
   readonly episode_id: string;
-  readonly opened_at: number;
-  readonly done: number;
 }
 
 /** The rules of a season that is to be created. */
-type NewSeason = Omit<SeasonRules, 'created_at' | 'commitment'>;
+export type NewSeason = Pick<SeasonRules, 'name' | 'environment' | 'task_ids' | 'episodes' | 'minutes'>;
 
 /**
  * The book of a season, in a SQLite file: its rules and secret, the submissions, and each episode with its actions, which
@@ -121,7 +71,8 @@ type NewSeason = Omit<SeasonRules, 'created_at' | 'commitment'>;
 export class SeasonLedger {
   readonly rules: SeasonRules;
   readonly #secret: string;
-  readonly #file: SqliteFile<keyof typeof SQL>;
+  readonly #database: DatabaseSync;
+  readonly #statements: ReturnType<typeof prepareStatements>;
   readonly #now: () => number;
   /** Episodes that this process has dealt and not yet answered. */
   readonly #dealt = new Set<number>();
@@ -129,45 +80,42 @@ export class SeasonLedger {
 
   /** @throws OpenEnvError `STORE_ERROR` when there is a file already, or it cannot be written */
   static create(path: string, season: NewSeason, now: () => number = Date.now): SeasonLedger {
-    if (existsSync(path)) throw storeError(`There is a file ${path} already.`);
-    const secret = randomBytes(SECRET_BYTES).toString('hex');
+    if (existsSync(path)) throw storeError(`There is a file ${path} already`);
+    const secret = drawSecret();
     const rules: SeasonRules = { ...season, created_at: now(), commitment: commitmentOf(secret) };
     return new SeasonLedger(path, now, (database) => {
       // The secret is the operator's alone.
       chmodSync(path, 0o600);
-      const insert = database.prepare('INSERT INTO season (one, rules, secret) VALUES (1, ?, ?)');
-      insert.run(JSON.stringify(rules), secret);
+      database
+        .prepare('INSERT INTO season (one, rules, secret) VALUES (1, ?, ?)')
+        .run(JSON.stringify(rules), secret);
     });
   }
 
   /** @throws OpenEnvError `STORE_ERROR` when there is no season in the file */
   static open(path: string, now: () => number = Date.now): SeasonLedger {
-    if (!existsSync(path)) throw storeError(`There is no file ${path}.`);
+    if (!existsSync(path)) throw storeError(`There is no file ${path}`);
     return new SeasonLedger(path, now);
   }
 
   private constructor(path: string, now: () => number, fill?: (database: DatabaseSync) => void) {
     this.#now = now;
-    let file: SqliteFile<keyof typeof SQL> | undefined;
+    let database: DatabaseSync | undefined;
     try {
-      const setUp = (database: DatabaseSync) => {
-        database.exec(SCHEMA);
-        fill?.(database);
-      };
-      file = new SqliteFile(path, { isBlocking: true, setUp, sql: SQL });
-      const season = file.statements.season.get() as { rules: string; secret: string } | undefined;
+      database = new DatabaseSync(path, { timeout: LOCK_TIMEOUT_MS });
+      database.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL');
+      database.exec(SCHEMA);
+      fill?.(database);
+      this.#statements = prepareStatements(database);
+      const season = this.#statements.season.get() as { rules: string; secret: string } | undefined;
       if (season === undefined) throw new Error('there is no season in it. Create one with `season create`');
       this.rules = JSON.parse(season.rules) as SeasonRules;
       this.#secret = season.secret;
-      this.#file = file;
+      this.#database = database;
     } catch (error) {
-      file?.close();
-      throw storeError(`The season in ${path} cannot be opened: ${reasonOf(error)}.`, error);
+      database?.close();
+      throw storeError(`The season in ${path} cannot be opened: ${reasonOf(error)}`, error);
     }
-  }
-
-  get #statements() {
-    return this.#file.statements;
   }
 
   /**
@@ -181,7 +129,7 @@ export class SeasonLedger {
     } catch (error) {
       lock.close();
       if (!isBusy(error)) throw error;
-      throw storeError(`The season in ${path} is being served. Stop its server first.`, error);
+      throw storeError(`The season in ${path} is being served. Stop its server first`, error);
     }
     this.#lock = lock;
   }
@@ -214,7 +162,7 @@ export class SeasonLedger {
       );
     }
     const token = randomBytes(TOKEN_BYTES).toString('base64url');
-    const { lastInsertRowid } = this.#statements.admit.run(name, sha256(token), this.#now());
+    const { lastInsertRowid } = this.#statements.admit.run(name, tokenDigest(token), this.#now());
     return { number: Number(lastInsertRowid), token };
   }
 
@@ -226,7 +174,12 @@ export class SeasonLedger {
     const { number: submission } = this.#submissionOf(token);
     this.#requireOpen();
     const { episodes } = this.rules;
-    const dealt = this.#dealtOf(submission, taskId);
+    const task = String(taskId);
+    const dealt = this.#statements.episodesOf.all(submission, task) as {
+      key: number;
+      session: string | null;
+      episode: number;
+    }[];
     // One that a process dealt and could not answer before it was killed was seen by nobody.
     const unseen = dealt.find(({ key, session }) => session === null && !this.#dealt.has(key));
     if (unseen !== undefined) {
@@ -241,7 +194,7 @@ export class SeasonLedger {
         `Expected at most ${episodes} episodes of ${taskId}, got a reset after the last of them. Each counts, whether it was played to its end or not.`,
       );
     }
-    const { lastInsertRowid } = this.#statements.deal.run(submission, String(taskId), episode, this.#now());
+    const { lastInsertRowid } = this.#statements.deal.run(submission, task, episode, this.#now());
     this.#dealt.add(Number(lastInsertRowid));
     return { task_id: taskId, submission, episode };
   }
@@ -256,13 +209,13 @@ export class SeasonLedger {
     this.#statements.finish.run(submission, String(taskId), episode);
   }
 
-  /** Progress of a submission in each task. @throws EnvironmentError `UNKNOWN_SUBMISSION` */
-  progressOf(token: string) {
+  /** @throws EnvironmentError `UNKNOWN_SUBMISSION` */
+  progressOf(token: string): TaskProgress[] {
     const { number } = this.#submissionOf(token);
-    return this.rules.task_ids.map((task_id) => {
-      const dealt = this.#dealtOf(number, task_id);
+    return this.rules.task_ids.map((taskId) => {
+      const dealt = this.#statements.episodesOf.all(number, String(taskId)) as { done: number }[];
       const finished = dealt.filter(({ done }) => done === 1).length;
-      return { task_id, opened: dealt.length, finished, episodes: this.rules.episodes };
+      return { task_id: taskId, opened: dealt.length, finished, episodes: this.rules.episodes };
     });
   }
 
@@ -275,11 +228,13 @@ export class SeasonLedger {
   episodesOf(submission: number): PlayedSeasonEpisode[] {
     const { task_ids, episodes } = this.rules;
     return task_ids.flatMap((taskId) => {
-      const dealt = this.#dealtOf(submission, taskId);
+      const dealt = this.#statements.episodesOf.all(submission, String(taskId)) as {
+        key: number;
+        episode: number;
+      }[];
       return Array.from({ length: episodes }, (_, episode) => {
         const row = dealt.find((each) => each.episode === episode);
-        const actions = row === undefined ? [] : this.#actionsOf(row.key).map((text) => JSON.parse(text));
-        return { submission, taskId, episode, actions };
+        return { submission, taskId, episode, actions: row === undefined ? [] : this.#actionsOf(row.key) };
       });
     });
   }
@@ -295,7 +250,7 @@ export class SeasonLedger {
   }
 
   close(): void {
-    this.#file.close();
+    this.#database.close();
     this.#lock?.close();
   }
 
@@ -322,26 +277,25 @@ export class SeasonLedger {
     if (this.isClosed) return undefined;
     const row = this.#statements.ofSession.get(id) as EpisodeRow | undefined;
     if (row === undefined) return undefined;
-    const { key, client, submission, episode, episode_id: episodeId } = row;
+    const { key, client, submission, episode } = row;
     const taskId = this.rules.task_ids.find((each) => String(each) === row.task)!;
-    const reset: RankedReset = { task_id: taskId, submission, episode };
-    const entries = [JSON.stringify(reset), ...this.#actionsOf(key)];
-    const about = { environment: this.rules.environment, client, episodeId };
-    return storedSession(about, entries, undefined, this.#journal(id, client, key));
+    return {
+      environment: this.rules.environment,
+      client,
+      episodeId: row.episode_id,
+      reset: { task_id: taskId, submission, episode } satisfies RankedReset,
+      actions: this.#actionsOf(key),
+      journal: this.#journal(id, client, key),
+    };
   }
 
-  /** The episodes of a task that a submission was dealt, in their order. */
-  #dealtOf(submission: number, taskId: TaskId): EpisodeRow[] {
-    return this.#statements.episodesOf.all(submission, String(taskId)) as unknown as EpisodeRow[];
-  }
-
-  /** Actions of an episode as JSON. */
-  #actionsOf(key: number): string[] {
-    return (this.#statements.actions.all(key) as { text: string }[]).map(({ text }) => text);
+  #actionsOf(key: number): unknown[] {
+    const rows = this.#statements.actions.all(key) as { text: string }[];
+    return rows.map(({ text }) => JSON.parse(text) as unknown);
   }
 
   #submissionOf(token: string): Submission {
-    const found = this.#statements.submission.get(sha256(token)) as Submission | undefined;
+    const found = this.#statements.submission.get(tokenDigest(token)) as Submission | undefined;
     if (found !== undefined) return found;
     throw new EnvironmentError(
       'UNKNOWN_SUBMISSION',
@@ -365,12 +319,83 @@ export class SeasonLedger {
   }
 }
 
+function tokenDigest(token: string): string {
+  return createHash('sha256').update(token).digest('hex');
+}
+
+function storeError(problem: string, cause?: unknown): OpenEnvError {
+  return new OpenEnvError('STORE_ERROR', { problem: `${problem}.` }, { cause });
+}
+
+function prepareStatements(database: DatabaseSync) {
+  const prepare = (sql: string): StatementSync => database.prepare(sql);
+  return {
+    season: prepare('SELECT rules, secret, closed_at FROM season'),
+    closeSeason: prepare('UPDATE season SET closed_at = ?'),
+    admit: prepare('INSERT INTO submission (name, token, admitted_at) VALUES (?, ?, ?)'),
+    submission: prepare('SELECT number, name FROM submission WHERE token = ?'),
+    submissions: prepare('SELECT number, name FROM submission ORDER BY number'),
+    episodesOf: prepare(
+      'SELECT key, episode, session, done FROM episode WHERE submission = ? AND task = ? ORDER BY episode',
+    ),
+    deal: prepare('INSERT INTO episode (submission, task, episode, opened_at) VALUES (?, ?, ?, ?)'),
+    redeal: prepare('UPDATE episode SET opened_at = ? WHERE key = ?'),
+    answer: prepare(
+      `UPDATE episode SET session = ?, client = ?, episode_id = ?,
+         turn = (SELECT coalesce(max(turn), 0) + 1 FROM episode)
+       WHERE submission = ? AND task = ? AND episode = ? RETURNING key`,
+    ),
+    finish: prepare('UPDATE episode SET done = 1 WHERE submission = ? AND task = ? AND episode = ?'),
+    ofSession: prepare('SELECT * FROM episode WHERE session = ? ORDER BY turn DESC LIMIT 1'),
+    openedAt: prepare('SELECT opened_at FROM episode WHERE key = ?'),
+    saveAction: prepare('INSERT INTO action (episode, step, text) VALUES (?, ?, ?)'),
+    actions: prepare('SELECT text FROM action WHERE episode = ? ORDER BY step'),
+  };
+}
+
+/** Fewest episodes of each task that a submission is judged by. */
+export const LEAST_EPISODES = 20;
+
+export const seasonRules = z.strictObject({
+  name: z.string(),
+  environment: z.strictObject({ id: z.string(), version: z.string() }),
+  task_ids: z.array(z.union([z.string(), z.number()])).min(1),
+  episodes: z.int().min(LEAST_EPISODES).meta({ description: 'Episodes of each task, for each submission' }),
+  minutes: z
+    .number()
+    .gt(0)
+    .meta({ description: 'Time from the reset of an episode after which it takes no more actions' }),
+  created_at: z.int().meta({ description: 'Milliseconds since the epoch' }),
+  commitment: z
+    .string()
+    .meta({ description: 'SHA-256 of the secret that all seeds come from, which is published at the end' }),
+});
+/** Public rules of a season, known from its beginning. */
+export type SeasonRules = Readonly<z.infer<typeof seasonRules>>;
+
+export type TaskId = string | number;
+
+/** One episode of a season. */
+export interface SeasonEpisode {
+  /** Number of the submission, from 1, in the order of admission. */
+  readonly submission: number;
+  readonly taskId: TaskId;
+  /** From 0. */
+  readonly episode: number;
+}
+
+const SECRET_BYTES = 32;
 /** Wide seeds: the simulator draws nothing from them that 2^32 tries could find. */
 const LEAST_SEED = 2 ** 52;
 
+/** A secret that nobody chose, in hex. */
+export function drawSecret(): string {
+  return randomBytes(SECRET_BYTES).toString('hex');
+}
+
 /** Commitment to a secret: published at the start, so that the operator can choose no other seeds afterwards. */
 export function commitmentOf(secret: string): string {
-  return sha256(secret);
+  return createHash('sha256').update(secret).digest('hex');
 }
 
 /**
@@ -381,8 +406,4 @@ export function seedOf(secret: string, { submission, taskId, episode }: SeasonEp
   const text = JSON.stringify([submission, String(taskId), episode]);
   const bits = createHmac('sha256', secret).update(text).digest().readBigUInt64BE();
   return LEAST_SEED + Number(bits % BigInt(LEAST_SEED));
-}
-
-function sha256(text: string): string {
-  return createHash('sha256').update(text).digest('hex');
 }

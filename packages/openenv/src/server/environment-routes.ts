@@ -1,17 +1,34 @@
 import { z } from 'zod';
-import type { StateBody } from '../protocol/bodies.ts';
+import type { SchemaBody, StateBody } from '../protocol/bodies.ts';
 import { type AnswerFields, type EnvironmentDefinition, EnvironmentError } from '../protocol/definition.ts';
-import { resetOptionsSchema } from '../protocol/reset-options.ts';
-import { toJsonSchema } from '../protocol/schemas.ts';
+import { type ResetOptionsReader, resetOptionsSchema } from '../protocol/reset-options.ts';
+import { type ActionReader, toJsonSchema } from '../protocol/schemas.ts';
 import { readAt } from '../protocol/validation-issues.ts';
 import type { Session } from '../sessions/session.ts';
-import { type AddRoute, jsonValue, sessionIdSchema } from './route-table.ts';
-import type { ServerParts } from './server-options.ts';
+import type { SessionRegistry } from '../sessions/session-registry.ts';
+import type { RequestSessions } from './request-sessions.ts';
+import { type AddRoute, jsonValue } from './route-table.ts';
 
-export const sessionId = sessionIdSchema("The session to act on; without one, the caller's latest");
+export const sessionId = z
+  .string()
+  .max(255)
+  .nullish()
+  .meta({ description: "The session to act on; without one, the caller's latest" });
+
+type Definition = EnvironmentDefinition<unknown, object, object>;
+
+/** The parts of a server that its routes need. */
+export interface RouteParts {
+  readonly definition: Definition;
+  readonly schemas: SchemaBody;
+  readonly sessions: SessionRegistry;
+  readonly requestSessions: RequestSessions;
+  readonly readAction: ActionReader<unknown>;
+  readonly readResetOptions: ResetOptionsReader;
+}
 
 /** `/reset`, `/step` and `/state`, which act on sessions. */
-export function mountEnvironmentRoutes(addRoute: AddRoute, parts: ServerParts): void {
+export function mountEnvironmentRoutes(addRoute: AddRoute, parts: RouteParts): void {
   addResetRoute(addRoute, parts);
   addStepRoute(addRoute, parts);
   addRoute(
@@ -39,7 +56,7 @@ export function mountEnvironmentRoutes(addRoute: AddRoute, parts: ServerParts): 
 
 function addResetRoute(
   addRoute: AddRoute,
-  { definition, sessions, requestSessions, readResetOptions }: ServerParts,
+  { definition, sessions, requestSessions, readResetOptions }: RouteParts,
 ): void {
   addRoute(
     {
@@ -53,7 +70,11 @@ function addResetRoute(
       body: z
         .looseObject({
           ...describedOptions(definition),
-          session_id: sessionIdSchema('The session to start again; without one, a new session is opened'),
+          session_id: z
+            .string()
+            .max(255)
+            .nullish()
+            .meta({ description: 'The session to start again; without one, a new session is opened' }),
         })
         .meta({ title: 'ResetRequest', examples: [{ seed: 42, episode_id: 'episode-001' }, {}] }),
       answer: resultSchema(definition, definition.httpFields?.reset),
@@ -84,7 +105,7 @@ function addResetRoute(
 
 function addStepRoute(
   addRoute: AddRoute,
-  { definition, schemas, requestSessions, readAction }: ServerParts,
+  { definition, schemas, requestSessions, readAction }: RouteParts,
 ): void {
   addRoute(
     {
@@ -124,7 +145,7 @@ function addStepRoute(
 }
 
 /** The options of a reset, which a reader of their own checks. One that is null counts as absent. */
-export function describedOptions(definition: EnvironmentDefinition): Readonly<Record<string, z.ZodType>> {
+export function describedOptions(definition: Definition): Readonly<Record<string, z.ZodType>> {
   const { properties = {} } = toJsonSchema(resetOptionsSchema(definition), 'input');
   return Object.fromEntries(
     Object.entries(properties).map(([name, { description, ...option }]) => [
@@ -134,7 +155,7 @@ export function describedOptions(definition: EnvironmentDefinition): Readonly<Re
   );
 }
 
-function resultSchema({ observation }: EnvironmentDefinition, fields?: AnswerFields<object>) {
+function resultSchema({ observation }: Definition, fields?: AnswerFields<object>) {
   return z.object({
     ...fields?.schema.shape,
     observation: jsonValue<object>(toJsonSchema(observation, 'output')),

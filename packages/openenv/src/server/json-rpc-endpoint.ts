@@ -14,9 +14,14 @@ import { type EnvironmentTool, toolCallResult, toolListing } from './tools.ts';
 
 const { parseError, invalidRequest, methodNotFound, invalidParams, internalError } = JSON_RPC_ERROR_CODES;
 
-/** An error with a code of JSON-RPC, to be thrown. */
-function rpcError(rpcCode: JsonRpcErrorCode, message: string): Error {
-  return Object.assign(new Error(message), { rpcCode });
+class JsonRpcFailure extends Error {
+  readonly code: JsonRpcErrorCode;
+  readonly data: unknown;
+  constructor(code: JsonRpcErrorCode, message: string, data: unknown = null) {
+    super(message);
+    this.code = code;
+    this.data = data;
+  }
 }
 
 /**
@@ -49,19 +54,19 @@ export class JsonRpcEndpoint {
       id = null,
     } = request as { method: string; params?: unknown; id?: JsonRpcId };
     try {
-      if (!isJsonObject(params)) throw rpcError(invalidParams, 'Params must be an object');
+      if (!isJsonObject(params)) throw new JsonRpcFailure(invalidParams, 'Params must be an object');
       return { jsonrpc: '2.0', id, result: await this.#call(method, params, session, caller) };
     } catch (error) {
+      if (error instanceof JsonRpcFailure) return failure(id, error.code, error.message, error.data);
       const { jsonRpc, message, details } = errorAnswer(error);
-      const { rpcCode = jsonRpc } = error as { rpcCode?: JsonRpcErrorCode };
-      return failure(id, rpcCode, message, Object.keys(details).length > 0 ? details : null);
+      return failure(id, jsonRpc, message, Object.keys(details).length > 0 ? details : null);
     }
   }
 
   /** Calls a tool by name on a session. @throws whatever the tool throws, or an error for an unknown tool. */
   callTool(name: string, args: unknown, session: Session, caller?: Caller): unknown {
     const tool = this.#tools.get(name);
-    if (!tool) throw rpcError(internalError, `Unknown tool: '${name.slice(0, 100)}'`);
+    if (!tool) throw new JsonRpcFailure(internalError, `Unknown tool: '${name.slice(0, 100)}'`);
     return tool.call(session, args, caller);
   }
 
@@ -89,7 +94,7 @@ export class JsonRpcEndpoint {
         return { tools: this.listTools() };
       case 'tools/call': {
         if (typeof params.name !== 'string' || params.name === '') {
-          throw rpcError(invalidParams, "Missing 'name' in params");
+          throw new JsonRpcFailure(invalidParams, "Missing 'name' in params");
         }
         const known = await this.#requireKnown(params.session_id, session);
         const target = known ?? this.#sessions.open(caller?.name);
@@ -100,7 +105,7 @@ export class JsonRpcEndpoint {
         }
       }
       default:
-        throw rpcError(methodNotFound, `Method not found: ${method.slice(0, 100)}`);
+        throw new JsonRpcFailure(methodNotFound, `Method not found: ${method.slice(0, 100)}`);
     }
   }
 
@@ -108,23 +113,26 @@ export class JsonRpcEndpoint {
     if (session) return session;
     if (id === undefined || id === null || id === '') return undefined;
     const found = typeof id === 'string' ? await this.#sessions.resume(id) : undefined;
-    if (!found) throw rpcError(invalidParams, `Unknown session_id: ${String(id).slice(0, 100)}`);
+    if (!found) throw new JsonRpcFailure(invalidParams, `Unknown session_id: ${String(id).slice(0, 100)}`);
     return found;
   }
 
   async #closeSession(id: unknown, session: Session | undefined): Promise<unknown> {
     if (typeof id !== 'string' || id === '') {
-      throw rpcError(invalidParams, "Invalid params - 'session_id' is required");
+      throw new JsonRpcFailure(invalidParams, "Invalid params - 'session_id' is required");
     }
     if (session?.id === id) {
-      throw rpcError(invalidRequest, 'Cannot close active WebSocket-managed session via MCP method');
+      throw new JsonRpcFailure(
+        invalidRequest,
+        'Cannot close active WebSocket-managed session via MCP method',
+      );
     }
     if (this.#sessions.isAttached(id)) {
       this.#sessions.closeOnDetach(id);
       return { session_id: id, closed: false, closing: true };
     }
     if (!(await this.#sessions.close(id))) {
-      throw rpcError(invalidParams, `Unknown session_id: ${id.slice(0, 100)}`);
+      throw new JsonRpcFailure(invalidParams, `Unknown session_id: ${id.slice(0, 100)}`);
     }
     return { session_id: id, closed: true };
   }

@@ -90,14 +90,8 @@ const COMMANDS: Readonly<Record<string, readonly CommandEntry[]>> = {
  * answer with that line.
  */
 const FORMER: Readonly<Record<string, { readonly now: string; readonly load?: () => Promise<Command> }>> = {
-  fleet: {
-    now: 'servegym evaluate --env fleet',
-    load: async () => (await import('./fleet/command.ts')).fleetCommand(),
-  },
-  check: {
-    now: 'servegym evaluate --check',
-    load: async () => (await import('./check/command.ts')).checkCommand(),
-  },
+  fleet: { now: 'servegym evaluate --env fleet --seed 0' },
+  check: { now: 'servegym evaluate --check' },
   profiles: {
     now: 'servegym profile list',
     load: async () => (await import('./profiles/command.ts')).profilesCommand(),
@@ -126,25 +120,11 @@ const FORMER: Readonly<Record<string, { readonly now: string; readonly load?: ()
     now: 'benchmarks/run.ts of the repository',
     load: async () => (await import('./bench/command.ts')).benchCommand(),
   },
-  oracle: {
-    now: 'servegym evaluate --agent oracle',
-    load: async () => (await import('./oracle/command.ts')).oracleCommand(),
-  },
-  compare: {
-    now: 'servegym evaluate with several --agent',
-    load: async () => (await import('./compare/command.ts')).compareCommand(),
-  },
-  baseline: {
-    now: 'servegym evaluate',
-    load: async () => (await import('./baseline/command.ts')).baselineCommand(),
-  },
-  datasets: {
-    now: 'servegym evaluate --record',
-    load: async () => (await import('./datasets/command.ts')).datasetsCommand(),
-  },
-  selftest: {
-    now: 'servegym validate',
-  },
+  oracle: { now: 'servegym evaluate --check recorded' },
+  compare: { now: 'servegym evaluate POLICY POLICY' },
+  baseline: { now: 'servegym evaluate --seed 0' },
+  datasets: { now: 'servegym evaluate POLICY --record episodes.parquet' },
+  selftest: { now: 'servegym validate' },
 };
 
 /**

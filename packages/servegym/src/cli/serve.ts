@@ -9,7 +9,7 @@ import { defaultSessionFile } from '../server/session-storage.ts';
 import { startServer } from '../server/start-server.ts';
 import { stopOnSignals } from '../server/stop-on-signals.ts';
 import { byteCount, namedValues, numberAbove, wholeNumber } from './arguments/options.ts';
-import { loadAnyTask, loadTrace } from './arguments/own-inputs.ts';
+import { loadTask, loadTrace } from './arguments/own-inputs.ts';
 import { allowedHosts, withBoundName } from './arguments/server-options.ts';
 import { defineCommand } from './command-table.ts';
 import { InputError } from './input-error.ts';
@@ -196,8 +196,7 @@ export const serveCommand = () =>
       requireTokens(token);
       const limits = readLimits(options.limit);
       for (const file of options.task) {
-        const task = await loadAnyTask(file);
-        console.log(`Task ${task.id}: ${file}`);
+        console.log(`Task ${await loadTask(file)}: ${file}`);
       }
       for (const file of options.traffic) {
         const { name, requests } = await loadTrace(file);

@@ -1,4 +1,4 @@
-import { type Caller, httpProblem, jsonValue, type OpenEnvServer, toJsonSchema } from '@servegym/openenv';
+import { type Caller, HttpProblem, jsonValue, type OpenEnvServer, toJsonSchema } from '@servegym/openenv';
 import type { Context } from 'hono';
 import { z } from 'zod';
 import type { BaselineRequest, BaselineResult, BaselineSuite } from './baseline-suite.ts';
@@ -7,7 +7,7 @@ import type { BaselineRequest, BaselineResult, BaselineSuite } from './baseline-
 export interface ModelBaseline {
   /** Name of the model. */
   readonly agent: string;
-  /** @throws HTTPException when there is no key, or the model does not answer */
+  /** @throws HttpProblem when there is no key, or the model does not answer */
   play(request: BaselineRequest, caller: Caller): Promise<ModelBaselineRun>;
 }
 
@@ -114,7 +114,7 @@ export function mountBaselineRoutes<Action, Observation extends object, State ex
     (context, { query }) => {
       if (!query.use_openai) return answer(context, query);
       context.header('allow', 'POST');
-      throw httpProblem(
+      throw new HttpProblem(
         405,
         'Expected POST: playing a language model costs tokens. Send POST /baseline with {"use_openai": true}.',
         'POST_REQUIRED',
@@ -133,14 +133,14 @@ export function mountBaselineRoutes<Action, Observation extends object, State ex
     const request = { taskIds: taskIdsOf(task_id), seed: seed ?? suite.seed };
     if (use_openai) {
       if (model === undefined) {
-        throw httpProblem(501, 'This server plays no language model.', 'NO_MODEL');
+        throw new HttpProblem(501, 'This server plays no language model.', 'NO_MODEL');
       }
       const { results, usage } = await model.play(request, server.callerOf(context));
       return { ...report(model.agent, 'openai', request.seed, results), usage };
     }
     const name = agent ?? suite.agents[0];
     if (!suite.agents.includes(name)) {
-      throw httpProblem(
+      throw new HttpProblem(
         404,
         `Unknown agent: ${name.slice(0, 100)}. There are ${suite.agents.join(', ')}.`,
         'UNKNOWN_AGENT',
@@ -154,7 +154,7 @@ export function mountBaselineRoutes<Action, Observation extends object, State ex
     if (asked === undefined || asked === null) return tasks.map(({ id }) => id);
     const task = tasks.find(({ id, slug }) => String(id) === String(asked) || slug === asked);
     if (task) return [task.id];
-    throw httpProblem(
+    throw new HttpProblem(
       404,
       `Unknown task: ${String(asked).slice(0, 100)}. There are ${tasks.map(({ id }) => id).join(', ')}.`,
       'UNKNOWN_TASK',

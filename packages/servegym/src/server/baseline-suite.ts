@@ -1,5 +1,5 @@
 import { type AsyncPolicy, playEpisode } from '@servegym/agents';
-import { type Caller, type EnvironmentDefinition, httpProblem } from '@servegym/openenv';
+import { type Caller, type EnvironmentDefinition, HttpProblem } from '@servegym/openenv';
 
 /** Tasks and seed to play. */
 export interface BaselineRequest {
@@ -64,7 +64,7 @@ export function baselineSuite(
   ): Promise<BaselineResult> {
     const task = definition.tasks?.find(({ id }) => id === taskId);
     if (task === undefined || definition.grade === undefined) {
-      throw httpProblem(501, `${definition.name} has no task ${taskId} that could be graded.`);
+      throw new HttpProblem(501, `${definition.name} has no task ${taskId} that could be graded.`);
     }
     const expected = agent === agents[0] && asked === seed ? expectedRanges[taskId] : undefined;
     return {

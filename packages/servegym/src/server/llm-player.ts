@@ -9,7 +9,7 @@ import {
 import {
   type EnvironmentDefinition,
   EnvironmentError,
-  httpProblem,
+  HttpProblem,
   type ResetOptions,
 } from '@servegym/openenv';
 import type { ModelBaseline } from './baseline-routes.ts';
@@ -67,7 +67,7 @@ export function modelBaseline<Action, Observation extends object, State extends 
     agent: NAME,
     async play(request, caller) {
       if (isPlaying) {
-        throw httpProblem(409, 'The model is playing a baseline already. Ask again later.', 'MODEL_BUSY');
+        throw new HttpProblem(409, 'The model is playing a baseline already. Ask again later.', 'MODEL_BUSY');
       }
       isPlaying = true;
       try {
@@ -101,5 +101,5 @@ export function modelBaseline<Action, Observation extends object, State extends 
 
 function asProblem(error: unknown): unknown {
   if (!(error instanceof EnvironmentError && error.code.startsWith('LLM_'))) return error;
-  return httpProblem(error.code === 'LLM_SETTINGS' ? 501 : 502, `${error.message}.`, error.code);
+  return new HttpProblem(error.code === 'LLM_SETTINGS' ? 501 : 502, `${error.message}.`, error.code);
 }

@@ -1,4 +1,4 @@
-import { httpProblem, type OpenEnvServer } from '@servegym/openenv';
+import { HttpProblem, type OpenEnvServer } from '@servegym/openenv';
 import { parseSlo, planFleet, splitTrace, TUNE_JOB_KINDS, TuningError } from '@servegym/operators';
 import { fleetPlanJson, planJson } from '@servegym/operators/report';
 import { listProfiles } from '@servegym/profiles';
@@ -127,7 +127,7 @@ function knownModels(profiles: readonly EngineProfile[]): z.infer<typeof models>
     .sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 
-/** @throws HTTPException that says what is wrong with the request */
+/** @throws HttpProblem that says what is wrong with the request */
 async function readRequest({
   trace: text,
   name,
@@ -141,7 +141,7 @@ async function readRequest({
   const unknown = gpus.find((gpu) => !known.has(gpu));
   if (ofModel.length === 0 || unknown !== undefined) {
     const what = ofModel.length === 0 ? `model, got ${model}` : `GPU of ${model}, got ${unknown}`;
-    throw httpProblem(
+    throw new HttpProblem(
       422,
       `Expected a ${what.slice(0, 200)}. GET /plans/models has the names.`,
       'UNKNOWN_MODEL',
@@ -158,7 +158,7 @@ async function readRequest({
     return { slo, profiles, traffic: { trace, split: splitTrace(trace, SIMULATED_REQUESTS) } };
   } catch (error) {
     if (error instanceof TraceError || error instanceof TuningError)
-      throw httpProblem(422, error.message, error.code);
+      throw new HttpProblem(422, error.message, error.code);
     throw error;
   }
 }

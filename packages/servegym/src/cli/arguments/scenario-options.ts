@@ -1,64 +1,59 @@
-import {
-  type FleetShift,
-  fleet,
-  llmserve,
-  type ServeScenario,
-  type Shift,
-  WORKLOAD_IDS,
-  type WorkloadId,
-} from '@servegym/environments';
-import { type Command, Option } from 'commander';
+import { ENVIRONMENTS, type RegisteredEnvironment, WORKLOAD_IDS } from '@servegym/environments';
+import type { OptionTable, OptionValues } from '../command-table.ts';
+import { InputError } from '../input-error.ts';
 import { numberFrom } from './options.ts';
 import { loadTrace } from './own-inputs.ts';
 
-/** Options that say under which traffic tasks are played. */
-export interface ScenarioArguments {
-  readonly traffic?: WorkloadId;
-  readonly trace?: string;
-  readonly rateScale?: number;
-  readonly profile?: string;
-  readonly shift?: Shift | FleetShift;
-}
+/** Options that say under which traffic, and on which server, tasks are played. */
+export const scenarioOptions = {
+  traffic: {
+    value: '<file|model>',
+    help: `requests of your own, or as a public trace has them: ${WORKLOAD_IDS.join(', ')}`,
+  },
+  rateScale: {
+    value: '<x>',
+    help: 'arrivals come this many times as fast',
+    parse: numberFrom(0.01, 20),
+  },
+  profile: { value: '<name>', help: "the engine profile, instead of the task's own" },
+  shift: {
+    value: '<name>',
+    help: 'change the task, such as its GPU, model or traffic',
+    choices: [...new Set(Object.values(ENVIRONMENTS).flatMap(({ shifts }): readonly string[] => shifts))],
+  },
+} as const satisfies OptionTable;
 
-/** Adds `--traffic`, `--trace`, `--rate-scale`, `--profile` and `--shift` to a command. */
-export function addScenarioOptions(command: Command): Command {
-  return command
-    .addOption(new Option('--traffic <id>', 'requests as a public trace has them').choices(WORKLOAD_IDS))
-    .addOption(new Option('--trace <file>', 'requests of your own').conflicts('traffic'))
-    .option('--rate-scale <x>', 'arrivals come this many times as fast', numberFrom(0.01, 20))
-    .option('--profile <name>', "the engine profile, instead of the task's own")
-    .addOption(
-      new Option('--shift <name>', 'change the task, such as its GPU, model or traffic').choices([
-        ...new Set([...llmserve.shifts, ...fleet.shifts]),
-      ]),
-    );
-}
+export type Scenario = Readonly<Record<string, unknown>>;
 
 /**
- * The reset options that these arguments stand for.
- * @param taskId of a task of one's own that is to be played under them
+ * The reset options that these options stand for.
+ * @param taskIds the tasks that are to be played under them
  * @throws InputError, TraceError or EnvironmentError
  */
 export async function readScenario(
-  { traffic, trace, rateScale, profile, shift }: ScenarioArguments,
-  taskId?: string,
-): Promise<ServeScenario> {
-  const scenario = {
-    ...(traffic && { traffic }),
-    ...(trace !== undefined && { trace: (await loadTrace(trace)).name }),
-    ...(rateScale !== undefined && { rate_scale: rateScale }),
-    ...(profile !== undefined && { profile }),
-    ...(shift && { shift }),
+  entry: RegisteredEnvironment,
+  { traffic, rateScale, profile, shift }: OptionValues<typeof scenarioOptions>,
+  taskIds: readonly (string | number)[],
+): Promise<Scenario> {
+  const isModel = traffic !== undefined && (WORKLOAD_IDS as readonly string[]).includes(traffic);
+  const given = {
+    traffic: isModel ? traffic : undefined,
+    trace: isModel ? undefined : traffic,
+    rate_scale: rateScale,
+    profile,
+    shift,
   };
-  llmserve.choose({ ...scenario, ...(taskId !== undefined && { task_id: taskId }) });
-  const { task_id, ...pinned } = llmserve.resetOptions().parse(scenario);
+  const { shape } = entry.resetOptions();
+  for (const [name, value] of Object.entries(given)) {
+    if (value === undefined || Object.hasOwn(shape, name)) continue;
+    const flag = name === 'trace' ? 'traffic' : name.replace('_', '-');
+    throw new InputError(`--${flag} means nothing to ${entry.id}: leave it out, or choose another --env`);
+  }
+  const trace = given.trace === undefined ? undefined : (await loadTrace(given.trace)).name;
+  const scenario = Object.fromEntries(
+    Object.entries({ ...given, trace }).filter(([, value]) => value !== undefined),
+  );
+  for (const task_id of taskIds) entry.choose({ ...scenario, task_id });
+  const { task_id, ...pinned } = entry.resetOptions().parse(scenario);
   return pinned;
-}
-
-/** `--task-file`: a task of one's own to do something with, in the place of one by its name. */
-export function taskFileOption(): Option {
-  return new Option(
-    '--task-file <file>',
-    'a task of your own, JSON or a module, in the place of --task',
-  ).conflicts('task');
 }

@@ -1,103 +1,115 @@
-import {
-  type Evaluation,
-  evaluate as evaluatePlan,
-  evaluateShifted,
-  listFleetPolicies,
-  listGymPolicies,
-  listPolicies,
-  type PolicyDescription,
-  SHIFTED,
-} from '@servegym/agents';
-import { firstSeeds } from '@servegym/environments';
-import { Command } from 'commander';
-import { withJobs } from '../jobs/open-jobs.ts';
-import { printResult } from '../output/print-result.ts';
-import { showShare } from '../output/progress.ts';
-import { evaluateInProcess, type InProcessEvaluation } from './evaluate-in-process.ts';
-import {
-  addEvaluationOptions,
-  type EvaluationArguments,
-  readServeEvaluation,
-  refuseMisplacedOptions,
-} from './evaluation-options.ts';
-import {
-  type EvaluationContext,
-  evaluationJson,
-  evaluationTable,
-  shiftedJson,
-  shiftedTable,
-} from './evaluation-report.ts';
+import { EVALUATION_SPLITS } from '@servegym/agents';
+import { ENVIRONMENT_IDS } from '@servegym/environments';
+import { namedValues, numberFrom, wholeNumber } from '../arguments/options.ts';
+import { scenarioOptions } from '../arguments/scenario-options.ts';
+import { serverAddress } from '../arguments/server-options.ts';
+import { defineCommand, type OptionTable, type OptionValues } from '../command-table.ts';
+import { jobOptions } from '../jobs/open-jobs.ts';
+import { parseShares } from '../simulate/serving-changes.ts';
+import { checkTasks } from './check-tasks.ts';
+import { evaluatePolicies } from './evaluate-policies.ts';
+import { playSeed } from './play-seed.ts';
+import { recordPolicy } from './record-policy.ts';
 
-interface EvaluateOptions extends EvaluationArguments {
-  readonly agent: string;
-  readonly json: boolean;
-}
+/** How a language model is asked. */
+const askLlm = namedValues({
+  history: { parse: wholeNumber(0, 100) },
+  'decide-every': { parse: wholeNumber(1, 1000) },
+  'max-calls': { parse: wholeNumber(1, 100_000) },
+  'answer-timeout': { parse: numberFrom(0.1, 3600) },
+  'time-budget': { parse: numberFrom(0, 1e6) },
+  'input-price': { parse: numberFrom(0, 1e6) },
+  'output-price': { parse: numberFrom(0, 1e6) },
+});
 
-/** `servegym evaluate`: plays and grades a policy on traffic that nothing was tuned on. */
-export function evaluateCommand(): Command {
-  const command = new Command('evaluate')
-    .description('play and grade a policy, with interquartile means and 95 % intervals')
-    .requiredOption(
-      '--agent <name|file>',
-      `${names(listPolicies())} (llmserve), ${names(listFleetPolicies())} (fleet), ${names(listGymPolicies())} (inferencegym), or a file that \`servegym train\` wrote`,
-    );
-  return addEvaluationOptions(command, 1)
-    .option('--json', 'print one JSON object', false)
-    .addHelpText('after', '\nEvery policy plays the same seeds, so that results can be compared in pairs.')
-    .action(evaluate);
-}
+const options = {
+  env: { value: '<id>', help: 'the environment', choices: ENVIRONMENT_IDS, default: 'llmserve' },
+  task: {
+    value: '<id|file>',
+    help: 'a task, a file that holds one of your own, or all that every policy can play',
+    default: 'all',
+  },
+  table: { value: '<file.parquet>', help: 'inferencegym: a table of your own' },
+  ...scenarioOptions,
+  classShares: {
+    value: '<shares>',
+    help: 'fleet, requests of your own: shares of the classes, such as 0.7,0.2,0.1 (default: all interactive)',
+    parse: parseShares,
+  },
+  episodes: {
+    value: '<n>',
+    help: 'episodes for each task, each with a seed of its own',
+    parse: wholeNumber(1, 100_000),
+    default: 20,
+  },
+  split: {
+    value: '<name>',
+    help: 'where the seeds come from; shifted: those of test, under each shift (default: test; train with --record)',
+    choices: EVALUATION_SPLITS,
+  },
+  seed: {
+    value: '<n>',
+    help: 'instead: one episode of each task, with this seed, step by step',
+    parse: wholeNumber(0, Number.MAX_SAFE_INTEGER),
+    conflicts: ['episodes', 'split'],
+  },
+  maxSteps: {
+    value: '<n>',
+    help: 'with --seed: most steps of an episode (fleet: its length in windows)',
+    parse: wholeNumber(1, 100_000),
+  },
+  url: { value: '<address>', help: 'with --seed: play at this server', parse: serverAddress },
+  llm: {
+    value: '<settings>',
+    help: 'how a policy llm[:MODEL] is asked: history=6,decide-every=1,max-calls=,answer-timeout=60,time-budget=,input-price=,output-price=',
+    parse: askLlm,
+  },
+  lines: {
+    value: '[score]',
+    help: 'with --seed: print the [START], [STEP] and [END] lines of OpenEnv; a success is above this score',
+    preset: '0.2',
+    parse: numberFrom(0, 1),
+    conflicts: ['json'],
+  },
+  record: {
+    value: '<file>',
+    help: 'write the episodes of one policy: Parquet, a row for each window; with --seed JSON',
+  },
+  check: {
+    value: '[effort]',
+    help: 'instead: check whether a task is sound and worth learning: quick or thorough; recorded: its reference returns',
+    choices: ['thorough', 'quick', 'recorded'],
+    preset: 'thorough',
+    conflicts: ['episodes', 'split', 'seed', 'record', 'traffic', 'rateScale', 'profile', 'shift', 'queue'],
+  },
+  ...jobOptions,
+  json: { help: 'print one JSON object' },
+} as const satisfies OptionTable;
 
-async function evaluate(options: EvaluateOptions): Promise<void> {
-  refuseMisplacedOptions(options);
-  const { agent, split, json } = options;
-  if (options.env !== 'llmserve') {
-    const { evaluations, context } = await evaluateInProcess([agent], options);
-    const [played] = evaluations as readonly [InProcessEvaluation];
-    return 'policy' in played ? printEvaluation(json, played, context) : printShifted(json, played, context);
-  }
-  const { found, taskIds, context } = await readServeEvaluation([agent], options);
-  const { scenario, episodes } = context;
-  const plan = {
-    ...{
-      environment: 'llmserve' as const,
-      policy: found[0],
-      taskIds,
-      inputs: { scenario },
-      onProgress: showShare,
+export type EvaluateOptions = OptionValues<typeof options> & { readonly policies: readonly string[] };
+
+/** `servegym evaluate`: plays and grades policies, and checks tasks. */
+export const evaluateCommand = () =>
+  defineCommand({
+    name: 'evaluate',
+    description:
+      'Play and grade policies, with interquartile means and 95 % intervals. Several are compared on the same seeds.',
+    words: {
+      policies: {
+        value: '[policies...]',
+        help: 'names (docs/agents.md), files that `servegym train` wrote, or llm[:MODEL] (default: the rules of the environment)',
+      },
     },
-    seeds: firstSeeds(split === SHIFTED ? 'test' : split, episodes),
-  } as const;
-  showShare(0);
-  try {
-    await withJobs(options, async (jobs) => {
-      if (split === SHIFTED) printShifted(json, await evaluateShifted(plan, jobs), context);
-      else printEvaluation(json, await evaluatePlan(plan, jobs), context);
-    });
-  } finally {
-    showShare(1);
-  }
-}
-
-function printEvaluation(json: boolean, evaluation: Evaluation, context: EvaluationContext): void {
-  printResult(
-    json,
-    () => evaluationJson(evaluation, context),
-    () => evaluationTable(evaluation, context),
-  );
-}
-
-function printShifted(
-  json: boolean,
-  shifted: ReadonlyMap<string, Evaluation>,
-  context: EvaluationContext,
-): void {
-  printResult(
-    json,
-    () => shiftedJson(shifted, context),
-    () => shiftedTable(shifted, context),
-  );
-}
-
-function names(policies: readonly PolicyDescription[]): string {
-  return policies.map(({ name }) => name).join(', ');
-}
+    options,
+    after: `Examples:
+  servegym evaluate default heuristic runs/bursty_workload-ppo-seed0/policy.safetensors --episodes 50
+  servegym evaluate static:8 hpa:30 rule --env fleet --task flash_crowds --seed 0
+  OPENAI_API_KEY=... servegym evaluate llm:gpt-4.1-mini --seed 0 --llm decide-every=4
+  servegym evaluate --check --env fleet`,
+    action(options) {
+      const { check, record, seed } = options;
+      if (check !== undefined) return checkTasks(check, options);
+      if (seed !== undefined) return playSeed(seed, options);
+      return record === undefined ? evaluatePolicies(options) : recordPolicy(record, options);
+    },
+  });

@@ -24,10 +24,14 @@ interface ReportWriter {
   reportPlot(report: Report): string;
 }
 
+const path = fileURLToPath(import.meta.resolve('@servegym/console/dist/report.js'));
+
+/** Whether the console is built, which reports are pages of. */
+export const canWriteReports = () => existsSync(path);
+
 /** Loaded when a report is written, as few commands write one. @throws InputError where the console is not built */
 function writer(): ReportWriter {
-  const path = fileURLToPath(import.meta.resolve('@servegym/console/dist/report.js'));
-  if (existsSync(path)) return createRequire(import.meta.url)(path) as ReportWriter;
+  if (canWriteReports()) return createRequire(import.meta.url)(path) as ReportWriter;
   throw new InputError(
     'expected the built console, which reports are pages of: build it with `npm run build -w packages/console`',
     { code: 'PACKAGE_MISSING' },

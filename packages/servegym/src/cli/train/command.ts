@@ -4,28 +4,22 @@ import { dirname, join } from 'node:path';
 import {
   AGENTS,
   type Algorithm,
+  agentsOf,
   decodeStoppedRun,
   isNetworkAlgorithm,
-  LEARNABLE_TASKS,
-  type LearnableEnvironment,
   learningTaskOf,
-  listPolicies,
   type StoppingPoint,
   type TrainingRun,
 } from '@servegym/agents';
+import { ENVIRONMENT_IDS } from '@servegym/environments';
 import type { JobEngine } from '@servegym/jobs';
-import { Command, InvalidArgumentError, Option } from 'commander';
+import { InvalidArgumentError } from 'commander';
 import { wholeNumber } from '../arguments/options.ts';
-import { loadTask } from '../arguments/own-inputs.ts';
+import { taskNamed } from '../arguments/own-inputs.ts';
 import { decodeInputFile } from '../arguments/read-input-file.ts';
 import { readOwnTable } from '../arguments/read-table.ts';
-import {
-  addScenarioOptions,
-  readScenario,
-  type ScenarioArguments,
-  taskFileOption,
-} from '../arguments/scenario-options.ts';
-import { optionOf } from '../command-table.ts';
+import { readScenario, scenarioOptions } from '../arguments/scenario-options.ts';
+import { defineCommand, type OptionTable, type OptionValues } from '../command-table.ts';
 import { InputError } from '../input-error.ts';
 import { InterruptedError, onInterrupt } from '../interrupted-error.ts';
 import { queue, withJobs } from '../jobs/open-jobs.ts';
@@ -34,25 +28,6 @@ import { ProgressDisplay } from '../output/progress.ts';
 import { trainOne } from './train-one.ts';
 import { trainSeeds } from './train-seeds.ts';
 import { seedsJson, seedsTable } from './training-report.ts';
-
-interface TrainOptions extends ScenarioArguments {
-  readonly env: LearnableEnvironment;
-  readonly algo: Algorithm;
-  readonly task?: string;
-  readonly taskFile?: string;
-  readonly steps?: number;
-  readonly seed: number;
-  readonly seeds?: readonly number[];
-  readonly threads: number;
-  readonly queue?: string;
-  readonly randomise: boolean;
-  readonly teacher: string;
-  readonly lessons: number;
-  readonly table?: string;
-  readonly resume?: string;
-  readonly out?: string;
-  readonly json: boolean;
-}
 
 /** Result of each algorithm, for `--help`. */
 const ALGORITHMS: Readonly<Record<Algorithm, string>> = {
@@ -69,75 +44,68 @@ const OTHER_STEPS = 120_000;
 const MOST_THREADS = 32;
 const MOST_SEEDS = 1000;
 
-/** The planner, where there is one. */
-const DEFAULT_TEACHER = listPolicies().some(({ name }) => name === 'mpc') ? 'mpc' : 'heuristic';
+/** Environments on which something is learned. */
+const LEARNABLE = ENVIRONMENT_IDS.filter((id) => agentsOf(id).algorithms.length > 0);
+const TEACHERS = AGENTS.llmserve.policies.map(({ name }) => name);
 
-/** `servegym train`: learns a policy on the training split and keeps it in a folder. */
-export function trainCommand(): Command {
-  const command = new Command('train')
-    .description('learn a policy on the training traffic of a task')
-    .addOption(new Option('--task <id>', 'the task'))
-    .addOption(taskFileOption())
-    .addOption(
-      new Option('--env <id>', 'the environment').choices(Object.keys(LEARNABLE_TASKS)).default('llmserve'),
-    )
-    .addOption(new Option('--table <file.parquet>', 'inferencegym: a table of your own'));
-  return addScenarioOptions(command)
-    .addOption(
-      new Option(
-        '--algo <name>',
-        Object.entries(ALGORITHMS)
-          .map(([name, what]) => `${name}: ${what}`)
-          .join('; '),
-      )
-        .choices(Object.keys(ALGORITHMS))
-        .default('ppo'),
-    )
-    .addOption(
-      new Option(
-        '--steps <n>',
-        'windows to learn from (default: 480000 for ppo on llmserve, else 120000; static: as many as it takes)',
-      ).argParser(wholeNumber(1, 1e9)),
-    )
-    .addOption(
-      new Option(
-        '--randomise',
-        'ppo on llmserve: draw another server, rate, prompts and traffic for each episode, to train one policy for many servers',
-      ).default(false),
-    )
-    .addOption(
-      new Option('--seed <n>', 'seed of weights, exploration and traffic')
-        .default(0)
-        .argParser(wholeNumber(0, Number.MAX_SAFE_INTEGER)),
-    )
-    .addOption(
-      new Option('--seeds <from..to>', 'a training for each of these seeds, side by side')
-        .argParser(parseSeeds)
-        .conflicts('seed'),
-    )
-    .addOption(
-      new Option('--threads <n>', 'threads that play, or trainings at once; the result does not depend on it')
-        .default(Math.min(MOST_THREADS, availableParallelism()))
-        .argParser(wholeNumber(1, MOST_THREADS)),
-    )
-    .addOption(optionOf('queue', queue))
-    .addOption(
-      new Option('--teacher <name>', 'distill: the policy to learn from')
-        .choices(listPolicies().map(({ name }) => name))
-        .default(DEFAULT_TEACHER),
-    )
-    .addOption(
-      new Option('--lessons <n>', 'distill: episodes that the teacher plays or comments on')
-        .default(48)
-        .argParser(wholeNumber(3, 100_000)),
-    )
-    .addOption(
-      new Option(
-        '--resume <file>',
-        'go on from a checkpoint.safetensors, as if the run had not stopped',
-      ).conflicts([
+const options = {
+  task: { value: '<id|file>', help: 'a task, or for llmserve a file that holds one of your own' },
+  env: { value: '<id>', help: 'the environment', choices: LEARNABLE, default: 'llmserve' },
+  table: { value: '<file.parquet>', help: 'inferencegym: a table of your own' },
+  ...scenarioOptions,
+  algo: {
+    value: '<name>',
+    help: Object.entries(ALGORITHMS)
+      .map(([name, what]) => `${name}: ${what}`)
+      .join('; '),
+    choices: Object.keys(ALGORITHMS) as readonly Algorithm[],
+    default: 'ppo',
+  },
+  steps: {
+    value: '<n>',
+    help: 'windows to learn from (default: 480000 for ppo on llmserve, else 120000; static: as many as it takes)',
+    parse: wholeNumber(1, 1e9),
+  },
+  randomise: {
+    help: 'ppo on llmserve: draw another server, rate, prompts and traffic for each episode, to train one policy for many servers',
+  },
+  seed: {
+    value: '<n>',
+    help: 'seed of weights, exploration and traffic',
+    parse: wholeNumber(0, Number.MAX_SAFE_INTEGER),
+    default: 0,
+  },
+  seeds: {
+    value: '<from..to>',
+    help: 'a training for each of these seeds, side by side',
+    parse: parseSeeds,
+    conflicts: ['seed'],
+  },
+  threads: {
+    value: '<n>',
+    help: 'threads that play, or trainings at once; the result does not depend on it',
+    parse: wholeNumber(1, MOST_THREADS),
+    default: Math.min(MOST_THREADS, availableParallelism()),
+  },
+  queue,
+  teacher: {
+    value: '<name>',
+    help: 'distill: the policy to learn from',
+    choices: TEACHERS,
+    default: 'mpc',
+  },
+  lessons: {
+    value: '<n>',
+    help: 'distill: episodes that the teacher plays or comments on',
+    parse: wholeNumber(3, 100_000),
+    default: 48,
+  },
+  resume: {
+    value: '<file>',
+    help: 'go on from a checkpoint.safetensors, as if the run had not stopped',
+    conflicts: [
+      ...[
         'task',
-        'taskFile',
         'env',
         'table',
         'algo',
@@ -148,21 +116,32 @@ export function trainCommand(): Command {
         'queue',
         'teacher',
         'lessons',
-      ]),
-    )
-    .option('--out <folder>', 'where to write (default: runs/<task>-<algo>-seed<n>, or where the run was)')
-    .option('--json', 'print one JSON object', false)
-    .addHelpText(
-      'after',
-      `
-ppo and distill write policy.safetensors, policy.onnx, checkpoint.safetensors, metrics.jsonl, an event file for
+      ],
+      ...Object.keys(scenarioOptions),
+    ],
+  },
+  out: {
+    value: '<folder>',
+    help: 'where to write (default: runs/<task>-<algo>-seed<n>, or where the run was)',
+  },
+  json: { help: 'print one JSON object' },
+} as const satisfies OptionTable;
+
+type TrainOptions = OptionValues<typeof options>;
+
+/** `servegym train`: learns a policy on the training split and keeps it in a folder. */
+export const trainCommand = () =>
+  defineCommand({
+    name: 'train',
+    description: 'learn a policy on the training traffic of a task',
+    options,
+    after: `ppo and distill write policy.safetensors, policy.onnx, checkpoint.safetensors, metrics.jsonl, an event file for
 TensorBoard and learning-curve.svg, .png and .html; cem writes policy.json, metrics and curve, static policy.json.
-Ctrl-C stops early, distill after the round of lessons at hand, keeps what was learned and ends with 130. With --seeds 0..9 each seed gets a folder seed-<n> with the files that
---seed <n> writes; Ctrl-C then keeps the seeds that are done. --queue has the seeds trained, or the lessons and
+Ctrl-C stops early, distill after the round of lessons at hand, keeps what was learned and ends with 130. With --seeds 0..9
+each seed gets a folder seed-<n> with the files that --seed <n> writes. --queue has the seeds trained, or the lessons and
 generations of a single training with distill or cem played, by \`servegym worker\`s.`,
-    )
-    .action(train);
-}
+    action: train,
+  });
 
 async function train(options: TrainOptions): Promise<void> {
   const { seeds, resume, algo, queue } = options;
@@ -188,9 +167,9 @@ async function readRun(options: TrainOptions): Promise<TrainingRun> {
     table,
     randomise,
   } = options;
+  const { algorithms, environment: entry } = agentsOf(environment);
   const task = await readTask(options);
-  // A task of another environment is not known to the scenario.
-  const scenario = await readScenario(options, environment === 'llmserve' ? task : undefined);
+  const scenario = await readScenario(entry, options, [task]);
   const hasScenario = Object.keys(scenario).length > 0;
   if (algorithm !== 'ppo' && hasScenario) {
     throw new InputError(`expected --algo ppo, the one that learns on traffic of your own, got ${algorithm}`);
@@ -200,7 +179,6 @@ async function readRun(options: TrainOptions): Promise<TrainingRun> {
       `expected --algo ppo and --env llmserve beside --randomise, got ${algorithm} and ${environment}`,
     );
   }
-  const algorithms: readonly Algorithm[] = AGENTS[environment].algorithms;
   if (!algorithms.includes(algorithm)) {
     const known = algorithms.join(', ');
     throw new InputError(`expected --algo ${known}, the one that learns ${environment}, got ${algorithm}`);
@@ -208,36 +186,34 @@ async function readRun(options: TrainOptions): Promise<TrainingRun> {
   if (hasScenario && environment !== 'llmserve') {
     throw new InputError(`expected --env llmserve beside traffic of your own, got ${environment}`);
   }
-  if (table !== undefined && environment !== 'inferencegym') {
+  if (table !== undefined && !entry.takes.includes('table')) {
     throw new InputError(`expected --env inferencegym beside --table, got ${environment}`);
   }
   const run = {
-    ...{ environment, task, algorithm, steps, seed },
+    environment,
+    task,
+    algorithm,
+    steps,
+    seed,
     ...(algorithm === 'distill' && { lessons: { teacher, episodes } }),
     ...(hasScenario && { scenario }),
     ...(randomise && { randomise }),
     ...(table !== undefined && { table: await readOwnTable(table) }),
-  };
+  } as TrainingRun;
   // Refuses a scenario or a table that the task cannot be learned under, before anything is written.
   if (isNetworkAlgorithm(algorithm)) learningTaskOf(run);
   return run;
 }
 
 /** The id of the task that is learned. @throws InputError or EnvironmentError */
-async function readTask({ env, task, taskFile }: TrainOptions): Promise<string> {
-  if (taskFile !== undefined) {
-    if (env === 'llmserve') return (await loadTask(taskFile)).id;
-    throw new InputError(`expected --env llmserve beside --task-file, got ${env}`);
-  }
-  const taskIds: readonly string[] = LEARNABLE_TASKS[env];
-  if (task === undefined) {
-    const ownTask = env === 'llmserve' ? ', or --task-file' : '';
-    throw new InputError(`expected --task, one of ${taskIds.join(', ')}${ownTask}`);
-  }
-  if (!taskIds.includes(task)) {
-    throw new InputError(`expected a task of ${env}, one of ${taskIds.join(', ')}, got ${task}`);
-  }
-  return task;
+async function readTask({ env, task: asked }: TrainOptions): Promise<string> {
+  const { environment: entry } = agentsOf(env);
+  const known = entry.tasks.shippedIds.map(String);
+  const file = env === 'llmserve' ? ', or a file that holds one' : '';
+  if (asked === undefined) throw new InputError(`expected --task, one of ${known.join(', ')}${file}`);
+  const task = env === 'llmserve' ? await taskNamed(asked, entry) : asked;
+  if (known.includes(task) || task !== asked) return task;
+  throw new InputError(`expected a task of ${env}, one of ${known.join(', ')}${file}, got ${asked}`);
 }
 
 /** Goes on with a run that stopped, as if it had not. */
@@ -248,7 +224,7 @@ async function goOn(file: string, options: TrainOptions): Promise<void> {
 
 async function trainAlone(
   run: TrainingRun,
-  { threads, queue, taskFile, out, json }: TrainOptions,
+  { threads, queue, task, out, json }: TrainOptions,
   start?: StoppingPoint,
 ): Promise<void> {
   const folder = makeFolder(out ?? join('runs', `${runName(run)}-seed${run.seed}`));
@@ -270,9 +246,9 @@ async function trainAlone(
     );
   } else {
     console.log(`Played ${report.steps.toLocaleString('en-US')} windows in ${wall_s.toFixed(1)} s.`);
-    const own = taskFile === undefined ? '' : ` --task-file ${taskFile}`;
+    const own = task === undefined || task === run.task ? '' : ` --task ${task}`;
     const env = run.environment === 'llmserve' ? '' : ` --env ${run.environment}`;
-    console.log(`Evaluate the policy: servegym evaluate${env} --agent ${report.files.policy}${own}`);
+    console.log(`Evaluate the policy: servegym evaluate ${report.files.policy}${env}${own}`);
   }
 }
 

@@ -13,9 +13,9 @@ const task = 'small_arrangement';
 const lessons = { teacher: 'heuristic', episodes: 3, minibatches: 8 };
 const { signal } = new AbortController();
 
-const example = await loadTask(
-  join(import.meta.dirname, '../../../../environments/examples/fixed-arrangement.ts'),
-);
+const example = llmserve.tasks.find(
+  await loadTask(join(import.meta.dirname, '../../../../environments/examples/fixed-arrangement.ts')),
+)!;
 
 /** The example with masked knobs, of so many windows. */
 function ofWindows(windows: number): ServeTask {

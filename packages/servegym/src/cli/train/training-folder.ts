@@ -11,7 +11,7 @@ import {
   type TrainingRun,
 } from '@servegym/agents';
 import { pngRenderer } from '../output/render-png.ts';
-import { type Report, reportPage, reportPlot } from '../output/report-page.ts';
+import { canWriteReports, type Report, reportPage, reportPlot } from '../output/report-page.ts';
 
 /** Outcome of a training. */
 export interface TrainingReport {
@@ -19,7 +19,7 @@ export interface TrainingReport {
   readonly steps: number;
   /** Mean return of an episode, as training last saw it; `null` when no episode ended. */
   readonly final_return: number | null;
-  readonly files: { readonly policy: string; readonly [kind: string]: string };
+  readonly files: { readonly policy: string; readonly [kind: string]: string | undefined };
 }
 
 /** Paths of a policy in its folder. */
@@ -50,6 +50,9 @@ export function replaceFile(path: string, bytes: Uint8Array): void {
   renameSync(`${path}.part`, path);
 }
 
+type TrainingLogFiles = Record<'metrics' | 'events', string> &
+  Partial<Record<'curve' | 'page' | 'picture', string>>;
+
 /** Records a training: JSON lines and a TensorBoard event file as it goes, the learning curve at the end. */
 export class TrainingLog {
   readonly lines: MetricsLine[] = [];
@@ -76,8 +79,15 @@ export class TrainingLog {
     this.#appendEvent(line);
   }
 
-  /** Draws the curve. Answers where everything stands. There is no `picture` where PNG cannot be drawn. */
-  finish(title: string): Record<'metrics' | 'events' | 'curve' | 'page', string> & { picture?: string } {
+  /**
+   * Draws the curve. Answers where everything stands. There is no `picture` where PNG cannot be drawn, and nothing is
+   * drawn where the console is not built.
+   */
+  finish(title: string): TrainingLogFiles {
+    if (!canWriteReports()) {
+      console.error('note: no learning curve, because the console is not built');
+      return { metrics: this.#metrics, events: this.#events };
+    }
     const report: Report = { kind: 'training', title, lead: '', result: this.lines };
     const svg = reportPlot(report);
     const at = (name: string) => join(this.#folder, name);

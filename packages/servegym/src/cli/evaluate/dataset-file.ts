@@ -47,7 +47,10 @@ function typeOf(values: readonly DatasetValue[]) {
 }
 
 /** Schemas of an environment that describe its columns. */
-export type DescribedEnvironment = Pick<EnvironmentDefinition, 'action' | 'observation'>;
+export type DescribedEnvironment = Pick<
+  EnvironmentDefinition<unknown, object, object>,
+  'action' | 'observation'
+>;
 
 /** Columns of every environment. */
 const WHOLE = new Set(['episode_id', 'step', 'seed']);

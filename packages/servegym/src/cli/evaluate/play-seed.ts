@@ -1,0 +1,167 @@
+import {
+  agentsOf,
+  type BaselineModel,
+  type BaselineResult,
+  type BaselineRuntime,
+  type BaselineWatcher,
+  baselineEnvironment,
+  llmSettings,
+  runBaseline,
+  validAnswers,
+} from '@servegym/agents';
+import { fleet } from '@servegym/environments';
+import { EnvironmentError, type Grade } from '@servegym/openenv';
+import { connect } from '@servegym/openenv/client';
+import { InputError } from '../input-error.ts';
+import { printResult } from '../output/print-result.ts';
+import { showProgress } from '../output/progress.ts';
+import { requireWritable, writeJsonFile } from '../output/write-output-file.ts';
+import { baselineTable, episodeLines } from './baseline-report.ts';
+import type { EvaluateOptions } from './command.ts';
+import { fleetJson, fleetTable } from './fleet-report.ts';
+import { fleetRequests, playFleet } from './play-fleet.ts';
+import { isModel, type NamedPolicy, type PlayedInputs, readInputs, readPolicies } from './read-play.ts';
+
+/** Time between two notices that the model is still asked, where standard error is no terminal, s. */
+const NOTICE_SECONDS = 10;
+
+/** Plays one episode of each task with a seed, step by step, and prints what each policy did. */
+export async function playSeed(seed: number, options: EvaluateOptions): Promise<void> {
+  const { env, json, lines, url, record } = options;
+  await requireWritable(record);
+  // Policies may be for a task of this file.
+  const isPlain = lines === undefined && url === undefined && record === undefined;
+  const isOnFleet = env === fleet.id && isPlain && !options.policies.some(isModel);
+  const played = await readInputs(isOnFleet ? { ...options, traffic: undefined } : options);
+  const policies = await readPolicies(options);
+  if (isOnFleet) return playOnFleet(seed, policies, { ...options, task: played.task });
+  const results: BaselineResult[] = [];
+  for (const policy of policies) results.push(await playTasks(policy, seed, played, options));
+  const [first] = results as [BaselineResult];
+  const whole = results.length === 1 ? first : results;
+  if (record !== undefined) await writeJsonFile(record, whole);
+  if (lines === undefined) {
+    printResult(
+      json,
+      () => whole,
+      () => results.map(baselineTable).join('\n\n'),
+    );
+    if (record !== undefined && !json) console.log(`\nwrote ${record}`);
+  }
+  for (const { model, tasks } of results) {
+    if (model === null || tasks.some((task) => validAnswers(task) > 0)) continue;
+    throw new EnvironmentError(
+      'LLM_NO_ACTION',
+      `no answer of \`${model}\` was a valid action, so that the scores are those of the default action`,
+    );
+  }
+}
+
+async function playTasks(
+  policy: NamedPolicy,
+  seed: number,
+  { task, inputs }: PlayedInputs,
+  options: EvaluateOptions,
+): Promise<BaselineResult> {
+  const { env, url, lines, maxSteps } = options;
+  const baseline = { ...baselineEnvironment(env), environment: agentsOf(env).playable(inputs) as never };
+  const taskIds = tasksOf(env, task);
+  const llm = 'model' in policy ? modelOf(policy.model, options) : undefined;
+  const printed =
+    lines === undefined
+      ? undefined
+      : episodeLines(env, llm?.model ?? 'none', lines, (line) => console.log(line));
+  try {
+    return await runBaseline({
+      baseline:
+        'found' in policy ? { ...baseline, createPolicy: () => policy.found.policy as never } : baseline,
+      taskIds,
+      agent: 'found' in policy ? policy.name : undefined,
+      seed,
+      maxSteps,
+      ...(url && { runtime: await httpRuntime(url, env) }),
+      ...(llm && { llm }),
+      watcher: { ...progressWatcher(), ...printed?.watcher },
+    });
+  } catch (error) {
+    printed?.abandon(task === 'all' ? env : task);
+    throw error;
+  } finally {
+    showProgress('');
+  }
+}
+
+/** Tasks to play; `null` for an environment without tasks. */
+function tasksOf(env: EvaluateOptions['env'], asked: string): readonly (string | number | null)[] {
+  const ids = agentsOf(env).environment.tasks.ids();
+  if (asked === 'all') return ids.length > 0 ? ids : [null];
+  if (ids.length === 0) throw new InputError(`${env} has no tasks: leave --task out`);
+  const found = ids.filter((id) => String(id) === asked);
+  if (found.length > 0) return found;
+  throw new InputError(`expected --task to be all or one of ${ids.join(', ')}, got ${asked}`);
+}
+
+function modelOf(model: string, { llm = {} }: EvaluateOptions): BaselineModel {
+  return {
+    ...llmSettings(process.env, { model }),
+    inputUsdPerMillion: llm['input-price'],
+    outputUsdPerMillion: llm['output-price'],
+    timeoutSeconds: llm['answer-timeout'] ?? 60,
+    history: llm.history ?? 6,
+    decideEvery: llm['decide-every'],
+    maxCalls: llm['max-calls'],
+    timeBudgetSeconds: llm['time-budget'],
+  };
+}
+
+function progressWatcher(): BaselineWatcher {
+  return {
+    stepped: (label, step) => showProgress(`${label}: window ${step}`),
+    waiting(label, step, seconds) {
+      const notice = `${label}: window ${step}, waiting for the model since ${seconds} s`;
+      showProgress(notice);
+      if (!process.stderr.isTTY && seconds % NOTICE_SECONDS === 0) console.error(notice);
+    },
+  };
+}
+
+/** Plays at a server. @throws InputError when there is no server, or one of another environment */
+async function httpRuntime(url: URL, env: EvaluateOptions['env']): Promise<BaselineRuntime> {
+  const client = await connect(url).catch((error: Error) => {
+    throw new InputError(
+      `${url.href} is no OpenEnv server that answers: ${error.message}. Start one: servegym serve --env ${env}`,
+      { code: 'SERVER_UNREACHABLE' },
+    );
+  });
+  const expected = agentsOf(env).environment.definition();
+  const { name } = await client.metadata();
+  if (name !== expected.name) {
+    await client.close();
+    throw new InputError(`expected a server of ${expected.name} at ${url.href}, got one of ${name}`);
+  }
+  return {
+    kind: 'http',
+    instance: { reset: (options) => client.reset(options), step: (action) => client.step(action) },
+    grade: async () => (expected.grade === undefined ? null : ((await client.grade()) as Grade)),
+    close: () => client.close(),
+  };
+}
+
+/** Plays autoscalers on the same requests, and tells what they earn and cost. */
+async function playOnFleet(
+  seed: number,
+  policies: readonly NamedPolicy[],
+  options: EvaluateOptions,
+): Promise<void> {
+  const { task, requests, source } = await fleetRequests(seed, options);
+  const runs = policies.flatMap((policy) =>
+    'found' in policy
+      ? [{ ...playFleet(task, seed, requests, policy.found.policy as never), policy: policy.name }]
+      : [],
+  );
+  printResult(
+    options.json,
+    () => fleetJson(task, source, runs),
+    () => fleetTable(task, source, requests.inputTokens.length, runs),
+  );
+}
