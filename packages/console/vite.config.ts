@@ -4,12 +4,12 @@ import { defineConfig, type Plugin, type UserConfig } from 'vite';
 const server = process.env.SERVEGYM_URL ?? 'http://127.0.0.1:7860';
 
 /** Files fetched when they are first shown. All others are needed at once and come in one piece. */
-const LATER =
-  /[\\/](src[\\/](later|panels|fleet|plan|charts[\\/]xy-chart)|node_modules[\\/]marked)[\\/.]|plan\.html|styles[\\/](drawer|tour|score|run-cards|figures|fleet|plan)\.css/;
+const LAZY =
+  /[\\/](src[\\/](lazy|panels|fleet|plan|charts[\\/]xy-chart)|node_modules[\\/]marked)[\\/.]|plan\.html|styles[\\/](drawer|tour|score|run-cards|figures|fleet|plan)\.css/;
 
 /** Modules that the page for plans needs as well. */
 const SHARED =
-  /[\\/](node_modules[\\/](preact|@preact)|src[\\/](charts[\\/](palette|scales)|components[\\/](format|brand|icons)|api[\\/]api-error|state[\\/]token))[\\/.]|preload-helper/;
+  /[\\/](node_modules[\\/](preact|@preact)|src[\\/](charts[\\/](palette|scales)|components[\\/](format|brand|icons)|api[\\/]api-error|state[\\/]kept))[\\/.]|preload-helper/;
 
 /**
  * Parts of uPlot that the page does not use, which no bundler sees: what its own exports hold, and calendar time, as the
@@ -112,7 +112,7 @@ const pages: UserConfig = {
         codeSplitting: {
           groups: [
             { name: 'shared', test: SHARED },
-            { name: 'page', test: (id) => !LATER.test(id) && !SHARED.test(id) },
+            { name: 'page', test: (id) => !LAZY.test(id) && !SHARED.test(id) },
           ],
         },
       },

@@ -5,17 +5,17 @@ import { Charts, MoreCharts } from './components/chart-panel.tsx';
 import { useConsole } from './components/console-context.ts';
 import { FailingIcon } from './components/icons.tsx';
 import {
-  LaterAnyCharts,
-  LaterAnyMoreCharts,
-  LaterDrawer,
-  LaterFigures,
-  LaterOpenedNote,
-  LaterOtherCharts,
-  LaterScoreCard,
-  LaterTokenDialog,
-  LaterTour,
+  LazyAnyCharts,
+  LazyAnyMoreCharts,
+  LazyDrawer,
+  LazyFigures,
+  LazyOpenedNote,
+  LazyOtherCharts,
+  LazyScoreCard,
+  LazyTokenDialog,
+  LazyTour,
   partsToCome,
-} from './components/later.tsx';
+} from './components/lazy.tsx';
 import { RunStrip } from './components/run-strip.tsx';
 import { Scrubber } from './components/scrubber.tsx';
 import { Stage } from './components/stage.tsx';
@@ -24,6 +24,7 @@ import { Tooltip } from './components/tooltip.tsx';
 import { TopBar } from './components/top-bar.tsx';
 import { KnobPanel } from './knobs/knob-panel.tsx';
 import { SERVER_CHARTS } from './llm-server/charts.ts';
+import { ENVIRONMENTS } from './state/environments.ts';
 import { openPanel, tourStep } from './state/overlays.ts';
 
 export function App(): JSX.Element {
@@ -36,28 +37,28 @@ export function App(): JSX.Element {
       <main class={useSettled() ? '' : 'unsettled'}>
         <Lead />
         <ProblemBanner />
-        {state.opened.value && <LaterOpenedNote />}
+        {state.opened.value && <LazyOpenedNote />}
         <RunStrip />
         <Scrubber />
-        {server ? <Stage /> : <LaterFigures />}
-        {isOver && <LaterScoreCard />}
+        {server ? <Stage /> : <LazyFigures />}
+        {isOver && <LazyScoreCard />}
         <div class="workbench">
           <KnobPanel />
           <div class={server ? 'charts' : 'charts few'}>
-            {server ? <Charts specs={SERVER_CHARTS} /> : <LaterAnyCharts />}
+            {server ? <Charts specs={SERVER_CHARTS} /> : <LazyAnyCharts />}
             <Timeline />
           </div>
         </div>
-        {!server && <LaterAnyMoreCharts />}
+        {!server && <LazyAnyMoreCharts />}
         {state.isServer.value && (
           <MoreCharts>
-            <LaterOtherCharts />
+            <LazyOtherCharts />
           </MoreCharts>
         )}
       </main>
-      {openPanel.value && <LaterDrawer />}
-      {state.needsToken.value && <LaterTokenDialog />}
-      {tourStep.value !== undefined && <LaterTour />}
+      {openPanel.value && <LazyDrawer />}
+      {state.needsToken.value && <LazyTokenDialog />}
+      {tourStep.value !== undefined && <LazyTour />}
       <Tooltip />
     </>
   );
@@ -86,22 +87,12 @@ function useSettled(): boolean {
   return isSettled.value;
 }
 
-/** The environment in a sentence, by its name. Others bring a description of their own. */
-const LEADS: Readonly<Record<string, string | undefined>> = {
-  llmserve:
-    'A simulated LLM inference server. Every few seconds a policy, or you, turns its knobs; at the end the episode is scored.',
-  inferencegym:
-    'An LLM inference server played from a table of measurements. Each second a policy, or you, turns its knobs; at the end the episode is scored.',
-  fleet:
-    'A simulated fleet of LLM inference servers. Every 30 s a policy, or you, chooses replicas, routing and admission; at the end the episode is scored in dollars.',
-};
-
 /** Says what the page is. */
 function Lead(): JSX.Element | null {
   const { environment, abilities } = useConsole();
   const { name = '', description } = environment.value ?? {};
   // Of an environment whose episodes are not replayable the server may be a real one.
-  return <p class="lead">{(abilities.value.episodes && LEADS[name]) || description}</p>;
+  return <p class="lead">{(abilities.value.episodes && ENVIRONMENTS[name]?.lead) || description}</p>;
 }
 
 /** Something that went wrong, and the way on. */

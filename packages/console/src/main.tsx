@@ -6,12 +6,11 @@ import { startTheme } from './charts/palette.ts';
 import { ConsoleContext } from './components/console-context.ts';
 import { EPISODE_FRAGMENT, readChoices, writeChoices } from './state/choices.ts';
 import { createConsoleState } from './state/console-state.ts';
-import { isFirstVisit } from './state/first-visit.ts';
+import { isFirstVisit, keptToken } from './state/kept.ts';
 import { listenToKeys } from './state/keys.ts';
 import { isGuided, openPanel, tourStep } from './state/overlays.ts';
 import { SPEEDS } from './state/page-signals.ts';
 import { BY_HAND, RECORDED, type Run } from './state/run.ts';
-import { keptToken } from './state/token.ts';
 
 /** Epochs of the runs that have been kept. */
 const kept = new WeakMap<Run, number>();
@@ -83,7 +82,7 @@ function keepFinished(): void {
     const { index: windows, totalReward: total } = latest.value;
     const finished = { windows, total, score: grade.value?.score };
     const [name, file] = [state.environment.value!.name, run.file()];
-    void import('./later/run-history.ts').then(({ authorOf, keepRun }) =>
+    void import('./lazy/run-history.ts').then(({ authorOf, keepRun }) =>
       keepRun({ ...finished, environment: name, file: { ...file, author: authorOf(state, run) } }),
     );
   }
@@ -107,7 +106,7 @@ function isEpisode(text: string): boolean {
 }
 
 async function openLink(): Promise<void> {
-  const { readEpisodeLink } = await import('./later/episode-link.ts');
+  const { readEpisodeLink } = await import('./lazy/episode-link.ts');
   try {
     await state.openFile(await readEpisodeLink(location.hash), mayMove);
   } catch (error) {

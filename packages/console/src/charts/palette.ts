@@ -1,4 +1,5 @@
 import { computed, type Signal, signal } from '@preact/signals';
+import { keep, kept } from '../state/kept.ts';
 
 /** The colours that data is drawn in; each is a `--tone-*` variable of the style sheets. */
 export const TONES = [
@@ -54,21 +55,12 @@ export const palette = computed<Palette>(() => {
 
 export function chooseTheme(next: Theme): void {
   applyTheme(next);
-  try {
-    localStorage.setItem(STORAGE_KEY, next);
-  } catch {
-    // Storage is closed to embedded pages in some browsers; the choice then lasts as long as the page.
-  }
+  keep(STORAGE_KEY, next);
 }
 
 /** Restores the choice and follows the system from now on. */
 export function startTheme(): void {
-  let stored: string | null = null;
-  try {
-    stored = localStorage.getItem(STORAGE_KEY);
-  } catch {
-    stored = null;
-  }
+  const stored = kept(STORAGE_KEY);
   applyTheme(stored === 'dark' || stored === 'light' ? stored : 'auto');
   matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => {
     systemChanges.value++;

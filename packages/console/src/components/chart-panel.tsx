@@ -69,7 +69,7 @@ export function ChartPanel({ spec }: { spec: ChartSpec }): JSX.Element | null {
           aria-label={`Save ${spec.title} as PNG`}
           title="Save as PNG"
           onClick={async () => {
-            const { savePng } = await import('../later/save-png.ts');
+            const { savePng } = await import('../lazy/save-png.ts');
             savePng(spec, unit.peek(), legendOf(state, shown.peek()), canvas());
           }}
         >

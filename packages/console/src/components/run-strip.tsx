@@ -6,14 +6,14 @@ import { BY_HAND, playerName, RECORDED, type Run } from '../state/run.ts';
 import { useConsole } from './console-context.ts';
 import { count } from './format.ts';
 import { CalmIcon, FailingIcon, PlusIcon, StrainedIcon } from './icons.tsx';
-import { LaterRunCards, LaterRunSentence } from './later.tsx';
+import { LazyRunCards, LazyRunSentence } from './lazy.tsx';
 
 /** One run as a line, several as cards side by side. */
 export function RunStrip(): JSX.Element {
   const state = useConsole();
   const runs = state.runs.value;
   const { value: isServer } = useComputed(() => state.latest.value === undefined || state.isServer.value);
-  const RunSentence = isServer ? NarrationLine : LaterRunSentence;
+  const RunSentence = isServer ? NarrationLine : LazyRunSentence;
   if (runs.length === 1) {
     return (
       <section class="run-line" aria-label="Run" aria-busy={runs[0].isBusy}>
@@ -27,7 +27,7 @@ export function RunStrip(): JSX.Element {
       </section>
     );
   }
-  return <LaterRunCards />;
+  return <LazyRunCards />;
 }
 
 /** Chooses a policy to put beside the runs, where the same seed gives the same episode. */

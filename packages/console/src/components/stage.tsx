@@ -7,7 +7,7 @@ import { useConsole } from './console-context.ts';
 import { Figure } from './figure.tsx';
 import { amount, count, dollars, finePercent, latencyText, percent, words } from './format.ts';
 import { GpuViews } from './gpu-views.tsx';
-import { LaterMemoryUse } from './later.tsx';
+import { LazyMemoryUse } from './lazy.tsx';
 import { ArrivalsView, QueueView } from './request-views.tsx';
 import { tip } from './tooltip.tsx';
 
@@ -37,7 +37,7 @@ export function Stage(): JSX.Element {
           <Observed optional label="Preempted" field="eviction_events" format={count} />
         </div>
         <GpuViews />
-        {!hasGpus && <LaterMemoryUse />}
+        {!hasGpus && <LazyMemoryUse />}
       </Station>
       <Station title="Answer">
         <Observed large optional label="Tokens" field="throughput_tps" format={count} unit="/s" />

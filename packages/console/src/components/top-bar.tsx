@@ -5,7 +5,7 @@ import { openPanel, PANELS, type PanelName } from '../state/overlays.ts';
 import { BrandMark, ThemeButton } from './brand.tsx';
 import { useConsole } from './console-context.ts';
 import { BookIcon, CodeIcon, CupIcon, HelpIcon, HistoryIcon, OptionsIcon, ShareIcon } from './icons.tsx';
-import { LaterOptionsMenu } from './later.tsx';
+import { LazyOptionsMenu } from './lazy.tsx';
 import { Transport } from './transport.tsx';
 
 /** Task, seed and scenario, playback, and the panels. */
@@ -99,7 +99,7 @@ function Scenario(): JSX.Element {
         <OptionsIcon />
         <span>Scenario{chosen > 0 && ` (${chosen})`}</span>
       </summary>
-      {isOpen.value && <LaterOptionsMenu />}
+      {isOpen.value && <LazyOptionsMenu />}
     </details>
   );
 }

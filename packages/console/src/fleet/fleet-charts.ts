@@ -1,7 +1,7 @@
 import type { ChartSpec, SeriesSpec } from '../charts/chart-spec.ts';
 import { toneOfClass } from '../charts/palette.ts';
 import { amount, count, dollars, latencyText, latencyTick, percent, words } from '../components/format.ts';
-import { REWARD_CHART } from '../later/any-charts.ts';
+import { REWARD_CHART } from '../lazy/any-charts.ts';
 import type { Frame } from '../state/frame.ts';
 import { observed } from '../state/observed.ts';
 import {

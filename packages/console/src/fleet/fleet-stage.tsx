@@ -5,7 +5,7 @@ import { Charts, MoreCharts } from '../components/chart-panel.tsx';
 import { useConsole } from '../components/console-context.ts';
 import { Figure } from '../components/figure.tsx';
 import { amount, count, dollars, latencyText, percent, words } from '../components/format.ts';
-import { addStyles } from '../components/later.tsx';
+import { addStyles } from '../components/lazy.tsx';
 import { Observed, Station } from '../components/stage.tsx';
 import { tip } from '../components/tooltip.tsx';
 import { observed } from '../state/observed.ts';

@@ -1,6 +1,6 @@
 import type { JSX } from 'preact';
 import type { Knob } from '../api/action-schema.ts';
-import { LaterField } from '../components/later.tsx';
+import { LazyField } from '../components/lazy.tsx';
 import { KNOB_GUIDE, knobText, valueText } from './knob-guide.ts';
 import { nearestStop, sliderStops } from './knob-values.ts';
 
@@ -58,7 +58,7 @@ export function KnobControl(props: KnobControlProps): JSX.Element {
         </label>
       );
     default:
-      return <LaterField {...props} />;
+      return <LazyField {...props} />;
   }
 }
 

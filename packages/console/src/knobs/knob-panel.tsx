@@ -3,7 +3,7 @@ import type { JSX } from 'preact';
 import type { Knob } from '../api/action-schema.ts';
 import { useConsole } from '../components/console-context.ts';
 import { words } from '../components/format.ts';
-import { LaterWhyPanel } from '../components/later.tsx';
+import { LazyWhyPanel } from '../components/lazy.tsx';
 import { tip } from '../components/tooltip.tsx';
 import { BY_HAND, playerName, RECORDED } from '../state/run.ts';
 import { KnobControl } from './knob-control.tsx';
@@ -50,7 +50,7 @@ export function KnobPanel(): JSX.Element {
           <KnobRow key={knob.name} knob={knob} locked={!byHand || isPast} />
         ))}
       </div>
-      {isExplained && <LaterWhyPanel />}
+      {isExplained && <LazyWhyPanel />}
     </section>
   );
 }

@@ -1,7 +1,7 @@
 import type { JSX } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import { CloseIcon } from '../components/icons.tsx';
-import { addStyles, lazy } from '../components/later.tsx';
+import { addStyles, lazy } from '../components/lazy.tsx';
 import { openPanel, PANELS, type PanelName } from '../state/overlays.ts';
 import styles from '../styles/drawer.css?inline';
 

@@ -3,7 +3,7 @@ import type { JSX } from 'preact';
 import { ApiError } from '../api/api-error.ts';
 import type { LeaderboardEntry } from '../api/wire.ts';
 import { useConsole } from '../components/console-context.ts';
-import { authorOf } from '../later/run-history.ts';
+import { authorOf } from '../lazy/run-history.ts';
 
 /** Longest name on the leaderboard, characters. */
 const LONGEST_NAME = 60;

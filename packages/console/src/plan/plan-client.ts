@@ -1,6 +1,6 @@
 import type { fleetPlanJson, planJson } from '@servegym/operators/report';
 import { ApiError, errorCode, errorText } from '../api/api-error.ts';
-import { keepToken, keptToken } from '../state/token.ts';
+import { keepToken, keptToken } from '../state/kept.ts';
 
 /** A model that the server can plan for, and the GPUs that it knows for it. */
 export interface PlannedModel {

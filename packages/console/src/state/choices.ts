@@ -1,5 +1,6 @@
 import type { ServerAbilities } from '../api/server-abilities.ts';
 import type { Fields, PolicyInfo, Task } from '../api/wire.ts';
+import { ENVIRONMENTS } from './environments.ts';
 import { BY_HAND, RUN_PLACES } from './run.ts';
 
 /** Choices kept in the address bar: the episode to play, and its players. */
@@ -80,7 +81,8 @@ export function pickDrivers(policies: readonly PolicyInfo[], wanted: readonly st
   const names = policies.map(({ name }) => name);
   const known = wanted.filter((name) => name === BY_HAND || names.includes(name));
   if (known.length > 0) return known;
-  return [['heuristic', 'baseline', 'hpa'].find((name) => names.includes(name)) ?? BY_HAND];
+  const standard = Object.values(ENVIRONMENTS).map((known) => known?.policy);
+  return [names.find((name) => standard.includes(name)) ?? BY_HAND];
 }
 
 /** Options that the page has a control for. */

@@ -1,7 +1,5 @@
 import type { ReadonlySignal } from '@preact/signals';
 import type { Client } from '../api/client.ts';
-import type { EpisodeFile, Fields } from '../api/wire.ts';
-import type { Choices } from './choices.ts';
 import { createEpisodes } from './episodes.ts';
 import { createPageSignals, type PageSignals } from './page-signals.ts';
 import { createPlayer } from './player.ts';
@@ -22,48 +20,9 @@ type ShownSignals = Pick<PageSignals, SetByComponents> & {
 };
 
 /** Everything the page shows and all that it can be told to do. */
-export interface ConsoleState extends ShownSignals {
-  readonly client: Client;
-  connect(choices: Choices, autoplay: boolean): Promise<void>;
-  /** Sends the token from now on and goes on where the server asked for it. */
-  enterToken(token: string): void;
-  chooseTask(task: string): void;
-  /** @param thenPlay whether to play at once; default: if the page plays now */
-  chooseSeed(seed: number, thenPlay?: boolean): void;
-  /** `undefined` leaves an option to the server. */
-  chooseOption(name: string, value: unknown): void;
-  chooseDriver(driver: string, run?: Run): void;
-  /** Puts another policy beside the runs, on the same episode, and lets it catch up. */
-  addRun(policy: string): Promise<void>;
-  removeRun(run: Run): void;
-  focus(run: Run): void;
-  turn(knob: string, value: unknown): void;
-  /** Starts the same episode again; winds an opened one back to its start. */
-  restart(): Promise<void>;
-  togglePlay(): void;
-  /** Plays or shows one window more, and pauses. */
-  step(): Promise<void>;
-  /** Shows a window; the newest and those beyond it: live again. Pauses. */
-  seek(window: number): void;
-  /** Drops what the run in focus has played after the shown window, and goes on from there. */
-  branch(): Promise<void>;
-  /**
-   * Shows an episode from its file, in place of the runs, at its start; with others beside it, at their ends. Throws
-   * nothing: what is wrong becomes the problem.
-   * @param beside at most `RUN_PLACES` - 1
-   */
-  openFile(file: EpisodeFile, thenPlay: boolean, beside?: readonly EpisodeFile[]): Promise<void>;
-  /** Shows `factor` times the windows in the charts, around the shown one. */
-  zoom(factor: number): void;
-  /** The options that the next reset carries. */
-  resetOptions(): Fields;
-  /** Shows a problem that the page itself has, until the person has read it. */
-  showProblem(message: string): void;
-  /** To be called once a displayed frame while playing. */
-  tick(nowMs: number): void;
-}
+export type ConsoleState = ReturnType<typeof createConsoleState>;
 
-export function createConsoleState(client: Client, sleep: Sleep = sleepUntilWoken): ConsoleState {
+export function createConsoleState(client: Client, sleep: Sleep = sleepUntilWoken) {
   const page = createPageSignals(client);
   const { task, seed, options, opened, areOver, run, latest, position, playing } = page;
   const problems = createProblems(client, page);
@@ -73,7 +32,7 @@ export function createConsoleState(client: Client, sleep: Sleep = sleepUntilWoke
   const { connect, openFile, resetOptions, begin } = episodes;
   const { play, tick, step, seek } = player;
   return {
-    ...page,
+    ...(page as ShownSignals),
     ...createRunsBeside(client, page, problems, player, episodes),
     client,
     connect,
@@ -84,20 +43,23 @@ export function createConsoleState(client: Client, sleep: Sleep = sleepUntilWoke
     seek,
     showProblem: problems.showProblem,
     enterToken: problems.enterToken,
-    chooseTask(id) {
+    chooseTask(id: string): void {
       task.value = id;
       void begin(playing.value);
     },
-    chooseSeed(value, thenPlay = playing.value) {
+    /** @param thenPlay whether to play at once; default: if the page plays now */
+    chooseSeed(value: number, thenPlay = playing.value): void {
       seed.value = value;
       void begin(thenPlay);
     },
-    chooseOption(name, value) {
+    /** `undefined` leaves an option to the server. */
+    chooseOption(name: string, value: unknown): void {
       const { [name]: _, ...others } = options.value;
       options.value = value === undefined ? others : { ...others, [name]: value };
       void begin(playing.value);
     },
-    zoom(factor) {
+    /** Shows `factor` times the windows in the charts, around the shown one. */
+    zoom(factor: number): void {
       const [from, to] = page.zoomed.value ?? [0, page.charted.value];
       const least = Math.min(FEWEST_ZOOMED, page.charted.value);
       const width = Math.max(least, Math.min(page.charted.value, Math.round((to - from) * factor)));
@@ -105,19 +67,20 @@ export function createConsoleState(client: Client, sleep: Sleep = sleepUntilWoke
       const start = Math.max(0, Math.min(page.charted.value - width, Math.round(middle - width / 2)));
       page.zoomed.value = width === page.charted.value ? null : [start, start + width];
     },
-    focus(one) {
+    focus(one: Run): void {
       run.value = one;
     },
-    turn(knob, value) {
+    turn(knob: string, value: unknown): void {
       run.value.turn({ [knob]: value });
     },
-    async restart() {
+    /** Starts the same episode again; winds an opened one back to its start. */
+    async restart(): Promise<void> {
       const thenPlay = playing.value;
       if (!opened.value) return begin(thenPlay);
       seek(0);
       if (thenPlay) play();
     },
-    togglePlay() {
+    togglePlay(): void {
       if (playing.value) playing.value = false;
       else if (position.value !== null) play();
       else if (areOver.value && opened.value) {

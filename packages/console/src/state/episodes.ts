@@ -2,7 +2,7 @@ import { batch } from '@preact/signals';
 import { fetchPart } from '../api/api-error.ts';
 import type { Client } from '../api/client.ts';
 import { readAbilities } from '../api/server-abilities.ts';
-import type { EpisodeFile, Fields } from '../api/wire.ts';
+import type { EpisodeFile, Fields, OpenedEpisode } from '../api/wire.ts';
 import { startValues } from '../knobs/knob-values.ts';
 import { type Choices, namedOptions, pickDrivers, pickTask } from './choices.ts';
 import { type PageSignals, watchEpisode } from './page-signals.ts';
@@ -10,32 +10,25 @@ import type { Player } from './player.ts';
 import type { Problems } from './problems.ts';
 import { BY_HAND, RECORDED, Run } from './run.ts';
 
-/** Puts episodes on the page: the one chosen, or one from a file. */
-export interface Episodes {
-  /** `ConsoleState.connect`, `openFile` and `resetOptions`. */
-  connect(choices: Choices, autoplay: boolean): Promise<void>;
-  openFile(file: EpisodeFile, thenPlay: boolean, beside?: readonly EpisodeFile[]): Promise<void>;
-  resetOptions(): Fields;
-  /** Starts the chosen episode anew on every run. */
-  begin(thenPlay: boolean): Promise<void>;
-  /** Values of the knobs at the start of the chosen task. */
-  startingKnobs(): Fields;
-}
+export type Episodes = ReturnType<typeof createEpisodes>;
 
+/** Puts episodes on the page: the one chosen, or one from a file. */
 export function createEpisodes(
   client: Client,
   page: PageSignals,
   { report, showProblem }: Problems,
   { play, settled, score }: Player,
-): Episodes {
-  const { task, chosenTask, seed, options, opened, runs, run, position } = page;
+) {
+  const { chosenTask, seed, options, opened, runs, run, position } = page;
   let resetting: Promise<unknown> | undefined;
 
+  /** The options that the next reset carries. */
   const resetOptions = (): Fields => ({
     ...(chosenTask.value && { task_id: chosenTask.value.id }),
     seed: seed.value,
     ...options.value,
   });
+  /** Values of the knobs at the start of the chosen task. */
   const startingKnobs = (): Fields => startValues(page.knobs.value, chosenTask.value?.default_action);
 
   /** Forgets the episode on the page. Answers whether its caller is still the one whose episode is awaited. */
@@ -57,6 +50,7 @@ export function createEpisodes(
     return isCurrent;
   }
 
+  /** Starts the chosen episode anew on every run. */
   async function begin(thenPlay: boolean): Promise<void> {
     const isCurrent = await clear();
     if (!isCurrent()) return;
@@ -87,6 +81,11 @@ export function createEpisodes(
       );
   }
 
+  /**
+   * Shows an episode from its file, in place of the runs, at its start; with others beside it, at their ends. Throws
+   * nothing: what is wrong becomes the problem.
+   * @param beside at most `RUN_PLACES` - 1
+   */
   async function openFile(
     file: EpisodeFile,
     thenPlay: boolean,
@@ -98,26 +97,14 @@ export function createEpisodes(
       const files = [file, ...beside];
       const answers = await Promise.all(files.map((one) => client.openEpisode(one, 0)));
       if (!isCurrent()) return;
-      const [answer] = answers;
-      const { task_id, seed: recordedSeed, ...rest } = file.reset;
       batch(() => {
-        task.value = pickTask(page.tasks.value, task_id === undefined ? undefined : String(task_id));
-        seed.value = typeof recordedSeed === 'number' ? recordedSeed : 0;
-        options.value = namedOptions(page.abilities.value, rest);
-        runs.value = files.map((one, place) => {
+        takeChoices(page, file);
+        const recordings = files.map((one, place) => {
           const recorded = new Run(client, place, RECORDED);
           recorded.adopt(one, answers[place], startingKnobs());
           return recorded;
         });
-        run.value = runs.value[0];
-        position.value = beside.length > 0 ? null : 0;
-        opened.value = {
-          verified: answer.verified,
-          recorded: file.environment?.version,
-          played: answer.version,
-          windows: answer.steps.length,
-          run: run.value,
-        };
+        showRecordings(page, recordings, file, answers[0]);
       });
       await score();
       if (isCurrent() && thenPlay) play();
@@ -129,6 +116,33 @@ export function createEpisodes(
   return { connect, openFile, resetOptions, begin, startingKnobs };
 }
 
+/** Chooses the task, the seed and the options of a file. */
+function takeChoices({ task, tasks, seed, options, abilities }: PageSignals, { reset }: EpisodeFile): void {
+  const { task_id, seed: recordedSeed, ...rest } = reset;
+  task.value = pickTask(tasks.value, task_id === undefined ? undefined : String(task_id));
+  seed.value = typeof recordedSeed === 'number' ? recordedSeed : 0;
+  options.value = namedOptions(abilities.value, rest);
+}
+
+/** Puts recordings in place of the runs: one at its start, several at their ends. */
+function showRecordings(
+  { runs, run, position, opened }: PageSignals,
+  recordings: readonly Run[],
+  { environment }: EpisodeFile,
+  { verified, version, steps }: OpenedEpisode,
+): void {
+  runs.value = recordings;
+  run.value = recordings[0];
+  position.value = recordings.length > 1 ? null : 0;
+  opened.value = {
+    verified,
+    recorded: environment?.version,
+    played: version,
+    windows: steps.length,
+    run: recordings[0],
+  };
+}
+
 /** Fills the page with what a server offers and the choices that it has. Answers the faults of the others. @throws ApiError */
 async function readServer(client: Client, page: PageSignals, choices: Choices): Promise<string[]> {
   const [info, schemas, tasks, policies, description, checks] = await Promise.all([
@@ -137,7 +151,7 @@ async function readServer(client: Client, page: PageSignals, choices: Choices): 
     client.tasks(),
     client.policies(),
     client.description(),
-    asksForSomething(choices) ? fetchPart(import('../later/check-choices.ts')) : undefined,
+    asksForSomething(choices) ? fetchPart(import('../lazy/check-choices.ts')) : undefined,
   ]);
   const abilities = readAbilities(description);
   batch(() => {

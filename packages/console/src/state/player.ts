@@ -37,25 +37,17 @@ export function createPacer(): Pacer {
   };
 }
 
-/** Plays the episodes on and winds through what has been played. */
-export interface Player {
-  play(): void;
-  /** `ConsoleState.tick`, `step` and `seek`. */
-  tick(nowMs: number): void;
-  step(): Promise<void>;
-  seek(window: number): void;
-  /** Resolves once no window is under way. */
-  settled(): Promise<void>;
-  /** Asks the server for the grades of the runs that are over and have none yet. */
-  score(): Promise<void>;
-}
+export type Player = ReturnType<typeof createPlayer>;
 
-/** @param interrupted handles an error of a request for windows, unless its episode has left the page */
+/**
+ * Plays the episodes on and winds through what has been played.
+ * @param interrupted handles an error of a request for windows, unless its episode has left the page
+ */
 export function createPlayer(
   page: PageSignals,
   { report }: Problems,
   interrupted: (error: unknown, isCurrent: () => boolean) => void,
-): Player {
+) {
   const { runs, newest, position, playing, joining, speed, areOver, abilities } = page;
   const pacer = createPacer();
   let asking: Promise<void> | undefined;
@@ -89,6 +81,7 @@ export function createPlayer(
     if (areOver.value) playing.value = false;
   }
 
+  /** Asks the server for the grades of the runs that are over and have none yet. */
   async function score(): Promise<void> {
     const ungraded = runs.value.filter((one) => one.latest.value?.done && !one.grade.value);
     if (!abilities.value.grader || ungraded.length === 0) return;
@@ -99,17 +92,19 @@ export function createPlayer(
     }
   }
 
+  /** Shows a window; the newest and those beyond it: live again. Pauses. */
   function seek(window: number): void {
     playing.value = false;
     position.value = window >= newest.value ? null : Math.max(0, window);
   }
 
   return {
-    play() {
+    play(): void {
       pacer.restart();
       playing.value = true;
     },
-    tick(nowMs) {
+    /** To be called once a displayed frame while playing. */
+    tick(nowMs: number): void {
       if (!playing.value || asking) return;
       const windows = pacer.due(nowMs, speed.value);
       if (windows === 0) return;
@@ -123,7 +118,8 @@ export function createPlayer(
       position.value = isNewest ? null : next;
       if (isNewest && areOver.value) playing.value = false;
     },
-    async step() {
+    /** Plays or shows one window more, and pauses. */
+    async step(): Promise<void> {
       playing.value = false;
       if (position.value !== null) {
         seek(position.value + 1);
@@ -133,6 +129,7 @@ export function createPlayer(
       await advance(1);
     },
     seek,
+    /** Resolves once no window is under way. */
     settled: async () => asking,
     score,
   };

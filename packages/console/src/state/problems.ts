@@ -2,15 +2,10 @@ import { ApiError } from '../api/api-error.ts';
 import type { Client } from '../api/client.ts';
 import type { PageSignals } from './page-signals.ts';
 
-/** Tells the person what went wrong, with the way on. */
-export interface Problems {
-  /** Shows what the server refused, or asks for the token that it wants first. Rethrows errors of the page itself. */
-  report(error: unknown, remedy: string, action: () => void): void;
-  showProblem(message: string): void;
-  enterToken(token: string): void;
-}
+export type Problems = ReturnType<typeof createProblems>;
 
-export function createProblems(client: Client, { problem, needsToken }: PageSignals): Problems {
+/** Tells the person what went wrong, with the way on. */
+export function createProblems(client: Client, { problem, needsToken }: PageSignals) {
   let afterToken: () => void = () => {};
 
   function show(message: string, remedy: string, action: () => void): void {
@@ -25,15 +20,18 @@ export function createProblems(client: Client, { problem, needsToken }: PageSign
   }
 
   return {
-    report(error, remedy, action) {
+    /** Shows what the server refused, or asks for the token that it wants first. Rethrows errors of the page itself. */
+    report(error: unknown, remedy: string, action: () => void): void {
       if (!(error instanceof ApiError)) throw error;
       if (error.isUnauthorized) {
         afterToken = action;
         needsToken.value = true;
       } else show(error.message, remedy, action);
     },
-    showProblem: (message) => show(message, 'Close', () => {}),
-    enterToken(token) {
+    /** Shows a problem that the page itself has, until the person has read it. */
+    showProblem: (message: string) => show(message, 'Close', () => {}),
+    /** Sends the token from now on and goes on where the server asked for it. */
+    enterToken(token: string): void {
       client.authorize(token);
       needsToken.value = false;
       afterToken();

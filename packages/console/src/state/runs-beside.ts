@@ -7,27 +7,23 @@ import type { Player } from './player.ts';
 import type { Problems } from './problems.ts';
 import { BY_HAND, type Run } from './run.ts';
 
-/** The part of `ConsoleState` for runs side by side. */
-export interface RunsBeside {
-  chooseDriver(driver: string, of?: Run): void;
-  addRun(policy: string): Promise<void>;
-  removeRun(gone: Run): void;
-  branch(): Promise<void>;
-}
-
+/** What can be told to runs side by side. */
 export function createRunsBeside(
   client: Client,
   page: PageSignals,
   { report }: Problems,
   { settled, score }: Player,
   { begin, startingKnobs }: Episodes,
-): RunsBeside {
+) {
   const { runs, run, position, playing, opened } = page;
 
   /** Resolves when the run that was added last has joined. */
   let joined: Promise<void> = Promise.resolve();
 
-  /** Adds runs one after another, in the order in which they are chosen. */
+  /**
+   * Puts another policy beside the runs, on the same episode, and lets it catch up: one after another, in the order in
+   * which they are chosen.
+   */
   function addRun(policy: string): Promise<void> {
     joined = joined.then(() => join(policy));
     return joined;
@@ -35,7 +31,7 @@ export function createRunsBeside(
 
   async function join(policy: string): Promise<void> {
     try {
-      const { joinRun } = await fetchPart(import('../later/join-run.ts'));
+      const { joinRun } = await fetchPart(import('../lazy/join-run.ts'));
       await joinRun(policy, { client, page, removeRun, startingKnobs });
       await score();
     } catch (error) {
@@ -52,7 +48,7 @@ export function createRunsBeside(
   }
 
   return {
-    chooseDriver(name, of = run.value) {
+    chooseDriver(name: string, of: Run = run.value): void {
       of.drive(name);
       if (name === BY_HAND) {
         run.value = of;
@@ -61,7 +57,8 @@ export function createRunsBeside(
     },
     addRun,
     removeRun,
-    async branch() {
+    /** Drops what the run in focus has played after the shown window, and goes on from there. */
+    async branch(): Promise<void> {
       const at = position.value;
       if (at === null) return;
       const isCurrent = watchEpisode(page);

@@ -3,7 +3,7 @@ import type { Fields, Grade } from '../api/wire.ts';
 import { RUN_LOOKS } from '../charts/palette.ts';
 import { useConsole } from '../components/console-context.ts';
 import { amount, count, signed, words } from '../components/format.ts';
-import { addStyles } from '../components/later.tsx';
+import { addStyles } from '../components/lazy.tsx';
 import { tip } from '../components/tooltip.tsx';
 import { playerName, type Run } from '../state/run.ts';
 import styles from '../styles/score.css?inline';

@@ -6,7 +6,7 @@ import { useConsole } from '../components/console-context.ts';
 import { Figure } from '../components/figure.tsx';
 import { count, percent, signed } from '../components/format.ts';
 import { CloseIcon } from '../components/icons.tsx';
-import { addStyles } from '../components/later.tsx';
+import { addStyles } from '../components/lazy.tsx';
 import { AddRun, BusyBar, DriverSelect } from '../components/run-strip.tsx';
 import { attainmentOf, type FleetReport, fleetReport } from '../fleet/fleet-report.ts';
 import { observed } from '../state/observed.ts';

@@ -45,20 +45,20 @@ export function addStyles(css: string): void {
 }
 
 /** Parts of the page that not every visit needs: each is fetched when it is first shown. */
-export const LaterScoreCard = lazy(async () => (await import('../later/score-card.tsx')).ScoreCard);
-export const LaterRunSentence = lazy(async () => (await import('../later/run-sentence.tsx')).RunSentence);
-export const LaterRunCards = lazy(async () => (await import('../later/run-cards.tsx')).RunCards);
-export const LaterOpenedNote = lazy(async () => (await import('../later/opened-note.tsx')).OpenedNote);
-export const LaterMemoryUse = lazy(async () => (await import('../later/memory-use.tsx')).MemoryUse);
-export const LaterTokenDialog = lazy(async () => (await import('../later/token-dialog.tsx')).TokenDialog);
-export const LaterWhyPanel = lazy(async () => (await import('../later/why-panel.tsx')).WhyPanel);
-export const LaterOptionsMenu = lazy(async () => (await import('../later/options-menu.tsx')).OptionsMenu);
-export const LaterFigures = lazy(async () => (await import('../later/any-environment.tsx')).AnyFigures);
-export const LaterAnyCharts = lazy(async () => (await import('../later/any-environment.tsx')).AnyCharts);
-export const LaterAnyMoreCharts = lazy(
-  async () => (await import('../later/any-environment.tsx')).AnyMoreCharts,
+export const LazyScoreCard = lazy(async () => (await import('../lazy/score-card.tsx')).ScoreCard);
+export const LazyRunSentence = lazy(async () => (await import('../lazy/run-sentence.tsx')).RunSentence);
+export const LazyRunCards = lazy(async () => (await import('../lazy/run-cards.tsx')).RunCards);
+export const LazyOpenedNote = lazy(async () => (await import('../lazy/opened-note.tsx')).OpenedNote);
+export const LazyMemoryUse = lazy(async () => (await import('../lazy/memory-use.tsx')).MemoryUse);
+export const LazyTokenDialog = lazy(async () => (await import('../lazy/token-dialog.tsx')).TokenDialog);
+export const LazyWhyPanel = lazy(async () => (await import('../lazy/why-panel.tsx')).WhyPanel);
+export const LazyOptionsMenu = lazy(async () => (await import('../lazy/options-menu.tsx')).OptionsMenu);
+export const LazyFigures = lazy(async () => (await import('../lazy/any-environment.tsx')).AnyFigures);
+export const LazyAnyCharts = lazy(async () => (await import('../lazy/any-environment.tsx')).AnyCharts);
+export const LazyAnyMoreCharts = lazy(
+  async () => (await import('../lazy/any-environment.tsx')).AnyMoreCharts,
 );
-export const LaterOtherCharts = lazy(async () => (await import('../later/any-environment.tsx')).OtherCharts);
-export const LaterDrawer = lazy(async () => (await import('../panels/drawer.tsx')).Drawer);
-export const LaterTour = lazy(async () => (await import('../later/tour.tsx')).Tour);
-export const LaterField = lazy(async () => (await import('../later/plain-field.tsx')).PlainField);
+export const LazyOtherCharts = lazy(async () => (await import('../lazy/any-environment.tsx')).OtherCharts);
+export const LazyDrawer = lazy(async () => (await import('../panels/drawer.tsx')).Drawer);
+export const LazyTour = lazy(async () => (await import('../lazy/tour.tsx')).Tour);
+export const LazyField = lazy(async () => (await import('../lazy/plain-field.tsx')).PlainField);

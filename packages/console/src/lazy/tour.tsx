@@ -2,7 +2,7 @@ import { effect, useComputed } from '@preact/signals';
 import type { JSX } from 'preact';
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
 import { useConsole } from '../components/console-context.ts';
-import { addStyles } from '../components/later.tsx';
+import { addStyles } from '../components/lazy.tsx';
 import type { ConsoleState } from '../state/console-state.ts';
 import { isGuided, tourStep } from '../state/overlays.ts';
 import { BY_HAND } from '../state/run.ts';

@@ -1,7 +1,7 @@
 import type { JSX } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import { useConsole } from '../components/console-context.ts';
-import { keepToken } from '../state/token.ts';
+import { keepToken } from '../state/kept.ts';
 
 /** Asks for the token that the server wants. */
 export function TokenDialog(): JSX.Element | null {

@@ -5,7 +5,7 @@ import { Charts, MoreCharts } from '../components/chart-panel.tsx';
 import { useConsole } from '../components/console-context.ts';
 import { Figure } from '../components/figure.tsx';
 import { amount, count, words } from '../components/format.ts';
-import { addStyles, lazy } from '../components/later.tsx';
+import { addStyles, lazy } from '../components/lazy.tsx';
 import { SERVER_CHARTS } from '../llm-server/charts.ts';
 import { fieldNamed } from '../state/observed.ts';
 import styles from '../styles/figures.css?inline';
@@ -17,13 +17,13 @@ addStyles(styles);
 /** Longer texts are cut; the raw answer has them whole. */
 const LONGEST_TEXT = 60;
 
-const LaterFleetStage = lazy(async () => (await import('../fleet/fleet-stage.tsx')).FleetStage);
-const LaterFleetCharts = lazy(async () => (await import('../fleet/fleet-stage.tsx')).FleetCharts);
-const LaterFleetMoreCharts = lazy(async () => (await import('../fleet/fleet-stage.tsx')).FleetMoreCharts);
+const LazyFleetStage = lazy(async () => (await import('../fleet/fleet-stage.tsx')).FleetStage);
+const LazyFleetCharts = lazy(async () => (await import('../fleet/fleet-stage.tsx')).FleetCharts);
+const LazyFleetMoreCharts = lazy(async () => (await import('../fleet/fleet-stage.tsx')).FleetMoreCharts);
 
 /** The environment now: a fleet, or what one of which nothing is known observes. */
 export function AnyFigures(): JSX.Element | null {
-  return useConsole().isFleet.value ? <LaterFleetStage /> : <ObservedFields />;
+  return useConsole().isFleet.value ? <LazyFleetStage /> : <ObservedFields />;
 }
 
 /** The latest observation, each field with its name. */
@@ -75,13 +75,13 @@ function useSchemaCharts(): readonly ChartSpec[] {
 /** The first charts of a fleet; else of the reward and of the first numbers that the environment observes. */
 export function AnyCharts(): JSX.Element | null {
   const specs = useSchemaCharts();
-  return useConsole().isFleet.value ? <LaterFleetCharts /> : <Charts specs={specs.slice(0, FIRST_CHARTS)} />;
+  return useConsole().isFleet.value ? <LazyFleetCharts /> : <Charts specs={specs.slice(0, FIRST_CHARTS)} />;
 }
 
 /** All further charts, for those who ask. */
 export function AnyMoreCharts(): JSX.Element | null {
   const specs = useSchemaCharts().slice(FIRST_CHARTS);
-  if (useConsole().isFleet.value) return <LaterFleetMoreCharts />;
+  if (useConsole().isFleet.value) return <LazyFleetMoreCharts />;
   return specs.length === 0 ? null : (
     <MoreCharts>
       <Charts specs={specs} />

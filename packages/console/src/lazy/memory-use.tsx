@@ -3,7 +3,7 @@ import type { JSX } from 'preact';
 import { useConsole } from '../components/console-context.ts';
 import { amount } from '../components/format.ts';
 import { StrainedIcon } from '../components/icons.tsx';
-import { addStyles } from '../components/later.tsx';
+import { addStyles } from '../components/lazy.tsx';
 import { Observed } from '../components/stage.tsx';
 import { observed } from '../state/observed.ts';
 import styles from '../styles/memory-use.css?inline';
