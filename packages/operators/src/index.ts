@@ -23,6 +23,7 @@ export {
   fewestEngines,
   KNOB_NAMES,
   type KnobName,
+  splitParts,
   vllmDefaults,
 } from './tune/candidate.ts';
 export { TUNE_JOB_KINDS } from './tune/measure-candidates.ts';

@@ -6,6 +6,7 @@ import { findProfile } from '@servegym/profiles';
 import { asyncBufferFromFile, parquetReadObjects } from 'hyparquet';
 import { runServegym } from '../../../maintenance/test-servers/servegym.ts';
 import { temporaryFolder } from '../../../maintenance/test-servers/temporary-folder.ts';
+import { runCommand } from './in-process.ts';
 
 const fixtures = join(import.meta.dirname, 'fixtures');
 const csv = join(fixtures, 'trace.csv');
@@ -14,7 +15,7 @@ const profile = 'a100-40gb-llama-3-8b';
 
 /** Runs `servegym simulate --json` with the profile and reads its answer. */
 async function simulate(...args: string[]) {
-  const { code, stdout, stderr } = await runServegym('simulate', '--profile', profile, '--json', ...args);
+  const { code, stdout, stderr } = await runCommand('simulate', '--profile', profile, '--json', ...args);
   assert.equal(stderr, '');
   assert.equal(code, 0);
   return JSON.parse(stdout);
@@ -22,7 +23,7 @@ async function simulate(...args: string[]) {
 
 /** Asserts that the command refuses its input: exit code 2, one message, no output, no stack. */
 async function assertRefused(args: readonly string[], message: RegExp) {
-  const { code, stdout, stderr } = await runServegym(...args);
+  const { code, stdout, stderr } = await runCommand(...args);
   assert.equal(code, 2, stderr);
   assert.equal(stdout, '');
   assert.match(stderr, message);
@@ -39,30 +40,53 @@ describe('servegym simulate', () => {
   };
 
   it('keeps a number of requests in flight, of drawn lengths', async () => {
-    const lengths = ['--input-tokens', '1024', '--output-tokens', '256', '--length-range', '0.8'];
-    const report = await simulate('--concurrency', '8', '--requests', '40', ...lengths);
+    const report = await simulate('closed:8x1024:256~0.8', '--requests', '40');
     assert.equal(report.completed, 40);
     assert.ok(report.output_tokens >= 40 * 0.8 * 256 && report.output_tokens < 40 * 256);
-    assert.equal((await simulate('--concurrency', '8', ...lengths)).completed, 80);
-    const alone = await simulate('--concurrency', '1', '--trace', csv);
+    assert.equal((await simulate('closed:8x1024:256~0.8')).completed, 80);
+    const alone = await simulate(`closed:1x${csv}`);
     assert.equal(alone.completed, 4);
     const sum = alone.e2e_ms.mean * 4;
     assert.ok(Math.abs(alone.simulated_s * 1000 - sum) < 1e-3, 'one after the other');
   });
 
-  it('refuses lengths without a concurrency, and a concurrency without lengths', async () => {
-    const base = ['simulate', '--profile', profile];
-    await assertRefused([...base, '--concurrency', '4'], /--input-tokens and --output-tokens/);
-    await assertRefused([...base, '--trace', csv, '--length-range', '0.5'], /cannot be used with/);
-    await assertRefused(
-      [...base, '--input-tokens', '9', '--output-tokens', '9'],
-      /--closed-batch, or --concurrency/,
+  it('serves drawn traffic: arrivals by chance, a model of a trace, a task', async () => {
+    const [poisson, model, task] = await Promise.all([
+      simulate('1024:64~0.5@4/s,60s'),
+      simulate('chat@2/s,1m'),
+      simulate('static_workload', '--requests', '300'),
+    ]);
+    assert.ok(poisson.completed > 180 && poisson.completed < 300, `${poisson.completed}`);
+    assert.ok(
+      poisson.output_tokens >= 32 * poisson.completed && poisson.output_tokens < 64 * poisson.completed,
     );
-    await assertRefused([...base, '--concurrency', '4', '--closed-batch', '4'], /cannot be used with/);
+    assert.equal(model.trace, 'chat (azure-conversation-2023)');
+    assert.ok(model.completed > 60 && model.completed < 240, `${model.completed}`);
+    assert.deepEqual([task.trace, task.completed], ['static_workload', 300]);
+  });
+
+  it('refuses lengths without a rate, a rate that is none, and more than a day', async () => {
+    const base = ['simulate', '--profile', profile];
+    await assertRefused([...base, '1024:64'], /Expected a rate, such as 1024:64@12\/s/);
+    await assertRefused([...base, 'chat@0/s'], /Expected a number above 0/);
+    await assertRefused([...base, 'chat@2/s,25h'], /at most 24 h/);
+    await assertRefused([...base, 'closed:4x9:'], /Expected lengths such as 2048:256/);
+    await assertRefused([...base, 'rag'], /expected a rate, such as rag@3\/s/);
+    await assertRefused([...base, 'gossip'], /Expected a file, or drawn traffic/);
+  });
+
+  it('serves a line as its GPU would, and lists what it does not simulate', async () => {
+    const line = 'vllm serve meta-llama/Llama-3.1-8B-Instruct --max-num-seqs 2 --frobnicate 3';
+    const { code, stdout, stderr } = await runCommand(
+      ...['simulate', 'batch:8x100:20', '--json', '--deployment', line, '--gpu', 'h100'],
+    );
+    assert.equal(code, 0, stderr);
+    assert.equal(JSON.parse(stdout).profile, 'h100-80gb-llama-3-8b');
+    assert.match(stderr, /^not simulated: --frobnicate 3$/m);
   });
 
   it('answers with the figures of a CSV trace', async () => {
-    const report = await simulate('--trace', csv);
+    const report = await simulate(csv);
     for (const key of ['ttft_ms', 'tpot_ms', 'e2e_ms']) {
       const { mean, p50, p90, p99 } = report[key];
       assert.ok(mean > 0 && p50 > 0 && p90 >= p50 && p99 >= p90, `${key}: ${JSON.stringify(report[key])}`);
@@ -78,13 +102,13 @@ describe('servegym simulate', () => {
   });
 
   it('reads a JSONL trace', async () => {
-    const report = await simulate('--trace', jsonl);
+    const report = await simulate(jsonl);
     assert.equal(report.completed, 3);
     assert.equal(report.output_tokens, 55);
   });
 
   it('prints a table for people', async () => {
-    const { code, stdout } = await runServegym('simulate', '--profile', profile, '--trace', csv);
+    const { code, stdout } = await runCommand('simulate', csv, '--profile', profile);
     assert.equal(code, 0);
     for (const part of [
       '4 completed, 0 rejected',
@@ -101,9 +125,9 @@ describe('servegym simulate', () => {
 
   it('scales the rate and repeats the trace', async () => {
     const [once, fast, many] = await Promise.all([
-      simulate('--trace', csv),
-      simulate('--trace', csv, '--rate-scale', '2'),
-      simulate('--trace', csv, '--repeat-to', '10'),
+      simulate(csv),
+      simulate(csv, '--rate-scale', '2'),
+      simulate(csv, '--repeat-to', '10'),
     ]);
     assert.ok(fast.simulated_s < once.simulated_s);
     assert.equal(many.completed, 10);
@@ -111,10 +135,10 @@ describe('servegym simulate', () => {
   });
 
   it('gives the makespan of a closed batch, faster with INT8 weights', async () => {
-    const batch = ['--closed-batch', '16', '--input-tokens', '128', '--output-tokens', '128'];
+    const batch = ['batch:16x128:128'];
     const [plain, quantized] = await Promise.all([
       simulate(...batch),
-      simulate(...batch, '--weights', 'INT8'),
+      simulate(...batch, '--deployment', '--quantization w8a8_int8'),
     ]);
     assert.equal(plain.completed, 16);
     assert.equal(plain.makespan_s, plain.simulated_s);
@@ -123,55 +147,63 @@ describe('servegym simulate', () => {
   });
 
   it('lets every knob act', async () => {
-    const load = ['--closed-batch', '40', '--input-tokens', '600', '--output-tokens', '40'];
+    const load = ['batch:40x600:40'];
     const base = await simulate(...load);
     const knobs = [
-      ['--max-num-seqs', '2'],
-      ['--max-num-batched-tokens', '512'],
-      ['--speculation-depth', '3'],
-      ['--weights', 'INT4'],
-      ['--kv-budget-fraction', '0.1'],
+      '--max-num-seqs 2',
+      '--max-num-batched-tokens 512',
+      `--speculative-config '{"num_speculative_tokens":3}'`,
+      '--quantization awq',
+      '--gpu-memory-utilization 0.45',
+      '--num-gpu-blocks-override 300',
     ];
-    const changed = await Promise.all(knobs.map((knob) => simulate(...load, ...knob)));
+    const changed = await Promise.all(knobs.map((knob) => simulate(...load, '--deployment', knob)));
     for (const [i, report] of changed.entries()) {
       assert.equal(report.completed, 40);
-      assert.notEqual(report.simulated_s, base.simulated_s, knobs[i].join(' '));
+      assert.notEqual(report.simulated_s, base.simulated_s, knobs[i]);
     }
     assert.ok(changed[2].spec_acceptance_rate > 0.2);
   });
 
   it('schedules as it is told', async () => {
-    const load = ['--closed-batch', '12', '--input-tokens', '600', '--output-tokens', '80'];
-    const server = ['--max-num-batched-tokens', '512', '--kv-blocks', '200'];
-    const threshold = ['--long-prefill-token-threshold', '16'];
-    const drafts = ['--speculation-depth', '3'];
+    const server = '--max-num-batched-tokens 512 --num-gpu-blocks-override 200';
+    const threshold = '--long-prefill-token-threshold 16';
+    const drafts = (more: object = {}) =>
+      `--speculative-config '${JSON.stringify({ num_speculative_tokens: 3, ...more })}'`;
     const settings = [
-      [],
-      ['--max-num-active-seqs', '2'],
+      '',
+      '--max-num-active-seqs 2',
       threshold,
-      [...threshold, '--long-prefill-token-threshold-adaptive'],
-      ['--watermark', '0.4'],
-      ['--no-scheduler-reserve-full-isl'],
-      ['--async-scheduling'],
-      ...[drafts, [...drafts, '--drafter', 'ngram'], [...drafts, '--async-scheduling']],
-      [...drafts, '--speculation-depth-per-batch-size', '[[1,4,3],[5,12,1]]'],
-      ...['1', '2'].map((processes) => ['--api-server-count', processes]),
+      `${threshold} --long-prefill-token-threshold-adaptive`,
+      '--watermark 0.4',
+      '--no-scheduler-reserve-full-isl',
+      '--async-scheduling',
+      ...[drafts(), drafts({ method: 'ngram' }), `${drafts()} --async-scheduling`],
+      drafts({
+        num_speculative_tokens_per_batch_size: [
+          [1, 4, 3],
+          [5, 12, 1],
+        ],
+      }),
+      ...['1', '2'].map((processes) => `--api-server-count ${processes}`),
     ];
-    const reports = await Promise.all(settings.map((setting) => simulate(...load, ...server, ...setting)));
+    const reports = await Promise.all(
+      settings.map((setting) => simulate('batch:12x600:80', '--deployment', `${server} ${setting}`)),
+    );
     assert.deepEqual([...new Set(reports.map(({ completed }) => completed))], [12]);
     assert.equal(new Set(reports.map((report) => report.simulated_s)).size, settings.length);
   });
 
   it('takes a profile from a file', async () => {
     const file = fileWith('mine.json', JSON.stringify({ ...findProfile(profile), name: 'mine' }));
-    const { code, stdout } = await runServegym('simulate', '--profile', file, '--trace', csv, '--json');
+    const { code, stdout } = await runServegym('simulate', csv, '--profile', file, '--json');
     assert.equal(code, 0);
     assert.equal(JSON.parse(stdout).profile, 'mine');
   });
 
   it('counts requests that can never fit as rejected', async () => {
     const huge = fileWith('huge.csv', 'arrival,input,output\n0,1000000,10\n1,10,10\n');
-    const report = await simulate('--trace', huge);
+    const report = await simulate(huge);
     assert.equal(report.rejected, 1);
     assert.equal(report.completed, 1);
     assert.equal(report.requests_beyond_validity, 1);
@@ -207,100 +239,81 @@ describe('servegym simulate', () => {
   ];
   for (const [what, text, message] of badTraces) {
     it(`refuses ${what} with file and line`, async () => {
-      await assertRefused(['simulate', '--profile', profile, '--trace', fileWith('bad.csv', text)], message);
+      await assertRefused(['simulate', fileWith('bad.csv', text), '--profile', profile], message);
     });
   }
 
   const ask = ['simulate', '--profile', profile];
+  const on = (flags: string) => [...ask, csv, '--deployment', flags];
   const badArguments: readonly [what: string, args: readonly string[], message: RegExp][] = [
-    ['an unknown profile', ['simulate', '--profile', 'a100-llama', '--trace', csv], /the closest: a100-/],
-    [
-      'a trace that is not there',
-      [...ask, '--trace', 'none.csv'],
-      /cannot read none\.csv: there is no such file/,
-    ],
+    ['an unknown profile', ['simulate', csv, '--profile', 'a100-llama'], /the closest: a100-/],
+    ['a trace that is not there', [...ask, 'none.csv'], /cannot read none\.csv: there is no such file/],
     [
       'a folder for a trace',
-      [...ask, '--trace', fixtures],
+      [...ask, fixtures],
       /expected a folder with 0_trace\.jsonl .* or with sessions of agents/,
     ],
-    ['nothing to serve', ask, /--trace/],
-    ['a rate of zero', [...ask, '--trace', csv, '--rate-scale', '0'], /Expected a number above 0/],
-    ['half a sequence', [...ask, '--trace', csv, '--max-num-seqs', '1.5'], /Expected a whole number/],
+    ['nothing to serve', ask, /missing required argument 'traffic'/],
+    ['nothing that serves', ['simulate', csv], /--deployment: expected a `vllm serve` or SGLang line/],
+    ['a rate of zero', [...ask, csv, '--rate-scale', '0'], /Expected a number above 0/],
+    ['half a sequence', on('--max-num-seqs 1.5'), /to be a whole number/],
     [
       'more running requests than places',
-      [...ask, '--trace', csv, '--max-num-active-seqs', '300'],
+      on('--max-num-active-seqs 300'),
       /at most --max-num-seqs, which is 256, got 300/,
     ],
     [
       'a share for a threshold that is none',
-      [...ask, '--trace', csv, '--long-prefill-token-threshold-adaptive'],
-      /Expected --long-prefill-token-threshold above 0/,
+      on('--long-prefill-token-threshold-adaptive'),
+      /expected --long-prefill-token-threshold above 0/,
     ],
     [
       'draft tokens for no batch of one',
-      [...ask, '--trace', csv, '--speculation-depth-per-batch-size', '[[2,4,1]]'],
-      /Expected ascending ranges \[first, last, depth\] from 1 on/,
+      on(
+        `--speculative-config '{"num_speculative_tokens":4,"num_speculative_tokens_per_batch_size":[[2,4,1]]}'`,
+      ),
+      /num_speculative_tokens_per_batch_size such as \[\[1,16,3\]/,
     ],
-    ['a drafter that is none', [...ask, '--trace', csv, '--drafter', 'medusa'], /ngram, eagle/],
-    ['a watermark of all blocks', [...ask, '--trace', csv, '--watermark', '1'], /from 0 to 0\.99/],
-    ['a pool larger than all', [...ask, '--trace', csv, '--kv-budget-fraction', '1.1'], /at most 1/],
-    ['a precision that is none', [...ask, '--trace', csv, '--weights', 'FP3'], /FP16, FP8, INT8, INT4/],
-    [
-      'a precision the profile lacks',
-      [...ask, '--trace', csv, '--weights', 'FP8'],
-      /no coefficients for FP8/,
-    ],
-    ['a batch without lengths', [...ask, '--closed-batch', '4'], /--input-tokens and --output-tokens/],
-    ['a batch and a trace', [...ask, '--closed-batch', '4', '--trace', csv], /cannot be used with/],
-    [
-      'a pool without room',
-      [...ask, '--trace', csv, '--kv-budget-fraction', '0.00001'],
-      /Nothing is left for the KV pool/,
-    ],
+    ['a watermark of all blocks', on('--watermark 1'), /from 0 to 0\.99/],
+    ['a pool larger than all', on('--gpu-memory-utilization 1.1'), /to be a number from 0\.05 to 1/],
+    ['a precision the profile lacks', on('--quantization fp8'), /has no FP8 weights; it has FP16/],
+    ['a batch without lengths', [...ask, 'batch:4x'], /Expected a file, or drawn traffic/],
+    ['a pool without room', on('--gpu-memory-utilization 0.1'), /Nothing is left for the KV pool/],
     [
       'more sequences than tokens',
-      [...ask, '--trace', csv, '--max-num-batched-tokens', '64'],
+      on('--max-num-batched-tokens 64'),
       /`maxNumSeqs` to be a whole number from 1 to 64, got `256`/,
     ],
-    ['drafts that no profile has', [...ask, '--trace', csv, '--speculation-depth', '9'], /from 0 to 8/],
-    ['a change of nothing', [...ask, '--trace', csv, '--change', '5:'], /Expected `<seconds>:<setting>=/],
-    [
-      'a setting that is none',
-      [...ask, '--trace', csv, '--change', '5:gpu=H100'],
-      /Expected one of max-num-seqs/,
-    ],
-    ['a tenant of no size', [...ask, '--trace', csv, '--tenant', '5:x'], /Expected `<seconds>:<GiB>`/],
+    ['drafts that are no JSON', on('--speculative-config 9x'), /to be JSON/],
+    ['a change of nothing', [...ask, csv, '--change', '5:'], /Expected `<seconds>:<setting>=/],
+    ['a setting that is none', [...ask, csv, '--change', '5:gpu=H100'], /Expected one of max-num-seqs/],
+    ['a tenant of no size', [...ask, csv, '--change', '5:tenant-gib=x'], /value that `tenant-gib` can have/],
     [
       'a tenant larger than the GPU',
-      [...ask, '--trace', csv, '--tenant', '5:99'],
+      [...ask, csv, '--change', '5:tenant-gib=99'],
       /Expected a tenant to take 0 to 39/,
     ],
-    [
-      'a split without a ratio of whole numbers',
-      [...ask, '--trace', csv, '--split', '2:x'],
-      /prefill engines/,
-    ],
+    ['a split without a ratio of whole numbers', [...ask, csv, '--split', '2:x'], /prefill engines/],
     [
       'changes of a split of three GPUs',
-      [...ask, '--trace', csv, '--split', '2:1', '--tenant', '1:1'],
-      /expected --split 1:1 with them, got 2:1/,
+      [...ask, csv, '--split', '2:1', '--change', '1:tenant-gib=1'],
+      /expected --split 1:1 with it, got 2:1/,
     ],
     [
       'KV offloading without a prefix cache',
-      [...ask, '--trace', csv, '--kv-offloading-size', '4', '--no-prefix-caching'],
-      /cannot be used with/,
+      on('--kv-offloading-size 4 --no-enable-prefix-caching'),
+      /--kv-offloading-size needs prefix caching/,
     ],
     [
       'a bandwidth of no KV offloading',
-      [...ask, '--trace', csv, '--kv-offloading-bandwidth', '50'],
+      [...ask, csv, '--kv-offloading-bandwidth', '50'],
       /needs --kv-offloading-size/,
     ],
-    ['a split of replicas', [...ask, '--trace', csv, '--split', '--replicas', '2'], /cannot be used with/],
-    ['shares of nothing', [...ask, '--trace', csv, '--priority-shares', '0,0'], /one of them above 0/],
+    ['a split of replicas', [...ask, csv, '--replicas', '2', '--split'], /cannot be used with/],
+    ['shares of nothing', [...ask, csv, '--priority-shares', '0,0'], /one of them above 0/],
     [
       'an unknown kind of text',
-      [...ask, '--trace', csv, '--speculation-depth', '2', '--acceptance', 'poem'],
+      [...on(`--speculative-config '{"num_speculative_tokens":2}'`), '--acceptance', 'poem'],
       /poem/,
     ],
     ['an unknown command', ['simulat'], /unknown command/],
@@ -312,24 +325,13 @@ describe('servegym simulate', () => {
   it('refuses a profile with a missing field, by its name', async () => {
     const { requestOverheadMs: _, ...rest } = findProfile(profile);
     const file = fileWith('bad.json', JSON.stringify(rest));
-    await assertRefused(
-      ['simulate', '--profile', file, '--trace', csv],
-      /bad\.json: expected `requestOverheadMs`/,
-    );
+    await assertRefused(['simulate', csv, '--profile', file], /bad\.json: expected `requestOverheadMs`/);
   });
 
   it('serves a trace on several replicas', async () => {
-    const alone = await simulate('--trace', csv, '--max-num-seqs', '1');
-    const shared = await simulate(
-      '--trace',
-      csv,
-      '--max-num-seqs',
-      '1',
-      '--replicas',
-      '2',
-      '--router',
-      'least_loaded',
-    );
+    const one = [csv, '--deployment', '--max-num-seqs 1'];
+    const alone = await simulate(...one);
+    const shared = await simulate(...one, '--replicas', '2', '--router', 'least_loaded');
     assert.equal(shared.completed, alone.completed);
     assert.ok(shared.ttft_ms.mean <= alone.ttft_ms.mean);
   });
@@ -343,10 +345,12 @@ describe('servegym simulate', () => {
         )
         .join('\n'),
     );
-    const ask = ['--trace', prompts, '--kv-blocks', '33'];
+    const pool = '--num-gpu-blocks-override 33';
     const [lost, loaded] = await Promise.all([
-      simulate(...ask),
-      simulate(...ask, '--kv-offloading-size', '4', '--kv-offloading-bandwidth', '50'),
+      simulate(prompts, '--deployment', pool),
+      simulate(
+        ...[prompts, '--deployment', `${pool} --kv-offloading-size 4`, '--kv-offloading-bandwidth', '50'],
+      ),
     ]);
     assert.equal(lost.loaded_prefill_tokens, undefined);
     assert.equal(loaded.loaded_prefill_tokens, 496);
@@ -358,8 +362,8 @@ describe('servegym simulate', () => {
     const perfetto = join(folder, 'run.json');
     const rows = join(folder, 'requests.csv');
     const lines = join(folder, 'requests.jsonl');
-    const report = await simulate('--trace', csv, '--chrome-trace', perfetto, '--requests-file', rows);
-    await simulate('--trace', csv, '--requests-file', lines);
+    const report = await simulate(csv, '--chrome-trace', perfetto, '--requests-file', rows);
+    await simulate(csv, '--requests-file', lines);
     assert.ok(JSON.parse(readFileSync(perfetto, 'utf8')).traceEvents.length > report.completed);
     const [header, ...requests] = readFileSync(rows, 'utf8').trim().split('\n');
     assert.equal(
@@ -384,8 +388,8 @@ describe('servegym simulate', () => {
   it('writes requests as Parquet, and classes them by priority', async () => {
     const file = join(folder, 'requests.parquet');
     const report = await simulate(
-      ...['--closed-batch', '60', '--input-tokens', '500', '--output-tokens', '30', '--max-num-seqs', '4'],
-      ...['--policy', 'priority', '--priority-shares', '1,1', '--requests-file', file],
+      ...['batch:60x500:30', '--deployment', '--max-num-seqs 4 --scheduling-policy priority'],
+      ...['--priority-shares', '1,1', '--requests-file', file],
     );
     const rows = await parquetReadObjects({ file: await asyncBufferFromFile(file) });
     assert.equal(rows.length, 60);
@@ -403,12 +407,12 @@ describe('servegym simulate', () => {
       ).join('\n'),
     );
     const [plain, split, wider, changing] = await Promise.all([
-      simulate('--trace', steady, '--replicas', '2'),
-      simulate('--trace', steady, '--rate-scale', '6', '--split'),
-      simulate('--trace', steady, '--rate-scale', '6', '--split', '2:1', '--router', 'least_loaded'),
+      simulate(steady, '--replicas', '2'),
+      simulate(steady, '--rate-scale', '6', '--split'),
+      simulate(steady, '--rate-scale', '6', '--split', '2:1', '--router', 'least_loaded'),
       simulate(
-        ...['--trace', steady, '--change', '10:weights=INT8,max-num-seqs=32', '--tenant', '20:25'],
-        ...['--tenant', '30:0'],
+        ...[steady, '--change', '10:weights=INT8,max-num-seqs=32', '--change', '20:tenant-gib=25'],
+        ...['--change', '30:tenant-gib=0'],
       ),
     ]);
     for (const report of [plain, split, wider, changing]) assert.equal(report.completed, 400);
@@ -424,11 +428,11 @@ describe('servegym simulate', () => {
 
   it('serves an hour of requests like those of the Azure conversation trace', async () => {
     const azure = join(folder, 'azure.csv');
-    const drawn = await runServegym('traffic', 'draw', 'azure-conversation-2023', '--output', azure);
+    const drawn = await runCommand('traffic', 'draw', 'azure-conversation-2023', azure);
     assert.equal(drawn.code, 0, drawn.stderr);
     const lines = readFileSync(azure, 'utf8').trim().split('\n').slice(1);
     assert.ok(lines.length > 15_000, `${lines.length} requests`);
-    const report = await simulate('--trace', azure, '--rate-scale', '0.5');
+    const report = await simulate(azure, '--rate-scale', '0.5');
     const tokens = lines.reduce((sum, text) => sum + Number(text.split(',')[2]), 0);
     assert.equal(report.requests, lines.length);
     assert.equal(report.completed, lines.length);

@@ -98,6 +98,8 @@ function startedProfile(profile: EngineProfile, { engine: name, settings, source
       'expected --long-prefill-token-threshold above 0 with --long-prefill-token-threshold-adaptive, which raises it',
     );
   }
+  if (kvOffloadingGiB !== undefined && settings.prefixCaching === false)
+    throw invalid(source, '--kv-offloading-size needs prefix caching, got --no-enable-prefix-caching');
   const { frontEnd = VLLM_FRONT_END, memory, hostKv } = profile;
   const gigabytesPerSecond = hostKv?.gigabytesPerSecond ?? HOST_GBPS;
   return {

@@ -40,18 +40,31 @@ type Read<E> = E extends { readonly choices: readonly (infer C)[] }
     : E extends { readonly value: string }
       ? string
       : boolean;
-type Given<E> = E extends { readonly value: `${string}...${string}` } | { readonly repeated: true }
-  ? readonly Read<E>[]
-  : E extends { readonly default: unknown } | { readonly required: true }
-    ? Read<E>
-    : E extends { readonly value: string }
-      ? Read<E> | undefined
-      : Read<E>;
+/** `<n...>` takes several values, `<n,...>` one. */
+type IsMany<E> = E extends { readonly repeated: true }
+  ? true
+  : E extends { readonly value: `${string},...${string}` }
+    ? false
+    : E extends { readonly value: `${string}...${string}` }
+      ? true
+      : false;
+type Given<E> =
+  IsMany<E> extends true
+    ? readonly Read<E>[]
+    : E extends { readonly default: unknown } | { readonly required: true }
+      ? Read<E>
+      : E extends { readonly value: string }
+        ? Read<E> | undefined
+        : Read<E>;
 
 /** Values of a table of options, as a command gets them. */
 export type OptionValues<T extends OptionTable> = { readonly [K in keyof T]: Given<T[K]> };
 type WordValues<T extends WordTable> = {
-  readonly [K in keyof T]: T[K] extends { readonly value: `<${string}` } ? Read<T[K]> : Given<T[K]>;
+  readonly [K in keyof T]: T[K] extends { readonly value: `<${infer Name}>` }
+    ? Name extends `${string}...`
+      ? readonly Read<T[K]>[]
+      : Read<T[K]>
+    : Given<T[K]>;
 };
 
 interface CommandTable<W extends WordTable, O extends OptionTable> {
@@ -86,9 +99,12 @@ export function defineCommand<const O extends OptionTable, const W extends WordT
     command.addOption(optionOf(key, entry));
   }
   if (after !== undefined) command.addHelpText('after', `\n${after}`);
-  const repeated = Object.keys(options).filter((key) => options[key].repeated);
+  const none = Object.fromEntries(
+    Object.entries<OptionEntry>(options)
+      .filter(([, { repeated, value }]) => repeated || value === undefined)
+      .map(([key, { repeated }]) => [key, repeated ? [] : false]),
+  );
   return command.action((...given: unknown[]) => {
-    const none = Object.fromEntries(repeated.map((key) => [key, []]));
     const named = Object.fromEntries(Object.keys(words).map((key, i) => [key, given[i]]));
     return action({ ...none, ...command.opts(), ...named } as WordValues<W> & OptionValues<O>);
   });
@@ -103,9 +119,8 @@ export function optionOf(key: string, entry: OptionEntry): Option {
   if (entry.repeated)
     option.argParser((text, before: readonly unknown[] = []) => [...before, parse ? parse(text) : text]);
   else if (parse !== undefined) option.argParser((text) => parse(text));
-  // Commander shows no default of a switch, and knows that of `--no-...`.
-  if (value === undefined) option.default(initial ?? false);
-  else if (initial !== undefined) option.default(initial, defaultText);
+  // Commander knows the default of `--no-...`, and would show that of a switch.
+  if (value !== undefined && initial !== undefined) option.default(initial, defaultText);
   if (preset !== undefined) option.preset(preset);
   if (env !== undefined) option.env(env);
   if (conflicts !== undefined) option.conflicts([...conflicts]);

@@ -52,8 +52,29 @@ const COMMANDS: Readonly<Record<string, readonly CommandEntry[]>> = {
   'Traffic and profiles:': [
     {
       name: 'traffic',
-      summary: 'list, draw and fit models of traffic',
-      load: async () => (await import('./traffic/command.ts')).trafficCommand(),
+      summary: 'look at files of requests, convert them, draw traffic and fit models of it',
+      commands: [
+        {
+          name: 'describe',
+          summary: 'print rates, bursts and lengths; without a traffic, list the models',
+          load: async () => (await import('./traffic/describe.ts')).describeCommand(),
+        },
+        {
+          name: 'convert',
+          summary: 'write a file of requests in the form that all commands read',
+          load: async () => (await import('./traffic/convert.ts')).convertCommand(),
+        },
+        {
+          name: 'draw',
+          summary: 'write drawn traffic to a file',
+          load: async () => (await import('./traffic/convert.ts')).drawCommand(),
+        },
+        {
+          name: 'fit',
+          summary: 'fit a model to each trace, and say how near it comes',
+          load: async () => (await import('./traffic/fit.ts')).fitCommand(),
+        },
+      ],
     },
   ],
   'Train and evaluate:': [
@@ -110,7 +131,6 @@ const FORMER: Readonly<Record<string, { readonly now: string; readonly load?: ()
   },
   trace: {
     now: 'servegym traffic describe',
-    load: async () => (await import('./trace/command.ts')).traceCommand(),
   },
   fidelity: {
     now: 'benchmarks/fidelity.ts of the repository',
@@ -127,6 +147,9 @@ const FORMER: Readonly<Record<string, { readonly now: string; readonly load?: ()
   selftest: { now: 'servegym validate' },
 };
 
+/** Columns of the help where it does not go to a terminal. */
+const HELP_WIDTH = 100;
+
 /**
  * The command line. Only the command that the words name has its options, or each of `all`; the others stand in the list.
  * @throws InputError for a name that a command had before
@@ -138,7 +161,11 @@ export async function buildProgram(words: readonly string[] | 'all'): Promise<Co
     .enablePositionalOptions()
     .helpCommand(false)
     .showHelpAfterError('(add --help for the options)')
-    .configureOutput({ outputError: writeUsageError });
+    .configureOutput({
+      outputError: writeUsageError,
+      getOutHelpWidth: () => process.stdout.columns ?? HELP_WIDTH,
+      getErrHelpWidth: () => process.stderr.columns ?? HELP_WIDTH,
+    });
   for (const [heading, entries] of Object.entries(COMMANDS)) {
     program.commandsGroup(heading);
     for (const entry of entries) program.addCommand(await commandOf(entry, words));

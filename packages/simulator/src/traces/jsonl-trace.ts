@@ -7,7 +7,7 @@ import type { TraceParser } from './trace-parser.ts';
 
 /**
  * Reads a trace with a JSON object a line, in order of arrival: Mooncake's form (`timestamp` in ms, `input_length`,
- * `output_length`, and optionally `hash_ids`, the prefix block hashes) or any keys that `CsvTraceParser` takes as
+ * `output_length`, and optionally `hash_ids`, the prefix block hashes, with their `block_size` in the first object) or any keys that `CsvTraceParser` takes as
  * columns. With a `session_id`, a request with a `delay` (ms) instead of an arrival follows the answer to the one before
  * it. Further keys are ignored.
  */
@@ -82,11 +82,13 @@ export class JsonlTraceParser implements TraceParser {
       this.#hasSessions = names.includes('session_id');
       // A conversation may be spread over the file.
       const { onRequests, ...whole } = this.#options;
+      const { block_size: blockSize } = entry;
+      const { prefixBlockTokens = isSize(blockSize) ? blockSize : undefined } = whole;
       const reader = new RequestReader(names, {
         kind: JSON_LINES,
         source: this.#source,
         line,
-        options: this.#hasSessions ? whole : this.#options,
+        options: { ...whole, prefixBlockTokens, ...(!this.#hasSessions && { onRequests }) },
       });
       const { arrival, input, output, prefix } = reader.columns;
       this.#keys = { arrival: names[arrival], input: names[input], output: names[output] };
@@ -103,6 +105,10 @@ export function parseJsonlTrace(text: string, source: string, options: TraceOpti
   const parser = new JsonlTraceParser(source, options);
   parser.push(text);
   return parser.end().trace;
+}
+
+function isSize(value: unknown): value is number {
+  return Number.isSafeInteger(value) && (value as number) > 0;
 }
 
 function parseLine(content: string, source: string, line: number): Record<string, unknown> {

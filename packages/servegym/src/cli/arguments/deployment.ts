@@ -7,10 +7,10 @@ import { readInputFile, readInputJson, readProfile } from './read-input-file.ts'
 
 /** `--gpu` and `--profile`: where a deployment runs, in commands that take one. */
 export const hardwareOptions = {
-  gpu: { value: '<name>', help: 'the GPU that it is on, a part of its name, for instance h100' },
+  gpu: { value: '<name>', help: 'GPU of the deployment, a part of its name: h100' },
   profile: {
     value: '<name|file.json>',
-    help: 'the engine profile, instead of one for the model and --gpu (`servegym profile list`)',
+    help: 'engine profile, instead of one for the model and --gpu',
   },
 } as const satisfies OptionTable;
 
@@ -18,7 +18,7 @@ export const hardwareOptions = {
 export const deploymentOptions = {
   deployment: {
     value: '<line|file>',
-    help: 'your `vllm serve` or SGLang line, or a file with one, a Kubernetes manifest, Helm values, or JSON of `plan`; with --profile also bare flags, for instance "--max-num-seqs 64"',
+    help: 'your `vllm serve` or SGLang line, or a file: with one, a Kubernetes manifest, Helm values, JSON of `plan`; with --profile also bare flags',
   },
   ...hardwareOptions,
 } as const satisfies OptionTable;

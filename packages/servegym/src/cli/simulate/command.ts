@@ -1,156 +1,300 @@
-import { ROUTER_POLICIES } from '@servegym/simulator';
-import { Command, Option } from 'commander';
-import { addDrawnRequests, MOST_REQUESTS } from '../arguments/drawn-requests.ts';
-import { addEngineOptions } from '../arguments/engine-options.ts';
+import { type Deployment, splitParts } from '@servegym/operators';
+import {
+  chromeTrace,
+  drawPriorities,
+  ROUTER_POLICIES,
+  repeatTrace,
+  requestRows,
+  type SimulatedSpan,
+  type SimulationOptions,
+  type SimulationRun,
+  scaleRate,
+  simulateCluster,
+  simulateTrace,
+  summarizeRun,
+  type Trace,
+  TraceSimulation,
+  takeRequests,
+} from '@servegym/simulator';
+import { summarize } from '@servegym/simulator/statistics';
+import { deploymentOptions, readDeployment } from '../arguments/deployment.ts';
 import { numberAbove, wholeNumber } from '../arguments/options.ts';
-import { readProfile } from '../arguments/read-input-file.ts';
-import { withSchedulerOptions } from '../arguments/scheduler-options.ts';
-import { addTraceOptions } from '../arguments/trace-arguments.ts';
-import { requireWritable } from '../output/write-output-file.ts';
-import { parseChange, parseShares, parseSplit, parseTenant } from './serving-changes.ts';
-import { simulateAsRead } from './simulate-as-read.ts';
-import { type SimulateOptions, withHostKv } from './simulate-options.ts';
-import { needsWholeTrace, simulateWhole } from './simulate-whole.ts';
-import { simulationJson, simulationTable } from './simulation-report.ts';
+import {
+  MOST_REQUESTS,
+  openTraffic,
+  readingLine,
+  readTraffic,
+  trafficOptions,
+  trafficWord,
+} from '../arguments/traffic.ts';
+import { defineCommand, type OptionTable, type OptionValues } from '../command-table.ts';
+import { InputError } from '../input-error.ts';
+import { printResult } from '../output/print-result.ts';
+import { requireWritable, writeOutputFile } from '../output/write-output-file.ts';
+import { requestFile } from './request-file.ts';
+import { parseChange, parseShares, parseSplit } from './serving-changes.ts';
+import { type ClassSummary, type Simulation, simulationJson, simulationTable } from './simulation-report.ts';
 
-/** `servegym simulate`: a trace, or a batch that is all there at the start, on one simulated engine. */
-export function simulateCommand(): Command {
-  const command = new Command('simulate')
-    .description('serve a trace on a simulated engine and report its latencies')
-    .requiredOption('--profile <name|file.json>', 'engine profile (see `servegym profiles`)')
-    .option(
-      '--trace <file>',
-      'requests to serve: CSV, JSON lines, Parquet or a result of vllm bench serve or GuideLLM',
-    )
-    .addOption(
-      new Option('--rate-scale <factor>', 'let the requests arrive this many times as fast')
-        .default(1)
-        .argParser(numberAbove(0)),
-    )
-    .addOption(
-      new Option('--limit <n>', 'serve only the first n requests').argParser(wholeNumber(1, MOST_REQUESTS)),
-    )
-    .addOption(
-      new Option('--repeat-to <n>', 'play the trace over and over, until n requests')
-        .argParser(wholeNumber(1, MOST_REQUESTS))
-        .conflicts('limit'),
-    )
-    .addOption(
-      new Option('--closed-batch <n>', 'instead of a trace: n requests that are all there at the start')
-        .argParser(wholeNumber(1, MOST_REQUESTS))
-        .conflicts(['trace', 'limit', 'repeatTo', 'concurrency']),
-    )
-    .addOption(
-      new Option('--requests <n>', 'requests to draw with --concurrency (default: 10 times that)')
-        .argParser(wholeNumber(1, MOST_REQUESTS))
-        .conflicts(['trace', 'limit', 'repeatTo']),
+const options = {
+  ...deploymentOptions,
+  replicas: { value: '<n>', parse: wholeNumber(1, 1024), help: 'engines that share the traffic' },
+  router: {
+    value: '<policy>',
+    choices: ROUTER_POLICIES,
+    help: 'how they share it (default: round_robin)',
+  },
+  split: {
+    value: '[prefill:decode]',
+    preset: '1:1',
+    parse: parseSplit,
+    conflicts: ['replicas'],
+    help: 'engines that prefill, and engines that decode',
+  },
+  change: {
+    value: '<s:name=value,...>',
+    parse: parseChange,
+    repeated: true,
+    conflicts: ['replicas', 'router'],
+    help: 'on two GPUs, change from second s on: max-num-seqs, kv-budget-fraction, speculation-depth, weights, policy, split, tenant-gib (memory that others take)',
+  },
+  acceptance: {
+    value: '<text>',
+    help: 'text that drafts are accepted as in (default: sharegpt)',
+  },
+  priorityShares: {
+    value: '<shares>',
+    parse: parseShares,
+    help: 'draw priority classes, the most urgent first: 0.2,0.8',
+  },
+  kvOffloadingBandwidth: {
+    value: '<GB/s>',
+    parse: numberAbove(0, 1e6),
+    help: 'host to GPU (default: of the profile, else 25)',
+  },
+  ...trafficOptions,
+  repeatTo: {
+    value: '<n>',
+    parse: wholeNumber(1, MOST_REQUESTS),
+    conflicts: ['requests'],
+    help: 'play the traffic again and again, until n requests',
+  },
+  chromeTrace: { value: '<file.json>', help: 'write the run for Perfetto (ui.perfetto.dev)' },
+  requestsFile: { value: '<file>', help: 'write a row for each request: .jsonl, .parquet, else CSV' },
+  json: { help: 'print one JSON object' },
+} as const satisfies OptionTable;
+
+type SimulateOptions = OptionValues<typeof options>;
+type Values = SimulateOptions & { readonly traffic: ReturnType<typeof trafficWord.traffic.parse> };
+
+/** `servegym simulate`: traffic on a simulated deployment. */
+export function simulateCommand() {
+  return defineCommand({
+    name: 'simulate',
+    description: 'serve traffic on a simulated deployment and report its latencies',
+    words: trafficWord,
+    options,
+    after: `Examples:
+  servegym simulate log.csv --deployment 'vllm serve Qwen/Qwen3-32B -tp 2' --gpu h100
+  servegym simulate closed:32x1024:1024~0.8 --profile mine.json --requests 320
+  servegym simulate log.csv --profile h100-80gb-llama-3-8b --split 2:1
+  servegym simulate log.csv --profile a100-40gb-llama-3-8b --change 60:weights=INT8`,
+    action: simulate,
+  });
+}
+
+async function simulate(values: Values): Promise<void> {
+  const deployment = withBandwidth(await readDeployment(values.deployment, values), values);
+  await requireWritable(values.chromeTrace);
+  await requireWritable(values.requestsFile);
+  const simulation = await (needsWholeTrace(values)
+    ? simulateWhole(deployment, values)
+    : simulateAsRead(deployment, values));
+  for (const flag of deployment.notSimulated) console.error(`not simulated: ${flag}`);
+  if (simulation.tooLong > 0)
+    console.error(
+      `not simulated: --max-model-len ${deployment.maxModelLen}: ${simulation.tooLong.toLocaleString('en-US')} requests are longer, and served all the same`,
     );
-  return addTraceOptions(
-    addEngineOptions(addDrawnRequests(command))
-      .addOption(
-        new Option('--replicas <n>', 'engines that serve the trace together')
-          .default(1)
-          .argParser(wholeNumber(1, 1024)),
-      )
-      .addOption(
-        new Option('--router <policy>', 'how requests are spread over the replicas')
-          .choices(ROUTER_POLICIES)
-          .default('round_robin'),
-      )
-      .addOption(
-        new Option('--kv-blocks <n>', 'KV blocks of each pool, instead of a share of the memory')
-          .argParser(wholeNumber(1, 2 ** 30))
-          .conflicts('kvBudgetFraction'),
-      )
-      .option('--acceptance <text>', 'kind of text that draft tokens are accepted as in (default: sharegpt)')
-      .addOption(
-        new Option(
-          '--priority-shares <shares>',
-          'priority classes drawn for the requests, the most urgent first, for instance 0.2,0.8',
-        ).argParser(parseShares),
-      )
-      .addOption(
-        new Option(
-          '--split [prefill:decode]',
-          'engines that prefill and send the KV over, and engines that decode (default: 1:1)',
-        )
-          .preset('1:1')
-          .argParser(parseSplit)
-          .conflicts('replicas'),
-      )
-      .addOption(
-        new Option(
-          '--change <s:setting=value,...>',
-          'two GPUs; settings change at second s: max-num-seqs, kv-budget-fraction, speculation-depth, weights, policy, split; may be repeated',
-        )
-          .argParser(parseChange)
-          .conflicts(['replicas', 'router', 'kvBlocks']),
-      )
-      .addOption(
-        new Option(
-          '--tenant <s:GiB>',
-          'two GPUs; from second s on, co-located tenants take this much memory of each GPU; may be repeated',
-        )
-          .argParser(parseTenant)
-          .conflicts(['replicas', 'router', 'kvBlocks']),
-      )
-      .addOption(
-        new Option('--no-prefix-caching', 'do not look for cached prefixes of prompts').conflicts(
-          'kvOffloadingSize',
-        ),
-      )
-      .addOption(
-        new Option(
-          '--kv-offloading-size <GiB>',
-          'memory of the host, for all GPUs of an engine together, that keeps copies of the KV of prompts',
-        ).argParser(numberAbove(0, 1e6)),
-      )
-      .addOption(
-        new Option(
-          '--kv-offloading-bandwidth <GB/s>',
-          'from the host to one GPU (default: that of the profile, else 25, as PCIe 4.0 reaches)',
-        ).argParser(numberAbove(0, 1e6)),
-      )
-      .option(
-        '--chrome-trace <file.json>',
-        'write the run for Perfetto (ui.perfetto.dev) or chrome://tracing',
-      )
-      .option(
-        '--requests-file <file>',
-        'write a row for each request: JSON lines when it ends in .jsonl, Parquet when in .parquet, else CSV',
-      )
-      .addOption(
-        new Option('--seed <n>', 'seed of drawn lengths and of the acceptance of draft tokens')
-          .default(0)
-          .argParser(wholeNumber(0, Number.MAX_SAFE_INTEGER)),
-      )
-      .option('--json', 'print one JSON object', false)
-      .addHelpText(
-        'after',
-        `
-Examples:
-  servegym simulate --profile a100-40gb-llama-3-8b --trace azure-llm-2023-conv.csv --rate-scale 2
-  servegym simulate --profile mine.json --closed-batch 64 --input-tokens 1024 --output-tokens 1024 --weights INT8
-  servegym simulate --profile mine.json --concurrency 32 --requests 320 --input-tokens 1024 --output-tokens 1024 --length-range 0.8
-  servegym simulate --profile h100-80gb-llama-3-8b --trace trace.csv --split --chrome-trace run.json
-  servegym simulate --profile h100-80gb-llama-3-8b --trace trace.csv --split 2:1 --router least_loaded
-  servegym simulate --profile a100-40gb-llama-3-8b --trace trace.csv --change 60:weights=INT8 --tenant 120:12 --tenant 180:0
-
-Latencies: TTFT from arrival to first token, TPOT over the tokens after it, end to end to the last.
-Wall time is that of the simulation, without reading the trace.`,
-      )
-      .action(simulate),
+  printResult(
+    values.json,
+    () => simulationJson(simulation),
+    () => simulationTable(simulation),
   );
 }
 
-async function simulate(options: SimulateOptions): Promise<void> {
-  const profile = withHostKv(withSchedulerOptions(await readProfile(options.profile), options), options);
-  await requireWritable(options.chromeTrace);
-  await requireWritable(options.requestsFile);
-  const simulation = await (needsWholeTrace(options)
-    ? simulateWhole(profile, options)
-    : simulateAsRead(profile, options));
-  console.log(
-    options.json ? JSON.stringify(simulationJson(simulation), null, 2) : simulationTable(simulation),
-  );
+/** @throws InputError for a bandwidth without memory of the host */
+function withBandwidth(deployment: Deployment, { kvOffloadingBandwidth: own }: SimulateOptions): Deployment {
+  const { profile } = deployment;
+  if (own === undefined) return deployment;
+  if (profile.hostKv === undefined)
+    throw new InputError(
+      '--kv-offloading-bandwidth needs --kv-offloading-size in the deployment, or a profile with hostKv',
+    );
+  return { ...deployment, profile: { ...profile, hostKv: { ...profile.hostKv, gigabytesPerSecond: own } } };
+}
+
+/** Options of the engines. */
+function engineOptions(deployment: Deployment, values: SimulateOptions): SimulationOptions {
+  const { profile, settings, engines, kvBlocks } = deployment;
+  const { weights, maxNumBatchedTokens, kvBudgetFraction, speculationDepth, prefixCaching } = settings;
+  const { acceptance, seed, replicas = engines, router = deployment.router ?? 'round_robin' } = values;
+  const split = values.split ?? (settings.split === false ? undefined : ofEngines(settings.split, replicas));
+  return {
+    ...{ profile, weights, maxNumBatchedTokens, kvBudgetFraction, kvBlocks, speculationDepth },
+    ...{
+      acceptance,
+      prefixCaching,
+      router,
+      seed,
+      maxNumSeqs: settings.maxNumActiveSeqs || settings.maxNumSeqs,
+    },
+    schedulingPolicy: settings.priority ? 'priority' : 'fcfs',
+    ...(split === undefined ? { replicas } : { split }),
+  };
+}
+
+/** Engines of a plan by their roles. */
+function ofEngines(ratio: Parameters<typeof splitParts>[0], engines: number) {
+  const { prefill, decode } = splitParts(ratio);
+  const groups = engines / (prefill + decode);
+  return { prefill: prefill * groups, decode: decode * groups };
+}
+
+/** Whether something is asked for that takes more of the traffic than each request of a file once, in order. */
+function needsWholeTrace({ traffic, change, ...values }: Values): boolean {
+  const { repeatTo, priorityShares, chromeTrace: spans, requestsFile } = values;
+  const asked = [repeatTo, priorityShares, spans, requestsFile].some((each) => each !== undefined);
+  return traffic.kind !== 'file' || traffic.concurrency !== undefined || change.length > 0 || asked;
+}
+
+/** Serves the requests of a file as they are read: what is in memory are the latencies, not the trace. */
+async function simulateAsRead(deployment: Deployment, values: Values): Promise<Simulation> {
+  const { traffic, rateScale, requests: limit = Number.POSITIVE_INFINITY, json } = values;
+  const { profile, settings } = deployment;
+  const { file } = traffic as Extract<Values['traffic'], { kind: 'file' }>;
+  const simulation = new TraceSimulation(engineOptions(deployment, values));
+  const beyond = { beyondValidity: 0, tooLong: 0 };
+  let read = 0;
+  let served = 0;
+  let wallMs = 0;
+  const serve = (requests: Trace) => {
+    read += requests.arrivalMs.length;
+    const left = limit - served;
+    if (left === 0) return;
+    const taken = scaleRate(
+      left < requests.arrivalMs.length ? takeRequests(requests, left) : requests,
+      rateScale,
+    );
+    served += taken.arrivalMs.length;
+    const { beyondValidity, tooLong } = requestsBeyond(deployment, taken);
+    beyond.beyondValidity += beyondValidity;
+    beyond.tooLong += tooLong;
+    const start = performance.now();
+    simulation.take(taken);
+    wallMs += performance.now() - start;
+  };
+  const { trace: rest, reading } = await readTraffic(file, { onRequests: serve });
+  serve(rest);
+  if (!json) console.error(readingLine(file, reading, read));
+  const start = performance.now();
+  const summary = simulation.finish();
+  wallMs += performance.now() - start;
+  return {
+    ...{ profile, weights: settings.weights, source: rest.source, summary, ...beyond },
+    ...{ wallS: wallMs / 1000, isClosedBatch: false },
+  };
+}
+
+/** Serves traffic that is in memory as a whole, and writes the files that are asked for. */
+async function simulateWhole(deployment: Deployment, values: Values): Promise<Simulation> {
+  const { repeatTo, requests, priorityShares, seed } = values;
+  const opened = await openTraffic(values.traffic, { ...values, quiet: values.json });
+  const scaled = scaleRate(opened.trace, values.rateScale);
+  const trace =
+    repeatTo !== undefined
+      ? repeatTrace(scaled, repeatTo)
+      : requests === undefined
+        ? scaled
+        : takeRequests(scaled, requests);
+  const priorities =
+    priorityShares === undefined
+      ? opened.priorities?.slice(0, trace.arrivalMs.length)
+      : drawPriorities(trace.arrivalMs.length, priorityShares, seed);
+  const spans: SimulatedSpan[] = [];
+  const start = performance.now();
+  const run = served(trace, deployment, values, {
+    ...{ priorities, concurrency: opened.concurrency },
+    ...(values.chromeTrace !== undefined && { onIterations: (span: SimulatedSpan) => spans.push(span) }),
+  });
+  const wallS = (performance.now() - start) / 1000;
+  if (values.chromeTrace !== undefined) {
+    await writeOutputFile(values.chromeTrace, chromeTrace(trace, run, spans));
+  }
+  if (values.requestsFile !== undefined) {
+    const rows = requestRows(trace, run, priorities);
+    await writeOutputFile(values.requestsFile, requestFile(values.requestsFile, rows));
+  }
+  const { profile, settings } = deployment;
+  return {
+    ...{ profile, weights: settings.weights, source: trace.source, summary: summarizeRun(run), wallS },
+    ...(priorities !== undefined && { classes: classSummaries(run, priorities) }),
+    ...requestsBeyond(deployment, trace),
+    isClosedBatch: opened.isBatch,
+  };
+}
+
+/** Serves the trace on replicas, or on a cluster of two GPUs whose settings or tenants change. */
+function served(
+  trace: Trace,
+  deployment: Deployment,
+  values: SimulateOptions,
+  watched: Pick<SimulationOptions, 'priorities' | 'concurrency' | 'onIterations'>,
+): SimulationRun {
+  const options = engineOptions(deployment, values);
+  const { change: changes } = values;
+  if (changes.length === 0) return simulateTrace(trace, { ...options, ...watched });
+  const { split, replicas = 1, kvBlocks, profile, seed, acceptance } = options;
+  if (split !== undefined && (split.prefill !== 1 || split.decode !== 1)) {
+    throw new InputError(
+      `--change takes two GPUs: expected --split 1:1 with it, got ${split.prefill}:${split.decode}`,
+    );
+  }
+  if (replicas > 1 || kvBlocks !== undefined)
+    throw new InputError('--change takes two GPUs: expected one engine, without --num-gpu-blocks-override');
+  const { settings } = deployment;
+  const { maxNumBatchedTokens, prefixCaching, weights, kvBudgetFraction, speculationDepth } = settings;
+  return simulateCluster(trace, {
+    ...{ profile, maxNumBatchedTokens, seed, acceptance, prefixCaching, changes, ...watched },
+    config: {
+      ...{ weights, kvBudgetFraction, speculationDepth, split: split !== undefined },
+      maxNumSeqs: settings.maxNumActiveSeqs || settings.maxNumSeqs,
+      schedulingPolicy: settings.priority ? 'priority' : 'fcfs',
+    },
+  });
+}
+
+/** Requests that are longer than what the profile was measured with, and than the engines take. */
+function requestsBeyond({ profile, maxModelLen }: Deployment, { inputTokens, outputTokens }: Trace) {
+  const longest = profile.validity.contextTokens[1];
+  let beyondValidity = 0;
+  let tooLong = 0;
+  for (let i = 0; i < inputTokens.length; i += 1) {
+    const tokens = inputTokens[i] + outputTokens[i];
+    if (tokens > longest) beyondValidity += 1;
+    if (maxModelLen !== undefined && tokens > maxModelLen) tooLong += 1;
+  }
+  return { beyondValidity, tooLong };
+}
+
+/** Latencies of each priority class that has completed requests. */
+function classSummaries(run: SimulationRun, priorities: Uint8Array): ClassSummary[] {
+  const of = (priority: number, values: Float64Array) =>
+    values.filter((_, i) => priorities[run.ids[i]] === priority);
+  return [...new Set(priorities)]
+    .sort((a, b) => a - b)
+    .map((priority) => ({ priority, ttft: of(priority, run.ttftMs), e2e: of(priority, run.e2eMs) }))
+    .filter(({ ttft }) => ttft.length > 0)
+    .map(({ priority, ttft, e2e }) => ({
+      ...{ priority, completed: ttft.length },
+      ...{ ttft: summarize(ttft), e2e: summarize(e2e) },
+    }));
 }

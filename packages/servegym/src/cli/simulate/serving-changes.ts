@@ -17,38 +17,37 @@ const SETTINGS: Readonly<Record<string, (text: string) => Partial<ServingConfig>
   policy: (text) => choice(POLICIES, text, (schedulingPolicy) => ({ schedulingPolicy })),
   split: (text) => choice(['true', 'false'] as const, text, (split) => ({ split: split === 'true' })),
 };
+/** Memory that tenants take on each GPU, GiB. */
+const TENANT = 'tenant-gib';
 
-/** Parses `60:weights=INT8,split=true`: settings that change 60 s after the first arrival. Adds to those before. */
-export function parseChange(text: string, before: readonly ServingChange[] = []): ServingChange[] {
+/** Parses `60:weights=INT8,tenant-gib=12`: settings that change 60 s after the first arrival. */
+export function parseChange(text: string): ServingChange {
   const [at, settings, ...rest] = text.split(':');
   const seconds = amountOf(at);
   if (seconds === undefined || settings === undefined || settings === '' || rest.length > 0) {
     throw new InvalidArgumentError(`Expected \`<seconds>:<setting>=<value>,...\`, got \`${text}\`.`);
   }
-  const config = settings.split(',').reduce<Partial<ServingConfig>>((sum, setting) => {
+  const config: Partial<ServingConfig> = {};
+  let tenantGiB: number | undefined;
+  for (const setting of settings.split(',')) {
     const [name = '', value = ''] = setting.split('=');
     const read = SETTINGS[name];
-    const change = read?.(value);
-    if (read === undefined) {
-      throw new InvalidArgumentError(`Expected one of ${Object.keys(SETTINGS).join(', ')}, got \`${name}\`.`);
+    if (read === undefined && name !== TENANT) {
+      const known = [...Object.keys(SETTINGS), TENANT].join(', ');
+      throw new InvalidArgumentError(`Expected one of ${known}, got \`${name}\`.`);
     }
+    const change = name === TENANT ? amountOf(value) : read(value);
     if (change === undefined) {
       throw new InvalidArgumentError(`Expected a value that \`${name}\` can have, got \`${value}\`.`);
     }
-    return Object.assign(sum, change);
-  }, {});
-  return [...before, { atMs: 1000 * seconds, config }];
-}
-
-/** Parses `60:12.5`: GiB that tenants take on each GPU from 60 s after the first arrival. Adds to those before. */
-export function parseTenant(text: string, before: readonly ServingChange[] = []): ServingChange[] {
-  const [at, size, ...rest] = text.split(':');
-  const seconds = amountOf(at);
-  const tenantGiB = amountOf(size);
-  if (seconds === undefined || tenantGiB === undefined || rest.length > 0) {
-    throw new InvalidArgumentError(`Expected \`<seconds>:<GiB>\`, got \`${text}\`.`);
+    if (typeof change === 'number') tenantGiB = change;
+    else Object.assign(config, change);
   }
-  return [...before, { atMs: 1000 * seconds, tenantGiB }];
+  return {
+    atMs: 1000 * seconds,
+    ...(tenantGiB !== undefined && { tenantGiB }),
+    ...(Object.keys(config).length > 0 && { config }),
+  };
 }
 
 /** Parses `0.2,0.5,0.3`, the shares of priority classes, the most urgent first. */

@@ -1,5 +1,6 @@
 import { alignedRows } from '@servegym/operators/report';
 import type { EngineProfile, SimulationSummary, Summary } from '@servegym/simulator';
+import { facts, snakeCase } from '../output/print-result.ts';
 
 /** A simulation and what it was made of. */
 export interface Simulation {
@@ -12,6 +13,8 @@ export interface Simulation {
   readonly classes?: readonly ClassSummary[];
   /** Requests longer than what the profile was measured with. */
   readonly beyondValidity: number;
+  /** Requests longer than what the engines take, served all the same. */
+  readonly tooLong: number;
   /** Time the simulation took, without reading the trace, s. */
   readonly wallS: number;
   /** Whether all requests were there at time zero. */
@@ -27,78 +30,63 @@ export interface ClassSummary {
 }
 
 /** The object that `simulate --json` prints. Latencies in ms; `null` where nothing was measured. */
-export function simulationJson({
-  profile,
-  weights,
-  source,
-  summary: run,
-  classes,
-  beyondValidity,
-  wallS,
-  isClosedBatch,
-}: Simulation) {
-  const simulatedS = run.simulatedMs / 1000;
-  return {
-    profile: profile.name,
+export function simulationJson(simulation: Simulation) {
+  const {
+    profile,
     weights,
-    trace: source,
-    requests: run.requests,
-    completed: run.completed,
-    rejected: run.rejected,
-    simulated_s: simulatedS,
-    ...(isClosedBatch && { makespan_s: simulatedS }),
-    wall_s: wallS,
-    requests_per_wall_s: run.requests / wallS,
-    ttft_ms: run.ttft,
-    tpot_ms: run.tpot,
-    e2e_ms: run.e2e,
-    throughput_tps: throughput(run),
-    preemptions: run.counters.preemptions,
-    iterations: run.counters.iterations,
-    output_tokens: run.counters.outputTokens,
-    prefill_tokens: run.counters.prefillTokens,
-    cached_prefill_tokens: run.counters.cachedTokens,
-    ...(profile.hostKv !== undefined && { loaded_prefill_tokens: run.counters.loadedTokens }),
-    spec_acceptance_rate: acceptance(run),
-    kv_blocks: run.kvBlocks,
-    requests_beyond_validity: beyondValidity,
-    ...(classes !== undefined && {
-      classes: classes.map(({ priority, completed, ttft, e2e }) => ({
-        ...{ priority, completed },
-        ...{ ttft_ms: ttft, e2e_ms: e2e },
-      })),
-    }),
-    events: run.events.map(({ kind, atMs, replica }) => ({ kind, at_s: atMs / 1000, gpu: replica })),
-  };
+    source,
+    summary: run,
+    classes,
+    beyondValidity,
+    wallS,
+    isClosedBatch,
+  } = simulation;
+  const { simulatedMs, ttft, tpot, e2e, counters, kvBlocks, requests, completed, rejected } = run;
+  const simulatedS = simulatedMs / 1000;
+  return snakeCase({
+    ...{ profile: profile.name, weights, trace: source, requests, completed, rejected, simulatedS },
+    makespanS: isClosedBatch ? simulatedS : undefined,
+    ...{ wallS, requestsPerWallS: requests / wallS, ttftMs: ttft, tpotMs: tpot, e2eMs: e2e },
+    ...{ throughputTps: throughput(run), preemptions: counters.preemptions, iterations: counters.iterations },
+    ...{ outputTokens: counters.outputTokens, prefillTokens: counters.prefillTokens },
+    cachedPrefillTokens: counters.cachedTokens,
+    loadedPrefillTokens: profile.hostKv === undefined ? undefined : counters.loadedTokens,
+    ...{ specAcceptanceRate: acceptance(run), kvBlocks, requestsBeyondValidity: beyondValidity },
+    classes: classes?.map((each) => ({
+      ...{ priority: each.priority, completed: each.completed, ttftMs: each.ttft, e2eMs: each.e2e },
+    })),
+    events: run.events.map(({ kind, atMs, replica }) => ({ kind, atS: atMs / 1000, gpu: replica })),
+  });
 }
 
 /** Output of `simulate` without `--json`. */
 export function simulationTable(simulation: Simulation): string {
   const { profile, weights, source, summary: run, classes = [], wallS, isClosedBatch } = simulation;
-  const { counters } = run;
+  const { preemptions, cachedTokens, loadedTokens, prefillTokens } = run.counters;
   const simulatedS = run.simulatedMs / 1000;
   const poolTokens = run.kvBlocks * profile.memory.blockTokens;
   const accepted = acceptance(run);
-  const facts: [string, string][] = [
-    ['requests', `${count(run.completed)} completed, ${count(run.rejected)} rejected`],
-    ['simulated', `${seconds(simulatedS)}${isClosedBatch ? ' (makespan)' : ''}`],
-    ['wall', `${seconds(wallS)} (${count(Math.round(run.requests / wallS))} requests/s)`],
-    ['throughput', `${throughput(run).toFixed(1)} output tokens/s`],
-    ['preemptions', count(counters.preemptions)],
-    ['KV pool', `${count(run.kvBlocks)} blocks, ${count(poolTokens)} tokens`],
-  ];
-  const promptTokens = counters.cachedTokens + counters.loadedTokens + counters.prefillTokens;
-  const ofPrompts = (tokens: number) =>
-    `${((100 * tokens) / promptTokens).toFixed(1)} % of the prompt tokens`;
-  if (counters.cachedTokens > 0) facts.push(['prefix cache', `${ofPrompts(counters.cachedTokens)} found`]);
-  if (counters.loadedTokens > 0)
-    facts.push(['host memory', `${ofPrompts(counters.loadedTokens)} loaded from it`]);
-  if (accepted !== null)
-    facts.push(['speculation', `${(100 * accepted).toFixed(1)} % of the draft tokens accepted`]);
+  const ofPrompts = (tokens: number, what: string) =>
+    tokens > 0
+      ? `${((100 * tokens) / (cachedTokens + loadedTokens + prefillTokens)).toFixed(1)} % of the prompt tokens ${what}`
+      : undefined;
   return [
     `${profile.name}, ${weights} weights, ${source}`,
     '',
-    ...facts.map(([name, value]) => `${name.padEnd(13)} ${value}`),
+    ...facts([
+      ['requests', `${count(run.completed)} completed, ${count(run.rejected)} rejected`],
+      ['simulated', `${seconds(simulatedS)}${isClosedBatch ? ' (makespan)' : ''}`],
+      ['wall', `${seconds(wallS)} (${count(Math.round(run.requests / wallS))} requests/s)`],
+      ['throughput', `${throughput(run).toFixed(1)} output tokens/s`],
+      ['preemptions', count(preemptions)],
+      ['KV pool', `${count(run.kvBlocks)} blocks, ${count(poolTokens)} tokens`],
+      ['prefix cache', ofPrompts(cachedTokens, 'found')],
+      ['host memory', ofPrompts(loadedTokens, 'loaded from it')],
+      [
+        'speculation',
+        accepted === null ? undefined : `${(100 * accepted).toFixed(1)} % of the draft tokens accepted`,
+      ],
+    ]),
     '',
     ...alignedRows([
       ['', 'mean', 'p50', 'p90', 'p99'],

@@ -1,7 +1,7 @@
 import type { FittedWorkload } from '@servegym/environments';
 import { alignedRows } from '@servegym/operators/report';
 
-/** Text of `traffic`: figures of the models, and their distances to their traces. */
+/** Figures of the models, and their distances to their traces. */
 export function trafficTable(models: readonly FittedWorkload[]): string {
   const summary = alignedRows([
     ['traffic', 'requests', 'rate /s', 'prompt p50', 'p99', 'output p50', 'p99', 'shared prefix'],

@@ -1,6 +1,6 @@
 import { llmserve, SEED_SPLITS, type TaskId } from '@servegym/environments';
-import { joinBlocks, type SplitTraffic, sliceTrace, type Traffic } from '@servegym/operators';
-import { msFromTicks } from '@servegym/simulator';
+import { joinBlocks, type SplitTraffic, sliceTrace } from '@servegym/operators';
+import { taskTrace } from '../arguments/traffic.ts';
 
 /** The tasks whose traffic can be tuned for. */
 export const TUNABLE_TASKS: readonly TaskId[] = llmserve.tasks.shippedIds;
@@ -19,7 +19,7 @@ export function taskTraffic(id: TaskId, most: number): SplitTraffic {
   const blocksFrom = (first: number) =>
     joinBlocks(
       Array.from({ length: EPISODES }, (_, i) => {
-        const episode = episodeSize(id, first + i);
+        const episode = taskTrace(id, first + i);
         const requests = episode.trace.arrivalMs.length;
         const length = Math.min(size, requests - 1);
         const start = Math.floor(((i + 0.5) / EPISODES) * (requests - length));
@@ -27,18 +27,4 @@ export function taskTraffic(id: TaskId, most: number): SplitTraffic {
       }),
     );
   return { search: blocksFrom(SEED_SPLITS.train.first), heldOut: blocksFrom(SEED_SPLITS.test.first) };
-}
-
-function hasClasses(id: TaskId): boolean {
-  const present = llmserve.tasks.shipped[id].phases.flatMap(({ traffic }) => Object.keys(traffic));
-  return new Set(present).size > 1;
-}
-
-function episodeSize(id: TaskId, seed: number): Omit<Traffic, 'blockStarts'> {
-  const { arrivalTicks, inputTokens, outputTokens, classes } = llmserve.drawRequests(
-    llmserve.tasks.shipped[id],
-    seed,
-  );
-  const trace = { source: id, arrivalMs: arrivalTicks.map(msFromTicks), inputTokens, outputTokens };
-  return hasClasses(id) ? { trace, priorities: classes } : { trace };
 }

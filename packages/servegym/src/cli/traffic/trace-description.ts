@@ -1,39 +1,26 @@
 import { alignedRows, terminalBars } from '@servegym/operators/report';
 import type { LengthSummary, TraceDescription, TraceReading } from '@servegym/simulator';
+import { facts, snakeCase } from '../output/print-result.ts';
 
 const PLOT_ROWS = 6;
 
-/** The object that `trace describe --json` prints. Rates in requests/s, lengths in tokens; `null` where undefined. */
+/** The object that `traffic describe --json` prints. Rates in requests/s, lengths in tokens; `null` where undefined. */
 export function traceDescriptionJson(file: string, reading: TraceReading, description: TraceDescription) {
-  return {
-    file,
-    format: reading.format,
-    columns: reading.columns,
-    arrival_unit: reading.arrivalUnit,
-    unanswered: reading.unanswered,
-    out_of_order: reading.outOfOrder,
-    requests: description.requests,
-    duration_s: description.durationS,
-    requests_per_s: description.rate,
-    input_tokens_per_s: description.inputTokensPerS,
-    output_tokens_per_s: description.outputTokensPerS,
-    gap_variation: description.gapVariation,
-    longest_gap_s: description.longestGapS,
-    windows: description.windows.map(({ windowS, peakRate, dispersion }) => ({
-      window_s: windowS,
-      peak_requests_per_s: peakRate,
-      dispersion,
+  const { format, columns, arrivalUnit, unanswered, outOfOrder } = reading;
+  const { requests, durationS, rate, inputTokensPerS, outputTokensPerS, ...rest } = description;
+  const { gapVariation, longestGapS, windows, input, output, lengthCorrelation, sharedPrefix } = rest;
+  return snakeCase({
+    ...{ file, format, columns, arrivalUnit, unanswered, outOfOrder, requests, durationS },
+    ...{ requestsPerS: rate, inputTokensPerS, outputTokensPerS, gapVariation, longestGapS },
+    windows: windows.map(({ windowS, peakRate, dispersion }) => ({
+      ...{ windowS, peakRequestsPerS: peakRate, dispersion },
     })),
-    input_tokens: description.input,
-    output_tokens: description.output,
-    length_correlation: description.lengthCorrelation,
-    shared_prefix: description.sharedPrefix,
-    requests_per_s_over_time: description.rateOverTime,
-    odd: description.odd,
-  };
+    ...{ inputTokens: input, outputTokens: output, lengthCorrelation, sharedPrefix },
+    ...{ requestsPerSOverTime: rest.rateOverTime, odd: rest.odd },
+  });
 }
 
-/** Text of `trace describe`, below the line about the columns. */
+/** Text of `traffic describe`, below the line about the columns. */
 export function traceDescriptionText(description: TraceDescription): string {
   const { durationS, rate, inputTokensPerS, outputTokensPerS, windows, odd, rateOverTime } = description;
   const burst = windows.map(
@@ -42,13 +29,24 @@ export function traceDescriptionText(description: TraceDescription): string {
   );
   const shared = description.sharedPrefix;
   return [
-    `duration     ${duration(durationS)}`,
-    `rate         ${figure(rate)} requests/s, ${figure(inputTokensPerS)} prompt and ${figure(outputTokensPerS)} output tokens/s`,
-    `gaps         variation ${figure(description.gapVariation)} (1 for a Poisson process), the longest ${duration(description.longestGapS)}`,
+    ...facts([
+      ['duration', duration(durationS)],
+      [
+        'rate',
+        `${figure(rate)} requests/s, ${figure(inputTokensPerS)} prompt and ${figure(outputTokensPerS)} output tokens/s`,
+      ],
+      [
+        'gaps',
+        `variation ${figure(description.gapVariation)} (1 for a Poisson process), the longest ${duration(description.longestGapS)}`,
+      ],
+    ]),
     ...burst,
-    ...(shared === null
-      ? []
-      : [`prefixes     ${(100 * shared).toFixed(1)} % of the prompt tokens seen before`]),
+    ...facts([
+      [
+        'prefixes',
+        shared === null ? undefined : `${(100 * shared).toFixed(1)} % of the prompt tokens seen before`,
+      ],
+    ]),
     '',
     ...alignedRows([
       ['tokens', 'mean', 'p10', 'p50', 'p90', 'p99', 'max'],

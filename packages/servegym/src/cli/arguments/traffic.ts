@@ -1,0 +1,332 @@
+import { existsSync } from 'node:fs';
+import {
+  drawPrefixes,
+  drawWorkload,
+  llmserve,
+  type PrefixSharing,
+  PUBLIC_WORKLOAD_IDS,
+  type PublicWorkloadId,
+  publicWorkload,
+} from '@servegym/environments';
+import { readTrace, type TraceFileOptions } from '@servegym/operators/traces';
+import {
+  closedBatch,
+  drawLengths,
+  msFromTicks,
+  RandomStream,
+  type ReadTrace,
+  type Trace,
+  TraceError,
+  type TraceReading,
+} from '@servegym/simulator';
+import { InvalidArgumentError } from 'commander';
+import type { OptionTable, WordTable } from '../command-table.ts';
+import { InputError } from '../input-error.ts';
+import { showProgress } from '../output/progress.ts';
+import { numberAbove, wholeNumber } from './options.ts';
+
+/** Lengths of drawn requests: nominal ones, or from a share of these to all of them. */
+interface Lengths {
+  readonly inputTokens: number;
+  readonly outputTokens: number;
+  /** Shortest length over the nominal one. */
+  readonly range?: number;
+}
+
+/** Traffic as it is named on a command line: a file, or what is drawn. */
+export type TrafficSource =
+  | { readonly kind: 'file'; readonly file: string; readonly concurrency?: number }
+  /** So many requests in flight, a new one when one ends. */
+  | { readonly kind: 'closed'; readonly concurrency: number; readonly lengths: Lengths }
+  /** Requests that are all there at the start. */
+  | { readonly kind: 'batch'; readonly requests: number; readonly lengths: Lengths }
+  /** Arrivals as a Poisson process, requests/s. */
+  | { readonly kind: 'poisson'; readonly lengths: Lengths; readonly rate: number; readonly seconds: number }
+  | { readonly kind: 'model'; readonly model: string; readonly rate?: number; readonly seconds: number }
+  /** An episode of a task of llmserve, by the seed. */
+  | { readonly kind: 'task'; readonly task: string };
+
+/** Most requests, and most tokens of one, as arguments take them. */
+export const MOST_REQUESTS = 100_000_000;
+const MOST_TOKENS = 10_000_000;
+/** Most requests a second that are drawn: a choice. */
+const MOST_RATE = 1000;
+const MOST_HOURS = 24;
+/** Requests for each of those in flight, when nobody says how many. */
+const REQUESTS_EACH = 10;
+/** Blocks of prefixes that are drawn: some 300 MB of them. */
+const MOST_BLOCKS = 20_000_000;
+
+/** Model of a traffic. */
+interface DrawnTraffic {
+  readonly id: PublicWorkloadId;
+  /**
+   * Model of the arrivals, where those of the own trace are too few to say how requests come to a GPU. The text that a
+   * prompt shares with an earlier one then lies as many requests back as in the trace, not as many seconds.
+   */
+  readonly arrivals?: PublicWorkloadId;
+}
+
+/** Models of traffic by what people call them, and by the ids of their traces. */
+const MODELS: Readonly<Record<string, DrawnTraffic>> = {
+  chat: { id: 'azure-conversation-2023' },
+  code: { id: 'azure-code-2023' },
+  rag: { id: 'ragpulse', arrivals: 'azure-conversation-2023' },
+  agents: { id: 'mooncake-conversation' },
+  ...Object.fromEntries(PUBLIC_WORKLOAD_IDS.map((id) => [id, { id }])),
+};
+
+const FORM =
+  'a file, or drawn traffic: chat@12/s (also code, rag, agents; `,2h` for another length than 1 h), 2048:256@12/s, closed:32x2048:256, batch:64x1024:1024, or a task of llmserve';
+
+/** `<traffic>` of a command. */
+export const trafficWord = {
+  traffic: {
+    value: '<traffic>',
+    parse: parseTraffic,
+    help: 'a file of requests, or drawn: chat@12/s, 2048:256@12/s, closed:32x2048:256, batch:64x1024:1024, a task of llmserve',
+  },
+} as const satisfies WordTable;
+
+/** What is taken of a traffic. */
+export const trafficOptions = {
+  rateScale: {
+    value: '<factor>',
+    parse: numberAbove(0),
+    default: 1,
+    help: 'arrivals this many times as fast',
+  },
+  requests: {
+    value: '<n>',
+    parse: wholeNumber(1, MOST_REQUESTS),
+    help: 'the first n requests; of closed:..., n (default: 10 times those in flight)',
+  },
+  seed: {
+    value: '<n>',
+    parse: wholeNumber(0, Number.MAX_SAFE_INTEGER),
+    default: 0,
+    help: 'seed of drawn traffic and of accepted draft tokens',
+  },
+} as const satisfies OptionTable;
+
+/** Reads the notation of a traffic. @throws InvalidArgumentError */
+export function parseTraffic(text: string): TrafficSource {
+  if (existsSync(text)) return { kind: 'file', file: text };
+  const [, kind, count, of] = /^(closed|batch):(\d+)x(.+)$/.exec(text) ?? [];
+  if (kind === 'batch')
+    return { kind, requests: wholeNumber(1, MOST_REQUESTS)(count), lengths: lengthsIn(of, text) };
+  if (kind === 'closed') {
+    const concurrency = wholeNumber(1, 1_000_000)(count);
+    if (/^\d+:/.test(of)) return { kind, concurrency, lengths: lengthsIn(of, text) };
+    return { kind: 'file', file: of, concurrency };
+  }
+  const [, what, rate, length, unit] =
+    /^([^@,]+?)(?:@([\d.]+)(?:\/s)?)?(?:,([\d.]+)(h|min|m|s))?$/.exec(text) ?? [];
+  const seconds = length === undefined ? 3600 : Number(length) * SECONDS[unit];
+  if (!(seconds > 0 && seconds <= 3600 * MOST_HOURS))
+    throw new InvalidArgumentError(`Expected more than 0 and at most ${MOST_HOURS} h, got \`${text}\`.`);
+  const perSecond = rate === undefined ? undefined : numberAbove(0, MOST_RATE)(rate);
+  if (what !== undefined && /^\d+:\d/.test(what)) {
+    if (perSecond === undefined)
+      throw new InvalidArgumentError(`Expected a rate, such as ${what}@12/s, got \`${text}\`.`);
+    return { kind: 'poisson', lengths: lengthsIn(what, text), rate: perSecond, seconds };
+  }
+  if (what !== undefined && Object.hasOwn(MODELS, what))
+    return { kind: 'model', model: what, rate: perSecond, seconds };
+  if (llmserve.tasks.ids().includes(text)) return { kind: 'task', task: text };
+  // The file is named as one that is not there.
+  if (/[./\\]/.test(text)) return { kind: 'file', file: text };
+  throw new InvalidArgumentError(`Expected ${FORM}, got \`${text}\`.`);
+}
+
+const SECONDS: Readonly<Record<string, number>> = { h: 3600, min: 60, m: 60, s: 1 };
+
+function lengthsIn(text: string, whole: string): Lengths {
+  const [, input, output, range] = /^(\d+):(\d+)(?:~([\d.]+))?$/.exec(text) ?? [];
+  if (output === undefined)
+    throw new InvalidArgumentError(`Expected lengths such as 2048:256 or 2048:256~0.8, got \`${whole}\`.`);
+  const tokens = wholeNumber(1, MOST_TOKENS);
+  return {
+    ...{ inputTokens: tokens(input), outputTokens: tokens(output) },
+    ...(range !== undefined && { range: numberAbove(0, 1)(range) }),
+  };
+}
+
+/** Requests of a traffic. */
+export interface OpenedTraffic {
+  readonly trace: Trace;
+  /** Priority class of each request, 0 is the most urgent, where they have any. */
+  readonly priorities?: Uint8Array;
+  /** Requests, or conversations where the trace has them, that are kept in flight, instead of the trace's arrivals. */
+  readonly concurrency?: number;
+  /** Whether all requests are there at the start. */
+  readonly isBatch: boolean;
+}
+
+/**
+ * Reads or draws the requests of a traffic; how a file was read is printed on standard error.
+ * @param options.requests Requests to draw with those in flight. A file is not cut.
+ * @throws InputError
+ */
+export async function openTraffic(
+  source: TrafficSource,
+  {
+    seed,
+    requests,
+    quiet,
+    withoutPrefixes,
+  }: {
+    readonly seed: number;
+    readonly requests?: number | undefined;
+    readonly quiet?: boolean;
+    readonly withoutPrefixes?: boolean;
+  },
+): Promise<OpenedTraffic> {
+  switch (source.kind) {
+    case 'file': {
+      const { trace, reading } = await readTraffic(source.file);
+      if (!quiet) console.error(readingLine(source.file, reading, trace.arrivalMs.length));
+      return { trace, concurrency: source.concurrency, isBatch: false };
+    }
+    case 'closed': {
+      const { concurrency, lengths } = source;
+      const drawn = drawLengths({ ...lengths, requests: requests ?? REQUESTS_EACH * concurrency, seed });
+      return { trace: drawn, concurrency, isBatch: false };
+    }
+    case 'batch': {
+      const { inputTokens, outputTokens, range } = source.lengths;
+      const trace =
+        range === undefined
+          ? closedBatch(source.requests, inputTokens, outputTokens)
+          : drawLengths({ ...source.lengths, requests: source.requests, seed });
+      return { trace, isBatch: true };
+    }
+    case 'poisson':
+      return { trace: poissonTrace(source, seed), isBatch: false };
+    case 'model':
+      return { trace: modelTrace(source, seed, withoutPrefixes), isBatch: false };
+    case 'task':
+      return { ...taskTrace(source.task, seed), isBatch: false };
+  }
+}
+
+/**
+ * Reads a file of requests, and shows in a terminal how far it is.
+ * @throws InputError that names `traffic convert` where the file needs it
+ */
+export async function readTraffic(
+  file: string,
+  options: Omit<TraceFileOptions, 'onProgress'> = {},
+): Promise<ReadTrace> {
+  try {
+    return await readTrace(file, {
+      ...options,
+      onProgress: (done: number, of: number) =>
+        showProgress(`reading ${file}: ${Math.round((100 * done) / of)} %`),
+    });
+  } catch (error) {
+    if (!(error instanceof TraceError)) throw error;
+    throw new InputError(
+      `${error.message}. \`servegym traffic convert ${file} clean.jsonl\` maps columns, units and order (--help)`,
+      { cause: error },
+    );
+  } finally {
+    showProgress('');
+  }
+}
+
+/** Format, columns and requests of a trace, in a line. */
+export function readingLine(path: string, reading: TraceReading, requests: number): string {
+  const { format, columns, arrivalUnit, unanswered, outOfOrder, conversations } = reading;
+  const count = (n: number) => n.toLocaleString('en-US');
+  const unit = arrivalUnit === 'date' ? 'date and time' : arrivalUnit;
+  const read = [
+    ...(columns.arrival === undefined ? [] : [`arrival ${columns.arrival} (${unit})`]),
+    ...(columns.input === undefined ? [] : [`input ${columns.input}, output ${columns.output}`]),
+    ...(columns.prefix === undefined ? [] : [`prefix hashes ${columns.prefix}`]),
+  ];
+  const counts = [
+    `${count(requests)} requests`,
+    ...(conversations === undefined ? [] : [`${count(conversations)} conversations`]),
+    ...(unanswered > 0 ? [`${count(unanswered)} without an output left out`] : []),
+    ...(outOfOrder > 0 ? [`${count(outOfOrder)} put in order`] : []),
+  ];
+  return `${path}: ${[format, read.join(', '), counts.join(', ')].filter(Boolean).join('; ')}`;
+}
+
+/** Requests of the given lengths that arrive as a Poisson process. */
+function poissonTrace(
+  { lengths, rate, seconds }: Extract<TrafficSource, { kind: 'poisson' }>,
+  seed: number,
+): Trace {
+  const random = new RandomStream(seed, 'arrivals');
+  const arrivals: number[] = [];
+  for (let s = random.exponential(1 / rate); s < seconds; s += random.exponential(1 / rate))
+    arrivals.push(1000 * s);
+  return {
+    ...drawLengths({ ...lengths, requests: arrivals.length, seed }),
+    source: `${rate} requests/s of ${lengths.inputTokens} tokens in, ${lengths.outputTokens} out`,
+    arrivalMs: Float64Array.from(arrivals),
+  };
+}
+
+/** Traffic of a model, with the prefixes that its prompts share. @throws InputError */
+function modelTrace(
+  { model: name, rate, seconds }: Extract<TrafficSource, { kind: 'model' }>,
+  seed: number,
+  withoutPrefixes = false,
+): Trace {
+  const { id, arrivals: other } = MODELS[name];
+  const model = publicWorkload(id);
+  const { arrivals } = other === undefined ? model : publicWorkload(other);
+  const own = model.arrivals.perSecond;
+  if (rate === undefined && other !== undefined) {
+    throw new InputError(
+      `${name}: expected a rate, such as ${name}@3/s, as its trace has ${own.toPrecision(1)} requests a second`,
+    );
+  }
+  const rateScale = rate === undefined ? 1 : rate / arrivals.perSecond;
+  const { arrivalSeconds, inputTokens, outputTokens } = drawWorkload({ ...model, arrivals }, seed, seconds, {
+    rateScale,
+  });
+  const timeScale = other === undefined ? 1 : (rate ?? own) / own;
+  return {
+    source: name === id ? id : `${name} (${id})`,
+    arrivalMs: Float64Array.from(arrivalSeconds, (second) => 1000 * second),
+    inputTokens: Int32Array.from(inputTokens),
+    outputTokens: Int32Array.from(outputTokens),
+    ...(!withoutPrefixes &&
+      model.prefixes !== null && {
+        prefixBlocks: drawnBlocks(name, model.prefixes, seed, {
+          inputTokens,
+          arrivalSeconds: arrivalSeconds.map((second) => timeScale * second),
+        }),
+      }),
+  };
+}
+
+function drawnBlocks(
+  name: string,
+  prefixes: PrefixSharing,
+  seed: number,
+  requests: { readonly arrivalSeconds: readonly number[]; readonly inputTokens: readonly number[] },
+): Trace['prefixBlocks'] {
+  const { arrivalSeconds, inputTokens } = requests;
+  const blocks = inputTokens.reduce((sum, tokens) => sum + Math.ceil(tokens / prefixes.blockTokens), 0);
+  if (blocks > MOST_BLOCKS) {
+    throw new InputError(
+      `${name}: expected fewer requests, for a shorter time or a lower rate: ${inputTokens.length.toLocaleString('en-US')} share too many prefixes to hold`,
+    );
+  }
+  const { chunkTokens, ids, offsets } = drawPrefixes(prefixes, seed, arrivalSeconds, inputTokens);
+  return { blockTokens: chunkTokens, ids, offsets };
+}
+
+/** Requests of an episode of a task, with their classes where the task has several. */
+export function taskTrace(id: string, seed: number): Pick<OpenedTraffic, 'trace' | 'priorities'> {
+  const task = llmserve.tasks.find(id)!;
+  const { arrivalTicks, inputTokens, outputTokens, classes } = llmserve.drawRequests(task, seed);
+  const trace = { source: id, arrivalMs: arrivalTicks.map(msFromTicks), inputTokens, outputTokens };
+  const present = new Set(task.phases.flatMap(({ traffic }) => Object.keys(traffic)));
+  return present.size > 1 ? { trace, priorities: classes } : { trace };
+}

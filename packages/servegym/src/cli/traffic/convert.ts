@@ -1,0 +1,134 @@
+import type { TimeUnit, Trace, TraceColumn } from '@servegym/simulator';
+import { InvalidArgumentError } from 'commander';
+import { wholeNumber } from '../arguments/options.ts';
+import { openTraffic, readingLine, readTraffic, trafficOptions, trafficWord } from '../arguments/traffic.ts';
+import { defineCommand, type WordTable } from '../command-table.ts';
+import { InputError } from '../input-error.ts';
+import { requireWritable, writeOutputFile } from '../output/write-output-file.ts';
+
+const COLUMNS: readonly string[] = ['arrival', 'input', 'output', 'prefix'] satisfies TraceColumn[];
+const UNITS = ['s', 'ms', 'us', 'ns'] as const satisfies readonly TimeUnit[];
+/** Tokens that a prefix hash stands for where a file does not say it. */
+const BLOCK_TOKENS = 512;
+
+const output = {
+  output: { value: '<file>', help: 'JSON lines with .jsonl, CSV with .csv (without prefixes)' },
+} as const satisfies WordTable;
+
+/** `servegym traffic convert`: a file of requests in the form that all commands read. */
+export function convertCommand() {
+  return defineCommand({
+    name: 'convert',
+    description: 'write a file of requests in the form that all commands read without options',
+    words: {
+      file: {
+        value: '<file>',
+        help: 'CSV, JSON lines, Parquet, or a result of vllm bench serve or GuideLLM; .gz and .zst too',
+      },
+      ...output,
+    },
+    options: {
+      map: {
+        value: '<column=name,...>',
+        parse: parseMap,
+        help: 'columns with unclear names: arrival=t0,input=n_in,output=n_out,prefix=hashes',
+      },
+      timeUnit: {
+        value: '<unit>',
+        choices: UNITS,
+        help: 'unit of arrivals that are plain numbers (default: guessed)',
+      },
+      sort: { help: 'put requests that are out of order in order' },
+      skipUnanswered: { help: 'leave out requests without an output' },
+      prefixBlockTokens: {
+        value: '<n>',
+        parse: wholeNumber(1, 1_000_000),
+        help: `tokens that one prefix hash stands for (default: ${BLOCK_TOKENS})`,
+      },
+      load: {
+        value: '<n>',
+        parse: wholeNumber(1, 10_000),
+        help: 'which load of a benchmark that has several',
+      },
+    },
+    after: `Examples:
+  servegym traffic convert log.csv.gz clean.jsonl --map arrival=t0,input=n_in,output=n_out --time-unit ms --sort`,
+    async action({ file, output: path, skipUnanswered, ...options }) {
+      await requireWritable(path);
+      const unanswered = skipUnanswered ? ({ unanswered: 'skip' } as const) : {};
+      const { trace, reading } = await readTraffic(file, { ...options, ...unanswered });
+      console.error(readingLine(file, reading, trace.arrivalMs.length));
+      await writeTraffic(path, trace);
+    },
+  });
+}
+
+/** `servegym traffic draw`: drawn traffic as a file. */
+export function drawCommand() {
+  return defineCommand({
+    name: 'draw',
+    description: 'write drawn traffic to a file',
+    words: { ...trafficWord, ...output },
+    options: { seed: { ...trafficOptions.seed, help: 'the same seed draws the same requests' } },
+    after: `Examples:
+  servegym traffic draw chat@12/s,30m chat.csv
+  servegym traffic draw mooncake-conversation agents.jsonl`,
+    async action({ traffic, output: path, seed }) {
+      await requireWritable(path);
+      const { trace } = await openTraffic(traffic, { seed, withoutPrefixes: !path.endsWith('.jsonl') });
+      await writeTraffic(path, trace);
+    },
+  });
+}
+
+async function writeTraffic(path: string, trace: Trace): Promise<void> {
+  if (!/\.(jsonl|csv)$/.test(path))
+    throw new InputError(`expected a file that ends in .jsonl or .csv, got ${path}`);
+  if (trace.followUps !== undefined)
+    throw new InputError(
+      `${trace.source}: expected requests, got conversations, which all commands read as they are`,
+    );
+  await writeOutputFile(path, path.endsWith('.csv') ? csvLines(trace) : jsonLines(trace));
+  console.log(`wrote ${trace.arrivalMs.length} requests to ${path}`);
+}
+
+/** Requests as Mooncake's traces have them; the first names the size of the blocks where it is another. */
+function* jsonLines({ arrivalMs, inputTokens, outputTokens, prefixBlocks }: Trace): Generator<string> {
+  const { blockTokens = BLOCK_TOKENS, ids, offsets } = prefixBlocks ?? {};
+  for (let i = 0; i < arrivalMs.length; i++) {
+    const request = {
+      timestamp: arrivalMs[i],
+      input_length: inputTokens[i],
+      output_length: outputTokens[i],
+      hash_ids: ids && [...ids.subarray(offsets![i], offsets![i + 1])],
+      block_size: i === 0 && blockTokens !== BLOCK_TOKENS ? blockTokens : undefined,
+    };
+    yield `${JSON.stringify(request)}\n`;
+  }
+}
+
+/** Requests with the columns of the Azure traces. */
+function* csvLines({ arrivalMs, inputTokens, outputTokens }: Trace): Generator<string> {
+  yield 'TIMESTAMP,ContextTokens,GeneratedTokens\n';
+  for (let i = 0; i < arrivalMs.length; i++)
+    yield `${timestamp(arrivalMs[i] / 1000)},${inputTokens[i]},${outputTokens[i]}\n`;
+}
+
+/** Date and time of the Azure traces; a written trace begins at the start of 2024. */
+function timestamp(seconds: number): string {
+  const date = new Date(Date.UTC(2024, 0, 1) + Math.floor(seconds) * 1000);
+  const ticks = Math.floor((seconds % 1) * 1e7);
+  return `${date.toISOString().slice(0, 19).replace('T', ' ')}.${String(ticks).padStart(7, '0')}`;
+}
+
+function parseMap(text: string): Partial<Record<TraceColumn, string>> {
+  const map: Record<string, string> = {};
+  for (const part of text.split(',')) {
+    const [column, name] = part.split(/=(.*)/s).map((piece) => piece.trim());
+    if (column === undefined || !COLUMNS.includes(column) || !name) {
+      throw new InvalidArgumentError(`Expected ${COLUMNS.join(', ')}, each =name, got \`${part}\`.`);
+    }
+    map[column] = name;
+  }
+  return map;
+}
