@@ -148,7 +148,7 @@ async function measureWorkers(count: number, workerCounts: readonly number[]): P
   return rows;
 }
 
-/** `trace describe` and `simulate` in processes of their own, on CSV as Azure publishes it. */
+/** `traffic describe` and `simulate` in processes of their own, on CSV as Azure publishes it. */
 async function measureTraces(sizes: readonly number[]): Promise<Row[]> {
   const folder = mkdtempSync(join(tmpdir(), 'servegym-traces-'));
   const rows: Row[] = [];
@@ -156,8 +156,8 @@ async function measureTraces(sizes: readonly number[]): Promise<Row[]> {
     for (const requests of sizes) {
       const path = join(folder, 'trace.csv');
       await writeTrace(path, requests);
-      const describe = run('trace', 'describe', path, '--json');
-      const simulate = run('simulate', '--profile', 'h100-80gb-llama-3-8b', '--trace', path, '--json');
+      const describe = run('traffic', 'describe', path, '--json');
+      const simulate = run('simulate', path, '--profile', 'h100-80gb-llama-3-8b', '--json');
       rows.push({
         requests,
         file_mb: Math.round(statSync(path).size / 1e6),

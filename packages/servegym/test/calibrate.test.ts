@@ -88,7 +88,7 @@ describe('servegym calibrate', () => {
         );
         writeFileSync(trace, lines.join('\n'));
         const served = await runServegym(
-          ...['simulate', '--profile', 'a100-40gb-llama-3-8b', '--trace', trace, '--requests-file', file],
+          ...['simulate', trace, '--profile', 'a100-40gb-llama-3-8b', '--requests-file', file],
         );
         assert.equal(served.code, 0, served.stderr);
         return file;

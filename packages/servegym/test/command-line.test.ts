@@ -30,7 +30,7 @@ describe('the command line', () => {
     ],
     [
       'a value out of range',
-      ['simulate', '--max-num-seqs', 'x'],
+      ['simulate', 'chat', '--replicas', 'x'],
       /^error: .*Expected a whole number.* \(code: INVALID_COMMAND_LINE\)$/m,
     ],
     [
