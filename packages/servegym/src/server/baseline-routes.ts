@@ -1,26 +1,40 @@
-import { type Caller, HttpProblem, jsonValue, type OpenEnvServer, toJsonSchema } from '@servegym/openenv';
+import { type AsyncPolicy, LlmClient, LlmPolicy, llmSettings, playEpisode } from '@servegym/agents';
+import type { RegisteredEnvironment } from '@servegym/environments';
+import {
+  type Caller,
+  type EnvironmentDefinition,
+  HttpProblem,
+  jsonValue,
+  type OpenEnvServer,
+  toJsonSchema,
+} from '@servegym/openenv';
 import type { Context } from 'hono';
 import { z } from 'zod';
-import type { BaselineRequest, BaselineResult, BaselineSuite } from './baseline-suite.ts';
+import type { BackgroundEnvironment } from './background/background-environment.ts';
+import { asProblem, LLM } from './llm-player.ts';
 
-/** Plays a language model in the place of a deterministic agent. */
-export interface ModelBaseline {
-  /** Name of the model. */
-  readonly agent: string;
-  /** @throws HttpProblem when there is no key, or the model does not answer */
-  play(request: BaselineRequest, caller: Caller): Promise<ModelBaselineRun>;
-}
+/** Seed of the baselines' episodes. */
+const BASELINE_SEED = 0;
+/** A language model is asked before every so many windows: whoever asks for the baseline waits for all answers. */
+const DECIDE_EVERY = 6;
 
-export interface ModelBaselineRun {
-  readonly results: BaselineResult[];
-  /** Calls, tokens and cost, and what became of the answers. */
-  readonly usage: Readonly<Record<string, unknown>>;
-}
+/** Agents of the baselines, the first of which plays where none is named. */
+const AGENTS: Readonly<Record<string, readonly [string, ...string[]]>> = {
+  llmserve: ['heuristic', 'random', 'default'],
+  fleet: ['hpa', 'rule', 'static'],
+  inferencegym: ['baseline', 'default', 'random'],
+};
 
-export interface BaselineRoutes {
-  readonly suite: BaselineSuite;
-  /** Plays where a `POST` says `use_openai`. */
-  readonly model?: ModelBaseline;
+/** Ranges in which InferenceGym expects the scores of its baseline agent, on the table that comes with the package. */
+const EXPECTED_RANGES: Readonly<Record<string | number, readonly [number, number]>> = {
+  1: [0.3, 0.4],
+  2: [0.22, 0.32],
+  3: [0.18, 0.28],
+};
+
+/** True for an environment with `/baseline`. */
+export function hasBaselines({ id }: Pick<RegisteredEnvironment, 'id'>): boolean {
+  return Object.hasOwn(AGENTS, id);
 }
 
 /** Query parameters are texts. */
@@ -60,6 +74,10 @@ const result = z.object({
   total_reward: z.number(),
   expected_range: z.array(z.number()).optional(),
 });
+type BaselineResult = z.infer<typeof result>;
+/** A graded episode, as a job plays it. */
+export type PlayedBaseline = Omit<BaselineResult, 'task_id' | 'name' | 'difficulty' | 'expected_range'>;
+
 const baselineAnswer = z
   .looseObject({
     environment: z.string(),
@@ -90,12 +108,18 @@ const errors = {
  * `GET` and `POST /baseline`: what agents that need no training reach, graded anew by this server. Only a `POST` can
  * have a language model play, which costs money: any page can make a browser send a `GET`.
  */
-export function mountBaselineRoutes<Action, Observation extends object, State extends object>(
-  server: OpenEnvServer<Action, Observation, State>,
-  { suite, model }: BaselineRoutes,
+export function mountBaselineRoutes(
+  server: OpenEnvServer<unknown, object, object>,
+  entry: RegisteredEnvironment,
+  background: BackgroundEnvironment,
 ): void {
   const { definition } = server;
   const tasks = definition.tasks ?? [];
+  const agents = AGENTS[entry.id]!;
+  const hasRanges = entry.id === 'inferencegym' && !definition.version.includes('+table.');
+  /** Results that everybody asks for. */
+  const known = new Map<string, BaselineResult>();
+  let isModelPlaying = false;
 
   const description = {
     path: '/baseline',
@@ -128,32 +152,68 @@ export function mountBaselineRoutes<Action, Observation extends object, State ex
 
   async function answer(
     context: Context,
-    { task_id, agent, seed, use_openai }: z.infer<typeof baselineRequest>,
+    { task_id, agent, seed: asked, use_openai }: z.infer<typeof baselineRequest>,
   ) {
-    const request = { taskIds: taskIdsOf(task_id), seed: seed ?? suite.seed };
-    if (use_openai) {
-      if (model === undefined) {
-        throw new HttpProblem(501, 'This server plays no language model.', 'NO_MODEL');
-      }
-      const { results, usage } = await model.play(request, server.callerOf(context));
-      return { ...report(model.agent, 'openai', request.seed, results), usage };
-    }
-    const name = agent ?? suite.agents[0];
-    if (!suite.agents.includes(name)) {
+    const played = tasksNamed(task_id);
+    const seed = asked ?? BASELINE_SEED;
+    const caller = server.callerOf(context);
+    if (use_openai) return playModel(played, seed, caller);
+    const name = agent ?? agents[0];
+    if (!agents.includes(name)) {
       throw new HttpProblem(
         404,
-        `Unknown agent: ${name.slice(0, 100)}. There are ${suite.agents.join(', ')}.`,
+        `Unknown agent: ${name.slice(0, 100)}. There are ${agents.join(', ')}.`,
         'UNKNOWN_AGENT',
       );
     }
-    const results = await suite.play(name, request, server.callerOf(context));
-    return report(name, 'deterministic', request.seed, results);
+    const results: BaselineResult[] = [];
+    for (const task of played) {
+      const key = JSON.stringify([name, task.id]);
+      const isKnown = seed === BASELINE_SEED && known.has(key);
+      const range = hasRanges && name === agents[0] && seed === BASELINE_SEED && EXPECTED_RANGES[task.id];
+      const found = isKnown
+        ? known.get(key)!
+        : {
+            ...resultOf(task, await background.playBaseline(name, task.id, seed, caller)),
+            ...(range && { expected_range: [...range] }),
+          };
+      if (seed === BASELINE_SEED) known.set(key, found);
+      results.push(found);
+    }
+    return report(name, 'deterministic', seed, results);
   }
 
-  function taskIdsOf(asked: string | number | null | undefined): readonly (string | number)[] {
-    if (asked === undefined || asked === null) return tasks.map(({ id }) => id);
+  /** The model that the server's variables name. One run at a time. */
+  async function playModel(played: typeof tasks, seed: number, caller: Caller) {
+    if (isModelPlaying) {
+      throw new HttpProblem(409, 'The model is playing a baseline already. Ask again later.', 'MODEL_BUSY');
+    }
+    isModelPlaying = true;
+    try {
+      const settings = llmSettings(process.env);
+      const client = new LlmClient(settings);
+      const results: BaselineResult[] = [];
+      const answers: object[] = [];
+      for (const task of played) {
+        const policy = new LlmPolicy(definition, client, { decideEvery: DECIDE_EVERY });
+        const initialAction = entry.initialAction({ task_id: task.id, seed });
+        const episode = { taskId: task.id, seed, initialAction };
+        results.push(resultOf(task, await playBaseline(definition, policy, episode, caller)));
+        answers.push(policy.answers);
+      }
+      const usage = { model: settings.model, ...client.usage, cost_usd: client.costUsd, answers };
+      return { ...report(LLM, 'openai', seed, results), usage };
+    } catch (error) {
+      throw asProblem(error);
+    } finally {
+      isModelPlaying = false;
+    }
+  }
+
+  function tasksNamed(asked: string | number | null | undefined): typeof tasks {
+    if (asked === undefined || asked === null) return tasks;
     const task = tasks.find(({ id, slug }) => String(id) === String(asked) || slug === asked);
-    if (task) return [task.id];
+    if (task) return [task];
     throw new HttpProblem(
       404,
       `Unknown task: ${String(asked).slice(0, 100)}. There are ${tasks.map(({ id }) => id).join(', ')}.`,
@@ -172,7 +232,7 @@ export function mountBaselineRoutes<Action, Observation extends object, State ex
       version: definition.version,
       agent,
       mode,
-      agents: suite.agents,
+      agents,
       seed,
       tasks: results,
       scores: Object.fromEntries(results.map(({ task_id, score }) => [task_id, score])),
@@ -180,6 +240,46 @@ export function mountBaselineRoutes<Action, Observation extends object, State ex
       ...numberedTasks(results),
     };
   }
+}
+
+type Task = NonNullable<EnvironmentDefinition['tasks']>[number];
+
+function resultOf({ id, name, difficulty }: Task, played: PlayedBaseline): BaselineResult {
+  return { task_id: id, name, difficulty, ...played };
+}
+
+/** Plays an agent on a fresh instance of an environment with a grader, and grades what it did. */
+export async function playBaseline(
+  definition: EnvironmentDefinition<unknown, object, object>,
+  policy: AsyncPolicy<unknown, unknown>,
+  episode: { readonly taskId: string | number; readonly seed: number; readonly initialAction: unknown },
+  caller?: Caller,
+): Promise<PlayedBaseline> {
+  const environment = definition.create();
+  try {
+    const played = await playEpisode(environment, policy, episode);
+    const reset = { task_id: episode.taskId, seed: episode.seed };
+    const record = { reset, actions: played.actions };
+    const { score, breakdown, feedback } = await definition.grade!(record, caller);
+    return {
+      score,
+      breakdown,
+      feedback,
+      configuration: constantOf(played.actions),
+      steps: played.actions.length,
+      total_reward: played.return,
+    };
+  } finally {
+    await environment.close?.();
+  }
+}
+
+/** The action that was kept throughout; `null` when the agent changed it. */
+function constantOf(actions: readonly unknown[]): object | null {
+  const [first] = actions;
+  const text = JSON.stringify(first);
+  const isConstant = first !== undefined && actions.every((action) => JSON.stringify(action) === text);
+  return isConstant ? (first as object) : null;
 }
 
 /** Results of tasks with numbers as `task1`, `task2`, ...: the keys of InferenceGym's baseline agent. */

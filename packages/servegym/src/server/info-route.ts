@@ -1,23 +1,19 @@
+import type { RegisteredEnvironment } from '@servegym/environments';
 import { jsonValue, type OpenEnvServer, publishedSchemas } from '@servegym/openenv';
 import { z } from 'zod';
-
-/** Fields of `/info` beside the schemas of an environment. */
-export interface EnvironmentInfo {
-  /** Weights of the reward, for each task. */
-  readonly rewardWeights: Readonly<Record<string | number, object>>;
-  /** Steps of an episode, for each task. */
-  readonly episodeLengths: Readonly<Record<string | number, number>>;
-}
 
 const object = jsonValue<object>({ type: 'object' });
 
 /** `GET /info`: what an agent has to know before it plays, in one answer. */
-export function mountInfoRoute<Action, Observation extends object, State extends object>(
-  server: OpenEnvServer<Action, Observation, State>,
-  { rewardWeights, episodeLengths }: EnvironmentInfo,
+export function mountInfoRoute(
+  server: OpenEnvServer<unknown, object, object>,
+  entry: RegisteredEnvironment,
 ): void {
   const { definition } = server;
   const schemas = publishedSchemas(definition);
+  const tasks = entry.tasks.all();
+  const ofTasks = <Value>(value: (task: (typeof tasks)[number]) => Value) =>
+    Object.fromEntries(tasks.map((task) => [task.id, value(task)]));
   server.addRoute(
     {
       method: 'get',
@@ -44,8 +40,8 @@ export function mountInfoRoute<Action, Observation extends object, State extends
       action_schema: schemas.action,
       observation_schema: schemas.observation,
       state_schema: schemas.state,
-      reward_weights: rewardWeights,
-      episode_lengths: episodeLengths,
+      reward_weights: ofTasks(entry.rewardWeights),
+      episode_lengths: ofTasks(entry.steps),
       tasks: definition.tasks ?? [],
     }),
   );

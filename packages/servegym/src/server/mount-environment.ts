@@ -9,13 +9,14 @@ import {
 import { prometheusMetrics } from '@servegym/openenv/metrics';
 import { BackgroundEnvironment } from './background/background-environment.ts';
 import type { BackgroundWork } from './background/background-work.ts';
+import { hasBaselines, mountBaselineRoutes } from './baseline-routes.ts';
 import { CONSOLE_PATHS, mountConsole, mountDocsAsPage, PLAN_PATHS } from './console-files.ts';
+import { mountInfoRoute } from './info-route.ts';
 import { openEnvironment } from './open-environment.ts';
 import { mountPlanRoutes } from './plan-routes.ts';
 import { inBackground } from './policy-catalogue.ts';
 import { mountPolicyRoutes } from './policy-routes.ts';
 import { mountRuntimeRoute } from './runtime-route.ts';
-import { hasBaselines, mountSeedRoutes } from './seed-routes.ts';
 import { isRedisAddress, type SharedStorage } from './session-storage.ts';
 
 /** One of `ENVIRONMENT_IDS`, or the path of a module that exports an environment. */
@@ -90,9 +91,13 @@ export async function mountEnvironment(name: EnvironmentName, options: MountOpti
   mountPolicyRoutes(server, inBackground(policies, background));
   mountConsole(server.app, isAtRoot);
   if (isAtRoot) mountPlanRoutes(server, work);
-  if (entry && hasBaselines(entry)) mountRuntimeRoute(server, real);
+  const played = entry && hasBaselines(entry) ? entry : undefined;
+  if (played) mountRuntimeRoute(server, real);
   if (!isReplayable) return server;
-  if (entry && hasBaselines(entry)) mountSeedRoutes(server, entry, background);
+  if (played) {
+    mountBaselineRoutes(server, played, background);
+    mountInfoRoute(server, played);
+  }
   mountEpisodeRoutes(server);
   const isFile = storage !== undefined && !isRedisAddress(storage.address);
   mountLeaderboardRoutes(server, isFile ? storage.address : ':memory:');

@@ -54,6 +54,7 @@ export async function readScenario(
     Object.entries({ ...given, trace }).filter(([, value]) => value !== undefined),
   );
   for (const task_id of taskIds) entry.choose({ ...scenario, task_id });
-  const { task_id, ...pinned } = entry.resetOptions().parse(scenario);
-  return pinned;
+  // The schema pins a trace by its digest.
+  const pinned: Scenario = entry.resetOptions().parse(scenario);
+  return Object.fromEntries(Object.keys(scenario).map((name) => [name, pinned[name]]));
 }

@@ -8,7 +8,7 @@ import {
 import { findEnvironment, type RegisteredEnvironment } from '@servegym/environments';
 import type { Json } from '@servegym/jobs';
 import type { Caller, EpisodeRecord, Grade } from '@servegym/openenv';
-import type { PlayedBaseline } from '../baseline-suite.ts';
+import type { PlayedBaseline } from '../baseline-routes.ts';
 import type { BackgroundWork } from './background-work.ts';
 import type { ChosenAction } from './choose-action-job.ts';
 import type { ServedEnvironment } from './served-environment.ts';

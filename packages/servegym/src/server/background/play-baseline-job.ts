@@ -1,5 +1,5 @@
 import type { JobContext, Json } from '@servegym/jobs';
-import { playBaseline } from '../baseline-suite.ts';
+import { playBaseline } from '../baseline-routes.ts';
 import { openServed, type ServedEnvironment } from './served-environment.ts';
 
 export interface PlayBaselineInput {
