@@ -9,10 +9,10 @@ import {
   type LayerSizes,
   MultilayerPerceptron,
   parameterCount,
-  plainKernels,
   simdKernels,
 } from '@servegym/agents';
 import { RandomStream } from '@servegym/simulator';
+import { plainKernels } from '../packages/agents/src/learning/plain-kernels.fixture.ts';
 
 const { values } = parseArgs({
   options: {

@@ -235,7 +235,7 @@ async function playSeeds<Id extends string, Kept extends Reference>(
     written = Date.now();
   };
   await jobs.run(
-    open.map(({ input }) => ({ kind: records.job, input: input as Json })),
+    open.map(({ input }) => ({ kind: records.job, input: { kind: records.job, ...input } as Json })),
     {
       onResult: (result, index) => {
         returns[open[index].seed] = result as object;

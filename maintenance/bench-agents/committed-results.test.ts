@@ -74,7 +74,7 @@ describe('the scores of docs/benchmarks.md', () => {
       const policy = findPolicy('llmserve', agent);
       const plan = { environment: 'llmserve', policy, taskIds: [taskId], seeds } as const;
       const [anchors, ...returns] = (await jobs.run([
-        { kind: 'traffic-anchors', input: traffic },
+        { kind: 'traffic-anchors', input: { kind: 'traffic-anchors', ...traffic } },
         ...(await episodeJobs('episode-return', plan, jobs)),
       ])) as unknown as [ReturnType<typeof llmserve.anchors.of>[], ...number[]];
       for (const [i, total] of returns.entries()) {

@@ -55,7 +55,7 @@ async function findAnchors(traffic: SeededTraffic, context: BenchmarkContext): P
     async (seeds) =>
       seeds.map((seed) => ({
         kind: 'traffic-anchors',
-        input: { ...traffic, seeds: [seed] } as unknown as Json,
+        input: { kind: 'traffic-anchors', ...traffic, seeds: [seed] } as unknown as Json,
       })),
   );
   return found.flat() as unknown as EpisodeAnchors[];

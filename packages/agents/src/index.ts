@@ -52,11 +52,10 @@ export {
   validAnswers,
 } from './core/run-baseline.ts';
 export { type SharedInputs, shareInputs, takeInputs } from './core/shared-inputs.ts';
-export type { SeededTraffic } from './core/traffic-anchors-job.ts';
 export { haveDemonstrated } from './learning/demonstrate.ts';
 export { distill } from './learning/distill.ts';
 export { FeatureEncoder } from './learning/feature-encoder.ts';
-export { type Kernels, plainKernels } from './learning/kernels.ts';
+export type { Kernels } from './learning/kernels.ts';
 export { decodeNetwork, encodeNetwork, networkMetadata, SERVE_LEARNER } from './learning/learners.ts';
 export type { LearnableEnvironment } from './learning/learning-tasks.ts';
 export { type LayerSizes, MultilayerPerceptron, parameterCount } from './learning/multilayer-perceptron.ts';
@@ -85,11 +84,9 @@ export { tuneConstant, tunePhase } from './learning/tune-constant.ts';
 export { tuneFleet } from './learning/tune-fleet.ts';
 export { tuneRule } from './learning/tune-rule.ts';
 export * from './legacy.ts';
+export type { FleetReferenceInput, ReferenceInput, SeededTraffic } from './planning/anchor-jobs.ts';
 export { checkKnobDominance } from './planning/check-serve.ts';
-export type { FleetReferenceInput } from './planning/fleet-reference-job.ts';
 export { planClairvoyant } from './planning/plan-clairvoyant.ts';
-export type { ReferenceInput } from './planning/reference-job.ts';
-export type { SeasonAnchorsInput, ServeSeasonAnchors } from './planning/season-anchors-job.ts';
 export type { PolicyDescription } from './policies/catalogue.ts';
 export type { FleetPolicy } from './policies/fleet-policies.ts';
 export { type RuleParameters, TUNED_RULES_URL } from './policies/rule-policy.ts';

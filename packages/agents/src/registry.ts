@@ -15,7 +15,8 @@ import {
   type ServeObservation,
   type ServeTask,
 } from '@servegym/environments';
-import type { CheckEffort, CheckResult, TaskCheck } from './core/checks/check-result.ts';
+import type { JobEngine } from '@servegym/jobs';
+import type { CheckEffort, CheckResult, TaskCheck } from './core/checks/task-check.ts';
 import { type PlayInputs, playable, readFleetWindow, readGymStep, readServeWindow } from './core/playable.ts';
 import type { PlayableEnvironment } from './core/playable-environment.ts';
 import type { Policy } from './core/policy.ts';
@@ -35,18 +36,15 @@ import type { Algorithm } from './learning/training-run.ts';
 import { tuneConstant, tunePhase } from './learning/tune-constant.ts';
 import { tuneFleet } from './learning/tune-fleet.ts';
 import { tuneRule } from './learning/tune-rule.ts';
+import { SERVE_SEASON } from './planning/anchor-jobs.ts';
 import { checkFleetTask } from './planning/check-fleet.ts';
 import { checkGymTask } from './planning/check-gym.ts';
 import { checkKnobDominance, checkTask } from './planning/check-serve.ts';
 import { planClairvoyant } from './planning/plan-clairvoyant.ts';
-import {
-  ConstantPolicy,
-  createFrom,
-  type PolicyDescription,
-  type PolicyEntry,
-} from './policies/catalogue.ts';
+import { ConstantPolicy, catalogue, createFrom, type PolicyDescription } from './policies/catalogue.ts';
 import { createFleetPolicy, FLEET_POLICIES, loadFleetPolicy } from './policies/fleet-policies.ts';
 import { GYM_POLICIES } from './policies/gym-policies.ts';
+import policies from './policies/policies.json' with { type: 'json' };
 import { TUNED_RULES_URL } from './policies/rule-policy.ts';
 import { createServePolicy, loadServePolicy, SERVE_POLICIES } from './policies/serve-policies.ts';
 import { SHIPPED_FORMATS, SHIPPED_POLICIES } from './policies/shipped-policy.ts';
@@ -76,6 +74,15 @@ export interface EnvironmentAgents<
   };
   /** The ways to learn a policy. */
   readonly algorithms: readonly Algorithm[];
+  /** Anchors of the episodes of a season, where they are not judged by their grader. */
+  readonly season?: {
+    anchors(
+      jobs: JobEngine,
+      episodes: readonly { readonly taskId: string; readonly seed: number }[],
+      onProgress: (share: number) => void,
+    ): Promise<readonly object[]>;
+    score(total: number, taskId: string, anchors: unknown): number;
+  };
   /** Checks that a task is a sound simulation and a game worth learning. */
   check?(
     task: Task,
@@ -88,12 +95,9 @@ export interface EnvironmentAgents<
 /** What the agents of one environment have alone. */
 type Extras = Readonly<Record<string, unknown>>;
 
-const BENCHMARK_POLICIES: readonly PolicyEntry<BenchmarkAction, object>[] = [
-  {
-    ...{ name: 'default', title: 'Default', description: 'Never waits.' },
-    create: () => new ConstantPolicy('default', () => benchmark.initialAction()),
-  },
-];
+const BENCHMARK_POLICIES = catalogue<BenchmarkAction, object>(policies.benchmark, {
+  default: () => new ConstantPolicy('default', () => benchmark.initialAction()),
+});
 
 /** The agents of each environment: an entry beside that of `ENVIRONMENTS`. */
 export const AGENTS = {
@@ -107,6 +111,7 @@ export const AGENTS = {
     loadPolicy: loadServePolicy,
     algorithms: ['ppo', 'distill', 'cem', 'static'],
     check: checkTask,
+    season: SERVE_SEASON,
     knobDominance: checkKnobDominance,
     plan: planClairvoyant,
     tune: { constant: tuneConstant, phase: tunePhase, rule: tuneRule },

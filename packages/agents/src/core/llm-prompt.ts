@@ -1,11 +1,17 @@
 import type { JsonSchema } from './answer-format.ts';
-import type { DescribedTask, PlayableEnvironment } from './playable-environment.ts';
+import type { PlayableEnvironment } from './playable-environment.ts';
 
 /** An environment as prompts describe it: every definition of `@servegym/environments`. */
 export type PromptedEnvironment<Action, Observation> = Pick<
   PlayableEnvironment<Action, Observation>,
   'name' | 'description' | 'tasks' | 'action' | 'observation'
 >;
+
+/** A task as the environment describes it. It may name `masked_actions`, which stay at its `default_action`. */
+interface DescribedTask {
+  readonly id: string | number;
+  readonly [field: string]: unknown;
+}
 
 /** The task of this id, where the environment describes it. */
 export function promptedTask(

@@ -1,4 +1,5 @@
-import type { EnvironmentAnswer, EnvironmentInstance } from './playable-environment.ts';
+import type { StepResult } from '@servegym/openenv/definition';
+import type { EnvironmentInstance } from './playable-environment.ts';
 import type { AsyncPolicy } from './policy.ts';
 
 /** The episode to play. */
@@ -20,7 +21,7 @@ export interface PlayedWindow<Observation, Action = unknown> {
   readonly observation: Observation;
   readonly reward: number;
   readonly done: boolean;
-  readonly metadata?: EnvironmentAnswer<Observation>['metadata'];
+  readonly metadata?: StepResult<Observation>['metadata'];
 }
 
 /** An episode that has been played to its end. */

@@ -1,61 +1,30 @@
-import type { ZodType } from 'zod';
+import type { EnvironmentDefinition, EpisodeRecord, Grade, StepResult } from '@servegym/openenv/definition';
 
 type Awaitable<Answer> = Answer | Promise<Answer>;
 
 /** Options of the reset that begins an episode; without `task_id` where the environment has no tasks. */
 export type EpisodeReset = Readonly<{ task_id?: string | number; seed: number }>;
 
-/** Answer of an environment to a reset or an action. */
-export interface EnvironmentAnswer<Observation> {
-  readonly observation: Observation;
-  /** `null` right after a reset. */
-  readonly reward: number | null;
-  readonly done: boolean;
-  /** Figures beside the observation. No policy sees them. */
-  readonly metadata?: Readonly<Record<string, unknown>>;
-}
-
 /** One running environment, which plays one episode at a time. */
 export interface EnvironmentInstance<Action, Observation> {
-  reset(options: EpisodeReset): Awaitable<EnvironmentAnswer<Observation>>;
-  step(action: Action): Awaitable<EnvironmentAnswer<Observation>>;
+  reset(options: EpisodeReset): Awaitable<StepResult<Observation>>;
+  step(action: Action): Awaitable<StepResult<Observation>>;
   close?(): Awaitable<void>;
 }
 
-/** A graded episode. */
-export interface EpisodeGrade {
-  /** Strictly inside (0, 1). */
-  readonly score: number;
-  readonly feedback: string;
-  /** `regret`, where the environment tells: the return that a planner who knows the traffic would have had more. */
-  readonly breakdown: Readonly<Record<string, unknown>>;
-}
-
-/** A task as the environment describes it. It may name `masked_actions`, which stay at its `default_action`. */
-export interface DescribedTask {
-  readonly id: string | number;
-  readonly [field: string]: unknown;
-}
+/** What an environment says of itself. */
+type Described = 'id' | 'version' | 'name' | 'description' | 'tasks' | 'action' | 'observation';
 
 /**
- * An environment as policies play it and evaluations grade it: a definition of `@servegym/environments`, with the action
- * that episodes begin with and the figures that reports need.
+ * An environment as policies play it and evaluations grade it: a definition with the action that episodes begin with and
+ * the figures that reports need.
  */
-export interface PlayableEnvironment<Action, Observation> {
-  readonly id: string;
-  readonly version: string;
-  readonly name: string;
-  readonly description: string;
-  readonly tasks?: readonly DescribedTask[];
-  readonly action: ZodType<Action>;
-  readonly observation: ZodType<Observation>;
+export interface PlayableEnvironment<Action, Observation>
+  extends Pick<EnvironmentDefinition<Action, Observation>, Described> {
   create(): EnvironmentInstance<Action, Observation>;
   /** Grades an episode from its seed and actions. */
   readonly grade?:
-    | ((record: {
-        readonly reset: EpisodeReset;
-        readonly actions: readonly Action[];
-      }) => Awaitable<EpisodeGrade>)
+    | ((record: EpisodeRecord<Action> & { readonly reset: EpisodeReset }) => Awaitable<Grade>)
     | undefined;
   /** The configuration that `reset` applies in a task. */
   initialAction(taskId: string | number): Action;
@@ -76,6 +45,6 @@ export interface ServiceFigures {
 
 /** Reads from the windows of an episode how well clients were served. */
 export interface ServiceMeter<Observation> {
-  see(window: Pick<EnvironmentAnswer<Observation>, 'observation' | 'metadata'>): void;
+  see(window: Pick<StepResult<Observation>, 'observation' | 'metadata'>): void;
   figures(): ServiceFigures;
 }

@@ -12,7 +12,8 @@ import {
   type TableRows,
   TraceTable,
 } from '@servegym/environments';
-import type { EnvironmentAnswer, PlayableEnvironment } from './playable-environment.ts';
+import type { StepResult } from '@servegym/openenv/definition';
+import type { PlayableEnvironment } from './playable-environment.ts';
 
 /** A table of one's own instead of the one that comes with `inferencegym`. */
 export interface OwnTable {
@@ -50,7 +51,7 @@ export interface ServiceTotals {
 /** Adds what a window says of the service. */
 export type ServiceReader<Observation> = (
   totals: ServiceTotals,
-  window: Pick<EnvironmentAnswer<Observation>, 'observation' | 'metadata'>,
+  window: Pick<StepResult<Observation>, 'observation' | 'metadata'>,
   taskId: string | number,
 ) => void;
 

@@ -1,15 +1,11 @@
 import { ENVIRONMENT_IDS, type EnvironmentId } from '@servegym/environments';
+import type { Grade } from '@servegym/openenv/definition';
 import type { PolicyDescription } from '../policies/catalogue.ts';
 import { agentsOf } from './evaluate.ts';
 import { LlmClient, type LlmSettings, type LlmUsage } from './llm-client.ts';
 import { type LlmAnswers, LlmPolicy } from './llm-policy.ts';
 import { playEpisode } from './play-episode.ts';
-import type {
-  EnvironmentInstance,
-  EpisodeGrade,
-  EpisodeReset,
-  PlayableEnvironment,
-} from './playable-environment.ts';
+import type { EnvironmentInstance, EpisodeReset, PlayableEnvironment } from './playable-environment.ts';
 import type { AsyncPolicy, Policy } from './policy.ts';
 
 /** Actions and observations are as the schemas of the environment have them. */
@@ -45,7 +41,7 @@ export interface BaselineRuntime {
   grade(record: {
     readonly reset: EpisodeReset;
     readonly actions: readonly BaselineAction[];
-  }): Promise<EpisodeGrade | null>;
+  }): Promise<Grade | null>;
   close(): Promise<void>;
 }
 

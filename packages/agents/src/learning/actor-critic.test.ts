@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { RandomStream } from '@servegym/simulator';
 import { ActorCritic } from './actor-critic.ts';
-import { plainKernels } from './kernels.ts';
+import { plainKernels } from './plain-kernels.fixture.ts';
 
 const HEADS = [2, 3];
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { RandomStream } from '@servegym/simulator';
 import { CLONING_DEFAULTS, cloneBehaviour, type Demonstrations } from './behaviour-cloning.ts';
-import { plainKernels } from './kernels.ts';
+import { plainKernels } from './plain-kernels.fixture.ts';
 import { simdKernels } from './simd-kernels.ts';
 import { TrainedActor } from './trained-actor.ts';
 

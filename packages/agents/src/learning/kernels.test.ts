@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { RandomStream } from '@servegym/simulator';
-import { type DenseLayer, type FloatArray, type Kernels, plainKernels } from './kernels.ts';
+import type { DenseLayer, FloatArray, Kernels } from './kernels.ts';
+import { plainKernels } from './plain-kernels.fixture.ts';
 import { simdKernels } from './simd-kernels.ts';
 
 const BACKENDS: readonly { title: string; kernels: Kernels; tolerance: number }[] = [

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { RandomStream } from '@servegym/simulator';
-import { plainKernels } from './kernels.ts';
 import {
   fillOrthogonal,
   type LayerSizes,
   MultilayerPerceptron,
   parameterCount,
 } from './multilayer-perceptron.ts';
+import { plainKernels } from './plain-kernels.fixture.ts';
 
 const SIZES: LayerSizes = [3, 6, 5, 2];
 const ROWS = 4;

@@ -3,8 +3,9 @@ import { describe, it } from 'node:test';
 import { defaultDevice, init, nn, numpy as np, valueAndGrad } from '@jax-js/jax';
 import { RandomStream } from '@servegym/simulator';
 import { ActorCritic, type ActorCriticShape } from './actor-critic.ts';
-import { type Kernels, plainKernels } from './kernels.ts';
+import type { Kernels } from './kernels.ts';
 import type { MultilayerPerceptron } from './multilayer-perceptron.ts';
+import { plainKernels } from './plain-kernels.fixture.ts';
 import { type PpoSamples, ppoLossGradient } from './ppo.ts';
 import { simdKernels } from './simd-kernels.ts';
 

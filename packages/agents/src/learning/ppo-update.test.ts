@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { type Kernels, plainKernels } from './kernels.ts';
+import type { Kernels } from './kernels.ts';
 import { type LearningEnvironment, RUNNING, TERMINATED, TRUNCATED } from './learning-environment.ts';
+import { plainKernels } from './plain-kernels.fixture.ts';
 import { PPO_DEFAULTS, Ppo, type PpoOptions } from './ppo.ts';
 import { SerialRollouts } from './serial-rollouts.fixture.ts';
 

@@ -9,43 +9,7 @@ import {
 } from './kernels.ts';
 
 /** Exports of `kernels.as`. Arrays are passed as byte offsets. */
-interface SimdExports {
-  denseForward(
-    x: number,
-    weights: number,
-    bias: number,
-    y: number,
-    rows: number,
-    inputs: number,
-    outputs: number,
-    tanh: number,
-  ): void;
-  denseBackward(
-    x: number,
-    weights: number,
-    y: number,
-    yGradients: number,
-    xGradients: number,
-    weightGradients: number,
-    biasGradients: number,
-    rows: number,
-    inputs: number,
-    outputs: number,
-    tanh: number,
-  ): void;
-  adam(
-    parameters: number,
-    gradients: number,
-    firstMoments: number,
-    secondMoments: number,
-    count: number,
-    gradientScale: number,
-    beta1: number,
-    beta2: number,
-    learningRate: number,
-    epsilon: number,
-  ): void;
-}
+type SimdExports = Readonly<Record<'denseForward' | 'denseBackward' | 'adam', (...values: number[]) => void>>;
 
 const PAGE_BYTES = 65_536;
 /** Enough to train with. Reserved, not used: the system gives pages out as they are touched. Growing would detach every array. */

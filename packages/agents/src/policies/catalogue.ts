@@ -15,6 +15,17 @@ export interface PolicyEntry<Action, Observation> extends PolicyDescription {
   create(value?: number): Policy<Action, Observation>;
 }
 
+/** The policies that are described and can be made. */
+export function catalogue<Action, Observation>(
+  descriptions: readonly PolicyDescription[],
+  create: Readonly<Record<string, (value?: number) => Policy<Action, Observation>>>,
+): PolicyEntry<Action, Observation>[] {
+  return descriptions.flatMap((described) => {
+    const make = create[described.name];
+    return make === undefined ? [] : [{ ...described, create: make }];
+  });
+}
+
 /** A fresh policy by its name. @throws EnvironmentError `UNKNOWN_POLICY` */
 export function createFrom<Action, Observation>(
   entries: readonly PolicyEntry<Action, Observation>[],

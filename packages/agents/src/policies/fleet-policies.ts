@@ -8,8 +8,9 @@ import {
 } from '@servegym/environments';
 import type { Policy, PolicyEpisode, PolicyStep } from '../core/policy.ts';
 import { decodePolicy, FLEET_LEARNER, jsonPolicy } from '../learning/learners.ts';
-import { type PolicyEntry, unknownPolicy } from './catalogue.ts';
+import { catalogue, unknownPolicy } from './catalogue.ts';
 import { DemandPolicy, demandParameters } from './demand-policy.ts';
+import policies from './policies.json' with { type: 'json' };
 import { SlaPlannerPolicy } from './sla-planner-policy.ts';
 
 /** A controller of a fleet. */
@@ -152,65 +153,20 @@ function hasSpare(kv: number, queue: number): boolean {
 const QUEUE_TARGET = 5;
 
 /** The policies of `fleet`. Each may have a number behind its name: `hpa`, `hpa:30`, `static:8`. */
-export const FLEET_POLICIES: readonly PolicyEntry<FleetAction, FleetObservation>[] = [
-  {
-    name: 'static',
-    title: 'Fixed number',
-    description:
-      'As many replicas all the time: `static:8`; without a number, the best in training on the task',
-    create: (replicas) => new StaticFleetPolicy(replicas),
-  },
-  {
-    name: 'hpa',
-    title: 'HPA',
-    description:
-      "Kubernetes' HorizontalPodAutoscaler on requests in flight, `hpa:40` a replica; without a number, the best in training on the task",
-    create: (target) => hpaInFlight(target),
-  },
-  {
-    name: 'keda',
-    title: 'KEDA',
-    description: `KEDA on requests that wait, \`keda:${QUEUE_TARGET}\` a replica`,
-    create: (targetPerReplica = QUEUE_TARGET) =>
-      new ReplicaScaler(`keda:${targetPerReplica}`, ({ observation }) => ({
-        total: observation.num_requests_waiting,
-        targetPerReplica,
-      })),
-  },
-  {
-    name: 'saturation',
-    title: 'llm-d saturation',
-    description: "llm-d's workload variant autoscaler: one replica more or less by what is spare",
-    create: () => new SaturationPolicy(),
-  },
-  {
-    name: 'sla-planner',
-    title: 'Dynamo SLA planner',
-    description:
-      "NVIDIA Dynamo's SLA planner: the last window's load over the profiled throughput of a replica",
-    create: () => new SlaPlannerPolicy(),
-  },
-  {
-    name: 'prefix-router',
-    title: 'HPA with prefix routing',
-    description:
-      "`hpa` with the routing weights of llm-d's gateway, which prefer replicas that know the prompt",
-    create: (target) => new ScaledPolicy('prefix-router', target, prefixWeights),
-  },
-  {
-    name: 'p-pas',
-    title: 'HPA with P-PAS budget',
-    description: '`hpa` with a token budget that is small under prefill pressure and large otherwise',
-    create: (target) => new ScaledPolicy('p-pas', target, pressureBudget),
-  },
-  {
-    name: 'rule',
-    title: 'Tuned rule',
-    description:
-      'Replicas for the work that arrives, six parameters tuned for each task; `rule:N` tokens a second a replica',
-    create: (tokensPerReplica) => new TunedRatePolicy(tokensPerReplica),
-  },
-];
+export const FLEET_POLICIES = catalogue<FleetAction, FleetObservation>(policies.fleet, {
+  static: (replicas) => new StaticFleetPolicy(replicas),
+  hpa: (target) => hpaInFlight(target),
+  keda: (targetPerReplica = QUEUE_TARGET) =>
+    new ReplicaScaler(`keda:${targetPerReplica}`, ({ observation }) => ({
+      total: observation.num_requests_waiting,
+      targetPerReplica,
+    })),
+  saturation: () => new SaturationPolicy(),
+  'sla-planner': () => new SlaPlannerPolicy(),
+  'prefix-router': (target) => new ScaledPolicy('prefix-router', target, prefixWeights),
+  'p-pas': (target) => new ScaledPolicy('p-pas', target, pressureBudget),
+  rule: (tokensPerReplica) => new TunedRatePolicy(tokensPerReplica),
+});
 
 /**
  * A policy of `fleet` by its name, with a number where it takes one.

@@ -5,97 +5,42 @@ import type { Policy, PolicyEpisode } from '../core/policy.ts';
 import { decodePolicy, jsonPolicy, SERVE_LEARNER } from '../learning/learners.ts';
 import { knownTask, requireTask } from '../learning/trained-for.ts';
 import { BanditPolicy } from './bandit-policy.ts';
-import { ConstantPolicy, createFrom, type PolicyEntry, RandomPolicy } from './catalogue.ts';
+import { ConstantPolicy, catalogue, createFrom, RandomPolicy } from './catalogue.ts';
 import { HeuristicPolicy } from './heuristic-policy.ts';
 import { MpcPolicy, OraclePolicy } from './planner-policies.ts';
+import policies from './policies.json' with { type: 'json' };
 import { RegimePolicy, regimesSchema } from './regime-policy.ts';
 import { RulePolicy } from './rule-policy.ts';
-import { isShipped, type ShippedName, ShippedPolicy, whyNotShipped } from './shipped-policy.ts';
+import {
+  isShipped,
+  SHIPPED_FORMATS,
+  type ShippedName,
+  ShippedPolicy,
+  whyNotShipped,
+} from './shipped-policy.ts';
 
 /** A policy for the `llmserve` environment. */
 export type ServePolicy = Policy<ServeAction, ServeObservation>;
 
 /** The policies of `llmserve`. */
-export const SERVE_POLICIES: readonly PolicyEntry<ServeAction, ServeObservation>[] = [
-  {
-    name: 'random',
-    title: 'Random',
-    description: 'Draws every knob uniformly from its range, anew for every window.',
-    create: () => new RandomPolicy(drawAction),
-  },
-  {
-    name: 'default',
-    title: 'Default configuration',
-    description: 'Keeps the configuration that the server starts with.',
-    create: () => new ConstantPolicy('default', ({ taskId }) => knownTask(llmserve, taskId).defaultAction),
-  },
-  {
-    name: 'heuristic',
-    title: 'Heuristic rules',
-    description:
-      'Hand-written rules for batching, memory and adaptation to the workload, after Orca, vLLM and Decima.',
-    create: () => new HeuristicPolicy(),
-  },
-  {
-    name: 'static-tuned',
-    title: 'Best constant',
-    description: 'Keeps the configuration that earned most on the training traffic.',
-    create: () => new ConstantPolicy('static-tuned', bestConstant),
-  },
-  {
-    name: 'rule',
-    title: 'Tuned rule',
-    description:
-      'Six parameters, tuned on the training traffic: drafts by the arrival rate, KV memory by use, the rest as in the best constant.',
-    create: () => new RulePolicy(),
-  },
-  {
-    name: 'bandit',
-    title: 'Bandit',
-    description:
-      'Tries configurations around the best constant one while it serves, and returns to what paid under such a load.',
-    create: () => new BanditPolicy(),
-  },
-  {
-    name: 'mpc',
-    title: 'Planner',
-    description:
-      'Tries configurations on a simulated twin before each window, on futures like the traffic seen so far.',
-    create: () => new MpcPolicy(),
-  },
-  {
-    name: 'mpc-unshifted',
-    title: 'Planner, unshifted model',
-    description:
-      'The planner with the model of the task as it was: what planning is worth where the server or its traffic has shifted.',
-    create: () => new MpcPolicy(undefined, 'mpc-unshifted'),
-  },
-  {
-    name: 'mpc-online',
-    title: 'Planner that fits its model',
-    description:
-      'The planner that starts with the task as it was, and estimates the speed and the memory of the server while it serves.',
-    create: () => new MpcPolicy(undefined, 'mpc-online'),
-  },
-  {
-    name: 'oracle',
-    title: 'Clairvoyant planner',
-    description: 'Plans the whole episode knowing all traffic to come: what others are held against.',
-    create: () => new OraclePolicy(),
-  },
-  ...shipped(
-    'cem',
-    'Configurations by regime',
-    'Keeps a configuration for each regime of traffic; found by search.',
-  ),
-  ...shipped('ppo', 'PPO', 'A network trained with proximal policy optimization.'),
-  ...shipped('distilled', 'Distilled planner', 'A network that learned from the planner, and then with PPO.'),
-];
+export const SERVE_POLICIES = catalogue<ServeAction, ServeObservation>(policies.llmserve, {
+  random: () => new RandomPolicy(drawAction),
+  default: () => new ConstantPolicy('default', ({ taskId }) => knownTask(llmserve, taskId).defaultAction),
+  heuristic: () => new HeuristicPolicy(),
+  'static-tuned': () => new ConstantPolicy('static-tuned', bestConstant),
+  rule: () => new RulePolicy(),
+  bandit: () => new BanditPolicy(),
+  mpc: () => new MpcPolicy(),
+  'mpc-unshifted': () => new MpcPolicy(undefined, 'mpc-unshifted'),
+  'mpc-online': () => new MpcPolicy(undefined, 'mpc-online'),
+  oracle: () => new OraclePolicy(),
+  ...shippedPolicies(),
+});
 
 /** Policies that were trained beforehand; none when they were trained on another version of the environment. */
-function shipped(name: ShippedName, title: string, description: string) {
-  const create = () => new ShippedPolicy(name, loadServePolicy);
-  return isShipped(name) ? [{ name, title, description, create }] : [];
+function shippedPolicies(): Record<string, () => ServePolicy> {
+  const names = (Object.keys(SHIPPED_FORMATS) as ShippedName[]).filter(isShipped);
+  return Object.fromEntries(names.map((name) => [name, () => new ShippedPolicy(name, loadServePolicy)]));
 }
 
 /** The configuration that earned most on the training traffic of the task; its default where none is recorded. */

@@ -1,6 +1,6 @@
-import type { SeasonAnchorsInput, ServeSeasonAnchors } from '@servegym/agents';
-import { llmserve, regretScore } from '@servegym/environments';
-import type { JobEngine, Json } from '@servegym/jobs';
+import { agentsOf } from '@servegym/agents';
+import { type EnvironmentId, findEnvironment } from '@servegym/environments';
+import type { JobEngine } from '@servegym/jobs';
 import {
   type EnvironmentDefinition,
   graderScoring,
@@ -23,43 +23,23 @@ export async function seasonDefinition(name: string): Promise<Definition> {
   return definition;
 }
 
-/** Judges the episodes of an environment: `llmserve` beside anchors for each seed, others by their grader. */
+/** Judges the episodes of an environment: beside anchors for each seed where it has them, else by its grader. */
 export function seasonScoring(
-  definition: Definition,
-  jobs: JobEngine,
-  onProgress?: (share: number) => void,
-): SeasonScoring {
-  return definition.id === 'llmserve'
-    ? serveScoring(definition, jobs, onProgress)
-    : graderScoring(definition);
-}
-
-function serveScoring(
   definition: Definition,
   jobs: JobEngine,
   onProgress: (share: number) => void = () => {},
 ): SeasonScoring {
   const graded = graderScoring(definition);
+  const season = findEnvironment(definition.id) && agentsOf(definition.id as EnvironmentId).season;
+  if (season === undefined) return graded;
   return {
     async anchors(resets) {
-      const list = resets.map(({ task_id, seed }) => {
-        const input: SeasonAnchorsInput = { taskId: String(task_id), seed: seed! };
-        return { kind: 'season-anchors', input: input as unknown as Json };
-      });
-      const found = await jobs.run(list, { onProgress: ({ share }) => onProgress(share) });
-      return found as unknown as SeasonAnchors[] satisfies readonly unknown[];
+      const episodes = resets.map(({ task_id, seed }) => ({ taskId: String(task_id), seed: seed! }));
+      return (await season.anchors(jobs, episodes, onProgress)) as unknown as SeasonAnchors[];
     },
     async judge(record, anchors) {
-      const { default: standard, constant, clairvoyant } = anchors as unknown as ServeSeasonAnchors;
       const { return: total } = await graded.judge(record, null);
-      const returns = {
-        ...{ default: standard.return, constant: constant.return, planner: null },
-        ...{ clairvoyant: clairvoyant.return, bound: clairvoyant.return, estimated: false },
-      };
-      return {
-        return: total,
-        score: regretScore(total, returns, llmserve.anchors.room(String(record.reset.task_id))),
-      };
+      return { return: total, score: season.score(total, String(record.reset.task_id), anchors) };
     },
   };
 }

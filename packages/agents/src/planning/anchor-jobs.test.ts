@@ -1,15 +1,13 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { llmserve, SEED_SPLITS, type SeedReturns, ServeEpisode } from '@servegym/environments';
-import type { JobContext } from '@servegym/jobs';
 import { mean, stratifiedBootstrap } from '@servegym/simulator/statistics';
 import { createServePolicy } from '../policies/serve-policies.ts';
-import { runJob } from './reference-job.ts';
+import { referenceReturns } from './anchor-jobs.ts';
 
 const ADAPTIVE = ['bursty_workload', 'adversarial_multitenant'] as const;
 /** In the order of their worth. */
 const ANCHORS = ['default', 'constant', 'planner', 'clairvoyant'] as const;
-const NO_JOB: JobContext = { shared: () => new Uint8Array(), report: () => {} };
 
 /** Test seeds of a task that the planner without foresight has played too. */
 function planned(taskId: (typeof llmserve.tasks.shippedIds)[number]): [number, Required<SeedReturns>][] {
@@ -71,7 +69,7 @@ describe('what the traffic of the tasks is worth', () => {
       assert.ok(llmserve.drawRequests(task, seed).inputTokens.length > 0);
       const configurations = llmserve.anchors.configurations(task);
       const planner = taskId === 'bursty_workload';
-      const found = runJob({ taskId, seed, configurations, planner }, NO_JOB);
+      const found = referenceReturns({ taskId, seed, configurations, planner }, { report: () => {} });
       const { planner: plannerReturn, ...rest } = returns;
       assert.deepEqual(found, planner ? { ...rest, planner: plannerReturn } : rest);
     });
