@@ -5,7 +5,7 @@ export {
   QUICK,
   type TaskCheck,
   THOROUGH,
-} from './core/checks/check-result.ts';
+} from './core/checks/task-check.ts';
 export { compareEvaluations, type PairedDifference, type Standings } from './core/compare-evaluations.ts';
 export {
   agentsOf,

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type FleetTask, fleet } from '@servegym/environments';
-import { QUICK } from '../core/checks/check-result.ts';
+import { QUICK } from '../core/checks/task-check.ts';
 import { checkFleetTask } from './check-fleet.ts';
 
 /** A first look at so many windows of 30 s. */

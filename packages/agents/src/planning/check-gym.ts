@@ -6,7 +6,6 @@ import {
   SEED_SPLITS,
 } from '@servegym/environments';
 import { mean } from '@servegym/simulator/statistics';
-import { type CheckEffort, type CheckResult, CheckRun, type TaskCheck } from '../core/checks/check-result.ts';
 import {
   type CheckedTask,
   climbKnobs,
@@ -23,45 +22,63 @@ import {
   type Exploit,
 } from '../core/checks/exploits.ts';
 import { chanceLoses, knobDominance, roomToAdapt, tuningPays } from '../core/checks/game.ts';
-import { conservation, orderedMeans, repeatability, trajectory } from '../core/checks/physics.ts';
+import {
+  conservation,
+  figuresOver,
+  orderedMeans,
+  repeatability,
+  trajectory,
+} from '../core/checks/physics.ts';
 import { checkReaction } from '../core/checks/reaction.ts';
-import { checkedGym, type GymFigure } from './checked-gym.ts';
+import {
+  type CheckEffort,
+  type CheckResult,
+  judge,
+  type OnGroup,
+  runChecks,
+  type TaskCheck,
+} from '../core/checks/task-check.ts';
+import { checkedGym, GYM_CHECKED, type GymFigure } from './checked-tasks.ts';
 import { planSchedule } from './plan-schedule.ts';
 
 type Checked = CheckedTask<GymAction, GymFigure>;
+const { defaultAction } = inferencegym;
 
 /**
  * Checks that a task of `inferencegym` is a sound simulation and a game worth learning on a table: conservation,
  * monotonicity, the reaction of the server to its knobs, the worth of tuning and adapting, and ways to cheat.
  * Deterministic.
  */
-export async function checkGymTask(
+export function checkGymTask(
   world: GymWorld,
   task: GymTask,
   effort: CheckEffort,
-  onGroup?: (results: readonly CheckResult[]) => void,
+  onGroup?: OnGroup,
 ): Promise<TaskCheck> {
   const checked = checkedGym(world, task);
-  const run = new CheckRun(onGroup);
-  await run.add(checkPhysics(task, checked, effort));
-  const constant = bestConstant(world, task, checked, effort);
-  await run.add(checkGymReaction(checked, effort, constant));
-  await run.add(checkGame(world, task, checked, effort, constant));
-  await run.add(await checkGymExploits(task, checked, constant));
-  await run.add([await checkLessService(world, task, checked, EXPLOIT_SEEDS[0])]);
-  return {
-    taskId: task.id,
-    difficulty: task.difficulty,
-    passed: run.passed,
-    results: run.results,
-    bestConstant: { ...constant },
-  };
+  return runChecks<GymAction>(
+    {
+      task,
+      physics: () => checkPhysics(task, checked, effort),
+      tune: () => bestConstant(world, task, checked, effort),
+      groups: [
+        (constant) => checkGymReaction(checked, effort, constant),
+        (constant) => checkGame(world, task, checked, effort, constant),
+        async (constant) => [
+          ...(await checkGymExploits(task, checked, constant)),
+          await checkLessService(world, task, checked, EXPLOIT_SEEDS[0]),
+        ],
+      ],
+      bestConstant: (constant) => ({ ...constant }),
+    },
+    onGroup,
+  );
 }
 
 /** The configuration that earns most on training traffic when it is kept, one knob at a time, from two starts. */
 function bestConstant(world: GymWorld, task: GymTask, checked: Checked, { traces }: CheckEffort): GymAction {
   const seeds = Array.from({ length: traces.many }, (_, i) => SEED_SPLITS.train.first + i);
-  const [one, other] = [inferencegym.defaultAction, world.calibration(task).best].map((start) =>
+  const [one, other] = [defaultAction, world.calibration(task).best].map((start) =>
     climbKnobs(checked, seeds, start),
   );
   return other.return > one.return ? other.action : one.action;
@@ -70,80 +87,66 @@ function bestConstant(world: GymWorld, task: GymTask, checked: Checked, { traces
 const FIND_IN_TABLE = 'The table says so: `servegym table check` finds the cells that are out of order.';
 
 function checkPhysics(task: GymTask, checked: Checked, effort: CheckEffort): CheckResult[] {
-  const over = (changes: readonly Partial<GymAction>[], figure: GymFigure, of = checked) =>
-    changes.map((change) =>
-      keptFigure(of, effort.seeds, { ...inferencegym.defaultAction, ...change }, figure),
-    );
-  const rates = [0.5, 1, 2];
-  const batches = [8, 32, 128];
+  const kept = (change: Partial<GymAction>, figure: GymFigure, of = checked) =>
+    keptFigure(of, effort.seeds, { ...defaultAction, ...change }, figure);
   const pools = [0.2, 0.5, 0.8];
-  const smaller = pools.toReversed();
-  const advice = FIND_IN_TABLE;
   return [
     conservation(checked, effort),
     repeatability(checked, effort),
     masksHold(task, checked, effort),
-    orderedMeans({
-      id: 'rate_latency',
-      title: 'more arrivals never make the first token come sooner',
-      values: rates.flatMap((rate) => over([{}], 'ttftMs', checked.scaled(rate))),
-      names: rates.map((rate) => `ttft_ms at rate x${rate}`),
-      advice,
-    }),
-    orderedMeans({
-      id: 'batch_throughput',
-      title: 'a larger batch never serves fewer tokens, at a quarter of the KV pool',
-      values: over(
-        batches.map((batch_size) => ({ batch_size, kv_budget: 0.25 })),
-        'tokensPerSecond',
+    orderedMeans(
+      'rate_latency',
+      'more arrivals never make the first token come sooner',
+      figuresOver(
+        [0.5, 1, 2],
+        (rate) => `ttft_ms at rate x${rate}`,
+        (rate) => kept({}, 'ttftMs', checked.scaled(rate)),
       ),
-      names: batches.map((batch) => `tokens_per_s at batch ${batch}`),
-      advice,
-    }),
-    orderedMeans({
-      id: 'pool_preemptions',
-      title: 'a smaller KV pool never preempts less',
-      values: over(
-        smaller.map((kv_budget) => ({ batch_size: 128, kv_budget })),
-        'preempted',
+      FIND_IN_TABLE,
+    ),
+    orderedMeans(
+      'batch_throughput',
+      'a larger batch never serves fewer tokens, at a quarter of the KV pool',
+      figuresOver(
+        [8, 32, 128],
+        (batch) => `tokens_per_s at batch ${batch}`,
+        (batch_size) => kept({ batch_size, kv_budget: 0.25 }, 'tokensPerSecond'),
       ),
-      names: smaller.map((pool) => `preemptions per request at pool ${pool}`),
-      advice,
-    }),
-    orderedMeans({
-      id: 'pool_memory',
-      title: 'a larger KV pool never takes less memory',
-      values: over(
-        pools.map((kv_budget) => ({ kv_budget })),
-        'memoryGb',
+      FIND_IN_TABLE,
+    ),
+    orderedMeans(
+      'pool_preemptions',
+      'a smaller KV pool never preempts less',
+      figuresOver(
+        pools.toReversed(),
+        (pool) => `preemptions per request at pool ${pool}`,
+        (kv_budget) => kept({ batch_size: 128, kv_budget }, 'preempted'),
       ),
-      names: pools.map((pool) => `gpu_memory_gb at pool ${pool}`),
-      advice,
-    }),
+      FIND_IN_TABLE,
+    ),
+    orderedMeans(
+      'pool_memory',
+      'a larger KV pool never takes less memory',
+      figuresOver(
+        pools,
+        (pool) => `gpu_memory_gb at pool ${pool}`,
+        (kv_budget) => kept({ kv_budget }, 'memoryGb'),
+      ),
+      FIND_IN_TABLE,
+    ),
   ];
 }
 
 function masksHold(task: GymTask, checked: Checked, { seeds: [seed = 0] }: CheckEffort): CheckResult {
   const masked = inferencegym.knobs.filter((knob) => !task.activeKnobs.includes(knob));
-  const other: GymAction = {
-    ...inferencegym.defaultAction,
-    spec_length: 4,
-    prefill_disagg: true,
-    quant_tier: 2,
-  };
-  const moved = {
-    ...inferencegym.defaultAction,
-    ...Object.fromEntries(masked.map((knob) => [knob, other[knob]])),
-  };
+  const other: GymAction = { ...defaultAction, spec_length: 4, prefill_disagg: true, quant_tier: 2 };
+  const moved = { ...defaultAction, ...Object.fromEntries(masked.map((knob) => [knob, other[knob]])) };
   const play = (action: GymAction) => trajectory(checked, seed, () => action);
-  const holds = play(moved) === play(inferencegym.defaultAction);
-  return {
-    id: 'masks_hold',
-    group: 'physics',
+  return judge({
+    ...{ id: 'masks_hold', group: 'physics', holds: play(moved) === play(defaultAction) },
     title: 'knobs that are masked change nothing',
-    outcome: holds ? 'pass' : 'fail',
     figures: { masked: masked.join(', ') || 'none' },
-  };
+  });
 }
 
 function checkGymReaction(checked: Checked, effort: CheckEffort, good: GymAction): CheckResult[] {
@@ -187,7 +190,7 @@ function checkGame(
     ...planSchedule(world, task, seed, { start: constant, sweeps }),
   }));
   const returns = {
-    default: keptReturn(checked, seeds, inferencegym.defaultAction),
+    default: keptReturn(checked, seeds, defaultAction),
     constant: keptReturn(checked, seeds, constant),
     clairvoyant: mean(schedules.map((schedule) => schedule.return)),
   };
@@ -214,28 +217,13 @@ function checkGame(
   ];
 }
 
-const LEAST: GymAction = {
-  kv_budget: 0.1,
-  spec_length: 0,
-  batch_size: 1,
-  prefill_disagg: false,
-  quant_tier: 0,
-};
-const MOST: GymAction = {
-  kv_budget: 1,
-  spec_length: 8,
-  batch_size: 512,
-  prefill_disagg: true,
-  quant_tier: 2,
-};
-
 function checkGymExploits(task: GymTask, checked: Checked, good: GymAction): Promise<CheckResult[]> {
   const settings = {
-    ...{ least: LEAST, most: MOST, greedy: { batch_size: 512, kv_budget: 1 } },
+    ...{ least: GYM_CHECKED.least, most: GYM_CHECKED.most, greedy: { batch_size: 512, kv_budget: 1 } },
     weights: [{ quant_tier: 1 }, { quant_tier: 0 }],
     split: [{ prefill_disagg: true }, { prefill_disagg: false }],
     hold: (action: GymAction): GymAction => ({
-      ...inferencegym.defaultAction,
+      ...defaultAction,
       ...Object.fromEntries(task.activeKnobs.map((knob) => [knob, action[knob]])),
     }),
   } as const;
@@ -292,7 +280,7 @@ async function checkLessService(
       violated: Number(breakdown.mean_slo_violation_rate),
     };
   };
-  const standard = await played(inferencegym.defaultAction, inferencegym.defaultAction);
+  const standard = await played(defaultAction, defaultAction);
   let tried = 0;
   let serveLess = 0;
   let most = { score: 0, by: 'none' };
@@ -303,13 +291,10 @@ async function checkLessService(
     serveLess++;
     if (score > most.score) most = { score, by: `${shown(task, even)} / ${shown(task, odd)}` };
   }
-  const holds = most.score < standard.score;
-  return {
-    id: 'less_service',
-    group: 'exploits',
+  return judge({
+    ...{ id: 'less_service', group: 'exploits', holds: most.score < standard.score },
     title:
       'scores below the default: what serves fewer requests and violates more objectives, kept or flapping',
-    outcome: holds ? 'pass' : 'fail',
     figures: {
       tried,
       serve_less: serveLess,
@@ -317,24 +302,21 @@ async function checkLessService(
       default_score: standard.score,
       by: most.by,
     },
-    ...(!holds && {
-      advice: 'Bad service pays: look at which part of the score rises with it.',
-    }),
-  };
+    advice: 'Bad service pays: look at which part of the score rises with it.',
+  });
 }
 
 function* pairsOf(task: Checked): Generator<readonly [GymAction, GymAction]> {
   const { knobs } = task;
   const isActive = (knob: string) => knobs.some((each) => each.knob === knob);
-  const bases = (isActive('kv_budget') ? POOLS : [inferencegym.defaultAction.kv_budget]).flatMap(
-    (kv_budget) =>
-      (isActive('quant_tier') ? [0, 1] : [0]).map(
-        (quant_tier): GymAction => ({
-          ...inferencegym.defaultAction,
-          kv_budget,
-          quant_tier: quant_tier as 0 | 1,
-        }),
-      ),
+  const bases = (isActive('kv_budget') ? POOLS : [defaultAction.kv_budget]).flatMap((kv_budget) =>
+    (isActive('quant_tier') ? [0, 1] : [0]).map(
+      (quant_tier): GymAction => ({
+        ...defaultAction,
+        kv_budget,
+        quant_tier: quant_tier as 0 | 1,
+      }),
+    ),
   );
   for (const base of bases) {
     for (const each of knobs) {

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import { llmserve, SEED_SPLITS, type ServeAction, type ServeTask } from '@servegym/environments';
 import { keptReturn } from '../core/checks/checked-task.ts';
 import { bestInt4Constant } from './check-serve.ts';
-import { checkedServe } from './checked-serve.ts';
+import { checkedServe } from './checked-tasks.ts';
 
 const { static_workload } = llmserve.tasks.shipped;
 const brief: ServeTask = {

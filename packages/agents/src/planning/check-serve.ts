@@ -10,7 +10,6 @@ import {
 } from '@servegym/environments';
 import { Cluster, TICKS_PER_S } from '@servegym/simulator';
 import { mean } from '@servegym/simulator/statistics';
-import { type CheckEffort, type CheckResult, CheckRun, type TaskCheck } from '../core/checks/check-result.ts';
 import {
   type CheckedTask,
   climbKnobs,
@@ -20,12 +19,20 @@ import {
   wanderingActions,
 } from '../core/checks/checked-task.ts';
 import { always, checkExploits, commonExploits, type Exploit, meanGrade } from '../core/checks/exploits.ts';
-import { chanceLoses, knobDominance, type Returns, roomToAdapt, tuningPays } from '../core/checks/game.ts';
-import { conservation, orderedMeans, repeatability } from '../core/checks/physics.ts';
+import { chanceLoses, knobDominance, roomToAdapt, tuningPays } from '../core/checks/game.ts';
+import { conservation, figuresOver, orderedMeans, repeatability } from '../core/checks/physics.ts';
 import { checkReaction } from '../core/checks/reaction.ts';
+import {
+  type CheckEffort,
+  type CheckResult,
+  judge,
+  type OnGroup,
+  runChecks,
+  type TaskCheck,
+} from '../core/checks/task-check.ts';
 import { tuneConstant, tunePhase } from '../learning/tune-constant.ts';
 import { ruleReturn, tuneRule } from '../learning/tune-rule.ts';
-import { checkedServe, type ServeFigure } from './checked-serve.ts';
+import { checkedServe, SERVE_CHECKED, type ServeFigure } from './checked-tasks.ts';
 import { planClairvoyant } from './plan-clairvoyant.ts';
 
 type Checked = CheckedTask<ServeAction, ServeFigure>;
@@ -33,27 +40,24 @@ type Checked = CheckedTask<ServeAction, ServeFigure>;
 /**
  * Checks that a task is a sound simulation and a game worth learning: conservation, Little's law, monotonicity, the
  * reaction of the server to its knobs, the worth of tuning and adapting, and ways to cheat. The task is one that this
- * process knows (`addServeTask`). Deterministic.
+ * process knows. Deterministic.
  */
-export async function checkTask(
-  task: ServeTask,
-  effort: CheckEffort,
-  onGroup?: (results: readonly CheckResult[]) => void,
-): Promise<TaskCheck> {
+export function checkTask(task: ServeTask, effort: CheckEffort, onGroup?: OnGroup): Promise<TaskCheck> {
   const checked = checkedServe(task);
-  const run = new CheckRun(onGroup);
-  await run.add(checkPhysics(task, checked, effort));
-  const { results, constant } = await checkGame(task, checked, effort);
-  await run.add(checkServeReaction(task, checked, effort, constant));
-  await run.add(results);
-  await run.add(await checkServeExploits(task, checked, constant, effort));
-  return {
-    taskId: task.id,
-    difficulty: task.difficulty,
-    passed: run.passed,
-    results: run.results,
-    bestConstant: constant,
-  };
+  return runChecks<Configurations>(
+    {
+      task,
+      physics: () => checkPhysics(task, checked, effort),
+      tune: () => configurations(task, effort),
+      groups: [
+        ({ constant }) => checkServeReaction(task, checked, effort, constant),
+        (found) => checkGame(task, checked, effort, found),
+        ({ constant }) => checkServeExploits(task, checked, constant, effort),
+      ],
+      bestConstant: ({ constant }) => constant,
+    },
+    onGroup,
+  );
 }
 
 /** Queue and batch are sampled this often, s. */
@@ -64,30 +68,34 @@ const LITTLE_TOLERANCE = 0.03;
 function checkPhysics(task: ServeTask, checked: Checked, effort: CheckEffort): CheckResult[] {
   const { seeds } = effort;
   const { defaultAction } = task;
-  const rates = [0.5, 1, 2];
-  const caps = [4, 32, 256];
   const loaded = checked.scaled(2);
   return [
     conservation(checked, effort),
     drained(task, effort),
     littlesLaw(task, effort),
     repeatability(checked, effort),
-    orderedMeans({
-      id: 'rate_latency',
-      title: 'more arrivals never make the first token come sooner',
-      values: rates.map((rate) => keptFigure(checked.scaled(rate), seeds, defaultAction, 'p99TtftMs')),
-      names: rates.map((rate) => `p99_ttft_ms at rate x${rate}`),
-    }),
+    orderedMeans(
+      'rate_latency',
+      'more arrivals never make the first token come sooner',
+      figuresOver(
+        [0.5, 1, 2],
+        (rate) => `p99_ttft_ms at rate x${rate}`,
+        (rate) => keptFigure(checked.scaled(rate), seeds, defaultAction, 'p99TtftMs'),
+      ),
+    ),
     poolAgainstPreemptions(task, effort),
-    orderedMeans({
-      id: 'cap_token_time',
-      title: 'a larger batch never makes the next token come sooner',
-      values: caps.map((batch_cap) => {
-        const action = { ...defaultAction, batch_cap, speculation_depth: 0, kv_budget_fraction: 1 };
-        return keptFigure(loaded, seeds, action, 'p50ItlMs');
-      }),
-      names: caps.map((cap) => `p50_itl_ms at cap ${cap}, rate x2`),
-    }),
+    orderedMeans(
+      'cap_token_time',
+      'a larger batch never makes the next token come sooner',
+      figuresOver(
+        [4, 32, 256],
+        (cap) => `p50_itl_ms at cap ${cap}, rate x2`,
+        (batch_cap) => {
+          const action = { ...defaultAction, batch_cap, speculation_depth: 0, kv_budget_fraction: 1 };
+          return keptFigure(loaded, seeds, action, 'p50ItlMs');
+        },
+      ),
+    ),
   ];
 }
 
@@ -105,13 +113,11 @@ function drained(task: ServeTask, { seeds }: CheckEffort): CheckResult {
     left += cluster.waitingCount + cluster.runningCount;
     blocks += cluster.kvBlocksUsed;
   }
-  return {
-    id: 'drained',
-    group: 'physics',
+  return judge({
+    ...{ id: 'drained', group: 'physics', holds: left === 0 && blocks === 0 },
     title: 'once nobody comes any more, all is served and all KV blocks are free',
-    outcome: left === 0 && blocks === 0 ? 'pass' : 'fail',
     figures: { requests_left: left, blocks_left: blocks },
-  };
+  });
 }
 
 /** L = lambda W: requests in the server, sampled, against arrivals and the times they spent. */
@@ -126,13 +132,11 @@ function littlesLaw(task: ServeTask, { seeds }: CheckEffort): CheckResult {
       shown = { sampled, expected };
     }
   }
-  return {
-    id: 'littles_law',
-    group: 'physics',
+  return judge({
+    ...{ id: 'littles_law', group: 'physics', holds: worst <= LITTLE_TOLERANCE },
     title: "Little's law: requests in the server = arrival rate x time in the server",
-    outcome: worst <= LITTLE_TOLERANCE ? 'pass' : 'fail',
     figures: { sampled: shown.sampled, rate_times_time: shown.expected, error: worst },
-  };
+  });
 }
 
 function queueLength(task: ServeTask, seed: number): { sampled: number; expected: number } {
@@ -190,13 +194,11 @@ function poolAgainstPreemptions(task: ServeTask, { seeds }: CheckEffort): CheckR
     const action = { ...task.defaultAction, batch_cap: 512, kv_budget_fraction };
     return keptFigure(alone, seeds, action, 'preemptions');
   }) as [number, number];
-  return {
-    id: 'pool_preemptions',
-    group: 'physics',
+  return judge({
+    ...{ id: 'pool_preemptions', group: 'physics', holds: whole <= half },
     title: 'the whole KV pool never preempts more than half of it, at twice the arrivals and without tenants',
-    outcome: whole <= half ? 'pass' : 'fail',
     figures: { 'preemptions at pool 1': whole, 'at 0.5': half },
-  };
+  });
 }
 
 function checkServeReaction(
@@ -230,36 +232,54 @@ function checkServeReaction(
 }
 
 /** Checks that there is something to find, and something to adapt to. */
-async function checkGame(
+function checkGame(
   task: ServeTask,
   checked: Checked,
   effort: CheckEffort,
-): Promise<{ readonly results: readonly CheckResult[]; readonly constant: ServeAction }> {
+  { constant, phases }: Configurations,
+): CheckResult[] {
   const { seeds, states } = effort;
   const { windows, defaultAction, difficulty } = task;
-  const { constant, phases } = await configurations(task, effort);
-  const episodes = seeds.map((seed) => {
-    const options = {
-      requests: llmserve.drawRequests(task, seed),
-      configurations: [constant, ...phases, defaultAction],
-    };
-    return { seed, ...planClairvoyant(task, seed, options) };
-  });
+  const traffic = seeds.map((seed) => ({ seed, requests: llmserve.drawRequests(task, seed) }));
+  const configurations = [constant, ...phases, defaultAction];
+  const planned = (of: ServeTask) =>
+    traffic.map(({ seed, requests }) => ({
+      seed,
+      ...planClairvoyant(of, seed, { requests, configurations }),
+    }));
+  const episodes = planned(task);
   const returns = {
     default: keptReturn(checked, seeds, defaultAction),
     constant: keptReturn(checked, seeds, constant),
     clairvoyant: mean(episodes.map((episode) => episode.return)),
   };
+  /** Of the gain over the best constant. */
+  const shareOf = (earned: readonly number[]) =>
+    (mean(earned) - returns.constant) / Math.max(returns.clairvoyant - returns.constant, 1e-9);
   const operator = { title: 'the default', figure: 'default_return', return: returns.default };
-  const results = [
+  const { rule } = tuneRule(task, constant, { seed: 0, traces: effort.traces });
+  const ofRule = traffic.map((each) => ruleReturn(task, rule, each));
+  return [
     tuningPays(returns, windows, constant),
     chanceLoses(checked, seeds, operator),
-    roomToAdapt(returns, difficulty, 'fail'),
+    roomToAdapt(returns, difficulty),
     checkKnobDominance(task, episodes, states),
-    checkRule(task, constant, returns, effort),
-    checkKnobsLeftAlone(task, constant, phases, returns, seeds),
+    judge({
+      ...{ id: 'rule_loses', group: 'game', holds: shareOf(ofRule) < MOST_OF_RULE },
+      otherwise: difficulty === 'easy' ? 'note' : 'fail',
+      title: `a tuned rule of six parameters takes less than ${MOST_OF_RULE} of what there is to gain by adapting`,
+      figures: {
+        rule_return: mean(ofRule),
+        best_constant_return: returns.constant,
+        clairvoyant_return: returns.clairvoyant,
+        share: shareOf(ofRule),
+        ...rule.parameters,
+      },
+      advice:
+        'Drafts by the arrival rate and memory by its use are nearly all there is to it. Let phases want other weights, batches or divisions of the GPUs than the best constant has.',
+    }),
+    knobsLeftAlone(task, constant, (without) => shareOf(planned(without).map((plan) => plan.return))),
   ];
-  return { results, constant };
 }
 
 /**
@@ -272,78 +292,33 @@ const MOST_WITHOUT_KNOB = 0.9;
 /** Knobs that must matter, as decisions and not only as settings; all that are free where fewer are. */
 const LEAST_MATTERING = { easy: 0, medium: 3, hard: 3 } as const;
 
-/** Checks that a tuned rule of six parameters leaves most of what there is to gain over the best constant. */
-function checkRule(
-  task: ServeTask,
-  constant: ServeAction,
-  { constant: kept, clairvoyant }: Returns,
-  { seeds, traces }: CheckEffort,
-): CheckResult {
-  const { rule } = tuneRule(task, constant, { seed: 0, traces });
-  const earned = mean(
-    seeds.map((seed) => ruleReturn(task, rule, { seed, requests: llmserve.drawRequests(task, seed) })),
-  );
-  const share = (earned - kept) / Math.max(clairvoyant - kept, 1e-9);
-  const loses = share < MOST_OF_RULE;
-  return {
-    id: 'rule_loses',
-    group: 'game',
-    title: `a tuned rule of six parameters takes less than ${MOST_OF_RULE} of what there is to gain by adapting`,
-    outcome: loses ? 'pass' : task.difficulty === 'easy' ? 'note' : 'fail',
-    figures: {
-      rule_return: earned,
-      best_constant_return: kept,
-      clairvoyant_return: clairvoyant,
-      share,
-      ...rule.parameters,
-    },
-    ...(!loses && {
-      advice:
-        'Drafts by the arrival rate and memory by its use are nearly all there is to it. Let phases want other weights, batches or divisions of the GPUs than the best constant has.',
-    }),
-  };
-}
-
 /** Checks that the planner which knows the traffic gains less when it leaves one knob at the best constant's value. */
-function checkKnobsLeftAlone(
+function knobsLeftAlone(
   task: ServeTask,
   constant: ServeAction,
-  phases: readonly ServeAction[],
-  { constant: kept, clairvoyant }: Returns,
-  seeds: readonly number[],
+  shareOfPlans: (without: ServeTask) => number,
 ): CheckResult {
   const knobs = llmserve.activeKnobs(task);
   const least = Math.min(LEAST_MATTERING[task.difficulty], knobs.length);
-  const shares = knobs.map((knob) => {
-    const without = {
+  const shares = knobs.map((knob) => ({
+    knob,
+    share: shareOfPlans({
       ...task,
       defaultAction: turned(task.defaultAction, knob, constant[knob]),
       maskedKnobs: [...(task.maskedKnobs ?? []), knob],
-    };
-    const configurations = [constant, ...phases, task.defaultAction];
-    const returns = seeds.map(
-      (seed) =>
-        planClairvoyant(without, seed, { requests: llmserve.drawRequests(task, seed), configurations })
-          .return,
-    );
-    return { knob, share: (mean(returns) - kept) / Math.max(clairvoyant - kept, 1e-9) };
-  });
+    }),
+  }));
   const mattering = shares.filter(({ share }) => share < MOST_WITHOUT_KNOB);
-  const isGame = mattering.length >= least;
-  return {
-    id: 'knobs_left_alone',
-    group: 'game',
+  return judge({
+    ...{ id: 'knobs_left_alone', group: 'game', holds: mattering.length >= least },
     title: `at least ${least} knobs cannot be left alone, as ${task.difficulty} tasks ask for: without one, less than ${MOST_WITHOUT_KNOB} of the gain is left`,
-    outcome: isGame ? 'pass' : 'fail',
     figures: {
       decisions: mattering.map(({ knob }) => knob).join(', ') || 'none',
       ...Object.fromEntries(shares.map(({ knob, share }) => [`without ${knob}`, share])),
     },
-    ...(!isGame && {
-      advice:
-        'The other knobs are settings: found once and kept. Make the phases want more different things, or mask what nobody needs to turn.',
-    }),
-  };
+    advice:
+      'The other knobs are settings: found once and kept. Make the phases want more different things, or mask what nobody needs to turn.',
+  });
 }
 
 /** Knobs that must be live decisions. */
@@ -371,7 +346,7 @@ interface Configurations {
   readonly phases: readonly ServeAction[];
 }
 
-/** The configurations that `servegym evaluate --check recorded` recorded, where they still hold; else those of a shorter search. */
+/** The configurations that `servegym oracle` recorded, where they still hold; else those of a shorter search. */
 async function configurations(task: ServeTask, { traces }: CheckEffort): Promise<Configurations> {
   const recorded = llmserve.anchors.reference(task.id);
   if (recorded?.fingerprint === llmserve.anchors.fingerprint(task)) {
@@ -385,28 +360,10 @@ async function configurations(task: ServeTask, { traces }: CheckEffort): Promise
   return { constant, phases };
 }
 
-const LEAST = {
-  batch_cap: 1,
-  kv_budget_fraction: 0.1,
-  speculation_depth: 0,
-  quantization_tier: 'FP16',
-  prefill_decode_split: false,
-  priority_routing: false,
-} as const satisfies ServeAction;
-
-const MOST = {
-  batch_cap: 512,
-  kv_budget_fraction: 1,
-  speculation_depth: 8,
-  quantization_tier: 'INT4',
-  prefill_decode_split: true,
-  priority_routing: true,
-} as const satisfies ServeAction;
-
 /** One knob at an end of its range, the others as in the default. */
 function extreme(task: Checked, settings: { hold: (action: ServeAction) => ServeAction }) {
   return (knob: ServeKnob, end: 'least' | 'most'): Exploit<ServeAction> => {
-    const value = (end === 'least' ? LEAST : MOST)[knob];
+    const value = SERVE_CHECKED[end][knob];
     return {
       id: `${end}_${knob}`,
       title: `${knob} at ${value}, the rest as in the default`,
@@ -428,7 +385,8 @@ async function checkServeExploits(
   { traces }: CheckEffort,
 ): Promise<CheckResult[]> {
   const settings = {
-    ...{ least: LEAST, most: MOST, greedy: { batch_cap: 512, kv_budget_fraction: 1 } },
+    ...{ least: SERVE_CHECKED.least, most: SERVE_CHECKED.most },
+    greedy: { batch_cap: 512, kv_budget_fraction: 1 },
     weights: [{ quantization_tier: 'INT8' }, { quantization_tier: 'FP16' }],
     split: [{ prefill_decode_split: true }, { prefill_decode_split: false }],
     hold: (action: ServeAction) => holdMaskedKnobs(task, action),
@@ -464,14 +422,10 @@ async function int4Loses(task: Checked, int4: ServeAction, good: ServeAction): P
   const kept = async (action: ServeAction) =>
     (await meanGrade(task, Array<ServeAction>(task.windows).fill(action))).score;
   const [score, best] = [await kept(int4), await kept(good)];
-  return {
-    id: 'int4_tuned',
-    group: 'exploits',
+  return judge({
+    ...{ id: 'int4_tuned', group: 'exploits', holds: score < best },
     title: 'scores below the best constant: INT4 throughout, the other knobs tuned for it',
-    outcome: score < best ? 'pass' : 'fail',
     figures: { score, best_constant_score: best, action: JSON.stringify(int4) },
-    ...(score >= best && {
-      advice: 'Nothing speaks against INT4: give quality its worth (`qualityValue` of a phase).',
-    }),
-  };
+    advice: 'Nothing speaks against INT4: give quality its worth (`qualityValue` of a phase).',
+  });
 }

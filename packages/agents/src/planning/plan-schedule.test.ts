@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { inferencegym } from '@servegym/environments';
 import { episodeReturn } from '../core/checks/checked-task.ts';
-import { checkedGym } from './checked-gym.ts';
+import { checkedGym } from './checked-tasks.ts';
 import { planSchedule } from './plan-schedule.ts';
 
 describe('planSchedule', () => {

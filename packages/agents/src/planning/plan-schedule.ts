@@ -6,7 +6,7 @@ import {
   inferencegym,
 } from '@servegym/environments';
 import { episodeReturn, turned, valuesOf } from '../core/checks/checked-task.ts';
-import { checkedGym } from './checked-gym.ts';
+import { checkedGym } from './checked-tasks.ts';
 
 /** Steps that a configuration is kept for at most, before the schedule may choose another. */
 const LONGEST_STRETCH = 10;

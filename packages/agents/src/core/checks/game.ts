@@ -1,5 +1,4 @@
 import { mean } from '@servegym/simulator/statistics';
-import type { CheckResult } from './check-result.ts';
 import {
   type CheckedTask,
   episodeReturn,
@@ -8,6 +7,7 @@ import {
   randomActions,
   turned,
 } from './checked-task.ts';
+import { type CheckResult, judge } from './task-check.ts';
 
 /** Least gain of a step, in reward, that makes looking for a configuration worth while. */
 const WORTH_TUNING = 0.01;
@@ -24,47 +24,40 @@ export interface Returns {
 /** Checks that the best constant earns more than the default. */
 export function tuningPays(returns: Returns, steps: number, constant: object): CheckResult {
   const gain = (returns.constant - returns.default) / steps;
-  return {
-    id: 'tuning_pays',
-    group: 'game',
+  return judge({
+    ...{ id: 'tuning_pays', group: 'game', holds: gain >= WORTH_TUNING },
     title: 'a tuned configuration beats the default',
-    outcome: gain >= WORTH_TUNING ? 'pass' : 'fail',
     figures: {
       default_return: returns.default,
       best_constant_return: returns.constant,
       gain_per_window: gain,
       best_constant: JSON.stringify(constant),
     },
-    ...(gain < WORTH_TUNING && {
-      advice:
-        'The task is trivial: whatever is set earns the same. Raise the load until something has to give, and price what is given.',
-    }),
-  };
+    advice:
+      'The task is trivial: whatever is set earns the same. Raise the load until something has to give, and price what is given.',
+  });
 }
 
 /** Checks that there is something to adapt to. */
 export function roomToAdapt(
   returns: Returns,
   difficulty: keyof typeof LEAST_ROOM,
-  otherwise: 'fail' | 'note',
+  otherwise: 'fail' | 'note' = 'fail',
   advice = 'One configuration does nearly all there is to do. Let phases want opposite things for long enough to repay a change, or call the task easy.',
 ): CheckResult {
   const reach = returns.clairvoyant - returns.default;
   const room = reach <= 1e-9 ? 0 : Math.max(0, returns.clairvoyant - returns.constant) / reach;
   const least = LEAST_ROOM[difficulty];
-  return {
-    id: 'room_to_adapt',
-    group: 'game',
+  return judge({
+    ...{ id: 'room_to_adapt', group: 'game', holds: room >= least, otherwise, advice },
     title: `a policy that adapts beats the best constant: room of at least ${least} for ${difficulty}`,
-    outcome: room >= least ? 'pass' : otherwise,
     figures: {
       default_return: returns.default,
       best_constant_return: returns.constant,
       clairvoyant_return: returns.clairvoyant,
       room,
     },
-    ...(room < least && { advice }),
-  };
+  });
 }
 
 /** Checks that actions drawn at random earn less than an operator's. */
@@ -74,17 +67,13 @@ export function chanceLoses<Action extends object>(
   operator: { readonly title: string; readonly figure: string; readonly return: number },
 ): CheckResult {
   const random = mean(seeds.map((seed) => episodeReturn(task, seed, randomActions(task, seed))));
-  const loses = random < operator.return - WORTH_TUNING * task.windows;
-  return {
-    id: 'chance_loses',
-    group: 'game',
+  return judge({
+    ...{ id: 'chance_loses', group: 'game' },
     title: `random actions earn less than ${operator.title}`,
-    outcome: loses ? 'pass' : 'fail',
+    holds: random < operator.return - WORTH_TUNING * task.windows,
     figures: { random_return: random, [operator.figure]: operator.return },
-    ...(!loses && {
-      advice: `Chance does as well as ${operator.title}: that is no sane choice, or nothing matters.`,
-    }),
-  };
+    advice: `Chance does as well as ${operator.title}: that is no sane choice, or nothing matters.`,
+  });
 }
 
 /** Rules of an environment for the decisions that its tasks must offer. */
@@ -176,20 +165,17 @@ export class KnobTally<Action> {
       .filter(({ knob }) => Math.max(...this.#wins.get(knob)!.values()) >= DOMINATES * this.#actingOf(knob))
       .map(({ knob }) => knob);
     const live = acting.length - dominated.length;
-    const isGame = live >= least;
-    return {
-      id: 'knob_dominance',
-      group: 'game',
+    return judge({
+      ...{ id: 'knob_dominance', group: 'game', holds: live >= least },
+      ...{ otherwise: otherwise.outcome, advice: otherwise.advice },
       title: `of at least ${least} knobs no one value is always best, as ${difficulty} tasks ask for`,
-      outcome: isGame ? 'pass' : otherwise.outcome,
       figures: {
         states: this.states,
         live_knobs: live,
         dominated: dominated.join(', ') || 'none',
         ...Object.fromEntries(this.#knobs.map(({ knob }) => [knob, this.#shares(knob)])),
       },
-      ...(!isGame && { advice: otherwise.advice }),
-    };
+    });
   }
 
   #actingOf(knob: string): number {

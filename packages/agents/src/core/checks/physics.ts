@@ -1,5 +1,5 @@
-import type { CheckEffort, CheckResult } from './check-result.ts';
 import { type PlayedTask, wanderingActions } from './checked-task.ts';
+import { type CheckEffort, type CheckResult, judge } from './task-check.ts';
 
 /** Means over few seeds may be this much out of order by chance. */
 const ORDER_TOLERANCE = 0.02;
@@ -21,13 +21,10 @@ export function conservation<Action extends object>(
       }
     }
   }
-  return {
-    id: 'conservation',
-    group: 'physics',
+  return judge({
+    ...{ id: 'conservation', group: 'physics', holds: mismatches === 0, figures: { windows, mismatches } },
     title: 'arrived = served + failed + refused + in the server, after every window',
-    outcome: mismatches === 0 ? 'pass' : 'fail',
-    figures: { windows, mismatches },
-  };
+  });
 }
 
 /** An episode depends on its seed and actions alone, also when it is left for others and brought back. */
@@ -39,14 +36,12 @@ export function repeatability<Action extends object>(
   const repeated = trajectory(task, seed, wanderingActions(task, seed)) === first;
   const restored = trajectory(task, seed, wanderingActions(task, seed), 'forking') === first;
   const another = trajectory(task, seed + 1, wanderingActions(task, seed)) !== first;
-  return {
-    id: 'repeatability',
-    group: 'physics',
+  return judge({
+    ...{ id: 'repeatability', group: 'physics', holds: repeated && restored && another },
     title:
       'the same seed and actions give the same bits, also after a return to an earlier state; another seed does not',
-    outcome: repeated && restored && another ? 'pass' : 'fail',
     figures: { repeated: `${repeated}`, restored: `${restored}`, another_seed_differs: `${another}` },
-  };
+  });
 }
 
 /** Rewards and observations of an episode as text. */
@@ -69,27 +64,23 @@ export function trajectory<Action extends object>(
   return lines.join();
 }
 
-/** A check that each value is at least the one before it. `advice` says what to do where it is not. */
-export function orderedMeans({
-  id,
-  title,
-  values,
-  names,
-  advice,
-}: {
-  readonly id: string;
-  readonly title: string;
-  readonly values: readonly number[];
-  readonly names: readonly string[];
-  readonly advice?: string;
-}): CheckResult {
+/** Figures that must not fall from one to the next, by name. `advice` says what to do where they do. */
+export function orderedMeans(
+  id: string,
+  title: string,
+  figures: Readonly<Record<string, number>>,
+  advice?: string,
+): CheckResult {
+  const values = Object.values(figures);
   const holds = values.every((value, i) => i === 0 || value >= values[i - 1] * (1 - ORDER_TOLERANCE));
-  return {
-    id,
-    group: 'physics',
-    title,
-    outcome: holds ? 'pass' : 'fail',
-    figures: Object.fromEntries(names.map((name, i) => [name, values[i]])),
-    ...(!holds && advice !== undefined && { advice }),
-  };
+  return judge({ id, group: 'physics', title, holds, figures, ...(advice !== undefined && { advice }) });
+}
+
+/** A figure for each of some values. */
+export function figuresOver<Value>(
+  values: readonly Value[],
+  nameOf: (value: Value) => string,
+  figureOf: (value: Value) => number,
+): Record<string, number> {
+  return Object.fromEntries(values.map((value) => [nameOf(value), figureOf(value)]));
 }

@@ -1,5 +1,5 @@
-import type { CheckEffort, CheckResult } from './check-result.ts';
 import { type CheckedTask, keptFigure, turned, valuesOf } from './checked-task.ts';
+import { type CheckEffort, type CheckResult, judge } from './task-check.ts';
 
 /** A mean that moves by less than this share of its larger value has not answered. */
 const ANSWERS = 0.1;
@@ -56,38 +56,30 @@ export function checkReaction<Action extends object, Figure extends string>(
   const still = inertKnobs(swings);
   const violated = keptFigure(task.scaled(OVERLOAD), seeds, starved, names.violations);
   const outOfMemory = keptFigure(task, seeds, task.defaultAction, names.outOfMemory);
+  const reacts = (id: string, what: string, figure: Figure) =>
+    figureReacts(swings, figure, { id, title: `${what} reacts to the action`, remedy: advice.react });
   return [
-    ...(
-      [
-        ['queue_reacts', 'the queue reacts to the action', names.queue],
-        ['ttft_reacts', 'the time to first token reacts to the action', names.ttft],
-        ['kv_reacts', 'the KV occupancy reacts to the action', names.kv],
-      ] as const
-    ).map(([id, title, figure]) => figureReacts(swings, figure, { id, title, remedy: advice.react })),
-    {
-      id: 'knobs_act',
-      group: 'reaction',
+    reacts('queue_reacts', 'the queue', names.queue),
+    reacts('ttft_reacts', 'the time to first token', names.ttft),
+    reacts('kv_reacts', 'the KV occupancy', names.kv),
+    judge({
+      ...{ id: 'knobs_act', group: 'reaction', holds: still.length === 0, otherwise: inert },
       title: 'every free knob changes something that can be seen',
-      outcome: still.length === 0 ? 'pass' : inert,
       figures: { inert: still.join(', ') || 'none', ...(masked && { masked: masked.join(', ') }) },
-      ...(still.length > 0 && { advice: advice.act }),
-    },
-    {
-      id: 'starvation_shows',
-      group: 'reaction',
+      advice: advice.act,
+    }),
+    judge({
+      ...{ id: 'starvation_shows', group: 'reaction', holds: violated > 0.5 },
       title: `one sequence at a time under ${OVERLOAD} times the load violates the objectives`,
-      outcome: violated > 0.5 ? 'pass' : 'fail',
       figures: { violation_rate: violated },
-      ...(violated <= 0.5 && { advice: advice.starve }),
-    },
-    {
-      id: 'sane_default',
-      group: 'reaction',
+      advice: advice.starve,
+    }),
+    judge({
+      ...{ id: 'sane_default', group: 'reaction', holds: outOfMemory === 0 },
       title: 'the default configuration does not run out of memory',
-      outcome: outOfMemory === 0 ? 'pass' : 'fail',
       figures: { out_of_memory: outOfMemory },
-      ...(outOfMemory > 0 && { advice: advice.sane }),
-    },
+      advice: advice.sane,
+    }),
   ];
 }
 
@@ -113,15 +105,12 @@ export function figureReacts<Figure extends string>(
   { id, title, remedy }: { readonly id: string; readonly title: string; readonly remedy: string },
 ): CheckResult {
   const largest = swings.reduce((best, swing) => (swing.of[figure] > best.of[figure] ? swing : best));
-  const reacts = largest.of[figure] >= ANSWERS;
-  return {
-    id,
-    group: 'reaction',
-    title,
-    outcome: reacts ? 'pass' : 'fail',
-    figures: { swing: largest.of[figure], by: reacts ? largest.knob : 'none' },
-    ...(!reacts && { advice: `No knob moves it by ${100 * ANSWERS} %: ${remedy}` }),
-  };
+  const holds = largest.of[figure] >= ANSWERS;
+  return judge({
+    ...{ id, group: 'reaction', title, holds },
+    figures: { swing: largest.of[figure], by: holds ? largest.knob : 'none' },
+    advice: `No knob moves it by ${100 * ANSWERS} %: ${remedy}`,
+  });
 }
 
 /** The knobs that move no figure. */

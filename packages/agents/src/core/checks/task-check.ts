@@ -1,3 +1,5 @@
+type Awaitable<Answer> = Answer | Promise<Answer>;
+
 /** One thing that was looked at, and what was found. */
 export interface CheckResult {
   readonly id: string;
@@ -13,7 +15,28 @@ export interface CheckResult {
 }
 
 /** Soundness of the simulation, reaction of the server to its knobs, room for decisions, ways to cheat. */
-export type CheckGroup = 'physics' | 'reaction' | 'game' | 'exploits';
+type CheckGroup = 'physics' | 'reaction' | 'game' | 'exploits';
+
+/** A statement about a task with what was measured of it. */
+export interface Statement extends Omit<CheckResult, 'outcome'> {
+  readonly holds: boolean;
+  /** Outcome where it does not hold. Default `fail`. */
+  readonly otherwise?: 'fail' | 'note' | undefined;
+}
+
+/** The result of a statement; its advice is for those that do not hold. */
+export function judge({
+  id,
+  group,
+  title,
+  holds,
+  otherwise = 'fail',
+  figures,
+  advice,
+}: Statement): CheckResult {
+  const outcome = holds ? 'pass' : otherwise;
+  return { id, group, title, outcome, figures, ...(!holds && advice !== undefined && { advice }) };
+}
 
 /** Number of episodes and states. */
 export interface CheckEffort {
@@ -46,6 +69,9 @@ export const THOROUGH: CheckEffort = {
   sweeps: 4,
 };
 
+/** Called with the results of a group before the next one is played. */
+export type OnGroup = (results: readonly CheckResult[]) => void;
+
 /** Results of the checks of a task. */
 export interface TaskCheck {
   /** As the wire has it: a number in `inferencegym`. */
@@ -58,22 +84,34 @@ export interface TaskCheck {
   readonly bestConstant: Readonly<Record<string, unknown>>;
 }
 
-/** Gathers results group by group, so that what was found can be shown before the next group is played. */
-export class CheckRun {
-  readonly results: CheckResult[] = [];
-  readonly #onGroup: (results: readonly CheckResult[]) => void;
+/** The checks of a task of one environment. `Tuned` is what a short search finds, for the groups after the first. */
+export interface TaskChecks<Tuned> {
+  readonly task: { readonly id: string | number; readonly difficulty: TaskCheck['difficulty'] };
+  physics(): readonly CheckResult[];
+  tune(): Awaitable<Tuned>;
+  /** The groups after the first. */
+  readonly groups: readonly ((tuned: Tuned) => Awaitable<readonly CheckResult[]>)[];
+  bestConstant(tuned: Tuned): TaskCheck['bestConstant'];
+}
 
-  constructor(onGroup: (results: readonly CheckResult[]) => void = () => {}) {
-    this.#onGroup = onGroup;
-  }
-
-  get passed(): boolean {
-    return this.results.every(({ outcome }) => outcome !== 'fail');
-  }
-
-  async add(group: readonly CheckResult[]): Promise<void> {
-    this.results.push(...group);
-    this.#onGroup(group);
+/** Checks that a task is a sound simulation and a game worth learning. Deterministic. */
+export async function runChecks<Tuned>(
+  { task, physics, tune, groups, bestConstant }: TaskChecks<Tuned>,
+  onGroup: OnGroup = () => {},
+): Promise<TaskCheck> {
+  const results: CheckResult[] = [];
+  const add = async (group: readonly CheckResult[]) => {
+    results.push(...group);
+    onGroup(group);
+    // Let progress be shown.
     await new Promise((resolve) => setImmediate(resolve));
-  }
+  };
+  await add(physics());
+  const tuned = await tune();
+  for (const group of groups) await add(await group(tuned));
+  return {
+    ...{ taskId: task.id, difficulty: task.difficulty },
+    ...{ passed: results.every(({ outcome }) => outcome !== 'fail'), results },
+    bestConstant: bestConstant(tuned),
+  };
 }
