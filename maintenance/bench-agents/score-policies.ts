@@ -1,8 +1,5 @@
 import { type AnchoredReturn, episodeJobs, findPolicy, type SeededTraffic } from '@servegym/agents';
-import { llmserve, regretScore } from '@servegym/environments';
-
-type EpisodeAnchors = ReturnType<typeof llmserve.anchors.of>;
-
+import { type EpisodeAnchors, llmserve, regretScore } from '@servegym/environments';
 import type { Job, Json } from '@servegym/jobs';
 import { sourceFolder, sourceHash } from '../../packages/servegym/src/cli/jobs/source-hash.ts';
 import type { BenchmarkContext, LearnedPolicy } from './learn-all.ts';

@@ -76,7 +76,7 @@ export interface RunningEndpoint {
 
 /**
  * Serves a simulated engine over the OpenAI API, in step with the wall clock.
- * @throws EngineError, ProfileVariantError and the like when the settings do not fit the profile
+ * @throws {SimulatorError} when the settings do not fit the profile
  * @throws InputError when the address is taken, forbidden or not of this machine
  */
 export async function startEndpoint(options: EndpointOptions): Promise<RunningEndpoint> {

@@ -176,7 +176,7 @@ describe('a trace that is none', () => {
         inputTokens: Int32Array.from(inputTokens),
         outputTokens: Int32Array.from(outputTokens),
       };
-      const expected = { name: 'EngineError', code: 'ENGINE_REQUEST', field };
+      const expected = { name: 'SimulatorError', code: 'ENGINE_REQUEST', field };
       assert.throws(() => simulateTrace(broken, { profile: fixtureProfile }), expected);
     });
   }

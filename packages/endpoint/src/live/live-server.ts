@@ -139,7 +139,7 @@ export class LiveServer {
 
   /**
    * Takes in a request. Answers how to give it up: its KV blocks are free at once and its listener hears no more.
-   * @throws EngineError naming the field that is out of range
+   * @throws {SimulatorError} naming the field that is out of range
    */
   submit(request: LiveRequest, listener: LiveListener): () => void {
     this.#shiftClock();
@@ -175,7 +175,7 @@ export class LiveServer {
     };
   }
 
-  /** Changes the settings from the next iteration on. @throws EngineError and the like, and changes nothing. */
+  /** Changes the settings from the next iteration on. @throws {SimulatorError}, and changes nothing. */
   configure(...[config]: Parameters<SimulatedServer['configure']>): void {
     this.#catchUp();
     // The clock of an engine that idles stands where its last iteration ended.

@@ -1,10 +1,7 @@
 import {
   acceptanceTable,
   Cluster,
-  type ClusterEvent,
   Engine,
-  type EngineConfig,
-  EngineError,
   type EngineProfile,
   type EngineRequest,
   engineOptionsOf,
@@ -12,7 +9,7 @@ import {
   kvBlocksGiB,
   kvPoolBlocks,
   type ServingConfig,
-  SimulationError,
+  SimulatorError,
   TICKS_PER_S,
   weightChangeSeconds,
   weightVariant,
@@ -23,14 +20,14 @@ export interface SimulatedServer {
   readonly engines: readonly Engine[];
   readonly servingConfig: ServingConfig;
   /** Events of the engines since it was last emptied. */
-  readonly events: ClusterEvent[];
+  readonly events: Cluster['events'];
   /** Whether the engines finish what runs before they change roles. */
   readonly draining: boolean;
   /** Tick at which the next iteration begins; `Infinity` while there is nothing that could be served. */
   readonly nextIteration: number;
   submit(request: EngineRequest): void;
   abort(id: number): boolean;
-  /** @throws EngineError and the like, and changes nothing, when the configuration does not fit the profile. */
+  /** @throws {SimulatorError}, and changes nothing, when the configuration does not fit the profile. */
   configure(config: ServingConfig): void;
   runUntil(limit: number): void;
   shiftClock(ticks: number): void;
@@ -51,7 +48,7 @@ export interface SimulatedServerOptions {
   readonly seed: number;
 }
 
-/** @throws EngineError, ProfileVariantError and the like when the configuration does not fit the profile. */
+/** @throws {SimulatorError} when the configuration does not fit the profile. */
 export function createSimulatedServer(
   config: ServingConfig,
   options: SimulatedServerOptions,
@@ -62,7 +59,7 @@ export function createSimulatedServer(
 /** One engine with the settings of a cluster, as `servegym simulate` has it. */
 class SingleEngine implements SimulatedServer {
   readonly engines: readonly [Engine];
-  readonly events: ClusterEvent[] = [];
+  readonly events: Cluster['events'] = [];
   readonly draining = false;
   readonly #profile: EngineProfile;
   readonly #acceptance: string;
@@ -134,12 +131,17 @@ class SingleEngine implements SimulatedServer {
     };
   }
 
-  #engineConfig(config: ServingConfig): EngineConfig {
-    if (config.split) throw new EngineError('ENGINE_CONFIG', 'split', 'false with a single engine', true);
+  #engineConfig(config: ServingConfig): Engine['config'] {
+    if (config.split)
+      throw new SimulatorError(
+        'ENGINE_CONFIG',
+        'Expected `split` to be false with a single engine, got true',
+      );
     const { weights, speculationDepth, kvBudgetFraction } = config;
     const kvBlocks = kvPoolBlocks(this.#profile, weights, speculationDepth > 0, kvBudgetFraction);
     if (kvBlocks < 1) {
-      throw new SimulationError(
+      throw new SimulatorError(
+        'SIMULATION_OPTION',
         `Nothing is left for the KV pool: ${weights} weights of \`${this.#profile.name}\` and its activations fill the GPU`,
       );
     }

@@ -1,6 +1,7 @@
 import {
   type EngineProfile,
   type ServingConfig,
+  SimulatorError,
   WEIGHT_PRECISIONS,
   weightVariant,
 } from '@servegym/simulator';
@@ -8,14 +9,6 @@ import { z } from 'zod';
 import type { LiveServer } from '../live/live-server.ts';
 import { ApiError, readBody } from './api-error.ts';
 import type { EndpointApp } from './openai-routes.ts';
-
-/** Errors of the simulator that say which setting does not fit the profile. */
-const SETTING_ERRORS = new Set([
-  'EngineError',
-  'ProfileVariantError',
-  'AcceptanceTableError',
-  'SimulationError',
-]);
 
 /** `GET /admin/knobs` returns the settings and their effects; `PATCH /admin/knobs` changes those that it names. */
 export function mountKnobRoutes(app: EndpointApp, live: LiveServer, profile: EngineProfile): void {
@@ -26,7 +19,7 @@ export function mountKnobRoutes(app: EndpointApp, live: LiveServer, profile: Eng
     try {
       live.configure(configOf({ ...knobsOf(live.server.servingConfig), ...changes }));
     } catch (error) {
-      if (!(error instanceof Error) || !SETTING_ERRORS.has(error.name)) throw error;
+      if (!(error instanceof SimulatorError)) throw error;
       throw new ApiError(400, 'invalid_value', error.message);
     }
     return context.json(report());

@@ -1,10 +1,16 @@
-import { type ReadTrace, RequestReader, TraceError, type TraceOptions } from '@servegym/simulator';
+import {
+  type ReadTrace,
+  RequestReader,
+  SimulatorError,
+  type TraceOptions,
+  traceError,
+} from '@servegym/simulator';
 import { asyncBufferFromFile, parquetMetadataAsync, parquetRead, parquetSchema } from 'hyparquet';
 import { compressors } from 'hyparquet-compressors';
 
 /**
  * Reads the columns of a trace in Parquet, a row group at a time.
- * @throws TraceError with the row that is wrong.
+ * @throws SimulatorError with the row that is wrong.
  */
 export async function readParquetTrace(
   path: string,
@@ -32,7 +38,7 @@ export async function readParquetTrace(
         }
       },
     }).catch((error: Error) => {
-      throw error instanceof TraceError ? error : malformed(path, error);
+      throw error instanceof SimulatorError ? error : malformed(path, error);
     });
     rowStart = rowEnd;
     onProgress?.(rowStart, rows);
@@ -40,8 +46,8 @@ export async function readParquetTrace(
   return reader.end();
 }
 
-function malformed(path: string, { message }: Error): TraceError {
-  return new TraceError(
+function malformed(path: string, { message }: Error): SimulatorError {
+  return traceError(
     'TRACE_MALFORMED_LINE',
     path,
     null,

@@ -8,9 +8,8 @@ import {
   agentSessionsTrace,
   type ReadTrace,
   ragPulseTrace,
-  TraceError,
   type TraceOptions,
-  type TraceParser,
+  traceError,
   traceParser,
   traceTextOf,
 } from '@servegym/simulator';
@@ -47,7 +46,7 @@ const PIECE_BYTES = 2 ** 20;
  * gzip or Zstandard, piece by piece: what is in memory is the trace, not the file. A folder holds RAGPulse's files, or
  * sessions of agents, a JSON document each.
  *
- * @throws TraceFileError when the file cannot be read; TraceError with the line that is wrong.
+ * @throws TraceFileError when the file cannot be read; SimulatorError with the line that is wrong.
  */
 export async function readTrace(path: string, options: TraceFileOptions = {}): Promise<ReadTrace> {
   try {
@@ -105,7 +104,7 @@ async function readFolder(folder: string): Promise<ReadTrace> {
       try {
         return { source, value: JSON.parse(text) as unknown };
       } catch (error) {
-        throw new TraceError('TRACE_MALFORMED_LINE', source, null, 'JSON', (error as Error).message);
+        throw traceError('TRACE_MALFORMED_LINE', source, null, 'JSON', (error as Error).message);
       }
     }),
   );
@@ -151,7 +150,7 @@ async function parsePieces(
   options: Omit<TraceFileOptions, 'onProgress'>,
 ): Promise<ReadTrace> {
   const decoder = new TextDecoder('utf-8', { fatal: true });
-  let parser: TraceParser | undefined;
+  let parser: ReturnType<typeof traceParser> | undefined;
   let start = '';
   const push = (text: string) => {
     // The first piece shows what the file holds.

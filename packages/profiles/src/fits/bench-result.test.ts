@@ -97,7 +97,7 @@ describe('a result of vllm bench serve', () => {
   it('without its details is refused with the option that writes them', () => {
     const { input_lens: _, ...summary } = vllm;
     assert.throws(() => parseBenchResult(JSON.stringify(summary), 'x.json'), {
-      name: 'TraceError',
+      code: 'TRACE_BENCHMARK',
       message: /`input_lens`.*--save-detailed/,
     });
   });

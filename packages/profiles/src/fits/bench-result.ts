@@ -1,4 +1,4 @@
-import { type BenchmarkLoad, isBenchmarkResult, readBenchmarkResult } from '@servegym/simulator';
+import { isBenchmarkResult, readBenchmarkResult } from '@servegym/simulator';
 import { ProfileError } from '../schema/profile-error.ts';
 import { type MeasuredLoad, type MeasuredRequest, measuredLoad } from './measured-load.ts';
 
@@ -6,7 +6,7 @@ import { type MeasuredLoad, type MeasuredRequest, measuredLoad } from './measure
  * Reads what a load generator wrote: `vllm bench serve --save-result --save-detailed` (also with `--append-result`), a
  * JSON report of GuideLLM, or JSON lines with the timings of one request each.
  *
- * @throws {TraceError} or {ProfileError} saying what was expected.
+ * @throws {SimulatorError} or {ProfileError} saying what was expected.
  */
 export function parseBenchResult(text: string, source: string): MeasuredLoad[] {
   const whole = parsed(text);
@@ -40,7 +40,9 @@ function loadsOf(result: unknown, source: string): MeasuredLoad[] {
   });
 }
 
-function timed(request: BenchmarkLoad['requests'][number], source: string): MeasuredRequest {
+type ResultLoad = ReturnType<typeof readBenchmarkResult>['loads'][number];
+
+function timed(request: ResultLoad['requests'][number], source: string): MeasuredRequest {
   const { startS, ttftS, e2eS, inputTokens, outputTokens } = request;
   if (startS !== null && ttftS !== null && e2eS !== null) {
     return { arrivalMs: 1000 * startS, inputTokens, outputTokens, ttftMs: 1000 * ttftS, e2eMs: 1000 * e2eS };

@@ -3,7 +3,6 @@ import {
   type IterationLaw,
   type KvPrecision,
   kvMemoryGiB,
-  type SpeculationProfile,
   type WeightPrecision,
 } from '@servegym/simulator';
 import type { Gpu } from '../data/gpu.ts';
@@ -131,7 +130,7 @@ const COMPUTE_EFFICIENCY = 0.65;
  * An EAGLE draft for a model: one decoder layer and one projection beside the model's own output layer. Its time is
  * that measured for Llama-3.1-8B on H100, scaled by bytes read and memory bandwidth; its acceptance is that model's.
  */
-function eagleDraft(gpu: Gpu, model: ServedModel, count: number): SpeculationProfile {
+function eagleDraft(gpu: Gpu, model: ServedModel, count: number): EngineProfile['speculation'] {
   const ownLayerParameters = parametersPerToken(model) / model.layers;
   const projectionParameters = 2 * model.hiddenWidth ** 2;
   const ownParameters = ownLayerParameters + projectionParameters;

@@ -1,4 +1,4 @@
-import { type FactorPoint, type IterationLaw, IterationTimer, TICKS_PER_US } from '@servegym/simulator';
+import { type IterationLaw, IterationTimer, TICKS_PER_US } from '@servegym/simulator';
 import { mean } from '@servegym/simulator/statistics';
 import type { ComposedIteration, IterationComposition } from './iteration-composition.ts';
 import { roundLaw } from './law-coefficients.ts';
@@ -111,6 +111,8 @@ function slope(
   }
   return Math.max(0, xy / xx);
 }
+
+type FactorPoint = NonNullable<IterationLaw['tokenFactors']>[number];
 
 /** The points without those that the line between their neighbours is near to. */
 function thinned(points: readonly FactorPoint[]): FactorPoint[] {

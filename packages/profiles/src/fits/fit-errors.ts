@@ -1,4 +1,4 @@
-import type { ProfileFit } from '@servegym/simulator';
+import type { EngineProfile } from '@servegym/simulator';
 import { mean } from '@servegym/simulator/statistics';
 
 /** Relative error, percent, without its sign. */
@@ -12,7 +12,7 @@ export function fitErrors(
   rows: number,
   errors: readonly number[],
   heldOut: readonly number[],
-): ProfileFit {
+): NonNullable<EngineProfile['fit']> {
   return {
     rows,
     meanErrorPercent: hundredths(mean(errors)),

@@ -42,7 +42,7 @@ const runMeta = z.object({
  * `queued_ts`, `first_token_ts`, `last_token_ts`) and `meta.json` (`kv_cache.num_gpu_blocks`,
  * `engine_kwargs.max_num_seqs` and `.max_num_batched_tokens`).
  *
- * @throws {TraceError} or {ProfileError} naming the line or the field that is wrong.
+ * @throws {SimulatorError} or {ProfileError} naming the line or the field that is wrong.
  */
 export function parseMeasuredRun(requestsText: string, metaText: string, source: string): MeasuredRun {
   const file = `${source}/requests.jsonl`;

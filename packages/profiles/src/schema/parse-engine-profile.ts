@@ -3,7 +3,7 @@ import {
   type BatchDepth,
   DRAFTERS,
   type EngineProfile,
-  type FactorPoint,
+  type IterationLaw,
   isBatchDepths,
   KV_PRECISIONS,
   MAX_REQUEST_TOKENS,
@@ -41,7 +41,7 @@ const range = z.custom<readonly [number, number]>(
   { error: 'two numbers [low, high], 0 <= low <= high' },
 );
 
-const factors = z.custom<FactorPoint[]>(
+const factors = z.custom<NonNullable<IterationLaw['tokenFactors']>>(
   (value) =>
     Array.isArray(value) &&
     value.length > 0 &&

@@ -1,4 +1,4 @@
-import { forEachCsvRecord, TraceError } from '@servegym/simulator';
+import { forEachCsvRecord } from '@servegym/simulator';
 import { ProfileError } from '../schema/profile-error.ts';
 
 /** A record of a table, by the names of its columns. */
@@ -38,25 +38,21 @@ export function readCsv<const Column extends string>(
 ): CsvRow<Column>[] {
   const rows: CsvRow<Column>[] = [];
   let header: readonly string[] | undefined;
-  try {
-    forEachCsvRecord(text, source, 1, (fields, line) => {
-      const place = `${source}:${line}`;
-      const trimmed = fields.map((field) => field.trim());
-      if (header === undefined) {
-        header = trimmed.map((name) => name.toLowerCase());
-        const missing = columns.filter((name) => !header!.includes(name));
-        if (missing.length > 0)
-          throw wrongRecord(place, `the columns ${columns.join(', ')}`, fields.join(','));
-      } else if (trimmed.length !== header.length) {
-        throw wrongRecord(place, `${header.length} fields, as the header has`, fields.join(','));
-      } else {
-        rows.push(new CsvRow(new Map(header.map((name, i) => [name, trimmed[i]])), place));
-      }
-    });
-  } catch (error) {
-    if (!(error instanceof TraceError)) throw error;
-    throw new ProfileError('CALIBRATION_FILE', `${source}:${error.line}`, error.expected, error.got);
-  }
+  const malformed = (line: number, got: string) =>
+    wrongRecord(`${source}:${line}`, 'comma-separated values', got);
+  forEachCsvRecord(text, 1, malformed, (fields, line) => {
+    const place = `${source}:${line}`;
+    const trimmed = fields.map((field) => field.trim());
+    if (header === undefined) {
+      header = trimmed.map((name) => name.toLowerCase());
+      const missing = columns.filter((name) => !header!.includes(name));
+      if (missing.length > 0) throw wrongRecord(place, `the columns ${columns.join(', ')}`, fields.join(','));
+    } else if (trimmed.length !== header.length) {
+      throw wrongRecord(place, `${header.length} fields, as the header has`, fields.join(','));
+    } else {
+      rows.push(new CsvRow(new Map(header.map((name, i) => [name, trimmed[i]])), place));
+    }
+  });
   return rows;
 }
 

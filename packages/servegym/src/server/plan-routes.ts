@@ -2,7 +2,7 @@ import { HttpProblem, type OpenEnvServer } from '@servegym/openenv';
 import { parseSlo, planFleet, splitTrace, TUNE_JOB_KINDS, TuningError } from '@servegym/operators';
 import { fleetPlanJson, planJson } from '@servegym/operators/report';
 import { listProfiles } from '@servegym/profiles';
-import { type EngineProfile, parseTrace, scaleRate, TraceError } from '@servegym/simulator';
+import { type EngineProfile, parseTrace, SimulatorError, scaleRate } from '@servegym/simulator';
 import { z } from 'zod';
 import { withPrices } from '../cli/arguments/price-options.ts';
 import type { BackgroundWork } from './background/background-work.ts';
@@ -157,7 +157,7 @@ async function readRequest({
     );
     return { slo, profiles, traffic: { trace, split: splitTrace(trace, SIMULATED_REQUESTS) } };
   } catch (error) {
-    if (error instanceof TraceError || error instanceof TuningError)
+    if (error instanceof SimulatorError || error instanceof TuningError)
       throw new HttpProblem(422, error.message, error.code);
     throw error;
   }

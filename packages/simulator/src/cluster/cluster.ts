@@ -3,8 +3,7 @@ import type { Drafter, EngineConfig, IterationSpan } from '../engine/engine-conf
 import type { EngineRequest } from '../engine/engine-request.ts';
 import type { EngineSnapshot } from '../engine/engine-snapshot.ts';
 import { TICKS_PER_S } from '../engine/ticks.ts';
-import { acceptanceTable } from '../profiles/acceptance-table.ts';
-import { engineOptionsOf } from '../profiles/engine-options.ts';
+import { acceptanceTable, engineOptionsOf } from '../profiles/engine-options.ts';
 import type { EngineProfile } from '../profiles/engine-profile.ts';
 import { kvPoolBlocks, weightChangeSeconds, weightVariant } from '../profiles/kv-pool.ts';
 import { type GpuMemory, gpuMemory, usedGiB } from './gpu-memory.ts';
@@ -51,7 +50,7 @@ export class Cluster {
   private arrangedAsSplit: boolean;
   private submitted = 0;
 
-  /** @throws EngineError, ProfileVariantError or SimulationError when the configuration does not fit the profile. */
+  /** @throws SimulatorError, SimulatorError or SimulatorError when the configuration does not fit the profile. */
   constructor(config: ServingConfig, options: ClusterOptions) {
     this.profile = options.profile;
     this.acceptance = options.acceptance ?? 'sharegpt';
@@ -122,7 +121,7 @@ export class Cluster {
     return gpuMemory(this.profile, weights, speculationDepth > 0, blocks, this.tenantGiB);
   }
 
-  /** Adds a request. Requests are submitted in order of arrival. @throws EngineError naming the field at fault. */
+  /** Adds a request. Requests are submitted in order of arrival. @throws SimulatorError naming the field at fault. */
   submit(request: EngineRequest): void {
     const gpu = this.arrangedAsSplit ? PREFILL : this.submitted % 2;
     this.submitted++;
@@ -148,7 +147,7 @@ export class Cluster {
    * GPUs; a change of `split` drains them first. `tenantGiB` is the memory that tenants take on each GPU from now on;
    * a GPU whose memory no longer suffices goes out of memory. `acceptance` names the acceptance table of the profile
    * that holds from now on, for all that runs.
-   * @throws EngineError and the like, and changes nothing, when the configuration does not fit the profile.
+   * @throws SimulatorError and the like, and changes nothing, when the configuration does not fit the profile.
    */
   configure(config: ServingConfig, tenantGiB = this.tenantGiB, acceptance = this.acceptance): void {
     const blocks = this.blocksFor(config);

@@ -1,4 +1,5 @@
 import type { IterationLaw, SpeculationProfile } from '../profiles/engine-profile.ts';
+import { type SimulatorErrorCode, wrongSetting } from '../simulator-error.ts';
 import type { FrontEndOptions } from './front-end.ts';
 import type { SchedulingPolicy } from './waiting-queue.ts';
 
@@ -149,40 +150,27 @@ export interface EngineConfig {
   readonly survival: readonly number[];
 }
 
-/** An option or request the engine cannot work with. `field` names it. */
-export class EngineError extends Error {
-  override readonly name = 'EngineError';
-  readonly isInputError = true;
-  readonly code: 'ENGINE_OPTION' | 'ENGINE_CONFIG' | 'ENGINE_REQUEST';
-  readonly field: string;
-  constructor(code: EngineError['code'], field: string, expected: string, got: unknown) {
-    super(`Expected \`${field}\` to be ${expected}, got \`${String(got)}\` (${typeof got})`);
-    this.code = code;
-    this.field = field;
-  }
-}
-
 export function expectNumber(
-  code: EngineError['code'],
+  code: SimulatorErrorCode,
   field: string,
   value: number,
   low: number,
   high: number,
 ): void {
   if (typeof value !== 'number' || !(value >= low && value <= high)) {
-    throw new EngineError(code, field, `a number from ${low} to ${high}`, value);
+    throw wrongSetting(code, field, `a number from ${low} to ${high}`, value);
   }
 }
 
 export function expectInteger(
-  code: EngineError['code'],
+  code: SimulatorErrorCode,
   field: string,
   value: number,
   low: number,
   high: number,
 ): void {
   if (!Number.isInteger(value) || value < low || value > high) {
-    throw new EngineError(code, field, `a whole number from ${low} to ${high}`, value);
+    throw wrongSetting(code, field, `a whole number from ${low} to ${high}`, value);
   }
 }
 
@@ -199,7 +187,7 @@ export function isBatchDepths(value: unknown): value is BatchDepth[] {
   });
 }
 
-/** @throws EngineError naming the field of a configuration that is out of range. */
+/** @throws SimulatorError naming the field of a configuration that is out of range. */
 export function checkEngineConfig(config: EngineConfig, defaultBudget: number): void {
   const { maxNumBatchedTokens = defaultBudget } = config;
   expectInteger('ENGINE_CONFIG', 'maxNumBatchedTokens', maxNumBatchedTokens, 1, MAX_BATCHED_TOKENS);
@@ -208,7 +196,7 @@ export function checkEngineConfig(config: EngineConfig, defaultBudget: number): 
   expectInteger('ENGINE_CONFIG', 'speculationDepth', config.speculationDepth, 0, MAX_SPECULATION_DEPTH);
   if (config.speculationDepth === 0) return;
   if (config.speculation === null) {
-    throw new EngineError(
+    throw wrongSetting(
       'ENGINE_CONFIG',
       'speculationDepth',
       '0 without a speculation profile',
@@ -217,6 +205,6 @@ export function checkEngineConfig(config: EngineConfig, defaultBudget: number): 
   }
   if (config.survival.length < config.speculationDepth) {
     const expected = `at least ${config.speculationDepth} probabilities, one for each position`;
-    throw new EngineError('ENGINE_CONFIG', 'survival', expected, config.survival.length);
+    throw wrongSetting('ENGINE_CONFIG', 'survival', expected, config.survival.length);
   }
 }

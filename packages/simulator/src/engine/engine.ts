@@ -1,9 +1,9 @@
+import { wrongSetting } from '../simulator-error.ts';
 import {
   BATCH_DEPTHS,
   checkEngineConfig,
   DRAFTERS,
   type EngineConfig,
-  EngineError,
   type EngineOptions,
   type EngineRole,
   expectInteger,
@@ -58,12 +58,12 @@ export class Engine {
   declare private readonly overhead: RequestOverhead;
   private readonly onIterations: ((span: IterationSpan) => void) | undefined;
 
-  /** @throws EngineError when an option or the configuration is out of range. */
+  /** @throws SimulatorError when an option or the configuration is out of range. */
   constructor(config: EngineConfig, options: EngineOptions = {}) {
     const blockTokens = options.blockTokens ?? 16;
     const maxNumBatchedTokens = options.maxNumBatchedTokens ?? 2048;
     if (!BLOCK_SIZES.includes(blockTokens)) {
-      throw new EngineError('ENGINE_OPTION', 'blockTokens', `one of ${BLOCK_SIZES.join(', ')}`, blockTokens);
+      throw wrongSetting('ENGINE_OPTION', 'blockTokens', `one of ${BLOCK_SIZES.join(', ')}`, blockTokens);
     }
     expectInteger('ENGINE_OPTION', 'maxNumBatchedTokens', maxNumBatchedTokens, 1, MAX_BATCHED_TOKENS);
     const { requestOverheadMs = 0, requestOverheadJitter = 0, requestOverheadPerTokenUs = 0 } = options;
@@ -78,11 +78,11 @@ export class Engine {
     expectInteger('ENGINE_OPTION', 'longPrefillTokenThreshold', longPrefillTokenThreshold, 0, longest);
     const { drafter = 'ngram', speculationDepthPerBatchSize = [] } = options;
     if (!DRAFTERS.includes(drafter)) {
-      throw new EngineError('ENGINE_OPTION', 'drafter', `one of ${DRAFTERS.join(', ')}`, drafter);
+      throw wrongSetting('ENGINE_OPTION', 'drafter', `one of ${DRAFTERS.join(', ')}`, drafter);
     }
     if (!isBatchDepths(speculationDepthPerBatchSize)) {
       const got = JSON.stringify(speculationDepthPerBatchSize);
-      throw new EngineError('ENGINE_OPTION', 'speculationDepthPerBatchSize', BATCH_DEPTHS, got);
+      throw wrongSetting('ENGINE_OPTION', 'speculationDepthPerBatchSize', BATCH_DEPTHS, got);
     }
     const { hostKv = { blocks: 0, loadNsPerToken: 0 } } = options;
     expectInteger('ENGINE_OPTION', 'hostKv.blocks', hostKv.blocks, 0, 2 ** 30);
@@ -184,7 +184,7 @@ export class Engine {
 
   /**
    * Adds a request. Requests are submitted in order of arrival.
-   * @throws EngineError naming the field that is out of range.
+   * @throws SimulatorError naming the field that is out of range.
    */
   submit(request: EngineRequest): void {
     const priority = request.priority ?? 0;
@@ -193,7 +193,7 @@ export class Engine {
     expectInteger('ENGINE_REQUEST', 'priority', priority, 0, PRIORITY_CLASSES - 1);
     if (!(request.arrival >= this.state.lastArrival)) {
       const expected = `no earlier than tick ${this.state.lastArrival}`;
-      throw new EngineError('ENGINE_REQUEST', 'arrival', expected, request.arrival);
+      throw wrongSetting('ENGINE_REQUEST', 'arrival', expected, request.arrival);
     }
     const { state } = this;
     state.lastArrival = request.arrival;
@@ -270,7 +270,7 @@ export class Engine {
   /**
    * Changes caps, pool, policy, speculation or law, from the next iteration on. Shrinking the pool below its use
    * preempts at once.
-   * @throws EngineError, and changes nothing, when a value is out of range.
+   * @throws SimulatorError, and changes nothing, when a value is out of range.
    */
   configure(config: EngineConfig): void {
     const state = this.state;

@@ -2,6 +2,7 @@ import { MAX_BATCHED_TOKENS } from '../engine/engine-config.ts';
 import type { CompletionLog, FirstTokenLog } from '../engine/engine-log.ts';
 import type { PromptPrefix } from '../engine/prefix-cache.ts';
 import type { EngineProfile, WeightPrecision } from '../profiles/engine-profile.ts';
+import { wrongSetting } from '../simulator-error.ts';
 import type { Replica } from './replica.ts';
 
 /** Most replicas of a fleet, those that start and drain included. */
@@ -90,22 +91,10 @@ export interface FleetListener {
   refused(id: number, tick: number, reason: RefusalReason): void;
 }
 
-/** A setting or option that a fleet cannot work with. `field` names it. */
-export class FleetError extends Error {
-  override readonly name = 'FleetError';
-  readonly isInputError = true;
-  readonly code = 'FLEET_SETTING';
-  readonly field: string;
-  constructor(field: string, expected: string, got: unknown) {
-    super(`Expected \`${field}\` to be ${expected}, got \`${String(got)}\` (${typeof got})`);
-    this.field = field;
-  }
-}
-
-/** @throws FleetError naming the option that is out of range. */
+/** @throws SimulatorError naming the option that is out of range. */
 export function checkFleetOptions(options: FleetOptions): void {
   const { pools, maxReplicas = MAX_FLEET_REPLICAS, metricsIntervalMs = 1000, failuresPerHour = 0 } = options;
-  if (pools.length === 0) throw new FleetError('pools', 'at least one pool', 0);
+  if (pools.length === 0) throw wrongSetting('FLEET_SETTING', 'pools', 'at least one pool', 0);
   expectWhole('maxReplicas', maxReplicas, 1, MAX_FLEET_REPLICAS);
   expectWithin('metricsIntervalMs', metricsIntervalMs, 1, 60_000);
   expectWithin('failuresPerHour', failuresPerHour, 0, 3600);
@@ -116,11 +105,11 @@ export function checkFleetOptions(options: FleetOptions): void {
   }
 }
 
-/** @throws FleetError naming the setting that is out of range. */
+/** @throws SimulatorError naming the setting that is out of range. */
 export function checkFleetSettings(settings: FleetSettings, pools: number, maxReplicas: number): void {
   const { replicas, prefillReplicas, routing, admissionSeconds, maxNumBatchedTokens, maxNumSeqs } = settings;
   if (replicas.length !== pools) {
-    throw new FleetError('replicas', `a number for each of ${pools} pools`, replicas.length);
+    throw wrongSetting('FLEET_SETTING', 'replicas', `a number for each of ${pools} pools`, replicas.length);
   }
   let total = 0;
   for (const [at, count] of replicas.entries()) {
@@ -139,12 +128,12 @@ export function checkFleetSettings(settings: FleetSettings, pools: number, maxRe
 
 function expectWithin(field: string, value: number, low: number, high: number): void {
   if (typeof value !== 'number' || !(value >= low && value <= high)) {
-    throw new FleetError(field, `a number from ${low} to ${high}`, value);
+    throw wrongSetting('FLEET_SETTING', field, `a number from ${low} to ${high}`, value);
   }
 }
 
 function expectWhole(field: string, value: number, low: number, high: number): void {
   if (!Number.isInteger(value) || value < low || value > high) {
-    throw new FleetError(field, `a whole number from ${low} to ${high}`, value);
+    throw wrongSetting('FLEET_SETTING', field, `a whole number from ${low} to ${high}`, value);
   }
 }

@@ -76,7 +76,7 @@ export class Fleet {
 
   /**
    * The replicas of `settings` are ready at tick 0.
-   * @throws FleetError, EngineError or ProfileVariantError when a setting or option is out of range.
+   * @throws SimulatorError, SimulatorError or SimulatorError when a setting or option is out of range.
    */
   constructor(settings: FleetSettings, options: FleetOptions, listener: FleetListener) {
     checkFleetOptions(options);
@@ -144,7 +144,7 @@ export class Fleet {
 
   /**
    * Changes settings. Budget, sequence cap, routing and admission hold at once; replicas start, drain and change roles.
-   * @throws FleetError or EngineError, and changes nothing, when a setting is out of range.
+   * @throws SimulatorError or SimulatorError, and changes nothing, when a setting is out of range.
    */
   configure(settings: FleetSettings): void {
     checkFleetSettings(settings, this.pools.length, this.maxReplicas);

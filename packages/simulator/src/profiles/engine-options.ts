@@ -1,4 +1,5 @@
 import type { Drafter, EngineOptions, HostKv } from '../engine/engine-config.ts';
+import { SimulatorError } from '../simulator-error.ts';
 import type { EngineProfile } from './engine-profile.ts';
 
 /** Methods of drafts (vLLM speculative_config.method) whose drafter has a KV cache. */
@@ -38,4 +39,20 @@ function hostKvOf(
 
 function drafterOf({ speculation }: EngineProfile): Drafter {
   return WITH_KV.includes(speculation?.method.toLowerCase() ?? '') ? 'eagle' : 'ngram';
+}
+
+/**
+ * P(at least k draft tokens accepted), k = 1, 2, ..., for one kind of text.
+ * @throws SimulatorError naming the tables there are.
+ */
+export function acceptanceTable(profile: EngineProfile, kind: string): readonly number[] {
+  const survival = profile.speculation?.survival[kind];
+  if (survival !== undefined) return survival;
+  const known = Object.keys(profile.speculation?.survival ?? {});
+  throw new SimulatorError(
+    'PROFILE_ACCEPTANCE',
+    known.length === 0
+      ? `Profile \`${profile.name}\` has no draft model: the speculation depth must be 0`
+      : `Expected an acceptance table of profile \`${profile.name}\` (${known.join(', ')}), got \`${kind}\``,
+  );
 }

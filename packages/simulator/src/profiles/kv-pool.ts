@@ -1,23 +1,17 @@
+import { SimulatorError } from '../simulator-error.ts';
 import type { EngineProfile, WeightPrecision, WeightVariant } from './engine-profile.ts';
 
 const GIB = 2 ** 30;
 
-/** The variant of a profile for a precision. @throws ProfileVariantError when the profile has no coefficients for it. */
+/** The variant of a profile for a precision. @throws SimulatorError when the profile has no coefficients for it. */
 export function weightVariant(profile: EngineProfile, precision: WeightPrecision): WeightVariant {
   const variant = profile.weights[precision];
-  if (variant === undefined) throw new ProfileVariantError(profile, precision);
-  return variant;
-}
-
-/** A profile was asked for a precision of the weights it does not have. */
-export class ProfileVariantError extends Error {
-  override readonly name = 'ProfileVariantError';
-  readonly isInputError = true;
-  readonly code = 'PROFILE_VARIANT';
-  constructor(profile: EngineProfile, precision: string) {
-    const known = Object.keys(profile.weights).join(', ');
-    super(`Profile \`${profile.name}\` has no coefficients for ${precision} weights; it has ${known}`);
-  }
+  if (variant !== undefined) return variant;
+  const known = Object.keys(profile.weights).join(', ');
+  throw new SimulatorError(
+    'PROFILE_VARIANT',
+    `Profile \`${profile.name}\` has no coefficients for ${precision} weights; it has ${known}`,
+  );
 }
 
 /** Memory that weights, draft and activations leave to the KV pool, GiB a GPU. Negative when they do not fit. */

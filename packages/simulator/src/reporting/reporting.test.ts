@@ -4,8 +4,7 @@ import { fixtureProfile as profile } from '../../test/profile-fixture.ts';
 import { simulateTrace } from '../simulation/simulate-trace.ts';
 import type { SimulatedSpan } from '../simulation/simulation-run.ts';
 import type { Trace } from '../traces/trace.ts';
-import { chromeTrace } from './chrome-trace.ts';
-import { REQUEST_COLUMNS, requestRows } from './request-rows.ts';
+import { chromeTrace, REQUEST_COLUMNS, requestRows } from './reporting.ts';
 
 const requests = 60;
 const trace: Trace = {

@@ -1,8 +1,8 @@
 import { BinaryHeap } from '../binary-heap.ts';
 import type { Engine } from '../engine/engine.ts';
 import { ticksFromMs } from '../engine/ticks.ts';
+import { SimulatorError } from '../simulator-error.ts';
 import type { Trace } from '../traces/trace.ts';
-import { SimulationError } from './simulation-error.ts';
 
 const NONE = -1;
 
@@ -33,10 +33,11 @@ export class ClosedLoop {
   /** Rejections of each engine that are taken account of. */
   private readonly refused = new Map<Engine, number>();
 
-  /** @param concurrency Conversations in flight, instead of the trace's arrivals. @throws SimulationError */
+  /** @param concurrency Conversations in flight, instead of the trace's arrivals. @throws SimulatorError */
   constructor({ arrivalMs, followUps, source }: Trace, concurrency: number | undefined) {
     if (concurrency !== undefined && !(Number.isSafeInteger(concurrency) && concurrency >= 1)) {
-      throw new SimulationError(
+      throw new SimulatorError(
+        'SIMULATION_OPTION',
         `Expected \`concurrency\` to be a whole number from 1, got \`${concurrency}\``,
       );
     }
@@ -53,7 +54,8 @@ export class ClosedLoop {
     for (let i = 0; i < count; i++) {
       const previous = followUps === undefined ? NONE : followUps.previous[i];
       if (previous >= i) {
-        throw new SimulationError(
+        throw new SimulatorError(
+          'SIMULATION_OPTION',
           `${source}: expected a follow-up to stand behind what it follows, got request ${i} after ${previous}`,
         );
       }

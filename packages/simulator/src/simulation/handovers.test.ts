@@ -6,10 +6,10 @@ import { TransferLink } from '../cluster/transfer-link.ts';
 import type { RequestProgress } from '../engine/engine-log.ts';
 import { msFromTicks, ticksFromMs } from '../engine/ticks.ts';
 import { engineOptionsOf } from '../profiles/engine-options.ts';
+import { SimulatorError } from '../simulator-error.ts';
 import type { Trace } from '../traces/trace.ts';
 import { simulateCluster } from './simulate-cluster.ts';
 import { simulateTrace } from './simulate-trace.ts';
-import { SimulationError } from './simulation-error.ts';
 import type { SimulationOptions } from './simulation-options.ts';
 import type { SimulationRun } from './simulation-run.ts';
 
@@ -120,6 +120,6 @@ describe('engines that prefill for others', () => {
       () => serve({ split: { prefill: 1, decode: 0 } }),
       /`split.decode` to be a whole number from 1/,
     );
-    assert.throws(() => serve({ split: { prefill: 1, decode: 1 }, replicas: 2 }), SimulationError);
+    assert.throws(() => serve({ split: { prefill: 1, decode: 1 }, replicas: 2 }), SimulatorError);
   });
 });

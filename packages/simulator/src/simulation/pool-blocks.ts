@@ -1,10 +1,10 @@
 import type { EngineProfile, WeightPrecision } from '../profiles/engine-profile.ts';
 import { kvPoolBlocks } from '../profiles/kv-pool.ts';
-import { SimulationError } from './simulation-error.ts';
+import { SimulatorError } from '../simulator-error.ts';
 
 /**
  * KV blocks of a pool that takes `fraction` of the memory left to it.
- * @throws SimulationError when the fraction is none, or leaves not one block.
+ * @throws SimulatorError when the fraction is none, or leaves not one block.
  */
 export function poolBlocks(
   profile: EngineProfile,
@@ -13,13 +13,15 @@ export function poolBlocks(
   fraction: number,
 ): number {
   if (!(fraction > 0 && fraction <= 1)) {
-    throw new SimulationError(
+    throw new SimulatorError(
+      'SIMULATION_OPTION',
       `Expected \`kvBudgetFraction\` to be a number above 0 and at most 1, got \`${fraction}\``,
     );
   }
   const blocks = kvPoolBlocks(profile, weights, speculationDepth > 0, fraction);
   if (blocks >= 1) return blocks;
-  throw new SimulationError(
+  throw new SimulatorError(
+    'SIMULATION_OPTION',
     `Nothing is left for the KV pool: ${weights} weights of \`${profile.name}\` and its activations fill the GPU`,
   );
 }

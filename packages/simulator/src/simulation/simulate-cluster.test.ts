@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { fixtureProfile as profile } from '../../test/profile-fixture.ts';
 import type { ServingConfig } from '../cluster/serving-config.ts';
-import { chromeTrace } from '../reporting/chrome-trace.ts';
+import { chromeTrace } from '../reporting/reporting.ts';
 import { summarize } from '../statistics/summary.ts';
 import type { Trace } from '../traces/trace.ts';
 import { drawPriorities } from './priorities.ts';
@@ -102,10 +102,10 @@ describe('a trace served by two GPUs', () => {
     const change = (wrong: object) => () =>
       simulateCluster(trace, { profile, config, changes: [{ atMs: 0, ...wrong }] });
     for (const wrong of [{ atMs: -1 }, { atMs: Number.NaN }, { tenantGiB: -1 }, { tenantGiB: 41 }]) {
-      assert.throws(change(wrong), { name: 'SimulationError', code: 'SIMULATION_OPTION' });
+      assert.throws(change(wrong), { name: 'SimulatorError', code: 'SIMULATION_OPTION' });
     }
-    assert.throws(change({ config: { maxNumSeqs: 0 } }), { name: 'EngineError', field: 'maxNumSeqs' });
-    assert.throws(change({ config: { weights: 'INT4' } }), { name: 'ProfileVariantError' });
+    assert.throws(change({ config: { maxNumSeqs: 0 } }), { code: 'ENGINE_CONFIG', field: 'maxNumSeqs' });
+    assert.throws(change({ config: { weights: 'INT4' } }), { code: 'PROFILE_VARIANT' });
   });
 });
 

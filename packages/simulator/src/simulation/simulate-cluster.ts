@@ -1,13 +1,13 @@
 import { Cluster, type ClusterOptions } from '../cluster/cluster.ts';
 import type { ServingConfig } from '../cluster/serving-config.ts';
 import { msFromTicks, TICKS_PER_S, ticksFromMs } from '../engine/ticks.ts';
+import { SimulatorError } from '../simulator-error.ts';
 import type { Trace } from '../traces/trace.ts';
 import { ClosedLoop } from './closed-loop.ts';
 import { engineTotals } from './engine-totals.ts';
 import { poolBlocks } from './pool-blocks.ts';
 import { PromptChains } from './prompt-chains.ts';
 import { RunCollector } from './run-collector.ts';
-import { SimulationError } from './simulation-error.ts';
 import type { SimulatedEvent, SimulatedSpan, SimulationRun } from './simulation-run.ts';
 import { tracedRequest } from './traced-request.ts';
 
@@ -43,16 +43,20 @@ export interface ClusterSimulationOptions extends Omit<ClusterOptions, 'onIterat
 /**
  * Serves a whole trace on two GPUs, mixed or split into prefill and decode, while settings and tenants change: what a
  * reload, a drain or an out-of-memory restart costs is in the latencies, and in `events`.
- * @throws SimulationError, EngineError or ProfileVariantError when the options do not fit the profile.
+ * @throws SimulatorError, SimulatorError or SimulatorError when the options do not fit the profile.
  */
 export function simulateCluster(trace: Trace, options: ClusterSimulationOptions): SimulationRun {
   const { config, changes = [], onIterations, priorities, concurrency, ...clusterOptions } = options;
   const { profile } = options;
   for (const { atMs, tenantGiB } of changes) {
     if (!(atMs >= 0))
-      throw new SimulationError(`Expected the time of a change to be 0 ms or more, got \`${atMs}\``);
+      throw new SimulatorError(
+        'SIMULATION_OPTION',
+        `Expected the time of a change to be 0 ms or more, got \`${atMs}\``,
+      );
     if (tenantGiB !== undefined && !(tenantGiB >= 0 && tenantGiB <= profile.gpu.memoryGiB)) {
-      throw new SimulationError(
+      throw new SimulatorError(
+        'SIMULATION_OPTION',
         `Expected a tenant to take 0 to ${profile.gpu.memoryGiB} GiB, what a GPU of \`${profile.name}\` has, got \`${tenantGiB}\``,
       );
     }

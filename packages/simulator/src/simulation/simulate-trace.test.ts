@@ -5,10 +5,10 @@ import { IterationTimer } from '../engine/iteration-timer.ts';
 import { msFromTicks, ticksFromMs } from '../engine/ticks.ts';
 import type { EngineProfile } from '../profiles/engine-profile.ts';
 import { RandomStream } from '../random/counter-random.ts';
+import { SimulatorError } from '../simulator-error.ts';
 import type { Trace } from '../traces/trace.ts';
 import { ROUTER_POLICIES } from './router.ts';
 import { simulateTrace } from './simulate-trace.ts';
-import { SimulationError } from './simulation-error.ts';
 import type { SimulationOptions } from './simulation-options.ts';
 import type { SimulationRun } from './simulation-run.ts';
 
@@ -236,7 +236,7 @@ describe('a simulated trace', () => {
 
   it('refuses what it cannot simulate, and says why', () => {
     const trace = traceOf([[0, 10, 10]]);
-    assert.throws(() => run(trace, { replicas: 0 }), SimulationError);
+    assert.throws(() => run(trace, { replicas: 0 }), SimulatorError);
     assert.throws(() => run(trace, { router: 'priority' }), /at least 2 replicas/);
     assert.throws(() => run(trace, { weights: 'FP8' }), /no coefficients for FP8/);
     assert.throws(() => run(trace, { maxNumSeqs: 0 }), /`maxNumSeqs`/);

@@ -7,7 +7,7 @@ import { TraceServer } from './trace-server.ts';
 /**
  * Serves a whole trace on one engine, or on several behind a router. `TraceSimulation` does the same with a trace that
  * comes in pieces.
- * @throws SimulationError, EngineError or ProfileVariantError when the options do not fit the profile.
+ * @throws SimulatorError, SimulatorError or SimulatorError when the options do not fit the profile.
  */
 export function simulateTrace(trace: Trace, options: SimulationOptions): SimulationRun {
   const collector = new RunCollector(

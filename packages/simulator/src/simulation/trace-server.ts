@@ -1,9 +1,9 @@
 import { Engine } from '../engine/engine.ts';
 import type { IterationSpan } from '../engine/engine-config.ts';
 import { msFromTicks, TICKS_PER_S, ticksFromMs } from '../engine/ticks.ts';
-import { acceptanceTable } from '../profiles/acceptance-table.ts';
-import { engineOptionsOf } from '../profiles/engine-options.ts';
+import { acceptanceTable, engineOptionsOf } from '../profiles/engine-options.ts';
 import { weightVariant } from '../profiles/kv-pool.ts';
+import { SimulatorError } from '../simulator-error.ts';
 import type { Trace } from '../traces/trace.ts';
 import { ClosedLoop } from './closed-loop.ts';
 import { engineTotals } from './engine-totals.ts';
@@ -11,7 +11,6 @@ import { Handovers } from './handovers.ts';
 import { poolBlocks } from './pool-blocks.ts';
 import { PromptChains } from './prompt-chains.ts';
 import { Router } from './router.ts';
-import { SimulationError } from './simulation-error.ts';
 import type { EngineSettings, SimulationOptions } from './simulation-options.ts';
 import type { SimulationTotals } from './simulation-run.ts';
 import { tracedRequest } from './traced-request.ts';
@@ -43,18 +42,19 @@ export class TraceServer {
   private submitted = 0;
   private latestMs = 0;
 
-  /** @throws SimulationError, EngineError or ProfileVariantError when the options do not fit the profile. */
+  /** @throws SimulatorError, SimulatorError or SimulatorError when the options do not fit the profile. */
   constructor(options: SimulationOptions, collector: CompletionCollector) {
     const { profile, split, secondPool, router = 'round_robin' } = options;
     if (split !== undefined && options.replicas !== undefined) {
-      throw new SimulationError('Expected `replicas` or `split`, got both');
+      throw new SimulatorError('SIMULATION_OPTION', 'Expected `replicas` or `split`, got both');
     }
     const { prefill, decode } = split ?? { prefill: options.replicas ?? 1, decode: 0 };
     expectReplicas(split === undefined ? 'replicas' : 'split.prefill', prefill);
     if (split !== undefined) expectReplicas('split.decode', decode);
     const beside = besideReplicas(options);
     if (router === 'priority' && prefill + beside === 1) {
-      throw new SimulationError(
+      throw new SimulatorError(
+        'SIMULATION_OPTION',
         'Expected at least 2 replicas for the `priority` router, which keeps one for the urgent class',
       );
     }
@@ -118,7 +118,8 @@ export class TraceServer {
     const chains = isWhole && this.cachesPrefixes && prefixBlocks ? PromptChains.of(prefixBlocks) : null;
     if (requests.followUps !== undefined || this.concurrency !== undefined) {
       if (first > 0) {
-        throw new SimulationError(
+        throw new SimulatorError(
+          'SIMULATION_OPTION',
           'Expected a trace with conversations or a concurrency to come in one piece',
         );
       }
@@ -196,12 +197,13 @@ function blocksOf({ profile, weights = 'FP16', speculationDepth = 0, ...pool }: 
   return pool.kvBlocks ?? poolBlocks(profile, weights, speculationDepth, pool.kvBudgetFraction ?? 1);
 }
 
-/** Engines of the second kind beside the first. @throws SimulationError where it cannot serve with the first */
+/** Engines of the second kind beside the first. @throws SimulatorError where it cannot serve with the first */
 function besideReplicas({ profile, split, secondPool }: SimulationOptions): number {
   if (secondPool === undefined) return 0;
   const { model } = secondPool.profile;
   if (model.name !== profile.model.name) {
-    throw new SimulationError(
+    throw new SimulatorError(
+      'SIMULATION_OPTION',
       `Expected \`secondPool\` to serve \`${profile.model.name}\`, got \`${model.name}\``,
     );
   }
@@ -210,19 +212,21 @@ function besideReplicas({ profile, split, secondPool }: SimulationOptions): numb
     return secondPool.replicas ?? 1;
   }
   if (model.kvBytesPerToken !== profile.model.kvBytesPerToken) {
-    throw new SimulationError(
+    throw new SimulatorError(
+      'SIMULATION_OPTION',
       'Expected the KV of engines that decode to have the format of those that prefill',
     );
   }
   if (secondPool.replicas !== undefined) {
-    throw new SimulationError('Expected `secondPool.replicas` or `split`, got both');
+    throw new SimulatorError('SIMULATION_OPTION', 'Expected `secondPool.replicas` or `split`, got both');
   }
   return 0;
 }
 
 function expectReplicas(name: string, count: number): void {
   if (Number.isInteger(count) && count >= 1 && count <= MAX_REPLICAS) return;
-  throw new SimulationError(
+  throw new SimulatorError(
+    'SIMULATION_OPTION',
     `Expected \`${name}\` to be a whole number from 1 to ${MAX_REPLICAS}, got \`${count}\``,
   );
 }

@@ -16,7 +16,7 @@ export class TraceSimulation {
   private held: Trace | null = null;
   private isFirst = true;
 
-  /** @throws SimulationError, EngineError or ProfileVariantError when the options do not fit the profile. */
+  /** @throws SimulatorError, SimulatorError or SimulatorError when the options do not fit the profile. */
   constructor(options: Omit<SimulationOptions, 'priorities'>) {
     this.server = new TraceServer(options, this.collector);
   }

@@ -1,5 +1,5 @@
 import { RandomStream } from '../random/counter-random.ts';
-import { quantile } from './quantile.ts';
+import { quantile } from './summary.ts';
 
 /** Size, confidence and seed of a bootstrap. */
 export interface BootstrapOptions {

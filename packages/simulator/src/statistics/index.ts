@@ -7,7 +7,14 @@ export {
   percentileInterval,
   stratifiedBootstrap,
 } from './bootstrap.ts';
-export { mean, sampleDeviation, variance } from './mean.ts';
 export { inverseNormal, normalProbability, normalScore } from './normal-distribution.ts';
-export { interquartileMean, percentileOfSorted, quantile } from './quantile.ts';
-export { type Summary, summarize } from './summary.ts';
+export {
+  interquartileMean,
+  mean,
+  percentileOfSorted,
+  quantile,
+  type Summary,
+  sampleDeviation,
+  summarize,
+  variance,
+} from './summary.ts';

@@ -87,7 +87,7 @@ describe('a report of GuideLLM', () => {
 describe('JSON that is no benchmark', () => {
   it('is refused', () => {
     for (const text of ['{"a": 1}', '5', 'null', '{"benchmarks": [{}]}', '{"benchmarks": []}', '{']) {
-      assert.throws(() => parseTrace(text, 'x.json'), { name: 'TraceError' }, text);
+      assert.throws(() => parseTrace(text, 'x.json'), { name: 'SimulatorError' }, text);
     }
   });
 });

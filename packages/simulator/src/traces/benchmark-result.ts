@@ -1,7 +1,7 @@
+import { quoteField, traceError } from '../simulator-error.ts';
 import type { ReadTrace } from './request-reader.ts';
 import { RequestReader } from './request-reader.ts';
-import { quoteField, TraceError } from './trace-error.ts';
-import type { TraceOptions } from './trace-options.ts';
+import type { TraceOptions } from './trace.ts';
 
 /** A request of a benchmark of a real server, as the client saw it. */
 export interface BenchmarkRequest {
@@ -42,14 +42,14 @@ export function isBenchmarkResult(value: unknown): boolean {
  * Reads parsed JSON that `vllm bench serve --save-result --save-detailed` or `guidellm benchmark --output-path x.json`
  * has written.
  *
- * @throws {TraceError} `TRACE_BENCHMARK` naming what is missing.
+ * @throws {SimulatorError} `TRACE_BENCHMARK` naming what is missing.
  */
 export function readBenchmarkResult(value: unknown, source: string): BenchmarkResult {
   if (isEntry(value) && Array.isArray(value.benchmarks)) return readGuideLlm(value.benchmarks, source);
   if (isEntry(value) && (Array.isArray(value.input_lens) || 'total_input_tokens' in value)) {
     return { tool: 'vLLM', loads: [readVllm(value, source)] };
   }
-  throw new TraceError(
+  throw traceError(
     'TRACE_BENCHMARK',
     source,
     null,
@@ -62,7 +62,7 @@ export function readBenchmarkResult(value: unknown, source: string): BenchmarkRe
  * The requests of a benchmark as a trace.
  *
  * @param load Number of the load, from 1; needed where there are several.
- * @throws {TraceError} `TRACE_BENCHMARK` when there are several loads, or no times.
+ * @throws {SimulatorError} `TRACE_BENCHMARK` when there are several loads, or no times.
  */
 export function benchmarkTrace(
   result: BenchmarkResult,
@@ -74,11 +74,11 @@ export function benchmarkTrace(
     const names = loads
       .map(({ name, requests }, i) => `${i + 1}: ${name} (${requests.length} requests)`)
       .join('; ');
-    throw new TraceError('TRACE_BENCHMARK', source, null, 'the number of one of its loads', names);
+    throw traceError('TRACE_BENCHMARK', source, null, 'the number of one of its loads', names);
   }
   const chosen = loads[(load ?? 1) - 1];
   if (chosen === undefined) {
-    throw new TraceError('TRACE_BENCHMARK', source, null, `a load from 1 to ${loads.length}`, String(load));
+    throw traceError('TRACE_BENCHMARK', source, null, `a load from 1 to ${loads.length}`, String(load));
   }
   const reader = new RequestReader(['start_time', 'input_tokens', 'output_tokens'], {
     kind: `result of ${tool}`,
@@ -89,7 +89,7 @@ export function benchmarkTrace(
   });
   for (const [i, { startS, inputTokens, outputTokens }] of chosen.requests.entries()) {
     if (startS === null) {
-      throw new TraceError(
+      throw traceError(
         'TRACE_BENCHMARK',
         source,
         null,
@@ -109,7 +109,7 @@ function readVllm(entry: Entry, source: string): BenchmarkLoad {
   const inputs = entry.input_lens;
   const outputs = entry.output_lens;
   if (!Array.isArray(inputs) || !Array.isArray(outputs) || inputs.length !== outputs.length) {
-    throw new TraceError(
+    throw traceError(
       'TRACE_BENCHMARK',
       source,
       null,
@@ -150,7 +150,7 @@ function readGuideLlm(benchmarks: readonly unknown[], source: string): Benchmark
     const { requests } = isEntry(benchmark) ? benchmark : {};
     const answered = isEntry(requests) ? requests.successful : undefined;
     if (!Array.isArray(answered)) {
-      throw new TraceError(
+      throw traceError(
         'TRACE_BENCHMARK',
         source,
         null,
@@ -167,7 +167,7 @@ function readGuideLlm(benchmarks: readonly unknown[], source: string): Benchmark
       }, 0),
     };
   });
-  if (loads.length === 0) throw new TraceError('TRACE_BENCHMARK', source, null, 'at least one load', 'none');
+  if (loads.length === 0) throw traceError('TRACE_BENCHMARK', source, null, 'at least one load', 'none');
   return { tool: 'GuideLLM', loads };
 }
 

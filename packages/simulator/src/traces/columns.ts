@@ -1,5 +1,5 @@
-import { quoteField, TraceError } from './trace-error.ts';
-import type { TimeUnit, TraceColumn, TraceOptions } from './trace-options.ts';
+import { quoteField, traceError } from '../simulator-error.ts';
+import type { TimeUnit, TraceColumn, TraceOptions } from './trace.ts';
 
 /** Columns of the parts of a request. */
 export interface TraceColumns {
@@ -74,7 +74,7 @@ export function unitOfName(name: string): TimeUnit | undefined {
  * Finds the columns of a trace: those that were named, else by names that are known, else by names that are like them
  * where only one is.
  *
- * @throws {TraceError} `TRACE_UNKNOWN_COLUMN` for a named column that is not there, `TRACE_MISSING_COLUMN` for one that
+ * @throws {SimulatorError} `TRACE_UNKNOWN_COLUMN` for a named column that is not there, `TRACE_MISSING_COLUMN` for one that
  *   cannot be found.
  */
 export function findColumns(
@@ -98,7 +98,7 @@ export function findColumns(
     const like = [...names.keys()].filter((i) => !taken.has(i) && alike.test(names[i]));
     if (like.length === 1) return like[0];
     const several = like.length > 1 ? `; it could be ${like.map((i) => names[i]).join(' or ')}` : '';
-    throw new TraceError(
+    throw traceError(
       'TRACE_MISSING_COLUMN',
       source,
       line,
@@ -118,7 +118,7 @@ function indexOfName(names: readonly string[], wanted: string, source: string, l
   const exact = names.findIndex((name) => name.trim() === wanted.trim());
   const index = exact === -1 ? names.findIndex((name) => plainName(name) === plainName(wanted)) : exact;
   if (index !== -1) return index;
-  throw new TraceError(
+  throw traceError(
     'TRACE_UNKNOWN_COLUMN',
     source,
     line,

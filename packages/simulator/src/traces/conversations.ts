@@ -1,8 +1,8 @@
 import { MAX_REQUEST_TOKENS } from '../engine/engine-config.ts';
+import { quoteField, type SimulatorError, traceError } from '../simulator-error.ts';
 import type { ReadTrace } from './request-reader.ts';
+import type { TraceReading } from './trace.ts';
 import { TraceBuilder } from './trace-builder.ts';
-import { quoteField, TraceError } from './trace-error.ts';
-import type { TraceReading } from './trace-options.ts';
 
 type Entry = Readonly<Record<string, unknown>>;
 
@@ -27,7 +27,7 @@ export function isAgentSession(value: unknown): boolean {
  * Reads sessions of agents as kv-cache-tester publishes them: a document each, of requests with a start `t` (s), prompt
  * `in` and answer `out` (tokens), `hash_ids` of blocks, `api_time` and `think_time` (s), and subagents, whose first
  * request follows the request before it in the list. Sessions start together and share no blocks.
- * @throws {TraceError} naming the file and what is wrong.
+ * @throws {SimulatorError} naming the file and what is wrong.
  */
 export function agentSessionsTrace(documents: readonly JsonDocument[], source: string): ReadTrace {
   const blockTokens = blockSizeOf(documents[0]);
@@ -136,7 +136,7 @@ const RAG_PARTS = ['sys_prompt', 'passages_ids', 'history', 'web_search', 'user_
  * Reads RAGPulse: requests with a `session_id`, a `timestamp` (s), and the ids of the parts of their prompts. Prompts
  * share blocks as far as they begin with the same parts. RAGPulse does not record when answers ended: the time between
  * two arrivals of a session is its think time.
- * @throws {TraceError} with the line that is wrong.
+ * @throws {SimulatorError} with the line that is wrong.
  */
 export function ragPulseTrace({ requests, partLengths }: RagPulseFiles, source: string): ReadTrace {
   const lengths = new Map<number, number>();
@@ -186,13 +186,7 @@ function partsOf(entry: Entry, source: string, line: number): number[] {
   return RAG_PARTS.flatMap((name) => {
     const ids = parts[name];
     if (Array.isArray(ids) && ids.every((id) => Number.isSafeInteger(id))) return ids as number[];
-    throw new TraceError(
-      'TRACE_HASH_IDS',
-      source,
-      line,
-      `a list of whole numbers as ${name}`,
-      quoteField(ids),
-    );
+    throw traceError('TRACE_HASH_IDS', source, line, `a list of whole numbers as ${name}`, quoteField(ids));
   });
 }
 
@@ -248,7 +242,7 @@ export function isConversations(value: unknown): boolean {
  * Reads conversations with their texts, as ShareGPT has them: a list of objects with `conversations` (`from`, `value`) or
  * `messages` (`role`, `content`). Each answer is a request whose prompt is all that was said before; four characters
  * count as a token. There are no times: conversations start together, and a follow-up is sent when the answer is there.
- * @throws {TraceError} naming the entry that is wrong.
+ * @throws {SimulatorError} naming the entry that is wrong.
  */
 export function conversationsTrace(value: readonly unknown[], source: string): ReadTrace {
   const builder = new TraceBuilder(source, { prefixBlockTokens: TEXT_BLOCK_TOKENS, sort: true });
@@ -319,7 +313,7 @@ function jsonLines(text: string, source: string): { readonly entry: Entry; reado
       entry = undefined;
     }
     if (isEntry(entry)) return [{ entry, line: i + 1 }];
-    throw new TraceError('TRACE_MALFORMED_LINE', source, i + 1, 'a JSON object', quoteField(content.trim()));
+    throw traceError('TRACE_MALFORMED_LINE', source, i + 1, 'a JSON object', quoteField(content.trim()));
   });
 }
 
@@ -327,13 +321,13 @@ function jsonLines(text: string, source: string): { readonly entry: Entry; reado
 function seconds(source: string, entry: Entry, name: string, line: number | null = null): number {
   const { [name]: value = 0 } = entry;
   if (typeof value === 'number' && value >= 0 && value < Number.POSITIVE_INFINITY) return value;
-  throw new TraceError('TRACE_TIMESTAMP', source, line, `${name} to be seconds from 0`, quoteField(value));
+  throw traceError('TRACE_TIMESTAMP', source, line, `${name} to be seconds from 0`, quoteField(value));
 }
 
 function isEntry(value: unknown): value is Entry {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-function wrong(source: string, expected: string, got: unknown): TraceError {
-  return new TraceError('TRACE_CONVERSATION', source, null, expected, quoteField(got));
+function wrong(source: string, expected: string, got: unknown): SimulatorError {
+  return traceError('TRACE_CONVERSATION', source, null, expected, quoteField(got));
 }

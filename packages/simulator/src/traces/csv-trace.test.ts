@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
+import { SimulatorError, type SimulatorErrorCode } from '../simulator-error.ts';
 import { parseCsvTrace } from './csv-trace.ts';
-import { TraceError, type TraceErrorCode } from './trace-error.ts';
 
 const HEADER = 'TIMESTAMP,ContextTokens,GeneratedTokens';
 
@@ -89,7 +89,7 @@ describe('a trace in CSV', () => {
     );
   });
 
-  const refused: readonly [what: string, text: string, code: TraceErrorCode, line: number | null][] = [
+  const refused: readonly [what: string, text: string, code: SimulatorErrorCode, line: number | null][] = [
     ['an empty file', '', 'TRACE_EMPTY', null],
     ['blank lines', '\n \n', 'TRACE_EMPTY', null],
     ['a header and nothing else', `${HEADER}\n`, 'TRACE_NO_REQUESTS', null],
@@ -125,7 +125,7 @@ describe('a trace in CSV', () => {
       assert.throws(
         () => parseCsvTrace(text, 'bad.csv'),
         (error) => {
-          assert.ok(error instanceof TraceError, String(error));
+          assert.ok(error instanceof SimulatorError, String(error));
           assert.equal(error.code, code);
           assert.equal(error.line, line);
           assert.ok(
@@ -139,7 +139,7 @@ describe('a trace in CSV', () => {
     });
   }
 
-  it('answers any text with a trace or a TraceError', () => {
+  it('answers any text with a trace or a SimulatorError', () => {
     const piece = fc.oneof(
       fc.string(),
       fc.constantFrom('"', ',', '\n', '\r', '1', '-1', HEADER, '2023-11-16 18:15:50'),
@@ -149,7 +149,7 @@ describe('a trace in CSV', () => {
         try {
           parseCsvTrace(`${HEADER}\n${pieces.join('')}`, 'x.csv');
         } catch (error) {
-          assert.ok(error instanceof TraceError, String(error));
+          assert.ok(error instanceof SimulatorError, String(error));
         }
       }),
     );

@@ -1,10 +1,8 @@
-import { forEachCsvRecord } from './csv-records.ts';
+import Papa from 'papaparse';
+import { traceError } from '../simulator-error.ts';
 import { RecordSplitter } from './record-splitter.ts';
 import { type ReadTrace, RequestReader } from './request-reader.ts';
-import type { Trace } from './trace.ts';
-import { TraceError } from './trace-error.ts';
-import type { TraceOptions } from './trace-options.ts';
-import type { TraceParser } from './trace-parser.ts';
+import type { Trace, TraceOptions, TraceParser } from './trace.ts';
 
 /**
  * Reads a trace with a header and a line a request, in order of arrival: the Azure LLM inference traces
@@ -37,7 +35,7 @@ export class CsvTraceParser implements TraceParser {
   end(): ReadTrace {
     this.#splitter.end();
     if (this.#reader === undefined || this.#isBlank) {
-      throw new TraceError('TRACE_EMPTY', this.#source, null, 'a header and requests', 'an empty file');
+      throw traceError('TRACE_EMPTY', this.#source, null, 'a header and requests', 'an empty file');
     }
     return this.#reader.end();
   }
@@ -45,14 +43,16 @@ export class CsvTraceParser implements TraceParser {
   #take(text: string, firstLine: number): void {
     if (text.trim() === '') return;
     const source = this.#source;
-    forEachCsvRecord(text, source, firstLine, (fields, line) => {
+    const malformed = (line: number, got: string) =>
+      traceError('TRACE_MALFORMED_LINE', source, line, 'comma-separated values', got);
+    forEachCsvRecord(text, firstLine, malformed, (fields, line) => {
       if (this.#reader === undefined) {
         this.#width = fields.length;
         this.#reader = new RequestReader([...fields], { kind: 'CSV', source, line, options: this.#options });
         return;
       }
       if (fields.length !== this.#width) {
-        throw new TraceError(
+        throw traceError(
           'TRACE_COLUMN_COUNT',
           source,
           line,
@@ -66,9 +66,74 @@ export class CsvTraceParser implements TraceParser {
   }
 }
 
-/** The trace in a text, as `CsvTraceParser` reads it. @throws {TraceError} with the line that is wrong. */
+/** The trace in a text, as `CsvTraceParser` reads it. @throws {SimulatorError} with the line that is wrong. */
 export function parseCsvTrace(text: string, source: string, options: TraceOptions = {}): Trace {
   const parser = new CsvTraceParser(source, options);
   parser.push(text);
   return parser.end().trace;
+}
+
+/**
+ * Calls `visit` with the fields of every record that is not empty and the line it ends on. Follows RFC 4180, with
+ * either line ending. The array is reused between calls. `firstLine` is the place of the text in its file;
+ * `malformed` makes the error of a record that is none.
+ */
+export function forEachCsvRecord(
+  text: string,
+  firstLine: number,
+  malformed: (line: number, got: string) => Error,
+  visit: (fields: readonly string[], line: number) => void,
+): void {
+  // Without quotes a record is a line, which a plain scan reads ten times faster than a general parser.
+  if (text.includes('"')) visitQuoted(text, firstLine, malformed, visit);
+  else visitPlain(text, firstLine, visit);
+}
+
+function visitPlain(
+  text: string,
+  firstLine: number,
+  visit: (fields: readonly string[], line: number) => void,
+): void {
+  const fields: string[] = [];
+  let start = 0;
+  for (let line = firstLine; start < text.length; line += 1) {
+    const newline = text.indexOf('\n', start);
+    const next = newline === -1 ? text.length : newline;
+    const end = text.charCodeAt(next - 1) === 13 && next > start ? next - 1 : next;
+    if (end > start) {
+      let field = 0;
+      for (
+        let comma = text.indexOf(',', start);
+        comma !== -1 && comma < end;
+        comma = text.indexOf(',', start)
+      ) {
+        fields[field] = text.slice(start, comma);
+        field += 1;
+        start = comma + 1;
+      }
+      fields[field] = text.slice(start, end);
+      fields.length = field + 1;
+      visit(fields, line);
+    }
+    start = next + 1;
+  }
+}
+
+function visitQuoted(
+  text: string,
+  firstLine: number,
+  malformed: (line: number, got: string) => Error,
+  visit: (fields: readonly string[], line: number) => void,
+): void {
+  let next = firstLine;
+  Papa.parse<string[]>(text.replaceAll('\r\n', '\n'), {
+    delimiter: ',',
+    newline: '\n',
+    step({ data: fields, errors: [error] }) {
+      if (error) throw malformed(next, error.message);
+      const line = next + fields.reduce((sum, field) => sum + field.split('\n').length - 1, 0);
+      next = line + 1;
+      if (fields.length > 1 || fields[0] !== '') visit(fields, line);
+    },
+  });
 }

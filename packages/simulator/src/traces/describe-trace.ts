@@ -1,4 +1,4 @@
-import { percentileOfSorted } from '../statistics/quantile.ts';
+import { percentileOfSorted } from '../statistics/summary.ts';
 import type { Trace } from './trace.ts';
 
 /** Distribution of the lengths of prompts or outputs, tokens. */

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
+import { SimulatorError, type SimulatorErrorCode } from '../simulator-error.ts';
 import { parseJsonlTrace } from './jsonl-trace.ts';
 import { parseTrace } from './parse-trace.ts';
-import { TraceError, type TraceErrorCode } from './trace-error.ts';
 
 describe('a trace in JSONL', () => {
   it('is read in Mooncake’s form, with the hashes of the prefix blocks', () => {
@@ -38,7 +38,7 @@ describe('a trace in JSONL', () => {
   });
 
   const good = '{"timestamp": 5, "input_length": 10, "output_length": 2}';
-  const refused: readonly [what: string, line: string, code: TraceErrorCode][] = [
+  const refused: readonly [what: string, line: string, code: SimulatorErrorCode][] = [
     ['half an object', '{"timestamp": 5, "input_le', 'TRACE_MALFORMED_LINE'],
     ['a list', '[5, 10, 2]', 'TRACE_MALFORMED_LINE'],
     ['null', 'null', 'TRACE_MALFORMED_LINE'],
@@ -83,7 +83,7 @@ describe('a trace in JSONL', () => {
       assert.throws(
         () => parseJsonlTrace(`${good}\n\n${line}\n`, 'bad.jsonl'),
         (error) => {
-          assert.ok(error instanceof TraceError, String(error));
+          assert.ok(error instanceof SimulatorError, String(error));
           assert.equal(error.code, code);
           assert.equal(error.line, 3);
           return true;
@@ -93,10 +93,10 @@ describe('a trace in JSONL', () => {
   }
 
   it('is refused when empty', () => {
-    assert.throws(() => parseJsonlTrace(' \n', 'x.jsonl'), { name: 'TraceError', code: 'TRACE_EMPTY' });
+    assert.throws(() => parseJsonlTrace(' \n', 'x.jsonl'), { name: 'SimulatorError', code: 'TRACE_EMPTY' });
   });
 
-  it('answers any lines of JSON with a trace or a TraceError', () => {
+  it('answers any lines of JSON with a trace or a SimulatorError', () => {
     const entry = fc.dictionary(
       fc.constantFrom('timestamp', 'input_length', 'output_length', 'hash_ids', 'x'),
       fc.oneof(fc.integer({ min: -2, max: 5 }), fc.jsonValue()),
@@ -106,7 +106,7 @@ describe('a trace in JSONL', () => {
         try {
           parseJsonlTrace(entries.map((value) => JSON.stringify(value)).join('\n'), 'x.jsonl');
         } catch (error) {
-          assert.ok(error instanceof TraceError, String(error));
+          assert.ok(error instanceof SimulatorError, String(error));
         }
       }),
     );
@@ -121,7 +121,7 @@ describe('the form of a trace', () => {
     assert.equal(parseTrace(csv, 'a.CSV').inputTokens.length, 1);
     assert.equal(parseTrace(jsonl, 'a.jsonl').inputTokens.length, 1);
     assert.throws(() => parseTrace(csv, 'a.jsonl'), { code: 'TRACE_MALFORMED_LINE' });
-    assert.throws(() => parseTrace(jsonl, 'a.csv'), TraceError);
+    assert.throws(() => parseTrace(jsonl, 'a.csv'), SimulatorError);
   });
 
   it('is seen from the text when the name does not say', () => {

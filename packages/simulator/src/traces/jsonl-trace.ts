@@ -1,9 +1,7 @@
+import { quoteField, traceError } from '../simulator-error.ts';
 import { RecordSplitter } from './record-splitter.ts';
 import { JSON_LINES, type ReadTrace, RequestReader } from './request-reader.ts';
-import type { Trace } from './trace.ts';
-import { quoteField, TraceError } from './trace-error.ts';
-import type { TraceOptions } from './trace-options.ts';
-import type { TraceParser } from './trace-parser.ts';
+import type { Trace, TraceOptions, TraceParser } from './trace.ts';
 
 /**
  * Reads a trace with a JSON object a line, in order of arrival: Mooncake's form (`timestamp` in ms, `input_length`,
@@ -36,7 +34,7 @@ export class JsonlTraceParser implements TraceParser {
   end(): ReadTrace {
     this.#splitter.end();
     if (this.#reader === undefined) {
-      throw new TraceError('TRACE_EMPTY', this.#source, null, 'a JSON object a line', 'an empty file');
+      throw traceError('TRACE_EMPTY', this.#source, null, 'a JSON object a line', 'an empty file');
     }
     return this.#reader.end();
   }
@@ -60,7 +58,7 @@ export class JsonlTraceParser implements TraceParser {
     for (const column of ['arrival', 'input', 'output'] as const) {
       if (isFollowUp && column === 'arrival') continue;
       if (entry[keys[column]] === undefined) {
-        throw new TraceError(
+        throw traceError(
           'TRACE_MISSING_COLUMN',
           this.#source,
           line,
@@ -100,7 +98,7 @@ export class JsonlTraceParser implements TraceParser {
   }
 }
 
-/** The trace in a text, as `JsonlTraceParser` reads it. @throws {TraceError} with the line that is wrong. */
+/** The trace in a text, as `JsonlTraceParser` reads it. @throws {SimulatorError} with the line that is wrong. */
 export function parseJsonlTrace(text: string, source: string, options: TraceOptions = {}): Trace {
   const parser = new JsonlTraceParser(source, options);
   parser.push(text);
@@ -116,10 +114,10 @@ function parseLine(content: string, source: string, line: number): Record<string
   try {
     value = JSON.parse(content);
   } catch {
-    throw new TraceError('TRACE_MALFORMED_LINE', source, line, 'a JSON object', quoteField(content.trim()));
+    throw traceError('TRACE_MALFORMED_LINE', source, line, 'a JSON object', quoteField(content.trim()));
   }
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
-    throw new TraceError('TRACE_MALFORMED_LINE', source, line, 'a JSON object', quoteField(value));
+    throw traceError('TRACE_MALFORMED_LINE', source, line, 'a JSON object', quoteField(value));
   }
   return value as Record<string, unknown>;
 }

@@ -48,7 +48,7 @@ describe('scaling the rate', () => {
   for (const factor of [0, -1, Number.NaN, Number.POSITIVE_INFINITY]) {
     it(`refuses ${factor}`, () => {
       assert.throws(() => scaleRate(closedBatch(1, 1, 1), factor), {
-        name: 'TraceError',
+        name: 'SimulatorError',
         code: 'TRACE_OPTION',
       });
     });

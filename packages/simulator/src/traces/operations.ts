@@ -1,11 +1,11 @@
 import { RandomStream } from '../random/counter-random.ts';
+import { traceError } from '../simulator-error.ts';
 import type { Trace } from './trace.ts';
-import { TraceError } from './trace-error.ts';
 
 /** The same requests, arriving `factor` times as fast; think times stay. `factor` is a positive, finite number. */
 export function scaleRate(trace: Trace, factor: number): Trace {
   if (!(factor > 0 && factor < Number.POSITIVE_INFINITY)) {
-    throw new TraceError('TRACE_OPTION', trace.source, null, 'a rate scale above 0', `${factor}`);
+    throw traceError('TRACE_OPTION', trace.source, null, 'a rate scale above 0', `${factor}`);
   }
   return factor === 1 ? trace : { ...trace, arrivalMs: trace.arrivalMs.map((ms) => ms / factor) };
 }
@@ -110,7 +110,7 @@ export interface DrawnLengths {
   readonly seed?: number;
 }
 
-/** `closedBatch` with lengths that differ. @throws TraceError when the range is out of range. */
+/** `closedBatch` with lengths that differ. @throws SimulatorError when the range is out of range. */
 export function drawLengths({
   requests,
   inputTokens,
@@ -120,13 +120,7 @@ export function drawLengths({
 }: DrawnLengths): Trace {
   const batch = closedBatch(requests, inputTokens, outputTokens);
   if (!(range > 0 && range <= 1)) {
-    throw new TraceError(
-      'TRACE_OPTION',
-      batch.source,
-      null,
-      'a length range above 0 and at most 1',
-      `${range}`,
-    );
+    throw traceError('TRACE_OPTION', batch.source, null, 'a length range above 0 and at most 1', `${range}`);
   }
   const random = new RandomStream(seed, 'lengths');
   const shortened = (nominal: number) => random.integer(Math.max(1, Math.ceil(range * nominal)), nominal);
@@ -140,6 +134,6 @@ export function drawLengths({
 
 function checkCount(trace: Trace, count: number): void {
   if (!Number.isSafeInteger(count) || count < 1) {
-    throw new TraceError('TRACE_OPTION', trace.source, null, 'a whole number of requests from 1', `${count}`);
+    throw traceError('TRACE_OPTION', trace.source, null, 'a whole number of requests from 1', `${count}`);
   }
 }

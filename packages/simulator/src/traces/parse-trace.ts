@@ -1,12 +1,10 @@
+import { traceError } from '../simulator-error.ts';
 import { benchmarkTrace, isBenchmarkResult, readBenchmarkResult } from './benchmark-result.ts';
 import { agentSessionsTrace, conversationsTrace, isAgentSession, isConversations } from './conversations.ts';
 import { CsvTraceParser } from './csv-trace.ts';
 import { JsonlTraceParser } from './jsonl-trace.ts';
 import type { ReadTrace } from './request-reader.ts';
-import type { Trace } from './trace.ts';
-import { TraceError } from './trace-error.ts';
-import type { TraceOptions } from './trace-options.ts';
-import type { TraceParser } from './trace-parser.ts';
+import type { Trace, TraceOptions, TraceParser } from './trace.ts';
 
 /** Formats of a text. */
 export type TraceText = 'csv' | 'jsonl' | 'json';
@@ -47,7 +45,7 @@ class ResultParser implements TraceParser {
     try {
       value = JSON.parse(this.#pieces.join(''));
     } catch (error) {
-      throw new TraceError('TRACE_MALFORMED_LINE', this.#source, null, 'JSON', (error as Error).message);
+      throw traceError('TRACE_MALFORMED_LINE', this.#source, null, 'JSON', (error as Error).message);
     }
     if (isAgentSession(value)) return agentSessionsTrace([{ source: this.#source, value }], this.#source);
     if (Array.isArray(value) && isConversations(value)) return conversationsTrace(value, this.#source);
@@ -76,7 +74,7 @@ export function traceParser(
  * `readBenchmarkResult`), told apart by `traceTextOf`.
  *
  * @param source File name, for the format and the messages.
- * @throws {TraceError} with the line that is wrong.
+ * @throws {SimulatorError} with the line that is wrong.
  */
 export function parseTrace(text: string, source: string, options: TraceOptions = {}): Trace {
   const parser = traceParser(traceTextOf(source, text), source, options);

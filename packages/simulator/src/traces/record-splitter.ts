@@ -1,4 +1,4 @@
-import { TraceError } from './trace-error.ts';
+import { traceError } from '../simulator-error.ts';
 
 /** Longest line or quoted record, in characters: enough for the hashes of a prompt of a million blocks. */
 const LONGEST_RECORD = 2 ** 24;
@@ -32,7 +32,7 @@ export class RecordSplitter {
     const end = this.#quoted && text.includes('"') ? lastUnquotedNewline(text) : text.lastIndexOf('\n');
     this.#rest = text.slice(end + 1);
     if (this.#rest.length > LONGEST_RECORD) {
-      throw new TraceError(
+      throw traceError(
         'TRACE_MALFORMED_LINE',
         this.#source,
         this.#line + countNewlines(text, end + 1),

@@ -1,9 +1,8 @@
+import { quoteField, traceError } from '../simulator-error.ts';
 import { findColumns, plainName, type TraceColumns, unitOfName } from './columns.ts';
-import { parseDateTime, type Timestamp } from './timestamp.ts';
 import type { Trace } from './trace.ts';
+import { MS_PER_UNIT, type TimeUnit, type TraceOptions, type TraceReading } from './trace.ts';
 import { type FollowUp, TraceBuilder } from './trace-builder.ts';
-import { quoteField, TraceError } from './trace-error.ts';
-import { MS_PER_UNIT, type TimeUnit, type TraceOptions, type TraceReading } from './trace-options.ts';
 
 /** A trace and how it was read. */
 export interface ReadTrace {
@@ -33,7 +32,7 @@ export class RequestReader {
   /**
    * @param kind What sort of file it is, for people: `CSV`, `JSON lines`, `Parquet`.
    * @param line Where the names are; `null` where there are no lines.
-   * @throws {TraceError} when the columns cannot be found.
+   * @throws {SimulatorError} when the columns cannot be found.
    */
   constructor(
     names: readonly string[],
@@ -60,7 +59,7 @@ export class RequestReader {
       'skip';
   }
 
-  /** Takes a request. `line` is its place in the file. @throws {TraceError} with that place. */
+  /** Takes a request. `line` is its place in the file. @throws {SimulatorError} with that place. */
   add(line: number, arrival: unknown, input: unknown, output: unknown, prefix?: unknown): void {
     const { columns } = this;
     const at = this.#arrival(arrival, line);
@@ -93,7 +92,7 @@ export class RequestReader {
     const thinkMs = numberIn(delay);
     if (thinkMs === null || thinkMs < 0) {
       const expected = 'delay to be a number of ms from 0';
-      throw new TraceError('TRACE_TIMESTAMP', this.#source, line, expected, quoteField(delay));
+      throw traceError('TRACE_TIMESTAMP', this.#source, line, expected, quoteField(delay));
     }
     const at = { ...previous.at, ms: previous.at.ms + thinkMs };
     const follows = { previous: previous.previous, thinkMs };
@@ -119,7 +118,7 @@ export class RequestReader {
     );
   }
 
-  /** @throws {TraceError} `TRACE_NO_REQUESTS` when there are none. */
+  /** @throws {SimulatorError} `TRACE_NO_REQUESTS` when there are none. */
   end(): ReadTrace {
     const { columns } = this;
     const built = this.#builder.build();
@@ -152,7 +151,7 @@ export class RequestReader {
         this.#unit ??= 'date';
         this.#zoned ??= timestamp.isZoned;
         if (this.#zoned !== timestamp.isZoned) {
-          throw new TraceError(
+          throw traceError(
             'TRACE_TIME_ZONES',
             this.#source,
             line,
@@ -170,7 +169,7 @@ export class RequestReader {
       this.#unit === undefined
         ? `${name} to be a number or a time such as 2023-11-16 18:15:46.6805900`
         : `${name} to be ${this.#unit === 'date' ? 'a date and time' : 'a number'}, as those above`;
-    throw new TraceError('TRACE_TIMESTAMP', this.#source, line, expected, quoteField(field));
+    throw traceError('TRACE_TIMESTAMP', this.#source, line, expected, quoteField(field));
   }
 
   /** Times since 1970 tell their unit by their size. */
@@ -218,4 +217,42 @@ function dateIn(field: unknown): Timestamp | null {
     return Number.isNaN(ms) ? null : { dayMs: 0, ms, isZoned: true };
   }
   return typeof field === 'string' ? parseDateTime(field.trim()) : null;
+}
+
+/**
+ * A moment, split so that a difference keeps the full precision of the text: `dayMs` is a whole number, and a double
+ * that holds the ms of one day resolves 0.00002 us.
+ */
+export interface Timestamp {
+  /** Midnight, ms since 1970-01-01 UTC; 0 for a plain number. */
+  readonly dayMs: number;
+  /** ms since `dayMs`. */
+  readonly ms: number;
+  /** Whether a date and time said in which time zone it is; absent for a plain number. */
+  readonly isZoned?: boolean;
+}
+
+const DATE_TIME =
+  /^(\d{4})-(\d{2})-(\d{2})[ T](\d{2}):(\d{2}):(\d{2}(?:\.\d+)?) ?(?:(Z|UTC)|([+-])(\d{2}):?(\d{2}))?$/;
+
+/**
+ * Reads `2023-11-16 18:15:46.6805900`, with a space or a `T`, any number of decimals, and `Z`, `+02:00` or nothing
+ * (which is UTC) at the end. `null` when it is something else or no real date.
+ */
+export function parseDateTime(text: string): Timestamp | null {
+  const match = DATE_TIME.exec(text);
+  if (match === null) return null;
+  const [, year, month, day, hours, minutes, seconds, utc, sign, offsetHours, offsetMinutes] = match;
+  const dayMs = Date.UTC(Number(year), Number(month) - 1, Number(day));
+  const date = new Date(dayMs);
+  if (date.getUTCMonth() !== Number(month) - 1 || date.getUTCDate() !== Number(day)) return null;
+  if (Number(hours) > 23 || Number(minutes) > 59 || Number(seconds) >= 60) return null;
+  let minuteOfDay = Number(hours) * 60 + Number(minutes);
+  if (sign !== undefined) {
+    if (Number(offsetHours) > 23 || Number(offsetMinutes) > 59) return null;
+    const offset = Number(offsetHours) * 60 + Number(offsetMinutes);
+    minuteOfDay += sign === '+' ? -offset : offset;
+  }
+  const isZoned = utc !== undefined || sign !== undefined;
+  return { dayMs, ms: minuteOfDay * 60_000 + Number(seconds) * 1000, isZoned };
 }

@@ -1,7 +1,7 @@
 import { MAX_REQUEST_TOKENS } from '../engine/engine-config.ts';
-import type { Timestamp } from './timestamp.ts';
+import { quoteField, traceError } from '../simulator-error.ts';
+import type { Timestamp } from './request-reader.ts';
 import type { Trace } from './trace.ts';
-import { quoteField, TraceError } from './trace-error.ts';
 
 const WHOLE_NUMBER = /^[+-]?\d+(\.0*)?$/;
 const FIRST_CAPACITY = 1024;
@@ -92,18 +92,18 @@ export class TraceBuilder {
     const value = lengthIn(field);
     if (value === null) {
       const expected = `${column} to be a whole number of tokens`;
-      throw new TraceError('TRACE_NOT_AN_INTEGER', this.#source, line, expected, quoteField(field));
+      throw traceError('TRACE_NOT_AN_INTEGER', this.#source, line, expected, quoteField(field));
     }
     if (value < 1 || value > MAX_REQUEST_TOKENS) {
       const expected = `${column} to be from 1 to ${MAX_REQUEST_TOKENS} tokens`;
-      throw new TraceError('TRACE_LENGTH_RANGE', this.#source, line, expected, quoteField(field));
+      throw traceError('TRACE_LENGTH_RANGE', this.#source, line, expected, quoteField(field));
     }
     return value;
   }
 
   build(): { readonly trace: Trace; readonly outOfOrder: number } {
     if (this.#count === 0) {
-      throw new TraceError('TRACE_NO_REQUESTS', this.#source, null, 'at least one request', 'none');
+      throw traceError('TRACE_NO_REQUESTS', this.#source, null, 'at least one request', 'none');
     }
     const trace = this.#requests();
     const isInOrder = this.#outOfOrder === 0 && this.#followUps.size === 0;
@@ -114,7 +114,7 @@ export class TraceBuilder {
     if (ms < this.#previousMs) {
       this.#outOfOrder += 1;
       if (!this.#sort) {
-        throw new TraceError(
+        throw traceError(
           'TRACE_TIME_BACKWARDS',
           this.#source,
           line,
@@ -168,7 +168,7 @@ export class TraceBuilder {
   #addPrefix(line: number, inputTokens: number, hashIds: unknown): void {
     const most = Math.ceil(inputTokens / this.#prefixBlockTokens);
     if (!Array.isArray(hashIds) || hashIds.length > most) {
-      throw new TraceError(
+      throw traceError(
         'TRACE_HASH_IDS',
         this.#source,
         line,
@@ -179,7 +179,7 @@ export class TraceBuilder {
     for (const given of hashIds) {
       const id = typeof given === 'bigint' ? Number(given) : given;
       if (!Number.isSafeInteger(id)) {
-        throw new TraceError(
+        throw traceError(
           'TRACE_HASH_IDS',
           this.#source,
           line,

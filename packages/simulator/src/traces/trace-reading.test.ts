@@ -2,8 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { parseTrace, traceParser, traceTextOf } from './parse-trace.ts';
-import type { Trace } from './trace.ts';
-import type { TraceOptions } from './trace-options.ts';
+import type { Trace, TraceOptions } from './trace.ts';
 
 /** The trace in a text and how it was read. */
 function read(text: string, source: string, options: TraceOptions = {}) {

@@ -1,6 +1,7 @@
+import { EnvironmentError } from '@servegym/openenv/definition';
 import { RandomStream } from '@servegym/simulator';
 import type OpenAI from 'openai';
-import { openAiClient } from '../../load-optional.ts';
+import { loadOptional } from '../../load-optional.ts';
 import { connectionFailure, describeFailure, type RealFailure, serverSentence } from './real-failure.ts';
 import { OPENAI_URL, type RealSettings } from './real-settings.ts';
 
@@ -59,8 +60,22 @@ export class RealClient {
     return this.#refusedFields;
   }
 
+  /** The official client takes longer to load than all the rest of the environment: only real mode does. */
   static async create(settings: RealSettings): Promise<RealClient> {
-    const client = await openAiClient(settings, 'Real mode asks servers with', 'REAL_CLIENT_MISSING');
+    const { default: Client } = await loadOptional(
+      () => import('openai'),
+      'Real mode asks servers with',
+      ['openai'],
+      (message) => new EnvironmentError('REAL_CLIENT_MISSING', message),
+    );
+    const client = new Client({
+      baseURL: settings.baseUrl,
+      apiKey: settings.apiKey,
+      maxRetries: settings.retries,
+      timeout: settings.timeoutSeconds * 1000,
+      // Errors are outcomes; the client would also write them to the console.
+      logLevel: 'off',
+    });
     return new RealClient(settings, client);
   }
 

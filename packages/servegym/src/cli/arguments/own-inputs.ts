@@ -66,7 +66,7 @@ async function content(path: string): Promise<unknown> {
 
 /**
  * Reads a trace and makes it known under the name of its file, without the ending.
- * @throws InputError or TraceError when it cannot be read
+ * @throws InputError or SimulatorError when it cannot be read
  */
 export async function loadTrace(file: string): Promise<{ readonly name: string; readonly requests: number }> {
   const { trace } = await readTrace(file);

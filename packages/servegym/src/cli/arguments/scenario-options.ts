@@ -28,7 +28,7 @@ export type Scenario = Readonly<Record<string, unknown>>;
 /**
  * The reset options that these options stand for.
  * @param taskIds the tasks that are to be played under them
- * @throws InputError, TraceError or EnvironmentError
+ * @throws InputError, SimulatorError or EnvironmentError
  */
 export async function readScenario(
   entry: RegisteredEnvironment,

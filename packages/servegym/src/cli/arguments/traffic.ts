@@ -15,8 +15,8 @@ import {
   msFromTicks,
   RandomStream,
   type ReadTrace,
+  SimulatorError,
   type Trace,
-  TraceError,
   type TraceReading,
 } from '@servegym/simulator';
 import { InvalidArgumentError } from 'commander';
@@ -225,7 +225,7 @@ export async function readTraffic(
         showProgress(`reading ${file}: ${Math.round((100 * done) / of)} %`),
     });
   } catch (error) {
-    if (!(error instanceof TraceError)) throw error;
+    if (!(error instanceof SimulatorError)) throw error;
     throw new InputError(
       `${error.message}. \`servegym traffic convert ${file} clean.jsonl\` maps columns, units and order (--help)`,
       { cause: error },

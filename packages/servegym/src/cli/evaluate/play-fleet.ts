@@ -76,7 +76,7 @@ export function playFleet(
   };
 }
 
-/** The task with the profile, length and requests that were asked for. @throws InputError, TaskError or TraceError */
+/** The task with the profile, length and requests that were asked for. @throws InputError, TaskError or SimulatorError */
 export async function fleetRequests(
   seed: number,
   { task: asked, traffic, maxSteps, profile, rateScale = 1, classShares, table, shift }: EvaluateOptions,

@@ -41,7 +41,7 @@ export interface PlayedInputs {
 
 /**
  * The task that was named, made known when it is in a file, and what it is played under.
- * @throws InputError, TraceError or EnvironmentError
+ * @throws InputError, SimulatorError or EnvironmentError
  */
 export async function readInputs(
   options: Pick<EvaluateOptions, 'env' | 'task' | 'table' | 'traffic' | 'rateScale' | 'profile' | 'shift'>,

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { RandomStream } from '../random/counter-random.ts';
-import { stratifiedBootstrap } from './bootstrap.ts';
-import { interquartileMean, quantile } from './quantile.ts';
+import { blockResamples, nestedBootstrap, percentileInterval, stratifiedBootstrap } from './bootstrap.ts';
+import { interquartileMean, quantile } from './summary.ts';
 
 const mean = (values: ArrayLike<number>) =>
   Array.from(values).reduce((sum, value) => sum + value, 0) / values.length;
@@ -71,5 +71,66 @@ describe('stratifiedBootstrap', () => {
   it('refuses an empty stratum', () => {
     assert.throws(() => stratifiedBootstrap([[1], []], mean), /at least one value in each/);
     assert.throws(() => stratifiedBootstrap([], mean), /at least one stratum/);
+  });
+});
+
+function runs(count: number, betweenRuns: number, betweenTraces: number): number[][] {
+  const random = new RandomStream(1, 'runs');
+  const traces = Array.from({ length: 50 }, () => betweenTraces * random.normal());
+  return Array.from({ length: count }, () => {
+    const level = betweenRuns * random.normal();
+    return traces.map((trace) => level + trace);
+  });
+}
+
+describe('nestedBootstrap', () => {
+  it('is as wide as the chance of the traces, and of the training, makes it', () => {
+    const width = ([low, high]: readonly [number, number]) => high - low;
+    const byTraces = width(nestedBootstrap(runs(1, 0, 1), mean));
+    // 2 * 1.96 / sqrt(50).
+    assert.ok(Math.abs(byTraces - 0.554) < 0.12, `${byTraces}`);
+    // The same traces for all runs: more runs make nothing surer.
+    assert.ok(Math.abs(width(nestedBootstrap(runs(10, 0, 1), mean)) - byTraces) < 0.1);
+    const byTraining = width(nestedBootstrap(runs(10, 1, 0), mean));
+    // 2 * 1.96 / sqrt(10), of ten draws whose own deviation varies.
+    assert.ok(byTraining > 0.6 && byTraining < 1.9, `${byTraining}`);
+  });
+
+  it('holds the mean, and is the same each time', () => {
+    const some = runs(5, 1, 1);
+    const [low, high] = nestedBootstrap(some, mean);
+    assert.ok(low < mean(some.flat()) && mean(some.flat()) < high);
+    assert.deepEqual(nestedBootstrap(some, mean), [low, high]);
+  });
+
+  it('refuses runs on different traces', () => {
+    assert.throws(() => nestedBootstrap([[1, 2], [1]], mean), /the same number of traces/);
+    assert.throws(() => nestedBootstrap([], mean), /at least one run/);
+  });
+});
+
+describe('resamples of blocks', () => {
+  it('draw as many blocks as there are, each about as often, the same for the same seed', () => {
+    const resamples = blockResamples(20, 7);
+    assert.equal(resamples.length, 1000);
+    const times = new Float64Array(20);
+    for (const weights of resamples) {
+      assert.equal(
+        weights.reduce((sum, weight) => sum + weight, 0),
+        20,
+      );
+      for (const [block, weight] of weights.entries()) times[block] += weight;
+    }
+    for (const each of times) assert.ok(Math.abs(each - 1000) < 150, `${each}`);
+    assert.deepEqual(blockResamples(20, 7), resamples);
+    assert.notDeepEqual(blockResamples(20, 8), resamples);
+  });
+});
+
+describe('the interval of percentiles', () => {
+  it('holds the middle 95 % of the values, in whatever order they come', () => {
+    const values = Array.from({ length: 1000 }, (_, i) => (i * 37) % 1000);
+    assert.deepEqual(percentileInterval(values), { low: 25, high: 975 });
+    assert.deepEqual(percentileInterval([3]), { low: 3, high: 3 });
   });
 });
