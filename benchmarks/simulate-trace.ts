@@ -5,7 +5,7 @@
 // the processor time of that one over ours: above 1, ours is faster.
 import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
-import { drawWorkload, findWorkload } from '@servegym/environments';
+import { drawWorkload, publicWorkload } from '@servegym/environments';
 import { findReferenceFiles, REFERENCE_DATA } from '@servegym/operators/fidelity';
 import { readTrace } from '@servegym/operators/traces';
 import { findProfile } from '@servegym/profiles';
@@ -102,7 +102,7 @@ async function chosenTrace(): Promise<Trace> {
     values.data === undefined ? [] : findReferenceFiles(values.data, [REFERENCE_DATA.azureConversation]);
   const file = values.trace ?? published;
   if (file !== undefined) return (await readTrace(file)).trace;
-  const model = findWorkload('azure-conversation-2023')!;
+  const model = publicWorkload('azure-conversation-2023');
   const { arrivalSeconds, inputTokens, outputTokens } = drawWorkload(model, 0, model.seconds);
   return {
     source: model.id,

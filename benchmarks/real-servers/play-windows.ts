@@ -1,8 +1,9 @@
 // Plays windows of `llmserve` on a server in real mode and prints what was measured:
 // node benchmarks/real-servers/play-windows.ts [--url http://localhost:7860] [--windows 6] [--task static_workload]
 import { parseArgs } from 'node:util';
-import { llmserve, type RealReport } from '@servegym/environments';
+import { llmserve } from '@servegym/environments';
 import { connect } from '@servegym/openenv/client';
+import type { RealReport } from '../../packages/environments/src/llmserve/real/real-report.ts';
 
 const { values } = parseArgs({
   options: {

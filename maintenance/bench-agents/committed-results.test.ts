@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { AGENT_JOB_KINDS, episodeJobs, findPolicy } from '@servegym/agents';
-import { type EpisodeAnchors, llmserve, regretScore, SEED_SPLITS } from '@servegym/environments';
+import { llmserve, regretScore, SEED_SPLITS } from '@servegym/environments';
 import { LocalJobs } from '@servegym/jobs';
 import { agentBenchmarkPage } from './agent-benchmark-report.ts';
 import type { AgentBenchmark } from './benchmark-agents.ts';
@@ -76,7 +76,7 @@ describe('the scores of docs/benchmarks.md', () => {
       const [anchors, ...returns] = (await jobs.run([
         { kind: 'traffic-anchors', input: { kind: 'traffic-anchors', ...traffic } },
         ...(await episodeJobs('episode-return', plan, jobs)),
-      ])) as unknown as [EpisodeAnchors[], ...number[]];
+      ])) as unknown as [ReturnType<typeof llmserve.anchors.of>[], ...number[]];
       for (const [i, total] of returns.entries()) {
         const score = regretScore(total, anchors[i], llmserve.anchors.room(taskId));
         const said = `${agent} on ${taskId} ${seeds[i]}: ${score}`;

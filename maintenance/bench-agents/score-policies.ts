@@ -1,5 +1,8 @@
 import { type AnchoredReturn, episodeJobs, findPolicy, type SeededTraffic } from '@servegym/agents';
-import { type EpisodeAnchors, llmserve, regretScore } from '@servegym/environments';
+import { llmserve, regretScore } from '@servegym/environments';
+
+type EpisodeAnchors = ReturnType<typeof llmserve.anchors.of>;
+
 import type { Job, Json } from '@servegym/jobs';
 import { sourceFolder, sourceHash } from '../../packages/servegym/src/cli/jobs/source-hash.ts';
 import type { BenchmarkContext, LearnedPolicy } from './learn-all.ts';

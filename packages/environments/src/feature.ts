@@ -42,24 +42,39 @@ export interface ObservationScale {
   readonly divisor: number;
 }
 
-/** A figure with a heavy tail: 1 at `typicalMost`. */
-export const heavy = (typicalMost: number): ObservationScale => ({
-  transform: 'log1p',
-  divisor: Number(Math.log1p(typicalMost).toPrecision(4)),
-});
-
-export const linear = (typicalMost: number): ObservationScale => ({
-  transform: 'linear',
-  divisor: typicalMost,
-});
+/** A figure of an observation as data. */
+interface Figure {
+  /** True for whole numbers. */
+  readonly whole?: boolean;
+  readonly max?: number;
+  /** Value that a normaliser maps to about 1: of a figure with a heavy tail, whose logarithm is taken, or of any other. */
+  readonly heavy?: number;
+  readonly linear?: number;
+  readonly description: string;
+}
 
 export const count = z.int().min(0);
 export const amount = z.number().min(0);
-export const fraction = z.number().min(0).max(1);
 
-/** A field of an observation, with the scale that a normaliser uses. `GET /schema` has it as `normalization`. */
-export const figure = <Schema extends z.ZodNumber>(
-  schema: Schema,
-  normalization: ObservationScale,
-  description: string,
-) => schema.meta({ description, normalization });
+/**
+ * Fields of an observation, none of them negative, with the scale that a normaliser uses. `GET /schema` has it as
+ * `normalization`.
+ * @param ofClass class of requests that stands for `{class}` in descriptions
+ */
+export function figures<Name extends string>(
+  data: Readonly<Record<Name, Figure>>,
+  ofClass = '',
+): Record<Name, z.ZodNumber> {
+  const fields = Object.entries<Figure>(data).map(
+    ([name, { whole, max, heavy, linear = 1, description }]) => {
+      const normalization: ObservationScale =
+        heavy === undefined
+          ? { transform: 'linear', divisor: linear }
+          : { transform: 'log1p', divisor: Number(Math.log1p(heavy).toPrecision(4)) };
+      const least = whole ? count : amount;
+      const schema = max === undefined ? least : least.max(max);
+      return [name, schema.meta({ description: description.replace('{class}', ofClass), normalization })];
+    },
+  );
+  return Object.fromEntries(fields) as Record<Name, z.ZodNumber>;
+}

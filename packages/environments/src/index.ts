@@ -12,52 +12,47 @@ export {
 } from './fleet/anchors/controllers.ts';
 export type { FleetSeedReturns, FleetTaskReference } from './fleet/anchors/fleet-anchors.ts';
 export { hpaInFlight } from './fleet/anchors/fleet-anchors.ts';
-export { fleet } from './fleet/fleet.ts';
+export { fleet } from './fleet/environment.ts';
 export { FleetEpisode } from './fleet/fleet-episode.ts';
 export type { FleetRequests } from './fleet/fleet-requests.ts';
 export type { FleetTask } from './fleet/fleet-task.ts';
 export type { FleetScenario } from './fleet/scenario.ts';
-export type { FleetAction, FleetKnob, FleetObservation, FleetState, FleetTaskId } from './fleet/schema.ts';
+export type { FleetAction, FleetKnob, FleetObservation, FleetTaskId } from './fleet/schema.ts';
 export type { FleetShift } from './fleet/shifts.ts';
 export type { FleetWindowReport } from './fleet/window-report.ts';
 export type { StepInfo } from './inferencegym/environment.ts';
+export { inferencegym } from './inferencegym/environment.ts';
 export { GymEpisode } from './inferencegym/gym-episode.ts';
 export type { GymTask, GymTaskId } from './inferencegym/gym-tasks.ts';
 export { GymWorld, type TaskCalibration } from './inferencegym/gym-world.ts';
-export { inferencegym } from './inferencegym/inferencegym.ts';
-export type { GymAction, GymObservation, GymState } from './inferencegym/schema.ts';
+export type { GymAction, GymObservation } from './inferencegym/schema.ts';
 export { inspectTable, type TableFinding } from './inferencegym/table/inspect-table.ts';
 export { readTableRows } from './inferencegym/table/read-table.ts';
 export { KEY_COLUMNS, type TableRows } from './inferencegym/table/table-columns.ts';
 export { SHIPPED_TABLE_URL, TraceTable } from './inferencegym/table/trace-table.ts';
 export type {
-  EpisodeAnchors,
   MeanReturn,
   SeedReturns,
   TaskReference,
 } from './llmserve/anchors/serve-anchors.ts';
 export { type EpisodeRequests, episodeRequests, phaseRequests } from './llmserve/episode-requests.ts';
 export { llmserve } from './llmserve/llmserve.ts';
-export type { RealReport } from './llmserve/real/real-report.ts';
 export { type RealSettings, readRealSettings } from './llmserve/real/real-settings.ts';
 export type { ServeScenario } from './llmserve/scenario.ts';
-export {
-  type QuantizationTier,
-  type ServeAction,
-  type ServeKnob,
-  type ServeObservation,
-  type ServeState,
-  serveObservationSchema,
-  type TaskId,
+export type {
+  QuantizationTier,
+  ServeAction,
+  ServeKnob,
+  ServeObservation,
+  TaskId,
 } from './llmserve/schema.ts';
 export { ServeEpisode, type ServeEpisodeSnapshot, servingConfig } from './llmserve/serve-episode.ts';
 export { defineServeTask, type Phase, type ServeTask } from './llmserve/serve-task.ts';
-export { describeServer } from './llmserve/server-description.ts';
 export type { Shift } from './llmserve/shifts.ts';
 export type { RequestList } from './llmserve/source-requests.ts';
 export type { WindowReport } from './llmserve/window-report.ts';
-export { loadOptional } from './load-optional.ts';
-export { holdMaskedKnobs, type KnobMask } from './masked-knobs.ts';
+export { loadOptional, openAiClient } from './load-optional.ts';
+export { holdMaskedKnobs } from './masked-knobs.ts';
 export type { DefinitionOptions, RegisteredEnvironment } from './registered-environment.ts';
 export { ENVIRONMENT_IDS, ENVIRONMENTS, type EnvironmentId, findEnvironment } from './registry.ts';
 export { regretScore } from './regret-score.ts';
@@ -68,7 +63,6 @@ export { drawWorkload } from './workload/draw-workload.ts';
 export { fitWorkload, type WorkloadIdentity } from './workload/fit-workload.ts';
 export {
   type FittedWorkload,
-  findWorkload,
   type PrefixSharing,
   PUBLIC_WORKLOAD_IDS,
   type PublicWorkloadId,

@@ -1,3 +1,6 @@
+import { EnvironmentError } from '@servegym/openenv/definition';
+import type OpenAI from 'openai';
+
 /**
  * Loads a module that needs optional packages.
  * @param use start of the sentence that names them, for instance `Queues need`
@@ -16,5 +19,39 @@ export function loadOptional<Module>(
       `${use} the package${s} ${packages.join(' and ')}, which ${are} not installed. Install ${them} beside servegym: npm install ${packages.join(' ')}`,
       { cause },
     );
+  });
+}
+
+/** Server of the OpenAI API, and how long and how often it is asked. */
+export interface OpenAiServer {
+  readonly baseUrl: string;
+  readonly apiKey: string;
+  /** Attempts after the first. */
+  readonly retries: number;
+  readonly timeoutSeconds: number;
+}
+
+/**
+ * The official client. It takes longer to load than all the rest: only what asks a server does.
+ * @param use start of the sentence that says it is missing, with the code of that error
+ */
+export async function openAiClient(
+  { baseUrl, apiKey, retries, timeoutSeconds }: OpenAiServer,
+  use: string,
+  code: string,
+): Promise<OpenAI> {
+  const { default: Client } = await loadOptional(
+    () => import('openai'),
+    use,
+    ['openai'],
+    (message) => new EnvironmentError(code, message),
+  );
+  return new Client({
+    baseURL: baseUrl,
+    apiKey,
+    maxRetries: retries,
+    timeout: timeoutSeconds * 1000,
+    // Errors are outcomes; the client would also write them to the console.
+    logLevel: 'off',
   });
 }

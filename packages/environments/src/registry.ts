@@ -1,6 +1,6 @@
 import { benchmark } from './benchmark/environment.ts';
-import { fleet } from './fleet/fleet.ts';
-import { inferencegym } from './inferencegym/inferencegym.ts';
+import { fleet } from './fleet/environment.ts';
+import { inferencegym } from './inferencegym/environment.ts';
 import { llmserve } from './llmserve/llmserve.ts';
 import type { RegisteredEnvironment } from './registered-environment.ts';
 

@@ -77,15 +77,29 @@ export function windowEnvironment<
   const { id, version, description, readme, action, observation, state, resetOptions } = parts;
   const { tasks, shifts, knobs, episodeSize, grade } = parts;
   return {
-    ...{ id, version: `${version}${tasks.versionMark()}`, name: id, description, readme },
-    ...{ action, observation, state, resetOptions, episodeSize, grade },
+    id,
+    version: `${version}${tasks.versionMark()}`,
+    name: id,
+    description,
+    readme,
+    action,
+    observation,
+    state,
+    resetOptions,
+    episodeSize,
+    grade,
     splits: taskSplits(tasks.ids() as string[], shifts),
     splitOf: (options) => splitOfSeed(readSeed(options)),
     tasks: tasks.all().map((task) => {
       const idle = parts.idleKnobs(task);
       return {
-        ...{ id: task.id, name: task.name, difficulty: task.difficulty, description: task.description },
-        ...{ windows: task.windows, window_seconds: task.windowSeconds, default_action: task.defaultAction },
+        id: task.id,
+        name: task.name,
+        difficulty: task.difficulty,
+        description: task.description,
+        windows: task.windows,
+        window_seconds: task.windowSeconds,
+        default_action: task.defaultAction,
         active_actions: knobs.filter((knob) => !idle.includes(knob)),
         masked_actions: idle,
         ...parts.describe(task),
@@ -120,7 +134,7 @@ class WindowSession<
   }
 
   step(action: Action): StepResult<Observation> {
-    const episode = requireOpen(this.#episode);
+    const episode = requireOpen(this.#episode, `${this.#episode?.window} windows`);
     return this.#answer(episode, episode.step(requireMaskedKnobsHeld(episode.task, action)));
   }
 
@@ -138,16 +152,18 @@ class WindowSession<
   }
 }
 
-/** The episode to step. @throws EnvironmentError `NOT_RESET` or `EPISODE_OVER` */
-export function requireOpen<Episode extends { readonly done: boolean; readonly window: number }>(
+/**
+ * The episode to step.
+ * @param length of an episode that has ended, for the message
+ * @throws EnvironmentError `NOT_RESET` or `EPISODE_OVER`
+ */
+export function requireOpen<Episode extends { readonly done: boolean }>(
   episode: Episode | null,
+  length: string,
 ): Episode {
   if (episode === null) {
     throw new EnvironmentError('NOT_RESET', 'No episode has been started: call reset first');
   }
   if (!episode.done) return episode;
-  throw new EnvironmentError(
-    'EPISODE_OVER',
-    `The episode ended after ${episode.window} windows: reset to play another`,
-  );
+  throw new EnvironmentError('EPISODE_OVER', `The episode ended after ${length}: reset to play another`);
 }

@@ -3,7 +3,7 @@ import { execFile } from 'node:child_process';
 import { dirname, join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { promisify } from 'node:util';
-import { llmserve, serveObservationSchema } from '@servegym/environments';
+import { llmserve } from '@servegym/environments';
 import { type ServeProcess, startServe } from '../../../maintenance/test-servers/servegym.ts';
 import { type PythonDriver, python, startPythonDriver } from './python-driver.ts';
 
@@ -32,8 +32,8 @@ describe('the openenv package of Python', () => {
       assert.equal(first.reward, null);
       assert.equal(first.done, false);
       assert.equal(first.observation.step_index, 0);
-      serveObservationSchema.parse(first.observation);
-      serveObservationSchema.parse(last);
+      llmserve.definition().observation.parse(first.observation);
+      llmserve.definition().observation.parse(last);
 
       assert.notEqual(rewards.length, 0);
       assert.ok(rewards.every((reward: unknown) => typeof reward === 'number' && Math.abs(reward) <= 1));

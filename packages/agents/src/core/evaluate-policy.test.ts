@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { describeServer, llmserve, type ServeAction, type ServeObservation } from '@servegym/environments';
+import { llmserve, type ServeAction, type ServeObservation } from '@servegym/environments';
 import { findProfile } from '@servegym/profiles';
 import type { ServePolicy } from '../policies/serve-policies.ts';
 import { AGENTS } from '../registry.ts';
@@ -35,7 +35,7 @@ function fixture({ onClose = () => {} } = {}): PlayableEnvironment<ServeAction, 
     eviction_events: played,
     step_index: played,
     task_id: 'static_workload',
-    server: describeServer(
+    server: llmserve.describeServer(
       llmserve.tasks.shipped.static_workload,
       findProfile(llmserve.tasks.shipped.static_workload.profile),
     ),

@@ -1,4 +1,4 @@
-import { loadOptional } from '@servegym/environments';
+import { openAiClient } from '@servegym/environments';
 import { EnvironmentError } from '@servegym/openenv/definition';
 import type OpenAI from 'openai';
 import {
@@ -201,20 +201,9 @@ export class LlmClient {
     return this.settings.timeoutSeconds ?? 60;
   }
 
-  async #connect(): Promise<OpenAI> {
-    const { default: Client } = await loadOptional(
-      () => import('openai'),
-      'Language models are asked with',
-      ['openai'],
-      (problem) => new EnvironmentError('LLM_SETTINGS', problem),
-    );
-    const { baseUrl, apiKey, retries = 3 } = this.settings;
-    return new Client({
-      baseURL: baseUrl,
-      apiKey,
-      maxRetries: retries,
-      timeout: this.#timeoutSeconds * 1000,
-      logLevel: 'off',
-    });
+  #connect(): Promise<OpenAI> {
+    const { retries = 3 } = this.settings;
+    const server = { ...this.settings, retries, timeoutSeconds: this.#timeoutSeconds };
+    return openAiClient(server, 'Language models are asked with', 'LLM_SETTINGS');
   }
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { describeServer, llmserve, type ServeAction, ServeEpisode } from '@servegym/environments';
+import { llmserve, type ServeAction, ServeEpisode } from '@servegym/environments';
 import { findProfile } from '@servegym/profiles';
 import type { EngineProfile } from '@servegym/simulator';
 import { ServerEstimate } from './server-estimate.ts';
@@ -32,7 +32,7 @@ function estimated(truth: EngineProfile): EngineProfile {
 
 /** Distance of a profile from another, by logarithm: of a short iteration, and of the memory of the GPU. */
 function distances(from: EngineProfile, to: EngineProfile) {
-  const [a, b] = [describeServer(task, from), describeServer(task, to)];
+  const [a, b] = [llmserve.describeServer(task, from), llmserve.describeServer(task, to)];
   return {
     decode: Math.abs(Math.log(a.decode_1_ms / b.decode_1_ms)),
     memory: Math.abs(Math.log(a.gpu_memory_gb / b.gpu_memory_gb)),

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { describeServer, llmserve, type ServeAction, type ServeObservation } from '@servegym/environments';
+import { llmserve, type ServeAction, type ServeObservation } from '@servegym/environments';
 import { findProfile } from '@servegym/profiles';
 import { HEURISTIC_START, HeuristicPolicy } from './heuristic-policy.ts';
 
@@ -22,7 +22,7 @@ const calm: ServeObservation = {
   eviction_events: 0,
   step_index: 1,
   task_id: 'static_workload',
-  server: describeServer(
+  server: llmserve.describeServer(
     llmserve.tasks.shipped.static_workload,
     findProfile(llmserve.tasks.shipped.static_workload.profile),
   ),

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { describeServer, llmserve, type ServeAction, type ServeObservation } from '@servegym/environments';
+import { llmserve, type ServeAction, type ServeObservation } from '@servegym/environments';
 import { findProfile } from '@servegym/profiles';
 import fc from 'fast-check';
 import { AGENTS } from '../registry.ts';
@@ -25,7 +25,7 @@ const observation = fc.record<ServeObservation>({
   step_index: fc.nat(200),
   task_id: fc.constantFrom(...llmserve.tasks.shippedIds),
   server: fc.constant(
-    describeServer(
+    llmserve.describeServer(
       llmserve.tasks.shipped.static_workload,
       findProfile(llmserve.tasks.shipped.static_workload.profile),
     ),

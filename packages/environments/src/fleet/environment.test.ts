@@ -6,7 +6,7 @@ import { TICKS_PER_S } from '@servegym/simulator';
 import { type FleetController, RateRule } from './anchors/controllers.ts';
 import { controlledReturn, type FleetAnchors, fleetReturns, hpaInFlight } from './anchors/fleet-anchors.ts';
 import { drawFleetRequests } from './draw-requests.ts';
-import { fleetEnvironment } from './environment.ts';
+import { fleet as registered } from './environment.ts';
 import { FleetEpisode } from './fleet-episode.ts';
 import { FLEET_TASKS } from './fleet-task.ts';
 import { gradeFleetEpisode } from './grader.ts';
@@ -15,7 +15,7 @@ import { type FleetAction, fleetStateSchema } from './schema.ts';
 import type { FleetWindowReport } from './window-report.ts';
 
 const codeOf = (code: string) => (error: unknown) => error instanceof EnvironmentError && error.code === code;
-const fleet = fleetEnvironment();
+const fleet = registered.definition();
 const { agents: task } = FLEET_TASKS;
 const { defaultAction: standard } = task;
 

@@ -1,13 +1,21 @@
 import { readFileSync } from 'node:fs';
 import type { EnvironmentDefinition, ResetOptions } from '@servegym/openenv/definition';
+import type { Extras, RegisteredEnvironment } from '../registered-environment.ts';
 import { tracePlayed } from '../traces.ts';
 import { windowEnvironment } from '../window-environment.ts';
+import { controlledReturn, fleetAnchors, fleetReturns } from './anchors/fleet-anchors.ts';
+import { fleetReturnBound } from './anchors/return-bound.ts';
+import { drawFleetRequests } from './draw-requests.ts';
 import { FleetEpisode, noFleetTotals } from './fleet-episode.ts';
+import { traceFleetRequests } from './fleet-requests.ts';
 import { FLEET_TASKS, type FleetTask, fleetTasks, idleFleetKnobs } from './fleet-task.ts';
 import { gradeFleetEpisode } from './grader.ts';
 import { chooseFleetTask, type FleetScenario, fleetEpisodeSize, fleetResetOptions } from './scenario.ts';
 import {
+  FLEET_ACTION_BINS,
+  FLEET_FEATURES,
   FLEET_KNOBS,
+  FLEET_SERVER_FEATURES,
   type FleetAction,
   type FleetObservation,
   type FleetState,
@@ -15,17 +23,17 @@ import {
   fleetObservationSchema,
   fleetStateSchema,
 } from './schema.ts';
-import { FLEET_SHIFTS } from './shifts.ts';
+import { FLEET_SHIFTS, scaleFleetArrivals, shiftFleetTask } from './shifts.ts';
 import { fleetWindowReport } from './window-report.ts';
 
 /** Changes whenever the same task, seed and actions may give another episode or grade. */
-export const FLEET_VERSION = '0.2.0';
+const VERSION = '0.2.0';
 
 /** Replicas behind a gateway: demand, queues, caches, latencies and cost each window, nine knobs for the next. */
-export function fleetEnvironment(): EnvironmentDefinition<FleetAction, FleetObservation, FleetState> {
+function fleetEnvironment(): EnvironmentDefinition<FleetAction, FleetObservation, FleetState> {
   return windowEnvironment({
     id: 'fleet',
-    version: FLEET_VERSION,
+    version: VERSION,
     description:
       'Run a fleet of LLM inference servers: each window of 30 s shows demand, queues, caches, latencies and cost; the action sets replicas, prefill replicas, routing weights, admission, token budget and sequence cap for the next.',
     readme: readFileSync(new URL('./readme.md', import.meta.url), 'utf8'),
@@ -84,3 +92,31 @@ function episodeState(episode: FleetEpisode | null, reset: ResetOptions): FleetS
     done,
   };
 }
+
+/** Replicas behind a gateway: how many, how requests are routed, who is let in. */
+export const fleet = {
+  id: 'fleet',
+  version: VERSION,
+  takes: ['task', 'trace'],
+  hasLargeEpisodes: true,
+  definition: fleetEnvironment,
+  tasks: fleetTasks,
+  actionSchema: fleetActionSchema,
+  knobs: FLEET_KNOBS,
+  bins: FLEET_ACTION_BINS,
+  features: FLEET_FEATURES,
+  serverFeatures: FLEET_SERVER_FEATURES,
+  shifts: FLEET_SHIFTS,
+  resetOptions: fleetResetOptions,
+  choose: chooseFleetTask,
+  initialAction: (reset) => chooseFleetTask(reset).defaultAction,
+  steps: ({ windows }) => windows,
+  rewardWeights: ({ prices, referenceUsd }) => ({ prices, reference_usd: referenceUsd }),
+  grade: gradeFleetEpisode,
+  shift: shiftFleetTask,
+  scaleArrivals: scaleFleetArrivals,
+  idleKnobs: idleFleetKnobs,
+  drawRequests: drawFleetRequests,
+  traceRequests: traceFleetRequests,
+  anchors: { ...fleetReturns, controlledReturn, bound: fleetReturnBound, of: fleetAnchors },
+} as const satisfies RegisteredEnvironment<FleetAction, FleetObservation, FleetState, FleetTask> & Extras;

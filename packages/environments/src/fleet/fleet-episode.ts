@@ -27,12 +27,17 @@ const LAST_SECONDS = 5;
 /** Running totals of an episode. */
 export function noFleetTotals() {
   return {
-    ...{ requests: 0, completed: 0, attained: 0, refused: 0 },
+    requests: 0,
+    completed: 0,
+    attained: 0,
+    refused: 0,
     /** Price of the tokens inside their objectives. */
     revenueUsd: 0,
     /** Bill of the GPUs. */
     gpuUsd: 0,
-    ...{ gpuHours: 0, replicaHours: 0, reward: 0 },
+    gpuHours: 0,
+    replicaHours: 0,
+    reward: 0,
   };
 }
 

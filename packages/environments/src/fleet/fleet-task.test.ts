@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { EnvironmentError } from '@servegym/openenv/definition';
-import { fleetEnvironment } from './environment.ts';
+import { fleet as registered } from './environment.ts';
 import { FLEET_TASKS, fleetTasks } from './fleet-task.ts';
 import { gradeFleetEpisode } from './grader.ts';
 
@@ -45,11 +45,11 @@ describe('a task of fleet in a file', () => {
   });
 
   it('is played under its id, with its knobs masked, in a version of its own', async () => {
-    const { version } = fleetEnvironment();
+    const { version } = registered.definition();
     fleetTasks.add(
       fleetTasks.parse({ ...agents, id: 'masked_own', maskedKnobs: ['replicas'], windows: 2 }, 'own'),
     );
-    const fleet = fleetEnvironment();
+    const fleet = registered.definition();
     assert.notEqual(fleet.version, version);
     const described = fleet.tasks?.find(({ id }) => id === 'masked_own');
     assert.deepEqual(described?.masked_actions, ['replicas', 'second_replicas']);

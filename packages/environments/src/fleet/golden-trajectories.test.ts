@@ -4,14 +4,14 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
 import type { ResetOptions } from '@servegym/openenv/definition';
 import { RandomStream } from '@servegym/simulator';
-import { fleetEnvironment } from './environment.ts';
+import { fleet as registered } from './environment.ts';
 import { FLEET_TASKS } from './fleet-task.ts';
 import { FLEET_TASK_IDS, type FleetAction } from './schema.ts';
 import { FLEET_SHIFTS } from './shifts.ts';
 
 /** Rebuilt by running this test with UPDATE_GOLDEN=1. A change of any hash asks for a new `version` of fleet. */
 const GOLDEN = new URL('./golden-trajectories.json', import.meta.url);
-const fleet = fleetEnvironment();
+const fleet = registered.definition();
 
 /** Ten minutes of each task on two seeds, and of `agents` in each way to change a task. */
 const RESETS: Readonly<Record<string, ResetOptions>> = {

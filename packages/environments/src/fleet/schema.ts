@@ -1,6 +1,7 @@
 import { z } from 'zod';
-import { amount, count, type Feature, figure, fraction, heavy, linear } from '../feature.ts';
+import { amount, count, type Feature, figures } from '../feature.ts';
 import features from './features.json' with { type: 'json' };
+import data from './figures.json' with { type: 'json' };
 
 /**
  * A window as numbers of about the same size: its figures, heavy-tailed ones by their logarithm; demand for each replica;
@@ -92,45 +93,16 @@ export type FleetAction = z.infer<typeof fleetActionSchema>;
 export type FleetKnob = keyof FleetAction;
 export const FLEET_KNOBS = Object.keys(fleetActionSchema.shape) as readonly FleetKnob[];
 
-const ofClass = (name: string) => ({
-  arrivals_per_second: figure(amount, heavy(200), `Requests of class ${name} that arrived, a second`),
-  slo_attainment: figure(
-    fraction,
-    linear(1),
-    `Share of its requests that met their objectives; 1 without any`,
-  ),
-  time_to_first_token_seconds: figure(amount, heavy(60), `99th percentile of its time to first token, s`),
-  num_requests_in_flight: figure(
-    count,
-    heavy(1000),
-    `Its requests that wait or run at the end of the window`,
-  ),
-  refused_per_second: figure(amount, heavy(200), `Its requests that were refused, a second`),
-});
-
-/** Speed, memory and price of a replica. */
-const replicaDescription = {
-  step_base_ms: figure(amount, heavy(50), 'Iteration without tokens, ms'),
-  step_token_us: figure(amount, heavy(1000), 'Compute of one token, us'),
-  step_sequence_us: figure(amount, heavy(1000), 'One decoding sequence, us'),
-  step_context_ns: figure(amount, heavy(1000), 'One context token of a decoding sequence, ns'),
-  kv_cache_tokens: figure(amount, heavy(1_000_000), 'KV pool of a replica, tokens'),
-  cold_start_seconds: figure(amount, heavy(300), 'Mean cold start, s'),
-  usd_per_replica_hour: figure(amount, heavy(100), 'Price of a replica, USD an hour'),
-};
+const ofClass = (name: string) => z.object(figures(data.class, name));
 
 /** Description of the server: the same over an episode. One policy can so run many servers. */
 const fleetServerSchema = z
   .object({
-    ...replicaDescription,
+    ...figures(data.replica),
     second: z
-      .object(replicaDescription)
+      .object(figures(data.replica))
       .meta({ description: 'The second kind of replica; 0 where there is none' }),
-    max_replicas: figure(count, linear(32), 'Replicas that there are GPUs for'),
-    usd_per_million_input_tokens: figure(amount, heavy(1), 'Price of interactive prompts'),
-    usd_per_million_output_tokens: figure(amount, heavy(1), 'Price of interactive answers'),
-    ttft_objective_ms: figure(amount, heavy(60_000), 'Objective of interactive requests, ms'),
-    tpot_objective_ms: figure(amount, heavy(200), 'Objective of interactive requests, ms'),
+    ...figures(data.server),
   })
   .meta({ title: 'FleetServer' });
 
@@ -140,47 +112,10 @@ const fleetServerSchema = z
  */
 export const fleetObservationSchema = z
   .object({
-    num_requests_running: figure(count, heavy(2000), 'Requests that run at the end of the window'),
-    num_requests_waiting: figure(count, heavy(2000), 'Requests that wait, at replicas and the gateway'),
-    kv_cache_usage_perc: figure(fraction, linear(1), 'Mean share of the KV blocks in use, ready replicas'),
-    kv_cache_usage_most: figure(fraction, linear(1), 'Share of the fullest replica'),
-    prefix_cache_hit_rate: figure(fraction, linear(1), 'Prompt tokens found in caches, of all admitted'),
-    prompt_tokens_per_second: figure(amount, heavy(500_000), 'Prompt tokens computed a second'),
-    generation_tokens_per_second: figure(amount, heavy(100_000), 'Output tokens a second'),
-    arrived_prompt_tokens_per_second: figure(
-      amount,
-      heavy(500_000),
-      'Prompt tokens of the requests that arrived, a second',
-    ),
-    request_generation_tokens_mean: figure(
-      amount,
-      heavy(2000),
-      'Mean answer of the requests completed, tokens; 0 without any',
-    ),
-    request_success_per_second: figure(amount, heavy(500), 'Requests completed a second'),
-    num_preemptions: figure(count, heavy(1000), 'Preemptions in the window'),
-    time_to_first_token_seconds_p50: figure(amount, heavy(60), 'Median time to first token, s'),
-    time_to_first_token_seconds_p99: figure(amount, heavy(60), '99th percentile of it, s'),
-    inter_token_latency_seconds_p50: figure(amount, linear(0.1), 'Median inter-token latency, s'),
-    inter_token_latency_seconds_p99: figure(amount, linear(1), '99th percentile of it, s'),
-    queue_seconds: figure(
-      amount,
-      heavy(600),
-      'Requests that wait over first tokens a second, s; at most 600',
-    ),
-    arrivals_last_seconds: figure(amount, heavy(500), 'Arrivals a second over the last 5 s of the window'),
-    replicas_ready: figure(count, linear(32), 'Replicas that serve'),
-    replicas_starting: figure(count, linear(32), 'Replicas that start'),
-    replicas_draining: figure(count, linear(32), 'Replicas that finish what they have'),
-    second_replicas_ready: figure(count, linear(32), 'Of the second kind, replicas that serve'),
-    second_replicas_starting: figure(count, linear(32), 'Of the second kind, replicas that start'),
-    replicas_prefill: figure(count, linear(32), 'Ready replicas that only prefill'),
-    usd_per_hour: figure(amount, heavy(200), 'Bill of the window, USD an hour'),
-    revenue_usd_per_hour: figure(amount, heavy(200), 'Tokens inside their objectives, USD an hour'),
-    hour_of_day: figure(z.number().min(0).max(24), linear(24), 'At the end of the window'),
-    interactive: z.object(ofClass('interactive')),
-    batch: z.object(ofClass('batch')),
-    best_effort: z.object(ofClass('best_effort')),
+    ...figures(data.window),
+    interactive: ofClass('interactive'),
+    batch: ofClass('batch'),
+    best_effort: ofClass('best_effort'),
     server: fleetServerSchema,
     step_index: count.meta({ description: 'Windows played so far' }),
     task_id: z.string(),

@@ -1,10 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { EnvironmentError, type StepResult } from '@servegym/openenv/definition';
-import type { StepInfo } from './environment.ts';
+import { inferencegym, type StepInfo } from './environment.ts';
 import { GymWorld } from './gym-world.ts';
-import { inferencegym } from './inferencegym.ts';
-import { gymResetOptions } from './reset-options.ts';
+import { gymResetOptions } from './scenario.ts';
 import {
   EPISODE_STEPS,
   GYM_DEFAULT_ACTION,

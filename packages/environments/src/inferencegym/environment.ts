@@ -1,25 +1,24 @@
 import { readFileSync } from 'node:fs';
-import {
-  defineEnvironment,
-  type Environment,
-  type EnvironmentDefinition,
-  EnvironmentError,
-  type ResetOptions,
-  type StepResult,
+import type {
+  Environment,
+  EnvironmentDefinition,
+  ResetOptions,
+  StepResult,
 } from '@servegym/openenv/definition';
 import { z } from 'zod';
-import type { DefinitionOptions } from '../registered-environment.ts';
-import { SEED_SPLITS, splitOfSeed } from '../splits.ts';
+import type { DefinitionOptions, Extras, RegisteredEnvironment } from '../registered-environment.ts';
+import { SEED_SPLITS, type SeedSplit, splitOfSeed } from '../splits.ts';
+import { requireOpen } from '../window-environment.ts';
 import { GymEpisode } from './gym-episode.ts';
 import { gradeGymEpisode, MEMORY_LIMIT_EFFECT } from './gym-grader.ts';
-import type { RewardTerms } from './gym-reward.ts';
-import { GYM_TASK_IDS, GYM_TASKS } from './gym-tasks.ts';
-import type { StepMetrics } from './gym-totals.ts';
-import { type GymWorld, shippedWorld } from './gym-world.ts';
-import { chooseGymTask, gymResetOptions, readGymSeed, readRewardWeights } from './reset-options.ts';
+import { GYM_TASK_IDS, type GymTask, gymTasks } from './gym-tasks.ts';
+import { calibrateTask, type GymWorld, shippedWorld } from './gym-world.ts';
+import { chooseGymTask, gymResetOptions, readGymSeed, readRewardWeights } from './scenario.ts';
 import {
   EPISODE_STEPS,
+  GYM_ACTION_BINS,
   GYM_DEFAULT_ACTION,
+  GYM_FEATURES,
   type GymAction,
   type GymObservation,
   type GymState,
@@ -27,32 +26,13 @@ import {
   gymObservationSchema,
   gymStateSchema,
   KNOBS,
-  type Phase,
 } from './schema.ts';
 import { promptBucket } from './table/table-columns.ts';
 
 /** Details beside an observation: `metadata`, which HTTP answers also call `info`. */
-export interface StepInfo {
-  readonly timestep: number;
-  readonly episode_length: number;
-  readonly metrics: StepMetrics;
-  readonly workload: {
-    readonly arrival_rate: number;
-    readonly mean_prompt_len: number;
-    readonly prompt_len_bucket: number;
-    readonly queue_depth: number;
-    readonly priority_distribution: readonly number[];
-    readonly is_burst: boolean;
-    readonly phase: Phase;
-  };
-  /** The configuration in force: knobs that the task masks have their defaults. */
-  readonly applied_action: GymAction;
-  readonly reward_components: RewardTerms;
-  readonly out_of_memory: boolean;
-  readonly rejected_requests: number;
-}
+export type StepInfo = ReturnType<typeof stepInfo>;
 
-function stepInfo(episode: GymEpisode): StepInfo {
+function stepInfo(episode: GymEpisode) {
   const { metrics, terms, workload, timestep } = episode;
   const observation = episode.observation();
   return {
@@ -68,6 +48,7 @@ function stepInfo(episode: GymEpisode): StepInfo {
       is_burst: workload.isBurst(Math.max(0, timestep - 1)),
       phase: episode.phase,
     },
+    /** The configuration in force: knobs that the task masks have their defaults. */
     applied_action: {
       kv_budget: episode.kvBudget,
       spec_length: episode.specLength,
@@ -82,7 +63,7 @@ function stepInfo(episode: GymEpisode): StepInfo {
 }
 
 /** Changes with everything that changes episodes or grades: dynamics, tasks, grader, the table that comes with the package. */
-export const GYM_VERSION = '1.3.0';
+const VERSION = '1.3.0';
 
 /** One session of `inferencegym`. */
 class InferenceGym implements Environment<GymAction, GymObservation, GymState> {
@@ -97,59 +78,44 @@ class InferenceGym implements Environment<GymAction, GymObservation, GymState> {
     const task = chooseGymTask(options);
     const seed = readGymSeed(options);
     const weights = readRewardWeights(options, task);
-    const episode = new GymEpisode(task, seed, await this.#world(), weights);
-    this.#episode = episode;
-    return {
-      observation: episode.observation(),
-      reward: null,
-      done: false,
-      metadata: { ...stepInfo(episode) },
-    };
+    this.#episode = new GymEpisode(task, seed, await this.#world(), weights);
+    return answer(this.#episode, null);
   }
 
   step(action: GymAction): StepResult<GymObservation> {
-    const episode = this.#episode;
-    if (episode === null) {
-      throw new EnvironmentError('NOT_RESET', 'No episode has been started: call reset first');
-    }
-    if (episode.done) {
-      throw new EnvironmentError(
-        'EPISODE_OVER',
-        `The episode ended after ${EPISODE_STEPS} steps: reset to play another`,
-      );
-    }
-    const reward = episode.step(action);
-    return {
-      observation: episode.observation(),
-      reward,
-      done: episode.done,
-      metadata: { ...stepInfo(episode) },
-    };
+    const episode = requireOpen(this.#episode, `${EPISODE_STEPS} steps`);
+    return answer(episode, episode.step(action));
   }
 
   state(): GymState {
     const episode = this.#episode;
-    if (episode === null) {
-      return { task_id: 1, seed: 0, cumulative_reward: 0, done: false, workload_phase: 'warmup' };
-    }
     return {
-      task_id: episode.task.id,
-      seed: episode.seed,
-      cumulative_reward: episode.totals.reward,
-      done: episode.done,
-      workload_phase: episode.phase,
+      task_id: episode?.task.id ?? 1,
+      seed: episode?.seed ?? 0,
+      cumulative_reward: episode?.totals.reward ?? 0,
+      done: episode?.done ?? false,
+      workload_phase: episode?.phase ?? 'warmup',
     };
   }
 }
 
+function answer(episode: GymEpisode, reward: number | null): StepResult<GymObservation> {
+  return {
+    observation: episode.observation(),
+    reward,
+    done: episode.done,
+    metadata: { ...stepInfo(episode) },
+  };
+}
+
 /** Run an LLM server that a table of measurements describes: see it each second, and set up to five knobs for the next. */
-export function inferenceGym(
-  table: DefinitionOptions['table'],
-): EnvironmentDefinition<GymAction, GymObservation, GymState> {
+function definition({
+  table,
+}: DefinitionOptions = {}): EnvironmentDefinition<GymAction, GymObservation, GymState> {
   const world = async () => table?.world ?? shippedWorld();
-  return defineEnvironment<GymAction, GymObservation, GymState>({
+  return {
     id: 'inferencegym',
-    version: table?.hash === undefined ? GYM_VERSION : `${GYM_VERSION}+table.${table.hash.slice(0, 12)}`,
+    version: table?.hash === undefined ? VERSION : `${VERSION}+table.${table.hash.slice(0, 12)}`,
     name: 'inferencegym',
     description:
       'Run an LLM inference server that a table of measurements describes: each second shows queue, latency, memory and cost; the action sets KV budget, speculation, batch size, prefill disaggregation and quantization for the next.',
@@ -158,31 +124,13 @@ export function inferenceGym(
     observation: gymObservationSchema,
     state: gymStateSchema,
     resetOptions: gymResetOptions,
-    tasks: GYM_TASK_IDS.map((id) => {
-      const task = GYM_TASKS[id];
-      return {
-        id,
-        name: task.name,
-        difficulty: task.difficulty,
-        description: task.description,
-        slug: task.slug,
-        active_actions: task.activeKnobs,
-        masked_actions: KNOBS.filter((knob) => !task.activeKnobs.includes(knob)),
-        episode_length: EPISODE_STEPS,
-        slo_ms: { interactive: task.sloMs[0], batch: task.sloMs[1], best_effort: task.sloMs[2] },
-        memory_limit_gb: task.memoryLimitGb,
-        memory_limit_effect: task.memoryLimitGb === null ? null : MEMORY_LIMIT_EFFECT,
-        cost_budget: task.costBudget,
-        reward_weights: task.reward,
-        default_action: GYM_DEFAULT_ACTION,
-      };
-    }),
+    tasks: gymTasks.all().map(describeTask),
     splitOf: (options) => splitOfSeed(readGymSeed(options)),
     splits: Object.entries(SEED_SPLITS).map(([name, { first, last }]) => {
       const seeds = last - first + 1;
       return {
         name,
-        type: name as keyof typeof SEED_SPLITS,
+        type: name as SeedSplit,
         size: GYM_TASK_IDS.length * seeds,
         task: (index) => ({
           task_id: GYM_TASK_IDS[Math.floor(index / seeds)],
@@ -202,5 +150,52 @@ export function inferenceGym(
     },
     create: () => new InferenceGym(world),
     grade: async (record) => gradeGymEpisode(await world(), record),
-  });
+  };
 }
+
+function describeTask(task: GymTask) {
+  const { id, name, difficulty, description, slug, activeKnobs, sloMs, memoryLimitGb } = task;
+  return {
+    id,
+    name,
+    difficulty,
+    description,
+    slug,
+    active_actions: activeKnobs,
+    masked_actions: KNOBS.filter((knob) => !activeKnobs.includes(knob)),
+    episode_length: EPISODE_STEPS,
+    slo_ms: { interactive: sloMs[0], batch: sloMs[1], best_effort: sloMs[2] },
+    memory_limit_gb: memoryLimitGb,
+    memory_limit_effect: memoryLimitGb === null ? null : MEMORY_LIMIT_EFFECT,
+    cost_budget: task.costBudget,
+    reward_weights: task.reward,
+    default_action: GYM_DEFAULT_ACTION,
+  };
+}
+
+/** A server that a table of measurements describes, whose five knobs are set once a second. */
+export const inferencegym = {
+  id: 'inferencegym',
+  version: VERSION,
+  takes: ['table'],
+  definition,
+  prepare: async ({ table }) => (table?.world ?? (await shippedWorld())).prepare(),
+  tasks: gymTasks,
+  actionSchema: gymActionSchema,
+  knobs: KNOBS,
+  bins: GYM_ACTION_BINS,
+  features: GYM_FEATURES,
+  serverFeatures: [],
+  shifts: [],
+  resetOptions: () => gymResetOptions,
+  choose: chooseGymTask,
+  initialAction: () => GYM_DEFAULT_ACTION,
+  steps: () => EPISODE_STEPS,
+  rewardWeights: ({ reward }) => reward,
+  grade: async (record, { table } = {}) => gradeGymEpisode(table?.world ?? (await shippedWorld()), record),
+  defaultAction: GYM_DEFAULT_ACTION,
+  episodeSteps: EPISODE_STEPS,
+  /** The table that comes with the package. */
+  shippedWorld,
+  calibrate: calibrateTask,
+} as const satisfies RegisteredEnvironment<GymAction, GymObservation, GymState, GymTask> & Extras;

@@ -4,9 +4,9 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
 import { createServer } from '@servegym/openenv';
 import { connect } from '@servegym/openenv/client';
+import { inferencegym } from './environment.ts';
 import { wanderingGymActions } from './gym-actions.fixture.ts';
 import { GYM_TASK_IDS } from './gym-tasks.ts';
-import { inferencegym } from './inferencegym.ts';
 import type { GymAction } from './schema.ts';
 
 /** Rebuilt by running this test with UPDATE_GOLDEN=1. A change of any hash asks for a new `VERSION` of inferencegym.definition(). */

@@ -3,7 +3,7 @@ import { GymEpisode } from './gym-episode.ts';
 import type { GymTask } from './gym-tasks.ts';
 import type { ChangeMoments, GymTotals } from './gym-totals.ts';
 import type { GymWorld, TaskCalibration } from './gym-world.ts';
-import { chooseGymTask, readGymSeed } from './reset-options.ts';
+import { chooseGymTask, readGymSeed } from './scenario.ts';
 import { EPISODE_STEPS, GYM_DEFAULT_ACTION, type GymAction } from './schema.ts';
 
 /** Memory beyond the limit at which nothing is left of the memory part, GB. */

@@ -4,6 +4,7 @@ import fc from 'fast-check';
 import { acceptanceRate, Service } from './service.ts';
 import { ServiceTimes } from './service-times.ts';
 import { TABLE_GRID } from './table/table-columns.ts';
+import { interpolate } from './table/table-rows.fixture.ts';
 import { shippedTable } from './table/trace-table.ts';
 
 const table = await shippedTable();
@@ -45,7 +46,7 @@ describe('the service that a table describes', () => {
         const point = { batchSize: batch, kvBudget: 1, specLength: 0, quantTier: tier, promptTokens: 512 };
         const got = capacity(asMeasured, { batch, tier });
         if (asMeasured.sequencesHeld < batch) continue;
-        const measured = table.interpolate('tps', point) / outputTokens;
+        const measured = interpolate(table, 'tps', point) / outputTokens;
         assert.ok(
           Math.abs(got / measured - 1) < 1e-9,
           `batch ${batch}, tier ${tier}: ${got}, not ${measured}`,

@@ -25,6 +25,7 @@ import {
   WINDOW_FEATURES,
 } from './schema.ts';
 import { activeKnobs, type ServeTask, serveTasks } from './serve-task.ts';
+import { describeServer } from './server-description.ts';
 import { SHIFTS, scaleArrivals, shiftTask } from './shifts.ts';
 
 /** Two GPUs that serve one model, whose six knobs are set once a window. */
@@ -52,6 +53,7 @@ export const llmserve = {
   activeKnobs,
   defaultAction: DEFAULT_ACTION,
   drawRequests,
+  describeServer,
   anchors: {
     ...serveReturns,
     configurations: referenceConfigurations,

@@ -3,14 +3,9 @@ import { describe, it } from 'node:test';
 import { toJsonSchema } from '@servegym/openenv';
 import { findProfile } from '@servegym/profiles';
 import fc from 'fast-check';
+import type { ObservationScale } from '../feature.ts';
 import { anyAction } from './random-actions.fixture.ts';
-import {
-  normalizeObservation,
-  OBSERVED_FIGURES,
-  SERVER_FEATURES,
-  serveObservationSchema,
-  TASK_IDS,
-} from './schema.ts';
+import { OBSERVED_FIGURES, SERVER_FEATURES, serveObservationSchema, TASK_IDS } from './schema.ts';
 import { ServeEpisode } from './serve-episode.ts';
 import { SERVE_TASKS, type ServeTask } from './serve-task.ts';
 import { shiftTask } from './shifts.ts';
@@ -53,9 +48,10 @@ describe('the description of the server', () => {
 });
 
 describe('the scales of the observation', () => {
+  const { properties } = toJsonSchema(serveObservationSchema, 'output');
+  const scaleOf = (name: string) => (properties![name] as { normalization: ObservationScale }).normalization;
+
   it('stand in the schema, beside every figure', () => {
-    const { properties } = toJsonSchema(serveObservationSchema, 'output');
-    const scaleOf = (name: string) => (properties![name] as { normalization?: unknown }).normalization;
     for (const name of OBSERVED_FIGURES) assert.notEqual(scaleOf(name), undefined, name);
     assert.deepEqual(scaleOf('kv_cache_occupancy'), { transform: 'linear', divisor: 1 });
     assert.deepEqual(scaleOf('queue_depth'), { transform: 'log1p', divisor: 6.909 });
@@ -74,7 +70,11 @@ describe('the scales of the observation', () => {
           const episode = new ServeEpisode(SERVE_TASKS[taskId], seed);
           for (const action of actions) {
             episode.step(action);
-            for (const value of normalizeObservation(episode.observation())) {
+            const observation = episode.observation();
+            for (const name of OBSERVED_FIGURES) {
+              const { transform, divisor } = scaleOf(name);
+              const figure = observation[name];
+              const value = (transform === 'log1p' ? Math.log1p(figure) : figure) / divisor;
               assert.ok(value >= 0 && value < 2.5, `${value}`);
             }
           }

@@ -1,15 +1,7 @@
 import { z } from 'zod';
-import {
-  amount,
-  count,
-  type Feature,
-  figure,
-  fraction,
-  heavy,
-  linear,
-  type ObservationScale,
-} from '../feature.ts';
+import { amount, count, type Feature, figures } from '../feature.ts';
 import features from './features.json' with { type: 'json' };
+import data from './figures.json' with { type: 'json' };
 
 /**
  * A window as numbers of about the same size: its figures, heavy-tailed ones by their logarithm; the configuration in
@@ -104,8 +96,6 @@ export const DEFAULT_ACTION: ServeAction = {
 };
 
 const free = z.boolean();
-const objectiveMs = (what: string, typicalMost: number) => figure(amount, heavy(typicalMost), `${what}, ms`);
-const share = (description: string) => figure(fraction, linear(1), description);
 
 /**
  * The server itself: its speed by the law of its profile, memory, objectives and prices. The same in every window of an
@@ -113,38 +103,7 @@ const share = (description: string) => figure(fraction, linear(1), description);
  */
 const serverDescriptionSchema = z
   .object({
-    decode_1_ms: figure(amount, heavy(200), 'Iteration of one sequence of 1,024 tokens at FP16, ms'),
-    decode_64_ms: figure(amount, heavy(200), 'The same of 64 sequences, ms'),
-    decode_256_ms: figure(amount, heavy(200), 'The same of 256 sequences, ms'),
-    prefill_1k_ms: figure(amount, heavy(10_000), 'Prefill of a prompt of 1,024 tokens at FP16, ms'),
-    prefill_8k_ms: figure(amount, heavy(10_000), 'The same of 8,192 tokens, ms'),
-    int8_decode_64_ms: figure(amount, heavy(200), 'Iteration of 64 sequences at INT8, ms'),
-    int4_decode_64_ms: figure(amount, heavy(200), 'Iteration of 64 sequences at INT4, ms'),
-    int8_quality: share('Benchmark accuracy that INT8 keeps, relative to FP16'),
-    int4_quality: share('Benchmark accuracy that INT4 keeps'),
-    draft_ms: figure(amount, heavy(200), 'One draft pass of one sequence, ms'),
-    draft_4_accepted: figure(amount, linear(4), 'Draft tokens accepted of 4, on the text of the task'),
-    gpu_memory_gb: figure(amount, linear(80), 'Memory of a GPU, GB'),
-    weights_gb: figure(amount, linear(80), 'Weights on each GPU at FP16, GB'),
-    kv_tokens: figure(count, heavy(1_000_000), 'Tokens in the largest KV pool at FP16'),
-    kv_bytes_per_token: figure(count, heavy(1_000_000), 'KV cache of one token, bytes'),
-    reload_s: figure(amount, heavy(600), 'Time of a change of precision, s'),
-    usd_per_hour: figure(amount, heavy(100), 'Price of each of the two servers, USD an hour'),
-    interactive_ttft_ms: objectiveMs('Objective of interactive requests, time to first token', 60_000),
-    interactive_tpot_ms: objectiveMs('Objective of interactive requests, time per output token', 200),
-    batch_ttft_ms: objectiveMs('Objective of batch requests, time to first token', 60_000),
-    batch_tpot_ms: objectiveMs('Objective of batch requests, time per output token', 200),
-    best_effort_ttft_ms: objectiveMs('Objective of best-effort requests, time to first token', 60_000),
-    best_effort_tpot_ms: objectiveMs('Objective of best-effort requests, time per output token', 200),
-    throughput_weight: share('Weight of served tokens in the reward'),
-    slo_weight: share('Weight of met objectives in the reward'),
-    memory_weight: share('Price of the whole memory in the reward'),
-    cost_weight: share('Weight of the cost in the reward'),
-    reference_cost_per_1k: figure(
-      amount,
-      linear(0.01),
-      'Cost of 1,000 output tokens that is charged in full, USD',
-    ),
+    ...figures(data.server),
     free: z
       .object({
         batch_cap: free,
@@ -169,32 +128,7 @@ export type ServerDescription = z.infer<typeof serverDescriptionSchema>;
  */
 export const serveObservationSchema = z
   .object({
-    queue_depth: figure(count, heavy(1000), 'Requests waiting at the end of the window'),
-    active_requests: figure(count, heavy(1000), 'Requests running at the end of the window'),
-    kv_cache_occupancy: figure(
-      fraction,
-      linear(1),
-      'Allocated share of the KV blocks at the end of the window',
-    ),
-    mean_prompt_length: figure(amount, heavy(8192), 'Mean prompt of the requests that arrived, tokens'),
-    p50_ttft_ms: figure(amount, heavy(60_000), 'Median time to first token of the window, ms'),
-    p99_ttft_ms: figure(amount, heavy(60_000), '99th percentile of the time to first token, ms'),
-    p50_itl_ms: figure(amount, heavy(200), 'Median inter-token latency, ms'),
-    throughput_tps: figure(amount, heavy(10_000), 'Output tokens a second'),
-    slo_compliance_rate: figure(fraction, linear(1), 'Share of the window’s requests inside their SLO'),
-    gpu_memory_used_gb: figure(
-      amount,
-      linear(80),
-      'Weights, draft, activations, KV pool and co-tenants, GB a GPU',
-    ),
-    estimated_cost_per_1k: figure(amount, linear(0.01), 'Cost of 1,000 output tokens, USD'),
-    request_arrival_rate: figure(amount, heavy(100), 'Arrivals a second over the window'),
-    spec_acceptance_rate: figure(
-      fraction,
-      linear(1),
-      'Accepted share of the draft tokens; 0 with speculation off',
-    ),
-    eviction_events: figure(count, heavy(1000), 'Preemptions in the window'),
+    ...figures(data.window),
     step_index: count.meta({ description: 'Windows played so far' }),
     task_id: z.string(),
     server: serverDescriptionSchema,
@@ -208,28 +142,10 @@ export const serveObservationSchema = z
 export type ServeObservation = z.infer<typeof serveObservationSchema>;
 
 /** Fields of the observation that are measured over a window. */
-export type ObservedFigure = Exclude<keyof ServeObservation, 'step_index' | 'task_id' | 'server'>;
+export type ObservedFigure = keyof typeof data.window;
 
-/** The figures in the order in which `normalizeObservation` writes them. */
-export const OBSERVED_FIGURES = Object.keys(serveObservationSchema.shape).filter(
-  (name): name is ObservedFigure => !['step_index', 'task_id', 'server'].includes(name),
-);
-const SCALES = OBSERVED_FIGURES.map(
-  (name) => serveObservationSchema.shape[name].meta()?.normalization as ObservationScale,
-);
-
-/** An observation as numbers for a learner, in the order of `OBSERVED_FIGURES`. They may exceed 1 and are never negative. */
-export function normalizeObservation(
-  observation: Readonly<Record<ObservedFigure, number>>,
-  into: Float32Array = new Float32Array(OBSERVED_FIGURES.length),
-): Float32Array {
-  for (const [i, name] of OBSERVED_FIGURES.entries()) {
-    const { transform, divisor } = SCALES[i];
-    const value = observation[name];
-    into[i] = (transform === 'log1p' ? Math.log1p(value) : value) / divisor;
-  }
-  return into;
-}
+/** The figures in the order of the schema. */
+export const OBSERVED_FIGURES = Object.keys(data.window) as ObservedFigure[];
 
 /** Totals of the episode so far. */
 export const serveStateSchema = z

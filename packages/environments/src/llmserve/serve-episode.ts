@@ -50,7 +50,10 @@ export class ServeEpisode {
     requestsRejected: 0,
     /** Of requests that have finished or were refused. */
     sloViolations: 0,
-    ...{ outputTokens: 0, preemptions: 0, cost: 0, reward: 0 },
+    outputTokens: 0,
+    preemptions: 0,
+    cost: 0,
+    reward: 0,
   };
   /** Parts of the last window's reward. */
   components: RewardComponents = { throughput: 0, slo: 0, memory: 0, cost: 0, quality: 0 };

@@ -1,61 +1,13 @@
-import { type GpuMemory, msFromTicks, weightVariant } from '@servegym/simulator';
-import { REQUEST_CLASSES, type RequestClass } from '../tasks.ts';
-import type { RewardComponents } from './reward.ts';
+import { msFromTicks, weightVariant } from '@servegym/simulator';
+import { REQUEST_CLASSES } from '../tasks.ts';
 import type { ServeEpisode } from './serve-episode.ts';
 import type { ServeTask } from './serve-task.ts';
 
-/** One class over the last window. Latencies in ms; 0 where there was none to measure. */
-export interface ClassReport {
-  readonly name: RequestClass;
-  readonly arrived: number;
-  readonly completed: number;
-  readonly waiting: number;
-  readonly running: number;
-  readonly ttft_p50_ms: number;
-  readonly ttft_p99_ms: number;
-  readonly tpot_p50_ms: number;
-  /** Share of the judged requests inside their objectives; `null` when none was judged. */
-  readonly slo_compliance: number | null;
-  readonly kv_blocks: number;
-}
-
-/** One GPU at the end of the last window. Memory in GiB. */
-export interface GpuReport {
-  readonly role: 'mixed' | 'prefill' | 'decode';
-  readonly running: number;
-  readonly waiting: number;
-  readonly kv_blocks_used: number;
-  readonly kv_blocks_total: number;
-  readonly memory_gib: {
-    readonly weights: number;
-    readonly draft: number;
-    readonly overhead: number;
-    readonly kv_pool: number;
-    readonly tenant: number;
-    readonly limit: number;
-  };
-  /** True while it loads weights or restarts. */
-  readonly reloading: boolean;
-}
-
 /** Details of a window for developers and the console, beyond the observation. Goes into `metadata`. */
-export interface WindowReport {
-  readonly window_s: number;
-  /** Simulated time at the end of the window, s. */
-  readonly window_end_s: number;
-  readonly phase: string;
-  readonly slo: Readonly<Record<RequestClass, { readonly ttft_ms: number; readonly tpot_ms: number }>>;
-  readonly reward_components: RewardComponents;
-  /** Benchmark accuracy that the weights retain, relative to FP16. */
-  readonly quality: number;
-  /** SLO violations of the window over its judged requests: a cost signal for constrained learning. */
-  readonly slo_cost: number;
-  readonly classes: readonly ClassReport[];
-  readonly gpus: readonly GpuReport[];
-  readonly events: readonly { readonly kind: string; readonly at_s: number; readonly gpu: number }[];
-}
+export type WindowReport = ReturnType<typeof windowReport>;
 
-export function windowReport(episode: ServeEpisode): WindowReport {
+/** Report of the last window. Times in s, latencies in ms, 0 where there was none to measure; memory in GiB. */
+export function windowReport(episode: ServeEpisode) {
   const { task, cluster, metrics, window } = episode;
   const end = window * task.windowSeconds;
   const running = runningByClass(episode);
@@ -65,7 +17,9 @@ export function windowReport(episode: ServeEpisode): WindowReport {
     phase: episode.phase,
     slo: sloReport(task),
     reward_components: episode.components,
+    /** Benchmark accuracy that the weights retain, relative to FP16. */
     quality: weightVariant(episode.profile, episode.action.quantization_tier).quality,
+    /** SLO violations of the window over its judged requests: a cost signal for constrained learning. */
     slo_cost: 1 - metrics.sloCompliance(),
     classes: REQUEST_CLASSES.map((name, kind) => {
       const of = metrics.classes[kind];
@@ -78,19 +32,24 @@ export function windowReport(episode: ServeEpisode): WindowReport {
         ttft_p50_ms: of.ttft.percentile(50),
         ttft_p99_ms: of.ttft.percentile(99),
         tpot_p50_ms: of.tpot.percentile(50),
+        /** Share of the judged requests inside their objectives; `null` when none was judged. */
         slo_compliance: of.judged === 0 ? null : of.attained / of.judged,
         kv_blocks: running[kind].kvBlocks,
       };
     }),
-    gpus: cluster.engines.map((engine, gpu) => ({
-      role: cluster.roleOf(gpu),
-      running: engine.runningCount,
-      waiting: engine.waitingCount,
-      kv_blocks_used: engine.kvBlocksUsed,
-      kv_blocks_total: engine.kvBlocksTotal,
-      memory_gib: memoryReport(cluster.memoryOf(gpu)),
-      reloading: engine.runningCount === 0 && msFromTicks(engine.now) / 1000 > end,
-    })),
+    gpus: cluster.engines.map((engine, gpu) => {
+      const { weights, draft, overhead, kvPool, tenant, limit } = cluster.memoryOf(gpu);
+      return {
+        role: cluster.roleOf(gpu),
+        running: engine.runningCount,
+        waiting: engine.waitingCount,
+        kv_blocks_used: engine.kvBlocksUsed,
+        kv_blocks_total: engine.kvBlocksTotal,
+        memory_gib: { weights, draft, overhead, kv_pool: kvPool, tenant, limit },
+        /** True while it loads weights or restarts. */
+        reloading: engine.runningCount === 0 && msFromTicks(engine.now) / 1000 > end,
+      };
+    }),
     events: cluster.events.map(({ kind, at, gpu }) => ({ kind, at_s: msFromTicks(at) / 1000, gpu })),
   };
 }
@@ -108,20 +67,15 @@ function runningByClass({ cluster, requests }: ServeEpisode): { requests: number
   return running;
 }
 
-function memoryReport(memory: GpuMemory): GpuReport['memory_gib'] {
-  const { weights, draft, overhead, kvPool, tenant, limit } = memory;
-  return { weights, draft, overhead, kv_pool: kvPool, tenant, limit };
-}
-
 /** Objectives of each class, as reports have them. */
-export function sloReport({ objectives }: ServeTask): WindowReport['slo'] {
-  const objective = (kind: RequestClass) => ({
-    ttft_ms: objectives[kind].ttftMs,
-    tpot_ms: objectives[kind].tpotMs,
+export function sloReport({ objectives }: ServeTask) {
+  const objective = ({ ttftMs, tpotMs }: (typeof objectives)['batch']) => ({
+    ttft_ms: ttftMs,
+    tpot_ms: tpotMs,
   });
   return {
-    interactive: objective('interactive'),
-    batch: objective('batch'),
-    best_effort: objective('best_effort'),
+    interactive: objective(objectives.interactive),
+    batch: objective(objectives.batch),
+    best_effort: objective(objectives.best_effort),
   };
 }

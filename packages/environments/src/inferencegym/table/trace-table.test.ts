@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { PROMPT_LENGTHS, promptBucket, TABLE_GRID, VALUE_COLUMNS } from './table-columns.ts';
-import { tableOf, validRows } from './table-rows.fixture.ts';
-import { shippedTable, type TablePoint, TraceTable } from './trace-table.ts';
+import { interpolate, type TablePoint, tableOf, validRows } from './table-rows.fixture.ts';
+import { shippedTable, TraceTable } from './trace-table.ts';
 
 const shipped = await shippedTable();
 
@@ -37,7 +37,7 @@ describe('a trace table', () => {
   it('answers the cell itself at a point of the grid', () => {
     fc.assert(
       fc.property(gridPoint, fc.constantFrom(...VALUE_COLUMNS), (point, column) => {
-        assert.equal(shipped.interpolate(column, point), shipped.columns[column][cellOf(point)]);
+        assert.equal(interpolate(shipped, column, point), shipped.columns[column][cellOf(point)]);
       }),
     );
   });
@@ -55,7 +55,7 @@ describe('a trace table', () => {
         const between = { ...point, [name]: point[name] + share * (further[name]! - point[name]) };
         const ends = [point, { ...point, ...further }].map((at) => shipped.columns.tps[cellOf(at)]);
         const expected = ends[0] + share * (ends[1] - ends[0]);
-        const got = shipped.interpolate('tps', between);
+        const got = interpolate(shipped, 'tps', between);
         assert.ok(Math.abs(got - expected) < 1e-9 * expected, `${name} ${share}: ${got}, not ${expected}`);
       }
     }
@@ -63,14 +63,17 @@ describe('a trace table', () => {
 
   it('takes the nearest tier, and the edge outside of the grid', () => {
     const point = { batchSize: 32, kvBudget: 0.5, specLength: 0, quantTier: 1, promptTokens: 512 };
-    assert.equal(shipped.interpolate('tps', { ...point, quantTier: 1.4 }), shipped.interpolate('tps', point));
     assert.equal(
-      shipped.interpolate('tps', { ...point, promptTokens: 16 }),
-      shipped.interpolate('tps', { ...point, promptTokens: 64 }),
+      interpolate(shipped, 'tps', { ...point, quantTier: 1.4 }),
+      interpolate(shipped, 'tps', point),
     );
     assert.equal(
-      shipped.interpolate('tps', { ...point, batchSize: 10_000 }),
-      shipped.interpolate('tps', { ...point, batchSize: 512 }),
+      interpolate(shipped, 'tps', { ...point, promptTokens: 16 }),
+      interpolate(shipped, 'tps', { ...point, promptTokens: 64 }),
+    );
+    assert.equal(
+      interpolate(shipped, 'tps', { ...point, batchSize: 10_000 }),
+      interpolate(shipped, 'tps', { ...point, batchSize: 512 }),
     );
   });
 
@@ -84,7 +87,7 @@ describe('a trace table', () => {
     });
     fc.assert(
       fc.property(anywhere, fc.constantFrom(...VALUE_COLUMNS), (point, column) => {
-        const value = shipped.interpolate(column, point);
+        const value = interpolate(shipped, column, point);
         const column_ = shipped.columns[column];
         const { length } = shipped.columns.tps;
         const tier = column_.subarray((length / 3) * point.quantTier, (length / 3) * (point.quantTier + 1));
@@ -99,7 +102,7 @@ describe('a trace table', () => {
     const derived = new TraceTable(tableOf(validRows().filter(({ quant_tier }) => quant_tier !== 2)));
     const point = { batchSize: 1, kvBudget: 1, specLength: 0, quantTier: 0, promptTokens: 64 };
     const at = (quantTier: number, column: 'tpot_ms' | 'tps') =>
-      derived.interpolate(column, { ...point, quantTier });
+      interpolate(derived, column, { ...point, quantTier });
     assert.equal(at(1, 'tpot_ms'), at(0, 'tpot_ms'));
     assert.ok(Math.abs(at(2, 'tpot_ms') - 0.68 * at(0, 'tpot_ms')) < 1e-12);
     assert.ok(Math.abs(at(2, 'tps') - at(0, 'tps') / 0.68) < 1e-9);

@@ -22,16 +22,6 @@ export interface AxisPosition {
   share: number;
 }
 
-/** A configuration and the prompts it serves, as a table is asked for it. */
-export interface TablePoint {
-  readonly batchSize: number;
-  readonly kvBudget: number;
-  readonly specLength: number;
-  /** 0 FP16, 1 INT8, 2 INT4. */
-  readonly quantTier: number;
-  readonly promptTokens: number;
-}
-
 /**
  * Measurements of a server on a grid of configurations, in memory once for all who play it. Axes ascend; a column has the
  * cell (tier, speculation, KV, prompt, batch) at `(((tier * S + s) * K + k) * L + l) * B + b`.
@@ -91,27 +81,6 @@ export class TraceTable {
     );
   }
 
-  /**
-   * A cell of a column between those of the grid: linear in batch, KV, speculation and prompt length, the nearest tier;
-   * outside of the grid the value at its edge.
-   */
-  interpolate(column: ValueColumn, point: TablePoint): number {
-    const values = this.columns[column];
-    const spec = positionOn(this.specLengths, point.specLength);
-    const kv = positionOn(this.kvBudgets, point.kvBudget);
-    const prompt = positionOn(this.promptLengths, point.promptTokens);
-    const batch = positionOn(this.batchSizes, point.batchSize);
-    const tier = Math.min(TIER_COUNT - 1, Math.max(0, Math.round(point.quantTier)));
-    let sum = 0;
-    for (let corner = 0; corner < 16; corner++) {
-      const [s, k, l, b] = [corner & 1, (corner >> 1) & 1, (corner >> 2) & 1, (corner >> 3) & 1];
-      const weight = weightOf(spec, s) * weightOf(kv, k) * weightOf(prompt, l) * weightOf(batch, b);
-      if (weight === 0) continue;
-      sum += weight * values[this.cell(tier, spec.low + s, kv.low + k, prompt.low + l, batch.low + b)];
-    }
-    return sum;
-  }
-
   get #cellsOfTier(): number {
     return (
       this.specLengths.length * this.kvBudgets.length * this.promptLengths.length * this.batchSizes.length
@@ -147,16 +116,6 @@ export function locate(points: Float64Array, value: number, position: AxisPositi
   while (low < last && points[low + 1] <= value) low++;
   position.low = low;
   position.share = low === last ? 0 : (value - points[low]) / (points[low + 1] - points[low]);
-}
-
-function positionOn(points: Float64Array, value: number): AxisPosition {
-  const position = { low: 0, share: 0 };
-  locate(points, value, position);
-  return position;
-}
-
-function weightOf({ share }: AxisPosition, corner: number): number {
-  return corner === 1 ? share : 1 - share;
 }
 
 function axis(column: Float64Array): Float64Array {

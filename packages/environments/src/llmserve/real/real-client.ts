@@ -1,7 +1,6 @@
-import { EnvironmentError } from '@servegym/openenv/definition';
 import { RandomStream } from '@servegym/simulator';
 import type OpenAI from 'openai';
-import { loadOptional } from '../../load-optional.ts';
+import { openAiClient } from '../../load-optional.ts';
 import { connectionFailure, describeFailure, type RealFailure, serverSentence } from './real-failure.ts';
 import { OPENAI_URL, type RealSettings } from './real-settings.ts';
 
@@ -60,22 +59,8 @@ export class RealClient {
     return this.#refusedFields;
   }
 
-  /** The official client takes longer to load than all the rest of the environment: only real mode does. */
   static async create(settings: RealSettings): Promise<RealClient> {
-    const { default: Client } = await loadOptional(
-      () => import('openai'),
-      'Real mode asks servers with',
-      ['openai'],
-      (message) => new EnvironmentError('REAL_CLIENT_MISSING', message),
-    );
-    const client = new Client({
-      baseURL: settings.baseUrl,
-      apiKey: settings.apiKey,
-      maxRetries: settings.retries,
-      timeout: settings.timeoutSeconds * 1000,
-      // Errors are outcomes; the client would also write them to the console.
-      logLevel: 'off',
-    });
+    const client = await openAiClient(settings, 'Real mode asks servers with', 'REAL_CLIENT_MISSING');
     return new RealClient(settings, client);
   }
 

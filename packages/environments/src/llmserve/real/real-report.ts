@@ -1,7 +1,6 @@
 import { REQUEST_CLASSES } from '../../tasks.ts';
 import type { RewardComponents } from '../reward.ts';
-import type { ServeKnob } from '../schema.ts';
-import { type ClassReport, sloReport, type WindowReport } from '../window-report.ts';
+import { sloReport } from '../window-report.ts';
 import type { PlayedWindow } from './play-window.ts';
 import type { RealEpisode, RealServer } from './real-episode.ts';
 import { percentile, type RealWindowFigures } from './real-window.ts';
@@ -16,38 +15,6 @@ export type UnobservedFigure =
   | 'spec_acceptance_rate'
   | 'eviction_events';
 
-/** Details of a window in real mode, for `metadata`. */
-export interface RealReport extends Omit<WindowReport, 'quality'> {
-  readonly mode: 'real';
-  readonly provider: string;
-  readonly model: string;
-  /** Benchmark accuracy that the weights retain; `null` when the server does not tell. */
-  readonly quality: number | null;
-  /** Place where each knob acts. */
-  readonly applied: AppliedAction['applied'];
-  /** Knobs without effect, and why. */
-  readonly not_applied: Partial<Record<ServeKnob, string>>;
-  /** Figures of the observation that are 0 because nobody measures them. */
-  readonly not_observed: readonly UnobservedFigure[];
-  readonly requests: {
-    /** That the task has in this window. */
-    readonly in_task: number;
-    readonly sent: number;
-    readonly completed: number;
-    /** By outcome. */
-    readonly failed: Readonly<Record<string, number>>;
-    /** Text of the first failure of each outcome. */
-    readonly errors: Readonly<Record<string, string>>;
-    readonly retries: number;
-  };
-  readonly tokens: { readonly prompt: number; readonly completion: number };
-  readonly cost_usd: number | null;
-  /** Optional fields that the server refused and that are no longer sent, each with the server's sentence. */
-  readonly refused_fields: Readonly<Record<string, string>>;
-  /** Mean measured TTFT less the mean that the server reports, ms; `null` when it reports none for these requests. */
-  readonly ttft_overhead_ms: number | null;
-}
-
 interface ReportedWindow {
   readonly applied: AppliedAction;
   readonly notObserved: readonly UnobservedFigure[];
@@ -57,14 +24,17 @@ interface ReportedWindow {
   readonly precision: ClientPrecision | null;
 }
 
+/** Details of a window in real mode, for `metadata`: those of a simulated window, and what the server told. */
+export type RealReport = ReturnType<typeof realReport>;
+
 /** Report of the last window of an episode. */
 export function realReport(
   { settings, model, client }: RealServer,
   { task, window, phase }: RealEpisode,
   { applied, notObserved, components, played, figures, precision }: ReportedWindow,
-): RealReport {
+) {
   return {
-    mode: 'real',
+    mode: 'real' as const,
     provider: settings.provider,
     model,
     window_s: task.windowSeconds,
@@ -72,9 +42,10 @@ export function realReport(
     phase,
     slo: sloReport(task),
     reward_components: components,
+    /** Benchmark accuracy that the weights retain; `null` when the server does not tell. */
     quality: applied.endpoint?.quality ?? null,
     slo_cost: 1 - figures.sloCompliance,
-    classes: REQUEST_CLASSES.map((name, kind): ClassReport => {
+    classes: REQUEST_CLASSES.map((name, kind) => {
       const own = figures.classes[kind];
       return {
         name,
@@ -91,13 +62,17 @@ export function realReport(
     }),
     gpus: [],
     events: [],
+    /** Place where each knob acts, and those without effect with the reason. */
     applied: applied.applied,
     not_applied: applied.notApplied,
+    /** Figures of the observation that are 0 because nobody measures them. */
     not_observed: notObserved,
     requests: {
+      /** That the task has in this window. */
       in_task: played.arrivals,
       sent: played.requests.length,
       completed: figures.completed,
+      /** Counts, and texts of the first failure, by outcome. */
       failed: figures.failures,
       errors: Object.fromEntries(
         figures.firstFailures.map((failure) => [failure.outcome, client.describe(failure)]),
@@ -106,7 +81,9 @@ export function realReport(
     },
     tokens: { prompt: figures.promptTokens, completion: figures.completionTokens },
     cost_usd: figures.cost,
+    /** Optional fields that the server refused and that are no longer sent, each with the server's sentence. */
     refused_fields: Object.fromEntries(client.refusedFields),
+    /** Mean measured TTFT less the mean that the server reports, ms; `null` when it reports none for these requests. */
     ttft_overhead_ms: precision?.ttftOverheadMs ?? null,
   };
 }

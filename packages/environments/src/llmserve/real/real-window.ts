@@ -7,42 +7,8 @@ import type { RealSettings } from './real-settings.ts';
 import type { AppliedAction } from './server-controls.ts';
 import type { VllmReading } from './vllm-metrics.ts';
 
-/** One class over a window at a real server. */
-interface RealClassFigures {
-  readonly sent: number;
-  readonly completed: number;
-  readonly attained: number;
-  readonly ttftMs: readonly number[];
-  readonly tpotMs: readonly number[];
-}
-
 /** Figures of a window at a real server. */
-export interface RealWindowFigures {
-  readonly classes: readonly RealClassFigures[];
-  readonly completed: number;
-  /** Requests that did not complete, by outcome. */
-  readonly failures: Readonly<Record<string, number>>;
-  /** First failure of each outcome. */
-  readonly firstFailures: readonly RealFailure[];
-  readonly retries: number;
-  readonly promptTokens: number;
-  readonly completionTokens: number;
-  /** Tokens that the requests that failed still owed. */
-  readonly owedTokens: number;
-  /** Ascending, ms. */
-  readonly ttftMs: readonly number[];
-  readonly itlMs: readonly number[];
-  readonly meanPromptTokens: number;
-  readonly throughputTps: number;
-  /** Share of the requests inside their objectives, those that failed included; 1 when none was sent. */
-  readonly sloCompliance: number;
-  readonly weightedSloAttainment: number;
-  /** USD; `null` when no price is known. */
-  readonly cost: number | null;
-  /** Since the window began; `null` when the server does not tell. */
-  readonly preemptions: number | null;
-  readonly draftAcceptance: number | null;
-}
+export type RealWindowFigures = ReturnType<typeof windowFigures>;
 
 interface WindowReadings {
   readonly before: VllmReading | null;
@@ -55,7 +21,7 @@ export function windowFigures(
   settings: RealSettings,
   applied: AppliedAction,
   { before, after }: WindowReadings,
-): RealWindowFigures {
+) {
   const { requests } = played;
   const failures: Record<string, number> = {};
   const firstFailures: RealFailure[] = [];
@@ -84,14 +50,17 @@ export function windowFigures(
       };
     }),
     completed: requests.filter(({ answer }) => answer.failure === null).length,
+    /** Requests that did not complete, by outcome, and the first of each. */
     failures,
     firstFailures,
     retries: sum(({ answer }) => answer.retries),
     promptTokens,
     completionTokens,
+    /** Tokens that the requests that failed still owed. */
     owedTokens: sum(({ answer, outputTokensWanted }) =>
       answer.failure === null ? 0 : Math.max(0, outputTokensWanted - answer.completionTokens),
     ),
+    /** Ascending, ms. */
     ttftMs: ascending(requests.map(({ ttftMs }) => ttftMs)),
     itlMs: ascending(requests.flatMap(({ itlMs }) => itlMs)),
     meanPromptTokens:
@@ -100,10 +69,13 @@ export function windowFigures(
         : sum(({ answer, promptTokensWanted }) => answer.promptTokens || promptTokensWanted) /
           requests.length,
     throughputTps: completionTokens / played.elapsedSeconds,
+    /** Share of the requests inside their objectives, those that failed included; 1 when none was sent. */
     sloCompliance: requests.length === 0 ? 1 : requests.filter(attained).length / requests.length,
     weightedSloAttainment:
       weights === 0 ? 1 : sum((request) => (attained(request) ? weight(request) : 0)) / weights,
+    /** USD; `null` when no price is known. */
     cost: costOf(promptTokens, completionTokens, task, settings, applied),
+    /** Since the window began; `null` when the server does not tell. */
     preemptions: before && after ? after.preemptions - before.preemptions : null,
     draftAcceptance:
       before && after

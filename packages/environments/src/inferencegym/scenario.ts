@@ -1,5 +1,6 @@
 import { EnvironmentError, type ResetOptions } from '@servegym/openenv/definition';
 import { z } from 'zod';
+import { readSeed } from '../scenario.ts';
 import { GYM_TASK_IDS, GYM_TASKS, type GymTask, type GymTaskId, type RewardWeights } from './gym-tasks.ts';
 
 /** The seed of an episode whose reset names none, as in InferenceGym. */
@@ -16,6 +17,8 @@ const rewardConfigSchema = z
   .meta({
     description: 'Weights of the reward in place of the task’s: alpha T - beta L - gamma V - delta C',
   });
+
+const SLUGS = Object.values(GYM_TASKS).map(({ slug }) => slug);
 
 /** Own options of `reset`. The task is 1, 2 or 3; its digit as text and its slug mean the same. */
 export const gymResetOptions = z.object({
@@ -36,19 +39,13 @@ export function chooseGymTask(options: ResetOptions): GymTask {
   if (task !== undefined) return task;
   throw new EnvironmentError(
     'UNKNOWN_TASK',
-    `Expected \`task_id\` to be ${GYM_TASK_IDS.join(', ')} or ${Object.values(GYM_TASKS)
-      .map(({ slug }) => slug)
-      .join(', ')}, got \`${String(asked)}\``,
+    `Expected \`task_id\` to be ${GYM_TASK_IDS.join(', ')} or ${SLUGS.join(', ')}, got \`${String(asked)}\``,
   );
 }
 
 /** @throws EnvironmentError `INVALID_SEED` */
 export function readGymSeed({ seed = UNNAMED_SEED }: ResetOptions): number {
-  if (Number.isSafeInteger(seed) && seed >= 0) return seed;
-  throw new EnvironmentError(
-    'INVALID_SEED',
-    `Expected \`seed\` to be a whole number from 0 to 2^53 - 1, got \`${String(seed)}\``,
-  );
+  return readSeed({ seed });
 }
 
 /** The task's weights with those of `config` in their place. @throws EnvironmentError `INVALID_CONFIG` */
