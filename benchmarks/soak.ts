@@ -94,7 +94,7 @@ class Player {
         this.#underWay = null;
       }
     } catch (error) {
-      if ((error as Error).name !== 'ConnectionError') throw error;
+      if ((error as { code?: string }).code !== 'CONNECTION_LOST') throw error;
     }
   }
 

@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
 import {
   type Browser,
   type BrowserContextOptions,
@@ -108,7 +110,9 @@ export class ConsolePage {
   /** Plays one window by hand; what was sent, once the server has answered. */
   async step(): Promise<{ session_id: string; action: Record<string, unknown> }> {
     const window = await this.window();
-    const answer = this.page.waitForResponse((response) => new URL(response.url()).pathname === '/step');
+    const answer = this.page.waitForResponse((response) =>
+      /^(\/\w+)?\/step$/.test(new URL(response.url()).pathname),
+    );
     await this.button('Step').click();
     const sent = (await answer).request().postDataJSON();
     await this.untilWindow(window + 1);
@@ -186,4 +190,29 @@ export async function openConsole(
   const shown = new ConsolePage(page, page, faults);
   await page.goto(url);
   return shown;
+}
+
+const AXE = readFileSync(fileURLToPath(import.meta.resolve('axe-core/axe.min.js')), 'utf8');
+
+interface AxeWindow {
+  readonly axe: {
+    run(options: object): Promise<{
+      violations: { id: string; impact: string; nodes: { html: string; failureSummary: string }[] }[];
+    }>;
+  };
+}
+
+/** Fails with what axe-core calls serious or critical on the page as it stands. */
+export async function assertAccessible({ page }: ConsolePage, what: string): Promise<void> {
+  if (!(await page.evaluate(() => 'axe' in globalThis))) await page.evaluate(AXE);
+  const { violations } = await page.evaluate(() =>
+    (globalThis as unknown as AxeWindow).axe.run({ resultTypes: ['violations'] }),
+  );
+  const serious = violations
+    .filter(({ impact }) => impact === 'serious' || impact === 'critical')
+    .map(
+      ({ id, nodes }) =>
+        `${id}: ${nodes.map(({ html, failureSummary }) => `${html}\n${failureSummary}`).join('\n')}`,
+    );
+  assert.deepEqual(serious, [], what);
 }

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
-import { after, describe, it } from 'node:test';
+import { describe, it } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import type { BrowserContextOptions } from 'playwright-core';
-import { type ConsolePage, eventually, launchChromium } from './console-page.ts';
+import { type ConsolePage, eventually } from './console-page.ts';
 import { type ReverseProxy, startReverseProxy } from './reverse-proxy.ts';
-import { closeAfterTest, openPage, serveForTest } from './start.ts';
+import { closeAfterTest, openPage, serveForTest, startBoth } from './start.ts';
 
 const GUESS = fileURLToPath(new URL('../../openenv/examples/guess/environment.ts', import.meta.url));
 const MASKED_TASK = fileURLToPath(
@@ -12,8 +12,20 @@ const MASKED_TASK = fileURLToPath(
 );
 const COUNTER = fileURLToPath(new URL('../../openenv/src/fixtures/counter-environment.ts', import.meta.url));
 
-const browser = await launchChromium();
-after(() => browser.close());
+// A server with all environments.
+const { browser, server } = await startBoth();
+
+/** Opens the console of an environment on the server of all. */
+async function open(
+  environment: string,
+  query: string,
+  options?: BrowserContextOptions,
+): Promise<ConsolePage> {
+  const path = environment === 'llmserve' ? '' : `/${environment}`;
+  const page = await openPage(browser, `${server.url}${path}/web/${query}`, options);
+  await page.untilWindow(0);
+  return page;
+}
 
 /** Serves an environment for the test that runs, and opens its console. */
 async function openServed(
@@ -27,9 +39,8 @@ async function openServed(
   return page;
 }
 
-/** A proxy of a server with all environments, under a path prefix, for the test that runs. */
+/** A proxy of the server, under a path prefix, for the test that runs. */
 async function proxyForTest(): Promise<ReverseProxy> {
-  const server = await serveForTest();
   const proxy = await startReverseProxy(server.url, '/gym');
   closeAfterTest(() => proxy.close());
   return proxy;
@@ -95,7 +106,7 @@ describe('an environment of which nothing is known', () => {
 
 describe('llmserve', () => {
   it('finds a profile by typing, and keeps the one before when there is none of that name', async () => {
-    const page = await openServed('llmserve', '?policy=hand&seed=1');
+    const page = await open('llmserve', '?policy=hand&seed=1');
     await page.view.locator('.options-menu summary').click();
     const profile = page.view.getByLabel('Profile');
     await page.view.locator('datalist option').nth(100).waitFor({ state: 'attached' });
@@ -115,7 +126,7 @@ describe('llmserve', () => {
 
 describe('fleet', () => {
   it('shows the replicas and the dollars, takes what a person asks for, and grades', async () => {
-    const page = await openServed('fleet', '?task=flash_crowds&policy=hand&seed=3');
+    const page = await open('fleet', '?task=flash_crowds&policy=hand&seed=3');
     const fleet = page.view.getByRole('region', { name: 'The fleet now' });
     const replicas = fleet.getByRole('list', { name: 'Replicas' }).getByRole('listitem');
     await eventually(
@@ -145,7 +156,7 @@ describe('fleet', () => {
 
 describe('a first visit to fleet', () => {
   it('is guided through a day of an autoscaler, in words for a fleet', async () => {
-    const page = await openServed('fleet', '');
+    const page = await open('fleet', '');
     await page.view.getByRole('dialog', { name: 'Tour, 1 of 6: A fleet, from left to right' }).waitFor();
     assert.equal(await page.choice('Played by').inputValue(), 'hpa');
     await page.untilWindow(2);
@@ -154,7 +165,7 @@ describe('a first visit to fleet', () => {
 
 describe('inferencegym', () => {
   it('shows the server, locks the knobs that the task masks, and grades', async () => {
-    const page = await openServed('inferencegym', '?task=1&policy=hand&seed=2');
+    const page = await open('inferencegym', '?task=1&policy=hand&seed=2');
     await page.view.getByRole('region', { name: 'The server now' }).waitFor();
     assert.equal(await page.choice('Batch size').isDisabled(), false);
     assert.equal(await page.choice('Split the GPUs').isDisabled(), true);
@@ -196,7 +207,7 @@ describe('a task of llmserve of one’s own that masks knobs', () => {
 
 describe('the memory limit of a task of inferencegym', () => {
   it('is told with its effect where the server goes over it, and where it did', async () => {
-    const page = await openServed('inferencegym', '?task=3&policy=hand&seed=2');
+    const page = await open('inferencegym', '?task=3&policy=hand&seed=2');
     const limit = page.view.locator('.over-limit');
     assert.equal(await limit.count(), 0);
     await page.step();
@@ -234,7 +245,7 @@ describe('the readme of an environment', () => {
 
 describe('benchmark', () => {
   it('is played by hand, and offers nothing that it cannot keep', async () => {
-    const page = await openServed('benchmark', '?policy=hand');
+    const page = await open('benchmark', '?policy=hand');
     assert.equal(await page.choice('Compare with').count(), 0, 'its episodes cannot be played alike');
     await eventually(
       () => page.view.getByText('Drawn from the first window on').count(),
@@ -254,7 +265,7 @@ describe('benchmark', () => {
   });
 
   it('fills the width of a phone, no more and no less', async () => {
-    const page = await openServed('benchmark', '?policy=hand', { viewport: { width: 390, height: 844 } });
+    const page = await open('benchmark', '?policy=hand', { viewport: { width: 390, height: 844 } });
     const charts = page.view.getByRole('figure');
     await charts.first().waitFor();
     assert.equal(await page.page.evaluate(() => document.documentElement.scrollWidth), 390);

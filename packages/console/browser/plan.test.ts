@@ -4,8 +4,7 @@ import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { temporaryFolder } from '../../../maintenance/test-servers/temporary-folder.ts';
-import { assertAccessible } from './axe.ts';
-import type { ConsolePage } from './console-page.ts';
+import { assertAccessible, type ConsolePage } from './console-page.ts';
 import { openPage, startBoth } from './start.ts';
 
 const { browser, server } = await startBoth();

@@ -5,8 +5,7 @@ import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { startServe } from '../../../maintenance/test-servers/servegym.ts';
-import { assertAccessible } from '../browser/axe.ts';
-import { type ConsolePage, launchChromium, openConsole } from '../browser/console-page.ts';
+import { assertAccessible, type ConsolePage, launchChromium, openConsole } from '../browser/console-page.ts';
 
 const GUESS = fileURLToPath(new URL('../../openenv/examples/guess/environment.ts', import.meta.url));
 const SCREENS = { desk: { width: 1440, height: 900 }, phone: { width: 390, height: 844 } } as const;

@@ -11,7 +11,6 @@ export {
   verifySeason,
 } from './boards/season-results.ts';
 export {
-  type AnswerFields,
   type Caller,
   defineEnvironment,
   defineTool,
@@ -22,44 +21,19 @@ export {
   type Grade,
   type ResetOptions,
   type StepResult,
-  type TaskDescription,
-  type TaskSplit,
-  type ToolDefinition,
-  type ToolSession,
 } from './protocol/definition.ts';
 export { publishedSchemas, toJsonSchema } from './protocol/schemas.ts';
 export { createServer, type OpenEnvServer } from './server/create-server.ts';
 export { mountEpisodeRoutes } from './server/episode-routes.ts';
-export { Guard, type GuardedRequest, type GuardOptions, type Refusal } from './server/guard.ts';
-export {
-  type DrainOptions,
-  drainOnSignal,
-  type ListeningServer,
-  type ListenOptions,
-} from './server/listen.ts';
-export { DEFAULT_RATE_LIMIT, RateLimiter, type RateLimitOptions } from './server/rate-limiter.ts';
+export { DEFAULT_RATE_LIMIT, Guard, RateLimiter, type RateLimitOptions } from './server/guard.ts';
+export { drainOnSignal, type ListeningServer } from './server/listen.ts';
 export { isHostPattern, isLoopback, MAX_PROXIES } from './server/request-origin.ts';
-export {
-  type AddRoute,
-  HttpProblem,
-  jsonValue,
-  type RouteDescription,
-  type RouteHandler,
-  type RouteInput,
-} from './server/route-table.ts';
-export type { MetricsFactory, ServerMetrics } from './server/server-metrics.ts';
+export { httpProblem, jsonValue } from './server/route-table.ts';
 export type { ServerOptions } from './server/server-options.ts';
 export type { Session } from './sessions/session.ts';
-export type { SessionRegistry } from './sessions/session-registry.ts';
-export type {
-  Logger,
-  SessionJournal,
-  SessionStore,
-  StoreCondition,
-  StoredSession,
-} from './sessions/session-store.ts';
+export type { Logger, SessionStore } from './sessions/session-store.ts';
 export { openSqliteStore, type SqliteSessionStoreOptions } from './sessions/sqlite-session-store.ts';
 export { Turn } from './sessions/turns.ts';
 export type { Criterion } from './validate/check.ts';
 export { type ForeignSchema, sampleValue } from './validate/sample-value.ts';
-export { type SelfTestOptions, type SelfTestReport, selfTest } from './validate/self-test.ts';
+export { type SelfTestReport, selfTest } from './validate/self-test.ts';

@@ -1,24 +1,219 @@
 import { createHash } from 'node:crypto';
-import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import { z } from 'zod';
-import { type EnvironmentDefinition, EnvironmentError, type ResetOptions } from '../protocol/definition.ts';
-import { OpenEnvError } from '../protocol/errors.ts';
+import { type EnvironmentDefinition, EnvironmentError } from '../protocol/definition.ts';
 import type { OpenEnvServer } from '../server/create-server.ts';
-import { RateLimiter, type RateLimitOptions } from '../server/rate-limiter.ts';
-import { HttpProblem } from '../server/route-table.ts';
+import { RateLimiter, type RateLimitOptions } from '../server/guard.ts';
+import { httpProblem, sessionIdSchema } from '../server/route-table.ts';
 import { type EpisodeFile, episodeFile, episodeFileSchema, replayRecord } from '../sessions/episode.ts';
-import { reasonOf, retryWhileLocked } from '../sessions/sqlite-lock.ts';
+import { storeError } from '../sessions/session-store.ts';
+import { reasonOf, SqliteFile } from '../sessions/sqlite-file.ts';
+
+/** Runs that a board keeps; the worst give way to better ones. */
+export const RUNS_PER_BOARD = 100;
+/** Runs that one client may have on a board. */
+export const RUNS_PER_CLIENT = 20;
+/** Boards that are kept, in all and with runs of one client; those with the best runs stay. */
+const BOARDS = 1000;
+const BOARDS_PER_CLIENT = 20;
+/** Length of all episodes of a client, characters; the best runs stay. */
+const BYTES_PER_CLIENT = 16 * 2 ** 20;
+/** In the place of a task, for environments without tasks. */
+const NO_TASK = '';
+/** Longer scenarios, such as those with a trace of their own, are shown by a digest, characters. */
+const MAX_SCENARIO_LENGTH = 300;
+
+const SCHEMA = `
+CREATE TABLE IF NOT EXISTS leaderboard_run (
+  id INTEGER PRIMARY KEY,
+  environment TEXT NOT NULL,
+  task TEXT NOT NULL,
+  scenario TEXT NOT NULL,
+  client TEXT NOT NULL,
+  name TEXT NOT NULL,
+  seed INTEGER NOT NULL,
+  score REAL,
+  return REAL NOT NULL,
+  windows INTEGER NOT NULL,
+  digest TEXT NOT NULL,
+  episode TEXT NOT NULL,
+  bytes INTEGER NOT NULL,
+  saved_at INTEGER NOT NULL,
+  UNIQUE (environment, task, scenario, seed, name, digest)
+) STRICT;
+CREATE INDEX IF NOT EXISTS leaderboard_run_board ON leaderboard_run (environment, task, scenario, seed, score DESC, return DESC);
+CREATE INDEX IF NOT EXISTS leaderboard_run_client ON leaderboard_run (client);
+`;
+
+/** A run that is to be saved. It has been replayed: its numbers are the server's own. */
+interface FinishedRun extends Pick<LeaderboardEntry, 'name' | 'score' | 'return' | 'windows'> {
+  /** Digest of the client that saved it. */
+  readonly client: string;
+  readonly episode: EpisodeFile;
+}
+
+export const leaderboardEntry = z.object({
+  id: z.int(),
+  rank: z.int().min(1).meta({
+    description:
+      'Among the runs of the same task, options and seed. Runs of equal score are ordered by return, then by age',
+  }),
+  name: z.string(),
+  task_id: z.string().nullable(),
+  scenario: z.string().meta({
+    description:
+      'The other options of the reset as JSON, or a digest of it where it is long; empty without any',
+  }),
+  seed: z.int(),
+  split: z.string().nullable().meta({ description: 'The split that the seed belongs to, where it does' }),
+  score: z.number().nullable().meta({
+    description: 'In (0, 1); null where the environment has no grader, or only estimates what scores rest on',
+  }),
+  return: z.number(),
+  windows: z.int(),
+  digest: z.string(),
+  saved_at: z.int().meta({ description: 'Milliseconds since the epoch' }),
+});
+/** A saved run as lists show it. */
+type LeaderboardEntry = z.infer<typeof leaderboardEntry>;
+
+interface LeaderboardOptions extends Pick<EnvironmentDefinition, 'splitOf'> {
+  readonly lockTimeoutMs?: number;
+  /** Default 1,000. */
+  readonly boards?: number;
+}
+
+/**
+ * The best runs of each environment version, task, scenario and seed, in SQLite: returns on other traffic are not
+ * comparable. For practice only: anybody may try a seed as often as they like, with any tool. Bounded for each board and each client; the best runs
+ * stay, whenever they came. May share the file of the sessions.
+ */
+export class Leaderboard {
+  readonly #file: SqliteFile<keyof ReturnType<typeof leaderboardSql>>;
+  readonly #splitOf: LeaderboardOptions['splitOf'];
+
+  /** @param path a file, or `:memory:` @throws the database's error when it cannot be opened */
+  constructor(path: string, { lockTimeoutMs, boards = BOARDS, splitOf }: LeaderboardOptions = {}) {
+    this.#splitOf = splitOf;
+    this.#file = new SqliteFile(path, {
+      lockTimeoutMs,
+      setUp: (database) => database.exec(SCHEMA),
+      sql: leaderboardSql(boards),
+    });
+  }
+
+  /**
+   * Saves a run. Saving it again under the same name changes nothing. `undefined` when it does not reach the board.
+   * @throws OpenEnvError `STORE_ERROR` when the file cannot be written
+   */
+  async save(run: FinishedRun): Promise<LeaderboardEntry | undefined> {
+    const { reset, digest, environment } = run.episode;
+    try {
+      await this.#file.retried(() => this.#file.transact(() => this.#write(run)));
+    } catch (error) {
+      throw storeError(`The run could not be saved: ${reasonOf(error)}.`, error);
+    }
+    return this.list(environment, { task_id: taskOf(reset) }).find(
+      (entry) => entry.digest === digest && entry.name === run.name,
+    );
+  }
+
+  #write(run: FinishedRun): void {
+    const { add, pruneClient, pruneBoard, pruneBoardsOfClient, pruneBoards, pruneBytes } =
+      this.#file.statements;
+    const { client, name } = run;
+    const { reset, digest } = run.episode;
+    const environment = nameOf(run.episode.environment);
+    const board = [environment, taskOf(reset), scenarioOf(reset), Number(reset.seed ?? 0)];
+    const episode = JSON.stringify(run.episode);
+    const values = [run.score, run.return, run.windows, digest, episode, episode.length];
+    add.run(...board, client, name, ...values, Date.now());
+    pruneClient.run(...board, client, ...board, client);
+    pruneBoard.run(...board, ...board);
+    pruneBoardsOfClient.run(client, client);
+    pruneBoards.run();
+    pruneBytes.run(client);
+  }
+
+  /** The runs of an environment's version, the best of each board first; of one task, seed or split where it is given. */
+  list(
+    environment: EpisodeFile['environment'],
+    { task_id: task, seed, split }: z.infer<typeof listQuery> = {},
+  ): LeaderboardEntry[] {
+    const rows = this.#file.statements.list.all(nameOf(environment)) as Omit<LeaderboardEntry, 'split'>[];
+    return rows
+      .map((row) => ({ ...row, split: this.#splitOf?.({ task_id: row.task_id, seed: row.seed }) ?? null }))
+      .filter(
+        (row) =>
+          (task === undefined || (row.task_id ?? NO_TASK) === task) &&
+          (seed === undefined || row.seed === seed) &&
+          (split === undefined || row.split === split),
+      );
+  }
+
+  /** The episode of a saved run, with the run's name as its author. */
+  episode(id: number): EpisodeFile | undefined {
+    const row = this.#file.statements.episode.get(id) as { episode: string; name: string } | undefined;
+    return row && { ...JSON.parse(row.episode), author: row.name };
+  }
+
+  /** Closes the file. */
+  close(): void {
+    this.#file.close();
+  }
+}
+
+function nameOf({ id, version }: EpisodeFile['environment']): string {
+  return `${id} ${version}`;
+}
+
+/** The options beside task and seed. Runs are compared with runs of the same scenario only. */
+function scenarioOf({ task_id, seed, episode_id, ...options }: EpisodeFile['reset']): string {
+  const entries = Object.entries(options).sort(([a], [b]) => (a < b ? -1 : 1));
+  if (entries.length === 0) return '';
+  const text = JSON.stringify(Object.fromEntries(entries));
+  if (text.length <= MAX_SCENARIO_LENGTH) return text;
+  return `sha256:${createHash('sha256').update(text).digest('hex')}`;
+}
+
+function taskOf(reset: EpisodeFile['reset']): string {
+  return String(reset.task_id ?? NO_TASK);
+}
+
+/** @param boards that are kept in all */
+function leaderboardSql(boards: number) {
+  const order = 'score DESC, return DESC, id';
+  const board = 'environment, task, scenario, seed';
+  const onBoard = 'environment = ? AND task = ? AND scenario = ? AND seed = ?';
+  const prune = (where: string, most: number) =>
+    `DELETE FROM leaderboard_run WHERE ${where} AND id NOT IN
+       (SELECT id FROM leaderboard_run WHERE ${where} ORDER BY ${order} LIMIT ${most})`;
+  const bestBoards = (where: string, most: number) =>
+    `(${board}) NOT IN (SELECT ${board} FROM leaderboard_run ${where} GROUP BY ${board}
+        ORDER BY max(score) DESC, max(return) DESC, min(id) LIMIT ${most})`;
+  return {
+    add: `INSERT INTO leaderboard_run (${board}, client, name, score, return, windows, digest, episode, bytes, saved_at)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
+    pruneClient: prune(`${onBoard} AND client = ?`, RUNS_PER_CLIENT),
+    pruneBoard: prune(onBoard, RUNS_PER_BOARD),
+    pruneBoardsOfClient: `DELETE FROM leaderboard_run WHERE client = ? AND ${bestBoards('WHERE client = ?', BOARDS_PER_CLIENT)}`,
+    pruneBoards: `DELETE FROM leaderboard_run WHERE ${bestBoards('', boards)}`,
+    pruneBytes: `DELETE FROM leaderboard_run WHERE id IN (
+         SELECT id FROM (
+           SELECT id, sum(bytes) OVER (ORDER BY ${order}) AS total FROM leaderboard_run WHERE client = ?
+         ) WHERE total > ${BYTES_PER_CLIENT})`,
+    list: `SELECT id, row_number() OVER (PARTITION BY task, scenario, seed ORDER BY ${order}) AS rank, name, nullif(task, '${NO_TASK}') AS task_id,
+         scenario, seed, score, return, windows, digest, saved_at
+       FROM leaderboard_run WHERE environment = ? ORDER BY task, scenario, seed, ${order}`,
+    episode: 'SELECT name, episode FROM leaderboard_run WHERE id = ?',
+  };
+}
 
 /** Runs that a client may save. */
 const SAVES: RateLimitOptions = { requests: 60, perMs: 60_000 };
 
 const saveRequest = z
   .strictObject({
-    session_id: z
-      .string()
-      .max(255)
-      .nullish()
-      .meta({ description: "The session whose episode is saved; without one, the caller's latest" }),
+    session_id: sessionIdSchema("The session whose episode is saved; without one, the caller's latest"),
     name: z
       .string()
       .trim()
@@ -50,7 +245,7 @@ export function mountLeaderboardRoutes<Action, Observation extends object, State
   server: OpenEnvServer<Action, Observation, State>,
   path: string,
 ): void {
-  const definition = server.definition as unknown as EnvironmentDefinition<unknown, object, object>;
+  const definition = server.definition as unknown as EnvironmentDefinition;
   const leaderboard = new Leaderboard(path, { splitOf: definition.splitOf });
   server.onClose(() => leaderboard.close());
   const saves = new RateLimiter(SAVES);
@@ -67,10 +262,7 @@ export function mountLeaderboardRoutes<Action, Observation extends object, State
       answer: z.object({ note: z.string(), entries: z.array(leaderboardEntry) }),
       errors: { 422: 'Invalid query' },
     },
-    (_, { query: { task_id: taskId, seed, split } }) => ({
-      note: PRACTICE_NOTE,
-      entries: leaderboard.list(definition, { taskId, seed, split }),
-    }),
+    (_, { query }) => ({ note: PRACTICE_NOTE, entries: leaderboard.list(definition, query) }),
   );
 
   server.addRoute(
@@ -96,18 +288,15 @@ export function mountLeaderboardRoutes<Action, Observation extends object, State
       const waitMs = saves.take(client);
       if (waitMs > 0) {
         context.header('retry-after', String(Math.ceil(waitMs / 1000)));
-        throw new HttpProblem(429, `Too many runs: ${saves.description}. Try again later.`, 'RATE_LIMITED');
+        throw httpProblem(429, `Too many runs: ${saves.description}. Try again later.`, 'RATE_LIMITED');
       }
       const live = (await server.sessionOf(context, session_id))?.record;
       if (!live) throw new EnvironmentError('NOT_RESET', 'There is no episode to save. POST /reset first.');
       const record = { reset: live.reset, actions: [...live.actions] };
       const replayed = await replayRecord(definition as EnvironmentDefinition, record, client);
       if (!replayed.done) {
-        throw new HttpProblem(
-          409,
-          `The episode is not over after ${record.actions.length} windows. Play it to its end, then save it.`,
-          'EPISODE_NOT_OVER',
-        );
+        const detail = `The episode is not over after ${record.actions.length} windows. Play it to its end, then save it.`;
+        throw httpProblem(409, detail, 'EPISODE_NOT_OVER');
       }
       const grade = await definition.grade?.(record, server.callerOf(context));
       const entry = await leaderboard.save({
@@ -136,261 +325,9 @@ export function mountLeaderboardRoutes<Action, Observation extends object, State
     (_, { parameters: { id } }) => {
       const episode = leaderboard.episode(id);
       if (!episode) {
-        throw new HttpProblem(
-          404,
-          'No run has this id: it may have given way to better ones.',
-          'UNKNOWN_RUN',
-        );
+        throw httpProblem(404, 'No run has this id: it may have given way to better ones.', 'UNKNOWN_RUN');
       }
       return episode;
     },
   );
-}
-
-/** Runs that a board keeps; the worst give way to better ones. */
-export const RUNS_PER_BOARD = 100;
-/** Runs that one client may have on a board. */
-export const RUNS_PER_CLIENT = 20;
-/** Boards that are kept, in all and with runs of one client; those with the best runs stay. */
-const BOARDS = 1000;
-const BOARDS_PER_CLIENT = 20;
-/** Length of all episodes of a client, characters; the best runs stay. */
-const BYTES_PER_CLIENT = 16 * 2 ** 20;
-/** In the place of a task, for environments without tasks. */
-const NO_TASK = '';
-/** Longer scenarios, such as those with a trace of their own, are shown by a digest, characters. */
-const MAX_SCENARIO_LENGTH = 300;
-const LOCK_TIMEOUT_MS = 5000;
-
-const SCHEMA = `
-CREATE TABLE IF NOT EXISTS leaderboard_run (
-  id INTEGER PRIMARY KEY,
-  environment TEXT NOT NULL,
-  task TEXT NOT NULL,
-  scenario TEXT NOT NULL,
-  client TEXT NOT NULL,
-  name TEXT NOT NULL,
-  seed INTEGER NOT NULL,
-  score REAL,
-  return REAL NOT NULL,
-  windows INTEGER NOT NULL,
-  digest TEXT NOT NULL,
-  episode TEXT NOT NULL,
-  bytes INTEGER NOT NULL,
-  saved_at INTEGER NOT NULL,
-  UNIQUE (environment, task, scenario, seed, name, digest)
-) STRICT;
-CREATE INDEX IF NOT EXISTS leaderboard_run_board ON leaderboard_run (environment, task, scenario, seed, score DESC, return DESC);
-CREATE INDEX IF NOT EXISTS leaderboard_run_client ON leaderboard_run (client);
-`;
-
-/** A run that is to be saved. It has been replayed: its numbers are the server's own. */
-export interface FinishedRun {
-  /** Name of the player, given by the client that saved it. */
-  readonly name: string;
-  /** Digest of the client that saved it. */
-  readonly client: string;
-  /** `null` where the environment has no grader, and for a score that rests on an estimate. */
-  readonly score: number | null;
-  readonly return: number;
-  readonly windows: number;
-  readonly episode: EpisodeFile;
-}
-
-export const leaderboardEntry = z.object({
-  id: z.int(),
-  rank: z.int().min(1).meta({
-    description:
-      'Among the runs of the same task, options and seed. Runs of equal score are ordered by return, then by age',
-  }),
-  name: z.string(),
-  task_id: z.string().nullable(),
-  scenario: z.string().meta({
-    description:
-      'The other options of the reset as JSON, or a digest of it where it is long; empty without any',
-  }),
-  seed: z.int(),
-  split: z.string().nullable().meta({ description: 'The split that the seed belongs to, where it does' }),
-  score: z.number().nullable().meta({
-    description: 'In (0, 1); null where the environment has no grader, or only estimates what scores rest on',
-  }),
-  return: z.number(),
-  windows: z.int(),
-  digest: z.string(),
-  saved_at: z.int().meta({ description: 'Milliseconds since the epoch' }),
-});
-/** A saved run as lists show it. */
-export type LeaderboardEntry = z.infer<typeof leaderboardEntry>;
-
-/** Tells the split that a reset belongs to. */
-export type SplitOf = (options: ResetOptions) => string | undefined;
-
-export interface LeaderboardFilter {
-  readonly taskId?: string | undefined;
-  readonly seed?: number | undefined;
-  readonly split?: string | undefined;
-}
-
-export interface LeaderboardOptions {
-  readonly lockTimeoutMs?: number;
-  /** Default 1,000. */
-  readonly boards?: number;
-  readonly splitOf?: SplitOf | undefined;
-}
-
-/**
- * The best runs of each environment version, task, scenario and seed, in SQLite: returns on other traffic are not
- * comparable. For practice only: anybody may try a seed as often as they like, with any tool. Bounded for each board and each client; the best runs
- * stay, whenever they came. May share the file of the sessions.
- */
-export class Leaderboard {
-  readonly #database: DatabaseSync;
-  readonly #statements: ReturnType<typeof prepareStatements>;
-  readonly #lockTimeoutMs: number;
-  readonly #splitOf: SplitOf;
-
-  /** @param path a file, or `:memory:` @throws the database's error when it cannot be opened */
-  constructor(
-    path: string,
-    { lockTimeoutMs = LOCK_TIMEOUT_MS, boards = BOARDS, splitOf }: LeaderboardOptions = {},
-  ) {
-    this.#lockTimeoutMs = lockTimeoutMs;
-    this.#splitOf = splitOf ?? (() => undefined);
-    this.#database = new DatabaseSync(path, { timeout: lockTimeoutMs });
-    this.#database.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL');
-    this.#database.exec(SCHEMA);
-    // From here on waiting for a lock must not stop the event loop: transactions are tried again instead.
-    this.#database.exec('PRAGMA busy_timeout = 0');
-    this.#statements = prepareStatements(this.#database, boards);
-  }
-
-  /**
-   * Saves a run. Saving it again under the same name changes nothing. `undefined` when it does not reach the board.
-   * @throws OpenEnvError `STORE_ERROR` when the file cannot be written
-   */
-  async save(run: FinishedRun): Promise<LeaderboardEntry | undefined> {
-    const { reset, digest } = run.episode;
-    try {
-      await retryWhileLocked(this.#lockTimeoutMs, () => this.#write(run));
-    } catch (error) {
-      throw new OpenEnvError(
-        'STORE_ERROR',
-        { problem: `The run could not be saved: ${reasonOf(error)}.` },
-        { cause: error },
-      );
-    }
-    return this.list(run.episode.environment, { taskId: taskOf(reset) }).find(
-      (entry) => entry.digest === digest && entry.name === run.name,
-    );
-  }
-
-  #write(run: FinishedRun): void {
-    const { add, pruneClient, pruneBoard, pruneBoardsOfClient, pruneBoards, pruneBytes } = this.#statements;
-    const { reset, digest } = run.episode;
-    const environment = nameOf(run.episode.environment);
-    const board = [environment, taskOf(reset), scenarioOf(reset), Number(reset.seed ?? 0)] as const;
-    const { client, name } = run;
-    const episode = JSON.stringify(run.episode);
-    const values = [run.score, run.return, run.windows, digest, episode] as const;
-    this.#database.exec('BEGIN IMMEDIATE');
-    try {
-      add.run(...board, client, name, ...values, episode.length, Date.now());
-      pruneClient.run(...board, client, ...board, client);
-      pruneBoard.run(...board, ...board);
-      pruneBoardsOfClient.run(client, client);
-      pruneBoards.run();
-      pruneBytes.run(client);
-      this.#database.exec('COMMIT');
-    } catch (error) {
-      this.#database.exec('ROLLBACK');
-      throw error;
-    }
-  }
-
-  /** The runs of an environment's version, the best of each board first; of one task, seed or split where it is given. */
-  list(
-    environment: EpisodeFile['environment'],
-    { taskId, seed, split }: LeaderboardFilter = {},
-  ): LeaderboardEntry[] {
-    const rows = this.#statements.list.all(nameOf(environment)) as unknown as Omit<
-      LeaderboardEntry,
-      'split'
-    >[];
-    return rows
-      .map((row) => ({ ...row, split: this.#splitOf({ task_id: row.task_id, seed: row.seed }) ?? null }))
-      .filter(
-        (row) =>
-          (taskId === undefined || (row.task_id ?? NO_TASK) === taskId) &&
-          (seed === undefined || row.seed === seed) &&
-          (split === undefined || row.split === split),
-      );
-  }
-
-  /** The episode of a saved run, with the run's name as its author. */
-  episode(id: number): EpisodeFile | undefined {
-    const row = this.#statements.episode.get(id) as { episode: string; name: string } | undefined;
-    return row && { ...JSON.parse(row.episode), author: row.name };
-  }
-
-  /** Closes the file. */
-  close(): void {
-    this.#database.close();
-  }
-}
-
-function nameOf({ id, version }: EpisodeFile['environment']): string {
-  return `${id} ${version}`;
-}
-
-/** The options beside task and seed. Runs are compared with runs of the same scenario only. */
-function scenarioOf({ task_id, seed, episode_id, ...options }: EpisodeFile['reset']): string {
-  const entries = Object.entries(options).sort(([a], [b]) => (a < b ? -1 : 1));
-  if (entries.length === 0) return '';
-  const text = JSON.stringify(Object.fromEntries(entries));
-  if (text.length <= MAX_SCENARIO_LENGTH) return text;
-  return `sha256:${createHash('sha256').update(text).digest('hex')}`;
-}
-
-function taskOf(reset: EpisodeFile['reset']): string {
-  return String(reset.task_id ?? NO_TASK);
-}
-
-function prepareStatements(database: DatabaseSync, boards: number) {
-  const prepare = (sql: string): StatementSync => database.prepare(sql);
-  const order = 'score DESC, return DESC, id';
-  const board = 'environment, task, scenario, seed';
-  const onBoard = 'environment = ? AND task = ? AND scenario = ? AND seed = ?';
-  const bestBoards = (where: string, most: number) =>
-    `(${board}) NOT IN (SELECT ${board} FROM leaderboard_run ${where} GROUP BY ${board}
-        ORDER BY max(score) DESC, max(return) DESC, min(id) LIMIT ${most})`;
-  return {
-    add: prepare(
-      `INSERT INTO leaderboard_run (${board}, client, name, score, return, windows, digest, episode, bytes, saved_at)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
-    ),
-    pruneClient: prepare(
-      `DELETE FROM leaderboard_run WHERE ${onBoard} AND client = ? AND id NOT IN
-         (SELECT id FROM leaderboard_run WHERE ${onBoard} AND client = ? ORDER BY ${order} LIMIT ${RUNS_PER_CLIENT})`,
-    ),
-    pruneBoard: prepare(
-      `DELETE FROM leaderboard_run WHERE ${onBoard} AND id NOT IN
-         (SELECT id FROM leaderboard_run WHERE ${onBoard} ORDER BY ${order} LIMIT ${RUNS_PER_BOARD})`,
-    ),
-    pruneBoardsOfClient: prepare(
-      `DELETE FROM leaderboard_run WHERE client = ? AND ${bestBoards('WHERE client = ?', BOARDS_PER_CLIENT)}`,
-    ),
-    pruneBoards: prepare(`DELETE FROM leaderboard_run WHERE ${bestBoards('', boards)}`),
-    pruneBytes: prepare(
-      `DELETE FROM leaderboard_run WHERE id IN (
-         SELECT id FROM (
-           SELECT id, sum(bytes) OVER (ORDER BY ${order}) AS total FROM leaderboard_run WHERE client = ?
-         ) WHERE total > ${BYTES_PER_CLIENT})`,
-    ),
-    list: prepare(
-      `SELECT id, row_number() OVER (PARTITION BY task, scenario, seed ORDER BY ${order}) AS rank, name, nullif(task, '${NO_TASK}') AS task_id,
-         scenario, seed, score, return, windows, digest, saved_at
-       FROM leaderboard_run WHERE environment = ? ORDER BY task, scenario, seed, ${order}`,
-    ),
-    episode: prepare('SELECT name, episode FROM leaderboard_run WHERE id = ?'),
-  };
 }

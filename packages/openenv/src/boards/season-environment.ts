@@ -20,9 +20,7 @@ const rankedState = z
   .meta({ title: 'RankedState' });
 type RankedState = z.infer<typeof rankedState>;
 
-type Definition = EnvironmentDefinition<unknown, object, object>;
-
-export interface SeasonEnvironmentOptions {
+interface SeasonEnvironmentOptions {
   /**
    * Resets are answered at whole multiples of this time, ms: how long the traffic of an episode takes to draw tells how
    * much there is. Default 250.
@@ -32,14 +30,12 @@ export interface SeasonEnvironmentOptions {
   readonly clock?: { now(): number; sleep(ms: number): Promise<unknown> };
 }
 
-type Pace = Required<SeasonEnvironmentOptions>;
-
 /**
  * An environment as a season serves it: a reset names a submission and a task and is dealt the next episode. Nothing that
  * tells the seed or more than the observation goes out: no metadata, no state of the environment, no tools, no grader.
  */
 export function seasonEnvironment(
-  definition: Definition,
+  definition: EnvironmentDefinition,
   ledger: SeasonLedger,
   { resetMs = 250, clock = { now: () => performance.now(), sleep } }: SeasonEnvironmentOptions = {},
 ): EnvironmentDefinition<unknown, object, RankedState> {
@@ -51,12 +47,9 @@ export function seasonEnvironment(
     );
   }
   const { id, version, name, description, action, observation, author, documentationUrl } = definition;
-  const readTask = taskReader(taskIds);
   const resetOf = episodeResets(definition);
   return {
-    ...{ id, version, name, description, action, observation, state: rankedState },
-    ...(author !== undefined && { author }),
-    ...(documentationUrl !== undefined && { documentationUrl }),
+    ...{ id, version, name, description, action, observation, author, documentationUrl, state: rankedState },
     readme: `A ranked season of ${name}: \`reset(submission=TOKEN, task_id=TASK)\` deals the next of ${ledger.rules.episodes} episodes. Each counts from its reset on. \`GET /season\` has the rules.`,
     resetOptions: z.object({
       submission: z.string().max(200).meta({ description: 'Token of the submission' }),
@@ -67,95 +60,71 @@ export function seasonEnvironment(
       seed: z.never('Ranked episodes have seeds of their own: leave it out').optional(),
     }),
     tasks: (definition.tasks ?? []).filter((task) => taskIds.includes(task.id)),
-    ...(definition.episodeSize && {
-      episodeSize: ({ task_id }: ResetOptions) => definition.episodeSize!({ task_id }),
-    }),
+    episodeSize: definition.episodeSize && (({ task_id }) => definition.episodeSize!({ task_id })),
     dealEpisode: ({ submission, task_id }) => ledger.deal(String(submission), readTask(task_id)),
-    create: () => new RankedInstance(definition.create(), ledger, resetOf, { resetMs, clock }),
+    create: () => ranked(definition.create()),
   };
-}
 
-/** Makes the options of the reset of an episode, with the defaults of the environment. */
-export function episodeResets(definition: Definition): (taskId: TaskId, seed: number) => ResetOptions {
-  const readOptions = resetOptionsReader(definition);
-  return (taskId, seed) => readOptions({ task_id: taskId, seed });
-}
-
-/** Reads a task of the season by its id. @throws EnvironmentError `UNKNOWN_TASK` */
-function taskReader(taskIds: readonly TaskId[]): (asked: unknown) => TaskId {
-  return (asked) => {
+  /** Reads a task of the season by its id. @throws EnvironmentError `UNKNOWN_TASK` */
+  function readTask(asked: unknown): TaskId {
     const found = taskIds.find((taskId) => String(taskId) === String(asked));
     if (found !== undefined) return found;
     throw new EnvironmentError(
       'UNKNOWN_TASK',
       `Expected a task of the season, one of ${taskIds.join(', ')}, got ${String(asked).slice(0, 100)}.`,
     );
-  };
+  }
+
+  function ranked(instance: Environment<unknown, object, object>): Environment<unknown, object, RankedState> {
+    let playing: RankedReset | null = null;
+    let isDone = false;
+    const stepped = (result: StepResult<object>) => {
+      if (result.done && !isDone) {
+        const { submission, task_id: taskId, episode } = playing!;
+        isDone = true;
+        ledger.finish({ submission, taskId, episode });
+      }
+      return shown(result);
+    };
+    return {
+      async reset(options) {
+        const startedAt = clock.now();
+        const { task_id: taskId, submission, episode } = options as RankedReset;
+        if (!Number.isInteger(episode)) {
+          throw new EnvironmentError(
+            'RANKED_SESSION',
+            'Expected the reset of a session: ranked episodes are played one at a time, without vector stepping.',
+          );
+        }
+        const seed = ledger.seedOf({ submission, taskId, episode });
+        const result = shown(await instance.reset(resetOf(taskId, seed)));
+        playing = options as RankedReset;
+        isDone = false;
+        if (resetMs > 0) {
+          const tookMs = clock.now() - startedAt;
+          await clock.sleep(Math.max(1, Math.ceil(tookMs / resetMs)) * resetMs - tookMs);
+        }
+        return result;
+      },
+      step(action) {
+        const result = instance.step(action);
+        return result instanceof Promise ? result.then(stepped) : stepped(result);
+      },
+      state() {
+        const { task_id = null, episode = null } = playing ?? {};
+        return { task_id, episode, done: isDone };
+      },
+      close: () => instance.close?.(),
+    };
+  }
 }
 
-class RankedInstance implements Environment<unknown, object, RankedState> {
-  readonly #instance: Environment<unknown, object, object>;
-  readonly #ledger: SeasonLedger;
-  readonly #resetOf: ReturnType<typeof episodeResets>;
-  readonly #pace: Pace;
-  #episode: RankedReset | null = null;
-  #done = false;
-
-  constructor(
-    instance: Environment<unknown, object, object>,
-    ledger: SeasonLedger,
-    resetOf: ReturnType<typeof episodeResets>,
-    pace: Pace,
-  ) {
-    this.#instance = instance;
-    this.#ledger = ledger;
-    this.#resetOf = resetOf;
-    this.#pace = pace;
-  }
-
-  async reset(options: ResetOptions): Promise<StepResult<object>> {
-    const { clock, resetMs } = this.#pace;
-    const startedAt = clock.now();
-    const { task_id: taskId, submission, episode } = options as RankedReset;
-    if (!Number.isInteger(episode)) {
-      throw new EnvironmentError(
-        'RANKED_SESSION',
-        'Expected the reset of a session: ranked episodes are played one at a time, without vector stepping.',
-      );
-    }
-    const seed = this.#ledger.seedOf({ submission, taskId, episode });
-    const result = shown(await this.#instance.reset(this.#resetOf(taskId, seed)));
-    this.#episode = options as RankedReset;
-    this.#done = false;
-    if (resetMs > 0) {
-      const tookMs = clock.now() - startedAt;
-      await clock.sleep(Math.max(1, Math.ceil(tookMs / resetMs)) * resetMs - tookMs);
-    }
-    return result;
-  }
-
-  step(action: unknown): StepResult<object> | Promise<StepResult<object>> {
-    const result = this.#instance.step(action);
-    return result instanceof Promise ? result.then((late) => this.#stepped(late)) : this.#stepped(result);
-  }
-
-  state(): RankedState {
-    const { task_id = null, episode = null } = this.#episode ?? {};
-    return { task_id, episode, done: this.#done };
-  }
-
-  close(): void | Promise<void> {
-    return this.#instance.close?.();
-  }
-
-  #stepped(result: StepResult<object>): StepResult<object> {
-    if (result.done && !this.#done) {
-      const { submission, task_id: taskId, episode } = this.#episode!;
-      this.#done = true;
-      this.#ledger.finish({ submission, taskId, episode });
-    }
-    return shown(result);
-  }
+/** Makes the options of the reset of an episode, with the defaults of the environment. */
+export function episodeResets(
+  definition: EnvironmentDefinition,
+): (taskId: TaskId, seed: number) => ResetOptions {
+  const readOptions = resetOptionsReader(definition);
+  return (taskId, seed) => readOptions({ task_id: taskId, seed });
 }
 
 /** A result without its metadata, which may tell of phases and of traffic to come. */

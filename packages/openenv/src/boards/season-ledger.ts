@@ -1,357 +1,16 @@
 import { createHash, createHmac, randomBytes } from 'node:crypto';
 import { chmodSync, existsSync } from 'node:fs';
-import { DatabaseSync, type StatementSync } from 'node:sqlite';
+import { DatabaseSync } from 'node:sqlite';
 import { z } from 'zod';
 import { EnvironmentError, type ResetOptions } from '../protocol/definition.ts';
-import { OpenEnvError } from '../protocol/errors.ts';
-import type { SessionJournal, SessionStore, StoredSession } from '../sessions/session-store.ts';
-import { isBusy, reasonOf } from '../sessions/sqlite-lock.ts';
-
-const SCHEMA = `
-CREATE TABLE IF NOT EXISTS season (
-  one INTEGER PRIMARY KEY CHECK (one = 1), rules TEXT NOT NULL, secret TEXT NOT NULL, closed_at INTEGER
-) STRICT;
-CREATE TABLE IF NOT EXISTS submission (
-  number INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, token TEXT NOT NULL UNIQUE, admitted_at INTEGER NOT NULL
-) STRICT;
-CREATE TABLE IF NOT EXISTS episode (
-  key INTEGER PRIMARY KEY, submission INTEGER NOT NULL, task TEXT NOT NULL, episode INTEGER NOT NULL,
-  opened_at INTEGER NOT NULL, session TEXT, client TEXT, episode_id TEXT, turn INTEGER, done INTEGER NOT NULL DEFAULT 0,
-  UNIQUE (submission, task, episode)
-) STRICT;
-CREATE INDEX IF NOT EXISTS episode_session ON episode (session);
-CREATE TABLE IF NOT EXISTS action (
-  episode INTEGER NOT NULL, step INTEGER NOT NULL, text TEXT NOT NULL, PRIMARY KEY (episode, step)
-) STRICT, WITHOUT ROWID;
-`;
-const LOCK_TIMEOUT_MS = 5000;
-const TOKEN_BYTES = 24;
-
-/** Options of the reset of a ranked episode, as they are kept: they name the episode, and never its seed. */
-export interface RankedReset extends ResetOptions {
-  readonly task_id: TaskId;
-  readonly submission: number;
-  readonly episode: number;
-}
-
-/** Progress of a submission in a task. */
-export interface TaskProgress {
-  readonly task_id: TaskId;
-  readonly opened: number;
-  readonly finished: number;
-  readonly episodes: number;
-}
-
-/** An episode with what was played of it. */
-export interface PlayedSeasonEpisode extends SeasonEpisode {
-  readonly actions: readonly unknown[];
-}
-
-export interface Submission {
-  readonly number: number;
-  readonly name: string;
-}
-
-interface EpisodeRow {
-  readonly key: number;
-  readonly submission: number;
-  readonly task: string;
-  readonly episode: number;
-  readonly client: string;
-  readonly episode_id: string;
-}
-
-/** The rules of a season that is to be created. */
-export type NewSeason = Pick<SeasonRules, 'name' | 'environment' | 'task_ids' | 'episodes' | 'minutes'>;
-
-/**
- * The book of a season, in a SQLite file: its rules and secret, the submissions, and each episode with its actions, which
- * are written before their answers are given. An episode is dealt once and counts from then on, whatever becomes of it.
- */
-export class SeasonLedger {
-  readonly rules: SeasonRules;
-  readonly #secret: string;
-  readonly #database: DatabaseSync;
-  readonly #statements: ReturnType<typeof prepareStatements>;
-  readonly #now: () => number;
-  /** Episodes that this process has dealt and not yet answered. */
-  readonly #dealt = new Set<number>();
-  #lock: DatabaseSync | undefined;
-
-  /** @throws OpenEnvError `STORE_ERROR` when there is a file already, or it cannot be written */
-  static create(path: string, season: NewSeason, now: () => number = Date.now): SeasonLedger {
-    if (existsSync(path)) throw storeError(`There is a file ${path} already`);
-    const secret = drawSecret();
-    const rules: SeasonRules = { ...season, created_at: now(), commitment: commitmentOf(secret) };
-    return new SeasonLedger(path, now, (database) => {
-      // The secret is the operator's alone.
-      chmodSync(path, 0o600);
-      database
-        .prepare('INSERT INTO season (one, rules, secret) VALUES (1, ?, ?)')
-        .run(JSON.stringify(rules), secret);
-    });
-  }
-
-  /** @throws OpenEnvError `STORE_ERROR` when there is no season in the file */
-  static open(path: string, now: () => number = Date.now): SeasonLedger {
-    if (!existsSync(path)) throw storeError(`There is no file ${path}`);
-    return new SeasonLedger(path, now);
-  }
-
-  private constructor(path: string, now: () => number, fill?: (database: DatabaseSync) => void) {
-    this.#now = now;
-    let database: DatabaseSync | undefined;
-    try {
-      database = new DatabaseSync(path, { timeout: LOCK_TIMEOUT_MS });
-      database.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL');
-      database.exec(SCHEMA);
-      fill?.(database);
-      this.#statements = prepareStatements(database);
-      const season = this.#statements.season.get() as { rules: string; secret: string } | undefined;
-      if (season === undefined) throw new Error('there is no season in it. Create one with `season create`');
-      this.rules = JSON.parse(season.rules) as SeasonRules;
-      this.#secret = season.secret;
-      this.#database = database;
-    } catch (error) {
-      database?.close();
-      throw storeError(`The season in ${path} cannot be opened: ${reasonOf(error)}`, error);
-    }
-  }
-
-  /**
-   * Keeps other processes from serving or closing the season, until this process ends.
-   * @throws OpenEnvError `STORE_ERROR` when another process holds it
-   */
-  hold(path: string): void {
-    const lock = new DatabaseSync(`${path}-lock`, { timeout: 0 });
-    try {
-      lock.exec('BEGIN EXCLUSIVE');
-    } catch (error) {
-      lock.close();
-      if (!isBusy(error)) throw error;
-      throw storeError(`The season in ${path} is being served. Stop its server first`, error);
-    }
-    this.#lock = lock;
-  }
-
-  /** True once the results are made: nothing is played any more. */
-  get isClosed(): boolean {
-    return (this.#statements.season.get() as { closed_at: number | null }).closed_at !== null;
-  }
-
-  /** The secret, for the results. @throws Error before the season is closed */
-  get secret(): string {
-    if (!this.isClosed) throw new Error('Expected a closed season: its secret is kept until then');
-    return this.#secret;
-  }
-
-  get submissions(): readonly Submission[] {
-    return this.#statements.submissions.all() as unknown as Submission[];
-  }
-
-  /**
-   * Admits a submission. Answers its token, which is kept as a digest only.
-   * @throws EnvironmentError `SUBMISSION_TAKEN`, `SEASON_CLOSED`
-   */
-  admit(name: string): { readonly number: number; readonly token: string } {
-    this.#requireOpen();
-    if (this.submissions.some((submission) => submission.name === name)) {
-      throw new EnvironmentError(
-        'SUBMISSION_TAKEN',
-        `Expected a new name, got ${name}, which is admitted already.`,
-      );
-    }
-    const token = randomBytes(TOKEN_BYTES).toString('base64url');
-    const { lastInsertRowid } = this.#statements.admit.run(name, tokenDigest(token), this.#now());
-    return { number: Number(lastInsertRowid), token };
-  }
-
-  /**
-   * Deals the next episode of a task to a submission.
-   * @throws EnvironmentError `UNKNOWN_SUBMISSION`, `SEASON_CLOSED`, `NO_EPISODES_LEFT`
-   */
-  deal(token: string, taskId: TaskId): RankedReset {
-    const { number: submission } = this.#submissionOf(token);
-    this.#requireOpen();
-    const { episodes } = this.rules;
-    const task = String(taskId);
-    const dealt = this.#statements.episodesOf.all(submission, task) as {
-      key: number;
-      session: string | null;
-      episode: number;
-    }[];
-    // One that a process dealt and could not answer before it was killed was seen by nobody.
-    const unseen = dealt.find(({ key, session }) => session === null && !this.#dealt.has(key));
-    if (unseen !== undefined) {
-      this.#statements.redeal.run(this.#now(), unseen.key);
-      this.#dealt.add(unseen.key);
-      return { task_id: taskId, submission, episode: unseen.episode };
-    }
-    const episode = dealt.length;
-    if (episode >= episodes) {
-      throw new EnvironmentError(
-        'NO_EPISODES_LEFT',
-        `Expected at most ${episodes} episodes of ${taskId}, got a reset after the last of them. Each counts, whether it was played to its end or not.`,
-      );
-    }
-    const { lastInsertRowid } = this.#statements.deal.run(submission, task, episode, this.#now());
-    this.#dealt.add(Number(lastInsertRowid));
-    return { task_id: taskId, submission, episode };
-  }
-
-  /** Seed of an episode, for the environment alone. */
-  seedOf(episode: SeasonEpisode): number {
-    return seedOf(this.#secret, episode);
-  }
-
-  /** Notes that an episode came to its end. */
-  finish({ submission, taskId, episode }: SeasonEpisode): void {
-    this.#statements.finish.run(submission, String(taskId), episode);
-  }
-
-  /** @throws EnvironmentError `UNKNOWN_SUBMISSION` */
-  progressOf(token: string): TaskProgress[] {
-    const { number } = this.#submissionOf(token);
-    return this.rules.task_ids.map((taskId) => {
-      const dealt = this.#statements.episodesOf.all(number, String(taskId)) as { done: number }[];
-      const finished = dealt.filter(({ done }) => done === 1).length;
-      return { task_id: taskId, opened: dealt.length, finished, episodes: this.rules.episodes };
-    });
-  }
-
-  /** Ends the play. */
-  closeSeason(): void {
-    if (!this.isClosed) this.#statements.closeSeason.run(this.#now());
-  }
-
-  /** All episodes of a submission: those that it never opened have no actions. */
-  episodesOf(submission: number): PlayedSeasonEpisode[] {
-    const { task_ids, episodes } = this.rules;
-    return task_ids.flatMap((taskId) => {
-      const dealt = this.#statements.episodesOf.all(submission, String(taskId)) as {
-        key: number;
-        episode: number;
-      }[];
-      return Array.from({ length: episodes }, (_, episode) => {
-        const row = dealt.find((each) => each.episode === episode);
-        return { submission, taskId, episode, actions: row === undefined ? [] : this.#actionsOf(row.key) };
-      });
-    });
-  }
-
-  /** The store of the sessions that play the season: an episode is kept whatever becomes of its session. */
-  store(): SessionStore {
-    return {
-      open: (id, _environment, client) => this.#journal(id, client ?? ''),
-      take: async (id) => this.#take(id),
-      remove: async () => {},
-      close: async () => {},
-    };
-  }
-
-  close(): void {
-    this.#database.close();
-    this.#lock?.close();
-  }
-
-  #journal(id: string, client: string, playing?: number): SessionJournal {
-    let key = playing;
-    return {
-      reset: async (episodeId, options) => {
-        const { submission, task_id, episode } = options as RankedReset;
-        this.#requireOpen();
-        const row = this.#statements.answer.get(id, client, episodeId, submission, String(task_id), episode);
-        key = (row as { key: number }).key;
-        this.#dealt.delete(key);
-      },
-      step: async (index, action) => {
-        this.#requireOpen();
-        this.#requireInTime(key!);
-        this.#statements.saveAction.run(key!, index, JSON.stringify(action));
-      },
-      isOwned: async () => true,
-    };
-  }
-
-  #take(id: string): StoredSession | undefined {
-    if (this.isClosed) return undefined;
-    const row = this.#statements.ofSession.get(id) as EpisodeRow | undefined;
-    if (row === undefined) return undefined;
-    const { key, client, submission, episode } = row;
-    const taskId = this.rules.task_ids.find((each) => String(each) === row.task)!;
-    return {
-      environment: this.rules.environment,
-      client,
-      episodeId: row.episode_id,
-      reset: { task_id: taskId, submission, episode } satisfies RankedReset,
-      actions: this.#actionsOf(key),
-      journal: this.#journal(id, client, key),
-    };
-  }
-
-  #actionsOf(key: number): unknown[] {
-    const rows = this.#statements.actions.all(key) as { text: string }[];
-    return rows.map(({ text }) => JSON.parse(text) as unknown);
-  }
-
-  #submissionOf(token: string): Submission {
-    const found = this.#statements.submission.get(tokenDigest(token)) as Submission | undefined;
-    if (found !== undefined) return found;
-    throw new EnvironmentError(
-      'UNKNOWN_SUBMISSION',
-      'Expected the token of a submission as `submission`, got another text. The operator of the season gives tokens.',
-    );
-  }
-
-  #requireOpen(): void {
-    if (!this.isClosed) return;
-    throw new EnvironmentError('SEASON_CLOSED', 'The season is closed. Its results file has every episode.');
-  }
-
-  #requireInTime(key: number): void {
-    const { minutes } = this.rules;
-    const { opened_at } = this.#statements.openedAt.get(key) as { opened_at: number };
-    if (this.#now() - opened_at <= minutes * 60_000) return;
-    throw new EnvironmentError(
-      'EPISODE_EXPIRED',
-      `Expected the last action within ${minutes} minutes of the reset. The episode counts as far as it was played; reset to play the next.`,
-    );
-  }
-}
-
-function tokenDigest(token: string): string {
-  return createHash('sha256').update(token).digest('hex');
-}
-
-function storeError(problem: string, cause?: unknown): OpenEnvError {
-  return new OpenEnvError('STORE_ERROR', { problem: `${problem}.` }, { cause });
-}
-
-function prepareStatements(database: DatabaseSync) {
-  const prepare = (sql: string): StatementSync => database.prepare(sql);
-  return {
-    season: prepare('SELECT rules, secret, closed_at FROM season'),
-    closeSeason: prepare('UPDATE season SET closed_at = ?'),
-    admit: prepare('INSERT INTO submission (name, token, admitted_at) VALUES (?, ?, ?)'),
-    submission: prepare('SELECT number, name FROM submission WHERE token = ?'),
-    submissions: prepare('SELECT number, name FROM submission ORDER BY number'),
-    episodesOf: prepare(
-      'SELECT key, episode, session, done FROM episode WHERE submission = ? AND task = ? ORDER BY episode',
-    ),
-    deal: prepare('INSERT INTO episode (submission, task, episode, opened_at) VALUES (?, ?, ?, ?)'),
-    redeal: prepare('UPDATE episode SET opened_at = ? WHERE key = ?'),
-    answer: prepare(
-      `UPDATE episode SET session = ?, client = ?, episode_id = ?,
-         turn = (SELECT coalesce(max(turn), 0) + 1 FROM episode)
-       WHERE submission = ? AND task = ? AND episode = ? RETURNING key`,
-    ),
-    finish: prepare('UPDATE episode SET done = 1 WHERE submission = ? AND task = ? AND episode = ?'),
-    ofSession: prepare('SELECT * FROM episode WHERE session = ? ORDER BY turn DESC LIMIT 1'),
-    openedAt: prepare('SELECT opened_at FROM episode WHERE key = ?'),
-    saveAction: prepare('INSERT INTO action (episode, step, text) VALUES (?, ?, ?)'),
-    actions: prepare('SELECT text FROM action WHERE episode = ? ORDER BY step'),
-  };
-}
+import {
+  type SessionJournal,
+  type SessionStore,
+  type StoredSession,
+  storedSession,
+  storeError,
+} from '../sessions/session-store.ts';
+import { isBusy, reasonOf, SqliteFile } from '../sessions/sqlite-file.ts';
 
 /** Fewest episodes of each task that a submission is judged by. */
 export const LEAST_EPISODES = 20;
@@ -384,18 +43,334 @@ export interface SeasonEpisode {
   readonly episode: number;
 }
 
+const SCHEMA = `
+CREATE TABLE IF NOT EXISTS season (
+  one INTEGER PRIMARY KEY CHECK (one = 1), rules TEXT NOT NULL, secret TEXT NOT NULL, closed_at INTEGER
+) STRICT;
+CREATE TABLE IF NOT EXISTS submission (
+  number INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, token TEXT NOT NULL UNIQUE, admitted_at INTEGER NOT NULL
+) STRICT;
+CREATE TABLE IF NOT EXISTS episode (
+  key INTEGER PRIMARY KEY, submission INTEGER NOT NULL, task TEXT NOT NULL, episode INTEGER NOT NULL,
+  opened_at INTEGER NOT NULL, session TEXT, client TEXT, episode_id TEXT, turn INTEGER, done INTEGER NOT NULL DEFAULT 0,
+  UNIQUE (submission, task, episode)
+) STRICT;
+CREATE INDEX IF NOT EXISTS episode_session ON episode (session);
+CREATE TABLE IF NOT EXISTS action (
+  episode INTEGER NOT NULL, step INTEGER NOT NULL, text TEXT NOT NULL, PRIMARY KEY (episode, step)
+) STRICT, WITHOUT ROWID;
+`;
+const SQL = {
+  season: 'SELECT rules, secret, closed_at FROM season',
+  closeSeason: 'UPDATE season SET closed_at = ?',
+  admit: 'INSERT INTO submission (name, token, admitted_at) VALUES (?, ?, ?)',
+  submission: 'SELECT number, name FROM submission WHERE token = ?',
+  submissions: 'SELECT number, name FROM submission ORDER BY number',
+  episodesOf:
+    'SELECT key, episode, session, done FROM episode WHERE submission = ? AND task = ? ORDER BY episode',
+  deal: 'INSERT INTO episode (submission, task, episode, opened_at) VALUES (?, ?, ?, ?)',
+  redeal: 'UPDATE episode SET opened_at = ? WHERE key = ?',
+  answer: `UPDATE episode SET session = ?, client = ?, episode_id = ?,
+         turn = (SELECT coalesce(max(turn), 0) + 1 FROM episode)
+       WHERE submission = ? AND task = ? AND episode = ? RETURNING key`,
+  finish: 'UPDATE episode SET done = 1 WHERE submission = ? AND task = ? AND episode = ?',
+  ofSession: 'SELECT * FROM episode WHERE session = ? ORDER BY turn DESC LIMIT 1',
+  openedAt: 'SELECT opened_at FROM episode WHERE key = ?',
+  saveAction: 'INSERT INTO action (episode, step, text) VALUES (?, ?, ?)',
+  actions: 'SELECT text FROM action WHERE episode = ? ORDER BY step',
+};
 const SECRET_BYTES = 32;
+const TOKEN_BYTES = 24;
+
+/** Options of the reset of a ranked episode, as they are kept: they name the episode, and never its seed. */
+export interface RankedReset extends ResetOptions {
+  readonly task_id: TaskId;
+  readonly submission: number;
+  readonly episode: number;
+}
+
+/** An episode with what was played of it. */
+interface PlayedSeasonEpisode extends SeasonEpisode {
+  readonly actions: readonly unknown[];
+}
+
+interface Submission {
+  readonly number: number;
+  readonly name: string;
+}
+
+interface EpisodeRow {
+  readonly key: number;
+  readonly submission: number;
+  readonly task: string;
+  readonly episode: number;
+  readonly session: string | null;
+  readonly client: string;
+  readonly episode_id: string;
+  readonly opened_at: number;
+  readonly done: number;
+}
+
+/** The rules of a season that is to be created. */
+type NewSeason = Omit<SeasonRules, 'created_at' | 'commitment'>;
+
+/**
+ * The book of a season, in a SQLite file: its rules and secret, the submissions, and each episode with its actions, which
+ * are written before their answers are given. An episode is dealt once and counts from then on, whatever becomes of it.
+ */
+export class SeasonLedger {
+  readonly rules: SeasonRules;
+  readonly #secret: string;
+  readonly #file: SqliteFile<keyof typeof SQL>;
+  readonly #now: () => number;
+  /** Episodes that this process has dealt and not yet answered. */
+  readonly #dealt = new Set<number>();
+  #lock: DatabaseSync | undefined;
+
+  /** @throws OpenEnvError `STORE_ERROR` when there is a file already, or it cannot be written */
+  static create(path: string, season: NewSeason, now: () => number = Date.now): SeasonLedger {
+    if (existsSync(path)) throw storeError(`There is a file ${path} already.`);
+    const secret = randomBytes(SECRET_BYTES).toString('hex');
+    const rules: SeasonRules = { ...season, created_at: now(), commitment: commitmentOf(secret) };
+    return new SeasonLedger(path, now, (database) => {
+      // The secret is the operator's alone.
+      chmodSync(path, 0o600);
+      const insert = database.prepare('INSERT INTO season (one, rules, secret) VALUES (1, ?, ?)');
+      insert.run(JSON.stringify(rules), secret);
+    });
+  }
+
+  /** @throws OpenEnvError `STORE_ERROR` when there is no season in the file */
+  static open(path: string, now: () => number = Date.now): SeasonLedger {
+    if (!existsSync(path)) throw storeError(`There is no file ${path}.`);
+    return new SeasonLedger(path, now);
+  }
+
+  private constructor(path: string, now: () => number, fill?: (database: DatabaseSync) => void) {
+    this.#now = now;
+    let file: SqliteFile<keyof typeof SQL> | undefined;
+    try {
+      const setUp = (database: DatabaseSync) => {
+        database.exec(SCHEMA);
+        fill?.(database);
+      };
+      file = new SqliteFile(path, { isBlocking: true, setUp, sql: SQL });
+      const season = file.statements.season.get() as { rules: string; secret: string } | undefined;
+      if (season === undefined) throw new Error('there is no season in it. Create one with `season create`');
+      this.rules = JSON.parse(season.rules) as SeasonRules;
+      this.#secret = season.secret;
+      this.#file = file;
+    } catch (error) {
+      file?.close();
+      throw storeError(`The season in ${path} cannot be opened: ${reasonOf(error)}.`, error);
+    }
+  }
+
+  get #statements() {
+    return this.#file.statements;
+  }
+
+  /**
+   * Keeps other processes from serving or closing the season, until this process ends.
+   * @throws OpenEnvError `STORE_ERROR` when another process holds it
+   */
+  hold(path: string): void {
+    const lock = new DatabaseSync(`${path}-lock`, { timeout: 0 });
+    try {
+      lock.exec('BEGIN EXCLUSIVE');
+    } catch (error) {
+      lock.close();
+      if (!isBusy(error)) throw error;
+      throw storeError(`The season in ${path} is being served. Stop its server first.`, error);
+    }
+    this.#lock = lock;
+  }
+
+  /** True once the results are made: nothing is played any more. */
+  get isClosed(): boolean {
+    return (this.#statements.season.get() as { closed_at: number | null }).closed_at !== null;
+  }
+
+  /** The secret, for the results. @throws Error before the season is closed */
+  get secret(): string {
+    if (!this.isClosed) throw new Error('Expected a closed season: its secret is kept until then');
+    return this.#secret;
+  }
+
+  get submissions(): readonly Submission[] {
+    return this.#statements.submissions.all() as unknown as Submission[];
+  }
+
+  /**
+   * Admits a submission. Answers its token, which is kept as a digest only.
+   * @throws EnvironmentError `SUBMISSION_TAKEN`, `SEASON_CLOSED`
+   */
+  admit(name: string): { readonly number: number; readonly token: string } {
+    this.#requireOpen();
+    if (this.submissions.some((submission) => submission.name === name)) {
+      throw new EnvironmentError(
+        'SUBMISSION_TAKEN',
+        `Expected a new name, got ${name}, which is admitted already.`,
+      );
+    }
+    const token = randomBytes(TOKEN_BYTES).toString('base64url');
+    const { lastInsertRowid } = this.#statements.admit.run(name, sha256(token), this.#now());
+    return { number: Number(lastInsertRowid), token };
+  }
+
+  /**
+   * Deals the next episode of a task to a submission.
+   * @throws EnvironmentError `UNKNOWN_SUBMISSION`, `SEASON_CLOSED`, `NO_EPISODES_LEFT`
+   */
+  deal(token: string, taskId: TaskId): RankedReset {
+    const { number: submission } = this.#submissionOf(token);
+    this.#requireOpen();
+    const { episodes } = this.rules;
+    const dealt = this.#dealtOf(submission, taskId);
+    // One that a process dealt and could not answer before it was killed was seen by nobody.
+    const unseen = dealt.find(({ key, session }) => session === null && !this.#dealt.has(key));
+    if (unseen !== undefined) {
+      this.#statements.redeal.run(this.#now(), unseen.key);
+      this.#dealt.add(unseen.key);
+      return { task_id: taskId, submission, episode: unseen.episode };
+    }
+    const episode = dealt.length;
+    if (episode >= episodes) {
+      throw new EnvironmentError(
+        'NO_EPISODES_LEFT',
+        `Expected at most ${episodes} episodes of ${taskId}, got a reset after the last of them. Each counts, whether it was played to its end or not.`,
+      );
+    }
+    const { lastInsertRowid } = this.#statements.deal.run(submission, String(taskId), episode, this.#now());
+    this.#dealt.add(Number(lastInsertRowid));
+    return { task_id: taskId, submission, episode };
+  }
+
+  /** Seed of an episode, for the environment alone. */
+  seedOf(episode: SeasonEpisode): number {
+    return seedOf(this.#secret, episode);
+  }
+
+  /** Notes that an episode came to its end. */
+  finish({ submission, taskId, episode }: SeasonEpisode): void {
+    this.#statements.finish.run(submission, String(taskId), episode);
+  }
+
+  /** Progress of a submission in each task. @throws EnvironmentError `UNKNOWN_SUBMISSION` */
+  progressOf(token: string) {
+    const { number } = this.#submissionOf(token);
+    return this.rules.task_ids.map((task_id) => {
+      const dealt = this.#dealtOf(number, task_id);
+      const finished = dealt.filter(({ done }) => done === 1).length;
+      return { task_id, opened: dealt.length, finished, episodes: this.rules.episodes };
+    });
+  }
+
+  /** Ends the play. */
+  closeSeason(): void {
+    if (!this.isClosed) this.#statements.closeSeason.run(this.#now());
+  }
+
+  /** All episodes of a submission: those that it never opened have no actions. */
+  episodesOf(submission: number): PlayedSeasonEpisode[] {
+    const { task_ids, episodes } = this.rules;
+    return task_ids.flatMap((taskId) => {
+      const dealt = this.#dealtOf(submission, taskId);
+      return Array.from({ length: episodes }, (_, episode) => {
+        const row = dealt.find((each) => each.episode === episode);
+        const actions = row === undefined ? [] : this.#actionsOf(row.key).map((text) => JSON.parse(text));
+        return { submission, taskId, episode, actions };
+      });
+    });
+  }
+
+  /** The store of the sessions that play the season: an episode is kept whatever becomes of its session. */
+  store(): SessionStore {
+    return {
+      open: (id, _environment, client) => this.#journal(id, client ?? ''),
+      take: async (id) => this.#take(id),
+      remove: async () => {},
+      close: async () => {},
+    };
+  }
+
+  close(): void {
+    this.#file.close();
+    this.#lock?.close();
+  }
+
+  #journal(id: string, client: string, playing?: number): SessionJournal {
+    let key = playing;
+    return {
+      reset: async (episodeId, options) => {
+        const { submission, task_id, episode } = options as RankedReset;
+        this.#requireOpen();
+        const row = this.#statements.answer.get(id, client, episodeId, submission, String(task_id), episode);
+        key = (row as { key: number }).key;
+        this.#dealt.delete(key);
+      },
+      step: async (index, action) => {
+        this.#requireOpen();
+        this.#requireInTime(key!);
+        this.#statements.saveAction.run(key!, index, JSON.stringify(action));
+      },
+      isOwned: async () => true,
+    };
+  }
+
+  #take(id: string): StoredSession | undefined {
+    if (this.isClosed) return undefined;
+    const row = this.#statements.ofSession.get(id) as EpisodeRow | undefined;
+    if (row === undefined) return undefined;
+    const { key, client, submission, episode, episode_id: episodeId } = row;
+    const taskId = this.rules.task_ids.find((each) => String(each) === row.task)!;
+    const reset: RankedReset = { task_id: taskId, submission, episode };
+    const entries = [JSON.stringify(reset), ...this.#actionsOf(key)];
+    const about = { environment: this.rules.environment, client, episodeId };
+    return storedSession(about, entries, undefined, this.#journal(id, client, key));
+  }
+
+  /** The episodes of a task that a submission was dealt, in their order. */
+  #dealtOf(submission: number, taskId: TaskId): EpisodeRow[] {
+    return this.#statements.episodesOf.all(submission, String(taskId)) as unknown as EpisodeRow[];
+  }
+
+  /** Actions of an episode as JSON. */
+  #actionsOf(key: number): string[] {
+    return (this.#statements.actions.all(key) as { text: string }[]).map(({ text }) => text);
+  }
+
+  #submissionOf(token: string): Submission {
+    const found = this.#statements.submission.get(sha256(token)) as Submission | undefined;
+    if (found !== undefined) return found;
+    throw new EnvironmentError(
+      'UNKNOWN_SUBMISSION',
+      'Expected the token of a submission as `submission`, got another text. The operator of the season gives tokens.',
+    );
+  }
+
+  #requireOpen(): void {
+    if (!this.isClosed) return;
+    throw new EnvironmentError('SEASON_CLOSED', 'The season is closed. Its results file has every episode.');
+  }
+
+  #requireInTime(key: number): void {
+    const { minutes } = this.rules;
+    const { opened_at } = this.#statements.openedAt.get(key) as { opened_at: number };
+    if (this.#now() - opened_at <= minutes * 60_000) return;
+    throw new EnvironmentError(
+      'EPISODE_EXPIRED',
+      `Expected the last action within ${minutes} minutes of the reset. The episode counts as far as it was played; reset to play the next.`,
+    );
+  }
+}
+
 /** Wide seeds: the simulator draws nothing from them that 2^32 tries could find. */
 const LEAST_SEED = 2 ** 52;
 
-/** A secret that nobody chose, in hex. */
-export function drawSecret(): string {
-  return randomBytes(SECRET_BYTES).toString('hex');
-}
-
 /** Commitment to a secret: published at the start, so that the operator can choose no other seeds afterwards. */
 export function commitmentOf(secret: string): string {
-  return createHash('sha256').update(secret).digest('hex');
+  return sha256(secret);
 }
 
 /**
@@ -406,4 +381,8 @@ export function seedOf(secret: string, { submission, taskId, episode }: SeasonEp
   const text = JSON.stringify([submission, String(taskId), episode]);
   const bits = createHmac('sha256', secret).update(text).digest().readBigUInt64BE();
   return LEAST_SEED + Number(bits % BigInt(LEAST_SEED));
+}
+
+function sha256(text: string): string {
+  return createHash('sha256').update(text).digest('hex');
 }

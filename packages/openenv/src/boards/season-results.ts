@@ -10,7 +10,7 @@ import { MAX_EPISODE_ACTIONS, replayRecord } from '../sessions/episode.ts';
 import { episodeResets } from './season-environment.ts';
 import { commitmentOf, type SeasonLedger, seasonRules, seedOf } from './season-ledger.ts';
 
-export const RESULTS_FORMAT = 'openenv-season/1';
+const RESULTS_FORMAT = 'openenv-season/1';
 
 const anchor = z.object({
   return: z.number(),
@@ -45,9 +45,8 @@ export const seasonResults = z.object({
   ),
 });
 export type SeasonResults = Readonly<z.infer<typeof seasonResults>>;
-export type JudgedEpisode = Readonly<z.infer<typeof judgedEpisode>>;
+type JudgedEpisode = Readonly<z.infer<typeof judgedEpisode>>;
 export type SeasonAnchors = Readonly<z.infer<typeof anchors>>;
-type Submission = SeasonResults['submissions'][number];
 
 /** Judges the episodes of a season. Environments bring their own; `graderScoring` serves any that has a grader. */
 export interface SeasonScoring {
@@ -60,10 +59,8 @@ export interface SeasonScoring {
   ): Promise<{ readonly return: number; readonly score: number }>;
 }
 
-type Definition = EnvironmentDefinition<unknown, object, object>;
-
 /** Scores by the grader of an environment, without anchors. @throws EnvironmentError `NO_GRADER` */
-export function graderScoring(definition: Definition): SeasonScoring {
+export function graderScoring(definition: EnvironmentDefinition): SeasonScoring {
   if (!definition.grade) {
     throw new EnvironmentError(
       'NO_GRADER',
@@ -86,41 +83,36 @@ export function graderScoring(definition: Definition): SeasonScoring {
 /** Closes a season and judges all its episodes: those that were left, and those that were never opened, too. */
 export async function closeSeason(
   ledger: SeasonLedger,
-  definition: Definition,
+  definition: EnvironmentDefinition,
   scoring: SeasonScoring,
 ): Promise<SeasonResults> {
   ledger.closeSeason();
   const { rules, secret } = ledger;
   const resetOf = episodeResets(definition);
-  const played = ledger.submissions.map(({ number, name }) => ({
-    ...{ number, name },
-    episodes: ledger.episodesOf(number).map((episode) => ({
+  const played = ledger.submissions.flatMap(({ number }) =>
+    ledger.episodesOf(number).map((episode) => ({
       ...episode,
       record: { reset: resetOf(episode.taskId, seedOf(secret, episode)), actions: episode.actions },
     })),
-  }));
-  const found = await scoring.anchors(
-    played.flatMap(({ episodes }) => episodes.map(({ record }) => record.reset)),
   );
-  let next = 0;
-  const submissions: Submission[] = [];
-  for (const { number, name, episodes } of played) {
-    const judged: JudgedEpisode[] = [];
-    for (const { taskId, episode, record } of episodes) {
-      const ofEpisode = found[next++] ?? null;
-      const { digest, done } = await replayRecord(definition, record);
-      judged.push({
-        ...{ task_id: taskId, episode, seed: record.reset.seed!, actions: [...record.actions], digest, done },
-        ...(await scoring.judge(record, ofEpisode)),
-        anchors: ofEpisode,
-      });
-    }
-    submissions.push({ number, name, episodes: judged });
+  const anchors = await scoring.anchors(played.map(({ record }) => record.reset));
+  const submissions = ledger.submissions.map((submission) => ({
+    ...submission,
+    episodes: [] as JudgedEpisode[],
+  }));
+  for (const [index, { submission, taskId, episode, record }] of played.entries()) {
+    const ofEpisode = anchors[index] ?? null;
+    const { digest, done } = await replayRecord(definition, record);
+    submissions[submission - 1].episodes.push({
+      ...{ task_id: taskId, episode, seed: record.reset.seed!, actions: [...record.actions], digest, done },
+      ...(await scoring.judge(record, ofEpisode)),
+      anchors: ofEpisode,
+    });
   }
   return { format: RESULTS_FORMAT, season: rules, secret, submissions };
 }
 
-export interface VerifyOptions {
+interface VerifyOptions {
   /** As it was published when the season began. */
   readonly commitment?: string | undefined;
   /** Computes the anchors anew and compares them; otherwise they are only replayed. */
@@ -129,86 +121,71 @@ export interface VerifyOptions {
 
 /** Checks results against the seeds, by replay: answers what is wrong, nothing when all is right. */
 export async function verifySeason(
-  results: SeasonResults,
-  definition: Definition,
+  { season, secret, submissions }: SeasonResults,
+  definition: EnvironmentDefinition,
   scoring: SeasonScoring,
   { commitment, anchorsAnew = false }: VerifyOptions = {},
 ): Promise<string[]> {
   const problems: string[] = [];
-  const { season, secret, submissions } = results;
-  const own = commitmentOf(secret);
-  if (own !== season.commitment)
+  if (commitmentOf(secret) !== season.commitment) {
     problems.push(`The secret is not that of the commitment ${season.commitment}.`);
+  }
   if (commitment !== undefined && commitment !== season.commitment) {
     problems.push(`The commitment was ${commitment}, and is ${season.commitment} in the results.`);
   }
   const { id, version } = season.environment;
   if (definition.id !== id || definition.version !== version) {
-    return [
-      ...problems,
-      `The season was played on ${id} ${version}, this is ${definition.id} ${definition.version}.`,
-    ];
+    const other = `${definition.id} ${definition.version}`;
+    return [...problems, `The season was played on ${id} ${version}, this is ${other}.`];
   }
   for (const [index, { number }] of submissions.entries()) {
     if (number !== index + 1)
       problems.push(`Expected submission ${index + 1}, got ${number}: one is missing.`);
   }
-  for (const submission of submissions)
-    problems.push(...(await problemsOf(submission, season, secret, definition, scoring)));
-  if (anchorsAnew) problems.push(...(await anchorProblems(submissions, definition, scoring)));
-  return problems;
-}
-
-async function problemsOf(
-  { number, name, episodes }: Submission,
-  { task_ids, episodes: planned }: SeasonResults['season'],
-  secret: string,
-  definition: Definition,
-  scoring: SeasonScoring,
-): Promise<string[]> {
-  const problems: string[] = [];
   const resetOf = episodeResets(definition);
   const readAction = actionReader(definition.action);
+  const { task_ids, episodes: planned } = season;
   const expected = task_ids.flatMap((taskId) => Array.from({ length: planned }, (_, i) => `${taskId} ${i}`));
-  if (
-    JSON.stringify(episodes.map((each) => `${each.task_id} ${each.episode}`)) !== JSON.stringify(expected)
-  ) {
-    problems.push(`${name}: expected ${planned} episodes of each task, in order.`);
+  for (const { number, name, episodes } of submissions) {
+    if (episodes.map((each) => `${each.task_id} ${each.episode}`).join('\n') !== expected.join('\n')) {
+      problems.push(`${name}: expected ${planned} episodes of each task, in order.`);
+    }
+    for (const judged of episodes) {
+      for await (const problem of problemsOf(judged, number)) {
+        problems.push(`${name}, ${judged.task_id} ${judged.episode}: ${problem}`);
+      }
+    }
   }
-  for (const judged of episodes) {
-    const { task_id: taskId, episode, seed, actions, anchors: ofEpisode } = judged;
-    const place = `${name}, ${taskId} ${episode}`;
-    if (seed !== seedOf(secret, { submission: number, taskId, episode })) {
-      problems.push(`${place}: the seed does not come from the secret.`);
+  if (anchorsAnew) problems.push(...(await anchorProblems(submissions, definition, scoring)));
+  return problems;
+
+  async function* problemsOf(judged: JudgedEpisode, submission: number): AsyncGenerator<string> {
+    const { task_id: taskId, episode, seed, actions, anchors } = judged;
+    if (seed !== seedOf(secret, { submission, taskId, episode })) {
+      yield 'the seed does not come from the secret.';
     }
     try {
       const record = { reset: resetOf(taskId, seed), actions: actions.map(readAction) };
       const { digest, done } = await replayRecord(definition, record);
-      if (digest !== judged.digest || done !== judged.done)
-        problems.push(`${place}: the replay came out otherwise.`);
-      const { return: total, score } = await scoring.judge(record, ofEpisode);
+      if (digest !== judged.digest || done !== judged.done) yield 'the replay came out otherwise.';
+      const { return: total, score } = await scoring.judge(record, anchors);
       if (total !== judged.return || score !== judged.score) {
-        problems.push(
-          `${place}: expected return ${total} and score ${score}, got ${judged.return} and ${judged.score}.`,
-        );
+        yield `expected return ${total} and score ${score}, got ${judged.return} and ${judged.score}.`;
       }
-      for (const [anchorName, claimed] of Object.entries(ofEpisode ?? {})) {
+      for (const [name, claimed] of Object.entries(anchors ?? {})) {
         if (!claimed) continue;
         const earned = await repeatedReturn(definition, record.reset, claimed.actions.map(readAction));
-        if (!isClose(earned, claimed.return)) {
-          problems.push(`${place}: the ${anchorName} earns ${earned}, not ${claimed.return}.`);
-        }
+        if (!isClose(earned, claimed.return)) yield `the ${name} earns ${earned}, not ${claimed.return}.`;
       }
     } catch (error) {
-      problems.push(`${place}: it cannot be replayed: ${(error as Error).message}`);
+      yield `it cannot be replayed: ${(error as Error).message}`;
     }
   }
-  return problems;
 }
 
 async function anchorProblems(
-  submissions: readonly Submission[],
-  definition: Definition,
+  submissions: SeasonResults['submissions'],
+  definition: EnvironmentDefinition,
   scoring: SeasonScoring,
 ): Promise<string[]> {
   const resetOf = episodeResets(definition);
@@ -216,16 +193,17 @@ async function anchorProblems(
     episodes.map((episode) => ({ name, ...episode })),
   );
   const anew = await scoring.anchors(episodes.map(({ task_id, seed }) => resetOf(task_id, seed)));
-  return episodes.flatMap(({ name, task_id, episode, anchors: claimed }, i) =>
-    JSON.stringify(claimed) === JSON.stringify(anew[i])
-      ? []
-      : [`${name}, ${task_id} ${episode}: the anchors are not those that are computed for its seed.`],
-  );
+  return episodes
+    .filter(({ anchors: claimed }, i) => JSON.stringify(claimed) !== JSON.stringify(anew[i]))
+    .map(
+      ({ name, task_id, episode }) =>
+        `${name}, ${task_id} ${episode}: the anchors are not those that are computed for its seed.`,
+    );
 }
 
 /** Return of actions whose last one is repeated until the episode ends. */
 async function repeatedReturn(
-  definition: Definition,
+  definition: EnvironmentDefinition,
   reset: ResetOptions,
   actions: readonly unknown[],
 ): Promise<number> {

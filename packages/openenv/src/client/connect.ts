@@ -2,24 +2,24 @@ import type {
   GradeBody,
   HealthBody,
   MetadataBody,
-  ObservationBody,
   SchemaBody,
   StateBody,
   TasksBody,
 } from '../protocol/bodies.ts';
-import type { EnvironmentDefinition, ResetOptions } from '../protocol/definition.ts';
+import type { EnvironmentDefinition, ResetOptions, StepResult } from '../protocol/definition.ts';
 import type {
   JsonRpcResponse,
   ToolCallResult,
   ToolListing,
-  VectorClientMessage,
+  VectorOptions,
+  VectorStep,
 } from '../protocol/messages.ts';
-import { ConnectionError, Exchange } from './exchange.ts';
+import { ClientError, Exchange } from './exchange.ts';
 
-export { CapacityError, ConnectionError, ServerError, TimeoutError } from './exchange.ts';
+export { ClientError } from './exchange.ts';
 
 /** Options of `connect`. Every field has a default. */
-export interface ConnectOptions {
+interface ConnectOptions {
   /** Sent as `authorization: Bearer`. */
   readonly token?: string;
   /** Further headers of the handshake and of HTTP requests. */
@@ -52,8 +52,7 @@ type StateOf<D> = D extends EnvironmentDefinition<infer _A, infer _O, infer Stat
 /**
  * Connects to an OpenEnv server and opens a session. `connect<typeof definition>(url)` types actions, observations and
  * state by an environment's definition, or by an environment of `@servegym/environments`.
- * @throws CapacityError when the server has no free session.
- * @throws ConnectionError, TimeoutError
+ * @throws ClientError, `CAPACITY_REACHED` when the server has no free session
  */
 export async function connect<Given = AnyDefinition>(
   url: string | URL,
@@ -108,16 +107,16 @@ export class EnvironmentClient<Action, Observation, State> {
     return this.#exchange.open;
   }
 
-  /** Starts a new episode. @throws ServerError, ConnectionError, TimeoutError */
-  async reset(options: ResetOptions = {}): Promise<ObservationBody<Observation>> {
+  /** Starts a new episode. @throws ClientError */
+  async reset(options: ResetOptions = {}): Promise<StepResult<Observation>> {
     const reply = await this.#exchange.request({ type: 'reset', data: options });
-    return reply.data as unknown as ObservationBody<Observation>;
+    return reply.data as unknown as StepResult<Observation>;
   }
 
-  /** Plays one action. @throws ServerError, ConnectionError, TimeoutError */
-  async step(action: Action): Promise<ObservationBody<Observation>> {
+  /** Plays one action. @throws ClientError */
+  async step(action: Action): Promise<StepResult<Observation>> {
     const reply = await this.#exchange.request({ type: 'step', data: action as Record<string, unknown> });
-    return reply.data as unknown as ObservationBody<Observation>;
+    return reply.data as unknown as StepResult<Observation>;
   }
 
   /** The state of the episode. Before the first reset only the two common fields are there. */
@@ -129,7 +128,7 @@ export class EnvironmentClient<Action, Observation, State> {
   /**
    * Makes and resets many environments that step together, in place of those of an earlier call. This session's own
    * environment is another. Only our servers can do this.
-   * @throws ServerError, CapacityError, ConnectionError, TimeoutError
+   * @throws ClientError
    */
   vector(options: VectorOptions): Promise<VectorClient<Action, Observation>> {
     return VectorClient.open(this.#exchange, options);
@@ -208,7 +207,7 @@ export class EnvironmentClient<Action, Observation, State> {
     });
     const text = await response.text();
     if (!response.ok) {
-      throw new ConnectionError(
+      throw ClientError.lost(
         `${init.method} ${url.pathname} answered ${response.status}: ${text.slice(0, 500)}`,
       );
     }
@@ -233,80 +232,48 @@ export function socketUrl(base: URL, path: 'ws' | 'mcp'): URL {
   return url;
 }
 
-/** Options of `vector_reset`. */
-export type VectorOptions = Extract<VectorClientMessage, { type: 'vector_reset' }>['data'];
-
-/** An entry for each environment. */
-export interface VectorStep<Observation> {
-  readonly observations: readonly Observation[];
-  /** 0 where an episode has just been started. */
-  readonly rewards: readonly number[];
-  readonly dones: readonly boolean[];
-}
-
-/** One step of many environments, as rows of numbers. */
-export interface VectorFloats {
-  /** Shape n x width of the observation. */
-  readonly observations: Float32Array;
-  /** Shape n. */
-  readonly rewards: Float32Array;
-  /** Shape n, 0 or 1. */
-  readonly dones: Float32Array;
-}
-
 /** Many environments of a server that step together, in one message. Made by `EnvironmentClient.vector`. */
-export class VectorClient<Action, Observation> {
+class VectorClient<Action, Observation> {
   /** Environments. */
   readonly size: number;
   /** Result of the first reset. */
   readonly first: VectorStep<Observation>;
   /** With `float32`: the names of the numbers of a row. */
-  readonly layout:
-    | { readonly action: readonly string[]; readonly observation: readonly string[] }
-    | undefined;
+  readonly layout: VectorStep['layout'];
   readonly #exchange: Exchange;
 
-  private constructor(
-    exchange: Exchange,
-    first: VectorStep<Observation>,
-    layout: VectorClient<Action, Observation>['layout'],
-  ) {
+  private constructor(exchange: Exchange, first: VectorStep<Observation>) {
     this.#exchange = exchange;
     this.size = first.dones.length;
     this.first = first;
-    this.layout = layout;
+    this.layout = first.layout;
   }
 
-  /** @throws ServerError, CapacityError, ConnectionError, TimeoutError */
+  /** @throws ClientError */
   static async open<Action, Observation>(
     exchange: Exchange,
     options: VectorOptions,
   ): Promise<VectorClient<Action, Observation>> {
     const { data } = await exchange.request({ type: 'vector_reset', data: options });
-    return new VectorClient<Action, Observation>(
-      exchange,
-      data as unknown as VectorStep<Observation>,
-      data.layout,
-    );
+    return new VectorClient(exchange, data as VectorStep<Observation>);
   }
 
   /**
    * Plays an action on each environment. One whose episode has ended ignores its action and starts the next episode.
-   * @throws ServerError, ConnectionError, TimeoutError
+   * @throws ClientError
    */
   async step(actions: readonly Action[]): Promise<VectorStep<Observation>> {
     const { data } = await this.#exchange.request({ type: 'vector_step', data: { actions } });
-    return data as unknown as VectorStep<Observation>;
+    return data as VectorStep<Observation>;
   }
 
   /**
-   * The same with rows of float32, as `layout` names them. Needs the format `float32`.
-   * @param actions shape n x width of the action
+   * The same with rows of float32, as `layout` names them: shapes n x width of the action in, n x width of the observation
+   * and n out; dones are 0 or 1. Needs the format `float32`.
    */
-  async stepFloats(actions: Float32Array): Promise<VectorFloats> {
-    const bytes = await this.#exchange.requestBytes(
-      new Uint8Array(actions.buffer, actions.byteOffset, actions.byteLength),
-    );
+  async stepFloats(actions: Float32Array) {
+    const { buffer, byteOffset, byteLength } = actions;
+    const bytes = await this.#exchange.requestBytes(new Uint8Array(buffer, byteOffset, byteLength));
     const floats = new Float32Array(bytes.buffer);
     return {
       rewards: floats.subarray(0, this.size),

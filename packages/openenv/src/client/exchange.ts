@@ -11,46 +11,41 @@ import type {
 } from '../protocol/messages.ts';
 import { readJson } from '../protocol/read-json.ts';
 
-/** The server answered with an error. The session is as it was before the request. */
-export class ServerError extends Error {
-  override readonly name: string = 'ServerError';
-  readonly code: ErrorCode;
+/**
+ * A request that failed. With a code of the server the session is as it was before the request; a client whose connection
+ * was lost, or whose server did not reply in time, cannot be used any more.
+ */
+export class ClientError extends Error {
+  override readonly name = 'ClientError';
+  readonly code: ErrorCode | 'CONNECTION_LOST' | 'TIMEOUT';
   /** Issues of the input, with `VALIDATION_ERROR`. */
   readonly issues: readonly ValidationIssue[];
   /** Why the environment refused, for instance `EPISODE_OVER`, where it says so. */
   readonly reason: string | undefined;
-  constructor({ message, code, errors = [], reason }: ErrorData) {
-    super(`${message} (${code})`);
+  /** With `CAPACITY_REACHED`: try again later, or ask for a higher cap. */
+  readonly activeSessions: number | undefined;
+  readonly maxSessions: number | undefined;
+
+  constructor(
+    code: ClientError['code'],
+    message: string,
+    { errors = [], reason, active_sessions, max_sessions, cause }: Partial<ErrorData> & ErrorOptions = {},
+  ) {
+    super(message, { cause });
     this.code = code;
     this.issues = errors;
     this.reason = reason;
+    this.activeSessions = active_sessions;
+    this.maxSessions = max_sessions;
   }
-}
 
-/** The server has no free session. Try again later, or ask for a higher cap. */
-export class CapacityError extends ServerError {
-  override readonly name = 'CapacityError';
-  readonly activeSessions: number | undefined;
-  readonly maxSessions: number | undefined;
-  constructor(data: ErrorData) {
-    super(data);
-    this.activeSessions = data.active_sessions;
-    this.maxSessions = data.max_sessions;
+  static answered(data: ErrorData): ClientError {
+    return new ClientError(data.code, `${data.message} (${data.code})`, data);
   }
-}
 
-/** The connection could not be made, or was lost. */
-export class ConnectionError extends Error {
-  override readonly name: string = 'ConnectionError';
-}
-
-/** No reply came in time. The connection is dropped, so that a late reply can never be taken for that of another request. */
-export class TimeoutError extends ConnectionError {
-  override readonly name = 'TimeoutError';
-}
-
-export function serverError(data: ErrorData): ServerError {
-  return data.code === 'CAPACITY_REACHED' ? new CapacityError(data) : new ServerError(data);
+  static lost(message: string, cause?: unknown): ClientError {
+    return new ClientError('CONNECTION_LOST', message, { cause });
+  }
 }
 
 export interface ExchangeOptions {
@@ -65,55 +60,41 @@ export interface ExchangeOptions {
 
 type Reply = ServerMessage | VectorMessage | Uint8Array;
 
-interface Pending {
-  readonly resolve: (reply: Reply) => void;
-  readonly reject: (error: Error) => void;
-  readonly timer: NodeJS.Timeout;
-}
-
 /** One socket on which every message gets one reply, in order. */
 export class Exchange {
   /** The session, when the server named it in the handshake. */
   readonly sessionId: string | undefined;
   readonly #socket: WebSocket;
   readonly #replyTimeoutMs: number;
-  readonly #pending: Pending[] = [];
-  #lost: Error | undefined;
+  readonly #pending: (PromiseWithResolvers<Reply> & { readonly timer: NodeJS.Timeout })[] = [];
+  #lost: ClientError | undefined;
 
-  /** Connects. @throws ConnectionError, TimeoutError */
+  /** Connects. @throws ClientError `CONNECTION_LOST`, `TIMEOUT` */
   static open(url: string, options: ExchangeOptions): Promise<Exchange> {
-    const shown = maskUrls(url);
+    const failure = `Could not connect to ${maskUrls(url)}`;
+    const { headers, connectTimeoutMs, replyTimeoutMs, maxMessageBytes: maxPayload } = options;
     return new Promise((resolve, reject) => {
-      const socket = new WebSocket(url, {
-        headers: options.headers,
-        handshakeTimeout: options.connectTimeoutMs,
-        maxPayload: options.maxMessageBytes,
-        perMessageDeflate: false,
-      });
+      const handshake = { headers, handshakeTimeout: connectTimeoutMs, maxPayload, perMessageDeflate: false };
+      const socket = new WebSocket(url, handshake);
       let sessionId: string | undefined;
-      socket.once('upgrade', (response) => {
-        const named = response.headers['x-session-id'];
+      socket.once('upgrade', ({ headers: { 'x-session-id': named } }) => {
         sessionId = typeof named === 'string' ? named : undefined;
       });
       socket.once('unexpected-response', (_request, response) => {
         response.resume();
-        reject(
-          new ConnectionError(`Could not connect to ${shown}: the server answered ${response.statusCode}.`),
-        );
+        reject(ClientError.lost(`${failure}: the server answered ${response.statusCode}.`));
         socket.terminate();
       });
       socket.once('error', (error) => {
-        const late = error.message === 'Opening handshake has timed out';
+        const isLate = error.message === 'Opening handshake has timed out';
         reject(
-          late
-            ? new TimeoutError(`Could not connect to ${shown} within ${options.connectTimeoutMs} ms.`)
-            : new ConnectionError(`Could not connect to ${shown}: ${error.message || String(error)}`, {
-                cause: error,
-              }),
+          isLate
+            ? new ClientError('TIMEOUT', `${failure} within ${connectTimeoutMs} ms.`)
+            : ClientError.lost(`${failure}: ${error.message || String(error)}`, error),
         );
       });
       // The exchange must listen before the first frame, which may come in the same packet as the handshake.
-      socket.once('open', () => resolve(new Exchange(socket, sessionId, options.replyTimeoutMs)));
+      socket.once('open', () => resolve(new Exchange(socket, sessionId, replyTimeoutMs)));
     });
   }
 
@@ -125,13 +106,10 @@ export class Exchange {
       if (isBinary) this.#settle(new Uint8Array(data as Buffer));
       else this.#receive(data.toString());
     });
-    socket.on('error', (error) => this.#lose(new ConnectionError(`The connection failed: ${error.message}`)));
+    socket.on('error', ({ message }) => this.#lose(ClientError.lost(`The connection failed: ${message}`)));
     socket.on('close', (code, reason) => {
-      this.#lose(
-        new ConnectionError(
-          `The server closed the connection (code ${code}${reason.length > 0 ? `, ${reason}` : ''}).`,
-        ),
-      );
+      const why = reason.length > 0 ? `, ${reason}` : '';
+      this.#lose(ClientError.lost(`The server closed the connection (code ${code}${why}).`));
     });
   }
 
@@ -140,21 +118,21 @@ export class Exchange {
     return this.#lost === undefined;
   }
 
-  /** Sends a message and waits for its reply. @throws ServerError, ConnectionError, TimeoutError */
+  /** Sends a message and waits for its reply. @throws ClientError */
   request(message: ClientMessage): Promise<ServerMessage>;
   request(message: VectorClientMessage): Promise<VectorMessage>;
   request(message: ClientMessage | VectorClientMessage): Promise<Reply> {
     return this.#send(JSON.stringify(message), message.type);
   }
 
-  /** Sends bytes and waits for bytes. @throws ServerError, ConnectionError, TimeoutError */
+  /** Sends bytes and waits for bytes. @throws ClientError */
   async requestBytes(bytes: Uint8Array): Promise<Uint8Array> {
     return (await this.#send(bytes, 'a binary frame')) as Uint8Array;
   }
 
   /** Says goodbye and waits for the socket to close. */
   async close(): Promise<void> {
-    this.#lose(new ConnectionError('The client was closed.'));
+    this.#lose(ClientError.lost('The client was closed.'));
     if (this.#socket.readyState === WebSocket.CLOSED) return;
     const closed = new Promise<void>((resolve) => this.#socket.once('close', () => resolve()));
     if (this.#socket.readyState === WebSocket.OPEN) this.#socket.send(JSON.stringify({ type: 'close' }));
@@ -164,18 +142,16 @@ export class Exchange {
 
   #send(data: string | Uint8Array, what: string): Promise<Reply> {
     if (this.#lost) return Promise.reject(this.#lost);
-    return new Promise((resolve, reject) => {
-      const timer = setTimeout(() => {
-        this.#lose(
-          new TimeoutError(
-            `No reply to \`${what}\` within ${this.#replyTimeoutMs} ms; the connection was dropped.`,
-          ),
-        );
-        this.#socket.terminate();
-      }, this.#replyTimeoutMs);
-      this.#pending.push({ resolve, reject, timer });
-      this.#socket.send(data);
-    });
+    const late = `No reply to \`${what}\` within ${this.#replyTimeoutMs} ms; the connection was dropped.`;
+    // A late reply must never be taken for that of another request.
+    const timer = setTimeout(() => {
+      this.#lose(new ClientError('TIMEOUT', late));
+      this.#socket.terminate();
+    }, this.#replyTimeoutMs);
+    const reply = { ...Promise.withResolvers<Reply>(), timer };
+    this.#pending.push(reply);
+    this.#socket.send(data);
+    return reply.promise;
   }
 
   #receive(text: string): void {
@@ -183,18 +159,18 @@ export class Exchange {
     if (reading.ok) {
       this.#settle(reading.value as ServerMessage);
     } else {
-      this.#lose(new ConnectionError(`The server sent what is not JSON: ${reading.message}`));
+      this.#lose(ClientError.lost(`The server sent what is not JSON: ${reading.message}`));
       this.#socket.terminate();
     }
   }
 
   #settle(reply: Reply): void {
-    const error =
-      !(reply instanceof Uint8Array) && reply.type === 'error' ? serverError(reply.data) : undefined;
+    const isError = !(reply instanceof Uint8Array) && reply.type === 'error';
+    const error = isError ? ClientError.answered(reply.data) : undefined;
     const pending = this.#pending.shift();
     if (pending === undefined) {
       // Only a refusal comes unasked; it holds for every request from now on.
-      this.#lost ??= error ?? new ConnectionError('The server sent a message without a request for it.');
+      this.#lost ??= error ?? ClientError.lost('The server sent a message without a request for it.');
       return;
     }
     clearTimeout(pending.timer);
@@ -202,7 +178,7 @@ export class Exchange {
     else pending.resolve(reply);
   }
 
-  #lose(error: Error): void {
+  #lose(error: ClientError): void {
     this.#lost ??= error;
     for (const { reject, timer } of this.#pending.splice(0)) {
       clearTimeout(timer);

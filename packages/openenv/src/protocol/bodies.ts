@@ -20,14 +20,6 @@ export interface JsonSchema {
   readonly [keyword: string]: unknown;
 }
 
-/** The answer of `reset` and `step`, over HTTP and inside a WebSocket `observation` message. */
-export interface ObservationBody<Observation = Readonly<Record<string, unknown>>> {
-  readonly observation: Observation;
-  readonly reward: number | null;
-  readonly done: boolean;
-  readonly metadata?: Readonly<Record<string, unknown>>;
-}
-
 /** `GET /state` and the WebSocket `state` message. The environment's own fields stand beside these two. */
 export interface StateBody {
   readonly episode_id: string | null;

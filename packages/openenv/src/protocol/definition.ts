@@ -1,4 +1,5 @@
 import type { z } from 'zod';
+import type { TasksBody } from './bodies.ts';
 
 /** Result of `reset` and `step`. The server puts `reward`, `done` and `metadata` beside `observation` on the wire. */
 export interface StepResult<Observation = Record<string, unknown>> {
@@ -41,13 +42,7 @@ export interface Environment<Action, Observation, State> {
 }
 
 /** A task that an environment offers, as `GET /tasks` lists it. Own fields may be added. */
-export interface TaskDescription {
-  readonly id: string | number;
-  readonly name: string;
-  readonly difficulty: 'easy' | 'medium' | 'hard';
-  readonly description: string;
-  readonly [field: string]: unknown;
-}
+export type TaskDescription = TasksBody['tasks'][number];
 
 /** A named collection of episodes, as data sets have them. A task of a split is the reset options that start it. */
 export interface TaskSplit {
@@ -93,7 +88,7 @@ export interface ToolSession<Action = unknown, Observation = object, State = obj
   readonly record: EpisodeRecord<Action> | null;
   /** Result of the last reset or step. */
   readonly lastResult: StepResult<Observation> | null;
-  /** Plays an action, which becomes part of the record. @throws InvalidInputError, EnvironmentError */
+  /** Plays an action, which becomes part of the record. @throws OpenEnvError `VALIDATION_ERROR`, EnvironmentError */
   step(action: Action): Promise<StepResult<Observation>>;
 }
 
@@ -130,11 +125,7 @@ export interface AnswerFields<Observation = Record<string, unknown>> {
  * Everything the server needs to know to serve an environment. Pass it through `defineEnvironment` so that the
  * types of the schemas flow into `create`.
  */
-export interface EnvironmentDefinition<
-  Action = unknown,
-  Observation = Record<string, unknown>,
-  State = Record<string, unknown>,
-> {
+export interface EnvironmentDefinition<Action = unknown, Observation = object, State = object> {
   /** Short stable name, for instance `llmserve`. */
   readonly id: string;
   /** Changes whenever the same seed and actions may give another episode. */

@@ -6,7 +6,7 @@ import { openRawSocket } from '../fixtures/raw-socket.ts';
 import { postJson, startServer } from '../fixtures/start-server.ts';
 import { EnvironmentError } from './definition.ts';
 import { ERROR_CATALOGUE, OpenEnvError } from './errors.ts';
-import { InvalidInputError, validationIssues } from './validation-issues.ts';
+import { validationIssues } from './validation-issues.ts';
 
 const ISSUE = { type: 'missing', loc: ['amount'], msg: 'Field required', input: {} };
 const FIELDS = {
@@ -16,7 +16,7 @@ const FIELDS = {
 
 /** An error of each kind of the catalogue. */
 function errorOf(code: keyof typeof ERROR_CATALOGUE): Error {
-  if (code === 'VALIDATION_ERROR') return new InvalidInputError([ISSUE]);
+  if (code === 'VALIDATION_ERROR') return new OpenEnvError('VALIDATION_ERROR', { issues: [ISSUE] });
   if (code === 'EXECUTION_ERROR') return Object.assign(new Error('broken'), { code: 'ENOENT' });
   if ('sentence' in ERROR_CATALOGUE[code]) return new OpenEnvError(code as 'STORE_ERROR', FIELDS);
   return new EnvironmentError(code, `${code} happened`);

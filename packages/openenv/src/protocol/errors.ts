@@ -32,7 +32,11 @@ export const ERROR_CATALOGUE = {
     ...{ status: 400, jsonRpc: methodNotFound, webSocket: 'UNKNOWN_TYPE' },
     sentence: ({ type }: { type: string }) => `Unknown message type: ${type}`,
   },
-  VALIDATION_ERROR: { status: 422, jsonRpc: internalError, webSocket: 'VALIDATION_ERROR' },
+  VALIDATION_ERROR: {
+    ...{ status: 422, jsonRpc: internalError, webSocket: 'VALIDATION_ERROR' },
+    sentence: ({ issues }: { issues: readonly ValidationIssue[] }) =>
+      issues.map(({ loc, msg }) => `${loc.join('.') || 'input'}: ${msg}`).join('; '),
+  },
   EXECUTION_ERROR: { status: 500, jsonRpc: internalError, webSocket: 'EXECUTION_ERROR' },
   CAPACITY_REACHED: {
     ...{ status: 503, retryAfter: 1, jsonRpc: serverError, webSocket: 'CAPACITY_REACHED' },
@@ -105,10 +109,13 @@ export class OpenEnvError<Code extends SentenceCode = SentenceCode> extends Erro
   override readonly name = 'OpenEnvError';
   readonly code: Code;
   readonly fields: Readonly<Fields<Code>>;
+  /** True where the caller can correct it, also for programs that have the error from a worker thread. */
+  readonly isInputError: boolean;
   constructor(code: Code, fields: Fields<Code>, options?: ErrorOptions) {
     super((ERROR_CATALOGUE[code].sentence as (fields: Fields<Code>) => string)(fields), options);
     this.code = code;
     this.fields = fields;
+    this.isInputError = code === 'VALIDATION_ERROR';
   }
 }
 
@@ -124,11 +131,8 @@ export interface ErrorAnswer extends Omit<ErrorKind, 'shown' | 'sentence'> {
 
 /** Looks an error up by its code. One without a code of ours is an `EXECUTION_ERROR`. */
 export function errorAnswer(error: unknown): ErrorAnswer {
-  const {
-    message,
-    issues = [],
-    fields = {},
-  } = error as Partial<ErrorAnswer> & { fields?: Record<string, unknown> };
+  const { message, fields = {} } = error as { message?: string; fields?: Record<string, unknown> };
+  const { issues = [] } = fields as Partial<ErrorAnswer>;
   const code = errorCode(error);
   const kind: ErrorKind = Object.hasOwn(ERROR_CATALOGUE, code)
     ? ERROR_CATALOGUE[code as keyof Catalogue]

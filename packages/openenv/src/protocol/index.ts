@@ -1,14 +1,2 @@
-export type {
-  EnvironmentEntry,
-  GradeBody,
-  HealthBody,
-  JsonSchema,
-  MetadataBody,
-  ObservationBody,
-  SchemaBody,
-  StateBody,
-  TasksBody,
-  ValidationIssue,
-} from './bodies.ts';
-export type { ToolListing } from './messages.ts';
-export { ERROR_CODES, type ErrorCode, type ErrorData } from './messages.ts';
+export type { EnvironmentEntry, GradeBody, MetadataBody, SchemaBody, TasksBody } from './bodies.ts';
+export { ERROR_CODES } from './messages.ts';

@@ -1,4 +1,6 @@
-import type { ObservationBody, StateBody, ValidationIssue } from './bodies.ts';
+import { z } from 'zod';
+import type { StateBody, ValidationIssue } from './bodies.ts';
+import type { StepResult } from './definition.ts';
 
 /** JSON-RPC 2.0 error codes that OpenEnv's `/mcp` uses. */
 export const JSON_RPC_ERROR_CODES = {
@@ -70,38 +72,42 @@ export type ClientMessage =
   | { readonly type: 'close' }
   | { readonly type: 'mcp'; readonly data: JsonRpcRequest };
 
+/** The request for many environments that step together. */
+export const vectorOptions = z.strictObject({
+  /** Number of environments. */
+  count: z.int().min(1).max(65_536),
+  /** Environment i starts on seed + i. Without one the server draws it. */
+  seed: z
+    .int()
+    .min(0)
+    .max(2 ** 32 - 1)
+    .optional(),
+  /** Further reset options, the same for all. */
+  options: z.record(z.string(), z.unknown()).default({}),
+  format: z.enum(['json', 'float32']).default('json'),
+});
+export type VectorOptions = Readonly<z.input<typeof vectorOptions>>;
+
 /** Further messages of clients of the vector extension. Actions may also come as binary frames of float32. */
 export type VectorClientMessage =
-  | {
-      readonly type: 'vector_reset';
-      readonly data: {
-        /** Number of environments, 1 to 65,536. */
-        readonly count: number;
-        /** Environment i starts on seed + i. Without one the server draws it. */
-        readonly seed?: number;
-        /** Further reset options, the same for all. */
-        readonly options?: Readonly<Record<string, unknown>>;
-        /** Default `json`. */
-        readonly format?: 'json' | 'float32';
-      };
-    }
-  | {
-      readonly type: 'vector_step';
-      /** An action for each environment; that of an environment whose episode has ended is ignored. */
-      readonly data: { readonly actions: readonly unknown[] };
-    };
+  | { readonly type: 'vector_reset'; readonly data: VectorOptions }
+  /** An action for each environment; that of an environment whose episode has ended is ignored. */
+  | { readonly type: 'vector_step'; readonly data: { readonly actions: readonly unknown[] } };
+
+/** A reset or step of many environments, with an entry for each. */
+export interface VectorStep<Observation = unknown> {
+  readonly observations: readonly Observation[];
+  /** 0 where an episode has just been started. */
+  readonly rewards: readonly number[];
+  readonly dones: readonly boolean[];
+  /** With `float32`: what the numbers of a row mean. */
+  readonly layout?: { readonly action: readonly string[]; readonly observation: readonly string[] };
+}
 
 /** The reply to `vector_reset`, and to `vector_step` in JSON. */
 export interface VectorMessage {
   readonly type: 'vector';
-  readonly data: {
-    readonly observations: readonly Readonly<Record<string, unknown>>[];
-    /** 0 where an episode has just been started. */
-    readonly rewards: readonly number[];
-    readonly dones: readonly boolean[];
-    /** With `float32`: what the numbers of a row mean. */
-    readonly layout?: { readonly action: readonly string[]; readonly observation: readonly string[] };
-  };
+  readonly data: VectorStep;
 }
 
 /** The `data` of an `error` message. */
@@ -125,7 +131,7 @@ export interface ErrorData {
 
 /** Messages of the server on `/ws`: exactly one for each of the client's, none for `close`. */
 export type ServerMessage<Observation = Readonly<Record<string, unknown>>> =
-  | { readonly type: 'observation'; readonly data: ObservationBody<Observation> }
+  | { readonly type: 'observation'; readonly data: StepResult<Observation> }
   | { readonly type: 'state'; readonly data: StateBody }
   | { readonly type: 'mcp'; readonly data: JsonRpcResponse }
   | { readonly type: 'error'; readonly data: ErrorData };

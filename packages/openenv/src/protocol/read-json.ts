@@ -5,6 +5,12 @@ export function isJsonObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
+/** Options with the defaults of those that are missing or `undefined`. */
+export function withDefaults<Options extends object>(defaults: Options, options: Partial<Options>): Options {
+  const given = Object.entries(options).filter(([, value]) => value !== undefined);
+  return { ...defaults, ...Object.fromEntries(given) };
+}
+
 type JsonReading =
   | { readonly ok: true; readonly value: unknown }
   | { readonly ok: false; readonly message: string; readonly position: number };

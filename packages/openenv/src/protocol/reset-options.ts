@@ -7,9 +7,9 @@ import {
   type TaskSplit,
 } from './definition.ts';
 import { isJsonObject, type JsonObject } from './read-json.ts';
-import { excerpt, InvalidInputError, readInput } from './validation-issues.ts';
+import { excerpt, invalidInput, readInput } from './validation-issues.ts';
 
-/** Turns what a client sent into reset options, or throws `InvalidInputError`. */
+/** Turns what a client sent into reset options, or throws OpenEnvError `VALIDATION_ERROR`. */
 export type ResetOptionsReader = (input: unknown) => ResetOptions;
 
 /** Seeds that the server draws are below this, so that 32-bit generators can take them. */
@@ -101,7 +101,7 @@ function withTask(
     if (typeof index !== 'number') return rest;
     const known = splits.map((candidate) => candidate.name).join(', ');
     const expected = `Field required beside index: one of ${known}`;
-    throw InvalidInputError.of('missing', ['split'], expected, { index });
+    throw invalidInput('missing', ['split'], expected, { index });
   }
   const chosen = asked ?? 0;
   if (chosen >= split.size) {

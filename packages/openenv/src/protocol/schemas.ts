@@ -2,9 +2,9 @@ import { z } from 'zod';
 import type { JsonSchema, SchemaBody } from './bodies.ts';
 import type { EnvironmentDefinition } from './definition.ts';
 import { isJsonObject } from './read-json.ts';
-import { InvalidInputError, readInput } from './validation-issues.ts';
+import { invalidInput, readInput } from './validation-issues.ts';
 
-/** Turns what a client sent into an action, or throws `InvalidInputError`. */
+/** Turns what a client sent into an action, or throws OpenEnvError `VALIDATION_ERROR`. */
 export type ActionReader<Action> = (input: unknown) => Action;
 
 /**
@@ -31,7 +31,7 @@ export function declares(schema: JsonSchema, property: string): boolean {
 function withoutMetadata(action: Readonly<Record<string, unknown>>): Record<string, unknown> {
   const { metadata, ...rest } = action;
   if (!isJsonObject(metadata)) {
-    throw InvalidInputError.of('dict_type', ['metadata'], 'Input should be a valid dictionary', metadata);
+    throw invalidInput('dict_type', ['metadata'], 'Input should be a valid dictionary', metadata);
   }
   return rest;
 }
@@ -72,83 +72,55 @@ function titleOf(name: string): string {
     .join(' ');
 }
 
+type Properties = Readonly<Record<string, JsonSchema>>;
+
+const metadata = (description: string): JsonSchema => ({
+  ...{ type: 'object', additionalProperties: true, title: 'Metadata', description },
+});
+const nullable = (type: 'number' | 'string', title: string, description: string): JsonSchema => ({
+  ...{ anyOf: [{ type }, { type: 'null' }], default: null, title, description },
+});
+
+/** The `metadata` that every action may carry. Consumers look for both `title` and `metadata`. */
+const ofActions: Properties = { metadata: metadata('Additional metadata for the action') };
+/** The fields that the wire carries beside an observation. */
+const ofObservations: Properties = {
+  done: { type: 'boolean', default: false, title: 'Done', description: 'Whether the episode has terminated' },
+  reward: nullable('number', 'Reward', 'Reward signal from the last action'),
+  metadata: metadata('Additional metadata for the observation'),
+};
+/** The two fields of a state that the server keeps. Before the first reset there are only those. */
+const ofStates: Properties = {
+  episode_id: nullable('string', 'Episode Id', 'Unique identifier for the current episode'),
+  step_count: {
+    ...{ type: 'integer', minimum: 0, default: 0, title: 'Step Count' },
+    description: 'Number of steps taken in the current episode',
+  },
+};
+
 /** The answer of `GET /schema`. */
-export function publishedSchemas(definition: EnvironmentDefinition<unknown, unknown, unknown>): SchemaBody {
-  const observation = observationSchema(toJsonSchema(definition.observation, 'output'));
+export function publishedSchemas({
+  action,
+  observation,
+  state,
+}: EnvironmentDefinition<unknown, unknown, unknown>): SchemaBody {
+  const observed = withProperties(
+    { title: 'Observation', ...toJsonSchema(observation, 'output') },
+    ofObservations,
+  );
+  const { required, ...stateSchema } = withProperties(
+    { title: 'State', ...toJsonSchema(state, 'output') },
+    ofStates,
+  );
   return {
-    action: actionSchema(toJsonSchema(definition.action, 'input')),
-    observation,
-    reset_observation: observation,
-    state: stateSchema(toJsonSchema(definition.state, 'output')),
+    action: withProperties({ title: 'Action', ...toJsonSchema(action, 'input') }, ofActions),
+    observation: observed,
+    reset_observation: observed,
+    state: stateSchema,
   };
 }
 
-/** The action with the `metadata` that every action may carry. Consumers look for both `title` and `metadata`. */
-function actionSchema(schema: JsonSchema): JsonSchema {
-  return withProperties(
-    { title: 'Action', ...schema },
-    {
-      metadata: {
-        additionalProperties: true,
-        description: 'Additional metadata for the action',
-        title: 'Metadata',
-        type: 'object',
-      },
-    },
-  );
-}
-
-/** The observation with the fields that the wire carries beside it. */
-function observationSchema(schema: JsonSchema): JsonSchema {
-  return withProperties(
-    { title: 'Observation', ...schema },
-    {
-      done: {
-        default: false,
-        description: 'Whether the episode has terminated',
-        title: 'Done',
-        type: 'boolean',
-      },
-      reward: {
-        anyOf: [{ type: 'number' }, { type: 'null' }],
-        default: null,
-        description: 'Reward signal from the last action',
-        title: 'Reward',
-      },
-      metadata: {
-        additionalProperties: true,
-        description: 'Additional metadata for the observation',
-        title: 'Metadata',
-        type: 'object',
-      },
-    },
-  );
-}
-
-/** The state with the two fields that the server keeps. Before the first reset there are only those. */
-function stateSchema(schema: JsonSchema): JsonSchema {
-  const { required, ...own } = withProperties(
-    { title: 'State', ...schema },
-    {
-      episode_id: {
-        anyOf: [{ type: 'string' }, { type: 'null' }],
-        default: null,
-        description: 'Unique identifier for the current episode',
-        title: 'Episode Id',
-      },
-      step_count: {
-        default: 0,
-        description: 'Number of steps taken in the current episode',
-        minimum: 0,
-        title: 'Step Count',
-        type: 'integer',
-      },
-    },
-  );
-  return own;
-}
-
-function withProperties(schema: JsonSchema, added: Readonly<Record<string, JsonSchema>>): JsonSchema {
+function withProperties(schema: JsonSchema, added: Properties): JsonSchema {
   if (schema.anyOf || schema.oneOf) {
     const branches = (schema.anyOf ?? schema.oneOf ?? []).map((branch) => withProperties(branch, added));
     return { ...schema, type: 'object', [schema.anyOf ? 'anyOf' : 'oneOf']: branches };

@@ -1,48 +1,41 @@
 import type { z } from 'zod';
 import type { ValidationIssue } from './bodies.ts';
+import { OpenEnvError } from './errors.ts';
 
-/** An input that its schema refuses. Becomes HTTP 422, or `VALIDATION_ERROR` on a WebSocket. */
-export class InvalidInputError extends Error {
-  override readonly name = 'InvalidInputError';
-  readonly isInputError = true;
-  readonly code = 'VALIDATION_ERROR';
-  readonly issues: readonly ValidationIssue[];
-  constructor(issues: readonly ValidationIssue[]) {
-    super(issues.map((issue) => `${issue.loc.join('.') || 'input'}: ${issue.msg}`).join('; '));
-    this.issues = issues;
-  }
-
-  /** An input that breaks one rule. A long `input` is cut. */
-  static of(
-    type: string,
-    loc: ValidationIssue['loc'],
-    msg: string,
-    input: unknown = null,
-    ctx?: ValidationIssue['ctx'],
-  ): InvalidInputError {
-    return new InvalidInputError([{ type, loc, msg, input: excerpt(input), ...(ctx && { ctx }) }]);
-  }
-
-  /** The same issues, seen from a larger input that holds this one at `path`. */
-  at(...path: (string | number)[]): InvalidInputError {
-    return new InvalidInputError(this.issues.map((issue) => ({ ...issue, loc: [...path, ...issue.loc] })));
-  }
+/** An input that breaks one rule. A long `input` is cut. */
+export function invalidInput(
+  type: string,
+  loc: ValidationIssue['loc'],
+  msg: string,
+  input: unknown = null,
+  ctx?: ValidationIssue['ctx'],
+): OpenEnvError {
+  return new OpenEnvError('VALIDATION_ERROR', {
+    issues: [{ type, loc, msg, input: excerpt(input), ...(ctx && { ctx }) }],
+  });
 }
 
-/** Reads an input by a schema. @throws InvalidInputError naming each place, with `path` at its head */
+/** Reads an input by a schema. @throws OpenEnvError `VALIDATION_ERROR` naming each place, with `path` at its head */
 export function readInput<T>(schema: z.ZodType<T>, input: unknown, ...path: (string | number)[]): T {
   const reading = schema.safeParse(input);
   if (reading.success) return reading.data;
-  throw new InvalidInputError(validationIssues(schema, input)).at(...path);
+  throw invalidAt(path, validationIssues(schema, input));
 }
 
-/** Reads a part of a larger input, in which it stands at `path`. @throws InvalidInputError with places in the larger one */
+/** Reads a part of a larger input, in which it stands at `path`. @throws OpenEnvError with places in the larger one */
 export function readAt<T>(path: readonly (string | number)[], read: () => T): T {
   try {
     return read();
   } catch (error) {
-    throw error instanceof InvalidInputError ? error.at(...path) : error;
+    if (!(error instanceof OpenEnvError) || error.code !== 'VALIDATION_ERROR') throw error;
+    throw invalidAt(path, (error as OpenEnvError<'VALIDATION_ERROR'>).fields.issues);
   }
+}
+
+function invalidAt(path: readonly (string | number)[], issues: readonly ValidationIssue[]): OpenEnvError {
+  return new OpenEnvError('VALIDATION_ERROR', {
+    issues: issues.map((issue) => ({ ...issue, loc: [...path, ...issue.loc] })),
+  });
 }
 
 /** An answer lists at most this many issues, so that a hostile input cannot make it huge. */
@@ -92,14 +85,8 @@ function collectIssues(
     } else if (value === undefined && issue.code !== 'custom') {
       found.push({ type: 'missing', loc, msg: 'Field required', input: excerpt(parent) });
     } else {
-      const rule = ruleOf(issue, value);
-      found.push({
-        type: rule.type,
-        loc,
-        msg: rule.msg,
-        input: excerpt(value),
-        ...(rule.ctx && { ctx: rule.ctx }),
-      });
+      const { type, msg, ctx } = ruleOf(issue, value);
+      found.push({ type, loc, msg, input: excerpt(value), ...(ctx && { ctx }) });
     }
   }
 }
@@ -112,24 +99,24 @@ function ruleOf(issue: ZodIssue, value: unknown): Rule {
       return beyond('least', issue, Number(issue.minimum), value);
     case 'too_big':
       return beyond('most', issue, Number(issue.maximum), value);
-    case 'not_multiple_of':
-      return {
-        type: 'multiple_of',
-        msg: `Input should be a multiple of ${issue.divisor}`,
-        ctx: { multiple_of: issue.divisor },
-      };
+    case 'not_multiple_of': {
+      const { divisor } = issue;
+      const msg = `Input should be a multiple of ${divisor}`;
+      return { type: 'multiple_of', msg, ctx: { multiple_of: divisor } };
+    }
     case 'invalid_value': {
       const expected = alternatives(issue.values);
       return { type: 'literal_error', msg: `Input should be ${expected}`, ctx: { expected } };
     }
-    case 'invalid_format':
-      return issue.pattern === undefined
-        ? { type: 'value_error', msg: `Value error, ${issue.message}` }
-        : {
-            type: 'string_pattern_mismatch',
-            msg: `String should match pattern '${issue.pattern}'`,
-            ctx: { pattern: issue.pattern },
-          };
+    case 'invalid_format': {
+      const { pattern } = issue;
+      if (pattern === undefined) return { type: 'value_error', msg: `Value error, ${issue.message}` };
+      return {
+        type: 'string_pattern_mismatch',
+        msg: `String should match pattern '${pattern}'`,
+        ctx: { pattern },
+      };
+    }
     case 'invalid_union':
       return { type: 'union_tag_invalid', msg: issue.message };
     default:
@@ -150,55 +137,40 @@ const TYPE_RULES: Readonly<Record<string, Rule>> = {
 
 function wrongType(expected: string, value: unknown): Rule {
   if (typeof value === 'number' && (expected === 'number' || expected === 'int')) {
-    return Number.isFinite(value)
-      ? {
-          type: 'int_from_float',
-          msg: 'Input should be a valid integer, got a number with a fractional part',
-        }
-      : { type: 'finite_number', msg: 'Input should be a finite number' };
+    if (!Number.isFinite(value)) return { type: 'finite_number', msg: 'Input should be a finite number' };
+    const msg = 'Input should be a valid integer, got a number with a fractional part';
+    return { type: 'int_from_float', msg };
   }
   return TYPE_RULES[expected] ?? { type: 'value_error', msg: `Value error, expected ${expected}` };
 }
 
 /** A value beyond a limit: a number, a text by its length, or a list by its items. */
-function beyond(side: 'least' | 'most', issue: Bounded, limit: number, value: unknown): Rule {
+function beyond(side: 'least' | 'most', { origin, inclusive }: Bounded, limit: number, value: unknown): Rule {
   const isLeast = side === 'least';
-  switch (issue.origin) {
-    case 'number':
-    case 'int':
-    case 'bigint': {
-      const than = isLeast ? 'greater than' : 'less than';
-      const isInclusive = issue.inclusive !== false;
-      return {
-        type: `${than.replace(' ', '_')}${isInclusive ? '_equal' : ''}`,
-        msg: `Input should be ${than} ${isInclusive ? 'or equal to ' : ''}${limit}`,
-        ctx: { [`${than[0]}${isInclusive ? 'e' : 't'}`]: limit },
-      };
-    }
-    case 'string':
-      return {
-        type: `string_too_${isLeast ? 'short' : 'long'}`,
-        msg: `String should have at ${side} ${plural(limit, 'character')}`,
-        ctx: { [isLeast ? 'min_length' : 'max_length']: limit },
-      };
-    default:
-      return {
-        type: isLeast ? 'too_short' : 'too_long',
-        msg: `List should have at ${side} ${plural(limit, 'item')} after validation, not ${sizeOf(value)}`,
-        ctx: {
-          ...{ field_type: 'List', [isLeast ? 'min_length' : 'max_length']: limit },
-          actual_length: sizeOf(value),
-        },
-      };
+  if (['number', 'int', 'bigint'].includes(origin)) {
+    const than = isLeast ? 'greater than' : 'less than';
+    const isInclusive = inclusive !== false;
+    return {
+      type: `${than.replace(' ', '_')}${isInclusive ? '_equal' : ''}`,
+      msg: `Input should be ${than} ${isInclusive ? 'or equal to ' : ''}${limit}`,
+      ctx: { [`${than[0]}${isInclusive ? 'e' : 't'}`]: limit },
+    };
   }
+  const ctx = { [isLeast ? 'min_length' : 'max_length']: limit };
+  if (origin === 'string') {
+    const msg = `String should have at ${side} ${plural(limit, 'character')}`;
+    return { type: `string_too_${isLeast ? 'short' : 'long'}`, msg, ctx };
+  }
+  const length = Array.isArray(value) ? value.length : 0;
+  return {
+    type: isLeast ? 'too_short' : 'too_long',
+    msg: `List should have at ${side} ${plural(limit, 'item')} after validation, not ${length}`,
+    ctx: { field_type: 'List', ...ctx, actual_length: length },
+  };
 }
 
 function plural(count: number, noun: string): string {
   return `${count} ${noun}${count === 1 ? '' : 's'}`;
-}
-
-function sizeOf(value: unknown): number {
-  return Array.isArray(value) ? value.length : 0;
 }
 
 /** `'a', 'b' or 'c'`, as pydantic writes a list of literals. */

@@ -3,23 +3,27 @@ import { type Context, Hono } from 'hono';
 import { bodyLimit } from 'hono/body-limit';
 import type { Caller, EnvironmentDefinition } from '../protocol/definition.ts';
 import { resetOptionsReader } from '../protocol/reset-options.ts';
-import { actionReader, declares, publishedSchemas } from '../protocol/schemas.ts';
+import { actionReader, publishedSchemas } from '../protocol/schemas.ts';
 import type { Session } from '../sessions/session.ts';
 import { SessionRegistry } from '../sessions/session-registry.ts';
 import { DOCS_POLICY, docsPage } from './docs-page.ts';
 import { mountEnvironmentRoutes } from './environment-routes.ts';
 import { mountGraderRoute } from './grader-route.ts';
 import { Guard, guardRequests } from './guard.ts';
-import { mountInformationRoutes } from './information-routes.ts';
+import { mountInformationRoutes, mountTaskRoutes } from './information-routes.ts';
 import { JsonRpcEndpoint } from './json-rpc-endpoint.ts';
 import { type ListeningServer, type ListenOptions, listen, type PortServer, PortServers } from './listen.ts';
 import { RequestSessions } from './request-sessions.ts';
-import { type AddRoute, answerError, HttpProblem, RouteTable } from './route-table.ts';
-import { observeRequests, type ServerMetrics } from './server-metrics.ts';
-import { type ResolvedServerOptions, resolveServerOptions, type ServerOptions } from './server-options.ts';
+import { type AddRoute, answerError, httpProblem, RouteTable } from './route-table.ts';
+import {
+  observeRequests,
+  resolveServerOptions,
+  type ServerMetrics,
+  type ServerOptions,
+  type ServerParts,
+} from './server-options.ts';
 import { SocketServer } from './socket-server.ts';
 import { mountMcpRoutes, StreamableHttpEndpoint } from './streamable-http.ts';
-import { mountTaskRoutes } from './task-routes.ts';
 import { environmentTools } from './tools.ts';
 
 /** A server of one environment. Nothing listens until `listen` is called. */
@@ -65,36 +69,37 @@ export function createServer<Action, Observation extends object, State extends o
   options: ServerOptions = {},
 ): OpenEnvServer<Action, Observation, State> {
   const resolved = resolveServerOptions(options);
-  const served = definition as unknown as EnvironmentDefinition<unknown, object, object>;
-  const tools = environmentTools(served, resolved.mode);
+  const served = definition as unknown as EnvironmentDefinition;
+  const { mode, trustedProxies, logger } = resolved;
+  const tools = environmentTools(served, mode);
   const sessions = new SessionRegistry(served, resolved);
-  const schemas = publishedSchemas(served);
-  const jsonRpc = new JsonRpcEndpoint(sessions, tools);
-  const guard = new Guard(resolved.guard, resolved.trustedProxies);
-  const requestSessions = new RequestSessions(sessions, resolved.trustedProxies);
-  const parts = {
-    ...{ definition: served, schemas, sessions, requestSessions, jsonRpc },
-    ...{ readAction: actionReader(served.action), readResetOptions: resetOptionsReader(served) },
+  const requestSessions = new RequestSessions(sessions, trustedProxies);
+  const parts: ServerParts = {
+    ...{ definition: served, options: resolved, sessions, requestSessions, tools },
+    guard: new Guard(resolved.guard, trustedProxies),
+    schemas: publishedSchemas(served),
+    readAction: actionReader(served.action),
+    readResetOptions: resetOptionsReader(served),
+    jsonRpc: new JsonRpcEndpoint(sessions, tools),
   };
-  const mcp = new StreamableHttpEndpoint(served, sessions, requestSessions, tools);
-  const toolsAsSteps = !declares(schemas.action, 'type');
-  const sockets = new SocketServer(sessions, { ...parts, toolsAsSteps }, { ...resolved, guard });
+  const mcp = new StreamableHttpEndpoint(parts);
+  const sockets = new SocketServer(parts);
   const metrics = resolved.metrics?.(sessions, sockets);
   const closeListeners: (() => void)[] = [];
   let draining = false;
 
-  const { app, routes } = createApp(served, resolved, guard, metrics);
-  if (resolved.mode === 'simulation') mountEnvironmentRoutes(routes.add, parts);
+  const { app, routes } = createApp(parts, metrics);
+  if (mode === 'simulation') mountEnvironmentRoutes(routes.add, parts);
   if (served.grade) {
     mountGraderRoute(routes.add, parts);
   } else {
     app.post('/grader', () => {
-      throw new HttpProblem(501, `${served.name} has no grader.`);
+      throw httpProblem(501, `${served.name} has no grader.`);
     });
   }
   const environments = () => portServers.entries(self);
   mountInformationRoutes(routes.add, parts, () => draining, environments);
-  mountMcpRoutes(routes.add, jsonRpc, mcp, requestSessions);
+  mountMcpRoutes(routes.add, parts, mcp);
   mountTaskRoutes(routes.add, served);
   if (metrics) mountMetricsRoute(routes.add, metrics);
   mountDocumentation(app, routes);
@@ -120,7 +125,7 @@ export function createServer<Action, Observation extends object, State extends o
   };
   let portServers = new PortServers(self);
 
-  const server: OpenEnvServer<unknown, object, object> = {
+  const server: OpenEnvServer = {
     definition: served,
     app,
     sessions,
@@ -135,7 +140,7 @@ export function createServer<Action, Observation extends object, State extends o
       if (mountOn === undefined) throw new TypeError('Expected a server that `createServer` made');
       mountOn(portServers, path);
     },
-    listen: (where) => listen(portServers, resolved.logger, where),
+    listen: (where) => listen(portServers, logger, where),
   };
   MOUNT_FUNCTIONS.set(server, (port, path) => {
     if (port === portServers || portServers.all.length > 1) {
@@ -149,9 +154,7 @@ export function createServer<Action, Observation extends object, State extends o
 
 /** An application without routes, and a table for them: guarded, observed, with errors and limits in common. */
 function createApp(
-  definition: EnvironmentDefinition<unknown, object, object>,
-  { logger, maxMessageBytes }: ResolvedServerOptions,
-  guard: Guard,
+  { definition, guard, options: { logger, maxMessageBytes } }: ServerParts,
   metrics: ServerMetrics | undefined,
 ): { readonly app: Hono; readonly routes: RouteTable } {
   const app = new Hono();
@@ -170,11 +173,8 @@ function createApp(
     bodyLimit({
       maxSize: maxMessageBytes,
       onError: () => {
-        throw new HttpProblem(
-          413,
-          `Expected a body of at most ${maxMessageBytes} bytes, got a longer one. Send less, or raise the server's limit.`,
-          'BODY_TOO_LONG',
-        );
+        const detail = `Expected a body of at most ${maxMessageBytes} bytes, got a longer one. Send less, or raise the server's limit.`;
+        throw httpProblem(413, detail, 'BODY_TOO_LONG');
       },
     }),
   );

@@ -1,27 +1,12 @@
 import { hash } from 'node:crypto';
 import { html, raw } from 'hono/html';
-import type { JsonSchema } from '../protocol/bodies.ts';
+import { sampleValue } from '../validate/sample-value.ts';
 import type { OpenApiDocument } from './route-table.ts';
 
-interface Operation {
-  readonly tags: readonly string[];
-  readonly summary: string;
-  readonly description?: string;
-  readonly parameters?: readonly {
-    readonly name: string;
-    readonly in: string;
-    readonly description?: string;
-  }[];
-  readonly requestBody?: {
-    readonly content: { readonly 'application/json': { readonly schema: JsonSchema } };
-  };
-  readonly responses: Readonly<
-    Record<
-      string,
-      { readonly description: string; readonly content?: Readonly<Record<string, { schema?: JsonSchema }>> }
-    >
-  >;
-}
+type Operation = OpenApiDocument['paths'][string][string] & {
+  readonly path: string;
+  readonly method: string;
+};
 
 const STYLE = `
 :root { color-scheme: light dark; --line: color-mix(in srgb, currentColor 20%, transparent); }
@@ -82,7 +67,7 @@ export const DOCS_POLICY = [
 /** The documentation of an API as one page that asks nothing of any other server. */
 export function docsPage(document: OpenApiDocument) {
   const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
-    Object.entries(methods).map(([method, operation]) => ({ path, method, ...(operation as Operation) })),
+    Object.entries(methods).map(([method, operation]) => ({ path, method, ...operation })),
   );
   const tags = [...new Set(operations.flatMap((operation) => operation.tags))];
   return html`<!doctype html>
@@ -118,7 +103,7 @@ function withCode(text: string) {
   return text.split('`').map((part, i) => (i % 2 === 1 ? html`<code>${part}</code>` : part));
 }
 
-function operationSection(operation: Operation & { readonly path: string; readonly method: string }) {
+function operationSection(operation: Operation) {
   const request = operation.requestBody?.content['application/json'].schema;
   return html`<details>
     <summary><b>${operation.method}</b> <code>${operation.path}</code> ${operation.summary}</summary>
@@ -130,7 +115,7 @@ function operationSection(operation: Operation & { readonly path: string; readon
           <input name="${parameter.name}" data-in="${parameter.in}" />
         </label>`,
       )}
-      ${request ? html`<label>Body <textarea rows="6">${pretty(exampleOf(request))}</textarea></label>` : ''}
+      ${request ? html`<label>Body <textarea rows="6">${pretty(sampleValue(request) ?? null)}</textarea></label>` : ''}
       <button>Send</button>
       <pre><output></output></pre>
     </form>
@@ -146,30 +131,4 @@ function operationSection(operation: Operation & { readonly path: string; readon
 
 function pretty(value: unknown): string {
   return JSON.stringify(value, null, 2);
-}
-
-/** A value to start typing from: the required properties of a schema, at their defaults or lowest values. */
-function exampleOf(schema: JsonSchema): unknown {
-  if (schema.default !== undefined) return schema.default;
-  if (schema.const !== undefined) return schema.const;
-  if (schema.enum) return schema.enum[0];
-  const branch = schema.oneOf?.[0] ?? schema.anyOf?.[0];
-  if (branch) return exampleOf(branch);
-  switch (schema.type) {
-    case 'object':
-      return Object.fromEntries(
-        (schema.required ?? []).map((name) => [name, exampleOf(schema.properties?.[name] ?? {})]),
-      );
-    case 'integer':
-    case 'number':
-      return schema.minimum ?? 0;
-    case 'boolean':
-      return false;
-    case 'array':
-      return [];
-    case 'string':
-      return '';
-    default:
-      return null;
-  }
 }

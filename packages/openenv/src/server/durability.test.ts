@@ -68,7 +68,7 @@ class Player {
         this.acknowledged.push(this.inFlight);
         assert.equal(result.observation.total, this.total);
       } catch (error) {
-        if ((error as Error).name === 'ConnectionError') return;
+        if ((error as { code?: string }).code === 'CONNECTION_LOST') return;
         throw error;
       }
     }

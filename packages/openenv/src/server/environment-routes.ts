@@ -1,34 +1,17 @@
 import { z } from 'zod';
-import type { SchemaBody, StateBody } from '../protocol/bodies.ts';
+import type { StateBody } from '../protocol/bodies.ts';
 import { type AnswerFields, type EnvironmentDefinition, EnvironmentError } from '../protocol/definition.ts';
-import { type ResetOptionsReader, resetOptionsSchema } from '../protocol/reset-options.ts';
-import { type ActionReader, toJsonSchema } from '../protocol/schemas.ts';
+import { resetOptionsSchema } from '../protocol/reset-options.ts';
+import { toJsonSchema } from '../protocol/schemas.ts';
 import { readAt } from '../protocol/validation-issues.ts';
 import type { Session } from '../sessions/session.ts';
-import type { SessionRegistry } from '../sessions/session-registry.ts';
-import type { RequestSessions } from './request-sessions.ts';
-import { type AddRoute, jsonValue } from './route-table.ts';
+import { type AddRoute, jsonValue, sessionIdSchema } from './route-table.ts';
+import type { ServerParts } from './server-options.ts';
 
-export const sessionId = z
-  .string()
-  .max(255)
-  .nullish()
-  .meta({ description: "The session to act on; without one, the caller's latest" });
-
-type Definition = EnvironmentDefinition<unknown, object, object>;
-
-/** The parts of a server that its routes need. */
-export interface RouteParts {
-  readonly definition: Definition;
-  readonly schemas: SchemaBody;
-  readonly sessions: SessionRegistry;
-  readonly requestSessions: RequestSessions;
-  readonly readAction: ActionReader<unknown>;
-  readonly readResetOptions: ResetOptionsReader;
-}
+export const sessionId = sessionIdSchema("The session to act on; without one, the caller's latest");
 
 /** `/reset`, `/step` and `/state`, which act on sessions. */
-export function mountEnvironmentRoutes(addRoute: AddRoute, parts: RouteParts): void {
+export function mountEnvironmentRoutes(addRoute: AddRoute, parts: ServerParts): void {
   addResetRoute(addRoute, parts);
   addStepRoute(addRoute, parts);
   addRoute(
@@ -56,7 +39,7 @@ export function mountEnvironmentRoutes(addRoute: AddRoute, parts: RouteParts): v
 
 function addResetRoute(
   addRoute: AddRoute,
-  { definition, sessions, requestSessions, readResetOptions }: RouteParts,
+  { definition, sessions, requestSessions, readResetOptions }: ServerParts,
 ): void {
   addRoute(
     {
@@ -70,11 +53,7 @@ function addResetRoute(
       body: z
         .looseObject({
           ...describedOptions(definition),
-          session_id: z
-            .string()
-            .max(255)
-            .nullish()
-            .meta({ description: 'The session to start again; without one, a new session is opened' }),
+          session_id: sessionIdSchema('The session to start again; without one, a new session is opened'),
         })
         .meta({ title: 'ResetRequest', examples: [{ seed: 42, episode_id: 'episode-001' }, {}] }),
       answer: resultSchema(definition, definition.httpFields?.reset),
@@ -105,7 +84,7 @@ function addResetRoute(
 
 function addStepRoute(
   addRoute: AddRoute,
-  { definition, schemas, requestSessions, readAction }: RouteParts,
+  { definition, schemas, requestSessions, readAction }: ServerParts,
 ): void {
   addRoute(
     {
@@ -145,7 +124,7 @@ function addStepRoute(
 }
 
 /** The options of a reset, which a reader of their own checks. One that is null counts as absent. */
-export function describedOptions(definition: Definition): Readonly<Record<string, z.ZodType>> {
+export function describedOptions(definition: EnvironmentDefinition): Readonly<Record<string, z.ZodType>> {
   const { properties = {} } = toJsonSchema(resetOptionsSchema(definition), 'input');
   return Object.fromEntries(
     Object.entries(properties).map(([name, { description, ...option }]) => [
@@ -155,7 +134,7 @@ export function describedOptions(definition: Definition): Readonly<Record<string
   );
 }
 
-function resultSchema({ observation }: Definition, fields?: AnswerFields<object>) {
+function resultSchema({ observation }: EnvironmentDefinition, fields?: AnswerFields<object>) {
   return z.object({
     ...fields?.schema.shape,
     observation: jsonValue<object>(toJsonSchema(observation, 'output')),

@@ -12,7 +12,7 @@ import {
   replayRecord,
 } from '../sessions/episode.ts';
 import type { OpenEnvServer } from './create-server.ts';
-import { HttpProblem, jsonValue } from './route-table.ts';
+import { httpProblem, jsonValue } from './route-table.ts';
 
 const openRequest = episodeFileSchema
   .extend({
@@ -88,7 +88,7 @@ export function mountEpisodeRoutes<Action, Observation extends object, State ext
     },
     async (context, { body: file }) => {
       if (file.environment && file.environment.id !== definition.id) {
-        throw new HttpProblem(
+        throw httpProblem(
           409,
           `The episode was played on \`${file.environment.id}\`; this server has \`${definition.id}\`. Open it on a server of its environment.`,
           'FOREIGN_EPISODE',

@@ -4,10 +4,11 @@ import { gradeBody, type JsonSchema } from '../protocol/bodies.ts';
 import { EnvironmentError, type EpisodeRecord, type ResetOptions } from '../protocol/definition.ts';
 import { isJsonObject, type JsonObject } from '../protocol/read-json.ts';
 import { type GivenOptions, givenOptionsReader } from '../protocol/reset-options.ts';
-import { InvalidInputError, readAt } from '../protocol/validation-issues.ts';
+import { invalidInput, readAt } from '../protocol/validation-issues.ts';
 import { gradeRecord } from '../sessions/episode.ts';
-import { describedOptions, type RouteParts, sessionId } from './environment-routes.ts';
+import { describedOptions, sessionId } from './environment-routes.ts';
 import type { AddRoute } from './route-table.ts';
+import type { ServerParts } from './server-options.ts';
 
 /** Options and actions of an `episode_log`. Observations, rewards and scores in it are dropped unread. */
 export interface LoggedEpisode {
@@ -34,7 +35,7 @@ export function readEpisodeLog(log: readonly unknown[] | JsonObject, request: Js
   const { reset = {} } = outer;
   if (!isJsonObject(reset)) {
     const place = ['body', 'episode_log', 'reset'];
-    throw InvalidInputError.of('dict_type', place, 'Input should be a valid dictionary', reset);
+    throw invalidInput('dict_type', place, 'Input should be a valid dictionary', reset);
   }
   return {
     reset: { ...options, ...outer, ...reset },
@@ -81,7 +82,7 @@ export function loggedOptions({ options, given }: GivenOptions, session?: Sessio
 /** `/grader`: grades a session's own record, or a log whose actions are replayed. */
 export function mountGraderRoute(
   addRoute: AddRoute,
-  { definition, schemas, sessions, requestSessions, readAction }: RouteParts,
+  { definition, schemas, sessions, requestSessions, readAction }: ServerParts,
 ): void {
   const readOptions = givenOptionsReader(definition);
 

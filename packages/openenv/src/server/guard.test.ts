@@ -5,7 +5,7 @@ import { connect } from '../client/connect.ts';
 import { counterEnvironment } from '../fixtures/counter-environment.ts';
 import { openRawSocket } from '../fixtures/raw-socket.ts';
 import { getJson, postJson, sendRequest, startServer } from '../fixtures/start-server.ts';
-import { DEFAULT_RATE_LIMIT, RateLimiter } from './rate-limiter.ts';
+import { DEFAULT_RATE_LIMIT, RateLimiter } from './guard.ts';
 import { AllowedHosts, clientAddress, clientNetwork } from './request-origin.ts';
 
 test('with tokens, only requests and sockets that carry one come in; health stays open', async (t) => {

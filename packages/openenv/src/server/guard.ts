@@ -2,7 +2,6 @@ import { createHash } from 'node:crypto';
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import type { Context, Hono } from 'hono';
 import { cors } from 'hono/cors';
-import { RateLimiter, type RateLimitOptions } from './rate-limiter.ts';
 import {
   AllowedHosts,
   clientAddress,
@@ -175,12 +174,8 @@ export class Guard {
     const host = requestedHost(request, this.#trustedProxies);
     // Browsers always send one, and HTTP/1.1 requires it.
     if (host === undefined || this.#hosts.allows(host, request.socket.localAddress)) return null;
-    return {
-      status: 403,
-      code: 'HOST_REFUSED',
-      detail: `Expected the header \`host\` to name this server, got \`${host.slice(0, 200)}\`. If clients are to reach it under that name, add the name to its allowed hosts.`,
-      headers: {},
-    };
+    const detail = `Expected the header \`host\` to name this server, got \`${host.slice(0, 200)}\`. If clients are to reach it under that name, add the name to its allowed hosts.`;
+    return { status: 403, code: 'HOST_REFUSED', detail, headers: {} };
   }
 
   /** Refuses what a page of another site sends, or loads as an image or script, but not links to the server. */
@@ -217,23 +212,15 @@ export class Guard {
     const waitMs = this.#rateLimiter.take(this.clientOf(request));
     if (waitMs === 0) return null;
     const seconds = Math.ceil(waitMs / 1000);
-    return {
-      status: 429,
-      code: 'RATE_LIMITED',
-      detail: `Too many requests: ${this.#rateLimiter.description}. Try again in ${seconds} s.`,
-      headers: { 'retry-after': String(seconds) },
-    };
+    const detail = `Too many requests: ${this.#rateLimiter.description}. Try again in ${seconds} s.`;
+    return { status: 429, code: 'RATE_LIMITED', detail, headers: { 'retry-after': String(seconds) } };
   }
 
   #checkToken(path: string): Refusal | null {
     const isOpen = path === '/health' || this.#openPaths.some((open) => isUnder(path, open));
     if (this.#tokens.size === 0 || isOpen) return null;
-    return {
-      status: 401,
-      code: 'UNAUTHORIZED',
-      detail: 'Expected the header `authorization: Bearer` with a token of this server.',
-      headers: { 'www-authenticate': 'Bearer' },
-    };
+    const detail = 'Expected the header `authorization: Bearer` with a token of this server.';
+    return { status: 401, code: 'UNAUTHORIZED', detail, headers: { 'www-authenticate': 'Bearer' } };
   }
 }
 
@@ -251,4 +238,66 @@ function bearer({ headers }: GuardedRequest): string | undefined {
 
 function isUnder(path: string, folder: string): boolean {
   return path === folder || path.startsWith(`${folder}/`);
+}
+
+/** So many requests of a client in so long; unused ones are saved up to that number. */
+export interface RateLimitOptions {
+  readonly requests: number;
+  /** ms */
+  readonly perMs: number;
+}
+
+/** 100 requests a minute. */
+export const DEFAULT_RATE_LIMIT: RateLimitOptions = { requests: 100, perMs: 60_000 };
+
+/** Clients that are remembered; the one that was longest away is forgotten first. */
+const MAX_CLIENTS = 100_000;
+
+interface Bucket {
+  tokens: number;
+  filledAt: number;
+}
+
+/** A token bucket for each client: it holds a full allowance and fills evenly. */
+export class RateLimiter {
+  readonly #capacity: number;
+  readonly #perMs: number;
+  readonly #buckets = new Map<string, Bucket>();
+
+  /** @throws TypeError for an allowance that is not above 0. */
+  constructor({ requests, perMs }: RateLimitOptions) {
+    if (!(requests >= 1) || !(perMs > 0) || !Number.isFinite(requests) || !Number.isFinite(perMs)) {
+      throw new TypeError(
+        `Expected \`rateLimit\` to allow at least 1 request per time above 0, got ${requests} per ${perMs} ms.`,
+      );
+    }
+    this.#capacity = requests;
+    this.#perMs = perMs;
+  }
+
+  /** The limiter itself, or a new one of these options. */
+  static of(limit: RateLimitOptions | RateLimiter): RateLimiter {
+    return limit instanceof RateLimiter ? limit : new RateLimiter(limit);
+  }
+
+  get description(): string {
+    return `${this.#capacity} per ${this.#perMs / 1000} s are allowed`;
+  }
+
+  /** Takes one request from a client's allowance. Returns how long to wait when there is none left, ms. */
+  take(client: string, now = performance.now()): number {
+    const bucket = this.#buckets.get(client) ?? { tokens: this.#capacity, filledAt: now };
+    const filled = ((now - bucket.filledAt) / this.#perMs) * this.#capacity;
+    bucket.tokens = Math.min(this.#capacity, bucket.tokens + filled);
+    bucket.filledAt = now;
+    // A map keeps the order of insertion, so that its first key is the one that was longest away.
+    this.#buckets.delete(client);
+    this.#buckets.set(client, bucket);
+    if (this.#buckets.size > MAX_CLIENTS) this.#buckets.delete(this.#buckets.keys().next().value!);
+    if (bucket.tokens >= 1) {
+      bucket.tokens--;
+      return 0;
+    }
+    return ((1 - bucket.tokens) / this.#capacity) * this.#perMs;
+  }
 }

@@ -14,14 +14,9 @@ import { type EnvironmentTool, toolCallResult, toolListing } from './tools.ts';
 
 const { parseError, invalidRequest, methodNotFound, invalidParams, internalError } = JSON_RPC_ERROR_CODES;
 
-class JsonRpcFailure extends Error {
-  readonly code: JsonRpcErrorCode;
-  readonly data: unknown;
-  constructor(code: JsonRpcErrorCode, message: string, data: unknown = null) {
-    super(message);
-    this.code = code;
-    this.data = data;
-  }
+/** An error with a code of JSON-RPC, to be thrown. */
+function rpcError(rpcCode: JsonRpcErrorCode, message: string): Error {
+  return Object.assign(new Error(message), { rpcCode });
 }
 
 /**
@@ -54,19 +49,19 @@ export class JsonRpcEndpoint {
       id = null,
     } = request as { method: string; params?: unknown; id?: JsonRpcId };
     try {
-      if (!isJsonObject(params)) throw new JsonRpcFailure(invalidParams, 'Params must be an object');
+      if (!isJsonObject(params)) throw rpcError(invalidParams, 'Params must be an object');
       return { jsonrpc: '2.0', id, result: await this.#call(method, params, session, caller) };
     } catch (error) {
-      if (error instanceof JsonRpcFailure) return failure(id, error.code, error.message, error.data);
       const { jsonRpc, message, details } = errorAnswer(error);
-      return failure(id, jsonRpc, message, Object.keys(details).length > 0 ? details : null);
+      const { rpcCode = jsonRpc } = error as { rpcCode?: JsonRpcErrorCode };
+      return failure(id, rpcCode, message, Object.keys(details).length > 0 ? details : null);
     }
   }
 
   /** Calls a tool by name on a session. @throws whatever the tool throws, or an error for an unknown tool. */
   callTool(name: string, args: unknown, session: Session, caller?: Caller): unknown {
     const tool = this.#tools.get(name);
-    if (!tool) throw new JsonRpcFailure(internalError, `Unknown tool: '${name.slice(0, 100)}'`);
+    if (!tool) throw rpcError(internalError, `Unknown tool: '${name.slice(0, 100)}'`);
     return tool.call(session, args, caller);
   }
 
@@ -94,7 +89,7 @@ export class JsonRpcEndpoint {
         return { tools: this.listTools() };
       case 'tools/call': {
         if (typeof params.name !== 'string' || params.name === '') {
-          throw new JsonRpcFailure(invalidParams, "Missing 'name' in params");
+          throw rpcError(invalidParams, "Missing 'name' in params");
         }
         const known = await this.#requireKnown(params.session_id, session);
         const target = known ?? this.#sessions.open(caller?.name);
@@ -105,7 +100,7 @@ export class JsonRpcEndpoint {
         }
       }
       default:
-        throw new JsonRpcFailure(methodNotFound, `Method not found: ${method.slice(0, 100)}`);
+        throw rpcError(methodNotFound, `Method not found: ${method.slice(0, 100)}`);
     }
   }
 
@@ -113,26 +108,23 @@ export class JsonRpcEndpoint {
     if (session) return session;
     if (id === undefined || id === null || id === '') return undefined;
     const found = typeof id === 'string' ? await this.#sessions.resume(id) : undefined;
-    if (!found) throw new JsonRpcFailure(invalidParams, `Unknown session_id: ${String(id).slice(0, 100)}`);
+    if (!found) throw rpcError(invalidParams, `Unknown session_id: ${String(id).slice(0, 100)}`);
     return found;
   }
 
   async #closeSession(id: unknown, session: Session | undefined): Promise<unknown> {
     if (typeof id !== 'string' || id === '') {
-      throw new JsonRpcFailure(invalidParams, "Invalid params - 'session_id' is required");
+      throw rpcError(invalidParams, "Invalid params - 'session_id' is required");
     }
     if (session?.id === id) {
-      throw new JsonRpcFailure(
-        invalidRequest,
-        'Cannot close active WebSocket-managed session via MCP method',
-      );
+      throw rpcError(invalidRequest, 'Cannot close active WebSocket-managed session via MCP method');
     }
     if (this.#sessions.isAttached(id)) {
       this.#sessions.closeOnDetach(id);
       return { session_id: id, closed: false, closing: true };
     }
     if (!(await this.#sessions.close(id))) {
-      throw new JsonRpcFailure(invalidParams, `Unknown session_id: ${id.slice(0, 100)}`);
+      throw rpcError(invalidParams, `Unknown session_id: ${id.slice(0, 100)}`);
     }
     return { session_id: id, closed: true };
   }

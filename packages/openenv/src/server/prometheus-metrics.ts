@@ -1,24 +1,18 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
-import type { MeteredSessions, MetricsFactory, ServerMetrics } from './server-metrics.ts';
+import type { MetricsFactory } from './server-options.ts';
 
 /** Gauges of prom-client whose names end as those of counters do. The series beside them tell the same by kind. */
 const MISNAMED_GAUGES = ['handles', 'requests', 'resources'].map((kind) => `nodejs_active_${kind}_total`);
 
 /** The numbers of a server for Prometheus, by prom-client: the `metrics` of `createServer`. */
 export function prometheusMetrics(): MetricsFactory {
-  return (sessions, sockets) => new PrometheusMetrics(sessions, sockets);
-}
-
-class PrometheusMetrics implements ServerMetrics {
-  readonly #registry = new Registry();
-  readonly #requests: Histogram<'method' | 'route' | 'status'>;
-
-  constructor(sessions: MeteredSessions, sockets: { readonly size: number }) {
+  return (sessions, sockets) => {
     const { counts } = sessions;
-    const registers = [this.#registry];
-    collectDefaultMetrics({ register: this.#registry });
-    for (const name of MISNAMED_GAUGES) this.#registry.removeSingleMetric(name);
-    this.#requests = new Histogram({
+    const registry = new Registry();
+    const registers = [registry];
+    collectDefaultMetrics({ register: registry });
+    for (const name of MISNAMED_GAUGES) registry.removeSingleMetric(name);
+    const requests = new Histogram({
       name: 'openenv_http_request_duration_seconds',
       help: 'Time to answer HTTP requests',
       labelNames: ['method', 'route', 'status'],
@@ -32,9 +26,8 @@ class PrometheusMetrics implements ServerMetrics {
     counter('openenv_resets_total', 'Episodes started in sessions', () => counts.resets);
     if (sessions.storeCondition) {
       const store = () => sessions.storeCondition!;
-      gauge('openenv_store_degraded', '1 while sessions cannot be written', () =>
-        store().problem === null ? 0 : 1,
-      );
+      const isDegraded = () => (store().problem === null ? 0 : 1);
+      gauge('openenv_store_degraded', '1 while sessions cannot be written', isDegraded);
       gauge('openenv_store_bytes', 'Size of the file of the sessions', () => store().bytes ?? Number.NaN);
       counter('openenv_store_failed_writes_total', 'Entries lost', () => store().failedWrites);
       counter('openenv_store_refused_writes_total', 'Entries over a quota', () => store().refusedWrites);
@@ -50,40 +43,24 @@ class PrometheusMetrics implements ServerMetrics {
         for (const [code, count] of counts.errors) this.inc({ code }, count);
       },
     });
+    return {
+      contentType: registry.contentType,
+      observeRequest: (method, route, status, seconds) =>
+        requests.observe({ method, route, status }, seconds),
+      text: () => registry.metrics(),
+    };
 
     function gauge(name: string, help: string, read: () => number): void {
-      new Gauge({
-        name,
-        help,
-        registers,
-        collect() {
-          this.set(read());
-        },
-      });
+      const collect = (): void => metric.set(read());
+      const metric = new Gauge({ name, help, registers, collect });
     }
 
     function counter(name: string, help: string, read: () => number): void {
-      new Counter({
-        name,
-        help,
-        registers,
-        collect() {
-          this.reset();
-          this.inc(read());
-        },
-      });
+      const collect = () => {
+        metric.reset();
+        metric.inc(read());
+      };
+      const metric = new Counter({ name, help, registers, collect });
     }
-  }
-
-  observeRequest(method: string, route: string, status: number, seconds: number): void {
-    this.#requests.observe({ method, route, status }, seconds);
-  }
-
-  get contentType(): string {
-    return this.#registry.contentType;
-  }
-
-  text(): Promise<string> {
-    return this.#registry.metrics();
-  }
+  };
 }

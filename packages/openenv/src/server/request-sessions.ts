@@ -61,15 +61,12 @@ function required(id: string, session: Session | undefined): Session {
  * caller; without it, requests from the same address with the same user agent are. Headers can be long, so that only
  * the digest is kept.
  */
-export function callerOf(context: Context, trustedProxies: number): string {
-  return createHash('sha256').update(caller(context, trustedProxies)).digest('base64');
-}
-
-function caller(context: Context, trustedProxies: number): string {
+function callerOf(context: Context, trustedProxies: number): string {
   const authorization = context.req.header('authorization');
-  if (authorization) return `authorization ${authorization}`;
-  const address = clientAddress(guarded(context), trustedProxies);
-  return `${address} ${context.req.header('user-agent') ?? ''}`;
+  const caller = authorization
+    ? `authorization ${authorization}`
+    : `${clientAddress(guarded(context), trustedProxies)} ${context.req.header('user-agent') ?? ''}`;
+  return createHash('sha256').update(caller).digest('base64');
 }
 
 /** Callers that are remembered; the one that was longest away is forgotten first. */

@@ -11,31 +11,21 @@ import {
 } from '../protocol/bodies.ts';
 import { errorAnswer } from '../protocol/errors.ts';
 import { toJsonSchema } from '../protocol/schemas.ts';
-import { InvalidInputError, readInput } from '../protocol/validation-issues.ts';
+import { invalidInput, readInput } from '../protocol/validation-issues.ts';
 import type { Logger } from '../sessions/session-store.ts';
 import { readClientJson } from '../sessions/turns.ts';
 
-/** An HTTP answer that is an error. Routes throw it. */
-export class HttpProblem extends Error {
-  override readonly name = 'HttpProblem';
-  readonly status: ContentfulStatusCode;
-  readonly code: string | undefined;
-  constructor(status: ContentfulStatusCode, detail: string, code?: string) {
-    super(detail);
-    this.status = status;
-    this.code = code;
-  }
+/** An error of a route with a status of its own, to be thrown. Its body has the code where there is one. */
+export function httpProblem(status: ContentfulStatusCode, detail: string, code?: string): HTTPException {
+  return new HTTPException(status, { message: detail, cause: { code } });
 }
 
 /** Turns whatever a route threw into the JSON body that OpenEnv clients expect. */
 export function answerError(error: Error, context: Context, logger: Logger): Response {
-  if (error instanceof HttpProblem) {
-    return problem(context, error.status, {
-      detail: error.message,
-      ...(error.code !== undefined && { code: error.code }),
-    });
+  if (error instanceof HTTPException) {
+    const { code } = (error.cause ?? {}) as ErrorBody;
+    return problem(context, error.status, { detail: error.message, code });
   }
-  if (error instanceof HTTPException) return problem(context, error.status, { detail: error.message });
   const { code, status, retryAfter, message, issues } = errorAnswer(error);
   if (code === 'VALIDATION_ERROR') return problem(context, status, { detail: issues });
   if (retryAfter !== undefined) context.header('retry-after', String(retryAfter));
@@ -55,7 +45,7 @@ const API_VERSION = '1.0.0';
 export interface OpenApiDocument {
   readonly openapi: '3.1.0';
   readonly info: { readonly title: string; readonly version: string; readonly description: string };
-  readonly paths: Readonly<Record<string, Readonly<Record<string, object>>>>;
+  readonly paths: Readonly<Record<string, Readonly<Record<string, ReturnType<typeof operation>>>>>;
   readonly components: { readonly schemas: Readonly<Record<string, JsonSchema>> };
 }
 
@@ -64,10 +54,9 @@ export function openApiDocument(
   environment: { readonly name: string; readonly description: string },
   routes: readonly RouteDescription[],
 ): OpenApiDocument {
-  const paths: Record<string, Record<string, object>> = {};
+  const paths: Record<string, OpenApiDocument['paths'][string]> = {};
   for (const route of routes) {
-    paths[route.path] ??= {};
-    paths[route.path][route.method] = operation(route);
+    paths[route.path] = { ...paths[route.path], [route.method]: operation(route) };
   }
   return {
     openapi: '3.1.0',
@@ -86,11 +75,12 @@ export function openApiDocument(
   };
 }
 
-function operation(route: RouteDescription): object {
+function operation(route: RouteDescription) {
+  const { operationId, tag, summary, description, body, answer } = route;
   const path = propertiesOf(route.parameters);
   const parameters = [
     ...[...route.path.matchAll(/\{(\w+)\}/g)].map(([, name]) =>
-      parameter('path', name!, true, path[name!] ?? { type: 'string' }),
+      parameter('path', name, true, path[name] ?? { type: 'string' }),
     ),
     ...Object.entries(propertiesOf(route.query)).map(([name, schema]) =>
       parameter('query', name, false, schema),
@@ -99,27 +89,24 @@ function operation(route: RouteDescription): object {
       parameter('header', name, true, { type: 'string', description }),
     ),
   ];
-  const errors = Object.entries(route.errors ?? {}).map(([status, error]) => {
-    const isText = typeof error === 'string';
-    const schema = isText ? { $ref: '#/components/schemas/Error' } : toJsonSchema(error.body, 'answer');
-    const description = isText ? error : error.meaning;
-    return [status, { description, content: { 'application/json': { schema } } }];
-  });
+  const responses: Record<string, { readonly description: string; readonly content?: Content }> = answer
+    ? { 200: { description: 'OK', content: contentOf(answer) } }
+    : { 204: { description: 'Done' } };
+  for (const [status, error] of Object.entries(route.errors ?? {})) {
+    const { meaning, body = undefined } = typeof error === 'string' ? { meaning: error } : error;
+    const schema = body ? toJsonSchema(body, 'answer') : { $ref: '#/components/schemas/Error' };
+    responses[status] = { description: meaning, content: { 'application/json': { schema } } };
+  }
   return {
-    operationId: route.operationId,
-    tags: [route.tag],
-    summary: route.summary,
-    ...(route.description && { description: route.description }),
-    ...(parameters.length > 0 && { parameters }),
-    ...(route.body && { requestBody: requestBody(route.body) }),
-    responses: {
-      ...(route.answer
-        ? { 200: { description: 'OK', content: contentOf(route.answer) } }
-        : { 204: { description: 'Done' } }),
-      ...Object.fromEntries(errors),
-    },
+    ...{ operationId, tags: [tag], summary, description },
+    parameters: parameters.length > 0 ? parameters : undefined,
+    requestBody: body && bodyOf(body),
+    responses,
   };
 }
+
+/** Schemas of a body by media type. */
+type Content = Readonly<Record<string, { readonly schema?: JsonSchema }>>;
 
 function propertiesOf(schema: z.ZodType | undefined): Readonly<Record<string, JsonSchema>> {
   return (schema && toJsonSchema(schema, 'input').properties) ?? {};
@@ -130,7 +117,7 @@ function parameter(place: string, name: string, required: boolean, { description
 }
 
 /** A body that may be left out may also be null. */
-function requestBody(body: z.ZodType): object {
+function bodyOf(body: z.ZodType) {
   const schema = toJsonSchema(body, 'input');
   const isOptional = body.safeParse({}).success;
   return {
@@ -139,7 +126,7 @@ function requestBody(body: z.ZodType): object {
   };
 }
 
-function contentOf(answer: NonNullable<RouteDescription['answer']>): object {
+function contentOf(answer: NonNullable<RouteDescription['answer']>): Content {
   return 'mediaType' in answer
     ? { [answer.mediaType]: {} }
     : { 'application/json': { schema: toJsonSchema(answer, 'answer') } };
@@ -251,17 +238,22 @@ export function jsonValue<T>(schema: JsonSchema): z.ZodType<T> {
   return z.custom<T>().meta(schema as z.GlobalMeta);
 }
 
-/** @throws InvalidInputError naming the fields */
+/** The id of a session in a body. */
+export function sessionIdSchema(description: string) {
+  return z.string().max(255).nullish().meta({ description });
+}
+
+/** @throws OpenEnvError `VALIDATION_ERROR` naming the fields */
 function readBody<Body>(json: unknown, schema: z.ZodType<Body>): Body {
   if (json !== null) return readInput(schema, json, 'body');
   const empty = schema.safeParse({});
   if (empty.success) return empty.data;
-  throw InvalidInputError.of('missing', ['body'], 'Field required');
+  throw invalidInput('missing', ['body'], 'Field required');
 }
 
 /**
  * The JSON of a request's body; an empty body reads as `null`.
- * @throws InvalidInputError for text that is not JSON, does not say that it is, or exceeds the limits of `readClientJson`.
+ * @throws OpenEnvError `VALIDATION_ERROR` for text that is not JSON, does not say that it is, or exceeds the limits of `readClientJson`.
  */
 async function requestJson(context: Context): Promise<unknown> {
   const text = await context.req.text();
@@ -269,7 +261,7 @@ async function requestJson(context: Context): Promise<unknown> {
   const contentType = context.req.header('content-type') ?? '';
   if (!/^application\/([\w.+-]+\+)?json\b/i.test(contentType)) {
     const expected = `Input should be JSON with the header content-type: application/json, not '${contentType.slice(0, 100)}'`;
-    throw InvalidInputError.of('model_attributes_type', ['body'], expected, text.slice(0, 200));
+    throw invalidInput('model_attributes_type', ['body'], expected, text.slice(0, 200));
   }
   const reading = await readClientJson(text, context.get('client'));
   if (reading.ok) return reading.value;
@@ -277,5 +269,5 @@ async function requestJson(context: Context): Promise<unknown> {
   const [type, problem] = isOverLimit
     ? ['json_over_limit', 'JSON over a limit']
     : ['json_invalid', 'JSON decode error'];
-  throw InvalidInputError.of(type, ['body', position], problem, {}, { error: message });
+  throw invalidInput(type, ['body', position], problem, {}, { error: message });
 }

@@ -1,7 +1,72 @@
-import { type Logger, type SessionStore, silentLogger } from '../sessions/session-store.ts';
-import type { GuardOptions } from './guard.ts';
+import type { Hono } from 'hono';
+import { routePath } from 'hono/route';
+import type { SchemaBody } from '../protocol/bodies.ts';
+import type { EnvironmentDefinition } from '../protocol/definition.ts';
+import { withDefaults } from '../protocol/read-json.ts';
+import type { ResetOptionsReader } from '../protocol/reset-options.ts';
+import type { ActionReader } from '../protocol/schemas.ts';
+import type { SessionRegistry } from '../sessions/session-registry.ts';
+import {
+  type Logger,
+  type SessionStore,
+  type StoreCondition,
+  silentLogger,
+} from '../sessions/session-store.ts';
+import type { Guard, GuardOptions } from './guard.ts';
+import type { JsonRpcEndpoint } from './json-rpc-endpoint.ts';
 import { MAX_PROXIES } from './request-origin.ts';
-import type { MetricsFactory } from './server-metrics.ts';
+import type { RequestSessions } from './request-sessions.ts';
+import type { EnvironmentTool } from './tools.ts';
+
+/** Counts of steps, resets and errors since a server was made. */
+export class PlayCounts {
+  steps = 0;
+  resets = 0;
+  /** WebSocket messages that were answered with an error, by its code. */
+  readonly errors = new Map<string, number>();
+
+  countError(code: string): void {
+    this.errors.set(code, (this.errors.get(code) ?? 0) + 1);
+  }
+}
+
+/** Figures of the sessions, read when the metrics are asked for, so that the hot path only counts. */
+export interface MeteredSessions {
+  readonly size: number;
+  readonly maxSessions: number;
+  readonly counts: PlayCounts;
+  readonly storeCondition: StoreCondition | undefined;
+}
+
+/** The numbers of a server, as `GET /metrics` answers them. */
+export interface ServerMetrics {
+  readonly contentType: string;
+  observeRequest(method: string, route: string, status: number, seconds: number): void;
+  text(): Promise<string>;
+}
+
+/** Makes the metrics of one server. `prometheusMetrics()` of `@servegym/openenv/metrics` is one. */
+export type MetricsFactory = (sessions: MeteredSessions, sockets: { readonly size: number }) => ServerMetrics;
+
+/** Paths that machines ask for all the time; they are measured but not logged. */
+const UNLOGGED = new Set(['/health', '/metrics']);
+
+/** Tells a logger of every request, and measures it. */
+export function observeRequests(app: Hono, logger: Logger, metrics?: ServerMetrics): void {
+  app.use(async function observeRequest(context, next) {
+    const startedAt = performance.now();
+    await next();
+    const ms = performance.now() - startedAt;
+    const { method, path } = context.req;
+    const { status } = context.res;
+    // The last route is the one that answered; the patterns keep the number of series small.
+    const route = status === 404 ? 'unknown' : routePath(context, -1);
+    metrics?.observeRequest(method, route, status, ms / 1000);
+    if (!UNLOGGED.has(path)) {
+      logger.info({ method, path, status, ms: Math.round(ms * 1000) / 1000 }, 'request answered');
+    }
+  });
+}
 
 /** Options of a server. Every field has a default. */
 export interface ServerOptions {
@@ -39,6 +104,20 @@ export interface ServerOptions {
 export type ResolvedServerOptions = Required<Omit<ServerOptions, 'store' | 'metrics'>> &
   Pick<ServerOptions, 'store' | 'metrics'>;
 
+/** The parts of a server, as its routes and sockets use them. */
+export interface ServerParts {
+  readonly definition: EnvironmentDefinition;
+  readonly options: ResolvedServerOptions;
+  readonly guard: Guard;
+  readonly schemas: SchemaBody;
+  readonly readAction: ActionReader<unknown>;
+  readonly readResetOptions: ResetOptionsReader;
+  readonly sessions: SessionRegistry;
+  readonly requestSessions: RequestSessions;
+  readonly tools: readonly EnvironmentTool[];
+  readonly jsonRpc: JsonRpcEndpoint;
+}
+
 const DEFAULTS: ResolvedServerOptions = {
   mode: 'simulation',
   maxSessions: 1024,
@@ -55,8 +134,7 @@ const DEFAULTS: ResolvedServerOptions = {
 
 /** Fills in the defaults. @throws TypeError naming the option that makes no sense. */
 export function resolveServerOptions(options: ServerOptions): ResolvedServerOptions {
-  const given = Object.entries(options).filter(([, value]) => value !== undefined);
-  const resolved: ResolvedServerOptions = { ...DEFAULTS, ...Object.fromEntries(given) };
+  const resolved = withDefaults(DEFAULTS, options);
   if (resolved.mode !== 'simulation' && resolved.mode !== 'production') {
     throw new TypeError(`Expected \`mode\` to be 'simulation' or 'production', got '${resolved.mode}'.`);
   }

@@ -9,11 +9,10 @@ import type { Session } from '../sessions/session.ts';
 import type { SessionRegistry } from '../sessions/session-registry.ts';
 import type { Logger } from '../sessions/session-store.ts';
 import { answerInOrder } from './answer-in-order.ts';
-import type { Guard } from './guard.ts';
 import type { JsonRpcEndpoint } from './json-rpc-endpoint.ts';
 import { clientAddress } from './request-origin.ts';
-import type { ResolvedServerOptions } from './server-options.ts';
-import { errorData, errorText, type SessionSocketParts, serveSession } from './session-socket.ts';
+import type { ServerParts } from './server-options.ts';
+import { errorData, errorText, serveSession } from './session-socket.ts';
 
 /** A refused client has this long to send its first message and so read why it was refused, ms. */
 const REFUSAL_GRACE_MS = 5000;
@@ -21,18 +20,6 @@ const REFUSAL_GRACE_MS = 5000;
 const CLOSE_GRACE_MS = 2000;
 /** A client that pings and lets this much pile up unread is dropped, bytes. */
 const MAX_UNREAD_PONGS = 64 * 1024;
-
-type SocketOptions = Pick<
-  ResolvedServerOptions,
-  'maxMessageBytes' | 'pingIntervalMs' | 'socketIdleTimeoutMs' | 'trustedProxies' | 'logger'
-> & { readonly guard: Guard };
-
-/** The client of a socket. */
-interface Peer {
-  readonly address: string;
-  /** Digest, as of `Guard.clientOf`. */
-  readonly client: string;
-}
 
 /** The hold of a socket on its session. */
 interface Hold {
@@ -48,8 +35,7 @@ export class SocketServer {
   readonly #webSockets: WebSocketServer;
   readonly #sessionIds = new WeakMap<IncomingMessage, string>();
   readonly #sessions: SessionRegistry;
-  readonly #parts: SessionSocketParts;
-  readonly #options: SocketOptions;
+  readonly #parts: ServerParts;
   readonly #logger: Logger;
   readonly #pingTimer: NodeJS.Timeout;
   #isClosing = false;
@@ -60,14 +46,10 @@ export class SocketServer {
   /** Sockets whose client has sent `close`. */
   readonly #leaving = new WeakSet<WebSocket>();
 
-  constructor(
-    sessions: SessionRegistry,
-    parts: Omit<SessionSocketParts, 'onCloseMessage'>,
-    options: SocketOptions,
-  ) {
+  constructor(parts: ServerParts) {
+    const { sessions, options } = parts;
     this.#sessions = sessions;
-    this.#parts = { ...parts, onCloseMessage: (socket) => void this.#leaving.add(socket) };
-    this.#options = options;
+    this.#parts = parts;
     this.#logger = options.logger;
     this.#webSockets = new WebSocketServer({
       noServer: true,
@@ -126,11 +108,12 @@ export class SocketServer {
       refuseHandshake(socket, 403, { detail: 'There is no WebSocket at this path' });
       return;
     }
-    const { guard, trustedProxies } = this.#options;
+    const { guard } = this.#parts;
+    const address = clientAddress(request, this.#parts.options.trustedProxies);
     const refusal = guard.check(request, path);
     if (refusal) {
       const { status, detail, code, headers } = refusal;
-      this.#logger.warn({ path, code, address: clientAddress(request, trustedProxies) }, 'handshake refused');
+      this.#logger.warn({ path, code, address }, 'handshake refused');
       refuseHandshake(socket, status, { detail, code }, headers);
       return;
     }
@@ -158,7 +141,7 @@ export class SocketServer {
       socket.off('close', abandon);
       this.#watch(webSocket);
       if (admission.session) {
-        this.#serve(webSocket, path, admission, { address: clientAddress(request, trustedProxies), client });
+        this.#serve(webSocket, path, admission, address, client);
       } else {
         this.#logger.warn({ path, code: admission.refusal.code }, 'session refused');
         this.#sessions.counts.countError(admission.refusal.code);
@@ -197,7 +180,8 @@ export class SocketServer {
     }
   }
 
-  #serve(socket: WebSocket, path: string, hold: Hold, { address, client }: Peer): void {
+  /** @param client digest, as of `Guard.clientOf` */
+  #serve(socket: WebSocket, path: string, hold: Hold, address: string, client: string): void {
     const { session } = hold;
     const openedAt = performance.now();
     this.#logger.info({ session: session.id, path, address }, 'socket opened');
@@ -213,8 +197,8 @@ export class SocketServer {
     const leaving = new AbortController();
     socket.once('close', () => leaving.abort(new Error('The client has left')));
     const caller = { name: client, signal: leaving.signal };
-    if (path === '/ws') serveSession(socket, session, this.#parts, caller);
-    else serveJsonRpc(socket, session, this.#parts.jsonRpc, caller);
+    if (path === '/mcp') serveJsonRpc(socket, session, this.#parts.jsonRpc, caller);
+    else serveSession(socket, session, this.#parts, caller, () => this.#leaving.add(socket));
   }
 
   /** Lets go of a session whose socket is gone: one that others know rests, one that is kept can be resumed. */
@@ -233,7 +217,7 @@ export class SocketServer {
     });
     socket.on('pong', () => this.#silent.delete(socket));
     socket.once('close', () => this.#silent.delete(socket));
-    const limit = this.#options.socketIdleTimeoutMs;
+    const limit = this.#parts.options.socketIdleTimeoutMs;
     if (limit === null) return;
     const timer = setTimeout(() => socket.close(1000, 'Idle for too long'), limit).unref();
     socket.on('message', () => timer.refresh());

@@ -7,25 +7,15 @@ import {
 import type { Context } from 'hono';
 import { z } from 'zod';
 import type { JsonSchema } from '../protocol/bodies.ts';
-import { type Caller, type EnvironmentDefinition, EnvironmentError } from '../protocol/definition.ts';
+import { EnvironmentError } from '../protocol/definition.ts';
 import { type ErrorAnswer, errorAnswer } from '../protocol/errors.ts';
 import { JSON_RPC_ERROR_CODES, type JsonRpcResponse } from '../protocol/messages.ts';
 import { isJsonObject, type JsonObject } from '../protocol/read-json.ts';
 import type { Session } from '../sessions/session.ts';
-import type { SessionRegistry } from '../sessions/session-registry.ts';
 import { readClientJson } from '../sessions/turns.ts';
-import type { JsonRpcEndpoint } from './json-rpc-endpoint.ts';
-import type { RequestSessions } from './request-sessions.ts';
 import { type AddRoute, jsonValue } from './route-table.ts';
+import type { ServerParts } from './server-options.ts';
 import { type EnvironmentTool, toolContent } from './tools.ts';
-
-/** Finds the sessions that requests mean. */
-export interface McpSessions {
-  of(context: Context, sessionId?: string | null): Promise<Session | undefined>;
-  remember(context: Context, session: Session): void;
-  /** The client of a request that it waits for. */
-  caller(context: Context): Caller;
-}
 
 /** The code that the SDK's own transport gives for a session that is not there. */
 const SESSION_NOT_FOUND = -32001;
@@ -41,26 +31,15 @@ const SESSION_ID_SCHEMA: JsonSchema = {
  * that `start_episode` answers, or relies on being the same caller.
  */
 export class StreamableHttpEndpoint {
-  readonly #definition: EnvironmentDefinition<unknown, object, object>;
-  readonly #sessions: SessionRegistry;
-  readonly #requestSessions: McpSessions;
+  readonly #parts: ServerParts;
   readonly #tools: ReadonlyMap<string, EnvironmentTool>;
-  readonly #listing: readonly object[];
   readonly #handler: McpHttpHandler;
   /** The context in which each request came. */
   readonly #contexts = new WeakMap<Request, Context>();
 
-  constructor(
-    definition: EnvironmentDefinition<unknown, object, object>,
-    sessions: SessionRegistry,
-    requestSessions: McpSessions,
-    tools: readonly EnvironmentTool[],
-  ) {
-    this.#definition = definition;
-    this.#sessions = sessions;
-    this.#requestSessions = requestSessions;
-    this.#tools = new Map(tools.map((tool) => [tool.name, tool]));
-    this.#listing = tools.map(listing);
+  constructor(parts: ServerParts) {
+    this.#parts = parts;
+    this.#tools = new Map(parts.tools.map((tool) => [tool.name, tool]));
     this.#handler = createMcpHandler(({ requestInfo }) => this.#serverFor(this.#contexts.get(requestInfo!)!));
   }
 
@@ -74,7 +53,7 @@ export class StreamableHttpEndpoint {
     const message = reading.value;
     if (isJsonObject(message) && message.method === 'initialize') return this.#initialize(context, message);
     const id = context.req.header('mcp-session-id');
-    if (id !== undefined && !(await this.#sessions.resume(id))) return sessionNotFound(context);
+    if (id !== undefined && !(await this.#parts.sessions.resume(id))) return sessionNotFound(context);
     return this.#handler.fetch(request, { parsedBody: message });
   }
 
@@ -89,8 +68,8 @@ export class StreamableHttpEndpoint {
         'The header mcp-session-id is missing',
       );
     }
-    if (!(await this.#sessions.resume(id))) return sessionNotFound(context);
-    await this.#sessions.close(id);
+    if (!(await this.#parts.sessions.resume(id))) return sessionNotFound(context);
+    await this.#parts.sessions.close(id);
     return context.body(null, 204);
   }
 
@@ -101,14 +80,14 @@ export class StreamableHttpEndpoint {
   async #initialize(context: Context, message: JsonObject): Promise<Response> {
     let session: Session;
     try {
-      session = this.#sessions.open(this.#requestSessions.caller(context).name);
+      session = this.#parts.sessions.open(this.#parts.requestSessions.caller(context).name);
     } catch (error) {
       const { status, jsonRpc, message: text } = errorAnswer(error);
       return rpcError(context, status, jsonRpc, text, message.id);
     }
     const response = await this.#handler.fetch(context.req.raw, { parsedBody: message });
     if (!response.ok) {
-      await this.#sessions.close(session.id);
+      await this.#parts.sessions.close(session.id);
       return response;
     }
     response.headers.set('mcp-session-id', session.id);
@@ -116,7 +95,7 @@ export class StreamableHttpEndpoint {
   }
 
   #serverFor(context: Context): Server {
-    const { id, name, version, description } = this.#definition;
+    const { id, name, version, description } = this.#parts.definition;
     const server = new Server(
       { name: id, title: name, version },
       {
@@ -124,7 +103,8 @@ export class StreamableHttpEndpoint {
         instructions: `${description} Play it with the tools: start an episode, take actions until the answer says \`done\`, and look at the reward of each.`,
       },
     );
-    server.setRequestHandler('tools/list', () => ({ tools: [...this.#listing] as never[] }));
+    const listings = this.#parts.tools.map(listing);
+    server.setRequestHandler('tools/list', () => ({ tools: listings as never[] }));
     server.setRequestHandler('tools/call', ({ params }) =>
       this.#call(context, params.name, params.arguments ?? {}),
     );
@@ -137,8 +117,8 @@ export class StreamableHttpEndpoint {
       if (!tool) throw new Error(`Unknown tool: '${name.slice(0, 100)}'`);
       const { session_id, ...own } = args;
       const sessionId = typeof session_id === 'string' ? session_id : context.req.header('mcp-session-id');
-      const session = tool.needsSession ? await this.#sessionFor(context, tool, sessionId) : undefined;
-      const value = await tool.call(session!, own, this.#requestSessions.caller(context));
+      const session = tool.sessionless ? undefined : await this.#sessionFor(context, tool, sessionId);
+      const value = await tool.call(session!, own, this.#parts.requestSessions.caller(context));
       const told = tool.startsEpisode ? { session_id: session!.id, ...(value as object) } : value;
       const { text, structured } = toolContent(told);
       return { content: [{ type: 'text', text }], structuredContent: structured };
@@ -154,12 +134,12 @@ export class StreamableHttpEndpoint {
     sessionId: string | undefined,
   ): Promise<Session> {
     const open = () => {
-      const opened = this.#sessions.open(this.#requestSessions.caller(context).name);
-      this.#requestSessions.remember(context, opened);
+      const opened = this.#parts.sessions.open(this.#parts.requestSessions.caller(context).name);
+      this.#parts.requestSessions.remember(context, opened);
       return opened;
     };
     if (tool.startsEpisode && sessionId === undefined) return open();
-    const session = await this.#requestSessions.of(context, sessionId);
+    const session = await this.#parts.requestSessions.of(context, sessionId);
     // In production the episode is started for the agent.
     if (!session && sessionId === undefined && !this.#tools.has('start_episode')) return open();
     if (!session) throw new EnvironmentError('NOT_RESET', 'You have no session yet. Start an episode first.');
@@ -167,14 +147,15 @@ export class StreamableHttpEndpoint {
   }
 }
 
-function listing({ name, title, description, inputSchema, readOnly, needsSession }: EnvironmentTool) {
+function listing(tool: EnvironmentTool) {
+  const { name, title, description, inputSchema, readOnly = false, sessionless } = tool;
   return {
     name,
     title,
     description,
-    inputSchema: needsSession
-      ? { ...inputSchema, properties: { ...inputSchema.properties, session_id: SESSION_ID_SCHEMA } }
-      : inputSchema,
+    inputSchema: sessionless
+      ? inputSchema
+      : { ...inputSchema, properties: { ...inputSchema.properties, session_id: SESSION_ID_SCHEMA } },
     annotations: { readOnlyHint: readOnly, openWorldHint: false },
   };
 }
@@ -205,9 +186,8 @@ const unknownSession = { meaning: 'The `mcp-session-id` is unknown', body };
  */
 export function mountMcpRoutes(
   addRoute: AddRoute,
-  jsonRpc: JsonRpcEndpoint,
+  { jsonRpc, requestSessions }: ServerParts,
   mcp: StreamableHttpEndpoint,
-  requestSessions: RequestSessions,
 ): void {
   addRoute(
     {

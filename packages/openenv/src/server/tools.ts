@@ -20,15 +20,14 @@ export interface EnvironmentTool {
   readonly description: string;
   readonly inputSchema: JsonSchema;
   /** True for a tool that changes nothing. */
-  readonly readOnly: boolean;
-  readonly needsSession: boolean;
-  readonly startsEpisode: boolean;
-  /** @throws InvalidInputError, EnvironmentError, or whatever the environment throws. */
+  readonly readOnly?: boolean;
+  readonly startsEpisode?: boolean;
+  /** True for a tool that is called without a session. */
+  readonly sessionless?: boolean;
+  /** @throws OpenEnvError `VALIDATION_ERROR`, EnvironmentError, or whatever the environment throws. */
   call(session: Session, args: unknown, caller?: Caller): unknown;
 }
 
-/** A tool for the episode that is under way. */
-const IN_EPISODE = { needsSession: true, startsEpisode: false };
 const NO_ARGUMENTS: JsonSchema = { type: 'object', properties: {}, additionalProperties: false };
 /** Names that no tool may have: in OpenEnv they are the messages of a session. */
 const RESERVED_TOOLS = ['reset', 'step', 'state', 'close'];
@@ -43,7 +42,7 @@ const TOOL_NAME = /^[\w-]{1,64}$/;
  * @throws EnvironmentError `TOOL_NAME` for a tool whose name is taken, reserved or malformed
  */
 export function environmentTools(
-  definition: EnvironmentDefinition<unknown, object, object>,
+  definition: EnvironmentDefinition,
   mode: 'simulation' | 'production',
 ): readonly EnvironmentTool[] {
   const readOptions = resetOptionsReader(definition);
@@ -56,8 +55,6 @@ export function environmentTools(
     title: 'Start an episode',
     description: `Starts a new episode of ${definition.name} and returns the first observation.`,
     inputSchema: toJsonSchema(resetOptionsSchema(definition), 'input'),
-    readOnly: false,
-    needsSession: true,
     startsEpisode: true,
     call: (session, args) => session.reset(readOptions(args)),
   };
@@ -66,8 +63,6 @@ export function environmentTools(
     title: 'Take an action',
     description: `Plays one action in ${definition.name} and returns the observation, the reward and whether the episode is over.`,
     inputSchema: { ...toJsonSchema(definition.action, 'input'), type: 'object' },
-    readOnly: false,
-    ...IN_EPISODE,
     async call(session, args) {
       const action = readAction(args);
       await startInProduction(session);
@@ -80,7 +75,6 @@ export function environmentTools(
     description: `The state of the current episode of ${definition.name}.`,
     inputSchema: NO_ARGUMENTS,
     readOnly: true,
-    ...IN_EPISODE,
     call: (session) => session.state(),
   };
   const { tasks } = definition;
@@ -90,8 +84,7 @@ export function environmentTools(
     description: `The tasks of ${definition.name}.`,
     inputSchema: NO_ARGUMENTS,
     readOnly: true,
-    needsSession: false,
-    startsEpisode: false,
+    sessionless: true,
     call: () => ({ tasks }),
   };
   const gradeEpisode: EnvironmentTool = {
@@ -100,7 +93,6 @@ export function environmentTools(
     description: 'Grades what was played in the current episode, with a score between 0 and 1.',
     inputSchema: NO_ARGUMENTS,
     readOnly: true,
-    ...IN_EPISODE,
     call(session, _args, caller) {
       if (session.record === null) {
         throw new EnvironmentError('NOT_RESET', 'There is no episode to grade yet. Start one first.');
@@ -121,28 +113,24 @@ export function environmentTools(
 /** @throws EnvironmentError */
 function checked(tools: readonly ToolDefinition[]): readonly ToolDefinition[] {
   const taken = new Set([...RESERVED_TOOLS, ...GENERATED_TOOLS]);
-  for (const { name, input } of tools) {
-    if (!TOOL_NAME.test(name)) {
-      throw new EnvironmentError(
-        'TOOL_NAME',
-        `Expected the name of a tool to be 1 to 64 letters, digits, \`_\` or \`-\`, got ${JSON.stringify(name)}.`,
-      );
-    }
-    if (taken.has(name)) {
-      throw new EnvironmentError(
-        'TOOL_NAME',
-        `Expected the tool \`${name}\` to have a name that is neither reserved nor taken (${[...taken].join(', ')}). Choose another.`,
-      );
-    }
-    if ('session_id' in input.shape) {
-      throw new EnvironmentError(
-        'TOOL_NAME',
-        `Expected the tool \`${name}\` to have no argument \`session_id\`, which the server reads. Name it otherwise.`,
-      );
-    }
-    taken.add(name);
+  for (const tool of tools) {
+    const expected = expectedOf(tool, taken);
+    if (expected !== null) throw new EnvironmentError('TOOL_NAME', `Expected ${expected}`);
+    taken.add(tool.name);
   }
   return tools;
+}
+
+/** What the name and the arguments of a tool should be; `null` when they are. */
+function expectedOf({ name, input }: ToolDefinition, taken: ReadonlySet<string>): string | null {
+  if (!TOOL_NAME.test(name)) {
+    return `the name of a tool to be 1 to 64 letters, digits, \`_\` or \`-\`, got ${JSON.stringify(name)}.`;
+  }
+  if (taken.has(name)) {
+    return `the tool \`${name}\` to have a name that is neither reserved nor taken (${[...taken].join(', ')}). Choose another.`;
+  }
+  if (!('session_id' in input.shape)) return null;
+  return `the tool \`${name}\` to have no argument \`session_id\`, which the server reads. Name it otherwise.`;
 }
 
 function ownTool(
@@ -150,7 +138,7 @@ function ownTool(
   readAction: ActionReader<unknown>,
   startInProduction: (session: Session) => Promise<void>,
 ): EnvironmentTool {
-  const { name, title = name, description, input, readOnly = false } = tool;
+  const { name, title = name, description, input, readOnly } = tool;
   const readArguments = actionReader(input);
   return {
     name,
@@ -158,7 +146,6 @@ function ownTool(
     description,
     inputSchema: toJsonSchema(input, 'input'),
     readOnly,
-    ...IN_EPISODE,
     async call(session, args) {
       const read = readArguments(args);
       await startInProduction(session);

@@ -1,35 +1,115 @@
-import { z } from 'zod';
-import type { Environment, EnvironmentDefinition, ResetOptions, StepResult } from '../protocol/definition.ts';
+import type { JsonSchema } from '../protocol/bodies.ts';
+import type { Environment, ResetOptions, StepResult } from '../protocol/definition.ts';
+import { type VectorStep, vectorOptions } from '../protocol/messages.ts';
 import type { JsonObject } from '../protocol/read-json.ts';
-import type { ResetOptionsReader } from '../protocol/reset-options.ts';
-import { type ActionReader, toJsonSchema } from '../protocol/schemas.ts';
-import { InvalidInputError, readAt, readInput } from '../protocol/validation-issues.ts';
+import { toJsonSchema } from '../protocol/schemas.ts';
+import { invalidInput, readAt, readInput } from '../protocol/validation-issues.ts';
 import { createInstance } from '../sessions/session.ts';
-import type { SessionRegistry } from '../sessions/session-registry.ts';
 import { Turn } from '../sessions/turns.ts';
-import { FloatLayout } from './float-layout.ts';
+import type { ServerParts } from './server-options.ts';
 
-export interface VectorParts {
-  readonly definition: EnvironmentDefinition<unknown, object, object>;
-  readonly sessions: SessionRegistry;
-  readonly readAction: ActionReader<unknown>;
-  readonly readResetOptions: ResetOptionsReader;
+/** One number of a row: where it stands in the object, and how it is read and written. */
+interface FloatField {
+  readonly name: string;
+  readonly path: readonly string[];
+  /** The values that indexes stand for, when the field is an enumeration or a boolean. */
+  readonly values?: readonly unknown[];
 }
 
-const resetRequest = z.strictObject({
-  count: z.int().min(1).max(65_536),
-  seed: z
-    .int()
-    .min(0)
-    .max(2 ** 32 - 1)
-    .optional(),
-  options: z.record(z.string(), z.unknown()).default({}),
-  format: z.enum(['json', 'float32']).default('json'),
-});
+/**
+ * Layout of an object of numbers, booleans and enumerations in a row of float32: its properties in the order of the
+ * schema, nested ones as `outer.inner`, fixed-length lists as `list.0`, booleans as 0 or 1, enumerations as the index of
+ * their value. Free text has no place in a row.
+ */
+export class FloatLayout {
+  readonly #fields: readonly FloatField[];
+
+  /**
+   * @param leavesTexts Leaves texts out, as of observations. Actions are read in full.
+   * @throws TypeError naming a field that no number can hold
+   */
+  constructor(schema: JsonSchema, leavesTexts: boolean) {
+    this.#fields = fieldsOf(schema, [], leavesTexts);
+  }
+
+  /** Names of the numbers of a row. */
+  get names(): string[] {
+    return this.#fields.map((field) => field.name);
+  }
+
+  /** Numbers a row. */
+  get width(): number {
+    return this.#fields.length;
+  }
+
+  /** Writes an object into a row. A value that the schema does not foresee becomes NaN. */
+  write(object: object, row: Float32Array, offset: number): void {
+    for (const [index, { path, values }] of this.#fields.entries()) {
+      let value: unknown = object;
+      for (const key of path) value = (value as Record<string, unknown> | undefined)?.[key];
+      row[offset + index] = values ? indexOf(values, value) : typeof value === 'number' ? value : Number.NaN;
+    }
+  }
+
+  /** Builds the object of a row, still to be validated. An index outside an enumeration stays a number. */
+  read(row: Float32Array, offset: number): Record<string, unknown> {
+    const object: Record<string, unknown> = {};
+    for (const [index, { path, values }] of this.#fields.entries()) {
+      const number = row[offset + index];
+      place(object, path, values?.[number] ?? number);
+    }
+    return object;
+  }
+}
+
+function fieldsOf(schema: JsonSchema, path: readonly string[], leavesTexts: boolean): FloatField[] {
+  const name = path.join('.');
+  if (schema.enum) return [{ name, path, values: schema.enum }];
+  if (schema.const !== undefined) return [{ name, path, values: [schema.const] }];
+  const { type, items, minItems, maxItems } = schema;
+  if (type === 'integer' || type === 'number') return [{ name, path }];
+  if (type === 'boolean') return [{ name, path, values: [false, true] }];
+  if (type === 'string' && leavesTexts) return [];
+  if (type === 'object') {
+    return Object.entries(schema.properties ?? {}).flatMap(([key, property]) =>
+      fieldsOf(property, [...path, key], leavesTexts),
+    );
+  }
+  if (type === 'array' && items && typeof minItems === 'number' && minItems === maxItems) {
+    return Array.from({ length: minItems }, (_, index) =>
+      fieldsOf(items, [...path, String(index)], leavesTexts),
+    ).flat();
+  }
+  throw new TypeError(`The field '${name}' cannot be a float32; use the format 'json'.`);
+}
+
+function place(object: Record<string, unknown>, path: readonly string[], value: unknown): void {
+  let target = object;
+  for (let depth = 0; depth < path.length - 1; depth++) {
+    const key = path[depth];
+    // A key that is a number, as `0`, belongs to a list.
+    target[key] ??= /^\d+$/.test(path[depth + 1]) ? [] : {};
+    target = target[key] as Record<string, unknown>;
+  }
+  target[path.at(-1)!] = value;
+}
+
+function indexOf(values: readonly unknown[], value: unknown): number {
+  const index = values.indexOf(value);
+  return index < 0 ? Number.NaN : index;
+}
 
 interface Layouts {
   readonly action: FloatLayout;
   readonly observation: FloatLayout;
+}
+
+/** Environments that a socket has opened. */
+interface Opened {
+  readonly environments: VectorEnvironments;
+  /** With the format `float32`. */
+  readonly layouts: Layouts | null;
+  readonly releaseSlots: () => void;
 }
 
 type Reply = string | Uint8Array;
@@ -39,48 +119,48 @@ type Reply = string | Uint8Array;
  * Every environment takes a slot of the server's sessions. They are not kept in a store.
  */
 export class VectorConversation {
-  readonly #parts: VectorParts;
-  /** Digest of who is at the other end. */
+  readonly #parts: ServerParts;
   readonly #client: string;
-  #environments: VectorEnvironments | null = null;
-  #layouts: Layouts | null = null;
-  #releaseSlots: () => void = () => {};
+  #opened: Opened | null = null;
 
-  constructor(parts: VectorParts, client: string) {
+  /** @param client digest of who is at the other end */
+  constructor(parts: ServerParts, client: string) {
     this.#parts = parts;
     this.#client = client;
   }
 
-  /** Answers `vector_reset`. @throws InvalidInputError, OpenEnvError, EnvironmentError */
+  /** Answers `vector_reset`. @throws OpenEnvError, EnvironmentError */
   reset(data: JsonObject): Reply | Promise<Reply> {
-    const { count, seed, options, format } = readInput(resetRequest, data);
-    const { sessions } = this.#parts;
-    const base = this.#readOptions(options, seed);
-    const layouts = format === 'float32' ? this.#makeLayouts() : null;
+    const { count, seed, options, format } = readInput(vectorOptions, data);
+    const { definition, sessions, readResetOptions } = this.#parts;
+    const asked = seed === undefined ? options : { ...options, seed };
+    const base = readAt(['options'], () => readResetOptions(asked));
+    const layouts = format === 'float32' ? makeLayouts(definition) : null;
     this.close();
-    this.#environments = this.#open(count, base);
-    this.#layouts = layouts;
-    const toReply = (result: VectorResult) => {
+    const releaseSlots = sessions.reserve(count, base);
+    try {
+      const instances = Array.from({ length: count }, () => createInstance(definition));
+      const environments = new VectorEnvironments(instances, base, this.#client);
+      this.#opened = { environments, layouts, releaseSlots };
+    } catch (error) {
+      releaseSlots();
+      throw error;
+    }
+    return whenDone(this.#opened.environments.reset(), (result) => {
       sessions.counts.resets += count;
       return vectorText(result, layouts);
-    };
-    const result = this.#environments.reset();
-    return result instanceof Promise ? result.then(toReply) : toReply(result);
+    });
   }
 
-  /** Answers `vector_step`. @throws InvalidInputError */
+  /** Answers `vector_step`. @throws OpenEnvError `VALIDATION_ERROR` */
   step(data: JsonObject): Reply | Promise<Reply> {
-    const environments = this.#opened();
+    const { environments } = this.#required();
     const { actions, ...extra } = data;
     const [unknown] = Object.keys(extra);
     if (unknown !== undefined)
-      throw InvalidInputError.of('extra_forbidden', [unknown], 'Extra inputs are not permitted');
+      throw invalidInput('extra_forbidden', [unknown], 'Extra inputs are not permitted');
     if (!Array.isArray(actions) || actions.length !== environments.size) {
-      throw InvalidInputError.of(
-        'list_type',
-        ['actions'],
-        `Input should be a list of ${environments.size} actions`,
-      );
+      throw invalidInput('list_type', ['actions'], `Input should be a list of ${environments.size} actions`);
     }
     return this.#play(
       (index) => actions[index],
@@ -88,24 +168,18 @@ export class VectorConversation {
     );
   }
 
-  /** Answers a binary frame: the actions of all environments as rows of float32. @throws InvalidInputError */
+  /** Answers a binary frame: the actions of all environments as rows of float32. @throws OpenEnvError `VALIDATION_ERROR` */
   stepBinary(frame: Uint8Array): Reply | Promise<Reply> {
-    const environments = this.#opened();
-    const layouts = this.#layouts;
-    if (!layouts)
-      throw InvalidInputError.of(
-        'value_error',
-        [],
-        "Binary frames need a vector_reset with the format 'float32'",
-      );
+    const { environments, layouts } = this.#required();
+    if (!layouts) {
+      const problem = "Binary frames need a vector_reset with the format 'float32'";
+      throw invalidInput('value_error', [], problem);
+    }
     const { action, observation } = layouts;
     const bytes = environments.size * action.width * Float32Array.BYTES_PER_ELEMENT;
     if (frame.byteLength !== bytes) {
-      throw InvalidInputError.of(
-        'value_error',
-        [],
-        `Input should be ${environments.size} rows of ${action.width} float32 (${bytes} bytes), not ${frame.byteLength} bytes`,
-      );
+      const rows = `${environments.size} rows of ${action.width} float32 (${bytes} bytes)`;
+      throw invalidInput('value_error', [], `Input should be ${rows}, not ${frame.byteLength} bytes`);
     }
     // Copied: a frame need not begin at a multiple of four bytes in its buffer, as a Float32Array must.
     const rows = new Float32Array(new Uint8Array(frame).buffer);
@@ -117,71 +191,28 @@ export class VectorConversation {
 
   /** Frees the environments and their slots. */
   close(): void {
-    const environments = this.#environments;
-    if (!environments) return;
-    this.#environments = null;
-    this.#releaseSlots();
-    void environments.close();
+    const opened = this.#opened;
+    this.#opened = null;
+    opened?.releaseSlots();
+    void opened?.environments.close();
   }
 
-  #opened(): VectorEnvironments {
-    if (this.#environments) return this.#environments;
-    throw InvalidInputError.of('value_error', [], 'There are no environments yet; send vector_reset first');
+  #required(): Opened {
+    if (this.#opened) return this.#opened;
+    throw invalidInput('value_error', [], 'There are no environments yet; send vector_reset first');
   }
 
-  #open(count: number, base: ReturnType<ResetOptionsReader>): VectorEnvironments {
-    const { definition, sessions } = this.#parts;
-    const releaseSlots = sessions.reserve(count, base);
-    try {
-      const environments = Array.from({ length: count }, () => createInstance(definition));
-      const options = environments.map((_, index) => ({ ...base, seed: (base.seed ?? 0) + index }));
-      this.#releaseSlots = releaseSlots;
-      return new VectorEnvironments(environments, options, this.#client);
-    } catch (error) {
-      releaseSlots();
-      throw error;
-    }
-  }
-
-  #readOptions(options: JsonObject, seed: number | undefined) {
-    return readAt(['options'], () =>
-      this.#parts.readResetOptions(seed === undefined ? options : { ...options, seed }),
-    );
-  }
-
-  #makeLayouts(): Layouts {
-    const { action, observation } = this.#parts.definition;
-    try {
-      return {
-        action: FloatLayout.whole(toJsonSchema(action, 'input')),
-        observation: FloatLayout.withoutTexts(toJsonSchema(observation, 'output')),
-      };
-    } catch (error) {
-      throw InvalidInputError.of('value_error', ['format'], (error as Error).message);
-    }
-  }
-
-  #play(
-    actionOf: (index: number) => unknown,
-    toReply: (result: VectorResult) => Reply,
-  ): Reply | Promise<Reply> {
-    const environments = this.#opened();
-    const { readAction } = this.#parts;
-    const actions: unknown[] = [];
+  #play(actionOf: (index: number) => unknown, toReply: (result: VectorStep) => Reply) {
+    const { environments } = this.#required();
+    const { readAction, sessions } = this.#parts;
     // All actions are read before the first is played, so that a mistake in one changes nothing.
-    for (let index = 0; index < environments.size; index++) {
-      if (environments.awaitsReset(index)) {
-        actions.push(null);
-        continue;
-      }
-      actions.push(readAt(['actions', index], () => readAction(actionOf(index))));
-    }
+    const actions = Array.from({ length: environments.size }, (_, index) =>
+      environments.awaitsReset(index) ? null : readAt(['actions', index], () => readAction(actionOf(index))),
+    );
     try {
       const result = environments.step(actions);
-      this.#parts.sessions.counts.steps += environments.size;
-      return result instanceof Promise
-        ? result.then(toReply, (error) => this.#abandon(error))
-        : toReply(result);
+      sessions.counts.steps += environments.size;
+      return whenDone(result, toReply, (error) => this.#abandon(error));
     } catch (error) {
       return this.#abandon(error);
     }
@@ -194,21 +225,39 @@ export class VectorConversation {
   }
 }
 
-function vectorText(result: VectorResult, layouts: Layouts | null): string {
-  const data = layouts
-    ? { ...result, layout: { action: layouts.action.names, observation: layouts.observation.names } }
-    : result;
-  return `{"type":"vector","data":${JSON.stringify(data)}}`;
+/** Goes on with a result, at once where it is there. */
+export function whenDone<Result, Reply>(
+  result: Result | Promise<Result>,
+  next: (result: Result) => Reply | Promise<Reply>,
+  failed?: (error: unknown) => never,
+): Reply | Promise<Reply> {
+  return result instanceof Promise ? result.then(next, failed) : next(result);
+}
+
+function makeLayouts({ action, observation }: ServerParts['definition']): Layouts {
+  try {
+    return {
+      action: new FloatLayout(toJsonSchema(action, 'input'), false),
+      observation: new FloatLayout(toJsonSchema(observation, 'output'), true),
+    };
+  } catch (error) {
+    throw invalidInput('value_error', ['format'], (error as Error).message);
+  }
+}
+
+function vectorText(result: VectorStep, layouts: Layouts | null): string {
+  const layout = layouts && { action: layouts.action.names, observation: layouts.observation.names };
+  return `{"type":"vector","data":${JSON.stringify(layout ? { ...result, layout } : result)}}`;
 }
 
 /** Rewards, then dones as 0 or 1, then a row of observation for each environment; little-endian float32. */
-function vectorBytes({ observations, rewards, dones }: VectorResult, layout: FloatLayout): Uint8Array {
+function vectorBytes({ observations, rewards, dones }: VectorStep, layout: FloatLayout): Uint8Array {
   const { length } = observations;
   const floats = new Float32Array(length * (2 + layout.width));
   floats.set(rewards);
   for (let index = 0; index < length; index++) {
     floats[length + index] = dones[index] ? 1 : 0;
-    layout.write(observations[index], floats, 2 * length + index * layout.width);
+    layout.write(observations[index] as object, floats, 2 * length + index * layout.width);
   }
   return new Uint8Array(floats.buffer);
 }
@@ -218,23 +267,15 @@ const SEEDS = 2 ** 32;
 /** Resets or steps one environment. */
 type Play = (index: number) => StepResult<object> | Promise<StepResult<object>>;
 
-/** Result of a reset or step of all environments, an entry for each. */
-export interface VectorResult {
-  readonly observations: object[];
-  /** 0 where an episode has just been started. */
-  readonly rewards: number[];
-  readonly dones: boolean[];
-}
-
 /**
  * Several instances of one environment that step together. When an episode has ended, the next step of its environment
  * ignores the action and starts the next episode instead (Gymnasium's `AutoresetMode.NEXT_STEP`). With the base seed s
  * and n environments, episode k of environment i has the seed (s + k n + i) mod 2^32.
  */
-export class VectorEnvironments {
+class VectorEnvironments {
   readonly #environments: readonly Environment<unknown, object, object>[];
-  readonly #options: readonly ResetOptions[];
-  readonly #client: string | undefined;
+  readonly #base: ResetOptions;
+  readonly #client: string;
   readonly #episodes: number[];
   readonly #done: boolean[];
   /** True when the last reset or step of all took more than a turn. */
@@ -242,17 +283,17 @@ export class VectorEnvironments {
   #isClosed = false;
 
   /**
-   * @param options the reset options of each environment; their seeds are those of the first episodes
+   * @param base the options of each reset, with the base seed
    * @param client digest of who plays them, for turns
    */
   constructor(
     environments: readonly Environment<unknown, object, object>[],
-    options: readonly ResetOptions[],
-    client?: string,
+    base: ResetOptions,
+    client: string,
   ) {
-    this.#client = client;
     this.#environments = environments;
-    this.#options = options;
+    this.#base = base;
+    this.#client = client;
     this.#episodes = environments.map(() => 0);
     this.#done = environments.map(() => false);
   }
@@ -262,13 +303,12 @@ export class VectorEnvironments {
     return this.#environments.length;
   }
 
-  reset(): VectorResult | Promise<VectorResult> {
-    this.#episodes.fill(0);
+  reset(): VectorStep | Promise<VectorStep> {
     return this.#collect((index) => this.#resetOne(index));
   }
 
   /** Plays an action on each environment whose episode goes on. */
-  step(actions: readonly unknown[]): VectorResult | Promise<VectorResult> {
+  step(actions: readonly unknown[]): VectorStep | Promise<VectorStep> {
     return this.#collect((index) => {
       if (!this.#done[index]) return this.#environments[index].step(actions[index]);
       this.#episodes[index]++;
@@ -288,12 +328,11 @@ export class VectorEnvironments {
   }
 
   #resetOne(index: number): StepResult<object> | Promise<StepResult<object>> {
-    const options = this.#options[index];
-    const seed = ((options.seed ?? 0) + this.#episodes[index] * this.size) % SEEDS;
-    return this.#environments[index].reset({ ...options, seed });
+    const seed = ((this.#base.seed ?? 0) + index + this.#episodes[index] * this.size) % SEEDS;
+    return this.#environments[index].reset({ ...this.#base, seed });
   }
 
-  #collect(play: Play): VectorResult | Promise<VectorResult> {
+  #collect(play: Play): VectorStep | Promise<VectorStep> {
     const results: ReturnType<Play>[] = [];
     if (this.#isLong) return this.#collectInTurns(play, results);
     const turn = new Turn(this.#client);
@@ -307,7 +346,7 @@ export class VectorEnvironments {
   }
 
   /** Goes on with the environments that have no result yet, in turns with other computations. */
-  async #collectInTurns(play: Play, results: ReturnType<Play>[]): Promise<VectorResult> {
+  async #collectInTurns(play: Play, results: ReturnType<Play>[]): Promise<VectorStep> {
     const turn = new Turn(this.#client);
     let turns = 0;
     while (results.length < this.size) {
@@ -322,19 +361,17 @@ export class VectorEnvironments {
     return this.#gather(await Promise.all(results));
   }
 
-  #gather(results: readonly StepResult<object>[]): VectorResult {
-    const observations: object[] = [];
-    const rewards: number[] = [];
-    const dones: boolean[] = [];
-    for (const [index, { observation, reward, done }] of results.entries()) {
+  #gather(results: readonly StepResult<object>[]): VectorStep {
+    for (const [index, { reward, done }] of results.entries()) {
       if (reward !== null && !Number.isFinite(reward)) {
         throw new TypeError(`Expected environment ${index} to give a finite reward, got ${reward}.`);
       }
-      observations.push(observation);
-      rewards.push(reward ?? 0);
-      dones.push(done);
       this.#done[index] = done;
     }
-    return { observations, rewards, dones };
+    return {
+      observations: results.map(({ observation }) => observation),
+      rewards: results.map(({ reward }) => reward ?? 0),
+      dones: results.map(({ done }) => done),
+    };
   }
 }

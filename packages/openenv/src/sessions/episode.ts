@@ -3,6 +3,7 @@ import { z } from 'zod';
 import type { GradeBody, ReadonlyDeep } from '../protocol/bodies.ts';
 import {
   type Caller,
+  type Environment,
   type EnvironmentDefinition,
   EnvironmentError,
   type EpisodeRecord,
@@ -52,27 +53,21 @@ export interface ReplayedEpisode {
   readonly done: boolean;
 }
 
-/** Plays an episode: a session, or a fresh environment. */
-export interface EpisodePlayer<Action> {
-  reset(options: EpisodeRecord['reset']): StepResult<object> | Promise<StepResult<object>>;
-  step(action: Action): StepResult<object> | Promise<StepResult<object>>;
-}
-
 /**
  * Plays a record for a client, in turns with other computations. `onResult` sees the answer to the reset as result 0, that to the first action as result 1.
  * @throws EnvironmentError `UNPLAYABLE_EPISODE` naming the action at which it ends, and what the reset throws
  */
 export async function replayEpisode<Action>(
-  player: EpisodePlayer<Action>,
+  player: Pick<Environment<Action, object, object>, 'reset' | 'step'>,
   { reset, actions }: EpisodeRecord<Action>,
   client?: string,
   onResult?: (result: StepResult<object>, index: number) => void,
 ): Promise<ReplayedEpisode> {
-  const digest = new EpisodeDigest();
+  const digest = createHash('sha256');
   const turn = new Turn(client);
   await turn.next();
   let result = await player.reset(reset);
-  digest.add(result);
+  digest.update(digestLine(result));
   onResult?.(result, 0);
   let total = 0;
   for (const [index, action] of actions.entries()) {
@@ -87,16 +82,16 @@ export async function replayEpisode<Action>(
         `Action ${index} of ${actions.length} cannot be played: ${error.message}`,
       );
     }
-    digest.add(result);
+    digest.update(digestLine(result));
     onResult?.(result, index + 1);
     total += result.reward ?? 0;
   }
-  return { digest: digest.text(), return: total, done: result.done };
+  return { digest: `sha256:${digest.digest('hex')}`, return: total, done: result.done };
 }
 
 /** Replays a record on an environment of its own. @throws what `replayEpisode` throws */
 export async function replayRecord(
-  definition: Pick<EnvironmentDefinition<unknown, object, object>, 'create'>,
+  definition: Pick<EnvironmentDefinition, 'create'>,
   record: EpisodeRecord,
   client?: string,
 ): Promise<ReplayedEpisode> {
@@ -118,21 +113,12 @@ export function episodeFile(
 }
 
 /**
- * SHA-256 over what an episode answers: for the reset and for each step one line of JSON with `observation`, `reward`
- * and `done`, keys sorted. JSON keeps every bit of a number, so that equal digests mean equal episodes. `metadata` is
- * left out: it may say more in a later release without the episode being another.
+ * A line of the digest of an episode, which is SHA-256 over what it answers: for the reset and for each step one line of
+ * JSON with `observation`, `reward` and `done`, keys sorted. JSON keeps every bit of a number, so that equal digests mean
+ * equal episodes. `metadata` is left out: it may say more in a later release without the episode being another.
  */
-export class EpisodeDigest {
-  readonly #hash = createHash('sha256');
-
-  add({ observation, reward, done }: StepResult<object>): void {
-    this.#hash.update(`${JSON.stringify(sorted({ observation, reward, done }))}\n`);
-  }
-
-  /** `sha256:` and 64 hex digits. Nothing can be added afterwards. */
-  text(): string {
-    return `sha256:${this.#hash.digest('hex')}`;
-  }
+function digestLine({ observation, reward, done }: StepResult<object>): string {
+  return `${JSON.stringify(sorted({ observation, reward, done }))}\n`;
 }
 
 function sorted(value: unknown): unknown {
@@ -147,7 +133,7 @@ function sorted(value: unknown): unknown {
 
 /** Grades a record of an environment with a grader. The answer names the options that it was replayed on. */
 export async function gradeRecord(
-  definition: EnvironmentDefinition<unknown, object, object>,
+  definition: EnvironmentDefinition,
   record: EpisodeRecord,
   caller?: Caller,
 ): Promise<GradeBody & Required<Pick<GradeBody, 'replayed'>>> {

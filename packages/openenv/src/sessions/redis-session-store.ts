@@ -1,23 +1,29 @@
 import { randomUUID } from 'node:crypto';
 import { Redis } from 'ioredis';
-import type { ResetOptions } from '../protocol/definition.ts';
 import { OpenEnvError } from '../protocol/errors.ts';
 import { maskUrls } from '../protocol/mask-urls.ts';
+import { withDefaults } from '../protocol/read-json.ts';
 import {
+  chainedJournal,
+  ENTRY_BYTES,
   type EnvironmentName,
   type Logger,
   resetDigest,
+  SESSION_BYTES,
   type SessionJournal,
   type SessionStore,
+  type SessionStoreOptions,
+  STORE_DEFAULTS,
   type StoreCondition,
   type StoredSession,
   StoreMonitor,
-  silentLogger,
   stepDigest,
+  storedSession,
+  storeError,
 } from './session-store.ts';
 
 /** The answer of `take`; empty when the session has actions and no reset. */
-export type RedisSession = [
+type RedisSession = [
   environment: string,
   version: string,
   episode: string,
@@ -30,9 +36,6 @@ export type RedisSession = [
 
 /** Sessions of a client that one write looks at to make room. */
 const SCANNED_SESSIONS = 50;
-/** Bytes that a session and an entry take beside their texts, about. */
-const SESSION_BYTES = 400;
-const ENTRY_BYTES = 40;
 
 const COMMON = `
   local owner, retention, id, client = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
@@ -72,7 +75,7 @@ const QUOTA = `
  * Each script checks the owner and acts in one go. A session is a hash `{owner, environment, version, client, episode,
  * reset, steps, digest}` and beside it a list of its actions.
  */
-export const REDIS_SCRIPTS = {
+const REDIS_SCRIPTS = {
   saveReset: `${COMMON}${QUOTA}
     local environment, version, episode, reset, digest = ARGV[7], ARGV[8], ARGV[9], ARGV[10], ARGV[11]
     local kept = redis.call('HMGET', session, 'owner', 'client')
@@ -124,20 +127,15 @@ export const REDIS_SCRIPTS = {
     return redis.call('DEL', session, actions)`,
 } as const;
 
-export type Script = keyof typeof REDIS_SCRIPTS;
+type Script = keyof typeof REDIS_SCRIPTS;
 
-export interface RedisSessionStoreOptions {
-  /** Sessions unused for this long are deleted, ms. Default seven days. */
-  readonly retentionMs?: number;
-  /** Limit of the sessions of one client, bytes. Default 256 MiB. Redis's own `maxmemory` limits them all. */
-  readonly maxClientBytes?: number;
-  /** A session that was used this recently is not deleted to make room, ms. Default two minutes. */
-  readonly restMs?: number;
+/** Options of the store. Redis's own `maxmemory` limits all sessions together. */
+interface RedisSessionStoreOptions extends SessionStoreOptions {
   /** Longest time of a command, and of a lost connection, before the session's step fails, ms. Default 5 s. */
   readonly timeoutMs?: number;
-  /** Log of failures, and of an eviction policy that loses sessions. Default: none. */
-  readonly logger?: Logger;
 }
+
+const DEFAULTS = { ...STORE_DEFAULTS, maxClientBytes: 2 ** 28, timeoutMs: 5000 };
 
 const SESSION = 'openenv:session:';
 const CLIENT = 'openenv:client:';
@@ -151,9 +149,10 @@ const CLIENT = 'openenv:client:';
  */
 export async function openRedisStore(
   url: string,
-  options: RedisSessionStoreOptions = {},
+  given: RedisSessionStoreOptions = {},
 ): Promise<SessionStore> {
-  const { timeoutMs = 5000, logger = silentLogger } = options;
+  const options = withDefaults<Required<RedisSessionStoreOptions>>(DEFAULTS, given);
+  const { timeoutMs } = options;
   const redis = new Redis(url, {
     lazyConnect: true,
     connectTimeout: timeoutMs,
@@ -169,16 +168,11 @@ export async function openRedisStore(
     await redis.ping();
   } catch (error) {
     redis.disconnect();
-    throw new OpenEnvError(
-      'STORE_ERROR',
-      {
-        problem: `Could not open the sessions in Redis at ${maskUrls(url)}: ${(reason ?? (error as Error)).message}`,
-      },
-      { cause: error },
-    );
+    const { message } = reason ?? (error as Error);
+    throw storeError(`Could not open the sessions in Redis at ${maskUrls(url)}: ${message}`, error);
   }
-  await warnOfEviction(redis, logger);
-  return new RedisSessionStore(redis, options, logger);
+  await warnOfEviction(redis, options.logger);
+  return new RedisSessionStore(redis, options);
 }
 
 /** All other policies than `noeviction` drop sessions when memory runs out, as these have a time to live. */
@@ -192,19 +186,15 @@ async function warnOfEviction(redis: Redis, logger: Logger): Promise<void> {
 
 class RedisSessionStore implements SessionStore {
   readonly #redis: Redis;
-  readonly #retentionMs: number;
-  readonly #maxClientBytes: number;
-  readonly #restMs: number;
+  readonly #options: Required<RedisSessionStoreOptions>;
   readonly #owner = randomUUID();
   readonly #monitor: StoreMonitor;
   readonly #scripts: Readonly<Record<Script, (...values: (string | number)[]) => Promise<unknown>>>;
 
-  constructor(redis: Redis, options: RedisSessionStoreOptions, logger: Logger) {
+  constructor(redis: Redis, options: Required<RedisSessionStoreOptions>) {
     this.#redis = redis;
-    this.#retentionMs = options.retentionMs ?? 7 * 86_400_000;
-    this.#maxClientBytes = options.maxClientBytes ?? 2 ** 28;
-    this.#restMs = options.restMs ?? 120_000;
-    this.#monitor = new StoreMonitor(logger);
+    this.#options = options;
+    this.#monitor = new StoreMonitor(options.logger);
     for (const [name, lua] of Object.entries(REDIS_SCRIPTS)) {
       // Redis is sent the digest of a script that it knows.
       redis.defineCommand(name, { lua, numberOfKeys: 2 });
@@ -213,7 +203,7 @@ class RedisSessionStore implements SessionStore {
   }
 
   open(id: string, environment: EnvironmentName, client = ''): SessionJournal {
-    return new RedisJournal(this, id, environment, client);
+    return this.#journal(id, environment, client);
   }
 
   async take(id: string): Promise<StoredSession | undefined> {
@@ -225,17 +215,12 @@ class RedisSessionStore implements SessionStore {
     })) as RedisSession | [] | null;
     if (kept === null) return undefined;
     if (kept.length === 0) throw this.#damaged(id, 'its reset is missing.');
-    const [environmentId, version, episodeId, reset, client, steps, digest, actions] = kept;
+    const [environmentId, version, episodeId, reset, client, , digest, actions] = kept;
     const environment = { id: environmentId, version };
     const damage = damageOf(id, kept);
     if (damage !== undefined) this.#damaged(id, damage);
-    return {
-      ...{ environment, client, episodeId },
-      reset: damage === undefined ? (JSON.parse(reset) as ResetOptions) : {},
-      actions: damage === undefined ? actions.map((action) => JSON.parse(action) as unknown) : [],
-      ...(damage !== undefined && { damage }),
-      journal: new RedisJournal(this, id, environment, client, { digest, steps: Number(steps) }),
-    };
+    const journal = this.#journal(id, environment, client, digest);
+    return storedSession({ environment, client, episodeId }, [reset, ...actions], damage, journal);
   }
 
   async remove(id: string): Promise<void> {
@@ -254,32 +239,27 @@ class RedisSessionStore implements SessionStore {
     }
   }
 
-  async saveReset(
-    id: string,
-    environment: EnvironmentName,
-    client: string,
-    episodeId: string,
-    reset: string,
-    digest: string,
-  ): Promise<void> {
-    const { id: environmentId, version } = environment;
-    const limits = [this.#maxClientBytes, this.#restMs];
-    const values = [environmentId, version, episodeId, reset, digest, ...limits];
-    this.#require(id, await this.#write(() => this.#eval('saveReset', id, client, ...values)));
+  /** @param digest of a session that was taken over */
+  #journal(id: string, environment: EnvironmentName, client: string, digest?: string): SessionJournal {
+    let isKept = digest !== undefined;
+    const writer = {
+      reset: async (episodeId: string, text: string, digest: string) => {
+        const { id: environmentId, version } = environment;
+        await this.#save('saveReset', id, client, environmentId, version, episodeId, text, digest);
+        isKept = true;
+      },
+      step: (index: number, text: string, digest: string) =>
+        this.#save('saveStep', id, client, index, text, digest),
+      isOwned: async () =>
+        !isKept || (await this.#read(() => this.#redis.hget(SESSION + id, 'owner'))) === this.#owner,
+    };
+    return chainedJournal(id, environment, writer, digest);
   }
 
-  async saveStep(id: string, client: string, index: number, action: string, digest: string): Promise<void> {
-    const values = [index, action, digest, this.#maxClientBytes, this.#restMs];
-    this.#require(id, await this.#write(() => this.#eval('saveStep', id, client, ...values)));
-  }
-
-  async isOwned(id: string): Promise<boolean> {
-    return (await this.#read(() => this.#redis.hget(SESSION + id, 'owner'))) === this.#owner;
-  }
-
-  /** @throws for a script that has answered that an entry was not saved */
-  #require(id: string, answer: unknown): void {
-    switch (answer) {
+  /** Runs a script that saves an entry. @throws OpenEnvError when it answers that the entry was not saved */
+  async #save(script: Script, id: string, client: string, ...values: (string | number)[]): Promise<void> {
+    const { maxClientBytes: bytes, restMs } = this.#options;
+    switch (await this.#write(() => this.#eval(script, id, client, ...values, bytes, restMs))) {
       case 'taken':
         throw new OpenEnvError('SESSION_TAKEN', { id });
       case 'deleted':
@@ -288,7 +268,7 @@ class RedisSessionStore implements SessionStore {
         throw this.#damaged(id, 'steps before this one are missing.');
       case 'quota':
         this.#monitor.overQuota();
-        throw new OpenEnvError('STORE_QUOTA', { bytes: this.#maxClientBytes });
+        throw new OpenEnvError('STORE_QUOTA', { bytes });
     }
   }
 
@@ -299,7 +279,7 @@ class RedisSessionStore implements SessionStore {
 
   #eval(script: Script, id: string, client: string, ...values: (string | number)[]): Promise<unknown> {
     const keys = [SESSION + id, `${SESSION}${id}:actions`];
-    const common = [this.#owner, this.#retentionMs, id, client, CLIENT, SESSION];
+    const common = [this.#owner, this.#options.retentionMs, id, client, CLIENT, SESSION];
     return this.#scripts[script](...keys, ...common, ...values);
   }
 
@@ -307,7 +287,7 @@ class RedisSessionStore implements SessionStore {
     try {
       return await command();
     } catch (error) {
-      throw storeError('read', error);
+      throw storeError(`The session could not be read: Redis: ${(error as Error).message}.`, error);
     }
   }
 
@@ -318,52 +298,10 @@ class RedisSessionStore implements SessionStore {
       this.#monitor.written(1);
       return answer;
     } catch (error) {
-      this.#monitor.failed(1, `Redis: ${(error as Error).message}`);
-      throw storeError('saved', error);
+      const reason = `Redis: ${(error as Error).message}`;
+      this.#monitor.failed(1, reason);
+      throw storeError(`The session could not be saved: ${reason}.`, error);
     }
-  }
-}
-
-class RedisJournal implements SessionJournal {
-  readonly #store: RedisSessionStore;
-  readonly #id: string;
-  readonly #environment: EnvironmentName;
-  readonly #client: string;
-  #digest: string;
-  #isKept: boolean;
-
-  constructor(
-    store: RedisSessionStore,
-    id: string,
-    environment: EnvironmentName,
-    client: string,
-    taken?: { readonly digest: string; readonly steps: number },
-  ) {
-    this.#store = store;
-    this.#id = id;
-    this.#environment = environment;
-    this.#client = client;
-    this.#digest = taken?.digest ?? '';
-    this.#isKept = taken !== undefined;
-  }
-
-  async reset(episodeId: string, options: ResetOptions): Promise<void> {
-    const text = JSON.stringify(options);
-    this.#digest = resetDigest(this.#id, this.#environment, episodeId, text);
-    await this.#store.saveReset(
-      ...([this.#id, this.#environment, this.#client, episodeId, text, this.#digest] as const),
-    );
-    this.#isKept = true;
-  }
-
-  step(index: number, action: unknown): Promise<void> {
-    const text = JSON.stringify(action);
-    this.#digest = stepDigest(this.#digest, text);
-    return this.#store.saveStep(this.#id, this.#client, index, text, this.#digest);
-  }
-
-  async isOwned(): Promise<boolean> {
-    return !this.#isKept || this.#store.isOwned(this.#id);
   }
 }
 
@@ -375,12 +313,4 @@ function damageOf(id: string, kept: RedisSession): string | undefined {
   if (missing !== 0) return `it has ${actions.length} steps, not ${steps || 'any'}.`;
   const start = resetDigest(id, { id: environmentId, version }, episodeId, reset);
   return actions.reduce(stepDigest, start) === digest ? undefined : 'its entries were changed.';
-}
-
-function storeError(done: 'saved' | 'read', error: unknown): OpenEnvError {
-  return new OpenEnvError(
-    'STORE_ERROR',
-    { problem: `The session could not be ${done}: Redis: ${(error as Error).message}.` },
-    { cause: error },
-  );
 }

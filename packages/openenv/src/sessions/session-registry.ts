@@ -1,24 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import { type EnvironmentDefinition, EnvironmentError, type ResetOptions } from '../protocol/definition.ts';
 import { errorCode, OpenEnvError } from '../protocol/errors.ts';
-import { PlayCounts } from '../server/server-metrics.ts';
+import { PlayCounts, type ResolvedServerOptions, type ServerOptions } from '../server/server-options.ts';
 import { createInstance, Session } from './session.ts';
 import type { SessionStore, StoreCondition, StoredSession } from './session-store.ts';
 import { DurationMeter } from './turns.ts';
 
 /** Number and lifetime of sessions. */
-export interface SessionRegistryOptions {
-  /** Most sessions in memory at once. */
-  readonly maxSessions: number;
-  /** A session that no socket holds leaves memory after resting this long, ms. `null`: never. */
-  readonly idleTimeoutMs: number | null;
-  /** Largest episode, in the environment's units. Default: no limit. */
-  readonly maxEpisodeSize?: number | undefined;
-  /** Most that all episodes in memory have together, in the environment's units. Default: no limit. */
-  readonly maxTotalSize?: number | undefined;
-  /** Keeps sessions beyond their time in memory. */
-  readonly store?: SessionStore | undefined;
-}
+export type SessionRegistryOptions = Pick<ResolvedServerOptions, 'maxSessions' | 'idleTimeoutMs'> &
+  Pick<ServerOptions, 'maxEpisodeSize' | 'maxTotalSize' | 'store'>;
 
 /**
  * The live sessions of a server. When all slots are taken, opening one evicts the session that was used least recently
@@ -26,7 +16,6 @@ export interface SessionRegistryOptions {
  * memory is rebuilt when it is asked for.
  */
 export class SessionRegistry<Action = unknown, Observation = object, State = object> {
-  readonly maxSessions: number;
   /** Counts of steps, resets and errors. */
   readonly counts = new PlayCounts();
   readonly #definition: EnvironmentDefinition<Action, Observation, State>;
@@ -38,10 +27,8 @@ export class SessionRegistry<Action = unknown, Observation = object, State = obj
   readonly #attached = new Set<string>();
   readonly #closing = new Set<string>();
   readonly #closeListeners: ((session: Session<Action, Observation, State>) => void)[] = [];
-  readonly #idleTimeoutMs: number | null;
+  readonly #limits: Required<Omit<SessionRegistryOptions, 'store'>>;
   readonly #idleTimer: NodeJS.Timeout | undefined;
-  readonly #maxEpisodeSize: number;
-  readonly #maxTotalSize: number;
   readonly #resetDuration = new DurationMeter();
   /** Size of the episode of each session in memory. */
   readonly #sizes = new Map<object, number>();
@@ -51,27 +38,23 @@ export class SessionRegistry<Action = unknown, Observation = object, State = obj
 
   constructor(
     definition: EnvironmentDefinition<Action, Observation, State>,
-    {
-      maxSessions,
-      idleTimeoutMs,
-      store,
-      maxEpisodeSize = Number.POSITIVE_INFINITY,
-      maxTotalSize = Number.POSITIVE_INFINITY,
-    }: SessionRegistryOptions,
+    { store, maxEpisodeSize = Infinity, maxTotalSize = Infinity, ...limits }: SessionRegistryOptions,
   ) {
     this.#definition = definition;
     this.#store = definition.replayable === false ? undefined : store;
     this.#closeStore = async () => store?.close();
-    this.maxSessions = maxSessions;
-    this.#maxEpisodeSize = maxEpisodeSize;
-    this.#maxTotalSize = maxTotalSize;
-    this.#idleTimeoutMs = idleTimeoutMs;
+    this.#limits = { ...limits, maxEpisodeSize, maxTotalSize };
+    const { idleTimeoutMs } = limits;
     if (idleTimeoutMs !== null) {
       this.#idleTimer = setInterval(
         () => void this.releaseIdle(),
         Math.min(Math.max(idleTimeoutMs / 4, 50), 60_000),
       ).unref();
     }
+  }
+
+  get maxSessions(): number {
+    return this.#limits.maxSessions;
   }
 
   /** Slots that are taken: sessions in memory, those on their way there, and reserved ones. */
@@ -147,10 +130,10 @@ export class SessionRegistry<Action = unknown, Observation = object, State = obj
    */
   reserve(slots: number, options: ResetOptions): () => void {
     const size = slots * this.#episodeSize(options);
-    if (size > this.#maxTotalSize) {
+    if (size > this.#limits.maxTotalSize) {
       throw new EnvironmentError(
         'EPISODE_TOO_LARGE',
-        `Expected at most ${this.#maxTotalSize} requests in all episodes together, got ${slots} episodes of about ${size / slots}. Ask for fewer or smaller ones.`,
+        `Expected at most ${this.#limits.maxTotalSize} requests in all episodes together, got ${slots} episodes of about ${size / slots}. Ask for fewer or smaller ones.`,
       );
     }
     this.#makeRoom(slots);
@@ -216,7 +199,7 @@ export class SessionRegistry<Action = unknown, Observation = object, State = obj
 
   /** Releases the sessions that have rested too long. */
   async releaseIdle(now = Date.now()): Promise<void> {
-    const limit = this.#idleTimeoutMs;
+    const limit = this.#limits.idleTimeoutMs;
     if (limit === null) return;
     const idle = [...this.#sessions.values()].filter(
       (session) => !this.#attached.has(session.id) && !session.busy && now - session.lastUsedAt >= limit,
@@ -327,10 +310,10 @@ export class SessionRegistry<Action = unknown, Observation = object, State = obj
 
   #episodeSize(options: ResetOptions): number {
     const size = this.#definition.episodeSize?.(options) ?? 1;
-    if (size <= this.#maxEpisodeSize) return size;
+    if (size <= this.#limits.maxEpisodeSize) return size;
     throw new EnvironmentError(
       'EPISODE_TOO_LARGE',
-      `Expected an episode of at most ${this.#maxEpisodeSize} requests, got one of about ${Math.ceil(size)}. Lower the rate, or send fewer requests.`,
+      `Expected an episode of at most ${this.#limits.maxEpisodeSize} requests, got one of about ${Math.ceil(size)}. Lower the rate, or send fewer requests.`,
     );
   }
 
@@ -342,7 +325,7 @@ export class SessionRegistry<Action = unknown, Observation = object, State = obj
 
   /** Evicts sessions until an episode of this size fits. */
   #makeRoomForSize(size: number, except?: object): void {
-    while (this.#totalSize + size > this.#maxTotalSize) {
+    while (this.#totalSize + size > this.#limits.maxTotalSize) {
       const evicted = this.#leastRecentlyUsed(except);
       if (!evicted) throw this.#capacityError();
       void this.release(evicted.id);

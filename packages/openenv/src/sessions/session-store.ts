@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto';
-import type { ResetOptions } from '../protocol/definition.ts';
-import type { StoreUser } from './store-users.ts';
+import type { EnvironmentDefinition, ResetOptions } from '../protocol/definition.ts';
+import { OpenEnvError } from '../protocol/errors.ts';
+import type { StoreUser } from './sqlite-schema.ts';
 
 /** Log of a server. A pino logger is one. */
 export interface Logger {
@@ -12,10 +13,7 @@ export interface Logger {
 export const silentLogger: Logger = { info() {}, warn() {}, error() {} };
 
 /** The environment that a session is played on. */
-export interface EnvironmentName {
-  readonly id: string;
-  readonly version: string;
-}
+export type EnvironmentName = Pick<EnvironmentDefinition, 'id' | 'version'>;
 
 /** Storage for the episodes of sessions, which outlive the process that played them. */
 export interface SessionStore {
@@ -81,29 +79,91 @@ export interface StoredSession {
   readonly journal: SessionJournal;
 }
 
+/** Where a store writes the entries of a journal, as JSON with the digest of the chain up to each. */
+export interface EntryWriter {
+  reset(episodeId: string, text: string, digest: string): Promise<void>;
+  step(index: number, text: string, digest: string): Promise<void>;
+  isOwned(): Promise<boolean>;
+}
+
 /**
- * A journal is a chain: the digest of each entry covers the entry and the digest before it, so that an entry that was
+ * A journal as a chain: the digest of each entry covers the entry and the digest before it, so that an entry that was
  * changed, removed or put elsewhere is found. It is no protection against people who may write to the store.
+ * @param digest of the entries that are there already
  */
+export function chainedJournal(
+  sessionId: string,
+  environment: EnvironmentName,
+  writer: EntryWriter,
+  digest = '',
+): SessionJournal {
+  let last = digest;
+  return {
+    reset(episodeId, options) {
+      const text = JSON.stringify(options);
+      last = resetDigest(sessionId, environment, episodeId, text);
+      return writer.reset(episodeId, text, last);
+    },
+    step(index, action) {
+      const text = JSON.stringify(action);
+      last = stepDigest(last, text);
+      return writer.step(index, text, last);
+    },
+    isOwned: () => writer.isOwned(),
+  };
+}
 
 /** Digest of a journal that begins with this reset. */
 export function resetDigest(
   sessionId: string,
-  environment: EnvironmentName,
+  { id, version }: EnvironmentName,
   episodeId: string,
   reset: string,
 ): string {
-  return digest(JSON.stringify([sessionId, environment.id, environment.version, episodeId, reset]));
+  return digestOf(JSON.stringify([sessionId, id, version, episodeId, reset]));
 }
 
 /** Digest of a journal after one more step. */
 export function stepDigest(before: string, action: string): string {
-  return digest(before + action);
+  return digestOf(before + action);
 }
 
-function digest(text: string): string {
+function digestOf(text: string): string {
   return hash('sha256', text, 'base64').slice(0, 8);
 }
+
+/** A kept session of its entries as JSON, that of the reset first. Those of a damaged one are not read. */
+export function storedSession(
+  about: Pick<StoredSession, 'environment' | 'client' | 'episodeId'>,
+  entries: readonly string[],
+  damage: string | undefined,
+  journal: SessionJournal,
+): StoredSession {
+  const [reset = {}, ...actions] = damage === undefined ? entries.map((text) => JSON.parse(text)) : [];
+  return { ...about, reset, actions, ...(damage !== undefined && { damage }), journal };
+}
+
+/** @param problem as a sentence */
+export function storeError(problem: string, cause?: unknown): OpenEnvError {
+  return new OpenEnvError('STORE_ERROR', { problem }, { cause });
+}
+
+/** Options that all stores of sessions have. */
+export interface SessionStoreOptions {
+  /** Sessions unused for this long, while a server ran, are deleted, ms. Default seven days. */
+  readonly retentionMs?: number;
+  /** Limit of the sessions of one client, bytes. */
+  readonly maxClientBytes?: number;
+  /** A session that was used this recently is not deleted to make room, ms. Default two minutes. */
+  readonly restMs?: number;
+  /** Log of failures. Default: none. */
+  readonly logger?: Logger;
+}
+export const STORE_DEFAULTS = { retentionMs: 7 * 86_400_000, restMs: 120_000, logger: silentLogger };
+
+/** Bytes that a session and an entry take beside their texts, about. */
+export const SESSION_BYTES = 400;
+export const ENTRY_BYTES = 40;
 
 /** Entries that wait longer than this have met trouble, ms. */
 const STALL_MS = 1000;

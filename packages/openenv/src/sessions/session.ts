@@ -9,7 +9,7 @@ import {
   type StepResult,
 } from '../protocol/definition.ts';
 import { OpenEnvError } from '../protocol/errors.ts';
-import { PlayCounts } from '../server/server-metrics.ts';
+import { PlayCounts } from '../server/server-options.ts';
 import type { SessionJournal, StoredSession } from './session-store.ts';
 import { DurationMeter, nextTurn, Turn } from './turns.ts';
 
@@ -49,12 +49,8 @@ export class Session<Action = unknown, Observation = object, State = object> {
   readonly createdAt = Date.now();
   /** Milliseconds since the epoch; the least recently used session is evicted first. */
   lastUsedAt = this.createdAt;
-  readonly #client: string | undefined;
-  readonly #journal: SessionJournal | undefined;
-  readonly #keepsActions: boolean;
+  readonly #options: SessionOptions;
   readonly #counts: PlayCounts;
-  readonly #admit: SessionOptions['admit'];
-  readonly #dealEpisode: SessionOptions['dealEpisode'];
   readonly #resetDuration: DurationMeter;
   readonly #stepDuration = new DurationMeter();
   #episodeId: string | null = null;
@@ -68,12 +64,8 @@ export class Session<Action = unknown, Observation = object, State = object> {
   constructor(environment: Environment<Action, Observation, State>, options: SessionOptions = {}) {
     this.environment = environment;
     this.id = options.id ?? randomUUID();
-    this.#client = options.client;
-    this.#journal = options.journal;
-    this.#keepsActions = options.keepsActions ?? true;
+    this.#options = options;
     this.#counts = options.counts ?? new PlayCounts();
-    this.#admit = options.admit;
-    this.#dealEpisode = options.dealEpisode;
     this.#resetDuration = options.resetDuration ?? new DurationMeter();
   }
 
@@ -126,7 +118,7 @@ export class Session<Action = unknown, Observation = object, State = object> {
 
   /** False when another process has taken the session over. */
   async isOwned(): Promise<boolean> {
-    return this.#failure === null && ((await this.#journal?.isOwned()) ?? true);
+    return this.#failure === null && ((await this.#options.journal?.isOwned()) ?? true);
   }
 
   /** Resolves when nothing is under way any more. */
@@ -160,8 +152,8 @@ export class Session<Action = unknown, Observation = object, State = object> {
 
   #start(options: ResetOptions): Result<Observation> {
     this.#use();
-    this.#admit?.(this, options);
-    const dealt = this.#dealEpisode?.(options) ?? options;
+    this.#options.admit?.(this, options);
+    const dealt = this.#options.dealEpisode?.(options) ?? options;
     const result = this.#resetDuration.time(() => this.environment.reset(dealt));
     return result instanceof Promise
       ? result.then((late) => this.#started(dealt, options.episode_id, late))
@@ -179,7 +171,7 @@ export class Session<Action = unknown, Observation = object, State = object> {
     this.#actions = [];
     this.#stepCount = 0;
     this.#lastResult = result;
-    return this.#journal ? this.#kept(this.#journal.reset(this.#episodeId, options), result) : result;
+    return this.#kept(this.#options.journal?.reset(this.#episodeId, options), result);
   }
 
   #play(action: Action): Result<Observation> {
@@ -203,11 +195,11 @@ export class Session<Action = unknown, Observation = object, State = object> {
     if (result.reward !== null && !Number.isFinite(result.reward)) {
       throw new TypeError(`Expected the environment to give a finite reward, got ${result.reward}.`);
     }
-    if (this.#keepsActions) this.#actions.push(action);
+    if (this.#options.keepsActions !== false) this.#actions.push(action);
     const index = this.#stepCount++;
     this.#counts.steps++;
     this.#lastResult = result;
-    return this.#journal ? this.#kept(this.#journal.step(index, action), result) : result;
+    return this.#kept(this.#options.journal?.step(index, action), result);
   }
 
   #readState(): StateBody {
@@ -222,7 +214,8 @@ export class Session<Action = unknown, Observation = object, State = object> {
   }
 
   /** Gives a result once its entry is safe. A session whose entry is lost is ahead of its journal and must not go on. */
-  #kept<T>(entry: Promise<void>, result: T): Promise<T> {
+  #kept<T>(entry: Promise<void> | undefined, result: T): T | Promise<T> {
+    if (entry === undefined) return result;
     return entry.then(
       () => result,
       (error) => {
@@ -235,7 +228,7 @@ export class Session<Action = unknown, Observation = object, State = object> {
   #inOrder(pace: DurationMeter, run: () => Result<Observation>): Result<Observation> {
     if (this.#running === null && !pace.isLong) return this.#track(run());
     const before = this.#running ?? Promise.resolve();
-    return this.#track(before.then(() => (pace.isLong ? nextTurn(this.#client).then(run) : run())));
+    return this.#track(before.then(() => (pace.isLong ? nextTurn(this.#options.client).then(run) : run())));
   }
 
   #track(outcome: Result<Observation>): Result<Observation> {

@@ -1,4 +1,5 @@
-import type { DatabaseSync, StatementSync } from 'node:sqlite';
+import { hostname } from 'node:os';
+import type { DatabaseSync } from 'node:sqlite';
 
 /** Format that this version reads and writes. */
 const FORMAT = 2;
@@ -77,16 +78,9 @@ export interface EntryRow {
   readonly digest: string;
 }
 
-export type Statements = ReturnType<typeof prepareStatements>;
-
-export function prepareStatements(database: DatabaseSync) {
-  const prepare = (sql: string): StatementSync => database.prepare(sql);
-  return {
-    begin: prepare('BEGIN IMMEDIATE'),
-    commit: prepare('COMMIT'),
-    rollback: prepare('ROLLBACK'),
-    saveReset: prepare(
-      `INSERT INTO session (key, id, environment, version, owner, client, episode_id, number, bytes, used_at)
+/** Statements of the store. */
+export const SESSION_SQL = {
+  saveReset: `INSERT INTO session (key, id, environment, version, owner, client, episode_id, number, bytes, used_at)
        VALUES (
          coalesce((SELECT min(key) FROM free_key), (SELECT coalesce(max(key), 0) + 1 FROM session)),
          ?, ?, ?, ?, ?, ?, 1, ?, ?
@@ -96,41 +90,100 @@ export function prepareStatements(database: DatabaseSync) {
          number = number + 1 + coalesce((SELECT max(step) + 1 FROM entry WHERE session = key), 0)
        WHERE owner = excluded.owner
        RETURNING key, number, client`,
-    ),
-    takeKey: prepare('DELETE FROM free_key WHERE key = ?'),
-    clearEntries: prepare('DELETE FROM entry WHERE session = ?'),
-    saveEntry: prepare(
-      `INSERT INTO entry (step, text, digest, session)
+  takeKey: 'DELETE FROM free_key WHERE key = ?',
+  clearEntries: 'DELETE FROM entry WHERE session = ?',
+  saveEntry: `INSERT INTO entry (step, text, digest, session)
        SELECT ?, ?, ?, key FROM session WHERE key = ? AND id = ? AND owner = ?`,
-    ),
-    saveUse: prepare(
-      'UPDATE session SET used_at = ?, bytes = bytes + ? WHERE key = ? AND id = ? AND owner = ?',
-    ),
-    takeSession: prepare(
-      `UPDATE session SET owner = ?, used_at = ? WHERE id = ?
+  saveUse: 'UPDATE session SET used_at = ?, bytes = bytes + ? WHERE key = ? AND id = ? AND owner = ?',
+  takeSession: `UPDATE session SET owner = ?, used_at = ? WHERE id = ?
        RETURNING key, environment, version, client, episode_id, number`,
-    ),
-    readEntries: prepare('SELECT step, text, digest FROM entry WHERE session = ? ORDER BY step'),
-    readOwner: prepare('SELECT owner FROM session WHERE id = ?'),
-    removeSession: prepare('DELETE FROM session WHERE id = ? AND owner = ?'),
-    readBytes: prepare('SELECT bytes FROM client WHERE id = ?'),
-    deleteOfClient: prepare(
-      `DELETE FROM session WHERE key IN
+  readEntries: 'SELECT step, text, digest FROM entry WHERE session = ? ORDER BY step',
+  readOwner: 'SELECT owner FROM session WHERE id = ?',
+  removeSession: 'DELETE FROM session WHERE id = ? AND owner = ?',
+  readBytes: 'SELECT bytes FROM client WHERE id = ?',
+  deleteOfClient: `DELETE FROM session WHERE key IN
          (SELECT key FROM session WHERE client = ? AND used_at < ? AND id <> ? ORDER BY used_at LIMIT ?)`,
-    ),
-    deleteUnused: prepare(
-      'DELETE FROM session WHERE key IN (SELECT key FROM session WHERE used_at < ? ORDER BY used_at LIMIT 20)',
-    ),
-    largestClient: prepare(
-      `SELECT id FROM client
+  deleteUnused:
+    'DELETE FROM session WHERE key IN (SELECT key FROM session WHERE used_at < ? ORDER BY used_at LIMIT 20)',
+  largestClient: `SELECT id FROM client
        WHERE EXISTS (SELECT 1 FROM session WHERE session.client = client.id AND used_at < ?)
        ORDER BY bytes DESC LIMIT 1`,
-    ),
-    readClock: prepare('SELECT ms FROM clock'),
-    saveClock: prepare('UPDATE clock SET ms = max(ms, ?)'),
-    pages: prepare(
-      'SELECT page_count AS pages, freelist_count AS free FROM pragma_page_count, pragma_freelist_count',
-    ),
-    hasSessions: prepare('SELECT EXISTS (SELECT 1 FROM session) AS yes'),
-  };
+  readClock: 'SELECT ms FROM clock',
+  saveClock: 'UPDATE clock SET ms = max(ms, ?)',
+  pages: 'SELECT page_count AS pages, freelist_count AS free FROM pragma_page_count, pragma_freelist_count',
+  pageSize: 'SELECT page_size FROM pragma_page_size',
+  hasSessions: 'SELECT EXISTS (SELECT 1 FROM session) AS yes',
+};
+
+/** Servers note every minute of serving that they run, ms. */
+const SEEN_MS = 180_000;
+
+/** A server that keeps its sessions in the same file. */
+export interface StoreUser {
+  readonly process: number;
+  readonly host: string;
+  /** Path of its program. */
+  readonly program: string;
+}
+
+/** Notes in a file which servers use it. */
+export class StoreUsers {
+  /** Other servers that had the file open when this one opened it. */
+  readonly others: readonly StoreUser[];
+  /** Program of the last server, when it is another one. */
+  readonly lastProgram: string | null;
+  readonly #database: DatabaseSync;
+  readonly #owner: string;
+
+  /** @param now Time for which the file has been served, ms. */
+  constructor(database: DatabaseSync, owner: string, now: number, program = process.argv[1] ?? '') {
+    this.#database = database;
+    this.#owner = owner;
+    database.exec(
+      `CREATE TABLE IF NOT EXISTS store_user (
+         owner TEXT PRIMARY KEY, process INTEGER NOT NULL, host TEXT NOT NULL, program TEXT NOT NULL,
+         seen_at INTEGER NOT NULL, is_open INTEGER NOT NULL
+       ) STRICT`,
+    );
+    const rows = database
+      .prepare('SELECT * FROM store_user ORDER BY rowid')
+      .all() as unknown as (StoreUser & {
+      owner: string;
+      is_open: number;
+      seen_at: number;
+    })[];
+    const last = rows.at(-1)?.program ?? program;
+    this.lastProgram = last === program ? null : last;
+    this.others = rows.filter((row) => row.is_open === 1 && isRunning(row, now - row.seen_at));
+    const others = new Set<unknown>(this.others);
+    for (const row of rows) {
+      if (!others.has(row)) database.prepare('DELETE FROM store_user WHERE owner = ?').run(row.owner);
+    }
+    database
+      .prepare(
+        'INSERT INTO store_user (owner, process, host, program, seen_at, is_open) VALUES (?, ?, ?, ?, ?, 1)',
+      )
+      .run(owner, process.pid, hostname(), program, now);
+  }
+
+  /** Notes that this server still runs. */
+  seen(now: number): void {
+    this.#database.prepare('UPDATE store_user SET seen_at = ? WHERE owner = ?').run(now, this.#owner);
+  }
+
+  close(): void {
+    this.#database.prepare('UPDATE store_user SET is_open = 0 WHERE owner = ?').run(this.#owner);
+  }
+}
+
+/** A server of another machine, as of another container, is taken to run while it was seen lately. */
+function isRunning({ process: id, host }: StoreUser, unseenMs: number): boolean {
+  if (host !== hostname()) return unseenMs < SEEN_MS;
+  if (id === process.pid) return false;
+  try {
+    process.kill(id, 0);
+    return true;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM';
+  }
 }

@@ -1,63 +1,57 @@
 import { randomUUID } from 'node:crypto';
-import { DatabaseSync } from 'node:sqlite';
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
-import type { ResetOptions } from '../protocol/definition.ts';
 import { errorCode, OpenEnvError } from '../protocol/errors.ts';
+import { withDefaults } from '../protocol/read-json.ts';
 import { AcknowledgedMarks, type Mark, markOf, setNumber } from './acknowledged-marks.ts';
 import {
+  chainedJournal,
+  ENTRY_BYTES,
   type EnvironmentName,
-  type Logger,
   resetDigest,
+  SESSION_BYTES,
   type SessionJournal,
   type SessionStore,
+  type SessionStoreOptions,
+  STORE_DEFAULTS,
   type StoreCondition,
   type StoredSession,
   StoreMonitor,
-  silentLogger,
   stepDigest,
+  storedSession,
+  storeError,
 } from './session-store.ts';
 import {
   isBusy,
+  isCorrupt,
   LOCK_RETRY_MS,
+  LOCK_TIMEOUT_MS,
   primaryCode,
   reasonOf,
-  retryWhileLocked,
-  SQLITE_CORRUPT,
   SQLITE_FULL,
-  SQLITE_NOT_A_DATABASE,
-} from './sqlite-lock.ts';
+  SqliteFile,
+} from './sqlite-file.ts';
 import {
   type EntryRow,
   makeTables,
-  prepareStatements,
   RESET_STEP,
+  SESSION_SQL,
   type SessionRow,
-  type Statements,
+  StoreUsers,
 } from './sqlite-schema.ts';
-import { StoreUsers } from './store-users.ts';
 
-/** Limits of the file. */
-export interface SqliteSessionStoreOptions {
-  /** Sessions unused for this long, while a server ran, are deleted, ms. Default seven days. */
-  readonly retentionMs?: number;
+/** Limits of the file. Default of `maxClientBytes`: a quarter of `maxBytes`. */
+export interface SqliteSessionStoreOptions extends SessionStoreOptions {
   /**
    * Limit of the file, bytes. From nine tenths of it on, the client that keeps most loses the sessions that it has not
    * used for longest. Default 1 GiB.
    */
   readonly maxBytes?: number;
-  /** Limit of the sessions of one client, bytes. Default a quarter of `maxBytes`. */
-  readonly maxClientBytes?: number;
-  /** A session that was used this recently is not deleted to make room, ms. Default two minutes. */
-  readonly restMs?: number;
   /** Longest wait for a database that another process has locked, ms. Default 5 s. */
   readonly lockTimeoutMs?: number;
   /** Path of the program, for other servers that open the file. Default: that of the process. */
   readonly program?: string;
-  /** Log of failures. Default: none. */
-  readonly logger?: Logger;
 }
 
-const DEFAULT_MAX_BYTES = 2 ** 30;
 /**
  * Every session that has played a step since the last transaction has a page written to the log anew, so that pages of a
  * quarter of SQLite's default save the disk and the checksums most of their work. A file that is there keeps its own.
@@ -67,12 +61,11 @@ const PAGE_BYTES = 1024;
 const CHECKPOINT_PAGES = 8000;
 /** A log that has grown beyond this is cut after a checkpoint, bytes. */
 const LOG_BYTES = 16 * 2 ** 20;
+const PRAGMAS = `PRAGMA page_size = ${PAGE_BYTES}; PRAGMA auto_vacuum = INCREMENTAL;
+  PRAGMA wal_autocheckpoint = ${CHECKPOINT_PAGES}; PRAGMA journal_size_limit = ${LOG_BYTES};`;
 /** Resolution of `used_at`, ms, and of `bytes`. */
 const USE_RESOLUTION_MS = 60_000;
 const SIZE_RESOLUTION_BYTES = 65_536;
-/** Bytes that a session and an entry take beside their texts, about. */
-const SESSION_BYTES = 400;
-const ENTRY_BYTES = 40;
 /** Shares of the file's limit between which it is pruned. */
 const PRUNE_FROM = 0.9;
 const PRUNE_TO = 0.8;
@@ -84,14 +77,11 @@ const PRUNED_AT_ONCE = 5;
 const UPKEEP_INTERVAL_MS = 60_000;
 
 /** Something to write in the next transaction. */
-interface Entry {
-  readonly sessionId: string;
+interface Entry extends Pick<PromiseWithResolvers<void>, 'resolve' | 'reject'> {
   /** Returns why it may not be written, or its mark. */
   write(): Mark | Error;
   /** True for an entry of one statement, which is atomic without a transaction. */
   readonly isOneStatement: boolean;
-  readonly resolve: () => void;
-  readonly reject: (error: Error) => void;
 }
 
 /**
@@ -102,22 +92,22 @@ interface Entry {
  * @throws OpenEnvError `STORE_ERROR` when the file cannot be used.
  */
 export function openSqliteStore(path: string, options: SqliteSessionStoreOptions = {}): SessionStore {
-  return new SqliteSessionStore(path, options);
+  const { maxBytes = 2 ** 30 } = options;
+  const defaults = {
+    ...STORE_DEFAULTS,
+    ...{ maxBytes, maxClientBytes: Math.ceil(maxBytes / 4), lockTimeoutMs: LOCK_TIMEOUT_MS },
+    program: process.argv[1] ?? '',
+  };
+  return new SqliteSessionStore(path, withDefaults<Required<SqliteSessionStoreOptions>>(defaults, options));
 }
 
 class SqliteSessionStore implements SessionStore {
-  readonly owner = randomUUID();
-  readonly statements: Statements;
-  readonly #database: DatabaseSync;
+  readonly #owner = randomUUID();
+  readonly #options: Required<SqliteSessionStoreOptions>;
+  readonly #file: SqliteFile<keyof typeof SESSION_SQL>;
   readonly #marks: AcknowledgedMarks;
   readonly #users: StoreUsers;
   readonly #monitor: StoreMonitor;
-  readonly #logger: Logger;
-  readonly #lockTimeoutMs: number;
-  readonly #retentionMs: number;
-  readonly #restMs: number;
-  readonly #maxBytes: number;
-  readonly #maxClientBytes: number;
   readonly #pageBytes: number;
   readonly #clockAtStart: number;
   readonly #startedAt = performance.now();
@@ -129,87 +119,73 @@ class SqliteSessionStore implements SessionStore {
   #allowance = 0;
   #isClosed = false;
 
-  constructor(path: string, options: SqliteSessionStoreOptions) {
-    const { retentionMs = 7 * 86_400_000, restMs = 120_000, lockTimeoutMs = 5000 } = options;
-    this.#lockTimeoutMs = lockTimeoutMs;
-    this.#retentionMs = retentionMs;
-    this.#restMs = restMs;
-    this.#maxBytes = options.maxBytes ?? DEFAULT_MAX_BYTES;
-    this.#maxClientBytes = options.maxClientBytes ?? Math.ceil(this.#maxBytes / 4);
-    this.#logger = options.logger ?? silentLogger;
-    this.#monitor = new StoreMonitor(this.#logger);
-    let database: DatabaseSync | undefined;
+  constructor(path: string, options: Required<SqliteSessionStoreOptions>) {
+    this.#options = options;
+    const { lockTimeoutMs, maxBytes, program, logger } = options;
+    this.#monitor = new StoreMonitor(logger);
+    let file: SqliteFile<keyof typeof SESSION_SQL> | undefined;
     try {
-      database = new DatabaseSync(path, { timeout: lockTimeoutMs });
-      database.exec(
-        `PRAGMA page_size = ${PAGE_BYTES}; PRAGMA auto_vacuum = INCREMENTAL; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;
-         PRAGMA wal_autocheckpoint = ${CHECKPOINT_PAGES}; PRAGMA journal_size_limit = ${LOG_BYTES}`,
-      );
-      makeTables(database);
-      this.#database = database;
-      this.#pageBytes = limitSize(database, this.#maxBytes);
-      this.statements = prepareStatements(database);
-      this.#clockAtStart = (this.statements.readClock.get() as { ms: number }).ms;
-      this.#users = new StoreUsers(database, this.owner, this.#clockAtStart, options.program);
+      const tables = { pragmas: PRAGMAS, setUp: makeTables, sql: SESSION_SQL };
+      file = new SqliteFile(path, { lockTimeoutMs, isBlocking: true, ...tables });
+      this.#file = file;
+      this.#pageBytes = (this.#statements.pageSize.get() as { page_size: number }).page_size;
+      file.database.exec(`PRAGMA max_page_count = ${Math.max(1, Math.floor(maxBytes / this.#pageBytes))}`);
+      this.#clockAtStart = (this.#statements.readClock.get() as { ms: number }).ms;
+      this.#users = new StoreUsers(file.database, this.#owner, this.#clockAtStart, program);
       this.#marks = new AcknowledgedMarks(`${path}-marks`);
-      if (this.#marks.isNew && (this.statements.hasSessions.get() as { yes: number }).yes === 1) {
-        this.#logger.warn({ path: `${path}-marks` }, 'sessions that lost their last steps cannot be told');
+      if (this.#marks.isNew && (this.#statements.hasSessions.get() as { yes: number }).yes === 1) {
+        logger.warn({ path: `${path}-marks` }, 'sessions that lost their last steps cannot be told');
       }
       this.#deleteUnused();
       // From here on waiting for a lock must not stop the event loop: transactions are tried again instead.
-      database.exec('PRAGMA busy_timeout = 0');
+      file.database.exec('PRAGMA busy_timeout = 0');
     } catch (error) {
-      if (database?.isOpen) database.close();
-      throw new OpenEnvError(
-        'STORE_ERROR',
-        { problem: `Could not open the sessions in ${path}: ${(error as Error).message}` },
-        { cause: error },
-      );
+      if (file?.database.isOpen) file.close();
+      throw storeError(`Could not open the sessions in ${path}: ${(error as Error).message}`, error);
     }
     this.#upkeepTimer = setInterval(() => this.#startUpkeep(), UPKEEP_INTERVAL_MS).unref();
     this.#startUpkeep();
   }
 
+  get #statements() {
+    return this.#file.statements;
+  }
+
   /** Time for which the file has been served, ms. A wrong clock of the machine does not change it. */
-  get now(): number {
+  get #now(): number {
     return Math.round(this.#clockAtStart + performance.now() - this.#startedAt);
   }
 
   open(id: string, environment: EnvironmentName, client = ''): SessionJournal {
-    return new SqliteJournal(this, id, environment, client);
+    return this.#journal(id, environment, client);
   }
 
   async take(id: string): Promise<StoredSession | undefined> {
     await this.#written();
-    const { takeSession, readEntries } = this.statements;
-    return this.#retryWhileLocked('read', () => {
+    const { takeSession, readEntries } = this.#statements;
+    return this.#retried('read', () => {
       try {
-        return this.transact(() => {
-          const row = takeSession.get(this.owner, this.now, id) as SessionRow | undefined;
+        return this.#file.transact(() => {
+          const row = takeSession.get(this.#owner, this.#now, id) as SessionRow | undefined;
           return row && this.#restore(id, row, readEntries.all(row.key) as unknown as EntryRow[]);
         });
       } catch (error) {
         if (!isCorrupt(error)) throw error;
-        this.#monitor.damaged(id, (error as Error).message);
-        throw new OpenEnvError(
-          'SESSION_DAMAGED',
-          { id, damage: `${(error as Error).message}.` },
-          { cause: error },
-        );
+        const { message } = error as Error;
+        this.#monitor.damaged(id, message);
+        throw new OpenEnvError('SESSION_DAMAGED', { id, damage: `${message}.` }, { cause: error });
       }
     });
   }
 
   remove(id: string): Promise<void> {
-    return this.#retryWhileLocked('write', () => void this.statements.removeSession.run(id, this.owner));
+    return this.#retried('saved', () => void this.#statements.removeSession.run(id, this.#owner));
   }
 
   condition(): StoreCondition {
     let bytes: number | null = null;
     try {
-      bytes = this.#isClosed
-        ? null
-        : (this.statements.pages.get() as { pages: number }).pages * this.#pageBytes;
+      bytes = this.#isClosed ? null : this.#pages().pages * this.#pageBytes;
     } catch {
       // The size of a locked or damaged file is not known; `problem` says why.
     }
@@ -224,82 +200,122 @@ class SqliteSessionStore implements SessionStore {
     if (this.#isClosed) return;
     this.#isClosed = true;
     try {
-      this.statements.saveClock.run(this.now);
+      this.#statements.saveClock.run(this.#now);
       this.#users.close();
     } catch {
       // Another process may hold the lock. The clock loses a minute, and the next server sees from the process that this one ended.
     }
-    this.#database.close();
+    this.#file.close();
     this.#marks.close();
   }
 
+  /** @param taken of a session that was taken over: its key, the number of the entry of its last reset, and its digest */
+  #journal(
+    id: string,
+    environment: EnvironmentName,
+    client: string,
+    taken = { key: 0, number: 0, digest: '' },
+  ): SessionJournal {
+    const owner = this.#owner;
+    const { saveReset, takeKey, clearEntries, saveEntry, saveUse } = this.#statements;
+    const bytesOfMark = markOf(id);
+    let { key, number } = taken;
+    let usedAt = Number.NEGATIVE_INFINITY;
+    /** Bytes that are not counted in the store yet. */
+    let uncounted = 0;
+
+    const mark = (entry: number): Mark => {
+      setNumber(bytesOfMark, entry);
+      return { key, bytes: bytesOfMark };
+    };
+    /** Notes from time to time that the session is used, and how long it has become. */
+    const count = (): OpenEnvError | null => {
+      const now = this.#now;
+      if (now - usedAt <= USE_RESOLUTION_MS && uncounted < SIZE_RESOLUTION_BYTES) return null;
+      const refusal = this.#refusal(client, uncounted, id);
+      if (refusal) return refusal;
+      saveUse.run(now, uncounted, key, id, owner);
+      usedAt = now;
+      uncounted = 0;
+      return null;
+    };
+    const writer = {
+      reset: (episodeId: string, text: string, digest: string) => {
+        const bytes = SESSION_BYTES + text.length;
+        return this.#write(false, bytes, () => {
+          const now = this.#now;
+          const refusal = this.#refusal(client, bytes, id);
+          if (refusal) return refusal;
+          const { id: environmentId, version } = environment;
+          const row = saveReset.get(id, environmentId, version, owner, client, episodeId, bytes, now);
+          if (!row) return this.#lost(id);
+          ({ key, number } = row as { key: number; number: number });
+          usedAt = now;
+          uncounted = 0;
+          takeKey.run(key);
+          clearEntries.run(key);
+          saveEntry.run(RESET_STEP, text, digest, key, id, owner);
+          return mark(number);
+        });
+      },
+      step: (index: number, text: string, digest: string) => {
+        const bytes = ENTRY_BYTES + text.length;
+        uncounted += bytes;
+        return this.#write(true, bytes, () => {
+          const refusal = count();
+          if (refusal) return refusal;
+          const { changes } = saveEntry.run(index, text, digest, key, id, owner);
+          return changes === 1 ? mark(number + index + 1) : this.#lost(id);
+        });
+      },
+      isOwned: async () => {
+        if (number === 0) return true;
+        const row = await this.#retried('read', () => this.#statements.readOwner.get(id));
+        return (row as { owner: string } | undefined)?.owner === owner;
+      },
+    };
+    return chainedJournal(id, environment, writer, taken.digest);
+  }
+
   /** Puts an entry into the next transaction. */
-  write(sessionId: string, isOneStatement: boolean, bytes: number, write: () => Mark | Error): Promise<void> {
+  #write(isOneStatement: boolean, bytes: number, write: () => Mark | Error): Promise<void> {
     this.#monitor.began();
     this.#allowance -= bytes;
-    return new Promise((resolve, reject) => {
-      this.#entries.push({ sessionId, isOneStatement, write, resolve, reject });
-      if (this.#entries.length === 1 && this.#flushing === null) setImmediate(() => void this.#flush());
-    });
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    this.#entries.push({ isOneStatement, write, resolve, reject });
+    if (this.#entries.length === 1 && this.#flushing === null) setImmediate(() => void this.#flush());
+    return promise;
   }
 
   /** Makes room for what a client wants to keep. Returns why it may not. */
-  refusal(client: string, bytes: number, sessionId: string): OpenEnvError | null {
+  #refusal(client: string, bytes: number, sessionId: string): OpenEnvError | null {
     if (client === '') return null;
-    const { readBytes, deleteOfClient } = this.statements;
+    const { readBytes, deleteOfClient } = this.#statements;
+    const { maxClientBytes, restMs } = this.#options;
     for (let most = 1; ; most *= 2) {
       const kept = (readBytes.get(client) as { bytes: number } | undefined)?.bytes ?? 0;
-      if (kept + bytes <= this.#maxClientBytes) return null;
-      if (deleteOfClient.run(client, this.now - this.#restMs, sessionId, most).changes === 0) {
-        return new OpenEnvError('STORE_QUOTA', { bytes: this.#maxClientBytes });
+      if (kept + bytes <= maxClientBytes) return null;
+      if (deleteOfClient.run(client, this.#now - restMs, sessionId, most).changes === 0) {
+        return new OpenEnvError('STORE_QUOTA', { bytes: maxClientBytes });
       }
     }
   }
 
   /** Why an entry of a session found no session to belong to. */
-  lost(id: string): Error {
-    const row = this.statements.readOwner.get(id) as { owner: string } | undefined;
-    return row === undefined
-      ? new OpenEnvError('SESSION_DELETED', { id })
-      : new OpenEnvError('SESSION_TAKEN', { id });
-  }
-
-  async isOwned(id: string): Promise<boolean> {
-    const row = await this.#retryWhileLocked('read', () => this.statements.readOwner.get(id));
-    return (row as { owner: string } | undefined)?.owner === this.owner;
-  }
-
-  transact<T>(transaction: () => T): T {
-    this.statements.begin.run();
-    try {
-      const value = transaction();
-      this.statements.commit.run();
-      return value;
-    } catch (error) {
-      if (this.#database.isTransaction) this.statements.rollback.run();
-      throw error;
-    }
+  #lost(id: string): Error {
+    const row = this.#statements.readOwner.get(id);
+    return new OpenEnvError(row === undefined ? 'SESSION_DELETED' : 'SESSION_TAKEN', { id });
   }
 
   #restore(id: string, row: SessionRow, entries: readonly EntryRow[]): StoredSession {
-    const environment = { id: row.environment, version: row.version };
-    const acknowledged = this.#marks.read(row.key, id);
-    const damage = damageOf(id, row, entries, acknowledged);
+    const { key, number, client, episode_id: episodeId, version } = row;
+    const environment = { id: row.environment, version };
+    const damage = damageOf(id, row, entries, this.#marks.read(key, id));
     if (damage !== undefined) this.#monitor.damaged(id, damage);
-    const texts = damage === undefined ? entries.map(({ text }) => JSON.parse(text) as unknown) : [{}];
-    return {
-      environment,
-      client: row.client,
-      episodeId: row.episode_id,
-      reset: texts[0] as ResetOptions,
-      actions: texts.slice(1),
-      ...(damage !== undefined && { damage }),
-      journal: new SqliteJournal(this, id, environment, row.client, {
-        key: row.key,
-        number: row.number,
-        digest: entries.at(-1)?.digest ?? '',
-      }),
-    };
+    const digest = entries.at(-1)?.digest ?? '';
+    const journal = this.#journal(id, environment, client, { key, number, digest });
+    const texts = entries.map(({ text }) => text);
+    return storedSession({ environment, client, episodeId }, texts, damage, journal);
   }
 
   /** Writes what there is to write: at once, unless another process holds the lock. */
@@ -313,7 +329,7 @@ class SqliteSessionStore implements SessionStore {
   /** Writes entries that have just met a lock, and those that come while they wait. */
   async #flushWhenFree(first: readonly Entry[]): Promise<void> {
     for (let entries = first; entries.length > 0; entries = this.#takeEntries()) {
-      const deadline = performance.now() + this.#lockTimeoutMs;
+      const deadline = performance.now() + this.#options.lockTimeoutMs;
       // Waits before the first try: this must not end before its caller has set `#flushing`.
       do await sleep(LOCK_RETRY_MS);
       while (!this.#settle(entries, performance.now() > deadline));
@@ -341,7 +357,7 @@ class SqliteSessionStore implements SessionStore {
         for (const entry of entries) this.#settle([entry], isLastTry);
         return true;
       }
-      const failure = storeError('write', error);
+      const failure = sessionError('saved', error);
       this.#monitor.failed(entries.length, reasonOf(error));
       for (const entry of entries) entry.reject(failure);
       if (primaryCode(error) === SQLITE_FULL) this.#startUpkeep();
@@ -357,7 +373,7 @@ class SqliteSessionStore implements SessionStore {
     try {
       this.#marks.write(marks);
     } catch (error) {
-      this.#logger.error({ err: error }, 'marks of sessions cannot be written');
+      this.#options.logger.error({ err: error }, 'marks of sessions cannot be written');
     }
     if (marks.length > 0) this.#monitor.written(marks.length);
     this.#monitor.refused(entries.length - marks.length);
@@ -374,7 +390,7 @@ class SqliteSessionStore implements SessionStore {
 
   #writeAll(entries: readonly Entry[]): (Mark | Error)[] {
     const write = () => entries.map((entry) => entry.write());
-    return entries.length === 1 && entries[0].isOneStatement ? write() : this.transact(write);
+    return entries.length === 1 && entries[0].isOneStatement ? write() : this.#file.transact(write);
   }
 
   /** Resolves when everything noted so far is written. */
@@ -382,12 +398,12 @@ class SqliteSessionStore implements SessionStore {
     if (this.#flushing !== null || this.#entries.length > 0) await this.#flush();
   }
 
-  async #retryWhileLocked<T>(what: 'read' | 'write', run: () => T): Promise<T> {
+  async #retried<T>(done: 'read' | 'saved', run: () => T): Promise<T> {
     try {
-      return await retryWhileLocked(this.#lockTimeoutMs, run);
+      return await this.#file.retried(run);
     } catch (error) {
       if (errorCode(error) === 'SESSION_DAMAGED') throw error;
-      throw storeError(what, error);
+      throw sessionError(done, error);
     }
   }
 
@@ -402,144 +418,49 @@ class SqliteSessionStore implements SessionStore {
 
   /** Deletes what is too old or too much, a little at a time, and gives the room back. */
   async #keepUp(): Promise<void> {
-    const { saveClock } = this.statements;
-    await retryWhileLocked(this.#lockTimeoutMs, () => {
-      saveClock.run(this.now);
-      this.#users.seen(this.now);
+    const { saveClock } = this.#statements;
+    await this.#file.retried(() => {
+      saveClock.run(this.#now);
+      this.#users.seen(this.#now);
     });
     while (await this.#pruned(() => this.#deleteUnused())) await nextTurn();
-    if (this.#usedBytes() > PRUNE_FROM * this.#maxBytes) {
-      const isTooMuch = () => this.#usedBytes() > PRUNE_TO * this.#maxBytes;
+    const { maxBytes } = this.#options;
+    const used = () => (this.#pages().pages - this.#pages().free) * this.#pageBytes;
+    if (used() > PRUNE_FROM * maxBytes) {
+      const isTooMuch = () => used() > PRUNE_TO * maxBytes;
       while (isTooMuch() && (await this.#pruned(() => this.#deleteOfLargestClient()))) await nextTurn();
     }
-    this.#allowance = Math.max(0.02 * this.#maxBytes, PRUNE_FROM * this.#maxBytes - this.#usedBytes());
-    while (!this.#isClosed && this.#freeBytes() > SLACK_BYTES) {
-      const before = this.#freeBytes();
-      await retryWhileLocked(this.#lockTimeoutMs, () =>
-        this.#database.exec(`PRAGMA incremental_vacuum(${VACUUM_PAGES})`),
-      );
+    this.#allowance = Math.max(0.02 * maxBytes, PRUNE_FROM * maxBytes - used());
+    while (!this.#isClosed && this.#pages().free * this.#pageBytes > SLACK_BYTES) {
+      const { free: before } = this.#pages();
+      const vacuum = `PRAGMA incremental_vacuum(${VACUUM_PAGES})`;
+      await this.#file.retried(() => this.#file.database.exec(vacuum));
       // A file that was made without `auto_vacuum` keeps its size, and uses the room again.
-      if (this.#freeBytes() >= before) break;
+      if (this.#pages().free >= before) break;
       await nextTurn();
     }
   }
 
   async #pruned(prune: () => number): Promise<boolean> {
     if (this.#isClosed) return false;
-    return (await retryWhileLocked(this.#lockTimeoutMs, () => this.transact(prune))) > 0;
+    return (await this.#file.retried(() => this.#file.transact(prune))) > 0;
   }
 
   #deleteUnused(): number {
-    return Number(this.statements.deleteUnused.run(this.now - this.#retentionMs).changes);
+    return Number(this.#statements.deleteUnused.run(this.#now - this.#options.retentionMs).changes);
   }
 
   #deleteOfLargestClient(): number {
-    const before = this.now - this.#restMs;
-    const client = this.statements.largestClient.get(before) as { id: string } | undefined;
+    const before = this.#now - this.#options.restMs;
+    const client = this.#statements.largestClient.get(before) as { id: string } | undefined;
     return client
-      ? Number(this.statements.deleteOfClient.run(client.id, before, '', PRUNED_AT_ONCE).changes)
+      ? Number(this.#statements.deleteOfClient.run(client.id, before, '', PRUNED_AT_ONCE).changes)
       : 0;
   }
 
-  #usedBytes(): number {
-    const { pages, free } = this.statements.pages.get() as { pages: number; free: number };
-    return (pages - free) * this.#pageBytes;
-  }
-
-  #freeBytes(): number {
-    return (this.statements.pages.get() as { free: number }).free * this.#pageBytes;
-  }
-}
-
-class SqliteJournal implements SessionJournal {
-  readonly #store: SqliteSessionStore;
-  readonly #id: string;
-  readonly #environment: EnvironmentName;
-  readonly #client: string;
-  readonly #mark: Buffer;
-  #key: number;
-  /** Number of the entry of the last reset. */
-  #number: number;
-  #digest: string;
-  #usedAt = Number.NEGATIVE_INFINITY;
-  /** Bytes that are not counted in the store yet. */
-  #uncounted = 0;
-
-  constructor(
-    store: SqliteSessionStore,
-    id: string,
-    environment: EnvironmentName,
-    client: string,
-    taken: { readonly key: number; readonly number: number; readonly digest: string } = {
-      ...{ key: 0, number: 0, digest: '' },
-    },
-  ) {
-    this.#store = store;
-    this.#id = id;
-    this.#environment = environment;
-    this.#client = client;
-    this.#mark = markOf(id);
-    this.#key = taken.key;
-    this.#number = taken.number;
-    this.#digest = taken.digest;
-  }
-
-  reset(episodeId: string, options: ResetOptions): Promise<void> {
-    const { saveReset, takeKey, clearEntries, saveEntry } = this.#store.statements;
-    const { id, version } = this.#environment;
-    const text = JSON.stringify(options);
-    const bytes = SESSION_BYTES + text.length;
-    this.#digest = resetDigest(this.#id, this.#environment, episodeId, text);
-    return this.#store.write(this.#id, false, bytes, () => {
-      const { owner, now } = this.#store;
-      const refusal = this.#store.refusal(this.#client, bytes, this.#id);
-      if (refusal) return refusal;
-      const row = saveReset.get(this.#id, id, version, owner, this.#client, episodeId, bytes, now);
-      if (!row) return this.#store.lost(this.#id);
-      ({ key: this.#key, number: this.#number } = row as { key: number; number: number });
-      this.#usedAt = now;
-      this.#uncounted = 0;
-      takeKey.run(this.#key);
-      clearEntries.run(this.#key);
-      saveEntry.run(RESET_STEP, text, this.#digest, this.#key, this.#id, owner);
-      return this.#markOf(this.#number);
-    });
-  }
-
-  step(index: number, action: unknown): Promise<void> {
-    const text = JSON.stringify(action);
-    const bytes = ENTRY_BYTES + text.length;
-    this.#digest = stepDigest(this.#digest, text);
-    const digest = this.#digest;
-    this.#uncounted += bytes;
-    return this.#store.write(this.#id, true, bytes, () => {
-      const refusal = this.#count();
-      if (refusal) return refusal;
-      const { statements, owner } = this.#store;
-      const { changes } = statements.saveEntry.run(index, text, digest, this.#key, this.#id, owner);
-      return changes === 1 ? this.#markOf(this.#number + index + 1) : this.#store.lost(this.#id);
-    });
-  }
-
-  isOwned(): Promise<boolean> {
-    return this.#number === 0 ? Promise.resolve(true) : this.#store.isOwned(this.#id);
-  }
-
-  #markOf(number: number): Mark {
-    setNumber(this.#mark, number);
-    return { key: this.#key, bytes: this.#mark };
-  }
-
-  /** Notes from time to time that the session is used, and how long it has become. */
-  #count(): OpenEnvError | null {
-    const { now, owner, statements } = this.#store;
-    if (now - this.#usedAt <= USE_RESOLUTION_MS && this.#uncounted < SIZE_RESOLUTION_BYTES) return null;
-    const refusal = this.#store.refusal(this.#client, this.#uncounted, this.#id);
-    if (refusal) return refusal;
-    statements.saveUse.run(now, this.#uncounted, this.#key, this.#id, owner);
-    this.#usedAt = now;
-    this.#uncounted = 0;
-    return null;
+  /** Pages of the file, and those of them that are free. */
+  #pages(): { readonly pages: number; readonly free: number } {
+    return this.#statements.pages.get() as { pages: number; free: number };
   }
 }
 
@@ -567,23 +488,6 @@ function damageOf(
   return missing > 0 ? `its last ${missing} entries are missing.` : undefined;
 }
 
-/** Returns the size of a page, bytes. */
-function limitSize(database: DatabaseSync, maxBytes: number): number {
-  const { page_size: pageBytes } = database.prepare('PRAGMA page_size').get() as { page_size: number };
-  database.exec(`PRAGMA max_page_count = ${Math.max(1, Math.floor(maxBytes / pageBytes))}`);
-  return pageBytes;
-}
-
-function isCorrupt(error: unknown): boolean {
-  const code = primaryCode(error);
-  return code === SQLITE_CORRUPT || code === SQLITE_NOT_A_DATABASE;
-}
-
-function storeError(what: 'read' | 'write', error: unknown): OpenEnvError {
-  const done = what === 'write' ? 'saved' : 'read';
-  return new OpenEnvError(
-    'STORE_ERROR',
-    { problem: `The session could not be ${done}: ${reasonOf(error)}.` },
-    { cause: error },
-  );
+function sessionError(done: 'read' | 'saved', error: unknown): OpenEnvError {
+  return storeError(`The session could not be ${done}: ${reasonOf(error)}.`, error);
 }

@@ -10,57 +10,76 @@ export interface Finding {
   readonly actual?: unknown;
 }
 
-/** One thing that an OpenEnv server is asked to do right. It throws `CheckFailure`, or any other error, when the server does not play along. */
-export type Check = {
+/** A check with what it found out. */
+export interface Criterion extends Finding {
   /** Stable. */
   readonly id: string;
   readonly description: string;
   /** True when clients rely on it. The others are advice: OpenEnv's own server does not do all of them. */
   readonly required: boolean;
-} & (
-  | { run(subject: Subject): Promise<Finding> | Finding }
-  /** Needs a session of its own. */
-  | { inSession(socket: InspectionSocket, subject: Subject): Promise<Finding> | Finding }
-);
-
-/** A check with what it found out. */
-export interface Criterion extends Finding {
-  readonly id: string;
-  readonly description: string;
-  readonly required: boolean;
 }
 
-/** The server did not do what a check needs. */
-export class CheckFailure extends Error {
-  override readonly name: string = 'CheckFailure';
+/** What a check answers: a flaw as text, nothing where all is well, or a finding. What it throws is a flaw too. */
+export type Verdict = Finding | string | null | undefined | false;
+type Judge = () => Verdict | Promise<Verdict>;
+
+/** One thing that an OpenEnv server is asked to do right. */
+export interface Check extends Pick<Criterion, 'id' | 'description' | 'required'> {
+  run(subject: Subject): ReturnType<Judge>;
 }
 
-/** The server did not answer in time. */
-export class NoReplyFailure extends CheckFailure {
-  override readonly name = 'NoReplyFailure';
+/** A check of what clients rely on. */
+export function must(id: string, description: string, run: Check['run']): Check {
+  return { id, description, required: true, run };
 }
 
-export const PASSED: Finding = { passed: true };
+/** A check of what is advised. */
+export function should(id: string, description: string, run: Check['run']): Check {
+  return { id, description, required: false, run };
+}
 
-export function failed(details: string): Finding {
-  return { passed: false, details };
+/** The run of a check that needs a session of its own. */
+export function inSession(
+  run: (socket: InspectionSocket, subject: Subject) => ReturnType<Judge>,
+): Check['run'] {
+  return (subject) => subject.withSession(async (socket) => run(socket, subject));
+}
+
+/** Runs a check. */
+export async function criterionOf(check: Omit<Check, 'run'>, judge: Judge): Promise<Criterion> {
+  const { id, description, required } = check;
+  const verdict = await Promise.resolve()
+    .then(judge)
+    .catch((error: Error) => error.message);
+  const finding: Finding =
+    typeof verdict === 'string' && verdict !== ''
+      ? { passed: false, details: verdict }
+      : verdict || { passed: true };
+  return { id, description, required, ...finding };
 }
 
 export function notApplicable(details: string): Finding {
   return { passed: null, details };
 }
 
-/** Passed when nothing is wrong. */
-export function unless(flaw: string | false | null | undefined): Finding {
-  return flaw ? failed(flaw) : PASSED;
+/** The first flaw among some things; `null` when there is none. */
+export function firstFlaw<Item>(
+  items: readonly Item[],
+  flawOf: (item: Item, index: number) => string | null,
+): string | null {
+  for (const [index, item] of items.entries()) {
+    const flaw = flawOf(item, index);
+    if (flaw !== null) return flaw;
+  }
+  return null;
 }
 
 /** The value at a path of keys; `undefined` where there is none. */
 export function at(value: unknown, ...path: readonly string[]): unknown {
-  let target = value;
-  for (const key of path)
-    target = isJsonObject(target) && Object.hasOwn(target, key) ? target[key] : undefined;
-  return target;
+  return path.reduce<unknown>(
+    (target, key) => (isJsonObject(target) && Object.hasOwn(target, key) ? target[key] : undefined),
+    value,
+  );
 }
 
 /** JSON short enough for a sentence. */
@@ -73,15 +92,11 @@ export function shown(value: unknown): string {
 export function firstDifference(a: unknown, b: unknown, path = '$'): string | null {
   if (Array.isArray(a) && Array.isArray(b)) {
     if (a.length !== b.length) return `${path} has ${a.length} and ${b.length} entries`;
-    return first(a.map((each, index) => firstDifference(each, b[index], `${path}[${index}]`)));
+    return firstFlaw(a, (each, index) => firstDifference(each, b[index], `${path}[${index}]`));
   }
   if (isJsonObject(a) && isJsonObject(b)) {
     const keys = [...new Set([...Object.keys(a), ...Object.keys(b)])];
-    return first(keys.map((key) => firstDifference(at(a, key), at(b, key), `${path}.${key}`)));
+    return firstFlaw(keys, (key) => firstDifference(at(a, key), at(b, key), `${path}.${key}`));
   }
   return Object.is(a, b) ? null : `${path} is ${shown(a)} and ${shown(b)}`;
-}
-
-function first(differences: readonly (string | null)[]): string | null {
-  return differences.find((difference) => difference !== null) ?? null;
 }

@@ -1,100 +1,69 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { JSON_RPC_ERROR_CODES } from '../protocol/messages.ts';
 import { isJsonObject, type JsonObject } from '../protocol/read-json.ts';
-import {
-  at,
-  type Check,
-  CheckFailure,
-  type Finding,
-  failed,
-  notApplicable,
-  PASSED,
-  shown,
-  unless,
-} from './check.ts';
+import { at, type Check, type Finding, inSession, must, notApplicable, should, shown } from './check.ts';
 import { type Answer, EPISODE_ID, type Subject } from './subject.ts';
 
 /** Checks of episodes over HTTP, which a server in production does not have. */
 export const HTTP_SESSION_CHECKS: readonly Check[] = [
-  {
-    id: 'http_reset',
-    description: 'POST /reset answers 200 with an observation, also without a body',
-    required: true,
-    async run(subject) {
-      const answers = [
-        await subject.post('reset', { seed: 1, ...subject.options.resetOptions }),
-        await subject.fetch('reset', { method: 'POST' }),
-      ];
-      return unless(answers.map(observationFlaw).find((flaw) => flaw !== null));
-    },
-  },
-  {
-    id: 'http_step',
-    description: 'POST /step answers 200 with an observation, or 409 when it wants a reset first',
-    required: true,
-    async run(subject) {
-      const reset = await subject.post('reset', { ...subject.options.resetOptions });
+  must(
+    'http_reset',
+    'POST /reset answers 200 with an observation, also without a body',
+    async (subject) =>
+      observationFlaw(await subject.post('reset', { seed: 1, ...subject.options.resetOptions })) ??
+      observationFlaw(await subject.fetch('reset', { method: 'POST' })),
+  ),
+  must(
+    'http_step',
+    'POST /step answers 200 with an observation, or 409 when it wants a reset first',
+    async (subject) => {
+      const reset = await subject.post('reset', subject.options.resetOptions);
       const answer = await subject.post('step', stepBody(reset, await subject.action()));
-      return unless(answer.status === 409 ? null : observationFlaw(answer));
+      return answer.status === 409 ? null : observationFlaw(answer);
     },
-  },
-  {
-    id: 'http_state',
-    description: 'GET /state answers 200 with episode_id and step_count',
-    required: true,
-    async run(subject) {
-      const { status, body } = await subject.fetch('state', { method: 'GET' });
-      const fits = status === 200 && isJsonObject(body) && 'episode_id' in body && 'step_count' in body;
-      return unless(fits ? null : `got ${status} ${shown(body)}`);
-    },
-  },
-  {
-    id: 'http_stateful',
-    description: 'A step over HTTP goes on from the reset before it',
-    required: false,
-    async run(subject) {
-      const body = { episode_id: EPISODE_ID, ...subject.options.resetOptions };
-      const reset = await subject.post('reset', body);
-      const session = at(reset.body, 'session_id');
-      await subject.post('step', stepBody(reset, await subject.action()));
-      const query = typeof session === 'string' ? `?session_id=${encodeURIComponent(session)}` : '';
-      const { body: state } = await subject.fetch(`state${query}`, { method: 'GET' });
-      const expected = { episode_id: EPISODE_ID, step_count: 1 };
-      const actual = { episode_id: at(state, 'episode_id'), step_count: at(state, 'step_count') };
-      const passed = actual.episode_id === EPISODE_ID && actual.step_count === 1;
-      return { passed, expected, actual };
-    },
-  },
-  {
-    id: 'http_validation_errors',
-    description: 'A step without an action, bad JSON and a negative seed are answered with 422 and details',
-    required: true,
-    async run(subject) {
+  ),
+  must('http_state', 'GET /state answers 200 with episode_id and step_count', async (subject) => {
+    const { status, body } = await subject.fetch('state', { method: 'GET' });
+    const fits = status === 200 && isJsonObject(body) && 'episode_id' in body && 'step_count' in body;
+    return fits ? null : `got ${status} ${shown(body)}`;
+  }),
+  should('http_stateful', 'A step over HTTP goes on from the reset before it', async (subject) => {
+    const body = { episode_id: EPISODE_ID, ...subject.options.resetOptions };
+    const reset = await subject.post('reset', body);
+    const session = at(reset.body, 'session_id');
+    await subject.post('step', stepBody(reset, await subject.action()));
+    const query = typeof session === 'string' ? `?session_id=${encodeURIComponent(session)}` : '';
+    const { body: state } = await subject.fetch(`state${query}`, { method: 'GET' });
+    const expected = { episode_id: EPISODE_ID, step_count: 1 };
+    const actual = { episode_id: at(state, 'episode_id'), step_count: at(state, 'step_count') };
+    const passed = actual.episode_id === EPISODE_ID && actual.step_count === 1;
+    return { passed, expected, actual };
+  }),
+  must(
+    'http_validation_errors',
+    'A step without an action, bad JSON and a negative seed are answered with 422 and details',
+    async (subject) => {
       const answers = {
         'POST /step {}': await subject.post('step', {}),
         'POST /step {': await subject.post('step', '{'),
         'POST /reset {"seed":-1}': await subject.post('reset', { seed: -1 }),
       };
-      for (const [request, answer] of Object.entries(answers)) {
-        if (!isValidationError(answer)) {
-          return failed(`${request} was answered with ${answer.status} ${shown(answer.body)}`);
-        }
-      }
-      return PASSED;
+      const wrong = Object.entries(answers).find(([, answer]) => !isValidationError(answer));
+      return wrong && `${wrong[0]} was answered with ${wrong[1].status} ${shown(wrong[1].body)}`;
     },
-  },
-  {
-    id: 'http_unknown_action_key_refused',
-    description: 'A key that the action schema does not have is answered with 422 over HTTP too',
-    required: true,
-    async run(subject) {
+  ),
+  must(
+    'http_unknown_action_key_refused',
+    'A key that the action schema does not have is answered with 422 over HTTP too',
+    async (subject) => {
       if ((await subject.schema('action')).additionalProperties !== false) {
         return notApplicable('the action schema allows further keys');
       }
       const action = { ...(await subject.action()), unknown_key_of_servegym: 1 };
       const answer = await subject.post('step', { action });
-      return unless(isValidationError(answer) ? null : `got ${answer.status} ${shown(answer.body)}`);
+      return isValidationError(answer) ? null : `got ${answer.status} ${shown(answer.body)}`;
     },
-  },
+  ),
 ];
 
 /** The body of a step: with the session, where the server names it. */
@@ -116,67 +85,39 @@ function isValidationError({ status, body }: Answer): boolean {
 
 /** The criteria of `openenv validate --url`, with its ids and its judgement. */
 export const HTTP_CRITERIA: readonly Check[] = [
-  {
-    id: 'openapi_version_available',
-    description: 'GET /openapi.json returns OpenAPI info.version',
-    required: true,
-    run: (subject) => judge(subject, 'openapi.json', { 'info.version': 'string' }),
-  },
-  {
-    id: 'health_endpoint',
-    description: 'GET /health returns healthy status',
-    required: true,
-    async run(subject) {
-      const { status, body } = await subject.get('health');
-      return {
-        passed: status === 200 && at(body, 'status') === 'healthy',
-        expected: { status_code: 200, status: 'healthy' },
-        actual: { status_code: status, status: at(body, 'status') ?? null },
-      };
-    },
-  },
-  {
-    id: 'metadata_endpoint',
-    description: 'GET /metadata returns name and description',
-    required: true,
-    run: (subject) => judge(subject, 'metadata', { name: 'string', description: 'string' }),
-  },
-  {
-    id: 'schema_endpoint',
-    description: 'GET /schema returns action, observation, and state schemas',
-    required: true,
-    run: (subject) => judge(subject, 'schema', { action: 'object', observation: 'object', state: 'object' }),
-  },
-  {
-    id: 'mcp_endpoint',
-    description: 'POST /mcp is reachable and returns JSON-RPC payload',
-    required: true,
-    async run(subject) {
-      const { status, body } = await subject.post('mcp', {});
-      return {
-        passed: status === 200 && at(body, 'jsonrpc') === '2.0',
-        expected: { status_code: 200, jsonrpc: '2.0' },
-        actual: { status_code: status, jsonrpc: at(body, 'jsonrpc') ?? null },
-      };
-    },
-  },
-  {
-    id: 'mode_endpoint_consistency',
-    description: 'OpenAPI endpoint set matches OpenEnv mode contract',
-    required: true,
-    async run(subject) {
-      const paths = at((await subject.get('openapi.json')).body, 'paths');
-      if (!isJsonObject(paths) || Object.keys(paths).length === 0) {
-        return { passed: false, details: 'Cannot determine mode without OpenAPI paths' };
-      }
-      const [reset, step, state] = ['/reset', '/step', '/state'].map((path) => path in paths);
-      return {
-        passed: reset === step && reset === state,
-        expected: { '/reset': reset, '/step': reset, '/state': reset },
-        actual: { '/reset': reset, '/step': step, '/state': state },
-      };
-    },
-  },
+  must('openapi_version_available', 'GET /openapi.json returns OpenAPI info.version', (subject) =>
+    judge(subject, 'openapi.json', { 'info.version': 'string' }),
+  ),
+  must('health_endpoint', 'GET /health returns healthy status', async (subject) => {
+    const { status, body } = await subject.get('health');
+    const actual = { status_code: status, status: at(body, 'status') ?? null };
+    const passed = status === 200 && actual.status === 'healthy';
+    return { passed, expected: { status_code: 200, status: 'healthy' }, actual };
+  }),
+  must('metadata_endpoint', 'GET /metadata returns name and description', (subject) =>
+    judge(subject, 'metadata', { name: 'string', description: 'string' }),
+  ),
+  must('schema_endpoint', 'GET /schema returns action, observation, and state schemas', (subject) =>
+    judge(subject, 'schema', { action: 'object', observation: 'object', state: 'object' }),
+  ),
+  must('mcp_endpoint', 'POST /mcp is reachable and returns JSON-RPC payload', async (subject) => {
+    const { status, body } = await subject.post('mcp', {});
+    const actual = { status_code: status, jsonrpc: at(body, 'jsonrpc') ?? null };
+    const passed = status === 200 && actual.jsonrpc === '2.0';
+    return { passed, expected: { status_code: 200, jsonrpc: '2.0' }, actual };
+  }),
+  must('mode_endpoint_consistency', 'OpenAPI endpoint set matches OpenEnv mode contract', async (subject) => {
+    const paths = at((await subject.get('openapi.json')).body, 'paths');
+    if (!isJsonObject(paths) || Object.keys(paths).length === 0) {
+      return 'Cannot determine mode without OpenAPI paths';
+    }
+    const [reset, step, state] = ['/reset', '/step', '/state'].map((path) => path in paths);
+    return {
+      passed: reset === step && reset === state,
+      expected: { '/reset': reset, '/step': reset, '/state': reset },
+      actual: { '/reset': reset, '/step': step, '/state': state },
+    };
+  }),
 ];
 
 /** Requires a path to answer 200 with fields of these types. */
@@ -197,86 +138,70 @@ async function judge(
   return { passed, expected: { status_code: 200, ...fields }, actual };
 }
 
-const METHOD_NOT_FOUND = -32601;
-const PARSE_ERROR = -32700;
-const INTERNAL_ERROR = -32603;
-const SERVER_ERROR = -32000;
+const { methodNotFound, parseError, internalError, serverError } = JSON_RPC_ERROR_CODES;
 const RETRY_MS = 50;
 const TOOLS_LIST = { jsonrpc: '2.0', id: 1, method: 'tools/list', params: {} };
 
 /** Tools over JSON-RPC, OpenEnv's and that of the Model Context Protocol, and the Task API. */
 export const MCP_CHECKS: readonly Check[] = [
-  {
-    id: 'mcp_errors',
-    description: 'POST /mcp answers bad JSON and unknown methods with 200 and the JSON-RPC error',
-    required: true,
-    async run(subject) {
+  must(
+    'mcp_errors',
+    'POST /mcp answers bad JSON and unknown methods with 200 and the JSON-RPC error',
+    async (subject) => {
       const unknown = await subject.post('mcp', { jsonrpc: '2.0', id: 5, method: 'nope' });
       const broken = await subject.post('mcp', '{');
       const actual = [unknown, broken].map(({ status, body }) => [status, at(body, 'error', 'code')]);
-      const expected = [
-        [200, METHOD_NOT_FOUND],
-        [200, PARSE_ERROR],
-      ];
+      const expected = [methodNotFound, parseError].map((code) => [200, code]);
       const passed = JSON.stringify(actual) === JSON.stringify(expected) && at(unknown.body, 'id') === 5;
       return { passed, expected, actual };
     },
-  },
-  {
-    id: 'mcp_tools_list',
-    description: 'Tools are listed with their name and the schema of what they take',
-    required: false,
-    async run(subject) {
+  ),
+  should(
+    'mcp_tools_list',
+    'Tools are listed with their name and the schema of what they take',
+    async (subject) => {
       const { body } = await subject.post('mcp', TOOLS_LIST);
-      if (at(body, 'error', 'code') === INTERNAL_ERROR) return notApplicable('the environment has no tools');
+      if (at(body, 'error', 'code') === internalError) return notApplicable('the environment has no tools');
       const tools = at(body, 'result', 'tools');
-      if (!Array.isArray(tools)) return failed(`got ${shown(body)}`);
+      if (!Array.isArray(tools)) return `got ${shown(body)}`;
       const wrong = tools.find((tool) => !isTool(tool));
-      return wrong
-        ? failed(`got the tool ${shown(wrong)}`)
-        : { passed: true, details: `${tools.length} tools` };
+      return wrong ? `got the tool ${shown(wrong)}` : { passed: true, details: `${tools.length} tools` };
     },
-  },
-  {
-    id: 'mcp_sessions',
-    description: 'openenv/session/create and openenv/session/close open and end a session',
-    required: false,
-    async run(subject) {
-      const created = await call(subject, 'openenv/session/create', {});
+  ),
+  should(
+    'mcp_sessions',
+    'openenv/session/create and openenv/session/close open and end a session',
+    async (subject) => {
+      const call = (action: 'create' | 'close', params: JsonObject) =>
+        subject.post('mcp', { jsonrpc: '2.0', id: 1, method: `openenv/session/${action}`, params });
+      const created = await call('create', {});
       const id = at(created.body, 'result', 'session_id');
-      if (typeof id !== 'string') return failed(`create was answered with ${shown(created.body)}`);
-      const closed = await call(subject, 'openenv/session/close', { session_id: id });
+      if (typeof id !== 'string') return `create was answered with ${shown(created.body)}`;
+      const closed = await call('close', { session_id: id });
       if (at(closed.body, 'result', 'closed') !== true) {
-        return failed(`close was answered with ${shown(closed.body)}`);
+        return `close was answered with ${shown(closed.body)}`;
       }
-      const again = await call(subject, 'openenv/session/close', { session_id: id });
-      return unless(at(again.body, 'error') === undefined && 'a session that was closed can be closed again');
+      const again = await call('close', { session_id: id });
+      return at(again.body, 'error') === undefined && 'a session that was closed can be closed again';
     },
-  },
-  {
-    id: 'mcp_websocket',
-    description: 'The WebSocket /mcp answers JSON-RPC',
-    required: true,
-    async run(subject) {
-      const reply = await askUntilRoom(subject);
-      const fits = reply.jsonrpc === '2.0' && reply.id === 1 && ('result' in reply || 'error' in reply);
-      return unless(fits ? null : `got ${shown(reply)}`);
-    },
-  },
-  {
-    id: 'mcp_on_session',
-    description: 'A session over /ws takes JSON-RPC in messages of type mcp',
-    required: true,
-    async inSession(socket) {
+  ),
+  must('mcp_websocket', 'The WebSocket /mcp answers JSON-RPC', async (subject) => {
+    const reply = await askUntilRoom(subject);
+    const fits = reply.jsonrpc === '2.0' && reply.id === 1 && ('result' in reply || 'error' in reply);
+    return fits ? null : `got ${shown(reply)}`;
+  }),
+  must(
+    'mcp_on_session',
+    'A session over /ws takes JSON-RPC in messages of type mcp',
+    inSession(async (socket) => {
       const data = await socket.dataOf({ type: 'mcp', data: TOOLS_LIST }, 'mcp');
-      return unless(data.jsonrpc === '2.0' && data.id === 1 ? null : `got ${shown(data)}`);
-    },
-  },
-  {
-    id: 'mcp_streamable_http',
-    description: 'Stock clients of the Model Context Protocol can connect to /mcp (Streamable HTTP)',
-    required: false,
-    async run(subject) {
+      return data.jsonrpc === '2.0' && data.id === 1 ? null : `got ${shown(data)}`;
+    }),
+  ),
+  should(
+    'mcp_streamable_http',
+    'Stock clients of the Model Context Protocol can connect to /mcp (Streamable HTTP)',
+    async (subject) => {
       const params = {
         protocolVersion: '2025-06-18',
         capabilities: {},
@@ -284,31 +209,20 @@ export const MCP_CHECKS: readonly Check[] = [
       };
       const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'initialize', params });
       const text = await streamedAnswer(subject, body);
-      return unless(
-        text.includes('"protocolVersion"') ? null : `initialize was answered with ${text.slice(0, 200)}`,
-      );
+      return text.includes('"protocolVersion"') ? null : `initialize was answered with ${text.slice(0, 200)}`;
     },
-  },
-  {
-    id: 'task_api',
-    description: 'The Task API lists the environment and its splits',
-    required: false,
-    async run(subject) {
-      const { status, body } = await subject.get('list_environments');
-      if (status === 404) return notApplicable('the server has no Task API');
-      if (!Array.isArray(body) || typeof body[0] !== 'string') return failed(`got ${status} ${shown(body)}`);
-      const splits = await subject.get(`${encodeURIComponent(body[0])}/splits`);
-      if (splits.status === 501) return { passed: true, details: 'the environment has no splits' };
-      const fits =
-        Array.isArray(splits.body) && splits.body.every((split) => typeof at(split, 'name') === 'string');
-      return unless(fits ? null : `the splits are ${splits.status} ${shown(splits.body)}`);
-    },
-  },
+  ),
+  should('task_api', 'The Task API lists the environment and its splits', async (subject) => {
+    const { status, body } = await subject.get('list_environments');
+    if (status === 404) return notApplicable('the server has no Task API');
+    if (!Array.isArray(body) || typeof body[0] !== 'string') return `got ${status} ${shown(body)}`;
+    const splits = await subject.get(`${encodeURIComponent(body[0])}/splits`);
+    if (splits.status === 501) return { passed: true, details: 'the environment has no splits' };
+    const fits =
+      Array.isArray(splits.body) && splits.body.every((split) => typeof at(split, 'name') === 'string');
+    return fits ? null : `the splits are ${splits.status} ${shown(splits.body)}`;
+  }),
 ];
-
-function call(subject: Subject, method: string, params: JsonObject): Promise<Answer> {
-  return subject.post('mcp', { jsonrpc: '2.0', id: 1, method, params });
-}
 
 function isTool(tool: unknown): boolean {
   const schema = at(tool, 'input_schema') ?? at(tool, 'inputSchema');
@@ -322,9 +236,9 @@ async function askUntilRoom(subject: Subject): Promise<JsonObject> {
     const socket = await subject.connect('mcp');
     try {
       const reply = await socket.ask(TOOLS_LIST);
-      if (at(reply, 'error', 'code') !== SERVER_ERROR || performance.now() > deadline) return reply;
+      if (at(reply, 'error', 'code') !== serverError || performance.now() > deadline) return reply;
     } catch (error) {
-      if (!(error instanceof CheckFailure) || performance.now() > deadline) throw error;
+      if (performance.now() > deadline) throw error;
     } finally {
       await socket.vanish();
     }
@@ -335,13 +249,10 @@ async function askUntilRoom(subject: Subject): Promise<JsonObject> {
 /** The answer of a POST to `/mcp` for a client that takes a stream: the first event, or the whole body. */
 async function streamedAnswer(subject: Subject, body: string): Promise<string> {
   const { base, headers, timeoutMs } = subject.options;
+  const accept = 'application/json, text/event-stream';
   const response = await fetch(new URL('mcp', base), {
     method: 'POST',
-    headers: {
-      ...headers,
-      'content-type': 'application/json',
-      accept: 'application/json, text/event-stream',
-    },
+    headers: { ...headers, 'content-type': 'application/json', accept },
     body,
     signal: AbortSignal.timeout(timeoutMs),
   });

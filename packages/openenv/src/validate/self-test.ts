@@ -1,18 +1,19 @@
 import { isDeepStrictEqual } from 'node:util';
+import type { z } from 'zod';
 import type { StateBody } from '../protocol/bodies.ts';
 import type { EnvironmentDefinition, StepResult, TaskDescription } from '../protocol/definition.ts';
 import { resetOptionsReader } from '../protocol/reset-options.ts';
 import { actionReader, toJsonSchema } from '../protocol/schemas.ts';
 import { environmentTools } from '../server/tools.ts';
 import { Session } from '../sessions/session.ts';
-import { type Criterion, type Finding, notApplicable, unless } from './check.ts';
+import { type Criterion, criterionOf, firstFlaw, notApplicable, type Verdict } from './check.ts';
 import { sampleValue } from './sample-value.ts';
 
 /** Seed of the episodes of a self-test. */
 const SEED = 0;
 const EPISODE_ID = 'self-test';
 
-export interface SelfTestOptions {
+interface SelfTestOptions {
   /** An action of every step. Default: the task's `default_action`, or one made from the schema. */
   readonly action?: Readonly<Record<string, unknown>>;
   /** Options of every reset. */
@@ -47,78 +48,72 @@ interface Play {
  * environment that throws has failed; nothing is thrown.
  */
 export async function selfTest<Action, Observation extends object, State extends object>(
-  definition: EnvironmentDefinition<Action, Observation, State>,
+  environment: EnvironmentDefinition<Action, Observation, State>,
   options: SelfTestOptions = {},
 ): Promise<SelfTestReport> {
-  const served = definition as unknown as EnvironmentDefinition<unknown, object, object>;
+  const definition = environment as unknown as EnvironmentDefinition;
   const criteria: Criterion[] = [];
-  const judge = async (id: string, description: string, run: () => Finding | Promise<Finding>) => {
-    const finding = await Promise.resolve()
-      .then(run)
-      .catch((error: Error): Finding => ({ passed: false, details: error.message }));
-    criteria.push({ id, description, required: true, ...finding });
-    return finding.passed === true;
+  let plays: readonly Play[] | undefined;
+  const judge = async (id: string, description: string, run: () => Verdict | Promise<Verdict>) => {
+    criteria.push(await criterionOf({ id, description, required: true }, run));
   };
-  let plays: Play[] = [];
+  const judgePlays = (
+    id: string,
+    description: string,
+    run: (plays: readonly Play[]) => Verdict | Promise<Verdict>,
+  ) =>
+    judge(id, description, () =>
+      plays ? run(plays) : notApplicable('not judged: no episode could be played'),
+    );
+
   await judge('identity', 'It has an id, a version, a name and tools that agents can call', () =>
-    unless(identityFlaw(served)),
+    identityFlaw(definition),
   );
-  const isPlayable = await judge('episode', 'Each task can be reset and stepped', async () => {
-    plays = await playTasks(served, options);
-    return { passed: true };
+  await judge('episode', 'Each task can be reset and stepped', async () => {
+    plays = await playTasks(definition, options);
+    return null;
   });
-  const played = (run: () => Finding | Promise<Finding>) =>
-    isPlayable ? run : () => notApplicable('not judged: no episode could be played');
-  await judge(
+  await judgePlays(
     'results',
     'Observations are as their schema says; rewards are finite, and null after a reset',
-    played(() => unless(firstFlaw(plays, (play) => resultFlaw(served, play)))),
+    (plays) => playFlaw(plays, ({ results }) => resultFlaw(definition, results)),
   );
-  await judge(
+  await judgePlays(
     'state',
     'The state is as its schema says, counts the steps and keeps the episode id',
-    played(() => unless(firstFlaw(plays, (play) => stateFlaw(served, play)))),
+    (plays) => playFlaw(plays, ({ states }) => stateFlaw(definition, states)),
   );
-  await judge(
-    'isolation',
-    'Another session changes nothing',
-    played(async () => unless(await isolationFlaw(served, plays, options))),
+  await judgePlays('isolation', 'Another session changes nothing', (plays) =>
+    isolationFlaw(definition, plays, options),
   );
-  await judge(
-    'replay',
-    'The same seed and actions give the same episode',
-    played(async () => {
-      if (served.replayable === false) return notApplicable('the environment does not replay');
-      const again = await playTasks(served, options);
-      await closeAll(again);
-      return unless(firstFlaw(plays, (play, index) => replayFlaw(play, again[index])));
-    }),
-  );
-  await judge(
-    'grade',
-    'Grades are strictly between 0 and 1',
-    played(async () => {
-      if (served.grade === undefined) return notApplicable('the environment has no grader');
-      for (const { label, session } of plays) {
-        const { score } = await served.grade(session.record!);
-        if (!(score > 0 && score < 1))
-          return unless(`${label}: expected a score inside (0, 1), got ${score}`);
-      }
-      return { passed: true };
-    }),
-  );
-  await judge(
-    'close',
-    'Sessions can be closed',
-    played(async () => {
-      await closeAll(plays);
-      return { passed: true };
-    }),
-  );
-  const last = plays.at(-1);
+  await judgePlays('replay', 'The same seed and actions give the same episode', async (plays) => {
+    if (definition.replayable === false) return notApplicable('the environment does not replay');
+    const again = await playTasks(definition, options);
+    await closeAll(again);
+    return playFlaw(plays, ({ results }, index) =>
+      firstFlaw(results, (result, step) =>
+        isDeepStrictEqual(result, again[index].results[step])
+          ? null
+          : `step ${step} is another when it is replayed`,
+      ),
+    );
+  });
+  await judgePlays('grade', 'Grades are strictly between 0 and 1', async (plays) => {
+    if (definition.grade === undefined) return notApplicable('the environment has no grader');
+    for (const { label, session } of plays) {
+      const { score } = await definition.grade(session.record!);
+      if (!(score > 0 && score < 1)) return `${label}: expected a score inside (0, 1), got ${score}`;
+    }
+    return null;
+  });
+  await judgePlays('close', 'Sessions can be closed', async (plays) => {
+    await closeAll(plays);
+    return null;
+  });
+  const last = plays?.at(-1);
   return {
-    environment: served.id,
-    version: served.version,
+    environment: definition.id,
+    version: definition.version,
     passed: criteria.every(({ passed }) => passed !== false),
     criteria,
     observation: last?.results.at(-1)?.observation ?? null,
@@ -126,10 +121,7 @@ export async function selfTest<Action, Observation extends object, State extends
   };
 }
 
-async function playTasks(
-  definition: EnvironmentDefinition<unknown, object, object>,
-  options: SelfTestOptions,
-): Promise<Play[]> {
+async function playTasks(definition: EnvironmentDefinition, options: SelfTestOptions): Promise<Play[]> {
   const plays: Play[] = [];
   try {
     for (const task of definition.tasks ?? [null]) plays.push(await playTask(definition, task, options));
@@ -141,14 +133,13 @@ async function playTasks(
 }
 
 async function playTask(
-  definition: EnvironmentDefinition<unknown, object, object>,
+  definition: EnvironmentDefinition,
   task: TaskDescription | null,
   { action, resetOptions = {}, steps = 3 }: SelfTestOptions,
 ): Promise<Play> {
-  const readOptions = resetOptionsReader(definition);
   const readAction = actionReader(definition.action);
   const chosen = action ?? task?.default_action ?? sampleValue(toJsonSchema(definition.action, 'input'));
-  const reset = readOptions({
+  const reset = resetOptionsReader(definition)({
     seed: SEED,
     episode_id: EPISODE_ID,
     ...(task && { task_id: task.id }),
@@ -173,69 +164,56 @@ async function closeAll(plays: readonly Play[]): Promise<void> {
   for (const { session } of plays) await session.close();
 }
 
-function firstFlaw(
+function playFlaw(
   plays: readonly Play[],
   flawOf: (play: Play, index: number) => string | null,
 ): string | null {
-  for (const [index, play] of plays.entries()) {
+  return firstFlaw(plays, (play, index) => {
     const flaw = flawOf(play, index);
-    if (flaw !== null) return `${play.label}: ${flaw}`;
-  }
-  return null;
+    return flaw && `${play.label}: ${flaw}`;
+  });
 }
 
-function identityFlaw(definition: EnvironmentDefinition<unknown, object, object>): string | null {
+function identityFlaw(definition: EnvironmentDefinition): string | null {
   const nameless = (['id', 'version', 'name', 'description'] as const).find((field) => !definition[field]);
   if (nameless !== undefined) return `expected \`${nameless}\` to be a text that is not empty`;
   environmentTools(definition, 'simulation');
   return null;
 }
 
-function resultFlaw(
-  { observation: schema }: EnvironmentDefinition<unknown, object, object>,
-  { results }: Play,
-): string | null {
-  for (const [step, { observation, reward, done }] of results.entries()) {
-    const read = schema.safeParse(observation);
-    if (!read.success) return `step ${step}: ${read.error.issues.map(({ message }) => message).join('; ')}`;
-    if (step === 0 && (reward !== null || done)) return 'expected a reset without a reward and an end';
-    if (step > 0 && !Number.isFinite(reward)) return `step ${step}: expected a finite reward, got ${reward}`;
-  }
-  return null;
+function resultFlaw({ observation: schema }: EnvironmentDefinition, results: Play['results']): string | null {
+  return firstFlaw(results, ({ observation, reward, done }, step) => {
+    const flaw = schemaFlaw(schema, observation, step);
+    if (flaw !== null) return flaw;
+    if (step === 0) return reward !== null || done ? 'expected a reset without a reward and an end' : null;
+    return Number.isFinite(reward) ? null : `step ${step}: expected a finite reward, got ${reward}`;
+  });
 }
 
-function stateFlaw(
-  { state: schema }: EnvironmentDefinition<unknown, object, object>,
-  { states }: Play,
-): string | null {
-  for (const [step, { episode_id, step_count, ...own }] of states.entries()) {
-    const read = schema.safeParse(own);
-    if (!read.success) return `step ${step}: ${read.error.issues.map(({ message }) => message).join('; ')}`;
-    if (step_count !== step || episode_id !== EPISODE_ID)
-      return `expected step ${step} of \`${EPISODE_ID}\`, got step ${step_count} of \`${episode_id}\``;
-  }
-  return null;
+function stateFlaw({ state: schema }: EnvironmentDefinition, states: Play['states']): string | null {
+  return firstFlaw(states, ({ episode_id, step_count, ...own }, step) => {
+    const flaw = schemaFlaw(schema, own, step);
+    if (flaw !== null || (step_count === step && episode_id === EPISODE_ID)) return flaw;
+    return `expected step ${step} of \`${EPISODE_ID}\`, got step ${step_count} of \`${episode_id}\``;
+  });
+}
+
+function schemaFlaw(schema: z.ZodType, value: unknown, step: number): string | null {
+  const { error } = schema.safeParse(value);
+  return error ? `step ${step}: ${error.issues.map(({ message }) => message).join('; ')}` : null;
 }
 
 async function isolationFlaw(
-  definition: EnvironmentDefinition<unknown, object, object>,
+  definition: EnvironmentDefinition,
   plays: readonly Play[],
   options: SelfTestOptions,
 ): Promise<string | null> {
-  const others = await playTasks(definition, {
-    ...options,
-    resetOptions: { ...options.resetOptions, seed: SEED + 1 },
-  });
-  await closeAll(others);
+  const otherSeed = { ...options.resetOptions, seed: SEED + 1 };
+  await closeAll(await playTasks(definition, { ...options, resetOptions: otherSeed }));
   for (const { label, session, states } of plays) {
     if (!isDeepStrictEqual(await session.state(), states.at(-1))) {
       return `${label}: its state has changed while another session was played`;
     }
   }
   return null;
-}
-
-function replayFlaw(play: Play, again: Play): string | null {
-  const step = play.results.findIndex((result, index) => !isDeepStrictEqual(result, again.results[index]));
-  return step < 0 ? null : `step ${step} is another when it is replayed`;
 }

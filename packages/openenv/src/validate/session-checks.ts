@@ -3,123 +3,16 @@ import { isJsonObject, type JsonObject } from '../protocol/read-json.ts';
 import {
   at,
   type Check,
-  CheckFailure,
-  failed,
   firstDifference,
-  NoReplyFailure,
+  firstFlaw,
+  inSession,
+  must,
   notApplicable,
-  PASSED,
+  should,
   shown,
-  unless,
 } from './check.ts';
 import { sampleValue } from './sample-value.ts';
 import { EPISODE_ID, type InspectionSocket, type Play, SEED, type Subject, schemaCheck } from './subject.ts';
-
-/** A server that closes at once does so within this time, ms. */
-const CLOSES_AT_ONCE_MS = 300;
-
-/** Checks of a full server: its refusal, and its recovery. */
-export const CAPACITY_CHECKS: readonly Check[] = [
-  {
-    id: 'capacity_refusal',
-    description: 'A full server refuses a session with the error CAPACITY_REACHED and the numbers',
-    required: false,
-    run: (subject) =>
-      whenFull(subject, async (refused) => {
-        const reply = await refused.next();
-        const { code, active_sessions: active, max_sessions: most } = (at(reply, 'data') ?? {}) as JsonObject;
-        if (reply.type !== 'error' || code !== 'CAPACITY_REACHED') return failed(`got ${shown(reply)}`);
-        if (typeof active !== 'number' || typeof most !== 'number') {
-          return failed('the error has no active_sessions and max_sessions');
-        }
-        return { passed: true, details: `${active} of ${most} sessions` };
-      }),
-  },
-  {
-    id: 'capacity_refusal_readable',
-    description: 'A refused client that sends before it reads can still read why',
-    required: false,
-    run: (subject) =>
-      whenFull(subject, async (refused) => {
-        await Promise.race([refused.closed, sleep(CLOSES_AT_ONCE_MS)]);
-        return refused.isClosed
-          ? failed('the connection is closed at once: such a client sees nothing but that')
-          : PASSED;
-      }),
-  },
-  {
-    id: 'sessions_released',
-    description: 'Clients that vanish without a word leave their places to others',
-    required: true,
-    run: async (subject) => {
-      const sessions = await OpenSessions.open(subject);
-      await sessions.vanish();
-      if (!sessions.isFull) return notFull(subject);
-      return subject.withSession(async () => PASSED);
-    },
-  },
-];
-
-/** Judges a socket that a full server has refused and that nothing was sent on. */
-async function whenFull(
-  subject: Subject,
-  judge: (refused: InspectionSocket) => Promise<ReturnType<typeof failed>>,
-) {
-  const sessions = await OpenSessions.open(subject);
-  try {
-    if (!sessions.isFull) return notFull(subject);
-    const refused = await subject.connect();
-    try {
-      return await judge(refused);
-    } finally {
-      await refused.close();
-    }
-  } finally {
-    await sessions.close();
-  }
-}
-
-function notFull({ options }: Subject) {
-  return notApplicable(`the server has room for ${options.mostSessions} sessions; --sessions opens more`);
-}
-
-/** As many sessions as a server gives, up to a limit. */
-class OpenSessions {
-  readonly #sockets: InspectionSocket[] = [];
-  isFull = false;
-
-  static async open(subject: Subject): Promise<OpenSessions> {
-    const sessions = new OpenSessions();
-    try {
-      while (sessions.#sockets.length < subject.options.mostSessions && !sessions.isFull) {
-        const socket = await subject.connect();
-        sessions.#sockets.push(socket);
-        sessions.isFull = await isRefused(socket);
-      }
-    } catch (error) {
-      await sessions.close();
-      throw error;
-    }
-    return sessions;
-  }
-
-  async close(): Promise<void> {
-    await Promise.all(this.#sockets.map((socket) => socket.close()));
-  }
-
-  async vanish(): Promise<void> {
-    await Promise.all(this.#sockets.map((socket) => socket.vanish()));
-  }
-}
-
-async function isRefused(socket: InspectionSocket): Promise<boolean> {
-  try {
-    return (await socket.ask({ type: 'state' })).type === 'error';
-  } catch (error) {
-    if (error instanceof CheckFailure && socket.isClosed) return true;
-    throw error;
-  }
-}
 
 /** Longest message that clients before OpenEnv 0.2.2 take, bytes. */
 const OLD_CLIENTS_LIMIT = 1024 * 1024;
@@ -129,125 +22,92 @@ const OTHER_SEEDS = [8, 9, 10];
 const DRAWN_ACTIONS = 16;
 /** Keys by which `MCPToolClient` takes an observation for the reply to a tool. */
 const RESERVED_KEYS = ['tools', 'tool_name'];
+/** A server that closes at once does so within this time, ms. */
+const CLOSES_AT_ONCE_MS = 300;
 
 /** Opens and plays a session; without it the checks below make no sense. */
-export const SESSION_CHECK: Check = {
-  id: 'websocket_session',
-  description: 'A session over /ws resets, steps and tells its state, one reply for each message',
-  required: true,
-  async run(subject) {
+export const SESSION_CHECK = must(
+  'websocket_session',
+  'A session over /ws resets, steps and tells its state, one reply for each message',
+  async (subject) => {
     const { observations } = await subject.play();
     return { passed: true, details: `played ${observations.length - 1} steps` };
   },
-};
+);
 
 /** Checks of a session over `/ws`. */
 export const SESSION_CHECKS: readonly Check[] = [
-  {
-    id: 'observation_message',
-    description: 'Observation messages carry an observation object, a reward and done, and nothing unknown',
-    required: true,
-    run: (subject) => judgePlay(subject, ({ observations }) => firstFlaw(observations, messageFlaw)),
-  },
-  {
-    id: 'reward_well_formed',
-    description: 'Rewards are finite numbers; after a reset they may be null',
-    required: true,
-    run: (subject) =>
-      judgePlay(subject, ({ observations }) =>
-        firstFlaw(observations, ({ reward }, index) =>
-          typeof reward === 'number' || (reward === null && index === 0)
-            ? null
-            : `expected a number, got ${shown(reward)}`,
-        ),
+  must(
+    'observation_message',
+    'Observation messages carry an observation object, a reward and done, and nothing unknown',
+    ofPlay(({ observations }) => replyFlaw(observations, messageFlaw)),
+  ),
+  must(
+    'reward_well_formed',
+    'Rewards are finite numbers; after a reset they may be null',
+    ofPlay(({ observations }) =>
+      replyFlaw(observations, ({ reward }, index) =>
+        typeof reward === 'number' || (reward === null && index === 0)
+          ? null
+          : `expected a number, got ${shown(reward)}`,
       ),
-  },
-  {
-    id: 'observation_schema',
-    description: 'Observations fit the schema that GET /schema publishes',
-    required: true,
-    async run(subject) {
-      const afterReset = schemaCheck(await subject.resetObservationSchema());
-      const afterStep = schemaCheck(await subject.schema('observation'));
-      return judgePlay(subject, ({ observations }) =>
-        firstFlaw(observations, ({ observation, reward, done }, index) =>
-          (index === 0 ? afterReset : afterStep)({ ...(observation as object), reward, done }),
-        ),
-      );
-    },
-  },
-  {
-    id: 'state_contract',
-    description: 'The state has the requested episode_id, and step_count counts the steps from 0',
-    required: true,
-    run: (subject) =>
-      judgePlay(subject, ({ states }) =>
-        firstFlaw(states, ({ episode_id: id, step_count: count }, index) => {
-          if (id !== EPISODE_ID) return `expected the episode_id "${EPISODE_ID}", got ${shown(id)}`;
-          return count === index ? null : `expected the step_count ${index}, got ${shown(count)}`;
-        }),
-      ),
-  },
-  {
-    id: 'state_schema',
-    description: 'The state fits the schema that GET /schema publishes',
-    required: false,
-    async run(subject) {
-      const check = schemaCheck(await subject.schema('state'));
-      return judgePlay(subject, ({ states }) => firstFlaw(states, check));
-    },
-  },
-  {
-    id: 'state_before_reset',
-    description: 'The state can be asked for before the first reset, as clients do on connecting',
-    required: true,
-    async inSession(socket) {
-      const { step_count: count } = await socket.state();
-      return unless(count === 0 ? null : `expected the step_count 0, got ${shown(count)}`);
-    },
-  },
-  {
-    id: 'reset_again',
-    description: 'A session can be reset again and begins anew',
-    required: true,
-    async inSession(socket, subject) {
+    ),
+  ),
+  must('observation_schema', 'Observations fit the schema that GET /schema publishes', async (subject) => {
+    const afterReset = schemaCheck(await subject.resetObservationSchema());
+    const afterStep = schemaCheck(await subject.schema('observation'));
+    return replyFlaw((await subject.play()).observations, ({ observation, reward, done }, index) =>
+      (index === 0 ? afterReset : afterStep)({ ...(observation as object), reward, done }),
+    );
+  }),
+  must(
+    'state_contract',
+    'The state has the requested episode_id, and step_count counts the steps from 0',
+    ofPlay(({ states }) =>
+      replyFlaw(states, ({ episode_id: id, step_count: count }, index) => {
+        if (id !== EPISODE_ID) return `expected the episode_id "${EPISODE_ID}", got ${shown(id)}`;
+        return count === index ? null : `expected the step_count ${index}, got ${shown(count)}`;
+      }),
+    ),
+  ),
+  should('state_schema', 'The state fits the schema that GET /schema publishes', async (subject) => {
+    const check = schemaCheck(await subject.schema('state'));
+    return replyFlaw((await subject.play()).states, check);
+  }),
+  must(
+    'state_before_reset',
+    'The state can be asked for before the first reset, as clients do on connecting',
+    inSession(unstepped),
+  ),
+  must(
+    'reset_again',
+    'A session can be reset again and begins anew',
+    inSession(async (socket, subject) => {
       const { resetOptions } = subject.options;
       const action = await subject.action();
       await socket.reset(resetOptions);
       await socket.step(action);
       await socket.reset(resetOptions);
-      const { step_count: count } = await socket.state();
-      return unless(count === 0 ? null : `expected the step_count 0, got ${shown(count)}`);
-    },
-  },
-  {
-    id: 'seed_determinism',
-    description: 'The same seed and actions give the same episode',
-    required: false,
-    async run(subject) {
-      const [first, second] = [await subject.play(), await subject.playAgain()];
-      const difference = firstDifference(withoutMetadata(first), withoutMetadata(second), 'reply');
-      return unless(difference && `two episodes with one seed differ: ${difference}`);
-    },
-  },
-  {
-    id: 'seed_control',
-    description: 'Another seed gives another episode',
-    required: false,
-    async run(subject) {
-      const first = withoutMetadata(await subject.play());
-      for (const seed of OTHER_SEEDS) {
-        const other = withoutMetadata(await subject.playAgain(seed));
-        if (firstDifference(first, other, 'reply') !== null) return PASSED;
-      }
-      return failed(`the seeds ${[SEED, ...OTHER_SEEDS].join(', ')} gave the same episode`);
-    },
-  },
-  {
-    id: 'action_schema',
-    description: 'Actions drawn from the schema that GET /schema publishes are taken',
-    required: false,
-    async run(subject) {
+      return unstepped(socket);
+    }),
+  ),
+  should('seed_determinism', 'The same seed and actions give the same episode', async (subject) => {
+    const [first, second] = [await subject.play(), await subject.playAgain()];
+    const difference = firstDifference(withoutMetadata(first), withoutMetadata(second), 'reply');
+    return difference && `two episodes with one seed differ: ${difference}`;
+  }),
+  should('seed_control', 'Another seed gives another episode', async (subject) => {
+    const first = withoutMetadata(await subject.play());
+    for (const seed of OTHER_SEEDS) {
+      const other = withoutMetadata(await subject.playAgain(seed));
+      if (firstDifference(first, other, 'reply') !== null) return null;
+    }
+    return `the seeds ${[SEED, ...OTHER_SEEDS].join(', ')} gave the same episode`;
+  }),
+  should(
+    'action_schema',
+    'Actions drawn from the schema that GET /schema publishes are taken',
+    async (subject) => {
       if (subject.options.action) return notApplicable('an action was given');
       const schema = await subject.schema('action');
       const fits = schemaCheck(schema);
@@ -263,19 +123,18 @@ export const SESSION_CHECKS: readonly Check[] = [
           try {
             ({ done } = await socket.step(data));
           } catch (error) {
-            if (!(error instanceof NoReplyFailure)) throw error;
+            if ((error as { code?: unknown }).code !== 'TIMEOUT') throw error;
             return notApplicable(`${shown(data)} takes longer than ${subject.options.timeoutMs / 1000} s`);
           }
         }
-        return PASSED;
+        return null;
       });
     },
-  },
-  {
-    id: 'session_isolation',
-    description: 'Sessions do not see one another',
-    required: true,
-    async inSession(one, subject) {
+  ),
+  must(
+    'session_isolation',
+    'Sessions do not see one another',
+    inSession(async (one, subject) => {
       const other = await subject.connect();
       try {
         if ((await other.ask({ type: 'state' })).type === 'error') {
@@ -287,106 +146,95 @@ export const SESSION_CHECKS: readonly Check[] = [
         await other.reset(reset);
         await one.step(action);
         const { step_count: count } = await other.state();
-        return unless(count === 0 ? null : 'a step of one session counts in another');
+        return count === 0 ? null : 'a step of one session counts in another';
       } finally {
         await other.close();
       }
-    },
-  },
-  {
-    id: 'pipelined_messages',
-    description: 'Messages that are sent without waiting are answered one by one, in order',
-    required: true,
-    async inSession(socket, subject) {
-      const messages = [{ type: 'reset', data: { ...subject.options.resetOptions } }, { type: 'state' }];
+    }),
+  ),
+  must(
+    'pipelined_messages',
+    'Messages that are sent without waiting are answered one by one, in order',
+    inSession(async (socket, subject) => {
+      const messages = [{ type: 'reset', data: subject.options.resetOptions }, { type: 'state' }];
       const sent = [...messages, ...messages];
       for (const message of sent) socket.send(message);
       const types: unknown[] = [];
       while (types.length < sent.length) types.push((await socket.next()).type);
       const expected = ['observation', 'state', 'observation', 'state'];
       return { passed: types.join() === expected.join(), expected, actual: types };
-    },
-  },
-  {
-    id: 'metadata_in_action',
-    description: 'Actions may carry a metadata object, as those of the Python clients do',
-    required: true,
-    async inSession(socket, subject) {
+    }),
+  ),
+  must(
+    'metadata_in_action',
+    'Actions may carry a metadata object, as those of the Python clients do',
+    inSession(async (socket, subject) => {
       await socket.reset(subject.options.resetOptions);
-      const data = { ...(await subject.action()), metadata: {} };
-      await socket.step(data);
-      return PASSED;
-    },
-  },
-  {
-    id: 'unknown_reset_option',
-    description: 'Options of a reset that the environment does not know are ignored',
-    required: true,
-    async inSession(socket, subject) {
-      const data = { ...subject.options.resetOptions, unknown_option_of_servegym: 1 };
-      await socket.reset(data);
-      return PASSED;
-    },
-  },
-  {
-    id: 'websocket_ping',
-    description: 'Pings are answered, as proxies and clients expect',
-    required: true,
-    async inSession(socket) {
+      await socket.step({ ...(await subject.action()), metadata: {} });
+      return null;
+    }),
+  ),
+  must(
+    'unknown_reset_option',
+    'Options of a reset that the environment does not know are ignored',
+    inSession(async (socket, subject) => {
+      await socket.reset({ ...subject.options.resetOptions, unknown_option_of_servegym: 1 });
+      return null;
+    }),
+  ),
+  must(
+    'websocket_ping',
+    'Pings are answered, as proxies and clients expect',
+    inSession(async (socket) => {
       await socket.ping();
-      return PASSED;
-    },
-  },
-  {
-    id: 'close_message',
-    description: 'The message `close` has no reply and closes the connection with code 1000',
-    required: true,
-    async inSession(socket) {
+      return null;
+    }),
+  ),
+  must(
+    'close_message',
+    'The message `close` has no reply and closes the connection with code 1000',
+    inSession(async (socket) => {
       socket.send({ type: 'close' });
       const code = await socket.closedByServer();
-      const { unread } = socket;
-      if (unread.length > 0) return failed(`got the reply ${unread[0]?.slice(0, 200)}`);
+      const [unread] = socket.unread;
+      if (unread !== undefined) return `got the reply ${unread.slice(0, 200)}`;
       return { passed: code === 1000, expected: 1000, actual: code };
-    },
-  },
-  {
-    id: 'reply_size',
-    description: 'Replies are shorter than 1 MiB, which is all that old clients take',
-    required: false,
-    run: (subject) =>
-      judgePlay(subject, ({ observations, states }) => {
-        const longest = Math.max(...[...observations, ...states].map((data) => JSON.stringify(data).length));
-        return longest < OLD_CLIENTS_LIMIT ? null : `a reply has ${longest} characters`;
+    }),
+  ),
+  should(
+    'reply_size',
+    'Replies are shorter than 1 MiB, which is all that old clients take',
+    ofPlay(({ observations, states }) => {
+      const longest = Math.max(...[...observations, ...states].map((data) => JSON.stringify(data).length));
+      return longest < OLD_CLIENTS_LIMIT ? null : `a reply has ${longest} characters`;
+    }),
+  ),
+  should(
+    'reserved_observation_keys',
+    'Observations have no keys that tool clients take for the reply to a tool',
+    ofPlay(({ observations }) =>
+      replyFlaw(observations, ({ observation }) => {
+        const key = RESERVED_KEYS.find((reserved) => at(observation, reserved) !== undefined);
+        return key === undefined ? null : `the observation has a key \`${key}\``;
       }),
-  },
-  {
-    id: 'reserved_observation_keys',
-    description: 'Observations have no keys that tool clients take for the reply to a tool',
-    required: false,
-    run: (subject) =>
-      judgePlay(subject, ({ observations }) =>
-        firstFlaw(observations, ({ observation }) => {
-          const key = RESERVED_KEYS.find((reserved) => at(observation, reserved) !== undefined);
-          return key === undefined ? null : `the observation has a key \`${key}\``;
-        }),
-      ),
-  },
+    ),
+  ),
 ];
 
-async function judgePlay(subject: Subject, flawOf: (play: Play) => string | null) {
-  return unless(flawOf(await subject.play()));
+/** The run of a check that looks at the episode that is played once. */
+function ofPlay(flawOf: (play: Play) => string | null): Check['run'] {
+  return async (subject) => flawOf(await subject.play());
 }
 
 /** The first flaw among replies, with where it is. */
-function firstFlaw(
+function replyFlaw(
   replies: readonly JsonObject[],
   flawOf: (data: JsonObject, index: number) => string | null,
 ): string | null {
-  for (const [index, data] of replies.entries()) {
+  return firstFlaw(replies, (data, index) => {
     const flaw = flawOf(data, index);
-    if (flaw !== null) return `${index === 0 ? 'after the reset' : `after step ${index}`}: ${flaw}`;
-  }
-  return null;
+    return flaw && `${index === 0 ? 'after the reset' : `after step ${index}`}: ${flaw}`;
+  });
 }
 
 function messageFlaw({ observation, reward, done, metadata, ...unknown }: JsonObject): string | null {
@@ -398,6 +246,12 @@ function messageFlaw({ observation, reward, done, metadata, ...unknown }: JsonOb
   }
   const [key] = Object.keys(unknown);
   return key === undefined ? null : `unknown key \`${key}\``;
+}
+
+/** A flaw unless the session has taken no step since its last reset. */
+async function unstepped(socket: InspectionSocket): Promise<string | null> {
+  const { step_count: count } = await socket.state();
+  return count === 0 ? null : `expected the step_count 0, got ${shown(count)}`;
 }
 
 function withoutMetadata({ observations }: Play): JsonObject[] {
@@ -413,4 +267,82 @@ function seededRandom(seed: number): () => number {
     mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
     return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
   };
+}
+
+/** Checks of a full server: its refusal, and its recovery. */
+export const CAPACITY_CHECKS: readonly Check[] = [
+  should(
+    'capacity_refusal',
+    'A full server refuses a session with the error CAPACITY_REACHED and the numbers',
+    whenFull(async (refused) => {
+      const reply = await refused.next();
+      const { code, active_sessions: active, max_sessions: most } = (at(reply, 'data') ?? {}) as JsonObject;
+      if (reply.type !== 'error' || code !== 'CAPACITY_REACHED') return `got ${shown(reply)}`;
+      if (typeof active !== 'number' || typeof most !== 'number') {
+        return 'the error has no active_sessions and max_sessions';
+      }
+      return { passed: true, details: `${active} of ${most} sessions` };
+    }),
+  ),
+  should(
+    'capacity_refusal_readable',
+    'A refused client that sends before it reads can still read why',
+    whenFull(async (refused) => {
+      await Promise.race([refused.closed, sleep(CLOSES_AT_ONCE_MS)]);
+      return refused.isClosed && 'the connection is closed at once: such a client sees nothing but that';
+    }),
+  ),
+  must(
+    'sessions_released',
+    'Clients that vanish without a word leave their places to others',
+    async (subject) => {
+      const { sockets, isFull } = await openSessions(subject);
+      await Promise.all(sockets.map((socket) => socket.vanish()));
+      return isFull ? subject.withSession(async () => null) : notFull(subject);
+    },
+  ),
+];
+
+/** The run of a check of a socket that a full server has refused and that nothing was sent on. */
+function whenFull(judge: (refused: InspectionSocket) => ReturnType<Check['run']>): Check['run'] {
+  return async (subject) => {
+    const { sockets, isFull } = await openSessions(subject);
+    try {
+      if (!isFull) return notFull(subject);
+      sockets.push(await subject.connect());
+      return await judge(sockets.at(-1)!);
+    } finally {
+      for (const socket of sockets.toReversed()) await socket.close();
+    }
+  };
+}
+
+function notFull({ options }: Subject) {
+  return notApplicable(`the server has room for ${options.mostSessions} sessions; --sessions opens more`);
+}
+
+/** Opens as many sessions as a server gives, up to a limit. */
+async function openSessions(subject: Subject): Promise<{ sockets: InspectionSocket[]; isFull: boolean }> {
+  const sockets: InspectionSocket[] = [];
+  let isFull = false;
+  try {
+    while (sockets.length < subject.options.mostSessions && !isFull) {
+      const socket = await subject.connect();
+      sockets.push(socket);
+      isFull = await isRefused(socket);
+    }
+  } catch (error) {
+    await Promise.all(sockets.map((socket) => socket.close()));
+    throw error;
+  }
+  return { sockets, isFull };
+}
+
+async function isRefused(socket: InspectionSocket): Promise<boolean> {
+  try {
+    return (await socket.ask({ type: 'state' })).type === 'error';
+  } catch (error) {
+    if (socket.isClosed) return true;
+    throw error;
+  }
 }

@@ -1,10 +1,10 @@
-import { at, type Check, type Criterion, type Finding, notApplicable, unless } from './check.ts';
+import { at, type Check, type Criterion, criterionOf, must, notApplicable } from './check.ts';
 import { ERROR_CHECKS } from './error-checks.ts';
 import { HTTP_CRITERIA, HTTP_SESSION_CHECKS, MCP_CHECKS } from './http-checks.ts';
 import { CAPACITY_CHECKS, SESSION_CHECK, SESSION_CHECKS } from './session-checks.ts';
 import { Subject, type ValidateOptions } from './subject.ts';
 
-export { type SchemaCheck, schemaCheck, type ValidateOptions } from './subject.ts';
+export { schemaCheck } from './subject.ts';
 
 /** A report in the form of `openenv validate --url --json`, with more criteria. */
 export interface ValidationReport {
@@ -29,14 +29,11 @@ export interface ValidationReport {
 }
 
 /** Health of the server after all other checks. */
-const LAST_CHECK: Check = {
-  id: 'healthy_afterwards',
-  description: 'The server is still healthy after all this',
-  required: true,
-  async run(subject) {
-    return unless((await isHealthy(subject)) ? null : 'GET /health does not say that it is');
-  },
-};
+const LAST_CHECK = must(
+  'healthy_afterwards',
+  'The server is still healthy after all this',
+  async (subject) => ((await isHealthy(subject)) ? null : 'GET /health does not say that it is'),
+);
 
 /**
  * Checks any running OpenEnv server, ours or another: the six criteria of `openenv validate --url`, and then that its
@@ -54,10 +51,11 @@ export async function validateServer(
   const criteria: Criterion[] = [];
   const judge = async (checks: readonly Check[], reason: string | null = null) => {
     for (const check of checks) {
-      const { id, description, required } = check;
-      const finding = reason === null ? await find(check, subject) : notApplicable(reason);
-      criteria.push({ id, description, required, ...finding });
-      onCriterion(criteria.at(-1)!);
+      const criterion = await criterionOf(check, () =>
+        reason === null ? check.run(subject) : notApplicable(reason),
+      );
+      criteria.push(criterion);
+      onCriterion(criterion);
     }
   };
   const met = (id: string) => criteria.some((criterion) => criterion.id === id && criterion.passed === true);
@@ -80,16 +78,6 @@ export async function validateServer(
 async function isHealthy(subject: Subject): Promise<boolean> {
   const answer = await subject.fetch('health', { method: 'GET' }).catch(() => null);
   return answer?.status === 200 && at(answer.body, 'status') === 'healthy';
-}
-
-async function find(check: Check, subject: Subject): Promise<Finding> {
-  try {
-    return 'run' in check
-      ? await check.run(subject)
-      : await subject.withSession(async (socket) => check.inSession(socket, subject));
-  } catch (error) {
-    return { passed: false, details: (error as Error).message };
-  }
 }
 
 async function report(subject: Subject, criteria: readonly Criterion[]): Promise<ValidationReport> {

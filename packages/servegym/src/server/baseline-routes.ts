@@ -3,7 +3,7 @@ import type { RegisteredEnvironment } from '@servegym/environments';
 import {
   type Caller,
   type EnvironmentDefinition,
-  HttpProblem,
+  httpProblem,
   jsonValue,
   type OpenEnvServer,
   toJsonSchema,
@@ -138,7 +138,7 @@ export function mountBaselineRoutes(
     (context, { query }) => {
       if (!query.use_openai) return answer(context, query);
       context.header('allow', 'POST');
-      throw new HttpProblem(
+      throw httpProblem(
         405,
         'Expected POST: playing a language model costs tokens. Send POST /baseline with {"use_openai": true}.',
         'POST_REQUIRED',
@@ -160,7 +160,7 @@ export function mountBaselineRoutes(
     if (use_openai) return playModel(played, seed, caller);
     const name = agent ?? agents[0];
     if (!agents.includes(name)) {
-      throw new HttpProblem(
+      throw httpProblem(
         404,
         `Unknown agent: ${name.slice(0, 100)}. There are ${agents.join(', ')}.`,
         'UNKNOWN_AGENT',
@@ -186,7 +186,7 @@ export function mountBaselineRoutes(
   /** The model that the server's variables name. One run at a time. */
   async function playModel(played: typeof tasks, seed: number, caller: Caller) {
     if (isModelPlaying) {
-      throw new HttpProblem(409, 'The model is playing a baseline already. Ask again later.', 'MODEL_BUSY');
+      throw httpProblem(409, 'The model is playing a baseline already. Ask again later.', 'MODEL_BUSY');
     }
     isModelPlaying = true;
     try {
@@ -214,7 +214,7 @@ export function mountBaselineRoutes(
     if (asked === undefined || asked === null) return tasks;
     const task = tasks.find(({ id, slug }) => String(id) === String(asked) || slug === asked);
     if (task) return [task];
-    throw new HttpProblem(
+    throw httpProblem(
       404,
       `Unknown task: ${String(asked).slice(0, 100)}. There are ${tasks.map(({ id }) => id).join(', ')}.`,
       'UNKNOWN_TASK',

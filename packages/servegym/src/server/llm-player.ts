@@ -6,7 +6,7 @@ import {
   llmSettings,
   type PromptedEnvironment,
 } from '@servegym/agents';
-import { EnvironmentError, HttpProblem } from '@servegym/openenv';
+import { EnvironmentError, httpProblem } from '@servegym/openenv';
 import type { PolicyCatalogue } from './policy-catalogue.ts';
 
 /** Name of the policy that asks a language model. */
@@ -51,5 +51,5 @@ export async function chooseAction<Action, Observation>(
 /** What is wrong with a model, as an answer of the server. */
 export function asProblem(error: unknown): unknown {
   if (!(error instanceof EnvironmentError && error.code.startsWith('LLM_'))) return error;
-  return new HttpProblem(error.code === 'LLM_SETTINGS' ? 501 : 502, `${error.message}.`, error.code);
+  return httpProblem(error.code === 'LLM_SETTINGS' ? 501 : 502, `${error.message}.`, error.code);
 }

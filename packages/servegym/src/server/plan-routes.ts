@@ -1,4 +1,4 @@
-import { HttpProblem, type OpenEnvServer } from '@servegym/openenv';
+import { httpProblem, type OpenEnvServer } from '@servegym/openenv';
 import { parseSlo, planFleet, splitTrace, TUNE_JOB_KINDS, TuningError } from '@servegym/operators';
 import { fleetPlanJson, planJson } from '@servegym/operators/report';
 import { listProfiles } from '@servegym/profiles';
@@ -141,7 +141,7 @@ async function readRequest({
   const unknown = gpus.find((gpu) => !known.has(gpu));
   if (ofModel.length === 0 || unknown !== undefined) {
     const what = ofModel.length === 0 ? `model, got ${model}` : `GPU of ${model}, got ${unknown}`;
-    throw new HttpProblem(
+    throw httpProblem(
       422,
       `Expected a ${what.slice(0, 200)}. GET /plans/models has the names.`,
       'UNKNOWN_MODEL',
@@ -158,7 +158,7 @@ async function readRequest({
     return { slo, profiles, traffic: { trace, split: splitTrace(trace, SIMULATED_REQUESTS) } };
   } catch (error) {
     if (error instanceof SimulatorError || error instanceof TuningError)
-      throw new HttpProblem(422, error.message, error.code);
+      throw httpProblem(422, error.message, error.code);
     throw error;
   }
 }

@@ -3,7 +3,7 @@ import {
   type Caller,
   type EnvironmentDefinition,
   EnvironmentError,
-  HttpProblem,
+  httpProblem,
   type ResetOptions,
   type Session,
   Turn,
@@ -51,7 +51,7 @@ export class PolicyPlayer<Action, Observation extends object, State extends obje
 
   /**
    * Lets a policy play the next windows of a session; fewer when the episode ends before. Stops when the caller has left.
-   * @throws HttpProblem 404 for an unknown policy.
+   * @throws HTTPException 404 for an unknown policy.
    * @throws EnvironmentError `NOT_RESET` without an episode, `EPISODE_OVER` after its end.
    */
   async play(
@@ -157,7 +157,7 @@ export class PolicyPlayer<Action, Observation extends object, State extends obje
   #requireKnown(name: string): void {
     const known = this.#catalogue.list().map((policy) => policy.name);
     if (known.includes(name)) return;
-    throw new HttpProblem(
+    throw httpProblem(
       404,
       `Unknown policy: ${name.slice(0, 100)}. There are ${known.join(', ')}.`,
       'UNKNOWN_POLICY',
