@@ -7,7 +7,7 @@ import { it } from 'node:test';
 
 const root = dirname(import.meta.dirname);
 
-/** Stands in for `npm test`: says where it runs and what is there, and fails. */
+/** Stands in for npm: says where it runs and what is there, and fails. */
 const NPM = `#!/usr/bin/env bash
 echo "args: $*"
 echo "folder: $PWD"
@@ -18,7 +18,7 @@ echo "3 passed, 1 failed"
 exit 7
 `;
 
-it('.ci/run tests a clone with nothing beside it, keeps its last line and exit code, and removes it', () => {
+it('.ci/run tests a clone with nothing beside it and what it publishes, sums both, and removes it', () => {
   const bin = mkdtempSync(join(tmpdir(), 'servegym-ci-'));
   try {
     writeFileSync(join(bin, 'npm'), NPM);
@@ -31,11 +31,21 @@ it('.ci/run tests a clone with nothing beside it, keeps its last line and exit c
       encoding: 'utf8',
     });
     assert.equal(stderr, '');
-    assert.equal(status, 7);
-    const [args, folder, ...rest] = stdout.trimEnd().split('\n');
-    assert.equal(args, 'args: test --silent');
-    assert.deepEqual(rest, ['beside: servegym', `head: ${head}, changes: 0`, '3 passed, 1 failed']);
+    assert.equal(status, 1);
+    const [, folder] = stdout.split('\n');
     const clone = folder!.replace('folder: ', '');
+    const ran = (script: string) => [
+      `args: run ${script} --silent`,
+      `folder: ${clone}`,
+      'beside: servegym',
+      `head: ${head}, changes: 0`,
+      '3 passed, 1 failed',
+    ];
+    assert.deepEqual(stdout.trimEnd().split('\n'), [
+      ...ran('test'),
+      ...ran('test:release'),
+      '6 passed, 2 failed',
+    ]);
     assert.ok(!clone.startsWith(root));
     assert.ok(!existsSync(dirname(clone)));
   } finally {

@@ -10,6 +10,8 @@ export interface FileResult {
   /** Standard output and error of the file. */
   output: string;
   seconds: number;
+  /** Processor time of the file and of the processes it has waited for. */
+  processorSeconds: number;
   /** Titles of the tests that have begun and not ended. */
   readonly running: Set<string>;
 }
@@ -20,8 +22,8 @@ interface TestEvent {
   readonly ends?: string;
   readonly passed?: 1;
   readonly failure?: string;
-  /** All tests of the file have ended. */
-  readonly isWhole?: true;
+  /** All tests of the file have ended, after so much processor time. */
+  readonly processorSeconds?: number;
 }
 
 const REPORTER = join(import.meta.dirname, 'test-reporter.mjs');
@@ -35,7 +37,15 @@ export function startTestFile(
   limitSeconds: number,
 ): { readonly result: FileResult; readonly ended: Promise<FileResult>; kill(): void } {
   const name = relative(process.cwd(), path);
-  const result: FileResult = { name, passed: 0, failures: [], output: '', seconds: 0, running: new Set() };
+  const result: FileResult = {
+    name,
+    passed: 0,
+    failures: [],
+    output: '',
+    seconds: 0,
+    processorSeconds: 0,
+    running: new Set(),
+  };
   const startedAt = performance.now();
   // With this variable Node takes the file for one that `node --test` has started, and reports to it alone.
   const { NODE_TEST_CONTEXT, ...env } = process.env;
@@ -48,7 +58,9 @@ export function startTestFile(
     if (event.begins !== undefined) result.running.add(event.begins);
     if (event.ends !== undefined) result.running.delete(event.ends);
     if (event.failure !== undefined) result.failures.push(event.failure);
-    isWhole ||= event.isWhole === true;
+    if (event.processorSeconds === undefined) return;
+    isWhole = true;
+    result.processorSeconds = event.processorSeconds;
   });
   for (const stream of [file.stdout!, file.stderr!])
     stream.setEncoding('utf8').on('data', (text: string) => {

@@ -1,5 +1,6 @@
 // `npm test [path ...]`: sets up what is missing, then checks style and types and runs the tests; with paths, only
-// the tests under them. The last line is `N passed, N failed`, and the exit code is 0 when nothing failed.
+// the tests under them. `npm run test:release [path ...]` packs the packages once, and runs the tests of what is published.
+// The last line is `N passed, N failed`, and the exit code is 0 when nothing failed.
 import { fork } from 'node:child_process';
 import { join } from 'node:path';
 import { projectEnvironment, root } from './setup/checkout.mjs';
@@ -11,7 +12,10 @@ import { ensureChromium, ensureRedis } from './setup/programs.mjs';
 import { ensurePython } from './setup/python.mjs';
 
 const startedAt = performance.now();
-const paths = process.argv.slice(2);
+const [release, ...named] = process.argv.slice(2);
+const isRelease = release === '--release';
+const paths = isRelease ? named : process.argv.slice(2);
+if (isRelease && paths.length === 0) paths.push(join('maintenance', 'release-tests'));
 const counts = { passed: 0, failed: 0 };
 
 /** Runs one thing that can fail; a failure is told and counted, and gives `undefined`. */
@@ -78,12 +82,20 @@ if (node) {
   if (python) environment.SERVEGYM_PYTHON = python;
   if (chromium) environment.SERVEGYM_CHROMIUM = chromium;
   if (redis) environment.SERVEGYM_REDIS = redis;
+  if (isRelease) {
+    await check('npm run build', 'npm', ['run', 'build', '--silent']);
+    environment.SERVEGYM_PACKED = join(root, 'dist', 'tarballs');
+  }
   const tests = await attempt('test runner', () => runTests(node, environment));
   if (tests) {
     counts.passed += tests.passed;
     counts.failed += tests.failed;
   }
 }
+if (paths.length === 0)
+  console.log(
+    '\nNot run: the tests of the packages, the wheel, the site and the servers. `npm run test:release`',
+  );
 console.log(`\nTook ${secondsSince(startedAt)}`);
 console.log(`${counts.passed} passed, ${counts.failed} failed`);
 process.exitCode = counts.failed === 0 ? 0 : 1;

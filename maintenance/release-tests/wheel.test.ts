@@ -14,7 +14,7 @@ import { tmpdir } from 'node:os';
 import { basename, delimiter, join, relative } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { promisify } from 'node:util';
-import { packPackages } from './packed-packages.fixture.ts';
+import { PACKED } from './packed-packages.fixture.ts';
 
 const run = promisify(execFile);
 const python =
@@ -43,12 +43,10 @@ describe('the wheel, in a virtual environment with nothing else and no Node on t
 
   before(async () => {
     mkdirSync(withoutNode);
-    const tarballs = join(folder, 'tarballs');
-    await packPackages(tarballs);
     const out = join(folder, 'wheel');
-    const build = join(import.meta.dirname, 'build-wheel.mjs');
+    const build = join(import.meta.dirname, '..', 'build-wheel.mjs');
     await Promise.all([
-      run(process.execPath, [build, '--tarballs', tarballs, '--out', out]),
+      run(process.execPath, [build, '--tarballs', PACKED, '--out', out]),
       run(python, ['-m', 'venv', '--without-pip', venv]),
     ]);
     wheel = join(out, readdirSync(out)[0]);

@@ -5,12 +5,12 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { build } from 'vitepress';
-import { sections } from '../docs/.vitepress/pages.ts';
-import { repositoryLink } from '../docs/.vitepress/repository-links.ts';
-import { docsFigures } from './docs-figures.ts';
-import { readSourceFile } from './source-file.ts';
+import { sections } from '../../docs/.vitepress/pages.ts';
+import { buildProgram } from '../../packages/servegym/src/cli/program.ts';
+import { readSourceFile } from '../source-file.ts';
 
-const root = dirname(import.meta.dirname);
+const maintenance = dirname(import.meta.dirname);
+const root = dirname(maintenance);
 const BASE = '/made-up-base/';
 
 describe('the documentation site', () => {
@@ -18,7 +18,7 @@ describe('the documentation site', () => {
   /** HTML of each page, by its path on the site. */
   const html = new Map<string, string>();
   before(async () => {
-    execFileSync(process.execPath, [join(import.meta.dirname, 'docs-reference', 'write-reference.ts')]);
+    execFileSync(process.execPath, [join(maintenance, 'docs-reference', 'write-reference.ts')]);
     process.env.SERVEGYM_DOCS_BASE = BASE;
     process.env.SERVEGYM_DOCS_ORIGIN = 'https://example.org';
     await build(join(root, 'docs'), { outDir: folder });
@@ -56,12 +56,11 @@ describe('the documentation site', () => {
     assert.deepEqual(broken, []);
   });
 
-  it('has a reference of all commands, routes, exports and Python names', () => {
+  it('has a reference of all commands, routes, exports and Python names', async () => {
     const reference = (page: string) => readFileSync(join(folder, 'reference', `${page}.md`), 'utf8');
-    const program = readFileSync(join(root, 'packages/servegym/src/cli/program.ts'), 'utf8');
-    const commands = [...program.matchAll(/^ {4}name: '(\w+)'/gm)].map(([, name]) => name!);
-    assert.ok(commands.length > 20);
-    for (const name of commands)
+    const { commands } = await buildProgram('all');
+    assert.ok(commands.length > 10);
+    for (const name of commands.map((command) => command.name()))
       assert.ok(html.get('reference/command-line')!.includes(`id="${name}"`), name);
     assert.match(reference('command-line'), /^\| `--port <number>` \| port to listen on/m);
     assert.match(reference('command-line'), /^### season serve$/m);
@@ -100,37 +99,5 @@ describe('the documentation site', () => {
         assert.ok(texts.includes(markdown), path);
         assert.equal(readFileSync(join(folder, `${path}.md`), 'utf8'), markdown);
       }
-  });
-});
-
-it('data: the figures of the documentation are those that docs-figures.ts draws', () => {
-  for (const [name, svg] of Object.entries(docsFigures()))
-    assert.ok(
-      readFileSync(join(root, 'docs/images', name), 'utf8') === svg,
-      `docs/images/${name} is out of date. Run \`npx node maintenance/docs-figures.ts\`.`,
-    );
-});
-
-describe('a link of a page', () => {
-  it('to a file outside of docs leads to the repository', () => {
-    const blob = 'https://github.com/servegym/servegym/blob/main';
-    assert.equal(repositoryLink('../CONTRIBUTING.md#names', 'tune.md'), `${blob}/CONTRIBUTING.md#names`);
-    assert.equal(repositoryLink('benchmarks.json', 'benchmarks.md'), `${blob}/docs/benchmarks.json`);
-    assert.equal(
-      repositoryLink('../packages/agents', 'agents.md'),
-      'https://github.com/servegym/servegym/tree/main/packages/agents',
-    );
-  });
-
-  it('to a page, a heading or another site stays', () => {
-    for (const link of ['tune.md', '#names', 'https://example.org', 'images/tune.png', '/tune'])
-      assert.equal(repositoryLink(link, 'tune.md'), undefined, link);
-  });
-
-  it('to a file that is not there fails the build', () => {
-    assert.throws(
-      () => repositoryLink('../no-such-file.ts', 'tune.md'),
-      /docs\/tune\.md links to \.\.\/no-such-file\.ts/,
-    );
   });
 });
