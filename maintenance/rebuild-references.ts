@@ -1,6 +1,6 @@
 import { readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { isDeepStrictEqual } from 'node:util';
-import { AGENTS, type FleetReferenceInput, type ReferenceInput } from '@servegym/agents';
+import { AGENTS } from '@servegym/agents';
 import {
   type FleetTaskId,
   type FleetTaskReference,
@@ -121,7 +121,7 @@ function serveRecords(ids: readonly TaskId[], planned: number): Records<TaskId, 
     },
     fingerprint: (id) => llmserve.anchors.fingerprint(llmserve.tasks.shipped[id]),
     tune: tunedServe,
-    input: (taskId, { constant, phases, seeds }, seed, { split, index }): ReferenceInput | null => {
+    input: (taskId, { constant, phases, seeds }, seed, { split, index }) => {
       const planner = split === 'test' && index < planned;
       const known = seeds[seed];
       if (known !== undefined && (known.planner !== undefined || !planner)) return null;
@@ -154,8 +154,7 @@ function fleetRecords(ids: readonly FleetTaskId[]): Records<FleetTaskId, FleetTa
       const tuned = AGENTS.fleet.tune(fleet.tasks.shipped[id], RULE_TRACES);
       return { fingerprint: fleet.anchors.fingerprint(fleet.tasks.shipped[id]), ...tuned, seeds: {} };
     },
-    input: (taskId, { rule, seeds }, seed): FleetReferenceInput | null =>
-      seeds[seed] === undefined ? { taskId, seed, rule } : null,
+    input: (taskId, { rule, seeds }, seed) => (seeds[seed] === undefined ? { taskId, seed, rule } : null),
     lines: (_, { rule, inFlightTarget, constantReplicas }) => [
       `    "rule": ${JSON.stringify(rule)},`,
       `    "inFlightTarget": ${inFlightTarget}, "constantReplicas": ${constantReplicas},`,

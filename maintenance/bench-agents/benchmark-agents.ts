@@ -1,4 +1,4 @@
-import { type Estimate, type GainFigures, gainFigures, type ShippedName } from '@servegym/agents';
+import { type Evaluation, type GainFigures, gainFigures, type ShippedName } from '@servegym/agents';
 import { firstSeeds, llmserve, type TaskId } from '@servegym/environments';
 import { interquartileMean, mean, nestedBootstrap } from '@servegym/simulator/statistics';
 import {
@@ -16,7 +16,7 @@ export interface BenchmarkCell {
   readonly agent: string;
   readonly taskId: TaskId;
   readonly split: BenchmarkSplit;
-  readonly score: Estimate;
+  readonly score: Evaluation['overall'];
   /** Of the returns of all runs. Missing in results of versions before it was measured. */
   readonly gains?: GainFigures | null;
   readonly episodes: number;

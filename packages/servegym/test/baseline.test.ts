@@ -3,7 +3,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
-import { baselineEnvironment, LlmClient, runBaseline } from '@servegym/agents';
+import { AGENTS, LlmClient, runBaseline } from '@servegym/agents';
 import {
   runServegymWith,
   type ServeProcess,
@@ -249,9 +249,9 @@ describe('servegym evaluate --seed', () => {
   it('shows that a model which hangs is waited for, and waits no longer than it is told', async () => {
     answer = () => ({ hangs: true });
     const waited: unknown[][] = [];
-    const llm = { baseUrl: model.baseUrl, apiKey: 'k', model: 'slow', timeoutSeconds: 1.4, history: 6 };
-    const baseline = baselineEnvironment('llmserve');
-    const plan = { baseline, taskIds: ['static_workload'], seed: 0, llm } as const;
+    const player = { baseUrl: model.baseUrl, apiKey: 'k', model: 'slow', timeoutSeconds: 1.4, history: 6 };
+    const environment = AGENTS.llmserve.playable() as never;
+    const plan = { environment, taskIds: ['static_workload'], seed: 0, player } as const;
     const watcher = { waiting: (...notice: unknown[]) => void waited.push(notice) };
     await assert.rejects(runBaseline({ ...plan, watcher }), {
       code: 'LLM_UNREACHABLE',

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
-import { checkKnobDominance, checkTask, QUICK } from '@servegym/agents';
+import { AGENTS, QUICK } from '@servegym/agents';
 import { llmserve, type ServeTask } from '@servegym/environments';
 import { createServer, type ListeningServer } from '@servegym/openenv';
 import { connect } from '@servegym/openenv/client';
@@ -83,7 +83,7 @@ describe('a task of one’s own that masks knobs', () => {
   });
 
   it('is checked by what is free', async () => {
-    const { passed, results, bestConstant } = await checkTask(task, QUICK);
+    const { passed, results, bestConstant } = await AGENTS.llmserve.check(task, QUICK);
     assert.equal(passed, true);
     for (const knob of MASKED) assert.equal(bestConstant[knob], task.defaultAction[knob]);
     const dominance = results.find(({ id }) => id === 'knob_dominance')!.figures;
@@ -102,7 +102,7 @@ describe('a task of one’s own that masks knobs', () => {
     const maskedKnobs = ['kv_budget_fraction', 'speculation_depth', 'priority_routing', ...MASKED] as const;
     const only = { ...task, difficulty: 'medium' as const, windows: 24, maskedKnobs };
     const actions = Array.from({ length: only.windows }, () => only.defaultAction);
-    const { title, figures } = checkKnobDominance(only, [{ seed: 1, actions }], 2);
+    const { title, figures } = AGENTS.llmserve.knobDominance(only, [{ seed: 1, actions }], 2);
     assert.match(title, /^of at least 1 knobs/);
     assert.ok('batch_cap' in figures && !('speculation_depth' in figures));
   });

@@ -1,47 +1,16 @@
-import { ENVIRONMENT_IDS, type EnvironmentId } from '@servegym/environments';
 import type { Grade } from '@servegym/openenv/definition';
-import type { PolicyDescription } from '../policies/catalogue.ts';
-import { agentsOf } from './evaluate.ts';
 import { LlmClient, type LlmSettings, type LlmUsage } from './llm-client.ts';
 import { type LlmAnswers, LlmPolicy } from './llm-policy.ts';
 import { playEpisode } from './play-episode.ts';
 import type { EnvironmentInstance, EpisodeReset, PlayableEnvironment } from './playable-environment.ts';
-import type { AsyncPolicy, Policy } from './policy.ts';
-
-/** Actions and observations are as the schemas of the environment have them. */
-export type BaselineAction = Record<string, unknown>;
-
-/** An environment and the agents of its baselines. */
-export interface BaselineEnvironment {
-  readonly environment: PlayableEnvironment<BaselineAction, object>;
-  /** The agent of the deterministic baseline. */
-  readonly agent: string;
-  listPolicies(): readonly PolicyDescription[];
-  createPolicy(name: string): Policy<BaselineAction, object>;
-}
-
-export const BASELINE_ENVIRONMENT_IDS = ENVIRONMENT_IDS;
-export type BaselineEnvironmentId = EnvironmentId;
-
-export function baselineEnvironment(id: EnvironmentId): BaselineEnvironment {
-  const { playable, baseline, policies, createPolicy } = agentsOf(id);
-  return {
-    environment: playable() as PlayableEnvironment<BaselineAction, object>,
-    agent: baseline,
-    listPolicies: () => policies,
-    createPolicy: (name) => createPolicy(name) as Policy<BaselineAction, object>,
-  };
-}
+import type { AsyncPolicy } from './policy.ts';
 
 /** Episodes of a baseline are played in this process, or at a server. */
 export interface BaselineRuntime {
   readonly kind: 'in-process' | 'http';
-  readonly instance: Omit<EnvironmentInstance<BaselineAction, object>, 'close'>;
+  readonly instance: Omit<EnvironmentInstance<object, object>, 'close'>;
   /** The grade of the episode that was played last; `null` where the environment has no grader. */
-  grade(record: {
-    readonly reset: EpisodeReset;
-    readonly actions: readonly BaselineAction[];
-  }): Promise<Grade | null>;
+  grade(record: { readonly reset: EpisodeReset; readonly actions: readonly object[] }): Promise<Grade | null>;
   close(): Promise<void>;
 }
 
@@ -57,20 +26,18 @@ export interface BaselineModel extends LlmSettings {
 }
 
 /** A baseline to play. */
-export interface BaselinePlan {
-  readonly baseline: BaselineEnvironment;
+interface BaselinePlan {
+  readonly environment: PlayableEnvironment<object, object>;
   /** Tasks by id; `null` for an environment without tasks. */
   readonly taskIds: readonly (string | number | null)[];
   readonly seed: number;
+  /** Who plays: a policy, by the name that it was asked for by, or a model. */
+  readonly player: { readonly agent: string; readonly policy: AsyncPolicy<object, object> } | BaselineModel;
   /** Closed at the end. Default: in this process. */
-  readonly runtime?: BaselineRuntime;
-  /** The model that sets the knobs. Default: the environment's deterministic agent. */
-  readonly llm?: BaselineModel;
-  /** Another deterministic agent. */
-  readonly agent?: string;
+  readonly runtime?: BaselineRuntime | undefined;
   /** Most steps of a task. Default: the whole episode, or 10 steps where it has no end. */
-  readonly maxSteps?: number;
-  readonly watcher?: BaselineWatcher;
+  readonly maxSteps?: number | undefined;
+  readonly watcher?: BaselineWatcher | undefined;
 }
 
 /** Progress of a baseline. `label` is the task, or the environment where it has no tasks. */
@@ -83,7 +50,7 @@ export interface BaselineWatcher {
 }
 
 export interface PlayedStep {
-  readonly action: BaselineAction;
+  readonly action: object;
   readonly reward: number;
   readonly done: boolean;
   /** Why the model did not choose this action though it was asked. */
@@ -104,7 +71,7 @@ export interface BaselineTask {
   readonly feedback: string;
   readonly breakdown: Readonly<Record<string, unknown>>;
   readonly rewards: readonly number[];
-  readonly actions: readonly BaselineAction[];
+  readonly actions: readonly object[];
   /** Counts of the model's answers, for a model. */
   readonly answers?: LlmAnswers;
 }
@@ -132,19 +99,16 @@ const ENDLESS_STEPS = 10;
  * @throws EnvironmentError when the model cannot be asked
  */
 export async function runBaseline(plan: BaselinePlan): Promise<BaselineResult> {
-  const { baseline, llm, seed, watcher, runtime = inProcess(baseline) } = plan;
-  const { environment } = baseline;
-  const client = llm === undefined ? undefined : new LlmClient(llm);
+  const { environment, player, seed, watcher, runtime = inProcess(environment) } = plan;
+  const llm = 'model' in player ? player : undefined;
+  const client = llm && new LlmClient(llm);
   const startedMs = performance.now();
   const tasks: BaselineTask[] = [];
   try {
     for (const taskId of plan.taskIds) {
-      const label = taskId ?? environment.id;
-      watcher?.started?.(label);
+      watcher?.started?.(taskId ?? environment.id);
       const policy =
-        client === undefined
-          ? baseline.createPolicy(plan.agent ?? baseline.agent)
-          : modelPolicy(client, taskId, plan, startedMs);
+        'model' in player ? modelPolicy(client!, taskId, plan, player, startedMs) : player.policy;
       const task = await playTask(runtime, policy, taskId, plan);
       tasks.push(task);
       watcher?.graded?.(task);
@@ -157,7 +121,7 @@ export async function runBaseline(plan: BaselinePlan): Promise<BaselineResult> {
     runtime: runtime.kind,
     environment: environment.id,
     version: environment.version,
-    agent: llm === undefined ? (plan.agent ?? baseline.agent) : 'llm',
+    agent: 'model' in player ? 'llm' : player.agent,
     seed,
     model: llm?.model ?? null,
     api_base_url: llm?.baseUrl ?? null,
@@ -175,10 +139,10 @@ export function validAnswers({ answers }: BaselineTask): number {
 function modelPolicy(
   client: LlmClient,
   taskId: string | number | null,
-  { baseline: { environment }, llm, maxSteps = Number.POSITIVE_INFINITY }: BaselinePlan,
+  { environment, maxSteps = Number.POSITIVE_INFINITY }: BaselinePlan,
+  { history, decideEvery, maxCalls = Number.POSITIVE_INFINITY, timeBudgetSeconds }: BaselineModel,
   startedMs: number,
-): LlmPolicy<BaselineAction, object> {
-  const { history, decideEvery, maxCalls = Number.POSITIVE_INFINITY, timeBudgetSeconds } = llm!;
+): LlmPolicy<object, object> {
   const task = environment.tasks?.find(({ id }) => id === taskId);
   const length = Number(task?.windows ?? task?.episode_length ?? ENDLESS_STEPS);
   const budgetMs = 1000 * (timeBudgetSeconds ?? Number.POSITIVE_INFINITY);
@@ -191,9 +155,9 @@ function modelPolicy(
 
 async function playTask(
   runtime: BaselineRuntime,
-  policy: AsyncPolicy<BaselineAction, object>,
+  policy: AsyncPolicy<object, object>,
   taskId: string | number | null,
-  { baseline: { environment }, seed, watcher, maxSteps }: BaselinePlan,
+  { environment, seed, watcher, maxSteps }: BaselinePlan,
 ): Promise<BaselineTask> {
   const startedMs = performance.now();
   const { id, tasks } = environment;
@@ -239,9 +203,9 @@ async function playTask(
 
 /** The policy, with a notice every second while it chooses. Steps count from 1. */
 function withNotices(
-  policy: AsyncPolicy<BaselineAction, object>,
+  policy: AsyncPolicy<object, object>,
   notice: (step: number, seconds: number) => void,
-): AsyncPolicy<BaselineAction, object> {
+): AsyncPolicy<object, object> {
   return {
     name: policy.name,
     reset: (episode) => policy.reset(episode),
@@ -260,7 +224,7 @@ function withNotices(
   };
 }
 
-function inProcess({ environment }: BaselineEnvironment): BaselineRuntime {
+function inProcess(environment: BaselinePlan['environment']): BaselineRuntime {
   const instance = environment.create();
   return {
     kind: 'in-process',

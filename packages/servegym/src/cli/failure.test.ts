@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { decodeGymTable, loadGymPolicy, loadTrainedPolicy } from '@servegym/agents';
+import { AGENTS, decodeGymTable } from '@servegym/agents';
 import { JobFailedError } from '@servegym/jobs';
 import { EnvironmentError } from '@servegym/openenv/definition';
 import { TuningError } from '@servegym/operators';
@@ -44,8 +44,11 @@ describe('a failure of a command', () => {
   it('is bad input where a file holds no policy or no table, whatever reads it', async () => {
     const file = new TextEncoder().encode('{"environment": "other"}');
     for (const [read, expected] of [
-      [loadTrainedPolicy, 'Expected a policy for the environment llmserve, got other: train it anew'],
-      [loadGymPolicy, 'Expected a header of 8030597'],
+      [
+        AGENTS.llmserve.loadPolicy,
+        'Expected a policy for the environment llmserve, got other: train it anew',
+      ],
+      [AGENTS.inferencegym.loadPolicy, 'Expected a header of 8030597'],
       [decodeGymTable, 'Expected a Parquet file'],
     ] as const) {
       const error = await (async () => read(file))().catch((thrown) => thrown);

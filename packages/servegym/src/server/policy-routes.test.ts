@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, beforeEach, describe, it } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { createPolicy, listPolicies } from '@servegym/agents';
+import { AGENTS } from '@servegym/agents';
 import { llmserve, type ServeAction } from '@servegym/environments';
 import { createServer } from '@servegym/openenv';
 import { openEnvironment } from './open-environment.ts';
@@ -36,7 +36,7 @@ async function reset(options: object = { task_id: 'bursty_workload', seed: 3 }) 
 describe('GET /policies', () => {
   it('lists what each policy is called and does', async () => {
     const { body } = await get('/policies');
-    assert.deepEqual(body, listPolicies());
+    assert.deepEqual(body, AGENTS.llmserve.policies);
     assert.ok(body.some(({ name }: { name: string }) => name === 'heuristic'));
   });
 });
@@ -63,7 +63,7 @@ describe('POST /policies/{name}/step', () => {
     const { body } = await post('/policies/heuristic/step', { session_id, steps: 20 });
 
     const environment = llmserve.definition().create();
-    const policy = createPolicy('heuristic');
+    const policy = AGENTS.llmserve.createPolicy('heuristic');
     let { observation, reward } = await environment.reset({ task_id: 'bursty_workload', seed: 3 });
     policy.reset({ taskId: 'bursty_workload', seed: 3 });
     let previousAction: ServeAction = llmserve.tasks.shipped.bursty_workload.defaultAction;

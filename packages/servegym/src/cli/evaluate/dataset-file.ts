@@ -1,4 +1,4 @@
-import type { DatasetRow, DatasetValue } from '@servegym/agents';
+import type { DatasetRow } from '@servegym/agents';
 import type { EnvironmentDefinition } from '@servegym/openenv';
 import { parquetWriteBuffer } from 'hyparquet-writer';
 import { toJSONSchema } from 'zod';
@@ -28,12 +28,12 @@ export function encodeDataset(rows: readonly DatasetRow[], { metadata, isWhole }
   );
 }
 
-function wholeNumber(value: DatasetValue): bigint | null {
+function wholeNumber(value: DatasetRow[string]): bigint | null {
   return value === null ? null : BigInt(value as number);
 }
 
 /** Figures are doubles though they be whole: the next file may have others. */
-function typeOf(values: readonly DatasetValue[]) {
+function typeOf(values: readonly DatasetRow[string][]) {
   switch (typeof values.find((value) => value !== null)) {
     case 'string':
       return 'STRING';

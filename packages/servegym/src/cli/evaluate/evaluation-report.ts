@@ -1,4 +1,4 @@
-import type { Estimate, Evaluation, GainFigures } from '@servegym/agents';
+import type { Evaluation, GainFigures } from '@servegym/agents';
 import type { FleetScenario, ServeScenario } from '@servegym/environments';
 import { alignedRows } from '@servegym/operators/report';
 
@@ -162,6 +162,6 @@ export function shiftedTable(shifted: ReadonlyMap<string, Evaluation>, context: 
   return [...tables, LEGEND].join('\n\n');
 }
 
-function interval({ ci95: [low, high] }: Pick<Estimate, 'ci95'>, digits: number): string {
+function interval({ ci95: [low, high] }: Pick<Evaluation['overall'], 'ci95'>, digits: number): string {
   return `${low.toFixed(digits)} .. ${high.toFixed(digits)}`;
 }

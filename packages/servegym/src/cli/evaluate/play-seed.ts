@@ -4,7 +4,6 @@ import {
   type BaselineResult,
   type BaselineRuntime,
   type BaselineWatcher,
-  baselineEnvironment,
   llmSettings,
   runBaseline,
   validAnswers,
@@ -64,7 +63,6 @@ async function playTasks(
   options: EvaluateOptions,
 ): Promise<BaselineResult> {
   const { env, url, lines, maxSteps } = options;
-  const baseline = { ...baselineEnvironment(env), environment: agentsOf(env).playable(inputs) as never };
   const taskIds = tasksOf(env, task);
   const llm = 'model' in policy ? modelOf(policy.model, options) : undefined;
   const printed =
@@ -73,14 +71,12 @@ async function playTasks(
       : episodeLines(env, llm?.model ?? 'none', lines, (line) => console.log(line));
   try {
     return await runBaseline({
-      baseline:
-        'found' in policy ? { ...baseline, createPolicy: () => policy.found.policy as never } : baseline,
+      environment: agentsOf(env).playable(inputs),
+      player: 'found' in policy ? { agent: policy.name, policy: policy.found.policy } : llm!,
       taskIds,
-      agent: 'found' in policy ? policy.name : undefined,
       seed,
       maxSteps,
-      ...(url && { runtime: await httpRuntime(url, env) }),
-      ...(llm && { llm }),
+      runtime: url && (await httpRuntime(url, env)),
       watcher: { ...progressWatcher(), ...printed?.watcher },
     });
   } catch (error) {
@@ -141,7 +137,10 @@ async function httpRuntime(url: URL, env: EvaluateOptions['env']): Promise<Basel
   }
   return {
     kind: 'http',
-    instance: { reset: (options) => client.reset(options), step: (action) => client.step(action) },
+    instance: {
+      reset: (options) => client.reset(options),
+      step: (action) => client.step(action as Record<string, unknown>),
+    },
     grade: async () => (expected.grade === undefined ? null : ((await client.grade()) as Grade)),
     close: () => client.close(),
   };

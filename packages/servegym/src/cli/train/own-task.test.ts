@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { before, describe, it } from 'node:test';
-import { decodeStoppedRun, loadTrainedPolicy } from '@servegym/agents';
+import { AGENTS, decodeStoppedRun } from '@servegym/agents';
 import { llmserve, type ServeTask } from '@servegym/environments';
 import { loadTask } from '../arguments/own-inputs.ts';
 import { trainOne } from './train-one.ts';
@@ -44,7 +44,7 @@ describe('training on a task of one’s own', () => {
       const run = { environment: 'llmserve', task, algorithm, steps, lessons } as const;
       await trainOne({ ...run, seed: 4 }, { threads: 1, folder: alone, signal });
       const expected = readFileSync(join(alone, written));
-      assert.equal(loadTrainedPolicy(expected).taskId, task);
+      assert.equal(AGENTS.llmserve.loadPolicy(expected).taskId, task);
       for (const [name, jobs] of Object.entries(engines)) {
         const together = newFolder(`${algorithm} on ${name}`);
         await trainSeeds(jobs, run, [4], together);

@@ -5,9 +5,9 @@ import {
   eventFileHeader,
   isNetworkAlgorithm,
   type MetricsLine,
-  type PolicyFiles,
   scalarRecord,
   startRecord,
+  type TrainedRun,
   type TrainingRun,
 } from '@servegym/agents';
 import { pngRenderer } from '../output/render-png.ts';
@@ -23,7 +23,7 @@ export interface TrainingReport {
 }
 
 /** Paths of a policy in its folder. */
-export type PolicyPaths = Readonly<Record<keyof PolicyFiles, string>> | { readonly policy: string };
+export type PolicyPaths = Readonly<Record<keyof TrainedRun['files'], string>> | { readonly policy: string };
 
 export function policyPaths(folder: string, algorithm: Algorithm): PolicyPaths {
   if (!isNetworkAlgorithm(algorithm)) return { policy: join(folder, 'policy.json') };
@@ -39,7 +39,7 @@ export function checkpointPath(folder: string): string {
 }
 
 /** Writes the files of a policy; the policy itself comes last, so that where it is, everything is. */
-export function writePolicy(paths: PolicyPaths, files: PolicyFiles): void {
+export function writePolicy(paths: PolicyPaths, files: TrainedRun['files']): void {
   const pathOf: Readonly<Record<string, string>> = paths;
   for (const [kind, file] of Object.entries(files)) replaceFile(pathOf[kind], file);
 }
