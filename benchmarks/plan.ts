@@ -46,7 +46,14 @@ try {
   ] as const) {
     const split = splitTrace(trace, Number(values.requests));
     const cpu = process.cpuUsage();
-    const { plans, refused, mixedTried, simulations, simulatedRequests, wallS } = await planFleet(
+    const {
+      plans,
+      notPlanned: refused,
+      mixedFleetsTried: mixedTried,
+      simulations,
+      simulatedRequests,
+      wallS,
+    } = await planFleet(
       jobs,
       profiles,
       { trace, split },

@@ -11,12 +11,13 @@ export {
   type ChangeVerdict,
   changeVerdict,
   compareDeployments,
-  type DeploymentDiff,
-  diffStatus,
 } from './diff/compare-deployments.ts';
 export { planFleet, rankPlans } from './plan/plan-fleet.ts';
-export type { FleetPlan, PlanResult } from './plan/plan-result.ts';
+export type { FleetPlan } from './plan/plan-result.ts';
 export { PROFILE_ERRORS } from './plan/profile-error.ts';
+export { diffResult } from './report/diff-report.ts';
+export { planResult } from './report/plan-report.ts';
+export { tuneResult } from './report/tune-report.ts';
 export {
   type Candidate,
   EXTRA_KNOBS,
@@ -27,7 +28,6 @@ export {
   vllmDefaults,
 } from './tune/candidate.ts';
 export { TUNE_JOB_KINDS } from './tune/measure-candidates.ts';
-export type { Objective, SearchedCandidate } from './tune/search.ts';
 export { parseSlo, type SloTerm, TuningError, type TuningErrorCode } from './tune/slo.ts';
 export { joinBlocks, type SplitTraffic, sliceTrace, splitTrace, type Traffic } from './tune/traffic.ts';
 export { tuneProfile } from './tune/tune.ts';

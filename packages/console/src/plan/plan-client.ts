@@ -1,4 +1,4 @@
-import type { fleetPlanJson, planJson } from '@servegym/operators/report';
+import type { planResult } from '@servegym/operators';
 import { ApiError, errorCode, errorText } from '../api/api-error.ts';
 import { keepToken, keptToken } from '../state/kept.ts';
 
@@ -9,9 +9,9 @@ export interface PlannedModel {
 }
 
 /** A plan as `servegym plan --json` prints it. */
-export type Plan = ReturnType<typeof fleetPlanJson>;
+export type Plan = ReturnType<typeof planResult.planJson>;
 /** All plans of a request, the cheapest first. */
-export type PlanResult = ReturnType<typeof planJson>;
+export type PlanResult = ReturnType<typeof planResult.json>;
 
 /** Engines of a plan in words, which no other plan of the same answer has. */
 export function enginesText({ pools }: Plan): string {

@@ -1,4 +1,4 @@
-import type { tuneJson } from '@servegym/operators/report';
+import type { tuneResult } from '@servegym/operators';
 import type { PlanResult } from '../plan/plan-client.ts';
 
 /** A section of a report in words. */
@@ -27,7 +27,7 @@ export interface LoadPoint {
   readonly sloUse: number;
 }
 
-type TuneJson = ReturnType<typeof tuneJson>;
+type TuneJson = ReturnType<typeof tuneResult.json>;
 /** A result of `tune`, and what its page draws beside it. */
 export type ReportedTune = TuneJson & {
   readonly page: {

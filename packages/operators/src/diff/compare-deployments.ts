@@ -1,46 +1,64 @@
 import type { Trace } from '@servegym/simulator';
 import { blockResamples, type IntervalEnds, percentileInterval } from '@servegym/simulator/statistics';
+import { z } from 'zod';
 import type { Deployment } from '../deployment/deployment.ts';
 import { profileError } from '../plan/profile-error.ts';
+import * as part from '../report/result.ts';
+import { engineUsd } from '../tune/candidate.ts';
 import { serveTraffic } from '../tune/load-point.ts';
 import { type SloTerm, sloTermText } from '../tune/slo.ts';
 import type { Traffic } from '../tune/traffic.ts';
 
-/**
- * `breaks`: the baseline keeps the bound and the candidate does not; `mends`: the other way round; `holds` and `broken`:
- * both alike; `too close to tell`: the bound lies within the interval of one of them, or within the profile's error.
- */
-export type BoundVerdict = 'holds' | 'breaks' | 'mends' | 'broken' | 'too close to tell';
-export type ChangeVerdict = 'better' | 'worse' | 'too close to tell';
-
 /** A latency, or the share of requests within every bound, before and after. */
-export interface ComparedFigure {
-  readonly name: string;
+const comparedFigure = z.object({
+  name: z.string(),
   /** ms; for the share of the requests, 0..1. */
-  readonly baseline: number;
-  readonly candidate: number;
+  baseline: part.number,
+  candidate: part.number,
   /** Candidate over baseline, with its 95 % interval. */
-  readonly ratio: number;
-  readonly interval: IntervalEnds;
-  readonly verdict: ChangeVerdict;
-}
+  ratio: part.number,
+  interval: part.interval,
+  verdict: z.enum(['better', 'worse', 'too close to tell']),
+});
+export type ComparedFigure = z.input<typeof comparedFigure>;
+export type ChangeVerdict = ComparedFigure['verdict'];
 
-export interface ComparedBound extends ComparedFigure {
-  readonly limitMs: number;
-  readonly bound: BoundVerdict;
-}
+const comparedBound = comparedFigure.extend({
+  limitMs: part.number,
+  /**
+   * `breaks`: the baseline keeps the bound and the candidate does not; `mends`: the other way round; `holds` and
+   * `broken`: both alike; `too close to tell`: the bound lies within the interval of one of them, or within the profile's
+   * error.
+   */
+  bound: z.enum(['holds', 'breaks', 'mends', 'broken', 'too close to tell']),
+});
+type ComparedBound = z.input<typeof comparedBound>;
 
-export interface DeploymentDiff {
-  readonly source: string;
-  readonly requests: number;
+const deployment = z.object({
+  name: z.string(),
+  profile: part.profile,
+  engines: part.number,
+  notSimulated: part.list(z.string()),
+});
+const diff = z.object({
+  trace: z.string(),
+  requests: part.number,
+  baseline: deployment,
+  candidate: deployment,
+  bounds: part.list(comparedBound),
+  figures: part.list(comparedFigure),
+  usdPerHour: z.object({ baseline: part.number, candidate: part.number }),
+  /** Error of the ratios that both profiles add, share; 0 where they are the same. */
+  profileError: part.number,
+  /** Summary in words. */
+  verdict: z.string(),
+});
+export type DeploymentDiff = z.input<typeof diff> & {
   readonly baseline: Deployment;
   readonly candidate: Deployment;
-  readonly bounds: readonly ComparedBound[];
-  readonly figures: readonly ComparedFigure[];
-  readonly usdPerHour: { readonly baseline: number; readonly candidate: number };
-  /** Error of the ratios that both profiles add, share; 0 where they are the same. */
-  readonly profileError: number;
-}
+};
+/** The object that `diff --json` prints. Latencies in ms. */
+export const diffJson = part.jsonOf(diff);
 
 /** A smaller change is neither better nor worse, even where it is certain: a choice. */
 const LEAST_CHANGE = 0.01;
@@ -102,39 +120,59 @@ export function compareDeployments(
     const verdict = changeVerdict(ratio, interval, rises);
     return { name, baseline: values[0], candidate: values[1], ratio, interval, verdict };
   };
+  const bounds = slo.map((term): ComparedBound => {
+    const { limitMs } = term;
+    const found = latency(term.metric, term.quantile);
+    const [before, after] = found.draws.map((draws, i) => {
+      const drawn = percentileInterval(draws);
+      const [low, high] = [drawn.low * (1 - errors[i]), drawn.high * (1 + errors[i])];
+      return high <= limitMs ? 'holds' : low > limitMs ? 'broken' : null;
+    });
+    return { ...compare(sloTermText(term), found, false), limitMs, bound: boundVerdict(before, after) };
+  });
+  const good = sample((one, weights) => one.goodShare(slo, weights));
+  const figures = [
+    ...FIGURES.map(([name, metric, quantile]) => compare(name, latency(metric, quantile), false)),
+    compare('requests within every bound', good, true),
+  ];
   return {
-    source: trace.source,
+    trace: trace.source,
     requests: trace.arrivalMs.length,
-    ...{ baseline, candidate },
-    bounds: slo.map((term): ComparedBound => {
-      const found = latency(term.metric, term.quantile);
-      const states = found.draws.map((draws, i) => {
-        const drawn = percentileInterval(draws);
-        const [low, high] = [drawn.low * (1 - errors[i]), drawn.high * (1 + errors[i])];
-        return high <= term.limitMs ? 'holds' : low > term.limitMs ? 'broken' : null;
-      });
-      const [before, after] = states;
-      const bound: BoundVerdict =
-        before === null || after === null
-          ? 'too close to tell'
-          : before === after
-            ? before
-            : after === 'broken'
-              ? 'breaks'
-              : 'mends';
-      return { ...compare(sloTermText(term), found, false), limitMs: term.limitMs, bound };
-    }),
-    figures: [
-      ...FIGURES.map(([name, metric, quantile]) => compare(name, latency(metric, quantile), false)),
-      compare(
-        'requests within every bound',
-        sample((one, weights) => one.goodShare(slo, weights)),
-        true,
-      ),
-    ],
+    ...{ baseline, candidate, bounds, figures },
     usdPerHour: { baseline: usdPerHour(baseline), candidate: usdPerHour(candidate) },
     profileError: error,
+    verdict: verdictOf(bounds, figures),
   };
+}
+
+/** `null` where it cannot be told whether a bound holds. */
+type BoundState = 'holds' | 'broken' | null;
+
+function boundVerdict(before: BoundState, after: BoundState): ComparedBound['bound'] {
+  if (before === null || after === null) return 'too close to tell';
+  if (before === after) return before;
+  return after === 'broken' ? 'breaks' : 'mends';
+}
+
+/** Summary of the comparison. */
+function verdictOf(bounds: readonly ComparedBound[], figures: readonly ComparedFigure[]): string {
+  const of = (verdict: string) => bounds.filter(({ bound }) => bound === verdict).map(({ name }) => name);
+  const worse = bounds.filter(({ bound, verdict }) => bound === 'broken' && verdict === 'worse');
+  const parts = [
+    ['breaks', of('breaks')],
+    ['was broken and gets worse', worse.map(({ name }) => name)],
+    ['cannot be told', of('too close to tell')],
+    ['mends', of('mends')],
+    ['broken before and after', of('broken').filter((name) => !worse.some((each) => each.name === name))],
+  ] as const;
+  const said = parts
+    .filter(([, names]) => names.length > 0)
+    .map(([verb, names]) => `${verb}: ${names.join(', ')}`);
+  if (said.length > 0) return said.join('. ');
+  const changed = figures.filter(({ verdict }) => verdict !== 'too close to tell');
+  return changed.length === 0
+    ? 'every bound holds, and no difference can be told'
+    : `every bound holds; ${changed.map(({ name, verdict }) => `${name} ${verdict}`).join(', ')}`;
 }
 
 /** Verdict on a ratio of a figure that is better when it falls, or with `rises` when it rises. */
@@ -144,7 +182,7 @@ export function changeVerdict(ratio: number, { low, high }: IntervalEnds, rises 
 }
 
 function usdPerHour({ profile, engines }: Deployment): number {
-  return engines * profile.gpu.count * profile.gpu.usdPerHour;
+  return engines * engineUsd(profile);
 }
 
 /** Whether both take their times from one law, so that its error is in both. */

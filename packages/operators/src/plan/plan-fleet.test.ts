@@ -50,13 +50,13 @@ describe('planFleet', () => {
   });
 
   it('mixes two kinds of GPU: beside each other, and one for prefill', async () => {
-    const { plans, mixedTried } = await plan(threads, 12);
+    const { plans, mixedFleetsTried } = await plan(threads, 12);
     const mixed = plans.filter(({ pools }) => pools.length === 2 && pools[0].profile !== pools[1].profile);
     assert.deepEqual(mixed.map(({ pools }) => pools.map(({ role }) => role).join(' ')).sort(), [
       'all all',
       'prefill decode',
     ]);
-    assert.ok(mixedTried >= 6);
+    assert.ok(mixedFleetsTried >= 6);
     // Three engines of one kind are more than are needed, and two too few.
     assert.ok(mixed.includes(plans[0]));
     for (const { pools, engines, gpus, usdPerHour, ...fleet } of mixed) {

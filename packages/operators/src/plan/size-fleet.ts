@@ -166,17 +166,21 @@ export async function fleetPlan(
     ...{ profile, precision: settings.weights, usdPerHour: engineUsd(profile) },
   }));
   const rate = requestRate(whole);
+  const usdPerMillionOutputTokens = usdPerHour / tokens(trace.outputTokens);
   return {
     ...{ profile: pools[0].profile, settings: pools[0].settings, pools, router, secondWeight },
-    ...{ engines, gpus, usdPerHour, mostKw },
+    ...{ engines, gpus, usdPerHour },
+    kwhPerHourAtMost: mostKw,
+    kwhPerMillionOutputTokensAtMost:
+      mostKw === null ? null : (mostKw * usdPerMillionOutputTokens) / usdPerHour,
     autoscaledEngines: autoscaled.engines,
     autoscaledUsdPerHour: autoscaled.usdPerHour,
     lowerBoundUsdPerHour: leastUsd(priced, work) / hours,
     usdPerMillionInputTokens: usdPerHour / tokens(trace.inputTokens),
-    usdPerMillionOutputTokens: usdPerHour / tokens(trace.outputTokens),
-    ...{ sustained: engine.sustained, ttftP99Ms: point.ttftP99Ms, tpotP99Ms: point.tpotP99Ms },
+    usdPerMillionOutputTokens,
+    ...{ sustainedRps: engine.sustained, ttftP99Ms: point.ttftP99Ms, tpotP99Ms: point.tpotP99Ms },
     headroom: (engines * engine.sustained) / rate,
-    goodAtSurge: goodShare(strained),
+    good_at_1_5_times: goodShare(strained),
     breaksFirst: firstExceeded(engine.points, measurer.slo),
     quality: Math.min(...pools.map(({ profile, settings }) => profile.weights[settings.weights]!.quality)),
     confidence: confidenceOf(pools, engine, { rate, usdPerHour, engines }),
@@ -235,7 +239,7 @@ function confidenceOf(
     level: LEVELS[Math.max(...levels)],
     profileError: share,
     profileErrorSource: source,
-    sustained: interval,
+    sustainedRps: interval,
     engines: ends,
     usdPerHour: { low: ends.low * usd, high: ends.high * usd },
   };

@@ -1,15 +1,23 @@
 import type { Deployment } from '../deployment/deployment.ts';
-import type { ComparedFigure, DeploymentDiff } from '../diff/compare-deployments.ts';
+import {
+  type ComparedFigure,
+  type DeploymentDiff,
+  diffJson,
+  diffStatus,
+} from '../diff/compare-deployments.ts';
 import { candidateText, vllmDefaults } from '../tune/candidate.ts';
+import { figure, intervalText, percent } from './result.ts';
 import { alignedRows } from './terminal.ts';
-import { figure, intervalText, percent } from './tune-figures.ts';
+
+/** How a result of `diff` is written. */
+export const diffResult = { json: diffJson, text: diffText, markdown: diffMarkdown, status: diffStatus };
 
 /** Text of `diff` without `--json`. */
-export function diffReport(diff: DeploymentDiff): string {
+function diffText(diff: DeploymentDiff): string {
   return [
     ...headLines(diff),
     '',
-    verdictLine(diff),
+    diff.verdict,
     '',
     ...alignedRows([HEAD, ...rows(diff)]),
     '',
@@ -18,10 +26,10 @@ export function diffReport(diff: DeploymentDiff): string {
 }
 
 /** The same as Markdown, for a comment on a pull request. */
-export function diffMarkdown(diff: DeploymentDiff): string {
+function diffMarkdown(diff: DeploymentDiff): string {
   const line = (cells: readonly string[]) => `| ${cells.join(' | ')} |`;
   return [
-    `**${verdictLine(diff)}**`,
+    `**${diff.verdict}**`,
     '',
     line(HEAD.map((name) => name || ' ')),
     line(HEAD.map((_, i) => (i === 0 ? '---' : '---:'))),
@@ -33,9 +41,9 @@ export function diffMarkdown(diff: DeploymentDiff): string {
 
 const HEAD = ['', 'baseline', 'candidate', 'change', '95 % interval', 'verdict'];
 
-function headLines({ source, requests, baseline, candidate }: DeploymentDiff): string[] {
+function headLines({ trace, requests, baseline, candidate }: DeploymentDiff): string[] {
   return [
-    `${source}: ${requests.toLocaleString('en-US')} requests`,
+    `${trace}: ${requests.toLocaleString('en-US')} requests`,
     `baseline: ${deployedText(baseline)}`,
     `candidate: ${deployedText(candidate)}`,
   ];
@@ -43,27 +51,6 @@ function headLines({ source, requests, baseline, candidate }: DeploymentDiff): s
 
 function deployedText({ name, profile, settings, engines }: Deployment): string {
   return `${name === 'baseline' || name === 'candidate' ? '' : `${name}: `}${engines} × ${profile.name}, ${settings.weights}; ${candidateText({ ...settings, weights: 'FP16' }, vllmDefaults(profile))}`;
-}
-
-/** Summary of the comparison. */
-function verdictLine({ bounds, figures }: DeploymentDiff): string {
-  const of = (verdict: string) => bounds.filter(({ bound }) => bound === verdict).map(({ name }) => name);
-  const worse = bounds.filter(({ bound, verdict }) => bound === 'broken' && verdict === 'worse');
-  const parts = [
-    ['breaks', of('breaks')],
-    ['was broken and gets worse', worse.map(({ name }) => name)],
-    ['cannot be told', of('too close to tell')],
-    ['mends', of('mends')],
-    ['broken before and after', of('broken').filter((name) => !worse.some((each) => each.name === name))],
-  ] as const;
-  const said = parts
-    .filter(([, names]) => names.length > 0)
-    .map(([verb, names]) => `${verb}: ${names.join(', ')}`);
-  if (said.length > 0) return said.join('. ');
-  const changed = figures.filter(({ verdict }) => verdict !== 'too close to tell');
-  return changed.length === 0
-    ? 'every bound holds, and no difference can be told'
-    : `every bound holds; ${changed.map(({ name, verdict }) => `${name} ${verdict}`).join(', ')}`;
 }
 
 function rows({ bounds, figures, usdPerHour }: DeploymentDiff): string[][] {
@@ -114,25 +101,4 @@ function noteLines({ baseline, candidate, profileError }: DeploymentDiff): strin
         ]
       : [`The profiles differ: their error, ${percent(profileError)}, widens the intervals.`]),
   ];
-}
-
-/** The object that `diff --json` prints. Latencies in ms. */
-export function diffJson(diff: DeploymentDiff) {
-  const figureJson = ({ name, baseline, candidate, ratio, interval, verdict }: ComparedFigure) => ({
-    ...{ name, baseline, candidate, ratio, interval, verdict },
-  });
-  const deployedJson = ({ name, profile, engines, notSimulated }: Deployment) => ({
-    ...{ name, profile: profile.name, engines, not_simulated: notSimulated },
-  });
-  return {
-    trace: diff.source,
-    requests: diff.requests,
-    baseline: deployedJson(diff.baseline),
-    candidate: deployedJson(diff.candidate),
-    bounds: diff.bounds.map((each) => ({ ...figureJson(each), limit_ms: each.limitMs, bound: each.bound })),
-    figures: diff.figures.map(figureJson),
-    usd_per_hour: diff.usdPerHour,
-    profile_error: diff.profileError,
-    verdict: verdictLine(diff),
-  };
 }

@@ -1,18 +1,27 @@
 import { basename } from 'node:path';
-import type { FleetPlan, PlanResult } from '../plan/plan-result.ts';
+import { type FleetPlan, fleetPlanJson, type PlanResult, planJson } from '../plan/plan-result.ts';
 import { candidateText, vllmDefaults } from '../tune/candidate.ts';
-import { sloTermName, sloTermText } from '../tune/slo.ts';
+import { sloTermText } from '../tune/slo.ts';
 import { kubernetesManifest } from './kubernetes-manifest.ts';
-import { commandLines, commandsJson, settingsJson } from './serving-settings.ts';
+import { commandLines, figure, percent } from './result.ts';
 import { alignedRows } from './terminal.ts';
-import { figure, percent } from './tune-figures.ts';
 
 /** Rows of the table in a terminal. */
 const MOST_ROWS = 20;
 
+/** How a result of `plan` is written. */
+export const planResult = {
+  json: planJson,
+  /** One of its plans. */
+  planJson: fleetPlanJson,
+  text: planText,
+  textSoFar: plansSoFarText,
+  page: planPage,
+};
+
 /** Text of `plan` without `--json`. */
-export function planReport(result: PlanResult): string {
-  const { plans, refused, mostEngines } = result;
+function planText(result: PlanResult): string {
+  const { plans, notPlanned, mostEngines } = result;
   const head = [trafficLine(result), `SLO: ${result.slo.map(sloTermText).join(', ')}`, ''];
   const [cheapest] = plans;
   if (cheapest === undefined) {
@@ -21,7 +30,7 @@ export function planReport(result: PlanResult): string {
   return [
     ...head,
     ...plansLines(plans),
-    ...(refused.length > 0
+    ...(notPlanned.length > 0
       ? ['', `Not planned (${mostEngines} engines at most):`, ...refusedLines(result)]
       : []),
     '',
@@ -31,7 +40,7 @@ export function planReport(result: PlanResult): string {
 }
 
 /** Text of a `plan` that was interrupted: the plans of the profiles that were done. */
-export function plansSoFarText(plans: readonly FleetPlan[], done: number, of: number): string {
+function plansSoFarText(plans: readonly FleetPlan[], done: number, of: number): string {
   return [`Interrupted after ${done} of ${of} profiles. Plans so far:`, '', ...plansLines(plans)].join('\n');
 }
 
@@ -69,22 +78,19 @@ function planSentence(plan: FleetPlan): string {
     ...(plan.router === 'prefix_aware'
       ? ['Routing: to the engine that has the prefix, unless it is busy.']
       : []),
-    `They sustain ${figure(headroom)} times this load${breaksFirst === null ? '' : `; ${breaksFirst} breaks first`}. At 1.5 times, ${percent(plan.goodAtSurge)} of the requests meet every limit.`,
+    `They sustain ${figure(headroom)} times this load${breaksFirst === null ? '' : `; ${breaksFirst} breaks first`}. At 1.5 times, ${percent(plan.good_at_1_5_times)} of the requests meet every limit.`,
     energyText(plan),
     CONFIDENCE[confidence.level],
   ].join('\n');
 }
 
-function energyText(plan: FleetPlan): string {
-  const { mostKw } = plan;
-  return mostKw === null
+function energyText({
+  kwhPerHourAtMost: kwh,
+  kwhPerMillionOutputTokensAtMost: perMillion,
+}: FleetPlan): string {
+  return kwh === null || perMillion === null
     ? 'Energy: not known, as the data sheet of the GPU is not known here.'
-    : `Energy: at most ${figure(mostKw)} kWh an hour, ${figure(energyPerMillion(plan)!)} kWh for a million output tokens (GPU boards at their power limit, without hosts and cooling).`;
-}
-
-/** Most kWh of the GPU boards for a million output tokens; `null` where it is not known. */
-function energyPerMillion({ mostKw, usdPerHour, usdPerMillionOutputTokens }: FleetPlan): number | null {
-  return mostKw === null ? null : (mostKw * usdPerMillionOutputTokens) / usdPerHour;
+    : `Energy: at most ${figure(kwh)} kWh an hour, ${figure(perMillion)} kWh for a million output tokens (GPU boards at their power limit, without hosts and cooling).`;
 }
 
 /** Settings of each pool that differ from vLLM's defaults. */
@@ -117,10 +123,10 @@ const CONFIDENCE = {
   low: 'Confidence: low. The profile was made from data sheets: measure before you buy.',
 } as const;
 
-function trafficLine({ traffic }: PlanResult): string {
-  const { source, requests, sampled, hours, rate, inputTokensPerS, outputTokensPerS } = traffic;
+function trafficLine(result: PlanResult): string {
+  const { trace, requests, requestsSimulated: sampled } = result;
   const used = sampled < requests ? `, ${sampled.toLocaleString('en-US')} of them simulated` : '';
-  return `${source}: ${requests.toLocaleString('en-US')} requests in ${figure(hours)} h${used}; ${figure(rate)} requests/s, ${figure(inputTokensPerS)} input and ${figure(outputTokensPerS)} output tokens/s`;
+  return `${trace}: ${requests.toLocaleString('en-US')} requests in ${figure(result.hours)} h${used}; ${figure(result.requestsPerS)} requests/s, ${figure(result.inputTokensPerS)} input and ${figure(result.outputTokensPerS)} output tokens/s`;
 }
 
 function row(plan: FleetPlan, index: number): string[] {
@@ -143,9 +149,9 @@ function row(plan: FleetPlan, index: number): string[] {
   ];
 }
 
-function refusedLines({ refused }: PlanResult): string[] {
+function refusedLines({ notPlanned }: PlanResult): string[] {
   const byReason = new Map<string, string[]>();
-  for (const { profile, precision, reason } of refused) {
+  for (const { profile, precision, reason } of notPlanned) {
     const names = byReason.get(reason) ?? [];
     names.push(`${profile.name} ${precision}`);
     byReason.set(reason, names);
@@ -169,74 +175,14 @@ function effortLines({ simulations, simulatedRequests, wallS }: PlanResult): str
   ];
 }
 
-/** The object that `plan --json` prints. Times in ms unless the name says otherwise. */
-export function planJson(result: PlanResult) {
-  const { traffic, slo } = result;
-  return {
-    trace: traffic.source,
-    requests: traffic.requests,
-    requests_simulated: traffic.sampled,
-    hours: traffic.hours,
-    requests_per_s: traffic.rate,
-    slo: Object.fromEntries(slo.map((term) => [`${sloTermName(term)}_ms`, term.limitMs])),
-    simulations: result.simulations,
-    simulated_requests: result.simulatedRequests,
-    wall_s: result.wallS,
-    plans: result.plans.map(fleetPlanJson),
-    mixed_fleets_tried: result.mixedTried,
-    not_planned: result.refused.map(({ profile, precision, reason }) => ({
-      ...{ profile: profile.name, precision, reason },
-    })),
-  };
-}
-
-/** A plan as `planJson` has it. */
-export function fleetPlanJson(plan: FleetPlan) {
-  return {
-    profile: plan.profile.name,
-    settings: settingsJson(plan.settings),
-    router: plan.router,
-    pools: plan.pools.map(({ role, profile, settings, engines }) => ({
-      ...{ role, profile: profile.name, settings: settingsJson(settings), engines },
-    })),
-    engines: plan.engines,
-    gpus: plan.gpus,
-    usd_per_hour: plan.usdPerHour,
-    autoscaled_engines: plan.autoscaledEngines,
-    autoscaled_usd_per_hour: plan.autoscaledUsdPerHour,
-    lower_bound_usd_per_hour: plan.lowerBoundUsdPerHour,
-    kwh_per_hour_at_most: plan.mostKw,
-    kwh_per_million_output_tokens_at_most: energyPerMillion(plan),
-    usd_per_million_input_tokens: plan.usdPerMillionInputTokens,
-    usd_per_million_output_tokens: plan.usdPerMillionOutputTokens,
-    sustained_rps: plan.sustained,
-    ttft_p99_ms: plan.ttftP99Ms,
-    tpot_p99_ms: plan.tpotP99Ms,
-    headroom: plan.headroom,
-    good_at_1_5_times: plan.goodAtSurge,
-    breaks_first: plan.breaksFirst,
-    quality: plan.quality,
-    on_front: plan.onFront,
-    confidence: {
-      level: plan.confidence.level,
-      profile_error: plan.confidence.profileError,
-      profile_error_source: plan.confidence.profileErrorSource,
-      sustained_rps: plan.confidence.sustained,
-      engines: plan.confidence.engines,
-      usd_per_hour: plan.confidence.usdPerHour,
-    },
-    commands: commandsJson(plan.commands),
-  };
-}
-
 /** What the page of a `plan` shows: its JSON, and the rest in words. */
-export function planPageData(result: PlanResult) {
-  const { traffic, plans, slo } = result;
+function planPage(result: PlanResult) {
+  const { trace, plans, slo } = result;
   const [cheapest] = plans;
   return {
     kind: 'plan' as const,
-    title: `What to buy for ${/\s/.test(traffic.source) ? traffic.source : basename(traffic.source)}`,
-    lead: `${traffic.requests.toLocaleString('en-US')} requests in ${figure(traffic.hours)} h: ${figure(traffic.rate)} a second, ${figure(traffic.inputTokensPerS)} input and ${figure(traffic.outputTokensPerS)} output tokens a second. Objectives: ${slo.map(sloTermText).join(', ')}.`,
+    title: `What to buy for ${/\s/.test(trace) ? trace : basename(trace)}`,
+    lead: `${result.requests.toLocaleString('en-US')} requests in ${figure(result.hours)} h: ${figure(result.requestsPerS)} a second, ${figure(result.inputTokensPerS)} input and ${figure(result.outputTokensPerS)} output tokens a second. Objectives: ${slo.map(sloTermText).join(', ')}.`,
     result: planJson(result),
     notes:
       cheapest === undefined
@@ -251,7 +197,8 @@ export function planPageData(result: PlanResult) {
 }
 
 /** Assumptions behind the figures, each with its source. */
-function assumptions({ traffic, mostEngines, mixedTried }: PlanResult, plan: FleetPlan): string[] {
+function assumptions(result: PlanResult, plan: FleetPlan): string[] {
+  const { mostEngines, mixedFleetsTried } = result;
   const { pools, router, confidence } = plan;
   const kinds = [...new Map(pools.map((pool) => [pool.profile, pool])).values()];
   return [
@@ -260,7 +207,7 @@ function assumptions({ traffic, mostEngines, mixedTried }: PlanResult, plan: Fle
         `Times of an engine: ${profile.source} (${profile.weights[settings.weights]!.status}).`,
     ),
     `Error allowed for: ${percent(confidence.profileError)}, ${confidence.profileErrorSource}.`,
-    `Traffic: ${traffic.sampled.toLocaleString('en-US')} of ${traffic.requests.toLocaleString('en-US')} requests, in stretches evenly over the trace; settings are chosen on half of them and judged on the other.`,
+    `Traffic: ${result.requestsSimulated.toLocaleString('en-US')} of ${result.requests.toLocaleString('en-US')} requests, in stretches evenly over the trace; settings are chosen on half of them and judged on the other.`,
     ...kinds.map(
       ({ profile: { gpu } }) =>
         `Price: ${figure(gpu.usdPerHour)} USD for each ${gpu.name} and hour, from the dated table of public list prices or from --prices.`,
@@ -273,7 +220,7 @@ function assumptions({ traffic, mostEngines, mixedTried }: PlanResult, plan: Fle
       : [
           'Prefill and decode are apart: KV goes over the link of each engine that prefills, one request after another.',
         ]),
-    `Fleets of two kinds of GPU that were simulated: ${mixedTried}, of the GPUs that serve a request for the least.`,
+    `Fleets of two kinds of GPU that were simulated: ${mixedFleetsTried}, of the GPUs that serve a request for the least.`,
     `Autoscaling: windows of 60 s, demand known a cold start of 60 s ahead, engines stay 300 s (Kubernetes' default). At most ${mostEngines} engines.`,
     'Lower bound: work of the tokens alone, each computed once at the best batch; latency objectives, cold starts and idle time are left out.',
     `Quality: ${percent(plan.quality)} of FP16's accuracy at ${plan.settings.weights}, as the profile says.`,

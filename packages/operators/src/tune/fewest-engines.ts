@@ -2,7 +2,7 @@ import { type Candidate, engineUsd, fewestEngines } from './candidate.ts';
 import { goodShare, type LoadPoint, type ServedLoad, sloUse } from './load-point.ts';
 import type { CandidateMeasurer } from './measure-candidates.ts';
 import { requestRate, type Traffic } from './traffic.ts';
-import type { Deployment } from './tune-result.ts';
+import type { Replicas } from './tune-result.ts';
 
 /** Factor on the traffic of a surge. */
 export const SURGE = 1.5;
@@ -30,7 +30,7 @@ export async function fewestThatHold(
     ServedLoad,
     'router' | 'second'
   >,
-): Promise<Deployment & { readonly point: LoadPoint | null }> {
+): Promise<Replicas & { readonly point: LoadPoint | null }> {
   const { candidate } = engine;
   const expected = Math.floor(
     whole.concurrency === undefined ? (load * requestRate(whole)) / engine.sustained : load / engine.load,

@@ -1,10 +1,11 @@
 import { type IntervalEnds, percentileInterval } from '@servegym/simulator/statistics';
+import type { Estimate } from '../report/result.ts';
 import { type Candidate, candidateKey, vllmDefaults } from './candidate.ts';
 import type { LoadPoint } from './load-point.ts';
 import type { CandidateMeasurer, CloseLoad } from './measure-candidates.ts';
-import type { Objective, SearchedCandidate } from './search.ts';
+import type { SearchedCandidate } from './search.ts';
 import type { SplitTraffic } from './traffic.ts';
-import type { Estimate } from './tune-result.ts';
+import type { Objective } from './tune-result.ts';
 
 const FINALISTS = 5;
 /** Loads around the sustained one at which the finalists are measured. */

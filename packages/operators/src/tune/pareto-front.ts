@@ -1,11 +1,11 @@
 import type { EngineProfile } from '@servegym/simulator';
-import { engineUsd } from './candidate.ts';
+import { type Candidate, engineUsd } from './candidate.ts';
 import type { LoadPoint } from './load-point.ts';
+import type { CandidateMeasurer } from './measure-candidates.ts';
 import type { SearchedCandidate } from './search.ts';
-import type { SloTerm } from './slo.ts';
 import { sustainedRate } from './sustained-load.ts';
 import type { Traffic } from './traffic.ts';
-import type { FrontPoint } from './tune-result.ts';
+import type { FrontPoint, PossibleTune } from './tune-result.ts';
 
 /** Candidates that the front is drawn through, and that a controller may choose among. */
 const MOST_CHOICES = 24;
@@ -27,40 +27,50 @@ export function choicesOf(ranked: readonly SearchedCandidate[]): SearchedCandida
 
 /** Sustained load and latencies at the reference load of each choice; those that no other beats are on the front. */
 export function frontPoints(
-  profile: EngineProfile,
+  { profile, slo }: Pick<CandidateMeasurer, 'profile' | 'slo'>,
   traffic: Traffic,
   choices: readonly SearchedCandidate[],
   atLoads: readonly (readonly LoadPoint[])[],
-  slo: readonly SloTerm[],
   referenceLoad: number,
-): FrontPoint[] {
-  const points = choices.map(({ candidate, points: found }, i) => {
+): Pick<PossibleTune, 'front' | 'others'> {
+  const points = choices.map(({ candidate, points: found }, i): FrontPoint => {
     const at = atLoads[i].find(({ load }) => load === referenceLoad)!;
     const all = [...found, ...atLoads[i]].sort((a, b) => a.load - b.load);
-    const sustained = sustainedRate(all, traffic, slo);
+    const sustainedRps = sustainedRate(all, traffic, slo);
     return {
-      ...{ candidate, sustained, ttftP99Ms: at.ttftP99Ms, tpotP99Ms: at.tpotP99Ms },
-      quality: profile.weights[candidate.weights]!.quality,
-      usdPerMillionTokens: usdPerMillionTokens(profile, traffic, sustained),
+      settings: candidate,
+      sustainedRps,
+      ...pointFigures(profile, traffic, candidate, sustainedRps, at),
     };
   });
   // Ratios by which a is better than b; what is within `ALIKE` is no difference.
-  const isBetter = (a: (typeof points)[number], b: (typeof points)[number]) => {
+  const isBetter = (a: FrontPoint, b: FrontPoint) => {
     const ratios = [
-      a.sustained / Math.max(1e-9, b.sustained),
+      a.sustainedRps / Math.max(1e-9, b.sustainedRps),
       b.ttftP99Ms / a.ttftP99Ms,
       b.tpotP99Ms / a.tpotP99Ms,
       a.quality / b.quality,
     ];
     return ratios.every((ratio) => ratio >= 1) && ratios.some((ratio) => ratio > ALIKE);
   };
-  return points.map((point) => ({ ...point, onFront: !points.some((other) => isBetter(other, point)) }));
+  const isBeaten = (point: FrontPoint) => points.some((other) => isBetter(other, point));
+  return { front: points.filter((point) => !isBeaten(point)), others: points.filter(isBeaten) };
 }
 
-/** USD for a million output tokens of one engine that serves `rate` requests/s of the traffic; `null` when it serves none. */
-export function usdPerMillionTokens(profile: EngineProfile, { trace }: Traffic, rate: number): number | null {
-  if (rate === 0) return null;
+/** Latencies of settings at a load, their accuracy, and what their tokens cost where one engine serves `rate` requests/s. */
+export function pointFigures(
+  profile: EngineProfile,
+  { trace }: Traffic,
+  { weights }: Candidate,
+  rate: number,
+  { ttftP99Ms, tpotP99Ms }: LoadPoint,
+): Omit<FrontPoint, 'settings' | 'sustainedRps'> {
   let tokens = 0;
   for (const each of trace.outputTokens) tokens += each;
-  return (engineUsd(profile) / (rate * 3600 * (tokens / trace.outputTokens.length))) * 1e6;
+  const perHour = rate * 3600 * (tokens / trace.outputTokens.length);
+  return {
+    ...{ ttftP99Ms, tpotP99Ms },
+    usdPerMillionOutputTokens: rate === 0 ? null : (engineUsd(profile) / perHour) * 1e6,
+    quality: profile.weights[weights]!.quality,
+  };
 }

@@ -12,6 +12,7 @@ import type { SloTerm } from './slo.ts';
 import { neighbours, spaceFillingCandidates } from './space-filling.ts';
 import { LEAST_LOAD, type LoadSearch, sustainedLoad, sustainedRate } from './sustained-load.ts';
 import { someBlocks, type Traffic } from './traffic.ts';
+import type { Objective } from './tune-result.ts';
 
 /** Options of a tuning. */
 export interface TuneOptions extends Pick<SearchOptions, 'objective' | 'start' | 'onBest'> {
@@ -26,9 +27,6 @@ export interface TuneOptions extends Pick<SearchOptions, 'objective' | 'start' |
   readonly onProgress?: (stage: string, share: number) => void;
 }
 
-/** Figure that the search maximises. */
-export type Objective = 'goodput' | 'cost' | 'latency';
-
 /** A candidate with what it sustains on the traffic of the search. */
 export interface SearchedCandidate extends SustainedLoad {
   /**
@@ -39,6 +37,7 @@ export interface SearchedCandidate extends SustainedLoad {
 }
 
 export interface SearchOptions {
+  /** Figure that the search maximises. */
   readonly objective: Objective;
   /** Candidates to start from. */
   readonly start: number;

@@ -1,115 +1,141 @@
-import type { EngineProfile } from '@servegym/simulator';
-import type { IntervalEnds } from '@servegym/simulator/statistics';
-import type { ServingCommand } from '../deployment/serving-command.ts';
-import type { Candidate } from './candidate.ts';
-import type { ControllerGain } from './controller-gain.ts';
-import type { Objective } from './search.ts';
-import type { SloTerm } from './slo.ts';
+import { z } from 'zod';
+import * as part from '../report/result.ts';
 
-/** A figure with its 95 % interval over blocks of the traffic. */
-export interface Estimate {
-  readonly value: number;
-  readonly interval: IntervalEnds;
-}
+const { number } = part;
 
-/** One candidate in the tables. */
-export interface TunedCandidate {
-  readonly candidate: Candidate;
-  readonly isDefault: boolean;
-  /** Requests/s that one engine sustains under the SLO, on the traffic of the search. */
-  readonly searched: Estimate;
-  /** The same on traffic that the search has not seen. */
-  readonly heldOut: Estimate;
-  /** `heldOut` over that of vLLM's defaults; `null` when those sustain nothing. */
-  readonly overDefaults: Estimate | null;
-  /** Latencies at the reference load on the held-out traffic, ms. */
-  readonly ttftP99Ms: number;
-  readonly tpotP99Ms: number;
-  /** USD for a million output tokens when it serves what it sustains; `null` when it sustains nothing. */
-  readonly usdPerMillionTokens: number | null;
+/** Latencies at the reference load, and what the settings cost. */
+const figures = {
+  ttftP99Ms: number,
+  tpotP99Ms: number,
+  /** When it serves what it sustains; `null` when it sustains nothing. */
+  usdPerMillionOutputTokens: number.nullable(),
   /** Accuracy relative to FP16. */
-  readonly quality: number;
-  readonly onFront: boolean;
-}
+  quality: number,
+};
 
 /** A point of the Pareto plot: settings measured at the reference load on the traffic of the search. */
-export interface FrontPoint {
-  readonly candidate: Candidate;
-  /** Requests/s that one engine sustains. */
-  readonly sustained: number;
-  readonly ttftP99Ms: number;
-  readonly tpotP99Ms: number;
-  readonly quality: number;
-  readonly usdPerMillionTokens: number | null;
-  readonly onFront: boolean;
-}
+const frontPoint = z.object({
+  settings: part.settings,
+  /** Requests/s that one engine sustains under the SLO. */
+  sustainedRps: number,
+  ...figures,
+});
+export type FrontPoint = z.input<typeof frontPoint>;
+export const frontPointJson = part.jsonOf(frontPoint);
 
-/** SLO at a load: share of it used, 1 where it is just met. */
+/** One candidate in the tables. */
+const candidate = z.object({
+  settings: part.settings,
+  isDefault: z.boolean(),
+  onFront: z.boolean(),
+  /** Requests/s that one engine sustains under the SLO, on traffic that the search has not seen. */
+  sustainedRps: part.estimate,
+  /** The same on the traffic of the search. */
+  sustainedRpsSearched: part.estimate,
+  /** `sustainedRps` over that of vLLM's defaults; `null` when those sustain nothing. */
+  overDefaults: part.estimate.nullable(),
+  ...figures,
+});
+export type TunedCandidate = z.input<typeof candidate>;
+
+/** The whole traffic on the engines that it takes. */
+const replicas = z.object({
+  /** Times the rate of the traffic as it was given. */
+  load: number,
+  /** `null` when the most that were allowed are too few. */
+  replicas: number.nullable(),
+  /** With that many, or with the most allowed: share of the requests that meet every limit. */
+  good: number,
+  usdPerHour: number.nullable(),
+});
+export type Replicas = z.input<typeof replicas>;
+
+const common = z.object({
+  profile: part.profile,
+  objective: z.enum(['goodput', 'cost', 'latency']),
+  slo: part.slo,
+  trace: z.string(),
+  requestsSearched: number,
+  requestsHeldOut: number,
+  /** Of the traffic as it was given, times the rate scale; `null` with a concurrency. */
+  requestsPerS: number.nullable(),
+  /** Requests or conversations that are kept in flight, times the rate scale. */
+  concurrency: number.optional(),
+  considered: number,
+  simulations: number,
+  simulatedRequests: number,
+  wallS: number,
+});
+
+/** That nothing meets the SLO, and what comes nearest. */
+const impossible = common.extend({
+  possible: z.literal(false),
+  nearest: z.object({
+    settings: part.settings,
+    /** Times the rate of the traffic, so low that requests hardly meet. */
+    load: number,
+    /** Value of each term of the SLO there. */
+    valuesMs: z.record(z.string(), number),
+  }),
+});
+
+const possible = common.extend({
+  possible: z.literal(true),
+  /** The best first. */
+  candidates: part.list(candidate),
+  /** Whether the winner sustains on the held-out traffic what the search predicts. */
+  confirmed: z.boolean(),
+  /** Interval in which that should lie, had the search not deceived itself. */
+  predictedRps: part.interval,
+  /** Load of one engine for the latencies. */
+  referenceRps: number,
+  front: part.list(frontPoint),
+  deployment: replicas,
+  at_1_5_times: replicas.extend({ goodOnSameReplicas: number }),
+  /** Gain of settings that follow the traffic over fixed ones, at one load. */
+  controller: z.object({
+    /** Times the rate of the traffic. */
+    load: number,
+    /** Share of the requests that meet every limit, with the settings that are best on the whole. */
+    fixed: number,
+    /** The same, with the best settings for each block, known beforehand and switched at no cost. */
+    clairvoyant: number,
+    gain: number,
+    interval: part.interval,
+  }),
+  commands: part.commands,
+  /** What the result comes down to, in sentences. */
+  verdict: z.object({
+    headline: z.string(),
+    confirmation: z.string(),
+    deployment: z.string(),
+    surge: z.string(),
+    controller: z.string(),
+  }),
+});
+
+export type Objective = z.input<typeof common>['objective'];
+/** SLO at a load of one engine. */
 export interface LoadCurvePoint {
-  /** Requests/s of one engine. */
+  /** Requests/s. */
   readonly rate: number;
+  /** Share of the SLO that is used, 1 where it is just met. */
   readonly sloUse: number;
   /** Share of the requests that meet every limit. */
   readonly good: number;
 }
 
-/** The whole traffic on the engines that it takes. */
-export interface Deployment {
-  /** Times the rate of the traffic as it was given. */
-  readonly load: number;
-  /** `null` when the most that were allowed are too few. */
-  readonly replicas: number | null;
-  /** With that many, or with the most allowed: share of the requests that meet every limit. */
-  readonly good: number;
-  readonly usdPerHour: number | null;
-}
-
-/** Result of tuning one profile. */
-export interface TuneResult {
-  readonly profile: EngineProfile;
-  readonly objective: Objective;
-  readonly slo: readonly SloTerm[];
-  readonly traffic: {
-    readonly source: string;
-    /** Requests that were searched on, and held out. */
-    readonly searched: number;
-    readonly heldOut: number;
-    /** Requests/s of the traffic as it was given, times the rate scale; `null` with a concurrency. */
-    readonly rate: number | null;
-    /** Requests or conversations that are kept in flight, times the rate scale. */
-    readonly concurrency?: number;
-  };
-  readonly considered: number;
-  readonly simulations: number;
-  readonly simulatedRequests: number;
-  readonly wallS: number;
-  /** `null` when some settings meet the SLO. */
-  readonly impossible: Impossible | null;
-  /** The best first; empty when the SLO is impossible. */
-  readonly candidates: readonly TunedCandidate[];
-  /** Interval in which `heldOut` of the winner should lie, had the search not deceived itself. */
-  readonly prediction: IntervalEnds;
-  readonly isConfirmed: boolean;
-  /** Load of one engine for the latencies of the tables, requests/s. */
-  readonly referenceRate: number;
-  readonly front: readonly FrontPoint[];
+export type ImpossibleTune = z.input<typeof impossible>;
+export type PossibleTune = z.input<typeof possible> & {
+  /** Settings that were simulated and are not on the front. */
+  readonly others: readonly FrontPoint[];
   readonly curves: {
     readonly winner: readonly LoadCurvePoint[];
     readonly defaults: readonly LoadCurvePoint[];
   };
-  readonly deployment: Deployment;
-  readonly surge: Deployment;
-  /** The winner's replicas at the surge's load: share of the requests that meet every limit. */
-  readonly surgeWithoutMore: number;
-  readonly controller: ControllerGain;
-  readonly commands: readonly ServingCommand[];
-}
+};
+/** Result of tuning one profile. */
+export type TuneResult = ImpossibleTune | PossibleTune;
 
-/** That nothing meets the SLO, and what comes nearest. */
-export interface Impossible {
-  readonly candidate: Candidate;
-  /** Times the rate of the traffic, so low that requests hardly meet. */
-  readonly load: number;
-  /** Value of each term of the SLO there, ms. */
-  readonly values: readonly number[];
-}
+/** The object that `tune --json` prints. Times in ms unless the name says otherwise. */
+export const tuneJson = part.jsonOf(z.discriminatedUnion('possible', [impossible, possible]));

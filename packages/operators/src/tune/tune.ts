@@ -2,17 +2,18 @@ import type { JobEngine } from '@servegym/jobs';
 import type { EngineProfile } from '@servegym/simulator';
 import { servingCommands } from '../deployment/serving-command.ts';
 import { candidateKey, candidateSpace } from './candidate.ts';
-import { controllerGain } from './controller-gain.ts';
+import { type ControllerGain, controllerGain } from './controller-gain.ts';
 import { fewestThatHold, SURGE, wholeGroups } from './fewest-engines.ts';
 import { type Finalist, measureFinalists } from './finalists.ts';
 import { goodShare, type LoadPoint, sloUse } from './load-point.ts';
 import { CandidateMeasurer } from './measure-candidates.ts';
-import { choicesOf, frontPoints, usdPerMillionTokens } from './pareto-front.ts';
+import { choicesOf, frontPoints, pointFigures } from './pareto-front.ts';
 import { type SearchedCandidate, searchCandidates, type TuneOptions } from './search.ts';
-import type { SloTerm } from './slo.ts';
+import { type SloTerm, sloTermName } from './slo.ts';
 import { LEAST_LOAD } from './sustained-load.ts';
 import { joinTraffic, requestRate, type SplitTraffic, type Traffic } from './traffic.ts';
-import type { Deployment, LoadCurvePoint, TunedCandidate, TuneResult } from './tune-result.ts';
+import type { ImpossibleTune, LoadCurvePoint, PossibleTune, TuneResult } from './tune-result.ts';
+import { tuneVerdict } from './verdict.ts';
 
 /** The load at which a controller is asked for: a bit more than fixed settings sustain. */
 const CONTROLLER_LOAD = 1.2;
@@ -47,32 +48,35 @@ export async function tuneProfile(
   const whole = joinTraffic([split.search, split.heldOut]);
   say('the finalists');
   const finalists = await measureFinalists(measurer, split, ranked, objective);
-  const isPossible = finalists[0].searched.value > 0;
-  const found = isPossible
-    ? await describeFinalists(measurer, { split, whole, finalists, ranked }, options, say)
-    : await describeNearest(measurer, split.search, ranked, say);
-  return {
+  const common = (): Common => ({
     ...{ profile, objective, slo, considered },
-    traffic: {
-      source: whole.trace.source,
-      searched: split.search.trace.arrivalMs.length,
-      heldOut: split.heldOut.trace.arrivalMs.length,
-      ...(whole.concurrency === undefined
-        ? { rate: requestRate(whole) * rateScale }
-        : { rate: null, concurrency: Math.max(1, Math.round(whole.concurrency * rateScale)) }),
-    },
+    trace: whole.trace.source,
+    requestsSearched: split.search.trace.arrivalMs.length,
+    requestsHeldOut: split.heldOut.trace.arrivalMs.length,
+    ...(whole.concurrency === undefined
+      ? { requestsPerS: requestRate(whole) * rateScale }
+      : { requestsPerS: null, concurrency: Math.max(1, Math.round(whole.concurrency * rateScale)) }),
     simulations: measurer.simulations,
     simulatedRequests: measurer.simulatedRequests,
     wallS: (performance.now() - started) / 1000,
-    ...found,
-  };
+  });
+  if (finalists[0].searched.value === 0) {
+    say('whether anything meets the SLO');
+    const nearest = await nearestToSlo(measurer, split.search, ranked);
+    return { ...common(), possible: false, nearest };
+  }
+  const { controller, ...found } = await describeFinalists(
+    measurer,
+    { split, whole, finalists, ranked },
+    options,
+    say,
+  );
+  const result = { ...common(), possible: true as const, ...found, controller };
+  return { ...result, verdict: tuneVerdict(result, controller) };
 }
 
-/** What a result says of the settings, beside the traffic and the effort. */
-type Found = Omit<
-  TuneResult,
-  'profile' | 'objective' | 'slo' | 'considered' | 'traffic' | 'simulations' | 'simulatedRequests' | 'wallS'
->;
+/** What every result says. */
+type Common = Omit<ImpossibleTune, 'possible' | 'nearest'>;
 
 /** Figures of the finalists, and what the best of them takes to serve the whole traffic. */
 async function describeFinalists(
@@ -90,12 +94,12 @@ async function describeFinalists(
   },
   { rateScale, replicas: allowed }: TuneOptions,
   say: (stage: string) => void,
-): Promise<Found> {
+): Promise<Omit<PossibleTune, keyof Common | 'possible' | 'verdict'> & { controller: ControllerGain }> {
   const { profile, slo } = measurer;
   const [winner] = finalists;
   say('replicas');
-  const deployments = await planDeployments(measurer, whole, winner, rateScale, allowed);
-  const { replicas } = deployments.deployment;
+  const engines = await planReplicas(measurer, whole, winner, rateScale, allowed);
+  const { replicas } = engines.deployment;
 
   say('the Pareto front');
   const referenceLoad = replicas === null ? 0.8 * winner.searchedLoad : rateScale / replicas;
@@ -110,44 +114,31 @@ async function describeFinalists(
     finalists.map(({ candidate }) => ({ candidate, loads: [referenceLoad] })),
     { seed: measurer.heldOutSeed },
   );
-  const front = frontPoints(profile, split.search, choices, atLoads, slo, referenceLoad);
-  const isOnFront = (key: string) =>
-    front.some((point) => point.onFront && candidateKey(point.candidate) === key);
+  const { front, others } = frontPoints(measurer, split.search, choices, atLoads, referenceLoad);
+  const onFront = new Set(front.map((point) => candidateKey(point.settings)));
+  const candidates = finalists.map(({ candidate, isDefault, searched, heldOut, overDefaults }, i) => ({
+    ...{ settings: candidate, isDefault, overDefaults },
+    onFront: onFront.has(candidateKey(candidate)),
+    sustainedRps: heldOut,
+    sustainedRpsSearched: searched,
+    ...pointFigures(profile, whole, candidate, heldOut.value, latencies[i][0]),
+  }));
+  const { heldOut, prediction } = winner;
   return {
-    impossible: null,
-    candidates: finalists.map((finalist, i) => ({
-      ...candidateFigures(profile, whole, finalist, latencies[i][0]),
-      onFront: isOnFront(candidateKey(finalist.candidate)),
-    })),
-    prediction: winner.prediction,
-    isConfirmed:
-      winner.heldOut.value >= winner.prediction.low && winner.heldOut.value <= winner.prediction.high,
-    referenceRate: latencies[0][0].rate,
-    front,
+    ...{ candidates, front, others },
+    confirmed: heldOut.value >= prediction.low && heldOut.value <= prediction.high,
+    predictedRps: prediction,
+    referenceRps: latencies[0][0].rate,
     curves: {
       winner: curveOf(winner.heldOutPoints, slo),
       defaults: curveOf(finalists.find(({ isDefault }) => isDefault)?.heldOutPoints ?? [], slo),
     },
-    ...deployments,
+    ...engines,
     controller: controllerGain(
       atLoads.map((points) => points.find(({ load }) => load === controllerLoad)!),
       measurer.seed,
     ),
     commands: servingCommands(profile, winner.candidate, replicas ?? allowed[1]),
-  };
-}
-
-/** Figures of a finalist, with its latencies at one load. */
-function candidateFigures(
-  profile: EngineProfile,
-  whole: Traffic,
-  { candidate, isDefault, searched, heldOut, overDefaults }: Finalist,
-  { ttftP99Ms, tpotP99Ms }: LoadPoint,
-): Omit<TunedCandidate, 'onFront'> {
-  return {
-    ...{ candidate, isDefault, searched, heldOut, overDefaults, ttftP99Ms, tpotP99Ms },
-    usdPerMillionTokens: usdPerMillionTokens(profile, whole, heldOut.value),
-    quality: profile.weights[candidate.weights]!.quality,
   };
 }
 
@@ -157,56 +148,45 @@ function curveOf(points: readonly LoadPoint[], slo: readonly SloTerm[]): LoadCur
 }
 
 /** Engines for the whole traffic, and for a surge: with more of them, and on the same. */
-async function planDeployments(
+async function planReplicas(
   measurer: CandidateMeasurer,
   whole: Traffic,
   { candidate, searchedLoad, heldOut }: Finalist,
   rateScale: number,
   replicas: TuneOptions['replicas'],
-): Promise<Pick<TuneResult, 'deployment' | 'surge' | 'surgeWithoutMore'>> {
+): Promise<Pick<PossibleTune, 'deployment' | 'at_1_5_times'>> {
   const engine = { candidate, load: searchedLoad, sustained: heldOut.value };
-  const deploy = (load: number) => fewestThatHold(measurer, whole, engine, { load, replicas });
-  const deployment = await deploy(rateScale);
-  const surge = await deploy(rateScale * SURGE);
+  const fewest = (load: number) => fewestThatHold(measurer, whole, engine, { load, replicas });
+  const deployment = await fewest(rateScale);
+  const surge = await fewest(rateScale * SURGE);
   const strained = await measurer.at(whole, candidate, rateScale * SURGE, {
     replicas: deployment.replicas ?? wholeGroups(candidate, replicas[1]),
   });
-  return { deployment, surge, surgeWithoutMore: goodShare(strained) };
+  return { deployment, at_1_5_times: { ...surge, goodOnSameReplicas: goodShare(strained) } };
 }
 
 /** Candidates that are tried when the SLO may be impossible. */
 const LAST_RESORT = 60;
-const NO_DEPLOYMENT: Deployment = { load: 1, replicas: null, good: 0, usdPerHour: null };
 
-/** A result in which nothing meets the SLO, with the candidate that comes nearest. */
-async function describeNearest(
+/** Candidate that comes nearest to an SLO that nothing meets. */
+async function nearestToSlo(
   measurer: CandidateMeasurer,
   traffic: Traffic,
   ranked: readonly SearchedCandidate[],
-  say: (stage: string) => void,
-): Promise<Found> {
-  say('whether anything meets the SLO');
+): Promise<ImpossibleTune['nearest']> {
+  const { slo } = measurer;
   const tried = ranked.slice(0, LAST_RESORT);
   const points = await measurer.measure(
     traffic,
     tried.map(({ candidate }) => ({ candidate, loads: [LEAST_LOAD] })),
   );
-  const worst = ({ values }: LoadPoint) =>
-    Math.max(...measurer.slo.map(({ limitMs }, t) => values[t] / limitMs));
+  const worst = ({ values }: LoadPoint) => Math.max(...slo.map(({ limitMs }, t) => values[t] / limitMs));
   let best = 0;
   for (const [i, [point]] of points.entries()) if (worst(point) < worst(points[best][0])) best = i;
+  const [{ values }] = points[best];
   return {
-    impossible: { candidate: tried[best].candidate, load: LEAST_LOAD, values: points[best][0].values },
-    candidates: [],
-    prediction: { low: 0, high: 0 },
-    isConfirmed: false,
-    referenceRate: 0,
-    front: [],
-    curves: { winner: [], defaults: [] },
-    deployment: NO_DEPLOYMENT,
-    surge: NO_DEPLOYMENT,
-    surgeWithoutMore: 0,
-    controller: { load: 0, fixed: 0, clairvoyant: 0, gain: 0, interval: { low: 0, high: 0 }, blocks: 0 },
-    commands: [],
+    settings: tried[best].candidate,
+    load: LEAST_LOAD,
+    valuesMs: Object.fromEntries(slo.map((term, t) => [sloTermName(term), values[t]])),
   };
 }

@@ -1,6 +1,12 @@
 import { httpProblem, type OpenEnvServer } from '@servegym/openenv';
-import { parseSlo, planFleet, splitTrace, TUNE_JOB_KINDS, TuningError } from '@servegym/operators';
-import { fleetPlanJson, planJson } from '@servegym/operators/report';
+import {
+  parseSlo,
+  planFleet,
+  planResult,
+  splitTrace,
+  TUNE_JOB_KINDS,
+  TuningError,
+} from '@servegym/operators';
 import { listProfiles } from '@servegym/profiles';
 import { type EngineProfile, parseTrace, SimulatorError, scaleRate } from '@servegym/simulator';
 import { z } from 'zod';
@@ -97,11 +103,11 @@ export function mountPlanRoutes<Action, Observation extends object, State extend
             const result = await lend((jobs) =>
               planFleet(jobs, profiles, traffic, {
                 ...{ slo, minQuality: body.quality, mostEngines: MOST_ENGINES, seed: SEED },
-                onPlans: (plans) => write({ plans: plans.map(fleetPlanJson) }),
+                onPlans: (plans) => write({ plans: plans.map(planResult.planJson) }),
                 onProgress: (done, of) => write({ done, of }),
               }),
             );
-            write({ result: planJson(result) });
+            write({ result: planResult.json(result) });
           } catch (error) {
             const { message, code } = error as { readonly message: string; readonly code?: string };
             write({ error: { detail: message, ...(code !== undefined && { code }) } });

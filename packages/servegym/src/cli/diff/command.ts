@@ -2,11 +2,10 @@ import {
   blocksOf,
   compareDeployments,
   type Deployment,
-  diffStatus,
+  diffResult,
   type SloTerm,
   withTooLong,
 } from '@servegym/operators';
-import { diffJson, diffMarkdown, diffReport } from '@servegym/operators/report';
 import { scaleRate, takeRequests } from '@servegym/simulator';
 import { Command } from 'commander';
 import { readDeployment } from '../arguments/deployment.ts';
@@ -92,11 +91,11 @@ async function diff(options: DiffOptions): Promise<void> {
   const result = compareDeployments(before, after, blocksOf(taken), slo, seed);
   printResult(
     json,
-    () => diffJson(result),
-    () => diffReport(result),
+    () => diffResult.json(result),
+    () => diffResult.text(result),
   );
-  if (markdown !== undefined) await writeOutputFile(markdown, [`${diffMarkdown(result)}\n`]);
-  process.exitCode = diffStatus(result);
+  if (markdown !== undefined) await writeOutputFile(markdown, [`${diffResult.markdown(result)}\n`]);
+  process.exitCode = diffResult.status(result);
 }
 
 /** A deployment on GPUs at the prices of today. */

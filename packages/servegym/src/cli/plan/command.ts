@@ -8,12 +8,12 @@ import {
 import {
   type FleetPlan,
   planFleet,
+  planResult,
   profilesOnGpu,
   rankPlans,
   type SloTerm,
   splitTrace,
 } from '@servegym/operators';
-import { planJson, planPageData, planReport, plansSoFarText } from '@servegym/operators/report';
 import { listProfiles } from '@servegym/profiles';
 import {
   drawLengths,
@@ -174,14 +174,16 @@ async function plan(file: string | undefined, options: PlanCommandOptions): Prom
     ),
   );
   const result = await untilDone(planning, () =>
-    plans.length === 0 || json ? undefined : plansSoFarText(rankPlans(plans), profilesDone, profiles.length),
+    plans.length === 0 || json
+      ? undefined
+      : planResult.textSoFar(rankPlans(plans), profilesDone, profiles.length),
   );
   printResult(
     json,
-    () => planJson(result),
-    () => planReport(result),
+    () => planResult.json(result),
+    () => planResult.text(result),
   );
-  if (report !== undefined) await writeOutputFile(report, [reportPage(planPageData(result))]);
+  if (report !== undefined) await writeOutputFile(report, [reportPage(planResult.page(result))]);
 }
 
 /** Shipped profiles of a model on the GPUs asked for. @throws InputError with those there are */

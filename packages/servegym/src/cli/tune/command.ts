@@ -1,17 +1,16 @@
 import type { TaskId } from '@servegym/environments';
 import {
+  type Candidate,
   EXTRA_KNOBS,
   KNOB_NAMES,
   type KnobName,
-  type Objective,
-  type SearchedCandidate,
   type SloTerm,
   type SplitTraffic,
   splitTrace,
   type TuneResult,
   tuneProfile,
+  tuneResult,
 } from '@servegym/operators';
-import { bestSoFarText, tuneJson, tunePageData, tuneReport } from '@servegym/operators/report';
 import { drawPriorities, type EngineProfile, type Trace } from '@servegym/simulator';
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { addDrawnRequests, drawnRequests } from '../arguments/drawn-requests.ts';
@@ -45,7 +44,7 @@ interface TuneCommandOptions extends TraceArguments, JobOptions, PriceOptions, S
   readonly trace?: string;
   readonly workload?: TaskId;
   readonly slo: SloTerm[];
-  readonly objective: Objective;
+  readonly objective: TuneResult['objective'];
   readonly knobs: CommandKnob[];
   readonly minQuality: number;
   readonly replicas?: readonly [number, number];
@@ -63,7 +62,7 @@ interface TuneCommandOptions extends TraceArguments, JobOptions, PriceOptions, S
   readonly json: boolean;
 }
 
-const OBJECTIVES: readonly Objective[] = ['goodput', 'cost', 'latency'];
+const OBJECTIVES: readonly TuneResult['objective'][] = ['goodput', 'cost', 'latency'];
 /** Knobs of `--knobs`: the settings of an engine, and the number of engines. */
 type CommandKnob = KnobName | 'replicas';
 const KNOBS: readonly CommandKnob[] = [...(Object.keys(KNOB_NAMES) as KnobName[]), 'replicas'];
@@ -175,11 +174,11 @@ async function tune(options: TuneCommandOptions): Promise<void> {
   });
   printResult(
     options.json,
-    () => (results.length === 1 ? tuneJson(results[0]) : results.map(tuneJson)),
-    () => results.map(tuneReport).join('\n\n'),
+    () => (results.length === 1 ? tuneResult.json(results[0]) : results.map(tuneResult.json)),
+    () => results.map(tuneResult.text).join('\n\n'),
   );
   if (options.report !== undefined)
-    await writeOutputFile(options.report, [reportPage(tunePageData(results))]);
+    await writeOutputFile(options.report, [reportPage(tuneResult.page(results))]);
   if (options.plot !== undefined) await writePlot(options.plot, results[0]);
 }
 
@@ -189,7 +188,7 @@ async function tuneOne(
   split: SplitTraffic,
   options: TuneCommandOptions,
 ): Promise<TuneResult> {
-  const found: { best?: SearchedCandidate } = {};
+  const found: { best?: Candidate } = {};
   const tuning = tuneProfile(jobs, profile, split, {
     ...{ slo: options.slo, objective: options.objective, minQuality: options.minQuality },
     knobs: options.knobs.filter((name) => name !== 'replicas').map((name) => KNOB_NAMES[name]),
@@ -201,11 +200,11 @@ async function tuneOne(
     },
     onProgress: (stage, share) => showProgress(`${profile.name}: ${stage} ${Math.round(100 * share)} %`),
     onBest: (best) => {
-      found.best = best;
+      found.best = best.candidate;
     },
   });
   return untilDone(tuning, () =>
-    found.best === undefined || options.json ? undefined : bestSoFarText(profile, found.best),
+    found.best === undefined || options.json ? undefined : tuneResult.textSoFar(profile, found.best),
   );
 }
 
@@ -253,11 +252,11 @@ async function requestedTrace(options: TuneCommandOptions): Promise<Trace> {
 }
 
 async function writePlot(path: string, result: TuneResult): Promise<void> {
-  if (result.impossible !== null) {
+  if (!result.possible) {
     console.error(`note: nothing to plot in ${path}, as no settings meet the SLO`);
     return;
   }
-  await writeOutputFile(path, [rendererFor(path)(reportPlot(tunePageData([result])))]);
+  await writeOutputFile(path, [rendererFor(path)(reportPlot(tuneResult.page([result])))]);
 }
 
 /** Converts a drawing to the format that the file's name asks for. */

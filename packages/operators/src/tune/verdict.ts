@@ -1,33 +1,28 @@
-import type { IntervalEnds } from '@servegym/simulator/statistics';
-import type { ControllerGain } from '../tune/controller-gain.ts';
-import { milliseconds, type SloTerm, sloTermText } from '../tune/slo.ts';
-import type { Estimate, Impossible, TunedCandidate, TuneResult } from '../tune/tune-result.ts';
-
-/** The sentences that a result of `tune` comes down to, for the terminal and for the page alike. */
-export interface TuneVerdict {
-  readonly headline: string;
-  readonly confirmation: string;
-  readonly deployment: string;
-  readonly surge: string;
-  readonly controller: string;
-}
+import { estimateText, figure, intervalText, percent } from '../report/result.ts';
+import type { ControllerGain } from './controller-gain.ts';
+import { milliseconds, type SloTerm, sloTermName, sloTermText } from './slo.ts';
+import type { ImpossibleTune, PossibleTune, TunedCandidate, TuneResult } from './tune-result.ts';
 
 /** A gain below this share of the requests is not worth a controller. */
 const WORTHWHILE = 0.02;
 
-export function tuneVerdict(result: TuneResult): TuneVerdict {
-  const [winner] = result.candidates as [TunedCandidate];
+/** The sentences that a result of `tune` comes down to. */
+export function tuneVerdict(
+  result: Omit<PossibleTune, 'verdict'>,
+  controller: ControllerGain,
+): PossibleTune['verdict'] {
+  const [winner] = result.candidates;
   return {
     headline: headline(winner),
     confirmation: confirmation(result, winner),
     deployment: deployment(result),
     surge: surge(result),
-    controller: controllerSentence(result.controller, winner, result.traffic.rate === null),
+    controller: controllerSentence(controller, winner, result.requestsPerS === null),
   };
 }
 
-function headline({ heldOut, overDefaults, isDefault }: TunedCandidate): string {
-  const sustained = `One engine sustains ${estimateText(heldOut)} requests/s under the SLO`;
+function headline({ sustainedRps, overDefaults, isDefault }: TunedCandidate): string {
+  const sustained = `One engine sustains ${estimateText(sustainedRps)} requests/s under the SLO`;
   if (isDefault) return `${sustained} with vLLM’s defaults: nothing that was searched is better.`;
   if (overDefaults === null) return `${sustained}. vLLM’s defaults sustain none.`;
   const { value, interval } = overDefaults;
@@ -37,17 +32,18 @@ function headline({ heldOut, overDefaults, isDefault }: TunedCandidate): string 
 }
 
 function confirmation(
-  { isConfirmed, prediction }: TuneResult,
-  { searched, heldOut }: TunedCandidate,
+  { confirmed, predictedRps }: Pick<PossibleTune, 'confirmed' | 'predictedRps'>,
+  { sustainedRpsSearched: searched, sustainedRps: heldOut }: TunedCandidate,
 ): string {
   const figures = `${figure(searched.value)} on the traffic it was chosen on, ${figure(heldOut.value)} on traffic it had not seen`;
-  return isConfirmed
-    ? `Confirmed: ${figures}, within the ${intervalText(prediction)} that the search predicts.`
-    : `Not confirmed: ${figures}, outside the ${intervalText(prediction)} that the search predicts; tune on a longer trace.`;
+  return confirmed
+    ? `Confirmed: ${figures}, within the ${intervalText(predictedRps)} that the search predicts.`
+    : `Not confirmed: ${figures}, outside the ${intervalText(predictedRps)} that the search predicts; tune on a longer trace.`;
 }
 
-function deployment({ deployment: { replicas, good, usdPerHour, load }, traffic }: TuneResult): string {
-  const whole = `The whole traffic, ${trafficText(traffic)}`;
+function deployment(result: Omit<PossibleTune, 'verdict'>): string {
+  const { replicas, good, usdPerHour, load } = result.deployment;
+  const whole = `The whole traffic, ${trafficText(result)}`;
   if (replicas === null) {
     return `${whole}, is more than the replicas allowed can serve: ${percent(good)} of the requests meet every limit. Allow more with --replicas.`;
   }
@@ -57,12 +53,15 @@ function deployment({ deployment: { replicas, good, usdPerHour, load }, traffic 
 }
 
 /** Size of a traffic. */
-export function trafficText({ rate, concurrency }: TuneResult['traffic']): string {
-  return rate === null ? `${concurrency} in flight` : `${figure(rate)} requests/s`;
+export function trafficText({
+  requestsPerS,
+  concurrency,
+}: Pick<TuneResult, 'requestsPerS' | 'concurrency'>): string {
+  return requestsPerS === null ? `${concurrency} in flight` : `${figure(requestsPerS)} requests/s`;
 }
 
-function surge({ surge: more, surgeWithoutMore, deployment: planned }: TuneResult): string {
-  const same = `At 1.5 times the traffic, ${percent(surgeWithoutMore)} of the requests meet every limit on the same engines`;
+function surge({ at_1_5_times: more, deployment: planned }: Omit<PossibleTune, 'verdict'>): string {
+  const same = `At 1.5 times the traffic, ${percent(more.goodOnSameReplicas)} of the requests meet every limit on the same engines`;
   if (more.replicas === null) return `${same}, and the replicas allowed are too few.`;
   if (more.replicas === planned.replicas) return `${same}: they are enough.`;
   return `${same}; ${more.replicas} are needed, ${figure(more.usdPerHour!)} USD an hour.`;
@@ -75,7 +74,7 @@ function controllerSentence(
 ): string {
   const load = isClosedLoop
     ? 'With a fifth more in flight than it sustains'
-    : `At ${figure(1.2 * winner.searched.value)} requests/s, a fifth above what it sustains`;
+    : `At ${figure(1.2 * winner.sustainedRpsSearched.value)} requests/s, a fifth above what it sustains`;
   const measured =
     `${load}, the best fixed settings serve ${percent(fixed)} of the ` +
     `requests within every limit. Choosing the best settings for each of ${blocks} stretches of the traffic, known ` +
@@ -87,39 +86,19 @@ function controllerSentence(
 }
 
 /** Sentences for an SLO that nothing meets. */
-export function impossibleText(slo: readonly SloTerm[], { values, load }: Impossible): string[] {
+export function impossibleText({ slo, nearest: { load, valuesMs } }: ImpossibleTune): string[] {
+  const bound = (term: SloTerm) => {
+    const value = valuesMs[sloTermName(term)];
+    const verdict =
+      value <= term.limitMs ? 'met' : `not met: needs a limit of at least ${milliseconds(Math.ceil(value))}`;
+    return `- ${sloTermText(term)}: ${milliseconds(value)}, ${verdict}`;
+  };
   return [
     `Nothing that was tried meets this SLO, not even at ${figure(load)} of the traffic’s rate, where requests hardly meet.`,
     'The settings that come nearest have there:',
-    ...slo.map((term, t) => {
-      const value = values[t];
-      const verdict =
-        value <= term.limitMs
-          ? 'met'
-          : `not met: needs a limit of at least ${milliseconds(Math.ceil(value))}`;
-      return `- ${sloTermText(term)}: ${milliseconds(value)}, ${verdict}`;
-    }),
+    ...slo.map(bound),
     'Raise the limit, take a faster GPU or more tensor parallelism, or shorten the prompts.',
   ];
-}
-
-export function estimateText({ value, interval }: Estimate): string {
-  return `${figure(value)} (${intervalText(interval)})`;
-}
-
-export function intervalText({ low, high }: IntervalEnds): string {
-  return `${figure(low)} to ${figure(high)}`;
-}
-
-/** Three digits. */
-export function figure(value: number): string {
-  if (!Number.isFinite(value)) return '-';
-  if (Math.abs(value) >= 1000) return Math.round(value).toLocaleString('en-US');
-  return Number(value.toPrecision(3)).toString();
-}
-
-export function percent(share: number): string {
-  return `${(100 * share).toFixed(1)} %`;
 }
 
 function points(share: number): string {

@@ -1,0 +1,72 @@
+import type { EngineProfile } from '@servegym/simulator';
+import type { IntervalEnds } from '@servegym/simulator/statistics';
+import { z } from 'zod';
+import type { ServingCommand } from '../deployment/serving-command.ts';
+import { type Candidate, KNOB_NAMES } from '../tune/candidate.ts';
+import { type SloTerm, sloTermName } from '../tune/slo.ts';
+import { type SnakeCase, snakeCase } from './snake-case.ts';
+
+// The schema of a result: its input is the object that the code has, its output what `--json` prints, in camelCase.
+// What is not in the schema is for the text and the page alone.
+
+/** NaN where nothing was served, for which JSON has null. */
+export const number = z.custom<number>((value) => typeof value === 'number');
+export const list = <Item extends z.ZodType>(item: Item) => z.array(item).readonly();
+export const interval = z.object({ low: number, high: number });
+/** A figure with its 95 % interval over blocks of the traffic. */
+export const estimate = z.object({ value: number, interval });
+export type Estimate = z.input<typeof estimate>;
+/** A profile, in JSON by its name. */
+export const profile = z.custom<EngineProfile>().transform(({ name }) => name);
+/** Settings, in JSON by the names of `--knobs`. */
+export const settings = z
+  .custom<Candidate>()
+  .transform((candidate) =>
+    Object.fromEntries(Object.entries(KNOB_NAMES).map(([name, knob]) => [name, candidate[knob]])),
+  );
+/** Terms of an SLO, in JSON limits by their names. */
+export const slo = z
+  .custom<readonly SloTerm[]>()
+  .transform((terms) => Object.fromEntries(terms.map((term) => [`${sloTermName(term)}_ms`, term.limitMs])));
+export const commands = list(
+  z.object({
+    engine: z.enum(['vLLM', 'SGLang']),
+    pool: z.string().optional(),
+    line: z.string(),
+    notExpressed: list(z.string()),
+  }),
+);
+
+/** Writes the JSON of results of a schema. */
+export function jsonOf<Schema extends z.ZodType>(schema: Schema) {
+  return (result: z.input<Schema>): SnakeCase<z.output<Schema>> => snakeCase(schema.parse(result));
+}
+
+/** Commands for a terminal, each below an empty line. */
+export function commandLines(started: readonly ServingCommand[]): string[] {
+  return started.flatMap(({ engine, pool, line, notExpressed }) => [
+    '',
+    `${pool === undefined ? engine : `${engine}, ${pool}`}:`,
+    `  ${line}`,
+    ...notExpressed.map((note) => `  not in the line: ${note}`),
+  ]);
+}
+
+export function estimateText({ value, interval: ends }: Estimate): string {
+  return `${figure(value)} (${intervalText(ends)})`;
+}
+
+export function intervalText({ low, high }: IntervalEnds): string {
+  return `${figure(low)} to ${figure(high)}`;
+}
+
+/** Three digits. */
+export function figure(value: number): string {
+  if (!Number.isFinite(value)) return '-';
+  if (Math.abs(value) >= 1000) return Math.round(value).toLocaleString('en-US');
+  return Number(value.toPrecision(3)).toString();
+}
+
+export function percent(share: number): string {
+  return `${(100 * share).toFixed(1)} %`;
+}
