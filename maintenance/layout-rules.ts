@@ -42,7 +42,7 @@ export const LAYOUT: Readonly<Record<string, PackageRules>> = {
   '@servegym/environments': { mayImport: ['@servegym/openenv', '@servegym/profiles', '@servegym/simulator'] },
   '@servegym/console': {
     mayImport: [],
-    mayImportTypesOf: ['@servegym/openenv/protocol', '@servegym/operators/report'],
+    mayImportTypesOf: ['@servegym/openenv/protocol', '@servegym/operators'],
     isBundled: true,
   },
   '@servegym/jobs': { mayImport: [] },

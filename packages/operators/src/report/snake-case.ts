@@ -11,6 +11,9 @@ export type SnakeCase<T> = T extends readonly (infer Item)[]
     ? { readonly [Name in keyof T as Name extends string ? SnakeName<Name> : Name]: SnakeCase<T[Name]> }
     : T;
 
+/** First letter of a word behind another; `FP16` has none. */
+const CAPITAL = /(?<=[a-z0-9])[A-Z]|(?<=[A-Z])[A-Z](?=[a-z])/g;
+
 /** A value whose names in camelCase become snake_case, at any depth: `simulatedS` is `simulated_s`. */
 export function snakeCase<T>(value: T): SnakeCase<T> {
   const convert = (each: unknown): unknown => {
@@ -18,7 +21,7 @@ export function snakeCase<T>(value: T): SnakeCase<T> {
     if (typeof each !== 'object' || each === null || ArrayBuffer.isView(each)) return each;
     return Object.fromEntries(
       Object.entries(each).map(([name, inner]) => [
-        name.replace(/(?<=[a-z0-9])[A-Z]/g, (letter) => `_${letter.toLowerCase()}`),
+        name.replace(CAPITAL, (letter) => `_${letter.toLowerCase()}`),
         convert(inner),
       ]),
     );
