@@ -1,78 +1,94 @@
-// A load of its own process. Opens sessions on a server and keeps each stepping, one step under way at a time, for some
-// seconds after a warm-up. Prints what it measured as JSON.
-import { parseArgs } from 'node:util';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { quantile } from '../harness.ts';
 import { BareSocket, clientFrame } from './bare-socket.ts';
-import { quantile } from './quantile.ts';
-import type { StepMeasurement } from './step-measurement.ts';
 
-const { values } = parseArgs({
-  options: {
-    url: { type: 'string', default: '' },
-    connections: { type: 'string', default: '1' },
-    seconds: { type: 'string', default: '3' },
-    'warm-up': { type: 'string', default: '1' },
-  },
-});
+export interface StepLoad {
+  readonly url: string;
+  readonly connections: number;
+  readonly seconds: number;
+  /** Data of the messages. Default: those of the no-op environment. A reset of a session takes its number as its seed. */
+  readonly reset?: object;
+  readonly step?: object;
+}
 
-const RESET = clientFrame('{"type":"reset","data":{}}');
-const STEP = clientFrame('{"type":"step","data":{"choice":3}}');
+/** Figures of a load by their names. */
+export interface StepMeasurement {
+  readonly steps_per_s: number;
+  /** From sending a step to its reply, ms. */
+  readonly p50_ms: number;
+  readonly p99_ms: number;
+  /** To open all sessions and reset them, s. */
+  readonly open_s: number;
+  /** Share of a core that the load took. Near 1 it is the load that was measured. */
+  readonly load_cpu: number;
+}
+
+const WARM_UP_S = 1;
 const OPENING_AT_ONCE = 32;
 const EXPECTED = '{"type":"observation"';
 
-const connections = Number(values.connections);
-const openedAt = performance.now();
-const sockets: BareSocket[] = [];
-while (sockets.length < connections) {
-  const count = Math.min(OPENING_AT_ONCE, connections - sockets.length);
-  sockets.push(...(await Promise.all(Array.from({ length: count }, () => BareSocket.open(values.url)))));
-}
-for (const reply of await Promise.all(sockets.map((socket) => socket.ask(RESET)))) {
-  if (!reply.startsWith(EXPECTED)) throw new Error(`The server answered a reset with ${reply}`);
-}
-const openS = (performance.now() - openedAt) / 1000;
-
-const latencies: number[] = [];
-const lastReplies: Promise<void>[] = [];
-let isOver = false;
-for (const socket of sockets) {
-  let sentAt = 0;
-  const { promise, resolve } = Promise.withResolvers<void>();
-  lastReplies.push(promise);
-  socket.onMessage = (payload) => {
-    const now = performance.now();
-    if (payload.toString('latin1', 0, EXPECTED.length) !== EXPECTED) {
-      throw new Error(`The server answered a step with ${payload}`);
-    }
-    latencies.push(now - sentAt);
-    sentAt = now;
-    if (isOver) resolve();
-    else socket.send(STEP);
-  };
-  sentAt = performance.now();
-  socket.send(STEP);
-}
-await elapse(Number(values['warm-up']));
-const cpu = process.cpuUsage();
-latencies.length = 0;
-const startedAt = performance.now();
-await elapse(Number(values.seconds));
-const measured = Float64Array.from(latencies).sort();
-const elapsedS = (performance.now() - startedAt) / 1000;
-const { user, system } = process.cpuUsage(cpu);
-isOver = true;
-await Promise.all(lastReplies);
-await Promise.all(sockets.map((socket) => socket.close()));
-
-const measurement: StepMeasurement = {
+/**
+ * Opens sessions on a server and keeps each stepping, one step under way at a time and one episode after another, for some
+ * seconds after a warm-up. In a process of its own, since it shares the machine with the server.
+ */
+export async function run({
+  url,
   connections,
-  steps_per_s: measured.length / elapsedS,
-  p50_ms: quantile(measured, 0.5),
-  p99_ms: quantile(measured, 0.99),
-  open_s: openS,
-  load_cpu: (user + system) / 1e6 / elapsedS,
-};
-console.log(JSON.stringify(measurement));
+  seconds,
+  reset = {},
+  step,
+}: StepLoad): Promise<StepMeasurement> {
+  const STEP = clientFrame(JSON.stringify({ type: 'step', data: step ?? { choice: 3 } }));
+  const resetOf = (seed: number) => clientFrame(JSON.stringify({ type: 'reset', data: { ...reset, seed } }));
+  const openedAt = performance.now();
+  const sockets: BareSocket[] = [];
+  while (sockets.length < connections) {
+    const count = Math.min(OPENING_AT_ONCE, connections - sockets.length);
+    sockets.push(...(await Promise.all(Array.from({ length: count }, () => BareSocket.open(url)))));
+  }
+  const replies = await Promise.all(sockets.map((socket, seed) => socket.ask(resetOf(seed))));
+  for (const reply of replies)
+    if (!reply.startsWith(EXPECTED)) throw new Error(`The server answered a reset with ${reply}`);
+  const openS = (performance.now() - openedAt) / 1000;
 
-function elapse(seconds: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, seconds * 1000));
+  const latencies: number[] = [];
+  const lastReplies: Promise<void>[] = [];
+  let isOver = false;
+  for (const [seed, socket] of sockets.entries()) {
+    const RESET = resetOf(seed);
+    let sentAt = 0;
+    let isStep = true;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    lastReplies.push(promise);
+    socket.onMessage = (payload) => {
+      const now = performance.now();
+      if (payload.toString('latin1', 0, EXPECTED.length) !== EXPECTED)
+        throw new Error(`The server answered a step with ${payload}`);
+      if (isStep) latencies.push(now - sentAt);
+      isStep = !payload.includes('"done":true');
+      sentAt = now;
+      if (isOver) resolve();
+      else socket.send(isStep ? STEP : RESET);
+    };
+    sentAt = performance.now();
+    socket.send(STEP);
+  }
+  await sleep(1000 * WARM_UP_S);
+  const cpu = process.cpuUsage();
+  latencies.length = 0;
+  const startedAt = performance.now();
+  await sleep(1000 * seconds);
+  const measured = latencies.slice();
+  const elapsedS = (performance.now() - startedAt) / 1000;
+  const { user, system } = process.cpuUsage(cpu);
+  isOver = true;
+  await Promise.all(lastReplies);
+  await Promise.all(sockets.map((socket) => socket.close()));
+  return {
+    steps_per_s: measured.length / elapsedS,
+    p50_ms: quantile(measured, 0.5),
+    p99_ms: quantile(measured, 0.99),
+    open_s: openS,
+    load_cpu: (user + system) / 1e6 / elapsedS,
+  };
 }

@@ -137,8 +137,7 @@ const FORMER: Readonly<Record<string, { readonly now: string; readonly load?: ()
     load: async () => (await import('./fidelity/command.ts')).fidelityCommand(),
   },
   bench: {
-    now: 'benchmarks/run.ts of the repository',
-    load: async () => (await import('./bench/command.ts')).benchCommand(),
+    now: 'npx node benchmarks/run.ts concurrency',
   },
   oracle: { now: 'servegym evaluate --check recorded' },
   compare: { now: 'servegym evaluate POLICY POLICY' },

@@ -1,22 +1,21 @@
 import { type ForeignSchema, sampleValue } from '@servegym/openenv';
 import { schemaCheck } from '@servegym/openenv/validate';
-import { InputError } from '../input-error.ts';
 
 const DEFAULT_WAIT_S = 1;
 
 /**
  * The action that a load sends to a server: one made from its schema, with `wait_seconds` where it has that, as the
  * `benchmark` environment does. `waitS` is what was asked for, if anything.
- * @throws InputError when the server cannot be asked, does not wait though it was asked to, or its schema is too much.
+ * @throws Error when the server cannot be asked, does not wait though it was asked to, or its schema is too much.
  */
 export async function chooseAction(
   base: URL,
-  { waitS, timeoutMs, headers }: { waitS: number | undefined; timeoutMs: number; headers: HeadersInit },
+  { waitS, timeoutMs, headers }: { waitS?: number; timeoutMs: number; headers: HeadersInit },
 ): Promise<Record<string, unknown>> {
   const schema = await actionSchema(base, timeoutMs, headers);
   const waits = Object.hasOwn((schema.properties as object | undefined) ?? {}, 'wait_seconds');
   if (waitS !== undefined && !waits) {
-    throw new InputError(
+    throw new Error(
       `the actions of ${base.href} have no \`wait_seconds\`: leave --wait out, or give an --action`,
     );
   }
@@ -24,9 +23,7 @@ export async function chooseAction(
   const action = waits ? { ...(sample as object), wait_seconds: waitS ?? DEFAULT_WAIT_S } : sample;
   const flaw = flawOf(schema, action);
   if (flaw !== null) {
-    throw new InputError(
-      `cannot make an action from the schema of ${base.href}: ${flaw}. Give one with --action`,
-    );
+    throw new Error(`cannot make an action from the schema of ${base.href}: ${flaw}. Give one with --action`);
   }
   return action as Record<string, unknown>;
 }
@@ -42,9 +39,7 @@ async function actionSchema(base: URL, timeoutMs: number, headers: HeadersInit):
   } catch (error) {
     const { message, cause } = error as Error;
     const reason = (cause as { code?: string } | undefined)?.code ?? message;
-    throw new InputError(`cannot read ${url.href}: ${reason}. Is an OpenEnv server running there?`, {
-      code: 'SERVER_UNREACHABLE',
-    });
+    throw new Error(`cannot read ${url.href}: ${reason}. Is an OpenEnv server running there?`);
   }
 }
 
