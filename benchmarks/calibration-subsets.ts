@@ -9,7 +9,7 @@ import { calibrateBench, type MeasuredLoad, parseBenchResult, parseEngineProfile
 import { type EngineProfile, simulateTrace } from '@servegym/simulator';
 import { mean } from '@servegym/simulator/statistics';
 import { readInputFile } from '../packages/servegym/src/cli/arguments/read-input-file.ts';
-import { median } from './openenv/quantile.ts';
+import { median } from './harness.ts';
 
 const { values, positionals: files } = parseArgs({
   allowPositionals: true,

@@ -8,7 +8,7 @@ import { findProfile } from '@servegym/profiles';
 import { type SimulationOptions, simulateTrace, type Trace } from '@servegym/simulator';
 import { summarize } from '@servegym/simulator/statistics';
 import { type LoadRequest, type LoadResult, sendLoad } from '../packages/servegym/test/bench-serve-load.ts';
-import { median } from './openenv/quantile.ts';
+import { median } from './harness.ts';
 
 const { values } = parseArgs({
   options: {

@@ -19,7 +19,7 @@ import {
   tableProfile,
 } from '@servegym/profiles';
 import { Matrix } from 'ml-matrix';
-import { median } from './openenv/quantile.ts';
+import { median } from './harness.ts';
 
 const { values } = parseArgs({
   options: {

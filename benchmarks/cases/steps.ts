@@ -1,11 +1,4 @@
-import {
-  GYM_DEFAULT_ACTION,
-  GymEpisode,
-  inferencegym,
-  llmserve,
-  ServeEpisode,
-  shippedWorld,
-} from '@servegym/environments';
+import { type GymAction, GymEpisode, inferencegym, llmserve, ServeEpisode } from '@servegym/environments';
 import { benchmark, timed } from '../harness.ts';
 
 const TRAFFIC_SEEDS = 4;
@@ -16,7 +9,7 @@ const SERVE_ACTIONS = {
   'cap 96': { batch_cap: 96 },
   'cap 96, depth 2': { batch_cap: 96, speculation_depth: 2 },
 };
-const GYM_ACTIONS = {
+const GYM_ACTIONS: Readonly<Record<string, Partial<GymAction>>> = {
   baseline: {},
   'batch 192, KV 0.7': { batch_size: 192, kv_budget: 0.7 },
   'INT8, split, depth 2': { quant_tier: 1, prefill_disagg: true, spec_length: 2, kv_budget: 0.3 },
@@ -29,10 +22,10 @@ export default benchmark({
     for (const task of llmserve.tasks.shippedIds)
       for (const action of Object.keys(SERVE_ACTIONS) as (keyof typeof SERVE_ACTIONS)[])
         yield { task, action, ...(await serveSteps(task, action, episodes)) };
-    const world = await shippedWorld();
+    const world = await inferencegym.shippedWorld();
     for (const [id, task] of Object.entries(inferencegym.tasks.shipped)) {
       for (const [name, change] of Object.entries(GYM_ACTIONS)) {
-        const action = { ...GYM_DEFAULT_ACTION, ...change };
+        const action = { ...inferencegym.defaultAction, ...change };
         const play = (count: number) => {
           let steps = 0;
           for (let seed = 0; seed < count; seed++)

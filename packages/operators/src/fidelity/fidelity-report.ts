@@ -101,7 +101,7 @@ ${table(
 ${servedLoads.length} loads on vLLM 0.15 (inference-sim): equal requests with exponential gaps, whose prompts repeat after 100 requests, so that the
 prefix cache has all but the end of nearly every prompt. Arrivals are drawn; KV blocks and lengths are as published, or as
 the publishers' names of the loads imply. Profiles are estimated from data sheets; one set of constants serves all models
-(\`benchmarks/engine-constants.ts\`). Shares of a data sheet's bandwidth and arithmetic are fitted for H100,
+(\`benchmarks/run.ts engine-constants\`). Shares of a data sheet's bandwidth and arithmetic are fitted for H100,
 A100 and L40S. Left out: the same errors under constants moved by
 one step of a fit without the loads of that model on that GPU.
 

@@ -71,7 +71,7 @@ export const VLLM_V0: EngineConstants = {
 
 /**
  * vLLM V1, fitted to 50 served loads on H100, A100 and L40S with eleven models and tensor parallelism of 1 to 8
- * (`benchmarks/engine-constants.ts` fits again). Several constants stand for nearly the same time: fits from other starts end
+ * (`benchmarks/run.ts engine-constants` fits again). Several constants stand for nearly the same time: fits from other starts end
  * with `qkNormPerLayerUs` of 20 to 37, say, and median errors within a point.
  */
 export const VLLM_V1: EngineConstants = {

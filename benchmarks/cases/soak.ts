@@ -1,35 +1,36 @@
-// Hours of hard use in minutes: servers that are killed under load, sessions that come and go, many at once, and made-up
-// messages. Each part says what it counted, and fails when something was lost, grew, crashed or was answered wrongly.
 import assert from 'node:assert/strict';
-import { execFile, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
-import { parseArgs, promisify } from 'node:util';
 import { llmserve } from '@servegym/environments';
 import { connect } from '@servegym/openenv/client';
 import fc from 'fast-check';
-import { MADE_UP_PATHS, madeUpBody, madeUpFrame } from '../packages/openenv/src/fixtures/made-up-messages.ts';
-import { openRawSocket } from '../packages/openenv/src/fixtures/raw-socket.ts';
-import { BareSocket, clientFrame } from './openenv/bare-socket.ts';
-import { type MeasuredServer, serve } from './serve.ts';
+import { startServe } from '../../maintenance/test-servers/servegym.ts';
+import {
+  MADE_UP_PATHS,
+  madeUpBody,
+  madeUpFrame,
+} from '../../packages/openenv/src/fixtures/made-up-messages.ts';
+import { openRawSocket } from '../../packages/openenv/src/fixtures/raw-socket.ts';
+import { type BatchResult, runBatch } from '../concurrency/session-batch.ts';
+import { benchmark } from '../harness.ts';
+import { BareSocket, clientFrame } from '../openenv/bare-socket.ts';
 
-const { values } = parseArgs({
-  options: {
-    parts: { type: 'string', default: 'kills,sessions,concurrent,messages' },
-    kills: { type: 'string', default: '40' },
-    players: { type: 'string', default: '100' },
-    steps: { type: 'string', default: '1000' },
-    sessions: { type: 'string', default: '100000' },
-    concurrent: { type: 'string', default: '2048' },
-    rounds: { type: 'string', default: '3' },
-    messages: { type: 'string', default: '1000000' },
-  },
-});
+/** How much of each part; `steps` are those between two kills. */
+const SIZES = {
+  kills: 40,
+  players: 100,
+  steps: 1000,
+  sessions: 100_000,
+  concurrent: 2048,
+  rounds: 3,
+  messages: 1_000_000,
+};
+type Values = typeof SIZES;
 
 const TASK = llmserve.tasks.shipped.static_workload;
 const PLAYED_AT_ONCE = 32;
@@ -48,9 +49,6 @@ const REQUEST_SHARE = 0.1;
 const REUSE = 20;
 const REPLIES = new Set(['observation', 'state', 'mcp', 'vector', 'error']);
 const SEED = 14;
-
-const folder = mkdtempSync(join(tmpdir(), 'servegym-soak-'));
-const main = fileURLToPath(new URL('../packages/servegym/src/main.ts', import.meta.url));
 
 function connectTo(url: string, sessionId?: string) {
   // A server that was just killed replays all sessions at once.
@@ -137,33 +135,32 @@ class Player {
   }
 }
 
-async function kills(): Promise<string> {
-  const start = () => serve('--env', 'llmserve', '--store', join(folder, 'kills.db'));
-  const players = Array.from({ length: Number(values.players) }, (_, seed) => new Player(seed));
+async function kills({ kills: count, players: many, steps }: Values, folder: string): Promise<string> {
+  const start = () => startServe('--env', 'llmserve', '--store', join(folder, 'kills.db'));
+  const players = Array.from({ length: many }, (_, seed) => new Player(seed));
   const acknowledged = () => players.reduce((sum, player) => sum + player.acknowledged, 0);
-  let server: MeasuredServer = await start();
+  let server = await start();
   let lost = 0;
   await Promise.all(players.map((player) => player.begin(server.url)));
-  for (let kill = 0; kill < Number(values.kills); kill++) {
-    const goal = acknowledged() + Number(values.steps);
+  for (let kill = 0; kill < count; kill++) {
+    const goal = acknowledged() + steps;
     const playing = Promise.all(players.map((player) => player.playOn()));
     while (acknowledged() < goal) await sleep(1);
     process.kill(server.pid, 'SIGKILL');
     await playing;
     server = await start();
-    for (const steps of await Promise.all(players.map((player) => player.resume(server.url)))) lost += steps;
+    for (const missing of await Promise.all(players.map((player) => player.resume(server.url))))
+      lost += missing;
   }
   process.kill(server.pid, 'SIGKILL');
   assert.equal(lost, 0, 'acknowledged steps were lost');
-  return `${values.kills} kills (SIGKILL) of \`serve\` with ${players.length} players of \`llmserve\` | ${lost} of ${acknowledged()} acknowledged steps lost`;
+  return `${count} kills (SIGKILL) of \`serve\` with ${players.length} players of \`llmserve\` | ${lost} of ${acknowledged()} acknowledged steps lost`;
 }
 
 /** A server of the counter, which costs little, with its sessions in a file. */
-async function serveCounter(name: string) {
-  const program = fileURLToPath(
-    new URL('../packages/openenv/src/fixtures/durable-server.ts', import.meta.url),
-  );
-  const child = spawn(process.execPath, [program, join(folder, name)], {
+async function serveCounter(path: string) {
+  const program = resolve(import.meta.dirname, '../../packages/openenv/src/fixtures/durable-server.ts');
+  const child = spawn(process.execPath, [program, path], {
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   const end = () => child.kill('SIGKILL');
@@ -177,9 +174,8 @@ async function serveCounter(name: string) {
   return { url: url as string, child, memoryMiB };
 }
 
-async function sessions(): Promise<string> {
-  const { url, child, memoryMiB } = await serveCounter('sessions.db');
-  const total = Number(values.sessions);
+async function sessions({ sessions: total }: Values, folder: string): Promise<string> {
+  const { url, child, memoryMiB } = await serveCounter(join(folder, 'sessions.db'));
   const reset = clientFrame('{"type":"reset","data":{"seed":1}}');
   const step = clientFrame('{"type":"step","data":{"amount":1}}');
   const farewell = clientFrame('{"type":"close"}');
@@ -214,31 +210,34 @@ async function sessions(): Promise<string> {
   return `${total} sessions opened, reset, stepped and closed, ${PLAYED_AT_ONCE} at once | ${memory.join(', ')} MiB after each tenth, ${peak} MiB at most; ${left} left`;
 }
 
-async function concurrent(): Promise<string> {
-  const server = await serve('--env', 'benchmark', '--max-sessions', '16384');
-  const grid = Array.from({ length: Number(values.rounds) }, () => values.concurrent).join(',');
-  const load = ['bench', 'server', '--url', server.url, '--requests', grid, '--wait', '1', '--json'];
-  const { stdout } = await promisify(execFile)(process.execPath, [main, ...load], { maxBuffer: 2 ** 26 });
-  await server.stop();
-  const { batches } = JSON.parse(stdout) as {
-    batches: { success_rate: number; total_ms: { p99: number } | null }[];
+async function concurrent({ concurrent: sessions, rounds }: Values): Promise<string> {
+  const server = await startServe('--env', 'benchmark', '--max-sessions', '16384');
+  const plan = {
+    socketUrls: [`${server.url.replace('http', 'ws')}/ws`],
+    action: { wait_seconds: 1 },
+    steps: 1,
+    timeoutMs: 60_000,
+    rampS: 0,
+    headers: {},
   };
-  const rates = batches.map(({ success_rate }) => `${(100 * success_rate).toFixed(2)} %`);
-  const slowest = Math.max(...batches.map(({ total_ms }) => total_ms?.p99 ?? Number.POSITIVE_INFINITY));
+  const batches: BatchResult[] = [];
+  for (let round = 0; round < rounds; round++) batches.push(await runBatch(plan, sessions));
+  await server.stop();
+  const rates = batches.map(({ succeeded }) => `${((100 * succeeded) / sessions).toFixed(2)} %`);
+  const slowest = Math.max(...batches.map(({ total }) => total?.p99 ?? Number.POSITIVE_INFINITY));
   assert.ok(
-    batches.every(({ success_rate }) => success_rate === 1),
+    batches.every(({ succeeded }) => succeeded === sessions),
     `not all sessions succeeded: ${rates.join(', ')}`,
   );
-  return `${values.concurrent} concurrent sessions, ${values.rounds} times | ${rates.join(', ')} succeeded; p99 at most ${(slowest / 1000).toFixed(2)} s, of which 1 s is the step's own`;
+  return `${sessions} concurrent sessions, ${rounds} times | ${rates.join(', ')} succeeded; p99 at most ${(slowest / 1000).toFixed(2)} s, of which 1 s is the step's own`;
 }
 
-async function messages(): Promise<string> {
-  const { url, child, memoryMiB } = await serveCounter('messages.db');
+async function messages({ messages: total }: Values, folder: string): Promise<string> {
+  const { url, child, memoryMiB } = await serveCounter(join(folder, 'messages.db'));
   let crashed = false;
   child.once('exit', () => {
     crashed = true;
   });
-  const total = Number(values.messages);
   const requests = Math.round(total * REQUEST_SHARE);
   const bystander = await openRawSocket(url);
   await bystander.ask({ type: 'reset', data: { seed: 3, target: 1e9 } });
@@ -312,19 +311,29 @@ async function messages(): Promise<string> {
   return `${total - requests} made-up frames and ${requests} made-up requests | no crash, no foreign answer in ${steps} steps of a bystander; ${told.join(', ')}; ${peak} MiB at most`;
 }
 
-const PARTS: Readonly<Record<string, () => Promise<string>>> = { kills, sessions, concurrent, messages };
+const PARTS: Readonly<Record<string, (values: Values, folder: string) => Promise<string>>> = {
+  kills,
+  sessions,
+  concurrent,
+  messages,
+};
 
-try {
-  console.log('| what | result | s |\n|---|---|---|');
-  for (const name of values.parts.split(',')) {
-    const part = PARTS[name];
-    if (part === undefined) {
-      throw new TypeError(`Expected --parts to name ${Object.keys(PARTS).join(', ')}, got \`${name}\`.`);
+export default benchmark({
+  what: 'Hours of hard use in minutes: acknowledged steps lost over kills (SIGKILL) under load, memory over many sessions, success of sessions at once, and crashes or foreign answers over made-up frames and requests. Fails on any of them. Linux only.',
+  options: { parts: 'kills,sessions,concurrent,messages', ...SIZES },
+  async *run({ parts, ...values }) {
+    const folder = mkdtempSync(join(tmpdir(), 'servegym-soak-'));
+    try {
+      for (const name of parts.split(',')) {
+        const part = PARTS[name];
+        if (part === undefined)
+          throw new TypeError(`Expected --parts to name ${Object.keys(PARTS).join(', ')}, got \`${name}\`.`);
+        const startedAt = performance.now();
+        const [what, result] = (await part(values, folder)).split(' | ');
+        yield { what, result, s: (performance.now() - startedAt) / 1000 };
+      }
+    } finally {
+      rmSync(folder, { recursive: true, force: true });
     }
-    const startedAt = performance.now();
-    const result = await part();
-    console.log(`| ${result} | ${Math.round((performance.now() - startedAt) / 1000)} |`);
-  }
-} finally {
-  rmSync(folder, { recursive: true, force: true });
-}
+  },
+});

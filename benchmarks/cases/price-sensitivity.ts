@@ -1,14 +1,7 @@
-// Rankings of the agents on the test split when each price of the reward is halved and doubled. No agent here reads the
-// prices, so that each episode is played once and paid anew under every price.
-import { parseArgs } from 'node:util';
 import { AGENTS } from '@servegym/agents';
 import { firstSeeds, llmserve, ServeEpisode } from '@servegym/environments';
 import { mean } from '@servegym/simulator/statistics';
-
-const { values } = parseArgs({
-  options: { episodes: { type: 'string', default: '20' }, json: { type: 'boolean', default: false } },
-});
-const EPISODES = Number(values.episodes);
+import { benchmark } from '../harness.ts';
 
 /** Agents that change what they do with the rewards that they see, and planners, whose plans are made for the prices. */
 const READS_PRICES = ['bandit', 'mpc', 'mpc-unshifted', 'mpc-online', 'oracle'];
@@ -23,33 +16,32 @@ const PRICES: readonly { readonly price: string; readonly part: Part | null; rea
   ),
 ];
 
-const rows = [];
-for (const taskId of llmserve.tasks.shippedIds) {
-  const task = llmserve.tasks.shipped[taskId];
-  const traffic = firstSeeds('test', EPISODES).map((seed) => ({
-    seed,
-    requests: llmserve.drawRequests(task, seed),
-  }));
-  const played = NAMES.map((agent) => ({
-    agent,
-    episodes: traffic.map((each) => partsOf(agent, taskId, each)),
-  }));
-  for (const { price, part, factor } of PRICES) {
-    const returns = played.map(({ agent, episodes }) => ({
-      agent,
-      return: mean(episodes.map((windows) => repaid(windows, part, factor))),
-    }));
-    rows.push({ task: taskId, price, ranking: returns.sort((a, b) => b.return - a.return) });
-  }
-}
-if (values.json) console.log(JSON.stringify(rows));
-else {
-  console.log('| task | price | ranking, mean return |\n|---|---|---|');
-  for (const { task, price, ranking } of rows) {
-    const shown = ranking.map((each) => `${each.agent} ${each.return.toFixed(1)}`).join(', ');
-    console.log(`| ${task} | ${price} | ${shown} |`);
-  }
-}
+export default benchmark({
+  what: 'Rankings of the agents on the test split when each price of the reward is halved and doubled. No agent here reads the prices, so that each episode is played once and paid anew under every price.',
+  options: { episodes: 20 },
+  *run({ episodes }) {
+    for (const taskId of llmserve.tasks.shippedIds) {
+      const task = llmserve.tasks.shipped[taskId];
+      const traffic = firstSeeds('test', episodes).map((seed) => ({
+        seed,
+        requests: llmserve.drawRequests(task, seed),
+      }));
+      const played = NAMES.map((agent) => ({
+        agent,
+        windows: traffic.map((each) => partsOf(agent, taskId, each)),
+      }));
+      for (const { price, part, factor } of PRICES) {
+        const returns = played.map(({ agent, windows }) => ({
+          agent,
+          return: mean(windows.map((each) => repaid(each, part, factor))),
+        }));
+        const ranking = returns.sort((a, b) => b.return - a.return);
+        const told = ranking.map((each) => `${each.agent} ${each.return.toFixed(1)}`).join(', ');
+        yield { task: taskId, price, 'ranking, mean return': told };
+      }
+    }
+  },
+});
 
 /** Parts of the reward of each window. */
 function partsOf(
