@@ -1,5 +1,7 @@
-import { type ForeignSchema, sampleValue } from '@servegym/openenv';
+import { sampleValue } from '@servegym/openenv';
 import { schemaCheck } from '@servegym/openenv/validate';
+
+type JsonSchema = Parameters<typeof sampleValue>[0];
 
 const DEFAULT_WAIT_S = 1;
 
@@ -28,12 +30,12 @@ export async function chooseAction(
   return action as Record<string, unknown>;
 }
 
-async function actionSchema(base: URL, timeoutMs: number, headers: HeadersInit): Promise<ForeignSchema> {
+async function actionSchema(base: URL, timeoutMs: number, headers: HeadersInit): Promise<JsonSchema> {
   const url = new URL('schema', base);
   try {
     const response = await fetch(url, { headers, signal: AbortSignal.timeout(timeoutMs) });
     if (!response.ok) throw new Error(`it answered ${response.status}`);
-    const { action } = (await response.json()) as { action?: ForeignSchema };
+    const { action } = (await response.json()) as { action?: JsonSchema };
     if (typeof action !== 'object' || action === null) throw new Error('it has no schema of the action');
     return action;
   } catch (error) {
@@ -43,7 +45,7 @@ async function actionSchema(base: URL, timeoutMs: number, headers: HeadersInit):
   }
 }
 
-function flawOf(schema: ForeignSchema, action: unknown): string | null {
+function flawOf(schema: JsonSchema, action: unknown): string | null {
   try {
     return action === undefined ? 'it asks for more than plain values' : schemaCheck(schema)(action);
   } catch (error) {

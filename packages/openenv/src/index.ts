@@ -21,6 +21,10 @@ export {
   type Grade,
   type ResetOptions,
   type StepResult,
+  type TaskDescription,
+  type TaskSplit,
+  type ToolDefinition,
+  type ToolSession,
 } from './protocol/definition.ts';
 export { publishedSchemas, toJsonSchema } from './protocol/schemas.ts';
 export { createServer, type OpenEnvServer } from './server/create-server.ts';
@@ -35,5 +39,5 @@ export type { Logger, SessionStore } from './sessions/session-store.ts';
 export { openSqliteStore, type SqliteSessionStoreOptions } from './sessions/sqlite-session-store.ts';
 export { Turn } from './sessions/turns.ts';
 export type { Criterion } from './validate/check.ts';
-export { type ForeignSchema, sampleValue } from './validate/sample-value.ts';
+export { sampleValue } from './validate/sample-value.ts';
 export { type SelfTestReport, selfTest } from './validate/self-test.ts';

@@ -49,7 +49,15 @@ export function seasonEnvironment(
   const { id, version, name, description, action, observation, author, documentationUrl } = definition;
   const resetOf = episodeResets(definition);
   return {
-    ...{ id, version, name, description, action, observation, author, documentationUrl, state: rankedState },
+    id,
+    version,
+    name,
+    description,
+    action,
+    observation,
+    author,
+    documentationUrl,
+    state: rankedState,
     readme: `A ranked season of ${name}: \`reset(submission=TOKEN, task_id=TASK)\` deals the next of ${ledger.rules.episodes} episodes. Each counts from its reset on. \`GET /season\` has the rules.`,
     resetOptions: z.object({
       submission: z.string().max(200).meta({ description: 'Token of the submission' }),
@@ -166,7 +174,9 @@ export function mountSeasonRoutes<Action, Observation extends object, State exte
         tasks: z.array(
           z.object({
             task_id: z.union([z.string(), z.number()]),
-            ...{ opened: count, finished: count, episodes: count },
+            opened: count,
+            finished: count,
+            episodes: count,
           }),
         ),
       }),

@@ -104,7 +104,12 @@ export async function closeSeason(
     const ofEpisode = anchors[index] ?? null;
     const { digest, done } = await replayRecord(definition, record);
     submissions[submission - 1].episodes.push({
-      ...{ task_id: taskId, episode, seed: record.reset.seed!, actions: [...record.actions], digest, done },
+      task_id: taskId,
+      episode,
+      seed: record.reset.seed!,
+      actions: [...record.actions],
+      digest,
+      done,
       ...(await scoring.judge(record, ofEpisode)),
       anchors: ofEpisode,
     });

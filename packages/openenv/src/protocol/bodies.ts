@@ -103,6 +103,7 @@ export type TasksBody = ReadonlyDeep<z.infer<typeof tasksBody>>;
 export const gradeBody = z.object({
   score: z.number().gt(0).lt(1),
   breakdown: jsonObject,
+  /** One or two sentences a person can act on. */
   feedback: z.string(),
   estimated: z.boolean().optional().meta({ description: 'True for a score that rests on an estimate' }),
   replayed: jsonObject.optional().meta({
@@ -135,9 +136,9 @@ export const errorBody = z
   .object({
     detail: z.union([
       z.string(),
-      z.custom<readonly ValidationIssue[]>().meta({
-        ...{ type: 'array', items: { $ref: '#/components/schemas/ValidationError' } },
-      }),
+      z
+        .custom<readonly ValidationIssue[]>()
+        .meta({ type: 'array', items: { $ref: '#/components/schemas/ValidationError' } }),
     ]),
     code: z.string().optional().meta({ description: 'Stable code, where the text has one' }),
   })

@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import type { TasksBody } from './bodies.ts';
+import type { GradeBody, TasksBody } from './bodies.ts';
 
 /** Result of `reset` and `step`. The server puts `reward`, `done` and `metadata` beside `observation` on the wire. */
 export interface StepResult<Observation = Record<string, unknown>> {
@@ -68,16 +68,8 @@ export interface Caller {
   readonly signal: AbortSignal;
 }
 
-/** A graded episode. */
-export interface Grade {
-  /** Strictly inside (0, 1). */
-  readonly score: number;
-  readonly breakdown: Record<string, unknown>;
-  /** True for a score that rests on an estimate: it ranks nothing. */
-  readonly estimated?: boolean;
-  /** One or two sentences a person can act on. */
-  readonly feedback: string;
-}
+/** A graded episode, as `POST /grader` answers it. */
+export type Grade = Omit<GradeBody, 'replayed'>;
 
 /** A session as a tool of the environment sees it. */
 export interface ToolSession<Action = unknown, Observation = object, State = object> {
@@ -115,7 +107,7 @@ export interface ToolDefinition<
 }
 
 /** Fields that stand beside `observation` in an HTTP answer. */
-export interface AnswerFields<Observation = Record<string, unknown>> {
+interface AnswerFields<Observation = Record<string, unknown>> {
   /** Their schema, for the OpenAPI document. */
   readonly schema: z.ZodObject;
   of(result: StepResult<Observation>): Readonly<Record<string, unknown>>;

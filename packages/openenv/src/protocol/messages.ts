@@ -22,15 +22,10 @@ export interface JsonRpcRequest {
   readonly id?: JsonRpcId;
 }
 
-export interface JsonRpcError {
-  readonly code: number;
-  readonly message: string;
-  readonly data: unknown;
-}
-
-export type JsonRpcResponse =
-  | { readonly jsonrpc: '2.0'; readonly id: JsonRpcId; readonly result: unknown }
-  | { readonly jsonrpc: '2.0'; readonly id: JsonRpcId; readonly error: JsonRpcError };
+export type JsonRpcResponse = { readonly jsonrpc: '2.0'; readonly id: JsonRpcId } & (
+  | { readonly result: unknown }
+  | { readonly error: { readonly code: number; readonly message: string; readonly data: unknown } }
+);
 
 /** A tool as `tools/list` shows it. The schema is there twice: clients differ in the spelling that they read. */
 export interface ToolListing {

@@ -74,12 +74,13 @@ function titleOf(name: string): string {
 
 type Properties = Readonly<Record<string, JsonSchema>>;
 
-const metadata = (description: string): JsonSchema => ({
-  ...{ type: 'object', additionalProperties: true, title: 'Metadata', description },
-});
-const nullable = (type: 'number' | 'string', title: string, description: string): JsonSchema => ({
-  ...{ anyOf: [{ type }, { type: 'null' }], default: null, title, description },
-});
+function metadata(description: string): JsonSchema {
+  return { type: 'object', additionalProperties: true, title: 'Metadata', description };
+}
+
+function nullable(type: 'number' | 'string', title: string, description: string): JsonSchema {
+  return { anyOf: [{ type }, { type: 'null' }], default: null, title, description };
+}
 
 /** The `metadata` that every action may carry. Consumers look for both `title` and `metadata`. */
 const ofActions: Properties = { metadata: metadata('Additional metadata for the action') };
@@ -89,13 +90,11 @@ const ofObservations: Properties = {
   reward: nullable('number', 'Reward', 'Reward signal from the last action'),
   metadata: metadata('Additional metadata for the observation'),
 };
+const STEP_COUNT = 'Number of steps taken in the current episode';
 /** The two fields of a state that the server keeps. Before the first reset there are only those. */
 const ofStates: Properties = {
   episode_id: nullable('string', 'Episode Id', 'Unique identifier for the current episode'),
-  step_count: {
-    ...{ type: 'integer', minimum: 0, default: 0, title: 'Step Count' },
-    description: 'Number of steps taken in the current episode',
-  },
+  step_count: { type: 'integer', minimum: 0, default: 0, title: 'Step Count', description: STEP_COUNT },
 };
 
 /** The answer of `GET /schema`. */

@@ -14,7 +14,7 @@ import { mountInformationRoutes, mountTaskRoutes } from './information-routes.ts
 import { JsonRpcEndpoint } from './json-rpc-endpoint.ts';
 import { type ListeningServer, type ListenOptions, listen, type PortServer, PortServers } from './listen.ts';
 import { RequestSessions } from './request-sessions.ts';
-import { type AddRoute, answerError, httpProblem, RouteTable } from './route-table.ts';
+import { type AddRoute, answerError, httpProblem, type RouteTable, routeTable } from './route-table.ts';
 import {
   observeRequests,
   resolveServerOptions,
@@ -75,7 +75,11 @@ export function createServer<Action, Observation extends object, State extends o
   const sessions = new SessionRegistry(served, resolved);
   const requestSessions = new RequestSessions(sessions, trustedProxies);
   const parts: ServerParts = {
-    ...{ definition: served, options: resolved, sessions, requestSessions, tools },
+    definition: served,
+    options: resolved,
+    sessions,
+    requestSessions,
+    tools,
     guard: new Guard(resolved.guard, trustedProxies),
     schemas: publishedSchemas(served),
     readAction: actionReader(served.action),
@@ -158,7 +162,7 @@ function createApp(
   metrics: ServerMetrics | undefined,
 ): { readonly app: Hono; readonly routes: RouteTable } {
   const app = new Hono();
-  const routes = new RouteTable(app, definition);
+  const routes = routeTable(app, definition);
   app.onError((error, context) => answerError(error, context, logger));
   app.notFound((context) => {
     const allowed = routes.methodsOf(context.req.path);
@@ -196,10 +200,10 @@ function mountMetricsRoute(addRoute: AddRoute, metrics: ServerMetrics): void {
 }
 
 function mountDocumentation(app: Hono, routes: RouteTable): void {
-  app.get('/openapi.json', (context) => context.json(routes.document));
+  app.get('/openapi.json', (context) => context.json(routes.document()));
   app.get('/docs', (context) => {
     context.header('content-security-policy', DOCS_POLICY);
-    return context.html(docsPage(routes.document));
+    return context.html(docsPage(routes.document()));
   });
   app.get('/redoc', (context) => context.redirect('docs', 307));
 }

@@ -1,12 +1,14 @@
 import { z } from 'zod';
 import type { StateBody } from '../protocol/bodies.ts';
-import { type AnswerFields, type EnvironmentDefinition, EnvironmentError } from '../protocol/definition.ts';
+import { type EnvironmentDefinition, EnvironmentError } from '../protocol/definition.ts';
 import { resetOptionsSchema } from '../protocol/reset-options.ts';
 import { toJsonSchema } from '../protocol/schemas.ts';
 import { readAt } from '../protocol/validation-issues.ts';
 import type { Session } from '../sessions/session.ts';
 import { type AddRoute, jsonValue, sessionIdSchema } from './route-table.ts';
 import type { ServerParts } from './server-options.ts';
+
+type AnswerFields = NonNullable<NonNullable<EnvironmentDefinition['httpFields']>['reset']>;
 
 export const sessionId = sessionIdSchema("The session to act on; without one, the caller's latest");
 
@@ -134,7 +136,7 @@ export function describedOptions(definition: EnvironmentDefinition): Readonly<Re
   );
 }
 
-function resultSchema({ observation }: EnvironmentDefinition, fields?: AnswerFields<object>) {
+function resultSchema({ observation }: EnvironmentDefinition, fields?: AnswerFields) {
   return z.object({
     ...fields?.schema.shape,
     observation: jsonValue<object>(toJsonSchema(observation, 'output')),
@@ -148,7 +150,7 @@ function resultSchema({ observation }: EnvironmentDefinition, fields?: AnswerFie
 function answer(
   session: Session,
   result: Awaited<ReturnType<Session['step']>>,
-  fields: AnswerFields<object> | undefined,
+  fields: AnswerFields | undefined,
 ) {
   const { observation, reward, done, metadata } = result;
   return {

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import type { Context, Hono } from 'hono';
 import { cors } from 'hono/cors';
 import {
@@ -86,15 +86,10 @@ export interface GuardOptions {
   readonly rateLimit?: RateLimitOptions | RateLimiter;
 }
 
-/** Parts of an HTTP request or WebSocket handshake that the guard reads; `IncomingMessage` has them. */
-export interface GuardedRequest {
-  readonly method?: string | undefined;
-  readonly headers: IncomingHttpHeaders;
-  readonly socket: {
-    readonly localAddress?: string | undefined;
-    readonly remoteAddress?: string | undefined;
-  };
-}
+/** Parts of an HTTP request or WebSocket handshake that the guard reads. */
+export type GuardedRequest = Pick<IncomingMessage, 'method' | 'headers'> & {
+  readonly socket: Partial<Pick<IncomingMessage['socket'], 'localAddress' | 'remoteAddress'>>;
+};
 
 /** Why a request is not let in. */
 export interface Refusal {

@@ -116,7 +116,9 @@ export function mountTaskRoutes(addRoute: AddRoute, { id, splits }: EnvironmentD
 
   addRoute(
     {
-      ...{ method: 'get', path: '/list_environments', tag },
+      method: 'get',
+      path: '/list_environments',
+      tag,
       operationId: 'list_environments_list_environments_get',
       summary: 'List the environments of this server',
       answer: z.array(z.string()),
@@ -125,7 +127,10 @@ export function mountTaskRoutes(addRoute: AddRoute, { id, splits }: EnvironmentD
   );
   addRoute(
     {
-      ...{ method: 'get', path: '/{env_name}/splits', tag, parameters },
+      method: 'get',
+      path: '/{env_name}/splits',
+      tag,
+      parameters,
       operationId: 'list_splits__env_name__splits_get',
       summary: 'List the splits',
       answer: z.array(z.object({ name: z.string(), type: z.enum(['train', 'validation', 'test']) })),
@@ -135,19 +140,19 @@ export function mountTaskRoutes(addRoute: AddRoute, { id, splits }: EnvironmentD
       splitsOf(env_name, 'list_splits').map(({ name, type }) => ({ name, type })),
   );
   addSplitRoute(
-    ...(['list_tasks', 'tasks', 'List the tasks of a split'] as const),
+    { operation: 'list_tasks', step: 'tasks', summary: 'List the tasks of a split' },
     splitRequest,
     z.object({ tasks: z.array(task), env_name: z.string() }),
     (split) => ({ tasks: tasksOf(split, 0, split.size), env_name: id }),
   );
   addSplitRoute(
-    ...(['num_tasks', 'num_tasks', 'Count the tasks of a split'] as const),
+    { operation: 'num_tasks', step: 'num_tasks', summary: 'Count the tasks of a split' },
     splitRequest,
     z.object({ num_tasks: z.int().min(0) }),
     (split) => ({ num_tasks: split.size }),
   );
   addSplitRoute(
-    ...(['get_task', 'task', 'Get one task'] as const),
+    { operation: 'get_task', step: 'task', summary: 'Get one task' },
     taskRequest,
     z.object({ task }),
     (split, { index }) => {
@@ -157,7 +162,7 @@ export function mountTaskRoutes(addRoute: AddRoute, { id, splits }: EnvironmentD
     { 400: 'Invalid task index' },
   );
   addSplitRoute(
-    ...(['get_task_range', 'task_range', 'Get a range of tasks'] as const),
+    { operation: 'get_task_range', step: 'task_range', summary: 'Get a range of tasks' },
     rangeRequest,
     z.object({ tasks: z.array(task) }),
     (split, { start, stop }) => ({
@@ -167,9 +172,11 @@ export function mountTaskRoutes(addRoute: AddRoute, { id, splits }: EnvironmentD
 
   /** Adds a route whose body names a split. */
   function addSplitRoute<Body extends z.ZodType<{ split: string }>, Answer extends z.ZodType>(
-    operation: string,
-    step: string,
-    summary: string,
+    {
+      operation,
+      step,
+      summary,
+    }: { readonly operation: string; readonly step: string; readonly summary: string },
     body: Body,
     answer: Answer,
     answerOf: (split: TaskSplit, body: z.output<Body>) => ReadonlyDeep<z.output<Answer>>,
@@ -177,7 +184,13 @@ export function mountTaskRoutes(addRoute: AddRoute, { id, splits }: EnvironmentD
   ): void {
     addRoute(
       {
-        ...{ method: 'post', path: `/{env_name}/${step}`, tag, parameters, body, answer, summary },
+        method: 'post',
+        path: `/{env_name}/${step}`,
+        tag,
+        parameters,
+        body,
+        answer,
+        summary,
         operationId: `${operation}__env_name__${step}_post`,
         errors: { 404: 'Unknown environment or split', 422: 'Invalid body', ...noSplits, ...errors },
       },

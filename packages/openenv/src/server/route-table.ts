@@ -98,7 +98,10 @@ function operation(route: RouteDescription) {
     responses[status] = { description: meaning, content: { 'application/json': { schema } } };
   }
   return {
-    ...{ operationId, tags: [tag], summary, description },
+    operationId,
+    tags: [tag],
+    summary,
+    description,
     parameters: parameters.length > 0 ? parameters : undefined,
     requestBody: body && bodyOf(body),
     responses,
@@ -193,44 +196,44 @@ export type AddRoute = <
 ) => void;
 
 /** The routes of an application. */
-export class RouteTable {
-  readonly #app: Hono;
-  readonly #environment: { readonly name: string; readonly description: string };
-  readonly #routes: RouteDescription[] = [];
-  #document: OpenApiDocument | undefined;
-
-  constructor(app: Hono, environment: { readonly name: string; readonly description: string }) {
-    this.#app = app;
-    this.#environment = environment;
-  }
-
-  readonly add: AddRoute = (description, handler) => {
-    this.#routes.push(description as RouteDescription);
-    this.#document = undefined;
-    const { method, path, parameters, query, body, rawBody } = description;
-    const readsBody = body !== undefined && !rawBody;
-    this.#app.on(method.toUpperCase(), path.replaceAll(/\{(\w+)\}/g, ':$1'), async (context) => {
-      const sentParameters = context.req.param();
-      const reading = parameters?.safeParse(sentParameters);
-      if (reading?.success === false) return context.notFound();
-      const answer = await handler(context, {
-        parameters: (reading?.data ?? sentParameters) as never,
-        query: query && readInput(query, context.req.query(), 'query'),
-        body: readsBody ? readBody(await requestJson(context), body) : undefined,
-      } as never);
-      return answer instanceof Response ? answer : context.json(answer as never);
-    });
-  };
-
+export interface RouteTable {
+  readonly add: AddRoute;
   /** Methods that a path takes, in capitals. */
-  methodsOf(path: string): string[] {
-    return this.#routes.filter((route) => route.path === path).map(({ method }) => method.toUpperCase());
-  }
+  methodsOf(path: string): string[];
+  document(): OpenApiDocument;
+}
 
-  get document(): OpenApiDocument {
-    this.#document ??= openApiDocument(this.#environment, this.#routes);
-    return this.#document;
-  }
+export function routeTable(
+  app: Hono,
+  environment: { readonly name: string; readonly description: string },
+): RouteTable {
+  const routes: RouteDescription[] = [];
+  let document: OpenApiDocument | undefined;
+  return {
+    add(description, handler) {
+      routes.push(description as RouteDescription);
+      document = undefined;
+      const { method, path, parameters, query, body, rawBody } = description;
+      const readsBody = body !== undefined && !rawBody;
+      app.on(method.toUpperCase(), path.replaceAll(/\{(\w+)\}/g, ':$1'), async (context) => {
+        const sentParameters = context.req.param();
+        const reading = parameters?.safeParse(sentParameters);
+        if (reading?.success === false) return context.notFound();
+        const answer = await handler(context, {
+          parameters: (reading?.data ?? sentParameters) as never,
+          query: query && readInput(query, context.req.query(), 'query'),
+          body: readsBody ? readBody(await requestJson(context), body) : undefined,
+        } as never);
+        return answer instanceof Response ? answer : context.json(answer as never);
+      });
+    },
+    methodsOf: (path) =>
+      routes.filter((route) => route.path === path).map(({ method }) => method.toUpperCase()),
+    document() {
+      document ??= openApiDocument(environment, routes);
+      return document;
+    },
+  };
 }
 
 /** A value of the API whose JSON Schema is known, but no zod schema. Anything is taken. */

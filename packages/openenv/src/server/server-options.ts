@@ -6,12 +6,7 @@ import { withDefaults } from '../protocol/read-json.ts';
 import type { ResetOptionsReader } from '../protocol/reset-options.ts';
 import type { ActionReader } from '../protocol/schemas.ts';
 import type { SessionRegistry } from '../sessions/session-registry.ts';
-import {
-  type Logger,
-  type SessionStore,
-  type StoreCondition,
-  silentLogger,
-} from '../sessions/session-store.ts';
+import { type Logger, type SessionStore, silentLogger } from '../sessions/session-store.ts';
 import type { Guard, GuardOptions } from './guard.ts';
 import type { JsonRpcEndpoint } from './json-rpc-endpoint.ts';
 import { MAX_PROXIES } from './request-origin.ts';
@@ -30,14 +25,6 @@ export class PlayCounts {
   }
 }
 
-/** Figures of the sessions, read when the metrics are asked for, so that the hot path only counts. */
-export interface MeteredSessions {
-  readonly size: number;
-  readonly maxSessions: number;
-  readonly counts: PlayCounts;
-  readonly storeCondition: StoreCondition | undefined;
-}
-
 /** The numbers of a server, as `GET /metrics` answers them. */
 export interface ServerMetrics {
   readonly contentType: string;
@@ -45,8 +32,11 @@ export interface ServerMetrics {
   text(): Promise<string>;
 }
 
-/** Makes the metrics of one server. `prometheusMetrics()` of `@servegym/openenv/metrics` is one. */
-export type MetricsFactory = (sessions: MeteredSessions, sockets: { readonly size: number }) => ServerMetrics;
+/**
+ * Makes the metrics of one server. `prometheusMetrics()` of `@servegym/openenv/metrics` is one. The figures of the sessions
+ * are read when the metrics are asked for, so that the hot path only counts.
+ */
+export type MetricsFactory = (sessions: SessionRegistry, sockets: { readonly size: number }) => ServerMetrics;
 
 /** Paths that machines ask for all the time; they are measured but not logged. */
 const UNLOGGED = new Set(['/health', '/metrics']);

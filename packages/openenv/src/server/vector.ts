@@ -140,7 +140,7 @@ export class VectorConversation {
     const releaseSlots = sessions.reserve(count, base);
     try {
       const instances = Array.from({ length: count }, () => createInstance(definition));
-      const environments = new VectorEnvironments(instances, base, this.#client);
+      const environments = vectorEnvironments(instances, base, this.#client);
       this.#opened = { environments, layouts, releaseSlots };
     } catch (error) {
       releaseSlots();
@@ -264,109 +264,87 @@ function vectorBytes({ observations, rewards, dones }: VectorStep, layout: Float
 
 const SEEDS = 2 ** 32;
 
-/** Resets or steps one environment. */
-type Play = (index: number) => StepResult<object> | Promise<StepResult<object>>;
+type Result = StepResult<object> | Promise<StepResult<object>>;
+type VectorEnvironments = ReturnType<typeof vectorEnvironments>;
 
 /**
  * Several instances of one environment that step together. When an episode has ended, the next step of its environment
  * ignores the action and starts the next episode instead (Gymnasium's `AutoresetMode.NEXT_STEP`). With the base seed s
  * and n environments, episode k of environment i has the seed (s + k n + i) mod 2^32.
+ * @param base the options of each reset, with the base seed
+ * @param client digest of who plays them, for turns
  */
-class VectorEnvironments {
-  readonly #environments: readonly Environment<unknown, object, object>[];
-  readonly #base: ResetOptions;
-  readonly #client: string;
-  readonly #episodes: number[];
-  readonly #done: boolean[];
+function vectorEnvironments(
+  environments: readonly Environment<unknown, object, object>[],
+  base: ResetOptions,
+  client: string,
+) {
+  const size = environments.length;
+  const episodes = environments.map(() => 0);
+  const dones = environments.map(() => false);
   /** True when the last reset or step of all took more than a turn. */
-  #isLong = false;
-  #isClosed = false;
+  let isLong = false;
+  let isClosed = false;
 
-  /**
-   * @param base the options of each reset, with the base seed
-   * @param client digest of who plays them, for turns
-   */
-  constructor(
-    environments: readonly Environment<unknown, object, object>[],
-    base: ResetOptions,
-    client: string,
-  ) {
-    this.#environments = environments;
-    this.#base = base;
-    this.#client = client;
-    this.#episodes = environments.map(() => 0);
-    this.#done = environments.map(() => false);
+  return {
+    size,
+    reset: () => collect(resetOne),
+    /** Plays an action on each environment whose episode goes on. */
+    step: (actions: readonly unknown[]) =>
+      collect((index) => {
+        if (!dones[index]) return environments[index].step(actions[index]);
+        episodes[index]++;
+        return resetOne(index);
+      }),
+    /** True when the next step of an environment ignores its action. */
+    awaitsReset: (index: number) => dones[index],
+    /** Frees the environments; a reset or step under way stops before the next one. */
+    async close(): Promise<void> {
+      isClosed = true;
+      await Promise.allSettled(environments.map(async (environment) => environment.close?.()));
+    },
+  };
+
+  function resetOne(index: number): Result {
+    const seed = ((base.seed ?? 0) + index + episodes[index] * size) % SEEDS;
+    return environments[index].reset({ ...base, seed });
   }
 
-  /** Environments. */
-  get size(): number {
-    return this.#environments.length;
-  }
-
-  reset(): VectorStep | Promise<VectorStep> {
-    return this.#collect((index) => this.#resetOne(index));
-  }
-
-  /** Plays an action on each environment whose episode goes on. */
-  step(actions: readonly unknown[]): VectorStep | Promise<VectorStep> {
-    return this.#collect((index) => {
-      if (!this.#done[index]) return this.#environments[index].step(actions[index]);
-      this.#episodes[index]++;
-      return this.#resetOne(index);
-    });
-  }
-
-  /** True when the next step of an environment ignores its action. */
-  awaitsReset(index: number): boolean {
-    return this.#done[index];
-  }
-
-  /** Frees the environments; a reset or step under way stops before the next one. */
-  async close(): Promise<void> {
-    this.#isClosed = true;
-    await Promise.allSettled(this.#environments.map(async (environment) => environment.close?.()));
-  }
-
-  #resetOne(index: number): StepResult<object> | Promise<StepResult<object>> {
-    const seed = ((this.#base.seed ?? 0) + index + this.#episodes[index] * this.size) % SEEDS;
-    return this.#environments[index].reset({ ...this.#base, seed });
-  }
-
-  #collect(play: Play): VectorStep | Promise<VectorStep> {
-    const results: ReturnType<Play>[] = [];
-    if (this.#isLong) return this.#collectInTurns(play, results);
-    const turn = new Turn(this.#client);
-    while (results.length < this.size) {
-      if (turn.isOver) return this.#collectInTurns(play, results);
+  function collect(play: (index: number) => Result): VectorStep | Promise<VectorStep> {
+    const results: Result[] = [];
+    const turn = new Turn(client);
+    while (!isLong && results.length < size) {
+      if (turn.isOver) return collectInTurns(play, results);
       results.push(play(results.length));
     }
+    if (results.length < size) return collectInTurns(play, results);
     return results.some((result) => result instanceof Promise)
-      ? Promise.all(results).then((all) => this.#gather(all))
-      : this.#gather(results as StepResult<object>[]);
+      ? Promise.all(results).then(gather)
+      : gather(results as StepResult<object>[]);
   }
 
   /** Goes on with the environments that have no result yet, in turns with other computations. */
-  async #collectInTurns(play: Play, results: ReturnType<Play>[]): Promise<VectorStep> {
-    const turn = new Turn(this.#client);
+  async function collectInTurns(play: (index: number) => Result, results: Result[]): Promise<VectorStep> {
+    const turn = new Turn(client);
     let turns = 0;
-    while (results.length < this.size) {
+    while (results.length < size) {
       if (turns === 0 || turn.isOver) {
         await turn.next();
         turns++;
       }
-      if (this.#isClosed) throw new Error('The environments were closed.');
+      if (isClosed) throw new Error('The environments were closed.');
       results.push(play(results.length));
     }
-    this.#isLong = turns > 1;
-    return this.#gather(await Promise.all(results));
+    isLong = turns > 1;
+    return gather(await Promise.all(results));
   }
 
-  #gather(results: readonly StepResult<object>[]): VectorStep {
+  function gather(results: readonly StepResult<object>[]): VectorStep {
     for (const [index, { reward, done }] of results.entries()) {
       if (reward !== null && !Number.isFinite(reward)) {
         throw new TypeError(`Expected environment ${index} to give a finite reward, got ${reward}.`);
       }
-      this.#done[index] = done;
+      dones[index] = done;
     }
     return {
       observations: results.map(({ observation }) => observation),

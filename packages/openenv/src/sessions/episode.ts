@@ -3,14 +3,13 @@ import { z } from 'zod';
 import type { GradeBody, ReadonlyDeep } from '../protocol/bodies.ts';
 import {
   type Caller,
-  type Environment,
   type EnvironmentDefinition,
   EnvironmentError,
   type EpisodeRecord,
   type StepResult,
 } from '../protocol/definition.ts';
 import { isJsonObject } from '../protocol/read-json.ts';
-import { Turn } from './turns.ts';
+import { type Player, played } from './session.ts';
 
 /** The format that this version writes and reads. */
 export const EPISODE_FORMAT = 'openenv-episode/1';
@@ -58,35 +57,31 @@ export interface ReplayedEpisode {
  * @throws EnvironmentError `UNPLAYABLE_EPISODE` naming the action at which it ends, and what the reset throws
  */
 export async function replayEpisode<Action>(
-  player: Pick<Environment<Action, object, object>, 'reset' | 'step'>,
-  { reset, actions }: EpisodeRecord<Action>,
+  player: Player<Action, object>,
+  record: EpisodeRecord<Action>,
   client?: string,
   onResult?: (result: StepResult<object>, index: number) => void,
 ): Promise<ReplayedEpisode> {
   const digest = createHash('sha256');
-  const turn = new Turn(client);
-  await turn.next();
-  let result = await player.reset(reset);
-  digest.update(digestLine(result));
-  onResult?.(result, 0);
+  let next = 0;
   let total = 0;
-  for (const [index, action] of actions.entries()) {
-    if (turn.isOver) await turn.next();
-    try {
-      const next = player.step(action);
-      result = next instanceof Promise ? await next : next;
-    } catch (error) {
-      if (!(error instanceof EnvironmentError)) throw error;
-      throw new EnvironmentError(
-        'UNPLAYABLE_EPISODE',
-        `Action ${index} of ${actions.length} cannot be played: ${error.message}`,
-      );
+  let done = false;
+  try {
+    for await (const result of played(player, record, client)) {
+      digest.update(digestLine(result));
+      onResult?.(result, next);
+      next++;
+      total += result.reward ?? 0;
+      done = result.done;
     }
-    digest.update(digestLine(result));
-    onResult?.(result, index + 1);
-    total += result.reward ?? 0;
+  } catch (error) {
+    if (next === 0 || !(error instanceof EnvironmentError)) throw error;
+    throw new EnvironmentError(
+      'UNPLAYABLE_EPISODE',
+      `Action ${next - 1} of ${record.actions.length} cannot be played: ${error.message}`,
+    );
   }
-  return { digest: `sha256:${digest.digest('hex')}`, return: total, done: result.done };
+  return { digest: `sha256:${digest.digest('hex')}`, return: total, done };
 }
 
 /** Replays a record on an environment of its own. @throws what `replayEpisode` throws */

@@ -6,6 +6,7 @@ import { withDefaults } from '../protocol/read-json.ts';
 import {
   chainedJournal,
   ENTRY_BYTES,
+  type EntryWriter,
   type EnvironmentName,
   type Logger,
   resetDigest,
@@ -14,8 +15,6 @@ import {
   type SessionStore,
   type SessionStoreOptions,
   STORE_DEFAULTS,
-  type StoreCondition,
-  type StoredSession,
   StoreMonitor,
   stepDigest,
   storedSession,
@@ -172,7 +171,7 @@ export async function openRedisStore(
     throw storeError(`Could not open the sessions in Redis at ${maskUrls(url)}: ${message}`, error);
   }
   await warnOfEviction(redis, options.logger);
-  return new RedisSessionStore(redis, options);
+  return redisStore(redis, options);
 }
 
 /** All other policies than `noeviction` drop sessions when memory runs out, as these have a time to live. */
@@ -184,124 +183,111 @@ async function warnOfEviction(redis: Redis, logger: Logger): Promise<void> {
   logger.warn({ policy }, 'Redis may evict sessions: set its maxmemory-policy to noeviction');
 }
 
-class RedisSessionStore implements SessionStore {
-  readonly #redis: Redis;
-  readonly #options: Required<RedisSessionStoreOptions>;
-  readonly #owner = randomUUID();
-  readonly #monitor: StoreMonitor;
-  readonly #scripts: Readonly<Record<Script, (...values: (string | number)[]) => Promise<unknown>>>;
-
-  constructor(redis: Redis, options: Required<RedisSessionStoreOptions>) {
-    this.#redis = redis;
-    this.#options = options;
-    this.#monitor = new StoreMonitor(options.logger);
-    for (const [name, lua] of Object.entries(REDIS_SCRIPTS)) {
-      // Redis is sent the digest of a script that it knows.
-      redis.defineCommand(name, { lua, numberOfKeys: 2 });
-    }
-    this.#scripts = redis as never;
+function redisStore(redis: Redis, options: Required<RedisSessionStoreOptions>): SessionStore {
+  const { maxClientBytes, restMs, retentionMs } = options;
+  const owner = randomUUID();
+  const monitor = new StoreMonitor(options.logger);
+  for (const [name, lua] of Object.entries(REDIS_SCRIPTS)) {
+    // Redis is sent the digest of a script that it knows.
+    redis.defineCommand(name, { lua, numberOfKeys: 2 });
   }
+  const scripts = redis as never as Record<Script, (...values: (string | number)[]) => Promise<unknown>>;
 
-  open(id: string, environment: EnvironmentName, client = ''): SessionJournal {
-    return this.#journal(id, environment, client);
-  }
-
-  async take(id: string): Promise<StoredSession | undefined> {
-    const kept = (await this.#read(() => this.#eval('take', id, '')).catch((error: Error) => {
-      // The keys hold something else than a session.
-      const { message } = error.cause as Error;
-      if (/WRONGTYPE/.test(message)) throw this.#damaged(id, 'its keys hold no session.');
-      throw error;
-    })) as RedisSession | [] | null;
-    if (kept === null) return undefined;
-    if (kept.length === 0) throw this.#damaged(id, 'its reset is missing.');
-    const [environmentId, version, episodeId, reset, client, , digest, actions] = kept;
-    const environment = { id: environmentId, version };
-    const damage = damageOf(id, kept);
-    if (damage !== undefined) this.#damaged(id, damage);
-    const journal = this.#journal(id, environment, client, digest);
-    return storedSession({ environment, client, episodeId }, [reset, ...actions], damage, journal);
-  }
-
-  async remove(id: string): Promise<void> {
-    await this.#write(() => this.#eval('remove', id, ''));
-  }
-
-  condition(): StoreCondition {
-    return { ...this.#monitor.condition, bytes: null };
-  }
-
-  async close(): Promise<void> {
-    try {
-      await this.#redis.quit();
-    } catch {
-      this.#redis.disconnect();
-    }
-  }
+  return {
+    open: (id, environment, client = '') => journal(id, environment, client),
+    async take(id) {
+      const kept = (await reading(() => run('take', id, '')).catch((error: Error) => {
+        // The keys hold something else than a session.
+        const { message } = error.cause as Error;
+        if (/WRONGTYPE/.test(message)) throw damaged(id, 'its keys hold no session.');
+        throw error;
+      })) as RedisSession | [] | null;
+      if (kept === null) return undefined;
+      if (kept.length === 0) throw damaged(id, 'its reset is missing.');
+      const [environmentId, version, episodeId, reset, client, , digest, actions] = kept;
+      const environment = { id: environmentId, version };
+      const damage = damageOf(id, kept);
+      if (damage !== undefined) damaged(id, damage);
+      const about = { environment, client, episodeId };
+      return storedSession(about, [reset, ...actions], damage, journal(id, environment, client, digest));
+    },
+    async remove(id) {
+      await write(() => run('remove', id, ''));
+    },
+    condition: () => ({ ...monitor.condition, bytes: null }),
+    async close() {
+      try {
+        await redis.quit();
+      } catch {
+        redis.disconnect();
+      }
+    },
+  };
 
   /** @param digest of a session that was taken over */
-  #journal(id: string, environment: EnvironmentName, client: string, digest?: string): SessionJournal {
+  function journal(
+    id: string,
+    environment: EnvironmentName,
+    client: string,
+    digest?: string,
+  ): SessionJournal {
     let isKept = digest !== undefined;
-    const writer = {
-      reset: async (episodeId: string, text: string, digest: string) => {
+    const writer: EntryWriter = {
+      async reset(episodeId, text, digest) {
         const { id: environmentId, version } = environment;
-        await this.#save('saveReset', id, client, environmentId, version, episodeId, text, digest);
+        await save('saveReset', id, client, environmentId, version, episodeId, text, digest);
         isKept = true;
       },
-      step: (index: number, text: string, digest: string) =>
-        this.#save('saveStep', id, client, index, text, digest),
-      isOwned: async () =>
-        !isKept || (await this.#read(() => this.#redis.hget(SESSION + id, 'owner'))) === this.#owner,
+      step: (index, text, digest) => save('saveStep', id, client, index, text, digest),
+      isOwned: async () => !isKept || (await reading(() => redis.hget(SESSION + id, 'owner'))) === owner,
     };
     return chainedJournal(id, environment, writer, digest);
   }
 
   /** Runs a script that saves an entry. @throws OpenEnvError when it answers that the entry was not saved */
-  async #save(script: Script, id: string, client: string, ...values: (string | number)[]): Promise<void> {
-    const { maxClientBytes: bytes, restMs } = this.#options;
-    switch (await this.#write(() => this.#eval(script, id, client, ...values, bytes, restMs))) {
+  async function save(script: Script, id: string, client: string, ...values: (string | number)[]) {
+    switch (await write(() => run(script, id, client, ...values, maxClientBytes, restMs))) {
       case 'taken':
         throw new OpenEnvError('SESSION_TAKEN', { id });
       case 'deleted':
         throw new OpenEnvError('SESSION_DELETED', { id });
       case 'gap':
-        throw this.#damaged(id, 'steps before this one are missing.');
+        throw damaged(id, 'steps before this one are missing.');
       case 'quota':
-        this.#monitor.overQuota();
-        throw new OpenEnvError('STORE_QUOTA', { bytes });
+        monitor.overQuota();
+        throw new OpenEnvError('STORE_QUOTA', { bytes: maxClientBytes });
     }
   }
 
-  #damaged(id: string, damage: string): OpenEnvError {
-    this.#monitor.damaged(id, damage);
+  function damaged(id: string, damage: string): OpenEnvError {
+    monitor.damaged(id, damage);
     return new OpenEnvError('SESSION_DAMAGED', { id, damage });
   }
 
-  #eval(script: Script, id: string, client: string, ...values: (string | number)[]): Promise<unknown> {
+  function run(script: Script, id: string, client: string, ...values: (string | number)[]): Promise<unknown> {
     const keys = [SESSION + id, `${SESSION}${id}:actions`];
-    const common = [this.#owner, this.#options.retentionMs, id, client, CLIENT, SESSION];
-    return this.#scripts[script](...keys, ...common, ...values);
+    return scripts[script](...keys, owner, retentionMs, id, client, CLIENT, SESSION, ...values);
   }
 
-  async #read<T>(command: () => Promise<T>): Promise<T> {
-    try {
-      return await command();
-    } catch (error) {
-      throw storeError(`The session could not be read: Redis: ${(error as Error).message}.`, error);
-    }
-  }
-
-  async #write<T>(command: () => Promise<T>): Promise<T> {
-    this.#monitor.began();
+  async function write<T>(command: () => Promise<T>): Promise<T> {
+    monitor.began();
     try {
       const answer = await command();
-      this.#monitor.written(1);
+      monitor.written(1);
       return answer;
     } catch (error) {
       const reason = `Redis: ${(error as Error).message}`;
-      this.#monitor.failed(1, reason);
+      monitor.failed(1, reason);
       throw storeError(`The session could not be saved: ${reason}.`, error);
     }
+  }
+}
+
+async function reading<T>(command: () => Promise<T>): Promise<T> {
+  try {
+    return await command();
+  } catch (error) {
+    throw storeError(`The session could not be read: Redis: ${(error as Error).message}.`, error);
   }
 }
 

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import type { EnvironmentDefinition, ResetOptions } from '../protocol/definition.ts';
 import { OpenEnvError } from '../protocol/errors.ts';
-import type { StoreUser } from './sqlite-schema.ts';
+import type { StoreUsers } from './sqlite-schema.ts';
 
 /** Log of a server. A pino logger is one. */
 export interface Logger {
@@ -36,7 +36,7 @@ export interface SessionStore {
 }
 
 /** Condition of a store. Counts begin when it is opened. */
-export interface StoreCondition {
+export interface StoreCondition extends Partial<StoreUsers> {
   /** Why entries are not being written, as a sentence; `null` when they are. */
   readonly problem: string | null;
   /** Entries that could not be written. */
@@ -47,10 +47,6 @@ export interface StoreCondition {
   readonly damagedSessions: number;
   /** Size of the file, bytes; `null` where it is not known. */
   readonly bytes: number | null;
-  /** Other servers that had the file open when the store was opened. */
-  readonly sharedWith?: readonly StoreUser[];
-  /** Program of the server that used the file before, when it is another one. */
-  readonly lastProgram?: string | null;
 }
 
 /** The written side of one session. Each promise resolves when the entry is safe against the loss of the process. */
@@ -230,7 +226,7 @@ export class StoreMonitor {
     this.#logger.error({ session, damage }, 'a session is damaged');
   }
 
-  get condition(): Omit<StoreCondition, 'bytes' | 'sharedWith' | 'lastProgram'> {
+  get condition(): Omit<StoreCondition, 'bytes' | keyof StoreUsers> {
     return {
       problem: this.#problem(),
       failedWrites: this.#failedWrites,

@@ -80,7 +80,9 @@ export class Session<Action = unknown, Observation = object, State = object> {
     const session = new Session(environment, { ...options, id, client, journal });
     const actions = stored.actions as Action[];
     options.admit?.(session, stored.reset);
-    session.#lastResult = await replay(environment, { reset: stored.reset, actions }, client);
+    for await (const result of played(environment, { reset: stored.reset, actions }, client)) {
+      session.#lastResult = result;
+    }
     session.#episodeId = stored.episodeId;
     session.#reset = stored.reset;
     session.#actions = [...actions];
@@ -259,19 +261,20 @@ export function createInstance<Action, Observation, State>(
   }
 }
 
-/** Plays a record on an environment for a client, in turns with other computations, and returns the last result. */
-export async function replay<Action, Observation, State>(
-  environment: Environment<Action, Observation, State>,
+/** Plays a session, or an environment. */
+export type Player<Action, Observation> = Pick<Environment<Action, Observation, unknown>, 'reset' | 'step'>;
+
+/** Plays a record for a client, in turns with other computations. Yields the answer to the reset, then to each action. */
+export async function* played<Action, Observation>(
+  player: Player<Action, Observation>,
   { reset, actions }: EpisodeRecord<Action>,
   client?: string,
-): Promise<StepResult<Observation>> {
+): AsyncGenerator<StepResult<Observation>> {
   const turn = new Turn(client);
   await turn.next();
-  let result = await environment.reset(reset);
+  yield await player.reset(reset);
   for (const action of actions) {
     if (turn.isOver) await turn.next();
-    const next = environment.step(action);
-    result = next instanceof Promise ? await next : next;
+    yield player.step(action);
   }
-  return result;
 }

@@ -1,5 +1,5 @@
 import { hostname } from 'node:os';
-import type { DatabaseSync } from 'node:sqlite';
+import type { DatabaseSync, StatementSync } from 'node:sqlite';
 
 /** Format that this version reads and writes. */
 const FORMAT = 2;
@@ -37,6 +37,10 @@ CREATE TABLE IF NOT EXISTS free_key (key INTEGER PRIMARY KEY) STRICT;
 CREATE TABLE IF NOT EXISTS client (id TEXT PRIMARY KEY, bytes INTEGER NOT NULL) STRICT, WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS client_bytes ON client (bytes);
 CREATE TABLE IF NOT EXISTS clock (one INTEGER PRIMARY KEY CHECK (one = 1), ms INTEGER NOT NULL) STRICT;
+CREATE TABLE IF NOT EXISTS store_user (
+  owner TEXT PRIMARY KEY, process INTEGER NOT NULL, host TEXT NOT NULL, program TEXT NOT NULL,
+  seen_at INTEGER NOT NULL, is_open INTEGER NOT NULL
+) STRICT;
 INSERT INTO clock (one, ms) VALUES (1, 0) ON CONFLICT DO NOTHING;
 CREATE TRIGGER IF NOT EXISTS session_added AFTER INSERT ON session BEGIN
   INSERT INTO client (id, bytes) VALUES (new.client, new.bytes)
@@ -112,6 +116,12 @@ export const SESSION_SQL = {
   saveClock: 'UPDATE clock SET ms = max(ms, ?)',
   pages: 'SELECT page_count AS pages, freelist_count AS free FROM pragma_page_count, pragma_freelist_count',
   pageSize: 'SELECT page_size FROM pragma_page_size',
+  readUsers: 'SELECT * FROM store_user ORDER BY rowid',
+  addUser:
+    'INSERT INTO store_user (owner, process, host, program, seen_at, is_open) VALUES (?, ?, ?, ?, ?, 1)',
+  userSeen: 'UPDATE store_user SET seen_at = ? WHERE owner = ?',
+  userGone: 'UPDATE store_user SET is_open = 0 WHERE owner = ?',
+  removeUser: 'DELETE FROM store_user WHERE owner = ?',
   hasSessions: 'SELECT EXISTS (SELECT 1 FROM session) AS yes',
 };
 
@@ -126,54 +136,31 @@ export interface StoreUser {
   readonly program: string;
 }
 
-/** Notes in a file which servers use it. */
-export class StoreUsers {
-  /** Other servers that had the file open when this one opened it. */
-  readonly others: readonly StoreUser[];
+/** The servers that used a file before one opened it. */
+export interface StoreUsers {
+  /** Other servers that have the file open. */
+  readonly sharedWith: readonly StoreUser[];
   /** Program of the last server, when it is another one. */
   readonly lastProgram: string | null;
-  readonly #database: DatabaseSync;
-  readonly #owner: string;
+}
 
-  /** @param now Time for which the file has been served, ms. */
-  constructor(database: DatabaseSync, owner: string, now: number, program = process.argv[1] ?? '') {
-    this.#database = database;
-    this.#owner = owner;
-    database.exec(
-      `CREATE TABLE IF NOT EXISTS store_user (
-         owner TEXT PRIMARY KEY, process INTEGER NOT NULL, host TEXT NOT NULL, program TEXT NOT NULL,
-         seen_at INTEGER NOT NULL, is_open INTEGER NOT NULL
-       ) STRICT`,
-    );
-    const rows = database
-      .prepare('SELECT * FROM store_user ORDER BY rowid')
-      .all() as unknown as (StoreUser & {
-      owner: string;
-      is_open: number;
-      seen_at: number;
-    })[];
-    const last = rows.at(-1)?.program ?? program;
-    this.lastProgram = last === program ? null : last;
-    this.others = rows.filter((row) => row.is_open === 1 && isRunning(row, now - row.seen_at));
-    const others = new Set<unknown>(this.others);
-    for (const row of rows) {
-      if (!others.has(row)) database.prepare('DELETE FROM store_user WHERE owner = ?').run(row.owner);
-    }
-    database
-      .prepare(
-        'INSERT INTO store_user (owner, process, host, program, seen_at, is_open) VALUES (?, ?, ?, ?, ?, 1)',
-      )
-      .run(owner, process.pid, hostname(), program, now);
+/** Notes in a file that a server uses it. @param now Time for which the file has been served, ms. */
+export function enterStore(
+  statements: Readonly<Record<'readUsers' | 'addUser' | 'removeUser', StatementSync>>,
+  owner: string,
+  now: number,
+  program: string,
+): StoreUsers {
+  type UserRow = StoreUser & { owner: string; is_open: number; seen_at: number };
+  const rows = statements.readUsers.all() as unknown as UserRow[];
+  const last = rows.at(-1)?.program ?? program;
+  const isThere = (row: UserRow) => row.is_open === 1 && isRunning(row, now - row.seen_at);
+  const sharedWith = rows.filter(isThere);
+  for (const row of rows) {
+    if (!sharedWith.includes(row)) statements.removeUser.run(row.owner);
   }
-
-  /** Notes that this server still runs. */
-  seen(now: number): void {
-    this.#database.prepare('UPDATE store_user SET seen_at = ? WHERE owner = ?').run(now, this.#owner);
-  }
-
-  close(): void {
-    this.#database.prepare('UPDATE store_user SET is_open = 0 WHERE owner = ?').run(this.#owner);
-  }
+  statements.addUser.run(owner, process.pid, hostname(), program, now);
+  return { sharedWith, lastProgram: last === program ? null : last };
 }
 
 /** A server of another machine, as of another container, is taken to run while it was seen lately. */

@@ -6,6 +6,7 @@ import { AcknowledgedMarks, type Mark, markOf, setNumber } from './acknowledged-
 import {
   chainedJournal,
   ENTRY_BYTES,
+  type EntryWriter,
   type EnvironmentName,
   resetDigest,
   SESSION_BYTES,
@@ -32,11 +33,12 @@ import {
 } from './sqlite-file.ts';
 import {
   type EntryRow,
+  enterStore,
   makeTables,
   RESET_STEP,
   SESSION_SQL,
   type SessionRow,
-  StoreUsers,
+  type StoreUsers,
 } from './sqlite-schema.ts';
 
 /** Limits of the file. Default of `maxClientBytes`: a quarter of `maxBytes`. */
@@ -95,7 +97,9 @@ export function openSqliteStore(path: string, options: SqliteSessionStoreOptions
   const { maxBytes = 2 ** 30 } = options;
   const defaults = {
     ...STORE_DEFAULTS,
-    ...{ maxBytes, maxClientBytes: Math.ceil(maxBytes / 4), lockTimeoutMs: LOCK_TIMEOUT_MS },
+    maxBytes,
+    maxClientBytes: Math.ceil(maxBytes / 4),
+    lockTimeoutMs: LOCK_TIMEOUT_MS,
     program: process.argv[1] ?? '',
   };
   return new SqliteSessionStore(path, withDefaults<Required<SqliteSessionStoreOptions>>(defaults, options));
@@ -131,7 +135,7 @@ class SqliteSessionStore implements SessionStore {
       this.#pageBytes = (this.#statements.pageSize.get() as { page_size: number }).page_size;
       file.database.exec(`PRAGMA max_page_count = ${Math.max(1, Math.floor(maxBytes / this.#pageBytes))}`);
       this.#clockAtStart = (this.#statements.readClock.get() as { ms: number }).ms;
-      this.#users = new StoreUsers(file.database, this.#owner, this.#clockAtStart, program);
+      this.#users = enterStore(file.statements, this.#owner, this.#clockAtStart, program);
       this.#marks = new AcknowledgedMarks(`${path}-marks`);
       if (this.#marks.isNew && (this.#statements.hasSessions.get() as { yes: number }).yes === 1) {
         logger.warn({ path: `${path}-marks` }, 'sessions that lost their last steps cannot be told');
@@ -189,8 +193,7 @@ class SqliteSessionStore implements SessionStore {
     } catch {
       // The size of a locked or damaged file is not known; `problem` says why.
     }
-    const { others: sharedWith, lastProgram } = this.#users;
-    return { ...this.#monitor.condition, bytes, sharedWith, lastProgram };
+    return { ...this.#monitor.condition, bytes, ...this.#users };
   }
 
   async close(): Promise<void> {
@@ -201,7 +204,7 @@ class SqliteSessionStore implements SessionStore {
     this.#isClosed = true;
     try {
       this.#statements.saveClock.run(this.#now);
-      this.#users.close();
+      this.#statements.userGone.run(this.#owner);
     } catch {
       // Another process may hold the lock. The clock loses a minute, and the next server sees from the process that this one ended.
     }
@@ -239,8 +242,8 @@ class SqliteSessionStore implements SessionStore {
       uncounted = 0;
       return null;
     };
-    const writer = {
-      reset: (episodeId: string, text: string, digest: string) => {
+    const writer: EntryWriter = {
+      reset: (episodeId, text, digest) => {
         const bytes = SESSION_BYTES + text.length;
         return this.#write(false, bytes, () => {
           const now = this.#now;
@@ -258,7 +261,7 @@ class SqliteSessionStore implements SessionStore {
           return mark(number);
         });
       },
-      step: (index: number, text: string, digest: string) => {
+      step: (index, text, digest) => {
         const bytes = ENTRY_BYTES + text.length;
         uncounted += bytes;
         return this.#write(true, bytes, () => {
@@ -421,7 +424,7 @@ class SqliteSessionStore implements SessionStore {
     const { saveClock } = this.#statements;
     await this.#file.retried(() => {
       saveClock.run(this.#now);
-      this.#users.seen(this.#now);
+      this.#statements.userSeen.run(this.#now, this.#owner);
     });
     while (await this.#pruned(() => this.#deleteUnused())) await nextTurn();
     const { maxBytes } = this.#options;

@@ -205,7 +205,6 @@ export class InspectionSocket {
   readonly #socket: WebSocket;
   readonly #timeoutMs: number;
   readonly #received: string[] = [];
-  readonly #waiting: PromiseWithResolvers<string>[] = [];
   /** The code with which the connection was closed, once it is. */
   readonly closed: Promise<number>;
 
@@ -231,17 +230,8 @@ export class InspectionSocket {
   private constructor(socket: WebSocket, timeoutMs: number) {
     this.#socket = socket;
     this.#timeoutMs = timeoutMs;
-    socket.on('message', (data) => {
-      const waiter = this.#waiting.shift();
-      if (waiter) waiter.resolve(data.toString());
-      else this.#received.push(data.toString());
-    });
-    const { promise, resolve } = Promise.withResolvers<number>();
-    this.closed = promise;
-    socket.on('close', (code) => {
-      for (const { reject } of this.#waiting.splice(0)) reject(closedError(code));
-      resolve(code);
-    });
+    socket.on('message', (data) => this.#received.push(data.toString()));
+    this.closed = new Promise((resolve) => socket.on('close', resolve));
   }
 
   /** True when the connection is closed, or about to be. */
@@ -263,7 +253,15 @@ export class InspectionSocket {
 
   /** The next message. @throws Error when none comes, or one that is no JSON object */
   async next(): Promise<JsonObject> {
-    const text = this.#received.shift() ?? (await this.#nextText());
+    if (this.#received.length === 0) {
+      const arrived = new Promise<void>((resolve) => this.#socket.once('message', () => resolve()));
+      await this.#inTime(Promise.race([arrived, this.closed]), 'the server did not answer');
+    }
+    const text = this.#received.shift();
+    if (text === undefined) {
+      const code = await this.closed;
+      throw new Error(`the server closed the connection (code ${code}) instead of answering`);
+    }
     const message = parsed(text);
     if (message === undefined) throw new Error(`the server sent what is not JSON: ${text.slice(0, 200)}`);
     if (isJsonObject(message)) return message;
@@ -323,16 +321,6 @@ export class InspectionSocket {
     await this.closed;
   }
 
-  async #nextText(): Promise<string> {
-    if (this.#socket.readyState === WebSocket.CLOSED) throw closedError(await this.closed);
-    const waiter = Promise.withResolvers<string>();
-    this.#waiting.push(waiter);
-    return this.#inTime(waiter.promise, 'the server did not answer').finally(() => {
-      const place = this.#waiting.indexOf(waiter);
-      if (place >= 0) this.#waiting.splice(place, 1);
-    });
-  }
-
   async #inTime<T>(promise: Promise<T>, failure: string): Promise<T> {
     const { promise: late, reject } = Promise.withResolvers<never>();
     const timer = setTimeout(
@@ -341,8 +329,4 @@ export class InspectionSocket {
     );
     return Promise.race([promise, late]).finally(() => clearTimeout(timer));
   }
-}
-
-function closedError(code: number): Error {
-  return new Error(`the server closed the connection (code ${code}) instead of answering`);
 }

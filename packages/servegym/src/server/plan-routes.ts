@@ -133,7 +133,7 @@ function knownModels(profiles: readonly EngineProfile[]): z.infer<typeof models>
     .sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 
-/** @throws HttpProblem that says what is wrong with the request */
+/** @throws HTTPException that says what is wrong with the request */
 async function readRequest({
   trace: text,
   name,
