@@ -1,6 +1,11 @@
 export { AGENT_JOB_KINDS } from './agent-job-kinds.ts';
 export { QUICK, type TaskCheck, THOROUGH } from './core/checks/task-check.ts';
-export { compareEvaluations, type PairedDifference, type Standings } from './core/compare-evaluations.ts';
+export {
+  compareEvaluations,
+  type PairedDifference,
+  type ProfilePoint,
+  type Standings,
+} from './core/compare-evaluations.ts';
 export {
   agentsOf,
   EVALUATION_SPLITS,
@@ -15,12 +20,13 @@ export {
   tasksToPlay,
 } from './core/evaluate.ts';
 export {
+  type Estimate,
   type Evaluation,
   evaluatePolicy,
   joinEvaluations,
   type TaskEvaluation,
 } from './core/evaluate-policy.ts';
-export { type AnchoredReturn, type GainFigures, gainFigures } from './core/gain.ts';
+export { type AnchoredReturn, type GainFigures, gainFigures, type ReturnAnchors } from './core/gain.ts';
 export { hasLlmSettings, LlmClient, llmSettings } from './core/llm-client.ts';
 export { LlmPolicy } from './core/llm-policy.ts';
 export type { PromptedEnvironment } from './core/llm-prompt.ts';

@@ -31,6 +31,7 @@ export { readTableRows } from './inferencegym/table/read-table.ts';
 export { KEY_COLUMNS, type TableRows } from './inferencegym/table/table-columns.ts';
 export { SHIPPED_TABLE_URL, TraceTable } from './inferencegym/table/trace-table.ts';
 export type {
+  EpisodeAnchors,
   MeanReturn,
   SeedReturns,
   TaskReference,

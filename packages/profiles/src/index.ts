@@ -3,7 +3,7 @@ export { type EngineConstants, vllmConstants } from './data/engine-constants.ts'
 export { boardWatts, findGpu, GPUS, type Gpu, parseGpu, parsePrices, priceOf } from './data/gpu.ts';
 export { findModel, MODELS, modelFromConfig } from './data/model-config.ts';
 export type { ServedModel } from './data/served-model.ts';
-export { type BenchCalibration, calibrateBench } from './fits/bench-profile.ts';
+export { type BenchCalibration, type BenchErrors, calibrateBench } from './fits/bench-profile.ts';
 export { parseBenchResult } from './fits/bench-result.ts';
 export { type EngineOverheads, engineOverheads } from './fits/engine-overheads.ts';
 export { estimatedProfile } from './fits/estimated-profile.ts';

@@ -43,8 +43,8 @@ export function demonstrate(
   let reward: number | null = null;
   while (!episode.done) {
     const { window: stepIndex, action: previousAction } = episode;
-    const step = { observation: episode.observation(), reward, previousAction, stepIndex };
-    const { observation } = step;
+    const observation = episode.observation();
+    const step = { observation, reward, previousAction, stepIndex };
     encoder.encode(
       observation,
       previousAction,

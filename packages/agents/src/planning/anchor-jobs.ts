@@ -103,7 +103,7 @@ function fleetReferenceReturns({ taskId, seed, rule }: FleetReferenceInput): Fle
 }
 
 /** A return, and actions that earn it. The last one is repeated to the end of the episode. */
-interface PlayedAnchor {
+export interface PlayedAnchor {
   readonly return: number;
   readonly actions: readonly ServeAction[];
 }
