@@ -56,3 +56,82 @@ export interface ChartSpec {
 export function presentSeries(spec: ChartSpec, frame: Frame, task: Task | undefined): readonly SeriesSpec[] {
   return spec.series(frame, task).filter((series) => series.value(frame) !== undefined);
 }
+
+/** One drawn curve. Layers are drawn from the outermost inward, each filled down to zero. */
+export interface Trace {
+  readonly series: SeriesSpec;
+  readonly at: (frame: Frame) => number | null;
+  /** The windows that it is drawn from. */
+  readonly frames: () => readonly Frame[];
+}
+
+/** The curves that draw `series`, in drawing order: layers first, then what lies above them. */
+export function tracesOf(
+  series: readonly SeriesSpec[],
+  signed: boolean,
+  frames: () => readonly Frame[],
+): Trace[] {
+  const layers = series.filter(({ draw }) => draw === 'layer');
+  const others = series.filter(({ draw }) => draw !== 'layer');
+  const stacked = layers.map((_, i) => i).reverse();
+  return [
+    ...stacked.map((i) => layerTrace(layers, i, 1, frames)),
+    ...(signed ? stacked.map((i) => layerTrace(layers, i, -1, frames)) : []),
+    ...others.map((one) => ({ series: one, at: (frame: Frame) => one.value(frame) ?? null, frames })),
+  ];
+}
+
+/** The sum of the layers up to `top`, of those on one side of zero. */
+function layerTrace(
+  layers: readonly SeriesSpec[],
+  top: number,
+  side: 1 | -1,
+  frames: () => readonly Frame[],
+): Trace {
+  const under = layers.slice(0, top + 1);
+  return {
+    series: layers[top],
+    frames,
+    at(frame) {
+      if (layers[top].value(frame) == null) return null;
+      let sum = 0;
+      for (const layer of under) sum += Math.max(0, side * (layer.value(frame) ?? 0));
+      return side * sum;
+    },
+  };
+}
+
+/** Columns for the plotting library that grow with the episode. */
+export interface Columns {
+  /** The x column (seconds of simulated time, or windows) and one column a trace. */
+  readonly data: [x: number[], ...traces: (number | null)[][]];
+  /** Takes in the frames not seen yet. */
+  extend(): void;
+}
+
+export function createColumns(traces: readonly Pick<Trace, 'at' | 'frames'>[]): Columns {
+  const x: number[] = [];
+  const values = traces.map((): (number | null)[] => []);
+  const taken = traces.map(() => 0);
+  return {
+    data: [x, ...values],
+    extend() {
+      for (const { frames } of traces) {
+        const all = frames();
+        for (let i = x.length; i < all.length; i++) x.push(timeOf(all[i]));
+      }
+      traces.forEach(({ at, frames }, k) => {
+        const all = frames();
+        for (let i = taken[k]; i < all.length; i++) values[k][i] = at(all[i]);
+        taken[k] = all.length;
+        // A run that is behind the others has nothing to draw yet.
+        for (let i = taken[k]; i < x.length; i++) values[k][i] = null;
+      });
+    },
+  };
+}
+
+/** The end of the frame's window: seconds of simulated time, or windows where the server names no window length. */
+export function timeOf(frame: Frame): number {
+  return frame.index * (frame.telemetry.windowSeconds ?? 1);
+}

@@ -1,11 +1,10 @@
 import uPlot from 'uplot';
 import type { Knob } from '../api/action-schema.ts';
 import type { ServerEvent } from '../llm-server/telemetry.ts';
-import type { Frame } from '../state/frame.ts';
-import { observed } from '../state/observed.ts';
+import { type Frame, observed } from '../state/frame.ts';
+import { timeOf } from './chart-spec.ts';
 import { palette, type Tone } from './palette.ts';
 import { axisLook, baseOptions, type PlotContext, timeAxis, tone } from './plot-options.ts';
-import { timeOf } from './traces.ts';
 
 /** A knob's strip of the timeline. */
 export interface Lane {

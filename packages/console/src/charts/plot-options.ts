@@ -1,9 +1,8 @@
 import uPlot from 'uplot';
-import type { ChartSpec, Limit } from './chart-spec.ts';
+import type { ChartSpec, Limit, Trace } from './chart-spec.ts';
 import { palette, type Tone } from './palette.ts';
 import { limitLines, positionMark, rangeOf } from './plot-plugins.ts';
 import { decades } from './scales.ts';
-import type { Trace } from './traces.ts';
 
 /** Charts that share this key show their cursors together. */
 const CURSOR_KEY = 'episode';

@@ -1,13 +1,19 @@
 import { useComputed, useSignal } from '@preact/signals';
 import type { ComponentChildren, JSX } from 'preact';
 import { useMemo } from 'preact/hooks';
-import { type ChartSpec, presentSeries, type SeriesSpec } from '../charts/chart-spec.ts';
+import {
+  type ChartSpec,
+  createColumns,
+  presentSeries,
+  type SeriesSpec,
+  type Trace,
+  tracesOf,
+} from '../charts/chart-spec.ts';
 import { RUN_LOOKS } from '../charts/palette.ts';
 import { chartOptions } from '../charts/plot-options.ts';
-import { createColumns, type Trace, tracesOf } from '../charts/traces.ts';
 import { type PlotSource, usePlot } from '../charts/use-plot.ts';
 import type { ConsoleState } from '../state/console-state.ts';
-import { fieldNamed } from '../state/observed.ts';
+import { fieldNamed } from '../state/frame.ts';
 import { playerName, type Run } from '../state/run.ts';
 import { useConsole } from './console-context.ts';
 import { SaveIcon } from './icons.tsx';

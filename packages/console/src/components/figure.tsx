@@ -1,6 +1,6 @@
 import type { ReadonlySignal } from '@preact/signals';
 import type { JSX } from 'preact';
-import { fieldNamed } from '../state/observed.ts';
+import { fieldNamed } from '../state/frame.ts';
 import { useConsole } from './console-context.ts';
 import { tip } from './tooltip.tsx';
 

@@ -1,4 +1,5 @@
 import type { ComponentChildren, JSX } from 'preact';
+import { chooseTheme, isDark } from '../charts/palette.ts';
 
 function Icon({ children }: { children: ComponentChildren }): JSX.Element {
   return (
@@ -65,3 +66,36 @@ export const BookIcon = filled(
 export const HelpIcon = filled(
   'M4.300 5.500a3.700 3.700 0 1 1 5.500 3.200c-.7.400-.9.700-.9 1.400v.400H7.100v-.500c0-1.400.5-2 1.600-2.700a1.900 1.900 0 1 0-2.600-1.800zm2.700 6.300h2v2.200H7z',
 );
+
+/** Requests queue into a batch. */
+export function BrandMark(): JSX.Element {
+  return (
+    <svg class="brand-mark" viewBox="0 0 32 32" aria-hidden="true">
+      <g fill="var(--tone-waiting)">
+        <rect x="2" y="13" width="6" height="6" rx="1.5" opacity=".45" />
+        <rect x="10" y="13" width="6" height="6" rx="1.5" />
+      </g>
+      <g fill="var(--tone-running)">
+        <rect x="19" y="3" width="11" height="7" rx="1.500" />
+        <rect x="19" y="12.500" width="11" height="7" rx="1.500" />
+        <rect x="19" y="22" width="11" height="7" rx="1.500" opacity=".45" />
+      </g>
+    </svg>
+  );
+}
+
+/** Changes between light and dark colours. */
+export function ThemeButton(): JSX.Element {
+  const dark = isDark();
+  return (
+    <button
+      type="button"
+      class="button quiet square"
+      title={dark ? 'Light colours' : 'Dark colours'}
+      aria-label={dark ? 'Use light colours' : 'Use dark colours'}
+      onClick={() => chooseTheme(dark ? 'light' : 'dark')}
+    >
+      {dark ? <SunIcon /> : <MoonIcon />}
+    </button>
+  );
+}

@@ -46,7 +46,7 @@ export function addStyles(css: string): void {
 
 /** Parts of the page that not every visit needs: each is fetched when it is first shown. */
 export const LazyScoreCard = lazy(async () => (await import('../lazy/score-card.tsx')).ScoreCard);
-export const LazyRunSentence = lazy(async () => (await import('../lazy/run-sentence.tsx')).RunSentence);
+export const LazyRunSentence = lazy(async () => (await import('../lazy/run-cards.tsx')).RunSentence);
 export const LazyRunCards = lazy(async () => (await import('../lazy/run-cards.tsx')).RunCards);
 export const LazyOpenedNote = lazy(async () => (await import('../lazy/opened-note.tsx')).OpenedNote);
 export const LazyMemoryUse = lazy(async () => (await import('../lazy/memory-use.tsx')).MemoryUse);

@@ -1,6 +1,6 @@
 import { useComputed } from '@preact/signals';
 import type { JSX } from 'preact';
-import { timeOf } from '../charts/traces.ts';
+import { timeOf } from '../charts/chart-spec.ts';
 import { useConsole } from './console-context.ts';
 import { clock, count, words } from './format.ts';
 import { tip } from './tooltip.tsx';

@@ -2,13 +2,12 @@ import { useComputed } from '@preact/signals';
 import type { ComponentChildren, JSX } from 'preact';
 import { toneOfClass } from '../charts/palette.ts';
 import type { ClassTelemetry } from '../llm-server/telemetry.ts';
-import { observed } from '../state/observed.ts';
+import { observed } from '../state/frame.ts';
 import { useConsole } from './console-context.ts';
 import { Figure } from './figure.tsx';
 import { amount, count, dollars, finePercent, latencyText, percent, words } from './format.ts';
-import { GpuViews } from './gpu-views.tsx';
 import { LazyMemoryUse } from './lazy.tsx';
-import { ArrivalsView, QueueView } from './request-views.tsx';
+import { ArrivalsView, GpuViews, QueueView } from './stage-views.tsx';
 import { tip } from './tooltip.tsx';
 
 const UNKNOWN = '–';
@@ -138,16 +137,37 @@ function SloViews(): JSX.Element {
 function ClassRow({ entry, index }: { entry: ClassTelemetry; index: number }): JSX.Element {
   const { name, waiting, running, sloCompliance, ttftP99Ms } = entry;
   const start = ttftP99Ms ? `, slowest start ${latencyText(ttftP99Ms)}` : '';
-  const share = sloCompliance ?? 0;
   return (
-    <li {...tip(`${words(name)}: ${count(waiting)} waiting, ${count(running)} running${start}`)}>
+    <ClassMeter
+      name={name}
+      index={index}
+      share={sloCompliance ?? 0}
+      text={sloCompliance === undefined ? UNKNOWN : percent(sloCompliance)}
+      hint={`${words(name)}: ${count(waiting)} waiting, ${count(running)} running${start}`}
+    />
+  );
+}
+
+interface ClassMeterProps {
+  readonly name: string;
+  readonly index: number;
+  /** 0..1 */
+  readonly share: number;
+  readonly text: string;
+  readonly hint?: string;
+}
+
+/** A share of a request class. */
+export function ClassMeter({ name, index, share, text, hint }: ClassMeterProps): JSX.Element {
+  return (
+    <li {...tip(hint)}>
       <span class="class-name">{words(name)}</span>
       <span class="meter">
         <span
           style={{ transform: `scaleX(${share})`, background: `var(--tone-${toneOfClass(name, index)})` }}
         />
       </span>
-      <span class="class-value">{sloCompliance === undefined ? UNKNOWN : percent(sloCompliance)}</span>
+      <span class="class-value">{text}</span>
     </li>
   );
 }

@@ -2,9 +2,18 @@ import { useSignal } from '@preact/signals';
 import type { JSX } from 'preact';
 import { LARGEST_SEED } from '../state/choices.ts';
 import { openPanel, PANELS, type PanelName } from '../state/overlays.ts';
-import { BrandMark, ThemeButton } from './brand.tsx';
 import { useConsole } from './console-context.ts';
-import { BookIcon, CodeIcon, CupIcon, HelpIcon, HistoryIcon, OptionsIcon, ShareIcon } from './icons.tsx';
+import {
+  BookIcon,
+  BrandMark,
+  CodeIcon,
+  CupIcon,
+  HelpIcon,
+  HistoryIcon,
+  OptionsIcon,
+  ShareIcon,
+  ThemeButton,
+} from './icons.tsx';
 import { LazyOptionsMenu } from './lazy.tsx';
 import { Transport } from './transport.tsx';
 

@@ -1,29 +1,24 @@
-import type { ChartSpec, SeriesSpec } from '../charts/chart-spec.ts';
+import type { ChartSpec, Limit, SeriesSpec } from '../charts/chart-spec.ts';
 import { toneOfClass } from '../charts/palette.ts';
 import { amount, count, dollars, latencyText, latencyTick, percent, words } from '../components/format.ts';
 import { REWARD_CHART } from '../lazy/any-charts.ts';
-import type { Frame } from '../state/frame.ts';
-import { observed } from '../state/observed.ts';
+import { quantity } from '../llm-server/charts.ts';
+import { type Frame, observed } from '../state/frame.ts';
 import {
   arrivalsOf,
   CAPACITY_DEFINITION,
   capacityOf,
+  type FleetClassReport,
+  fleetReport,
   WASTED_DEFINITION,
   wastedUsdPerHour,
-} from './fleet-capacity.ts';
-import { type FleetClassReport, fleetReport } from './fleet-report.ts';
-
-type Quantity = Pick<SeriesSpec, 'label' | 'field' | 'value' | 'format'>;
-
-function quantity(label: string, field: string, format: SeriesSpec['format']): Quantity {
-  return { label, field, format, value: (frame) => observed(frame, field) };
-}
+} from './fleet-report.ts';
 
 /** A latency that the observation has in seconds, ms. Zero means that nothing was measured in the window. */
-function latency(label: string, field: string): Quantity {
+function latency(label: string, field: string) {
   return {
     ...quantity(label, field, latencyText),
-    value: (frame) => milliseconds(observed(frame, field)),
+    value: (frame: Frame) => milliseconds(observed(frame, field)),
   };
 }
 
@@ -52,6 +47,14 @@ function byClass(
       return entry && of(entry, each);
     },
   }));
+}
+
+/** The objectives of the classes, each by its name. */
+function classLimits(frame: Frame, of: (entry: FleetClassReport) => number | undefined): Limit[] {
+  return classesOf(frame).flatMap((entry) => {
+    const value = of(entry);
+    return value === undefined ? [] : [{ value, label: `${words(entry.name)} ${latencyText(value)}` }];
+  });
 }
 
 const rate = (value: number) => `${amount(value)}/s`;
@@ -123,10 +126,7 @@ const firstToken: ChartSpec = {
   question: 'When does it start?',
   logarithmic: true,
   tick: latencyTick,
-  limits: (frame) =>
-    classesOf(frame).flatMap(({ name, ttftMs }) =>
-      ttftMs === undefined ? [] : [{ value: ttftMs, label: `${words(name)} ${latencyText(ttftMs)}` }],
-    ),
+  limits: (frame) => classLimits(frame, ({ ttftMs }) => ttftMs),
   compared: latency('Slowest 1\u202f%', 'time_to_first_token_seconds_p99'),
   series: (frame) =>
     byClass(
@@ -143,10 +143,7 @@ const betweenTokens: ChartSpec = {
   unit: () => 'ITL, ms',
   question: 'How fast is it?',
   tick: count,
-  limits: (frame) =>
-    classesOf(frame).flatMap(({ name, tpotMs }) =>
-      tpotMs === undefined ? [] : [{ value: tpotMs, label: `${words(name)} ${latencyText(tpotMs)}` }],
-    ),
+  limits: (frame) => classLimits(frame, ({ tpotMs }) => tpotMs),
   compared: latency('Median', 'inter_token_latency_seconds_p50'),
   series: () => [
     { ...latency('Median', 'inter_token_latency_seconds_p50'), tone: 'median' },

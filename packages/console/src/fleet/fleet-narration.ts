@@ -1,7 +1,6 @@
 import { amount, count, latencyText, percent } from '../components/format.ts';
 import type { Narration } from '../llm-server/narration.ts';
-import type { Frame } from '../state/frame.ts';
-import { observed } from '../state/observed.ts';
+import { type Frame, observed } from '../state/frame.ts';
 import type { FleetReport } from './fleet-report.ts';
 
 /** Seconds of queue from which on the fleet is behind. */
@@ -81,9 +80,9 @@ function people(waiting: number): string {
   return waiting === 1 ? '1 request waits' : `${count(waiting)} requests wait`;
 }
 
-function soon(starting: readonly { readonly readyInSeconds: number }[]): string {
+function soon(starting: readonly { readonly readyInS: number }[]): string {
   if (starting.length === 0) return 'None starts.';
-  const first = Math.min(...starting.map(({ readyInSeconds }) => readyInSeconds));
+  const first = Math.min(...starting.map(({ readyInS }) => readyInS));
   const verb = starting.length === 1 ? 'replica starts, ready' : 'replicas start, the first ready';
   return `${count(starting.length)} ${verb} in ${count(Math.ceil(first))}\u202fs.`;
 }

@@ -1,47 +1,11 @@
-import { fields, list, number, numbers, text } from '../api/read-fields.ts';
+import { amountOf, fields, list, number, record, text } from '../api/read-fields.ts';
 import type { Fields } from '../api/wire.ts';
+import { type Frame, observed } from '../state/frame.ts';
 
 /** Metadata of a window of `fleet`. */
-export interface FleetReport {
-  readonly classes: readonly FleetClassReport[];
-  readonly replicas: readonly ReplicaReport[];
-  /** Requests at the gateway that no replica can take. */
-  readonly held: number;
-  /** Parts of the reward, USD. */
-  readonly rewardUsd: Readonly<Record<string, number>>;
-}
-
-export interface FleetClassReport {
-  readonly name: string;
-  readonly arrived: number;
-  readonly inFlight: number;
-  readonly refused: number;
-  readonly completed: number;
-  readonly attained: number;
-  readonly ttftP99Ms?: number | undefined;
-  /** Limits of the class, ms. */
-  readonly ttftMs?: number | undefined;
-  readonly tpotMs?: number | undefined;
-}
-
-export interface ReplicaReport {
-  readonly id: number;
-  /** The page knows `starting`, `ready` and `draining`. */
-  readonly state: string;
-  readonly role: string;
-  /** Seconds until it serves. */
-  readonly readyInSeconds: number;
-  /** Requests that the router sent to it in the window; absent where the server does not tell. */
-  readonly routed?: number | undefined;
-  readonly running: number;
-  readonly waiting: number;
-  /** Share of the admitted prompt tokens that its cache had, 0..1. */
-  readonly prefixHits?: number | undefined;
-  /** It failed in the window. */
-  readonly hasFailed: boolean;
-  /** 0..1 */
-  readonly kvUse: number;
-}
+export type FleetReport = ReturnType<typeof readReport>;
+export type FleetClassReport = ReturnType<typeof classReport>;
+export type ReplicaReport = ReturnType<typeof replicaReport>;
 
 const reports = new WeakMap<Fields, FleetReport>();
 
@@ -50,15 +14,7 @@ export function fleetReport(metadata: Fields): FleetReport | undefined {
   if (!Array.isArray(metadata.replicas)) return undefined;
   const known = reports.get(metadata);
   if (known) return known;
-  const objectives = fields(metadata.objectives);
-  const failures = list(metadata.events).filter(({ kind }) => kind === 'failed');
-  const failed = new Set(failures.map(({ replica }) => replica));
-  const report = {
-    classes: list(metadata.classes).map((entry) => classReport(entry, objectives)),
-    replicas: list(metadata.replicas).map((entry) => replicaReport(entry, failed)),
-    held: number(metadata.held) ?? 0,
-    rewardUsd: numbers(metadata.reward_components),
-  };
+  const report = readReport(metadata);
   reports.set(metadata, report);
   return report;
 }
@@ -69,34 +25,132 @@ export function attainmentOf({ classes }: FleetReport): number | undefined {
   return judged === 0 ? undefined : classes.reduce((sum, { attained }) => sum + attained, 0) / judged;
 }
 
-function classReport(entry: Fields, objectives: Fields): FleetClassReport {
-  const name = text(entry.name) ?? 'requests';
-  const limits = fields(objectives[name]);
+function readReport(metadata: Fields) {
+  const objectives = fields(metadata.objectives);
+  const failures = list(metadata.events).filter(({ kind }) => kind === 'failed');
+  const failed = new Set(failures.map(({ replica }) => replica));
   return {
-    name,
-    arrived: number(entry.arrived) ?? 0,
-    inFlight: number(entry.in_flight) ?? 0,
-    refused: number(entry.refused) ?? 0,
-    completed: number(entry.completed) ?? 0,
-    attained: number(entry.attained) ?? 0,
-    ttftP99Ms: number(entry.ttft_p99_ms),
-    ttftMs: number(limits.ttftMs),
-    tpotMs: number(limits.tpotMs),
+    classes: list(metadata.classes).map((entry) => classReport(entry, objectives)),
+    replicas: list(metadata.replicas).map((entry) => replicaReport(entry, failed)),
   };
 }
 
-function replicaReport(entry: Fields, failed: ReadonlySet<unknown>): ReplicaReport {
-  const total = number(entry.kv_blocks_total) ?? 0;
+const classCounts = record({
+  name: (value) => text(value) ?? 'requests',
+  inFlight: amountOf,
+  refused: amountOf,
+  completed: amountOf,
+  attained: amountOf,
+  ttftP99Ms: number,
+});
+
+function classReport(entry: Fields, objectives: Fields) {
+  const counts = classCounts(entry);
+  const limits = fields(objectives[counts.name]);
+  /** Limits of the class, ms. */
+  return { ...counts, ttftMs: number(limits.ttftMs), tpotMs: number(limits.tpotMs) };
+}
+
+const replicaState = record({
+  id: amountOf,
+  /** The page knows `starting`, `ready` and `draining`. */
+  state: (value) => text(value) ?? 'ready',
+  role: (value) => text(value) ?? 'mixed',
+  /** Seconds until it serves. */
+  readyInS: amountOf,
+  /** Requests that the router sent to it in the window; absent where the server does not tell. */
+  routed: number,
+  running: amountOf,
+  waiting: amountOf,
+  /** Share of the admitted prompt tokens that its cache had, 0..1. */
+  prefixCacheHitRate: number,
+  kvBlocksUsed: amountOf,
+  kvBlocksTotal: amountOf,
+});
+
+function replicaReport(entry: Fields, failed: ReadonlySet<unknown>) {
+  const state = replicaState(entry);
   return {
-    id: number(entry.id) ?? 0,
-    state: text(entry.state) ?? 'ready',
-    role: text(entry.role) ?? 'mixed',
-    readyInSeconds: number(entry.ready_in_s) ?? 0,
-    routed: number(entry.routed),
-    running: number(entry.running) ?? 0,
-    waiting: number(entry.waiting) ?? 0,
-    prefixHits: number(entry.prefix_cache_hit_rate),
+    ...state,
+    /** It failed in the window. */
     hasFailed: failed.has(entry.id),
-    kvUse: total > 0 ? (number(entry.kv_blocks_used) ?? 0) / total : 0,
+    /** 0..1 */
+    kvUse: state.kvBlocksTotal > 0 ? state.kvBlocksUsed / state.kvBlocksTotal : 0,
   };
+}
+
+export const CAPACITY_DEFINITION =
+  'Requests a second that the ready replicas can answer with full batches, an estimate';
+export const WASTED_DEFINITION =
+  'Part of the bill for replicas that start or drain, and for estimated capacity beyond the demand';
+
+/** Requests a second of all classes that arrived. */
+export function demandOf({ observation, metadata }: Frame): number {
+  const classes = fleetReport(metadata)?.classes ?? [];
+  return classes.reduce((sum, { name }) => sum + arrivalsOf(observation, name), 0);
+}
+
+/** Requests a second of a class that arrived. */
+export function arrivalsOf(observation: Fields, className: string): number {
+  return number(fields(observation[className]).arrivals_per_second) ?? 0;
+}
+
+/** Mean request of a window, tokens. */
+interface MeanRequest {
+  readonly prompt: number;
+  /** Part of the prompt that no cache has. */
+  readonly computed: number;
+  readonly answer: number;
+}
+
+/**
+ * Requests a second that the ready replicas can answer at most: an estimate from the law of an iteration with a full
+ * batch of the window's mean request, each replica as if it did prefill and decode. `undefined` where the server does not
+ * say how fast a replica is; `null` before the first window, and in one without requests.
+ */
+export function capacityOf(frame: Frame): number | null | undefined {
+  const server = fields(frame.observation.server);
+  const ready = observed(frame, 'replicas_ready');
+  if (ready === undefined || number(server.step_base_ms) === undefined) return undefined;
+  const seqs = number(frame.action?.max_num_active_seqs);
+  const budget = number(frame.action?.max_num_batched_tokens);
+  const demand = demandOf(frame);
+  const answer = observed(frame, 'request_generation_tokens_mean') ?? 0;
+  if (seqs === undefined || budget === undefined || demand === 0 || answer === 0) return null;
+  const prompt = (observed(frame, 'arrived_prompt_tokens_per_second') ?? 0) / demand;
+  const computed = prompt * (1 - (observed(frame, 'prefix_cache_hit_rate') ?? 0));
+  const request = { prompt, computed, answer };
+  const second = observed(frame, 'second_replicas_ready') ?? 0;
+  return (
+    (ready - second) * replicaCapacity(server, request, seqs, budget) +
+    second * replicaCapacity(fields(server.second), request, seqs, budget)
+  );
+}
+
+/** Requests a second of one replica with a full batch. */
+function replicaCapacity(
+  server: Fields,
+  { prompt, computed, answer }: MeanRequest,
+  seqs: number,
+  budget: number,
+): number {
+  const of = (name: string) => number(server[name]) ?? 0;
+  // An iteration has a token of each sequence and the prompts of those that take the places of the ones that end.
+  const withinBudget = budget / (1 + computed / answer);
+  const batch = Math.min(seqs, of('kv_cache_tokens') / (prompt + answer), withinBudget);
+  const sequenceMs = of('step_sequence_us') / 1e3 + (of('step_context_ns') / 1e6) * (prompt + answer / 2);
+  const iterationMs = of('step_base_ms') + batch * sequenceMs;
+  const batchMs = answer * iterationMs + (batch * computed * of('step_token_us')) / 1e3;
+  return batchMs === 0 ? 0 : (1000 * batch) / batchMs;
+}
+
+/** Part of the bill for replicas that start or drain, and for estimated capacity beyond the demand, USD an hour. */
+export function wastedUsdPerHour(frame: Frame, { replicas }: FleetReport): number | undefined {
+  const bill = observed(frame, 'usd_per_hour');
+  if (bill === undefined || replicas.length === 0) return bill;
+  const ready = replicas.filter(({ state }) => state === 'ready').length / replicas.length;
+  const demand = demandOf(frame);
+  // Where the capacity is not known the ready replicas count as used.
+  const used = demand === 0 ? 0 : Math.min(1, demand / (capacityOf(frame) ?? demand));
+  return bill * (1 - ready * used);
 }

@@ -1,24 +1,24 @@
 import { useComputed } from '@preact/signals';
 import type { JSX } from 'preact';
-import { toneOfClass } from '../charts/palette.ts';
 import { Charts, MoreCharts } from '../components/chart-panel.tsx';
 import { useConsole } from '../components/console-context.ts';
 import { Figure } from '../components/figure.tsx';
 import { amount, count, dollars, latencyText, percent, words } from '../components/format.ts';
 import { addStyles } from '../components/lazy.tsx';
-import { Observed, Station } from '../components/stage.tsx';
+import { ClassMeter, Observed, Station } from '../components/stage.tsx';
 import { tip } from '../components/tooltip.tsx';
-import { observed } from '../state/observed.ts';
+import { observed } from '../state/frame.ts';
 import styles from '../styles/fleet.css?inline';
+import { FLEET_CHARTS, FURTHER_FLEET_CHARTS } from './fleet-charts.ts';
 import {
   arrivalsOf,
   CAPACITY_DEFINITION,
   capacityOf,
+  fleetReport,
+  type ReplicaReport,
   WASTED_DEFINITION,
   wastedUsdPerHour,
-} from './fleet-capacity.ts';
-import { FLEET_CHARTS, FURTHER_FLEET_CHARTS } from './fleet-charts.ts';
-import { fleetReport, type ReplicaReport } from './fleet-report.ts';
+} from './fleet-report.ts';
 
 addStyles(styles);
 
@@ -93,7 +93,7 @@ function Arrivals(): JSX.Element {
       />
       <ul class="classes">
         {rates.map(({ name, rate }, index) => (
-          <Meter
+          <ClassMeter
             key={name}
             name={name}
             index={index}
@@ -103,29 +103,6 @@ function Arrivals(): JSX.Element {
         ))}
       </ul>
     </>
-  );
-}
-
-interface MeterProps {
-  readonly name: string;
-  readonly index: number;
-  /** 0..1 */
-  readonly share: number;
-  readonly text: string;
-  readonly hint?: string;
-}
-
-function Meter({ name, index, share, text, hint }: MeterProps): JSX.Element {
-  return (
-    <li {...tip(hint)}>
-      <span class="class-name">{words(name)}</span>
-      <span class="meter">
-        <span
-          style={{ transform: `scaleX(${share})`, background: `var(--tone-${toneOfClass(name, index)})` }}
-        />
-      </span>
-      <span class="class-value">{text}</span>
-    </li>
   );
 }
 
@@ -202,11 +179,22 @@ interface ReplicaCardProps {
 }
 
 function ReplicaCard({ replica, busiest, mostRouted }: ReplicaCardProps): JSX.Element {
-  const { id, state, role, readyInSeconds, routed, running, waiting, kvUse, prefixHits, hasFailed } = replica;
+  const {
+    id,
+    state,
+    role,
+    readyInS,
+    routed,
+    running,
+    waiting,
+    kvUse,
+    hasFailed,
+    prefixCacheHitRate: prefixHits,
+  } = replica;
   const said = [
     hasFailed && 'Failed in this window',
     state === 'starting'
-      ? `Starts, ready in ${count(Math.ceil(readyInSeconds))}\u202fs`
+      ? `Starts, ready in ${count(Math.ceil(readyInS))}\u202fs`
       : `${words(state)}: ${count(running)} running, ${count(waiting)} waiting, ${percent(kvUse)} of the KV blocks in use`,
     routed !== undefined && `${count(routed)} requests sent to it`,
     prefixHits !== undefined && `${percent(prefixHits)} of their prompts in its cache`,
@@ -228,7 +216,7 @@ function ReplicaCard({ replica, busiest, mostRouted }: ReplicaCardProps): JSX.El
         )}
       </span>
       <span class="replica-load">
-        {state === 'starting' ? `${count(Math.ceil(readyInSeconds))}\u202fs` : count(running + waiting)}
+        {state === 'starting' ? `${count(Math.ceil(readyInS))}\u202fs` : count(running + waiting)}
       </span>
       {routed !== undefined && (
         <span class="meter routed">
@@ -278,7 +266,7 @@ function Objectives(): JSX.Element {
         const judged = completed + refused;
         const start = ttftP99Ms ? `, slowest start ${latencyText(ttftP99Ms)}` : '';
         return (
-          <Meter
+          <ClassMeter
             key={name}
             name={name}
             index={index}

@@ -7,7 +7,7 @@ import { Figure } from '../components/figure.tsx';
 import { amount, count, words } from '../components/format.ts';
 import { addStyles, lazy } from '../components/lazy.tsx';
 import { SERVER_CHARTS } from '../llm-server/charts.ts';
-import { fieldNamed } from '../state/observed.ts';
+import { fieldNamed } from '../state/frame.ts';
 import styles from '../styles/figures.css?inline';
 import { chartsOfSchema, NO_QUANTITY, REWARD_CHART } from './any-charts.ts';
 import { FURTHER_SERVER_CHARTS } from './further-charts.ts';

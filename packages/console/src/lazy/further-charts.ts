@@ -3,8 +3,7 @@ import { type Tone, toneOfClass } from '../charts/palette.ts';
 import { amount, count, words } from '../components/format.ts';
 import { byClass, kvShare, latency, limits, median, quantity, wholeTick } from '../llm-server/charts.ts';
 import type { GpuMemory, GpuTelemetry } from '../llm-server/telemetry.ts';
-import type { Frame } from '../state/frame.ts';
-import { observed } from '../state/observed.ts';
+import { type Frame, observed } from '../state/frame.ts';
 
 const betweenTokens: ChartSpec = {
   id: 'itl',

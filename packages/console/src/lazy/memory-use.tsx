@@ -5,7 +5,7 @@ import { amount } from '../components/format.ts';
 import { StrainedIcon } from '../components/icons.tsx';
 import { addStyles } from '../components/lazy.tsx';
 import { Observed } from '../components/stage.tsx';
-import { observed } from '../state/observed.ts';
+import { observed } from '../state/frame.ts';
 import styles from '../styles/memory-use.css?inline';
 
 addStyles(styles);

@@ -7,12 +7,12 @@ import { Figure } from '../components/figure.tsx';
 import { count, percent, signed } from '../components/format.ts';
 import { CloseIcon } from '../components/icons.tsx';
 import { addStyles } from '../components/lazy.tsx';
-import { AddRun, BusyBar, DriverSelect } from '../components/run-strip.tsx';
+import { AddRun, BusyBar, DriverSelect, NarrationLine, Sentence } from '../components/run-strip.tsx';
+import { narrateFleet } from '../fleet/fleet-narration.ts';
 import { attainmentOf, type FleetReport, fleetReport } from '../fleet/fleet-report.ts';
-import { observed } from '../state/observed.ts';
+import { observed } from '../state/frame.ts';
 import { playerName, RUN_PLACES, type Run } from '../state/run.ts';
 import styles from '../styles/run-cards.css?inline';
-import { RunSentence } from './run-sentence.tsx';
 
 addStyles(styles);
 
@@ -101,4 +101,15 @@ function FleetFigures({ fleet }: { fleet: FleetReport }): JSX.Element {
       />
     </>
   );
+}
+
+/** One sentence on a run: of a fleet its own, else that of a server. */
+export function RunSentence({ run }: { run: Run }): JSX.Element {
+  const state = useConsole();
+  const { value: narration } = useComputed(() => {
+    const frame = run.frames.value[Math.min(state.shownIndex.value, run.played.value - 1)];
+    const report = frame && fleetReport(frame.metadata);
+    return state.joining.value !== run && report && narrateFleet(frame, report);
+  });
+  return narration ? <Sentence narration={narration} /> : <NarrationLine run={run} />;
 }

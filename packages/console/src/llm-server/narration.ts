@@ -1,6 +1,5 @@
 import { amount, count, latencyText, percent, signed } from '../components/format.ts';
-import type { Frame } from '../state/frame.ts';
-import { observed } from '../state/observed.ts';
+import { type Frame, observed } from '../state/frame.ts';
 
 export type Severity = 'calm' | 'strained' | 'failing';
 

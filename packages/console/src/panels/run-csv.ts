@@ -1,6 +1,6 @@
 import type { Client } from '../api/client.ts';
 import type { EpisodeFile, Fields } from '../api/wire.ts';
-import { timeOf } from '../charts/traces.ts';
+import { timeOf } from '../charts/chart-spec.ts';
 import { type Frame, firstFrame, nextFrame } from '../state/frame.ts';
 
 /** The windows of an episode that the server plays again. @throws ApiError */

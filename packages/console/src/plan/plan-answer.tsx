@@ -1,4 +1,4 @@
-import type { JSX } from 'preact';
+import type { ComponentChildren, JSX } from 'preact';
 import { fromZero } from '../charts/scales.ts';
 import { type XYChart, XYChartBox } from '../charts/xy-chart.tsx';
 import {
@@ -123,13 +123,46 @@ const FURTHER_COLUMNS: readonly Column[] = [
 
 function PlanTable({ plans, columns }: { plans: readonly Plan[]; columns: readonly Column[] }): JSX.Element {
   const front = paretoFront(plans);
+  const names = ['Engines and profile', ...columns.map(([name]) => name)];
+  return (
+    <Table
+      label="Table of plans"
+      names={names}
+      rows={plans.map((plan) => [
+        `${enginesText(plan)}${plan.router === 'prefix_aware' ? ', routed by prefix' : ''}`,
+        ...columns.map(([, text]) => text(plan)),
+      ])}
+      isBold={(row) => front.includes(plans[row])}
+    >
+      Bold: no cheaper plan has a lower TTFT p99. 95 %: over stretches of the traffic, widened by the error of
+      the profile. Autoscaled: the mean bill when engines follow the demand. At least: no schedule on these
+      GPUs costs less. At 1.5×: share of the requests that meet every limit when 1.5 times the traffic comes.
+    </Table>
+  );
+}
+
+interface TableProps {
+  readonly label: string;
+  readonly names: readonly string[];
+  /** The first cell of a row names it. */
+  readonly rows: readonly (readonly string[])[];
+  readonly isBold?: (row: number) => boolean;
+  /** What the columns mean. */
+  readonly children: ComponentChildren;
+}
+
+/** A text of more characters is wrapped. */
+const LONG = 30;
+
+/** A table that scrolls sideways where it is wider than the page. */
+export function Table({ label, names, rows, isBold, children }: TableProps): JSX.Element {
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by keyboard
-    <section class="wide-table" tabIndex={0} aria-label="Table of plans">
+    <section class="wide-table" tabIndex={0} aria-label={label}>
       <table>
         <thead>
           <tr>
-            {['Engines and profile', ...columns.map(([name]) => name)].map((name) => (
+            {names.map((name) => (
               <th key={name} scope="col">
                 {name}
               </th>
@@ -137,27 +170,19 @@ function PlanTable({ plans, columns }: { plans: readonly Plan[]; columns: readon
           </tr>
         </thead>
         <tbody>
-          {plans.map((plan) => (
-            <tr key={enginesText(plan)} class={front.includes(plan) ? 'bold' : ''}>
-              <th scope="row">
-                {enginesText(plan)}
-                {plan.router === 'prefix_aware' && ', routed by prefix'}
-              </th>
-              {columns.map(([name, text]) => (
-                <td key={name} class={name === 'Settings' ? 'long' : ''}>
-                  {text(plan)}
+          {rows.map(([first, ...cells], i) => (
+            <tr key={`${first} ${cells.join()}`} class={isBold?.(i) ? 'bold' : ''}>
+              <th scope="row">{first}</th>
+              {cells.map((cell, k) => (
+                <td key={names[k + 1]} class={cell.length > LONG ? 'long' : ''}>
+                  {cell}
                 </td>
               ))}
             </tr>
           ))}
         </tbody>
       </table>
-      <p class="fine">
-        Bold: no cheaper plan has a lower TTFT p99. 95 %: over stretches of the traffic, widened by the error
-        of the profile. Autoscaled: the mean bill when engines follow the demand. At least: no schedule on
-        these GPUs costs less. At 1.5×: share of the requests that meet every limit when 1.5 times the traffic
-        comes.
-      </p>
+      <p class="fine">{children}</p>
     </section>
   );
 }

@@ -1,8 +1,8 @@
 import type { Signal } from '@preact/signals';
 import { type JSX, render } from 'preact';
 import { startTheme } from '../charts/palette.ts';
-import { BrandMark, ThemeButton } from '../components/brand.tsx';
 import { count } from '../components/format.ts';
+import { BrandMark, ThemeButton } from '../components/icons.tsx';
 import { answerText, Plans } from './plan-answer.tsx';
 import { createPlanClient, exampleTrace } from './plan-client.ts';
 import { createPlanning, type Planning } from './planning.ts';

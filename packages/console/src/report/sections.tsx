@@ -17,46 +17,6 @@ export function Numbers(props: {
   );
 }
 
-/** A text of more characters is wrapped. */
-const LONG = 30;
-
-interface TableProps {
-  readonly label: string;
-  readonly names: readonly string[];
-  readonly rows: readonly (readonly string[])[];
-}
-
-/** A table that scrolls sideways where it is wider than the page. */
-export function Table({ label, names, rows }: TableProps): JSX.Element {
-  return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by keyboard
-    <section class="wide-table" tabIndex={0} aria-label={label}>
-      <table>
-        <thead>
-          <tr>
-            {names.map((name) => (
-              <th key={name} scope="col">
-                {name}
-              </th>
-            ))}
-          </tr>
-        </thead>
-        <tbody>
-          {rows.map((cells) => (
-            <tr key={cells.join()}>
-              {cells.map((cell, i) => (
-                <td key={names[i]} class={cell.length > LONG ? 'long' : ''}>
-                  {cell}
-                </td>
-              ))}
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </section>
-  );
-}
-
 export function Notes({ notes }: { notes: readonly Note[] }): JSX.Element {
   return (
     <div class="report-charts">

@@ -10,10 +10,10 @@ import {
   latencyTick,
   percent,
 } from '../components/format.ts';
-import { Commands } from '../plan/plan-answer.tsx';
+import { Commands, Table } from '../plan/plan-answer.tsx';
 import { type Settings, settingsText } from '../plan/plan-client.ts';
 import type { FoundTune, LoadPoint, ReportedTune } from './report.ts';
-import { Numbers, Table } from './sections.tsx';
+import { Numbers } from './sections.tsx';
 
 type Candidate = FoundTune['candidates'][number];
 type Estimate = Candidate['sustained_rps'];
@@ -52,7 +52,9 @@ function Comparison({ results }: { results: readonly ReportedTune[] }): JSX.Elem
   return (
     <section class="panel plan-answer">
       <h2>The profiles compared</h2>
-      <Table label="The profiles compared" names={names} rows={rows} />
+      <Table label="The profiles compared" names={names} rows={rows}>
+        Sustained: with its 95 % interval. Engines and USD/h: for the whole traffic.
+      </Table>
     </section>
   );
 }
@@ -84,7 +86,7 @@ interface FoundProps {
 }
 
 function FoundSections({ result, page }: FoundProps): JSX.Element {
-  const { candidates, commands, verdict, reference_rps } = result;
+  const { candidates, commands, verdict } = result;
   const [winner] = candidates;
   return (
     <>
@@ -119,12 +121,7 @@ function FoundSections({ result, page }: FoundProps): JSX.Element {
       </div>
       <section class="panel plan-answer">
         <h2>Ranking</h2>
-        <Ranking candidates={candidates} defaults={defaultsOf(result)} />
-        <p class="fine">
-          Sustained on traffic the search has not seen. 95 % intervals in brackets. Latencies at{' '}
-          {amount(reference_rps)} requests/s. * on the Pareto front: no other settings are better in load,
-          TTFT, TPOT and quality together.
-        </p>
+        <Ranking result={result} />
       </section>
     </>
   );
@@ -152,12 +149,13 @@ function TuneNumbers({ result: { candidates, deployment } }: { result: FoundTune
   );
 }
 
-function Ranking(props: { candidates: readonly Candidate[]; defaults: Settings | undefined }): JSX.Element {
-  const rows = props.candidates.map((each, i) => [
+function Ranking({ result }: { result: FoundTune }): JSX.Element {
+  const defaults = defaultsOf(result);
+  const rows = result.candidates.map((each, i) => [
     each.is_default ? 'D' : `${i + 1}${each.on_front ? '*' : ''}`,
     each.is_default
-      ? `vLLM’s defaults: ${settingsText(each.settings, undefined)}`
-      : settingsText(each.settings, props.defaults),
+      ? `vLLM’s defaults: ${settingsText(each.settings)}`
+      : settingsText(each.settings, defaults),
     estimateText(each.sustained_rps),
     each.over_defaults === null ? '–' : estimateText(each.over_defaults),
     latencyText(each.ttft_p99_ms),
@@ -166,10 +164,16 @@ function Ranking(props: { candidates: readonly Candidate[]; defaults: Settings |
     finePercent(each.quality),
   ]);
   const names = [
-    ...['', 'Settings, where they differ from vLLM’s defaults', 'Sustained/s', 'Over defaults'],
+    ...['Place', 'Settings, where they differ from vLLM’s defaults', 'Sustained/s', 'Over defaults'],
     ...['TTFT p99', 'TPOT p99', 'USD/M tokens', 'Quality'],
   ];
-  return <Table label="Ranking" names={names} rows={rows} />;
+  return (
+    <Table label="Ranking" names={names} rows={rows}>
+      Sustained on traffic the search has not seen. 95 % intervals in brackets. Latencies at{' '}
+      {amount(result.reference_rps)} requests/s. * on the Pareto front: no other settings are better in load,
+      TTFT, TPOT and quality together.
+    </Table>
+  );
 }
 
 /** Sustained load against TTFT: the front, and the other settings that were simulated. */

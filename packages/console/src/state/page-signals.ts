@@ -3,7 +3,7 @@ import { descriptionsOf, knobsOf } from '../api/action-schema.ts';
 import type { Client } from '../api/client.ts';
 import { NO_ABILITIES, type ServerAbilities } from '../api/server-abilities.ts';
 import type { EnvironmentInfo, Fields, PolicyInfo, SchemaBody, Task } from '../api/wire.ts';
-import { observed } from './observed.ts';
+import { observed } from './frame.ts';
 import { BY_HAND, Run } from './run.ts';
 
 /** Windows a second. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { firstFrame, nextFrame } from '../state/frame.ts';
-import { rewardParts } from './reward-parts.ts';
+import { rewardParts } from './charts.ts';
 
 const START = firstFrame({ observation: {}, reward: null, done: false, metadata: {} });
 const window = (reward: number, reward_components: Record<string, number>) =>

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { firstFrame, nextFrame } from '../state/frame.ts';
-import type { SeriesSpec } from './chart-spec.ts';
-import { createColumns, tracesOf } from './traces.ts';
+import { createColumns, type SeriesSpec, tracesOf } from './chart-spec.ts';
 
 function series(field: string, draw: SeriesSpec['draw']): SeriesSpec {
   return {

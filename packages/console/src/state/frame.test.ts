@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
-import { firstFrame } from './frame.ts';
-import { fieldNamed, observed } from './observed.ts';
+import { fieldNamed, firstFrame, observed } from './frame.ts';
 
 const frame = (observation: Record<string, unknown>) =>
   firstFrame({ observation, reward: null, done: false, metadata: {} });

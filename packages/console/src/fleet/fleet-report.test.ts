@@ -2,8 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { Fields } from '../api/wire.ts';
 import { firstFrame, nextFrame } from '../state/frame.ts';
-import { capacityOf, wastedUsdPerHour } from './fleet-capacity.ts';
-import { fleetReport } from './fleet-report.ts';
+import { capacityOf, fleetReport, wastedUsdPerHour } from './fleet-report.ts';
 
 const OBSERVATION = {
   interactive: { arrivals_per_second: 8 },
