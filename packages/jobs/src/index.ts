@@ -2,7 +2,7 @@ export {
   type Job,
   type JobContext,
   type JobEngine,
-  JobFailedError,
+  JobError,
   type JobFailure,
   type JobKinds,
   type Json,

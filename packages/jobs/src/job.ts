@@ -45,7 +45,7 @@ export interface RunOptions {
 export interface JobEngine {
   /**
    * Does all jobs and answers their results, in the order of the jobs. Jobs that are the same are done once.
-   * @throws {JobFailedError} when one has failed on every attempt; the others are cancelled.
+   * @throws {JobError} `JOB_FAILED` when one has failed on every attempt; the others are cancelled.
    */
   run(jobs: readonly Job[], options?: RunOptions): Promise<Json[]>;
   /** Makes bytes known to jobs, which are sent once and not with each of them. Answers their name. */
@@ -65,36 +65,10 @@ export interface JobFailure {
   readonly isInputError?: boolean;
 }
 
-/** A job has failed, on every attempt where it was tried again. */
-export class JobFailedError extends Error {
-  override readonly name = 'JobFailedError';
-  readonly code = 'JOB_FAILED';
-  readonly kind: string;
-  readonly failure: JobFailure;
-  readonly isInputError: boolean;
-  constructor(kind: string, failure: JobFailure) {
-    super(`A \`${kind}\` job failed: ${failure.message}`);
-    this.kind = kind;
-    this.failure = failure;
-    this.isInputError = failure.isInputError === true;
-  }
-}
-
-/** An error as JSON. */
-export function failureOf(error: unknown): JobFailure {
-  if (error instanceof JobFailedError) return error.failure;
-  if (!(error instanceof Error)) return { name: 'Error', message: String(error) };
-  const { code, isInputError } = error as { code?: unknown; isInputError?: unknown };
-  return {
-    name: error.name,
-    message: error.message,
-    ...(typeof code === 'string' && { code }),
-    ...(isInputError === true && { isInputError }),
-  };
-}
-
-/** Codes of `JobQueueError`. */
-type JobQueueErrorCode =
+/** Codes of `JobError`. */
+type JobErrorCode =
+  /** A job that has failed, on every attempt where it was tried again. */
+  | 'JOB_FAILED'
   /** An address of no Redis server. */
   | 'QUEUE_ADDRESS'
   /** There is no answer from the queue's address. */
@@ -106,26 +80,47 @@ type JobQueueErrorCode =
   /** A job that the queue has lost over and over: its workers died with it, or never could tell how it went. */
   | 'QUEUE_LOST_JOB';
 
-/** A queue that cannot be used as it is. */
-export class JobQueueError extends Error {
-  override readonly name = 'JobQueueError';
-  readonly isInputError = true;
-  readonly code: JobQueueErrorCode;
-  constructor(code: JobQueueErrorCode, message: string) {
+/** A job that has failed, or a queue that cannot be used as it is. */
+export class JobError extends Error {
+  override readonly name = 'JobError';
+  readonly code: JobErrorCode;
+  /** Error of the job that failed. */
+  readonly failure: JobFailure | undefined;
+  readonly isInputError: boolean;
+  constructor(code: JobErrorCode, message: string, failure?: JobFailure) {
     super(message);
     this.code = code;
+    this.failure = failure;
+    this.isInputError = failure === undefined || failure.isInputError === true;
   }
+
+  static failed(kind: string, failure: JobFailure): JobError {
+    return new JobError('JOB_FAILED', `A \`${kind}\` job failed: ${failure.message}`, failure);
+  }
+}
+
+/** An error as JSON. */
+export function failureOf(error: unknown): JobFailure {
+  if (error instanceof JobError && error.failure !== undefined) return error.failure;
+  if (!(error instanceof Error)) return { name: 'Error', message: String(error) };
+  const { code, isInputError } = error as { code?: unknown; isInputError?: unknown };
+  return {
+    name: error.name,
+    message: error.message,
+    ...(typeof code === 'string' && { code }),
+    ...(isInputError === true && { isInputError }),
+  };
 }
 
 /** The code of a job that was stopped because nobody wants it any more. */
 export const CANCELLED = 'JOB_CANCELLED';
 
-/** Of an error a queue keeps the message and nothing else: how a job failed travels in it, under this key. */
-const KEY = 'jobFailure';
-
-/** The message of the error by which a worker tells a queue how a job failed. */
-export function encodeFailure({ name, message, code, isInputError }: JobFailure): string {
-  return JSON.stringify({ [KEY]: { name, message, code, isInputError } });
+/**
+ * The message of the error by which a worker tells a queue how a job failed: of an error a queue keeps the message and
+ * nothing else.
+ */
+export function encodeFailure(jobFailure: JobFailure): string {
+  return JSON.stringify({ jobFailure });
 }
 
 /**
@@ -133,24 +128,12 @@ export function encodeFailure({ name, message, code, isInputError }: JobFailure)
  * then failed on its own: a worker lost its connection before it could tell the result, or died over and over.
  */
 export function decodeFailure(message: string): JobFailure | null {
-  let parsed: unknown;
+  let failure: Partial<JobFailure> | undefined;
   try {
-    parsed = JSON.parse(message);
+    failure = JSON.parse(message)?.jobFailure;
   } catch {
     return null;
   }
-  const failure = isRecord(parsed) ? parsed[KEY] : undefined;
-  if (!isRecord(failure)) return null;
-  const { name, message: told, code, isInputError } = failure;
-  if (typeof name !== 'string' || typeof told !== 'string') return null;
-  return {
-    name,
-    message: told,
-    ...(typeof code === 'string' && { code }),
-    ...(isInputError === true && { isInputError }),
-  };
-}
-
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null;
+  const isFailure = typeof failure?.name === 'string' && typeof failure.message === 'string';
+  return isFailure ? (failure as JobFailure) : null;
 }

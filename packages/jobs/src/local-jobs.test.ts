@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import fc from 'fast-check';
-import { decodeFailure, encodeFailure, type Job, JobFailedError } from './job.ts';
+import { decodeFailure, encodeFailure, type Job, JobError } from './job.ts';
 import { LocalJobs, ThreadPool } from './local-jobs.ts';
 
 const KINDS = { simulation: new URL('simulation-job.fixture.ts', import.meta.url).href };
@@ -65,7 +65,7 @@ describe('jobs on threads of this process', () => {
   it('tells why a job has failed', async () => {
     const failing = { kind: 'simulation', input: { seed: 0, requests: 1, fails: 'no such model' } };
     await assert.rejects(jobs.run([failing]), (error) => {
-      assert.ok(error instanceof JobFailedError);
+      assert.ok(error instanceof JobError);
       assert.deepEqual(error.failure, { name: 'RangeError', message: 'no such model' });
       return true;
     });

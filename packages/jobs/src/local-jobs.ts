@@ -6,9 +6,8 @@ import {
   failureOf,
   type Job,
   type JobEngine,
-  JobFailedError,
+  JobError,
   type JobKinds,
-  JobQueueError,
   type Json,
   type RunOptions,
 } from './job.ts';
@@ -78,9 +77,10 @@ export class LocalJobs implements JobEngine {
         return await this.#pool.run({ job, signal, onShare });
       } catch (error) {
         signal.throwIfAborted();
-        if (error instanceof JobQueueError) throw error;
+        const isOfQueue = error instanceof JobError && error.failure === undefined;
+        if (isOfQueue) throw error;
         if (attempt === this.#attempts) {
-          throw error instanceof JobFailedError ? error : new JobFailedError(job.kind, failureOf(error));
+          throw error instanceof JobError ? error : JobError.failed(job.kind, failureOf(error));
         }
       }
       await pause(attemptDelayMs(attempt), undefined, { signal });
@@ -142,12 +142,12 @@ export class ThreadPool {
     }
   }
 
-  /** @throws {JobFailedError} when the job throws; whatever the pool throws when its thread dies or `signal` aborts. */
+  /** @throws {JobError} when the job throws; whatever the pool throws when its thread dies or `signal` aborts. */
   async run({ job, signal, onShare }: ThreadJob): Promise<Json> {
     const module = this.#kinds[job.kind];
     if (module === undefined) {
       const known = Object.keys(this.#kinds).join(', ');
-      throw new JobQueueError('QUEUE_JOB', `Expected a job of a known kind (${known}), got \`${job.kind}\``);
+      throw new JobError('QUEUE_JOB', `Expected a job of a known kind (${known}), got \`${job.kind}\``);
     }
     const shared = new Map((job.shared ?? []).map((name) => [name, this.#bytes(name)]));
     const { port1, port2 } = new MessageChannel();
@@ -156,7 +156,7 @@ export class ThreadPool {
     try {
       const task: ThreadTask = { module, input: job.input, shared, progress: port2 };
       const answer = await this.#piscina.run(task, { signal, transferList: [port2] });
-      if (!answer.ok) throw new JobFailedError(job.kind, answer.failure);
+      if (!answer.ok) throw JobError.failed(job.kind, answer.failure);
       return answer.result;
     } finally {
       port1.close();
@@ -169,7 +169,7 @@ export class ThreadPool {
 
   #bytes(name: string): Uint8Array {
     const bytes = this.#shared.get(name);
-    if (bytes === undefined) throw new JobQueueError('QUEUE_JOB', `Nobody has shared the bytes \`${name}\``);
+    if (bytes === undefined) throw new JobError('QUEUE_JOB', `Nobody has shared the bytes \`${name}\``);
     return bytes;
   }
 }

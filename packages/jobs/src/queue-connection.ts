@@ -1,6 +1,6 @@
 import { type Processor, Queue, QueueEvents, Worker } from 'bullmq';
 import { Redis } from 'ioredis';
-import { JobQueueError, type Json } from './job.ts';
+import { JobError, type Json } from './job.ts';
 
 /** Data of a job in the queue. */
 export interface QueuedJob {
@@ -36,7 +36,7 @@ export interface QueueConnection {
  * Connects to `redis://` or `rediss://`.
  *
  * @param version Jobs are seen only by those of the same version.
- * @throws {JobQueueError} `QUEUE_ADDRESS` or `QUEUE_UNREACHABLE`.
+ * @throws {JobError} `QUEUE_ADDRESS` or `QUEUE_UNREACHABLE`.
  */
 export async function connectQueue(url: string, version: string): Promise<QueueConnection> {
   const address = readAddress(url);
@@ -82,7 +82,7 @@ export async function connectQueue(url: string, version: string): Promise<QueueC
 function readAddress(url: string): string {
   const parsed = URL.parse(url);
   if (parsed === null || !['redis:', 'rediss:'].includes(parsed.protocol)) {
-    throw new JobQueueError(
+    throw new JobError(
       'QUEUE_ADDRESS',
       `Expected the address of a Redis server, such as redis://localhost:6379, got \`${url}\``,
     );
@@ -91,10 +91,10 @@ function readAddress(url: string): string {
   return parsed.href;
 }
 
-function unreachable(address: string, error: Error): JobQueueError {
+function unreachable(address: string, error: Error): JobError {
   const { code } = error as { code?: string };
   const reason = error.message === '' ? (code ?? 'no answer') : error.message;
-  return new JobQueueError(
+  return new JobError(
     'QUEUE_UNREACHABLE',
     `Cannot use the queue at ${address}: ${reason}. Start the server there, or correct the address`,
   );

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { type Job as BullJob, UnrecoverableError, type Worker } from 'bullmq';
-import { CANCELLED, encodeFailure, failureOf, type JobKinds, JobQueueError, type Json } from './job.ts';
+import { CANCELLED, encodeFailure, failureOf, JobError, type JobKinds, type Json } from './job.ts';
 import { ThreadPool } from './local-jobs.ts';
 import { connectQueue, type QueueConnection, type QueuedJob } from './queue-connection.ts';
 
@@ -55,14 +55,14 @@ export class QueueWorker {
 
   /**
    * Connects and begins.
-   * @throws {JobQueueError} `QUEUE_UNREACHABLE`, or `QUEUE_VERSION` when all who submit jobs there have other code.
+   * @throws {JobError} `QUEUE_UNREACHABLE`, or `QUEUE_VERSION` when all who submit jobs there have other code.
    */
   static async start(settings: QueueWorkerSettings): Promise<QueueWorker> {
     const connection = await connectQueue(settings.url, settings.version);
     try {
       const others = otherVersions(await connection.store.versions('submitter'), settings.version);
       if (others !== null) {
-        throw new JobQueueError(
+        throw new JobError(
           'QUEUE_VERSION',
           `The jobs at ${connection.address} are for version ${others}, and this worker is ${settings.version}: its ` +
             'results could differ. Install the version of those who submit the jobs',
@@ -122,7 +122,9 @@ export class QueueWorker {
       }
       const failure = encodeFailure(failureOf(error));
       // Another attempt would have the same modules.
-      throw error instanceof JobQueueError ? new UnrecoverableError(failure) : new Error(failure);
+      throw error instanceof JobError && error.failure === undefined
+        ? new UnrecoverableError(failure)
+        : new Error(failure);
     }
   }
 
@@ -139,10 +141,7 @@ export class QueueWorker {
   async #download(name: string): Promise<void> {
     const bytes = await this.#connection.store.getBytes(name);
     if (bytes === null) {
-      const gone = new JobQueueError(
-        'QUEUE_JOB',
-        `The bytes \`${name}\` of the job are gone. Submit it again`,
-      );
+      const gone = new JobError('QUEUE_JOB', `The bytes \`${name}\` of the job are gone. Submit it again`);
       throw new UnrecoverableError(encodeFailure(failureOf(gone)));
     }
     this.#pool.setShared(name, bytes);

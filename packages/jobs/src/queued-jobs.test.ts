@@ -8,7 +8,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { UnrecoverableError } from 'bullmq';
 import { startRedis } from '../../../maintenance/test-servers/redis.ts';
 import type { ServerProcess } from '../../../maintenance/test-servers/server-process.ts';
-import { type Job, JobFailedError, type Json } from './job.ts';
+import { type Job, JobError, type Json } from './job.ts';
 import { LocalJobs } from './local-jobs.ts';
 import { connectQueue } from './queue-connection.ts';
 import { QueueWorker } from './queue-worker.ts';
@@ -159,7 +159,7 @@ describe('jobs in a queue', () => {
     assert.deepEqual(await jobs.run([reading]), [5000]);
     const failing = { kind: 'simulation', input: { seed: 0, requests: 1, fails: 'Connection is closed' } };
     await assert.rejects(jobs.run([failing]), (error) => {
-      assert.ok(error instanceof JobFailedError);
+      assert.ok(error instanceof JobError);
       assert.deepEqual(error.failure, { name: 'RangeError', message: 'Connection is closed' });
       return true;
     });
@@ -167,7 +167,7 @@ describe('jobs in a queue', () => {
     await assert.rejects(jobs.run([unread]), {
       code: 'JOB_FAILED',
       failure: {
-        name: 'JobQueueError',
+        name: 'JobError',
         code: 'QUEUE_JOB',
         isInputError: true,
         message: 'The bytes `nobody-shared-these` of the job are gone. Submit it again',

@@ -6,8 +6,7 @@ import {
   decodeFailure,
   type Job,
   type JobEngine,
-  JobFailedError,
-  JobQueueError,
+  JobError,
   type Json,
   type RunOptions,
 } from './job.ts';
@@ -83,7 +82,7 @@ export class QueuedJobs implements JobEngine {
     this.#timer = setInterval(() => this.#look(), Math.min(1000, this.#patienceMs));
   }
 
-  /** @throws {JobQueueError} when nobody answers at the address. */
+  /** @throws {JobError} when nobody answers at the address. */
   static async connect(options: QueuedJobsOptions): Promise<QueuedJobs> {
     const connection = await connectQueue(options.url, options.version);
     const jobs = new QueuedJobs(connection, options);
@@ -152,7 +151,7 @@ export class QueuedJobs implements JobEngine {
   #failed(run: Run, id: string, reason: string): void {
     const failure = decodeFailure(reason);
     if (failure !== null && failure.code !== CANCELLED) {
-      run.fail(new JobFailedError(run.state.jobs.get(id)!.kind, failure));
+      run.fail(JobError.failed(run.state.jobs.get(id)!.kind, failure));
       return;
     }
     // Its failure is heard of, and also found when the jobs are looked up.
@@ -166,13 +165,13 @@ export class QueuedJobs implements JobEngine {
       .finally(() => run.returning.delete(id));
   }
 
-  /** @throws {JobQueueError} `QUEUE_LOST_JOB` when there is no point in submitting it once more. */
+  /** @throws {JobError} `QUEUE_LOST_JOB` when there is no point in submitting it once more. */
   async #countLoss(run: Run, id: string, reason: string): Promise<void> {
     const { kind } = run.state.jobs.get(id)!;
     const queued = await this.#whileDown(() => this.#queue.getJob(id));
     const deaths = queued?.stalledCounter ?? 0;
     if (deaths > MOST_LOST_WORKERS) {
-      throw new JobQueueError(
+      throw new JobError(
         'QUEUE_LOST_JOB',
         `${deaths} workers died or froze with the same \`${kind}\` job. See what they said, and whether they have the memory for it`,
       );
@@ -180,7 +179,7 @@ export class QueuedJobs implements JobEngine {
     const lost = (run.lost.get(id) ?? 0) + 1;
     run.lost.set(id, lost);
     if (lost > MOST_LOST) {
-      throw new JobQueueError(
+      throw new JobError(
         'QUEUE_LOST_JOB',
         `The queue at ${this.#connection.address} failed ${lost} times with the same \`${kind}\` job, the last time with: ${reason}`,
       );
@@ -278,7 +277,7 @@ export class QueuedJobs implements JobEngine {
       try {
         return await work();
       } catch (error) {
-        if (attempt === MOST_CONNECT_ATTEMPTS || error instanceof JobFailedError) throw error;
+        if (attempt === MOST_CONNECT_ATTEMPTS || error instanceof JobError) throw error;
         if (attempt === 1) {
           this.#options.onNotice?.(`lost the queue at ${this.#connection.address}; trying again`);
         }

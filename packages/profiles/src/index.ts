@@ -1,11 +1,15 @@
 export { findProfile, listLastingProfiles, listProfiles } from './data/catalog.ts';
-export { type EngineConstants, vllmConstants } from './data/engine-constants.ts';
+export {
+  type EngineConstants,
+  type EngineOverheads,
+  engineOverheads,
+  vllmConstants,
+} from './data/engine-constants.ts';
 export { boardWatts, findGpu, GPUS, type Gpu, parseGpu, parsePrices, priceOf } from './data/gpu.ts';
 export { findModel, MODELS, modelFromConfig } from './data/model-config.ts';
 export type { ServedModel } from './data/served-model.ts';
 export { type BenchCalibration, type BenchErrors, calibrateBench } from './fits/bench-profile.ts';
 export { parseBenchResult } from './fits/bench-result.ts';
-export { type EngineOverheads, engineOverheads } from './fits/engine-overheads.ts';
 export { estimatedProfile } from './fits/estimated-profile.ts';
 export { fitEngineConstants, fittedConstants, leftOutConstants } from './fits/fit-engine-constants.ts';
 export { errorPercent } from './fits/fit-errors.ts';

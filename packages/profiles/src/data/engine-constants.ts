@@ -1,3 +1,4 @@
+import engines from './engines.json' with { type: 'json' };
 import type { MeasuredGpu } from './gpu.ts';
 
 /** Shares of the data sheet figures that an engine reaches, for all models. */
@@ -46,57 +47,14 @@ export interface Efficiencies {
   readonly compute: number;
 }
 
-const V0_EFFICIENCIES: Efficiencies = { weightRead: 0.85, kvRead: 0.6, compute: 0.65 };
-
-/** vLLM before V1, from the static batches on A100, H100 and GH200. */
+/** vLLM before V1. */
 export const VLLM_V0: EngineConstants = {
-  engine: 'vLLM',
-  version: '0.5',
-  asyncScheduling: false,
-  baseUs: 2000,
-  parallelBaseUs: 1800,
-  perLayerUs: 0,
-  parallelPerLayerUs: 0,
-  mixturePerLayerUs: 0,
-  qkNormPerLayerUs: 0,
-  prefillPerLayerUs: 0,
-  perDecodeSequenceUs: 40,
-  efficiencies: { a100: V0_EFFICIENCIES, l40s: V0_EFFICIENCIES, h100: V0_EFFICIENCIES },
-  expertReadFactor: 1,
-  prefillAttentionEfficiency: 0.4,
+  ...engines.constants.v0.values,
   allReduceEfficiency: Number.POSITIVE_INFINITY,
-  requestOverheadMs: 5,
-  requestOverheadJitter: 0,
 };
 
-/**
- * vLLM V1, fitted to 50 served loads on H100, A100 and L40S with eleven models and tensor parallelism of 1 to 8
- * (`benchmarks/run.ts engine-constants` fits again). Several constants stand for nearly the same time: fits from other starts end
- * with `qkNormPerLayerUs` of 20 to 37, say, and median errors within a point.
- */
-export const VLLM_V1: EngineConstants = {
-  engine: 'vLLM',
-  version: '0.15',
-  asyncScheduling: true,
-  baseUs: 970,
-  parallelBaseUs: 0,
-  perLayerUs: 23.4,
-  parallelPerLayerUs: 15.8,
-  mixturePerLayerUs: 22.4,
-  qkNormPerLayerUs: 21.8,
-  prefillPerLayerUs: 40.5,
-  perDecodeSequenceUs: 9.84,
-  efficiencies: {
-    a100: { weightRead: 0.656, kvRead: 0.678, compute: 0.691 },
-    l40s: { weightRead: 0.705, kvRead: 0.857, compute: 0.623 },
-    h100: { weightRead: 0.92, kvRead: 0.759, compute: 0.685 },
-  },
-  expertReadFactor: 1.02,
-  prefillAttentionEfficiency: 0.4,
-  allReduceEfficiency: 0.827,
-  requestOverheadMs: 7.51,
-  requestOverheadJitter: 0.6,
-};
+/** vLLM V1. */
+export const VLLM_V1: EngineConstants = engines.constants.v1.values;
 
 /**
  * Constants of a version of vLLM, of which V1 is the default engine since 0.8 and asynchronous scheduling since 0.14. Those of
@@ -111,6 +69,51 @@ export function vllmConstants(version: string): EngineConstants {
 }
 
 /** The number behind `0.` of a version of vLLM. */
-export function vllmMinor(version: string): number {
+function vllmMinor(version: string): number {
   return Number(/^0\.(\d+)/.exec(version)?.[1] ?? Number.POSITIVE_INFINITY);
+}
+
+/** Time that an engine adds to the kernels of an iteration, and to a request. */
+export interface EngineOverheads {
+  /** Whether it schedules an iteration while the one before it runs. */
+  readonly asyncScheduling: boolean;
+  /** Time of reading the KV cache against the attention kernels of the tables. */
+  readonly contextFactor: number;
+  /** CPU scheduling between two iterations, us. */
+  readonly iterationUs: number;
+  /** Gaps between the kernels of a layer, us. */
+  readonly perLayerUs: number;
+  /** Added to it with tensor parallelism, us. */
+  readonly parallelPerLayerUs: number;
+  /**
+   * Added to it in a layer of experts in 8 bits, us, all of which kernels that pad each expert read; `null`: those that
+   * tokens are routed to are read.
+   */
+  readonly paddedExpertsUs: number | null;
+  /** Whether it computes the shared expert of DeepSeek-V3 as one more routed expert, on GPUs whose kernels can. */
+  readonly fusesSharedExpert: boolean;
+  /** Small kernels that a norm of queries and keys over the heads of several GPUs takes, beside two all-reduces. */
+  readonly acrossNormKernels: number;
+  /** Added to it in an iteration that prefills: its attention is launched by itself, us. */
+  readonly prefillPerLayerUs: number;
+  /** CPU work of one sequence, us. */
+  readonly perSequenceUs: number;
+  /** CPU work of one context token, ns, which tensor parallelism does not divide. */
+  readonly perContextTokenNs: number;
+  /** Time before a request is scheduled, ms. */
+  readonly requestOverheadMs: number;
+  /** Share of it that varies from request to request, exponentially distributed. */
+  readonly requestOverheadJitter: number;
+  /** Added to it for each prompt token, us. */
+  readonly requestOverheadPerTokenUs: number;
+}
+
+export const VLLM_OVERHEADS: EngineOverheads = engines.overheads.vllm.values;
+
+/** Overheads of an engine. @param version `0.<minor>` and what follows; others count as the newest. */
+export function engineOverheads(engine: 'vllm' | 'sglang', version: string | null): EngineOverheads {
+  const minor = vllmMinor(version ?? '');
+  if (engine === 'sglang') return engines.overheads.sglang.values;
+  // Newest first: a version takes the last entry that it is older than.
+  return engines.overheads.vllmBefore.findLast(({ before }) => minor < before)?.values ?? VLLM_OVERHEADS;
 }

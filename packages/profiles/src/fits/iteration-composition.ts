@@ -1,3 +1,4 @@
+import type { EngineOverheads } from '../data/engine-constants.ts';
 import type { Gpu } from '../data/gpu.ts';
 import {
   isMixture,
@@ -16,7 +17,6 @@ import {
   type PrefillAttention,
   pairsOf,
 } from '../tables/operator-tables.ts';
-import type { EngineOverheads } from './engine-overheads.ts';
 
 /** Division of a model over GPUs. */
 export interface Parallelism {

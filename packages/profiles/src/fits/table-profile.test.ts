@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { type EngineOverheads, engineOverheads } from '../data/engine-constants.ts';
 import { findGpu } from '../data/gpu.ts';
 import { type ModelDescription, type ServedModel, servedModel } from '../data/served-model.ts';
 import type { LayerGroup, TransformerShape } from '../data/transformer-shape.ts';
 import { parseEngineProfile } from '../schema/parse-engine-profile.ts';
 import { KERNELS, operatorRows } from '../tables/operator-rows.fixture.ts';
 import { type OperatorRow, OperatorTables } from '../tables/operator-tables.ts';
-import { type EngineOverheads, engineOverheads } from './engine-overheads.ts';
 import { IterationComposition, type TablePrecisions } from './iteration-composition.ts';
 import { type TableProfileOptions, tableProfile } from './table-profile.ts';
 

@@ -6,6 +6,7 @@ import {
   type WeightPrecision,
   type WeightVariant,
 } from '@servegym/simulator';
+import { type EngineOverheads, VLLM_OVERHEADS } from '../data/engine-constants.ts';
 import type { Gpu } from '../data/gpu.ts';
 import { expertParameters, groupKvBytesPerToken, type ServedModel } from '../data/served-model.ts';
 import { layerCount } from '../data/transformer-shape.ts';
@@ -13,7 +14,6 @@ import { ProfileError } from '../schema/profile-error.ts';
 import type { OperatorTables } from '../tables/operator-tables.ts';
 import { BLOCK_TOKENS, blankProfile, precisionsOn, withKvCache, withRoomForKv } from './blank-profile.ts';
 import { type ComposedLaw, composedLaw, MOST_SEQUENCES, type RegionError } from './composed-law.ts';
-import { type EngineOverheads, VLLM_OVERHEADS } from './engine-overheads.ts';
 import { hundredths } from './fit-errors.ts';
 import { IterationComposition, type Parallelism, type TablePrecisions } from './iteration-composition.ts';
 import { mapLaw, roundLaw } from './law-coefficients.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { AGENTS, decodeGymTable } from '@servegym/agents';
-import { JobFailedError } from '@servegym/jobs';
+import { JobError } from '@servegym/jobs';
 import { EnvironmentError } from '@servegym/openenv/definition';
 import { TuningError } from '@servegym/operators';
 import { exitCodeOf, failureMessage } from './failure.ts';
@@ -61,10 +61,10 @@ describe('a failure of a command', () => {
   it('is bad input where a job was given it', () => {
     const failure = { name: 'LaterError', message: 'Expected a seed.' };
     const message = 'A `play` job failed: Expected a seed.';
-    assert.deepEqual(told(new JobFailedError('play', { ...failure, isInputError: true })), [2, message]);
+    assert.deepEqual(told(JobError.failed('play', { ...failure, isInputError: true })), [2, message]);
     const coded = { ...failure, code: 'BAD_SEED', isInputError: true };
-    assert.deepEqual(told(new JobFailedError('play', coded)), [2, `${message} (code: BAD_SEED)`]);
-    assert.deepEqual(told(new JobFailedError('play', failure)), [1, `internal failure: ${message}`]);
+    assert.deepEqual(told(JobError.failed('play', coded)), [2, `${message} (code: BAD_SEED)`]);
+    assert.deepEqual(told(JobError.failed('play', failure)), [1, `internal failure: ${message}`]);
   });
 
   it('is internal otherwise, also with a name that input errors have', () => {

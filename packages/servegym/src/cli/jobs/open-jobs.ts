@@ -52,7 +52,7 @@ export function addJobOptions(command: Command): Command {
 /**
  * Runs `use` with the engine that the options ask for, and closes it. Ctrl-C and SIGTERM stop the jobs that are under way,
  * with `message`.
- * @throws {JobQueueError} when nobody answers at the queue.
+ * @throws {JobError} when nobody answers at the queue.
  */
 export async function withJobs<Result>(
   options: JobOptions,
@@ -67,7 +67,7 @@ export async function withJobs<Result>(
   }
 }
 
-/** The engine that the options ask for. `close` it. @throws {JobQueueError} when nobody answers at the queue. */
+/** The engine that the options ask for. `close` it. @throws {JobError} when nobody answers at the queue. */
 export async function openJobs({ threads, queue }: JobOptions): Promise<JobEngine> {
   if (queue === undefined) return new LocalJobs({ kinds: JOB_KINDS, threads });
   const { QueuedJobs } = await importQueue();

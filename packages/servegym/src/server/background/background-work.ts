@@ -2,7 +2,8 @@ import { availableParallelism } from 'node:os';
 import {
   type Job,
   type JobEngine,
-  JobFailedError,
+  JobError,
+  type JobFailure,
   type JobKinds,
   type Json,
   LocalJobs,
@@ -202,11 +203,10 @@ export class BackgroundWork {
         `The work took longer than the ${seconds} s that this server allows. Ask for less, or try again when the server is less busy.`,
       );
     }
-    return error instanceof JobFailedError ? this.#failureOf(error) : error;
+    return error instanceof JobError && error.failure !== undefined ? this.#failureOf(error.failure) : error;
   }
 
-  #failureOf({ failure }: JobFailedError): Error {
-    const { isInputError, code, message } = failure;
+  #failureOf({ isInputError, code, message }: JobFailure): Error {
     if (isInputError === true && code !== undefined) return new EnvironmentError(code, message);
     if (code !== 'ERR_WORKER_OUT_OF_MEMORY') return new Error(message);
     return new EnvironmentError(
