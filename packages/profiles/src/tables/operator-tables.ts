@@ -185,10 +185,8 @@ export class OperatorTables {
     if (counts.length === 0) throw missing('all-reduces', []);
     const taken = nearest(counts, gpus);
     if (taken !== gpus) this.notes.add(`all-reduce of ${gpus} GPUs: as of ${taken}`);
-    const times = sorted(
-      rows.filter((row) => Number(row.num_gpus) === taken).map((row) => [Number(row.message_size), us(row)]),
-    );
-    return beyond(times, elements);
+    const ofTaken = rows.filter((row) => Number(row.num_gpus) === taken);
+    return beyond(timesBy(ofTaken, 'message_size'), elements);
   }
 
   /** The attention of `sequences` decoding sequences. */
@@ -313,16 +311,12 @@ export class OperatorTables {
         row.d_model === best.d_model &&
         (phase === 'generation' || Number(row.batch_size) === 1),
     );
-    const sums = new Map<number, number>();
-    for (const row of rows) {
-      const tokens = Number(phase === 'generation' ? row.batch_size : row.seq_len);
-      sums.set(tokens, (sums.get(tokens) ?? 0) + us(row));
-    }
     if (distance(best) > 0)
       this.notes.add(
         `linear attention of ${keyHeads}/${valueHeads} heads: as of ${best.num_k_heads}/${best.num_v_heads}`,
       );
-    return { times: sorted([...sums]), scale: valueHeads / Number(best.num_v_heads) };
+    const times = summedBy(rows, phase === 'generation' ? 'batch_size' : 'seq_len');
+    return { times, scale: valueHeads / Number(best.num_v_heads) };
   }
 
   /** Rows of the shape that is most like this one, and the factor that its KV bytes differ by. */
@@ -513,68 +507,65 @@ function expertLabel({
 }
 
 function gemmTables(rows: readonly OperatorRow[]): Map<string, GemmTable> {
-  const cells = new Map<string, Map<string, [number, number][]>>();
-  for (const row of rows) {
-    const precision = String(row.gemm_dtype);
-    const table = cells.get(precision) ?? new Map<string, [number, number][]>();
-    cells.set(precision, table);
-    const key = `${row.n}x${row.k}`;
-    const cell = table.get(key) ?? [];
-    table.set(key, cell);
-    cell.push([Number(row.m), us(row)]);
-  }
-  const tables = new Map<string, GemmTable>();
-  for (const [precision, table] of cells) {
-    const sizes = [...table.keys()].map((key) => key.split('x').map(Number));
-    tables.set(precision, {
-      ns: unique(sizes.map(([n]) => n)),
-      ks: unique(sizes.map(([, k]) => k)),
-      cells: new Map([...table].map(([key, points]) => [key, sorted(points)])),
-    });
-  }
-  return tables;
+  return mapValues(
+    Map.groupBy(rows, (row) => String(row.gemm_dtype)),
+    (own) => ({
+      ns: unique(own.map((row) => Number(row.n))),
+      ks: unique(own.map((row) => Number(row.k))),
+      cells: mapValues(
+        Map.groupBy(own, ({ n, k }) => `${n}x${k}`),
+        (cell) => timesBy(cell, 'm'),
+      ),
+    }),
+  );
 }
 
 /** Times of both steps by m, for each k that they were measured at. */
 function quantizeTimes({ computescale = [], scale_matrix = [] }: OperatorRows): Map<number, KernelTimes> {
-  const points = new Map<number, Map<number, number>>();
-  for (const row of [...computescale, ...scale_matrix]) {
-    const [m, k] = [Number(row.m), Number(row.k)];
-    const times = points.get(k) ?? new Map<number, number>();
-    points.set(k, times.set(m, (times.get(m) ?? 0) + us(row)));
-  }
-  return new Map([...points].map(([k, times]) => [k, sorted([...times])]));
+  const byK = Map.groupBy([...computescale, ...scale_matrix], (row) => Number(row.k));
+  return mapValues(byK, (own) => summedBy(own, 'm'));
 }
 
 function expertTables(rows: readonly OperatorRow[]): ExpertTable[] {
-  type Points = [number, number][];
-  const groups = new Map<
-    string,
-    Pick<ExpertTable, 'precision' | 'shape'> & { routings: Map<string, Points> }
-  >();
-  for (const row of rows) {
-    const shape: ExpertShape = {
-      hidden: Number(row.hidden_size),
-      inter: Number(row.inter_size),
-      experts: Number(row.num_experts),
-      perToken: Number(row.topk),
-      tensorParallel: Number(row.moe_tp_size),
-      expertParallel: Number(row.moe_ep_size),
-    };
-    const [precision, routing] = [String(row.moe_dtype), String(row.distribution)];
-    const key = JSON.stringify([precision, row.kernel_source, shape]);
-    const group = groups.get(key) ?? { precision, shape, routings: new Map<string, Points>() };
-    groups.set(key, group);
-    const points = group.routings.get(routing) ?? [];
-    group.routings.set(routing, points);
-    points.push([Number(row.num_tokens), us(row)]);
-  }
-  return [...groups.values()].map(({ precision, shape, routings }) => {
+  const shapeOf = (row: OperatorRow): ExpertShape => ({
+    hidden: Number(row.hidden_size),
+    inter: Number(row.inter_size),
+    experts: Number(row.num_experts),
+    perToken: Number(row.topk),
+    tensorParallel: Number(row.moe_tp_size),
+    expertParallel: Number(row.moe_ep_size),
+  });
+  const kernels = Map.groupBy(rows, (row) =>
+    JSON.stringify([String(row.moe_dtype), row.kernel_source, shapeOf(row)]),
+  );
+  return [...kernels.values()].map((own) => {
+    const routings = Map.groupBy(own, (row) => String(row.distribution));
     // `balanced` is before the power laws, and of those the steeper one is last.
     const names = [...routings.keys()].sort();
-    const [even, skewed] = [names[0], names.at(-1)!].map((name) => sorted(routings.get(name)!));
-    return { precision, shape, even, skewed };
+    const [even, skewed] = [names[0], names.at(-1)!].map((name) =>
+      timesBy(routings.get(name)!, 'num_tokens'),
+    );
+    return { precision: String(own[0].moe_dtype), shape: shapeOf(own[0]), even, skewed };
   });
+}
+
+function mapValues<Key, From, To>(map: ReadonlyMap<Key, From>, of: (value: From) => To): Map<Key, To> {
+  return new Map([...map].map(([key, value]) => [key, of(value)]));
+}
+
+/** Times by the number in a column. */
+function timesBy(rows: readonly OperatorRow[], column: string): KernelTimes {
+  return sorted(rows.map((row) => [Number(row[column]), us(row)]));
+}
+
+/** The same with the times of one size added up: those of kernels that follow one another. */
+function summedBy(rows: readonly OperatorRow[], column: string): KernelTimes {
+  const sums = new Map<number, number>();
+  for (const row of rows) {
+    const size = Number(row[column]);
+    sums.set(size, (sums.get(size) ?? 0) + us(row));
+  }
+  return sorted([...sums]);
 }
 
 /** As `timeAt`, in proportion to the size beyond the largest one measured. */
