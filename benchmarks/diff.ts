@@ -9,7 +9,7 @@
 //   number, or the precision of weights or KV cache. Once with the shipped profiles, which were fitted to these rows, and
 //   once with profiles estimated from data sheets.
 // - Operating points: open rows of NVIDIA's aiconfigurator-core with equal model, lengths and concurrency that differ in the
-//   engine, the GPU, the precision or the division over GPUs. `--league` is made by `npx servegym fidelity --tables FOLDER
+//   engine, the GPU, the precision or the division over GPUs. `--league` is made by `npx node benchmarks/run.ts fidelity --tables FOLDER
 //   --json`, whose answers come from kernel tables; the intervals are those of the profiles' errors alone.
 import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
@@ -27,11 +27,10 @@ import {
 } from '@servegym/operators';
 import {
   findReferenceFiles,
-  type LeagueRow,
   REFERENCE_DATA,
   type ReferenceFile,
-} from '@servegym/operators/fidelity';
-import { readTrace } from '@servegym/operators/traces';
+  readTrace,
+} from '@servegym/operators/traces';
 import {
   estimatedProfile,
   findGpu,
@@ -44,6 +43,7 @@ import {
 } from '@servegym/profiles';
 import { closedBatch, type EngineProfile, repeatTrace, type Trace } from '@servegym/simulator';
 import { mean } from '@servegym/simulator/statistics';
+import type { LeagueRow } from './fidelity/fidelity.ts';
 import {
   arrivalsOf,
   budgetOf,

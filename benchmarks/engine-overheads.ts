@@ -3,7 +3,7 @@
 // the loads of other models and GPUs. Robust (Cauchy), since runs with equal settings differ by up to 13 %. Takes minutes.
 import { readFile } from 'node:fs/promises';
 import { parseArgs } from 'node:util';
-import { findReferenceFiles, SERVED_LOADS } from '@servegym/operators/fidelity';
+import { findReferenceFiles, SERVED_LOADS } from '@servegym/operators/traces';
 import {
   type EngineOverheads,
   engineOverheads,

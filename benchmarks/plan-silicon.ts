@@ -1,4 +1,4 @@
-// npx servegym fidelity --tables <folder> --answers <answers.jsonl> --json > league.json
+// npx node benchmarks/run.ts fidelity --tables <folder> --answers <answers.jsonl> --results league.json
 // npx node benchmarks/plan-silicon.ts league.json
 //
 // Whether the first three configurations that the simulator would buy hold the one that measurements call cheapest, on
@@ -11,9 +11,10 @@
 // that it predicts. Versions of an engine are one configuration. Cases with three configurations or fewer are left out, as
 // are those that no measured point meets.
 import { readFile } from 'node:fs/promises';
-import { isDisturbed, type LeagueRow } from '@servegym/operators/fidelity';
 import { findGpu, type OperatingPoint } from '@servegym/profiles';
 import { mean, quantile } from '@servegym/simulator/statistics';
+import type { LeagueRow } from './fidelity/fidelity.ts';
+import { isDisturbed } from './fidelity/league.ts';
 
 interface Latencies {
   readonly ttftMs: number;
@@ -46,7 +47,8 @@ const ESTIMATORS: Readonly<Record<string, Estimator>> = {
 };
 
 const [path] = process.argv.slice(2);
-if (path === undefined) throw new Error('expected the JSON of `servegym fidelity --tables --answers --json`');
+if (path === undefined)
+  throw new Error('expected the JSON of `run.ts fidelity --tables --answers --results`');
 const { league } = JSON.parse(await readFile(path, 'utf8')) as { readonly league: readonly LeagueRow[] };
 
 /** USD a million output tokens of a closed loop with these latencies. */

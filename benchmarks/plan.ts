@@ -6,8 +6,7 @@ import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { LocalJobs } from '@servegym/jobs';
 import { parseSlo, planFleet, splitTrace, TUNE_JOB_KINDS } from '@servegym/operators';
-import { findReferenceFiles, REFERENCE_DATA } from '@servegym/operators/fidelity';
-import { readTrace } from '@servegym/operators/traces';
+import { findReferenceFiles, REFERENCE_DATA, readTrace } from '@servegym/operators/traces';
 import { listProfiles } from '@servegym/profiles';
 import { repeatTrace, scaleRate, type Trace } from '@servegym/simulator';
 

@@ -6,8 +6,7 @@
 import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { drawWorkload, publicWorkload } from '@servegym/environments';
-import { findReferenceFiles, REFERENCE_DATA } from '@servegym/operators/fidelity';
-import { readTrace } from '@servegym/operators/traces';
+import { findReferenceFiles, REFERENCE_DATA, readTrace } from '@servegym/operators/traces';
 import { findProfile } from '@servegym/profiles';
 import {
   repeatTrace,

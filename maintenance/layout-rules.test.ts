@@ -121,7 +121,7 @@ describe('a test', () => {
     const server = "import { startRedis } from '../../../maintenance/test-servers/redis.ts';";
     assert.deepEqual(rulesBrokenBy('servegym', server, 'src/made-up.test.ts'), []);
     const fixture =
-      "import { MEASURED_LOADS } from '../../operators/src/fidelity/measured-figures.fixture.ts';";
+      "import { MEASURED_LOADS } from '../../../benchmarks/fidelity/measured-figures.fixture.ts';";
     assert.deepEqual(rulesBrokenBy('servegym', fixture, 'src/made-up.test.ts'), []);
     for (const [name, path] of [
       ['servegym', 'src/made-up.ts'],

@@ -61,8 +61,8 @@ export interface Manifest {
 
 /** Folder of the servers that tests of any package may start, from the package's folder. */
 const TEST_SERVERS = '../../maintenance/test-servers/';
-/** Data of the tests of another package, from the package's folder. */
-const FIXTURE = /^\.\.\/(\w+)\/.*\.fixture\.ts$/;
+/** Data of the tests of another package, or of the benchmarks, from the package's folder. */
+const FIXTURE = /^\.\.\/(\w+|\.\.\/benchmarks)\/.*\.fixture\.ts$/;
 
 /** Globals through which a program meets the world, the clock or chance. `Math` and `Date` are looked at apart. */
 const IMPURE_GLOBALS = new Set(
@@ -99,7 +99,9 @@ export function brokenRules(path: string, source: SourceFile, own: Manifest, wor
       const target = posix.join(posix.dirname(path), specifier);
       const fixtureOf = FIXTURE.exec(target)?.[1];
       const isForTests =
-        target.startsWith(TEST_SERVERS) || rules.mayImport.includes(`@servegym/${fixtureOf}`);
+        target.startsWith(TEST_SERVERS) ||
+        (fixtureOf === '../benchmarks' && own.name === 'servegym') ||
+        rules.mayImport.includes(`@servegym/${fixtureOf}`);
       if (target.startsWith('..') && (isShipped || !isForTests))
         complain(`imports \`${specifier}\`, outside its package; use the package's name`);
       if (!posix.extname(specifier)) complain(`imports \`${specifier}\` without its extension`);

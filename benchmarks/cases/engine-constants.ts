@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import { findReferenceFiles, SERVED_LOADS } from '@servegym/operators/fidelity';
+import { findReferenceFiles, SERVED_LOADS } from '@servegym/operators/traces';
 import {
   type EngineConstants,
   fitEngineConstants,
@@ -11,7 +11,7 @@ import {
   type ServedLoad,
   simulateServedLoad,
 } from '@servegym/profiles';
-import { MEASURED_LOADS } from '../../packages/operators/src/fidelity/measured-figures.fixture.ts';
+import { MEASURED_LOADS } from '../fidelity/measured-figures.fixture.ts';
 import { benchmark, median, text } from '../harness.ts';
 
 export default benchmark({

@@ -6,8 +6,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { findReferenceFiles, REFERENCE_DATA } from '@servegym/operators/fidelity';
-import { readTrace } from '@servegym/operators/traces';
+import { findReferenceFiles, REFERENCE_DATA, readTrace } from '@servegym/operators/traces';
 import { findProfile } from '@servegym/profiles';
 import { scaleRate, simulateTrace, type Trace } from '@servegym/simulator';
 

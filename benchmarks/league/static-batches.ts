@@ -4,7 +4,7 @@
 // the version that it was or with other figures for it. Batches that overflow the KV pool are left out.
 import { readFile } from 'node:fs/promises';
 import { parseArgs } from 'node:util';
-import { findReferenceFiles, REFERENCE_DATA } from '@servegym/operators/fidelity';
+import { findReferenceFiles, REFERENCE_DATA } from '@servegym/operators/traces';
 import {
   type EngineOverheads,
   engineOverheads,

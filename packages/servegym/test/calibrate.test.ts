@@ -10,9 +10,9 @@ import {
   parseEngineProfile,
 } from '@servegym/profiles';
 import type { EngineProfile } from '@servegym/simulator';
+import { staticBatchCsv, WHOLLY_TABLED } from '../../../benchmarks/fidelity/measured-figures.fixture.ts';
 import { runServegym } from '../../../maintenance/test-servers/servegym.ts';
 import { temporaryFolder } from '../../../maintenance/test-servers/temporary-folder.ts';
-import { staticBatchCsv, WHOLLY_TABLED } from '../../operators/src/fidelity/measured-figures.fixture.ts';
 import { writeTables } from '../../profiles/src/tables/table-folder.fixture.ts';
 
 const header = 'gpu,gpus,engine,model,weights,kv_cache,input_tokens,output_tokens,batch,latency_s';

@@ -133,8 +133,7 @@ const FORMER: Readonly<Record<string, { readonly now: string; readonly load?: ()
     now: 'servegym traffic describe',
   },
   fidelity: {
-    now: 'benchmarks/fidelity.ts of the repository',
-    load: async () => (await import('./fidelity/command.ts')).fidelityCommand(),
+    now: 'npx node benchmarks/run.ts fidelity',
   },
   bench: {
     now: 'npx node benchmarks/run.ts concurrency',

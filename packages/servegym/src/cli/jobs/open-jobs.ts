@@ -10,7 +10,6 @@ import {
   type RunOptions,
 } from '@servegym/jobs';
 import { TUNE_JOB_KINDS } from '@servegym/operators';
-import { FIDELITY_JOB_KINDS } from '@servegym/operators/fidelity';
 import type { Command } from 'commander';
 import { wholeNumber } from '../arguments/options.ts';
 import { type OptionValues, optionOf } from '../command-table.ts';
@@ -22,7 +21,6 @@ import { codeVersion } from './source-hash.ts';
 export const JOB_KINDS: JobKinds = {
   ...AGENT_JOB_KINDS,
   ...TUNE_JOB_KINDS,
-  ...FIDELITY_JOB_KINDS,
 };
 
 const MOST_THREADS = 256;

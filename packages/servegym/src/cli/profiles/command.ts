@@ -1,7 +1,7 @@
 import { basename, dirname } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { profilesOnGpu } from '@servegym/operators';
-import { findReferenceFiles, REFERENCE_DATA } from '@servegym/operators/fidelity';
+import { findReferenceFiles, REFERENCE_DATA } from '@servegym/operators/traces';
 import { findProfile, listLastingProfiles, listProfiles } from '@servegym/profiles';
 import { type EngineProfile, PROFILE_STATUSES, type ProfileStatus } from '@servegym/simulator';
 import { Command, Option } from 'commander';

@@ -1,6 +1,6 @@
 import { basename, join } from 'node:path';
 import { type FittedWorkload, fitWorkload, type WorkloadIdentity } from '@servegym/environments';
-import { findReferenceFiles, REFERENCE_DATA, type ReferenceFile } from '@servegym/operators/fidelity';
+import { findReferenceFiles, REFERENCE_DATA, type ReferenceFile } from '@servegym/operators/traces';
 import { readTraffic } from '../arguments/traffic.ts';
 import { defineCommand } from '../command-table.ts';
 import { InputError } from '../input-error.ts';

@@ -1,3 +1,4 @@
+import { REFERENCE_DATA } from '@servegym/operators/traces';
 import {
   calibrateStaticBatches,
   findGpu,
@@ -7,7 +8,6 @@ import {
   parseStaticBatches,
 } from '@servegym/profiles';
 import { errorPercent, type QuantizedFidelity, type StaticBatchFidelity } from './fidelity.ts';
-import { REFERENCE_DATA } from './reference-data.ts';
 
 /** The profiles that were fitted to static batches. */
 export function staticBatchProfiles(): string[] {

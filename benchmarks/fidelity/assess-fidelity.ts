@@ -1,4 +1,5 @@
 import type { Job, JobEngine, JobKinds, Json } from '@servegym/jobs';
+import { RECORDED_LOADS, REFERENCE_DATA, type ReferenceFile, SERVED_LOADS } from '@servegym/operators/traces';
 import type {
   Fidelity,
   QuantizedFidelity,
@@ -9,7 +10,6 @@ import type {
   StaticBatchFidelity,
 } from './fidelity.ts';
 import type { FidelityInput, FidelityPart } from './fidelity-job.ts';
-import { RECORDED_LOADS, REFERENCE_DATA, type ReferenceFile, SERVED_LOADS } from './reference-data.ts';
 import { REPLAY_FILES } from './replay-fidelity.ts';
 import { staticBatchProfiles } from './static-batch-fidelity.ts';
 

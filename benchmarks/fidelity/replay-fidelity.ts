@@ -1,4 +1,5 @@
 import { dirname } from 'node:path';
+import { REFERENCE_DATA } from '@servegym/operators/traces';
 import {
   calibrateKernels,
   findGpu,
@@ -9,7 +10,6 @@ import {
 } from '@servegym/profiles';
 import { summarize } from '@servegym/simulator/statistics';
 import { errorPercent, type ReplayFidelity } from './fidelity.ts';
-import { REFERENCE_DATA } from './reference-data.ts';
 
 const { denseKernels, sequenceKernels, attentionKernels, runRequests, runMeta } = REFERENCE_DATA;
 const KERNELS = dirname(denseKernels.path);

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { LocalJobs } from '@servegym/jobs';
 import { findProfile, parseOperatingPoints } from '@servegym/profiles';
-import { writeTables } from '../../../profiles/src/tables/table-folder.fixture.ts';
+import { writeTables } from '../../packages/profiles/src/tables/table-folder.fixture.ts';
 import { FIDELITY_JOB_KINDS } from './assess-fidelity.ts';
 import { assessLeague } from './assess-league.ts';
 import type { LeagueRow } from './fidelity.ts';

@@ -128,7 +128,7 @@ describe('the simulator, beside measurements of real servers', () => {
   });
 
   it('data: is told in docs/fidelity.md as it is, row by row', async () => {
-    const page = await readFile(join(import.meta.dirname, '../../../../docs/fidelity.md'), 'utf8');
+    const page = await readFile(join(import.meta.dirname, '../../packages/../docs/fidelity.md'), 'utf8');
     // Constants that have seen other loads leave other errors: the columns of loads left out need all fifty.
     const cells = (line: string) => line.split(' | ').slice(0, 7).join(' | ');
     const told = new Set(page.split('\n').map(cells));

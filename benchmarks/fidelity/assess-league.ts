@@ -116,7 +116,7 @@ async function pointProfile(
     memoryOverheadGiB:
       memoryShare === null ? MEMORY_OVERHEAD_GIB[engine] : (DEFAULT_SHARE - memoryShare) * gpu.memoryGiB,
     source: 'kernel tables',
-    command: 'servegym fidelity',
+    command: 'benchmarks/run.ts fidelity',
   });
   return { profile, weights };
 }

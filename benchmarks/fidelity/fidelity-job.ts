@@ -1,4 +1,5 @@
 import type { JobContext, Json } from '@servegym/jobs';
+import { REFERENCE_DATA, SERVED_LOADS } from '@servegym/operators/traces';
 import {
   type EngineConstants,
   estimatedProfile,
@@ -25,7 +26,6 @@ import {
   type SpeculationFidelity,
 } from './fidelity.ts';
 import { leagueAnswers, type PointProfile } from './league.ts';
-import { REFERENCE_DATA, SERVED_LOADS } from './reference-data.ts';
 import { replayFidelity } from './replay-fidelity.ts';
 import { staticBatchFidelity } from './static-batch-fidelity.ts';
 

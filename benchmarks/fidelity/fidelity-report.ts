@@ -20,7 +20,7 @@ export function fidelityReport(
 How near the simulator comes to measurements of real servers. This page is written by
 
 \`\`\`sh
-npx servegym fidelity --data reference-data${league === null ? '' : ' --tables aiconfigurator_core --answers answers.jsonl'} --output docs/fidelity.md
+npx node benchmarks/run.ts fidelity --data reference-data${league === null ? '' : ' --tables aiconfigurator_core --answers answers.jsonl'} --output docs/fidelity.md
 \`\`\`
 
 from the public measurements that [reference-data.md](reference-data.md) describes.

@@ -1,0 +1,52 @@
+import { readFile, writeFile } from 'node:fs/promises';
+import { availableParallelism } from 'node:os';
+import { gunzipSync } from 'node:zlib';
+import { LocalJobs } from '@servegym/jobs';
+import { findReferenceFiles } from '@servegym/operators/traces';
+import { assessFidelity, FIDELITY_FILES, FIDELITY_JOB_KINDS } from '../fidelity/assess-fidelity.ts';
+import { assessLeague } from '../fidelity/assess-league.ts';
+import { fidelityReport } from '../fidelity/fidelity-report.ts';
+import { leagueReport } from '../fidelity/league-report.ts';
+import { benchmark, text } from '../harness.ts';
+
+export default benchmark({
+  what: 'How near the simulator comes to measurements of real servers: those of `--data` (docs/reference-data.md), and the operating points of `--tables`, the unpacked package aiconfigurator-core, on profiles from its kernel tables. `--answers` of benchmarks/league/aiconfigurator_answers.py stand beside ours; `--held-out`: the points that are held out, instead of the others. `--output` gets the report, `--results` all figures as JSON.',
+  options: {
+    data: text,
+    tables: text,
+    answers: text,
+    'held-out': false,
+    output: text,
+    results: text,
+    threads: availableParallelism(),
+  },
+  async *run({ data, tables, answers, 'held-out': heldOut, output, results, threads }) {
+    if (data === undefined && tables === undefined) throw new Error('expected --data or --tables');
+    if (tables === undefined && (answers !== undefined || heldOut))
+      throw new Error('--answers and --held-out need --tables');
+    if (data !== undefined) findReferenceFiles(data, FIDELITY_FILES);
+    const jobs = new LocalJobs({ kinds: FIDELITY_JOB_KINDS, threads });
+    try {
+      const measured =
+        data === undefined
+          ? null
+          : await assessFidelity(jobs, (file) => readReferenceFile(findReferenceFiles(data, [file])[0]));
+      const theirs = answers === undefined ? undefined : await readReferenceFile(answers);
+      const league =
+        tables === undefined ? null : await assessLeague(jobs, { folder: tables, heldOut, answers: theirs });
+      const report = measured === null ? leagueReport(league ?? []) : fidelityReport(measured, league);
+      const figures = { ...measured, ...(league !== null && { league }) };
+      if (results !== undefined) await writeFile(results, JSON.stringify(figures));
+      if (output === undefined) yield report;
+      else await writeFile(output, report);
+    } finally {
+      await jobs.close();
+    }
+  },
+});
+
+/** Text of a file, which may be packed. */
+async function readReferenceFile(path: string): Promise<string> {
+  const bytes = await readFile(path);
+  return (path.endsWith('.gz') ? gunzipSync(bytes) : bytes).toString('utf8');
+}
