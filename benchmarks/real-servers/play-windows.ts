@@ -3,7 +3,7 @@
 import { parseArgs } from 'node:util';
 import { llmserve } from '@servegym/environments';
 import { connect } from '@servegym/openenv/client';
-import type { RealReport } from '../../packages/environments/src/llmserve/real/real-report.ts';
+import type { RealReport } from '../../packages/environments/src/llmserve/real/real-episode.ts';
 
 const { values } = parseArgs({
   options: {

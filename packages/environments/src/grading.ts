@@ -4,10 +4,10 @@ import {
   type Grade,
   type ResetOptions,
 } from '@servegym/openenv/definition';
-import { requireMaskedKnobsHeld } from './masked-knobs.ts';
 import { regretScore } from './regret-score.ts';
 import { readSeed } from './scenario.ts';
 import type { WindowEpisode, WindowTask } from './window-environment.ts';
+import { requireMaskedKnobsHeld } from './window-environment.ts';
 
 /** Anchors that all environments with windows have. */
 interface WindowAnchors {

@@ -19,7 +19,7 @@ export type { FleetTask } from './fleet/fleet-task.ts';
 export type { FleetScenario } from './fleet/scenario.ts';
 export type { FleetAction, FleetKnob, FleetObservation, FleetTaskId } from './fleet/schema.ts';
 export type { FleetShift } from './fleet/shifts.ts';
-export type { FleetWindowReport } from './fleet/window-report.ts';
+export type { FleetWindowReport } from './fleet/window-ledger.ts';
 export type { StepInfo } from './inferencegym/environment.ts';
 export { inferencegym } from './inferencegym/environment.ts';
 export { GymEpisode } from './inferencegym/gym-episode.ts';
@@ -27,9 +27,8 @@ export type { GymTask, GymTaskId } from './inferencegym/gym-tasks.ts';
 export { GymWorld, type TaskCalibration } from './inferencegym/gym-world.ts';
 export type { GymAction, GymObservation } from './inferencegym/schema.ts';
 export { inspectTable, type TableFinding } from './inferencegym/table/inspect-table.ts';
-export { readTableRows } from './inferencegym/table/read-table.ts';
 export { KEY_COLUMNS, type TableRows } from './inferencegym/table/table-columns.ts';
-export { SHIPPED_TABLE_URL, TraceTable } from './inferencegym/table/trace-table.ts';
+export { readTableRows, SHIPPED_TABLE_URL, TraceTable } from './inferencegym/table/trace-table.ts';
 export type {
   EpisodeAnchors,
   MeanReturn,
@@ -51,18 +50,18 @@ export { ServeEpisode, type ServeEpisodeSnapshot, servingConfig } from './llmser
 export { defineServeTask, type Phase, type ServeTask } from './llmserve/serve-task.ts';
 export type { Shift } from './llmserve/shifts.ts';
 export type { RequestList } from './llmserve/source-requests.ts';
-export type { WindowReport } from './llmserve/window-report.ts';
+export type { WindowReport } from './llmserve/window-metrics.ts';
 export { loadOptional, openAiClient } from './load-optional.ts';
-export { holdMaskedKnobs } from './masked-knobs.ts';
-export type { DefinitionOptions, RegisteredEnvironment } from './registered-environment.ts';
+export type { DefinitionOptions, RegisteredEnvironment } from './registry.ts';
 export { ENVIRONMENT_IDS, ENVIRONMENTS, type EnvironmentId, findEnvironment } from './registry.ts';
 export { regretScore } from './regret-score.ts';
 export { firstSeeds, SEED_SPLITS, type SeedSplit } from './splits.ts';
 export { type LogNormal, REQUEST_CLASSES } from './tasks.ts';
 export { addServeTrace, findServeTrace } from './traces.ts';
-export { drawWorkload } from './workload/draw-workload.ts';
+export { holdMaskedKnobs } from './window-environment.ts';
 export { fitWorkload, type WorkloadIdentity } from './workload/fit-workload.ts';
 export {
+  drawWorkload,
   type FittedWorkload,
   type PrefixSharing,
   PUBLIC_WORKLOAD_IDS,

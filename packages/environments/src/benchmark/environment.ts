@@ -10,7 +10,7 @@ import {
   type StepResult,
 } from '@servegym/openenv/definition';
 import { z } from 'zod';
-import type { DefinitionOptions, RegisteredEnvironment } from '../registered-environment.ts';
+import type { DefinitionOptions, RegisteredEnvironment } from '../registry.ts';
 import { type KnownTask, Tasks } from '../tasks.ts';
 
 /** The longest wait of one step, s. OpenEnv's clients give up on a reply after as long. */

@@ -1,7 +1,6 @@
 import { RandomStream, scaleRate, TICKS_PER_S } from '@servegym/simulator';
 import { type LogNormal, REQUEST_CLASSES } from '../tasks.ts';
-import { drawWorkload } from '../workload/draw-workload.ts';
-import { findWorkload } from '../workload/fitted-workload.ts';
+import { drawWorkload, findWorkload } from '../workload/fitted-workload.ts';
 import {
   BLOCK_TOKENS,
   ChunkedTexts,

@@ -6,13 +6,12 @@ import { TICKS_PER_S } from '@servegym/simulator';
 import { type FleetController, RateRule } from './anchors/controllers.ts';
 import { controlledReturn, type FleetAnchors, fleetReturns, hpaInFlight } from './anchors/fleet-anchors.ts';
 import { drawFleetRequests } from './draw-requests.ts';
-import { fleet as registered } from './environment.ts';
+import { gradeFleetEpisode, fleet as registered } from './environment.ts';
 import { FleetEpisode } from './fleet-episode.ts';
 import { FLEET_TASKS } from './fleet-task.ts';
-import { gradeFleetEpisode } from './grader.ts';
 import { chooseFleetTask, fleetEpisodeSize } from './scenario.ts';
 import { type FleetAction, fleetStateSchema } from './schema.ts';
-import type { FleetWindowReport } from './window-report.ts';
+import type { FleetWindowReport } from './window-ledger.ts';
 
 const codeOf = (code: string) => (error: unknown) => error instanceof EnvironmentError && error.code === code;
 const fleet = registered.definition();

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
-import type { EnvironmentDefinition, ResetOptions } from '@servegym/openenv/definition';
-import type { Extras, RegisteredEnvironment } from '../registered-environment.ts';
+import type { EnvironmentDefinition, EpisodeRecord, Grade, ResetOptions } from '@servegym/openenv/definition';
+import { gradeWindows } from '../grading.ts';
+import type { Extras, RegisteredEnvironment } from '../registry.ts';
 import { tracePlayed } from '../traces.ts';
 import { windowEnvironment } from '../window-environment.ts';
 import { controlledReturn, fleetAnchors, fleetReturns } from './anchors/fleet-anchors.ts';
@@ -9,7 +10,6 @@ import { drawFleetRequests } from './draw-requests.ts';
 import { FleetEpisode, noFleetTotals } from './fleet-episode.ts';
 import { traceFleetRequests } from './fleet-requests.ts';
 import { FLEET_TASKS, type FleetTask, fleetTasks, idleFleetKnobs } from './fleet-task.ts';
-import { gradeFleetEpisode } from './grader.ts';
 import { chooseFleetTask, type FleetScenario, fleetEpisodeSize, fleetResetOptions } from './scenario.ts';
 import {
   FLEET_ACTION_BINS,
@@ -24,7 +24,7 @@ import {
   fleetStateSchema,
 } from './schema.ts';
 import { FLEET_SHIFTS, scaleFleetArrivals, shiftFleetTask } from './shifts.ts';
-import { fleetWindowReport } from './window-report.ts';
+import { fleetWindowReport } from './window-ledger.ts';
 
 /** Changes whenever the same task, seed and actions may give another episode or grade. */
 const VERSION = '0.2.0';
@@ -120,3 +120,40 @@ export const fleet = {
   traceRequests: traceFleetRequests,
   anchors: { ...fleetReturns, controlledReturn, bound: fleetReturnBound, of: fleetAnchors },
 } as const satisfies RegisteredEnvironment<FleetAction, FleetObservation, FleetState, FleetTask> & Extras;
+
+/** Grades an episode; see `gradeWindows`. The HorizontalPodAutoscaler scores 0.20, the best tuned rule 0.50. */
+export function gradeFleetEpisode(record: EpisodeRecord<FleetAction>): Grade {
+  return gradeWindows(record, {
+    choose: chooseFleetTask,
+    drawRequests: drawFleetRequests,
+    start: (task, seed, requests) => new FleetEpisode(task, seed, requests),
+    unplayedReward: (episode) => -fullBill(episode),
+    anchors: fleetAnchors,
+    tuned: ({ rule }) => rule,
+    shown: ['default', 'rule', 'clairvoyant'],
+    room: (taskId) => fleetReturns.room(taskId),
+    figures: ({ totals }) => ({
+      requests: totals.requests,
+      completed: totals.completed,
+      slo_attainment: totals.requests === 0 ? 1 : totals.attained / totals.requests,
+      refused: totals.refused,
+      revenue_usd: totals.revenueUsd,
+      gpu_usd: totals.gpuUsd,
+      gpu_hours: totals.gpuHours,
+    }),
+    words: {
+      default: 'the HorizontalPodAutoscaler',
+      tuned: 'the tuned rule',
+      requests: 'these requests',
+      known: 'them',
+      unplayed: 'as all GPUs billed for nothing',
+      amount: ({ referenceUsd }, difference) => `USD ${(difference * referenceUsd).toFixed(2)}`,
+    },
+  });
+}
+
+/** Bill of a window in which all GPUs are in use and nobody is served, in rewards. */
+function fullBill({ task, profiles }: FleetEpisode): number {
+  const usdPerHour = Math.max(...profiles.map(({ gpu }) => gpu.count * gpu.usdPerHour));
+  return (task.maxReplicas * usdPerHour * task.windowSeconds) / 3600 / task.referenceUsd;
+}

@@ -1,6 +1,5 @@
 import { findProfile } from '@servegym/profiles';
 import {
-  type EngineCounters,
   type EngineProfile,
   Fleet,
   type FleetSettings,
@@ -19,7 +18,7 @@ import {
   type FleetServer,
   type ReplicaDescription,
 } from './schema.ts';
-import { WindowLedger } from './window-ledger.ts';
+import { prefixHitRate, WindowLedger } from './window-ledger.ts';
 
 /** The last part of a window that `arrivals_last_seconds` counts, s. */
 const LAST_SECONDS = 5;
@@ -308,12 +307,6 @@ function fleetSettings({ maxReplicas, second }: FleetTask, action: FleetAction):
     maxNumBatchedTokens: action.max_num_batched_tokens,
     maxNumSeqs: action.max_num_active_seqs,
   };
-}
-
-/** Share of the prompt tokens that were found in caches, of all admitted. */
-export function prefixHitRate({ cachedTokens, prefillTokens }: EngineCounters): number {
-  const admitted = cachedTokens + prefillTokens;
-  return admitted === 0 ? 0 : cachedTokens / admitted;
 }
 
 /** The kinds of replicas of a task. */

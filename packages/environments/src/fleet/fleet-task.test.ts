@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { EnvironmentError } from '@servegym/openenv/definition';
-import { fleet as registered } from './environment.ts';
+import { gradeFleetEpisode, fleet as registered } from './environment.ts';
 import { FLEET_TASKS, fleetTasks } from './fleet-task.ts';
-import { gradeFleetEpisode } from './grader.ts';
 
 /** A task as its file holds it. */
 const fileOf = (task: object) => JSON.parse(JSON.stringify({ ...task, id: 'own' }));

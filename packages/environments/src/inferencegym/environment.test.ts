@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { EnvironmentError, type StepResult } from '@servegym/openenv/definition';
 import { inferencegym, type StepInfo } from './environment.ts';
+import { gymResetOptions } from './gym-tasks.ts';
 import { GymWorld } from './gym-world.ts';
-import { gymResetOptions } from './scenario.ts';
 import {
   EPISODE_STEPS,
   GYM_DEFAULT_ACTION,

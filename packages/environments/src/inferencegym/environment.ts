@@ -6,14 +6,21 @@ import type {
   StepResult,
 } from '@servegym/openenv/definition';
 import { z } from 'zod';
-import type { DefinitionOptions, Extras, RegisteredEnvironment } from '../registered-environment.ts';
+import type { DefinitionOptions, Extras, RegisteredEnvironment } from '../registry.ts';
 import { SEED_SPLITS, type SeedSplit, splitOfSeed } from '../splits.ts';
 import { requireOpen } from '../window-environment.ts';
 import { GymEpisode } from './gym-episode.ts';
 import { gradeGymEpisode, MEMORY_LIMIT_EFFECT } from './gym-grader.ts';
-import { GYM_TASK_IDS, type GymTask, gymTasks } from './gym-tasks.ts';
+import {
+  chooseGymTask,
+  GYM_TASK_IDS,
+  type GymTask,
+  gymResetOptions,
+  gymTasks,
+  readGymSeed,
+  readRewardWeights,
+} from './gym-tasks.ts';
 import { calibrateTask, type GymWorld, shippedWorld } from './gym-world.ts';
-import { chooseGymTask, gymResetOptions, readGymSeed, readRewardWeights } from './scenario.ts';
 import {
   EPISODE_STEPS,
   GYM_ACTION_BINS,

@@ -1,12 +1,4 @@
-import {
-  gymReward,
-  MOST_EXCESS,
-  OOM_VIOLATION_WEIGHT,
-  REFERENCE_COST_PER_1K,
-  type RewardTerms,
-} from './gym-reward.ts';
 import type { GymTask, RewardWeights } from './gym-tasks.ts';
-import { noMetrics, noTotals, noteChange } from './gym-totals.ts';
 import { GymWorkload, TPOT_JITTER, TTFT_JITTER } from './gym-workload.ts';
 import {
   EPISODE_STEPS,
@@ -16,10 +8,93 @@ import {
   KNOBS,
   type Phase,
 } from './schema.ts';
-import { RecentLatencies, ServedRequests } from './served-requests.ts';
+import type { ServiceTimes } from './service.ts';
 import { Service } from './service.ts';
-import type { ServiceTimes } from './service-times.ts';
-import { WaitingRequests } from './waiting-requests.ts';
+import { RecentLatencies, ServedRequests, WaitingRequests } from './waiting-requests.ts';
+
+/** Measurements of a step (`MetricsSnapshot` of InferenceGym); values before the first. */
+export function noMetrics() {
+  return {
+    ttft_p50_ms: 0,
+    ttft_p99_ms: 0,
+    tpot_ms: 0,
+    tokens_per_sec: 0,
+    gpu_memory_gb: 0,
+    /** US cents. */
+    cost_per_1k: 0,
+    spec_accept_rate: 0,
+    eviction_events: 0,
+    slo_violations: 0,
+  };
+}
+export type StepMetrics = ReturnType<typeof noMetrics>;
+
+/** Sums over the episode, which its grade is made of; values before the first step. */
+export function noTotals() {
+  return {
+    reward: 0,
+    arrived: 0,
+    /** Turned away by a full queue. */
+    rejected: 0,
+    /** Lost with a server that ran out of memory. */
+    failed: 0,
+    served: 0,
+    outputTokens: 0,
+    /** Sum over the steps of the median time to first token, each at most 5,000 ms. */
+    ttftMs: 0,
+    /** Sum over the steps of the violated share. */
+    violationRate: 0,
+    peakMemoryGb: 0,
+    /** US cents. */
+    cost: 0,
+    /** Steps without full service: out of memory, or starting. */
+    outageSteps: 0,
+    oomEvents: 0,
+    batchChange: noChange(),
+    kvChange: noChange(),
+  };
+}
+export type GymTotals = ReturnType<typeof noTotals>;
+
+/** Moments of the differences between neighbouring actions. */
+const noChange = () => ({ count: 0, sum: 0, squares: 0 });
+export type ChangeMoments = ReturnType<typeof noChange>;
+
+/** Counts a difference in. */
+export function noteChange(moments: ChangeMoments, change: number): void {
+  moments.count++;
+  moments.sum += change;
+  moments.squares += change * change;
+}
+
+/** Cost of 1,000 tokens that is fully charged, US cents: what hosts ask for the tokens of a model of 8 billion weights. */
+export const REFERENCE_COST_PER_1K = 0.005;
+/** Beyond twice the objective or the reference it makes no difference how far. */
+export const MOST_EXCESS = 2;
+/** An engine that runs out of memory fails its whole batch: its violations weigh this much more. */
+export const OOM_VIOLATION_WEIGHT = 5;
+
+/** Terms of the reward of a step, before the weights. */
+export interface RewardTerms {
+  /** T: tokens a second over the best that a fixed configuration reaches in the task. */
+  throughput: number;
+  /** L: median time to first token over the objective, at most 2. */
+  latency: number;
+  /** V: violated share of the judged requests, 0 to 1; times 5 out of memory. */
+  violations: number;
+  /** C: cost of 1,000 tokens over the reference, at most 2. */
+  cost: number;
+}
+
+/** `alpha T - beta L - gamma V - delta C`, held within [-1, 1]. */
+export function gymReward(
+  { throughput, latency, violations, cost }: RewardTerms,
+  weights: RewardWeights,
+): number {
+  const sum =
+    weights.alpha * throughput - weights.beta * latency - weights.gamma * violations - weights.delta * cost;
+  return Math.max(-1, Math.min(1, sum));
+}
 
 /** Ends of the observation's ranges. */
 const MOST_TTFT_MS = 5000;

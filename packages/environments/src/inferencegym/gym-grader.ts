@@ -1,9 +1,9 @@
 import { EnvironmentError, type EpisodeRecord, type Grade } from '@servegym/openenv/definition';
+import type { ChangeMoments, GymTotals } from './gym-episode.ts';
 import { GymEpisode } from './gym-episode.ts';
 import type { GymTask } from './gym-tasks.ts';
-import type { ChangeMoments, GymTotals } from './gym-totals.ts';
+import { chooseGymTask, readGymSeed } from './gym-tasks.ts';
 import type { GymWorld, TaskCalibration } from './gym-world.ts';
-import { chooseGymTask, readGymSeed } from './scenario.ts';
 import { EPISODE_STEPS, GYM_DEFAULT_ACTION, type GymAction } from './schema.ts';
 
 /** Memory beyond the limit at which nothing is left of the memory part, GB. */

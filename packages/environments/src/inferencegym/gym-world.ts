@@ -2,7 +2,7 @@ import { SEED_SPLITS } from '../splits.ts';
 import { type EpisodeWorld, GymEpisode } from './gym-episode.ts';
 import { GYM_TASKS, type GymTask, type GymTaskId } from './gym-tasks.ts';
 import { EPISODE_STEPS, GYM_DEFAULT_ACTION, type GymAction, type Knob, SPEC_LENGTHS } from './schema.ts';
-import { ServiceTimes } from './service-times.ts';
+import { ServiceTimes } from './service.ts';
 import shippedCalibration from './shipped-calibration.json' with { type: 'json' };
 import { shippedTable, type TraceTable } from './table/trace-table.ts';
 

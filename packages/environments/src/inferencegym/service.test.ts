@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { acceptanceRate, Service } from './service.ts';
-import { ServiceTimes } from './service-times.ts';
+import { acceptanceRate, Service, ServiceTimes } from './service.ts';
 import { TABLE_GRID } from './table/table-columns.ts';
 import { interpolate } from './table/table-rows.fixture.ts';
 import { shippedTable } from './table/trace-table.ts';

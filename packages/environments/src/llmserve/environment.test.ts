@@ -10,7 +10,7 @@ import {
   serveStateSchema,
   TASK_IDS,
 } from './schema.ts';
-import type { WindowReport } from './window-report.ts';
+import type { WindowReport } from './window-metrics.ts';
 
 const codeOf = (code: string) => (error: unknown) => error instanceof EnvironmentError && error.code === code;
 

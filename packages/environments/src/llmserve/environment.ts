@@ -1,8 +1,10 @@
 import { readFileSync } from 'node:fs';
-import type { EnvironmentDefinition, ResetOptions } from '@servegym/openenv/definition';
+import type { EnvironmentDefinition, EpisodeRecord, Grade, ResetOptions } from '@servegym/openenv/definition';
+import { gradeWindows } from '../grading.ts';
 import { tracePlayed } from '../traces.ts';
 import { windowEnvironment } from '../window-environment.ts';
-import { gradeEpisode } from './grader.ts';
+import { episodeAnchors, serveReturns } from './anchors/serve-anchors.ts';
+import { drawRequests } from './episode-requests.ts';
 import { chooseTask, episodeSize, type ServeScenario, serveResetOptions } from './scenario.ts';
 import {
   SERVE_KNOBS,
@@ -16,7 +18,7 @@ import {
 import { ServeEpisode } from './serve-episode.ts';
 import { SERVE_TASKS, type ServeTask, serveTasks } from './serve-task.ts';
 import { SHIFTS } from './shifts.ts';
-import { windowReport } from './window-report.ts';
+import { windowReport } from './window-metrics.ts';
 
 /** Changes whenever the same task, seed and actions may give another episode. */
 export const SERVE_VERSION = '0.4.0';
@@ -87,4 +89,33 @@ export function episodeState(
     workload_phase: phase,
     done,
   };
+}
+
+/** Grades an episode; see `gradeWindows`. The default configuration scores 0.20, the best constant one 0.50. */
+export function gradeEpisode(record: EpisodeRecord<ServeAction>): Grade {
+  return gradeWindows(record, {
+    choose: chooseTask,
+    drawRequests,
+    start: (task, seed, requests) => new ServeEpisode(task, seed, { requests }),
+    unplayedReward: () => -1,
+    anchors: episodeAnchors,
+    tuned: ({ constant }) => constant,
+    shown: ['default', 'constant', 'planner', 'clairvoyant'],
+    room: (taskId) => serveReturns.room(taskId),
+    figures: (episode) => ({
+      requests_served: episode.totals.requestsServed,
+      requests_rejected: episode.totals.requestsRejected,
+      slo_violations: episode.sloViolations(),
+      preemptions: episode.totals.preemptions,
+      cost_usd: episode.totals.cost,
+    }),
+    words: {
+      default: 'the default configuration',
+      tuned: 'the best configuration that never changes',
+      requests: 'this traffic',
+      known: 'the traffic',
+      unplayed: '-1 each',
+      amount: (_, difference) => difference.toFixed(1),
+    },
+  });
 }

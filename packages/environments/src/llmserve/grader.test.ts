@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import { EnvironmentError } from '@servegym/openenv/definition';
 import fc from 'fast-check';
 import { type EpisodeAnchors, referenceConfigurations } from './anchors/serve-anchors.ts';
-import { gradeEpisode } from './grader.ts';
+import { gradeEpisode } from './environment.ts';
 import { anyAction } from './random-actions.fixture.ts';
 import { DEFAULT_ACTION, type ServeAction, TASK_IDS } from './schema.ts';
 import { ServeEpisode } from './serve-episode.ts';

@@ -1,4 +1,4 @@
-import type { Extras, RegisteredEnvironment } from '../registered-environment.ts';
+import type { Extras, RegisteredEnvironment } from '../registry.ts';
 import { returnBound } from './anchors/return-bound.ts';
 import {
   constantReturn,
@@ -7,10 +7,8 @@ import {
   serveReturns,
   summarizeReference,
 } from './anchors/serve-anchors.ts';
-import { SERVE_VERSION, serveEnvironment } from './environment.ts';
+import { gradeEpisode, SERVE_VERSION, serveEnvironment } from './environment.ts';
 import { drawRequests } from './episode-requests.ts';
-import { gradeEpisode } from './grader.ts';
-import { randomiseTask } from './randomise-task.ts';
 import { realServeEnvironment } from './real/environment.ts';
 import { chooseTask, serveResetOptions } from './scenario.ts';
 import {
@@ -26,7 +24,7 @@ import {
 } from './schema.ts';
 import { activeKnobs, type ServeTask, serveTasks } from './serve-task.ts';
 import { describeServer } from './server-description.ts';
-import { SHIFTS, scaleArrivals, shiftTask } from './shifts.ts';
+import { randomiseTask, SHIFTS, scaleArrivals, shiftTask } from './shifts.ts';
 
 /** Two GPUs that serve one model, whose six knobs are set once a window. */
 export const llmserve = {

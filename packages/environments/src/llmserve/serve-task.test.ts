@@ -2,10 +2,18 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
 import { EnvironmentError } from '@servegym/openenv/definition';
+import fc from 'fast-check';
 import officeHours from '../../examples/office-hours.ts';
-import { SERVE_KNOBS } from './schema.ts';
+import { holdMaskedKnobs, requireMaskedKnobsHeld } from '../window-environment.ts';
+import { returnBound } from './anchors/return-bound.ts';
+import { serveReturns } from './anchors/serve-anchors.ts';
+import { gradeEpisode, serveEnvironment } from './environment.ts';
+import { drawRequests } from './episode-requests.ts';
+import { llmserve } from './llmserve.ts';
+import { anyAction } from './random-actions.fixture.ts';
+import { SERVE_KNOBS, type ServeKnob } from './schema.ts';
 import { ServeEpisode } from './serve-episode.ts';
-import { defineServeTask, SERVE_TASKS, serveTasks } from './serve-task.ts';
+import { activeKnobs, defineServeTask, SERVE_TASKS, type ServeTask, serveTasks } from './serve-task.ts';
 
 const objective = { ttftMs: 500, tpotMs: 30, weight: 1 };
 const lengths = { median: 100, sigma: 0.5, min: 16, max: 512 };
@@ -102,5 +110,126 @@ describe('the task of docs/your-own-task.md', () => {
     const episode = new ServeEpisode(task, 1);
     while (!episode.done) episode.step(task.defaultAction);
     assert.ok(episode.totals.reward > 0.3 * task.windows, `${episode.totals.reward}`);
+  });
+});
+
+const free: ServeTask = { ...SERVE_TASKS.bursty_workload, id: 'all_free', windows: 12 };
+const anyMask = fc.subarray([...SERVE_KNOBS], { minLength: 1, maxLength: SERVE_KNOBS.length - 1 });
+const masking = (maskedKnobs: readonly ServeKnob[], change: Partial<ServeTask> = {}): ServeTask => ({
+  ...free,
+  id: 'masked',
+  maskedKnobs,
+  ...change,
+});
+const isMaskedKnob = (error: unknown) => error instanceof EnvironmentError && error.code === 'MASKED_KNOB';
+
+describe('the knobs that a task masks', () => {
+  it('are those that are not active, and held at the default', () => {
+    fc.assert(
+      fc.property(anyMask, anyAction, (maskedKnobs, action) => {
+        const task = masking(maskedKnobs);
+        assert.deepEqual([...maskedKnobs, ...activeKnobs(task)].sort(), [...SERVE_KNOBS].sort());
+        const held = holdMaskedKnobs(task, action);
+        for (const knob of maskedKnobs) assert.equal(held[knob], task.defaultAction[knob]);
+        for (const knob of activeKnobs(task)) assert.equal(held[knob], action[knob]);
+        assert.deepEqual(requireMaskedKnobsHeld(task, held), held);
+      }),
+    );
+    assert.equal(holdMaskedKnobs(free, free.defaultAction), free.defaultAction);
+  });
+
+  it('are refused by name when an action turns them, and none else is', () => {
+    fc.assert(
+      fc.property(anyMask, anyAction, (maskedKnobs, action) => {
+        const task = masking(maskedKnobs);
+        const turned = maskedKnobs.filter((knob) => action[knob] !== task.defaultAction[knob]);
+        const kept = maskedKnobs.filter((knob) => !turned.includes(knob));
+        try {
+          requireMaskedKnobsHeld(task, action);
+          assert.deepEqual(turned, []);
+        } catch (error) {
+          assert.ok(isMaskedKnob(error), String(error));
+          const { message } = error as Error;
+          for (const knob of turned) assert.ok(message.includes(`\`${knob}\``), message);
+          for (const knob of kept) assert.ok(!message.includes(`\`${knob}\``), message);
+        }
+      }),
+    );
+  });
+
+  it('take a default that has come as a float32 for the default', () => {
+    const task = masking(['kv_budget_fraction'], {
+      defaultAction: { ...free.defaultAction, kv_budget_fraction: 0.6 },
+    });
+    const sent = { ...task.defaultAction, kv_budget_fraction: Math.fround(0.6) };
+    assert.deepEqual(requireMaskedKnobsHeld(task, sent), task.defaultAction);
+  });
+
+  it('leave the episode as it was when they are refused', async () => {
+    const task = masking(['quantization_tier', 'prefill_decode_split']);
+    serveTasks.add(task);
+    const turned = { ...task.defaultAction, quantization_tier: 'INT4' } as const;
+    const [refused, other] = [llmserve.definition().create(), llmserve.definition().create()];
+    await refused.reset({ task_id: task.id, seed: 5 });
+    await other.reset({ task_id: task.id, seed: 5 });
+    for (let window = 0; window < task.windows; window++) {
+      const before = refused.state();
+      assert.throws(() => refused.step(turned), isMaskedKnob);
+      assert.deepEqual(refused.state(), before);
+      const action = { ...task.defaultAction, batch_cap: 32 + window };
+      assert.deepEqual(await refused.step(action), await other.step(action));
+    }
+    assert.throws(
+      () => gradeEpisode({ reset: { task_id: task.id, seed: 5 }, actions: [task.defaultAction, turned] }),
+      isMaskedKnob,
+    );
+  });
+
+  it('are told with the task, and shipped tasks have none', () => {
+    serveTasks.add(masking(['quantization_tier', 'prefill_decode_split']));
+    for (const { id, active_actions, masked_actions } of serveEnvironment().tasks ?? []) {
+      const mask = id === 'masked' ? ['quantization_tier', 'prefill_decode_split'] : [];
+      assert.deepEqual(masked_actions, mask);
+      assert.deepEqual(
+        active_actions,
+        SERVE_KNOBS.filter((knob) => !mask.includes(knob)),
+      );
+    }
+    for (const task of Object.values(SERVE_TASKS)) assert.ok(!('maskedKnobs' in task));
+  });
+
+  it('lower the bound of a return to what can still be played', () => {
+    const masks: readonly ServeKnob[] = ['quantization_tier', 'kv_budget_fraction', 'speculation_depth'];
+    fc.assert(
+      fc.property(
+        fc.nat(),
+        anyAction,
+        fc.array(anyAction, { minLength: 1, maxLength: 4 }),
+        (seed, standard, actions) => {
+          const task = masking(masks, { defaultAction: standard });
+          const requests = drawRequests(task, seed);
+          const bound = returnBound(task, requests);
+          assert.ok(bound <= returnBound(free, requests) + 1e-9);
+          const episode = new ServeEpisode(task, seed, { requests });
+          while (!episode.done) {
+            episode.step(holdMaskedKnobs(task, actions[episode.window % actions.length]));
+          }
+          assert.ok(episode.totals.reward < bound, `${episode.totals.reward} of at most ${bound}`);
+        },
+      ),
+      { numRuns: 12 },
+    );
+    const dear = masking(['kv_budget_fraction'], {
+      defaultAction: { ...free.defaultAction, kv_budget_fraction: 1 },
+    });
+    const requests = drawRequests(dear, 1);
+    assert.ok(returnBound(dear, requests) < returnBound(free, requests) - 0.5);
+  });
+
+  it('tell a task from the same one with all knobs free', () => {
+    assert.notEqual(
+      serveReturns.fingerprint(masking(['priority_routing'], { id: free.id })),
+      serveReturns.fingerprint(free),
+    );
   });
 });

@@ -2,8 +2,8 @@ import { RandomStream } from '@servegym/simulator';
 import { type SEED_SPLITS, splitOfSeed } from '../splits.ts';
 import { REQUEST_CLASSES } from '../tasks.ts';
 import type { ServeTrace } from '../traces.ts';
-import { drawWorkload } from '../workload/draw-workload.ts';
 import type { FittedWorkload } from '../workload/fitted-workload.ts';
+import { drawWorkload } from '../workload/fitted-workload.ts';
 import { drawPrefixes, type PromptPrefixes } from '../workload/prompt-prefixes.ts';
 import type { Phase, ServeTask } from './serve-task.ts';
 

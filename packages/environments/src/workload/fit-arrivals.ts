@@ -1,8 +1,8 @@
 import type { Trace } from '@servegym/simulator';
 import { mean } from '@servegym/simulator/statistics';
-import { evenQuantile } from './draw-workload.ts';
 import { normalScores, round } from './fit-lengths.ts';
 import type { FittedWorkload } from './fitted-workload.ts';
+import { evenQuantile } from './fitted-workload.ts';
 
 /** A level lasts this long where the clock of the trace allows, s. */
 const LEVEL_SECONDS = 10;

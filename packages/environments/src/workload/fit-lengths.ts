@@ -1,5 +1,6 @@
+import type { Trace } from '@servegym/simulator';
 import { normalScore, quantile } from '@servegym/simulator/statistics';
-import type { FittedWorkload } from './fitted-workload.ts';
+import type { FittedWorkload, PrefixSharing } from './fitted-workload.ts';
 
 /** Probabilities of the tabled quantiles: each fortieth, and closer towards the ends. */
 const PROBABILITIES = [
@@ -60,4 +61,88 @@ export function normalScores(values: ArrayLike<number>): Float64Array {
 /** Four digits: more than a fit deserves. */
 export function round(value: number): number {
   return Number(value.toPrecision(4));
+}
+
+/** Quantiles of what is shared and after how long, less 1. */
+const QUANTILES = 20;
+/** Share of the prompts that must begin with a block for it to count as common to all. */
+const COMMON = 0.9;
+/** Groups of equally many prompts, by their length. */
+const LENGTH_GROUPS = 8;
+
+/** Prefixes that prompts share with earlier ones; `null` when the trace has no block hashes. */
+export function fitPrefixes(trace: Trace): PrefixSharing | null {
+  if (trace.prefixBlocks === undefined) return null;
+  const { blockTokens, ids, offsets } = trace.prefixBlocks;
+  const requests = trace.arrivalMs.length;
+  const commonBlocks = commonPrefix(trace.prefixBlocks, requests);
+  const lastSeen = new Map<number, number>();
+  const shares: number[] = [];
+  const gaps: number[] = [];
+  const continues = new Uint8Array(requests);
+  let cacheable = 0;
+  let total = 0;
+  for (let i = 0; i < requests; i++) {
+    const start = offsets[i];
+    let shared = 0;
+    let previous = 0;
+    while (start + shared < offsets[i + 1]) {
+      const seen = lastSeen.get(ids[start + shared]);
+      if (seen === undefined) break;
+      previous = seen;
+      shared++;
+    }
+    total += trace.inputTokens[i];
+    cacheable += Math.min(trace.inputTokens[i], shared * blockTokens);
+    if (shared > commonBlocks) {
+      continues[i] = 1;
+      shares.push(Math.min(1, (shared * blockTokens) / trace.inputTokens[i]));
+      gaps.push((trace.arrivalMs[i] - previous) / 1000);
+    }
+    for (let at = start; at < offsets[i + 1]; at++) lastSeen.set(ids[at], trace.arrivalMs[i]);
+  }
+  return {
+    blockTokens,
+    continued: byLength(trace.inputTokens, continues),
+    commonTokens: commonBlocks * blockTokens,
+    sharedShare: evenQuantiles(shares),
+    gapSeconds: evenQuantiles(gaps),
+    cacheableShare: round(cacheable / total),
+  };
+}
+
+function byLength(inputTokens: Int32Array, continues: Uint8Array): PrefixSharing['continued'] {
+  const order = Array.from(inputTokens, (_, i) => i).sort((a, b) => inputTokens[a] - inputTokens[b]);
+  return Array.from({ length: LENGTH_GROUPS }, (_, g) => {
+    const group = order.slice(
+      Math.round((g * order.length) / LENGTH_GROUPS),
+      Math.round(((g + 1) * order.length) / LENGTH_GROUPS),
+    );
+    const share = group.reduce((sum, i) => sum + continues[i], 0) / group.length;
+    return { upToTokens: inputTokens[group[group.length - 1]], share: round(share) };
+  });
+}
+
+/** Blocks that nearly every prompt begins with. */
+function commonPrefix({ ids, offsets }: NonNullable<Trace['prefixBlocks']>, requests: number): number {
+  for (let block = 0; ; block++) {
+    const counts = new Map<number, number>();
+    let most = 0;
+    for (let i = 0; i < requests; i++) {
+      if (offsets[i] + block >= offsets[i + 1]) continue;
+      const id = ids[offsets[i] + block];
+      const count = (counts.get(id) ?? 0) + 1;
+      counts.set(id, count);
+      most = Math.max(most, count);
+    }
+    if (most < COMMON * requests) return block;
+  }
+}
+
+function evenQuantiles(values: number[]): number[] {
+  if (values.length === 0) return [0, 0];
+  const sorted = values.sort((a, b) => a - b);
+  return Array.from({ length: QUANTILES + 1 }, (_, i) =>
+    round(sorted[Math.round((i / QUANTILES) * (sorted.length - 1))]),
+  );
 }

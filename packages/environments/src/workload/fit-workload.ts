@@ -1,10 +1,9 @@
 import { EnvironmentError } from '@servegym/openenv/definition';
 import type { Trace } from '@servegym/simulator';
-import { drawWorkload } from './draw-workload.ts';
 import { countsOf, dispersion, fitArrivals } from './fit-arrivals.ts';
-import { fitLengths, round } from './fit-lengths.ts';
-import { fitPrefixes } from './fit-prefixes.ts';
+import { fitLengths, fitPrefixes, round } from './fit-lengths.ts';
 import type { FittedWorkload, WorkloadFit } from './fitted-workload.ts';
+import { drawWorkload } from './fitted-workload.ts';
 
 /** Fewer requests tell too little of their distributions. */
 const LEAST_REQUESTS = 200;

@@ -1,6 +1,6 @@
 import { type PromptPrefix, RandomStream } from '@servegym/simulator';
-import { evenQuantile } from './draw-workload.ts';
 import type { PrefixSharing } from './fitted-workload.ts';
+import { evenQuantile } from './fitted-workload.ts';
 
 /** A prompt continues one of so many before and after the drawn moment: one that is as long as what is shared. */
 const NEIGHBOURS = 16;

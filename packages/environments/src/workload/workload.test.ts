@@ -3,10 +3,17 @@ import { describe, it } from 'node:test';
 import { EnvironmentError } from '@servegym/openenv/definition';
 import type { Trace } from '@servegym/simulator';
 import { normalProbability, normalScore } from '@servegym/simulator/statistics';
-import { drawWorkload, evenQuantile, logQuantile } from './draw-workload.ts';
 import { countsOf, dispersion } from './fit-arrivals.ts';
 import { distributionDistance, fitWorkload } from './fit-workload.ts';
-import { type FittedWorkload, findWorkload, PUBLIC_WORKLOAD_IDS, publicWorkload } from './fitted-workload.ts';
+import {
+  drawWorkload,
+  evenQuantile,
+  type FittedWorkload,
+  findWorkload,
+  logQuantile,
+  PUBLIC_WORKLOAD_IDS,
+  publicWorkload,
+} from './fitted-workload.ts';
 
 const models = PUBLIC_WORKLOAD_IDS.map(publicWorkload);
 /** Times as many seconds for a model with few requests. */

@@ -1,5 +1,5 @@
-import { holdMaskedKnobs } from '../../masked-knobs.ts';
 import { FINGERPRINT_SEED, printPlay, recordedReturns } from '../../recorded-returns.ts';
+import { holdMaskedKnobs } from '../../window-environment.ts';
 import { drawFleetRequests } from '../draw-requests.ts';
 import { FleetEpisode } from '../fleet-episode.ts';
 import type { FleetRequests } from '../fleet-requests.ts';

@@ -2,12 +2,10 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
 import { findProfile } from '@servegym/profiles';
-import { gridPoints, TableBuilder } from './build-table.ts';
-import { encodeTable } from './encode-table.ts';
+import { encodeTable, gridPoints, TableBuilder } from './build-table.ts';
 import { inspectTable } from './inspect-table.ts';
-import { readTableRows } from './read-table.ts';
 import { TABLE_COLUMNS, TABLE_GRID } from './table-columns.ts';
-import { SHIPPED_TABLE_URL } from './trace-table.ts';
+import { readTableRows, SHIPPED_TABLE_URL } from './trace-table.ts';
 
 const builder = new TableBuilder(findProfile('h100-80gb-llama-3-8b'));
 /** Rows of the shipped table that are measured again: one in so many, a prime, so that every value of every knob is met. */

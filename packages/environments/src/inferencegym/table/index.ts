@@ -1,2 +1,1 @@
-export { TableBuilder, type TableRow } from './build-table.ts';
-export { encodeTable } from './encode-table.ts';
+export { encodeTable, TableBuilder, type TableRow } from './build-table.ts';

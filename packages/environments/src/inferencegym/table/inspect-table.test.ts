@@ -2,10 +2,9 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
 import { inspectTable } from './inspect-table.ts';
-import { readTableRows } from './read-table.ts';
 import type { TableColumn, TableRows } from './table-columns.ts';
 import { type FixtureRow, tableOf, validRows } from './table-rows.fixture.ts';
-import { SHIPPED_TABLE_URL, TraceTable } from './trace-table.ts';
+import { readTableRows, SHIPPED_TABLE_URL, TraceTable } from './trace-table.ts';
 
 /** Codes of what is found in the sound table after a change. */
 function codesAfter(change: (row: FixtureRow, index: number) => Partial<FixtureRow>): string[] {

@@ -6,9 +6,8 @@ import {
   type ResetOptions,
   type StepResult,
 } from '@servegym/openenv/definition';
-import { requireMaskedKnobsHeld } from '../../masked-knobs.ts';
 import { readSeed } from '../../scenario.ts';
-import { requireOpen } from '../../window-environment.ts';
+import { requireMaskedKnobsHeld, requireOpen } from '../../window-environment.ts';
 import { episodeState, serveEnvironment } from '../environment.ts';
 import { chooseTask } from '../scenario.ts';
 import type { ServeAction, ServeObservation, ServeState } from '../schema.ts';

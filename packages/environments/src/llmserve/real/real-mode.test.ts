@@ -7,7 +7,7 @@ import {
   type MisbehavingServer,
   startMisbehavingServer,
 } from './misbehaving-server.fixture.ts';
-import type { RealReport } from './real-report.ts';
+import type { RealReport } from './real-episode.ts';
 import { type RealSettings, readRealSettings } from './real-settings.ts';
 
 describe('real mode', () => {

@@ -4,8 +4,7 @@ import type { ServeTask } from '../serve-task.ts';
 import type { PlayedWindow, SentRequest } from './play-window.ts';
 import type { RealFailure } from './real-failure.ts';
 import type { RealSettings } from './real-settings.ts';
-import type { AppliedAction } from './server-controls.ts';
-import type { VllmReading } from './vllm-metrics.ts';
+import type { AppliedAction, VllmReading } from './server-controls.ts';
 
 /** Figures of a window at a real server. */
 export type RealWindowFigures = ReturnType<typeof windowFigures>;

@@ -3,8 +3,7 @@ import type { ServeTask } from '../serve-task.ts';
 import { promptText, type RealAnswer, type RealClient } from './real-client.ts';
 import { isRefusal } from './real-failure.ts';
 import type { RealSettings } from './real-settings.ts';
-import type { ServerControls } from './server-controls.ts';
-import type { VllmReading } from './vllm-metrics.ts';
+import type { ServerControls, VllmReading } from './server-controls.ts';
 
 const PROMPT_TOKENS = 16;
 const OUTPUT_TOKENS = 8;
