@@ -53,28 +53,16 @@ const LEAST_DECODING = 0.02;
 const NOISE = 0.1;
 const EXAMPLES = 3;
 
-/** Looks at a table before it is played. The errors come first. */
+/** Looks at a table before it is played. The errors come first: each step takes what the one before has found sound. */
 export function inspectTable(rows: TableRows): readonly TableFinding[] {
   const findings: TableFinding[] = [];
   const error = (code: string, message: string) => findings.push({ code, severity: 'error', message });
-  const missing = TABLE_COLUMNS.filter((name) => rows.columns[name] === undefined);
-  for (const name of missing) {
-    error(
-      'MISSING_COLUMN',
-      `Expected a column \`${name}\` of numbers, there is none. Columns are ${TABLE_COLUMNS.join(', ')}`,
-    );
-  }
-  if (rows.count === 0)
-    error('NO_ROWS', 'Expected a row for each measured configuration, the table has none');
-  if (findings.length > 0) return findings;
-  const columns = rows.columns as Columns;
-  inspectCells(columns, rows.count, error);
-  if (findings.length > 0) return findings;
-  inspectGrid(columns, rows.count, error);
-  if (findings.length > 0) return findings;
-  inspectSeconds(columns, rows.count, error);
-  if (findings.length > 0) return findings;
   const warn = (code: string, message: string) => findings.push({ code, severity: 'warning', message });
+  const columns = rows.columns as Columns;
+  for (const inspect of [inspectColumns, inspectCells, inspectGrid, inspectSeconds]) {
+    inspect(columns, rows.count, error);
+    if (findings.length > 0) return findings;
+  }
   inspectCoverage(columns, warn);
   inspectUnits(columns, warn);
   inspectPhysics(columns, rows.count, warn);
@@ -89,51 +77,53 @@ export function inspectTable(rows: TableRows): readonly TableFinding[] {
 
 type Report = (code: string, message: string) => void;
 
+function inspectColumns(columns: Partial<Columns>, count: number, error: Report): void {
+  for (const name of TABLE_COLUMNS.filter((name) => columns[name] === undefined)) {
+    error(
+      'MISSING_COLUMN',
+      `Expected a column \`${name}\` of numbers, there is none. Columns are ${TABLE_COLUMNS.join(', ')}`,
+    );
+  }
+  if (count === 0) error('NO_ROWS', 'Expected a row for each measured configuration, the table has none');
+}
+
 function inspectCells(columns: Columns, count: number, error: Report): void {
   for (const name of TABLE_COLUMNS) {
-    const isKey = (KEY_COLUMNS as readonly string[]).includes(name);
-    const range = isKey ? KEY_RANGES[name as KeyColumn] : undefined;
-    const empty = rowsWhere(count, (row) => !Number.isFinite(columns[name][row]));
+    const values = columns[name];
+    /** The first rows that are wrong; the first finding of a column is reported. */
+    const wrong = (isWrong: (value: number) => boolean) => rowsWhere(count, (row) => isWrong(values[row]));
+    const empty = wrong((value) => !Number.isFinite(value));
+    const { from, to, whole } = KEY_RANGES[name as KeyColumn] ?? {};
+    const most = ABSURD[name as ValueColumn];
+    const outside = wrong((value) => value < from || value > to || (whole && !Number.isInteger(value)));
+    const notPositive = wrong((value) => most !== undefined && !(value > 0));
+    const absurd = wrong((value) => value > most);
+    const first = (rows: readonly number[]) => `got ${values[rows[0]]} in row ${list(rows)}`;
     if (empty.length === count) {
       error(
         'WRONG_TYPE',
         `Expected \`${name}\` to hold numbers, none of its ${count} cells does. Write it as INT or DOUBLE`,
       );
-      continue;
-    }
-    if (empty.length > 0) {
+    } else if (empty.length > 0) {
       error(
         'NOT_A_NUMBER',
         `Expected a finite number in every cell of \`${name}\`, row ${list(empty)} has none`,
       );
-      continue;
-    }
-    if (range !== undefined) {
-      const outside = rowsWhere(count, (row) => {
-        const value = columns[name][row];
-        return value < range.from || value > range.to || (range.whole && !Number.isInteger(value));
-      });
-      if (outside.length > 0) {
-        error(
-          'KEY_OUT_OF_RANGE',
-          `Expected \`${name}\` to be ${range.whole ? 'a whole number' : 'a number'} from ${range.from} to ${range.to}, got ${columns[name][outside[0]]} in row ${list(outside)}`,
-        );
-      }
-      continue;
-    }
-    const notPositive = rowsWhere(count, (row) => !(columns[name][row] > 0));
-    if (notPositive.length > 0) {
+    } else if (outside.length > 0) {
+      const kind = whole ? 'a whole number' : 'a number';
+      error(
+        'KEY_OUT_OF_RANGE',
+        `Expected \`${name}\` to be ${kind} from ${from} to ${to}, ${first(outside)}`,
+      );
+    } else if (notPositive.length > 0) {
       error(
         'NOT_POSITIVE',
-        `Expected every \`${name}\` to be above 0, got ${columns[name][notPositive[0]]} in row ${list(notPositive)}. Leave out what could not be measured`,
+        `Expected every \`${name}\` to be above 0, ${first(notPositive)}. Leave out what could not be measured`,
       );
-      continue;
-    }
-    const absurd = rowsWhere(count, (row) => columns[name][row] > ABSURD[name as ValueColumn]);
-    if (absurd.length > 0) {
+    } else if (absurd.length > 0) {
       error(
         'ABSURD_VALUE',
-        `Expected \`${name}\` to be at most ${ABSURD[name as ValueColumn]}, got ${columns[name][absurd[0]]} in row ${list(absurd)}. Is it in the right unit?`,
+        `Expected \`${name}\` to be at most ${most}, ${first(absurd)}. Is it in the right unit?`,
       );
     }
   }
@@ -153,24 +143,21 @@ function inspectGrid(columns: Columns, count: number, error: Report): void {
     }
     seen.set(key, row);
   }
-  const tiers = [...new Set(columns.quant_tier)];
-  if (!tiers.includes(0)) {
+  if (!columns.quant_tier.includes(0)) {
     error(
       'MISSING_FP16',
       'Expected rows with `quant_tier` 0 (FP16), there are none. The other tiers can be left out, FP16 cannot',
     );
     return;
   }
-  const absent: string[] = [];
   const axes = KEY_COLUMNS.map((name) => [...new Set(columns[name])].sort((a, b) => a - b));
   const planned = axes.reduce((product, values) => product * values.length, 1);
+  const everyRow = 'Expected a row for every combination of the values that the table has';
   if (planned > 10 * count) {
-    error(
-      'MISSING_ROW',
-      `Expected a row for every combination of the values that the table has: ${planned}, there are ${count}. Measure on a grid`,
-    );
+    error('MISSING_ROW', `${everyRow}: ${planned}, there are ${count}. Measure on a grid`);
     return;
   }
+  const absent: string[] = [];
   for (let at = 0; at < planned; at++) {
     let rest = at;
     const values = axes.map((axis) => {
@@ -181,12 +168,12 @@ function inspectGrid(columns: Columns, count: number, error: Report): void {
     const key = describeKey(values);
     if (!seen.has(key)) absent.push(key);
   }
-  if (absent.length > 0) {
-    error(
-      'MISSING_ROW',
-      `Expected a row for every combination of the values that the table has, ${absent.length} of ${planned} are missing: ${absent.slice(0, EXAMPLES).join('; ')}${absent.length > EXAMPLES ? '; ...' : ''}. Measure them, or leave out the values that were not measured everywhere`,
-    );
-  }
+  if (absent.length === 0) return;
+  const examples = `${absent.slice(0, EXAMPLES).join('; ')}${absent.length > EXAMPLES ? '; ...' : ''}`;
+  error(
+    'MISSING_ROW',
+    `${everyRow}, ${absent.length} of ${planned} are missing: ${examples}. Measure them, or leave out the values that were not measured everywhere`,
+  );
 }
 
 function inspectCoverage(columns: Columns, warn: Report): void {
@@ -198,15 +185,13 @@ function inspectCoverage(columns: Columns, warn: Report): void {
       ...(least > from ? [`from ${from} to ${least} it is ${least}`] : []),
       ...(most < to ? [`from ${most} to ${to} it is ${most}`] : []),
     ];
-    if (ends.length > 0) {
-      warn(
-        'MISSING_CORNER',
-        `\`${name}\` is measured from ${least} to ${most}, actions and traffic go from ${from} to ${to}: ${ends.join(', ')} that is played`,
-      );
-    }
+    if (ends.length === 0) continue;
+    warn(
+      'MISSING_CORNER',
+      `\`${name}\` is measured from ${least} to ${most}, actions and traffic go from ${from} to ${to}: ${ends.join(', ')} that is played`,
+    );
   }
-  const tiers = new Set(columns.quant_tier);
-  const lacking = ['FP16', 'INT8', 'INT4'].filter((_, tier) => !tiers.has(tier));
+  const lacking = ['FP16', 'INT8', 'INT4'].filter((_, tier) => !columns.quant_tier.includes(tier));
   if (lacking.length > 0) {
     warn(
       'MISSING_TIER',
@@ -238,9 +223,9 @@ function inspectSeconds(columns: Columns, count: number, error: Report): void {
   }
   const typical = median(columns.tpot_ms);
   const decoding = medianOf(alone, (row) => (columns.tps[row] * columns.tpot_ms[row]) / 1000 / smallest);
-  if (typical < LEAST_TPOT_MS)
+  if (typical < LEAST_TPOT_MS) {
     inSeconds('tpot_ms', `half of it is below ${LEAST_TPOT_MS} (median ${typical})`);
-  else if (decoding < LEAST_DECODING) {
+  } else if (decoding < LEAST_DECODING) {
     const percent = (100 * decoding).toFixed(1);
     inSeconds(
       'tpot_ms',

@@ -12,7 +12,7 @@ import { episodeState, serveEnvironment } from '../environment.ts';
 import { chooseTask } from '../scenario.ts';
 import type { ServeAction, ServeObservation, ServeState } from '../schema.ts';
 import { RealClient } from './real-client.ts';
-import { applyAction, RealEpisode, type RealServer } from './real-episode.ts';
+import { RealEpisode, type RealServer } from './real-episode.ts';
 import { isRefusal } from './real-failure.ts';
 import type { RealSettings } from './real-settings.ts';
 import { ServerControls } from './server-controls.ts';
@@ -36,7 +36,7 @@ class RealLlmServe implements Environment<ServeAction, ServeObservation, ServeSt
     this.#server ??= await connectTo(this.#settings, this.#closing.signal);
     const { precision } = this.#server;
     if (precision !== null) requirePrecision(precision, task, this.#settings);
-    const applied = await applyAction(this.#server.controls, task.defaultAction, this.#closing.signal);
+    const applied = await this.#server.controls.apply(task.defaultAction, this.#closing.signal);
     const episode = new RealEpisode(task, seed, this.#server);
     this.#episode = episode;
     this.#reset = options;

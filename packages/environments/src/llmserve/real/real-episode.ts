@@ -18,8 +18,7 @@ import type { RealClient } from './real-client.ts';
 import { isRefusal } from './real-failure.ts';
 import type { RealSettings } from './real-settings.ts';
 import { percentile, type RealWindowFigures, windowFigures } from './real-window.ts';
-import type { VllmReading } from './server-controls.ts';
-import { type AppliedAction, EndpointRefusal, type ServerControls } from './server-controls.ts';
+import type { AppliedAction, ServerControls, VllmReading } from './server-controls.ts';
 import { type ClientPrecision, clientPrecision } from './warm-up.ts';
 
 const BYTES_PER_GIB = 2 ** 30;
@@ -88,7 +87,7 @@ export class RealEpisode {
    */
   async step(action: ServeAction, signal: AbortSignal): Promise<RealStep> {
     const { settings, client, controls, model } = this.#server;
-    const applied = await applyAction(controls, action, signal);
+    const applied = await controls.apply(action, signal);
     const before = await controls.read(signal);
     let after: VllmReading | null = null;
     const played = await playWindow(
@@ -186,24 +185,6 @@ export class RealEpisode {
       precision,
     });
     return { observation, reward, report };
-  }
-}
-
-/** @throws EnvironmentError `REAL_SERVER_UNREACHABLE` or `REAL_SERVER_REFUSED` */
-export async function applyAction(
-  controls: ServerControls,
-  action: ServeAction,
-  signal: AbortSignal,
-): Promise<AppliedAction> {
-  try {
-    return await controls.apply(action, signal);
-  } catch (error) {
-    if (!(error instanceof EndpointRefusal)) throw error;
-    const { failure } = error;
-    throw new EnvironmentError(
-      failure.outcome === 'connection' ? 'REAL_SERVER_UNREACHABLE' : 'REAL_SERVER_REFUSED',
-      error.message,
-    );
   }
 }
 

@@ -9,25 +9,29 @@ import { maskUrls } from '@servegym/openenv/mask-urls';
 const REAL_PROVIDERS = ['openai', 'vllm', 'servegym'] as const;
 export type RealProvider = (typeof REAL_PROVIDERS)[number];
 
+/** Numbers among the settings: variable, usual value, least and most. Those whose least is whole are whole. */
+const NUMBERS = {
+  /** Most requests that a step sends; of more, an even selection is sent. */
+  maxRequestsPerStep: ['LLMSERVE_REAL_MAX_REQUESTS_PER_STEP', 8, 1, 10_000],
+  /** Longer prompts and outputs of the task are cut to these, tokens. */
+  maxPromptTokens: ['LLMSERVE_REAL_MAX_PROMPT_TOKENS', 512, 1, 1_000_000],
+  maxCompletionTokens: ['LLMSERVE_REAL_MAX_COMPLETION_TOKENS', 64, 1, 1_000_000],
+  /** From a request's first attempt to its last token, s of wall time. */
+  timeoutSeconds: ['LLMSERVE_REAL_TIMEOUT_S', 60, 0.1, 3600],
+  /** Attempts after the first, for 408, 409, 429, 5xx and lost connections. */
+  retries: ['LLMSERVE_REAL_RETRIES', 2, 0, 10],
+  /** Seconds of the task that pass in one of wall time; for servers whose time runs faster. */
+  timeScale: ['LLMSERVE_REAL_TIME_SCALE', 1, 0.01, 1000],
+} as const;
+
 /** Settings of real mode. */
-export interface RealSettings {
+export interface RealSettings extends Readonly<Record<keyof typeof NUMBERS, number>> {
   readonly provider: RealProvider;
   /** Up to and with `/v1`, without a slash at the end. */
   readonly baseUrl: string;
   readonly apiKey: string;
   /** `null`: the first that the server lists. */
   readonly model: string | null;
-  /** Most requests that a step sends; of more, an even selection is sent. */
-  readonly maxRequestsPerStep: number;
-  /** Longer prompts and outputs of the task are cut to these, tokens. */
-  readonly maxPromptTokens: number;
-  readonly maxCompletionTokens: number;
-  /** From a request's first attempt to its last token, s of wall time. */
-  readonly timeoutSeconds: number;
-  /** Attempts after the first, for 408, 409, 429, 5xx and lost connections. */
-  readonly retries: number;
-  /** Seconds of the task that pass in one of wall time; for servers whose time runs faster. */
-  readonly timeScale: number;
   /** Prices of a million tokens, USD; `null` when nobody has said. */
   readonly inputUsdPerMillion: number | null;
   readonly outputUsdPerMillion: number | null;
@@ -78,26 +82,24 @@ export function readRealSettings(variables: Variables): RealSettings | null {
     // The client wants one; servers without keys do not look at it.
     apiKey: apiKey === '' ? 'none' : apiKey,
     model: variables.LLMSERVE_REAL_MODEL || (isOpenAi ? OPENAI_MODEL : null),
-    maxRequestsPerStep: whole(variables, 'LLMSERVE_REAL_MAX_REQUESTS_PER_STEP', 8, 1, 10_000),
-    maxPromptTokens: whole(variables, 'LLMSERVE_REAL_MAX_PROMPT_TOKENS', 512, 1, 1_000_000),
-    maxCompletionTokens: whole(variables, 'LLMSERVE_REAL_MAX_COMPLETION_TOKENS', 64, 1, 1_000_000),
-    timeoutSeconds: number(variables, 'LLMSERVE_REAL_TIMEOUT_S', 60, 0.1, 3600),
-    retries: whole(variables, 'LLMSERVE_REAL_RETRIES', 2, 0, 10),
-    timeScale: number(variables, 'LLMSERVE_REAL_TIME_SCALE', 1, 0.01, 1000),
+    ...numbers(variables),
     inputUsdPerMillion: price(variables, 'LLMSERVE_REAL_INPUT_USD_PER_1M'),
     outputUsdPerMillion: price(variables, 'LLMSERVE_REAL_OUTPUT_USD_PER_1M'),
   };
 }
 
-function whole(variables: Variables, name: string, otherwise: number, least: number, most: number): number {
-  const value = number(variables, name, otherwise, least, most);
-  if (Number.isInteger(value)) return value;
-  throw invalid(name, `a whole number from ${least} to ${most}`, variables[name]);
+function numbers(variables: Variables): Record<keyof typeof NUMBERS, number> {
+  const read = Object.entries(NUMBERS).map(([setting, [name, usual, least, most]]) => {
+    const value = number(variables, name, usual, least, most);
+    if (Number.isInteger(value) || !Number.isInteger(least)) return [setting, value];
+    throw invalid(name, `a whole number from ${least} to ${most}`, variables[name]);
+  });
+  return Object.fromEntries(read);
 }
 
-function number(variables: Variables, name: string, otherwise: number, least: number, most: number): number {
+function number(variables: Variables, name: string, usual: number, least: number, most: number): number {
   const text = variables[name];
-  if (text === undefined || text === '') return otherwise;
+  if (text === undefined || text === '') return usual;
   const value = text.trim() === '' ? Number.NaN : Number(text);
   if (value >= least && value <= most) return value;
   throw invalid(name, `a number from ${least} to ${most}`, text);

@@ -1,3 +1,4 @@
+import { EnvironmentError } from '@servegym/openenv/definition';
 import { z } from 'zod';
 import type { ServeAction, ServeKnob } from '../schema.ts';
 import { servingConfig } from '../serve-episode.ts';
@@ -37,7 +38,7 @@ export class ServerControls {
     this.#root = settings.baseUrl.replace(/\/v1$/, '');
   }
 
-  /** @throws EndpointRefusal when a `servegym endpoint` cannot be reached or its knobs cannot be set */
+  /** @throws EnvironmentError `REAL_SERVER_UNREACHABLE` or `REAL_SERVER_REFUSED` for the knobs of a `servegym endpoint` */
   async apply(action: ServeAction, signal: AbortSignal): Promise<AppliedAction> {
     if (this.#provider === 'servegym') return this.#applyToEndpoint(action, signal);
     const refusal = this.#refusedFields.get('priority');
@@ -68,7 +69,6 @@ export class ServerControls {
   }
 
   async #applyToEndpoint(action: ServeAction, signal: AbortSignal): Promise<AppliedAction> {
-    const { apiKey } = this.#settings;
     const config = servingConfig(action);
     const wanted: readonly (readonly [ServeKnob, object])[] = [
       ['batch_cap', { max_num_seqs: config.maxNumSeqs }],
@@ -79,19 +79,18 @@ export class ServerControls {
       ['priority_routing', { scheduling_policy: config.schedulingPolicy }],
     ];
     const notApplied: Partial<Record<ServeKnob, string>> = {};
-    const write = (changes: object) => writeKnobs(this.#root, apiKey, changes, signal);
-    try {
-      await write(Object.assign({}, ...wanted.map(([, change]) => change)));
-    } catch (error) {
-      if (!(error instanceof EndpointRefusal) || error.failure.status !== 400) throw error;
+    /** Answers why the endpoint does not take the changes; `null` when it does. */
+    const write = async (changes: object): Promise<string | null> => {
+      const init = { method: 'PATCH', body: JSON.stringify(changes), signal };
+      const { failure } = await this.#exchange(init);
+      if (failure !== undefined && failure.status !== 400) throw this.#refusal(failure);
+      return failure?.sentence ?? null;
+    };
+    if ((await write(Object.assign({}, ...wanted.map(([, change]) => change)))) !== null) {
       // One of them does not fit the server: the others still do.
       for (const [knob, change] of wanted) {
-        try {
-          await write(change);
-        } catch (refusal) {
-          if (!(refusal instanceof EndpointRefusal) || refusal.failure.status !== 400) throw refusal;
-          notApplied[knob] = refusal.failure.sentence;
-        }
+        const refused = await write(change);
+        if (refused !== null) notApplied[knob] = refused;
       }
     }
     const applied = wanted.flatMap(([knob]) => (knob in notApplied ? [] : [[knob, 'server']]));
@@ -100,8 +99,56 @@ export class ServerControls {
       notApplied,
       concurrency: null,
       sendsPriority: action.priority_routing,
-      endpoint: await readKnobs(this.#root, apiKey, signal),
+      endpoint: await this.#readKnobs(signal),
     };
+  }
+
+  async #readKnobs(signal: AbortSignal): Promise<EndpointKnobs> {
+    const { body, failure } = await this.#exchange({ method: 'GET', signal });
+    if (failure !== undefined) throw this.#refusal(failure);
+    const read = endpointKnobs.safeParse(body);
+    if (read.success) return read.data;
+    const sentence = 'The answer is not that of a servegym endpoint';
+    throw this.#refusal({ outcome: 'http_200', status: 200, sentence });
+  }
+
+  /** Asks for the knobs of a `servegym endpoint`, or changes them. */
+  async #exchange(init: RequestInit): Promise<{ readonly body?: unknown; readonly failure?: RealFailure }> {
+    const authorization = `Bearer ${this.#settings.apiKey}`;
+    try {
+      const answer = await fetch(this.#knobsUrl, {
+        ...init,
+        headers: { 'content-type': 'application/json', authorization },
+      });
+      const { status } = answer;
+      const text = await answer.text();
+      if (!answer.ok) {
+        return { failure: { outcome: `http_${status}`, status, sentence: serverSentence(text) } };
+      }
+      return { body: parsedJson(text) };
+    } catch (error) {
+      return { failure: connectionFailure(error) };
+    }
+  }
+
+  #refusal(failure: RealFailure): EnvironmentError {
+    return new EnvironmentError(
+      failure.outcome === 'connection' ? 'REAL_SERVER_UNREACHABLE' : 'REAL_SERVER_REFUSED',
+      describeFailure(failure, this.#knobsUrl, this.#settings.apiKey),
+    );
+  }
+
+  get #knobsUrl(): string {
+    return `${this.#root}/admin/knobs`;
+  }
+}
+
+/** `undefined` for what is no JSON. */
+function parsedJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
   }
 }
 
@@ -122,59 +169,6 @@ const endpointKnobs = z.object({
   ),
 });
 type EndpointKnobs = z.infer<typeof endpointKnobs>;
-
-/** An endpoint whose knobs cannot be read or set. */
-export class EndpointRefusal extends Error {
-  readonly failure: RealFailure;
-  constructor(failure: RealFailure, url: string, apiKey: string) {
-    super(describeFailure(failure, url, apiKey));
-    this.failure = failure;
-  }
-}
-
-/** @throws EndpointRefusal */
-async function readKnobs(root: string, apiKey: string, signal: AbortSignal): Promise<EndpointKnobs> {
-  const body = await exchange(root, apiKey, { method: 'GET', signal });
-  const read = endpointKnobs.safeParse(body);
-  if (read.success) return read.data;
-  const sentence = 'The answer is not that of a servegym endpoint';
-  throw new EndpointRefusal({ outcome: 'http_200', status: 200, sentence }, knobsUrl(root), apiKey);
-}
-
-/** Changes the knobs named in `changes`. @throws EndpointRefusal */
-async function writeKnobs(root: string, apiKey: string, changes: object, signal: AbortSignal): Promise<void> {
-  await exchange(root, apiKey, { method: 'PATCH', body: JSON.stringify(changes), signal });
-}
-
-function knobsUrl(root: string): string {
-  return `${root}/admin/knobs`;
-}
-
-async function exchange(root: string, apiKey: string, init: RequestInit): Promise<unknown> {
-  const url = knobsUrl(root);
-  let status: number;
-  let isOk: boolean;
-  let text: string;
-  try {
-    const answer = await fetch(url, {
-      ...init,
-      headers: { 'content-type': 'application/json', authorization: `Bearer ${apiKey}` },
-    });
-    ({ status, ok: isOk } = answer);
-    text = await answer.text();
-  } catch (error) {
-    throw new EndpointRefusal(connectionFailure(error), url, apiKey);
-  }
-  if (!isOk) {
-    const failure = { outcome: `http_${status}`, status, sentence: serverSentence(text) };
-    throw new EndpointRefusal(failure, url, apiKey);
-  }
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-}
 
 /** Figures of a vLLM-compatible server at one moment. */
 export interface VllmReading {
