@@ -55,12 +55,13 @@ export { loadOptional, openAiClient } from './load-optional.ts';
 export type { DefinitionOptions, RegisteredEnvironment } from './registry.ts';
 export { ENVIRONMENT_IDS, ENVIRONMENTS, type EnvironmentId, findEnvironment } from './registry.ts';
 export { regretScore } from './regret-score.ts';
-export { firstSeeds, SEED_SPLITS, type SeedSplit } from './splits.ts';
+export { firstSeeds, SEED_SPLITS, type SeedSplit } from './scenario.ts';
 export { type LogNormal, REQUEST_CLASSES } from './tasks.ts';
 export { addServeTrace, findServeTrace } from './traces.ts';
 export { holdMaskedKnobs } from './window-environment.ts';
 export { fitWorkload, type WorkloadIdentity } from './workload/fit-workload.ts';
 export {
+  drawPrefixes,
   drawWorkload,
   type FittedWorkload,
   type PrefixSharing,
@@ -70,4 +71,3 @@ export {
   WORKLOAD_IDS,
   type WorkloadId,
 } from './workload/fitted-workload.ts';
-export { drawPrefixes } from './workload/prompt-prefixes.ts';

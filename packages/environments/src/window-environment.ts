@@ -5,8 +5,7 @@ import {
   type ResetOptions,
   type StepResult,
 } from '@servegym/openenv/definition';
-import { readSeed } from './scenario.ts';
-import { splitOfSeed, taskSplits } from './splits.ts';
+import { readSeed, splitOfSeed, taskSplits } from './scenario.ts';
 import type { Tasks } from './tasks.ts';
 
 /** Part of a task that all environments with windows have. */

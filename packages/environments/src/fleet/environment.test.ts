@@ -10,7 +10,7 @@ import { gradeFleetEpisode, fleet as registered } from './environment.ts';
 import { FleetEpisode } from './fleet-episode.ts';
 import { FLEET_TASKS } from './fleet-task.ts';
 import { chooseFleetTask, fleetEpisodeSize } from './scenario.ts';
-import { type FleetAction, fleetStateSchema } from './schema.ts';
+import { FLEET_TASK_IDS, type FleetAction, fleetStateSchema } from './schema.ts';
 import type { FleetWindowReport } from './window-ledger.ts';
 
 const codeOf = (code: string) => (error: unknown) => error instanceof EnvironmentError && error.code === code;
@@ -212,4 +212,31 @@ describe('the grade of an episode of fleet', () => {
     const actions = Array.from({ length: 61 }, () => standard);
     assert.throws(() => gradeFleetEpisode({ reset, actions }), codeOf('EPISODE_TOO_LONG'));
   });
+});
+
+describe('the recorded returns of fleet', () => {
+  for (const taskId of FLEET_TASK_IDS) {
+    const task = FLEET_TASKS[taskId];
+    const reference = fleetReturns.reference(taskId)!;
+
+    it(`data: are those of this task on this simulator; if not, \`maintenance/rebuild-references.ts\` makes them anew (${taskId})`, () => {
+      assert.equal(reference.fingerprint, fleetReturns.fingerprint(task));
+    });
+
+    it(`are what the autoscaler and the rule earn (${taskId})`, () => {
+      const [seed, recorded] = Object.entries(reference.seeds)[0]!;
+      const requests = drawFleetRequests(task, Number(seed));
+      for (const [controller, earned] of [
+        [hpaInFlight(), recorded.default],
+        [new RateRule(reference.rule), recorded.rule],
+      ] as const) {
+        const played = controlledReturn(task, Number(seed), requests, controller);
+        assert.ok(Math.abs(played - earned) < 1e-6, `${controller.name} ${played} ${earned}`);
+      }
+    });
+
+    it(`data: have a planner that is never below the rule (${taskId})`, () => {
+      for (const { rule, clairvoyant } of Object.values(reference.seeds)) assert.ok(clairvoyant >= rule);
+    });
+  }
 });

@@ -1,16 +1,15 @@
 import { z } from 'zod';
 import { amount, count, type Feature, figures } from '../feature.ts';
-import features from './features.json' with { type: 'json' };
-import data from './figures.json' with { type: 'json' };
+import observed from './observation.json' with { type: 'json' };
 
 /**
  * A window as numbers of about the same size: its figures, heavy-tailed ones by their logarithm; demand for each replica;
  * the settings in force; and demand smoothed, and compared to its slow average. Averages of weight 0.1 remember about ten
  * windows, five minutes; those of 0.4 about two.
  */
-export const FLEET_FEATURES = features.window as readonly Feature[];
+export const FLEET_FEATURES = observed.features.window as readonly Feature[];
 /** The fleet that the windows are of: constant in an episode, for policies that run many. */
-export const FLEET_SERVER_FEATURES = features.server as readonly Feature[];
+export const FLEET_SERVER_FEATURES = observed.features.server as readonly Feature[];
 
 /** Ids of the tasks, easiest first. */
 export const FLEET_TASK_IDS = ['diurnal', 'flash_crowds', 'agents'] as const;
@@ -93,16 +92,16 @@ export type FleetAction = z.infer<typeof fleetActionSchema>;
 export type FleetKnob = keyof FleetAction;
 export const FLEET_KNOBS = Object.keys(fleetActionSchema.shape) as readonly FleetKnob[];
 
-const ofClass = (name: string) => z.object(figures(data.class, name));
+const ofClass = (name: string) => z.object(figures(observed.figures.class, name));
 
 /** Description of the server: the same over an episode. One policy can so run many servers. */
 const fleetServerSchema = z
   .object({
-    ...figures(data.replica),
+    ...figures(observed.figures.replica),
     second: z
-      .object(figures(data.replica))
+      .object(figures(observed.figures.replica))
       .meta({ description: 'The second kind of replica; 0 where there is none' }),
-    ...figures(data.server),
+    ...figures(observed.figures.server),
   })
   .meta({ title: 'FleetServer' });
 
@@ -112,7 +111,7 @@ const fleetServerSchema = z
  */
 export const fleetObservationSchema = z
   .object({
-    ...figures(data.window),
+    ...figures(observed.figures.window),
     interactive: ofClass('interactive'),
     batch: ofClass('batch'),
     best_effort: ofClass('best_effort'),

@@ -7,7 +7,7 @@ import type {
 } from '@servegym/openenv/definition';
 import { z } from 'zod';
 import type { DefinitionOptions, Extras, RegisteredEnvironment } from '../registry.ts';
-import { SEED_SPLITS, type SeedSplit, splitOfSeed } from '../splits.ts';
+import { SEED_SPLITS, type SeedSplit, splitOfSeed } from '../scenario.ts';
 import { requireOpen } from '../window-environment.ts';
 import { GymEpisode } from './gym-episode.ts';
 import { gradeGymEpisode, MEMORY_LIMIT_EFFECT } from './gym-grader.ts';

@@ -1,4 +1,4 @@
-import { SEED_SPLITS } from '../splits.ts';
+import { SEED_SPLITS } from '../scenario.ts';
 import { type EpisodeWorld, GymEpisode } from './gym-episode.ts';
 import { GYM_TASKS, type GymTask, type GymTaskId } from './gym-tasks.ts';
 import { EPISODE_STEPS, GYM_DEFAULT_ACTION, type GymAction, type Knob, SPEC_LENGTHS } from './schema.ts';

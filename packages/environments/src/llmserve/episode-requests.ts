@@ -1,6 +1,6 @@
 import { RandomStream, TICKS_PER_S } from '@servegym/simulator';
 import { type LogNormal, REQUEST_CLASSES } from '../tasks.ts';
-import type { PromptPrefixes } from '../workload/prompt-prefixes.ts';
+import type { PromptPrefixes } from '../workload/fitted-workload.ts';
 import type { Phase, ServeTask } from './serve-task.ts';
 import { classShares, type RequestList, sourceRequests } from './source-requests.ts';
 

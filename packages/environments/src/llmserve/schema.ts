@@ -1,16 +1,15 @@
 import { z } from 'zod';
 import { amount, count, type Feature, figures } from '../feature.ts';
-import features from './features.json' with { type: 'json' };
-import data from './figures.json' with { type: 'json' };
+import observed from './observation.json' with { type: 'json' };
 
 /**
  * A window as numbers of about the same size: its figures, heavy-tailed ones by their logarithm; the configuration in
  * force, without which the effect of a change cannot be told, and for how long its weights have been; and the traffic
  * smoothed, and compared to its slow average. Averages of weight 0.1 remember about ten windows, those of 0.4 about two.
  */
-export const WINDOW_FEATURES = features.window as readonly Feature[];
+export const WINDOW_FEATURES = observed.features.window as readonly Feature[];
 /** The server that the windows are of: constant in an episode, for policies that run many servers. */
-export const SERVER_FEATURES = features.server as readonly Feature[];
+export const SERVER_FEATURES = observed.features.server as readonly Feature[];
 
 /** Ids of the three tasks, easiest first. */
 export const TASK_IDS = ['static_workload', 'bursty_workload', 'adversarial_multitenant'] as const;
@@ -103,7 +102,7 @@ const free = z.boolean();
  */
 const serverDescriptionSchema = z
   .object({
-    ...figures(data.server),
+    ...figures(observed.figures.server),
     free: z
       .object({
         batch_cap: free,
@@ -128,7 +127,7 @@ export type ServerDescription = z.infer<typeof serverDescriptionSchema>;
  */
 export const serveObservationSchema = z
   .object({
-    ...figures(data.window),
+    ...figures(observed.figures.window),
     step_index: count.meta({ description: 'Windows played so far' }),
     task_id: z.string(),
     server: serverDescriptionSchema,
@@ -142,10 +141,10 @@ export const serveObservationSchema = z
 export type ServeObservation = z.infer<typeof serveObservationSchema>;
 
 /** Fields of the observation that are measured over a window. */
-export type ObservedFigure = keyof typeof data.window;
+export type ObservedFigure = keyof typeof observed.figures.window;
 
 /** The figures in the order of the schema. */
-export const OBSERVED_FIGURES = Object.keys(data.window) as ObservedFigure[];
+export const OBSERVED_FIGURES = Object.keys(observed.figures.window) as ObservedFigure[];
 
 /** Totals of the episode so far. */
 export const serveStateSchema = z

@@ -10,9 +10,8 @@ import {
 } from '@servegym/simulator';
 import fc from 'fast-check';
 import { anyAction } from './random-actions.fixture.ts';
-import { rewardComponents, totalReward } from './reward.ts';
 import { type ServeAction, type ServeObservation, serveObservationSchema, TASK_IDS } from './schema.ts';
-import { ServeEpisode } from './serve-episode.ts';
+import { rewardComponents, ServeEpisode, totalReward } from './serve-episode.ts';
 import { SERVE_TASKS } from './serve-task.ts';
 
 /** The server without checkpoints in host memory: a change of precision is a cold start. */

@@ -11,11 +11,10 @@ import {
   weightVariant,
 } from '@servegym/simulator';
 import { REQUEST_CLASSES } from '../tasks.ts';
-import { promptPrefix } from '../workload/prompt-prefixes.ts';
+import { promptPrefix } from '../workload/fitted-workload.ts';
 import { drawRequests, type EpisodeRequests } from './episode-requests.ts';
-import { type RewardComponents, rewardComponents, totalReward } from './reward.ts';
 import type { ServeAction, ServeObservation, ServerDescription } from './schema.ts';
-import type { ServeTask } from './serve-task.ts';
+import type { RewardWeights, ServeTask } from './serve-task.ts';
 import { describeServer } from './server-description.ts';
 import { WindowMetrics } from './window-metrics.ts';
 
@@ -240,4 +239,45 @@ export function servingConfig(action: ServeAction): ServingConfig {
 /** Share of a GPU's memory that weights, draft and KV pool hold: what a setting of the knobs gives up or takes. */
 function heldShare({ weights, draft, kvPool, limit }: GpuMemory): number {
   return (weights + draft + kvPool) / limit;
+}
+
+/** Figures that make a window's reward, each in [0, 1] unless said otherwise. */
+interface WindowOutcome {
+  /** Output tokens over output tokens plus those owed to the requests that wait; 0 when nothing is emitted. */
+  readonly servedShare: number;
+  /** Weighted share of the judged requests inside their objectives. */
+  readonly sloAttainment: number;
+  /** Share of the GPUs' memory that weights, draft and KV pool hold. */
+  readonly memoryShare: number;
+  /** Cost of 1,000 output tokens over the task's reference; at most 1, and 1 when nothing is emitted. */
+  readonly costShare: number;
+  /** 1 - the quality of the weights' tier. */
+  readonly qualityLoss: number;
+  /** Reward that a unit of quality is worth in this phase; any non-negative number. */
+  readonly qualityValue: number;
+}
+
+/** The signed parts of a reward, which sum to it. */
+export interface RewardComponents {
+  readonly throughput: number;
+  readonly slo: number;
+  readonly memory: number;
+  readonly cost: number;
+  readonly quality: number;
+}
+
+export function rewardComponents(outcome: WindowOutcome, weights: RewardWeights): RewardComponents {
+  return {
+    throughput: weights.throughput * outcome.servedShare,
+    slo: weights.slo * outcome.sloAttainment,
+    memory: -weights.memory * outcome.memoryShare,
+    cost: -weights.cost * outcome.costShare,
+    quality: -outcome.qualityValue * outcome.qualityLoss,
+  };
+}
+
+/** The sum of the parts, held within [-1, 1]. */
+export function totalReward(components: RewardComponents): number {
+  const { throughput, slo, memory, cost, quality } = components;
+  return Math.max(-1, Math.min(1, throughput + slo + memory + cost + quality));
 }

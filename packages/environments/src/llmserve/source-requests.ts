@@ -1,10 +1,9 @@
 import { RandomStream } from '@servegym/simulator';
-import { type SEED_SPLITS, splitOfSeed } from '../splits.ts';
+import { type SEED_SPLITS, splitOfSeed } from '../scenario.ts';
 import { REQUEST_CLASSES } from '../tasks.ts';
 import type { ServeTrace } from '../traces.ts';
 import type { FittedWorkload } from '../workload/fitted-workload.ts';
-import { drawWorkload } from '../workload/fitted-workload.ts';
-import { drawPrefixes, type PromptPrefixes } from '../workload/prompt-prefixes.ts';
+import { drawPrefixes, drawWorkload, type PromptPrefixes } from '../workload/fitted-workload.ts';
 import type { Phase, ServeTask } from './serve-task.ts';
 
 /** Requests in order of arrival, before they are sorted into windows. */

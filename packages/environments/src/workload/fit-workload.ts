@@ -1,9 +1,8 @@
 import { EnvironmentError } from '@servegym/openenv/definition';
 import type { Trace } from '@servegym/simulator';
-import { countsOf, dispersion, fitArrivals } from './fit-arrivals.ts';
-import { fitLengths, fitPrefixes, round } from './fit-lengths.ts';
-import type { FittedWorkload, WorkloadFit } from './fitted-workload.ts';
-import { drawWorkload } from './fitted-workload.ts';
+import { mean } from '@servegym/simulator/statistics';
+import { fitLengths, fitPrefixes, normalScores, round } from './fit-lengths.ts';
+import { drawWorkload, evenQuantile, type FittedWorkload, type WorkloadFit } from './fitted-workload.ts';
 
 /** Fewer requests tell too little of their distributions. */
 const LEAST_REQUESTS = 200;
@@ -99,4 +98,166 @@ export function distributionDistance(a: ArrayLike<number>, b: ArrayLike<number>)
     distance = Math.max(distance, Math.abs(i / left.length - j / right.length));
   }
   return distance;
+}
+
+/** A level lasts this long where the clock of the trace allows, s. */
+const LEVEL_SECONDS = 10;
+/** Requests that a level has on average: fewer tell nothing of its rate. */
+const LEAST_IN_LEVEL = 10;
+/** A trace whose times come in steps of more than this does not tell what happens within a level, ms. */
+const FINE_CLOCK_MS = 250;
+/** Quantiles of the levels, less 1. */
+const LEVELS = 40;
+/** Autocorrelation is compared up to this many levels apart. */
+const LAGS = 30;
+const FAST_S = [5, 10, 20, 40];
+const SLOW_S = [60, 120, 300, 600, 1200];
+
+/** The rate of a trace: how its levels are distributed, how long they last, and what happens from second to second. */
+export function fitArrivals(trace: Trace): FittedWorkload['arrivals'] {
+  const arrivalSeconds = Array.from(trace.arrivalMs, (ms) => ms / 1000);
+  const seconds = arrivalSeconds[arrivalSeconds.length - 1];
+  const stepMs = clockStepMs(trace.arrivalMs);
+  const isFine = stepMs <= FINE_CLOCK_MS;
+  const shortest = isFine ? LEVEL_SECONDS : Math.ceil((10 * stepMs) / 1000 / 10) * 10;
+  const levelSeconds = Math.max(
+    shortest,
+    10 * Math.ceil((LEAST_IN_LEVEL * seconds) / arrivalSeconds.length / 10),
+  );
+  const counts = countsOf(arrivalSeconds, seconds, levelSeconds);
+  const secondShape = isFine ? shapeOfSeconds(arrivalSeconds, seconds, levelSeconds) : null;
+  return {
+    perSecond: round(arrivalSeconds.length / seconds),
+    levelSeconds,
+    levels: levelQuantiles(counts, levelSeconds, secondShape),
+    memory: memoryOf(counts, {
+      ...{ levelSeconds, slower: levelSeconds / shortest },
+      signal: signalShare(counts, levelSeconds, secondShape),
+    }),
+    secondShape,
+  };
+}
+
+/** The smallest step of time that at least a hundredth of the gaps that are not zero have, ms. */
+function clockStepMs(arrivalMs: Float64Array): number {
+  const gaps: number[] = [];
+  for (let i = 1; i < arrivalMs.length; i++) {
+    const gap = arrivalMs[i] - arrivalMs[i - 1];
+    if (gap > 0) gaps.push(gap);
+  }
+  gaps.sort((a, b) => a - b);
+  return gaps[Math.floor(gaps.length / 100)] ?? 0;
+}
+
+/**
+ * The gamma factor of each second that explains how much more the seconds within a level vary than Poisson arrivals of
+ * the level's rate would: for mean counts m, their variance exceeds m by m^2 / shape.
+ */
+function shapeOfSeconds(
+  arrivalSeconds: readonly number[],
+  seconds: number,
+  levelSeconds: number,
+): number | null {
+  const perSecond = countsOf(arrivalSeconds, seconds, 1);
+  let excess = 0;
+  let squaredRate = 0;
+  for (let start = 0; start + levelSeconds <= perSecond.length; start += levelSeconds) {
+    const level = perSecond.subarray(start, start + levelSeconds);
+    const average = mean(level);
+    if (average === 0) continue;
+    const variance = dispersion(level) * average;
+    excess += variance - average;
+    // The mean of so few seconds is itself uncertain: its square overstates the square of the rate.
+    squaredRate += Math.max(0, average ** 2 - variance / levelSeconds);
+  }
+  return excess <= 0 ? null : round(Math.max(0.02, squaredRate / excess));
+}
+
+/** Share of the variance of the counts that is the levels', not that of arrivals within a level. */
+function signalShare(counts: Float64Array, levelSeconds: number, secondShape: number | null): number {
+  const average = mean(counts);
+  const within = average + (secondShape === null ? 0 : average ** 2 / (levelSeconds * secondShape));
+  const variance = dispersion(counts) * average;
+  return Math.min(1, Math.max(0.05, 1 - within / variance));
+}
+
+/**
+ * Quantiles of the levels: those of the counts, raised to the power that takes away what arrivals within a level add to
+ * their spread, so that a level without arrivals stays one.
+ */
+function levelQuantiles(counts: Float64Array, levelSeconds: number, secondShape: number | null): number[] {
+  const average = mean(counts);
+  const power = Math.sqrt(signalShare(counts, levelSeconds, secondShape));
+  const sorted = Array.from(counts).sort((a, b) => a - b);
+  const levels = Array.from(
+    { length: LEVELS + 1 },
+    (_, i) => (evenQuantile(sorted, i / LEVELS) / average) ** power,
+  );
+  // Draws are linear between the quantiles: their mean is that of the trapezes.
+  const drawn = levels.slice(1).reduce((sum, level, i) => sum + (level + levels[i]) / 2, 0) / LEVELS;
+  return levels.map((level) => round(level / drawn));
+}
+
+/**
+ * Two parts, a fast and a slow one, whose autocorrelation comes nearest to that of the counts. Both last `slower` times as
+ * long where levels do.
+ */
+function memoryOf(
+  counts: Float64Array,
+  {
+    levelSeconds,
+    slower,
+    signal,
+  }: { readonly levelSeconds: number; readonly slower: number; readonly signal: number },
+): FittedWorkload['arrivals']['memory'] {
+  const lags = Math.min(LAGS, counts.length >> 2);
+  const observed = autocorrelation(normalScores(counts), lags).map((value) => value / signal);
+  let best = { error: Number.POSITIVE_INFINITY, share: 0, fast: FAST_S[0], slow: SLOW_S[0] };
+  for (const fast of FAST_S.map((seconds) => slower * seconds)) {
+    for (const slow of SLOW_S.map((seconds) => slower * seconds)) {
+      for (let share = 0; share <= 1; share += 0.05) {
+        let error = 0;
+        for (let lag = 1; lag <= lags; lag++) {
+          const at = -lag * levelSeconds;
+          const expected = share * Math.exp(at / fast) + (1 - share) * Math.exp(at / slow);
+          error += (expected - observed[lag - 1]) ** 2;
+        }
+        if (error < best.error) best = { error, share, fast, slow };
+      }
+    }
+  }
+  return [
+    { share: round(best.share), seconds: best.fast },
+    { share: round(1 - best.share), seconds: best.slow },
+  ].filter(({ share }) => share > 0);
+}
+
+/** At lags from 1. */
+function autocorrelation(scores: Float64Array, lags: number): number[] {
+  let own = 0;
+  for (const score of scores) own += score ** 2;
+  return Array.from({ length: lags }, (_, i) => {
+    const lag = i + 1;
+    let sum = 0;
+    for (let at = lag; at < scores.length; at++) sum += scores[at] * scores[at - lag];
+    return own === 0 ? 0 : sum / own;
+  });
+}
+
+/** Arrivals in each whole stretch of `scale` seconds. */
+export function countsOf(arrivalSeconds: readonly number[], seconds: number, scale: number): Float64Array {
+  const counts = new Float64Array(Math.floor(seconds / scale));
+  for (const at of arrivalSeconds) {
+    const stretch = Math.floor(at / scale);
+    if (stretch < counts.length) counts[stretch]++;
+  }
+  return counts;
+}
+
+/** Variance over mean. */
+export function dispersion(counts: Float64Array): number {
+  const average = mean(counts);
+  let squares = 0;
+  for (const count of counts) squares += (count - average) ** 2;
+  return squares / (counts.length - 1) / average;
 }

@@ -3,8 +3,7 @@ import { describe, it } from 'node:test';
 import { EnvironmentError } from '@servegym/openenv/definition';
 import type { Trace } from '@servegym/simulator';
 import { normalProbability, normalScore } from '@servegym/simulator/statistics';
-import { countsOf, dispersion } from './fit-arrivals.ts';
-import { distributionDistance, fitWorkload } from './fit-workload.ts';
+import { countsOf, dispersion, distributionDistance, fitWorkload } from './fit-workload.ts';
 import {
   drawWorkload,
   evenQuantile,

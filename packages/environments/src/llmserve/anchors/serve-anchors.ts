@@ -2,7 +2,7 @@ import { findProfile } from '@servegym/profiles';
 import { mean as meanOf, stratifiedBootstrap } from '@servegym/simulator/statistics';
 import { FINGERPRINT_SEED, printPlay, recordedReturns } from '../../recorded-returns.ts';
 import type { ScoreAnchors } from '../../regret-score.ts';
-import { splitOfSeed } from '../../splits.ts';
+import { splitOfSeed } from '../../scenario.ts';
 import { drawRequests, type EpisodeRequests } from '../episode-requests.ts';
 import { QUANTIZATION_TIERS, type ServeAction } from '../schema.ts';
 import { ServeEpisode } from '../serve-episode.ts';

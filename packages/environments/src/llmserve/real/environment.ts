@@ -11,9 +11,8 @@ import { requireMaskedKnobsHeld, requireOpen } from '../../window-environment.ts
 import { episodeState, serveEnvironment } from '../environment.ts';
 import { chooseTask } from '../scenario.ts';
 import type { ServeAction, ServeObservation, ServeState } from '../schema.ts';
-import { RealClient } from './real-client.ts';
+import { isRefusal, RealClient } from './real-client.ts';
 import { RealEpisode, type RealServer } from './real-episode.ts';
-import { isRefusal } from './real-failure.ts';
 import type { RealSettings } from './real-settings.ts';
 import { ServerControls } from './server-controls.ts';
 import { requirePrecision, warmUp } from './warm-up.ts';

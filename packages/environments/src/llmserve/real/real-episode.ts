@@ -2,7 +2,6 @@ import { EnvironmentError } from '@servegym/openenv/definition';
 import { findProfile } from '@servegym/profiles';
 import { REQUEST_CLASSES } from '../../tasks.ts';
 import { drawRequests, type EpisodeRequests } from '../episode-requests.ts';
-import { type RewardComponents, rewardComponents, totalReward } from '../reward.ts';
 import {
   OBSERVED_FIGURES,
   type ObservedFigure,
@@ -10,14 +9,20 @@ import {
   type ServeObservation,
   type ServerDescription,
 } from '../schema.ts';
+import { type RewardComponents, rewardComponents, totalReward } from '../serve-episode.ts';
 import type { ServeTask } from '../serve-task.ts';
 import { describeServer } from '../server-description.ts';
 import { sloReport } from '../window-metrics.ts';
-import { type PlayedWindow, playWindow } from './play-window.ts';
+import {
+  type PlayedWindow,
+  percentile,
+  playWindow,
+  type RealWindowFigures,
+  windowFigures,
+} from './play-window.ts';
 import type { RealClient } from './real-client.ts';
-import { isRefusal } from './real-failure.ts';
+import { isRefusal } from './real-client.ts';
 import type { RealSettings } from './real-settings.ts';
-import { percentile, type RealWindowFigures, windowFigures } from './real-window.ts';
 import type { AppliedAction, ServerControls, VllmReading } from './server-controls.ts';
 import { type ClientPrecision, clientPrecision } from './warm-up.ts';
 

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import type { ServeAction, ServeKnob } from '../schema.ts';
 import { servingConfig } from '../serve-episode.ts';
 import type { RealClient } from './real-client.ts';
-import { connectionFailure, describeFailure, type RealFailure, serverSentence } from './real-failure.ts';
+import { connectionFailure, describeFailure, type RealFailure, serverSentence } from './real-client.ts';
 import type { RealProvider, RealSettings } from './real-settings.ts';
 
 /** Effect of an action at a real server. */

@@ -1,7 +1,6 @@
 import { EnvironmentError } from '@servegym/openenv/definition';
 import type { ServeTask } from '../serve-task.ts';
-import { promptText, type RealAnswer, type RealClient } from './real-client.ts';
-import { isRefusal } from './real-failure.ts';
+import { isRefusal, promptText, type RealAnswer, type RealClient } from './real-client.ts';
 import type { RealSettings } from './real-settings.ts';
 import type { ServerControls, VllmReading } from './server-controls.ts';
 
