@@ -222,7 +222,7 @@ export class FleetEpisode {
   }
 
   /** State that the rest of the episode depends on. */
-  snapshot() {
+  snapshot(): FleetEpisodeSnapshot {
     return {
       fleet: this.fleet.snapshot(),
       window: this.window,
@@ -289,7 +289,12 @@ export class FleetEpisode {
 }
 
 /** The state of an episode, made by `snapshot` and taken by `restore`. */
-type FleetEpisodeSnapshot = ReturnType<FleetEpisode['snapshot']>;
+type FleetEpisodeSnapshot = Readonly<Pick<FleetEpisode, 'window' | 'totals' | 'action' | 'inFlight'>> & {
+  readonly fleet: ReturnType<Fleet['snapshot']>;
+  readonly nextStart: number;
+  readonly billedSeconds: readonly number[];
+  readonly dueTurns: readonly number[];
+};
 
 /** An action in the simulator's words. Replicas beyond those that there are GPUs for wait, as pods do in Kubernetes. */
 function fleetSettings({ maxReplicas, second }: FleetTask, action: FleetAction): FleetSettings {

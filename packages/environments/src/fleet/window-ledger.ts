@@ -126,7 +126,11 @@ export function fleetWindowReport(episode: FleetEpisode) {
     classes: REQUEST_CLASSES.map((name, kind) => {
       const { arrived, completed, attained, refused, ttft } = ledger.classes[kind];
       return {
-        ...{ name, arrived, completed, attained, refused },
+        name,
+        arrived,
+        completed,
+        attained,
+        refused,
         /** Requests that wait or run at the end of the window. */
         in_flight: inFlight[kind],
         ttft_p50_ms: ttft.quantileMs(0.5),
@@ -135,7 +139,10 @@ export function fleetWindowReport(episode: FleetEpisode) {
     }),
     /** Replicas at the end of the window, by their number among all of the episode. */
     replicas: fleet.replicas.map(({ ordinal, pool, state, readyAt, engine, routed }) => ({
-      ...{ id: ordinal, profile: profiles[pool].name, state, role: engine.role },
+      id: ordinal,
+      profile: profiles[pool].name,
+      state,
+      role: engine.role as 'mixed' | 'prefill' | 'decode',
       /** Requests that the gateway sent to it in the window. */
       routed,
       /** Time until it serves; 0 once it does. */

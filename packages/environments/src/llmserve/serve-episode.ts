@@ -163,7 +163,7 @@ export class ServeEpisode {
   }
 
   /** State that the rest of the episode depends on. */
-  snapshot() {
+  snapshot(): ServeEpisodeSnapshot {
     return {
       cluster: this.cluster.snapshot(),
       window: this.window,
@@ -222,7 +222,9 @@ export class ServeEpisode {
 }
 
 /** The state of an episode, made by `snapshot` and taken by `restore`. */
-export type ServeEpisodeSnapshot = ReturnType<ServeEpisode['snapshot']>;
+export type ServeEpisodeSnapshot = Readonly<
+  Pick<ServeEpisode, 'window' | 'totals' | 'components' | 'action'>
+> & { readonly cluster: ReturnType<Cluster['snapshot']> };
 
 /** An action in the engine's words. */
 export function servingConfig(action: ServeAction): ServingConfig {
