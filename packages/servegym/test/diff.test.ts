@@ -10,7 +10,7 @@ const folder = temporaryFolder();
 const trace = join(folder, 'trace.csv');
 const line = (flags = '') => `vllm serve meta-llama/Llama-3.1-8B-Instruct --max-num-seqs 128 ${flags}`;
 const on = (baseline: string, candidate: string) => [
-  ...['diff', '--baseline', baseline, '--candidate', candidate, '--trace', trace, '--gpu', 'h100'],
+  ...['diff', trace, '--baseline', baseline, '--candidate', candidate, '--gpu', 'h100'],
   ...['--slo', 'ttft_p99=1s,tpot_p99=40ms'],
 ];
 

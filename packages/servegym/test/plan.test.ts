@@ -104,7 +104,7 @@ describe('servegym plan', () => {
   });
 
   it('prints the line to start first, takes drawn traffic, and says what no GPU can do', async () => {
-    const drawn = ['plan', '--workload', 'chat', '--rate', '3', '--hours', '0.2', '--model', 'llama-3-8b'];
+    const drawn = ['plan', 'chat@3/s,0.2h', '--model', 'llama-3-8b'];
     const few = [...drawn, '--gpus', 'a100-40gb', '--status', 'measured', '--requests', '400'];
     const { code, stdout, stderr } = await runServegym(...few);
     assert.equal(code, 0, stderr);
@@ -118,9 +118,11 @@ describe('servegym plan', () => {
   });
 
   it('draws documents that prompts share, at the rate that is asked for', async () => {
-    const drawn = ['plan', '--workload', 'rag', '--hours', '0.02', '--model', 'llama-3-8b', '--gpus', 'h100'];
-    const few = [...drawn, '--status', 'measured', '--requests', '400', '--slo', 'ttft_p99=2s', '--json'];
-    const { code, stdout, stderr } = await runServegym(...few, '--rate', '30');
+    const few = [
+      ...['--model', 'llama-3-8b', '--gpus', 'h100', '--status', 'measured', '--requests', '400'],
+      ...['--slo', 'ttft_p99=2s', '--json'],
+    ];
+    const { code, stdout, stderr } = await runServegym('plan', 'rag@30/s,0.02h', ...few);
     assert.equal(code, 0, stderr);
     const found = JSON.parse(stdout);
     assert.equal(found.trace, 'rag (ragpulse)');
@@ -128,17 +130,19 @@ describe('servegym plan', () => {
       found.plans.some(({ router }: { router: string }) => router === 'prefix_aware'),
       stdout,
     );
-    const without = await runServegym(...few);
+    const without = await runServegym('plan', 'rag,0.02h', ...few);
     assert.equal(without.code, 2);
-    assert.match(without.stderr, /--workload rag: expected --rate, as its trace has 0.01 requests a second/);
-    const many = await runServegym(...few, '--rate', '900', '--hours', '0.1');
+    assert.match(
+      without.stderr,
+      /rag: expected a rate, such as rag@3\/s, as its trace has 0.01 requests a second/,
+    );
+    const many = await runServegym('plan', 'rag@900/s,0.1h', ...few);
     assert.match(many.stderr, /share too many prefixes to hold/);
   });
 
   it('takes lengths and a rate instead of a trace', async () => {
-    const lengths = ['--input-tokens', '512', '--output-tokens', '64', '--rate', '4/s', '--hours', '0.1'];
     const { code, stdout, stderr } = await runServegym(
-      ...['plan', ...lengths, '--length-range', '0.5', '--model', 'llama-3-8b', '--gpus', 'a100-40gb'],
+      ...['plan', '512:64~0.5@4/s,0.1h', '--model', 'llama-3-8b', '--gpus', 'a100-40gb'],
       ...['--status', 'measured', '--requests', '400', '--json'],
     );
     assert.equal(code, 0, stderr);
@@ -154,13 +158,13 @@ describe('servegym plan', () => {
       [...asked.slice(0, 4), '--gpus', 'tpu'],
       /no profile of .* is tpu: there are .*A100/,
     ],
-    ['nothing to plan for', ['plan', '--model', 'llama-3-8b'], /name a trace or a --workload/],
+    ['nothing to plan for', ['plan', '--model', 'llama-3-8b'], /missing required argument 'traffic'/],
+    ['lengths without a rate', ['plan', '9:9', ...asked.slice(2)], /Expected a rate, such as 9:9@12\/s/],
     [
-      'lengths without a rate',
-      [...asked.slice(0, 1), ...asked.slice(2), '--input-tokens', '9'],
-      /and --rate together/,
+      'traffic without arrivals',
+      ['plan', 'closed:8x9:9', ...asked.slice(2)],
+      /expected traffic with arrivals/,
     ],
-    ['a trace and a workload', [...asked, '--workload', 'chat'], /expected a trace or --workload/],
     ['classes', [...asked.slice(0, 4), '--slo', 'class0_ttft_p99=1s'], /expected bounds of all requests/],
   ];
   for (const [what, line, message] of refusals) {

@@ -22,7 +22,7 @@ function poissonTrace(): string {
 const trace = join(folder, 'poisson.csv');
 /** Mean of the output lengths above. */
 const MEAN_OUTPUT = 160;
-const small = ['--trace', trace, '--configurations', '48', '--threads', '2'];
+const small = [trace, '--configurations', '48', '--threads', '2'];
 
 describe('servegym tune', () => {
   before(() => writeFileSync(trace, poissonTrace()));
@@ -76,15 +76,7 @@ describe('servegym tune', () => {
   });
 
   it('tunes for requests in flight, of drawn lengths and of conversations', async () => {
-    const closed = [
-      '--concurrency',
-      '16',
-      '--knobs',
-      'max_num_batched_tokens',
-      '--configurations',
-      '16',
-      '--json',
-    ];
+    const closed = ['--knobs', 'max_num_batched_tokens', '--configurations', '16', '--json'];
     const chats = join(folder, 'chats.jsonl');
     const turns = Array.from({ length: 400 }, (_, i) =>
       JSON.stringify({
@@ -94,18 +86,9 @@ describe('servegym tune', () => {
       }),
     );
     writeFileSync(chats, turns.join('\n'));
-    const drawn = [
-      '--input-tokens',
-      '400',
-      '--output-tokens',
-      '60',
-      '--length-range',
-      '0.8',
-      '--requests',
-      '400',
-    ];
+    const drawn = ['closed:16x400:60~0.8', '--requests', '400'];
     const rates: number[] = [];
-    for (const traffic of [drawn, ['--trace', chats]]) {
+    for (const traffic of [drawn, [`closed:16x${chats}`]]) {
       const { code, stdout, stderr } = await runServegym(
         ...['tune', '--profile', 'a100-40gb-llama-3-8b', '--slo', 'ttft_p99=1s,tpot_p99=40ms'],
         ...[...closed, ...traffic],
@@ -119,9 +102,9 @@ describe('servegym tune', () => {
       rates.every((rate) => rate > 0),
       `${rates}`,
     );
-    const refused = await runServegym('tune', '--profile', 'a100-40gb-llama-3-8b', '--input-tokens', '9');
+    const refused = await runServegym('tune', 'batch:9x9:9', '--profile', 'a100-40gb-llama-3-8b');
     assert.equal(refused.code, 2);
-    assert.match(refused.stderr, /--length-range need --concurrency/);
+    assert.match(refused.stderr, /expected traffic with arrivals or requests in flight/);
   });
 
   it('lets the urgent class go first where its bound asks for that', async () => {
@@ -176,7 +159,6 @@ describe('servegym tune', () => {
       ['--slo', 'class5_ttft_p99=1s', '--priority-shares', '1,1'],
       /0, 1, got class 5/,
     ],
-    ['a column that is not there', ['--map', 'input=prompts'], /"prompts".*arrival, input, output/],
   ];
   for (const [what, args, message] of refused) {
     it(`refuses ${what}`, async () => {
@@ -193,10 +175,20 @@ describe('servegym tune', () => {
     });
   }
 
+  it('tunes the deployment of a line, and refuses a line without its GPU', async () => {
+    const line = ['--deployment', 'vllm serve meta-llama/Llama-3.1-8B-Instruct --max-num-seqs 64'];
+    const asked = ['tune', ...small, ...line, '--slo', 'tpot_p99=1ms', '--configurations', '16', '--json'];
+    const { code, stdout, stderr } = await runServegym(...asked, '--gpu', 'a100-40gb');
+    assert.equal(code, 0, stderr);
+    assert.equal(JSON.parse(stdout).profile, 'a100-40gb-llama-3-8b');
+    const without = await runServegym(...asked);
+    assert.deepEqual([without.code, /expected --gpu, one of/.test(without.stderr)], [2, true]);
+  });
+
   it('refuses a trace of a few requests', async () => {
     const few = join(folder, 'few.csv');
     writeFileSync(few, 'arrival,input,output\n0,1,1\n1,1,1\n');
-    const { code, stderr } = await runServegym('tune', '--profile', 'a100-40gb-llama-3-8b', '--trace', few);
+    const { code, stderr } = await runServegym('tune', few, '--profile', 'a100-40gb-llama-3-8b');
     assert.equal(code, 2);
     assert.match(stderr, /at least 200 requests/);
   });

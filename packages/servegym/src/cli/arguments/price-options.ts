@@ -1,25 +1,18 @@
 import { parsePrices, priceOf } from '@servegym/profiles';
 import type { EngineProfile } from '@servegym/simulator';
-import { type Command, Option } from 'commander';
+import type { OptionTable } from '../command-table.ts';
 import { InputError } from '../input-error.ts';
 import { readInputFile } from './read-input-file.ts';
 
-export interface PriceOptions {
-  readonly prices?: string;
-  readonly spot?: true;
-}
-
-/** Adds the options that say what a GPU costs. */
-export function addPriceOptions(command: Command): Command {
-  return command
-    .addOption(
-      new Option(
-        '--prices <file.json>',
-        'USD an hour of your GPUs, as {"H100-80GB": 2.5} (default: a table of public list prices)',
-      ).env('SERVEGYM_PRICES'),
-    )
-    .option('--spot', 'prices of capacity that the provider may take back');
-}
+/** What a GPU costs. */
+export const priceOptions = {
+  prices: {
+    value: '<file.json>',
+    env: 'SERVEGYM_PRICES',
+    help: 'your USD an hour, as {"H100-80GB": 2.5}',
+  },
+  spot: { help: 'prices of capacity that the provider may take back' },
+} as const satisfies OptionTable;
 
 /**
  * Profiles with the prices of today: of `--prices`, else the table's for a shipped profile and its own for one of a
@@ -27,7 +20,7 @@ export function addPriceOptions(command: Command): Command {
  */
 export async function withPrices(
   profiles: readonly { readonly profile: EngineProfile; readonly isShipped: boolean }[],
-  { prices, spot }: PriceOptions,
+  { prices, spot }: { readonly prices?: string | undefined; readonly spot?: boolean },
 ): Promise<{ readonly profiles: EngineProfile[]; readonly note: string }> {
   const own =
     prices === undefined ? new Map<string, number>() : parsePrices(await readInputFile(prices), prices);

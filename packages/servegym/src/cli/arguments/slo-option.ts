@@ -1,12 +1,15 @@
 import { parseSlo, type SloTerm } from '@servegym/operators';
-import { Option } from 'commander';
 import { InputError } from '../input-error.ts';
 
 /** `--slo`, with its default. */
-export function sloOption(bounds: string, more = ''): Option {
-  return new Option('--slo <bounds>', `ttft, tpot or e2e, each with a percentile or the mean${more}`)
-    .default(parseSlo(bounds), bounds)
-    .argParser(parseSlo);
+export function sloOption(bounds: string) {
+  return {
+    value: '<bounds>',
+    parse: parseSlo,
+    default: parseSlo(bounds),
+    defaultText: bounds,
+    help: 'percentiles or means of ttft, tpot and e2e',
+  } as const;
 }
 
 /** @throws InputError when a bound is of a priority class */

@@ -210,6 +210,18 @@ export async function openTraffic(
   }
 }
 
+/** The requests of a traffic in which they arrive at times of their own. @throws InputError */
+export async function openArrivals(
+  source: TrafficSource,
+  options: Parameters<typeof openTraffic>[1],
+): Promise<Trace> {
+  const { trace, concurrency, isBatch } = await openTraffic(source, options);
+  if (concurrency === undefined && !isBatch) return trace;
+  throw new InputError(
+    'expected traffic with arrivals, such as log.csv, chat@12/s or 2048:256@12/s, got closed:... or batch:...',
+  );
+}
+
 /**
  * Reads a file of requests, and shows in a terminal how far it is.
  * @throws InputError that names `traffic convert` where the file needs it

@@ -1,9 +1,6 @@
-import { llmserve, SEED_SPLITS, type TaskId } from '@servegym/environments';
+import { SEED_SPLITS } from '@servegym/environments';
 import { joinBlocks, type SplitTraffic, sliceTrace } from '@servegym/operators';
 import { taskTrace } from '../arguments/traffic.ts';
-
-/** The tasks whose traffic can be tuned for. */
-export const TUNABLE_TASKS: readonly TaskId[] = llmserve.tasks.shippedIds;
 
 const EPISODES = 20;
 
@@ -14,7 +11,7 @@ const EPISODES = 20;
  *
  * @param most Requests in all.
  */
-export function taskTraffic(id: TaskId, most: number): SplitTraffic {
+export function taskTraffic(id: string, most: number): SplitTraffic {
   const size = Math.floor(most / (2 * EPISODES));
   const blocksFrom = (first: number) =>
     joinBlocks(
