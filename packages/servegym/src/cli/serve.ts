@@ -11,7 +11,7 @@ import { stopOnSignals } from '../server/stop-on-signals.ts';
 import { byteCount, namedValues, numberAbove, wholeNumber } from './arguments/options.ts';
 import { loadTask, loadTrace } from './arguments/own-inputs.ts';
 import { allowedHosts, withBoundName } from './arguments/server-options.ts';
-import { defineCommand } from './command-table.ts';
+import { defineCommand, type OptionTable, type OptionValues } from './command-table.ts';
 import { InputError } from './input-error.ts';
 
 /** In the place of a file: sessions live no longer than the server. */
@@ -60,198 +60,210 @@ export const LIMITS = {
 type LimitName = keyof typeof LIMITS;
 const readLimitOption = namedValues(LIMITS);
 
+const serveOptions = {
+  env: {
+    value: '<names>',
+    help: `environments, separated by commas: ${ENVIRONMENT_IDS.join(', ')}, or a module that exports one. The first is at the root, the others are below their names`,
+    env: 'SERVEGYM_ENV',
+    parse: environmentNames,
+    default: ENVIRONMENT_IDS as readonly EnvironmentName[],
+    defaultText: ENVIRONMENT_IDS.join(','),
+  },
+  port: {
+    value: '<number>',
+    help: 'port to listen on; 0 takes any free one',
+    env: 'PORT',
+    parse: wholeNumber(0, 65535),
+    default: 7860,
+  },
+  host: {
+    value: '<address>',
+    help: 'address to listen on; 0.0.0.0 is all of them, for other machines too',
+    env: 'HOST',
+    default: '127.0.0.1',
+  },
+  mode: {
+    value: '<mode>',
+    help: 'production leaves out what only trainers need: /reset, /step, /state, the console',
+    env: 'SERVEGYM_MODE',
+    choices: ['simulation', 'production'],
+    default: 'simulation',
+  },
+  traffic: {
+    value: '<file>',
+    help: 'your own requests, for `reset({trace: NAME})` with the file name without its ending; may be repeated',
+    repeated: true,
+  },
+  task: {
+    value: '<file>',
+    help: 'a task of your own, of llmserve or fleet, JSON or a module; may be repeated',
+    repeated: true,
+  },
+  table: {
+    value: '<file.parquet>',
+    help: 'inferencegym: a table of your own measurements',
+    env: 'SERVEGYM_TABLE',
+  },
+  store: {
+    group: 'Sessions and limits:',
+    value: '<file|url>',
+    help: 'SQLite file that keeps sessions over a restart, redis://... for several machines, or `memory` to keep none',
+    env: 'SERVEGYM_STORE',
+    parse: storeName,
+    default: defaultSessionFile(),
+  },
+  maxSessions: {
+    value: '<number>',
+    help: 'most sessions at once',
+    env: 'MAX_CONCURRENT_ENVS',
+    parse: wholeNumber(1, 1_000_000),
+    default: 1024,
+  },
+  sessionTimeout: {
+    value: '<seconds>',
+    help: 'idle time after which a session without a socket leaves memory, or `never`',
+    env: 'SERVEGYM_SESSION_TIMEOUT',
+    parse: (text: string) => (text === 'never' ? text : numberAbove(0)(text)),
+    default: 3600,
+  },
+  drainTimeout: {
+    value: '<seconds>',
+    help: 'how long open sessions may continue when the server stops',
+    env: 'SERVEGYM_DRAIN_TIMEOUT',
+    parse: wholeNumber(0, 86_400),
+    default: 5,
+  },
+  limit: {
+    value: '<name=value,...>',
+    help: `further limits: ${Object.keys(LIMITS).join(', ')} (docs/serving.md)`,
+    repeated: true,
+    parse: readLimitOption,
+  },
+  token: {
+    group: 'Who may use the server:',
+    value: '<text>',
+    help: 'token that requests must carry (authorization: Bearer); may be repeated. Other users of this machine can see arguments, so prefer the variable, with tokens separated by commas',
+    env: 'SERVEGYM_TOKEN',
+    repeated: true,
+    parse: (text: string) => text.split(','),
+  },
+  cors: {
+    value: '<origin>',
+    help: 'also let in pages of another site, for instance https://example.com; `*` is all',
+    env: 'SERVEGYM_CORS',
+    repeated: true,
+    parse: origins,
+  },
+  rateLimit: {
+    value: '<number>',
+    help: 'most requests a minute from each client; `seed` stands for 100',
+    env: 'SERVEGYM_RATE_LIMIT',
+    parse: rateLimit,
+  },
+  allowedHosts,
+  trustProxy: {
+    value: '[proxies]',
+    help: 'number of your proxies in front of the server: the client address comes from x-forwarded-for, the host from x-forwarded-host',
+    env: 'SERVEGYM_TRUST_PROXY',
+    preset: '1',
+    parse: wholeNumber(0, MAX_PROXIES),
+    default: 0,
+    defaultText: 'none',
+  },
+  log: {
+    group: 'Log, on standard error:',
+    value: '<format>',
+    help: 'how it looks',
+    env: 'SERVEGYM_LOG',
+    choices: LOG_FORMATS,
+    default: 'pretty',
+  },
+  logLevel: {
+    value: '<level>',
+    help: 'least severe messages to log',
+    env: 'SERVEGYM_LOG_LEVEL',
+    choices: LOG_LEVELS,
+    default: 'warn',
+  },
+} as const satisfies OptionTable;
+
 /** `servegym serve`: environments over OpenEnv, with their console, until a signal ends it. */
 export const serveCommand = () =>
   defineCommand({
     name: 'serve',
     description: 'Serve environments over OpenEnv, with the web console.',
-    options: {
-      env: {
-        value: '<names>',
-        help: `environments, separated by commas: ${ENVIRONMENT_IDS.join(', ')}, or a module that exports one. The first is at the root, the others are below their names`,
-        env: 'SERVEGYM_ENV',
-        parse: environmentNames,
-        default: ENVIRONMENT_IDS as readonly EnvironmentName[],
-        defaultText: ENVIRONMENT_IDS.join(','),
-      },
-      port: {
-        value: '<number>',
-        help: 'port to listen on; 0 takes any free one',
-        env: 'PORT',
-        parse: wholeNumber(0, 65535),
-        default: 7860,
-      },
-      host: {
-        value: '<address>',
-        help: 'address to listen on; 0.0.0.0 is all of them, for other machines too',
-        env: 'HOST',
-        default: '127.0.0.1',
-      },
-      mode: {
-        value: '<mode>',
-        help: 'production leaves out what only trainers need: /reset, /step, /state, the console',
-        env: 'SERVEGYM_MODE',
-        choices: ['simulation', 'production'],
-        default: 'simulation',
-      },
-      traffic: {
-        value: '<file>',
-        help: 'your own requests, for `reset({trace: NAME})` with the file name without its ending; may be repeated',
-        repeated: true,
-      },
-      task: {
-        value: '<file>',
-        help: 'a task of your own, of llmserve or fleet, JSON or a module; may be repeated',
-        repeated: true,
-      },
-      table: {
-        value: '<file.parquet>',
-        help: 'inferencegym: a table of your own measurements',
-        env: 'SERVEGYM_TABLE',
-      },
-      store: {
-        group: 'Sessions and limits:',
-        value: '<file|url>',
-        help: 'SQLite file that keeps sessions over a restart, redis://... for several machines, or `memory` to keep none',
-        env: 'SERVEGYM_STORE',
-        parse: storeName,
-        default: defaultSessionFile(),
-      },
-      maxSessions: {
-        value: '<number>',
-        help: 'most sessions at once',
-        env: 'MAX_CONCURRENT_ENVS',
-        parse: wholeNumber(1, 1_000_000),
-        default: 1024,
-      },
-      sessionTimeout: {
-        value: '<seconds>',
-        help: 'idle time after which a session without a socket leaves memory, or `never`',
-        env: 'SERVEGYM_SESSION_TIMEOUT',
-        parse: (text: string) => (text === 'never' ? text : numberAbove(0)(text)),
-        default: 3600,
-      },
-      drainTimeout: {
-        value: '<seconds>',
-        help: 'how long open sessions may continue when the server stops',
-        env: 'SERVEGYM_DRAIN_TIMEOUT',
-        parse: wholeNumber(0, 86_400),
-        default: 5,
-      },
-      limit: {
-        value: '<name=value,...>',
-        help: `further limits: ${Object.keys(LIMITS).join(', ')} (docs/serving.md)`,
-        repeated: true,
-        parse: readLimitOption,
-      },
-      token: {
-        group: 'Who may use the server:',
-        value: '<text>',
-        help: 'token that requests must carry (authorization: Bearer); may be repeated. Other users of this machine can see arguments, so prefer the variable, with tokens separated by commas',
-        env: 'SERVEGYM_TOKEN',
-        repeated: true,
-        parse: (text: string) => text.split(','),
-      },
-      cors: {
-        value: '<origin>',
-        help: 'also let in pages of another site, for instance https://example.com; `*` is all',
-        env: 'SERVEGYM_CORS',
-        repeated: true,
-        parse: origins,
-      },
-      rateLimit: {
-        value: '<number>',
-        help: 'most requests a minute from each client; `seed` stands for 100',
-        env: 'SERVEGYM_RATE_LIMIT',
-        parse: rateLimit,
-      },
-      allowedHosts,
-      trustProxy: {
-        value: '[proxies]',
-        help: 'number of your proxies in front of the server: the client address comes from x-forwarded-for, the host from x-forwarded-host',
-        env: 'SERVEGYM_TRUST_PROXY',
-        preset: '1',
-        parse: wholeNumber(0, MAX_PROXIES),
-        default: 0,
-        defaultText: 'none',
-      },
-      log: {
-        group: 'Log, on standard error:',
-        value: '<format>',
-        help: 'how it looks',
-        env: 'SERVEGYM_LOG',
-        choices: LOG_FORMATS,
-        default: 'pretty',
-      },
-      logLevel: {
-        value: '<level>',
-        help: 'least severe messages to log',
-        env: 'SERVEGYM_LOG_LEVEL',
-        choices: LOG_LEVELS,
-        default: 'warn',
-      },
-    },
-    async action({ host, port, mode, store, sessionTimeout, maxSessions, ...options }) {
-      const token = options.token.flat();
-      requireTokens(token);
-      const limits = readLimits(options.limit);
-      for (const file of options.task) {
-        console.log(`Task ${await loadTask(file)}: ${file}`);
-      }
-      for (const file of options.traffic) {
-        const { name, requests } = await loadTrace(file);
-        console.log(`Trace ${name}: ${requests} requests of ${file}`);
-      }
-      const server = await startServer({
-        environments: options.env,
-        port,
-        host,
-        mode,
-        sessionFile: store === IN_MEMORY ? undefined : store,
-        sessionFileMaxBytes: limits['store-bytes'],
-        tableFile: options.table,
-        maxSessions,
-        maxEpisodeSize: limits['episode-requests'],
-        maxFleetRequests: limits['fleet-requests'],
-        maxTotalSize: maxSessions * REQUESTS_OF_SESSION,
-        maxMessageBytes: limits['message-bytes'],
-        work: {
-          threads: limits['work-threads'],
-          seconds: limits['work-seconds'],
-          heapMb: limits['work-memory'],
-        },
-        idleTimeoutMs: typeof sessionTimeout === 'number' ? sessionTimeout * 1000 : null,
-        guard: {
-          tokens: token,
-          origins: options.cors.flat(),
-          allowedHosts: withBoundName(options.allowedHosts.flat(), host),
-          rateLimit: options.rateLimit,
-        },
-        trustedProxies: options.trustProxy,
-        logger: serverLog({ format: options.log, level: options.logLevel }),
-      });
-      console.log(`ServeGym is ready: ${server.url}/web/ (Ctrl-C stops it)`);
-      for (const id of server.below) console.log(`${id}: ${server.url}/${id}/web/`);
-      if (!isLoopback(server.address)) {
-        console.log(`It listens on ${server.address}, port ${server.port}: other machines can reach it`);
-        if (token.length === 0) {
-          console.error(
-            'warning: the server asks for no token: anyone who reaches this machine can use it. Set SERVEGYM_TOKEN, or listen on 127.0.0.1',
-          );
-        }
-      }
-      if (server.keepsSessions) console.log(`Sessions are kept in ${store}`);
-      for (const note of server.storageNotes) console.log(`note: ${note}`);
-      if (server.realMode) {
-        const { baseUrl, maxRequestsPerStep } = server.realMode;
-        console.log(`Real mode: each step sends up to ${maxRequestsPerStep} requests to ${baseUrl}`);
-      }
-      if (server.hasConsole && !consoleIsBuilt()) {
-        console.error('warning: the console is not built; build it with `npm run build -w packages/console`');
-      }
-      await stopOnSignals(server, { graceMs: options.drainTimeout * 1000, say: console.log });
-    },
+    options: serveOptions,
+    action: serve,
   });
+
+async function serve({
+  host,
+  port,
+  mode,
+  store,
+  sessionTimeout,
+  maxSessions,
+  ...options
+}: OptionValues<typeof serveOptions>): Promise<void> {
+  const token = options.token.flat();
+  requireTokens(token);
+  const limits = readLimits(options.limit);
+  for (const file of options.task) {
+    console.log(`Task ${await loadTask(file)}: ${file}`);
+  }
+  for (const file of options.traffic) {
+    const { name, requests } = await loadTrace(file);
+    console.log(`Trace ${name}: ${requests} requests of ${file}`);
+  }
+  const server = await startServer({
+    environments: options.env,
+    port,
+    host,
+    mode,
+    sessionFile: store === IN_MEMORY ? undefined : store,
+    sessionFileMaxBytes: limits['store-bytes'],
+    tableFile: options.table,
+    maxSessions,
+    maxEpisodeSize: limits['episode-requests'],
+    maxFleetRequests: limits['fleet-requests'],
+    maxTotalSize: maxSessions * REQUESTS_OF_SESSION,
+    maxMessageBytes: limits['message-bytes'],
+    work: {
+      threads: limits['work-threads'],
+      seconds: limits['work-seconds'],
+      heapMb: limits['work-memory'],
+    },
+    idleTimeoutMs: typeof sessionTimeout === 'number' ? sessionTimeout * 1000 : null,
+    guard: {
+      tokens: token,
+      origins: options.cors.flat(),
+      allowedHosts: withBoundName(options.allowedHosts.flat(), host),
+      rateLimit: options.rateLimit,
+    },
+    trustedProxies: options.trustProxy,
+    logger: serverLog({ format: options.log, level: options.logLevel }),
+  });
+  console.log(`ServeGym is ready: ${server.url}/web/ (Ctrl-C stops it)`);
+  for (const id of server.below) console.log(`${id}: ${server.url}/${id}/web/`);
+  if (!isLoopback(server.address)) {
+    console.log(`It listens on ${server.address}, port ${server.port}: other machines can reach it`);
+    if (token.length === 0) {
+      console.error(
+        'warning: the server asks for no token: anyone who reaches this machine can use it. Set SERVEGYM_TOKEN, or listen on 127.0.0.1',
+      );
+    }
+  }
+  if (server.keepsSessions) console.log(`Sessions are kept in ${store}`);
+  for (const note of server.storageNotes) console.log(`note: ${note}`);
+  if (server.realMode) {
+    const { baseUrl, maxRequestsPerStep } = server.realMode;
+    console.log(`Real mode: each step sends up to ${maxRequestsPerStep} requests to ${baseUrl}`);
+  }
+  if (server.hasConsole && !consoleIsBuilt()) {
+    console.error('warning: the console is not built; build it with `npm run build -w packages/console`');
+  }
+  await stopOnSignals(server, { graceMs: options.drainTimeout * 1000, say: console.log });
+}
 
 /** All limits: of `--limit`, else of the environment's variables, else the defaults. @throws InputError */
 function readLimits(given: readonly Partial<Record<LimitName, number>>[]): Record<LimitName, number> {

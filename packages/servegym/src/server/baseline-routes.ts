@@ -157,7 +157,15 @@ export function mountBaselineRoutes(
     const played = tasksNamed(task_id);
     const seed = asked ?? BASELINE_SEED;
     const caller = server.callerOf(context);
-    if (use_openai) return playModel(played, seed, caller);
+    if (use_openai) {
+      if (isModelPlaying)
+        throw httpProblem(409, 'The model is playing a baseline already. Ask again later.', 'MODEL_BUSY');
+      isModelPlaying = true;
+      const { results, usage } = await playModel(definition, entry, played, seed, caller).finally(() => {
+        isModelPlaying = false;
+      });
+      return { ...report(definition, agents, { agent: LLM, mode: 'openai', seed }, results), usage };
+    }
     const name = agent ?? agents[0];
     if (!agents.includes(name)) {
       throw httpProblem(
@@ -180,34 +188,7 @@ export function mountBaselineRoutes(
       if (seed === BASELINE_SEED) known.set(key, found);
       results.push(found);
     }
-    return report(name, 'deterministic', seed, results);
-  }
-
-  /** The model that the server's variables name. One run at a time. */
-  async function playModel(played: typeof tasks, seed: number, caller: Caller) {
-    if (isModelPlaying) {
-      throw httpProblem(409, 'The model is playing a baseline already. Ask again later.', 'MODEL_BUSY');
-    }
-    isModelPlaying = true;
-    try {
-      const settings = llmSettings(process.env);
-      const client = new LlmClient(settings);
-      const results: BaselineResult[] = [];
-      const answers: object[] = [];
-      for (const task of played) {
-        const policy = new LlmPolicy(definition, client, { decideEvery: DECIDE_EVERY });
-        const initialAction = entry.initialAction({ task_id: task.id, seed });
-        const episode = { taskId: task.id, seed, initialAction };
-        results.push(resultOf(task, await playBaseline(definition, policy, episode, caller)));
-        answers.push(policy.answers);
-      }
-      const usage = { model: settings.model, ...client.usage, cost_usd: client.costUsd, answers };
-      return { ...report(LLM, 'openai', seed, results), usage };
-    } catch (error) {
-      throw asProblem(error);
-    } finally {
-      isModelPlaying = false;
-    }
+    return report(definition, agents, { agent: name, mode: 'deterministic', seed }, results);
   }
 
   function tasksNamed(asked: string | number | null | undefined): typeof tasks {
@@ -220,29 +201,58 @@ export function mountBaselineRoutes(
       'UNKNOWN_TASK',
     );
   }
+}
 
-  function report(
-    agent: string,
-    mode: 'deterministic' | 'openai',
-    seed: number,
-    results: readonly BaselineResult[],
-  ) {
-    return {
-      environment: definition.id,
-      version: definition.version,
-      agent,
-      mode,
-      agents,
-      seed,
-      tasks: results,
-      scores: Object.fromEntries(results.map(({ task_id, score }) => [task_id, score])),
-      mean_score: results.reduce((sum, { score }) => sum + score, 0) / results.length,
-      ...numberedTasks(results),
-    };
+type Definition = EnvironmentDefinition<unknown, object, object>;
+type Task = NonNullable<Definition['tasks']>[number];
+
+/** Plays the model that the server's variables name. */
+async function playModel(
+  definition: Definition,
+  { initialAction }: RegisteredEnvironment,
+  played: readonly Task[],
+  seed: number,
+  caller: Caller,
+) {
+  try {
+    const settings = llmSettings(process.env);
+    const client = new LlmClient(settings);
+    const results: BaselineResult[] = [];
+    const answers: object[] = [];
+    for (const task of played) {
+      const policy = new LlmPolicy(definition, client, { decideEvery: DECIDE_EVERY });
+      const action = initialAction({ task_id: task.id, seed });
+      const episode = { taskId: task.id, seed, initialAction: action };
+      results.push(resultOf(task, await playBaseline(definition, policy, episode, caller)));
+      answers.push(policy.answers);
+    }
+    return { results, usage: { model: settings.model, ...client.usage, cost_usd: client.costUsd, answers } };
+  } catch (error) {
+    throw asProblem(error);
   }
 }
 
-type Task = NonNullable<EnvironmentDefinition['tasks']>[number];
+/** The answer: results by task, and their mean. */
+function report(
+  { id, version }: Definition,
+  agents: readonly string[],
+  played: { readonly agent: string; readonly mode: 'deterministic' | 'openai'; readonly seed: number },
+  results: readonly BaselineResult[],
+) {
+  const { agent, mode, seed } = played;
+  return {
+    environment: id,
+    version,
+    agent,
+    mode,
+    agents,
+    seed,
+    tasks: results,
+    scores: Object.fromEntries(results.map(({ task_id, score }) => [task_id, score])),
+    mean_score: results.reduce((sum, { score }) => sum + score, 0) / results.length,
+    ...numberedTasks(results),
+  };
+}
 
 function resultOf({ id, name, difficulty }: Task, played: PlayedBaseline): BaselineResult {
   return { task_id: id, name, difficulty, ...played };
