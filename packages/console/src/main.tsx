@@ -5,12 +5,11 @@ import { App } from './app.tsx';
 import { startTheme } from './charts/palette.ts';
 import { ConsoleContext } from './components/console-context.ts';
 import { EPISODE_FRAGMENT, readChoices, writeChoices } from './state/choices.ts';
-import { createConsoleState } from './state/console-state.ts';
+import { type ConsoleState, createConsoleState } from './state/console-state.ts';
 import { isFirstVisit, keptToken } from './state/kept.ts';
-import { listenToKeys } from './state/keys.ts';
 import { isGuided, openPanel, tourStep } from './state/overlays.ts';
 import { SPEEDS } from './state/page-signals.ts';
-import { BY_HAND, RECORDED, type Run } from './state/run.ts';
+import { BY_HAND, RECORDED, RUN_PLACES, type Run } from './state/run.ts';
 
 /** Epochs of the runs that have been kept. */
 const kept = new WeakMap<Run, number>();
@@ -112,4 +111,30 @@ async function openLink(): Promise<void> {
   } catch (error) {
     state.showProblem((error as Error).message);
   }
+}
+
+/** Plays and winds by keys, unless the key means something to the focused control. */
+function listenToKeys(state: ConsoleState, showHelp: () => void): void {
+  addEventListener('keydown', (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    const isOn = (controls: string) =>
+      event.target instanceof Element && event.target.closest(controls) !== null;
+    if (isOn('dialog') || isOn('input:not([type=range]), select, textarea')) return;
+    if (event.key === ' ') {
+      if (event.repeat || isOn('button, summary, a')) return;
+      state.togglePlay();
+    } else if (isOn('input')) return;
+    else if (event.key === 'ArrowRight') void state.step();
+    else if (event.key === 'ArrowLeft') state.seek((state.position.value ?? state.newest.value) - 1);
+    else if (event.key === 'Home') state.seek(0);
+    else if (event.key === 'End') state.seek(Infinity);
+    else if (event.key === '+') state.zoom(1 / 2);
+    else if (event.key === '-') state.zoom(2);
+    else if (event.key === '?') showHelp();
+    else if (Number(event.key) >= 1 && Number(event.key) <= RUN_PLACES) {
+      const run = state.runs.value[Number(event.key) - 1];
+      if (run) state.focus(run);
+    } else return;
+    event.preventDefault();
+  });
 }

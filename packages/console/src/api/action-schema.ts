@@ -18,24 +18,24 @@ export interface RangeKnob extends KnobBase {
   readonly integer: boolean;
 }
 /** A number without bounds, or with bounds too far apart for a slider. */
-export interface NumberKnob extends KnobBase {
+interface NumberKnob extends KnobBase {
   readonly kind: 'number';
   readonly integer: boolean;
   readonly minimum?: number;
   readonly maximum?: number;
 }
-export interface ChoiceKnob extends KnobBase {
+interface ChoiceKnob extends KnobBase {
   readonly kind: 'choice';
   readonly values: readonly unknown[];
 }
-export interface SwitchKnob extends KnobBase {
+interface SwitchKnob extends KnobBase {
   readonly kind: 'switch';
 }
-export interface TextKnob extends KnobBase {
+interface TextKnob extends KnobBase {
   readonly kind: 'text';
 }
 /** Anything else; a person types its JSON. */
-export interface JsonKnob extends KnobBase {
+interface JsonKnob extends KnobBase {
   readonly kind: 'json';
 }
 

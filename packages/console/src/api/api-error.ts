@@ -1,13 +1,13 @@
 import type { Fields } from './wire.ts';
 
 /** `unreachable`: no answer came. `refused`: the server answered with an error. `unreadable`: the answer is not what the API promises. */
-export type ApiErrorKind = 'unreachable' | 'refused' | 'unreadable';
+type ApiErrorKind = 'unreachable' | 'refused' | 'unreadable';
 
 /** Codes of work that the server broke off because it took too much time or memory: the same request meets the same end. */
 const TOO_MUCH_WORK = ['WORK_TIMEOUT', 'WORK_MEMORY'];
 
 /** Particulars of a refusal, where the server names them. */
-export interface Refusal {
+interface Refusal {
   /** For instance `RATE_LIMITED`. */
   readonly code?: string;
   /** Time after which the server wants to be asked again. */

@@ -7,7 +7,7 @@ import { palette, type Tone } from './palette.ts';
 import { axisLook, baseOptions, type PlotContext, timeAxis, tone } from './plot-options.ts';
 
 /** A knob's strip of the timeline. */
-export interface Lane {
+interface Lane {
   readonly knob: Knob;
   /** Drawn by doubling instead of evenly. */
   readonly doubling: boolean;

@@ -2,7 +2,7 @@ import { computed, type Signal, signal } from '@preact/signals';
 import { keep, kept } from '../state/kept.ts';
 
 /** The colours that data is drawn in; each is a `--tone-*` variable of the style sheets. */
-export const TONES = [
+const TONES = [
   'text',
   'muted',
   'line',
@@ -29,13 +29,13 @@ export const TONES = [
   'run3',
 ] as const;
 export type Tone = (typeof TONES)[number];
-export type Palette = Readonly<Record<Tone, string>>;
+type Palette = Readonly<Record<Tone, string>>;
 
-export type Theme = 'auto' | 'dark' | 'light';
+type Theme = 'auto' | 'dark' | 'light';
 const STORAGE_KEY = 'servegym.theme';
 
 /** The person's choice; `auto` follows the system. */
-export const theme: Signal<Theme> = signal('auto');
+const theme: Signal<Theme> = signal('auto');
 const systemChanges = signal(0);
 
 /** The colours as the style sheets give them now, for canvases. */

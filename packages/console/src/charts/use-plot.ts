@@ -8,7 +8,7 @@ import { palette } from './palette.ts';
 const DRAWINGS_PER_FRAME = 4;
 
 /** Drawings that wait for a displayed frame. One that is asked for again keeps its place. */
-export interface DrawQueue {
+interface DrawQueue {
   add(draw: () => void): void;
   remove(draw: () => void): void;
 }

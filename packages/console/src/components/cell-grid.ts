@@ -9,7 +9,7 @@ export interface CellGroup {
   readonly hollow?: boolean;
 }
 
-export interface Grid {
+interface Grid {
   readonly columns: number;
   readonly rows: number;
   /** Side of a cell and space between cells, CSS pixels. */

@@ -27,7 +27,7 @@ interface ShownSeries {
 }
 
 /** A chart with its question, and a legend that reads the window under the pointer. */
-export function ChartPanel({ spec }: { spec: ChartSpec }): JSX.Element | null {
+function ChartPanel({ spec }: { spec: ChartSpec }): JSX.Element | null {
   const state = useConsole();
   const shown = useComputed(() => shownSeries(state, spec));
   const kinds = useComputed(() =>

@@ -19,7 +19,7 @@ export const PlayIcon = filled('M4 2.6v10.8L13.2 8z');
 export const PauseIcon = filled('M3.5 2.5h3.2v11H3.5zm5.8 0h3.2v11H9.3z');
 export const StepIcon = filled('M3 2.6v10.8L10.4 8zm8.3 0h2.2v10.8h-2.2z');
 export const RestartIcon = filled('M8 2.2a5.8 5.8 0 1 1-5.5 4l1.9.6A3.8 3.8 0 1 0 8 4.2v2.4L3.9 3.3 8 0z');
-export const SunIcon = () => (
+const SunIcon = () => (
   <Icon>
     <circle cx="8" cy="8" r="3.2" />
     <path
@@ -30,7 +30,7 @@ export const SunIcon = () => (
     />
   </Icon>
 );
-export const MoonIcon = filled('M13.700 10.300A6.200 6.200 0 0 1 5.700 2.300a6.200 6.200 0 1 0 8 8z');
+const MoonIcon = filled('M13.700 10.300A6.200 6.200 0 0 1 5.700 2.300a6.200 6.200 0 1 0 8 8z');
 export const CalmIcon = filled('M6.500 12.300 2.300 8.100l1.500-1.500 2.700 2.700 5.700-5.700 1.500 1.500z');
 export const StrainedIcon = filled(
   'M8 1.600 15.200 14H.8zM7.100 6v4h1.800V6zm0 5.200V13h1.800v-1.800z',

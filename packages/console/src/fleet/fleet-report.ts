@@ -85,7 +85,7 @@ export const WASTED_DEFINITION =
   'Part of the bill for replicas that start or drain, and for estimated capacity beyond the demand';
 
 /** Requests a second of all classes that arrived. */
-export function demandOf({ observation, metadata }: Frame): number {
+function demandOf({ observation, metadata }: Frame): number {
   const classes = fleetReport(metadata)?.classes ?? [];
   return classes.reduce((sum, { name }) => sum + arrivalsOf(observation, name), 0);
 }

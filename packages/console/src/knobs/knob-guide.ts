@@ -1,8 +1,8 @@
 import type { Knob } from '../api/action-schema.ts';
-import { amount, percent, words } from '../components/format.ts';
+import { amount, percent } from '../components/format.ts';
 
 /** Name of a knob of an LLM server on the page, with its benefit and its cost. */
-export interface KnobGuide {
+interface KnobGuide {
   readonly label: string;
   readonly buys: string;
   readonly costs: string;
@@ -104,11 +104,6 @@ export const KNOB_GUIDE: Readonly<Record<string, KnobGuide | undefined>> = {
     unit: 'a replica',
   },
 };
-
-/** Name of a knob on the page. */
-export function knobLabel({ name }: Knob): string {
-  return KNOB_GUIDE[name]?.label ?? words(name);
-}
 
 /** A knob's value as the page says it, without its unit. */
 export function valueText(knob: Knob, value: unknown): string {

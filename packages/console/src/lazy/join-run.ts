@@ -7,7 +7,7 @@ import { RUN_PLACES, Run } from '../state/run.ts';
 const FIRST_WINDOWS = 4;
 
 /** Parts of the page that a joining run needs. */
-export interface JoinContext {
+interface JoinContext {
   readonly client: Client;
   readonly page: PageSignals;
   readonly removeRun: (run: Run) => void;

@@ -35,7 +35,7 @@ const LONGEST_EPISODE = 60_000;
 export const LONGEST_NAME = 60;
 
 /** Runs of all environments of this origin, the newest first. */
-export interface RunHistory {
+interface RunHistory {
   readonly runs: Signal<readonly KeptRun[]>;
   add(run: KeptRun): void;
   /** Changes the name or the pin of a run. No more than `MOST_PINNED` runs are pinned. */
@@ -97,7 +97,7 @@ function isKeptRun(run: Partial<KeptRun> | null): run is KeptRun {
 export const runHistory = createRunHistory(() => localStorage);
 
 /** A finished run as it stands now: the page may start its next episode before it is kept. */
-export interface FinishedRun extends Pick<KeptRun, 'environment' | 'windows' | 'total' | 'score'> {
+interface FinishedRun extends Pick<KeptRun, 'environment' | 'windows' | 'total' | 'score'> {
   readonly file: EpisodeFile;
 }
 

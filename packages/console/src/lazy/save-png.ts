@@ -2,7 +2,7 @@ import type { ChartSpec } from '../charts/chart-spec.ts';
 import { palette, type Tone } from '../charts/palette.ts';
 
 /** An entry of the legend as it reads now. */
-export interface LegendText {
+interface LegendText {
   readonly label: string;
   readonly tone: Tone;
   readonly value: string;

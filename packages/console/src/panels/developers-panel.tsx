@@ -40,7 +40,7 @@ export function DevelopersPanel(): JSX.Element {
 }
 
 /** The action's schema as a form, sent in a session of its own, with the raw request and answer. */
-export function RequestForm(): JSX.Element {
+function RequestForm(): JSX.Element {
   const state = useConsole();
   const knobs = state.knobs.value;
   const action = useSignal<Fields>(startValues(knobs, state.chosenTask.value?.default_action));
@@ -121,7 +121,7 @@ export function RequestForm(): JSX.Element {
 }
 
 /** The latest requests of this page and their answers, raw. */
-export function ExchangeLog(): JSX.Element {
+function ExchangeLog(): JSX.Element {
   const exchanges = useConsole().client.exchanges.value;
   return (
     <section class="exchange-log">
@@ -145,7 +145,7 @@ export function ExchangeLog(): JSX.Element {
 const LONGEST_SHOWN = 20_000;
 
 /** A request and its answer, as they went over the wire, with the JSON set in lines. */
-export function ExchangeView({ exchange }: { exchange: Exchange }): JSX.Element {
+function ExchangeView({ exchange }: { exchange: Exchange }): JSX.Element {
   const { method, path, request, status, answer, milliseconds } = exchange;
   return (
     <div class="exchange">
@@ -169,7 +169,7 @@ function inLines(text: string): string {
 }
 
 /** The fields of the action and the observation: name, type, range and meaning. */
-export function SchemaTables(): JSX.Element {
+function SchemaTables(): JSX.Element {
   const schemas = useConsole().schemas.value;
   return (
     <>

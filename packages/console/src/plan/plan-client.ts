@@ -34,7 +34,7 @@ export function settingsText(settings: Settings, defaults?: Settings): string {
   return parts.length === 0 ? 'as vLLM’s defaults' : parts.join(', ');
 }
 
-export interface PlanRequest {
+interface PlanRequest {
   /** The text of the trace, and the name of its file. */
   readonly trace: string;
   readonly name: string;
@@ -45,7 +45,7 @@ export interface PlanRequest {
 }
 
 /** Events of the server while it plans. */
-export interface PlanEvents {
+interface PlanEvents {
   onPlans(plans: readonly Plan[]): void;
   onProgress(done: number, of: number): void;
 }

@@ -13,14 +13,14 @@ export const SPEEDS = [1, 2, 8, 24, 60] as const;
 const FEWEST_CHARTED = 30;
 
 /** Something that went wrong, and the way on. */
-export interface Problem {
+interface Problem {
   readonly message: string;
   readonly remedy: string;
   readonly mend: () => void;
 }
 
 /** An episode that came from a link, a file or the leaderboard. */
-export interface OpenedFile {
+interface OpenedFile {
   /** It came out as its digest has it; `null` where it has none. */
   readonly verified: boolean | null;
   /** The version that it was recorded on, and the one that plays it now. */

@@ -3,7 +3,7 @@ import type { Problems } from './problems.ts';
 import { BY_HAND, type Run } from './run.ts';
 
 /** Decides how many windows to ask for. Windows become due as time passes; a stall never piles up more than a quarter second of them. */
-export interface Pacer {
+interface Pacer {
   /** Windows to ask for now; 0 while too few are due. Call `played` with what came back. */
   due(nowMs: number, windowsPerSecond: number): number;
   played(windows: number): void;

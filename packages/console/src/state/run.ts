@@ -11,7 +11,7 @@ export const RECORDED = 'recorded';
 const MOST_WINDOWS = 200;
 
 /** The format of episode files that the page writes. */
-export const EPISODE_FORMAT = 'openenv-episode/1';
+const EPISODE_FORMAT = 'openenv-episode/1';
 /** The colours and dashes that tell the runs on one page apart, by the place that a run takes. */
 export const RUN_PLACES = 4;
 
