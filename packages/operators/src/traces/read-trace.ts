@@ -32,11 +32,16 @@ const REASONS: Record<string, string> = {
   ERR_ENCODING_INVALID_ENCODED_DATA: 'it is not UTF-8',
 };
 
-/** A file that cannot be read. */
+/** A file that cannot be read, or files that are missing. */
 export class TraceFileError extends Error {
   override readonly name = 'TraceFileError';
   readonly isInputError = true;
-  readonly code = 'TRACE_UNREADABLE';
+  readonly code: 'TRACE_UNREADABLE' | 'REFERENCE_DATA_MISSING';
+
+  constructor(message: string, code: TraceFileError['code'] = 'TRACE_UNREADABLE') {
+    super(message);
+    this.code = code;
+  }
 }
 
 const PIECE_BYTES = 2 ** 20;

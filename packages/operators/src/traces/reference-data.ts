@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs';
 import { basename, join } from 'node:path';
+import { TraceFileError } from './read-trace.ts';
 
 /** Measurements and traces of others, which the repository does not hold. docs/reference-data.md has their columns. */
 export interface ReferenceFile {
@@ -82,16 +83,9 @@ export const RECORDED_LOADS: readonly ReferenceFile[] = [
   'mixtral-8x7b-v0-1-tp2-roleplay',
 ].map((name) => file(`${RECORDED}/${name}.csv.gz`, 'inference-sim (github.com/inference-sim/inference-sim)'));
 
-/** Files that `--data` should hold and does not. */
-export class ReferenceDataError extends Error {
-  override readonly name = 'ReferenceDataError';
-  readonly isInputError = true;
-  readonly code = 'REFERENCE_DATA_MISSING';
-}
-
 /**
  * Paths of reference files below `folder`, in their order. A file may also lie in the folder itself.
- * @throws ReferenceDataError that names every file that is missing, and its source.
+ * @throws TraceFileError that names every file that is missing, and its source.
  */
 export function findReferenceFiles(folder: string, files: readonly ReferenceFile[]): string[] {
   const found = files.map(({ path, publishedAs }) =>
@@ -99,7 +93,7 @@ export function findReferenceFiles(folder: string, files: readonly ReferenceFile
   );
   const missing = files.filter((_, i) => found[i] === undefined);
   if (missing.length > 0) {
-    throw new ReferenceDataError(
+    throw new TraceFileError(
       [
         `REFERENCE_DATA_MISSING: ${folder} lacks`,
         ...missing.map(
@@ -108,6 +102,7 @@ export function findReferenceFiles(folder: string, files: readonly ReferenceFile
         ),
         'The repository does not hold them: docs/reference-data.md says how to get them and which columns they have.',
       ].join('\n'),
+      'REFERENCE_DATA_MISSING',
     );
   }
   return found as string[];
