@@ -22,7 +22,7 @@ const { values, positionals: files } = parseArgs({
 });
 if (values.start === undefined || files.length < 3) {
   throw new Error(
-    'expected three files with loads at least, and --start PROFILE, got too little. A file is what `servegym calibrate --bench` reads',
+    'expected three files with loads at least, and --start PROFILE, got too little. A file is what `servegym profile make` reads',
   );
 }
 const start = parseEngineProfile(await readInputFile(values.start), values.start);

@@ -31,7 +31,7 @@ interface Scenario {
   readonly input: readonly [number, number];
   readonly output: readonly [number, number];
   readonly options?: Partial<SimulationOptions>;
-  readonly flags?: readonly string[];
+  readonly flags?: string;
 }
 
 const scenarios: readonly Scenario[] = [
@@ -70,7 +70,7 @@ const scenarios: readonly Scenario[] = [
     input: [128, 512],
     output: [64, 128],
     options: { maxNumSeqs: 8 },
-    flags: ['--max-num-seqs', '8'],
+    flags: '--max-num-seqs 8',
   },
   {
     name: 'A100, 16 in flight',
@@ -95,7 +95,7 @@ const scenarios: readonly Scenario[] = [
     input: [64, 512],
     output: [64, 256],
     options: { speculationDepth: 4 },
-    flags: ['--speculation-depth', '4'],
+    flags: `--speculative-config '{"num_speculative_tokens":4}'`,
   },
 ];
 
@@ -153,7 +153,9 @@ function predict(scenario: Scenario, load: readonly LoadRequest[], sent: readonl
 
 async function startEndpoint(scenario: Scenario) {
   const main = join(import.meta.dirname, '../packages/servegym/src/main.ts');
-  const args = ['endpoint', '--port', '0', '--profile', scenario.profile, ...(scenario.flags ?? [])];
+  const { profile, flags } = scenario;
+  const line = flags === undefined ? [] : ['--deployment', flags];
+  const args = ['endpoint', '--port', '0', '--profile', profile, ...line];
   const child = spawn(process.execPath, [main, ...args], { stdio: ['ignore', 'pipe', 'inherit'] });
   child.stdout.setEncoding('utf8');
   let said = '';

@@ -118,13 +118,8 @@ async function calibrateOverHttp(server: EngineProfile, minutes: number) {
   const file = join(folder, 'server.json');
   writeFileSync(file, JSON.stringify(server));
   const endpoint = await startEndpointProcess(
-    ...['--profile', file, '--max-num-seqs', String(FACTS.maxNumSeqs)],
-    ...[
-      '--max-num-batched-tokens',
-      String(FACTS.maxNumBatchedTokens),
-      '--max-model-len',
-      String(FACTS.maxModelLen),
-    ],
+    ...['--profile', file, '--deployment'],
+    `--max-num-seqs ${FACTS.maxNumSeqs} --max-num-batched-tokens ${FACTS.maxNumBatchedTokens} --max-model-len ${FACTS.maxModelLen}`,
   );
   const client = new ServerClient({ url: `${endpoint.url}/v1`, timeoutS: 120 });
   try {

@@ -58,7 +58,7 @@ Mean over all ${sum(staticBatches.map(({ rows }) => rows))} rows: **${plain(
 - **Prefill** is measured in no row by itself, since no row has a TTFT. Fits stay near the data sheets: 71 us a token for
   \`a100-40gb-llama-3-8b\`, where kernel tables, scaled from A100-80GB, say 57. Expect its TTFT to be too long.
 - The profiles keep both: tasks of \`llmserve\` and \`fleet\` are played on them, and recorded results hold for them alone. For other work
-  take a profile from kernel tables (\`calibrate --tables\`), or of your own server (\`calibrate --server\`).
+  take a profile from kernel tables or of your own server (\`profile make\`).
 
 ## Quantized weights
 

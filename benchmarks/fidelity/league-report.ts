@@ -10,7 +10,7 @@ export function leagueReport(rows: readonly LeagueRow[]): string {
 
 Mean TTFT and TPOT of ${rows.length} public operating points (\`systems/silicon_sample.csv\` of NVIDIA's aiconfigurator-core 0.12, Apache-2.0). Ten
 times as many requests are sent as are in flight, in Qwen3-32B on SGLang as many. Lengths are drawn from 0.8 to 1.0 of the nominal ones. Every
-profile is made from kernel tables, as \`servegym calibrate --tables\` does. Held out, and never looked at: Qwen3-32B and
+profile is made from kernel tables, as \`servegym profile make\` does. Held out, and never looked at: Qwen3-32B and
 Llama-3.1-70B on vLLM, Kimi-K2.5, B300, GB200, GB300, prefill and decode apart. Errors are means without their signs,
 medians with them (positive when the simulator says more).
 \`benchmarks/league/aiconfigurator_answers.py\` asks NVIDIA's estimator for the same points; "both": over the rows that both answer.

@@ -51,7 +51,7 @@ export const WHOLLY_TABLED: readonly string[] = [
   'h100-80gb-llama-3-8b',
 ];
 
-/** The batches as `servegym calibrate --static-batch` reads them. */
+/** The batches as `servegym profile make` reads them. */
 export function staticBatchCsv(): string {
   const rows = recordsOf(BATCH_SECONDS).flatMap((fields) => {
     const server = fields.slice(0, 6).join();

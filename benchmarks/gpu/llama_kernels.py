@@ -1,8 +1,8 @@
-"""Kernel times of Llama-3-8B on a GPU, with torch and random weights, in the form of `servegym calibrate --kernels`.
+"""Kernel times of Llama-3-8B on a GPU, with torch and random weights, in the form of `servegym profile make`.
 
     pip install torch==2.13.0
     python benchmarks/gpu/llama_kernels.py kernel-times/
-    npx servegym calibrate --kernels kernel-times/ --gpu h100-80gb --model llama-3-8b --output mine.json
+    npx servegym profile make kernel-times/ --gpu h100-80gb --model llama-3-8b --output mine.json
 
 Each kernel is captured in a CUDA graph, as vLLM runs decodes, and replayed. Weights lie in several copies that together
 exceed the cache of the GPU and are used in turns, so that they come from memory. Attention is torch's own: its times of

@@ -102,7 +102,7 @@ describe('the wheel, in a virtual environment with nothing else and no Node on t
   });
 
   it('has the command line too, which refuses what needs native code before it works', async () => {
-    assert.match(await runPython(['-m', 'servegym', 'profiles']), /h100-80gb-llama-3-8b/);
+    assert.match(await runPython(['-m', 'servegym', 'profile', 'list']), /h100-80gb-llama-3-8b/);
     const options = [
       '--profile',
       'h100-80gb-llama-3-8b',

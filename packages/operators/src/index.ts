@@ -5,6 +5,7 @@ export {
   resolvePlan,
   withTooLong,
 } from './deployment/deployment.ts';
+export type { Launch } from './deployment/launch.ts';
 export { readLaunch } from './deployment/read-launch.ts';
 export {
   blocksOf,

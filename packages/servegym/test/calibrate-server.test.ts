@@ -24,9 +24,9 @@ const ENDPOINT: EndpointOptions = {
 const FIRST_LOAD = 1 + 8;
 /** Relative spread of a coefficient that is called determined. */
 const DETERMINED = 0.075;
-const LIMITS = ['--max-num-seqs', '16', '--max-num-batched-tokens', '512'];
+const LIMITS = ['--deployment', '--max-num-seqs 16 --max-num-batched-tokens 512'];
 
-describe('servegym calibrate --server', () => {
+describe('servegym profile make of a running server', () => {
   const folder = temporaryFolder();
   const newOutput = () => join(mkdtempSync(join(folder, 'run-')), 'mine.json');
 
@@ -83,7 +83,7 @@ describe('servegym calibrate --server', () => {
   it('keeps what was measured before Ctrl-C, and does not send it again with --resume', async (t) => {
     const server = await serve(t, { timeScale: 2 });
     const output = newOutput();
-    const calibrate = ['calibrate', '--server', server.api, ...LIMITS, '--yes', '--output', output];
+    const calibrate = ['profile', 'make', server.api, ...LIMITS, '--yes', '--output', output];
     const child = startServegym(...calibrate);
     await server.waitBehind(FIRST_LOAD, child);
     child.signal('SIGINT');
@@ -109,7 +109,7 @@ describe('servegym calibrate --server', () => {
     const server = await serve(t);
     const output = newOutput();
     const { code, stdout, stderr } = await runServegym(
-      ...['calibrate', '--server', server.api, ...LIMITS, '--output', output, '--minutes', '3'],
+      ...['profile', 'make', server.api, ...LIMITS, '--output', output, '--minutes', '3'],
       ...['--most-tokens', '250000', '--usd-per-million-tokens', '2'],
     );
     assert.equal(code, 2, stderr);
@@ -124,7 +124,7 @@ describe('servegym calibrate --server', () => {
     const timeScale = 2;
     const server = await serve(t, { timeScale });
     const output = newOutput();
-    const calibrate = ['calibrate', '--server', server.api, ...LIMITS, '--yes', '--output', output, '--json'];
+    const calibrate = ['profile', 'make', server.api, ...LIMITS, '--yes', '--output', output, '--json'];
     const few = await runServegym(...calibrate, '--most-tokens', '500');
     assert.equal(few.code, 2);
     assert.match(few.stderr, /expected --most-tokens to be at least [\d,]+ .*got 500/);
@@ -161,7 +161,7 @@ describe('servegym calibrate --server', () => {
   it('says that the server died, and keeps what was measured', async (t) => {
     const server = await serve(t, { timeScale: 2 });
     const output = newOutput();
-    const child = startServegym('calibrate', '--server', server.api, ...LIMITS, '--yes', '--output', output);
+    const child = startServegym('profile', 'make', server.api, ...LIMITS, '--yes', '--output', output);
     await server.waitBehind(FIRST_LOAD, child);
     await server.endpoint.close();
     const { code, stderr } = await child.ended;
@@ -180,21 +180,14 @@ describe('servegym calibrate --server', () => {
       response.setHeader('content-type', 'application/json');
       response.end(JSON.stringify({ choices: [{ text: 'all at once' }], usage: { completion_tokens: 3 } }));
     });
-    const { code, stderr } = await runServegym(
-      'calibrate',
-      '--server',
-      api,
-      '--yes',
-      '--output',
-      newOutput(),
-    );
+    const { code, stderr } = await runServegym(...['profile', 'make'], api, '--yes', '--output', newOutput());
     assert.equal(code, 2, stderr);
     assert.match(stderr, /completions streamed no token/);
   });
 
   it('sends the key of --api-key, and says what lacks without it', async (t) => {
     const server = await serve(t, { apiKeys: ['sesame'] });
-    const calibrate = ['calibrate', '--server', server.api, ...LIMITS, '--output', newOutput()];
+    const calibrate = ['profile', 'make', server.api, ...LIMITS, '--output', newOutput()];
     const without = await runServegym(...calibrate, '--yes');
     assert.equal(without.code, 2);
     assert.match(without.stderr, /models answered 401: .*--api-key/);
@@ -204,12 +197,12 @@ describe('servegym calibrate --server', () => {
   });
 });
 
-describe('servegym confirm', () => {
+describe('servegym profile confirm', () => {
   it('prints the loads that were compared before Ctrl-C', async (t) => {
     const endpoint = await startEndpoint({ ...ENDPOINT, timeScale: 1 });
     t.after(() => endpoint.close());
     const child = startServegym(
-      ...['confirm', '--server', `${endpoint.url}/v1`, '--profile', 'a100-40gb-llama-3-8b', '--seconds', '1'],
+      ...['profile', 'confirm', `${endpoint.url}/v1`, '--profile', 'a100-40gb-llama-3-8b', '--seconds', '1'],
       ...LIMITS,
     );
     await child.noted(/load 2 of 5: /);

@@ -14,10 +14,11 @@ import { staticBatchCsv, WHOLLY_TABLED } from '../../../benchmarks/fidelity/meas
 import { runServegym } from '../../../maintenance/test-servers/servegym.ts';
 import { temporaryFolder } from '../../../maintenance/test-servers/temporary-folder.ts';
 import { writeTables } from '../../profiles/src/tables/table-folder.fixture.ts';
+import { runCommand } from './in-process.ts';
 
 const header = 'gpu,gpus,engine,model,weights,kv_cache,input_tokens,output_tokens,batch,latency_s';
 
-describe('servegym calibrate', () => {
+describe('servegym profile make', () => {
   const folder = temporaryFolder();
   let measured: string;
   before(() => {
@@ -27,8 +28,8 @@ describe('servegym calibrate', () => {
 
   it('makes shipped profiles again by the commands that they name', async () => {
     const out = join(mkdtempSync(join(folder, 'refit-')), 'profiles.json');
-    const { code, stdout, stderr } = await runServegym(
-      ...['profiles', 'refit', ...WHOLLY_TABLED, '--data', folder, '--out', out],
+    const { code, stdout, stderr } = await runCommand(
+      ...['profile', 'refit', ...WHOLLY_TABLED, '--data', folder, '--out', out],
     );
     assert.equal(code, 0, stderr);
     assert.match(stdout, /^as shipped$/m);
@@ -36,18 +37,18 @@ describe('servegym calibrate', () => {
     const fewer = mkdtempSync(join(folder, 'fewer-'));
     const rows = staticBatchCsv().split('\n');
     writeFileSync(join(fewer, 'static-batch-latency.csv'), rows.toSpliced(2, 1).join('\n'));
-    const changed = await runServegym('profiles', 'refit', ...WHOLLY_TABLED, '--data', fewer, '--json');
+    const changed = await runCommand('profile', 'refit', ...WHOLLY_TABLED, '--data', fewer, '--json');
     assert.deepEqual(JSON.parse(changed.stdout).changed, [WHOLLY_TABLED[0]]);
   });
 
   it('says which measurements are missing, and where they come from', async () => {
     const empty = mkdtempSync(join(folder, 'empty-'));
     for (const [args, source] of [
-      [['profiles', 'refit'], 'argonne-lcf/LLM-Inference-Bench'],
-      [['profiles', 'refit', 'rtx4090-24gb-llama-3-8b'], 'casys-kaist/LLMServingSim'],
+      [['profile', 'refit'], 'argonne-lcf/LLM-Inference-Bench'],
+      [['profile', 'refit', 'rtx4090-24gb-llama-3-8b'], 'casys-kaist/LLMServingSim'],
       [['fidelity'], 'inference-sim/inference-sim'],
     ] as const) {
-      const { code, stdout, stderr } = await runServegym(...args, '--data', empty);
+      const { code, stdout, stderr } = await runCommand(...args, '--data', empty);
       assert.equal(code, 2, stderr);
       assert.equal(stdout, '');
       assert.match(stderr, /^error: REFERENCE_DATA_MISSING: /);
@@ -56,9 +57,8 @@ describe('servegym calibrate', () => {
   });
 
   it('prints coefficients, errors on rows left out, a plot, and what the rows cannot say', async () => {
-    const { code, stdout } = await runServegym(
-      'calibrate',
-      '--static-batch',
+    const { code, stdout } = await runCommand(
+      ...['profile', 'make'],
       measured,
       '--gpu',
       'A100',
@@ -87,7 +87,7 @@ describe('servegym calibrate', () => {
           }),
         );
         writeFileSync(trace, lines.join('\n'));
-        const served = await runServegym(
+        const served = await runCommand(
           ...['simulate', trace, '--profile', 'a100-40gb-llama-3-8b', '--requests-file', file],
         );
         assert.equal(served.code, 0, served.stderr);
@@ -96,8 +96,8 @@ describe('servegym calibrate', () => {
     );
     const output = join(folder, 'bench.json');
     const hardware = ['--gpu', 'a100-40gb', '--model', 'llama-3-8b'];
-    const { code, stdout, stderr } = await runServegym(
-      ...['calibrate', '--bench', ...files, ...hardware, '--output', output],
+    const { code, stdout, stderr } = await runCommand(
+      ...['profile', 'make', ...files, ...hardware, '--output', output],
     );
     assert.equal(code, 0, stderr);
     assert.match(stdout, /450 requests fitted/);
@@ -108,27 +108,27 @@ describe('servegym calibrate', () => {
     assert.ok(profile.fit.heldOutMeanErrorPercent < 4, stdout);
     assert.match(
       profile.fit.command,
-      /--bench rate-1\.jsonl rate-3\.jsonl rate-6\.jsonl --gpu a100-40gb --model llama-3-8b$/,
+      /profile make rate-1\.jsonl rate-3\.jsonl rate-6\.jsonl --gpu a100-40gb --model llama-3-8b$/,
     );
 
-    const again = await runServegym('calibrate', '--bench', files[0], '--start', output, '--json');
+    const again = await runCommand('profile', 'make', files[0], '--start', output, '--json');
     assert.equal(again.code, 0, again.stderr);
     const { gaps, folds } = JSON.parse(again.stdout);
     assert.equal(folds.length, 4);
     assert.match(gaps.join(), /requests at once hardly varies/);
   });
 
-  it('says what --bench lacks', async () => {
+  it('says what a result of a load generator lacks', async () => {
     const file = join(folder, 'summary.json');
     writeFileSync(file, JSON.stringify({ mean_ttft_ms: 4, completed: 3, total_input_tokens: 9 }));
     const cases: readonly [args: string[], message: RegExp][] = [
-      [['--bench', file, '--gpu', 'A100', '--model', 'llama-3-8b'], /--save-detailed/],
-      [['--bench', file], /--gpu is missing/],
-      [['--bench', file, '--start', 'a100-40gb-llama-3-8b', '--gpu', 'A100'], /leave out --gpu and --model/],
-      [['--bench', join(folder, 'none.json'), '--gpu', 'A100', '--model', 'llama-3-8b'], /no such file/],
+      [[file, '--gpu', 'A100', '--model', 'llama-3-8b'], /--save-detailed/],
+      [[file], /--gpu is missing/],
+      [[file, '--start', 'a100-40gb-llama-3-8b', '--gpu', 'A100'], /leave out --gpu and --model/],
+      [[join(folder, 'none.json'), '--gpu', 'A100', '--model', 'llama-3-8b'], /no such file/],
     ];
     for (const [args, message] of cases) {
-      const { code, stderr } = await runServegym('calibrate', ...args);
+      const { code, stderr } = await runCommand('profile', 'make', ...args);
       assert.equal(code, 2, stderr);
       assert.match(stderr, message);
     }
@@ -136,8 +136,8 @@ describe('servegym calibrate', () => {
 
   it('estimates a profile from data sheets', async () => {
     const output = join(folder, 'estimate.json');
-    const args = ['--estimate', '--gpu', 'h200-141gb', '--model', 'llama-3-70b', '--gpus', '2'];
-    const { code, stdout } = await runServegym('calibrate', ...args, '--output', output);
+    const args = ['--gpu', 'h200-141gb', '--model', 'llama-3-70b', '--deployment', '-tp 2'];
+    const { code, stdout } = await runCommand('profile', 'make', ...args, '--output', output);
     assert.equal(code, 0);
     assert.match(stdout, /status +estimated/);
     const shipped = findProfile('h200-141gb-llama-3-70b-tp2');
@@ -150,8 +150,8 @@ describe('servegym calibrate', () => {
   it('estimates vLLM of the version that it is told', async () => {
     const of = async (...version: string[]) => {
       const output = join(folder, `estimate-${version.join('')}.json`);
-      const args = ['--estimate', '--gpu', 'h100-80gb', '--model', 'llama-3-8b', ...version];
-      assert.equal((await runServegym('calibrate', ...args, '--output', output)).code, 0);
+      const args = ['--gpu', 'h100-80gb', '--model', 'llama-3-8b', ...version];
+      assert.equal((await runCommand('profile', 'make', ...args, '--output', output)).code, 0);
       const { engine, weights } = JSON.parse(readFileSync(output, 'utf8')) as EngineProfile;
       return { engine, idleUs: weights.FP16!.law.baseUs + weights.FP16!.law.weightReadUs };
     };
@@ -181,15 +181,15 @@ describe('servegym calibrate', () => {
       }),
     );
     const output = join(folder, 'mine-profile.json');
-    const { code, stderr } = await runServegym(
-      ...['calibrate', '--estimate', '--gpu', gpu, '--model', model, '--output', output],
+    const { code, stderr } = await runCommand(
+      ...['profile', 'make', '--gpu', gpu, '--model', model, '--output', output],
     );
     assert.equal(code, 0, stderr);
     const { name, weights } = JSON.parse(readFileSync(output, 'utf8'));
     assert.equal(name, 'mine-100gb-my-llama-1b');
     assert.ok(Math.abs(weights.FP16.weightGiB - 2.3) < 0.05, weights.FP16.weightGiB);
     writeFileSync(model, '{"model_type": "mamba"}');
-    const unsupported = await runServegym('calibrate', '--estimate', '--gpu', gpu, '--model', model);
+    const unsupported = await runCommand('profile', 'make', '--gpu', gpu, '--model', model);
     assert.equal(unsupported.code, 2);
     assert.match(
       unsupported.stderr,
@@ -205,28 +205,25 @@ describe('servegym calibrate', () => {
     const heads = { num_attention_heads: 8, num_key_value_heads: 8, max_position_embeddings: 8192 };
     writeFileSync(config, JSON.stringify({ model_type: 'llama', ...sizes, ...heads }));
     const output = join(tables, 'profile.json');
-    const args = [
-      '--tables',
-      tables,
-      '--gpu',
-      'h100',
-      '--model',
-      config,
-      '--gpus',
-      '2',
-      '--engine',
-      'vllm-0.24',
+    const made = (flags: string, engine: string) => [
+      ...[tables, '--gpu', 'h100', '--model', config, '--deployment', flags, '--engine', engine],
     ];
-    const { code, stdout, stderr } = await runServegym('calibrate', ...args, '--output', output);
+    const args = made('-tp 2', 'vllm-0.24');
+    const { code, stdout, stderr } = await runCommand('profile', 'make', ...args, '--output', output);
     assert.equal(code, 0, stderr);
     assert.match(stdout, /^tables: gemm 0\.24\.0, /m);
     assert.match(stdout, /^FP16 +decode, up to 32 +\d+ +\d\.\d % +\d\.\d %$/m);
     const profile = parseEngineProfile(readFileSync(output, 'utf8'), output);
     assert.equal(profile.name, 'h100-80gb-toy-tp2');
-    assert.match(profile.fit!.command, /--gpu h100-80gb --model toy\.json --gpus 2 --engine vllm-0\.24$/);
-    const json = await runServegym('calibrate', ...args, '--weights', 'FP8', '--json');
+    assert.match(
+      profile.fit!.command,
+      /--gpu h100-80gb --model toy\.json --deployment "-tp 2" --engine vllm-0\.24$/,
+    );
+    const json = await runCommand(
+      ...['profile', 'make', ...made('-tp 2 --quantization fp8', 'vllm-0.24'), '--json'],
+    );
     assert.deepEqual(Object.keys(JSON.parse(json.stdout).profile.weights), ['FP8']);
-    const before = await runServegym('calibrate', ...args, '--engine', 'vllm-0.5', '--json');
+    const before = await runCommand('profile', 'make', ...made('-tp 2', 'vllm-0.5'), '--json');
     const { engine, weights } = JSON.parse(before.stdout).profile;
     assert.deepEqual(engine, { name: 'vLLM', version: '0.5' });
     assert.ok(weights.FP16.law.baseUs > profile.weights.FP16!.law.baseUs + 1000);
@@ -235,36 +232,41 @@ describe('servegym calibrate', () => {
 
   const misuse: readonly [what: string, args: readonly string[], message: RegExp][] = [
     [
-      'nothing to calibrate from',
-      ['--gpu', 'A100', '--model', 'llama-3-8b'],
-      /--static-batch, --kernels, --tables or --bench/,
+      'nothing to make one from',
+      ['--kind', 'bench', '--gpu', 'A100', '--model', 'llama-3-8b'],
+      /--kind bench: expected a source/,
     ],
-    ['an unknown GPU', ['--estimate', '--gpu', 'z100', '--model', 'llama-3-8b'], /a known GPU \(a100-40gb, /],
+    ['an unknown GPU', ['--gpu', 'z100', '--model', 'llama-3-8b'], /a known GPU \(a100-40gb, /],
     [
       'a version that is none',
-      ['--estimate', '--gpu', 'A100', '--model', 'llama-3-8b', '--engine-version', 'new'],
+      ['--gpu', 'A100', '--model', 'llama-3-8b', '--engine-version', 'new'],
       /Expected a version of vLLM/,
     ],
-    ['an unknown model', ['--estimate', '--gpu', 'A100', '--model', 'gpt'], /a known model \(llama-3-8b, /],
+    ['an unknown model', ['--gpu', 'A100', '--model', 'gpt'], /a known model \(llama-3-8b, /],
     [
       'a folder without tables',
-      ['--kernels', 'none', '--gpu', 'A100', '--model', 'llama-3-8b'],
+      ['none', '--kind', 'kernels', '--gpu', 'A100', '--model', 'llama-3-8b'],
       /cannot read none/,
     ],
     [
-      'GPUs that replicas do not divide',
-      [...'--tables none --gpu H100 --model llama-3-8b --gpus 3 --data-parallel 2'.split(' ')],
-      /--gpus as a multiple of --data-parallel times --pipeline, got 3, 2 and 1/,
+      'two folders',
+      ['none', 'more', '--kind', 'tables', '--gpu', 'H100', '--model', 'llama-3-8b'],
+      /expected one source, got none, more/,
+    ],
+    [
+      'a version of measurements that have one',
+      ['any.csv', '--gpu', 'A100', '--model', 'llama-3-8b', '--engine-version', '0.6'],
+      /--engine-version cannot be used with sources of the kind static-batch/,
     ],
     [
       'an estimate with measurements',
-      ['--estimate', '--static-batch', 'any.csv', '--gpu', 'A100', '--model', 'llama-3-8b'],
-      /cannot be used with/,
+      ['any.csv', '--kind', 'estimate', '--gpu', 'A100', '--model', 'llama-3-8b'],
+      /an estimate has no sources/,
     ],
   ];
   for (const [what, args, message] of misuse) {
     it(`refuses ${what}`, async () => {
-      const { code, stderr } = await runServegym('calibrate', ...args);
+      const { code, stderr } = await runCommand('profile', 'make', ...args);
       assert.equal(code, 2);
       assert.match(stderr, message);
     });
@@ -294,9 +296,8 @@ describe('servegym calibrate', () => {
     it(`refuses ${what}`, async () => {
       const path = join(folder, 'bad.csv');
       writeFileSync(path, text);
-      const { code, stderr } = await runServegym(
-        'calibrate',
-        '--static-batch',
+      const { code, stderr } = await runCommand(
+        ...['profile', 'make'],
         path,
         '--gpu',
         'A100',
@@ -309,56 +310,56 @@ describe('servegym calibrate', () => {
   }
 });
 
-describe('servegym profiles', () => {
+describe('servegym profile list and show', () => {
   it('lists every profile with its errors', async () => {
-    const { code, stdout } = await runServegym('profiles');
+    const { code, stdout } = await runCommand('profile', 'list');
     assert.equal(code, 0);
     for (const { name } of listProfiles()) assert.ok(stdout.includes(name), name);
     assert.match(stdout, /left out/);
   });
 
   it('lists them in JSON', async () => {
-    const { stdout } = await runServegym('profiles', '--json');
+    const { stdout } = await runCommand('profile', 'list', '--json');
     assert.deepEqual(JSON.parse(stdout), listProfiles());
   });
 
   it('lists those of a GPU, a model and a status', async () => {
-    const { stdout } = await runServegym('profiles', '--gpu', 'h200', '--model', 'Qwen3', '--json');
+    const { stdout } = await runCommand('profile', 'list', '--gpu', 'h200', '--model', 'Qwen3', '--json');
     const shown: { gpu: { name: string }; model: { name: string } }[] = JSON.parse(stdout);
     assert.ok(shown.length > 4);
     for (const { gpu, model } of shown) assert.match(`${gpu.name} ${model.name}`, /^H200-141GB Qwen3[-.]/);
-    const pro = await runServegym('profiles', '--gpu', 'rtx pro', '--status', 'tables');
+    const pro = await runCommand('profile', 'list', '--gpu', 'rtx pro', '--status', 'tables');
     assert.match(pro.stdout, /^rtx-pro-6000-96gb-qwen3-8b +tables +FP16 /m);
     for (const [asked, name] of [
       ['l4', 'L4-24GB'],
       ['rtx 4090', 'RTX4090-24GB'],
     ]) {
-      const one = await runServegym('profiles', '--gpu', asked, '--json');
+      const one = await runCommand('profile', 'list', '--gpu', asked, '--json');
       const listed: typeof shown = JSON.parse(one.stdout);
       assert.deepEqual([...new Set(listed.map(({ gpu }) => gpu.name))], [name]);
     }
-    const none = await runServegym('profiles', '--gpu', 'tpu');
+    const none = await runCommand('profile', 'list', '--gpu', 'tpu');
     assert.match(none.stdout, /^No shipped profile is of these\./);
-    const both = await runServegym('profiles', 'a100-40gb-llama-3-8b', '--gpu', 'a100');
+    const both = await runCommand('profile', 'list', 'a100-40gb-llama-3-8b', '--gpu', 'a100');
     assert.equal(both.code, 2);
   });
 
   it('names the command that makes an estimate again', async () => {
-    const { stdout } = await runServegym('profiles', 'mi300x-192gb-qwen3-32b-tp2');
+    const { stdout } = await runCommand('profile', 'show', 'mi300x-192gb-qwen3-32b-tp2');
     assert.match(
       stdout,
-      /made by +servegym calibrate --estimate --gpu mi300x-192gb --model qwen3-32b --gpus 2$/m,
+      /made by +servegym profile make --gpu mi300x-192gb --model qwen3-32b --deployment "-tp 2"$/m,
     );
   });
 
   it('shows one in full', async () => {
-    const { code, stdout } = await runServegym('profiles', 'a100-40gb-llama-3-8b');
+    const { code, stdout } = await runServegym('profile', 'show', 'a100-40gb-llama-3-8b');
     assert.equal(code, 0);
-    assert.match(stdout, /made by +servegym calibrate/);
+    assert.match(stdout, /made by +servegym profile make static-batch-latency\.csv --gpu a100-40gb /);
   });
 
   it('refuses a name that is none', async () => {
-    const { code, stderr } = await runServegym('profiles', 'a100');
+    const { code, stderr } = await runCommand('profile', 'show', 'a100');
     assert.equal(code, 2);
     assert.match(stderr, /the closest/);
   });

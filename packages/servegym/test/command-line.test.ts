@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { runServegym } from '../../../maintenance/test-servers/servegym.ts';
+import { runCommand } from './in-process.ts';
 
 const main = join(import.meta.dirname, '..', 'src', 'main.ts');
 
@@ -17,6 +18,29 @@ describe('the command line', () => {
     assert.match(unknown.stderr, /unknown command 'simulat'[\s\S]*simulate/);
   });
 
+  it('names the command that does what one with a former name did', async () => {
+    for (const [name, now] of [
+      ['calibrate', 'servegym profile make'],
+      ['trace', 'servegym traffic describe'],
+    ]) {
+      const { code, stderr } = await runCommand(name, '--help');
+      assert.deepEqual([code, stderr.includes(`is now \`${now}\``)], [2, true], stderr);
+    }
+  });
+
+  it('shows the help of each of its commands on a screen', async () => {
+    for (const words of [
+      ...['simulate', 'endpoint'].map((name) => [name]),
+      ...['list', 'show', 'make', 'confirm', 'refit'].map((name) => ['profile', name]),
+      ...['describe', 'convert', 'draw', 'fit'].map((name) => ['traffic', name]),
+    ]) {
+      const { stdout } = await runCommand(...words, '--help');
+      const lines = stdout.trimEnd().split('\n');
+      const options = lines.filter((line) => line.startsWith('  --'));
+      assert.ok(lines.length <= 40 && options.length <= 20, `${words}: ${lines.length}, ${options.length}`);
+    }
+  });
+
   for (const [what, args, line] of [
     [
       'a command that is none',
@@ -25,8 +49,8 @@ describe('the command line', () => {
     ],
     [
       'an option that is missing',
-      ['confirm'],
-      /^error: required option '--server <url>' not specified \(code: \w+\)$/m,
+      ['profile', 'confirm', 'http://127.0.0.1:9/v1'],
+      /^error: required option '--profile <name\|file\.json>' not specified \(code: \w+\)$/m,
     ],
     [
       'a value out of range',
@@ -40,7 +64,7 @@ describe('the command line', () => {
     ],
     [
       'a file that is not there',
-      ['confirm', '--server', 'http://127.0.0.1:9/v1', '--profile', 'none.json'],
+      ['profile', 'confirm', 'http://127.0.0.1:9/v1', '--profile', 'none.json'],
       /^error: cannot read none\.json: there is no such file \(code: FILE_UNREADABLE\)$/m,
     ],
   ] as const) {

@@ -24,7 +24,12 @@ function invocations(page: string): string[][] {
   return lines
     .map((line) => /^(?:[A-Z_]+=\S+ )*(?:npx )?servegym ([a-z-][^#]*)/.exec(line.trim())?.[1])
     .filter((words) => words !== undefined)
-    .map((words) => words.trim().split(/\s+/));
+    .map((words) =>
+      words
+        .replace(/'[^']*'|"[^"]*"/g, 'quoted')
+        .trim()
+        .split(/\s+/),
+    );
 }
 
 const program = await buildProgram('all');

@@ -20,7 +20,7 @@ describe('servegym endpoint', () => {
   let endpoint: EndpointProcess;
   let client: OpenAI;
   before(async () => {
-    endpoint = await startEndpointProcess('--time-scale', '20', '--max-model-len', '120000');
+    endpoint = await startEndpointProcess('--time-scale', '20', '--deployment', '--max-model-len 120000');
     client = new OpenAI({ baseURL: `${endpoint.url}/v1`, apiKey: 'any', maxRetries: 0 });
   });
   after(async () => assert.equal(await endpoint.stop(), 0));
@@ -301,8 +301,8 @@ describe('the process of servegym endpoint', () => {
     };
     const [model, pool, told] = await Promise.all([
       contextOf('--profile', 'a100-40gb-llama-3-8b'),
-      contextOf('--profile', 'a100-40gb-llama-3-8b', '--kv-budget-fraction', '0.05'),
-      contextOf('--profile', 'a100-40gb-llama-3-8b', '--max-model-len', '12000'),
+      contextOf('--profile', 'a100-40gb-llama-3-8b', '--deployment', '--gpu-memory-utilization 0.425'),
+      contextOf('--deployment', '--max-model-len 12000'),
     ]);
     assert.deepEqual([model, told], [8192, 12_000]);
     assert.ok(pool > 0 && pool < 8192, `${pool}`);

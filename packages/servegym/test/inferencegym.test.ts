@@ -259,7 +259,7 @@ describe('servegym serve --env llmserve', () => {
 
 describe('a table of one’s own', () => {
   it('is checked in words, and as JSON with stable codes', async () => {
-    const sound = await runServegym('table', 'check', shippedTable);
+    const sound = await runServegym('profile', 'table', 'check', shippedTable);
     assert.equal(sound.code, 0);
     assert.match(sound.stdout, /5400 rows[\s\S]*The table can be played\./);
 
@@ -272,7 +272,7 @@ describe('a table of one’s own', () => {
         {},
       ),
     );
-    const { code, stdout } = await runServegym('table', 'check', broken, '--json');
+    const { code, stdout } = await runServegym('profile', 'table', 'check', broken, '--json');
     assert.equal(code, 1);
     const report = JSON.parse(stdout);
     assert.equal(report.playable, false);
@@ -283,7 +283,7 @@ describe('a table of one’s own', () => {
 
     const noParquet = join(folder, 'table.csv');
     writeFileSync(noParquet, 'batch_size,tps\n1,100\n');
-    const csv = await runServegym('table', 'check', noParquet);
+    const csv = await runServegym('profile', 'table', 'check', noParquet);
     assert.equal(csv.code, 1);
     assert.match(csv.stdout, /error NOT_PARQUET: /);
   });
@@ -322,7 +322,7 @@ describe('a table of one’s own', () => {
     copyFileSync(fileURLToPath(import.meta.url), broken);
     const refused = await runServegym(...args, '--table', broken);
     assert.equal(refused.code, 2);
-    assert.match(refused.stderr, /Expected a Parquet file.*NOT_PARQUET.*servegym table check/);
+    assert.match(refused.stderr, /Expected a Parquet file.*NOT_PARQUET.*servegym profile table check/);
   });
 
   it('is learned on, and what was learned is evaluated', async () => {

@@ -84,7 +84,8 @@ function bestConstant(world: GymWorld, task: GymTask, checked: Checked, { traces
   return other.return > one.return ? other.action : one.action;
 }
 
-const FIND_IN_TABLE = 'The table says so: `servegym table check` finds the cells that are out of order.';
+const FIND_IN_TABLE =
+  'The table says so: `servegym profile table check` finds the cells that are out of order.';
 
 function checkPhysics(task: GymTask, checked: Checked, effort: CheckEffort): CheckResult[] {
   const kept = (change: Partial<GymAction>, figure: GymFigure, of = checked) =>

@@ -23,7 +23,7 @@ const score = (...args: Parameters<typeof record>) => grade(...args).score;
 
 /** Scores that InferenceGym expects of its fixed baseline agent. */
 const EXPECTED = { 1: [0.3, 0.4], 2: [0.22, 0.32], 3: [0.18, 0.28] } as const;
-/** Good configurations, found by `servegym table calibrate` or by hand. */
+/** Good configurations, found by `servegym profile table calibrate` or by hand. */
 const GOOD: Record<GymTaskId, Partial<GymAction>> = {
   1: { batch_size: 256, kv_budget: 0.75 },
   2: { batch_size: 128, kv_budget: 0.5, spec_length: 1 },

@@ -163,8 +163,8 @@ function refusedLines({ notPlanned }: PlanResult): string[] {
 function confirmLines({ profile }: FleetPlan): string[] {
   return [
     'To confirm with the first GPU hour, start the line above and run:',
-    '  servegym calibrate --server http://127.0.0.1:8000/v1 --output mine.json',
-    `  servegym confirm --server http://127.0.0.1:8000/v1 --profile mine.json   # in place of ${profile.name}`,
+    '  servegym profile make http://127.0.0.1:8000/v1 --output mine.json',
+    `  servegym profile confirm http://127.0.0.1:8000/v1 --profile mine.json   # in place of ${profile.name}`,
   ];
 }
 

@@ -223,7 +223,7 @@ function withoutNulls(object: Record<string, unknown>): Record<string, unknown> 
 function unsupported(source: string, part: string): ProfileError {
   const known = `a model of a supported kind (${Object.keys(FAMILIES).join(', ')})`;
   const instead =
-    'Measure a server that runs it instead: servegym calibrate --server or --bench with --start.';
+    'Measure a server that runs it instead: servegym profile make URL, or results of a load generator with --start.';
   return new ProfileError('CALIBRATION_HARDWARE', source, known, `${part}. ${instead}`);
 }
 

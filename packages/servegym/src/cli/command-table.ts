@@ -77,6 +77,9 @@ interface CommandTable<W extends WordTable, O extends OptionTable> {
   readonly action: (values: WordValues<W> & OptionValues<O>) => Promise<void> | void;
 }
 
+/** Placeholder of several values, as Commander has it. */
+const SEVERAL = /\w\.\.\.[>\]]$/;
+
 /** A command from one table: its words and options, whose types its action gets, and its help. */
 export function defineCommand<const O extends OptionTable, const W extends WordTable = Record<never, never>>({
   name,
@@ -100,9 +103,10 @@ export function defineCommand<const O extends OptionTable, const W extends WordT
   }
   if (after !== undefined) command.addHelpText('after', `\n${after}`);
   const none = Object.fromEntries(
-    Object.entries<OptionEntry>(options)
-      .filter(([, { repeated, value }]) => repeated || value === undefined)
-      .map(([key, { repeated }]) => [key, repeated ? [] : false]),
+    Object.entries<OptionEntry>(options).flatMap(([key, { repeated, value }]): [string, unknown][] => {
+      if (repeated || (value !== undefined && SEVERAL.test(value))) return [[key, []]];
+      return value === undefined ? [[key, false]] : [];
+    }),
   );
   return command.action((...given: unknown[]) => {
     const named = Object.fromEntries(Object.keys(words).map((key, i) => [key, given[i]]));

@@ -24,7 +24,7 @@ const COMMANDS: Readonly<Record<string, readonly CommandEntry[]>> = {
     {
       name: 'endpoint',
       summary: 'serve a simulated deployment over the OpenAI API, in real time',
-      load: async () => (await import('./endpoint/command.ts')).endpointCommand(),
+      load: async () => (await import('./endpoint.ts')).endpointCommand(),
     },
     {
       name: 'simulate',
@@ -50,6 +50,58 @@ const COMMANDS: Readonly<Record<string, readonly CommandEntry[]>> = {
     },
   ],
   'Traffic and profiles:': [
+    {
+      name: 'profile',
+      summary: 'list, make and confirm engine profiles: how long iterations take on a GPU',
+      commands: [
+        {
+          name: 'list',
+          summary: 'list the engine profiles with their fit errors',
+          load: async () => (await import('./profile/list.ts')).listCommand(),
+        },
+        {
+          name: 'show',
+          summary: 'print a profile in full',
+          load: async () => (await import('./profile/list.ts')).showCommand(),
+        },
+        {
+          name: 'make',
+          summary: 'make one from a running server, measurements or data sheets',
+          load: async () => (await import('./profile/make.ts')).makeCommand(),
+        },
+        {
+          name: 'confirm',
+          summary: 'compare a running server with the prediction of its profile',
+          load: async () => (await import('./profile/confirm.ts')).confirmCommand(),
+        },
+        {
+          name: 'refit',
+          summary: 'fit the shipped profiles again, and compare',
+          load: async () => (await import('./profile/list.ts')).refitCommand(),
+        },
+        {
+          name: 'table',
+          summary: 'make and check the tables of measurements that inferencegym plays',
+          commands: [
+            {
+              name: 'build',
+              summary: 'measure a profile on the simulator',
+              load: async () => (await import('./profile/table.ts')).tableBuildCommand(),
+            },
+            {
+              name: 'check',
+              summary: 'list the problems of a table of yours',
+              load: async () => (await import('./profile/table.ts')).tableCheckCommand(),
+            },
+            {
+              name: 'calibrate',
+              summary: 'measure what grades on a table compare with',
+              load: async () => (await import('./profile/table.ts')).tableCalibrateCommand(),
+            },
+          ],
+        },
+      ],
+    },
     {
       name: 'traffic',
       summary: 'look at files of requests, convert them, draw traffic and fit models of it',
@@ -115,19 +167,15 @@ const FORMER: Readonly<Record<string, { readonly now: string; readonly load?: ()
   check: { now: 'servegym evaluate --check' },
   profiles: {
     now: 'servegym profile list',
-    load: async () => (await import('./profiles/command.ts')).profilesCommand(),
   },
   calibrate: {
     now: 'servegym profile make',
-    load: async () => (await import('./calibrate/command.ts')).calibrateCommand(),
   },
   confirm: {
     now: 'servegym profile confirm',
-    load: async () => (await import('./confirm/command.ts')).confirmCommand(),
   },
   table: {
     now: 'servegym profile table',
-    load: async () => (await import('./table/command.ts')).tableCommand(),
   },
   trace: {
     now: 'servegym traffic describe',

@@ -126,7 +126,7 @@ export class TableBuilder {
     if (profile.speculation === null || (profile.speculation.survival.sharegpt?.length ?? 0) < deepest) {
       throw new EnvironmentError(
         'NO_DRAFT_MODEL',
-        `expected a profile with a draft model and its acceptance up to depth ${deepest}; ${profile.name} has none. Others are listed by \`servegym profiles\``,
+        `expected a profile with a draft model and its acceptance up to depth ${deepest}; ${profile.name} has none. Others are listed by \`servegym profile list\``,
       );
     }
     const missing = TIERS.filter((tier) => profile.weights[tier] === undefined);

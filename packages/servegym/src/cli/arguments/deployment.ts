@@ -1,9 +1,9 @@
 import { existsSync } from 'node:fs';
-import { type Deployment, readLaunch, resolveLaunch, resolvePlan } from '@servegym/operators';
+import { type Deployment, type Launch, readLaunch, resolveLaunch, resolvePlan } from '@servegym/operators';
 import type { EngineProfile } from '@servegym/simulator';
 import type { OptionTable } from '../command-table.ts';
 import { InputError } from '../input-error.ts';
-import { readInputFile, readInputJson, readProfile } from './read-input-file.ts';
+import { readInputFile, readProfile } from './read-input-file.ts';
 
 /** `--gpu` and `--profile`: where a deployment runs, in commands that take one. */
 export const hardwareOptions = {
@@ -26,6 +26,21 @@ export const deploymentOptions = {
 /** Settings of an engine whose profile is named, and no line that starts it. */
 const BARE = { maxNumSeqs: 256, maxNumBatchedTokens: 2048 };
 
+/** A line, or the content of a file with one; bare flags get the start of a line. */
+async function contentOf(text: string, option: string): Promise<{ content: string; name: string }> {
+  if (text.trimStart().startsWith('-')) return { content: `vllm serve ./own ${text}`, name: option };
+  if (existsSync(text)) return { content: await readInputFile(text), name: text };
+  if (!/\s/.test(text.trim())) throw new InputError(`--${option}: there is no file ${text}`);
+  return { content: text, name: option };
+}
+
+/** Settings that a line, a file or bare flags name, of a server that is measured. @throws InputError or TuningError */
+export async function readLaunchText(text: string | undefined): Promise<Launch | undefined> {
+  if (text === undefined) return undefined;
+  const { content, name } = await contentOf(text, 'deployment');
+  return readLaunch(content, name);
+}
+
 /**
  * The deployment in a line, a file or bare flags; without a text, the profile's engine with its defaults.
  * @param options.name Name of a line in messages.
@@ -41,25 +56,23 @@ export async function readDeployment(
 ): Promise<Deployment> {
   const { gpu, name: option = 'deployment' } = options;
   const profile = options.profile === undefined ? undefined : await readProfile(options.profile);
-  if (text === undefined || text.trimStart().startsWith('-')) {
-    if (profile === undefined)
-      throw new InputError(
-        `--${option}: expected a \`vllm serve\` or SGLang line, or a file with one, and --gpu; or a --profile (\`servegym profile list\`)`,
-      );
-    // The checkpoint is that of the profile, in FP16 where no flag says otherwise.
-    const launch = readLaunch(`vllm serve ./${profile.name} ${text ?? ''}`, option);
-    return resolveLaunch(launch, { name: option, profile, defaults: BARE });
-  }
-  const isFile = existsSync(text);
-  if (!isFile && !/\s/.test(text.trim())) throw new InputError(`--${option}: there is no file ${text}`);
-  const name = isFile ? text : option;
-  const content = isFile ? await readInputFile(text) : text;
+  const isBare = isBareFlags(text);
+  if (isBare && profile === undefined)
+    throw new InputError(
+      `--${option}: expected a \`vllm serve\` or SGLang line, or a file with one, and --gpu; or a --profile (\`servegym profile list\`)`,
+    );
+  const { content, name } = await contentOf(text ?? '-', option);
   if (content.trimStart().startsWith('{')) {
-    const value = isFile ? await readInputJson(text) : parsed(content, option);
     const named = async (each: string): Promise<EngineProfile> => profile ?? readProfile(each);
-    return resolvePlan(Object(value), name, named);
+    return resolvePlan(Object(parsed(content, name)), name, named);
   }
-  return resolveLaunch(readLaunch(content, name), { name, profile, gpu });
+  const launch = readLaunch(text === undefined ? 'vllm serve ./own' : content, name);
+  return resolveLaunch(launch, { name, profile, gpu, ...(isBare && { defaults: BARE }) });
+}
+
+/** Whether a text has no line that starts an engine, so that a profile has to say what runs. */
+export function isBareFlags(text: string | undefined): boolean {
+  return text === undefined || text.trimStart().startsWith('-');
 }
 
 function parsed(text: string, name: string): unknown {

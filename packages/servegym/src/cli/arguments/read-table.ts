@@ -13,6 +13,6 @@ export function readOwnTable(path: string): Promise<OwnTable> {
     path,
     decodeGymTable,
     (error) =>
-      ` (${(error as EnvironmentError).code}). \`servegym table check ${path}\` lists all that is wrong with it.`,
+      ` (${(error as EnvironmentError).code}). \`servegym profile table check ${path}\` lists all that is wrong with it.`,
   );
 }

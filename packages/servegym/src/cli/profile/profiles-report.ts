@@ -47,7 +47,7 @@ export function profileSheet(profile: EngineProfile): string {
     facts.push(
       ['fit', `${fit.rows} rows, error ${fit.meanErrorPercent} % mean, ${fit.worstErrorPercent} % worst`],
       ['left out', `error ${fit.heldOutMeanErrorPercent} % mean, ${fit.heldOutWorstErrorPercent} % worst`],
-      ['made by', fit.command],
+      ['made by', currentCommand(fit.command)],
     );
   }
   const estimate = estimateCommand(profile);
@@ -84,6 +84,20 @@ export function profileSheet(profile: EngineProfile): string {
   ].join('\n');
 }
 
+/** Flags before the sources in commands of profiles that were made before `profile make`. */
+const FORMER = ['--static-batch', '--kernels', '--tables', '--bench', '--server', '--estimate'];
+
+/** The command that makes a profile, as it is typed now: profiles keep that of their time. */
+export function currentCommand(line: string): string {
+  const words = [...line.matchAll(/"[^"]*"|\S+/g)].map(([word]) => word);
+  if (words[1] !== 'calibrate') return line;
+  const now = words.slice(2).flatMap((word, i, all) => {
+    if (word === '--gpus') return [`--deployment "-tp ${all[i + 1]}"`];
+    return all[i - 1] === '--gpus' || FORMER.includes(word) ? [] : [word];
+  });
+  return ['servegym profile make', ...now].join(' ');
+}
+
 /** The command that makes an estimated profile again; `undefined` where none does. */
 function estimateCommand({ status, gpu, model, weights }: EngineProfile): string | undefined {
   const knownGpu = GPUS.find(({ name }) => name === gpu.name);
@@ -91,7 +105,7 @@ function estimateCommand({ status, gpu, model, weights }: EngineProfile): string
   if (status !== 'estimated' || knownGpu === undefined || knownModel === undefined) return undefined;
   if (!isDeepStrictEqual(estimatedProfile(knownGpu, knownModel, gpu.count).weights, weights))
     return undefined;
-  return `servegym calibrate --estimate --gpu ${knownGpu.id} --model ${knownModel.id}${gpu.count === 1 ? '' : ` --gpus ${gpu.count}`}`;
+  return `servegym profile make --gpu ${knownGpu.id} --model ${knownModel.id}${gpu.count === 1 ? '' : ` --deployment "-tp ${gpu.count}"`}`;
 }
 
 function variantRow(

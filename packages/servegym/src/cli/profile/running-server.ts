@@ -1,11 +1,12 @@
 import { basename } from 'node:path';
 import { createInterface } from 'node:readline/promises';
-import { TuningError } from '@servegym/operators';
+import { type Launch, TuningError } from '@servegym/operators';
 import { alignedRows } from '@servegym/operators/report';
 import {
   calibrateServer,
   type LoadComparison,
   type ServerCalibration,
+  ServerClient,
   type ServerFacts,
   type ToldFacts,
 } from '@servegym/operators/twin';
@@ -14,32 +15,27 @@ import type { EngineProfile } from '@servegym/simulator';
 import { readGpu, readModel } from '../arguments/hardware.ts';
 import { readInputFile, readProfile } from '../arguments/read-input-file.ts';
 import { InputError } from '../input-error.ts';
-import { InterruptedError } from '../interrupted-error.ts';
+import { type Interrupt, InterruptedError, onInterrupt } from '../interrupted-error.ts';
 import { ProgressDisplay } from '../output/progress.ts';
 import { writeOutputFile } from '../output/write-output-file.ts';
-import { openServer } from './open-server.ts';
 
-/** Options of `calibrate --server`, some of them shared with the other ways. */
+/** How a running server is measured. */
 export interface ServerOptions {
-  readonly server: string;
-  readonly apiKey?: string;
-  readonly servedModelName?: string;
+  readonly apiKey?: string | undefined;
+  readonly servedModelName?: string | undefined;
   readonly minutes: number;
   readonly mostTokens: number;
-  readonly usdPerMillionTokens?: number;
-  readonly maxModelLen?: number;
-  readonly maxNumSeqs?: number;
-  readonly maxNumBatchedTokens?: number;
-  readonly kvBlocks?: number;
-  readonly apiServerCount?: number;
-  readonly gpu?: string;
-  readonly model?: string;
+  readonly usdPerMillionTokens?: number | undefined;
+  /** Settings that it was started with, as far as they are known. */
+  readonly settings: Launch['settings'];
+  readonly gpu?: string | undefined;
+  readonly model?: string | undefined;
   readonly gpus: number;
-  readonly start?: string;
-  readonly source?: string;
-  readonly output?: string;
-  readonly yes?: true;
-  readonly resume?: true;
+  readonly start?: string | undefined;
+  readonly source?: string | undefined;
+  readonly output?: string | undefined;
+  readonly yes: boolean;
+  readonly resume: boolean;
 }
 
 const TIMEOUT_S = 120;
@@ -48,28 +44,33 @@ const BLOCK_TOKENS = 16;
 const ASSUMED = { maxModelLen: 4096, maxNumSeqs: 256, maxNumBatchedTokens: 2048 };
 
 /** Calibrates a running server. @throws InterruptedError after Ctrl-C, with what was measured kept in a file. */
-export async function calibrateRunningServer(options: ServerOptions): Promise<ServerCalibration> {
-  const { output } = options;
+export async function calibrateRunningServer(
+  url: string,
+  options: ServerOptions,
+): Promise<ServerCalibration> {
+  const { output, settings, yes } = options;
   if (output === undefined)
-    throw new InputError('--server needs --output: the profile, and beside it the loads that were measured');
+    throw new InputError(
+      'a running server needs --output: the profile, and beside it the loads that were measured',
+    );
   const loadsFile = `${output.replace(/\.json$/, '')}.loads.json`;
   const measured = options.resume ? await readLoads(loadsFile) : [];
-  const server = openServer(options, TIMEOUT_S);
+  const server = openServer(url, options, TIMEOUT_S);
   const { client } = server;
   const progress = new ProgressDisplay();
   const loads = [...measured];
   try {
     const told = await client.connect();
-    const facts = await completeFacts(told, options);
+    const facts = await completeFacts(told, settings, yes);
     await allow(facts, options);
     const startedMs = performance.now();
     const elapsed = () => (performance.now() - startedMs) / 60_000;
     return await calibrateServer({
       facts,
       isBudgetAssumed:
-        (told.maxNumBatchedTokens ?? options.maxNumBatchedTokens) === undefined && !canAsk(options),
+        (told.maxNumBatchedTokens ?? settings.maxNumBatchedTokens) === undefined && !canAsk(yes),
       start: await startProfile(options),
-      apiServerCount: options.apiServerCount,
+      apiServerCount: settings.apiServerCount,
       minutes: options.minutes,
       mostTokens: options.mostTokens,
       measured,
@@ -87,7 +88,7 @@ export async function calibrateRunningServer(options: ServerOptions): Promise<Se
       source:
         options.source ??
         `${facts.engine.name} ${facts.engine.version} that serves ${facts.model}, ${loads.length === 0 ? '' : 'resumed, '}measured over its API`,
-      command: `servegym calibrate --server ${options.server} --minutes ${options.minutes} --output ${basename(output)}`,
+      command: `servegym profile make ${url} --minutes ${options.minutes} --output ${basename(output)}`,
     });
   } catch (error) {
     const kept =
@@ -106,7 +107,7 @@ export async function calibrateRunningServer(options: ServerOptions): Promise<Se
   }
 }
 
-/** Output of `calibrate --server` below the table of `--bench`. */
+/** Report on the profile of a running server, below the table of its loads. */
 export function trustTable({ heldOut, findings, trust }: ServerCalibration): string {
   return ['', ...findings, ...(heldOut === null ? [] : ['', ...comparisonRows([heldOut])]), '', trust].join(
     '\n',
@@ -140,7 +141,8 @@ export function comparisonRows(loads: readonly LoadComparison[]): string[] {
 /** Facts from the server, options, and, for what neither says, a question or an assumption. */
 export async function completeFacts(
   told: ToldFacts,
-  options: Pick<ServerOptions, 'maxModelLen' | 'maxNumSeqs' | 'maxNumBatchedTokens' | 'kvBlocks' | 'yes'>,
+  settings: Launch['settings'],
+  yes: boolean,
 ): Promise<ServerFacts> {
   const limits = { ...ASSUMED };
   const notes: string[] = [];
@@ -149,14 +151,14 @@ export async function completeFacts(
     ['maxNumSeqs', '--max-num-seqs'],
     ['maxNumBatchedTokens', '--max-num-batched-tokens'],
   ] as const) {
-    const known = options[name] ?? told[name];
-    limits[name] = known ?? (await ask(flag, ASSUMED[name], options.yes));
+    const known = settings[name] ?? told[name];
+    limits[name] = known ?? (await ask(flag, ASSUMED[name], yes));
     if (known === undefined) notes.push(`${flag} ${limits[name]}`);
   }
   const blockTokens = told.blockTokens ?? BLOCK_TOKENS;
   const enough = Math.ceil((limits.maxNumSeqs * limits.maxModelLen) / blockTokens);
-  const kvBlocks = options.kvBlocks ?? told.kvBlocks;
-  if (kvBlocks === undefined) notes.push(`--kv-blocks ${enough} (a pool that is never full)`);
+  const kvBlocks = settings.kvBlocks ?? told.kvBlocks;
+  if (kvBlocks === undefined) notes.push(`--num-gpu-blocks-override ${enough} (a pool that is never full)`);
   const facts: ServerFacts = {
     ...limits,
     model: told.model,
@@ -169,17 +171,17 @@ export async function completeFacts(
   );
   if (notes.length > 0)
     console.error(
-      `The server does not tell all of that. Taken: ${notes.join(', ')}. Give the options where this is wrong.`,
+      `The server does not tell all of that. Taken: ${notes.join(', ')}. Give the flags in --deployment where this is wrong.`,
     );
   return facts;
 }
 
-function canAsk({ yes }: Pick<ServerOptions, 'yes'>): boolean {
+function canAsk(yes: boolean): boolean {
   return !yes && process.stdin.isTTY;
 }
 
-async function ask(flag: string, assumed: number, yes: true | undefined): Promise<number> {
-  if (!canAsk({ yes })) return assumed;
+async function ask(flag: string, assumed: number, yes: boolean): Promise<number> {
+  if (!canAsk(yes)) return assumed;
   const answer = await question(`The server does not tell its ${flag} [${assumed}]: `);
   const value = answer.trim() === '' ? assumed : Number(answer);
   if (Number.isInteger(value) && value > 0) return value;
@@ -237,4 +239,38 @@ async function readLoads(file: string): Promise<MeasuredLoad[]> {
       code: 'INVALID_FILE',
     });
   }
+}
+
+/** A running server to measure, until it is closed or Ctrl-C stops the load. */
+interface OpenServer {
+  readonly client: ServerClient;
+  /** Aborted at the first Ctrl-C or SIGTERM. */
+  readonly stopped: AbortSignal;
+  /** The signal that stopped the load. */
+  interrupt(): Interrupt | undefined;
+  close(): void;
+}
+
+/** Opens a client of the server that the options name, and listens for Ctrl-C. */
+export function openServer(
+  url: string,
+  { apiKey, servedModelName: model }: Pick<ServerOptions, 'apiKey' | 'servedModelName'>,
+  timeoutS: number,
+): OpenServer {
+  const client = new ServerClient({ url, apiKey, model, timeoutS });
+  const stop = new AbortController();
+  let interrupt: Interrupt | undefined;
+  const unlisten = onInterrupt((signal) => {
+    interrupt = signal;
+    stop.abort();
+  });
+  return {
+    client,
+    stopped: stop.signal,
+    interrupt: () => interrupt,
+    close() {
+      unlisten();
+      client.close();
+    },
+  };
 }

@@ -11,50 +11,48 @@ import {
 } from '@servegym/environments';
 import { encodeTable, TableBuilder } from '@servegym/environments/table';
 import { EnvironmentError } from '@servegym/openenv';
-import { Command, Option } from 'commander';
 import { numberAbove, numberFrom, wholeNumber } from '../arguments/options.ts';
 import { readInputBytes, readProfile } from '../arguments/read-input-file.ts';
 import { readTable } from '../arguments/read-table.ts';
+import { defineCommand, type OptionTable, type OptionValues } from '../command-table.ts';
 import { printResult } from '../output/print-result.ts';
 import { ProgressDisplay } from '../output/progress.ts';
 import { requireWritable, writeJsonFile, writeOutputFile } from '../output/write-output-file.ts';
 
-/** `servegym table`: the tables of measurements that `inferencegym` plays. */
-export function tableCommand(): Command {
-  return new Command('table')
-    .description('make, check and calibrate the tables of measurements that inferencegym plays')
-    .addCommand(buildCommand())
-    .addCommand(checkCommand())
-    .addCommand(calibrateCommand());
+const buildOptions = {
+  profile: { value: '<name|file.json>', required: true, help: 'the engine profile' },
+  out: { value: '<file.parquet>', help: 'where to write (default: <profile>.parquet)' },
+  memory: {
+    value: '<GB>',
+    parse: numberAbove(0, 1000),
+    help: 'memory of a GPU that the server may use (default: 40, or all of a smaller GPU)',
+  },
+  usdPerHour: {
+    value: '<price>',
+    parse: numberFrom(0.001, 10_000),
+    help: "price of a GPU (default: the profile's)",
+  },
+  outputTokens: { value: '<n>', default: 256, parse: wholeNumber(8, 4096), help: 'mean answer of the load' },
+} as const satisfies OptionTable;
+
+/** `servegym profile table build`: measures a profile's table on the simulator. */
+export function tableBuildCommand() {
+  return defineCommand({
+    name: 'build',
+    description: 'measure an engine profile on the simulator and write its trace table',
+    options: buildOptions,
+    after: 'Takes less than a minute. The same profile gives the same file.',
+    action: build,
+  });
 }
 
-interface BuildOptions {
-  readonly profile: string;
-  readonly out?: string;
-  readonly memory?: number;
-  readonly usdPerHour?: number;
-  readonly outputTokens: number;
-}
-
-/** `servegym table build`: measures a profile's table on the simulator. */
-function buildCommand(): Command {
-  return new Command('build')
-    .description('measure an engine profile on the simulator and write its trace table')
-    .requiredOption('--profile <name|file.json>', 'the engine profile; `servegym profiles` lists them')
-    .option('--out <file.parquet>', 'where to write (default: <profile>.parquet)')
-    .addOption(
-      new Option(
-        '--memory <GB>',
-        'memory of a GPU that the server may use (default: 40, or all of a smaller GPU)',
-      ).argParser(numberAbove(0, 1000)),
-    )
-    .option('--usd-per-hour <price>', "price of a GPU (default: the profile's)", numberFrom(0.001, 10_000))
-    .option('--output-tokens <n>', 'mean answer of the load', wholeNumber(8, 4096), 256)
-    .addHelpText('after', '\nTakes less than a minute. The same profile gives the same file.')
-    .action(build);
-}
-
-async function build({ profile, out, memory, usdPerHour, outputTokens }: BuildOptions): Promise<void> {
+async function build({
+  profile,
+  out,
+  memory,
+  usdPerHour,
+  outputTokens,
+}: OptionValues<typeof buildOptions>): Promise<void> {
   const engine = await readProfile(profile);
   const file = out ?? `${engine.name}.parquet`;
   await requireWritable(file);
@@ -80,14 +78,16 @@ interface CheckReport {
   readonly findings: readonly TableFinding[];
 }
 
-/** `servegym table check`: what a table lacks, in words. Ends with 1 when it cannot be played. */
-function checkCommand(): Command {
-  return new Command('check')
-    .description('check a table of your own measurements and list its problems')
-    .argument('<file.parquet>', 'the table')
-    .option('--json', 'print one JSON object', false)
-    .addHelpText('after', '\nEnds with 0 when the table can be played, with 1 when it cannot.')
-    .action(check);
+/** `servegym profile table check`: what a table lacks, in words. Ends with 1 when it cannot be played. */
+export function tableCheckCommand() {
+  return defineCommand({
+    name: 'check',
+    description: 'check a table of your own measurements and list its problems',
+    words: { file: { value: '<file.parquet>', help: 'the table' } },
+    options: { json: { help: 'print one JSON object' } },
+    after: 'Ends with 0 when the table can be played, with 1 when it cannot.',
+    action: ({ file, json }) => check(file, { json }),
+  });
 }
 
 async function check(file: string, { json }: { json: boolean }): Promise<void> {
@@ -135,24 +135,27 @@ function describe({ file, playable, rows, grid, findings }: CheckReport): string
 /** Seed of the fixed baseline agent. */
 const BASELINE_SEED = 0;
 
-interface CalibrateOptions {
-  readonly out?: string;
-  readonly json: boolean;
-}
-
-/** `servegym table calibrate`: what the rewards and grades of a table's tasks are measured against. */
-function calibrateCommand(): Command {
-  return new Command('calibrate')
-    .description(
+/** `servegym profile table calibrate`: what the rewards and grades of a table's tasks are measured against. */
+export function tableCalibrateCommand() {
+  return defineCommand({
+    name: 'calibrate',
+    description:
       'measure the best fixed configuration of each task on a table, and the score of the baseline',
-    )
-    .argument('[file.parquet]', 'the table (default: the one that comes with the package)')
-    .option('--out <file.json>', 'write the calibration')
-    .option('--json', 'print one JSON object', false)
-    .action(calibrate);
+    words: {
+      file: { value: '[file.parquet]', help: 'the table (default: the one that comes with the package)' },
+    },
+    options: {
+      out: { value: '<file.json>', help: 'write the calibration' },
+      json: { help: 'print one JSON object' },
+    },
+    action: ({ file, ...options }) => calibrate(file, options),
+  });
 }
 
-async function calibrate(file: string | undefined, { out, json }: CalibrateOptions): Promise<void> {
+async function calibrate(
+  file: string | undefined,
+  { out, json }: { readonly out: string | undefined; readonly json: boolean },
+): Promise<void> {
   const { times } = (await readTable(file)).table?.world ?? (await inferencegym.shippedWorld());
   // Measured anew, also where the package knows it.
   const calibration = Object.fromEntries(

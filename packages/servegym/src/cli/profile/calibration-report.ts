@@ -17,7 +17,7 @@ const PLOT_LINES = 16;
 /** Points of a plot; more only fill it. */
 const MOST_POINTS = 400;
 
-/** The object that `calibrate --json` prints. */
+/** JSON of a profile from whole batches. */
 export function calibrationJson({ profile, rows, overflowing, determined }: StaticBatchCalibration) {
   return {
     profile,
@@ -39,7 +39,7 @@ export function calibrationJson({ profile, rows, overflowing, determined }: Stat
   };
 }
 
-/** Output of `calibrate` without `--json`. */
+/** Report on a profile from whole batches. */
 export function calibrationTable({ profile, rows, overflowing, determined }: StaticBatchCalibration): string {
   const fit = profile.fit!;
   return [
@@ -69,7 +69,7 @@ export function calibrationTable({ profile, rows, overflowing, determined }: Sta
   ].join('\n');
 }
 
-/** The object that `calibrate --bench --json` prints. */
+/** JSON of a profile from loads. */
 export function benchCalibrationJson({
   profile,
   folds,
@@ -95,7 +95,7 @@ export function benchCalibrationJson({
   };
 }
 
-/** Output of `calibrate --bench` without `--json`. */
+/** Report on a profile from loads. */
 export function benchCalibrationTable(calibration: BenchCalibration): string {
   const { profile, weights, folds, failed, determined, gaps, warnings, e2eMs } = calibration;
   const fit = profile.fit!;
@@ -139,7 +139,7 @@ export function benchCalibrationTable(calibration: BenchCalibration): string {
   ].join('\n');
 }
 
-/** Output of `calibrate --kernels` without `--json`. */
+/** Report on a profile from kernel times. */
 export function kernelCalibrationTable({ profile, determined, kinds }: KernelCalibration): string {
   const fit = profile.fit!;
   return [

@@ -1,4 +1,5 @@
 import { basename } from 'node:path';
+import type { Launch } from '@servegym/operators';
 import { alignedRows } from '@servegym/operators/report';
 import {
   engineOverheads,
@@ -9,52 +10,45 @@ import {
   type TableProfile,
   tableProfile,
 } from '@servegym/profiles';
-import type { EngineProfile, KvPrecision, WeightPrecision } from '@servegym/simulator';
-import { InputError } from '../input-error.ts';
-import { profileSheet } from '../profiles/profiles-report.ts';
+import type { EngineProfile } from '@servegym/simulator';
+import { profileSheet } from './profiles-report.ts';
 
-/** Options of `calibrate --tables`, some of them shared with the other ways. */
-export interface TablesOptions {
-  readonly tables: string;
-  readonly gpus: number;
-  readonly expertParallel: number;
-  readonly dataParallel: number;
-  readonly pipeline: number;
-  readonly weights?: WeightPrecision;
-  readonly kvCache: KvPrecision;
+interface TablesOptions {
+  readonly deployment?: string | undefined;
+  readonly settings: Launch['settings'];
   readonly engine: string;
-  readonly memoryOverhead?: number;
-  readonly source?: string;
+  readonly memoryOverhead?: number | undefined;
+  readonly source?: string | undefined;
 }
 
 /** A profile from published kernel tables. `modelOption` names the model in the command that makes it again. */
 export async function fromTables(
+  folder: string,
   options: TablesOptions,
   gpu: Gpu,
   model: ServedModel,
   modelOption: string,
 ): Promise<{ profile: EngineProfile; json: unknown; table: string }> {
-  const { gpus, expertParallel, dataParallel, pipeline } = options;
-  const tensor = gpus / dataParallel / pipeline;
-  if (!Number.isInteger(tensor)) {
-    throw new InputError(
-      `expected --gpus as a multiple of --data-parallel times --pipeline, got ${gpus}, ${dataParallel} and ${pipeline}`,
-    );
-  }
-  const read = await readOperatorTables(options.tables, gpu, options.engine);
+  const {
+    tensorParallel: tensor = 1,
+    dataParallel: data = 1,
+    pipelineParallel: pipeline = 1,
+  } = options.settings;
+  const { weights, expertParallel, fp8KvCache } = options.settings;
+  const read = await readOperatorTables(folder, gpu, options.engine);
   const made = tableProfile(read.tables, {
     gpu,
     measuredOn: read.measuredOn,
     model,
-    parallel: { tensor, pipeline, data: dataParallel, expert: expertParallel },
-    weights: options.weights,
-    kvCache: options.kvCache,
+    parallel: { tensor, pipeline, data, expert: expertParallel ? tensor * data : 1 },
+    weights,
+    kvCache: fp8KvCache ? 'FP8' : 'FP16',
     ...engineOf(options.engine, read.engine),
     memoryOverheadGiB: options.memoryOverhead,
     source:
       options.source ??
       `kernel tables of ${read.measuredOn.name} with ${read.engine.name} ${read.engine.version} (aiconfigurator-core)`,
-    command: commandLine(options, gpu, modelOption),
+    command: commandLine(folder, options, gpu, modelOption),
   });
   const notes = [
     ...(read.measuredOn.id === gpu.id
@@ -78,7 +72,7 @@ function engineOf(asked: string, { name, version }: ReadTables['engine']) {
   return { engine: { name, version: isOther ? before : version }, overheads };
 }
 
-/** Output of `calibrate --tables` without `--json`. */
+/** Report on a profile from tables. */
 function tablesReport(
   { profile, errors }: TableProfile,
   versions: readonly string[],
@@ -104,17 +98,13 @@ function tablesReport(
   ].join('\n');
 }
 
-function commandLine(options: TablesOptions, gpu: Gpu, model: string): string {
-  const { gpus, expertParallel, dataParallel, pipeline, weights, kvCache, engine } = options;
-  const { memoryOverhead, source } = options;
-  const sizes = { gpus, 'expert-parallel': expertParallel, 'data-parallel': dataParallel, pipeline };
+function commandLine(folder: string, options: TablesOptions, gpu: Gpu, model: string): string {
+  const { deployment, engine, memoryOverhead, source } = options;
   return [
-    `servegym calibrate --tables ${basename(options.tables)}`,
+    `servegym profile make ${basename(folder)}`,
     `--gpu ${gpu.id}`,
     `--model ${model}`,
-    ...Object.entries(sizes).flatMap(([name, size]) => (size === 1 ? [] : [`--${name} ${size}`])),
-    ...(weights === undefined ? [] : [`--weights ${weights}`]),
-    ...(kvCache === 'FP16' ? [] : [`--kv-cache ${kvCache}`]),
+    ...(deployment === undefined ? [] : [`--deployment ${JSON.stringify(deployment)}`]),
     ...(engine.toLowerCase() === 'vllm' ? [] : [`--engine ${engine}`]),
     ...(memoryOverhead === undefined ? [] : [`--memory-overhead ${memoryOverhead}`]),
     ...(source === undefined ? [] : [`--source ${JSON.stringify(source)}`]),

@@ -1,0 +1,172 @@
+import { startEndpoint } from '@servegym/endpoint';
+import { Guard, isLoopback } from '@servegym/openenv';
+import { listenError } from '../server/listen-error.ts';
+import { stopOnSignals } from '../server/stop-on-signals.ts';
+import { deploymentOptions, isBareFlags, readDeployment } from './arguments/deployment.ts';
+import { numberAbove, wholeNumber } from './arguments/options.ts';
+import { allowedHosts, withBoundName } from './arguments/server-options.ts';
+import { defineCommand, type OptionTable, type OptionValues } from './command-table.ts';
+
+const DEFAULT_PROFILE = 'a100-40gb-llama-3-8b';
+
+const endpointOptions = {
+  ...deploymentOptions,
+  profile: {
+    ...deploymentOptions.profile,
+    help: `engine profile (default without a line: ${DEFAULT_PROFILE})`,
+  },
+  port: {
+    value: '<number>',
+    env: 'PORT',
+    default: 8000,
+    parse: wholeNumber(0, 65535),
+    help: 'port to listen on; 0 takes any free one',
+  },
+  host: {
+    value: '<address>',
+    env: 'HOST',
+    default: '127.0.0.1',
+    help: 'address to listen on; 0.0.0.0 is all of them',
+  },
+  apiKey: {
+    value: '<text>',
+    env: 'SERVEGYM_ENDPOINT_API_KEY',
+    parse: (text: string) => text.split(','),
+    repeated: true,
+    help: 'key that requests must carry (authorization: Bearer); may be repeated',
+  },
+  allowedHosts: {
+    ...allowedHosts,
+    help: 'host names that clients may use beside localhost: gym.example.com, *.example.com, *',
+  },
+  servedModelName: {
+    value: '<names...>',
+    help: 'names of the model in requests (default: model and profile)',
+  },
+  engines: {
+    value: '<n>',
+    choices: ['1', '2'],
+    default: '1',
+    help: '2 stand behind a round-robin router, which can split prefill and decode',
+  },
+  split: { help: 'one engine prefills and the other decodes; needs --engines 2' },
+  acceptance: {
+    value: '<table>',
+    default: 'sharegpt',
+    help: "which of the profile's acceptance tables holds",
+  },
+  timeScale: {
+    value: '<factor>',
+    default: 1,
+    parse: numberAbove(0, 1000),
+    help: 'let simulated time pass this many times as fast',
+  },
+  drainTimeout: {
+    value: '<seconds>',
+    default: 5,
+    parse: wholeNumber(0, 86_400),
+    help: 'how long requests may continue when it stops',
+  },
+  seed: {
+    value: '<n>',
+    default: 0,
+    parse: wholeNumber(0, Number.MAX_SAFE_INTEGER),
+    help: 'seed of the replies and of accepted draft tokens',
+  },
+} as const satisfies OptionTable;
+
+/** `servegym endpoint`: a simulated deployment behind the OpenAI API, until a signal ends it. */
+export function endpointCommand() {
+  return defineCommand({
+    name: 'endpoint',
+    description:
+      'serve a simulated deployment over the OpenAI API, in real time, for clients and load generators',
+    options: endpointOptions,
+    after: `Examples:
+  servegym endpoint --deployment 'vllm serve Qwen/Qwen3-8B --max-num-seqs 128' --gpu h100
+  curl -N localhost:8000/v1/completions -H 'content-type: application/json' \\
+    -d '{"prompt": "Once", "max_tokens": 20, "ignore_eos": true, "stream": true}'
+
+A token is four characters of text. GET /admin/knobs lists the settings that can be changed while it serves.`,
+    action: endpoint,
+  });
+}
+
+async function endpoint(options: OptionValues<typeof endpointOptions>): Promise<void> {
+  const { host } = options;
+  const engines = options.engines === '2' ? 2 : 1;
+  const hosts = options.allowedHosts.flat();
+  const apiKeys = options.apiKey.flat();
+  const { profile: named = isBareFlags(options.deployment) ? DEFAULT_PROFILE : undefined } = options;
+  const deployment = await readDeployment(options.deployment, { ...options, profile: named });
+  const { settings, kvBlocks } = deployment;
+  const notSimulated = [
+    ...deployment.notSimulated,
+    ...(kvBlocks === undefined ? [] : ['--num-gpu-blocks-override']),
+  ];
+  for (const flag of notSimulated) console.error(`not simulated: ${flag}`);
+  const guard = new Guard({ allowedHosts: withBoundName(hosts, host) });
+  const endpoint = await startEndpoint({
+    profile: deployment.profile,
+    config: {
+      maxNumSeqs: settings.maxNumActiveSeqs || settings.maxNumSeqs,
+      kvBudgetFraction: settings.kvBudgetFraction,
+      speculationDepth: settings.speculationDepth,
+      weights: settings.weights,
+      split: options.split,
+      schedulingPolicy: settings.priority ? 'priority' : 'fcfs',
+    },
+    engines,
+    maxNumBatchedTokens: settings.maxNumBatchedTokens,
+    acceptance: options.acceptance,
+    prefixCaching: settings.prefixCaching,
+    modelNames: options.servedModelName.length === 0 ? undefined : options.servedModelName,
+    maxModelLen: deployment.maxModelLen,
+    timeScale: options.timeScale,
+    onLate: ({ lateMs, allowedMs, fittingScale }) => {
+      const scale = Math.floor(fittingScale);
+      const advice =
+        scale >= 1 && options.timeScale > 1
+          ? `--time-scale ${options.timeScale} is too fast for this machine as it is: use ${scale} or less`
+          : 'this machine is too busy: end other programs';
+      console.error(
+        `warning: tokens are handed out ${lateMs.toFixed(1)} ms of simulated time late, more than ${allowedMs} ms; ${advice}`,
+      );
+    },
+    apiKeys,
+    seed: options.seed,
+    port: options.port,
+    host,
+    refuse(request, path) {
+      const refusal = guard.check(request, path);
+      return refusal && { ...refusal, code: refusal.code.toLowerCase() };
+    },
+  }).catch((error) => {
+    throw listenError(error, options.port, host);
+  });
+  console.log(`The endpoint is ready: ${endpoint.url}/v1 serves ${endpoint.modelNames[0]} (Ctrl-C stops it)`);
+  if (!isLoopback(endpoint.address)) {
+    console.log(`It listens on ${endpoint.address}, port ${endpoint.port}: other machines can reach it`);
+    if (apiKeys.length === 0) {
+      console.error(
+        'warning: the endpoint asks for no key: anyone who reaches this machine can use it. Set SERVEGYM_ENDPOINT_API_KEY, or listen on 127.0.0.1',
+      );
+    }
+  }
+  await stopOnSignals(
+    {
+      heldSessions: 0,
+      drain(drainOptions) {
+        const { liveRequests } = endpoint;
+        if (liveRequests > 0 && drainOptions.graceMs > 0) {
+          console.log(
+            `Stopping: waiting up to ${drainOptions.graceMs / 1000} s for ${liveRequests} requests. A second signal stops at once.`,
+          );
+        }
+        return endpoint.drain(drainOptions);
+      },
+      close: () => endpoint.close(),
+    },
+    { graceMs: options.drainTimeout * 1000, say: console.log },
+  );
+}
