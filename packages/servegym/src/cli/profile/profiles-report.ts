@@ -19,7 +19,7 @@ export function profilesTable(profiles: readonly EngineProfile[]): string {
         ]),
   ]);
   if (rows.length === 0) {
-    return 'No shipped profile is of these. servegym calibrate --estimate makes one of any GPU and model.';
+    return 'No shipped profile is of these. `servegym profile make` makes one of any GPU and model.';
   }
   const header = ['profile', 'status', 'weights', 'draft', 'rows', 'fit error', 'left out'];
   return [
