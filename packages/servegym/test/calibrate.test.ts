@@ -46,7 +46,6 @@ describe('servegym profile make', () => {
     for (const [args, source] of [
       [['profile', 'refit'], 'argonne-lcf/LLM-Inference-Bench'],
       [['profile', 'refit', 'rtx4090-24gb-llama-3-8b'], 'casys-kaist/LLMServingSim'],
-      [['fidelity'], 'inference-sim/inference-sim'],
     ] as const) {
       const { code, stdout, stderr } = await runCommand(...args, '--data', empty);
       assert.equal(code, 2, stderr);

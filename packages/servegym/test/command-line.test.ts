@@ -59,8 +59,8 @@ describe('the command line', () => {
     ],
     [
       'options that do not go together',
-      ['plan', '--model', 'llama-3-8b', '--rate', '3', '--workload', 'chat', '--input-tokens', '9'],
-      /^error: expected --workload or --input-tokens, got both \(code: INVALID_COMMAND_LINE\)$/m,
+      ['simulate', 'chat', '--requests', '3', '--repeat-to', '9'],
+      /^error: option '--repeat-to <n>' cannot be used with option '--requests <n>' \(code: \w+\)$/m,
     ],
     [
       'a file that is not there',
