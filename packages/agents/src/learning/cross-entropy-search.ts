@@ -1,4 +1,6 @@
 import { RandomStream } from '@servegym/simulator';
+import { mean } from '@servegym/simulator/statistics';
+import { trainingTraces } from './trace-schedule.ts';
 
 /** A point of the search: a bin for each categorical coordinate, a number for each continuous one. */
 export interface SearchPoint {
@@ -7,7 +9,7 @@ export interface SearchPoint {
 }
 
 /** Start of the search, and its sizes. */
-export interface CrossEntropyOptions {
+interface CrossEntropyOptions {
   readonly seed: number;
   /** Probability of each bin of each categorical coordinate, to begin with. */
   readonly bins: readonly (readonly number[])[];
@@ -105,4 +107,45 @@ export class CrossEntropySearch {
       };
     });
   }
+}
+
+/** A search on the training split. */
+export interface SearchRun {
+  /** Windows to play; rounded up to whole generations. */
+  readonly steps: number;
+  readonly seed: number;
+  /** Ends the search after the generation at hand. */
+  readonly signal?: AbortSignal | undefined;
+  readonly onGeneration?: ((generation: SearchGeneration) => void) | undefined;
+}
+
+/** A search, and what its points play. */
+interface SearchedPoints extends Omit<CrossEntropyOptions, 'seed'> {
+  /** Traces that all points of a generation play; every generation plays others. */
+  readonly traces: number;
+  /** Windows of a trace. */
+  readonly windows: number;
+  /** The mean return of each point, in their order. */
+  play(points: readonly SearchPoint[], traces: readonly number[]): Promise<readonly number[]>;
+}
+
+/** The point that the search comes to, and the windows that were played. */
+export async function searchPoints(
+  { traces, windows, play, ...options }: SearchedPoints,
+  { steps, seed, signal, onGeneration }: SearchRun,
+): Promise<{ readonly point: SearchPoint; readonly steps: number }> {
+  const search = new CrossEntropySearch({ ...options, seed });
+  let played = 0;
+  for (let generation = 0; played < steps && !signal?.aborted; generation++) {
+    const points = search.draw();
+    const returns = await play(points, trainingTraces(seed, traces, generation * traces));
+    search.learn(points, returns);
+    played += options.population * traces * windows;
+    onGeneration?.({
+      steps: played,
+      meanReturn: mean(returns),
+      eliteReturn: mean([...returns].sort((a, b) => b - a).slice(0, options.elite)),
+    });
+  }
+  return { point: search.likeliest(), steps: played };
 }

@@ -94,18 +94,8 @@ export async function runJob(input: Json, context: JobContext): Promise<Json> {
   await takeInputs(llmserve, shared, {}, context);
   const weights = student === null ? undefined : decodeActor(context.shared(student)).weights;
   const shown = demonstrateWith(teacher, taskId, trace, weights);
-  return {
-    observations: [...shown.observations],
-    binsInForce: [...shown.binsInForce],
-    actions: [...shown.actions],
-    return: shown.return,
-  };
+  return Buffer.from(encodeDemonstrations([shown], {})).toString('base64');
 }
-
-/** A `DemonstratedEpisode` as JSON. */
-type JsonEpisode = { readonly [Key in Exclude<keyof DemonstratedEpisode, 'return'>]: readonly number[] } & {
-  readonly return: number;
-};
 
 /** Episodes as a teacher of the catalogue demonstrates them: an episode a job, or all on this thread without `jobs`. */
 export async function haveDemonstrated(
@@ -123,12 +113,7 @@ export async function haveDemonstrated(
       return { kind: 'demonstrate', input: input as unknown as Json, shared: names };
     }),
   );
-  return (outputs as unknown as JsonEpisode[]).map((output) => ({
-    observations: Float32Array.from(output.observations),
-    binsInForce: Int32Array.from(output.binsInForce),
-    actions: Int32Array.from(output.actions),
-    return: output.return,
-  }));
+  return outputs.flatMap((file) => decodeDemonstrations(Buffer.from(file as string, 'base64'))!.episodes);
 }
 
 function demonstrateWith(

@@ -1,10 +1,10 @@
-import { llmserve, SEED_SPLITS } from '@servegym/environments';
+import { llmserve } from '@servegym/environments';
 import { CLONING_DEFAULTS, type Clone, cloneBehaviour } from './behaviour-cloning.ts';
 import { type DemonstratedEpisode, joinDemonstrations } from './demonstrate.ts';
 import { SERVE_LEARNER } from './learners.ts';
 import { SERVE_PPO } from './learning-tasks.ts';
 import { simdKernels } from './simd-kernels.ts';
-import { traceSeed } from './trace-schedule.ts';
+import { trainingTraces } from './trace-schedule.ts';
 import type { ActorWeights } from './trained-actor.ts';
 import { knownTask } from './trained-for.ts';
 
@@ -50,7 +50,6 @@ export interface DistillationRound {
 /** Trains a network to do what a teacher does, on the training split. */
 export async function distill(options: DistillOptions): Promise<ActorWeights> {
   const { taskId, seed, episodes, minibatches = CLONING_DEFAULTS.minibatches, signal, onRound } = options;
-  const schedule = { seed, groupSize: 1, traces: SEED_SPLITS.train };
   const { headSizes } = SERVE_LEARNER.codec(knownTask(llmserve, taskId));
   const seen: DemonstratedEpisode[] = [...(options.shown ?? [])];
   const learn = () =>
@@ -64,7 +63,7 @@ export async function distill(options: DistillOptions): Promise<ActorWeights> {
     const from = Math.round((round * episodes) / DISTILLATION_ROUNDS);
     const to = Math.round(((round + 1) * episodes) / DISTILLATION_ROUNDS);
     if (seen.length >= to) continue;
-    const traces = Array.from({ length: to - from }, (_, i) => traceSeed(schedule, 0, from + i));
+    const traces = trainingTraces(seed, to - from, from);
     const student = clone && { student: clone.weights };
     const shown = await options.demonstrate({ taskId, traces, ...student });
     seen.push(...shown);

@@ -14,10 +14,10 @@ import { EnvironmentError } from '@servegym/openenv/definition';
 import type { ZodType } from 'zod';
 import type { Policy } from '../core/policy.ts';
 import { type ActionBins, ActionCodec } from './action-codec.ts';
+import { FeatureEncoder } from './feature-encoder.ts';
 import type { TrainingNote } from './learning-environment.ts';
-import { NetworkPolicy } from './network-policy.ts';
-import { type ActorWeights, decodeActor, encodeActor } from './trained-actor.ts';
-import { findTrainedTask, requireSame, type TrainedOn, trainedFor } from './trained-for.ts';
+import { type ActorWeights, decodeActor, encodeActor, TrainedActor } from './trained-actor.ts';
+import { findTrainedTask, requireSame, requireTask, type TrainedOn, trainedFor } from './trained-for.ts';
 
 interface ShownFeatures {
   readonly features: readonly Feature[];
@@ -128,23 +128,34 @@ function featuresOf(environment: ShownFeatures, observationSize: number): readon
   return environment.features;
 }
 
-/** The policy of a network. */
+/** The policy of a network: sets each knob that its task leaves free to the value that it finds likeliest to be best. */
 export function networkPolicy<
   Action extends object,
   Observation extends object,
   Task extends { readonly id: string | number },
 >(
-  { environment, codec }: Learner<Action, Task>,
+  { environment, codec: codecOf }: Learner<Action, Task>,
   task: Task,
   { weights, training }: Omit<TrainedNetwork, 'taskId'>,
 ): Policy<Action, Observation> {
-  return new NetworkPolicy<Action, Observation>({
-    taskId: task.id,
+  const codec = codecOf(task);
+  const actor = new TrainedActor(weights);
+  const encoder = new FeatureEncoder(featuresOf(environment, weights.shape.observationSize));
+  const features = new Float32Array(encoder.size);
+  return {
     name: training.algorithm === 'distill' ? 'distilled' : 'ppo',
-    weights,
-    features: featuresOf(environment, weights.shape.observationSize),
-    codec: codec(task),
-  });
+    /** @throws EnvironmentError `OTHER_TASK` for another task than the network was trained on */
+    reset({ taskId }) {
+      requireTask(task.id, taskId);
+      encoder.reset();
+    },
+    act({ observation, previousAction }) {
+      encoder.encode(observation, previousAction, features);
+      const bins = Int32Array.from(codec.encode(previousAction));
+      actor.act(features, bins);
+      return codec.decode(bins);
+    },
+  };
 }
 
 /** A kind of policy that training writes as JSON, beside what it is for. */

@@ -92,16 +92,19 @@ interface LearningPlan {
   readonly table?: OwnTable | undefined;
 }
 
-/** Settings of a thread's environments. */
-type LearningSettings =
-  | { readonly environment: 'llmserve'; readonly task: ServeTask; readonly randomise: boolean }
-  | { readonly environment: 'fleet'; readonly task: FleetTask }
-  | {
-      readonly environment: 'inferencegym';
-      readonly task: GymTask;
-      /** A table of one's own with the task's calibration; `null`: the table that comes with the package. */
-      readonly own: { readonly rows: TableRows; readonly calibration: TaskCalibration } | null;
-    };
+/** Settings of a thread's environments, by environment. */
+interface SettingsOf {
+  readonly llmserve: { readonly task: ServeTask; readonly randomise: boolean };
+  readonly fleet: { readonly task: FleetTask };
+  readonly inferencegym: {
+    readonly task: GymTask;
+    /** A table of one's own with the task's calibration; `null`: the table that comes with the package. */
+    readonly own: { readonly rows: TableRows; readonly calibration: TaskCalibration } | null;
+  };
+}
+type LearningSettings = {
+  [Id in LearnableEnvironment]: { readonly environment: Id } & SettingsOf[Id];
+}[LearnableEnvironment];
 
 /** A task on its training split, with the recipe of its environment and the form of its files. */
 export function learningTask(environment: LearnableEnvironment, plan: LearningPlan): LearningTask {
@@ -156,38 +159,40 @@ function describeTask<Action extends object, Task extends { readonly id: string 
 }
 
 /** A task as a learner plays it, on a thread. */
-export async function createEnvironment(settings: LearningSettings): Promise<LearningEnvironment> {
-  switch (settings.environment) {
-    case 'llmserve': {
-      const { task, randomise } = settings;
-      return new EpisodeEnvironment({
-        features: randomise ? manyServersFeatures(llmserve) : llmserve.features,
-        codec: SERVE_LEARNER.codec(task),
-        initialAction: task.defaultAction,
-        start: (seed) => new ServeEpisode(randomise ? llmserve.randomise(task, seed) : task, seed),
-      });
-    }
-    case 'fleet': {
-      const task = { ...settings.task, windows: FLEET_WINDOWS };
-      return new EpisodeEnvironment({
-        features: FLEET_LEARNER.environment.features,
-        codec: FLEET_LEARNER.codec(task),
-        initialAction: task.defaultAction,
-        start: (seed) => new FleetEpisode(task, seed),
-      });
-    }
-    case 'inferencegym': {
-      const { task, own } = settings;
-      const world =
-        own === null
-          ? await inferencegym.shippedWorld()
-          : new GymWorld(new TraceTable(own.rows), { [task.id]: own.calibration });
-      return new EpisodeEnvironment({
-        features: inferencegym.features,
-        codec: GYM_LEARNER.codec(task),
-        initialAction: inferencegym.defaultAction,
-        start: (seed) => new GymEpisode(task, seed, world),
-      });
-    }
-  }
+export function createEnvironment({
+  environment,
+  ...settings
+}: LearningSettings): Promise<LearningEnvironment> {
+  return LEARNED[environment](settings as never);
 }
+
+const LEARNED: {
+  readonly [Id in LearnableEnvironment]: (settings: SettingsOf[Id]) => Promise<LearningEnvironment>;
+} = {
+  llmserve: async ({ task, randomise }) =>
+    new EpisodeEnvironment({
+      features: randomise ? manyServersFeatures(llmserve) : llmserve.features,
+      codec: SERVE_LEARNER.codec(task),
+      initialAction: task.defaultAction,
+      start: (seed) => new ServeEpisode(randomise ? llmserve.randomise(task, seed) : task, seed),
+    }),
+  fleet: async ({ task }) =>
+    new EpisodeEnvironment({
+      features: FLEET_LEARNER.environment.features,
+      codec: FLEET_LEARNER.codec(task),
+      initialAction: task.defaultAction,
+      start: (seed) => new FleetEpisode({ ...task, windows: FLEET_WINDOWS }, seed),
+    }),
+  async inferencegym({ task, own }) {
+    const world =
+      own === null
+        ? await inferencegym.shippedWorld()
+        : new GymWorld(new TraceTable(own.rows), { [task.id]: own.calibration });
+    return new EpisodeEnvironment({
+      features: inferencegym.features,
+      codec: GYM_LEARNER.codec(task),
+      initialAction: inferencegym.defaultAction,
+      start: (seed) => new GymEpisode(task, seed, world),
+    });
+  },
+};

@@ -3,13 +3,10 @@ import {
   type FleetTaskId,
   fleet,
   type RateRuleParameters,
-  SEED_SPLITS,
   STANDARD_RATE_RULE,
 } from '@servegym/environments';
-import { mean } from '@servegym/simulator/statistics';
 import { type DemandParameters, DemandPolicy } from '../policies/demand-policy.ts';
-import { CrossEntropySearch, type SearchGeneration, type SearchPoint } from './cross-entropy-search.ts';
-import { traceSeed } from './trace-schedule.ts';
+import { type SearchPoint, type SearchRun, searchPoints } from './cross-entropy-search.ts';
 
 /** Policies of a generation, how many of the best the next one goes by, and what each plays. */
 const POPULATION = 24;
@@ -18,54 +15,36 @@ const HOURS = 3;
 const WINDOWS_PER_HOUR = 120;
 const SMOOTHING = 0.5;
 
-export interface DemandSearchOptions {
-  readonly taskId: FleetTaskId;
-  /** Windows to play; rounded up to whole generations. */
-  readonly steps: number;
-  readonly seed: number;
-  /** Ends the search after the generation at hand. */
-  readonly signal?: AbortSignal;
-  readonly onGeneration?: (generation: SearchGeneration) => void;
-}
-
 /**
  * Searches the parameters of a `DemandPolicy` with the cross-entropy method on hours of the training split. It begins
  * around the tuned rule of the task. All policies of a generation play the same three hours, and every generation others.
  */
-export function searchDemand(options: DemandSearchOptions): {
-  readonly parameters: DemandParameters;
-  readonly steps: number;
-} {
-  const { taskId, steps, seed, signal, onGeneration } = options;
+export async function searchDemand(
+  taskId: FleetTaskId,
+  run: SearchRun,
+): Promise<{ readonly parameters: DemandParameters; readonly steps: number }> {
   const task: FleetTask = { ...fleet.tasks.shipped[taskId], windows: WINDOWS_PER_HOUR };
   const rule = fleet.anchors.reference(taskId)?.rule ?? STANDARD_RATE_RULE;
-  const search = new CrossEntropySearch({
-    ...{ seed, population: POPULATION, elite: ELITE, smoothing: SMOOTHING, bins: [] },
-    numbers: COORDINATES.map(({ start, deviation }) => ({ mean: start(rule), deviation })),
-  });
-  const schedule = { seed, groupSize: 1, traces: SEED_SPLITS.train };
-  let played = 0;
-  for (let generation = 0; played < steps && !signal?.aborted; generation++) {
-    const points = search.draw();
-    const returns = points.map(() => 0);
-    for (let hour = 0; hour < HOURS; hour++) {
-      const trace = traceSeed(schedule, 0, HOURS * generation + hour);
-      const requests = fleet.drawRequests(task, trace);
-      for (const [i, point] of points.entries()) {
-        returns[i]! +=
-          fleet.anchors.controlledReturn(task, trace, requests, new DemandPolicy(parametersOf(point))) /
-          HOURS;
-      }
-    }
-    search.learn(points, returns);
-    played += POPULATION * HOURS * WINDOWS_PER_HOUR;
-    onGeneration?.({
-      steps: played,
-      meanReturn: mean(returns),
-      eliteReturn: mean([...returns].sort((a, b) => b - a).slice(0, ELITE)),
-    });
-  }
-  return { parameters: parametersOf(search.likeliest()), steps: played };
+  const { point, steps } = await searchPoints(
+    {
+      ...{ population: POPULATION, elite: ELITE, smoothing: SMOOTHING, bins: [] },
+      numbers: COORDINATES.map(({ start, deviation }) => ({ mean: start(rule), deviation })),
+      ...{ traces: HOURS, windows: WINDOWS_PER_HOUR },
+      async play(points, traces) {
+        const returns = points.map(() => 0);
+        for (const trace of traces) {
+          const requests = fleet.drawRequests(task, trace);
+          for (const [i, each] of points.entries()) {
+            const policy = new DemandPolicy(parametersOf(each));
+            returns[i]! += fleet.anchors.controlledReturn(task, trace, requests, policy) / HOURS;
+          }
+        }
+        return returns;
+      },
+    },
+    run,
+  );
+  return { parameters: parametersOf(point), steps };
 }
 
 /** A coordinate of the search: the parameter it stands for, where it begins, and how far apart the first ones are. */

@@ -1,17 +1,15 @@
-import { llmserve, SEED_SPLITS, type ServeAction, ServeEpisode } from '@servegym/environments';
+import { llmserve, type ServeAction, ServeEpisode } from '@servegym/environments';
 import type { JobContext, JobEngine, Json } from '@servegym/jobs';
-import { mean } from '@servegym/simulator/statistics';
 import { type SharedInputs, shareInputs, takeInputs } from '../core/shared-inputs.ts';
 import { type RegimeCenter, type Regimes, RegimeTracker } from '../policies/regime-policy.ts';
 import type { ActionCodec } from './action-codec.ts';
 import {
-  CrossEntropySearch,
   probabilitiesAround,
-  type SearchGeneration,
   type SearchPoint,
+  type SearchRun,
+  searchPoints,
 } from './cross-entropy-search.ts';
 import { SERVE_LEARNER } from './learners.ts';
-import { traceSeed } from './trace-schedule.ts';
 import { knownTask } from './trained-for.ts';
 
 /** Regimes that are told apart. More of them would hardly be met often enough to be told better from worse. */
@@ -36,16 +34,10 @@ export interface RegimeTrial {
   readonly traces: readonly number[];
 }
 
-export interface RegimeSearchOptions {
+export interface RegimeSearchOptions extends SearchRun {
   readonly taskId: string;
-  /** Windows to play; rounded up to whole generations. */
-  readonly steps: number;
-  readonly seed: number;
   /** Plays trials and answers the mean return of each, in their order. */
   readonly play: (trials: readonly RegimeTrial[]) => Promise<readonly number[]>;
-  /** Ends the search after the generation at hand. */
-  readonly signal?: AbortSignal;
-  readonly onGeneration?: (generation: SearchGeneration) => void;
 }
 
 /** Mean return of a table. */
@@ -69,32 +61,24 @@ export function playRegimes({ taskId, regimes, traces }: RegimeTrial): number {
 export async function searchRegimes(
   options: RegimeSearchOptions,
 ): Promise<{ readonly regimes: Regimes; readonly steps: number }> {
-  const { taskId, steps, seed, play, signal, onGeneration } = options;
+  const { taskId, play } = options;
   const task = knownTask(llmserve, taskId);
   const codec = SERVE_LEARNER.codec(task);
   const [first] = llmserve.anchors.configurations(task);
-  const search = new CrossEntropySearch({
-    ...{ seed, population: POPULATION, elite: ELITE, smoothing: SMOOTHING },
-    bins: CENTERS.flatMap(() => firstProbabilities(codec, first!)),
-    numbers: CENTERS.flatMap(({ arrivals, prompts }) =>
-      [arrivals, prompts].map((mean) => ({ mean, deviation: CENTER_DEVIATION })),
-    ),
-  });
-  const schedule = { seed, groupSize: 1, traces: SEED_SPLITS.train };
-  let played = 0;
-  for (let generation = 0; played < steps && !signal?.aborted; generation++) {
-    const points = search.draw();
-    const traces = Array.from({ length: TRACES }, (_, i) => traceSeed(schedule, 0, generation * TRACES + i));
-    const returns = await play(points.map((point) => ({ taskId, traces, regimes: regimesOf(codec, point) })));
-    search.learn(points, returns);
-    played += POPULATION * TRACES * task.windows;
-    onGeneration?.({
-      steps: played,
-      meanReturn: mean(returns),
-      eliteReturn: mean([...returns].sort((a, b) => b - a).slice(0, ELITE)),
-    });
-  }
-  return { regimes: regimesOf(codec, search.likeliest()), steps: played };
+  const { point, steps } = await searchPoints(
+    {
+      ...{ population: POPULATION, elite: ELITE, smoothing: SMOOTHING },
+      bins: CENTERS.flatMap(() => firstProbabilities(codec, first!)),
+      numbers: CENTERS.flatMap(({ arrivals, prompts }) =>
+        [arrivals, prompts].map((mean) => ({ mean, deviation: CENTER_DEVIATION })),
+      ),
+      ...{ traces: TRACES, windows: task.windows },
+      play: (points, traces) =>
+        play(points.map((each) => ({ taskId, traces, regimes: regimesOf(codec, each) }))),
+    },
+    options,
+  );
+  return { regimes: regimesOf(codec, point), steps };
 }
 
 function firstProbabilities(codec: ActionCodec<ServeAction>, action: ServeAction): number[][] {

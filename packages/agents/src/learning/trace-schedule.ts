@@ -1,3 +1,4 @@
+import { SEED_SPLITS } from '@servegym/environments';
 import { RandomStream } from '@servegym/simulator';
 
 /** Schedule of the traces that environments play during training. */
@@ -13,4 +14,10 @@ export interface TraceSchedule {
 export function traceSeed({ seed, groupSize, traces }: TraceSchedule, environment: number, episode: number) {
   const group = Math.floor(environment / groupSize);
   return new RandomStream(seed, `traces of group ${group}`, episode).integer(traces.first, traces.last);
+}
+
+/** Traces of the training split that a search with this seed plays, from the `from`-th on. */
+export function trainingTraces(seed: number, count: number, from = 0): number[] {
+  const schedule = { seed, groupSize: 1, traces: SEED_SPLITS.train };
+  return Array.from({ length: count }, (_, i) => traceSeed(schedule, 0, from + i));
 }

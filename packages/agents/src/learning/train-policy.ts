@@ -162,7 +162,7 @@ async function searchPolicy(run: TrainingRun, options: TrainingOptions): Promise
   };
   const SEARCHES = {
     /** Parameters of an autoscaler. */
-    fleet: () => searchDemand({ ...plan, taskId: task as FleetTaskId }),
+    fleet: () => searchDemand(task as FleetTaskId, plan),
     /** A configuration for each regime of traffic. */
     llmserve: () =>
       searchRegimes({

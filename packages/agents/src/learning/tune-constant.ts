@@ -2,7 +2,6 @@ import {
   type EpisodeRequests,
   holdMaskedKnobs,
   llmserve,
-  SEED_SPLITS,
   type ServeAction,
   ServeEpisode,
   type ServeKnob,
@@ -10,7 +9,7 @@ import {
 } from '@servegym/environments';
 import { RandomStream } from '@servegym/simulator';
 import { actionKey, distinctActions, KNOB_GRID, withKnob } from '../planning/knob-grid.ts';
-import { traceSeed } from './trace-schedule.ts';
+import { trainingTraces } from './trace-schedule.ts';
 import { knownTask } from './trained-for.ts';
 
 /** Traces that every value of a knob is tried on, and those that the best of them are told apart on. */
@@ -164,11 +163,9 @@ class ConstantReturns {
   ) {
     this.#task = task;
     this.#fromTheStart = fromTheStart;
-    const schedule = { seed, groupSize: 1, traces: SEED_SPLITS.train };
-    this.#traces = Array.from({ length: traces.many }, (_, episode) => {
-      const trace = traceSeed(schedule, 0, episode);
-      return { seed: trace, requests: llmserve.drawRequests(task, trace) };
-    });
+    this.#traces = trainingTraces(seed, traces.many).map((trace) => ({
+      ...{ seed: trace, requests: llmserve.drawRequests(task, trace) },
+    }));
   }
 
   /** Mean over the first `count` traces. */

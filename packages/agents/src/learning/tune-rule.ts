@@ -1,14 +1,13 @@
 import {
   type EpisodeRequests,
   llmserve,
-  SEED_SPLITS,
   type ServeAction,
   ServeEpisode,
   type ServeTask,
 } from '@servegym/environments';
 import { playRule, type RuleParameters, type ServeRule, UNTUNED_RULE } from '../policies/rule-policy.ts';
 import { climbCoordinates } from './coordinate-climb.ts';
-import { traceSeed } from './trace-schedule.ts';
+import { trainingTraces } from './trace-schedule.ts';
 
 /** Values that the search tries for each parameter. */
 const GRID: { readonly [Name in keyof RuleParameters]: readonly number[] } = {
@@ -41,11 +40,9 @@ export function tuneRule(
     traces,
   }: { readonly seed: number; readonly traces: { readonly few: number; readonly many: number } },
 ): TunedRule {
-  const schedule = { seed, groupSize: 1, traces: SEED_SPLITS.train };
-  const drawn = Array.from({ length: traces.many }, (_, episode) => {
-    const trace = traceSeed(schedule, 0, episode);
-    return { seed: trace, requests: llmserve.drawRequests(task, trace) };
-  });
+  const drawn = trainingTraces(seed, traces.many).map((trace) => ({
+    ...{ seed: trace, requests: llmserve.drawRequests(task, trace) },
+  }));
   const { batch_cap, speculation_depth: depth } = kept;
   const { parameters, meanReturn } = climbCoordinates(
     {
