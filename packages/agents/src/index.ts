@@ -28,8 +28,8 @@ export {
 } from './core/evaluate-policy.ts';
 export { type AnchoredReturn, type GainFigures, gainFigures, type ReturnAnchors } from './core/gain.ts';
 export { hasLlmSettings, LlmClient, llmSettings } from './core/llm-client.ts';
+export type { PromptedEnvironment } from './core/llm-policy.ts';
 export { LlmPolicy } from './core/llm-policy.ts';
-export type { PromptedEnvironment } from './core/llm-prompt.ts';
 export { playEpisode } from './core/play-episode.ts';
 export { decodeGymTable, type OwnTable, type PlayInputs } from './core/playable.ts';
 export type { AsyncPolicy, PolicyEpisode, PolicyStep } from './core/policy.ts';

@@ -34,8 +34,7 @@ import {
 import { encodeOnnxActor } from './learning/onnx-actor.ts';
 import type { Algorithm } from './learning/training-run.ts';
 import { tuneConstant, tunePhase } from './learning/tune-constant.ts';
-import { tuneFleet } from './learning/tune-fleet.ts';
-import { tuneRule } from './learning/tune-rule.ts';
+import { tuneFleet, tuneRule } from './learning/tune-rules.ts';
 import { SERVE_SEASON } from './planning/anchor-jobs.ts';
 import { checkFleetTask } from './planning/check-fleet.ts';
 import { checkGymTask } from './planning/check-gym.ts';

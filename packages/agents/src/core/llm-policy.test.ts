@@ -2,8 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { inferencegym, llmserve, type ServeAction } from '@servegym/environments';
 import fc from 'fast-check';
-import { jsonIn } from './answer-format.ts';
-import { llmSettings } from './llm-client.ts';
+import { jsonIn, llmSettings } from './llm-client.ts';
 import { type LlmAnswerer, LlmPolicy, type LlmPolicyOptions } from './llm-policy.ts';
 import { playEpisode } from './play-episode.ts';
 

@@ -19,7 +19,7 @@ import {
   runChecks,
   type TaskCheck,
 } from '../core/checks/task-check.ts';
-import { type TunedControllers, tuneFleet } from '../learning/tune-fleet.ts';
+import { type TunedControllers, tuneFleet } from '../learning/tune-rules.ts';
 import { checkedFleet } from './checked-tasks.ts';
 import { planFleet } from './plan-fleet.ts';
 

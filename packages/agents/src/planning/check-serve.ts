@@ -31,7 +31,7 @@ import {
   type TaskCheck,
 } from '../core/checks/task-check.ts';
 import { tuneConstant, tunePhase } from '../learning/tune-constant.ts';
-import { ruleReturn, tuneRule } from '../learning/tune-rule.ts';
+import { ruleReturn, tuneRule } from '../learning/tune-rules.ts';
 import { checkedServe, SERVE_CHECKED, type ServeFigure } from './checked-tasks.ts';
 import { planClairvoyant } from './plan-clairvoyant.ts';
 

@@ -5,8 +5,8 @@ import {
   ServeEpisode,
   type ServeEpisodeSnapshot,
 } from '@servegym/environments';
-import { backlogCost, meanWindowTokens } from './backlog.ts';
 import { distinctActions, modeOf, neighboursOf } from './knob-grid.ts';
+import { backlogCost, meanWindowTokens } from './plan-clairvoyant.ts';
 import type { TrafficBelief } from './traffic-belief.ts';
 
 export interface RecedingHorizonOptions {
