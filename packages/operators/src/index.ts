@@ -22,14 +22,13 @@ export { tuneResult } from './report/tune-report.ts';
 export {
   type Candidate,
   EXTRA_KNOBS,
-  fewestEngines,
   KNOB_NAMES,
   type KnobName,
   splitParts,
   vllmDefaults,
 } from './tune/candidate.ts';
 export { TUNE_JOB_KINDS } from './tune/measure-candidates.ts';
-export { parseSlo, type SloTerm, TuningError, type TuningErrorCode } from './tune/slo.ts';
+export { parseSlo, type SloTerm, TuningError } from './tune/slo.ts';
 export { joinBlocks, type SplitTraffic, sliceTrace, splitTrace, type Traffic } from './tune/traffic.ts';
 export { tuneProfile } from './tune/tune.ts';
 export type { TuneResult } from './tune/tune-result.ts';

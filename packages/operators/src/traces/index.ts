@@ -1,4 +1,4 @@
-export { readTrace, TraceFileError, type TraceFileOptions } from './read-trace.ts';
+export { readTrace, type TraceFileOptions } from './read-trace.ts';
 export {
   findReferenceFiles,
   RECORDED_LOADS,

@@ -78,10 +78,7 @@ describe('a trace file', () => {
   for (const [what, name, content, message] of broken) {
     it(`is refused when it is ${what}`, async () => {
       await assert.rejects(readTrace(fileWith(name, content)), (error: Error) => {
-        assert.ok(
-          ['TraceFileError', 'SimulatorError'].includes(error.name),
-          `${error.name}: ${error.message}`,
-        );
+        assert.ok(['TuningError', 'SimulatorError'].includes(error.name), `${error.name}: ${error.message}`);
         assert.match(error.message, message);
         return true;
       });

@@ -13,6 +13,7 @@ import {
   traceParser,
   traceTextOf,
 } from '@servegym/simulator';
+import { TuningError } from '../tune/slo.ts';
 import { readParquetTrace } from './parquet-trace.ts';
 
 /** Options of reading a trace file. */
@@ -32,18 +33,6 @@ const REASONS: Record<string, string> = {
   ERR_ENCODING_INVALID_ENCODED_DATA: 'it is not UTF-8',
 };
 
-/** A file that cannot be read, or files that are missing. */
-export class TraceFileError extends Error {
-  override readonly name = 'TraceFileError';
-  readonly isInputError = true;
-  readonly code: 'TRACE_UNREADABLE' | 'REFERENCE_DATA_MISSING';
-
-  constructor(message: string, code: TraceFileError['code'] = 'TRACE_UNREADABLE') {
-    super(message);
-    this.code = code;
-  }
-}
-
 const PIECE_BYTES = 2 ** 20;
 
 /**
@@ -51,7 +40,7 @@ const PIECE_BYTES = 2 ** 20;
  * gzip or Zstandard, piece by piece: what is in memory is the trace, not the file. A folder holds RAGPulse's files, or
  * sessions of agents, a JSON document each.
  *
- * @throws TraceFileError when the file cannot be read; SimulatorError with the line that is wrong.
+ * @throws TuningError when the file cannot be read; SimulatorError with the line that is wrong.
  */
 export async function readTrace(path: string, options: TraceFileOptions = {}): Promise<ReadTrace> {
   try {
@@ -65,7 +54,7 @@ export async function readTrace(path: string, options: TraceFileOptions = {}): P
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (code !== undefined && code in REASONS)
-      throw new TraceFileError(`cannot read ${path}: ${REASONS[code]}`);
+      throw new TuningError('TRACE_UNREADABLE', `cannot read ${path}: ${REASONS[code]}`);
     throw error;
   }
 }
@@ -98,7 +87,8 @@ async function readFolder(folder: string): Promise<ReadTrace> {
   }
   const sessions = names.filter((name) => /\.json(\.(gz|zst))?$/i.test(name));
   if (sessions.length === 0) {
-    throw new TraceFileError(
+    throw new TuningError(
+      'TRACE_UNREADABLE',
       `cannot read ${folder}: expected a folder with ${RAG_REQUESTS} (RAGPulse) or with sessions of agents (.json, .json.gz)`,
     );
   }

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { basename, join } from 'node:path';
-import { TraceFileError } from './read-trace.ts';
+import { TuningError } from '../tune/slo.ts';
 
 /** Measurements and traces of others, which the repository does not hold. docs/reference-data.md has their columns. */
 export interface ReferenceFile {
@@ -85,7 +85,7 @@ export const RECORDED_LOADS: readonly ReferenceFile[] = [
 
 /**
  * Paths of reference files below `folder`, in their order. A file may also lie in the folder itself.
- * @throws TraceFileError that names every file that is missing, and its source.
+ * @throws TuningError that names every file that is missing, and its source.
  */
 export function findReferenceFiles(folder: string, files: readonly ReferenceFile[]): string[] {
   const found = files.map(({ path, publishedAs }) =>
@@ -93,7 +93,8 @@ export function findReferenceFiles(folder: string, files: readonly ReferenceFile
   );
   const missing = files.filter((_, i) => found[i] === undefined);
   if (missing.length > 0) {
-    throw new TraceFileError(
+    throw new TuningError(
+      'REFERENCE_DATA_MISSING',
       [
         `REFERENCE_DATA_MISSING: ${folder} lacks`,
         ...missing.map(
@@ -102,7 +103,6 @@ export function findReferenceFiles(folder: string, files: readonly ReferenceFile
         ),
         'The repository does not hold them: docs/reference-data.md says how to get them and which columns they have.',
       ].join('\n'),
-      'REFERENCE_DATA_MISSING',
     );
   }
   return found as string[];

@@ -62,9 +62,13 @@ export function milliseconds(ms: number): string {
   return `${Number(ms.toPrecision(3))} ms`;
 }
 
-export type TuningErrorCode =
+type TuningErrorCode =
   | 'INVALID_SLO'
   | 'TOO_FEW_REQUESTS'
+  /** A trace that cannot be read. */
+  | 'TRACE_UNREADABLE'
+  /** Files that `--data` should hold and does not. */
+  | 'REFERENCE_DATA_MISSING'
   /** A command line or manifest that starts no engine. */
   | 'INVALID_LAUNCH'
   /** Fewer tokens allowed than the first loads take. */
