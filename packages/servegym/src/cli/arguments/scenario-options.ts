@@ -8,7 +8,7 @@ import { loadTrace } from './own-inputs.ts';
 export const scenarioOptions = {
   traffic: {
     value: '<file|model>',
-    help: `requests of your own, or as a public trace has them: ${WORKLOAD_IDS.join(', ')}`,
+    help: 'requests of your own, or the model of a public trace (docs/traffic.md)',
   },
   rateScale: {
     value: '<x>',

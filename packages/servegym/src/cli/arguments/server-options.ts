@@ -7,7 +7,7 @@ import { InvalidArgumentError } from 'commander';
 /** `--allowed-hosts` of commands that listen. */
 export const allowedHosts = {
   value: '<names>',
-  help: 'host names that clients may use, separated by commas: gym.example.com, *.example.com, or * for any. localhost, its addresses and the name of the machine are always allowed',
+  help: 'host names that clients may use beside those of this machine, with commas; * is any',
   env: 'SERVEGYM_ALLOWED_HOSTS',
   repeated: true,
   parse: hostPatterns,

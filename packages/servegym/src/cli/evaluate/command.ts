@@ -26,14 +26,14 @@ const options = {
   env: { value: '<id>', help: 'the environment', choices: ENVIRONMENT_IDS, default: 'llmserve' },
   task: {
     value: '<id|file>',
-    help: 'a task, a file that holds one of your own, or all that every policy can play',
+    help: 'a task, a file that holds one, or all',
     default: 'all',
   },
   table: { value: '<file.parquet>', help: 'inferencegym: a table of your own' },
   ...scenarioOptions,
   classShares: {
     value: '<shares>',
-    help: 'fleet, requests of your own: shares of the classes, such as 0.7,0.2,0.1 (default: all interactive)',
+    help: 'fleet, requests of your own: shares of the classes, such as 0.7,0.2,0.1',
     parse: parseShares,
   },
   episodes: {
@@ -44,7 +44,7 @@ const options = {
   },
   split: {
     value: '<name>',
-    help: 'where the seeds come from; shifted: those of test, under each shift (default: test; train with --record)',
+    help: 'where the seeds come from (default: test; train with --record)',
     choices: EVALUATION_SPLITS,
   },
   seed: {
@@ -61,23 +61,23 @@ const options = {
   url: { value: '<address>', help: 'with --seed: play at this server', parse: serverAddress },
   llm: {
     value: '<settings>',
-    help: 'how a policy llm[:MODEL] is asked: history=6,decide-every=1,max-calls=,answer-timeout=60,time-budget=,input-price=,output-price=',
+    help: 'how llm is asked, such as history=6,decide-every=4',
     parse: askLlm,
   },
   lines: {
     value: '[score]',
-    help: 'with --seed: print the [START], [STEP] and [END] lines of OpenEnv; a success is above this score',
+    help: 'with --seed: OpenEnv’s lines; success is above this score',
     preset: '0.2',
     parse: numberFrom(0, 1),
     conflicts: ['json'],
   },
   record: {
     value: '<file>',
-    help: 'write the episodes of one policy: Parquet, a row for each window; with --seed JSON',
+    help: 'write the episodes of one policy as Parquet; with --seed as JSON',
   },
   check: {
     value: '[effort]',
-    help: 'instead: check whether a task is sound and worth learning: quick or thorough; recorded: its reference returns',
+    help: 'instead: is a task sound and worth learning; recorded: its reference returns',
     choices: ['thorough', 'quick', 'recorded'],
     preset: 'thorough',
     conflicts: ['episodes', 'split', 'seed', 'record', 'traffic', 'rateScale', 'profile', 'shift', 'queue'],
@@ -92,20 +92,18 @@ export type EvaluateOptions = OptionValues<typeof options> & { readonly policies
 export const evaluateCommand = () =>
   defineCommand({
     name: 'evaluate',
-    description:
-      'Play and grade policies, with interquartile means and 95 % intervals. Several are compared on the same seeds.',
+    description: 'Play and grade policies, with 95 % intervals. Several are compared on the same seeds.',
     words: {
       policies: {
         value: '[policies...]',
-        help: 'names (docs/agents.md), files that `servegym train` wrote, or llm[:MODEL] (default: the rules of the environment)',
+        help: 'names, files of `servegym train`, or llm[:MODEL] (default: the rules of the environment)',
       },
     },
     options,
     after: `Examples:
   servegym evaluate default heuristic runs/bursty_workload-ppo-seed0/policy.safetensors --episodes 50
   servegym evaluate static:8 hpa:30 rule --env fleet --task flash_crowds --seed 0
-  OPENAI_API_KEY=... servegym evaluate llm:gpt-4.1-mini --seed 0 --llm decide-every=4
-  servegym evaluate --check --env fleet`,
+  OPENAI_API_KEY=... servegym evaluate llm:gpt-4.1-mini --seed 0 --llm decide-every=4`,
     action(options) {
       const { check, record, seed } = options;
       if (check !== undefined) return checkTasks(check, options);

@@ -28,14 +28,14 @@ const MOST_THREADS = 256;
 /** `--threads` of commands with jobs. */
 export const threads = {
   value: '<n>',
-  help: 'jobs at once on this machine; the results do not depend on it',
+  help: 'jobs at once; results do not depend on it',
   parse: wholeNumber(1, MOST_THREADS),
   default: Math.min(MOST_THREADS, availableParallelism()),
 } as const;
 /** `--queue` of commands with jobs. */
 export const queue = {
   value: '<url>',
-  help: 'send the jobs to `servegym worker` processes at redis://...; the results are the same',
+  help: 'send the jobs to `servegym worker`s at redis://...; same results',
 } as const;
 
 /** Threads or queue that do the jobs of a command; `redis://...`, or threads of this process when it is left out. */

@@ -63,11 +63,11 @@ const options = {
   },
   steps: {
     value: '<n>',
-    help: 'windows to learn from (default: 480000 for ppo on llmserve, else 120000; static: as many as it takes)',
+    help: 'windows to learn from (default: 480000 for ppo on llmserve, else 120000)',
     parse: wholeNumber(1, 1e9),
   },
   randomise: {
-    help: 'ppo on llmserve: draw another server, rate, prompts and traffic for each episode, to train one policy for many servers',
+    help: 'ppo on llmserve: another server and traffic in each episode, for one policy of many servers',
   },
   seed: {
     value: '<n>',
@@ -83,7 +83,7 @@ const options = {
   },
   threads: {
     value: '<n>',
-    help: 'threads that play, or trainings at once; the result does not depend on it',
+    help: 'threads that play, or trainings at once; results do not depend on it',
     parse: wholeNumber(1, MOST_THREADS),
     default: Math.min(MOST_THREADS, availableParallelism()),
   },
@@ -91,7 +91,7 @@ const options = {
   teacher: {
     value: '<name>',
     help: 'distill: the policy to learn from',
-    choices: TEACHERS,
+    parse: teacherNamed,
     default: 'mpc',
   },
   lessons: {
@@ -135,11 +135,9 @@ export const trainCommand = () =>
     name: 'train',
     description: 'learn a policy on the training traffic of a task',
     options,
-    after: `ppo and distill write policy.safetensors, policy.onnx, checkpoint.safetensors, metrics.jsonl, an event file for
-TensorBoard and learning-curve.svg, .png and .html; cem writes policy.json, metrics and curve, static policy.json.
-Ctrl-C stops early, distill after the round of lessons at hand, keeps what was learned and ends with 130. With --seeds 0..9
-each seed gets a folder seed-<n> with the files that --seed <n> writes. --queue has the seeds trained, or the lessons and
-generations of a single training with distill or cem played, by \`servegym worker\`s.`,
+    after: `ppo and distill write policy.safetensors, policy.onnx, checkpoint.safetensors, metrics and a learning curve; cem policy.json,
+metrics and curve; static policy.json. Ctrl-C keeps what was learned and ends with 130. With --seeds each seed has a folder.
+--queue: the seeds, or the lessons and generations of a single distill or cem, are played by \`servegym worker\`s.`,
     action: train,
   });
 
@@ -279,6 +277,11 @@ async function trainEachSeed(
 function runName({ environment, task, algorithm, randomise }: TrainingRun): string {
   const name = `${environment === 'llmserve' ? '' : `${environment}-`}${task}-${algorithm}`;
   return randomise ? `${name}-randomised` : name;
+}
+
+function teacherNamed(text: string): string {
+  if (TEACHERS.includes(text)) return text;
+  throw new InvalidArgumentError(`Expected one of ${TEACHERS.join(', ')}, got \`${text}\`.`);
 }
 
 function parseSeeds(text: string): number[] {
