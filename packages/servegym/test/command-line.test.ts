@@ -30,7 +30,9 @@ describe('the command line', () => {
 
   it('shows the help of each of its commands on a screen', async () => {
     for (const words of [
-      ...['simulate', 'endpoint'].map((name) => [name]),
+      ...['serve', 'endpoint', 'simulate', 'plan', 'tune', 'diff'].map((name) => [name]),
+      ...['train', 'evaluate', 'validate', 'worker'].map((name) => [name]),
+      ...['create', 'admit', 'serve', 'close', 'verify'].map((name) => ['season', name]),
       ...['list', 'show', 'make', 'confirm', 'refit'].map((name) => ['profile', name]),
       ...['describe', 'convert', 'draw', 'fit'].map((name) => ['traffic', name]),
     ]) {

@@ -487,7 +487,7 @@ describe('a model read from its config.json', () => {
         code: 'CALIBRATION_HARDWARE',
         message,
       });
-    refused({ model_type: 'mamba' }, /config\.json: .*llama.* got `model_type` "mamba".*calibrate --server/);
+    refused({ model_type: 'mamba' }, /config\.json: .*llama.* got `model_type` "mamba".*profile make/);
     refused({ model_type: 'toString' }, /got `model_type` "toString"/);
     refused({ index_topk: 2048 }, /got sparse attention \(`index_topk`\)/);
     refused({ linear_num_value_heads: 32 }, /linear attention/);
