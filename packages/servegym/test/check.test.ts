@@ -80,11 +80,11 @@ describe('servegym evaluate --check', () => {
 
   it('says what it cannot check', async () => {
     for (const [args, message] of [
-      [['nope'], /one of static_workload.*or a file/],
-      [['nope', '--env', 'fleet'], /one of diurnal.*or a file/],
-      [['./nope.ts'], /there is no such file/],
-      [[join(import.meta.dirname, 'scripted-model.ts')], /default export/],
-      [[join(import.meta.dirname, '../package.json')], /is no task: .*id/],
+      [['--task', 'nope'], /one of static_workload.*or a file/],
+      [['--task', 'nope', '--env', 'fleet'], /one of diurnal.*or a file/],
+      [['--task', './nope.ts'], /there is no such file/],
+      [['--task', join(import.meta.dirname, 'scripted-model.ts')], /default export/],
+      [['--task', join(import.meta.dirname, '../package.json')], /is no task: .*id/],
     ] as const) {
       const { code, stderr } = await runServegym('evaluate', '--check', ...args);
       assert.equal(code, 2, stderr);

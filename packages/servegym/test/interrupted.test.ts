@@ -48,7 +48,7 @@ describe('a command that is interrupted', () => {
   ] as const) {
     for (const [command, ...args] of [
       ['evaluate', 'mpc', 'heuristic', '--task', 'bursty_workload'],
-      ['tune', '--profile', 'a100-40gb-llama-3-8b', '--workload', 'bursty_workload', '--report', 'tune.html'],
+      ['tune', 'bursty_workload', '--profile', 'a100-40gb-llama-3-8b', '--report', 'tune.html'],
       ['train', '--task', 'static_workload', '--seeds', '0..1', '--out', 'runs'],
     ] as const) {
       it(`ends with ${exitCode} (${command}) and leaves no broken file`, async () => {
@@ -69,14 +69,14 @@ describe('a command that is interrupted', () => {
         'tune',
         /neighbours of the best, round 1/,
         /^a100-40gb-llama-3-8b, interrupted\. Best so far, .*\n\nvLLM:\n {2}vllm serve /m,
-        ...['--profile', 'a100-40gb-llama-3-8b', '--workload', 'bursty_workload', '--requests', '400'],
+        ...['bursty_workload', '--profile', 'a100-40gb-llama-3-8b', '--requests', '400'],
         ...['--configurations', '16'],
       ],
       [
         'plan',
         /1 of \d+ profiles/,
         /^Interrupted after \d+ of \d+ profiles\. Plans so far:\n\nCheapest: .*\nvLLM:\n {2}vllm serve .*\n1\*/ms,
-        ...['--model', 'llama-3-8b', '--workload', 'chat', '--rate', '2', '--hours', '0.2'],
+        ...['chat@2/s,0.2h', '--model', 'llama-3-8b'],
         ...['--requests', '400', '--status', 'measured', '--max-engines', '4'],
       ],
     ] as const) {

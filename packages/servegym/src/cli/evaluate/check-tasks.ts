@@ -19,9 +19,10 @@ export async function checkTasks(
   const { task: asked, inputs } = await readInputs(options);
   const known = asked === 'all' ? entry.tasks.shippedIds : entry.tasks.ids();
   const taskIds = known.filter((id) => asked === 'all' || String(id) === asked);
+  const file = entry.takes.includes('task') ? ', or a file that holds one' : '';
   if (taskIds.length === 0 || check === undefined)
     throw new InputError(
-      `expected a task of ${env} that can be checked, one of ${entry.tasks.ids().join(', ')}, got ${asked}`,
+      `expected a task of ${env} that can be checked, one of ${known.join(', ')}${file}, got ${asked}`,
     );
   if (effort === 'recorded') {
     if (env !== llmserve.id)
