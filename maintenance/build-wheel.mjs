@@ -100,7 +100,9 @@ function prune(folder) {
     const path = join(parentPath, name);
     if (NATIVE.test(name))
       throw new Error(`${relative(folder, path)} runs on one platform only: leave it out`);
-    if (LEFT_OUT.test(name) && !LICENCE.test(name)) rmSync(path);
+    // What stands beside our own modules is read at run time.
+    const isOurs = /(@servegym\/\w+|servegym)\/lib\//.test(path) && name.endsWith('.md');
+    if (LEFT_OUT.test(name) && !LICENCE.test(name) && !isOurs) rmSync(path);
   }
   for (const { parentPath } of files.filter(isManifest)) {
     if (!readdirSync(parentPath).some((name) => LICENCE.test(name)))

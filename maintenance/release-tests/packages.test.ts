@@ -136,15 +136,7 @@ describe('the packed packages', () => {
         const profile = ['--profile', 'h100-80gb-llama-3-8b'];
         assert.match((await servegym('simulate', 'trace.jsonl', ...profile)).stdout, /TTFT, ms/);
         const slo = ['--slo', 'ttft_p99=1s,tpot_p99=50ms'];
-        const tuned = await servegym(
-          'tune',
-          ...profile,
-          '--trace',
-          'log.jsonl',
-          ...slo,
-          '--configurations',
-          '64',
-        );
+        const tuned = await servegym('tune', 'log.jsonl', ...profile, ...slo, '--configurations', '64');
         assert.match(tuned.stdout, /vllm serve /);
         const played = await servegym('evaluate', 'ppo', '--task', 'static_workload', '--episodes', '1');
         assert.match(played.stdout, /static_workload/);

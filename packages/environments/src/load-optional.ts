@@ -1,5 +1,4 @@
 import { EnvironmentError } from '@servegym/openenv/definition';
-import type OpenAI from 'openai';
 
 /**
  * Loads a module that needs optional packages.
@@ -32,14 +31,15 @@ export interface OpenAiServer {
 }
 
 /**
- * The official client. It takes longer to load than all the rest: only what asks a server does.
+ * The official client, an `OpenAI`, which callers name: packages that depend on this one may lack its types. It takes
+ * longer to load than all the rest: only what asks a server does.
  * @param use start of the sentence that says it is missing, with the code of that error
  */
 export async function openAiClient(
   { baseUrl, apiKey, retries, timeoutSeconds }: OpenAiServer,
   use: string,
   code: string,
-): Promise<OpenAI> {
+): Promise<object> {
   const { default: Client } = await loadOptional(
     () => import('openai'),
     use,

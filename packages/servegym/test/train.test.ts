@@ -35,7 +35,7 @@ describe('servegym train', () => {
     const png = readFileSync(report.files.picture);
     assert.deepEqual(
       [png.toString('latin1', 1, 4), png.readUInt32BE(16), png.readUInt32BE(20)],
-      ['PNG', 1440, 800],
+      ['PNG', 1280, 640],
     );
     assert.match(readFileSync(report.files.events, 'latin1'), /brain\.Event:2.*train\/mean_return/s);
 

@@ -194,10 +194,10 @@ export class LlmClient {
     return this.settings.timeoutSeconds ?? 60;
   }
 
-  #connect(): Promise<OpenAI> {
+  async #connect(): Promise<OpenAI> {
     const { retries = 3 } = this.settings;
     const server = { ...this.settings, retries, timeoutSeconds: this.#timeoutSeconds };
-    return openAiClient(server, 'Language models are asked with', 'LLM_SETTINGS');
+    return (await openAiClient(server, 'Language models are asked with', 'LLM_SETTINGS')) as OpenAI;
   }
 }
 

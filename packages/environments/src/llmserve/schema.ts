@@ -141,7 +141,7 @@ export const serveObservationSchema = z
 export type ServeObservation = z.infer<typeof serveObservationSchema>;
 
 /** Fields of the observation that are measured over a window. */
-export type ObservedFigure = keyof typeof observed.figures.window;
+export type ObservedFigure = Exclude<keyof ServeObservation, 'step_index' | 'task_id' | 'server'>;
 
 /** The figures in the order of the schema. */
 export const OBSERVED_FIGURES = Object.keys(observed.figures.window) as ObservedFigure[];

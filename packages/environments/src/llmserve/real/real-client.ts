@@ -61,7 +61,7 @@ export class RealClient {
 
   static async create(settings: RealSettings): Promise<RealClient> {
     const client = await openAiClient(settings, 'Real mode asks servers with', 'REAL_CLIENT_MISSING');
-    return new RealClient(settings, client);
+    return new RealClient(settings, client as OpenAI);
   }
 
   /** Ids of the models that the server lists, or the failure to list them. */
