@@ -103,14 +103,7 @@ describe('the wheel, in a virtual environment with nothing else and no Node on t
 
   it('has the command line too, which refuses what needs native code before it works', async () => {
     assert.match(await runPython(['-m', 'servegym', 'profile', 'list']), /h100-80gb-llama-3-8b/);
-    const options = [
-      '--profile',
-      'h100-80gb-llama-3-8b',
-      '--workload',
-      'static_workload',
-      '--slo',
-      'ttft_p99=1s',
-    ];
+    const options = ['static_workload', '--profile', 'h100-80gb-llama-3-8b', '--slo', 'ttft_p99=1s'];
     await assert.rejects(runPython(['-m', 'servegym', 'tune', ...options, '--plot', 'front.png']), {
       code: 2,
       stderr: /^error: cannot draw front\.png: .*Name an \.svg file/m,

@@ -1,14 +1,14 @@
 import type { JobKinds } from '@servegym/jobs';
 
-const module = (path: string) => new URL(path, import.meta.url).href;
-const episodes = module('core/evaluate.ts');
-const anchors = module('planning/anchor-jobs.ts');
+// The build renames the modules where it finds this form.
+const episodes = new URL('core/evaluate.ts', import.meta.url).href;
+const anchors = new URL('planning/anchor-jobs.ts', import.meta.url).href;
 
 /** Job kinds that training, evaluation and recording submit, with their modules. */
 export const AGENT_JOB_KINDS: JobKinds = {
-  'train-policy': module('learning/train-policy.ts'),
-  demonstrate: module('learning/demonstrate.ts'),
-  'play-regimes': module('learning/search-regimes.ts'),
+  'train-policy': new URL('learning/train-policy.ts', import.meta.url).href,
+  demonstrate: new URL('learning/demonstrate.ts', import.meta.url).href,
+  'play-regimes': new URL('learning/search-regimes.ts', import.meta.url).href,
   'play-episodes': episodes,
   'record-episode': episodes,
   'episode-return': episodes,
