@@ -158,39 +158,22 @@ const COMMANDS: Readonly<Record<string, readonly CommandEntry[]>> = {
   ],
 };
 
-/**
- * Names that commands had before, with what does the same now. One with `load` still works as it did; the others
- * answer with that line.
- */
-const FORMER: Readonly<Record<string, { readonly now: string; readonly load?: () => Promise<Command> }>> = {
-  fleet: { now: 'servegym evaluate --env fleet --seed 0' },
-  check: { now: 'servegym evaluate --check' },
-  profiles: {
-    now: 'servegym profile list',
-  },
-  calibrate: {
-    now: 'servegym profile make',
-  },
-  confirm: {
-    now: 'servegym profile confirm',
-  },
-  table: {
-    now: 'servegym profile table',
-  },
-  trace: {
-    now: 'servegym traffic describe',
-  },
-  fidelity: {
-    now: 'npx node benchmarks/run.ts fidelity',
-  },
-  bench: {
-    now: 'npx node benchmarks/run.ts concurrency',
-  },
-  oracle: { now: 'servegym evaluate --check recorded' },
-  compare: { now: 'servegym evaluate POLICY POLICY' },
-  baseline: { now: 'servegym evaluate --seed 0' },
-  datasets: { now: 'servegym evaluate POLICY --record episodes.parquet' },
-  selftest: { now: 'servegym validate' },
+/** Names that commands had before, with what does the same now. */
+const FORMER: Readonly<Record<string, string>> = {
+  fleet: 'servegym evaluate --env fleet --seed 0',
+  check: 'servegym evaluate --check',
+  profiles: 'servegym profile list',
+  calibrate: 'servegym profile make',
+  confirm: 'servegym profile confirm',
+  table: 'servegym profile table',
+  trace: 'servegym traffic describe',
+  fidelity: 'npx node benchmarks/run.ts fidelity',
+  bench: 'npx node benchmarks/run.ts concurrency',
+  oracle: 'servegym evaluate --check recorded',
+  compare: 'servegym evaluate POLICY POLICY',
+  baseline: 'servegym evaluate --seed 0',
+  datasets: 'servegym evaluate POLICY --record episodes.parquet',
+  selftest: 'servegym validate',
 };
 
 /** Columns of the help where it does not go to a terminal. */
@@ -216,11 +199,8 @@ export async function buildProgram(words: readonly string[] | 'all'): Promise<Co
     program.commandsGroup(heading);
     for (const entry of entries) program.addCommand(await commandOf(entry, words));
   }
-  for (const [name, { now, load }] of Object.entries(FORMER)) {
-    if (words !== 'all' && words[0] !== name) continue;
-    if (load !== undefined) program.addCommand(await load(), { hidden: true });
-    else if (words !== 'all') throw new InputError(`\`servegym ${name}\` is now \`${now}\``);
-  }
+  const [first = ''] = words === 'all' ? [] : words;
+  if (Object.hasOwn(FORMER, first)) throw new InputError(`\`servegym ${first}\` is now \`${FORMER[first]}\``);
   return overrideExit(program);
 }
 
