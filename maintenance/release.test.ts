@@ -4,9 +4,9 @@ import { cpSync, globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } fr
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { after, describe, it } from 'node:test';
-import { changesetText, releasedChangelog } from './changelog.ts';
+import { changesetText, releasedChangelog } from './release.ts';
 
-const root = dirname(dirname(import.meta.dirname));
+const root = dirname(import.meta.dirname);
 const folder = mkdtempSync(join(tmpdir(), 'servegym-version-'));
 after(() => rmSync(folder, { recursive: true }));
 
@@ -14,14 +14,14 @@ after(() => rmSync(folder, { recursive: true }));
 const PATHS = [
   ...['package.json', 'package-lock.json', '.npmrc', '.changeset/config.json', 'packages/*/package.json'],
   ...['CHANGELOG.md', 'clients/python/pyproject.toml', 'clients/python/src/servegym/__init__.py'],
-  'maintenance/release/*.ts',
+  'maintenance/release.ts',
 ];
 
 describe('the changelog of a release', () => {
   it('has the lines of the changesets and what stood under Unreleased', () => {
     const text = '# Changelog\n\n## [Unreleased]\n\n### Added\n\n- One.\n\n## [0.1.0] - 2026-01-01\n';
     assert.equal(
-      releasedChangelog(text, '0.2.0', '2026-02-03', ['Two.\nMore of it.', 'Three.\n']),
+      releasedChangelog(text, '0.2.0', '2026-02-03', ['Two.\nMore of it.', '- Three.\n']),
       '# Changelog\n\n## [Unreleased]\n\n## [0.2.0] - 2026-02-03\n\n- Two.\n  More of it.\n- Three.\n\n### Added\n\n- One.\n\n## [0.1.0] - 2026-01-01\n',
     );
   });
@@ -53,7 +53,7 @@ describe('npm run release:version', () => {
       join(folder, '.changeset', 'a-test.md'),
       '---\n"@servegym/openenv": minor\n---\n\nA line for users.\n',
     );
-    execFileSync(process.execPath, [join(folder, 'maintenance', 'release', 'version.ts')], {
+    execFileSync(process.execPath, [join(folder, 'maintenance', 'release.ts')], {
       cwd: folder,
       stdio: 'pipe',
     });
