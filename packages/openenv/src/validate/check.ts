@@ -1,4 +1,5 @@
 import { isJsonObject } from '../protocol/read-json.ts';
+import CRITERIA from './criteria.json' with { type: 'json' };
 import type { InspectionSocket, Subject } from './subject.ts';
 
 /** Result of a check. */
@@ -23,31 +24,19 @@ export interface Criterion extends Finding {
 export type Verdict = Finding | string | null | undefined | false;
 type Judge = () => Verdict | Promise<Verdict>;
 
-/** One thing that an OpenEnv server is asked to do right. */
-export interface Check extends Pick<Criterion, 'id' | 'description' | 'required'> {
-  run(subject: Subject): ReturnType<Judge>;
-}
-
-/** A check of what clients rely on. */
-export function must(id: string, description: string, run: Check['run']): Check {
-  return { id, description, required: true, run };
-}
-
-/** A check of what is advised. */
-export function should(id: string, description: string, run: Check['run']): Check {
-  return { id, description, required: false, run };
-}
+/** The run of a check: it asks an OpenEnv server for one thing. */
+export type Run = (subject: Subject) => ReturnType<Judge>;
+export type CriterionId = keyof typeof CRITERIA;
+/** Checks by their criteria, in the order in which they are run. */
+export type Checks = Readonly<Partial<Record<CriterionId, Run>>>;
 
 /** The run of a check that needs a session of its own. */
-export function inSession(
-  run: (socket: InspectionSocket, subject: Subject) => ReturnType<Judge>,
-): Check['run'] {
+export function inSession(run: (socket: InspectionSocket, subject: Subject) => ReturnType<Judge>): Run {
   return (subject) => subject.withSession(async (socket) => run(socket, subject));
 }
 
 /** Runs a check. */
-export async function criterionOf(check: Omit<Check, 'run'>, judge: Judge): Promise<Criterion> {
-  const { id, description, required } = check;
+export async function criterionOf(id: CriterionId, judge: Judge): Promise<Criterion> {
   const verdict = await Promise.resolve()
     .then(judge)
     .catch((error: Error) => error.message);
@@ -55,7 +44,7 @@ export async function criterionOf(check: Omit<Check, 'run'>, judge: Judge): Prom
     typeof verdict === 'string' && verdict !== ''
       ? { passed: false, details: verdict }
       : verdict || { passed: true };
-  return { id, description, required, ...finding };
+  return { id, ...CRITERIA[id], ...finding };
 }
 
 export function notApplicable(details: string): Finding {

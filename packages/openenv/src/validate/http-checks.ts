@@ -1,33 +1,25 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { JSON_RPC_ERROR_CODES } from '../protocol/messages.ts';
 import { isJsonObject, type JsonObject } from '../protocol/read-json.ts';
-import { at, type Check, type Finding, inSession, must, notApplicable, should, shown } from './check.ts';
+import { at, type Checks, type Finding, inSession, notApplicable, shown } from './check.ts';
 import { type Answer, EPISODE_ID, type Subject } from './subject.ts';
 
 /** Checks of episodes over HTTP, which a server in production does not have. */
-export const HTTP_SESSION_CHECKS: readonly Check[] = [
-  must(
-    'http_reset',
-    'POST /reset answers 200 with an observation, also without a body',
-    async (subject) =>
-      observationFlaw(await subject.post('reset', { seed: 1, ...subject.options.resetOptions })) ??
-      observationFlaw(await subject.fetch('reset', { method: 'POST' })),
-  ),
-  must(
-    'http_step',
-    'POST /step answers 200 with an observation, or 409 when it wants a reset first',
-    async (subject) => {
-      const reset = await subject.post('reset', subject.options.resetOptions);
-      const answer = await subject.post('step', stepBody(reset, await subject.action()));
-      return answer.status === 409 ? null : observationFlaw(answer);
-    },
-  ),
-  must('http_state', 'GET /state answers 200 with episode_id and step_count', async (subject) => {
+export const HTTP_SESSION_CHECKS: Checks = {
+  http_reset: async (subject) =>
+    observationFlaw(await subject.post('reset', { seed: 1, ...subject.options.resetOptions })) ??
+    observationFlaw(await subject.fetch('reset', { method: 'POST' })),
+  http_step: async (subject) => {
+    const reset = await subject.post('reset', subject.options.resetOptions);
+    const answer = await subject.post('step', stepBody(reset, await subject.action()));
+    return answer.status === 409 ? null : observationFlaw(answer);
+  },
+  http_state: async (subject) => {
     const { status, body } = await subject.fetch('state', { method: 'GET' });
     const fits = status === 200 && isJsonObject(body) && 'episode_id' in body && 'step_count' in body;
     return fits ? null : `got ${status} ${shown(body)}`;
-  }),
-  should('http_stateful', 'A step over HTTP goes on from the reset before it', async (subject) => {
+  },
+  http_stateful: async (subject) => {
     const body = { episode_id: EPISODE_ID, ...subject.options.resetOptions };
     const reset = await subject.post('reset', body);
     const session = at(reset.body, 'session_id');
@@ -38,33 +30,25 @@ export const HTTP_SESSION_CHECKS: readonly Check[] = [
     const actual = { episode_id: at(state, 'episode_id'), step_count: at(state, 'step_count') };
     const passed = actual.episode_id === EPISODE_ID && actual.step_count === 1;
     return { passed, expected, actual };
-  }),
-  must(
-    'http_validation_errors',
-    'A step without an action, bad JSON and a negative seed are answered with 422 and details',
-    async (subject) => {
-      const answers = {
-        'POST /step {}': await subject.post('step', {}),
-        'POST /step {': await subject.post('step', '{'),
-        'POST /reset {"seed":-1}': await subject.post('reset', { seed: -1 }),
-      };
-      const wrong = Object.entries(answers).find(([, answer]) => !isValidationError(answer));
-      return wrong && `${wrong[0]} was answered with ${wrong[1].status} ${shown(wrong[1].body)}`;
-    },
-  ),
-  must(
-    'http_unknown_action_key_refused',
-    'A key that the action schema does not have is answered with 422 over HTTP too',
-    async (subject) => {
-      if ((await subject.schema('action')).additionalProperties !== false) {
-        return notApplicable('the action schema allows further keys');
-      }
-      const action = { ...(await subject.action()), unknown_key_of_servegym: 1 };
-      const answer = await subject.post('step', { action });
-      return isValidationError(answer) ? null : `got ${answer.status} ${shown(answer.body)}`;
-    },
-  ),
-];
+  },
+  http_validation_errors: async (subject) => {
+    const answers = {
+      'POST /step {}': await subject.post('step', {}),
+      'POST /step {': await subject.post('step', '{'),
+      'POST /reset {"seed":-1}': await subject.post('reset', { seed: -1 }),
+    };
+    const wrong = Object.entries(answers).find(([, answer]) => !isValidationError(answer));
+    return wrong && `${wrong[0]} was answered with ${wrong[1].status} ${shown(wrong[1].body)}`;
+  },
+  http_unknown_action_key_refused: async (subject) => {
+    if ((await subject.schema('action')).additionalProperties !== false) {
+      return notApplicable('the action schema allows further keys');
+    }
+    const action = { ...(await subject.action()), unknown_key_of_servegym: 1 };
+    const answer = await subject.post('step', { action });
+    return isValidationError(answer) ? null : `got ${answer.status} ${shown(answer.body)}`;
+  },
+};
 
 /** The body of a step: with the session, where the server names it. */
 function stepBody({ body }: Answer, action: JsonObject): JsonObject {
@@ -84,29 +68,24 @@ function isValidationError({ status, body }: Answer): boolean {
 }
 
 /** The criteria of `openenv validate --url`, with its ids and its judgement. */
-export const HTTP_CRITERIA: readonly Check[] = [
-  must('openapi_version_available', 'GET /openapi.json returns OpenAPI info.version', (subject) =>
-    judge(subject, 'openapi.json', { 'info.version': 'string' }),
-  ),
-  must('health_endpoint', 'GET /health returns healthy status', async (subject) => {
+export const HTTP_CRITERIA: Checks = {
+  openapi_version_available: (subject) => judge(subject, 'openapi.json', { 'info.version': 'string' }),
+  health_endpoint: async (subject) => {
     const { status, body } = await subject.get('health');
     const actual = { status_code: status, status: at(body, 'status') ?? null };
     const passed = status === 200 && actual.status === 'healthy';
     return { passed, expected: { status_code: 200, status: 'healthy' }, actual };
-  }),
-  must('metadata_endpoint', 'GET /metadata returns name and description', (subject) =>
-    judge(subject, 'metadata', { name: 'string', description: 'string' }),
-  ),
-  must('schema_endpoint', 'GET /schema returns action, observation, and state schemas', (subject) =>
+  },
+  metadata_endpoint: (subject) => judge(subject, 'metadata', { name: 'string', description: 'string' }),
+  schema_endpoint: (subject) =>
     judge(subject, 'schema', { action: 'object', observation: 'object', state: 'object' }),
-  ),
-  must('mcp_endpoint', 'POST /mcp is reachable and returns JSON-RPC payload', async (subject) => {
+  mcp_endpoint: async (subject) => {
     const { status, body } = await subject.post('mcp', {});
     const actual = { status_code: status, jsonrpc: at(body, 'jsonrpc') ?? null };
     const passed = status === 200 && actual.jsonrpc === '2.0';
     return { passed, expected: { status_code: 200, jsonrpc: '2.0' }, actual };
-  }),
-  must('mode_endpoint_consistency', 'OpenAPI endpoint set matches OpenEnv mode contract', async (subject) => {
+  },
+  mode_endpoint_consistency: async (subject) => {
     const paths = at((await subject.get('openapi.json')).body, 'paths');
     if (!isJsonObject(paths) || Object.keys(paths).length === 0) {
       return 'Cannot determine mode without OpenAPI paths';
@@ -117,8 +96,8 @@ export const HTTP_CRITERIA: readonly Check[] = [
       expected: { '/reset': reset, '/step': reset, '/state': reset },
       actual: { '/reset': reset, '/step': step, '/state': state },
     };
-  }),
-];
+  },
+};
 
 /** Requires a path to answer 200 with fields of these types. */
 async function judge(
@@ -143,76 +122,56 @@ const RETRY_MS = 50;
 const TOOLS_LIST = { jsonrpc: '2.0', id: 1, method: 'tools/list', params: {} };
 
 /** Tools over JSON-RPC, OpenEnv's and that of the Model Context Protocol, and the Task API. */
-export const MCP_CHECKS: readonly Check[] = [
-  must(
-    'mcp_errors',
-    'POST /mcp answers bad JSON and unknown methods with 200 and the JSON-RPC error',
-    async (subject) => {
-      const unknown = await subject.post('mcp', { jsonrpc: '2.0', id: 5, method: 'nope' });
-      const broken = await subject.post('mcp', '{');
-      const actual = [unknown, broken].map(({ status, body }) => [status, at(body, 'error', 'code')]);
-      const expected = [methodNotFound, parseError].map((code) => [200, code]);
-      const passed = JSON.stringify(actual) === JSON.stringify(expected) && at(unknown.body, 'id') === 5;
-      return { passed, expected, actual };
-    },
-  ),
-  should(
-    'mcp_tools_list',
-    'Tools are listed with their name and the schema of what they take',
-    async (subject) => {
-      const { body } = await subject.post('mcp', TOOLS_LIST);
-      if (at(body, 'error', 'code') === internalError) return notApplicable('the environment has no tools');
-      const tools = at(body, 'result', 'tools');
-      if (!Array.isArray(tools)) return `got ${shown(body)}`;
-      const wrong = tools.find((tool) => !isTool(tool));
-      return wrong ? `got the tool ${shown(wrong)}` : { passed: true, details: `${tools.length} tools` };
-    },
-  ),
-  should(
-    'mcp_sessions',
-    'openenv/session/create and openenv/session/close open and end a session',
-    async (subject) => {
-      const call = (action: 'create' | 'close', params: JsonObject) =>
-        subject.post('mcp', { jsonrpc: '2.0', id: 1, method: `openenv/session/${action}`, params });
-      const created = await call('create', {});
-      const id = at(created.body, 'result', 'session_id');
-      if (typeof id !== 'string') return `create was answered with ${shown(created.body)}`;
-      const closed = await call('close', { session_id: id });
-      if (at(closed.body, 'result', 'closed') !== true) {
-        return `close was answered with ${shown(closed.body)}`;
-      }
-      const again = await call('close', { session_id: id });
-      return at(again.body, 'error') === undefined && 'a session that was closed can be closed again';
-    },
-  ),
-  must('mcp_websocket', 'The WebSocket /mcp answers JSON-RPC', async (subject) => {
+export const MCP_CHECKS: Checks = {
+  mcp_errors: async (subject) => {
+    const unknown = await subject.post('mcp', { jsonrpc: '2.0', id: 5, method: 'nope' });
+    const broken = await subject.post('mcp', '{');
+    const actual = [unknown, broken].map(({ status, body }) => [status, at(body, 'error', 'code')]);
+    const expected = [methodNotFound, parseError].map((code) => [200, code]);
+    const passed = JSON.stringify(actual) === JSON.stringify(expected) && at(unknown.body, 'id') === 5;
+    return { passed, expected, actual };
+  },
+  mcp_tools_list: async (subject) => {
+    const { body } = await subject.post('mcp', TOOLS_LIST);
+    if (at(body, 'error', 'code') === internalError) return notApplicable('the environment has no tools');
+    const tools = at(body, 'result', 'tools');
+    if (!Array.isArray(tools)) return `got ${shown(body)}`;
+    const wrong = tools.find((tool) => !isTool(tool));
+    return wrong ? `got the tool ${shown(wrong)}` : { passed: true, details: `${tools.length} tools` };
+  },
+  mcp_sessions: async (subject) => {
+    const call = (action: 'create' | 'close', params: JsonObject) =>
+      subject.post('mcp', { jsonrpc: '2.0', id: 1, method: `openenv/session/${action}`, params });
+    const created = await call('create', {});
+    const id = at(created.body, 'result', 'session_id');
+    if (typeof id !== 'string') return `create was answered with ${shown(created.body)}`;
+    const closed = await call('close', { session_id: id });
+    if (at(closed.body, 'result', 'closed') !== true) {
+      return `close was answered with ${shown(closed.body)}`;
+    }
+    const again = await call('close', { session_id: id });
+    return at(again.body, 'error') === undefined && 'a session that was closed can be closed again';
+  },
+  mcp_websocket: async (subject) => {
     const reply = await askUntilRoom(subject);
     const fits = reply.jsonrpc === '2.0' && reply.id === 1 && ('result' in reply || 'error' in reply);
     return fits ? null : `got ${shown(reply)}`;
+  },
+  mcp_on_session: inSession(async (socket) => {
+    const data = await socket.dataOf({ type: 'mcp', data: TOOLS_LIST }, 'mcp');
+    return data.jsonrpc === '2.0' && data.id === 1 ? null : `got ${shown(data)}`;
   }),
-  must(
-    'mcp_on_session',
-    'A session over /ws takes JSON-RPC in messages of type mcp',
-    inSession(async (socket) => {
-      const data = await socket.dataOf({ type: 'mcp', data: TOOLS_LIST }, 'mcp');
-      return data.jsonrpc === '2.0' && data.id === 1 ? null : `got ${shown(data)}`;
-    }),
-  ),
-  should(
-    'mcp_streamable_http',
-    'Stock clients of the Model Context Protocol can connect to /mcp (Streamable HTTP)',
-    async (subject) => {
-      const params = {
-        protocolVersion: '2025-06-18',
-        capabilities: {},
-        clientInfo: { name: 'servegym-validate', version: '1' },
-      };
-      const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'initialize', params });
-      const text = await streamedAnswer(subject, body);
-      return text.includes('"protocolVersion"') ? null : `initialize was answered with ${text.slice(0, 200)}`;
-    },
-  ),
-  should('task_api', 'The Task API lists the environment and its splits', async (subject) => {
+  mcp_streamable_http: async (subject) => {
+    const params = {
+      protocolVersion: '2025-06-18',
+      capabilities: {},
+      clientInfo: { name: 'servegym-validate', version: '1' },
+    };
+    const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'initialize', params });
+    const text = await streamedAnswer(subject, body);
+    return text.includes('"protocolVersion"') ? null : `initialize was answered with ${text.slice(0, 200)}`;
+  },
+  task_api: async (subject) => {
     const { status, body } = await subject.get('list_environments');
     if (status === 404) return notApplicable('the server has no Task API');
     if (!Array.isArray(body) || typeof body[0] !== 'string') return `got ${status} ${shown(body)}`;
@@ -221,8 +180,8 @@ export const MCP_CHECKS: readonly Check[] = [
     const fits =
       Array.isArray(splits.body) && splits.body.every((split) => typeof at(split, 'name') === 'string');
     return fits ? null : `the splits are ${splits.status} ${shown(splits.body)}`;
-  }),
-];
+  },
+};
 
 function isTool(tool: unknown): boolean {
   const schema = at(tool, 'input_schema') ?? at(tool, 'inputSchema');

@@ -6,7 +6,14 @@ import { resetOptionsReader } from '../protocol/reset-options.ts';
 import { actionReader, toJsonSchema } from '../protocol/schemas.ts';
 import { environmentTools } from '../server/tools.ts';
 import { Session } from '../sessions/session.ts';
-import { type Criterion, criterionOf, firstFlaw, notApplicable, type Verdict } from './check.ts';
+import {
+  type Criterion,
+  type CriterionId,
+  criterionOf,
+  firstFlaw,
+  notApplicable,
+  type Verdict,
+} from './check.ts';
 import { sampleValue } from './sample-value.ts';
 
 /** Seed of the episodes of a self-test. */
@@ -54,39 +61,21 @@ export async function selfTest<Action, Observation extends object, State extends
   const definition = environment as unknown as EnvironmentDefinition;
   const criteria: Criterion[] = [];
   let plays: readonly Play[] | undefined;
-  const judge = async (id: string, description: string, run: () => Verdict | Promise<Verdict>) => {
-    criteria.push(await criterionOf({ id, description, required: true }, run));
+  const judge = async (id: CriterionId, run: () => Verdict | Promise<Verdict>) => {
+    criteria.push(await criterionOf(id, run));
   };
-  const judgePlays = (
-    id: string,
-    description: string,
-    run: (plays: readonly Play[]) => Verdict | Promise<Verdict>,
-  ) =>
-    judge(id, description, () =>
-      plays ? run(plays) : notApplicable('not judged: no episode could be played'),
-    );
+  const judgePlays = (id: CriterionId, run: (plays: readonly Play[]) => Verdict | Promise<Verdict>) =>
+    judge(id, () => (plays ? run(plays) : notApplicable('not judged: no episode could be played')));
 
-  await judge('identity', 'It has an id, a version, a name and tools that agents can call', () =>
-    identityFlaw(definition),
-  );
-  await judge('episode', 'Each task can be reset and stepped', async () => {
+  await judge('identity', () => identityFlaw(definition));
+  await judge('episode', async () => {
     plays = await playTasks(definition, options);
     return null;
   });
-  await judgePlays(
-    'results',
-    'Observations are as their schema says; rewards are finite, and null after a reset',
-    (plays) => playFlaw(plays, ({ results }) => resultFlaw(definition, results)),
-  );
-  await judgePlays(
-    'state',
-    'The state is as its schema says, counts the steps and keeps the episode id',
-    (plays) => playFlaw(plays, ({ states }) => stateFlaw(definition, states)),
-  );
-  await judgePlays('isolation', 'Another session changes nothing', (plays) =>
-    isolationFlaw(definition, plays, options),
-  );
-  await judgePlays('replay', 'The same seed and actions give the same episode', async (plays) => {
+  await judgePlays('results', (plays) => playFlaw(plays, ({ results }) => resultFlaw(definition, results)));
+  await judgePlays('state', (plays) => playFlaw(plays, ({ states }) => stateFlaw(definition, states)));
+  await judgePlays('isolation', (plays) => isolationFlaw(definition, plays, options));
+  await judgePlays('replay', async (plays) => {
     if (definition.replayable === false) return notApplicable('the environment does not replay');
     const again = await playTasks(definition, options);
     await closeAll(again);
@@ -98,7 +87,7 @@ export async function selfTest<Action, Observation extends object, State extends
       ),
     );
   });
-  await judgePlays('grade', 'Grades are strictly between 0 and 1', async (plays) => {
+  await judgePlays('grade', async (plays) => {
     if (definition.grade === undefined) return notApplicable('the environment has no grader');
     for (const { label, session } of plays) {
       const { score } = await definition.grade(session.record!);
@@ -106,7 +95,7 @@ export async function selfTest<Action, Observation extends object, State extends
     }
     return null;
   });
-  await judgePlays('close', 'Sessions can be closed', async (plays) => {
+  await judgePlays('close', async (plays) => {
     await closeAll(plays);
     return null;
   });

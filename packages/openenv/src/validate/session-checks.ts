@@ -2,16 +2,16 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { isJsonObject, type JsonObject } from '../protocol/read-json.ts';
 import {
   at,
-  type Check,
+  type Checks,
+  type Finding,
   firstDifference,
   firstFlaw,
   inSession,
-  must,
   notApplicable,
-  should,
+  type Run,
   shown,
 } from './check.ts';
-import { sampleValue } from './sample-value.ts';
+import { sampleValue, seededRandom } from './sample-value.ts';
 import { EPISODE_ID, type InspectionSocket, type Play, SEED, type Subject, schemaCheck } from './subject.ts';
 
 /** Longest message that clients before OpenEnv 0.2.2 take, bytes. */
@@ -25,204 +25,151 @@ const RESERVED_KEYS = ['tools', 'tool_name'];
 /** A server that closes at once does so within this time, ms. */
 const CLOSES_AT_ONCE_MS = 300;
 
+/** No action has such a key. */
+const UNKNOWN_KEY = 'unknown_key_of_servegym';
+/** Values of which each schema but the loosest refuses one. */
+const ODD_VALUES: readonly unknown[] = [{}, [], 'text', -1e9, true, null];
+
 /** Opens and plays a session; without it the checks below make no sense. */
-export const SESSION_CHECK = must(
-  'websocket_session',
-  'A session over /ws resets, steps and tells its state, one reply for each message',
-  async (subject) => {
+export const SESSION_CHECK: Checks = {
+  websocket_session: async (subject) => {
     const { observations } = await subject.play();
     return { passed: true, details: `played ${observations.length - 1} steps` };
   },
-);
+};
 
 /** Checks of a session over `/ws`. */
-export const SESSION_CHECKS: readonly Check[] = [
-  must(
-    'observation_message',
-    'Observation messages carry an observation object, a reward and done, and nothing unknown',
-    ofPlay(({ observations }) => replyFlaw(observations, messageFlaw)),
-  ),
-  must(
-    'reward_well_formed',
-    'Rewards are finite numbers; after a reset they may be null',
-    ofPlay(({ observations }) =>
-      replyFlaw(observations, ({ reward }, index) =>
-        typeof reward === 'number' || (reward === null && index === 0)
-          ? null
-          : `expected a number, got ${shown(reward)}`,
-      ),
+export const SESSION_CHECKS: Checks = {
+  observation_message: ofPlay(({ observations }) => replyFlaw(observations, messageFlaw)),
+  reward_well_formed: ofPlay(({ observations }) =>
+    replyFlaw(observations, ({ reward }, index) =>
+      typeof reward === 'number' || (reward === null && index === 0)
+        ? null
+        : `expected a number, got ${shown(reward)}`,
     ),
   ),
-  must('observation_schema', 'Observations fit the schema that GET /schema publishes', async (subject) => {
+  observation_schema: async (subject) => {
     const afterReset = schemaCheck(await subject.resetObservationSchema());
     const afterStep = schemaCheck(await subject.schema('observation'));
     return replyFlaw((await subject.play()).observations, ({ observation, reward, done }, index) =>
       (index === 0 ? afterReset : afterStep)({ ...(observation as object), reward, done }),
     );
-  }),
-  must(
-    'state_contract',
-    'The state has the requested episode_id, and step_count counts the steps from 0',
-    ofPlay(({ states }) =>
-      replyFlaw(states, ({ episode_id: id, step_count: count }, index) => {
-        if (id !== EPISODE_ID) return `expected the episode_id "${EPISODE_ID}", got ${shown(id)}`;
-        return count === index ? null : `expected the step_count ${index}, got ${shown(count)}`;
-      }),
-    ),
-  ),
-  should('state_schema', 'The state fits the schema that GET /schema publishes', async (subject) => {
-    const check = schemaCheck(await subject.schema('state'));
-    return replyFlaw((await subject.play()).states, check);
-  }),
-  must(
-    'state_before_reset',
-    'The state can be asked for before the first reset, as clients do on connecting',
-    inSession(unstepped),
-  ),
-  must(
-    'reset_again',
-    'A session can be reset again and begins anew',
-    inSession(async (socket, subject) => {
-      const { resetOptions } = subject.options;
-      const action = await subject.action();
-      await socket.reset(resetOptions);
-      await socket.step(action);
-      await socket.reset(resetOptions);
-      return unstepped(socket);
+  },
+  state_contract: ofPlay(({ states }) =>
+    replyFlaw(states, ({ episode_id: id, step_count: count }, index) => {
+      if (id !== EPISODE_ID) return `expected the episode_id "${EPISODE_ID}", got ${shown(id)}`;
+      return count === index ? null : `expected the step_count ${index}, got ${shown(count)}`;
     }),
   ),
-  should('seed_determinism', 'The same seed and actions give the same episode', async (subject) => {
+  state_schema: async (subject) => {
+    const check = schemaCheck(await subject.schema('state'));
+    return replyFlaw((await subject.play()).states, check);
+  },
+  state_before_reset: inSession(unstepped),
+  reset_again: inSession(async (socket, subject) => {
+    const { resetOptions } = subject.options;
+    const action = await subject.action();
+    await socket.reset(resetOptions);
+    await socket.step(action);
+    await socket.reset(resetOptions);
+    return unstepped(socket);
+  }),
+  seed_determinism: async (subject) => {
     const [first, second] = [await subject.play(), await subject.playAgain()];
     const difference = firstDifference(withoutMetadata(first), withoutMetadata(second), 'reply');
     return difference && `two episodes with one seed differ: ${difference}`;
-  }),
-  should('seed_control', 'Another seed gives another episode', async (subject) => {
+  },
+  seed_control: async (subject) => {
     const first = withoutMetadata(await subject.play());
     for (const seed of OTHER_SEEDS) {
       const other = withoutMetadata(await subject.playAgain(seed));
       if (firstDifference(first, other, 'reply') !== null) return null;
     }
     return `the seeds ${[SEED, ...OTHER_SEEDS].join(', ')} gave the same episode`;
-  }),
-  should(
-    'action_schema',
-    'Actions drawn from the schema that GET /schema publishes are taken',
-    async (subject) => {
-      if (subject.options.action) return notApplicable('an action was given');
-      const schema = await subject.schema('action');
-      const fits = schemaCheck(schema);
-      const random = seededRandom(SEED);
-      return subject.withSession(async (socket) => {
-        const reset = { seed: SEED, ...subject.options.resetOptions };
-        let { done } = await socket.reset(reset);
-        for (let drawn = 0; drawn < DRAWN_ACTIONS; drawn++) {
-          const data = sampleValue(schema, random);
-          if (!isJsonObject(data) || fits(data) !== null)
-            return notApplicable('no action can be drawn from the schema');
-          if (done === true) await socket.reset(reset);
-          try {
-            ({ done } = await socket.step(data));
-          } catch (error) {
-            if ((error as { code?: unknown }).code !== 'TIMEOUT') throw error;
-            return notApplicable(`${shown(data)} takes longer than ${subject.options.timeoutMs / 1000} s`);
-          }
+  },
+  action_schema: async (subject) => {
+    if (subject.options.action) return notApplicable('an action was given');
+    const schema = await subject.schema('action');
+    const fits = schemaCheck(schema);
+    const random = seededRandom(SEED);
+    return subject.withSession(async (socket) => {
+      const reset = { seed: SEED, ...subject.options.resetOptions };
+      let { done } = await socket.reset(reset);
+      for (let drawn = 0; drawn < DRAWN_ACTIONS; drawn++) {
+        const data = sampleValue(schema, random);
+        if (!isJsonObject(data) || fits(data) !== null)
+          return notApplicable('no action can be drawn from the schema');
+        if (done === true) await socket.reset(reset);
+        try {
+          ({ done } = await socket.step(data));
+        } catch (error) {
+          if ((error as { code?: unknown }).code !== 'TIMEOUT') throw error;
+          return notApplicable(`${shown(data)} takes longer than ${subject.options.timeoutMs / 1000} s`);
         }
-        return null;
-      });
-    },
-  ),
-  must(
-    'session_isolation',
-    'Sessions do not see one another',
-    inSession(async (one, subject) => {
-      const other = await subject.connect();
-      try {
-        if ((await other.ask({ type: 'state' })).type === 'error') {
-          return notApplicable('the server has room for one session only');
-        }
-        const action = await subject.action();
-        const reset = subject.options.resetOptions;
-        await one.reset(reset);
-        await other.reset(reset);
-        await one.step(action);
-        const { step_count: count } = await other.state();
-        return count === 0 ? null : 'a step of one session counts in another';
-      } finally {
-        await other.close();
       }
-    }),
-  ),
-  must(
-    'pipelined_messages',
-    'Messages that are sent without waiting are answered one by one, in order',
-    inSession(async (socket, subject) => {
-      const messages = [{ type: 'reset', data: subject.options.resetOptions }, { type: 'state' }];
-      const sent = [...messages, ...messages];
-      for (const message of sent) socket.send(message);
-      const types: unknown[] = [];
-      while (types.length < sent.length) types.push((await socket.next()).type);
-      const expected = ['observation', 'state', 'observation', 'state'];
-      return { passed: types.join() === expected.join(), expected, actual: types };
-    }),
-  ),
-  must(
-    'metadata_in_action',
-    'Actions may carry a metadata object, as those of the Python clients do',
-    inSession(async (socket, subject) => {
-      await socket.reset(subject.options.resetOptions);
-      await socket.step({ ...(await subject.action()), metadata: {} });
       return null;
+    });
+  },
+  session_isolation: inSession(async (one, subject) => {
+    const other = await subject.connect();
+    try {
+      if ((await other.ask({ type: 'state' })).type === 'error') {
+        return notApplicable('the server has room for one session only');
+      }
+      const action = await subject.action();
+      const reset = subject.options.resetOptions;
+      await one.reset(reset);
+      await other.reset(reset);
+      await one.step(action);
+      const { step_count: count } = await other.state();
+      return count === 0 ? null : 'a step of one session counts in another';
+    } finally {
+      await other.close();
+    }
+  }),
+  pipelined_messages: inSession(async (socket, subject) => {
+    const messages = [{ type: 'reset', data: subject.options.resetOptions }, { type: 'state' }];
+    const sent = [...messages, ...messages];
+    for (const message of sent) socket.send(message);
+    const types: unknown[] = [];
+    while (types.length < sent.length) types.push((await socket.next()).type);
+    const expected = ['observation', 'state', 'observation', 'state'];
+    return { passed: types.join() === expected.join(), expected, actual: types };
+  }),
+  metadata_in_action: inSession(async (socket, subject) => {
+    await socket.reset(subject.options.resetOptions);
+    await socket.step({ ...(await subject.action()), metadata: {} });
+    return null;
+  }),
+  unknown_reset_option: inSession(async (socket, subject) => {
+    await socket.reset({ ...subject.options.resetOptions, unknown_option_of_servegym: 1 });
+    return null;
+  }),
+  websocket_ping: inSession(async (socket) => {
+    await socket.ping();
+    return null;
+  }),
+  close_message: inSession(async (socket) => {
+    socket.send({ type: 'close' });
+    const code = await socket.closedByServer();
+    const [unread] = socket.unread;
+    if (unread !== undefined) return `got the reply ${unread.slice(0, 200)}`;
+    return { passed: code === 1000, expected: 1000, actual: code };
+  }),
+  reply_size: ofPlay(({ observations, states }) => {
+    const longest = Math.max(...[...observations, ...states].map((data) => JSON.stringify(data).length));
+    return longest < OLD_CLIENTS_LIMIT ? null : `a reply has ${longest} characters`;
+  }),
+  reserved_observation_keys: ofPlay(({ observations }) =>
+    replyFlaw(observations, ({ observation }) => {
+      const key = RESERVED_KEYS.find((reserved) => at(observation, reserved) !== undefined);
+      return key === undefined ? null : `the observation has a key \`${key}\``;
     }),
   ),
-  must(
-    'unknown_reset_option',
-    'Options of a reset that the environment does not know are ignored',
-    inSession(async (socket, subject) => {
-      await socket.reset({ ...subject.options.resetOptions, unknown_option_of_servegym: 1 });
-      return null;
-    }),
-  ),
-  must(
-    'websocket_ping',
-    'Pings are answered, as proxies and clients expect',
-    inSession(async (socket) => {
-      await socket.ping();
-      return null;
-    }),
-  ),
-  must(
-    'close_message',
-    'The message `close` has no reply and closes the connection with code 1000',
-    inSession(async (socket) => {
-      socket.send({ type: 'close' });
-      const code = await socket.closedByServer();
-      const [unread] = socket.unread;
-      if (unread !== undefined) return `got the reply ${unread.slice(0, 200)}`;
-      return { passed: code === 1000, expected: 1000, actual: code };
-    }),
-  ),
-  should(
-    'reply_size',
-    'Replies are shorter than 1 MiB, which is all that old clients take',
-    ofPlay(({ observations, states }) => {
-      const longest = Math.max(...[...observations, ...states].map((data) => JSON.stringify(data).length));
-      return longest < OLD_CLIENTS_LIMIT ? null : `a reply has ${longest} characters`;
-    }),
-  ),
-  should(
-    'reserved_observation_keys',
-    'Observations have no keys that tool clients take for the reply to a tool',
-    ofPlay(({ observations }) =>
-      replyFlaw(observations, ({ observation }) => {
-        const key = RESERVED_KEYS.find((reserved) => at(observation, reserved) !== undefined);
-        return key === undefined ? null : `the observation has a key \`${key}\``;
-      }),
-    ),
-  ),
-];
+};
 
 /** The run of a check that looks at the episode that is played once. */
-function ofPlay(flawOf: (play: Play) => string | null): Check['run'] {
+function ofPlay(flawOf: (play: Play) => string | null): Run {
   return async (subject) => flawOf(await subject.play());
 }
 
@@ -258,53 +205,110 @@ function withoutMetadata({ observations }: Play): JsonObject[] {
   return observations.map(({ observation, reward, done }) => ({ observation, reward, done }));
 }
 
-/** Numbers in [0, 1), the same for the same seed (mulberry32). */
-function seededRandom(seed: number): () => number {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
+/** Checks of the answers to wrong messages. */
+export const ERROR_CHECKS: Checks = {
+  invalid_json_refused: (subject) => judgeRefusal(subject, 'oops', 'INVALID_JSON'),
+  unknown_type_refused: (subject) => judgeRefusal(subject, { type: 'nope' }, 'UNKNOWN_TYPE'),
+  missing_action_refused: (subject) => judgeRefusal(subject, { type: 'step' }, 'VALIDATION_ERROR'),
+  unknown_action_key_refused: async (subject) => {
+    if ((await subject.schema('action')).additionalProperties !== false) {
+      return notApplicable('the action schema allows further keys');
+    }
+    return judgeRefusal(subject, await withUnknownKey(subject), 'VALIDATION_ERROR', (errors) =>
+      JSON.stringify(errors ?? null).includes(UNKNOWN_KEY)
+        ? null
+        : `the \`errors\` do not name the key: ${shown(errors)}`,
+    );
+  },
+  wrong_action_value_refused: async (subject) => {
+    const data = await wrongAction(subject);
+    if (!data) return notApplicable('the action schema allows anything');
+    return judgeRefusal(subject, { type: 'step', data }, 'VALIDATION_ERROR');
+  },
+  paired_after_errors: inSession(async (socket, subject) => {
+    await socket.reset(subject.options.resetOptions);
+    for (const message of ['oops', { type: 'nope' }, { type: 'step' }, await withUnknownKey(subject)]) {
+      const reply = await socket.ask(message);
+      if (reply.type !== 'error' && reply.type !== 'observation') {
+        return `${shown(message)} was answered with ${shown(reply)}`;
+      }
+      await socket.state();
+    }
+    await socket.step(await subject.action());
+    const [unread] = socket.unread;
+    return unread !== undefined && `a message came unasked: ${unread.slice(0, 200)}`;
+  }),
+  odd_frames_answered: async (subject) => {
+    for (const frame of [[], new TextEncoder().encode('{"type":"state"}')]) {
+      const reply = await subject.withSession((socket) => socket.ask(frame));
+      if (reply.type !== 'error') return `${shown(frame)} was answered with ${shown(reply)}`;
+    }
+    return null;
+  },
+};
+
+/** Sends a wrong message after a reset; it must be answered with an error of this code. */
+function judgeRefusal(
+  subject: Subject,
+  message: JsonObject | string,
+  code: string,
+  flawOf: (errors: unknown) => string | null = () => null,
+): Promise<Finding | string | null> {
+  return subject.withSession(async (socket) => {
+    await socket.reset(subject.options.resetOptions);
+    const reply = await socket.ask(message);
+    const actual = reply.type === 'error' ? at(reply, 'data', 'code') : reply.type;
+    if (actual !== code) return { passed: false, expected: code, actual: actual ?? null };
+    if (typeof at(reply, 'data', 'message') !== 'string') return 'the error has no message';
+    const flaw = flawOf(at(reply, 'data', 'errors'));
+    if (flaw !== null) return flaw;
+    return socket.state().then(
+      () => null,
+      (error: Error) => `after the error, ${error.message}`,
+    );
+  });
+}
+
+async function withUnknownKey(subject: Subject): Promise<JsonObject> {
+  return { type: 'step', data: { ...(await subject.action()), [UNKNOWN_KEY]: 1 } };
+}
+
+/** A valid action with one value changed so that the schema refuses it; `undefined` when the schema takes anything. */
+async function wrongAction(subject: Subject): Promise<JsonObject | undefined> {
+  const schema = await subject.schema('action');
+  const check = schemaCheck(schema);
+  const action = await subject.action();
+  const properties = isJsonObject(schema.properties) ? Object.keys(schema.properties) : [];
+  return properties
+    .filter((name) => name !== 'metadata')
+    .flatMap((name) => ODD_VALUES.map((value) => ({ ...action, [name]: value })))
+    .find((wrong) => check(wrong) !== null);
 }
 
 /** Checks of a full server: its refusal, and its recovery. */
-export const CAPACITY_CHECKS: readonly Check[] = [
-  should(
-    'capacity_refusal',
-    'A full server refuses a session with the error CAPACITY_REACHED and the numbers',
-    whenFull(async (refused) => {
-      const reply = await refused.next();
-      const { code, active_sessions: active, max_sessions: most } = (at(reply, 'data') ?? {}) as JsonObject;
-      if (reply.type !== 'error' || code !== 'CAPACITY_REACHED') return `got ${shown(reply)}`;
-      if (typeof active !== 'number' || typeof most !== 'number') {
-        return 'the error has no active_sessions and max_sessions';
-      }
-      return { passed: true, details: `${active} of ${most} sessions` };
-    }),
-  ),
-  should(
-    'capacity_refusal_readable',
-    'A refused client that sends before it reads can still read why',
-    whenFull(async (refused) => {
-      await Promise.race([refused.closed, sleep(CLOSES_AT_ONCE_MS)]);
-      return refused.isClosed && 'the connection is closed at once: such a client sees nothing but that';
-    }),
-  ),
-  must(
-    'sessions_released',
-    'Clients that vanish without a word leave their places to others',
-    async (subject) => {
-      const { sockets, isFull } = await openSessions(subject);
-      await Promise.all(sockets.map((socket) => socket.vanish()));
-      return isFull ? subject.withSession(async () => null) : notFull(subject);
-    },
-  ),
-];
+export const CAPACITY_CHECKS: Checks = {
+  capacity_refusal: whenFull(async (refused) => {
+    const reply = await refused.next();
+    const { code, active_sessions: active, max_sessions: most } = (at(reply, 'data') ?? {}) as JsonObject;
+    if (reply.type !== 'error' || code !== 'CAPACITY_REACHED') return `got ${shown(reply)}`;
+    if (typeof active !== 'number' || typeof most !== 'number') {
+      return 'the error has no active_sessions and max_sessions';
+    }
+    return { passed: true, details: `${active} of ${most} sessions` };
+  }),
+  capacity_refusal_readable: whenFull(async (refused) => {
+    await Promise.race([refused.closed, sleep(CLOSES_AT_ONCE_MS)]);
+    return refused.isClosed && 'the connection is closed at once: such a client sees nothing but that';
+  }),
+  sessions_released: async (subject) => {
+    const { sockets, isFull } = await openSessions(subject);
+    await Promise.all(sockets.map((socket) => socket.vanish()));
+    return isFull ? subject.withSession(async () => null) : notFull(subject);
+  },
+};
 
 /** The run of a check of a socket that a full server has refused and that nothing was sent on. */
-function whenFull(judge: (refused: InspectionSocket) => ReturnType<Check['run']>): Check['run'] {
+function whenFull(judge: (refused: InspectionSocket) => ReturnType<Run>): Run {
   return async (subject) => {
     const { sockets, isFull } = await openSessions(subject);
     try {

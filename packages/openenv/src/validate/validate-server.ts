@@ -1,7 +1,6 @@
-import { at, type Check, type Criterion, criterionOf, must, notApplicable } from './check.ts';
-import { ERROR_CHECKS } from './error-checks.ts';
+import { at, type Checks, type Criterion, type CriterionId, criterionOf, notApplicable } from './check.ts';
 import { HTTP_CRITERIA, HTTP_SESSION_CHECKS, MCP_CHECKS } from './http-checks.ts';
-import { CAPACITY_CHECKS, SESSION_CHECK, SESSION_CHECKS } from './session-checks.ts';
+import { CAPACITY_CHECKS, ERROR_CHECKS, SESSION_CHECK, SESSION_CHECKS } from './session-checks.ts';
 import { Subject, type ValidateOptions } from './subject.ts';
 
 export { schemaCheck } from './subject.ts';
@@ -29,11 +28,10 @@ export interface ValidationReport {
 }
 
 /** Health of the server after all other checks. */
-const LAST_CHECK = must(
-  'healthy_afterwards',
-  'The server is still healthy after all this',
-  async (subject) => ((await isHealthy(subject)) ? null : 'GET /health does not say that it is'),
-);
+const LAST_CHECK: Checks = {
+  healthy_afterwards: async (subject) =>
+    (await isHealthy(subject)) ? null : 'GET /health does not say that it is',
+};
 
 /**
  * Checks any running OpenEnv server, ours or another: the six criteria of `openenv validate --url`, and then that its
@@ -49,10 +47,10 @@ export async function validateServer(
 ): Promise<ValidationReport> {
   const subject = new Subject(url, options);
   const criteria: Criterion[] = [];
-  const judge = async (checks: readonly Check[], reason: string | null = null) => {
-    for (const check of checks) {
-      const criterion = await criterionOf(check, () =>
-        reason === null ? check.run(subject) : notApplicable(reason),
+  const judge = async (checks: Checks, reason: string | null = null) => {
+    for (const [id, run] of Object.entries(checks)) {
+      const criterion = await criterionOf(id as CriterionId, () =>
+        reason === null ? run(subject) : notApplicable(reason),
       );
       criteria.push(criterion);
       onCriterion(criterion);
@@ -62,16 +60,16 @@ export async function validateServer(
 
   await judge(HTTP_CRITERIA);
   const unreachable = met('health_endpoint') ? null : 'not judged: GET /health has failed';
-  await judge([SESSION_CHECK], unreachable);
+  await judge(SESSION_CHECK, unreachable);
   const unplayable = met('websocket_session') ? null : 'not judged: websocket_session has failed';
-  await judge([...SESSION_CHECKS, ...ERROR_CHECKS, ...CAPACITY_CHECKS], unplayable);
+  await judge({ ...SESSION_CHECKS, ...ERROR_CHECKS, ...CAPACITY_CHECKS }, unplayable);
   // A server that hangs by now would take the time limit of every check.
   const gone = unreachable ?? ((await isHealthy(subject)) ? null : 'not judged: the server answers no more');
   const mode = await subject.mode().catch(() => 'unknown');
   const production = 'the server is in production mode and has no /reset, /step and /state';
   await judge(HTTP_SESSION_CHECKS, gone ?? (mode === 'production' ? production : null));
   await judge(MCP_CHECKS, gone);
-  await judge([LAST_CHECK], unreachable);
+  await judge(LAST_CHECK, unreachable);
   return report(subject, criteria);
 }
 
