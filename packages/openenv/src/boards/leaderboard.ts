@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { type EnvironmentDefinition, EnvironmentError } from '../protocol/definition.ts';
 import type { OpenEnvServer } from '../server/create-server.ts';
 import { RateLimiter, type RateLimitOptions } from '../server/guard.ts';
-import { httpProblem, sessionIdSchema } from '../server/route-table.ts';
+import { described, httpProblem, sessionIdSchema } from '../server/route-table.ts';
 import { type EpisodeFile, episodeFile, episodeFileSchema, replayRecord } from '../sessions/episode.ts';
 import { storeError } from '../sessions/session-store.ts';
 import { reasonOf, SqliteFile } from '../sessions/sqlite-file.ts';
@@ -252,36 +252,20 @@ export function mountLeaderboardRoutes<Action, Observation extends object, State
 
   server.addRoute(
     {
-      method: 'get',
-      path: '/leaderboard',
-      operationId: 'list_leaderboard_get',
-      tag: 'Leaderboard',
-      summary: 'The best practice runs of this version of the environment',
+      ...described('list_leaderboard_get'),
       description: `Each task, scenario and seed has a board of its own. ${PRACTICE_NOTE}`,
       query: listQuery,
       answer: z.object({ note: z.string(), entries: z.array(leaderboardEntry) }),
-      errors: { 422: 'Invalid query' },
     },
     (_, { query }) => ({ note: PRACTICE_NOTE, entries: leaderboard.list(definition, query) }),
   );
 
   server.addRoute(
     {
-      method: 'post',
-      path: '/leaderboard',
-      operationId: 'save_run_post',
-      tag: 'Leaderboard',
-      summary: 'Save a finished episode',
+      ...described('save_run_post'),
       description: `The server replays and grades the episode. A scenario keeps the ${RUNS_PER_BOARD} best runs of each seed, at most ${RUNS_PER_CLIENT} of a client; \`entry\` is \`null\` for a run that is not among them.`,
       body: saveRequest,
       answer: z.object({ entry: leaderboardEntry.nullable() }),
-      errors: {
-        404: 'Unknown session',
-        409: 'No episode was started (`NOT_RESET`), or it is not over (`EPISODE_NOT_OVER`)',
-        422: 'Invalid body',
-        429: 'Too many runs of the client (`RATE_LIMITED`)',
-        503: 'The run cannot be written now (`STORE_ERROR`)',
-      },
     },
     async (context, { body: { session_id, name } }) => {
       const client = server.callerOf(context).name;
@@ -313,14 +297,9 @@ export function mountLeaderboardRoutes<Action, Observation extends object, State
 
   server.addRoute(
     {
-      method: 'get',
-      path: '/leaderboard/{id}',
-      operationId: 'get_run',
-      tag: 'Leaderboard',
-      summary: 'The episode of a saved run as a file',
+      ...described('get_run'),
       parameters: z.object({ id: z.coerce.number().int().min(1) }),
       answer: episodeFileSchema,
-      errors: { 404: 'Unknown run (`UNKNOWN_RUN`)' },
     },
     (_, { parameters: { id } }) => {
       const episode = leaderboard.episode(id);

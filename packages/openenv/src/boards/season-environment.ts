@@ -9,6 +9,7 @@ import {
 } from '../protocol/definition.ts';
 import { resetOptionsReader } from '../protocol/reset-options.ts';
 import type { OpenEnvServer } from '../server/create-server.ts';
+import { described } from '../server/route-table.ts';
 import { type RankedReset, type SeasonLedger, seasonRules, type TaskId } from './season-ledger.ts';
 
 const rankedState = z
@@ -152,23 +153,14 @@ export function mountSeasonRoutes<Action, Observation extends object, State exte
 ): void {
   server.addRoute(
     {
-      method: 'get',
-      path: '/season',
-      operationId: 'get_season',
-      tag: 'Season',
-      summary: 'The rules of the season, and the commitment to its seeds',
-      description: 'Write the commitment down: `servegym season verify` compares the results with it.',
+      ...described('get_season'),
       answer: seasonRules.extend({ submissions: count, closed: z.boolean() }),
     },
     () => ({ ...ledger.rules, submissions: ledger.submissions.length, closed: ledger.isClosed }),
   );
   server.addRoute(
     {
-      method: 'post',
-      path: '/season/progress',
-      operationId: 'season_progress_post',
-      tag: 'Season',
-      summary: 'Episodes that a submission has opened and finished',
+      ...described('season_progress_post'),
       body: progressRequest,
       answer: z.object({
         tasks: z.array(
@@ -180,7 +172,6 @@ export function mountSeasonRoutes<Action, Observation extends object, State exte
           }),
         ),
       }),
-      errors: { 400: 'Unknown submission (`UNKNOWN_SUBMISSION`)', 422: 'Invalid body' },
     },
     (_, { body: { submission } }) => ({ tasks: ledger.progressOf(submission) }),
   );

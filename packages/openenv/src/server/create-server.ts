@@ -14,7 +14,14 @@ import { mountInformationRoutes, mountTaskRoutes } from './information-routes.ts
 import { JsonRpcEndpoint } from './json-rpc-endpoint.ts';
 import { type ListeningServer, type ListenOptions, listen, type PortServer, PortServers } from './listen.ts';
 import { RequestSessions } from './request-sessions.ts';
-import { type AddRoute, answerError, httpProblem, type RouteTable, routeTable } from './route-table.ts';
+import {
+  type AddRoute,
+  answerError,
+  described,
+  httpProblem,
+  type RouteTable,
+  routeTable,
+} from './route-table.ts';
 import {
   observeRequests,
   resolveServerOptions,
@@ -188,11 +195,7 @@ function createApp(
 function mountMetricsRoute(addRoute: AddRoute, metrics: ServerMetrics): void {
   addRoute(
     {
-      method: 'get',
-      path: '/metrics',
-      operationId: 'metrics_get',
-      tag: 'Health',
-      summary: 'Numbers for Prometheus',
+      ...described('metrics_get'),
       answer: { mediaType: 'text/plain' },
     },
     async (context) => context.body(await metrics.text(), 200, { 'content-type': metrics.contentType }),

@@ -5,7 +5,7 @@ import { resetOptionsSchema } from '../protocol/reset-options.ts';
 import { toJsonSchema } from '../protocol/schemas.ts';
 import { readAt } from '../protocol/validation-issues.ts';
 import type { Session } from '../sessions/session.ts';
-import { type AddRoute, jsonValue, sessionIdSchema } from './route-table.ts';
+import { type AddRoute, described, jsonValue, sessionIdSchema } from './route-table.ts';
 import type { ServerParts } from './server-options.ts';
 
 type AnswerFields = NonNullable<NonNullable<EnvironmentDefinition['httpFields']>['reset']>;
@@ -18,11 +18,7 @@ export function mountEnvironmentRoutes(addRoute: AddRoute, parts: ServerParts): 
   addStepRoute(addRoute, parts);
   addRoute(
     {
-      method: 'get',
-      path: '/state',
-      operationId: 'endpoint_state_get',
-      tag: 'State Management',
-      summary: 'Get current environment state',
+      ...described('endpoint_state_get'),
       query: z.object({
         session_id: z
           .string()
@@ -30,7 +26,6 @@ export function mountEnvironmentRoutes(addRoute: AddRoute, parts: ServerParts): 
           .meta({ description: "The session; without one, the caller's latest" }),
       }),
       answer: jsonValue<StateBody>(parts.schemas.state),
-      errors: { 404: 'Unknown session' },
     },
     async (context, { query }) => {
       const session = await parts.requestSessions.of(context, query.session_id);
@@ -45,13 +40,7 @@ function addResetRoute(
 ): void {
   addRoute(
     {
-      method: 'post',
-      path: '/reset',
-      operationId: 'reset_reset_post',
-      tag: 'Environment Control',
-      summary: 'Reset the environment',
-      description:
-        'Opens a session, or starts the named one again, and returns the first observation. The answer carries the `session_id`.',
+      ...described('reset_reset_post'),
       body: z
         .looseObject({
           ...describedOptions(definition),
@@ -59,12 +48,6 @@ function addResetRoute(
         })
         .meta({ title: 'ResetRequest', examples: [{ seed: 42, episode_id: 'episode-001' }, {}] }),
       answer: resultSchema(definition, definition.httpFields?.reset),
-      errors: {
-        400: 'Options that contradict each other',
-        404: 'Unknown session',
-        422: 'Invalid options',
-        503: 'No session is free',
-      },
     },
     async (context, { body }) => {
       const options = readAt(['body'], () => readResetOptions(body));
@@ -90,11 +73,7 @@ function addStepRoute(
 ): void {
   addRoute(
     {
-      method: 'post',
-      path: '/step',
-      operationId: 'step_step_post',
-      tag: 'Environment Control',
-      summary: 'Execute an action in the environment',
+      ...described('step_step_post'),
       body: z
         .looseObject({
           action: z.record(z.string(), z.unknown()).meta(schemas.action as z.GlobalMeta),
@@ -108,11 +87,6 @@ function addStepRoute(
         })
         .meta({ title: 'StepRequest' }),
       answer: resultSchema(definition, definition.httpFields?.step),
-      errors: {
-        404: 'Unknown session',
-        409: 'No episode was started (`NOT_RESET`), or it is over (`EPISODE_OVER`)',
-        422: 'Invalid action',
-      },
     },
     async (context, { body }) => {
       const action = readAction(body.action);

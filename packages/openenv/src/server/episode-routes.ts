@@ -12,7 +12,7 @@ import {
   replayRecord,
 } from '../sessions/episode.ts';
 import type { OpenEnvServer } from './create-server.ts';
-import { httpProblem, jsonValue } from './route-table.ts';
+import { described, httpProblem, jsonValue } from './route-table.ts';
 
 const openRequest = episodeFileSchema
   .extend({
@@ -41,14 +41,9 @@ export function mountEpisodeRoutes<Action, Observation extends object, State ext
 
   server.addRoute(
     {
-      method: 'get',
-      path: '/episodes/{session_id}',
-      operationId: 'get_episode',
-      tag: 'Episodes',
-      summary: 'The episode of a session as a file',
+      ...described('get_episode'),
       description: `Its environment, version, reset options and actions, with a digest of all that they answered. The format is \`${EPISODE_FORMAT}\`.`,
       answer: episodeFileSchema,
-      errors: { 404: 'Unknown session', 409: 'No episode was started (`NOT_RESET`)' },
     },
     async (context, { parameters }) => {
       const record = (await server.sessionOf(context, parameters.session_id))?.record;
@@ -63,11 +58,7 @@ export function mountEpisodeRoutes<Action, Observation extends object, State ext
 
   server.addRoute(
     {
-      method: 'post',
-      path: '/episodes',
-      operationId: 'open_episode_post',
-      tag: 'Episodes',
-      summary: 'Play an episode file into a new session',
+      ...described('open_episode_post'),
       description: `At most ${MAX_EPISODE_ACTIONS} actions. \`verified\` is true when the episode matches its digest, bit for bit; \`null\` without a digest. The session can be played on.`,
       body: openRequest,
       answer: z.object({
@@ -78,13 +69,6 @@ export function mountEpisodeRoutes<Action, Observation extends object, State ext
         done: z.boolean(),
         windows: z.array(jsonValue<object>({ type: 'object' })),
       }),
-      errors: {
-        400: 'The episode cannot be replayed (`UNPLAYABLE_EPISODE`)',
-        404: 'Unknown task',
-        409: 'It belongs to another environment (`FOREIGN_EPISODE`)',
-        422: 'Invalid file',
-        503: 'No session is free',
-      },
     },
     async (context, { body: file }) => {
       if (file.environment && file.environment.id !== definition.id) {

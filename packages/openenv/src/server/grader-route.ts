@@ -7,7 +7,7 @@ import { type GivenOptions, givenOptionsReader } from '../protocol/reset-options
 import { invalidInput, readAt } from '../protocol/validation-issues.ts';
 import { gradeRecord } from '../sessions/episode.ts';
 import { describedOptions, sessionId } from './environment-routes.ts';
-import type { AddRoute } from './route-table.ts';
+import { type AddRoute, described } from './route-table.ts';
 import type { ServerParts } from './server-options.ts';
 
 /** Options and actions of an `episode_log`. Observations, rewards and scores in it are dropped unread. */
@@ -88,13 +88,7 @@ export function mountGraderRoute(
 
   addRoute(
     {
-      method: 'post',
-      path: '/grader',
-      operationId: 'grade_post',
-      tag: 'Grading',
-      summary: 'Grade an episode',
-      description:
-        "Grades the session's own episode, or replays the actions of an `episode_log`. Options of the reset stand beside the log; those that do not are as in the session (the named one, or the caller's latest) where its task is the same. The score is strictly inside (0, 1); `replayed` names task and seed.",
+      ...described('grade_post'),
       body: z
         .looseObject({
           ...describedOptions(definition),
@@ -109,12 +103,6 @@ export function mountGraderRoute(
         })
         .meta({ title: 'GraderRequest' }),
       answer: gradeBody.required({ replayed: true }),
-      errors: {
-        400: 'The episode cannot be replayed, or its seed is unknown (`SEED_REQUIRED`)',
-        404: 'Unknown session, or unknown task',
-        409: 'There is no episode to grade (`NOT_RESET`)',
-        422: 'Invalid log',
-      },
     },
     async (context, { body }) => {
       const record = (await requestSessions.of(context, body.session_id))?.record;

@@ -14,6 +14,7 @@ import { toJsonSchema } from '../protocol/schemas.ts';
 import { invalidInput, readInput } from '../protocol/validation-issues.ts';
 import type { Logger } from '../sessions/session-store.ts';
 import { readClientJson } from '../sessions/turns.ts';
+import ROUTES from './routes.json' with { type: 'json' };
 
 /** An error of a route with a status of its own, to be thrown. Its body has the code where there is one. */
 export function httpProblem(status: ContentfulStatusCode, detail: string, code?: string): HTTPException {
@@ -92,10 +93,11 @@ function operation(route: RouteDescription) {
   const responses: Record<string, { readonly description: string; readonly content?: Content }> = answer
     ? { 200: { description: 'OK', content: contentOf(answer) } }
     : { 204: { description: 'Done' } };
-  for (const [status, error] of Object.entries(route.errors ?? {})) {
-    const { meaning, body = undefined } = typeof error === 'string' ? { meaning: error } : error;
-    const schema = body ? toJsonSchema(body, 'answer') : { $ref: '#/components/schemas/Error' };
-    responses[status] = { description: meaning, content: { 'application/json': { schema } } };
+  const error = route.errorBody
+    ? toJsonSchema(route.errorBody, 'answer')
+    : { $ref: '#/components/schemas/Error' };
+  for (const [status, meaning] of Object.entries(route.errors ?? {})) {
+    responses[status] = { description: meaning, content: { 'application/json': { schema: error } } };
   }
   return {
     operationId,
@@ -162,8 +164,17 @@ export interface RouteDescription<
   readonly rawBody?: boolean;
   /** The JSON of the answer, or its media type when it is not JSON. A route without one answers 204. */
   readonly answer?: Answer | { readonly mediaType: string };
-  /** Meaning of each error status, and the error's JSON where it is not `{ detail, code }`. */
-  readonly errors?: Readonly<Record<number, string | { readonly meaning: string; readonly body: Schema }>>;
+  /** Meaning of each error status. */
+  readonly errors?: Readonly<Record<number, string>>;
+  /** The JSON of errors. Default: `{ detail, code }`. */
+  readonly errorBody?: Schema;
+}
+
+type RouteTexts = Pick<RouteDescription, 'method' | 'path' | 'tag' | 'summary' | 'description' | 'errors'>;
+
+/** What `/openapi.json` says about a route of this package. */
+export function described(operationId: keyof typeof ROUTES) {
+  return { operationId, ...(ROUTES[operationId] as RouteTexts) };
 }
 
 /** The parts of a request that its route has checked. */

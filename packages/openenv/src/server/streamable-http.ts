@@ -13,7 +13,7 @@ import { JSON_RPC_ERROR_CODES, type JsonRpcResponse } from '../protocol/messages
 import { isJsonObject, type JsonObject } from '../protocol/read-json.ts';
 import type { Session } from '../sessions/session.ts';
 import { readClientJson } from '../sessions/turns.ts';
-import { type AddRoute, jsonValue } from './route-table.ts';
+import { type AddRoute, described, jsonValue } from './route-table.ts';
 import type { ServerParts } from './server-options.ts';
 import { type EnvironmentTool, toolContent } from './tools.ts';
 
@@ -174,11 +174,10 @@ function rpcError(
   return context.json({ jsonrpc: '2.0', id, error: { code, message } }, status);
 }
 
-const body = z.object({
+const errorBody = z.object({
   jsonrpc: z.literal('2.0'),
   error: z.object({ code: z.int(), message: z.string() }),
 });
-const unknownSession = { meaning: 'The `mcp-session-id` is unknown', body };
 
 /**
  * `/mcp`: two protocols on one path. MCP requires its clients to accept an event stream, which OpenEnv's own clients
@@ -191,17 +190,11 @@ export function mountMcpRoutes(
 ): void {
   addRoute(
     {
-      method: 'post',
-      path: '/mcp',
-      operationId: 'mcp_endpoint_mcp_post',
-      tag: 'MCP',
-      summary: 'Call tools over JSON-RPC',
-      description:
-        "OpenEnv's `tools/list`, `tools/call`, `openenv/session/create` and `openenv/session/close`; for clients that accept `text/event-stream`, the Model Context Protocol over Streamable HTTP.",
+      ...described('mcp_endpoint_mcp_post'),
       body: z.unknown(),
       rawBody: true,
       answer: jsonValue<JsonRpcResponse>({ type: 'object' }),
-      errors: { 404: unknownSession, 503: { meaning: 'No session is free', body } },
+      errorBody,
     },
     async (context) => {
       if (/\btext\/event-stream\b/i.test(context.req.header('accept') ?? '')) return mcp.post(context);
@@ -211,13 +204,9 @@ export function mountMcpRoutes(
   );
   addRoute(
     {
-      method: 'delete',
-      path: '/mcp',
-      operationId: 'mcp_endpoint_mcp_delete',
-      tag: 'MCP',
-      summary: 'End the MCP session',
+      ...described('mcp_endpoint_mcp_delete'),
       headers: { 'mcp-session-id': 'The session to end' },
-      errors: { 400: { meaning: 'There is no `mcp-session-id`', body }, 404: unknownSession },
+      errorBody,
     },
     (context) => mcp.delete(context),
   );
