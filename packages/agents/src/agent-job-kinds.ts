@@ -11,9 +11,7 @@ export const AGENT_JOB_KINDS: JobKinds = {
   'play-regimes': new URL('learning/search-regimes.ts', import.meta.url).href,
   'play-episodes': episodes,
   'record-episode': episodes,
-  'episode-return': episodes,
   'reference-returns': anchors,
   'fleet-reference-returns': anchors,
   'season-anchors': anchors,
-  'traffic-anchors': anchors,
 };

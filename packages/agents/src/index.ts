@@ -9,7 +9,6 @@ export {
 export {
   agentsOf,
   EVALUATION_SPLITS,
-  episodeJobs,
   evaluate,
   evaluateShifted,
   type FoundPolicy,
@@ -66,7 +65,6 @@ export {
   type StoppingPoint,
   type TrainingRun,
 } from './learning/training-run.ts';
-export type { SeededTraffic } from './planning/anchor-jobs.ts';
 export type { PolicyDescription } from './policies/catalogue.ts';
 export type { FleetPolicy } from './policies/fleet-policies.ts';
 export type { ShippedName } from './policies/shipped-policy.ts';

@@ -10,7 +10,6 @@ import type { Job, JobContext, JobEngine, Json } from '@servegym/jobs';
 import { EnvironmentError } from '@servegym/openenv/definition';
 import { AGENTS, type EnvironmentAgents } from '../registry.ts';
 import { type Evaluation, evaluationOf, type PlayedTask, playTask } from './evaluate-policy.ts';
-import { playEpisode } from './play-episode.ts';
 import type { PlayInputs } from './playable.ts';
 import type { PlayableEnvironment } from './playable-environment.ts';
 import type { Policy } from './policy.ts';
@@ -154,8 +153,8 @@ interface EpisodeInput {
   readonly shared: SharedInputs;
 }
 
-/** What is made of an episode: its grade, its windows, or its return. */
-type EpisodeKind = 'play-episodes' | 'record-episode' | 'episode-return';
+/** What is made of an episode: its grade, or its windows. */
+type EpisodeKind = 'play-episodes' | 'record-episode';
 
 /** The results of the episodes, task by task. */
 async function playAll<Result>(
@@ -179,7 +178,7 @@ async function playAll<Result>(
 }
 
 /** A job for each episode, task by task. */
-export async function episodeJobs(
+async function episodeJobs(
   kind: EpisodeKind,
   { environment, policy: { source }, taskIds, seeds, inputs = {} }: PlayPlan,
   jobs: JobEngine,
@@ -197,7 +196,7 @@ export async function episodeJobs(
   return (await Promise.all(ofTasks)).flat();
 }
 
-/** The jobs of an episode. Answer a `PlayedTask`, the rows of its windows, or its return. */
+/** The jobs of an episode. Answer a `PlayedTask`, or the rows of its windows. */
 export async function runJob(input: Json, context: JobContext): Promise<Json> {
   const { kind, environment, policy, taskId, seed, scenario, shared } = input as unknown as EpisodeInput;
   const inputs = await takeInputs(ENVIRONMENTS[environment], shared, scenario, context);
@@ -218,10 +217,6 @@ async function playOne(
   const played = playable(inputs);
   if (kind === 'record-episode') {
     return (await recordEpisodes(played, policy, { taskId, seeds: [seed] })) as unknown as Json;
-  }
-  if (kind === 'episode-return') {
-    const plan = { taskId, seed, initialAction: played.initialAction(taskId), resetOptions: inputs.scenario };
-    return (await playEpisode(played.create(), policy, plan)).return;
   }
   const windows = entry.steps(entry.tasks.find(taskId)!);
   return (await playTask(reporting(played, windows, report), policy, taskId, [seed])) as unknown as Json;

@@ -12,8 +12,6 @@ import {
   type ServeAction,
   ServeEpisode,
   type ServeTask,
-  type Shift,
-  type TaskId,
 } from '@servegym/environments';
 import type { JobContext, JobEngine, Json } from '@servegym/jobs';
 import { knownTask } from '../learning/trained-for.ts';
@@ -26,7 +24,6 @@ export const ANCHOR_JOBS = {
   'reference-returns': referenceReturns,
   'fleet-reference-returns': fleetReferenceReturns,
   'season-anchors': findSeasonAnchors,
-  'traffic-anchors': trafficAnchors,
 } as const;
 
 /** Does the one of `ANCHOR_JOBS` that its input names. */
@@ -163,17 +160,3 @@ export const SERVE_SEASON = {
     return regretScore(total, returns, llmserve.anchors.room(taskId));
   },
 };
-
-/** Episodes of a task of ours, by the seeds of their traffic. */
-export interface SeededTraffic {
-  readonly taskId: TaskId;
-  /** `null` for the traffic and the server as they are. */
-  readonly shift: Shift | null;
-  readonly seeds: readonly number[];
-}
-
-/** What returns are held against, in the order of the seeds. */
-function trafficAnchors({ taskId, shift, seeds }: SeededTraffic) {
-  const task = llmserve.choose({ task_id: taskId, ...(shift !== null && { shift }) });
-  return seeds.map((seed) => llmserve.anchors.of(task, seed, llmserve.drawRequests(task, seed)));
-}

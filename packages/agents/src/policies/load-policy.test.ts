@@ -75,7 +75,7 @@ describe('data: the policies that come with the package', () => {
     assert.equal(
       version,
       llmserve.version,
-      'The tasks have changed: train the policies anew with `npx node maintenance/bench-agents.ts --ship`',
+      'The tasks have changed: train the policies anew with `npx node benchmarks/run.ts agents --ship`',
     );
     const known = SERVE_POLICIES.map((policy) => policy.name);
     for (const name of shipped()) {
