@@ -241,11 +241,8 @@ const listQuery = z.object({
  * @param path a SQLite file, which may be that of the sessions, or `:memory:`. It is closed with the server.
  * @throws the database's error when it cannot be opened
  */
-export function mountLeaderboardRoutes<Action, Observation extends object, State extends object>(
-  server: OpenEnvServer<Action, Observation, State>,
-  path: string,
-): void {
-  const definition = server.definition as unknown as EnvironmentDefinition;
+export function mountLeaderboardRoutes(server: OpenEnvServer, path: string): void {
+  const { definition } = server;
   const leaderboard = new Leaderboard(path, { splitOf: definition.splitOf });
   server.onClose(() => leaderboard.close());
   const saves = new RateLimiter(SAVES);
@@ -277,7 +274,7 @@ export function mountLeaderboardRoutes<Action, Observation extends object, State
       const live = (await server.sessionOf(context, session_id))?.record;
       if (!live) throw new EnvironmentError('NOT_RESET', 'There is no episode to save. POST /reset first.');
       const record = { reset: live.reset, actions: [...live.actions] };
-      const replayed = await replayRecord(definition as EnvironmentDefinition, record, client);
+      const replayed = await replayRecord(definition, record, client);
       if (!replayed.done) {
         const detail = `The episode is not over after ${record.actions.length} windows. Play it to its end, then save it.`;
         throw httpProblem(409, detail, 'EPISODE_NOT_OVER');

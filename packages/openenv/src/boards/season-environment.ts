@@ -84,10 +84,10 @@ export function seasonEnvironment(
     );
   }
 
-  function ranked(instance: Environment<unknown, object, object>): Environment<unknown, object, RankedState> {
+  function ranked(instance: Environment): Environment<unknown, object, RankedState> {
     let playing: RankedReset | null = null;
     let isDone = false;
-    const stepped = (result: StepResult<object>) => {
+    const stepped = (result: StepResult) => {
       if (result.done && !isDone) {
         const { submission, task_id: taskId, episode } = playing!;
         isDone = true;
@@ -137,7 +137,7 @@ export function episodeResets(
 }
 
 /** A result without its metadata, which may tell of phases and of traffic to come. */
-function shown({ observation, reward, done }: StepResult<object>): StepResult<object> {
+function shown({ observation, reward, done }: StepResult): StepResult {
   return { observation, reward, done };
 }
 
@@ -147,10 +147,7 @@ const progressRequest = z
 const count = z.int().min(0);
 
 /** `GET /season`: the rules and the commitment to the seeds. `POST /season/progress`: how far a submission is. */
-export function mountSeasonRoutes<Action, Observation extends object, State extends object>(
-  server: OpenEnvServer<Action, Observation, State>,
-  ledger: SeasonLedger,
-): void {
+export function mountSeasonRoutes(server: OpenEnvServer, ledger: SeasonLedger): void {
   server.addRoute(
     {
       ...described('get_season'),

@@ -17,7 +17,7 @@ after(() => rmSync(folder, { recursive: true }));
 let files = 0;
 const newFile = () => join(folder, `season-${files++}.db`);
 
-const definition = counterEnvironment as unknown as EnvironmentDefinition;
+const definition = counterEnvironment as EnvironmentDefinition;
 const RULES = {
   name: 'spring',
   environment: { id: 'counter', version: '1' },

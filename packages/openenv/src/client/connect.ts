@@ -14,25 +14,9 @@ import type {
   VectorOptions,
   VectorStep,
 } from '../protocol/messages.ts';
-import { ClientError, Exchange } from './exchange.ts';
+import { ClientError, type ConnectOptions, Exchange } from './exchange.ts';
 
 export { ClientError } from './exchange.ts';
-
-/** Options of `connect`. Every field has a default. */
-interface ConnectOptions {
-  /** Sent as `authorization: Bearer`. */
-  readonly token?: string;
-  /** Further headers of the handshake and of HTTP requests. */
-  readonly headers?: Readonly<Record<string, string>>;
-  /** Take this session up again, from whatever socket holds it, instead of opening one. */
-  readonly sessionId?: string;
-  /** Longest wait for the connection, ms. Default 10 s. */
-  readonly connectTimeoutMs?: number;
-  /** Longest wait for a reply, ms. Default 60 s. */
-  readonly replyTimeoutMs?: number;
-  /** Longest message that is accepted, bytes. Default 100 MiB. */
-  readonly maxMessageBytes?: number;
-}
 
 /** Any environment, when the type of its definition is not known. */
 type AnyDefinition = EnvironmentDefinition<
@@ -41,13 +25,12 @@ type AnyDefinition = EnvironmentDefinition<
   Record<string, unknown>
 >;
 
-/** What a registered environment makes, or the definition itself. */
-type Defined<Given> = Given extends { definition(...options: never): infer Made } ? Made : Given;
-
-type ActionOf<D> = D extends EnvironmentDefinition<infer Action, infer _O, infer _S> ? Action : never;
-type ObservationOf<D> =
-  D extends EnvironmentDefinition<infer _A, infer Observation, infer _S> ? Observation : never;
-type StateOf<D> = D extends EnvironmentDefinition<infer _A, infer _O, infer State> ? State : never;
+/** The client of an environment by its definition, or by a registered environment, which makes one. */
+type ClientOf<Given> = Given extends { definition(...options: never): infer Made }
+  ? ClientOf<Made>
+  : Given extends EnvironmentDefinition<infer Action, infer Observation, infer State>
+    ? EnvironmentClient<Action, Observation, State>
+    : never;
 
 /**
  * Connects to an OpenEnv server and opens a session. `connect<typeof definition>(url)` types actions, observations and
@@ -57,32 +40,26 @@ type StateOf<D> = D extends EnvironmentDefinition<infer _A, infer _O, infer Stat
 export async function connect<Given = AnyDefinition>(
   url: string | URL,
   options: ConnectOptions = {},
-): Promise<
-  EnvironmentClient<ActionOf<Defined<Given>>, ObservationOf<Defined<Given>>, StateOf<Defined<Given>>>
-> {
+): Promise<ClientOf<Given>> {
+  const { token, sessionId } = options;
   const base = baseUrl(url);
-  const headers = { ...options.headers, ...(options.token && { authorization: `Bearer ${options.token}` }) };
+  const headers = { ...options.headers, ...(token && { authorization: `Bearer ${token}` }) };
   const address = socketUrl(base, 'ws');
-  if (options.sessionId) {
-    address.searchParams.set('session_id', options.sessionId);
+  if (sessionId) {
+    address.searchParams.set('session_id', sessionId);
     address.searchParams.set('takeover', 'true');
   }
-  const exchange = await Exchange.open(address.href, {
-    headers,
-    connectTimeoutMs: options.connectTimeoutMs ?? 10_000,
-    replyTimeoutMs: options.replyTimeoutMs ?? 60_000,
-    maxMessageBytes: options.maxMessageBytes ?? 100 * 1024 * 1024,
-  });
+  const exchange = await Exchange.open(address.href, { ...options, headers });
   // A server that does not name the session may be about to refuse one: a question, legal at any time, brings it out.
   if (exchange.sessionId === undefined) {
     try {
-      await exchange.request({ type: 'state' });
+      await exchange.request('state');
     } catch (error) {
       await exchange.close();
       throw error;
     }
   }
-  return new EnvironmentClient(exchange, base, headers);
+  return new EnvironmentClient(exchange, base, headers) as ClientOf<Given>;
 }
 
 /** One session on an OpenEnv server. Made by `connect`. */
@@ -108,21 +85,18 @@ export class EnvironmentClient<Action, Observation, State> {
   }
 
   /** Starts a new episode. @throws ClientError */
-  async reset(options: ResetOptions = {}): Promise<StepResult<Observation>> {
-    const reply = await this.#exchange.request({ type: 'reset', data: options });
-    return reply.data as unknown as StepResult<Observation>;
+  reset(options: ResetOptions = {}): Promise<StepResult<Observation>> {
+    return this.#exchange.request('reset', options);
   }
 
   /** Plays one action. @throws ClientError */
-  async step(action: Action): Promise<StepResult<Observation>> {
-    const reply = await this.#exchange.request({ type: 'step', data: action as Record<string, unknown> });
-    return reply.data as unknown as StepResult<Observation>;
+  step(action: Action): Promise<StepResult<Observation>> {
+    return this.#exchange.request('step', action as object);
   }
 
   /** The state of the episode. Before the first reset only the two common fields are there. */
-  async state(): Promise<StateBody & Partial<State>> {
-    const reply = await this.#exchange.request({ type: 'state' });
-    return reply.data as StateBody & Partial<State>;
+  state(): Promise<StateBody & Partial<State>> {
+    return this.#exchange.request('state');
   }
 
   /**
@@ -130,20 +104,18 @@ export class EnvironmentClient<Action, Observation, State> {
    * environment is another. Only our servers can do this.
    * @throws ClientError
    */
-  vector(options: VectorOptions): Promise<VectorClient<Action, Observation>> {
-    return VectorClient.open(this.#exchange, options);
+  async vector(options: VectorOptions): Promise<VectorClient<Action, Observation>> {
+    return new VectorClient(this.#exchange, await this.#exchange.request('vector_reset', options));
   }
 
   /** The tools through which an agent can play this session. */
   async listTools(): Promise<readonly ToolListing[]> {
-    const result = (await this.#callMethod('tools/list', {})) as { tools: readonly ToolListing[] };
-    return result.tools;
+    return (await this.#callMethod<{ tools: readonly ToolListing[] }>('tools/list', {})).tools;
   }
 
   /** Calls a tool on this session and returns its plain value. */
   async callTool(name: string, args: Readonly<Record<string, unknown>> = {}): Promise<unknown> {
-    const result = (await this.#callMethod('tools/call', { name, arguments: args })) as ToolCallResult;
-    return result.data;
+    return (await this.#callMethod<ToolCallResult>('tools/call', { name, arguments: args })).data;
   }
 
   /** `GET /health`: whether the server takes sessions. */
@@ -167,11 +139,8 @@ export class EnvironmentClient<Action, Observation, State> {
   }
 
   /** Grades what was played in this session's episode. */
-  async grade(): Promise<GradeBody> {
-    return this.#fetch('grader', {
-      method: 'POST',
-      body: JSON.stringify({ session_id: this.sessionId }),
-    });
+  grade(): Promise<GradeBody> {
+    return this.#fetch('grader', { method: 'POST', body: JSON.stringify({ session_id: this.sessionId }) });
   }
 
   /** Ends the session. */
@@ -183,16 +152,14 @@ export class EnvironmentClient<Action, Observation, State> {
     await this.close();
   }
 
-  async #callMethod(method: string, params: Readonly<Record<string, unknown>>): Promise<unknown> {
-    const reply = await this.#exchange.request({
-      type: 'mcp',
-      data: { jsonrpc: '2.0', id: 1, method, params },
-    });
-    const response = reply.data as JsonRpcResponse;
+  async #callMethod<Result>(method: string, params: object): Promise<Result> {
+    const request = { jsonrpc: '2.0', id: 1, method, params };
+    const response = await this.#exchange.request<JsonRpcResponse>('mcp', request);
+    // Other servers have both keys in every response, of which one is null.
     if ('error' in response && response.error) {
       throw new Error(`${response.error.message} (JSON-RPC ${response.error.code})`);
     }
-    return (response as { result: unknown }).result;
+    return (response as { result: Result }).result;
   }
 
   #get<T>(path: string): Promise<T> {
@@ -201,10 +168,8 @@ export class EnvironmentClient<Action, Observation, State> {
 
   async #fetch<T>(path: string, init: RequestInit): Promise<T> {
     const url = new URL(path, this.#base);
-    const response = await fetch(url, {
-      ...init,
-      headers: { ...this.#headers, 'content-type': 'application/json' },
-    });
+    const headers = { ...this.#headers, 'content-type': 'application/json' };
+    const response = await fetch(url, { ...init, headers });
     const text = await response.text();
     if (!response.ok) {
       throw ClientError.lost(
@@ -242,29 +207,19 @@ class VectorClient<Action, Observation> {
   readonly layout: VectorStep['layout'];
   readonly #exchange: Exchange;
 
-  private constructor(exchange: Exchange, first: VectorStep<Observation>) {
+  constructor(exchange: Exchange, first: VectorStep<Observation>) {
     this.#exchange = exchange;
     this.size = first.dones.length;
     this.first = first;
     this.layout = first.layout;
   }
 
-  /** @throws ClientError */
-  static async open<Action, Observation>(
-    exchange: Exchange,
-    options: VectorOptions,
-  ): Promise<VectorClient<Action, Observation>> {
-    const { data } = await exchange.request({ type: 'vector_reset', data: options });
-    return new VectorClient(exchange, data as VectorStep<Observation>);
-  }
-
   /**
    * Plays an action on each environment. One whose episode has ended ignores its action and starts the next episode.
    * @throws ClientError
    */
-  async step(actions: readonly Action[]): Promise<VectorStep<Observation>> {
-    const { data } = await this.#exchange.request({ type: 'vector_step', data: { actions } });
-    return data as VectorStep<Observation>;
+  step(actions: readonly Action[]): Promise<VectorStep<Observation>> {
+    return this.#exchange.request('vector_step', { actions });
   }
 
   /**

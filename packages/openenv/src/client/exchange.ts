@@ -1,14 +1,7 @@
 import { WebSocket } from 'ws';
 import type { ValidationIssue } from '../protocol/bodies.ts';
 import { maskUrls } from '../protocol/mask-urls.ts';
-import type {
-  ClientMessage,
-  ErrorCode,
-  ErrorData,
-  ServerMessage,
-  VectorClientMessage,
-  VectorMessage,
-} from '../protocol/messages.ts';
+import type { ErrorCode, ErrorData, MessageType } from '../protocol/messages.ts';
 import { readJson } from '../protocol/read-json.ts';
 
 /**
@@ -48,17 +41,23 @@ export class ClientError extends Error {
   }
 }
 
-export interface ExchangeOptions {
-  readonly headers: Readonly<Record<string, string>>;
-  /** ms */
-  readonly connectTimeoutMs: number;
-  /** ms */
-  readonly replyTimeoutMs: number;
-  /** bytes */
-  readonly maxMessageBytes: number;
+/** Options of `connect`. Every field has a default. */
+export interface ConnectOptions {
+  /** Sent as `authorization: Bearer`. */
+  readonly token?: string;
+  /** Further headers of the handshake and of HTTP requests. */
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Take this session up again, from whatever socket holds it, instead of opening one. */
+  readonly sessionId?: string;
+  /** Longest wait for the connection, ms. Default 10 s. */
+  readonly connectTimeoutMs?: number;
+  /** Longest wait for a reply, ms. Default 60 s. */
+  readonly replyTimeoutMs?: number;
+  /** Longest message that is accepted, bytes. Default 100 MiB. */
+  readonly maxMessageBytes?: number;
 }
 
-type Reply = ServerMessage | VectorMessage | Uint8Array;
+type Reply = { readonly type: string; readonly data: unknown } | Uint8Array;
 
 /** One socket on which every message gets one reply, in order. */
 export class Exchange {
@@ -70,9 +69,16 @@ export class Exchange {
   #lost: ClientError | undefined;
 
   /** Connects. @throws ClientError `CONNECTION_LOST`, `TIMEOUT` */
-  static open(url: string, options: ExchangeOptions): Promise<Exchange> {
+  static open(
+    url: string,
+    {
+      headers,
+      connectTimeoutMs = 10_000,
+      replyTimeoutMs = 60_000,
+      maxMessageBytes: maxPayload = 100 * 1024 * 1024,
+    }: ConnectOptions,
+  ): Promise<Exchange> {
     const failure = `Could not connect to ${maskUrls(url)}`;
-    const { headers, connectTimeoutMs, replyTimeoutMs, maxMessageBytes: maxPayload } = options;
     return new Promise((resolve, reject) => {
       const handshake = { headers, handshakeTimeout: connectTimeoutMs, maxPayload, perMessageDeflate: false };
       const socket = new WebSocket(url, handshake);
@@ -118,11 +124,10 @@ export class Exchange {
     return this.#lost === undefined;
   }
 
-  /** Sends a message and waits for its reply. @throws ClientError */
-  request(message: ClientMessage): Promise<ServerMessage>;
-  request(message: VectorClientMessage): Promise<VectorMessage>;
-  request(message: ClientMessage | VectorClientMessage): Promise<Reply> {
-    return this.#send(JSON.stringify(message), message.type);
+  /** Sends a message and waits for the data of its reply. @throws ClientError */
+  async request<Data>(type: MessageType, data?: object): Promise<Data> {
+    const reply = await this.#send(JSON.stringify({ type, data }), type);
+    return (reply as { data: Data }).data;
   }
 
   /** Sends bytes and waits for bytes. @throws ClientError */
@@ -157,7 +162,7 @@ export class Exchange {
   #receive(text: string): void {
     const reading = readJson(text);
     if (reading.ok) {
-      this.#settle(reading.value as ServerMessage);
+      this.#settle(reading.value as Reply);
     } else {
       this.#lose(ClientError.lost(`The server sent what is not JSON: ${reading.message}`));
       this.#socket.terminate();
@@ -166,7 +171,7 @@ export class Exchange {
 
   #settle(reply: Reply): void {
     const isError = !(reply instanceof Uint8Array) && reply.type === 'error';
-    const error = isError ? ClientError.answered(reply.data) : undefined;
+    const error = isError ? ClientError.answered(reply.data as ErrorData) : undefined;
     const pending = this.#pending.shift();
     if (pending === undefined) {
       // Only a refusal comes unasked; it holds for every request from now on.

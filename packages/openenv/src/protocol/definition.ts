@@ -2,7 +2,7 @@ import type { z } from 'zod';
 import type { GradeBody, TasksBody } from './bodies.ts';
 
 /** Result of `reset` and `step`. The server puts `reward`, `done` and `metadata` beside `observation` on the wire. */
-export interface StepResult<Observation = Record<string, unknown>> {
+export interface StepResult<Observation = object> {
   readonly observation: Observation;
   /** `null` right after a reset. Always finite otherwise. */
   readonly reward: number | null;
@@ -21,7 +21,7 @@ export interface ResetOptions {
 }
 
 /** One running instance of an environment. One instance plays one trajectory at a time; instances share nothing. */
-export interface Environment<Action, Observation, State> {
+export interface Environment<Action = unknown, Observation = object, State = object> {
   /**
    * Starts a new episode. A server always passes a seed. Throws `EnvironmentError` when an option cannot be honoured;
    * whatever it throws, the instance is then as it was before.
@@ -107,7 +107,7 @@ export interface ToolDefinition<
 }
 
 /** Fields that stand beside `observation` in an HTTP answer. */
-interface AnswerFields<Observation = Record<string, unknown>> {
+interface AnswerFields<Observation> {
   /** Their schema, for the OpenAPI document. */
   readonly schema: z.ZodObject;
   of(result: StepResult<Observation>): Readonly<Record<string, unknown>>;

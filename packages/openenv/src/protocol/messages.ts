@@ -1,6 +1,5 @@
 import { z } from 'zod';
-import type { StateBody, ValidationIssue } from './bodies.ts';
-import type { StepResult } from './definition.ts';
+import type { ValidationIssue } from './bodies.ts';
 
 /** JSON-RPC 2.0 error codes that OpenEnv's `/mcp` uses. */
 export const JSON_RPC_ERROR_CODES = {
@@ -14,13 +13,6 @@ export const JSON_RPC_ERROR_CODES = {
 export type JsonRpcErrorCode = (typeof JSON_RPC_ERROR_CODES)[keyof typeof JSON_RPC_ERROR_CODES];
 
 export type JsonRpcId = string | number | null;
-
-export interface JsonRpcRequest {
-  readonly jsonrpc: '2.0';
-  readonly method: string;
-  readonly params?: Readonly<Record<string, unknown>>;
-  readonly id?: JsonRpcId;
-}
 
 export type JsonRpcResponse = { readonly jsonrpc: '2.0'; readonly id: JsonRpcId } & (
   | { readonly result: unknown }
@@ -59,15 +51,14 @@ export const ERROR_CODES = [
 ] as const;
 export type ErrorCode = (typeof ERROR_CODES)[number];
 
-/** Messages of clients on `/ws`, as text frames of JSON. */
-export type ClientMessage =
-  | { readonly type: 'reset'; readonly data?: Readonly<Record<string, unknown>> }
-  | { readonly type: 'step'; readonly data: Readonly<Record<string, unknown>> }
-  | { readonly type: 'state' }
-  | { readonly type: 'close' }
-  | { readonly type: 'mcp'; readonly data: JsonRpcRequest };
+/**
+ * Messages `{ type, data }` of clients on `/ws`, as text frames of JSON. Each has one reply, of the type `observation`,
+ * `state`, `mcp`, `vector` or `error`; `close` has none. `vector_step` has an action for each environment, of which that of
+ * an environment whose episode has ended is ignored; its actions may also come as a binary frame of float32.
+ */
+export type MessageType = 'reset' | 'step' | 'state' | 'close' | 'mcp' | 'vector_reset' | 'vector_step';
 
-/** The request for many environments that step together. */
+/** The `data` of `vector_reset`: many environments that step together. */
 export const vectorOptions = z.strictObject({
   /** Number of environments. */
   count: z.int().min(1).max(65_536),
@@ -83,13 +74,7 @@ export const vectorOptions = z.strictObject({
 });
 export type VectorOptions = Readonly<z.input<typeof vectorOptions>>;
 
-/** Further messages of clients of the vector extension. Actions may also come as binary frames of float32. */
-export type VectorClientMessage =
-  | { readonly type: 'vector_reset'; readonly data: VectorOptions }
-  /** An action for each environment; that of an environment whose episode has ended is ignored. */
-  | { readonly type: 'vector_step'; readonly data: { readonly actions: readonly unknown[] } };
-
-/** A reset or step of many environments, with an entry for each. */
+/** A reset or step of many environments, with an entry for each: the `data` of the reply `vector`. */
 export interface VectorStep<Observation = unknown> {
   readonly observations: readonly Observation[];
   /** 0 where an episode has just been started. */
@@ -97,12 +82,6 @@ export interface VectorStep<Observation = unknown> {
   readonly dones: readonly boolean[];
   /** With `float32`: what the numbers of a row mean. */
   readonly layout?: { readonly action: readonly string[]; readonly observation: readonly string[] };
-}
-
-/** The reply to `vector_reset`, and to `vector_step` in JSON. */
-export interface VectorMessage {
-  readonly type: 'vector';
-  readonly data: VectorStep;
 }
 
 /** The `data` of an `error` message. */
@@ -123,10 +102,3 @@ export interface ErrorData {
   /** With `FACTORY_ERROR`. */
   readonly factory_name?: string;
 }
-
-/** Messages of the server on `/ws`: exactly one for each of the client's, none for `close`. */
-export type ServerMessage<Observation = Readonly<Record<string, unknown>>> =
-  | { readonly type: 'observation'; readonly data: StepResult<Observation> }
-  | { readonly type: 'state'; readonly data: StateBody }
-  | { readonly type: 'mcp'; readonly data: JsonRpcResponse }
-  | { readonly type: 'error'; readonly data: ErrorData };

@@ -34,22 +34,19 @@ import { mountMcpRoutes, StreamableHttpEndpoint } from './streamable-http.ts';
 import { environmentTools } from './tools.ts';
 
 /** A server of one environment. Nothing listens until `listen` is called. */
-export interface OpenEnvServer<Action = unknown, Observation = object, State = object> {
-  readonly definition: EnvironmentDefinition<Action, Observation, State>;
+export interface OpenEnvServer {
+  readonly definition: EnvironmentDefinition;
   /** The HTTP application. Pages and files can be mounted on it before listening; for an API there is `addRoute`. */
   readonly app: Hono;
-  readonly sessions: SessionRegistry<Action, Observation, State>;
+  readonly sessions: SessionRegistry;
   /**
    * The session that an HTTP request means: by `sessionId`, else the query's `session_id`, else the `x-session-id`
    * header, else the one that the caller reset last; `undefined` when there is none.
    * @throws OpenEnvError `UNKNOWN_SESSION`, which the application answers with 404.
    */
-  sessionOf(
-    context: Context,
-    sessionId?: string | null,
-  ): Promise<Session<Action, Observation, State> | undefined>;
+  sessionOf(context: Context, sessionId?: string | null): Promise<Session | undefined>;
   /** Makes a session the caller's latest, as `POST /reset` does. */
-  rememberSession(context: Context, session: Session<Action, Observation, State>): void;
+  rememberSession(context: Context, session: Session): void;
   /** The client of a request, for work that it waits for. */
   callerOf(context: Context): Caller;
   /** Adds a route, which then stands in `/openapi.json` and `/docs` too. */
@@ -71,26 +68,22 @@ export interface OpenEnvServer<Action = unknown, Observation = object, State = o
 const MOUNT_FUNCTIONS = new WeakMap<object, (portServers: PortServers, path: string) => void>();
 
 /** Makes a server that speaks the whole of OpenEnv for one environment. */
-export function createServer<Action, Observation extends object, State extends object>(
-  definition: EnvironmentDefinition<Action, Observation, State>,
-  options: ServerOptions = {},
-): OpenEnvServer<Action, Observation, State> {
+export function createServer(definition: EnvironmentDefinition, options: ServerOptions = {}): OpenEnvServer {
   const resolved = resolveServerOptions(options);
-  const served = definition as unknown as EnvironmentDefinition;
   const { mode, trustedProxies, logger } = resolved;
-  const tools = environmentTools(served, mode);
-  const sessions = new SessionRegistry(served, resolved);
+  const tools = environmentTools(definition, mode);
+  const sessions = new SessionRegistry(definition, resolved);
   const requestSessions = new RequestSessions(sessions, trustedProxies);
   const parts: ServerParts = {
-    definition: served,
+    definition,
     options: resolved,
     sessions,
     requestSessions,
     tools,
     guard: new Guard(resolved.guard, trustedProxies),
-    schemas: publishedSchemas(served),
-    readAction: actionReader(served.action),
-    readResetOptions: resetOptionsReader(served),
+    schemas: publishedSchemas(definition),
+    readAction: actionReader(definition.action),
+    readResetOptions: resetOptionsReader(definition),
     jsonRpc: new JsonRpcEndpoint(sessions, tools),
   };
   const mcp = new StreamableHttpEndpoint(parts);
@@ -101,17 +94,17 @@ export function createServer<Action, Observation extends object, State extends o
 
   const { app, routes } = createApp(parts, metrics);
   if (mode === 'simulation') mountEnvironmentRoutes(routes.add, parts);
-  if (served.grade) {
+  if (definition.grade) {
     mountGraderRoute(routes.add, parts);
   } else {
     app.post('/grader', () => {
-      throw httpProblem(501, `${served.name} has no grader.`);
+      throw httpProblem(501, `${definition.name} has no grader.`);
     });
   }
   const environments = () => portServers.entries(self);
   mountInformationRoutes(routes.add, parts, () => draining, environments);
   mountMcpRoutes(routes.add, parts, mcp);
-  mountTaskRoutes(routes.add, served);
+  mountTaskRoutes(routes.add, definition);
   if (metrics) mountMetricsRoute(routes.add, metrics);
   mountDocumentation(app, routes);
 
@@ -123,7 +116,7 @@ export function createServer<Action, Observation extends object, State extends o
   };
 
   const self: PortServer = {
-    definition: served,
+    definition,
     answer: getRequestListener(app.fetch),
     upgrade: (request, socket, head) => void sockets.upgrade(request, socket, head),
     beginDrain() {
@@ -137,7 +130,7 @@ export function createServer<Action, Observation extends object, State extends o
   let portServers = new PortServers(self);
 
   const server: OpenEnvServer = {
-    definition: served,
+    definition,
     app,
     sessions,
     sessionOf: (context, sessionId) => requestSessions.of(context, sessionId),
@@ -160,7 +153,7 @@ export function createServer<Action, Observation extends object, State extends o
     port.add(path, self);
     portServers = port;
   });
-  return server as unknown as OpenEnvServer<Action, Observation, State>;
+  return server;
 }
 
 /** An application without routes, and a table for them: guarded, observed, with errors and limits in common. */

@@ -32,9 +32,7 @@ const openRequest = episodeFileSchema
  * into a new session, which can then be played on, and says whether it came out as the file's digest has it. Mounted by
  * whoever wants them; only for environments that can be replayed.
  */
-export function mountEpisodeRoutes<Action, Observation extends object, State extends object>(
-  server: OpenEnvServer<Action, Observation, State>,
-): void {
+export function mountEpisodeRoutes(server: OpenEnvServer): void {
   const { definition, sessions } = server;
   const readAction = actionReader(definition.action);
   const readResetOptions = resetOptionsReader(definition);
@@ -51,7 +49,7 @@ export function mountEpisodeRoutes<Action, Observation extends object, State ext
         throw new EnvironmentError('NOT_RESET', 'The session has no episode yet. Reset it first.');
       }
       const kept: EpisodeRecord = { reset: record.reset, actions: [...record.actions] };
-      const { digest } = await replayRecord(definition as never, kept, server.callerOf(context).name);
+      const { digest } = await replayRecord(definition, kept, server.callerOf(context).name);
       return episodeFile(definition, kept, digest);
     },
   );

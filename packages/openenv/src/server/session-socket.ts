@@ -115,7 +115,7 @@ function envelope(message: JsonObject, data: 'required' | 'optional' | 'forbidde
   return payload;
 }
 
-function observationText({ observation, reward, done, metadata }: StepResult<object>): string {
+function observationText({ observation, reward, done, metadata }: StepResult): string {
   return `{"type":"observation","data":${JSON.stringify({ observation, reward, done, metadata })}}`;
 }
 

@@ -264,7 +264,7 @@ function vectorBytes({ observations, rewards, dones }: VectorStep, layout: Float
 
 const SEEDS = 2 ** 32;
 
-type Result = StepResult<object> | Promise<StepResult<object>>;
+type Result = StepResult | Promise<StepResult>;
 type VectorEnvironments = ReturnType<typeof vectorEnvironments>;
 
 /**
@@ -274,11 +274,7 @@ type VectorEnvironments = ReturnType<typeof vectorEnvironments>;
  * @param base the options of each reset, with the base seed
  * @param client digest of who plays them, for turns
  */
-function vectorEnvironments(
-  environments: readonly Environment<unknown, object, object>[],
-  base: ResetOptions,
-  client: string,
-) {
+function vectorEnvironments(environments: readonly Environment[], base: ResetOptions, client: string) {
   const size = environments.length;
   const episodes = environments.map(() => 0);
   const dones = environments.map(() => false);
@@ -320,7 +316,7 @@ function vectorEnvironments(
     if (results.length < size) return collectInTurns(play, results);
     return results.some((result) => result instanceof Promise)
       ? Promise.all(results).then(gather)
-      : gather(results as StepResult<object>[]);
+      : gather(results as StepResult[]);
   }
 
   /** Goes on with the environments that have no result yet, in turns with other computations. */
@@ -339,7 +335,7 @@ function vectorEnvironments(
     return gather(await Promise.all(results));
   }
 
-  function gather(results: readonly StepResult<object>[]): VectorStep {
+  function gather(results: readonly StepResult[]): VectorStep {
     for (const [index, { reward, done }] of results.entries()) {
       if (reward !== null && !Number.isFinite(reward)) {
         throw new TypeError(`Expected environment ${index} to give a finite reward, got ${reward}.`);

@@ -71,7 +71,7 @@ test('sessions leave nothing behind: 100,000 in process, 2,000 over HTTP, 500 ov
 });
 
 /** Resolves when the next session of a server closes. */
-function sessionEnd<A, O, S>({ sessions }: OpenEnvServer<A, O, S>): Promise<void> {
+function sessionEnd({ sessions }: OpenEnvServer): Promise<void> {
   return new Promise((resolve) => sessions.onClose(() => resolve()));
 }
 

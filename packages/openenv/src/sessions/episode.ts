@@ -56,11 +56,11 @@ export interface ReplayedEpisode {
  * Plays a record for a client, in turns with other computations. `onResult` sees the answer to the reset as result 0, that to the first action as result 1.
  * @throws EnvironmentError `UNPLAYABLE_EPISODE` naming the action at which it ends, and what the reset throws
  */
-export async function replayEpisode<Action>(
-  player: Player<Action, object>,
-  record: EpisodeRecord<Action>,
+export async function replayEpisode(
+  player: Player,
+  record: EpisodeRecord,
   client?: string,
-  onResult?: (result: StepResult<object>, index: number) => void,
+  onResult?: (result: StepResult, index: number) => void,
 ): Promise<ReplayedEpisode> {
   const digest = createHash('sha256');
   let next = 0;
@@ -112,7 +112,7 @@ export function episodeFile(
  * JSON with `observation`, `reward` and `done`, keys sorted. JSON keeps every bit of a number, so that equal digests mean
  * equal episodes. `metadata` is left out: it may say more in a later release without the episode being another.
  */
-function digestLine({ observation, reward, done }: StepResult<object>): string {
+function digestLine({ observation, reward, done }: StepResult): string {
   return `${JSON.stringify(sorted({ observation, reward, done }))}\n`;
 }
 

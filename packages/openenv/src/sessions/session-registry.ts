@@ -15,18 +15,18 @@ export type SessionRegistryOptions = Pick<ResolvedServerOptions, 'maxSessions' |
  * among those that no socket holds; when sockets hold them all, it is refused. With a store, a session that has left
  * memory is rebuilt when it is asked for.
  */
-export class SessionRegistry<Action = unknown, Observation = object, State = object> {
+export class SessionRegistry {
   /** Counts of steps, resets and errors. */
   readonly counts = new PlayCounts();
-  readonly #definition: EnvironmentDefinition<Action, Observation, State>;
+  readonly #definition: EnvironmentDefinition;
   /** Storage of sessions, when the environment can be replayed. */
   readonly #store: SessionStore | undefined;
   readonly #closeStore: () => Promise<void>;
-  readonly #sessions = new Map<string, Session<Action, Observation, State>>();
-  readonly #resuming = new Map<string, Promise<Session<Action, Observation, State> | undefined>>();
+  readonly #sessions = new Map<string, Session>();
+  readonly #resuming = new Map<string, Promise<Session | undefined>>();
   readonly #attached = new Set<string>();
   readonly #closing = new Set<string>();
-  readonly #closeListeners: ((session: Session<Action, Observation, State>) => void)[] = [];
+  readonly #closeListeners: ((session: Session) => void)[] = [];
   readonly #limits: Required<Omit<SessionRegistryOptions, 'store'>>;
   readonly #idleTimer: NodeJS.Timeout | undefined;
   readonly #resetDuration = new DurationMeter();
@@ -37,7 +37,7 @@ export class SessionRegistry<Action = unknown, Observation = object, State = obj
   #draining = false;
 
   constructor(
-    definition: EnvironmentDefinition<Action, Observation, State>,
+    definition: EnvironmentDefinition,
     { store, maxEpisodeSize = Infinity, maxTotalSize = Infinity, ...limits }: SessionRegistryOptions,
   ) {
     this.#definition = definition;
@@ -72,7 +72,7 @@ export class SessionRegistry<Action = unknown, Observation = object, State = obj
     return this.#store?.condition?.();
   }
 
-  [Symbol.iterator](): Iterator<Session<Action, Observation, State>> {
+  [Symbol.iterator](): Iterator<Session> {
     return this.#sessions.values();
   }
 
@@ -82,7 +82,7 @@ export class SessionRegistry<Action = unknown, Observation = object, State = obj
    * @throws OpenEnvError `CAPACITY_REACHED` when no slot is free and none can be freed,
    * `FACTORY_ERROR` when the environment cannot be created.
    */
-  open(client?: string): Session<Action, Observation, State> {
+  open(client?: string): Session {
     this.#makeRoom(1);
     const environment = createInstance(this.#definition);
     const id = randomUUID();
@@ -98,7 +98,7 @@ export class SessionRegistry<Action = unknown, Observation = object, State = obj
   }
 
   /** The session with this id, if it is in memory. */
-  find(id: string): Session<Action, Observation, State> | undefined {
+  find(id: string): Session | undefined {
     return this.#sessions.get(id);
   }
 
@@ -106,7 +106,7 @@ export class SessionRegistry<Action = unknown, Observation = object, State = obj
    * The session with this id, from memory or rebuilt from the store; `undefined` when there is none.
    * @throws OpenEnvError `REPLAY_FAILED`, `SESSION_DAMAGED`, `STORE_ERROR`, `CAPACITY_REACHED`, `FACTORY_ERROR`
    */
-  resume(id: string): Promise<Session<Action, Observation, State> | undefined> {
+  resume(id: string): Promise<Session | undefined> {
     return this.#fetch(id, (stored) => this.#rebuild(id, stored));
   }
 
@@ -114,7 +114,7 @@ export class SessionRegistry<Action = unknown, Observation = object, State = obj
    * Like `resume`, for a session that is about to be reset: it need not be replayed, and may have been played on
    * another version of the environment.
    */
-  restart(id: string): Promise<Session<Action, Observation, State> | undefined> {
+  restart(id: string): Promise<Session | undefined> {
     return this.#fetch(id, async (stored) => {
       if (stored.environment.id !== this.#definition.id) this.#refuseForeign(id, stored);
       const { client } = stored;
@@ -221,14 +221,11 @@ export class SessionRegistry<Action = unknown, Observation = object, State = obj
   }
 
   /** Calls a listener with each session that leaves memory. */
-  onClose(listener: (session: Session<Action, Observation, State>) => void): void {
+  onClose(listener: (session: Session) => void): void {
     this.#closeListeners.push(listener);
   }
 
-  async #fetch(
-    id: string,
-    make: (stored: StoredSession) => Promise<Session<Action, Observation, State>>,
-  ): Promise<Session<Action, Observation, State> | undefined> {
+  async #fetch(id: string, make: (stored: StoredSession) => Promise<Session>): Promise<Session | undefined> {
     const live = this.#sessions.get(id);
     if (live) {
       if (!this.#store || (await live.isOwned())) return live;
@@ -243,10 +240,7 @@ export class SessionRegistry<Action = unknown, Observation = object, State = obj
     return resumed;
   }
 
-  async #take(
-    id: string,
-    make: (stored: StoredSession) => Promise<Session<Action, Observation, State>>,
-  ): Promise<Session<Action, Observation, State> | undefined> {
+  async #take(id: string, make: (stored: StoredSession) => Promise<Session>): Promise<Session | undefined> {
     const stored = await this.#store!.take(id);
     if (!stored) return undefined;
     // The slot of this session is counted already.
@@ -256,7 +250,7 @@ export class SessionRegistry<Action = unknown, Observation = object, State = obj
     return session;
   }
 
-  async #rebuild(id: string, stored: StoredSession): Promise<Session<Action, Observation, State>> {
+  async #rebuild(id: string, stored: StoredSession): Promise<Session> {
     const { id: environmentId, version } = this.#definition;
     if (stored.damage !== undefined) throw new OpenEnvError('SESSION_DAMAGED', { id, damage: stored.damage });
     if (stored.environment.id !== environmentId || stored.environment.version !== version) {
@@ -339,8 +333,8 @@ export class SessionRegistry<Action = unknown, Observation = object, State = obj
     });
   }
 
-  #leastRecentlyUsed(except?: object): Session<Action, Observation, State> | undefined {
-    let oldest: Session<Action, Observation, State> | undefined;
+  #leastRecentlyUsed(except?: object): Session | undefined {
+    let oldest: Session | undefined;
     for (const session of this.#sessions.values()) {
       if (this.#attached.has(session.id) || session.busy || session === except) continue;
       if (!oldest || session.lastUsedAt < oldest.lastUsedAt) oldest = session;

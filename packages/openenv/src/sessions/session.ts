@@ -35,16 +35,17 @@ export interface SessionOptions {
   readonly dealEpisode?: ((options: ResetOptions) => ResetOptions) | undefined;
 }
 
-type Result<Observation> = StepResult<Observation> | Promise<StepResult<Observation>>;
+/** Result of a reset or step, at once where the environment and the journal are synchronous. */
+export type Result = StepResult | Promise<StepResult>;
 
 /**
  * One environment instance and what was done with it. Operations never overlap: when the environment or the journal is
  * asynchronous, a call waits for those before it; one that will take long waits for a turn. Otherwise `reset` and `step`
  * return plain results.
  */
-export class Session<Action = unknown, Observation = object, State = object> {
+export class Session {
   readonly id: string;
-  readonly environment: Environment<Action, Observation, State>;
+  readonly environment: Environment;
   /** Milliseconds since the epoch. */
   readonly createdAt = Date.now();
   /** Milliseconds since the epoch; the least recently used session is evicted first. */
@@ -55,13 +56,13 @@ export class Session<Action = unknown, Observation = object, State = object> {
   readonly #stepDuration = new DurationMeter();
   #episodeId: string | null = null;
   #reset: ResetOptions | null = null;
-  #actions: Action[] = [];
+  #actions: unknown[] = [];
   #stepCount = 0;
-  #lastResult: StepResult<Observation> | null = null;
+  #lastResult: StepResult | null = null;
   #running: Promise<void> | null = null;
   #failure: Error | null = null;
 
-  constructor(environment: Environment<Action, Observation, State>, options: SessionOptions = {}) {
+  constructor(environment: Environment, options: SessionOptions = {}) {
     this.environment = environment;
     this.id = options.id ?? randomUUID();
     this.#options = options;
@@ -70,23 +71,22 @@ export class Session<Action = unknown, Observation = object, State = object> {
   }
 
   /** Rebuilds a session from what a store kept of it. @throws whatever the environment throws. */
-  static async restore<Action, Observation, State>(
+  static async restore(
     id: string,
-    environment: Environment<Action, Observation, State>,
+    environment: Environment,
     stored: StoredSession,
     options: Omit<SessionOptions, 'id' | 'client' | 'journal' | 'keepsActions'> = {},
-  ): Promise<Session<Action, Observation, State>> {
+  ): Promise<Session> {
     const { client, journal } = stored;
     const session = new Session(environment, { ...options, id, client, journal });
-    const actions = stored.actions as Action[];
     options.admit?.(session, stored.reset);
-    for await (const result of played(environment, { reset: stored.reset, actions }, client)) {
+    for await (const result of played(environment, stored, client)) {
       session.#lastResult = result;
     }
     session.#episodeId = stored.episodeId;
     session.#reset = stored.reset;
-    session.#actions = [...actions];
-    session.#stepCount = actions.length;
+    session.#actions = [...stored.actions];
+    session.#stepCount = stored.actions.length;
     return session;
   }
 
@@ -94,12 +94,12 @@ export class Session<Action = unknown, Observation = object, State = object> {
    * The episode so far, or `null` before the first reset. It grows as the session is played. An environment that is not
    * replayable has no actions in it.
    */
-  get record(): EpisodeRecord<Action> | null {
+  get record(): EpisodeRecord | null {
     return this.#reset && { reset: this.#reset, actions: this.#actions };
   }
 
   /** Result of the last reset or step. */
-  get lastResult(): StepResult<Observation> | null {
+  get lastResult(): StepResult | null {
     return this.#lastResult;
   }
 
@@ -129,7 +129,7 @@ export class Session<Action = unknown, Observation = object, State = object> {
   }
 
   /** Starts a new episode. */
-  reset(options: ResetOptions): Result<Observation> {
+  reset(options: ResetOptions): Result {
     return this.#inOrder(this.#resetDuration, () => this.#start(options));
   }
 
@@ -137,7 +137,7 @@ export class Session<Action = unknown, Observation = object, State = object> {
    * Plays one valid action.
    * @throws EnvironmentError `NOT_RESET` before the first reset, `EPISODE_OVER` after the end, or the environment's own.
    */
-  step(action: Action): Result<Observation> {
+  step(action: unknown): Result {
     return this.#inOrder(this.#stepDuration, () => this.#play(action));
   }
 
@@ -152,7 +152,7 @@ export class Session<Action = unknown, Observation = object, State = object> {
     await this.environment.close?.();
   }
 
-  #start(options: ResetOptions): Result<Observation> {
+  #start(options: ResetOptions): Result {
     this.#use();
     this.#options.admit?.(this, options);
     const dealt = this.#options.dealEpisode?.(options) ?? options;
@@ -162,11 +162,7 @@ export class Session<Action = unknown, Observation = object, State = object> {
       : this.#started(dealt, options.episode_id, result);
   }
 
-  #started(
-    options: ResetOptions,
-    episodeId: string | undefined,
-    result: StepResult<Observation>,
-  ): Result<Observation> {
+  #started(options: ResetOptions, episodeId: string | undefined, result: StepResult): Result {
     this.#counts.resets++;
     this.#episodeId = episodeId ?? randomUUID();
     this.#reset = options;
@@ -176,7 +172,7 @@ export class Session<Action = unknown, Observation = object, State = object> {
     return this.#kept(this.#options.journal?.reset(this.#episodeId, options), result);
   }
 
-  #play(action: Action): Result<Observation> {
+  #play(action: unknown): Result {
     this.#use();
     if (this.#lastResult === null) {
       throw new EnvironmentError(
@@ -193,7 +189,7 @@ export class Session<Action = unknown, Observation = object, State = object> {
       : this.#played(action, result);
   }
 
-  #played(action: Action, result: StepResult<Observation>): Result<Observation> {
+  #played(action: unknown, result: StepResult): Result {
     if (result.reward !== null && !Number.isFinite(result.reward)) {
       throw new TypeError(`Expected the environment to give a finite reward, got ${result.reward}.`);
     }
@@ -227,13 +223,13 @@ export class Session<Action = unknown, Observation = object, State = object> {
     );
   }
 
-  #inOrder(pace: DurationMeter, run: () => Result<Observation>): Result<Observation> {
+  #inOrder(pace: DurationMeter, run: () => Result): Result {
     if (this.#running === null && !pace.isLong) return this.#track(run());
     const before = this.#running ?? Promise.resolve();
     return this.#track(before.then(() => (pace.isLong ? nextTurn(this.#options.client).then(run) : run())));
   }
 
-  #track(outcome: Result<Observation>): Result<Observation> {
+  #track(outcome: Result): Result {
     if (!(outcome instanceof Promise)) return outcome;
     const settle = () => {
       if (this.#running === settled) this.#running = null;
@@ -251,9 +247,7 @@ function closeTimeout(): Promise<void> {
 }
 
 /** A fresh instance of an environment. @throws OpenEnvError `FACTORY_ERROR` */
-export function createInstance<Action, Observation, State>(
-  definition: EnvironmentDefinition<Action, Observation, State>,
-): Environment<Action, Observation, State> {
+export function createInstance(definition: EnvironmentDefinition): Environment {
   try {
     return definition.create();
   } catch (error) {
@@ -262,14 +256,14 @@ export function createInstance<Action, Observation, State>(
 }
 
 /** Plays a session, or an environment. */
-export type Player<Action, Observation> = Pick<Environment<Action, Observation, unknown>, 'reset' | 'step'>;
+export type Player = Pick<Environment, 'reset' | 'step'>;
 
 /** Plays a record for a client, in turns with other computations. Yields the answer to the reset, then to each action. */
-export async function* played<Action, Observation>(
-  player: Player<Action, Observation>,
-  { reset, actions }: EpisodeRecord<Action>,
+export async function* played(
+  player: Player,
+  { reset, actions }: EpisodeRecord,
   client?: string,
-): AsyncGenerator<StepResult<Observation>> {
+): AsyncGenerator<StepResult> {
   const turn = new Turn(client);
   await turn.next();
   yield await player.reset(reset);

@@ -45,7 +45,7 @@ interface Play {
   /** Name of the task for messages. */
   readonly label: string;
   readonly session: Session;
-  readonly results: readonly StepResult<object>[];
+  readonly results: readonly StepResult[];
   /** State after the reset, then after each step. */
   readonly states: readonly StateBody[];
 }
@@ -54,11 +54,10 @@ interface Play {
  * Plays an environment in this process: it resets, steps, keeps its state, says who it is, replays and grades. An
  * environment that throws has failed; nothing is thrown.
  */
-export async function selfTest<Action, Observation extends object, State extends object>(
-  environment: EnvironmentDefinition<Action, Observation, State>,
+export async function selfTest(
+  definition: EnvironmentDefinition,
   options: SelfTestOptions = {},
 ): Promise<SelfTestReport> {
-  const definition = environment as unknown as EnvironmentDefinition;
   const criteria: Criterion[] = [];
   let plays: readonly Play[] | undefined;
   const judge = async (id: CriterionId, run: () => Verdict | Promise<Verdict>) => {

@@ -138,7 +138,7 @@ export class ServerClient {
   /** Finds the form and the fields that the server takes. */
   async #handshake(): Promise<void> {
     const signal = AbortSignal.timeout(1000 * this.#options.timeoutS);
-    let refusal = '';
+    let refusal: TuningError | undefined;
     for (const form of FORMS) {
       this.#form = form;
       this.#fields = new Set(OPTIONAL_FIELDS);
@@ -147,15 +147,15 @@ export class ServerClient {
           await this.#complete(HANDSHAKE, signal);
           return;
         } catch (error) {
-          if (!(error instanceof Refusal)) throw error;
-          refusal = error.message;
+          if (!(error instanceof TuningError)) throw error;
+          refusal = error;
           const named = [...this.#fields].filter((field) => error.message.includes(field));
           if (named.length === 0) break;
           for (const field of named) this.#fields.delete(field);
         }
       }
     }
-    throw new TuningError('SERVER_REFUSED', refusal);
+    throw refusal;
   }
 
   #body({ inputTokens, outputTokens }: ProbeRequest): object {
@@ -266,9 +266,6 @@ export class ServerClient {
   }
 }
 
-/** A server's answer that is no stream of tokens. */
-class Refusal extends Error {}
-
 async function readStream(
   response: IncomingMessage,
   startMs: number,
@@ -291,7 +288,8 @@ async function readStream(
       const data = /^data: ?(\{.*)$/.exec(line.trimEnd())?.[1];
       if (data === undefined) continue;
       const chunk = JSON.parse(data);
-      if (chunk.error) throw new Refusal(`${address}: ${JSON.stringify(chunk.error).slice(0, 300)}`);
+      if (chunk.error)
+        throw new TuningError('SERVER_REFUSED', `${address}: ${JSON.stringify(chunk.error).slice(0, 300)}`);
       if (chunk.usage) usage = chunk.usage;
       if (!hasToken(chunk)) continue;
       if (pieces === 0) firstMs = nowMs;
@@ -300,8 +298,11 @@ async function readStream(
     }
   }
   if (response.statusCode !== 200)
-    throw new Refusal(`${address} answered ${response.statusCode}: ${rest.slice(0, 300)}`);
-  if (pieces === 0) throw new Refusal(`${address} streamed no token`);
+    throw new TuningError(
+      'SERVER_REFUSED',
+      `${address} answered ${response.statusCode}: ${rest.slice(0, 300)}`,
+    );
+  if (pieces === 0) throw new TuningError('SERVER_REFUSED', `${address} streamed no token`);
   return {
     ttftMs: firstMs - startMs,
     e2eMs: lastMs - startMs,

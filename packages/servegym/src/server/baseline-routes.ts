@@ -109,7 +109,7 @@ const errors = {
  * have a language model play, which costs money: any page can make a browser send a `GET`.
  */
 export function mountBaselineRoutes(
-  server: OpenEnvServer<unknown, object, object>,
+  server: OpenEnvServer,
   entry: RegisteredEnvironment,
   background: BackgroundEnvironment,
 ): void {

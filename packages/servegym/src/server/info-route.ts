@@ -5,10 +5,7 @@ import { z } from 'zod';
 const object = jsonValue<object>({ type: 'object' });
 
 /** `GET /info`: what an agent has to know before it plays, in one answer. */
-export function mountInfoRoute(
-  server: OpenEnvServer<unknown, object, object>,
-  entry: RegisteredEnvironment,
-): void {
+export function mountInfoRoute(server: OpenEnvServer, entry: RegisteredEnvironment): void {
   const { definition } = server;
   const schemas = publishedSchemas(definition);
   const tasks = entry.tasks.all();

@@ -54,10 +54,7 @@ const models = z.object({
  * `GET /plans/models` and `POST /plans`: what to buy for a trace and an SLO, as `servegym plan` answers it, in lines of
  * JSON as the plans of each profile are found. One plan at a time.
  */
-export function mountPlanRoutes<Action, Observation extends object, State extends object>(
-  server: OpenEnvServer<Action, Observation, State>,
-  work: BackgroundWork,
-): void {
+export function mountPlanRoutes(server: OpenEnvServer, work: BackgroundWork): void {
   server.addRoute(
     {
       method: 'get',

@@ -13,9 +13,9 @@ import { chooseAction } from './llm-player.ts';
 import type { PolicyCatalogue } from './policy-catalogue.ts';
 
 /** A window that a policy has played. */
-export interface PlayedWindow<Action, Observation> {
-  readonly action: Action;
-  readonly observation: Observation;
+export interface PlayedWindow {
+  readonly action: unknown;
+  readonly observation: unknown;
   readonly reward: number | null;
   readonly done: boolean;
   readonly metadata?: Record<string, unknown>;
@@ -24,27 +24,24 @@ export interface PlayedWindow<Action, Observation> {
 }
 
 /** The policies at work in the current episode of a session. */
-interface Engagement<Action, Observation> {
+interface Engagement {
   readonly episode: ResetOptions;
-  readonly policies: Map<string, EngagedPolicy<Action, Observation>>;
+  readonly policies: Map<string, EngagedPolicy>;
 }
 
 /** A policy and how many windows of the episode it has seen. */
-interface EngagedPolicy<Action, Observation> {
-  readonly policy: AsyncPolicy<Action, Observation>;
+interface EngagedPolicy {
+  readonly policy: AsyncPolicy<unknown, unknown>;
   seen: number;
 }
 
 /** Plays sessions with policies, and keeps the memory of each to its own session. */
-export class PolicyPlayer<Action, Observation extends object, State extends object> {
-  readonly #definition: EnvironmentDefinition<Action, Observation, State>;
-  readonly #catalogue: PolicyCatalogue<Action, Observation>;
-  readonly #engagements = new WeakMap<Session<Action, Observation, State>, Engagement<Action, Observation>>();
+export class PolicyPlayer {
+  readonly #definition: EnvironmentDefinition;
+  readonly #catalogue: PolicyCatalogue<unknown, unknown>;
+  readonly #engagements = new WeakMap<Session, Engagement>();
 
-  constructor(
-    definition: EnvironmentDefinition<Action, Observation, State>,
-    catalogue: PolicyCatalogue<Action, Observation>,
-  ) {
+  constructor(definition: EnvironmentDefinition, catalogue: PolicyCatalogue<unknown, unknown>) {
     this.#definition = definition;
     this.#catalogue = catalogue;
   }
@@ -54,12 +51,7 @@ export class PolicyPlayer<Action, Observation extends object, State extends obje
    * @throws HTTPException 404 for an unknown policy.
    * @throws EnvironmentError `NOT_RESET` without an episode, `EPISODE_OVER` after its end.
    */
-  async play(
-    session: Session<Action, Observation, State>,
-    policyName: string,
-    windows: number,
-    caller: Caller,
-  ): Promise<PlayedWindow<Action, Observation>[]> {
+  async play(session: Session, policyName: string, windows: number, caller: Caller): Promise<PlayedWindow[]> {
     this.#requireKnown(policyName);
     const { record, lastResult } = session;
     if (!record || !lastResult) {
@@ -73,7 +65,7 @@ export class PolicyPlayer<Action, Observation extends object, State extends obje
     }
     const engaged = await this.#engage(session, record.reset, policyName, caller);
     const { policy } = engaged;
-    const played: PlayedWindow<Action, Observation>[] = [];
+    const played: PlayedWindow[] = [];
     let { observation, reward } = session.lastResult!;
     let previousAction = record.actions.at(-1) ?? this.#catalogue.initialAction(record.reset);
     const turn = new Turn(caller.name);
@@ -98,11 +90,11 @@ export class PolicyPlayer<Action, Observation extends object, State extends obje
 
   /** The same policy for as long as the episode lasts, so that it remembers what it saw. */
   async #engage(
-    session: Session<Action, Observation, State>,
+    session: Session,
     episode: ResetOptions,
     name: string,
     caller: Caller,
-  ): Promise<EngagedPolicy<Action, Observation>> {
+  ): Promise<EngagedPolicy> {
     let engagement = this.#engagements.get(session);
     if (engagement?.episode !== episode) {
       engagement = { episode, policies: new Map() };
@@ -124,11 +116,7 @@ export class PolicyPlayer<Action, Observation extends object, State extends obje
    * A policy that comes in late, comes back after a person's turn or after a restart of the server, sees the windows
    * that it has missed, so that it knows what it would know had it watched from the start.
    */
-  async #showWhatWasPlayed(
-    session: Session<Action, Observation, State>,
-    engaged: EngagedPolicy<Action, Observation>,
-    caller: Caller,
-  ): Promise<void> {
+  async #showWhatWasPlayed(session: Session, engaged: EngagedPolicy, caller: Caller): Promise<void> {
     const { record } = session;
     const { policy, seen } = engaged;
     if (!record || record.actions.length <= seen) return;

@@ -31,10 +31,7 @@ const playedWindow = z.object({
  * `GET /policies` lists the policies of this server; `POST /policies/{name}/step` lets one of them play a session of
  * HTTP or WebSocket for some windows.
  */
-export function mountPolicyRoutes<Action, Observation extends object, State extends object>(
-  server: OpenEnvServer<Action, Observation, State>,
-  catalogue: PolicyCatalogue<Action, Observation>,
-): void {
+export function mountPolicyRoutes(server: OpenEnvServer, catalogue: PolicyCatalogue<unknown, unknown>): void {
   const player = new PolicyPlayer(server.definition, catalogue);
 
   server.addRoute(

@@ -3,10 +3,7 @@ import type { OpenEnvServer } from '@servegym/openenv';
 import { z } from 'zod';
 
 /** `GET /runtime`: whether steps are simulated or measured, on which server, and how many sessions there are. */
-export function mountRuntimeRoute<Action, Observation extends object, State extends object>(
-  server: OpenEnvServer<Action, Observation, State>,
-  real: RealSettings | null,
-): void {
+export function mountRuntimeRoute(server: OpenEnvServer, real: RealSettings | null): void {
   const mode = real === null ? ('sim' as const) : ('real' as const);
   const backend =
     real === null
