@@ -270,7 +270,7 @@ def test_bins_are_those_of_the_schema_and_deltas_move_by_one(llmserve_url):
 
 
 def test_features_need_a_server_that_has_them():
-    from servegym.features import FeatureEncoding
+    from servegym.observation_encoding import FeatureEncoding
 
     with pytest.raises(ValueError, match="no features"):
         FeatureEncoding([], (), ())

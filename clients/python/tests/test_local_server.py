@@ -7,8 +7,7 @@ import pytest
 
 import servegym
 from servegym import ServerNotStarted
-from servegym.local_server import LocalServer, servegym_command
-from servegym.node_program import node_program
+from servegym.local_server import LocalServer, node_program, servegym_command
 
 
 def program(folder, name, output=""):

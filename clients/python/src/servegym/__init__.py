@@ -7,8 +7,23 @@
 - :class:`servegym.trl.ServeOperator`: tools for TRL's ``environment_factory``.
 """
 
+import gymnasium
+
 from .action_encoding import ActionEncoding
-from .benchmark import BenchmarkAction, BenchmarkEnv, BenchmarkObservation
+from .environments import (
+    BenchmarkAction,
+    BenchmarkEnv,
+    BenchmarkObservation,
+    FleetAction,
+    FleetEnv,
+    FleetObservation,
+    InferenceAction,
+    InferenceGymEnv,
+    InferenceObservation,
+    LLMServeEnv,
+    ServeAction,
+    ServeObservation,
+)
 from .errors import (
     CapacityError,
     ConnectionLost,
@@ -17,14 +32,9 @@ from .errors import (
     ServerNotStarted,
     WrongEnvironment,
 )
-from .features import FeatureEncoding
-from .fleet import FleetAction, FleetEnv, FleetObservation
 from .gymnasium_env import ServeGymEnv
-from .inferencegym import InferenceAction, InferenceGymEnv, InferenceObservation
-from .llmserve import LLMServeEnv, ServeAction, ServeObservation
 from .local_server import LocalServer
-from .observation_encoding import ObservationEncoding
-from .registration import register_environments
+from .observation_encoding import FeatureEncoding, ObservationEncoding
 from .vector_env import ServeGymVectorEnv
 from .wrappers import BinsInForce, make_vec
 
@@ -58,5 +68,20 @@ __all__ = [
     "register_environments",
 ]
 __version__ = "0.1.0"
+
+_IDS = {"ServeGym/LLMServe-v1": "llmserve", "ServeGym/Fleet-v0": "fleet", "ServeGym/InferenceGym-v1": "inferencegym"}
+
+
+def register_environments() -> None:
+    """Makes ``gymnasium.make("ServeGym/LLMServe-v1")`` and ``make_vec`` work. Called when the package is imported."""
+    for id_, environment in _IDS.items():
+        if id_ not in gymnasium.registry:
+            gymnasium.register(
+                id=id_,
+                entry_point="servegym.gymnasium_env:ServeGymEnv",
+                vector_entry_point="servegym.vector_env:ServeGymVectorEnv",
+                kwargs={"environment": environment},
+            )
+
 
 register_environments()

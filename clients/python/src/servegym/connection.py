@@ -10,8 +10,8 @@ import numpy as np
 from websockets.exceptions import ConnectionClosed, InvalidHandshake
 from websockets.sync.client import connect
 
-from .address import base_url, is_local, socket_url
 from .errors import ConnectionLost, error_of
+from .http_api import base_url, is_local, socket_url
 
 MAX_MESSAGE_BYTES = 100 * 1024 * 1024
 

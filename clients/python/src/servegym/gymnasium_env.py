@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 import gymnasium
 import numpy as np
@@ -10,18 +10,32 @@ from gymnasium.error import ResetNeeded
 
 from .action_encoding import ActionEncoding, ActionSpace
 from .connection import Connection
-from .features import FeatureEncoding
 from .fields import Field, fields_of, read_row
-from .http_api import HttpApi
+from .http_api import HttpApi, masked_values
 from .local_server import shared_server
-from .masked_knobs import masked_values, tasks_of
-from .observation_encoding import ObservationEncoding, ObservationSpace
-from .served_environment import require_environment
+from .observation_encoding import FeatureEncoding, ObservationEncoding, ObservationSpace
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 #: Seeds of the training traffic; those from 1,000,000 on are for validation and tests.
 TRAINING_SEEDS = 1_000_000
 #: Served on this machine when neither an environment nor a URL is given.
 DEFAULT_ENVIRONMENT = "llmserve"
+
+
+class ServedOptions(TypedDict, total=False):
+    """Options of an environment, as :class:`ServeGymEnv` describes them."""
+
+    url: str | None
+    task_id: str | int | None
+    action_space: ActionSpace
+    observation_space: ObservationSpace
+    reset_options: dict[str, Any] | None
+    token: str | None
+    timeout_s: float
+    truncates: bool
+    render_mode: None
 
 
 class ServedSpaces:
@@ -30,21 +44,26 @@ class ServedSpaces:
     def _open(
         self,
         environment: str | None,
-        url: str | None,
-        task_id: str | int | None,
-        action_space: ActionSpace,
-        observation_space: ObservationSpace,
-        reset_options: dict[str, Any] | None,
-        token: str | None,
-        timeout_s: float,
         server_options: tuple[str, ...] = (),
+        *,
+        url: str | None = None,
+        task_id: str | int | None = None,
+        action_space: ActionSpace = "box",
+        observation_space: ObservationSpace = "raw",
+        reset_options: dict[str, Any] | None = None,
+        token: str | None = None,
+        timeout_s: float = 60.0,
+        truncates: bool = True,
+        render_mode: None = None,
     ) -> None:
+        self.render_mode = render_mode
+        self._truncates = truncates
         address = url or shared_server(environment or DEFAULT_ENVIRONMENT, *server_options).url
         api = HttpApi(address, token=token, timeout_s=timeout_s)
         if url and environment:
-            require_environment(api, environment)
+            api.require_environment(environment)
         schema = api.get("schema")
-        self._tasks = tasks_of(api)
+        self._tasks = api.tasks()
         self._actions = ActionEncoding(fields_of(schema["action"]), action_space)
         fields = fields_of(schema["observation"], leave_texts=True)
         self._fields = tuple(field for field in fields if field.kind != "choice")
@@ -74,8 +93,8 @@ class ServedSpaces:
         played = observation.get("task_id", options.get("task_id"))
         if played is None and self._tasks:
             played = self._tasks[0]["id"]
-        self._actions.hold(masked_values(self._tasks, played))
         task = next((each for each in self._tasks if str(each.get("id")) == str(played)), {})
+        self._actions.hold(masked_values(task))
         given = task.get("default_action") or {}
         defaults = [_default(field, given) for field in self._actions.fields]
         self._default = np.array(defaults, dtype=np.float64)
@@ -129,25 +148,10 @@ class ServeGymEnv(ServedSpaces, gymnasium.Env[np.ndarray, Any]):
 
     metadata: dict[str, Any] = {"render_modes": []}
 
-    def __init__(
-        self,
-        environment: str | None = None,
-        *,
-        url: str | None = None,
-        task_id: str | int | None = None,
-        action_space: ActionSpace = "box",
-        observation_space: ObservationSpace = "raw",
-        reset_options: dict[str, Any] | None = None,
-        token: str | None = None,
-        timeout_s: float = 60.0,
-        truncates: bool = True,
-        render_mode: None = None,
-    ) -> None:
-        self._open(environment, url, task_id, action_space, observation_space, reset_options, token, timeout_s)
+    def __init__(self, environment: str | None = None, **options: Unpack[ServedOptions]) -> None:
+        self._open(environment, **options)
         self.action_space = self._actions.space
         self.observation_space = self._observations.space
-        self.render_mode = render_mode
-        self._truncates = truncates
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None

@@ -11,7 +11,6 @@ from .connection import Connection
 from .errors import ServeGymError
 from .http_api import HttpApi
 from .local_server import shared_server
-from .served_environment import require_environment
 
 ObservationT = TypeVar("ObservationT")
 ClientT = TypeVar("ClientT", bound="SessionClient[Any]")
@@ -25,12 +24,9 @@ class SessionClient(Generic[ObservationT]):
     #: The dataclass of an observation: its own fields, ``reward``, ``done`` and ``metadata``.
     OBSERVATION: type[Any]
 
-    def __init__(
-        self, url: str, *, token: str | None = None, session_id: str | None = None, timeout_s: float = 60.0
-    ) -> None:
-        self._http = HttpApi(url, token=token, timeout_s=timeout_s)
-        require_environment(self._http, self.ENVIRONMENT)
-        self._connection = Connection(url, token=token, session_id=session_id, timeout_s=timeout_s)
+    def __init__(self, http: HttpApi, connection: Connection) -> None:
+        self._http = http
+        self._connection = connection
 
     @classmethod
     def from_url(
@@ -54,7 +50,9 @@ class SessionClient(Generic[ObservationT]):
             WrongEnvironment: when it has another environment at this address.
             CapacityError: when it has no free session.
         """
-        return cls(url, token=token, session_id=session_id, timeout_s=timeout_s)
+        http = HttpApi(url, token=token, timeout_s=timeout_s)
+        http.require_environment(cls.ENVIRONMENT)
+        return cls(http, Connection(url, token=token, session_id=session_id, timeout_s=timeout_s))
 
     @classmethod
     def local(cls: type[ClientT]) -> ClientT:
@@ -63,7 +61,7 @@ class SessionClient(Generic[ObservationT]):
         Raises:
             ServerNotStarted: when there is nothing to start it with.
         """
-        return cls(shared_server(cls.ENVIRONMENT).url)
+        return cls.from_url(shared_server(cls.ENVIRONMENT).url)
 
     @property
     def session_id(self) -> str | None:

@@ -6,8 +6,8 @@ import json
 import os
 from typing import Any
 
-from .llmserve import LLMServeEnv, ServeObservation
-from .masked_knobs import masked_values
+from .environments import LLMServeEnv, ServeObservation
+from .http_api import masked_values
 
 #: Longest that one configuration is held by a call of a tool, windows.
 MOST_WINDOWS = 20
@@ -30,9 +30,8 @@ class ServeOperator:
     def reset(self, task_id: str | None = None, seed: int | None = None, **_columns: Any) -> str:
         """Starts an episode and says what is to be done."""
         self._observation = self._env.reset(task_id=task_id, seed=seed)
-        tasks = self._env.tasks()
-        task = next(each for each in tasks if each["id"] == self._observation.task_id)
-        masked = masked_values(tasks, self._observation.task_id)
+        task = next(each for each in self._env.tasks() if each["id"] == self._observation.task_id)
+        masked = masked_values(task)
         held = f"It masks knobs, which must stay as they are: {json.dumps(masked)}. " if masked else ""
         return (
             f"\nYou operate an LLM inference server of two GPUs. {task['description']} The episode has {task['windows']} "

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from gymnasium.error import ResetNeeded
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
-from .action_encoding import ActionSpace
 from .fields import read_row
-from .gymnasium_env import TRAINING_SEEDS, ServedSpaces
-from .observation_encoding import ObservationSpace
+from .gymnasium_env import TRAINING_SEEDS, ServedOptions, ServedSpaces
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 
 class ServeGymVectorEnv(ServedSpaces, VectorEnv[np.ndarray, Any, np.ndarray]):
@@ -35,31 +36,14 @@ class ServeGymVectorEnv(ServedSpaces, VectorEnv[np.ndarray, Any, np.ndarray]):
     metadata: dict[str, Any] = {"render_modes": [], "autoreset_mode": AutoresetMode.NEXT_STEP}
 
     def __init__(
-        self,
-        num_envs: int = 1,
-        environment: str | None = None,
-        *,
-        url: str | None = None,
-        task_id: str | int | None = None,
-        action_space: ActionSpace = "box",
-        observation_space: ObservationSpace = "raw",
-        reset_options: dict[str, Any] | None = None,
-        token: str | None = None,
-        timeout_s: float = 60.0,
-        truncates: bool = True,
-        render_mode: None = None,
+        self, num_envs: int = 1, environment: str | None = None, **options: Unpack[ServedOptions]
     ) -> None:
-        sessions = ("--max-sessions", str(max(1024, 2 * num_envs)))
-        self._open(
-            environment, url, task_id, action_space, observation_space, reset_options, token, timeout_s, sessions
-        )
+        self._open(environment, ("--max-sessions", str(max(1024, 2 * num_envs))), **options)
         self.num_envs = num_envs
         self.single_action_space = self._actions.space
         self.single_observation_space = self._observations.space
         self.action_space = batch_space(self.single_action_space, num_envs)
         self.observation_space = batch_space(self.single_observation_space, num_envs)
-        self.render_mode = render_mode
-        self._truncates = truncates
         self._action_columns: np.ndarray | None = None
         self._observation_columns = np.zeros(0, dtype=np.int64)
         self._ended = np.zeros(num_envs, dtype=np.bool_)

@@ -1,0 +1,245 @@
+"""The environments of ServeGym: of each the action, the observation, and the client of a session."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypedDict
+
+from .session_client import SessionClient
+
+
+@dataclass(frozen=True, kw_only=True)
+class Observation:
+    """What stands beside the fields of every observation."""
+
+    reward: float | None
+    done: bool
+    metadata: dict[str, Any] = field(default_factory=dict, repr=False)
+
+
+class ServeAction(TypedDict):
+    """The serving configuration for the next window.
+
+    Keys:
+        batch_cap: most sequences that run at once on each GPU, 1 to 512.
+        kv_budget_fraction: share of the free memory that the KV pool takes, 0.1 to 1.
+        speculation_depth: draft tokens proposed a decode step, 0 to 8; 0 is off.
+        quantization_tier: precision of the weights.
+        prefill_decode_split: one GPU prefills and the other decodes.
+        priority_routing: interactive requests first.
+    """
+
+    batch_cap: int
+    kv_budget_fraction: float
+    speculation_depth: int
+    quantization_tier: Literal["FP16", "INT8", "INT4"]
+    prefill_decode_split: bool
+    priority_routing: bool
+
+
+@dataclass(frozen=True)
+class ServeObservation(Observation):
+    """The server over the last window, or at its end. ``docs/environments.md`` describes every field."""
+
+    queue_depth: int
+    active_requests: int
+    kv_cache_occupancy: float
+    mean_prompt_length: float
+    p50_ttft_ms: float
+    p99_ttft_ms: float
+    p50_itl_ms: float
+    throughput_tps: float
+    slo_compliance_rate: float
+    gpu_memory_used_gb: float
+    estimated_cost_per_1k: float
+    request_arrival_rate: float
+    spec_acceptance_rate: float
+    eviction_events: int
+    step_index: int
+    task_id: str
+    server: dict[str, Any]
+
+
+class LLMServeEnv(SessionClient[ServeObservation]):
+    """A session of ``llmserve``.
+
+    >>> env = LLMServeEnv.from_url("http://localhost:7860")
+    >>> observation = env.reset(task_id="static_workload", seed=0)
+    >>> while not observation.done:
+    ...     observation, reward, done, info = env.step(action)
+    >>> env.grade()["score"]
+    """
+
+    ENVIRONMENT = "llmserve"
+    OBSERVATION = ServeObservation
+
+
+class FleetAction(TypedDict):
+    """The settings of the fleet for the next window.
+
+    Keys:
+        replicas: replicas wanted, 0 to 32.
+        second_replicas: the same of the second kind, where the task has one; 0 otherwise.
+        prefill_replicas: of the ready replicas, those that only prefill, 0 to 16.
+        routing_queue: weight of few requests in flight, 0 to 1.
+        routing_cache: weight of free KV blocks, 0 to 1.
+        routing_prefix: weight of known prefixes, 0 to 1.
+        admission_seconds: seconds of queue above which best effort, then batch, is refused; 600 refuses nobody.
+        max_num_batched_tokens: token budget of an iteration, 512 to 16384.
+        max_num_active_seqs: most sequences that run at once on a replica, 1 to 512.
+    """
+
+    replicas: int
+    second_replicas: int
+    prefill_replicas: int
+    routing_queue: float
+    routing_cache: float
+    routing_prefix: float
+    admission_seconds: float
+    max_num_batched_tokens: int
+    max_num_active_seqs: int
+
+
+@dataclass(frozen=True)
+class FleetObservation(Observation):
+    """The fleet over the last window, or at its end. ``GET /schema`` describes every field."""
+
+    num_requests_running: int
+    num_requests_waiting: int
+    kv_cache_usage_perc: float
+    kv_cache_usage_most: float
+    prefix_cache_hit_rate: float
+    prompt_tokens_per_second: float
+    generation_tokens_per_second: float
+    arrived_prompt_tokens_per_second: float
+    request_generation_tokens_mean: float
+    request_success_per_second: float
+    num_preemptions: int
+    time_to_first_token_seconds_p50: float
+    time_to_first_token_seconds_p99: float
+    inter_token_latency_seconds_p50: float
+    inter_token_latency_seconds_p99: float
+    queue_seconds: float
+    arrivals_last_seconds: float
+    replicas_ready: int
+    replicas_starting: int
+    replicas_draining: int
+    second_replicas_ready: int
+    second_replicas_starting: int
+    replicas_prefill: int
+    usd_per_hour: float
+    revenue_usd_per_hour: float
+    hour_of_day: float
+    interactive: dict[str, float]
+    batch: dict[str, float]
+    best_effort: dict[str, float]
+    server: dict[str, Any]
+    step_index: int
+    task_id: str
+
+
+class FleetEnv(SessionClient[FleetObservation]):
+    """A session of ``fleet``.
+
+    >>> env = FleetEnv.from_url("http://localhost:7860/fleet")
+    >>> observation = env.reset(task_id="flash_crowds", seed=0)
+    >>> while not observation.done:
+    ...     observation, reward, done, info = env.step(action)
+    >>> env.grade()["score"]
+    """
+
+    ENVIRONMENT = "fleet"
+    OBSERVATION = FleetObservation
+
+
+class InferenceAction(TypedDict):
+    """The configuration for the next step.
+
+    Keys:
+        kv_budget: share of the KV memory, 0.1 to 1.
+        spec_length: draft tokens.
+        batch_size: largest batch, 1 to 512.
+        prefill_disagg: prefill apart from decode.
+        quant_tier: 0 FP16, 1 INT8, 2 INT4.
+    """
+
+    kv_budget: float
+    spec_length: Literal[0, 1, 2, 4, 8]
+    batch_size: int
+    prefill_disagg: bool
+    quant_tier: Literal[0, 1, 2]
+
+
+@dataclass(frozen=True)
+class InferenceObservation(Observation):
+    """The twelve fields of an observation. ``docs/inferencegym.md`` describes them."""
+
+    queue_depth: int
+    mean_prompt_len: float
+    arrival_rate: float
+    kv_cache_occupancy: float
+    ttft_p50: float
+    tpot_p50: float
+    slo_violation_rate: float
+    gpu_memory_used_gb: float
+    spec_accept_rate: float
+    priority_distribution: list[float]
+    timestep: int
+    cost_so_far: float
+
+
+class InferenceGymEnv(SessionClient[InferenceObservation]):
+    """A session of ``inferencegym``.
+
+    >>> env = InferenceGymEnv.from_url("http://localhost:7860")
+    >>> observation = env.reset(task_id=1, seed=42, config={"alpha": 0.5})
+    """
+
+    ENVIRONMENT = "inferencegym"
+    OBSERVATION = InferenceObservation
+
+    def info(self) -> dict[str, Any]:
+        """Schemas, tasks and the weights of the reward."""
+        info: dict[str, Any] = self._http.get("info")
+        return info
+
+
+class BenchmarkAction(TypedDict, total=False):
+    """How long the server takes to answer.
+
+    Keys:
+        wait_seconds: wait before the answer, 0 to 60 s. Default 0.
+    """
+
+    wait_seconds: float
+
+
+@dataclass(frozen=True)
+class BenchmarkObservation(Observation):
+    """Who answered, and after how long.
+
+    Attributes:
+        host_url: the server that answered.
+        pid: the process that answered.
+        session_hash: tells sessions apart.
+        waited_seconds: how long the step really waited, s; 0 after a reset.
+        timestamp: when the server answered, seconds since 1970.
+    """
+
+    host_url: str
+    pid: int
+    session_hash: str
+    waited_seconds: float
+    timestamp: float
+
+
+class BenchmarkEnv(SessionClient[BenchmarkObservation]):
+    """A session of ``benchmark``. It has no tasks and no grades, and its episodes never end.
+
+    >>> env = BenchmarkEnv.from_url("http://localhost:7860/benchmark")
+    >>> env.reset()
+    >>> observation, reward, done, info = env.step({"wait_seconds": 0.5})
+    """
+
+    ENVIRONMENT = "benchmark"
+    OBSERVATION = BenchmarkObservation
