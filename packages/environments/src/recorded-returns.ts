@@ -15,7 +15,7 @@ interface TaskRecord<Returns extends SeedReturns> {
 }
 
 interface RecordedParts<Task, Returns> {
-  /** File of the records; `maintenance/rebuild-references.ts` writes it. */
+  /** File of the records; `benchmarks/run.ts references` writes it. */
   readonly url: URL;
   readonly records: object;
   readonly shipped: Readonly<Record<string, Task>>;

@@ -33,7 +33,7 @@ export interface ServeRule {
   readonly parameters: RuleParameters;
 }
 
-/** File of the tuned parameters; `maintenance/tune-rules.ts` writes it. */
+/** File of the tuned parameters; `benchmarks/run.ts tuned-rules` writes it. */
 export const TUNED_RULES_URL = new URL('./tuned-rules.json', import.meta.url);
 
 /** For a task that nothing was tuned for. */

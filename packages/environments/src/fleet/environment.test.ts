@@ -219,7 +219,7 @@ describe('the recorded returns of fleet', () => {
     const task = FLEET_TASKS[taskId];
     const reference = fleetReturns.reference(taskId)!;
 
-    it(`data: are those of this task on this simulator; if not, \`maintenance/rebuild-references.ts\` makes them anew (${taskId})`, () => {
+    it(`data: are those of this task on this simulator; if not, \`benchmarks/run.ts references\` makes them anew (${taskId})`, () => {
       assert.equal(reference.fingerprint, fleetReturns.fingerprint(task));
     });
 

@@ -8,7 +8,7 @@ import lasting from './lasting-profiles.json' with { type: 'json' };
 /** Profiles whose coefficients stay: results of environments count with them. */
 const LASTING: ReadonlyMap<string, unknown> = new Map(lasting.map((profile) => [profile.name, profile]));
 
-/** Profiles that `maintenance/generate-profiles.ts` makes again when what they are made from gets better. */
+/** Profiles that `benchmarks/run.ts generated-profiles` makes again when what they are made from gets better. */
 const GENERATED: ReadonlyMap<string, unknown> = new Map(
   generated.profiles.map((entry) => [entry.name, entry]),
 );

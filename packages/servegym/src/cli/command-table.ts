@@ -114,7 +114,7 @@ export function defineCommand<const O extends OptionTable, const W extends WordT
   });
 }
 
-export function optionOf(key: string, entry: OptionEntry): Option {
+function optionOf(key: string, entry: OptionEntry): Option {
   const { value, help, parse, choices, default: initial, defaultText, preset, env, conflicts } = entry;
   const flag = key.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
   const prefix = value === undefined && initial === true ? '--no-' : '--';

@@ -27,7 +27,7 @@ describe('the recorded returns', () => {
     assert.ok(reference);
     const seeds = Object.keys(reference.seeds).map(Number);
 
-    it(`data: are those of this task on this simulator; if not, \`maintenance/rebuild-references.ts\` makes them anew (${taskId})`, () => {
+    it(`data: are those of this task on this simulator; if not, \`benchmarks/run.ts references\` makes them anew (${taskId})`, () => {
       assert.equal(reference.fingerprint, serveReturns.fingerprint(task));
     });
 

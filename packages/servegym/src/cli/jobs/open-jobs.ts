@@ -10,9 +10,8 @@ import {
   type RunOptions,
 } from '@servegym/jobs';
 import { TUNE_JOB_KINDS } from '@servegym/operators';
-import type { Command } from 'commander';
 import { wholeNumber } from '../arguments/options.ts';
-import { type OptionValues, optionOf } from '../command-table.ts';
+import type { OptionValues } from '../command-table.ts';
 import { InputError } from '../input-error.ts';
 import { InterruptedError, onInterrupt } from '../interrupted-error.ts';
 import { codeVersion } from './source-hash.ts';
@@ -41,11 +40,6 @@ export const queue = {
 /** Threads or queue that do the jobs of a command; `redis://...`, or threads of this process when it is left out. */
 export const jobOptions = { threads, queue } as const;
 export type JobOptions = OptionValues<typeof jobOptions>;
-
-/** Adds `--threads` and `--queue` to a command. */
-export function addJobOptions(command: Command): Command {
-  return command.addOption(optionOf('threads', threads)).addOption(optionOf('queue', queue));
-}
 
 /**
  * Runs `use` with the engine that the options ask for, and closes it. Ctrl-C and SIGTERM stop the jobs that are under way,

@@ -1,11 +1,5 @@
-// npx node maintenance/generate-profiles.ts --tables <unpacked aiconfigurator-core>
-//
-// Makes packages/profiles/src/data/generated-profiles.json: profiles of what people serve that no measurement of an
-// engine was fitted for. They are made from kernel tables (docs/kernel-tables.md); from data sheets where there are none,
-// and all of them without --tables. Run it again when tables, data sheets, models or the constants of the engine change.
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { parseArgs } from 'node:util';
 import {
   estimatedProfile,
   findGpu,
@@ -19,51 +13,10 @@ import {
   tableProfile,
 } from '@servegym/profiles';
 import { type EngineProfile, kvMemoryGiB } from '@servegym/simulator';
-import { compactProfiles } from '../packages/profiles/src/data/compact-profiles.ts';
+import { compactProfiles } from '../../packages/profiles/src/data/compact-profiles.ts';
+import served from '../generated-profiles.json' with { type: 'json' };
+import { benchmark, text } from '../harness.ts';
 
-const GPUS = [
-  'l40s-48gb',
-  'rtx-pro-6000-96gb',
-  'a100-80gb',
-  'h100-80gb',
-  'h200-141gb',
-  'b200-180gb',
-  'mi300x-192gb',
-];
-const MODELS = [
-  'llama-3-8b',
-  'mistral-7b',
-  'qwen2.5-7b',
-  'qwen3-8b',
-  'gemma-3-12b',
-  'phi-4',
-  'qwen3-14b',
-  'mistral-small-24b',
-  'gemma-3-27b',
-  'qwen3.5-27b',
-  'qwen2.5-32b',
-  'qwen3-32b',
-  'llama-3-70b',
-  'qwen2.5-72b',
-  'gpt-oss-20b',
-  'qwen3-30b-a3b',
-  'qwen3.5-35b-a3b',
-  'mixtral-8x7b',
-  'qwen3-next-80b-a3b',
-  'glm-4.5-air',
-  'llama-4-scout',
-  'gpt-oss-120b',
-  'qwen3.5-122b-a10b',
-  'minimax-m2.5',
-  'qwen3-235b-a22b',
-  'glm-4.5',
-  'qwen3.5-397b-a17b',
-  'llama-4-maverick',
-  'qwen3-coder-480b-a35b',
-  'deepseek-r1',
-  'deepseek-v3.2',
-  'glm-5',
-];
 /** GPUs of a machine, and so of a tensor-parallel group. */
 const MOST_GPUS = 8;
 /** Least KV cache of a sensible deployment, as a share of a GPU's memory. */
@@ -73,28 +26,27 @@ const SIZES = 2;
 /** Groups of this size or more also divide a mixture by whole experts. */
 const LEAST_EXPERT_PARALLEL = 4;
 
-const { values: options } = parseArgs({ options: { tables: { type: 'string' }, out: { type: 'string' } } });
-const out = options.out ?? join(import.meta.dirname, '../packages/profiles/src/data/generated-profiles.json');
-const profiles = await generatedProfiles();
-writeFileSync(out, jsonOf(profiles));
-const fromTables = profiles.filter(({ status }) => status === 'tables').length;
-console.log(`${out}: ${profiles.length} profiles, ${fromTables} of them from kernel tables`);
+const OUT = join(import.meta.dirname, '../../packages/profiles/src/data/generated-profiles.json');
 
-async function generatedProfiles(): Promise<EngineProfile[]> {
-  const lasting = new Set(listLastingProfiles().map(({ name }) => name));
-  const made: EngineProfile[] = [];
-  for (const gpu of GPUS.map(findGpu)) {
-    const tables = await tablesOf(gpu);
-    for (const model of MODELS.map(findModel)) made.push(...profilesOf(gpu, model, tables));
-  }
-  return made.filter(({ name }) => !lasting.has(name)).sort((a, b) => (a.name < b.name ? -1 : 1));
-}
-
-/** `undefined` where there are none of the GPU. */
-async function tablesOf(gpu: Gpu): Promise<ReadTables | undefined> {
-  if (options.tables === undefined) return undefined;
-  return readOperatorTables(options.tables, gpu, 'vllm').catch(ifImpossible);
-}
+export default benchmark({
+  what: 'Profiles of what people serve that no measurement of an engine was fitted for, on the GPUs and models of benchmarks/generated-profiles.json: from the kernel tables of `--tables`, the unpacked package aiconfigurator-core (docs/kernel-tables.md), and from data sheets where there are none. Writes them into the checkout, or to `--out`. Run it again when tables, data sheets, models or the constants of the engine change.',
+  options: { tables: text, out: OUT },
+  async *run({ tables, out }) {
+    const lasting = new Set(listLastingProfiles().map(({ name }) => name));
+    const made: EngineProfile[] = [];
+    for (const gpu of served.gpus.map(findGpu)) {
+      const read = tables && (await readOperatorTables(tables, gpu, 'vllm').catch(ifImpossible));
+      const found = served.models
+        .map(findModel)
+        .flatMap((model) => profilesOf(gpu, model, read || undefined))
+        .filter(({ name }) => !lasting.has(name));
+      made.push(...found);
+      const fromTables = found.filter(({ status }) => status === 'tables').length;
+      yield { gpu: gpu.name, profiles: found.length, 'from kernel tables': fromTables };
+    }
+    writeFileSync(out, jsonOf(made.sort((a, b) => (a.name < b.name ? -1 : 1))));
+  },
+});
 
 function profilesOf(gpu: Gpu, model: ServedModel, tables: ReadTables | undefined): EngineProfile[] {
   const found: EngineProfile[] = [];
