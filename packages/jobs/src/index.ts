@@ -9,4 +9,4 @@ export {
   type RunOptions,
   type RunProgress,
 } from './job.ts';
-export { LocalJobs, type LocalJobsOptions } from './local-jobs.ts';
+export { LocalJobs } from './local-jobs.ts';

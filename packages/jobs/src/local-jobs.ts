@@ -47,14 +47,13 @@ export class LocalJobs implements JobEngine {
     options.signal?.throwIfAborted();
     const state = new RunState(jobs, '', options);
     const stop = new AbortController();
-    setMaxListeners(0, stop.signal);
-    const cancel = () => stop.abort(options.signal?.reason);
-    options.signal?.addEventListener('abort', cancel, { once: true });
+    const signal = AbortSignal.any(options.signal ? [stop.signal, options.signal] : [stop.signal]);
+    setMaxListeners(0, signal);
     try {
       await Promise.all(
         Array.from(state.jobs, async ([id, job]) => {
           const onShare = (share: number) => state.progress(id, share);
-          state.finish(id, await this.#attempt(job, stop.signal, onShare));
+          state.finish(id, await this.#attempt(job, signal, onShare));
         }),
       );
       return state.results;
@@ -62,7 +61,6 @@ export class LocalJobs implements JobEngine {
       options.signal?.throwIfAborted();
       throw error;
     } finally {
-      options.signal?.removeEventListener('abort', cancel);
       stop.abort();
     }
   }
@@ -74,25 +72,17 @@ export class LocalJobs implements JobEngine {
   async #attempt(job: Job, signal: AbortSignal, onShare: (share: number) => void): Promise<Json> {
     for (let attempt = 1; ; attempt++) {
       try {
-        return await this.#pool.run({ job, signal, onShare });
+        return await this.#pool.run(job, signal, onShare);
       } catch (error) {
         signal.throwIfAborted();
-        const isOfQueue = error instanceof JobError && error.failure === undefined;
-        if (isOfQueue) throw error;
-        if (attempt === this.#attempts) {
-          throw error instanceof JobError ? error : JobError.failed(job.kind, failureOf(error));
-        }
+        // A job that cannot be begun fails in the same way each time.
+        if (error instanceof JobError && (error.failure === undefined || attempt === this.#attempts))
+          throw error;
+        if (attempt === this.#attempts) throw JobError.failed(job.kind, failureOf(error));
       }
       await pause(attemptDelayMs(attempt), undefined, { signal });
     }
   }
-}
-
-/** A job for a thread. */
-interface ThreadJob {
-  readonly job: Job;
-  readonly signal: AbortSignal;
-  readonly onShare: (share: number) => void;
 }
 
 /** The threads that do jobs, on this machine. */
@@ -143,7 +133,7 @@ export class ThreadPool {
   }
 
   /** @throws {JobError} when the job throws; whatever the pool throws when its thread dies or `signal` aborts. */
-  async run({ job, signal, onShare }: ThreadJob): Promise<Json> {
+  async run(job: Job, signal: AbortSignal, onShare: (share: number) => void): Promise<Json> {
     const module = this.#kinds[job.kind];
     if (module === undefined) {
       const known = Object.keys(this.#kinds).join(', ');

@@ -1,4 +1,4 @@
-import { type Processor, Queue, QueueEvents, Worker } from 'bullmq';
+import { type Processor, Queue, QueueEvents, Worker, type WorkerOptions } from 'bullmq';
 import { Redis } from 'ioredis';
 import { JobError, type Json } from './job.ts';
 
@@ -9,113 +9,10 @@ export interface QueuedJob {
   readonly shared: readonly string[];
 }
 
-interface QueueWorkerOptions {
-  /** Jobs at once. */
-  readonly concurrency: number;
-  /** A job of a worker that has not been heard of for this long goes to another one, ms. */
-  readonly lockMs: number;
-}
-
 /** Workers that a job may lose before it counts as the job's own fault. */
 export const MOST_LOST_WORKERS = 10;
 
 const CONNECT_MS = 5000;
-
-/** The queue of one version of the code, on Redis. */
-export interface QueueConnection {
-  /** The address, without its password. */
-  readonly address: string;
-  readonly store: QueueStore;
-  queue(): Queue<QueuedJob, Json>;
-  events(): QueueEvents;
-  worker(processor: Processor<QueuedJob, Json>, options: QueueWorkerOptions): Worker<QueuedJob, Json>;
-  close(): Promise<void>;
-}
-
-/**
- * Connects to `redis://` or `rediss://`.
- *
- * @param version Jobs are seen only by those of the same version.
- * @throws {JobError} `QUEUE_ADDRESS` or `QUEUE_UNREACHABLE`.
- */
-export async function connectQueue(url: string, version: string): Promise<QueueConnection> {
-  const address = readAddress(url);
-  const name = `servegym-jobs-${version}`;
-  const attempt = new Redis(url, {
-    lazyConnect: true,
-    connectTimeout: CONNECT_MS,
-    maxRetriesPerRequest: 0,
-    retryStrategy: () => null,
-  });
-  let reason: Error | undefined;
-  attempt.on('error', (error) => {
-    reason = error;
-  });
-  try {
-    await attempt.connect();
-    await attempt.ping();
-  } catch (error) {
-    throw unreachable(address, reason ?? (error as Error));
-  } finally {
-    attempt.disconnect();
-  }
-  // From here on it waits for a server that comes back.
-  const redis = new Redis(url, {
-    maxRetriesPerRequest: null,
-    retryStrategy: (times) => Math.min(100 * times, 2000),
-  });
-  redis.on('error', () => undefined);
-  const connection = redis;
-  return {
-    address,
-    store: new QueueStore(redis),
-    queue: () => quiet(new Queue<QueuedJob, Json>(name, { connection })),
-    events: () => quiet(new QueueEvents(name, { connection })),
-    worker: (processor, options) =>
-      quiet(new Worker<QueuedJob, Json>(name, processor, { connection, ...workerOptions(options) })),
-    async close() {
-      redis.disconnect();
-    },
-  };
-}
-
-function readAddress(url: string): string {
-  const parsed = URL.parse(url);
-  if (parsed === null || !['redis:', 'rediss:'].includes(parsed.protocol)) {
-    throw new JobError(
-      'QUEUE_ADDRESS',
-      `Expected the address of a Redis server, such as redis://localhost:6379, got \`${url}\``,
-    );
-  }
-  if (parsed.password !== '') parsed.password = '***';
-  return parsed.href;
-}
-
-function unreachable(address: string, error: Error): JobError {
-  const { code } = error as { code?: string };
-  const reason = error.message === '' ? (code ?? 'no answer') : error.message;
-  return new JobError(
-    'QUEUE_UNREACHABLE',
-    `Cannot use the queue at ${address}: ${reason}. Start the server there, or correct the address`,
-  );
-}
-
-function workerOptions({ concurrency, lockMs }: QueueWorkerOptions) {
-  return {
-    concurrency,
-    lockDuration: lockMs,
-    stalledInterval: Math.max(500, lockMs / 2),
-    maxStalledCount: MOST_LOST_WORKERS,
-    // A worker is back at work this long after the server is; by default it waits for 15 s.
-    runRetryDelay: 1000,
-  };
-}
-
-/** Losses of the connection are told where they matter; an unheard `error` would end the process. */
-function quiet<T extends { on(event: 'error', listener: (error: Error) => void): unknown }>(emitter: T): T {
-  emitter.on('error', () => undefined);
-  return emitter;
-}
 
 /** Part that a process plays at a queue. */
 type QueueRole = 'submitter' | 'worker';
@@ -128,12 +25,82 @@ const PRESENCE_MS = 45_000;
 
 const CANCELLED = 'servegym:cancelled';
 
-/** Data that submitters and workers share beside the jobs, on Redis. */
-class QueueStore {
+/**
+ * The queue of one version of the code, on Redis, and beside the jobs the data that submitters and workers share. Jobs are
+ * seen only by those of the same version.
+ */
+export class QueueConnection {
+  /** The address, without its password. */
+  readonly address: string;
+  readonly #name: string;
   readonly #redis: Redis;
 
-  constructor(redis: Redis) {
-    this.#redis = redis;
+  /**
+   * Connects to `redis://` or `rediss://`.
+   * @throws {JobError} `QUEUE_ADDRESS` or `QUEUE_UNREACHABLE`.
+   */
+  static async open(url: string, version: string): Promise<QueueConnection> {
+    const address = readAddress(url);
+    const attempt = new Redis(url, {
+      lazyConnect: true,
+      connectTimeout: CONNECT_MS,
+      maxRetriesPerRequest: 0,
+      retryStrategy: () => null,
+    });
+    let reason: Error | undefined;
+    attempt.on('error', (error) => {
+      reason = error;
+    });
+    try {
+      await attempt.connect();
+      await attempt.ping();
+    } catch (error) {
+      throw unreachable(address, reason ?? (error as Error));
+    } finally {
+      attempt.disconnect();
+    }
+    return new QueueConnection(url, address, version);
+  }
+
+  private constructor(url: string, address: string, version: string) {
+    this.address = address;
+    this.#name = `servegym-jobs-${version}`;
+    // From here on it waits for a server that comes back.
+    const retryStrategy = (times: number) => Math.min(100 * times, 2000);
+    this.#redis = quiet(new Redis(url, { maxRetriesPerRequest: null, retryStrategy }));
+  }
+
+  queue(): Queue<QueuedJob, Json> {
+    return quiet(new Queue<QueuedJob, Json>(this.#name, { connection: this.#redis }));
+  }
+
+  events(): QueueEvents {
+    return quiet(new QueueEvents(this.#name, { connection: this.#redis }));
+  }
+
+  /**
+   * @param concurrency Jobs at once.
+   * @param lockMs A job of a worker that has not been heard of for this long goes to another one, ms.
+   */
+  worker(
+    processor: Processor<QueuedJob, Json>,
+    concurrency: number,
+    lockMs: number,
+  ): Worker<QueuedJob, Json> {
+    const options: WorkerOptions = {
+      connection: this.#redis,
+      concurrency,
+      lockDuration: lockMs,
+      stalledInterval: Math.max(500, lockMs / 2),
+      maxStalledCount: MOST_LOST_WORKERS,
+      // A worker is back at work this long after the server is; by default it waits for 15 s.
+      runRetryDelay: 1000,
+    };
+    return quiet(new Worker<QueuedJob, Json>(this.#name, processor, options));
+  }
+
+  close(): void {
+    this.#redis.disconnect();
   }
 
   async hasBytes(name: string): Promise<boolean> {
@@ -162,11 +129,8 @@ class QueueStore {
 
   /** Versions of those present, one entry each. */
   async versions(role: QueueRole): Promise<string[]> {
-    const present = await this.#redis.zrangebyscore(
-      presenceKey(role),
-      String(Date.now() - PRESENCE_MS),
-      '+inf',
-    );
+    const since = String(Date.now() - PRESENCE_MS);
+    const present = await this.#redis.zrangebyscore(presenceKey(role), since, '+inf');
     return present.map((member) => member.slice(member.indexOf(' ') + 1));
   }
 
@@ -191,4 +155,31 @@ function bytesKey(name: string): string {
 
 function presenceKey(role: QueueRole): string {
   return `servegym:${role}s`;
+}
+
+function readAddress(url: string): string {
+  const parsed = URL.parse(url);
+  if (parsed === null || !['redis:', 'rediss:'].includes(parsed.protocol)) {
+    throw new JobError(
+      'QUEUE_ADDRESS',
+      `Expected the address of a Redis server, such as redis://localhost:6379, got \`${url}\``,
+    );
+  }
+  if (parsed.password !== '') parsed.password = '***';
+  return parsed.href;
+}
+
+function unreachable(address: string, error: Error): JobError {
+  const { code } = error as { code?: string };
+  const reason = error.message === '' ? (code ?? 'no answer') : error.message;
+  return new JobError(
+    'QUEUE_UNREACHABLE',
+    `Cannot use the queue at ${address}: ${reason}. Start the server there, or correct the address`,
+  );
+}
+
+/** Losses of the connection are told where they matter; an unheard `error` would end the process. */
+function quiet<T extends { on(event: 'error', listener: (error: Error) => void): unknown }>(emitter: T): T {
+  emitter.on('error', () => undefined);
+  return emitter;
 }

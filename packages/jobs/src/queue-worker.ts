@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { type Job as BullJob, UnrecoverableError, type Worker } from 'bullmq';
 import { CANCELLED, encodeFailure, failureOf, JobError, type JobKinds, type Json } from './job.ts';
 import { ThreadPool } from './local-jobs.ts';
-import { connectQueue, type QueueConnection, type QueuedJob } from './queue-connection.ts';
+import { QueueConnection, type QueuedJob } from './queue-connection.ts';
 
 export interface QueueWorkerSettings {
   /** `redis://...`. */
@@ -43,10 +43,8 @@ export class QueueWorker {
     this.#settings = settings;
     this.#connection = connection;
     this.#pool = new ThreadPool(settings.kinds, settings.threads);
-    this.#worker = connection.worker((job, _token, signal) => this.#do(job, signal!), {
-      concurrency: settings.threads,
-      lockMs: settings.lockMs ?? 30_000,
-    });
+    const { threads, lockMs = 30_000 } = settings;
+    this.#worker = connection.worker((job, _token, signal) => this.#do(job, signal!), threads, lockMs);
     this.#timers = [
       setInterval(() => void this.#stopCancelled().catch(() => undefined), CANCELLATION_CHECK_MS),
       setInterval(() => void this.#announce().catch(() => undefined), ANNOUNCE_MS),
@@ -58,9 +56,9 @@ export class QueueWorker {
    * @throws {JobError} `QUEUE_UNREACHABLE`, or `QUEUE_VERSION` when all who submit jobs there have other code.
    */
   static async start(settings: QueueWorkerSettings): Promise<QueueWorker> {
-    const connection = await connectQueue(settings.url, settings.version);
+    const connection = await QueueConnection.open(settings.url, settings.version);
     try {
-      const others = otherVersions(await connection.store.versions('submitter'), settings.version);
+      const others = otherVersions(await connection.versions('submitter'), settings.version);
       if (others !== null) {
         throw new JobError(
           'QUEUE_VERSION',
@@ -70,10 +68,10 @@ export class QueueWorker {
       }
       const worker = new QueueWorker(settings, connection);
       await worker.#worker.waitUntilReady();
-      await connection.store.announce('worker', worker.#id, settings.version);
+      await connection.announce('worker', worker.#id, settings.version);
       return worker;
     } catch (error) {
-      await connection.close();
+      connection.close();
       throw error;
     }
   }
@@ -87,10 +85,10 @@ export class QueueWorker {
     for (const timer of this.#timers) clearInterval(timer);
     try {
       await this.#worker.close(force);
-      await this.#connection.store.leave('worker', this.#id).catch(() => undefined);
+      await this.#connection.leave('worker', this.#id).catch(() => undefined);
     } finally {
       await this.#pool.close();
-      await this.#connection.close();
+      this.#connection.close();
     }
   }
 
@@ -115,7 +113,7 @@ export class QueueWorker {
   async #run(queued: BullJob<QueuedJob, Json>, signal: AbortSignal): Promise<Json> {
     const onShare = (share: number) => void queued.updateProgress(share).catch(() => undefined);
     try {
-      return await this.#pool.run({ job: queued.data, signal, onShare });
+      return await this.#pool.run(queued.data, signal, onShare);
     } catch (error) {
       if (signal.aborted) {
         throw new UnrecoverableError(encodeFailure({ name: 'Error', message: 'cancelled', code: CANCELLED }));
@@ -130,16 +128,14 @@ export class QueueWorker {
 
   async #fetch(name: string): Promise<void> {
     if (this.#pool.hasShared(name)) return;
-    let fetching = this.#fetching.get(name);
-    if (fetching === undefined) {
-      fetching = this.#download(name).finally(() => this.#fetching.delete(name));
-      this.#fetching.set(name, fetching);
-    }
+    const fetching =
+      this.#fetching.get(name) ?? this.#download(name).finally(() => this.#fetching.delete(name));
+    this.#fetching.set(name, fetching);
     await fetching;
   }
 
   async #download(name: string): Promise<void> {
-    const bytes = await this.#connection.store.getBytes(name);
+    const bytes = await this.#connection.getBytes(name);
     if (bytes === null) {
       const gone = new JobError('QUEUE_JOB', `The bytes \`${name}\` of the job are gone. Submit it again`);
       throw new UnrecoverableError(encodeFailure(failureOf(gone)));
@@ -148,17 +144,16 @@ export class QueueWorker {
   }
 
   async #stopCancelled(): Promise<void> {
-    for (const id of await this.#connection.store.cancelledOf([...this.#active.keys()]))
-      this.#worker.cancelJob(id);
+    for (const id of await this.#connection.cancelledOf([...this.#active.keys()])) this.#worker.cancelJob(id);
   }
 
   async #announce(): Promise<void> {
-    const { store } = this.#connection;
-    await store.announce('worker', this.#id, this.#settings.version);
-    const others = otherVersions(await store.versions('submitter'), this.#settings.version);
+    const { version } = this.#settings;
+    await this.#connection.announce('worker', this.#id, version);
+    const others = otherVersions(await this.#connection.versions('submitter'), version);
     if (others !== null && !this.#saidOther) {
       this.#settings.onNotice?.(
-        `the jobs at ${this.address} are for version ${others}; this worker is ${this.#settings.version} and leaves them alone`,
+        `the jobs at ${this.address} are for version ${others}; this worker is ${version} and leaves them alone`,
       );
     }
     this.#saidOther = others !== null;

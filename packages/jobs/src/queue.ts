@@ -1,3 +1,3 @@
 // `@servegym/jobs/queue`: jobs through Redis. Needs the packages `bullmq` and `ioredis`.
-export { QueueWorker, type QueueWorkerSettings } from './queue-worker.ts';
-export { QueuedJobs, type QueuedJobsOptions } from './queued-jobs.ts';
+export { QueueWorker } from './queue-worker.ts';
+export { QueuedJobs } from './queued-jobs.ts';

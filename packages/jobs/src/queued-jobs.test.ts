@@ -10,7 +10,7 @@ import { startRedis } from '../../../maintenance/test-servers/redis.ts';
 import type { ServerProcess } from '../../../maintenance/test-servers/server-process.ts';
 import { type Job, JobError, type Json } from './job.ts';
 import { LocalJobs } from './local-jobs.ts';
-import { connectQueue } from './queue-connection.ts';
+import { QueueConnection } from './queue-connection.ts';
 import { QueueWorker } from './queue-worker.ts';
 import { QueuedJobs } from './queued-jobs.ts';
 
@@ -185,7 +185,7 @@ describe('jobs in a queue', () => {
       const isLast = (input: Json) => (input as { seed: number }).seed === 2;
       const jobs = await connect();
       // A worker of the queue alone, whose connection breaks before it can tell how a job went.
-      const connection = await connectQueue(server!.url, VERSION);
+      const connection = await QueueConnection.open(server!.url, VERSION);
       let broken = 0;
       const unlucky = connection.worker(
         async ({ data }) => {
@@ -193,7 +193,8 @@ describe('jobs in a queue', () => {
           if (isLast(data.input)) await unlucky.pause(true);
           throw new UnrecoverableError('the connection was torn');
         },
-        { concurrency: 1, lockMs: 2000 },
+        1,
+        2000,
       );
       opened.push({
         async close() {

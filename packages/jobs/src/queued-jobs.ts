@@ -10,7 +10,7 @@ import {
   type Json,
   type RunOptions,
 } from './job.ts';
-import { connectQueue, MOST_LOST_WORKERS, type QueueConnection, type QueuedJob } from './queue-connection.ts';
+import { MOST_LOST_WORKERS, QueueConnection, type QueuedJob } from './queue-connection.ts';
 import { attemptDelayMs, bytesName, MOST_ATTEMPTS, RunState } from './run-state.ts';
 
 export interface QueuedJobsOptions {
@@ -84,7 +84,7 @@ export class QueuedJobs implements JobEngine {
 
   /** @throws {JobError} when nobody answers at the address. */
   static async connect(options: QueuedJobsOptions): Promise<QueuedJobs> {
-    const connection = await connectQueue(options.url, options.version);
+    const connection = await QueueConnection.open(options.url, options.version);
     const jobs = new QueuedJobs(connection, options);
     await Promise.all([jobs.#queue.waitUntilReady(), jobs.#events.waitUntilReady()]);
     return jobs;
@@ -92,8 +92,7 @@ export class QueuedJobs implements JobEngine {
 
   async share(bytes: Uint8Array): Promise<string> {
     const name = bytesName(bytes);
-    const { store } = this.#connection;
-    if (!(await store.hasBytes(name))) await store.putBytes(name, bytes);
+    if (!(await this.#connection.hasBytes(name))) await this.#connection.putBytes(name, bytes);
     return name;
   }
 
@@ -116,9 +115,7 @@ export class QueuedJobs implements JobEngine {
       if (state.isDone) return state.results;
       // A failure while they are being submitted is answered below.
       promise.catch(() => undefined);
-      await this.#whileDown(() =>
-        this.#connection.store.announce('submitter', this.#id, this.#options.version),
-      );
+      await this.#whileDown(() => this.#connection.announce('submitter', this.#id, this.#options.version));
       for (const ids of chunksOf([...state.open])) await this.#whileDown(() => this.#submit(run, ids, true));
       await promise;
       return state.results;
@@ -131,11 +128,11 @@ export class QueuedJobs implements JobEngine {
 
   async close(): Promise<void> {
     clearInterval(this.#timer);
-    await this.#connection.store.leave('submitter', this.#id).catch(() => undefined);
+    await this.#connection.leave('submitter', this.#id).catch(() => undefined);
     try {
       await Promise.all([this.#queue.close(), this.#events.close()]);
     } finally {
-      await this.#connection.close();
+      this.#connection.close();
     }
   }
 
@@ -204,7 +201,7 @@ export class QueuedJobs implements JobEngine {
         missing.push(id);
       } else this.#failed(run, id, job.failedReason);
     }
-    await this.#connection.store.setCancelled([...kept, ...missing], false);
+    await this.#connection.setCancelled([...kept, ...missing], false);
     await this.#queue.addBulk(
       missing.map((jobId) => {
         const { kind, input, shared = [] } = state.jobs.get(jobId)!;
@@ -229,7 +226,7 @@ export class QueuedJobs implements JobEngine {
     const now = performance.now();
     if (now - this.#announcedAt > ANNOUNCE_MS) {
       this.#announcedAt = now;
-      await this.#connection.store.announce('submitter', this.#id, this.#options.version);
+      await this.#connection.announce('submitter', this.#id, this.#options.version);
       await this.#tellOfWorkers();
     }
     for (const run of this.#runs) {
@@ -240,7 +237,7 @@ export class QueuedJobs implements JobEngine {
   }
 
   async #tellOfWorkers(): Promise<void> {
-    const versions = await this.#connection.store.versions('worker');
+    const versions = await this.#connection.versions('worker');
     const own = versions.includes(this.#options.version);
     if (own || this.#saidAbsent) {
       this.#saidAbsent = !own;
@@ -265,7 +262,7 @@ export class QueuedJobs implements JobEngine {
 
   async #removeAll(ids: readonly string[]): Promise<void> {
     for (const chunk of chunksOf(ids)) {
-      await this.#connection.store.setCancelled(chunk, true);
+      await this.#connection.setCancelled(chunk, true);
       // One that runs is locked, and is not removed.
       await Promise.all(chunk.map((id) => this.#queue.remove(id).catch(() => 0)));
     }
