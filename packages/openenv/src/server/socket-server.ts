@@ -123,9 +123,7 @@ export class SocketServer {
     }
     const client = guard.clientOf(request);
     const sessionId = path === '/ws' ? query.get('session_id') : null;
-    const admission = sessionId
-      ? await this.#admitTo(sessionId, query.get('takeover') === 'true')
-      : this.#admit(client);
+    const admission = await this.#admit(client, sessionId, query.get('takeover') === 'true');
     const abandon = () => {
       if (admission.session) this.#release(admission, false);
     };
@@ -150,20 +148,14 @@ export class SocketServer {
     });
   }
 
-  /** Opens the session that a new socket will hold. */
-  #admit(client: string): Admission {
+  /** Opens the session that a new socket will hold, or finds the one that it asks for. */
+  async #admit(client: string, sessionId: string | null, takeover: boolean): Promise<Admission> {
     try {
-      const session = this.#sessions.open(client);
-      this.#sessions.attach(session.id);
-      return { session, owned: true };
-    } catch (error) {
-      return { refusal: errorData(error) };
-    }
-  }
-
-  /** Finds the session that a new socket asks for. */
-  async #admitTo(sessionId: string, takeover: boolean): Promise<Admission> {
-    try {
+      if (!sessionId) {
+        const session = this.#sessions.open(client);
+        this.#sessions.attach(session.id);
+        return { session, owned: true };
+      }
       const wasHere = this.#sessions.find(sessionId) !== undefined;
       const session = await this.#sessions.resume(sessionId);
       if (!session) throw new OpenEnvError('UNKNOWN_SESSION', { id: sessionId });

@@ -21,48 +21,32 @@ interface FloatField {
  * schema, nested ones as `outer.inner`, fixed-length lists as `list.0`, booleans as 0 or 1, enumerations as the index of
  * their value. Free text has no place in a row.
  */
-export class FloatLayout {
-  readonly #fields: readonly FloatField[];
+type FloatLayout = readonly FloatField[];
 
-  /**
-   * @param leavesTexts Leaves texts out, as of observations. Actions are read in full.
-   * @throws TypeError naming a field that no number can hold
-   */
-  constructor(schema: JsonSchema, leavesTexts: boolean) {
-    this.#fields = fieldsOf(schema, [], leavesTexts);
-  }
-
-  /** Names of the numbers of a row. */
-  get names(): string[] {
-    return this.#fields.map((field) => field.name);
-  }
-
-  /** Numbers a row. */
-  get width(): number {
-    return this.#fields.length;
-  }
-
-  /** Writes an object into a row. A value that the schema does not foresee becomes NaN. */
-  write(object: object, row: Float32Array, offset: number): void {
-    for (const [index, { path, values }] of this.#fields.entries()) {
-      let value: unknown = object;
-      for (const key of path) value = (value as Record<string, unknown> | undefined)?.[key];
-      row[offset + index] = values ? indexOf(values, value) : typeof value === 'number' ? value : Number.NaN;
-    }
-  }
-
-  /** Builds the object of a row, still to be validated. An index outside an enumeration stays a number. */
-  read(row: Float32Array, offset: number): Record<string, unknown> {
-    const object: Record<string, unknown> = {};
-    for (const [index, { path, values }] of this.#fields.entries()) {
-      const number = row[offset + index];
-      place(object, path, values?.[number] ?? number);
-    }
-    return object;
+/** Writes an object into a row. A value that the schema does not foresee becomes NaN. */
+function writeRow(layout: FloatLayout, object: object, row: Float32Array, offset: number): void {
+  for (const [index, { path, values }] of layout.entries()) {
+    let value: unknown = object;
+    for (const key of path) value = (value as Record<string, unknown> | undefined)?.[key];
+    row[offset + index] = values ? indexOf(values, value) : typeof value === 'number' ? value : Number.NaN;
   }
 }
 
-function fieldsOf(schema: JsonSchema, path: readonly string[], leavesTexts: boolean): FloatField[] {
+/** Builds the object of a row, still to be validated. An index outside an enumeration stays a number. */
+function readRow(layout: FloatLayout, row: Float32Array, offset: number): Record<string, unknown> {
+  const object: Record<string, unknown> = {};
+  for (const [index, { path, values }] of layout.entries()) {
+    const number = row[offset + index];
+    place(object, path, values?.[number] ?? number);
+  }
+  return object;
+}
+
+/**
+ * @param leavesTexts Leaves texts out, as of observations. Actions are read in full.
+ * @throws TypeError naming a field that no number can hold
+ */
+function layoutOf(schema: JsonSchema, leavesTexts: boolean, path: readonly string[] = []): FloatField[] {
   const name = path.join('.');
   if (schema.enum) return [{ name, path, values: schema.enum }];
   if (schema.const !== undefined) return [{ name, path, values: [schema.const] }];
@@ -72,12 +56,12 @@ function fieldsOf(schema: JsonSchema, path: readonly string[], leavesTexts: bool
   if (type === 'string' && leavesTexts) return [];
   if (type === 'object') {
     return Object.entries(schema.properties ?? {}).flatMap(([key, property]) =>
-      fieldsOf(property, [...path, key], leavesTexts),
+      layoutOf(property, leavesTexts, [...path, key]),
     );
   }
   if (type === 'array' && items && typeof minItems === 'number' && minItems === maxItems) {
     return Array.from({ length: minItems }, (_, index) =>
-      fieldsOf(items, [...path, String(index)], leavesTexts),
+      layoutOf(items, leavesTexts, [...path, String(index)]),
     ).flat();
   }
   throw new TypeError(`The field '${name}' cannot be a float32; use the format 'json'.`);
@@ -156,16 +140,12 @@ export class VectorConversation {
   step(data: JsonObject): Reply | Promise<Reply> {
     const { environments } = this.#required();
     const { actions, ...extra } = data;
-    const [unknown] = Object.keys(extra);
-    if (unknown !== undefined)
-      throw invalidInput('extra_forbidden', [unknown], 'Extra inputs are not permitted');
+    for (const key in extra) throw invalidInput('extra_forbidden', [key], 'Extra inputs are not permitted');
     if (!Array.isArray(actions) || actions.length !== environments.size) {
       throw invalidInput('list_type', ['actions'], `Input should be a list of ${environments.size} actions`);
     }
-    return this.#play(
-      (index) => actions[index],
-      (result) => vectorText(result, null),
-    );
+    const answer = (result: VectorStep) => vectorText(result, null);
+    return this.#play((index) => actions[index], answer);
   }
 
   /** Answers a binary frame: the actions of all environments as rows of float32. @throws OpenEnvError `VALIDATION_ERROR` */
@@ -176,17 +156,15 @@ export class VectorConversation {
       throw invalidInput('value_error', [], problem);
     }
     const { action, observation } = layouts;
-    const bytes = environments.size * action.width * Float32Array.BYTES_PER_ELEMENT;
+    const bytes = environments.size * action.length * Float32Array.BYTES_PER_ELEMENT;
     if (frame.byteLength !== bytes) {
-      const rows = `${environments.size} rows of ${action.width} float32 (${bytes} bytes)`;
+      const rows = `${environments.size} rows of ${action.length} float32 (${bytes} bytes)`;
       throw invalidInput('value_error', [], `Input should be ${rows}, not ${frame.byteLength} bytes`);
     }
     // Copied: a frame need not begin at a multiple of four bytes in its buffer, as a Float32Array must.
     const rows = new Float32Array(new Uint8Array(frame).buffer);
-    return this.#play(
-      (index) => action.read(rows, index * action.width),
-      (result) => vectorBytes(result, observation),
-    );
+    const actionOf = (index: number) => readRow(action, rows, index * action.length);
+    return this.#play(actionOf, (result) => vectorBytes(result, observation));
   }
 
   /** Frees the environments and their slots. */
@@ -237,8 +215,8 @@ export function whenDone<Result, Reply>(
 function makeLayouts({ action, observation }: ServerParts['definition']): Layouts {
   try {
     return {
-      action: new FloatLayout(toJsonSchema(action, 'input'), false),
-      observation: new FloatLayout(toJsonSchema(observation, 'output'), true),
+      action: layoutOf(toJsonSchema(action, 'input'), false),
+      observation: layoutOf(toJsonSchema(observation, 'output'), true),
     };
   } catch (error) {
     throw invalidInput('value_error', ['format'], (error as Error).message);
@@ -246,18 +224,19 @@ function makeLayouts({ action, observation }: ServerParts['definition']): Layout
 }
 
 function vectorText(result: VectorStep, layouts: Layouts | null): string {
-  const layout = layouts && { action: layouts.action.names, observation: layouts.observation.names };
+  const namesOf = (layout: FloatLayout) => layout.map(({ name }) => name);
+  const layout = layouts && { action: namesOf(layouts.action), observation: namesOf(layouts.observation) };
   return `{"type":"vector","data":${JSON.stringify(layout ? { ...result, layout } : result)}}`;
 }
 
 /** Rewards, then dones as 0 or 1, then a row of observation for each environment; little-endian float32. */
 function vectorBytes({ observations, rewards, dones }: VectorStep, layout: FloatLayout): Uint8Array {
   const { length } = observations;
-  const floats = new Float32Array(length * (2 + layout.width));
+  const floats = new Float32Array(length * (2 + layout.length));
   floats.set(rewards);
   for (let index = 0; index < length; index++) {
     floats[length + index] = dones[index] ? 1 : 0;
-    layout.write(observations[index] as object, floats, 2 * length + index * layout.width);
+    writeRow(layout, observations[index] as object, floats, 2 * length + index * layout.length);
   }
   return new Uint8Array(floats.buffer);
 }

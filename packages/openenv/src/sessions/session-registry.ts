@@ -84,16 +84,8 @@ export class SessionRegistry {
    */
   open(client?: string): Session {
     this.#makeRoom(1);
-    const environment = createInstance(this.#definition);
-    const id = randomUUID();
-    const session = new Session(environment, {
-      id,
-      client,
-      journal: this.#store?.open(id, this.#definition, client),
-      keepsActions: this.#definition.replayable !== false,
-      ...this.#common,
-    });
-    this.#sessions.set(id, session);
+    const session = this.#fresh(randomUUID(), client);
+    this.#sessions.set(session.id, session);
     return session;
   }
 
@@ -117,9 +109,7 @@ export class SessionRegistry {
   restart(id: string): Promise<Session | undefined> {
     return this.#fetch(id, async (stored) => {
       if (stored.environment.id !== this.#definition.id) this.#refuseForeign(id, stored);
-      const { client } = stored;
-      const journal = this.#store!.open(id, this.#definition, client);
-      return new Session(createInstance(this.#definition), { id, client, journal, ...this.#common });
+      return this.#fresh(id, stored.client);
     });
   }
 
@@ -275,19 +265,22 @@ export class SessionRegistry {
     });
   }
 
+  #fresh(id: string, client: string | undefined): Session {
+    const environment = createInstance(this.#definition);
+    const journal = this.#store?.open(id, this.#definition, client);
+    return new Session(environment, { id, client, journal, ...this.#common });
+  }
+
   /** Evicts sessions until so many slots are free. */
   #makeRoom(slots: number): void {
     if (this.#draining) throw new OpenEnvError('DRAINING', {});
-    while (this.size + slots > this.maxSessions) {
-      const evicted = this.#leastRecentlyUsed();
-      if (!evicted) throw this.#capacityError();
-      void this.release(evicted.id);
-    }
+    this.#evictWhile(() => this.size + slots > this.maxSessions);
   }
 
   /** Options that all sessions share. */
   get #common() {
     return {
+      keepsActions: this.#definition.replayable !== false,
       counts: this.counts,
       resetDuration: this.#resetDuration,
       dealEpisode: this.#definition.dealEpisode,
@@ -319,18 +312,19 @@ export class SessionRegistry {
 
   /** Evicts sessions until an episode of this size fits. */
   #makeRoomForSize(size: number, except?: object): void {
-    while (this.#totalSize + size > this.#limits.maxTotalSize) {
-      const evicted = this.#leastRecentlyUsed(except);
-      if (!evicted) throw this.#capacityError();
-      void this.release(evicted.id);
-    }
+    this.#evictWhile(() => this.#totalSize + size > this.#limits.maxTotalSize, except);
   }
 
-  #capacityError(): OpenEnvError {
-    return new OpenEnvError('CAPACITY_REACHED', {
-      active_sessions: this.size,
-      max_sessions: this.maxSessions,
-    });
+  /** @throws OpenEnvError `CAPACITY_REACHED` when there is none to evict */
+  #evictWhile(isFull: () => boolean, except?: object): void {
+    while (isFull()) {
+      const evicted = this.#leastRecentlyUsed(except);
+      if (!evicted) {
+        const sessions = { active_sessions: this.size, max_sessions: this.maxSessions };
+        throw new OpenEnvError('CAPACITY_REACHED', sessions);
+      }
+      void this.release(evicted.id);
+    }
   }
 
   #leastRecentlyUsed(except?: object): Session | undefined {

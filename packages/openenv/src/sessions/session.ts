@@ -75,7 +75,7 @@ export class Session {
     id: string,
     environment: Environment,
     stored: StoredSession,
-    options: Omit<SessionOptions, 'id' | 'client' | 'journal' | 'keepsActions'> = {},
+    options: Omit<SessionOptions, 'id' | 'client' | 'journal'> = {},
   ): Promise<Session> {
     const { client, journal } = stored;
     const session = new Session(environment, { ...options, id, client, journal });
