@@ -8,7 +8,7 @@ import { parseArgs } from 'node:util';
 import { calibrateBench, type MeasuredLoad, parseBenchResult, parseEngineProfile } from '@servegym/profiles';
 import { type EngineProfile, simulateTrace } from '@servegym/simulator';
 import { mean } from '@servegym/simulator/statistics';
-import { readInputFile } from '../packages/servegym/src/cli/arguments/read-input-file.ts';
+import { readInputFile } from '../packages/servegym/src/cli/arguments/input-files.ts';
 import { median } from './harness.ts';
 
 const { values, positionals: files } = parseArgs({

@@ -14,8 +14,7 @@ import {
 import { firstSeeds, llmserve, type TaskId } from '@servegym/environments';
 import type { JobEngine } from '@servegym/jobs';
 import { interquartileMean, mean, nestedBootstrap } from '@servegym/simulator/statistics';
-import { openJobs, StoppableJobs } from '../../packages/servegym/src/cli/jobs/open-jobs.ts';
-import { codeVersion } from '../../packages/servegym/src/cli/jobs/source-hash.ts';
+import { codeVersion, openJobs, StoppableJobs } from '../../packages/servegym/src/cli/jobs.ts';
 import { type AgentBenchmark, type AgentCell, agentsPage, PLANNERS } from '../agents/agents-page.ts';
 import { benchmark, text } from '../harness.ts';
 

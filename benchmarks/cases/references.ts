@@ -13,7 +13,7 @@ import {
   type TaskId,
 } from '@servegym/environments';
 import type { Json } from '@servegym/jobs';
-import { openJobs, StoppableJobs } from '../../packages/servegym/src/cli/jobs/open-jobs.ts';
+import { openJobs, StoppableJobs } from '../../packages/servegym/src/cli/jobs.ts';
 import { showProgress } from '../../packages/servegym/src/cli/output/progress.ts';
 import { benchmark, text } from '../harness.ts';
 

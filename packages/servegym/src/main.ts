@@ -3,8 +3,7 @@ import { enableCompileCache } from 'node:module';
 import { CommanderError } from 'commander';
 import { exitCodeOf, failureMessage } from './cli/failure.ts';
 import { buildProgram } from './cli/program.ts';
-import { requireNode } from './cli/require-node.ts';
-import { maskOutput } from './mask-output.ts';
+import { maskOutput, requireNode } from './node-process.ts';
 
 // Node 22 warns at each start that its SQLite is experimental.
 const { emitWarning } = process;

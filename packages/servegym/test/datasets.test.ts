@@ -17,7 +17,7 @@ import {
 import { asyncBufferFromFile, parquetMetadataAsync, parquetReadObjects } from 'hyparquet';
 import { runServegym } from '../../../maintenance/test-servers/servegym.ts';
 import { temporaryFolder } from '../../../maintenance/test-servers/temporary-folder.ts';
-import { sourceFolder, sourceHash } from '../src/cli/jobs/source-hash.ts';
+import { sourceFolder, sourceHash } from '../src/cli/jobs.ts';
 
 const SEEN = ['observation.', 'next_observation.'];
 const SERVER = SEEN.map((prefix) => `${prefix}server.`);

@@ -1,7 +1,6 @@
 import { startEndpoint } from '@servegym/endpoint';
 import { Guard, isLoopback } from '@servegym/openenv';
-import { listenError } from '../server/listen-error.ts';
-import { stopOnSignals } from '../server/stop-on-signals.ts';
+import { listenError, stopOnSignals } from '../server/listening.ts';
 import { deploymentOptions, isBareFlags, readDeployment } from './arguments/deployment.ts';
 import { numberAbove, wholeNumber } from './arguments/options.ts';
 import { allowedHosts, withBoundName } from './arguments/server-options.ts';
@@ -155,18 +154,12 @@ async function endpoint(options: OptionValues<typeof endpointOptions>): Promise<
   }
   await stopOnSignals(
     {
-      heldSessions: 0,
-      drain(drainOptions) {
-        const { liveRequests } = endpoint;
-        if (liveRequests > 0 && drainOptions.graceMs > 0) {
-          console.log(
-            `Stopping: waiting up to ${drainOptions.graceMs / 1000} s for ${liveRequests} requests. A second signal stops at once.`,
-          );
-        }
-        return endpoint.drain(drainOptions);
+      get heldSessions() {
+        return endpoint.liveRequests;
       },
+      drain: (drainOptions) => endpoint.drain(drainOptions),
       close: () => endpoint.close(),
     },
-    { graceMs: options.drainTimeout * 1000, say: console.log },
+    { graceMs: options.drainTimeout * 1000, say: console.log, held: (requests) => `${requests} requests` },
   );
 }

@@ -4,8 +4,7 @@ import { AGENTS, decodeGymTable } from '@servegym/agents';
 import { JobError } from '@servegym/jobs';
 import { EnvironmentError } from '@servegym/openenv/definition';
 import { TuningError } from '@servegym/operators';
-import { exitCodeOf, failureMessage } from './failure.ts';
-import { InputError } from './input-error.ts';
+import { exitCodeOf, failureMessage, InputError } from './failure.ts';
 
 const told = (error: unknown) => [exitCodeOf(error), failureMessage(error)];
 

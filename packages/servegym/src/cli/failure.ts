@@ -1,6 +1,6 @@
+import { constants } from 'node:os';
+import type { JobFailure } from '@servegym/jobs';
 import { CommanderError } from 'commander';
-import { codeOf, isInputError } from './input-error.ts';
-import { InterruptedError } from './interrupted-error.ts';
 
 /** 2 for bad input, 130 after Ctrl-C, 143 after SIGTERM, 1 for an internal failure, 0 for `--help` and `--version`. */
 export function exitCodeOf(error: unknown): number {
@@ -25,4 +25,84 @@ export function failureMessage(error: unknown): string {
 export function withCode(message: string, code: string | undefined): string {
   // Some messages open with their code.
   return code === undefined || message.includes(code) ? message : `${message} (code: ${code})`;
+}
+
+/** Stable codes of what commands refuse by themselves. Errors of the packages below have codes of their own. */
+export type InputErrorCode =
+  /** Options or names that are unknown, out of range, or do not go together. */
+  | 'INVALID_COMMAND_LINE'
+  /** A file whose content cannot be used. */
+  | 'INVALID_FILE'
+  | 'FILE_UNREADABLE'
+  | 'FILE_UNWRITABLE'
+  /** A host or a port that cannot be listened on. */
+  | 'ADDRESS_UNUSABLE'
+  /** Sessions or a season that cannot be kept where the options say. */
+  | 'STORE_ERROR'
+  | 'SERVER_UNREACHABLE'
+  /** An optional npm package that is not installed. */
+  | 'PACKAGE_MISSING'
+  /** A load that nobody has allowed. */
+  | 'NOT_ALLOWED'
+  /** A Node older than the package needs. */
+  | 'NODE_TOO_OLD';
+
+/** Something that the person at the keyboard can correct: a file, an option, a combination of options. */
+export class InputError extends Error {
+  override readonly name = 'InputError';
+  readonly isInputError = true;
+  /** One of `InputErrorCode`, or that of the cause. */
+  readonly code: string;
+
+  constructor(
+    message: string,
+    { code, cause }: { readonly code?: InputErrorCode; readonly cause?: unknown } = {},
+  ) {
+    super(message, cause === undefined ? undefined : { cause });
+    this.code = code ?? codeOf(cause) ?? 'INVALID_COMMAND_LINE';
+  }
+}
+
+/**
+ * True where the caller can correct what is wrong. Errors of all packages say so by `isInputError`, which jobs carry across
+ * threads and queues.
+ */
+export function isInputError(error: unknown): error is Error & { readonly isInputError: true } {
+  return (Object(error) as { isInputError?: unknown }).isInputError === true;
+}
+
+/** Stable code of bad input: its own, or that of the job that found it. */
+export function codeOf(error: unknown): string | undefined {
+  if (!isInputError(error)) return undefined;
+  const { code, failure } = error as { readonly code?: string; readonly failure?: JobFailure };
+  return failure === undefined ? code : failure.code;
+}
+
+/** Signals that end a command which is no server. */
+export const INTERRUPTS = ['SIGINT', 'SIGTERM'] as const;
+export type Interrupt = (typeof INTERRUPTS)[number];
+
+/** Ctrl-C or SIGTERM before a command was done. */
+export class InterruptedError extends Error {
+  override readonly name = 'InterruptedError';
+  /** As shells have it: 130 for Ctrl-C, 143 for SIGTERM. */
+  readonly exitCode: number;
+
+  constructor(signal: Interrupt, message = 'interrupted') {
+    super(message);
+    this.exitCode = 128 + constants.signals[signal];
+  }
+}
+
+/** Calls `onSignal` at the first Ctrl-C or SIGTERM; a second one ends the process. Returns a function that stops listening. */
+export function onInterrupt(onSignal: (signal: Interrupt) => void): () => void {
+  const listen = (signal: NodeJS.Signals) => {
+    unlisten();
+    onSignal(signal as Interrupt);
+  };
+  const unlisten = () => {
+    for (const signal of INTERRUPTS) process.off(signal, listen);
+  };
+  for (const signal of INTERRUPTS) process.on(signal, listen);
+  return unlisten;
 }

@@ -1,7 +1,6 @@
 import { Command } from 'commander';
 import packageJson from '../../package.json' with { type: 'json' };
-import { withCode } from './failure.ts';
-import { InputError } from './input-error.ts';
+import { InputError, withCode } from './failure.ts';
 
 interface CommandEntry {
   readonly name: string;
@@ -36,17 +35,17 @@ const COMMANDS: Readonly<Record<string, readonly CommandEntry[]>> = {
     {
       name: 'plan',
       summary: 'find the cheapest GPUs, and how many, for your traffic and SLO',
-      load: async () => (await import('./plan/command.ts')).planCommand(),
+      load: async () => (await import('./plan.ts')).planCommand(),
     },
     {
       name: 'tune',
       summary: 'find the engine settings that serve your traffic best',
-      load: async () => (await import('./tune/command.ts')).tuneCommand(),
+      load: async () => (await import('./tune.ts')).tuneCommand(),
     },
     {
       name: 'diff',
       summary: 'say whether a change of settings breaks an SLO on your traffic',
-      load: async () => (await import('./diff/command.ts')).diffCommand(),
+      load: async () => (await import('./diff.ts')).diffCommand(),
     },
   ],
   'Traffic and profiles:': [

@@ -3,16 +3,16 @@ import { DEFAULT_RATE_LIMIT, isLoopback, MAX_PROXIES, type RateLimitOptions } fr
 import { InvalidArgumentError } from 'commander';
 import { defaultWorkLimits } from '../server/background/background-work.ts';
 import { consoleIsBuilt } from '../server/console-files.ts';
+import { stopOnSignals } from '../server/listening.ts';
 import type { EnvironmentName } from '../server/mount-environment.ts';
 import { LOG_FORMATS, LOG_LEVELS, serverLog } from '../server/server-log.ts';
 import { defaultSessionFile } from '../server/session-storage.ts';
 import { startServer } from '../server/start-server.ts';
-import { stopOnSignals } from '../server/stop-on-signals.ts';
 import { byteCount, namedValues, numberAbove, wholeNumber } from './arguments/options.ts';
 import { loadTask, loadTrace } from './arguments/own-inputs.ts';
 import { allowedHosts, withBoundName } from './arguments/server-options.ts';
 import { defineCommand, type OptionTable, type OptionValues } from './command-table.ts';
-import { InputError } from './input-error.ts';
+import { InputError } from './failure.ts';
 
 /** In the place of a file: sessions live no longer than the server. */
 const IN_MEMORY = 'memory';

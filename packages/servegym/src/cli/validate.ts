@@ -112,11 +112,7 @@ async function validateAt(base: URL, { action, reset, steps, json, strict, token
   const report = await validateServer(base, subject, (criterion) => {
     if (!json) console.log(criterionLines(criterion));
   });
-  printResult(
-    json,
-    () => report,
-    () => `\n${report.target}: ${summaryOf(report)}`,
-  );
+  printResult(json, report, { text: () => `\n${report.target}: ${summaryOf(report)}` });
   return strict ? report.summary.failed_criteria.length === 0 : report.passed;
 }
 

@@ -1,6 +1,5 @@
 import { defineCommand } from './command-table.ts';
-import { importQueue, JOB_KINDS, threads } from './jobs/open-jobs.ts';
-import { codeVersion } from './jobs/source-hash.ts';
+import { codeVersion, importQueue, JOB_KINDS, threads } from './jobs.ts';
 
 /** `servegym worker`: does the jobs that other commands put into a queue. */
 export const workerCommand = () =>

@@ -1,4 +1,4 @@
-import { type AsyncPolicy, LlmClient, LlmPolicy, llmSettings, playEpisode } from '@servegym/agents';
+import { LlmClient, LlmPolicy, llmSettings } from '@servegym/agents';
 import type { RegisteredEnvironment } from '@servegym/environments';
 import {
   type Caller,
@@ -11,7 +11,8 @@ import {
 import type { Context } from 'hono';
 import { z } from 'zod';
 import type { BackgroundEnvironment } from './background/background-environment.ts';
-import { asProblem, LLM } from './llm-player.ts';
+import { playBaseline } from './background/served-job.ts';
+import { asProblem, LLM } from './policy-catalogue.ts';
 
 /** Seed of the baselines' episodes. */
 const BASELINE_SEED = 0;
@@ -76,7 +77,7 @@ const result = z.object({
 });
 type BaselineResult = z.infer<typeof result>;
 /** A graded episode, as a job plays it. */
-export type PlayedBaseline = Omit<BaselineResult, 'task_id' | 'name' | 'difficulty' | 'expected_range'>;
+type PlayedBaseline = Omit<BaselineResult, 'task_id' | 'name' | 'difficulty' | 'expected_range'>;
 
 const baselineAnswer = z
   .looseObject({
@@ -152,46 +153,71 @@ export function mountBaselineRoutes(
 
   async function answer(
     context: Context,
-    { task_id, agent, seed: asked, use_openai }: z.infer<typeof baselineRequest>,
+    { task_id, agent: asked, seed: given, use_openai }: z.infer<typeof baselineRequest>,
   ) {
     const played = tasksNamed(task_id);
-    const seed = asked ?? BASELINE_SEED;
+    const seed = given ?? BASELINE_SEED;
     const caller = server.callerOf(context);
-    if (use_openai) {
-      if (isModelPlaying)
-        throw httpProblem(409, 'The model is playing a baseline already. Ask again later.', 'MODEL_BUSY');
-      isModelPlaying = true;
-      const { results, usage } = await playModel(definition, entry, played, seed, caller).finally(() => {
-        isModelPlaying = false;
-      });
-      return { ...report(definition, agents, { agent: LLM, mode: 'openai', seed }, results), usage };
-    }
-    const name = agent ?? agents[0];
-    if (!agents.includes(name)) {
+    const agent = use_openai ? LLM : (asked ?? agents[0]);
+    if (!use_openai && !agents.includes(agent)) {
       throw httpProblem(
         404,
-        `Unknown agent: ${name.slice(0, 100)}. There are ${agents.join(', ')}.`,
+        `Unknown agent: ${agent.slice(0, 100)}. There are ${agents.join(', ')}.`,
         'UNKNOWN_AGENT',
       );
     }
-    const results: BaselineResult[] = [];
-    for (const task of played) {
-      const key = JSON.stringify([name, task.id]);
-      const isKnown = seed === BASELINE_SEED && known.has(key);
-      const range = hasRanges && name === agents[0] && seed === BASELINE_SEED && EXPECTED_RANGES[task.id];
-      const found = isKnown
-        ? known.get(key)!
-        : {
-            ...resultOf(task, await background.playBaseline(name, task.id, seed, caller)),
-            ...(range && { expected_range: [...range] }),
-          };
-      if (seed === BASELINE_SEED) known.set(key, found);
-      results.push(found);
-    }
-    return report(definition, agents, { agent: name, mode: 'deterministic', seed }, results);
+    const { results, usage } = use_openai
+      ? await playModelAlone(played, seed, caller)
+      : { results: await playAgent(agent, played, seed, caller) };
+    const { id, version } = definition;
+    return {
+      environment: id,
+      version,
+      agent,
+      mode: use_openai ? ('openai' as const) : ('deterministic' as const),
+      agents,
+      seed,
+      tasks: results,
+      scores: Object.fromEntries(results.map((each) => [each.task_id, each.score])),
+      mean_score: results.reduce((sum, { score }) => sum + score, 0) / results.length,
+      ...numberedTasks(results),
+      usage,
+    };
   }
 
-  function tasksNamed(asked: string | number | null | undefined): typeof tasks {
+  async function playAgent(agent: string, played: readonly Task[], seed: number, caller: Caller) {
+    const results: BaselineResult[] = [];
+    for (const task of played) {
+      const key = JSON.stringify([agent, task.id]);
+      const isStandard = seed === BASELINE_SEED;
+      let found = isStandard ? known.get(key) : undefined;
+      if (found === undefined) {
+        const work = { kind: 'play-baseline', agent, taskId: task.id, seed } as const;
+        const result = await background.run({ task_id: task.id }, work, caller);
+        const range = hasRanges && agent === agents[0] && isStandard && EXPECTED_RANGES[task.id];
+        found = resultOf(task, result as PlayedBaseline);
+        if (range) found = { ...found, expected_range: [...range] };
+        if (isStandard) known.set(key, found);
+      }
+      results.push(found);
+    }
+    return results;
+  }
+
+  async function playModelAlone(played: readonly Task[], seed: number, caller: Caller) {
+    if (isModelPlaying)
+      throw httpProblem(409, 'The model is playing a baseline already. Ask again later.', 'MODEL_BUSY');
+    isModelPlaying = true;
+    try {
+      return await playModel(definition, entry, played, seed, caller);
+    } catch (error) {
+      throw asProblem(error);
+    } finally {
+      isModelPlaying = false;
+    }
+  }
+
+  function tasksNamed(asked: string | number | null | undefined): readonly Task[] {
     if (asked === undefined || asked === null) return tasks;
     const task = tasks.find(({ id, slug }) => String(id) === String(asked) || slug === asked);
     if (task) return [task];
@@ -214,82 +240,21 @@ async function playModel(
   seed: number,
   caller: Caller,
 ) {
-  try {
-    const settings = llmSettings(process.env);
-    const client = new LlmClient(settings);
-    const results: BaselineResult[] = [];
-    const answers: object[] = [];
-    for (const task of played) {
-      const policy = new LlmPolicy(definition, client, { decideEvery: DECIDE_EVERY });
-      const action = initialAction({ task_id: task.id, seed });
-      const episode = { taskId: task.id, seed, initialAction: action };
-      results.push(resultOf(task, await playBaseline(definition, policy, episode, caller)));
-      answers.push(policy.answers);
-    }
-    return { results, usage: { model: settings.model, ...client.usage, cost_usd: client.costUsd, answers } };
-  } catch (error) {
-    throw asProblem(error);
+  const settings = llmSettings(process.env);
+  const client = new LlmClient(settings);
+  const results: BaselineResult[] = [];
+  const answers: object[] = [];
+  for (const task of played) {
+    const policy = new LlmPolicy(definition, client, { decideEvery: DECIDE_EVERY });
+    const episode = { taskId: task.id, seed, initialAction: initialAction({ task_id: task.id, seed }) };
+    results.push(resultOf(task, await playBaseline(definition, policy, episode, caller)));
+    answers.push(policy.answers);
   }
-}
-
-/** The answer: results by task, and their mean. */
-function report(
-  { id, version }: Definition,
-  agents: readonly string[],
-  played: { readonly agent: string; readonly mode: 'deterministic' | 'openai'; readonly seed: number },
-  results: readonly BaselineResult[],
-) {
-  const { agent, mode, seed } = played;
-  return {
-    environment: id,
-    version,
-    agent,
-    mode,
-    agents,
-    seed,
-    tasks: results,
-    scores: Object.fromEntries(results.map(({ task_id, score }) => [task_id, score])),
-    mean_score: results.reduce((sum, { score }) => sum + score, 0) / results.length,
-    ...numberedTasks(results),
-  };
+  return { results, usage: { model: settings.model, ...client.usage, cost_usd: client.costUsd, answers } };
 }
 
 function resultOf({ id, name, difficulty }: Task, played: PlayedBaseline): BaselineResult {
   return { task_id: id, name, difficulty, ...played };
-}
-
-/** Plays an agent on a fresh instance of an environment with a grader, and grades what it did. */
-export async function playBaseline(
-  definition: EnvironmentDefinition<unknown, object, object>,
-  policy: AsyncPolicy<unknown, unknown>,
-  episode: { readonly taskId: string | number; readonly seed: number; readonly initialAction: unknown },
-  caller?: Caller,
-): Promise<PlayedBaseline> {
-  const environment = definition.create();
-  try {
-    const played = await playEpisode(environment, policy, episode);
-    const reset = { task_id: episode.taskId, seed: episode.seed };
-    const record = { reset, actions: played.actions };
-    const { score, breakdown, feedback } = await definition.grade!(record, caller);
-    return {
-      score,
-      breakdown,
-      feedback,
-      configuration: constantOf(played.actions),
-      steps: played.actions.length,
-      total_reward: played.return,
-    };
-  } finally {
-    await environment.close?.();
-  }
-}
-
-/** The action that was kept throughout; `null` when the agent changed it. */
-function constantOf(actions: readonly unknown[]): object | null {
-  const [first] = actions;
-  const text = JSON.stringify(first);
-  const isConstant = first !== undefined && actions.every((action) => JSON.stringify(action) === text);
-  return isConstant ? (first as object) : null;
 }
 
 /** Results of tasks with numbers as `task1`, `task2`, ...: the keys of InferenceGym's baseline agent. */

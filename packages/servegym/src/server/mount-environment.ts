@@ -1,6 +1,7 @@
 import { findEnvironment, readRealSettings } from '@servegym/environments';
 import {
   createServer,
+  type Grade,
   mountEpisodeRoutes,
   mountLeaderboardRoutes,
   type OpenEnvServer,
@@ -11,12 +12,11 @@ import { BackgroundEnvironment } from './background/background-environment.ts';
 import type { BackgroundWork } from './background/background-work.ts';
 import { hasBaselines, mountBaselineRoutes } from './baseline-routes.ts';
 import { CONSOLE_PATHS, mountConsole, mountDocsAsPage, PLAN_PATHS } from './console-files.ts';
-import { mountInfoRoute } from './info-route.ts';
+import { mountInfoRoute, mountRuntimeRoute } from './info-routes.ts';
 import { openEnvironment } from './open-environment.ts';
 import { mountPlanRoutes } from './plan-routes.ts';
 import { inBackground } from './policy-catalogue.ts';
 import { mountPolicyRoutes } from './policy-routes.ts';
-import { mountRuntimeRoute } from './runtime-route.ts';
 import { isRedisAddress, type SharedStorage } from './session-storage.ts';
 
 /** One of `ENVIRONMENT_IDS`, or the path of a module that exports an environment. */
@@ -70,7 +70,11 @@ export async function mountEnvironment(name: EnvironmentName, options: MountOpti
     ...(tableFile !== undefined && { tableFile }),
   });
   const definition: typeof own = own.grade
-    ? { ...own, grade: (record, caller) => background.grade(record, caller) }
+    ? {
+        ...own,
+        grade: (record, caller) =>
+          background.run(record.reset, { kind: 'grade', record }, caller) as Promise<Grade>,
+      }
     : own;
   const isReplayable = definition.replayable !== false;
   const openPaths = [...(given.guard?.openPaths ?? []), ...CONSOLE_PATHS, ...PLAN_PATHS];

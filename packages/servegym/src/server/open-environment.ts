@@ -8,14 +8,14 @@ import {
   type RegisteredEnvironment,
 } from '@servegym/environments';
 import type { EnvironmentDefinition } from '@servegym/openenv';
-import { readTable } from '../cli/arguments/read-table.ts';
-import { InputError } from '../cli/input-error.ts';
+import { readTable } from '../cli/arguments/own-inputs.ts';
+import { InputError } from '../cli/failure.ts';
 import { type PolicyCatalogue, policiesOf, schemaPolicies } from './policy-catalogue.ts';
 
 /** An environment with the policies that play it. */
 export interface OpenedEnvironment {
-  readonly definition: EnvironmentDefinition<unknown, object, object>;
-  readonly policies: PolicyCatalogue<unknown, unknown>;
+  readonly definition: EnvironmentDefinition;
+  readonly policies: PolicyCatalogue;
   /** Absent for a module. */
   readonly entry?: RegisteredEnvironment;
   readonly inputs: DefinitionOptions;
@@ -69,7 +69,7 @@ async function load(path: string): Promise<object> {
   }
 }
 
-function isDefinition(value: unknown): value is EnvironmentDefinition<unknown, object, object> {
+function isDefinition(value: unknown): value is EnvironmentDefinition {
   if (typeof value !== 'object' || value === null) return false;
   const { id, version, create, action } = value as Partial<EnvironmentDefinition>;
   return (

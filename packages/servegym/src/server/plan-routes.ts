@@ -10,7 +10,7 @@ import {
 import { listProfiles } from '@servegym/profiles';
 import { type EngineProfile, parseTrace, SimulatorError, scaleRate } from '@servegym/simulator';
 import { z } from 'zod';
-import { withPrices } from '../cli/arguments/price-options.ts';
+import { withPrices } from '../cli/arguments/planning-options.ts';
 import type { BackgroundWork } from './background/background-work.ts';
 
 /** Requests of the trace that are simulated. `servegym plan` takes 8,000. */

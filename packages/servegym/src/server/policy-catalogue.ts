@@ -1,40 +1,73 @@
-import { type AsyncPolicy, agentsOf, type PolicyDescription } from '@servegym/agents';
+import {
+  type AsyncPolicy,
+  agentsOf,
+  hasLlmSettings,
+  LlmClient,
+  LlmPolicy,
+  llmSettings,
+  type PolicyDescription,
+  type PolicyStep,
+} from '@servegym/agents';
 import type { EnvironmentId, RegisteredEnvironment } from '@servegym/environments';
-import { type EnvironmentDefinition, type ResetOptions, sampleValue, toJsonSchema } from '@servegym/openenv';
+import {
+  type Caller,
+  type EnvironmentDefinition,
+  EnvironmentError,
+  httpProblem,
+  type ResetOptions,
+  sampleValue,
+  toJsonSchema,
+} from '@servegym/openenv';
 import { RandomStream } from '@servegym/simulator';
 import { type BackgroundEnvironment, BackgroundPolicy } from './background/background-environment.ts';
-import { withLlm } from './llm-player.ts';
+
+/** A policy that plays sessions; one on worker threads asks whose they are. */
+export interface ServedPolicy extends AsyncPolicy<unknown, unknown> {
+  act(step: PolicyStep<unknown, unknown>, caller?: Caller): unknown;
+}
 
 /** The policies that can play the sessions of an environment. */
-export interface PolicyCatalogue<Action, Observation> {
+export interface PolicyCatalogue {
   list(): readonly PolicyDescription[];
   /** A fresh policy of one of the listed names. */
-  create(name: string): AsyncPolicy<Action, Observation>;
+  create(name: string): ServedPolicy;
   /** Names of those that plan for longer than a caller waits. */
   readonly planners?: readonly string[];
   /** The action in force right after a reset. */
-  initialAction(reset: ResetOptions): Action;
+  initialAction(reset: ResetOptions): unknown;
 }
 
+/** Name of the policy that asks a language model, for as long as the variables name one. */
+export const LLM = 'llm';
+
 /** The policies of an environment; those of its schemas where it comes with none. */
-export function policiesOf<Action, Observation extends object>(
-  entry: Pick<RegisteredEnvironment<Action, Observation>, 'id' | 'initialAction' | 'definition' | 'grade'>,
-  definition: EnvironmentDefinition<Action, Observation, object> = entry.definition(),
-): PolicyCatalogue<Action, Observation> {
+export function policiesOf(
+  entry: Pick<RegisteredEnvironment, 'id' | 'initialAction' | 'definition' | 'grade'>,
+  definition: EnvironmentDefinition = entry.definition(),
+): PolicyCatalogue {
   // Nobody is to get better at what is not graded.
   if (entry.grade === undefined) return schemaPolicies(definition);
   const { policies, planners, createPolicy } = agentsOf(entry.id as EnvironmentId);
   // A policy of an environment meets only this environment's observations.
-  const create = createPolicy as unknown as PolicyCatalogue<Action, Observation>['create'];
-  const { initialAction } = entry;
-  return withLlm({ list: () => policies, create, planners, initialAction }, () => entry.definition());
+  const create = createPolicy as unknown as PolicyCatalogue['create'];
+  return {
+    planners,
+    initialAction: entry.initialAction,
+    list() {
+      if (!hasLlmSettings(process.env)) return policies;
+      const title = `Language model (${llmSettings(process.env).model})`;
+      const description = 'Asks a language model before every window, and sets its answer.';
+      return [...policies, { name: LLM, title, description }];
+    },
+    create(name) {
+      if (name !== LLM || !hasLlmSettings(process.env)) return create(name);
+      return new LlmPolicy(entry.definition(), new LlmClient(llmSettings(process.env)));
+    },
+  };
 }
 
 /** The same policies, of which those that plan do so on worker threads. */
-export function inBackground<Action, Observation>(
-  catalogue: PolicyCatalogue<Action, Observation>,
-  background: BackgroundEnvironment,
-): PolicyCatalogue<Action, Observation> {
+export function inBackground(catalogue: PolicyCatalogue, background: BackgroundEnvironment): PolicyCatalogue {
   return {
     ...catalogue,
     create: (name) =>
@@ -43,9 +76,7 @@ export function inBackground<Action, Observation>(
 }
 
 /** Policies for an environment of which only the schemas are known: actions drawn from its schema. */
-export function schemaPolicies<Action>(
-  definition: Pick<EnvironmentDefinition<Action>, 'action'>,
-): PolicyCatalogue<Action, unknown> {
+export function schemaPolicies(definition: Pick<EnvironmentDefinition, 'action'>): PolicyCatalogue {
   const schema = toJsonSchema(definition.action, 'input');
   const random: PolicyDescription = {
     name: 'random',
@@ -66,4 +97,10 @@ export function schemaPolicies<Action>(
     },
     initialAction: () => definition.action.parse(sampleValue(schema as never)),
   };
+}
+
+/** What is wrong with a model, as an answer of the server. */
+export function asProblem(error: unknown): unknown {
+  if (!(error instanceof EnvironmentError && error.code.startsWith('LLM_'))) return error;
+  return httpProblem(error.code === 'LLM_SETTINGS' ? 501 : 502, `${error.message}.`, error.code);
 }

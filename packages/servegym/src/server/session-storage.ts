@@ -9,7 +9,7 @@ import {
   type SqliteSessionStoreOptions,
 } from '@servegym/openenv';
 import { maskUrls } from '@servegym/openenv/mask-urls';
-import { InputError } from '../cli/input-error.ts';
+import { InputError } from '../cli/failure.ts';
 
 const SQLITE_BUSY = 5;
 

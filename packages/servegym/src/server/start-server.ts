@@ -1,9 +1,9 @@
 import { hostname } from 'node:os';
 import { ENVIRONMENT_IDS, type RealSettings, readRealSettings } from '@servegym/environments';
 import { type ListeningServer, RateLimiter, type ServerOptions } from '@servegym/openenv';
-import { InputError } from '../cli/input-error.ts';
+import { InputError } from '../cli/failure.ts';
 import { type BackgroundLimits, BackgroundWork, defaultWorkLimits } from './background/background-work.ts';
-import { listenError } from './listen-error.ts';
+import { listenError } from './listening.ts';
 import { type EnvironmentName, type MountedServer, mountEnvironment } from './mount-environment.ts';
 import { SharedStorage } from './session-storage.ts';
 

@@ -2,8 +2,8 @@ import { existsSync } from 'node:fs';
 import { type Deployment, type Launch, readLaunch, resolveLaunch, resolvePlan } from '@servegym/operators';
 import type { EngineProfile } from '@servegym/simulator';
 import type { OptionTable } from '../command-table.ts';
-import { InputError } from '../input-error.ts';
-import { readInputFile, readProfile } from './read-input-file.ts';
+import { InputError } from '../failure.ts';
+import { readInputFile, readProfile } from './input-files.ts';
 
 /** `--gpu` and `--profile`: where a deployment runs, in commands that take one. */
 export const hardwareOptions = {

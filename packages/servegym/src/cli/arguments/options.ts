@@ -75,3 +75,19 @@ export function namedValues<const T extends Readonly<Record<string, { parse(text
     return Object.fromEntries(pairs);
   };
 }
+
+/** Parses `0.2,0.5,0.3`, the shares of priority classes, the most urgent first. */
+export function parseShares(text: string): number[] {
+  return text.split(',').map((share) => {
+    const value = amountOf(share);
+    if (value === undefined)
+      throw new InvalidArgumentError(`Expected shares such as \`0.2,0.8\`, got \`${text}\`.`);
+    return value;
+  });
+}
+
+/** A number from 0. */
+export function amountOf(text: string | undefined): number | undefined {
+  const value = text === undefined || text.trim() === '' ? Number.NaN : Number(text);
+  return value >= 0 && value < Number.POSITIVE_INFINITY ? value : undefined;
+}

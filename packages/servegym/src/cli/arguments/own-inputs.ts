@@ -1,14 +1,16 @@
 import { basename, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { decodeGymTable, type OwnTable } from '@servegym/agents';
 import {
   addServeTrace,
   ENVIRONMENTS,
   findEnvironment,
   type RegisteredEnvironment,
 } from '@servegym/environments';
+import type { EnvironmentError } from '@servegym/openenv';
 import { readTrace } from '@servegym/operators/traces';
-import { InputError } from '../input-error.ts';
-import { readInputFile, readInputJson } from './read-input-file.ts';
+import { InputError } from '../failure.ts';
+import { decodeInputFile, readInputFile, readInputJson } from './input-files.ts';
 
 type TaskId = string | number;
 
@@ -79,4 +81,19 @@ export async function loadTrace(file: string): Promise<{ readonly name: string; 
     throw new InputError(`${file}: ${(error as Error).message}. Rename the file.`);
   }
   return { name, requests: trace.arrivalMs.length };
+}
+
+/** Options of a definition with the table in a file; none without one. @throws InputError */
+export async function readTable(path: string | undefined): Promise<{ readonly table?: OwnTable }> {
+  return path === undefined ? {} : { table: await readOwnTable(path) };
+}
+
+/** The trace table in a file. @throws InputError when it cannot be played */
+export function readOwnTable(path: string): Promise<OwnTable> {
+  return decodeInputFile(
+    path,
+    decodeGymTable,
+    (error) =>
+      ` (${(error as EnvironmentError).code}). \`servegym profile table check ${path}\` lists all that is wrong with it.`,
+  );
 }

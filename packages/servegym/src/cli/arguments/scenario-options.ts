@@ -1,6 +1,6 @@
 import { ENVIRONMENTS, type RegisteredEnvironment, WORKLOAD_IDS } from '@servegym/environments';
 import type { OptionTable, OptionValues } from '../command-table.ts';
-import { InputError } from '../input-error.ts';
+import { InputError } from '../failure.ts';
 import { numberFrom } from './options.ts';
 import { loadTrace } from './own-inputs.ts';
 

@@ -21,7 +21,7 @@ import {
 } from '@servegym/simulator';
 import { InvalidArgumentError } from 'commander';
 import type { OptionTable, WordTable } from '../command-table.ts';
-import { InputError } from '../input-error.ts';
+import { InputError } from '../failure.ts';
 import { showProgress } from '../output/progress.ts';
 import { numberAbove, wholeNumber } from './options.ts';
 

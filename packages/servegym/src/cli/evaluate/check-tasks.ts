@@ -1,8 +1,7 @@
 import { agentsOf, QUICK, type TaskCheck, THOROUGH } from '@servegym/agents';
 import { llmserve, type MeanReturn, type ServeAction, type TaskReference } from '@servegym/environments';
-import { alignedRows } from '@servegym/operators/report';
-import { InputError } from '../input-error.ts';
-import { printResult } from '../output/print-result.ts';
+import { InputError } from '../failure.ts';
+import { type Column, type Form, printResult, table } from '../output/print-result.ts';
 import { showProgress } from '../output/progress.ts';
 import type { EvaluateOptions } from './command.ts';
 import { readInputs } from './read-play.ts';
@@ -27,7 +26,8 @@ export async function checkTasks(
   if (effort === 'recorded') {
     if (env !== llmserve.id)
       throw new InputError(`expected --env llmserve, whose reference returns are recorded, got ${env}`);
-    return printReferences(taskIds.map(String), json);
+    const references = taskIds.map((id) => [id, llmserve.anchors.reference(id as never)] as const);
+    return printResult(json, Object.fromEntries(references), referencesForm);
   }
   const checked: TaskCheck[] = [];
   for (const id of taskIds) {
@@ -43,7 +43,12 @@ export async function checkTasks(
     checked.push(outcome);
     if (!json) console.log(checkTable(outcome));
   }
-  if (json) console.log(JSON.stringify(checked.map(checkJson), null, 2));
+  if (json) {
+    const written = checked.map(({ taskId, difficulty, results, passed, bestConstant }) => ({
+      ...{ task_id: taskId, difficulty, passed, best_constant: bestConstant, checks: results },
+    }));
+    console.log(JSON.stringify(written, null, 2));
+  }
   if (checked.some(({ passed }) => !passed)) process.exitCode = 1;
 }
 
@@ -74,11 +79,6 @@ function checkTable({ taskId, difficulty, results, passed }: TaskCheck): string 
   return lines.join('\n');
 }
 
-/** The checks of a task as JSON. */
-function checkJson({ taskId, difficulty, results, passed, bestConstant }: TaskCheck) {
-  return { task_id: taskId, difficulty, passed, best_constant: bestConstant, checks: results };
-}
-
 /** Numbers in one line; a text has a line of its own when it is long. */
 function figureLines(figures: Readonly<Record<string, number | string>>): string[] {
   const short: string[] = [];
@@ -90,89 +90,62 @@ function figureLines(figures: Readonly<Record<string, number | string>>): string
   return [...(short.length > 0 ? [short.join('   ')] : []), ...long];
 }
 
+/** Returns behind the scores: of the default, the best constant, and planners with and without foresight. */
 type References = Readonly<Record<string, TaskReference | undefined>>;
-
-/** Prints the returns behind the scores: of the default, the best constant, and planners with and without foresight. */
-function printReferences(taskIds: readonly string[], json: boolean): void {
-  const references = Object.fromEntries(taskIds.map((id) => [id, llmserve.anchors.reference(id as never)]));
-  printResult(
-    json,
-    () => referencesJson(references),
-    () => referencesTable(references),
-  );
-}
 
 /** Room to adapt below which a share of it is noise. */
 const LEAST_ROOM = 0.05;
 
-/** The object that `evaluate --check recorded --json` prints. */
-function referencesJson(references: References) {
-  return Object.fromEntries(
-    Object.entries(references).map(([id, reference]) => [
-      id,
-      reference === undefined
-        ? null
-        : {
-            ...reference,
-            test: llmserve.anchors.summary(
-              llmserve.tasks.shipped[id as keyof typeof llmserve.tasks.shipped],
-              reference,
-            ),
-          },
-    ]),
-  );
-}
+const summaryOf = (id: string, reference: TaskReference) =>
+  llmserve.anchors.summary(llmserve.tasks.shipped[id as keyof typeof llmserve.tasks.shipped], reference);
 
-/** Text of `evaluate --check recorded`: a row for each task, over its test seeds. */
+/** The reference returns of tasks over their test seeds. */
+const referencesForm: Form<References> = {
+  json: (references) =>
+    Object.fromEntries(
+      Object.entries(references).map(([id, reference]) => [
+        id,
+        reference === undefined ? null : { ...reference, test: summaryOf(id, reference) },
+      ]),
+    ),
+  text: referencesTable,
+};
+
 export function referencesTable(references: References): string {
-  const rows = [
-    [
-      'task',
-      'seeds',
-      'default',
-      'constant',
-      'planner',
-      'clairvoyant',
-      'bound',
-      'gap',
-      'room',
-      'planned share',
-    ],
-  ];
-  const constants: string[] = [];
-  for (const [id, reference] of Object.entries(references)) {
-    if (reference === undefined) {
-      rows.push([id, 'nothing recorded']);
-      continue;
-    }
-    const summary = llmserve.anchors.summary(
-      llmserve.tasks.shipped[id as keyof typeof llmserve.tasks.shipped],
-      reference,
-    );
-    const { planner } = summary;
-    rows.push([
-      id,
-      String(summary.seeds),
-      meanText(summary.default),
-      meanText(summary.constant),
-      planner === null ? '' : `${meanText(planner)} (${planner.seeds})`,
-      meanText(summary.clairvoyant),
-      summary.bound.toFixed(1),
-      summary.certificate_gap.toFixed(1),
-      summary.room_to_adapt.toFixed(3),
-      planner === null || summary.room_to_adapt < LEAST_ROOM ? '' : planner.gain_share.toFixed(2),
-    ]);
-    constants.push(`${id}: ${actionText(reference.constant)}`);
-  }
+  const rows = Object.entries(references).map(([id, reference]) => ({
+    id,
+    summary: reference && summaryOf(id, reference),
+  }));
+  type Row = (typeof rows)[number];
+  const column = (
+    heading: string,
+    cell: (summary: NonNullable<Row['summary']>) => string,
+    nothing = '',
+  ): Column<Row> => [heading, ({ summary }) => (summary === undefined ? nothing : cell(summary))];
   return [
-    ...alignedRows(rows),
+    ...table(rows, [
+      ['task', ({ id }) => id],
+      column('seeds', ({ seeds }) => String(seeds), 'nothing recorded'),
+      column('default', (summary) => meanText(summary.default)),
+      column('constant', ({ constant }) => meanText(constant)),
+      column('planner', ({ planner }) => (planner === null ? '' : `${meanText(planner)} (${planner.seeds})`)),
+      column('clairvoyant', ({ clairvoyant }) => meanText(clairvoyant)),
+      column('bound', ({ bound }) => bound.toFixed(1)),
+      column('gap', ({ certificate_gap }) => certificate_gap.toFixed(1)),
+      column('room', ({ room_to_adapt }) => room_to_adapt.toFixed(3)),
+      column('planned share', ({ planner, room_to_adapt: room }) =>
+        planner === null || room < LEAST_ROOM ? '' : planner.gain_share.toFixed(2),
+      ),
+    ]),
     '',
     'Mean returns over the test seeds, with 95 % intervals. Room to adapt: what the clairvoyant planner gains over the best',
     'constant, as a share of what it gains over the default. Gap: what the bound leaves above the clairvoyant. Planned share: of the',
     'gain of the clairvoyant over the best constant, what the planner without foresight takes, on the seeds that it has played.',
     '',
     'Best constant:',
-    ...constants,
+    ...Object.entries(references).flatMap(([id, reference]) =>
+      reference === undefined ? [] : [`${id}: ${actionText(reference.constant)}`],
+    ),
   ].join('\n');
 }
 

@@ -1,11 +1,10 @@
 import { EVALUATION_SPLITS } from '@servegym/agents';
 import { ENVIRONMENT_IDS } from '@servegym/environments';
-import { namedValues, numberFrom, wholeNumber } from '../arguments/options.ts';
+import { namedValues, numberFrom, parseShares, wholeNumber } from '../arguments/options.ts';
 import { scenarioOptions } from '../arguments/scenario-options.ts';
 import { serverAddress } from '../arguments/server-options.ts';
 import { defineCommand, type OptionTable, type OptionValues } from '../command-table.ts';
-import { jobOptions } from '../jobs/open-jobs.ts';
-import { parseShares } from '../simulate/serving-changes.ts';
+import { jobOptions } from '../jobs.ts';
 import { checkTasks } from './check-tasks.ts';
 import { evaluatePolicies } from './evaluate-policies.ts';
 import { playSeed } from './play-seed.ts';

@@ -15,13 +15,12 @@ import {
 } from '@servegym/agents';
 import { firstSeeds, type SeedSplit } from '@servegym/environments';
 import type { JobEngine } from '@servegym/jobs';
-import { InputError } from '../input-error.ts';
-import { withJobs } from '../jobs/open-jobs.ts';
+import { InputError } from '../failure.ts';
+import { withJobs } from '../jobs.ts';
 import { printResult } from '../output/print-result.ts';
 import { showShare } from '../output/progress.ts';
 import type { EvaluateOptions } from './command.ts';
-import { comparisonJson, comparisonTable } from './comparison-report.ts';
-import { evaluationJson, evaluationTable, shiftedJson, shiftedTable } from './evaluation-report.ts';
+import { comparisonForm, evaluationForm, shiftedForm } from './evaluation-report.ts';
 import { type NamedPolicy, readInputs, readPolicies } from './read-play.ts';
 
 const MOST_EPISODES = 10_000;
@@ -74,23 +73,11 @@ export async function evaluatePolicies(options: EvaluateOptions): Promise<void> 
     const names = policies.map(({ name }) => name);
     const evaluations = evaluated.map((one) => ('policy' in one ? one : joinEvaluations(one)));
     const results = { names, evaluations, standings: compareEvaluations(evaluations) };
-    printResult(
-      json,
-      () => comparisonJson(results, context),
-      () => comparisonTable(results, context),
-    );
+    printResult(json, results, comparisonForm(context));
   } else if ('policy' in first) {
-    printResult(
-      json,
-      () => evaluationJson(first, context),
-      () => evaluationTable(first, context),
-    );
+    printResult(json, first, evaluationForm(context));
   } else {
-    printResult(
-      json,
-      () => shiftedJson(first, context),
-      () => shiftedTable(first, context),
-    );
+    printResult(json, first, shiftedForm(context));
   }
 }
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { Evaluation, TaskEvaluation } from '@servegym/agents';
-import { evaluationJson, evaluationTable } from './evaluation-report.ts';
+import { evaluationForm, evaluationJson } from './evaluation-report.ts';
 
 const score = { mean: 0.31, iqm: 0.3, ci95: [0.25, 0.36] } as const;
 const gains = {
@@ -39,7 +39,7 @@ const context = { environment: { id: 'llmserve', version: '1.2.3' }, split: 'tes
 const one: Evaluation = { policy: 'heuristic', tasks: [bursty], overall: score, gains };
 const two: Evaluation = { ...one, tasks: [bursty, { ...bursty, taskId: 'static_workload' }] };
 
-describe('evaluationJson', () => {
+describe('the JSON of an evaluation', () => {
   it('has score, interval and runs of every task by its id', () => {
     const json = evaluationJson(two, context);
     assert.deepEqual(Object.keys(json.tasks), ['bursty_workload', 'static_workload']);
@@ -72,9 +72,9 @@ describe('evaluationJson', () => {
   });
 });
 
-describe('evaluationTable', () => {
+describe('the text of an evaluation', () => {
   it('lines up a row for each task, and one for all of them', () => {
-    const lines = evaluationTable(two, context).split('\n');
+    const lines = evaluationForm(context).text(two).split('\n');
     assert.equal(lines[0], 'heuristic on llmserve 1.2.3, test split, 1 episode a task');
     const gainTexts = ['0.500', '0.400 .. 0.600', '-1.250', '19 %'];
     const rows = lines.filter((line) => line.includes(' .. '));
@@ -115,12 +115,14 @@ describe('evaluationTable', () => {
 
   it('marks an estimated clairvoyant, and leaves the gain out where there are no anchors', () => {
     const row = (changed: Partial<TaskEvaluation>) =>
-      evaluationTable({ ...one, tasks: [{ ...bursty, ...changed }] }, context).split('\n')[3];
+      evaluationForm(context)
+        .text({ ...one, tasks: [{ ...bursty, ...changed }] })
+        .split('\n')[3];
     assert.match(row({ gains: { ...gains, estimated: true } }), /^bursty_workload +~0\.500 .* ~-1\.250 /);
     assert.match(row({ gains: null }), /^bursty_workload( +-){4} +0\.300/);
   });
 
   it('leaves out the row for all of one task', () => {
-    assert.ok(!evaluationTable(one, context).includes('\nall'));
+    assert.ok(!evaluationForm(context).text(one).includes('\nall'));
   });
 });

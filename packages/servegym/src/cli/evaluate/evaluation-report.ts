@@ -1,6 +1,13 @@
-import type { Evaluation, GainFigures } from '@servegym/agents';
+import type {
+  Estimate,
+  Evaluation,
+  GainFigures,
+  PairedDifference,
+  Standings,
+  TaskEvaluation,
+} from '@servegym/agents';
 import type { FleetScenario, ServeScenario } from '@servegym/environments';
-import { alignedRows } from '@servegym/operators/report';
+import { type Column, type Form, table } from '../output/print-result.ts';
 
 /** Environment, seeds and scenario of an evaluation. */
 export interface EvaluationContext {
@@ -12,39 +19,17 @@ export interface EvaluationContext {
   readonly scenario?: ServeScenario | FleetScenario;
 }
 
-/** The object that `evaluate --json` prints. Intervals are of the interquartile mean. */
-export function evaluationJson({ policy, tasks, overall, gains }: Evaluation, context: EvaluationContext) {
-  return {
-    agent: policy,
-    environment: context.environment.id,
-    version: context.environment.version,
-    split: context.split,
-    episodes: context.episodes,
-    ...context.scenario,
-    tasks: Object.fromEntries(
-      tasks.map((task) => [
-        task.taskId,
-        {
-          score: task.score,
-          ...gainsJson(task.gains),
-          return: task.return,
-          regret: task.regret,
-          slo_compliance: task.sloCompliance,
-          cost_per_1k_usd: task.costPer1k,
-          preemptions: task.preemptions,
-          windows_per_s: task.windowsPerSecond,
-          runs: task.episodes.map((episode) => ({
-            seed: episode.seed,
-            score: episode.score,
-            return: episode.return,
-            regret: episode.regret,
-            anchors: episode.anchors,
-          })),
-        },
-      ]),
-    ),
-    overall: { score: overall, ...gainsJson(gains) },
-  };
+/** What all evaluations say of what was played. */
+function contextJson({ environment: { id, version }, split, episodes, scenario }: EvaluationContext) {
+  return { environment: id, version, split, episodes, ...scenario };
+}
+
+/** The environment, the split and the scenario, for a title. */
+function playedOn({ environment, split, scenario = {} }: EvaluationContext): string {
+  const under = Object.entries(scenario).map(
+    ([name, value]) => `, ${name} ${String(value).replace(/@sha256:.*/, '')}`,
+  );
+  return `${environment.id} ${environment.version}, ${split} split${under.join('')}`;
 }
 
 /** Gain figures in the JSON of reports; all `null` where the environment gives no anchors. */
@@ -56,17 +41,20 @@ export function gainsJson(gains: GainFigures | null) {
   };
 }
 
-export const GAIN_HEADER = ['gain', '95 %', 'worst 10 %', '< default'] as const;
-
-/** Gain figures in the tables of reports, below `GAIN_HEADER`. */
-export function gainCells(gains: GainFigures | null): string[] {
-  if (gains === null) return GAIN_HEADER.map(() => '-');
-  const mark = gains.estimated ? '~' : '';
+/** Gain figures in the tables of reports. */
+export function gainColumns<Row>(of: (row: Row) => GainFigures | null): readonly Column<Row>[] {
+  const column = (heading: string, text: (gains: GainFigures, mark: string) => string): Column<Row> => [
+    heading,
+    (row) => {
+      const gains = of(row);
+      return gains === null ? '-' : text(gains, gains.estimated ? '~' : '');
+    },
+  ];
   return [
-    mark + gains.gain.mean.toFixed(3),
-    interval(gains.gain, 3),
-    mark + gains.worst10.toFixed(3),
-    `${(100 * gains.belowDefault).toFixed(0)} %`,
+    column('gain', ({ gain }, mark) => mark + gain.mean.toFixed(3)),
+    column('95 %', ({ gain }) => interval(gain.ci95)),
+    column('worst 10 %', ({ worst10 }, mark) => mark + worst10.toFixed(3)),
+    column('< default', ({ belowDefault }) => `${(100 * belowDefault).toFixed(0)} %`),
   ];
 }
 
@@ -82,86 +70,172 @@ const LEGEND = [
   'SLO met, USD/1k (output tokens) and preempted (requests): means over the episodes.',
 ].join('\n');
 
-/** Text of `evaluate`. */
-export function evaluationTable(evaluation: Evaluation, context: EvaluationContext): string {
-  return `${titledTable(evaluation, context)}\n\n${LEGEND}`;
+/** An evaluation: figures of each task. Intervals are of the interquartile mean. */
+export function evaluationForm(context: EvaluationContext): Form<Evaluation> {
+  return {
+    json: (evaluation) => evaluationJson(evaluation, context),
+    text: (evaluation) => `${titledTable(evaluation, context)}\n\n${LEGEND}`,
+  };
+}
+
+export function evaluationJson({ policy, tasks, overall, gains }: Evaluation, context: EvaluationContext) {
+  return {
+    agent: policy,
+    ...contextJson(context),
+    tasks: Object.fromEntries(
+      tasks.map((task) => [
+        task.taskId,
+        {
+          score: task.score,
+          ...gainsJson(task.gains),
+          return: task.return,
+          regret: task.regret,
+          slo_compliance: task.sloCompliance,
+          cost_per_1k_usd: task.costPer1k,
+          preemptions: task.preemptions,
+          windows_per_s: task.windowsPerSecond,
+          runs: task.episodes.map(({ seed, score, return: total, regret, anchors }) => ({
+            ...{ seed, score, return: total, regret, anchors },
+          })),
+        },
+      ]),
+    ),
+    overall: { score: overall, ...gainsJson(gains) },
+  };
+}
+
+/** A row of an evaluation: a task, or all of them, of which some figures say nothing. */
+interface EvaluatedRow {
+  readonly name: string;
+  readonly gains: GainFigures | null;
+  readonly score: Estimate;
+  readonly task?: TaskEvaluation;
 }
 
 function titledTable({ policy, tasks, overall, gains }: Evaluation, context: EvaluationContext): string {
   const { episodes } = context;
-  const rows = tasks.map((task) => [
-    String(task.taskId),
-    ...gainCells(task.gains),
-    task.score.iqm.toFixed(3),
-    interval(task.score, 3),
-    task.score.mean.toFixed(3),
-    task.return.iqm.toFixed(2),
-    task.regret?.iqm.toFixed(2) ?? '-',
-    `${(100 * task.sloCompliance).toFixed(1)} %`,
-    task.costPer1k.toFixed(5),
-    task.preemptions.toFixed(1),
-    Math.round(task.windowsPerSecond).toString(),
-  ]);
-  if (tasks.length > 1) {
-    rows.push([
-      ...['all', ...gainCells(gains), overall.iqm.toFixed(3), interval(overall, 3), overall.mean.toFixed(3)],
-      ...Array.from({ length: 6 }, () => ''),
-    ]);
-  }
-  const header = [
-    'task',
-    ...GAIN_HEADER,
-    'score',
-    '95 %',
-    'mean',
-    'return',
-    'regret',
-    'SLO met',
-    'USD/1k',
-    'preempted',
-    'windows/s',
+  const rows: EvaluatedRow[] = tasks.map((task) => ({ ...task, name: String(task.taskId), task }));
+  if (tasks.length > 1) rows.push({ name: 'all', gains, score: overall });
+  const ofTask = (heading: string, text: (task: TaskEvaluation) => string): Column<EvaluatedRow> => [
+    heading,
+    ({ task }) => (task === undefined ? '' : text(task)),
   ];
   const title = `${policy} on ${playedOn(context)}, ${episodes} ${episodes === 1 ? 'episode' : 'episodes'} a task`;
-  return [title, '', ...alignedRows([header, ...rows])].join('\n');
+  return [
+    title,
+    '',
+    ...table(rows, [
+      ['task', ({ name }) => name],
+      ...gainColumns<EvaluatedRow>(({ gains }) => gains),
+      ['score', ({ score }) => score.iqm.toFixed(3)],
+      ['95 %', ({ score }) => interval(score.ci95)],
+      ['mean', ({ score }) => score.mean.toFixed(3)],
+      ofTask('return', (task) => task.return.iqm.toFixed(2)),
+      ofTask('regret', ({ regret }) => regret?.iqm.toFixed(2) ?? '-'),
+      ofTask('SLO met', ({ sloCompliance }) => `${(100 * sloCompliance).toFixed(1)} %`),
+      ofTask('USD/1k', ({ costPer1k }) => costPer1k.toFixed(5)),
+      ofTask('preempted', ({ preemptions }) => preemptions.toFixed(1)),
+      ofTask('windows/s', ({ windowsPerSecond }) => Math.round(windowsPerSecond).toString()),
+    ]),
+  ].join('\n');
 }
 
-/** The environment, the split and the scenario, for a title. */
-export function playedOn({ environment, split, scenario = {} }: EvaluationContext): string {
-  const under = Object.entries(scenario).map(
-    ([name, value]) => `, ${name} ${String(value).replace(/@sha256:.*/, '')}`,
-  );
-  return `${environment.id} ${environment.version}, ${split} split${under.join('')}`;
-}
-
-/** The object that `evaluate --split shifted --json` prints: an evaluation for each shift. */
-export function shiftedJson(shifted: ReadonlyMap<string, Evaluation>, context: EvaluationContext) {
-  const shifts = [...shifted].map(([shift, evaluation]) => [
-    shift,
-    evaluationJson(evaluation, { ...context, scenario: { ...context.scenario, shift } as ServeScenario }),
-  ]);
-  const [first] = shifted.values();
+/** An evaluation for each shift. */
+export function shiftedForm(context: EvaluationContext): Form<ReadonlyMap<string, Evaluation>> {
+  const under = (shift: string): EvaluationContext => ({
+    ...context,
+    scenario: { ...context.scenario, shift } as ServeScenario,
+  });
   return {
-    agent: first?.policy,
-    environment: context.environment.id,
-    version: context.environment.version,
-    split: context.split,
-    episodes: context.episodes,
-    ...context.scenario,
-    shifts: Object.fromEntries(shifts),
+    json: (shifted) => ({
+      agent: shifted.values().next().value?.policy,
+      ...contextJson(context),
+      shifts: Object.fromEntries(
+        [...shifted].map(([shift, evaluation]) => [shift, evaluationJson(evaluation, under(shift))]),
+      ),
+    }),
+    text(shifted) {
+      const tables = [...shifted].map(([shift, evaluation]) => titledTable(evaluation, under(shift)));
+      return [...tables, LEGEND].join('\n\n');
+    },
   };
 }
 
-/** Text of `evaluate --split shifted`: a table for each shift. */
-export function shiftedTable(shifted: ReadonlyMap<string, Evaluation>, context: EvaluationContext): string {
-  const tables = [...shifted].map(([shift, evaluation]) =>
-    titledTable(evaluation, {
-      ...context,
-      scenario: { ...context.scenario, shift } as ServeScenario,
-    }),
-  );
-  return [...tables, LEGEND].join('\n\n');
+/** Policies, as they were named, and how they did. */
+interface ComparisonResults {
+  readonly names: readonly string[];
+  readonly evaluations: readonly Evaluation[];
+  readonly standings: Standings;
 }
 
-function interval({ ci95: [low, high] }: Pick<Evaluation['overall'], 'ci95'>, digits: number): string {
-  return `${low.toFixed(digits)} .. ${high.toFixed(digits)}`;
+/** Policies compared. Differences are of `measure`, the first's less the second's. */
+export function comparisonForm(context: EvaluationContext): Form<ComparisonResults> {
+  return {
+    json: ({ names, evaluations, standings }) => ({
+      ...contextJson(context),
+      measure: standings.measure,
+      policies: names.map((name, i) => ({
+        policy: name,
+        rank: standings.ranks[i],
+        ...gainsJson(evaluations[i].gains),
+        score: evaluations[i].overall,
+        profile: standings.profiles[i],
+      })),
+      comparisons: standings.comparisons.map(({ first, second, tasks, overall }) => ({
+        first: names[first],
+        second: names[second],
+        overall: differenceJson(overall),
+        tasks: Object.fromEntries(
+          tasks.map(({ taskId, difference }) => [taskId, differenceJson(difference)]),
+        ),
+      })),
+    }),
+    text: (results) => comparisonText(results, context),
+  };
+}
+
+function differenceJson({ mean, ci95, probability, probabilityCi95, verdict }: PairedDifference) {
+  return { mean, ci95, probability_of_improvement: probability, probability_ci95: probabilityCi95, verdict };
+}
+
+function comparisonText({ names, evaluations, standings }: ComparisonResults, context: EvaluationContext) {
+  const { measure, ranks } = standings;
+  const figureOf = ({ gains, overall }: Evaluation) => (measure === 'gain' ? gains!.gain.mean : overall.iqm);
+  const ranked = names
+    .map((name, i) => ({ ...evaluations[i], name, rank: ranks[i] }))
+    .sort((a, b) => a.rank - b.rank || figureOf(b) - figureOf(a));
+  const pairs = standings.comparisons.flatMap(({ first, second, tasks, overall }) => {
+    const pair = `${names[first]} - ${names[second]}`;
+    const rows = tasks.map(({ taskId, difference }) => ({ ...difference, pair, task: String(taskId) }));
+    return tasks.length > 1 ? [...rows, { ...overall, pair, task: 'all' }] : rows;
+  });
+  return [
+    `${playedOn(context)}, ${context.episodes} episodes a task, the same for every policy`,
+    '',
+    ...table(ranked, [
+      ['policy', ({ name }) => name],
+      ['rank', ({ rank }) => String(rank)],
+      ...gainColumns<Evaluation>(({ gains }) => gains),
+      ['score', ({ overall }) => overall.iqm.toFixed(3)],
+      ['95 %', ({ overall }) => interval(overall.ci95)],
+    ]),
+    '',
+    ...table(pairs, [
+      ['difference', ({ pair }) => pair],
+      ['task', ({ task }) => task],
+      ['mean', ({ mean }) => mean.toFixed(3)],
+      ['95 %', ({ ci95 }) => interval(ci95)],
+      ['P(better)', ({ probability }) => probability.toFixed(2)],
+      ['first is', ({ verdict }) => verdict],
+    ]),
+    '',
+    GAIN_LEGEND,
+    `score: interquartile mean. difference: of the ${measure}s of an episode, its mean and the interval of that.`,
+    'P(better): share of the episodes in which the first did better. Policies share a rank unless the interval of',
+    'their difference excludes 0.',
+  ].join('\n');
+}
+
+function interval([low, high]: readonly [number, number]): string {
+  return `${low.toFixed(3)} .. ${high.toFixed(3)}`;
 }

@@ -9,37 +9,15 @@ import {
 import { readTrace } from '@servegym/operators/traces';
 import { findProfile } from '@servegym/profiles';
 import { drawPriorities, scaleRate } from '@servegym/simulator';
-import { InputError } from '../input-error.ts';
+import { InputError } from '../failure.ts';
+import { type Form, table } from '../output/print-result.ts';
 import type { EvaluateOptions } from './command.ts';
 
 /** A policy's run over the requests of a fleet. */
-export interface FleetRun {
-  readonly policy: string;
-  readonly requests: number;
-  readonly completed: number;
-  /** Completed inside the objectives of their class. */
-  readonly inSlo: number;
-  readonly refused: number;
-  /** By class, of those that arrived. */
-  readonly sloAttainment: Readonly<Record<string, number>>;
-  readonly revenueUsd: number;
-  readonly gpuUsd: number;
-  readonly replicaHours: number;
-  /** Most replicas billed at the end of a window. */
-  readonly mostReplicas: number;
-  /** Changes of the number of replicas wanted. */
-  readonly changes: number;
-  /** Wall time of the simulation, s. */
-  readonly wallS: number;
-}
+export type FleetRun = ReturnType<typeof playFleet>;
 
 /** Plays a policy to the end of an episode. */
-export function playFleet(
-  task: FleetTask,
-  seed: number,
-  requests: FleetRequests,
-  policy: FleetPolicy,
-): FleetRun {
+export function playFleet(task: FleetTask, seed: number, requests: FleetRequests, policy: FleetPolicy) {
   const begin = performance.now();
   const episode = new FleetEpisode(task, seed, requests);
   const arrived = REQUEST_CLASSES.map(() => 0);
@@ -60,19 +38,30 @@ export function playFleet(
       attained[kind] += ledger.attained;
     }
   }
-  const { totals } = episode;
+  const { requests: count, completed, attained: inSlo, refused, ...costs } = episode.totals;
+  const sloAttainment: Readonly<Record<string, number>> = Object.fromEntries(
+    REQUEST_CLASSES.flatMap((name, kind) =>
+      arrived[kind] === 0 ? [] : [[name, attained[kind] / arrived[kind]] as const],
+    ),
+  );
   return {
     policy: policy.name,
-    ...{ requests: totals.requests, completed: totals.completed, inSlo: totals.attained },
-    refused: totals.refused,
-    sloAttainment: Object.fromEntries(
-      REQUEST_CLASSES.flatMap((name, kind) =>
-        arrived[kind] === 0 ? [] : [[name, attained[kind] / arrived[kind]] as const],
-      ),
-    ),
-    ...{ revenueUsd: totals.revenueUsd, gpuUsd: totals.gpuUsd },
-    replicaHours: totals.replicaHours,
-    ...{ mostReplicas, changes, wallS: (performance.now() - begin) / 1000 },
+    requests: count,
+    completed,
+    /** Completed inside the objectives of their class. */
+    inSlo,
+    refused,
+    /** By class, of those that arrived. */
+    sloAttainment,
+    revenueUsd: costs.revenueUsd,
+    gpuUsd: costs.gpuUsd,
+    replicaHours: costs.replicaHours,
+    /** Most replicas billed at the end of a window. */
+    mostReplicas,
+    /** Changes of the number of replicas wanted. */
+    changes,
+    /** Wall time of the simulation, s. */
+    wallS: (performance.now() - begin) / 1000,
   };
 }
 
@@ -112,3 +101,57 @@ export async function fleetRequests(
     source: trace.source,
   };
 }
+
+/** Runs of policies over the same requests. */
+interface FleetRuns {
+  readonly task: FleetTask;
+  readonly source: string;
+  /** How many there are. */
+  readonly requests: number;
+  readonly runs: readonly FleetRun[];
+}
+
+const usdOf = ({ revenueUsd, gpuUsd }: FleetRun) => revenueUsd - gpuUsd;
+const attainmentOf = ({ requests, inSlo }: FleetRun) => (requests === 0 ? 1 : inSlo / requests);
+const hoursOf = ({ windows, windowSeconds }: FleetTask) => (windows * windowSeconds) / 3600;
+
+/** What autoscalers earn and cost; a row for each policy, the best first. */
+export const fleetForm: Form<FleetRuns> = {
+  json: ({ task, source, runs }) => ({
+    source,
+    profile: task.profile,
+    hours: hoursOf(task),
+    runs: runs.map((run) => ({
+      ...{ policy: run.policy, requests: run.requests, completed: run.completed, refused: run.refused },
+      ...{ usd: usdOf(run), revenue_usd: run.revenueUsd, gpu_usd: run.gpuUsd },
+      replica_hours: run.replicaHours,
+      slo_attainment: attainmentOf(run),
+      slo_attainment_by_class: run.sloAttainment,
+      ...{ most_replicas: run.mostReplicas, changes: run.changes, wall_s: run.wallS },
+    })),
+  }),
+  text({ task, source, requests, runs }) {
+    const share = (part: number) => `${(100 * part).toFixed(1)} %`;
+    return [
+      `${source}: ${requests.toLocaleString('en-US')} requests in ${hoursOf(task).toFixed(1)} h on ${task.profile}`,
+      '',
+      ...table(
+        runs.toSorted((a, b) => usdOf(b) - usdOf(a)),
+        [
+          ['policy', ({ policy }) => policy],
+          ['USD', (run) => usdOf(run).toFixed(2)],
+          ['revenue', ({ revenueUsd }) => revenueUsd.toFixed(2)],
+          ['GPUs', ({ gpuUsd }) => gpuUsd.toFixed(2)],
+          ['replica h', ({ replicaHours }) => replicaHours.toFixed(1)],
+          ['most', ({ mostReplicas }) => String(mostReplicas)],
+          ['changes', ({ changes }) => String(changes)],
+          ['in SLO', (run) => share(attainmentOf(run))],
+          ['refused', (run) => share(run.requests === 0 ? 0 : run.refused / run.requests)],
+          ['wall', ({ wallS }) => `${wallS.toFixed(2)} s`],
+        ],
+      ),
+      '',
+      'USD: revenue of the requests inside their objectives, less the GPUs.',
+    ].join('\n');
+  },
+};

@@ -3,6 +3,7 @@ import {
   type BaselineModel,
   type BaselineResult,
   type BaselineRuntime,
+  type BaselineTask,
   type BaselineWatcher,
   llmSettings,
   runBaseline,
@@ -11,14 +12,12 @@ import {
 import { fleet } from '@servegym/environments';
 import { EnvironmentError, type Grade } from '@servegym/openenv';
 import { connect } from '@servegym/openenv/client';
-import { InputError } from '../input-error.ts';
-import { printResult } from '../output/print-result.ts';
+import { InputError } from '../failure.ts';
+import { type Column, printResult, table } from '../output/print-result.ts';
 import { showProgress } from '../output/progress.ts';
 import { requireWritable, writeJsonFile } from '../output/write-output-file.ts';
-import { baselineTable, episodeLines } from './baseline-report.ts';
 import type { EvaluateOptions } from './command.ts';
-import { fleetJson, fleetTable } from './fleet-report.ts';
-import { fleetRequests, playFleet } from './play-fleet.ts';
+import { fleetForm, fleetRequests, playFleet } from './play-fleet.ts';
 import { isModel, type NamedPolicy, type PlayedInputs, readInputs, readPolicies } from './read-play.ts';
 
 /** Time between two notices that the model is still asked, where standard error is no terminal, s. */
@@ -40,11 +39,7 @@ export async function playSeed(seed: number, options: EvaluateOptions): Promise<
   const whole = results.length === 1 ? first : results;
   if (record !== undefined) await writeJsonFile(record, whole);
   if (lines === undefined) {
-    printResult(
-      json,
-      () => whole,
-      () => results.map(baselineTable).join('\n\n'),
-    );
+    printResult(json, whole, { text: () => results.map(baselineText).join('\n\n') });
     if (record !== undefined && !json) console.log(`\nwrote ${record}`);
   }
   for (const { model, tasks } of results) {
@@ -65,10 +60,7 @@ async function playTasks(
   const { env, url, lines, maxSteps } = options;
   const taskIds = tasksOf(env, task);
   const llm = 'model' in policy ? modelOf(policy.model, options) : undefined;
-  const printed =
-    lines === undefined
-      ? undefined
-      : episodeLines(env, llm?.model ?? 'none', lines, (line) => console.log(line));
+  const printed = lines === undefined ? undefined : episodeLines(env, llm?.model ?? 'none', lines);
   try {
     return await runBaseline({
       environment: agentsOf(env).playable(inputs),
@@ -158,9 +150,91 @@ async function playOnFleet(
       ? [{ ...playFleet(task, seed, requests, policy.found.policy as never), policy: policy.name }]
       : [],
   );
-  printResult(
-    options.json,
-    () => fleetJson(task, source, runs),
-    () => fleetTable(task, source, requests.inputTokens.length, runs),
-  );
+  printResult(options.json, { task, source, requests: requests.inputTokens.length, runs }, fleetForm);
+}
+
+/** Least printed score: three digits stay strictly inside (0, 1). */
+const LEAST_SCORE = 0.001;
+const LONGEST_ERROR = 300;
+
+/** A baseline for people. */
+function baselineText(result: BaselineResult): string {
+  const { environment, seed, agent, model, api_base_url, mean_score, tasks, usage } = result;
+  return [
+    `${environment}, seed ${seed}: ${usage === null ? agent : `${model} at ${api_base_url}`}`,
+    '',
+    ...table(tasks, [
+      ['task', ({ task_id }) => String(task_id ?? environment)],
+      ['score', ({ score }) => score.toFixed(3)],
+      ['return', (task) => task.return.toFixed(2)],
+      ['steps', ({ steps }) => String(steps)],
+      ['wall, s', ({ wall_s }) => wall_s.toFixed(1)],
+      ...(usage === null ? [] : ANSWERS),
+    ]),
+    '',
+    `mean score ${mean_score.toFixed(3)}`,
+    ...(usage === null ? [] : usageLines(usage)),
+  ].join('\n');
+}
+
+/** Answers of a language model. */
+const ANSWERS: readonly Column<BaselineTask>[] = [
+  ['invalid', ({ answers }) => String(answers?.invalid ?? '')],
+  ['kept last', ({ answers }) => String(answers?.keptLast ?? '')],
+];
+
+function usageLines(usage: NonNullable<BaselineResult['usage']>): string[] {
+  const { calls, failedCalls, promptTokens, completionTokens, cost_usd, format } = usage;
+  return [
+    `${calls} calls (${failedCalls} failed), ${promptTokens} prompt and ${completionTokens} completion tokens, answers as ${format}`,
+    cost_usd === null
+      ? 'cost unknown: give --input-price and --output-price'
+      : `cost ${cost_usd.toFixed(4)} USD`,
+  ];
+}
+
+/**
+ * The lines that OpenEnv's inference scripts print: one at each start, step and end of an episode. An episode is a
+ * success when the model chose at least one of its actions and it scored more than `successScore`.
+ */
+function episodeLines(environment: string, model: string, successScore: number) {
+  let rewards: number[] | null = null;
+  let hasStarted = false;
+
+  function start(label: string | number): void {
+    rewards = [];
+    hasStarted = true;
+    console.log(`[START] task=${label} env=${environment} model=${model}`);
+  }
+
+  function end(success: boolean, score: number): void {
+    const list = (rewards ?? []).map((reward) => reward.toFixed(2)).join(',');
+    console.log(
+      `[END] success=${success} steps=${rewards?.length ?? 0} score=${score.toFixed(3)} rewards=${list}`,
+    );
+    rewards = null;
+  }
+
+  const watcher: BaselineWatcher = {
+    started: start,
+    stepped(_, step, { action, reward, done, error }) {
+      rewards?.push(reward);
+      const problem = error === null ? 'null' : error.replaceAll(/\s+/g, ' ').slice(0, LONGEST_ERROR);
+      console.log(
+        `[STEP] step=${step} action=${JSON.stringify(action)} reward=${reward.toFixed(2)} done=${done} error=${problem}`,
+      );
+    },
+    graded(task) {
+      const score = Math.min(1 - LEAST_SCORE, Math.max(LEAST_SCORE, task.score));
+      end(task.complete && validAnswers(task) > 0 && task.score > successScore, score);
+    },
+  };
+  return {
+    watcher,
+    /** Ends an episode that an error cut short, or one that never began. */
+    abandon(label: string): void {
+      if (!hasStarted) start(label);
+      if (rewards !== null) end(false, 0);
+    },
+  };
 }

@@ -1,9 +1,8 @@
 import { agentsOf, type FoundPolicy, findPolicy, isPolicyFile, type PlayInputs } from '@servegym/agents';
-import { taskNamed } from '../arguments/own-inputs.ts';
-import { decodeInputFile } from '../arguments/read-input-file.ts';
-import { readOwnTable } from '../arguments/read-table.ts';
+import { decodeInputFile } from '../arguments/input-files.ts';
+import { readOwnTable, taskNamed } from '../arguments/own-inputs.ts';
 import { readScenario } from '../arguments/scenario-options.ts';
-import { InputError } from '../input-error.ts';
+import { InputError } from '../failure.ts';
 import type { EvaluateOptions } from './command.ts';
 
 /** A policy as it was named: of the catalogue, a file, or a language model. */

@@ -1,15 +1,16 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { agentsOf, record, tasksToPlay } from '@servegym/agents';
+import { agentsOf, type DatasetRow, record, tasksToPlay } from '@servegym/agents';
 import { firstSeeds, type SeedSplit, SHIPPED_TABLE_URL } from '@servegym/environments';
-import { InputError } from '../input-error.ts';
-import { withJobs } from '../jobs/open-jobs.ts';
-import { sourceFolder, sourceHash } from '../jobs/source-hash.ts';
+import type { EnvironmentDefinition } from '@servegym/openenv';
+import { parquetWriteBuffer } from 'hyparquet-writer';
+import { toJSONSchema } from 'zod';
+import { InputError } from '../failure.ts';
+import { sourceFolder, sourceHash, withJobs } from '../jobs.ts';
 import { printResult } from '../output/print-result.ts';
 import { showShare } from '../output/progress.ts';
 import { requireWritable, writeOutputFile } from '../output/write-output-file.ts';
 import type { EvaluateOptions } from './command.ts';
-import { encodeDataset, wholeColumns } from './dataset-file.ts';
 import { readInputs, readPolicies } from './read-play.ts';
 
 /** Plays episodes for offline learning and writes them as Parquet, a row for each window. */
@@ -41,13 +42,118 @@ export async function recordPolicy(out: string, options: EvaluateOptions): Promi
     seeds: JSON.stringify([seeds[0], seeds.at(-1)]),
   };
   await writeOutputFile(out, [encodeDataset(rows, { metadata, isWhole: wholeColumns(entry.definition()) })]);
-  printResult(
-    json,
-    () => ({ ...metadata, episodes, rows: rows.length, file: out }),
-    () => `wrote ${rows.length.toLocaleString('en-US')} windows of ${episodes} episodes to ${out}`,
-  );
+  const result = { ...metadata, episodes, rows: rows.length, file: out };
+  const text = `wrote ${rows.length.toLocaleString('en-US')} windows of ${episodes} episodes to ${out}`;
+  printResult(json, result, { text: () => text });
 }
 
 function fileHash(file: URL): string {
   return createHash('sha256').update(readFileSync(file)).digest('hex');
+}
+
+/** Metadata and column types of a file. */
+export interface DatasetFile {
+  /** Written as key-value metadata. */
+  readonly metadata: Readonly<Record<string, string>>;
+  /** True for a column of whole numbers only, which are then 64-bit integers. */
+  readonly isWhole: (column: string) => boolean;
+}
+
+/** Writes rows as Parquet. The same rows give the same bytes. */
+export function encodeDataset(rows: readonly DatasetRow[], { metadata, isWhole }: DatasetFile): Uint8Array {
+  const names = [...new Set(rows.flatMap((row) => Object.keys(row)))];
+  return new Uint8Array(
+    parquetWriteBuffer({
+      columnData: names.map((name) => {
+        const values = rows.map((row) => row[name] ?? null);
+        const type = isWhole(name) ? 'INT64' : typeOf(values);
+        const data = type === 'INT64' ? values.map(wholeNumber) : values;
+        return { name, data, type, nullable: values.includes(null) };
+      }),
+      kvMetadata: Object.entries(metadata).map(([key, value]) => ({ key, value })),
+      createdBy: 'servegym',
+    }),
+  );
+}
+
+function wholeNumber(value: DatasetRow[string]): bigint | null {
+  return value === null ? null : BigInt(value as number);
+}
+
+/** Figures are doubles though they be whole: the next file may have others. */
+function typeOf(values: readonly DatasetRow[string][]) {
+  switch (typeof values.find((value) => value !== null)) {
+    case 'string':
+      return 'STRING';
+    case 'boolean':
+      return 'BOOLEAN';
+    case 'object':
+      return 'JSON';
+    default:
+      return 'DOUBLE';
+  }
+}
+
+/** Schemas of an environment that describe its columns. */
+export type DescribedEnvironment = Pick<
+  EnvironmentDefinition<unknown, object, object>,
+  'action' | 'observation'
+>;
+
+/** Columns of every environment. */
+const WHOLE = new Set(['episode_id', 'step', 'seed']);
+
+/** Counts in `info`, which no schema describes, by the end of their path. */
+const COUNTS = new Set([
+  ...[
+    'arrived',
+    'completed',
+    'attained',
+    'refused',
+    'in_flight',
+    'held',
+    'waiting',
+    'running',
+    'kv_blocks',
+    'kv_blocks_used',
+    'kv_blocks_total',
+  ],
+  ...[
+    'timestep',
+    'episode_length',
+    'prompt_len_bucket',
+    'rejected_requests',
+    'eviction_events',
+    'slo_violations',
+  ],
+]);
+
+interface Schema {
+  readonly type?: string;
+  readonly enum?: readonly unknown[];
+  readonly properties?: Readonly<Record<string, Schema>>;
+  readonly items?: Schema;
+}
+
+/** Tells whether a column holds whole numbers in every row of every file. */
+export function wholeColumns({ action, observation }: DescribedEnvironment): (name: string) => boolean {
+  const schemas: readonly (readonly [prefix: string, Schema])[] = [
+    ['observation.', toJSONSchema(observation) as Schema],
+    ['next_observation.', toJSONSchema(observation) as Schema],
+    ['action.', toJSONSchema(action) as Schema],
+    ['info.applied_action.', toJSONSchema(action) as Schema],
+  ];
+  return (name) => {
+    if (WHOLE.has(name)) return true;
+    for (const [prefix, schema] of schemas) {
+      if (name.startsWith(prefix)) return isWhole(schema, name.slice(prefix.length).split('.'));
+    }
+    return name.startsWith('info.') && COUNTS.has(name.split('.').at(-1)!);
+  };
+}
+
+function isWhole(schema: Schema | undefined, path: readonly string[]): boolean {
+  const [key, ...rest] = path;
+  if (key !== undefined) return isWhole(schema?.properties?.[key] ?? schema?.items, rest);
+  return schema?.type === 'integer' || (schema?.enum?.every(Number.isSafeInteger) ?? false);
 }

@@ -1,16 +1,43 @@
-export { snakeCase } from '@servegym/operators/report';
+import { alignedRows } from '@servegym/operators/report';
 
-/** Prints the result of a command: as JSON, or as text for people. */
-export function printResult(isJson: boolean, json: () => unknown, text: () => string): void {
-  console.log(isJson ? JSON.stringify(json(), null, 2) : text());
+/** How a result is written. */
+export interface Form<Result> {
+  /** The object of `--json`; without it, that is the result. */
+  json?(result: Result): unknown;
+  /** Text for people. */
+  text(result: Result): string;
+}
+
+/** Prints the result of a command: as JSON, or as text. */
+export function printResult<Result>(isJson: boolean, result: Result, { json, text }: Form<Result>): void {
+  console.log(isJson ? JSON.stringify(json === undefined ? result : json(result), null, 2) : text(result));
 }
 
 /** Columns of the names, also where all are shorter. */
-const LEAST_WIDTH = 12;
+const LEAST_WIDTH = 13;
 
 /** Names with their values, a line each; those without a value are left out. */
-export function facts(rows: readonly (readonly [name: string, value: string | undefined])[]): string[] {
-  const given = rows.filter(([, value]) => value !== undefined);
-  const width = Math.max(LEAST_WIDTH, ...given.map(([name]) => name.length)) + 1;
+export function facts(
+  rows: readonly (readonly [name: string, value: string | null | undefined])[],
+  leastWidth = LEAST_WIDTH,
+): string[] {
+  const given = rows.filter(([, value]) => value !== undefined && value !== null);
+  const width = Math.max(leastWidth, ...given.map(([name]) => name.length + 1));
   return given.map(([name, value]) => `${name.padEnd(width)} ${value}`);
+}
+
+/** A column of a table: its heading, and what a row has in it. */
+export type Column<Row> = readonly [heading: string, cell: (row: Row, index: number) => string];
+
+/** Rows below the headings of their columns, aligned. `more` are rows below them, cell by cell. */
+export function table<Row>(
+  rows: readonly Row[],
+  columns: readonly Column<Row>[],
+  more: readonly (readonly string[])[] = [],
+): string[] {
+  return alignedRows([
+    columns.map(([heading]) => heading),
+    ...rows.map((row, i) => columns.map(([, cell]) => cell(row, i))),
+    ...more,
+  ]);
 }

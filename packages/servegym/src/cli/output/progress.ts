@@ -1,4 +1,4 @@
-import { InterruptedError } from '../interrupted-error.ts';
+import { InterruptedError } from '../failure.ts';
 
 /**
  * Shows how far something is, on standard error, in the place of what was shown before; the empty line takes it away.

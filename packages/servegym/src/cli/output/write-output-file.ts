@@ -3,8 +3,7 @@ import { access, constants, rename, rm, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { InputError } from '../input-error.ts';
-import { InterruptedError, onInterrupt } from '../interrupted-error.ts';
+import { InputError, InterruptedError, onInterrupt } from '../failure.ts';
 
 const REASONS: Record<string, string> = {
   ENOENT: 'there is no such folder',

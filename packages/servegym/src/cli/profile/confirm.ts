@@ -5,10 +5,10 @@ import { deploymentOptions, readDeployment, readLaunchText } from '../arguments/
 import { numberAbove, wholeNumber } from '../arguments/options.ts';
 import { openTraffic, trafficOptions, trafficWord } from '../arguments/traffic.ts';
 import { defineCommand, type OptionTable, type OptionValues } from '../command-table.ts';
-import { InterruptedError } from '../interrupted-error.ts';
+import { InterruptedError } from '../failure.ts';
 import { printResult } from '../output/print-result.ts';
 import { ProgressDisplay } from '../output/progress.ts';
-import { comparisonRows, completeFacts, openServer } from './running-server.ts';
+import { comparisonText, completeFacts, openServer } from './running-server.ts';
 
 const TIMEOUT_S = 300;
 
@@ -86,15 +86,11 @@ async function confirm({ server: url, traffic, ...options }: Values): Promise<vo
     const interrupt = server.interrupt();
     if (interrupt === undefined) throw error;
     progress.end();
-    if (compared.length > 0 && !options.json) console.log(comparisonRows(compared).join('\n'));
+    if (compared.length > 0 && !options.json) console.log(comparisonText(compared));
     throw new InterruptedError(interrupt);
   } finally {
     progress.end();
     server.close();
   }
-  printResult(
-    options.json,
-    () => ({ loads: compared }),
-    () => comparisonRows(compared).join('\n'),
-  );
+  printResult(options.json, { loads: compared }, { text: ({ loads }) => comparisonText(loads) });
 }

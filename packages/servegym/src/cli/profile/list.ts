@@ -4,13 +4,13 @@ import { profilesOnGpu } from '@servegym/operators';
 import { findReferenceFiles, REFERENCE_DATA } from '@servegym/operators/traces';
 import { findProfile, listLastingProfiles, listProfiles } from '@servegym/profiles';
 import { type EngineProfile, PROFILE_STATUSES } from '@servegym/simulator';
-import { readProfile } from '../arguments/read-input-file.ts';
+import { readProfile } from '../arguments/input-files.ts';
 import { defineCommand } from '../command-table.ts';
-import { InputError } from '../input-error.ts';
+import { InputError } from '../failure.ts';
 import { printResult } from '../output/print-result.ts';
 import { writeJsonFile } from '../output/write-output-file.ts';
 import { madeBy } from './make.ts';
-import { profileSheet, profilesTable } from './profiles-report.ts';
+import { profileForm, profilesForm } from './profile-report.ts';
 
 /** `servegym profile list`: what engines can be simulated, and how well. */
 export function listCommand() {
@@ -33,11 +33,7 @@ export function listCommand() {
         (profile) =>
           contains(profile.model.name, model) && (status === undefined || profile.status === status),
       );
-      printResult(
-        json,
-        () => shown,
-        () => profilesTable(shown),
-      );
+      printResult(json, shown, profilesForm);
     },
   });
 }
@@ -50,12 +46,7 @@ export function showCommand() {
     words: { profile: { value: '<name|file.json>', help: 'a shipped profile, or one in a file' } },
     options: { json: { help: 'print the profile as JSON' } },
     async action({ profile: name, json }) {
-      const profile = await readProfile(name);
-      printResult(
-        json,
-        () => profile,
-        () => profileSheet(profile),
-      );
+      printResult(json, await readProfile(name), profileForm);
     },
   });
 }
@@ -125,11 +116,7 @@ async function refit({
     .filter((profile, i) => !isDeepStrictEqual(profile, profiles[i]))
     .map(({ name }) => name);
   const verdict = changed.length === 0 ? 'as shipped' : `not as shipped: ${changed.join(', ')}`;
-  printResult(
-    json,
-    () => ({ profiles, changed }),
-    () => `${profilesTable(profiles)}\n\n${verdict}`,
-  );
+  printResult(json, { profiles, changed }, { text: () => `${profilesForm.text(profiles)}\n\n${verdict}` });
 }
 
 /** Path of a file, or of the folder of kernel tables, that the command of a shipped profile names. */

@@ -5,40 +5,34 @@ import {
   calibrateBench,
   calibrateKernels,
   calibrateStaticBatches,
+  engineOverheads,
   estimatedProfile,
   findGpu,
   findModel,
-  type Gpu,
   parseBenchResult,
   parseKernelTables,
   parseStaticBatches,
-  type ServedModel,
+  type ReadTables,
+  readOperatorTables,
+  tableProfile,
   vllmConstants,
 } from '@servegym/profiles';
 import type { EngineProfile } from '@servegym/simulator';
 import { InvalidArgumentError } from 'commander';
 import { readLaunchText } from '../arguments/deployment.ts';
-import { readGpu, readModel } from '../arguments/hardware.ts';
+import { readGpu, readInputFile, readModel, readProfile } from '../arguments/input-files.ts';
 import { numberAbove, wholeNumber } from '../arguments/options.ts';
-import { readInputFile, readProfile } from '../arguments/read-input-file.ts';
 import { defineCommand, type OptionTable, type OptionValues } from '../command-table.ts';
-import { InputError } from '../input-error.ts';
-import { requireWritable, writeOutputFile } from '../output/write-output-file.ts';
-import {
-  benchCalibrationJson,
-  benchCalibrationTable,
-  calibrationJson,
-  calibrationTable,
-  kernelCalibrationTable,
-} from './calibration-report.ts';
-import { fromTables } from './from-tables.ts';
-import { currentCommand, profileSheet } from './profiles-report.ts';
-import { calibrateRunningServer, trustTable } from './running-server.ts';
-
-type LaunchSettings = Launch['settings'];
+import { InputError } from '../failure.ts';
+import { type Form, printResult, table } from '../output/print-result.ts';
+import { requireWritable, writeJsonFile } from '../output/write-output-file.ts';
+import { benchForm, currentCommand, kernelForm, profileSheet, staticBatchForm } from './profile-report.ts';
+import { calibrateRunningServer, trustText } from './running-server.ts';
 
 const KINDS = ['server', 'bench', 'static-batch', 'kernels', 'tables', 'estimate'] as const;
 type Kind = (typeof KINDS)[number];
+
+const DEFAULT_ENGINE = 'vLLM';
 
 const makeOptions = {
   kind: {
@@ -58,7 +52,7 @@ const makeOptions = {
   start: { value: '<name|file.json>', help: 'profile to start from (default: the estimated one)' },
   engine: {
     value: '<name>',
-    default: 'vLLM',
+    default: DEFAULT_ENGINE,
     help: 'engine, as the file calls it; of tables such as vllm-0.24 or sglang',
   },
   engineVersion: {
@@ -95,8 +89,8 @@ const makeOptions = {
 
 type MakeOptions = OptionValues<typeof makeOptions>;
 /** What is made, from what: the options, and the settings of the server that was measured. */
-type Making = MakeOptions & {
-  readonly settings: LaunchSettings;
+export type Making = MakeOptions & {
+  readonly settings: Launch['settings'];
   /** GPUs of the tensor-parallel group; of tables all of the engine. */
   readonly gpus: number;
 };
@@ -105,7 +99,7 @@ type Making = MakeOptions & {
 interface Made {
   readonly profile: EngineProfile;
   readonly json: unknown;
-  readonly table: string;
+  readonly text: string;
 }
 
 /** `servegym profile make`: an engine profile from measurements, or from data sheets alone. */
@@ -127,9 +121,9 @@ export function makeCommand() {
     async action({ sources, ...options }) {
       const { output } = options;
       await requireWritable(output);
-      const { profile, json, table } = await made(sources, await making(options));
-      if (output !== undefined) await writeOutputFile(output, [`${JSON.stringify(profile, null, 2)}\n`]);
-      console.log(options.json ? JSON.stringify(json, null, 2) : table);
+      const { profile, json, text } = await made(sources, await making(options));
+      if (output !== undefined) await writeJsonFile(output, profile);
+      printResult(options.json, json, { text: () => text });
       if (output !== undefined && !options.json) console.log(`\nwrote ${output}`);
     },
   });
@@ -139,13 +133,9 @@ async function making(options: MakeOptions): Promise<Making> {
   const launch = await readLaunchText(options.deployment);
   const settings = launch?.settings ?? {};
   const { tensorParallel: tensor = 1, dataParallel: data = 1, pipelineParallel: pipeline = 1 } = settings;
-  if (launch !== undefined) for (const flag of launch.notSimulated) console.error(`not read: ${flag}`);
-  return {
-    ...options,
-    model: options.model ?? (options.start === undefined ? launch?.model : undefined) ?? undefined,
-    settings,
-    gpus: tensor * data * pipeline,
-  };
+  for (const flag of launch?.notSimulated ?? []) console.error(`not read: ${flag}`);
+  const model = options.model ?? (options.start === undefined ? launch?.model : undefined) ?? undefined;
+  return { ...options, model, settings, gpus: tensor * data * pipeline };
 }
 
 /**
@@ -195,14 +185,15 @@ async function made(sources: readonly string[], options: Making): Promise<Made> 
   switch (kind) {
     case 'server': {
       const calibrated = await calibrateRunningServer(first, options);
-      const { calibration, profile, heldOut, findings, trust } = calibrated;
+      const { calibration, heldOut, findings, trust } = calibrated;
+      const { json, text } = written(calibration, benchForm);
       return {
-        profile,
+        profile: calibrated.profile,
         json: {
-          ...benchCalibrationJson(calibration),
+          ...(json as object),
           ...{ relative_spread: calibration.spread, held_out: heldOut, untold_settings: findings, trust },
         },
-        table: `${benchCalibrationTable(calibration)}\n${trustTable(calibrated)}`,
+        text: `${text}\n${trustText(calibrated)}`,
       };
     }
     case 'bench':
@@ -211,15 +202,24 @@ async function made(sources: readonly string[], options: Making): Promise<Made> 
       return fromStaticBatches(options, first);
     case 'kernels':
       return fromKernels(options, first);
-    case 'tables': {
-      const { gpu, model } = await hardware(options);
-      return fromTables(first, options, gpu, model, onCommandLine(options.model!, findModel));
-    }
+    case 'tables':
+      return fromTables(options, first);
     case 'estimate': {
       const profile = await estimatedStart(options);
-      return { profile, json: { profile }, table: profileSheet(profile) };
+      return { profile, json: { profile }, text: profileSheet(profile) };
     }
   }
+}
+
+function written<Calibration extends { readonly profile: EngineProfile }>(
+  calibration: Calibration,
+  { json, text }: Form<Calibration>,
+): Made {
+  return {
+    profile: calibration.profile,
+    json: json === undefined ? calibration : json(calibration),
+    text: text(calibration),
+  };
 }
 
 /** Options that only some kinds of sources take. */
@@ -242,18 +242,10 @@ function refuseIdle(kind: Kind, options: Making): void {
 }
 
 /** GPU and model that a profile is made for. @throws InputError when one is not named. */
-async function hardware({ gpu, model }: Making): Promise<{ gpu: Gpu; model: ServedModel }> {
+async function hardware({ gpu, model }: Making) {
   if (gpu === undefined) throw new InputError('--gpu is missing: which GPU was measured?');
   if (model === undefined) throw new InputError('--model is missing: which model was served?');
   return { gpu: await readGpu(gpu), model: await readModel(model) };
-}
-
-/** GPU or model as a command names it that makes a profile again: its id, or the file. */
-function onCommandLine(nameOrFile: string, find: (name: string) => { readonly id: string }): string {
-  if (!nameOrFile.endsWith('.json')) return find(nameOrFile).id;
-  // The folder of a config.json names the model.
-  const file = basename(nameOrFile);
-  return file === 'config.json' ? join(basename(dirname(nameOrFile)), file) : file;
 }
 
 async function fromBench(options: Making, files: readonly string[]): Promise<Made> {
@@ -272,10 +264,9 @@ async function fromBench(options: Making, files: readonly string[]): Promise<Mad
     maxNumBatchedTokens,
     kvBlocks,
     source: options.source ?? files.map((file) => basename(file)).join(', '),
-    command: benchCommandLine(options, files),
+    command: commandLine({ ...options, engine: DEFAULT_ENGINE }, ...files),
   });
-  const { profile } = calibration;
-  return { profile, json: benchCalibrationJson(calibration), table: benchCalibrationTable(calibration) };
+  return written(calibration, benchForm);
 }
 
 async function estimatedStart(options: Making): Promise<EngineProfile> {
@@ -292,33 +283,13 @@ function vllmVersion(text: string): string {
   throw new InvalidArgumentError(`Expected a version of vLLM, such as 0.6 or 0.15.1, got \`${text}\`.`);
 }
 
-function benchCommandLine(options: Making, files: readonly string[]): string {
-  const { start, gpu, model, deployment, source, engineVersion } = options;
-  return commandText([
-    ...files.map((file) => basename(file)),
-    ...(start === undefined
-      ? [`--gpu ${onCommandLine(gpu!, findGpu)}`, `--model ${onCommandLine(model!, findModel)}`]
-      : [`--start ${basename(start)}`]),
-    named('--deployment', deployment),
-    named('--engine-version', engineVersion),
-    named('--source', source),
-  ]);
-}
-
 async function fromStaticBatches(options: Making, file: string): Promise<Made> {
-  const { gpu, model } = await hardware(options);
+  const { gpus: count, engine, memoryOverhead: memoryOverheadGiB, source = basename(file) } = options;
+  const named = await hardware(options);
   const rows = parseStaticBatches(await readInputFile(file), file);
-  const calibration = calibrateStaticBatches(rows, {
-    gpu,
-    model,
-    count: options.gpus,
-    engine: options.engine,
-    memoryOverheadGiB: options.memoryOverhead,
-    source: options.source ?? basename(file),
-    command: commandLine(options, basename(file)),
-  });
-  const { profile } = calibration;
-  return { profile, json: calibrationJson(calibration), table: calibrationTable(calibration) };
+  const command = commandLine(options, file);
+  const calibration = { ...named, count, engine, memoryOverheadGiB, source, command };
+  return written(calibrateStaticBatches(rows, calibration), staticBatchForm);
 }
 
 async function fromKernels(options: Making, folder: string): Promise<Made> {
@@ -329,38 +300,85 @@ async function fromKernels(options: Making, folder: string): Promise<Made> {
     { 'dense.csv': dense!, 'per_sequence.csv': perSequence!, 'attention.csv': attention! },
     folder,
   );
+  const { memoryOverhead: memoryOverheadGiB, source = basename(folder) } = options;
+  const named = await hardware(options);
+  const command = commandLine(options, folder);
+  return written(calibrateKernels(tables, { ...named, memoryOverheadGiB, source, command }), kernelForm);
+}
+
+/** A profile from published kernel tables. */
+async function fromTables(options: Making, folder: string): Promise<Made> {
+  const { engine, settings, memoryOverhead: memoryOverheadGiB } = options;
+  const { tensorParallel: tensor = 1, dataParallel: data = 1, pipelineParallel: pipeline = 1 } = settings;
+  const { weights, expertParallel, fp8KvCache } = settings;
   const { gpu, model } = await hardware(options);
-  const calibration = calibrateKernels(tables, {
-    gpu,
-    model,
-    memoryOverheadGiB: options.memoryOverhead,
-    source: options.source ?? basename(folder),
-    command: commandLine(options, basename(folder)),
+  const { measuredOn, tables, versions, engine: measured } = await readOperatorTables(folder, gpu, engine);
+  const isDefault = engine.toLowerCase() === DEFAULT_ENGINE.toLowerCase();
+  const { profile, errors, ...made } = tableProfile(tables, {
+    ...{ gpu, measuredOn, model, weights, memoryOverheadGiB },
+    parallel: { tensor, pipeline, data, expert: expertParallel ? tensor * data : 1 },
+    kvCache: fp8KvCache ? 'FP8' : 'FP16',
+    ...engineOf(engine, measured),
+    source:
+      options.source ??
+      `kernel tables of ${measuredOn.name} with ${measured.name} ${measured.version} (aiconfigurator-core)`,
+    command: commandLine({ ...options, engine: isDefault ? DEFAULT_ENGINE : engine }, folder),
   });
-  const { profile } = calibration;
-  return { profile, json: calibration, table: kernelCalibrationTable(calibration) };
+  const scaled = `scaled by bandwidth and arithmetic from ${measuredOn.name}, which the tables are of`;
+  const notes = [...(measuredOn.id === gpu.id ? [] : [scaled]), ...made.notes];
+  const regions = Object.entries(errors).flatMap(([precision, of]) =>
+    of.map((region, i) => ({ ...region, precision: i === 0 ? precision : '' })),
+  );
+  const text = [
+    profileSheet(profile),
+    '',
+    `tables: ${versions.join(', ')}`,
+    '',
+    'error of the law against sums of kernel times, at sizes between those that it was made from:',
+    ...table(regions, [
+      ['weights', ({ precision }) => precision],
+      ['iterations', ({ region }) => region],
+      ['count', ({ iterations }) => String(iterations)],
+      ['mean', ({ meanPercent }) => `${meanPercent.toFixed(1)} %`],
+      ['worst', ({ worstPercent }) => `${worstPercent.toFixed(1)} %`],
+    ]),
+    ...(notes.length === 0 ? [] : ['', ...notes.map((note) => `note: ${note}`)]),
+  ];
+  return { profile, json: { profile, tables: versions, errors, notes }, text: text.join('\n') };
 }
 
-/** The command that makes the profile again, wherever the file lies. */
-function commandLine(
-  { gpu, model, deployment, engine, memoryOverhead, source }: Making,
-  from: string,
-): string {
-  return commandText([
-    from,
-    `--gpu ${onCommandLine(gpu!, findGpu)}`,
-    `--model ${onCommandLine(model!, findModel)}`,
-    named('--deployment', deployment),
-    engine === 'vLLM' ? undefined : `--engine ${engine}`,
-    memoryOverhead === undefined ? undefined : `--memory-overhead ${memoryOverhead}`,
-    named('--source', source),
-  ]);
+/** Engine of the profile: the version that was asked for where its own time is not that of the tables' version. */
+function engineOf(asked: string, { name, version }: ReadTables['engine']) {
+  const [, family, before] = /^(vllm|sglang)-(\d+(?:\.\d+)*)/i.exec(asked) ?? [];
+  const overheads = engineOverheads(name === 'SGLang' ? 'sglang' : 'vllm', before ?? null);
+  const isOther =
+    family !== undefined && overheads !== engineOverheads(name === 'SGLang' ? 'sglang' : 'vllm', null);
+  return { engine: { name, version: isOther ? before : version }, overheads };
 }
 
-function commandText(parts: readonly (string | undefined)[]): string {
-  return ['servegym profile make', ...parts.filter((part) => part !== undefined)].join(' ');
+/** The command that makes the profile again, wherever its sources lie. */
+function commandLine(options: Making, ...sources: readonly string[]): string {
+  const { start, gpu, model, engine, memoryOverhead } = options;
+  const quoted = (flag: string, value: string | undefined) => value && `${flag} ${JSON.stringify(value)}`;
+  const parts = [
+    'servegym profile make',
+    ...sources.map((source) => basename(source)),
+    start && `--start ${basename(start)}`,
+    gpu && `--gpu ${onCommandLine(gpu, findGpu)}`,
+    start === undefined && `--model ${onCommandLine(model!, findModel)}`,
+    quoted('--deployment', options.deployment),
+    engine !== DEFAULT_ENGINE && `--engine ${engine}`,
+    quoted('--engine-version', options.engineVersion),
+    memoryOverhead !== undefined && `--memory-overhead ${memoryOverhead}`,
+    quoted('--source', options.source),
+  ];
+  return parts.filter(Boolean).join(' ');
 }
 
-function named(flag: string, value: string | undefined): string | undefined {
-  return value === undefined ? undefined : `${flag} ${JSON.stringify(value)}`;
+/** GPU or model as a command names it that makes a profile again: its id, or the file. */
+function onCommandLine(nameOrFile: string, find: (name: string) => { readonly id: string }): string {
+  if (!nameOrFile.endsWith('.json')) return find(nameOrFile).id;
+  // The folder of a config.json names the model.
+  const file = basename(nameOrFile);
+  return file === 'config.json' ? join(basename(dirname(nameOrFile)), file) : file;
 }

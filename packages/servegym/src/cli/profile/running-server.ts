@@ -1,7 +1,6 @@
 import { basename } from 'node:path';
 import { createInterface } from 'node:readline/promises';
 import { type Launch, TuningError } from '@servegym/operators';
-import { alignedRows } from '@servegym/operators/report';
 import {
   calibrateServer,
   type LoadComparison,
@@ -12,31 +11,12 @@ import {
 } from '@servegym/operators/twin';
 import { estimatedProfile, type MeasuredLoad, measuredLoad } from '@servegym/profiles';
 import type { EngineProfile } from '@servegym/simulator';
-import { readGpu, readModel } from '../arguments/hardware.ts';
-import { readInputFile, readProfile } from '../arguments/read-input-file.ts';
-import { InputError } from '../input-error.ts';
-import { type Interrupt, InterruptedError, onInterrupt } from '../interrupted-error.ts';
+import { readGpu, readInputFile, readModel, readProfile } from '../arguments/input-files.ts';
+import { InputError, type Interrupt, InterruptedError, onInterrupt } from '../failure.ts';
+import { table } from '../output/print-result.ts';
 import { ProgressDisplay } from '../output/progress.ts';
 import { writeOutputFile } from '../output/write-output-file.ts';
-
-/** How a running server is measured. */
-export interface ServerOptions {
-  readonly apiKey?: string | undefined;
-  readonly servedModelName?: string | undefined;
-  readonly minutes: number;
-  readonly mostTokens: number;
-  readonly usdPerMillionTokens?: number | undefined;
-  /** Settings that it was started with, as far as they are known. */
-  readonly settings: Launch['settings'];
-  readonly gpu?: string | undefined;
-  readonly model?: string | undefined;
-  readonly gpus: number;
-  readonly start?: string | undefined;
-  readonly source?: string | undefined;
-  readonly output?: string | undefined;
-  readonly yes: boolean;
-  readonly resume: boolean;
-}
+import type { Making } from './make.ts';
 
 const TIMEOUT_S = 120;
 const BLOCK_TOKENS = 16;
@@ -44,10 +24,7 @@ const BLOCK_TOKENS = 16;
 const ASSUMED = { maxModelLen: 4096, maxNumSeqs: 256, maxNumBatchedTokens: 2048 };
 
 /** Calibrates a running server. @throws InterruptedError after Ctrl-C, with what was measured kept in a file. */
-export async function calibrateRunningServer(
-  url: string,
-  options: ServerOptions,
-): Promise<ServerCalibration> {
+export async function calibrateRunningServer(url: string, options: Making): Promise<ServerCalibration> {
   const { output, settings, yes } = options;
   if (output === undefined)
     throw new InputError(
@@ -108,34 +85,35 @@ export async function calibrateRunningServer(
 }
 
 /** Report on the profile of a running server, below the table of its loads. */
-export function trustTable({ heldOut, findings, trust }: ServerCalibration): string {
-  return ['', ...findings, ...(heldOut === null ? [] : ['', ...comparisonRows([heldOut])]), '', trust].join(
-    '\n',
-  );
+export function trustText({ heldOut, findings, trust }: ServerCalibration): string {
+  const compared = heldOut === null ? [] : ['', comparisonText([heldOut])];
+  return ['', ...findings, ...compared, '', trust].join('\n');
 }
 
+const FIGURES = [
+  ['TTFT mean', 'ttft', 'mean'],
+  ['TTFT p99', 'ttft', 'p99'],
+  ['TPOT mean', 'tpot', 'mean'],
+  ['E2E mean', 'e2e', 'mean'],
+  ['E2E p99', 'e2e', 'p99'],
+] as const;
+
 /** Measured and predicted figures of loads. */
-export function comparisonRows(loads: readonly LoadComparison[]): string[] {
-  const figures = [
-    ['TTFT mean', 'ttft', 'mean'],
-    ['TTFT p99', 'ttft', 'p99'],
-    ['TPOT mean', 'tpot', 'mean'],
-    ['E2E mean', 'e2e', 'mean'],
-    ['E2E p99', 'e2e', 'p99'],
-  ] as const;
-  return alignedRows([
-    ['load', 'requests', 'figure', 'measured, ms', 'predicted, ms', 'error'],
-    ...loads.flatMap(({ name, requests, measuredMs, predictedMs, errors }) =>
-      figures.map(([figure, what, of], i) => [
-        i === 0 ? name : '',
-        i === 0 ? String(requests) : '',
-        figure,
-        measuredMs[what][of].toFixed(1),
-        predictedMs[what][of].toFixed(1),
-        `${errors[what][of] < 0 ? '' : '+'}${errors[what][of].toFixed(1)} %`,
-      ]),
-    ),
-  ]);
+export function comparisonText(loads: readonly LoadComparison[]): string {
+  const rows = loads.flatMap(({ name, requests, measuredMs, predictedMs, errors }) =>
+    FIGURES.map(([figure, what, of], i) => ({
+      ...{ load: i === 0 ? name : '', requests: i === 0 ? String(requests) : '', figure },
+      ...{ measured: measuredMs[what][of], predicted: predictedMs[what][of], error: errors[what][of] },
+    })),
+  );
+  return table(rows, [
+    ['load', ({ load }) => load],
+    ['requests', ({ requests }) => requests],
+    ['figure', ({ figure }) => figure],
+    ['measured, ms', ({ measured }) => measured.toFixed(1)],
+    ['predicted, ms', ({ predicted }) => predicted.toFixed(1)],
+    ['error', ({ error }) => `${error < 0 ? '' : '+'}${error.toFixed(1)} %`],
+  ]).join('\n');
 }
 
 /** Facts from the server, options, and, for what neither says, a question or an assumption. */
@@ -189,7 +167,7 @@ async function ask(flag: string, assumed: number, yes: boolean): Promise<number>
 }
 
 /** Asks whether the load may be sent. @throws InputError when it may not. */
-async function allow(facts: ServerFacts, options: ServerOptions): Promise<void> {
+async function allow(facts: ServerFacts, options: Making): Promise<void> {
   const { mostTokens, minutes, usdPerMillionTokens, yes } = options;
   const cost =
     usdPerMillionTokens === undefined
@@ -219,7 +197,7 @@ async function question(text: string): Promise<string> {
   }
 }
 
-async function startProfile({ start, gpu, model, gpus }: ServerOptions): Promise<EngineProfile | undefined> {
+async function startProfile({ start, gpu, model, gpus }: Making): Promise<EngineProfile | undefined> {
   if (start !== undefined) return readProfile(start);
   if (gpu === undefined && model === undefined) return undefined;
   if (gpu === undefined || model === undefined)
@@ -254,7 +232,7 @@ interface OpenServer {
 /** Opens a client of the server that the options name, and listens for Ctrl-C. */
 export function openServer(
   url: string,
-  { apiKey, servedModelName: model }: Pick<ServerOptions, 'apiKey' | 'servedModelName'>,
+  { apiKey, servedModelName: model }: Pick<Making, 'apiKey' | 'servedModelName'>,
   timeoutS: number,
 ): OpenServer {
   const client = new ServerClient({ url, apiKey, model, timeoutS });

@@ -11,9 +11,9 @@ import {
 } from '@servegym/environments';
 import { encodeTable, TableBuilder } from '@servegym/environments/table';
 import { EnvironmentError } from '@servegym/openenv';
+import { readInputBytes, readProfile } from '../arguments/input-files.ts';
 import { numberAbove, numberFrom, wholeNumber } from '../arguments/options.ts';
-import { readInputBytes, readProfile } from '../arguments/read-input-file.ts';
-import { readTable } from '../arguments/read-table.ts';
+import { readTable } from '../arguments/own-inputs.ts';
 import { defineCommand, type OptionTable, type OptionValues } from '../command-table.ts';
 import { printResult } from '../output/print-result.ts';
 import { ProgressDisplay } from '../output/progress.ts';
@@ -92,11 +92,7 @@ export function tableCheckCommand() {
 
 async function check(file: string, { json }: { json: boolean }): Promise<void> {
   const report = await examine(file, await readInputBytes(file));
-  printResult(
-    json,
-    () => report,
-    () => describe(report),
-  );
+  printResult(json, report, { text: describe });
   if (!report.playable) process.exitCode = 1;
 }
 
@@ -167,12 +163,8 @@ async function calibrate(
   const world = new GymWorld(times.table, calibration);
   const scores = await baselineScores(world);
   if (out !== undefined) await writeJsonFile(out, calibration);
-  printResult(
-    json,
-    () => ({ calibration, baseline_scores: scores }),
-    () =>
-      inferencegym.tasks.shippedIds.map((id) => calibrationText(id, calibration[id], scores[id])).join('\n'),
-  );
+  const text = inferencegym.tasks.shippedIds.map((id) => calibrationText(id, calibration[id], scores[id]));
+  printResult(json, { calibration, baseline_scores: scores }, { text: () => text.join('\n') });
 }
 
 function calibrationText(

@@ -1,30 +1,36 @@
+import { agentsOf } from '@servegym/agents';
+import { type EnvironmentId, findEnvironment } from '@servegym/environments';
+import type { JobEngine } from '@servegym/jobs';
 import {
   closeSeason,
   createServer,
+  type EnvironmentDefinition,
+  graderScoring,
   isLoopback,
   LEAST_EPISODES,
   mountSeasonRoutes,
+  type SeasonAnchors,
   SeasonLedger,
   type SeasonResults,
+  type SeasonScoring,
   seasonEnvironment,
   seasonResults,
   type TaskId,
   verifySeason,
 } from '@servegym/openenv';
 import { Command } from 'commander';
-import { listenError } from '../../server/listen-error.ts';
-import { stopOnSignals } from '../../server/stop-on-signals.ts';
+import { listenError, stopOnSignals } from '../../server/listening.ts';
+import { openEnvironment } from '../../server/open-environment.ts';
+import { readInputJson } from '../arguments/input-files.ts';
 import { numberAbove, wholeNumber } from '../arguments/options.ts';
-import { readInputJson } from '../arguments/read-input-file.ts';
 import { allowedHosts, withBoundName } from '../arguments/server-options.ts';
 import { defineCommand } from '../command-table.ts';
-import { InputError } from '../input-error.ts';
-import { jobOptions, withJobs } from '../jobs/open-jobs.ts';
+import { InputError } from '../failure.ts';
+import { jobOptions, withJobs } from '../jobs.ts';
 import { printResult } from '../output/print-result.ts';
 import { showShare } from '../output/progress.ts';
 import { requireWritable, writeJsonFile } from '../output/write-output-file.ts';
-import { seasonDefinition, seasonScoring } from './season-environments.ts';
-import { rankingJson, rankingTable, seasonRanking } from './season-report.ts';
+import { rankingForm, seasonRanking } from './season-report.ts';
 
 const file = {
   value: '<file>',
@@ -271,10 +277,39 @@ async function readResults(path: string): Promise<SeasonResults> {
 }
 
 function printRanking(json: boolean, results: SeasonResults): void {
-  const ranking = seasonRanking(results);
-  printResult(
-    json,
-    () => rankingJson(ranking),
-    () => rankingTable(ranking),
-  );
+  printResult(json, seasonRanking(results), rankingForm);
+}
+
+type Definition = EnvironmentDefinition<unknown, object, object>;
+
+/** The environment of a season. @throws InputError when there is none, or it cannot be replayed */
+export async function seasonDefinition(name: string): Promise<Definition> {
+  const { definition } = await openEnvironment(name);
+  if (definition.replayable === false || !definition.grade) {
+    throw new InputError(
+      `Expected an environment whose episodes can be replayed and graded, got ${definition.id}`,
+    );
+  }
+  return definition;
+}
+
+/** Judges the episodes of an environment: beside anchors for each seed where it has them, else by its grader. */
+export function seasonScoring(
+  definition: Definition,
+  jobs: JobEngine,
+  onProgress: (share: number) => void = () => {},
+): SeasonScoring {
+  const graded = graderScoring(definition);
+  const season = findEnvironment(definition.id) && agentsOf(definition.id as EnvironmentId).season;
+  if (season === undefined) return graded;
+  return {
+    async anchors(resets) {
+      const episodes = resets.map(({ task_id, seed }) => ({ taskId: String(task_id), seed: seed! }));
+      return (await season.anchors(jobs, episodes, onProgress)) as unknown as SeasonAnchors[];
+    },
+    async judge(record, anchors) {
+      const { return: total } = await graded.judge(record, null);
+      return { return: total, score: season.score(total, String(record.reset.task_id), anchors) };
+    },
+  };
 }

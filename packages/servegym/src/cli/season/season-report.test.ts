@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { SeasonResults } from '@servegym/openenv';
-import { rankingJson, rankingTable, seasonRanking } from './season-report.ts';
+import { rankingForm, seasonRanking } from './season-report.ts';
 
 const anchor = (total: number) => ({ return: total, actions: [{}] });
 const episode = (total: number, score: number, isAnchored = true) => ({
@@ -24,16 +24,18 @@ describe('the ranking of a season', () => {
     const steady = Array.from({ length: 20 }, () => episode(5, 0.5));
     const ranking = seasonRanking(results(['wild', wild], ['steady', steady]));
     assert.deepEqual(
-      rankingJson(ranking).map(({ rank, name, gain, below_default, finished, tasks }) => [
-        ...[rank, name, gain!.mean, below_default, finished, Object.keys(tasks).length],
-      ]),
+      rankingForm
+        .json(ranking)
+        .map(({ rank, name, gain, below_default, finished, tasks }) => [
+          ...[rank, name, gain!.mean, below_default, finished, Object.keys(tasks).length],
+        ]),
       [
         [1, 'steady', 0.5, 0, 20, 1],
         [2, 'wild', (19 * 0.75 - 30) / 20, 1 / 20, 20, 1],
       ],
     );
     assert.match(
-      rankingTable(ranking),
+      rankingForm.text(ranking),
       /^ *1 +steady +0\.500 +0\.500 \.\. 0\.500 +0\.500 +0 % +0\.500 +20 of 20$/m,
     );
   });

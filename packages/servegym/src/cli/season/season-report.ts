@@ -1,8 +1,8 @@
 import { type GainFigures, gainFigures } from '@servegym/agents';
 import type { SeasonResults } from '@servegym/openenv';
-import { alignedRows } from '@servegym/operators/report';
 import { interquartileMean } from '@servegym/simulator/statistics';
-import { GAIN_HEADER, GAIN_LEGEND, gainCells, gainsJson } from '../evaluate/evaluation-report.ts';
+import { GAIN_LEGEND, gainColumns, gainsJson } from '../evaluate/evaluation-report.ts';
+import { table } from '../output/print-result.ts';
 
 type Submission = SeasonResults['submissions'][number];
 type Episodes = Submission['episodes'];
@@ -33,27 +33,28 @@ export function seasonRanking({ season, submissions }: SeasonResults) {
 
 type Ranking = ReturnType<typeof seasonRanking>;
 
-/** The object that `season close --json` and `season verify --json` print. */
-export function rankingJson(ranking: Ranking) {
-  return ranking.map(({ rank, name, number, episodes, finished, tasks, ...overall }) => ({
-    ...{ rank, name, submission: number, episodes, finished },
-    ...figuresJson(overall),
-    tasks: Object.fromEntries(tasks.map((task) => [task.taskId, figuresJson(task)])),
-  }));
-}
-
-/** Text of `season close` and `season verify`. */
-export function rankingTable(ranking: Ranking): string {
-  const rows = ranking.map(({ rank, name, gains, score, finished, episodes }) => [
-    ...[String(rank), name, ...gainCells(gains), score.toFixed(3), `${finished} of ${episodes}`],
-  ]);
-  return [
-    ...alignedRows([['rank', 'submission', ...GAIN_HEADER, 'score', 'finished'], ...rows]),
-    '',
-    GAIN_LEGEND,
-    'score: interquartile mean. Episodes that were left, or never opened, count as they ended.',
-  ].join('\n');
-}
+/** The ranking as `season close` and `season verify` print it. */
+export const rankingForm = {
+  json: (ranking: Ranking) =>
+    ranking.map(({ rank, name, number, episodes, finished, tasks, ...overall }) => ({
+      ...{ rank, name, submission: number, episodes, finished },
+      ...figuresJson(overall),
+      tasks: Object.fromEntries(tasks.map((task) => [task.taskId, figuresJson(task)])),
+    })),
+  text: (ranking: Ranking) =>
+    [
+      ...table(ranking, [
+        ['rank', ({ rank }) => String(rank)],
+        ['submission', ({ name }) => name],
+        ...gainColumns<Standing>(({ gains }) => gains),
+        ['score', ({ score }) => score.toFixed(3)],
+        ['finished', ({ finished, episodes }) => `${finished} of ${episodes}`],
+      ]),
+      '',
+      GAIN_LEGEND,
+      'score: interquartile mean. Episodes that were left, or never opened, count as they ended.',
+    ].join('\n'),
+};
 
 function ofTask(episodes: Episodes, taskId: string | number): Episodes {
   return episodes.filter((episode) => episode.task_id === taskId);
@@ -62,18 +63,12 @@ function ofTask(episodes: Episodes, taskId: string | number): Episodes {
 function standingOf(tasks: readonly Episodes[]): Standing {
   const all = tasks.flat();
   const returns = tasks.map((episodes) =>
-    episodes.flatMap(({ anchors, return: total }) =>
-      anchors === null
-        ? []
-        : {
-            return: total,
-            anchors: {
-              default: anchors.default.return,
-              clairvoyant: anchors.clairvoyant.return,
-              estimated: false,
-            },
-          },
-    ),
+    episodes.flatMap(({ anchors, return: total }) => {
+      if (anchors === null) return [];
+      const { default: standard, clairvoyant } = anchors;
+      const by = { default: standard.return, clairvoyant: clairvoyant.return, estimated: false };
+      return [{ return: total, anchors: by }];
+    }),
   );
   const isAnchored = returns.flat().length === all.length;
   return {

@@ -18,7 +18,7 @@ import {
 } from '@servegym/simulator';
 import { summarize } from '@servegym/simulator/statistics';
 import { deploymentOptions, readDeployment } from '../arguments/deployment.ts';
-import { numberAbove, wholeNumber } from '../arguments/options.ts';
+import { numberAbove, parseShares, wholeNumber } from '../arguments/options.ts';
 import {
   MOST_REQUESTS,
   openTraffic,
@@ -28,12 +28,17 @@ import {
   trafficWord,
 } from '../arguments/traffic.ts';
 import { defineCommand, type OptionTable, type OptionValues } from '../command-table.ts';
-import { InputError } from '../input-error.ts';
+import { InputError } from '../failure.ts';
 import { printResult } from '../output/print-result.ts';
 import { requireWritable, writeOutputFile } from '../output/write-output-file.ts';
-import { requestFile } from './request-file.ts';
-import { parseChange, parseShares, parseSplit } from './serving-changes.ts';
-import { type ClassSummary, type Simulation, simulationJson, simulationTable } from './simulation-report.ts';
+import { parseChange, parseSplit } from './serving-changes.ts';
+import {
+  type ClassSummary,
+  requestFile,
+  type Simulation,
+  simulationJson,
+  simulationText,
+} from './simulation-report.ts';
 
 const options = {
   ...deploymentOptions,
@@ -114,11 +119,7 @@ async function simulate(values: Values): Promise<void> {
     console.error(
       `not simulated: --max-model-len ${deployment.maxModelLen}: ${simulation.tooLong.toLocaleString('en-US')} requests are longer, and served all the same`,
     );
-  printResult(
-    values.json,
-    () => simulationJson(simulation),
-    () => simulationTable(simulation),
-  );
+  printResult(values.json, simulation, { json: simulationJson, text: simulationText });
 }
 
 /** @throws InputError for a bandwidth without memory of the host */

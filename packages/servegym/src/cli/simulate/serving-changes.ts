@@ -5,6 +5,7 @@ import {
   WEIGHT_PRECISIONS,
 } from '@servegym/simulator';
 import { InvalidArgumentError } from 'commander';
+import { amountOf } from '../arguments/options.ts';
 
 const POLICIES = ['fcfs', 'priority'] as const;
 
@@ -50,17 +51,6 @@ export function parseChange(text: string): ServingChange {
   };
 }
 
-/** Parses `0.2,0.5,0.3`, the shares of priority classes, the most urgent first. */
-export function parseShares(text: string): number[] {
-  return text.split(',').map((share) => {
-    const value = amountOf(share);
-    if (value === undefined) {
-      throw new InvalidArgumentError(`Expected shares such as \`0.2,0.8\`, got \`${text}\`.`);
-    }
-    return value;
-  });
-}
-
 /** Parses `2:1`, the engines that prefill and those that decode. */
 export function parseSplit(text: string): PrefillDecodeSplit {
   const [, prefill, decode] = /^([1-9]\d{0,3}):([1-9]\d{0,3})$/.exec(text) ?? [];
@@ -68,12 +58,6 @@ export function parseSplit(text: string): PrefillDecodeSplit {
     throw new InvalidArgumentError(`Expected \`<prefill engines>:<decode engines>\`, got \`${text}\`.`);
   }
   return { prefill: Number(prefill), decode: Number(decode) };
-}
-
-/** A number from 0. */
-function amountOf(text: string | undefined): number | undefined {
-  const value = text === undefined || text.trim() === '' ? Number.NaN : Number(text);
-  return value >= 0 && value < Number.POSITIVE_INFINITY ? value : undefined;
 }
 
 function number<T>(text: string, change: (value: number) => T): T | undefined {

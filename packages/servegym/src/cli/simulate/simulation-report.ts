@@ -1,6 +1,13 @@
-import { alignedRows } from '@servegym/operators/report';
-import type { EngineProfile, SimulationSummary, Summary } from '@servegym/simulator';
-import { facts, snakeCase } from '../output/print-result.ts';
+import { alignedRows, snakeCase } from '@servegym/operators/report';
+import {
+  type EngineProfile,
+  REQUEST_COLUMNS,
+  type RequestRow,
+  type SimulationSummary,
+  type Summary,
+} from '@servegym/simulator';
+import { parquetWriteBuffer } from 'hyparquet-writer';
+import { facts } from '../output/print-result.ts';
 
 /** A simulation and what it was made of. */
 export interface Simulation {
@@ -60,7 +67,7 @@ export function simulationJson(simulation: Simulation) {
 }
 
 /** Output of `simulate` without `--json`. */
-export function simulationTable(simulation: Simulation): string {
+export function simulationText(simulation: Simulation): string {
   const { profile, weights, source, summary: run, classes = [], wallS, isClosedBatch } = simulation;
   const { preemptions, cachedTokens, loadedTokens, prefillTokens } = run.counters;
   const simulatedS = run.simulatedMs / 1000;
@@ -141,4 +148,31 @@ function seconds(s: number): string {
 
 function count(value: number): string {
   return value.toLocaleString('en-US');
+}
+
+const WHOLE: readonly string[] = ['request', 'input_tokens', 'output_tokens', 'priority'];
+
+/** Requests as a file of the kind that its name ends in: `.jsonl`, `.parquet`, or CSV with a header otherwise. */
+export function requestFile(file: string, rows: Iterable<RequestRow>): Iterable<string | Uint8Array> {
+  if (file.endsWith('.parquet')) return [parquet([...rows])];
+  return file.endsWith('.jsonl') ? jsonLines(rows) : csvLines(rows);
+}
+
+function* jsonLines(rows: Iterable<RequestRow>): Generator<string, void, void> {
+  for (const row of rows) yield `${JSON.stringify(row)}\n`;
+}
+
+function* csvLines(rows: Iterable<RequestRow>): Generator<string, void, void> {
+  yield `${REQUEST_COLUMNS.join(',')}\n`;
+  for (const row of rows) yield `${REQUEST_COLUMNS.map((column) => row[column] ?? '').join(',')}\n`;
+}
+
+function parquet(rows: readonly RequestRow[]): Uint8Array {
+  const columnData = REQUEST_COLUMNS.map((name) => ({
+    name,
+    data: rows.map((row) => row[name]),
+    type: WHOLE.includes(name) ? ('INT32' as const) : ('DOUBLE' as const),
+    nullable: name === 'tpot_ms',
+  }));
+  return new Uint8Array(parquetWriteBuffer({ columnData, createdBy: 'servegym' }));
 }

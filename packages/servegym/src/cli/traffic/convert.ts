@@ -3,7 +3,7 @@ import { InvalidArgumentError } from 'commander';
 import { wholeNumber } from '../arguments/options.ts';
 import { openTraffic, readingLine, readTraffic, trafficOptions, trafficWord } from '../arguments/traffic.ts';
 import { defineCommand, type WordTable } from '../command-table.ts';
-import { InputError } from '../input-error.ts';
+import { InputError } from '../failure.ts';
 import { requireWritable, writeOutputFile } from '../output/write-output-file.ts';
 
 const COLUMNS: readonly string[] = ['arrival', 'input', 'output', 'prefix'] satisfies TraceColumn[];

@@ -1,10 +1,15 @@
 import { PUBLIC_WORKLOAD_IDS, publicWorkload } from '@servegym/environments';
-import { describeTrace, type TraceReading } from '@servegym/simulator';
+import { alignedRows, snakeCase, terminalBars } from '@servegym/operators/report';
+import {
+  describeTrace,
+  type LengthSummary,
+  type TraceDescription,
+  type TraceReading,
+} from '@servegym/simulator';
 import { openTraffic, readingLine, readTraffic, trafficOptions, trafficWord } from '../arguments/traffic.ts';
 import { defineCommand } from '../command-table.ts';
-import { printResult } from '../output/print-result.ts';
-import { traceDescriptionJson, traceDescriptionText } from './trace-description.ts';
-import { trafficTable } from './traffic-report.ts';
+import { facts, printResult } from '../output/print-result.ts';
+import { trafficTable } from './fit.ts';
 
 /** `servegym traffic describe`: rates, bursts and lengths of a traffic; without one, the models that can be drawn. */
 export function describeCommand() {
@@ -20,22 +25,18 @@ export function describeCommand() {
     async action({ traffic, seed, json }) {
       if (traffic === undefined) {
         const models = PUBLIC_WORKLOAD_IDS.map(publicWorkload);
-        printResult(
-          json,
-          () => models,
-          () => trafficTable(models),
-        );
+        printResult(json, models, { text: trafficTable });
         return;
       }
       const { trace, reading } =
         traffic.kind === 'file' ? await readTraffic(traffic.file) : await drawn(traffic, seed);
       const name = traffic.kind === 'file' ? traffic.file : trace.source;
       const description = describeTrace(trace);
-      printResult(
-        json,
-        () => traceDescriptionJson(name, reading, description),
-        () => `${readingLine(name, reading, trace.arrivalMs.length)}\n\n${traceDescriptionText(description)}`,
-      );
+      printResult(json, description, {
+        json: () => traceDescriptionJson(name, reading, description),
+        text: () =>
+          `${readingLine(name, reading, trace.arrivalMs.length)}\n\n${descriptionText(description)}`,
+      });
     },
   });
 }
@@ -46,4 +47,87 @@ async function drawn(traffic: Parameters<typeof openTraffic>[0], seed: number) {
     ...{ format: 'drawn', columns: {}, arrivalUnit: 'ms', unanswered: 0, outOfOrder: 0 },
   };
   return { trace, reading };
+}
+
+const PLOT_ROWS = 6;
+
+/** The object that `traffic describe --json` prints. Rates in requests/s, lengths in tokens; `null` where undefined. */
+export function traceDescriptionJson(file: string, reading: TraceReading, description: TraceDescription) {
+  const { format, columns, arrivalUnit, unanswered, outOfOrder } = reading;
+  const { requests, durationS, rate, inputTokensPerS, outputTokensPerS, ...rest } = description;
+  const { gapVariation, longestGapS, windows, input, output, lengthCorrelation, sharedPrefix } = rest;
+  return snakeCase({
+    ...{ file, format, columns, arrivalUnit, unanswered, outOfOrder, requests, durationS },
+    ...{ requestsPerS: rate, inputTokensPerS, outputTokensPerS, gapVariation, longestGapS },
+    windows: windows.map(({ windowS, peakRate, dispersion }) => ({
+      ...{ windowS, peakRequestsPerS: peakRate, dispersion },
+    })),
+    ...{ inputTokens: input, outputTokens: output, lengthCorrelation, sharedPrefix },
+    ...{ requestsPerSOverTime: rest.rateOverTime, odd: rest.odd },
+  });
+}
+
+/** Text of `traffic describe`, below the line about the columns. */
+export function descriptionText(description: TraceDescription): string {
+  const { durationS, rate, inputTokensPerS, outputTokensPerS, windows, odd, rateOverTime } = description;
+  const burst = windows.map(
+    ({ windowS, peakRate, dispersion }) =>
+      `  busiest ${duration(windowS).padEnd(6)} ${figure(peakRate).padStart(8)} requests/s, dispersion ${figure(dispersion)}`,
+  );
+  const shared = description.sharedPrefix;
+  return [
+    ...facts([
+      ['duration', duration(durationS)],
+      [
+        'rate',
+        `${figure(rate)} requests/s, ${figure(inputTokensPerS)} prompt and ${figure(outputTokensPerS)} output tokens/s`,
+      ],
+      [
+        'gaps',
+        `variation ${figure(description.gapVariation)} (1 for a Poisson process), the longest ${duration(description.longestGapS)}`,
+      ],
+    ]),
+    ...burst,
+    ...facts([
+      [
+        'prefixes',
+        shared === null ? undefined : `${(100 * shared).toFixed(1)} % of the prompt tokens seen before`,
+      ],
+    ]),
+    '',
+    ...alignedRows([
+      ['tokens', 'mean', 'p10', 'p50', 'p90', 'p99', 'max'],
+      lengthRow('prompt', description.input),
+      lengthRow('output', description.output),
+    ]),
+    `correlation of the two: ${figure(description.lengthCorrelation)}`,
+    ...(rateOverTime.length === 0
+      ? []
+      : [
+          '',
+          `requests/s over ${duration(durationS)}`,
+          ...terminalBars(rateOverTime, { rows: PLOT_ROWS, label: figure }),
+        ]),
+    '',
+    ...(odd.length === 0 ? ['nothing odd'] : ['odd:', ...odd.map((sentence) => `- ${sentence}`)]),
+  ].join('\n');
+}
+
+function lengthRow(name: string, { mean, p10, p50, p90, p99, max }: LengthSummary): string[] {
+  return [
+    name,
+    ...[mean, p10, p50, p90, p99, max].map((tokens) => Math.round(tokens).toLocaleString('en-US')),
+  ];
+}
+
+function figure(value: number): string {
+  if (Number.isNaN(value)) return '-';
+  return Math.abs(value) >= 1000
+    ? Math.round(value).toLocaleString('en-US')
+    : String(Number(value.toPrecision(3)));
+}
+
+function duration(s: number): string {
+  if (s < 100) return `${figure(s)} s`;
+  return s < 7200 ? `${figure(s / 60)} min` : `${figure(s / 3600)} h`;
 }

@@ -14,20 +14,17 @@ import {
 import { ENVIRONMENT_IDS } from '@servegym/environments';
 import type { JobEngine } from '@servegym/jobs';
 import { InvalidArgumentError } from 'commander';
+import { decodeInputFile } from '../arguments/input-files.ts';
 import { wholeNumber } from '../arguments/options.ts';
-import { taskNamed } from '../arguments/own-inputs.ts';
-import { decodeInputFile } from '../arguments/read-input-file.ts';
-import { readOwnTable } from '../arguments/read-table.ts';
+import { readOwnTable, taskNamed } from '../arguments/own-inputs.ts';
 import { readScenario, scenarioOptions } from '../arguments/scenario-options.ts';
 import { defineCommand, type OptionTable, type OptionValues } from '../command-table.ts';
-import { InputError } from '../input-error.ts';
-import { InterruptedError, onInterrupt } from '../interrupted-error.ts';
-import { queue, withJobs } from '../jobs/open-jobs.ts';
+import { InputError, InterruptedError, onInterrupt } from '../failure.ts';
+import { queue, withJobs } from '../jobs.ts';
 import { printResult } from '../output/print-result.ts';
 import { ProgressDisplay } from '../output/progress.ts';
-import { trainOne } from './train-one.ts';
-import { trainSeeds } from './train-seeds.ts';
-import { seedsJson, seedsTable } from './training-report.ts';
+import { trainOne, trainSeeds } from './train-one.ts';
+import { seedsForm } from './training-report.ts';
 
 /** Result of each algorithm, for `--help`. */
 const ALGORITHMS: Readonly<Record<Algorithm, string>> = {
@@ -266,12 +263,7 @@ async function trainEachSeed(
   const reports = await withJobs({ threads, queue }, train, message).finally(() => display.end());
   const wallS = (performance.now() - started) / 1000;
   const { environment, task, algorithm } = run;
-  const done = { environment, task, algorithm, folder, wallS, reports };
-  printResult(
-    json,
-    () => seedsJson(done),
-    () => seedsTable(done),
-  );
+  printResult(json, { environment, task, algorithm, folder, wallS, reports }, seedsForm);
 }
 
 function runName({ environment, task, algorithm, randomise }: TrainingRun): string {

@@ -5,8 +5,7 @@ import { before, describe, it } from 'node:test';
 import { AGENTS, decodeStoppedRun } from '@servegym/agents';
 import { llmserve, type ServeTask } from '@servegym/environments';
 import { loadTask } from '../arguments/own-inputs.ts';
-import { trainOne } from './train-one.ts';
-import { trainSeeds } from './train-seeds.ts';
+import { trainOne, trainSeeds } from './train-one.ts';
 import { useTrainingEngines } from './training-engines.fixture.ts';
 
 const task = 'small_arrangement';

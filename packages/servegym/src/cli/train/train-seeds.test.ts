@@ -2,8 +2,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
-import { trainOne } from './train-one.ts';
-import { trainSeeds } from './train-seeds.ts';
+import { trainOne, trainSeeds } from './train-one.ts';
 import { useTrainingEngines } from './training-engines.fixture.ts';
 import type { TrainingReport } from './training-folder.ts';
 

@@ -6,7 +6,7 @@ import { type JobEngine, LocalJobs } from '@servegym/jobs';
 import { QueuedJobs, QueueWorker } from '@servegym/jobs/queue';
 import { startRedis } from '../../../../../maintenance/test-servers/redis.ts';
 import type { ServerProcess } from '../../../../../maintenance/test-servers/server-process.ts';
-import { JOB_KINDS } from '../jobs/open-jobs.ts';
+import { JOB_KINDS } from '../jobs.ts';
 
 const VERSION = 'a test';
 

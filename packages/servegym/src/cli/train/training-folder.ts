@@ -10,8 +10,7 @@ import {
   type TrainedRun,
   type TrainingRun,
 } from '@servegym/agents';
-import { pngRenderer } from '../output/render-png.ts';
-import { canWriteReports, type Report, reportPage, reportPlot } from '../output/report-page.ts';
+import { canWriteReports, pngRenderer, type Report, reportPage, reportPlot } from '../output/report-page.ts';
 
 /** Outcome of a training. */
 export interface TrainingReport {

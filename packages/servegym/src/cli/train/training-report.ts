@@ -1,10 +1,10 @@
 import type { MetricsLine, PpoUpdate, TrainingProgress, TrainingRun } from '@servegym/agents';
-import { alignedRows } from '@servegym/operators/report';
 import { mean, sampleDeviation } from '@servegym/simulator/statistics';
-import type { SeedReport } from './train-seeds.ts';
+import { type Form, table } from '../output/print-result.ts';
+import type { SeedReport } from './train-one.ts';
 
 /** Clock of a training run. */
-export interface TrainingClock {
+interface TrainingClock {
   /** Windows played before this part of the run. */
   readonly firstStep: number;
   /** Since then. */
@@ -62,52 +62,39 @@ function updateLine(
 }
 
 /** A training for each of several seeds, done. */
-export interface SeedsRun {
-  readonly environment: string;
-  readonly task: string;
-  readonly algorithm: string;
+interface SeedsRun extends Pick<TrainingRun, 'environment' | 'task' | 'algorithm'> {
   readonly folder: string;
   readonly wallS: number;
   readonly reports: readonly SeedReport[];
 }
 
-/** The object that `train --seeds --json` prints. */
-export function seedsJson({ environment, task, algorithm, folder, wallS, reports }: SeedsRun) {
-  return {
-    environment,
-    task,
-    algorithm,
-    folder,
-    wall_s: wallS,
-    final_return: spread(reports),
-    runs: reports,
-  };
-}
-
 /** The return of each seed as training last saw it, and what they have in common. */
-export function seedsTable({ folder, wallS, reports }: SeedsRun): string {
-  const shown = (value: number | null) => (value === null ? '-' : value.toFixed(1));
-  const { mean: average, standard_deviation } = spread(reports);
-  const windows = reports.reduce((sum, { steps }) => sum + steps, 0);
-  return [
-    ...alignedRows([
-      ['seed', 'return', 'policy'],
-      ...reports.map(({ seed, final_return, files }) => [String(seed), shown(final_return), files.policy]),
-    ]),
-    '',
-    `mean return ${shown(average)}, standard deviation ${shown(standard_deviation)}, as training last saw it`,
-    `Played ${windows.toLocaleString('en-US')} windows in ${wallS.toFixed(1)} s. All files: ${folder}`,
-  ].join('\n');
-}
+export const seedsForm: Form<SeedsRun> = {
+  json: ({ environment, task, algorithm, folder, wallS, reports }) => ({
+    ...{ environment, task, algorithm, folder, wall_s: wallS },
+    ...{ final_return: spread(reports), runs: reports },
+  }),
+  text({ folder, wallS, reports }) {
+    const shown = (value: number | null) => (value === null ? '-' : value.toFixed(1));
+    const { mean: average, standard_deviation } = spread(reports);
+    const windows = reports.reduce((sum, { steps }) => sum + steps, 0);
+    return [
+      ...table(reports, [
+        ['seed', ({ seed }) => String(seed)],
+        ['return', ({ final_return }) => shown(final_return)],
+        ['policy', ({ files }) => files.policy],
+      ]),
+      '',
+      `mean return ${shown(average)}, standard deviation ${shown(standard_deviation)}, as training last saw it`,
+      `Played ${windows.toLocaleString('en-US')} windows in ${wallS.toFixed(1)} s. All files: ${folder}`,
+    ].join('\n');
+  },
+};
 
-function spread(reports: readonly SeedReport[]): {
-  readonly mean: number | null;
-  readonly standard_deviation: number | null;
-} {
+function spread(reports: readonly SeedReport[]) {
   const returns = reports.map(({ final_return }) => final_return).filter((value) => value !== null);
-  if (returns.length === 0) return { mean: null, standard_deviation: null };
   return {
-    mean: mean(returns),
+    mean: returns.length === 0 ? null : mean(returns),
     standard_deviation: returns.length < 2 ? null : sampleDeviation(returns),
   };
 }

@@ -5,13 +5,11 @@ import {
   type SharedInputs,
   shareInputs,
 } from '@servegym/agents';
-import { findEnvironment, type RegisteredEnvironment } from '@servegym/environments';
+import { findEnvironment } from '@servegym/environments';
 import type { Json } from '@servegym/jobs';
-import type { Caller, EpisodeRecord, Grade } from '@servegym/openenv';
-import type { PlayedBaseline } from '../baseline-routes.ts';
+import type { Caller } from '@servegym/openenv';
 import type { BackgroundWork } from './background-work.ts';
-import type { ChosenAction } from './choose-action-job.ts';
-import type { ServedEnvironment } from './served-environment.ts';
+import type { ChosenAction, ServedEnvironment, ServedWork } from './served-job.ts';
 
 /** The long work of one environment of a server, done on worker threads. Its results are those of this process. */
 export class BackgroundEnvironment {
@@ -25,52 +23,17 @@ export class BackgroundEnvironment {
     this.#environment = environment;
   }
 
-  async grade(record: EpisodeRecord, caller?: Caller): Promise<Grade> {
-    return (await this.#run('grade', record.reset, { record }, caller)) as Grade;
-  }
-
-  async playBaseline(
-    agent: string,
-    taskId: string | number,
-    seed: number,
-    caller: Caller,
-  ): Promise<PlayedBaseline> {
-    const input = { agent, taskId, seed };
-    return (await this.#run('play-baseline', { task_id: taskId }, input, caller)) as PlayedBaseline;
-  }
-
-  async chooseAction<Action>(
-    policy: string,
-    episode: PolicyEpisode,
-    steps: readonly PolicyStep<Action, unknown>[],
-    caller?: Caller,
-  ): Promise<ChosenAction<Action>> {
-    const reset = { ...episode.resetOptions, task_id: episode.taskId };
-    const input = { policy, episode, steps };
-    return (await this.#run('choose-action', reset, input, caller)) as ChosenAction<Action>;
-  }
-
-  async #run(
-    kind: string,
-    reset: Readonly<Record<string, unknown>>,
-    input: object,
-    caller: Caller | undefined,
-  ): Promise<unknown> {
-    const entry = findEnvironment(this.#environment.name);
-    const shared = entry?.takes.includes('task') ? await this.#share(entry, reset) : {};
-    const environment = { ...this.#environment, shared };
-    const job = {
-      ...{ kind, input: { environment, ...input } as unknown as Json },
-      shared: Object.values(shared),
-    };
+  /** @param reset options of the episode: its task and its trace are shared where they are the server's own */
+  async run(reset: Readonly<Record<string, unknown>>, work: ServedWork, caller?: Caller): Promise<unknown> {
+    const shared = await this.#share(reset);
+    const input = { environment: { ...this.#environment, shared }, reset, work };
+    const job = { kind: 'serve', input: input as unknown as Json, shared: Object.values(shared) };
     return this.#work.run(job, caller);
   }
 
-  /** Shares the task and the trace of a reset where they are the server's own. */
-  #share(
-    entry: RegisteredEnvironment,
-    { task_id, trace }: Readonly<Record<string, unknown>>,
-  ): Promise<SharedInputs> {
+  async #share({ task_id, trace }: Readonly<Record<string, unknown>>): Promise<SharedInputs> {
+    const entry = findEnvironment(this.#environment.name);
+    if (!entry?.takes.includes('task')) return {};
     const taskId = task_id as string | number | undefined;
     const key = JSON.stringify([taskId, trace]);
     const known =
@@ -81,12 +44,12 @@ export class BackgroundEnvironment {
 }
 
 /** A policy that chooses its actions on a worker thread. */
-export class BackgroundPolicy<Action, Observation> implements AsyncPolicy<Action, Observation> {
+export class BackgroundPolicy implements AsyncPolicy<unknown, unknown> {
   readonly name: string;
   readonly #environment: BackgroundEnvironment;
   #episode: PolicyEpisode = { taskId: '', seed: 0 };
-  #steps: PolicyStep<Action, Observation>[] = [];
-  #chosen: ChosenAction<Action> | undefined;
+  #steps: PolicyStep<unknown, unknown>[] = [];
+  #chosen: ChosenAction | undefined;
 
   constructor(name: string, environment: BackgroundEnvironment) {
     this.name = name;
@@ -99,21 +62,20 @@ export class BackgroundPolicy<Action, Observation> implements AsyncPolicy<Action
     this.#chosen = undefined;
   }
 
-  watch(step: PolicyStep<Action, Observation>): void {
+  watch(step: PolicyStep<unknown, unknown>): void {
     this.#steps[step.stepIndex] = step;
   }
 
-  act(step: PolicyStep<Action, Observation>): Promise<Action> {
-    return this.actFor(step);
-  }
-
-  /** Chooses for a client that waits. */
-  async actFor(step: PolicyStep<Action, Observation>, caller?: Caller): Promise<Action> {
+  /** @param caller the client that waits */
+  async act(step: PolicyStep<unknown, unknown>, caller?: Caller): Promise<unknown> {
     const planned = this.#chosen?.plan?.[step.stepIndex];
     if (planned !== undefined) return planned;
     this.watch(step);
+    const { resetOptions, taskId } = this.#episode;
     const steps = this.#steps.slice(0, step.stepIndex + 1);
-    this.#chosen = await this.#environment.chooseAction(this.name, this.#episode, steps, caller);
+    const work = { kind: 'choose-action', policy: this.name, episode: this.#episode, steps } as const;
+    const chosen = await this.#environment.run({ ...resetOptions, task_id: taskId }, work, caller);
+    this.#chosen = chosen as ChosenAction;
     return this.#chosen.action;
   }
 

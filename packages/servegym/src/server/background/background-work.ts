@@ -24,12 +24,8 @@ export function defaultWorkLimits(): BackgroundLimits {
   return { threads: Math.max(2, availableParallelism() - 1), seconds: 30, heapMb: 1024 };
 }
 
-/** The modules that do the work of a server. */
-const KINDS: JobKinds = {
-  grade: new URL('grade-job.ts', import.meta.url).href,
-  'choose-action': new URL('choose-action-job.ts', import.meta.url).href,
-  'play-baseline': new URL('play-baseline-job.ts', import.meta.url).href,
-};
+/** The module that does the work of a server. */
+const KINDS: JobKinds = { serve: new URL('served-job.ts', import.meta.url).href };
 
 /** Most jobs of one client, and of all, that run or wait. */
 const MOST_OF_CLIENT = 8;

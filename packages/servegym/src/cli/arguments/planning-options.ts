@@ -1,8 +1,26 @@
+import { parseSlo, type SloTerm } from '@servegym/operators';
 import { parsePrices, priceOf } from '@servegym/profiles';
 import type { EngineProfile } from '@servegym/simulator';
 import type { OptionTable } from '../command-table.ts';
-import { InputError } from '../input-error.ts';
-import { readInputFile } from './read-input-file.ts';
+import { InputError } from '../failure.ts';
+import { readInputFile } from './input-files.ts';
+
+/** `--slo`, with its default. */
+export function sloOption(bounds: string) {
+  return {
+    value: '<bounds>',
+    parse: parseSlo,
+    default: parseSlo(bounds),
+    defaultText: bounds,
+    help: 'percentiles or means of ttft, tpot and e2e',
+  } as const;
+}
+
+/** @throws InputError when a bound is of a priority class */
+export function refuseClassBounds(slo: readonly SloTerm[], reason: string): void {
+  if (slo.some(({ priorityClass }) => priorityClass !== undefined))
+    throw new InputError(`--slo: expected bounds of all requests, as ${reason} no priority classes`);
+}
 
 /** What a GPU costs. */
 export const priceOptions = {

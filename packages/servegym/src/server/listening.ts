@@ -1,22 +1,38 @@
 import type { EventEmitter } from 'node:events';
+import { InputError } from '../cli/failure.ts';
+
+/** Advice on an address that cannot be listened on; other errors come back as they are. */
+export function listenError(error: NodeJS.ErrnoException, port: number, host: string): Error {
+  const other = port === 65535 ? 7860 : port + 1;
+  const absent = `\`${host}\` is no address of this machine. Choose one with --host or HOST; 0.0.0.0 is all of them.`;
+  const advice: Readonly<Record<string, string>> = {
+    EADDRINUSE: `Port ${port} is taken by another program. Stop it, or choose another port with --port or PORT, for instance --port ${other}.`,
+    EACCES: `Port ${port} needs privileges. Choose one above 1023 with --port or PORT.`,
+    ...{ EADDRNOTAVAIL: absent, ENOTFOUND: absent, EAI_AGAIN: absent },
+  };
+  const message = advice[error.code ?? ''];
+  return message === undefined ? error : new InputError(message, { code: 'ADDRESS_UNUSABLE' });
+}
 
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 /** Signals this close together are one: a terminal and npm both hand Ctrl-C to the server. */
 const ONE_SIGNAL_MS = 500;
 
 /** A server that can be stopped. */
-export interface StoppableServer {
+interface StoppableServer {
   /** Sessions that a socket holds now. */
   readonly heldSessions: number;
   drain(options: { readonly graceMs: number }): Promise<void>;
   close(): Promise<void>;
 }
 
-export interface StopOptions {
+interface StopOptions {
   /** Time for which the sessions that sockets hold may go on after the first signal, ms. */
   readonly graceMs: number;
   /** Tells the person what is waited for. */
   readonly say: (message: string) => void;
+  /** What is waited for, in words. Default: so many sessions to end. */
+  readonly held?: (count: number) => string;
   /** Default: those of this process. */
   readonly signals?: Pick<EventEmitter, 'on' | 'off'>;
 }
@@ -26,7 +42,7 @@ export interface StopOptions {
  * the third on, signals do what they do to any process.
  */
 export function stopOnSignals(server: StoppableServer, options: StopOptions): Promise<void> {
-  const { graceMs, say, signals = process } = options;
+  const { graceMs, say, held: words = sessionsToEnd, signals = process } = options;
   return new Promise((resolve, reject) => {
     let isFirst = true;
     let isEcho = false;
@@ -49,11 +65,12 @@ export function stopOnSignals(server: StoppableServer, options: StopOptions): Pr
   function drain(): Promise<void> {
     const { heldSessions: held } = server;
     if (held > 0 && graceMs > 0) {
-      const sessions = held === 1 ? '1 session' : `${held} sessions`;
-      say(
-        `Stopping: waiting up to ${graceMs / 1000} s for ${sessions} to end. A second signal stops at once.`,
-      );
+      say(`Stopping: waiting up to ${graceMs / 1000} s for ${words(held)}. A second signal stops at once.`);
     }
     return server.drain({ graceMs });
   }
+}
+
+function sessionsToEnd(count: number): string {
+  return `${count === 1 ? '1 session' : `${count} sessions`} to end`;
 }

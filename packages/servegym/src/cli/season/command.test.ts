@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { AGENT_JOB_KINDS } from '@servegym/agents';
 import { LocalJobs } from '@servegym/jobs';
-import { seasonDefinition, seasonScoring } from './season-environments.ts';
+import { seasonDefinition, seasonScoring } from './command.ts';
 
 describe('the scoring of llmserve', () => {
   it('holds an episode against anchors of its own seed, which their actions earn', async (t) => {

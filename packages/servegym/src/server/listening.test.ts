@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { EventEmitter } from 'node:events';
 import { describe, it, type TestContext } from 'node:test';
-import { stopOnSignals } from './stop-on-signals.ts';
+import { stopOnSignals } from './listening.ts';
 
 /** A server that stops when the test says so, and signals that reach it alone. */
 function stopping(t: TestContext, { heldSessions = 2, graceMs = 5000 } = {}) {

@@ -1,9 +1,12 @@
+import { SEED_SPLITS } from '@servegym/environments';
 import {
   type Candidate,
   EXTRA_KNOBS,
+  joinBlocks,
   KNOB_NAMES,
   type KnobName,
   type SplitTraffic,
+  sliceTrace,
   splitTrace,
   type TuneResult,
   tuneProfile,
@@ -11,22 +14,24 @@ import {
 } from '@servegym/operators';
 import { drawPriorities, type EngineProfile } from '@servegym/simulator';
 import { InvalidArgumentError } from 'commander';
-import { deploymentOptions, readDeployment } from '../arguments/deployment.ts';
-import { numberFrom, wholeNumber } from '../arguments/options.ts';
-import { priceOptions, withPrices } from '../arguments/price-options.ts';
-import { readProfile } from '../arguments/read-input-file.ts';
-import { sloOption } from '../arguments/slo-option.ts';
-import { openTraffic, type TrafficSource, trafficOptions, trafficWord } from '../arguments/traffic.ts';
-import { defineCommand, type OptionTable, type OptionValues } from '../command-table.ts';
-import { InputError } from '../input-error.ts';
-import { jobOptions, withJobs } from '../jobs/open-jobs.ts';
-import { printResult } from '../output/print-result.ts';
-import { showProgress, untilDone } from '../output/progress.ts';
-import { pngRenderer } from '../output/render-png.ts';
-import { reportPage, reportPlot } from '../output/report-page.ts';
-import { requireWritable, writeOutputFile } from '../output/write-output-file.ts';
-import { parseShares } from '../simulate/serving-changes.ts';
-import { taskTraffic } from './task-traffic.ts';
+import { deploymentOptions, readDeployment } from './arguments/deployment.ts';
+import { readProfile } from './arguments/input-files.ts';
+import { numberFrom, parseShares, wholeNumber } from './arguments/options.ts';
+import { priceOptions, sloOption, withPrices } from './arguments/planning-options.ts';
+import {
+  openTraffic,
+  type TrafficSource,
+  taskTrace,
+  trafficOptions,
+  trafficWord,
+} from './arguments/traffic.ts';
+import { defineCommand, type OptionTable, type OptionValues } from './command-table.ts';
+import { InputError } from './failure.ts';
+import { jobOptions, withJobs } from './jobs.ts';
+import { printResult } from './output/print-result.ts';
+import { showProgress, untilDone } from './output/progress.ts';
+import { pngRenderer, reportPage, reportPlot } from './output/report-page.ts';
+import { requireWritable, writeOutputFile } from './output/write-output-file.ts';
 
 /** Knobs of `--knobs`: the settings of an engine, and the number of engines. */
 type CommandKnob = KnobName | 'replicas';
@@ -121,11 +126,10 @@ async function tune({ traffic, ...values }: TuneValues & { readonly traffic: Tra
     const split = await splitTraffic(traffic, values);
     for (const profile of profiles) results.push(await tuneOne(jobs, profile, split, values));
   });
-  printResult(
-    json,
-    () => (results.length === 1 ? tuneResult.json(results[0]) : results.map(tuneResult.json)),
-    () => results.map(tuneResult.text).join('\n\n'),
-  );
+  printResult(json, results, {
+    json: () => (results.length === 1 ? tuneResult.json(results[0]) : results.map(tuneResult.json)),
+    text: () => results.map(tuneResult.text).join('\n\n'),
+  });
   if (report !== undefined) await writeOutputFile(report, [reportPage(tuneResult.page(results))]);
   if (plot !== undefined) await writePlot(plot, results[0]);
 }
@@ -236,4 +240,28 @@ function parseReplicas(text: string): [number, number] {
   throw new InvalidArgumentError(
     `Expected a number from 1 to ${MOST_REPLICAS}, or a range such as 1..8, got \`${text}\`.`,
   );
+}
+
+const EPISODES = 20;
+
+/**
+ * The traffic of episodes of a task, a block from each: those of training to search on, those of the test split held
+ * out. Of long episodes a block is a stretch, early in the first and late in the last. What tenants take of the memory is
+ * left out.
+ *
+ * @param most Requests in all.
+ */
+export function taskTraffic(id: string, most: number): SplitTraffic {
+  const size = Math.floor(most / (2 * EPISODES));
+  const blocksFrom = (first: number) =>
+    joinBlocks(
+      Array.from({ length: EPISODES }, (_, i) => {
+        const episode = taskTrace(id, first + i);
+        const requests = episode.trace.arrivalMs.length;
+        const length = Math.min(size, requests - 1);
+        const start = Math.floor(((i + 0.5) / EPISODES) * (requests - length));
+        return sliceTrace(episode, start, start + length);
+      }),
+    );
+  return { search: blocksFrom(SEED_SPLITS.train.first), heldOut: blocksFrom(SEED_SPLITS.test.first) };
 }

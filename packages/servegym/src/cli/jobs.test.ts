@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { LocalJobs } from '@servegym/jobs';
-import { StoppableJobs } from './open-jobs.ts';
+import { StoppableJobs } from './jobs.ts';
 
 const KINDS = { waiting: new URL('waiting-job.fixture.ts', import.meta.url).href };
 const WAITING = [{ kind: 'waiting', input: null }];

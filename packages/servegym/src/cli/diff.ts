@@ -1,13 +1,12 @@
 import { blocksOf, compareDeployments, type Deployment, diffResult, withTooLong } from '@servegym/operators';
 import { scaleRate, takeRequests } from '@servegym/simulator';
-import { hardwareOptions, readDeployment } from '../arguments/deployment.ts';
-import { wholeNumber } from '../arguments/options.ts';
-import { priceOptions, withPrices } from '../arguments/price-options.ts';
-import { refuseClassBounds, sloOption } from '../arguments/slo-option.ts';
-import { openArrivals, trafficOptions, trafficWord } from '../arguments/traffic.ts';
-import { defineCommand, type OptionTable, type OptionValues } from '../command-table.ts';
-import { printResult } from '../output/print-result.ts';
-import { requireWritable, writeOutputFile } from '../output/write-output-file.ts';
+import { hardwareOptions, readDeployment } from './arguments/deployment.ts';
+import { wholeNumber } from './arguments/options.ts';
+import { priceOptions, refuseClassBounds, sloOption, withPrices } from './arguments/planning-options.ts';
+import { openArrivals, trafficOptions, trafficWord } from './arguments/traffic.ts';
+import { defineCommand, type OptionTable, type OptionValues } from './command-table.ts';
+import { printResult } from './output/print-result.ts';
+import { requireWritable, writeOutputFile } from './output/write-output-file.ts';
 
 const options = {
   baseline: {
@@ -54,11 +53,7 @@ Examples:
       const taken = scaleRate(takeRequests(trace, values.requests), values.rateScale);
       const both = [before, after].map((each) => withTooLong(each, taken));
       const result = compareDeployments(both[0], both[1], blocksOf(taken), slo, seed);
-      printResult(
-        json,
-        () => diffResult.json(result),
-        () => diffResult.text(result),
-      );
+      printResult(json, result, diffResult);
       if (markdown !== undefined) await writeOutputFile(markdown, [`${diffResult.markdown(result)}\n`]);
       process.exitCode = diffResult.status(result);
     },

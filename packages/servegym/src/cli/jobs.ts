@@ -1,4 +1,8 @@
+import { createHash } from 'node:crypto';
+import { globSync, readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
+import { dirname, join, sep } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { AGENT_JOB_KINDS } from '@servegym/agents';
 import { loadOptional } from '@servegym/environments';
 import {
@@ -10,11 +14,10 @@ import {
   type RunOptions,
 } from '@servegym/jobs';
 import { TUNE_JOB_KINDS } from '@servegym/operators';
-import { wholeNumber } from '../arguments/options.ts';
-import type { OptionValues } from '../command-table.ts';
-import { InputError } from '../input-error.ts';
-import { InterruptedError, onInterrupt } from '../interrupted-error.ts';
-import { codeVersion } from './source-hash.ts';
+import packageJson from '../../package.json' with { type: 'json' };
+import { wholeNumber } from './arguments/options.ts';
+import type { OptionValues } from './command-table.ts';
+import { InputError, InterruptedError, onInterrupt } from './failure.ts';
 
 /** The kinds of jobs that commands submit, and the module that does each. */
 export const JOB_KINDS: JobKinds = {
@@ -113,4 +116,43 @@ export class StoppableJobs implements JobEngine {
     this.#unlisten();
     await this.#engine.close();
   }
+}
+
+/** Packages beside this one on which the results of jobs depend. */
+const PACKAGES = [
+  '@servegym/simulator',
+  '@servegym/profiles',
+  '@servegym/environments',
+  '@servegym/agents',
+  '@servegym/jobs',
+  '@servegym/operators',
+];
+
+/**
+ * The version of everything that jobs run: that of the package, and a hash of the sources, so that two checkouts
+ * between releases differ too.
+ */
+export function codeVersion(): string {
+  const folders = [join(import.meta.dirname, '..'), ...PACKAGES.map(sourceFolder)];
+  return `${packageJson.version}-${sourceHash(folders).slice(0, 8)}`;
+}
+
+/** Folder of the sources of a package. */
+export function sourceFolder(packageName: string): string {
+  return dirname(fileURLToPath(import.meta.resolve(packageName)));
+}
+
+/** A hash, in hexadecimal, of all sources under the folders, tests not included. */
+export function sourceHash(folders: readonly string[]): string {
+  const hash = createHash('sha256');
+  for (const [index, folder] of folders.entries()) {
+    const files = globSync('**/*.{ts,js,json,wasm}', { cwd: folder })
+      .filter((path) => !/\.(test|fixture)\.ts$/.test(path))
+      .map((path) => path.split(sep).join('/'))
+      .sort();
+    for (const file of files) {
+      hash.update(`${index} ${file}\0`).update(readFileSync(join(folder, file)));
+    }
+  }
+  return hash.digest('hex');
 }

@@ -1,0 +1,338 @@
+import { isDeepStrictEqual } from 'node:util';
+import {
+  type BenchCalibration,
+  coefficientOf,
+  coefficientsOf,
+  errorPercent,
+  estimatedProfile,
+  GPUS,
+  type KernelCalibration,
+  MODELS,
+  type StaticBatchCalibration,
+  type StaticBatchRow,
+} from '@servegym/profiles';
+import {
+  type EngineProfile,
+  type IterationLaw,
+  kvPoolBlocks,
+  type WeightPrecision,
+} from '@servegym/simulator';
+import { type Form, facts, table } from '../output/print-result.ts';
+
+/** Profiles, a line each. */
+export const profilesForm: Form<readonly EngineProfile[]> = {
+  text(profiles) {
+    if (profiles.length === 0)
+      return 'No shipped profile is of these. `servegym profile make` makes one of any GPU and model.';
+    const errors = (mean: number, worst: number) => `${mean.toFixed(1)} / ${worst.toFixed(1)} %`;
+    return [
+      ...table(profiles, [
+        ['profile', ({ name }) => name],
+        ['status', ({ status }) => status],
+        ['weights', ({ weights }) => Object.keys(weights).join(' ')],
+        ['draft', ({ speculation }) => speculation?.method ?? '-'],
+        ['rows', ({ fit }) => (fit === null ? '-' : String(fit.rows))],
+        [
+          'fit error',
+          ({ fit }) => (fit === null ? '-' : errors(fit.meanErrorPercent, fit.worstErrorPercent)),
+        ],
+        [
+          'left out',
+          ({ fit }) =>
+            fit === null ? '-' : errors(fit.heldOutMeanErrorPercent, fit.heldOutWorstErrorPercent),
+        ],
+      ]),
+      '',
+      `${profiles.length} profiles. Errors are mean / worst over the measured latencies; left out: each row predicted by a fit without it.`,
+    ].join('\n');
+  },
+};
+
+/** A profile in full. */
+export const profileForm: Form<EngineProfile> = { text: profileSheet };
+
+export function profileSheet(profile: EngineProfile): string {
+  const { gpu, model, engine, fit, validity, speculation } = profile;
+  const kv = `${model.kvBytesPerToken / 1024} KiB of KV a token${model.kvCache === 'FP8' ? ' in FP8' : ''}`;
+  return [
+    profile.name,
+    '',
+    ...facts(
+      [
+        ['GPU', `${gpu.count} x ${gpu.name}, ${gpu.memoryGiB} GiB, ${gpu.usdPerHour} USD/h each`],
+        ['model', `${model.name}, ${kv}`],
+        ['engine', `${engine.name} (version: ${engine.version})`],
+        ['status', profile.status],
+        ['source', profile.source],
+        ['valid for', `batch ${range(validity.batch)}, context ${range(validity.contextTokens)} tokens`],
+        [
+          'fit',
+          fit && `${fit.rows} rows, error ${fit.meanErrorPercent} % mean, ${fit.worstErrorPercent} % worst`,
+        ],
+        [
+          'left out',
+          fit && `error ${fit.heldOutMeanErrorPercent} % mean, ${fit.heldOutWorstErrorPercent} % worst`,
+        ],
+        ['made by', fit && currentCommand(fit.command)],
+        ['made by', estimateCommand(profile)],
+        [
+          'speculation',
+          speculation &&
+            `${speculation.method}, acceptance on ${Object.keys(speculation.survival).join(', ')}`,
+        ],
+      ],
+      14,
+    ),
+    '',
+    ...table(Object.entries(profile.weights), [
+      ['weights', ([precision]) => precision],
+      ['GiB a GPU', ([, { weightGiB }]) => weightGiB.toFixed(2)],
+      ['KV tokens', ([precision]) => kvTokens(profile, precision as WeightPrecision)],
+      ['base, ms', ([, { law }]) => (law.baseUs / 1000).toFixed(2)],
+      ['weights, ms', ([, { law }]) => (law.weightReadUs / 1000).toFixed(2)],
+      ['token, us', ([, { law }]) => law.perTokenUs.toFixed(1)],
+      ['sequence, us', ([, { law }]) => law.perDecodeSequenceUs.toFixed(1)],
+      ['context, ns', ([, { law }]) => contextCost(law)],
+      ['quality', ([, { quality }]) => quality.toFixed(3)],
+      ['status', ([, { status }]) => status],
+    ]),
+  ].join('\n');
+}
+
+function kvTokens(profile: EngineProfile, precision: WeightPrecision): string {
+  const blocks = kvPoolBlocks(profile, precision, false, 1);
+  return (blocks * profile.memory.blockTokens).toLocaleString('en-US');
+}
+
+function contextCost({ perContextTokenNs, manySequences: many }: IterationLaw): string {
+  const few = perContextTokenNs.toFixed(1);
+  return many === undefined ? few : `${few}, ${many.perContextTokenNs.toFixed(1)} above ${many.above}`;
+}
+
+function range([low, high]: readonly [number, number]): string {
+  return `${low} to ${high.toLocaleString('en-US')}`;
+}
+
+/** Flags before the sources in commands of profiles that were made before `profile make`. */
+const FORMER = ['--static-batch', '--kernels', '--tables', '--bench', '--server', '--estimate'];
+
+/** The command that makes a profile, as it is typed now: profiles keep that of their time. */
+export function currentCommand(line: string): string {
+  const words = [...line.matchAll(/"[^"]*"|\S+/g)].map(([word]) => word);
+  if (words[1] !== 'calibrate') return line;
+  const now = words.slice(2).flatMap((word, i, all) => {
+    if (word === '--gpus') return [`--deployment "-tp ${all[i + 1]}"`];
+    return all[i - 1] === '--gpus' || FORMER.includes(word) ? [] : [word];
+  });
+  return ['servegym profile make', ...now].join(' ');
+}
+
+/** The command that makes an estimated profile again; `undefined` where none does. */
+function estimateCommand({ status, gpu, model, weights }: EngineProfile): string | undefined {
+  const knownGpu = GPUS.find(({ name }) => name === gpu.name);
+  const knownModel = MODELS.find(({ name }) => name === model.name);
+  if (status !== 'estimated' || knownGpu === undefined || knownModel === undefined) return undefined;
+  if (!isDeepStrictEqual(estimatedProfile(knownGpu, knownModel, gpu.count).weights, weights))
+    return undefined;
+  return `servegym profile make --gpu ${knownGpu.id} --model ${knownModel.id}${gpu.count === 1 ? '' : ` --deployment "-tp ${gpu.count}"`}`;
+}
+
+/** Below this share the measurements say too little about a coefficient to call it measured. */
+const LEAST_DETERMINED = 0.3;
+const PLOT_COLUMNS = 56;
+const PLOT_LINES = 16;
+/** Points of a plot; more only fill it. */
+const MOST_POINTS = 400;
+
+/** A profile from whole batches. */
+export const staticBatchForm: Form<StaticBatchCalibration> = {
+  json({ profile, rows, overflowing, determined }) {
+    const compared = ({ batch, inputTokens, outputTokens, latencyS, predictedS }: ComparedRow) => ({
+      ...{ batch, input_tokens: inputTokens, output_tokens: outputTokens },
+      ...{ measured_s: latencyS, predicted_s: predictedS },
+      error_percent: signedError(predictedS, latencyS),
+    });
+    return {
+      profile,
+      determined,
+      rows: rows.map((row) => ({
+        ...compared(row),
+        left_out_predicted_s: row.heldOutS,
+        left_out_error_percent: signedError(row.heldOutS, row.latencyS),
+      })),
+      overflowing: overflowing.map(compared),
+    };
+  },
+  text({ profile, rows, overflowing, determined }) {
+    const label = ({ batch, inputTokens, outputTokens }: ComparedRow) =>
+      `${batch} x (${inputTokens} + ${outputTokens})`;
+    return [
+      `${profile.name}: ${profile.fit!.rows} rows fitted`,
+      '',
+      ...coefficientRows(profile, determined),
+      '',
+      ...table(rows, [
+        ['batch x (in + out)', label],
+        ['measured, s', ({ latencyS }) => latencyS.toFixed(2)],
+        ['predicted, s', ({ predictedS }) => predictedS.toFixed(2)],
+        ['error', ({ predictedS, latencyS }) => percent(predictedS, latencyS)],
+        ['left out', ({ heldOutS, latencyS }) => percent(heldOutS, latencyS)],
+      ]),
+      '',
+      ...errorLines(profile, '', 'each row by a fit without it'),
+      ...overflowing.map(
+        (row) =>
+          `KV pool   ${label(row)} does not fit at once: measured ${row.latencyS.toFixed(2)} s, predicted ${row.predictedS.toFixed(2)} s, ${percent(row.predictedS, row.latencyS)} (not fitted)`,
+      ),
+      '',
+      ...plot(rows.map(({ latencyS, predictedS }) => ({ measured: latencyS, predicted: predictedS }))),
+    ].join('\n');
+  },
+};
+
+type ComparedRow = StaticBatchRow & { readonly predictedS: number };
+
+/** A profile from loads. */
+export const benchForm = {
+  json: ({ profile, folds, failed, determined, gaps, warnings }: BenchCalibration) => ({
+    profile,
+    determined,
+    gaps,
+    warnings,
+    failed_requests: failed,
+    folds: folds.map(({ name, requests, measuredMs, errors, leftOut, slowness }) => ({
+      ...{ name, requests, measured_ms: measuredMs, error_percent: errors },
+      ...{ left_out_error_percent: leftOut, slowness },
+    })),
+  }),
+  text({ profile, weights, folds, failed, determined, gaps, warnings, e2eMs }: BenchCalibration): string {
+    const jitter = profile.requestOverheadJitter;
+    const overhead = [
+      'requestOverheadMs',
+      profile.requestOverheadMs.toPrecision(4),
+      `${Math.round(100 * determined.requestOverheadMs!)} %`,
+    ];
+    const rest = failed === 0 ? '' : `, ${failed} without an answer left out`;
+    return [
+      `${profile.name}: ${profile.fit!.rows} requests fitted${rest}`,
+      '',
+      ...coefficientRows(profile, determined, weights, [overhead]),
+      ...(jitter === undefined
+        ? []
+        : [`${Math.round(100 * jitter)} % of the overhead vary from request to request.`]),
+      ...gaps,
+      ...warnings.map((warning) => `warning: ${warning}`),
+      '',
+      ...table(folds, [
+        ['mean of', ({ name }) => name],
+        ['requests', ({ requests }) => String(requests)],
+        ['TTFT, ms', ({ measuredMs }) => measuredMs.ttft.toFixed(1)],
+        ['TPOT, ms', ({ measuredMs }) => measuredMs.tpot.toFixed(2)],
+        ['latency, ms', ({ measuredMs }) => measuredMs.e2e.toFixed(0)],
+        ['errors', ({ errors }) => signedPercent(errors.ttft)],
+        ['', ({ errors }) => signedPercent(errors.tpot)],
+        ['', ({ errors }) => signedPercent(errors.e2e)],
+        ['left out', ({ leftOut }) => signedPercent(leftOut.ttft)],
+        ['', ({ leftOut }) => signedPercent(leftOut.tpot)],
+        ['', ({ leftOut }) => signedPercent(leftOut.e2e)],
+      ]),
+      '',
+      ...errorLines(profile, ', of the mean latency', 'each line by a fit without it'),
+      '',
+      ...plot(
+        e2eMs
+          .filter((_, i) => i % Math.ceil(e2eMs.length / MOST_POINTS) === 0)
+          .map(({ measured, predicted }) => ({ measured: measured / 1000, predicted: predicted / 1000 })),
+      ),
+    ].join('\n');
+  },
+};
+
+/** A profile from kernel times. */
+export const kernelForm: Form<KernelCalibration> = {
+  text: ({ profile, determined, kinds }) =>
+    [
+      `${profile.name}: ${profile.fit!.rows} iterations put together from kernel times`,
+      '',
+      ...coefficientRows(profile, determined),
+      '',
+      ...table(Object.entries(kinds), [
+        ['iterations', ([kind]) => kind],
+        ['rows', ([, { rows }]) => String(rows)],
+        ['left out', ([, { heldOutMeanErrorPercent: error }]) => `${error.toFixed(1)} %`],
+      ]),
+      '',
+      ...errorLines(profile, '', 'each half by a fit of the other'),
+    ].join('\n'),
+};
+
+/** Errors of a fit, and those of what it was not fitted to. */
+function errorLines({ fit }: EngineProfile, what: string, leftOut: string): string[] {
+  const { meanErrorPercent, worstErrorPercent, heldOutMeanErrorPercent, heldOutWorstErrorPercent } = fit!;
+  const both = (mean: number, worst: number) => `${mean.toFixed(2)} % mean, ${worst.toFixed(2)} % worst`;
+  return [
+    `error     ${both(meanErrorPercent, worstErrorPercent)}${what}`,
+    `left out  ${both(heldOutMeanErrorPercent, heldOutWorstErrorPercent)} (${leftOut})`,
+  ];
+}
+
+function coefficientRows(
+  profile: EngineProfile,
+  determined: StaticBatchCalibration['determined'],
+  weights: WeightPrecision = 'FP16',
+  more: readonly (readonly string[])[] = [],
+): string[] {
+  const { law } = profile.weights[weights]!;
+  const names = coefficientsOf(law);
+  const open = names.filter((name) => (determined[name] ?? 0) < LEAST_DETERMINED);
+  return [
+    ...table(
+      names,
+      [
+        ['coefficient', (name) => name],
+        ['value', (name) => coefficientOf(law, name)!.toPrecision(5)],
+        ['determined', (name) => `${Math.round(100 * (determined[name] ?? 0))} %`],
+      ],
+      more,
+    ),
+    ...(open.length === 0
+      ? []
+      : [`These measurements hardly determine ${open.join(', ')}: near what the fit started from.`]),
+  ];
+}
+
+/** Predicted against measured seconds, both logarithmic; a perfect fit lies on the diagonal. */
+function plot(points: readonly { readonly measured: number; readonly predicted: number }[]): string[] {
+  const values = points.flatMap(({ measured, predicted }) => [measured, predicted]);
+  const low = Math.log(Math.min(...values));
+  const span = Math.log(Math.max(...values)) - low || 1;
+  const canvas = Array.from({ length: PLOT_LINES }, () => new Array<string>(PLOT_COLUMNS).fill(' '));
+  const column = (s: number) => Math.round(((Math.log(s) - low) / span) * (PLOT_COLUMNS - 1));
+  const line = (s: number) => PLOT_LINES - 1 - Math.round(((Math.log(s) - low) / span) * (PLOT_LINES - 1));
+  for (let i = 0; i < PLOT_COLUMNS; i += 1) {
+    canvas[PLOT_LINES - 1 - Math.round((i * (PLOT_LINES - 1)) / (PLOT_COLUMNS - 1))][i] = '·';
+  }
+  for (const { measured, predicted } of points) canvas[line(predicted)][column(measured)] = '●';
+  const [least, most] = [Math.exp(low), Math.exp(low + span)].map((value) => `${value.toPrecision(3)} s`);
+  return [
+    'predicted',
+    ...canvas.map((cells, i) => {
+      const tick = i === 0 ? most! : i === PLOT_LINES - 1 ? least! : '';
+      return `${tick.padStart(9)} ┤${cells.join('').trimEnd()}`;
+    }),
+    `${''.padStart(10)}└${'─'.repeat(PLOT_COLUMNS)}`,
+    `${''.padStart(11)}${least!.padEnd(PLOT_COLUMNS - most!.length)}${most!}  measured`,
+  ];
+}
+
+function signedError(predicted: number, measured: number): number {
+  return Math.sign(predicted - measured) * errorPercent(predicted, measured);
+}
+
+function percent(predicted: number, measured: number): string {
+  return signedPercent(signedError(predicted, measured));
+}
+
+function signedPercent(error: number): string {
+  return `${error < 0 ? '-' : '+'}${Math.abs(error).toFixed(1)} %`;
+}
