@@ -1,186 +1,204 @@
+// biome.json and knip.json hold most rules about imports: what a package declares, what the simulator may use, circles.
+// Here are those that neither knows, and a proof that biome.json finds what it should.
 import assert from 'node:assert/strict';
-import { globSync, readFileSync } from 'node:fs';
-import { dirname, join, sep } from 'node:path';
+import { spawnSync } from 'node:child_process';
+import { cpSync, globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { dirname, join, relative } from 'node:path';
 import { describe, it } from 'node:test';
-import { importCircles } from './import-circles.ts';
-import { brokenRules, type Manifest } from './layout-rules.ts';
-import { readSourceFile, type SourceFile } from './source-file.ts';
+import { parseSync } from 'oxc-parser';
+import { temporaryFolder } from './test-servers/temporary-folder.ts';
 
 const root = dirname(import.meta.dirname);
-const workspace = manifestIn(root);
 
-function manifestIn(folder: string): Manifest {
-  return JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
+/** The packages of ours that each package may import. */
+const BELOW: Readonly<Record<string, readonly string[]>> = {
+  servegym: [
+    ...['agents', 'endpoint', 'environments', 'jobs', 'openenv', 'operators', 'profiles', 'simulator'],
+    // Its built pages, no module.
+    'console',
+  ],
+  operators: ['jobs', 'profiles', 'simulator'],
+  endpoint: ['profiles', 'simulator'],
+  agents: ['environments', 'jobs', 'openenv', 'profiles', 'simulator'],
+  environments: ['openenv', 'profiles', 'simulator'],
+  console: [],
+  jobs: [],
+  openenv: [],
+  profiles: ['simulator'],
+  simulator: [],
+};
+/** And, for tests or for types alone, what only `devDependencies` may name. */
+const DEVELOPED_WITH: Readonly<Record<string, readonly string[]>> = {
+  console: ['openenv', 'operators'],
+  simulator: ['profiles'],
+};
+
+interface Request {
+  /** `undefined`: computed. */
+  readonly specifier: string | undefined;
+  readonly isTypeOnly: boolean;
 }
 
-/** The sources of a package, by their path from its folder. */
-function sourcesIn(folder: string): Map<string, SourceFile> {
-  const found = globSync('**/*.{ts,tsx}', { cwd: folder, exclude: ['**/dist', '**/node_modules'] });
-  return new Map(
-    found.map((path) => {
-      const full = join(folder, path);
-      return [path.split(sep).join('/'), readSourceFile(full, readFileSync(full, 'utf8'))];
-    }),
-  );
+/** What a source imports and passes on. */
+function requestsOf(path: string, text: string): Request[] {
+  const { module } = parseSync(path, text);
+  return [
+    ...module.staticImports.map(({ moduleRequest, entries }) => ({
+      specifier: moduleRequest.value,
+      isTypeOnly: entries.length > 0 && entries.every(({ isType }) => isType),
+    })),
+    ...module.staticExports.flatMap(({ entries }) =>
+      entries.map(({ moduleRequest, isType }) => ({ specifier: moduleRequest?.value, isTypeOnly: isType })),
+    ),
+    ...module.dynamicImports.map(({ moduleRequest: { start, end } }) => ({
+      specifier: /^(['"`])([^$]*)\1$/.exec(text.slice(start, end))?.[2],
+      isTypeOnly: false,
+    })),
+  ];
 }
 
-/** Broken rules of `text` as a file of the package `name`. */
-function rulesBrokenBy(name: string, text: string, path = 'src/made-up.ts'): string[] {
-  const folder = join(root, 'packages', name.replace('@servegym/', ''));
-  return brokenRules(path, readSourceFile(path, text), manifestIn(folder), workspace);
+/** The requests of a source that its package may not make. */
+function refused(path: string, text: string): (string | undefined)[] {
+  const [, name] = path.split('/');
+  const isTest = !/^packages\/\w+\/src\//.test(path) || /\.(test|fixture)\.tsx?$|\/fixtures\//.test(path);
+  const wrong = requestsOf(path, text).filter(({ specifier, isTypeOnly }) => {
+    if (specifier === undefined) return false;
+    if (!specifier.startsWith('.'))
+      return name === 'console' && !isTest && !isTypeOnly && specifier.startsWith('@servegym/');
+    const target = relative(root, join(root, dirname(path), specifier));
+    const [folder, owner] = target.split('/');
+    if (folder === 'packages' && owner === name) return false;
+    // Tests start servers by what stands in maintenance, and read data of the tests below them.
+    const isForTests =
+      target.startsWith('maintenance/test-servers/') ||
+      (target.endsWith('.fixture.ts') &&
+        (folder === 'benchmarks' ? name === 'servegym' : BELOW[name!]!.includes(owner!)));
+    return !(isTest && isForTests);
+  });
+  return wrong.map(({ specifier }) => specifier);
 }
 
-describe('the layout rules', () => {
-  for (const path of globSync('packages/*/package.json', { cwd: root }).sort()) {
-    const folder = dirname(join(root, path));
-    const own = manifestIn(folder);
-    it(`hold in every source of ${own.name}`, () => {
-      const sources = sourcesIn(folder);
-      assert.notEqual(sources.size, 0, `${own.name} has no sources`);
-      const broken = [...sources].flatMap(([path, source]) => brokenRules(path, source, own, workspace));
-      assert.deepEqual(broken, []);
-      assert.deepEqual(importCircles(sources), []);
+describe('the packages', () => {
+  for (const [name, below] of Object.entries(BELOW)) {
+    const folder = join(root, 'packages', name);
+    it(`${name} declares only packages below it`, () => {
+      const manifest = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
+      const ours = (dependencies: object = {}) =>
+        Object.keys(dependencies).flatMap(
+          (each) => /^(?:@servegym\/)?(servegym|(?<=\/)\w+)$/.exec(each)?.[1] ?? [],
+        );
+      const declared = ours({ ...manifest.dependencies, ...manifest.peerDependencies });
+      assert.deepEqual(
+        declared.filter((each) => !below.includes(each)),
+        [],
+      );
+      const developed = [...below, ...(DEVELOPED_WITH[name] ?? [])];
+      assert.deepEqual(
+        ours(manifest.devDependencies).filter((each) => !developed.includes(each)),
+        [],
+      );
+    });
+
+    it(`${name} imports no file of another package`, () => {
+      const paths = globSync('**/*.{ts,tsx}', { cwd: folder, exclude: ['**/dist', '**/node_modules'] });
+      assert.notEqual(paths.length, 0);
+      for (const each of paths) {
+        const path = `packages/${name}/${each}`;
+        const text = readFileSync(join(root, path), 'utf8');
+        assert.deepEqual(refused(path, text), [], path);
+        if (name === 'simulator' && each.startsWith('src/'))
+          assert.ok(!/\bimport\(/.test(text), `${path}: a simulator has nothing to load`);
+      }
     });
   }
 });
 
-describe('an arrow that points up', () => {
-  const above = /imports `@servegym\/environments.*`, which is above it/;
+describe('an import', () => {
+  it('leads out of its package by the name of a package only', () => {
+    const server = "import { startRedis } from '../../../maintenance/test-servers/redis.ts';";
+    const fixture = "import { A } from '../../../benchmarks/fidelity/measured-figures.fixture.ts';";
+    const other = "import { start } from '../../../maintenance/start.ts';";
+    const neighbour = "export * from '../../agents/src/a.ts';";
+    const own = "import { a } from '../a.ts';";
+    for (const [path, text, isRight] of [
+      ['packages/servegym/src/b/c.ts', own, true],
+      ['packages/servegym/src/made-up.ts', neighbour, false],
+      ['packages/servegym/src/made-up.ts', server, false],
+      ['packages/servegym/src/made-up.test.ts', server, true],
+      ['packages/servegym/src/made-up.test.ts', other, false],
+      ['packages/servegym/src/made-up.test.ts', fixture, true],
+      ['packages/servegym/src/made-up.ts', fixture, false],
+      ['packages/simulator/src/made-up.test.ts', fixture, false],
+      ['packages/console/src/a.ts', "import type { X } from '@servegym/openenv/protocol';", true],
+      ['packages/console/src/a.ts', "import { X } from '@servegym/openenv/protocol';", false],
+    ] as const)
+      assert.equal(refused(path, text).length, isRight ? 0 : 1, `${path}: ${text}`);
+  });
+});
 
-  it('is found in each way to write an import', () => {
-    for (const text of [
-      "import { llmserve } from '@servegym/environments';",
+describe('biome.json', () => {
+  const folder = temporaryFolder();
+  const pure = 'packages/simulator/src/pure';
+  const dependency = 'noUndeclaredDependencies';
+  const environments = "from '@servegym/environments'";
+  /** Rules that are broken by sources; none for those that are right. */
+  const made: readonly (readonly [path: string, text: string, rule?: string])[] = [
+    ...[
+      `import { llmserve } ${environments};`,
       "import '@servegym/environments';",
-      "import type { ServeAction } from '@servegym/environments';",
-      "import { type ServeAction } from '@servegym/environments';",
-      "export * from '@servegym/environments';",
-      "export type { ServeAction } from '@servegym/environments';",
+      `import type { ServeAction } ${environments};`,
+      `export * ${environments};`,
+      `export type { ServeAction } ${environments};`,
       "export { llmserve } from '@servegym/environments/deep/path.ts';",
-      "export type Action = import('@servegym/environments').ServeAction;",
       "const { llmserve } = await import('@servegym/environments');",
       "import environments = require('@servegym/environments');",
-    ]) {
-      assert.match(rulesBrokenBy('@servegym/openenv', text)[0] ?? '', above, text);
-    }
-  });
-
-  it('is found in a test too', () => {
-    const text = "import { llmserve } from '@servegym/environments';";
-    assert.match(rulesBrokenBy('@servegym/openenv', text, 'src/made-up.test.ts')[0] ?? '', above);
-  });
-
-  it('is not confused with one that points down, or with text in a comment or a string', () => {
-    const text = "import { llmserve } from '@servegym/environments';";
-    assert.deepEqual(rulesBrokenBy('@servegym/agents', text), []);
-    assert.deepEqual(rulesBrokenBy('@servegym/openenv', `// ${text}\nexport const text = "${text}";`), []);
-  });
-});
-
-describe('a relative import', () => {
-  it('stays in its package and carries its extension', () => {
-    assert.deepEqual(rulesBrokenBy('servegym', "import { a } from '../a.ts';", 'src/b/c.ts'), []);
-    assert.match(
-      rulesBrokenBy('servegym', "import { a } from '../../agents/src/a.ts';")[0] ?? '',
-      /outside its package/,
-    );
-    const server = "import { startRedis } from '../../../maintenance/test-servers/redis.ts';";
-    assert.match(rulesBrokenBy('servegym', server)[0] ?? '', /outside its package/);
-    assert.match(rulesBrokenBy('servegym', "import { a } from './a';")[0] ?? '', /without its extension/);
-  });
-});
-
-describe('a circle of imports', () => {
-  const circlesOf = (texts: Readonly<Record<string, string>>) =>
-    importCircles(new Map(Object.entries(texts).map(([path, text]) => [path, readSourceFile(path, text)])));
-
-  it('is found, however long it is and wherever one enters it', () => {
-    const found = circlesOf({
-      'src/start.ts': "import './b/two.ts';",
-      'src/one.ts': "export * from './b/two.ts';",
-      'src/b/two.ts': "import { three } from './three.ts';",
-      'src/b/three.ts': "import './four.ts';\nimport { one, type One } from '../one.ts';",
-      'src/b/four.ts': '',
-    });
-    assert.deepEqual(found, ['src/b/two.ts -> src/b/three.ts -> src/one.ts -> src/b/two.ts']);
-    assert.deepEqual(circlesOf({ 'a.ts': "import './a.ts';" }), ['a.ts -> a.ts']);
-  });
-
-  it('is none where two ways lead to a file, or where only types or `import()` lead back', () => {
-    const found = circlesOf({
-      'top.ts': "import './left.ts';\nimport './right.ts';",
-      'left.ts': "import './bottom.ts';",
-      'right.ts': "import './bottom.ts';",
-      'bottom.ts': "import type { Top } from './top.ts';\nexport const later = () => import('./top.ts');",
-    });
-    assert.deepEqual(found, []);
-  });
-});
-
-describe('a test', () => {
-  it('starts servers by what stands in maintenance, and reads fixtures of packages below it', () => {
-    const server = "import { startRedis } from '../../../maintenance/test-servers/redis.ts';";
-    assert.deepEqual(rulesBrokenBy('servegym', server, 'src/made-up.test.ts'), []);
-    const fixture =
-      "import { MEASURED_LOADS } from '../../../benchmarks/fidelity/measured-figures.fixture.ts';";
-    assert.deepEqual(rulesBrokenBy('servegym', fixture, 'src/made-up.test.ts'), []);
-    for (const [name, path] of [
-      ['servegym', 'src/made-up.ts'],
-      ['@servegym/simulator', 'src/made-up.test.ts'],
-    ] as const)
-      assert.match(rulesBrokenBy(name, fixture, path)[0] ?? '', /outside its package/);
-    const other = "import { start } from '../../../maintenance/start.ts';";
-    assert.match(rulesBrokenBy('servegym', other, 'src/made-up.test.ts')[0] ?? '', /outside its package/);
-  });
-});
-
-describe('a package', () => {
-  it('declares what it imports; its tests may use what the workspace develops with', () => {
-    const text = "import fc from 'fast-check';";
-    assert.match(rulesBrokenBy('@servegym/agents', text)[0] ?? '', /does not declare/);
-    assert.deepEqual(rulesBrokenBy('@servegym/agents', text, 'src/made-up.test.ts'), []);
-  });
-
-  it('is the console only with types of the protocol', () => {
-    const specifier = '@servegym/openenv/protocol';
-    assert.deepEqual(rulesBrokenBy('@servegym/console', `import type { X } from '${specifier}';`), []);
-    assert.match(
-      rulesBrokenBy('@servegym/console', `import { X } from '${specifier}';`)[0] ?? '',
-      /above it/,
-    );
-    assert.match(
-      rulesBrokenBy('@servegym/console', "import type { X } from '@servegym/openenv';")[0] ?? '',
-      /above it/,
-    );
-  });
-});
-
-describe('the simulator', () => {
-  it('has no I/O, no clock and no chance of its own', () => {
-    for (const text of [
-      "import { readFileSync } from 'node:fs';",
+    ].map((text, i) => [`packages/openenv/src/up-${i}.ts`, text, dependency] as const),
+    ['packages/agents/src/down.ts', `export * ${environments};`],
+    [
+      'packages/openenv/src/text.ts',
+      `// import ${environments};\nexport const a = "import ${environments}";`,
+    ],
+    ['packages/agents/src/undeclared.ts', "export * from 'fast-check';", dependency],
+    ['packages/agents/src/declared.test.ts', "export * from 'fast-check';"],
+    ['packages/jobs/src/builtin.ts', "export * from 'fs';", 'useNodejsImportProtocol'],
+    [`${pure}-fs.ts`, "export * from 'node:fs';", 'noNodejsModules'],
+    ...[
       'export const now = Date.now();',
       'export const now = new Date();',
       'export const now = Date();',
       'export const now = performance.now();',
       'setTimeout(() => {}, 1);',
-      'export const draw = Math.random();',
-      'const { random } = Math;',
-      "export const draw = Math['random']();",
       "console.log('arrived');",
       'globalThis.fetch;',
-    ]) {
-      assert.notDeepEqual(rulesBrokenBy('@servegym/simulator', text), [], text);
-    }
-  });
+    ].map((text, i) => [`${pure}-global-${i}.ts`, text, 'noRestrictedGlobals'] as const),
+    ...[
+      'export const draw = Math.random();',
+      'export const { random } = Math;',
+      "export const draw = Math['random']();",
+    ].map((text, i) => [`${pure}-chance-${i}.ts`, text, 'noJsRestrictedProperties'] as const),
+    [
+      `${pure}-row.ts`,
+      'export const row = { Date: 1, performance: Math.max(1, 2) };\nexport const d = row.Date;',
+    ],
+    [`${pure}-own.ts`, 'export const a = (self: number[], { window } = { window: 2 }) => self[0] + window;'],
+  ];
 
-  it('may name a property or a variable of its own like a global, and compute', () => {
-    const text =
-      'export const row = { Date: 1, performance: Math.max(1, 2) };\nexport const date = row.Date;';
-    const parameters =
-      'export const first = (self: number[], { window } = { window: 2 }) => self[0] + window;';
-    assert.deepEqual(rulesBrokenBy('@servegym/simulator', parameters), []);
-    const calendar = 'export const month = new Date(Date.UTC(2023, 10, 16)).getUTCMonth();';
-    assert.deepEqual(rulesBrokenBy('@servegym/simulator', calendar), []);
-    assert.deepEqual(rulesBrokenBy('@servegym/simulator', text), []);
+  it('finds what a package may not import, and what a simulator may not use', () => {
+    for (const path of ['biome.json', 'package.json', ...globSync('packages/*/package.json', { cwd: root })])
+      cpSync(join(root, path), join(folder, path), { recursive: true });
+    for (const [path, text] of made) {
+      mkdirSync(dirname(join(folder, path)), { recursive: true });
+      writeFileSync(join(folder, path), text);
+    }
+    const options = ['lint', '--reporter=json', '--vcs-enabled=false', '--max-diagnostics=none', 'packages'];
+    const biome = join(root, 'node_modules/.bin/biome');
+    const { stdout } = spawnSync(biome, options, { cwd: folder, encoding: 'utf8' });
+    const found = (JSON.parse(stdout).diagnostics as { category: string; location: { path: string } }[]).map(
+      ({ category, location }) => `${location.path} ${category.split('/').at(-1)}`,
+    );
+    const rules = new Set(made.flatMap(([, , rule]) => rule ?? []));
+    for (const [path, text, rule] of made)
+      for (const each of rules)
+        assert.equal(found.includes(`${path} ${each}`), each === rule, `${path}: ${text}: ${each}`);
   });
 });

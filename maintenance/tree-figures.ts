@@ -4,7 +4,7 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, posix } from 'node:path';
-import { readSourceFile } from './source-file.ts';
+import { parseSync, type Span, Visitor } from 'oxc-parser';
 
 const LONG_FUNCTION_LINES = 100;
 const CODE = /\.(ts|tsx|mjs|py|css)$/;
@@ -27,20 +27,27 @@ function measureTree(folder: string, paths: readonly string[]): TreeFigures {
     const text = read(path);
     lines[TEST.test(path) ? 'test' : 'source'] += lineCount(text);
     if (!SCRIPT.test(path) || TEST.test(path)) continue;
-    const source = readSourceFile(path, text);
-    for (const { start, end } of source.functions) {
-      const length = source.lineAt(end) - source.lineAt(start) + 1;
-      if (length > LONG_FUNCTION_LINES)
-        longFunctions.push(`${path}:${source.lineAt(start)} (${length} lines)`);
-    }
+    const lineAt = (offset: number) => text.slice(0, offset).split('\n').length;
+    const look = ({ start, end }: Span) => {
+      const length = lineAt(end) - lineAt(start) + 1;
+      if (length > LONG_FUNCTION_LINES) longFunctions.push(`${path}:${lineAt(start)} (${length} lines)`);
+    };
+    new Visitor({
+      FunctionDeclaration: look,
+      FunctionExpression: look,
+      ArrowFunctionExpression: look,
+    }).visit(parseSync(path, text).program);
   }
 
   /** Names that a module exports, with those that it passes on from files of its package. */
   const exportedNames = (path: string): string[] =>
-    readSourceFile(path, read(path)).exports.flatMap(({ name, from }) => {
-      if (name !== undefined) return [name];
-      return from?.startsWith('.') ? exportedNames(posix.join(posix.dirname(path), from)) : [`* of ${from}`];
-    });
+    parseSync(path, read(path)).module.staticExports.flatMap(({ entries }) =>
+      entries.flatMap(({ exportName, moduleRequest }) => {
+        if (exportName.kind !== 'None') return [exportName.name ?? 'default'];
+        const from = moduleRequest!.value;
+        return from.startsWith('.') ? exportedNames(posix.join(posix.dirname(path), from)) : [`* of ${from}`];
+      }),
+    );
   const entryRows: [string, number][] = [];
   let names = 0;
   for (const path of paths) {

@@ -4,10 +4,10 @@ import { existsSync, globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
+import { parseSync } from 'oxc-parser';
 import { build } from 'vitepress';
 import { sections } from '../../docs/.vitepress/pages.ts';
 import { buildProgram } from '../../packages/servegym/src/cli/program.ts';
-import { readSourceFile } from '../source-file.ts';
 
 const maintenance = dirname(import.meta.dirname);
 const root = dirname(maintenance);
@@ -74,9 +74,11 @@ describe('the documentation site', () => {
     assert.match(reference('http-fleet'), /`action\.replicas`/);
 
     for (const file of globSync('packages/*/src/index.ts', { cwd: root })) {
-      const exported = [...readSourceFile(file, readFileSync(join(root, file), 'utf8')).exports];
+      const { module } = parseSync(file, readFileSync(join(root, file), 'utf8'));
+      const exported = module.staticExports.flatMap(({ entries }) => entries);
       const page = reference(`typescript-${file.split(/[\\/]/)[1]}`);
-      for (const { name } of exported) assert.ok(page.includes(`\n### ${name}\n`), `${name} of ${file}`);
+      for (const { exportName } of exported)
+        assert.ok(page.includes(`\n### ${exportName.name}\n`), `${exportName.name} of ${file}`);
     }
     assert.match(reference('typescript-openenv'), /^function createServer</m);
     assert.match(reference('python'), /^### ServeGymVectorEnv$/m);

@@ -243,8 +243,10 @@ export function parseDateTime(text: string): Timestamp | null {
   const match = DATE_TIME.exec(text);
   if (match === null) return null;
   const [, year, month, day, hours, minutes, seconds, utc, sign, offsetHours, offsetMinutes] = match;
+  // biome-ignore-start lint/style/noRestrictedGlobals: calendar arithmetic needs neither the clock nor the time zone
   const dayMs = Date.UTC(Number(year), Number(month) - 1, Number(day));
   const date = new Date(dayMs);
+  // biome-ignore-end lint/style/noRestrictedGlobals: calendar arithmetic
   if (date.getUTCMonth() !== Number(month) - 1 || date.getUTCDate() !== Number(day)) return null;
   if (Number(hours) > 23 || Number(minutes) > 59 || Number(seconds) >= 60) return null;
   let minuteOfDay = Number(hours) * 60 + Number(minutes);
