@@ -103,7 +103,7 @@ export class Leaderboard {
 
   /**
    * Saves a run. Saving it again under the same name changes nothing. `undefined` when it does not reach the board.
-   * @throws OpenEnvError `STORE_ERROR` when the file cannot be written
+   * @throws EnvironmentError `STORE_ERROR` when the file cannot be written
    */
   async save(run: FinishedRun): Promise<LeaderboardEntry | undefined> {
     const { reset, digest, environment } = run.episode;

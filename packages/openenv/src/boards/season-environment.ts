@@ -21,24 +21,18 @@ const rankedState = z
   .meta({ title: 'RankedState' });
 type RankedState = z.infer<typeof rankedState>;
 
-interface SeasonEnvironmentOptions {
-  /**
-   * Resets are answered at whole multiples of this time, ms: how long the traffic of an episode takes to draw tells how
-   * much there is. Default 250.
-   */
-  readonly resetMs?: number;
-  /** Clock of that time. Default: the process's. */
-  readonly clock?: { now(): number; sleep(ms: number): Promise<unknown> };
-}
+const PROCESS_CLOCK = { now: () => performance.now(), sleep: (ms: number): Promise<unknown> => sleep(ms) };
 
 /**
  * An environment as a season serves it: a reset names a submission and a task and is dealt the next episode. Nothing that
  * tells the seed or more than the observation goes out: no metadata, no state of the environment, no tools, no grader.
+ * @param resetMs Resets are answered at whole multiples of this time, ms: how long the traffic of an episode takes to draw
+ * tells how much there is.
  */
 export function seasonEnvironment(
   definition: EnvironmentDefinition,
   ledger: SeasonLedger,
-  { resetMs = 250, clock = { now: () => performance.now(), sleep } }: SeasonEnvironmentOptions = {},
+  { resetMs = 250, clock = PROCESS_CLOCK } = {},
 ): EnvironmentDefinition<unknown, object, RankedState> {
   const { environment, task_ids: taskIds } = ledger.rules;
   if (definition.id !== environment.id || definition.version !== environment.version) {

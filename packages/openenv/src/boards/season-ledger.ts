@@ -89,11 +89,6 @@ export interface RankedReset extends ResetOptions {
   readonly episode: number;
 }
 
-/** An episode with what was played of it. */
-interface PlayedSeasonEpisode extends SeasonEpisode {
-  readonly actions: readonly unknown[];
-}
-
 interface Submission {
   readonly number: number;
   readonly name: string;
@@ -111,9 +106,6 @@ interface EpisodeRow {
   readonly done: number;
 }
 
-/** The rules of a season that is to be created. */
-type NewSeason = Omit<SeasonRules, 'created_at' | 'commitment'>;
-
 /**
  * The book of a season, in a SQLite file: its rules and secret, the submissions, and each episode with its actions, which
  * are written before their answers are given. An episode is dealt once and counts from then on, whatever becomes of it.
@@ -127,8 +119,12 @@ export class SeasonLedger {
   readonly #dealt = new Set<number>();
   #lock: DatabaseSync | undefined;
 
-  /** @throws OpenEnvError `STORE_ERROR` when there is a file already, or it cannot be written */
-  static create(path: string, season: NewSeason, now: () => number = Date.now): SeasonLedger {
+  /** @throws EnvironmentError `STORE_ERROR` when there is a file already, or it cannot be written */
+  static create(
+    path: string,
+    season: Omit<SeasonRules, 'created_at' | 'commitment'>,
+    now: () => number = Date.now,
+  ): SeasonLedger {
     if (existsSync(path)) throw storeError(`There is a file ${path} already.`);
     const secret = randomBytes(SECRET_BYTES).toString('hex');
     const rules: SeasonRules = { ...season, created_at: now(), commitment: commitmentOf(secret) };
@@ -140,7 +136,7 @@ export class SeasonLedger {
     });
   }
 
-  /** @throws OpenEnvError `STORE_ERROR` when there is no season in the file */
+  /** @throws EnvironmentError `STORE_ERROR` when there is no season in the file */
   static open(path: string, now: () => number = Date.now): SeasonLedger {
     if (!existsSync(path)) throw storeError(`There is no file ${path}.`);
     return new SeasonLedger(path, now);
@@ -172,7 +168,7 @@ export class SeasonLedger {
 
   /**
    * Keeps other processes from serving or closing the season, until this process ends.
-   * @throws OpenEnvError `STORE_ERROR` when another process holds it
+   * @throws EnvironmentError `STORE_ERROR` when another process holds it
    */
   hold(path: string): void {
     const lock = new DatabaseSync(`${path}-lock`, { timeout: 0 });
@@ -272,7 +268,7 @@ export class SeasonLedger {
   }
 
   /** All episodes of a submission: those that it never opened have no actions. */
-  episodesOf(submission: number): PlayedSeasonEpisode[] {
+  episodesOf(submission: number): (SeasonEpisode & { readonly actions: readonly unknown[] })[] {
     const { task_ids, episodes } = this.rules;
     return task_ids.flatMap((taskId) => {
       const dealt = this.#dealtOf(submission, taskId);

@@ -117,19 +117,15 @@ export async function closeSeason(
   return { format: RESULTS_FORMAT, season: rules, secret, submissions };
 }
 
-interface VerifyOptions {
-  /** As it was published when the season began. */
-  readonly commitment?: string | undefined;
-  /** Computes the anchors anew and compares them; otherwise they are only replayed. */
-  readonly anchorsAnew?: boolean;
-}
-
-/** Checks results against the seeds, by replay: answers what is wrong, nothing when all is right. */
+/**
+ * Checks results against the seeds, by replay: answers what is wrong, nothing when all is right. `commitment` is that which
+ * was published when the season began; `anchorsAnew` computes the anchors and compares them, which else are only replayed.
+ */
 export async function verifySeason(
   { season, secret, submissions }: SeasonResults,
   definition: EnvironmentDefinition,
   scoring: SeasonScoring,
-  { commitment, anchorsAnew = false }: VerifyOptions = {},
+  { commitment, anchorsAnew }: { commitment?: string | undefined; anchorsAnew?: boolean } = {},
 ): Promise<string[]> {
   const problems: string[] = [];
   if (commitmentOf(secret) !== season.commitment) {

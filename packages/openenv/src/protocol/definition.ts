@@ -80,7 +80,7 @@ export interface ToolSession<Action = unknown, Observation = object, State = obj
   readonly record: EpisodeRecord<Action> | null;
   /** Result of the last reset or step. */
   readonly lastResult: StepResult<Observation> | null;
-  /** Plays an action, which becomes part of the record. @throws OpenEnvError `VALIDATION_ERROR`, EnvironmentError */
+  /** Plays an action, which becomes part of the record. @throws EnvironmentError `VALIDATION_ERROR` */
   step(action: Action): Promise<StepResult<Observation>>;
 }
 
@@ -194,15 +194,16 @@ export function defineTool<Input extends z.ZodObject, Action, Observation, State
 }
 
 /**
- * An error that the caller of an environment can do something about. `code` is stable; the message says what was
+ * An error that an environment or its server tells the caller. `code` is stable; the message says what was
  * expected, what came and what to do.
  */
 export class EnvironmentError extends Error {
   override readonly name = 'EnvironmentError';
-  readonly isInputError = true;
+  /** True where the caller can correct it, also for programs that have the error from a worker thread. */
+  readonly isInputError: boolean = true;
   readonly code: string;
-  constructor(code: string, message: string) {
-    super(message);
+  constructor(code: string, message: string, options?: ErrorOptions) {
+    super(message, options);
     this.code = code;
   }
 }

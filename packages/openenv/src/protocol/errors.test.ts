@@ -5,7 +5,7 @@ import { counterEnvironment } from '../fixtures/counter-environment.ts';
 import { openRawSocket } from '../fixtures/raw-socket.ts';
 import { postJson, startServer } from '../fixtures/start-server.ts';
 import { EnvironmentError } from './definition.ts';
-import { ERROR_CATALOGUE, OpenEnvError } from './errors.ts';
+import { ERROR_CATALOGUE, openEnvError } from './errors.ts';
 import { validationIssues } from './validation-issues.ts';
 
 const ISSUE = { type: 'missing', loc: ['amount'], msg: 'Field required', input: {} };
@@ -16,9 +16,9 @@ const FIELDS = {
 
 /** An error of each kind of the catalogue. */
 function errorOf(code: keyof typeof ERROR_CATALOGUE): Error {
-  if (code === 'VALIDATION_ERROR') return new OpenEnvError('VALIDATION_ERROR', { issues: [ISSUE] });
+  if (code === 'VALIDATION_ERROR') return openEnvError('VALIDATION_ERROR', { issues: [ISSUE] });
   if (code === 'EXECUTION_ERROR') return Object.assign(new Error('broken'), { code: 'ENOENT' });
-  if ('sentence' in ERROR_CATALOGUE[code]) return new OpenEnvError(code as 'STORE_ERROR', FIELDS);
+  if ('sentence' in ERROR_CATALOGUE[code]) return openEnvError(code as 'STORE_ERROR', FIELDS);
   return new EnvironmentError(code, `${code} happened`);
 }
 

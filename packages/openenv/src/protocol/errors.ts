@@ -1,4 +1,5 @@
 import type { ValidationIssue } from './bodies.ts';
+import { EnvironmentError } from './definition.ts';
 import { type ErrorCode, JSON_RPC_ERROR_CODES, type JsonRpcErrorCode } from './messages.ts';
 
 /** One kind of error, as each transport answers it. */
@@ -105,18 +106,14 @@ type SentenceCode = {
 type Fields<Code extends SentenceCode> = Parameters<Catalogue[Code]['sentence']>[0];
 
 /** An error of the server, with a code and a sentence of the catalogue. */
-export class OpenEnvError<Code extends SentenceCode = SentenceCode> extends Error {
-  override readonly name = 'OpenEnvError';
-  readonly code: Code;
-  readonly fields: Readonly<Fields<Code>>;
-  /** True where the caller can correct it, also for programs that have the error from a worker thread. */
-  readonly isInputError: boolean;
-  constructor(code: Code, fields: Fields<Code>, options?: ErrorOptions) {
-    super((ERROR_CATALOGUE[code].sentence as (fields: Fields<Code>) => string)(fields), options);
-    this.code = code;
-    this.fields = fields;
-    this.isInputError = code === 'VALIDATION_ERROR';
-  }
+export function openEnvError<Code extends SentenceCode>(
+  code: Code,
+  fields: Fields<Code>,
+  options?: ErrorOptions,
+): EnvironmentError {
+  const sentence = ERROR_CATALOGUE[code].sentence as (fields: Fields<Code>) => string;
+  const error = new EnvironmentError(code, sentence(fields), options);
+  return Object.assign(error, { fields, isInputError: code === 'VALIDATION_ERROR' });
 }
 
 /** An error as transports answer it. */

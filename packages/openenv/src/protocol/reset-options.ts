@@ -9,7 +9,7 @@ import {
 import { isJsonObject, type JsonObject } from './read-json.ts';
 import { excerpt, invalidInput, readInput } from './validation-issues.ts';
 
-/** Turns what a client sent into reset options, or throws OpenEnvError `VALIDATION_ERROR`. */
+/** Turns what a client sent into reset options, or throws EnvironmentError `VALIDATION_ERROR`. */
 export type ResetOptionsReader = (input: unknown) => ResetOptions;
 
 /** Seeds that the server draws are below this, so that 32-bit generators can take them. */

@@ -4,7 +4,7 @@ import type { EnvironmentDefinition } from './definition.ts';
 import { isJsonObject } from './read-json.ts';
 import { invalidInput, readInput } from './validation-issues.ts';
 
-/** Turns what a client sent into an action, or throws OpenEnvError `VALIDATION_ERROR`. */
+/** Turns what a client sent into an action, or throws EnvironmentError `VALIDATION_ERROR`. */
 export type ActionReader<Action> = (input: unknown) => Action;
 
 /**

@@ -1,6 +1,7 @@
 import type { z } from 'zod';
 import type { ValidationIssue } from './bodies.ts';
-import { OpenEnvError } from './errors.ts';
+import type { EnvironmentError } from './definition.ts';
+import { errorAnswer, errorCode, openEnvError } from './errors.ts';
 
 /** An input that breaks one rule. A long `input` is cut. */
 export function invalidInput(
@@ -9,31 +10,31 @@ export function invalidInput(
   msg: string,
   input: unknown = null,
   ctx?: ValidationIssue['ctx'],
-): OpenEnvError {
-  return new OpenEnvError('VALIDATION_ERROR', {
+): EnvironmentError {
+  return openEnvError('VALIDATION_ERROR', {
     issues: [{ type, loc, msg, input: excerpt(input), ...(ctx && { ctx }) }],
   });
 }
 
-/** Reads an input by a schema. @throws OpenEnvError `VALIDATION_ERROR` naming each place, with `path` at its head */
+/** Reads an input by a schema. @throws EnvironmentError `VALIDATION_ERROR` naming each place, with `path` at its head */
 export function readInput<T>(schema: z.ZodType<T>, input: unknown, ...path: (string | number)[]): T {
   const reading = schema.safeParse(input);
   if (reading.success) return reading.data;
   throw invalidAt(path, validationIssues(schema, input));
 }
 
-/** Reads a part of a larger input, in which it stands at `path`. @throws OpenEnvError with places in the larger one */
+/** Reads a part of a larger input, in which it stands at `path`. @throws EnvironmentError with places in the larger one */
 export function readAt<T>(path: readonly (string | number)[], read: () => T): T {
   try {
     return read();
   } catch (error) {
-    if (!(error instanceof OpenEnvError) || error.code !== 'VALIDATION_ERROR') throw error;
-    throw invalidAt(path, (error as OpenEnvError<'VALIDATION_ERROR'>).fields.issues);
+    if (errorCode(error) !== 'VALIDATION_ERROR') throw error;
+    throw invalidAt(path, errorAnswer(error).issues);
   }
 }
 
-function invalidAt(path: readonly (string | number)[], issues: readonly ValidationIssue[]): OpenEnvError {
-  return new OpenEnvError('VALIDATION_ERROR', {
+function invalidAt(path: readonly (string | number)[], issues: readonly ValidationIssue[]): EnvironmentError {
+  return openEnvError('VALIDATION_ERROR', {
     issues: issues.map((issue) => ({ ...issue, loc: [...path, ...issue.loc] })),
   });
 }

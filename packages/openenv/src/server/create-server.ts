@@ -42,7 +42,7 @@ export interface OpenEnvServer {
   /**
    * The session that an HTTP request means: by `sessionId`, else the query's `session_id`, else the `x-session-id`
    * header, else the one that the caller reset last; `undefined` when there is none.
-   * @throws OpenEnvError `UNKNOWN_SESSION`, which the application answers with 404.
+   * @throws EnvironmentError `UNKNOWN_SESSION`, which the application answers with 404.
    */
   sessionOf(context: Context, sessionId?: string | null): Promise<Session | undefined>;
   /** Makes a session the caller's latest, as `POST /reset` does. */

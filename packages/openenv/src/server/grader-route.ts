@@ -10,27 +10,20 @@ import { describedOptions, sessionId } from './environment-routes.ts';
 import { type AddRoute, described } from './route-table.ts';
 import type { ServerParts } from './server-options.ts';
 
-/** Options and actions of an `episode_log`. Observations, rewards and scores in it are dropped unread. */
-export interface LoggedEpisode {
-  /** Candidate reset options, still to be validated. */
-  readonly reset: JsonObject;
-  /** Candidate actions, still to be validated, with the place where each stands in the request's body. */
-  readonly actions: readonly { readonly action: unknown; readonly loc: readonly (string | number)[] }[];
-}
-
 /** Under which of these keys a log that is an object has its steps; the first that is there counts. */
-export const LOG_LISTS = ['steps', 'episode_log', 'log', 'actions'] as const;
+const LOG_LISTS = ['steps', 'episode_log', 'log', 'actions'] as const;
 
 /**
  * Reads the forms of log that clients send: a list, or an object with `steps`, `actions`, `log` or `episode_log`. Each
  * entry is an object with an `action`, or the action itself; an entry whose `action` is null stands for the reset.
- * Options of the reset come from `reset` or the top level of the log, and then from the request's other keys.
+ * Options of the reset come from `reset` or the top level of the log, and then from the request's other keys. They and the
+ * actions, each with its place in the request's body, are still to be validated; all else in the log is dropped unread.
  */
-export function readEpisodeLog(log: readonly unknown[] | JsonObject, request: JsonObject): LoggedEpisode {
+function readEpisodeLog(log: readonly unknown[] | JsonObject, request: JsonObject) {
   const outer = Array.isArray(log) ? {} : (log as JsonObject);
   const key = Array.isArray(log) ? undefined : LOG_LISTS.find((name) => Array.isArray(outer[name]));
   const entries = (Array.isArray(log) ? log : outer[key!]) as readonly unknown[];
-  const place = ['body', 'episode_log', ...(key === undefined ? [] : [key])];
+  const place: (string | number)[] = ['body', 'episode_log', ...(key === undefined ? [] : [key])];
   const { episode_log, session_id, ...options } = request;
   const { reset = {} } = outer;
   if (!isJsonObject(reset)) {
@@ -52,7 +45,7 @@ export function readEpisodeLog(log: readonly unknown[] | JsonObject, request: Js
 }
 
 /** The session that a log may be of. */
-export interface SessionOfLog {
+interface SessionOfLog {
   /** Options of its reset. */
   readonly reset: ResetOptions;
   /** True when the request names it; otherwise it is the caller's latest. */
@@ -64,7 +57,7 @@ export interface SessionOfLog {
  * task is the same; the caller's latest session is passed over also where the request gives another seed.
  * @throws EnvironmentError `SEED_REQUIRED` when neither tells the seed and the schema has no default
  */
-export function loggedOptions({ options, given }: GivenOptions, session?: SessionOfLog): ResetOptions {
+function loggedOptions({ options, given }: GivenOptions, session?: SessionOfLog): ResetOptions {
   const differs = (option: string) =>
     given.has(option) && !isDeepStrictEqual(options[option], session?.reset[option]);
   const isOfSession = session && !differs('task_id') && (session.isNamed || !differs('seed'));

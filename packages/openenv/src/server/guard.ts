@@ -2,13 +2,7 @@ import { createHash } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import type { Context, Hono } from 'hono';
 import { cors } from 'hono/cors';
-import {
-  AllowedHosts,
-  clientAddress,
-  clientNetwork,
-  isAllowedOrigin,
-  requestedHost,
-} from './request-origin.ts';
+import { clientAddress, clientNetwork, hostCheck, isAllowedOrigin, requestedHost } from './request-origin.ts';
 
 /** Sites that may show the server's pages in a frame: its own, and Hugging Face, which shows Spaces in one. */
 const FRAME_ANCESTORS = "frame-ancestors 'self' https://huggingface.co https://*.hf.space";
@@ -110,7 +104,7 @@ export class Guard {
   readonly #tokens: ReadonlySet<string>;
   readonly #openPaths: readonly string[];
   readonly #origins: readonly string[];
-  readonly #hosts: AllowedHosts;
+  readonly #allowsHost: ReturnType<typeof hostCheck>;
   readonly #trustedProxies: number;
   readonly #rateLimiter: RateLimiter | null;
 
@@ -128,7 +122,7 @@ export class Guard {
     this.#tokens = new Set(tokens.map(digest));
     this.#openPaths = openPaths;
     this.#origins = origins;
-    this.#hosts = new AllowedHosts(allowedHosts);
+    this.#allowsHost = hostCheck(allowedHosts);
     this.#trustedProxies = trustedProxies;
     this.#rateLimiter = rateLimit ? RateLimiter.of(rateLimit) : null;
   }
@@ -168,7 +162,7 @@ export class Guard {
   #checkHost(request: GuardedRequest): Refusal | null {
     const host = requestedHost(request, this.#trustedProxies);
     // Browsers always send one, and HTTP/1.1 requires it.
-    if (host === undefined || this.#hosts.allows(host, request.socket.localAddress)) return null;
+    if (host === undefined || this.#allowsHost(host, request.socket.localAddress)) return null;
     const detail = `Expected the header \`host\` to name this server, got \`${host.slice(0, 200)}\`. If clients are to reach it under that name, add the name to its allowed hosts.`;
     return { status: 403, code: 'HOST_REFUSED', detail, headers: {} };
   }
@@ -235,6 +229,29 @@ function isUnder(path: string, folder: string): boolean {
   return path === folder || path.startsWith(`${folder}/`);
 }
 
+/** A map that forgets what was longest unused when it has more than so many keys. */
+export class RecentMap<Value> {
+  readonly #most: number;
+  readonly #values = new Map<string, Value>();
+
+  constructor(most: number) {
+    this.#most = most;
+  }
+
+  get(key: string): Value | undefined {
+    const value = this.#values.get(key);
+    if (value !== undefined) this.set(key, value);
+    return value;
+  }
+
+  set(key: string, value: Value): void {
+    // A map keeps the order of insertion, so that its first key is the one that was longest away.
+    this.#values.delete(key);
+    this.#values.set(key, value);
+    if (this.#values.size > this.#most) this.#values.delete(this.#values.keys().next().value!);
+  }
+}
+
 /** So many requests of a client in so long; unused ones are saved up to that number. */
 export interface RateLimitOptions {
   readonly requests: number;
@@ -248,16 +265,11 @@ export const DEFAULT_RATE_LIMIT: RateLimitOptions = { requests: 100, perMs: 60_0
 /** Clients that are remembered; the one that was longest away is forgotten first. */
 const MAX_CLIENTS = 100_000;
 
-interface Bucket {
-  tokens: number;
-  filledAt: number;
-}
-
 /** A token bucket for each client: it holds a full allowance and fills evenly. */
 export class RateLimiter {
   readonly #capacity: number;
   readonly #perMs: number;
-  readonly #buckets = new Map<string, Bucket>();
+  readonly #buckets = new RecentMap<{ tokens: number; filledAt: number }>(MAX_CLIENTS);
 
   /** @throws TypeError for an allowance that is not above 0. */
   constructor({ requests, perMs }: RateLimitOptions) {
@@ -285,10 +297,7 @@ export class RateLimiter {
     const filled = ((now - bucket.filledAt) / this.#perMs) * this.#capacity;
     bucket.tokens = Math.min(this.#capacity, bucket.tokens + filled);
     bucket.filledAt = now;
-    // A map keeps the order of insertion, so that its first key is the one that was longest away.
-    this.#buckets.delete(client);
     this.#buckets.set(client, bucket);
-    if (this.#buckets.size > MAX_CLIENTS) this.#buckets.delete(this.#buckets.keys().next().value!);
     if (bucket.tokens >= 1) {
       bucket.tokens--;
       return 0;

@@ -4,7 +4,8 @@ import { z } from 'zod';
 import { counterEnvironment } from '../fixtures/counter-environment.ts';
 import { openRawSocket } from '../fixtures/raw-socket.ts';
 import { getJson, postJson, startServer } from '../fixtures/start-server.ts';
-import { LatestSessions } from './request-sessions.ts';
+import { RecentMap } from './guard.ts';
+import { MAX_CALLERS } from './request-sessions.ts';
 
 test('a session is played by its id, and two sessions do not mix', async (t) => {
   const { url } = await startServer(t, counterEnvironment);
@@ -454,7 +455,7 @@ test('options that make no sense are refused when the server is made', async () 
 });
 
 test('the caller that was longest away is forgotten first, beyond 10,000 callers', () => {
-  const latest = new LatestSessions();
+  const latest = new RecentMap<string>(MAX_CALLERS);
   for (let i = 0; i < 10_000; i++) latest.set(`caller ${i}`, `session ${i}`);
   assert.equal(latest.get('caller 0'), 'session 0');
   latest.set('caller 1', 'another session');

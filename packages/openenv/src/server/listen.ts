@@ -4,15 +4,17 @@ import type { Duplex } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { EnvironmentEntry } from '../protocol/bodies.ts';
 import type { EnvironmentDefinition } from '../protocol/definition.ts';
+import { withDefaults } from '../protocol/read-json.ts';
 import type { Logger } from '../sessions/session-store.ts';
 
+const DEFAULT_ADDRESS = {
+  /** 0 takes any free port. */
+  port: 8000,
+  /** `127.0.0.1` is reached by this machine only. Containers need `0.0.0.0`, every address. */
+  host: '127.0.0.1',
+};
 /** Address to listen on. */
-export interface ListenOptions {
-  /** 0 takes any free port. Default 8000. */
-  readonly port?: number;
-  /** Default `127.0.0.1`, which only this machine reaches. Containers need `0.0.0.0`, every address. */
-  readonly host?: string;
-}
+export type ListenOptions = Partial<Readonly<typeof DEFAULT_ADDRESS>>;
 
 /** A server that listens. */
 export interface ListeningServer {
@@ -25,15 +27,9 @@ export interface ListeningServer {
   close(): Promise<void>;
   /**
    * Takes no more connections and sessions (`/health` says 503), gives the clients that are there time to leave, then
-   * closes.
+   * closes. The time to leave is 10 s by default; with a store clients can go on elsewhere, so that 0 will do.
    */
-  drain(options?: DrainOptions): Promise<void>;
-}
-
-/** Options of `drain`. */
-export interface DrainOptions {
-  /** Time for clients to leave, ms. Default 10 s. With a store they can go on elsewhere, so that 0 will do. */
-  readonly graceMs?: number;
+  drain(options?: { readonly graceMs?: number }): Promise<void>;
 }
 
 /** The kernel cuts this to its own limit; a crowd of clients may connect in one instant. */
@@ -48,8 +44,9 @@ const KEEP_ALIVE_TIMEOUT_MS = 75_000;
 export async function listen(
   portServers: PortServers,
   logger: Logger,
-  { port = 8000, host = '127.0.0.1' }: ListenOptions = {},
+  address: ListenOptions = {},
 ): Promise<ListeningServer> {
+  const { port, host } = withDefaults(DEFAULT_ADDRESS, address);
   const http = createServer((incoming, outgoing) => portServers.answer(incoming, outgoing));
   http.headersTimeout = HEADERS_TIMEOUT_MS;
   http.requestTimeout = REQUEST_TIMEOUT_MS;
@@ -103,14 +100,17 @@ function reachable(host: string): string {
  * Drains a server at the first SIGTERM or SIGINT, after which the process can end by itself. A second signal ends it at
  * once, as if nobody listened. Returns a function that stops listening for signals.
  */
-export function drainOnSignal(server: ListeningServer, options: DrainOptions = {}): () => void {
+export function drainOnSignal(
+  server: ListeningServer,
+  ...options: Parameters<ListeningServer['drain']>
+): () => void {
   const stopListening = () => {
     process.off('SIGTERM', drain);
     process.off('SIGINT', drain);
   };
   const drain = () => {
     stopListening();
-    void server.drain(options);
+    void server.drain(...options);
   };
   process.on('SIGTERM', drain);
   process.on('SIGINT', drain);

@@ -5,38 +5,30 @@ import type { GuardedRequest } from './guard.ts';
 const PATTERN = /^(?:\*|(?:\*\.)?[a-z0-9_-]+(?:\.[a-z0-9_-]+)*|\[[0-9a-f:.]+\])$/i;
 
 /**
- * Names under which a server may be reached. A page of another site whose name is made to resolve to this machine (DNS
- * rebinding) has that name in its `Host` header, so that checking the header keeps it out.
+ * Tells by the `Host` header, with or without a port, whether a server may be reached under that name, at an address of
+ * this machine. A page of another site whose name is made to resolve to this machine (DNS rebinding) has that name in the
+ * header, so that checking it keeps the page out.
+ * @throws TypeError naming the pattern that is none
  */
-export class AllowedHosts {
-  readonly #patterns: readonly string[];
-
-  /** @throws TypeError naming the pattern that is none. */
-  constructor(patterns: readonly string[]) {
-    const wrong = patterns.find((pattern) => !isHostPattern(pattern));
-    if (wrong !== undefined) {
-      throw new TypeError(
-        `Expected \`allowedHosts\` to be names such as gym.example.com, *.example.com or *, without a port, got \`${wrong}\`.`,
-      );
-    }
-    this.#patterns = patterns.map((pattern) => pattern.toLowerCase());
+export function hostCheck(patterns: readonly string[]) {
+  const wrong = patterns.find((pattern) => !isHostPattern(pattern));
+  if (wrong !== undefined) {
+    throw new TypeError(
+      `Expected \`allowedHosts\` to be names such as gym.example.com, *.example.com or *, without a port, got \`${wrong}\`.`,
+    );
   }
-
-  /**
-   * @param host Value of the `Host` header, with or without a port.
-   * @param localAddress Address of this machine at which the connection arrived.
-   */
-  allows(host: string, localAddress: string | undefined): boolean {
-    if (this.#patterns.includes('*')) return true;
+  const allowed = patterns.map((pattern) => pattern.toLowerCase());
+  return (host: string, localAddress: string | undefined): boolean => {
+    if (allowed.includes('*')) return true;
     const name = /^(\[[^\]]*\]|[^:]*?)\.?(?::\d*)?$/.exec(host)?.[1]?.toLowerCase() ?? '';
     const address = name.replace(/^\[(.*)\]$/, '$1');
     if (name === 'localhost' || name.endsWith('.localhost') || isLoopback(address)) return true;
     // Rebinding needs a name. A server that is reached from other machines has addresses it does not know (NAT, published ports).
     if (isIP(address) !== 0 && localAddress !== undefined && !isLoopback(localAddress)) return true;
-    return this.#patterns.some((pattern) =>
+    return allowed.some((pattern) =>
       pattern.startsWith('*.') ? name.endsWith(pattern.slice(1)) : name === pattern,
     );
-  }
+  };
 }
 
 /** True for a text that can stand in the list of allowed hosts. */

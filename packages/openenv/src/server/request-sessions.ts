@@ -1,16 +1,20 @@
 import { createHash } from 'node:crypto';
 import type { Context } from 'hono';
 import type { Caller } from '../protocol/definition.ts';
-import { OpenEnvError } from '../protocol/errors.ts';
+import { openEnvError } from '../protocol/errors.ts';
 import type { Session } from '../sessions/session.ts';
 import type { SessionRegistry } from '../sessions/session-registry.ts';
-import { guarded } from './guard.ts';
+import { guarded, RecentMap } from './guard.ts';
 import { clientAddress } from './request-origin.ts';
+
+/** Callers that are remembered; the one that was longest away is forgotten first. */
+export const MAX_CALLERS = 10_000;
 
 /** Finds the session that an HTTP request means. */
 export class RequestSessions {
   readonly #sessions: SessionRegistry;
-  readonly #latest = new LatestSessions();
+  /** The session that each caller reset last. */
+  readonly #latest = new RecentMap<string>(MAX_CALLERS);
   readonly #trustedProxies: number;
 
   constructor(sessions: SessionRegistry, trustedProxies: number) {
@@ -21,7 +25,7 @@ export class RequestSessions {
   /**
    * The named session: by the body's `session_id`, else the query's, else the `x-session-id` header. Without a name, the
    * session that the caller reset last; `undefined` when there is none.
-   * @throws OpenEnvError `UNKNOWN_SESSION`, and what `SessionRegistry.resume` throws
+   * @throws EnvironmentError `UNKNOWN_SESSION`, and what `SessionRegistry.resume` throws
    */
   async of(context: Context, fromBody?: string | null): Promise<Session | undefined> {
     const named = this.named(context, fromBody);
@@ -35,7 +39,7 @@ export class RequestSessions {
     return fromBody || context.req.query('session_id') || context.req.header('x-session-id') || undefined;
   }
 
-  /** The named session, which the caller is about to reset. @throws OpenEnvError `UNKNOWN_SESSION` */
+  /** The named session, which the caller is about to reset. @throws EnvironmentError `UNKNOWN_SESSION` */
   async toReset(id: string): Promise<Session> {
     return required(id, await this.#sessions.restart(id));
   }
@@ -52,7 +56,7 @@ export class RequestSessions {
 }
 
 function required(id: string, session: Session | undefined): Session {
-  if (!session) throw new OpenEnvError('UNKNOWN_SESSION', { id });
+  if (!session) throw openEnvError('UNKNOWN_SESSION', { id });
   return session;
 }
 
@@ -67,25 +71,4 @@ function callerOf(context: Context, trustedProxies: number): string {
     ? `authorization ${authorization}`
     : `${clientAddress(guarded(context), trustedProxies)} ${context.req.header('user-agent') ?? ''}`;
   return createHash('sha256').update(caller).digest('base64');
-}
-
-/** Callers that are remembered; the one that was longest away is forgotten first. */
-const MAX_CALLERS = 10_000;
-
-/** The session that each caller reset last. */
-export class LatestSessions {
-  readonly #sessionOf = new Map<string, string>();
-
-  get(caller: string): string | undefined {
-    const sessionId = this.#sessionOf.get(caller);
-    if (sessionId !== undefined) this.set(caller, sessionId);
-    return sessionId;
-  }
-
-  set(caller: string, sessionId: string): void {
-    // A map keeps the order of insertion, so that its first key is the one that was longest away.
-    this.#sessionOf.delete(caller);
-    this.#sessionOf.set(caller, sessionId);
-    if (this.#sessionOf.size > MAX_CALLERS) this.#sessionOf.delete(this.#sessionOf.keys().next().value!);
-  }
 }

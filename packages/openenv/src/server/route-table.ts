@@ -23,21 +23,18 @@ export function httpProblem(status: ContentfulStatusCode, detail: string, code?:
 
 /** Turns whatever a route threw into the JSON body that OpenEnv clients expect. */
 export function answerError(error: Error, context: Context, logger: Logger): Response {
+  const problem = (status: ContentfulStatusCode, body: ErrorBody) => context.json(body, status);
   if (error instanceof HTTPException) {
     const { code } = (error.cause ?? {}) as ErrorBody;
-    return problem(context, error.status, { detail: error.message, code });
+    return problem(error.status, { detail: error.message, code });
   }
   const { code, status, retryAfter, message, issues } = errorAnswer(error);
-  if (code === 'VALIDATION_ERROR') return problem(context, status, { detail: issues });
+  if (code === 'VALIDATION_ERROR') return problem(status, { detail: issues });
   if (retryAfter !== undefined) context.header('retry-after', String(retryAfter));
-  if (code !== 'EXECUTION_ERROR') return problem(context, status, { detail: message, code });
-  if (context.req.raw.signal.aborted) return problem(context, 503, { detail: 'The client has left.' });
+  if (code !== 'EXECUTION_ERROR') return problem(status, { detail: message, code });
+  if (context.req.raw.signal.aborted) return problem(503, { detail: 'The client has left.' });
   logger.error({ err: error, method: context.req.method, path: context.req.path }, 'request failed');
-  return problem(context, status, { detail: `Internal Server Error: ${message}`, code });
-}
-
-function problem(context: Context, status: ContentfulStatusCode, body: ErrorBody): Response {
-  return context.json(body, status);
+  return problem(status, { detail: `Internal Server Error: ${message}`, code });
 }
 
 /** The version of OpenEnv's HTTP API that this server speaks; `openenv validate` reads it. */
@@ -51,7 +48,7 @@ export interface OpenApiDocument {
 }
 
 /** Describes the routes of a server in OpenAPI 3.1. */
-export function openApiDocument(
+function openApiDocument(
   environment: { readonly name: string; readonly description: string },
   routes: readonly RouteDescription[],
 ): OpenApiDocument {
@@ -140,7 +137,7 @@ function contentOf(answer: NonNullable<RouteDescription['answer']>): Content {
 type Schema = z.ZodType;
 
 /** A route. Its schemas check requests, type the handler, and stand in the OpenAPI document. */
-export interface RouteDescription<
+interface RouteDescription<
   Parameters extends Schema = Schema,
   Query extends z.ZodObject = z.ZodObject,
   Body extends Schema = Schema,
@@ -177,25 +174,10 @@ export function described(operationId: keyof typeof ROUTES) {
   return { operationId, ...(ROUTES[operationId] as RouteTexts) };
 }
 
-/** The parts of a request that its route has checked. */
-export interface RouteInput<Parameters extends Schema, Query extends Schema, Body extends Schema> {
-  readonly parameters: z.output<Parameters>;
-  readonly query: z.output<Query>;
-  readonly body: z.output<Body>;
-}
-
-/** Answers a request with JSON, or with a response of its own. Errors are thrown. */
-export type RouteHandler<
-  Parameters extends Schema,
-  Query extends Schema,
-  Body extends Schema,
-  Answer extends Schema,
-> = (
-  context: Context,
-  input: RouteInput<Parameters, Query, Body>,
-) => ReadonlyDeep<z.output<Answer>> | Response | Promise<ReadonlyDeep<z.output<Answer>> | Response>;
-
-/** Adds a route to an application and to the description of its API. */
+/**
+ * Adds a route to an application and to the description of its API. The handler gets the parts of the request that the
+ * schemas have checked, and answers with JSON, or with a response of its own. Errors are thrown.
+ */
 export type AddRoute = <
   Parameters extends Schema = z.ZodRecord<z.ZodString, z.ZodString>,
   Query extends z.ZodObject = z.ZodObject,
@@ -203,7 +185,14 @@ export type AddRoute = <
   Answer extends Schema = z.ZodNever,
 >(
   description: RouteDescription<Parameters, Query, Body, Answer>,
-  handler: RouteHandler<Parameters, Query, Body, Answer>,
+  handler: (
+    context: Context,
+    input: {
+      readonly parameters: z.output<Parameters>;
+      readonly query: z.output<Query>;
+      readonly body: z.output<Body>;
+    },
+  ) => ReadonlyDeep<z.output<Answer>> | Response | Promise<ReadonlyDeep<z.output<Answer>> | Response>,
 ) => void;
 
 /** The routes of an application. */
@@ -257,7 +246,7 @@ export function sessionIdSchema(description: string) {
   return z.string().max(255).nullish().meta({ description });
 }
 
-/** @throws OpenEnvError `VALIDATION_ERROR` naming the fields */
+/** @throws EnvironmentError `VALIDATION_ERROR` naming the fields */
 function readBody<Body>(json: unknown, schema: z.ZodType<Body>): Body {
   if (json !== null) return readInput(schema, json, 'body');
   const empty = schema.safeParse({});
@@ -267,7 +256,7 @@ function readBody<Body>(json: unknown, schema: z.ZodType<Body>): Body {
 
 /**
  * The JSON of a request's body; an empty body reads as `null`.
- * @throws OpenEnvError `VALIDATION_ERROR` for text that is not JSON, does not say that it is, or exceeds the limits of `readClientJson`.
+ * @throws EnvironmentError `VALIDATION_ERROR` for text that is not JSON, does not say that it is, or exceeds the limits of `readClientJson`.
  */
 async function requestJson(context: Context): Promise<unknown> {
   const text = await context.req.text();

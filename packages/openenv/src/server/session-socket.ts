@@ -1,6 +1,6 @@
 import type { WebSocket } from 'ws';
 import type { Caller, StepResult } from '../protocol/definition.ts';
-import { errorAnswer, errorCode, OpenEnvError } from '../protocol/errors.ts';
+import { errorAnswer, errorCode, openEnvError } from '../protocol/errors.ts';
 import type { ErrorData } from '../protocol/messages.ts';
 import { isJsonObject, type JsonObject, type LimitedJsonReading } from '../protocol/read-json.ts';
 import { declares } from '../protocol/schemas.ts';
@@ -60,7 +60,7 @@ export function serveSession(
   }
 
   function answerReading(reading: LimitedJsonReading): Reply | Promise<Reply> {
-    if (!reading.ok) throw new OpenEnvError('INVALID_JSON', { problem: reading.message });
+    if (!reading.ok) throw openEnvError('INVALID_JSON', { problem: reading.message });
     const message = reading.value;
     if (isJsonObject(message)) return answerMessage(message);
     throw invalidInput('dict_type', [], 'Input should be an object with a `type`', message);
@@ -94,7 +94,7 @@ export function serveSession(
         socket.close(1000);
         return null;
       default:
-        throw new OpenEnvError('UNKNOWN_TYPE', { type: String(excerpt(message.type ?? '')) });
+        throw openEnvError('UNKNOWN_TYPE', { type: String(excerpt(message.type ?? '')) });
     }
   }
 }

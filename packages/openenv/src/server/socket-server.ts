@@ -3,7 +3,7 @@ import type { Duplex } from 'node:stream';
 import { setImmediate, setTimeout as sleep } from 'node:timers/promises';
 import { WebSocket, WebSocketServer } from 'ws';
 import type { Caller } from '../protocol/definition.ts';
-import { OpenEnvError } from '../protocol/errors.ts';
+import { openEnvError } from '../protocol/errors.ts';
 import { type ErrorData, JSON_RPC_ERROR_CODES } from '../protocol/messages.ts';
 import type { Session } from '../sessions/session.ts';
 import type { SessionRegistry } from '../sessions/session-registry.ts';
@@ -158,7 +158,7 @@ export class SocketServer {
       }
       const wasHere = this.#sessions.find(sessionId) !== undefined;
       const session = await this.#sessions.resume(sessionId);
-      if (!session) throw new OpenEnvError('UNKNOWN_SESSION', { id: sessionId });
+      if (!session) throw openEnvError('UNKNOWN_SESSION', { id: sessionId });
       if (this.#sessions.attach(session.id)) return { session, owned: !wasHere };
       const holder = this.#holders.get(sessionId);
       if (takeover && holder) {
@@ -166,7 +166,7 @@ export class SocketServer {
         holder.socket.terminate();
         return { session, owned: holder.owned };
       }
-      throw new OpenEnvError('SESSION_ATTACHED', { id: sessionId });
+      throw openEnvError('SESSION_ATTACHED', { id: sessionId });
     } catch (error) {
       return { refusal: errorData(error) };
     }

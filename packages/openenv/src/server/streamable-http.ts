@@ -61,12 +61,8 @@ export class StreamableHttpEndpoint {
   async delete(context: Context): Promise<Response> {
     const id = context.req.header('mcp-session-id');
     if (id === undefined) {
-      return rpcError(
-        context,
-        400,
-        JSON_RPC_ERROR_CODES.invalidRequest,
-        'The header mcp-session-id is missing',
-      );
+      const { invalidRequest } = JSON_RPC_ERROR_CODES;
+      return rpcError(context, 400, invalidRequest, 'The header mcp-session-id is missing');
     }
     if (!(await this.#parts.sessions.resume(id))) return sessionNotFound(context);
     await this.#parts.sessions.close(id);

@@ -24,7 +24,7 @@ export interface EnvironmentTool {
   readonly startsEpisode?: boolean;
   /** True for a tool that is called without a session. */
   readonly sessionless?: boolean;
-  /** @throws OpenEnvError `VALIDATION_ERROR`, EnvironmentError, or whatever the environment throws. */
+  /** @throws EnvironmentError `VALIDATION_ERROR`, or whatever the environment throws. */
   call(session: Session, args: unknown, caller?: Caller): unknown;
 }
 

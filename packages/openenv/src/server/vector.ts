@@ -113,7 +113,7 @@ export class VectorConversation {
     this.#client = client;
   }
 
-  /** Answers `vector_reset`. @throws OpenEnvError, EnvironmentError */
+  /** Answers `vector_reset`. @throws EnvironmentError */
   reset(data: JsonObject): Reply | Promise<Reply> {
     const { count, seed, options, format } = readInput(vectorOptions, data);
     const { definition, sessions, readResetOptions } = this.#parts;
@@ -136,7 +136,7 @@ export class VectorConversation {
     });
   }
 
-  /** Answers `vector_step`. @throws OpenEnvError `VALIDATION_ERROR` */
+  /** Answers `vector_step`. @throws EnvironmentError `VALIDATION_ERROR` */
   step(data: JsonObject): Reply | Promise<Reply> {
     const { environments } = this.#required();
     const { actions, ...extra } = data;
@@ -148,7 +148,7 @@ export class VectorConversation {
     return this.#play((index) => actions[index], answer);
   }
 
-  /** Answers a binary frame: the actions of all environments as rows of float32. @throws OpenEnvError `VALIDATION_ERROR` */
+  /** Answers a binary frame: the actions of all environments as rows of float32. @throws EnvironmentError `VALIDATION_ERROR` */
   stepBinary(frame: Uint8Array): Reply | Promise<Reply> {
     const { environments, layouts } = this.#required();
     if (!layouts) {

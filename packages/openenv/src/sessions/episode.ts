@@ -75,7 +75,7 @@ export async function replayEpisode(
       done = result.done;
     }
   } catch (error) {
-    if (next === 0 || !(error instanceof EnvironmentError)) throw error;
+    if (next === 0 || !(error instanceof EnvironmentError && error.isInputError)) throw error;
     throw new EnvironmentError(
       'UNPLAYABLE_EPISODE',
       `Action ${next - 1} of ${record.actions.length} cannot be played: ${error.message}`,

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { Redis } from 'ioredis';
-import { OpenEnvError } from '../protocol/errors.ts';
+import type { EnvironmentError } from '../protocol/definition.ts';
+import { openEnvError } from '../protocol/errors.ts';
 import { maskUrls } from '../protocol/mask-urls.ts';
 import { withDefaults } from '../protocol/read-json.ts';
 import {
@@ -144,7 +145,7 @@ const CLIENT = 'openenv:client:';
  * as the server keeps its writes: with an append-only file, up to the last second.
  *
  * @param url `redis://...` or `rediss://...`.
- * @throws OpenEnvError `STORE_ERROR` when nobody answers there.
+ * @throws EnvironmentError `STORE_ERROR` when nobody answers there.
  */
 export async function openRedisStore(
   url: string,
@@ -244,24 +245,24 @@ function redisStore(redis: Redis, options: Required<RedisSessionStoreOptions>): 
     return chainedJournal(id, environment, writer, digest);
   }
 
-  /** Runs a script that saves an entry. @throws OpenEnvError when it answers that the entry was not saved */
+  /** Runs a script that saves an entry. @throws EnvironmentError when it answers that the entry was not saved */
   async function save(script: Script, id: string, client: string, ...values: (string | number)[]) {
     switch (await write(() => run(script, id, client, ...values, maxClientBytes, restMs))) {
       case 'taken':
-        throw new OpenEnvError('SESSION_TAKEN', { id });
+        throw openEnvError('SESSION_TAKEN', { id });
       case 'deleted':
-        throw new OpenEnvError('SESSION_DELETED', { id });
+        throw openEnvError('SESSION_DELETED', { id });
       case 'gap':
         throw damaged(id, 'steps before this one are missing.');
       case 'quota':
         monitor.overQuota();
-        throw new OpenEnvError('STORE_QUOTA', { bytes: maxClientBytes });
+        throw openEnvError('STORE_QUOTA', { bytes: maxClientBytes });
     }
   }
 
-  function damaged(id: string, damage: string): OpenEnvError {
+  function damaged(id: string, damage: string): EnvironmentError {
     monitor.damaged(id, damage);
-    return new OpenEnvError('SESSION_DAMAGED', { id, damage });
+    return openEnvError('SESSION_DAMAGED', { id, damage });
   }
 
   function run(script: Script, id: string, client: string, ...values: (string | number)[]): Promise<unknown> {

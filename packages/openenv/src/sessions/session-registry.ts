@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { type EnvironmentDefinition, EnvironmentError, type ResetOptions } from '../protocol/definition.ts';
-import { errorCode, OpenEnvError } from '../protocol/errors.ts';
+import { errorCode, openEnvError } from '../protocol/errors.ts';
 import { PlayCounts, type ResolvedServerOptions, type ServerOptions } from '../server/server-options.ts';
 import { createInstance, Session } from './session.ts';
 import type { SessionStore, StoreCondition, StoredSession } from './session-store.ts';
@@ -79,7 +79,7 @@ export class SessionRegistry {
   /**
    * Opens a session with a fresh environment.
    * @param client Digest of who opens it, for the quotas of the store and for its turns.
-   * @throws OpenEnvError `CAPACITY_REACHED` when no slot is free and none can be freed,
+   * @throws EnvironmentError `CAPACITY_REACHED` when no slot is free and none can be freed,
    * `FACTORY_ERROR` when the environment cannot be created.
    */
   open(client?: string): Session {
@@ -96,7 +96,7 @@ export class SessionRegistry {
 
   /**
    * The session with this id, from memory or rebuilt from the store; `undefined` when there is none.
-   * @throws OpenEnvError `REPLAY_FAILED`, `SESSION_DAMAGED`, `STORE_ERROR`, `CAPACITY_REACHED`, `FACTORY_ERROR`
+   * @throws EnvironmentError `REPLAY_FAILED`, `SESSION_DAMAGED`, `STORE_ERROR`, `CAPACITY_REACHED`, `FACTORY_ERROR`
    */
   resume(id: string): Promise<Session | undefined> {
     return this.#fetch(id, (stored) => this.#rebuild(id, stored));
@@ -116,7 +116,7 @@ export class SessionRegistry {
   /**
    * Takes slots for instances that are no sessions, each with an episode of these options. Answers a function that gives
    * them back.
-   * @throws OpenEnvError `CAPACITY_REACHED`, EnvironmentError `EPISODE_TOO_LARGE`
+   * @throws EnvironmentError `CAPACITY_REACHED`, `EPISODE_TOO_LARGE`
    */
   reserve(slots: number, options: ResetOptions): () => void {
     const size = slots * this.#episodeSize(options);
@@ -180,7 +180,7 @@ export class SessionRegistry {
     return true;
   }
 
-  /** Ends a session for good. False when there is none in memory. @throws OpenEnvError `STORE_ERROR` */
+  /** Ends a session for good. False when there is none in memory. @throws EnvironmentError `STORE_ERROR` */
   async close(id: string): Promise<boolean> {
     const wasHere = await this.release(id);
     if (wasHere) await this.#store?.remove(id);
@@ -242,7 +242,7 @@ export class SessionRegistry {
 
   async #rebuild(id: string, stored: StoredSession): Promise<Session> {
     const { id: environmentId, version } = this.#definition;
-    if (stored.damage !== undefined) throw new OpenEnvError('SESSION_DAMAGED', { id, damage: stored.damage });
+    if (stored.damage !== undefined) throw openEnvError('SESSION_DAMAGED', { id, damage: stored.damage });
     if (stored.environment.id !== environmentId || stored.environment.version !== version) {
       this.#refuseForeign(id, stored);
     }
@@ -250,7 +250,7 @@ export class SessionRegistry {
       return await Session.restore(id, createInstance(this.#definition), stored, this.#common);
     } catch (error) {
       if (['FACTORY_ERROR', 'CAPACITY_REACHED'].includes(errorCode(error))) throw error;
-      throw new OpenEnvError(
+      throw openEnvError(
         'REPLAY_FAILED',
         { id, problem: `could not be replayed: ${(error as Error).message}` },
         { cause: error },
@@ -259,7 +259,7 @@ export class SessionRegistry {
   }
 
   #refuseForeign(id: string, { environment }: StoredSession): never {
-    throw new OpenEnvError('REPLAY_FAILED', {
+    throw openEnvError('REPLAY_FAILED', {
       id,
       problem: `was played on ${environment.id} ${environment.version}; this server has ${this.#definition.id} ${this.#definition.version}.`,
     });
@@ -273,7 +273,7 @@ export class SessionRegistry {
 
   /** Evicts sessions until so many slots are free. */
   #makeRoom(slots: number): void {
-    if (this.#draining) throw new OpenEnvError('DRAINING', {});
+    if (this.#draining) throw openEnvError('DRAINING', {});
     this.#evictWhile(() => this.size + slots > this.maxSessions);
   }
 
@@ -288,7 +288,7 @@ export class SessionRegistry {
     };
   }
 
-  /** Counts the size of a session's new episode. @throws OpenEnvError `CAPACITY_REACHED`, EnvironmentError `EPISODE_TOO_LARGE` */
+  /** Counts the size of a session's new episode. @throws EnvironmentError `CAPACITY_REACHED`, `EPISODE_TOO_LARGE` */
   #admit(session: object, options: ResetOptions): void {
     const size = this.#episodeSize(options);
     this.#makeRoomForSize(size - (this.#sizes.get(session) ?? 0), session);
@@ -315,13 +315,13 @@ export class SessionRegistry {
     this.#evictWhile(() => this.#totalSize + size > this.#limits.maxTotalSize, except);
   }
 
-  /** @throws OpenEnvError `CAPACITY_REACHED` when there is none to evict */
+  /** @throws EnvironmentError `CAPACITY_REACHED` when there is none to evict */
   #evictWhile(isFull: () => boolean, except?: object): void {
     while (isFull()) {
       const evicted = this.#leastRecentlyUsed(except);
       if (!evicted) {
         const sessions = { active_sessions: this.size, max_sessions: this.maxSessions };
-        throw new OpenEnvError('CAPACITY_REACHED', sessions);
+        throw openEnvError('CAPACITY_REACHED', sessions);
       }
       void this.release(evicted.id);
     }

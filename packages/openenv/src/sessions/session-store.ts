@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
-import type { EnvironmentDefinition, ResetOptions } from '../protocol/definition.ts';
-import { OpenEnvError } from '../protocol/errors.ts';
+import type { EnvironmentDefinition, EnvironmentError, ResetOptions } from '../protocol/definition.ts';
+import { openEnvError } from '../protocol/errors.ts';
 import type { StoreUsers } from './sqlite-schema.ts';
 
 /** Log of a server. A pino logger is one. */
@@ -24,7 +24,7 @@ export interface SessionStore {
   open(id: string, environment: EnvironmentName, client?: string): SessionJournal;
   /**
    * Takes a session over from whoever played it, who can write to it no more. `undefined` when none is kept.
-   * @throws OpenEnvError `STORE_ERROR`, `SESSION_DAMAGED`
+   * @throws EnvironmentError `STORE_ERROR`, `SESSION_DAMAGED`
    */
   take(id: string): Promise<StoredSession | undefined>;
   /** Forgets a session. */
@@ -51,11 +51,11 @@ export interface StoreCondition extends Partial<StoreUsers> {
 
 /** The written side of one session. Each promise resolves when the entry is safe against the loss of the process. */
 export interface SessionJournal {
-  /** @throws OpenEnvError `STORE_ERROR`, `STORE_QUOTA`, `SESSION_TAKEN`, `SESSION_DELETED` */
+  /** @throws EnvironmentError `STORE_ERROR`, `STORE_QUOTA`, `SESSION_TAKEN`, `SESSION_DELETED` */
   reset(episodeId: string, options: ResetOptions): Promise<void>;
   /**
    * Notes the action of the step with this index, from 0.
-   * @throws OpenEnvError `STORE_ERROR`, `STORE_QUOTA`, `SESSION_TAKEN`, `SESSION_DELETED`
+   * @throws EnvironmentError `STORE_ERROR`, `STORE_QUOTA`, `SESSION_TAKEN`, `SESSION_DELETED`
    */
   step(index: number, action: unknown): Promise<void>;
   /** False when another process has taken the session over, and this one may not write. */
@@ -140,8 +140,8 @@ export function storedSession(
 }
 
 /** @param problem as a sentence */
-export function storeError(problem: string, cause?: unknown): OpenEnvError {
-  return new OpenEnvError('STORE_ERROR', { problem }, { cause });
+export function storeError(problem: string, cause?: unknown): EnvironmentError {
+  return openEnvError('STORE_ERROR', { problem }, { cause });
 }
 
 /** Options that all stores of sessions have. */

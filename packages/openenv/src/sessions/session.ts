@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { StateBody } from '../protocol/bodies.ts';
 import {
   type Environment,
@@ -8,7 +9,7 @@ import {
   type ResetOptions,
   type StepResult,
 } from '../protocol/definition.ts';
-import { OpenEnvError } from '../protocol/errors.ts';
+import { openEnvError } from '../protocol/errors.ts';
 import { PlayCounts } from '../server/server-options.ts';
 import type { SessionJournal, StoredSession } from './session-store.ts';
 import { DurationMeter, nextTurn, Turn } from './turns.ts';
@@ -148,7 +149,7 @@ export class Session {
 
   /** Waits for what is under way, though not for ever, then frees the environment. */
   async close(): Promise<void> {
-    await Promise.race([this.settled(), closeTimeout()]);
+    await Promise.race([this.settled(), sleep(CLOSE_TIMEOUT_MS, undefined, { ref: false })]);
     await this.environment.close?.();
   }
 
@@ -240,18 +241,12 @@ export class Session {
   }
 }
 
-function closeTimeout(): Promise<void> {
-  return new Promise((resolve) => {
-    setTimeout(resolve, CLOSE_TIMEOUT_MS).unref();
-  });
-}
-
-/** A fresh instance of an environment. @throws OpenEnvError `FACTORY_ERROR` */
+/** A fresh instance of an environment. @throws EnvironmentError `FACTORY_ERROR` */
 export function createInstance(definition: EnvironmentDefinition): Environment {
   try {
     return definition.create();
   } catch (error) {
-    throw new OpenEnvError('FACTORY_ERROR', { factory_name: definition.id }, { cause: error });
+    throw openEnvError('FACTORY_ERROR', { factory_name: definition.id }, { cause: error });
   }
 }
 

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
-import { errorCode, OpenEnvError } from '../protocol/errors.ts';
+import type { EnvironmentError } from '../protocol/definition.ts';
+import { errorCode, openEnvError } from '../protocol/errors.ts';
 import { withDefaults } from '../protocol/read-json.ts';
 import { AcknowledgedMarks, type Mark, markOf, setNumber } from './acknowledged-marks.ts';
 import {
@@ -91,7 +92,7 @@ interface Entry extends Pick<PromiseWithResolvers<void>, 'resolve' | 'reject'> {
  * against `kill -9` of the process when its promise resolves; against loss of power only after SQLite's next checkpoint.
  * A session that comes back shorter than what was acknowledged, or changed, is refused as damaged. Processes that share
  * the file can take sessions over from one another.
- * @throws OpenEnvError `STORE_ERROR` when the file cannot be used.
+ * @throws EnvironmentError `STORE_ERROR` when the file cannot be used.
  */
 export function openSqliteStore(path: string, options: SqliteSessionStoreOptions = {}): SessionStore {
   const { maxBytes = 2 ** 30 } = options;
@@ -177,7 +178,7 @@ class SqliteSessionStore implements SessionStore {
         if (!isCorrupt(error)) throw error;
         const { message } = error as Error;
         this.#monitor.damaged(id, message);
-        throw new OpenEnvError('SESSION_DAMAGED', { id, damage: `${message}.` }, { cause: error });
+        throw openEnvError('SESSION_DAMAGED', { id, damage: `${message}.` }, { cause: error });
       }
     });
   }
@@ -232,7 +233,7 @@ class SqliteSessionStore implements SessionStore {
       return { key, bytes: bytesOfMark };
     };
     /** Notes from time to time that the session is used, and how long it has become. */
-    const count = (): OpenEnvError | null => {
+    const count = (): EnvironmentError | null => {
       const now = this.#now;
       if (now - usedAt <= USE_RESOLUTION_MS && uncounted < SIZE_RESOLUTION_BYTES) return null;
       const refusal = this.#refusal(client, uncounted, id);
@@ -291,7 +292,7 @@ class SqliteSessionStore implements SessionStore {
   }
 
   /** Makes room for what a client wants to keep. Returns why it may not. */
-  #refusal(client: string, bytes: number, sessionId: string): OpenEnvError | null {
+  #refusal(client: string, bytes: number, sessionId: string): EnvironmentError | null {
     if (client === '') return null;
     const { readBytes, deleteOfClient } = this.#statements;
     const { maxClientBytes, restMs } = this.#options;
@@ -299,7 +300,7 @@ class SqliteSessionStore implements SessionStore {
       const kept = (readBytes.get(client) as { bytes: number } | undefined)?.bytes ?? 0;
       if (kept + bytes <= maxClientBytes) return null;
       if (deleteOfClient.run(client, this.#now - restMs, sessionId, most).changes === 0) {
-        return new OpenEnvError('STORE_QUOTA', { bytes: maxClientBytes });
+        return openEnvError('STORE_QUOTA', { bytes: maxClientBytes });
       }
     }
   }
@@ -307,7 +308,7 @@ class SqliteSessionStore implements SessionStore {
   /** Why an entry of a session found no session to belong to. */
   #lost(id: string): Error {
     const row = this.#statements.readOwner.get(id);
-    return new OpenEnvError(row === undefined ? 'SESSION_DELETED' : 'SESSION_TAKEN', { id });
+    return openEnvError(row === undefined ? 'SESSION_DELETED' : 'SESSION_TAKEN', { id });
   }
 
   #restore(id: string, row: SessionRow, entries: readonly EntryRow[]): StoredSession {
@@ -491,6 +492,6 @@ function damageOf(
   return missing > 0 ? `its last ${missing} entries are missing.` : undefined;
 }
 
-function sessionError(done: 'read' | 'saved', error: unknown): OpenEnvError {
+function sessionError(done: 'read' | 'saved', error: unknown): EnvironmentError {
   return storeError(`The session could not be ${done}: ${reasonOf(error)}.`, error);
 }
