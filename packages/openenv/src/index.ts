@@ -1,12 +1,10 @@
 export { mountLeaderboardRoutes } from './boards/leaderboard.ts';
 export { mountSeasonRoutes, seasonEnvironment } from './boards/season-environment.ts';
-export { LEAST_EPISODES, SeasonLedger, type TaskId } from './boards/season-ledger.ts';
+export { LEAST_EPISODES, SeasonLedger } from './boards/season-ledger.ts';
 export {
   closeSeason,
   graderScoring,
-  type SeasonAnchors,
   type SeasonResults,
-  type SeasonScoring,
   seasonResults,
   verifySeason,
 } from './boards/season-results.ts';
@@ -21,23 +19,20 @@ export {
   type Grade,
   type ResetOptions,
   type StepResult,
-  type TaskDescription,
   type TaskSplit,
-  type ToolDefinition,
   type ToolSession,
 } from './protocol/definition.ts';
 export { publishedSchemas, toJsonSchema } from './protocol/schemas.ts';
 export { createServer, type OpenEnvServer } from './server/create-server.ts';
 export { mountEpisodeRoutes } from './server/episode-routes.ts';
-export { DEFAULT_RATE_LIMIT, Guard, RateLimiter, type RateLimitOptions } from './server/guard.ts';
+export { DEFAULT_RATE_LIMIT, Guard, RateLimiter } from './server/guard.ts';
 export { drainOnSignal, type ListeningServer } from './server/listen.ts';
 export { isHostPattern, isLoopback, MAX_PROXIES } from './server/request-origin.ts';
 export { httpProblem, jsonValue } from './server/route-table.ts';
 export type { ServerOptions } from './server/server-options.ts';
 export type { Session } from './sessions/session.ts';
 export type { Logger, SessionStore } from './sessions/session-store.ts';
-export { openSqliteStore, type SqliteSessionStoreOptions } from './sessions/sqlite-session-store.ts';
+export { openSqliteStore } from './sessions/sqlite-session-store.ts';
 export { Turn } from './sessions/turns.ts';
-export type { Criterion } from './validate/check.ts';
 export { sampleValue } from './validate/sample-value.ts';
-export { type SelfTestReport, selfTest } from './validate/self-test.ts';
+export { selfTest } from './validate/self-test.ts';

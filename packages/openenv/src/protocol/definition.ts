@@ -42,7 +42,7 @@ export interface Environment<Action = unknown, Observation = object, State = obj
 }
 
 /** A task that an environment offers, as `GET /tasks` lists it. Own fields may be added. */
-export type TaskDescription = TasksBody['tasks'][number];
+type TaskDescription = TasksBody['tasks'][number];
 
 /** A named collection of episodes, as data sets have them. A task of a split is the reset options that start it. */
 export interface TaskSplit {
@@ -85,7 +85,7 @@ export interface ToolSession<Action = unknown, Observation = object, State = obj
 }
 
 /** A tool that an environment brings for agents, beside those that the server makes from its schemas. */
-export interface ToolDefinition<
+interface ToolDefinition<
   Action = unknown,
   Observation = object,
   State = object,

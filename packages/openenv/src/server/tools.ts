@@ -3,7 +3,6 @@ import {
   type Caller,
   type EnvironmentDefinition,
   EnvironmentError,
-  type ToolDefinition,
   type ToolSession,
 } from '../protocol/definition.ts';
 import type { ToolCallResult, ToolListing } from '../protocol/messages.ts';
@@ -27,6 +26,8 @@ export interface EnvironmentTool {
   /** @throws EnvironmentError `VALIDATION_ERROR`, or whatever the environment throws. */
   call(session: Session, args: unknown, caller?: Caller): unknown;
 }
+
+type ToolDefinition = NonNullable<EnvironmentDefinition['tools']>[number];
 
 const NO_ARGUMENTS: JsonSchema = { type: 'object', properties: {}, additionalProperties: false };
 /** Names that no tool may have: in OpenEnv they are the messages of a session. */

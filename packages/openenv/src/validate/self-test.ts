@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { z } from 'zod';
 import type { StateBody } from '../protocol/bodies.ts';
-import type { EnvironmentDefinition, StepResult, TaskDescription } from '../protocol/definition.ts';
+import type { EnvironmentDefinition, StepResult } from '../protocol/definition.ts';
 import { resetOptionsReader } from '../protocol/reset-options.ts';
 import { actionReader, toJsonSchema } from '../protocol/schemas.ts';
 import { environmentTools } from '../server/tools.ts';
@@ -122,7 +122,7 @@ async function playTasks(definition: EnvironmentDefinition, options: SelfTestOpt
 
 async function playTask(
   definition: EnvironmentDefinition,
-  task: TaskDescription | null,
+  task: NonNullable<EnvironmentDefinition['tasks']>[number] | null,
   { action, resetOptions = {}, steps = 3 }: SelfTestOptions,
 ): Promise<Play> {
   const readAction = actionReader(definition.action);

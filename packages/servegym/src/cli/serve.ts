@@ -1,5 +1,5 @@
 import { ENVIRONMENT_IDS } from '@servegym/environments';
-import { DEFAULT_RATE_LIMIT, isLoopback, MAX_PROXIES, type RateLimitOptions } from '@servegym/openenv';
+import { DEFAULT_RATE_LIMIT, isLoopback, MAX_PROXIES } from '@servegym/openenv';
 import { InvalidArgumentError } from 'commander';
 import { defaultWorkLimits } from '../server/background/background-work.ts';
 import { consoleIsBuilt } from '../server/console-files.ts';
@@ -306,7 +306,7 @@ function origins(text: string): readonly string[] {
   return all;
 }
 
-function rateLimit(text: string): RateLimitOptions {
+function rateLimit(text: string): typeof DEFAULT_RATE_LIMIT {
   if (text === 'seed') return DEFAULT_RATE_LIMIT;
   if (!/^\d+$/.test(text)) throw new InvalidArgumentError('Expected a whole number or `seed`.');
   return { requests: wholeNumber(1, 1_000_000_000)(text), perMs: 60_000 };

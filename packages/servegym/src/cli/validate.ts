@@ -1,5 +1,5 @@
 import { ENVIRONMENT_IDS } from '@servegym/environments';
-import { type Criterion, type SelfTestReport, selfTest } from '@servegym/openenv';
+import { selfTest } from '@servegym/openenv';
 import { type ValidationReport, validateServer } from '@servegym/openenv/validate';
 import { openEnvironment } from '../server/open-environment.ts';
 import { jsonObject, numberAbove, wholeNumber } from './arguments/options.ts';
@@ -65,7 +65,7 @@ interface Play {
 
 /** Plays environments in this process, without a server. */
 async function validateHere({ env, action, reset, steps, json }: Play & { readonly env?: string }) {
-  const reports: SelfTestReport[] = [];
+  const reports: Awaited<ReturnType<typeof selfTest>>[] = [];
   for (const name of env === undefined ? ENVIRONMENT_IDS : [env]) {
     const { definition } = await openEnvironment(name);
     const report = await selfTest(definition, { action, resetOptions: reset, steps });
@@ -76,7 +76,13 @@ async function validateHere({ env, action, reset, steps, json }: Play & { readon
   return reports.every(({ passed }) => passed);
 }
 
-function reportLines({ environment, version, passed, criteria, observation }: SelfTestReport): string {
+function reportLines({
+  environment,
+  version,
+  passed,
+  criteria,
+  observation,
+}: Awaited<ReturnType<typeof selfTest>>): string {
   const applicable = criteria.filter((criterion) => criterion.passed !== null);
   const met = applicable.filter((criterion) => criterion.passed).length;
   return [
@@ -128,7 +134,15 @@ async function connectionFailure(base: URL, timeoutMs: number): Promise<string |
 }
 
 /** A line for a criterion, and below it what was wrong. */
-function criterionLines({ id, description, required, passed, details, expected, actual }: Criterion): string {
+function criterionLines({
+  id,
+  description,
+  required,
+  passed,
+  details,
+  expected,
+  actual,
+}: ValidationReport['criteria'][number]): string {
   const mark = passed === null ? '-' : passed ? '✓' : required ? '✗' : '!';
   const lines = [`${mark} ${id.padEnd(34)}${description}`];
   if (!passed && details) lines.push(`    ${details}`);

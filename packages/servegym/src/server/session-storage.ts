@@ -2,12 +2,7 @@ import { existsSync, mkdirSync } from 'node:fs';
 import { homedir, hostname, tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { loadOptional } from '@servegym/environments';
-import {
-  type Logger,
-  openSqliteStore,
-  type SessionStore,
-  type SqliteSessionStoreOptions,
-} from '@servegym/openenv';
+import { type Logger, openSqliteStore, type SessionStore } from '@servegym/openenv';
 import { maskUrls } from '@servegym/openenv/mask-urls';
 import { InputError } from '../cli/failure.ts';
 
@@ -117,7 +112,10 @@ export function defaultSessionFile({
 }
 
 /** Opens the file of the sessions, and makes the folder that it lies in. @throws InputError when it cannot be used */
-export function openSessionFile(path: string, options: SqliteSessionStoreOptions = {}): SessionStore {
+export function openSessionFile(
+  path: string,
+  options: Parameters<typeof openSqliteStore>[1] = {},
+): SessionStore {
   try {
     makeFolder(dirname(path));
     return openSqliteStore(path, options);

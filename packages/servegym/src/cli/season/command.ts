@@ -9,13 +9,10 @@ import {
   isLoopback,
   LEAST_EPISODES,
   mountSeasonRoutes,
-  type SeasonAnchors,
   SeasonLedger,
   type SeasonResults,
-  type SeasonScoring,
   seasonEnvironment,
   seasonResults,
-  type TaskId,
   verifySeason,
 } from '@servegym/openenv';
 import { Command } from 'commander';
@@ -80,7 +77,7 @@ const create = () =>
     async action({ file, env, name, task, episodes, minutes }) {
       const { id, version, tasks = [] } = await seasonDefinition(env);
       await requireWritable(file);
-      const known: TaskId[] = tasks.map((each) => each.id);
+      const known = tasks.map((each) => each.id);
       const taskIds = (task.length > 0 ? task : known.map(String)).map((asked) => {
         const found = known.find((taskId) => String(taskId) === asked);
         if (found !== undefined) return found;
@@ -298,14 +295,14 @@ export function seasonScoring(
   definition: Definition,
   jobs: JobEngine,
   onProgress: (share: number) => void = () => {},
-): SeasonScoring {
+): ReturnType<typeof graderScoring> {
   const graded = graderScoring(definition);
   const season = findEnvironment(definition.id) && agentsOf(definition.id as EnvironmentId).season;
   if (season === undefined) return graded;
   return {
     async anchors(resets) {
       const episodes = resets.map(({ task_id, seed }) => ({ taskId: String(task_id), seed: seed! }));
-      return (await season.anchors(jobs, episodes, onProgress)) as unknown as SeasonAnchors[];
+      return (await season.anchors(jobs, episodes, onProgress)) as never;
     },
     async judge(record, anchors) {
       const { return: total } = await graded.judge(record, null);
