@@ -15,7 +15,7 @@ import {
   madeUpBody,
   madeUpFrame,
 } from '../../packages/openenv/src/fixtures/made-up-messages.ts';
-import { openRawSocket } from '../../packages/openenv/src/fixtures/raw-socket.ts';
+import { openRawSocket } from '../../packages/openenv/src/fixtures/start-server.ts';
 import { type BatchResult, runBatch } from '../concurrency/session-batch.ts';
 import { benchmark } from '../harness.ts';
 import { BareSocket, clientFrame } from '../openenv/bare-socket.ts';

@@ -1,14 +1,12 @@
+import type { EnvironmentDefinition, ResetOptions, StepResult } from '../protocol/definition.ts';
 import type {
   GradeBody,
   HealthBody,
+  JsonRpcResponse,
   MetadataBody,
   SchemaBody,
   StateBody,
   TasksBody,
-} from '../protocol/bodies.ts';
-import type { EnvironmentDefinition, ResetOptions, StepResult } from '../protocol/definition.ts';
-import type {
-  JsonRpcResponse,
   ToolCallResult,
   ToolListing,
   VectorOptions,

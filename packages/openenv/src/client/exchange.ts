@@ -1,7 +1,6 @@
 import { WebSocket } from 'ws';
-import type { ValidationIssue } from '../protocol/bodies.ts';
 import { maskUrls } from '../protocol/mask-urls.ts';
-import type { ErrorCode, ErrorData, MessageType } from '../protocol/messages.ts';
+import type { ErrorCode, ErrorData, MessageType, ValidationIssue } from '../protocol/messages.ts';
 import { readJson } from '../protocol/read-json.ts';
 
 /**

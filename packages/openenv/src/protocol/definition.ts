@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import type { GradeBody, TasksBody } from './bodies.ts';
+import type { GradeBody, TasksBody } from './messages.ts';
 
 /** Result of `reset` and `step`. The server puts `reward`, `done` and `metadata` beside `observation` on the wire. */
 export interface StepResult<Observation = object> {

@@ -1,6 +1,10 @@
-import type { ValidationIssue } from './bodies.ts';
 import { EnvironmentError } from './definition.ts';
-import { type ErrorCode, JSON_RPC_ERROR_CODES, type JsonRpcErrorCode } from './messages.ts';
+import {
+  type ErrorCode,
+  JSON_RPC_ERROR_CODES,
+  type JsonRpcErrorCode,
+  type ValidationIssue,
+} from './messages.ts';
 
 /** One kind of error, as each transport answers it. */
 interface ErrorKind {

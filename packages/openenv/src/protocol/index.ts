@@ -1,2 +1,2 @@
-export type { EnvironmentEntry, GradeBody, MetadataBody, SchemaBody, TasksBody } from './bodies.ts';
+export type { EnvironmentEntry, GradeBody, MetadataBody, SchemaBody, TasksBody } from './messages.ts';
 export { ERROR_CODES } from './messages.ts';

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import type { JsonSchema, SchemaBody } from './bodies.ts';
 import type { EnvironmentDefinition } from './definition.ts';
+import type { JsonSchema, SchemaBody } from './messages.ts';
 import { isJsonObject } from './read-json.ts';
 import { invalidInput, readInput } from './validation-issues.ts';
 

@@ -1,7 +1,7 @@
 import type { z } from 'zod';
-import type { ValidationIssue } from './bodies.ts';
 import type { EnvironmentError } from './definition.ts';
 import { errorAnswer, errorCode, openEnvError } from './errors.ts';
+import type { ValidationIssue } from './messages.ts';
 
 /** An input that breaks one rule. A long `input` is cut. */
 export function invalidInput(

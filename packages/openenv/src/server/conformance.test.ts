@@ -3,8 +3,7 @@ import type { ChildProcess } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { after, before, describe, test } from 'node:test';
 import { counterEnvironment } from '../fixtures/counter-environment.ts';
-import { type LooseJson, openRawSocket, type RawSocket } from '../fixtures/raw-socket.ts';
-import { startPython } from '../fixtures/start-server.ts';
+import { type LooseJson, openRawSocket, type RawSocket, startPython } from '../fixtures/start-server.ts';
 import { createServer } from './create-server.ts';
 import type { ListeningServer } from './listen.ts';
 

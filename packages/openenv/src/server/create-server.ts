@@ -7,13 +7,12 @@ import { actionReader, publishedSchemas } from '../protocol/schemas.ts';
 import type { Session } from '../sessions/session.ts';
 import { SessionRegistry } from '../sessions/session-registry.ts';
 import { DOCS_POLICY, docsPage } from './docs-page.ts';
-import { mountEnvironmentRoutes } from './environment-routes.ts';
+import { mountEnvironmentRoutes, RequestSessions } from './environment-routes.ts';
 import { mountGraderRoute } from './grader-route.ts';
 import { Guard, guardRequests } from './guard.ts';
 import { mountInformationRoutes, mountTaskRoutes } from './information-routes.ts';
 import { JsonRpcEndpoint } from './json-rpc-endpoint.ts';
 import { type ListeningServer, type ListenOptions, listen, type PortServer, PortServers } from './listen.ts';
-import { RequestSessions } from './request-sessions.ts';
 import {
   type AddRoute,
   answerError,

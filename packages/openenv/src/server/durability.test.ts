@@ -15,8 +15,7 @@ import {
   type CountState,
   counterEnvironment,
 } from '../fixtures/counter-environment.ts';
-import { openRawSocket } from '../fixtures/raw-socket.ts';
-import { collectingLogger, getJson, postJson, startServer } from '../fixtures/start-server.ts';
+import { collectingLogger, getJson, openRawSocket, postJson, startServer } from '../fixtures/start-server.ts';
 import { openSqliteStore } from '../sessions/sqlite-session-store.ts';
 import { prometheusMetrics } from './prometheus-metrics.ts';
 

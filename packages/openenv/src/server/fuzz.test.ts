@@ -5,8 +5,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { counterEnvironment } from '../fixtures/counter-environment.ts';
 import { MADE_UP_PATHS, madeUpBody, madeUpFrame } from '../fixtures/made-up-messages.ts';
-import { openRawSocket, type RawSocket } from '../fixtures/raw-socket.ts';
-import { postJson, runPython, startServer } from '../fixtures/start-server.ts';
+import { openRawSocket, postJson, type RawSocket, runPython, startServer } from '../fixtures/start-server.ts';
 import { ERROR_CODES } from '../protocol/messages.ts';
 import { MAX_JSON_DEPTH, MAX_KEYS_OF_OBJECT } from '../protocol/read-json.ts';
 

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
-import { gradeBody, type JsonSchema } from '../protocol/bodies.ts';
 import { EnvironmentError, type EpisodeRecord, type ResetOptions } from '../protocol/definition.ts';
+import { gradeBody, type JsonSchema } from '../protocol/messages.ts';
 import { isJsonObject, type JsonObject } from '../protocol/read-json.ts';
 import { type GivenOptions, givenOptionsReader } from '../protocol/reset-options.ts';
 import { invalidInput, readAt } from '../protocol/validation-issues.ts';

@@ -3,8 +3,7 @@ import { createHash } from 'node:crypto';
 import { test } from 'node:test';
 import { connect } from '../client/connect.ts';
 import { counterEnvironment } from '../fixtures/counter-environment.ts';
-import { openRawSocket } from '../fixtures/raw-socket.ts';
-import { getJson, postJson, sendRequest, startServer } from '../fixtures/start-server.ts';
+import { getJson, openRawSocket, postJson, sendRequest, startServer } from '../fixtures/start-server.ts';
 import { DEFAULT_RATE_LIMIT, RateLimiter } from './guard.ts';
 import { clientAddress, clientNetwork, hostCheck } from './request-origin.ts';
 

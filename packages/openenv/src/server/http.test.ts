@@ -2,10 +2,9 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { z } from 'zod';
 import { counterEnvironment } from '../fixtures/counter-environment.ts';
-import { openRawSocket } from '../fixtures/raw-socket.ts';
-import { getJson, postJson, startServer } from '../fixtures/start-server.ts';
+import { getJson, openRawSocket, postJson, startServer } from '../fixtures/start-server.ts';
+import { MAX_CALLERS } from './environment-routes.ts';
 import { RecentMap } from './guard.ts';
-import { MAX_CALLERS } from './request-sessions.ts';
 
 test('a session is played by its id, and two sessions do not mix', async (t) => {
   const { url } = await startServer(t, counterEnvironment);

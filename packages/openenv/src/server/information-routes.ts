@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { EnvironmentDefinition, TaskSplit } from '../protocol/definition.ts';
 import {
   type EnvironmentEntry,
   environmentsBody,
@@ -10,8 +11,7 @@ import {
   schemaBody,
   type TasksBody,
   tasksBody,
-} from '../protocol/bodies.ts';
-import type { EnvironmentDefinition, TaskSplit } from '../protocol/definition.ts';
+} from '../protocol/messages.ts';
 import { type AddRoute, described, httpProblem, jsonValue } from './route-table.ts';
 import type { ServerParts } from './server-options.ts';
 

@@ -2,8 +2,8 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { EnvironmentEntry } from '../protocol/bodies.ts';
 import type { EnvironmentDefinition } from '../protocol/definition.ts';
+import type { EnvironmentEntry } from '../protocol/messages.ts';
 import { withDefaults } from '../protocol/read-json.ts';
 import type { Logger } from '../sessions/session-store.ts';
 

@@ -3,8 +3,14 @@ import { describe, it, type TestContext, test } from 'node:test';
 import { z } from 'zod';
 import { connect } from '../client/connect.ts';
 import { counterEnvironment } from '../fixtures/counter-environment.ts';
-import { type LooseJson, openRawSocket } from '../fixtures/raw-socket.ts';
-import { collectingLogger, getJson, postJson, startServer } from '../fixtures/start-server.ts';
+import {
+  collectingLogger,
+  getJson,
+  type LooseJson,
+  openRawSocket,
+  postJson,
+  startServer,
+} from '../fixtures/start-server.ts';
 import { defineEnvironment } from '../protocol/definition.ts';
 import { maskUrls } from '../protocol/mask-urls.ts';
 import { createServer } from './create-server.ts';

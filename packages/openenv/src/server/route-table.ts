@@ -2,14 +2,14 @@ import type { Context, Hono } from 'hono';
 import { HTTPException } from 'hono/http-exception';
 import type { ContentfulStatusCode } from 'hono/utils/http-status';
 import { z } from 'zod';
+import { errorAnswer } from '../protocol/errors.ts';
 import {
   type ErrorBody,
   errorBody,
   type JsonSchema,
   type ReadonlyDeep,
   validationIssue,
-} from '../protocol/bodies.ts';
-import { errorAnswer } from '../protocol/errors.ts';
+} from '../protocol/messages.ts';
 import { toJsonSchema } from '../protocol/schemas.ts';
 import { invalidInput, readInput } from '../protocol/validation-issues.ts';
 import type { Logger } from '../sessions/session-store.ts';

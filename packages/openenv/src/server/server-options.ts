@@ -1,16 +1,16 @@
 import type { Hono } from 'hono';
 import { routePath } from 'hono/route';
-import type { SchemaBody } from '../protocol/bodies.ts';
 import type { EnvironmentDefinition } from '../protocol/definition.ts';
+import type { SchemaBody } from '../protocol/messages.ts';
 import { withDefaults } from '../protocol/read-json.ts';
 import type { ResetOptionsReader } from '../protocol/reset-options.ts';
 import type { ActionReader } from '../protocol/schemas.ts';
 import type { SessionRegistry } from '../sessions/session-registry.ts';
 import { type Logger, type SessionStore, silentLogger } from '../sessions/session-store.ts';
+import type { RequestSessions } from './environment-routes.ts';
 import type { Guard, GuardOptions } from './guard.ts';
 import type { JsonRpcEndpoint } from './json-rpc-endpoint.ts';
 import { MAX_PROXIES } from './request-origin.ts';
-import type { RequestSessions } from './request-sessions.ts';
 import type { EnvironmentTool } from './tools.ts';
 
 /** Counts of steps, resets and errors since a server was made. */

@@ -8,11 +8,10 @@ import { type ErrorData, JSON_RPC_ERROR_CODES } from '../protocol/messages.ts';
 import type { Session } from '../sessions/session.ts';
 import type { SessionRegistry } from '../sessions/session-registry.ts';
 import type { Logger } from '../sessions/session-store.ts';
-import { answerInOrder } from './answer-in-order.ts';
 import type { JsonRpcEndpoint } from './json-rpc-endpoint.ts';
 import { clientAddress } from './request-origin.ts';
 import type { ServerParts } from './server-options.ts';
-import { errorData, errorText, serveSession } from './session-socket.ts';
+import { answerInOrder, errorData, errorText, serveSession } from './session-socket.ts';
 
 /** A refused client has this long to send its first message and so read why it was refused, ms. */
 const REFUSAL_GRACE_MS = 5000;

@@ -6,10 +6,9 @@ import {
 } from '@modelcontextprotocol/server';
 import type { Context } from 'hono';
 import { z } from 'zod';
-import type { JsonSchema } from '../protocol/bodies.ts';
 import { EnvironmentError } from '../protocol/definition.ts';
 import { type ErrorAnswer, errorAnswer } from '../protocol/errors.ts';
-import { JSON_RPC_ERROR_CODES, type JsonRpcResponse } from '../protocol/messages.ts';
+import { JSON_RPC_ERROR_CODES, type JsonRpcResponse, type JsonSchema } from '../protocol/messages.ts';
 import { isJsonObject, type JsonObject } from '../protocol/read-json.ts';
 import type { Session } from '../sessions/session.ts';
 import { readClientJson } from '../sessions/turns.ts';

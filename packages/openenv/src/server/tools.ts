@@ -1,11 +1,10 @@
-import type { JsonSchema } from '../protocol/bodies.ts';
 import {
   type Caller,
   type EnvironmentDefinition,
   EnvironmentError,
   type ToolSession,
 } from '../protocol/definition.ts';
-import type { ToolCallResult, ToolListing } from '../protocol/messages.ts';
+import type { JsonSchema, ToolCallResult, ToolListing } from '../protocol/messages.ts';
 import { isJsonObject } from '../protocol/read-json.ts';
 import { resetOptionsReader, resetOptionsSchema } from '../protocol/reset-options.ts';
 import { type ActionReader, actionReader, toJsonSchema } from '../protocol/schemas.ts';

@@ -3,8 +3,7 @@ import { test } from 'node:test';
 import { z } from 'zod';
 import { connect } from '../client/connect.ts';
 import { counterEnvironment } from '../fixtures/counter-environment.ts';
-import { type LooseJson, openRawSocket, type RawSocket } from '../fixtures/raw-socket.ts';
-import { startServer } from '../fixtures/start-server.ts';
+import { type LooseJson, openRawSocket, type RawSocket, startServer } from '../fixtures/start-server.ts';
 import { defineEnvironment } from '../protocol/definition.ts';
 
 /** An environment whose actions and observations are numbers all through. */

@@ -1,6 +1,5 @@
-import type { JsonSchema } from '../protocol/bodies.ts';
 import type { Environment, ResetOptions, StepResult } from '../protocol/definition.ts';
-import { type VectorStep, vectorOptions } from '../protocol/messages.ts';
+import { type JsonSchema, type VectorStep, vectorOptions } from '../protocol/messages.ts';
 import type { JsonObject } from '../protocol/read-json.ts';
 import { toJsonSchema } from '../protocol/schemas.ts';
 import { invalidInput, readAt, readInput } from '../protocol/validation-issues.ts';

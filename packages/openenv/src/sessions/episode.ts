@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
-import type { GradeBody, ReadonlyDeep } from '../protocol/bodies.ts';
 import {
   type Caller,
   type EnvironmentDefinition,
@@ -8,6 +7,7 @@ import {
   type EpisodeRecord,
   type StepResult,
 } from '../protocol/definition.ts';
+import type { GradeBody, ReadonlyDeep } from '../protocol/messages.ts';
 import { isJsonObject } from '../protocol/read-json.ts';
 import { type Player, played } from './session.ts';
 

@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { StateBody } from '../protocol/bodies.ts';
 import {
   type Environment,
   type EnvironmentDefinition,
@@ -10,6 +9,7 @@ import {
   type StepResult,
 } from '../protocol/definition.ts';
 import { openEnvError } from '../protocol/errors.ts';
+import type { StateBody } from '../protocol/messages.ts';
 import { PlayCounts } from '../server/server-options.ts';
 import type { SessionJournal, StoredSession } from './session-store.ts';
 import { DurationMeter, nextTurn, Turn } from './turns.ts';

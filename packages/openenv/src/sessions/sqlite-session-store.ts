@@ -3,7 +3,6 @@ import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promi
 import type { EnvironmentError } from '../protocol/definition.ts';
 import { errorCode, openEnvError } from '../protocol/errors.ts';
 import { withDefaults } from '../protocol/read-json.ts';
-import { AcknowledgedMarks, type Mark, markOf, setNumber } from './acknowledged-marks.ts';
 import {
   chainedJournal,
   ENTRY_BYTES,
@@ -33,13 +32,17 @@ import {
   SqliteFile,
 } from './sqlite-file.ts';
 import {
+  AcknowledgedMarks,
   type EntryRow,
   enterStore,
+  type Mark,
   makeTables,
+  markOf,
   RESET_STEP,
   SESSION_SQL,
   type SessionRow,
   type StoreUsers,
+  setNumber,
 } from './sqlite-schema.ts';
 
 /** Limits of the file. Default of `maxClientBytes`: a quarter of `maxBytes`. */

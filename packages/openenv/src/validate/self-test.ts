@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { z } from 'zod';
-import type { StateBody } from '../protocol/bodies.ts';
 import type { EnvironmentDefinition, StepResult } from '../protocol/definition.ts';
+import type { StateBody } from '../protocol/messages.ts';
 import { resetOptionsReader } from '../protocol/reset-options.ts';
 import { actionReader, toJsonSchema } from '../protocol/schemas.ts';
 import { environmentTools } from '../server/tools.ts';
