@@ -46,51 +46,51 @@ export interface OpenApi {
 
 /** The routes of an environment, by tag, from its OpenAPI document. */
 export function httpPage(name: string, address: string, document: OpenApi): string {
-  const tags = new Map<string, string[]>();
-  for (const [path, methods] of Object.entries(document.paths))
-    for (const [method, operation] of Object.entries(methods)) {
-      const tag = operation.tags?.[0] ?? 'Other';
-      const sections = tags.get(tag) ?? [];
-      sections.push(...operationSections(`${method.toUpperCase()} ${path}`, operation, document));
-      tags.set(tag, sections);
-    }
+  const routes = Object.entries(document.paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, operation]) => ({ path, method, operation })),
+  );
+  const tags = Map.groupBy(routes, ({ operation }) => operation.tags?.[0] ?? 'Other');
   const parts = [
     `# HTTP: ${name}`,
     prose(document.info.description),
     `\`servegym serve\` has this environment at \`${address}\`. The same as OpenAPI 3.1: \`GET ${address}openapi.json\`; to try it: \`${address}docs\`.`,
-    ...[...tags].flatMap(([tag, sections]) => [`## ${tag}`, ...sections]),
+    ...[...tags].flatMap(([tag, ofTag]) => [
+      `## ${tag}`,
+      ...ofTag.flatMap(({ path, method, operation }) => [
+        `### ${method.toUpperCase()} ${path}`,
+        ...operationSections(operation, document),
+      ]),
+    ]),
   ];
   return `${parts.join('\n\n')}\n`;
 }
 
-function operationSections(title: string, operation: Operation, document: OpenApi): string[] {
-  const body = jsonSchemaOf(operation.requestBody);
-  const [[status, answer] = ['', {}]] = Object.entries(operation.responses);
+function operationSections(operation: Operation, document: OpenApi): string[] {
+  const { summary, description, parameters = [], requestBody, responses } = operation;
+  const [status, answer] = Object.entries(responses)[0] ?? ['', {}];
+  const described = (title: string, { content }: Content) => {
+    const schema = content?.['application/json']?.schema;
+    const shown = schema ? fields(schema, document) : [];
+    return shown.length > 0 ? [title, ...shown] : [];
+  };
   return [
-    `### ${title}`,
-    prose([operation.summary, operation.description].filter(Boolean).join('. ')),
+    prose([summary, description].filter(Boolean).join('. ')),
     ...table(
       ['parameter', 'in', 'type', 'meaning'],
-      (operation.parameters ?? []).map((each) => [
+      parameters.map((each) => [
         code(each.name) + (each.required ? ' (required)' : ''),
         each.in,
         code(typeText(each.schema)),
         each.description ?? each.schema.description ?? '',
       ]),
     ),
-    ...(body ? ['Body:', ...fields(body, document)] : []),
-    ...answerSections(status, jsonSchemaOf(answer), document),
+    ...described('Body:', requestBody ?? {}),
+    ...described(`Answer (${status}):`, answer),
     ...table(
       ['status', 'meaning'],
-      Object.entries(operation.responses).map(([each, { description }]) => [each, description ?? '']),
+      Object.entries(responses).map(([each, { description }]) => [each, description ?? '']),
     ),
   ];
-}
-
-function answerSections(status: string, schema: Schema | undefined, document: OpenApi): string[] {
-  if (schema === undefined) return [];
-  const shown = fields(schema, document);
-  return shown.length > 0 ? [`Answer (${status}):`, ...shown] : [];
 }
 
 /** Table of the fields of an object; for any other value, its type. */
@@ -121,10 +121,6 @@ function objectIn(schema: Schema, document: OpenApi): Schema {
   const found = resolve(schema, document);
   const either = (found.anyOf ?? found.oneOf)?.map((each) => resolve(each, document));
   return either?.find(({ properties }) => properties) ?? found;
-}
-
-function jsonSchemaOf(content: Content | undefined): Schema | undefined {
-  return content?.content?.['application/json']?.schema;
 }
 
 function resolve(schema: Schema, document: OpenApi): Schema {

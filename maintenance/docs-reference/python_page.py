@@ -69,7 +69,8 @@ def page(package: Path) -> str:
     ]
     parts = ["# Python: servegym", text_of(ast.get_docstring(index)), "## servegym"]
     for name in sorted(listed, key=str.lower):
-        parts += describe(names_of(ast.parse((package / f"{sources[name]}.py").read_text("utf8")))[name])
+        module = package / f"{sources.get(name, '__init__')}.py"
+        parts += describe(names_of(ast.parse(module.read_text("utf8")))[name])
     for module in EXTRA_MODULES:
         tree = ast.parse((package / f"{module}.py").read_text("utf8"))
         parts += [f"## servegym.{module}", text_of(ast.get_docstring(tree))]

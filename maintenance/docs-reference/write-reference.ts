@@ -6,7 +6,7 @@ import { generated } from '../../docs/.vitepress/pages.ts';
 import { startServer } from '../../packages/servegym/src/server/start-server.ts';
 import { commandLinePage } from './command-line-page.ts';
 import { httpPage, type OpenApi } from './http-page.ts';
-import { type Entry, typescriptPage } from './typescript-page.ts';
+import { typescriptPage } from './typescript-page.ts';
 
 const root = dirname(dirname(import.meta.dirname));
 const pages: Record<string, string> = { 'command-line': await commandLinePage() };
@@ -23,7 +23,9 @@ try {
 
 for (const file of globSync('packages/*/package.json', { cwd: root }).sort()) {
   const { name, description, exports } = JSON.parse(readFileSync(join(root, file), 'utf8'));
-  const entries = entriesOf(name, dirname(join(root, file)), exports);
+  const entries = Object.entries<string>(exports)
+    .filter(([, path]) => path.endsWith('.ts'))
+    .map(([entry, path]) => [join(name, entry), join(root, dirname(file), path)] as const);
   if (entries.length > 0)
     pages[`typescript-${name.replace('@servegym/', '')}`] = typescriptPage(name, description, entries);
 }
@@ -38,10 +40,3 @@ pages.python = execFileSync(
 rmSync(generated, { recursive: true, force: true });
 mkdirSync(generated, { recursive: true });
 for (const [name, markdown] of Object.entries(pages)) writeFileSync(join(generated, `${name}.md`), markdown);
-
-/** Entries of a package that are modules. */
-function entriesOf(name: string, folder: string, exports: Readonly<Record<string, string>>): Entry[] {
-  return Object.entries(exports).flatMap(([path, file]) =>
-    file.endsWith('.ts') ? [{ specifier: join(name, path), file: join(folder, file) }] : [],
-  );
-}
