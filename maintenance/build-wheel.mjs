@@ -14,8 +14,8 @@ import {
 import { tmpdir } from 'node:os';
 import { basename, dirname, join, relative, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
-import { root } from './setup/checkout.mjs';
-import { ensurePython } from './setup/python.mjs';
+import { root } from './setup/commands.mjs';
+import { ensurePython } from './setup/programs.mjs';
 
 /** Files that only a compiler, a debugger or a person reads. */
 const LEFT_OUT = /\.(map|[cm]?ts|md|markdown)$/i;

@@ -3,10 +3,9 @@
 import { execFileSync } from 'node:child_process';
 import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, extname, join, relative } from 'node:path';
-import { projectEnvironment, root } from './setup/checkout.mjs';
-import { ensureConsole } from './setup/console.mjs';
+import { projectEnvironment, root } from './setup/commands.mjs';
 import { ensureNode } from './setup/node.mjs';
-import { ensurePackages } from './setup/packages.mjs';
+import { ensureConsole, ensurePackages } from './setup/packages.mjs';
 
 /** Published packages by folder, those that others import first. */
 const PUBLISHED = [

@@ -6,9 +6,9 @@ import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, it } from 'node:test';
-import { startTestFile } from './test-file.ts';
+import { startTestFile } from './run-tests.ts';
 
-const RUNNER = join(import.meta.dirname, 'run-tests.mjs');
+const RUNNER = join(import.meta.dirname, 'run-tests.ts');
 const folder = mkdtempSync(join(tmpdir(), 'servegym-run-tests-'));
 after(() => rmSync(folder, { recursive: true }));
 

@@ -2,11 +2,9 @@
 import { spawn } from 'node:child_process';
 import { constants } from 'node:os';
 import { join } from 'node:path';
-import { projectEnvironment, root } from './setup/checkout.mjs';
-import { explain } from './setup/commands.mjs';
-import { ensureConsole } from './setup/console.mjs';
+import { explain, projectEnvironment, root } from './setup/commands.mjs';
 import { ensureNode } from './setup/node.mjs';
-import { ensurePackages } from './setup/packages.mjs';
+import { ensureConsole, ensurePackages } from './setup/packages.mjs';
 
 let node;
 try {

@@ -1,5 +1,5 @@
 // Reporter of `node --test-reporter` inside a test file: sends the process that started the file what happens in it, as
-// `TestEvent` of test-file.ts.
+// `TestEvent` of run-tests.ts.
 import { existsSync, readFileSync } from 'node:fs';
 import { relative } from 'node:path';
 import { inspect } from 'node:util';

@@ -3,13 +3,10 @@
 // The last line is `N passed, N failed`, and the exit code is 0 when nothing failed.
 import { fork } from 'node:child_process';
 import { join } from 'node:path';
-import { projectEnvironment, root } from './setup/checkout.mjs';
-import { explain, runQuietly, secondsSince } from './setup/commands.mjs';
-import { ensureConsole } from './setup/console.mjs';
+import { explain, projectEnvironment, root, runQuietly, secondsSince } from './setup/commands.mjs';
 import { ensureNode } from './setup/node.mjs';
-import { ensurePackages } from './setup/packages.mjs';
-import { ensureChromium, ensureRedis } from './setup/programs.mjs';
-import { ensurePython } from './setup/python.mjs';
+import { ensureConsole, ensurePackages } from './setup/packages.mjs';
+import { ensureChromium, ensurePython, ensureRedis } from './setup/programs.mjs';
 
 const startedAt = performance.now();
 const [release, ...named] = process.argv.slice(2);
@@ -47,7 +44,7 @@ async function setUpPackages() {
 
 function runTests(node, environment) {
   return new Promise((resolve, reject) => {
-    const runner = fork(join(root, 'maintenance', 'run-tests.mjs'), paths, {
+    const runner = fork(join(root, 'maintenance', 'run-tests.ts'), paths, {
       cwd: root,
       execPath: node,
       env: projectEnvironment(environment),

@@ -1,19 +1,28 @@
 import { spawn } from 'node:child_process';
+import { delimiter, dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { stripVTControlCharacters } from 'node:util';
 
-/** A command ended badly; `output` is all that it wrote. */
-export class CommandError extends Error {
-  name = 'CommandError';
+/** The root of the checkout. */
+export const root = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
 
-  constructor(message, output) {
-    super(message);
-    this.output = output;
-  }
+/**
+ * The environment for the project's programs: its own Node and tools come first, and Node keeps the TypeScript that it
+ * has compiled, which halves the time a server takes to start.
+ */
+export function projectEnvironment(extra = {}) {
+  const bin = join(root, 'node_modules', '.bin');
+  return {
+    NODE_COMPILE_CACHE: join(root, 'node_modules', '.cache', 'node'),
+    ...process.env,
+    PATH: `${bin}${delimiter}${process.env.PATH ?? ''}`,
+    ...extra,
+  };
 }
 
 /**
- * Runs a command and keeps what it writes to itself. Resolves to that text; rejects with a `CommandError` that
- * carries it when the command cannot be started or exits with anything but 0.
+ * Runs a command and keeps what it writes to itself. Resolves to that text; rejects with an error that has it as
+ * `output` when the command cannot be started or exits with anything but 0.
  *
  * @param {string} command
  * @param {string[]} args
@@ -29,18 +38,15 @@ export function runQuietly(command, args, { cwd, env = process.env, stdin = 'ign
       stdio: [stdin, 'pipe', 'pipe'],
     });
     let output = '';
-    child.stdout.on('data', (chunk) => {
-      output += chunk;
-    });
-    child.stderr.on('data', (chunk) => {
-      output += chunk;
-    });
-    child.on('error', (cause) =>
-      reject(new CommandError(`\`${shown}\` cannot run: ${cause.message}`, output)),
-    );
+    for (const stream of [child.stdout, child.stderr])
+      stream.on('data', (chunk) => {
+        output += chunk;
+      });
+    const fail = (what) => reject(Object.assign(new Error(`\`${shown}\` ${what}`), { output }));
+    child.on('error', (cause) => fail(`cannot run: ${cause.message}`));
     child.on('close', (code, signal) => {
       if (code === 0) resolve(output);
-      else reject(new CommandError(`\`${shown}\` ended with ${signal ?? `exit code ${code}`}`, output));
+      else fail(`ended with ${signal ?? `exit code ${code}`}`);
     });
   });
 }

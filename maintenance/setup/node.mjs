@@ -11,8 +11,7 @@ import {
 } from 'node:fs';
 import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { root } from './checkout.mjs';
-import { announced, runQuietly } from './commands.mjs';
+import { announced, root, runQuietly } from './commands.mjs';
 
 /** The oldest Node that runs TypeScript directly. */
 const OLDEST = [22, 18];

@@ -1,6 +1,7 @@
-import { accessSync, constants, statSync } from 'node:fs';
+import { createHash } from 'node:crypto';
+import { accessSync, constants, existsSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
-import { announced, runQuietly } from './commands.mjs';
+import { announced, root, runQuietly } from './commands.mjs';
 
 /** The path of a Chromium. `SERVEGYM_CHROMIUM` overrides it. */
 export function ensureChromium() {
@@ -38,7 +39,7 @@ async function ensureProgram(variable, debianPackage, names) {
 }
 
 /** The path of the first of `names` that PATH has, or that is the path of a program; or `undefined`. */
-export function findProgram(...names) {
+function findProgram(...names) {
   for (const name of names) {
     for (const directory of (process.env.PATH ?? '').split(delimiter)) {
       if (directory && isExecutable(join(directory, name))) return join(directory, name);
@@ -67,7 +68,7 @@ let indexIsFresh = false;
  *
  * @param {string[]} packages
  */
-export function installDebianPackages(packages) {
+function installDebianPackages(packages) {
   const installation = queue.then(() => install(packages));
   queue = installation.catch(() => {});
   return installation;
@@ -96,4 +97,49 @@ async function install(packages) {
     indexIsFresh = true;
     await aptGet('install', '-y', '--no-install-recommends', ...packages);
   });
+}
+
+const venv = join(root, '.venv');
+const venvPython = join(venv, 'bin', 'python');
+const requirements = join(root, 'maintenance', 'requirements.txt');
+const stamp = join(venv, '.requirements');
+
+/** The path of a Python that has the packages of `requirements.txt`, in a virtual environment of the checkout's own. */
+export async function ensurePython() {
+  const wanted = createHash('sha256').update(readFileSync(requirements)).digest('hex');
+  if (existsSync(venvPython) && existsSync(stamp) && readFileSync(stamp, 'utf8') === wanted)
+    return venvPython;
+
+  const python = findProgram('python3', 'python');
+  if (!python)
+    throw new Error('Python 3 is missing. Install Python 3.10 or newer; the tests drive the server from it.');
+  await runQuietly(python, ['-c', 'import sys; sys.exit(sys.version_info < (3, 10))']).catch((cause) => {
+    throw new Error(`${python} is too old. Install Python 3.10 or newer.`, { cause });
+  });
+  await announced('Installing Python packages', async () => {
+    rmSync(venv, { recursive: true, force: true });
+    await createVenv(python);
+    await runQuietly(venvPython, [
+      '-m',
+      'pip',
+      'install',
+      '--quiet',
+      '--disable-pip-version-check',
+      '-r',
+      requirements,
+    ]);
+    writeFileSync(stamp, wanted);
+  });
+  return venvPython;
+}
+
+async function createVenv(python) {
+  try {
+    await runQuietly(python, ['-m', 'venv', venv]);
+  } catch (error) {
+    // Debian keeps the part of Python that a virtual environment needs in a package of its own.
+    if (!error.output?.includes('ensurepip')) throw error;
+    await installDebianPackages(['python3-venv']);
+    await runQuietly(python, ['-m', 'venv', '--clear', venv]);
+  }
 }
