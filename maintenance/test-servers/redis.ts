@@ -1,21 +1,58 @@
-import { mkdtempSync } from 'node:fs';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import getPort from 'get-port';
-import { type ServerProcess, startServerProcess } from './server-process.ts';
 
-/** Redis with an append-only file, on a port that nothing listens on. `SERVEGYM_REDIS` is its program. */
-export async function startRedis(): Promise<ServerProcess> {
+export type RedisProcess = Awaited<ReturnType<typeof startRedis>>;
+
+/**
+ * Redis with an append-only file in a folder of its own, on a port that nothing listens on. `SERVEGYM_REDIS` is its
+ * program.
+ */
+export async function startRedis() {
   const folder = mkdtempSync(join(tmpdir(), 'servegym-redis-'));
   const port = await getPort({ host: '127.0.0.1' });
-  return startServerProcess({
+  const program = process.env.SERVEGYM_REDIS ?? 'redis-server';
+  const args = [
+    ...['--port', String(port), '--bind', '127.0.0.1', '--dir', folder],
+    ...['--appendonly', 'yes', '--save', ''],
+  ];
+  const launch = async () => {
+    const child = spawn(program, args, { cwd: folder, stdio: ['ignore', 'pipe', 'pipe'] });
+    let said = '';
+    await new Promise<void>((resolve, reject) => {
+      for (const stream of [child.stdout, child.stderr])
+        stream.on('data', (chunk) => {
+          said += chunk;
+          if (said.includes('Ready to accept connections')) resolve();
+        });
+      child.once('error', reject);
+      child.once('exit', () => reject(new Error(`${program} ended:\n${said}`)));
+    });
+    return child;
+  };
+  let server = await launch();
+  const end = async () => {
+    if (server.exitCode !== null || server.signalCode !== null) return;
+    server.kill('SIGINT');
+    await once(server, 'exit');
+  };
+  return {
     url: `redis://127.0.0.1:${port}`,
-    folder,
-    program: process.env.SERVEGYM_REDIS ?? 'redis-server',
-    args: [
-      ...['--port', String(port), '--bind', '127.0.0.1', '--dir', folder],
-      ...['--appendonly', 'yes', '--save', ''],
-    ],
-    ready: 'Ready to accept connections',
-  });
+    get pid() {
+      return server.pid!;
+    },
+    /** Ends it and starts it again, with the data that it has kept. */
+    async restart() {
+      await end();
+      server = await launch();
+    },
+    /** Ends it and removes its data. */
+    async stop() {
+      await end();
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
 }

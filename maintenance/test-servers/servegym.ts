@@ -4,28 +4,8 @@ import { join } from 'node:path';
 
 const main = join(import.meta.dirname, '../../packages/servegym/src/main.ts');
 
-/** End and output of a process. */
-export interface Ending {
-  readonly code: number | null;
-  readonly signal: NodeJS.Signals | null;
-  readonly stdout: string;
-  readonly stderr: string;
-}
-
 /** A `servegym serve` in a process of its own. */
-export interface ServeProcess {
-  /** Address of its API, without a slash at the end. */
-  readonly url: string;
-  readonly pid: number;
-  /** Sends it a signal, and waits for nothing. */
-  signal(signal: NodeJS.Signals): void;
-  /** Waits until it has written a line to its standard output that this matches. Throws when it ends without. */
-  said(pattern: RegExp): Promise<RegExpExecArray>;
-  /** Ends it, by default as Ctrl-C does, and waits until it is gone. */
-  stop(signal?: NodeJS.Signals): Promise<Ending>;
-  /** Resolves when it is gone. */
-  readonly ended: Promise<Ending>;
-}
+export type ServeProcess = Awaited<ReturnType<typeof serving>>;
 
 type Variables = Readonly<Record<string, string | undefined>>;
 
@@ -43,7 +23,7 @@ export function startServeWith(variables: Variables, ...args: string[]): Promise
 }
 
 /** Starts `servegym serve` at an address; `undefined` leaves it to the server. */
-export async function startServeOn(
+export function startServeOn(
   host: string | undefined,
   variables: Variables,
   ...args: string[]
@@ -59,47 +39,32 @@ export function startSeason(file: string, ...args: string[]): Promise<ServeProce
   return serving(launched, /^Season .* is ready: (\S+)/m);
 }
 
-async function serving(
-  { child, ended, said }: ReturnType<typeof launch>,
-  ready: RegExp,
-): Promise<ServeProcess> {
-  const [, url] = await said(ready);
+async function serving(launched: ReturnType<typeof launch>, ready: RegExp) {
+  const [, url] = await launched.said(ready);
   return {
+    ...launched,
+    /** Address of its API, without a slash at the end. */
     url: url!,
-    pid: child.pid!,
-    said,
-    ended,
-    signal: (signal) => void child.kill(signal),
-    stop(signal = 'SIGINT') {
-      child.kill(signal);
-      return ended;
+    /** Ends it, by default as Ctrl-C does, and waits until it is gone. */
+    stop(signal: NodeJS.Signals = 'SIGINT') {
+      launched.signal(signal);
+      return launched.ended;
     },
   };
 }
 
 /** Starts `servegym` with these arguments. */
-export function startServegym(...args: string[]): {
-  signal(signal: NodeJS.Signals): void;
-  /** Waits until it has written to its standard error what this matches. Throws when it ends without. */
-  noted(pattern: RegExp): Promise<RegExpExecArray>;
-  /** Resolves when it is gone. */
-  readonly ended: Promise<Ending>;
-} {
-  const { child, ended, said } = launch(NOTHING_KEPT, ...args);
-  return {
-    ended,
-    noted: (pattern) => said(pattern, 'stderr'),
-    signal: (signal) => void child.kill(signal),
-  };
+export function startServegym(...args: string[]) {
+  return launch(NOTHING_KEPT, ...args);
 }
 
 /** Runs `servegym` with these arguments until it ends. */
-export function runServegym(...args: string[]): Promise<Ending> {
+export function runServegym(...args: string[]) {
   return runServegymWith(NOTHING_KEPT, ...args);
 }
 
 /** Runs `servegym` with these variables in its environment; `undefined` takes one away. */
-export function runServegymWith(variables: Variables, ...args: string[]): Promise<Ending> {
+export function runServegymWith(variables: Variables, ...args: string[]) {
   return launch(variables, ...args).ended;
 }
 
@@ -108,23 +73,18 @@ function launch(variables: Variables, ...args: string[]) {
     stdio: ['ignore', 'pipe', 'pipe'],
     env: { ...process.env, ...variables },
   });
-  let stdout = '';
-  let stderr = '';
-  child.stdout.on('data', (chunk) => {
-    stdout += chunk;
-  });
-  child.stderr.on('data', (chunk) => {
-    stderr += chunk;
-  });
-  const ended: Promise<Ending> = once(child, 'close').then(([code, signal]) => ({
-    code,
-    signal,
-    stdout,
-    stderr,
+  const told = { stdout: '', stderr: '' };
+  for (const stream of ['stdout', 'stderr'] as const)
+    child[stream].on('data', (chunk) => {
+      told[stream] += chunk;
+    });
+  const ended = once(child, 'close').then(([code, signal]) => ({
+    ...{ code: code as number | null, signal: signal as NodeJS.Signals | null },
+    ...told,
   }));
-  const said = async (pattern: RegExp, stream: 'stdout' | 'stderr' = 'stdout'): Promise<RegExpExecArray> => {
+  const wait = async (stream: 'stdout' | 'stderr', pattern: RegExp): Promise<RegExpExecArray> => {
     for (;;) {
-      const match = pattern.exec(stream === 'stdout' ? stdout : stderr);
+      const match = pattern.exec(told[stream]);
       if (match) return match;
       const ending = await Promise.race([once(child[stream], 'data'), ended]);
       if (!Array.isArray(ending)) {
@@ -134,5 +94,15 @@ function launch(variables: Variables, ...args: string[]) {
       }
     }
   };
-  return { child, ended, said };
+  return {
+    pid: child.pid!,
+    /** Resolves when it is gone, with its end and its output. */
+    ended,
+    /** Waits until it has written to its standard output what this matches. Throws when it ends without. */
+    said: (pattern: RegExp) => wait('stdout', pattern),
+    /** The same of its standard error. */
+    noted: (pattern: RegExp) => wait('stderr', pattern),
+    /** Sends it a signal, and waits for nothing. */
+    signal: (signal: NodeJS.Signals) => void child.kill(signal),
+  };
 }

@@ -6,8 +6,7 @@ import { join } from 'node:path';
 import { after, afterEach, before, describe, it } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { UnrecoverableError } from 'bullmq';
-import { startRedis } from '../../../maintenance/test-servers/redis.ts';
-import type { ServerProcess } from '../../../maintenance/test-servers/server-process.ts';
+import { type RedisProcess, startRedis } from '../../../maintenance/test-servers/redis.ts';
 import { type Job, JobError, type Json } from './job.ts';
 import { LocalJobs } from './local-jobs.ts';
 import { QueueConnection } from './queue-connection.ts';
@@ -22,7 +21,7 @@ const PATIENCE = { timeout: 90_000 };
 
 describe('jobs in a queue', () => {
   const folder = mkdtempSync(join(tmpdir(), 'servegym-queued-jobs-'));
-  let server: ServerProcess | undefined;
+  let server: RedisProcess | undefined;
   const processes: ChildProcess[] = [];
   const opened: { close(): Promise<unknown> }[] = [];
   before(async () => {

@@ -3,16 +3,15 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
-import { startRedis } from '../../../maintenance/test-servers/redis.ts';
+import { type RedisProcess, startRedis } from '../../../maintenance/test-servers/redis.ts';
 import {
   runServegym,
   type ServeProcess,
   startServeWith,
 } from '../../../maintenance/test-servers/servegym.ts';
-import type { ServerProcess } from '../../../maintenance/test-servers/server-process.ts';
 
 describe('two servers that share their sessions in Redis', () => {
-  let redis: ServerProcess;
+  let redis: RedisProcess;
   let servers: ServeProcess[];
   before(async () => {
     redis = await startRedis();

@@ -3,8 +3,7 @@ import { after, before, describe, it } from 'node:test';
 import { addServeTrace, firstSeeds, llmserve } from '@servegym/environments';
 import { type JobEngine, LocalJobs } from '@servegym/jobs';
 import { QueuedJobs, QueueWorker } from '@servegym/jobs/queue';
-import { startRedis } from '../../../../maintenance/test-servers/redis.ts';
-import type { ServerProcess } from '../../../../maintenance/test-servers/server-process.ts';
+import { type RedisProcess, startRedis } from '../../../../maintenance/test-servers/redis.ts';
 import { AGENT_JOB_KINDS } from '../agent-job-kinds.ts';
 import { evaluate, evaluateShifted, findPolicy, type PlayPlan } from './evaluate.ts';
 import type { Evaluation } from './evaluate-policy.ts';
@@ -62,7 +61,7 @@ describe('an evaluation with jobs', () => {
     }
   });
 
-  let redis: ServerProcess;
+  let redis: RedisProcess;
   let worker: QueueWorker;
   const engines: JobEngine[] = [];
   before(async () => {

@@ -5,8 +5,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { after, before, describe, it, type TestContext, test } from 'node:test';
 import { Redis } from 'ioredis';
-import { startRedis } from '../../../../maintenance/test-servers/redis.ts';
-import type { ServerProcess } from '../../../../maintenance/test-servers/server-process.ts';
+import { type RedisProcess, startRedis } from '../../../../maintenance/test-servers/redis.ts';
 import { counterEnvironment } from '../fixtures/counter-environment.ts';
 import { collectingLogger, getJson, openRawSocket, postJson, startServer } from '../fixtures/start-server.ts';
 import { prometheusMetrics } from '../server/prometheus-metrics.ts';
@@ -79,7 +78,7 @@ function sqlite(): Kind {
 }
 
 function redis(): Kind {
-  let server: ServerProcess;
+  let server: RedisProcess;
   let client: Redis;
   const damage = (change: (session: string) => Promise<unknown>, told: RegExp) => async (id: string) => {
     assert.ok(await change(`openenv:session:${id}`));
@@ -265,7 +264,7 @@ test('a store without progress is told, and its failures are logged once in ten 
 });
 
 describe('sessions in Redis', () => {
-  let redis: ServerProcess;
+  let redis: RedisProcess;
   let here: SessionStore;
   let there: SessionStore;
   before(async () => {

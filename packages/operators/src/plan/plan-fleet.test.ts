@@ -4,8 +4,7 @@ import { type JobEngine, LocalJobs } from '@servegym/jobs';
 import { QueuedJobs, QueueWorker } from '@servegym/jobs/queue';
 import { findProfile } from '@servegym/profiles';
 import { drawLengths, scaleRate, type Trace } from '@servegym/simulator';
-import { startRedis } from '../../../../maintenance/test-servers/redis.ts';
-import type { ServerProcess } from '../../../../maintenance/test-servers/server-process.ts';
+import { type RedisProcess, startRedis } from '../../../../maintenance/test-servers/redis.ts';
 import { TUNE_JOB_KINDS } from '../tune/measure-candidates.ts';
 import { parseSlo } from '../tune/slo.ts';
 import { splitTrace } from '../tune/traffic.ts';
@@ -34,7 +33,7 @@ const plan = async (jobs: JobEngine, rateScale = 1, of: Trace = trace) => {
 };
 
 describe('planFleet', () => {
-  let redis: ServerProcess;
+  let redis: RedisProcess;
   let worker: QueueWorker;
   let queue: JobEngine;
   const threads = new LocalJobs({ kinds: TUNE_JOB_KINDS, threads: 2 });

@@ -4,8 +4,7 @@ import { join } from 'node:path';
 import { after, before } from 'node:test';
 import { type JobEngine, LocalJobs } from '@servegym/jobs';
 import { QueuedJobs, QueueWorker } from '@servegym/jobs/queue';
-import { startRedis } from '../../../../../maintenance/test-servers/redis.ts';
-import type { ServerProcess } from '../../../../../maintenance/test-servers/server-process.ts';
+import { type RedisProcess, startRedis } from '../../../../../maintenance/test-servers/redis.ts';
 import { JOB_KINDS } from '../jobs.ts';
 
 const VERSION = 'a test';
@@ -24,7 +23,7 @@ export interface TrainingEngines {
  */
 export function useTrainingEngines(threads: Readonly<Record<string, number>>): TrainingEngines {
   let folder: string;
-  let redis: ServerProcess | undefined;
+  let redis: RedisProcess | undefined;
   let worker: QueueWorker | undefined;
   const engines: Record<string, JobEngine> = {};
   before(async () => {
