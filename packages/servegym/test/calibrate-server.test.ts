@@ -7,8 +7,9 @@ import { join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
 import { type EndpointOptions, startEndpoint } from '@servegym/endpoint';
 import { findProfile } from '@servegym/profiles';
-import { runServegym, startServegym } from '../../../maintenance/test-servers/servegym.ts';
+import { startServegym } from '../../../maintenance/test-servers/servegym.ts';
 import { temporaryFolder } from '../../../maintenance/test-servers/temporary-folder.ts';
+import { runCommand } from './in-process.ts';
 
 const HOST = '127.0.0.1';
 const ENDPOINT: EndpointOptions = {
@@ -108,7 +109,7 @@ describe('servegym profile make of a running server', () => {
   it('sends nothing but one short request where nobody can be asked and --yes is missing', async (t) => {
     const server = await serve(t);
     const output = newOutput();
-    const { code, stdout, stderr } = await runServegym(
+    const { code, stdout, stderr } = await runCommand(
       ...['profile', 'make', server.api, ...LIMITS, '--output', output, '--minutes', '3'],
       ...['--most-tokens', '250000', '--usd-per-million-tokens', '2'],
     );
@@ -125,11 +126,11 @@ describe('servegym profile make of a running server', () => {
     const server = await serve(t, { timeScale });
     const output = newOutput();
     const calibrate = ['profile', 'make', server.api, ...LIMITS, '--yes', '--output', output, '--json'];
-    const few = await runServegym(...calibrate, '--most-tokens', '500');
+    const few = await runCommand(...calibrate, '--most-tokens', '500');
     assert.equal(few.code, 2);
     assert.match(few.stderr, /expected --most-tokens to be at least [\d,]+ .*got 500/);
     assert.equal(server.completions, 1);
-    const { code, stdout, stderr } = await runServegym(
+    const { code, stdout, stderr } = await runCommand(
       ...calibrate,
       '--most-tokens',
       '3000',
@@ -180,7 +181,7 @@ describe('servegym profile make of a running server', () => {
       response.setHeader('content-type', 'application/json');
       response.end(JSON.stringify({ choices: [{ text: 'all at once' }], usage: { completion_tokens: 3 } }));
     });
-    const { code, stderr } = await runServegym(...['profile', 'make'], api, '--yes', '--output', newOutput());
+    const { code, stderr } = await runCommand(...['profile', 'make'], api, '--yes', '--output', newOutput());
     assert.equal(code, 2, stderr);
     assert.match(stderr, /completions streamed no token/);
   });
@@ -188,10 +189,10 @@ describe('servegym profile make of a running server', () => {
   it('sends the key of --api-key, and says what lacks without it', async (t) => {
     const server = await serve(t, { apiKeys: ['sesame'] });
     const calibrate = ['profile', 'make', server.api, ...LIMITS, '--output', newOutput()];
-    const without = await runServegym(...calibrate, '--yes');
+    const without = await runCommand(...calibrate, '--yes');
     assert.equal(without.code, 2);
     assert.match(without.stderr, /models answered 401: .*--api-key/);
-    const withKey = await runServegym(...calibrate, '--api-key', 'sesame');
+    const withKey = await runCommand(...calibrate, '--api-key', 'sesame');
     assert.match(withKey.stderr, /add --yes to allow the load/);
     assert.doesNotMatch(withKey.stderr, /sesame/);
   });

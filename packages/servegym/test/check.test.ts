@@ -3,9 +3,9 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, it } from 'node:test';
-import { llmserve, readTableRows, SHIPPED_TABLE_URL } from '@servegym/environments';
+import { readTableRows, SHIPPED_TABLE_URL } from '@servegym/environments';
 import { encodeTable } from '@servegym/environments/table';
-import { runServegym } from '../../../maintenance/test-servers/servegym.ts';
+import { runCommand } from './in-process.ts';
 
 const trivialTask = join(import.meta.dirname, 'fixtures/trivial-task.ts');
 
@@ -24,30 +24,8 @@ const failed = ({ checks }: Checked) =>
   checks.filter(({ outcome }) => outcome === 'fail').map(({ id }) => id);
 
 describe('servegym evaluate --check', () => {
-  it('finds our own tasks sound, and games', async () => {
-    const { code, stdout, stderr } = await runServegym('evaluate', '--check', 'quick', '--json');
-    assert.equal(stderr, '');
-    const checked = JSON.parse(stdout) as Checked[];
-    assert.deepEqual(
-      checked.map((each) => [each.task_id, failed(each)]),
-      llmserve.tasks.shippedIds.map((id) => [id, []]),
-    );
-    assert.equal(code, 0);
-    for (const { checks } of checked) {
-      const figures = (id: string) =>
-        checks.find((check) => check.id === id)!.figures as Record<string, number>;
-      for (const knob of ['batch_cap', 'kv_budget_fraction', 'speculation_depth', 'quantization_tier']) {
-        const { worth, default_worth } = figures(`most_${knob}`);
-        assert.ok(knob === 'batch_cap' ? worth <= 1.001 * default_worth : worth < default_worth, knob);
-      }
-      const int4 = figures('int4_tuned');
-      assert.ok(int4.score < int4.best_constant_score);
-      assert.match(String(int4.action), /"quantization_tier":"INT4"/);
-    }
-  });
-
   it("fails loudly on a trivial task, somebody's own", async () => {
-    const { code, stdout } = await runServegym(
+    const { code, stdout } = await runCommand(
       'evaluate',
       '--check',
       'quick',
@@ -72,7 +50,7 @@ describe('servegym evaluate --check', () => {
   });
 
   it('prints the figures, and says what failed', async () => {
-    const { code, stdout } = await runServegym('evaluate', '--check', 'quick', '--task', trivialTask);
+    const { code, stdout } = await runCommand('evaluate', '--check', 'quick', '--task', trivialTask);
     assert.equal(code, 1);
     assert.match(stdout, /FAIL {2}a tuned configuration beats the default\n +default_return/);
     assert.match(stdout, /^trivial_task FAILS \d+ of \d+ checks: .*tuning_pays/m);
@@ -86,7 +64,7 @@ describe('servegym evaluate --check', () => {
       [['--task', join(import.meta.dirname, 'scripted-model.ts')], /default export/],
       [['--task', join(import.meta.dirname, '../package.json')], /is no task: .*id/],
     ] as const) {
-      const { code, stderr } = await runServegym('evaluate', '--check', ...args);
+      const { code, stderr } = await runCommand('evaluate', '--check', ...args);
       assert.equal(code, 2, stderr);
       assert.match(stderr, message);
     }
@@ -98,7 +76,7 @@ describe('servegym evaluate --check --env inferencegym', () => {
   after(() => rmSync(folder, { recursive: true }));
 
   it('finds the three tasks sound on the table that comes with the package, and tells their room to adapt', async () => {
-    const { code, stdout, stderr } = await runServegym(
+    const { code, stdout, stderr } = await runCommand(
       'evaluate',
       '--check',
       'quick',
@@ -145,7 +123,7 @@ describe('servegym evaluate --check --env inferencegym', () => {
     });
     const own = join(folder, 'same.parquet');
     writeFileSync(own, encodeTable(same, {}));
-    const { code, stdout, stderr } = await runServegym(
+    const { code, stdout, stderr } = await runCommand(
       ...['evaluate', '--check', 'quick', '--task', '1', '--env', 'inferencegym', '--table', own],
     );
     assert.equal(code, 1, stderr);
@@ -160,7 +138,7 @@ describe('servegym evaluate --check --env inferencegym', () => {
       [['--table', 'own.parquet'], /--table means nothing to llmserve/],
       [['--env', 'inferencegym', '--table', './nope.parquet'], /there is no such file/],
     ] as const) {
-      const { code, stderr } = await runServegym('evaluate', '--check', ...args);
+      const { code, stderr } = await runCommand('evaluate', '--check', ...args);
       assert.match(stderr, message);
       assert.equal(code, 2, stderr);
     }

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { llmserve } from '@servegym/environments';
-import { runServegym } from '../../../maintenance/test-servers/servegym.ts';
+import { runCommand } from './in-process.ts';
 
 describe('servegym evaluate with several policies', () => {
   it('ranks policies on the same traffic', async () => {
-    const { code, stdout, stderr } = await runServegym(
+    const { code, stdout, stderr } = await runCommand(
       ...['evaluate', 'random', 'default', '--task', 'static_workload', '--episodes', '4', '--json'],
     );
     assert.equal(stderr, '');
@@ -27,7 +27,7 @@ describe('servegym evaluate with several policies', () => {
   });
 
   it('compares under every shift', async () => {
-    const { code, stdout, stderr } = await runServegym(
+    const { code, stdout, stderr } = await runCommand(
       ...['evaluate', 'default', 'heuristic', '--task', 'static_workload', '--split', 'shifted'],
       ...['--episodes', '2', '--json'],
     );
@@ -41,7 +41,7 @@ describe('servegym evaluate with several policies', () => {
   });
 
   it('does not rank a policy against itself', async () => {
-    const { code, stdout } = await runServegym(
+    const { code, stdout } = await runCommand(
       ...['evaluate', 'default', 'default', '--task', 'static_workload', '--episodes', '2'],
     );
     assert.equal(code, 0);
@@ -58,7 +58,7 @@ describe('servegym evaluate with several policies', () => {
     ],
   ] as const) {
     it(`ends with exit code 2: ${what}`, async () => {
-      const { code, stdout, stderr } = await runServegym('evaluate', ...args);
+      const { code, stdout, stderr } = await runCommand('evaluate', ...args);
       assert.match(stderr, message);
       assert.equal(code, 2);
       assert.equal(stdout, '');

@@ -15,9 +15,9 @@ import {
   type WindowReport,
 } from '@servegym/environments';
 import { asyncBufferFromFile, parquetMetadataAsync, parquetReadObjects } from 'hyparquet';
-import { runServegym } from '../../../maintenance/test-servers/servegym.ts';
 import { temporaryFolder } from '../../../maintenance/test-servers/temporary-folder.ts';
 import { sourceFolder, sourceHash } from '../src/cli/jobs.ts';
+import { runCommand } from './in-process.ts';
 
 const SEEN = ['observation.', 'next_observation.'];
 const SERVER = SEEN.map((prefix) => `${prefix}server.`);
@@ -104,7 +104,7 @@ describe('servegym evaluate --record', () => {
 
   async function exported(...args: string[]) {
     const out = join(folder, 'episodes.parquet');
-    const { code, stderr, stdout } = await runServegym('evaluate', ...args, '--record', out, '--json');
+    const { code, stderr, stdout } = await runCommand('evaluate', ...args, '--record', out, '--json');
     assert.equal(stderr, '');
     assert.equal(code, 0);
     const file = await asyncBufferFromFile(out);
@@ -231,7 +231,7 @@ describe('servegym evaluate --record', () => {
     ],
   ] as const) {
     it(`ends with exit code 2: ${what}`, async () => {
-      const { code, stderr } = await runServegym('evaluate', ...args);
+      const { code, stderr } = await runCommand('evaluate', ...args);
       assert.match(stderr, message);
       assert.equal(code, 2);
     });

@@ -4,10 +4,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { llmserve, SEED_SPLITS } from '@servegym/environments';
-import { runServegym } from '../../../maintenance/test-servers/servegym.ts';
+import { runCommand } from './in-process.ts';
 
 async function evaluate(...args: string[]) {
-  const { code, stdout, stderr } = await runServegym('evaluate', '--json', ...args);
+  const { code, stdout, stderr } = await runCommand('evaluate', '--json', ...args);
   assert.equal(stderr, '');
   assert.equal(code, 0);
   return JSON.parse(stdout);
@@ -63,7 +63,7 @@ describe('servegym evaluate', () => {
   });
 
   it('prints a table', async () => {
-    const { code, stdout } = await runServegym(
+    const { code, stdout } = await runCommand(
       ...['evaluate', 'default', '--task', 'static_workload', '--episodes', '1'],
     );
     assert.equal(code, 0);
@@ -106,7 +106,7 @@ describe('servegym evaluate', () => {
       ['of a file that is no policy', () => [noPolicy], /policy\.safetensors: Expected a header/],
     ] as const) {
       it(`ends with exit code 2: ${what}`, async () => {
-        const { code, stdout, stderr } = await runServegym('evaluate', ...args());
+        const { code, stdout, stderr } = await runCommand('evaluate', ...args());
         assert.match(stderr, message);
         assert.equal(code, 2);
         assert.equal(stdout, '');

@@ -3,8 +3,8 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { fleet } from '@servegym/environments';
-import { runServegym } from '../../../maintenance/test-servers/servegym.ts';
 import { temporaryFolder } from '../../../maintenance/test-servers/temporary-folder.ts';
+import { runCommand } from './in-process.ts';
 
 const folder = temporaryFolder();
 
@@ -12,7 +12,7 @@ describe('evaluations of fleet', () => {
   const own = join(folder, 'own.json');
   writeFileSync(own, JSON.stringify({ ...fleet.tasks.shipped.agents, id: 'own_agents', windows: 4 }));
   const told = async (...args: string[]) => {
-    const { code, stdout, stderr } = await runServegym(...args, '--env', 'fleet', '--json');
+    const { code, stdout, stderr } = await runCommand(...args, '--env', 'fleet', '--json');
     assert.equal(code, 0, stderr);
     return JSON.parse(stdout);
   };
@@ -46,7 +46,7 @@ describe('evaluations of fleet', () => {
     [['hpa', '--table', 'x'], /--table means nothing to fleet/],
   ] as const) {
     it(`refuse ${args.join(' ')}`, async () => {
-      const { code, stderr } = await runServegym('evaluate', '--env', 'fleet', ...args);
+      const { code, stderr } = await runCommand('evaluate', '--env', 'fleet', ...args);
       assert.match(stderr, message);
       assert.equal(code, 2);
     });

@@ -3,15 +3,15 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { fleet } from '@servegym/environments';
-import { runServegym } from '../../../maintenance/test-servers/servegym.ts';
 import { temporaryFolder } from '../../../maintenance/test-servers/temporary-folder.ts';
+import { runCommand } from './in-process.ts';
 
 const FLEET = ['evaluate', '--env', 'fleet', '--seed', '0'];
 
 describe('servegym evaluate --env fleet --seed', () => {
   it('plays policies on the requests of a task, and tells what they earn and cost', async () => {
     const args = [...FLEET, 'static:2', 'hpa', '--task', 'flash_crowds', '--max-steps', '24', '--json'];
-    const { code, stdout, stderr } = await runServegym(...args);
+    const { code, stdout, stderr } = await runCommand(...args);
     assert.equal(code, 0, stderr);
     const { hours, runs } = JSON.parse(stdout);
     assert.equal(hours, 0.2);
@@ -37,7 +37,7 @@ describe('servegym evaluate --env fleet --seed', () => {
     };
     const { version } = fleet.definition();
     writeFileSync(path, JSON.stringify({ environment: 'fleet', version, task: 'flash_crowds', parameters }));
-    const { code, stdout, stderr } = await runServegym(
+    const { code, stdout, stderr } = await runCommand(
       ...[...FLEET, 'static:3', path, '--task', 'flash_crowds', '--max-steps', '12', '--json'],
     );
     assert.equal(code, 0, stderr);
@@ -51,13 +51,13 @@ describe('servegym evaluate --env fleet --seed', () => {
     const path = join(temporaryFolder(), 'trace.csv');
     const rows = Array.from({ length: 600 }, (_, i) => `${i / 10},400,50`);
     writeFileSync(path, ['arrival,input,output', ...rows].join('\n'));
-    const { code, stdout, stderr } = await runServegym(
+    const { code, stdout, stderr } = await runCommand(
       ...[...FLEET, 'static:2', '--traffic', path, '--class-shares', '0.5,0.3,0.2'],
     );
     assert.equal(code, 0, stderr);
     assert.match(stdout, /trace\.csv: 600 requests in 0\.0 h on h100-80gb-llama-3-8b/);
     assert.match(stdout, /static:2 .* 100\.0 % +0\.0 %/);
-    const { stdout: json } = await runServegym(
+    const { stdout: json } = await runCommand(
       ...[...FLEET, 'static:2', '--traffic', path, '--class-shares', '0.5,0.3,0.2', '--json'],
     );
     const [run] = JSON.parse(json).runs;
@@ -74,7 +74,7 @@ describe('servegym evaluate --env fleet --seed', () => {
       [['--task', join(import.meta.dirname, '../package.json')], /package.json is no task: .*streams/],
     ];
     for (const [args, message] of refused) {
-      const { code, stdout, stderr } = await runServegym(...FLEET, ...args);
+      const { code, stdout, stderr } = await runCommand(...FLEET, ...args);
       assert.equal(code, 2, stderr);
       assert.equal(stdout, '');
       assert.match(stderr, message);

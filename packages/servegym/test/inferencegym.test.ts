@@ -6,8 +6,9 @@ import { fileURLToPath } from 'node:url';
 import { inferencegym, inspectTable, readTableRows, SHIPPED_TABLE_URL } from '@servegym/environments';
 import { encodeTable } from '@servegym/environments/table';
 import { validateServer } from '@servegym/openenv/validate';
-import { runServegym, type ServeProcess, startServe } from '../../../maintenance/test-servers/servegym.ts';
+import { type ServeProcess, startServe } from '../../../maintenance/test-servers/servegym.ts';
 import { temporaryFolder } from '../../../maintenance/test-servers/temporary-folder.ts';
+import { runCommand } from './in-process.ts';
 import { type PythonDriver, startPythonDriver } from './python-driver.ts';
 
 const shippedTable = fileURLToPath(SHIPPED_TABLE_URL);
@@ -259,7 +260,7 @@ describe('servegym serve --env llmserve', () => {
 
 describe('a table of one’s own', () => {
   it('is checked in words, and as JSON with stable codes', async () => {
-    const sound = await runServegym('profile', 'table', 'check', shippedTable);
+    const sound = await runCommand('profile', 'table', 'check', shippedTable);
     assert.equal(sound.code, 0);
     assert.match(sound.stdout, /5400 rows[\s\S]*The table can be played\./);
 
@@ -272,7 +273,7 @@ describe('a table of one’s own', () => {
         {},
       ),
     );
-    const { code, stdout } = await runServegym('profile', 'table', 'check', broken, '--json');
+    const { code, stdout } = await runCommand('profile', 'table', 'check', broken, '--json');
     assert.equal(code, 1);
     const report = JSON.parse(stdout);
     assert.equal(report.playable, false);
@@ -283,7 +284,7 @@ describe('a table of one’s own', () => {
 
     const noParquet = join(folder, 'table.csv');
     writeFileSync(noParquet, 'batch_size,tps\n1,100\n');
-    const csv = await runServegym('profile', 'table', 'check', noParquet);
+    const csv = await runCommand('profile', 'table', 'check', noParquet);
     assert.equal(csv.code, 1);
     assert.match(csv.stdout, /error NOT_PARQUET: /);
   });
@@ -313,26 +314,26 @@ describe('a table of one’s own', () => {
       '2',
       '--json',
     ];
-    const [shipped, slow] = await Promise.all([runServegym(...args), runServegym(...args, '--table', own)]);
+    const [shipped, slow] = await Promise.all([runCommand(...args), runCommand(...args, '--table', own)]);
     const [fast, slower] = [JSON.parse(shipped.stdout), JSON.parse(slow.stdout)];
     assert.match(slower.version, /\+table\./);
     assert.ok(slower.tasks['1'].cost_per_1k_usd > 1.3 * fast.tasks['1'].cost_per_1k_usd);
 
     const broken = join(folder, 'not-a-table.parquet');
     copyFileSync(fileURLToPath(import.meta.url), broken);
-    const refused = await runServegym(...args, '--table', broken);
+    const refused = await runCommand(...args, '--table', broken);
     assert.equal(refused.code, 2);
     assert.match(refused.stderr, /Expected a Parquet file.*NOT_PARQUET.*servegym profile table check/);
   });
 
   it('is learned on, and what was learned is evaluated', async () => {
     const out = join(folder, 'run');
-    const trained = await runServegym(
+    const trained = await runCommand(
       ...['train', '--env', 'inferencegym', '--task', '1', '--steps', '1000', '--threads', '1'],
       ...['--table', shippedTable, '--out', out, '--json'],
     );
     assert.equal(trained.code, 0, trained.stderr);
-    const evaluated = await runServegym(
+    const evaluated = await runCommand(
       ...['evaluate', join(out, 'policy.safetensors'), '--env', 'inferencegym', '--episodes', '2', '--json'],
     );
     assert.equal(evaluated.code, 0, evaluated.stderr);
@@ -343,7 +344,7 @@ describe('a table of one’s own', () => {
 
 describe('servegym evaluate --env inferencegym with several policies', () => {
   it('ranks policies on the same traffic', async () => {
-    const { code, stdout, stderr } = await runServegym(
+    const { code, stdout, stderr } = await runCommand(
       ...['evaluate', 'random', 'baseline', '--env', 'inferencegym', '--task', '3', '--episodes', '4'],
     );
     assert.equal(code, 0, stderr);
@@ -371,7 +372,7 @@ describe('servegym evaluate --env inferencegym with several policies', () => {
     ],
   ] as const) {
     it(`refuses ${what} with exit code 2`, async () => {
-      const { code, stderr } = await runServegym(...args);
+      const { code, stderr } = await runCommand(...args);
       assert.match(stderr, message);
       assert.equal(code, 2);
     });

@@ -2,12 +2,12 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
 import { llmserve } from '@servegym/environments';
-import { runServegym } from '../../../maintenance/test-servers/servegym.ts';
 import { referencesTable } from '../src/cli/evaluate/check-tasks.ts';
+import { runCommand } from './in-process.ts';
 
 describe('servegym evaluate --check recorded', () => {
   it('prints what is recorded, and the docs have it word for word', async () => {
-    const { code, stdout } = await runServegym('evaluate', '--check', 'recorded');
+    const { code, stdout } = await runCommand('evaluate', '--check', 'recorded');
     assert.equal(code, 0);
     const references = Object.fromEntries(
       llmserve.tasks.shippedIds.map((id) => [id, llmserve.anchors.reference(id)]),
@@ -21,7 +21,7 @@ describe('servegym evaluate --check recorded', () => {
   });
 
   it('prints JSON with the room, the bound and the returns of each seed', async () => {
-    const { stdout } = await runServegym(
+    const { stdout } = await runCommand(
       'evaluate',
       '--check',
       'recorded',

@@ -6,6 +6,7 @@ import { llmserve } from '@servegym/environments';
 import { runServegym } from '../../../maintenance/test-servers/servegym.ts';
 import { temporaryFolder } from '../../../maintenance/test-servers/temporary-folder.ts';
 import { loadTask } from '../src/cli/arguments/own-inputs.ts';
+import { runCommand } from './in-process.ts';
 
 const example = llmserve.tasks.find(
   await loadTask(join(import.meta.dirname, '../../environments/examples/fixed-arrangement.ts')),
@@ -24,7 +25,7 @@ describe("training and comparing on a task of one's own", () => {
   });
 
   const servegym = async (...args: string[]) => {
-    const { code, stdout, stderr } = await runServegym(...args, '--json');
+    const { code, stdout, stderr } = await runCommand(...args, '--json');
     return { code, stderr, told: code === 0 ? JSON.parse(stdout) : undefined };
   };
 
@@ -57,11 +58,12 @@ describe("training and comparing on a task of one's own", () => {
     assert.deepEqual([rate_scale, profile], [0.5, example.profile]);
     assert.deepEqual(Object.keys(comparisons[0].tasks), ['small_arrangement']);
 
+    // In processes of their own, which have not met the task before.
     for (const [args, message] of [
       [['--task', changed], /small_arrangement with the digest [0-9a-f]{16}, got one for .*train anew/],
       [[], /got one for small_arrangement: if that is a task of your own, give its file as well/],
     ] as const) {
-      const refused = await servegym('evaluate', policy, ...args);
+      const refused = await runServegym('evaluate', policy, ...args);
       assert.equal(refused.code, 2);
       assert.match(refused.stderr, message);
     }
@@ -83,7 +85,7 @@ describe("training and comparing on a task of one's own", () => {
         /--split shifted plays every shift: leave out --shift rate_1\.5/,
       ],
     ] as const) {
-      const { code, stderr } = await runServegym(...args);
+      const { code, stderr } = await runCommand(...args);
       assert.match(stderr, message);
       assert.equal(code, 2);
     }

@@ -3,13 +3,13 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { before, describe, it } from 'node:test';
 import { llmserve } from '@servegym/environments';
-import { runServegym } from '../../../maintenance/test-servers/servegym.ts';
 import { temporaryFolder } from '../../../maintenance/test-servers/temporary-folder.ts';
+import { runCommand } from './in-process.ts';
 
 const trivialTask = join(import.meta.dirname, 'fixtures/trivial-task.ts');
 
 async function json(...args: string[]) {
-  const { code, stdout, stderr } = await runServegym(...args, '--json');
+  const { code, stdout, stderr } = await runCommand(...args, '--json');
   assert.equal(code, 0, stderr);
   return JSON.parse(stdout);
 }
@@ -58,7 +58,7 @@ describe("evaluating and training on traffic of one's own", () => {
     const out = join(folder, 'run');
     const plan = ['train', '--task', 'static_workload', '--steps', '2048', '--threads', '1', '--out', out];
     const { files } = await json(...plan, '--traffic', trace);
-    const resumed = await runServegym('train', '--resume', files.checkpoint);
+    const resumed = await runCommand('train', '--resume', files.checkpoint);
     assert.equal(resumed.code, 2);
     assert.match(resumed.stderr, /monday@sha256/);
     const evaluated = await json('evaluate', files.policy, '--traffic', trace, '--episodes', '1');
@@ -71,7 +71,7 @@ describe("evaluating and training on traffic of one's own", () => {
       [['evaluate', 'default', '--rate-scale', '50'], /from 0\.01 to 20/],
       [['train', '--task', 'static_workload', '--algo', 'static', '--traffic', trace], /--algo ppo/],
     ] as const) {
-      const { code, stderr } = await runServegym(...args);
+      const { code, stderr } = await runCommand(...args);
       assert.equal(code, 2, stderr);
       assert.match(stderr, message);
     }

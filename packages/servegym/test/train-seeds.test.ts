@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
-import { runServegym } from '../../../maintenance/test-servers/servegym.ts';
 import { temporaryFolder } from '../../../maintenance/test-servers/temporary-folder.ts';
+import { runCommand } from './in-process.ts';
 
 describe('servegym train over several seeds', () => {
   const folder = temporaryFolder();
@@ -11,7 +11,7 @@ describe('servegym train over several seeds', () => {
   it('writes for each seed what a training with that seed alone writes, bit for bit', async () => {
     const plan = ['train', '--task', '1', '--env', 'inferencegym', '--steps', '1000', '--json'];
     const [together, alone] = [join(folder, 'together'), join(folder, 'alone')];
-    const many = await runServegym(...plan, '--seeds', '3..4', '--threads', '2', '--out', together);
+    const many = await runCommand(...plan, '--seeds', '3..4', '--threads', '2', '--out', together);
     assert.equal(many.code, 0, many.stderr);
     const report = JSON.parse(many.stdout);
     assert.deepEqual(
@@ -21,7 +21,7 @@ describe('servegym train over several seeds', () => {
         [4, 1024],
       ],
     );
-    const one = await runServegym(...plan, '--seed', '4', '--out', alone);
+    const one = await runCommand(...plan, '--seed', '4', '--out', alone);
     assert.equal(one.code, 0, one.stderr);
     assert.equal(report.runs[1].final_return, JSON.parse(one.stdout).final_return);
     const inSeed = (seed: number, name: string) => readFileSync(join(together, `seed-${seed}`, name));
@@ -65,7 +65,7 @@ describe('servegym train over several seeds', () => {
         /Cannot use the queue at redis:\/\/127\.0\.0\.1:1/,
       ],
     ] as const) {
-      const { code, stderr } = await runServegym(
+      const { code, stderr } = await runCommand(
         ...['train', '--task', 'static_workload', '--out', out, ...args],
       );
       assert.match(stderr, message);

@@ -5,8 +5,8 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { describe, it } from 'node:test';
-import { runServegym } from '../../../maintenance/test-servers/servegym.ts';
 import { temporaryFolder } from '../../../maintenance/test-servers/temporary-folder.ts';
+import { runCommand } from './in-process.ts';
 
 const main = join(import.meta.dirname, '..', 'src', 'main.ts');
 
@@ -15,7 +15,7 @@ describe('servegym train', () => {
 
   it('learns, keeps weights, metrics and curve, and what it learned can be evaluated', async () => {
     const out = join(folder, 'run');
-    const trained = await runServegym(
+    const trained = await runCommand(
       ...['train', '--task', 'static_workload', '--steps', '4000', '--seed', '1', '--out', out, '--json'],
     );
     assert.equal(trained.code, 0, trained.stderr);
@@ -39,13 +39,13 @@ describe('servegym train', () => {
     );
     assert.match(readFileSync(report.files.events, 'latin1'), /brain\.Event:2.*train\/mean_return/s);
 
-    const evaluated = await runServegym('evaluate', report.files.policy, '--episodes', '2', '--json');
+    const evaluated = await runCommand('evaluate', report.files.policy, '--episodes', '2', '--json');
     assert.equal(evaluated.code, 0, evaluated.stderr);
     const { agent, tasks } = JSON.parse(evaluated.stdout);
     assert.equal(agent, 'ppo');
     assert.deepEqual(Object.keys(tasks), ['static_workload']);
 
-    const elsewhere = await runServegym('evaluate', report.files.policy, '--task', 'bursty_workload');
+    const elsewhere = await runCommand('evaluate', report.files.policy, '--task', 'bursty_workload');
     assert.equal(elsewhere.code, 2);
     assert.match(
       elsewhere.stderr,
@@ -56,7 +56,7 @@ describe('servegym train', () => {
   it('goes on after Ctrl-C as if it had not stopped', async () => {
     const plan = ['--task', 'static_workload', '--steps', '6000', '--seed', '2', '--threads', '1', '--json'];
     const [whole, parts] = [join(folder, 'whole'), join(folder, 'parts')];
-    assert.equal((await runServegym('train', ...plan, '--out', whole)).code, 0);
+    assert.equal((await runCommand('train', ...plan, '--out', whole)).code, 0);
 
     const stopped = spawn(process.execPath, [main, 'train', ...plan, '--out', parts], {
       stdio: ['ignore', 'ignore', 'pipe'],
@@ -66,7 +66,7 @@ describe('servegym train', () => {
     const before = metricsOf(parts);
     assert.ok(before.length < 3, `stopped after ${before.length} updates`);
 
-    const resumed = await runServegym('train', '--resume', join(parts, 'checkpoint.safetensors'), '--json');
+    const resumed = await runCommand('train', '--resume', join(parts, 'checkpoint.safetensors'), '--json');
     assert.equal(resumed.code, 0, resumed.stderr);
     for (const name of ['policy.safetensors', 'policy.onnx', 'checkpoint.safetensors']) {
       assert.ok(readFileSync(join(parts, name)).equals(readFileSync(join(whole, name))), name);
@@ -82,12 +82,12 @@ describe('servegym train', () => {
     it(`learns by ${algorithm} what can be evaluated`, async () => {
       const out = join(folder, algorithm);
       const plan = ['--task', 'static_workload', '--algo', algorithm, ...args];
-      const trained = await runServegym('train', ...plan, '--out', out, '--json');
+      const trained = await runCommand('train', ...plan, '--out', out, '--json');
       assert.equal(trained.code, 0, trained.stderr);
       const { files, algorithm: told } = JSON.parse(trained.stdout);
       assert.equal(told, algorithm);
       assert.equal(metricsOf(out).length, 1);
-      const evaluated = await runServegym('evaluate', files.policy, '--episodes', '1', '--json');
+      const evaluated = await runCommand('evaluate', files.policy, '--episodes', '1', '--json');
       assert.equal(evaluated.code, 0, evaluated.stderr);
       assert.equal(JSON.parse(evaluated.stdout).agent, agent);
     });
@@ -104,7 +104,7 @@ describe('servegym train', () => {
     const { training } = JSON.parse(readFileSync(files.policy, 'utf8'));
     assert.equal(training.mean_return, final_return);
 
-    const evaluated = await runServegym('evaluate', files.policy, '--episodes', '2', '--json');
+    const evaluated = await runCommand('evaluate', files.policy, '--episodes', '2', '--json');
     assert.equal(evaluated.code, 0, evaluated.stderr);
     assert.equal(JSON.parse(evaluated.stdout).agent, 'static-tuned');
   });
@@ -125,7 +125,7 @@ describe('servegym train', () => {
       [['--task', 'static_workload', '--steps', 'many'], /Expected a whole number from 1 to/],
       [['--task', 'static_workload', '--out', join(file, 'run')], /cannot write to .*a-file/],
     ] as const) {
-      const { code, stderr } = await runServegym('train', ...args);
+      const { code, stderr } = await runCommand('train', ...args);
       assert.match(stderr, message);
       assert.equal(code, 2);
     }

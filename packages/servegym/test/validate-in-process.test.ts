@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
-import { runServegym } from '../../../maintenance/test-servers/servegym.ts';
+import { runCommand } from './in-process.ts';
 
 const guess = join(import.meta.dirname, '../../openenv/examples/guess/environment.ts');
 
 describe('servegym validate in this process', () => {
   it('plays all environments without a server, and shows who answered', async () => {
-    const { code, stdout, stderr } = await runServegym('validate', '--json');
+    const { code, stdout, stderr } = await runCommand('validate', '--json');
     assert.deepEqual([code, stderr], [0, '']);
     const reports = JSON.parse(stdout);
     assert.deepEqual(
@@ -30,12 +30,12 @@ describe('servegym validate in this process', () => {
   });
 
   it('plays an environment of a module, and fails with what is wrong', async () => {
-    const sound = await runServegym('validate', '--env', guess);
+    const sound = await runCommand('validate', '--env', guess);
     assert.equal(sound.code, 0, sound.stderr);
     assert.match(sound.stdout, /^guess 1$[\s\S]*^✓ replay [\s\S]*^passed: 7 of 7$/m);
-    const refused = await runServegym('validate', '--env', guess, '--action', '{"number": 0}');
+    const refused = await runCommand('validate', '--env', guess, '--action', '{"number": 0}');
     assert.equal(refused.code, 1);
     assert.match(refused.stdout, /^✗ episode [\s\S]*number: .*1[\s\S]*^FAILED/m);
-    assert.equal((await runServegym('validate', '--env', 'nothing')).code, 2);
+    assert.equal((await runCommand('validate', '--env', 'nothing')).code, 2);
   });
 });

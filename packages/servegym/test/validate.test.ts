@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { after, before, describe, it } from 'node:test';
 import { promisify } from 'node:util';
-import { runServegym, type ServeProcess, startServe } from '../../../maintenance/test-servers/servegym.ts';
+import { type ServeProcess, startServe } from '../../../maintenance/test-servers/servegym.ts';
 import { python } from './python-driver.ts';
 
 /** Starts the Python server of this folder. */
@@ -38,7 +38,7 @@ async function closedAddress(): Promise<string> {
 }
 
 async function validate(...args: string[]) {
-  const { code, stdout, stderr } = await runServegym('validate', ...args, '--json');
+  const { code, stdout, stderr } = await runCommand('validate', ...args, '--json');
   assert.equal(stderr, '');
   return { code, report: JSON.parse(stdout) };
 }
@@ -49,6 +49,8 @@ import json, sys
 from openenv.cli._validation import validate_running_environment
 print(json.dumps([validate_running_environment(url) for url in sys.argv[1:]]))
 `;
+
+import { runCommand } from './in-process.ts';
 
 interface Criterion {
   readonly id: string;
@@ -112,7 +114,7 @@ describe('servegym validate', () => {
   });
 
   it('prints a line for each criterion, and what is wrong below it', async () => {
-    const { code, stdout } = await runServegym('validate', '--url', reference.url);
+    const { code, stdout } = await runCommand('validate', '--url', reference.url);
     assert.equal(code, 0);
     assert.match(stdout, /^✓ state_contract +The state has/m);
     assert.match(
@@ -136,10 +138,9 @@ describe('servegym validate', () => {
     const { code, report } = await validate('--url', 'http://127.0.0.1:9');
     assert.deepEqual([code, report.passed], [1, false]);
     const address = await closedAddress();
-    const told = await runServegym('validate', '--url', address);
+    const told = await runCommand('validate', '--url', address);
     assert.deepEqual(told, {
       code: 1,
-      signal: null,
       stdout: '',
       stderr: `error: ${address}/ cannot be reached: ECONNREFUSED. Start the server, or correct --url.\n`,
     });
@@ -148,7 +149,7 @@ describe('servegym validate', () => {
       ['--env', 'nothing', '--url', ours.url],
       ['--url', ours.url, '--action', '3'],
     ]) {
-      assert.equal((await runServegym('validate', ...args)).code, 2, args.join(' '));
+      assert.equal((await runCommand('validate', ...args)).code, 2, args.join(' '));
     }
   });
 });
