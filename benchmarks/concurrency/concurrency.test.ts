@@ -82,7 +82,7 @@ describe('concurrencyPlotSvg', () => {
 
   it('draws a point for each figure that there is', () => {
     const svg = concurrencyPlotSvg('a < b', [batch(64), batch(1024), batch(2048, nobody)]);
-    assert.equal((svg.match(/<circle /g) ?? []).length, 2 + 2 + 3 + 3);
+    assert.equal((svg.match(/<circle [^>]* r="3"/g) ?? []).length, 2 + 2 + 3 + 3);
     assert.match(svg, /a &lt; b/);
     for (const sessions of [64, 1024, 2048]) assert.match(svg, new RegExp(`>${sessions}</text>`));
   });

@@ -19,9 +19,12 @@ export function reportPage(report: Report): string {
 
 /** The main chart of a report as SVG that stands alone, in light colours. */
 export function reportPlot(report: Report): string {
-  return renderToString(
-    <XYChartSvg chart={mainChart(report)} width={CHART_WIDTH} title={report.title} style={plainStyle()} />,
-  );
+  return chartSvg(mainChart(report), report.title);
+}
+
+/** A chart as SVG that stands alone, in light colours. */
+export function chartSvg(chart: XYChart, title: string): string {
+  return renderToString(<XYChartSvg chart={chart} width={CHART_WIDTH} title={title} style={plainStyle()} />);
 }
 
 /** @throws Error where there is nothing to draw */

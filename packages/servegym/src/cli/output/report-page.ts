@@ -24,6 +24,7 @@ export interface Report {
 interface ReportWriter {
   reportPage(report: Report): string;
   reportPlot(report: Report): string;
+  chartSvg(chart: object, title: string): string;
 }
 
 const path = fileURLToPath(import.meta.resolve('@servegym/console/dist/report.js'));
@@ -48,6 +49,11 @@ export function reportPage(report: Report): string {
 /** The main chart of a report as SVG, as its page has it. */
 export function reportPlot(report: Report): string {
   return writer().reportPlot(report);
+}
+
+/** A chart of the console as SVG, in light colours. */
+export function chartSvg(chart: object, title: string): string {
+  return writer().chartSvg(chart, title);
 }
 
 /** Pixels of the picture for a unit of the drawing. */
