@@ -32,15 +32,19 @@ const ANNOUNCE_MS = 10_000;
 const ASSUMED_WIDTH = 32;
 
 /** A run that is under way. */
-interface Run {
+class Run {
   readonly state: RunState;
-  readonly fail: (error: unknown) => void;
-  readonly done: () => void;
-  lastNewsAt: number;
+  /** Settled when all jobs are done, or one has failed. */
+  readonly end = Promise.withResolvers<void>();
+  lastNewsAt = performance.now();
   /** Times that the queue has failed with a job. */
-  readonly lost: Map<string, number>;
+  readonly lost = new Map<string, number>();
   /** Jobs being resubmitted. */
-  readonly returning: Set<string>;
+  readonly returning = new Set<string>();
+
+  constructor(state: RunState) {
+    this.state = state;
+  }
 }
 
 /** A job with which the queue has failed so often is given up. */
@@ -99,25 +103,17 @@ export class QueuedJobs implements JobEngine {
   async run(jobs: readonly Job[], options: RunOptions = {}): Promise<Json[]> {
     options.signal?.throwIfAborted();
     const state = new RunState(jobs, this.#options.version, options);
-    const { promise, resolve, reject } = Promise.withResolvers<void>();
-    const run: Run = {
-      state,
-      fail: reject,
-      done: resolve,
-      lastNewsAt: performance.now(),
-      lost: new Map(),
-      returning: new Set(),
-    };
-    const cancel = () => reject(options.signal?.reason);
+    const run = new Run(state);
+    const cancel = () => run.end.reject(options.signal?.reason);
     options.signal?.addEventListener('abort', cancel, { once: true });
     this.#runs.add(run);
     try {
       if (state.isDone) return state.results;
       // A failure while they are being submitted is answered below.
-      promise.catch(() => undefined);
+      run.end.promise.catch(() => undefined);
       await this.#whileDown(() => this.#connection.announce('submitter', this.#id, this.#options.version));
       for (const ids of chunksOf([...state.open])) await this.#whileDown(() => this.#submit(run, ids, true));
-      await promise;
+      await run.end.promise;
       return state.results;
     } finally {
       this.#runs.delete(run);
@@ -141,14 +137,14 @@ export class QueuedJobs implements JobEngine {
       if (!run.state.open.has(id)) continue;
       run.lastNewsAt = performance.now();
       tell(run);
-      if (run.state.isDone) run.done();
+      if (run.state.isDone) run.end.resolve();
     }
   }
 
   #failed(run: Run, id: string, reason: string): void {
     const failure = decodeFailure(reason);
     if (failure !== null && failure.code !== CANCELLED) {
-      run.fail(JobError.failed(run.state.jobs.get(id)!.kind, failure));
+      run.end.reject(JobError.failed(run.state.jobs.get(id)!.kind, failure));
       return;
     }
     // Its failure is heard of, and also found when the jobs are looked up.
@@ -158,7 +154,7 @@ export class QueuedJobs implements JobEngine {
     const again = failure === null ? this.#countLoss(run, id, reason) : Promise.resolve();
     again
       .then(() => this.#whileDown(() => this.#submit(run, [id], true)))
-      .catch(run.fail)
+      .catch(run.end.reject)
       .finally(() => run.returning.delete(id));
   }
 
@@ -208,7 +204,7 @@ export class QueuedJobs implements JobEngine {
         return { name: kind, data: { kind, input, shared }, opts: { jobId, ...JOB_OPTIONS } };
       }),
     );
-    if (state.isDone) run.done();
+    if (state.isDone) run.end.resolve();
   }
 
   /** Now and then: who is there, and whether news have been missed. */

@@ -5,40 +5,27 @@ import type { Job, Json, RunOptions } from './job.ts';
 export class RunState {
   /** One job for each name. */
   readonly jobs: ReadonlyMap<string, Job>;
+  /** Names of the jobs without a result. */
+  readonly open: ReadonlySet<string>;
+  /** In the order of the jobs; `null` where there is none yet. */
+  readonly results: Json[];
   readonly #options: RunOptions;
-  readonly #indices = new Map<string, number[]>();
-  readonly #results: Json[];
+  readonly #indices: ReadonlyMap<string, readonly number[]>;
   readonly #open: Set<string>;
   readonly #shares = new Map<string, number>();
   #finished = 0;
 
   constructor(jobs: readonly Job[], version: string, options: RunOptions) {
     this.#options = options;
-    this.#results = new Array(jobs.length).fill(null);
-    const distinct = new Map<string, Job>();
-    for (const [index, job] of jobs.entries()) {
-      const id = jobId(job, version);
-      distinct.set(id, job);
-      const indices = this.#indices.get(id);
-      if (indices === undefined) this.#indices.set(id, [index]);
-      else indices.push(index);
-    }
-    this.jobs = distinct;
-    this.#open = new Set(distinct.keys());
+    this.results = new Array(jobs.length).fill(null);
+    const ids = jobs.map((job) => jobId(job, version));
+    this.#indices = Map.groupBy(jobs.keys(), (index) => ids[index]);
+    this.jobs = new Map(jobs.map((job, index) => [ids[index], job]));
+    this.open = this.#open = new Set(ids);
   }
 
   get isDone(): boolean {
     return this.#open.size === 0;
-  }
-
-  /** Names of the jobs without a result. */
-  get open(): ReadonlySet<string> {
-    return this.#open;
-  }
-
-  /** In the order of the jobs; `null` where there is none yet. */
-  get results(): Json[] {
-    return this.#results;
   }
 
   /** Takes a result; one that has come before, or that nobody waits for, is passed over. */
@@ -46,7 +33,7 @@ export class RunState {
     if (!this.#open.delete(id)) return;
     this.#shares.delete(id);
     for (const index of this.#indices.get(id)!) {
-      this.#results[index] = result;
+      this.results[index] = result;
       this.#finished += 1;
       this.#options.onResult?.(result, index);
     }
@@ -61,7 +48,7 @@ export class RunState {
 
   #tell(): void {
     if (this.#options.onProgress === undefined) return;
-    const planned = this.#results.length;
+    const planned = this.results.length;
     let done = this.#finished;
     for (const [id, share] of this.#shares) done += share * this.#indices.get(id)!.length;
     this.#options.onProgress({ finished: this.#finished, planned, share: done / planned });
