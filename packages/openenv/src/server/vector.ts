@@ -87,14 +87,6 @@ interface Layouts {
   readonly observation: FloatLayout;
 }
 
-/** Environments that a socket has opened. */
-interface Opened {
-  readonly environments: VectorEnvironments;
-  /** With the format `float32`. */
-  readonly layouts: Layouts | null;
-  readonly releaseSlots: () => void;
-}
-
 type Reply = string | Uint8Array;
 
 /**
@@ -104,7 +96,7 @@ type Reply = string | Uint8Array;
 export class VectorConversation {
   readonly #parts: ServerParts;
   readonly #client: string;
-  #opened: Opened | null = null;
+  #opened: VectorEnvironments | null = null;
 
   /** @param client digest of who is at the other end */
   constructor(parts: ServerParts, client: string) {
@@ -123,13 +115,12 @@ export class VectorConversation {
     const releaseSlots = sessions.reserve(count, base);
     try {
       const instances = Array.from({ length: count }, () => createInstance(definition));
-      const environments = vectorEnvironments(instances, base, this.#client);
-      this.#opened = { environments, layouts, releaseSlots };
+      this.#opened = vectorEnvironments(instances, base, this.#client, layouts, releaseSlots);
     } catch (error) {
       releaseSlots();
       throw error;
     }
-    return whenDone(this.#opened.environments.reset(), (result) => {
+    return whenDone(this.#opened.reset(), (result) => {
       sessions.counts.resets += count;
       return vectorText(result, layouts);
     });
@@ -137,11 +128,11 @@ export class VectorConversation {
 
   /** Answers `vector_step`. @throws EnvironmentError `VALIDATION_ERROR` */
   step(data: JsonObject): Reply | Promise<Reply> {
-    const { environments } = this.#required();
+    const { size } = this.#required();
     const { actions, ...extra } = data;
     for (const key in extra) throw invalidInput('extra_forbidden', [key], 'Extra inputs are not permitted');
-    if (!Array.isArray(actions) || actions.length !== environments.size) {
-      throw invalidInput('list_type', ['actions'], `Input should be a list of ${environments.size} actions`);
+    if (!Array.isArray(actions) || actions.length !== size) {
+      throw invalidInput('list_type', ['actions'], `Input should be a list of ${size} actions`);
     }
     const answer = (result: VectorStep) => vectorText(result, null);
     return this.#play((index) => actions[index], answer);
@@ -149,15 +140,15 @@ export class VectorConversation {
 
   /** Answers a binary frame: the actions of all environments as rows of float32. @throws EnvironmentError `VALIDATION_ERROR` */
   stepBinary(frame: Uint8Array): Reply | Promise<Reply> {
-    const { environments, layouts } = this.#required();
+    const { size, layouts } = this.#required();
     if (!layouts) {
       const problem = "Binary frames need a vector_reset with the format 'float32'";
       throw invalidInput('value_error', [], problem);
     }
     const { action, observation } = layouts;
-    const bytes = environments.size * action.length * Float32Array.BYTES_PER_ELEMENT;
+    const bytes = size * action.length * Float32Array.BYTES_PER_ELEMENT;
     if (frame.byteLength !== bytes) {
-      const rows = `${environments.size} rows of ${action.length} float32 (${bytes} bytes)`;
+      const rows = `${size} rows of ${action.length} float32 (${bytes} bytes)`;
       throw invalidInput('value_error', [], `Input should be ${rows}, not ${frame.byteLength} bytes`);
     }
     // Copied: a frame need not begin at a multiple of four bytes in its buffer, as a Float32Array must.
@@ -168,19 +159,17 @@ export class VectorConversation {
 
   /** Frees the environments and their slots. */
   close(): void {
-    const opened = this.#opened;
+    void this.#opened?.close();
     this.#opened = null;
-    opened?.releaseSlots();
-    void opened?.environments.close();
   }
 
-  #required(): Opened {
+  #required(): VectorEnvironments {
     if (this.#opened) return this.#opened;
     throw invalidInput('value_error', [], 'There are no environments yet; send vector_reset first');
   }
 
   #play(actionOf: (index: number) => unknown, toReply: (result: VectorStep) => Reply) {
-    const { environments } = this.#required();
+    const environments = this.#required();
     const { readAction, sessions } = this.#parts;
     // All actions are read before the first is played, so that a mistake in one changes nothing.
     const actions = Array.from({ length: environments.size }, (_, index) =>
@@ -251,8 +240,15 @@ type VectorEnvironments = ReturnType<typeof vectorEnvironments>;
  * and n environments, episode k of environment i has the seed (s + k n + i) mod 2^32.
  * @param base the options of each reset, with the base seed
  * @param client digest of who plays them, for turns
+ * @param layouts with the format `float32`
  */
-function vectorEnvironments(environments: readonly Environment[], base: ResetOptions, client: string) {
+function vectorEnvironments(
+  environments: readonly Environment[],
+  base: ResetOptions,
+  client: string,
+  layouts: Layouts | null,
+  releaseSlots: () => void,
+) {
   const size = environments.length;
   const episodes = environments.map(() => 0);
   const dones = environments.map(() => false);
@@ -262,6 +258,7 @@ function vectorEnvironments(environments: readonly Environment[], base: ResetOpt
 
   return {
     size,
+    layouts,
     reset: () => collect(resetOne),
     /** Plays an action on each environment whose episode goes on. */
     step: (actions: readonly unknown[]) =>
@@ -272,9 +269,10 @@ function vectorEnvironments(environments: readonly Environment[], base: ResetOpt
       }),
     /** True when the next step of an environment ignores its action. */
     awaitsReset: (index: number) => dones[index],
-    /** Frees the environments; a reset or step under way stops before the next one. */
+    /** Frees the environments and their slots; a reset or step under way stops before the next one. */
     async close(): Promise<void> {
       isClosed = true;
+      releaseSlots();
       await Promise.allSettled(environments.map(async (environment) => environment.close?.()));
     },
   };

@@ -223,9 +223,7 @@ export class SessionRegistry {
       if (this.#sessions.get(id) === live) await this.release(id);
     }
     if (!this.#store) return undefined;
-    const underWay = this.#resuming.get(id);
-    if (underWay) return underWay;
-    const resumed = this.#take(id, make).finally(() => this.#resuming.delete(id));
+    const resumed = this.#resuming.get(id) ?? this.#take(id, make).finally(() => this.#resuming.delete(id));
     this.#resuming.set(id, resumed);
     return resumed;
   }
