@@ -12,7 +12,7 @@ import type {
   VectorOptions,
   VectorStep,
 } from '../protocol/messages.ts';
-import { ClientError, type ConnectOptions, Exchange } from './exchange.ts';
+import { ClientError, type ConnectOptions, Exchange, openSocket } from './exchange.ts';
 
 export { ClientError } from './exchange.ts';
 
@@ -39,7 +39,7 @@ export async function connect<Given = AnyDefinition>(
   url: string | URL,
   options: ConnectOptions = {},
 ): Promise<ClientOf<Given>> {
-  const { token, sessionId } = options;
+  const { token, sessionId, replyTimeoutMs = 60_000 } = options;
   const base = baseUrl(url);
   const headers = { ...options.headers, ...(token && { authorization: `Bearer ${token}` }) };
   const address = socketUrl(base, 'ws');
@@ -47,7 +47,11 @@ export async function connect<Given = AnyDefinition>(
     address.searchParams.set('session_id', sessionId);
     address.searchParams.set('takeover', 'true');
   }
-  const exchange = await Exchange.open(address.href, { ...options, headers });
+  const exchange = await openSocket(
+    address.href,
+    { ...options, headers },
+    (socket, named) => new Exchange(socket, named, replyTimeoutMs),
+  );
   // A server that does not name the session may be about to refuse one: a question, legal at any time, brings it out.
   if (exchange.sessionId === undefined) {
     try {

@@ -58,6 +58,41 @@ export interface ConnectOptions {
 
 type Reply = { readonly type: string; readonly data: unknown } | Uint8Array;
 
+/**
+ * Opens a WebSocket. `use` gets it before its first frame, which may come in the same packet as the handshake, and the
+ * session that the server names, where it does.
+ * @throws ClientError `CONNECTION_LOST`, `TIMEOUT`
+ */
+export function openSocket<Used>(
+  url: string,
+  { headers, connectTimeoutMs = 10_000, maxMessageBytes: maxPayload = 100 * 1024 * 1024 }: ConnectOptions,
+  use: (socket: WebSocket, sessionId: string | undefined) => Used,
+): Promise<Used> {
+  const failure = `Could not connect to ${maskUrls(url)}`;
+  return new Promise((resolve, reject) => {
+    const handshake = { headers, handshakeTimeout: connectTimeoutMs, maxPayload, perMessageDeflate: false };
+    const socket = new WebSocket(url, handshake);
+    let sessionId: string | undefined;
+    socket.once('upgrade', ({ headers: { 'x-session-id': named } }) => {
+      sessionId = typeof named === 'string' ? named : undefined;
+    });
+    socket.once('unexpected-response', (_request, response) => {
+      response.resume();
+      reject(ClientError.lost(`${failure}: the server answered ${response.statusCode}.`));
+      socket.terminate();
+    });
+    socket.once('error', (error) => {
+      const isLate = error.message === 'Opening handshake has timed out';
+      reject(
+        isLate
+          ? new ClientError('TIMEOUT', `${failure} within ${connectTimeoutMs} ms.`)
+          : ClientError.lost(`${failure}: ${error.message || String(error)}`, error),
+      );
+    });
+    socket.once('open', () => resolve(use(socket, sessionId)));
+  });
+}
+
 /** One socket on which every message gets one reply, in order. */
 export class Exchange {
   /** The session, when the server named it in the handshake. */
@@ -67,43 +102,7 @@ export class Exchange {
   readonly #pending: (PromiseWithResolvers<Reply> & { readonly timer: NodeJS.Timeout })[] = [];
   #lost: ClientError | undefined;
 
-  /** Connects. @throws ClientError `CONNECTION_LOST`, `TIMEOUT` */
-  static open(
-    url: string,
-    {
-      headers,
-      connectTimeoutMs = 10_000,
-      replyTimeoutMs = 60_000,
-      maxMessageBytes: maxPayload = 100 * 1024 * 1024,
-    }: ConnectOptions,
-  ): Promise<Exchange> {
-    const failure = `Could not connect to ${maskUrls(url)}`;
-    return new Promise((resolve, reject) => {
-      const handshake = { headers, handshakeTimeout: connectTimeoutMs, maxPayload, perMessageDeflate: false };
-      const socket = new WebSocket(url, handshake);
-      let sessionId: string | undefined;
-      socket.once('upgrade', ({ headers: { 'x-session-id': named } }) => {
-        sessionId = typeof named === 'string' ? named : undefined;
-      });
-      socket.once('unexpected-response', (_request, response) => {
-        response.resume();
-        reject(ClientError.lost(`${failure}: the server answered ${response.statusCode}.`));
-        socket.terminate();
-      });
-      socket.once('error', (error) => {
-        const isLate = error.message === 'Opening handshake has timed out';
-        reject(
-          isLate
-            ? new ClientError('TIMEOUT', `${failure} within ${connectTimeoutMs} ms.`)
-            : ClientError.lost(`${failure}: ${error.message || String(error)}`, error),
-        );
-      });
-      // The exchange must listen before the first frame, which may come in the same packet as the handshake.
-      socket.once('open', () => resolve(new Exchange(socket, sessionId, replyTimeoutMs)));
-    });
-  }
-
-  private constructor(socket: WebSocket, sessionId: string | undefined, replyTimeoutMs: number) {
+  constructor(socket: WebSocket, sessionId: string | undefined, replyTimeoutMs: number) {
     this.#socket = socket;
     this.sessionId = sessionId;
     this.#replyTimeoutMs = replyTimeoutMs;

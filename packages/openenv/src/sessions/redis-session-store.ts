@@ -14,7 +14,6 @@ import {
   SESSION_BYTES,
   type SessionJournal,
   type SessionStore,
-  type SessionStoreOptions,
   STORE_DEFAULTS,
   StoreMonitor,
   stepDigest,
@@ -130,12 +129,14 @@ const REDIS_SCRIPTS = {
 type Script = keyof typeof REDIS_SCRIPTS;
 
 /** Options of the store. Redis's own `maxmemory` limits all sessions together. */
-interface RedisSessionStoreOptions extends SessionStoreOptions {
-  /** Longest time of a command, and of a lost connection, before the session's step fails, ms. Default 5 s. */
-  readonly timeoutMs?: number;
-}
-
-const DEFAULTS = { ...STORE_DEFAULTS, maxClientBytes: 2 ** 28, timeoutMs: 5000 };
+const DEFAULTS = {
+  ...STORE_DEFAULTS,
+  /** Limit of the sessions of one client, bytes. */
+  maxClientBytes: 2 ** 28,
+  /** Longest time of a command, and of a lost connection, before the session's step fails, ms. */
+  timeoutMs: 5000,
+};
+type RedisSessionStoreOptions = Readonly<typeof DEFAULTS>;
 
 const SESSION = 'openenv:session:';
 const CLIENT = 'openenv:client:';
@@ -149,9 +150,9 @@ const CLIENT = 'openenv:client:';
  */
 export async function openRedisStore(
   url: string,
-  given: RedisSessionStoreOptions = {},
+  given: Partial<RedisSessionStoreOptions> = {},
 ): Promise<SessionStore> {
-  const options = withDefaults<Required<RedisSessionStoreOptions>>(DEFAULTS, given);
+  const options: RedisSessionStoreOptions = withDefaults(DEFAULTS, given);
   const { timeoutMs } = options;
   const redis = new Redis(url, {
     lazyConnect: true,
@@ -184,7 +185,7 @@ async function warnOfEviction(redis: Redis, logger: Logger): Promise<void> {
   logger.warn({ policy }, 'Redis may evict sessions: set its maxmemory-policy to noeviction');
 }
 
-function redisStore(redis: Redis, options: Required<RedisSessionStoreOptions>): SessionStore {
+function redisStore(redis: Redis, options: RedisSessionStoreOptions): SessionStore {
   const { maxClientBytes, restMs, retentionMs } = options;
   const owner = randomUUID();
   const monitor = new StoreMonitor(options.logger);

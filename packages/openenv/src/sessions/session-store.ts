@@ -145,17 +145,14 @@ export function storeError(problem: string, cause?: unknown): EnvironmentError {
 }
 
 /** Options that all stores of sessions have. */
-export interface SessionStoreOptions {
+export const STORE_DEFAULTS = {
   /** Sessions unused for this long, while a server ran, are deleted, ms. Default seven days. */
-  readonly retentionMs?: number;
-  /** Limit of the sessions of one client, bytes. */
-  readonly maxClientBytes?: number;
+  retentionMs: 7 * 86_400_000,
   /** A session that was used this recently is not deleted to make room, ms. Default two minutes. */
-  readonly restMs?: number;
+  restMs: 120_000,
   /** Log of failures. Default: none. */
-  readonly logger?: Logger;
-}
-export const STORE_DEFAULTS = { retentionMs: 7 * 86_400_000, restMs: 120_000, logger: silentLogger };
+  logger: silentLogger,
+};
 
 /** Bytes that a session and an entry take beside their texts, about. */
 export const SESSION_BYTES = 400;

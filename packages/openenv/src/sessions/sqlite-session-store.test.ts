@@ -18,7 +18,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { openSqliteStore, type SqliteSessionStoreOptions } from './sqlite-session-store.ts';
+import { openSqliteStore } from './sqlite-session-store.ts';
 
 const environment = { id: 'counter', version: '1' };
 
@@ -28,7 +28,7 @@ function temporaryFile(t: TestContext): string {
   return join(folder, 'sessions.db');
 }
 
-function openStore(t: TestContext, path: string, options?: SqliteSessionStoreOptions) {
+function openStore(t: TestContext, path: string, options?: Parameters<typeof openSqliteStore>[1]) {
   const store = openSqliteStore(path, options);
   t.after(() => store.close());
   return store;

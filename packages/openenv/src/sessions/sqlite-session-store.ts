@@ -12,7 +12,6 @@ import {
   SESSION_BYTES,
   type SessionJournal,
   type SessionStore,
-  type SessionStoreOptions,
   STORE_DEFAULTS,
   type StoreCondition,
   type StoredSession,
@@ -45,18 +44,23 @@ import {
   setNumber,
 } from './sqlite-schema.ts';
 
-/** Limits of the file. Default of `maxClientBytes`: a quarter of `maxBytes`. */
-export interface SqliteSessionStoreOptions extends SessionStoreOptions {
-  /**
-   * Limit of the file, bytes. From nine tenths of it on, the client that keeps most loses the sessions that it has not
-   * used for longest. Default 1 GiB.
-   */
-  readonly maxBytes?: number;
-  /** Longest wait for a database that another process has locked, ms. Default 5 s. */
-  readonly lockTimeoutMs?: number;
-  /** Path of the program, for other servers that open the file. Default: that of the process. */
-  readonly program?: string;
+function defaultOptions(maxBytes = 2 ** 30) {
+  return {
+    ...STORE_DEFAULTS,
+    /**
+     * Limit of the file, bytes. From nine tenths of it on, the client that keeps most loses the sessions that it has not
+     * used for longest. Default 1 GiB.
+     */
+    maxBytes,
+    /** Limit of the sessions of one client, bytes. Default: a quarter of `maxBytes`. */
+    maxClientBytes: Math.ceil(maxBytes / 4),
+    /** Longest wait for a database that another process has locked, ms. Default 5 s. */
+    lockTimeoutMs: LOCK_TIMEOUT_MS,
+    /** Path of the program, for other servers that open the file. Default: that of the process. */
+    program: process.argv[1] ?? '',
+  };
 }
+type SqliteSessionStoreOptions = Readonly<ReturnType<typeof defaultOptions>>;
 
 /**
  * Every session that has played a step since the last transaction has a page written to the log anew, so that pages of a
@@ -97,21 +101,16 @@ interface Entry extends Pick<PromiseWithResolvers<void>, 'resolve' | 'reject'> {
  * the file can take sessions over from one another.
  * @throws EnvironmentError `STORE_ERROR` when the file cannot be used.
  */
-export function openSqliteStore(path: string, options: SqliteSessionStoreOptions = {}): SessionStore {
-  const { maxBytes = 2 ** 30 } = options;
-  const defaults = {
-    ...STORE_DEFAULTS,
-    maxBytes,
-    maxClientBytes: Math.ceil(maxBytes / 4),
-    lockTimeoutMs: LOCK_TIMEOUT_MS,
-    program: process.argv[1] ?? '',
-  };
-  return new SqliteSessionStore(path, withDefaults<Required<SqliteSessionStoreOptions>>(defaults, options));
+export function openSqliteStore(
+  path: string,
+  options: Partial<SqliteSessionStoreOptions> = {},
+): SessionStore {
+  return new SqliteSessionStore(path, withDefaults(defaultOptions(options.maxBytes), options));
 }
 
 class SqliteSessionStore implements SessionStore {
   readonly #owner = randomUUID();
-  readonly #options: Required<SqliteSessionStoreOptions>;
+  readonly #options: SqliteSessionStoreOptions;
   readonly #file: SqliteFile<keyof typeof SESSION_SQL>;
   readonly #marks: AcknowledgedMarks;
   readonly #users: StoreUsers;
@@ -127,7 +126,7 @@ class SqliteSessionStore implements SessionStore {
   #allowance = 0;
   #isClosed = false;
 
-  constructor(path: string, options: Required<SqliteSessionStoreOptions>) {
+  constructor(path: string, options: SqliteSessionStoreOptions) {
     this.#options = options;
     const { lockTimeoutMs, maxBytes, program, logger } = options;
     this.#monitor = new StoreMonitor(logger);

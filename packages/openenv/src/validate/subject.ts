@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import { WebSocket } from 'ws';
 import { baseUrl, ClientError, socketUrl } from '../client/connect.ts';
+import { openSocket } from '../client/exchange.ts';
 import { isJsonObject, type JsonObject, withDefaults } from '../protocol/read-json.ts';
 import { at, shown } from './check.ts';
 import { type ForeignSchema, sampleValue } from './sample-value.ts';
@@ -120,7 +121,13 @@ export class Subject {
 
   /** A socket at `/ws` or `/mcp`. */
   connect(path: 'ws' | 'mcp' = 'ws'): Promise<InspectionSocket> {
-    return InspectionSocket.open(socketUrl(this.options.base, path).href, this.options);
+    const { base, headers, timeoutMs } = this.options;
+    const options = { headers, connectTimeoutMs: timeoutMs };
+    return openSocket(
+      socketUrl(base, path).href,
+      options,
+      (socket) => new InspectionSocket(socket, timeoutMs),
+    );
   }
 
   /**
@@ -208,26 +215,9 @@ export class InspectionSocket {
   /** The code with which the connection was closed, once it is. */
   readonly closed: Promise<number>;
 
-  static open(
-    url: string,
-    { timeoutMs, headers }: Pick<Subject['options'], 'timeoutMs' | 'headers'>,
-  ): Promise<InspectionSocket> {
-    return new Promise((resolve, reject) => {
-      const socket = new WebSocket(url, { headers, handshakeTimeout: timeoutMs, perMessageDeflate: false });
-      const inspection = new InspectionSocket(socket, timeoutMs);
-      socket.once('open', () => resolve(inspection));
-      socket.once('unexpected-response', (request, response) => {
-        reject(new Error(`the handshake at ${url} was answered with HTTP ${response.statusCode}`));
-        response.resume();
-        request.destroy();
-      });
-      socket.on('error', (error: NodeJS.ErrnoException) =>
-        reject(new Error(`cannot connect to ${url}: ${error.code ?? error.message}`)),
-      );
-    });
-  }
-
-  private constructor(socket: WebSocket, timeoutMs: number) {
+  constructor(socket: WebSocket, timeoutMs: number) {
+    // A connection that fails is closed.
+    socket.on('error', () => {});
     this.#socket = socket;
     this.#timeoutMs = timeoutMs;
     socket.on('message', (data) => this.#received.push(data.toString()));
