@@ -51,7 +51,7 @@ interface FinishedRun extends Pick<LeaderboardEntry, 'name' | 'score' | 'return'
   readonly episode: EpisodeFile;
 }
 
-export const leaderboardEntry = z.object({
+const leaderboardEntry = z.object({
   id: z.int(),
   rank: z.int().min(1).meta({
     description:

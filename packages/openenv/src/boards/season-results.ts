@@ -46,7 +46,7 @@ export const seasonResults = z.object({
 });
 export type SeasonResults = Readonly<z.infer<typeof seasonResults>>;
 type JudgedEpisode = Readonly<z.infer<typeof judgedEpisode>>;
-export type SeasonAnchors = Readonly<z.infer<typeof anchors>>;
+type SeasonAnchors = Readonly<z.infer<typeof anchors>>;
 
 /** Judges the episodes of a season. Environments bring their own; `graderScoring` serves any that has a grader. */
 export interface SeasonScoring {

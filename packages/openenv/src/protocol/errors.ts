@@ -22,41 +22,45 @@ interface ErrorKind {
 }
 
 const { parseError, methodNotFound, invalidParams, internalError, serverError } = JSON_RPC_ERROR_CODES;
-const session = (status: ErrorKind['status']) =>
-  ({ status, jsonRpc: serverError, webSocket: 'SESSION_ERROR' }) as const;
-const environment = (status: ErrorKind['status']) =>
-  ({ status, jsonRpc: internalError, webSocket: 'EXECUTION_ERROR' }) as const;
+const kind = <Code extends ErrorCode>(
+  status: ErrorKind['status'],
+  jsonRpc: JsonRpcErrorCode,
+  webSocket: Code,
+) => ({ status, jsonRpc, webSocket }) as const;
+const session = (status: ErrorKind['status']) => kind(status, serverError, 'SESSION_ERROR');
+const environment = (status: ErrorKind['status']) => kind(status, internalError, 'EXECUTION_ERROR');
 
 /** Every code that the server gives a status of its own. Codes of environments that are not here are answered like `OTHER`. */
 export const ERROR_CATALOGUE = {
   INVALID_JSON: {
-    ...{ status: 400, jsonRpc: parseError, webSocket: 'INVALID_JSON' },
+    ...kind(400, parseError, 'INVALID_JSON'),
     sentence: ({ problem }: { problem: string }) => `Invalid JSON: ${problem}`,
   },
   UNKNOWN_TYPE: {
-    ...{ status: 400, jsonRpc: methodNotFound, webSocket: 'UNKNOWN_TYPE' },
+    ...kind(400, methodNotFound, 'UNKNOWN_TYPE'),
     sentence: ({ type }: { type: string }) => `Unknown message type: ${type}`,
   },
   VALIDATION_ERROR: {
-    ...{ status: 422, jsonRpc: internalError, webSocket: 'VALIDATION_ERROR' },
+    ...kind(422, internalError, 'VALIDATION_ERROR'),
     sentence: ({ issues }: { issues: readonly ValidationIssue[] }) =>
       issues.map(({ loc, msg }) => `${loc.join('.') || 'input'}: ${msg}`).join('; '),
   },
-  EXECUTION_ERROR: { status: 500, jsonRpc: internalError, webSocket: 'EXECUTION_ERROR' },
+  EXECUTION_ERROR: environment(500),
   CAPACITY_REACHED: {
-    ...{ status: 503, retryAfter: 1, jsonRpc: serverError, webSocket: 'CAPACITY_REACHED' },
+    ...kind(503, serverError, 'CAPACITY_REACHED'),
+    retryAfter: 1,
     shown: ['active_sessions', 'max_sessions'],
     sentence: (sessions: { active_sessions: number; max_sessions: number }) =>
       `Server at capacity: ${sessions.active_sessions}/${sessions.max_sessions} sessions active. Cannot accept new connections.`,
   },
   FACTORY_ERROR: {
-    ...{ status: 500, jsonRpc: serverError, webSocket: 'FACTORY_ERROR' },
+    ...kind(500, serverError, 'FACTORY_ERROR'),
     shown: ['factory_name'],
     sentence: ({ factory_name }: { factory_name: string }) =>
       `Environment factory '${factory_name}' failed to create instance.`,
   },
   UNKNOWN_SESSION: {
-    ...{ status: 404, jsonRpc: invalidParams, webSocket: 'SESSION_ERROR' },
+    ...kind(404, invalidParams, 'SESSION_ERROR'),
     sentence: ({ id }: { id: string }) =>
       `Unknown session_id: ${id.slice(0, 100)}. Open a session with a reset.`,
   },
@@ -85,12 +89,14 @@ export const ERROR_CATALOGUE = {
   },
   STORE_ERROR: { ...session(503), sentence: ({ problem }: { problem: string }) => problem },
   STORE_QUOTA: {
-    ...{ ...session(429), retryAfter: 60 },
+    ...session(429),
+    retryAfter: 60,
     sentence: ({ bytes }: { bytes: number }) =>
       `The session could not be saved: your sessions may hold ${bytes} bytes in all. Close sessions, send smaller resets, or wait until older ones may be deleted.`,
   },
   DRAINING: {
-    ...{ ...session(503), retryAfter: 1 },
+    ...session(503),
+    retryAfter: 1,
     sentence: (_: object) => 'The server is shutting down and opens no more sessions. Try again.',
   },
   NOT_RESET: environment(409),

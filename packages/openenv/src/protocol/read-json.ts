@@ -42,7 +42,7 @@ export const MAX_JSON_DEPTH = 512;
 /** Most keys of one object: objects with very many take seconds to build. */
 export const MAX_KEYS_OF_OBJECT = 1000;
 /** Most keys of all objects of a text together. */
-export const MAX_KEYS = 50_000;
+const MAX_KEYS = 50_000;
 /** A text of this many characters cannot exceed the limits. */
 const ALWAYS_WITHIN = Math.min(2 * MAX_JSON_DEPTH, MAX_KEYS_OF_OBJECT);
 

@@ -104,8 +104,17 @@ export function createServer(definition: EnvironmentDefinition, options: ServerO
   mountInformationRoutes(routes.add, parts, () => draining, environments);
   mountMcpRoutes(routes.add, parts, mcp);
   mountTaskRoutes(routes.add, definition);
-  if (metrics) mountMetricsRoute(routes.add, metrics);
-  mountDocumentation(app, routes);
+  if (metrics) {
+    routes.add({ ...described('metrics_get'), answer: { mediaType: 'text/plain' } }, async (context) =>
+      context.body(await metrics.text(), 200, { 'content-type': metrics.contentType }),
+    );
+  }
+  app.get('/openapi.json', (context) => context.json(routes.document()));
+  app.get('/docs', (context) => {
+    context.header('content-security-policy', DOCS_POLICY);
+    return context.html(docsPage(routes.document()));
+  });
+  app.get('/redoc', (context) => context.redirect('docs', 307));
 
   const closeAll = async () => {
     await sockets.close();
@@ -182,23 +191,4 @@ function createApp(
     }),
   );
   return { app, routes };
-}
-
-function mountMetricsRoute(addRoute: AddRoute, metrics: ServerMetrics): void {
-  addRoute(
-    {
-      ...described('metrics_get'),
-      answer: { mediaType: 'text/plain' },
-    },
-    async (context) => context.body(await metrics.text(), 200, { 'content-type': metrics.contentType }),
-  );
-}
-
-function mountDocumentation(app: Hono, routes: RouteTable): void {
-  app.get('/openapi.json', (context) => context.json(routes.document()));
-  app.get('/docs', (context) => {
-    context.header('content-security-policy', DOCS_POLICY);
-    return context.html(docsPage(routes.document()));
-  });
-  app.get('/redoc', (context) => context.redirect('docs', 307));
 }

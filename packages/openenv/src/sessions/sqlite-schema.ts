@@ -131,7 +131,7 @@ export const SESSION_SQL = {
 const SEEN_MS = 180_000;
 
 /** A server that keeps its sessions in the same file. */
-export interface StoreUser {
+interface StoreUser {
   readonly process: number;
   readonly host: string;
   /** Path of its program. */
