@@ -7,7 +7,7 @@ import { after, before, describe, it } from 'node:test';
 import { promisify } from 'node:util';
 import { type ServeProcess, startServeWith } from '../../maintenance/test-servers/servegym.ts';
 import { commandOf, copyOf, readStages, variablesOf } from '../dockerfile-steps.ts';
-import { SPACES, type SpaceName } from './write-space.ts';
+import { SPACES, type SpaceName } from './build-space.ts';
 
 const python =
   process.env.SERVEGYM_PYTHON ?? assert.fail('SERVEGYM_PYTHON is not set. Run the tests with `npm test`.');
@@ -19,7 +19,7 @@ describe('the Spaces', () => {
   const folder = join(work, 'built');
   /** The upload of `openenv push`. */
   const staged = join(work, 'staged');
-  // biome-ignore lint/suspicious/noExplicitAny: what check_spaces.py prints
+  // biome-ignore lint/suspicious/noExplicitAny: what check_spaces.fixture.py prints
   let found: any;
   before(async () => {
     for (const space of spaces)
@@ -31,7 +31,7 @@ describe('the Spaces', () => {
     const pairs = [...servers].map(([space, { url }]) => `${space}=${url}`);
     const { stdout } = await promisify(execFile)(
       python,
-      [join(import.meta.dirname, 'check_spaces.py'), folder, staged, ...pairs],
+      [join(import.meta.dirname, 'check_spaces.fixture.py'), folder, staged, ...pairs],
       { env: { ...process.env, PYTHONDONTWRITEBYTECODE: '1' } },
     );
     found = JSON.parse(stdout);

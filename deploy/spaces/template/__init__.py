@@ -1,4 +1,4 @@
-"""ServeGym: {{title}}: a client for OpenEnv."""
+"""ServeGym: {{client}}: a client for OpenEnv."""
 
 from .client import {{client}}
 from .models import {{action}}, {{observation}}, {{state}}

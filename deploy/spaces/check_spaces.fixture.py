@@ -20,12 +20,6 @@ from openenv.cli.commands.push import _load_ignore_patterns, _prepare_staging_di
 from typer.testing import CliRunner
 
 FOLDER, STAGED = (Path(argument) for argument in sys.argv[1:3])
-CLIENTS = {
-    "llmserve": "LLMServeEnv",
-    "fleet": "FleetEnv",
-    "inferencegym": "InferenceGymEnv",
-    "benchmark": "BenchmarkEnv",
-}
 
 
 def front_matter(text: str) -> dict[str, str]:
@@ -59,7 +53,7 @@ def check(space: str, url: str) -> dict:
     own = {part: model.model_json_schema()["properties"] for part, model in names.items()}
     probe = json.loads((FOLDER / space / "validation" / "runtime.json").read_text())
     action = names["action"](**probe["actions"][0])
-    with getattr(package, CLIENTS[space])(base_url=url).sync() as env:
+    with getattr(package, package.__all__[0])(base_url=url).sync() as env:
         first = env.reset(seed=probe["reset"]["seed"], **probe["reset"]["options"])
         result = env.step(action)
         state = env.state()
@@ -76,7 +70,6 @@ def check(space: str, url: str) -> dict:
             part: sorted(set(own[part]) ^ set(published[part]["properties"])) for part in ("action", "observation")
         },
         "unpublished_state": sorted(set(own["state"]) - set(published["state"]["properties"])),
-        "observation": type(result.observation).__name__,
         "first_reward": first.reward,
         "reward": result.reward,
         "step_count": state.step_count,
