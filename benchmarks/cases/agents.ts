@@ -14,7 +14,7 @@ import {
 import { firstSeeds, llmserve, type TaskId } from '@servegym/environments';
 import type { JobEngine } from '@servegym/jobs';
 import { interquartileMean, mean, nestedBootstrap } from '@servegym/simulator/statistics';
-import { codeVersion, openJobs, StoppableJobs } from '../../packages/servegym/src/cli/jobs.ts';
+import { codeVersion, openJobs, stoppable } from '../../packages/servegym/src/cli/jobs.ts';
 import { type AgentBenchmark, type AgentCell, agentsPage, PLANNERS } from '../agents/agents-page.ts';
 import { benchmark, text } from '../harness.ts';
 
@@ -58,7 +58,7 @@ export default benchmark({
     const taskIds = llmserve.tasks.shippedIds.filter((id) => plan.task === 'all' || id === plan.task);
     if (taskIds.length === 0)
       throw new Error(`expected a task, all or one of ${llmserve.tasks.shippedIds.join(', ')}`);
-    const jobs = new StoppableJobs(await openJobs({ threads, queue }));
+    const jobs = stoppable(await openJobs({ threads, queue }));
     const context: Context = { jobs, cache: join(cache, `${llmserve.id}-${llmserve.version}`), plan };
     try {
       if (ship) {

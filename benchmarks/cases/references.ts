@@ -13,7 +13,7 @@ import {
   type TaskId,
 } from '@servegym/environments';
 import type { Json } from '@servegym/jobs';
-import { openJobs, StoppableJobs } from '../../packages/servegym/src/cli/jobs.ts';
+import { openJobs, stoppable } from '../../packages/servegym/src/cli/jobs.ts';
 import { showProgress } from '../../packages/servegym/src/cli/output/progress.ts';
 import { benchmark, text } from '../harness.ts';
 
@@ -100,7 +100,7 @@ export default benchmark({
     queue: text,
   },
   async *run({ task, tune, planned, threads, queue, ...counts }) {
-    const jobs = new StoppableJobs(await openJobs({ threads, queue }));
+    const jobs = stoppable(await openJobs({ threads, queue }));
     try {
       for (const records of [SERVE, FLEET])
         for (const taskId of records.taskIds) {

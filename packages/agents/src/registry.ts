@@ -73,6 +73,10 @@ export interface EnvironmentAgents<
   };
   /** The ways to learn a policy. */
   readonly algorithms: readonly Algorithm[];
+  /** Windows after which PPO gains little more, where more than elsewhere. */
+  readonly ppoSteps?: number;
+  /** True where tasks in files, traffic of one's own and randomised servers are learned too, with jobs for others. */
+  readonly learnsVariants?: boolean;
   /** Anchors of the episodes of a season, where they are not judged by their grader. */
   readonly season?: {
     anchors(
@@ -109,6 +113,8 @@ export const AGENTS = {
     createPolicy: createServePolicy,
     loadPolicy: loadServePolicy,
     algorithms: ['ppo', 'distill', 'cem', 'static'],
+    ppoSteps: 480_000,
+    learnsVariants: true,
     check: checkTask,
     season: SERVE_SEASON,
     knobDominance: checkKnobDominance,

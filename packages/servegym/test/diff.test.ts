@@ -5,6 +5,7 @@ import { before, describe, it } from 'node:test';
 import { RandomStream } from '@servegym/simulator';
 import { runServegym } from '../../../maintenance/test-servers/servegym.ts';
 import { temporaryFolder } from '../../../maintenance/test-servers/temporary-folder.ts';
+import { runCommand } from './in-process.ts';
 
 const folder = temporaryFolder();
 const trace = join(folder, 'trace.csv');
@@ -56,7 +57,7 @@ spec:
     const json = join(folder, 'candidate.json');
     const plan = { profile: 'h100-80gb-llama-3-8b', settings: { max_num_seqs: 256 }, engines: 3 };
     writeFileSync(json, JSON.stringify({ plans: [plan] }));
-    const { code, stdout, stderr } = await runServegym(...on(manifest, json), '--json');
+    const { code, stdout, stderr } = await runCommand(...on(manifest, json), '--json');
     assert.equal(code, 0, stderr);
     const { baseline, candidate, bounds, usd_per_hour: usd } = JSON.parse(stdout);
     assert.deepEqual([baseline.engines, candidate.engines], [2, 3]);
@@ -72,7 +73,7 @@ spec:
     };
     const split = (engines: number) => ({ engines, settings: { split: '2:1' }, router: 'prefix_aware' });
     const before = file('three.json', { engines: 3 });
-    const { code, stdout, stderr } = await runServegym(...on(before, file('split.json', split(3))), '--json');
+    const { code, stdout, stderr } = await runCommand(...on(before, file('split.json', split(3))), '--json');
     assert.notEqual(stdout, '', stderr);
     const { figures } = JSON.parse(stdout);
     assert.ok(code !== 2 && figures.some(({ ratio }: { ratio: number }) => Math.abs(ratio - 1) > 0.05));
@@ -83,17 +84,17 @@ spec:
       [{ pools: [{ profile: 'a100-40gb-llama-3-8b' }] }, /diff compares no mixed fleets/],
     ];
     for (const [plan, message] of refused) {
-      const { code: status, stderr: said } = await runServegym(...on(before, file('bad.json', plan)));
+      const { code: status, stderr: said } = await runCommand(...on(before, file('bad.json', plan)));
       assert.deepEqual([status, message.test(said)], [2, true], said);
     }
   });
 
   it('takes data-parallel replicas of a dense model as engines, and refuses stages that no profile has', async () => {
-    const wide = await runServegym(...on(line('-tp 2'), line('-dp 2')), '--json');
+    const wide = await runCommand(...on(line('-tp 2'), line('-dp 2')), '--json');
     const { baseline, candidate } = JSON.parse(wide.stdout);
     assert.deepEqual([baseline.profile, baseline.engines], ['h100-80gb-llama-3-8b-tp2', 1]);
     assert.deepEqual([candidate.profile, candidate.engines], ['h100-80gb-llama-3-8b', 2]);
-    const stages = await runServegym(...on(line(), line('-pp 2')));
+    const stages = await runCommand(...on(line(), line('-pp 2')));
     assert.deepEqual(
       [stages.code, /no profile of Llama-3-8B on 1 x 2 stages/.test(stages.stderr)],
       [2, true],
@@ -101,7 +102,7 @@ spec:
   });
 
   it('counts the requests that are too long for the engine', async () => {
-    const { stdout } = await runServegym(...on(line(), line('--max-model-len 1000')));
+    const { stdout } = await runCommand(...on(line(), line('--max-model-len 1000')));
     assert.match(stdout, /candidate, not simulated: --max-model-len 1000: \d+ requests are longer/);
   });
 
@@ -116,7 +117,7 @@ spec:
   ];
   for (const [what, words, message] of refused) {
     it(`ends with 2 for ${what}`, async () => {
-      const { code, stderr } = await runServegym(...words);
+      const { code, stderr } = await runCommand(...words);
       assert.equal(code, 2);
       assert.match(stderr, message);
     });

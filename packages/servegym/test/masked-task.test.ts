@@ -5,7 +5,7 @@ import { AGENTS, QUICK } from '@servegym/agents';
 import { llmserve, type ServeTask } from '@servegym/environments';
 import { createServer, type ListeningServer } from '@servegym/openenv';
 import { connect } from '@servegym/openenv/client';
-import { loadTask } from '../src/cli/arguments/own-inputs.ts';
+import { loadTask } from '../src/cli/arguments/scenario-options.ts';
 import { policiesOf } from '../src/server/policy-catalogue.ts';
 import { mountPolicyRoutes } from '../src/server/policy-routes.ts';
 

@@ -5,7 +5,7 @@ import { before, describe, it } from 'node:test';
 import { llmserve } from '@servegym/environments';
 import { runServegym } from '../../../maintenance/test-servers/servegym.ts';
 import { temporaryFolder } from '../../../maintenance/test-servers/temporary-folder.ts';
-import { loadTask } from '../src/cli/arguments/own-inputs.ts';
+import { loadTask } from '../src/cli/arguments/scenario-options.ts';
 import { runCommand } from './in-process.ts';
 
 const example = llmserve.tasks.find(

@@ -5,6 +5,7 @@ import { before, describe, it } from 'node:test';
 import { RandomStream } from '@servegym/simulator';
 import { runServegym } from '../../../maintenance/test-servers/servegym.ts';
 import { temporaryFolder } from '../../../maintenance/test-servers/temporary-folder.ts';
+import { runCommand } from './in-process.ts';
 
 const folder = temporaryFolder();
 const trace = join(folder, 'trace.csv');
@@ -99,18 +100,18 @@ describe('servegym plan', () => {
     assert.match(html, /"kind":"plan".*Assumptions.*kind: Deployment.*vllm\/vllm-openai/s);
     assert.match(html, new RegExp(`replicas: ${plans[0].engines}\\b`));
 
-    const { wall_s: __, ...single } = JSON.parse((await runServegym(...priced, '--threads', '1')).stdout);
+    const { wall_s: __, ...single } = JSON.parse((await runCommand(...priced, '--threads', '1')).stdout);
     assert.deepEqual(single, found);
   });
 
   it('prints the line to start first, takes drawn traffic, and says what no GPU can do', async () => {
     const drawn = ['plan', 'chat@3/s,0.2h', '--model', 'llama-3-8b'];
     const few = [...drawn, '--gpus', 'a100-40gb', '--status', 'measured', '--requests', '400'];
-    const { code, stdout, stderr } = await runServegym(...few);
+    const { code, stdout, stderr } = await runCommand(...few);
     assert.equal(code, 0, stderr);
     assert.match(stdout, /Cheapest: \d+ engines? of a100-40gb-llama-3-8b/);
     assert.ok(stdout.indexOf('vllm serve') < stdout.indexOf('USD/h'));
-    const impossible = await runServegym(...few, '--slo', 'ttft_p99=1ms');
+    const impossible = await runCommand(...few, '--slo', 'ttft_p99=1ms');
     assert.match(
       impossible.stdout,
       /No profile meets the SLO:\n {2}no settings meet the SLO: a100-40gb-llama-3-8b/,
@@ -122,7 +123,7 @@ describe('servegym plan', () => {
       ...['--model', 'llama-3-8b', '--gpus', 'h100', '--status', 'measured', '--requests', '400'],
       ...['--slo', 'ttft_p99=2s', '--json'],
     ];
-    const { code, stdout, stderr } = await runServegym('plan', 'rag@30/s,0.02h', ...few);
+    const { code, stdout, stderr } = await runCommand('plan', 'rag@30/s,0.02h', ...few);
     assert.equal(code, 0, stderr);
     const found = JSON.parse(stdout);
     assert.equal(found.trace, 'rag (ragpulse)');
@@ -130,18 +131,18 @@ describe('servegym plan', () => {
       found.plans.some(({ router }: { router: string }) => router === 'prefix_aware'),
       stdout,
     );
-    const without = await runServegym('plan', 'rag,0.02h', ...few);
+    const without = await runCommand('plan', 'rag,0.02h', ...few);
     assert.equal(without.code, 2);
     assert.match(
       without.stderr,
       /rag: expected a rate, such as rag@3\/s, as its trace has 0.01 requests a second/,
     );
-    const many = await runServegym('plan', 'rag@900/s,0.1h', ...few);
+    const many = await runCommand('plan', 'rag@900/s,0.1h', ...few);
     assert.match(many.stderr, /share too many prefixes to hold/);
   });
 
   it('takes lengths and a rate instead of a trace', async () => {
-    const { code, stdout, stderr } = await runServegym(
+    const { code, stdout, stderr } = await runCommand(
       ...['plan', '512:64~0.5@4/s,0.1h', '--model', 'llama-3-8b', '--gpus', 'a100-40gb'],
       ...['--status', 'measured', '--requests', '400', '--json'],
     );
@@ -169,7 +170,7 @@ describe('servegym plan', () => {
   ];
   for (const [what, line, message] of refusals) {
     it(`refuses ${what}`, async () => {
-      const { code, stderr } = await runServegym(...line);
+      const { code, stderr } = await runCommand(...line);
       assert.notEqual(code, 0);
       assert.match(stderr, message);
     });

@@ -5,6 +5,7 @@ import { before, describe, it } from 'node:test';
 import { RandomStream } from '@servegym/simulator';
 import { runServegym } from '../../../maintenance/test-servers/servegym.ts';
 import { temporaryFolder } from '../../../maintenance/test-servers/temporary-folder.ts';
+import { runCommand } from './in-process.ts';
 
 const folder = temporaryFolder();
 
@@ -53,12 +54,12 @@ describe('servegym tune', () => {
 
     assert.match(readFileSync(plot, 'utf8'), /on the Pareto front.*other settings/);
 
-    const single = await runServegym(...asked, '--json', '--threads', '1', '--knobs', 'default');
+    const single = await runCommand(...asked, '--json', '--threads', '1', '--knobs', 'default');
     const { wall_s: _, ...figures } = found;
     const { wall_s: __, ...others } = JSON.parse(single.stdout);
     assert.deepEqual(others, figures);
 
-    const text = (await runServegym(...asked)).stdout;
+    const text = (await runCommand(...asked)).stdout;
     const order = [
       'One engine sustains',
       'vLLM:',
@@ -89,7 +90,7 @@ describe('servegym tune', () => {
     const drawn = ['closed:16x400:60~0.8', '--requests', '400'];
     const rates: number[] = [];
     for (const traffic of [drawn, [`closed:16x${chats}`]]) {
-      const { code, stdout, stderr } = await runServegym(
+      const { code, stdout, stderr } = await runCommand(
         ...['tune', '--profile', 'a100-40gb-llama-3-8b', '--slo', 'ttft_p99=1s,tpot_p99=40ms'],
         ...[...closed, ...traffic],
       );
@@ -102,7 +103,7 @@ describe('servegym tune', () => {
       rates.every((rate) => rate > 0),
       `${rates}`,
     );
-    const refused = await runServegym('tune', 'batch:9x9:9', '--profile', 'a100-40gb-llama-3-8b');
+    const refused = await runCommand('tune', 'batch:9x9:9', '--profile', 'a100-40gb-llama-3-8b');
     assert.equal(refused.code, 2);
     assert.match(refused.stderr, /expected traffic with arrivals or requests in flight/);
   });
@@ -111,7 +112,7 @@ describe('servegym tune', () => {
     const prices = join(folder, 'prices.json');
     writeFileSync(prices, '{"A100-40GB": 13.5}');
     const asked = ['tune', '--profile', 'a100-40gb-llama-3-8b', '--knobs', 'priority,max_num_seqs', ...small];
-    const { code, stdout, stderr } = await runServegym(
+    const { code, stdout, stderr } = await runCommand(
       ...[...asked, '--priority-shares', '0.2,0.8', '--json'],
       ...['--slo', 'class0_ttft_p99=400ms,ttft_p99=20s', '--prices', prices],
     );
@@ -132,16 +133,16 @@ describe('servegym tune', () => {
 
   it('says what GPUs cost and who says so, and knows no spot price of some', async () => {
     const asked = ['tune', '--profile', 'a100-40gb-llama-3-8b', '--slo', 'tpot_p99=1ms', ...small];
-    const { stderr } = await runServegym(...asked, '--configurations', '16');
+    const { stderr } = await runCommand(...asked, '--configurations', '16');
     assert.match(stderr, /^A100-40GB: [\d.]+ USD an hour \(Lambda.*, 202\d-\d\d-\d\d\)$/m);
-    const spot = await runServegym(...asked, '--spot');
+    const spot = await runCommand(...asked, '--spot');
     assert.equal(spot.code, 2);
     assert.match(spot.stderr, /no spot price of A100-40GB is known/);
   });
 
   it('says plainly when nothing meets the SLO, and what comes nearest', async () => {
     const asked = ['tune', '--profile', 'a100-40gb-llama-3-8b', '--slo', 'tpot_p99=1ms', ...small];
-    const { code, stdout } = await runServegym(...asked, '--configurations', '16');
+    const { code, stdout } = await runCommand(...asked, '--configurations', '16');
     assert.equal(code, 0);
     assert.match(stdout, /Nothing that was tried meets this SLO/);
     assert.match(stdout, /TPOT p99 at most 1 ms: [\d.]+ ms, not met: needs a limit of at least/);
@@ -162,7 +163,7 @@ describe('servegym tune', () => {
   ];
   for (const [what, args, message] of refused) {
     it(`refuses ${what}`, async () => {
-      const { code, stdout, stderr } = await runServegym(
+      const { code, stdout, stderr } = await runCommand(
         'tune',
         '--profile',
         'a100-40gb-llama-3-8b',
@@ -178,17 +179,17 @@ describe('servegym tune', () => {
   it('tunes the deployment of a line, and refuses a line without its GPU', async () => {
     const line = ['--deployment', 'vllm serve meta-llama/Llama-3.1-8B-Instruct --max-num-seqs 64'];
     const asked = ['tune', ...small, ...line, '--slo', 'tpot_p99=1ms', '--configurations', '16', '--json'];
-    const { code, stdout, stderr } = await runServegym(...asked, '--gpu', 'a100-40gb');
+    const { code, stdout, stderr } = await runCommand(...asked, '--gpu', 'a100-40gb');
     assert.equal(code, 0, stderr);
     assert.equal(JSON.parse(stdout).profile, 'a100-40gb-llama-3-8b');
-    const without = await runServegym(...asked);
+    const without = await runCommand(...asked);
     assert.deepEqual([without.code, /expected --gpu, one of/.test(without.stderr)], [2, true]);
   });
 
   it('refuses a trace of a few requests', async () => {
     const few = join(folder, 'few.csv');
     writeFileSync(few, 'arrival,input,output\n0,1,1\n1,1,1\n');
-    const { code, stderr } = await runServegym('tune', few, '--profile', 'a100-40gb-llama-3-8b');
+    const { code, stderr } = await runCommand('tune', few, '--profile', 'a100-40gb-llama-3-8b');
     assert.equal(code, 2);
     assert.match(stderr, /at least 200 requests/);
   });

@@ -1,7 +1,7 @@
 import { blocksOf, compareDeployments, type Deployment, diffResult, withTooLong } from '@servegym/operators';
 import { scaleRate, takeRequests } from '@servegym/simulator';
 import { hardwareOptions, readDeployment } from './arguments/deployment.ts';
-import { wholeNumber } from './arguments/options.ts';
+import { whole } from './arguments/options.ts';
 import { priceOptions, refuseClassBounds, sloOption, withPrices } from './arguments/planning-options.ts';
 import { openArrivals, trafficOptions, trafficWord } from './arguments/traffic.ts';
 import { defineCommand, type OptionTable, type OptionValues } from './command-table.ts';
@@ -19,12 +19,7 @@ const options = {
   slo: sloOption('ttft_p99=1s,tpot_p99=50ms'),
   ...priceOptions,
   rateScale: trafficOptions.rateScale,
-  requests: {
-    value: '<n>',
-    parse: wholeNumber(200, 1_000_000),
-    default: 20_000,
-    help: 'most requests, from the start of the traffic',
-  },
+  requests: { ...whole('<n>', 200, 1_000_000, 20_000), help: 'most requests, from the start of the traffic' },
   seed: trafficOptions.seed,
   markdown: { value: '<file.md>', help: 'write the table for a comment on a pull request' },
   json: { help: 'print one JSON object' },

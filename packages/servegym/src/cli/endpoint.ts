@@ -1,8 +1,8 @@
 import { startEndpoint } from '@servegym/endpoint';
 import { Guard, isLoopback } from '@servegym/openenv';
 import { listenError, stopOnSignals } from '../server/listening.ts';
-import { deploymentOptions, isBareFlags, readDeployment } from './arguments/deployment.ts';
-import { numberAbove, wholeNumber } from './arguments/options.ts';
+import { deploymentOptions, isBareFlags, readDeployment, servingConfig } from './arguments/deployment.ts';
+import { above, whole } from './arguments/options.ts';
 import { allowedHosts, withBoundName } from './arguments/server-options.ts';
 import { defineCommand, type OptionTable, type OptionValues } from './command-table.ts';
 
@@ -15,10 +15,8 @@ const endpointOptions = {
     help: `engine profile (default without a line: ${DEFAULT_PROFILE})`,
   },
   port: {
-    value: '<number>',
+    ...whole('<number>', 0, 65535, 8000),
     env: 'PORT',
-    default: 8000,
-    parse: wholeNumber(0, 65535),
     help: 'port to listen on; 0 takes any free one',
   },
   host: {
@@ -54,22 +52,10 @@ const endpointOptions = {
     default: 'sharegpt',
     help: "which of the profile's acceptance tables holds",
   },
-  timeScale: {
-    value: '<factor>',
-    default: 1,
-    parse: numberAbove(0, 1000),
-    help: 'let simulated time pass this many times as fast',
-  },
-  drainTimeout: {
-    value: '<seconds>',
-    default: 5,
-    parse: wholeNumber(0, 86_400),
-    help: 'how long requests may continue when it stops',
-  },
+  timeScale: { ...above('<factor>', 0, 1000, 1), help: 'let simulated time pass this many times as fast' },
+  drainTimeout: { ...whole('<seconds>', 0, 86_400, 5), help: 'how long requests may continue when it stops' },
   seed: {
-    value: '<n>',
-    default: 0,
-    parse: wholeNumber(0, Number.MAX_SAFE_INTEGER),
+    ...whole('<n>', 0, Number.MAX_SAFE_INTEGER, 0),
     help: 'seed of the replies and of accepted draft tokens',
   },
 } as const satisfies OptionTable;
@@ -107,14 +93,7 @@ async function endpoint(options: OptionValues<typeof endpointOptions>): Promise<
   const guard = new Guard({ allowedHosts: withBoundName(hosts, host) });
   const endpoint = await startEndpoint({
     profile: deployment.profile,
-    config: {
-      maxNumSeqs: settings.maxNumActiveSeqs || settings.maxNumSeqs,
-      kvBudgetFraction: settings.kvBudgetFraction,
-      speculationDepth: settings.speculationDepth,
-      weights: settings.weights,
-      split: options.split,
-      schedulingPolicy: settings.priority ? 'priority' : 'fcfs',
-    },
+    config: { ...servingConfig(deployment), split: options.split },
     engines,
     maxNumBatchedTokens: settings.maxNumBatchedTokens,
     acceptance: options.acceptance,

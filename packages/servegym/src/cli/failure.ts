@@ -79,8 +79,8 @@ export function codeOf(error: unknown): string | undefined {
 }
 
 /** Signals that end a command which is no server. */
-export const INTERRUPTS = ['SIGINT', 'SIGTERM'] as const;
-export type Interrupt = (typeof INTERRUPTS)[number];
+const INTERRUPTS = ['SIGINT', 'SIGTERM'] as const;
+type Interrupt = (typeof INTERRUPTS)[number];
 
 /** Ctrl-C or SIGTERM before a command was done. */
 export class InterruptedError extends Error {
@@ -92,6 +92,13 @@ export class InterruptedError extends Error {
     super(message);
     this.exitCode = 128 + constants.signals[signal];
   }
+}
+
+/** A signal that aborts, with an `InterruptedError`, at the first Ctrl-C or SIGTERM. `close` stops listening. */
+export function untilInterrupted(message?: () => string): { readonly signal: AbortSignal; close(): void } {
+  const stop = new AbortController();
+  const close = onInterrupt((signal) => stop.abort(new InterruptedError(signal, message?.())));
+  return { signal: stop.signal, close };
 }
 
 /** Calls `onSignal` at the first Ctrl-C or SIGTERM; a second one ends the process. Returns a function that stops listening. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { LocalJobs } from '@servegym/jobs';
-import { StoppableJobs } from './jobs.ts';
+import { stoppable } from './jobs.ts';
 
 const KINDS = { waiting: new URL('waiting-job.fixture.ts', import.meta.url).href };
 const WAITING = [{ kind: 'waiting', input: null }];
@@ -13,7 +13,7 @@ describe('jobs of a command', () => {
       ['SIGTERM', 143],
     ] as const) {
       const before = process.listenerCount(signal);
-      const jobs = new StoppableJobs(new LocalJobs({ kinds: KINDS, threads: 1 }), 'told to stop');
+      const jobs = stoppable(new LocalJobs({ kinds: KINDS, threads: 1 }), 'told to stop');
       try {
         const run = jobs.run(WAITING, { onProgress: () => process.emit(signal, signal) });
         await assert.rejects(run, { name: 'InterruptedError', message: 'told to stop', exitCode });
@@ -27,7 +27,7 @@ describe('jobs of a command', () => {
 
   it('stop for the caller’s own reason too, and listen to nothing once they are closed', async () => {
     const before = process.listenerCount('SIGINT');
-    const jobs = new StoppableJobs(new LocalJobs({ kinds: KINDS, threads: 1 }));
+    const jobs = stoppable(new LocalJobs({ kinds: KINDS, threads: 1 }));
     const own = new AbortController();
     const run = jobs.run(WAITING, { signal: own.signal, onProgress: () => own.abort(new Error('enough')) });
     await assert.rejects(run, /enough/);

@@ -5,19 +5,12 @@ import { dirname, join, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { AGENT_JOB_KINDS } from '@servegym/agents';
 import { loadOptional } from '@servegym/environments';
-import {
-  type Job,
-  type JobEngine,
-  type JobKinds,
-  type Json,
-  LocalJobs,
-  type RunOptions,
-} from '@servegym/jobs';
+import { type JobEngine, type JobKinds, LocalJobs } from '@servegym/jobs';
 import { TUNE_JOB_KINDS } from '@servegym/operators';
 import packageJson from '../../package.json' with { type: 'json' };
 import { wholeNumber } from './arguments/options.ts';
 import type { OptionValues } from './command-table.ts';
-import { InputError, InterruptedError, onInterrupt } from './failure.ts';
+import { InputError, untilInterrupted } from './failure.ts';
 
 /** The kinds of jobs that commands submit, and the module that does each. */
 export const JOB_KINDS: JobKinds = {
@@ -54,7 +47,7 @@ export async function withJobs<Result>(
   use: (jobs: JobEngine) => Promise<Result>,
   message?: string,
 ): Promise<Result> {
-  const jobs = new StoppableJobs(await openJobs(options), message);
+  const jobs = stoppable(await openJobs(options), message);
   try {
     return await use(jobs);
   } finally {
@@ -86,36 +79,22 @@ export function importQueue(): Promise<typeof import('@servegym/jobs/queue')> {
   );
 }
 
-/** An engine whose jobs stop, here and at the queue, when this process gets Ctrl-C or SIGTERM; a second signal ends it at once. */
-export class StoppableJobs implements JobEngine {
-  readonly #engine: JobEngine;
-  readonly #stop = new AbortController();
-  readonly #unlisten: () => void;
-
-  /** @param message Of the `InterruptedError` that `run` then throws. */
-  constructor(engine: JobEngine, message = 'interrupted') {
-    this.#engine = engine;
-    this.#unlisten = onInterrupt((signal) => this.#stop.abort(new InterruptedError(signal, message)));
-  }
-
-  get width(): number {
-    return this.#engine.width;
-  }
-
-  share(bytes: Uint8Array): Promise<string> {
-    return this.#engine.share(bytes);
-  }
-
-  run(jobs: readonly Job[], options: RunOptions = {}): Promise<Json[]> {
-    const { signal: own } = options;
-    const signal = own === undefined ? this.#stop.signal : AbortSignal.any([own, this.#stop.signal]);
-    return this.#engine.run(jobs, { ...options, signal });
-  }
-
-  async close(): Promise<void> {
-    this.#unlisten();
-    await this.#engine.close();
-  }
+/** The same engine, whose jobs stop, here and at the queue, at Ctrl-C or SIGTERM; a second signal ends the process at once. */
+export function stoppable(engine: JobEngine, message?: string): JobEngine {
+  const { signal, close } = untilInterrupted(message === undefined ? undefined : () => message);
+  return {
+    width: engine.width,
+    share: (bytes) => engine.share(bytes),
+    run: (jobs, options) =>
+      engine.run(jobs, {
+        ...options,
+        signal: AbortSignal.any([signal, ...(options?.signal ? [options.signal] : [])]),
+      }),
+    async close() {
+      close();
+      await engine.close();
+    },
+  };
 }
 
 /** Packages beside this one on which the results of jobs depend. */

@@ -8,7 +8,7 @@ import {
 } from '@servegym/operators';
 import { listProfiles } from '@servegym/profiles';
 import { type EngineProfile, PROFILE_STATUSES, scaleRate } from '@servegym/simulator';
-import { numberFrom, wholeNumber } from './arguments/options.ts';
+import { whole, within } from './arguments/options.ts';
 import { priceOptions, refuseClassBounds, sloOption, withPrices } from './arguments/planning-options.ts';
 import { openArrivals, trafficOptions, trafficWord } from './arguments/traffic.ts';
 import { defineCommand, type OptionTable, type OptionValues } from './command-table.ts';
@@ -30,9 +30,7 @@ const options = {
     help: 'GPUs to choose from, parts of their names: h100,l40s',
   },
   quality: {
-    value: '<share>',
-    parse: numberFrom(0, 1),
-    default: 0.98,
+    ...within('<share>', 0, 1, 0.98),
     help: 'least accuracy of quantized weights, relative to FP16',
   },
   status: {
@@ -40,13 +38,11 @@ const options = {
     choices: PROFILE_STATUSES,
     help: 'only profiles that were made in this way',
   },
-  maxEngines: { value: '<n>', parse: wholeNumber(1, 256), default: 64, help: 'most engines of a plan' },
+  maxEngines: { ...whole('<n>', 1, 256, 64), help: 'most engines of a plan' },
   ...priceOptions,
   rateScale: trafficOptions.rateScale,
   requests: {
-    value: '<n>',
-    parse: wholeNumber(400, 1_000_000),
-    default: 8000,
+    ...whole('<n>', 400, 1_000_000, 8000),
     help: 'requests that are simulated, evenly over the traffic',
   },
   seed: trafficOptions.seed,

@@ -3,158 +3,132 @@ import packageJson from '../../package.json' with { type: 'json' };
 import { InputError, withCode } from './failure.ts';
 
 interface CommandEntry {
-  readonly name: string;
   /** Its line in the list of commands. */
   readonly summary: string;
   /** Imports the command; only the one that was asked for is. */
   readonly load?: () => Promise<Command>;
   /** Commands below it, of a command that is a group. */
-  readonly commands?: readonly CommandEntry[];
+  readonly commands?: Commands;
 }
+type Commands = Readonly<Record<string, CommandEntry>>;
 
 /** Commands by their heading in the help. */
-const COMMANDS: Readonly<Record<string, readonly CommandEntry[]>> = {
-  'Serve and simulate:': [
-    {
-      name: 'serve',
+const COMMANDS: Readonly<Record<string, Commands>> = {
+  'Serve and simulate:': {
+    serve: {
       summary: 'serve an environment over OpenEnv, with the web console',
       load: async () => (await import('./serve.ts')).serveCommand(),
     },
-    {
-      name: 'endpoint',
+    endpoint: {
       summary: 'serve a simulated deployment over the OpenAI API, in real time',
       load: async () => (await import('./endpoint.ts')).endpointCommand(),
     },
-    {
-      name: 'simulate',
+    simulate: {
       summary: 'serve traffic on a simulated deployment and report its latencies',
       load: async () => (await import('./simulate/command.ts')).simulateCommand(),
     },
-  ],
-  'Choose hardware and settings:': [
-    {
-      name: 'plan',
+  },
+  'Choose hardware and settings:': {
+    plan: {
       summary: 'find the cheapest GPUs, and how many, for your traffic and SLO',
       load: async () => (await import('./plan.ts')).planCommand(),
     },
-    {
-      name: 'tune',
+    tune: {
       summary: 'find the engine settings that serve your traffic best',
       load: async () => (await import('./tune.ts')).tuneCommand(),
     },
-    {
-      name: 'diff',
+    diff: {
       summary: 'say whether a change of settings breaks an SLO on your traffic',
       load: async () => (await import('./diff.ts')).diffCommand(),
     },
-  ],
-  'Traffic and profiles:': [
-    {
-      name: 'profile',
+  },
+  'Traffic and profiles:': {
+    profile: {
       summary: 'list, make and confirm engine profiles: how long iterations take on a GPU',
-      commands: [
-        {
-          name: 'list',
+      commands: {
+        list: {
           summary: 'list the engine profiles with their fit errors',
           load: async () => (await import('./profile/list.ts')).listCommand(),
         },
-        {
-          name: 'show',
+        show: {
           summary: 'print a profile in full',
           load: async () => (await import('./profile/list.ts')).showCommand(),
         },
-        {
-          name: 'make',
+        make: {
           summary: 'make one from a running server, measurements or data sheets',
           load: async () => (await import('./profile/make.ts')).makeCommand(),
         },
-        {
-          name: 'confirm',
+        confirm: {
           summary: 'compare a running server with the prediction of its profile',
-          load: async () => (await import('./profile/confirm.ts')).confirmCommand(),
+          load: async () => (await import('./profile/running-server.ts')).confirmCommand(),
         },
-        {
-          name: 'refit',
+        refit: {
           summary: 'fit the shipped profiles again, and compare',
           load: async () => (await import('./profile/list.ts')).refitCommand(),
         },
-        {
-          name: 'table',
+        table: {
           summary: 'make and check the tables of measurements that inferencegym plays',
-          commands: [
-            {
-              name: 'build',
+          commands: {
+            build: {
               summary: 'measure a profile on the simulator',
               load: async () => (await import('./profile/table.ts')).tableBuildCommand(),
             },
-            {
-              name: 'check',
+            check: {
               summary: 'list the problems of a table of yours',
               load: async () => (await import('./profile/table.ts')).tableCheckCommand(),
             },
-            {
-              name: 'calibrate',
+            calibrate: {
               summary: 'measure what grades on a table compare with',
               load: async () => (await import('./profile/table.ts')).tableCalibrateCommand(),
             },
-          ],
+          },
         },
-      ],
+      },
     },
-    {
-      name: 'traffic',
+    traffic: {
       summary: 'look at files of requests, convert them, draw traffic and fit models of it',
-      commands: [
-        {
-          name: 'describe',
+      commands: {
+        describe: {
           summary: 'print rates, bursts and lengths; without a traffic, list the models',
           load: async () => (await import('./traffic/describe.ts')).describeCommand(),
         },
-        {
-          name: 'convert',
+        convert: {
           summary: 'write a file of requests in the form that all commands read',
           load: async () => (await import('./traffic/convert.ts')).convertCommand(),
         },
-        {
-          name: 'draw',
+        draw: {
           summary: 'write drawn traffic to a file',
           load: async () => (await import('./traffic/convert.ts')).drawCommand(),
         },
-        {
-          name: 'fit',
+        fit: {
           summary: 'fit a model to each trace, and say how near it comes',
           load: async () => (await import('./traffic/fit.ts')).fitCommand(),
         },
-      ],
+      },
     },
-  ],
-  'Train and evaluate:': [
-    {
-      name: 'train',
+  },
+  'Train and evaluate:': {
+    train: {
       summary: 'learn a policy on the training traffic of a task',
       load: async () => (await import('./train/command.ts')).trainCommand(),
     },
-    {
-      name: 'evaluate',
+    evaluate: {
       summary: 'play and grade policies, also a language model',
       load: async () => (await import('./evaluate/command.ts')).evaluateCommand(),
     },
-    {
-      name: 'validate',
+    validate: {
       summary: 'check any running OpenEnv server, or environments in this process',
       load: async () => (await import('./validate.ts')).validateCommand(),
     },
-    {
-      name: 'season',
+    season: {
       summary: 'run a ranked competition with secret seeds and results that anybody can check',
       load: async () => (await import('./season/command.ts')).seasonCommand(),
     },
-    {
-      name: 'worker',
+    worker: {
       summary: 'do the jobs of commands that were started with --queue',
       load: async () => (await import('./worker.ts')).workerCommand(),
     },
-  ],
+  },
 };
 
 /** Names that commands had before, with what does the same now. */
@@ -196,23 +170,24 @@ export async function buildProgram(words: readonly string[] | 'all'): Promise<Co
     });
   for (const [heading, entries] of Object.entries(COMMANDS)) {
     program.commandsGroup(heading);
-    for (const entry of entries) program.addCommand(await commandOf(entry, words));
+    await addCommands(program, entries, words);
   }
   const [first = ''] = words === 'all' ? [] : words;
   if (Object.hasOwn(FORMER, first)) throw new InputError(`\`servegym ${first}\` is now \`${FORMER[first]}\``);
   return overrideExit(program);
 }
 
-async function commandOf(
-  { name, summary, load, commands }: CommandEntry,
+async function addCommands(
+  parent: Command,
+  entries: Commands,
   words: readonly string[] | 'all',
-): Promise<Command> {
-  const isAsked = words === 'all' || words[0] === name;
-  if (isAsked && load !== undefined) return (await load()).summary(summary);
-  const command = new Command(name).summary(summary).description(summary);
-  const rest = words === 'all' ? words : words.slice(1);
-  if (isAsked) for (const entry of commands ?? []) command.addCommand(await commandOf(entry, rest));
-  return command;
+): Promise<void> {
+  for (const [name, { summary, load, commands = {} }] of Object.entries(entries)) {
+    const isAsked = words === 'all' || words[0] === name;
+    const command = isAsked && load ? await load() : new Command(name).description(summary);
+    if (isAsked) await addCommands(command, commands, words === 'all' ? words : words.slice(1));
+    parent.addCommand(command.summary(summary));
+  }
 }
 
 /** Writes an error that Commander has found, with the code of such errors at the end of its first line. */

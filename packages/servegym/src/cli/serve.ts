@@ -4,12 +4,11 @@ import { InvalidArgumentError } from 'commander';
 import { defaultWorkLimits } from '../server/background/background-work.ts';
 import { consoleIsBuilt } from '../server/console-files.ts';
 import { stopOnSignals } from '../server/listening.ts';
-import type { EnvironmentName } from '../server/mount-environment.ts';
 import { LOG_FORMATS, LOG_LEVELS, serverLog } from '../server/server-log.ts';
 import { defaultSessionFile } from '../server/session-storage.ts';
 import { startServer } from '../server/start-server.ts';
-import { byteCount, namedValues, numberAbove, wholeNumber } from './arguments/options.ts';
-import { loadTask, loadTrace } from './arguments/own-inputs.ts';
+import { byteCount, namedValues, numberAbove, whole, wholeNumber } from './arguments/options.ts';
+import { loadTask, loadTrace } from './arguments/scenario-options.ts';
 import { allowedHosts, withBoundName } from './arguments/server-options.ts';
 import { defineCommand, type OptionTable, type OptionValues } from './command-table.ts';
 import { InputError } from './failure.ts';
@@ -66,15 +65,13 @@ const serveOptions = {
     help: 'environments, or modules that export one, with commas; the first is at the root',
     env: 'SERVEGYM_ENV',
     parse: environmentNames,
-    default: ENVIRONMENT_IDS as readonly EnvironmentName[],
+    default: ENVIRONMENT_IDS as readonly string[],
     defaultText: ENVIRONMENT_IDS.join(','),
   },
   port: {
-    value: '<number>',
+    ...whole('<number>', 0, 65535, 7860),
     help: 'port to listen on; 0 takes any free one',
     env: 'PORT',
-    parse: wholeNumber(0, 65535),
-    default: 7860,
   },
   host: {
     value: '<address>',
@@ -113,11 +110,9 @@ const serveOptions = {
     defaultText: 'a file in your state folder',
   },
   maxSessions: {
-    value: '<number>',
+    ...whole('<number>', 1, 1_000_000, 1024),
     help: 'most sessions at once',
     env: 'MAX_CONCURRENT_ENVS',
-    parse: wholeNumber(1, 1_000_000),
-    default: 1024,
   },
   sessionTimeout: {
     value: '<seconds>',
@@ -127,11 +122,9 @@ const serveOptions = {
     default: 3600,
   },
   drainTimeout: {
-    value: '<seconds>',
+    ...whole('<seconds>', 0, 86_400, 5),
     help: 'time of open sessions when the server stops',
     env: 'SERVEGYM_DRAIN_TIMEOUT',
-    parse: wholeNumber(0, 86_400),
-    default: 5,
   },
   limit: {
     value: '<name=value,...>',
@@ -161,12 +154,10 @@ const serveOptions = {
   },
   allowedHosts,
   trustProxy: {
-    value: '[proxies]',
+    ...whole('[proxies]', 0, MAX_PROXIES, 0),
     help: 'number of your proxies whose x-forwarded-... headers count',
     env: 'SERVEGYM_TRUST_PROXY',
     preset: '1',
-    parse: wholeNumber(0, MAX_PROXIES),
-    default: 0,
     defaultText: 'none',
   },
   log: {
@@ -276,7 +267,7 @@ function readLimits(given: readonly Partial<Record<LimitName, number>>[]): Recor
   return Object.assign(Object.fromEntries(values), ...given);
 }
 
-function environmentNames(text: string): readonly EnvironmentName[] {
+function environmentNames(text: string): readonly string[] {
   const names = text.split(',').map((name) => name.trim());
   if (!names.includes('')) return names;
   throw new InvalidArgumentError('Expected names of environments with commas between them.');

@@ -16,7 +16,7 @@ import { drawPriorities, type EngineProfile } from '@servegym/simulator';
 import { InvalidArgumentError } from 'commander';
 import { deploymentOptions, readDeployment } from './arguments/deployment.ts';
 import { readProfile } from './arguments/input-files.ts';
-import { numberFrom, parseShares, wholeNumber } from './arguments/options.ts';
+import { parseShares, whole, within } from './arguments/options.ts';
 import { priceOptions, sloOption, withPrices } from './arguments/planning-options.ts';
 import {
   openTraffic,
@@ -61,9 +61,7 @@ const options = {
     help: 'settings to search, by the names of docs/tune.md',
   },
   minQuality: {
-    value: '<share>',
-    parse: numberFrom(0, 1),
-    default: 0,
+    ...within('<share>', 0, 1, 0),
     help: 'least accuracy of quantized weights, relative to FP16',
   },
   replicas: {
@@ -79,17 +77,10 @@ const options = {
   ...priceOptions,
   rateScale: trafficOptions.rateScale,
   requests: {
-    value: '<n>',
-    parse: wholeNumber(400, 1_000_000),
-    default: 20_000,
+    ...whole('<n>', 400, 1_000_000, 20_000),
     help: 'requests that are used, evenly over the traffic',
   },
-  configurations: {
-    value: '<n>',
-    parse: wholeNumber(16, 100_000),
-    default: 1024,
-    help: 'configurations to start from',
-  },
+  configurations: { ...whole('<n>', 16, 100_000, 1024), help: 'configurations to start from' },
   seed: trafficOptions.seed,
   report: { value: '<file.html>', help: 'write the report as a page' },
   plot: { value: '<file.svg|file.png>', help: 'write the Pareto plot of the first profile' },

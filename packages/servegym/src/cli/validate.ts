@@ -2,69 +2,60 @@ import { ENVIRONMENT_IDS } from '@servegym/environments';
 import { selfTest } from '@servegym/openenv';
 import { type ValidationReport, validateServer } from '@servegym/openenv/validate';
 import { openEnvironment } from '../server/open-environment.ts';
-import { jsonObject, numberAbove, wholeNumber } from './arguments/options.ts';
+import { above, jsonObject, whole } from './arguments/options.ts';
 import { serverAddress } from './arguments/server-options.ts';
-import { defineCommand } from './command-table.ts';
+import { defineCommand, type OptionTable, type OptionValues } from './command-table.ts';
 import { printResult } from './output/print-result.ts';
+
+const options = {
+  url: { value: '<address>', help: 'a running server', parse: serverAddress },
+  env: {
+    value: '<name>',
+    help: `in this process: ${ENVIRONMENT_IDS.join(', ')}, or a module that exports an environment (default without --url: all of these)`,
+    conflicts: ['url'],
+  },
+  action: {
+    value: '<json>',
+    help: 'a valid action (default: that of the task, or made from the schema)',
+    parse: jsonObject,
+  },
+  reset: {
+    value: '<json>',
+    help: 'options of every reset',
+    parse: jsonObject,
+    default: {},
+    defaultText: '{}',
+  },
+  steps: { ...whole('<n>', 1, 10_000, 3), help: 'steps of each episode' },
+  sessions: {
+    ...whole('<n>', 1, 1000, 16),
+    help: 'most sessions to open in order to find out what a full server says',
+  },
+  timeout: { ...above('<seconds>', 0, 600, 10), help: 'how long a reply may take' },
+  token: { value: '<text>', help: 'sent as `authorization: Bearer`' },
+  strict: { help: 'count advised criteria as required' },
+  json: { help: 'print one JSON object, as `openenv validate` does; a list of them without --url' },
+} as const satisfies OptionTable;
+
+type ValidateOptions = OptionValues<typeof options>;
 
 /** `servegym validate`: whether a server, or an environment in this process, is one that clients can rely on. */
 export const validateCommand = () =>
   defineCommand({
     name: 'validate',
     description: 'Check any running OpenEnv server, or play environments in this process.',
-    options: {
-      url: { value: '<address>', help: 'a running server', parse: serverAddress },
-      env: {
-        value: '<name>',
-        help: `in this process: ${ENVIRONMENT_IDS.join(', ')}, or a module that exports an environment (default without --url: all of these)`,
-        conflicts: ['url'],
-      },
-      action: {
-        value: '<json>',
-        help: 'a valid action (default: that of the task, or made from the schema)',
-        parse: jsonObject,
-      },
-      reset: {
-        value: '<json>',
-        help: 'options of every reset',
-        parse: jsonObject,
-        default: {},
-        defaultText: '{}',
-      },
-      steps: { value: '<n>', help: 'steps of each episode', parse: wholeNumber(1, 10_000), default: 3 },
-      sessions: {
-        value: '<n>',
-        help: 'most sessions to open in order to find out what a full server says',
-        parse: wholeNumber(1, 1000),
-        default: 16,
-      },
-      timeout: {
-        value: '<seconds>',
-        help: 'how long a reply may take',
-        parse: numberAbove(0, 600),
-        default: 10,
-      },
-      token: { value: '<text>', help: 'sent as `authorization: Bearer`' },
-      strict: { help: 'count advised criteria as required' },
-      json: { help: 'print one JSON object, as `openenv validate` does; a list of them without --url' },
-    },
+    options,
     after: `The first six criteria of a server are those of \`openenv validate --url\`. The exit code is 0 when all required ones are
 met, else 1. It resets sessions and plays a few steps, so do not point it at an environment whose actions do harm.`,
-    async action({ url, ...options }) {
-      const isSound = url === undefined ? await validateHere(options) : await validateAt(url, options);
+    async action(given) {
+      const { url } = given;
+      const isSound = url === undefined ? await validateHere(given) : await validateAt(url, given);
       process.exitCode = isSound ? 0 : 1;
     },
   });
 
-interface Play {
-  readonly action?: Record<string, unknown>;
-  readonly reset: Record<string, unknown>;
-  readonly steps: number;
-  readonly json: boolean;
-}
-
 /** Plays environments in this process, without a server. */
-async function validateHere({ env, action, reset, steps, json }: Play & { readonly env?: string }) {
+async function validateHere({ env, action, reset, steps, json }: ValidateOptions) {
   const reports: Awaited<ReturnType<typeof selfTest>>[] = [];
   for (const name of env === undefined ? ENVIRONMENT_IDS : [env]) {
     const { definition } = await openEnvironment(name);
@@ -93,14 +84,8 @@ function reportLines({
   ].join('\n');
 }
 
-interface ServerPlay extends Play {
-  readonly sessions: number;
-  readonly timeout: number;
-  readonly token?: string;
-  readonly strict: boolean;
-}
-
-async function validateAt(base: URL, { action, reset, steps, json, strict, token, ...options }: ServerPlay) {
+async function validateAt(base: URL, options: ValidateOptions) {
+  const { action, reset, steps, json, strict, token } = options;
   const timeoutMs = 1000 * options.timeout;
   const failure = json ? null : await connectionFailure(base, timeoutMs);
   if (failure !== null) {

@@ -8,7 +8,7 @@ import {
   type RegisteredEnvironment,
 } from '@servegym/environments';
 import type { EnvironmentDefinition } from '@servegym/openenv';
-import { readTable } from '../cli/arguments/own-inputs.ts';
+import { readTable } from '../cli/arguments/scenario-options.ts';
 import { InputError } from '../cli/failure.ts';
 import { type PolicyCatalogue, policiesOf, schemaPolicies } from './policy-catalogue.ts';
 

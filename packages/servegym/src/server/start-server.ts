@@ -1,15 +1,37 @@
 import { hostname } from 'node:os';
-import { ENVIRONMENT_IDS, type RealSettings, readRealSettings } from '@servegym/environments';
-import { type ListeningServer, RateLimiter, type ServerOptions } from '@servegym/openenv';
+import {
+  ENVIRONMENT_IDS,
+  findEnvironment,
+  type RealSettings,
+  readRealSettings,
+} from '@servegym/environments';
+import {
+  createServer,
+  type Grade,
+  type ListeningServer,
+  mountEpisodeRoutes,
+  mountLeaderboardRoutes,
+  type OpenEnvServer,
+  RateLimiter,
+  type ServerOptions,
+} from '@servegym/openenv';
+import { prometheusMetrics } from '@servegym/openenv/metrics';
 import { InputError } from '../cli/failure.ts';
+import { BackgroundEnvironment } from './background/background-environment.ts';
 import { type BackgroundLimits, BackgroundWork, defaultWorkLimits } from './background/background-work.ts';
+import { hasBaselines, mountBaselineRoutes } from './baseline-routes.ts';
+import { CONSOLE_PATHS, mountConsole, mountDocsAsPage, PLAN_PATHS } from './console-files.ts';
+import { mountInfoRoute, mountRuntimeRoute } from './info-routes.ts';
 import { listenError } from './listening.ts';
-import { type EnvironmentName, type MountedServer, mountEnvironment } from './mount-environment.ts';
-import { SharedStorage } from './session-storage.ts';
+import { openEnvironment } from './open-environment.ts';
+import { mountPlanRoutes } from './plan-routes.ts';
+import { inBackground } from './policy-catalogue.ts';
+import { mountPolicyRoutes } from './policy-routes.ts';
+import { isRedisAddress, SharedStorage } from './session-storage.ts';
 
 export interface StartOptions extends Omit<ServerOptions, 'store'> {
   /** The first is served at the root, the others each below `/` and its name. Default: `ENVIRONMENT_IDS`. */
-  readonly environments?: readonly EnvironmentName[];
+  readonly environments?: readonly string[];
   /** Default 0: any free port. */
   readonly port?: number;
   /** Default 127.0.0.1. */
@@ -61,26 +83,19 @@ export async function startServer({
   ...options
 }: StartOptions = {}): Promise<RunningServer> {
   let url = '';
+  const { logger } = options;
   const storage =
-    sessionFile === undefined
-      ? undefined
-      : new SharedStorage(sessionFile, { maxBytes, logger: options.logger });
+    sessionFile === undefined ? undefined : new SharedStorage(sessionFile, { maxBytes, logger });
   const work = new BackgroundWork({ ...defaultWorkLimits(), ...limits });
-  const servers: MountedServer[] = [];
+  const servers: OpenEnvServer[] = [];
   const { rateLimit } = options.guard ?? {};
   try {
     // All environments of the port count the requests of a client together.
     const guard = { ...options.guard, ...(rateLimit && { rateLimit: RateLimiter.of(rateLimit) }) };
     for (const name of environments) {
       const isAtRoot = servers.length === 0;
-      const server = await mountEnvironment(name, {
-        ...options,
-        guard,
-        storage,
-        work,
-        isAtRoot,
-        hostUrl: () => url,
-      });
+      const mounting = { ...options, guard, storage, work, isAtRoot, hostUrl: () => url };
+      const server = await mountEnvironment(name, mounting);
       servers.push(server);
       if (isAtRoot) server.onClose(() => void work.close());
       if (!isAtRoot) mountBelow(servers[0], server);
@@ -89,7 +104,7 @@ export async function startServer({
     await closeAll(servers);
     throw error;
   }
-  const [root, ...below] = servers as [MountedServer, ...MountedServer[]];
+  const [root, ...below] = servers as [OpenEnvServer, ...OpenEnvServer[]];
   try {
     const listening = await root.listen({ port, host });
     url = isEverywhere(host) ? `http://${hostname()}:${listening.port}` : listening.url;
@@ -114,7 +129,7 @@ export async function startServer({
   }
 }
 
-function mountBelow(root: MountedServer, server: MountedServer): void {
+function mountBelow(root: OpenEnvServer, server: OpenEnvServer): void {
   const { id } = server.definition;
   try {
     if (id === root.definition.id) throw new TypeError(`\`${id}\` twice`);
@@ -127,11 +142,72 @@ function mountBelow(root: MountedServer, server: MountedServer): void {
   }
 }
 
-async function closeAll(servers: readonly MountedServer[]): Promise<void> {
+async function closeAll(servers: readonly OpenEnvServer[]): Promise<void> {
   for (const server of servers) await server.close();
 }
 
 /** A server on all addresses is named after its machine. */
 function isEverywhere(host: string): boolean {
   return host === '0.0.0.0' || host === '::';
+}
+
+/** The largest episodes of `fleet` that may be in memory at once. A request of an episode takes about 60 bytes. */
+const FLEETS_AT_ONCE = 5;
+
+interface MountOptions extends Omit<StartOptions, 'work'> {
+  /** Store of the sessions of replayable environments. Default: none. */
+  readonly storage?: SharedStorage | undefined;
+  /** Does what takes long. */
+  readonly work: BackgroundWork;
+  /** True for the first environment of its port, which is made ready before the port opens. */
+  readonly isAtRoot: boolean;
+  /** The URL at which this machine is reached, once it is known. */
+  readonly hostUrl: () => string;
+}
+
+/**
+ * Makes the server of an environment with its policies, the console, episode files and the leaderboard; in production
+ * with none of them.
+ * @throws InputError when a file cannot be used.
+ */
+async function mountEnvironment(name: string, options: MountOptions): Promise<OpenEnvServer> {
+  const { storage, tableFile, hostUrl, isAtRoot, work, maxFleetRequests, ...given } = options;
+  const real = findEnvironment(name)?.takes.includes('server') ? readRealSettings(process.env) : null;
+  const opened = await openEnvironment(name, { tableFile, hostUrl, real });
+  const { definition: own, entry } = opened;
+  if (isAtRoot) await entry?.prepare?.(opened.inputs);
+  const background = new BackgroundEnvironment(work, { name, version: own.version, tableFile });
+  const grade: typeof own.grade = (record, caller) =>
+    background.run(record.reset, { kind: 'grade', record }, caller) as Promise<Grade>;
+  const definition = own.grade ? { ...own, grade } : own;
+  const isReplayable = definition.replayable !== false;
+  const openPaths = [...(given.guard?.openPaths ?? []), ...CONSOLE_PATHS, ...PLAN_PATHS];
+  const server = createServer(definition, {
+    ...given,
+    ...(entry?.hasLargeEpisodes && {
+      maxEpisodeSize: maxFleetRequests,
+      ...(maxFleetRequests && { maxTotalSize: FLEETS_AT_ONCE * maxFleetRequests }),
+    }),
+    guard: { ...given.guard, openPaths },
+    store: isReplayable ? await storage?.share() : undefined,
+    metrics: prometheusMetrics(),
+  });
+  if (given.mode === 'production') {
+    mountDocsAsPage(server.app);
+    return server;
+  }
+  mountPolicyRoutes(server, inBackground(opened.policies, background));
+  mountConsole(server.app, isAtRoot);
+  if (isAtRoot) mountPlanRoutes(server, work);
+  const played = entry && hasBaselines(entry) ? entry : undefined;
+  if (played) mountRuntimeRoute(server, real);
+  if (!isReplayable) return server;
+  if (played) {
+    mountBaselineRoutes(server, played, background);
+    mountInfoRoute(server, played);
+  }
+  mountEpisodeRoutes(server);
+  const isFile = storage !== undefined && !isRedisAddress(storage.address);
+  mountLeaderboardRoutes(server, isFile ? storage.address : ':memory:');
+  return server;
 }

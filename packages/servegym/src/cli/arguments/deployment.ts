@@ -70,6 +70,15 @@ export async function readDeployment(
   return resolveLaunch(launch, { name, profile, gpu, ...(isBare && { defaults: BARE }) });
 }
 
+/** Settings of the engines of a deployment, as the simulator has them. */
+export function servingConfig({ settings }: Deployment) {
+  const { weights, kvBudgetFraction, speculationDepth, maxNumActiveSeqs, maxNumSeqs, priority } = settings;
+  return {
+    ...{ weights, kvBudgetFraction, speculationDepth, maxNumSeqs: maxNumActiveSeqs || maxNumSeqs },
+    schedulingPolicy: priority ? ('priority' as const) : ('fcfs' as const),
+  };
+}
+
 /** Whether a text has no line that starts an engine, so that a profile has to say what runs. */
 export function isBareFlags(text: string | undefined): boolean {
   return text === undefined || text.trimStart().startsWith('-');

@@ -1,7 +1,7 @@
 import { InvalidArgumentError } from 'commander';
 
 /** An argument parser for a whole number in a range, ends included. */
-export function wholeNumber(low: number, high: number): (text: string) => number {
+export function wholeNumber(low: number, high = Number.MAX_SAFE_INTEGER): (text: string) => number {
   return (text) => {
     const value = /^[+-]?\d+$/.test(text) ? Number(text) : Number.NaN;
     if (value >= low && value <= high) return value;
@@ -20,13 +20,40 @@ export function numberAbove(low: number, high = Number.MAX_VALUE): (text: string
 }
 
 /** An argument parser for a number in a range, ends included. */
-export function numberFrom(low: number, high: number): (text: string) => number {
+export function numberFrom(low: number, high = Number.MAX_VALUE): (text: string) => number {
   return (text) => {
     const value = text.trim() === '' ? Number.NaN : Number(text);
     if (value >= low && value <= high) return value;
     throw new InvalidArgumentError(`Expected a number from ${low} to ${high}, got \`${text}\`.`);
   };
 }
+
+interface NumberOption {
+  readonly value: string;
+  readonly parse: (text: string) => number;
+}
+
+/** Options whose value is a number: by their placeholder, the ends of their range, and their default where they have one. */
+function numberOption(parser: (low: number, high?: number) => (text: string) => number) {
+  function option(value: string, low: number, high?: number): NumberOption;
+  function option(
+    value: string,
+    low: number,
+    high: number,
+    initial: number,
+  ): NumberOption & { readonly default: number };
+  function option(value: string, low: number, high?: number, initial?: number): NumberOption {
+    return { value, parse: parser(low, high), ...(initial !== undefined && { default: initial }) };
+  }
+  return option;
+}
+
+/** An option that is a whole number in a range, ends included. */
+export const whole = numberOption(wholeNumber);
+/** An option that is a number above `low` and not above `high`. */
+export const above = numberOption(numberAbove);
+/** An option that is a number in a range, ends included. */
+export const within = numberOption(numberFrom);
 
 const BYTES: Readonly<Record<string, number>> = {
   '': 1,

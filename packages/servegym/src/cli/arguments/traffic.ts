@@ -23,7 +23,7 @@ import { InvalidArgumentError } from 'commander';
 import type { OptionTable, WordTable } from '../command-table.ts';
 import { InputError } from '../failure.ts';
 import { showProgress } from '../output/progress.ts';
-import { numberAbove, wholeNumber } from './options.ts';
+import { above, numberAbove, whole, wholeNumber } from './options.ts';
 
 /** Lengths of drawn requests: nominal ones, or from a share of these to all of them. */
 interface Lengths {
@@ -90,21 +90,13 @@ export const trafficWord = {
 
 /** What is taken of a traffic. */
 export const trafficOptions = {
-  rateScale: {
-    value: '<factor>',
-    parse: numberAbove(0),
-    default: 1,
-    help: 'arrivals this many times as fast',
-  },
+  rateScale: { ...above('<factor>', 0, Number.MAX_VALUE, 1), help: 'arrivals this many times as fast' },
   requests: {
-    value: '<n>',
-    parse: wholeNumber(1, MOST_REQUESTS),
+    ...whole('<n>', 1, MOST_REQUESTS),
     help: 'the first n requests; of closed:..., n (default: 10 times those in flight)',
   },
   seed: {
-    value: '<n>',
-    parse: wholeNumber(0, Number.MAX_SAFE_INTEGER),
-    default: 0,
+    ...whole('<n>', 0, Number.MAX_SAFE_INTEGER, 0),
     help: 'seed of drawn traffic and of accepted draft tokens',
   },
 } as const satisfies OptionTable;

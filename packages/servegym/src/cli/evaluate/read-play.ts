@@ -1,7 +1,6 @@
 import { agentsOf, type FoundPolicy, findPolicy, isPolicyFile, type PlayInputs } from '@servegym/agents';
 import { decodeInputFile } from '../arguments/input-files.ts';
-import { readOwnTable, taskNamed } from '../arguments/own-inputs.ts';
-import { readScenario } from '../arguments/scenario-options.ts';
+import { readOwnTable, readScenario, taskNamed } from '../arguments/scenario-options.ts';
 import { InputError } from '../failure.ts';
 import type { EvaluateOptions } from './command.ts';
 

@@ -21,7 +21,7 @@ import type { EngineProfile } from '@servegym/simulator';
 import { InvalidArgumentError } from 'commander';
 import { readLaunchText } from '../arguments/deployment.ts';
 import { readGpu, readInputFile, readModel, readProfile } from '../arguments/input-files.ts';
-import { numberAbove, wholeNumber } from '../arguments/options.ts';
+import { above, whole } from '../arguments/options.ts';
 import { defineCommand, type OptionTable, type OptionValues } from '../command-table.ts';
 import { InputError } from '../failure.ts';
 import { type Form, printResult, table } from '../output/print-result.ts';
@@ -62,8 +62,7 @@ const makeOptions = {
     help: 'version of vLLM that is estimated, such as 0.6 (default: the newest)',
   },
   memoryOverhead: {
-    value: '<GiB>',
-    parse: numberAbove(0, 1000),
+    ...above('<GiB>', 0, 1000),
     help: 'memory of a GPU for activations and CUDA graphs (default: 1.2)',
   },
   source: { value: '<text>', help: 'where the measurements come from (default: the name of the file)' },
@@ -71,18 +70,9 @@ const makeOptions = {
   json: { help: 'print one JSON object' },
   apiKey: { value: '<text>', env: 'OPENAI_API_KEY', help: 'key of the API', group: 'A running server:' },
   servedModelName: { value: '<name>', help: 'model to ask for (default: the first that it lists)' },
-  minutes: { value: '<n>', default: 5, parse: numberAbove(0, 1440), help: 'how long it may take' },
-  mostTokens: {
-    value: '<n>',
-    default: 1_000_000,
-    parse: wholeNumber(1, 1_000_000_000),
-    help: 'tokens that it may send and ask for',
-  },
-  usdPerMillionTokens: {
-    value: '<usd>',
-    parse: numberAbove(0, 10_000),
-    help: 'price, to say what the load costs',
-  },
+  minutes: { ...above('<n>', 0, 1440, 5), help: 'how long it may take' },
+  mostTokens: { ...whole('<n>', 1, 1_000_000_000, 1_000_000), help: 'tokens that it may send and ask for' },
+  usdPerMillionTokens: { ...above('<usd>', 0, 10_000), help: 'price, to say what the load costs' },
   yes: { help: 'do not ask before loads are sent' },
   resume: { help: 'go on with the loads that an interrupted run has kept' },
 } as const satisfies OptionTable;

@@ -3,22 +3,30 @@ import { createInterface } from 'node:readline/promises';
 import { type Launch, TuningError } from '@servegym/operators';
 import {
   calibrateServer,
+  compareLoad,
+  confirmingLoads,
   type LoadComparison,
   type ServerCalibration,
   ServerClient,
   type ServerFacts,
   type ToldFacts,
+  traceProbe,
 } from '@servegym/operators/twin';
 import { estimatedProfile, type MeasuredLoad, measuredLoad } from '@servegym/profiles';
-import type { EngineProfile } from '@servegym/simulator';
+import { type EngineProfile, scaleRate, takeRequests } from '@servegym/simulator';
+import { deploymentOptions, readDeployment, readLaunchText } from '../arguments/deployment.ts';
 import { readGpu, readInputFile, readModel, readProfile } from '../arguments/input-files.ts';
-import { InputError, type Interrupt, InterruptedError, onInterrupt } from '../failure.ts';
-import { table } from '../output/print-result.ts';
+import { above, whole } from '../arguments/options.ts';
+import { openTraffic, trafficOptions, trafficWord } from '../arguments/traffic.ts';
+import { defineCommand, type OptionTable, type OptionValues } from '../command-table.ts';
+import { InputError, untilInterrupted } from '../failure.ts';
+import { printResult, table } from '../output/print-result.ts';
 import { ProgressDisplay } from '../output/progress.ts';
 import { writeOutputFile } from '../output/write-output-file.ts';
 import type { Making } from './make.ts';
 
-const TIMEOUT_S = 120;
+/** Times for an answer while a profile is made, and while one is confirmed. */
+const TIMEOUT_S = { make: 120, confirm: 300 };
 const BLOCK_TOKENS = 16;
 /** Limits of servers that say nothing, and vLLM's defaults. */
 const ASSUMED = { maxModelLen: 4096, maxNumSeqs: 256, maxNumBatchedTokens: 2048 };
@@ -32,10 +40,19 @@ export async function calibrateRunningServer(url: string, options: Making): Prom
     );
   const loadsFile = `${output.replace(/\.json$/, '')}.loads.json`;
   const measured = options.resume ? await readLoads(loadsFile) : [];
-  const server = openServer(url, options, TIMEOUT_S);
-  const { client } = server;
+  const client = new ServerClient({
+    ...options,
+    url,
+    model: options.servedModelName,
+    timeoutS: TIMEOUT_S.make,
+  });
   const progress = new ProgressDisplay();
   const loads = [...measured];
+  const kept = () =>
+    loads.length === 0
+      ? 'nothing was measured yet'
+      : `${loads.length === 1 ? '1 load is' : `${loads.length} loads are`} kept in ${loadsFile}: add --resume to go on`;
+  const stop = untilInterrupted(() => `interrupted: ${kept()}`);
   try {
     const told = await client.connect();
     const facts = await completeFacts(told, settings, yes);
@@ -52,34 +69,27 @@ export async function calibrateRunningServer(url: string, options: Making): Prom
       mostTokens: options.mostTokens,
       measured,
       measure: (probe) => {
-        progress.show(
-          `${elapsed().toFixed(1)} of ${options.minutes} min: ${probe.name}`,
-          Math.min(1, elapsed() / options.minutes),
-        );
-        return client.measure(probe, server.stopped);
+        const minutes = elapsed();
+        const line = `${minutes.toFixed(1)} of ${options.minutes} min: ${probe.name}`;
+        progress.show(line, Math.min(1, minutes / options.minutes));
+        return client.measure(probe, stop.signal);
       },
       elapsed,
-      onLoad: (load) => {
-        loads.push(load);
-      },
+      onLoad: (load) => void loads.push(load),
       source:
         options.source ??
         `${facts.engine.name} ${facts.engine.version} that serves ${facts.model}, ${loads.length === 0 ? '' : 'resumed, '}measured over its API`,
       command: `servegym profile make ${url} --minutes ${options.minutes} --output ${basename(output)}`,
     });
   } catch (error) {
-    const kept =
-      loads.length === 0
-        ? 'nothing was measured yet'
-        : `${loads.length === 1 ? '1 load is' : `${loads.length} loads are`} kept in ${loadsFile}: add --resume to go on`;
-    const interrupt = server.interrupt();
-    if (interrupt !== undefined) throw new InterruptedError(interrupt, `interrupted: ${kept}`);
+    if (stop.signal.aborted) throw stop.signal.reason;
     if (error instanceof TuningError && loads.length > 0)
-      throw new TuningError(error.code, `${error.message}. ${kept}`);
+      throw new TuningError(error.code, `${error.message}. ${kept()}`);
     throw error;
   } finally {
     progress.end();
-    server.close();
+    stop.close();
+    client.close();
     if (loads.length > 0) await writeOutputFile(loadsFile, [`${JSON.stringify(loads)}\n`]);
   }
 }
@@ -99,7 +109,7 @@ const FIGURES = [
 ] as const;
 
 /** Measured and predicted figures of loads. */
-export function comparisonText(loads: readonly LoadComparison[]): string {
+function comparisonText(loads: readonly LoadComparison[]): string {
   const rows = loads.flatMap(({ name, requests, measuredMs, predictedMs, errors }) =>
     FIGURES.map(([figure, what, of], i) => ({
       ...{ load: i === 0 ? name : '', requests: i === 0 ? String(requests) : '', figure },
@@ -117,7 +127,7 @@ export function comparisonText(loads: readonly LoadComparison[]): string {
 }
 
 /** Facts from the server, options, and, for what neither says, a question or an assumption. */
-export async function completeFacts(
+async function completeFacts(
   told: ToldFacts,
   settings: Launch['settings'],
   yes: boolean,
@@ -137,15 +147,16 @@ export async function completeFacts(
   const enough = Math.ceil((limits.maxNumSeqs * limits.maxModelLen) / blockTokens);
   const kvBlocks = settings.kvBlocks ?? told.kvBlocks;
   if (kvBlocks === undefined) notes.push(`--num-gpu-blocks-override ${enough} (a pool that is never full)`);
+  const engine = told.engine ?? { name: 'unknown', version: 'unknown' };
   const facts: ServerFacts = {
     ...limits,
     model: told.model,
-    engine: told.engine ?? { name: 'unknown', version: 'unknown' },
+    engine,
     kvBlocks: kvBlocks ?? enough,
     blockTokens,
   };
   console.error(
-    `${facts.engine.name} ${facts.engine.version} serves ${facts.model}: context ${facts.maxModelLen}, ${facts.maxNumSeqs} sequences, ${facts.maxNumBatchedTokens} tokens an iteration, ${facts.kvBlocks} KV blocks of ${blockTokens}`,
+    `${engine.name} ${engine.version} serves ${facts.model}: context ${facts.maxModelLen}, ${facts.maxNumSeqs} sequences, ${facts.maxNumBatchedTokens} tokens an iteration, ${facts.kvBlocks} KV blocks of ${blockTokens}`,
   );
   if (notes.length > 0)
     console.error(
@@ -219,36 +230,80 @@ async function readLoads(file: string): Promise<MeasuredLoad[]> {
   }
 }
 
-/** A running server to measure, until it is closed or Ctrl-C stops the load. */
-interface OpenServer {
-  readonly client: ServerClient;
-  /** Aborted at the first Ctrl-C or SIGTERM. */
-  readonly stopped: AbortSignal;
-  /** The signal that stopped the load. */
-  interrupt(): Interrupt | undefined;
-  close(): void;
+const confirmOptions = {
+  profile: { ...deploymentOptions.profile, required: true, help: 'engine profile of the server' },
+  deployment: {
+    value: '<line|file>',
+    help: 'how the server was started, as far as it does not tell: "--max-num-seqs 64"',
+  },
+  apiKey: { value: '<text>', env: 'OPENAI_API_KEY', help: 'key of the API' },
+  servedModelName: { value: '<name>', help: 'model to ask for (default: the first that the server lists)' },
+  requests: { ...whole('<n>', 2, 1_000_000, 200), help: 'requests of the traffic to send' },
+  rateScale: trafficOptions.rateScale,
+  seed: trafficOptions.seed,
+  seconds: { ...above('<n>', 0, 3600, 20), help: 'without a traffic: length of each load' },
+  json: { help: 'print one JSON object' },
+} as const satisfies OptionTable;
+
+type Values = OptionValues<typeof confirmOptions> & {
+  readonly server: string;
+  readonly traffic: ReturnType<typeof trafficWord.traffic.parse> | undefined;
+};
+
+/** `servegym profile confirm`: traffic on a running server, beside what a profile predicts for it. */
+export function confirmCommand() {
+  return defineCommand({
+    name: 'confirm',
+    description: 'send traffic to a running server, and compare it with the prediction of a profile',
+    words: {
+      server: { value: '<url>', help: 'server of the OpenAI API that streams, such as http://gpu:8000/v1' },
+      traffic: {
+        ...trafficWord.traffic,
+        value: '[traffic]',
+        help: 'a file of requests, or drawn, as `simulate` takes it (default: five open loads, from a fifth of saturation to all of it)',
+      },
+    },
+    options: confirmOptions,
+    after: `Examples:
+  servegym profile confirm http://gpu:8000/v1 --profile mine.json --deployment '--max-num-seqs 64'
+  servegym profile confirm http://gpu:8000/v1 trace.csv --profile mine.json --requests 300`,
+    action: confirm,
+  });
 }
 
-/** Opens a client of the server that the options name, and listens for Ctrl-C. */
-export function openServer(
-  url: string,
-  { apiKey, servedModelName: model }: Pick<Making, 'apiKey' | 'servedModelName'>,
-  timeoutS: number,
-): OpenServer {
-  const client = new ServerClient({ url, apiKey, model, timeoutS });
-  const stop = new AbortController();
-  let interrupt: Interrupt | undefined;
-  const unlisten = onInterrupt((signal) => {
-    interrupt = signal;
-    stop.abort();
+async function confirm({ server: url, traffic, ...options }: Values): Promise<void> {
+  const settings = (await readLaunchText(options.deployment))?.settings ?? {};
+  const { profile } = await readDeployment(options.deployment, { profile: options.profile });
+  const opened = traffic && (await openTraffic(traffic, { ...options, quiet: true }));
+  const trace = opened && scaleRate(takeRequests(opened.trace, options.requests), options.rateScale);
+  const client = new ServerClient({
+    ...options,
+    url,
+    model: options.servedModelName,
+    timeoutS: TIMEOUT_S.confirm,
   });
-  return {
-    client,
-    stopped: stop.signal,
-    interrupt: () => interrupt,
-    close() {
-      unlisten();
-      client.close();
-    },
-  };
+  const stop = untilInterrupted();
+  const progress = new ProgressDisplay();
+  const compared: LoadComparison[] = [];
+  try {
+    const facts = await completeFacts(await client.connect(), settings, true);
+    const probes =
+      trace === undefined
+        ? confirmingLoads(profile, facts, options.seconds)
+        : [traceProbe(basename(trace.source), trace)];
+    for (const [i, probe] of probes.entries()) {
+      progress.show(`load ${i + 1} of ${probes.length}: ${probe.name}`, i / probes.length);
+      compared.push(compareLoad(await client.measure(probe, stop.signal), profile, facts));
+    }
+  } catch (error) {
+    if (!stop.signal.aborted) throw error;
+    progress.end();
+    if (compared.length > 0 && !options.json) console.log(comparisonText(compared));
+    throw stop.signal.reason;
+  } finally {
+    progress.end();
+    stop.close();
+    client.close();
+  }
+  printResult(options.json, { loads: compared }, { text: ({ loads }) => comparisonText(loads) });
 }

@@ -12,8 +12,8 @@ import {
 import { encodeTable, TableBuilder } from '@servegym/environments/table';
 import { EnvironmentError } from '@servegym/openenv';
 import { readInputBytes, readProfile } from '../arguments/input-files.ts';
-import { numberAbove, numberFrom, wholeNumber } from '../arguments/options.ts';
-import { readTable } from '../arguments/own-inputs.ts';
+import { above, whole, within } from '../arguments/options.ts';
+import { readTable } from '../arguments/scenario-options.ts';
 import { defineCommand, type OptionTable, type OptionValues } from '../command-table.ts';
 import { printResult } from '../output/print-result.ts';
 import { ProgressDisplay } from '../output/progress.ts';
@@ -23,16 +23,11 @@ const buildOptions = {
   profile: { value: '<name|file.json>', required: true, help: 'the engine profile' },
   out: { value: '<file.parquet>', help: 'where to write (default: <profile>.parquet)' },
   memory: {
-    value: '<GB>',
-    parse: numberAbove(0, 1000),
+    ...above('<GB>', 0, 1000),
     help: 'memory of a GPU that the server may use (default: 40, or all of a smaller GPU)',
   },
-  usdPerHour: {
-    value: '<price>',
-    parse: numberFrom(0.001, 10_000),
-    help: "price of a GPU (default: the profile's)",
-  },
-  outputTokens: { value: '<n>', default: 256, parse: wholeNumber(8, 4096), help: 'mean answer of the load' },
+  usdPerHour: { ...within('<price>', 0.001, 10_000), help: "price of a GPU (default: the profile's)" },
+  outputTokens: { ...whole('<n>', 8, 4096, 256), help: 'mean answer of the load' },
 } as const satisfies OptionTable;
 
 /** `servegym profile table build`: measures a profile's table on the simulator. */

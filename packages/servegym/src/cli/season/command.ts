@@ -19,7 +19,7 @@ import { Command } from 'commander';
 import { listenError, stopOnSignals } from '../../server/listening.ts';
 import { openEnvironment } from '../../server/open-environment.ts';
 import { readInputJson } from '../arguments/input-files.ts';
-import { numberAbove, wholeNumber } from '../arguments/options.ts';
+import { above, whole } from '../arguments/options.ts';
 import { allowedHosts, withBoundName } from '../arguments/server-options.ts';
 import { defineCommand } from '../command-table.ts';
 import { InputError } from '../failure.ts';
@@ -62,17 +62,10 @@ const create = () =>
       },
       task: { value: '<id>', help: 'a task; may be repeated (default: all)', repeated: true },
       episodes: {
-        value: '<n>',
+        ...whole('<n>', LEAST_EPISODES, 10_000, LEAST_EPISODES),
         help: 'episodes of each task for a submission',
-        parse: wholeNumber(LEAST_EPISODES, 10_000),
-        default: LEAST_EPISODES,
       },
-      minutes: {
-        value: '<n>',
-        help: 'time for an episode, from its reset',
-        parse: numberAbove(0, 100_000),
-        default: 60,
-      },
+      minutes: { ...above('<n>', 0, 100_000, 60), help: 'time for an episode, from its reset' },
     },
     async action({ file, env, name, task, episodes, minutes }) {
       const { id, version, tasks = [] } = await seasonDefinition(env);
@@ -106,14 +99,11 @@ const admit = () =>
     words: { file, submission: { value: '<name>', help: 'the name of the submission' } },
     options: {},
     action: ({ file, submission }) =>
-      withLedger(
-        () => SeasonLedger.open(file),
-        (ledger) => {
-          const { number, token } = ledger.admit(submission);
-          console.error(`Submission ${number}, ${submission}. Its token, which is shown once:`);
-          console.log(token);
-        },
-      ),
+      withSeason(file, (ledger) => {
+        const { number, token } = ledger.admit(submission);
+        console.error(`Submission ${number}, ${submission}. Its token, which is shown once:`);
+        console.log(token);
+      }),
   });
 
 const serve = () =>
@@ -124,62 +114,41 @@ const serve = () =>
     words: { file },
     options: {
       env,
-      port: {
-        value: '<number>',
-        help: 'port to listen on; 0 takes any free one',
-        parse: wholeNumber(0, 65_535),
-        default: 7860,
-      },
+      port: { ...whole('<number>', 0, 65_535, 7860), help: 'port to listen on; 0 takes any free one' },
       host: { value: '<address>', help: 'address to listen on', default: '127.0.0.1' },
-      maxSessions: {
-        value: '<number>',
-        help: 'most sessions at once',
-        parse: wholeNumber(1, 1_000_000),
-        default: 1024,
-      },
-      resetTime: {
-        value: '<ms>',
-        help: 'resets are answered at multiples of this time',
-        parse: wholeNumber(0, 60_000),
-        default: 250,
-      },
+      maxSessions: { ...whole('<number>', 1, 1_000_000, 1024), help: 'most sessions at once' },
+      resetTime: { ...whole('<ms>', 0, 60_000, 250), help: 'resets are answered at multiples of this time' },
       allowedHosts,
     },
     action: ({ file, env, port, host, maxSessions, allowedHosts, resetTime: resetMs }) =>
-      withLedger(
-        () => SeasonLedger.open(file),
-        async (ledger) => {
-          ledger.hold(file);
-          const { name, environment, commitment } = ledger.rules;
-          const definition = await seasonDefinition(env ?? environment.id);
-          const server = createServer(seasonEnvironment(definition, ledger, { resetMs }), {
-            store: ledger.store(),
-            maxSessions,
-            guard: { allowedHosts: withBoundName(allowedHosts.flat(), host) },
-          });
-          mountSeasonRoutes(server, ledger);
-          const listening = await server
-            .listen({ port, host })
-            .catch(async (error: NodeJS.ErrnoException) => {
-              await server.close();
-              throw listenError(error, port, host);
-            });
-          console.log(`Season ${name} is ready: ${listening.url} (Ctrl-C stops it)`);
-          console.log(`Commitment: ${commitment}`);
-          if (!isLoopback(listening.address)) {
-            console.log(`It listens on ${listening.address}: other machines can reach it`);
-          }
-          const { sessions } = server;
-          const stoppable = {
-            get heldSessions() {
-              return [...sessions].filter(({ id }) => sessions.isAttached(id)).length;
-            },
-            drain: listening.drain,
-            close: listening.close,
-          };
-          await stopOnSignals(stoppable, { graceMs: 5000, say: console.log });
-        },
-      ),
+      withSeason(file, async (ledger) => {
+        ledger.hold(file);
+        const { name, environment, commitment } = ledger.rules;
+        const definition = await seasonDefinition(env ?? environment.id);
+        const server = createServer(seasonEnvironment(definition, ledger, { resetMs }), {
+          store: ledger.store(),
+          maxSessions,
+          guard: { allowedHosts: withBoundName(allowedHosts.flat(), host) },
+        });
+        mountSeasonRoutes(server, ledger);
+        const listening = await server.listen({ port, host }).catch(async (error: NodeJS.ErrnoException) => {
+          await server.close();
+          throw listenError(error, port, host);
+        });
+        console.log(`Season ${name} is ready: ${listening.url} (Ctrl-C stops it)`);
+        console.log(`Commitment: ${commitment}`);
+        if (!isLoopback(listening.address)) {
+          console.log(`It listens on ${listening.address}: other machines can reach it`);
+        }
+        const { sessions } = server;
+        const stoppable = {
+          ...listening,
+          get heldSessions() {
+            return [...sessions].filter(({ id }) => sessions.isAttached(id)).length;
+          },
+        };
+        await stopOnSignals(stoppable, { graceMs: 5000, say: console.log });
+      }),
   });
 
 const close = () =>
@@ -195,18 +164,15 @@ const close = () =>
     },
     async action({ file, out, env, json, ...options }) {
       await requireWritable(out);
-      await withLedger(
-        () => SeasonLedger.open(file),
-        async (ledger) => {
-          ledger.hold(file);
-          const definition = await seasonDefinition(env ?? ledger.rules.environment.id);
-          const results = await withJobs(options, (jobs) =>
-            closeSeason(ledger, definition, seasonScoring(definition, jobs, showShare)),
-          );
-          await writeJsonFile(out, results);
-          printRanking(json, results);
-        },
-      );
+      await withSeason(file, async (ledger) => {
+        ledger.hold(file);
+        const definition = await seasonDefinition(env ?? ledger.rules.environment.id);
+        const results = await withJobs(options, (jobs) =>
+          closeSeason(ledger, definition, seasonScoring(definition, jobs, showShare)),
+        );
+        await writeJsonFile(out, results);
+        printResult(json, seasonRanking(results), rankingForm);
+      });
     },
   });
 
@@ -242,7 +208,7 @@ const verify = () =>
         return;
       }
       if (!json) console.log('All is right: seeds, episodes, anchors and scores.\n');
-      printRanking(json, results);
+      printResult(json, seasonRanking(results), rankingForm);
     },
   });
 
@@ -263,6 +229,9 @@ async function withLedger<Result>(
   }
 }
 
+const withSeason = <Result>(file: string, use: (ledger: SeasonLedger) => Result | Promise<Result>) =>
+  withLedger(() => SeasonLedger.open(file), use);
+
 async function readResults(path: string): Promise<SeasonResults> {
   const reading = seasonResults.safeParse(await readInputJson(path));
   if (reading.success) return reading.data;
@@ -271,10 +240,6 @@ async function readResults(path: string): Promise<SeasonResults> {
     `expected the results of a season in ${path}: ${issue?.path.join('.')}: ${issue?.message}`,
     { code: 'INVALID_FILE' },
   );
-}
-
-function printRanking(json: boolean, results: SeasonResults): void {
-  printResult(json, seasonRanking(results), rankingForm);
 }
 
 type Definition = EnvironmentDefinition<unknown, object, object>;

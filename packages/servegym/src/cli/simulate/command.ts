@@ -17,8 +17,8 @@ import {
   takeRequests,
 } from '@servegym/simulator';
 import { summarize } from '@servegym/simulator/statistics';
-import { deploymentOptions, readDeployment } from '../arguments/deployment.ts';
-import { numberAbove, parseShares, wholeNumber } from '../arguments/options.ts';
+import { deploymentOptions, readDeployment, servingConfig } from '../arguments/deployment.ts';
+import { above, parseShares, whole } from '../arguments/options.ts';
 import {
   MOST_REQUESTS,
   openTraffic,
@@ -42,7 +42,7 @@ import {
 
 const options = {
   ...deploymentOptions,
-  replicas: { value: '<n>', parse: wholeNumber(1, 1024), help: 'engines that share the traffic' },
+  replicas: { ...whole('<n>', 1, 1024), help: 'engines that share the traffic' },
   router: {
     value: '<policy>',
     choices: ROUTER_POLICIES,
@@ -72,14 +72,12 @@ const options = {
     help: 'draw priority classes, the most urgent first: 0.2,0.8',
   },
   kvOffloadingBandwidth: {
-    value: '<GB/s>',
-    parse: numberAbove(0, 1e6),
+    ...above('<GB/s>', 0, 1e6),
     help: 'host to GPU (default: of the profile, else 25)',
   },
   ...trafficOptions,
   repeatTo: {
-    value: '<n>',
-    parse: wholeNumber(1, MOST_REQUESTS),
+    ...whole('<n>', 1, MOST_REQUESTS),
     conflicts: ['requests'],
     help: 'play the traffic again and again, until n requests',
   },
@@ -136,19 +134,12 @@ function withBandwidth(deployment: Deployment, { kvOffloadingBandwidth: own }: S
 /** Options of the engines. */
 function engineOptions(deployment: Deployment, values: SimulateOptions): SimulationOptions {
   const { profile, settings, engines, kvBlocks } = deployment;
-  const { weights, maxNumBatchedTokens, kvBudgetFraction, speculationDepth, prefixCaching } = settings;
+  const { maxNumBatchedTokens, prefixCaching } = settings;
   const { acceptance, seed, replicas = engines, router = deployment.router ?? 'round_robin' } = values;
   const split = values.split ?? (settings.split === false ? undefined : ofEngines(settings.split, replicas));
   return {
-    ...{ profile, weights, maxNumBatchedTokens, kvBudgetFraction, kvBlocks, speculationDepth },
-    ...{
-      acceptance,
-      prefixCaching,
-      router,
-      seed,
-      maxNumSeqs: settings.maxNumActiveSeqs || settings.maxNumSeqs,
-    },
-    schedulingPolicy: settings.priority ? 'priority' : 'fcfs',
+    ...servingConfig(deployment),
+    ...{ profile, maxNumBatchedTokens, kvBlocks, acceptance, prefixCaching, router, seed },
     ...(split === undefined ? { replicas } : { split }),
   };
 }
@@ -261,15 +252,10 @@ function served(
   }
   if (replicas > 1 || kvBlocks !== undefined)
     throw new InputError('--change takes two GPUs: expected one engine, without --num-gpu-blocks-override');
-  const { settings } = deployment;
-  const { maxNumBatchedTokens, prefixCaching, weights, kvBudgetFraction, speculationDepth } = settings;
+  const { maxNumBatchedTokens, prefixCaching } = deployment.settings;
   return simulateCluster(trace, {
     ...{ profile, maxNumBatchedTokens, seed, acceptance, prefixCaching, changes, ...watched },
-    config: {
-      ...{ weights, kvBudgetFraction, speculationDepth, split: split !== undefined },
-      maxNumSeqs: settings.maxNumActiveSeqs || settings.maxNumSeqs,
-      schedulingPolicy: settings.priority ? 'priority' : 'fcfs',
-    },
+    config: { ...servingConfig(deployment), split: split !== undefined },
   });
 }
 

@@ -1,6 +1,6 @@
 import type { TimeUnit, Trace, TraceColumn } from '@servegym/simulator';
 import { InvalidArgumentError } from 'commander';
-import { wholeNumber } from '../arguments/options.ts';
+import { whole } from '../arguments/options.ts';
 import { openTraffic, readingLine, readTraffic, trafficOptions, trafficWord } from '../arguments/traffic.ts';
 import { defineCommand, type WordTable } from '../command-table.ts';
 import { InputError } from '../failure.ts';
@@ -41,15 +41,10 @@ export function convertCommand() {
       sort: { help: 'put requests that are out of order in order' },
       skipUnanswered: { help: 'leave out requests without an output' },
       prefixBlockTokens: {
-        value: '<n>',
-        parse: wholeNumber(1, 1_000_000),
+        ...whole('<n>', 1, 1_000_000),
         help: `tokens that one prefix hash stands for (default: ${BLOCK_TOKENS})`,
       },
-      load: {
-        value: '<n>',
-        parse: wholeNumber(1, 10_000),
-        help: 'which load of a benchmark that has several',
-      },
+      load: { ...whole('<n>', 1, 10_000), help: 'which load of a benchmark that has several' },
     },
     after: `Examples:
   servegym traffic convert log.csv.gz clean.jsonl --map arrival=t0,input=n_in,output=n_out --time-unit ms --sort`,

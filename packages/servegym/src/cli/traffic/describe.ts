@@ -1,5 +1,5 @@
 import { PUBLIC_WORKLOAD_IDS, publicWorkload } from '@servegym/environments';
-import { alignedRows, snakeCase, terminalBars } from '@servegym/operators/report';
+import { snakeCase, terminalBars } from '@servegym/operators/report';
 import {
   describeTrace,
   type LengthSummary,
@@ -8,7 +8,7 @@ import {
 } from '@servegym/simulator';
 import { openTraffic, readingLine, readTraffic, trafficOptions, trafficWord } from '../arguments/traffic.ts';
 import { defineCommand } from '../command-table.ts';
-import { facts, printResult } from '../output/print-result.ts';
+import { type Column, facts, printResult, table } from '../output/print-result.ts';
 import { trafficTable } from './fit.ts';
 
 /** `servegym traffic describe`: rates, bursts and lengths of a traffic; without one, the models that can be drawn. */
@@ -23,36 +23,31 @@ export function describeCommand() {
   servegym traffic describe AzureLLMInferenceTrace_conv.csv
   servegym traffic describe agents@2/s,30m`,
     async action({ traffic, seed, json }) {
-      if (traffic === undefined) {
-        const models = PUBLIC_WORKLOAD_IDS.map(publicWorkload);
-        printResult(json, models, { text: trafficTable });
-        return;
-      }
-      const { trace, reading } =
-        traffic.kind === 'file' ? await readTraffic(traffic.file) : await drawn(traffic, seed);
-      const name = traffic.kind === 'file' ? traffic.file : trace.source;
-      const description = describeTrace(trace);
-      printResult(json, description, {
-        json: () => traceDescriptionJson(name, reading, description),
-        text: () =>
+      if (traffic === undefined)
+        return printResult(json, PUBLIC_WORKLOAD_IDS.map(publicWorkload), { text: trafficTable });
+      const isFile = traffic.kind === 'file';
+      const { trace, reading } = isFile
+        ? await readTraffic(traffic.file)
+        : { ...(await openTraffic(traffic, { seed })), reading: DRAWN };
+      const name = isFile ? traffic.file : trace.source;
+      printResult(json, describeTrace(trace), {
+        json: (description) => traceDescriptionJson(name, reading, description),
+        text: (description) =>
           `${readingLine(name, reading, trace.arrivalMs.length)}\n\n${descriptionText(description)}`,
       });
     },
   });
 }
 
-async function drawn(traffic: Parameters<typeof openTraffic>[0], seed: number) {
-  const { trace } = await openTraffic(traffic, { seed });
-  const reading: TraceReading = {
-    ...{ format: 'drawn', columns: {}, arrivalUnit: 'ms', unanswered: 0, outOfOrder: 0 },
-  };
-  return { trace, reading };
-}
+/** How drawn traffic was read. */
+const DRAWN: TraceReading = {
+  ...{ format: 'drawn', columns: {}, arrivalUnit: 'ms', unanswered: 0, outOfOrder: 0 },
+};
 
 const PLOT_ROWS = 6;
 
 /** The object that `traffic describe --json` prints. Rates in requests/s, lengths in tokens; `null` where undefined. */
-export function traceDescriptionJson(file: string, reading: TraceReading, description: TraceDescription) {
+function traceDescriptionJson(file: string, reading: TraceReading, description: TraceDescription) {
   const { format, columns, arrivalUnit, unanswered, outOfOrder } = reading;
   const { requests, durationS, rate, inputTokensPerS, outputTokensPerS, ...rest } = description;
   const { gapVariation, longestGapS, windows, input, output, lengthCorrelation, sharedPrefix } = rest;
@@ -67,14 +62,14 @@ export function traceDescriptionJson(file: string, reading: TraceReading, descri
   });
 }
 
+const LENGTHS = ['mean', 'p10', 'p50', 'p90', 'p99', 'max'] as const;
+type Lengths = readonly [name: string, summary: LengthSummary];
+
 /** Text of `traffic describe`, below the line about the columns. */
-export function descriptionText(description: TraceDescription): string {
+function descriptionText(description: TraceDescription): string {
   const { durationS, rate, inputTokensPerS, outputTokensPerS, windows, odd, rateOverTime } = description;
-  const burst = windows.map(
-    ({ windowS, peakRate, dispersion }) =>
-      `  busiest ${duration(windowS).padEnd(6)} ${figure(peakRate).padStart(8)} requests/s, dispersion ${figure(dispersion)}`,
-  );
-  const shared = description.sharedPrefix;
+  const { gapVariation, longestGapS, sharedPrefix: shared, input, output } = description;
+  const chart = terminalBars(rateOverTime, { rows: PLOT_ROWS, label: figure });
   return [
     ...facts([
       ['duration', duration(durationS)],
@@ -84,40 +79,37 @@ export function descriptionText(description: TraceDescription): string {
       ],
       [
         'gaps',
-        `variation ${figure(description.gapVariation)} (1 for a Poisson process), the longest ${duration(description.longestGapS)}`,
+        `variation ${figure(gapVariation)} (1 for a Poisson process), the longest ${duration(longestGapS)}`,
       ],
     ]),
-    ...burst,
+    ...windows.map(
+      ({ windowS, peakRate, dispersion }) =>
+        `  busiest ${duration(windowS).padEnd(6)} ${figure(peakRate).padStart(8)} requests/s, dispersion ${figure(dispersion)}`,
+    ),
     ...facts([
       [
         'prefixes',
-        shared === null ? undefined : `${(100 * shared).toFixed(1)} % of the prompt tokens seen before`,
+        shared === null ? null : `${(100 * shared).toFixed(1)} % of the prompt tokens seen before`,
       ],
     ]),
     '',
-    ...alignedRows([
-      ['tokens', 'mean', 'p10', 'p50', 'p90', 'p99', 'max'],
-      lengthRow('prompt', description.input),
-      lengthRow('output', description.output),
-    ]),
+    ...table<Lengths>(
+      [
+        ['prompt', input],
+        ['output', output],
+      ],
+      [
+        ['tokens', ([name]) => name],
+        ...LENGTHS.map(
+          (key): Column<Lengths> => [key, ([, summary]) => Math.round(summary[key]).toLocaleString('en-US')],
+        ),
+      ],
+    ),
     `correlation of the two: ${figure(description.lengthCorrelation)}`,
-    ...(rateOverTime.length === 0
-      ? []
-      : [
-          '',
-          `requests/s over ${duration(durationS)}`,
-          ...terminalBars(rateOverTime, { rows: PLOT_ROWS, label: figure }),
-        ]),
+    ...(rateOverTime.length === 0 ? [] : ['', `requests/s over ${duration(durationS)}`, ...chart]),
     '',
     ...(odd.length === 0 ? ['nothing odd'] : ['odd:', ...odd.map((sentence) => `- ${sentence}`)]),
   ].join('\n');
-}
-
-function lengthRow(name: string, { mean, p10, p50, p90, p99, max }: LengthSummary): string[] {
-  return [
-    name,
-    ...[mean, p10, p50, p90, p99, max].map((tokens) => Math.round(tokens).toLocaleString('en-US')),
-  ];
 }
 
 function figure(value: number): string {

@@ -1,40 +1,24 @@
 import { basename, join } from 'node:path';
-import { type FittedWorkload, fitWorkload, type WorkloadIdentity } from '@servegym/environments';
-import { alignedRows } from '@servegym/operators/report';
+import {
+  type FittedWorkload,
+  fitWorkload,
+  type PublicWorkloadId,
+  publicWorkload,
+} from '@servegym/environments';
 import { findReferenceFiles, REFERENCE_DATA, type ReferenceFile } from '@servegym/operators/traces';
 import { readTraffic } from '../arguments/traffic.ts';
 import { defineCommand } from '../command-table.ts';
 import { InputError } from '../failure.ts';
-import { printResult } from '../output/print-result.ts';
+import { type Column, printResult, table } from '../output/print-result.ts';
 import { writeJsonFile } from '../output/write-output-file.ts';
 
-/** The public traces that workloads are fitted to. */
-const PUBLIC_TRACES: readonly (WorkloadIdentity & { readonly file: ReferenceFile })[] = [
-  {
-    id: 'azure-conversation-2023',
-    title: 'Azure, conversation, November 2023',
-    source: 'AzureLLMInferenceTrace_conv (Azure/AzurePublicDataset, CC-BY-4.0)',
-    file: REFERENCE_DATA.azureConversation,
-  },
-  {
-    id: 'azure-code-2023',
-    title: 'Azure, code completion, November 2023',
-    source: 'AzureLLMInferenceTrace_code (Azure/AzurePublicDataset, CC-BY-4.0)',
-    file: REFERENCE_DATA.azureCode,
-  },
-  {
-    id: 'mooncake-conversation',
-    title: 'Mooncake (Kimi), conversation, 2024',
-    source: 'conversation_trace (kvcache-ai/Mooncake, Apache-2.0)',
-    file: REFERENCE_DATA.mooncakeConversation,
-  },
-  {
-    id: 'ragpulse',
-    title: 'RAGPulse, answers from documents, 2025',
-    source: 'RAGPulse (flashserve/RAGPulse, MIT)',
-    file: REFERENCE_DATA.ragPulse,
-  },
-];
+/** Files of the public traces that the shipped models are fitted to. */
+const PUBLIC_TRACES: Readonly<Record<PublicWorkloadId, ReferenceFile>> = {
+  'azure-conversation-2023': REFERENCE_DATA.azureConversation,
+  'azure-code-2023': REFERENCE_DATA.azureCode,
+  'mooncake-conversation': REFERENCE_DATA.mooncakeConversation,
+  ragpulse: REFERENCE_DATA.ragPulse,
+};
 
 /** `servegym traffic fit`: models of traffic, fitted to traces. */
 export function fitCommand() {
@@ -73,51 +57,61 @@ export function fitCommand() {
 }
 
 function publicTraces(folder: string) {
-  const files = findReferenceFiles(
-    folder,
-    PUBLIC_TRACES.map(({ file }) => file),
-  );
-  return PUBLIC_TRACES.map(({ file: _, ...identity }, i) => ({ file: files[i], identity }));
+  const files = findReferenceFiles(folder, Object.values(PUBLIC_TRACES));
+  return (Object.keys(PUBLIC_TRACES) as PublicWorkloadId[]).map((id, i) => {
+    const { title, source } = publicWorkload(id);
+    return { file: files[i], identity: { id, title, source } };
+  });
 }
 
 /** Figures of the models, and their distances to their traces. */
 export function trafficTable(models: readonly FittedWorkload[]): string {
-  const summary = alignedRows([
-    ['traffic', 'requests', 'rate /s', 'prompt p50', 'p99', 'output p50', 'p99', 'shared prefix'],
-    ...models.map(({ id, requests, arrivals, lengths, prefixes }) => [
-      id,
-      `${requests}`,
-      arrivals.perSecond.toFixed(2),
-      quantile(lengths, lengths.input, 0.5),
-      quantile(lengths, lengths.input, 0.99),
-      quantile(lengths, lengths.output, 0.5),
-      quantile(lengths, lengths.output, 0.99),
-      prefixes === null ? '-' : `${(100 * prefixes.cacheableShare).toFixed(0)} %`,
-    ]),
-  ]);
-  const distances = alignedRows([
-    ['KS distance', 'prompt', 'held out', 'of halves', 'output', 'held out', 'of halves', 'counts', 'gaps'],
-    ...models.map(({ id, fit: { ks, heldOut } }) => [
-      id,
-      ...[
-        ...[ks.input, heldOut.input, heldOut.halvesInput],
-        ...[ks.output, heldOut.output, heldOut.halvesOutput],
-        ...[ks.counts, ks.gaps],
-      ].map((distance) => distance.toFixed(3)),
-    ]),
-  ]);
+  const name: Column<FittedWorkload>[1] = ({ id }) => id;
+  const distance = (heading: string, of: (fit: FittedWorkload['fit']) => number): Column<FittedWorkload> => [
+    heading,
+    ({ fit }) => of(fit).toFixed(3),
+  ];
   const scales = [...new Set(models.flatMap(({ fit }) => fit.dispersion.map(({ seconds }) => seconds)))];
-  const dispersion = alignedRows([
-    ['variance / mean of arrivals, trace | model', ...scales.map((seconds) => `${seconds} s`)],
-    ...models.map(({ id, fit }) => [
-      id,
-      ...scales.map((scale) => {
-        const at = fit.dispersion.find(({ seconds }) => seconds === scale);
-        return at === undefined ? '-' : `${at.trace.toPrecision(3)} | ${at.model.toPrecision(3)}`;
-      }),
+  return [
+    ...table(models, [
+      ['traffic', name],
+      ['requests', ({ requests }) => `${requests}`],
+      ['rate /s', ({ arrivals }) => arrivals.perSecond.toFixed(2)],
+      ['prompt p50', ({ lengths }) => quantile(lengths, lengths.input, 0.5)],
+      ['p99', ({ lengths }) => quantile(lengths, lengths.input, 0.99)],
+      ['output p50', ({ lengths }) => quantile(lengths, lengths.output, 0.5)],
+      ['p99', ({ lengths }) => quantile(lengths, lengths.output, 0.99)],
+      [
+        'shared prefix',
+        ({ prefixes }) => (prefixes === null ? '-' : `${(100 * prefixes.cacheableShare).toFixed(0)} %`),
+      ],
     ]),
-  ]);
-  return [...summary, '', ...distances, '', ...dispersion].join('\n');
+    '',
+    ...table(models, [
+      ['KS distance', name],
+      distance('prompt', ({ ks }) => ks.input),
+      distance('held out', ({ heldOut }) => heldOut.input),
+      distance('of halves', ({ heldOut }) => heldOut.halvesInput),
+      distance('output', ({ ks }) => ks.output),
+      distance('held out', ({ heldOut }) => heldOut.output),
+      distance('of halves', ({ heldOut }) => heldOut.halvesOutput),
+      distance('counts', ({ ks }) => ks.counts),
+      distance('gaps', ({ ks }) => ks.gaps),
+    ]),
+    '',
+    ...table(models, [
+      ['variance / mean of arrivals, trace | model', name],
+      ...scales.map(
+        (scale): Column<FittedWorkload> => [
+          `${scale} s`,
+          ({ fit }) => {
+            const at = fit.dispersion.find(({ seconds }) => seconds === scale);
+            return at === undefined ? '-' : `${at.trace.toPrecision(3)} | ${at.model.toPrecision(3)}`;
+          },
+        ],
+      ),
+    ]),
+  ].join('\n');
 }
 
 function quantile(
@@ -125,9 +119,6 @@ function quantile(
   quantiles: readonly number[],
   probability: number,
 ): string {
-  const nearest = probabilities.reduce(
-    (best, p, i) => (Math.abs(p - probability) < Math.abs(probabilities[best] - probability) ? i : best),
-    0,
-  );
-  return `${quantiles[nearest]}`;
+  const distances = probabilities.map((p) => Math.abs(p - probability));
+  return `${quantiles[distances.indexOf(Math.min(...distances))]}`;
 }

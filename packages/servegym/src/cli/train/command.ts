@@ -2,7 +2,6 @@ import { mkdirSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { dirname, join } from 'node:path';
 import {
-  AGENTS,
   type Algorithm,
   agentsOf,
   decodeStoppedRun,
@@ -15,11 +14,10 @@ import { ENVIRONMENT_IDS } from '@servegym/environments';
 import type { JobEngine } from '@servegym/jobs';
 import { InvalidArgumentError } from 'commander';
 import { decodeInputFile } from '../arguments/input-files.ts';
-import { wholeNumber } from '../arguments/options.ts';
-import { readOwnTable, taskNamed } from '../arguments/own-inputs.ts';
-import { readScenario, scenarioOptions } from '../arguments/scenario-options.ts';
+import { whole } from '../arguments/options.ts';
+import { readOwnTable, readScenario, scenarioOptions, taskNamed } from '../arguments/scenario-options.ts';
 import { defineCommand, type OptionTable, type OptionValues } from '../command-table.ts';
-import { InputError, InterruptedError, onInterrupt } from '../failure.ts';
+import { InputError, untilInterrupted } from '../failure.ts';
 import { queue, withJobs } from '../jobs.ts';
 import { printResult } from '../output/print-result.ts';
 import { ProgressDisplay } from '../output/progress.ts';
@@ -34,20 +32,21 @@ const ALGORITHMS: Readonly<Record<Algorithm, string>> = {
   static: 'the best configuration that never changes',
 };
 
-/** Windows after which PPO gains little more on `llmserve`, and the budget of the others. */
-const PPO_STEPS = 480_000;
-const OTHER_STEPS = 120_000;
+/** Windows to learn from, where the registry names no others. */
+const STEPS = 120_000;
+/** The environment where none is named. */
+const DEFAULT_ENV = 'llmserve';
 
 const MOST_THREADS = 32;
 const MOST_SEEDS = 1000;
 
 /** Environments on which something is learned. */
 const LEARNABLE = ENVIRONMENT_IDS.filter((id) => agentsOf(id).algorithms.length > 0);
-const TEACHERS = AGENTS.llmserve.policies.map(({ name }) => name);
+const TEACHERS = agentsOf(DEFAULT_ENV).policies.map(({ name }) => name);
 
 const options = {
   task: { value: '<id|file>', help: 'a task, or for llmserve a file that holds one of your own' },
-  env: { value: '<id>', help: 'the environment', choices: LEARNABLE, default: 'llmserve' },
+  env: { value: '<id>', help: 'the environment', choices: LEARNABLE, default: DEFAULT_ENV },
   table: { value: '<file.parquet>', help: 'inferencegym: a table of your own' },
   ...scenarioOptions,
   algo: {
@@ -59,19 +58,13 @@ const options = {
     default: 'ppo',
   },
   steps: {
-    value: '<n>',
+    ...whole('<n>', 1, 1e9),
     help: 'windows to learn from (default: 480000 for ppo on llmserve, else 120000)',
-    parse: wholeNumber(1, 1e9),
   },
   randomise: {
     help: 'ppo on llmserve: another server and traffic in each episode, for one policy of many servers',
   },
-  seed: {
-    value: '<n>',
-    help: 'seed of weights, exploration and traffic',
-    parse: wholeNumber(0, Number.MAX_SAFE_INTEGER),
-    default: 0,
-  },
+  seed: { ...whole('<n>', 0, Number.MAX_SAFE_INTEGER, 0), help: 'seed of weights, exploration and traffic' },
   seeds: {
     value: '<from..to>',
     help: 'a training for each of these seeds, side by side',
@@ -79,10 +72,8 @@ const options = {
     conflicts: ['seed'],
   },
   threads: {
-    value: '<n>',
+    ...whole('<n>', 1, MOST_THREADS, Math.min(MOST_THREADS, availableParallelism())),
     help: 'threads that play, or trainings at once; results do not depend on it',
-    parse: wholeNumber(1, MOST_THREADS),
-    default: Math.min(MOST_THREADS, availableParallelism()),
   },
   queue,
   teacher: {
@@ -92,29 +83,15 @@ const options = {
     default: 'mpc',
   },
   lessons: {
-    value: '<n>',
+    ...whole('<n>', 3, 100_000, 48),
     help: 'distill: episodes that the teacher plays or comments on',
-    parse: wholeNumber(3, 100_000),
-    default: 48,
   },
   resume: {
     value: '<file>',
     help: 'go on from a checkpoint.safetensors, as if the run had not stopped',
     conflicts: [
-      ...[
-        'task',
-        'env',
-        'table',
-        'algo',
-        'steps',
-        'randomise',
-        'seed',
-        'seeds',
-        'queue',
-        'teacher',
-        'lessons',
-      ],
-      ...Object.keys(scenarioOptions),
+      ...['task', 'env', 'table', ...Object.keys(scenarioOptions), 'algo', 'steps', 'randomise'],
+      ...['seed', 'seeds', 'queue', 'teacher', 'lessons'],
     ],
   },
   out: {
@@ -152,44 +129,33 @@ async function train(options: TrainOptions): Promise<void> {
 
 /** The run that the options ask for. @throws InputError for options that do not go together */
 async function readRun(options: TrainOptions): Promise<TrainingRun> {
-  const {
-    env: environment,
-    algo: algorithm,
-    steps = algorithm === 'ppo' && environment === 'llmserve' ? PPO_STEPS : OTHER_STEPS,
-    seed,
-    teacher,
-    lessons: episodes,
-    table,
-    randomise,
-  } = options;
-  const { algorithms, environment: entry } = agentsOf(environment);
+  const { env: environment, algo: algorithm, seed, teacher, lessons: episodes, table, randomise } = options;
+  const { algorithms, environment: entry, ppoSteps = STEPS, learnsVariants } = agentsOf(environment);
+  const { steps = algorithm === 'ppo' ? ppoSteps : STEPS } = options;
   const task = await readTask(options);
   const scenario = await readScenario(entry, options, [task]);
   const hasScenario = Object.keys(scenario).length > 0;
+  const isVariantLearned = algorithm === 'ppo' && learnsVariants;
   if (algorithm !== 'ppo' && hasScenario) {
     throw new InputError(`expected --algo ppo, the one that learns on traffic of your own, got ${algorithm}`);
   }
-  if (randomise && (algorithm !== 'ppo' || environment !== 'llmserve')) {
+  if (randomise && !isVariantLearned) {
     throw new InputError(
-      `expected --algo ppo and --env llmserve beside --randomise, got ${algorithm} and ${environment}`,
+      `expected --algo ppo and --env ${DEFAULT_ENV} beside --randomise, got ${algorithm} and ${environment}`,
     );
   }
   if (!algorithms.includes(algorithm)) {
     const known = algorithms.join(', ');
     throw new InputError(`expected --algo ${known}, the one that learns ${environment}, got ${algorithm}`);
   }
-  if (hasScenario && environment !== 'llmserve') {
-    throw new InputError(`expected --env llmserve beside traffic of your own, got ${environment}`);
+  if (hasScenario && !isVariantLearned) {
+    throw new InputError(`expected --env ${DEFAULT_ENV} beside traffic of your own, got ${environment}`);
   }
   if (table !== undefined && !entry.takes.includes('table')) {
     throw new InputError(`expected --env inferencegym beside --table, got ${environment}`);
   }
   const run = {
-    environment,
-    task,
-    algorithm,
-    steps,
-    seed,
+    ...{ environment, task, algorithm, steps, seed },
     ...(algorithm === 'distill' && { lessons: { teacher, episodes } }),
     ...(hasScenario && { scenario }),
     ...(randomise && { randomise }),
@@ -202,13 +168,13 @@ async function readRun(options: TrainOptions): Promise<TrainingRun> {
 
 /** The id of the task that is learned. @throws InputError or EnvironmentError */
 async function readTask({ env, task: asked }: TrainOptions): Promise<string> {
-  const { environment: entry } = agentsOf(env);
+  const { environment: entry, learnsVariants } = agentsOf(env);
   const known = entry.tasks.shippedIds.map(String);
-  const file = env === 'llmserve' ? ', or a file that holds one' : '';
-  if (asked === undefined) throw new InputError(`expected --task, one of ${known.join(', ')}${file}`);
-  const task = env === 'llmserve' ? await taskNamed(asked, entry) : asked;
+  const all = `${known.join(', ')}${learnsVariants ? ', or a file that holds one' : ''}`;
+  if (asked === undefined) throw new InputError(`expected --task, one of ${all}`);
+  const task = learnsVariants ? await taskNamed(asked, entry) : asked;
   if (known.includes(task) || task !== asked) return task;
-  throw new InputError(`expected a task of ${env}, one of ${known.join(', ')}${file}, got ${asked}`);
+  throw new InputError(`expected a task of ${env}, one of ${all}, got ${asked}`);
 }
 
 /** Goes on with a run that stopped, as if it had not. */
@@ -219,32 +185,30 @@ async function goOn(file: string, options: TrainOptions): Promise<void> {
 
 async function trainAlone(
   run: TrainingRun,
-  { threads, queue, task, out, json }: TrainOptions,
+  { threads, queue, task: asked, out, json }: TrainOptions,
   start?: StoppingPoint,
 ): Promise<void> {
   const folder = makeFolder(out ?? join('runs', `${runName(run)}-seed${run.seed}`));
-  const interrupt = new AbortController();
-  const unlisten = onInterrupt((signal) => {
-    interrupt.abort();
-    // The policy learned until now is kept, but the training is not done.
-    process.exitCode = new InterruptedError(signal).exitCode;
-  });
+  const { signal, close } = untilInterrupted();
   const started = performance.now();
-  const report = await trainOne(run, { threads, queue, folder, signal: interrupt.signal, start });
-  unlisten();
+  const trained = await trainOne(run, { threads, queue, folder, signal, start });
+  close();
+  // The policy learned until now is kept, but the training is not done.
+  if (signal.aborted) process.exitCode = signal.reason.exitCode;
   const wall_s = (performance.now() - started) / 1000;
-  if (json) {
-    const { environment, task, algorithm, seed } = run;
-    const steps_per_s = report.steps / wall_s;
-    console.log(
-      JSON.stringify({ environment, task, algorithm, seed, wall_s, steps_per_s, ...report }, null, 2),
-    );
-  } else {
-    console.log(`Played ${report.steps.toLocaleString('en-US')} windows in ${wall_s.toFixed(1)} s.`);
-    const own = task === undefined || task === run.task ? '' : ` --task ${task}`;
-    const env = run.environment === 'llmserve' ? '' : ` --env ${run.environment}`;
-    console.log(`Evaluate the policy: servegym evaluate ${report.files.policy}${env}${own}`);
-  }
+  const { environment, task, algorithm, seed } = run;
+  const steps_per_s = trained.steps / wall_s;
+  const report = { environment, task, algorithm, seed, wall_s, steps_per_s, ...trained };
+  printResult(json, report, {
+    text({ steps, files }) {
+      const own = asked === undefined || asked === task ? '' : ` --task ${asked}`;
+      const env = environment === DEFAULT_ENV ? '' : ` --env ${environment}`;
+      return [
+        `Played ${steps.toLocaleString('en-US')} windows in ${wall_s.toFixed(1)} s.`,
+        `Evaluate the policy: servegym evaluate ${files.policy}${env}${own}`,
+      ].join('\n');
+    },
+  });
 }
 
 /** A training for each seed, as jobs. */
@@ -262,12 +226,11 @@ async function trainEachSeed(
   const train = (jobs: JobEngine) => trainSeeds(jobs, run, seeds, makeFolder(folder), show);
   const reports = await withJobs({ threads, queue }, train, message).finally(() => display.end());
   const wallS = (performance.now() - started) / 1000;
-  const { environment, task, algorithm } = run;
-  printResult(json, { environment, task, algorithm, folder, wallS, reports }, seedsForm);
+  printResult(json, { ...run, folder, wallS, reports }, seedsForm);
 }
 
 function runName({ environment, task, algorithm, randomise }: TrainingRun): string {
-  const name = `${environment === 'llmserve' ? '' : `${environment}-`}${task}-${algorithm}`;
+  const name = `${environment === DEFAULT_ENV ? '' : `${environment}-`}${task}-${algorithm}`;
   return randomise ? `${name}-randomised` : name;
 }
 

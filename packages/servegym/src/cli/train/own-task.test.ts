@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { before, describe, it } from 'node:test';
 import { AGENTS, decodeStoppedRun } from '@servegym/agents';
 import { llmserve, type ServeTask } from '@servegym/environments';
-import { loadTask } from '../arguments/own-inputs.ts';
+import { loadTask } from '../arguments/scenario-options.ts';
 import { trainOne, trainSeeds } from './train-one.ts';
 import { useTrainingEngines } from './training-engines.fixture.ts';
 

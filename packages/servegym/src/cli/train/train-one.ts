@@ -1,6 +1,7 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import {
+  agentsOf,
   finalReturn,
   type StoppingPoint,
   trainSeeds as submitSeeds,
@@ -73,7 +74,7 @@ export async function trainOne(
   };
 
   const jobs =
-    environment === 'llmserve' && (algorithm === 'distill' || algorithm === 'cem')
+    agentsOf(environment).learnsVariants && (algorithm === 'distill' || algorithm === 'cem')
       ? await openJobs({ threads, queue })
       : undefined;
   try {

@@ -16,7 +16,7 @@ export interface ServedEnvironment {
   /** `llmserve`, `fleet`, `inferencegym`, or the path of a module that exports an environment. */
   readonly name: string;
   readonly version: string;
-  readonly tableFile?: string;
+  readonly tableFile?: string | undefined;
   /** Task and trace that the episode plays, where they are of the server's own. */
   readonly shared?: SharedInputs;
 }
