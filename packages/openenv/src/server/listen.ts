@@ -172,20 +172,12 @@ export class PortServers {
 
   /** The environments of the port, with paths relative to that of `asking`. */
   entries(asking: PortServer): EnvironmentEntry[] {
-    const isRoot = asking === this.#root;
-    const entry = ({ definition }: PortServer, path: string): EnvironmentEntry => ({
-      id: definition.id,
-      version: definition.version,
-      name: definition.name,
-      description: definition.description,
-      path,
+    const up = asking === this.#root ? '' : '../';
+    return [['', this.#root] as const, ...this.#below].map(([path, server]) => {
+      const { id, version, name, description } = server.definition;
+      const down = path && `${path.slice(1)}/`;
+      return { id, version, name, description, path: server === asking ? './' : up + down };
     });
-    return [
-      entry(this.#root, isRoot ? './' : '../'),
-      ...[...this.#below].map(([path, server]) =>
-        entry(server, server === asking ? './' : `${isRoot ? '' : '../'}${path.slice(1)}/`),
-      ),
-    ];
   }
 
   /** The server of a request, whose URL becomes relative to it; `undefined` when the slash behind the path is missing. */
