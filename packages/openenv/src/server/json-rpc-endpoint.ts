@@ -10,7 +10,7 @@ import { isJsonObject } from '../protocol/read-json.ts';
 import type { Session } from '../sessions/session.ts';
 import type { SessionRegistry } from '../sessions/session-registry.ts';
 import { readClientJson } from '../sessions/turns.ts';
-import { type EnvironmentTool, toolCallResult, toolListing } from './tools.ts';
+import { type EnvironmentTools, listingsOf, toolCallResult } from './tools.ts';
 
 const { parseError, invalidRequest, methodNotFound, invalidParams, internalError } = JSON_RPC_ERROR_CODES;
 
@@ -25,11 +25,11 @@ function rpcError(rpcCode: JsonRpcErrorCode, message: string): Error {
  */
 export class JsonRpcEndpoint {
   readonly #sessions: SessionRegistry;
-  readonly #tools: ReadonlyMap<string, EnvironmentTool>;
+  readonly #tools: EnvironmentTools;
 
-  constructor(sessions: SessionRegistry, tools: readonly EnvironmentTool[]) {
+  constructor(sessions: SessionRegistry, tools: EnvironmentTools) {
     this.#sessions = sessions;
-    this.#tools = new Map(tools.map((tool) => [tool.name, tool]));
+    this.#tools = tools;
   }
 
   /** Answers the text of a request. `session` is the session of the socket that it came on, if it came on one. */
@@ -58,21 +58,6 @@ export class JsonRpcEndpoint {
     }
   }
 
-  /** Calls a tool by name on a session. @throws whatever the tool throws, or an error for an unknown tool. */
-  callTool(name: string, args: unknown, session: Session, caller?: Caller): unknown {
-    const tool = this.#tools.get(name);
-    if (!tool) throw rpcError(internalError, `Unknown tool: '${name.slice(0, 100)}'`);
-    return tool.call(session, args, caller);
-  }
-
-  hasTool(name: string): boolean {
-    return this.#tools.has(name);
-  }
-
-  listTools() {
-    return [...this.#tools.values()].map(toolListing);
-  }
-
   async #call(
     method: string,
     params: Readonly<Record<string, unknown>>,
@@ -86,7 +71,7 @@ export class JsonRpcEndpoint {
         return this.#closeSession(params.session_id, session);
       case 'tools/list':
         await this.#requireKnown(params.session_id, session);
-        return { tools: this.listTools() };
+        return { tools: listingsOf(this.#tools) };
       case 'tools/call': {
         if (typeof params.name !== 'string' || params.name === '') {
           throw rpcError(invalidParams, "Missing 'name' in params");
@@ -94,7 +79,9 @@ export class JsonRpcEndpoint {
         const known = await this.#requireKnown(params.session_id, session);
         const target = known ?? this.#sessions.open(caller?.name);
         try {
-          return toolCallResult(await this.callTool(params.name, params.arguments ?? {}, target, caller));
+          const tool = this.#tools.get(params.name);
+          if (!tool) throw rpcError(internalError, `Unknown tool: '${params.name.slice(0, 100)}'`);
+          return toolCallResult(await tool.call(target, params.arguments ?? {}, caller));
         } finally {
           if (!known) this.#sessions.close(target.id).catch(() => {});
         }

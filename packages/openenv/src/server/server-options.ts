@@ -11,7 +11,7 @@ import type { RequestSessions } from './environment-routes.ts';
 import type { Guard, GuardOptions } from './guard.ts';
 import type { JsonRpcEndpoint } from './json-rpc-endpoint.ts';
 import { MAX_PROXIES } from './request-origin.ts';
-import type { EnvironmentTool } from './tools.ts';
+import type { EnvironmentTools } from './tools.ts';
 
 /** Counts of steps, resets and errors since a server was made. */
 export class PlayCounts {
@@ -101,7 +101,7 @@ export interface ServerParts {
   readonly readResetOptions: ResetOptionsReader;
   readonly sessions: SessionRegistry;
   readonly requestSessions: RequestSessions;
-  readonly tools: readonly EnvironmentTool[];
+  readonly tools: EnvironmentTools;
   readonly jsonRpc: JsonRpcEndpoint;
 }
 

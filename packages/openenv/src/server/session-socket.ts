@@ -7,9 +7,8 @@ import { declares } from '../protocol/schemas.ts';
 import { excerpt, invalidInput } from '../protocol/validation-issues.ts';
 import type { Session } from '../sessions/session.ts';
 import { readClientJson } from '../sessions/turns.ts';
-import type { JsonRpcEndpoint } from './json-rpc-endpoint.ts';
 import type { ServerParts } from './server-options.ts';
-import { toolCallResult } from './tools.ts';
+import { type EnvironmentTools, listingsOf, toolCallResult } from './tools.ts';
 import { VectorConversation, whenDone } from './vector.ts';
 
 /**
@@ -23,7 +22,7 @@ export function serveSession(
   caller: Caller,
   onCloseMessage: () => void,
 ): void {
-  const { readAction, readResetOptions, jsonRpc, schemas } = parts;
+  const { readAction, readResetOptions, jsonRpc, schemas, tools } = parts;
   /** Not where the environment's actions have a `type`. */
   const toolsAsSteps = !declares(schemas.action, 'type');
   let vector: VectorConversation | undefined;
@@ -70,7 +69,7 @@ export function serveSession(
       case 'step': {
         const payload = envelope(message, 'required');
         if (toolsAsSteps && (payload.type === 'call_tool' || payload.type === 'list_tools')) {
-          return toolStep(payload, session, jsonRpc, caller);
+          return toolStep(payload, session, tools, caller);
         }
         return whenDone(session.step(readAction(payload)), observationText);
       }
@@ -122,17 +121,18 @@ function observationText({ observation, reward, done, metadata }: StepResult): s
 async function toolStep(
   payload: JsonObject,
   session: Session,
-  jsonRpc: JsonRpcEndpoint,
+  tools: EnvironmentTools,
   caller: Caller,
 ): Promise<string> {
   const reply = (observation: object) => observationText({ observation, reward: null, done: false });
-  if (payload.type === 'list_tools') return reply({ tools: jsonRpc.listTools() });
+  if (payload.type === 'list_tools') return reply({ tools: listingsOf(tools) });
   const name = String(payload.tool_name ?? '');
   const failed = (type: string, message: string) =>
     reply({ tool_name: name, result: null, error: { error_type: type, message } });
-  if (!jsonRpc.hasTool(name)) return failed('tool_not_found', `Unknown tool: '${name.slice(0, 100)}'`);
+  const tool = tools.get(name);
+  if (!tool) return failed('tool_not_found', `Unknown tool: '${name.slice(0, 100)}'`);
   try {
-    const value = await jsonRpc.callTool(name, payload.arguments ?? {}, session, caller);
+    const value = await tool.call(session, payload.arguments ?? {}, caller);
     return reply({ tool_name: name, result: toolCallResult(value), error: null });
   } catch (error) {
     const type = errorCode(error) === 'VALIDATION_ERROR' ? 'invalid_args' : 'execution_error';

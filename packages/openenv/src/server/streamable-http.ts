@@ -31,14 +31,12 @@ const SESSION_ID_SCHEMA: JsonSchema = {
  */
 export class StreamableHttpEndpoint {
   readonly #parts: ServerParts;
-  readonly #tools: ReadonlyMap<string, EnvironmentTool>;
   readonly #handler: McpHttpHandler;
   /** The context in which each request came. */
   readonly #contexts = new WeakMap<Request, Context>();
 
   constructor(parts: ServerParts) {
     this.#parts = parts;
-    this.#tools = new Map(parts.tools.map((tool) => [tool.name, tool]));
     this.#handler = createMcpHandler(({ requestInfo }) => this.#serverFor(this.#contexts.get(requestInfo!)!));
   }
 
@@ -98,7 +96,7 @@ export class StreamableHttpEndpoint {
         instructions: `${description} Play it with the tools: start an episode, take actions until the answer says \`done\`, and look at the reward of each.`,
       },
     );
-    const listings = this.#parts.tools.map(listing);
+    const listings = [...this.#parts.tools.values()].map(listing);
     server.setRequestHandler('tools/list', () => ({ tools: listings as never[] }));
     server.setRequestHandler('tools/call', ({ params }) =>
       this.#call(context, params.name, params.arguments ?? {}),
@@ -108,7 +106,7 @@ export class StreamableHttpEndpoint {
 
   async #call(context: Context, name: string, args: JsonObject): Promise<CallToolResult> {
     try {
-      const tool = this.#tools.get(name);
+      const tool = this.#parts.tools.get(name);
       if (!tool) throw new Error(`Unknown tool: '${name.slice(0, 100)}'`);
       const { session_id, ...own } = args;
       const sessionId = typeof session_id === 'string' ? session_id : context.req.header('mcp-session-id');
@@ -136,7 +134,7 @@ export class StreamableHttpEndpoint {
     if (tool.startsEpisode && sessionId === undefined) return open();
     const session = await this.#parts.requestSessions.of(context, sessionId);
     // In production the episode is started for the agent.
-    if (!session && sessionId === undefined && !this.#tools.has('start_episode')) return open();
+    if (!session && sessionId === undefined && !this.#parts.tools.has('start_episode')) return open();
     if (!session) throw new EnvironmentError('NOT_RESET', 'You have no session yet. Start an episode first.');
     return session;
   }

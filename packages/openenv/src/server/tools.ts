@@ -11,6 +11,9 @@ import { type ActionReader, actionReader, toJsonSchema } from '../protocol/schem
 import { gradeRecord } from '../sessions/episode.ts';
 import type { Session } from '../sessions/session.ts';
 
+/** The tools of an environment by their names. */
+export type EnvironmentTools = ReadonlyMap<string, EnvironmentTool>;
+
 /** A tool through which an agent plays a session. */
 export interface EnvironmentTool {
   readonly name: string;
@@ -44,7 +47,7 @@ const TOOL_NAME = /^[\w-]{1,64}$/;
 export function environmentTools(
   definition: EnvironmentDefinition,
   mode: 'simulation' | 'production',
-): readonly EnvironmentTool[] {
+): EnvironmentTools {
   const readOptions = resetOptionsReader(definition);
   const readAction = actionReader(definition.action);
   const startInProduction = async (session: Session) => {
@@ -100,7 +103,7 @@ export function environmentTools(
       return gradeRecord(definition, session.record, caller);
     },
   };
-  return [
+  const tools = [
     ...(mode === 'simulation' ? [startEpisode] : []),
     takeAction,
     getState,
@@ -108,6 +111,7 @@ export function environmentTools(
     ...(definition.grade ? [gradeEpisode] : []),
     ...checked(definition.tools ?? []).map((tool) => ownTool(tool, readAction, startInProduction)),
   ];
+  return new Map(tools.map((tool) => [tool.name, tool]));
 }
 
 /** @throws EnvironmentError */
@@ -165,8 +169,10 @@ function ownTool(
   };
 }
 
-export function toolListing({ name, title, description, inputSchema }: EnvironmentTool): ToolListing {
-  return { name, title, description, input_schema: inputSchema, inputSchema };
+export function listingsOf(tools: EnvironmentTools): ToolListing[] {
+  return [...tools.values()].map(({ name, title, description, inputSchema }) => {
+    return { name, title, description, input_schema: inputSchema, inputSchema };
+  });
 }
 
 /** The value of a tool in every spelling that OpenEnv clients read. */
