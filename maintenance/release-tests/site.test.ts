@@ -80,7 +80,7 @@ describe('the documentation site', () => {
       for (const { exportName } of exported)
         assert.ok(page.includes(`\n### ${exportName.name}\n`), `${exportName.name} of ${file}`);
     }
-    assert.match(reference('typescript-openenv'), /^function createServer</m);
+    assert.match(reference('typescript-openenv'), /^function createServer\(/m);
     assert.match(reference('python'), /^### ServeGymVectorEnv$/m);
     assert.match(reference('python'), /^def make_vec\(/m);
   });
