@@ -8,20 +8,8 @@ import { ensureNode } from './setup/node.mjs';
 import { ensureConsole, ensurePackages } from './setup/packages.mjs';
 
 /** Published packages by folder, those that others import first. */
-const PUBLISHED = [
-  ...[
-    'simulator',
-    'profiles',
-    'openenv',
-    'jobs',
-    'console',
-    'environments',
-    'endpoint',
-    'operators',
-    'agents',
-    'servegym',
-  ],
-];
+const PUBLISHED =
+  'simulator profiles openenv jobs console environments endpoint operators agents servegym'.split(' ');
 
 /** Folders beside `src` that a package reads at run time. */
 const ASSETS = { agents: ['weights'], console: ['dist'] };
