@@ -265,13 +265,13 @@ export function mountLeaderboardRoutes(server: OpenEnvServer, path: string): voi
       answer: z.object({ entry: leaderboardEntry.nullable() }),
     },
     async (context, { body: { session_id, name } }) => {
-      const client = server.callerOf(context).name;
+      const client = server.requestSessions.caller(context).name;
       const waitMs = saves.take(client);
       if (waitMs > 0) {
         context.header('retry-after', String(Math.ceil(waitMs / 1000)));
         throw httpProblem(429, `Too many runs: ${saves.description}. Try again later.`, 'RATE_LIMITED');
       }
-      const live = (await server.sessionOf(context, session_id))?.record;
+      const live = (await server.requestSessions.of(context, session_id))?.record;
       if (!live) throw new EnvironmentError('NOT_RESET', 'There is no episode to save. POST /reset first.');
       const record = { reset: live.reset, actions: [...live.actions] };
       const replayed = await replayRecord(definition, record, client);
@@ -279,7 +279,7 @@ export function mountLeaderboardRoutes(server: OpenEnvServer, path: string): voi
         const detail = `The episode is not over after ${record.actions.length} windows. Play it to its end, then save it.`;
         throw httpProblem(409, detail, 'EPISODE_NOT_OVER');
       }
-      const grade = await definition.grade?.(record, server.callerOf(context));
+      const grade = await definition.grade?.(record, server.requestSessions.caller(context));
       const entry = await leaderboard.save({
         name,
         client,

@@ -1,10 +1,9 @@
 import { getRequestListener } from '@hono/node-server';
-import { type Context, Hono } from 'hono';
+import { Hono } from 'hono';
 import { bodyLimit } from 'hono/body-limit';
-import type { Caller, EnvironmentDefinition } from '../protocol/definition.ts';
+import type { EnvironmentDefinition } from '../protocol/definition.ts';
 import { resetOptionsReader } from '../protocol/reset-options.ts';
 import { actionReader, publishedSchemas } from '../protocol/schemas.ts';
-import type { Session } from '../sessions/session.ts';
 import { SessionRegistry } from '../sessions/session-registry.ts';
 import { DOCS_POLICY, docsPage } from './docs-page.ts';
 import { mountEnvironmentRoutes, RequestSessions } from './environment-routes.ts';
@@ -38,16 +37,8 @@ export interface OpenEnvServer {
   /** The HTTP application. Pages and files can be mounted on it before listening; for an API there is `addRoute`. */
   readonly app: Hono;
   readonly sessions: SessionRegistry;
-  /**
-   * The session that an HTTP request means: by `sessionId`, else the query's `session_id`, else the `x-session-id`
-   * header, else the one that the caller reset last; `undefined` when there is none.
-   * @throws EnvironmentError `UNKNOWN_SESSION`, which the application answers with 404.
-   */
-  sessionOf(context: Context, sessionId?: string | null): Promise<Session | undefined>;
-  /** Makes a session the caller's latest, as `POST /reset` does. */
-  rememberSession(context: Context, session: Session): void;
-  /** The client of a request, for work that it waits for. */
-  callerOf(context: Context): Caller;
+  /** Finds the session and the client of a request. */
+  readonly requestSessions: RequestSessions;
   /** Adds a route, which then stands in `/openapi.json` and `/docs` too. */
   readonly addRoute: AddRoute;
   /**
@@ -126,13 +117,11 @@ export function createServer(definition: EnvironmentDefinition, options: ServerO
   const self: PortServer = {
     definition,
     answer: getRequestListener(app.fetch),
-    upgrade: (request, socket, head) => void sockets.upgrade(request, socket, head),
+    sockets,
     beginDrain() {
       draining = true;
       sessions.drain();
     },
-    openSockets: () => sockets.size,
-    empty: () => sockets.empty(),
     close: closeAll,
   };
   let portServers = new PortServers(self);
@@ -141,9 +130,7 @@ export function createServer(definition: EnvironmentDefinition, options: ServerO
     definition,
     app,
     sessions,
-    sessionOf: (context, sessionId) => requestSessions.of(context, sessionId),
-    rememberSession: (context, session) => requestSessions.remember(context, session),
-    callerOf: (context) => requestSessions.caller(context),
+    requestSessions,
     addRoute: routes.add,
     onClose: (listener) => void closeListeners.push(listener),
     close: closeAll,

@@ -161,7 +161,7 @@ export class RequestSessions {
   /**
    * The named session: by the body's `session_id`, else the query's, else the `x-session-id` header. Without a name, the
    * session that the caller reset last; `undefined` when there is none.
-   * @throws EnvironmentError `UNKNOWN_SESSION`, and what `SessionRegistry.resume` throws
+   * @throws EnvironmentError `UNKNOWN_SESSION`, which the application answers with 404, and what `SessionRegistry.resume` throws
    */
   async of(context: Context, fromBody?: string | null): Promise<Session | undefined> {
     const named = this.named(context, fromBody);
@@ -185,7 +185,7 @@ export class RequestSessions {
     return { name: context.get('client'), signal: context.req.raw.signal };
   }
 
-  /** Makes a session the caller's latest. */
+  /** Makes a session the caller's latest, as `POST /reset` does. */
   remember(context: Context, session: Session): void {
     this.#latest.set(callerOf(context, this.#trustedProxies), session.id);
   }

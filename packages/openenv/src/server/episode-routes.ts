@@ -44,12 +44,12 @@ export function mountEpisodeRoutes(server: OpenEnvServer): void {
       answer: episodeFileSchema,
     },
     async (context, { parameters }) => {
-      const record = (await server.sessionOf(context, parameters.session_id))?.record;
+      const record = (await server.requestSessions.of(context, parameters.session_id))?.record;
       if (!record) {
         throw new EnvironmentError('NOT_RESET', 'The session has no episode yet. Reset it first.');
       }
       const kept: EpisodeRecord = { reset: record.reset, actions: [...record.actions] };
-      const { digest } = await replayRecord(definition, kept, server.callerOf(context).name);
+      const { digest } = await replayRecord(definition, kept, server.requestSessions.caller(context).name);
       return episodeFile(definition, kept, digest);
     },
   );
@@ -82,14 +82,14 @@ export function mountEpisodeRoutes(server: OpenEnvServer): void {
       );
       const from = file.windows_from ?? 0;
       const windows: object[] = [];
-      const client = server.callerOf(context).name;
+      const client = server.requestSessions.caller(context).name;
       const session = sessions.open(client);
       try {
         const { digest, done } = await replayEpisode(session, { reset, actions }, client, (result, index) => {
           if (index < from) return;
           windows.push(index === 0 ? result : { action: actions[index - 1], ...result });
         });
-        server.rememberSession(context, session);
+        server.requestSessions.remember(context, session);
         return {
           session_id: session.id,
           environment: { id: definition.id, version: definition.version },

@@ -100,10 +100,11 @@ const SAME_SITE = ['same-origin', 'none'];
 
 /** Decides who may use the server. */
 export class Guard {
+  /** The origins of other sites that may use the server. */
+  readonly origins: readonly string[];
   /** Digests, so that looking a token up takes no longer the more of it is right. */
   readonly #tokens: ReadonlySet<string>;
   readonly #openPaths: readonly string[];
-  readonly #origins: readonly string[];
   readonly #allowsHost: ReturnType<typeof hostCheck>;
   readonly #trustedProxies: number;
   readonly #rateLimiter: RateLimiter | null;
@@ -121,15 +122,10 @@ export class Guard {
     }
     this.#tokens = new Set(tokens.map(digest));
     this.#openPaths = openPaths;
-    this.#origins = origins;
+    this.origins = origins;
     this.#allowsHost = hostCheck(allowedHosts);
     this.#trustedProxies = trustedProxies;
     this.#rateLimiter = rateLimit ? RateLimiter.of(rateLimit) : null;
-  }
-
-  /** The origins of other sites that may use the server. */
-  get origins(): readonly string[] {
-    return this.#origins;
   }
 
   /**
@@ -172,12 +168,12 @@ export class Guard {
     const { origin, 'sec-fetch-site': site } = request.headers;
     if (origin !== undefined) {
       const ownHost = requestedHost(request, this.#trustedProxies);
-      if (isAllowedOrigin(origin, ownHost, this.#origins)) return null;
+      if (isAllowedOrigin(origin, ownHost, this.origins)) return null;
       return refuseSite(
         `Pages of ${origin.slice(0, 200)} may not use this server. Allow the origin in its options.`,
       );
     }
-    if (site === undefined || SAME_SITE.includes(String(site)) || this.#origins.includes('*')) return null;
+    if (site === undefined || SAME_SITE.includes(String(site)) || this.origins.includes('*')) return null;
     if (this.#isPageView(request, path)) return null;
     return refuseSite(
       'Pages of other sites may not load this. Allow their origin in the options of the server, and ask with CORS.',

@@ -412,7 +412,7 @@ test('routes that somebody mounts act on the caller’s session and appear in th
       answer: z.object({ name: z.string(), steps: z.int(), actions: z.int() }),
     },
     async (context, { parameters: { name }, query, body: { amount } }) => {
-      const session = await server.sessionOf(context, query.session_id);
+      const session = await server.requestSessions.of(context, query.session_id);
       if (!session) return context.json({ detail: 'no session' }, 409);
       await session.step({ amount, note: '', mode: 'plain', weight: 1 });
       return { name: name ?? '', steps: session.stepCount, actions: session.record?.actions.length ?? 0 };

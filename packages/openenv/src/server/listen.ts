@@ -6,6 +6,7 @@ import type { EnvironmentDefinition } from '../protocol/definition.ts';
 import type { EnvironmentEntry } from '../protocol/messages.ts';
 import { withDefaults } from '../protocol/read-json.ts';
 import type { Logger } from '../sessions/session-store.ts';
+import type { SocketServer } from './socket-server.ts';
 
 const DEFAULT_ADDRESS = {
   /** 0 takes any free port. */
@@ -70,9 +71,9 @@ export async function listen(
       const { all } = portServers;
       for (const server of all) server.beginDrain();
       http.close();
-      const sockets = all.reduce((sum, server) => sum + server.openSockets(), 0);
+      const sockets = all.reduce((sum, server) => sum + server.sockets.size, 0);
       logger.info({ sockets, graceMs }, 'draining');
-      const empty = Promise.all(all.map((server) => server.empty()));
+      const empty = Promise.all(all.map((server) => server.sockets.empty()));
       await Promise.race([empty, sleep(graceMs, undefined, { ref: false })]);
       await close();
     },
@@ -121,13 +122,9 @@ export function drainOnSignal(
 export interface PortServer {
   readonly definition: Pick<EnvironmentDefinition, 'id' | 'version' | 'name' | 'description'>;
   answer(incoming: IncomingMessage, outgoing: ServerResponse): void;
-  upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void;
+  readonly sockets: SocketServer;
   /** Takes no more sessions. */
   beginDrain(): void;
-  /** Sockets that are open. */
-  openSockets(): number;
-  /** Resolves when the last socket has left. */
-  empty(): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -167,7 +164,7 @@ export class PortServers {
   }
 
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
-    (this.#enter(request) ?? this.#root).upgrade(request, socket, head);
+    void (this.#enter(request) ?? this.#root).sockets.upgrade(request, socket, head);
   }
 
   /** The environments of the port, with paths relative to that of `asking`. */

@@ -196,7 +196,7 @@ function redisStore(redis: Redis, options: RedisSessionStoreOptions): SessionSto
   const scripts = redis as never as Record<Script, (...values: (string | number)[]) => Promise<unknown>>;
 
   return {
-    open: (id, environment, client = '') => journal(id, environment, client),
+    open: journal,
     async take(id) {
       const kept = (await reading(() => run('take', id, '')).catch((error: Error) => {
         // The keys hold something else than a session.
@@ -227,12 +227,7 @@ function redisStore(redis: Redis, options: RedisSessionStoreOptions): SessionSto
   };
 
   /** @param digest of a session that was taken over */
-  function journal(
-    id: string,
-    environment: EnvironmentName,
-    client: string,
-    digest?: string,
-  ): SessionJournal {
+  function journal(id: string, environment: EnvironmentName, client = '', digest?: string): SessionJournal {
     let isKept = digest !== undefined;
     const writer: EntryWriter = {
       async reset(episodeId, text, digest) {

@@ -16,6 +16,7 @@ export type SessionRegistryOptions = Pick<ResolvedServerOptions, 'maxSessions' |
  * memory is rebuilt when it is asked for.
  */
 export class SessionRegistry {
+  readonly maxSessions: number;
   /** Counts of steps, resets and errors. */
   readonly counts = new PlayCounts();
   readonly #definition: EnvironmentDefinition;
@@ -44,6 +45,7 @@ export class SessionRegistry {
     this.#store = definition.replayable === false ? undefined : store;
     this.#closeStore = async () => store?.close();
     this.#limits = { ...limits, maxEpisodeSize, maxTotalSize };
+    this.maxSessions = limits.maxSessions;
     const { idleTimeoutMs } = limits;
     if (idleTimeoutMs !== null) {
       this.#idleTimer = setInterval(
@@ -51,10 +53,6 @@ export class SessionRegistry {
         Math.min(Math.max(idleTimeoutMs / 4, 50), 60_000),
       ).unref();
     }
-  }
-
-  get maxSessions(): number {
-    return this.#limits.maxSessions;
   }
 
   /** Slots that are taken: sessions in memory, those on their way there, and reserved ones. */
@@ -119,7 +117,7 @@ export class SessionRegistry {
    * @throws EnvironmentError `CAPACITY_REACHED`, `EPISODE_TOO_LARGE`
    */
   reserve(slots: number, options: ResetOptions): () => void {
-    const size = slots * this.#episodeSize(options);
+    const size = slots * this.episodeSize(options);
     if (size > this.#limits.maxTotalSize) {
       throw new EnvironmentError(
         'EPISODE_TOO_LARGE',
@@ -136,9 +134,14 @@ export class SessionRegistry {
     };
   }
 
-  /** @throws EnvironmentError `EPISODE_TOO_LARGE` for an episode over the limit of one episode */
-  requireEpisodeSize(options: ResetOptions): void {
-    this.#episodeSize(options);
+  /** Size of an episode. @throws EnvironmentError `EPISODE_TOO_LARGE` over the limit of one episode */
+  episodeSize(options: ResetOptions): number {
+    const size = this.#definition.episodeSize?.(options) ?? 1;
+    if (size <= this.#limits.maxEpisodeSize) return size;
+    throw new EnvironmentError(
+      'EPISODE_TOO_LARGE',
+      `Expected an episode of at most ${this.#limits.maxEpisodeSize} requests, got one of about ${Math.ceil(size)}. Lower the rate, or send fewer requests.`,
+    );
   }
 
   /** True when a socket holds the session. */
@@ -288,18 +291,9 @@ export class SessionRegistry {
 
   /** Counts the size of a session's new episode. @throws EnvironmentError `CAPACITY_REACHED`, `EPISODE_TOO_LARGE` */
   #admit(session: object, options: ResetOptions): void {
-    const size = this.#episodeSize(options);
+    const size = this.episodeSize(options);
     this.#makeRoomForSize(size - (this.#sizes.get(session) ?? 0), session);
     this.#setSize(session, size);
-  }
-
-  #episodeSize(options: ResetOptions): number {
-    const size = this.#definition.episodeSize?.(options) ?? 1;
-    if (size <= this.#limits.maxEpisodeSize) return size;
-    throw new EnvironmentError(
-      'EPISODE_TOO_LARGE',
-      `Expected an episode of at most ${this.#limits.maxEpisodeSize} requests, got one of about ${Math.ceil(size)}. Lower the rate, or send fewer requests.`,
-    );
   }
 
   #setSize(session: object, size: number): void {

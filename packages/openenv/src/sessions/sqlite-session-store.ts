@@ -163,10 +163,6 @@ class SqliteSessionStore implements SessionStore {
     return Math.round(this.#clockAtStart + performance.now() - this.#startedAt);
   }
 
-  open(id: string, environment: EnvironmentName, client = ''): SessionJournal {
-    return this.#journal(id, environment, client);
-  }
-
   async take(id: string): Promise<StoredSession | undefined> {
     await this.#written();
     const { takeSession, readEntries } = this.#statements;
@@ -216,10 +212,10 @@ class SqliteSessionStore implements SessionStore {
   }
 
   /** @param taken of a session that was taken over: its key, the number of the entry of its last reset, and its digest */
-  #journal(
+  open(
     id: string,
     environment: EnvironmentName,
-    client: string,
+    client = '',
     taken = { key: 0, number: 0, digest: '' },
   ): SessionJournal {
     const owner = this.#owner;
@@ -319,7 +315,7 @@ class SqliteSessionStore implements SessionStore {
     const damage = damageOf(id, row, entries, this.#marks.read(key, id));
     if (damage !== undefined) this.#monitor.damaged(id, damage);
     const digest = entries.at(-1)?.digest ?? '';
-    const journal = this.#journal(id, environment, client, { key, number, digest });
+    const journal = this.open(id, environment, client, { key, number, digest });
     const texts = entries.map(({ text }) => text);
     return storedSession({ environment, client, episodeId }, texts, damage, journal);
   }

@@ -157,7 +157,7 @@ export function mountBaselineRoutes(
   ) {
     const played = tasksNamed(task_id);
     const seed = given ?? BASELINE_SEED;
-    const caller = server.callerOf(context);
+    const caller = server.requestSessions.caller(context);
     const agent = use_openai ? LLM : (asked ?? agents[0]);
     if (!use_openai && !agents.includes(agent)) {
       throw httpProblem(

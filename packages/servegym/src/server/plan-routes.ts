@@ -84,7 +84,7 @@ export function mountPlanRoutes(server: OpenEnvServer, work: BackgroundWork): vo
     },
     async (context, { body }) => {
       const { slo, profiles, traffic } = await readRequest(body);
-      const caller = server.callerOf(context);
+      const caller = server.requestSessions.caller(context);
       const left = new AbortController();
       const lend = work.lend(TUNE_JOB_KINDS, {
         name: caller.name,

@@ -75,9 +75,9 @@ export function mountPolicyRoutes(server: OpenEnvServer, catalogue: PolicyCatalo
       },
     },
     async (context, { parameters: { name }, body: { session_id, steps } }) => {
-      const session = await server.sessionOf(context, session_id);
+      const session = await server.requestSessions.of(context, session_id);
       if (!session) throw new EnvironmentError('NOT_RESET', 'You have no session yet. POST /reset first.');
-      const played = await player.play(session, name, steps, server.callerOf(context));
+      const played = await player.play(session, name, steps, server.requestSessions.caller(context));
       return { steps: played, done: played.at(-1)?.done === true };
     },
   );
