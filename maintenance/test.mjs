@@ -1,4 +1,4 @@
-// `npm test [path ...]`: sets up what is missing, then checks style and types and runs the tests; with paths, only
+// `npm test [path ...]`: sets up what is missing, then checks style, types and what nothing uses, and runs the tests; with paths, only
 // the tests under them. `npm run test:release [path ...]` packs the packages once, and runs the tests of what is published.
 // The last line is `N passed, N failed`, and the exit code is 0 when nothing failed.
 import { fork } from 'node:child_process';
@@ -72,6 +72,7 @@ if (node) {
     await Promise.all([
       check('biome', 'biome', ['check', '--colors=off', '.']),
       check('tsc', 'tsc', ['-p', 'tsconfig.json']),
+      check('knip', 'knip', ['--no-progress', '--no-config-hints']),
     ]);
   }
   // The servers under test write nothing into a person's folders.

@@ -13,7 +13,7 @@ export interface BatchPlan extends SessionPlan {
 }
 
 /** Percentiles of a time, ms; `null` when no session succeeded. */
-export interface Times {
+interface Times {
   readonly p50: number;
   readonly p99: number;
   readonly max: number;

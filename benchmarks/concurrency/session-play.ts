@@ -12,7 +12,7 @@ export interface SessionPlan {
 }
 
 /** Outcome of a session. Times in ms. */
-export type SessionOutcome =
+type SessionOutcome =
   | {
       readonly failure: null;
       readonly connectMs: number;

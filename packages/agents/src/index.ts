@@ -3,7 +3,6 @@ export { QUICK, type TaskCheck, THOROUGH } from './core/checks/task-check.ts';
 export {
   compareEvaluations,
   type PairedDifference,
-  type ProfilePoint,
   type Standings,
 } from './core/compare-evaluations.ts';
 export {
@@ -25,9 +24,8 @@ export {
   joinEvaluations,
   type TaskEvaluation,
 } from './core/evaluate-policy.ts';
-export { type AnchoredReturn, type GainFigures, gainFigures, type ReturnAnchors } from './core/gain.ts';
+export { type GainFigures, gainFigures, type ReturnAnchors } from './core/gain.ts';
 export { hasLlmSettings, LlmClient, llmSettings } from './core/llm-client.ts';
-export type { PromptedEnvironment } from './core/llm-policy.ts';
 export { LlmPolicy } from './core/llm-policy.ts';
 export { playEpisode } from './core/play-episode.ts';
 export { decodeGymTable, type OwnTable, type PlayInputs } from './core/playable.ts';

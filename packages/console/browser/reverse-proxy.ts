@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, request, type ServerResponse } from
 import type { AddressInfo } from 'node:net';
 
 /** A request that passed through to the server. */
-export interface PassedRequest {
+interface PassedRequest {
   readonly method: string;
   /** Without the prefix. */
   readonly path: string;
@@ -10,7 +10,7 @@ export interface PassedRequest {
 }
 
 /** `pass` hands requests on, `cut` breaks their connections, `refuse` answers them with an error of the server's kind. */
-export type ProxyMode = 'pass' | 'cut' | { readonly refuse: number; readonly detail: string };
+type ProxyMode = 'pass' | 'cut' | { readonly refuse: number; readonly detail: string };
 
 /** A reverse proxy that serves another server under a path prefix and can fail on command. */
 export interface ReverseProxy {

@@ -52,7 +52,7 @@ export interface EndpointOptions {
   readonly host: string;
 }
 
-export interface EndpointRefusal {
+interface EndpointRefusal {
   readonly status: ApiError['status'];
   readonly code: string;
   readonly detail: string;

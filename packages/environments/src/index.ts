@@ -18,7 +18,6 @@ export type { FleetRequests } from './fleet/fleet-requests.ts';
 export type { FleetTask } from './fleet/fleet-task.ts';
 export type { FleetScenario } from './fleet/scenario.ts';
 export type { FleetAction, FleetKnob, FleetObservation, FleetTaskId } from './fleet/schema.ts';
-export type { FleetShift } from './fleet/shifts.ts';
 export type { FleetWindowReport } from './fleet/window-ledger.ts';
 export type { StepInfo } from './inferencegym/environment.ts';
 export { inferencegym } from './inferencegym/environment.ts';
@@ -30,7 +29,6 @@ export { inspectTable, type TableFinding } from './inferencegym/table/inspect-ta
 export { KEY_COLUMNS, type TableRows } from './inferencegym/table/table-columns.ts';
 export { readTableRows, SHIPPED_TABLE_URL, TraceTable } from './inferencegym/table/trace-table.ts';
 export type {
-  EpisodeAnchors,
   MeanReturn,
   SeedReturns,
   TaskReference,
@@ -59,7 +57,7 @@ export { firstSeeds, SEED_SPLITS, type SeedSplit } from './scenario.ts';
 export { type LogNormal, REQUEST_CLASSES } from './tasks.ts';
 export { addServeTrace, findServeTrace } from './traces.ts';
 export { holdMaskedKnobs } from './window-environment.ts';
-export { fitWorkload, type WorkloadIdentity } from './workload/fit-workload.ts';
+export { fitWorkload } from './workload/fit-workload.ts';
 export {
   drawPrefixes,
   drawWorkload,
@@ -69,5 +67,4 @@ export {
   type PublicWorkloadId,
   publicWorkload,
   WORKLOAD_IDS,
-  type WorkloadId,
 } from './workload/fitted-workload.ts';

@@ -35,7 +35,7 @@ export interface DefinitionOptions {
 }
 
 /** Kinds of input beside the tasks that come with an environment. `trace` brings rate, profile and shift with it. */
-export type EnvironmentInput = 'task' | 'trace' | 'table' | 'server';
+type EnvironmentInput = 'task' | 'trace' | 'table' | 'server';
 
 /** All that is asked of an environment by those who play, train, check, serve or grade whichever it is. */
 export interface RegisteredEnvironment<

@@ -37,7 +37,7 @@ export function named(option: unknown): string {
 }
 
 /** A value of any kind in a message. */
-export function shown(value: unknown): string {
+function shown(value: unknown): string {
   const text = typeof value === 'object' || typeof value === 'function' ? typeof value : String(value);
   return text.slice(0, 100);
 }

@@ -98,7 +98,6 @@ export type Immutable<Value> = Value extends object
 
 /** Priority classes of requests, most urgent first. The index is the priority in the engine and at the gateway. */
 export const REQUEST_CLASSES = ['interactive', 'batch', 'best_effort'] as const;
-export type RequestClass = (typeof REQUEST_CLASSES)[number];
 
 export const positive = z.number().positive().max(1e9);
 

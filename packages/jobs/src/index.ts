@@ -6,7 +6,5 @@ export {
   type JobFailure,
   type JobKinds,
   type Json,
-  type RunOptions,
-  type RunProgress,
 } from './job.ts';
 export { LocalJobs } from './local-jobs.ts';

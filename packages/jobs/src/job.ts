@@ -26,7 +26,7 @@ export interface JobContext {
 }
 
 /** Progress of a run. */
-export interface RunProgress {
+interface RunProgress {
   readonly finished: number;
   readonly planned: number;
   /** Share of the whole that is done, running jobs included, 0..1. */

@@ -59,7 +59,7 @@ export class RunState {
  * The name of a job and of its result: the same for the same kind, input, shared bytes and version of the code,
  * whoever submits it.
  */
-export function jobId(job: Job, version: string): string {
+function jobId(job: Job, version: string): string {
   const identity: Json = [version, job.kind, job.input, job.shared ?? []];
   // A queue takes no name that could be a number.
   return `j${createHash('sha256').update(canonicalJson(identity)).digest('hex').slice(0, 40)}`;

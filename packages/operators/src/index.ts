@@ -29,6 +29,6 @@ export {
 } from './tune/candidate.ts';
 export { TUNE_JOB_KINDS } from './tune/measure-candidates.ts';
 export { parseSlo, type SloTerm, TuningError } from './tune/slo.ts';
-export { joinBlocks, type SplitTraffic, sliceTrace, splitTrace, type Traffic } from './tune/traffic.ts';
+export { joinBlocks, type SplitTraffic, sliceTrace, splitTrace } from './tune/traffic.ts';
 export { tuneProfile } from './tune/tune.ts';
 export type { TuneResult } from './tune/tune-result.ts';

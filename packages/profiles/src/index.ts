@@ -38,7 +38,7 @@ export {
 } from './fits/served-load.ts';
 export { simulateBatch } from './fits/simulated-batch.ts';
 export { calibrateStaticBatches, type StaticBatchCalibration } from './fits/static-batch-profile.ts';
-export { type TableProfile, tableProfile } from './fits/table-profile.ts';
+export { tableProfile } from './fits/table-profile.ts';
 export { parseEngineProfile } from './schema/parse-engine-profile.ts';
 export { ProfileError } from './schema/profile-error.ts';
 export { parseKernelTables } from './tables/kernel-tables.ts';

@@ -1,4 +1,4 @@
-export { Cluster, type ClusterSnapshot } from './cluster/cluster.ts';
+export { Cluster } from './cluster/cluster.ts';
 export { type GpuMemory, usedGiB } from './cluster/gpu-memory.ts';
 export type { ServingConfig } from './cluster/serving-config.ts';
 export { Engine } from './engine/engine.ts';
@@ -6,9 +6,7 @@ export {
   BATCH_DEPTHS,
   type BatchDepth,
   DRAFTERS,
-  type Drafter,
   type EngineOptions,
-  type EngineRole,
   isBatchDepths,
   MAX_REQUEST_TOKENS,
   MOST_WATERMARK,
@@ -20,8 +18,7 @@ export { DraftTimer, IterationTimer } from './engine/iteration-timer.ts';
 export { LatencyHistogram } from './engine/latency-histogram.ts';
 export type { PromptPrefix } from './engine/prefix-cache.ts';
 export { msFromTicks, NOT_YET, TICKS_PER_MS, TICKS_PER_S, TICKS_PER_US } from './engine/ticks.ts';
-export type { SchedulingPolicy } from './engine/waiting-queue.ts';
-export { Fleet, type FleetSnapshot } from './fleet/fleet.ts';
+export { Fleet } from './fleet/fleet.ts';
 export type { FleetSettings } from './fleet/fleet-options.ts';
 export type { ReplicaState } from './fleet/replica.ts';
 export { acceptanceTable, engineOptionsOf } from './profiles/engine-options.ts';
@@ -31,7 +28,6 @@ export {
   KV_PRECISIONS,
   type KvPrecision,
   PROFILE_STATUSES,
-  type ProfileStatus,
   WEIGHT_PRECISIONS,
   type WeightPrecision,
   type WeightVariant,

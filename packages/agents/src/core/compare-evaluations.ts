@@ -16,7 +16,7 @@ export interface PairedDifference {
 }
 
 /** Two policies, on each task and over all of them. */
-export interface Comparison {
+interface Comparison {
   readonly first: number;
   readonly second: number;
   readonly tasks: readonly { readonly taskId: string | number; readonly difference: PairedDifference }[];
@@ -24,7 +24,7 @@ export interface Comparison {
 }
 
 /** Share of the episodes whose score exceeds a threshold. */
-export interface ProfilePoint {
+interface ProfilePoint {
   readonly threshold: number;
   readonly share: number;
 }

@@ -17,7 +17,7 @@ export interface LlmSettings {
   readonly outputUsdPerMillion?: number;
 }
 
-export const OPENAI_URL = 'https://api.openai.com/v1';
+const OPENAI_URL = 'https://api.openai.com/v1';
 const DEFAULT_MODEL = 'gpt-4.1-mini';
 
 type Variables = Readonly<Record<string, string | undefined>>;
@@ -205,8 +205,8 @@ export class LlmClient {
  * Ways to ask a model for an action. Servers differ in what they can do: the first that one does not refuse
  * is kept.
  */
-export const ANSWER_FORMATS = ['json_schema', 'tool', 'json_object', 'plain'] as const;
-export type AnswerFormat = (typeof ANSWER_FORMATS)[number];
+const ANSWER_FORMATS = ['json_schema', 'tool', 'json_object', 'plain'] as const;
+type AnswerFormat = (typeof ANSWER_FORMATS)[number];
 
 export type JsonSchema = Record<string, unknown>;
 
@@ -222,7 +222,7 @@ interface Message {
 const NAME = 'set_knobs';
 
 /** The fields of a request that ask for an answer in a format. */
-export function formatFields(format: AnswerFormat, schema: JsonSchema) {
+function formatFields(format: AnswerFormat, schema: JsonSchema) {
   switch (format) {
     case 'json_schema':
       return {
@@ -246,7 +246,7 @@ export function formatFields(format: AnswerFormat, schema: JsonSchema) {
 }
 
 /** The text in which the action stands; `null` when there is none. */
-export function answerText(message: Message | undefined): string | null {
+function answerText(message: Message | undefined): string | null {
   const [call] = message?.tool_calls ?? [];
   if (call?.function) return call.function.arguments;
   return message?.content ?? null;

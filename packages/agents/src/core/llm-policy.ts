@@ -177,7 +177,7 @@ interface DescribedTask {
 }
 
 /** The task of this id, where the environment describes it. */
-export function promptedTask(
+function promptedTask(
   { tasks }: Pick<PromptedEnvironment<unknown, unknown>, 'tasks'>,
   taskId: string | number,
 ): DescribedTask | undefined {
@@ -195,7 +195,7 @@ export interface RememberedWindow {
 type Fields = Readonly<Record<string, { readonly description?: string } & Record<string, unknown>>>;
 
 /** The role of the model, its observation and its action, with units, ranges and the knobs that are masked. */
-export function systemPrompt(
+function systemPrompt(
   environment: Pick<PromptedEnvironment<unknown, unknown>, 'description'>,
   task: DescribedTask,
   masked: Readonly<Record<string, unknown>>,
@@ -223,7 +223,7 @@ export function systemPrompt(
 }
 
 /** The windows so far, oldest first, and the question. */
-export function windowPrompt(history: readonly RememberedWindow[], current: RememberedWindow): string {
+function windowPrompt(history: readonly RememberedWindow[], current: RememberedWindow): string {
   const lines = [];
   if (history.length > 0) lines.push('The last windows, oldest first:');
   for (const { stepIndex, observation, action, reward } of history) {
@@ -265,7 +265,7 @@ function rounded(value: number): number {
 }
 
 /** The knobs that a task masks where it names its default action, with the values that they stay at. */
-export function maskedValues(task: DescribedTask): Readonly<Record<string, unknown>> {
+function maskedValues(task: DescribedTask): Readonly<Record<string, unknown>> {
   const defaults = (task.default_action ?? {}) as Readonly<Record<string, unknown>>;
   const masked = (task.masked_actions ?? []) as readonly string[];
   const named = masked.filter((knob) => Object.hasOwn(defaults, knob));
@@ -273,7 +273,7 @@ export function maskedValues(task: DescribedTask): Readonly<Record<string, unkno
 }
 
 /** A schema of answers that leaves masked knobs one value each. */
-export function narrowedSchema(schema: JsonSchema, masked: Readonly<Record<string, unknown>>): JsonSchema {
+function narrowedSchema(schema: JsonSchema, masked: Readonly<Record<string, unknown>>): JsonSchema {
   const properties = { ...(schema.properties as Readonly<Record<string, JsonSchema>>) };
   for (const [knob, value] of Object.entries(masked)) {
     const description = properties[knob]?.description;
@@ -283,7 +283,7 @@ export function narrowedSchema(schema: JsonSchema, masked: Readonly<Record<strin
 }
 
 /** Complaints about masked knobs that an answer turns. */
-export function maskComplaints(action: object, masked: Readonly<Record<string, unknown>>): string[] {
+function maskComplaints(action: object, masked: Readonly<Record<string, unknown>>): string[] {
   const set = action as Readonly<Record<string, unknown>>;
   return Object.entries(masked)
     .filter(([knob, value]) => set[knob] !== value)

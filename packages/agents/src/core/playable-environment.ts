@@ -44,7 +44,7 @@ export interface ServiceFigures {
 }
 
 /** Reads from the windows of an episode how well clients were served. */
-export interface ServiceMeter<Observation> {
+interface ServiceMeter<Observation> {
   see(window: Pick<StepResult<Observation>, 'observation' | 'metadata'>): void;
   figures(): ServiceFigures;
 }

@@ -41,7 +41,7 @@ export interface PlayInputs {
 }
 
 /** Sums over the windows of an episode. */
-export interface ServiceTotals {
+interface ServiceTotals {
   compliant: number;
   tokens: number;
   usd: number;

@@ -4,7 +4,7 @@ import type { Policy } from './policy.ts';
 
 /** A window of an episode, flat: the columns of a dataset. */
 export type DatasetRow = Readonly<Record<string, DatasetValue>>;
-export type DatasetValue = number | string | boolean | null | readonly object[];
+type DatasetValue = number | string | boolean | null | readonly object[];
 
 /** Lists of what came and went in a window, or was there at its end, as many as there were. */
 const LOGS: ReadonlySet<string> = new Set(['info.events', 'info.replicas']);

@@ -49,7 +49,7 @@ export interface BaselineWatcher {
   graded?(task: BaselineTask): void;
 }
 
-export interface PlayedStep {
+interface PlayedStep {
   readonly action: object;
   readonly reward: number;
   readonly done: boolean;

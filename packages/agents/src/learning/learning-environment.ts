@@ -12,7 +12,7 @@ export const TERMINATED = 1;
 export const TRUNCATED = 2;
 
 /** State of an episode after an action. */
-export type EpisodeEnd = typeof RUNNING | typeof TERMINATED | typeof TRUNCATED;
+type EpisodeEnd = typeof RUNNING | typeof TERMINATED | typeof TRUNCATED;
 
 /** Answer to an action. */
 export interface LearningStep {

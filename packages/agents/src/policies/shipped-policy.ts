@@ -17,7 +17,7 @@ export interface Manifest {
 }
 
 /** Folder of the shipped policies. */
-export const SHIPPED_FOLDER = new URL('../../weights/', import.meta.url);
+const SHIPPED_FOLDER = new URL('../../weights/', import.meta.url);
 
 /** File of the shipped policy of a task. */
 export function shippedFile(name: ShippedName, taskId: TaskId): URL {

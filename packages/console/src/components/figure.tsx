@@ -5,7 +5,7 @@ import { useConsole } from './console-context.ts';
 import { tip } from './tooltip.tsx';
 
 /** A text that stays, or one that changes by itself without a new rendering of what is around it. */
-export type Text = string | ReadonlySignal<string>;
+type Text = string | ReadonlySignal<string>;
 
 interface FigureProps {
   readonly label: string;

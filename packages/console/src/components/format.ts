@@ -25,7 +25,7 @@ export function finePercent(value: number): string {
 }
 
 /** Milliseconds split into figure and unit: `850 ms`, `3.2 s`, `48 s`. */
-export function latency(ms: number): [figure: string, unit: string] {
+function latency(ms: number): [figure: string, unit: string] {
   if (ms < 10) return [ms.toFixed(1), 'ms'];
   if (ms < 1000) return [ms.toFixed(0), 'ms'];
   const seconds = ms / 1000;

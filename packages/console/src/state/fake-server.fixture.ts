@@ -133,7 +133,7 @@ export async function settled(): Promise<void> {
 export const choices = (given: Partial<Choices> = {}): Choices => ({ policies: [], options: {}, ...given });
 
 /** Waits for nothing but the person. */
-export const untilWoken = (_: number, woken: Promise<void>) => woken;
+const untilWoken = (_: number, woken: Promise<void>) => woken;
 
 export async function connected(given: Partial<Choices> = {}, autoplay = false) {
   const server = fakeServer();

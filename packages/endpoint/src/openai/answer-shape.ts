@@ -21,7 +21,7 @@ export interface AnswerHead {
   readonly model: string;
 }
 
-export type FinishReason = 'stop' | 'length';
+type FinishReason = 'stop' | 'length';
 
 /** A finished choice. */
 export interface WholeChoice {

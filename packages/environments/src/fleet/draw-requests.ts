@@ -110,7 +110,7 @@ interface Surge {
 }
 
 /** Draws the rate of an episode: arrivals a second in each second after the hour at which it begins. */
-export function drawRate(
+function drawRate(
   { perSecond, peakToTrough, peakHour = 14, surges = [] }: RateCurve,
   seed: number,
   name: string,

@@ -22,7 +22,7 @@ export interface FleetRequests {
 }
 
 /** Parts of the prompts of an episode. */
-export interface PromptTexts {
+interface PromptTexts {
   /** The text of request `at`, of `input` and `output` tokens. */
   prefixOf(at: number, input: number, output: number): PromptPrefix;
 }

@@ -13,7 +13,7 @@ import { Service } from './service.ts';
 import { RecentLatencies, ServedRequests, WaitingRequests } from './waiting-requests.ts';
 
 /** Measurements of a step (`MetricsSnapshot` of InferenceGym); values before the first. */
-export function noMetrics() {
+function noMetrics() {
   return {
     ttft_p50_ms: 0,
     ttft_p99_ms: 0,
@@ -27,10 +27,9 @@ export function noMetrics() {
     slo_violations: 0,
   };
 }
-export type StepMetrics = ReturnType<typeof noMetrics>;
 
 /** Sums over the episode, which its grade is made of; values before the first step. */
-export function noTotals() {
+function noTotals() {
   return {
     reward: 0,
     arrived: 0,
@@ -61,18 +60,18 @@ const noChange = () => ({ count: 0, sum: 0, squares: 0 });
 export type ChangeMoments = ReturnType<typeof noChange>;
 
 /** Counts a difference in. */
-export function noteChange(moments: ChangeMoments, change: number): void {
+function noteChange(moments: ChangeMoments, change: number): void {
   moments.count++;
   moments.sum += change;
   moments.squares += change * change;
 }
 
 /** Cost of 1,000 tokens that is fully charged, US cents: what hosts ask for the tokens of a model of 8 billion weights. */
-export const REFERENCE_COST_PER_1K = 0.005;
+const REFERENCE_COST_PER_1K = 0.005;
 /** Beyond twice the objective or the reference it makes no difference how far. */
-export const MOST_EXCESS = 2;
+const MOST_EXCESS = 2;
 /** An engine that runs out of memory fails its whole batch: its violations weigh this much more. */
-export const OOM_VIOLATION_WEIGHT = 5;
+const OOM_VIOLATION_WEIGHT = 5;
 
 /** Terms of the reward of a step, before the weights. */
 export interface RewardTerms {
@@ -87,10 +86,7 @@ export interface RewardTerms {
 }
 
 /** `alpha T - beta L - gamma V - delta C`, held within [-1, 1]. */
-export function gymReward(
-  { throughput, latency, violations, cost }: RewardTerms,
-  weights: RewardWeights,
-): number {
+function gymReward({ throughput, latency, violations, cost }: RewardTerms, weights: RewardWeights): number {
   const sum =
     weights.alpha * throughput - weights.beta * latency - weights.gamma * violations - weights.delta * cost;
   return Math.max(-1, Math.min(1, sum));

@@ -109,7 +109,7 @@ export interface PhaseSchedule {
 }
 
 /** Draws the order of the phases, how long each lasts, its rate and its tenants. */
-export function drawPhases(task: ServeTask, seed: number): PhaseSchedule {
+function drawPhases(task: ServeTask, seed: number): PhaseSchedule {
   const order = new RandomStream(seed, 'phases');
   const bursts = new RandomStream(seed, 'bursts');
   const tenants = new RandomStream(seed, 'tenants');

@@ -41,7 +41,7 @@ export function scaleArrivals(task: ServeTask, factor: number): ServeTask {
 }
 
 /** The same task with prompts `factor` times as long. */
-export function lengthenPrompts(task: ServeTask, factor: number): ServeTask {
+function lengthenPrompts(task: ServeTask, factor: number): ServeTask {
   const phases = task.phases.map((phase) => ({ ...phase, traffic: longerPrompts(phase.traffic, factor) }));
   const { source } = task;
   return {

@@ -114,7 +114,7 @@ const FAST_S = [5, 10, 20, 40];
 const SLOW_S = [60, 120, 300, 600, 1200];
 
 /** The rate of a trace: how its levels are distributed, how long they last, and what happens from second to second. */
-export function fitArrivals(trace: Trace): FittedWorkload['arrivals'] {
+function fitArrivals(trace: Trace): FittedWorkload['arrivals'] {
   const arrivalSeconds = Array.from(trace.arrivalMs, (ms) => ms / 1000);
   const seconds = arrivalSeconds[arrivalSeconds.length - 1];
   const stepMs = clockStepMs(trace.arrivalMs);

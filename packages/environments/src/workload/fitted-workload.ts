@@ -93,7 +93,7 @@ export interface WorkloadFit {
 
 /** Ids of the workloads that environments have. Tasks are drawn from this list: a longer one would draw others. */
 export const WORKLOAD_IDS = ['azure-conversation-2023', 'azure-code-2023', 'mooncake-conversation'] as const;
-export type WorkloadId = (typeof WORKLOAD_IDS)[number];
+type WorkloadId = (typeof WORKLOAD_IDS)[number];
 
 /** Ids of the workloads fitted to public traces. */
 export const PUBLIC_WORKLOAD_IDS = [...WORKLOAD_IDS, 'ragpulse'] as const;

@@ -69,7 +69,7 @@ export function poolCommands(
 }
 
 /** Engines of a pool in words, `2 engines on H100-80GB that prefill`. */
-export function poolText({ engines, profile: { gpu }, role }: PlanPool): string {
+function poolText({ engines, profile: { gpu }, role }: PlanPool): string {
   const one = gpu.count > 1 ? `${gpu.count} x ${gpu.name}` : gpu.name;
   const does = role === 'all' ? '' : ` that ${role}${engines === 1 ? 's' : ''}`;
   return `${engines} ${engines === 1 ? 'engine' : 'engines'} on ${one}${does}`;

@@ -49,7 +49,7 @@ const LONGEST_MEAN_OUTPUT = 128;
 const LENGTH_SIGMA = 0.7;
 
 /** Mean lengths of the open loads at a server. */
-export function meanLengths({ maxModelLen }: ProbeLimits): { inputTokens: number; outputTokens: number } {
+function meanLengths({ maxModelLen }: ProbeLimits): { inputTokens: number; outputTokens: number } {
   return {
     inputTokens: Math.max(8, Math.round(Math.min(LONGEST_MEAN_INPUT, maxModelLen * MEAN_INPUT_SHARE))),
     outputTokens: Math.max(4, Math.round(Math.min(LONGEST_MEAN_OUTPUT, maxModelLen * MEAN_OUTPUT_SHARE))),

@@ -327,7 +327,7 @@ function hasToken(chunk: {
 }
 
 /** Facts in what vLLM and SGLang tell beside the API. */
-export function factsOf(metrics: string, version: string, sglang: string): Omit<ToldFacts, 'model'> {
+function factsOf(metrics: string, version: string, sglang: string): Omit<ToldFacts, 'model'> {
   const cache = /^vllm:cache_config_info\{(.*)\} /m.exec(metrics)?.[1] ?? '';
   const label = (name: string) => {
     const value = Number(new RegExp(`(?:^|,)${name}="(\\d+)"`).exec(cache)?.[1] ?? Number.NaN);

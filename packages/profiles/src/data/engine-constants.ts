@@ -38,7 +38,7 @@ export interface EngineConstants {
 }
 
 /** Shares of what the data sheet of a GPU promises. */
-export interface Efficiencies {
+interface Efficiencies {
   /** Memory bandwidth that reading weights reaches. */
   readonly weightRead: number;
   /** Memory bandwidth that reading KV reaches. */

@@ -21,7 +21,7 @@ export interface TransformerShape {
 }
 
 /** Multi-head latent attention: all heads share one compressed key and value per token. */
-export interface LatentAttention {
+interface LatentAttention {
   /** Rank of the compressed query; `null`: not compressed. */
   readonly queryRank: number | null;
   readonly kvRank: number;
@@ -152,10 +152,7 @@ function attentionParameters(shape: TransformerShape): number {
 }
 
 /** KV cache of one token in one layer, bytes. */
-export function kvBytesPerLayer(
-  { kvHeads, headSize, mla }: TransformerShape,
-  bytesPerElement: number,
-): number {
+function kvBytesPerLayer({ kvHeads, headSize, mla }: TransformerShape, bytesPerElement: number): number {
   if (mla === null) return 2 * kvHeads * headSize * bytesPerElement;
   // The indexer's keys are in 8 bits with a scale of 4 bytes.
   return (mla.kvRank + mla.ropeSize) * bytesPerElement + (mla.indexer ? mla.indexer.size + 4 : 0);

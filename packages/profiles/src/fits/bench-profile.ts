@@ -47,7 +47,7 @@ export interface BenchErrors {
 }
 
 /** Requests that are left out together: a load, or a stretch of the only load. */
-export interface BenchFold {
+interface BenchFold {
   readonly name: string;
   readonly requests: number;
   readonly measuredMs: BenchErrors;

@@ -4,7 +4,7 @@ import type { ComposedIteration, IterationComposition } from './iteration-compos
 import { roundLaw } from './law-coefficients.ts';
 
 /** Kinds of iterations that errors are stated for. */
-export type ComposedRegion = 'decode, up to 32' | 'decode, above 32' | 'prefill' | 'mixed';
+type ComposedRegion = 'decode, up to 32' | 'decode, above 32' | 'prefill' | 'mixed';
 
 /** Errors of a law against the composition that it was made from, percent of the composed time. */
 export interface RegionError {
@@ -22,7 +22,7 @@ export interface ComposedLaw {
 /** Most sequences that a law is made for: vLLM's largest default. */
 export const MOST_SEQUENCES = 1024;
 /** Most tokens of an iteration that a law is made for. */
-export const MOST_TOKENS = 16_384;
+const MOST_TOKENS = 16_384;
 /** Tokens up to which an iteration is taken to decode; those of more prefill. */
 const MOST_DECODES = 512;
 /** Powers of two, the sizes between them, and those right behind where engines change the kernel. */

@@ -72,7 +72,7 @@ export function fitLaw(
  * @param spread Of each parameter before any measurement.
  * @param curvature Of the fit, prior included.
  */
-export function determinedShares<Name extends string>(
+function determinedShares<Name extends string>(
   names: readonly Name[],
   spread: readonly number[],
   curvature: Matrix,

@@ -57,7 +57,7 @@ export interface StaticBatchOptions {
 }
 
 /** A measured row beside what the profile makes of it. */
-export interface CalibratedRow extends StaticBatchRow {
+interface CalibratedRow extends StaticBatchRow {
   readonly predictedS: number;
   /** Predicted by a fit that left this row out. */
   readonly heldOutS: number;

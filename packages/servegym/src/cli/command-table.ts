@@ -1,7 +1,7 @@
 import { Argument, Command, Option } from 'commander';
 
 /** An option of a command. Its name in camelCase is its key: `maxNumSeqs` is `--max-num-seqs`. */
-export interface OptionEntry {
+interface OptionEntry {
   /** Placeholder of its value, `<n>`, or `[n]` where the value may be left out. Without one it is a switch. */
   readonly value?: string;
   readonly help: string;

@@ -72,7 +72,7 @@ export function isInputError(error: unknown): error is Error & { readonly isInpu
 }
 
 /** Stable code of bad input: its own, or that of the job that found it. */
-export function codeOf(error: unknown): string | undefined {
+function codeOf(error: unknown): string | undefined {
   if (!isInputError(error)) return undefined;
   const { code, failure } = error as { readonly code?: string; readonly failure?: JobFailure };
   return failure === undefined ? code : failure.code;

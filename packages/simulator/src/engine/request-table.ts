@@ -1,5 +1,5 @@
 /** States of a request. */
-export const FREE = 0;
+const FREE = 0;
 export const FUTURE = 1;
 export const WAITING = 2;
 export const PREFILLING = 3;

@@ -18,7 +18,7 @@ export interface FleetPool {
 }
 
 /** Weights of the properties by which the gateway chooses a replica, each 0 or more. All 0: in turns. */
-export interface RoutingWeights {
+interface RoutingWeights {
   /** Few requests in flight, relative to the other replicas. */
   readonly queue: number;
   /** Free KV blocks. */
@@ -78,7 +78,7 @@ export interface FleetRequest {
 }
 
 /** `admission`: the queue was too long for its class. `never_fits`: it is larger than a replica's KV pool. */
-export type RefusalReason = 'admission' | 'never_fits';
+type RefusalReason = 'admission' | 'never_fits';
 
 /**
  * Told at the end of each metrics interval of what happened in it. May submit requests. The arrival in a log is that at

@@ -92,7 +92,7 @@ export type KvPrecision = (typeof KV_PRECISIONS)[number];
  * sheets, or derived from another precision, see `source`.
  */
 export const PROFILE_STATUSES = ['measured', 'tables', 'estimated'] as const;
-export type ProfileStatus = (typeof PROFILE_STATUSES)[number];
+type ProfileStatus = (typeof PROFILE_STATUSES)[number];
 
 /** One precision of the weights. */
 export interface WeightVariant {
@@ -106,7 +106,7 @@ export interface WeightVariant {
 }
 
 /** Errors of the law on the measurements that it was fitted to, percent of the measured latency. */
-export interface ProfileFit {
+interface ProfileFit {
   readonly rows: number;
   readonly meanErrorPercent: number;
   readonly worstErrorPercent: number;
@@ -118,7 +118,7 @@ export interface ProfileFit {
 }
 
 /** Settings of the scheduler that an engine was started with. vLLM has `asyncScheduling` on by default since 0.14. */
-export type SchedulerSettings = Pick<
+type SchedulerSettings = Pick<
   EngineOptions,
   | 'asyncScheduling'
   | 'drafter'
@@ -146,7 +146,7 @@ export interface SpeculationProfile {
 }
 
 /** Division of a model over the GPUs of an engine beside tensor parallelism, which divides what these leave. */
-export interface ParallelDivision {
+interface ParallelDivision {
   /** Replicas of the attention that share the experts. Default 1. */
   readonly data?: number;
   /** GPUs that whole experts are divided over. Default 1: each expert is divided as other weights are. */
@@ -156,7 +156,7 @@ export interface ParallelDivision {
 }
 
 /** Sleep and wake, as vLLM's sleep mode has them: old weights leave the GPU and new ones enter over the host link. */
-export interface HostCheckpoints {
+interface HostCheckpoints {
   /** Bandwidth between host and each GPU, GB/s. */
   readonly linkGBps: number;
   /** Fixed part of a change, s. */

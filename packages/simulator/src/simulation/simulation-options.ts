@@ -29,7 +29,7 @@ export interface EngineSettings {
 }
 
 /** Engines of a second kind that serve the same model. */
-export interface SecondPool extends EngineSettings {
+interface SecondPool extends EngineSettings {
   /** Engines of it beside `replicas`, behind the same router. With `split` they decode, and `split.decode` counts them. */
   readonly replicas?: number;
   /**

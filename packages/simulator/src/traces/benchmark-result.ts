@@ -4,7 +4,7 @@ import { RequestReader } from './request-reader.ts';
 import type { TraceOptions } from './trace.ts';
 
 /** A request of a benchmark of a real server, as the client saw it. */
-export interface BenchmarkRequest {
+interface BenchmarkRequest {
   /** When it was sent, s, on a clock that all requests of the load share; `null` where the benchmark kept no times. */
   readonly startS: number | null;
   readonly inputTokens: number;
@@ -16,7 +16,7 @@ export interface BenchmarkRequest {
 }
 
 /** One load of a benchmark: its requests that were answered. */
-export interface BenchmarkLoad {
+interface BenchmarkLoad {
   /** Its name in the benchmark. */
   readonly name: string;
   readonly requests: readonly BenchmarkRequest[];

@@ -13,7 +13,7 @@ export interface LengthSummary {
 }
 
 /** Arrivals counted in windows of one length. */
-export interface WindowCounts {
+interface WindowCounts {
   readonly windowS: number;
   /** Requests/s in the busiest window. */
   readonly peakRate: number;

@@ -239,7 +239,7 @@ const DATE_TIME =
  * Reads `2023-11-16 18:15:46.6805900`, with a space or a `T`, any number of decimals, and `Z`, `+02:00` or nothing
  * (which is UTC) at the end. `null` when it is something else or no real date.
  */
-export function parseDateTime(text: string): Timestamp | null {
+function parseDateTime(text: string): Timestamp | null {
   const match = DATE_TIME.exec(text);
   if (match === null) return null;
   const [, year, month, day, hours, minutes, seconds, utc, sign, offsetHours, offsetMinutes] = match;

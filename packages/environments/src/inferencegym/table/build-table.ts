@@ -180,7 +180,7 @@ const SEQUENCES_PROVIDED_FOR = 32;
 const SLACK = 0.002;
 
 /** Parts of the memory that a configuration may use, GB (10^9 bytes). */
-export interface TableMemory {
+interface TableMemory {
   readonly kvBlocks: number;
   readonly usedGb: number;
 }
@@ -190,7 +190,7 @@ export interface TableMemory {
  * `limitGb`; the draft model and the sampler's buffers, which grow with the batch and the speculation, come on top, so
  * that a large pool beside a large batch does not fit.
  */
-export function tableMemory(
+function tableMemory(
   profile: EngineProfile,
   limitGb: number,
   configuration: {

@@ -224,7 +224,7 @@ function gpuMemoryGb({ endpoint }: AppliedAction): number | null {
 }
 
 /** Figures of the observation that not every server tells. */
-export type UnobservedFigure =
+type UnobservedFigure =
   | 'kv_cache_occupancy'
   | 'gpu_memory_used_gb'
   | 'estimated_cost_per_1k'
@@ -244,7 +244,7 @@ interface ReportedWindow {
 export type RealReport = ReturnType<typeof realReport>;
 
 /** Report of the last window of an episode. */
-export function realReport(
+function realReport(
   { settings, model, client }: RealServer,
   { task, window, phase }: RealEpisode,
   { applied, notObserved, components, played, figures, precision }: ReportedWindow,

@@ -102,7 +102,7 @@ export const trafficOptions = {
 } as const satisfies OptionTable;
 
 /** Reads the notation of a traffic. @throws InvalidArgumentError */
-export function parseTraffic(text: string): TrafficSource {
+function parseTraffic(text: string): TrafficSource {
   if (existsSync(text)) return { kind: 'file', file: text };
   const [, kind, count, of] = /^(closed|batch):(\d+)x(.+)$/.exec(text) ?? [];
   if (kind === 'batch')

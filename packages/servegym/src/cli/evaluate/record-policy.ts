@@ -52,7 +52,7 @@ function fileHash(file: URL): string {
 }
 
 /** Metadata and column types of a file. */
-export interface DatasetFile {
+interface DatasetFile {
   /** Written as key-value metadata. */
   readonly metadata: Readonly<Record<string, string>>;
   /** True for a column of whole numbers only, which are then 64-bit integers. */
@@ -60,7 +60,7 @@ export interface DatasetFile {
 }
 
 /** Writes rows as Parquet. The same rows give the same bytes. */
-export function encodeDataset(rows: readonly DatasetRow[], { metadata, isWhole }: DatasetFile): Uint8Array {
+function encodeDataset(rows: readonly DatasetRow[], { metadata, isWhole }: DatasetFile): Uint8Array {
   const names = [...new Set(rows.flatMap((row) => Object.keys(row)))];
   return new Uint8Array(
     parquetWriteBuffer({
@@ -95,10 +95,7 @@ function typeOf(values: readonly DatasetRow[string][]) {
 }
 
 /** Schemas of an environment that describe its columns. */
-export type DescribedEnvironment = Pick<
-  EnvironmentDefinition<unknown, object, object>,
-  'action' | 'observation'
->;
+type DescribedEnvironment = Pick<EnvironmentDefinition<unknown, object, object>, 'action' | 'observation'>;
 
 /** Columns of every environment. */
 const WHOLE = new Set(['episode_id', 'step', 'seed']);
@@ -136,7 +133,7 @@ interface Schema {
 }
 
 /** Tells whether a column holds whole numbers in every row of every file. */
-export function wholeColumns({ action, observation }: DescribedEnvironment): (name: string) => boolean {
+function wholeColumns({ action, observation }: DescribedEnvironment): (name: string) => boolean {
   const schemas: readonly (readonly [prefix: string, Schema])[] = [
     ['observation.', toJSONSchema(observation) as Schema],
     ['next_observation.', toJSONSchema(observation) as Schema],
