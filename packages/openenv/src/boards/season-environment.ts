@@ -4,7 +4,6 @@ import {
   type Environment,
   type EnvironmentDefinition,
   EnvironmentError,
-  type ResetOptions,
   type StepResult,
 } from '../protocol/definition.ts';
 import { resetOptionsReader } from '../protocol/reset-options.ts';
@@ -42,7 +41,7 @@ export function seasonEnvironment(
     );
   }
   const { id, version, name, description, action, observation, author, documentationUrl } = definition;
-  const resetOf = episodeResets(definition);
+  const readOptions = resetOptionsReader(definition);
   return {
     id,
     version,
@@ -100,7 +99,7 @@ export function seasonEnvironment(
           );
         }
         const seed = ledger.seedOf({ submission, taskId, episode });
-        const result = shown(await instance.reset(resetOf(taskId, seed)));
+        const result = shown(await instance.reset(readOptions({ task_id: taskId, seed })));
         playing = options as RankedReset;
         isDone = false;
         if (resetMs > 0) {
@@ -120,14 +119,6 @@ export function seasonEnvironment(
       close: () => instance.close?.(),
     };
   }
-}
-
-/** Makes the options of the reset of an episode, with the defaults of the environment. */
-export function episodeResets(
-  definition: EnvironmentDefinition,
-): (taskId: TaskId, seed: number) => ResetOptions {
-  const readOptions = resetOptionsReader(definition);
-  return (taskId, seed) => readOptions({ task_id: taskId, seed });
 }
 
 /** A result without its metadata, which may tell of phases and of traffic to come. */

@@ -5,9 +5,9 @@ import {
   type EpisodeRecord,
   type ResetOptions,
 } from '../protocol/definition.ts';
+import { resetOptionsReader } from '../protocol/reset-options.ts';
 import { actionReader } from '../protocol/schemas.ts';
 import { MAX_EPISODE_ACTIONS, replayRecord } from '../sessions/episode.ts';
-import { episodeResets } from './season-environment.ts';
 import { commitmentOf, type SeasonLedger, seasonRules, seedOf } from './season-ledger.ts';
 
 const RESULTS_FORMAT = 'openenv-season/1';
@@ -88,11 +88,14 @@ export async function closeSeason(
 ): Promise<SeasonResults> {
   ledger.closeSeason();
   const { rules, secret } = ledger;
-  const resetOf = episodeResets(definition);
+  const readOptions = resetOptionsReader(definition);
   const played = ledger.submissions.flatMap(({ number }) =>
     ledger.episodesOf(number).map((episode) => ({
       ...episode,
-      record: { reset: resetOf(episode.taskId, seedOf(secret, episode)), actions: episode.actions },
+      record: {
+        reset: readOptions({ task_id: episode.taskId, seed: seedOf(secret, episode) }),
+        actions: episode.actions,
+      },
     })),
   );
   const anchors = await scoring.anchors(played.map(({ record }) => record.reset));
@@ -143,7 +146,7 @@ export async function verifySeason(
     if (number !== index + 1)
       problems.push(`Expected submission ${index + 1}, got ${number}: one is missing.`);
   }
-  const resetOf = episodeResets(definition);
+  const readOptions = resetOptionsReader(definition);
   const readAction = actionReader(definition.action);
   const { task_ids, episodes: planned } = season;
   const expected = task_ids.flatMap((taskId) => Array.from({ length: planned }, (_, i) => `${taskId} ${i}`));
@@ -166,7 +169,7 @@ export async function verifySeason(
       yield 'the seed does not come from the secret.';
     }
     try {
-      const record = { reset: resetOf(taskId, seed), actions: actions.map(readAction) };
+      const record = { reset: readOptions({ task_id: taskId, seed }), actions: actions.map(readAction) };
       const { digest, done } = await replayRecord(definition, record);
       if (digest !== judged.digest || done !== judged.done) yield 'the replay came out otherwise.';
       const { return: total, score } = await scoring.judge(record, anchors);
@@ -189,11 +192,11 @@ async function anchorProblems(
   definition: EnvironmentDefinition,
   scoring: SeasonScoring,
 ): Promise<string[]> {
-  const resetOf = episodeResets(definition);
+  const readOptions = resetOptionsReader(definition);
   const episodes = submissions.flatMap(({ name, episodes }) =>
     episodes.map((episode) => ({ name, ...episode })),
   );
-  const anew = await scoring.anchors(episodes.map(({ task_id, seed }) => resetOf(task_id, seed)));
+  const anew = await scoring.anchors(episodes.map(({ task_id, seed }) => readOptions({ task_id, seed })));
   return episodes
     .filter(({ anchors: claimed }, i) => JSON.stringify(claimed) !== JSON.stringify(anew[i]))
     .map(

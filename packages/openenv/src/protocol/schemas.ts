@@ -3,6 +3,7 @@ import type { EnvironmentDefinition } from './definition.ts';
 import type { JsonSchema, SchemaBody } from './messages.ts';
 import { isJsonObject } from './read-json.ts';
 import { invalidInput, readInput } from './validation-issues.ts';
+import wireFields from './wire-fields.json' with { type: 'json' };
 
 /** Turns what a client sent into an action, or throws EnvironmentError `VALIDATION_ERROR`. */
 export type ActionReader<Action> = (input: unknown) => Action;
@@ -74,45 +75,21 @@ function titleOf(name: string): string {
 
 type Properties = Readonly<Record<string, JsonSchema>>;
 
-function metadata(description: string): JsonSchema {
-  return { type: 'object', additionalProperties: true, title: 'Metadata', description };
-}
-
-function nullable(type: 'number' | 'string', title: string, description: string): JsonSchema {
-  return { anyOf: [{ type }, { type: 'null' }], default: null, title, description };
-}
-
-/** The `metadata` that every action may carry. Consumers look for both `title` and `metadata`. */
-const ofActions: Properties = { metadata: metadata('Additional metadata for the action') };
-/** The fields that the wire carries beside an observation. */
-const ofObservations: Properties = {
-  done: { type: 'boolean', default: false, title: 'Done', description: 'Whether the episode has terminated' },
-  reward: nullable('number', 'Reward', 'Reward signal from the last action'),
-  metadata: metadata('Additional metadata for the observation'),
-};
-const STEP_COUNT = 'Number of steps taken in the current episode';
-/** The two fields of a state that the server keeps. Before the first reset there are only those. */
-const ofStates: Properties = {
-  episode_id: nullable('string', 'Episode Id', 'Unique identifier for the current episode'),
-  step_count: { type: 'integer', minimum: 0, default: 0, title: 'Step Count', description: STEP_COUNT },
-};
+/**
+ * What the wire carries beside the environment's own fields: the `metadata` of every action, for which consumers look as
+ * for its `title`; what stands beside an observation; of a state, what the server keeps, and all there is before a reset.
+ */
+const WIRE_FIELDS: Readonly<Record<keyof typeof wireFields, Properties>> = wireFields;
 
 /** The answer of `GET /schema`. */
-export function publishedSchemas({
-  action,
-  observation,
-  state,
-}: EnvironmentDefinition<unknown, unknown, unknown>): SchemaBody {
-  const observed = withProperties(
-    { title: 'Observation', ...toJsonSchema(observation, 'output') },
-    ofObservations,
-  );
-  const { required, ...stateSchema } = withProperties(
-    { title: 'State', ...toJsonSchema(state, 'output') },
-    ofStates,
-  );
+export function publishedSchemas({ action, observation, state }: EnvironmentDefinition): SchemaBody {
+  const actions = { title: 'Action', ...toJsonSchema(action, 'input') };
+  const observations = { title: 'Observation', ...toJsonSchema(observation, 'output') };
+  const states = { title: 'State', ...toJsonSchema(state, 'output') };
+  const observed = withProperties(observations, WIRE_FIELDS.observation);
+  const { required, ...stateSchema } = withProperties(states, WIRE_FIELDS.state);
   return {
-    action: withProperties({ title: 'Action', ...toJsonSchema(action, 'input') }, ofActions),
+    action: withProperties(actions, WIRE_FIELDS.action),
     observation: observed,
     reset_observation: observed,
     state: stateSchema,

@@ -10,6 +10,7 @@ import { resetOptionsReader, resetOptionsSchema } from '../protocol/reset-option
 import { type ActionReader, actionReader, toJsonSchema } from '../protocol/schemas.ts';
 import { gradeRecord } from '../sessions/episode.ts';
 import type { Session } from '../sessions/session.ts';
+import TEXTS from './generated-tools.json' with { type: 'json' };
 
 /** The tools of an environment by their names. */
 export type EnvironmentTools = ReadonlyMap<string, EnvironmentTool>;
@@ -35,7 +36,7 @@ const NO_ARGUMENTS: JsonSchema = { type: 'object', properties: {}, additionalPro
 /** Names that no tool may have: in OpenEnv they are the messages of a session. */
 const RESERVED_TOOLS = ['reset', 'step', 'state', 'close'];
 /** Names of the tools that the server makes. */
-const GENERATED_TOOLS = ['start_episode', 'take_action', 'get_state', 'list_tasks', 'grade_episode'];
+const GENERATED_TOOLS = Object.keys(TEXTS);
 /** Names that language models' tool calls accept. */
 const TOOL_NAME = /^[\w-]{1,64}$/;
 
@@ -53,60 +54,38 @@ export function environmentTools(
   const startInProduction = async (session: Session) => {
     if (mode === 'production' && session.record === null) await session.reset(readOptions({}));
   };
-  const startEpisode: EnvironmentTool = {
-    name: 'start_episode',
-    title: 'Start an episode',
-    description: `Starts a new episode of ${definition.name} and returns the first observation.`,
+  const generated = (
+    name: keyof typeof TEXTS,
+    call: EnvironmentTool['call'],
+    more: Partial<EnvironmentTool> = { readOnly: true },
+  ): EnvironmentTool => {
+    const { title, description } = TEXTS[name];
+    const ofThis = description.replace('{name}', () => definition.name);
+    return { name, title, description: ofThis, inputSchema: NO_ARGUMENTS, ...more, call };
+  };
+  const startEpisode = generated('start_episode', (session, args) => session.reset(readOptions(args)), {
     inputSchema: toJsonSchema(resetOptionsSchema(definition), 'input'),
     startsEpisode: true,
-    call: (session, args) => session.reset(readOptions(args)),
-  };
-  const takeAction: EnvironmentTool = {
-    name: 'take_action',
-    title: 'Take an action',
-    description: `Plays one action in ${definition.name} and returns the observation, the reward and whether the episode is over.`,
-    inputSchema: { ...toJsonSchema(definition.action, 'input'), type: 'object' },
-    async call(session, args) {
+  });
+  const takeAction = generated(
+    'take_action',
+    async (session, args) => {
       const action = readAction(args);
       await startInProduction(session);
       return session.step(action);
     },
-  };
-  const getState: EnvironmentTool = {
-    name: 'get_state',
-    title: 'Look at the state',
-    description: `The state of the current episode of ${definition.name}.`,
-    inputSchema: NO_ARGUMENTS,
-    readOnly: true,
-    call: (session) => session.state(),
-  };
+    { inputSchema: { ...toJsonSchema(definition.action, 'input'), type: 'object' } },
+  );
   const { tasks } = definition;
-  const listTasks: EnvironmentTool = {
-    name: 'list_tasks',
-    title: 'List the tasks',
-    description: `The tasks of ${definition.name}.`,
-    inputSchema: NO_ARGUMENTS,
-    readOnly: true,
-    sessionless: true,
-    call: () => ({ tasks }),
-  };
-  const gradeEpisode: EnvironmentTool = {
-    name: 'grade_episode',
-    title: 'Grade the episode',
-    description: 'Grades what was played in the current episode, with a score between 0 and 1.',
-    inputSchema: NO_ARGUMENTS,
-    readOnly: true,
-    call(session, _args, caller) {
-      if (session.record === null) {
-        throw new EnvironmentError('NOT_RESET', 'There is no episode to grade yet. Start one first.');
-      }
-      return gradeRecord(definition, session.record, caller);
-    },
-  };
+  const listTasks = generated('list_tasks', () => ({ tasks }), { readOnly: true, sessionless: true });
+  const gradeEpisode = generated('grade_episode', (session, _args, caller) => {
+    if (session.record !== null) return gradeRecord(definition, session.record, caller);
+    throw new EnvironmentError('NOT_RESET', 'There is no episode to grade yet. Start one first.');
+  });
   const tools = [
     ...(mode === 'simulation' ? [startEpisode] : []),
     takeAction,
-    getState,
+    generated('get_state', (session) => session.state()),
     ...(tasks ? [listTasks] : []),
     ...(definition.grade ? [gradeEpisode] : []),
     ...checked(definition.tools ?? []).map((tool) => ownTool(tool, readAction, startInProduction)),
