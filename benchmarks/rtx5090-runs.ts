@@ -90,15 +90,10 @@ const FITTED = [
 
 export const MODELS: readonly string[] = Object.keys(CONFIGS);
 
-/** All runs. Ends the process where the file is missing. */
-export function readRuns(data: string | undefined): Run[] {
-  const file = data && join(data, 'measured/vllm-0.22-rtx5090-token-budget.jsonl');
-  if (!file || !existsSync(file)) {
-    console.error(
-      `${file ?? '--data FOLDER with measured/vllm-0.22-rtx5090-token-budget.jsonl'} is missing: see docs/reference-data.md`,
-    );
-    process.exit(2);
-  }
+/** All runs of `measured/vllm-0.22-rtx5090-token-budget.jsonl` in the folder of the reference data. */
+export function readRuns(data: string): Run[] {
+  const file = join(data, 'measured/vllm-0.22-rtx5090-token-budget.jsonl');
+  if (!existsSync(file)) throw new Error(`${file} is missing: see docs/reference-data.md`);
   const lines = readFileSync(file, 'utf8').split('\n');
   return lines.filter((line) => line.includes('"file": "RTX5090_')).map((line) => JSON.parse(line) as Run);
 }

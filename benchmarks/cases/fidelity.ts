@@ -10,7 +10,7 @@ import { leagueReport } from '../fidelity/league-report.ts';
 import { benchmark, text } from '../harness.ts';
 
 export default benchmark({
-  what: 'How near the simulator comes to measurements of real servers: those of `--data` (docs/reference-data.md), and the operating points of `--tables`, the unpacked package aiconfigurator-core, on profiles from its kernel tables. `--answers` of benchmarks/league/aiconfigurator_answers.py stand beside ours; `--held-out`: the points that are held out, instead of the others. `--output` gets the report, `--results` all figures as JSON.',
+  what: 'How near the simulator comes to measurements of real servers: those of `--data` (docs/reference-data.md), and the operating points of `--tables`, the unpacked package aiconfigurator-core, on profiles from its kernel tables. `--answers` of benchmarks/fidelity/aiconfigurator_answers.py stand beside ours; `--held-out`: the points that are held out, instead of the others. `--output` gets the report, `--results` all figures as JSON.',
   options: {
     data: text,
     tables: text,

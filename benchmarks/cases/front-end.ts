@@ -13,7 +13,7 @@ const REQUESTS = 20_000;
 const SETTINGS = { weights: 'FP8', maxNumSeqs: 1024, maxNumBatchedTokens: 8192 } as const;
 
 export default benchmark({
-  what: "MLPerf Inference 5.1's server point of Llama 3.1 8B in FP8 on one H100 (vLLM 0.10.0, submitted by Red Hat), predicted without a front end, and with one to four API servers as `benchmarks/real-servers/front-end.ts` measures them.",
+  what: "MLPerf Inference 5.1's server point of Llama 3.1 8B in FP8 on one H100 (vLLM 0.10.0, submitted by Red Hat), predicted without a front end, and with one to four API servers as `benchmarks/run.ts measure-front-end` measures them.",
   options: {},
   *run() {
     const random = new RandomStream(1, 'arrivals');

@@ -13,7 +13,7 @@ times as many requests are sent as are in flight, in Qwen3-32B on SGLang as many
 profile is made from kernel tables, as \`servegym profile make\` does. Held out, and never looked at: Qwen3-32B and
 Llama-3.1-70B on vLLM, Kimi-K2.5, B300, GB200, GB300, prefill and decode apart. Errors are means without their signs,
 medians with them (positive when the simulator says more).
-\`benchmarks/league/aiconfigurator_answers.py\` asks NVIDIA's estimator for the same points; "both": over the rows that both answer.
+\`benchmarks/fidelity/aiconfigurator_answers.py\` asks NVIDIA's estimator for the same points; "both": over the rows that both answer.
 
 ${Object.entries(ENGINES)
   .map(([engine, name]) => {

@@ -1,21 +1,16 @@
 import assert from 'node:assert/strict';
-import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
-import { promisify } from 'node:util';
-import { runServegym } from '../../../maintenance/test-servers/servegym.ts';
-
-const script = join(import.meta.dirname, '../../../benchmarks/season.ts');
+import { playSeason } from '../../../benchmarks/cases/season.ts';
+import { runCommand } from './in-process.ts';
 
 describe('a season from end to end', () => {
   it('ranks who plays honestly before who tries every exploit, across a kill of the server', async () => {
-    const options = ['--env', 'inferencegym', '--task', '1', '--agent', 'baseline', '--json'];
-    const { stdout } = await promisify(execFile)(process.execPath, [script, ...options]);
-    const { ranking, exploits, verified, forgery_found } = JSON.parse(stdout);
+    const { ranking, exploits, isVerified, isForgeryFound } = await playSeason({
+      ...{ env: 'inferencegym', task: '1', agent: 'baseline', episodes: 20 },
+    });
     assert.deepEqual(
-      ranking.map(({ rank, name, finished }: { rank: number; name: string; finished: number }) => [
-        ...[rank, name, finished],
-      ]),
+      ranking.map(({ rank, name, finished }) => [rank, name, finished]),
       [
         [1, 'honest', 20],
         [2, 'exploits', 9],
@@ -23,10 +18,10 @@ describe('a season from end to end', () => {
     );
     assert.ok(exploits.length >= 18);
     assert.deepEqual(
-      exploits.filter(({ gained }: { gained: boolean }) => gained),
+      exploits.filter(({ gained }) => gained),
       [],
     );
-    assert.deepEqual([verified, forgery_found], [true, true]);
+    assert.deepEqual([isVerified, isForgeryFound], [true, true]);
   });
 });
 
@@ -50,7 +45,7 @@ describe('servegym season, with bad input', () => {
     ],
   ] as const) {
     it(what, async () => {
-      const { code, stderr } = await runServegym('season', ...args);
+      const { code, stderr } = await runCommand('season', ...args);
       assert.match(stderr, message);
       assert.equal(code, 2);
     });

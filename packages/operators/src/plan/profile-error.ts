@@ -13,7 +13,7 @@ export const PROFILE_ERRORS = {
   estimated: {
     share: 0.28,
     source:
-      'twice the mean error of profiles from data sheets on 186 measured static batches (benchmarks/diff.ts)',
+      'twice the mean error of profiles from data sheets on 186 measured static batches (benchmarks/run.ts diff)',
   },
 } as const;
 /** Least error that a measured profile is taken to have: its fit is to latencies of one run. */

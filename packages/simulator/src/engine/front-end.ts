@@ -17,7 +17,7 @@ export interface FrontEndOptions {
 export const MOST_API_SERVERS = 1024;
 
 /**
- * One process of vLLM 0.32.0's API server on a server CPU, as `benchmarks/real-servers/front-end.ts` measures it
+ * One process of vLLM 0.32.0's API server on a server CPU, as `benchmarks/run.ts measure-front-end` measures it
  * (docs/twin.md). A prompt word counts as a token.
  */
 export const VLLM_FRONT_END: FrontEndOptions = {

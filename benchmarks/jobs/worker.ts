@@ -1,4 +1,4 @@
-// A worker of a queue with one thread: `node benchmarks/scaling/worker.ts <url>`. Says `ready` when it is.
+// A worker of a queue with one thread: `node benchmarks/jobs/worker.ts <url>`. Says `ready` when it is.
 import { QueueWorker } from '@servegym/jobs/queue';
 import { KINDS, VERSION } from './kinds.ts';
 

@@ -1,41 +1,30 @@
-// How cost grows: what a job costs beside its work on threads and through a queue, how a sweep gets faster with
-// workers, and what a trace costs in time and memory from 10^4 to 10^7 requests. `--parts jobs,workers,traces`.
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { createWriteStream, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { parseArgs } from 'node:util';
 import { type Job, type JobEngine, LocalJobs } from '@servegym/jobs';
 import { QueuedJobs } from '@servegym/jobs/queue';
-import { startRedis } from '../maintenance/test-servers/redis.ts';
-import { KINDS, VERSION } from './scaling/kinds.ts';
+import { startRedis } from '../../maintenance/test-servers/redis.ts';
+import { benchmark, type Row } from '../harness.ts';
+import { KINDS, VERSION } from '../jobs/kinds.ts';
 
-const { values } = parseArgs({
+export default benchmark({
+  what: 'How cost grows: what a job costs beside its work on threads and through a queue, how a sweep gets faster with workers, and what a trace costs in time and memory from 10^4 to 10^7 requests. `--parts jobs,workers,traces`. Starts a Redis of its own.',
   options: {
-    parts: { type: 'string', default: 'jobs,workers,traces' },
-    jobs: { type: 'string', default: '2000' },
-    sweep: { type: 'string', default: '48' },
-    workers: { type: 'string', default: '1,2,4' },
-    requests: { type: 'string', default: '10000,100000,1000000,10000000' },
-    json: { type: 'boolean', default: false },
+    parts: 'jobs,workers,traces',
+    jobs: 2000,
+    sweep: 48,
+    workers: [1, 2, 4],
+    requests: [10_000, 100_000, 1_000_000, 10_000_000],
+  },
+  async *run({ parts, jobs, sweep, workers, requests }) {
+    const chosen = parts.split(',');
+    if (chosen.includes('jobs')) yield* await measureJobs(jobs);
+    if (chosen.includes('workers')) yield* await measureWorkers(sweep, workers);
+    if (chosen.includes('traces')) yield* measureTraces(requests);
   },
 });
-
-type Row = Readonly<Record<string, string | number>>;
-const results: Record<string, Row[]> = {};
-const parts = values.parts.split(',');
-if (parts.includes('jobs')) results.jobs = await measureJobs(Number(values.jobs));
-if (parts.includes('workers'))
-  results.workers = await measureWorkers(Number(values.sweep), numbers(values.workers));
-if (parts.includes('traces')) results.traces = await measureTraces(numbers(values.requests));
-if (values.json) console.log(JSON.stringify(results, null, 2));
-else {
-  for (const [name, rows] of Object.entries(results)) {
-    console.log(name);
-    console.table(rows);
-  }
-}
 
 /**
  * Jobs of one request each: nearly all of their time is that of the engine. Beside the wall time it tells the processor
@@ -63,14 +52,11 @@ async function measureJobs(count: number): Promise<Row[]> {
     const { user, system } = process.cpuUsage(own);
     rows.push({
       engine: name,
-      jobs_per_s: Math.round((1000 * count) / ms),
-      ms_per_job: Number((ms / count).toFixed(3)),
-      cpu_ms_submitter: Number(((user + system) / 1000 / count).toFixed(3)),
+      'jobs/s': (1000 * count) / ms,
+      'ms a job': ms / count,
+      'CPU ms, submitter': (user + system) / 1000 / count,
       ...Object.fromEntries(
-        before.map(([other, was]) => [
-          `cpu_ms_${other}`,
-          Number(((processorMs(others[other]) - was) / count).toFixed(3)),
-        ]),
+        before.map(([other, was]) => [`CPU ms, ${other}`, (processorMs(others[other]) - was) / count]),
       ),
     });
   };
@@ -125,9 +111,9 @@ async function measureWorkers(count: number, workerCounts: readonly number[]): P
     base ||= s;
     rows.push({
       engine: name,
-      s: Number(s.toFixed(2)),
-      speed_up: Number((base / s).toFixed(2)),
-      cpu_s: Number((processorS() - before).toFixed(2)),
+      s,
+      'speed-up': base / s,
+      'CPU, s': processorS() - before,
     });
   };
   for (const [i, threads] of workerCounts.entries()) {
@@ -149,33 +135,31 @@ async function measureWorkers(count: number, workerCounts: readonly number[]): P
 }
 
 /** `traffic describe` and `simulate` in processes of their own, on CSV as Azure publishes it. */
-async function measureTraces(sizes: readonly number[]): Promise<Row[]> {
+async function* measureTraces(sizes: readonly number[]): AsyncGenerator<Row> {
   const folder = mkdtempSync(join(tmpdir(), 'servegym-traces-'));
-  const rows: Row[] = [];
   try {
     for (const requests of sizes) {
       const path = join(folder, 'trace.csv');
       await writeTrace(path, requests);
       const describe = run('traffic', 'describe', path, '--json');
       const simulate = run('simulate', path, '--profile', 'h100-80gb-llama-3-8b', '--json');
-      rows.push({
+      yield {
         requests,
-        file_mb: Math.round(statSync(path).size / 1e6),
-        describe_cpu_s: describe.cpuS,
-        describe_mb: describe.peakMb,
-        simulate_cpu_s: simulate.cpuS,
-        simulate_mb: simulate.peakMb,
-      });
+        'file, MB': statSync(path).size / 1e6,
+        'describe: CPU, s': describe.cpuS,
+        'peak, MB': describe.peakMb,
+        'simulate: CPU, s': simulate.cpuS,
+        'its peak, MB': simulate.peakMb,
+      };
     }
   } finally {
     rmSync(folder, { recursive: true });
   }
-  return rows;
 }
 
 /** Cost of a command: processor time in all, which others on the machine hardly change, and memory at its peak. */
 function run(...args: string[]): { cpuS: number; peakMb: number } {
-  const main = new URL('../packages/servegym/src/main.ts', import.meta.url).pathname;
+  const main = new URL('../../packages/servegym/src/main.ts', import.meta.url).pathname;
   // The process tells it when it ends.
   const say =
     "process.on('exit', () => process.stderr.write('used ' + JSON.stringify(process.resourceUsage()) + '\\n'))";
@@ -189,8 +173,8 @@ function run(...args: string[]): { cpuS: number; peakMb: number } {
   if (used === undefined) throw new Error(`${args.join(' ')} did not say what it used: ${stderr}`);
   const { userCPUTime, systemCPUTime, maxRSS } = JSON.parse(used) as NodeJS.ResourceUsage;
   return {
-    cpuS: Number(((userCPUTime + systemCPUTime) / 1e6).toFixed(1)),
-    peakMb: Math.round(maxRSS / 1000),
+    cpuS: (userCPUTime + systemCPUTime) / 1e6,
+    peakMb: maxRSS / 1000,
   };
 }
 
@@ -223,15 +207,11 @@ async function withQueues(
 }
 
 async function startWorker(url: string): Promise<ChildProcess> {
-  const script = new URL('scaling/worker.ts', import.meta.url).pathname;
+  const script = new URL('../jobs/worker.ts', import.meta.url).pathname;
   const worker = spawn(process.execPath, [script, url], {
     env: { ...process.env, SCALING_VERSION: VERSION },
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   await once(worker.stdout!, 'data');
   return worker;
-}
-
-function numbers(text: string): number[] {
-  return text.split(',').map(Number);
 }

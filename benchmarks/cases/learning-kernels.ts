@@ -1,8 +1,3 @@
-// Milliseconds of one training step of a small network (forward, backward and Adam), and microseconds of one decision, on
-// our SIMD kernels, on their plain twin and by jax-js, an automatic differentiation library, compiled for its WebAssembly
-// backend. All compute on one thread; what is measured is its processor time, which other programs hardly change. They
-// take turns: of the times the fastest of several rounds, of the ratios to the SIMD kernels the median.
-import { parseArgs } from 'node:util';
 import { defaultDevice, init, jit, numpy as np, tree, valueAndGrad } from '@jax-js/jax';
 import {
   type Kernels,
@@ -12,14 +7,8 @@ import {
   simdKernels,
 } from '@servegym/agents';
 import { RandomStream } from '@servegym/simulator';
-import { plainKernels } from '../packages/agents/src/learning/plain-kernels.fixture.ts';
-
-const { values } = parseArgs({
-  options: {
-    rounds: { type: 'string', default: '20' },
-    json: { type: 'boolean', default: false },
-  },
-});
+import { plainKernels } from '../../packages/agents/src/learning/plain-kernels.fixture.ts';
+import { benchmark, median } from '../harness.ts';
 
 const SIZES: LayerSizes = [16, 64, 64, 6];
 const INPUTS = SIZES[0];
@@ -151,51 +140,46 @@ async function onJax(): Promise<Trainer> {
   };
 }
 
-const trainers = [onKernels(simdKernels()), onKernels(plainKernels()), await onJax()];
-// Warms up, compiles, and shows that all do the same.
-for (const trainer of trainers) {
-  for (let i = 0; i < 10; i++) trainer.train();
-  trainer.decide();
-}
-const [expected, ...others] = trainers.map((trainer) => trainer.parameters());
-for (const [t, parameters] of others.entries()) {
-  const error = Math.max(...parameters.map((value, p) => Math.abs(value - expected![p])));
-  if (!(error < TOLERANCE)) throw new Error(`${trainers[t + 1].name} ends ${error} away from the others`);
-}
-
-const rounds = Array.from({ length: Number(values.rounds) }, () =>
-  trainers.map((trainer) => ({
-    training_step_ms: timed(STEPS, trainer.train, trainer.parameters) / 1000,
-    decision_us: timed(DECISIONS, trainer.decide),
-  })),
-);
-const rows = trainers.map(({ name }, t) => {
-  const fastest = (what: 'training_step_ms' | 'decision_us') =>
-    Math.min(...rounds.map((round) => round[t][what]));
-  const ratio = (what: 'training_step_ms' | 'decision_us') =>
-    median(rounds.map((round) => round[t][what] / round[0][what]));
-  return {
-    what: name,
-    training_step_ms: Number(fastest('training_step_ms').toFixed(3)),
-    training_step_ratio: Number(ratio('training_step_ms').toFixed(1)),
-    decision_us: Number(fastest('decision_us').toFixed(2)),
-    decision_ratio: Number(ratio('decision_us').toFixed(1)),
-  };
+export default benchmark({
+  what: 'Milliseconds of one training step of a small network (forward, backward and Adam) and microseconds of one decision, on our SIMD kernels, on their plain twin and by jax-js, an automatic differentiation library, compiled for its WebAssembly backend. All compute on one thread; what is measured is its processor time, which other programs hardly change. They take turns: of the times the fastest of several rounds, of the ratios to the SIMD kernels the median.',
+  options: { rounds: 20 },
+  async *run({ rounds: count }) {
+    const trainers = [onKernels(simdKernels()), onKernels(plainKernels()), await onJax()];
+    // Warms up, compiles, and shows that all do the same.
+    for (const trainer of trainers) {
+      for (let i = 0; i < 10; i++) trainer.train();
+      trainer.decide();
+    }
+    const [expected, ...others] = trainers.map((trainer) => trainer.parameters());
+    for (const [t, parameters] of others.entries()) {
+      const error = Math.max(...parameters.map((value, p) => Math.abs(value - expected![p])));
+      if (!(error < TOLERANCE)) throw new Error(`${trainers[t + 1].name} ends ${error} away from the others`);
+    }
+    const rounds = Array.from({ length: count }, () =>
+      trainers.map((trainer) => ({
+        step: processorUs(STEPS, trainer.train, trainer.parameters) / 1000,
+        decision: processorUs(DECISIONS, trainer.decide),
+      })),
+    );
+    for (const [t, { name }] of trainers.entries()) {
+      const fastest = (of: 'step' | 'decision') => Math.min(...rounds.map((round) => round[t][of]));
+      const ratio = (of: 'step' | 'decision') => median(rounds.map((round) => round[t][of] / round[0][of]));
+      yield {
+        what: name,
+        'training step, ms': fastest('step'),
+        'step, ratio': ratio('step'),
+        'decision, us': fastest('decision'),
+        'decision, ratio': ratio('decision'),
+      };
+    }
+  },
 });
-if (values.json) console.log(JSON.stringify(rows));
-else console.table(rows);
 
-/** Microseconds of processor time of one of `count` calls, `finish` included. */
-function timed(count: number, call: () => void, finish?: () => void): number {
+/** Processor time of one of `count` calls, `finish` included, us. */
+function processorUs(count: number, call: () => void, finish?: () => void): number {
   const started = process.cpuUsage();
   for (let i = 0; i < count; i++) call();
   finish?.();
   const { user, system } = process.cpuUsage(started);
   return (user + system) / count;
-}
-
-function median(numbers: readonly number[]): number {
-  const ascending = [...numbers].sort((a, b) => a - b);
-  const middle = ascending.length / 2;
-  return (ascending[Math.ceil(middle) - 1] + ascending[Math.floor(middle)]) / 2;
 }

@@ -1,76 +1,23 @@
-// Simulated requests per second of wall time on long prompts of which most is cached, in one process on one core: the
-// traces of `--data FOLDER` (docs/reference-data.md), or drawn stand-ins. The scenarios take turns; quoted are the median
-// and the best of the runs, and CPU time, which says more than wall time on a machine that others use too.
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { parseArgs } from 'node:util';
 import { readTrace } from '@servegym/operators/traces';
-import { findProfile } from '@servegym/profiles';
-import { RandomStream, scaleRate, simulateTrace, type Trace } from '@servegym/simulator';
+import { RandomStream, scaleRate, type Trace } from '@servegym/simulator';
+import { benchmark, text } from '../harness.ts';
+import { type SpeedScenario, simulationSpeed } from './simulate-trace.ts';
 
-const { values } = parseArgs({
-  options: {
-    data: { type: 'string' },
-    profile: { type: 'string', default: 'h200-141gb-llama-3-8b' },
-    runs: { type: 'string', default: '7' },
-    json: { type: 'boolean', default: false },
+export default benchmark({
+  what: 'Simulated requests a second on long prompts of which most is cached, in one process on one core: the traces of `--data FOLDER` (docs/reference-data.md), or drawn stand-ins. The scenarios take turns; the median and the best of the runs, and the rate by processor time, which says more on a machine that others use too.',
+  options: { data: text, profile: 'h200-141gb-llama-3-8b', runs: 7 },
+  async *run({ data, ...plan }) {
+    yield* simulationSpeed(data === undefined ? drawnScenarios() : await recordedScenarios(data), plan);
   },
 });
 
-interface Scenario {
-  readonly name: string;
-  readonly trace: Trace;
-}
-
-const profile = findProfile(values.profile);
-const scenarios = values.data === undefined ? drawnScenarios() : await recordedScenarios(values.data);
-const results = scenarios.map(({ name, trace }) => ({
-  name,
-  trace,
-  wallMs: [] as number[],
-  cpuMs: [] as number[],
-  cached: 0,
-}));
-for (let run = 0; run <= Number(values.runs); run++) {
-  for (const result of results) {
-    // A copy, so that nothing is known of the hashes from the run before.
-    const trace = { ...result.trace, prefixBlocks: { ...result.trace.prefixBlocks! } };
-    const cpu = process.cpuUsage();
-    const started = performance.now();
-    const { counters } = simulateTrace(trace, { profile });
-    const wallMs = performance.now() - started;
-    const { user, system } = process.cpuUsage(cpu);
-    result.cached = counters.cachedTokens / (counters.cachedTokens + counters.prefillTokens);
-    // The first round warms up the compiler.
-    if (run === 0) continue;
-    result.wallMs.push(wallMs);
-    result.cpuMs.push((user + system) / 1000);
-  }
-}
-
-const rows = results.map(({ name, trace, wallMs, cpuMs, cached }) => {
-  const sorted = wallMs.sort((a, b) => a - b);
-  const requests = trace.arrivalMs.length;
-  const [medianMs, bestMs] = [sorted[sorted.length >> 1], sorted[0]];
-  return {
-    scenario: name,
-    requests,
-    wall_s: Number((medianMs / 1000).toFixed(4)),
-    requests_per_wall_s: Math.round((requests / medianMs) * 1000),
-    best_requests_per_wall_s: Math.round((requests / bestMs) * 1000),
-    requests_per_cpu_s: Math.round((requests / cpuMs.sort((a, b) => a - b)[cpuMs.length >> 1]) * 1000),
-    cached_percent: Number((100 * cached).toFixed(2)),
-  };
-});
-if (values.json) console.log(JSON.stringify(rows));
-else console.table(rows);
-
-async function recordedScenarios(folder: string): Promise<Scenario[]> {
+async function recordedScenarios(folder: string): Promise<SpeedScenario[]> {
   const read = async (path: string) => {
     const file = join(folder, path);
-    if (existsSync(file)) return (await readTrace(file)).trace;
-    console.error(`${file} is missing: see docs/reference-data.md`);
-    process.exit(2);
+    if (!existsSync(file)) throw new Error(`${file} is missing: see docs/reference-data.md`);
+    return (await readTrace(file)).trace;
   };
   const mooncake = await read('traces/mooncake-conversation.jsonl');
   return [
@@ -81,7 +28,7 @@ async function recordedScenarios(folder: string): Promise<Scenario[]> {
   ];
 }
 
-function drawnScenarios(): Scenario[] {
+function drawnScenarios(): SpeedScenario[] {
   const chats = drawnConversations({
     conversations: 4000,
     turns: 3,

@@ -1,19 +1,4 @@
-// npx node benchmarks/diff.ts --data <folder of the public measurements> [--league league.json] [--misses]
-//
-// Whether `servegym diff` is right about measured pairs that differ in one thing, and how long it takes for 20,000 requests.
-//
-// - Token budgets: mean TTFT and TPOT of vLLM 0.22 on an RTX 5090 (TimoSaemann/ppas-vllm, Apache-2.0) with two static
-//   budgets and the same arrivals. Once with profiles estimated from data sheets, and once, for the seeds from 1 up, with
-//   profiles that are fitted to seed 0.
-// - Static batches: latency of whole batches on vLLM (LLM-Inference-Bench, BSD-3-Clause) that differ in the GPU, their
-//   number, or the precision of weights or KV cache. Once with the shipped profiles, which were fitted to these rows, and
-//   once with profiles estimated from data sheets.
-// - Operating points: open rows of NVIDIA's aiconfigurator-core with equal model, lengths and concurrency that differ in the
-//   engine, the GPU, the precision or the division over GPUs. `--league` is made by `npx node benchmarks/run.ts fidelity --tables FOLDER
-//   --json`, whose answers come from kernel tables; the intervals are those of the profiles' errors alone.
 import { readFile } from 'node:fs/promises';
-import { resolve } from 'node:path';
-import { parseArgs } from 'node:util';
 import {
   blocksOf,
   type Candidate,
@@ -25,16 +10,12 @@ import {
   parseSlo,
   vllmDefaults,
 } from '@servegym/operators';
-import {
-  findReferenceFiles,
-  REFERENCE_DATA,
-  type ReferenceFile,
-  readTrace,
-} from '@servegym/operators/traces';
+import { findReferenceFiles, REFERENCE_DATA, readTrace } from '@servegym/operators/traces';
 import {
   estimatedProfile,
   findGpu,
   findModel,
+  findProfile,
   listProfiles,
   type OperatingPoint,
   parseStaticBatches,
@@ -43,7 +24,8 @@ import {
 } from '@servegym/profiles';
 import { closedBatch, type EngineProfile, repeatTrace, type Trace } from '@servegym/simulator';
 import { mean } from '@servegym/simulator/statistics';
-import type { LeagueRow } from './fidelity/fidelity.ts';
+import type { LeagueRow } from '../fidelity/fidelity.ts';
+import { benchmark, required, text, timed } from '../harness.ts';
 import {
   arrivalsOf,
   budgetOf,
@@ -56,18 +38,58 @@ import {
   play,
   type Run,
   readRuns,
-} from './rtx5090-runs.ts';
+} from '../rtx5090-runs.ts';
 
-const { values } = parseArgs({
-  options: {
-    data: { type: 'string' },
-    league: { type: 'string' },
-    misses: { type: 'boolean', default: false },
+export default benchmark({
+  what: `Whether \`servegym diff\` is right about measured pairs of \`--data FOLDER\` (docs/reference-data.md) that differ in one thing, and how long it takes for 20,000 requests.
+Token budgets: mean TTFT and TPOT of vLLM 0.22 on an RTX 5090 (TimoSaemann/ppas-vllm, Apache-2.0) with two static budgets and the same arrivals. Once with profiles estimated from data sheets, and once, for the seeds from 1 up, with profiles that are fitted to seed 0.
+Static batches: latency of whole batches on vLLM (LLM-Inference-Bench, BSD-3-Clause) that differ in the GPU, their number, or the precision of weights or KV cache. Once with the shipped profiles, which were fitted to these rows, and once with profiles estimated from data sheets.
+Operating points: open rows of NVIDIA's aiconfigurator-core with equal model, lengths and concurrency that differ in the engine, the GPU, the precision or the division over GPUs. \`--league FILE\` is made by \`run.ts fidelity --tables FOLDER --results FILE\`, whose answers come from kernel tables; the intervals are those of the profiles' errors alone. \`--misses\` lists the pairs whose sign is wrong.`,
+  options: { data: required, league: text, misses: false },
+  async *run({ data, league, misses }) {
+    const batches = await readStaticBatches(data);
+    const pairs = [
+      ...allTokenBudgets(data),
+      ...staticBatches(batches),
+      ...(league === undefined ? [] : operatingPoints(JSON.parse(await readFile(league, 'utf8')).league)),
+    ];
+    for (const all of grouped(pairs, ({ figure }) => figure)) {
+      const [{ figure }] = all;
+      const apart = all.filter(({ measured }) => Math.abs(measured - 1) > APART);
+      const told = apart.filter(({ verdict }) => verdict !== 'too close to tell');
+      const close = all.filter(({ measured }) => Math.abs(measured - 1) < CLOSE);
+      const unsure = close.filter(({ verdict }) => verdict === 'too close to tell');
+      yield {
+        pairs: figure,
+        'differ by > 5 %': apart.length,
+        'sign is right, %': percent(apart.filter(isRight), apart),
+        'a verdict is given, %': percent(told, apart),
+        'right of these, %': percent(told.filter(isRight), told),
+        'differ by < 2 %': close.length,
+        'too close to tell, %': percent(unsure, close),
+      };
+      if (!misses) continue;
+      for (const { name, measured, simulated, verdict } of apart.filter((pair) => !isRight(pair)))
+        yield `${figure}: ${name}: ${measured.toFixed(3)}, simulated ${simulated.toFixed(3)}, ${verdict}`;
+    }
+    yield estimatedError(batches);
+    const { trace } = await readTrace(findReferenceFiles(data, [REFERENCE_DATA.azureConversation])[0], {});
+    const profile = findProfile('h100-80gb-llama-3-8b');
+    const { result, wallS } = await timed(() =>
+      compareDeployments(
+        deployed(profile),
+        deployed(profile, { maxNumSeqs: 64 }),
+        blocksOf(repeatTrace(trace, 20_000)),
+        parseSlo('ttft_p99=1s,tpot_p99=50ms'),
+        0,
+      ),
+    );
+    yield { 'requests compared': result.requests, s: wallS };
   },
 });
-if (values.data === undefined) throw new Error('expected --data <folder>, see docs/reference-data.md');
-const data = resolve(values.data);
-const read = (file: ReferenceFile) => readFile(findReferenceFiles(data, [file])[0], 'utf8');
+
+const percent = (part: readonly Pair[], of: readonly Pair[]) => Math.round((100 * part.length) / of.length);
+const isRight = ({ measured, simulated }: Pair) => measured > 1 === simulated > 1;
 
 /** A figure measured on two sides, and what diff says of it. Ratios are of the second side over the first. */
 interface Pair {
@@ -87,12 +109,7 @@ function pairsOf<Item>(items: readonly Item[]): (readonly [Item, Item])[] {
 }
 
 function grouped<Item>(items: readonly Item[], keyOf: (item: Item) => unknown): Item[][] {
-  const groups = new Map<string, Item[]>();
-  for (const item of items) {
-    const key = JSON.stringify(keyOf(item));
-    groups.set(key, [...(groups.get(key) ?? []), item]);
-  }
-  return [...groups.values()];
+  return [...Map.groupBy(items, (item) => JSON.stringify(keyOf(item))).values()];
 }
 
 function deployed(profile: EngineProfile, settings: Partial<Candidate> = {}): Deployment {
@@ -143,7 +160,7 @@ function tokenBudgets(
 }
 
 /** Pairs under profiles from data sheets, and of the seeds that no profile was fitted to, under fitted ones. */
-function allTokenBudgets(): Pair[] {
+function allTokenBudgets(data: string): Pair[] {
   const all = readRuns(data);
   const fixed = all.filter((run) => budgetOf(run) !== P_PAS);
   const unseen = fixed.filter(({ seed }) => seed !== FITTED_SEED);
@@ -203,9 +220,12 @@ function batchPairs(
 const differences = (a: readonly unknown[], b: readonly unknown[]) =>
   a.filter((value, i) => value !== b[i]).length;
 
-async function staticBatches(): Promise<Pair[]> {
-  const { staticBatches: file } = REFERENCE_DATA;
-  const rows = parseStaticBatches(await read(file), file.path).filter(({ engine }) => engine === 'vLLM');
+async function readStaticBatches(data: string): Promise<StaticBatchRow[]> {
+  const [file] = findReferenceFiles(data, [REFERENCE_DATA.staticBatches]);
+  return parseStaticBatches(await readFile(file, 'utf8'), file).filter(({ engine }) => engine === 'vLLM');
+}
+
+function staticBatches(rows: readonly StaticBatchRow[]): Pair[] {
   const shipped = listProfiles().filter(({ status }) => status === 'measured');
   return [
     ...batchPairs('static batches, shipped profiles', rows, ({ gpu, gpus, model, kvCache, weights }) =>
@@ -228,9 +248,7 @@ function estimatedOfBatch({ gpu, gpus, model, kvCache }: StaticBatchRow): Engine
 }
 
 /** Mean error of profiles from data sheets on the batches: the `estimated` share of `PROFILE_ERRORS`. */
-async function estimatedError(): Promise<string> {
-  const { staticBatches: file } = REFERENCE_DATA;
-  const rows = parseStaticBatches(await read(file), file.path).filter(({ engine }) => engine === 'vLLM');
+function estimatedError(rows: readonly StaticBatchRow[]): string {
   const errors = rows.map((row) => {
     const side = deployed(estimatedOfBatch(row), { weights: row.weights === 'fp8' ? 'FP8' : 'FP16' });
     const traffic = blocksOf(closedBatch(row.batch, row.inputTokens, row.outputTokens));
@@ -283,56 +301,3 @@ function operatingPoints(league: readonly LeagueRow[]): Pair[] {
     }),
   );
 }
-
-const pairs = [
-  ...allTokenBudgets(),
-  ...(await staticBatches()),
-  ...(values.league === undefined
-    ? []
-    : operatingPoints(JSON.parse(await readFile(values.league, 'utf8')).league)),
-];
-
-const share = (part: readonly Pair[], of: readonly Pair[]) =>
-  of.length === 0 ? '-' : `${((100 * part.length) / of.length).toFixed(0)} %`;
-const isRight = ({ measured, simulated }: Pair) => measured > 1 === simulated > 1;
-
-console.log(
-  '| pairs | differ by > 5 % | sign is right | a verdict is given | right of these | differ by < 2 % | too close to tell |',
-);
-console.log('| --- | --- | --- | --- | --- | --- | --- |');
-for (const all of grouped(pairs, ({ figure }) => figure)) {
-  const [{ figure }] = all;
-  const apart = all.filter(({ measured }) => Math.abs(measured - 1) > APART);
-  const told = apart.filter(({ verdict }) => verdict !== 'too close to tell');
-  const close = all.filter(({ measured }) => Math.abs(measured - 1) < CLOSE);
-  const cells = [
-    ...[figure, apart.length, share(apart.filter(isRight), apart), share(told, apart)],
-    ...[share(told.filter(isRight), told), close.length],
-    share(
-      close.filter(({ verdict }) => verdict === 'too close to tell'),
-      close,
-    ),
-  ];
-  console.log(`| ${cells.join(' | ')} |`);
-  if (!values.misses) continue;
-  for (const { name, measured, simulated, verdict } of apart.filter((pair) => !isRight(pair)))
-    console.error(
-      `${figure}: ${name}: ${measured.toFixed(3)}, simulated ${simulated.toFixed(3)}, ${verdict}`,
-    );
-}
-
-console.log(`\n${await estimatedError()}`);
-
-const { trace } = await readTrace(findReferenceFiles(data, [REFERENCE_DATA.azureConversation])[0], {});
-const profile = listProfiles().find(({ name }) => name === 'h100-80gb-llama-3-8b')!;
-const started = performance.now();
-const { requests } = compareDeployments(
-  deployed(profile),
-  deployed(profile, { maxNumSeqs: 64 }),
-  blocksOf(repeatTrace(trace, 20_000)),
-  parseSlo('ttft_p99=1s,tpot_p99=50ms'),
-  0,
-);
-console.log(
-  `\n${requests.toLocaleString('en-US')} requests compared in ${((performance.now() - started) / 1000).toFixed(1)} s`,
-);

@@ -1,7 +1,7 @@
 """Answers of NVIDIA's aiconfigurator for the operating points of its own silicon_sample.csv, one JSON line each.
 
     python3 -m venv venv && venv/bin/pip install aiconfigurator==0.12.0
-    venv/bin/python benchmarks/league/aiconfigurator_answers.py > answers.jsonl
+    venv/bin/python benchmarks/fidelity/aiconfigurator_answers.py > answers.jsonl
 
 Rows that docs/fidelity.md holds out are left out here too (--held-out: those alone). Each row is asked for with its own
 engine version and precisions first; where the package has no tables of them, with the version that it maintains, with the

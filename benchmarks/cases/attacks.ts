@@ -1,40 +1,25 @@
-// What one hostile client can do to a server: each attack runs for some seconds against a `servegym serve` of its own,
-// while another client steps over a WebSocket and a third asks for /health. Everything stays on this machine.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { parseArgs } from 'node:util';
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
+import { llmserve } from '@servegym/environments';
 import { WebSocket } from 'ws';
+import { benchmark, quantile, type Row } from '../harness.ts';
 
-const { values } = parseArgs({
-  options: {
-    checkout: { type: 'string', default: join(import.meta.dirname, '..') },
-    seconds: { type: 'string', default: '8' },
-    attacks: { type: 'string' },
-  },
-});
-const SECONDS = Number(values.seconds);
-const MAIN = resolve(values.checkout, 'packages/servegym/src/main.ts');
 /** Time between the steps of the other client, and between requests for /health, ms. */
 const PACE_MS = 20;
 /** Address of the other client: to the server, another client than the attacker. */
 const OTHER_ADDRESS = '127.0.0.2';
 /** Time that a server has to stop after SIGTERM, s. */
 const STOP_S = 10;
-const ACTION = {
-  batch_cap: 32,
-  kv_budget_fraction: 1,
-  speculation_depth: 0,
-  quantization_tier: 'FP16',
-  prefill_decode_split: false,
-  priority_routing: false,
-};
+const ACTION = llmserve.tasks.shipped.bursty_workload.defaultAction;
 
 interface Target {
+  /** The server's checkout. */
+  readonly checkout: string;
   readonly url: string;
   readonly store: string;
   readonly signal: AbortSignal;
@@ -154,27 +139,22 @@ const ATTACKS: Readonly<Record<string, Attack>> = {
     return flood('/leaderboard', (round) => ({ session_id, name: `name ${round}` }))(target, answered);
   },
   'a second server on the same file': async (target, answered) => {
-    await start(target.store, target.signal);
+    await start(target.checkout, target.store, target.signal);
     answered('200');
     await once(target.signal, 'abort');
   },
 };
 
 /** Starts a server; one with a signal is killed when that aborts. */
-async function start(store: string, signal?: AbortSignal): Promise<{ child: ChildProcess; url: string }> {
+async function start(
+  checkout: string,
+  store: string,
+  signal?: AbortSignal,
+): Promise<{ child: ChildProcess; url: string }> {
+  const main = resolve(checkout, 'packages/servegym/src/main.ts');
   const args = [
-    MAIN,
-    'serve',
-    '--env',
-    'llmserve',
-    '--drain-timeout',
-    '1',
-    '--host',
-    '127.0.0.1',
-    '--port',
-    '0',
-    '--store',
-    store,
+    ...[main, 'serve', '--env', 'llmserve', '--drain-timeout', '1'],
+    ...['--host', '127.0.0.1', '--port', '0', '--store', store],
   ];
   const child = spawn(process.execPath, args, {
     stdio: ['ignore', 'pipe', 'ignore'],
@@ -232,10 +212,11 @@ async function watchHealth(url: string, signal: AbortSignal): Promise<number> {
   return longest;
 }
 
-async function measure(name: string, attack: Attack): Promise<string> {
+/** What the attack of this name does in so many seconds to a server of a checkout. */
+export async function measureAttack(name: string, seconds: number, checkout: string): Promise<Row> {
   const folder = mkdtempSync(join(tmpdir(), 'servegym-attack-'));
   const store = join(folder, 'sessions.sqlite');
-  const { child, url } = await start(store);
+  const { child, url } = await start(checkout, store);
   try {
     const over = new AbortController();
     const { signal } = over;
@@ -243,16 +224,14 @@ async function measure(name: string, attack: Attack): Promise<string> {
     const others = new Worker(new URL(import.meta.url), { workerData: url });
     await once(others, 'message');
     await sleep(500);
-    const attacking = attack({ url, store, signal }, (answer) => {
+    const attacking = ATTACKS[name]!({ checkout, url, store, signal }, (answer) => {
       answers.set(answer, (answers.get(answer) ?? 0) + 1);
     }).catch((error) => {
       if (!signal.aborted) answers.set(`${error.cause?.code ?? error.message}`, 1);
     });
-    await sleep(SECONDS * 1000);
+    await sleep(seconds * 1000);
     others.postMessage('stop');
     const [{ times, gap }] = (await once(others, 'message')) as [Observed];
-    const sorted = times.toSorted((a, b) => a - b);
-    const p99 = sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * 0.99))];
     const status = readFileSync(`/proc/${child.pid}/status`, 'utf8');
     const peak = Number(/VmHWM:\s+(\d+)/.exec(status)?.[1]) / 1024;
     const disk = [store, `${store}-wal`].reduce(
@@ -263,8 +242,15 @@ async function measure(name: string, attack: Attack): Promise<string> {
     over.abort();
     await attacking;
     const told = [...answers].map(([answer, count]) => (count > 1 ? `${answer} x ${count}` : answer));
-    const cells = [name, told.join(', ') || 'none', gap.toFixed(0), p99.toFixed(0), peak.toFixed(0)];
-    return `| ${[...cells, (disk / 2 ** 20).toFixed(0), stoppedIn].join(' | ')} |`;
+    return {
+      attack: name,
+      answer: told.join(', ') || 'none',
+      'longest gap of /health, ms': gap,
+      'p99 of the other client, ms': quantile(times, 0.99),
+      'peak memory, MiB': peak,
+      'store, MiB': disk / 2 ** 20,
+      'stops in, s': stoppedIn,
+    };
   } finally {
     child.kill('SIGKILL');
     rmSync(folder, { recursive: true, force: true });
@@ -299,16 +285,16 @@ async function observe(url: string): Promise<void> {
   parentPort!.close();
 }
 
-if (!isMainThread) {
-  await observe(workerData);
-} else {
-  console.log(
-    '| attack | answer | longest gap of /health, ms | p99 of the other client, ms | peak memory, MiB | store, MiB | stops in, s |',
-  );
-  console.log('|---|---|---|---|---|---|---|');
-  const chosen = values.attacks?.split(';');
-  for (const [name, attack] of Object.entries(ATTACKS)) {
-    if (chosen && !chosen.includes(name)) continue;
-    console.log(await measure(name, attack));
-  }
-}
+export default benchmark({
+  what: 'What one hostile client can do to a server: each attack runs for some seconds against a `servegym serve` of its own, while another client steps over a WebSocket every 20 ms and a third asks for /health. `--attacks` names some, `;` between them; `--checkout FOLDER` serves another version. Everything stays on this machine. Linux only.',
+  options: {
+    checkout: join(import.meta.dirname, '../..'),
+    seconds: 8,
+    attacks: Object.keys(ATTACKS).join(';'),
+  },
+  async *run({ checkout, seconds, attacks }) {
+    for (const name of attacks.split(';')) yield await measureAttack(name, seconds, checkout);
+  },
+});
+
+if (!isMainThread && typeof workerData === 'string') await observe(workerData);

@@ -1,7 +1,3 @@
-// What the policies that come with the package gain over the best constant, as a share of what the planner without
-// foresight gains, on the test traces that it has played, and microseconds of a decision (encoding the observation,
-// the network, decoding the action), on one core.
-import { parseArgs } from 'node:util';
 import { AGENTS, type PolicyStep, playEpisode, type ShippedName } from '@servegym/agents';
 import {
   llmserve,
@@ -10,25 +6,23 @@ import {
   type ServeObservation,
   type TaskId,
 } from '@servegym/environments';
-
-const { values } = parseArgs({ options: { json: { type: 'boolean', default: false } } });
+import { benchmark } from '../harness.ts';
 
 /** Times that the decisions of all traces are taken again; the fastest counts. */
 const ROUNDS = 10;
 
 type Step = PolicyStep<ServeAction, ServeObservation>;
 
-const { shippedPolicies } = AGENTS.llmserve;
-const rows = [];
-for (const taskId of llmserve.tasks.shippedIds) {
-  for (const agent of (Object.keys(shippedPolicies.formats) as ShippedName[]).filter(
-    shippedPolicies.isShipped,
-  )) {
-    rows.push(await measure(agent, taskId));
-  }
-}
-if (values.json) console.log(JSON.stringify(rows));
-else console.table(rows);
+export default benchmark({
+  what: 'What the policies that come with the package gain over the best constant, as a share of what the planner without foresight gains, on the test traces that it has played, and microseconds of a decision (encoding the observation, the network, decoding the action), on one core.',
+  options: {},
+  async *run() {
+    const { shippedPolicies } = AGENTS.llmserve;
+    const agents = (Object.keys(shippedPolicies.formats) as ShippedName[]).filter(shippedPolicies.isShipped);
+    for (const taskId of llmserve.tasks.shippedIds)
+      for (const agent of agents) yield await measure(agent, taskId);
+  },
+});
 
 async function measure(agent: ShippedName, taskId: TaskId) {
   const { first, last } = SEED_SPLITS.test;
@@ -76,10 +70,10 @@ async function measure(agent: ShippedName, taskId: TaskId) {
     task: taskId,
     agent,
     traces: traces.length,
-    gain: Number(gains.agent.toFixed(2)),
-    planner_gain: Number(gains.planner.toFixed(2)),
+    gain: gains.agent,
+    'gain of the planner': gains.planner,
     // Where the best constant is all but optimal, shares of what is left say nothing.
-    share_of_planner: gains.planner > 1 ? Number((gains.agent / gains.planner).toFixed(2)) : null,
-    decision_us: Number(fastest.toFixed(1)),
+    share: gains.planner > 1 ? gains.agent / gains.planner : null,
+    'decision, us': fastest,
   };
 }

@@ -1,20 +1,9 @@
-// npx node benchmarks/run.ts fidelity --tables <folder> --answers <answers.jsonl> --results league.json
-// npx node benchmarks/plan-silicon.ts league.json
-//
-// Whether the first three configurations that the simulator would buy hold the one that measurements call cheapest, on
-// the open operating points of NVIDIA's aiconfigurator-core, beside aiconfigurator's own answers.
-//
-// A case is a model with nominal lengths, and an SLO: a limit of the mean TTFT and one of the mean TPOT, each the lower
-// quartile, the median or the upper quartile of what was measured for that model and those lengths. A configuration is an
-// engine, a GPU, a precision and a division over GPUs. It costs what a million output tokens cost at the cheapest of the
-// measured concurrencies that meets the SLO; an estimator ranks the configurations by the same figure with the latencies
-// that it predicts. Versions of an engine are one configuration. Cases with three configurations or fewer are left out, as
-// are those that no measured point meets.
 import { readFile } from 'node:fs/promises';
 import { findGpu, type OperatingPoint } from '@servegym/profiles';
 import { mean, quantile } from '@servegym/simulator/statistics';
-import type { LeagueRow } from './fidelity/fidelity.ts';
-import { isDisturbed } from './fidelity/league.ts';
+import type { LeagueRow } from '../fidelity/fidelity.ts';
+import { isDisturbed } from '../fidelity/league.ts';
+import { benchmark, type Row } from '../harness.ts';
 
 interface Latencies {
   readonly ttftMs: number;
@@ -46,10 +35,20 @@ const ESTIMATORS: Readonly<Record<string, Estimator>> = {
   aiconfigurator: ({ theirs }) => (theirs === null || 'error' in theirs ? null : theirs),
 };
 
-const [path] = process.argv.slice(2);
-if (path === undefined)
-  throw new Error('expected the JSON of `run.ts fidelity --tables --answers --results`');
-const { league } = JSON.parse(await readFile(path, 'utf8')) as { readonly league: readonly LeagueRow[] };
+export default benchmark({
+  what: `Whether the first three configurations that the simulator would buy hold the one that measurements call cheapest, on the open operating points of NVIDIA's aiconfigurator-core, beside aiconfigurator's own answers. FILE is made by \`run.ts fidelity --tables FOLDER --answers FILE --results league.json\`.
+A case is a model with nominal lengths, and an SLO: a limit of the mean TTFT and one of the mean TPOT, each the lower quartile, the median or the upper quartile of what was measured for that model and those lengths. A configuration is an engine, a GPU, a precision and a division over GPUs. It costs what a million output tokens cost at the cheapest of the measured concurrencies that meets the SLO; an estimator ranks the configurations by the same figure with the latencies that it predicts. Versions of an engine are one configuration. Cases with three configurations or fewer are left out, as are those that no measured point meets.`,
+  options: {},
+  arguments: 'FILE',
+  async *run(_, [path]) {
+    if (path === undefined) throw new Error('expected the JSON of `run.ts fidelity`, got none');
+    const { league } = JSON.parse(await readFile(path, 'utf8')) as { readonly league: readonly LeagueRow[] };
+    const cases = findCases(league);
+    yield rowOf('all', cases);
+    yield rowOf('all but disturbed points', findCases(league.filter(({ point }) => !isDisturbed(point))));
+    for (const [model, of] of [...Map.groupBy(cases, (each) => each.model)].sort()) yield rowOf(model, of);
+  },
+});
 
 /** USD a million output tokens of a closed loop with these latencies. */
 function costOf(
@@ -90,12 +89,9 @@ function slosOf(rows: readonly LeagueRow[]): Latencies[] {
 const countOf = (rows: readonly LeagueRow[]) => new Set(rows.map(({ point }) => configurationOf(point))).size;
 
 function findCases(rows: readonly LeagueRow[]): Case[] {
-  const groups = new Map<string, LeagueRow[]>();
-  for (const row of rows) {
-    const { model, inputTokens, outputTokens } = row.point;
-    const key = JSON.stringify([modelOf(model), inputTokens, outputTokens]);
-    groups.set(key, [...(groups.get(key) ?? []), row]);
-  }
+  const groups = Map.groupBy(rows, ({ point: { model, inputTokens, outputTokens } }) =>
+    JSON.stringify([modelOf(model), inputTokens, outputTokens]),
+  );
   return [...groups.values()]
     .filter((rows) => countOf(rows) > FIRST)
     .flatMap((rows) =>
@@ -107,8 +103,8 @@ function findCases(rows: readonly LeagueRow[]): Case[] {
     .filter(({ measured }) => measured.length > 0);
 }
 
-/** Cells of one estimator. The cost is that of the best of its first three, over the least, where one of them meets the SLO. */
-function cellsOf(cases: readonly Case[], estimator: Estimator): string[] {
+/** Figures of one estimator. The cost is that of the best of its first three, over the least, where one of them meets the SLO. */
+function figuresOf(name: string, cases: readonly Case[], estimator: Estimator): Row {
   const outcomes = cases.map(({ rows, slo, measured }) => {
     const chosen = ranked(rows, estimator, slo)
       .slice(0, FIRST)
@@ -119,42 +115,23 @@ function cellsOf(cases: readonly Case[], estimator: Estimator): string[] {
       extra: best && best.cost / measured[0].cost - 1,
     };
   });
-  const share = (isCounted: (outcome: (typeof outcomes)[number]) => boolean) =>
-    percent(outcomes.filter(isCounted).length / outcomes.length);
+  const percent = (isCounted: (outcome: (typeof outcomes)[number]) => boolean) =>
+    Math.round((100 * outcomes.filter(isCounted).length) / outcomes.length);
   const extras = outcomes.flatMap(({ extra }) => extra ?? []);
-  return [
-    share(({ rank }) => rank >= 0),
-    share(({ rank }) => rank === 0),
-    extras.length === 0 ? '-' : `+${percent(mean(extras))}`,
-    share(({ extra }) => extra === undefined),
-  ];
+  return {
+    [`${name}: among three, %`]: percent(({ rank }) => rank >= 0),
+    [`${name}: first, %`]: percent(({ rank }) => rank === 0),
+    [`${name}: best of three costs more, %`]: Math.round(100 * mean(extras)),
+    [`${name}: none meets, %`]: percent(({ extra }) => extra === undefined),
+  };
 }
 
-const percent = (value: number) => `${(100 * value).toFixed(0)} %`;
-
-function line(name: string, cases: readonly Case[]): string {
-  const configurations = mean(cases.map(({ rows }) => countOf(rows)));
-  const chance = mean(cases.map(({ rows }) => FIRST / countOf(rows)));
-  const cells = Object.values(ESTIMATORS).flatMap((estimator) => cellsOf(cases, estimator));
-  return `| ${[name, cases.length, configurations.toFixed(1), percent(chance), ...cells].join(' | ')} |`;
+function rowOf(name: string, cases: readonly Case[]): Row {
+  return {
+    'rows of': name,
+    cases: cases.length,
+    configurations: mean(cases.map(({ rows }) => countOf(rows))),
+    'by chance, %': Math.round(100 * mean(cases.map(({ rows }) => FIRST / countOf(rows)))),
+    ...Object.assign({}, ...Object.entries(ESTIMATORS).map(([of, each]) => figuresOf(of, cases, each))),
+  };
 }
-
-const cases = findCases(league);
-const header = Object.keys(ESTIMATORS).flatMap((name) => [
-  `${name}: among three`,
-  'first',
-  'best of three costs',
-  'none meets',
-]);
-console.log(`| rows of | cases | configurations | by chance | ${header.join(' | ')} |`);
-console.log(`|${' --- |'.repeat(4 + header.length)}`);
-console.log(line('all', cases));
-const undisturbed = league.filter(({ point }) => !isDisturbed(point));
-console.log(line('all but disturbed points', findCases(undisturbed)));
-for (const model of [...new Set(cases.map((of) => of.model))].sort())
-  console.log(
-    line(
-      model,
-      cases.filter((of) => of.model === model),
-    ),
-  );

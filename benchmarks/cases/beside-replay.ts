@@ -1,0 +1,117 @@
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { findReferenceFiles, REFERENCE_DATA, readTrace } from '@servegym/operators/traces';
+import { findProfile } from '@servegym/profiles';
+import { scaleRate, simulateTrace, type Trace } from '@servegym/simulator';
+import { benchmark, median, required, timed } from '../harness.ts';
+
+const BLOCK_TOKENS = 16;
+const HASHED_TOKENS = 512;
+const MAX_NUM_SEQS = 256;
+const MAX_NUM_BATCHED_TOKENS = 2048;
+const KV_BLOCKS = 65_536;
+
+interface Run {
+  readonly wallS: number;
+  readonly cpuS: number;
+  readonly completed: number;
+  readonly cached: number;
+}
+
+interface Scenario {
+  readonly name: string;
+  readonly trace: Trace;
+  /** Trace in Mooncake's form, and the factor on its rate. */
+  readonly file: string;
+  readonly rate: number;
+  readonly ours: Run[];
+  readonly theirs: Run[];
+}
+
+export default benchmark({
+  what: "Simulated requests a second beside NVIDIA's replay (`dynamo_replay.py` names its packages), on the same traces of `--data FOLDER` (docs/reference-data.md), with the same KV blocks, sequence cap and token budget, in turns. Reading the trace is not counted. The two have timing models of their own; their latencies are not compared.",
+  options: { data: required, python: 'python3', profile: 'h200-141gb-llama-3-8b', rounds: 5 },
+  async *run({ data, python, profile: profileName, rounds }) {
+    const folder = mkdtempSync(join(tmpdir(), 'beside-replay-'));
+    try {
+      const profile = findProfile(profileName);
+      const mooncakeFile = join(data, 'traces/mooncake-conversation.jsonl');
+      const [azureFile] = findReferenceFiles(data, [REFERENCE_DATA.azureConversation]);
+      const azure = (await readTrace(azureFile)).trace;
+      const mooncake = (await readTrace(mooncakeFile)).trace;
+      const azureAsMooncake = join(folder, 'azure.jsonl');
+      writeFileSync(azureAsMooncake, mooncakeLines(azure));
+      const scenario = (name: string, trace: Trace, file: string, rate: number): Scenario => ({
+        ...{ name, trace, file, rate, ours: [], theirs: [] },
+      });
+      const scenarios = [
+        scenario('Azure conversation', azure, azureAsMooncake, 1),
+        scenario('Mooncake conversation', mooncake, mooncakeFile, 1),
+        scenario('Mooncake conversation, a fifth of the rate', scaleRate(mooncake, 0.2), mooncakeFile, 0.2),
+      ];
+      const settings = {
+        ...{ kvBlocks: KV_BLOCKS, maxNumSeqs: MAX_NUM_SEQS, maxNumBatchedTokens: MAX_NUM_BATCHED_TOKENS },
+      };
+      // The first round warms up the compiler.
+      for (let round = 0; round <= rounds; round++) {
+        for (const { trace, ours } of scenarios) {
+          const fresh = { ...trace, prefixBlocks: trace.prefixBlocks && { ...trace.prefixBlocks } };
+          const { result, wallS, cpuS } = await timed(() => simulateTrace(fresh, { profile, ...settings }));
+          const { completed, cachedTokens, prefillTokens } = result.counters;
+          const cached = cachedTokens / (cachedTokens + prefillTokens);
+          if (round > 0) ours.push({ wallS, cpuS, completed, cached });
+        }
+        if (round > 0) replay(python, scenarios);
+      }
+      for (const { name, trace, ours, theirs } of scenarios) {
+        const requests = trace.arrivalMs.length;
+        const rate = (runs: readonly Run[], of: 'wallS' | 'cpuS') =>
+          requests / median(runs.map((run) => run[of]));
+        yield {
+          trace: name,
+          requests,
+          'ours, requests/s': Math.round(rate(ours, 'wallS')),
+          'of NVIDIA': Math.round(rate(theirs, 'wallS')),
+          ratio: rate(ours, 'wallS') / rate(theirs, 'wallS'),
+          'by CPU time': rate(ours, 'cpuS') / rate(theirs, 'cpuS'),
+          'cached %, ours': 100 * ours[0].cached,
+          'cached %, NVIDIA': 100 * theirs[0].cached,
+        };
+        for (const { completed } of [...ours, ...theirs])
+          if (completed !== requests) yield `${name}: ${completed} of ${requests} requests completed`;
+      }
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
+  },
+});
+
+function replay(python: string, scenarios: readonly Scenario[]): void {
+  const engine = {
+    ...{ block_size: BLOCK_TOKENS, num_gpu_blocks: KV_BLOCKS, enable_prefix_caching: true },
+    ...{ max_num_seqs: MAX_NUM_SEQS, max_num_batched_tokens: MAX_NUM_BATCHED_TOKENS },
+  };
+  const tasks = scenarios.map(({ name, file, rate }) => JSON.stringify({ name, file, rate, engine }));
+  const script = join(import.meta.dirname, '../dynamo_replay.py');
+  const { stdout, stderr, status } = spawnSync(python, [script], { input: tasks.join('\n') });
+  if (status !== 0) throw new Error(`expected ${python} to replay with dynamo, got ${stderr}`);
+  for (const line of stdout.toString().trim().split('\n')) {
+    const { name, ...run } = JSON.parse(line);
+    scenarios
+      .find((scenario) => scenario.name === name)!
+      .theirs.push({ wallS: run.wall_s, cpuS: run.cpu_s, completed: run.completed, cached: run.cached });
+  }
+}
+
+/** A trace in Mooncake's form, in which no prompt shares a block with another. */
+function mooncakeLines({ arrivalMs, inputTokens, outputTokens }: Trace): string {
+  let next = 0;
+  const lines = Array.from(arrivalMs, (at, i) => {
+    const hash_ids = Array.from({ length: Math.ceil(inputTokens[i] / HASHED_TOKENS) }, () => next++);
+    const row = { timestamp: Math.round(at), input_length: inputTokens[i], output_length: outputTokens[i] };
+    return JSON.stringify({ ...row, hash_ids });
+  });
+  return lines.join('\n');
+}

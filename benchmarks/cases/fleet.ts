@@ -1,0 +1,103 @@
+import { readFileSync } from 'node:fs';
+import { AGENTS, findPolicy, isPolicyFile } from '@servegym/agents';
+import { type FleetTaskId, firstSeeds, fleet, type SeedSplit } from '@servegym/environments';
+import { mean as meanOf } from '@servegym/simulator/statistics';
+import { type FleetRun, playFleet } from '../../packages/servegym/src/cli/evaluate/play-fleet.ts';
+import { benchmark, type Row, timed } from '../harness.ts';
+
+export default benchmark({
+  what: 'Classic policies, and policies of files, on the tasks of `fleet`: mean return, USD and SLO attainment over seeds of a split, and windows a second in process. With `--day N`, instead, the time and memory of a day of about N requests of `diurnal` on at most `--replicas` replicas with gateway and HorizontalPodAutoscaler. With `--recorded`, the tuned settings, and the recorded returns that scores are held against.',
+  options: {
+    tasks: fleet.tasks.shippedIds.join(','),
+    policies: 'static,hpa,keda,saturation,sla-planner,prefix-router,p-pas,rule',
+    seeds: 4,
+    split: 'train',
+    day: 0,
+    replicas: 16,
+    recorded: false,
+  },
+  async *run({ day, replicas, recorded, ...plan }) {
+    if (recorded) yield* recordedReturns();
+    else if (day > 0) yield await playDay(day, replicas);
+    else yield* comparePolicies(plan);
+  },
+});
+
+function* recordedReturns(): Generator<Row | string> {
+  for (const id of fleet.tasks.shippedIds) {
+    const { inFlightTarget, constantReplicas, rule } = fleet.anchors.reference(id)!;
+    const parameters = Object.entries(rule).map(([name, value]) => `${name} ${value}`);
+    yield `${id}: hpa:${inFlightTarget}, static:${constantReplicas}, rule ${parameters.join(', ')}`;
+  }
+  for (const id of fleet.tasks.shippedIds) {
+    const task = fleet.tasks.shipped[id];
+    const seeds = Object.entries(fleet.anchors.reference(id)?.seeds ?? {});
+    const mean = (of: (entry: (typeof seeds)[number]) => number) => meanOf(seeds.map(of));
+    const standard = mean(([, returns]) => returns.default);
+    const rule = mean(([, returns]) => returns.rule);
+    const clairvoyant = mean(([, returns]) => returns.clairvoyant);
+    yield {
+      task: id,
+      seeds: seeds.length,
+      ...{ default: standard, rule, clairvoyant },
+      bound: mean(([seed]) => fleet.anchors.bound(task, fleet.drawRequests(task, Number(seed)))),
+      room: (clairvoyant - rule) / (clairvoyant - standard),
+    };
+  }
+}
+
+async function playDay(requests: number, maxReplicas: number): Promise<Row> {
+  const seconds = 24 * 3600;
+  const { diurnal } = fleet.tasks.shipped;
+  const { windowSeconds, streams } = diurnal;
+  const scale = requests / seconds / streams.reduce((sum, { rate }) => sum + rate.perSecond, 0);
+  const task = {
+    ...{ ...diurnal, windows: seconds / windowSeconds, maxReplicas },
+    streams: streams.map((stream) => ({
+      ...stream,
+      rate: { ...stream.rate, perSecond: stream.rate.perSecond * scale },
+    })),
+  };
+  const drawn = await timed(() => fleet.drawRequests(task, 0));
+  const { result, wallS, cpuS } = await timed(() =>
+    playFleet(task, 0, drawn.result, AGENTS.fleet.createPolicy('hpa')),
+  );
+  return {
+    requests: result.requests,
+    'most replicas': result.mostReplicas,
+    'drawn in, s': drawn.wallS,
+    'played in, s': wallS,
+    'CPU, s': cpuS,
+    'most memory, MiB': process.resourceUsage().maxRSS / 1024,
+  };
+}
+
+async function* comparePolicies(plan: {
+  readonly tasks: string;
+  readonly policies: string;
+  readonly seeds: number;
+  readonly split: string;
+}): AsyncGenerator<Row> {
+  for (const id of plan.tasks.split(',') as FleetTaskId[]) {
+    const task = fleet.tasks.shipped[id];
+    const seeds = firstSeeds(plan.split as SeedSplit, plan.seeds);
+    const drawn = seeds.map((seed) => fleet.drawRequests(task, seed));
+    for (const name of plan.policies.split(',')) {
+      const { policy } = findPolicy('fleet', isPolicyFile(name) ? readFileSync(name) : name);
+      const { result: runs, wallS } = await timed(() =>
+        seeds.map((seed, i) => playFleet(task, seed, drawn[i], policy as never)),
+      );
+      const mean = (of: (run: FleetRun) => number) => meanOf(runs.map(of));
+      yield {
+        ...{ task: id, policy: name },
+        return: mean(({ revenueUsd, gpuUsd }) => (revenueUsd - gpuUsd) / task.referenceUsd),
+        USD: mean(({ revenueUsd, gpuUsd }) => revenueUsd - gpuUsd),
+        revenue: mean(({ revenueUsd }) => revenueUsd),
+        GPUs: mean(({ gpuUsd }) => gpuUsd),
+        'in SLO': mean(({ inSlo, requests }) => inSlo / requests),
+        refused: mean(({ refused, requests }) => refused / requests),
+        'windows/s': (seeds.length * task.windows) / wallS,
+      };
+    }
+  }
+}

@@ -1,0 +1,111 @@
+import { resolve } from 'node:path';
+import { drawWorkload, publicWorkload } from '@servegym/environments';
+import { findReferenceFiles, REFERENCE_DATA, readTrace } from '@servegym/operators/traces';
+import { findProfile } from '@servegym/profiles';
+import {
+  repeatTrace,
+  type SimulationOptions,
+  scaleRate,
+  simulateTrace,
+  type Trace,
+} from '@servegym/simulator';
+import { benchmark, median, type Row, text, timed } from '../harness.ts';
+
+export interface SpeedScenario {
+  readonly name: string;
+  readonly trace: Trace;
+  readonly options?: Partial<SimulationOptions>;
+}
+
+/**
+ * Simulated requests a second of each scenario, on one core. The scenarios take turns, so that a machine that slows down
+ * slows them all. `beside` simulates the same in turns: above 1, ours takes less processor time.
+ */
+export async function* simulationSpeed(
+  scenarios: readonly SpeedScenario[],
+  { profile: name, runs }: { readonly profile: string; readonly runs: number },
+  beside?: typeof simulateTrace,
+): AsyncGenerator<Row> {
+  const profile = findProfile(name);
+  const results = scenarios.map((scenario) => ({
+    ...scenario,
+    wallS: [] as number[],
+    cpuS: [] as number[],
+    othersCpuS: [] as number[],
+    cachedPercent: 0,
+    preemptions: 0,
+  }));
+  for (let run = 0; run <= runs; run++) {
+    for (const result of results) {
+      // A copy, so that nothing is known of the hashes from the run before.
+      const { prefixBlocks } = result.trace;
+      const trace = { ...result.trace, prefixBlocks: prefixBlocks && { ...prefixBlocks } };
+      const ours = await timed(() => simulateTrace(trace, { profile, ...result.options }));
+      const theirs = beside && (await timed(() => beside(trace, { profile, ...result.options })));
+      const { cachedTokens, prefillTokens, preemptions } = ours.result.counters;
+      result.cachedPercent = (100 * cachedTokens) / (cachedTokens + prefillTokens);
+      result.preemptions = preemptions;
+      // The first round warms up the compiler.
+      if (run === 0) continue;
+      result.wallS.push(ours.wallS);
+      result.cpuS.push(ours.cpuS);
+      if (theirs) result.othersCpuS.push(theirs.cpuS);
+    }
+  }
+  for (const { name, trace, wallS, cpuS, othersCpuS, cachedPercent, preemptions } of results) {
+    const requests = trace.arrivalMs.length;
+    yield {
+      scenario: name,
+      requests,
+      'requests/s': Math.round(requests / median(wallS)),
+      best: Math.round(requests / Math.min(...wallS)),
+      'by processor time': Math.round(requests / median(cpuS)),
+      preemptions,
+      'cached %': cachedPercent,
+      ...(beside && { 'processor time of the other over ours': median(othersCpuS) / median(cpuS) }),
+    };
+  }
+}
+
+export default benchmark({
+  what: "Simulated requests a second of wall time on a trace repeated to many requests, in one process on one core: the Azure conversation trace of `--data FOLDER` (docs/reference-data.md), `--trace FILE`, or an hour drawn from that trace's traffic model. The scenarios take turns; the median and the best of the runs. `--beside FOLDER` simulates the same in turns with the simulator of another checkout: above 1, ours takes less processor time.",
+  options: {
+    trace: text,
+    data: text,
+    profile: 'a100-40gb-llama-3-8b',
+    requests: 200_000,
+    runs: 7,
+    beside: text,
+  },
+  async *run({ trace: file, data, requests, beside, ...plan }) {
+    const recorded = repeatTrace(await chosenTrace(file, data), requests);
+    const other: Pick<typeof import('@servegym/simulator'), 'simulateTrace'> | undefined =
+      beside && (await import(resolve(beside, 'packages/simulator/src/index.ts')));
+    yield* simulationSpeed(
+      [
+        { name: 'as recorded', trace: recorded },
+        { name: 'half the rate', trace: scaleRate(recorded, 0.5) },
+        { name: 'overload: three times the rate', trace: scaleRate(recorded, 3) },
+        { name: 'KV pressure: 2,000 blocks', trace: recorded, options: { kvBlocks: 2000 } },
+        { name: 'without prefix caching', trace: recorded, options: { prefixCaching: false } },
+        { name: 'speculation depth 3', trace: recorded, options: { speculationDepth: 3 } },
+      ],
+      plan,
+      other?.simulateTrace,
+    );
+  },
+});
+
+async function chosenTrace(trace: string | undefined, data: string | undefined): Promise<Trace> {
+  const [published] = data === undefined ? [] : findReferenceFiles(data, [REFERENCE_DATA.azureConversation]);
+  const file = trace ?? published;
+  if (file !== undefined) return (await readTrace(file)).trace;
+  const model = publicWorkload('azure-conversation-2023');
+  const { arrivalSeconds, inputTokens, outputTokens } = drawWorkload(model, 0, model.seconds);
+  return {
+    source: model.id,
+    arrivalMs: Float64Array.from(arrivalSeconds, (at) => 1000 * (at - arrivalSeconds[0])),
+    inputTokens: Int32Array.from(inputTokens),
+    outputTokens: Int32Array.from(outputTokens),
+  };
+}
