@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { it } from 'node:test';
 import { measureAttack } from './cases/attacks.ts';
 import agreement from './cases/endpoint-agreement.ts';
+import { playSeason } from './cases/season.ts';
 import soak from './cases/soak.ts';
 import { runCase } from './harness.ts';
 
@@ -27,4 +28,23 @@ it('a client measures at an endpoint what the simulation of its load predicts', 
   const rows = await runCase(agreement, ['--seconds', '2', '--only', 'A100, 8 requests/s'], silent);
   const tpot = rows.find(({ figure }) => figure === 'TPOT mean')!;
   assert.ok(Math.abs(tpot['difference, %'] as number) < 30, JSON.stringify(tpot));
+});
+
+it('a season ranks who plays honestly before who tries every exploit, across a kill of the server', async () => {
+  const { ranking, exploits, isVerified, isForgeryFound } = await playSeason({
+    ...{ env: 'inferencegym', task: '1', agent: 'baseline', episodes: 20 },
+  });
+  assert.deepEqual(
+    ranking.map(({ rank, name, finished }) => [rank, name, finished]),
+    [
+      [1, 'honest', 20],
+      [2, 'exploits', 9],
+    ],
+  );
+  assert.ok(exploits.length >= 18);
+  assert.deepEqual(
+    exploits.filter(({ gained }) => gained),
+    [],
+  );
+  assert.deepEqual([isVerified, isForgeryFound], [true, true]);
 });

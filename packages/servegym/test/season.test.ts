@@ -1,29 +1,7 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
-import { playSeason } from '../../../benchmarks/cases/season.ts';
 import { runCommand } from './in-process.ts';
-
-describe('a season from end to end', () => {
-  it('ranks who plays honestly before who tries every exploit, across a kill of the server', async () => {
-    const { ranking, exploits, isVerified, isForgeryFound } = await playSeason({
-      ...{ env: 'inferencegym', task: '1', agent: 'baseline', episodes: 20 },
-    });
-    assert.deepEqual(
-      ranking.map(({ rank, name, finished }) => [rank, name, finished]),
-      [
-        [1, 'honest', 20],
-        [2, 'exploits', 9],
-      ],
-    );
-    assert.ok(exploits.length >= 18);
-    assert.deepEqual(
-      exploits.filter(({ gained }) => gained),
-      [],
-    );
-    assert.deepEqual([isVerified, isForgeryFound], [true, true]);
-  });
-});
 
 describe('servegym season, with bad input', () => {
   for (const [what, args, message] of [
