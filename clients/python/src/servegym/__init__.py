@@ -21,6 +21,7 @@ from .environments import (
     InferenceGymEnv,
     InferenceObservation,
     LLMServeEnv,
+    Observation,
     ServeAction,
     ServeObservation,
 )
@@ -55,6 +56,7 @@ __all__ = [
     "InferenceObservation",
     "LLMServeEnv",
     "LocalServer",
+    "Observation",
     "ObservationEncoding",
     "ServeAction",
     "ServeGymEnv",

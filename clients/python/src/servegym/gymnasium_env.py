@@ -132,13 +132,14 @@ class ServeGymEnv(ServedSpaces, gymnasium.Env[np.ndarray, Any]):
         environment: the one to play. Default ``llmserve``, or with a URL whichever the server has there.
         url: address of a running server. Without one, a server is started on this machine and shared by this process.
         task_id: the task of every reset. Default the server's first.
-        action_space: ``box``, ``bins``, ``delta`` or ``raw``, see :class:`ActionEncoding`.
-        observation_space: ``raw`` numbers; ``normalized`` to about 0 to 1 by the server's scales; ``features``, from which
-            ServeGym's own networks learn; or ``features_and_server``, for policies that run many servers.
+        action_space: ``box``, the default, ``bins``, ``delta`` or ``raw``, see :class:`ActionEncoding`.
+        observation_space: ``raw`` numbers, the default; ``normalized`` to about 0 to 1 by the server's scales; ``features``,
+            from which ServeGym's own networks learn; or ``features_and_server``, for policies that run many servers.
         reset_options: further options of every reset, such as ``config`` or ``traffic``.
         token: sent as ``authorization: Bearer``.
-        timeout_s: how long a reply may take, s.
+        timeout_s: how long a reply may take, s. Default 60.
         truncates: whether an episode that is done has reached its time limit, as all of ServeGym's do, and has not ended.
+            Default true.
 
     Raises:
         WrongEnvironment: when the server has another environment than the given one at the URL.
