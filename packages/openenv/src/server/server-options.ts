@@ -58,38 +58,41 @@ export function observeRequests(app: Hono, logger: Logger, metrics?: ServerMetri
   });
 }
 
-const DEFAULTS = {
-  /** `production` leaves out `/reset`, `/step` and `/state`. */
-  mode: 'simulation' as 'simulation' | 'production',
-  /** Most sessions at once, over WebSocket, HTTP and MCP together. */
-  maxSessions: 1024,
-  /** Keeps sessions beyond their time in memory and the end of the process. Default: none. */
-  store: undefined as SessionStore | undefined,
-  /** A session that no socket holds leaves memory after resting this long, ms. Default one hour; `null`: never. */
-  idleTimeoutMs: 3_600_000 as number | null,
-  /** A socket that sends nothing for this long is closed with its session, ms. Default `null`: never. */
-  socketIdleTimeoutMs: null as number | null,
-  /** Longest request body and WebSocket message, bytes. Default 1 MiB. */
-  maxMessageBytes: 1024 * 1024,
-  /** Largest episode, in the units of the environment's `episodeSize`. Default: no limit. */
-  maxEpisodeSize: Number.POSITIVE_INFINITY,
-  /** Most that all episodes in memory have together, in the same units. Default: no limit. */
-  maxTotalSize: Number.POSITIVE_INFINITY,
-  /** A socket is pinged this often and dropped when a ping stays unanswered until the next, ms. */
-  pingIntervalMs: 20_000,
-  /** Access rules. Default: everybody, from pages of the server's own host and of this machine. */
-  guard: {} as GuardOptions,
-  /** Log of the server. A pino logger will do. Default: none. */
-  logger: silentLogger,
-  /** Answers `GET /metrics`: `prometheusMetrics()` of `@servegym/openenv/metrics`. Default: there is no such route. */
-  metrics: undefined as MetricsFactory | undefined,
-  /** Proxies of yours before the server, which set `x-forwarded-for` and `x-forwarded-host`; 0 ignores these headers. */
-  trustedProxies: 0,
-};
-
-export type ResolvedServerOptions = Readonly<typeof DEFAULTS>;
 /** Options of a server. Every field has a default. */
-export type ServerOptions = Partial<ResolvedServerOptions>;
+export interface ServerOptions {
+  /** `production` leaves out `/reset`, `/step` and `/state`. Default `simulation`. */
+  readonly mode?: 'simulation' | 'production';
+  /** Most sessions at once, over WebSocket, HTTP and MCP together. Default 1024. */
+  readonly maxSessions?: number;
+  /** Keeps sessions beyond their time in memory and the end of the process. Default none. */
+  readonly store?: SessionStore | undefined;
+  /** A session that no socket holds leaves memory after resting this long, ms. Default one hour; `null`: never. */
+  readonly idleTimeoutMs?: number | null;
+  /** A socket that sends nothing for this long is closed with its session, ms. Default `null`: never. */
+  readonly socketIdleTimeoutMs?: number | null;
+  /** Longest request body and WebSocket message, bytes. Default 1 MiB. */
+  readonly maxMessageBytes?: number;
+  /** Largest episode, in the units of the environment's `episodeSize`. Default: no limit. */
+  readonly maxEpisodeSize?: number;
+  /** Most that all episodes in memory have together, in the same units. Default: no limit. */
+  readonly maxTotalSize?: number;
+  /** A socket is pinged this often and dropped when a ping stays unanswered until the next, ms. Default 20 s. */
+  readonly pingIntervalMs?: number;
+  /** Access rules. Default: everybody, from pages of the server's own host and of this machine. */
+  readonly guard?: GuardOptions;
+  /** Log of the server. A pino logger will do. Default: none. */
+  readonly logger?: Logger;
+  /** Answers `GET /metrics`: `prometheusMetrics()` of `@servegym/openenv/metrics`. Default: there is no such route. */
+  readonly metrics?: MetricsFactory | undefined;
+  /**
+   * Proxies of yours before the server, which set `x-forwarded-for` and `x-forwarded-host`; 0 ignores these headers.
+   * Default 0.
+   */
+  readonly trustedProxies?: number;
+}
+
+export type ResolvedServerOptions = Required<Omit<ServerOptions, 'store' | 'metrics'>> &
+  Pick<ServerOptions, 'store' | 'metrics'>;
 
 /** The parts of a server, as its routes and sockets use them. */
 export interface ServerParts {
@@ -105,9 +108,23 @@ export interface ServerParts {
   readonly jsonRpc: JsonRpcEndpoint;
 }
 
+const DEFAULTS: ResolvedServerOptions = {
+  mode: 'simulation',
+  maxSessions: 1024,
+  idleTimeoutMs: 3_600_000,
+  socketIdleTimeoutMs: null,
+  maxMessageBytes: 1024 * 1024,
+  maxEpisodeSize: Number.POSITIVE_INFINITY,
+  maxTotalSize: Number.POSITIVE_INFINITY,
+  pingIntervalMs: 20_000,
+  guard: {},
+  logger: silentLogger,
+  trustedProxies: 0,
+};
+
 /** Fills in the defaults. @throws TypeError naming the option that makes no sense. */
 export function resolveServerOptions(options: ServerOptions): ResolvedServerOptions {
-  const resolved: ResolvedServerOptions = withDefaults(DEFAULTS, options);
+  const resolved = withDefaults(DEFAULTS, options);
   if (resolved.mode !== 'simulation' && resolved.mode !== 'production') {
     throw new TypeError(`Expected \`mode\` to be 'simulation' or 'production', got '${resolved.mode}'.`);
   }

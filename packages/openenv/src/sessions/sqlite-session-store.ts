@@ -47,12 +47,9 @@ import {
 function defaultOptions(maxBytes = 2 ** 30) {
   return {
     ...STORE_DEFAULTS,
-    /**
-     * Limit of the file, bytes. From nine tenths of it on, the client that keeps most loses the sessions that it has not
-     * used for longest. Default 1 GiB.
-     */
+    /** Limit of the file, bytes. */
     maxBytes,
-    /** Limit of the sessions of one client, bytes. Default: a quarter of `maxBytes`. */
+    /** Limit of the sessions of one client, bytes. */
     maxClientBytes: Math.ceil(maxBytes / 4),
     /** Longest wait for a database that another process has locked, ms. Default 5 s. */
     lockTimeoutMs: LOCK_TIMEOUT_MS,
@@ -99,6 +96,10 @@ interface Entry extends Pick<PromiseWithResolvers<void>, 'resolve' | 'reject'> {
  * against `kill -9` of the process when its promise resolves; against loss of power only after SQLite's next checkpoint.
  * A session that comes back shorter than what was acknowledged, or changed, is refused as damaged. Processes that share
  * the file can take sessions over from one another.
+ *
+ * From nine tenths of `maxBytes` (1 GiB) on, the client that keeps most loses the sessions that it has not used for longest.
+ * The sessions of one client may take `maxClientBytes` (a quarter of that), and are deleted `retentionMs` (seven days) after
+ * their last use.
  * @throws EnvironmentError `STORE_ERROR` when the file cannot be used.
  */
 export function openSqliteStore(
