@@ -1,4 +1,3 @@
-import { once } from 'node:events';
 import { availableParallelism, cpus, loadavg } from 'node:os';
 import { parseArgs } from 'node:util';
 
@@ -178,9 +177,4 @@ export async function timed<T>(
   const result = await work();
   const { user, system } = process.cpuUsage(cpu);
   return { result, wallS: (performance.now() - startedAt) / 1000, cpuS: (user + system) / 1e6 };
-}
-
-/** Resolves when the process has ended. */
-export async function ended(child: import('node:child_process').ChildProcess): Promise<void> {
-  if (child.exitCode === null && child.signalCode === null) await once(child, 'exit');
 }
