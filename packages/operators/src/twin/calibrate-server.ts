@@ -5,6 +5,7 @@ import {
   fitLoads,
   fittedLoad,
   type LoadFit,
+  type LoadFitOptions,
   type MeasuredLoad,
 } from '@servegym/profiles';
 import { type EngineProfile, VLLM_FRONT_END } from '@servegym/simulator';
@@ -82,17 +83,7 @@ export interface ServerCalibration {
  */
 export async function calibrateServer(options: ServerCalibrationOptions): Promise<ServerCalibration> {
   const { facts, minutes, apiServerCount } = options;
-  const earlier = [...(options.measured ?? [])];
-  const loads: MeasuredLoad[] = [];
-  let tokens = 0;
-  const run = async (probe: Probe, spread: LoadFit['spread'] | null = null): Promise<MeasuredLoad> => {
-    tokens += allTokens(probe);
-    const known = earlier.findIndex(({ source }) => source === probe.name);
-    const load = known >= 0 ? earlier.splice(known, 1)[0] : await options.measure(probe);
-    if (known < 0) options.onLoad?.(load, spread);
-    loads.push(load);
-    return load;
-  };
+  const run = new ProbeRun(options);
   const firstProbes = [singleProbe(facts, 0), batchProbe(facts, 'batch', Math.min(8, facts.maxNumSeqs))];
   const leastTokens = firstProbes.reduce((sum, probe) => sum + allTokens(probe), 0);
   if (leastTokens > options.mostTokens) {
@@ -101,80 +92,24 @@ export async function calibrateServer(options: ServerCalibrationOptions): Promis
       `expected --most-tokens to be at least ${leastTokens.toLocaleString('en-US')} for the first two loads, got ${options.mostTokens.toLocaleString('en-US')}`,
     );
   }
-  const single = await run(firstProbes[0]);
+  const single = await run.send(firstProbes[0]);
   const known = options.start ?? guessedProfile(single, facts);
-  const start: EngineProfile = {
-    ...known,
-    ...(apiServerCount !== undefined && {
-      frontEnd: { ...(known.frontEnd ?? VLLM_FRONT_END), processes: apiServerCount },
-    }),
-  };
   const { maxNumSeqs, maxNumBatchedTokens, kvBlocks } = facts;
-  const fitOptions = {
-    start,
+  const server = new FittedServer(run, facts, {
+    start:
+      apiServerCount === undefined
+        ? known
+        : { ...known, frontEnd: { ...(known.frontEnd ?? VLLM_FRONT_END), processes: apiServerCount } },
     startSpread: options.start === undefined ? GUESS_SPREAD : 1,
     ...{ maxNumSeqs, maxNumBatchedTokens, kvBlocks },
-  };
-  const fit = (before?: LoadFit) =>
-    fitLoads(
-      loads.map(fittedLoad),
-      loads.map(() => new Set()),
-      fitOptions,
-      before && { near: [{ ...before, slowness: loads.map(() => 1) }], isShort: true },
-    );
-  const profileAt = ({ law, requestOverheadMs }: LoadFit): EngineProfile => ({
-    ...start,
-    requestOverheadMs,
-    weights: { FP16: { ...start.weights.FP16!, law } },
   });
-  const minutesFor = (probe: Probe, at: LoadFit) => {
-    const { e2eMs, simulatedMs } = simulateProbe(probe, profileAt(at), facts);
-    return (probe.isSequential ? e2eMs.reduce((a, b) => a + b, 0) : simulatedMs) / 60_000;
-  };
-  const has = (probe: Probe, at: LoadFit, share: number) => {
-    const isEarlier = earlier.some(({ source }) => source === probe.name);
-    return (
-      isEarlier ||
-      (tokens + allTokens(probe) <= options.mostTokens &&
-        options.elapsed() + minutesFor(probe, at) <= share * minutes)
-    );
-  };
-  const open = (share: number, at: LoadFit, seed: number) =>
-    openLoad(share, profileAt(at), facts, { seconds: 60 * minutes * OPEN_SHARE, seed });
-
-  await run(firstProbes[1]);
-  let current = fit();
-  const asked = new Map<ProbeKind, number>([
-    ['single', 1],
-    ['batch', 1],
-  ]);
-  const ladder = [...RATE_SHARES];
-  for (;;) {
-    const kind = leastKnown(current, asked);
-    const isOpenNext =
-      ladder.length > 0 && (kind === null || (asked.get('open') ?? 0) * 2 <= loads.length - 2);
-    if (!isOpenNext && kind === null) break;
-    const next: ProbeKind = isOpenNext ? 'open' : kind!;
-    const round = asked.get(next) ?? 0;
-    asked.set(next, round + 1);
-    const probe =
-      next === 'open'
-        ? open(ladder.shift()!, current, round + 1)
-        : probeOf(next, round, facts, current, minutesFor);
-    if (!has(probe, current, 1 - OPEN_SHARE)) {
-      if (ladder.length === 0 && kind === null) break;
-      if (asked.size >= 5 && [...asked.values()].every((count) => count > MOST_OF_A_KIND)) break;
-      asked.set(next, MOST_OF_A_KIND + 1);
-      if (isOpenNext) ladder.length = 0;
-      continue;
-    }
-    await run(probe, current.spread);
-    current = fit(current);
-  }
-  const held = open(HELD_OUT_SHARE, current, 99);
-  const isHeld = has(held, current, 1 + OPEN_SHARE) && loads.length > 2;
-  const fittedLoads = [...loads];
-  const heldOut = isHeld ? await run(held, current.spread) : null;
+  await run.send(firstProbes[1]);
+  server.refit();
+  await probeUntilKnown(server, run, options);
+  const held = server.openLoad(HELD_OUT_SHARE, minutes, 99);
+  const isHeld = run.affords(held, server.minutesFor(held), 1 + OPEN_SHARE) && run.loads.length > 2;
+  const fittedLoads = [...run.loads];
+  const heldOut = isHeld ? await run.send(held, server.fit.spread) : null;
   const answered = fittedLoads.reduce((sum, load) => sum + load.requests.length, 0);
   if (answered < LEAST_REQUESTS) {
     throw new TuningError(
@@ -182,45 +117,138 @@ export async function calibrateServer(options: ServerCalibrationOptions): Promis
       `expected ${LEAST_REQUESTS} answered requests at least, got ${answered} in ${minutes} minutes: give it more minutes, and go on with what was measured`,
     );
   }
-  const untold = findUntoldSettings(fittedLoads, fitOptions, current, {
+  const untold = findUntoldSettings(fittedLoads, server.options, server.fit, {
     isGuess: options.start === undefined,
     isBudgetAssumed: options.isBudgetAssumed ?? false,
     hasFrontEnd: apiServerCount !== undefined,
   });
-  const fittedBench = calibrateBench(fittedLoads, {
-    ...untold.options,
-    source: options.source,
-    command: options.command,
-  });
-  const recovered = recoveredSpread(
-    fittedLoads,
-    fittedBench.profile,
-    untold.options,
-    options.drawnServers ?? DRAWN_SERVERS,
+  const { source, command, drawnServers = DRAWN_SERVERS } = options;
+  const fitted = calibrateBench(fittedLoads, { ...untold.options, source, command });
+  const recovered = recoveredSpread(fittedLoads, fitted.profile, untold.options, drawnServers);
+  const spread = Object.fromEntries(
+    (Object.entries(fitted.spread) as [BenchParameter, number][]).map(([name, own]) => [
+      name,
+      Math.max(own, recovered[name] ?? 0),
+    ]),
   );
-  const calibration: BenchCalibration = {
-    ...fittedBench,
-    spread: Object.fromEntries(
-      (Object.entries(fittedBench.spread) as [BenchParameter, number][]).map(([name, spread]) => [
-        name,
-        Math.max(spread, recovered[name] ?? 0),
-      ]),
-    ),
-  };
   const comparison =
     heldOut &&
-    compareLoad(heldOut, calibration.profile, {
+    compareLoad(heldOut, fitted.profile, {
       ...facts,
       maxNumBatchedTokens: untold.options.maxNumBatchedTokens!,
     });
   return {
-    calibration,
-    profile: calibration.profile,
-    loads,
+    calibration: { ...fitted, spread },
+    profile: fitted.profile,
+    loads: run.loads,
     heldOut: comparison,
     findings: untold.findings,
-    trust: trustIn(comparison, loads, facts),
+    trust: trustIn(comparison, run.loads, facts),
   };
+}
+
+/** Sends probes within the time and the tokens that there are; loads of an earlier run are not sent again. */
+class ProbeRun {
+  readonly loads: MeasuredLoad[] = [];
+  readonly #options: ServerCalibrationOptions;
+  readonly #earlier: MeasuredLoad[];
+  #tokens = 0;
+
+  constructor(options: ServerCalibrationOptions) {
+    this.#options = options;
+    this.#earlier = [...(options.measured ?? [])];
+  }
+
+  async send(probe: Probe, spread: LoadFit['spread'] | null = null): Promise<MeasuredLoad> {
+    this.#tokens += allTokens(probe);
+    const known = this.#earlier.findIndex(({ source }) => source === probe.name);
+    const load = known >= 0 ? this.#earlier.splice(known, 1)[0] : await this.#options.measure(probe);
+    if (known < 0) this.#options.onLoad?.(load, spread);
+    this.loads.push(load);
+    return load;
+  }
+
+  /** Whether a probe of so many minutes ends within a share of the time. */
+  affords(probe: Probe, minutes: number, share: number): boolean {
+    if (this.#earlier.some(({ source }) => source === probe.name)) return true;
+    const { mostTokens, elapsed, minutes: all } = this.#options;
+    return this.#tokens + allTokens(probe) <= mostTokens && elapsed() + minutes <= share * all;
+  }
+}
+
+/** The server as the loads so far show it. */
+class FittedServer {
+  readonly options: LoadFitOptions;
+  fit!: LoadFit;
+  readonly #run: ProbeRun;
+  readonly #facts: ServerFacts;
+
+  constructor(run: ProbeRun, facts: ServerFacts, options: LoadFitOptions) {
+    this.#run = run;
+    this.#facts = facts;
+    this.options = options;
+  }
+
+  /** Fits all loads, from the fit before where there is one. */
+  refit(before?: LoadFit): void {
+    const { loads } = this.#run;
+    this.fit = fitLoads(
+      loads.map(fittedLoad),
+      loads.map(() => new Set()),
+      this.options,
+      before && { near: [{ ...before, slowness: loads.map(() => 1) }], isShort: true },
+    );
+  }
+
+  get profile(): EngineProfile {
+    const { start } = this.options;
+    const { law, requestOverheadMs } = this.fit;
+    return { ...start, requestOverheadMs, weights: { FP16: { ...start.weights.FP16!, law } } };
+  }
+
+  minutesFor(probe: Probe): number {
+    const { e2eMs, simulatedMs } = simulateProbe(probe, this.profile, this.#facts);
+    return (probe.isSequential ? e2eMs.reduce((a, b) => a + b, 0) : simulatedMs) / 60_000;
+  }
+
+  openLoad(share: number, minutes: number, seed: number): Probe {
+    return openLoad(share, this.profile, this.#facts, { seconds: 60 * minutes * OPEN_SHARE, seed });
+  }
+}
+
+/** Sends probes of the least known coefficient and open loads of rising rates in turns, while there is time. */
+async function probeUntilKnown(
+  server: FittedServer,
+  run: ProbeRun,
+  { facts, minutes }: ServerCalibrationOptions,
+): Promise<void> {
+  const asked = new Map<ProbeKind, number>([
+    ['single', 1],
+    ['batch', 1],
+  ]);
+  const ladder = [...RATE_SHARES];
+  for (;;) {
+    const kind = leastKnown(server.fit, asked);
+    const isOpenNext =
+      ladder.length > 0 && (kind === null || (asked.get('open') ?? 0) * 2 <= run.loads.length - 2);
+    if (!isOpenNext && kind === null) return;
+    const next: ProbeKind = isOpenNext ? 'open' : kind!;
+    const round = asked.get(next) ?? 0;
+    asked.set(next, round + 1);
+    const probe =
+      next === 'open'
+        ? server.openLoad(ladder.shift()!, minutes, round + 1)
+        : probeOf(next, round, facts, (each) => server.minutesFor(each));
+    if (run.affords(probe, server.minutesFor(probe), 1 - OPEN_SHARE)) {
+      await run.send(probe, server.fit.spread);
+      server.refit(server.fit);
+      continue;
+    }
+    if (ladder.length === 0 && kind === null) return;
+    if (asked.size >= 5 && [...asked.values()].every((count) => count > MOST_OF_A_KIND)) return;
+    asked.set(next, MOST_OF_A_KIND + 1);
+    if (isOpenNext) ladder.length = 0;
+  }
 }
 
 /** The kind of probe for the coefficient with the widest interval that has not been asked for often. */
@@ -241,13 +269,12 @@ function probeOf(
   kind: Exclude<ProbeKind, 'open'>,
   round: number,
   facts: ServerFacts,
-  fit: LoadFit,
-  minutesFor: (probe: Probe, fit: LoadFit) => number,
+  minutesFor: (probe: Probe) => number,
 ): Probe {
   if (kind === 'single') return singleProbe(facts, round);
   if (kind === 'long') {
     const together = longProbe(facts, round, 0);
-    return longProbe(facts, round, (60_000 * minutesFor(together, fit)) / (2 * together.requests.length));
+    return longProbe(facts, round, (60_000 * minutesFor(together)) / (2 * together.requests.length));
   }
   return batchProbe(
     facts,
