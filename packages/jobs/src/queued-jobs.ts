@@ -32,8 +32,7 @@ const ANNOUNCE_MS = 10_000;
 const ASSUMED_WIDTH = 32;
 
 /** A run that is under way. */
-class Run {
-  readonly state: RunState;
+class Run extends RunState {
   /** Settled when all jobs are done, or one has failed. */
   readonly end = Promise.withResolvers<void>();
   lastNewsAt = performance.now();
@@ -41,10 +40,6 @@ class Run {
   readonly lost = new Map<string, number>();
   /** Jobs being resubmitted. */
   readonly returning = new Set<string>();
-
-  constructor(state: RunState) {
-    this.state = state;
-  }
 }
 
 /** A job with which the queue has failed so often is given up. */
@@ -75,10 +70,10 @@ export class QueuedJobs implements JobEngine {
     this.#queue = connection.queue();
     this.#events = connection.events();
     this.#events.on('completed', ({ jobId, returnvalue }) => {
-      this.#hear(jobId, (run) => run.state.finish(jobId, returnvalue as Json));
+      this.#hear(jobId, (run) => run.finish(jobId, returnvalue as Json));
     });
     this.#events.on('progress', ({ jobId, data }) => {
-      this.#hear(jobId, (run) => run.state.progress(jobId, Number(data)));
+      this.#hear(jobId, (run) => run.progress(jobId, Number(data)));
     });
     this.#events.on('failed', ({ jobId, failedReason }) => {
       this.#hear(jobId, (run) => this.#failed(run, jobId, failedReason));
@@ -102,23 +97,22 @@ export class QueuedJobs implements JobEngine {
 
   async run(jobs: readonly Job[], options: RunOptions = {}): Promise<Json[]> {
     options.signal?.throwIfAborted();
-    const state = new RunState(jobs, this.#options.version, options);
-    const run = new Run(state);
+    const run = new Run(jobs, this.#options.version, options);
     const cancel = () => run.end.reject(options.signal?.reason);
     options.signal?.addEventListener('abort', cancel, { once: true });
     this.#runs.add(run);
     try {
-      if (state.isDone) return state.results;
+      if (run.isDone) return run.results;
       // A failure while they are being submitted is answered below.
       run.end.promise.catch(() => undefined);
       await this.#whileDown(() => this.#connection.announce('submitter', this.#id, this.#options.version));
-      for (const ids of chunksOf([...state.open])) await this.#whileDown(() => this.#submit(run, ids, true));
+      for (const ids of chunksOf([...run.open])) await this.#whileDown(() => this.#submit(run, ids, true));
       await run.end.promise;
-      return state.results;
+      return run.results;
     } finally {
       this.#runs.delete(run);
       options.signal?.removeEventListener('abort', cancel);
-      if (!state.isDone) await this.#cancel([...state.open]);
+      if (!run.isDone) await this.#cancel([...run.open]);
     }
   }
 
@@ -134,17 +128,17 @@ export class QueuedJobs implements JobEngine {
 
   #hear(id: string, tell: (run: Run) => void): void {
     for (const run of this.#runs) {
-      if (!run.state.open.has(id)) continue;
+      if (!run.open.has(id)) continue;
       run.lastNewsAt = performance.now();
       tell(run);
-      if (run.state.isDone) run.end.resolve();
+      if (run.isDone) run.end.resolve();
     }
   }
 
   #failed(run: Run, id: string, reason: string): void {
     const failure = decodeFailure(reason);
     if (failure !== null && failure.code !== CANCELLED) {
-      run.end.reject(JobError.failed(run.state.jobs.get(id)!.kind, failure));
+      run.end.reject(JobError.failed(run.jobs.get(id)!.kind, failure));
       return;
     }
     // Its failure is heard of, and also found when the jobs are looked up.
@@ -160,7 +154,7 @@ export class QueuedJobs implements JobEngine {
 
   /** @throws {JobError} `QUEUE_LOST_JOB` when there is no point in submitting it once more. */
   async #countLoss(run: Run, id: string, reason: string): Promise<void> {
-    const { kind } = run.state.jobs.get(id)!;
+    const { kind } = run.jobs.get(id)!;
     const queued = await this.#whileDown(() => this.#queue.getJob(id));
     const deaths = queued?.stalledCounter ?? 0;
     if (deaths > MOST_LOST_WORKERS) {
@@ -181,7 +175,6 @@ export class QueuedJobs implements JobEngine {
 
   /** Adds those that are not in the queue, and takes the results of those that are done. */
   async #submit(run: Run, ids: readonly string[], retryFailed: boolean): Promise<void> {
-    const { state } = run;
     const known = await Promise.all(ids.map((id) => this.#queue.getJob(id)));
     const missing: string[] = [];
     const kept: string[] = [];
@@ -190,7 +183,7 @@ export class QueuedJobs implements JobEngine {
       if (job === undefined || job === null) missing.push(id);
       else if (job.finishedOn === undefined || job.finishedOn === null) {
         if (retryFailed) kept.push(id);
-      } else if (!job.failedReason) state.finish(id, job.returnvalue);
+      } else if (!job.failedReason) run.finish(id, job.returnvalue);
       else if (retryFailed) {
         kept.push(id);
         await job.remove();
@@ -200,11 +193,11 @@ export class QueuedJobs implements JobEngine {
     await this.#connection.setCancelled([...kept, ...missing], false);
     await this.#queue.addBulk(
       missing.map((jobId) => {
-        const { kind, input, shared = [] } = state.jobs.get(jobId)!;
+        const { kind, input, shared = [] } = run.jobs.get(jobId)!;
         return { name: kind, data: { kind, input, shared }, opts: { jobId, ...JOB_OPTIONS } };
       }),
     );
-    if (state.isDone) run.end.resolve();
+    if (run.isDone) run.end.resolve();
   }
 
   /** Now and then: who is there, and whether news have been missed. */
@@ -228,7 +221,7 @@ export class QueuedJobs implements JobEngine {
     for (const run of this.#runs) {
       if (now - run.lastNewsAt < this.#patienceMs) continue;
       run.lastNewsAt = now;
-      for (const ids of chunksOf([...run.state.open])) await this.#submit(run, ids, false);
+      for (const ids of chunksOf([...run.open])) await this.#submit(run, ids, false);
     }
   }
 
@@ -250,18 +243,14 @@ export class QueuedJobs implements JobEngine {
 
   /** The waiting ones go; the workers are asked to stop the others. */
   async #cancel(ids: readonly string[]): Promise<void> {
-    await Promise.race([
-      this.#removeAll(ids).catch(() => undefined),
-      pause(CANCEL_MS, undefined, { ref: false }),
-    ]);
-  }
-
-  async #removeAll(ids: readonly string[]): Promise<void> {
-    for (const chunk of chunksOf(ids)) {
-      await this.#connection.setCancelled(chunk, true);
-      // One that runs is locked, and is not removed.
-      await Promise.all(chunk.map((id) => this.#queue.remove(id).catch(() => 0)));
-    }
+    const remove = async () => {
+      for (const chunk of chunksOf(ids)) {
+        await this.#connection.setCancelled(chunk, true);
+        // One that runs is locked, and is not removed.
+        await Promise.all(chunk.map((id) => this.#queue.remove(id).catch(() => 0)));
+      }
+    };
+    await Promise.race([remove().catch(() => undefined), pause(CANCEL_MS, undefined, { ref: false })]);
   }
 
   /** Does it again when the server has gone away in the middle of it. */
