@@ -1,7 +1,7 @@
-// `npx node maintenance/tree-figures.ts [REV ...]`: the size of the checkout, or of git revisions side by side, as a
-// Markdown table, and the functions over 100 lines.
+// `npx node maintenance/tree-figures.ts [REV ...]`: the size of HEAD, or of other git revisions side by side, as a Markdown
+// table, and the functions over 100 lines.
 import { execFileSync } from 'node:child_process';
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, posix } from 'node:path';
 import { parseSync, type Span, Visitor } from 'oxc-parser';
@@ -89,15 +89,6 @@ function git(...options: string[]): string {
   return execFileSync('git', options, { encoding: 'utf8', maxBuffer: 2 ** 28 });
 }
 
-function measureCheckout(): TreeFigures {
-  const paths = git('ls-files', '-z', '--cached', '--others', '--exclude-standard').split('\0');
-  // Files deleted but not yet committed are still in the index.
-  return measureTree(
-    '.',
-    paths.filter((path) => path !== '' && existsSync(path)),
-  );
-}
-
 function measureRevision(revision: string): TreeFigures {
   const folder = mkdtempSync(join(tmpdir(), 'tree-figures-'));
   try {
@@ -112,11 +103,8 @@ function measureRevision(revision: string): TreeFigures {
 }
 
 process.chdir(git('rev-parse', '--show-toplevel').trim());
-const revisions = process.argv.slice(2);
-const trees: [string, TreeFigures][] =
-  revisions.length > 0
-    ? revisions.map((revision) => [revision, measureRevision(revision)])
-    : [['checkout', measureCheckout()]];
+const [first = 'HEAD', ...more] = process.argv.slice(2);
+const trees = [first, ...more].map((revision) => [revision, measureRevision(revision)] as const);
 console.log(`| | ${trees.map(([title]) => title).join(' | ')} |\n|---|${'---:|'.repeat(trees.length)}`);
 for (const row of new Set(trees.flatMap(([, { rows }]) => [...rows.keys()])))
   console.log(`| ${row} | ${trees.map(([, { rows }]) => rows.get(row) ?? '—').join(' | ')} |`);
