@@ -4,7 +4,7 @@
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { estimatedProfile, findGpu, leastSquares, mapLaw, modelFromConfig } from '@servegym/profiles';
+import { estimatedProfile, findGpu, mapLaw, modelFromConfig } from '@servegym/profiles';
 import {
   Engine,
   type EngineProfile,
@@ -13,6 +13,7 @@ import {
   msFromTicks,
   TICKS_PER_S,
 } from '@servegym/simulator';
+import { leastSquares } from '../packages/profiles/src/fits/least-squares.ts';
 
 /** A run of the measurements, as far as it is read. */
 export interface Run {

@@ -8,13 +8,14 @@ import {
   evaluate,
   findPolicy,
   gainFigures,
-  type ShippedName,
   trainSeeds,
 } from '@servegym/agents';
 import { firstSeeds, llmserve, type TaskId } from '@servegym/environments';
 import type { JobEngine } from '@servegym/jobs';
-import { interquartileMean, mean, nestedBootstrap } from '@servegym/simulator/statistics';
+import { interquartileMean, mean } from '@servegym/simulator/statistics';
+import type { ShippedName } from '../../packages/agents/src/policies/shipped-policy.ts';
 import { codeVersion, openJobs, stoppable } from '../../packages/servegym/src/cli/jobs.ts';
+import { nestedBootstrap } from '../../packages/simulator/src/statistics/bootstrap.ts';
 import { type AgentBenchmark, type AgentCell, agentsPage, PLANNERS } from '../agents/agents-page.ts';
 import { benchmark, text } from '../harness.ts';
 

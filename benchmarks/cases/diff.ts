@@ -1,15 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import {
-  blocksOf,
-  type Candidate,
-  type ChangeVerdict,
-  changeVerdict,
-  compareDeployments,
-  type Deployment,
-  PROFILE_ERRORS,
-  parseSlo,
-  vllmDefaults,
-} from '@servegym/operators';
+import { blocksOf, type Candidate, compareDeployments, type Deployment, parseSlo } from '@servegym/operators';
 import { findReferenceFiles, REFERENCE_DATA, readTrace } from '@servegym/operators/traces';
 import {
   estimatedProfile,
@@ -17,13 +7,16 @@ import {
   findModel,
   findProfile,
   listProfiles,
-  type OperatingPoint,
   parseStaticBatches,
   type StaticBatchRow,
   vllmConstants,
 } from '@servegym/profiles';
 import { closedBatch, type EngineProfile, repeatTrace, type Trace } from '@servegym/simulator';
 import { mean } from '@servegym/simulator/statistics';
+import { type ChangeVerdict, changeVerdict } from '../../packages/operators/src/diff/compare-deployments.ts';
+import { PROFILE_ERRORS } from '../../packages/operators/src/plan/profile-error.ts';
+import { vllmDefaults } from '../../packages/operators/src/tune/candidate.ts';
+import type { OperatingPoint } from '../../packages/profiles/src/tables/operating-points.ts';
 import type { LeagueRow } from '../fidelity/fidelity.ts';
 import { benchmark, required, text, timed } from '../harness.ts';
 import {

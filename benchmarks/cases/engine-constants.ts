@@ -1,16 +1,19 @@
 import { readFile } from 'node:fs/promises';
-import { findReferenceFiles, SERVED_LOADS } from '@servegym/operators/traces';
+import { findReferenceFiles } from '@servegym/operators/traces';
+import { SERVED_LOADS } from '../../packages/operators/src/traces/reference-data.ts';
+import type { EngineConstants } from '../../packages/profiles/src/data/engine-constants.ts';
 import {
-  type EngineConstants,
   fitEngineConstants,
   fittedConstants,
-  type LoadLatencies,
   leftOutConstants,
+} from '../../packages/profiles/src/fits/fit-engine-constants.ts';
+import {
+  type LoadLatencies,
   measuredLatencies,
   parseServedLoads,
   type ServedLoad,
   simulateServedLoad,
-} from '@servegym/profiles';
+} from '../../packages/profiles/src/fits/served-load.ts';
 import { MEASURED_LOADS } from '../fidelity/measured-figures.fixture.ts';
 import { benchmark, median, text } from '../harness.ts';
 

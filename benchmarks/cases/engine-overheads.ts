@@ -1,20 +1,17 @@
 import { readFile } from 'node:fs/promises';
-import { findReferenceFiles, SERVED_LOADS } from '@servegym/operators/traces';
+import { findReferenceFiles } from '@servegym/operators/traces';
+import { engineOverheads, findGpu, findModel, readOperatorTables, tableProfile } from '@servegym/profiles';
+import { Matrix } from 'ml-matrix';
+import { SERVED_LOADS } from '../../packages/operators/src/traces/reference-data.ts';
+import type { EngineOverheads } from '../../packages/profiles/src/data/engine-constants.ts';
+import { leastSquares } from '../../packages/profiles/src/fits/least-squares.ts';
 import {
-  type EngineOverheads,
-  engineOverheads,
-  findGpu,
-  findModel,
   type LoadLatencies,
-  leastSquares,
   loadLatencies,
   measuredLatencies,
   parseServedLoads,
-  readOperatorTables,
   type ServedLoad,
-  tableProfile,
-} from '@servegym/profiles';
-import { Matrix } from 'ml-matrix';
+} from '../../packages/profiles/src/fits/served-load.ts';
 import { benchmark, median, required } from '../harness.ts';
 
 /** Overheads that are fitted: where each may well lie, and its relative spread. */

@@ -1,4 +1,4 @@
-import { AGENTS, type PolicyStep, playEpisode, type ShippedName } from '@servegym/agents';
+import { AGENTS, type PolicyStep, playEpisode } from '@servegym/agents';
 import {
   llmserve,
   SEED_SPLITS,
@@ -6,6 +6,7 @@ import {
   type ServeObservation,
   type TaskId,
 } from '@servegym/environments';
+import type { ShippedName } from '../../packages/agents/src/policies/shipped-policy.ts';
 import { benchmark } from '../harness.ts';
 
 /** Times that the decisions of all traces are taken again; the fastest counts. */

@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
-import { findGpu, type OperatingPoint } from '@servegym/profiles';
+import { findGpu } from '@servegym/profiles';
 import { mean, quantile } from '@servegym/simulator/statistics';
+import type { OperatingPoint } from '../../packages/profiles/src/tables/operating-points.ts';
 import type { LeagueRow } from '../fidelity/fidelity.ts';
 import { isDisturbed } from '../fidelity/league.ts';
 import { benchmark, type Row } from '../harness.ts';

@@ -1,17 +1,17 @@
 import { readFile } from 'node:fs/promises';
 import { findReferenceFiles, REFERENCE_DATA } from '@servegym/operators/traces';
 import {
-  type EngineOverheads,
   engineOverheads,
   findGpu,
   findModel,
   parseStaticBatches,
   readOperatorTables,
   type StaticBatchRow,
-  simulateBatch,
   tableProfile,
 } from '@servegym/profiles';
 import { mean } from '@servegym/simulator/statistics';
+import type { EngineOverheads } from '../../packages/profiles/src/data/engine-constants.ts';
+import { simulateBatch } from '../../packages/profiles/src/fits/simulated-batch.ts';
 import { benchmark, text } from '../harness.ts';
 
 const LARGEST_BATCH = 64;

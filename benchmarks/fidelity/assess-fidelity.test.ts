@@ -2,17 +2,11 @@ import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { before, describe, it } from 'node:test';
-import {
-  findGpu,
-  findModel,
-  findProfile,
-  parseStaticBatches,
-  replayRun,
-  type StaticBatchRow,
-  simulateBatch,
-} from '@servegym/profiles';
+import { findGpu, findModel, findProfile, parseStaticBatches, type StaticBatchRow } from '@servegym/profiles';
 import { RandomStream } from '@servegym/simulator';
 import { summarize } from '@servegym/simulator/statistics';
+import { replayRun } from '../../packages/profiles/src/fits/measured-run.ts';
+import { simulateBatch } from '../../packages/profiles/src/fits/simulated-batch.ts';
 import { errorPercent, type Fidelity } from './fidelity.ts';
 import { servedLoadFidelity, speculationFidelity } from './fidelity-job.ts';
 import { fidelityReport } from './fidelity-report.ts';

@@ -1,5 +1,6 @@
 import type { Job, JobEngine, JobKinds, Json } from '@servegym/jobs';
-import { RECORDED_LOADS, REFERENCE_DATA, type ReferenceFile, SERVED_LOADS } from '@servegym/operators/traces';
+import { REFERENCE_DATA, type ReferenceFile } from '@servegym/operators/traces';
+import { RECORDED_LOADS, SERVED_LOADS } from '../../packages/operators/src/traces/reference-data.ts';
 import type {
   Fidelity,
   QuantizedFidelity,

@@ -5,13 +5,15 @@ import type { Job, JobEngine, Json } from '@servegym/jobs';
 import {
   engineOverheads,
   findGpu,
-  type OperatingPoint,
   ProfileError,
-  parseOperatingPoints,
   type ReadTables,
   readOperatorTables,
   tableProfile,
 } from '@servegym/profiles';
+import {
+  type OperatingPoint,
+  parseOperatingPoints,
+} from '../../packages/profiles/src/tables/operating-points.ts';
 import type { LeagueAnswer, LeagueRow } from './fidelity.ts';
 import type { FidelityInput } from './fidelity-job.ts';
 import { type PointProfile, pointKvCache, pointModel, pointWeights } from './league.ts';

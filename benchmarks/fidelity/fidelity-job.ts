@@ -1,23 +1,20 @@
 import type { JobContext, Json } from '@servegym/jobs';
-import { REFERENCE_DATA, SERVED_LOADS } from '@servegym/operators/traces';
-import {
-  type EngineConstants,
-  estimatedProfile,
-  findGpu,
-  findModel,
-  type LoadLatencies,
-  leftOutConstants,
-  measuredLatencies,
-  type OperatingPoint,
-  parseRecordedLoad,
-  parseServedLoads,
-  recordedLoadErrors,
-  type ServedLoad,
-  simulateServedLoad,
-  vllmConstants,
-} from '@servegym/profiles';
+import { REFERENCE_DATA } from '@servegym/operators/traces';
+import { estimatedProfile, findGpu, findModel, vllmConstants } from '@servegym/profiles';
 import { closedBatch, simulateTrace } from '@servegym/simulator';
 import { summarize } from '@servegym/simulator/statistics';
+import { SERVED_LOADS } from '../../packages/operators/src/traces/reference-data.ts';
+import type { EngineConstants } from '../../packages/profiles/src/data/engine-constants.ts';
+import { leftOutConstants } from '../../packages/profiles/src/fits/fit-engine-constants.ts';
+import { parseRecordedLoad, recordedLoadErrors } from '../../packages/profiles/src/fits/recorded-load.ts';
+import {
+  type LoadLatencies,
+  measuredLatencies,
+  parseServedLoads,
+  type ServedLoad,
+  simulateServedLoad,
+} from '../../packages/profiles/src/fits/served-load.ts';
+import type { OperatingPoint } from '../../packages/profiles/src/tables/operating-points.ts';
 import {
   errorPercent,
   type RecordedLoadFidelity,

@@ -1,4 +1,4 @@
-import type { LoadLatencies } from '@servegym/profiles';
+import type { LoadLatencies } from '../../packages/profiles/src/fits/served-load.ts';
 import type { Fidelity, LeagueRow } from './fidelity.ts';
 import { leagueReport } from './league-report.ts';
 import { table } from './markdown-table.ts';

@@ -1,4 +1,5 @@
-import type { LoadLatencies, OperatingPoint } from '@servegym/profiles';
+import type { LoadLatencies } from '../../packages/profiles/src/fits/served-load.ts';
+import type { OperatingPoint } from '../../packages/profiles/src/tables/operating-points.ts';
 
 /** Errors in percent; signed where a single figure is compared, positive when the simulator says more. */
 export interface Fidelity {

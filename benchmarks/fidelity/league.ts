@@ -1,4 +1,4 @@
-import { findModel, type OperatingPoint, type ServedModel } from '@servegym/profiles';
+import { findModel, type ServedModel } from '@servegym/profiles';
 import {
   drawLengths,
   type EngineProfile,
@@ -9,6 +9,7 @@ import {
   type WeightPrecision,
 } from '@servegym/simulator';
 import { mean, summarize } from '@servegym/simulator/statistics';
+import type { OperatingPoint } from '../../packages/profiles/src/tables/operating-points.ts';
 import {
   errorPercent,
   type LeagueAnswer,

@@ -1,4 +1,4 @@
-import type { ServedLoad } from '@servegym/profiles';
+import type { ServedLoad } from '../../packages/profiles/src/fits/served-load.ts';
 
 /**
  * Seconds that batches of 1, 16 and 64 equal requests took, with as many tokens out as in: figures of

@@ -1,4 +1,4 @@
-import type { OperatingPoint } from '@servegym/profiles';
+import type { OperatingPoint } from '../../packages/profiles/src/tables/operating-points.ts';
 
 /** Settings that a public operating point was measured with. */
 export interface PointRecipe {

@@ -1,14 +1,8 @@
 import { dirname } from 'node:path';
 import { REFERENCE_DATA } from '@servegym/operators/traces';
-import {
-  calibrateKernels,
-  findGpu,
-  findModel,
-  parseKernelTables,
-  parseMeasuredRun,
-  replayRun,
-} from '@servegym/profiles';
+import { calibrateKernels, findGpu, findModel, parseKernelTables } from '@servegym/profiles';
 import { summarize } from '@servegym/simulator/statistics';
+import { parseMeasuredRun, replayRun } from '../../packages/profiles/src/fits/measured-run.ts';
 import { errorPercent, type ReplayFidelity } from './fidelity.ts';
 
 const { denseKernels, sequenceKernels, attentionKernels, runRequests, runMeta } = REFERENCE_DATA;

@@ -42,10 +42,7 @@ export {
 } from './core/run-baseline.ts';
 export { type SharedInputs, shareInputs, takeInputs } from './core/shared-inputs.ts';
 export { FeatureEncoder } from './learning/feature-encoder.ts';
-export type { Kernels } from './learning/kernels.ts';
-export { type LayerSizes, MultilayerPerceptron, parameterCount } from './learning/multilayer-perceptron.ts';
 export type { PpoUpdate } from './learning/ppo.ts';
-export { simdKernels } from './learning/simd-kernels.ts';
 export { eventFileHeader, scalarRecord, startRecord } from './learning/tensorboard-events.ts';
 export {
   type TrainedRun,
@@ -65,5 +62,4 @@ export {
 } from './learning/training-run.ts';
 export type { PolicyDescription } from './policies/catalogue.ts';
 export type { FleetPolicy } from './policies/fleet-policies.ts';
-export type { ShippedName } from './policies/shipped-policy.ts';
 export { AGENTS } from './registry.ts';

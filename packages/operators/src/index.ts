@@ -7,26 +7,13 @@ export {
 } from './deployment/deployment.ts';
 export type { Launch } from './deployment/launch.ts';
 export { readLaunch } from './deployment/read-launch.ts';
-export {
-  blocksOf,
-  type ChangeVerdict,
-  changeVerdict,
-  compareDeployments,
-} from './diff/compare-deployments.ts';
+export { blocksOf, compareDeployments } from './diff/compare-deployments.ts';
 export { planFleet, rankPlans } from './plan/plan-fleet.ts';
 export type { FleetPlan } from './plan/plan-result.ts';
-export { PROFILE_ERRORS } from './plan/profile-error.ts';
 export { diffResult } from './report/diff-report.ts';
 export { planResult } from './report/plan-report.ts';
 export { tuneResult } from './report/tune-report.ts';
-export {
-  type Candidate,
-  EXTRA_KNOBS,
-  KNOB_NAMES,
-  type KnobName,
-  splitParts,
-  vllmDefaults,
-} from './tune/candidate.ts';
+export { type Candidate, EXTRA_KNOBS, KNOB_NAMES, type KnobName, splitParts } from './tune/candidate.ts';
 export { TUNE_JOB_KINDS } from './tune/measure-candidates.ts';
 export { parseSlo, type SloTerm, TuningError } from './tune/slo.ts';
 export { joinBlocks, type SplitTraffic, sliceTrace, splitTrace } from './tune/traffic.ts';

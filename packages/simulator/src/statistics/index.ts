@@ -3,7 +3,6 @@ export {
   blockResamples,
   type Interval,
   type IntervalEnds,
-  nestedBootstrap,
   percentileInterval,
   stratifiedBootstrap,
 } from './bootstrap.ts';
