@@ -7,6 +7,7 @@ import { createInterface } from 'node:readline';
 import { after, before, describe, it } from 'node:test';
 import { promisify } from 'node:util';
 import { type ServeProcess, startServe } from '../../../maintenance/test-servers/servegym.ts';
+import { runCommand } from './in-process.ts';
 import { python } from './python-driver.ts';
 
 /** Starts the Python server of this folder. */
@@ -49,8 +50,6 @@ import json, sys
 from openenv.cli._validation import validate_running_environment
 print(json.dumps([validate_running_environment(url) for url in sys.argv[1:]]))
 `;
-
-import { runCommand } from './in-process.ts';
 
 interface Criterion {
   readonly id: string;

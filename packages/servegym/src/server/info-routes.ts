@@ -7,6 +7,7 @@ const object = jsonValue<object>({ type: 'object' });
 /** `GET /info`: what an agent has to know before it plays, in one answer. */
 export function mountInfoRoute(server: OpenEnvServer, entry: RegisteredEnvironment): void {
   const { definition } = server;
+  const { name, version, description } = definition;
   const schemas = publishedSchemas(definition);
   const tasks = entry.tasks.all();
   const ofTasks = <Value>(value: (task: (typeof tasks)[number]) => Value) =>
@@ -31,9 +32,7 @@ export function mountInfoRoute(server: OpenEnvServer, entry: RegisteredEnvironme
       }),
     },
     () => ({
-      name: definition.name,
-      version: definition.version,
-      description: definition.description,
+      ...{ name, version, description },
       action_schema: schemas.action,
       observation_schema: schemas.observation,
       state_schema: schemas.state,

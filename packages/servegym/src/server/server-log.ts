@@ -9,17 +9,21 @@ export type LogFormat = (typeof LOG_FORMATS)[number];
 export const LOG_LEVELS = ['error', 'warn', 'info'] as const;
 export type LogLevel = (typeof LOG_LEVELS)[number];
 
-export interface LogOptions {
-  /** `json` is a line of pino's for each entry. */
+/**
+ * Tells what happens at the server, on standard error.
+ * @param options.format `json` is a line of pino's for each entry
+ * @param options.level least level that is written
+ * @param options.write takes each line, with its end
+ */
+export function serverLog({
+  format,
+  level,
+  write = (line) => void process.stderr.write(line),
+}: {
   readonly format: LogFormat;
-  /** Least level that is written. */
   readonly level: LogLevel;
-  /** Takes each line, with its end. Default: standard error. */
   readonly write?: (line: string) => void;
-}
-
-/** Tells what happens at the server, on standard error. */
-export function serverLog({ format, level, write = toStandardError }: LogOptions): Logger {
+}): Logger {
   const isLogged = (asked: LogLevel) =>
     format !== 'silent' && LOG_LEVELS.indexOf(asked) <= LOG_LEVELS.indexOf(level);
   let written: Logger | undefined;
@@ -43,21 +47,17 @@ function openLog(write: (line: string) => void): Logger {
   );
 }
 
-interface Entry {
-  readonly time: string;
-  readonly level: LogLevel;
-  readonly msg: string;
-  readonly err?: { readonly stack: string };
-  readonly [field: string]: unknown;
-}
-
-const COLOURS = { info: 'green', warn: 'yellow', error: 'red' } as const;
+const COLOURS: Readonly<Record<LogLevel, 'green' | 'yellow' | 'red'>> = {
+  info: 'green',
+  warn: 'yellow',
+  error: 'red',
+};
 
 /** `12:30:01 warn  session refused path=/ws code=CAPACITY_REACHED`, with the stack of an error below it. */
 function prettyLine(json: string): string {
-  const { time, level, msg, err, pid, hostname, ...fields } = JSON.parse(json) as Entry;
+  const { time, level, msg, err, pid, hostname, ...fields } = JSON.parse(json);
   const clock = new Date(time).toTimeString().slice(0, 8);
-  const name = styleText(COLOURS[level], level.padEnd(5), { stream: process.stderr });
+  const name = styleText(COLOURS[level as LogLevel], level.padEnd(5), { stream: process.stderr });
   const details = Object.entries(fields).map(([field, value]) => ` ${field}=${prettyValue(value)}`);
   const stack = err ? `${err.stack.replace(/^/gm, '  ')}\n` : '';
   return `${clock} ${name} ${msg}${details.join('')}\n${stack}`;
@@ -65,8 +65,4 @@ function prettyLine(json: string): string {
 
 function prettyValue(value: unknown): string {
   return typeof value === 'string' && /^[\w./:@%+-]+$/.test(value) ? value : JSON.stringify(value);
-}
-
-function toStandardError(line: string): void {
-  process.stderr.write(line);
 }

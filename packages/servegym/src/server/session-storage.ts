@@ -16,7 +16,7 @@ export function isRedisAddress(fileOrAddress: string): boolean {
 /** Any URL; the path of a file on a Windows drive is none. */
 const URL_SCHEME = /^[a-z][a-z\d+.-]+:\/\//i;
 
-export interface StorageOptions {
+interface StorageOptions {
   /** Limit of the file, bytes; each client may have a quarter of it, in Redis too. */
   readonly maxBytes?: number | undefined;
   readonly logger?: Logger | undefined;
@@ -57,18 +57,17 @@ export class SharedStorage {
     this.#store ??= openStorage(this.address, this.#options);
     const store = await this.#store;
     this.#users++;
-    let isOpen = true;
+    let close: (() => Promise<void>) | undefined = async () => {
+      close = undefined;
+      this.#users--;
+      if (this.#users === 0) await store.close();
+    };
     return {
       open: (id, environment, client) => store.open(id, environment, client),
       take: (id) => store.take(id),
       remove: (id) => store.remove(id),
       condition: () => store.condition!(),
-      close: async () => {
-        if (!isOpen) return;
-        isOpen = false;
-        this.#users--;
-        if (this.#users === 0) await store.close();
-      },
+      close: async () => close?.(),
     };
   }
 }
@@ -96,19 +95,18 @@ async function openStorage(fileOrAddress: string, options: StorageOptions): Prom
   }
 }
 
-interface Machine {
-  readonly platform: NodeJS.Platform;
-  readonly home: string;
-  readonly environment: Readonly<Record<string, string | undefined>>;
-}
-
 /** Default file of sessions, in the folder in which programs keep state by the custom of the system. */
 export function defaultSessionFile({
   platform = process.platform,
   home = homeFolder(),
-  environment = process.env,
-}: Partial<Machine> = {}): string {
-  return join(stateFolder({ platform, home, environment }), 'servegym', 'sessions.db');
+  environment = process.env as Readonly<Record<string, string | undefined>>,
+} = {}): string {
+  const folders: Readonly<Partial<Record<NodeJS.Platform, string>>> = {
+    darwin: join(home, 'Library', 'Application Support'),
+    win32: environment.LOCALAPPDATA || join(home, 'AppData', 'Local'),
+  };
+  const folder = folders[platform] ?? (environment.XDG_STATE_HOME || join(home, '.local', 'state'));
+  return join(folder, 'servegym', 'sessions.db');
 }
 
 /** Opens the file of the sessions, and makes the folder that it lies in. @throws InputError when it cannot be used */
@@ -136,17 +134,6 @@ function homeFolder(): string {
     return homedir();
   } catch {
     return tmpdir();
-  }
-}
-
-function stateFolder({ platform, home, environment }: Machine): string {
-  switch (platform) {
-    case 'darwin':
-      return join(home, 'Library', 'Application Support');
-    case 'win32':
-      return environment.LOCALAPPDATA || join(home, 'AppData', 'Local');
-    default:
-      return environment.XDG_STATE_HOME || join(home, '.local', 'state');
   }
 }
 

@@ -33,34 +33,32 @@ export async function recordPolicy(out: string, options: EvaluateOptions): Promi
     environment: env,
     version: playable(inputs).version,
     simulator_hash: sourceHash([sourceFolder('@servegym/simulator'), sourceFolder('@servegym/environments')]),
-    ...(entry.takes.includes('table') && {
-      table_hash: inputs.table?.hash ?? fileHash(SHIPPED_TABLE_URL),
-    }),
+    ...(entry.takes.includes('table') && { table_hash: inputs.table?.hash ?? shippedTableHash() }),
     task: String(taskId),
     policy: policy.found.policy.name,
     split,
     seeds: JSON.stringify([seeds[0], seeds.at(-1)]),
   };
-  await writeOutputFile(out, [encodeDataset(rows, { metadata, isWhole: wholeColumns(entry.definition()) })]);
+  await writeOutputFile(out, [encodeDataset(rows, metadata, wholeColumns(entry.definition()))]);
   const result = { ...metadata, episodes, rows: rows.length, file: out };
   const text = `wrote ${rows.length.toLocaleString('en-US')} windows of ${episodes} episodes to ${out}`;
   printResult(json, result, { text: () => text });
 }
 
-function fileHash(file: URL): string {
-  return createHash('sha256').update(readFileSync(file)).digest('hex');
+function shippedTableHash(): string {
+  return createHash('sha256').update(readFileSync(SHIPPED_TABLE_URL)).digest('hex');
 }
 
-/** Metadata and column types of a file. */
-interface DatasetFile {
-  /** Written as key-value metadata. */
-  readonly metadata: Readonly<Record<string, string>>;
-  /** True for a column of whole numbers only, which are then 64-bit integers. */
-  readonly isWhole: (column: string) => boolean;
-}
-
-/** Writes rows as Parquet. The same rows give the same bytes. */
-function encodeDataset(rows: readonly DatasetRow[], { metadata, isWhole }: DatasetFile): Uint8Array {
+/**
+ * Writes rows as Parquet. The same rows give the same bytes.
+ * @param metadata written as key-value metadata
+ * @param isWhole true for a column of whole numbers only, which are then 64-bit integers
+ */
+function encodeDataset(
+  rows: readonly DatasetRow[],
+  metadata: Readonly<Record<string, string>>,
+  isWhole: (column: string) => boolean,
+): Uint8Array {
   const names = [...new Set(rows.flatMap((row) => Object.keys(row)))];
   return new Uint8Array(
     parquetWriteBuffer({
@@ -80,49 +78,23 @@ function wholeNumber(value: DatasetRow[string]): bigint | null {
   return value === null ? null : BigInt(value as number);
 }
 
+const TYPES: Readonly<Record<string, 'STRING' | 'BOOLEAN' | 'JSON'>> = {
+  ...{ string: 'STRING', boolean: 'BOOLEAN', object: 'JSON' },
+};
+
 /** Figures are doubles though they be whole: the next file may have others. */
 function typeOf(values: readonly DatasetRow[string][]) {
-  switch (typeof values.find((value) => value !== null)) {
-    case 'string':
-      return 'STRING';
-    case 'boolean':
-      return 'BOOLEAN';
-    case 'object':
-      return 'JSON';
-    default:
-      return 'DOUBLE';
-  }
+  return TYPES[typeof values.find((value) => value !== null)] ?? 'DOUBLE';
 }
-
-/** Schemas of an environment that describe its columns. */
-type DescribedEnvironment = Pick<EnvironmentDefinition<unknown, object, object>, 'action' | 'observation'>;
 
 /** Columns of every environment. */
 const WHOLE = new Set(['episode_id', 'step', 'seed']);
 
 /** Counts in `info`, which no schema describes, by the end of their path. */
 const COUNTS = new Set([
-  ...[
-    'arrived',
-    'completed',
-    'attained',
-    'refused',
-    'in_flight',
-    'held',
-    'waiting',
-    'running',
-    'kv_blocks',
-    'kv_blocks_used',
-    'kv_blocks_total',
-  ],
-  ...[
-    'timestep',
-    'episode_length',
-    'prompt_len_bucket',
-    'rejected_requests',
-    'eviction_events',
-    'slo_violations',
-  ],
+  ...['arrived', 'completed', 'attained', 'refused', 'in_flight', 'held', 'waiting', 'running'],
+  ...['kv_blocks', 'kv_blocks_used', 'kv_blocks_total', 'timestep', 'episode_length'],
+  ...['prompt_len_bucket', 'rejected_requests', 'eviction_events', 'slo_violations'],
 ]);
 
 interface Schema {
@@ -133,7 +105,7 @@ interface Schema {
 }
 
 /** Tells whether a column holds whole numbers in every row of every file. */
-function wholeColumns({ action, observation }: DescribedEnvironment): (name: string) => boolean {
+function wholeColumns({ action, observation }: EnvironmentDefinition): (name: string) => boolean {
   const schemas: readonly (readonly [prefix: string, Schema])[] = [
     ['observation.', toJSONSchema(observation) as Schema],
     ['next_observation.', toJSONSchema(observation) as Schema],

@@ -42,19 +42,13 @@ function writer(): ReportWriter {
 }
 
 /** A report as one HTML file that needs nothing else: the console's page with the report in it. */
-export function reportPage(report: Report): string {
-  return writer().reportPage(report);
-}
+export const reportPage = (report: Report) => writer().reportPage(report);
 
 /** The main chart of a report as SVG, as its page has it. */
-export function reportPlot(report: Report): string {
-  return writer().reportPlot(report);
-}
+export const reportPlot = (report: Report) => writer().reportPlot(report);
 
 /** A chart of the console as SVG, in light colours. */
-export function chartSvg(chart: object, title: string): string {
-  return writer().chartSvg(chart, title);
-}
+export const chartSvg = (chart: object, title: string) => writer().chartSvg(chart, title);
 
 /** Pixels of the picture for a unit of the drawing. */
 const ZOOM = 2;

@@ -78,17 +78,14 @@ const create = () =>
       });
       if (taskIds.length === 0) throw new InputError(`expected an environment with tasks, got ${id}`);
       const task_ids = [...new Set(taskIds)];
-      const season = { name, environment: { id, version }, task_ids, episodes, minutes };
-      await withLedger(
-        () => SeasonLedger.create(file, season),
-        ({ rules }) => {
-          console.log(
-            `Season ${name} on ${id} ${version}: ${episodes} episodes of each of ${taskIds.join(', ')}`,
-          );
-          console.log(`Publish this commitment to the seeds now: ${rules.commitment}`);
-          console.log(`Admit a submission: servegym season admit ${file} NAME`);
-        },
-      );
+      const tell = ({ rules }: SeasonLedger) => {
+        console.log(
+          `Season ${name} on ${id} ${version}: ${episodes} episodes of each of ${taskIds.join(', ')}`,
+        );
+        console.log(`Publish this commitment to the seeds now: ${rules.commitment}`);
+        console.log(`Admit a submission: servegym season admit ${file} NAME`);
+      };
+      await withSeason(file, tell, { name, environment: { id, version }, task_ids, episodes, minutes });
     },
   });
 
@@ -212,15 +209,16 @@ const verify = () =>
     },
   });
 
-/** Opens the book of a season for a command, and closes it. @throws InputError when it cannot be used */
-async function withLedger<Result>(
-  open: () => SeasonLedger,
-  use: (ledger: SeasonLedger) => Result | Promise<Result>,
-): Promise<Result> {
+/** Opens the book of a season, or creates it, and closes it. @throws InputError when it cannot be used */
+async function withSeason(
+  file: string,
+  use: (ledger: SeasonLedger) => void | Promise<void>,
+  created?: Parameters<typeof SeasonLedger.create>[1],
+): Promise<void> {
   let ledger: SeasonLedger | undefined;
   try {
-    ledger = open();
-    return await use(ledger);
+    ledger = created === undefined ? SeasonLedger.open(file) : SeasonLedger.create(file, created);
+    await use(ledger);
   } catch (error) {
     const { code, message } = error as { code?: string; message: string };
     throw code === 'STORE_ERROR' ? new InputError(message, { code: 'STORE_ERROR', cause: error }) : error;
@@ -228,9 +226,6 @@ async function withLedger<Result>(
     ledger?.close();
   }
 }
-
-const withSeason = <Result>(file: string, use: (ledger: SeasonLedger) => Result | Promise<Result>) =>
-  withLedger(() => SeasonLedger.open(file), use);
 
 async function readResults(path: string): Promise<SeasonResults> {
   const reading = seasonResults.safeParse(await readInputJson(path));

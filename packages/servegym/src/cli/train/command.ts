@@ -191,7 +191,7 @@ async function trainAlone(
   const folder = makeFolder(out ?? join('runs', `${runName(run)}-seed${run.seed}`));
   const { signal, close } = untilInterrupted();
   const started = performance.now();
-  const trained = await trainOne(run, { threads, queue, folder, signal, start });
+  const trained = await trainOne(run, folder, { threads, queue, signal, start });
   close();
   // The policy learned until now is kept, but the training is not done.
   if (signal.aborted) process.exitCode = signal.reason.exitCode;

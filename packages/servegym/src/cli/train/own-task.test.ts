@@ -41,7 +41,7 @@ describe('training on a task of one’s own', () => {
     it(`learns by ${algorithm} the same alone and as a job, wherever that is done`, async () => {
       const alone = newFolder(`${algorithm} alone`);
       const run = { environment: 'llmserve', task, algorithm, steps, lessons } as const;
-      await trainOne({ ...run, seed: 4 }, { threads: 1, folder: alone, signal });
+      await trainOne({ ...run, seed: 4 }, alone, { threads: 1, signal });
       const expected = readFileSync(join(alone, written));
       assert.equal(AGENTS.llmserve.loadPolicy(expected).taskId, task);
       for (const [name, jobs] of Object.entries(engines)) {
@@ -62,17 +62,17 @@ describe('training on a task of one’s own', () => {
       seed: 5,
       lessons,
     } as const;
-    await trainOne(plan, { threads: 1, folder: whole, signal });
+    await trainOne(plan, whole, { threads: 1, signal });
     const interrupt = new AbortController();
     t.mock.method(console, 'error', () => interrupt.abort());
-    const first = await trainOne(plan, { threads: 1, folder: stopped, signal: interrupt.signal });
+    const first = await trainOne(plan, stopped, { threads: 1, signal: interrupt.signal });
     assert.equal(first.steps, 0);
 
     llmserve.tasks.add(ofWindows(9));
     const { run, stoppedAt } = stoppedIn(stopped);
     assert.ok('shown' in stoppedAt && stoppedAt.shown.length === 1);
     assert.equal(llmserve.tasks.find(task)?.windows, 8);
-    await trainOne(run, { threads: 1, folder: stopped, signal, start: stoppedAt });
+    await trainOne(run, stopped, { threads: 1, signal, start: stoppedAt });
     for (const file of ['policy.safetensors', 'policy.onnx', 'checkpoint.safetensors']) {
       assert.ok(readFileSync(join(stopped, file)).equals(readFileSync(join(whole, file))), file);
     }

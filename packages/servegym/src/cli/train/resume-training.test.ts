@@ -19,7 +19,7 @@ describe('a run of distill that stops', () => {
     folder = mkdtempSync(join(tmpdir(), 'servegym-resume-'));
     whole = newFolder('whole');
     const { signal } = new AbortController();
-    expected = await trainOne(run, { threads: 1, folder: whole, signal });
+    expected = await trainOne(run, whole, { threads: 1, signal });
   });
   after(() => rmSync(folder, { recursive: true }));
 
@@ -37,7 +37,7 @@ describe('a run of distill that stops', () => {
         interrupt.abort();
       });
       const { signal } = interrupt;
-      const first = await trainOne(run, { threads: 1, folder: stopped, signal });
+      const first = await trainOne(run, stopped, { threads: 1, signal });
       assert.equal(first.steps, 0);
       const lines = told.mock.calls.map(({ arguments: [line] }) => String(line));
       assert.equal(lines.filter((line) => line.startsWith('lesson')).length, round);
@@ -50,7 +50,7 @@ describe('a run of distill that stops', () => {
         const path = join(at, 'checkpoint.safetensors');
         const { run, stoppedAt: start } = decodeStoppedRun(readFileSync(path), path);
         const { signal } = new AbortController();
-        const { files: _, ...figures } = await trainOne(run, { threads: 1, folder: at, signal, start });
+        const { files: _, ...figures } = await trainOne(run, at, { threads: 1, signal, start });
         assert.deepEqual(figures, { steps: expected.steps, final_return: expected.final_return });
         for (const file of ['policy.safetensors', 'policy.onnx', 'checkpoint.safetensors']) {
           assert.ok(readFileSync(join(at, file)).equals(readFileSync(join(whole, file))), `${file} of ${at}`);

@@ -3,7 +3,6 @@ import { join } from 'node:path';
 import {
   agentsOf,
   finalReturn,
-  type StoppingPoint,
   trainSeeds as submitSeeds,
   type TrainedRun,
   type TrainingProgress,
@@ -27,22 +26,17 @@ import { progressLine, timedLine } from './training-report.ts';
 /** Time between two checkpoints of PPO, s. */
 const CHECKPOINT_EVERY_S = 20;
 
-/** Means of a training, and the folder that it is written to. */
-export interface TrainOneOptions {
+/** Means of a training; without a queue of workers, threads of this process play lessons and generations. */
+type Means = Parameters<typeof trainPolicy>[1] & {
   readonly threads: number;
-  /** Queue of the workers that play lessons and generations; threads of this process when it is left out. */
-  readonly queue?: string;
-  /** It exists. */
-  readonly folder: string;
-  readonly signal: AbortSignal;
-  /** Point that the run stopped at, to go on from. */
-  readonly start?: StoppingPoint;
-}
+  readonly queue?: string | undefined;
+};
 
-/** Trains a policy. Shows the progress, and writes metrics, checkpoints and the policy. */
+/** Trains a policy. Shows the progress, and writes metrics, checkpoints and the policy into a folder that exists. */
 export async function trainOne(
   run: TrainingRun,
-  { threads, queue, folder, signal, start }: TrainOneOptions,
+  folder: string,
+  { threads, queue, signal, start }: Means,
 ): Promise<TrainingReport> {
   const { environment, algorithm, lessons } = run;
   const resumed = start !== undefined && 'checkpoint' in start ? start.checkpoint.steps : undefined;
@@ -125,13 +119,9 @@ export async function trainSeeds(
 function writeSeed(run: TrainingRun, { steps, finalReturn, metrics, files }: TrainedRun, folder: string) {
   mkdirSync(folder, { recursive: true });
   const paths = policyPaths(folder, run.algorithm);
-  const drawn = metrics.length > 0 && drawMetrics(folder, metrics, learningCurveTitle(run));
+  const log = metrics.length > 0 ? new TrainingLog(folder) : undefined;
+  for (const line of metrics) log?.append(line);
+  const drawn = log?.finish(learningCurveTitle(run));
   writePolicy(paths, files);
   return { seed: run.seed, steps, final_return: finalReturn, files: { ...paths, ...drawn } };
-}
-
-function drawMetrics(folder: string, metrics: TrainedRun['metrics'], title: string) {
-  const log = new TrainingLog(folder);
-  for (const line of metrics) log.append(line);
-  return log.finish(title);
 }

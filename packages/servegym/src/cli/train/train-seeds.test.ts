@@ -20,7 +20,7 @@ describe('trainings with several seeds', () => {
       const alone = newFolder(`${algorithm} alone`);
       const { signal } = new AbortController();
       const run = { environment: 'llmserve', task, algorithm, steps, lessons } as const;
-      const expected = await trainOne({ ...run, seed: 4 }, { threads: 1, folder: alone, signal });
+      const expected = await trainOne({ ...run, seed: 4 }, alone, { threads: 1, signal });
 
       for (const [name, jobs] of Object.entries(engines)) {
         const together = newFolder(`${algorithm} on ${name}`);

@@ -1,4 +1,4 @@
-import { appendFileSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { appendFileSync, existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import {
   type Algorithm,
@@ -22,7 +22,7 @@ export interface TrainingReport {
 }
 
 /** Paths of a policy in its folder. */
-export type PolicyPaths = Readonly<Record<keyof TrainedRun['files'], string>> | { readonly policy: string };
+type PolicyPaths = Readonly<Record<keyof TrainedRun['files'], string>> | { readonly policy: string };
 
 export function policyPaths(folder: string, algorithm: Algorithm): PolicyPaths {
   if (!isNetworkAlgorithm(algorithm)) return { policy: join(folder, 'policy.json') };
@@ -48,9 +48,6 @@ export function replaceFile(path: string, bytes: Uint8Array): void {
   writeFileSync(`${path}.part`, bytes);
   renameSync(`${path}.part`, path);
 }
-
-type TrainingLogFiles = Record<'metrics' | 'events', string> &
-  Partial<Record<'curve' | 'page' | 'picture', string>>;
 
 /** Records a training: JSON lines and a TensorBoard event file as it goes, the learning curve at the end. */
 export class TrainingLog {
@@ -82,26 +79,22 @@ export class TrainingLog {
    * Draws the curve. Answers where everything stands. There is no `picture` where PNG cannot be drawn, and nothing is
    * drawn where the console is not built.
    */
-  finish(title: string): TrainingLogFiles {
+  finish(title: string): Readonly<Record<string, string>> {
+    const files = { metrics: this.#metrics, events: this.#events };
     if (!canWriteReports()) {
       console.error('note: no learning curve, because the console is not built');
-      return { metrics: this.#metrics, events: this.#events };
+      return files;
     }
     const report: Report = { kind: 'training', title, lead: '', result: this.lines };
     const svg = reportPlot(report);
-    const at = (name: string) => join(this.#folder, name);
-    const [curve, picture, page] = [
-      at('learning-curve.svg'),
-      at('learning-curve.png'),
-      at('learning-curve.html'),
-    ];
-    writeFileSync(curve, svg);
-    writeFileSync(page, reportPage(report));
-    const files = { metrics: this.#metrics, events: this.#events, curve, page };
+    const drawn = (ending: string, content: string | Uint8Array) => {
+      const path = join(this.#folder, `learning-curve.${ending}`);
+      writeFileSync(path, content);
+      return path;
+    };
+    const pages = { ...files, curve: drawn('svg', svg), page: drawn('html', reportPage(report)) };
     const renderPng = pngRenderer();
-    if (!renderPng) return files;
-    writeFileSync(picture, renderPng(svg));
-    return { ...files, picture };
+    return renderPng ? { ...pages, picture: drawn('png', renderPng(svg)) } : pages;
   }
 
   #appendEvent({ steps, ...metrics }: MetricsLine): void {
@@ -112,19 +105,11 @@ export class TrainingLog {
   }
 }
 
+/** Lines of the metrics up to some steps; none where the run goes on in another folder. */
 function readLines(path: string, until: number): MetricsLine[] {
-  let text: string;
-  try {
-    text = readFileSync(path, 'utf8');
-  } catch {
-    // The run goes on in another folder.
-    return [];
-  }
-  const lines = text
-    .split('\n')
-    .slice(0, -1)
-    .map((line) => JSON.parse(line) as MetricsLine);
-  return lines.filter((line) => line.steps <= until);
+  if (!existsSync(path)) return [];
+  const lines = readFileSync(path, 'utf8').split('\n').slice(0, -1);
+  return lines.map((line) => JSON.parse(line) as MetricsLine).filter(({ steps }) => steps <= until);
 }
 
 const TITLES: Readonly<Record<Algorithm, string>> = {
@@ -135,10 +120,6 @@ const TITLES: Readonly<Record<Algorithm, string>> = {
 };
 
 /** Title of the learning curve of a run. */
-export function learningCurveTitle({
-  algorithm,
-  task,
-  seed,
-}: Pick<TrainingRun, 'algorithm' | 'task' | 'seed'>): string {
+export function learningCurveTitle({ algorithm, task, seed }: TrainingRun): string {
   return `${TITLES[algorithm]} on ${task}, seed ${seed}`;
 }

@@ -36,25 +36,10 @@ const SERVER: Caller = { name: 'server', signal: new AbortController().signal };
 /** Times `BackgroundLimits.seconds` that work with an engine of its own may take. */
 const LENT_TIMES = 10;
 
-/** A job that runs, or waits for a thread. */
-class Place {
+/** A job that runs, or waits for a thread; its promise resolves when there is one. */
+interface Place extends PromiseWithResolvers<void> {
   readonly client: string;
-  /** Resolves when there is a thread. */
-  readonly started: Promise<void>;
-  readonly #start: () => void;
-  isRunning = false;
-
-  constructor(client: string) {
-    this.client = client;
-    const { promise, resolve } = Promise.withResolvers<void>();
-    this.started = promise;
-    this.#start = resolve;
-  }
-
-  start(): void {
-    this.isRunning = true;
-    this.#start();
-  }
+  isRunning: boolean;
 }
 
 /**
@@ -89,19 +74,12 @@ export class BackgroundWork {
    * @throws EnvironmentError that of the job, `WORK_QUEUE_FULL`, `WORK_TIMEOUT` or `WORK_MEMORY`
    */
   async run(job: Job, caller: Caller = SERVER): Promise<Json> {
-    const { seconds } = this.#limits;
-    const timeout = AbortSignal.timeout(seconds * 1000);
-    const signal = AbortSignal.any([caller.signal, timeout, this.#stop.signal]);
     const place = this.#enter(caller.name);
-    try {
-      await Promise.race([place.started, aborted(signal)]);
+    return this.#limited(this.#limits.seconds, caller, async (signal) => {
+      await Promise.race([place.promise, aborted(signal)]);
       const [result] = await this.jobs.run([job], { signal });
       return result!;
-    } catch (error) {
-      throw this.#publicError(error, signal, timeout, seconds);
-    } finally {
-      this.#leave(place);
-    }
+    }).finally(() => this.#leave(place));
   }
 
   /**
@@ -120,25 +98,20 @@ export class BackgroundWork {
       );
     }
     this.#isLent = true;
-    return async (use) => {
+    return (use) => {
       const { threads, heapMb, seconds } = this.#limits;
-      const timeout = AbortSignal.timeout(LENT_TIMES * seconds * 1000);
-      const signal = AbortSignal.any([caller.signal, timeout, this.#stop.signal]);
       const jobs = new LocalJobs({ kinds, threads: Math.max(1, threads - 1), heapMb, attempts: 1 });
-      const engine: JobEngine = {
-        width: jobs.width,
-        run: (list, options) => jobs.run(list, { ...options, signal }),
-        share: (bytes) => jobs.share(bytes),
-        close: () => jobs.close(),
-      };
-      try {
-        return await use(engine);
-      } catch (error) {
-        throw this.#publicError(error, signal, timeout, LENT_TIMES * seconds);
-      } finally {
+      return this.#limited(LENT_TIMES * seconds, caller, (signal) =>
+        use({
+          width: jobs.width,
+          run: (list, options) => jobs.run(list, { ...options, signal }),
+          share: (bytes) => jobs.share(bytes),
+          close: () => jobs.close(),
+        }),
+      ).finally(async () => {
         this.#isLent = false;
         await jobs.close();
-      }
+      });
     };
   }
 
@@ -156,7 +129,7 @@ export class BackgroundWork {
         `Expected at most ${MOST_OF_CLIENT} long requests of a client and ${MOST_OF_ALL} in all, got one more. Wait for an answer, then try again.`,
       );
     }
-    const place = new Place(client);
+    const place: Place = { ...Promise.withResolvers<void>(), client, isRunning: false };
     this.#places.add(place);
     this.#startNext();
     return place;
@@ -171,37 +144,41 @@ export class BackgroundWork {
   #startNext(): void {
     const { threads } = this.#limits;
     const mostOfClient = Math.max(1, threads - 1);
-    for (;;) {
-      const running = new Map<string, number>();
-      let busy = 0;
-      for (const { client, isRunning } of this.#places) {
-        if (!isRunning) continue;
-        running.set(client, (running.get(client) ?? 0) + 1);
-        busy++;
-      }
-      if (busy >= threads) return;
-      let next: Place | undefined;
-      for (const place of this.#places) {
-        const own = running.get(place.client) ?? 0;
-        if (place.isRunning || own >= mostOfClient) continue;
-        if (next === undefined || own < (running.get(next.client) ?? 0)) next = place;
-      }
+    const places = [...this.#places];
+    const runningOf = ({ client }: Place) =>
+      places.filter((place) => place.isRunning && place.client === client).length;
+    for (let free = threads - places.filter(({ isRunning }) => isRunning).length; free > 0; free--) {
+      const waiting = places.filter((place) => !place.isRunning && runningOf(place) < mostOfClient);
+      const least = Math.min(...waiting.map(runningOf));
+      const next = waiting.find((place) => runningOf(place) === least);
       if (next === undefined) return;
-      next.start();
+      next.isRunning = true;
+      next.resolve();
     }
   }
 
-  /** The error of a job, or of its end by a timeout, as a client is told of it. */
-  #publicError(error: unknown, signal: AbortSignal, timeout: AbortSignal, seconds: number): unknown {
-    if (timeout.aborted && signal.reason === timeout.reason) {
-      return new EnvironmentError(
-        'WORK_TIMEOUT',
-        `The work took longer than the ${seconds} s that this server allows. Ask for less, or try again when the server is less busy.`,
-      );
+  /** Does work that ends when its caller leaves, the server stops, or the time is over. Its errors are for the client. */
+  async #limited<Result>(
+    seconds: number,
+    caller: Caller,
+    work: (signal: AbortSignal) => Promise<Result>,
+  ): Promise<Result> {
+    const timeout = AbortSignal.timeout(seconds * 1000);
+    const signal = AbortSignal.any([caller.signal, timeout, this.#stop.signal]);
+    try {
+      return await work(signal);
+    } catch (error) {
+      if (timeout.aborted && signal.reason === timeout.reason) {
+        throw new EnvironmentError(
+          'WORK_TIMEOUT',
+          `The work took longer than the ${seconds} s that this server allows. Ask for less, or try again when the server is less busy.`,
+        );
+      }
+      throw error instanceof JobError && error.failure !== undefined ? this.#failureOf(error.failure) : error;
     }
-    return error instanceof JobError && error.failure !== undefined ? this.#failureOf(error.failure) : error;
   }
 
+  /** The error of a job, as a client is told of it. */
   #failureOf({ isInputError, code, message }: JobFailure): Error {
     if (isInputError === true && code !== undefined) return new EnvironmentError(code, message);
     if (code !== 'ERR_WORKER_OUT_OF_MEMORY') return new Error(message);
