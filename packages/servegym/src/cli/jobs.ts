@@ -13,10 +13,7 @@ import type { OptionValues } from './command-table.ts';
 import { InputError, untilInterrupted } from './failure.ts';
 
 /** The kinds of jobs that commands submit, and the module that does each. */
-export const JOB_KINDS: JobKinds = {
-  ...AGENT_JOB_KINDS,
-  ...TUNE_JOB_KINDS,
-};
+export const JOB_KINDS: JobKinds = { ...AGENT_JOB_KINDS, ...TUNE_JOB_KINDS };
 
 const MOST_THREADS = 256;
 

@@ -33,11 +33,7 @@ const options = {
     ...within('<share>', 0, 1, 0.98),
     help: 'least accuracy of quantized weights, relative to FP16',
   },
-  status: {
-    value: '<status>',
-    choices: PROFILE_STATUSES,
-    help: 'only profiles that were made in this way',
-  },
+  status: { value: '<status>', choices: PROFILE_STATUSES, help: 'only profiles that were made in this way' },
   maxEngines: { ...whole('<n>', 1, 256, 64), help: 'most engines of a plan' },
   ...priceOptions,
   rateScale: trafficOptions.rateScale,

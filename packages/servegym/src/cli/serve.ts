@@ -91,11 +91,7 @@ const serveOptions = {
     help: 'your own requests, for `reset({trace: NAME})`; may be repeated',
     repeated: true,
   },
-  task: {
-    value: '<file>',
-    help: 'a task of your own, JSON or a module; may be repeated',
-    repeated: true,
-  },
+  task: { value: '<file>', help: 'a task of your own, JSON or a module; may be repeated', repeated: true },
   table: {
     value: '<file.parquet>',
     help: 'inferencegym: a table of your own measurements',
@@ -217,11 +213,7 @@ async function serve({
     maxFleetRequests: limits['fleet-requests'],
     maxTotalSize: maxSessions * REQUESTS_OF_SESSION,
     maxMessageBytes: limits['message-bytes'],
-    work: {
-      threads: limits['work-threads'],
-      seconds: limits['work-seconds'],
-      heapMb: limits['work-memory'],
-    },
+    work: { threads: limits['work-threads'], seconds: limits['work-seconds'], heapMb: limits['work-memory'] },
     idleTimeoutMs: typeof sessionTimeout === 'number' ? sessionTimeout * 1000 : null,
     guard: {
       tokens: token,

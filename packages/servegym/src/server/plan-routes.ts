@@ -46,9 +46,7 @@ const planRequest = z
   })
   .meta({ title: 'PlanRequest' });
 
-const models = z.object({
-  models: z.array(z.object({ name: z.string(), gpus: z.array(z.string()) })),
-});
+const models = z.object({ models: z.array(z.object({ name: z.string(), gpus: z.array(z.string()) })) });
 
 /**
  * `GET /plans/models` and `POST /plans`: what to buy for a trace and an SLO, as `servegym plan` answers it, in lines of

@@ -39,10 +39,7 @@ export function serverLog({
 function openLog(write: (line: string) => void): Logger {
   const { pino } = createRequire(import.meta.url)('pino') as typeof import('pino');
   return pino(
-    {
-      timestamp: pino.stdTimeFunctions.isoTime,
-      formatters: { level: (label) => ({ level: label }) },
-    },
+    { timestamp: pino.stdTimeFunctions.isoTime, formatters: { level: (label) => ({ level: label }) } },
     { write },
   );
 }

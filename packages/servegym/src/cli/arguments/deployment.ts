@@ -8,10 +8,7 @@ import { readInputFile, readProfile } from './input-files.ts';
 /** `--gpu` and `--profile`: where a deployment runs, in commands that take one. */
 export const hardwareOptions = {
   gpu: { value: '<name>', help: 'GPU of the deployment, a part of its name: h100' },
-  profile: {
-    value: '<name|file.json>',
-    help: 'engine profile, instead of one for the model and --gpu',
-  },
+  profile: { value: '<name|file.json>', help: 'engine profile, instead of one for the model and --gpu' },
 } as const satisfies OptionTable;
 
 /** A deployment of a command that takes one. */

@@ -24,11 +24,7 @@ export function refuseClassBounds(slo: readonly SloTerm[], reason: string): void
 
 /** What a GPU costs. */
 export const priceOptions = {
-  prices: {
-    value: '<file.json>',
-    env: 'SERVEGYM_PRICES',
-    help: 'your USD an hour, as {"H100-80GB": 2.5}',
-  },
+  prices: { value: '<file.json>', env: 'SERVEGYM_PRICES', help: 'your USD an hour, as {"H100-80GB": 2.5}' },
   spot: { help: 'prices of capacity that the provider may take back' },
 } as const satisfies OptionTable;
 

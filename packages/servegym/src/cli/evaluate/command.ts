@@ -43,11 +43,7 @@ const askLlm = namedValues({
 
 const options = {
   env: { value: '<id>', help: 'the environment', choices: ENVIRONMENT_IDS, default: 'llmserve' },
-  task: {
-    value: '<id|file>',
-    help: 'a task, a file that holds one, or all',
-    default: 'all',
-  },
+  task: { value: '<id|file>', help: 'a task, a file that holds one, or all', default: 'all' },
   table: { value: '<file.parquet>', help: 'inferencegym: a table of your own' },
   ...scenarioOptions,
   classShares: {
@@ -71,21 +67,14 @@ const options = {
     help: 'with --seed: most steps of an episode (fleet: its length in windows)',
   },
   url: { value: '<address>', help: 'with --seed: play at this server', parse: serverAddress },
-  llm: {
-    value: '<settings>',
-    help: 'how llm is asked, such as history=6,decide-every=4',
-    parse: askLlm,
-  },
+  llm: { value: '<settings>', help: 'how llm is asked, such as history=6,decide-every=4', parse: askLlm },
   lines: {
     ...within('[score]', 0, 1),
     help: 'with --seed: OpenEnv’s lines; success is above this score',
     preset: '0.2',
     conflicts: ['json'],
   },
-  record: {
-    value: '<file>',
-    help: 'write the episodes of one policy as Parquet; with --seed as JSON',
-  },
+  record: { value: '<file>', help: 'write the episodes of one policy as Parquet; with --seed as JSON' },
   check: {
     value: '[effort]',
     help: 'instead: is a task sound and worth learning; recorded: its reference returns',

@@ -35,11 +35,7 @@ type Kind = (typeof KINDS)[number];
 const DEFAULT_ENGINE = 'vLLM';
 
 const makeOptions = {
-  kind: {
-    value: '<kind>',
-    choices: KINDS,
-    help: 'what the sources are, where it is not seen',
-  },
+  kind: { value: '<kind>', choices: KINDS, help: 'what the sources are, where it is not seen' },
   gpu: { value: '<name|file.json>', help: 'GPU, as `profile list` names them, or a description of yours' },
   model: {
     value: '<name|file.json>',

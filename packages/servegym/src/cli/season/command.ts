@@ -180,10 +180,7 @@ const verify = () =>
       'check the results of a season: seeds against the commitment, every episode and anchor by replay',
     words: { file: { value: '<results.json>', help: 'the results' } },
     options: {
-      commitment: {
-        value: '<sha256>',
-        help: 'the commitment as it was published when the season began',
-      },
+      commitment: { value: '<sha256>', help: 'the commitment as it was published when the season began' },
       anchors: { help: 'compute the anchors anew, too, which takes as long as closing did' },
       env,
       json,

@@ -43,11 +43,7 @@ import {
 const options = {
   ...deploymentOptions,
   replicas: { ...whole('<n>', 1, 1024), help: 'engines that share the traffic' },
-  router: {
-    value: '<policy>',
-    choices: ROUTER_POLICIES,
-    help: 'how they share it (default: round_robin)',
-  },
+  router: { value: '<policy>', choices: ROUTER_POLICIES, help: 'how they share it (default: round_robin)' },
   split: {
     value: '[prefill:decode]',
     preset: '1:1',
@@ -62,10 +58,7 @@ const options = {
     conflicts: ['replicas', 'router'],
     help: 'on two GPUs, change from second s on: max-num-seqs, kv-budget-fraction, speculation-depth, weights, policy, split, tenant-gib (memory that others take)',
   },
-  acceptance: {
-    value: '<text>',
-    help: 'text that drafts are accepted as in (default: sharegpt)',
-  },
+  acceptance: { value: '<text>', help: 'text that drafts are accepted as in (default: sharegpt)' },
   priorityShares: {
     value: '<shares>',
     parse: parseShares,
