@@ -26,8 +26,8 @@ const options = {
 } as const satisfies OptionTable;
 
 /** `servegym diff`: whether a change of settings breaks an SLO. */
-export function diffCommand() {
-  return defineCommand({
+export const diffCommand = () =>
+  defineCommand({
     name: 'diff',
     description: 'compare two ways to serve your traffic, and say whether the second breaks an SLO',
     words: trafficWord,
@@ -53,7 +53,6 @@ Examples:
       process.exitCode = diffResult.status(result);
     },
   });
-}
 
 /** A deployment on GPUs at the prices of today. */
 async function priced(

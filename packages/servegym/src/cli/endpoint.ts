@@ -1,6 +1,6 @@
 import { startEndpoint } from '@servegym/endpoint';
-import { Guard, isLoopback } from '@servegym/openenv';
-import { listenError, stopOnSignals } from '../server/listening.ts';
+import { Guard } from '@servegym/openenv';
+import { listenError, stopOnSignals, tellOthers } from '../server/listening.ts';
 import { deploymentOptions, isBareFlags, readDeployment, servingConfig } from './arguments/deployment.ts';
 import { above, whole } from './arguments/options.ts';
 import { allowedHosts, withBoundName } from './arguments/server-options.ts';
@@ -61,8 +61,8 @@ const endpointOptions = {
 } as const satisfies OptionTable;
 
 /** `servegym endpoint`: a simulated deployment behind the OpenAI API, until a signal ends it. */
-export function endpointCommand() {
-  return defineCommand({
+export const endpointCommand = () =>
+  defineCommand({
     name: 'endpoint',
     description:
       'serve a simulated deployment over the OpenAI API, in real time, for clients and load generators',
@@ -75,7 +75,6 @@ export function endpointCommand() {
 A token is four characters of text. GET /admin/knobs lists the settings that can be changed while it serves.`,
     action: endpoint,
   });
-}
 
 async function endpoint(options: OptionValues<typeof endpointOptions>): Promise<void> {
   const { host } = options;
@@ -123,14 +122,8 @@ async function endpoint(options: OptionValues<typeof endpointOptions>): Promise<
     throw listenError(error, options.port, host);
   });
   console.log(`The endpoint is ready: ${endpoint.url}/v1 serves ${endpoint.modelNames[0]} (Ctrl-C stops it)`);
-  if (!isLoopback(endpoint.address)) {
-    console.log(`It listens on ${endpoint.address}, port ${endpoint.port}: other machines can reach it`);
-    if (apiKeys.length === 0) {
-      console.error(
-        'warning: the endpoint asks for no key: anyone who reaches this machine can use it. Set SERVEGYM_ENDPOINT_API_KEY, or listen on 127.0.0.1',
-      );
-    }
-  }
+  const isOpen = apiKeys.length === 0;
+  tellOthers(endpoint, isOpen && 'the endpoint asks for no key', 'SERVEGYM_ENDPOINT_API_KEY');
   await stopOnSignals(
     {
       get heldSessions() {

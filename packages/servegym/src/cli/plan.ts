@@ -48,8 +48,8 @@ const options = {
 } as const satisfies OptionTable;
 
 /** `servegym plan`: what to buy for a traffic and an SLO. */
-export function planCommand() {
-  return defineCommand({
+export const planCommand = () =>
+  defineCommand({
     name: 'plan',
     description: 'find the cheapest GPUs, and how many of them, for your traffic and SLO',
     words: trafficWord,
@@ -88,7 +88,6 @@ export function planCommand() {
       if (report !== undefined) await writeOutputFile(report, [reportPage(planResult.page(result))]);
     },
   });
-}
 
 /** Shipped profiles of a model on the GPUs asked for. @throws InputError with those there are */
 function chosenProfiles({ model, gpus, status }: OptionValues<typeof options>): EngineProfile[] {

@@ -1,9 +1,9 @@
 import { ENVIRONMENT_IDS } from '@servegym/environments';
-import { DEFAULT_RATE_LIMIT, isLoopback, MAX_PROXIES } from '@servegym/openenv';
+import { DEFAULT_RATE_LIMIT, MAX_PROXIES } from '@servegym/openenv';
 import { InvalidArgumentError } from 'commander';
 import { defaultWorkLimits } from '../server/background/background-work.ts';
 import { consoleIsBuilt } from '../server/console-files.ts';
-import { stopOnSignals } from '../server/listening.ts';
+import { stopOnSignals, tellOthers } from '../server/listening.ts';
 import { LOG_FORMATS, LOG_LEVELS, serverLog } from '../server/server-log.ts';
 import { defaultSessionFile } from '../server/session-storage.ts';
 import { startServer } from '../server/start-server.ts';
@@ -19,45 +19,29 @@ const IN_MEMORY = 'memory';
 /** Simulated requests of all sessions together, for each session that there may be: an episode of a task has about 3,000. */
 const REQUESTS_OF_SESSION = 4000;
 
-interface Limit {
-  readonly env: string;
-  readonly parse: (text: string) => number;
-  readonly default: number;
-}
-
 const work = defaultWorkLimits();
+
+/** A limit: the variable that sets it, how it is read, and its default. */
+const limit = (env: string, parse: (text: string) => number, initial: number) => ({ env, parse, initial });
 
 /** Limits of a server by their names in `--limit`. */
 export const LIMITS = {
   /** Simulated requests of an episode of `llmserve`, about. */
-  'episode-requests': {
-    env: 'SERVEGYM_MAX_EPISODE_REQUESTS',
-    parse: wholeNumber(1, 10_000_000),
-    default: 20_000,
-  },
+  'episode-requests': limit('SERVEGYM_MAX_EPISODE_REQUESTS', wholeNumber(1, 10_000_000), 20_000),
   /** Simulated requests of an episode of `fleet`, about. */
-  'fleet-requests': {
-    env: 'SERVEGYM_MAX_FLEET_REQUESTS',
-    parse: wholeNumber(1, 1_000_000_000),
-    default: 8_000_000,
-  },
+  'fleet-requests': limit('SERVEGYM_MAX_FLEET_REQUESTS', wholeNumber(1, 1_000_000_000), 8_000_000),
   /** Longest request body and WebSocket message, bytes. */
-  'message-bytes': {
-    env: 'SERVEGYM_MAX_MESSAGE_BYTES',
-    parse: wholeNumber(1024, 1_000_000_000),
-    default: 1_048_576,
-  },
+  'message-bytes': limit('SERVEGYM_MAX_MESSAGE_BYTES', wholeNumber(1024, 1_000_000_000), 1_048_576),
   /** Size of the file of sessions, bytes. Each client may use a quarter of it; the oldest sessions are deleted first. */
-  'store-bytes': { env: 'SERVEGYM_STORE_MAX_BYTES', parse: byteCount(2 ** 20), default: 2 ** 30 },
+  'store-bytes': limit('SERVEGYM_STORE_MAX_BYTES', byteCount(2 ** 20), 2 ** 30),
   /** Time of a planner, a baseline or a grading, s. */
-  'work-seconds': { env: 'SERVEGYM_WORK_TIMEOUT', parse: numberAbove(0, 86_400), default: work.seconds },
+  'work-seconds': limit('SERVEGYM_WORK_TIMEOUT', numberAbove(0, 86_400), work.seconds),
   /** Heap of each of these, MB. */
-  'work-memory': { env: 'SERVEGYM_WORK_MEMORY', parse: wholeNumber(64, 1_000_000), default: work.heapMb },
+  'work-memory': limit('SERVEGYM_WORK_MEMORY', wholeNumber(64, 1_000_000), work.heapMb),
   /** How many of these run at once; one client can use all but one of the threads. */
-  'work-threads': { env: 'SERVEGYM_WORK_THREADS', parse: wholeNumber(1, 256), default: work.threads },
-} as const satisfies Record<string, Limit>;
+  'work-threads': limit('SERVEGYM_WORK_THREADS', wholeNumber(1, 256), work.threads),
+};
 type LimitName = keyof typeof LIMITS;
-const readLimitOption = namedValues(LIMITS);
 
 const serveOptions = {
   env: {
@@ -126,7 +110,7 @@ const serveOptions = {
     value: '<name=value,...>',
     help: `further limits: ${Object.keys(LIMITS).join(', ')}`,
     repeated: true,
-    parse: readLimitOption,
+    parse: namedValues(LIMITS),
   },
   token: {
     value: '<text>',
@@ -181,34 +165,21 @@ export const serveCommand = () =>
     action: serve,
   });
 
-async function serve({
-  host,
-  port,
-  mode,
-  store,
-  sessionTimeout,
-  maxSessions,
-  ...options
-}: OptionValues<typeof serveOptions>): Promise<void> {
+async function serve(options: OptionValues<typeof serveOptions>): Promise<void> {
+  const { host, port, mode, store, sessionTimeout, maxSessions } = options;
   const token = options.token.flat();
   requireTokens(token);
   const limits = readLimits(options.limit);
-  for (const file of options.task) {
-    console.log(`Task ${await loadTask(file)}: ${file}`);
-  }
+  for (const file of options.task) console.log(`Task ${await loadTask(file)}: ${file}`);
   for (const file of options.traffic) {
     const { name, requests } = await loadTrace(file);
     console.log(`Trace ${name}: ${requests} requests of ${file}`);
   }
   const server = await startServer({
-    environments: options.env,
-    port,
-    host,
-    mode,
+    ...{ environments: options.env, port, host, mode, maxSessions },
     sessionFile: store === IN_MEMORY ? undefined : store,
     sessionFileMaxBytes: limits['store-bytes'],
     tableFile: options.table,
-    maxSessions,
     maxEpisodeSize: limits['episode-requests'],
     maxFleetRequests: limits['fleet-requests'],
     maxTotalSize: maxSessions * REQUESTS_OF_SESSION,
@@ -226,14 +197,7 @@ async function serve({
   });
   console.log(`ServeGym is ready: ${server.url}/web/ (Ctrl-C stops it)`);
   for (const id of server.below) console.log(`${id}: ${server.url}/${id}/web/`);
-  if (!isLoopback(server.address)) {
-    console.log(`It listens on ${server.address}, port ${server.port}: other machines can reach it`);
-    if (token.length === 0) {
-      console.error(
-        'warning: the server asks for no token: anyone who reaches this machine can use it. Set SERVEGYM_TOKEN, or listen on 127.0.0.1',
-      );
-    }
-  }
+  tellOthers(server, token.length === 0 && 'the server asks for no token', 'SERVEGYM_TOKEN');
   if (server.keepsSessions) console.log(`Sessions are kept in ${store}`);
   for (const note of server.storageNotes) console.log(`note: ${note}`);
   if (server.realMode) {
@@ -248,10 +212,10 @@ async function serve({
 
 /** All limits: of `--limit`, else of the environment's variables, else the defaults. @throws InputError */
 function readLimits(given: readonly Partial<Record<LimitName, number>>[]): Record<LimitName, number> {
-  const values = Object.entries<Limit>(LIMITS).map(([name, { env, parse, default: standard }]) => {
+  const values = Object.entries(LIMITS).map(([name, { env, parse, initial }]) => {
     const text = process.env[env];
     try {
-      return [name, text === undefined ? standard : parse(text)];
+      return [name, text === undefined ? initial : parse(text)];
     } catch (error) {
       throw new InputError(`${env}: ${(error as Error).message}`);
     }

@@ -91,8 +91,8 @@ const options = {
 type TuneValues = OptionValues<typeof options>;
 
 /** `servegym tune`: which settings serve a traffic best. */
-export function tuneCommand() {
-  return defineCommand({
+export const tuneCommand = () =>
+  defineCommand({
     name: 'tune',
     description: 'find the engine settings that serve your traffic best under your SLO',
     words: trafficWord,
@@ -103,7 +103,6 @@ export function tuneCommand() {
   servegym tune log.csv --profile mine.json --priority-shares 0.3,0.7 --slo class0_ttft_p99=300ms`,
     action: tune,
   });
-}
 
 async function tune({ traffic, ...values }: TuneValues & { readonly traffic: TrafficSource }): Promise<void> {
   const { json, report, plot } = values;

@@ -1,4 +1,5 @@
 import type { EventEmitter } from 'node:events';
+import { isLoopback } from '@servegym/openenv';
 import { InputError } from '../cli/failure.ts';
 
 /** Advice on an address that cannot be listened on; other errors come back as they are. */
@@ -12,6 +13,20 @@ export function listenError(error: NodeJS.ErrnoException, port: number, host: st
   };
   const message = advice[error.code ?? ''];
   return message === undefined ? error : new InputError(message, { code: 'ADDRESS_UNUSABLE' });
+}
+
+/** Says that other machines reach a server, and, where `open` says that it lets everybody in, how to change that. */
+export function tellOthers(
+  { address, port }: { readonly address: string; readonly port: number },
+  open: string | false,
+  variable: string,
+): void {
+  if (isLoopback(address)) return;
+  console.log(`It listens on ${address}, port ${port}: other machines can reach it`);
+  if (open)
+    console.error(
+      `warning: ${open}: anyone who reaches this machine can use it. Set ${variable}, or listen on 127.0.0.1`,
+    );
 }
 
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;

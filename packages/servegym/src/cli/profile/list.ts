@@ -13,8 +13,8 @@ import { madeBy } from './make.ts';
 import { profileForm, profilesForm } from './profile-report.ts';
 
 /** `servegym profile list`: what engines can be simulated, and how well. */
-export function listCommand() {
-  return defineCommand({
+export const listCommand = () =>
+  defineCommand({
     name: 'list',
     description: 'list the engine profiles with their fit errors',
     options: {
@@ -36,11 +36,10 @@ export function listCommand() {
       printResult(json, shown, profilesForm);
     },
   });
-}
 
 /** `servegym profile show`: a profile in full. */
-export function showCommand() {
-  return defineCommand({
+export const showCommand = () =>
+  defineCommand({
     name: 'show',
     description: 'print an engine profile in full, with the command that makes it again',
     words: { profile: { value: '<name|file.json>', help: 'a shipped profile, or one in a file' } },
@@ -49,7 +48,6 @@ export function showCommand() {
       printResult(json, await readProfile(name), profileForm);
     },
   });
-}
 
 /** Whether a name contains a text, but for case, spaces and hyphens. */
 function contains(name: string, text = ''): boolean {
@@ -58,8 +56,8 @@ function contains(name: string, text = ''): boolean {
 }
 
 /** `servegym profile refit`: the shipped profiles, made again from the measurements behind them. */
-export function refitCommand() {
-  return defineCommand({
+export const refitCommand = () =>
+  defineCommand({
     name: 'refit',
     description: 'fit shipped profiles again, each by the command that it names, and compare',
     words: { names: { value: '[names...]', help: 'profiles (default: all that were fitted)' } },
@@ -77,7 +75,6 @@ export function refitCommand() {
     },
     action: refit,
   });
-}
 
 async function refit({
   names,

@@ -89,8 +89,8 @@ interface Made {
 }
 
 /** `servegym profile make`: an engine profile from measurements, or from data sheets alone. */
-export function makeCommand() {
-  return defineCommand({
+export const makeCommand = () =>
+  defineCommand({
     name: 'make',
     description: 'make an engine profile from a running server, from measurements, or from data sheets',
     words: {
@@ -113,7 +113,6 @@ export function makeCommand() {
       if (output !== undefined && !options.json) console.log(`\nwrote ${output}`);
     },
   });
-}
 
 async function making(options: MakeOptions): Promise<Making> {
   const launch = await readLaunchText(options.deployment);

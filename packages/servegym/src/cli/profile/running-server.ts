@@ -251,8 +251,8 @@ type Values = OptionValues<typeof confirmOptions> & {
 };
 
 /** `servegym profile confirm`: traffic on a running server, beside what a profile predicts for it. */
-export function confirmCommand() {
-  return defineCommand({
+export const confirmCommand = () =>
+  defineCommand({
     name: 'confirm',
     description: 'send traffic to a running server, and compare it with the prediction of a profile',
     words: {
@@ -269,7 +269,6 @@ export function confirmCommand() {
   servegym profile confirm http://gpu:8000/v1 trace.csv --profile mine.json --requests 300`,
     action: confirm,
   });
-}
 
 async function confirm({ server: url, traffic, ...options }: Values): Promise<void> {
   const settings = (await readLaunchText(options.deployment))?.settings ?? {};

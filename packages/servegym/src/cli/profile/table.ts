@@ -31,15 +31,14 @@ const buildOptions = {
 } as const satisfies OptionTable;
 
 /** `servegym profile table build`: measures a profile's table on the simulator. */
-export function tableBuildCommand() {
-  return defineCommand({
+export const tableBuildCommand = () =>
+  defineCommand({
     name: 'build',
     description: 'measure an engine profile on the simulator and write its trace table',
     options: buildOptions,
     after: 'Takes less than a minute. The same profile gives the same file.',
     action: build,
   });
-}
 
 async function build({
   profile,
@@ -74,8 +73,8 @@ interface CheckReport {
 }
 
 /** `servegym profile table check`: what a table lacks, in words. Ends with 1 when it cannot be played. */
-export function tableCheckCommand() {
-  return defineCommand({
+export const tableCheckCommand = () =>
+  defineCommand({
     name: 'check',
     description: 'check a table of your own measurements and list its problems',
     words: { file: { value: '<file.parquet>', help: 'the table' } },
@@ -83,7 +82,6 @@ export function tableCheckCommand() {
     after: 'Ends with 0 when the table can be played, with 1 when it cannot.',
     action: ({ file, json }) => check(file, { json }),
   });
-}
 
 async function check(file: string, { json }: { json: boolean }): Promise<void> {
   const report = await examine(file, await readInputBytes(file));
@@ -127,8 +125,8 @@ function describe({ file, playable, rows, grid, findings }: CheckReport): string
 const BASELINE_SEED = 0;
 
 /** `servegym profile table calibrate`: what the rewards and grades of a table's tasks are measured against. */
-export function tableCalibrateCommand() {
-  return defineCommand({
+export const tableCalibrateCommand = () =>
+  defineCommand({
     name: 'calibrate',
     description:
       'measure the best fixed configuration of each task on a table, and the score of the baseline',
@@ -141,7 +139,6 @@ export function tableCalibrateCommand() {
     },
     action: ({ file, ...options }) => calibrate(file, options),
   });
-}
 
 async function calibrate(
   file: string | undefined,

@@ -83,8 +83,8 @@ type SimulateOptions = OptionValues<typeof options>;
 type Values = SimulateOptions & { readonly traffic: ReturnType<typeof trafficWord.traffic.parse> };
 
 /** `servegym simulate`: traffic on a simulated deployment. */
-export function simulateCommand() {
-  return defineCommand({
+export const simulateCommand = () =>
+  defineCommand({
     name: 'simulate',
     description: 'serve traffic on a simulated deployment and report its latencies',
     words: trafficWord,
@@ -96,7 +96,6 @@ export function simulateCommand() {
   servegym simulate log.csv --profile a100-40gb-llama-3-8b --change 60:weights=INT8`,
     action: simulate,
   });
-}
 
 async function simulate(values: Values): Promise<void> {
   const deployment = withBandwidth(await readDeployment(values.deployment, values), values);

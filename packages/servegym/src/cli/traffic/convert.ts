@@ -16,8 +16,8 @@ const output = {
 } as const satisfies WordTable;
 
 /** `servegym traffic convert`: a file of requests in the form that all commands read. */
-export function convertCommand() {
-  return defineCommand({
+export const convertCommand = () =>
+  defineCommand({
     name: 'convert',
     description: 'write a file of requests in the form that all commands read without options',
     words: {
@@ -56,11 +56,10 @@ export function convertCommand() {
       await writeTraffic(path, trace);
     },
   });
-}
 
 /** `servegym traffic draw`: drawn traffic as a file. */
-export function drawCommand() {
-  return defineCommand({
+export const drawCommand = () =>
+  defineCommand({
     name: 'draw',
     description: 'write drawn traffic to a file',
     words: { ...trafficWord, ...output },
@@ -74,7 +73,6 @@ export function drawCommand() {
       await writeTraffic(path, trace);
     },
   });
-}
 
 async function writeTraffic(path: string, trace: Trace): Promise<void> {
   if (!/\.(jsonl|csv)$/.test(path))

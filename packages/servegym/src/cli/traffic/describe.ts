@@ -12,8 +12,8 @@ import { type Column, facts, printResult, table } from '../output/print-result.t
 import { trafficTable } from './fit.ts';
 
 /** `servegym traffic describe`: rates, bursts and lengths of a traffic; without one, the models that can be drawn. */
-export function describeCommand() {
-  return defineCommand({
+export const describeCommand = () =>
+  defineCommand({
     name: 'describe',
     description:
       'print rates, bursts, lengths and oddities of a traffic; without one, the models and their distance to their traces',
@@ -37,7 +37,6 @@ export function describeCommand() {
       });
     },
   });
-}
 
 /** How drawn traffic was read. */
 const DRAWN: TraceReading = {

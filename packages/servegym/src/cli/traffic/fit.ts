@@ -21,8 +21,8 @@ const PUBLIC_TRACES: Readonly<Record<PublicWorkloadId, ReferenceFile>> = {
 };
 
 /** `servegym traffic fit`: models of traffic, fitted to traces. */
-export function fitCommand() {
-  return defineCommand({
+export const fitCommand = () =>
+  defineCommand({
     name: 'fit',
     description: 'fit a model to each trace, and say how near it comes',
     words: { files: { value: '[files...]', help: 'files of requests' } },
@@ -54,7 +54,6 @@ export function fitCommand() {
       printResult(json, models, { text: trafficTable });
     },
   });
-}
 
 function publicTraces(folder: string) {
   const files = findReferenceFiles(folder, Object.values(PUBLIC_TRACES));
