@@ -73,48 +73,40 @@ export const refitCommand = () =>
       },
       json: { help: 'print one JSON object' },
     },
-    action: refit,
+    async action({ names, data, out, json }) {
+      const shipped =
+        names.length > 0 ? names.map(findProfile) : listLastingProfiles().filter(({ fit }) => fit !== null);
+      const profiles: EngineProfile[] = [];
+      for (const { name, fit, gpu } of shipped) {
+        if (fit === null)
+          throw new InputError(`${name} was estimated, not fitted: there is nothing to fit again`);
+        const made = await madeBy(fit.command, (file) => locate(data, file));
+        // Rewards count with the price of when a profile was first made, so that it stays, as does the command of that time.
+        const profile = {
+          ...made,
+          gpu: { ...made.gpu, usdPerHour: gpu.usdPerHour },
+          fit: made.fit && { ...made.fit, command: fit.command },
+        };
+        profiles.push(profile);
+      }
+      if (out !== undefined) {
+        const fitted = new Map(profiles.map((profile) => [profile.name, profile]));
+        await writeJsonFile(
+          out,
+          listLastingProfiles().map((profile) => fitted.get(profile.name) ?? profile),
+        );
+      }
+      const changed = shipped
+        .filter((profile, i) => !isDeepStrictEqual(profile, profiles[i]))
+        .map(({ name }) => name);
+      const verdict = changed.length === 0 ? 'as shipped' : `not as shipped: ${changed.join(', ')}`;
+      printResult(
+        json,
+        { profiles, changed },
+        { text: () => `${profilesForm.text(profiles)}\n\n${verdict}` },
+      );
+    },
   });
-
-async function refit({
-  names,
-  data,
-  out,
-  json,
-}: {
-  readonly names: readonly string[];
-  readonly data: string;
-  readonly out: string | undefined;
-  readonly json: boolean;
-}): Promise<void> {
-  const shipped =
-    names.length > 0 ? names.map(findProfile) : listLastingProfiles().filter(({ fit }) => fit !== null);
-  const profiles: EngineProfile[] = [];
-  for (const { name, fit, gpu } of shipped) {
-    if (fit === null)
-      throw new InputError(`${name} was estimated, not fitted: there is nothing to fit again`);
-    const made = await madeBy(fit.command, (file) => locate(data, file));
-    // Rewards count with the price of when a profile was first made, so that it stays, as does the command of that time.
-    const profile = {
-      ...made,
-      gpu: { ...made.gpu, usdPerHour: gpu.usdPerHour },
-      fit: made.fit && { ...made.fit, command: fit.command },
-    };
-    profiles.push(profile);
-  }
-  if (out !== undefined) {
-    const fitted = new Map(profiles.map((profile) => [profile.name, profile]));
-    await writeJsonFile(
-      out,
-      listLastingProfiles().map((profile) => fitted.get(profile.name) ?? profile),
-    );
-  }
-  const changed = shipped
-    .filter((profile, i) => !isDeepStrictEqual(profile, profiles[i]))
-    .map(({ name }) => name);
-  const verdict = changed.length === 0 ? 'as shipped' : `not as shipped: ${changed.join(', ')}`;
-  printResult(json, { profiles, changed }, { text: () => `${profilesForm.text(profiles)}\n\n${verdict}` });
-}
 
 /** Path of a file, or of the folder of kernel tables, that the command of a shipped profile names. */
 function locate(data: string, name: string): string {

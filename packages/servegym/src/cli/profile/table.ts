@@ -5,7 +5,6 @@ import {
   inspectTable,
   KEY_COLUMNS,
   readTableRows,
-  type TableFinding,
   type TableRows,
   type TaskCalibration,
 } from '@servegym/environments';
@@ -14,63 +13,42 @@ import { EnvironmentError } from '@servegym/openenv';
 import { readInputBytes, readProfile } from '../arguments/input-files.ts';
 import { above, whole, within } from '../arguments/options.ts';
 import { readTable } from '../arguments/scenario-options.ts';
-import { defineCommand, type OptionTable, type OptionValues } from '../command-table.ts';
+import { defineCommand } from '../command-table.ts';
 import { printResult } from '../output/print-result.ts';
 import { ProgressDisplay } from '../output/progress.ts';
 import { requireWritable, writeJsonFile, writeOutputFile } from '../output/write-output-file.ts';
-
-const buildOptions = {
-  profile: { value: '<name|file.json>', required: true, help: 'the engine profile' },
-  out: { value: '<file.parquet>', help: 'where to write (default: <profile>.parquet)' },
-  memory: {
-    ...above('<GB>', 0, 1000),
-    help: 'memory of a GPU that the server may use (default: 40, or all of a smaller GPU)',
-  },
-  usdPerHour: { ...within('<price>', 0.001, 10_000), help: "price of a GPU (default: the profile's)" },
-  outputTokens: { ...whole('<n>', 8, 4096, 256), help: 'mean answer of the load' },
-} as const satisfies OptionTable;
 
 /** `servegym profile table build`: measures a profile's table on the simulator. */
 export const tableBuildCommand = () =>
   defineCommand({
     name: 'build',
     description: 'measure an engine profile on the simulator and write its trace table',
-    options: buildOptions,
+    options: {
+      profile: { value: '<name|file.json>', required: true, help: 'the engine profile' },
+      out: { value: '<file.parquet>', help: 'where to write (default: <profile>.parquet)' },
+      memory: {
+        ...above('<GB>', 0, 1000),
+        help: 'memory of a GPU that the server may use (default: 40, or all of a smaller GPU)',
+      },
+      usdPerHour: { ...within('<price>', 0.001, 10_000), help: "price of a GPU (default: the profile's)" },
+      outputTokens: { ...whole('<n>', 8, 4096, 256), help: 'mean answer of the load' },
+    },
     after: 'Takes less than a minute. The same profile gives the same file.',
-    action: build,
+    async action({ profile: name, out, memory: memoryGb, usdPerHour, outputTokens }) {
+      const profile = await readProfile(name);
+      const file = out ?? `${profile.name}.parquet`;
+      await requireWritable(file);
+      const builder = new TableBuilder(profile, { memoryGb, usdPerHour, outputTokens });
+      const display = new ProgressDisplay();
+      const rows = builder.build((done, planned) => {
+        if (done % 50 === 0) display.show(`${done} of ${planned} configurations`, done / planned);
+      });
+      display.end();
+      await writeOutputFile(file, [encodeTable(rows, builder.metadata())]);
+      console.log(`Wrote ${rows.length} configurations to ${file}.`);
+      console.log(`Play it: servegym serve --env inferencegym --table ${file}`);
+    },
   });
-
-async function build({
-  profile,
-  out,
-  memory,
-  usdPerHour,
-  outputTokens,
-}: OptionValues<typeof buildOptions>): Promise<void> {
-  const engine = await readProfile(profile);
-  const file = out ?? `${engine.name}.parquet`;
-  await requireWritable(file);
-  const builder = new TableBuilder(engine, { memoryGb: memory, usdPerHour, outputTokens });
-  const display = new ProgressDisplay();
-  const rows = builder.build((done, planned) => {
-    if (done % 50 === 0) display.show(`${done} of ${planned} configurations`, done / planned);
-  });
-  display.end();
-  await writeOutputFile(file, [encodeTable(rows, builder.metadata())]);
-  console.log(`Wrote ${rows.length} configurations to ${file}.`);
-  console.log(`Play it: servegym serve --env inferencegym --table ${file}`);
-}
-
-/** Report of `table check`. */
-interface CheckReport {
-  readonly file: string;
-  readonly playable: boolean;
-  readonly rows: number;
-  /** Values of each key column. */
-  readonly grid: Readonly<Record<string, readonly number[]>>;
-  readonly conditions: TableRows['conditions'] | null;
-  readonly findings: readonly TableFinding[];
-}
 
 /** `servegym profile table check`: what a table lacks, in words. Ends with 1 when it cannot be played. */
 export const tableCheckCommand = () =>
@@ -80,16 +58,14 @@ export const tableCheckCommand = () =>
     words: { file: { value: '<file.parquet>', help: 'the table' } },
     options: { json: { help: 'print one JSON object' } },
     after: 'Ends with 0 when the table can be played, with 1 when it cannot.',
-    action: ({ file, json }) => check(file, { json }),
+    async action({ file, json }) {
+      const report = await examine(file, await readInputBytes(file));
+      printResult(json, report, { text: describe });
+      if (!report.playable) process.exitCode = 1;
+    },
   });
 
-async function check(file: string, { json }: { json: boolean }): Promise<void> {
-  const report = await examine(file, await readInputBytes(file));
-  printResult(json, report, { text: describe });
-  if (!report.playable) process.exitCode = 1;
-}
-
-async function examine(file: string, bytes: Uint8Array): Promise<CheckReport> {
+async function examine(file: string, bytes: Uint8Array) {
   let rows: TableRows;
   try {
     rows = await readTableRows(bytes);
@@ -99,26 +75,22 @@ async function examine(file: string, bytes: Uint8Array): Promise<CheckReport> {
     return { file, playable: false, rows: 0, grid: {}, conditions: null, findings: [finding] };
   }
   const findings = inspectTable(rows);
-  return {
-    file,
-    playable: findings.every(({ severity }) => severity !== 'error'),
-    rows: rows.count,
-    grid: Object.fromEntries(
-      KEY_COLUMNS.map((name) => [name, [...new Set(rows.columns[name] ?? [])].sort((a, b) => a - b)]),
-    ),
-    conditions: rows.conditions,
-    findings,
-  };
+  const playable = findings.every(({ severity }) => severity !== 'error');
+  /** Values of each key column. */
+  const grid: Readonly<Record<string, readonly number[]>> = Object.fromEntries(
+    KEY_COLUMNS.map((name) => [name, [...new Set(rows.columns[name] ?? [])].sort((a, b) => a - b)]),
+  );
+  return { file, playable, rows: rows.count, grid, conditions: rows.conditions, findings };
 }
 
-function describe({ file, playable, rows, grid, findings }: CheckReport): string {
-  const lines = [`${file}: ${rows} rows`];
-  for (const [name, values] of Object.entries(grid)) lines.push(`  ${name.padEnd(18)} ${values.join(' ')}`);
-  for (const { severity, code, message } of findings) lines.push(`${severity} ${code}: ${message}`);
-  if (!playable) lines.push('The table cannot be played.');
-  else if (findings.length > 0) lines.push('The table can be played. Look at the warnings first.');
-  else lines.push('The table can be played.');
-  return lines.join('\n');
+function describe({ file, playable, rows, grid, findings }: Awaited<ReturnType<typeof examine>>): string {
+  const warned = findings.length > 0 ? ' Look at the warnings first.' : '';
+  return [
+    `${file}: ${rows} rows`,
+    ...Object.entries(grid).map(([name, values]) => `  ${name.padEnd(18)} ${values.join(' ')}`),
+    ...findings.map(({ severity, code, message }) => `${severity} ${code}: ${message}`),
+    playable ? `The table can be played.${warned}` : 'The table cannot be played.',
+  ].join('\n');
 }
 
 /** Seed of the fixed baseline agent. */
@@ -137,27 +109,19 @@ export const tableCalibrateCommand = () =>
       out: { value: '<file.json>', help: 'write the calibration' },
       json: { help: 'print one JSON object' },
     },
-    action: ({ file, ...options }) => calibrate(file, options),
+    async action({ file, out, json }) {
+      const { tasks } = inferencegym;
+      const { times } = (await readTable(file)).table?.world ?? (await inferencegym.shippedWorld());
+      // Measured anew, also where the package knows it.
+      const calibration = Object.fromEntries(
+        tasks.shippedIds.map((id) => [id, inferencegym.calibrate(times, tasks.shipped[id])]),
+      ) as Record<GymTaskId, TaskCalibration>;
+      const scores = await baselineScores(new GymWorld(times.table, calibration));
+      if (out !== undefined) await writeJsonFile(out, calibration);
+      const text = tasks.shippedIds.map((id) => calibrationText(id, calibration[id], scores[id]));
+      printResult(json, { calibration, baseline_scores: scores }, { text: () => text.join('\n') });
+    },
   });
-
-async function calibrate(
-  file: string | undefined,
-  { out, json }: { readonly out: string | undefined; readonly json: boolean },
-): Promise<void> {
-  const { times } = (await readTable(file)).table?.world ?? (await inferencegym.shippedWorld());
-  // Measured anew, also where the package knows it.
-  const calibration = Object.fromEntries(
-    inferencegym.tasks.shippedIds.map((id) => [
-      id,
-      inferencegym.calibrate(times, inferencegym.tasks.shipped[id]),
-    ]),
-  ) as Record<GymTaskId, TaskCalibration>;
-  const world = new GymWorld(times.table, calibration);
-  const scores = await baselineScores(world);
-  if (out !== undefined) await writeJsonFile(out, calibration);
-  const text = inferencegym.tasks.shippedIds.map((id) => calibrationText(id, calibration[id], scores[id]));
-  printResult(json, { calibration, baseline_scores: scores }, { text: () => text.join('\n') });
-}
 
 function calibrationText(
   id: GymTaskId,
