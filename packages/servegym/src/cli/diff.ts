@@ -61,7 +61,6 @@ async function priced(
   values: Pick<OptionValues<typeof options>, 'gpu' | 'profile' | 'prices' | 'spot'>,
 ): Promise<Deployment> {
   const found = await readDeployment(text, { ...values, name });
-  const isShipped = values.profile?.endsWith('.json') !== true;
-  const { profiles } = await withPrices([{ profile: found.profile, isShipped }], values);
+  const { profiles } = await withPrices([found.profile], values, () => !values.profile?.endsWith('.json'));
   return { ...found, profile: profiles[0] };
 }

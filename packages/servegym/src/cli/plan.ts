@@ -62,7 +62,7 @@ export const planCommand = () =>
       const { json, report, slo, seed } = values;
       refuseClassBounds(slo, 'a plan knows');
       await requireWritable(report);
-      const chosen = chosenProfiles(values).map((profile) => ({ profile, isShipped: true }));
+      const chosen = chosenProfiles(values);
       const trace = scaleRate(await openArrivals(traffic, { seed, quiet: json }), values.rateScale);
       const { profiles, note } = await withPrices(chosen, values);
       if (!json) console.error(note);

@@ -16,7 +16,7 @@ import { drawPriorities, type EngineProfile } from '@servegym/simulator';
 import { InvalidArgumentError } from 'commander';
 import { deploymentOptions, readDeployment } from './arguments/deployment.ts';
 import { readProfile } from './arguments/input-files.ts';
-import { parseShares, whole, within } from './arguments/options.ts';
+import { parseShares, rangeOf, whole, within } from './arguments/options.ts';
 import { priceOptions, sloOption, withPrices } from './arguments/planning-options.ts';
 import {
   openTraffic,
@@ -106,7 +106,7 @@ export const tuneCommand = () =>
 
 async function tune({ traffic, ...values }: TuneValues & { readonly traffic: TrafficSource }): Promise<void> {
   const { json, report, plot } = values;
-  const { profiles, note } = await withPrices(await namedProfiles(values), values);
+  const { profiles, note } = await namedProfiles(values);
   if (!json) console.error(note);
   await requireWritable(report);
   await requireWritable(plot);
@@ -124,18 +124,17 @@ async function tune({ traffic, ...values }: TuneValues & { readonly traffic: Tra
   if (plot !== undefined) await writePlot(plot, results[0]);
 }
 
-/** The profiles of the deployment, or those named. @throws InputError or TuningError */
-function namedProfiles({ deployment, gpu, profile: names }: TuneValues) {
+/** The profiles of the deployment, or those named, at the prices of today. @throws InputError or TuningError */
+async function namedProfiles({ deployment, gpu, profile: names, ...values }: TuneValues) {
   const named = names.length === 0 ? [undefined] : names;
-  return Promise.all(
-    named.map(async (name) => ({
-      profile:
-        deployment === undefined && name !== undefined
-          ? await readProfile(name)
-          : (await readDeployment(deployment, { gpu, profile: name })).profile,
-      isShipped: name?.endsWith('.json') !== true,
-    })),
+  const profiles = await Promise.all(
+    named.map(async (name) =>
+      deployment === undefined && name !== undefined
+        ? readProfile(name)
+        : (await readDeployment(deployment, { gpu, profile: name })).profile,
+    ),
   );
+  return withPrices(profiles, values, (index) => !named[index]?.endsWith('.json'));
 }
 
 async function tuneOne(
@@ -223,10 +222,8 @@ function parseKnobs(text: string): CommandKnob[] {
 }
 
 function parseReplicas(text: string): [number, number] {
-  const match = /^(\d+)(?:\.\.(\d+))?$/.exec(text.trim());
-  const from = Number(match?.[1]);
-  const to = Number(match?.[2] ?? match?.[1]);
-  if (match !== null && from >= 1 && to >= from && to <= MOST_REPLICAS) return [from, to];
+  const [from, to] = rangeOf(text.includes('..') ? text : `${text.trim()}..${text.trim()}`) ?? [0, 0];
+  if (from >= 1 && to <= MOST_REPLICAS) return [from, to];
   throw new InvalidArgumentError(
     `Expected a number from 1 to ${MOST_REPLICAS}, or a range such as 1..8, got \`${text}\`.`,
   );

@@ -152,10 +152,7 @@ async function readRequest({
     const slo = parseSlo(bounds);
     const trace = scaleRate(parseTrace(text, name), rate_scale);
     const chosen = ofModel.filter(({ gpu }) => gpus.length === 0 || gpus.includes(gpu.name));
-    const { profiles } = await withPrices(
-      chosen.map((profile) => ({ profile, isShipped: true })),
-      {},
-    );
+    const { profiles } = await withPrices(chosen, {});
     return { slo, profiles, traffic: { trace, split: splitTrace(trace, SIMULATED_REQUESTS) } };
   } catch (error) {
     if (error instanceof SimulatorError || error instanceof TuningError)

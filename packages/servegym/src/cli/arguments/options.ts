@@ -103,6 +103,12 @@ export function namedValues<const T extends Readonly<Record<string, { parse(text
   };
 }
 
+/** Ends of a range such as `1..8`; `undefined` where the text is none. */
+export function rangeOf(text: string): readonly [from: number, to: number] | undefined {
+  const [, from, to] = /^(\d+)\.\.(\d+)$/.exec(text.trim()) ?? [];
+  return to === undefined || Number(to) < Number(from) ? undefined : [Number(from), Number(to)];
+}
+
 /** Parses `0.2,0.5,0.3`, the shares of priority classes, the most urgent first. */
 export function parseShares(text: string): number[] {
   return text.split(',').map((share) => {

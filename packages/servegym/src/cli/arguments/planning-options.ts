@@ -33,15 +33,16 @@ export const priceOptions = {
  * file. `note` says what each costs and who says so.
  */
 export async function withPrices(
-  profiles: readonly { readonly profile: EngineProfile; readonly isShipped: boolean }[],
-  { prices, spot }: { readonly prices?: string | undefined; readonly spot?: boolean },
+  profiles: readonly EngineProfile[],
+  { prices, spot = false }: { readonly prices?: string | undefined; readonly spot?: boolean },
+  isShipped: (index: number) => boolean = () => true,
 ): Promise<{ readonly profiles: EngineProfile[]; readonly note: string }> {
   const own =
     prices === undefined ? new Map<string, number>() : parsePrices(await readInputFile(prices), prices);
   const notes = new Map<string, string>();
-  const priced = profiles.map(({ profile, isShipped }) => {
+  const priced = profiles.map((profile, i) => {
     const { gpu } = profile;
-    const found = priceOf(gpu.name, { own, isSpot: spot === true, useTable: isShipped || spot === true });
+    const found = priceOf(gpu.name, { own, isSpot: spot, useTable: isShipped(i) || spot });
     if (found === undefined && spot) {
       throw new InputError(`no spot price of ${gpu.name} is known: give yours in --prices instead of --spot`);
     }

@@ -242,20 +242,21 @@ export async function readTraffic(
 /** Format, columns and requests of a trace, in a line. */
 export function readingLine(path: string, reading: TraceReading, requests: number): string {
   const { format, columns, arrivalUnit, unanswered, outOfOrder, conversations } = reading;
-  const count = (n: number) => n.toLocaleString('en-US');
-  const unit = arrivalUnit === 'date' ? 'date and time' : arrivalUnit;
-  const read = [
-    ...(columns.arrival === undefined ? [] : [`arrival ${columns.arrival} (${unit})`]),
-    ...(columns.input === undefined ? [] : [`input ${columns.input}, output ${columns.output}`]),
-    ...(columns.prefix === undefined ? [] : [`prefix hashes ${columns.prefix}`]),
-  ];
-  const counts = [
-    `${count(requests)} requests`,
-    ...(conversations === undefined ? [] : [`${count(conversations)} conversations`]),
-    ...(unanswered > 0 ? [`${count(unanswered)} without an output left out`] : []),
-    ...(outOfOrder > 0 ? [`${count(outOfOrder)} put in order`] : []),
-  ];
-  return `${path}: ${[format, read.join(', '), counts.join(', ')].filter(Boolean).join('; ')}`;
+  const { arrival, input, output, prefix } = columns;
+  const listed = (...parts: readonly (string | number | undefined)[]) => parts.filter(Boolean).join(', ');
+  const count = (n: number | undefined, what: string) => n && `${n.toLocaleString('en-US')} ${what}`;
+  const read = listed(
+    arrival && `arrival ${arrival} (${arrivalUnit === 'date' ? 'date and time' : arrivalUnit})`,
+    input && `input ${input}, output ${output}`,
+    prefix && `prefix hashes ${prefix}`,
+  );
+  const counts = listed(
+    `${requests.toLocaleString('en-US')} requests`,
+    count(conversations, 'conversations'),
+    count(unanswered, 'without an output left out'),
+    count(outOfOrder, 'put in order'),
+  );
+  return `${path}: ${[format, read, counts].filter(Boolean).join('; ')}`;
 }
 
 /** Requests of the given lengths that arrive as a Poisson process. */

@@ -126,43 +126,39 @@ function comparisonText(loads: readonly LoadComparison[]): string {
   ]).join('\n');
 }
 
+const ASKED = [
+  ['maxModelLen', '--max-model-len'],
+  ['maxNumSeqs', '--max-num-seqs'],
+  ['maxNumBatchedTokens', '--max-num-batched-tokens'],
+] as const;
+
 /** Facts from the server, options, and, for what neither says, a question or an assumption. */
 async function completeFacts(
   told: ToldFacts,
   settings: Launch['settings'],
   yes: boolean,
 ): Promise<ServerFacts> {
+  const { model, engine = { name: 'unknown', version: 'unknown' }, blockTokens = BLOCK_TOKENS } = told;
   const limits = { ...ASSUMED };
   const notes: string[] = [];
-  for (const [name, flag] of [
-    ['maxModelLen', '--max-model-len'],
-    ['maxNumSeqs', '--max-num-seqs'],
-    ['maxNumBatchedTokens', '--max-num-batched-tokens'],
-  ] as const) {
+  for (const [name, flag] of ASKED) {
     const known = settings[name] ?? told[name];
     limits[name] = known ?? (await ask(flag, ASSUMED[name], yes));
     if (known === undefined) notes.push(`${flag} ${limits[name]}`);
   }
-  const blockTokens = told.blockTokens ?? BLOCK_TOKENS;
-  const enough = Math.ceil((limits.maxNumSeqs * limits.maxModelLen) / blockTokens);
-  const kvBlocks = settings.kvBlocks ?? told.kvBlocks;
-  if (kvBlocks === undefined) notes.push(`--num-gpu-blocks-override ${enough} (a pool that is never full)`);
-  const engine = told.engine ?? { name: 'unknown', version: 'unknown' };
-  const facts: ServerFacts = {
-    ...limits,
-    model: told.model,
-    engine,
-    kvBlocks: kvBlocks ?? enough,
-    blockTokens,
-  };
+  const { maxModelLen, maxNumSeqs, maxNumBatchedTokens } = limits;
+  const enough = Math.ceil((maxNumSeqs * maxModelLen) / blockTokens);
+  const known = settings.kvBlocks ?? told.kvBlocks;
+  if (known === undefined) notes.push(`--num-gpu-blocks-override ${enough} (a pool that is never full)`);
+  const kvBlocks = known ?? enough;
   console.error(
-    `${engine.name} ${engine.version} serves ${facts.model}: context ${facts.maxModelLen}, ${facts.maxNumSeqs} sequences, ${facts.maxNumBatchedTokens} tokens an iteration, ${facts.kvBlocks} KV blocks of ${blockTokens}`,
+    `${engine.name} ${engine.version} serves ${model}: context ${maxModelLen}, ${maxNumSeqs} sequences, ${maxNumBatchedTokens} tokens an iteration, ${kvBlocks} KV blocks of ${blockTokens}`,
   );
   if (notes.length > 0)
     console.error(
       `The server does not tell all of that. Taken: ${notes.join(', ')}. Give the flags in --deployment where this is wrong.`,
     );
-  return facts;
+  return { ...limits, model, engine, kvBlocks, blockTokens };
 }
 
 function canAsk(yes: boolean): boolean {
@@ -172,40 +168,33 @@ function canAsk(yes: boolean): boolean {
 async function ask(flag: string, assumed: number, yes: boolean): Promise<number> {
   if (!canAsk(yes)) return assumed;
   const answer = await question(`The server does not tell its ${flag} [${assumed}]: `);
-  const value = answer.trim() === '' ? assumed : Number(answer);
+  const value = answer === '' ? assumed : Number(answer);
   if (Number.isInteger(value) && value > 0) return value;
   throw new InputError(`expected a whole number from 1 for ${flag}, got ${answer}`);
 }
 
 /** Asks whether the load may be sent. @throws InputError when it may not. */
 async function allow(facts: ServerFacts, options: Making): Promise<void> {
-  const { mostTokens, minutes, usdPerMillionTokens, yes } = options;
+  const { mostTokens, minutes, usdPerMillionTokens: price, yes } = options;
   const cost =
-    usdPerMillionTokens === undefined
+    price === undefined
       ? 'Where tokens are billed, that is what it costs: give --usd-per-million-tokens to see it.'
-      : `At ${usdPerMillionTokens} USD a million they cost at most ${((mostTokens * usdPerMillionTokens) / 1e6).toFixed(2)} USD.`;
+      : `At ${price} USD a million they cost at most ${((mostTokens * price) / 1e6).toFixed(2)} USD.`;
   console.error(
     `It sends loads up to saturation for about ${minutes} minutes: at most ${mostTokens.toLocaleString('en-US')} tokens, prompts and outputs together. ${cost} Others who use ${facts.model} wait longer meanwhile.`,
   );
-  if (yes) return;
-  if (!process.stdin.isTTY)
-    throw new InputError('there is no terminal to ask on: add --yes to allow the load', {
-      code: 'NOT_ALLOWED',
-    });
-  const answer = await question('Go on? [y/N] ');
-  if (!/^y(es)?$/i.test(answer.trim()))
-    throw new InputError('the load was not allowed, and nothing was sent but one short request', {
-      code: 'NOT_ALLOWED',
-    });
+  if (yes || (process.stdin.isTTY && /^y(es)?$/i.test(await question('Go on? [y/N] ')))) return;
+  throw new InputError(
+    process.stdin.isTTY
+      ? 'the load was not allowed, and nothing was sent but one short request'
+      : 'there is no terminal to ask on: add --yes to allow the load',
+    { code: 'NOT_ALLOWED' },
+  );
 }
 
 async function question(text: string): Promise<string> {
   const lines = createInterface({ input: process.stdin, output: process.stderr });
-  try {
-    return await lines.question(text);
-  } finally {
-    lines.close();
-  }
+  return (await lines.question(text).finally(() => lines.close())).trim();
 }
 
 async function startProfile({ start, gpu, model, gpus }: Making): Promise<EngineProfile | undefined> {

@@ -14,7 +14,7 @@ import { ENVIRONMENT_IDS } from '@servegym/environments';
 import type { JobEngine } from '@servegym/jobs';
 import { InvalidArgumentError } from 'commander';
 import { decodeInputFile } from '../arguments/input-files.ts';
-import { whole } from '../arguments/options.ts';
+import { rangeOf, whole } from '../arguments/options.ts';
 import { readOwnTable, readScenario, scenarioOptions, taskNamed } from '../arguments/scenario-options.ts';
 import { defineCommand, type OptionTable, type OptionValues } from '../command-table.ts';
 import { InputError, untilInterrupted } from '../failure.ts';
@@ -240,10 +240,8 @@ function teacherNamed(text: string): string {
 }
 
 function parseSeeds(text: string): number[] {
-  const [from, to] = (/^(\d+)\.\.(\d+)$/.exec(text)?.slice(1) ?? []).map(Number);
-  if (from !== undefined && to !== undefined && to >= from && to - from < MOST_SEEDS) {
-    return Array.from({ length: to - from + 1 }, (_, i) => from + i);
-  }
+  const [from, to] = rangeOf(text) ?? [0, MOST_SEEDS];
+  if (to - from < MOST_SEEDS) return Array.from({ length: to - from + 1 }, (_, i) => from + i);
   throw new InvalidArgumentError(
     `Expected a range of at most ${MOST_SEEDS} seeds such as 0..9, got \`${text}\`.`,
   );
