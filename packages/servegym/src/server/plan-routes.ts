@@ -8,7 +8,8 @@ import {
   TuningError,
 } from '@servegym/operators';
 import { listProfiles } from '@servegym/profiles';
-import { type EngineProfile, parseTrace, SimulatorError, scaleRate } from '@servegym/simulator';
+import { parseTrace, SimulatorError, scaleRate } from '@servegym/simulator';
+import { stream } from 'hono/streaming';
 import { z } from 'zod';
 import { withPrices } from '../cli/arguments/planning-options.ts';
 import type { BackgroundWork } from './background/background-work.ts';
@@ -62,7 +63,7 @@ export function mountPlanRoutes(server: OpenEnvServer, work: BackgroundWork): vo
       summary: 'Models that a plan knows, and the GPUs that it knows for each',
       answer: models,
     },
-    () => ({ models: knownModels(listProfiles()) }),
+    () => ({ models: knownModels() }),
   );
   server.addRoute(
     {
@@ -88,43 +89,33 @@ export function mountPlanRoutes(server: OpenEnvServer, work: BackgroundWork): vo
         name: caller.name,
         signal: AbortSignal.any([caller.signal, left.signal]),
       });
-      const encoder = new TextEncoder();
-      const lines = new ReadableStream<Uint8Array>({
-        async start(controller) {
-          const write = (line: object) => {
-            if (!left.signal.aborted) controller.enqueue(encoder.encode(`${JSON.stringify(line)}\n`));
-          };
-          try {
-            const result = await lend((jobs) =>
-              planFleet(jobs, profiles, traffic, {
-                ...{ slo, minQuality: body.quality, mostEngines: MOST_ENGINES, seed: SEED },
-                onPlans: (plans) => write({ plans: plans.map(planResult.planJson) }),
-                onProgress: (done, of) => write({ done, of }),
-              }),
-            );
-            write({ result: planResult.json(result) });
-          } catch (error) {
-            const { message, code } = error as { readonly message: string; readonly code?: string };
-            write({ error: { detail: message, ...(code !== undefined && { code }) } });
-          }
-          if (!left.signal.aborted) controller.close();
-        },
-        cancel: () => left.abort(new Error('The client has left')),
-      });
-      return context.body(lines, 200, {
-        'content-type': 'application/x-ndjson',
-        'cache-control': 'no-store',
+      context.header('content-type', 'application/x-ndjson');
+      context.header('cache-control', 'no-store');
+      return stream(context, async (out) => {
+        out.onAbort(() => left.abort(new Error('The client has left')));
+        const write = (line: object) => out.write(`${JSON.stringify(line)}\n`);
+        try {
+          const result = await lend((jobs) =>
+            planFleet(jobs, profiles, traffic, {
+              ...{ slo, minQuality: body.quality, mostEngines: MOST_ENGINES, seed: SEED },
+              onPlans: (plans) => void write({ plans: plans.map(planResult.planJson) }),
+              onProgress: (done, of) => void write({ done, of }),
+            }),
+          );
+          await write({ result: planResult.json(result) });
+        } catch (error) {
+          const { message: detail, code } = error as { readonly message: string; readonly code?: string };
+          await write({ error: { detail, code } });
+        }
       });
     },
   );
 }
 
-function knownModels(profiles: readonly EngineProfile[]): z.infer<typeof models>['models'] {
-  const gpus = new Map<string, Set<string>>();
-  for (const { model, gpu } of profiles)
-    gpus.set(model.name, (gpus.get(model.name) ?? new Set()).add(gpu.name));
-  return [...gpus]
-    .map(([name, names]) => ({ name, gpus: [...names].sort() }))
+function knownModels(): z.infer<typeof models>['models'] {
+  const byModel = Map.groupBy(listProfiles(), ({ model }) => model.name);
+  return [...byModel]
+    .map(([name, profiles]) => ({ name, gpus: [...new Set(profiles.map(({ gpu }) => gpu.name))].sort() }))
     .sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 
