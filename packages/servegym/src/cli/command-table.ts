@@ -114,11 +114,15 @@ export function defineCommand<const O extends OptionTable, const W extends WordT
   });
 }
 
+/** The flag of an option: that of `maxNumSeqs` is `--max-num-seqs`. */
+export function flagOf(key: string): string {
+  return `--${key.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
+}
+
 function optionOf(key: string, entry: OptionEntry): Option {
   const { value, help, parse, choices, default: initial, defaultText, preset, env, conflicts } = entry;
-  const flag = key.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
-  const prefix = value === undefined && initial === true ? '--no-' : '--';
-  const option = new Option(`${prefix}${flag}${value === undefined ? '' : ` ${value}`}`, help);
+  const flag = value === undefined && initial === true ? flagOf(key).replace('--', '--no-') : flagOf(key);
+  const option = new Option(value === undefined ? flag : `${flag} ${value}`, help);
   if (choices !== undefined) option.choices(choices);
   if (entry.repeated)
     option.argParser((text, before: readonly unknown[] = []) => [...before, parse ? parse(text) : text]);

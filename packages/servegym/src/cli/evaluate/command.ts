@@ -19,7 +19,7 @@ import type { JobEngine } from '@servegym/jobs';
 import { namedValues, numberFrom, parseShares, whole, wholeNumber, within } from '../arguments/options.ts';
 import { scenarioOptions } from '../arguments/scenario-options.ts';
 import { serverAddress } from '../arguments/server-options.ts';
-import { defineCommand, type OptionTable, type OptionValues } from '../command-table.ts';
+import { defineCommand, flagOf, type OptionTable, type OptionValues } from '../command-table.ts';
 import { InputError } from '../failure.ts';
 import { jobOptions, withJobs } from '../jobs.ts';
 import { printResult } from '../output/print-result.ts';
@@ -122,9 +122,7 @@ export async function evaluatePolicies(options: EvaluateOptions): Promise<void> 
   const { env, split = 'test', episodes, json, threads, queue } = options;
   for (const name of ['url', 'lines', 'maxSteps'] as const)
     if (options[name] !== undefined)
-      throw new InputError(
-        `--${name === 'maxSteps' ? 'max-steps' : name} is for a single episode: add --seed <n>`,
-      );
+      throw new InputError(`${flagOf(name)} is for a single episode: add --seed <n>`);
   if (split === SHIFTED && options.shift !== undefined)
     throw new InputError(
       `--split ${SHIFTED} plays every shift: leave out --shift ${options.shift}, or choose another --split`,

@@ -22,7 +22,7 @@ import { InvalidArgumentError } from 'commander';
 import { readLaunchText } from '../arguments/deployment.ts';
 import { readGpu, readInputFile, readModel, readProfile } from '../arguments/input-files.ts';
 import { above, whole } from '../arguments/options.ts';
-import { defineCommand, type OptionTable, type OptionValues } from '../command-table.ts';
+import { defineCommand, flagOf, type OptionTable, type OptionValues } from '../command-table.ts';
 import { InputError } from '../failure.ts';
 import { type Form, printResult, table } from '../output/print-result.ts';
 import { requireWritable, writeJsonFile } from '../output/write-output-file.ts';
@@ -219,8 +219,7 @@ const TAKEN: readonly (readonly [keyof Making & string, readonly Kind[]])[] = [
 function refuseIdle(kind: Kind, options: Making): void {
   for (const [key, kinds] of TAKEN) {
     if (options[key] === undefined || kinds.includes(kind)) continue;
-    const flag = key.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
-    throw new InputError(`--${flag} cannot be used with sources of the kind ${kind}`);
+    throw new InputError(`${flagOf(key)} cannot be used with sources of the kind ${kind}`);
   }
   if (kind === 'kernels' && options.gpus !== 1)
     throw new InputError('kernel times are of one GPU: leave out -tp in --deployment');
