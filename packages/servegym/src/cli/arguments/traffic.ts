@@ -145,7 +145,7 @@ function lengthsIn(text: string, whole: string): Lengths {
 }
 
 /** Requests of a traffic. */
-export interface OpenedTraffic {
+interface OpenedTraffic {
   readonly trace: Trace;
   /** Priority class of each request, 0 is the most urgent, where they have any. */
   readonly priorities?: Uint8Array;
@@ -155,24 +155,18 @@ export interface OpenedTraffic {
   readonly isBatch: boolean;
 }
 
-/**
- * Reads or draws the requests of a traffic; how a file was read is printed on standard error.
- * @param options.requests Requests to draw with those in flight. A file is not cut.
- * @throws InputError
- */
+interface TrafficOptions {
+  readonly seed: number;
+  /** Requests to draw with those in flight. A file is not cut. */
+  readonly requests?: number | undefined;
+  readonly quiet?: boolean;
+  readonly withoutPrefixes?: boolean;
+}
+
+/** Reads or draws the requests of a traffic; how a file was read is printed on standard error. @throws InputError */
 export async function openTraffic(
   source: TrafficSource,
-  {
-    seed,
-    requests,
-    quiet,
-    withoutPrefixes,
-  }: {
-    readonly seed: number;
-    readonly requests?: number | undefined;
-    readonly quiet?: boolean;
-    readonly withoutPrefixes?: boolean;
-  },
+  { seed, requests, quiet, withoutPrefixes }: TrafficOptions,
 ): Promise<OpenedTraffic> {
   switch (source.kind) {
     case 'file': {
@@ -203,10 +197,7 @@ export async function openTraffic(
 }
 
 /** The requests of a traffic in which they arrive at times of their own. @throws InputError */
-export async function openArrivals(
-  source: TrafficSource,
-  options: Parameters<typeof openTraffic>[1],
-): Promise<Trace> {
+export async function openArrivals(source: TrafficSource, options: TrafficOptions): Promise<Trace> {
   const { trace, concurrency, isBatch } = await openTraffic(source, options);
   if (concurrency === undefined && !isBatch) return trace;
   throw new InputError(

@@ -10,7 +10,6 @@ import {
   LlmClient,
   LlmPolicy,
   llmSettings,
-  type PlayInputs,
   SHIFTED,
   tasksToPlay,
 } from '@servegym/agents';
@@ -172,22 +171,14 @@ export async function evaluatePolicies(options: EvaluateOptions): Promise<void> 
 async function evaluateModel(
   model: string,
   { env, split, llm = {} }: EvaluateOptions,
-  plan: {
-    readonly taskIds: readonly (string | number)[];
-    readonly seeds: readonly number[];
-    readonly inputs: PlayInputs;
-  },
+  plan: Pick<Parameters<typeof evaluate>[0], 'taskIds' | 'seeds' | 'inputs'>,
 ): Promise<Evaluation> {
   if (split === SHIFTED) throw new InputError('a language model plays no --split shifted: name a --shift');
   const playable = agentsOf(env).playable(plan.inputs);
   const settings = { ...llmSettings(process.env, { model }), timeoutSeconds: llm['answer-timeout'] };
-  const policy = new LlmPolicy(playable, new LlmClient(settings), {
-    history: llm.history,
-    decideEvery: llm['decide-every'],
-  });
+  const asking = { history: llm.history, decideEvery: llm['decide-every'] };
+  const policy = new LlmPolicy(playable, new LlmClient(settings), asking);
   const episodes = plan.taskIds.length * plan.seeds.length;
-  return evaluatePolicy(playable, policy, {
-    ...plan,
-    onEpisode: (_, finished) => showShare(finished / episodes),
-  });
+  const onEpisode = (_: unknown, finished: number) => showShare(finished / episodes);
+  return evaluatePolicy(playable, policy, { ...plan, onEpisode });
 }

@@ -1,4 +1,4 @@
-import { alignedRows, snakeCase } from '@servegym/operators/report';
+import { snakeCase } from '@servegym/operators/report';
 import {
   type EngineProfile,
   REQUEST_COLUMNS,
@@ -7,7 +7,7 @@ import {
   type Summary,
 } from '@servegym/simulator';
 import { parquetWriteBuffer } from 'hyparquet-writer';
-import { facts } from '../output/print-result.ts';
+import { facts, table } from '../output/print-result.ts';
 
 /** A simulation and what it was made of. */
 export interface Simulation {
@@ -38,21 +38,12 @@ export interface ClassSummary {
 
 /** The object that `simulate --json` prints. Latencies in ms; `null` where nothing was measured. */
 export function simulationJson(simulation: Simulation) {
-  const {
-    profile,
-    weights,
-    source,
-    summary: run,
-    classes,
-    beyondValidity,
-    wallS,
-    isClosedBatch,
-  } = simulation;
+  const { profile, weights, source, summary: run, classes, beyondValidity, wallS } = simulation;
   const { simulatedMs, ttft, tpot, e2e, counters, kvBlocks, requests, completed, rejected } = run;
   const simulatedS = simulatedMs / 1000;
   return snakeCase({
     ...{ profile: profile.name, weights, trace: source, requests, completed, rejected, simulatedS },
-    makespanS: isClosedBatch ? simulatedS : undefined,
+    makespanS: simulation.isClosedBatch ? simulatedS : undefined,
     ...{ wallS, requestsPerWallS: requests / wallS, ttftMs: ttft, tpotMs: tpot, e2eMs: e2e },
     ...{ throughputTps: throughput(run), preemptions: counters.preemptions, iterations: counters.iterations },
     ...{ outputTokens: counters.outputTokens, prefillTokens: counters.prefillTokens },
@@ -95,13 +86,21 @@ export function simulationText(simulation: Simulation): string {
       ],
     ]),
     '',
-    ...alignedRows([
-      ['', 'mean', 'p50', 'p90', 'p99'],
-      latencyRow('TTFT, ms', run.ttft),
-      latencyRow('TPOT, ms', run.tpot),
-      latencyRow('end to end, ms', run.e2e),
-      ...classes.map(({ priority, ttft }) => latencyRow(`TTFT of class ${priority}, ms`, ttft)),
-    ]),
+    ...table<readonly [name: string, summary: Summary]>(
+      [
+        ['TTFT, ms', run.ttft],
+        ['TPOT, ms', run.tpot],
+        ['end to end, ms', run.e2e],
+        ...classes.map(({ priority, ttft }) => [`TTFT of class ${priority}, ms`, ttft] as const),
+      ],
+      [
+        ['', ([name]) => name],
+        ['mean', ([, { mean }]) => milliseconds(mean)],
+        ['p50', ([, { p50 }]) => milliseconds(p50)],
+        ['p90', ([, { p90 }]) => milliseconds(p90)],
+        ['p99', ([, { p99 }]) => milliseconds(p99)],
+      ],
+    ),
     ...(run.events.length === 0 ? [] : ['']),
     ...run.events.map(
       ({ kind, atMs, replica }) =>
@@ -112,18 +111,15 @@ export function simulationText(simulation: Simulation): string {
 }
 
 function notes({ profile, weights, summary: run, beyondValidity: beyond }: Simulation): string[] {
-  const lines: string[] = [];
   const variant = Object.entries(profile.weights).find(([precision]) => precision === weights)?.[1];
-  if (variant?.status === 'estimated')
-    lines.push(`note: ${weights} of this profile is estimated from ${variant.source}`);
-  if (run.rejected > 0) lines.push(`note: ${count(run.rejected)} requests can never fit the KV pool`);
-  if (beyond > 0) {
-    const [, longest] = profile.validity.contextTokens;
-    lines.push(
-      `note: ${count(beyond)} requests are longer than the ${count(longest)} tokens the profile was measured with`,
-    );
-  }
-  return lines.length === 0 ? [] : ['', ...lines];
+  const [, longest] = profile.validity.contextTokens;
+  const lines = [
+    variant?.status === 'estimated' && `${weights} of this profile is estimated from ${variant.source}`,
+    run.rejected > 0 && `${count(run.rejected)} requests can never fit the KV pool`,
+    beyond > 0 &&
+      `${count(beyond)} requests are longer than the ${count(longest)} tokens the profile was measured with`,
+  ].filter((line) => line !== false);
+  return lines.length === 0 ? [] : ['', ...lines.map((line) => `note: ${line}`)];
 }
 
 function throughput(run: SimulationSummary): number {
@@ -134,11 +130,8 @@ function acceptance({ counters }: SimulationSummary): number | null {
   return counters.draftTokens === 0 ? null : counters.acceptedTokens / counters.draftTokens;
 }
 
-function latencyRow(name: string, { mean, p50, p90, p99 }: Summary): string[] {
-  return [name, ...[mean, p50, p90, p99].map((ms) => (Number.isNaN(ms) ? '-' : milliseconds(ms)))];
-}
-
 function milliseconds(ms: number): string {
+  if (Number.isNaN(ms)) return '-';
   return ms < 100 ? ms.toFixed(2) : count(Math.round(ms));
 }
 
