@@ -9,7 +9,7 @@ const LAZY =
 
 /** Modules that the page for plans needs as well. */
 const SHARED =
-  /[\\/](node_modules[\\/](preact|@preact)|src[\\/](charts[\\/](palette|scales)|components[\\/](format|icons)|api[\\/]api-error|state[\\/]kept))[\\/.]|preload-helper/;
+  /[\\/](node_modules[\\/](preact|@preact)|src[\\/](charts[\\/](palette|scales)|components[\\/](format|controls)|api[\\/]api-error|state[\\/]kept))[\\/.]|preload-helper/;
 
 /**
  * Parts of uPlot that the page does not use, which no bundler sees: what its own exports hold, and calendar time, as the

@@ -3,7 +3,7 @@ import type { JSX } from 'preact';
 import { useEffect } from 'preact/hooks';
 import { Charts, MoreCharts } from './components/chart-panel.tsx';
 import { useConsole } from './components/console-context.ts';
-import { FailingIcon } from './components/icons.tsx';
+import { Button, FailingIcon } from './components/controls.tsx';
 import {
   LazyAnyCharts,
   LazyAnyMoreCharts,
@@ -24,7 +24,7 @@ import { Tooltip } from './components/tooltip.tsx';
 import { TopBar } from './components/top-bar.tsx';
 import { KnobPanel } from './knobs/knob-panel.tsx';
 import { SERVER_CHARTS } from './llm-server/charts.ts';
-import { ENVIRONMENTS } from './state/environments.ts';
+import { ENVIRONMENTS } from './state/choices.ts';
 import { openPanel, tourStep } from './state/overlays.ts';
 
 export function App(): JSX.Element {
@@ -103,9 +103,7 @@ function ProblemBanner(): JSX.Element | null {
     <div class="problem" role="alert">
       <FailingIcon />
       <p>{problem.message}</p>
-      <button type="button" class="button" onClick={problem.mend}>
-        {problem.remedy}
-      </button>
+      <Button text={problem.remedy} onClick={problem.mend} />
     </div>
   );
 }

@@ -16,7 +16,7 @@ import type { ConsoleState } from '../state/console-state.ts';
 import { fieldNamed } from '../state/frame.ts';
 import { playerName, type Run } from '../state/run.ts';
 import { useConsole } from './console-context.ts';
-import { SaveIcon } from './icons.tsx';
+import { Button, SaveIcon } from './controls.tsx';
 import { tip } from './tooltip.tsx';
 import { usePlotContext } from './use-plot-context.ts';
 
@@ -69,18 +69,16 @@ function ChartPanel({ spec }: { spec: ChartSpec }): JSX.Element | null {
           {spec.definition ?? spec.question}
         </p>
         <p class="axis-unit">{unit}</p>
-        <button
-          type="button"
-          class="bare"
+        <Button
+          look="bare"
+          text={<SaveIcon />}
           aria-label={`Save ${spec.title} as PNG`}
           title="Save as PNG"
           onClick={async () => {
             const { savePng } = await import('../lazy/save-png.ts');
             savePng(spec, unit.peek(), legendOf(state, shown.peek()), canvas());
           }}
-        >
-          <SaveIcon />
-        </button>
+        />
       </figcaption>
       <dl class={state.runs.value.length > 1 ? 'legend compared' : 'legend'}>
         {shown.value.map((one) => (

@@ -1,11 +1,11 @@
 import { useComputed } from '@preact/signals';
 import type { JSX } from 'preact';
-import { type Narration, narrate, type Severity } from '../llm-server/narration.ts';
+import { calm, type Narration, narrate, type Severity } from '../llm-server/narration.ts';
 import type { ConsoleState } from '../state/console-state.ts';
 import { BY_HAND, playerName, RECORDED, type Run } from '../state/run.ts';
 import { useConsole } from './console-context.ts';
+import { CalmIcon, FailingIcon, PlusIcon, StrainedIcon } from './controls.tsx';
 import { count } from './format.ts';
-import { CalmIcon, FailingIcon, PlusIcon, StrainedIcon } from './icons.tsx';
 import { LazyRunCards, LazyRunSentence } from './lazy.tsx';
 
 /** One run as a line, several as cards side by side. */
@@ -120,19 +120,11 @@ function narrationOf(state: ConsoleState, run: Run): Narration | undefined {
   const frames = run.frames.value;
   const newest = run.played.value - 1;
   if (state.joining.value === run) {
-    return {
-      severity: 'calm',
-      headline: 'Joining.',
-      detail: `${count(newest)} of ${count(state.newest.value)} windows played.`,
-    };
+    return calm('Joining.', `${count(newest)} of ${count(state.newest.value)} windows played.`);
   }
   const frame = frames[Math.min(state.shownIndex.value, newest)];
   if (frame?.index === 0 && newest === 0 && (state.playing.value || run.isBusy.value)) {
-    return {
-      severity: 'calm',
-      headline: 'Starting.',
-      detail: `The first window is being computed, played by ${playerName(state, run)}.`,
-    };
+    return calm('Starting.', `The first window is being computed, played by ${playerName(state, run)}.`);
   }
   return frame && narrate(frame, frames[frame.index - 1]);
 }

@@ -2,6 +2,7 @@ import { useComputed } from '@preact/signals';
 import type { JSX } from 'preact';
 import { timeOf } from '../charts/chart-spec.ts';
 import { useConsole } from './console-context.ts';
+import { Button } from './controls.tsx';
 import { clock, count, words } from './format.ts';
 import { tip } from './tooltip.tsx';
 
@@ -34,30 +35,24 @@ export function Scrubber(): JSX.Element | null {
         }}
       />
       {state.zoomed.value && (
-        <button
-          type="button"
-          class="button small"
+        <Button
+          look="small"
+          text="Whole episode"
           onClick={() => {
             state.zoomed.value = null;
           }}
-        >
-          Whole episode
-        </button>
+        />
       )}
       {isPast && (
         <div class="scrub-actions">
-          <button type="button" class="button small" onClick={() => state.seek(Infinity)}>
-            Back to now
-          </button>
+          <Button look="small" text="Back to now" onClick={() => state.seek(Infinity)} />
           {state.abilities.value.episodes && index.value < newest && (
-            <button
-              type="button"
-              class="button small"
+            <Button
+              look="small"
+              text="Play on from here"
               data-tip="Drops what came after this window and plays on from it: what if?"
               onClick={() => void state.branch()}
-            >
-              Play on from here
-            </button>
+            />
           )}
         </div>
       )}

@@ -6,6 +6,7 @@ import { useConsole } from './console-context.ts';
 import {
   BookIcon,
   BrandMark,
+  Button,
   CodeIcon,
   CupIcon,
   HelpIcon,
@@ -13,7 +14,7 @@ import {
   OptionsIcon,
   ShareIcon,
   ThemeButton,
-} from './icons.tsx';
+} from './controls.tsx';
 import { LazyOptionsMenu } from './lazy.tsx';
 import { Transport } from './transport.tsx';
 
@@ -115,17 +116,15 @@ function Scenario(): JSX.Element {
 
 function PanelButton({ panel, icon }: { panel: PanelName; icon: JSX.Element }): JSX.Element {
   return (
-    <button
-      type="button"
-      class="button quiet square"
+    <Button
+      look="quiet square"
+      text={icon}
       title={PANELS[panel]}
       aria-label={PANELS[panel]}
       aria-haspopup="dialog"
       onClick={() => {
         openPanel.value = panel;
       }}
-    >
-      {icon}
-    </button>
+    />
   );
 }

@@ -2,7 +2,7 @@ import { useComputed } from '@preact/signals';
 import type { JSX } from 'preact';
 import { SPEEDS } from '../state/page-signals.ts';
 import { useConsole } from './console-context.ts';
-import { PauseIcon, PlayIcon, RestartIcon, StepIcon } from './icons.tsx';
+import { Button, PauseIcon, PlayIcon, RestartIcon, StepIcon } from './controls.tsx';
 
 /** Restart, play, step and speed. */
 export function Transport(): JSX.Element {
@@ -13,37 +13,39 @@ export function Transport(): JSX.Element {
   return (
     <fieldset class="transport">
       <legend class="sr-only">Playback</legend>
-      <button
-        type="button"
-        class="button quiet square"
+      <Button
+        look="quiet square"
+        text={<RestartIcon />}
         title="Restart this episode"
         aria-label="Restart"
         disabled={!ready}
         onClick={() => void state.restart()}
-      >
-        <RestartIcon />
-      </button>
-      <button
-        type="button"
-        class="button primary play"
+      />
+      <Button
+        look="primary play"
+        text={
+          <>
+            {playing ? <PauseIcon /> : <PlayIcon />}
+            {playing ? 'Pause' : over ? 'Play again' : 'Play'}
+          </>
+        }
         title={playing ? 'Pause (space)' : 'Play (space)'}
         disabled={!ready}
         onClick={state.togglePlay}
-      >
-        {playing ? <PauseIcon /> : <PlayIcon />}
-        {playing ? 'Pause' : over ? 'Play again' : 'Play'}
-      </button>
-      <button
-        type="button"
-        class="button quiet"
+      />
+      <Button
+        look="quiet"
+        text={
+          <>
+            <StepIcon />
+            <span class="step-label">Step</span>
+          </>
+        }
         title="One window (right arrow)"
         aria-label="Step"
         disabled={!ready || over}
         onClick={() => void state.step()}
-      >
-        <StepIcon />
-        <span class="step-label">Step</span>
-      </button>
+      />
       <div class="speed">
         <select
           aria-label="Speed"

@@ -1,5 +1,5 @@
 import { amount, count, latencyText, percent } from '../components/format.ts';
-import type { Narration } from '../llm-server/narration.ts';
+import { calm, failing, type Narration, strained } from '../llm-server/narration.ts';
 import { type Frame, observed } from '../state/frame.ts';
 import type { FleetReport } from './fleet-report.ts';
 
@@ -18,62 +18,42 @@ export function narrateFleet(frame: Frame, report: FleetReport): Narration | und
   const waiting = observed(frame, 'num_requests_waiting') ?? 0;
   const queueSeconds = observed(frame, 'queue_seconds') ?? 0;
   if (events.some(({ kind }) => kind === 'failed')) {
-    return {
-      severity: 'failing',
-      headline: 'A replica failed.',
-      detail: 'Its requests are sent to others and computed again; it starts cold.',
-    };
+    return failing(
+      'A replica failed.',
+      'Its requests are sent to others and computed again; it starts cold.',
+    );
   }
   if (ready.length === 0) {
-    return {
-      severity: 'failing',
-      headline: 'No replica serves.',
-      detail: `${people(waiting)}. ${soon(starting)}`,
-    };
+    return failing('No replica serves.', `${people(waiting)}. ${soon(starting)}`);
   }
   if (queueSeconds > LONG_QUEUE_SECONDS) {
     return starting.length > 0
-      ? {
-          severity: 'strained',
-          headline: 'Waiting for replicas.',
-          detail: `${people(waiting)}. ${soon(starting)}`,
-        }
-      : {
-          severity: 'failing',
-          headline: 'Too few replicas.',
-          detail: `${people(waiting)}, about ${latencyText(1000 * queueSeconds)} of work, and none starts.`,
-        };
+      ? strained('Waiting for replicas.', `${people(waiting)}. ${soon(starting)}`)
+      : failing(
+          'Too few replicas.',
+          `${people(waiting)}, about ${latencyText(1000 * queueSeconds)} of work, and none starts.`,
+        );
   }
   const refused = report.classes.reduce((sum, each) => sum + each.refused, 0);
   if (refused > 0) {
-    return {
-      severity: 'strained',
-      headline: 'Refusing work.',
-      detail: `${count(refused)} requests of lower classes were answered with 429.`,
-    };
+    return strained('Refusing work.', `${count(refused)} requests of lower classes were answered with 429.`);
   }
   for (const { name, completed, attained } of report.classes) {
     if (completed > 0 && attained < HEALTHY * completed) {
-      return {
-        severity: 'strained',
-        headline: 'Late answers.',
-        detail: `${percent(attained / completed)} of the ${name.replace('_', ' ')} requests met their objectives.`,
-      };
+      return strained(
+        'Late answers.',
+        `${percent(attained / completed)} of the ${name.replace('_', ' ')} requests met their objectives.`,
+      );
     }
   }
   const inFlight = ready.reduce((sum, replica) => sum + replica.running + replica.waiting, 0) / ready.length;
   if (inFlight < FEW_IN_FLIGHT && ready.length > 1) {
-    return {
-      severity: 'calm',
-      headline: 'Capacity to spare.',
-      detail: `A replica has ${amount(inFlight)} requests in flight; every replica is billed.`,
-    };
+    return calm(
+      'Capacity to spare.',
+      `A replica has ${amount(inFlight)} requests in flight; every replica is billed.`,
+    );
   }
-  return {
-    severity: 'calm',
-    headline: 'Keeping up.',
-    detail: 'Requests start at once and meet their objectives.',
-  };
+  return calm('Keeping up.', 'Requests start at once and meet their objectives.');
 }
 
 function people(waiting: number): string {

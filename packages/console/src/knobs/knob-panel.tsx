@@ -2,6 +2,7 @@ import { useComputed } from '@preact/signals';
 import type { JSX } from 'preact';
 import type { Knob } from '../api/action-schema.ts';
 import { useConsole } from '../components/console-context.ts';
+import { Button } from '../components/controls.tsx';
 import { words } from '../components/format.ts';
 import { LazyWhyPanel } from '../components/lazy.tsx';
 import { tip } from '../components/tooltip.tsx';
@@ -36,11 +37,7 @@ export function KnobPanel(): JSX.Element {
             {state.driver.value === RECORDED ? 'As recorded:' : 'Turned by'} {playerName(state, run)}
           </p>
         )}
-        {!byHand && (
-          <button type="button" class="button small" onClick={() => void takeOver()}>
-            Take over
-          </button>
-        )}
+        {!byHand && <Button look="small" text="Take over" onClick={() => void takeOver()} />}
       </header>
       {state.schemas.value && state.knobs.value.length === 0 && (
         <p class="fine">The action of this environment has no fields: there is nothing to set.</p>

@@ -1,8 +1,8 @@
 import { useComputed } from '@preact/signals';
 import type { JSX } from 'preact';
 import { useConsole } from '../components/console-context.ts';
+import { StrainedIcon } from '../components/controls.tsx';
 import { amount } from '../components/format.ts';
-import { StrainedIcon } from '../components/icons.tsx';
 import { addStyles } from '../components/lazy.tsx';
 import { Observed } from '../components/stage.tsx';
 import { observed } from '../state/frame.ts';

@@ -1,7 +1,7 @@
 import type { JSX } from 'preact';
 import { useConsole } from '../components/console-context.ts';
+import { CalmIcon, StrainedIcon } from '../components/controls.tsx';
 import { count } from '../components/format.ts';
-import { CalmIcon, StrainedIcon } from '../components/icons.tsx';
 import { RECORDED } from '../state/run.ts';
 
 /** Tells of an episode that came from a link, a file or the leaderboard whether it is the one that was recorded. */

@@ -3,6 +3,7 @@ import type { EnvironmentEntry } from '@servegym/openenv/protocol';
 import type { JSX } from 'preact';
 import { useEffect, useId, useRef } from 'preact/hooks';
 import { useConsole } from '../components/console-context.ts';
+import { Button } from '../components/controls.tsx';
 import { words } from '../components/format.ts';
 import { KnobControl, type KnobControlProps } from '../knobs/knob-control.tsx';
 import { knobText } from '../knobs/knob-guide.ts';
@@ -37,15 +38,13 @@ export function OptionsMenu(): JSX.Element {
         </div>
       ))}
       {chosen > 0 && (
-        <button
-          type="button"
-          class="button small"
+        <Button
+          look="small"
+          text="As the task has it"
           onClick={() => {
             for (const name of Object.keys(state.options.value)) state.chooseOption(name, undefined);
           }}
-        >
-          As the task has it
-        </button>
+        />
       )}
     </div>
   );

@@ -3,9 +3,9 @@ import type { JSX } from 'preact';
 import { RUN_LOOKS } from '../charts/palette.ts';
 import { LineKey } from '../components/chart-panel.tsx';
 import { useConsole } from '../components/console-context.ts';
+import { Button, CloseIcon } from '../components/controls.tsx';
 import { Figure } from '../components/figure.tsx';
 import { count, percent, signed } from '../components/format.ts';
-import { CloseIcon } from '../components/icons.tsx';
 import { addStyles } from '../components/lazy.tsx';
 import { AddRun, BusyBar, DriverSelect, NarrationLine, Sentence } from '../components/run-strip.tsx';
 import { narrateFleet } from '../fleet/fleet-narration.ts';
@@ -53,18 +53,19 @@ function RunCard({ run }: { run: Run }): JSX.Element {
       <header>
         <LineKey look="line" tone={tone} dash={dash} />
         <DriverSelect run={run} label={`Run ${run.place + 1} played by`} />
-        <button
-          type="button"
-          class="button small"
+        <Button
+          look="small"
+          text={isFocused ? 'Shown' : 'Show'}
           aria-pressed={isFocused}
           title={`Show the server of this run (${run.place + 1})`}
           onClick={() => state.focus(run)}
-        >
-          {isFocused ? 'Shown' : 'Show'}
-        </button>
-        <button type="button" class="bare" aria-label={`Remove ${name}`} onClick={() => state.removeRun(run)}>
-          <CloseIcon />
-        </button>
+        />
+        <Button
+          look="bare"
+          text={<CloseIcon />}
+          aria-label={`Remove ${name}`}
+          onClick={() => state.removeRun(run)}
+        />
       </header>
       <div class="run-figures">
         <Figure large label="Return" definition="The sum of the rewards so far" figure={total} />

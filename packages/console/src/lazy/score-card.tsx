@@ -2,11 +2,13 @@ import type { JSX } from 'preact';
 import type { Fields, Grade } from '../api/wire.ts';
 import { RUN_LOOKS } from '../charts/palette.ts';
 import { useConsole } from '../components/console-context.ts';
+import { Button } from '../components/controls.tsx';
 import { amount, count, signed, words } from '../components/format.ts';
 import { addStyles } from '../components/lazy.tsx';
 import { tip } from '../components/tooltip.tsx';
 import { playerName, type Run } from '../state/run.ts';
 import styles from '../styles/score.css?inline';
+import scoreWords from './score-words.json' with { type: 'json' };
 
 addStyles(styles);
 
@@ -41,7 +43,7 @@ export function ScoreCard(): JSX.Element | null {
         {rows.length > 0 && (
           <dl class="breakdown">
             {rows.map(([name, value]) => (
-              <div key={name} {...tip(BREAKDOWN_DEFINITIONS[name])}>
+              <div key={name} {...tip(BREAKDOWN[name])}>
                 <dt>{words(name)}</dt>
                 <dd>{value < 0 ? signed(value) : Number.isInteger(value) ? count(value) : amount(value)}</dd>
               </div>
@@ -50,33 +52,17 @@ export function ScoreCard(): JSX.Element | null {
         )}
       </div>
       <div class="score-next">
-        <button
-          type="button"
-          class="button primary"
+        <Button
+          look="primary"
+          text="Next seed"
           onClick={() => state.chooseSeed(state.seed.value + 1, true)}
-        >
-          Next seed
-        </button>
-        <button type="button" class="button" onClick={() => void state.restart().then(state.togglePlay)}>
-          Same again
-        </button>
+        />
+        <Button text="Same again" onClick={() => void state.restart().then(state.togglePlay)} />
       </div>
       {state.runs.value.length > 1 && <span class="sr-only">Shown: {playerName(state, run)}</span>}
     </section>
   );
 }
-
-const BREAKDOWN_DEFINITIONS: Readonly<Record<string, string | undefined>> = {
-  return: 'The sum of the rewards',
-  regret: 'Return of the planner that knows the traffic, less this one',
-  'certificate bound': 'No policy can earn more on this traffic',
-  'certificate gap': 'The bound, less the return of the planner that knows the traffic',
-  requests_served: 'Requests that were answered',
-  requests_rejected: 'Requests too large for the KV pool',
-  slo_violations: 'Requests that were late for their SLO',
-  preemptions: 'Requests preempted for lack of KV blocks; they are computed again',
-  cost_usd: 'Bill of the GPUs for the episode, USD',
-};
 
 /** An agent that the grader played on the same traffic. */
 interface Anchor {
@@ -86,17 +72,10 @@ interface Anchor {
   readonly total: number | undefined;
 }
 
-/** The words for an anchor: on the scale, in a sentence, and what it is. */
-const ANCHOR_WORDS: Readonly<Record<string, readonly [string, string, string] | undefined>> = {
-  default: ['Default', 'the default', 'Settings that never change; of a fleet, the HorizontalPodAutoscaler'],
-  constant: ['Best fixed', 'the best fixed setting', 'The best of all settings that never change'],
-  rule: ['Tuned rule', 'the tuned rule', 'A rule of a few parameters, tuned on other traffic'],
-  planner: ['Planner', 'the planner', 'A planner that knows the model, and not the traffic to come'],
-  clairvoyant: [
-    'Sees the future',
-    'the planner that sees all future traffic',
-    'A planner that sees all future traffic: an upper reference, as no real controller can',
-  ],
+/** The words for an anchor (on the scale, in a sentence, and what it is), and for the numbers of a breakdown. */
+const { anchors: ANCHORS, breakdown: BREAKDOWN } = scoreWords as {
+  readonly anchors: Readonly<Record<string, { label: string; phrase: string; meaning: string } | undefined>>;
+  readonly breakdown: Readonly<Record<string, string | undefined>>;
 };
 
 /** The anchors that the grader scores, the lowest first. */
@@ -112,8 +91,7 @@ function anchorsOf({ breakdown: { anchor_scores: scores, anchors } }: Grade): An
 
 /** The score in words: the anchors that it is between. */
 function standing({ score, breakdown }: Grade, anchors: readonly Anchor[]): string {
-  const text = ({ name, score: at }: Anchor) =>
-    `${ANCHOR_WORDS[name]?.[1] ?? words(name)} (${at.toFixed(2)})`;
+  const text = ({ name, score: at }: Anchor) => `${ANCHORS[name]?.phrase ?? words(name)} (${at.toFixed(2)})`;
   const below = anchors.findLast((anchor) => anchor.score <= score);
   const above = anchors.find((anchor) => anchor.score > score);
   const estimated = (breakdown.anchors as Fields | undefined)?.estimated === true;
@@ -142,7 +120,7 @@ function AnchorScale({ anchors, runs }: { anchors: readonly Anchor[]; runs: read
     return { ...anchor, row };
   });
   const texts = anchors.map(
-    ({ name, score }) => `${ANCHOR_WORDS[name]?.[0] ?? words(name)} ${score.toFixed(2)}`,
+    ({ name, score }) => `${ANCHORS[name]?.label ?? words(name)} ${score.toFixed(2)}`,
   );
   return (
     <div
@@ -157,7 +135,7 @@ function AnchorScale({ anchors, runs }: { anchors: readonly Anchor[]; runs: read
           class="anchor"
           style={{ left: `${score * 100}%`, '--row': row }}
           {...tip(
-            `${ANCHOR_WORDS[name]?.[2] ?? words(name)}${total === undefined ? '' : `: return ${signed(total)}`}`,
+            `${ANCHORS[name]?.meaning ?? words(name)}${total === undefined ? '' : `: return ${signed(total)}`}`,
           )}
         >
           <i />

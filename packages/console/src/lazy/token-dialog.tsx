@@ -1,6 +1,7 @@
 import type { JSX } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import { useConsole } from '../components/console-context.ts';
+import { Button } from '../components/controls.tsx';
 import { keepToken } from '../state/kept.ts';
 
 /** Asks for the token that the server wants. */
@@ -34,9 +35,7 @@ export function TokenDialog(): JSX.Element | null {
             pattern="\s*\S+\s*"
             title="A text without spaces"
           />
-          <button type="submit" class="button primary">
-            Enter
-          </button>
+          <Button look="primary" text="Enter" type="submit" />
         </div>
       </form>
     </dialog>

@@ -2,11 +2,13 @@ import { effect, useComputed } from '@preact/signals';
 import type { JSX } from 'preact';
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
 import { useConsole } from '../components/console-context.ts';
+import { Button } from '../components/controls.tsx';
 import { addStyles } from '../components/lazy.tsx';
 import type { ConsoleState } from '../state/console-state.ts';
 import { isGuided, tourStep } from '../state/overlays.ts';
 import { BY_HAND } from '../state/run.ts';
 import styles from '../styles/tour.css?inline';
+import tours from './tours.json' with { type: 'json' };
 
 addStyles(styles);
 
@@ -17,61 +19,10 @@ interface TourStop {
   readonly text: string;
 }
 
-/** Title and text of a stop. */
-type StopWords = readonly [title: string, text: string];
-
-/** Stops whose words depend on the environment. */
-interface TourWords {
-  readonly stage: StopWords;
-  readonly knobs: StopWords;
-  readonly charts: string;
-  readonly end: string;
-}
-
-const SERVER: TourWords = {
-  stage: [
-    'A server, from left to right',
-    'Requests arrive, wait, run in a batch on the GPUs and are answered: in time for their SLO, or late. Each coloured square is a request, or a piece of GPU memory.',
-  ],
-  knobs: [
-    'Knobs, each with a price',
-    'Every few seconds someone sets them anew. What one buys and what it costs stands below it. The right setting changes with the traffic.',
-  ],
-  charts:
-    'Dashed red lines are limits. The reward adds up what the window was worth: work done and deadlines met, less memory, cost and lost quality. Point at any number to see what it means.',
-  end: 'The score stands between the default settings and a planner that knows all future traffic. Take the knobs on the very same requests. Can you beat the policy?',
-};
-
-const FLEET: TourWords = {
-  stage: [
-    'A fleet, from left to right',
-    'Requests arrive at a gateway, which sends each to a replica. A card is a replica: what it was sent, what it runs, how full its memory is. All are billed, also while they start.',
-  ],
-  knobs: [
-    'Knobs, each with a price',
-    'Every 30 s an autoscaler sets them anew. A new replica takes its time to start, so that demand must be foreseen.',
-  ],
-  charts:
-    'The dashed red line is what the ready replicas can answer. The reward is what the tokens inside their objectives earn, less the bill. Point at any number to see what it means.',
-  end: 'The score stands between a standard autoscaler and a planner that knows all future traffic. Take the knobs on the very same day. Can you beat the autoscaler?',
-};
-
-const OTHER: TourWords = {
-  stage: ['The observation', 'What the environment observed in its latest step, field by field.'],
-  knobs: ['The action', 'A form made from the schema of the action. Each step sends it.'],
-  charts:
-    'The reward, and a chart of each number that the environment observes. Point at any number to see what it means.',
-  end: 'Take the knobs on the very same episode. Can you beat the policy?',
-};
-
-function wordsFor({ isServer, isFleet }: ConsoleState): TourWords {
-  if (isServer.value) return SERVER;
-  return isFleet.value ? FLEET : OTHER;
-}
-
 /** The way through the page for a newcomer. */
 function stopsOf(state: ConsoleState): readonly TourStop[] {
-  const { stage, knobs, charts, end } = wordsFor(state);
+  const kind = state.isServer.value ? 'server' : state.isFleet.value ? 'fleet' : 'other';
+  const { stage, knobs, charts, end } = tours[kind];
   return [
     { at: '.stage, .figures', title: stage[0], text: stage[1] },
     { at: '.knobs', title: knobs[0], text: knobs[1] },
@@ -155,19 +106,15 @@ export function Tour(): JSX.Element | null {
         <span class="fine">
           {step + 1} of {stops.length}
         </span>
-        <button type="button" class="button small" onClick={endTour}>
-          {isLast ? 'Done' : 'Skip'}
-        </button>
-        <button
-          type="button"
-          class="button small primary"
+        <Button look="small" text={isLast ? 'Done' : 'Skip'} onClick={endTour} />
+        <Button
+          look="small primary"
+          text={isLast ? 'Take the knobs' : 'Next'}
           onClick={() => {
             if (isLast) void takeKnobs(state);
             else tourStep.value = step + 1;
           }}
-        >
-          {isLast ? 'Take the knobs' : 'Next'}
-        </button>
+        />
       </footer>
     </dialog>
   );

@@ -11,25 +11,25 @@ export interface Narration {
   readonly detail: string;
 }
 
+const said = (severity: Severity) => (headline: string, detail: string) => ({ severity, headline, detail });
+export const calm = said('calm');
+export const strained = said('strained');
+export const failing = said('failing');
+
 const FULL = 0.95;
 const HEALTHY = 0.9;
 
 /** Says what holds the server back most in `frame`, given the window before. `undefined` when the server tells too little. */
 export function narrate(frame: Frame, previous: Frame | undefined): Narration | undefined {
   if (frame.index === 0) {
-    return {
-      severity: 'calm',
-      headline: 'Ready.',
-      detail: `Press play${observed(frame, 'queue_depth') === undefined ? '' : ' and watch the server work'}, or turn the knobs yourself.`,
-    };
+    return calm(
+      'Ready.',
+      `Press play${observed(frame, 'queue_depth') === undefined ? '' : ' and watch the server work'}, or turn the knobs yourself.`,
+    );
   }
   if (frame.done) {
     const windows = `${count(frame.index)} windows`;
-    return {
-      severity: 'calm',
-      headline: 'Episode over.',
-      detail: `The rewards of ${windows} add up to ${signed(frame.totalReward)}.`,
-    };
+    return calm('Episode over.', `The rewards of ${windows} add up to ${signed(frame.totalReward)}.`);
   }
   const waiting = observed(frame, 'queue_depth');
   // A server that does not tell how many run gets no sentence on its batch.
@@ -38,37 +38,28 @@ export function narrate(frame: Frame, previous: Frame | undefined): Narration | 
   return (
     interruption(frame) ??
     congestion(frame, previous, waiting, running) ??
-    slowness(frame) ?? {
-      severity: 'calm',
-      headline: 'Keeping up.',
-      detail: `${served(frame)}${waiting === 0 ? 'No request waits.' : `${requests(waiting)} about to start.`}`,
-    }
+    slowness(frame) ??
+    calm(
+      'Keeping up.',
+      `${served(frame)}${waiting === 0 ? 'No request waits.' : `${requests(waiting)} about to start.`}`,
+    )
   );
 }
 
 function interruption(frame: Frame): Narration | undefined {
   const { events, gpus } = frame.telemetry;
   if (events.some(({ kind }) => kind === 'oom')) {
-    return {
-      severity: 'failing',
-      headline: 'Out of memory.',
-      detail: 'The engine crashed and restarts; all that ran is computed again.',
-    };
+    return failing('Out of memory.', 'The engine crashed and restarts; all that ran is computed again.');
   }
   const reloading = gpus.filter((gpu) => gpu.reloading).length;
   if (reloading > 0 || events.some(({ kind }) => kind === 'reload')) {
-    return {
-      severity: 'strained',
-      headline: 'Reloading weights.',
-      detail: `${reloading === 1 && gpus.length > 1 ? 'One GPU answers' : 'The GPUs answer'} no request until the new precision is loaded.`,
-    };
+    return strained(
+      'Reloading weights.',
+      `${reloading === 1 && gpus.length > 1 ? 'One GPU answers' : 'The GPUs answer'} no request until the new precision is loaded.`,
+    );
   }
   if (events.some(({ kind }) => kind === 'drain_started')) {
-    return {
-      severity: 'strained',
-      headline: 'Draining.',
-      detail: 'The GPUs change roles and first finish what runs.',
-    };
+    return strained('Draining.', 'The GPUs change roles and first finish what runs.');
   }
   return undefined;
 }
@@ -82,45 +73,28 @@ function congestion(
   const evictions = observed(frame, 'eviction_events') ?? 0;
   const occupancy = observed(frame, 'kv_cache_occupancy') ?? 0;
   if (evictions > 0) {
-    return {
-      severity: 'failing',
-      headline: 'KV memory is full.',
-      detail: `${requests(evictions)} preempted: removed from the batch and computed again later.`,
-    };
+    return failing(
+      'KV memory is full.',
+      `${requests(evictions)} preempted: removed from the batch and computed again later.`,
+    );
   }
   if (waiting <= Math.max(4, running / 8)) return undefined;
   const trend = waiting - (previous ? (observed(previous, 'queue_depth') ?? waiting) : waiting);
-  const severity = trend >= 0 ? 'failing' : 'strained';
+  const tell = trend >= 0 ? failing : strained;
   const queue =
     trend > 0
       ? `${requests(waiting)} waiting, ${count(trend)} more than before.`
       : `${requests(waiting)} waiting.`;
   const cap = frame.action?.batch_cap;
-  if (occupancy > FULL) {
-    return {
-      severity,
-      headline: 'No KV memory left.',
-      detail: running > 0 ? `${count(running)} requests fill it; ${queue}` : queue,
-    };
-  }
+  if (occupancy > FULL)
+    return tell('No KV memory left.', running > 0 ? `${count(running)} requests fill it; ${queue}` : queue);
   if (typeof cap === 'number' && batches(frame, running).some((batch) => batch >= cap * FULL)) {
-    return {
-      severity,
-      headline: 'The batch is full.',
-      detail: `${count(running)} requests run, at most ${count(cap)} on a GPU; ${queue}`,
-    };
+    const batch = `${count(running)} requests run, at most ${count(cap)} on a GPU`;
+    return tell('The batch is full.', `${batch}; ${queue}`);
   }
   if (trend < 0)
-    return {
-      severity,
-      headline: 'Catching up.',
-      detail: `${requests(waiting)} waiting, ${count(-trend)} fewer than before.`,
-    };
-  return {
-    severity,
-    headline: 'Falling behind.',
-    detail: `Prompts arrive faster than the GPUs read them; ${queue}`,
-  };
+    return tell('Catching up.', `${requests(waiting)} waiting, ${count(-trend)} fewer than before.`);
+  return tell('Falling behind.', `Prompts arrive faster than the GPUs read them; ${queue}`);
 }
 
 /** The running batch of each GPU. */
@@ -134,21 +108,16 @@ function slowness(frame: Frame): Narration | undefined {
   const itl = observed(frame, 'p50_itl_ms') ?? 0;
   const compliance = observed(frame, 'slo_compliance_rate') ?? 1;
   if (strictest?.tpotMs !== undefined && itl > strictest.tpotMs) {
-    return {
-      severity: 'strained',
-      headline: 'Slow writing.',
-      detail: `${latencyText(itl)} between tokens where ${strictest.name} requests allow ${latencyText(strictest.tpotMs)}.`,
-    };
+    return strained(
+      'Slow writing.',
+      `${latencyText(itl)} between tokens where ${strictest.name} requests allow ${latencyText(strictest.tpotMs)}.`,
+    );
   }
   if (compliance >= HEALTHY) return undefined;
   const late = `Only ${percent(compliance)} of the requests are inside their limits`;
   return strictest?.ttftMs !== undefined && ttft > strictest.ttftMs
-    ? {
-        severity: 'strained',
-        headline: 'Late starts.',
-        detail: `${late}; the slowest starts took ${latencyText(ttft)}.`,
-      }
-    : { severity: 'strained', headline: 'Late answers.', detail: `${late}.` };
+    ? strained('Late starts.', `${late}; the slowest starts took ${latencyText(ttft)}.`)
+    : strained('Late answers.', `${late}.`);
 }
 
 function served(frame: Frame): string {

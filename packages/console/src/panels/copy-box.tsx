@@ -1,6 +1,7 @@
 import { useSignal } from '@preact/signals';
 import type { JSX } from 'preact';
 import { useRef } from 'preact/hooks';
+import { Button } from '../components/controls.tsx';
 
 /** A text to take away. */
 export function CopyBox({ label, text }: { label: string; text: string }): JSX.Element {
@@ -26,9 +27,7 @@ export function CopyBox({ label, text }: { label: string; text: string }): JSX.E
         value={text}
         onFocus={(event) => event.currentTarget.select()}
       />
-      <button type="button" class="button" disabled={text === ''} onClick={() => void copy()}>
-        {isCopied.value ? 'Copied' : 'Copy'}
-      </button>
+      <Button text={isCopied.value ? 'Copied' : 'Copy'} disabled={text === ''} onClick={() => void copy()} />
     </div>
   );
 }

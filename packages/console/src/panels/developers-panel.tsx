@@ -3,6 +3,7 @@ import type { JSX } from 'preact';
 import { ApiError } from '../api/api-error.ts';
 import type { Exchange, Fields } from '../api/wire.ts';
 import { useConsole } from '../components/console-context.ts';
+import { Button } from '../components/controls.tsx';
 import { words } from '../components/format.ts';
 import { KnobControl } from '../knobs/knob-control.tsx';
 import { startValues } from '../knobs/knob-values.ts';
@@ -89,29 +90,19 @@ function RequestForm(): JSX.Element {
           </div>
         ))}
         <div class="send">
-          <button type="button" class="button" onClick={() => void reset()}>
-            Reset
-          </button>
-          <button type="submit" class="button primary" disabled={session.value === undefined}>
-            Step
-          </button>
-          <button
-            type="button"
-            class="button"
+          <Button text="Reset" onClick={() => void reset()} />
+          <Button look="primary" text="Step" type="submit" disabled={session.value === undefined} />
+          <Button
+            text="State"
             disabled={session.value === undefined}
             onClick={() => void send('GET', query)}
-          >
-            State
-          </button>
+          />
           {state.abilities.value.grader && (
-            <button
-              type="button"
-              class="button"
+            <Button
+              text="Grade"
               disabled={session.value === undefined}
               onClick={() => void send('POST', 'grader', named)}
-            >
-              Grade
-            </button>
+            />
           )}
         </div>
       </form>

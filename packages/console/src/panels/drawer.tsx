@@ -1,6 +1,6 @@
 import type { JSX } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
-import { CloseIcon } from '../components/icons.tsx';
+import { Button, CloseIcon } from '../components/controls.tsx';
 import { addStyles, lazy } from '../components/lazy.tsx';
 import { openPanel, PANELS, type PanelName } from '../state/overlays.ts';
 import styles from '../styles/drawer.css?inline';
@@ -42,9 +42,7 @@ export function Drawer(): JSX.Element | null {
       <div class="drawer-body">
         <header>
           <h2>{PANELS[name]}</h2>
-          <button type="button" class="bare" aria-label="Close" onClick={close}>
-            <CloseIcon />
-          </button>
+          <Button look="bare" text={<CloseIcon />} aria-label="Close" onClick={close} />
         </header>
         <Contents key={name} />
       </div>

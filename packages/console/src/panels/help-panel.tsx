@@ -1,5 +1,6 @@
 import type { JSX } from 'preact';
 import { useConsole } from '../components/console-context.ts';
+import { Button } from '../components/controls.tsx';
 import { words } from '../components/format.ts';
 import { openPanel, tourStep } from '../state/overlays.ts';
 import { RUN_PLACES } from '../state/run.ts';
@@ -24,16 +25,14 @@ export function HelpPanel(): JSX.Element {
     <>
       <section class="tour-offer">
         <p>A walk over the page in six steps.</p>
-        <button
-          type="button"
-          class="button primary"
+        <Button
+          look="primary"
+          text="Take the tour"
           onClick={() => {
             openPanel.value = undefined;
             tourStep.value = 0;
           }}
-        >
-          Take the tour
-        </button>
+        />
       </section>
       <section>
         <h3>Keys</h3>

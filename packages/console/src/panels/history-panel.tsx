@@ -1,8 +1,8 @@
 import { useSignal } from '@preact/signals';
 import type { JSX } from 'preact';
 import { useConsole } from '../components/console-context.ts';
+import { Button, CloseIcon } from '../components/controls.tsx';
 import { count, signed, words } from '../components/format.ts';
-import { CloseIcon } from '../components/icons.tsx';
 import { readEpisodeLink } from '../lazy/episode-link.ts';
 import { type KeptRun, LONGEST_NAME, runHistory } from '../lazy/run-history.ts';
 import { openPanel } from '../state/overlays.ts';
@@ -48,14 +48,12 @@ export function HistoryPanel(): JSX.Element {
       </p>
       {runs.length === 0 && <p>No runs yet. Play one to its end.</p>}
       {runs.length > 0 && (
-        <button
-          type="button"
-          class="button primary compare-kept"
+        <Button
+          look="primary compare-kept"
+          text={tasks.size > 1 ? 'Choose runs of one task' : 'Compare the chosen runs'}
           disabled={compared.length < 2 || tasks.size > 1}
           onClick={() => void open(compared)}
-        >
-          {tasks.size > 1 ? 'Choose runs of one task' : 'Compare the chosen runs'}
-        </button>
+        />
       )}
       {fault.value && (
         <p class="fault" role="alert">
@@ -137,43 +135,33 @@ function KeptRunEntry({ run, isChosen, mayChoose, onChoose, onOpen, onCsv }: Kep
         {scenario && <code class="scenario">{scenario}</code>}
       </p>
       <div class="kept-actions">
-        <button
-          type="button"
-          class="button small"
+        <Button
+          look="small"
+          text={isPinned ? 'Pinned' : 'Pin'}
           aria-pressed={isPinned === true}
           onClick={() => runHistory.change(id, { isPinned: !isPinned })}
-        >
-          {isPinned ? 'Pinned' : 'Pin'}
-        </button>
+        />
         {episode !== undefined && (
           <>
-            <button type="button" class="button small" onClick={onOpen}>
-              Watch
-            </button>
-            <button
-              type="button"
-              class="button small"
+            <Button look="small" text="Watch" onClick={onOpen} />
+            <Button
+              look="small"
+              text="Link"
               aria-expanded={isLinkShown.value}
               onClick={() => {
                 isLinkShown.value = !isLinkShown.value;
               }}
-            >
-              Link
-            </button>
-            <button type="button" class="button small" onClick={onCsv}>
-              CSV
-            </button>
+            />
+            <Button look="small" text="CSV" onClick={onCsv} />
           </>
         )}
-        <button
-          type="button"
-          class="bare"
+        <Button
+          look="bare"
+          text={<CloseIcon />}
           aria-label={`Delete ${title}`}
           title="Delete"
           onClick={() => runHistory.remove(id)}
-        >
-          <CloseIcon />
-        </button>
+        />
       </div>
       {isLinkShown.value && (
         <CopyBox label="Link to the episode" text={`${location.origin}${location.pathname}${episode}`} />

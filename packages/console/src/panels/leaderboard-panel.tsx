@@ -3,6 +3,7 @@ import type { JSX } from 'preact';
 import { useCallback, useEffect } from 'preact/hooks';
 import type { EpisodeFile, LeaderboardEntry } from '../api/wire.ts';
 import { useConsole } from '../components/console-context.ts';
+import { Button } from '../components/controls.tsx';
 import { signed } from '../components/format.ts';
 import { openPanel } from '../state/overlays.ts';
 import { SaveRun } from './save-run.tsx';
@@ -69,9 +70,7 @@ export function LeaderboardPanel(): JSX.Element {
                 <td>{signed(entry.return)}</td>
                 <td>{entry.seed}</td>
                 <td>
-                  <button type="button" class="button small" onClick={() => void watch(entry.id)}>
-                    Watch
-                  </button>
+                  <Button look="small" text="Watch" onClick={() => void watch(entry.id)} />
                 </td>
               </tr>
             ))}

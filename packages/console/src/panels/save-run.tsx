@@ -3,6 +3,7 @@ import type { JSX } from 'preact';
 import { ApiError } from '../api/api-error.ts';
 import type { LeaderboardEntry } from '../api/wire.ts';
 import { useConsole } from '../components/console-context.ts';
+import { Button } from '../components/controls.tsx';
 import { authorOf } from '../lazy/run-history.ts';
 
 /** Longest name on the leaderboard, characters. */
@@ -51,9 +52,7 @@ export function SaveRun({ onSaved }: { onSaved?: () => void }): JSX.Element | nu
             name.value = event.currentTarget.value;
           }}
         />
-        <button type="submit" class="button primary" disabled={!isOver}>
-          Save run
-        </button>
+        <Button look="primary" text="Save run" type="submit" disabled={!isOver} />
       </form>
       <p class="fine" role="status">
         {said.value || (isOver ? 'The server replays it and grades it itself.' : 'Once the episode is over.')}

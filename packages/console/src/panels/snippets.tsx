@@ -2,6 +2,7 @@ import { useSignal } from '@preact/signals';
 import type { JSX } from 'preact';
 import type { Fields } from '../api/wire.ts';
 import { useConsole } from '../components/console-context.ts';
+import { Button } from '../components/controls.tsx';
 import { CodeBox } from './copy-box.tsx';
 
 const LANGUAGES = ['Python', 'TypeScript', 'curl', 'MCP'] as const;
@@ -29,17 +30,14 @@ export function Snippets(): JSX.Element {
         }}
       />
       <CodeBox label={`${language.value} code`} text={text} />
-      <button
-        type="button"
-        class="button"
+      <Button
+        text={isCopied.value ? 'Copied' : 'Copy'}
         onClick={() =>
           void navigator.clipboard?.writeText(text).then(() => {
             isCopied.value = true;
           })
         }
-      >
-        {isCopied.value ? 'Copied' : 'Copy'}
-      </button>
+      />
     </section>
   );
 }

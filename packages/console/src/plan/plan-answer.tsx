@@ -1,6 +1,7 @@
 import type { ComponentChildren, JSX } from 'preact';
 import { fromZero } from '../charts/scales.ts';
 import { type XYChart, XYChartBox } from '../charts/xy-chart.tsx';
+import { Button } from '../components/controls.tsx';
 import {
   amount,
   count,
@@ -33,9 +34,7 @@ export function Plans({ plans, result, isFull }: PlansProps): JSX.Element {
         <PlanTable plans={shown} columns={isFull ? [...COLUMNS, ...FURTHER_COLUMNS] : COLUMNS} />
       )}
       {isDone && (
-        <button type="button" class="button small" onClick={() => saveCsv('plans', shown.map(rowOf))}>
-          Save as CSV
-        </button>
+        <Button look="small" text="Save as CSV" onClick={() => saveCsv('plans', shown.map(rowOf))} />
       )}
       {isDone && <Commands commands={shown[0].commands} />}
       {result && <NotPlanned result={result} />}

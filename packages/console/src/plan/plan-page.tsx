@@ -1,8 +1,8 @@
 import type { Signal } from '@preact/signals';
 import { type JSX, render } from 'preact';
 import { startTheme } from '../charts/palette.ts';
+import { BrandMark, Button, ThemeButton } from '../components/controls.tsx';
 import { count } from '../components/format.ts';
-import { BrandMark, ThemeButton } from '../components/icons.tsx';
 import { answerText, Plans } from './plan-answer.tsx';
 import { createPlanClient, exampleTrace } from './plan-client.ts';
 import { createPlanning, type Planning } from './planning.ts';
@@ -83,29 +83,23 @@ function PlanForm({ planning }: { planning: Planning }): JSX.Element {
         <div class="plan-actions">
           {underWay.value ? (
             // Keys, so that a click on one is not taken for one on the other in its place.
-            <button key="stop" type="button" class="button" onClick={() => underWay.value?.abort()}>
-              Stop
-            </button>
+            <Button text="Stop" key="stop" onClick={() => underWay.value?.abort()} />
           ) : (
-            <button
+            <Button
+              look="primary"
+              text="Plan"
               key="plan"
               type="submit"
-              class="button primary"
               disabled={models.value.length === 0 || taken.value.length === 0}
-            >
-              Plan
-            </button>
+            />
           )}
-          <button
-            type="button"
-            class="button"
+          <Button
+            text="Example trace"
             title="2,000 made-up requests, four a second, about 700 tokens in and 150 out"
             onClick={() => {
               trace.value = { name: EXAMPLE, text: exampleTrace() };
             }}
-          >
-            Example trace
-          </button>
+          />
         </div>
       </div>
       <GpuChoices planning={planning} />

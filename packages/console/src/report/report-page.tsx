@@ -1,6 +1,6 @@
 import { type JSX, render } from 'preact';
 import { startTheme } from '../charts/palette.ts';
-import { BrandMark, ThemeButton } from '../components/icons.tsx';
+import { BrandMark, ThemeButton } from '../components/controls.tsx';
 import { PlanReport } from './plan-report.tsx';
 import type { Report } from './report.ts';
 import { Notes } from './sections.tsx';

@@ -1,7 +1,15 @@
 import type { ServerAbilities } from '../api/server-abilities.ts';
 import type { Fields, PolicyInfo, Task } from '../api/wire.ts';
-import { ENVIRONMENTS } from './environments.ts';
+import environments from '../environments.json' with { type: 'json' };
 import { BY_HAND, RUN_PLACES } from './run.ts';
+
+/**
+ * What the page knows of an environment by its name: the environment in a sentence, the policy that plays where the
+ * address names none, and its knobs. All else it learns from the server.
+ */
+export const ENVIRONMENTS: Readonly<
+  Record<string, (typeof environments)[keyof typeof environments] | undefined>
+> = environments;
 
 /** Choices kept in the address bar: the episode to play, and its players. */
 export interface Choices {

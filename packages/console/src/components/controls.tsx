@@ -1,4 +1,4 @@
-import type { ComponentChildren, JSX } from 'preact';
+import type { ComponentChildren, ComponentProps, JSX } from 'preact';
 import { chooseTheme, isDark } from '../charts/palette.ts';
 
 function Icon({ children }: { children: ComponentChildren }): JSX.Element {
@@ -88,14 +88,26 @@ export function BrandMark(): JSX.Element {
 export function ThemeButton(): JSX.Element {
   const dark = isDark();
   return (
-    <button
-      type="button"
-      class="button quiet square"
+    <Button
+      look="quiet square"
+      text={dark ? <SunIcon /> : <MoonIcon />}
       title={dark ? 'Light colours' : 'Dark colours'}
       aria-label={dark ? 'Use light colours' : 'Use dark colours'}
       onClick={() => chooseTheme(dark ? 'light' : 'dark')}
-    >
-      {dark ? <SunIcon /> : <MoonIcon />}
+    />
+  );
+}
+
+interface ButtonProps extends ComponentProps<'button'> {
+  /** Its classes beside `button`; `bare` for one that is only an icon. */
+  readonly look?: string;
+  readonly text: ComponentChildren;
+}
+
+export function Button({ look = '', text, type = 'button', ...rest }: ButtonProps): JSX.Element {
+  return (
+    <button type={type} class={look === 'bare' ? look : `button ${look}`} {...rest}>
+      {text}
     </button>
   );
 }
