@@ -2,7 +2,6 @@ import { useComputed, useSignal } from '@preact/signals';
 import type { JSX } from 'preact';
 import { useEffect } from 'preact/hooks';
 import { Charts, MoreCharts } from './components/chart-panel.tsx';
-import { useConsole } from './components/console-context.ts';
 import { Button, FailingIcon } from './components/controls.tsx';
 import {
   LazyAnyCharts,
@@ -17,15 +16,16 @@ import {
   partsToCome,
 } from './components/lazy.tsx';
 import { RunStrip } from './components/run-strip.tsx';
-import { Scrubber } from './components/scrubber.tsx';
 import { Stage } from './components/stage.tsx';
 import { Timeline } from './components/timeline.tsx';
 import { Tooltip } from './components/tooltip.tsx';
 import { TopBar } from './components/top-bar.tsx';
+import { Scrubber } from './components/transport.tsx';
 import { KnobPanel } from './knobs/knob-panel.tsx';
 import { SERVER_CHARTS } from './llm-server/charts.ts';
 import { ENVIRONMENTS } from './state/choices.ts';
-import { openPanel, tourStep } from './state/overlays.ts';
+import { useConsole } from './state/console-state.ts';
+import { openPanel, tourStep } from './state/page-signals.ts';
 
 export function App(): JSX.Element {
   const state = useConsole();

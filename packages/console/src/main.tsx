@@ -3,12 +3,10 @@ import { render } from 'preact';
 import { createClient } from './api/client.ts';
 import { App } from './app.tsx';
 import { startTheme } from './charts/palette.ts';
-import { ConsoleContext } from './components/console-context.ts';
 import { EPISODE_FRAGMENT, readChoices, writeChoices } from './state/choices.ts';
-import { type ConsoleState, createConsoleState } from './state/console-state.ts';
+import { ConsoleContext, type ConsoleState, createConsoleState } from './state/console-state.ts';
 import { isFirstVisit, keptToken } from './state/kept.ts';
-import { isGuided, openPanel, tourStep } from './state/overlays.ts';
-import { SPEEDS } from './state/page-signals.ts';
+import { isGuided, openPanel, SPEEDS, tourStep } from './state/page-signals.ts';
 import { BY_HAND, RECORDED, RUN_PLACES, type Run } from './state/run.ts';
 
 /** Epochs of the runs that have been kept. */
@@ -105,7 +103,7 @@ function isEpisode(text: string): boolean {
 }
 
 async function openLink(): Promise<void> {
-  const { readEpisodeLink } = await import('./lazy/episode-link.ts');
+  const { readEpisodeLink } = await import('./lazy/run-history.ts');
   try {
     await state.openFile(await readEpisodeLink(location.hash), mayMove);
   } catch (error) {

@@ -6,24 +6,17 @@ type ApiErrorKind = 'unreachable' | 'refused' | 'unreadable';
 /** Codes of work that the server broke off because it took too much time or memory: the same request meets the same end. */
 const TOO_MUCH_WORK = ['WORK_TIMEOUT', 'WORK_MEMORY'];
 
-/** Particulars of a refusal, where the server names them. */
-interface Refusal {
-  /** For instance `RATE_LIMITED`. */
-  readonly code?: string;
-  /** Time after which the server wants to be asked again. */
-  readonly retryAfterMs?: number;
-}
-
 /** A request to the server that did not work out, in words for the person at the page. */
 export class ApiError extends Error {
   override readonly name = 'ApiError';
   readonly kind: ApiErrorKind;
   /** The HTTP status; 0 when no answer came. */
   readonly status: number;
+  /** For instance `RATE_LIMITED`, where the server names one. */
   readonly code: string | undefined;
-  /** 0 where the server does not say. */
+  /** Time after which the server wants to be asked again; 0 where it does not say. */
   readonly retryAfterMs: number;
-  constructor(kind: ApiErrorKind, status: number, message: string, { code, retryAfterMs = 0 }: Refusal = {}) {
+  constructor(kind: ApiErrorKind, status: number, message: string, code?: string, retryAfterMs = 0) {
     super(message);
     this.kind = kind;
     this.status = status;
@@ -48,8 +41,14 @@ export class ApiError extends Error {
   }
 }
 
+/** The error of a request that the server answered with `status` and the JSON `answer`. */
+export function refusal(status: number, answer: unknown, retryAfterMs?: number): ApiError {
+  const message = errorText(answer) ?? `The server answered ${status}.`;
+  return new ApiError('refused', status, message, errorCode(answer), retryAfterMs);
+}
+
 /** The sentence inside an error answer: plain `detail`, a list of validation errors, or `{error: {message}}`. */
-export function errorText(body: unknown): string | undefined {
+function errorText(body: unknown): string | undefined {
   if (typeof body === 'string') return body.length > 0 && body.length <= 300 ? body : undefined;
   if (typeof body !== 'object' || body === null) return undefined;
   const { detail, error, message } = body as Fields;
@@ -58,7 +57,7 @@ export function errorText(body: unknown): string | undefined {
 }
 
 /** The code beside the sentence, as in `{detail, code}` or `{error: {code}}`. */
-export function errorCode(body: unknown): string | undefined {
+function errorCode(body: unknown): string | undefined {
   if (typeof body !== 'object' || body === null) return undefined;
   const { code, detail, error } = body as Fields;
   return typeof code === 'string' ? code : (errorCode(detail) ?? errorCode(error));

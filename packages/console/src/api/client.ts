@@ -1,18 +1,18 @@
 import { type ReadonlySignal, signal } from '@preact/signals';
-import { ApiError, errorCode, errorText } from './api-error.ts';
-import type {
-  EnvironmentInfo,
-  EpisodeFile,
-  Exchange,
-  Fields,
-  Grade,
-  OpenedEpisode,
-  Outcome,
-  PlayedStep,
-  PolicyInfo,
-  SchemaBody,
-  StartedSession,
-  Task,
+import { ApiError, refusal } from './api-error.ts';
+import {
+  type EnvironmentInfo,
+  type EpisodeFile,
+  type Exchange,
+  type Fields,
+  fields,
+  type Grade,
+  type Outcome,
+  type PlayedStep,
+  type PolicyInfo,
+  type SchemaBody,
+  type Task,
+  text,
 } from './wire.ts';
 
 const ANSWER_WITHIN_MS = 20_000;
@@ -22,46 +22,14 @@ const COMPUTE_WITHIN_MS = 120_000;
 const MOST_EXCHANGES = 30;
 
 /** Requests of the console to a server. Every method throws `ApiError`. */
-export interface Client {
-  /** Address of the server, without a slash at its end. */
-  readonly url: string;
-  /** The latest requests and their answers, the newest first. */
-  readonly exchanges: ReadonlySignal<readonly Exchange[]>;
-  /** The token that requests carry from now on. */
-  authorize(token: string): void;
-  /** Resolves when the server answers. */
-  health(): Promise<void>;
-  metadata(): Promise<EnvironmentInfo>;
-  schema(): Promise<SchemaBody>;
-  /** The server's OpenAPI document. */
-  description(): Promise<Fields>;
-  /** Empty when the environment has no tasks. */
-  tasks(): Promise<Task[]>;
-  /** Empty when the server plays no policies. */
-  policies(): Promise<PolicyInfo[]>;
-  /** Starts an episode, in the session `again` where the server still has it, else in a new one. */
-  reset(options: Fields, again?: string): Promise<StartedSession>;
-  step(sessionId: string, action: Fields): Promise<PlayedStep>;
-  /** Plays up to `steps` windows with a policy; fewer come back when the episode ends. */
-  policySteps(policy: string, sessionId: string, steps: number): Promise<PlayedStep[]>;
-  grade(sessionId: string): Promise<Grade>;
-  /** Steps that the server has played in a session; `undefined` when it does not know the session. */
-  stepCount(sessionId: string): Promise<number | undefined>;
-  episode(sessionId: string): Promise<EpisodeFile>;
-  /** Plays an episode into a new session and answers its results from `from` on; 0 is the reset. */
-  openEpisode(file: EpisodeFile, from: number): Promise<OpenedEpisode>;
-  /** Asks for JSON and answers with it; a body is posted. */
-  ask(path: string, body?: Fields): Promise<Fields>;
-  /** Sends any request and answers with what came back, whatever it is. */
-  send(method: string, path: string, body?: Fields): Promise<Exchange>;
-}
+export type Client = ReturnType<typeof createClient>;
 
 /** A client for the server whose API stands under `root`, which ends in a slash. */
-export function createClient(root: URL): Client {
+export function createClient(root: URL) {
   const exchanges = signal<readonly Exchange[]>([]);
   let token: string | undefined;
 
-  const send: Send = async (method, path, body, withinMs = ANSWER_WITHIN_MS) => {
+  async function send(method: string, path: string, body?: Fields, withinMs = ANSWER_WITHIN_MS) {
     const request = body && JSON.stringify(body);
     const headers: Record<string, string> = {};
     if (request !== undefined) headers['content-type'] = 'application/json';
@@ -88,113 +56,117 @@ export function createClient(root: URL): Client {
       noted(0, message);
       throw new ApiError('unreachable', 0, message);
     }
-  };
-  return {
-    url: root.href.replace(/\/$/, ''),
-    exchanges,
-    authorize(text) {
-      token = text;
-    },
-    send,
-    ...requestsOver(send),
-  };
-}
+  }
 
-type Send = (method: string, path: string, body?: Fields, withinMs?: number) => Promise<Exchange>;
-
-/** The requests of a client, in terms of one that sends anything. */
-function requestsOver(send: Send): Omit<Client, 'url' | 'exchanges' | 'authorize' | 'send'> {
   async function ask(path: string, body?: Fields, withinMs?: number): Promise<Fields> {
-    const { status, answer: text, retryAfterMs } = await send(body ? 'POST' : 'GET', path, body, withinMs);
-    const answer = parse(text);
-    if (status < 200 || status > 299) {
-      const code = errorCode(answer);
-      throw new ApiError('refused', status, errorText(answer) ?? `The server answered ${status}.`, {
-        ...(code !== undefined && { code }),
-        ...(retryAfterMs !== undefined && { retryAfterMs }),
-      });
-    }
+    const exchange = await send(body ? 'POST' : 'GET', path, body, withinMs);
+    const { status, retryAfterMs } = exchange;
+    const answer = parse(exchange.answer);
+    if (status < 200 || status > 299) throw refusal(status, answer, retryAfterMs);
     if (typeof answer !== 'object' || answer === null) throw unreadable(path);
     return answer as Fields;
   }
 
-  /** Answers `otherwise` where the server has no such thing. */
-  async function orMissing<T, U>(answer: Promise<T>, otherwise: U): Promise<T | U> {
+  /** Answers `undefined` where the server has no such thing. */
+  async function askIfThere(path: string, body?: Fields): Promise<Fields | undefined> {
     try {
-      return await answer;
+      return await ask(path, body);
     } catch (error) {
-      if (error instanceof ApiError && error.status === 404) return otherwise;
+      if (error instanceof ApiError && error.status === 404) return undefined;
       throw error;
     }
   }
 
-  async function listOf<T>(path: string, key: string): Promise<T[]> {
-    const answer = await orMissing(ask(path), []);
-    const list = Array.isArray(answer) ? answer : (answer as Fields)[key];
+  async function listOf<T>(path: string): Promise<T[]> {
+    const answer = (await askIfThere(path)) ?? [];
+    const list = Array.isArray(answer) ? answer : answer[path];
     if (!Array.isArray(list)) throw unreadable(path);
-    return list as T[];
+    return list;
   }
 
   return {
+    /** Address of the server, without a slash at its end. */
+    url: root.href.replace(/\/$/, ''),
+    /** The latest requests and their answers, the newest first. */
+    exchanges: exchanges as ReadonlySignal<readonly Exchange[]>,
+    /** The token that requests carry from now on. */
+    authorize(given: string): void {
+      token = given;
+    },
+    /** Sends any request and answers with what came back, whatever it is. */
+    send,
+    /** Asks for JSON and answers with it; a body is posted. */
     ask,
-    async health() {
+    /** Resolves when the server answers. */
+    async health(): Promise<void> {
       await ask('health');
     },
     metadata: async () => (await ask('metadata')) as unknown as EnvironmentInfo,
     schema: async () => (await ask('schema')) as unknown as SchemaBody,
+    /** The server's OpenAPI document. */
     description: () => ask('openapi.json'),
-    tasks: () => listOf<Task>('tasks', 'tasks'),
-    policies: () => listOf<PolicyInfo>('policies', 'policies'),
-    async reset(options, again) {
+    /** Empty when the environment has no tasks. */
+    tasks: () => listOf<Task>('tasks'),
+    /** Empty when the server plays no policies. */
+    policies: () => listOf<PolicyInfo>('policies'),
+    /** Starts an episode, in the session `again` where the server still has it, else in a new one. */
+    async reset(options: Fields, again?: string) {
       const answer =
-        (again && (await orMissing(ask('reset', { ...options, session_id: again }), undefined))) ||
+        (again && (await askIfThere('reset', { ...options, session_id: again }))) ||
         (await ask('reset', options));
       const sessionId = answer.session_id;
       if (typeof sessionId !== 'string') throw unreadable('reset');
       return { sessionId, ...outcome(answer, 'reset') };
     },
-    async step(sessionId, action) {
+    async step(sessionId: string, action: Fields): Promise<PlayedStep> {
       return { action, ...outcome(await ask('step', { session_id: sessionId, action }), 'step') };
     },
-    async policySteps(policy, sessionId, steps) {
+    /** Plays up to `steps` windows with a policy; fewer come back when the episode ends. */
+    async policySteps(policy: string, sessionId: string, steps: number): Promise<PlayedStep[]> {
       const path = `policies/${encodeURIComponent(policy)}/step`;
       const answer = await ask(path, { session_id: sessionId, steps }, COMPUTE_WITHIN_MS);
       if (!Array.isArray(answer.steps)) throw unreadable(path);
       return answer.steps.map((step: Fields) => playedStep(step, path));
     },
-    async grade(sessionId) {
-      const answer = await ask('grader', { session_id: sessionId }, COMPUTE_WITHIN_MS);
-      if (typeof answer.score !== 'number') throw unreadable('grader');
-      return {
-        score: answer.score,
-        breakdown: (answer.breakdown ?? {}) as Fields,
-        feedback: typeof answer.feedback === 'string' ? answer.feedback : '',
-      };
+    async grade(sessionId: string): Promise<Grade> {
+      const { score, breakdown, feedback } = await ask(
+        'grader',
+        { session_id: sessionId },
+        COMPUTE_WITHIN_MS,
+      );
+      if (typeof score !== 'number') throw unreadable('grader');
+      return { score, breakdown: fields(breakdown), feedback: text(feedback) ?? '' };
     },
-    async stepCount(sessionId) {
-      const state = await orMissing(ask(`state?session_id=${encodeURIComponent(sessionId)}`), undefined);
+    /** Steps that the server has played in a session; `undefined` when it does not know the session. */
+    async stepCount(sessionId: string): Promise<number | undefined> {
+      const state = await askIfThere(`state?session_id=${encodeURIComponent(sessionId)}`);
       return state && Number(state.step_count);
     },
-    episode: async (sessionId) =>
-      (await ask(
-        `episodes/${encodeURIComponent(sessionId)}`,
-        undefined,
-        COMPUTE_WITHIN_MS,
-      )) as unknown as EpisodeFile,
-    async openEpisode(file, from) {
+    async episode(sessionId: string): Promise<EpisodeFile> {
+      const path = `episodes/${encodeURIComponent(sessionId)}`;
+      return (await ask(path, undefined, COMPUTE_WITHIN_MS)) as unknown as EpisodeFile;
+    },
+    /** Plays an episode into a new session and answers its results from `from` on; 0 is the reset. */
+    async openEpisode(file: EpisodeFile, from: number) {
       const answer = await ask('episodes', { ...file, windows_from: from }, COMPUTE_WITHIN_MS);
       const { session_id: sessionId, verified, windows, environment } = answer;
       if (typeof sessionId !== 'string' || !Array.isArray(windows)) throw unreadable('episodes');
       return {
         sessionId,
+        /** It came out as its file says; `null` where the file says nothing. */
         verified: typeof verified === 'boolean' ? verified : null,
-        version: String((environment as Fields | undefined)?.version ?? ''),
-        ...(from === 0 && { start: outcome(windows[0], 'episodes') }),
+        /** The version of the environment that played it now. */
+        version: String(fields(environment).version ?? ''),
+        /** The answer to the reset, where it was asked for. */
+        start: from === 0 ? outcome(windows[0], 'episodes') : undefined,
         steps: windows.slice(from === 0 ? 1 : 0).map((step: Fields) => playedStep(step, 'episodes')),
       };
     },
   };
 }
+
+/** An episode that was played into a new session. */
+export type OpenedEpisode = Awaited<ReturnType<Client['openEpisode']>>;
 
 function parse(text: string): unknown {
   try {
@@ -219,10 +191,11 @@ function outcome(answer: Fields, path: string): Outcome {
 /** Reads a step that comes with its action. @throws ApiError `unreadable` */
 function playedStep(answer: Fields, path: string): PlayedStep {
   const { action, explanation } = answer;
+  const told = typeof explanation === 'object' && explanation !== null;
   return {
     action: (action ?? {}) as Fields,
     ...outcome(answer, path),
-    ...(typeof explanation === 'object' && explanation !== null && { explanation: explanation as Fields }),
+    ...(told && { explanation: explanation as Fields }),
   };
 }
 

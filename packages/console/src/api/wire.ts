@@ -29,11 +29,6 @@ export interface PlayedStep extends Outcome {
   readonly explanation?: Fields;
 }
 
-/** A session at the start of an episode, and its first observation. */
-export interface StartedSession extends Outcome {
-  readonly sessionId: string;
-}
-
 /** An episode as `GET /episodes/{session_id}` gives it; of what this page has played, without environment and digest. */
 export interface EpisodeFile {
   readonly format: string;
@@ -43,18 +38,6 @@ export interface EpisodeFile {
   /** Name of the player, as the player gives it. */
   readonly author?: string | null;
   readonly digest?: string;
-}
-
-/** An episode that was played into a new session. */
-export interface OpenedEpisode {
-  readonly sessionId: string;
-  /** It came out as its file says; `null` where the file says nothing. */
-  readonly verified: boolean | null;
-  /** The version of the environment that played it now. */
-  readonly version: string;
-  /** The answer to the reset, where it was asked for. */
-  readonly start?: Outcome;
-  readonly steps: readonly PlayedStep[];
 }
 
 /** A run on the leaderboard. */
@@ -84,4 +67,50 @@ export interface Exchange {
   /** Time after which the server wants to be asked again. */
   readonly retryAfterMs?: number;
   readonly milliseconds: number;
+}
+
+// Readers of answers whose shape is not known: what is of another type counts as left out.
+
+export function number(value: unknown): number | undefined {
+  return typeof value === 'number' && Number.isFinite(value) ? value : undefined;
+}
+
+/** A number; 0 where there is none. */
+export function amountOf(value: unknown): number {
+  return number(value) ?? 0;
+}
+
+export function text(value: unknown): string | undefined {
+  return typeof value === 'string' && value !== '' ? value : undefined;
+}
+
+export function fields(value: unknown): Fields {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Fields) : {};
+}
+
+export function list(value: unknown): Fields[] {
+  return Array.isArray(value) ? value.map(fields) : [];
+}
+
+export function numbers(value: unknown): Record<string, number> {
+  return Object.fromEntries(
+    Object.entries(fields(value)).filter(([, part]) => number(part) !== undefined),
+  ) as Record<string, number>;
+}
+
+type Reader = (value: unknown) => unknown;
+/** What a table of readers gives. */
+type Read<Readers extends Record<string, Reader>> = {
+  readonly [Name in keyof Readers]: ReturnType<Readers[Name]>;
+};
+
+/** A reader of an object, field by field: that of `kvBlocks` stands in `kv_blocks`. */
+export function record<Readers extends Record<string, Reader>>(readers: Readers) {
+  const named = Object.entries(readers).map(
+    ([name, read]) => [name, name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`), read] as const,
+  );
+  return (value: unknown): Read<Readers> => {
+    const from = fields(value);
+    return Object.fromEntries(named.map(([name, key, read]) => [name, read(from[key])])) as Read<Readers>;
+  };
 }

@@ -1,7 +1,6 @@
 import uPlot from 'uplot';
 import type { Knob } from '../api/action-schema.ts';
-import type { ServerEvent } from '../llm-server/telemetry.ts';
-import { type Frame, observed } from '../state/frame.ts';
+import { type Frame, observed, type ServerEvent } from '../state/frame.ts';
 import { timeOf } from './chart-spec.ts';
 import { palette, type Tone } from './palette.ts';
 import { axisLook, baseOptions, type PlotContext, timeAxis, tone } from './plot-options.ts';

@@ -1,8 +1,12 @@
-import { effect } from '@preact/signals';
+import { effect, useSignal } from '@preact/signals';
 import type { RefObject } from 'preact';
-import { useEffect, useRef } from 'preact/hooks';
+import { useEffect, useMemo, useRef } from 'preact/hooks';
 import uPlot from 'uplot';
+import { remSize } from '../components/canvas.ts';
+import { clock, count } from '../components/format.ts';
+import { useConsole } from '../state/console-state.ts';
 import { palette } from './palette.ts';
+import type { PlotContext } from './plot-options.ts';
 
 /** Drawing all plots in one displayed frame would use it up; nobody sees that some follow a frame later. */
 const DRAWINGS_PER_FRAME = 4;
@@ -91,4 +95,48 @@ export function usePlot(source: PlotSource | undefined): {
 
 function sizeOf(element: HTMLElement): { width: number; height: number } {
   return { width: Math.max(1, element.clientWidth), height: Math.max(1, element.clientHeight) };
+}
+
+/** Time axis, text size and pointed window, shared by the plots of this page. */
+export function usePlotContext(): PlotContext {
+  const state = useConsole();
+  const textSize = useSignal(smallTextSize());
+  useEffect(() => {
+    const measure = () => {
+      textSize.value = smallTextSize();
+    };
+    addEventListener('resize', measure);
+    return () => removeEventListener('resize', measure);
+  }, [textSize]);
+  const size = textSize.value;
+  return useMemo<PlotContext>(
+    () => ({
+      textSize: size,
+      range() {
+        const [from, to] = state.zoomed.value ?? [0, state.charted.peek()];
+        const windowSeconds = state.latest.peek()?.telemetry.windowSeconds ?? 1;
+        return [from * windowSeconds, to * windowSeconds];
+      },
+      onZoom(from, to) {
+        const windowSeconds = state.latest.peek()?.telemetry.windowSeconds ?? 1;
+        const [first, last] = [Math.max(0, Math.floor(from / windowSeconds)), Math.ceil(to / windowSeconds)];
+        if (last > first) state.zoomed.value = [first, last];
+      },
+      timeText: (value) =>
+        state.latest.peek()?.telemetry.windowSeconds === undefined ? count(value) : clock(value),
+      onPoint(index) {
+        state.pointedAt.value = index;
+      },
+      onPick: state.seek,
+      position() {
+        const at = state.position.value;
+        return at === null ? null : at * (state.latest.peek()?.telemetry.windowSeconds ?? 1);
+      },
+    }),
+    [size, state],
+  );
+}
+
+function smallTextSize(): number {
+  return Math.round(remSize() * 0.74);
 }

@@ -11,14 +11,12 @@ import {
 } from '../charts/chart-spec.ts';
 import { RUN_LOOKS } from '../charts/palette.ts';
 import { chartOptions } from '../charts/plot-options.ts';
-import { type PlotSource, usePlot } from '../charts/use-plot.ts';
-import type { ConsoleState } from '../state/console-state.ts';
+import { type PlotSource, usePlot, usePlotContext } from '../charts/use-plot.ts';
+import { type ConsoleState, useConsole } from '../state/console-state.ts';
 import { fieldNamed } from '../state/frame.ts';
 import { playerName, type Run } from '../state/run.ts';
-import { useConsole } from './console-context.ts';
 import { Button, SaveIcon } from './controls.tsx';
 import { tip } from './tooltip.tsx';
-import { usePlotContext } from './use-plot-context.ts';
 
 /** A series of a chart, and the run that it is of. */
 interface ShownSeries {

@@ -1,7 +1,7 @@
 import type { ReadonlySignal } from '@preact/signals';
 import type { JSX } from 'preact';
+import { useConsole } from '../state/console-state.ts';
 import { fieldNamed } from '../state/frame.ts';
-import { useConsole } from './console-context.ts';
 import { tip } from './tooltip.tsx';
 
 /** A text that stays, or one that changes by itself without a new rendering of what is around it. */

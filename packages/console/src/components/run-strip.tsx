@@ -1,9 +1,8 @@
 import { useComputed } from '@preact/signals';
 import type { JSX } from 'preact';
 import { calm, type Narration, narrate, type Severity } from '../llm-server/narration.ts';
-import type { ConsoleState } from '../state/console-state.ts';
+import { type ConsoleState, useConsole } from '../state/console-state.ts';
 import { BY_HAND, playerName, RECORDED, type Run } from '../state/run.ts';
-import { useConsole } from './console-context.ts';
 import { CalmIcon, FailingIcon, PlusIcon, StrainedIcon } from './controls.tsx';
 import { count } from './format.ts';
 import { LazyRunCards, LazyRunSentence } from './lazy.tsx';

@@ -2,13 +2,11 @@ import { type ReadonlySignal, useComputed, useSignal } from '@preact/signals';
 import type { JSX } from 'preact';
 import { palette, type Tone, toneOfClass } from '../charts/palette.ts';
 import { kvShare } from '../llm-server/charts.ts';
-import type { GpuTelemetry } from '../llm-server/telemetry.ts';
-import { observed } from '../state/frame.ts';
-import { type CellGroup, gridFor, shareCells, thingsPerCell } from './cell-grid.ts';
-import { useConsole } from './console-context.ts';
+import { useConsole } from '../state/console-state.ts';
+import { type GpuTelemetry, observed } from '../state/frame.ts';
+import { type CellGroup, gridFor, shareCells, thingsPerCell, useCanvas } from './canvas.ts';
 import { amount, count, words } from './format.ts';
 import { tip } from './tooltip.tsx';
-import { useCanvas } from './use-canvas.ts';
 
 /** Width of a window's bar and the space beside it, rem. */
 const BAR_REM = 0.3;

@@ -1,9 +1,8 @@
 import { useComputed } from '@preact/signals';
 import type { ComponentChildren, JSX } from 'preact';
 import { toneOfClass } from '../charts/palette.ts';
-import type { ClassTelemetry } from '../llm-server/telemetry.ts';
-import { observed } from '../state/frame.ts';
-import { useConsole } from './console-context.ts';
+import { useConsole } from '../state/console-state.ts';
+import { type ClassTelemetry, observed } from '../state/frame.ts';
 import { Figure } from './figure.tsx';
 import { amount, count, dollars, finePercent, latencyText, percent, words } from './format.ts';
 import { LazyMemoryUse } from './lazy.tsx';

@@ -4,12 +4,11 @@ import { useMemo } from 'preact/hooks';
 import type { Knob } from '../api/action-schema.ts';
 import { createColumns } from '../charts/chart-spec.ts';
 import { hasLane, laneOptions, laneValue } from '../charts/lanes.ts';
-import { type PlotSource, usePlot } from '../charts/use-plot.ts';
-import { KNOB_GUIDE, valueText } from '../knobs/knob-guide.ts';
+import { type PlotSource, usePlot, usePlotContext } from '../charts/use-plot.ts';
+import { KNOB_GUIDE, valueText } from '../knobs/knob-values.ts';
+import { useConsole } from '../state/console-state.ts';
 import { NotPlayed } from './chart-panel.tsx';
-import { useConsole } from './console-context.ts';
 import { words } from './format.ts';
-import { usePlotContext } from './use-plot-context.ts';
 
 /** The decisions of each window, one lane a knob, with the server's events above. */
 export function Timeline(): JSX.Element | null {

@@ -1,8 +1,8 @@
 import { useSignal } from '@preact/signals';
 import type { JSX } from 'preact';
 import { LARGEST_SEED } from '../state/choices.ts';
-import { openPanel, PANELS, type PanelName } from '../state/overlays.ts';
-import { useConsole } from './console-context.ts';
+import { useConsole } from '../state/console-state.ts';
+import { openPanel, PANELS, type PanelName } from '../state/page-signals.ts';
 import {
   BookIcon,
   BrandMark,

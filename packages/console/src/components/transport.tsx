@@ -1,8 +1,11 @@
 import { useComputed } from '@preact/signals';
 import type { JSX } from 'preact';
+import { timeOf } from '../charts/chart-spec.ts';
+import { useConsole } from '../state/console-state.ts';
 import { SPEEDS } from '../state/page-signals.ts';
-import { useConsole } from './console-context.ts';
 import { Button, PauseIcon, PlayIcon, RestartIcon, StepIcon } from './controls.tsx';
+import { clock, count, words } from './format.ts';
+import { tip } from './tooltip.tsx';
 
 /** Restart, play, step and speed. */
 export function Transport(): JSX.Element {
@@ -62,5 +65,80 @@ export function Transport(): JSX.Element {
         </select>
       </div>
     </fieldset>
+  );
+}
+
+/** Position in the episode: winds back through the played windows, and branches off from there. */
+export function Scrubber(): JSX.Element | null {
+  const state = useConsole();
+  const index = useComputed(() => state.position.value ?? state.newest.value);
+  const newest = state.newest.value;
+  const isPast = state.position.value !== null;
+  const windows = state.windows.value;
+  const all = Math.max(windows ?? newest, newest, 1);
+  const frame = state.shown.value;
+  if (!frame) return null;
+  const done = (index.value / all) * 100;
+  const reach = (newest / all) * 100;
+  return (
+    <section class="scrubber" aria-label="Timeline">
+      <input
+        type="range"
+        aria-label="Window shown"
+        aria-valuetext={`Window ${index.value} of ${newest} played`}
+        min={0}
+        max={all}
+        step={1}
+        value={index.value}
+        style={{ '--filled': `${done}%`, '--reach': `${reach}%` }}
+        onInput={(event) => {
+          state.seek(event.currentTarget.valueAsNumber);
+          event.currentTarget.value = String(state.position.value ?? state.newest.value);
+        }}
+      />
+      {state.zoomed.value && (
+        <Button
+          look="small"
+          text="Whole episode"
+          onClick={() => {
+            state.zoomed.value = null;
+          }}
+        />
+      )}
+      {isPast && (
+        <div class="scrub-actions">
+          <Button look="small" text="Back to now" onClick={() => state.seek(Infinity)} />
+          {state.abilities.value.episodes && index.value < newest && (
+            <Button
+              look="small"
+              text="Play on from here"
+              data-tip="Drops what came after this window and plays on from it: what if?"
+              onClick={() => void state.branch()}
+            />
+          )}
+        </div>
+      )}
+      <dl class="position">
+        {frame.telemetry.phase && (
+          <div {...tip('What the arriving requests are like now; the policy is not told')}>
+            <dt>Traffic</dt>
+            <dd>{words(frame.telemetry.phase)}</dd>
+          </div>
+        )}
+        <div {...tip('The policy decides once a window')}>
+          <dt>Window</dt>
+          <dd>
+            {count(state.shownIndex.value)}
+            {windows !== undefined && <span class="of"> of {count(windows)}</span>}
+          </dd>
+        </div>
+        {frame.telemetry.windowSeconds !== undefined && (
+          <div {...tip('Simulated time since the start of the episode')}>
+            <dt>Time</dt>
+            <dd>{clock(timeOf(frame))}</dd>
+          </div>
+        )}
+      </dl>
+    </section>
   );
 }

@@ -1,7 +1,7 @@
 import type { ChartSpec, Limit, SeriesSpec } from '../charts/chart-spec.ts';
 import { toneOfClass } from '../charts/palette.ts';
 import { amount, count, dollars, latencyText, latencyTick, percent, words } from '../components/format.ts';
-import { REWARD_CHART } from '../lazy/any-charts.ts';
+import { REWARD_CHART } from '../lazy/further-charts.ts';
 import { quantity } from '../llm-server/charts.ts';
 import { type Frame, observed } from '../state/frame.ts';
 import {

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { firstFrame, nextFrame } from '../state/frame.ts';
-import { narrateFleet } from './fleet-narration.ts';
-import { fleetReport } from './fleet-report.ts';
+import { fleetReport, narrateFleet } from './fleet-report.ts';
 
 const READY = {
   id: 0,

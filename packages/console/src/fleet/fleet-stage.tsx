@@ -1,12 +1,12 @@
 import { useComputed } from '@preact/signals';
 import type { JSX } from 'preact';
 import { Charts, MoreCharts } from '../components/chart-panel.tsx';
-import { useConsole } from '../components/console-context.ts';
 import { Figure } from '../components/figure.tsx';
 import { amount, count, dollars, latencyText, percent, words } from '../components/format.ts';
 import { addStyles } from '../components/lazy.tsx';
 import { ClassMeter, Observed, Station } from '../components/stage.tsx';
 import { tip } from '../components/tooltip.tsx';
+import { useConsole } from '../state/console-state.ts';
 import { observed } from '../state/frame.ts';
 import styles from '../styles/fleet.css?inline';
 import { FLEET_CHARTS, FURTHER_FLEET_CHARTS } from './fleet-charts.ts';

@@ -1,5 +1,7 @@
 import type { Knob, RangeKnob } from '../api/action-schema.ts';
 import type { Fields, Task } from '../api/wire.ts';
+import { amount, percent } from '../components/format.ts';
+import { ENVIRONMENTS } from '../state/choices.ts';
 import type { Frame } from '../state/frame.ts';
 
 /** First values of the knobs: the task's default action, else those of the schema. */
@@ -87,4 +89,41 @@ export function maskedValues(
 function maskOf(frame: Frame | undefined): Fields {
   const mask = frame?.metadata.action_mask;
   return typeof mask === 'object' && mask !== null ? (mask as Fields) : {};
+}
+
+/** Name of a knob of an LLM server on the page, with its benefit and its cost. */
+interface KnobGuide {
+  readonly label: string;
+  readonly buys: string;
+  readonly costs: string;
+  /** Spreads the slider by doubling instead of evenly. */
+  readonly doubling?: boolean;
+  readonly format?: string;
+  readonly unit?: string;
+  /** Names of values that are numbers on the wire. */
+  readonly names?: Readonly<Record<string, string>>;
+}
+
+/** By the field of the action, of all environments that the page knows. */
+export const KNOB_GUIDE: Readonly<Record<string, KnobGuide | undefined>> = Object.assign(
+  {},
+  ...Object.values(ENVIRONMENTS).map((known) => known?.knobs),
+);
+
+/** A knob's value as the page says it, without its unit. */
+export function valueText(knob: Knob, value: unknown): string {
+  const guide = KNOB_GUIDE[knob.name];
+  if (value === undefined || value === null) return '–';
+  if (typeof value === 'boolean') return value ? 'on' : 'off';
+  if (knob.kind === 'choice') return guide?.names?.[String(value)] ?? String(value);
+  if (typeof value !== 'number') return typeof value === 'string' ? value : JSON.stringify(value);
+  if (guide?.format === 'percent') return percent(value);
+  return Number.isInteger(value) ? String(value) : amount(value);
+}
+
+/** A knob's value with its unit. */
+export function knobText(knob: Knob, value: unknown): string {
+  const unit = KNOB_GUIDE[knob.name]?.unit;
+  const text = valueText(knob, value);
+  return unit ? `${text} ${unit}` : text;
 }

@@ -2,15 +2,14 @@ import { useComputed } from '@preact/signals';
 import type { JSX } from 'preact';
 import type { ChartSpec } from '../charts/chart-spec.ts';
 import { Charts, MoreCharts } from '../components/chart-panel.tsx';
-import { useConsole } from '../components/console-context.ts';
 import { Figure } from '../components/figure.tsx';
 import { amount, count, words } from '../components/format.ts';
 import { addStyles, lazy } from '../components/lazy.tsx';
 import { SERVER_CHARTS } from '../llm-server/charts.ts';
+import { useConsole } from '../state/console-state.ts';
 import { fieldNamed } from '../state/frame.ts';
 import styles from '../styles/figures.css?inline';
-import { chartsOfSchema, NO_QUANTITY, REWARD_CHART } from './any-charts.ts';
-import { FURTHER_SERVER_CHARTS } from './further-charts.ts';
+import { chartsOfSchema, FURTHER_SERVER_CHARTS, NO_QUANTITY, REWARD_CHART } from './further-charts.ts';
 
 addStyles(styles);
 

@@ -1,5 +1,4 @@
-import type { Knob } from '../api/action-schema.ts';
-import type { ServerAbilities } from '../api/server-abilities.ts';
+import type { Knob, ServerAbilities } from '../api/action-schema.ts';
 import type { Fields, PolicyInfo, Task } from '../api/wire.ts';
 import type { Choices } from '../state/choices.ts';
 import { BY_HAND } from '../state/run.ts';

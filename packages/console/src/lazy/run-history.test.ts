@@ -1,6 +1,16 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { createRunHistory, type KeptRun } from './run-history.ts';
+import fc from 'fast-check';
+import { csvOf } from '../panels/csv.ts';
+import { firstFrame, nextFrame } from '../state/frame.ts';
+import {
+  createRunHistory,
+  type KeptRun,
+  readEpisodeFile,
+  readEpisodeLink,
+  rowsOf,
+  writeEpisodeLink,
+} from './run-history.ts';
 
 function fakeStorage(first?: string) {
   let text = first ?? null;
@@ -61,5 +71,76 @@ describe('the history of runs', () => {
     history.add(run(1));
     history.add(run(2));
     assert.equal(history.runs.value.length, 2);
+  });
+});
+
+const file = (actions: readonly Record<string, unknown>[]) => ({
+  format: 'openenv-episode/1',
+  environment: { id: 'llmserve', version: '0.1.0' },
+  reset: { task_id: 'bursty_workload', seed: 3 },
+  actions,
+  digest: `sha256:${'0'.repeat(64)}`,
+});
+
+describe('the link of an episode', () => {
+  it('gives the episode back bit for bit, in characters that links may have', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(fc.dictionary(fc.string(), fc.jsonValue()), { maxLength: 40 }),
+        async (actions) => {
+          const plain = JSON.parse(JSON.stringify(file(actions)));
+          const link = await writeEpisodeLink(plain);
+          assert.match(link, /^#episode=[\w-]+$/);
+          assert.deepEqual(await readEpisodeLink(link), plain);
+        },
+      ),
+      { numRuns: 50 },
+    );
+  });
+
+  it('of a long episode of like actions is short enough to send', async () => {
+    const action = { batch_cap: 96, kv_budget_fraction: 0.5, quantization_tier: 'INT8' };
+    const link = await writeEpisodeLink(
+      file(Array.from({ length: 500 }, (_, i) => ({ ...action, batch_cap: i }))),
+    );
+    assert.ok(link.length < 6000, `${link.length} characters`);
+  });
+
+  it('that was cut or changed is told to be damaged', async () => {
+    const link = await writeEpisodeLink(file([{ a: 1 }, { a: 2 }]));
+    for (const bad of [
+      link.slice(0, -20),
+      `${link.slice(0, 20)}!${link.slice(21)}`,
+      '#episode=',
+      '#episode=AAAA',
+    ])
+      await assert.rejects(readEpisodeLink(bad), /The link is damaged/);
+  });
+});
+
+describe('an episode file', () => {
+  it('that is something else is told what was expected', () => {
+    assert.throws(() => readEpisodeFile('no JSON'), /Expected an episode file, which is JSON/);
+    for (const text of ['null', '[]', '{"actions": []}', '{"reset": {}}'])
+      assert.throws(() => readEpisodeFile(text), /with `reset` and `actions`/);
+  });
+});
+
+describe('the CSV of a run', () => {
+  it('has a row for each window, and quotes what would end a cell', () => {
+    const outcome = { reward: null, done: false, metadata: { window_s: 5 } };
+    const start = firstFrame({ ...outcome, observation: { queue: 0, classes: { batch: { waiting: 2 } } } });
+    const step = nextFrame(start, {
+      ...outcome,
+      reward: 0.5,
+      action: { cap: 8, tier: 'a,"b"' },
+      observation: { queue: 3, sizes: [1, 2], reward: 0.5 },
+    });
+    assert.deepEqual(csvOf(rowsOf([start, step])).split('\r\n'), [
+      'window,time_s,reward,return,queue,classes.batch.waiting,action.cap,action.tier,sizes',
+      '0,0,,0,0,2,,,',
+      '1,5,0.5,0.5,3,,8,"a,""b""","[1,2]"',
+      '',
+    ]);
   });
 });

@@ -1,8 +1,11 @@
 import { type Signal, signal } from '@preact/signals';
+import type { Client } from '../api/client.ts';
 import type { EpisodeFile, Fields } from '../api/wire.ts';
+import { timeOf } from '../charts/chart-spec.ts';
+import { EPISODE_FRAGMENT } from '../state/choices.ts';
 import type { ConsoleState } from '../state/console-state.ts';
+import { type Frame, firstFrame, nextFrame } from '../state/frame.ts';
 import { playerName, type Run } from '../state/run.ts';
-import { writeEpisodeLink } from './episode-link.ts';
 
 /** A finished run that this browser keeps. */
 export interface KeptRun {
@@ -128,4 +131,93 @@ export function authorOf(state: Pick<ConsoleState, 'policies'>, run: Run): strin
     .map((driver) => playerName(state, run, driver))
     .join(', ')
     .slice(0, LONGEST_AUTHOR);
+}
+
+/** Longer than any episode that a page plays; a link that unpacks to more is not one of ours. */
+const LONGEST_JSON = 16_000_000;
+
+/** Packs an episode into the fragment of an address, which browsers do not send to servers. */
+export async function writeEpisodeLink(file: EpisodeFile): Promise<string> {
+  const packed = await through(
+    new CompressionStream('deflate-raw'),
+    new TextEncoder().encode(JSON.stringify(file)),
+  );
+  let text = '';
+  for (const byte of packed) text += String.fromCharCode(byte);
+  return EPISODE_FRAGMENT + btoa(text).replaceAll('+', '-').replaceAll('/', '_').replace(/=+$/, '');
+}
+
+/** Reads what `writeEpisodeLink` wrote. @throws Error in words for a person */
+export async function readEpisodeLink(fragment: string): Promise<EpisodeFile> {
+  try {
+    const text = atob(fragment.slice(EPISODE_FRAGMENT.length).replaceAll('-', '+').replaceAll('_', '/'));
+    const packed = Uint8Array.from(text, (character) => character.charCodeAt(0));
+    const unpacked = await through(new DecompressionStream('deflate-raw'), packed);
+    return readEpisodeFile(new TextDecoder().decode(unpacked));
+  } catch {
+    throw new Error('The link is damaged: part of it is missing or was changed. Ask for it again.');
+  }
+}
+
+/** Reads an episode file. What is in it, the server checks. @throws Error in words for a person */
+export function readEpisodeFile(text: string): EpisodeFile {
+  let file: unknown;
+  try {
+    file = JSON.parse(text);
+  } catch {
+    throw new Error('Expected an episode file, which is JSON; this is not.');
+  }
+  const { reset, actions } = (file ?? {}) as Partial<EpisodeFile>;
+  if (typeof reset !== 'object' || reset === null || !Array.isArray(actions))
+    throw new Error('Expected an episode file with `reset` and `actions`, as this page saves them.');
+  return file as EpisodeFile;
+}
+
+async function through(
+  stream: { readable: ReadableStream; writable: WritableStream },
+  bytes: Uint8Array,
+): Promise<Uint8Array> {
+  const writer = stream.writable.getWriter();
+  const isWritten = writer.write(bytes).then(() => writer.close());
+  isWritten.catch(() => {});
+  const chunks: Uint8Array[] = [];
+  let length = 0;
+  for await (const chunk of stream.readable as unknown as AsyncIterable<Uint8Array>) {
+    length += chunk.length;
+    if (length > LONGEST_JSON) throw new Error('too long');
+    chunks.push(chunk);
+  }
+  await isWritten;
+  const all = new Uint8Array(length);
+  let at = 0;
+  for (const chunk of chunks) {
+    all.set(chunk, at);
+    at += chunk.length;
+  }
+  return all;
+}
+
+/** The windows of an episode that the server plays again. @throws ApiError */
+export async function replayedFrames(client: Client, file: EpisodeFile): Promise<Frame[]> {
+  const { start, steps } = await client.openEpisode(file, 0);
+  const frames = start ? [firstFrame(start)] : [];
+  for (const step of steps) frames.push(nextFrame(frames[frames.length - 1], step));
+  return frames;
+}
+
+/** A row of CSV for each window: what was chosen, what came of it, what was observed. */
+export function rowsOf(frames: readonly Frame[]): Fields[] {
+  return frames.map((frame) => {
+    const { index, action, observation, reward, totalReward } = frame;
+    // Columns that are in every row already, or repeat what the other fields have.
+    const { reward: _, done: __, metadata: ___, ...observed } = observation;
+    return {
+      window: index,
+      time_s: frame.telemetry.windowSeconds === undefined ? undefined : timeOf(frame),
+      reward,
+      return: totalReward,
+      action,
+      ...observed,
+    };
+  });
 }

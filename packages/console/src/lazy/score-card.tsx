@@ -1,11 +1,11 @@
 import type { JSX } from 'preact';
 import type { Fields, Grade } from '../api/wire.ts';
 import { RUN_LOOKS } from '../charts/palette.ts';
-import { useConsole } from '../components/console-context.ts';
 import { Button } from '../components/controls.tsx';
 import { amount, count, signed, words } from '../components/format.ts';
 import { addStyles } from '../components/lazy.tsx';
 import { tip } from '../components/tooltip.tsx';
+import { useConsole } from '../state/console-state.ts';
 import { playerName, type Run } from '../state/run.ts';
 import styles from '../styles/score.css?inline';
 import scoreWords from './score-words.json' with { type: 'json' };

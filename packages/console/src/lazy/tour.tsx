@@ -1,11 +1,10 @@
 import { effect, useComputed } from '@preact/signals';
 import type { JSX } from 'preact';
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
-import { useConsole } from '../components/console-context.ts';
 import { Button } from '../components/controls.tsx';
 import { addStyles } from '../components/lazy.tsx';
-import type { ConsoleState } from '../state/console-state.ts';
-import { isGuided, tourStep } from '../state/overlays.ts';
+import { type ConsoleState, useConsole } from '../state/console-state.ts';
+import { isGuided, tourStep } from '../state/page-signals.ts';
 import { BY_HAND } from '../state/run.ts';
 import styles from '../styles/tour.css?inline';
 import tours from './tours.json' with { type: 'json' };

@@ -2,9 +2,9 @@ import { useComputed } from '@preact/signals';
 import type { JSX } from 'preact';
 import type { Knob } from '../api/action-schema.ts';
 import type { Fields } from '../api/wire.ts';
-import { useConsole } from '../components/console-context.ts';
 import { signed, words } from '../components/format.ts';
-import { KNOB_GUIDE, valueText } from '../knobs/knob-guide.ts';
+import { KNOB_GUIDE, valueText } from '../knobs/knob-values.ts';
+import { useConsole } from '../state/console-state.ts';
 import type { Frame } from '../state/frame.ts';
 
 /** More alternatives than this are not read. */

@@ -2,8 +2,7 @@ import type { Task } from '../api/wire.ts';
 import type { ChartSpec, Limit, SeriesSpec } from '../charts/chart-spec.ts';
 import { type Tone, toneOfClass } from '../charts/palette.ts';
 import { count, latencyText, latencyTick, signed, words } from '../components/format.ts';
-import { type Frame, observed } from '../state/frame.ts';
-import type { ClassSlo, ClassTelemetry } from './telemetry.ts';
+import { type ClassSlo, type ClassTelemetry, type Frame, observed } from '../state/frame.ts';
 
 type Quantity = Pick<SeriesSpec, 'label' | 'field' | 'value' | 'format'>;
 

@@ -2,11 +2,11 @@ import { useSignal } from '@preact/signals';
 import type { JSX } from 'preact';
 import { ApiError } from '../api/api-error.ts';
 import type { Exchange, Fields } from '../api/wire.ts';
-import { useConsole } from '../components/console-context.ts';
 import { Button } from '../components/controls.tsx';
 import { words } from '../components/format.ts';
-import { KnobControl } from '../knobs/knob-control.tsx';
+import { KnobControl } from '../knobs/knob-panel.tsx';
 import { startValues } from '../knobs/knob-values.ts';
+import { useConsole } from '../state/console-state.ts';
 import { CodeBox } from './copy-box.tsx';
 import { Snippets, Tabs } from './snippets.tsx';
 

@@ -1,8 +1,11 @@
 import type { JSX } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import { Button, CloseIcon } from '../components/controls.tsx';
+import { words } from '../components/format.ts';
 import { addStyles, lazy } from '../components/lazy.tsx';
-import { openPanel, PANELS, type PanelName } from '../state/overlays.ts';
+import { useConsole } from '../state/console-state.ts';
+import { openPanel, PANELS, type PanelName, tourStep } from '../state/page-signals.ts';
+import { RUN_PLACES } from '../state/run.ts';
 import styles from '../styles/drawer.css?inline';
 
 addStyles(styles);
@@ -13,7 +16,7 @@ const CONTENTS: Readonly<Record<PanelName, (props: object) => JSX.Element | null
   leaderboard: lazy(async () => (await import('./leaderboard-panel.tsx')).LeaderboardPanel),
   developers: lazy(async () => (await import('./developers-panel.tsx')).DevelopersPanel),
   readme: lazy(async () => (await import('./readme-panel.tsx')).ReadmePanel),
-  help: lazy(async () => (await import('./help-panel.tsx')).HelpPanel),
+  help: HelpPanel,
 };
 
 /** Panel beside the page: sharing, leaderboard, requests and schemas for developers, readme, help. */
@@ -47,5 +50,66 @@ export function Drawer(): JSX.Element | null {
         <Contents key={name} />
       </div>
     </dialog>
+  );
+}
+
+/** The keys of the page, and what each does. */
+const KEYS = [
+  ['Space', 'Play and pause'],
+  ['→', 'One window on'],
+  ['←', 'One window back'],
+  ['Home', 'To the start of the episode'],
+  ['End', 'Back to now'],
+  [`1 … ${RUN_PLACES}`, 'Show the server of this run'],
+  ['+', 'Zoom the charts in, around the window shown'],
+  ['−', 'Zoom the charts out'],
+  ['?', 'This list'],
+] as const;
+
+/** The keys of the page, and every number of the observation with its definition. */
+export function HelpPanel(): JSX.Element {
+  const definitions = Object.entries(useConsole().definitions.value);
+  return (
+    <>
+      <section class="tour-offer">
+        <p>A walk over the page in six steps.</p>
+        <Button
+          look="primary"
+          text="Take the tour"
+          onClick={() => {
+            openPanel.value = undefined;
+            tourStep.value = 0;
+          }}
+        />
+      </section>
+      <section>
+        <h3>Keys</h3>
+        <dl class="keys">
+          {KEYS.map(([key, does]) => (
+            <div key={key}>
+              <dt>
+                <kbd>{key}</kbd>
+              </dt>
+              <dd>{does}</dd>
+            </div>
+          ))}
+        </dl>
+      </section>
+      {definitions.length > 0 && (
+        <section>
+          <h3>What the numbers mean</h3>
+          <dl class="glossary">
+            {definitions.map(([name, definition]) => (
+              <div key={name}>
+                <dt>
+                  {words(name)} <code>{name}</code>
+                </dt>
+                <dd>{definition}</dd>
+              </div>
+            ))}
+          </dl>
+        </section>
+      )}
+    </>
   );
 }

@@ -1,15 +1,20 @@
 import { useSignal } from '@preact/signals';
 import type { JSX } from 'preact';
-import { useConsole } from '../components/console-context.ts';
 import { Button, CloseIcon } from '../components/controls.tsx';
 import { count, signed, words } from '../components/format.ts';
-import { readEpisodeLink } from '../lazy/episode-link.ts';
-import { type KeptRun, LONGEST_NAME, runHistory } from '../lazy/run-history.ts';
-import { openPanel } from '../state/overlays.ts';
+import {
+  type KeptRun,
+  LONGEST_NAME,
+  readEpisodeLink,
+  replayedFrames,
+  rowsOf,
+  runHistory,
+} from '../lazy/run-history.ts';
+import { useConsole } from '../state/console-state.ts';
+import { openPanel } from '../state/page-signals.ts';
 import { RUN_PLACES } from '../state/run.ts';
 import { CopyBox } from './copy-box.tsx';
 import { saveCsv } from './csv.ts';
-import { replayedFrames, rowsOf } from './run-csv.ts';
 
 /** The finished runs that this browser keeps of the environment, pinned ones first. */
 export function HistoryPanel(): JSX.Element {

@@ -2,11 +2,11 @@ import { useSignal } from '@preact/signals';
 import type { JSX } from 'preact';
 import { useCallback, useEffect } from 'preact/hooks';
 import type { EpisodeFile, LeaderboardEntry } from '../api/wire.ts';
-import { useConsole } from '../components/console-context.ts';
 import { Button } from '../components/controls.tsx';
 import { signed } from '../components/format.ts';
-import { openPanel } from '../state/overlays.ts';
-import { SaveRun } from './save-run.tsx';
+import { useConsole } from '../state/console-state.ts';
+import { openPanel } from '../state/page-signals.ts';
+import { SaveRun } from './share-panel.tsx';
 
 /** The best runs of the task, each replayed by the server when it was saved and again when it is watched. */
 export function LeaderboardPanel(): JSX.Element {

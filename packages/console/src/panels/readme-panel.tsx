@@ -1,6 +1,6 @@
 import { marked } from 'marked';
 import type { JSX } from 'preact';
-import { useConsole } from '../components/console-context.ts';
+import { useConsole } from '../state/console-state.ts';
 
 /** The server's address in the readme of an environment, which does not know where it is served. */
 const SOME_SERVER = 'http://localhost:7860';

@@ -1,14 +1,14 @@
 import { batch, useSignal } from '@preact/signals';
 import type { JSX } from 'preact';
 import { useEffect } from 'preact/hooks';
-import type { EpisodeFile } from '../api/wire.ts';
-import { useConsole } from '../components/console-context.ts';
+import { ApiError } from '../api/api-error.ts';
+import type { EpisodeFile, LeaderboardEntry } from '../api/wire.ts';
+import { Button } from '../components/controls.tsx';
 import { count } from '../components/format.ts';
-import { readEpisodeFile, writeEpisodeLink } from '../lazy/episode-link.ts';
-import { authorOf } from '../lazy/run-history.ts';
-import { openPanel } from '../state/overlays.ts';
+import { authorOf, readEpisodeFile, writeEpisodeLink } from '../lazy/run-history.ts';
+import { useConsole } from '../state/console-state.ts';
+import { openPanel } from '../state/page-signals.ts';
 import { CopyBox } from './copy-box.tsx';
-import { SaveRun } from './save-run.tsx';
 
 /** Links and files of the episode in focus, and the way back from a file. */
 export function SharePanel(): JSX.Element {
@@ -103,4 +103,59 @@ export function SharePanel(): JSX.Element {
 function fileName({ environment, reset }: EpisodeFile): string {
   const parts = [environment?.id, reset.task_id, reset.seed].filter((part) => part !== undefined);
   return `${parts.join('-').replace(/[^\w.-]+/g, '-')}.episode.json`;
+}
+
+/** Longest name on the leaderboard, characters. */
+const LONGEST_NAME = 60;
+
+/** Puts the finished episode in focus on the leaderboard. */
+export function SaveRun({ onSaved }: { onSaved?: () => void }): JSX.Element | null {
+  const state = useConsole();
+  const run = state.run.value;
+  const name = useSignal(authorOf(state, run).slice(0, LONGEST_NAME));
+  const said = useSignal('');
+  if (!state.abilities.value.leaderboard) return null;
+  const isOver = state.latest.value?.done === true;
+  const save = async () => {
+    if (run.sessionId === undefined) return;
+    try {
+      const request = { session_id: run.sessionId, name: name.value };
+      // There is no entry where the run does not reach the board.
+      const { entry } = await state.client.ask('leaderboard', request);
+      said.value = entry
+        ? `Saved: rank ${(entry as LeaderboardEntry).rank}, replayed and checked by the server.`
+        : 'Replayed and checked, but the runs on the board are better.';
+      onSaved?.();
+    } catch (error) {
+      if (!(error instanceof ApiError)) throw error;
+      said.value = error.message;
+    }
+  };
+  return (
+    <section>
+      <h3>Put it on the leaderboard</h3>
+      <form
+        class="copy-box"
+        onSubmit={(event) => {
+          event.preventDefault();
+          void save();
+        }}
+      >
+        <input
+          type="text"
+          aria-label="Name on the leaderboard"
+          maxLength={LONGEST_NAME}
+          required
+          value={name.value}
+          onInput={(event) => {
+            name.value = event.currentTarget.value;
+          }}
+        />
+        <Button look="primary" text="Save run" type="submit" disabled={!isOver} />
+      </form>
+      <p class="fine" role="status">
+        {said.value || (isOver ? 'The server replays it and grades it itself.' : 'Once the episode is over.')}
+      </p>
+    </section>
+  );
 }

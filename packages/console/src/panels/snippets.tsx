@@ -1,8 +1,8 @@
 import { useSignal } from '@preact/signals';
 import type { JSX } from 'preact';
 import type { Fields } from '../api/wire.ts';
-import { useConsole } from '../components/console-context.ts';
 import { Button } from '../components/controls.tsx';
+import { useConsole } from '../state/console-state.ts';
 import { CodeBox } from './copy-box.tsx';
 
 const LANGUAGES = ['Python', 'TypeScript', 'curl', 'MCP'] as const;

@@ -1,5 +1,6 @@
+import { batch, computed, signal } from '@preact/signals';
 import type { planResult } from '@servegym/operators';
-import { ApiError, errorCode, errorText } from '../api/api-error.ts';
+import { ApiError, refusal } from '../api/api-error.ts';
 import { keepToken, keptToken } from '../state/kept.ts';
 
 /** A model that the server can plan for, and the GPUs that it knows for it. */
@@ -34,32 +35,8 @@ export function settingsText(settings: Settings, defaults?: Settings): string {
   return parts.length === 0 ? 'as vLLM’s defaults' : parts.join(', ');
 }
 
-interface PlanRequest {
-  /** The text of the trace, and the name of its file. */
-  readonly trace: string;
-  readonly name: string;
-  readonly model: string;
-  /** None: all. */
-  readonly gpus: readonly string[];
-  readonly slo: string;
-}
-
-/** Events of the server while it plans. */
-interface PlanEvents {
-  onPlans(plans: readonly Plan[]): void;
-  onProgress(done: number, of: number): void;
-}
-
-/** Requests of the page to the server. Both throw `ApiError`. */
-export interface PlanClient {
-  models(): Promise<readonly PlannedModel[]>;
-  plan(request: PlanRequest, events: PlanEvents, signal: AbortSignal): Promise<PlanResult>;
-  /** The token that requests carry from now on. */
-  authorize(token: string): void;
-}
-
 /** A client for the server whose API stands under `root`, which ends in a slash. */
-export function createPlanClient(root: URL): PlanClient {
+export function createPlanClient(root: URL) {
   let token = keptToken();
   async function send(path: string, init: RequestInit = {}): Promise<Response> {
     const headers = new Headers(init.headers);
@@ -69,24 +46,23 @@ export function createPlanClient(root: URL): PlanClient {
       throw new ApiError('unreachable', 0, 'The server does not answer.');
     });
     if (response.ok) return response;
-    const answer: unknown = await response.json().catch(() => undefined);
-    const code = errorCode(answer);
-    throw new ApiError(
-      'refused',
-      response.status,
-      errorText(answer) ?? `The server answered ${response.status}.`,
-      {
-        ...(code !== undefined && { code }),
-      },
-    );
+    throw refusal(response.status, await response.json().catch(() => undefined));
   }
   return {
-    authorize(text) {
+    /** The token that requests carry from now on. */
+    authorize(text: string): void {
       token = text;
       keepToken(text);
     },
-    models: async () => (await (await send('plans/models')).json()).models,
-    async plan(request, { onPlans, onProgress }, signal) {
+    async models(): Promise<readonly PlannedModel[]> {
+      return (await (await send('plans/models')).json()).models;
+    },
+    /** Answers with the complete result; until then `onPart` gets the plans found since, and the profiles done. */
+    async plan(
+      request: object,
+      onPart: (part: { plans?: readonly Plan[]; done: number; of: number }) => void,
+      signal: AbortSignal,
+    ): Promise<PlanResult> {
       const response = await send('plans', {
         method: 'POST',
         headers: { 'content-type': 'application/json' },
@@ -94,11 +70,10 @@ export function createPlanClient(root: URL): PlanClient {
         signal,
       });
       for await (const line of linesOf(response.body!)) {
-        const { plans, done, of, result, error } = JSON.parse(line);
-        if (error) throw new ApiError('refused', 200, error.detail, { code: error.code });
-        if (plans) onPlans(plans);
-        if (of) onProgress(done, of);
+        const { result, error, ...part } = JSON.parse(line);
+        if (error) throw new ApiError('refused', 200, error.detail, error.code);
         if (result) return result;
+        onPart(part);
       }
       throw new ApiError('unreachable', 0, 'The answer of the server ends before the plan is done.');
     },
@@ -151,4 +126,100 @@ export function exampleTrace(): string {
     return `${seconds.toFixed(3)},${length(700, 0.8)},${length(150, 0.7)}`;
   });
   return `arrival_s,input_tokens,output_tokens\n${rows.join('\n')}\n`;
+}
+
+/** Model that is chosen at first, where the server knows it. */
+const FIRST_MODEL = 'Llama-3-8B';
+
+/** What a person asks for on the page for plans, and what the server has answered. */
+export type Planning = ReturnType<typeof createPlanning>;
+
+export function createPlanning(client: ReturnType<typeof createPlanClient>) {
+  const models = signal<readonly PlannedModel[]>([]);
+  const model = signal('');
+  /** GPUs that are not to be taken. */
+  const leftOut = signal<ReadonlySet<string>>(new Set());
+  const trace = signal<{ readonly name: string; readonly text: string }>();
+  const ttftS = signal('1');
+  const tpotMs = signal('50');
+  const plans = signal<readonly Plan[]>([]);
+  const progress = signal<readonly [done: number, of: number]>([0, 0]);
+  const result = signal<PlanResult>();
+  const underWay = signal<AbortController>();
+  const isStopped = signal(false);
+  const fault = signal('');
+  const needsToken = signal(false);
+  const gpus = computed(() => models.value.find(({ name }) => name === model.value)?.gpus ?? []);
+  const taken = computed(() => gpus.value.filter((gpu) => !leftOut.value.has(gpu)));
+
+  function tell(error: unknown): void {
+    needsToken.value = error instanceof ApiError && error.isUnauthorized;
+    fault.value = (error as Error).message;
+  }
+
+  async function readModels(): Promise<void> {
+    try {
+      const known = await client.models();
+      batch(() => {
+        models.value = known;
+        model.value = (known.find(({ name }) => name === FIRST_MODEL) ?? known[0]).name;
+        fault.value = '';
+        needsToken.value = false;
+      });
+    } catch (error) {
+      tell(error);
+    }
+  }
+
+  async function start(): Promise<void> {
+    if (!trace.value) {
+      fault.value = 'Drop a trace first, or take the example.';
+      return;
+    }
+    const stop = new AbortController();
+    batch(() => {
+      underWay.value = stop;
+      plans.value = [];
+      progress.value = [0, 0];
+      result.value = undefined;
+      fault.value = '';
+      isStopped.value = false;
+    });
+    const request = {
+      trace: trace.value.text,
+      name: trace.value.name,
+      model: model.value,
+      // None: all.
+      gpus: taken.value.length === gpus.value.length ? [] : taken.value,
+      slo: `ttft_p99=${ttftS.value}s,tpot_p99=${tpotMs.value}ms`,
+    };
+    try {
+      result.value = await client.plan(
+        request,
+        ({ plans: found = [], done, of }) => {
+          plans.value = [...plans.value, ...found];
+          if (of) progress.value = [done, of];
+        },
+        stop.signal,
+      );
+      plans.value = result.value.plans;
+    } catch (error) {
+      if (stop.signal.aborted) isStopped.value = true;
+      else tell(error);
+    }
+    underWay.value = undefined;
+  }
+
+  return {
+    ...{ models, model, leftOut, trace, ttftS, tpotMs },
+    ...{ plans, progress, result, underWay, isStopped, fault, needsToken },
+    gpus,
+    taken,
+    readModels,
+    start,
+    enterToken(token: string): void {
+      client.authorize(token);
+      void readModels();
+    },
+  };
 }

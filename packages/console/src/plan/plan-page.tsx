@@ -4,8 +4,7 @@ import { startTheme } from '../charts/palette.ts';
 import { BrandMark, Button, ThemeButton } from '../components/controls.tsx';
 import { count } from '../components/format.ts';
 import { answerText, Plans } from './plan-answer.tsx';
-import { createPlanClient, exampleTrace } from './plan-client.ts';
-import { createPlanning, type Planning } from './planning.ts';
+import { createPlanClient, createPlanning, exampleTrace, type Planning } from './plan-client.ts';
 
 const EXAMPLE = 'example.csv';
 

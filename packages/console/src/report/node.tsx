@@ -4,8 +4,7 @@ import { CHART_WIDTH, type XYChart, XYChartSvg } from '../charts/xy-chart.tsx';
 import { frontChart } from '../plan/plan-answer.tsx';
 import base from '../styles/base.css?inline';
 import chartStyle from '../styles/xy-chart.css?inline';
-import type { Report } from './report.ts';
-import { metricChart } from './training-report.tsx';
+import { metricChart, type Report } from './sections.tsx';
 import { tuneFrontChart } from './tune-report.tsx';
 
 /** The report as one HTML file that needs nothing else: the built page with the report in it. */

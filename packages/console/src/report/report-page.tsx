@@ -1,10 +1,7 @@
 import { type JSX, render } from 'preact';
 import { startTheme } from '../charts/palette.ts';
 import { BrandMark, ThemeButton } from '../components/controls.tsx';
-import { PlanReport } from './plan-report.tsx';
-import type { Report } from './report.ts';
-import { Notes } from './sections.tsx';
-import { TrainingReport } from './training-report.tsx';
+import { Notes, PlanReport, type Report, TrainingReport } from './sections.tsx';
 import { TuneReport } from './tune-report.tsx';
 
 startTheme();

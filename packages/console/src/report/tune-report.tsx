@@ -12,8 +12,7 @@ import {
 } from '../components/format.ts';
 import { Commands, Table } from '../plan/plan-answer.tsx';
 import { type Settings, settingsText } from '../plan/plan-client.ts';
-import type { FoundTune, LoadPoint, ReportedTune } from './report.ts';
-import { Numbers } from './sections.tsx';
+import { type FoundTune, type LoadPoint, Numbers, type ReportedTune } from './sections.tsx';
 
 type Candidate = FoundTune['candidates'][number];
 type Estimate = Candidate['sustained_rps'];

@@ -1,4 +1,4 @@
-import type { ServerAbilities } from '../api/server-abilities.ts';
+import type { ServerAbilities } from '../api/action-schema.ts';
 import type { Fields, PolicyInfo, Task } from '../api/wire.ts';
 import environments from '../environments.json' with { type: 'json' };
 import { BY_HAND, RUN_PLACES } from './run.ts';

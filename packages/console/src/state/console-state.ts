@@ -1,10 +1,11 @@
 import type { ReadonlySignal } from '@preact/signals';
+import { createContext } from 'preact';
+import { useContext } from 'preact/hooks';
 import type { Client } from '../api/client.ts';
 import { createEpisodes } from './episodes.ts';
 import { createPageSignals, type PageSignals } from './page-signals.ts';
 import { createPlayer } from './player.ts';
-import { createProblems } from './problems.ts';
-import { createReconnection, type Sleep, sleepUntilWoken } from './reconnection.ts';
+import { createProblems, createReconnection, type Sleep, sleepUntilWoken } from './reconnection.ts';
 import type { Run } from './run.ts';
 import { createRunsBeside } from './runs-beside.ts';
 
@@ -90,4 +91,12 @@ export function createConsoleState(client: Client, sleep: Sleep = sleepUntilWoke
       else if (latest.value) play();
     },
   };
+}
+
+export const ConsoleContext = createContext<ConsoleState | undefined>(undefined);
+
+export function useConsole(): ConsoleState {
+  const state = useContext(ConsoleContext);
+  if (!state) throw new Error('Expected a ConsoleContext around this component');
+  return state;
 }

@@ -1,13 +1,13 @@
 import { batch } from '@preact/signals';
+import { readAbilities } from '../api/action-schema.ts';
 import { fetchPart } from '../api/api-error.ts';
-import type { Client } from '../api/client.ts';
-import { readAbilities } from '../api/server-abilities.ts';
-import type { EpisodeFile, Fields, OpenedEpisode } from '../api/wire.ts';
+import type { Client, OpenedEpisode } from '../api/client.ts';
+import type { EpisodeFile, Fields } from '../api/wire.ts';
 import { startValues } from '../knobs/knob-values.ts';
 import { type Choices, namedOptions, pickDrivers, pickTask } from './choices.ts';
 import { type PageSignals, watchEpisode } from './page-signals.ts';
 import type { Player } from './player.ts';
-import type { Problems } from './problems.ts';
+import type { Problems } from './reconnection.ts';
 import { BY_HAND, RECORDED, Run } from './run.ts';
 
 export type Episodes = ReturnType<typeof createEpisodes>;

@@ -106,7 +106,7 @@ export function fakeServer() {
           sessionId,
           verified: true,
           version: '1',
-          ...(from === 0 && { start }),
+          start: from === 0 ? start : undefined,
           steps: from === 0 ? steps : steps.slice(from - 1),
         };
       }),

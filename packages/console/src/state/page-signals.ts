@@ -1,7 +1,6 @@
 import { computed, signal } from '@preact/signals';
-import { descriptionsOf, knobsOf } from '../api/action-schema.ts';
+import { descriptionsOf, knobsOf, NO_ABILITIES, type ServerAbilities } from '../api/action-schema.ts';
 import type { Client } from '../api/client.ts';
-import { NO_ABILITIES, type ServerAbilities } from '../api/server-abilities.ts';
 import type { EnvironmentInfo, Fields, PolicyInfo, SchemaBody, Task } from '../api/wire.ts';
 import { observed } from './frame.ts';
 import { BY_HAND, Run } from './run.ts';
@@ -133,3 +132,23 @@ export function watchEpisode({ episode }: PageSignals): () => boolean {
   const watched = episode.peek();
   return () => episode.peek() === watched;
 }
+
+/** The panels that open beside the page. */
+export const PANELS = {
+  history: 'Runs',
+  share: 'Share',
+  leaderboard: 'Leaderboard',
+  developers: 'Developers',
+  readme: 'Readme',
+  help: 'Keys and terms',
+} as const;
+export type PanelName = keyof typeof PANELS;
+
+/** The panel that is open. */
+export const openPanel = signal<PanelName | undefined>(undefined);
+
+/** The step that the tour is at; `undefined` while nobody takes it. */
+export const tourStep = signal<number | undefined>(undefined);
+
+/** The tour moves on with the windows of the episode, as on a first visit. */
+export const isGuided = signal(false);

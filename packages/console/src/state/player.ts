@@ -1,5 +1,5 @@
 import { type PageSignals, watchEpisode } from './page-signals.ts';
-import type { Problems } from './problems.ts';
+import type { Problems } from './reconnection.ts';
 import { BY_HAND, type Run } from './run.ts';
 
 /** Decides how many windows to ask for. Windows become due as time passes; a stall never piles up more than a quarter second of them. */

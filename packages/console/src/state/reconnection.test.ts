@@ -89,10 +89,7 @@ describe('a planner that the server has no time for', () => {
   }
 
   it('is asked for again, ever less often and not before the server wants it', async () => {
-    const busy = new ApiError('refused', 429, 'Too much is being computed.', {
-      code: 'WORK_QUEUE_FULL',
-      retryAfterMs: 1000,
-    });
+    const busy = new ApiError('refused', 429, 'Too much is being computed.', 'WORK_QUEUE_FULL', 1000);
     const { state, waits } = await playing(busy);
     for (let now = 0; state.newest.value === 0; now += 1000) {
       state.tick(now);
@@ -104,9 +101,7 @@ describe('a planner that the server has no time for', () => {
   });
 
   it('is not asked again by itself where it was broken off', async () => {
-    const broken = new ApiError('refused', 503, 'The planner took longer than 30 s.', {
-      code: 'WORK_TIMEOUT',
-    });
+    const broken = new ApiError('refused', 503, 'The planner took longer than 30 s.', 'WORK_TIMEOUT');
     const { state, server, waits, asked } = await playing(broken);
     state.tick(0);
     await settled();

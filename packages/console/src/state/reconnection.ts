@@ -3,7 +3,6 @@ import type { Client } from '../api/client.ts';
 import type { Episodes } from './episodes.ts';
 import type { PageSignals } from './page-signals.ts';
 import type { Player } from './player.ts';
-import type { Problems } from './problems.ts';
 
 /** Waits so long, or until woken. */
 export type Sleep = (milliseconds: number, woken: Promise<void>) => Promise<void>;
@@ -80,5 +79,42 @@ export function createReconnection(
     if (error.isTemporary || isForgotten) void reconnect(error, isCurrent, wasPlaying);
     else if (error.isTooMuchWork) report(error, 'Try again', () => (wasPlaying ? play() : void step()));
     else giveUp(error, wasPlaying);
+  };
+}
+
+export type Problems = ReturnType<typeof createProblems>;
+
+/** Tells the person what went wrong, with the way on. */
+export function createProblems(client: Client, { problem, needsToken }: PageSignals) {
+  let afterToken: () => void = () => {};
+
+  function show(message: string, remedy: string, action: () => void): void {
+    problem.value = {
+      message,
+      remedy,
+      mend() {
+        problem.value = undefined;
+        action();
+      },
+    };
+  }
+
+  return {
+    /** Shows what the server refused, or asks for the token that it wants first. Rethrows errors of the page itself. */
+    report(error: unknown, remedy: string, action: () => void): void {
+      if (!(error instanceof ApiError)) throw error;
+      if (error.isUnauthorized) {
+        afterToken = action;
+        needsToken.value = true;
+      } else show(error.message, remedy, action);
+    },
+    /** Shows a problem that the page itself has, until the person has read it. */
+    showProblem: (message: string) => show(message, 'Close', () => {}),
+    /** Sends the token from now on and goes on where the server asked for it. */
+    enterToken(token: string): void {
+      client.authorize(token);
+      needsToken.value = false;
+      afterToken();
+    },
   };
 }

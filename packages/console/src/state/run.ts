@@ -1,6 +1,6 @@
 import { batch, computed, type ReadonlySignal, type Signal, signal } from '@preact/signals';
-import type { Client } from '../api/client.ts';
-import type { EpisodeFile, Fields, Grade, OpenedEpisode, PlayedStep, PolicyInfo } from '../api/wire.ts';
+import type { Client, OpenedEpisode } from '../api/client.ts';
+import type { EpisodeFile, Fields, Grade, PlayedStep, PolicyInfo } from '../api/wire.ts';
 import { type Frame, firstFrame, nextFrame } from './frame.ts';
 
 /** The driver that sends the knobs of the page. Every other driver is the name of a policy on the server. */

@@ -4,7 +4,7 @@ import type { Client } from '../api/client.ts';
 import type { Episodes } from './episodes.ts';
 import { type PageSignals, watchEpisode } from './page-signals.ts';
 import type { Player } from './player.ts';
-import type { Problems } from './problems.ts';
+import type { Problems } from './reconnection.ts';
 import { BY_HAND, type Run } from './run.ts';
 
 /** What can be told to runs side by side. */

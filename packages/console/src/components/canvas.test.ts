@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { shareCells, thingsPerCell } from './cell-grid.ts';
+import { shareCells, thingsPerCell } from './canvas.ts';
 
 const group = (amount: number) => ({ tone: 'kv', amount }) as const;
 

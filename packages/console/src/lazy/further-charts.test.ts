@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { firstFrame } from '../state/frame.ts';
-import { chartsOfSchema } from './any-charts.ts';
+import { chartsOfSchema } from './further-charts.ts';
 
 const schema = {
   properties: {

@@ -1,6 +1,7 @@
 import { effect } from '@preact/signals';
 import type { RefObject } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
+import type { Tone } from '../charts/palette.ts';
 
 export interface CanvasSize {
   /** CSS pixels. */
@@ -60,4 +61,58 @@ export function useCanvas<Scene>(
 /** The page's text size, CSS pixels. */
 export function remSize(): number {
   return Number.parseFloat(getComputedStyle(document.documentElement).fontSize);
+}
+
+/** A number of equal things, drawn as cells of one colour. */
+export interface CellGroup {
+  readonly tone: Tone;
+  readonly amount: number;
+  /** Draws outlines only. */
+  readonly hollow?: boolean;
+}
+
+interface Grid {
+  readonly columns: number;
+  readonly rows: number;
+  /** Side of a cell and space between cells, CSS pixels. */
+  readonly side: number;
+  readonly gap: number;
+}
+
+const SIDE_REM = 0.57;
+const GAP_REM = 0.14;
+
+/** The grid of square cells that fills `size`. */
+export function gridFor({ width, height, rem }: CanvasSize): Grid {
+  const side = Math.round(SIDE_REM * rem);
+  const gap = Math.round(GAP_REM * rem);
+  return {
+    columns: Math.max(1, Math.floor((width + gap) / (side + gap))),
+    rows: Math.max(1, Math.floor((height + gap) / (side + gap))),
+    side,
+    gap,
+  };
+}
+
+/** Least number of things a cell, so that `total` of them fit into `cells`: 1, 2, 5, 10, 20, 50 ... */
+export function thingsPerCell(total: number, cells: number): number {
+  for (let decade = 1; ; decade *= 10) {
+    for (const step of [1, 2, 5]) if (Math.ceil(total / (decade * step)) <= cells) return decade * step;
+  }
+}
+
+/**
+ * Shares `cells` among the groups by their amounts, where the whole grid stands for `capacity`. Rounds the running
+ * sum, so that the cells never exceed the grid while the amounts do not exceed the capacity.
+ */
+export function shareCells(groups: readonly CellGroup[], capacity: number, cells: number): number[] {
+  let sum = 0;
+  let given = 0;
+  return groups.map(({ amount }) => {
+    sum += amount;
+    const upTo = Math.min(cells, Math.round((sum / capacity) * cells));
+    const share = Math.max(0, upTo - given);
+    given += share;
+    return share;
+  });
 }

@@ -1,0 +1,129 @@
+import { useComputed } from '@preact/signals';
+import type { JSX } from 'preact';
+import { useEffect, useRef } from 'preact/hooks';
+import { Button, CalmIcon, StrainedIcon } from '../components/controls.tsx';
+import { amount, count } from '../components/format.ts';
+import { addStyles } from '../components/lazy.tsx';
+import { Observed } from '../components/stage.tsx';
+import { useConsole } from '../state/console-state.ts';
+import { observed } from '../state/frame.ts';
+import { keepToken } from '../state/kept.ts';
+import { RECORDED } from '../state/run.ts';
+import styles from '../styles/memory-use.css?inline';
+
+/** Tells of an episode that came from a link, a file or the leaderboard whether it is the one that was recorded. */
+export function OpenedNote(): JSX.Element | null {
+  const { opened: file, runs } = useConsole();
+  const opened = file.value;
+  if (!opened) return null;
+  const recordings = runs.value.filter(({ driver }) => driver.value === RECORDED).length;
+  if (recordings > 1)
+    return (
+      <p class="opened calm" role="status">
+        <CalmIcon />
+        <span>{recordings} recorded runs side by side.</span>
+      </p>
+    );
+  const { verified, recorded, played, windows, run } = opened;
+  const isWhole = run.frames.value[windows]?.done === true;
+  const isPlayedOn = run.played.value - 1 > windows;
+  const isOther = recorded !== undefined && recorded !== played;
+  return (
+    <p class={verified === false ? 'opened strained' : 'opened calm'} role="status">
+      {verified === false ? <StrainedIcon /> : <CalmIcon />}
+      <span>
+        <b>
+          Recorded episode{run.author && ` by ${run.author}`}, {count(windows)} windows.
+        </b>{' '}
+        {verified === true && 'Replayed bit for bit: its digest is the recorded one.'}
+        {verified === false &&
+          `It did not come out as recorded: ${isOther ? `it was played on version ${recorded}, this is ${played}.` : 'its actions or its digest were changed.'}`}
+        {verified === null && 'It carries no digest to check it against.'}
+        {isPlayedOn && ` The windows after ${count(windows)} are not recorded: they are played on this page.`}
+        {!isWhole &&
+          !isPlayedOn &&
+          ' The recording stops before the episode is over. Take over or choose a policy to play on.'}
+      </span>
+    </p>
+  );
+}
+
+addStyles(styles);
+
+const MEMORY_FIELD = 'gpu_memory_used_gb';
+
+/** Memory in use beside the limit of the task, and the cost of having gone over it, where the server tells only totals. */
+export function MemoryUse(): JSX.Element {
+  const state = useConsole();
+  const task = state.chosenTask.value;
+  const limit = task?.memory_limit_gb;
+  const effect = task?.memory_limit_effect;
+  const { value: excess } = useComputed(() => {
+    const shown = state.shown.value;
+    if (!shown || typeof limit !== 'number') return undefined;
+    const uses = state.frames.value
+      .slice(1, shown.index + 1)
+      .map((frame) => (observed(frame, MEMORY_FIELD) ?? 0) - limit);
+    const highest = Math.max(0, ...uses);
+    if (highest === 0) return undefined;
+    const isOver = uses[uses.length - 1] > 0;
+    return `${amount(highest)}\u202fGB over the limit ${isOver ? 'of the task' : 'earlier in this episode'}.`;
+  });
+  return (
+    <>
+      <Observed
+        optional
+        label="GPU memory"
+        field={MEMORY_FIELD}
+        format={amount}
+        unit={typeof limit === 'number' ? `of ${amount(limit)} GB` : 'GB'}
+      />
+      {excess && (
+        <p class="over-limit">
+          <StrainedIcon />
+          <span>
+            <b>{excess}</b> {typeof effect === 'string' && effect}
+          </span>
+        </p>
+      )}
+    </>
+  );
+}
+
+/** Asks for the token that the server wants. */
+export function TokenDialog(): JSX.Element | null {
+  const state = useConsole();
+  const dialog = useRef<HTMLDialogElement>(null);
+  const isNeeded = state.needsToken.value;
+  useEffect(() => {
+    if (isNeeded && !dialog.current?.open) dialog.current?.showModal();
+  }, [isNeeded]);
+  if (!isNeeded) return null;
+  return (
+    <dialog ref={dialog} class="token" aria-label="Token" onCancel={(event) => event.preventDefault()}>
+      <form
+        onSubmit={(event) => {
+          event.preventDefault();
+          const token = String(new FormData(event.currentTarget).get('token') ?? '').trim();
+          keepToken(token);
+          state.enterToken(token);
+        }}
+      >
+        <h2>This server wants a token</h2>
+        <p class="fine">Its operator has set one. It is kept until this tab is closed.</p>
+        <div class="copy-box">
+          <input
+            type="password"
+            name="token"
+            aria-label="Token"
+            autocomplete="off"
+            required
+            pattern="\s*\S+\s*"
+            title="A text without spaces"
+          />
+          <Button look="primary" text="Enter" type="submit" />
+        </div>
+      </form>
+    </dialog>
+  );
+}
