@@ -2,13 +2,11 @@ import { type IncomingMessage, STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { setImmediate, setTimeout as sleep } from 'node:timers/promises';
 import { WebSocket, WebSocketServer } from 'ws';
-import type { Caller } from '../protocol/definition.ts';
 import { openEnvError } from '../protocol/errors.ts';
 import { type ErrorData, JSON_RPC_ERROR_CODES } from '../protocol/messages.ts';
 import type { Session } from '../sessions/session.ts';
 import type { SessionRegistry } from '../sessions/session-registry.ts';
 import type { Logger } from '../sessions/session-store.ts';
-import type { JsonRpcEndpoint } from './json-rpc-endpoint.ts';
 import { clientAddress } from './request-origin.ts';
 import type { ServerParts } from './server-options.ts';
 import { answerInOrder, errorData, errorText, serveSession } from './session-socket.ts';
@@ -102,7 +100,8 @@ export class SocketServer {
   async upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
     // A peer that goes away before the handshake is done must not bring the process down.
     socket.on('error', () => {});
-    const { path, query } = targetOf(request);
+    const [path = '/', search] = (request.url ?? '/').split('?', 2);
+    const query = new URLSearchParams(search);
     if (path !== '/ws' && path !== '/mcp') {
       refuseHandshake(socket, 403, { detail: 'There is no WebSocket at this path' });
       return;
@@ -188,7 +187,11 @@ export class SocketServer {
     const leaving = new AbortController();
     socket.once('close', () => leaving.abort(new Error('The client has left')));
     const caller = { name: client, signal: leaving.signal };
-    if (path === '/mcp') serveJsonRpc(socket, session, this.#parts.jsonRpc, caller);
+    const { jsonRpc } = this.#parts;
+    // All requests of a socket act on one session.
+    const answerRpc = async (data: string | Buffer) =>
+      JSON.stringify(await jsonRpc.answerText(data.toString(), session, caller));
+    if (path === '/mcp') answerInOrder(socket, answerRpc);
     else serveSession(socket, session, this.#parts, caller, () => this.#leaving.add(socket));
   }
 
@@ -229,11 +232,6 @@ export class SocketServer {
   }
 }
 
-function targetOf(request: IncomingMessage): { path: string; query: URLSearchParams } {
-  const [path = '/', query = ''] = (request.url ?? '/').split('?', 2);
-  return { path, query: new URLSearchParams(query) };
-}
-
 /** Answers a handshake as plain HTTP. */
 function refuseHandshake(
   socket: Duplex,
@@ -270,11 +268,4 @@ function refuse(socket: WebSocket, path: string, refusal: ErrorData): void {
   const timer = setTimeout(() => socket.close(1000), REFUSAL_GRACE_MS).unref();
   socket.once('message', () => socket.close(1000));
   socket.once('close', () => clearTimeout(timer));
-}
-
-/** Speaks bare JSON-RPC on an accepted socket; all of its requests act on one session. */
-function serveJsonRpc(socket: WebSocket, session: Session, jsonRpc: JsonRpcEndpoint, caller: Caller): void {
-  answerInOrder(socket, async (data) =>
-    JSON.stringify(await jsonRpc.answerText(data.toString(), session, caller)),
-  );
 }
