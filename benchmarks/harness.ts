@@ -120,6 +120,11 @@ export function usage(options: Options, positionals = ''): string {
   return [positionals, ...shownOptions, '[--json]'].filter(Boolean).join(' ');
 }
 
+/** A table in Markdown. */
+export function table(header: readonly string[], rows: readonly (readonly string[])[]): string {
+  return [header, header.map(() => '---'), ...rows].map(line).join('\n');
+}
+
 function line(cells: readonly string[]): string {
   return `| ${cells.join(' | ')} |`;
 }

@@ -1,7 +1,7 @@
 import type { Evaluation, GainFigures } from '@servegym/agents';
 import type { TaskId } from '@servegym/environments';
 import { mean } from '@servegym/simulator/statistics';
-import { table } from '../fidelity/markdown-table.ts';
+import { table } from '../harness.ts';
 
 /** Result of an agent on a task. */
 export interface AgentCell {

@@ -17,7 +17,7 @@ import { type ChangeVerdict, changeVerdict } from '../../packages/operators/src/
 import { PROFILE_ERRORS } from '../../packages/operators/src/plan/profile-error.ts';
 import { vllmDefaults } from '../../packages/operators/src/tune/candidate.ts';
 import type { OperatingPoint } from '../../packages/profiles/src/tables/operating-points.ts';
-import type { LeagueRow } from '../fidelity/fidelity.ts';
+import type { PointRow } from '../fidelity/fidelity.ts';
 import { benchmark, required, text, timed } from '../harness.ts';
 import {
   arrivalsOf,
@@ -37,14 +37,14 @@ export default benchmark({
   what: `Whether \`servegym diff\` is right about measured pairs of \`--data FOLDER\` (docs/reference-data.md) that differ in one thing, and how long it takes for 20,000 requests.
 Token budgets: mean TTFT and TPOT of vLLM 0.22 on an RTX 5090 (TimoSaemann/ppas-vllm, Apache-2.0) with two static budgets and the same arrivals. Once with profiles estimated from data sheets, and once, for the seeds from 1 up, with profiles that are fitted to seed 0.
 Static batches: latency of whole batches on vLLM (LLM-Inference-Bench, BSD-3-Clause) that differ in the GPU, their number, or the precision of weights or KV cache. Once with the shipped profiles, which were fitted to these rows, and once with profiles estimated from data sheets.
-Operating points: open rows of NVIDIA's aiconfigurator-core with equal model, lengths and concurrency that differ in the engine, the GPU, the precision or the division over GPUs. \`--league FILE\` is made by \`run.ts fidelity --tables FOLDER --results FILE\`, whose answers come from kernel tables; the intervals are those of the profiles' errors alone. \`--misses\` lists the pairs whose sign is wrong.`,
-  options: { data: required, league: text, misses: false },
-  async *run({ data, league, misses }) {
+Operating points: open rows of NVIDIA's aiconfigurator-core with equal model, lengths and concurrency that differ in the engine, the GPU, the precision or the division over GPUs. \`--points FILE\` is made by \`run.ts fidelity --tables FOLDER --results FILE\`, whose answers come from kernel tables; the intervals are those of the profiles' errors alone. \`--misses\` lists the pairs whose sign is wrong.`,
+  options: { data: required, points: text, misses: false },
+  async *run({ data, points, misses }) {
     const batches = await readStaticBatches(data);
     const pairs = [
       ...allTokenBudgets(data),
       ...staticBatches(batches),
-      ...(league === undefined ? [] : operatingPoints(JSON.parse(await readFile(league, 'utf8')).league)),
+      ...(points === undefined ? [] : operatingPoints(JSON.parse(await readFile(points, 'utf8')).points)),
     ];
     for (const all of grouped(pairs, ({ figure }) => figure)) {
       const [{ figure }] = all;
@@ -253,9 +253,9 @@ function estimatedError(rows: readonly StaticBatchRow[]): string {
 
 // Operating points.
 
-function operatingPoints(league: readonly LeagueRow[]): Pair[] {
+function operatingPoints(rows: readonly PointRow[]): Pair[] {
   const share = Math.hypot(PROFILE_ERRORS.tables.share, PROFILE_ERRORS.tables.share);
-  const conditions = ({ point }: LeagueRow) => [
+  const conditions = ({ point }: PointRow) => [
     ...[point.model.replace(/^.*\//, '').replace(/-FP8$/, ''), point.source, point.repeatsPrompts],
     ...[point.inputTokens, point.outputTokens, point.concurrency],
   ];
@@ -263,8 +263,8 @@ function operatingPoints(league: readonly LeagueRow[]): Pair[] {
     ...[engine, system, precision, `${tensor} x ${data} x ${expert}`],
   ];
   // Some points were measured more than once.
-  const measured = grouped(league, (row) => [conditions(row), server(row.point), row.point.version]).map(
-    (repeats): LeagueRow => ({
+  const measured = grouped(rows, (row) => [conditions(row), server(row.point), row.point.version]).map(
+    (repeats): PointRow => ({
       ...repeats[0],
       point: {
         ...repeats[0].point,

@@ -4,9 +4,9 @@ import { gunzipSync } from 'node:zlib';
 import { LocalJobs } from '@servegym/jobs';
 import { findReferenceFiles } from '@servegym/operators/traces';
 import { assessFidelity, FIDELITY_FILES, FIDELITY_JOB_KINDS } from '../fidelity/assess-fidelity.ts';
-import { assessLeague } from '../fidelity/assess-league.ts';
+import { assessPoints } from '../fidelity/assess-points.ts';
 import { fidelityReport } from '../fidelity/fidelity-report.ts';
-import { leagueReport } from '../fidelity/league-report.ts';
+import { pointsReport } from '../fidelity/points-report.ts';
 import { benchmark, text } from '../harness.ts';
 
 export default benchmark({
@@ -32,10 +32,10 @@ export default benchmark({
           ? null
           : await assessFidelity(jobs, (file) => readReferenceFile(findReferenceFiles(data, [file])[0]));
       const theirs = answers === undefined ? undefined : await readReferenceFile(answers);
-      const league =
-        tables === undefined ? null : await assessLeague(jobs, { folder: tables, heldOut, answers: theirs });
-      const report = measured === null ? leagueReport(league ?? []) : fidelityReport(measured, league);
-      const figures = { ...measured, ...(league !== null && { league }) };
+      const points =
+        tables === undefined ? null : await assessPoints(jobs, { folder: tables, heldOut, answers: theirs });
+      const report = measured === null ? pointsReport(points ?? []) : fidelityReport(measured, points);
+      const figures = { ...measured, ...(points !== null && { points }) };
       if (results !== undefined) await writeFile(results, JSON.stringify(figures));
       if (output === undefined) yield report;
       else await writeFile(output, report);

@@ -2,8 +2,8 @@ import { readFile } from 'node:fs/promises';
 import { findGpu } from '@servegym/profiles';
 import { mean, quantile } from '@servegym/simulator/statistics';
 import type { OperatingPoint } from '../../packages/profiles/src/tables/operating-points.ts';
-import type { LeagueRow } from '../fidelity/fidelity.ts';
-import { isDisturbed } from '../fidelity/league.ts';
+import type { PointRow } from '../fidelity/fidelity.ts';
+import { isDisturbed } from '../fidelity/operating-points.ts';
 import { benchmark, type Row } from '../harness.ts';
 
 interface Latencies {
@@ -11,12 +11,12 @@ interface Latencies {
   readonly tpotMs: number;
 }
 
-type Estimator = (row: LeagueRow) => Latencies | null;
+type Estimator = (row: PointRow) => Latencies | null;
 
 /** A model with nominal lengths, and an SLO that at least one measured point of it meets. */
 interface Case {
   readonly model: string;
-  readonly rows: readonly LeagueRow[];
+  readonly rows: readonly PointRow[];
   readonly slo: Latencies;
   /** Configurations that meet the SLO by measurement, the cheapest first. */
   readonly measured: readonly RankedConfiguration[];
@@ -37,16 +37,16 @@ const ESTIMATORS: Readonly<Record<string, Estimator>> = {
 };
 
 export default benchmark({
-  what: `Whether the first three configurations that the simulator would buy hold the one that measurements call cheapest, on the open operating points of NVIDIA's aiconfigurator-core, beside aiconfigurator's own answers. FILE is made by \`run.ts fidelity --tables FOLDER --answers FILE --results league.json\`.
+  what: `Whether the first three configurations that the simulator would buy hold the one that measurements call cheapest, on the open operating points of NVIDIA's aiconfigurator-core, beside aiconfigurator's own answers. FILE is made by \`run.ts fidelity --tables FOLDER --answers FILE --results points.json\`.
 A case is a model with nominal lengths, and an SLO: a limit of the mean TTFT and one of the mean TPOT, each the lower quartile, the median or the upper quartile of what was measured for that model and those lengths. A configuration is an engine, a GPU, a precision and a division over GPUs. It costs what a million output tokens cost at the cheapest of the measured concurrencies that meets the SLO; an estimator ranks the configurations by the same figure with the latencies that it predicts. Versions of an engine are one configuration. Cases with three configurations or fewer are left out, as are those that no measured point meets.`,
   options: {},
   arguments: 'FILE',
   async *run(_, [path]) {
     if (path === undefined) throw new Error('expected the JSON of `run.ts fidelity`, got none');
-    const { league } = JSON.parse(await readFile(path, 'utf8')) as { readonly league: readonly LeagueRow[] };
-    const cases = findCases(league);
+    const { points } = JSON.parse(await readFile(path, 'utf8')) as { readonly points: readonly PointRow[] };
+    const cases = findCases(points);
     yield rowOf('all', cases);
-    yield rowOf('all but disturbed points', findCases(league.filter(({ point }) => !isDisturbed(point))));
+    yield rowOf('all but disturbed points', findCases(points.filter(({ point }) => !isDisturbed(point))));
     for (const [model, of] of [...Map.groupBy(cases, (each) => each.model)].sort()) yield rowOf(model, of);
   },
 });
@@ -67,7 +67,7 @@ const configurationOf = ({ engine, system, precision, tensor, data, expert }: Op
   JSON.stringify([engine, system, precision, tensor, data, expert]);
 
 /** Configurations that meet an SLO by the latencies of an estimator, the cheapest first. */
-function ranked(rows: readonly LeagueRow[], estimator: Estimator, slo: Latencies): RankedConfiguration[] {
+function ranked(rows: readonly PointRow[], estimator: Estimator, slo: Latencies): RankedConfiguration[] {
   const least = new Map<string, number>();
   for (const row of rows) {
     const found = estimator(row);
@@ -79,7 +79,7 @@ function ranked(rows: readonly LeagueRow[], estimator: Estimator, slo: Latencies
 }
 
 /** Every pair of quartiles of the measured latencies. */
-function slosOf(rows: readonly LeagueRow[]): Latencies[] {
+function slosOf(rows: readonly PointRow[]): Latencies[] {
   const quartiles = (name: keyof Latencies) => {
     const ascending = rows.map(({ point }) => point[name]).sort((a, b) => a - b);
     return QUARTILES.map((p) => quantile(ascending, p));
@@ -87,9 +87,9 @@ function slosOf(rows: readonly LeagueRow[]): Latencies[] {
   return quartiles('ttftMs').flatMap((ttftMs) => quartiles('tpotMs').map((tpotMs) => ({ ttftMs, tpotMs })));
 }
 
-const countOf = (rows: readonly LeagueRow[]) => new Set(rows.map(({ point }) => configurationOf(point))).size;
+const countOf = (rows: readonly PointRow[]) => new Set(rows.map(({ point }) => configurationOf(point))).size;
 
-function findCases(rows: readonly LeagueRow[]): Case[] {
+function findCases(rows: readonly PointRow[]): Case[] {
   const groups = Map.groupBy(rows, ({ point: { model, inputTokens, outputTokens } }) =>
     JSON.stringify([modelOf(model), inputTokens, outputTokens]),
   );

@@ -22,7 +22,7 @@ import {
   type ServedLoadGroup,
   type SpeculationFidelity,
 } from './fidelity.ts';
-import { leagueAnswers, type PointProfile } from './league.ts';
+import { type PointProfile, pointAnswers } from './operating-points.ts';
 import { replayFidelity } from './replay-fidelity.ts';
 import { staticBatchFidelity } from './static-batch-fidelity.ts';
 
@@ -38,7 +38,7 @@ const SPECULATION_BATCHES = [1, 4, 16, 32, 64, 128];
 export type FidelityPart =
   | { readonly part: 'static-batches'; readonly profile: string }
   | { readonly part: 'recorded-load'; readonly path: string }
-  | { readonly part: 'league'; readonly served: PointProfile; readonly points: readonly OperatingPoint[] }
+  | { readonly part: 'points'; readonly served: PointProfile; readonly points: readonly OperatingPoint[] }
   | { readonly part: 'served-loads' | 'replay' | 'speculation' };
 
 /** The part, and the names of the shared bytes of the files that it reads. */
@@ -61,8 +61,8 @@ function fidelityOf(asked: FidelityPart, read: (path: string) => string): unknow
       return recordedLoadFidelity(asked.path, read);
     case 'replay':
       return replayFidelity(read);
-    case 'league':
-      return leagueAnswers(asked.points, asked.served);
+    case 'points':
+      return pointAnswers(asked.points, asked.served);
     case 'speculation':
       return speculationFidelity();
   }

@@ -1,7 +1,7 @@
 import type { LoadLatencies } from '../../packages/profiles/src/fits/served-load.ts';
-import type { Fidelity, LeagueRow } from './fidelity.ts';
-import { leagueReport } from './league-report.ts';
-import { table } from './markdown-table.ts';
+import { table } from '../harness.ts';
+import type { Fidelity, PointRow } from './fidelity.ts';
+import { pointsReport } from './points-report.ts';
 
 const LATENCIES: readonly (readonly [keyof LoadLatencies, string])[] = [
   ['ttftMean', 'TTFT mean'],
@@ -13,14 +13,14 @@ const LATENCIES: readonly (readonly [keyof LoadLatencies, string])[] = [
 /** The report that `fidelity` writes, in Markdown. */
 export function fidelityReport(
   { staticBatches, quantized, replay, servedLoads, recordedLoads, speculation }: Fidelity,
-  league: readonly LeagueRow[] | null = null,
+  points: readonly PointRow[] | null = null,
 ): string {
   return `# Fidelity
 
 How near the simulator comes to measurements of real servers. This page is written by
 
 \`\`\`sh
-npx node benchmarks/run.ts fidelity --data reference-data${league === null ? '' : ' --tables aiconfigurator_core --answers answers.jsonl'} --output docs/fidelity.md
+npx node benchmarks/run.ts fidelity --data reference-data${points === null ? '' : ' --tables aiconfigurator_core --answers answers.jsonl'} --output docs/fidelity.md
 \`\`\`
 
 from the public measurements that [reference-data.md](reference-data.md) describes.
@@ -168,7 +168,7 @@ ${table(
   ]),
 )}
 
-${league === null ? '' : `${leagueReport(league)}\n`}## Schedules beside vLLM
+${points === null ? '' : `${pointsReport(points)}\n`}## Schedules beside vLLM
 
 [schedules.md](schedules.md) compares the engine's schedules with those of vLLM's own scheduler, load by load.
 `;

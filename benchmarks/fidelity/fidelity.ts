@@ -65,17 +65,17 @@ export interface SpeculationFidelity {
 }
 
 /** A prediction of an operating point, or why there is none. */
-export type LeagueAnswer = { readonly ttftMs: number; readonly tpotMs: number } | { readonly error: string };
+export type PointAnswer = { readonly ttftMs: number; readonly tpotMs: number } | { readonly error: string };
 
-export interface LeagueRow {
+export interface PointRow {
   readonly point: OperatingPoint;
-  readonly ours: LeagueAnswer;
+  readonly ours: PointAnswer;
   /** Of another estimator; `null` where it was not asked. */
-  readonly theirs: LeagueAnswer | null;
+  readonly theirs: PointAnswer | null;
 }
 
 /** Mean errors of one side over some rows, without their signs; `null` where it answers none. */
-export interface LeagueErrors {
+export interface PointErrors {
   readonly failed: number;
   readonly ttft: number | null;
   readonly tpot: number | null;
@@ -84,13 +84,13 @@ export interface LeagueErrors {
   readonly tpotMedian: number | null;
 }
 
-export interface LeagueGroup {
+export interface PointGroup {
   readonly group: string;
   readonly rows: number;
-  readonly ours: LeagueErrors;
-  readonly theirs: LeagueErrors | null;
+  readonly ours: PointErrors;
+  readonly theirs: PointErrors | null;
   /** Ours over the rows that both answer. */
-  readonly oursBeside: LeagueErrors | null;
+  readonly oursBeside: PointErrors | null;
 }
 
 /** Error of the simulator against a measurement, %. */

@@ -8,11 +8,10 @@ import { findProfile } from '@servegym/profiles';
 import { parseOperatingPoints } from '../../packages/profiles/src/tables/operating-points.ts';
 import { writeTables } from '../../packages/profiles/src/tables/table-folder.fixture.ts';
 import { FIDELITY_JOB_KINDS } from './assess-fidelity.ts';
-import { assessLeague } from './assess-league.ts';
-import type { LeagueRow } from './fidelity.ts';
-import { leagueGroups, simulatePoint } from './league.ts';
-import { leagueReport } from './league-report.ts';
-import { pointRecipe } from './point-recipe.ts';
+import { assessPoints } from './assess-points.ts';
+import type { PointRow } from './fidelity.ts';
+import { pointGroups, pointRecipe, simulatePoint } from './operating-points.ts';
+import { pointsReport } from './points-report.ts';
 
 const COLUMNS =
   'id,silicon_data_source,backend,backend_version,model_path,system,precision,mode,isl,osl,batch_size,tp_size,attention_dp_size,moe_tp_size,moe_ep_size,silicon_ttft_ms,silicon_tpot_ms';
@@ -119,12 +118,12 @@ describe('operating points', () => {
   });
 });
 
-describe('the league', () => {
+describe('operating points', () => {
   const jobs = new LocalJobs({ kinds: FIDELITY_JOB_KINDS, threads: 1 });
   let folder: string;
-  let rows: LeagueRow[];
+  let rows: PointRow[];
   before(async () => {
-    folder = mkdtempSync(join(tmpdir(), 'league-'));
+    folder = mkdtempSync(join(tmpdir(), 'points-'));
     writeTables(folder, 'h100_sxm', [['vllm', '0.24.0']]);
     const points = table(
       { id: 'a' },
@@ -133,7 +132,7 @@ describe('the league', () => {
     );
     writeFileSync(join(folder, 'systems', 'silicon_sample.csv'), points);
     const answers = '{"id": "a", "ttft_ms": 15, "tpot_ms": 1}\n{"id": "b", "error": "no tables"}';
-    rows = await assessLeague(jobs, { folder, answers });
+    rows = await assessPoints(jobs, { folder, answers });
   });
   after(async () => {
     await jobs.close();
@@ -208,7 +207,7 @@ describe('the league', () => {
         { id: 'none as well', ...long, silicon_data_source: 'x; silicon_concurrency=8' },
       ),
     );
-    const tpot = (await assessLeague(jobs, { folder })).map(({ ours }) =>
+    const tpot = (await assessPoints(jobs, { folder })).map(({ ours }) =>
       'tpotMs' in ours ? ours.tpotMs : 0,
     );
     assert.ok(tpot[1] < 0.6 * tpot[0], `${tpot}`);
@@ -216,7 +215,7 @@ describe('the league', () => {
   });
 
   it('counts failures and averages errors over the rows that have an answer', () => {
-    const [all] = leagueGroups(
+    const [all] = pointGroups(
       rows.map((each) => ({ ...each, ours: 'error' in each.ours ? each.ours : { ttftMs: 11, tpotMs: 1.6 } })),
     );
     assert.equal(all.rows, 3);
@@ -239,7 +238,7 @@ describe('the league', () => {
       ),
       'points.csv',
     );
-    const groups = leagueGroups(
+    const groups = pointGroups(
       points.map((point) => ({ point, ours: { ttftMs: 10, tpotMs: 9 }, theirs: null })),
     );
     const twins = groups.filter(({ group }) => group.startsWith('equal labels'));
@@ -253,7 +252,7 @@ describe('the league', () => {
   });
 
   it('is told in Markdown, with the reasons of failures', () => {
-    const report = leagueReport(rows);
+    const report = pointsReport(rows);
     assert.match(
       report,
       /^\| all \| 3 \| 1 \| [\d.]+ % \| [\d.]+ % \| [+-][\d.]+ % \| [+-][\d.]+ % \| 2 \| 50\.0 % \| 50\.0 % \|/m,
@@ -264,7 +263,7 @@ describe('the league', () => {
 
   it('refuses answers that are none', async () => {
     for (const answers of ['{"id": "a"}', 'no JSON'])
-      await assert.rejects(assessLeague(jobs, { folder, answers }), {
+      await assert.rejects(assessPoints(jobs, { folder, answers }), {
         code: 'CALIBRATION_FILE',
         message: /answers:1/,
       });

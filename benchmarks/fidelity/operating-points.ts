@@ -12,12 +12,43 @@ import { mean, summarize } from '@servegym/simulator/statistics';
 import type { OperatingPoint } from '../../packages/profiles/src/tables/operating-points.ts';
 import {
   errorPercent,
-  type LeagueAnswer,
-  type LeagueErrors,
-  type LeagueGroup,
-  type LeagueRow,
+  type PointAnswer,
+  type PointErrors,
+  type PointGroup,
+  type PointRow,
 } from './fidelity.ts';
-import { pointRecipe } from './point-recipe.ts';
+
+/** Settings that a public operating point was measured with. */
+interface PointRecipe {
+  /** Token budget of an iteration (SGLang chunked_prefill_size). */
+  readonly budget: number;
+  /** Share of the memory for weights and KV (SGLang mem_fraction_static); `null`: the engine's default. */
+  readonly memoryShare: number | null;
+  /** Iterations between two looks for new requests (SGLang scheduler_recv_interval). */
+  readonly receiveEvery: number;
+}
+
+/** Default token budget on GPUs of 70 GiB and more. */
+const DEFAULTS: PointRecipe = { budget: 8192, memoryShare: null, receiveEvery: 1 };
+
+/**
+ * Settings of a point: of rows of InferenceX on SGLang those of its public recipes (SemiAnalysisAI/InferenceX,
+ * benchmarks/single_node: dsr1_fp8_b200.sh, dsr1_fp4_b200.sh, dsr1_fp8_h200.sh, qwen3.5_fp8_b200.sh,
+ * qwen3.5_bf16_b200.sh, glm5_fp8_b200.sh), else the engine's defaults.
+ */
+export function pointRecipe(point: OperatingPoint): PointRecipe {
+  const { engine, source, system, model, precision, tensor, concurrency } = point;
+  if (engine !== 'sglang' || source !== 'InferenceX') return DEFAULTS;
+  const isB200 = system === 'b200_sxm';
+  const large = { ...DEFAULTS, budget: 32_768, memoryShare: 0.82 };
+  if (/GLM/.test(model)) return { ...large, memoryShare: 0.85 };
+  if (!isB200) return large;
+  const receiveEvery = concurrency < 16 ? 10 : 30;
+  if (!/DeepSeek/.test(model)) return { ...large, receiveEvery };
+  if (precision === 'fp4') return { ...large, budget: 16_384, memoryShare: 0.85, receiveEvery };
+  if (tensor === 4) return { budget: 8192, memoryShare: 0.95, receiveEvery: 10 };
+  return { ...large, receiveEvery };
+}
 
 /** A profile for a point, with the precision of the weights that the point was measured with. */
 export interface PointProfile {
@@ -64,7 +95,7 @@ export function pointKvCache({ system }: OperatingPoint): KvPrecision {
 }
 
 /** Mean latencies of a closed loop with the engine's default settings. */
-export function simulatePoint(point: OperatingPoint, { profile, weights }: PointProfile): LeagueAnswer {
+export function simulatePoint(point: OperatingPoint, { profile, weights }: PointProfile): PointAnswer {
   const { concurrency, inputTokens, outputTokens, repeatsPrompts } = point;
   const requests = point.requestsEach * concurrency;
   const { budget: maxNumBatchedTokens, receiveEvery } = pointRecipe(point);
@@ -112,8 +143,8 @@ function repeatedPrompts(prompts: Trace, { concurrency, requestsEach }: Operatin
 }
 
 /** Answers for points of one server; equal ones are simulated once. */
-export function leagueAnswers(points: readonly OperatingPoint[], served: PointProfile): LeagueAnswer[] {
-  const known = new Map<string, LeagueAnswer>();
+export function pointAnswers(points: readonly OperatingPoint[], served: PointProfile): PointAnswer[] {
+  const known = new Map<string, PointAnswer>();
   return points.map((point) => {
     const { concurrency, inputTokens, outputTokens } = point;
     const { requestsEach, repeatsPrompts } = point;
@@ -149,12 +180,12 @@ const SAME_SERVER = 1.05;
  * Of points that agree in all labels but not in their TPOT, those with the smallest and the largest: the table does not
  * name what their servers differ in. Models of one shape count as one.
  */
-function contradictions(rows: readonly LeagueRow[]): ReadonlyMap<LeagueRow, 'faster' | 'slower'> {
-  const labels = ({ point }: LeagueRow) => {
+function contradictions(rows: readonly PointRow[]): ReadonlyMap<PointRow, 'faster' | 'slower'> {
+  const labels = ({ point }: PointRow) => {
     const { id: _, model, ttftMs: __, tpotMs: ___, ...others } = point;
     return JSON.stringify([knownModel(point)?.shape ?? model, others]);
   };
-  const found = new Map<LeagueRow, 'faster' | 'slower'>();
+  const found = new Map<PointRow, 'faster' | 'slower'>();
   for (const twins of Map.groupBy(rows, labels).values()) {
     const times = twins.map(({ point }) => point.tpotMs);
     const least = Math.min(...times);
@@ -165,7 +196,7 @@ function contradictions(rows: readonly LeagueRow[]): ReadonlyMap<LeagueRow, 'fas
 }
 
 /** Name of the group that a row belongs to; `null`: none. */
-const GROUPS: readonly ((row: LeagueRow, twin: 'faster' | 'slower' | undefined) => string | null)[] = [
+const GROUPS: readonly ((row: PointRow, twin: 'faster' | 'slower' | undefined) => string | null)[] = [
   () => 'all',
   ({ point }) => (isDisturbed(point) ? null : 'all but disturbed points'),
   (_, twin) => (twin === undefined ? null : `equal labels, the ${twin} server`),
@@ -185,7 +216,7 @@ const GROUPS: readonly ((row: LeagueRow, twin: 'faster' | 'slower' | undefined) 
 ];
 
 /** Errors of all rows of an engine, and by model, GPU, precision, kind of model and concurrency. */
-export function leagueGroups(rows: readonly LeagueRow[]): LeagueGroup[] {
+export function pointGroups(rows: readonly PointRow[]): PointGroup[] {
   const twins = contradictions(rows);
   return GROUPS.flatMap((nameOf) => {
     const groups = Map.groupBy(rows, (row) => nameOf(row, twins.get(row)));
@@ -207,7 +238,7 @@ export function leagueGroups(rows: readonly LeagueRow[]): LeagueGroup[] {
   });
 }
 
-function errorsOf(rows: readonly LeagueRow[], answerOf: (row: LeagueRow) => LeagueAnswer): LeagueErrors {
+function errorsOf(rows: readonly PointRow[], answerOf: (row: PointRow) => PointAnswer): PointErrors {
   const ttft: number[] = [];
   const tpot: number[] = [];
   for (const row of rows) {

@@ -1,11 +1,11 @@
-import type { LeagueErrors, LeagueGroup, LeagueRow } from './fidelity.ts';
-import { leagueGroups } from './league.ts';
-import { table } from './markdown-table.ts';
+import { table } from '../harness.ts';
+import type { PointErrors, PointGroup, PointRow } from './fidelity.ts';
+import { pointGroups } from './operating-points.ts';
 
 const ENGINES = { vllm: 'vLLM', sglang: 'SGLang' } as const;
 
 /** The section on operating points, in Markdown. */
-export function leagueReport(rows: readonly LeagueRow[]): string {
+export function pointsReport(rows: readonly PointRow[]): string {
   return `## Operating points
 
 Mean TTFT and TPOT of ${rows.length} public operating points (\`systems/silicon_sample.csv\` of NVIDIA's aiconfigurator-core 0.12, Apache-2.0). Ten
@@ -18,7 +18,7 @@ medians with them (positive when the simulator says more).
 ${Object.entries(ENGINES)
   .map(([engine, name]) => {
     const own = rows.filter(({ point }) => point.engine === engine);
-    return own.length === 0 ? '' : `### ${name}\n\n${groupTable(leagueGroups(own))}\n\n${failures(own)}`;
+    return own.length === 0 ? '' : `### ${name}\n\n${groupTable(pointGroups(own))}\n\n${failures(own)}`;
   })
   .filter((text) => text !== '')
   .join('\n\n')}
@@ -44,7 +44,7 @@ ${Object.entries(ENGINES)
   parallelism (\`requestOverheadPerTokenUs\`). The burst that starts a closed loop adds 5 ms for each request in it.
   Both are constants chosen on the open rows.
 - **The KV pool.** Points that overflow it tell that B200 recipes keep KV in 8 bits. On vLLM 2 to 4.5 GiB a GPU go to neither
-  weights nor KV; the league takes 3 GiB there and none on SGLang. Near the brink a small error of the pool is a large one of TTFT.
+  weights nor KV; the comparison takes 3 GiB there and none on SGLang. Near the brink a small error of the pool is a large one of TTFT.
 - **SGLang.** It prefills in iterations of their own and without CUDA graphs: 0.5 ms a layer, and 100 ms a request, chosen on the
   open rows. Token budgets, shares of the memory and how often it looks for new requests (on B200 every 10 iterations,
   every 30 from 16 in flight) are those of InferenceX's public recipes. Points of other sources have the defaults. A recipe may
@@ -67,7 +67,7 @@ ${Object.entries(ENGINES)
 `;
 }
 
-function groupTable(groups: readonly LeagueGroup[]): string {
+function groupTable(groups: readonly PointGroup[]): string {
   const isBeside = groups.some(({ theirs }) => theirs !== null);
   return table(
     [
@@ -87,7 +87,7 @@ function groupTable(groups: readonly LeagueGroup[]): string {
   );
 }
 
-function errorCells({ failed, tpot, ttft }: LeagueErrors): string[] {
+function errorCells({ failed, tpot, ttft }: PointErrors): string[] {
   return [`${failed}`, ...[tpot, ttft].map((error) => (error === null ? '-' : `${error.toFixed(1)} %`))];
 }
 
@@ -96,7 +96,7 @@ function signed(percent: number): string {
 }
 
 /** Reasons of rows without an answer, the most frequent first. */
-function failures(rows: readonly LeagueRow[]): string {
+function failures(rows: readonly PointRow[]): string {
   const counts = new Map<string, number>();
   for (const { point, ours } of rows) {
     if (!('error' in ours)) continue;

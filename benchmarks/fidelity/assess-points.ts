@@ -14,10 +14,15 @@ import {
   type OperatingPoint,
   parseOperatingPoints,
 } from '../../packages/profiles/src/tables/operating-points.ts';
-import type { LeagueAnswer, LeagueRow } from './fidelity.ts';
+import type { PointAnswer, PointRow } from './fidelity.ts';
 import type { FidelityInput } from './fidelity-job.ts';
-import { type PointProfile, pointKvCache, pointModel, pointWeights } from './league.ts';
-import { pointRecipe } from './point-recipe.ts';
+import {
+  type PointProfile,
+  pointKvCache,
+  pointModel,
+  pointRecipe,
+  pointWeights,
+} from './operating-points.ts';
 
 /** GPUs by the folder of their kernel tables. */
 const GPUS: Readonly<Record<string, string>> = {
@@ -43,7 +48,7 @@ const DEFAULT_SHARE = 0.9;
 /** Versions of vLLM with the kernels of the oldest tables; recipes for 0.18 and 0.19 choose those of the newest. */
 const OLD_TABLES = /^0\.1[0-7]\./;
 
-export interface LeagueOptions {
+export interface PointsOptions {
   /** The unpacked package aiconfigurator-core: kernel tables and operating points. */
   readonly folder: string;
   /** Text of another estimator's answers, one JSON object a line: `id`, and `ttft_ms` and `tpot_ms` or `error`. */
@@ -54,7 +59,7 @@ export interface LeagueOptions {
 }
 
 /** Predicts public operating points with profiles made from kernel tables. */
-export async function assessLeague(jobs: JobEngine, options: LeagueOptions): Promise<LeagueRow[]> {
+export async function assessPoints(jobs: JobEngine, options: PointsOptions): Promise<PointRow[]> {
   const { folder, heldOut = false } = options;
   const points = parseOperatingPoints(await readPoints(folder), 'silicon_sample.csv', heldOut);
   const theirs = options.answers === undefined ? null : parseAnswers(options.answers);
@@ -66,14 +71,14 @@ export async function assessLeague(jobs: JobEngine, options: LeagueOptions): Pro
     servers.set(key, [...(servers.get(key) ?? []), point]);
   }
   const known = new Map<string, Promise<ReadTables>>();
-  const ours = new Map<string, LeagueAnswer>();
+  const ours = new Map<string, PointAnswer>();
   const asked: OperatingPoint[][] = [];
   const list: Job[] = [];
   for (const same of servers.values()) {
     try {
       const served = await pointProfile(folder, same[0], known);
       asked.push(same);
-      const input: FidelityInput = { part: 'league', served, points: same, files: {} };
+      const input: FidelityInput = { part: 'points', served, points: same, files: {} };
       list.push({ kind: 'fidelity', input: input as unknown as Json });
     } catch (error) {
       if (!(error instanceof ProfileError)) throw error;
@@ -82,7 +87,7 @@ export async function assessLeague(jobs: JobEngine, options: LeagueOptions): Pro
   }
   const results = (await jobs.run(list, {
     onProgress: ({ share }) => options.onProgress?.(share),
-  })) as unknown as LeagueAnswer[][];
+  })) as unknown as PointAnswer[][];
   for (const [i, answers] of results.entries()) {
     for (const [j, answer] of answers.entries()) ours.set(asked[i][j].id, answer);
   }
@@ -133,8 +138,8 @@ async function readPoints(folder: string): Promise<string> {
   throw new ProfileError('CALIBRATION_FILE', folder, expected, 'a folder without it');
 }
 
-function parseAnswers(text: string): Map<string, LeagueAnswer> {
-  const answers = new Map<string, LeagueAnswer>();
+function parseAnswers(text: string): Map<string, PointAnswer> {
+  const answers = new Map<string, PointAnswer>();
   for (const [i, line] of text.trim().split('\n').entries()) {
     const answer = readAnswer(line);
     if (answer === null) {
@@ -146,7 +151,7 @@ function parseAnswers(text: string): Map<string, LeagueAnswer> {
   return answers;
 }
 
-function readAnswer(line: string): [string, LeagueAnswer] | null {
+function readAnswer(line: string): [string, PointAnswer] | null {
   try {
     const { id, error, ttft_ms: ttftMs, tpot_ms: tpotMs } = JSON.parse(line) as Record<string, unknown>;
     if (typeof id !== 'string') return null;
