@@ -54,59 +54,18 @@ export default benchmark({
       ),
     );
 
-    function overheadsAt(logs: readonly number[]): EngineOverheads {
-      return { ...shipped, ...Object.fromEntries(NAMES.map((name, i) => [name, Math.exp(logs[i])])) };
-    }
-
-    /** Two of each load, then those of the priors. */
-    function residualsOf(some: readonly number[], logs: readonly number[]): number[] {
-      return [
-        ...errorsOf(some, overheadsAt(logs)).flatMap((error) =>
-          (['e2eMean', 'ttftMean'] as const).map((what) => robust(Math.log1p(error[what]) / SPREADS[what])),
-        ),
-        ...logs.map((log, i) => (log - start[i]) / PRIORS[NAMES[i]][1]),
-      ];
-    }
-
-    /** Relative errors. */
-    function errorsOf(some: readonly number[], overheads: EngineOverheads): LoadLatencies[] {
-      const profiles = new Map<string, ReturnType<typeof tableProfile>['profile']>();
-      return some.map((l) => {
-        const load = loads[l];
-        const { gpu, model, tp, weights } = load;
-        const key = JSON.stringify([gpu, model, tp, weights]);
-        const { tables, measuredOn, engine } = tablesOf.get(gpu)!;
-        const profile =
-          profiles.get(key) ??
-          tableProfile(tables, {
-            ...{ gpu: findGpu(gpu), measuredOn, model: findModel(model), weights, engine, overheads },
-            ...{ parallel: { tensor: tp, expert: 1, data: 1, pipeline: 1 }, source: 'kernel tables' },
-            command: 'benchmarks/run.ts engine-overheads',
-          }).profile;
-        profiles.set(key, profile);
-        const simulated = loadLatencies(load, profile, SHARE);
-        const measured = measuredLatencies(load);
-        const error = (what: keyof LoadLatencies) => simulated[what] / measured[what] - 1;
-        return {
-          ttftMean: error('ttftMean'),
-          ttftP99: error('ttftP99'),
-          itlMean: error('itlMean'),
-          e2eMean: error('e2eMean'),
-        };
-      });
-    }
-
+    const served = new ServedErrors(loads, tablesOf, shipped);
     const all = [...loads.keys()];
-    const { parameters: fitted } = leastSquares((logs) => residualsOf(all, logs), start, {
+    const { parameters: fitted } = leastSquares((logs) => served.residualsOf(all, logs), start, {
       difference: DIFFERENCE,
       tolerance: TOLERANCE,
     });
-    yield { ...overheadsAt(fitted) };
-    const base = residualsOf(all, fitted);
+    yield { ...served.overheadsAt(fitted) };
+    const base = served.residualsOf(all, fitted);
     const columns = fitted.map((log, i) =>
-      residualsOf(all, fitted.with(i, log + DIFFERENCE)).map(
-        (moved, row) => (moved - base[row]) / DIFFERENCE,
-      ),
+      served
+        .residualsOf(all, fitted.with(i, log + DIFFERENCE))
+        .map((moved, row) => (moved - base[row]) / DIFFERENCE),
     );
     const groupOf = ({ model, gpu }: ServedLoad) => `${model} on ${gpu}`;
     const leftOut: LoadLatencies[] = [];
@@ -116,15 +75,15 @@ export default benchmark({
         ...others.flatMap((l) => [2 * l, 2 * l + 1]),
         ...NAMES.map((_, i) => 2 * loads.length + i),
       ];
-      const { parameters } = leastSquares((logs) => residualsOf(others, logs), fitted, {
+      const { parameters } = leastSquares((logs) => served.residualsOf(others, logs), fitted, {
         slopes: new Matrix(rows.map((row) => columns.map((column) => column[row]))),
         tolerance: TOLERANCE,
       });
       const own = all.filter((l) => groupOf(loads[l]) === group);
-      const errors = errorsOf(own, overheadsAt(parameters));
+      const errors = served.errorsOf(own, served.overheadsAt(parameters));
       for (const [i, l] of own.entries()) leftOut[l] = errors[i];
     }
-    const asShipped = errorsOf(all, shipped);
+    const asShipped = served.errorsOf(all, shipped);
     const percent = (error: number) => 100 * error;
     for (const [l, load] of loads.entries())
       yield {
@@ -155,6 +114,63 @@ export default benchmark({
     }
   },
 });
+
+type Tables = ReadonlyMap<string, Awaited<ReturnType<typeof readOperatorTables>>>;
+
+/** Errors of served loads, named by their places in the list, under any overheads. */
+class ServedErrors {
+  readonly #loads: readonly ServedLoad[];
+  readonly #tablesOf: Tables;
+  readonly #shipped: EngineOverheads;
+
+  constructor(loads: readonly ServedLoad[], tablesOf: Tables, shipped: EngineOverheads) {
+    this.#loads = loads;
+    this.#tablesOf = tablesOf;
+    this.#shipped = shipped;
+  }
+
+  overheadsAt(logs: readonly number[]): EngineOverheads {
+    return { ...this.#shipped, ...Object.fromEntries(NAMES.map((name, i) => [name, Math.exp(logs[i])])) };
+  }
+
+  /** Two of each load, then those of the priors. */
+  residualsOf(some: readonly number[], logs: readonly number[]): number[] {
+    return [
+      ...this.errorsOf(some, this.overheadsAt(logs)).flatMap((error) =>
+        (['e2eMean', 'ttftMean'] as const).map((what) => robust(Math.log1p(error[what]) / SPREADS[what])),
+      ),
+      ...logs.map((log, i) => (log - start[i]) / PRIORS[NAMES[i]][1]),
+    ];
+  }
+
+  /** Relative errors. */
+  errorsOf(some: readonly number[], overheads: EngineOverheads): LoadLatencies[] {
+    const profiles = new Map<string, ReturnType<typeof tableProfile>['profile']>();
+    return some.map((l) => {
+      const load = this.#loads[l];
+      const { gpu, model, tp, weights } = load;
+      const key = JSON.stringify([gpu, model, tp, weights]);
+      const { tables, measuredOn, engine } = this.#tablesOf.get(gpu)!;
+      const profile =
+        profiles.get(key) ??
+        tableProfile(tables, {
+          ...{ gpu: findGpu(gpu), measuredOn, model: findModel(model), weights, engine, overheads },
+          ...{ parallel: { tensor: tp, expert: 1, data: 1, pipeline: 1 }, source: 'kernel tables' },
+          command: 'benchmarks/run.ts engine-overheads',
+        }).profile;
+      profiles.set(key, profile);
+      const simulated = loadLatencies(load, profile, SHARE);
+      const measured = measuredLatencies(load);
+      const error = (what: keyof LoadLatencies) => simulated[what] / measured[what] - 1;
+      return {
+        ttftMean: error('ttftMean'),
+        ttftP99: error('ttftP99'),
+        itlMean: error('itlMean'),
+        e2eMean: error('e2eMean'),
+      };
+    });
+  }
+}
 
 /** Its square grows with the logarithm of the residual's. */
 function robust(residual: number): number {
