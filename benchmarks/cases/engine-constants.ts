@@ -1,6 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import { findReferenceFiles } from '@servegym/operators/traces';
-import { SERVED_LOADS } from '../../packages/operators/src/traces/reference-data.ts';
+import { findReferenceFiles, REFERENCE_DATA } from '@servegym/operators/traces';
 import type { EngineConstants } from '../../packages/profiles/src/data/engine-constants.ts';
 import {
   fitEngineConstants,
@@ -34,7 +33,7 @@ export default benchmark({
 
 async function readLoads(folder: string): Promise<ServedLoad[]> {
   const loads: ServedLoad[] = [];
-  for (const file of SERVED_LOADS) {
+  for (const file of REFERENCE_DATA.servedLoads) {
     const text = await readFile(findReferenceFiles(folder, [file])[0], 'utf8');
     loads.push(...parseServedLoads(text, file.path));
   }

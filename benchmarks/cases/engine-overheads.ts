@@ -1,8 +1,7 @@
 import { readFile } from 'node:fs/promises';
-import { findReferenceFiles } from '@servegym/operators/traces';
+import { findReferenceFiles, REFERENCE_DATA } from '@servegym/operators/traces';
 import { engineOverheads, findGpu, findModel, readOperatorTables, tableProfile } from '@servegym/profiles';
 import { Matrix } from 'ml-matrix';
-import { SERVED_LOADS } from '../../packages/operators/src/traces/reference-data.ts';
 import type { EngineOverheads } from '../../packages/profiles/src/data/engine-constants.ts';
 import { leastSquares } from '../../packages/profiles/src/fits/least-squares.ts';
 import {
@@ -42,7 +41,7 @@ export default benchmark({
   async *run({ data, tables: folder }) {
     const shipped = engineOverheads('vllm', '0.15');
     const loads: ServedLoad[] = [];
-    for (const file of SERVED_LOADS) {
+    for (const file of REFERENCE_DATA.servedLoads) {
       const text = await readFile(findReferenceFiles(data, [file])[0], 'utf8');
       loads.push(...parseServedLoads(text, file.path));
     }

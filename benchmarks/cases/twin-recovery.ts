@@ -4,13 +4,19 @@ import { join } from 'node:path';
 import { type BenchParameter, findProfile, parameterOf } from '@servegym/profiles';
 import type { EngineProfile } from '@servegym/simulator';
 import { mean } from '@servegym/simulator/statistics';
-import { calibrateServer } from '../../packages/operators/src/twin/calibrate-server.ts';
-import { compareLoad } from '../../packages/operators/src/twin/compare-load.ts';
-import { confirmingLoads } from '../../packages/operators/src/twin/open-load.ts';
-import { batchProbe, type Probe } from '../../packages/operators/src/twin/probe.ts';
-import { ServerClient } from '../../packages/operators/src/twin/server-client.ts';
-import { withKvBlocks } from '../../packages/operators/src/twin/start-profile.ts';
-import { calibrateVirtually, serveProbe } from '../../packages/operators/src/twin/virtual-server.fixture.ts';
+import { calibrateServer } from '../../packages/operators/src/measure-server/calibrate-server.ts';
+import { compareLoad } from '../../packages/operators/src/measure-server/compare-load.ts';
+import {
+  batchProbe,
+  confirmingLoads,
+  type Probe,
+} from '../../packages/operators/src/measure-server/probe.ts';
+import { ServerClient } from '../../packages/operators/src/measure-server/server-client.ts';
+import { withKvBlocks } from '../../packages/operators/src/measure-server/start-profile.ts';
+import {
+  calibrateVirtually,
+  serveProbe,
+} from '../../packages/operators/src/measure-server/virtual-server.fixture.ts';
 import { startEndpointProcess } from '../../packages/servegym/test/endpoint-process.ts';
 import { benchmark } from '../harness.ts';
 

@@ -1,6 +1,5 @@
 import type { Job, JobEngine, JobKinds, Json } from '@servegym/jobs';
 import { REFERENCE_DATA, type ReferenceFile } from '@servegym/operators/traces';
-import { RECORDED_LOADS, SERVED_LOADS } from '../../packages/operators/src/traces/reference-data.ts';
 import type {
   Fidelity,
   QuantizedFidelity,
@@ -22,9 +21,9 @@ export const FIDELITY_JOB_KINDS: JobKinds = {
 /** Everything that `assessFidelity` reads. */
 export const FIDELITY_FILES: readonly ReferenceFile[] = [
   REFERENCE_DATA.staticBatches,
-  ...SERVED_LOADS,
+  ...REFERENCE_DATA.servedLoads,
   REFERENCE_DATA.recordedLoadServers,
-  ...RECORDED_LOADS,
+  ...REFERENCE_DATA.recordedLoads,
   ...REPLAY_FILES,
 ];
 
@@ -40,10 +39,10 @@ export async function assessFidelity(
 ): Promise<Fidelity> {
   const parts: [FidelityPart, readonly ReferenceFile[]][] = [
     // The longest first.
-    [{ part: 'served-loads' }, SERVED_LOADS],
+    [{ part: 'served-loads' }, REFERENCE_DATA.servedLoads],
     [{ part: 'replay' }, REPLAY_FILES],
     [{ part: 'speculation' }, []],
-    ...RECORDED_LOADS.map((file): [FidelityPart, readonly ReferenceFile[]] => [
+    ...REFERENCE_DATA.recordedLoads.map((file): [FidelityPart, readonly ReferenceFile[]] => [
       { part: 'recorded-load', path: file.path },
       [REFERENCE_DATA.recordedLoadServers, file],
     ]),
@@ -63,8 +62,8 @@ export async function assessFidelity(
   const [servedLoads, replay, speculation, ...rest] = (await jobs.run(list, {
     onProgress: ({ share }) => onProgress(share),
   })) as unknown as [ServedLoadFidelity[], ReplayFidelity, SpeculationFidelity[], ...unknown[]];
-  const recordedLoads = rest.slice(0, RECORDED_LOADS.length) as RecordedLoadFidelity[];
-  const profiles = rest.slice(RECORDED_LOADS.length) as {
+  const recordedLoads = rest.slice(0, REFERENCE_DATA.recordedLoads.length) as RecordedLoadFidelity[];
+  const profiles = rest.slice(REFERENCE_DATA.recordedLoads.length) as {
     own: StaticBatchFidelity;
     quantized: QuantizedFidelity[];
   }[];

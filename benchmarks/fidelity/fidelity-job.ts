@@ -3,7 +3,6 @@ import { REFERENCE_DATA } from '@servegym/operators/traces';
 import { estimatedProfile, findGpu, findModel, vllmConstants } from '@servegym/profiles';
 import { closedBatch, simulateTrace } from '@servegym/simulator';
 import { summarize } from '@servegym/simulator/statistics';
-import { SERVED_LOADS } from '../../packages/operators/src/traces/reference-data.ts';
 import type { EngineConstants } from '../../packages/profiles/src/data/engine-constants.ts';
 import { leftOutConstants } from '../../packages/profiles/src/fits/fit-engine-constants.ts';
 import { parseRecordedLoad, recordedLoadErrors } from '../../packages/profiles/src/fits/recorded-load.ts';
@@ -56,7 +55,9 @@ function fidelityOf(asked: FidelityPart, read: (path: string) => string): unknow
     case 'static-batches':
       return staticBatchFidelity(asked.profile, read(REFERENCE_DATA.staticBatches.path));
     case 'served-loads':
-      return servedLoadFidelity(SERVED_LOADS.flatMap(({ path }) => parseServedLoads(read(path), path)));
+      return servedLoadFidelity(
+        REFERENCE_DATA.servedLoads.flatMap(({ path }) => parseServedLoads(read(path), path)),
+      );
     case 'recorded-load':
       return recordedLoadFidelity(asked.path, read);
     case 'replay':

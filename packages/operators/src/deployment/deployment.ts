@@ -14,9 +14,8 @@ import {
   type KnobName,
   vllmDefaults,
 } from '../tune/candidate.ts';
-import { TuningError } from '../tune/slo.ts';
 import type { LaunchSettings } from './engine-flags.ts';
-import type { Launch } from './launch.ts';
+import { invalidLaunch, type Launch } from './launch.ts';
 
 /** How a model is served: engines with their settings, on named GPUs. */
 export interface Deployment {
@@ -93,13 +92,13 @@ function startedProfile(profile: EngineProfile, { engine: name, settings, source
   const { memoryShare, kvOffloadingGiB, apiServerCount: processes } = settings;
   const engine = { ...profile.engine, ...schedulerOf(settings) };
   if (engine.longPrefillTokenThresholdAdaptive && !engine.longPrefillTokenThreshold) {
-    throw invalid(
+    throw invalidLaunch(
       source,
       'expected --long-prefill-token-threshold above 0 with --long-prefill-token-threshold-adaptive, which raises it',
     );
   }
   if (kvOffloadingGiB !== undefined && settings.prefixCaching === false)
-    throw invalid(source, '--kv-offloading-size needs prefix caching, got --no-enable-prefix-caching');
+    throw invalidLaunch(source, '--kv-offloading-size needs prefix caching, got --no-enable-prefix-caching');
   const { frontEnd = VLLM_FRONT_END, memory, hostKv } = profile;
   const gigabytesPerSecond = hostKv?.gigabytesPerSecond ?? HOST_GBPS;
   return {
@@ -149,11 +148,11 @@ export async function resolvePlan(
 ): Promise<Deployment> {
   const { profile: named, settings, engines = 1, router, pools } = value.plans?.[0] ?? value;
   if (typeof named !== 'string' || typeof settings !== 'object' || settings === null)
-    throw invalid(name, 'expected {"profile": "...", "settings": {"max_num_seqs": ...}, "engines": 2}');
+    throw invalidLaunch(name, 'expected {"profile": "...", "settings": {"max_num_seqs": ...}, "engines": 2}');
   if (Array.isArray(pools) && pools.some((pool) => pool.profile !== named))
-    throw invalid(name, 'expected engines of one profile, as diff compares no mixed fleets');
+    throw invalidLaunch(name, 'expected engines of one profile, as diff compares no mixed fleets');
   if (router !== undefined && !ROUTER_POLICIES.includes(router as RouterPolicy))
-    throw invalid(
+    throw invalidLaunch(
       name,
       `router: expected one of ${ROUTER_POLICIES.join(', ')}, got ${JSON.stringify(router)}`,
     );
@@ -162,7 +161,7 @@ export async function resolvePlan(
   const chosen = Object.entries(settings).map(([key, given]) => {
     const knob = KNOB_NAMES[key as KnobName];
     if (!isSetting(key as KnobName, given, defaults)) {
-      throw invalid(
+      throw invalidLaunch(
         name,
         `settings.${key}: expected one of ${Object.keys(KNOB_NAMES).join(', ')} with a value of its kind, got ${JSON.stringify(given)}`,
       );
@@ -170,7 +169,7 @@ export async function resolvePlan(
     return [knob, given];
   });
   if (!(Number.isInteger(engines) && (engines as number) > 0))
-    throw invalid(name, `engines: expected a whole number above 0, got ${JSON.stringify(engines)}`);
+    throw invalidLaunch(name, `engines: expected a whole number above 0, got ${JSON.stringify(engines)}`);
   return checked({
     ...{ name, profile, settings: { ...defaults, ...Object.fromEntries(chosen) } },
     ...{ engines: engines as number, router: router as RouterPolicy | undefined, notSimulated: [] },
@@ -191,20 +190,20 @@ function isSetting(name: KnobName, given: unknown, defaults: Candidate): boolean
 function checked(deployment: Deployment): Deployment {
   const { name, profile, settings, engines } = deployment;
   if (profile.weights[settings.weights] === undefined)
-    throw invalid(
+    throw invalidLaunch(
       name,
       `${profile.name} has no ${settings.weights} weights; it has ${Object.keys(profile.weights).join(', ')}`,
     );
   if (settings.speculationDepth > 0 && profile.speculation === null)
-    throw invalid(name, `${profile.name} has no draft`);
+    throw invalidLaunch(name, `${profile.name} has no draft`);
   if (settings.maxNumActiveSeqs > settings.maxNumSeqs)
-    throw invalid(
+    throw invalidLaunch(
       name,
       `expected --max-num-active-seqs to be at most --max-num-seqs, which is ${settings.maxNumSeqs}, got ${settings.maxNumActiveSeqs}`,
     );
   const group = fewestEngines(settings);
   if (engines % group !== 0)
-    throw invalid(
+    throw invalidLaunch(
       name,
       `engines: expected a multiple of ${group}, as their split is ${settings.split}, got ${engines}`,
     );
@@ -243,7 +242,7 @@ function profileFor(
   gpu: string | undefined,
 ): Pick<Deployment, 'profile' | 'engines' | 'notSimulated'> {
   if (model === null)
-    throw invalid(
+    throw invalidLaunch(
       source,
       `the model ${checkpoint} is not known; name a --profile (\`servegym profile make\` makes one)`,
     );
@@ -262,7 +261,7 @@ function profileFor(
   if (names.length !== 1) {
     const known = [...new Set(ofModel.map(({ gpu: { name, count } }) => `${name} x ${count}`))].sort();
     const wanted = `${tensor}${pipeline > 1 ? ` x ${pipeline} stages` : ''} ${gpu ?? 'GPUs'}`;
-    throw invalid(
+    throw invalidLaunch(
       source,
       names.length === 0
         ? `no profile of ${model} on ${wanted}: there are ${known.join(', ')}`
@@ -281,8 +280,4 @@ function profileFor(
       ...(fp8KvCache && profile.model.kvCache !== 'FP8' ? ['the FP8 KV cache: no profile has it'] : []),
     ],
   };
-}
-
-function invalid(source: string, problem: string): TuningError {
-  return new TuningError('INVALID_LAUNCH', `${source}: ${problem}`);
 }

@@ -1,4 +1,5 @@
 import { type BatchDepth, isBatchDepths, MOST_API_SERVERS, type WeightPrecision } from '@servegym/simulator';
+import withoutEffect from './without-effect.json' with { type: 'json' };
 
 /** Settings of an engine as its flags give them. Those that are not named are absent. */
 export interface LaunchSettings {
@@ -106,16 +107,23 @@ const QUANTIZATIONS: Readonly<Record<string, WeightPrecision>> = {
   modelopt_fp4: 'NVFP4',
 };
 
-const quantization = (...names: string[]): EngineFlag => ({
-  names,
-  read(settings, value) {
-    const weights = QUANTIZATIONS[value];
-    if (weights === undefined) return 'not simulated';
-    settings.weights = weights;
-    return undefined;
-  },
-  write: ({ weights }) => Object.keys(QUANTIZATIONS).find((name) => QUANTIZATIONS[name] === weights),
-});
+/** A word of a list for each value of a setting; the first of a value is written. Others are not simulated. */
+function word<Key extends keyof LaunchSettings>(
+  key: Key,
+  values: Readonly<Record<string, LaunchSettings[Key]>>,
+  ...names: string[]
+): EngineFlag {
+  return {
+    names,
+    read(settings, text) {
+      if (!Object.hasOwn(values, text)) return 'not simulated';
+      settings[key] = values[text];
+      return undefined;
+    },
+    write: ({ [key]: value }) =>
+      value === undefined ? undefined : Object.keys(values).find((text) => values[text] === value),
+  };
+}
 
 const kvCache = (fp8: string): EngineFlag => ({
   names: ['--kv-cache-dtype'],
@@ -177,23 +185,9 @@ const speculativeConfig: EngineFlag = {
 const NIXL = '{"kv_connector":"NixlConnector","kv_role":"kv_both"}';
 
 /** Flags that change no schedule and no time: addresses, names, logs, how the model is loaded, how answers are written. */
-const OF_NO_EFFECT = (
-  '--host --port --api-key --served-model-name --download-dir --load-format --revision --tokenizer --tokenizer-mode ' +
-  '--tokenizer-revision --chat-template --chat-template-content-format --tool-call-parser --reasoning-parser --response-role ' +
-  '--uvicorn-log-level --log-level --seed --root-path --ssl-keyfile --ssl-certfile --allowed-origins --allowed-methods ' +
-  '--allowed-headers --max-log-len --otlp-traces-endpoint --hf-overrides --hf-token ' +
-  '--generation-config --distributed-executor-backend --config-format --model-impl --tool-parser-plugin --nccl-port ' +
-  '--dist-init-addr --node-rank --nnodes --watchdog-timeout --random-seed --task --runner --convert'
-).split(' ');
-const OF_NO_EFFECT_ALONE = (
-  '--trust-remote-code --enable-auto-tool-choice --disable-log-requests --no-enable-log-requests --enable-log-requests ' +
-  '--disable-log-stats --disable-uvicorn-access-log --disable-fastapi-docs --enable-request-id-headers --enable-metrics ' +
-  '--enable-prompt-tokens-details --disable-frontend-multiprocessing --enable-server-load-tracking --skip-server-warmup ' +
-  '--log-requests --enable-reasoning --enable-chunked-prefill'
-).split(' ');
 const harmless: readonly EngineFlag[] = [
-  { names: OF_NO_EFFECT },
-  { names: OF_NO_EFFECT_ALONE, isAlone: true },
+  { names: withoutEffect.flags },
+  { names: withoutEffect.switches, isAlone: true },
 ];
 
 const SIZES = [1, 64];
@@ -230,18 +224,10 @@ const ENGINE_FLAGS: Readonly<Record<EngineName, readonly EngineFlag[]>> = {
     turn('wholePromptFits', false, '--no-scheduler-reserve-full-isl'),
     turn('asyncScheduling', true, '--async-scheduling'),
     turn('asyncScheduling', false, '--no-async-scheduling'),
-    quantization('--quantization', '-q'),
+    word('weights', QUANTIZATIONS, '--quantization', '-q'),
     kvCache('fp8'),
     speculativeConfig,
-    {
-      names: ['--kv-transfer-config'],
-      read(settings, value) {
-        if (value !== NIXL) return 'not simulated';
-        settings.role = 'both';
-        return undefined;
-      },
-      write: ({ role }) => (role === 'both' ? NIXL : undefined),
-    },
+    word('role', { [NIXL]: 'both' }, '--kv-transfer-config'),
     {
       names: ['--scheduling-policy'],
       read: readPolicy,
@@ -306,7 +292,7 @@ const ENGINE_FLAGS: Readonly<Record<EngineName, readonly EngineFlag[]>> = {
     },
     number('memoryShare', SHARE, '--mem-fraction-static'),
     turn('prefixCaching', false, '--disable-radix-cache'),
-    quantization('--quantization'),
+    word('weights', QUANTIZATIONS, '--quantization'),
     kvCache('fp8_e4m3'),
     {
       names: ['--speculative-algorithm'],
@@ -336,15 +322,7 @@ const ENGINE_FLAGS: Readonly<Record<EngineName, readonly EngineFlag[]>> = {
       write: ({ speculationDepth }) =>
         speculationDepth === undefined ? undefined : String(speculationDepth + 1),
     },
-    {
-      names: ['--disaggregation-mode'],
-      read(settings, value) {
-        if (value !== 'prefill' && value !== 'decode') return 'not simulated';
-        settings.role = value;
-        return undefined;
-      },
-      write: ({ role }) => (role === 'both' ? undefined : role),
-    },
+    word('role', { prefill: 'prefill', decode: 'decode' }, '--disaggregation-mode'),
     notSimulatedAlone('--disable-cuda-graph', '--disable-overlap-schedule'),
   ],
 };

@@ -86,7 +86,7 @@ export function parseLaunch(words: readonly string[], source: string, replicas =
       else notSimulated.push(word);
       continue;
     }
-    const [given, joined] = splitOnce(word);
+    const [, given, joined] = /^([^=]*)(?:=(.*))?$/s.exec(word)!;
     // vLLM takes underscores for hyphens.
     const name = given.replace(/_/g, '-');
     const flag = engineFlag(engine, name);
@@ -143,20 +143,16 @@ function divideAttention(settings: LaunchSettings, source: string): void {
   settings.tensorParallel = gpus / copies;
 }
 
-function splitOnce(word: string): [string, string | undefined] {
-  const at = word.indexOf('=');
-  return at === -1 ? [word, undefined] : [word.slice(0, at), word.slice(at + 1)];
-}
-
 function isValue(word: string | undefined): boolean {
   return word !== undefined && (!word.startsWith('-') || /^-\d/.test(word));
 }
 
 function invalid(source: string, expected: string, got?: string): TuningError {
-  return new TuningError(
-    'INVALID_LAUNCH',
-    `${source}: expected ${expected}${got === undefined ? '' : `, got \`${got}\``}`,
-  );
+  return invalidLaunch(source, `expected ${expected}${got === undefined ? '' : `, got \`${got}\``}`);
+}
+
+export function invalidLaunch(source: string, problem: string): TuningError {
+  return new TuningError('INVALID_LAUNCH', `${source}: ${problem}`);
 }
 
 /** Endings of the names of quantized checkpoints. */

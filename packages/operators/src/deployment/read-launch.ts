@@ -1,6 +1,6 @@
 import { parseAllDocuments } from 'yaml';
-import { TuningError } from '../tune/slo.ts';
-import { type Launch, parseLaunch, shellWords, startsEngine } from './launch.ts';
+import { invalidLaunch, type Launch, parseLaunch, shellWords, startsEngine } from './launch.ts';
+import withoutEffect from './without-effect.json' with { type: 'json' };
 
 /**
  * Reads how an engine is started: a command line, a shell script with one, a Kubernetes manifest, or Helm values of vLLM's
@@ -11,7 +11,6 @@ import { type Launch, parseLaunch, shellWords, startsEngine } from './launch.ts'
 export function readLaunch(text: string, source: string): Launch {
   const line = commandLine(text);
   if (line !== undefined) return parseLaunch(shellWords(line), source);
-  const found: Launch[] = [];
   let documents: unknown[] = [];
   try {
     documents = parseAllDocuments(text).map((document) => {
@@ -19,18 +18,15 @@ export function readLaunch(text: string, source: string): Launch {
       return document.toJS() as unknown;
     });
   } catch (error) {
-    throw new TuningError(
-      'INVALID_LAUNCH',
-      `${source}: neither a command line nor YAML: ${(error as Error).message}`,
-    );
+    throw invalidLaunch(source, `neither a command line nor YAML: ${(error as Error).message}`);
   }
-  for (const document of documents) found.push(...launchesIn(document, source));
+  const found = documents.flatMap((document) => launchesIn(document, source));
   if (found.length === 1) return found[0];
-  throw new TuningError(
-    'INVALID_LAUNCH',
+  throw invalidLaunch(
+    source,
     found.length === 0
-      ? `${source}: expected a \`vllm serve\` or SGLang line, a Kubernetes manifest with one in a container, or Helm values of the production stack or llm-d; found none`
-      : `${source}: expected one engine, found ${found.length}: ${found.map(({ checkpoint }) => checkpoint).join(', ')}`,
+      ? `expected a \`vllm serve\` or SGLang line, a Kubernetes manifest with one in a container, or Helm values of the production stack or llm-d; found none`
+      : `expected one engine, found ${found.length}: ${found.map(({ checkpoint }) => checkpoint).join(', ')}`,
   );
 }
 
@@ -68,14 +64,18 @@ function launchesIn(document: unknown, source: string): Launch[] {
   return list(pod.containers).flatMap((container) => {
     const words = containerWords(fields(container));
     if (!startsEngine(words)) return [];
-    return [withVariables(parseLaunch(words, source, count(replicas, source)), fields(container))];
+    const variables = list(fields(container).env).map((each) => String(fields(each).name));
+    const launch = parseLaunch(words, source, count(replicas, source));
+    return [
+      alsoNotSimulated(
+        launch,
+        variables.filter((name) => /^(VLLM|SGLANG|SGL)_/.test(name)),
+      ),
+    ];
   });
 }
 
-/** Variables of a container that change how an engine runs, among what is not simulated. */
-function withVariables(launch: Launch, container: Fields): Launch {
-  const names = list(container.env).map((each) => String(fields(each).name));
-  const left = names.filter((name) => /^(VLLM|SGLANG|SGL)_/.test(name));
+function alsoNotSimulated(launch: Launch, left: readonly string[]): Launch {
   return { ...launch, notSimulated: [...launch.notSimulated, ...left] };
 }
 
@@ -101,45 +101,11 @@ function containerWords({ command, args, image, env }: Fields): string[] {
 function count(replicas: unknown, source: string): number {
   if (replicas === undefined || replicas === null) return 1;
   if (Number.isInteger(replicas) && (replicas as number) > 0) return replicas as number;
-  throw new TuningError(
-    'INVALID_LAUNCH',
-    `${source}: expected replicas to be a whole number above 0, got ${JSON.stringify(replicas)}`,
+  throw invalidLaunch(
+    source,
+    `expected replicas to be a whole number above 0, got ${JSON.stringify(replicas)}`,
   );
 }
-
-/** Keys of a model of the production stack that are read, or that change no schedule. */
-const OF_NO_EFFECT = [
-  ...[
-    'name',
-    'repository',
-    'tag',
-    'imagePullPolicy',
-    'modelURL',
-    'replicaCount',
-    'vllmConfig',
-    'annotations',
-    'labels',
-  ],
-  ...[
-    'requestCPU',
-    'requestMemory',
-    'requestGPU',
-    'limitCPU',
-    'limitMemory',
-    'pvcStorage',
-    'pvcAccessMode',
-    'hf_token',
-  ],
-  ...[
-    'pvcMatchLabels',
-    'storageClass',
-    'extraVolumes',
-    'extraVolumeMounts',
-    'shmSize',
-    'podAnnotations',
-    'chatTemplate',
-  ],
-];
 
 /** `servingEngineSpec.modelSpec[]` of vLLM's production stack. */
 function productionStack(spec: Fields, source: string): Launch {
@@ -163,20 +129,15 @@ function productionStack(spec: Fields, source: string): Launch {
   const read = [...Object.keys(named), 'enablePrefixCaching', 'enableChunkedPrefill', 'extraArgs'];
   const left = [
     ...Object.keys(config).flatMap((key) => (read.includes(key) ? [] : [`vllmConfig.${key}`])),
-    ...Object.keys(spec).filter((key) => !OF_NO_EFFECT.includes(key)),
+    ...Object.keys(spec).filter((key) => !withoutEffect.productionStackKeys.includes(key)),
   ];
+  const checkpoint = modelURL === undefined ? [] : [String(modelURL)];
   const launch = parseLaunch(
-    [
-      'vllm',
-      'serve',
-      ...(modelURL === undefined ? [] : [String(modelURL)]),
-      ...words,
-      ...texts(config.extraArgs),
-    ],
+    ['vllm', 'serve', ...checkpoint, ...words, ...texts(config.extraArgs)],
     source,
     count(replicaCount, source),
   );
-  return { ...launch, notSimulated: [...launch.notSimulated, ...left] };
+  return alsoNotSimulated(launch, left);
 }
 
 /** Values of llm-d's model service: `modelArtifacts` and `decode`. */
@@ -197,9 +158,8 @@ function modelService({ modelArtifacts, decode, prefill }: Fields, source: strin
     source,
     count(replicas, source),
   );
-  const pairs = fields(prefill).replicas;
-  const splits = fields(prefill).replicas !== undefined && fields(prefill).create !== false;
-  return splits
-    ? { ...launch, notSimulated: [...launch.notSimulated, `prefill.replicas ${String(pairs)}`] }
-    : launch;
+  const { replicas: pairs, create } = fields(prefill);
+  return pairs === undefined || create === false
+    ? launch
+    : alsoNotSimulated(launch, [`prefill.replicas ${pairs}`]);
 }

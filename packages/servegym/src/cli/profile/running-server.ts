@@ -11,7 +11,7 @@ import {
   type ServerFacts,
   type ToldFacts,
   traceProbe,
-} from '@servegym/operators/twin';
+} from '@servegym/operators/measure-server';
 import { estimatedProfile, type MeasuredLoad, measuredLoad } from '@servegym/profiles';
 import { type EngineProfile, scaleRate, takeRequests } from '@servegym/simulator';
 import { deploymentOptions, readDeployment, readLaunchText } from '../arguments/deployment.ts';

@@ -1,14 +1,10 @@
 import { fittedLoad, type MeasuredLoad } from '@servegym/profiles';
 import { type EngineProfile, type Summary, simulateTrace } from '@servegym/simulator';
 import { summarize } from '@servegym/simulator/statistics';
-import type { ServerFacts } from './start-profile.ts';
+import type { EngineLimits } from './probe.ts';
 
 /** Means and p99, ms. */
-interface Times {
-  readonly ttft: Pick<Summary, 'mean' | 'p99'>;
-  readonly tpot: Pick<Summary, 'mean' | 'p99'>;
-  readonly e2e: Pick<Summary, 'mean' | 'p99'>;
-}
+type Times = Readonly<Record<'ttft' | 'tpot' | 'e2e', Pick<Summary, 'mean' | 'p99'>>>;
 
 /** A load that a server served, beside its prediction. */
 export interface LoadComparison {
@@ -25,10 +21,9 @@ export interface LoadComparison {
 export function compareLoad(
   load: MeasuredLoad,
   profile: EngineProfile,
-  server: Partial<Pick<ServerFacts, 'maxNumSeqs' | 'maxNumBatchedTokens' | 'kvBlocks'>>,
+  { maxNumSeqs, maxNumBatchedTokens, kvBlocks }: Partial<EngineLimits>,
 ): LoadComparison {
   const { trace, measured } = fittedLoad(load);
-  const { maxNumSeqs, maxNumBatchedTokens, kvBlocks } = server;
   const run = simulateTrace(trace, { profile, maxNumSeqs, maxNumBatchedTokens, kvBlocks });
   const measuredMs = timesOf(measured);
   const predictedMs = timesOf(run);
@@ -45,15 +40,7 @@ export function compareLoad(
   };
 }
 
-function timesOf({
-  ttftMs,
-  tpotMs,
-  e2eMs,
-}: {
-  readonly ttftMs: Float64Array;
-  readonly tpotMs: Float64Array;
-  readonly e2eMs: Float64Array;
-}): Times {
+function timesOf({ ttftMs, tpotMs, e2eMs }: Readonly<Record<`${keyof Times}Ms`, Float64Array>>): Times {
   return {
     ttft: summarize(ttftMs),
     tpot: summarize(tpotMs.filter(Number.isFinite)),

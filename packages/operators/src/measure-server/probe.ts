@@ -1,5 +1,12 @@
 import type { BenchParameter, MeasuredLoad } from '@servegym/profiles';
-import { RandomStream } from '@servegym/simulator';
+import {
+  type EngineProfile,
+  RandomStream,
+  type SimulationRun,
+  simulateTrace,
+  type Trace,
+} from '@servegym/simulator';
+import type { ServerFacts } from './start-profile.ts';
 
 /** A load that tells something of a server. */
 export interface Probe {
@@ -17,11 +24,9 @@ export interface ProbeRequest {
 }
 
 /** Limits of the probes of a server. */
-export interface ProbeLimits {
-  /** Most tokens of a prompt and its output. */
-  readonly maxModelLen: number;
-  readonly maxNumSeqs: number;
-}
+type ProbeLimits = Pick<ServerFacts, 'maxModelLen' | 'maxNumSeqs'>;
+/** Limits of its engine. */
+export type EngineLimits = Pick<ServerFacts, 'maxNumSeqs' | 'maxNumBatchedTokens' | 'kvBlocks'>;
 
 /** Kinds of probes, and the coefficients that each is there for. */
 export type ProbeKind = 'single' | 'long' | 'batch' | 'context' | 'open';
@@ -47,6 +52,11 @@ const LONGEST_MEAN_INPUT = 512;
 const LONGEST_MEAN_OUTPUT = 128;
 /** Spread of the lengths of an open load, of the normal distribution behind the log-normal one. */
 const LENGTH_SIGMA = 0.7;
+
+/** Fewest and most requests of an open load. */
+const REQUESTS = [24, 400] as const;
+/** Requests of the simulated batch that shows the rate at saturation. */
+const SATURATING = 200;
 
 /** Mean lengths of the open loads at a server. */
 function meanLengths({ maxModelLen }: ProbeLimits): { inputTokens: number; outputTokens: number } {
@@ -119,18 +129,59 @@ export function openProbe(limits: ProbeLimits, rate: number, count: number, seed
   return { name: `${Number(rate.toPrecision(2))} requests/s`, requests, isSequential: false };
 }
 
+/** An open load at a share of the rate that saturates the server, as far as the profile tells. */
+export function openLoad(
+  share: number,
+  profile: EngineProfile,
+  facts: ServerFacts,
+  { seconds, seed }: { readonly seconds: number; readonly seed: number },
+): Probe {
+  const saturating = openProbe(facts, 1e6, SATURATING, 0);
+  const rate = (1000 * share * SATURATING) / simulateProbe(saturating, profile, facts).simulatedMs;
+  const count = Math.round(Math.min(Math.max(seconds * rate, REQUESTS[0]), REQUESTS[1]));
+  // A resumed run names the same load the same, whatever the rate has come to.
+  return { ...openProbe(facts, rate, count, seed), name: `${Math.round(100 * share)} % of saturation` };
+}
+
+/** A probe on the simulated server. */
+export function simulateProbe(
+  { requests }: Pick<Probe, 'requests'>,
+  profile: EngineProfile,
+  { maxNumSeqs, maxNumBatchedTokens, kvBlocks }: EngineLimits,
+): SimulationRun {
+  const trace = {
+    source: 'probe',
+    arrivalMs: Float64Array.from(requests, ({ atMs }) => atMs),
+    inputTokens: Int32Array.from(requests, ({ inputTokens }) => inputTokens),
+    outputTokens: Int32Array.from(requests, ({ outputTokens }) => outputTokens),
+  };
+  return simulateTrace(trace, { profile, maxNumSeqs, maxNumBatchedTokens, kvBlocks });
+}
+
+/** Loads that confirm a profile: rates from a fifth of saturation to all of it, with lengths of their own. */
+export function confirmingLoads(profile: EngineProfile, facts: ServerFacts, seconds: number): Probe[] {
+  return [0.2, 0.4, 0.6, 0.8, 1].map((share, i) =>
+    openLoad(share, profile, facts, { seconds, seed: 1000 + i }),
+  );
+}
+
+/** A trace as a load. */
+export function traceProbe(name: string, { arrivalMs, inputTokens, outputTokens }: Trace): Probe {
+  const requests = Array.from(arrivalMs, (atMs, i) => ({
+    atMs: atMs - arrivalMs[0],
+    inputTokens: inputTokens[i],
+    outputTokens: outputTokens[i],
+  }));
+  return { name, requests, isSequential: false };
+}
+
 /** Tokens that a probe sends and asks for. */
 export function allTokens({ requests }: Pick<Probe, 'requests'>): number {
   return requests.reduce((sum, { inputTokens, outputTokens }) => sum + inputTokens + outputTokens, 0);
 }
 
 /** Requests at once and the longest context that loads have shown. */
-export function seenIn(loads: readonly MeasuredLoad[]): {
-  rate: number;
-  batch: number;
-  context: number;
-  prompt: number;
-} {
+export function seenIn(loads: readonly MeasuredLoad[]) {
   const requests = loads.flatMap((load) => load.requests);
   const most = (values: readonly number[]) => values.reduce((a, b) => Math.max(a, b), 0);
   const rates = loads.flatMap((load) => {

@@ -11,15 +11,16 @@ import {
 import { type EngineProfile, VLLM_FRONT_END } from '@servegym/simulator';
 import { TuningError } from '../tune/slo.ts';
 import { compareLoad, type LoadComparison } from './compare-load.ts';
-import { openLoad, simulateProbe } from './open-load.ts';
 import {
   allTokens,
   batchProbe,
   longProbe,
+  openLoad,
   type Probe,
   type ProbeKind,
   probeKindFor,
   seenIn,
+  simulateProbe,
   singleProbe,
 } from './probe.ts';
 import { recoveredSpread } from './recovered-spread.ts';
@@ -40,7 +41,7 @@ const NARROW = 0.05;
 const MOST_OF_A_KIND = 2;
 const DRAWN_SERVERS = 4;
 
-export interface ServerCalibrationOptions {
+interface ServerCalibrationOptions {
   readonly facts: ServerFacts;
   /** Start of the fit, such as the data sheets of GPU and model. Default: a guess from single requests. */
   readonly start?: EngineProfile;

@@ -1,8 +1,7 @@
 import { type MeasuredLoad, measuredLoad } from '@servegym/profiles';
 import type { EngineProfile } from '@servegym/simulator';
 import { calibrateServer, type ServerCalibration } from './calibrate-server.ts';
-import { simulateProbe } from './open-load.ts';
-import type { Probe } from './probe.ts';
+import { type Probe, simulateProbe } from './probe.ts';
 import type { ServerFacts } from './start-profile.ts';
 
 /** Serves a probe on the engine of the endpoint, in virtual time. */

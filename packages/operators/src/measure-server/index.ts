@@ -3,7 +3,6 @@ export {
   type ServerCalibration,
 } from './calibrate-server.ts';
 export { compareLoad, type LoadComparison } from './compare-load.ts';
-export { confirmingLoads, traceProbe } from './open-load.ts';
-export type { Probe } from './probe.ts';
+export { confirmingLoads, traceProbe } from './probe.ts';
 export { ServerClient, type ToldFacts } from './server-client.ts';
 export type { ServerFacts } from './start-profile.ts';
