@@ -78,12 +78,17 @@ function isAsset(path) {
   return !/(^|\/)(golden-|fixtures\/)/.test(path);
 }
 
-/** Names compiled files where TypeScript leaves the source's name: in declarations, and in URLs of modules. */
+/**
+ * Names compiled files where TypeScript leaves the source's name: in declarations, and in URLs of modules. Says of JSON
+ * in declarations that it is JSON, which TypeScript leaves out.
+ */
 function rewrite(path) {
   const text = readFileSync(path, 'utf8');
   const isDeclaration = path.endsWith('.d.ts');
   const rewritten = isDeclaration
-    ? text.replace(/((?:from|import)\s*\(?\s*['"]\.[^'"]*)\.tsx?(['"])/g, '$1.js$2')
+    ? text
+        .replace(/((?:from|import)\s*\(?\s*['"]\.[^'"]*)\.tsx?(['"])/g, '$1.js$2')
+        .replace(/(from ['"]\.[^'"]*\.json['"]);/g, "$1 with { type: 'json' };")
     : text.replace(/(new URL\(\s*(['"`])[^'"`]*)\.ts(\2,\s*import\.meta\.url)/g, '$1.js$3');
   if (rewritten !== text) writeFileSync(path, rewritten);
 }

@@ -62,6 +62,7 @@ type Reply = { readonly type: string; readonly data: unknown } | Uint8Array;
  * Opens a WebSocket. `use` gets it before its first frame, which may come in the same packet as the handshake, and the
  * session that the server names, where it does.
  * @throws ClientError `CONNECTION_LOST`, `TIMEOUT`
+ * @internal Declarations name no type of `ws`: who installs the package does not have them.
  */
 export function openSocket<Used>(
   url: string,
@@ -102,6 +103,7 @@ export class Exchange {
   readonly #pending: (PromiseWithResolvers<Reply> & { readonly timer: NodeJS.Timeout })[] = [];
   #lost: ClientError | undefined;
 
+  /** @internal As `openSocket`. */
   constructor(socket: WebSocket, sessionId: string | undefined, replyTimeoutMs: number) {
     this.#socket = socket;
     this.sessionId = sessionId;

@@ -215,6 +215,7 @@ export class InspectionSocket {
   /** The code with which the connection was closed, once it is. */
   readonly closed: Promise<number>;
 
+  /** @internal Declarations name no type of `ws`. */
   constructor(socket: WebSocket, timeoutMs: number) {
     // A connection that fails is closed.
     socket.on('error', () => {});
