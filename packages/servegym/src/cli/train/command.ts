@@ -21,8 +21,7 @@ import { InputError, untilInterrupted } from '../failure.ts';
 import { queue, withJobs } from '../jobs.ts';
 import { printResult } from '../output/print-result.ts';
 import { ProgressDisplay } from '../output/progress.ts';
-import { trainOne, trainSeeds } from './train-one.ts';
-import { seedsForm } from './training-report.ts';
+import { seedsForm, trainOne, trainSeeds } from './train-one.ts';
 
 /** Result of each algorithm, for `--help`. */
 const ALGORITHMS: Readonly<Record<Algorithm, string>> = {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { PpoUpdate, TrainingRun } from '@servegym/agents';
-import { progressLine, timedLine } from './training-report.ts';
+import { progressLine, timedLine } from './train-one.ts';
 
 const update: PpoUpdate = {
   steps: 30_000,
