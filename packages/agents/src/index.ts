@@ -5,6 +5,7 @@ export {
   type PairedDifference,
   type Standings,
 } from './core/compare-evaluations.ts';
+export type { DatasetRow } from './core/evaluate.ts';
 export {
   agentsOf,
   EVALUATION_SPLITS,
@@ -21,16 +22,24 @@ export {
   type Estimate,
   type Evaluation,
   evaluatePolicy,
+  type GainFigures,
+  gainFigures,
   joinEvaluations,
+  type ReturnAnchors,
   type TaskEvaluation,
 } from './core/evaluate-policy.ts';
-export { type GainFigures, gainFigures, type ReturnAnchors } from './core/gain.ts';
 export { hasLlmSettings, LlmClient, llmSettings } from './core/llm-client.ts';
 export { LlmPolicy } from './core/llm-policy.ts';
-export { playEpisode } from './core/play-episode.ts';
-export { decodeGymTable, type OwnTable, type PlayInputs } from './core/playable.ts';
+export {
+  decodeGymTable,
+  type OwnTable,
+  type PlayInputs,
+  type SharedInputs,
+  shareInputs,
+  takeInputs,
+} from './core/playable.ts';
 export type { AsyncPolicy, PolicyEpisode, PolicyStep } from './core/policy.ts';
-export type { DatasetRow } from './core/record-episodes.ts';
+export { playEpisode } from './core/policy.ts';
 export {
   type BaselineModel,
   type BaselineResult,
@@ -40,7 +49,6 @@ export {
   runBaseline,
   validAnswers,
 } from './core/run-baseline.ts';
-export { type SharedInputs, shareInputs, takeInputs } from './core/shared-inputs.ts';
 export { FeatureEncoder } from './learning/feature-encoder.ts';
 export type { PpoUpdate } from './learning/ppo.ts';
 export { eventFileHeader, scalarRecord, startRecord } from './learning/tensorboard-events.ts';

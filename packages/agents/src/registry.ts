@@ -16,9 +16,16 @@ import {
   type ServeTask,
 } from '@servegym/environments';
 import type { JobEngine } from '@servegym/jobs';
+import type { RandomStream } from '@servegym/simulator';
 import type { CheckEffort, CheckResult, TaskCheck } from './core/checks/task-check.ts';
-import { type PlayInputs, playable, readFleetWindow, readGymStep, readServeWindow } from './core/playable.ts';
-import type { PlayableEnvironment } from './core/playable-environment.ts';
+import {
+  type PlayableEnvironment,
+  type PlayInputs,
+  playable,
+  readFleetWindow,
+  readGymStep,
+  readServeWindow,
+} from './core/playable.ts';
 import type { Policy } from './core/policy.ts';
 import { haveDemonstrated } from './learning/demonstrate.ts';
 import { distill } from './learning/distill.ts';
@@ -40,13 +47,37 @@ import { checkFleetTask } from './planning/check-fleet.ts';
 import { checkGymTask } from './planning/check-gym.ts';
 import { checkKnobDominance, checkTask } from './planning/check-serve.ts';
 import { planClairvoyant } from './planning/plan-clairvoyant.ts';
-import { ConstantPolicy, catalogue, createFrom, type PolicyDescription } from './policies/catalogue.ts';
+import {
+  ConstantPolicy,
+  catalogue,
+  createFrom,
+  type PolicyDescription,
+  RandomPolicy,
+} from './policies/catalogue.ts';
 import { createFleetPolicy, FLEET_POLICIES, loadFleetPolicy } from './policies/fleet-policies.ts';
-import { GYM_POLICIES } from './policies/gym-policies.ts';
 import policies from './policies/policies.json' with { type: 'json' };
 import { TUNED_RULES_URL } from './policies/rule-policy.ts';
 import { createServePolicy, loadServePolicy, SERVE_POLICIES } from './policies/serve-policies.ts';
 import { SHIPPED_FORMATS, SHIPPED_POLICIES } from './policies/shipped-policy.ts';
+
+/** The policies of `inferencegym`. */
+const GYM_POLICIES = catalogue<GymAction, GymObservation>(policies.inferencegym, {
+  random: () => new RandomPolicy<GymAction>(drawAction),
+  default: () => new ConstantPolicy('default', () => inferencegym.defaultAction),
+  baseline: () => new ConstantPolicy('baseline', () => inferencegym.defaultAction),
+});
+
+/** Every knob uniformly from its values. */
+function drawAction(random: RandomStream): GymAction {
+  const depths = inferencegym.bins.spec_length;
+  return {
+    kv_budget: 0.1 + 0.9 * random.uniform(),
+    spec_length: depths[random.integer(0, depths.length - 1)],
+    batch_size: random.integer(1, 512),
+    prefill_disagg: random.integer(0, 1) === 1,
+    quant_tier: random.integer(0, 2) as GymAction['quant_tier'],
+  };
+}
 
 /** The agents of an environment: who plays it, who learns it, who checks its tasks. */
 export interface EnvironmentAgents<

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { compareEvaluations } from './compare-evaluations.ts';
-import { type Evaluation, evaluationOf } from './evaluate-policy.ts';
-import { anchorsOf, gainFigures } from './gain.ts';
+import { anchorsOf, type Evaluation, evaluationOf, gainFigures } from './evaluate-policy.ts';
 
 const episode = (total: number, standard = 10, clairvoyant = 20, estimated = false) => ({
   return: total,

@@ -1,6 +1,10 @@
 import { type Interval, mean, stratifiedBootstrap } from '@servegym/simulator/statistics';
-import type { Evaluation, TaskEvaluation } from './evaluate-policy.ts';
-import { type AnchoredReturn, episodeGains } from './gain.ts';
+import {
+  type AnchoredReturn,
+  type Evaluation,
+  episodeGains,
+  type TaskEvaluation,
+} from './evaluate-policy.ts';
 
 /** Difference of two policies on the same traffic: of their gains, or of their scores. */
 export interface PairedDifference {

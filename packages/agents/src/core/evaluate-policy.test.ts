@@ -10,9 +10,8 @@ import {
   evaluatePolicy,
   joinEvaluations,
 } from './evaluate-policy.ts';
-import { playEpisode } from './play-episode.ts';
-import type { EnvironmentInstance, PlayableEnvironment } from './playable-environment.ts';
-import type { Policy, PolicyStep } from './policy.ts';
+import type { EnvironmentInstance, PlayableEnvironment } from './playable.ts';
+import { type Policy, type PolicyStep, playEpisode } from './policy.ts';
 
 /** Observes a running total of the actions, starting from the seed; rewards each action; ends after `length` windows. */
 function summing(length: number): EnvironmentInstance<number, number> {

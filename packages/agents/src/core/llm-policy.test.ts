@@ -4,7 +4,7 @@ import { inferencegym, llmserve, type ServeAction } from '@servegym/environments
 import fc from 'fast-check';
 import { jsonIn, llmSettings } from './llm-client.ts';
 import { type LlmAnswerer, LlmPolicy, type LlmPolicyOptions } from './llm-policy.ts';
-import { playEpisode } from './play-episode.ts';
+import { playEpisode } from './policy.ts';
 
 const task = llmserve.tasks.shipped.static_workload;
 const good: ServeAction = { ...task.defaultAction, batch_cap: 77 };

@@ -1,6 +1,6 @@
 import { toJSONSchema, type ZodType } from 'zod';
 import { type JsonSchema, jsonIn } from './llm-client.ts';
-import type { PlayableEnvironment } from './playable-environment.ts';
+import type { PlayableEnvironment } from './playable.ts';
 import type { AsyncPolicy, PolicyEpisode, PolicyStep } from './policy.ts';
 
 /** Source of the answers: `LlmClient`, or a test. */

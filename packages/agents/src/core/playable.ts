@@ -1,7 +1,9 @@
 import { createHash } from 'node:crypto';
 import {
+  addServeTrace,
   type FleetObservation,
   type FleetWindowReport,
+  findServeTrace,
   type GymObservation,
   GymWorld,
   llmserve,
@@ -12,8 +14,58 @@ import {
   type TableRows,
   TraceTable,
 } from '@servegym/environments';
-import type { StepResult } from '@servegym/openenv/definition';
-import type { PlayableEnvironment } from './playable-environment.ts';
+import type { JobContext, JobEngine } from '@servegym/jobs';
+import type { EnvironmentDefinition, EpisodeRecord, Grade, StepResult } from '@servegym/openenv/definition';
+import { decodeTrace, encodeTrace } from '@servegym/simulator';
+
+type Awaitable<Answer> = Answer | Promise<Answer>;
+
+/** Options of the reset that begins an episode; without `task_id` where the environment has no tasks. */
+export type EpisodeReset = Readonly<{ task_id?: string | number; seed: number }>;
+
+/** One running environment, which plays one episode at a time. */
+export interface EnvironmentInstance<Action, Observation> {
+  reset(options: EpisodeReset): Awaitable<StepResult<Observation>>;
+  step(action: Action): Awaitable<StepResult<Observation>>;
+  close?(): Awaitable<void>;
+}
+
+/** What an environment says of itself. */
+type Described = 'id' | 'version' | 'name' | 'description' | 'tasks' | 'action' | 'observation';
+
+/**
+ * An environment as policies play it and evaluations grade it: a definition with the action that episodes begin with and
+ * the figures that reports need.
+ */
+export interface PlayableEnvironment<Action, Observation>
+  extends Pick<EnvironmentDefinition<Action, Observation>, Described> {
+  create(): EnvironmentInstance<Action, Observation>;
+  /** Grades an episode from its seed and actions. */
+  readonly grade?:
+    | ((record: EpisodeRecord<Action> & { readonly reset: EpisodeReset }) => Awaitable<Grade>)
+    | undefined;
+  /** The configuration that `reset` applies in a task. */
+  initialAction(taskId: string | number): Action;
+  /** Reads the service of an episode off its windows. Evaluations need it. */
+  readonly meter?: ((taskId: string | number) => ServiceMeter<Observation>) | undefined;
+  /** Options of every reset, for policies that plan on the true traffic. */
+  readonly scenario?: Readonly<Record<string, unknown>>;
+}
+
+/** Quality and cost of the service over an episode. */
+export interface ServiceFigures {
+  /** Mean over the windows of the share of requests inside their SLO. */
+  readonly sloCompliance: number;
+  /** USD for 1,000 output tokens over the whole episode; when there were none, USD for the episode. */
+  readonly costPer1k: number;
+  readonly preemptions: number;
+}
+
+/** Reads from the windows of an episode how well clients were served. */
+interface ServiceMeter<Observation> {
+  see(window: Pick<StepResult<Observation>, 'observation' | 'metadata'>): void;
+  figures(): ServiceFigures;
+}
 
 /** A table of one's own instead of the one that comes with `inferencegym`. */
 export interface OwnTable {
@@ -123,3 +175,58 @@ export const readGymStep: ServiceReader<GymObservation> = (totals, { observation
   totals.usd = observation.cost_so_far / 100;
   totals.preemptions += metrics.eviction_events;
 };
+
+/** Inputs of the caller's own that a job needs: a task, a trace and a table, by the names of their shared bytes. */
+export interface SharedInputs {
+  readonly task?: string;
+  readonly trace?: string;
+  readonly table?: string;
+}
+
+type Tasks = Pick<RegisteredEnvironment, 'tasks'>;
+
+/** Shares what is the caller's own of a task and its inputs. What comes with ServeGym needs no sharing. */
+export async function shareInputs(
+  jobs: JobEngine,
+  { tasks }: Tasks,
+  { taskId, scenario, table }: PlayInputs & { readonly taskId?: string | number },
+): Promise<SharedInputs> {
+  const task = taskId !== undefined && tasks.isOwn(taskId) ? tasks.find(taskId) : undefined;
+  const trace = scenario?.trace;
+  return {
+    ...(task && { task: await jobs.share(Buffer.from(JSON.stringify(task))) }),
+    ...(typeof trace === 'string' && {
+      trace: await jobs.share(encodeTrace(findServeTrace(traceName(trace))!)),
+    }),
+    ...(table && { table: await jobs.share(table.bytes) }),
+  };
+}
+
+const knownTraces = new Set<string>();
+const knownTables = new Map<string, Promise<OwnTable>>();
+
+/** Makes the inputs known to a job: a task takes the place of another's of the same id. */
+export async function takeInputs(
+  { tasks }: Tasks,
+  { task, trace, table }: SharedInputs,
+  scenario: Readonly<Record<string, unknown>>,
+  context: JobContext,
+): Promise<PlayInputs> {
+  if (task !== undefined) {
+    const json = JSON.parse(Buffer.from(context.shared(task)).toString());
+    tasks.add(tasks.parse(json, 'What the job was given'));
+  }
+  if (trace !== undefined && typeof scenario.trace === 'string' && !knownTraces.has(trace)) {
+    addServeTrace(traceName(scenario.trace), decodeTrace(context.shared(trace)));
+    knownTraces.add(trace);
+  }
+  if (table === undefined) return { scenario };
+  const known = knownTables.get(table) ?? decodeGymTable(context.shared(table));
+  knownTables.set(table, known);
+  return { scenario, table: await known };
+}
+
+/** A scenario pins its trace by a digest behind the name. */
+function traceName(pinned: string): string {
+  return pinned.replace(/@.*$/, '');
+}

@@ -1,9 +1,8 @@
 import type { Grade } from '@servegym/openenv/definition';
 import { LlmClient, type LlmSettings, type LlmUsage } from './llm-client.ts';
 import { type LlmAnswers, LlmPolicy } from './llm-policy.ts';
-import { playEpisode } from './play-episode.ts';
-import type { EnvironmentInstance, EpisodeReset, PlayableEnvironment } from './playable-environment.ts';
-import type { AsyncPolicy } from './policy.ts';
+import type { EnvironmentInstance, EpisodeReset, PlayableEnvironment } from './playable.ts';
+import { type AsyncPolicy, playEpisode } from './policy.ts';
 
 /** Episodes of a baseline are played in this process, or at a server. */
 export interface BaselineRuntime {

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { RandomStream } from '@servegym/simulator';
 import { ActorCritic } from './actor-critic.ts';
-import { CLONING_DEFAULTS, cloneBehaviour, type Demonstrations } from './behaviour-cloning.ts';
+import { CLONING_DEFAULTS, cloneBehaviour, type Demonstrations } from './distill.ts';
+import { simdKernels } from './kernels.ts';
 import { plainKernels } from './plain-kernels.fixture.ts';
-import { simdKernels } from './simd-kernels.ts';
 import { TrainedActor } from './trained-actor.ts';
 
 const HEADS = [2, 3];

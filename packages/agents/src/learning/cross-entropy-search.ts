@@ -1,6 +1,6 @@
 import { RandomStream } from '@servegym/simulator';
 import { mean } from '@servegym/simulator/statistics';
-import { trainingTraces } from './trace-schedule.ts';
+import { trainingTraces } from './learning-environment.ts';
 
 /** A point of the search: a bin for each categorical coordinate, a number for each continuous one. */
 export interface SearchPoint {

@@ -1,10 +1,9 @@
 import { llmserve, ServeEpisode } from '@servegym/environments';
 import type { JobContext, JobEngine, Json } from '@servegym/jobs';
 import { EnvironmentError } from '@servegym/openenv/definition';
-import { type SharedInputs, shareInputs, takeInputs } from '../core/shared-inputs.ts';
+import { type SharedInputs, shareInputs, takeInputs } from '../core/playable.ts';
 import { createServePolicy, type ServePolicy } from '../policies/serve-policies.ts';
-import type { Demonstrations } from './behaviour-cloning.ts';
-import type { DemonstrationRequest } from './distill.ts';
+import type { DemonstrationRequest, Demonstrations } from './distill.ts';
 import { FeatureEncoder } from './feature-encoder.ts';
 import type { FloatArray } from './kernels.ts';
 import { networkPolicy, SERVE_LEARNER } from './learners.ts';

@@ -1,12 +1,118 @@
 import { llmserve } from '@servegym/environments';
-import { CLONING_DEFAULTS, type Clone, cloneBehaviour } from './behaviour-cloning.ts';
+import { RandomStream } from '@servegym/simulator';
+import { ActorCritic, shuffle } from './actor-critic.ts';
 import { type DemonstratedEpisode, joinDemonstrations } from './demonstrate.ts';
+import { type Kernels, simdKernels } from './kernels.ts';
 import { SERVE_LEARNER } from './learners.ts';
+import { trainingTraces } from './learning-environment.ts';
 import { SERVE_PPO } from './learning-tasks.ts';
-import { simdKernels } from './simd-kernels.ts';
-import { trainingTraces } from './trace-schedule.ts';
+import { normalizeRow, RunningNormalizer } from './running-normalizer.ts';
 import type { ActorWeights } from './trained-actor.ts';
 import { knownTask } from './trained-for.ts';
+
+/** Actions of a teacher, row by row. */
+export interface Demonstrations {
+  /** As the environment showed them, [rows x observationSize]. */
+  readonly observations: Float32Array;
+  /** Bins in force when the teacher chose, and those that it chose, [rows x heads]. */
+  readonly binsInForce: Int32Array;
+  readonly actions: Int32Array;
+}
+
+export interface CloningOptions {
+  /** Bins of each head. */
+  readonly headSizes: readonly number[];
+  /** Units of the hidden layers. */
+  readonly hidden: readonly number[];
+  /** Seed of the weights and of the minibatches. */
+  readonly seed: number;
+  /** To learn from; rounded up to whole passes over the demonstrations, so that few of them are gone over more often. */
+  readonly minibatches: number;
+  readonly minibatchSize: number;
+  /** Falls linearly to 0. */
+  readonly learningRate: number;
+  /** Share of its initial size that each weight loses in a step, times the learning rate. */
+  readonly weightDecay: number;
+  readonly keepBonus: number;
+}
+
+export const CLONING_DEFAULTS = {
+  minibatches: 3000,
+  minibatchSize: 256,
+  learningRate: 1e-3,
+  weightDecay: 1e-2,
+  keepBonus: 1,
+} as const;
+
+const MAX_GRAD_NORM = 1;
+
+/** Result of cloning. */
+export interface Clone {
+  readonly weights: ActorWeights;
+  /** Mean negative log-likelihood of the teacher's actions in the last pass, nats. */
+  readonly loss: number;
+}
+
+/** Trains an actor to do what a teacher did, by the likelihood of its actions. */
+export function cloneBehaviour(
+  { observations, binsInForce, actions }: Demonstrations,
+  options: CloningOptions,
+  kernels: Kernels,
+): Clone {
+  const { headSizes, hidden, seed, minibatches, minibatchSize, learningRate, weightDecay, keepBonus } =
+    options;
+  const heads = headSizes.length;
+  const rows = actions.length / heads;
+  if (rows === 0) throw new RangeError('Expected at least one demonstration');
+  const observationSize = observations.length / rows;
+  const network = new ActorCritic(kernels, { observationSize, headSizes, hidden }, minibatchSize);
+  network.initialize(new RandomStream(seed, 'weights'));
+  network.keepBonus = keepBonus;
+  const moments = new RunningNormalizer(observationSize);
+  for (let row = 0; row < rows; row++) moments.observe(observations, row);
+  const scale = moments.scale();
+
+  const batch = kernels.allocate(minibatchSize * observationSize);
+  const batchInForce = new Int32Array(minibatchSize * heads);
+  const batchActions = new Int32Array(minibatchSize * heads);
+  const random = new RandomStream(seed, 'minibatches');
+  const order = Int32Array.from({ length: rows }, (_, row) => row);
+  const actorParameters = network.adam.parameters.subarray(0, network.actorParameterCount);
+  const epochs = Math.ceil(minibatches / Math.ceil(rows / minibatchSize));
+  let loss = 0;
+  for (let epoch = 0; epoch < epochs; epoch++) {
+    const rate = learningRate * (1 - epoch / epochs);
+    shuffle(order, random);
+    loss = 0;
+    for (let start = 0; start < rows; start += minibatchSize) {
+      const size = Math.min(minibatchSize, rows - start);
+      for (let i = 0; i < size; i++) {
+        const row = order[start + i];
+        normalizeRow(observations, row, scale, batch, i);
+        for (let head = 0; head < heads; head++) {
+          batchInForce[i * heads + head] = binsInForce[row * heads + head];
+          batchActions[i * heads + head] = actions[row * heads + head];
+        }
+      }
+      const logProbabilities = network.logProbabilities(batch, batchInForce, size);
+      for (let i = 0; i < size; i++) {
+        loss -= network.heads.logProbability(logProbabilities, i, batchActions) / rows;
+        const { outputGradients } = network.actor;
+        network.heads.gradient(logProbabilities, i, batchActions, -1 / size, 0, outputGradients);
+      }
+      network.actor.backward(size);
+      network.descend(rate, MAX_GRAD_NORM);
+      for (let i = 0; i < actorParameters.length; i++) actorParameters[i] *= 1 - rate * weightDecay;
+    }
+  }
+  const weights = {
+    shape: network.shape,
+    keepBonus,
+    moments: moments.moments,
+    parameters: Float32Array.from(actorParameters),
+  };
+  return { weights, loss };
+}
 
 /** Rounds of demonstrations: the teacher plays the first, the student of the rounds before it the others. */
 export const DISTILLATION_ROUNDS = 3;

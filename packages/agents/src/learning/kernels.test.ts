@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { RandomStream } from '@servegym/simulator';
-import type { DenseLayer, FloatArray, Kernels } from './kernels.ts';
+import { type DenseLayer, type FloatArray, type Kernels, simdKernels } from './kernels.ts';
 import { plainKernels } from './plain-kernels.fixture.ts';
-import { simdKernels } from './simd-kernels.ts';
 
 const BACKENDS: readonly { title: string; kernels: Kernels; tolerance: number }[] = [
   { title: 'plain, float32', kernels: plainKernels('float32'), tolerance: 1e-5 },

@@ -13,9 +13,8 @@ import {
 import { EnvironmentError } from '@servegym/openenv/definition';
 import type { ZodType } from 'zod';
 import type { Policy } from '../core/policy.ts';
-import { type ActionBins, ActionCodec } from './action-codec.ts';
 import { FeatureEncoder } from './feature-encoder.ts';
-import type { TrainingNote } from './learning-environment.ts';
+import { type ActionBins, ActionCodec, type TrainingNote } from './learning-environment.ts';
 import { type ActorWeights, decodeActor, encodeActor, TrainedActor } from './trained-actor.ts';
 import { findTrainedTask, requireSame, requireTask, type TrainedOn, trainedFor } from './trained-for.ts';
 

@@ -1,8 +1,59 @@
-import type { Feature } from '@servegym/environments';
-import type { ActionCodec } from './action-codec.ts';
+import { type Feature, SEED_SPLITS } from '@servegym/environments';
+import { RandomStream } from '@servegym/simulator';
 import { FeatureEncoder } from './feature-encoder.ts';
 import type { PpoTraining } from './ppo.ts';
 import type { ActorWeights } from './trained-actor.ts';
+
+/** Values of each knob that a learner chooses from. */
+export type ActionBins<Action> = { readonly [Knob in keyof Action]: readonly Action[Knob][] };
+
+/** Between the bins of an action and the action: a head for each knob that is free, in the order of the action. */
+export class ActionCodec<Action extends object> {
+  readonly headSizes: readonly number[];
+  /** The values of each head's bins, by its knob. */
+  readonly bins: Readonly<Partial<ActionBins<Action>>>;
+  readonly #standard: Action;
+  readonly #knobs: readonly (keyof Action & string)[];
+  readonly #byRatio: ReadonlySet<keyof Action>;
+
+  /**
+   * @param standard values of the knobs that are not free
+   * @param byRatio knobs whose nearest bin is found by ratio; of texts it is found by their place among the bins
+   */
+  constructor(
+    bins: ActionBins<Action>,
+    knobs: readonly (keyof Action & string)[],
+    standard: Action,
+    byRatio: readonly (keyof Action)[],
+  ) {
+    this.#standard = standard;
+    this.#knobs = knobs;
+    this.#byRatio = new Set(byRatio);
+    this.bins = Object.fromEntries(knobs.map((knob) => [knob, bins[knob]])) as Partial<ActionBins<Action>>;
+    this.headSizes = knobs.map((knob) => bins[knob].length);
+  }
+
+  /** The action of a row of bins, one a head. */
+  decode(bins: ArrayLike<number>): Action {
+    const action = { ...this.#standard };
+    for (const [head, knob] of this.#knobs.entries()) action[knob] = this.bins[knob]![bins[head]];
+    return action;
+  }
+
+  /** The bins nearest to an action. */
+  encode(action: Action): number[] {
+    return this.#knobs.map((knob) => {
+      const place = this.#placeOf(knob, action[knob]);
+      const distances = this.bins[knob]!.map((value) => Math.abs(this.#placeOf(knob, value) - place));
+      return distances.indexOf(Math.min(...distances));
+    });
+  }
+
+  #placeOf(knob: keyof Action, value: Action[keyof Action]): number {
+    if (typeof value === 'string') return this.bins[knob]!.indexOf(value);
+    return this.#byRatio.has(knob) ? Math.log(Number(value)) : Number(value);
+  }
+}
 
 /** The episode goes on. */
 export const RUNNING = 0;
@@ -98,3 +149,24 @@ export interface LearningTask extends Pick<PpoTraining, 'recipe' | 'module' | 's
 
 /** Origin of a policy, for people: algorithm, steps, seed. */
 export type TrainingNote = Readonly<Record<string, string | number>>;
+
+/** Schedule of the traces that environments play during training. */
+export interface TraceSchedule {
+  readonly seed: number;
+  /** Neighbouring environments that play the same traces in the same order. */
+  readonly groupSize: number;
+  /** Seeds of the traces, both ends included. */
+  readonly traces: { readonly first: number; readonly last: number };
+}
+
+/** The trace that an environment plays in an episode; both are counted from 0. */
+export function traceSeed({ seed, groupSize, traces }: TraceSchedule, environment: number, episode: number) {
+  const group = Math.floor(environment / groupSize);
+  return new RandomStream(seed, `traces of group ${group}`, episode).integer(traces.first, traces.last);
+}
+
+/** Traces of the training split that a search with this seed plays, from the `from`-th on. */
+export function trainingTraces(seed: number, count: number, from = 0): number[] {
+  const schedule = { seed, groupSize: 1, traces: SEED_SPLITS.train };
+  return Array.from({ length: count }, (_, i) => traceSeed(schedule, 0, from + i));
+}

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { RandomStream } from '@servegym/simulator';
-import { CategoricalHeads } from './categorical-heads.ts';
+import { CategoricalHeads } from './actor-critic.ts';
 import {
   fillOrthogonal,
   type LayerSizes,

@@ -3,11 +3,10 @@ import { describe, it } from 'node:test';
 import { defaultDevice, init, nn, numpy as np, valueAndGrad } from '@jax-js/jax';
 import { RandomStream } from '@servegym/simulator';
 import { ActorCritic, type ActorCriticShape } from './actor-critic.ts';
-import type { Kernels } from './kernels.ts';
+import { type Kernels, simdKernels } from './kernels.ts';
 import type { MultilayerPerceptron } from './multilayer-perceptron.ts';
 import { plainKernels } from './plain-kernels.fixture.ts';
 import { type PpoSamples, ppoLossGradient } from './ppo.ts';
-import { simdKernels } from './simd-kernels.ts';
 
 const ROWS = 24;
 const SMALL = { observationSize: 3, headSizes: [3, 2], hidden: [5, 4] };

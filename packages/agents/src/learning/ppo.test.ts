@@ -2,12 +2,12 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { RandomStream } from '@servegym/simulator';
 import { identityEnvironment } from '../../test/identity-environment.ts';
+import { simdKernels } from './kernels.ts';
 import { type LearningEnvironment, RUNNING, TERMINATED, TRUNCATED } from './learning-environment.ts';
 import { plainKernels } from './plain-kernels.fixture.ts';
 import { PPO_DEFAULTS, Ppo, type PpoOptions, type PpoStart } from './ppo.ts';
 import { decodeCheckpoint, encodeCheckpoint, resumePoint } from './ppo-checkpoint.ts';
 import { SerialRollouts } from './serial-rollouts.fixture.ts';
-import { simdKernels } from './simd-kernels.ts';
 import { decodeActor, encodeActor } from './trained-actor.ts';
 
 function learner(

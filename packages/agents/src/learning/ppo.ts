@@ -1,15 +1,12 @@
 import { RandomStream } from '@servegym/simulator';
 import { mean, variance } from '@servegym/simulator/statistics';
-import { ActorCritic } from './actor-critic.ts';
-import { shuffle } from './categorical-heads.ts';
-import type { FloatArray, Kernels } from './kernels.ts';
-import { RUNNING, TERMINATED, TRUNCATED } from './learning-environment.ts';
+import { ActorCritic, shuffle } from './actor-critic.ts';
+import { type FloatArray, type Kernels, simdKernels } from './kernels.ts';
+import { RUNNING, TERMINATED, TRUNCATED, type TraceSchedule } from './learning-environment.ts';
 import { EpisodeLog, type PpoCheckpoint, resumePoint } from './ppo-checkpoint.ts';
 import { publishPolicy, type Rollout, rolloutSize } from './rollout.ts';
 import { type RolloutSource, RolloutThreads } from './rollout-threads.ts';
 import { normalizeRow, RunningNormalizer } from './running-normalizer.ts';
-import { simdKernels } from './simd-kernels.ts';
-import type { TraceSchedule } from './trace-schedule.ts';
 import type { ActorWeights } from './trained-actor.ts';
 
 // Proximal policy optimization, in the order in which it runs:

@@ -1,12 +1,10 @@
 import { RandomStream } from '@servegym/simulator';
-import { type ActorCriticShape, actorLayerSizes } from './actor-critic.ts';
-import { CategoricalHeads } from './categorical-heads.ts';
+import { type ActorCriticShape, actorLayerSizes, CategoricalHeads } from './actor-critic.ts';
 import type { FloatArray, Kernels } from './kernels.ts';
-import { type LearningEnvironment, RUNNING } from './learning-environment.ts';
+import { type LearningEnvironment, RUNNING, type TraceSchedule, traceSeed } from './learning-environment.ts';
 import { MultilayerPerceptron } from './multilayer-perceptron.ts';
 import type { PublishedPolicy, Rollout } from './rollout.ts';
 import { normalizeRow } from './running-normalizer.ts';
-import { type TraceSchedule, traceSeed } from './trace-schedule.ts';
 
 /** Plan of the rollouts of a training run, the same for all environments. */
 export interface PlayPlan {

@@ -2,12 +2,12 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { RandomStream } from '@servegym/simulator';
 import { identityEnvironment } from '../../test/identity-environment.ts';
+import { simdKernels } from './kernels.ts';
 import { RUNNING } from './learning-environment.ts';
 import { publishPolicy } from './rollout.ts';
 import { type RolloutSource, RolloutThreads } from './rollout-threads.ts';
 import { RunningNormalizer } from './running-normalizer.ts';
 import { SerialRollouts } from './serial-rollouts.fixture.ts';
-import { simdKernels } from './simd-kernels.ts';
 
 const module = new URL('../../test/identity-environment.ts', import.meta.url);
 const ENVIRONMENTS = 5;

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { llmserve, ServeEpisode } from '@servegym/environments';
 import type { SearchGeneration } from './cross-entropy-search.ts';
-import { playRegimes, type RegimeTrial, searchRegimes } from './search-regimes.ts';
+import { playRegimes, type RegimeTrial, searchRegimes } from './searches.ts';
 
 const taskId = 'static_workload';
 

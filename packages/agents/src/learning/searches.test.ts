@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it, test } from 'node:test';
 import { CrossEntropySearch, type SearchPoint } from './cross-entropy-search.ts';
-import { traceSeed } from './trace-schedule.ts';
+import { traceSeed } from './learning-environment.ts';
 import { climbCoordinates } from './tune-rules.ts';
 
 const schedule = { seed: 1, groupSize: 2, traces: { first: 100, last: 199 } };

@@ -1,14 +1,13 @@
 import { type FleetTaskId, findEnvironment, llmserve } from '@servegym/environments';
 import type { JobContext, JobEngine, Json } from '@servegym/jobs';
-import { type SharedInputs, shareInputs, takeInputs } from '../core/shared-inputs.ts';
+import { type SharedInputs, shareInputs, takeInputs } from '../core/playable.ts';
 import type { SearchGeneration } from './cross-entropy-search.ts';
 import { haveDemonstrated } from './demonstrate.ts';
 import { DISTILLATION_ROUNDS, type DistillationRound, distill } from './distill.ts';
 import { encodeJsonPolicy } from './learners.ts';
 import { encodeOnnxActor } from './onnx-actor.ts';
 import { type PpoStart, type PpoUpdate, trainPpo } from './ppo.ts';
-import { searchDemand } from './search-demand.ts';
-import { playRegimes, playRegimesWithJobs, searchRegimes } from './search-regimes.ts';
+import { playRegimes, playRegimesWithJobs, searchDemand, searchRegimes } from './searches.ts';
 import { type ActorWeights, decodeActor } from './trained-actor.ts';
 import { knownTask } from './trained-for.ts';
 import {

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { RandomStream } from '@servegym/simulator';
 import { actorLayerSizes } from './actor-critic.ts';
+import { simdKernels } from './kernels.ts';
 import { parameterCount } from './multilayer-perceptron.ts';
 import { plainKernels } from './plain-kernels.fixture.ts';
 import { decodeSafetensors, encodeSafetensors } from './safetensors.ts';
-import { simdKernels } from './simd-kernels.ts';
 import { type ActorWeights, decodeActor, encodeActor, TrainedActor } from './trained-actor.ts';
 
 const shape = { observationSize: 3, headSizes: [4, 2], hidden: [5] };

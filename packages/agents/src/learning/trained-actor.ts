@@ -1,11 +1,9 @@
 import { EnvironmentError } from '@servegym/openenv/definition';
-import { type ActorCriticShape, actorLayerSizes } from './actor-critic.ts';
-import { CategoricalHeads } from './categorical-heads.ts';
-import type { FloatArray, Kernels } from './kernels.ts';
+import { type ActorCriticShape, actorLayerSizes, CategoricalHeads } from './actor-critic.ts';
+import { type FloatArray, type Kernels, simdKernels } from './kernels.ts';
 import { MultilayerPerceptron, parameterCount } from './multilayer-perceptron.ts';
 import { type FeatureScale, type Moments, normalizeRow, RunningNormalizer } from './running-normalizer.ts';
 import { decodeSafetensors, encodeSafetensors, type Tensor } from './safetensors.ts';
-import { simdKernels } from './simd-kernels.ts';
 
 /** All that a trained policy needs to act. */
 export interface ActorWeights {

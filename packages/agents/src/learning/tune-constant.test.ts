@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { llmserve, SEED_SPLITS, type ServeAction, ServeEpisode } from '@servegym/environments';
 import { KNOB_GRID, withKnob } from '../planning/knob-grid.ts';
-import { traceSeed } from './trace-schedule.ts';
+import { traceSeed } from './learning-environment.ts';
 import { type TunedConstant, tuneConstant } from './tune-constant.ts';
 
 const task = llmserve.tasks.shipped.static_workload;

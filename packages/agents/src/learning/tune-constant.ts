@@ -9,7 +9,7 @@ import {
 } from '@servegym/environments';
 import { RandomStream } from '@servegym/simulator';
 import { actionKey, distinctActions, KNOB_GRID, withKnob } from '../planning/knob-grid.ts';
-import { trainingTraces } from './trace-schedule.ts';
+import { trainingTraces } from './learning-environment.ts';
 import { knownTask } from './trained-for.ts';
 
 /** Traces that every value of a knob is tried on, and those that the best of them are told apart on. */

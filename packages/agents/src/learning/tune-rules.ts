@@ -15,7 +15,7 @@ import {
   STANDARD_RATE_RULE,
 } from '@servegym/environments';
 import { playRule, type RuleParameters, type ServeRule, UNTUNED_RULE } from '../policies/rule-policy.ts';
-import { trainingTraces } from './trace-schedule.ts';
+import { trainingTraces } from './learning-environment.ts';
 
 /** Values of a parameter that are told apart on many traces. */
 const FINALISTS = 2;

@@ -8,14 +8,13 @@ import {
   type ServeObservation,
   type ServeTask,
 } from '@servegym/environments';
-import { playEpisode } from '../core/play-episode.ts';
-import type { Policy } from '../core/policy.ts';
+import { type Policy, playEpisode } from '../core/policy.ts';
 import { demonstrate, studentPolicy } from '../learning/demonstrate.ts';
 import { distill } from '../learning/distill.ts';
 import { encodeJsonPolicy, SERVE_LEARNER } from '../learning/learners.ts';
 import { learningTask as learningTaskOf, SERVE_PPO } from '../learning/learning-tasks.ts';
 import { type PpoUpdate, trainPpo } from '../learning/ppo.ts';
-import { playRegimes, searchRegimes } from '../learning/search-regimes.ts';
+import { playRegimes, searchRegimes } from '../learning/searches.ts';
 import { decodeActor, encodeActor } from '../learning/trained-actor.ts';
 import { tuneConstant, tunePhase } from '../learning/tune-constant.ts';
 import { planClairvoyant } from '../planning/plan-clairvoyant.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { llmserve } from '@servegym/environments';
-import { type PlayedEpisode, playEpisode } from '../core/play-episode.ts';
+import { type PlayedEpisode, playEpisode } from '../core/policy.ts';
 import { studentPolicy } from '../learning/demonstrate.ts';
 import { learningTask } from '../learning/learning-tasks.ts';
 import { trainPpo } from '../learning/ppo.ts';

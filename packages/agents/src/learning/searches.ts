@@ -1,8 +1,17 @@
-import { llmserve, type ServeAction, ServeEpisode } from '@servegym/environments';
+import {
+  type FleetTask,
+  type FleetTaskId,
+  fleet,
+  llmserve,
+  type RateRuleParameters,
+  type ServeAction,
+  ServeEpisode,
+  STANDARD_RATE_RULE,
+} from '@servegym/environments';
 import type { JobContext, JobEngine, Json } from '@servegym/jobs';
-import { type SharedInputs, shareInputs, takeInputs } from '../core/shared-inputs.ts';
+import { type SharedInputs, shareInputs, takeInputs } from '../core/playable.ts';
+import { type DemandParameters, DemandPolicy } from '../policies/demand-policy.ts';
 import { type RegimeCenter, type Regimes, RegimeTracker } from '../policies/regime-policy.ts';
-import type { ActionCodec } from './action-codec.ts';
 import {
   probabilitiesAround,
   type SearchPoint,
@@ -10,15 +19,87 @@ import {
   searchPoints,
 } from './cross-entropy-search.ts';
 import { SERVE_LEARNER } from './learners.ts';
+import type { ActionCodec } from './learning-environment.ts';
 import { knownTask } from './trained-for.ts';
+
+/** Policies of a generation, how many of the best the next one goes by, and what each plays. */
+const DEMAND_SEARCH = { population: 24, elite: 6, smoothing: 0.5, traces: 3, windows: 120 };
+
+/**
+ * Searches the parameters of a `DemandPolicy` with the cross-entropy method on hours of the training split. It begins
+ * around the tuned rule of the task. All policies of a generation play the same three hours, and every generation others.
+ */
+export async function searchDemand(
+  taskId: FleetTaskId,
+  run: SearchRun,
+): Promise<{ readonly parameters: DemandParameters; readonly steps: number }> {
+  const task: FleetTask = { ...fleet.tasks.shipped[taskId], windows: DEMAND_SEARCH.windows };
+  const rule = fleet.anchors.reference(taskId)?.rule ?? STANDARD_RATE_RULE;
+  const { point, steps } = await searchPoints(
+    {
+      ...DEMAND_SEARCH,
+      bins: [],
+      numbers: COORDINATES.map(({ start, deviation }) => ({ mean: start(rule), deviation })),
+      async play(points, traces) {
+        const returns = points.map(() => 0);
+        for (const trace of traces) {
+          const requests = fleet.drawRequests(task, trace);
+          for (const [i, each] of points.entries()) {
+            const policy = new DemandPolicy(parametersOf(each));
+            returns[i]! += fleet.anchors.controlledReturn(task, trace, requests, policy) / traces.length;
+          }
+        }
+        return returns;
+      },
+    },
+    run,
+  );
+  return { parameters: parametersOf(point), steps };
+}
+
+/** A coordinate of the search: the parameter it stands for, where it begins, and how far apart the first ones are. */
+interface Coordinate {
+  readonly parameter: keyof DemandParameters;
+  readonly start: (rule: RateRuleParameters) => number;
+  readonly deviation: number;
+  readonly value: (number: number) => number;
+}
+
+const positive = (number: number) => Math.max(0, number);
+const share = (number: number) => Math.max(0, Math.min(1, number));
+
+/** Deviations, and starts that the rule does not give, are choices. */
+const COORDINATES: readonly Coordinate[] = [
+  ofLogarithm('tokensPerReplica', (rule) => rule.tokensPerReplica, 0.15),
+  ofLogarithm('outputWeight', (rule) => rule.outputWeight, 0.2),
+  { parameter: 'decay', start: (rule) => 1 - 1 / rule.memoryWindows, deviation: 0.3, value: share },
+  { parameter: 'surge', start: () => 0.4, deviation: 0.4, value: positive },
+  { parameter: 'spareReplicas', start: () => 0.2, deviation: 0.4, value: (number) => number },
+  { parameter: 'backlog', start: () => 0.2, deviation: 0.3, value: positive },
+  ofLogarithm('admissionSeconds', () => 0.5, 1),
+  ofLogarithm('prefixWeight', (rule) => Math.max(0.25, rule.prefixWeight), 0.4),
+  // Above that of the rule, which is the least that the environment takes: below it all are the same.
+  ofLogarithm('tokenBudget', (rule) => 1.15 * rule.tokenBudget, 0.15),
+];
+
+function ofLogarithm(
+  parameter: keyof DemandParameters,
+  start: (rule: RateRuleParameters) => number,
+  deviation: number,
+): Coordinate {
+  return { parameter, start: (rule) => Math.log(start(rule)), deviation, value: Math.exp };
+}
+
+function parametersOf({ numbers }: SearchPoint): DemandParameters {
+  return Object.fromEntries(
+    COORDINATES.map(({ parameter, value }, i) => [parameter, value(numbers[i]!)]),
+  ) as unknown as DemandParameters;
+}
 
 /** Regimes that are told apart. More of them would hardly be met often enough to be told better from worse. */
 const REGIMES = 3;
 /** Tables of a generation, how many of the best the next one goes by, and traces that each is played on. */
-const POPULATION = 24;
-const ELITE = 5;
-const TRACES = 2;
-const SMOOTHING = 0.3;
+const REGIME_SEARCH = { population: 24, elite: 5, smoothing: 0.3, traces: 2 };
 /** Centers to begin with: quiet, busy and long prompts, ln(1 + arrivals a second) and ln(1 + tokens). */
 const CENTERS: readonly RegimeCenter[] = [
   { arrivals: Math.log1p(5), prompts: Math.log1p(250) },
@@ -65,24 +146,23 @@ export async function searchRegimes(
   const task = knownTask(llmserve, taskId);
   const codec = SERVE_LEARNER.codec(task);
   const [first] = llmserve.anchors.configurations(task);
+  const bins = codec
+    .encode(first!)
+    .map((inForce, head) => probabilitiesAround(inForce, codec.headSizes[head]));
   const { point, steps } = await searchPoints(
     {
-      ...{ population: POPULATION, elite: ELITE, smoothing: SMOOTHING },
-      bins: CENTERS.flatMap(() => firstProbabilities(codec, first!)),
+      ...REGIME_SEARCH,
+      windows: task.windows,
+      bins: CENTERS.flatMap(() => bins),
       numbers: CENTERS.flatMap(({ arrivals, prompts }) =>
         [arrivals, prompts].map((mean) => ({ mean, deviation: CENTER_DEVIATION })),
       ),
-      ...{ traces: TRACES, windows: task.windows },
       play: (points, traces) =>
         play(points.map((each) => ({ taskId, traces, regimes: regimesOf(codec, each) }))),
     },
     options,
   );
   return { regimes: regimesOf(codec, point), steps };
-}
-
-function firstProbabilities(codec: ActionCodec<ServeAction>, action: ServeAction): number[][] {
-  return codec.encode(action).map((inForce, head) => probabilitiesAround(inForce, codec.headSizes[head]));
 }
 
 function regimesOf(codec: ActionCodec<ServeAction>, { bins, numbers }: SearchPoint): Regimes {
