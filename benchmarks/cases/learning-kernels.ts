@@ -1,13 +1,13 @@
 import { defaultDevice, init, jit, numpy as np, tree, valueAndGrad } from '@jax-js/jax';
 import { RandomStream } from '@servegym/simulator';
 import type { Kernels } from '../../packages/agents/src/learning/kernels.ts';
+import { simdKernels } from '../../packages/agents/src/learning/kernels.ts';
 import {
   type LayerSizes,
   MultilayerPerceptron,
   parameterCount,
 } from '../../packages/agents/src/learning/multilayer-perceptron.ts';
 import { plainKernels } from '../../packages/agents/src/learning/plain-kernels.fixture.ts';
-import { simdKernels } from '../../packages/agents/src/learning/simd-kernels.ts';
 import { benchmark, median } from '../harness.ts';
 
 const SIZES: LayerSizes = [16, 64, 64, 6];

@@ -48,11 +48,11 @@ import { checkGymTask } from './planning/check-gym.ts';
 import { checkKnobDominance, checkTask } from './planning/check-serve.ts';
 import { planClairvoyant } from './planning/plan-clairvoyant.ts';
 import {
-  ConstantPolicy,
   catalogue,
+  constantPolicy,
   createFrom,
   type PolicyDescription,
-  RandomPolicy,
+  randomPolicy,
 } from './policies/catalogue.ts';
 import { createFleetPolicy, FLEET_POLICIES, loadFleetPolicy } from './policies/fleet-policies.ts';
 import policies from './policies/policies.json' with { type: 'json' };
@@ -62,9 +62,9 @@ import { SHIPPED_FORMATS, SHIPPED_POLICIES } from './policies/shipped-policy.ts'
 
 /** The policies of `inferencegym`. */
 const GYM_POLICIES = catalogue<GymAction, GymObservation>(policies.inferencegym, {
-  random: () => new RandomPolicy<GymAction>(drawAction),
-  default: () => new ConstantPolicy('default', () => inferencegym.defaultAction),
-  baseline: () => new ConstantPolicy('baseline', () => inferencegym.defaultAction),
+  random: () => randomPolicy<GymAction>(drawAction),
+  default: () => constantPolicy('default', () => inferencegym.defaultAction),
+  baseline: () => constantPolicy('baseline', () => inferencegym.defaultAction),
 });
 
 /** Every knob uniformly from its values. */
@@ -130,7 +130,7 @@ export interface EnvironmentAgents<
 type Extras = Readonly<Record<string, unknown>>;
 
 const BENCHMARK_POLICIES = catalogue<BenchmarkAction, object>(policies.benchmark, {
-  default: () => new ConstantPolicy('default', () => benchmark.initialAction()),
+  default: () => constantPolicy('default', () => benchmark.initialAction()),
 });
 
 /** The agents of each environment: an entry beside that of `ENVIRONMENTS`. */

@@ -138,7 +138,7 @@ export async function evaluateShifted(
   return shifted;
 }
 
-/** The windows of the episodes, one row each; see `recordEpisodes`. */
+/** The windows of the episodes, one row each; see `recordEpisode`. */
 export async function record(plan: PlayPlan, jobs?: JobEngine): Promise<DatasetRow[]> {
   const episodes = await playAll<DatasetRow[]>('record-episode', plan, jobs);
   return episodes.flatMap((rows, episode) => rows.map((row) => ({ ...row, episode_id: episode })));
@@ -219,7 +219,7 @@ async function playOne(
   const { playable, environment: entry } = agentsOf(environment);
   const played = playable(inputs);
   if (kind === 'record-episode') {
-    return (await recordEpisodes(played, policy, { taskId, seeds: [seed] })) as unknown as Json;
+    return (await recordEpisode(played, policy, taskId, seed)) as unknown as Json;
   }
   const windows = entry.steps(entry.tasks.find(taskId)!);
   return (await playTask(reporting(played, windows, report), policy, taskId, [seed])) as unknown as Json;
@@ -259,56 +259,39 @@ type DatasetValue = number | string | boolean | null | readonly object[];
 /** Lists of what came and went in a window, or was there at its end, as many as there were. */
 const LOGS: ReadonlySet<string> = new Set(['info.events', 'info.replicas']);
 
-/** Episodes to record. */
-export interface RecordingPlan {
-  readonly taskId: string | number;
-  readonly seeds: readonly number[];
-  /** Called after each episode. */
-  readonly onEpisode?: (finished: number) => void;
-}
-
 /**
- * Plays episodes, and puts down each window: what was seen, what was done and what came of it. The columns are those of
- * Minari and D4RL, one row a step. All our episodes end by a time limit, so the last row of each is truncated.
+ * Plays an episode, and puts down each window: what was seen, what was done and what came of it. The columns are those of
+ * Minari and D4RL, one row a step. All our episodes end by a time limit, so the last row is truncated.
  */
-export async function recordEpisodes<Action extends object, Observation extends object>(
-  environment: PlayableEnvironment<Action, Observation>,
-  policy: Policy<Action, Observation>,
-  { taskId, seeds, onEpisode }: RecordingPlan,
+async function recordEpisode(
+  environment: PlayableEnvironment<object, object>,
+  policy: Policy<object, object>,
+  taskId: string | number,
+  seed: number,
 ): Promise<DatasetRow[]> {
   const instance = environment.create();
-  const initialAction = environment.initialAction(taskId);
   const rows: DatasetRow[] = [];
-  for (const [episode, seed] of seeds.entries()) {
-    const firstRow = rows.length;
-    let seen: Observation;
-    let done: Action;
-    const recorded: Policy<Action, Observation> = {
-      name: policy.name,
-      reset: (of) => policy.reset(of),
-      act(step) {
-        seen = step.observation;
-        done = policy.act(step);
-        return done;
-      },
-    };
-    await playEpisode(instance, recorded, { taskId, seed, initialAction }, (window) => {
-      rows.push({
-        episode_id: episode,
-        step: rows.length - firstRow,
-        seed,
-        ...flat('observation', seen),
-        ...flat('action', done),
-        reward: window.reward,
-        terminated: false,
-        truncated: false,
-        ...flat('next_observation', window.observation),
-        ...flat('info', window.metadata ?? {}),
-      });
+  let seen: object;
+  const recorded: Policy<object, object> = {
+    name: policy.name,
+    reset: (episode) => policy.reset(episode),
+    act(step) {
+      seen = step.observation;
+      return policy.act(step);
+    },
+  };
+  const plan = { taskId, seed, initialAction: environment.initialAction(taskId) };
+  await playEpisode(instance, recorded, plan, ({ action, reward, observation, metadata = {} }) => {
+    rows.push({
+      ...{ episode_id: 0, step: rows.length, seed },
+      ...flat('observation', seen),
+      ...flat('action', action),
+      ...{ reward, terminated: false, truncated: false },
+      ...flat('next_observation', observation),
+      ...flat('info', metadata),
     });
-    rows.push({ ...rows.pop()!, truncated: true });
-    onEpisode?.(episode + 1);
-  }
+  });
+  rows.push({ ...rows.pop()!, truncated: true });
   await instance.close?.();
   return rows;
 }

@@ -123,11 +123,10 @@ export interface RegimeSearchOptions extends SearchRun {
 
 /** Mean return of a table. */
 export function playRegimes({ taskId, regimes, traces }: RegimeTrial): number {
-  const tracker = new RegimeTracker(regimes.map(({ center }) => center));
   let total = 0;
   for (const trace of traces) {
     const episode = new ServeEpisode(knownTask(llmserve, taskId), trace);
-    tracker.reset();
+    const tracker = new RegimeTracker(regimes.map(({ center }) => center));
     while (!episode.done) episode.step(regimes[tracker.see(episode.observation())].action);
     total += episode.totals.reward;
   }

@@ -1,6 +1,6 @@
 import { EnvironmentError } from '@servegym/openenv/definition';
 import { RandomStream } from '@servegym/simulator';
-import type { Policy, PolicyEpisode } from '../core/policy.ts';
+import type { Policy, PolicyEpisode, PolicyStep } from '../core/policy.ts';
 
 /** A policy as lists show it. */
 export interface PolicyDescription {
@@ -46,46 +46,48 @@ export function unknownPolicy(known: readonly string[], got: string): Environmen
   );
 }
 
-/** Keeps one action throughout an episode. */
-export class ConstantPolicy<Action> implements Policy<Action, object> {
+/** A policy that is made anew for each episode. */
+export class EpisodePolicy<Action, Observation> implements Policy<Action, Observation> {
   readonly name: string;
-  readonly #actionOf: (episode: PolicyEpisode) => Action;
-  #action: Action | undefined;
+  readonly #start: (episode: PolicyEpisode) => (step: PolicyStep<Action, Observation>) => Action;
+  #act: ((step: PolicyStep<Action, Observation>) => Action) | undefined;
 
-  /** @param actionOf called at each reset */
-  constructor(name: string, actionOf: (episode: PolicyEpisode) => Action) {
+  /** @param start called at each reset: answers what acts in the episode */
+  constructor(
+    name: string,
+    start: (episode: PolicyEpisode) => (step: PolicyStep<Action, Observation>) => Action,
+  ) {
     this.name = name;
-    this.#actionOf = actionOf;
+    this.#start = start;
   }
 
   reset(episode: PolicyEpisode): void {
-    this.#action = this.#actionOf(episode);
+    this.#act = this.#start(episode);
   }
 
-  act(): Action {
-    if (this.#action === undefined) throw new TypeError('Expected `reset` before `act`');
-    return this.#action;
+  act(step: PolicyStep<Action, Observation>): Action {
+    if (this.#act === undefined) throw new TypeError('Expected `reset` before `act`');
+    return this.#act(step);
   }
 }
 
+/** Keeps one action throughout an episode. */
+export function constantPolicy<Action>(
+  name: string,
+  actionOf: (episode: PolicyEpisode) => Action,
+): Policy<Action, object> {
+  return new EpisodePolicy(name, (episode) => {
+    const action = actionOf(episode);
+    return () => action;
+  });
+}
+
 /** Draws an action anew for every window. */
-export class RandomPolicy<Action> implements Policy<Action, object> {
-  readonly name = 'random';
-  readonly #draw: (random: RandomStream, episode: PolicyEpisode) => Action;
-  #episode: PolicyEpisode | undefined;
-  #random = new RandomStream(0, 'random policy');
-
-  constructor(draw: (random: RandomStream, episode: PolicyEpisode) => Action) {
-    this.#draw = draw;
-  }
-
-  reset(episode: PolicyEpisode): void {
-    this.#episode = episode;
-    this.#random = new RandomStream(episode.seed, 'random policy');
-  }
-
-  act(): Action {
-    if (this.#episode === undefined) throw new TypeError('Expected `reset` before `act`');
-    return this.#draw(this.#random, this.#episode);
-  }
+export function randomPolicy<Action>(
+  draw: (random: RandomStream, episode: PolicyEpisode) => Action,
+): Policy<Action, object> {
+  return new EpisodePolicy('random', (episode) => {
+    const random = new RandomStream(episode.seed, 'random policy');
+    return () => draw(random, episode);
+  });
 }

@@ -7,9 +7,9 @@ import {
   REQUEST_CLASSES,
   ReplicaScaler,
 } from '@servegym/environments';
-import type { Policy, PolicyEpisode, PolicyStep } from '../core/policy.ts';
+import type { Policy, PolicyStep } from '../core/policy.ts';
 import { decodePolicy, FLEET_LEARNER, jsonPolicy } from '../learning/learners.ts';
-import { catalogue, unknownPolicy } from './catalogue.ts';
+import { catalogue, EpisodePolicy, unknownPolicy } from './catalogue.ts';
 import { DemandPolicy, demandParameters } from './demand-policy.ts';
 import policies from './policies.json' with { type: 'json' };
 
@@ -94,81 +94,48 @@ function decodeTokensPerSecond(server: Server, context: number, itl: number): nu
 export type FleetPolicy = Policy<FleetAction, FleetObservation>;
 type FleetStep = PolicyStep<FleetAction, FleetObservation>;
 
-/** As many replicas all the time, with the other settings of the task. */
-class StaticFleetPolicy implements FleetPolicy {
-  readonly name: string;
-  readonly #asked: number | undefined;
-  #replicas: number | undefined;
-
-  /** @param replicas Default: the best in training on the task that is played; the task's own where nothing is recorded */
-  constructor(replicas?: number) {
-    this.#asked = this.#replicas = replicas;
-    this.name = replicas === undefined ? 'static' : `static:${replicas}`;
-  }
-
-  reset({ taskId }: PolicyEpisode): void {
-    this.#replicas = this.#asked ?? fleet.anchors.reference(String(taskId))?.constantReplicas;
-  }
-
-  act({ previousAction }: FleetStep): FleetAction {
-    return { ...previousAction, replicas: this.#replicas ?? previousAction.replicas };
-  }
+/**
+ * As many replicas all the time, with the other settings of the task.
+ * @param asked by default the best in training on the task that is played; the task's own where nothing is recorded
+ */
+function staticReplicas(asked?: number): FleetPolicy {
+  return new EpisodePolicy(asked === undefined ? 'static' : `static:${asked}`, ({ taskId }) => {
+    const replicas = asked ?? fleet.anchors.reference(String(taskId))?.constantReplicas;
+    return ({ previousAction }) => ({ ...previousAction, replicas: replicas ?? previousAction.replicas });
+  });
 }
 
-/** `RateRule` with the parameters that were tuned for the task it plays, where there are any. */
-class TunedRatePolicy implements FleetPolicy {
-  readonly name = 'rule';
-  readonly #tokensPerReplica: number | undefined;
-  #rule = new RateRule();
-
-  /** @param tokensPerReplica held on every task */
-  constructor(tokensPerReplica?: number) {
-    this.#tokensPerReplica = tokensPerReplica;
-  }
-
-  reset({ taskId }: PolicyEpisode): void {
+/**
+ * `RateRule` with the parameters that were tuned for the task it plays, where there are any.
+ * @param asked tokens a replica, held on every task
+ */
+function tunedRateRule(asked?: number): FleetPolicy {
+  return new EpisodePolicy('rule', ({ taskId }) => {
     const tuned = fleet.anchors.reference(String(taskId))?.rule;
-    const tokensPerReplica = this.#tokensPerReplica ?? tuned?.tokensPerReplica;
-    this.#rule = new RateRule({ ...tuned, ...(tokensPerReplica && { tokensPerReplica }) });
-  }
-
-  act(step: FleetStep): FleetAction {
-    return this.#rule.act(step);
-  }
+    const rule = new RateRule({ ...tuned, ...(asked && { tokensPerReplica: asked }) });
+    return (step) => rule.act(step);
+  });
 }
 
 /** Kubernetes' HorizontalPodAutoscaler for the replicas, with other settings beside it. */
-class ScaledPolicy implements FleetPolicy {
-  readonly name: string;
-  readonly #scaler: ReplicaScaler;
-  readonly #settings: (step: FleetStep) => Partial<FleetAction>;
-
-  constructor(
-    name: string,
-    targetPerReplica: number | undefined,
-    settings: (step: FleetStep) => Partial<FleetAction>,
-  ) {
-    this.#scaler = hpaInFlight(targetPerReplica);
-    this.name = `${name}:${this.#scaler.name.split(':')[1]}`;
-    this.#settings = settings;
-  }
-
-  reset(): void {
-    this.#scaler.reset();
-  }
-
-  act(step: FleetStep): FleetAction {
-    return { ...this.#scaler.act(step), ...this.#settings(step) };
-  }
+function scaled(
+  name: string,
+  targetPerReplica: number | undefined,
+  settings: (step: FleetStep) => Partial<FleetAction>,
+): FleetPolicy {
+  const scaler = hpaInFlight(targetPerReplica);
+  return {
+    name: `${name}:${scaler.name.split(':')[1]}`,
+    reset: () => scaler.reset(),
+    act: (step) => ({ ...scaler.act(step), ...settings(step) }),
+  };
 }
 
 /**
  * Weights of a gateway that prefers replicas which know the prompt: those of llm-d's sample configuration with its prefix
  * cache scorer (2) and its load-aware scorer (1). https://github.com/llm-d/llm-d-inference-scheduler (deploy/config)
  */
-function prefixWeights(): Partial<FleetAction> {
-  return { routing_queue: 0.5, routing_prefix: 1 };
-}
+const PREFIX_WEIGHTS: Partial<FleetAction> = { routing_queue: 0.5, routing_prefix: 1 };
 
 /** Prompts being prefilled or waiting on a replica from which on P-PAS sees pressure. */
 const PRESSURE_PREFILLS = 2;
@@ -231,7 +198,7 @@ const QUEUE_TARGET = 5;
 
 /** The policies of `fleet`. Each may have a number behind its name: `hpa`, `hpa:30`, `static:8`. */
 export const FLEET_POLICIES = catalogue<FleetAction, FleetObservation>(policies.fleet, {
-  static: (replicas) => new StaticFleetPolicy(replicas),
+  static: (replicas) => staticReplicas(replicas),
   hpa: (target) => hpaInFlight(target),
   keda: (targetPerReplica = QUEUE_TARGET) =>
     new ReplicaScaler(`keda:${targetPerReplica}`, ({ observation }) => ({
@@ -240,9 +207,9 @@ export const FLEET_POLICIES = catalogue<FleetAction, FleetObservation>(policies.
     })),
   saturation: () => new SaturationPolicy(),
   'sla-planner': () => new SlaPlannerPolicy(),
-  'prefix-router': (target) => new ScaledPolicy('prefix-router', target, prefixWeights),
-  'p-pas': (target) => new ScaledPolicy('p-pas', target, pressureBudget),
-  rule: (tokensPerReplica) => new TunedRatePolicy(tokensPerReplica),
+  'prefix-router': (target) => scaled('prefix-router', target, () => PREFIX_WEIGHTS),
+  'p-pas': (target) => scaled('p-pas', target, pressureBudget),
+  rule: (tokensPerReplica) => tunedRateRule(tokensPerReplica),
 });
 
 /**

@@ -130,7 +130,7 @@ describe('whyNotShipped', () => {
   });
 });
 
-describe('ShippedPolicy', () => {
+describe('shippedPolicy', () => {
   it('refuses a task that nothing was trained for', () => {
     assert.throws(() => createServePolicy('ppo').reset({ taskId: 'holiday', seed: 1 }), {
       code: 'OTHER_TASK',

@@ -21,7 +21,7 @@ import { planClairvoyant } from '../planning/plan-clairvoyant.ts';
 import { BanditPolicy } from './bandit-policy.ts';
 import { HeuristicPolicy } from './heuristic-policy.ts';
 import { MpcPolicy } from './planner-policies.ts';
-import { RegimePolicy } from './regime-policy.ts';
+import { regimePolicy } from './regime-policy.ts';
 import { createServePolicy, loadServePolicy, SERVE_POLICIES, tunedConstant } from './serve-policies.ts';
 import { SHIPPED_FORMATS } from './shipped-policy.ts';
 
@@ -83,7 +83,7 @@ describe('a task of one’s own that masks knobs', () => {
   it('is played masked by configurations that were searched before the knobs were masked', async () => {
     const held = holdMaskedKnobs(MASKED_TASK, NO_DEFAULTS);
     const regimes = [{ center: { arrivals: 1, prompts: 5 }, action: NO_DEFAULTS }];
-    for (const policy of [new RegimePolicy(taskId, regimes), tunedConstant(taskId, NO_DEFAULTS)]) {
+    for (const policy of [regimePolicy(taskId, regimes), tunedConstant(taskId, NO_DEFAULTS)]) {
       for (const action of await play(policy)) assert.deepEqual(action, held);
     }
   });

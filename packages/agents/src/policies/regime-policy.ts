@@ -1,7 +1,8 @@
 import { holdMaskedKnobs, llmserve, type ServeAction, type ServeObservation } from '@servegym/environments';
 import { z } from 'zod';
-import type { Policy, PolicyEpisode, PolicyStep } from '../core/policy.ts';
+import type { Policy } from '../core/policy.ts';
 import { knownTask, requireTask } from '../learning/trained-for.ts';
+import { EpisodePolicy } from './catalogue.ts';
 
 /** A configuration for each regime of traffic, one or more. */
 export const regimesSchema = z
@@ -16,29 +17,17 @@ export const regimesSchema = z
 export type Regimes = Readonly<z.infer<typeof regimesSchema>>;
 export type RegimeCenter = Regimes[number]['center'];
 
-/** Tells regimes of traffic apart, and keeps a configuration for each. */
-export class RegimePolicy implements Policy<ServeAction, ServeObservation> {
-  readonly name = 'cem';
-  readonly #taskId: string;
-  readonly #regimes: Regimes;
-  readonly #tracker: RegimeTracker;
-
-  constructor(taskId: string, regimes: Regimes) {
-    this.#taskId = taskId;
-    this.#regimes = regimes;
-    this.#tracker = new RegimeTracker(regimes.map(({ center }) => center));
-  }
-
-  /** @throws EnvironmentError `OTHER_TASK` for another task than the regimes were searched for */
-  reset({ taskId }: PolicyEpisode): void {
-    requireTask(this.#taskId, taskId);
-    this.#tracker.reset();
-  }
-
-  act({ observation }: PolicyStep<ServeAction, ServeObservation>): ServeAction {
-    const { action } = this.#regimes[this.#tracker.see(observation)];
-    return holdMaskedKnobs(knownTask(llmserve, this.#taskId), action);
-  }
+/**
+ * Tells regimes of traffic apart, and keeps a configuration for each. Its reset throws EnvironmentError `OTHER_TASK` for
+ * another task than the regimes were searched for.
+ */
+export function regimePolicy(ownTask: string, regimes: Regimes): Policy<ServeAction, ServeObservation> {
+  return new EpisodePolicy('cem', ({ taskId }) => {
+    requireTask(ownTask, taskId);
+    const task = knownTask(llmserve, ownTask);
+    const tracker = new RegimeTracker(regimes.map(({ center }) => center));
+    return ({ observation }) => holdMaskedKnobs(task, regimes[tracker.see(observation)].action);
+  });
 }
 
 /** Weight of the last window in what the traffic is taken to be: a regime shows within two windows. */
@@ -54,11 +43,6 @@ export class RegimeTracker {
 
   constructor(centers: readonly RegimeCenter[]) {
     this.#centers = centers;
-  }
-
-  reset(): void {
-    this.#arrivals = Number.NaN;
-    this.#prompts = Number.NaN;
   }
 
   /** Takes a window into account. Before traffic has been seen, the first regime it is. */

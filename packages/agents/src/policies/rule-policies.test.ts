@@ -11,7 +11,7 @@ import {
 import { mean } from '@servegym/simulator/statistics';
 import { ruleReturn, tuneRule } from '../learning/tune-rules.ts';
 import { BanditPolicy } from './bandit-policy.ts';
-import { RulePolicy, type ServeRule } from './rule-policy.ts';
+import { rulePolicy, type ServeRule } from './rule-policy.ts';
 
 const { defaultAction } = llmserve.tasks.shipped.bursty_workload;
 
@@ -66,7 +66,7 @@ function react(
   seen: Partial<ServeObservation>,
   { stepIndex = 1, taskId = task.id }: { stepIndex?: number; taskId?: string } = {},
 ): ServeAction {
-  const policy = new RulePolicy(rule);
+  const policy = rulePolicy(rule);
   policy.reset({ taskId, seed: 0 });
   return policy.act({
     observation: { ...empty, gpu_memory_used_gb: 20, kv_cache_occupancy: 0.8, ...seen },
@@ -119,7 +119,7 @@ describe('rule', () => {
       const [constant] = llmserve.anchors.configurations(task);
       const gains = firstSeeds('test', 8).map((seed) => {
         const requests = llmserve.drawRequests(task, seed);
-        const policy = new RulePolicy();
+        const policy = rulePolicy();
         policy.reset({ taskId, seed });
         const episode = new ServeEpisode(task, seed, { requests });
         while (!episode.done) {

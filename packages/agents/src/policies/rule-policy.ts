@@ -7,7 +7,8 @@ import {
 } from '@servegym/environments';
 import { findProfile } from '@servegym/profiles';
 import { kvMemoryGiB } from '@servegym/simulator';
-import type { Policy, PolicyEpisode, PolicyStep } from '../core/policy.ts';
+import type { Policy, PolicyStep } from '../core/policy.ts';
+import { EpisodePolicy } from './catalogue.ts';
 import tunedRules from './tuned-rules.json' with { type: 'json' };
 
 const GIB = 2 ** 30;
@@ -51,26 +52,13 @@ const TUNED: Readonly<Record<string, RuleParameters>> = tunedRules;
 /**
  * The rule that learned policies have to beat: drafts by the arrival rate, a KV pool by what is used of it and by what
  * tenants leave, one batch cap, everything else as in the best constant. It changes no knob that costs a reload or a drain.
+ * @param rule by default the one tuned on the training split of the task
  */
-export class RulePolicy implements Policy<ServeAction, ServeObservation> {
-  readonly name = 'rule';
-  readonly #given: ServeRule | undefined;
-  #play: ((step: PolicyStep<ServeAction, ServeObservation>) => ServeAction) | null = null;
-
-  /** @param rule by default the one tuned on the training split of the task */
-  constructor(rule?: ServeRule) {
-    this.#given = rule;
-  }
-
-  reset({ taskId, resetOptions }: PolicyEpisode): void {
+export function rulePolicy(rule?: ServeRule): Policy<ServeAction, ServeObservation> {
+  return new EpisodePolicy('rule', ({ taskId, resetOptions }) => {
     const task = llmserve.choose({ ...resetOptions, task_id: taskId });
-    this.#play = playRule(task, this.#given ?? tunedRule(task));
-  }
-
-  act(step: PolicyStep<ServeAction, ServeObservation>): ServeAction {
-    if (this.#play === null) throw new TypeError('Expected `reset` before `act`');
-    return this.#play(step);
-  }
+    return playRule(task, rule ?? tunedRule(task));
+  });
 }
 
 function tunedRule(task: ServeTask): ServeRule {

@@ -5,17 +5,17 @@ import type { Policy, PolicyEpisode } from '../core/policy.ts';
 import { decodePolicy, jsonPolicy, SERVE_LEARNER } from '../learning/learners.ts';
 import { knownTask, requireTask } from '../learning/trained-for.ts';
 import { BanditPolicy } from './bandit-policy.ts';
-import { ConstantPolicy, catalogue, createFrom, RandomPolicy } from './catalogue.ts';
+import { catalogue, constantPolicy, createFrom, randomPolicy } from './catalogue.ts';
 import { HeuristicPolicy } from './heuristic-policy.ts';
 import { MpcPolicy, OraclePolicy } from './planner-policies.ts';
 import policies from './policies.json' with { type: 'json' };
-import { RegimePolicy, regimesSchema } from './regime-policy.ts';
-import { RulePolicy } from './rule-policy.ts';
+import { regimePolicy, regimesSchema } from './regime-policy.ts';
+import { rulePolicy } from './rule-policy.ts';
 import {
   isShipped,
   SHIPPED_FORMATS,
   type ShippedName,
-  ShippedPolicy,
+  shippedPolicy,
   whyNotShipped,
 } from './shipped-policy.ts';
 
@@ -24,11 +24,11 @@ export type ServePolicy = Policy<ServeAction, ServeObservation>;
 
 /** The policies of `llmserve`. */
 export const SERVE_POLICIES = catalogue<ServeAction, ServeObservation>(policies.llmserve, {
-  random: () => new RandomPolicy(drawAction),
-  default: () => new ConstantPolicy('default', ({ taskId }) => knownTask(llmserve, taskId).defaultAction),
+  random: () => randomPolicy(drawAction),
+  default: () => constantPolicy('default', ({ taskId }) => knownTask(llmserve, taskId).defaultAction),
   heuristic: () => new HeuristicPolicy(),
-  'static-tuned': () => new ConstantPolicy('static-tuned', bestConstant),
-  rule: () => new RulePolicy(),
+  'static-tuned': () => constantPolicy('static-tuned', bestConstant),
+  rule: () => rulePolicy(),
   bandit: () => new BanditPolicy(),
   mpc: () => new MpcPolicy(),
   'mpc-unshifted': () => new MpcPolicy(undefined, 'mpc-unshifted'),
@@ -40,7 +40,7 @@ export const SERVE_POLICIES = catalogue<ServeAction, ServeObservation>(policies.
 /** Policies that were trained beforehand; none when they were trained on another version of the environment. */
 function shippedPolicies(): Record<string, () => ServePolicy> {
   const names = (Object.keys(SHIPPED_FORMATS) as ShippedName[]).filter(isShipped);
-  return Object.fromEntries(names.map((name) => [name, () => new ShippedPolicy(name, loadServePolicy)]));
+  return Object.fromEntries(names.map((name) => [name, () => shippedPolicy(name, loadServePolicy)]));
 }
 
 /** The configuration that earned most on the training traffic of the task; its default where none is recorded. */
@@ -70,7 +70,7 @@ export function createServePolicy(name: string): ServePolicy {
 
 /** Keeps the configuration that was tuned for a task. It refuses other tasks. */
 export function tunedConstant(taskId: string, action: ServeAction): ServePolicy {
-  return new ConstantPolicy('static-tuned', (episode) => {
+  return constantPolicy('static-tuned', (episode) => {
     requireTask(taskId, episode.taskId);
     return holdMaskedKnobs(knownTask(llmserve, taskId), action);
   });
@@ -82,7 +82,7 @@ const KINDS = [
     'regimes',
     'at least one regime, each with a center and an action',
     regimesSchema,
-    (taskId, regimes) => new RegimePolicy(taskId, regimes),
+    (taskId, regimes) => regimePolicy(taskId, regimes),
   ),
 ];
 

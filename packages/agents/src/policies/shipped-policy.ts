@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { llmserve, type ServeAction, type ServeObservation, type TaskId } from '@servegym/environments';
-import type { Policy, PolicyEpisode, PolicyStep } from '../core/policy.ts';
+import type { Policy } from '../core/policy.ts';
 import { otherTask } from '../learning/trained-for.ts';
+import { EpisodePolicy } from './catalogue.ts';
 
 /** Algorithms whose policies come with the package, and the form of their files. */
 export const SHIPPED_FORMATS = { ppo: 'safetensors', distilled: 'safetensors', cem: 'json' } as const;
@@ -60,39 +61,23 @@ export function readManifest(): Manifest {
   return JSON.parse(readFileSync(new URL('manifest.json', SHIPPED_FOLDER), 'utf8')) as Manifest;
 }
 
-interface Loaded {
-  readonly policy: Policy<ServeAction, ServeObservation>;
-}
-
-/** Plays every task with what was trained for it. */
-export class ShippedPolicy implements Policy<ServeAction, ServeObservation> {
-  readonly name: ShippedName;
-  readonly #load: (file: Uint8Array) => Loaded;
-  readonly #loaded = new Map<TaskId, Loaded['policy']>();
-  #policy: Loaded['policy'] | undefined;
-
-  constructor(name: ShippedName, load: (file: Uint8Array) => Loaded) {
-    this.name = name;
-    this.#load = load;
-  }
-
-  /** @throws EnvironmentError `OTHER_TASK` for a task that nothing was trained for */
-  reset(episode: PolicyEpisode): void {
+/**
+ * Plays every task with what was trained for it. Its reset throws EnvironmentError `OTHER_TASK` for a task that nothing was
+ * trained for.
+ */
+export function shippedPolicy(
+  name: ShippedName,
+  load: (file: Uint8Array) => { readonly policy: Policy<ServeAction, ServeObservation> },
+): Policy<ServeAction, ServeObservation> {
+  const loaded = new Map<TaskId, Policy<ServeAction, ServeObservation>>();
+  return new EpisodePolicy(name, (episode) => {
     const taskId = llmserve.tasks.shippedIds.find((id) => id === episode.taskId);
     if (taskId === undefined) throw otherTask(llmserve.tasks.shippedIds.join(' or '), episode.taskId);
-    let policy = this.#loaded.get(taskId);
-    if (policy === undefined) {
-      ({ policy } = this.#load(readFileSync(shippedFile(this.name, taskId))));
-      this.#loaded.set(taskId, policy);
-    }
+    const policy = loaded.get(taskId) ?? load(readFileSync(shippedFile(name, taskId))).policy;
+    loaded.set(taskId, policy);
     policy.reset(episode);
-    this.#policy = policy;
-  }
-
-  act(step: PolicyStep<ServeAction, ServeObservation>): ServeAction {
-    if (this.#policy === undefined) throw new TypeError('Expected a reset before the first act');
-    return this.#policy.act(step);
-  }
+    return (step) => policy.act(step);
+  });
 }
 
 /** The policies that come with the package, for those who train, write and measure them. */
