@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import { findProfile } from '@servegym/profiles';
 import { IterationTimer, TICKS_PER_MS } from '@servegym/simulator';
 import type { XYChart } from '../packages/console/src/charts/xy-chart.tsx';
-import { regretScore } from '../packages/environments/src/regret-score.ts';
+import { regretScore } from '../packages/environments/src/grading.ts';
 import { chartSvg } from '../packages/servegym/src/cli/output/report-page.ts';
 
 const root = dirname(import.meta.dirname);

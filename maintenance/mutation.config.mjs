@@ -13,7 +13,7 @@ const AREAS = {
   },
   tune: { mutate: [`${OPERATORS}/tune/*.ts`], tests: [`${OPERATORS}/tune/*.test.ts`] },
   graders: {
-    mutate: [`${ENVIRONMENTS}/regret-score.ts`, `${ENVIRONMENTS}/*/*{grader,reward,anchors}.ts`],
+    mutate: [`${ENVIRONMENTS}/grading.ts`, `${ENVIRONMENTS}/*/*{grader,reward,anchors}.ts`],
     tests: [`${ENVIRONMENTS}/*.test.ts`, `${ENVIRONMENTS}/*/*.test.ts`],
   },
   sessions: {

@@ -19,6 +19,7 @@ export type { FleetTask } from './fleet/fleet-task.ts';
 export type { FleetScenario } from './fleet/scenario.ts';
 export type { FleetAction, FleetKnob, FleetObservation, FleetTaskId } from './fleet/schema.ts';
 export type { FleetWindowReport } from './fleet/window-ledger.ts';
+export { regretScore } from './grading.ts';
 export type { StepInfo } from './inferencegym/environment.ts';
 export { inferencegym } from './inferencegym/environment.ts';
 export { GymEpisode } from './inferencegym/gym-episode.ts';
@@ -33,10 +34,11 @@ export type {
   SeedReturns,
   TaskReference,
 } from './llmserve/anchors/serve-anchors.ts';
+export type { RequestList } from './llmserve/episode-requests.ts';
 export { type EpisodeRequests, episodeRequests, phaseRequests } from './llmserve/episode-requests.ts';
 export { llmserve } from './llmserve/llmserve.ts';
 export { type RealSettings, readRealSettings } from './llmserve/real/real-settings.ts';
-export type { ServeScenario } from './llmserve/scenario.ts';
+export type { ServeScenario, Shift } from './llmserve/scenario.ts';
 export type {
   QuantizationTier,
   ServeAction,
@@ -46,13 +48,10 @@ export type {
 } from './llmserve/schema.ts';
 export { ServeEpisode, type ServeEpisodeSnapshot, servingConfig } from './llmserve/serve-episode.ts';
 export { defineServeTask, type Phase, type ServeTask } from './llmserve/serve-task.ts';
-export type { Shift } from './llmserve/shifts.ts';
-export type { RequestList } from './llmserve/source-requests.ts';
 export type { WindowReport } from './llmserve/window-metrics.ts';
 export { loadOptional, openAiClient } from './load-optional.ts';
 export type { DefinitionOptions, RegisteredEnvironment } from './registry.ts';
 export { ENVIRONMENT_IDS, ENVIRONMENTS, type EnvironmentId, findEnvironment } from './registry.ts';
-export { regretScore } from './regret-score.ts';
 export { firstSeeds, SEED_SPLITS, type SeedSplit } from './scenario.ts';
 export { type LogNormal, REQUEST_CLASSES } from './tasks.ts';
 export { addServeTrace, findServeTrace } from './traces.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { regretScore, type ScoreAnchors } from './regret-score.ts';
+import { regretScore, type ScoreAnchors } from './grading.ts';
 
 const anchors: ScoreAnchors = {
   default: 50,

@@ -6,10 +6,8 @@ export type { ServedModel } from './data/served-model.ts';
 export { type BenchCalibration, type BenchErrors, calibrateBench } from './fits/bench-profile.ts';
 export { parseBenchResult } from './fits/bench-result.ts';
 export { estimatedProfile } from './fits/estimated-profile.ts';
-export { errorPercent } from './fits/fit-errors.ts';
-export { fittedLoad } from './fits/fitted-load.ts';
+export { coefficientOf, coefficientsOf, errorPercent, mapLaw } from './fits/fit-law.ts';
 export { calibrateKernels, type KernelCalibration } from './fits/kernel-profile.ts';
-export { coefficientOf, coefficientsOf, mapLaw } from './fits/law-coefficients.ts';
 export {
   type BenchParameter,
   fitLoads,
@@ -18,11 +16,11 @@ export {
   parameterOf,
   requestError,
 } from './fits/load-fit.ts';
-export { type MeasuredLoad, type MeasuredRequest, measuredLoad } from './fits/measured-load.ts';
+export { fittedLoad, type MeasuredLoad, type MeasuredRequest, measuredLoad } from './fits/measured-load.ts';
+export { parseStaticBatches, type StaticBatchRow } from './fits/simulated-batch.ts';
 export { calibrateStaticBatches, type StaticBatchCalibration } from './fits/static-batch-profile.ts';
 export { tableProfile } from './fits/table-profile.ts';
 export { parseEngineProfile } from './schema/parse-engine-profile.ts';
-export { ProfileError } from './schema/profile-error.ts';
+export { ProfileError } from './schema/read-json.ts';
 export { parseKernelTables } from './tables/kernel-tables.ts';
 export { type ReadTables, readOperatorTables } from './tables/read-operator-tables.ts';
-export { parseStaticBatches, type StaticBatchRow } from './tables/static-batch.ts';

@@ -4,13 +4,20 @@ import { gradeWindows } from '../grading.ts';
 import type { Extras, RegisteredEnvironment } from '../registry.ts';
 import { tracePlayed } from '../traces.ts';
 import { windowEnvironment } from '../window-environment.ts';
-import { controlledReturn, fleetAnchors, fleetReturns } from './anchors/fleet-anchors.ts';
-import { fleetReturnBound } from './anchors/return-bound.ts';
+import { controlledReturn, fleetAnchors, fleetReturnBound, fleetReturns } from './anchors/fleet-anchors.ts';
 import { drawFleetRequests } from './draw-requests.ts';
 import { FleetEpisode, noFleetTotals } from './fleet-episode.ts';
 import { traceFleetRequests } from './fleet-requests.ts';
 import { FLEET_TASKS, type FleetTask, fleetTasks, idleFleetKnobs } from './fleet-task.ts';
-import { chooseFleetTask, type FleetScenario, fleetEpisodeSize, fleetResetOptions } from './scenario.ts';
+import {
+  chooseFleetTask,
+  FLEET_SHIFTS,
+  type FleetScenario,
+  fleetEpisodeSize,
+  fleetResetOptions,
+  scaleFleetArrivals,
+  shiftFleetTask,
+} from './scenario.ts';
 import {
   FLEET_ACTION_BINS,
   FLEET_FEATURES,
@@ -23,7 +30,6 @@ import {
   fleetObservationSchema,
   fleetStateSchema,
 } from './schema.ts';
-import { FLEET_SHIFTS, scaleFleetArrivals, shiftFleetTask } from './shifts.ts';
 import { fleetWindowReport } from './window-ledger.ts';
 
 /** Changes whenever the same task, seed and actions may give another episode or grade. */

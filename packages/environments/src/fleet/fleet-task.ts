@@ -1,3 +1,4 @@
+import { type EngineProfile, kvPoolBlocks } from '@servegym/simulator';
 import { z } from 'zod';
 import {
   complain,
@@ -13,7 +14,6 @@ import {
 import type { ServeTrace } from '../traces.ts';
 import { WORKLOAD_IDS } from '../workload/fitted-workload.ts';
 import { FLEET_KNOBS, type FleetKnob, type FleetTaskId, fleetActionSchema } from './schema.ts';
-import { fleetProfileFits } from './shifts.ts';
 import shipped from './tasks.json' with { type: 'json' };
 
 /** Both ends of a range, the lower first. */
@@ -175,4 +175,20 @@ export const fleetTasks = new Tasks<FleetTask, FleetTaskId>(FLEET_TASKS, {
 /** The knobs that decide nothing in a task: those that it masks, and the replicas of a second kind where it has none. */
 export function idleFleetKnobs({ maskedKnobs = [], second }: FleetTask): readonly FleetKnob[] {
   return second === undefined ? [...new Set([...maskedKnobs, 'second_replicas' as const])] : maskedKnobs;
+}
+
+/** True when a replica of this profile holds the KV of the longest prompt that a task foresees. */
+export function fleetProfileFits(profile: EngineProfile, task: Pick<FleetTask, 'streams'>): boolean {
+  if (profile.weights.FP16 === undefined) return false;
+  const { blockTokens } = profile.memory;
+  return kvPoolBlocks(profile, 'FP16', false, 1) * blockTokens >= longestRequest(task);
+}
+
+/** Tokens of the longest request that the streams of a task foresee; those of fitted lengths are short. */
+function longestRequest({ streams }: Pick<FleetTask, 'streams'>): number {
+  const longest = streams.map(({ lengths, turns, promptScale = 1 }) => {
+    if (typeof lengths === 'string') return 0;
+    return Math.max(promptScale * lengths.prompt.max, turns?.maxPrompt ?? 0) + lengths.output.max;
+  });
+  return Math.max(...longest);
 }

@@ -6,8 +6,8 @@ import type { ResetOptions } from '@servegym/openenv/definition';
 import { RandomStream } from '@servegym/simulator';
 import { fleet as registered } from './environment.ts';
 import { FLEET_TASKS } from './fleet-task.ts';
+import { FLEET_SHIFTS } from './scenario.ts';
 import { FLEET_TASK_IDS, type FleetAction } from './schema.ts';
-import { FLEET_SHIFTS } from './shifts.ts';
 
 /** Rebuilt by running this test with UPDATE_GOLDEN=1. A change of any hash asks for a new `version` of fleet. */
 const GOLDEN = new URL('./golden-trajectories.json', import.meta.url);

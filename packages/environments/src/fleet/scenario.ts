@@ -1,4 +1,5 @@
 import { EnvironmentError, type ResetOptions } from '@servegym/openenv/definition';
+import type { EngineProfile } from '@servegym/simulator';
 import { z } from 'zod';
 import {
   profileNames,
@@ -8,13 +9,19 @@ import {
   readProfile,
   readTask,
   readWithin,
+  relatedProfile,
   shiftOption,
   taskOption,
   underShift,
 } from '../scenario.ts';
 import { readTrace, type ServeTrace, traceArrivals, traceOption } from '../traces.ts';
-import { type FleetTask, fleetTasks } from './fleet-task.ts';
-import { FLEET_SHIFTS, fleetProfileFits, scaleFleetArrivals, shiftFleetTask } from './shifts.ts';
+import {
+  type FleetTask,
+  fleetProfileFits,
+  fleetTasks,
+  type RequestStream,
+  type Surges,
+} from './fleet-task.ts';
 
 /** Length of an episode, hours. */
 const HOURS = { least: 0.05, most: 24 };
@@ -95,4 +102,93 @@ function onTrace(task: FleetTask, requests: ServeTrace, rateScale: number): Flee
   const seconds = Math.min(HOURS.most * 3600, arrivalMs[arrivalMs.length - 1] / 1000 / rateScale);
   const windows = Math.ceil(seconds / task.windowSeconds) + 1;
   return { ...task, windows, trace: { requests, rateScale } };
+}
+
+/** Names of the changes of a task that test how policies generalise. */
+export const FLEET_SHIFTS = [
+  'rate_1.3',
+  'burstier',
+  'long_prompts',
+  'slow_cold_start',
+  'failures',
+  'other_gpu',
+] as const;
+export type FleetShift = (typeof FLEET_SHIFTS)[number];
+
+/** Arrivals of `rate_1.3` come this many times as fast. */
+const FASTER = 1.3;
+/** Prompts of `long_prompts`, and what later turns add, are this many times as long. */
+const LONGER = 1.5;
+/** Surges of `burstier` come this many times as often and add this many times as much. */
+const BURSTIER = 1.5;
+/** Surges of `burstier` for interactive streams without any. */
+const SURGES: readonly Surges[] = [
+  { everySeconds: 1200, factor: [1.5, 3], seconds: [30, 300], rampSeconds: 10 },
+];
+/** Cold starts of `slow_cold_start` take this many times as long. */
+const SLOWER = 2;
+/** Failures of a replica an hour under `failures`. */
+const FAILURES_PER_HOUR = 0.5;
+
+/** The same task, shifted: knobs, objectives, prices and default settings stay. @throws RangeError when no profile fits */
+export function shiftFleetTask(task: FleetTask, shift: FleetShift): FleetTask {
+  if (task.trace !== undefined && ['burstier', 'long_prompts'].includes(shift)) {
+    throw new RangeError(`Expected another shift for a trace than \`${shift}\`, which changes what is drawn`);
+  }
+  switch (shift) {
+    case 'rate_1.3':
+      return scaleFleetArrivals(task, FASTER);
+    case 'burstier':
+      return { ...task, streams: task.streams.map(burstier) };
+    case 'long_prompts':
+      return {
+        ...task,
+        streams: task.streams.map((stream) => ({
+          ...stream,
+          promptScale: (stream.promptScale ?? 1) * LONGER,
+        })),
+      };
+    case 'slow_cold_start': {
+      const { second } = task;
+      const slower = ([least, most]: readonly [number, number]) => [SLOWER * least, SLOWER * most] as const;
+      return {
+        ...task,
+        coldStartSeconds: slower(task.coldStartSeconds),
+        ...(second && { second: { ...second, coldStartSeconds: slower(second.coldStartSeconds) } }),
+      };
+    }
+    case 'failures':
+      return { ...task, failuresPerHour: task.failuresPerHour + FAILURES_PER_HOUR };
+    case 'other_gpu': {
+      const fits = (profile: EngineProfile) => fleetProfileFits(profile, task);
+      return { ...task, profile: relatedProfile(task.profile, 'gpu', task.id, fits).name };
+    }
+  }
+}
+
+/** The same task with arrivals `factor` times as fast. */
+export function scaleFleetArrivals(task: FleetTask, factor: number): FleetTask {
+  const { trace } = task;
+  if (trace !== undefined) {
+    return { ...task, trace: { ...trace, rateScale: trace.rateScale * factor } };
+  }
+  const streams = task.streams.map((stream) => ({
+    ...stream,
+    rate: { ...stream.rate, perSecond: stream.rate.perSecond * factor },
+  }));
+  return { ...task, streams };
+}
+
+function burstier(stream: RequestStream): RequestStream {
+  const { surges = stream.class === 'interactive' ? SURGES : [] } = stream.rate;
+  const more = surges === SURGES ? surges : surges.map(moreOften);
+  return { ...stream, rate: { ...stream.rate, surges: more } };
+}
+
+function moreOften({ everySeconds, factor: [least, most], ...rest }: Surges): Surges {
+  return {
+    ...rest,
+    everySeconds: everySeconds / BURSTIER,
+    factor: [1 + BURSTIER * (least - 1), 1 + BURSTIER * (most - 1)],
+  };
 }

@@ -5,7 +5,7 @@ import { tracePlayed } from '../traces.ts';
 import { windowEnvironment } from '../window-environment.ts';
 import { episodeAnchors, serveReturns } from './anchors/serve-anchors.ts';
 import { drawRequests } from './episode-requests.ts';
-import { chooseTask, episodeSize, type ServeScenario, serveResetOptions } from './scenario.ts';
+import { chooseTask, episodeSize, type ServeScenario, SHIFTS, serveResetOptions } from './scenario.ts';
 import {
   SERVE_KNOBS,
   type ServeAction,
@@ -17,7 +17,6 @@ import {
 } from './schema.ts';
 import { ServeEpisode } from './serve-episode.ts';
 import { SERVE_TASKS, type ServeTask, serveTasks } from './serve-task.ts';
-import { SHIFTS } from './shifts.ts';
 import { windowReport } from './window-metrics.ts';
 
 /** Changes whenever the same task, seed and actions may give another episode. */

@@ -6,11 +6,10 @@ import { SEED_SPLITS } from '../scenario.ts';
 import { REQUEST_CLASSES } from '../tasks.ts';
 import { addServeTrace } from '../traces.ts';
 import { promptPrefix, WORKLOAD_IDS } from '../workload/fitted-workload.ts';
-import { drawRequests } from './episode-requests.ts';
+import { drawRequests, traceStretch } from './episode-requests.ts';
 import { chooseTask } from './scenario.ts';
 import { TASK_IDS } from './schema.ts';
 import { SERVE_TASKS } from './serve-task.ts';
-import { traceStretch } from './source-requests.ts';
 
 describe('the traffic of an episode', () => {
   for (const id of TASK_IDS) {

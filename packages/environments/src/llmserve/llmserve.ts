@@ -1,16 +1,23 @@
 import type { Extras, RegisteredEnvironment } from '../registry.ts';
-import { returnBound } from './anchors/return-bound.ts';
 import {
   constantReturn,
   episodeAnchors,
   referenceConfigurations,
+  returnBound,
   serveReturns,
   summarizeReference,
 } from './anchors/serve-anchors.ts';
 import { gradeEpisode, SERVE_VERSION, serveEnvironment } from './environment.ts';
 import { drawRequests } from './episode-requests.ts';
 import { realServeEnvironment } from './real/environment.ts';
-import { chooseTask, serveResetOptions } from './scenario.ts';
+import {
+  chooseTask,
+  randomiseTask,
+  SHIFTS,
+  scaleArrivals,
+  serveResetOptions,
+  shiftTask,
+} from './scenario.ts';
 import {
   DEFAULT_ACTION,
   SERVE_ACTION_BINS,
@@ -24,7 +31,6 @@ import {
 } from './schema.ts';
 import { activeKnobs, type ServeTask, serveTasks } from './serve-task.ts';
 import { describeServer } from './server-description.ts';
-import { randomiseTask, SHIFTS, scaleArrivals, shiftTask } from './shifts.ts';
 
 /** Two GPUs that serve one model, whose six knobs are set once a window. */
 export const llmserve = {

@@ -5,10 +5,10 @@ import { findProfile } from '@servegym/profiles';
 import fc from 'fast-check';
 import type { ObservationScale } from '../feature.ts';
 import { anyAction } from './random-actions.fixture.ts';
+import { shiftTask } from './scenario.ts';
 import { OBSERVED_FIGURES, SERVER_FEATURES, serveObservationSchema, TASK_IDS } from './schema.ts';
 import { ServeEpisode } from './serve-episode.ts';
 import { SERVE_TASKS, type ServeTask } from './serve-task.ts';
-import { shiftTask } from './shifts.ts';
 
 describe('the description of the server', () => {
   const task = SERVE_TASKS.bursty_workload;

@@ -10,6 +10,7 @@ import {
   Tasks,
   taskHead,
 } from '../tasks.ts';
+import type { RequestSource } from './episode-requests.ts';
 import {
   QUANTIZATION_TIERS,
   SERVE_KNOBS,
@@ -18,7 +19,6 @@ import {
   serveActionSchema,
   type TaskId,
 } from './schema.ts';
-import type { RequestSource } from './source-requests.ts';
 import shipped from './tasks.json' with { type: 'json' };
 
 const share = z.number().min(0).max(1);

@@ -2,11 +2,10 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { findProfile } from '@servegym/profiles';
 import { drawRequests } from './episode-requests.ts';
-import { chooseTask } from './scenario.ts';
+import { chooseTask, randomiseTask, SHIFTS, shiftTask, trainingProfiles } from './scenario.ts';
 import { TASK_IDS } from './schema.ts';
 import { ServeEpisode } from './serve-episode.ts';
 import { SERVE_TASKS } from './serve-task.ts';
-import { randomiseTask, SHIFTS, shiftTask, trainingProfiles } from './shifts.ts';
 
 const mean = (values: ArrayLike<number>) => Array.from(values).reduce((a, b) => a + b, 0) / values.length;
 

@@ -1,7 +1,14 @@
 import type { WeightPrecision } from '@servegym/simulator';
 import { z } from 'zod';
-import { ProfileError } from '../schema/profile-error.ts';
-import { checked, numberFrom, parseJson, textLike, trueOrFalse, wholeNumber } from '../schema/read-json.ts';
+import {
+  checked,
+  numberFrom,
+  ProfileError,
+  parseJson,
+  textLike,
+  trueOrFalse,
+  wholeNumber,
+} from '../schema/read-json.ts';
 import models from './models.json' with { type: 'json' };
 import { findNamed, idOf } from './named.ts';
 import { type ModelDescription, type ServedModel, servedModel } from './served-model.ts';

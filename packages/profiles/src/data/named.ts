@@ -1,4 +1,4 @@
-import { ProfileError } from '../schema/profile-error.ts';
+import { ProfileError } from '../schema/read-json.ts';
 
 /** Something that different people call differently. */
 export interface Named {

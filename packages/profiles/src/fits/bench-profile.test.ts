@@ -15,7 +15,7 @@ import { findModel } from '../data/model-config.ts';
 import { parseEngineProfile } from '../schema/parse-engine-profile.ts';
 import { type BenchCalibration, calibrateBench } from './bench-profile.ts';
 import { estimatedProfile } from './estimated-profile.ts';
-import { coefficientOf, type LawCoefficient, mapLaw } from './law-coefficients.ts';
+import { coefficientOf, type LawCoefficient, mapLaw } from './fit-law.ts';
 import { type MeasuredLoad, measuredLoad } from './measured-load.ts';
 
 /** A server that the fit does not know: its loads are what is measured. */

@@ -1,9 +1,7 @@
 import { type EngineProfile, type WeightPrecision, weightVariant } from '@servegym/simulator';
 import { mean, sampleDeviation, summarize } from '@servegym/simulator/statistics';
-import { ProfileError } from '../schema/profile-error.ts';
-import { fitErrors } from './fit-errors.ts';
-import { type FittedLoad, fittedLoad, parts, type Times } from './fitted-load.ts';
-import { roundLaw } from './law-coefficients.ts';
+import { ProfileError } from '../schema/read-json.ts';
+import { fitErrors, roundLaw } from './fit-law.ts';
 import {
   type BenchParameter,
   type Candidate,
@@ -13,7 +11,16 @@ import {
   parameterOf,
   simulatedTimes,
 } from './load-fit.ts';
-import { concurrencyOf, gapsOf, type MeasuredLoad, mostOf } from './measured-load.ts';
+import {
+  concurrencyOf,
+  type FittedLoad,
+  fittedLoad,
+  gapsOf,
+  type MeasuredLoad,
+  mostOf,
+  parts,
+  type Times,
+} from './measured-load.ts';
 
 const FOLDS_OF_ONE_LOAD = 4;
 /** Fewer requests than this only repeat the profile that the fit starts from. */

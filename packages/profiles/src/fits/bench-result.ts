@@ -1,5 +1,5 @@
 import { isBenchmarkResult, readBenchmarkResult } from '@servegym/simulator';
-import { ProfileError } from '../schema/profile-error.ts';
+import { ProfileError } from '../schema/read-json.ts';
 import { type MeasuredLoad, type MeasuredRequest, measuredLoad } from './measured-load.ts';
 
 /**

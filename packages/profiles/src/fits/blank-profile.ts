@@ -7,7 +7,7 @@ import {
 } from '@servegym/simulator';
 import type { Gpu } from '../data/gpu.ts';
 import { groupKvBytesPerToken, parametersPerToken, type ServedModel } from '../data/served-model.ts';
-import { ProfileError } from '../schema/profile-error.ts';
+import { ProfileError } from '../schema/read-json.ts';
 
 export const BLOCK_TOKENS = 16;
 /** vLLM's default share of the GPU. */

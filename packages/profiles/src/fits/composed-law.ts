@@ -1,7 +1,7 @@
 import { type IterationLaw, IterationTimer, TICKS_PER_US } from '@servegym/simulator';
 import { mean } from '@servegym/simulator/statistics';
+import { roundLaw } from './fit-law.ts';
 import type { ComposedIteration, IterationComposition } from './iteration-composition.ts';
-import { roundLaw } from './law-coefficients.ts';
 
 /** Kinds of iterations that errors are stated for. */
 type ComposedRegion = 'decode, up to 32' | 'decode, above 32' | 'prefill' | 'mixed';

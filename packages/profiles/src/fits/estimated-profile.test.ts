@@ -6,7 +6,7 @@ import { findGpu, GPUS } from '../data/gpu.ts';
 import { findModel, MODELS } from '../data/model-config.ts';
 
 import { parseEngineProfile } from '../schema/parse-engine-profile.ts';
-import { ProfileError } from '../schema/profile-error.ts';
+import { ProfileError } from '../schema/read-json.ts';
 import { estimatedProfile } from './estimated-profile.ts';
 import { simulateBatch } from './simulated-batch.ts';
 

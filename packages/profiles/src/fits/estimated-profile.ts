@@ -3,7 +3,7 @@ import { type EngineConstants, VLLM_V1 } from '../data/engine-constants.ts';
 import type { Gpu } from '../data/gpu.ts';
 import type { ServedModel } from '../data/served-model.ts';
 import { blankProfile, precisionsOn, withKvCache, withRoomForKv } from './blank-profile.ts';
-import { roundLaw } from './law-coefficients.ts';
+import { roundLaw } from './fit-law.ts';
 import { estimatedVariant } from './quantized-variants.ts';
 import { rooflineLaw } from './roofline.ts';
 

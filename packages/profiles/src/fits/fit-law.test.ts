@@ -2,8 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { IterationLaw } from '@servegym/simulator';
 import { findProfile } from '../data/catalog.ts';
-import { fitLaw, type LawPrior } from './fit-law.ts';
-import { coefficientOf, coefficientsOf, LAW_COEFFICIENTS, mapLaw } from './law-coefficients.ts';
+import { coefficientOf, coefficientsOf, fitLaw, LAW_COEFFICIENTS, type LawPrior, mapLaw } from './fit-law.ts';
 import { simulateBatch, withLaw } from './simulated-batch.ts';
 
 const profile = findProfile('a100-40gb-llama-3-8b');

@@ -9,7 +9,7 @@ import { mean } from '@servegym/simulator/statistics';
 import { VLLM_V1 } from '../data/engine-constants.ts';
 import type { Gpu } from '../data/gpu.ts';
 import type { ServedModel } from '../data/served-model.ts';
-import { ProfileError } from '../schema/profile-error.ts';
+import { ProfileError } from '../schema/read-json.ts';
 import {
   type AttentionTime,
   type KernelTables,
@@ -19,9 +19,16 @@ import {
   timeAt,
 } from '../tables/kernel-tables.ts';
 import { BLOCK_TOKENS, blankProfile } from './blank-profile.ts';
-import { errorPercent, fitErrors, hundredths } from './fit-errors.ts';
-import { fitLaw, type LawFit, type LawPrior, type Observation } from './fit-law.ts';
-import { roundLaw } from './law-coefficients.ts';
+import {
+  errorPercent,
+  fitErrors,
+  fitLaw,
+  hundredths,
+  type LawFit,
+  type LawPrior,
+  type Observation,
+  roundLaw,
+} from './fit-law.ts';
 import { estimatedVariant, quantizedOn } from './quantized-variants.ts';
 import { rooflineLaw } from './roofline.ts';
 

@@ -8,10 +8,10 @@ import {
 } from '@servegym/simulator';
 import { mean, percentileOfSorted, sampleDeviation } from '@servegym/simulator/statistics';
 import { inverse, Matrix } from 'ml-matrix';
-import { ProfileError } from '../schema/profile-error.ts';
-import { type FittedLoad, type Times, timesOf } from './fitted-load.ts';
-import { coefficientOf, coefficientsOf, type LawCoefficient, mapLaw } from './law-coefficients.ts';
+import { ProfileError } from '../schema/read-json.ts';
+import { coefficientOf, coefficientsOf, type LawCoefficient, mapLaw } from './fit-law.ts';
 import { leastSquares, robust } from './least-squares.ts';
+import { type FittedLoad, type Times, timesOf } from './measured-load.ts';
 
 /** Parameters that a fit to served loads moves: the law, and the time before a request is scheduled. */
 export type BenchParameter = LawCoefficient | 'requestOverheadMs';

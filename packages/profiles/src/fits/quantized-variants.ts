@@ -2,11 +2,8 @@ import type { EngineProfile, IterationLaw, WeightPrecision, WeightVariant } from
 import { mean } from '@servegym/simulator/statistics';
 import type { Gpu } from '../data/gpu.ts';
 import { expertParameters, layerParameters, type ServedModel } from '../data/served-model.ts';
-import type { StaticBatchRow } from '../tables/static-batch.ts';
-import { errorPercent } from './fit-errors.ts';
-import { fitLaw, type LawPrior, type Observation } from './fit-law.ts';
-import { mapLaw, roundLaw } from './law-coefficients.ts';
-import { type BatchShape, BatchSimulator } from './simulated-batch.ts';
+import { errorPercent, fitLaw, type LawPrior, mapLaw, type Observation, roundLaw } from './fit-law.ts';
+import { type BatchShape, BatchSimulator, type StaticBatchRow } from './simulated-batch.ts';
 
 /** Two measurements that differ in the precision of the weights only. */
 export interface MeasuredSpeedup extends BatchShape {

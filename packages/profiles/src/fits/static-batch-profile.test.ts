@@ -3,8 +3,7 @@ import { describe, it } from 'node:test';
 import { findProfile } from '../data/catalog.ts';
 import { findGpu } from '../data/gpu.ts';
 import { findModel } from '../data/model-config.ts';
-import type { StaticBatchRow } from '../tables/static-batch.ts';
-import { simulateBatch } from './simulated-batch.ts';
+import { type StaticBatchRow, simulateBatch } from './simulated-batch.ts';
 import { calibrateStaticBatches } from './static-batch-profile.ts';
 
 const truth = findProfile('a100-40gb-llama-3-8b');

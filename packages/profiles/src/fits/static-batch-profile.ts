@@ -4,12 +4,17 @@ import { VLLM_V0 } from '../data/engine-constants.ts';
 import type { Gpu } from '../data/gpu.ts';
 import { isCalled } from '../data/named.ts';
 import type { ServedModel } from '../data/served-model.ts';
-import { ProfileError } from '../schema/profile-error.ts';
-import type { StaticBatchRow } from '../tables/static-batch.ts';
+import { ProfileError } from '../schema/read-json.ts';
 import { BLOCK_TOKENS, blankProfile } from './blank-profile.ts';
-import { errorPercent, fitErrors } from './fit-errors.ts';
-import { fitLaw, type LawFit, type LawPrior, type Observation } from './fit-law.ts';
-import { roundLaw } from './law-coefficients.ts';
+import {
+  errorPercent,
+  fitErrors,
+  fitLaw,
+  type LawFit,
+  type LawPrior,
+  type Observation,
+  roundLaw,
+} from './fit-law.ts';
 import {
   estimatedVariant,
   type FittedVariant,
@@ -20,7 +25,7 @@ import {
   variantFromSpeedups,
 } from './quantized-variants.ts';
 import { rooflineLaw } from './roofline.ts';
-import { BatchSimulator, withLaw } from './simulated-batch.ts';
+import { BatchSimulator, type StaticBatchRow, withLaw } from './simulated-batch.ts';
 
 /** Relative spread of each coefficient around the roofline. */
 const ROOFLINE_SPREAD: LawPrior['spread'] = {

@@ -10,13 +10,12 @@ import { type EngineOverheads, VLLM_OVERHEADS } from '../data/engine-constants.t
 import type { Gpu } from '../data/gpu.ts';
 import { expertParameters, groupKvBytesPerToken, type ServedModel } from '../data/served-model.ts';
 import { layerCount } from '../data/transformer-shape.ts';
-import { ProfileError } from '../schema/profile-error.ts';
+import { ProfileError } from '../schema/read-json.ts';
 import type { OperatorTables } from '../tables/operator-tables.ts';
 import { BLOCK_TOKENS, blankProfile, precisionsOn, withKvCache, withRoomForKv } from './blank-profile.ts';
 import { type ComposedLaw, composedLaw, MOST_SEQUENCES, type RegionError } from './composed-law.ts';
-import { hundredths } from './fit-errors.ts';
+import { hundredths, mapLaw, roundLaw } from './fit-law.ts';
 import { IterationComposition, type Parallelism, type TablePrecisions } from './iteration-composition.ts';
-import { mapLaw, roundLaw } from './law-coefficients.ts';
 import { estimatedVariant } from './quantized-variants.ts';
 
 export interface TableProfileOptions {

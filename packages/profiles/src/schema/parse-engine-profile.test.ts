@@ -3,10 +3,15 @@ import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { findProfile, listLastingProfiles, listProfiles } from '../data/catalog.ts';
-import { compactProfiles, expandProfile } from '../data/compact-profiles.ts';
+import {
+  compactProfiles,
+  expandProfile,
+  findProfile,
+  listLastingProfiles,
+  listProfiles,
+} from '../data/catalog.ts';
 import { parseEngineProfile } from './parse-engine-profile.ts';
-import { ProfileError } from './profile-error.ts';
+import { ProfileError } from './read-json.ts';
 
 const good = findProfile('a100-40gb-llama-3-8b');
 

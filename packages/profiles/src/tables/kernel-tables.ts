@@ -1,4 +1,4 @@
-import { ProfileError } from '../schema/profile-error.ts';
+import { ProfileError } from '../schema/read-json.ts';
 import { readCsv } from './read-csv.ts';
 
 /** Measured times of one kernel by the number of tokens or sequences it works on, ascending. */

@@ -1,5 +1,5 @@
 import { quantile } from '@servegym/simulator/statistics';
-import { ProfileError } from '../schema/profile-error.ts';
+import { ProfileError } from '../schema/read-json.ts';
 import { type KernelTimes, timeAt } from './kernel-tables.ts';
 
 /** One row of a published kernel table, by column. Latencies are in ms. */

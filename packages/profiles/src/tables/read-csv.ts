@@ -1,5 +1,5 @@
 import { forEachCsvRecord } from '@servegym/simulator';
-import { ProfileError } from '../schema/profile-error.ts';
+import { ProfileError } from '../schema/read-json.ts';
 
 /** A record of a table, by the names of its columns. */
 export class CsvRow<Column extends string> {

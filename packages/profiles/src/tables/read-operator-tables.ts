@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { asyncBufferFromFile, parquetReadObjects } from 'hyparquet';
 import { compressors } from 'hyparquet-compressors';
 import { findGpu, type Gpu } from '../data/gpu.ts';
-import { ProfileError } from '../schema/profile-error.ts';
+import { ProfileError } from '../schema/read-json.ts';
 import { type OperatorRow, type OperatorRows, OperatorTables } from './operator-tables.ts';
 
 /** Kernel tables of one GPU and engine, and where they come from. */

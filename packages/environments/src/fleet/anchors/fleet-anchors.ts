@@ -1,13 +1,15 @@
+import { findProfile } from '@servegym/profiles';
+import { type EngineProfile, kvPoolBlocks, weightVariant } from '@servegym/simulator';
 import { FINGERPRINT_SEED, printPlay, recordedReturns } from '../../recorded-returns.ts';
+import { REQUEST_CLASSES } from '../../tasks.ts';
 import { holdMaskedKnobs } from '../../window-environment.ts';
 import { drawFleetRequests } from '../draw-requests.ts';
-import { FleetEpisode } from '../fleet-episode.ts';
-import type { FleetRequests } from '../fleet-requests.ts';
+import { FleetEpisode, poolsOf } from '../fleet-episode.ts';
+import { BLOCK_TOKENS, type FleetRequests, NO_REQUEST } from '../fleet-requests.ts';
 import { FLEET_TASKS, type FleetTask } from '../fleet-task.ts';
-import type { FleetAction } from '../schema.ts';
+import { type FleetAction, fleetActionSchema } from '../schema.ts';
 import { type FleetController, RateRule, type RateRuleParameters, ReplicaScaler } from './controllers.ts';
 import recorded from './reference-returns.json' with { type: 'json' };
-import { fleetReturnBound } from './return-bound.ts';
 
 /** Recorded returns of a task. */
 export interface FleetTaskReference {
@@ -126,4 +128,176 @@ export function controlledReturn(
     episode.step(holdMaskedKnobs(task, action));
   }
   return episode.totals.reward;
+}
+
+/** Most sequences and tokens of an iteration that an action can set. */
+const MOST_SEQUENCES = fleetActionSchema.shape.max_num_active_seqs.maxValue ?? Number.POSITIVE_INFINITY;
+const MOST_TOKENS = fleetActionSchema.shape.max_num_batched_tokens.maxValue ?? Number.POSITIVE_INFINITY;
+
+/** Compute over the reading of weights for which the bound is derived; the tightest is taken. */
+const COMPUTE_TO_READ = [0.5, 1, 2, Number.POSITIVE_INFINITY];
+
+/**
+ * A return that no sequence of actions can exceed on these requests: each request earns its price less the bill of the
+ * least GPU time that any schedule needs for it, or is not served.
+ *
+ * GPU time of a request. With T tokens, D decoding sequences, C context tokens and A pairs of prefill attention, the law
+ * gives an iteration at least
+ *
+ *     base + softmax(read, perToken T) + perSequence D + perContext C + perPair A,  softmax(x, y) = (x^4 + y^4)^(1/4).
+ *
+ * For weights a, b with a^(4/3) + b^(4/3) = 1, softmax(x, y) >= a x + b y (Hoelder). D is at most 512, so base + a read is
+ * at least D / 512 of itself. What remains is a sum over requests: the tokens of the prompt that no other request can have
+ * left in a cache, the tokens of the answer after the first, and the context and attention of both. The least coefficient
+ * stands wherever the law has several. A request cannot cost less, in whatever batch and on whatever replica it runs.
+ *
+ * Bill of a replica. It is busy only while it is billed, but for the end of the iteration in which it stops. A cold start,
+ * billed too, is longer than an iteration, so that this is made up for by each replica but those that are there at the
+ * start; their last iterations are given to the schedule. Where a cold start is shorter, the bound is all revenue.
+ */
+export function fleetReturnBound(task: FleetTask, requests: FleetRequests): number {
+  const { inputTokens, outputTokens, classes } = requests;
+  const prices = REQUEST_CLASSES.map((name) => task.prices[name]);
+  const price = (i: number) => {
+    const { usdPerMillionInput, usdPerMillionOutput } = prices[classes[i]];
+    return (inputTokens[i] * usdPerMillionInput + outputTokens[i] * usdPerMillionOutput) / 1e6;
+  };
+  const cached = cacheableTokens(requests);
+  let bound = 0;
+  for (let i = 0; i < classes.length; i++) bound += price(i);
+  const pools = poolsOf(task).map(({ profile, coldStartSeconds }) => ({
+    ...{ profile: findProfile(profile), coldStartSeconds },
+  }));
+  const { replicas, second_replicas } = task.defaultAction;
+  const longestPrompt = inputTokens.reduce((most, each) => Math.max(most, each), 0);
+  let given = 0;
+  for (const [pool, { profile, coldStartSeconds }] of pools.entries()) {
+    const longest = longestIteration(profile, longestPrompt);
+    if (coldStartSeconds[0] < longest) return bound / task.referenceUsd;
+    given += [replicas, second_replicas][pool] * longest * usdPerSecond(profile);
+  }
+  for (const ratio of COMPUTE_TO_READ) {
+    const costs = pools.map(({ profile }) => requestUsd(profile, ratio));
+    let usd = given;
+    for (let i = 0; i < classes.length; i++) {
+      const least = Math.min(...costs.map((cost) => cost(inputTokens[i], cached[i], outputTokens[i])));
+      usd += Math.max(0, price(i) - least);
+    }
+    bound = Math.min(bound, usd);
+  }
+  return bound / task.referenceUsd;
+}
+
+function usdPerSecond({ gpu }: EngineProfile): number {
+  return (gpu.count * gpu.usdPerHour) / 3600;
+}
+
+/** Least USD of a request on a replica, by prompt, cached part of it and output, for one choice of the weights a and b. */
+function requestUsd(
+  profile: EngineProfile,
+  computeToRead: number,
+): (input: number, cached: number, output: number) => number {
+  const { law } = weightVariant(profile, 'FP16');
+  const norm = (1 + computeToRead ** 4) ** 0.75;
+  const readWeight = Number.isFinite(computeToRead) ? 1 / norm : 0;
+  const computeWeight = Number.isFinite(computeToRead) ? computeToRead ** 3 / norm : 1;
+  const factor = Math.min(1, ...(law.tokenFactors ?? []).map(([, each]) => each));
+  // Launches that bind hide the compute of tokens and sequences, as reading the weights does.
+  const hidden = law.launchBound ?? false;
+  const shared = hidden
+    ? readWeight * factor * (law.baseUs + law.weightReadUs)
+    : law.baseUs + readWeight * factor * law.weightReadUs;
+  const token = computeWeight * factor * law.perTokenUs;
+  const sequence = (hidden ? computeWeight * factor : 1) * law.perDecodeSequenceUs + shared / MOST_SEQUENCES;
+  const context = leastContextUs(profile);
+  const pair = law.perPrefillAttentionNs / 1000;
+  const usdPerUs = usdPerSecond(profile) / 1e6;
+  return (input, cached, output) => {
+    const steps = output - 1;
+    const us =
+      token * (input - cached + steps) +
+      sequence * steps +
+      context * steps * (input + steps / 2) +
+      (pair * (input * input - cached * cached)) / 2;
+    return us * usdPerUs;
+  };
+}
+
+/** Least time of a context token of a decoding sequence, us. */
+function leastContextUs(profile: EngineProfile): number {
+  const { law } = weightVariant(profile, 'FP16');
+  const factor = Math.min(1, ...(law.sequenceFactors ?? []).map(([, each]) => each));
+  const ns = Math.min(
+    law.perContextTokenNs * factor,
+    law.manySequences?.perContextTokenNs ?? Number.POSITIVE_INFINITY,
+    law.perContextTokenBesidePrefillNs ?? Number.POSITIVE_INFINITY,
+  );
+  return ns / 1000;
+}
+
+/** No iteration takes longer, s. */
+function longestIteration(profile: EngineProfile, longestPrompt: number): number {
+  const { law } = weightVariant(profile, 'FP16');
+  const most = (points: IterationFactors) => Math.max(1, ...(points ?? []).map(([, factor]) => factor));
+  const contexts = [
+    law.perContextTokenNs * most(law.sequenceFactors),
+    law.manySequences?.perContextTokenNs ?? 0,
+    law.perContextTokenBesidePrefillNs ?? 0,
+  ];
+  const us =
+    law.baseUs +
+    (law.prefillLaunchUs ?? 0) +
+    most(law.tokenFactors) *
+      (law.weightReadUs + (law.experts?.readUs ?? 0) + law.perTokenUs * (MOST_TOKENS + MOST_SEQUENCES)) +
+    law.perDecodeSequenceUs * MOST_SEQUENCES +
+    (Math.max(...contexts) / 1000) * kvPoolBlocks(profile, 'FP16', false, 1) * BLOCK_TOKENS +
+    (law.perPrefillAttentionNs / 1000) * MOST_TOKENS * longestPrompt;
+  return us / 1e6;
+}
+
+type IterationFactors = readonly (readonly [count: number, factor: number])[] | undefined;
+
+/** A chunk that more than one conversation has. */
+const SHARED = -1;
+
+/**
+ * Tokens of each prompt that another request can have left in a cache: those of its conversation's earlier turns, and text
+ * that other conversations have too. The last token of a prompt is always computed.
+ */
+function cacheableTokens({
+  inputTokens,
+  outputTokens,
+  starts,
+  nextTurn,
+  texts,
+}: FleetRequests): Float64Array {
+  const cached = new Float64Array(inputTokens.length);
+  if (texts === null) return cached;
+  const prefixOf = (id: number) => texts.prefixOf(id, inputTokens[id], outputTokens[id]);
+  /** The conversation that has a chunk, by its first request. */
+  const owners = new Map<number, number>();
+  for (const start of starts) {
+    for (let id = start; id !== NO_REQUEST; id = nextTurn[id]) {
+      const { ids } = prefixOf(id);
+      for (let at = 0; at < ids.length; at++) {
+        const owner = owners.get(ids[at]);
+        if (owner === undefined) owners.set(ids[at], start);
+        else if (owner !== start) owners.set(ids[at], SHARED);
+      }
+    }
+  }
+  for (const start of starts) {
+    const earlier = new Set<number>();
+    for (let id = start; id !== NO_REQUEST; id = nextTurn[id]) {
+      const { ids, ends, chunkTokens } = prefixOf(id);
+      let known = 0;
+      for (; known < ids.length; known++) {
+        if (owners.get(ids[known]) !== SHARED && !earlier.has(ids[known])) break;
+      }
+      const end = known === 0 ? 0 : ends === undefined ? known * chunkTokens : ends[known - 1];
+      cached[id] = Math.min(end, inputTokens[id] - 1);
+      for (let at = 0; at < ids.length; at++) earlier.add(ids[at]);
+    }
+  }
+  return cached;
 }

@@ -5,15 +5,15 @@ import { FINGERPRINT_SEED } from '../../recorded-returns.ts';
 import { splitOfSeed } from '../../scenario.ts';
 import { drawRequests } from '../episode-requests.ts';
 import { anyAction } from '../random-actions.fixture.ts';
+import { scaleArrivals } from '../scenario.ts';
 import { TASK_IDS } from '../schema.ts';
 import { ServeEpisode } from '../serve-episode.ts';
 import { SERVE_TASKS } from '../serve-task.ts';
-import { scaleArrivals } from '../shifts.ts';
-import { returnBound } from './return-bound.ts';
 import {
   constantReturn,
   episodeAnchors,
   referenceConfigurations,
+  returnBound,
   type SeedReturns,
   serveReturns,
 } from './serve-anchors.ts';
