@@ -5,11 +5,12 @@ import { closedBatch, simulateTrace } from '@servegym/simulator';
 import { summarize } from '@servegym/simulator/statistics';
 import type { EngineConstants } from '../../packages/profiles/src/data/engine-constants.ts';
 import { leftOutConstants } from '../../packages/profiles/src/fits/fit-engine-constants.ts';
-import { parseRecordedLoad, recordedLoadErrors } from '../../packages/profiles/src/fits/recorded-load.ts';
 import {
   type LoadLatencies,
   measuredLatencies,
+  parseRecordedLoad,
   parseServedLoads,
+  recordedLoadErrors,
   type ServedLoad,
   simulateServedLoad,
 } from '../../packages/profiles/src/fits/served-load.ts';
