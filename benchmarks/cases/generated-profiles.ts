@@ -1,6 +1,17 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { estimatedProfile, findGpu, findModel, type Gpu, listLastingProfiles, ProfileError, type ReadTables, readOperatorTables, type ServedModel, tableProfile } from '@servegym/profiles';
+import {
+  estimatedProfile,
+  findGpu,
+  findModel,
+  type Gpu,
+  listLastingProfiles,
+  ProfileError,
+  type ReadTables,
+  readOperatorTables,
+  type ServedModel,
+  tableProfile,
+} from '@servegym/profiles';
 import { type EngineProfile, kvMemoryGiB } from '@servegym/simulator';
 import { compactProfiles } from '../../packages/profiles/src/data/catalog.ts';
 import served from '../generated-profiles.json' with { type: 'json' };
