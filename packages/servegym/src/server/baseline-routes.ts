@@ -19,23 +19,26 @@ const BASELINE_SEED = 0;
 /** A language model is asked before every so many windows: whoever asks for the baseline waits for all answers. */
 const DECIDE_EVERY = 6;
 
-/** Agents of the baselines, the first of which plays where none is named. */
-const AGENTS: Readonly<Record<string, readonly [string, ...string[]]>> = {
-  llmserve: ['heuristic', 'random', 'default'],
-  fleet: ['hpa', 'rule', 'static'],
-  inferencegym: ['baseline', 'default', 'random'],
-};
+interface Baselines {
+  /** The first plays where none is named. */
+  readonly agents: readonly [string, ...string[]];
+  /** Ranges of the first agent's scores by task, where nothing is of the user's own. Default: none are told. */
+  readonly expectedRanges?: Readonly<Record<string, readonly [number, number]>>;
+}
 
-/** Ranges in which InferenceGym expects the scores of its baseline agent, on the table that comes with the package. */
-const EXPECTED_RANGES: Readonly<Record<string | number, readonly [number, number]>> = {
-  1: [0.3, 0.4],
-  2: [0.22, 0.32],
-  3: [0.18, 0.28],
+const BASELINES: Readonly<Record<string, Baselines>> = {
+  llmserve: { agents: ['heuristic', 'random', 'default'] },
+  fleet: { agents: ['hpa', 'rule', 'static'] },
+  // The ranges are those of InferenceGym.
+  inferencegym: {
+    agents: ['baseline', 'default', 'random'],
+    expectedRanges: { 1: [0.3, 0.4], 2: [0.22, 0.32], 3: [0.18, 0.28] },
+  },
 };
 
 /** True for an environment with `/baseline`. */
 export function hasBaselines({ id }: Pick<RegisteredEnvironment, 'id'>): boolean {
-  return Object.hasOwn(AGENTS, id);
+  return Object.hasOwn(BASELINES, id);
 }
 
 /** Query parameters are texts. */
@@ -116,8 +119,9 @@ export function mountBaselineRoutes(
 ): void {
   const { definition } = server;
   const tasks = definition.tasks ?? [];
-  const agents = AGENTS[entry.id]!;
-  const hasRanges = entry.id === 'inferencegym' && !definition.version.includes('+table.');
+  const { agents, expectedRanges = {} } = BASELINES[entry.id]!;
+  // The definition's version is longer where something is of the user's own.
+  const ranges = definition.version === entry.version ? expectedRanges : {};
   /** Results that everybody asks for. */
   const known = new Map<string, BaselineResult>();
   let isModelPlaying = false;
@@ -155,7 +159,7 @@ export function mountBaselineRoutes(
     context: Context,
     { task_id, agent: asked, seed: given, use_openai }: z.infer<typeof baselineRequest>,
   ) {
-    const played = tasksNamed(task_id);
+    const played = tasksNamed(tasks, task_id);
     const seed = given ?? BASELINE_SEED;
     const caller = server.requestSessions.caller(context);
     const agent = use_openai ? LLM : (asked ?? agents[0]);
@@ -194,7 +198,7 @@ export function mountBaselineRoutes(
       if (found === undefined) {
         const work = { kind: 'play-baseline', agent, taskId: task.id, seed } as const;
         const result = await background.run({ task_id: task.id }, work, caller);
-        const range = hasRanges && agent === agents[0] && isStandard && EXPECTED_RANGES[task.id];
+        const range = agent === agents[0] && isStandard && ranges[task.id];
         found = resultOf(task, result as PlayedBaseline);
         if (range) found = { ...found, expected_range: [...range] };
         if (isStandard) known.set(key, found);
@@ -216,21 +220,22 @@ export function mountBaselineRoutes(
       isModelPlaying = false;
     }
   }
-
-  function tasksNamed(asked: string | number | null | undefined): readonly Task[] {
-    if (asked === undefined || asked === null) return tasks;
-    const task = tasks.find(({ id, slug }) => String(id) === String(asked) || slug === asked);
-    if (task) return [task];
-    throw httpProblem(
-      404,
-      `Unknown task: ${String(asked).slice(0, 100)}. There are ${tasks.map(({ id }) => id).join(', ')}.`,
-      'UNKNOWN_TASK',
-    );
-  }
 }
 
 type Definition = EnvironmentDefinition<unknown, object, object>;
 type Task = NonNullable<Definition['tasks']>[number];
+
+/** The task of this id or slug, or all. @throws HttpProblem */
+function tasksNamed(tasks: readonly Task[], asked: string | number | null | undefined): readonly Task[] {
+  if (asked === undefined || asked === null) return tasks;
+  const task = tasks.find(({ id, slug }) => String(id) === String(asked) || slug === asked);
+  if (task) return [task];
+  throw httpProblem(
+    404,
+    `Unknown task: ${String(asked).slice(0, 100)}. There are ${tasks.map(({ id }) => id).join(', ')}.`,
+    'UNKNOWN_TASK',
+  );
+}
 
 /** Plays the model that the server's variables name. */
 async function playModel(
