@@ -1,99 +1,153 @@
-// `node packages/console/scripts/screenshots.ts [name.png ...]`: takes the pictures of the README and the docs, or those
-// named, into docs/images, in the Chromium that SERVEGYM_CHROMIUM names. Needs the console's build.
-import { mkdirSync } from 'node:fs';
+// `node packages/console/scripts/screenshots.ts [name ...]`: takes the pictures of the README and the docs, or those named,
+// into docs/images, in the Chromium that SERVEGYM_CHROMIUM names. Needs the console's build, and for `console.webp`, the 20
+// seconds of the README, img2webp (package `webp` of Debian and Homebrew).
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { BrowserContextOptions } from 'playwright-core';
 import { startServe } from '../../../maintenance/test-servers/servegym.ts';
-import { launchChromium, openConsole } from '../browser/console-page.ts';
-import { setInInter } from './inter.ts';
+import { type ConsolePage, launchChromium, openConsole } from '../browser/console-page.ts';
 
 const FOLDER = fileURLToPath(new URL('../../../docs/images/', import.meta.url));
+const FONT = fileURLToPath(
+  import.meta.resolve('@fontsource-variable/inter/files/inter-latin-wght-normal.woff2'),
+);
+const RECORDING = 'console.webp';
 const CROWD = 60;
 const EPISODE = '/web/?task=adversarial_multitenant&seed=4';
+const FLEET = '/fleet/web/?task=flash_crowds&seed=3';
+/** Windows of the episode. */
+const WINDOWS = 120;
+/** Window of the recording from which on a planner plays beside the rules. */
+const JOINED_AT = 48;
+const WINDOW_MS = 125;
+const START_MS = 1500;
+const END_MS = 3500;
+/** Quality of the lossy frames, 0 to 100. */
+const QUALITY = '55';
 
-/** A picture is taken at the first window from `from` on with a crowded queue, and at `to` at the latest. */
-interface Picture {
-  readonly name: string;
-  /** Path and scenario of the page. Default `EPISODE`. */
-  readonly page?: string;
-  readonly policies: readonly string[];
-  readonly from: number;
-  readonly to: number;
-  readonly options: BrowserContextOptions;
-}
-
-const desktop = { width: 1440, height: 900 };
-const phone = { width: 390, height: 844 };
-const PICTURES: readonly Picture[] = [
-  {
-    name: 'console.png',
-    policies: ['heuristic'],
-    from: 20,
-    to: 112,
-    options: { viewport: desktop, colorScheme: 'dark' },
-  },
-  {
-    name: 'console-light.png',
-    policies: ['mpc'],
-    from: 100,
-    to: 100,
-    options: { viewport: { width: 1440, height: 1060 }, colorScheme: 'light' },
-  },
-  {
-    name: 'console-comparison.png',
-    policies: ['mpc', 'static-tuned', 'heuristic', 'default'],
-    from: 120,
-    to: 120,
-    options: { viewport: { width: 1440, height: 1060 }, colorScheme: 'dark' },
-  },
-  {
-    name: 'console-phone.png',
-    policies: ['heuristic'],
-    from: 20,
-    to: 60,
-    options: { viewport: phone, colorScheme: 'dark', deviceScaleFactor: 2, hasTouch: true },
-  },
-  {
-    name: 'console-fleet.png',
-    page: '/fleet/web/?task=flash_crowds&seed=3',
-    policies: ['hpa'],
-    from: 90,
-    to: 90,
-    options: { viewport: { width: 1440, height: 900 }, colorScheme: 'dark' },
-  },
+type Row = readonly [
+  name: string,
+  path: string,
+  policies: readonly string[],
+  from: number,
+  to: number,
+  options: BrowserContextOptions,
 ];
 
+const desk = (height: number, colorScheme: 'dark' | 'light') => ({
+  viewport: { width: 1440, height },
+  colorScheme,
+});
+const PHONE = {
+  viewport: { width: 390, height: 844 },
+  colorScheme: 'dark',
+  deviceScaleFactor: 2,
+  hasTouch: true,
+} as const;
+/** A picture is taken at the first window from `from` on with a crowded queue, and at `to` at the latest. */
+const PICTURES: readonly Row[] = [
+  ['console.png', EPISODE, ['heuristic'], 20, 112, desk(900, 'dark')],
+  ['console-light.png', EPISODE, ['mpc'], 100, 100, desk(1060, 'light')],
+  [
+    'console-comparison.png',
+    EPISODE,
+    ['mpc', 'static-tuned', 'heuristic', 'default'],
+    WINDOWS,
+    WINDOWS,
+    desk(1060, 'dark'),
+  ],
+  ['console-phone.png', EPISODE, ['heuristic'], 20, 60, PHONE],
+  ['console-fleet.png', FLEET, ['hpa'], 90, 90, desk(900, 'dark')],
+];
+
+/**
+ * Opens a page in Inter, the first of the fonts that it asks for, as on a machine that has it. The page itself brings no
+ * font along.
+ */
+async function openInInter(path: string, policies: readonly string[], options: BrowserContextOptions) {
+  const players = policies.map((policy) => `&policy=${policy}`).join('');
+  const shown = await openConsole(browser, `${server.url}${path}${players}`, {
+    ...options,
+    reducedMotion: 'reduce',
+    bypassCSP: true,
+  });
+  const source = readFileSync(FONT).toString('base64');
+  await shown.page.addStyleTag({
+    content: `@font-face { font-family: Inter; font-weight: 100 900; src: url(data:font/woff2;base64,${source}) }`,
+  });
+  await shown.page.evaluate(() => document.fonts.load('14px Inter'));
+  await shown.untilWindow(0);
+  return shown;
+}
+
+async function step(shown: ConsolePage, window: number): Promise<void> {
+  await shown.button('Step').click();
+  await shown.untilWindow(window);
+}
+
+async function takePicture([name, path, policies, from, to, options]: Row): Promise<void> {
+  const shown = await openInInter(path, policies, options);
+  for (let window = 0; window < to; window++) {
+    if (window >= from && (await shown.figure('In the queue')) >= CROWD) break;
+    await step(shown, window + 1);
+  }
+  if (to === WINDOWS) await shown.score.waitFor();
+  await shown.page.mouse.move(0, 0);
+  await shown.page.evaluate(() => (document.activeElement as HTMLElement | null)?.blur());
+  await shown.page.evaluate(() => new Promise((drawn) => setTimeout(drawn, 300)));
+  const png = await shown.page.screenshot({ path: join(FOLDER, name) });
+  shown.assertNoFaults();
+  await shown.close();
+  console.log(`${name}  ${(png.length / 1000).toFixed(0)} kB`);
+}
+
+/** A picture is taken after each window, so that the recording runs evenly however slow the machine is. */
+async function record(folder: string): Promise<void> {
+  const viewport = { width: 1280, height: 800 };
+  const look = { viewport, deviceScaleFactor: 0.75, colorScheme: 'dark' } as const;
+  const shown = await openInInter(EPISODE, ['heuristic'], look);
+  const frames: string[] = [];
+  const take = async (ms: number) => {
+    const file = join(folder, `${frames.length}.png`);
+    await shown.page.evaluate(() => new Promise((drawn) => requestAnimationFrame(drawn)));
+    await shown.page.screenshot({ path: file });
+    frames.push('-d', String(ms), file);
+  };
+  await take(START_MS);
+  for (let window = 1; window <= WINDOWS; window++) {
+    if (window === JOINED_AT) {
+      await shown.choice('Compare with').selectOption('mpc');
+      await shown.view.getByRole('article').nth(1).waitFor();
+      await shown.view.locator('.joining').waitFor({ state: 'detached' });
+    }
+    await step(shown, window);
+    await take(WINDOW_MS);
+  }
+  for (const card of await shown.view.getByRole('article').all())
+    await card.getByText('Score', { exact: true }).waitFor();
+  await shown.score.waitFor();
+  await shown.untilIdle();
+  await take(END_MS);
+  shown.assertNoFaults();
+  const file = join(FOLDER, RECORDING);
+  execFileSync('img2webp', ['-loop', '0', '-mixed', '-q', QUALITY, '-m', '6', ...frames, '-o', file]);
+  console.log(`${RECORDING}: ${frames.length / 3} frames, ${(statSync(file).size / 1e6).toFixed(2)} MB`);
+}
+
 const chosen = process.argv.slice(2);
+const isChosen = (name: string) => chosen.length === 0 || chosen.includes(name);
 mkdirSync(FOLDER, { recursive: true });
+const folder = mkdtempSync(join(tmpdir(), 'servegym-recording-'));
 const server = await startServe();
 const browser = await launchChromium();
 try {
-  for (const { name, page = EPISODE, policies, from, to, options } of PICTURES) {
-    if (chosen.length > 0 && !chosen.includes(name)) continue;
-    const players = policies.map((policy) => `&policy=${policy}`).join('');
-    const shown = await openConsole(browser, `${server.url}${page}${players}`, {
-      ...options,
-      reducedMotion: 'reduce',
-      bypassCSP: true,
-    });
-    await setInInter(shown.page);
-    await shown.untilWindow(0);
-    for (let window = 0; window < to; window++) {
-      if (window >= from && (await shown.figure('In the queue')) >= CROWD) break;
-      await shown.button('Step').click();
-      await shown.untilWindow(window + 1);
-    }
-    if (to === 120) await shown.score.waitFor();
-    await shown.page.mouse.move(0, 0);
-    await shown.page.evaluate(() => (document.activeElement as HTMLElement | null)?.blur());
-    await shown.page.evaluate(() => new Promise((drawn) => setTimeout(drawn, 300)));
-    const png = await shown.page.screenshot({ path: join(FOLDER, name) });
-    shown.assertNoFaults();
-    await shown.close();
-    console.log(`${name}  ${(png.length / 1000).toFixed(0)} kB`);
-  }
+  for (const picture of PICTURES) if (isChosen(picture[0])) await takePicture(picture);
+  if (isChosen(RECORDING)) await record(folder);
 } finally {
   await browser.close();
   await server.stop('SIGKILL');
+  rmSync(folder, { recursive: true });
 }

@@ -2,7 +2,7 @@ import { useComputed, useSignal } from '@preact/signals';
 import type { JSX } from 'preact';
 import { useEffect } from 'preact/hooks';
 import { Charts, MoreCharts } from './components/chart-panel.tsx';
-import { Button, FailingIcon } from './components/controls.tsx';
+import { Button, Icon } from './components/controls.tsx';
 import {
   LazyAnyCharts,
   LazyAnyMoreCharts,
@@ -101,7 +101,7 @@ function ProblemBanner(): JSX.Element | null {
   if (!problem) return null;
   return (
     <div class="problem" role="alert">
-      <FailingIcon />
+      <Icon name="failing" />
       <p>{problem.message}</p>
       <Button text={problem.remedy} onClick={problem.mend} />
     </div>

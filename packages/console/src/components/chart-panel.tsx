@@ -15,7 +15,7 @@ import { type PlotSource, usePlot, usePlotContext } from '../charts/use-plot.ts'
 import { type ConsoleState, useConsole } from '../state/console-state.ts';
 import { fieldNamed } from '../state/frame.ts';
 import { playerName, type Run } from '../state/run.ts';
-import { Button, SaveIcon } from './controls.tsx';
+import { Button, Icon } from './controls.tsx';
 import { tip } from './tooltip.tsx';
 
 /** A series of a chart, and the run that it is of. */
@@ -69,7 +69,7 @@ function ChartPanel({ spec }: { spec: ChartSpec }): JSX.Element | null {
         <p class="axis-unit">{unit}</p>
         <Button
           look="bare"
-          text={<SaveIcon />}
+          text={<Icon name="save" />}
           aria-label={`Save ${spec.title} as PNG`}
           title="Save as PNG"
           onClick={async () => {

@@ -1,9 +1,9 @@
 import { useComputed } from '@preact/signals';
 import type { JSX } from 'preact';
-import { calm, type Narration, narrate, type Severity } from '../llm-server/narration.ts';
+import { calm, type Narration, narrate } from '../llm-server/narration.ts';
 import { type ConsoleState, useConsole } from '../state/console-state.ts';
 import { BY_HAND, playerName, RECORDED, type Run } from '../state/run.ts';
-import { CalmIcon, FailingIcon, PlusIcon, StrainedIcon } from './controls.tsx';
+import { Icon } from './controls.tsx';
 import { count } from './format.ts';
 import { LazyRunCards, LazyRunSentence } from './lazy.tsx';
 
@@ -37,7 +37,7 @@ export function AddRun(): JSX.Element | null {
   const isJoining = state.joining.value !== undefined;
   return (
     <label class={isJoining ? 'add-run joining' : 'add-run'}>
-      <PlusIcon />
+      <Icon name="plus" />
       <span>{isJoining ? 'Joining …' : 'Compare'}</span>
       <select
         aria-label="Compare with"
@@ -89,12 +89,6 @@ function PolicyOptions(): JSX.Element {
   );
 }
 
-const ICONS: Readonly<Record<Severity, () => JSX.Element>> = {
-  calm: CalmIcon,
-  strained: StrainedIcon,
-  failing: FailingIcon,
-};
-
 /** One sentence on what the server of a run is fighting with, in the window that the figures are of. */
 export function NarrationLine({ run }: { run: Run }): JSX.Element {
   const state = useConsole();
@@ -104,10 +98,9 @@ export function NarrationLine({ run }: { run: Run }): JSX.Element {
 
 export function Sentence({ narration }: { narration: Narration | undefined }): JSX.Element {
   const state = useConsole();
-  const Icon = narration && ICONS[narration.severity];
   return (
     <p class={`sentence ${narration?.severity ?? 'calm'}`} aria-live={state.playing.value ? 'off' : 'polite'}>
-      {Icon && <Icon />}
+      {narration && <Icon name={narration.severity} />}
       <span>
         <b>{narration?.headline}</b> {narration?.detail}
       </span>

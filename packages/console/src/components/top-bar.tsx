@@ -3,18 +3,7 @@ import type { JSX } from 'preact';
 import { LARGEST_SEED } from '../state/choices.ts';
 import { useConsole } from '../state/console-state.ts';
 import { openPanel, PANELS, type PanelName } from '../state/page-signals.ts';
-import {
-  BookIcon,
-  BrandMark,
-  Button,
-  CodeIcon,
-  CupIcon,
-  HelpIcon,
-  HistoryIcon,
-  OptionsIcon,
-  ShareIcon,
-  ThemeButton,
-} from './controls.tsx';
+import { BrandMark, Button, Icon, type IconName, ThemeButton } from './controls.tsx';
 import { LazyOptionsMenu } from './lazy.tsx';
 import { Transport } from './transport.tsx';
 
@@ -81,12 +70,12 @@ export function TopBar(): JSX.Element {
         <a class="button quiet" href="../plan" title="Which GPUs, and how many, for your traffic">
           Plan
         </a>
-        <PanelButton panel="history" icon={<HistoryIcon />} />
-        <PanelButton panel="share" icon={<ShareIcon />} />
-        {state.abilities.value.leaderboard && <PanelButton panel="leaderboard" icon={<CupIcon />} />}
-        <PanelButton panel="developers" icon={<CodeIcon />} />
-        <PanelButton panel="readme" icon={<BookIcon />} />
-        <PanelButton panel="help" icon={<HelpIcon />} />
+        <PanelButton panel="history" icon="history" />
+        <PanelButton panel="share" icon="share" />
+        {state.abilities.value.leaderboard && <PanelButton panel="leaderboard" icon="cup" />}
+        <PanelButton panel="developers" icon="code" />
+        <PanelButton panel="readme" icon="book" />
+        <PanelButton panel="help" icon="help" />
         <ThemeButton />
       </nav>
     </header>
@@ -106,7 +95,7 @@ function Scenario(): JSX.Element {
       }}
     >
       <summary class="button quiet">
-        <OptionsIcon />
+        <Icon name="options" />
         <span>Scenario{chosen > 0 && ` (${chosen})`}</span>
       </summary>
       {isOpen.value && <LazyOptionsMenu />}
@@ -114,11 +103,11 @@ function Scenario(): JSX.Element {
   );
 }
 
-function PanelButton({ panel, icon }: { panel: PanelName; icon: JSX.Element }): JSX.Element {
+function PanelButton({ panel, icon }: { panel: PanelName; icon: IconName }): JSX.Element {
   return (
     <Button
       look="quiet square"
-      text={icon}
+      text={<Icon name={icon} />}
       title={PANELS[panel]}
       aria-label={PANELS[panel]}
       aria-haspopup="dialog"

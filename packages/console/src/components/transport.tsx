@@ -3,7 +3,7 @@ import type { JSX } from 'preact';
 import { timeOf } from '../charts/chart-spec.ts';
 import { useConsole } from '../state/console-state.ts';
 import { SPEEDS } from '../state/page-signals.ts';
-import { Button, PauseIcon, PlayIcon, RestartIcon, StepIcon } from './controls.tsx';
+import { Button, Icon } from './controls.tsx';
 import { clock, count, words } from './format.ts';
 import { tip } from './tooltip.tsx';
 
@@ -18,7 +18,7 @@ export function Transport(): JSX.Element {
       <legend class="sr-only">Playback</legend>
       <Button
         look="quiet square"
-        text={<RestartIcon />}
+        text={<Icon name="restart" />}
         title="Restart this episode"
         aria-label="Restart"
         disabled={!ready}
@@ -28,7 +28,7 @@ export function Transport(): JSX.Element {
         look="primary play"
         text={
           <>
-            {playing ? <PauseIcon /> : <PlayIcon />}
+            {playing ? <Icon name="pause" /> : <Icon name="play" />}
             {playing ? 'Pause' : over ? 'Play again' : 'Play'}
           </>
         }
@@ -40,7 +40,7 @@ export function Transport(): JSX.Element {
         look="quiet"
         text={
           <>
-            <StepIcon />
+            <Icon name="step" />
             <span class="step-label">Step</span>
           </>
         }

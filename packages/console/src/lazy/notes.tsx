@@ -1,7 +1,7 @@
 import { useComputed } from '@preact/signals';
 import type { JSX } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
-import { Button, CalmIcon, StrainedIcon } from '../components/controls.tsx';
+import { Button, Icon } from '../components/controls.tsx';
 import { amount, count } from '../components/format.ts';
 import { addStyles } from '../components/lazy.tsx';
 import { Observed } from '../components/stage.tsx';
@@ -20,7 +20,7 @@ export function OpenedNote(): JSX.Element | null {
   if (recordings > 1)
     return (
       <p class="opened calm" role="status">
-        <CalmIcon />
+        <Icon name="calm" />
         <span>{recordings} recorded runs side by side.</span>
       </p>
     );
@@ -30,7 +30,7 @@ export function OpenedNote(): JSX.Element | null {
   const isOther = recorded !== undefined && recorded !== played;
   return (
     <p class={verified === false ? 'opened strained' : 'opened calm'} role="status">
-      {verified === false ? <StrainedIcon /> : <CalmIcon />}
+      {verified === false ? <Icon name="strained" /> : <Icon name="calm" />}
       <span>
         <b>
           Recorded episode{run.author && ` by ${run.author}`}, {count(windows)} windows.
@@ -80,7 +80,7 @@ export function MemoryUse(): JSX.Element {
       />
       {excess && (
         <p class="over-limit">
-          <StrainedIcon />
+          <Icon name="strained" />
           <span>
             <b>{excess}</b> {typeof effect === 'string' && effect}
           </span>

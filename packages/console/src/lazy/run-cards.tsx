@@ -2,7 +2,7 @@ import { useComputed } from '@preact/signals';
 import type { JSX } from 'preact';
 import { RUN_LOOKS } from '../charts/palette.ts';
 import { LineKey } from '../components/chart-panel.tsx';
-import { Button, CloseIcon } from '../components/controls.tsx';
+import { Button, Icon } from '../components/controls.tsx';
 import { Figure } from '../components/figure.tsx';
 import { count, percent, signed } from '../components/format.ts';
 import { addStyles } from '../components/lazy.tsx';
@@ -61,7 +61,7 @@ function RunCard({ run }: { run: Run }): JSX.Element {
         />
         <Button
           look="bare"
-          text={<CloseIcon />}
+          text={<Icon name="close" />}
           aria-label={`Remove ${name}`}
           onClick={() => state.removeRun(run)}
         />

@@ -1,6 +1,6 @@
 import type { JSX } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
-import { Button, CloseIcon } from '../components/controls.tsx';
+import { Button, Icon } from '../components/controls.tsx';
 import { words } from '../components/format.ts';
 import { addStyles, lazy } from '../components/lazy.tsx';
 import { useConsole } from '../state/console-state.ts';
@@ -45,7 +45,7 @@ export function Drawer(): JSX.Element | null {
       <div class="drawer-body">
         <header>
           <h2>{PANELS[name]}</h2>
-          <Button look="bare" text={<CloseIcon />} aria-label="Close" onClick={close} />
+          <Button look="bare" text={<Icon name="close" />} aria-label="Close" onClick={close} />
         </header>
         <Contents key={name} />
       </div>

@@ -1,6 +1,6 @@
 import { useSignal } from '@preact/signals';
 import type { JSX } from 'preact';
-import { Button, CloseIcon } from '../components/controls.tsx';
+import { Button, Icon } from '../components/controls.tsx';
 import { count, signed, words } from '../components/format.ts';
 import {
   type KeptRun,
@@ -162,7 +162,7 @@ function KeptRunEntry({ run, isChosen, mayChoose, onChoose, onOpen, onCsv }: Kep
         )}
         <Button
           look="bare"
-          text={<CloseIcon />}
+          text={<Icon name="close" />}
           aria-label={`Delete ${title}`}
           title="Delete"
           onClick={() => runHistory.remove(id)}
