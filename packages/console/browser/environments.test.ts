@@ -3,8 +3,14 @@ import { describe, it } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import type { BrowserContextOptions } from 'playwright-core';
 import { type ConsolePage, eventually } from './console-page.ts';
-import { type ReverseProxy, startReverseProxy } from './reverse-proxy.ts';
-import { closeAfterTest, openPage, serveForTest, startBoth } from './start.ts';
+import {
+  closeAfterTest,
+  openPage,
+  type ReverseProxy,
+  serveForTest,
+  startBoth,
+  startReverseProxy,
+} from './start.ts';
 
 const GUESS = fileURLToPath(new URL('../../openenv/examples/guess/environment.ts', import.meta.url));
 const MASKED_TASK = fileURLToPath(

@@ -5,8 +5,7 @@ import type { Response } from 'playwright-core';
 import { narrate } from '../src/llm-server/narration.ts';
 import { type Frame, firstFrame, nextFrame } from '../src/state/frame.ts';
 import { eventually } from './console-page.ts';
-import { startReverseProxy } from './reverse-proxy.ts';
-import { openPage, startBoth } from './start.ts';
+import { openPage, startBoth, startReverseProxy } from './start.ts';
 
 const { browser, server } = await startBoth();
 const proxy = await startReverseProxy(server.url);

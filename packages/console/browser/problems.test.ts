@@ -5,8 +5,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, it } from 'node:test';
 import type { BrowserContextOptions } from 'playwright-core';
 import { ConsolePage } from './console-page.ts';
-import { type ReverseProxy, startReverseProxy } from './reverse-proxy.ts';
-import { openPage, serveForTest, startBoth } from './start.ts';
+import { openPage, type ReverseProxy, serveForTest, startBoth, startReverseProxy } from './start.ts';
 
 const { browser, server } = await startBoth();
 let proxy: ReverseProxy;

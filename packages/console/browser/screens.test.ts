@@ -3,8 +3,7 @@ import { describe, it } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import type { Response } from 'playwright-core';
 import { assertAccessible, ConsolePage, eventually } from './console-page.ts';
-import { startReverseProxy } from './reverse-proxy.ts';
-import { closeAfterTest, openPage, startBoth } from './start.ts';
+import { closeAfterTest, openPage, startBoth, startReverseProxy } from './start.ts';
 
 // As in a Space: behind a proxy that names the host.
 const { browser, server } = await startBoth('--trust-proxy', '--allowed-hosts', '*.hf.space');

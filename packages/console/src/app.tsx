@@ -3,6 +3,7 @@ import type { JSX } from 'preact';
 import { useEffect } from 'preact/hooks';
 import { Charts, MoreCharts } from './components/chart-panel.tsx';
 import { Button, Icon } from './components/controls.tsx';
+import { Tooltip } from './components/figure.tsx';
 import {
   LazyAnyCharts,
   LazyAnyMoreCharts,
@@ -18,7 +19,6 @@ import {
 import { RunStrip } from './components/run-strip.tsx';
 import { Stage } from './components/stage.tsx';
 import { Timeline } from './components/timeline.tsx';
-import { Tooltip } from './components/tooltip.tsx';
 import { TopBar } from './components/top-bar.tsx';
 import { Scrubber } from './components/transport.tsx';
 import { KnobPanel } from './knobs/knob-panel.tsx';

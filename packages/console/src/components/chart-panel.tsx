@@ -16,7 +16,7 @@ import { type ConsoleState, useConsole } from '../state/console-state.ts';
 import { fieldNamed } from '../state/frame.ts';
 import { playerName, type Run } from '../state/run.ts';
 import { Button, Icon } from './controls.tsx';
-import { tip } from './tooltip.tsx';
+import { tip } from './figure.tsx';
 
 /** A series of a chart, and the run that it is of. */
 interface ShownSeries {

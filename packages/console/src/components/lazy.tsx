@@ -45,20 +45,22 @@ export function addStyles(css: string): void {
 }
 
 /** Parts of the page that not every visit needs: each is fetched when it is first shown. */
+const environment = () => import('../lazy/any-environment.tsx');
+const notes = () => import('../lazy/notes.tsx');
+const options = () => import('../lazy/options-menu.tsx');
+const runCards = () => import('../lazy/run-cards.tsx');
 export const LazyScoreCard = lazy(async () => (await import('../lazy/score-card.tsx')).ScoreCard);
-export const LazyRunSentence = lazy(async () => (await import('../lazy/run-cards.tsx')).RunSentence);
-export const LazyRunCards = lazy(async () => (await import('../lazy/run-cards.tsx')).RunCards);
-export const LazyOpenedNote = lazy(async () => (await import('../lazy/notes.tsx')).OpenedNote);
-export const LazyMemoryUse = lazy(async () => (await import('../lazy/notes.tsx')).MemoryUse);
-export const LazyTokenDialog = lazy(async () => (await import('../lazy/notes.tsx')).TokenDialog);
+export const LazyRunSentence = lazy(async () => (await runCards()).RunSentence);
+export const LazyRunCards = lazy(async () => (await runCards()).RunCards);
+export const LazyOpenedNote = lazy(async () => (await notes()).OpenedNote);
+export const LazyMemoryUse = lazy(async () => (await notes()).MemoryUse);
+export const LazyTokenDialog = lazy(async () => (await notes()).TokenDialog);
 export const LazyWhyPanel = lazy(async () => (await import('../lazy/why-panel.tsx')).WhyPanel);
-export const LazyOptionsMenu = lazy(async () => (await import('../lazy/options-menu.tsx')).OptionsMenu);
-export const LazyFigures = lazy(async () => (await import('../lazy/any-environment.tsx')).AnyFigures);
-export const LazyAnyCharts = lazy(async () => (await import('../lazy/any-environment.tsx')).AnyCharts);
-export const LazyAnyMoreCharts = lazy(
-  async () => (await import('../lazy/any-environment.tsx')).AnyMoreCharts,
-);
-export const LazyOtherCharts = lazy(async () => (await import('../lazy/any-environment.tsx')).OtherCharts);
+export const LazyOptionsMenu = lazy(async () => (await options()).OptionsMenu);
+export const LazyField = lazy(async () => (await options()).PlainField);
+export const LazyFigures = lazy(async () => (await environment()).AnyFigures);
+export const LazyAnyCharts = lazy(async () => (await environment()).AnyCharts);
+export const LazyAnyMoreCharts = lazy(async () => (await environment()).AnyMoreCharts);
+export const LazyOtherCharts = lazy(async () => (await environment()).OtherCharts);
 export const LazyDrawer = lazy(async () => (await import('../panels/drawer.tsx')).Drawer);
 export const LazyTour = lazy(async () => (await import('../lazy/tour.tsx')).Tour);
-export const LazyField = lazy(async () => (await import('../lazy/options-menu.tsx')).PlainField);

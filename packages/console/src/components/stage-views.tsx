@@ -5,8 +5,8 @@ import { kvShare } from '../llm-server/charts.ts';
 import { useConsole } from '../state/console-state.ts';
 import { type GpuTelemetry, observed } from '../state/frame.ts';
 import { type CellGroup, gridFor, shareCells, thingsPerCell, useCanvas } from './canvas.ts';
+import { tip } from './figure.tsx';
 import { amount, count, words } from './format.ts';
-import { tip } from './tooltip.tsx';
 
 /** Width of a window's bar and the space beside it, rem. */
 const BAR_REM = 0.3;

@@ -3,11 +3,10 @@ import type { ComponentChildren, JSX } from 'preact';
 import { toneOfClass } from '../charts/palette.ts';
 import { useConsole } from '../state/console-state.ts';
 import { type ClassTelemetry, observed } from '../state/frame.ts';
-import { Figure } from './figure.tsx';
+import { Figure, tip } from './figure.tsx';
 import { amount, count, dollars, finePercent, latencyText, percent, words } from './format.ts';
 import { LazyMemoryUse } from './lazy.tsx';
 import { ArrivalsView, GpuViews, QueueView } from './stage-views.tsx';
-import { tip } from './tooltip.tsx';
 
 const UNKNOWN = '–';
 

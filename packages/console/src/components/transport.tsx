@@ -4,8 +4,8 @@ import { timeOf } from '../charts/chart-spec.ts';
 import { useConsole } from '../state/console-state.ts';
 import { SPEEDS } from '../state/page-signals.ts';
 import { Button, Icon } from './controls.tsx';
+import { tip } from './figure.tsx';
 import { clock, count, words } from './format.ts';
-import { tip } from './tooltip.tsx';
 
 /** Restart, play, step and speed. */
 export function Transport(): JSX.Element {

@@ -1,11 +1,10 @@
 import { useComputed } from '@preact/signals';
 import type { JSX } from 'preact';
-import { Charts, MoreCharts } from '../components/chart-panel.tsx';
-import { Figure } from '../components/figure.tsx';
+import { Charts } from '../components/chart-panel.tsx';
+import { Figure, tip } from '../components/figure.tsx';
 import { amount, count, dollars, latencyText, percent, words } from '../components/format.ts';
 import { addStyles } from '../components/lazy.tsx';
 import { ClassMeter, Observed, Station } from '../components/stage.tsx';
-import { tip } from '../components/tooltip.tsx';
 import { useConsole } from '../state/console-state.ts';
 import { observed } from '../state/frame.ts';
 import styles from '../styles/fleet.css?inline';
@@ -57,16 +56,8 @@ export function FleetStage(): JSX.Element {
   );
 }
 
-export function FleetCharts(): JSX.Element {
-  return <Charts specs={FLEET_CHARTS} />;
-}
-
-export function FleetMoreCharts(): JSX.Element {
-  return (
-    <MoreCharts>
-      <Charts specs={FURTHER_FLEET_CHARTS} />
-    </MoreCharts>
-  );
+export function FleetCharts({ further }: { further?: boolean }): JSX.Element {
+  return <Charts specs={further ? FURTHER_FLEET_CHARTS : FLEET_CHARTS} />;
 }
 
 function useReport() {

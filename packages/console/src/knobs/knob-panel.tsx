@@ -2,9 +2,9 @@ import { useComputed } from '@preact/signals';
 import type { JSX } from 'preact';
 import type { Knob } from '../api/action-schema.ts';
 import { Button } from '../components/controls.tsx';
+import { tip } from '../components/figure.tsx';
 import { words } from '../components/format.ts';
 import { LazyField, LazyWhyPanel } from '../components/lazy.tsx';
-import { tip } from '../components/tooltip.tsx';
 import { useConsole } from '../state/console-state.ts';
 import { BY_HAND, playerName, RECORDED } from '../state/run.ts';
 import {

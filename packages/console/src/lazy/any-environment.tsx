@@ -16,9 +16,9 @@ addStyles(styles);
 /** Longer texts are cut; the raw answer has them whole. */
 const LONGEST_TEXT = 60;
 
-const LazyFleetStage = lazy(async () => (await import('../fleet/fleet-stage.tsx')).FleetStage);
-const LazyFleetCharts = lazy(async () => (await import('../fleet/fleet-stage.tsx')).FleetCharts);
-const LazyFleetMoreCharts = lazy(async () => (await import('../fleet/fleet-stage.tsx')).FleetMoreCharts);
+const fleet = () => import('../fleet/fleet-stage.tsx');
+const LazyFleetStage = lazy(async () => (await fleet()).FleetStage);
+const LazyFleetCharts = lazy(async () => (await fleet()).FleetCharts);
 
 /** The environment now: a fleet, or what one of which nothing is known observes. */
 export function AnyFigures(): JSX.Element | null {
@@ -80,12 +80,9 @@ export function AnyCharts(): JSX.Element | null {
 /** All further charts, for those who ask. */
 export function AnyMoreCharts(): JSX.Element | null {
   const specs = useSchemaCharts().slice(FIRST_CHARTS);
-  if (useConsole().isFleet.value) return <LazyFleetMoreCharts />;
-  return specs.length === 0 ? null : (
-    <MoreCharts>
-      <Charts specs={specs} />
-    </MoreCharts>
-  );
+  const isFleet = useConsole().isFleet.value;
+  if (!isFleet && specs.length === 0) return null;
+  return <MoreCharts>{isFleet ? <LazyFleetCharts further /> : <Charts specs={specs} />}</MoreCharts>;
 }
 
 /** Further charts of an LLM server, and those of the numbers that its own charts leave out. */

@@ -1,6 +1,6 @@
 import { useSignal } from '@preact/signals';
-import type { JSX } from 'preact';
-import { useRef } from 'preact/hooks';
+import type { ComponentChildren, JSX } from 'preact';
+import { useCallback, useRef } from 'preact/hooks';
 import { Button } from '../components/controls.tsx';
 
 /** A text to take away. */
@@ -48,5 +48,59 @@ export function CodeBox({ label, text }: { label: string; text: string }): JSX.E
       rows={Math.min(MOST_LINES, lines + 1)}
       value={text}
     />
+  );
+}
+
+/** `attempt` does what may fail; `fault` shows the sentence that it failed with. */
+export function useAttempt() {
+  const said = useSignal('');
+  const attempt = useCallback(
+    async (act: () => Promise<void>) => {
+      said.value = '';
+      try {
+        await act();
+      } catch (error) {
+        said.value = (error as Error).message;
+      }
+    },
+    [said],
+  );
+  const fault = said.value && (
+    <p class="fault" role="alert">
+      {said.value}
+    </p>
+  );
+  return { attempt, fault };
+}
+
+interface TableProps {
+  readonly kind: string;
+  readonly names: readonly ComponentChildren[];
+  readonly rows: readonly (readonly ComponentChildren[])[];
+}
+
+/** A table of a panel. */
+export function Table({ kind, names, rows }: TableProps): JSX.Element {
+  return (
+    <table class={kind}>
+      <thead>
+        <tr>
+          {names.map((name, i) => (
+            <th key={i} scope="col">
+              {name}
+            </th>
+          ))}
+        </tr>
+      </thead>
+      <tbody>
+        {rows.map((cells, i) => (
+          <tr key={i}>
+            {cells.map((cell, k) => (
+              <td key={k}>{cell}</td>
+            ))}
+          </tr>
+        ))}
+      </tbody>
+    </table>
   );
 }

@@ -13,27 +13,19 @@ import {
 import { useConsole } from '../state/console-state.ts';
 import { openPanel } from '../state/page-signals.ts';
 import { RUN_PLACES } from '../state/run.ts';
-import { CopyBox } from './copy-box.tsx';
+import { CopyBox, useAttempt } from './copy-box.tsx';
 import { saveCsv } from './csv.ts';
 
 /** The finished runs that this browser keeps of the environment, pinned ones first. */
 export function HistoryPanel(): JSX.Element {
   const state = useConsole();
   const chosen = useSignal<readonly string[]>([]);
-  const fault = useSignal('');
+  const { attempt, fault } = useAttempt();
   const environment = state.environment.value?.name;
   const own = runHistory.runs.value.filter((run) => run.environment === environment);
   const runs = [...own.filter(({ isPinned }) => isPinned), ...own.filter(({ isPinned }) => !isPinned)];
   const compared = runs.filter(({ id }) => chosen.value.includes(id));
   const tasks = new Set(compared.map(({ task }) => task));
-  const attempt = async (act: () => Promise<void>) => {
-    fault.value = '';
-    try {
-      await act();
-    } catch (error) {
-      fault.value = (error as Error).message;
-    }
-  };
   const open = (opened: readonly KeptRun[]) =>
     attempt(async () => {
       const [first, ...beside] = await Promise.all(opened.map(({ episode }) => readEpisodeLink(episode!)));
@@ -60,11 +52,7 @@ export function HistoryPanel(): JSX.Element {
           onClick={() => void open(compared)}
         />
       )}
-      {fault.value && (
-        <p class="fault" role="alert">
-          {fault.value}
-        </p>
-      )}
+      {fault}
       <ul class="kept-runs">
         {runs.map((run) => (
           <KeptRunEntry

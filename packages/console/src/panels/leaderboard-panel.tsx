@@ -6,37 +6,33 @@ import { Button } from '../components/controls.tsx';
 import { signed } from '../components/format.ts';
 import { useConsole } from '../state/console-state.ts';
 import { openPanel } from '../state/page-signals.ts';
+import { Table, useAttempt } from './copy-box.tsx';
 import { SaveRun } from './share-panel.tsx';
 
 /** The best runs of the task, each replayed by the server when it was saved and again when it is watched. */
 export function LeaderboardPanel(): JSX.Element {
   const state = useConsole();
   const entries = useSignal<readonly LeaderboardEntry[] | undefined>(undefined);
-  const fault = useSignal('');
+  const { attempt, fault } = useAttempt();
   const task = state.chosenTask.value;
   const isThere = state.abilities.value.leaderboard;
   const taskId = task === undefined ? undefined : String(task.id);
   const fetchEntries = useCallback(async () => {
     if (!isThere) return;
     const query = taskId === undefined ? '' : `?task_id=${encodeURIComponent(taskId)}`;
-    try {
+    await attempt(async () => {
       const answer = await state.client.ask(`leaderboard${query}`);
       entries.value = answer.entries as LeaderboardEntry[];
-    } catch (error) {
-      fault.value = (error as Error).message;
-    }
-  }, [isThere, taskId, state, entries, fault]);
+    });
+  }, [isThere, taskId, state, entries, attempt]);
   useEffect(() => void fetchEntries(), [fetchEntries]);
   if (!isThere) return <p class="fine">Episodes of this environment cannot be replayed, so none are kept.</p>;
-  const watch = async (id: number) => {
-    try {
+  const watch = (id: number) =>
+    attempt(async () => {
       const file = await state.client.ask(`leaderboard/${id}`);
       openPanel.value = undefined;
       await state.openFile(file as unknown as EpisodeFile, true);
-    } catch (error) {
-      fault.value = (error as Error).message;
-    }
-  };
+    });
   return (
     <>
       <p class="fine">
@@ -45,43 +41,23 @@ export function LeaderboardPanel(): JSX.Element {
       </p>
       {entries.value?.length === 0 && <p>No runs yet. Play one to its end and save it.</p>}
       {entries.value && entries.value.length > 0 && (
-        <table class="runs">
-          <thead>
-            <tr>
-              <th scope="col">Rank</th>
-              <th scope="col">Name</th>
-              <th scope="col">Score</th>
-              <th scope="col">Return</th>
-              <th scope="col">Seed</th>
-              <th scope="col">
-                <span class="sr-only">Watch</span>
-              </th>
-            </tr>
-          </thead>
-          <tbody>
-            {entries.value.map((entry) => (
-              <tr key={entry.id}>
-                <td>{entry.rank}</td>
-                <td>
-                  {entry.name}
-                  {entry.scenario && <code class="scenario">{entry.scenario}</code>}
-                </td>
-                <td>{entry.score === null ? '–' : entry.score.toFixed(3)}</td>
-                <td>{signed(entry.return)}</td>
-                <td>{entry.seed}</td>
-                <td>
-                  <Button look="small" text="Watch" onClick={() => void watch(entry.id)} />
-                </td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
+        <Table
+          kind="runs"
+          names={['Rank', 'Name', 'Score', 'Return', 'Seed', <span class="sr-only">Watch</span>]}
+          rows={entries.value.map(({ id, rank, name, scenario, score, return: total, seed }) => [
+            rank,
+            <>
+              {name}
+              {scenario && <code class="scenario">{scenario}</code>}
+            </>,
+            score === null ? '–' : score.toFixed(3),
+            signed(total),
+            seed,
+            <Button look="small" text="Watch" onClick={() => void watch(id)} />,
+          ])}
+        />
       )}
-      {fault.value && (
-        <p class="fault" role="alert">
-          {fault.value}
-        </p>
-      )}
+      {fault}
       <SaveRun onSaved={() => void fetchEntries()} />
     </>
   );

@@ -8,7 +8,7 @@ import { count } from '../components/format.ts';
 import { authorOf, readEpisodeFile, writeEpisodeLink } from '../lazy/run-history.ts';
 import { useConsole } from '../state/console-state.ts';
 import { openPanel } from '../state/page-signals.ts';
-import { CopyBox } from './copy-box.tsx';
+import { CopyBox, useAttempt } from './copy-box.tsx';
 
 /** Links and files of the episode in focus, and the way back from a file. */
 export function SharePanel(): JSX.Element {
@@ -16,34 +16,26 @@ export function SharePanel(): JSX.Element {
   const run = state.run.value;
   const file = useSignal<EpisodeFile | undefined>(undefined);
   const link = useSignal('');
-  const fault = useSignal('');
+  const { attempt, fault } = useAttempt();
   const { sessionId } = run;
   const canKeep = state.abilities.value.episodes && sessionId !== undefined;
   useEffect(() => {
     if (!canKeep) return;
-    void (async () => {
-      try {
-        const episode = { ...(await state.client.episode(sessionId)), author: authorOf(state, run) };
-        const fragment = await writeEpisodeLink(episode);
-        batch(() => {
-          file.value = episode;
-          link.value = `${location.origin}${location.pathname}${fragment}`;
-        });
-      } catch (error) {
-        fault.value = (error as Error).message;
-      }
-    })();
-  }, [canKeep, sessionId, run, file, link, fault, state]);
-  const open = async (chosen: File | undefined) => {
-    if (!chosen) return;
-    try {
+    void attempt(async () => {
+      const episode = { ...(await state.client.episode(sessionId)), author: authorOf(state, run) };
+      const fragment = await writeEpisodeLink(episode);
+      batch(() => {
+        file.value = episode;
+        link.value = `${location.origin}${location.pathname}${fragment}`;
+      });
+    });
+  }, [canKeep, sessionId, run, file, link, attempt, state]);
+  const open = (chosen: File) =>
+    attempt(async () => {
       const episode = readEpisodeFile(await chosen.text());
       openPanel.value = undefined;
       await state.openFile(episode, true);
-    } catch (error) {
-      fault.value = (error as Error).message;
-    }
-  };
+    });
   const scenario = `${location.origin}${location.pathname}${location.search}`;
   return (
     <>
@@ -86,16 +78,12 @@ export function SharePanel(): JSX.Element {
               type="file"
               accept="application/json,.json"
               aria-label="Episode file"
-              onChange={(event) => void open(event.currentTarget.files?.[0])}
+              onChange={({ currentTarget: { files } }) => files?.[0] && void open(files[0])}
             />
           </label>
         </section>
       )}
-      {fault.value && (
-        <p class="fault" role="alert">
-          {fault.value}
-        </p>
-      )}
+      {fault}
     </>
   );
 }
