@@ -1,8 +1,5 @@
 import type { Fields } from './wire.ts';
 
-/** One field of an action or of the reset's options, as a person can set it. */
-export type Knob = RangeKnob | NumberKnob | ChoiceKnob | SwitchKnob | TextKnob | JsonKnob;
-
 interface KnobBase {
   readonly name: string;
   readonly description: string;
@@ -18,26 +15,17 @@ export interface RangeKnob extends KnobBase {
   readonly integer: boolean;
 }
 /** A number without bounds, or with bounds too far apart for a slider. */
-interface NumberKnob extends KnobBase {
+interface NumberKnob extends KnobBase, Partial<Pick<RangeKnob, 'minimum' | 'maximum'>> {
   readonly kind: 'number';
   readonly integer: boolean;
-  readonly minimum?: number;
-  readonly maximum?: number;
 }
-interface ChoiceKnob extends KnobBase {
-  readonly kind: 'choice';
-  readonly values: readonly unknown[];
-}
-interface SwitchKnob extends KnobBase {
-  readonly kind: 'switch';
-}
-interface TextKnob extends KnobBase {
-  readonly kind: 'text';
-}
-/** Anything else; a person types its JSON. */
-interface JsonKnob extends KnobBase {
-  readonly kind: 'json';
-}
+/** One field of an action or of the reset's options, as a person can set it. */
+export type Knob =
+  | RangeKnob
+  | NumberKnob
+  | (KnobBase & { readonly kind: 'choice'; readonly values: readonly unknown[] })
+  // What is none of the others is `json`: a person types it.
+  | (KnobBase & { readonly kind: 'switch' | 'text' | 'json' });
 
 /** A slider across more than this many integers would skip most of them. */
 const WIDEST_RANGE = 1e6;
@@ -73,7 +61,7 @@ function knobOf(name: string, property: Fields, root: Fields): Knob {
   }
 }
 
-function numberKnob(base: KnobBase, schema: Fields): RangeKnob | NumberKnob {
+function numberKnob(base: KnobBase, schema: Fields): Knob {
   const integer = schema.type === 'integer';
   const minimum = number(schema.minimum ?? schema.exclusiveMinimum);
   const maximum = number(schema.maximum ?? schema.exclusiveMaximum);

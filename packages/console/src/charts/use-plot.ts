@@ -12,12 +12,7 @@ import type { PlotContext } from './plot-options.ts';
 const DRAWINGS_PER_FRAME = 4;
 
 /** Drawings that wait for a displayed frame. One that is asked for again keeps its place. */
-interface DrawQueue {
-  add(draw: () => void): void;
-  remove(draw: () => void): void;
-}
-
-export function createDrawQueue(requestFrame: (callback: () => void) => void): DrawQueue {
+export function createDrawQueue(requestFrame: (callback: () => void) => void) {
   const waiting = new Set<() => void>();
   let isRequested = false;
   const request = () => {
@@ -33,11 +28,11 @@ export function createDrawQueue(requestFrame: (callback: () => void) => void): D
     });
   };
   return {
-    add(draw) {
+    add(draw: () => void): void {
       waiting.add(draw);
       request();
     },
-    remove(draw) {
+    remove(draw: () => void): void {
       waiting.delete(draw);
     },
   };

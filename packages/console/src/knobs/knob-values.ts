@@ -1,14 +1,12 @@
 import type { Knob, RangeKnob } from '../api/action-schema.ts';
-import type { Fields, Task } from '../api/wire.ts';
+import { type Fields, fields, type Task } from '../api/wire.ts';
 import { amount, percent } from '../components/format.ts';
 import { ENVIRONMENTS } from '../state/choices.ts';
 import type { Frame } from '../state/frame.ts';
 
 /** First values of the knobs: the task's default action, else those of the schema. */
 export function startValues(knobs: readonly Knob[], defaultAction: unknown): Fields {
-  const defaults = (
-    typeof defaultAction === 'object' && defaultAction !== null ? defaultAction : {}
-  ) as Fields;
+  const defaults = fields(defaultAction);
   return Object.fromEntries(knobs.map((knob) => [knob.name, defaults[knob.name] ?? startValue(knob)]));
 }
 
@@ -87,8 +85,7 @@ export function maskedValues(
 }
 
 function maskOf(frame: Frame | undefined): Fields {
-  const mask = frame?.metadata.action_mask;
-  return typeof mask === 'object' && mask !== null ? (mask as Fields) : {};
+  return fields(frame?.metadata.action_mask);
 }
 
 /** Name of a knob of an LLM server on the page, with its benefit and its cost. */

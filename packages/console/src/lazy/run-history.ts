@@ -1,4 +1,4 @@
-import { type Signal, signal } from '@preact/signals';
+import { signal } from '@preact/signals';
 import type { Client } from '../api/client.ts';
 import type { EpisodeFile, Fields } from '../api/wire.ts';
 import { timeOf } from '../charts/chart-spec.ts';
@@ -37,17 +37,11 @@ const LONGEST_EPISODE = 60_000;
 /** Longest name of a run, characters. */
 export const LONGEST_NAME = 60;
 
-/** Runs of all environments of this origin, the newest first. */
-interface RunHistory {
-  readonly runs: Signal<readonly KeptRun[]>;
-  add(run: KeptRun): void;
-  /** Changes the name or the pin of a run. No more than `MOST_PINNED` runs are pinned. */
-  change(id: string, changed: Pick<KeptRun, 'name' | 'isPinned'>): void;
-  remove(id: string): void;
-}
-
-/** @param storage where the runs are kept; without it, or where it is full or closed, they last as long as the page */
-export function createRunHistory(storage: () => Pick<Storage, 'getItem' | 'setItem'>): RunHistory {
+/**
+ * Runs of all environments of this origin, the newest first.
+ * @param storage where the runs are kept; without it, or where it is full or closed, they last as long as the page
+ */
+export function createRunHistory(storage: () => Pick<Storage, 'getItem' | 'setItem'>) {
   const runs = signal<readonly KeptRun[]>([]);
   /** Another tab may have changed what is kept. */
   const read = () => {
@@ -70,17 +64,18 @@ export function createRunHistory(storage: () => Pick<Storage, 'getItem' | 'setIt
   read();
   return {
     runs,
-    add(run) {
+    add(run: KeptRun): void {
       read();
       write([run, ...runs.value]);
     },
-    change(id, changed) {
+    /** Changes the name or the pin of a run. No more than `MOST_PINNED` runs are pinned. */
+    change(id: string, changed: Pick<KeptRun, 'name' | 'isPinned'>): void {
       read();
       const pinned = runs.value.filter(({ isPinned }) => isPinned).length;
       if (changed.isPinned && pinned >= MOST_PINNED) return;
       write(runs.value.map((run) => (run.id === id ? { ...run, ...changed } : run)));
     },
-    remove(id) {
+    remove(id: string): void {
       read();
       write(runs.value.filter((run) => run.id !== id));
     },

@@ -11,15 +11,8 @@ import tours from './tours.json' with { type: 'json' };
 
 addStyles(styles);
 
-interface TourStop {
-  /** Selectors of its subject. The first that is on the page is lit. */
-  readonly at: string;
-  readonly title: string;
-  readonly text: string;
-}
-
-/** The way through the page for a newcomer. */
-function stopsOf(state: ConsoleState): readonly TourStop[] {
+/** The way through the page for a newcomer. The first of the selectors `at` that is on the page is lit. */
+function stopsOf(state: ConsoleState) {
   const kind = state.isServer.value ? 'server' : state.isFleet.value ? 'fleet' : 'other';
   const { stage, knobs, charts, end } = tours[kind];
   return [

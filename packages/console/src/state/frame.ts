@@ -82,16 +82,12 @@ export function fieldNamed(observation: Fields, name: string): string | undefine
 /** A numeric quantity of the observation; `undefined` when the server does not give it. */
 export function observed({ observation, metadata }: Frame, name: string): number | undefined {
   const field = fieldNamed(observation, name);
-  if (field !== undefined) return finite(observation[field]);
+  if (field !== undefined) return number(observation[field]);
   // The share inside the SLO, where the server tells the share outside.
   if (name !== 'slo_compliance_rate')
-    return name in METRICS ? finite((metadata.metrics as Fields | undefined)?.[METRICS[name]]) : undefined;
-  const violations = finite(observation.slo_violation_rate);
+    return name in METRICS ? number(fields(metadata.metrics)[METRICS[name]]) : undefined;
+  const violations = number(observation.slo_violation_rate);
   return violations === undefined ? undefined : 1 - violations;
-}
-
-function finite(value: unknown): number | undefined {
-  return typeof value === 'number' && Number.isFinite(value) ? value : undefined;
 }
 
 const classTelemetry = record({

@@ -2,25 +2,18 @@ import { type PageSignals, watchEpisode } from './page-signals.ts';
 import type { Problems } from './reconnection.ts';
 import { BY_HAND, type Run } from './run.ts';
 
-/** Decides how many windows to ask for. Windows become due as time passes; a stall never piles up more than a quarter second of them. */
-interface Pacer {
-  /** Windows to ask for now; 0 while too few are due. Call `played` with what came back. */
-  due(nowMs: number, windowsPerSecond: number): number;
-  played(windows: number): void;
-  /** Forgets the past, so that the first windows are due at once. */
-  restart(): void;
-}
-
 const LARGEST_REQUEST = 32;
 const MOST_BEHIND_S = 0.25;
 /** Faster play asks for several windows at once: the eye would not follow more updates, and the page must draw them. */
 const UPDATES_PER_SECOND = 30;
 
-export function createPacer(): Pacer {
+/** Decides how many windows to ask for. Windows become due as time passes; a stall never piles up more than a quarter second of them. */
+export function createPacer() {
   let last: number | undefined;
   let owed = 0;
   return {
-    due(nowMs, windowsPerSecond) {
+    /** Windows to ask for now; 0 while too few are due. Call `played` with what came back. */
+    due(nowMs: number, windowsPerSecond: number): number {
       const fewest = Math.max(1, Math.floor(windowsPerSecond / UPDATES_PER_SECOND));
       owed = last === undefined ? fewest : owed + ((nowMs - last) / 1000) * windowsPerSecond;
       owed = Math.min(owed, Math.max(1, windowsPerSecond * MOST_BEHIND_S));
@@ -28,10 +21,11 @@ export function createPacer(): Pacer {
       const windows = Math.floor(owed);
       return windows < fewest ? 0 : Math.min(LARGEST_REQUEST, windows);
     },
-    played(windows) {
+    played(windows: number): void {
       owed -= windows;
     },
-    restart() {
+    /** Forgets the past, so that the first windows are due at once. */
+    restart(): void {
       last = undefined;
     },
   };
