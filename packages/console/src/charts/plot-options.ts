@@ -201,7 +201,7 @@ function logRange(low: number | null, high: number | null, limits: readonly numb
 }
 
 /** Draws each limit as a dashed line with its name, and tints what lies beyond, deeper with each. */
-export function limitLines(limits: () => readonly Limit[], textSize: number): uPlot.Plugin {
+function limitLines(limits: () => readonly Limit[], textSize: number): uPlot.Plugin {
   return {
     hooks: {
       drawAxes(plot) {
@@ -254,7 +254,7 @@ export function limitLines(limits: () => readonly Limit[], textSize: number): uP
  *
  * @param position reads signals; `null` for no mark
  */
-export function positionMark(position: () => number | null): uPlot.Plugin {
+function positionMark(position: () => number | null): uPlot.Plugin {
   const mark = document.createElement('div');
   mark.className = 'position-mark';
   let stop = () => {};
@@ -278,7 +278,7 @@ export function positionMark(position: () => number | null): uPlot.Plugin {
 }
 
 /** Draws a plot again when the ends of its time axis change. @param range reads signals */
-export function rangeOf(range: () => [number, number]): uPlot.Plugin {
+function rangeOf(range: () => [number, number]): uPlot.Plugin {
   let stop = () => {};
   return {
     hooks: {

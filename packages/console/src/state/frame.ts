@@ -142,7 +142,7 @@ export interface ServerEvent {
 }
 
 /** Metadata of llmserve beside the observation. Fields that a server leaves out are absent. */
-export type Telemetry = ReturnType<typeof readTelemetry>;
+type Telemetry = ReturnType<typeof readTelemetry>;
 
 /** Reads the metadata of a reset or a step without trusting its shape. */
 export function readTelemetry(metadata: Fields) {

@@ -109,7 +109,7 @@ export function batchProbe(limits: ProbeLimits, kind: 'batch' | 'context', size:
 }
 
 /** Poisson arrivals at a rate, requests/s, with log-normal lengths about the server's mean lengths. */
-export function openProbe(limits: ProbeLimits, rate: number, count: number, seed: number): Probe {
+function openProbe(limits: ProbeLimits, rate: number, count: number, seed: number): Probe {
   const random = new RandomStream(seed, 'probe');
   const { inputTokens, outputTokens } = meanLengths(limits);
   const drawn = (mean: number, most: number) =>
