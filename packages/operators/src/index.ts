@@ -5,8 +5,7 @@ export {
   resolvePlan,
   withTooLong,
 } from './deployment/deployment.ts';
-export type { Launch } from './deployment/launch.ts';
-export { readLaunch } from './deployment/read-launch.ts';
+export { type Launch, readLaunch } from './deployment/launch.ts';
 export { blocksOf, compareDeployments } from './diff/compare-deployments.ts';
 export { planFleet, rankPlans } from './plan/plan-fleet.ts';
 export type { FleetPlan } from './plan/plan-result.ts';

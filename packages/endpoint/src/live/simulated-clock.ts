@@ -1,23 +1,18 @@
 import { TICKS_PER_MS } from '@servegym/simulator';
 
-export interface SimulatedClockOptions {
-  /** Simulated time that passes while one second of wall time does. */
-  readonly timeScale: number;
-  /** Wall time, ms, monotonic. Default: the process's. */
-  readonly wallMs?: () => number;
-}
-
 /**
  * Ties the ticks of a simulated engine to wall time. A moment is always computed from the origin, never from the moment
  * before, so that lateness does not add up.
  */
 export class SimulatedClock {
+  /** Simulated time that passes while one second of wall time does. */
   readonly timeScale: number;
+  /** Wall time, ms, monotonic. */
   readonly wallMs: () => number;
   readonly #originWallMs: number;
   #originTick = 0;
 
-  constructor({ timeScale, wallMs = () => performance.now() }: SimulatedClockOptions) {
+  constructor({ timeScale, wallMs = () => performance.now() }: { timeScale: number; wallMs?: () => number }) {
     this.timeScale = timeScale;
     this.wallMs = wallMs;
     this.#originWallMs = wallMs();

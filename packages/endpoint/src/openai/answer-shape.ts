@@ -1,17 +1,13 @@
 /** Tokens of a request, as the API tells them. */
-export interface Usage {
-  readonly prompt_tokens: number;
-  readonly completion_tokens: number;
-  readonly total_tokens: number;
-}
-
-export function usageOf(promptTokens: number, completionTokens: number): Usage {
+export function usageOf(promptTokens: number, completionTokens: number) {
   return {
     prompt_tokens: promptTokens,
     completion_tokens: completionTokens,
     total_tokens: promptTokens + completionTokens,
   };
 }
+
+export type Usage = ReturnType<typeof usageOf>;
 
 /** Fields common to all chunks of an answer. */
 export interface AnswerHead {

@@ -17,7 +17,9 @@ export function mountKnobRoutes(app: EndpointApp, live: LiveServer, profile: Eng
   app.patch('/admin/knobs', async (context) => {
     const changes = await readBody(context, servingKnobs);
     try {
-      live.configure(configOf({ ...knobsOf(live.server.servingConfig), ...changes }));
+      const named = NAMES.filter((name) => changes[name] !== undefined);
+      const changed = Object.fromEntries(named.map((name) => [SETTINGS[name], changes[name]]));
+      live.configure({ ...live.server.servingConfig, ...changed });
     } catch (error) {
       if (!(error instanceof SimulatorError)) throw error;
       throw new ApiError(400, 'invalid_value', error.message);
@@ -27,25 +29,25 @@ export function mountKnobRoutes(app: EndpointApp, live: LiveServer, profile: Eng
 
   function report(): object {
     const { server } = live;
-    const { weights } = server.servingConfig;
+    const { servingConfig: config } = server;
     return {
-      knobs: knobsOf(server.servingConfig),
+      knobs: Object.fromEntries(NAMES.map((name) => [name, config[SETTINGS[name]]])),
       profile: profile.name,
       time_scale: live.clock.timeScale,
       /** Benchmark accuracy that the weights retain, relative to FP16. */
-      quality: weightVariant(profile, weights).quality,
+      quality: weightVariant(profile, config.weights).quality,
       /** Of all GPUs of all engines. */
       usd_per_hour: server.engines.length * profile.gpu.count * profile.gpu.usdPerHour,
       draining: server.draining,
       engines: server.engines.map((engine, index) => {
-        const { weights: weightGiB, draft, overhead, kvPool, limit } = server.memoryOf(index);
+        const { weights, draft, overhead, kvPool, limit } = server.memoryOf(index);
         return {
           role: server.roleOf(index),
           running: engine.runningCount,
           waiting: engine.waitingCount,
           kv_blocks_used: engine.kvBlocksUsed,
           kv_blocks_total: engine.kvBlocksTotal,
-          memory_gib: { weights: weightGiB, draft, overhead, kv_pool: kvPool, limit },
+          memory_gib: { weights, draft, overhead, kv_pool: kvPool, limit },
           reloading: live.isReloading(index),
         };
       }),
@@ -64,26 +66,14 @@ const servingKnobs = z
     scheduling_policy: z.enum(['fcfs', 'priority']),
   })
   .partial();
-type ServingKnobs = Required<z.infer<typeof servingKnobs>>;
 
-function knobsOf(config: ServingConfig): ServingKnobs {
-  return {
-    max_num_seqs: config.maxNumSeqs,
-    kv_budget_fraction: config.kvBudgetFraction,
-    speculation_depth: config.speculationDepth,
-    weights: config.weights,
-    split: config.split,
-    scheduling_policy: config.schedulingPolicy,
-  };
-}
-
-function configOf(knobs: ServingKnobs): ServingConfig {
-  return {
-    maxNumSeqs: knobs.max_num_seqs,
-    kvBudgetFraction: knobs.kv_budget_fraction,
-    speculationDepth: knobs.speculation_depth,
-    weights: knobs.weights,
-    split: knobs.split,
-    schedulingPolicy: knobs.scheduling_policy,
-  };
-}
+/** Their names in the configuration. */
+const SETTINGS = {
+  max_num_seqs: 'maxNumSeqs',
+  kv_budget_fraction: 'kvBudgetFraction',
+  speculation_depth: 'speculationDepth',
+  weights: 'weights',
+  split: 'split',
+  scheduling_policy: 'schedulingPolicy',
+} as const satisfies Record<keyof z.infer<typeof servingKnobs>, keyof ServingConfig>;
+const NAMES = Object.keys(SETTINGS) as (keyof typeof SETTINGS)[];

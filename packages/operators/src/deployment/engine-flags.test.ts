@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { type EngineName, type LaunchSettings, writeFlags } from './engine-flags.ts';
-import { readLaunch } from './read-launch.ts';
+import { readLaunch } from './launch.ts';
 
 const size = fc.integer({ min: 2, max: 8 });
 const share = fc.integer({ min: 50, max: 999 }).map((thousandths) => thousandths / 1000);

@@ -12,24 +12,15 @@ const MOST_SEQUENCES = 1024;
 const MOST_TOKENS_OF_A_DRAFT = 9;
 
 /** Work of the requests of a trace, each token once. */
-export interface TraceWork {
-  /** Prompt tokens that no earlier request has in its prefix blocks. */
-  readonly prefill: number;
-  /** Pairs of a query token of them and a key token. */
-  readonly attention: number;
-  /** Output tokens after the first of each request. */
-  readonly decodes: number;
-  /** Context tokens that these read. */
-  readonly context: number;
-  /** Whether the trace names prefixes, whose blocks sequences share. */
-  readonly sharesBlocks: boolean;
-}
-
-export function traceWork({ arrivalMs, inputTokens, outputTokens, prefixBlocks }: Trace): TraceWork {
+export function traceWork({ arrivalMs, inputTokens, outputTokens, prefixBlocks }: Trace) {
   const seen = new Set<number>();
+  /** Prompt tokens that no earlier request has in its prefix blocks. */
   let prefill = 0;
+  /** Pairs of a query token of them and a key token. */
   let attention = 0;
+  /** Output tokens after the first of each request. */
   let decodes = 0;
+  /** Context tokens that these read. */
   let context = 0;
   for (let i = 0; i < arrivalMs.length; i++) {
     const input = inputTokens[i];
@@ -50,28 +41,13 @@ export function traceWork({ arrivalMs, inputTokens, outputTokens, prefixBlocks }
     decodes += later;
     context += later * input + (later * (later + 1)) / 2;
   }
+  // Sequences share the blocks of prefixes that the trace names.
   return { prefill, attention, decodes, context, sharesBlocks: prefixBlocks !== undefined };
 }
+export type TraceWork = ReturnType<typeof traceWork>;
 
-/** Costs of an engine's work at its best, each token once. */
-interface BestRates {
-  readonly launchBound: boolean;
-  /** Cost of an iteration: launches, and reading the weights. */
-  readonly base: number;
-  readonly weightRead: number;
-  readonly token: number;
-  readonly decodeSequence: number;
-  readonly contextToken: number;
-  readonly prefillAttention: number;
-  /** Factor on the weight reads and the compute. */
-  readonly tokenFactor: number;
-  /** Tokens that share the work of one sequence. */
-  readonly shared: number;
-  readonly poolTokens: number;
-}
-
-/** @param price of a microsecond */
-function bestRates(profile: EngineProfile, precision: WeightPrecision, price: number): BestRates {
+/** Costs of an engine's work at its best, each token once. @param price of a microsecond */
+function bestRates(profile: EngineProfile, precision: WeightPrecision, price: number) {
   const { law } = weightVariant(profile, precision);
   const least = (points: readonly (readonly [number, number])[] | undefined) =>
     points === undefined ? 1 : Math.min(...points.map(([, factor]) => factor));
@@ -82,17 +58,22 @@ function bestRates(profile: EngineProfile, precision: WeightPrecision, price: nu
   );
   return {
     launchBound: law.launchBound === true,
+    /** Of an iteration: launches, and reading the weights. */
     base: price * law.baseUs,
     weightRead: price * law.weightReadUs,
     token: price * law.perTokenUs,
     decodeSequence: price * law.perDecodeSequenceUs,
     contextToken: (price * contextNs) / 1000,
     prefillAttention: (price * law.perPrefillAttentionNs) / 1000,
+    /** Factor on the weight reads and the compute. */
     tokenFactor: least(law.tokenFactors),
+    /** Tokens that share the work of one sequence. */
     shared: profile.speculation === null ? 1 : MOST_TOKENS_OF_A_DRAFT,
     poolTokens: kvPoolBlocks(profile, precision, false, 1) * profile.memory.blockTokens,
   };
 }
+
+type BestRates = ReturnType<typeof bestRates>;
 
 function leastCost(rates: BestRates, work: TraceWork): number {
   const { launchBound, base, weightRead, token, decodeSequence, shared, poolTokens } = rates;
@@ -133,41 +114,34 @@ export function leastEngineSeconds(
   return leastCost(bestRates(profile, precision, 1e-6), work);
 }
 
-/** Engines of a profile with a precision, and USD an hour of one. */
-export interface PricedEngine {
-  readonly profile: EngineProfile;
-  readonly precision: WeightPrecision;
-  readonly usdPerHour: number;
-}
-
 /**
  * USD without which no schedule can serve the trace on engines of these kinds, whichever of them does which part of
  * the work: each kind of work at the price of the engine that does it for the least.
+ *
+ * @param engines with the USD an hour of one
  */
-export function leastUsd(engines: readonly PricedEngine[], work: TraceWork): number {
+export function leastUsd(
+  engines: readonly {
+    readonly profile: EngineProfile;
+    readonly precision: WeightPrecision;
+    readonly usdPerHour: number;
+  }[],
+  work: TraceWork,
+): number {
   const rates = engines.map(({ profile, precision, usdPerHour }) =>
     bestRates(profile, precision, usdPerHour / 3600 / 1e6),
   );
   if (rates.length === 1) return leastCost(rates[0], work);
-  const least = (cost: (one: BestRates) => number) => Math.min(...rates.map(cost));
-  const most = (size: (one: BestRates) => number) => Math.max(...rates.map(size));
-  return leastCost(
-    {
-      launchBound: rates.some((one) => one.launchBound),
-      base: least((one) => one.base),
-      weightRead: least((one) => one.weightRead),
-      token: least((one) => one.token),
-      decodeSequence: least((one) => one.decodeSequence),
-      contextToken: least((one) => one.contextToken),
-      prefillAttention: least((one) => one.prefillAttention),
-      // Above 1 it would make the form of a launch-bound engine dearer than the other.
-      tokenFactor: Math.min(
-        1,
-        least((one) => one.tokenFactor),
-      ),
-      shared: most((one) => one.shared),
-      poolTokens: most((one) => one.poolTokens),
-    },
-    work,
-  );
+  const least = (cost: keyof BestRates) => Math.min(...rates.map((one) => Number(one[cost])));
+  const most = (size: keyof BestRates) => Math.max(...rates.map((one) => Number(one[size])));
+  const best: BestRates = {
+    launchBound: rates.some((one) => one.launchBound),
+    ...{ base: least('base'), weightRead: least('weightRead'), token: least('token') },
+    ...{ decodeSequence: least('decodeSequence'), contextToken: least('contextToken') },
+    prefillAttention: least('prefillAttention'),
+    // Above 1 it would make the form of a launch-bound engine dearer than the other.
+    tokenFactor: Math.min(1, least('tokenFactor')),
+    ...{ shared: most('shared'), poolTokens: most('poolTokens') },
+  };
+  return leastCost(best, work);
 }

@@ -1,10 +1,11 @@
 import type { JobEngine } from '@servegym/jobs';
-import { type EngineProfile, type Trace, WEIGHT_PRECISIONS, type WeightPrecision } from '@servegym/simulator';
+import type { EngineProfile, Trace, WeightPrecision } from '@servegym/simulator';
 import {
   type Candidate,
   candidateKey,
   fewestEngines,
   isPossible,
+  precisionsOf,
   type SplitRatio,
   vllmDefaults,
 } from '../tune/candidate.ts';
@@ -13,7 +14,7 @@ import type { SloTerm } from '../tune/slo.ts';
 import { joinTraffic, type SplitTraffic, someBlocks } from '../tune/traffic.ts';
 import { traceWork } from './least-time.ts';
 import { mixedFleets } from './mixed-fleets.ts';
-import type { FleetPlan, PlanResult, RefusedProfile } from './plan-result.ts';
+import type { FleetPlan, PlanPool, PlanResult, RefusedProfile } from './plan-result.ts';
 import { LEVELS, measureEngine, type PlannedTraffic, type SizedFleet, sizeFleet } from './size-fleet.ts';
 
 export interface PlanOptions {
@@ -135,9 +136,7 @@ async function plansOf(
   { minQuality, mostEngines }: PlanOptions,
 ): Promise<(SizedFleet | RefusedProfile)[]> {
   const { profile } = measurer;
-  const precisions = WEIGHT_PRECISIONS.filter(
-    (precision) => (profile.weights[precision]?.quality ?? Number.NaN) >= minQuality,
-  );
+  const precisions = precisionsOf(profile, minQuality);
   const candidates = precisions.flatMap((precision) => candidatesOf(profile, precision));
   // The defaults say where to look at the others.
   const defaults = precisions
@@ -266,9 +265,6 @@ function byPrice(a: FleetPlan, b: FleetPlan): number {
   );
 }
 
-function compareNames(
-  a: { readonly profile: EngineProfile },
-  b: { readonly profile: EngineProfile },
-): number {
+function compareNames(a: Pick<PlanPool, 'profile'>, b: Pick<PlanPool, 'profile'>): number {
   return a.profile.name < b.profile.name ? -1 : a.profile.name > b.profile.name ? 1 : 0;
 }

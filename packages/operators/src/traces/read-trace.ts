@@ -1,4 +1,4 @@
-import { createReadStream, type ReadStream } from 'node:fs';
+import { createReadStream } from 'node:fs';
 import { type FileHandle, open, readdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Duplex, Readable } from 'node:stream';
@@ -7,14 +7,17 @@ import { createGunzip, createZstdDecompress, gunzipSync, zstdDecompressSync } fr
 import {
   agentSessionsTrace,
   type ReadTrace,
+  RequestReader,
   ragPulseTrace,
+  SimulatorError,
   type TraceOptions,
   traceError,
   traceParser,
   traceTextOf,
 } from '@servegym/simulator';
+import { asyncBufferFromFile, parquetMetadataAsync, parquetRead, parquetSchema } from 'hyparquet';
+import { compressors } from 'hyparquet-compressors';
 import { TuningError } from '../tune/slo.ts';
-import { readParquetTrace } from './parquet-trace.ts';
 
 /** Options of reading a trace file. */
 export interface TraceFileOptions extends TraceOptions {
@@ -67,7 +70,7 @@ async function readOpened(file: FileHandle, path: string, options: TraceFileOpti
   if (magic === 'PAR1') return readParquetTrace(path, traceOptions, onProgress);
   const decompress = decompressorFor(magic);
   const stream = createReadStream(path, { highWaterMark: PIECE_BYTES });
-  if (onProgress !== undefined) countBytes(stream, size, onProgress);
+  if (onProgress !== undefined) stream.on('data', () => onProgress(stream.bytesRead, size));
   const name = decompress === null ? path : path.replace(/\.(gz|gzip|zst|zstd)$/i, '');
   const read = (pieces: AsyncIterable<Buffer>) => parsePieces(pieces, path, name, traceOptions);
   return decompress === null ? read(stream) : readThrough(stream, decompress, read);
@@ -162,10 +165,50 @@ async function parsePieces(
   return parser.end();
 }
 
-function countBytes(
-  stream: ReadStream,
-  size: number,
-  onProgress: (bytes: number, ofBytes: number) => void,
-): void {
-  stream.on('data', () => onProgress(stream.bytesRead, size));
+/**
+ * Reads the columns of a trace in Parquet, a row group at a time.
+ * @throws SimulatorError with the row that is wrong.
+ */
+async function readParquetTrace(
+  path: string,
+  options: TraceOptions,
+  onProgress?: (rows: number, ofRows: number) => void,
+): Promise<ReadTrace> {
+  const file = await asyncBufferFromFile(path);
+  const metadata = await parquetMetadataAsync(file).catch((error: Error) => {
+    throw malformed(path, error);
+  });
+  const names = parquetSchema(metadata).children.map(({ element }) => element.name);
+  const reader = new RequestReader(names, { kind: 'Parquet', source: path, line: null, options });
+  const { arrival, input, output, prefix } = reader.columns;
+  const columns = [arrival, input, output, ...(prefix === -1 ? [] : [prefix])].map((index) => names[index]);
+  const rows = Number(metadata.num_rows);
+  let rowStart = 0;
+  for (const group of metadata.row_groups) {
+    const rowEnd = rowStart + Number(group.num_rows);
+    await parquetRead({
+      ...{ file, metadata, columns, compressors, rowStart, rowEnd, rowFormat: 'object' },
+      onComplete(requests: Record<string, unknown>[]) {
+        for (const [i, request] of requests.entries()) {
+          const [at, tokens, generated, hashes] = columns.map((name) => request[name]);
+          reader.add(rowStart + i + 1, at, tokens, generated, prefix === -1 ? undefined : (hashes ?? []));
+        }
+      },
+    }).catch((error: Error) => {
+      throw error instanceof SimulatorError ? error : malformed(path, error);
+    });
+    rowStart = rowEnd;
+    onProgress?.(rowStart, rows);
+  }
+  return reader.end();
+}
+
+function malformed(path: string, { message }: Error): SimulatorError {
+  return traceError(
+    'TRACE_MALFORMED_LINE',
+    path,
+    null,
+    'a Parquet file',
+    `one that cannot be read: ${message}`,
+  );
 }

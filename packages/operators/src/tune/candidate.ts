@@ -89,14 +89,19 @@ export function vllmDefaults({ gpu, engine }: EngineProfile): Candidate {
   };
 }
 
+/** Values that are searched, but for the precisions of the weights, which are those of the profile. */
 const VALUES = {
   maxNumSeqs: [8, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024],
   maxNumBatchedTokens: [256, 512, 1024, 2048, 4096, 8192, 16384],
   kvBudgetFraction: [0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1],
   speculationDepth: [0, 1, 2, 3, 4, 5, 6, 7, 8],
+  prefixCaching: [true, false],
+  split: [false, '1:1'],
+  priority: [false, true],
   // The last is off: the most of each.
   maxNumActiveSeqs: [8, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 0],
   longPrefillTokenThreshold: [64, 128, 256, 512, 1024, 2048, 4096, 0],
+  longPrefillTokenThresholdAdaptive: [false, true],
   speculationMaxBatch: [1, 2, 4, 8, 16, 32, 64, 128, 0],
 } as const;
 
@@ -126,35 +131,26 @@ export function candidateSpace(
   },
 ): CandidateSpace {
   const defaults = vllmDefaults(profile);
-  const precisions = WEIGHT_PRECISIONS.filter(
-    (precision) => (profile.weights[precision]?.quality ?? Number.NaN) >= minQuality,
-  );
-  const choose = <K extends Knob>(knob: K, values: readonly Candidate[K][]): readonly Candidate[K][] =>
-    knobs.includes(knob) && values.length > 0 ? values : [defaults[knob]];
-  return {
-    maxNumSeqs: choose('maxNumSeqs', VALUES.maxNumSeqs),
-    maxNumBatchedTokens: choose('maxNumBatchedTokens', VALUES.maxNumBatchedTokens),
-    kvBudgetFraction: choose('kvBudgetFraction', VALUES.kvBudgetFraction),
-    speculationDepth: choose(
-      'speculationDepth',
-      profile.speculation === null ? [0] : VALUES.speculationDepth,
-    ),
-    weights: choose('weights', precisions),
-    prefixCaching: hasPrefixes ? choose('prefixCaching', [true, false]) : [true],
-    split: mostReplicas > 1 ? choose('split', [false, '1:1']) : [false],
-    priority: hasClasses ? choose('priority', [false, true]) : [false],
-    maxNumActiveSeqs: choose('maxNumActiveSeqs', VALUES.maxNumActiveSeqs),
-    longPrefillTokenThreshold: choose('longPrefillTokenThreshold', VALUES.longPrefillTokenThreshold),
-    longPrefillTokenThresholdAdaptive: choose('longPrefillTokenThresholdAdaptive', [false, true]),
-    speculationMaxBatch: draftsByBatch(profile)
-      ? choose('speculationMaxBatch', VALUES.speculationMaxBatch)
-      : [0],
+  const values: CandidateSpace = { ...VALUES, weights: precisionsOf(profile, minQuality) };
+  const changesNothing: Partial<Record<Knob, boolean>> = {
+    speculationDepth: profile.speculation === null,
+    weights: values.weights.length === 0,
+    prefixCaching: !hasPrefixes,
+    split: mostReplicas === 1,
+    priority: !hasClasses,
+    // With data parallelism, vLLM drafts the same for all batches.
+    speculationMaxBatch: profile.speculation === null || (profile.parallel?.data ?? 1) > 1,
   };
+  const space = Object.values(KNOB_NAMES).map((knob) => {
+    const isSearched = knobs.includes(knob) && !changesNothing[knob];
+    return [knob, isSearched ? values[knob] : [defaults[knob]]];
+  });
+  return Object.fromEntries(space);
 }
 
-/** False without a draft, and with data parallelism, where vLLM drafts the same for all batches. */
-function draftsByBatch({ speculation, parallel }: EngineProfile): boolean {
-  return speculation !== null && (parallel?.data ?? 1) === 1;
+/** Precisions of a profile's weights that are accurate enough. */
+export function precisionsOf({ weights }: EngineProfile, minQuality: number): WeightPrecision[] {
+  return WEIGHT_PRECISIONS.filter((precision) => (weights[precision]?.quality ?? Number.NaN) >= minQuality);
 }
 
 /** The candidate with what is searched but changes nothing beside its other settings turned off, so that equal ones are one. */

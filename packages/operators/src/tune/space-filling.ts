@@ -4,25 +4,13 @@ import {
   type CandidateSpace,
   candidateKey,
   isPossible,
+  KNOB_NAMES,
   type Knob,
   withoutIdle,
 } from './candidate.ts';
 
-/** One prime for each setting. */
-const BASES: Readonly<Record<Knob, number>> = {
-  maxNumSeqs: 2,
-  maxNumBatchedTokens: 3,
-  speculationDepth: 5,
-  kvBudgetFraction: 7,
-  weights: 11,
-  prefixCaching: 13,
-  split: 17,
-  priority: 19,
-  maxNumActiveSeqs: 23,
-  longPrefillTokenThreshold: 29,
-  longPrefillTokenThresholdAdaptive: 31,
-  speculationMaxBatch: 37,
-};
+/** A prime for each setting, in the order of `KNOB_NAMES`. */
+const BASES = [2, 3, 7, 5, 11, 13, 17, 19, 23, 29, 31, 37];
 
 /** Points of a sequence that are looked at for each candidate wanted, before the space counts as exhausted. */
 const MOST_POINTS_EACH = 20;
@@ -35,10 +23,7 @@ export function spaceFillingCandidates(
 ): Candidate[] {
   const found = new Map<string, Candidate>();
   for (let point = 1; found.size < count && point <= MOST_POINTS_EACH * count; point += 1) {
-    const candidate = withoutIdle(
-      space,
-      candidateAt(space, (knob) => radicalInverse(point, BASES[knob])),
-    );
+    const candidate = withoutIdle(space, candidateAt(space, point));
     if (isPossible(profile, candidate)) found.set(candidateKey(candidate), candidate);
   }
   return [...found.values()];
@@ -60,10 +45,10 @@ export function neighbours(profile: EngineProfile, space: CandidateSpace, candid
     .filter((near) => candidateKey(near) !== candidateKey(candidate));
 }
 
-function candidateAt(space: CandidateSpace, share: (knob: Knob) => number): Candidate {
-  const chosen = (Object.keys(space) as Knob[]).map((knob) => {
+function candidateAt(space: CandidateSpace, point: number): Candidate {
+  const chosen = Object.values(KNOB_NAMES).map((knob, k) => {
     const values = space[knob];
-    return [knob, values[Math.floor(share(knob) * values.length)]];
+    return [knob, values[Math.floor(radicalInverse(point, BASES[k]) * values.length)]];
   });
   return Object.fromEntries(chosen);
 }

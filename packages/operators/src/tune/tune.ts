@@ -1,6 +1,7 @@
 import type { JobEngine } from '@servegym/jobs';
 import type { EngineProfile } from '@servegym/simulator';
 import { servingCommands } from '../deployment/serving-command.ts';
+import { tuneVerdict } from '../report/tune-report.ts';
 import { candidateKey, candidateSpace } from './candidate.ts';
 import { type ControllerGain, controllerGain } from './controller-gain.ts';
 import { fewestThatHold, SURGE, wholeGroups } from './fewest-engines.ts';
@@ -13,7 +14,6 @@ import { type SloTerm, sloTermName } from './slo.ts';
 import { LEAST_LOAD } from './sustained-load.ts';
 import { joinTraffic, requestRate, type SplitTraffic, type Traffic } from './traffic.ts';
 import type { ImpossibleTune, LoadCurvePoint, PossibleTune, TuneResult } from './tune-result.ts';
-import { tuneVerdict } from './verdict.ts';
 
 /** The load at which a controller is asked for: a bit more than fixed settings sustain. */
 const CONTROLLER_LOAD = 1.2;

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { readLaunch } from './read-launch.ts';
+import { readLaunch } from './launch.ts';
 
 const read = (text: string) => readLaunch(text, 'test');
 
