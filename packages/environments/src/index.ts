@@ -10,7 +10,7 @@ export {
   totalArrivals,
   workPerSecond,
 } from './fleet/anchors/controllers.ts';
-export type { FleetSeedReturns, FleetTaskReference } from './fleet/anchors/fleet-anchors.ts';
+export type { FleetTaskReference } from './fleet/anchors/fleet-anchors.ts';
 export { hpaInFlight } from './fleet/anchors/fleet-anchors.ts';
 export { fleet } from './fleet/environment.ts';
 export { FleetEpisode } from './fleet/fleet-episode.ts';
@@ -23,14 +23,13 @@ export { regretScore } from './grading.ts';
 export type { StepInfo } from './inferencegym/environment.ts';
 export { inferencegym } from './inferencegym/environment.ts';
 export { GymEpisode } from './inferencegym/gym-episode.ts';
-export type { GymTask, GymTaskId } from './inferencegym/gym-tasks.ts';
+export type { GymTask } from './inferencegym/gym-tasks.ts';
 export { GymWorld, type TaskCalibration } from './inferencegym/gym-world.ts';
 export type { GymAction, GymObservation } from './inferencegym/schema.ts';
 export { inspectTable, type TableFinding } from './inferencegym/table/inspect-table.ts';
 export { KEY_COLUMNS, type TableRows } from './inferencegym/table/table-columns.ts';
 export { readTableRows, SHIPPED_TABLE_URL, TraceTable } from './inferencegym/table/trace-table.ts';
 export type {
-  MeanReturn,
   SeedReturns,
   TaskReference,
 } from './llmserve/anchors/serve-anchors.ts';
@@ -40,7 +39,6 @@ export { llmserve } from './llmserve/llmserve.ts';
 export { type RealSettings, readRealSettings } from './llmserve/real/real-settings.ts';
 export type { ServeScenario, Shift } from './llmserve/scenario.ts';
 export type {
-  QuantizationTier,
   ServeAction,
   ServeKnob,
   ServeObservation,
@@ -53,7 +51,7 @@ export { loadOptional, openAiClient } from './load-optional.ts';
 export type { DefinitionOptions, RegisteredEnvironment } from './registry.ts';
 export { ENVIRONMENT_IDS, ENVIRONMENTS, type EnvironmentId, findEnvironment } from './registry.ts';
 export { firstSeeds, SEED_SPLITS, type SeedSplit } from './scenario.ts';
-export { type LogNormal, REQUEST_CLASSES } from './tasks.ts';
+export { REQUEST_CLASSES } from './tasks.ts';
 export { addServeTrace, findServeTrace } from './traces.ts';
 export { holdMaskedKnobs } from './window-environment.ts';
 export { fitWorkload } from './workload/fit-workload.ts';

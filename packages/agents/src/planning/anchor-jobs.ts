@@ -1,6 +1,5 @@
 import {
   type EpisodeRequests,
-  type FleetSeedReturns,
   type FleetTaskId,
   fleet,
   hpaInFlight,
@@ -87,7 +86,7 @@ export interface FleetReferenceInput {
 }
 
 /** Plays the seed with the autoscaler, the rule and the clairvoyant. */
-function fleetReferenceReturns({ taskId, seed, rule }: FleetReferenceInput): FleetSeedReturns {
+function fleetReferenceReturns({ taskId, seed, rule }: FleetReferenceInput) {
   const task = fleet.tasks.shipped[taskId];
   const requests = fleet.drawRequests(task, seed);
   const { controlledReturn } = fleet.anchors;

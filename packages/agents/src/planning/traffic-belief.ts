@@ -1,7 +1,6 @@
 import {
   type EpisodeRequests,
   episodeRequests,
-  type LogNormal,
   type Phase,
   phaseRequests,
   REQUEST_CLASSES,
@@ -152,7 +151,10 @@ export class TrafficBelief {
 }
 
 /** Of a log-normal, but for a term that is the same for all. */
-function logDensity(value: number, { median, sigma }: LogNormal): number {
+function logDensity(
+  value: number,
+  { median, sigma }: { readonly median: number; readonly sigma: number },
+): number {
   const z = Math.log(value / median) / sigma;
   return -(z * z) / 2 - Math.log(sigma);
 }

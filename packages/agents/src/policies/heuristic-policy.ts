@@ -1,7 +1,6 @@
 import {
   holdMaskedKnobs,
   llmserve,
-  type QuantizationTier,
   type ServeAction,
   type ServeObservation,
   type ServeTask,
@@ -103,7 +102,7 @@ function vllmKvBudget(seen: ServeObservation, budget: number, gpuMemoryGb: numbe
  * Quantizes under a heavy load of prompts or behind a queue, and stays there: the way back costs a reload, and the next
  * burst another.
  */
-function decimaQuantization(seen: ServeObservation, tier: QuantizationTier): QuantizationTier {
+function decimaQuantization(seen: ServeObservation, tier: ServeAction['quantization_tier']) {
   const promptTokensPerSecond = seen.request_arrival_rate * seen.mean_prompt_length;
   return promptTokensPerSecond > 6000 || seen.queue_depth > 40 ? 'INT8' : tier;
 }

@@ -46,11 +46,11 @@ export function fitWorkload(trace: Trace, identity: WorkloadIdentity): FittedWor
 function checkFit(trace: Trace, model: Omit<FittedWorkload, 'fit'>): WorkloadFit {
   const { seconds } = model;
   const { levelSeconds } = model.arrivals;
-  const drawn = drawWorkload({ ...model, fit: NO_FIT }, 0, seconds * DRAWN);
+  const drawn = drawWorkload(model, 0, seconds * DRAWN);
   const traced = Array.from(trace.arrivalMs, (ms) => ms / 1000);
   const half = trace.arrivalMs.length >> 1;
   const first = fitLengths(trace.inputTokens.subarray(0, half), trace.outputTokens.subarray(0, half));
-  const fromHalf = drawWorkload({ ...model, lengths: first, fit: NO_FIT }, 1, seconds * DRAWN);
+  const fromHalf = drawWorkload({ ...model, lengths: first }, 1, seconds * DRAWN);
   const distance = (a: ArrayLike<number>, b: ArrayLike<number>) => round(distributionDistance(a, b));
   return {
     ks: {
@@ -75,12 +75,6 @@ function checkFit(trace: Trace, model: Omit<FittedWorkload, 'fit'>): WorkloadFit
     })),
   };
 }
-
-const NO_FIT: WorkloadFit = {
-  ks: { input: 0, output: 0, counts: 0, gaps: 0 },
-  heldOut: { input: 0, output: 0, halvesInput: 0, halvesOutput: 0 },
-  dispersion: [],
-};
 
 function gapsOf(seconds: readonly number[]): number[] {
   return seconds.slice(1).map((at, i) => at - seconds[i]);

@@ -115,28 +115,20 @@ export function publicWorkload(id: PublicWorkloadId): FittedWorkload {
   return MODELS[id];
 }
 
-interface DrawOptions {
-  /** Arrivals come this many times as fast; a function says so for each second. Default 1. */
-  readonly rateScale?: number | ((second: number) => number);
-  /** Prompts are this many times as long. Default 1. */
-  readonly promptScale?: number;
-}
-
-/** Requests in order of arrival. */
-export interface DrawnRequests {
-  /** s from the start. */
-  readonly arrivalSeconds: readonly number[];
-  readonly inputTokens: readonly number[];
-  readonly outputTokens: readonly number[];
-}
-
-/** Draws `seconds` of traffic. Levels, seconds, arrivals and lengths have a random stream each. */
+/**
+ * Draws `seconds` of traffic, in order of arrival. Levels, seconds, arrivals and lengths have a random stream each.
+ * @param rateScale arrivals come this many times as fast; a function says so for each second
+ * @param promptScale prompts are this many times as long
+ */
 export function drawWorkload(
-  model: FittedWorkload,
+  model: Pick<FittedWorkload, 'arrivals' | 'lengths'>,
   seed: number,
   seconds: number,
-  { rateScale = 1, promptScale = 1 }: DrawOptions = {},
-): DrawnRequests {
+  {
+    rateScale = 1,
+    promptScale = 1,
+  }: { readonly rateScale?: number | ((second: number) => number); readonly promptScale?: number } = {},
+) {
   const { perSecond, levelSeconds, secondShape } = model.arrivals;
   const levels = levelStream(model, seed);
   const factors = new RandomStream(seed, 'second factors');
@@ -169,7 +161,7 @@ export function drawWorkload(
 }
 
 /** Levels in a row, relative to the mean rate. Each part of the memory is an autoregressive process of order 1. */
-function levelStream({ arrivals }: FittedWorkload, seed: number): () => number {
+function levelStream({ arrivals }: Pick<FittedWorkload, 'arrivals'>, seed: number): () => number {
   const draws = new RandomStream(seed, 'levels');
   const parts = arrivals.memory.map(({ share, seconds }) => ({
     weight: Math.sqrt(share),

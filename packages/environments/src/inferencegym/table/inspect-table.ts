@@ -316,13 +316,8 @@ function falls(
   key: KeyColumn,
   sign: 1 | -1,
 ): [number, number][] {
-  const lines = new Map<string, number[]>();
-  for (const row of rows) {
-    const others = KEY_COLUMNS.filter((name) => name !== key).map((name) => columns[name][row]);
-    const line = lines.get(others.join());
-    if (line) line.push(row);
-    else lines.set(others.join(), [row]);
-  }
+  const others = KEY_COLUMNS.filter((name) => name !== key);
+  const lines = Map.groupBy(rows, (row) => others.map((name) => columns[name][row]).join());
   const found: [number, number][] = [];
   for (const line of lines.values()) {
     line.sort((a, b) => columns[key][a] - columns[key][b]);
@@ -335,9 +330,7 @@ function falls(
 }
 
 function rowsWhere(count: number, holds: (row: number) => boolean): number[] {
-  const rows: number[] = [];
-  for (let row = 0; row < count; row++) if (holds(row)) rows.push(row);
-  return rows;
+  return Array.from({ length: count }, (_, row) => row).filter(holds);
 }
 
 /** Rows counted from 1, the first few of them. */

@@ -204,17 +204,12 @@ export class RequestGate {
 /** Figures of a window at a real server. */
 export type RealWindowFigures = ReturnType<typeof windowFigures>;
 
-interface WindowReadings {
-  readonly before: VllmReading | null;
-  readonly after: VllmReading | null;
-}
-
 export function windowFigures(
   played: PlayedWindow,
   task: ServeTask,
   settings: RealSettings,
   applied: AppliedAction,
-  { before, after }: WindowReadings,
+  { before, after }: { readonly before: VllmReading | null; readonly after: VllmReading | null },
 ) {
   const { requests } = played;
   const failures: Record<string, number> = {};

@@ -1,5 +1,5 @@
 import { agentsOf, QUICK, type TaskCheck, THOROUGH } from '@servegym/agents';
-import { llmserve, type MeanReturn, type ServeAction, type TaskReference } from '@servegym/environments';
+import { llmserve, type ServeAction, type TaskReference } from '@servegym/environments';
 import { InputError } from '../failure.ts';
 import { type Column, type Form, printResult, table } from '../output/print-result.ts';
 import { showProgress } from '../output/progress.ts';
@@ -149,7 +149,10 @@ export function referencesTable(references: References): string {
   ].join('\n');
 }
 
-function meanText({ mean, ci95: [low, high] }: MeanReturn): string {
+function meanText({
+  mean,
+  ci95: [low, high],
+}: ReturnType<typeof llmserve.anchors.summary>['clairvoyant']): string {
   return `${mean.toFixed(1)} [${low.toFixed(1)}, ${high.toFixed(1)}]`;
 }
 

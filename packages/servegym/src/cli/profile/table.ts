@@ -1,5 +1,5 @@
 import {
-  type GymTaskId,
+  type GymTask,
   GymWorld,
   inferencegym,
   inspectTable,
@@ -115,7 +115,7 @@ export const tableCalibrateCommand = () =>
       // Measured anew, also where the package knows it.
       const calibration = Object.fromEntries(
         tasks.shippedIds.map((id) => [id, inferencegym.calibrate(times, tasks.shipped[id])]),
-      ) as Record<GymTaskId, TaskCalibration>;
+      ) as Record<GymTask['id'], TaskCalibration>;
       const scores = await baselineScores(new GymWorld(times.table, calibration));
       if (out !== undefined) await writeJsonFile(out, calibration);
       const text = tasks.shippedIds.map((id) => calibrationText(id, calibration[id], scores[id]));
@@ -124,7 +124,7 @@ export const tableCalibrateCommand = () =>
   });
 
 function calibrationText(
-  id: GymTaskId,
+  id: GymTask['id'],
   { bestTokensPerSecond, referenceTokensPerSecond, best }: TaskCalibration,
   score: number,
 ): string {
