@@ -1,8 +1,7 @@
 import { EnvironmentError } from '@servegym/openenv/definition';
 import type { NetworkSnapshot } from './actor-critic.ts';
 import { RUNNING } from './learning-environment.ts';
-import type { Rollout } from './rollout.ts';
-import type { ResumePoint, RunningEpisode } from './rollout-player.ts';
+import type { ResumePoint, Rollout, RunningEpisode } from './rollout-player.ts';
 import type { Moments } from './running-normalizer.ts';
 import { decodeSafetensors, encodeSafetensors, type Tensor } from './safetensors.ts';
 

@@ -4,7 +4,7 @@ import { ActorCritic, shuffle } from './actor-critic.ts';
 import { type FloatArray, type Kernels, simdKernels } from './kernels.ts';
 import { RUNNING, TERMINATED, TRUNCATED, type TraceSchedule } from './learning-environment.ts';
 import { EpisodeLog, type PpoCheckpoint, resumePoint } from './ppo-checkpoint.ts';
-import { publishPolicy, type Rollout, rolloutSize } from './rollout.ts';
+import { publishPolicy, type Rollout, rolloutSize } from './rollout-player.ts';
 import { type RolloutSource, RolloutThreads } from './rollout-threads.ts';
 import { normalizeRow, RunningNormalizer } from './running-normalizer.ts';
 import type { ActorWeights } from './trained-actor.ts';

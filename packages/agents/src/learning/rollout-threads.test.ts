@@ -4,7 +4,7 @@ import { RandomStream } from '@servegym/simulator';
 import { identityEnvironment } from '../../test/identity-environment.ts';
 import { simdKernels } from './kernels.ts';
 import { RUNNING } from './learning-environment.ts';
-import { publishPolicy } from './rollout.ts';
+import { publishPolicy } from './rollout-player.ts';
 import { type RolloutSource, RolloutThreads } from './rollout-threads.ts';
 import { RunningNormalizer } from './running-normalizer.ts';
 import { SerialRollouts } from './serial-rollouts.fixture.ts';

@@ -1,8 +1,15 @@
 import { Worker } from 'node:worker_threads';
 import { simdKernels } from './kernels.ts';
 import type { LearningEnvironment } from './learning-environment.ts';
-import { allocatePolicy, allocateRollout, type PublishedPolicy, type Rollout } from './rollout.ts';
-import { type PlayerShare, type PlayPlan, RolloutPlayer } from './rollout-player.ts';
+import {
+  allocatePolicy,
+  allocateRollout,
+  type PlayerShare,
+  type PlayPlan,
+  type PublishedPolicy,
+  type Rollout,
+  RolloutPlayer,
+} from './rollout-player.ts';
 
 /** Environments that play rollouts for a learner. */
 export interface RolloutSource {

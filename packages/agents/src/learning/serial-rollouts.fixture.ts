@@ -1,7 +1,13 @@
 import type { Kernels } from './kernels.ts';
 import type { LearningEnvironment } from './learning-environment.ts';
-import { allocatePolicy, allocateRollout, type PublishedPolicy, type Rollout } from './rollout.ts';
-import { type PlayPlan, RolloutPlayer } from './rollout-player.ts';
+import {
+  allocatePolicy,
+  allocateRollout,
+  type PlayPlan,
+  type PublishedPolicy,
+  type Rollout,
+  RolloutPlayer,
+} from './rollout-player.ts';
 
 import type { RolloutSource } from './rollout-threads.ts';
 

@@ -190,23 +190,13 @@ async function trainConstant(
   return { steps, finalReturn: meanReturn, metrics: [], files: { policy } };
 }
 
-/** Figures of an update that do not depend on the machine. */
-function metricsOf(update: PpoUpdate): MetricsLine {
-  return {
-    steps: update.steps,
-    episodes: update.episodes,
-    mean_return: update.meanReturn,
-    policy_loss: update.policyLoss,
-    value_loss: update.valueLoss,
-    entropy: update.entropy,
-    approx_kl: update.approxKl,
-    clip_fraction: update.clipFraction,
-    explained_variance: update.explainedVariance,
-    learning_rate: update.learningRate,
-    entropy_coef: update.entropyCoef,
-    keep_bonus: update.keepBonus,
-    minibatches: update.minibatches,
-  };
+/** Figures of an update as metrics name them, less the error that only tests look at. */
+function metricsOf({ firstRatioError: _, minibatches, ...figures }: PpoUpdate): MetricsLine {
+  const named = Object.entries({ ...figures, minibatches }).map(([name, value]) => [
+    name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`),
+    value,
+  ]);
+  return Object.fromEntries(named) as MetricsLine;
 }
 
 /** A run for a thread or another machine. */

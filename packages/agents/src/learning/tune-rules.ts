@@ -20,7 +20,13 @@ import { trainingTraces } from './learning-environment.ts';
 /** Values of a parameter that are told apart on many traces. */
 const FINALISTS = 2;
 
-export interface Climbed<Parameters> {
+/** Training episodes that every value is tried on, and those that the best are told apart on. */
+export interface TuningTraces {
+  readonly few: number;
+  readonly many: number;
+}
+
+interface Climbed<Parameters> {
   readonly parameters: Parameters;
   /** Of an episode, over the traces. */
   readonly meanReturn: number;
@@ -30,8 +36,7 @@ export interface Climbed<Parameters> {
 export interface CoordinateSearch<Parameters extends object> {
   /** Values that are tried for each parameter. */
   readonly grid: { readonly [Name in keyof Parameters]: readonly Parameters[Name][] };
-  /** Traces that every value is tried on, and those that the best are told apart on. */
-  readonly traces: { readonly few: number; readonly many: number };
+  readonly traces: TuningTraces;
   /** Return of an episode on the `trace`-th trace. */
   readonly play: (parameters: Parameters, trace: number) => number;
 }
@@ -97,10 +102,7 @@ export interface TunedRule {
 export function tuneRule(
   task: ServeTask,
   kept: ServeAction,
-  {
-    seed,
-    traces,
-  }: { readonly seed: number; readonly traces: { readonly few: number; readonly many: number } },
+  { seed, traces }: { readonly seed: number; readonly traces: TuningTraces },
 ): TunedRule {
   const drawn = trainingTraces(seed, traces.many).map((trace) => ({
     ...{ seed: trace, requests: llmserve.drawRequests(task, trace) },
@@ -147,12 +149,6 @@ const RULE_GRID: { readonly [Name in keyof RateRuleParameters]: readonly number[
 
 /** Requests in flight a replica that the search tries as the target of `hpa`. */
 const IN_FLIGHT_GRID = { target: [5, 8, 10, 13, 16, 20, 25, 30, 35, 40, 50, 60] };
-
-/** Training episodes that every value is tried on, and those that the best are told apart on. */
-export interface TuningTraces {
-  readonly few: number;
-  readonly many: number;
-}
 
 /** Settings of the classic controllers of a task. */
 export type TunedControllers = Pick<FleetTaskReference, 'rule' | 'inFlightTarget' | 'constantReplicas'>;

@@ -7,14 +7,6 @@ import {
 } from '@servegym/environments';
 import { mean } from '@servegym/simulator/statistics';
 import {
-  type CheckedTask,
-  climbKnobs,
-  keptFigure,
-  keptReturn,
-  turned,
-  valuesOf,
-} from '../core/checks/checked-task.ts';
-import {
   always,
   checkExploits,
   commonExploits,
@@ -32,11 +24,17 @@ import {
 import { checkReaction } from '../core/checks/reaction.ts';
 import {
   type CheckEffort,
+  type CheckedTask,
   type CheckResult,
+  climbKnobs,
   judge,
+  keptFigure,
+  keptReturn,
   type OnGroup,
   runChecks,
   type TaskCheck,
+  turned,
+  valuesOf,
 } from '../core/checks/task-check.ts';
 import { checkedGym, GYM_CHECKED, type GymFigure } from './checked-tasks.ts';
 import { planSchedule } from './plan-schedule.ts';

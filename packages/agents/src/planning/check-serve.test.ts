@@ -7,7 +7,7 @@ import {
   type ServeAction,
   type ServeTask,
 } from '@servegym/environments';
-import { episodeReturn, keptReturn } from '../core/checks/checked-task.ts';
+import { episodeReturn, keptReturn } from '../core/checks/task-check.ts';
 import { bestInt4Constant } from './check-serve.ts';
 import { checkedGym, checkedServe } from './checked-tasks.ts';
 import { planSchedule } from './plan-schedule.ts';

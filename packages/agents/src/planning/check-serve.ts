@@ -10,25 +10,23 @@ import {
 } from '@servegym/environments';
 import { Cluster, TICKS_PER_S } from '@servegym/simulator';
 import { mean } from '@servegym/simulator/statistics';
-import {
-  type CheckedTask,
-  climbKnobs,
-  keptFigure,
-  keptReturn,
-  turned,
-  wanderingActions,
-} from '../core/checks/checked-task.ts';
 import { always, checkExploits, commonExploits, type Exploit, meanGrade } from '../core/checks/exploits.ts';
 import { chanceLoses, knobDominance, roomToAdapt, tuningPays } from '../core/checks/game.ts';
 import { conservation, figuresOver, orderedMeans, repeatability } from '../core/checks/physics.ts';
 import { checkReaction } from '../core/checks/reaction.ts';
 import {
   type CheckEffort,
+  type CheckedTask,
   type CheckResult,
+  climbKnobs,
   judge,
+  keptFigure,
+  keptReturn,
   type OnGroup,
   runChecks,
   type TaskCheck,
+  turned,
+  wanderingActions,
 } from '../core/checks/task-check.ts';
 import { tuneConstant, tunePhase } from '../learning/tune-constant.ts';
 import { ruleReturn, tuneRule } from '../learning/tune-rules.ts';

@@ -14,7 +14,7 @@ import {
   ServeEpisode,
   type ServeTask,
 } from '@servegym/environments';
-import type { CheckedEpisode, CheckedTask, KnobValues, PlayedTask } from '../core/checks/checked-task.ts';
+import type { CheckedEpisode, CheckedTask, KnobValues, PlayedTask } from '../core/checks/task-check.ts';
 import checkedKnobs from './checked-knobs.json' with { type: 'json' };
 
 /** Knobs of an environment as checks turn them: all at an end of their range, and the values that are compared. */

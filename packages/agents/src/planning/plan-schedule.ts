@@ -5,7 +5,7 @@ import {
   type GymWorld,
   inferencegym,
 } from '@servegym/environments';
-import { episodeReturn, turned, valuesOf } from '../core/checks/checked-task.ts';
+import { episodeReturn, turned, valuesOf } from '../core/checks/task-check.ts';
 import { checkedGym } from './checked-tasks.ts';
 
 /** Steps that a configuration is kept for at most, before the schedule may choose another. */

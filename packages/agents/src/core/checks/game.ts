@@ -1,13 +1,14 @@
 import { mean } from '@servegym/simulator/statistics';
 import {
   type CheckedTask,
+  type CheckResult,
   episodeReturn,
+  judge,
   type KnobValues,
   type PlayedTask,
   randomActions,
   turned,
-} from './checked-task.ts';
-import { type CheckResult, judge } from './task-check.ts';
+} from './task-check.ts';
 
 /** Least gain of a step, in reward, that makes looking for a configuration worth while. */
 const WORTH_TUNING = 0.01;

@@ -1,5 +1,10 @@
-import { type PlayedTask, wanderingActions } from './checked-task.ts';
-import { type CheckEffort, type CheckResult, judge } from './task-check.ts';
+import {
+  type CheckEffort,
+  type CheckResult,
+  judge,
+  type PlayedTask,
+  wanderingActions,
+} from './task-check.ts';
 
 /** Means over few seeds may be this much out of order by chance. */
 const ORDER_TOLERANCE = 0.02;

@@ -1,5 +1,12 @@
-import { type CheckedTask, keptFigure, turned, valuesOf } from './checked-task.ts';
-import { type CheckEffort, type CheckResult, judge } from './task-check.ts';
+import {
+  type CheckEffort,
+  type CheckedTask,
+  type CheckResult,
+  judge,
+  keptFigure,
+  turned,
+  valuesOf,
+} from './task-check.ts';
 
 /** A mean that moves by less than this share of its larger value has not answered. */
 const ANSWERS = 0.1;
