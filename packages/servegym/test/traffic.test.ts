@@ -8,7 +8,7 @@ import {
   type PublicWorkloadId,
   publicWorkload,
 } from '@servegym/environments';
-import { parseJsonlTrace, parseTrace } from '@servegym/simulator';
+import { parseTrace } from '@servegym/simulator';
 import { runServegym } from '../../../maintenance/test-servers/servegym.ts';
 import { temporaryFolder } from '../../../maintenance/test-servers/temporary-folder.ts';
 import { runCommand } from './in-process.ts';
@@ -135,7 +135,7 @@ describe('servegym traffic', () => {
     );
     assert.equal(code, 0, stderr);
     assert.match(stderr, /1 without an output left out, 1 put in order/);
-    const trace = parseJsonlTrace(readFileSync(clean, 'utf8'), clean);
+    const trace = parseTrace(readFileSync(clean, 'utf8'), clean);
     assert.deepEqual([...trace.arrivalMs], [0, 1000]);
     assert.deepEqual([...trace.inputTokens], [10, 20]);
   });
@@ -151,7 +151,7 @@ describe('servegym traffic', () => {
       assert.equal(code, 0, stderr);
     }
     assert.equal(readFileSync(again, 'utf8'), readFileSync(copy, 'utf8'));
-    const [before, after] = [drawn, again].map((file) => parseJsonlTrace(readFileSync(file, 'utf8'), file));
+    const [before, after] = [drawn, again].map((file) => parseTrace(readFileSync(file, 'utf8'), file));
     assert.deepEqual(after.prefixBlocks, before.prefixBlocks);
     assert.ok(before.prefixBlocks!.blockTokens !== 512 && before.prefixBlocks!.ids.length > 100);
   });

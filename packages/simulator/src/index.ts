@@ -66,7 +66,6 @@ export { isBenchmarkResult, readBenchmarkResult } from './traces/benchmark-resul
 export { agentSessionsTrace, ragPulseTrace } from './traces/conversations.ts';
 export { forEachCsvRecord } from './traces/csv-trace.ts';
 export { describeTrace, type LengthSummary, type TraceDescription } from './traces/describe-trace.ts';
-export { parseJsonlTrace } from './traces/jsonl-trace.ts';
 export { closedBatch, drawLengths, repeatTrace, scaleRate, takeRequests } from './traces/operations.ts';
 export { parseTrace, traceParser, traceTextOf } from './traces/parse-trace.ts';
 export { type ReadTrace, RequestReader } from './traces/request-reader.ts';

@@ -1,7 +1,7 @@
 import { type EngineProfile, type WeightPrecision, weightVariant } from '@servegym/simulator';
 import { mean, sampleDeviation, summarize } from '@servegym/simulator/statistics';
-import { ProfileError } from '../schema/read-json.ts';
-import { fitErrors, roundLaw } from './fit-law.ts';
+import type { CalibrationOptions } from './blank-profile.ts';
+import { checkRows, fitErrors, roundLaw } from './fit-law.ts';
 import {
   type BenchParameter,
   type Candidate,
@@ -39,12 +39,7 @@ const WORTH_REFIT = 0.95;
 /** The same for a fit in which the server's speed differs from load to load, where one without describes every load. */
 const WORTH_SPEEDS = 0.85;
 
-export interface BenchOptions extends LoadFitOptions {
-  /** Source of the measurements, as the profile states it. */
-  readonly source: string;
-  /** The command that repeats the calibration, for the profile. */
-  readonly command: string;
-}
+export type BenchOptions = LoadFitOptions & Pick<CalibrationOptions, 'source' | 'command'>;
 
 /** Relative errors of means, percent, positive when the simulator says more. */
 export interface BenchErrors {
@@ -97,10 +92,7 @@ export interface BenchCalibration {
 export function calibrateBench(loads: readonly MeasuredLoad[], options: BenchOptions): BenchCalibration {
   const { start, weights = 'FP16' } = options;
   const requests = loads.reduce((sum, load) => sum + load.requests.length, 0);
-  if (requests < LEAST_REQUESTS) {
-    const expected = `at least ${LEAST_REQUESTS} requests that were answered`;
-    throw new ProfileError('CALIBRATION_ROWS', '', expected, `${requests}`);
-  }
+  checkRows(requests, LEAST_REQUESTS, 'requests that were answered');
   const fitted = loads.map(fittedLoad);
   const folds = foldsOf(fitted);
   const steady = fitAndLeaveOut(fitted, folds, options);

@@ -30,17 +30,24 @@ const TRANSFER_SETUP_MS = 1;
 /** Less than this for KV serves nobody, GiB a GPU. */
 const LEAST_KV_GIB = 1;
 
-export interface BlankProfileOptions {
+/** Facts of measurements that a profile is fitted to. */
+export interface CalibrationOptions {
   readonly gpu: Gpu;
   readonly model: ServedModel;
+  /** Memory that activations and CUDA graphs took, GiB a GPU. Default 1.2, as with a budget of 2048 tokens. */
+  readonly memoryOverheadGiB?: number;
+  /** Source of the measurements, as the profile states it. */
+  readonly source: string;
+  /** The command that repeats the calibration, for the profile. */
+  readonly command: string;
+}
+
+export interface BlankProfileOptions extends Omit<CalibrationOptions, 'command'> {
   readonly count: number;
   readonly engine: EngineProfile['engine'];
   readonly law: IterationLaw;
   readonly requestOverheadMs: number;
-  /** Default 1.2 GiB a GPU. */
-  readonly memoryOverheadGiB?: number;
   readonly status: EngineProfile['status'];
-  readonly source: string;
 }
 
 /** A profile with what follows from GPU and model alone, and one law for 16-bit weights. */

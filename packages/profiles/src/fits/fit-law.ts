@@ -1,6 +1,7 @@
 import type { EngineProfile, IterationLaw } from '@servegym/simulator';
 import { mean } from '@servegym/simulator/statistics';
 import { inverse, type Matrix } from 'ml-matrix';
+import { ProfileError } from '../schema/read-json.ts';
 import { leastSquares } from './least-squares.ts';
 
 /** The coefficients of a law, in the order in which fits keep them. `experts` and `manySequences` stand for what they take. */
@@ -178,6 +179,12 @@ export function fitErrors(
     heldOutWorstErrorPercent: hundredths(Math.max(...heldOut)),
     command,
   };
+}
+
+/** @throws {ProfileError} when there are fewer measurements than a fit needs; `what`: which it takes. */
+export function checkRows(rows: number, least: number, what: string): void {
+  if (rows >= least) return;
+  throw new ProfileError('CALIBRATION_ROWS', '', `at least ${least} ${what}`, `${rows}`);
 }
 
 export function hundredths(value: number): number {

@@ -7,9 +7,7 @@ import {
 } from '@servegym/simulator';
 import { mean } from '@servegym/simulator/statistics';
 import { VLLM_V1 } from '../data/engine-constants.ts';
-import type { Gpu } from '../data/gpu.ts';
 import type { ServedModel } from '../data/served-model.ts';
-import { ProfileError } from '../schema/read-json.ts';
 import {
   type AttentionTime,
   type KernelTables,
@@ -18,8 +16,9 @@ import {
   SEQUENCE_KERNELS,
   timeAt,
 } from '../tables/kernel-tables.ts';
-import { BLOCK_TOKENS, blankProfile } from './blank-profile.ts';
+import { BLOCK_TOKENS, blankProfile, type CalibrationOptions } from './blank-profile.ts';
 import {
+  checkRows,
   errorPercent,
   fitErrors,
   fitLaw,
@@ -58,15 +57,6 @@ const LONGEST_CACHED = 4096;
 const LEAST_ITERATIONS = 20;
 const MOST_TOKENS = 2048 + MOST_DECODES;
 
-export interface KernelProfileOptions {
-  readonly gpu: Gpu;
-  readonly model: ServedModel;
-  /** Default 1.2 GiB. */
-  readonly memoryOverheadGiB?: number;
-  readonly source: string;
-  readonly command: string;
-}
-
 export interface KernelCalibration {
   readonly profile: EngineProfile;
   readonly determined: LawFit['determined'];
@@ -84,7 +74,7 @@ interface Iteration extends Observation {
  * Makes a profile of one GPU from kernel times: the time of an iteration is the sum of its kernels, and 0.8 ms of CPU
  * work between two. The law is fitted to the iterations that the attention table has.
  */
-export function calibrateKernels(tables: KernelTables, options: KernelProfileOptions): KernelCalibration {
+export function calibrateKernels(tables: KernelTables, options: CalibrationOptions): KernelCalibration {
   const { gpu, model } = options;
   // Kernel times show no launches.
   const roofline = rooflineLaw(gpu, model, 1, { ...VLLM_V1, prefillPerLayerUs: 0 });
@@ -105,10 +95,7 @@ export function calibrateKernels(tables: KernelTables, options: KernelProfileOpt
   });
   const poolTokens = kvPoolBlocks(blank, 'FP16', false, 1) * BLOCK_TOKENS;
   const iterations = iterationsOf(tables, model, poolTokens);
-  if (iterations.length < LEAST_ITERATIONS) {
-    const expected = `at least ${LEAST_ITERATIONS} attention times of iterations that fit ${gpu.name}`;
-    throw new ProfileError('CALIBRATION_ROWS', '', expected, `${iterations.length}`);
-  }
+  checkRows(iterations.length, LEAST_ITERATIONS, `attention times of iterations that fit ${gpu.name}`);
   const { law, determined } = fitLaw(iterations, prior);
   const halves = [0, 1].map((parity) => iterations.filter((_, i) => i % 2 === parity));
   const heldOut = halves.flatMap((half, i) => {

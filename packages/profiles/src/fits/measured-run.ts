@@ -1,27 +1,7 @@
-import {
-  type EngineProfile,
-  parseJsonlTrace,
-  type SimulationRun,
-  simulateTrace,
-  type Trace,
-} from '@servegym/simulator';
-import { type Summary, summarize } from '@servegym/simulator/statistics';
+import { type EngineProfile, parseTrace, type SimulationRun, simulateTrace } from '@servegym/simulator';
+import { summarize } from '@servegym/simulator/statistics';
 import { z } from 'zod';
 import { checked, parseJson, wholeNumber } from '../schema/read-json.ts';
-
-/** A run of a real vLLM engine, request by request. */
-export interface MeasuredRun {
-  /** Arrivals as the engine's clock saw them. */
-  readonly trace: Trace;
-  readonly ttftMs: Summary;
-  readonly tpotMs: Summary;
-  readonly e2eMs: Summary;
-  /** From the first arrival to the last token, ms. */
-  readonly makespanMs: number;
-  readonly kvBlocks: number;
-  readonly maxNumSeqs: number;
-  readonly maxNumBatchedTokens: number;
-}
 
 const CODE = 'CALIBRATION_FILE';
 const seconds = z.number({ error: 'a number of seconds' });
@@ -38,15 +18,15 @@ const runMeta = z.object({
 });
 
 /**
- * Reads a run: `requests.jsonl` (`arrival_time`, `input_toks`, `output_toks`, and on the engine's clock, in s,
- * `queued_ts`, `first_token_ts`, `last_token_ts`) and `meta.json` (`kv_cache.num_gpu_blocks`,
- * `engine_kwargs.max_num_seqs` and `.max_num_batched_tokens`).
+ * Reads a run of a real vLLM engine, request by request: `requests.jsonl` (`arrival_time`, `input_toks`, `output_toks`,
+ * and on the engine's clock, in s, `queued_ts`, `first_token_ts`, `last_token_ts`) and `meta.json`
+ * (`kv_cache.num_gpu_blocks`, `engine_kwargs.max_num_seqs` and `.max_num_batched_tokens`).
  *
  * @throws {SimulatorError} or {ProfileError} naming the line or the field that is wrong.
  */
-export function parseMeasuredRun(requestsText: string, metaText: string, source: string): MeasuredRun {
+export function parseMeasuredRun(requestsText: string, metaText: string, source: string) {
   const file = `${source}/requests.jsonl`;
-  const trace = parseJsonlTrace(requestsText, file);
+  const trace = parseTrace(requestsText, file);
   const times = requestsText
     .split('\n')
     .filter((line) => line.trim() !== '')
@@ -57,6 +37,7 @@ export function parseMeasuredRun(requestsText: string, metaText: string, source:
   const metaFile = `${source}/meta.json`;
   const meta = checked(runMeta, parseJson(metaText, metaFile, CODE, 'JSON'), metaFile, { code: CODE });
   return {
+    /** Arrivals as the engine's clock saw them. */
     trace: { ...trace, arrivalMs: Float64Array.from(times, ({ queued_ts }) => 1000 * (queued_ts - first)) },
     ttftMs: ms(({ first_token_ts, queued_ts }) => first_token_ts - queued_ts),
     tpotMs: ms(
@@ -64,6 +45,7 @@ export function parseMeasuredRun(requestsText: string, metaText: string, source:
         (last_token_ts - first_token_ts) / (output_toks - 1),
     ),
     e2eMs: ms(({ last_token_ts, queued_ts }) => last_token_ts - queued_ts),
+    /** From the first arrival to the last token, ms. */
     makespanMs: 1000 * (Math.max(...times.map(({ last_token_ts }) => last_token_ts)) - first),
     kvBlocks: meta.kv_cache.num_gpu_blocks,
     maxNumSeqs: meta.engine_kwargs.max_num_seqs,
@@ -74,7 +56,7 @@ export function parseMeasuredRun(requestsText: string, metaText: string, source:
 /** The same requests on a simulated engine with the pool and the limits of the real one. */
 export function replayRun(
   profile: EngineProfile,
-  run: Pick<MeasuredRun, 'trace' | 'kvBlocks' | 'maxNumSeqs' | 'maxNumBatchedTokens'>,
+  run: Pick<ReturnType<typeof parseMeasuredRun>, 'trace' | 'kvBlocks' | 'maxNumSeqs' | 'maxNumBatchedTokens'>,
 ): SimulationRun {
   const { trace, kvBlocks, maxNumSeqs, maxNumBatchedTokens } = run;
   // The arrivals are those at the engine: what lies before it has been spent.

@@ -202,11 +202,7 @@ export function repeatedPrompts(trace: Trace): Trace {
 }
 
 /** A served load, request by request. */
-export interface RecordedLoad
-  extends Pick<
-    ServedLoad,
-    'model' | 'gpu' | 'tp' | 'weights' | 'kv_blocks' | 'max_num_seqs' | 'max_num_batched_tokens'
-  > {
+export interface RecordedLoad extends LoadServer {
   readonly name: string;
   /** In order of arrival; NaN where a request failed. */
   readonly arrivalMs: Float64Array;

@@ -1,12 +1,11 @@
-import { type EngineProfile, type IterationLaw, kvPoolBlocks } from '@servegym/simulator';
+import { type EngineProfile, kvPoolBlocks } from '@servegym/simulator';
 import { mean } from '@servegym/simulator/statistics';
 import { VLLM_V0 } from '../data/engine-constants.ts';
-import type { Gpu } from '../data/gpu.ts';
 import { isCalled } from '../data/named.ts';
 import type { ServedModel } from '../data/served-model.ts';
-import { ProfileError } from '../schema/read-json.ts';
-import { BLOCK_TOKENS, blankProfile } from './blank-profile.ts';
+import { BLOCK_TOKENS, blankProfile, type CalibrationOptions } from './blank-profile.ts';
 import {
+  checkRows,
   errorPercent,
   fitErrors,
   fitLaw,
@@ -46,19 +45,11 @@ const DEFAULT_ENGINE = 'vLLM';
 /** A fit with fewer rows would only repeat the roofline. */
 const LEAST_ROWS = 4;
 
-export interface StaticBatchOptions {
-  readonly gpu: Gpu;
-  readonly model: ServedModel;
+export interface StaticBatchOptions extends CalibrationOptions {
   /** GPUs of the tensor-parallel group. Default 1. */
   readonly count?: number;
   /** Engine of the rows. Default `vLLM`. */
   readonly engine?: string;
-  /** Memory that activations and CUDA graphs took, GiB a GPU. Default 1.2, as with a budget of 2048 tokens. */
-  readonly memoryOverheadGiB?: number;
-  /** Source of the measurements, as the profile states it. */
-  readonly source: string;
-  /** The command that repeats the calibration, for the profile. */
-  readonly command: string;
 }
 
 /** A measured row beside what the profile makes of it. */
@@ -110,10 +101,8 @@ export function calibrateStaticBatches(
   const poolTokens = kvPoolBlocks(blank, 'FP16', false, 1) * BLOCK_TOKENS;
   const fits = (row: StaticBatchRow) => row.batch * (row.inputTokens + row.outputTokens) <= poolTokens;
   const fitted = candidates.filter(fits);
-  if (fitted.length < LEAST_ROWS) {
-    const expected = `at least ${LEAST_ROWS} rows of ${engine} with ${model.name} on ${count} x ${gpu.name}, FP16 weights and KV cache`;
-    throw new ProfileError('CALIBRATION_ROWS', '', expected, `${fitted.length}`);
-  }
+  const wanted = `rows of ${engine} with ${model.name} on ${count} x ${gpu.name}, FP16 weights and KV cache`;
+  checkRows(fitted.length, LEAST_ROWS, wanted);
 
   const simulator = new BatchSimulator(blank, 'FP16');
   const {
@@ -181,15 +170,8 @@ function laws(
   ];
 }
 
-interface FittedRows {
-  readonly law: IterationLaw;
-  readonly determined: LawFit['determined'];
-  readonly rows: readonly CalibratedRow[];
-  /** Root mean square of the errors on rows left out, percent. */
-  readonly heldOutRms: number;
-}
-
-function fitRows(simulator: BatchSimulator, prior: LawPrior, fitted: readonly StaticBatchRow[]): FittedRows {
+/** A law fitted to rows, and the root mean square of its errors on rows left out, percent. */
+function fitRows(simulator: BatchSimulator, prior: LawPrior, fitted: readonly StaticBatchRow[]) {
   const observe = (row: StaticBatchRow): Observation => ({
     measuredS: row.latencyS,
     predictS: (law) => simulator.seconds(law, row),

@@ -12,17 +12,22 @@ import { expertParameters, groupKvBytesPerToken, type ServedModel } from '../dat
 import { layerCount } from '../data/transformer-shape.ts';
 import { ProfileError } from '../schema/read-json.ts';
 import type { OperatorTables } from '../tables/operator-tables.ts';
-import { BLOCK_TOKENS, blankProfile, precisionsOn, withKvCache, withRoomForKv } from './blank-profile.ts';
+import {
+  BLOCK_TOKENS,
+  blankProfile,
+  type CalibrationOptions,
+  precisionsOn,
+  withKvCache,
+  withRoomForKv,
+} from './blank-profile.ts';
 import { type ComposedLaw, composedLaw, MOST_SEQUENCES, type RegionError } from './composed-law.ts';
 import { hundredths, mapLaw, roundLaw } from './fit-law.ts';
 import { IterationComposition, type Parallelism, type TablePrecisions } from './iteration-composition.ts';
 import { estimatedVariant } from './quantized-variants.ts';
 
-export interface TableProfileOptions {
-  readonly gpu: Gpu;
+export interface TableProfileOptions extends CalibrationOptions {
   /** GPU that the tables were measured on, of the same architecture. Default: the same. */
   readonly measuredOn?: Gpu;
-  readonly model: ServedModel;
   readonly parallel: Parallelism;
   /** Default: every precision that the tables have for this model. */
   readonly weights?: WeightPrecision;
@@ -32,11 +37,6 @@ export interface TableProfileOptions {
   readonly engine: { readonly name: string; readonly version: string };
   /** Default: those of vLLM V1. */
   readonly overheads?: EngineOverheads;
-  /** Default 1.2 GiB a GPU. */
-  readonly memoryOverheadGiB?: number;
-  readonly source: string;
-  /** The command that makes the profile again. */
-  readonly command: string;
 }
 
 export interface TableProfile {

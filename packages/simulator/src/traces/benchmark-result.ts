@@ -1,6 +1,5 @@
-import { quoteField, traceError } from '../simulator-error.ts';
-import type { ReadTrace } from './request-reader.ts';
-import { RequestReader } from './request-reader.ts';
+import { quoteField, type SimulatorError, traceError } from '../simulator-error.ts';
+import { type ReadTrace, RequestReader } from './request-reader.ts';
 import type { TraceOptions } from './trace.ts';
 
 /** A request of a benchmark of a real server, as the client saw it. */
@@ -49,10 +48,8 @@ export function readBenchmarkResult(value: unknown, source: string): BenchmarkRe
   if (isEntry(value) && (Array.isArray(value.input_lens) || 'total_input_tokens' in value)) {
     return { tool: 'vLLM', loads: [readVllm(value, source)] };
   }
-  throw traceError(
-    'TRACE_BENCHMARK',
+  throw refusal(
     source,
-    null,
     'the result of `vllm bench serve` or of GuideLLM',
     isEntry(value) ? `an object with ${Object.keys(value).slice(0, 8).join(', ')}` : quoteField(value),
   );
@@ -74,11 +71,11 @@ export function benchmarkTrace(
     const names = loads
       .map(({ name, requests }, i) => `${i + 1}: ${name} (${requests.length} requests)`)
       .join('; ');
-    throw traceError('TRACE_BENCHMARK', source, null, 'the number of one of its loads', names);
+    throw refusal(source, 'the number of one of its loads', names);
   }
   const chosen = loads[(load ?? 1) - 1];
   if (chosen === undefined) {
-    throw traceError('TRACE_BENCHMARK', source, null, `a load from 1 to ${loads.length}`, String(load));
+    throw refusal(source, `a load from 1 to ${loads.length}`, String(load));
   }
   const reader = new RequestReader(['start_time', 'input_tokens', 'output_tokens'], {
     kind: `result of ${tool}`,
@@ -89,10 +86,8 @@ export function benchmarkTrace(
   });
   for (const [i, { startS, inputTokens, outputTokens }] of chosen.requests.entries()) {
     if (startS === null) {
-      throw traceError(
-        'TRACE_BENCHMARK',
+      throw refusal(
         source,
-        null,
         tool === 'vLLM'
           ? 'the times of the requests, `start_times`, which vLLM 0.11 and newer write with --save-detailed'
           : 'the times of the requests',
@@ -109,10 +104,8 @@ function readVllm(entry: Entry, source: string): BenchmarkLoad {
   const inputs = entry.input_lens;
   const outputs = entry.output_lens;
   if (!Array.isArray(inputs) || !Array.isArray(outputs) || inputs.length !== outputs.length) {
-    throw traceError(
-      'TRACE_BENCHMARK',
+    throw refusal(
       source,
-      null,
       '`input_lens` and `output_lens` of each request, which vllm bench serve writes with --save-detailed',
       quoteField(Object.keys(entry).join(', ')),
     );
@@ -150,10 +143,8 @@ function readGuideLlm(benchmarks: readonly unknown[], source: string): Benchmark
     const { requests } = isEntry(benchmark) ? benchmark : {};
     const answered = isEntry(requests) ? requests.successful : undefined;
     if (!Array.isArray(answered)) {
-      throw traceError(
-        'TRACE_BENCHMARK',
+      throw refusal(
         source,
-        null,
         `\`benchmarks[${i}].requests.successful\`, the requests of the load`,
         'none; GuideLLM leaves them out of reports that are not JSON or YAML',
       );
@@ -167,7 +158,7 @@ function readGuideLlm(benchmarks: readonly unknown[], source: string): Benchmark
       }, 0),
     };
   });
-  if (loads.length === 0) throw traceError('TRACE_BENCHMARK', source, null, 'at least one load', 'none');
+  if (loads.length === 0) throw refusal(source, 'at least one load', 'none');
   return { tool: 'GuideLLM', loads };
 }
 
@@ -223,18 +214,17 @@ function listOf(value: unknown, length: number): readonly unknown[] | undefined 
 }
 
 function firstNumber(...values: readonly unknown[]): number | null {
-  for (const value of values) {
-    const number = numberOrNull(value);
-    if (number !== null) return number;
-  }
-  return null;
+  return values.map(numberOrNull).find((number) => number !== null) ?? null;
 }
 
 function seconds(ms: unknown): number | null {
-  const number = numberOrNull(ms);
-  return number === null ? null : number / 1000;
+  return typeof ms === 'number' && Number.isFinite(ms) ? ms / 1000 : null;
 }
 
 function numberOrNull(value: unknown): number | null {
   return typeof value === 'number' && Number.isFinite(value) ? value : null;
+}
+
+function refusal(source: string, expected: string, got: string): SimulatorError {
+  return traceError('TRACE_BENCHMARK', source, null, expected, got);
 }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { SimulatorError, type SimulatorErrorCode } from '../simulator-error.ts';
-import { parseCsvTrace } from './csv-trace.ts';
+import { parseTrace } from './parse-trace.ts';
 
 const HEADER = 'TIMESTAMP,ContextTokens,GeneratedTokens';
 
@@ -13,7 +13,7 @@ function withLine(line: string): string {
 
 describe('a trace in CSV', () => {
   it('is read in the Azure form, with arrivals counted from the first', () => {
-    const trace = parseCsvTrace(
+    const trace = parseTrace(
       `${withLine('2023-11-16 18:15:50.9951690,396,109').replaceAll('\n', '\r\n')}`,
       'azure.csv',
     );
@@ -26,7 +26,7 @@ describe('a trace in CSV', () => {
   });
 
   it('keeps a tenth of a microsecond, over midnight too', () => {
-    const trace = parseCsvTrace(
+    const trace = parseTrace(
       `${HEADER}\n2023-12-31 23:59:59.9999999,1,1\n2024-01-01 00:00:00.0000001,1,1`,
       'x.csv',
     );
@@ -35,16 +35,16 @@ describe('a trace in CSV', () => {
 
   it('takes a time without a zone as UTC', () => {
     const zoned = ['2024-05-10 02:00:00+02:00,1,1', '2024-05-10T00:00:02Z,1,1'];
-    assert.deepEqual([...parseCsvTrace([HEADER, ...zoned].join('\n'), 'x.csv').arrivalMs], [0, 2000]);
+    assert.deepEqual([...parseTrace([HEADER, ...zoned].join('\n'), 'x.csv').arrivalMs], [0, 2000]);
     const bare = ['2024-05-10 23:59:59,1,1', '2024-05-11 00:00:01,1,1'];
-    assert.deepEqual([...parseCsvTrace([HEADER, ...bare].join('\n'), 'x.csv').arrivalMs], [0, 2000]);
+    assert.deepEqual([...parseTrace([HEADER, ...bare].join('\n'), 'x.csv').arrivalMs], [0, 2000]);
   });
 
   it('finds the columns by name, in any order, in s or in ms', () => {
     const seconds = 'model,response_tokens,Prompt Tokens,arrival_time\na,5,7,10.5\nb,6,8,12';
     const milliseconds = 'input,arrival_ms,output\n7,10500,5\n8,12000,6';
     for (const text of [seconds, milliseconds]) {
-      const trace = parseCsvTrace(text, 'x.csv');
+      const trace = parseTrace(text, 'x.csv');
       assert.deepEqual([...trace.arrivalMs], [0, 1500]);
       assert.deepEqual([...trace.inputTokens], [7, 8]);
       assert.deepEqual([...trace.outputTokens], [5, 6]);
@@ -74,8 +74,8 @@ describe('a trace in CSV', () => {
           const quoted = [header, ...table]
             .map((fields) => fields.map((f) => `"${f}"`).join(','))
             .join(newline);
-          const trace = parseCsvTrace(plain, 'x.csv');
-          assert.deepEqual(parseCsvTrace(quoted, 'x.csv'), trace);
+          const trace = parseTrace(plain, 'x.csv');
+          assert.deepEqual(parseTrace(quoted, 'x.csv'), trace);
           assert.deepEqual(
             [...trace.outputTokens],
             rows.map(({ output }) => output),
@@ -123,7 +123,7 @@ describe('a trace in CSV', () => {
   for (const [what, text, code, line] of refused) {
     it(`is refused for ${what}`, () => {
       assert.throws(
-        () => parseCsvTrace(text, 'bad.csv'),
+        () => parseTrace(text, 'bad.csv'),
         (error) => {
           assert.ok(error instanceof SimulatorError, String(error));
           assert.equal(error.code, code);
@@ -147,7 +147,7 @@ describe('a trace in CSV', () => {
     fc.assert(
       fc.property(fc.array(piece, { maxLength: 20 }), (pieces) => {
         try {
-          parseCsvTrace(`${HEADER}\n${pieces.join('')}`, 'x.csv');
+          parseTrace(`${HEADER}\n${pieces.join('')}`, 'x.csv');
         } catch (error) {
           assert.ok(error instanceof SimulatorError, String(error));
         }

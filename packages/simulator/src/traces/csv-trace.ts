@@ -2,7 +2,7 @@ import Papa from 'papaparse';
 import { traceError } from '../simulator-error.ts';
 import { RecordSplitter } from './record-splitter.ts';
 import { type ReadTrace, RequestReader } from './request-reader.ts';
-import type { Trace, TraceOptions, TraceParser } from './trace.ts';
+import type { TraceOptions, TraceParser } from './trace.ts';
 
 /**
  * Reads a trace with a header and a line a request, in order of arrival: the Azure LLM inference traces
@@ -64,13 +64,6 @@ export class CsvTraceParser implements TraceParser {
       this.#reader.add(line, fields[arrival], fields[input], fields[output]);
     });
   }
-}
-
-/** The trace in a text, as `CsvTraceParser` reads it. @throws {SimulatorError} with the line that is wrong. */
-export function parseCsvTrace(text: string, source: string, options: TraceOptions = {}): Trace {
-  const parser = new CsvTraceParser(source, options);
-  parser.push(text);
-  return parser.end().trace;
 }
 
 /**

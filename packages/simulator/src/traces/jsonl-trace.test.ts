@@ -2,7 +2,6 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { SimulatorError, type SimulatorErrorCode } from '../simulator-error.ts';
-import { parseJsonlTrace } from './jsonl-trace.ts';
 import { parseTrace } from './parse-trace.ts';
 
 describe('a trace in JSONL', () => {
@@ -13,7 +12,7 @@ describe('a trace in JSONL', () => {
       '{"timestamp": 4500, "input_length": 700, "output_length": 9, "hash_ids": [0, 46]}',
       '',
     ].join('\r\n');
-    const trace = parseJsonlTrace(text, 'mooncake.jsonl');
+    const trace = parseTrace(text, 'mooncake.jsonl');
     assert.deepEqual([...trace.arrivalMs], [0, 0, 1500]);
     assert.deepEqual([...trace.inputTokens], [1025, 512, 700]);
     assert.deepEqual([...trace.outputTokens], [500, 3, 9]);
@@ -26,14 +25,14 @@ describe('a trace in JSONL', () => {
     const text =
       '{"arrival_time": 1787267980.5, "input_toks": 10, "output_toks": 2, "queued_ts": 1.5}\n' +
       '{"arrival_time": 1787267981.75, "input_toks": 11, "output_toks": 3}';
-    const trace = parseJsonlTrace(text, 'requests.jsonl');
+    const trace = parseTrace(text, 'requests.jsonl');
     assert.deepEqual([...trace.arrivalMs], [0, 1250]);
     assert.equal(trace.prefixBlocks, undefined);
   });
 
   it('takes hashes of blocks of another size', () => {
     const text = '{"timestamp": 0, "input_length": 33, "output_length": 1, "hash_ids": [7, 8, 9]}';
-    const trace = parseJsonlTrace(text, 'x.jsonl', { prefixBlockTokens: 16 });
+    const trace = parseTrace(text, 'x.jsonl', { prefixBlockTokens: 16 });
     assert.equal(trace.prefixBlocks?.blockTokens, 16);
   });
 
@@ -81,7 +80,7 @@ describe('a trace in JSONL', () => {
   for (const [what, line, code] of refused) {
     it(`is refused for ${what}`, () => {
       assert.throws(
-        () => parseJsonlTrace(`${good}\n\n${line}\n`, 'bad.jsonl'),
+        () => parseTrace(`${good}\n\n${line}\n`, 'bad.jsonl'),
         (error) => {
           assert.ok(error instanceof SimulatorError, String(error));
           assert.equal(error.code, code);
@@ -93,7 +92,7 @@ describe('a trace in JSONL', () => {
   }
 
   it('is refused when empty', () => {
-    assert.throws(() => parseJsonlTrace(' \n', 'x.jsonl'), { name: 'SimulatorError', code: 'TRACE_EMPTY' });
+    assert.throws(() => parseTrace(' \n', 'x.jsonl'), { name: 'SimulatorError', code: 'TRACE_EMPTY' });
   });
 
   it('answers any lines of JSON with a trace or a SimulatorError', () => {
@@ -104,7 +103,7 @@ describe('a trace in JSONL', () => {
     fc.assert(
       fc.property(fc.array(entry, { maxLength: 5 }), (entries) => {
         try {
-          parseJsonlTrace(entries.map((value) => JSON.stringify(value)).join('\n'), 'x.jsonl');
+          parseTrace(entries.map((value) => JSON.stringify(value)).join('\n'), 'x.jsonl');
         } catch (error) {
           assert.ok(error instanceof SimulatorError, String(error));
         }

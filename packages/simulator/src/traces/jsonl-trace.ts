@@ -1,7 +1,7 @@
 import { quoteField, traceError } from '../simulator-error.ts';
 import { RecordSplitter } from './record-splitter.ts';
 import { JSON_LINES, type ReadTrace, RequestReader } from './request-reader.ts';
-import type { Trace, TraceOptions, TraceParser } from './trace.ts';
+import type { TraceOptions, TraceParser } from './trace.ts';
 
 /**
  * Reads a trace with a JSON object a line, in order of arrival: Mooncake's form (`timestamp` in ms, `input_length`,
@@ -96,13 +96,6 @@ export class JsonlTraceParser implements TraceParser {
     }
     return this.#reader;
   }
-}
-
-/** The trace in a text, as `JsonlTraceParser` reads it. @throws {SimulatorError} with the line that is wrong. */
-export function parseJsonlTrace(text: string, source: string, options: TraceOptions = {}): Trace {
-  const parser = new JsonlTraceParser(source, options);
-  parser.push(text);
-  return parser.end().trace;
 }
 
 function isSize(value: unknown): value is number {

@@ -1,7 +1,6 @@
 import { quoteField, traceError } from '../simulator-error.ts';
 import { findColumns, plainName, type TraceColumns, unitOfName } from './columns.ts';
-import type { Trace } from './trace.ts';
-import { MS_PER_UNIT, type TimeUnit, type TraceOptions, type TraceReading } from './trace.ts';
+import { MS_PER_UNIT, type TimeUnit, type Trace, type TraceOptions, type TraceReading } from './trace.ts';
 import { type FollowUp, TraceBuilder } from './trace-builder.ts';
 
 /** A trace and how it was read. */
@@ -61,20 +60,12 @@ export class RequestReader {
 
   /** Takes a request. `line` is its place in the file. @throws {SimulatorError} with that place. */
   add(line: number, arrival: unknown, input: unknown, output: unknown, prefix?: unknown): void {
-    const { columns } = this;
     const at = this.#arrival(arrival, line);
-    const builder = this.#builder;
     if (this.#skipsUnanswered && (output === '' || output === null || Number(output) === 0)) {
       this.#unanswered += 1;
       return;
     }
-    builder.add(
-      line,
-      at,
-      builder.length(line, this.#names[columns.input], input),
-      builder.length(line, this.#names[columns.output], output),
-      { hashIds: prefix },
-    );
+    this.#add(line, at, input, output, prefix);
   }
 
   /**
@@ -86,7 +77,7 @@ export class RequestReader {
     const previous = this.#turns.get(session);
     if (previous === undefined || delay === undefined || delay === null) {
       const at = this.#arrival(arrival, line);
-      this.#turns.set(session, { previous: this.#addTurn(line, at, input, output, prefix), at });
+      this.#turns.set(session, { previous: this.#add(line, at, input, output, prefix), at });
       return;
     }
     const thinkMs = numberIn(delay);
@@ -96,10 +87,10 @@ export class RequestReader {
     }
     const at = { ...previous.at, ms: previous.at.ms + thinkMs };
     const follows = { previous: previous.previous, thinkMs };
-    this.#turns.set(session, { previous: this.#addTurn(line, at, input, output, prefix, follows), at });
+    this.#turns.set(session, { previous: this.#add(line, at, input, output, prefix, follows), at });
   }
 
-  #addTurn(
+  #add(
     line: number,
     at: Timestamp,
     input: unknown,
