@@ -5,24 +5,32 @@ import { type KernelTimes, timeAt } from './kernel-tables.ts';
 /** One row of a published kernel table, by column. Latencies are in ms. */
 export type OperatorRow = Readonly<Record<string, unknown>>;
 
-/** Rows of the kernel tables of one GPU and engine, by file (`gemm_perf.parquet` is `gemm`). Absent: no such table. */
-export interface OperatorRows {
-  readonly gemm: readonly OperatorRow[];
-  readonly context_attention: readonly OperatorRow[];
-  readonly generation_attention: readonly OperatorRow[];
-  readonly custom_allreduce?: readonly OperatorRow[];
-  readonly moe?: readonly OperatorRow[];
-  readonly mla_context_module?: readonly OperatorRow[];
-  readonly mla_generation_module?: readonly OperatorRow[];
+/** Tables by file (`gemm_perf.parquet` is `gemm`), and the folder of their operator. */
+export const TABLE_FOLDERS = {
+  gemm: 'gemm',
+  context_attention: 'attention',
+  generation_attention: 'attention',
+  custom_allreduce: 'comm',
+  moe: 'moe',
+  mla_context_module: 'mla',
+  mla_generation_module: 'mla',
   /** Latent attention over the tokens that an indexer chooses. */
-  readonly dsa_context_module?: readonly OperatorRow[];
-  readonly dsa_generation_module?: readonly OperatorRow[];
+  dsa_context_module: 'sparse_attention',
+  dsa_generation_module: 'sparse_attention',
   /** Gated delta rule with the convolution before it. */
-  readonly gdn?: readonly OperatorRow[];
+  gdn: 'linear_attention',
   /** Quantization of activations: finding the scale, and applying it. */
-  readonly computescale?: readonly OperatorRow[];
-  readonly scale_matrix?: readonly OperatorRow[];
-}
+  computescale: 'quantize',
+  scale_matrix: 'quantize',
+} as const;
+/** Tables that no model can do without. */
+export const NEEDED_TABLES = ['gemm', 'context_attention', 'generation_attention'] as const;
+
+/** Rows of the kernel tables of one GPU and engine, by file. Absent: no such table. */
+export type OperatorRows = Readonly<
+  Record<(typeof NEEDED_TABLES)[number], readonly OperatorRow[]> &
+    Partial<Record<keyof typeof TABLE_FOLDERS, readonly OperatorRow[]>>
+>;
 
 /** Attention heads of one GPU. */
 export interface AttentionShape {

@@ -4,7 +4,13 @@ import { asyncBufferFromFile, parquetReadObjects } from 'hyparquet';
 import { compressors } from 'hyparquet-compressors';
 import { findGpu, type Gpu } from '../data/gpu.ts';
 import { ProfileError } from '../schema/read-json.ts';
-import { type OperatorRow, type OperatorRows, OperatorTables } from './operator-tables.ts';
+import {
+  NEEDED_TABLES,
+  type OperatorRow,
+  type OperatorRows,
+  OperatorTables,
+  TABLE_FOLDERS,
+} from './operator-tables.ts';
 
 /** Kernel tables of one GPU and engine, and where they come from. */
 export interface ReadTables {
@@ -16,23 +22,6 @@ export interface ReadTables {
   /** Version of each table, for instance `gemm 0.24.0`, and those of the other engine for what this one's lack. */
   readonly versions: readonly string[];
 }
-
-/** Tables by the folder of their operator, and whether any model can do without. */
-const FILES: Readonly<Record<keyof OperatorRows, { readonly operator: string; readonly isNeeded: boolean }>> =
-  {
-    gemm: { operator: 'gemm', isNeeded: true },
-    context_attention: { operator: 'attention', isNeeded: true },
-    generation_attention: { operator: 'attention', isNeeded: true },
-    custom_allreduce: { operator: 'comm', isNeeded: false },
-    moe: { operator: 'moe', isNeeded: false },
-    mla_context_module: { operator: 'mla', isNeeded: false },
-    mla_generation_module: { operator: 'mla', isNeeded: false },
-    dsa_context_module: { operator: 'sparse_attention', isNeeded: false },
-    dsa_generation_module: { operator: 'sparse_attention', isNeeded: false },
-    gdn: { operator: 'linear_attention', isNeeded: false },
-    computescale: { operator: 'quantize', isNeeded: false },
-    scale_matrix: { operator: 'quantize', isNeeded: false },
-  };
 
 /** GPUs whose tables stand for others of the same architecture, by the tables' folder. */
 const MEASURED_ON: Readonly<Record<string, { readonly gpu: string; readonly others: readonly string[] }>> = {
@@ -75,14 +64,14 @@ export async function readOperatorTables(folder: string, gpu: Gpu, engine: strin
   const rows: Partial<Record<keyof OperatorRows, OperatorRow[]>> = {};
   const versions = new Map<string, string>();
   const borrowed: string[] = [];
-  for (const [file, { operator, isNeeded }] of Object.entries(FILES)) {
+  for (const [file, operator] of Object.entries(TABLE_FOLDERS)) {
     const path = (each: string) => join(data, name, operator, each);
     // SGLang's times are of a kernel that is 20 times slower than memory allows.
     const own =
       operator === 'quantize' && framework !== 'vllm'
         ? null
         : await findTable(path(framework), `${file}_perf.parquet`, version);
-    if (own === null && isNeeded) {
+    if (own === null && NEEDED_TABLES.some((needed) => needed === file)) {
       const engines = await foldersIn(join(data, name, operator));
       const known = engines.filter((each) => Object.hasOwn(ENGINES, each));
       throw wrong(

@@ -1,5 +1,4 @@
 export {
-  type BootstrapOptions,
   blockResamples,
   type Interval,
   type IntervalEnds,

@@ -29,7 +29,8 @@ export interface BenchmarkResult {
   readonly loads: readonly BenchmarkLoad[];
 }
 
-type Entry = Readonly<Record<string, unknown>>;
+/** A JSON object. */
+export type Entry = Readonly<Record<string, unknown>>;
 
 /** Whether parsed JSON looks like a result that `readBenchmarkResult` takes. */
 export function isBenchmarkResult(value: unknown): boolean {
@@ -200,7 +201,7 @@ function guideLlmRequest(request: Entry): BenchmarkRequest {
   };
 }
 
-function isEntry(value: unknown): value is Entry {
+export function isEntry(value: unknown): value is Entry {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 

@@ -1,10 +1,9 @@
 import { MAX_REQUEST_TOKENS } from '../engine/engine-config.ts';
 import { quoteField, type SimulatorError, traceError } from '../simulator-error.ts';
+import { type Entry, isEntry } from './benchmark-result.ts';
 import type { ReadTrace } from './request-reader.ts';
 import type { TraceReading } from './trace.ts';
 import { TraceBuilder } from './trace-builder.ts';
-
-type Entry = Readonly<Record<string, unknown>>;
 
 /** Parsed JSON and the file it comes from. */
 export interface JsonDocument {
@@ -322,10 +321,6 @@ function seconds(source: string, entry: Entry, name: string, line: number | null
   const { [name]: value = 0 } = entry;
   if (typeof value === 'number' && value >= 0 && value < Number.POSITIVE_INFINITY) return value;
   throw traceError('TRACE_TIMESTAMP', source, line, `${name} to be seconds from 0`, quoteField(value));
-}
-
-function isEntry(value: unknown): value is Entry {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 function wrong(source: string, expected: string, got: unknown): SimulatorError {

@@ -2,24 +2,7 @@ import { percentileOfSorted } from '../statistics/summary.ts';
 import type { Trace } from './trace.ts';
 
 /** Distribution of the lengths of prompts or outputs, tokens. */
-export interface LengthSummary {
-  readonly mean: number;
-  readonly p10: number;
-  readonly p50: number;
-  readonly p90: number;
-  readonly p99: number;
-  readonly max: number;
-  readonly total: number;
-}
-
-/** Arrivals counted in windows of one length. */
-interface WindowCounts {
-  readonly windowS: number;
-  /** Requests/s in the busiest window. */
-  readonly peakRate: number;
-  /** Variance of the counts over their mean; 1 for a Poisson process. NaN with fewer than 2 windows. */
-  readonly dispersion: number;
-}
+export type LengthSummary = Readonly<ReturnType<typeof summarizeLengths>>;
 
 /** Summary of a trace. */
 export interface TraceDescription {
@@ -33,7 +16,7 @@ export interface TraceDescription {
   /** Standard deviation of the gaps between arrivals over their mean; 1 for a Poisson process. */
   readonly gapVariation: number;
   readonly longestGapS: number;
-  readonly windows: readonly WindowCounts[];
+  readonly windows: readonly Readonly<ReturnType<typeof countWindows>>[];
   readonly input: LengthSummary;
   readonly output: LengthSummary;
   /** Correlation of prompt and output lengths. NaN when either never changes. */
@@ -77,7 +60,7 @@ export function describeTrace(trace: Trace): TraceDescription {
   return { ...description, odd: oddities(trace, description, gaps.together) };
 }
 
-function summarizeLengths(tokens: Int32Array): LengthSummary {
+function summarizeLengths(tokens: Int32Array) {
   const sorted = Float64Array.from(tokens).sort();
   let total = 0;
   for (const length of sorted) total += length;
@@ -108,7 +91,8 @@ function gapStatistics(arrivalMs: Float64Array): { variation: number; longestS: 
   return { variation: Math.sqrt(squares / gaps) / mean, longestS: longest / 1000, together: together / gaps };
 }
 
-function countWindows(arrivalMs: Float64Array, windowS: number): WindowCounts {
+/** Arrivals counted in windows of one length. */
+function countWindows(arrivalMs: Float64Array, windowS: number) {
   const windows = Math.floor(arrivalMs[arrivalMs.length - 1] / (1000 * windowS));
   const counts = new Float64Array(windows);
   for (const ms of arrivalMs) {
@@ -124,7 +108,13 @@ function countWindows(arrivalMs: Float64Array, windowS: number): WindowCounts {
   const mean = sum / windows;
   let squares = 0;
   for (const count of counts) squares += (count - mean) ** 2;
-  return { windowS, peakRate: peak / windowS, dispersion: squares / windows / mean };
+  return {
+    windowS,
+    /** Requests/s in the busiest window. */
+    peakRate: peak / windowS,
+    /** Variance of the counts over their mean; 1 for a Poisson process. NaN with fewer than 2 windows. */
+    dispersion: squares / windows / mean,
+  };
 }
 
 function correlation(a: Int32Array, b: Int32Array): number {

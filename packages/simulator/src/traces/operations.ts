@@ -58,7 +58,10 @@ export function repeatTrace(trace: Trace, count: number): Trace {
   }
   const { prefixBlocks, followUps } = trace;
   const repeated: Trace = {
-    ...{ source: trace.source, arrivalMs, inputTokens, outputTokens },
+    source: trace.source,
+    arrivalMs,
+    inputTokens,
+    outputTokens,
     ...(followUps && { followUps: repeatFollowUps(followUps, count) }),
   };
   if (prefixBlocks === undefined) return repeated;
