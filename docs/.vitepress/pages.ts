@@ -26,7 +26,7 @@ const SECTIONS: Readonly<Record<string, readonly string[]>> = {
     'first-visits',
     'how-it-works',
   ],
-  'Answers for operators': ['traces', 'tune', 'plan', 'diff', 'twin', 'real-servers', 'endpoint'],
+  'Answers for operators': ['traces', 'tune', 'plan', 'diff', 'running-server', 'real-servers', 'endpoint'],
   Environments: ['environments', 'fleet', 'inferencegym', 'traffic', 'your-own-task'],
   Agents: ['agents', 'language-models', 'benchmarks', 'seasons'],
   'Running it': ['console', 'serving', 'deploy', 'scaling'],

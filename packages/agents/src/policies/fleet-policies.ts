@@ -28,7 +28,7 @@ const LEAST_ROOM = 0.1;
  * interpolation between them.
  * https://docs.nvidia.com/dynamo/design-docs/planner-design
  */
-export class SlaPlannerPolicy implements Policy<FleetAction, FleetObservation> {
+class SlaPlannerPolicy implements Policy<FleetAction, FleetObservation> {
   readonly name = 'sla-planner';
 
   reset(): void {}

@@ -18,7 +18,7 @@ import {
 import { ServerEstimate } from '../planning/server-estimate.ts';
 import { TrafficBelief } from '../planning/traffic-belief.ts';
 
-export interface RecedingHorizonOptions {
+interface RecedingHorizonOptions {
   /** Configurations that are always considered; their masked knobs are held. */
   readonly configurations: readonly ServeAction[];
   /** Windows that a configuration is tried for. Default 10: enough to repay a reload. */
@@ -51,7 +51,7 @@ const OTHER_DRAFTS = 0x5eed;
  * the alternatives, best first.
  * @param episode played up to now; left as it is
  */
-export function planRecedingHorizon(
+function planRecedingHorizon(
   episode: ServeEpisode,
   belief: TrafficBelief,
   options: RecedingHorizonOptions,

@@ -174,7 +174,7 @@ export interface RequestSource {
 }
 
 /** Requests of an episode that come from a fitted workload or a trace. Deterministic by seed. */
-export function sourceRequests(task: ServeTask, seed: number, source: RequestSource): RequestList {
+function sourceRequests(task: ServeTask, seed: number, source: RequestSource): RequestList {
   const classes = new RandomStream(seed, 'classes');
   const shares = classShares(task.phases[0].traffic);
   const drawClass = () => classes.choose(shares);
@@ -302,6 +302,6 @@ export function traceStretch({ arrivalMs }: ServeTrace, seed: number, episodeMs:
 }
 
 /** Shares of the classes in a phase, in the order of `REQUEST_CLASSES`. */
-export function classShares(traffic: Phase['traffic']): number[] {
+function classShares(traffic: Phase['traffic']): number[] {
   return REQUEST_CLASSES.map((name) => traffic[name]?.share ?? 0);
 }

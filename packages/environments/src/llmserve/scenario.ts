@@ -143,7 +143,7 @@ export type Shift = (typeof SHIFTS)[number];
 /** Prompts of `long_prompts` are this many times as long. */
 const LONGER = 2;
 /** Arrivals of `rate_1.5` come this many times as fast. */
-export const FASTER = 1.5;
+const FASTER = 1.5;
 
 /** The same task, shifted: knobs, objectives, prices and default configuration stay. @throws RangeError when no profile fits */
 export function shiftTask(task: ServeTask, shift: Shift): ServeTask {
@@ -203,7 +203,7 @@ function relatedTo(task: ServeTask, other: 'gpu' | 'model'): string {
 }
 
 /** True when a profile has weights of every precision and the acceptance tables that a task needs. */
-export function profileFits(profile: EngineProfile, task: ServeTask): boolean {
+function profileFits(profile: EngineProfile, task: ServeTask): boolean {
   const tables = profile.speculation?.survival;
   return (
     QUANTIZATION_TIERS.every((tier) => profile.weights[tier] !== undefined) &&
@@ -217,11 +217,7 @@ export function profileFits(profile: EngineProfile, task: ServeTask): boolean {
  * A task's machine, objectives, prices and tenants under requests from elsewhere. The phases become one: classes have
  * the shares that they have on average over the task's phases, and quality the value.
  */
-export function taskUnderSource(
-  task: ServeTask,
-  name: string,
-  requests: RequestSource['requests'],
-): ServeTask {
+function taskUnderSource(task: ServeTask, name: string, requests: RequestSource['requests']): ServeTask {
   const { phases } = task;
   const time = phases.map(({ weight, windows }) => (weight * (windows[0] + windows[1])) / 2);
   const total = time.reduce((sum, part) => sum + part, 0);

@@ -187,7 +187,7 @@ export function servedLoadTrace(
 }
 
 /** A trace whose prompts are those of `PROMPTS` requests before, after the same system prompt. */
-export function repeatedPrompts(trace: Trace): Trace {
+function repeatedPrompts(trace: Trace): Trace {
   const ids: number[] = [];
   const offsets = Int32Array.from({ length: trace.inputTokens.length + 1 }, (_, i) => {
     if (i === 0) return 0;

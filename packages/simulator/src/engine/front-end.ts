@@ -18,7 +18,7 @@ export const MOST_API_SERVERS = 1024;
 
 /**
  * One process of vLLM 0.32.0's API server on a server CPU, as `benchmarks/run.ts measure-front-end` measures it
- * (docs/twin.md). A prompt word counts as a token.
+ * (docs/running-server.md). A prompt word counts as a token.
  */
 export const VLLM_FRONT_END: FrontEndOptions = {
   processes: 1,

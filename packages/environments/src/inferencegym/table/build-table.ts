@@ -253,7 +253,7 @@ export function encodeTable(
 }
 
 /** A configuration and a load to measure. */
-export interface PointToMeasure {
+interface PointToMeasure {
   readonly weights: WeightPrecision;
   /** Most sequences that run at once. */
   readonly maxNumSeqs: number;
@@ -266,7 +266,7 @@ export interface PointToMeasure {
 }
 
 /** Measurements of a load generator. */
-export interface MeasuredPoint {
+interface MeasuredPoint {
   readonly ttftP50Ms: number;
   readonly ttftP99Ms: number;
   readonly tpotMs: number;
@@ -284,7 +284,7 @@ const FEWEST_REQUESTS = 48;
  * Measures a configuration as a load generator does: `maxNumSeqs` clients, each of which sends its next request when the
  * last is answered; fewer where the KV pool holds fewer, since the others would only wait for one another.
  */
-export function measurePoint(profile: EngineProfile, point: PointToMeasure): MeasuredPoint {
+function measurePoint(profile: EngineProfile, point: PointToMeasure): MeasuredPoint {
   const { promptTokens, outputTokens, speculationDepth } = point;
   const engine = new Engine(
     {

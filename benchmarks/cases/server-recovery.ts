@@ -105,7 +105,7 @@ export default benchmark({
 });
 
 async function calibrateOverHttp(server: EngineProfile, minutes: number) {
-  const folder = mkdtempSync(join(tmpdir(), 'twin-recovery-'));
+  const folder = mkdtempSync(join(tmpdir(), 'server-recovery-'));
   const file = join(folder, 'server.json');
   writeFileSync(file, JSON.stringify(server));
   const endpoint = await startEndpointProcess(

@@ -3,7 +3,7 @@
 # profile, restart it with them, and confirm five loads and a trace that the profile has not seen. Run it on a machine
 # that does nothing else, with vLLM for the CPU (docs/real-servers.md):
 #
-#   sh benchmarks/real-servers/twin-circle.sh PATH/TO/vllm PATH/TO/model OUT.md
+#   sh benchmarks/real-servers/calibrate-and-confirm.sh PATH/TO/vllm PATH/TO/model OUT.md
 #
 # OUT.md gets the transcript in Markdown; the folder OUT, beside it, the profile, the loads, the results and vLLM's logs.
 set -eu
