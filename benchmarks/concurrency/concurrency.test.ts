@@ -1,13 +1,24 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
+import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import { after, before, describe, it } from 'node:test';
+import { after, before, describe, it, type TestContext } from 'node:test';
+import { benchmark, llmserve } from '@servegym/environments';
+import {
+  createServer,
+  defineEnvironment,
+  type EnvironmentDefinition,
+  type ServerOptions,
+} from '@servegym/openenv';
+import { type WebSocket, WebSocketServer } from 'ws';
+import { z } from 'zod';
 import { type ServeProcess, startServe } from '../../maintenance/test-servers/servegym.ts';
 import { temporaryFolder } from '../../maintenance/test-servers/temporary-folder.ts';
 import concurrency, { openFileLimit, requestGrid, requireOpenFiles } from '../cases/concurrency.ts';
 import { runCase } from '../harness.ts';
+import { chooseAction } from './choose-action.ts';
 import { concurrencyPlotSvg } from './concurrency-plot.ts';
-import type { BatchResult } from './session-batch.ts';
+import { type BatchPlan, type BatchResult, runBatch } from './session-batch.ts';
 
 describe('requestGrid', () => {
   it('takes numbers, and ranges that double and keep their end', () => {
@@ -90,5 +101,141 @@ describe('concurrencyPlotSvg', () => {
   it('draws a single batch, and one in which nothing succeeded', () => {
     for (const change of [{}, nobody])
       assert.doesNotMatch(concurrencyPlotSvg('one', [batch(1, change)]), /NaN|Infinity|undefined/);
+  });
+});
+
+const PLAN: Omit<BatchPlan, 'socketUrls'> = {
+  action: { wait_seconds: 0 },
+  steps: 1,
+  timeoutMs: 30_000,
+  rampS: 0,
+  headers: {},
+};
+
+/** Serves the benchmark environment, by this name, until the test ends. */
+async function serveBenchmark(t: TestContext, name: string, options: ServerOptions = {}) {
+  const server = createServer(benchmark.definition({ hostUrl: () => name }), options);
+  const listening = await server.listen({ port: 0, host: '127.0.0.1' });
+  t.after(() => listening.close());
+  return { server, socketUrl: `${listening.url.replace('http', 'ws')}/ws` };
+}
+
+/** A server that does with its sockets what it is told. */
+async function serveByHand(t: TestContext, converse: (socket: WebSocket) => void): Promise<string> {
+  const sockets = new WebSocketServer({ port: 0, host: '127.0.0.1' });
+  sockets.on('connection', converse);
+  t.after(() => {
+    for (const socket of sockets.clients) socket.terminate();
+    sockets.close();
+  });
+  await new Promise((resolve) => sockets.once('listening', resolve));
+  return `ws://127.0.0.1:${(sockets.address() as AddressInfo).port}/ws`;
+}
+
+describe('runBatch', () => {
+  it('holds all its sessions at once, and tells how long they took', async (t) => {
+    const { server, socketUrl } = await serveBenchmark(t, 'one');
+    let closed = 0;
+    let heldWhenFirstClosed = 0;
+    server.sessions.onClose(() => {
+      if (closed++ === 0) heldWhenFirstClosed = server.sessions.size + 1;
+    });
+    const result = await runBatch({ ...PLAN, socketUrls: [socketUrl], steps: 3 }, 100);
+    assert.deepEqual([result.sessions, result.succeeded, result.failures], [100, 100, {}]);
+    assert.equal(heldWhenFirstClosed, 100);
+    assert.equal(server.sessions.counts.steps, 300);
+    const { total, connect, reset, step } = result;
+    assert.ok(connect!.p50 > 0 && reset!.p50 > 0 && step!.p50 > 0);
+    assert.ok(total!.p50 <= total!.p99 && total!.p99 <= total!.max);
+    assert.ok(total!.max >= Math.max(connect!.max, reset!.max, step!.max));
+    assert.ok(Math.abs(result.stepsPerS / result.requestsPerS - 3) < 1e-9);
+    assert.ok(Math.abs(result.requestsPerS * result.wallS - 100) < 1e-9);
+  });
+
+  it('deals its sessions out to several servers in turn', async (t) => {
+    const servers = [await serveBenchmark(t, 'one'), await serveBenchmark(t, 'two')];
+    const socketUrls = servers.map(({ socketUrl }) => socketUrl);
+    const { answeredBy } = await runBatch({ ...PLAN, socketUrls }, 9);
+    assert.deepEqual(answeredBy, { [`one pid ${process.pid}`]: 5, [`two pid ${process.pid}`]: 4 });
+  });
+
+  it('counts the sessions that a full server refuses', async (t) => {
+    const { socketUrl } = await serveBenchmark(t, 'one', { maxSessions: 5 });
+    const result = await runBatch({ ...PLAN, socketUrls: [socketUrl] }, 12);
+    assert.deepEqual([result.succeeded, result.failures], [5, { CAPACITY_REACHED: 7 }]);
+  });
+
+  it('tells what else can go wrong, by its reason', async (t) => {
+    const { socketUrl } = await serveBenchmark(t, 'one', { guard: { tokens: ['secret'] } });
+    const silent = await serveByHand(t, (socket) => socket.on('message', () => {}));
+    const rude = await serveByHand(t, (socket) => socket.on('message', () => socket.terminate()));
+    const confused = await serveByHand(t, (socket) => socket.on('message', () => socket.send('oops')));
+    const failuresAt = async (url: string, plan: Partial<BatchPlan> = {}) =>
+      (await runBatch({ ...PLAN, ...plan, socketUrls: [url] }, 1)).failures;
+    assert.deepEqual(await failuresAt(socketUrl), { 'HTTP 401': 1 });
+    assert.deepEqual(await failuresAt(socketUrl, { headers: { authorization: 'Bearer secret' } }), {});
+    assert.deepEqual(await failuresAt(silent, { timeoutMs: 1000 }), { 'TIMEOUT in reset': 1 });
+    assert.deepEqual(await failuresAt(rude), { 'closed with code 1006 in reset': 1 });
+    assert.deepEqual(await failuresAt(confused), { 'a reply that is not JSON': 1 });
+    assert.deepEqual(await failuresAt('ws://127.0.0.1:9/ws'), { ECONNREFUSED: 1 });
+    const { succeeded, total, requestsPerS } = await runBatch({ ...PLAN, socketUrls: [rude] }, 3);
+    assert.deepEqual([succeeded, total, requestsPerS], [0, null, 0]);
+  });
+
+  it('counts an action that the server refuses as a failure', async (t) => {
+    const { socketUrl } = await serveBenchmark(t, 'one');
+    const result = await runBatch({ ...PLAN, action: { wait: 1 }, socketUrls: [socketUrl] }, 2);
+    assert.deepEqual(result.failures, { VALIDATION_ERROR: 2 });
+  });
+});
+
+const OPTIONS = { waitS: undefined, timeoutMs: 5000, headers: {} };
+
+async function serve<A, O extends object, S extends object>(
+  t: TestContext,
+  definition: EnvironmentDefinition<A, O, S>,
+): Promise<URL> {
+  const listening = await createServer(definition).listen({ port: 0, host: '127.0.0.1' });
+  t.after(() => listening.close());
+  return new URL(`${listening.url}/`);
+}
+
+describe('chooseAction', () => {
+  it('waits on an environment that can', async (t) => {
+    const base = await serve(t, benchmark.definition());
+    assert.deepEqual(await chooseAction(base, OPTIONS), { wait_seconds: 1 });
+    assert.deepEqual(await chooseAction(base, { ...OPTIONS, waitS: 0 }), { wait_seconds: 0 });
+  });
+
+  it('makes an action for any other, from its schema', async (t) => {
+    const base = await serve(t, llmserve.definition());
+    const action = await chooseAction(base, OPTIONS);
+    assert.equal(llmserve.actionSchema.safeParse(action).success, true, JSON.stringify(action));
+    await assert.rejects(chooseAction(base, { ...OPTIONS, waitS: 2 }), {
+      message: /have no `wait_seconds`: leave --wait out, or give an --action/,
+    });
+  });
+
+  it('asks for an action where it would have to guess', async (t) => {
+    const puzzle = defineEnvironment({
+      ...{ id: 'puzzle', version: '1', name: 'puzzle', description: '' },
+      action: z.strictObject({ word: z.string().regex(/^x+y$/) }),
+      observation: z.object({}),
+      state: z.object({}),
+      create: () => ({
+        reset: () => ({ observation: {}, reward: null, done: false }),
+        step: () => ({ observation: {}, reward: 0, done: false }),
+        state: () => ({}),
+      }),
+    });
+    await assert.rejects(chooseAction(await serve(t, puzzle), OPTIONS), {
+      message: /cannot make an action.*Give one with --action/,
+    });
+  });
+
+  it('says that nobody is there', async () => {
+    await assert.rejects(chooseAction(new URL('http://127.0.0.1:9/'), OPTIONS), {
+      message: /cannot read http:\/\/127\.0\.0\.1:9\/schema: .*Is an OpenEnv server running there\?/,
+    });
   });
 });

@@ -1,9 +1,14 @@
 import assert from 'node:assert/strict';
-import { existsSync, globSync, readFileSync } from 'node:fs';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { describe, it } from 'node:test';
+import { after, before, describe, it } from 'node:test';
 import type { Command } from 'commander';
+import { type ServeProcess, startServe } from '../../../maintenance/test-servers/servegym.ts';
 import { buildProgram } from '../src/cli/program.ts';
+import { python } from './python-driver.ts';
 
 const root = join(import.meta.dirname, '..', '..', '..');
 /** Not the changelog, which tells of commands that are gone. */
@@ -85,5 +90,135 @@ describe('the documents', () => {
       }
     }
     assert.ok(seen > 50, `${seen} links`);
+  });
+});
+
+const packageFolder = dirname(import.meta.dirname);
+const readme = readFileSync(join(root, 'README.md'), 'utf8');
+const packageReadme = readFileSync(join(packageFolder, 'README.md'), 'utf8');
+const clientReadme = readFileSync(join(root, 'clients', 'python', 'README.md'), 'utf8');
+
+const main = join(packageFolder, 'src', 'main.ts');
+
+/** The code blocks of a page in a language, as they are written. */
+function snippets(language: string, page = readme): string[] {
+  return [...page.matchAll(/^```(\w+)\n(.*?)^```$/gms)]
+    .filter((match) => match[1] === language)
+    .map((match) => match[2]);
+}
+
+/** Runs a program on `input` and returns what it writes. Fails when the program does. */
+async function runOn(input: string, command: string, args: readonly string[], cwd: string): Promise<string> {
+  const child = spawn(command, args, { cwd, stdio: ['pipe', 'pipe', 'pipe'] });
+  let stdout = '';
+  let stderr = '';
+  child.stdout.on('data', (chunk) => {
+    stdout += chunk;
+  });
+  child.stderr.on('data', (chunk) => {
+    stderr += chunk;
+  });
+  child.stdin.end(input);
+  const [code] = await once(child, 'close');
+  assert.equal(code, 0, `${stdout}${stderr}`);
+  return stdout;
+}
+
+describe('the README', () => {
+  let server: ServeProcess;
+  before(async () => {
+    server = await startServe();
+  });
+  after(() => server.stop());
+
+  const atServer = (snippet: string) => snippet.replaceAll('http://localhost:7860', server.url);
+
+  it('has a Python snippet that plays an episode', async () => {
+    const [snippet, ...more] = snippets('python');
+    assert.equal(more.length, 0);
+    const output = await runOn(atServer(snippet!), python, ['-'], root);
+    const told = 'score 0.57, 54% of 7457 requests within their SLO\n';
+    assert.equal(output, told);
+    assert.ok(snippet!.endsWith(`# ${told}`));
+  });
+
+  it('has a TypeScript snippet that plays an episode and has it graded', async () => {
+    const [snippet, ...more] = snippets('ts');
+    assert.equal(more.length, 0);
+    // Node 22 cannot parse it.
+    assert.doesNotMatch(snippet!, /\busing\b/);
+    const args = ['--input-type=module-typescript', '-'];
+    const output = await runOn(atServer(snippet!), process.execPath, args, packageFolder);
+    assert.match(
+      output,
+      /^score 0\.57, 54% of 7457 requests within their SLO\nBetter than the default .*More than the best configuration that never changes/,
+    );
+  });
+
+  it('of the package has a TypeScript snippet that starts a server and plays at it', async () => {
+    const [snippet, ...more] = snippets('ts', packageReadme);
+    assert.equal(more.length, 0);
+    const args = ['--input-type=module-typescript', '-'];
+    assert.match(
+      await runOn(snippet!, process.execPath, args, packageFolder),
+      /^\d+ figures after a reset\n$/,
+    );
+  });
+
+  it('leads to the Python client, whose first snippet comes near the planner', async () => {
+    const [snippet] = snippets('python', clientReadme);
+    const score = Number(
+      await runOn(atServer(snippet!), python, ['-'], join(root, 'clients', 'python', 'src')),
+    );
+    assert.ok(score > 0.85 && score < 0.95, `${score}`);
+  });
+
+  it('begins with a command line that starts the server', async () => {
+    assert.match(readme, /^npx servegym +#/m);
+    const child = spawn(process.execPath, [main], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+      env: { ...process.env, PORT: '0', HOST: '127.0.0.1' },
+    });
+    let stdout = '';
+    for await (const chunk of child.stdout) {
+      stdout += chunk;
+      if (stdout.includes('ServeGym is ready')) child.kill();
+    }
+    assert.match(stdout, /ServeGym is ready/);
+  });
+
+  it('gives the figures of the pages that it links to', () => {
+    const rows = [...readme.matchAll(/^\| .* \| (.*) \| \[.*\]\(([^)#]+)(#\S+)?\) \|$/gm)];
+    assert.equal(rows.length, 5);
+    for (const [, result, page] of rows) {
+      const text = readFileSync(join(root, page!), 'utf8');
+      for (const [figure] of result!.matchAll(/\d[\d.,]*\d/g))
+        assert.ok(text.includes(figure), `${page}: ${figure}`);
+    }
+  });
+
+  it('of the package has command lines that work', async () => {
+    const lines = snippets('sh', packageReadme).find((snippet) => snippet.includes('trace.jsonl'))!;
+    // A server would not come to an end; the tests of `serve` start it.
+    const commands = lines.replace(/^npx servegym serve .*$/m, '');
+    assert.equal((commands.match(/^npx servegym /gm) ?? []).length, 4);
+    const asInstalled = `set -eu\nnpx() { shift; '${process.execPath}' '${main}' "$@"; }\n`;
+    const folder = mkdtempSync(join(tmpdir(), 'servegym-readme-'));
+    try {
+      const output = await runOn(asInstalled + commands, 'bash', ['-s'], folder);
+      assert.match(output, /TTFT/);
+      assert.match(output, /a100-40gb-llama-3-8b/);
+      assert.match(output, /adversarial_multitenant/);
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
+  });
+
+  it('names npm scripts and files that there are', () => {
+    const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+    for (const [, script] of readme.matchAll(/^npm (\w+)/gm)) assert.ok(scripts[script!], script);
+    const links = [...readme.matchAll(/\]\((?!https?:)([^)#]+)\)/g)].map((match) => match[1]);
+    assert.notEqual(links.length, 0);
+    for (const link of links) readFileSync(join(root, link.endsWith('/') ? `${link}README.md` : link));
   });
 });
