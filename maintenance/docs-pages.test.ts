@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, it } from 'node:test';
-import { repositoryLink } from '../docs/.vitepress/repository-links.ts';
+import { repositoryLink } from '../docs/.vitepress/pages.ts';
 import { docsFigures } from './docs-figures.ts';
 
 const root = dirname(import.meta.dirname);

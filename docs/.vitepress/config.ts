@@ -2,8 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { defineConfig } from 'vitepress';
 import { writeForLanguageModels } from './llms.ts';
-import { docs, referencePages, sections } from './pages.ts';
-import { linkRepository, REPOSITORY } from './repository-links.ts';
+import { docs, linkRepository, REPOSITORY, referencePages, sections } from './pages.ts';
 
 const title = 'ServeGym';
 const description =

@@ -1,14 +1,166 @@
 import assert from 'node:assert/strict';
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { globSync, mkdtempSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  globSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { text as readText } from 'node:stream/consumers';
-import { describe, it } from 'node:test';
+import { before, describe, it } from 'node:test';
 import { promisify } from 'node:util';
+import { RandomStream } from '@servegym/simulator';
 import getPort from 'get-port';
+import { parse } from 'yaml';
+import { temporaryFolder } from '../maintenance/test-servers/temporary-folder.ts';
+import { commandOf, copyOf, readStages, variablesOf } from './dockerfile-steps.ts';
+
+const root = resolve(import.meta.dirname, '..');
+const stages = readStages(readFileSync(join(import.meta.dirname, 'Dockerfile'), 'utf8'));
+const last = stages.at(-1)!;
+
+describe('the Dockerfile', () => {
+  it('copies what is there, and from stages that come before', () => {
+    const ignored = readFileSync(join(root, '.dockerignore'), 'utf8').split('\n');
+    for (const [index, stage] of stages.entries()) {
+      for (const instruction of stage.instructions.filter(({ name }) => name === 'COPY')) {
+        const { from, sources } = copyOf(instruction);
+        if (from)
+          assert.ok(
+            stages.slice(0, index).some(({ alias }) => alias === from),
+            from,
+          );
+        else
+          for (const source of sources) {
+            assert.ok(existsSync(join(root, source)), source);
+            assert.ok(!ignored.includes(source.replace('./', '')), `${source} is in .dockerignore`);
+          }
+      }
+    }
+  });
+
+  it('starts the server as a user without rights, in a folder that is there, and keeps sessions where it may write', () => {
+    const folder = last.instructions.findLast(({ name }) => name === 'WORKDIR')?.rest;
+    const [node, program, ...args] = commandOf(last);
+    assert.deepEqual([node, args], ['node', ['serve']]);
+    assert.ok(existsSync(join(root, program!)));
+    assert.equal(folder, '/servegym');
+    assert.match(last.instructions.find(({ name }) => name === 'USER')!.rest, /^[1-9]\d*:[1-9]\d*$/);
+    const { SERVEGYM_STORE, SERVEGYM_ENV, PORT, HOST, SERVEGYM_ALLOWED_HOSTS } = variablesOf(last);
+    assert.deepEqual([HOST, SERVEGYM_ALLOWED_HOSTS], ['0.0.0.0', '*']);
+    assert.match(SERVEGYM_STORE!, /^\/tmp\//);
+    assert.equal(SERVEGYM_ENV, 'llmserve');
+    assert.ok(last.instructions.some(({ name, rest }) => name === 'EXPOSE' && rest === PORT));
+  });
+
+  it('has the version of Node that the project is developed on', () => {
+    const { devDependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+    const [major] = devDependencies['@types/node'].split('.');
+    assert.ok(stages.length > 1);
+    for (const { base } of stages.slice(0, -1)) assert.equal(base, `node:${major}-bookworm-slim`);
+  });
+});
+
+const outputs = temporaryFolder();
+const trace = join(outputs, 'trace.csv');
+const line = (flags = '') => `vllm serve meta-llama/Llama-3.1-8B-Instruct --max-num-seqs 128 ${flags}`;
+
+before(() => {
+  const random = new RandomStream(5, 'trace');
+  let at = 0;
+  const rows = Array.from({ length: 800 }, () => {
+    at += random.exponential(0.125);
+    return `${at.toFixed(4)},${random.integer(50, 1500)},${random.integer(20, 300)}`;
+  });
+  writeFileSync(trace, `arrival,input,output\n${rows.join('\n')}\n`);
+});
+
+describe('the GitHub action', () => {
+  const path = join(import.meta.dirname, 'github-action/action.yml');
+  const { steps } = parse(readFileSync(path, 'utf8')).runs as {
+    steps: { id?: string; run: string; env: object }[];
+  };
+
+  /** Runs the steps as GitHub does: each a bash script, with outputs in a file. */
+  async function act(baseline: string, candidate: string, earlier?: number) {
+    const home = join(outputs, `act-${candidate.length}`);
+    const bin = join(home, 'bin');
+    mkdirSync(bin, { recursive: true });
+    const main = join(import.meta.dirname, '../packages/servegym/src/main.ts');
+    const tool = (name: string, script: string) => {
+      writeFileSync(join(bin, name), `#!/usr/bin/env bash\n${script}\n`);
+      chmodSync(join(bin, name), 0o755);
+    };
+    tool('npx', `shift 2; exec "${process.execPath}" "${main}" "$@"`);
+    // Lists the comments that an earlier run has left, if any; notes what is sent.
+    tool(
+      'gh',
+      `case "$*" in *--paginate*) cat "${home}/earlier" 2>/dev/null || true ;; *) printf '%s\\n' "$@" > "${home}/gh"; cat "$RUNNER_TEMP/comment.md" >> "${home}/gh" ;; esac`,
+    );
+    if (earlier !== undefined) writeFileSync(join(home, 'earlier'), `${earlier}\n`);
+    const [before_, after_] = [join(home, 'before.sh'), join(home, 'after.sh')];
+    writeFileSync(before_, baseline);
+    writeFileSync(after_, candidate);
+    const output = join(home, 'output');
+    rmSync(output, { force: true });
+    writeFileSync(output, '');
+    const env: Record<string, string> = {
+      ...(process.env as Record<string, string>),
+      ...{ PATH: `${bin}:${process.env.PATH}`, RUNNER_TEMP: home, GITHUB_OUTPUT: output },
+      ...{ GITHUB_STEP_SUMMARY: join(home, 'summary'), BASELINE: before_, CANDIDATE: after_, TRACE: trace },
+      ...{
+        SLO: 'ttft_p99=1s,tpot_p99=40ms',
+        GPU: 'h100',
+        ARGUMENTS: '--requests 800',
+        VERSION: '1',
+        NUMBER: '7',
+        COMMENTS: 'repos/o/r/issues',
+      },
+    };
+    const codes: number[] = [];
+    for (const { run } of steps) {
+      env.STATUS = /status=(\d)/.exec(readFileSync(output, 'utf8'))?.[1] ?? '';
+      const script = join(home, 'step.sh');
+      writeFileSync(script, run);
+      const done = promisify(execFile)('bash', ['--noprofile', '--norc', '-eo', 'pipefail', script], { env });
+      codes.push(
+        await done.then(
+          () => 0,
+          (error) => error.code,
+        ),
+      );
+    }
+    return {
+      codes,
+      comment: readFileSync(join(home, 'gh'), 'utf8'),
+      summary: readFileSync(join(home, 'summary'), 'utf8'),
+    };
+  }
+
+  it('comments the table, and fails where a bound breaks', async () => {
+    const { codes, comment, summary } = await act(line(), line('--max-num-seqs 4'));
+    assert.deepEqual(codes, [0, 0, 0, 1]);
+    assert.match(comment, /^api\n--silent\nrepos\/o\/r\/issues\/7\/comments\n-F\nbody=@/);
+    assert.match(comment, /<!-- servegym diff -->\n\*\*breaks: TTFT p99/);
+    assert.match(summary, /breaks: TTFT p99/);
+  });
+
+  it('passes where all holds, and edits the comment of the run before', async () => {
+    const { codes, comment, summary } = await act(line(), line('--max-num-seqs 256'), 99);
+    assert.deepEqual(codes, [0, 0, 0, 0]);
+    assert.match(summary, /every bound holds/);
+    assert.match(comment, /^api\n--silent\n--method\nPATCH\nrepos\/o\/r\/issues\/comments\/99\n/);
+  });
+});
 
 const run = promisify(execFile);
 const folder = import.meta.dirname;
