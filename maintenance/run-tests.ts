@@ -14,8 +14,6 @@ const RELEASE = join(import.meta.dirname, 'release-tests');
 const ROOTS = ['packages', 'clients', 'deploy', 'notebooks', 'maintenance', 'benchmarks'];
 /** A file that takes longer hangs: ten times what the longest takes on two cores. */
 const FILE_SECONDS = 1800;
-/** Files that run side by side. One more than there are cores: servers and pages under test also wait. */
-const FILES_AT_ONCE = availableParallelism() + 1;
 
 const REPORTER = join(import.meta.dirname, 'test-reporter.mjs');
 
@@ -45,7 +43,7 @@ if (import.meta.main) {
       results.push(result);
     }
   };
-  await Promise.all(Array.from({ length: Math.min(FILES_AT_ONCE, files.length) }, runFiles));
+  await Promise.all(Array.from({ length: Math.min(availableParallelism(), files.length) }, runFiles));
 
   for (const { name, failures, output } of results.toSorted((a, b) => (a.name < b.name ? -1 : 1))) {
     for (const failure of failures) console.log(`\n✗ ${failure}`);
