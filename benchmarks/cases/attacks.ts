@@ -91,7 +91,8 @@ function message(text: () => string): Attack {
   };
 }
 
-const MILLION_KEYS = `{${Array.from({ length: 1_000_000 }, (_, i) => `"key-${i}":1`).join(',')}}`;
+/** An object of a million keys, as JSON: 13 MB, made when it is sent. */
+const millionKeys = () => `{${Array.from({ length: 1_000_000 }, (_, i) => `"key-${i}":1`).join(',')}}`;
 const INLINE = {
   arrival_s: Array.from({ length: 19_000 }, (_, i) => i / 60),
   input_tokens: new Array(19_000).fill(100),
@@ -128,10 +129,10 @@ const ATTACKS: Readonly<Record<string, Attack>> = {
   ),
   'baselines of unseen seeds': flood('/baseline', (round) => ({ seed: 7_000_000 + round }), {}, 8),
   'body of a million keys': async (target, answered) =>
-    answered((await post(target, '/reset', `{"more":${MILLION_KEYS}}`)).text),
+    answered((await post(target, '/reset', `{"more":${millionKeys()}}`)).text),
   'body of 100,000 brackets': async (target, answered) =>
     answered((await post(target, '/reset', `{"more":${'['.repeat(100_000)}${']'.repeat(100_000)}}`)).text),
-  'message of a million keys': message(() => `{"type":"reset","data":${MILLION_KEYS}}`),
+  'message of a million keys': message(() => `{"type":"reset","data":${millionKeys()}}`),
   'resets with user agents of 15 kB': flood('/reset', () => ({}), { 'user-agent': 'x'.repeat(15_000) }),
   'leaderboard spam': async (target, answered) => {
     const { session_id } = JSON.parse((await post(target, '/reset', { seed: 3 })).answer);
