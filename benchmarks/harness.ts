@@ -1,5 +1,6 @@
 import { availableParallelism, cpus, loadavg } from 'node:os';
 import { parseArgs } from 'node:util';
+import { percentileOfSorted } from '@servegym/simulator/statistics';
 
 /** Figures of one line of a table, by their names. A number carries no rounding: the printer rounds it. */
 export type Row = Readonly<Record<string, string | number | boolean | null | undefined>>;
@@ -153,12 +154,12 @@ export function median(values: readonly number[]): number {
   return quantile(values, 0.5);
 }
 
-/** The value that a share of the others lies below, between neighbours where it falls between. */
+/** The value that a share of the others lies below, between neighbours where it falls between; `NaN` of none. */
 export function quantile(values: readonly number[], share: number): number {
-  const sorted = values.toSorted((a, b) => a - b);
-  const at = share * (sorted.length - 1);
-  const low = sorted[Math.floor(at)] ?? Number.NaN;
-  return low + (at % 1) * ((sorted[Math.ceil(at)] ?? low) - low);
+  return percentileOfSorted(
+    values.toSorted((a, b) => a - b),
+    100 * share,
+  );
 }
 
 /** Medians of measurements that take turns, so that what else the machine does meets all of them. */

@@ -1,12 +1,13 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { mkdtempSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
 import { llmserve } from '@servegym/environments';
 import { WebSocket } from 'ws';
+import { memoryMiB } from '../child.ts';
 import { benchmark, quantile, type Row } from '../harness.ts';
 
 /** Time between the steps of the other client, and between requests for /health, ms. */
@@ -233,8 +234,7 @@ export async function measureAttack(name: string, seconds: number, checkout: str
     await sleep(seconds * 1000);
     others.postMessage('stop');
     const [{ times, gap }] = (await once(others, 'message')) as [Observed];
-    const status = readFileSync(`/proc/${child.pid}/status`, 'utf8');
-    const peak = Number(/VmHWM:\s+(\d+)/.exec(status)?.[1]) / 1024;
+    const peak = memoryMiB(child.pid!, 'VmHWM');
     const disk = [store, `${store}-wal`].reduce(
       (sum, file) => sum + (statSync(file, { throwIfNoEntry: false })?.size ?? 0),
       0,

@@ -2,6 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { socketUrl } from '@servegym/openenv/client';
 import { startServe } from '../../maintenance/test-servers/servegym.ts';
+import { memoryMiB } from '../child.ts';
 import { chooseAction } from '../concurrency/choose-action.ts';
 import { concurrencyPlotSvg } from '../concurrency/concurrency-plot.ts';
 import { type BatchResult, runBatch } from '../concurrency/session-batch.ts';
@@ -111,7 +112,7 @@ function notes(batches: readonly BatchResult[]): string[] {
 /** Memory of sessions that do nothing, on a server of their own. */
 async function measureIdle(sessions: number): Promise<Row> {
   const { url, pid, stop } = await startServe('--env', 'benchmark', '--max-sessions', '100000');
-  const before = residentMiB(pid);
+  const before = memoryMiB(pid, 'VmRSS');
   const sockets: BareSocket[] = [];
   const startedAt = performance.now();
   while (sockets.length < sessions) {
@@ -122,7 +123,7 @@ async function measureIdle(sessions: number): Promise<Row> {
   }
   const openS = (performance.now() - startedAt) / 1000;
   await sleep(SETTLING_S * 1000);
-  const resident = residentMiB(pid);
+  const resident = memoryMiB(pid, 'VmRSS');
   await Promise.all(sockets.map((socket) => socket.close()));
   await stop();
   return {
@@ -131,10 +132,6 @@ async function measureIdle(sessions: number): Promise<Row> {
     'resident, MiB': resident,
     'KiB a session': ((resident - before) * 1024) / sessions,
   };
-}
-
-function residentMiB(pid: number): number {
-  return Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))![1]) / 1024;
 }
 
 /** Numbers of sessions: `1,8,64`, and `1..1024` for 1, 2, 4 and so on up to 1024, which is always in it. */

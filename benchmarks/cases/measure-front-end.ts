@@ -1,6 +1,5 @@
-import { execFileSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
 import { Matrix, solve } from 'ml-matrix';
+import { processorSeconds } from '../child.ts';
 import { benchmark, required, timed } from '../harness.ts';
 
 /** Prompt words, output tokens, requests in flight. */
@@ -13,7 +12,6 @@ const SHAPES = [
   [500, 20, 16],
 ] as const;
 const WORDS = 'time year people way day man thing woman life child world school state family'.split(' ');
-const TICKS_A_SECOND = Number(execFileSync('getconf', ['CLK_TCK'], { encoding: 'utf8' }));
 
 export default benchmark({
   what: 'CPU time that the front end of a running vLLM takes for a request, a prompt word and a streamed output token: the process that tokenizes, answers HTTP and streams (`--pid` of `vllm serve`), beside the one that runs the model. CPU time, so that other programs on the machine hardly change it. Linux only.',
@@ -25,7 +23,7 @@ export default benchmark({
     const rows: number[][] = [];
     const seconds: number[] = [];
     for (const [words, output, inFlight] of SHAPES) {
-      const before = cpuSeconds(pid);
+      const before = processorSeconds(pid);
       let left = requests;
       const { wallS } = await timed(() =>
         Promise.all(
@@ -37,7 +35,7 @@ export default benchmark({
           }),
         ),
       );
-      const spent = cpuSeconds(pid) - before;
+      const spent = processorSeconds(pid) - before;
       rows.push([requests, requests * words, requests * output]);
       seconds.push(spent);
       yield {
@@ -62,12 +60,6 @@ export default benchmark({
     };
   },
 });
-
-/** CPU time of the process so far, user and system. */
-function cpuSeconds(pid: string): number {
-  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1].split(' ');
-  return (Number(fields[11]) + Number(fields[12])) / TICKS_A_SECOND;
-}
 
 /** Sends a streamed request and reads its answer. */
 async function send(url: string, model: string, words: number, output: number): Promise<void> {

@@ -1,11 +1,12 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { createWriteStream, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { createWriteStream, mkdtempSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Job, type JobEngine, LocalJobs } from '@servegym/jobs';
 import { QueuedJobs } from '@servegym/jobs/queue';
 import { startRedis } from '../../maintenance/test-servers/redis.ts';
+import { processorSeconds } from '../child.ts';
 import { benchmark, type Row } from '../harness.ts';
 import { KINDS, VERSION } from '../jobs/kinds.ts';
 
@@ -44,7 +45,7 @@ async function measureJobs(count: number): Promise<Row[]> {
         input: { seed: offset + first + i, requests: 1, times: 1 },
       }));
     await jobs.run(list(0, 300));
-    const before = Object.entries(others).map(([other, pid]) => [other, processorMs(pid)] as const);
+    const before = Object.entries(others).map(([other, pid]) => [other, processorSeconds(pid)] as const);
     const own = process.cpuUsage();
     const start = performance.now();
     await jobs.run(list(300, count));
@@ -56,7 +57,10 @@ async function measureJobs(count: number): Promise<Row[]> {
       'ms a job': ms / count,
       'CPU ms, submitter': (user + system) / 1000 / count,
       ...Object.fromEntries(
-        before.map(([other, was]) => [`CPU ms, ${other}`, (processorMs(others[other]) - was) / count]),
+        before.map(([other, was]) => [
+          `CPU ms, ${other}`,
+          (1000 * (processorSeconds(others[other]) - was)) / count,
+        ]),
       ),
     });
   };
@@ -78,15 +82,6 @@ async function measureJobs(count: number): Promise<Row[]> {
   return rows;
 }
 
-/** Processor time that a process has had, ms. Linux only. */
-function processorMs(pid: number): number {
-  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8')
-    .replace(/^.*\) /s, '')
-    .split(' ');
-  const TICK_MS = 10;
-  return TICK_MS * (Number(fields[11]) + Number(fields[12]));
-}
-
 /**
  * A sweep of jobs of about a quarter of a second. The processor time of everybody together says what workers cost each
  * other; the speed-up says something only where as many cores are idle.
@@ -103,7 +98,7 @@ async function measureWorkers(count: number, workerCounts: readonly number[]): P
     // Threads load their modules before the clock runs.
     await jobs.run(sweep(64, 10, 1, 1e9));
     const processorS = () =>
-      others.reduce((sum, pid) => sum + processorMs(pid), processorMs(process.pid)) / 1000;
+      others.reduce((sum, pid) => sum + processorSeconds(pid), processorSeconds(process.pid));
     const before = processorS();
     const start = performance.now();
     await jobs.run(sweep(count, 2000, 60, 0));

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -16,6 +16,7 @@ import {
   madeUpFrame,
 } from '../../packages/openenv/src/fixtures/made-up-messages.ts';
 import { openRawSocket } from '../../packages/openenv/src/fixtures/start-server.ts';
+import { memoryMiB } from '../child.ts';
 import { type BatchResult, runBatch } from '../concurrency/session-batch.ts';
 import { benchmark } from '../harness.ts';
 import { BareSocket, clientFrame } from '../openenv/bare-socket.ts';
@@ -167,15 +168,11 @@ async function serveCounter(path: string) {
   process.once('exit', end);
   child.once('exit', () => process.off('exit', end));
   const [url] = await once(createInterface({ input: child.stdout }), 'line');
-  const memoryMiB = (what: 'VmRSS' | 'VmHWM') => {
-    const [, kiB] = new RegExp(`${what}:\\s+(\\d+)`).exec(readFileSync(`/proc/${child.pid}/status`, 'utf8'))!;
-    return Math.round(Number(kiB) / 1024);
-  };
-  return { url: url as string, child, memoryMiB };
+  return { url: url as string, child };
 }
 
 async function sessions({ sessions: total }: Values, folder: string): Promise<string> {
-  const { url, child, memoryMiB } = await serveCounter(join(folder, 'sessions.db'));
+  const { url, child } = await serveCounter(join(folder, 'sessions.db'));
   const reset = clientFrame('{"type":"reset","data":{"seed":1}}');
   const step = clientFrame('{"type":"step","data":{"amount":1}}');
   const farewell = clientFrame('{"type":"close"}');
@@ -196,12 +193,12 @@ async function sessions({ sessions: total }: Values, folder: string): Promise<st
   const memory: number[] = [];
   for (let part = 1; part <= PARTS_OF_SESSIONS; part++) {
     await openUntil((part * total) / PARTS_OF_SESSIONS);
-    memory.push(memoryMiB('VmRSS'));
+    memory.push(Math.round(memoryMiB(child.pid!, 'VmRSS')));
   }
   const { active_sessions: left } = (await (await fetch(`${url}/health`)).json()) as {
     active_sessions: number;
   };
-  const peak = memoryMiB('VmHWM');
+  const peak = Math.round(memoryMiB(child.pid!, 'VmHWM'));
   child.kill('SIGKILL');
   assert.equal(left, 0, 'sessions are left');
   const half = PARTS_OF_SESSIONS / 2;
@@ -233,7 +230,7 @@ async function concurrent({ concurrent: sessions, rounds }: Values): Promise<str
 }
 
 async function messages({ messages: total }: Values, folder: string): Promise<string> {
-  const { url, child, memoryMiB } = await serveCounter(join(folder, 'messages.db'));
+  const { url, child } = await serveCounter(join(folder, 'messages.db'));
   let crashed = false;
   child.once('exit', () => {
     crashed = true;
@@ -304,7 +301,7 @@ async function messages({ messages: total }: Values, folder: string): Promise<st
   isOver = true;
   await watching;
   await bystander.close();
-  const peak = memoryMiB('VmHWM');
+  const peak = Math.round(memoryMiB(child.pid!, 'VmHWM'));
   assert.ok(!crashed);
   child.kill('SIGKILL');
   const told = [...counts].toSorted().map(([what, times]) => `${times} ${what}`);
