@@ -16,8 +16,7 @@ import { mean } from '@servegym/simulator/statistics';
 import { type ChangeVerdict, changeVerdict } from '../../packages/operators/src/diff/compare-deployments.ts';
 import { PROFILE_ERRORS } from '../../packages/operators/src/plan/profile-error.ts';
 import { vllmDefaults } from '../../packages/operators/src/tune/candidate.ts';
-import type { OperatingPoint } from '../../packages/profiles/src/tables/operating-points.ts';
-import type { PointRow } from '../fidelity/fidelity.ts';
+import type { OperatingPoint, PointRow } from '../fidelity/operating-points.ts';
 import { benchmark, required, text, timed } from '../harness.ts';
 import {
   arrivalsOf,

@@ -1,18 +1,15 @@
-import { readFile } from 'node:fs/promises';
-import { findReferenceFiles, REFERENCE_DATA } from '@servegym/operators/traces';
-import type { EngineConstants } from '../../packages/profiles/src/data/engine-constants.ts';
 import {
   fitEngineConstants,
   fittedConstants,
   leftOutConstants,
 } from '../../packages/profiles/src/fits/fit-engine-constants.ts';
 import {
-  type LoadLatencies,
-  measuredLatencies,
-  parseServedLoads,
-  type ServedLoad,
+  LATENCIES,
+  latencies,
+  latencyErrors,
   simulateServedLoad,
 } from '../../packages/profiles/src/fits/served-load.ts';
+import { readServedLoads } from '../fidelity/assess-fidelity.ts';
 import { MEASURED_LOADS } from '../fidelity/measured-figures.fixture.ts';
 import { benchmark, median, text } from '../harness.ts';
 
@@ -20,42 +17,17 @@ export default benchmark({
   what: 'Fits the constants of vLLM V1 (`packages/profiles/src/data/engine-constants.ts`) to served loads: those of `--data FOLDER` (docs/reference-data.md), or the 21 that the tests hold. Takes minutes. `--leave-out`: the errors of each load under constants fitted to the loads of other models and GPUs.',
   options: { data: text, 'leave-out': false },
   async *run({ data, 'leave-out': leaveOut }) {
-    const all = data === undefined ? [...MEASURED_LOADS] : await readLoads(data);
+    const all = data === undefined ? [...MEASURED_LOADS] : await readServedLoads(data);
     const constants = fitEngineConstants(all);
     for (const [constant, value] of Object.entries(fittedConstants(constants))) yield { constant, value };
     const each = leaveOut ? leftOutConstants(all, constants) : all.map(() => constants);
-    const errors = all.map((load, i) => errorsOf(load, each[i]));
-    for (const row of errors) yield { ...row };
-    for (const figure of ['ttftMean', 'ttftP99', 'itlMean', 'e2eMean'] as const)
+    const errors = all.map((load, i) => {
+      const relative = latencyErrors(load, simulateServedLoad(load, each[i]));
+      return latencies((what) => Number((100 * relative[what]).toFixed(1)));
+    });
+    for (const [i, { run, model, tp, gpu }] of all.entries())
+      yield { run, model: model.replace(/^.*\//, ''), gpu: `${tp} x ${gpu}`, ...errors[i] };
+    for (const figure of LATENCIES)
       yield { figure, 'median error, %': median(errors.map((row) => Math.abs(row[figure]))) };
   },
 });
-
-async function readLoads(folder: string): Promise<ServedLoad[]> {
-  const loads: ServedLoad[] = [];
-  for (const file of REFERENCE_DATA.servedLoads) {
-    const text = await readFile(findReferenceFiles(folder, [file])[0], 'utf8');
-    loads.push(...parseServedLoads(text, file.path));
-  }
-  return loads;
-}
-
-/** Relative errors, percent. */
-function errorsOf(
-  load: ServedLoad,
-  of: EngineConstants,
-): LoadLatencies & { run: string; model: string; gpu: string } {
-  const simulated = simulateServedLoad(load, of);
-  const measured = measuredLatencies(load);
-  const percent = (what: keyof LoadLatencies) =>
-    Number((100 * (simulated[what] / measured[what] - 1)).toFixed(1));
-  return {
-    run: load.run,
-    model: load.model.replace(/^.*\//, ''),
-    gpu: `${load.tp} x ${load.gpu}`,
-    ttftMean: percent('ttftMean'),
-    ttftP99: percent('ttftP99'),
-    itlMean: percent('itlMean'),
-    e2eMean: percent('e2eMean'),
-  };
-}

@@ -1,16 +1,15 @@
-import { readFile } from 'node:fs/promises';
-import { findReferenceFiles, REFERENCE_DATA } from '@servegym/operators/traces';
 import { engineOverheads, findGpu, findModel, readOperatorTables, tableProfile } from '@servegym/profiles';
 import { Matrix } from 'ml-matrix';
 import type { EngineOverheads } from '../../packages/profiles/src/data/engine-constants.ts';
 import { leastSquares } from '../../packages/profiles/src/fits/least-squares.ts';
 import {
+  LATENCIES,
   type LoadLatencies,
+  latencyErrors,
   loadLatencies,
-  measuredLatencies,
-  parseServedLoads,
   type ServedLoad,
 } from '../../packages/profiles/src/fits/served-load.ts';
+import { kindOf, readServedLoads } from '../fidelity/assess-fidelity.ts';
 import { benchmark, median, required } from '../harness.ts';
 
 /** Overheads that are fitted: where each may well lie, and its relative spread. */
@@ -31,7 +30,6 @@ const DIFFERENCE = 0.03;
 const TOLERANCE = 1e-3;
 /** Share of each load that is simulated. */
 const SHARE = 0.2;
-const LATENCIES = ['ttftMean', 'ttftP99', 'itlMean', 'e2eMean'] as const;
 
 const start = NAMES.map((name) => Math.log(PRIORS[name][0]));
 
@@ -40,11 +38,7 @@ export default benchmark({
   options: { data: required, tables: required },
   async *run({ data, tables: folder }) {
     const shipped = engineOverheads('vllm', '0.15');
-    const loads: ServedLoad[] = [];
-    for (const file of REFERENCE_DATA.servedLoads) {
-      const text = await readFile(findReferenceFiles(data, [file])[0], 'utf8');
-      loads.push(...parseServedLoads(text, file.path));
-    }
+    const loads = await readServedLoads(data);
     const tablesOf = new Map(
       await Promise.all(
         [...new Set(loads.map(({ gpu }) => gpu))].map(
@@ -92,10 +86,7 @@ export default benchmark({
         ...Object.fromEntries(LATENCIES.map((what) => [what, percent(asShipped[l][what])])),
         ...Object.fromEntries(LATENCIES.map((what) => [`left out: ${what}`, percent(leftOut[l][what])])),
       };
-    const kinds = loads.map(({ gpu, model }) => {
-      if (!gpu.startsWith('H100')) return gpu;
-      return findModel(model).experts === null ? 'dense on H100' : 'mixture on H100';
-    });
+    const kinds = loads.map(kindOf);
     for (const kind of new Set([...kinds, 'all'])) {
       const own = all.filter((l) => kind === 'all' || kinds[l] === kind);
       for (const [name, errors] of [
@@ -158,15 +149,7 @@ class ServedErrors {
           command: 'benchmarks/run.ts engine-overheads',
         }).profile;
       profiles.set(key, profile);
-      const simulated = loadLatencies(load, profile, SHARE);
-      const measured = measuredLatencies(load);
-      const error = (what: keyof LoadLatencies) => simulated[what] / measured[what] - 1;
-      return {
-        ttftMean: error('ttftMean'),
-        ttftP99: error('ttftP99'),
-        itlMean: error('itlMean'),
-        e2eMean: error('e2eMean'),
-      };
+      return latencyErrors(load, loadLatencies(load, profile, SHARE));
     });
   }
 }

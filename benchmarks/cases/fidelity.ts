@@ -5,8 +5,7 @@ import { LocalJobs } from '@servegym/jobs';
 import { findReferenceFiles } from '@servegym/operators/traces';
 import { assessFidelity, FIDELITY_FILES, FIDELITY_JOB_KINDS } from '../fidelity/assess-fidelity.ts';
 import { assessPoints } from '../fidelity/assess-points.ts';
-import { fidelityReport } from '../fidelity/fidelity-report.ts';
-import { pointsReport } from '../fidelity/points-report.ts';
+import { fidelityReport, pointsReport } from '../fidelity/fidelity-report.ts';
 import { benchmark, text } from '../harness.ts';
 
 export default benchmark({

@@ -1,9 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { findGpu } from '@servegym/profiles';
 import { mean, quantile } from '@servegym/simulator/statistics';
-import type { OperatingPoint } from '../../packages/profiles/src/tables/operating-points.ts';
-import type { PointRow } from '../fidelity/fidelity.ts';
-import { isDisturbed } from '../fidelity/operating-points.ts';
+import { isDisturbed, type OperatingPoint, type PointRow } from '../fidelity/operating-points.ts';
 import { benchmark, type Row } from '../harness.ts';
 
 interface Latencies {

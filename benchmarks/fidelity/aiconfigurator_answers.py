@@ -51,7 +51,7 @@ def number(text: str) -> int | None:
 def parallel(row: dict[str, str]) -> tuple[int, int, int]:
     """GPUs of a replica of the attention, replicas, and GPUs that the experts are divided over.
 
-    The columns differ by source, see packages/simulator/src/calibration/operating-points.ts.
+    The columns differ by source, see benchmarks/fidelity/operating-points.ts.
     """
     tp, ep, dp = int(row["tp_size"]), number(row["moe_ep_size"]) or 1, number(row["attention_dp_size"])
     of_experts = (number(row["moe_tp_size"]) or 1) * ep

@@ -7,11 +7,16 @@ import { RandomStream } from '@servegym/simulator';
 import { summarize } from '@servegym/simulator/statistics';
 import { replayRun } from '../../packages/profiles/src/fits/measured-run.ts';
 import { simulateBatch } from '../../packages/profiles/src/fits/simulated-batch.ts';
-import { errorPercent, type Fidelity } from './fidelity.ts';
-import { servedLoadFidelity, speculationFidelity } from './fidelity-job.ts';
+import {
+  errorPercent,
+  type Fidelity,
+  servedLoadFidelity,
+  speculationFidelity,
+  staticBatchFidelity,
+  staticBatchProfiles,
+} from './assess-fidelity.ts';
 import { fidelityReport } from './fidelity-report.ts';
 import { MEASURED_LOADS, OVERLOADED_RUN, staticBatchCsv, WHOLLY_TABLED } from './measured-figures.fixture.ts';
-import { staticBatchFidelity, staticBatchProfiles } from './static-batch-fidelity.ts';
 
 /** Loss by quantiles: the replay of the run itself, with its requests in their order, has a TPOT error of -1.2 %. */
 const TPOT_ERROR_OF_QUANTILES = -4;

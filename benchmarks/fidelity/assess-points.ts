@@ -8,20 +8,25 @@ import {
   ProfileError,
   type ReadTables,
   readOperatorTables,
+  type ServedModel,
   tableProfile,
 } from '@servegym/profiles';
 import {
-  type OperatingPoint,
-  parseOperatingPoints,
-} from '../../packages/profiles/src/tables/operating-points.ts';
-import type { PointAnswer, PointRow } from './fidelity.ts';
-import type { FidelityInput } from './fidelity-job.ts';
+  drawLengths,
+  type EngineProfile,
+  type KvPrecision,
+  repeatTrace,
+  simulateTrace,
+  type Trace,
+  type WeightPrecision,
+} from '@servegym/simulator';
+import { summarize } from '@servegym/simulator/statistics';
 import {
-  type PointProfile,
-  pointKvCache,
+  type OperatingPoint,
+  type PointAnswer,
+  type PointRow,
+  parseOperatingPoints,
   pointModel,
-  pointRecipe,
-  pointWeights,
 } from './operating-points.ts';
 
 /** GPUs by the folder of their kernel tables. */
@@ -55,7 +60,6 @@ export interface PointsOptions {
   readonly answers?: string;
   /** Default false: the rows that no constant was chosen by are left out. True: those alone. */
   readonly heldOut?: boolean;
-  readonly onProgress?: (share: number) => void;
 }
 
 /** Predicts public operating points with profiles made from kernel tables. */
@@ -64,12 +68,9 @@ export async function assessPoints(jobs: JobEngine, options: PointsOptions): Pro
   const points = parseOperatingPoints(await readPoints(folder), 'silicon_sample.csv', heldOut);
   const theirs = options.answers === undefined ? null : parseAnswers(options.answers);
 
-  const servers = new Map<string, OperatingPoint[]>();
-  for (const point of points) {
-    const { engine, version, model, system, precision, tensor, data, expert } = point;
-    const key = JSON.stringify([engine, version, model, system, precision, tensor, data, expert]);
-    servers.set(key, [...(servers.get(key) ?? []), point]);
-  }
+  const servers = Map.groupBy(points, ({ engine, version, model, system, precision, tensor, data, expert }) =>
+    JSON.stringify([engine, version, model, system, precision, tensor, data, expert]),
+  );
   const known = new Map<string, Promise<ReadTables>>();
   const ours = new Map<string, PointAnswer>();
   const asked: OperatingPoint[][] = [];
@@ -78,16 +79,13 @@ export async function assessPoints(jobs: JobEngine, options: PointsOptions): Pro
     try {
       const served = await pointProfile(folder, same[0], known);
       asked.push(same);
-      const input: FidelityInput = { part: 'points', served, points: same, files: {} };
-      list.push({ kind: 'fidelity', input: input as unknown as Json });
+      list.push({ kind: 'points', input: { served, points: same } as unknown as Json });
     } catch (error) {
       if (!(error instanceof ProfileError)) throw error;
       for (const { id } of same) ours.set(id, { error: error.message });
     }
   }
-  const results = (await jobs.run(list, {
-    onProgress: ({ share }) => options.onProgress?.(share),
-  })) as unknown as PointAnswer[][];
+  const results = (await jobs.run(list)) as unknown as PointAnswer[][];
   for (const [i, answers] of results.entries()) {
     for (const [j, answer] of answers.entries()) ours.set(asked[i][j].id, answer);
   }
@@ -160,4 +158,135 @@ function readAnswer(line: string): [string, PointAnswer] | null {
   } catch {
     return null;
   }
+}
+
+/** Settings that a public operating point was measured with. */
+interface PointRecipe {
+  /** Token budget of an iteration (SGLang chunked_prefill_size). */
+  readonly budget: number;
+  /** Share of the memory for weights and KV (SGLang mem_fraction_static); `null`: the engine's default. */
+  readonly memoryShare: number | null;
+  /** Iterations between two looks for new requests (SGLang scheduler_recv_interval). */
+  readonly receiveEvery: number;
+}
+
+/** Default token budget on GPUs of 70 GiB and more. */
+const DEFAULTS: PointRecipe = { budget: 8192, memoryShare: null, receiveEvery: 1 };
+
+/**
+ * Settings of a point: of rows of InferenceX on SGLang those of its public recipes (SemiAnalysisAI/InferenceX,
+ * benchmarks/single_node: dsr1_fp8_b200.sh, dsr1_fp4_b200.sh, dsr1_fp8_h200.sh, qwen3.5_fp8_b200.sh,
+ * qwen3.5_bf16_b200.sh, glm5_fp8_b200.sh), else the engine's defaults.
+ */
+export function pointRecipe(point: OperatingPoint): PointRecipe {
+  const { engine, source, system, model, precision, tensor, concurrency } = point;
+  if (engine !== 'sglang' || source !== 'InferenceX') return DEFAULTS;
+  const isB200 = system === 'b200_sxm';
+  const large = { ...DEFAULTS, budget: 32_768, memoryShare: 0.82 };
+  if (/GLM/.test(model)) return { ...large, memoryShare: 0.85 };
+  if (!isB200) return large;
+  const receiveEvery = concurrency < 16 ? 10 : 30;
+  if (!/DeepSeek/.test(model)) return { ...large, receiveEvery };
+  if (precision === 'fp4') return { ...large, budget: 16_384, memoryShare: 0.85, receiveEvery };
+  if (tensor === 4) return { budget: 8192, memoryShare: 0.95, receiveEvery: 10 };
+  return { ...large, receiveEvery };
+}
+
+/** A profile for a point, with the precision of the weights that the point was measured with. */
+export interface PointProfile {
+  readonly profile: EngineProfile;
+  readonly weights: WeightPrecision;
+}
+
+/** Shortest lengths that are drawn, over the nominal ones. */
+const LEAST_LENGTH = 0.8;
+/** More than any point has in flight. */
+const MOST_SEQUENCES = 8192;
+
+/**
+ * Time by which a request that is sent with others delays the first iteration of them all, ms: a front end reads,
+ * parses and tokenizes the requests of a burst in turns, so that none is scheduled before nearly all are. Chosen on the
+ * open rows, of which the TTFT grows by half a millisecond for each request in flight more than with a front end that
+ * has no limit, whatever model, GPU and parallelism.
+ */
+const BURST_MS = 5;
+/** Prompts that a load generator draws unless it is told how many: AIPerf's default. */
+const PROMPTS = 100;
+const BLOCK_TOKENS = 16;
+/** More than any prompt has. */
+const MOST_BLOCKS = 1e6;
+/** Longer than any warm-up takes. */
+const WARM_UP_MS = 1e8;
+
+/** Precision of the weights of a point. */
+export function pointWeights({ precision }: OperatingPoint, { checkpoint }: ServedModel): WeightPrecision {
+  if (precision === 'fp8') return 'FP8';
+  if (precision === 'fp4') return checkpoint === 'MXFP4' ? 'MXFP4' : 'NVFP4';
+  return 'FP16';
+}
+
+/** Precision of the KV cache of a point: recipes for B200 set 8 bits, as the queues of points that overflow it tell. */
+export function pointKvCache({ system }: OperatingPoint): KvPrecision {
+  return system === 'b200_sxm' ? 'FP8' : 'FP16';
+}
+
+/** Mean latencies of a closed loop with the engine's default settings. */
+export function simulatePoint(point: OperatingPoint, { profile, weights }: PointProfile): PointAnswer {
+  const { concurrency, inputTokens, outputTokens, repeatsPrompts } = point;
+  const requests = point.requestsEach * concurrency;
+  const { budget: maxNumBatchedTokens, receiveEvery } = pointRecipe(point);
+  const common = {
+    ...{ profile, weights, prefixCaching: repeatsPrompts },
+    ...{ maxNumSeqs: MOST_SEQUENCES, maxNumBatchedTokens },
+  };
+  const range = { inputTokens, outputTokens, range: LEAST_LENGTH };
+  const run = repeatsPrompts
+    ? simulateTrace(repeatedPrompts(drawLengths({ requests: PROMPTS, ...range }), point), common)
+    : simulateTrace(drawLengths({ requests, ...range }), { ...common, concurrency });
+  const warmUp = run.ttftMs.length - requests;
+  if (run.completed < run.ttftMs.length) return { error: `${run.rejected} requests do not fit the KV pool` };
+  // The requests that start the loop are the only burst.
+  const burstMs = (BURST_MS * concurrency * concurrency) / requests;
+  const tpotMs = summarize(run.tpotMs.slice(warmUp).filter(Number.isFinite)).mean;
+  // A request waits for half the interval at which SGLang looks for new ones; each look takes no time.
+  const receiveMs = receiveEvery === 1 ? 0 : (receiveEvery / 2) * tpotMs;
+  const ttftMs = summarize(run.ttftMs.slice(warmUp)).mean + burstMs + receiveMs;
+  return { ttftMs, tpotMs };
+}
+
+/**
+ * The load of a generator that goes through a list of prompts over and over: each client sends one request to warm up
+ * and, when all are answered, one after the other.
+ */
+function repeatedPrompts(prompts: Trace, { concurrency, requestsEach }: OperatingPoint): Trace {
+  const count = concurrency * (1 + requestsEach);
+  const { source, inputTokens, outputTokens } = repeatTrace(prompts, count);
+  const offsets = new Int32Array(count + 1);
+  for (let i = 0; i < count; i += 1) offsets[i + 1] = offsets[i] + Math.floor(inputTokens[i] / BLOCK_TOKENS);
+  const ids = new Float64Array(offsets[count]);
+  for (let i = 0; i < count; i += 1) {
+    const first = (i % PROMPTS) * MOST_BLOCKS;
+    for (let at = offsets[i]; at < offsets[i + 1]; at += 1) ids[at] = first + at - offsets[i];
+  }
+  return {
+    ...{ source, inputTokens, outputTokens, prefixBlocks: { blockTokens: BLOCK_TOKENS, ids, offsets } },
+    arrivalMs: Float64Array.from({ length: count }, (_, i) => (i < concurrency ? 0 : WARM_UP_MS)),
+    followUps: {
+      previous: Int32Array.from({ length: count }, (_, i) => (i < 2 * concurrency ? -1 : i - concurrency)),
+      thinkMs: new Float64Array(count),
+    },
+  };
+}
+
+/** The job `points`: answers for points of one server, of which equal ones are simulated once. */
+export function runJob(input: Json): Json {
+  const { served, points } = input as unknown as { served: PointProfile; points: OperatingPoint[] };
+  const known = new Map<string, PointAnswer>();
+  return points.map((point) => {
+    const { concurrency, inputTokens, outputTokens, requestsEach, repeatsPrompts } = point;
+    const key = JSON.stringify([concurrency, inputTokens, outputTokens, requestsEach, repeatsPrompts]);
+    const answer = known.get(key) ?? simulatePoint(point, served);
+    known.set(key, answer);
+    return answer;
+  });
 }

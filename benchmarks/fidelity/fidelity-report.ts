@@ -1,177 +1,96 @@
-import type { LoadLatencies } from '../../packages/profiles/src/fits/served-load.ts';
-import { table } from '../harness.ts';
-import type { Fidelity, PointRow } from './fidelity.ts';
-import { pointsReport } from './points-report.ts';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { LATENCIES } from '../../packages/profiles/src/fits/served-load.ts';
+import { median, table } from '../harness.ts';
+import type { Fidelity } from './assess-fidelity.ts';
+import { type PointErrors, type PointRow, pointGroups } from './operating-points.ts';
 
-const LATENCIES: readonly (readonly [keyof LoadLatencies, string])[] = [
-  ['ttftMean', 'TTFT mean'],
-  ['ttftP99', 'TTFT p99'],
-  ['itlMean', 'ITL mean'],
-  ['e2eMean', 'E2E mean'],
-];
+const NAMES: Readonly<Record<(typeof LATENCIES)[number], string>> = {
+  ttftMean: 'TTFT mean',
+  ttftP99: 'TTFT p99',
+  itlMean: 'ITL mean',
+  e2eMean: 'E2E mean',
+};
+const ENGINES = { vllm: 'vLLM', sglang: 'SGLang' } as const;
 
 /** The report that `fidelity` writes, in Markdown. */
 export function fidelityReport(
   { staticBatches, quantized, replay, servedLoads, recordedLoads, speculation }: Fidelity,
   points: readonly PointRow[] | null = null,
 ): string {
-  return `# Fidelity
-
-How near the simulator comes to measurements of real servers. This page is written by
-
-\`\`\`sh
-npx node benchmarks/run.ts fidelity --data reference-data${points === null ? '' : ' --tables aiconfigurator_core --answers answers.jsonl'} --output docs/fidelity.md
-\`\`\`
-
-from the public measurements that [reference-data.md](reference-data.md) describes.
-
-Errors are relative to the measurement. A signed error is positive when the simulator says more.
-
-## Static batches
-
-Latency of whole batches of equal requests on vLLM: batch 1, 16 and 64, 128 to 2048 tokens in and as many out
-(LLM-Inference-Bench, BSD-3-Clause). Each row is predicted by a fit that left it out. Batches that do not fit the KV
-memory at once take part in no fit: what makes them slow is preemption, which the engine does by itself.
-
-${table(
-  ['profile', 'rows', 'mean', 'worst', 'overflowing batch'],
-  staticBatches.map(({ profile, rows, leftOutMean, leftOutWorst, overflowing }) => [
-    `\`${profile}\``,
-    `${rows}`,
-    plain(leftOutMean),
-    plain(leftOutWorst),
-    overflowing.map(signed).join(', ') || '-',
-  ]),
-)}
-
-Mean over all ${sum(staticBatches.map(({ rows }) => rows))} rows: **${plain(
-    sum(staticBatches.map(({ rows, leftOutMean }) => rows * leftOutMean)) /
-      sum(staticBatches.map(({ rows }) => rows)),
-  )}**.
-
-### What these batches leave open
-
-- **Between 16 and 64 sequences** nothing is measured. Six of these profiles have a step there (\`manySequences\`), at the batch from which vLLM
-  before V1 takes another attention kernel. For \`h100-80gb-mistral-7b\` a token of context costs 91 ns up to 16 sequences and 184 ns above.
-  Kernel tables of vLLM 0.24 have no step: 47 ns for one sequence and 41 ns for 64. The rows cannot tell a step from a ramp, so do not trust
-  batches of 17 to 63 on profiles with one.
-- **Prefill** is measured in no row by itself, since no row has a TTFT. Fits stay near the data sheets: 71 us a token for
-  \`a100-40gb-llama-3-8b\`, where kernel tables, scaled from A100-80GB, say 57. Expect its TTFT to be too long.
-- The profiles keep both: tasks of \`llmserve\` and \`fleet\` are played on them, and recorded results hold for them alone. For other work
-  take a profile from kernel tables or of your own server (\`profile make\`).
-
-## Quantized weights
-
-FP8: latencies on vLLM with an FP8 KV cache. INT8: speedups over FP16 with TensorRT-LLM, applied to the profile's own
-FP16 law. Each row is predicted by a fit that left it out.
-
-${table(
-  ['profile', 'weights', 'rows', 'mean', 'worst'],
-  quantized.map(({ profile, weights, rows, leftOutMean, leftOutWorst }) => [
-    `\`${profile}\``,
-    weights,
-    `${rows}`,
-    plain(leftOutMean),
-    plain(leftOutWorst),
-  ]),
-)}
-
-Mean over all ${sum(quantized.map(({ rows }) => rows))} rows: **${plain(
-    sum(quantized.map(({ rows, leftOutMean }) => rows * leftOutMean)) /
-      sum(quantized.map(({ rows }) => rows)),
-  )}**.
-
-## A run of vLLM under overload, request by request
-
-${replay.requests} requests on vLLM 0.19 with Llama-3.1-8B on an RTX 4090, far more than it can serve (LLMServingSim, MIT).
-The profile is made from kernel times of that GPU alone, with 0.8 ms of CPU work an iteration; it has seen nothing of
-the run. The replay preempts ${replay.preemptions} times.
-
-${table(
-  ['TTFT mean', 'TTFT p99', 'TPOT mean', 'end to end mean', 'end to end p99', 'makespan'],
-  [
-    [replay.ttftMean, replay.ttftP99, replay.tpotMean, replay.e2eMean, replay.e2eP99, replay.makespan].map(
-      signed,
+  const names = LATENCIES.map((what) => NAMES[what]);
+  return filled('fidelity.md', {
+    pointsOptions: points === null ? '' : ' --tables aiconfigurator_core --answers answers.jsonl',
+    staticBatches: table(
+      ['profile', 'rows', 'mean', 'worst', 'overflowing batch'],
+      staticBatches.map(({ profile, rows, leftOutMean, leftOutWorst, overflowing }) => [
+        ...[`\`${profile}\``, `${rows}`, plain(leftOutMean), plain(leftOutWorst)],
+        overflowing.map(signed).join(', ') || '-',
+      ]),
     ),
-  ],
-)}
+    staticRows: sum(staticBatches.map(({ rows }) => rows)),
+    staticMean: meanOf(staticBatches),
+    quantized: table(
+      ['profile', 'weights', 'rows', 'mean', 'worst'],
+      quantized.map(({ profile, weights, rows, leftOutMean, leftOutWorst }) => [
+        ...[`\`${profile}\``, weights, `${rows}`, plain(leftOutMean), plain(leftOutWorst)],
+      ]),
+    ),
+    quantizedRows: sum(quantized.map(({ rows }) => rows)),
+    quantizedMean: meanOf(quantized),
+    requests: replay.requests,
+    preemptions: replay.preemptions,
+    replay: table(
+      ['TTFT mean', 'TTFT p99', 'TPOT mean', 'end to end mean', 'end to end p99', 'makespan'],
+      [
+        (['ttftMean', 'ttftP99', 'tpotMean', 'e2eMean', 'e2eP99', 'makespan'] as const).map((what) =>
+          signed(replay[what]),
+        ),
+      ],
+    ),
+    loads: servedLoads.length,
+    servedLoads: table(
+      ['run', 'model', 'GPUs', ...names, ...names.map((name) => `left out: ${name}`)],
+      servedLoads.map((load) => [
+        ...[load.run, load.model, load.gpus],
+        ...[load, load.leftOut].flatMap((errors) => LATENCIES.map((what) => signed(errors[what]))),
+      ]),
+    ),
+    medians: table(
+      ['loads', 'count', ...names],
+      [...new Set(servedLoads.map(({ group }) => group)), 'all'].map((group) => {
+        const loads = servedLoads.filter((load) => group === 'all' || load.group === group);
+        return [
+          ...[group, `${loads.length}`],
+          ...LATENCIES.map(
+            (what) => `**${plain(median(loads.map(({ leftOut }) => Math.abs(leftOut[what]))))}**`,
+          ),
+        ];
+      }),
+    ),
+    recordedLoads: table(
+      ['load', 'requests', 'TTFT', 'end to end'],
+      recordedLoads.map(({ name, requests, ttft, e2e }) => [
+        ...[`\`${name}\``, `${requests}`, plain(ttft), plain(e2e)],
+      ]),
+    ),
+    speculation: table(
+      ['batch', 'simulated', 'measured', 'error'],
+      speculation.map(({ batch, simulated, measured }) => [
+        ...[`${batch}`, `${simulated.toFixed(2)}x`],
+        ...(measured === null
+          ? ['-', '-']
+          : [`${measured.toFixed(2)}x`, signed(100 * (simulated / measured - 1))]),
+      ]),
+    ),
+    points: points === null ? '' : `${pointsReport(points)}\n`,
+  });
+}
 
-## Served loads
-
-${servedLoads.length} loads on vLLM 0.15 (inference-sim): equal requests with exponential gaps, whose prompts repeat after 100 requests, so that the
-prefix cache has all but the end of nearly every prompt. Arrivals are drawn; KV blocks and lengths are as published, or as
-the publishers' names of the loads imply. Profiles are estimated from data sheets; one set of constants serves all models
-(\`benchmarks/run.ts engine-constants\`). Shares of a data sheet's bandwidth and arithmetic are fitted for H100,
-A100 and L40S. Left out: the same errors under constants moved by
-one step of a fit without the loads of that model on that GPU.
-
-${table(
-  [
-    'run',
-    'model',
-    'GPUs',
-    ...LATENCIES.map(([, name]) => name),
-    ...LATENCIES.map(([, name]) => `left out: ${name}`),
-  ],
-  servedLoads.map((load) => [
-    load.run,
-    load.model,
-    load.gpus,
-    ...LATENCIES.map(([what]) => signed(load[what])),
-    ...LATENCIES.map(([what]) => signed(load.leftOut[what])),
-  ]),
-)}
-
-Median errors, left out:
-
-${table(
-  ['loads', 'count', ...LATENCIES.map(([, name]) => name)],
-  [...new Set(servedLoads.map(({ group }) => group)), 'all'].map((group) => {
-    const loads = servedLoads.filter((load) => group === 'all' || load.group === group);
-    return [
-      group,
-      `${loads.length}`,
-      ...LATENCIES.map(([what]) => `**${plain(median(loads.map(({ leftOut }) => leftOut[what])))}**`),
-    ];
-  }),
-)}
-
-Profiles from kernel tables on the same loads: see [kernel-tables.md](kernel-tables.md#how-near).
-
-## Served loads, request by request
-
-Loads of the same campaign of which every request is known: the arrivals are the recorded ones. Median error of the
-latencies of single requests, after the first 100, at which the server compiles kernels.
-
-${table(
-  ['load', 'requests', 'TTFT', 'end to end'],
-  recordedLoads.map(({ name, requests, ttft, e2e }) => [
-    `\`${name}\``,
-    `${requests}`,
-    plain(ttft),
-    plain(e2e),
-  ]),
-)}
-
-## Speculation
-
-Speedup of EAGLE with three draft tokens over plain decoding, Llama-3.1-8B on H100 (estimated profile), 256 tokens in
-and out. Acceptance is measured by position (SpecDecode-Bench); the measured speedups are published ones of EAGLE.
-
-${table(
-  ['batch', 'simulated', 'measured', 'error'],
-  speculation.map(({ batch, simulated, measured }) => [
-    `${batch}`,
-    `${simulated.toFixed(2)}x`,
-    measured === null ? '-' : `${measured.toFixed(2)}x`,
-    measured === null ? '-' : signed(100 * (simulated / measured - 1)),
-  ]),
-)}
-
-${points === null ? '' : `${pointsReport(points)}\n`}## Schedules beside vLLM
-
-[schedules.md](schedules.md) compares the engine's schedules with those of vLLM's own scheduler, load by load.
-`;
+/** A page of this folder with its figures and tables in place of their names. */
+function filled(page: string, figures: Readonly<Record<string, string | number>>): string {
+  const text = readFileSync(join(import.meta.dirname, page), 'utf8');
+  return text.replaceAll(/\{\{(\w+)\}\}/g, (_, name: string) => String(figures[name]));
 }
 
 function signed(percent: number): string {
@@ -182,11 +101,64 @@ function plain(percent: number): string {
   return `${percent.toFixed(1)} %`;
 }
 
+/** Mean error over all rows. */
+function meanOf(fits: readonly { readonly rows: number; readonly leftOutMean: number }[]): string {
+  return plain(
+    sum(fits.map(({ rows, leftOutMean }) => rows * leftOutMean)) / sum(fits.map(({ rows }) => rows)),
+  );
+}
+
 function sum(values: readonly number[]): number {
   return values.reduce((total, value) => total + value, 0);
 }
 
-function median(values: readonly number[]): number {
-  const sorted = values.map(Math.abs).sort((a, b) => a - b);
-  return (sorted[Math.floor((sorted.length - 1) / 2)] + sorted[Math.ceil((sorted.length - 1) / 2)]) / 2;
+/** The section on operating points, in Markdown. */
+export function pointsReport(rows: readonly PointRow[]): string {
+  const engines = Object.entries(ENGINES).flatMap(([engine, name]) => {
+    const own = rows.filter(({ point }) => point.engine === engine);
+    return own.length === 0 ? [] : [`### ${name}\n\n${groupTable(own)}\n\n${failures(own)}`];
+  });
+  return filled('operating-points.md', { rows: rows.length, engines: engines.join('\n\n') });
+}
+
+function groupTable(own: readonly PointRow[]): string {
+  const groups = pointGroups(own);
+  const isBeside = groups.some(({ theirs }) => theirs !== null);
+  return table(
+    [
+      ...['rows of', 'rows', 'failed', 'TPOT', 'TTFT', 'TPOT, median', 'TTFT, median'],
+      ...(isBeside
+        ? ['aiconfigurator failed', 'its TPOT', 'its TTFT', 'ours, both: TPOT', 'ours, both: TTFT']
+        : []),
+    ],
+    groups.map(({ group, rows, ours, theirs, oursBeside }) => [
+      ...[group, `${rows}`, ...errorCells(ours)],
+      ...[ours.tpotMedian, ours.ttftMedian].map((error) => (error === null ? '-' : signed(error))),
+      ...(theirs === null ? [] : errorCells(theirs)),
+      ...(oursBeside === null ? [] : errorCells(oursBeside).slice(1)),
+    ]),
+  );
+}
+
+function errorCells({ failed, tpot, ttft }: PointErrors): string[] {
+  return [`${failed}`, ...[tpot, ttft].map((error) => (error === null ? '-' : plain(error)))];
+}
+
+/** Reasons of rows without an answer, the most frequent first. */
+function failures(rows: readonly PointRow[]): string {
+  const reasons = rows.flatMap(({ point, ours }) =>
+    'error' in ours
+      ? [`${point.model.replace(/^.*\//, '')} on ${point.system}: ${shortened(ours.error)}`]
+      : [],
+  );
+  if (reasons.length === 0) return 'Every row has an answer.';
+  const listed = [...Map.groupBy(reasons, (reason) => reason)]
+    .sort(([, a], [, b]) => b.length - a.length)
+    .map(([reason, same]) => `- ${same.length} rows: ${reason}`);
+  return `Rows without an answer:\n\n${listed.join('\n')}`;
+}
+
+function shortened(reason: string): string {
+  const text = reason.replace(/\(.*?\)/, '').replaceAll(/\s+/g, ' ');
+  return text.length <= 160 ? text : `${text.slice(0, 160)} ...`;
 }

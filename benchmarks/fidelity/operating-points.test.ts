@@ -5,13 +5,11 @@ import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { LocalJobs } from '@servegym/jobs';
 import { findProfile } from '@servegym/profiles';
-import { parseOperatingPoints } from '../../packages/profiles/src/tables/operating-points.ts';
 import { writeTables } from '../../packages/profiles/src/tables/table-folder.fixture.ts';
 import { FIDELITY_JOB_KINDS } from './assess-fidelity.ts';
-import { assessPoints } from './assess-points.ts';
-import type { PointRow } from './fidelity.ts';
-import { pointGroups, pointRecipe, simulatePoint } from './operating-points.ts';
-import { pointsReport } from './points-report.ts';
+import { assessPoints, pointRecipe, simulatePoint } from './assess-points.ts';
+import { pointsReport } from './fidelity-report.ts';
+import { type PointRow, parseOperatingPoints, pointGroups } from './operating-points.ts';
 
 const COLUMNS =
   'id,silicon_data_source,backend,backend_version,model_path,system,precision,mode,isl,osl,batch_size,tp_size,attention_dp_size,moe_tp_size,moe_ep_size,silicon_ttft_ms,silicon_tpot_ms';

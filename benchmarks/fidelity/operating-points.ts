@@ -1,158 +1,134 @@
 import { findModel, type ServedModel } from '@servegym/profiles';
-import {
-  drawLengths,
-  type EngineProfile,
-  type KvPrecision,
-  repeatTrace,
-  simulateTrace,
-  type Trace,
-  type WeightPrecision,
-} from '@servegym/simulator';
 import { mean, summarize } from '@servegym/simulator/statistics';
-import type { OperatingPoint } from '../../packages/profiles/src/tables/operating-points.ts';
-import {
-  errorPercent,
-  type PointAnswer,
-  type PointErrors,
-  type PointGroup,
-  type PointRow,
-} from './fidelity.ts';
+import { type CsvRow, readCsv } from '../../packages/profiles/src/tables/read-csv.ts';
+import { errorPercent } from './assess-fidelity.ts';
 
-/** Settings that a public operating point was measured with. */
-interface PointRecipe {
-  /** Token budget of an iteration (SGLang chunked_prefill_size). */
-  readonly budget: number;
-  /** Share of the memory for weights and KV (SGLang mem_fraction_static); `null`: the engine's default. */
-  readonly memoryShare: number | null;
-  /** Iterations between two looks for new requests (SGLang scheduler_recv_interval). */
-  readonly receiveEvery: number;
-}
+const COLUMNS = [
+  'id',
+  'silicon_data_source',
+  'backend',
+  'backend_version',
+  'model_path',
+  'system',
+  'precision',
+  'mode',
+  'isl',
+  'osl',
+  'batch_size',
+  'tp_size',
+  'attention_dp_size',
+  'moe_tp_size',
+  'moe_ep_size',
+  'silicon_ttft_ms',
+  'silicon_tpot_ms',
+] as const;
+type Column = (typeof COLUMNS)[number];
+type Row = CsvRow<Column>;
 
-/** Default token budget on GPUs of 70 GiB and more. */
-const DEFAULTS: PointRecipe = { budget: 8192, memoryShare: null, receiveEvery: 1 };
+const ENGINES = ['vllm', 'sglang'] as const;
+/** As InferenceX sends, the source of most rows. */
+const REQUESTS_EACH = 10;
+/**
+ * Source of rows that are one batch: their mean TTFT is half the prefill of all requests together, at every length and
+ * concurrency from 16 to 128.
+ */
+const ONE_BATCH = /\/h100_sxm\/sglang\//;
+const OTHERS = /gap-analysis\/data\//;
+const HELD_OUT_GPUS = /^(b300|gb200|gb300)/;
+const HELD_OUT_MODELS = /kimi-k2\.5/i;
+const HELD_OUT_ON_VLLM = /qwen3-32b|llama-3\.1-70b/i;
 
 /**
- * Settings of a point: of rows of InferenceX on SGLang those of its public recipes (SemiAnalysisAI/InferenceX,
- * benchmarks/single_node: dsr1_fp8_b200.sh, dsr1_fp4_b200.sh, dsr1_fp8_h200.sh, qwen3.5_fp8_b200.sh,
- * qwen3.5_bf16_b200.sh, glm5_fp8_b200.sh), else the engine's defaults.
+ * Rows that no constant of the simulator was chosen by: Kimi-K2.5, GPUs newer than B200, prefill and decode apart; on
+ * vLLM also Qwen3-32B and Llama-3.1-70B.
  */
-export function pointRecipe(point: OperatingPoint): PointRecipe {
-  const { engine, source, system, model, precision, tensor, concurrency } = point;
-  if (engine !== 'sglang' || source !== 'InferenceX') return DEFAULTS;
-  const isB200 = system === 'b200_sxm';
-  const large = { ...DEFAULTS, budget: 32_768, memoryShare: 0.82 };
-  if (/GLM/.test(model)) return { ...large, memoryShare: 0.85 };
-  if (!isB200) return large;
-  const receiveEvery = concurrency < 16 ? 10 : 30;
-  if (!/DeepSeek/.test(model)) return { ...large, receiveEvery };
-  if (precision === 'fp4') return { ...large, budget: 16_384, memoryShare: 0.85, receiveEvery };
-  if (tensor === 4) return { budget: 8192, memoryShare: 0.95, receiveEvery: 10 };
-  return { ...large, receiveEvery };
+function isHeldOut(row: Row): boolean {
+  const model = row.text('model_path');
+  return (
+    row.text('mode') !== 'agg' ||
+    HELD_OUT_GPUS.test(row.text('system')) ||
+    HELD_OUT_MODELS.test(model) ||
+    (row.text('backend') === 'vllm' && HELD_OUT_ON_VLLM.test(model))
+  );
 }
 
-/** A profile for a point, with the precision of the weights that the point was measured with. */
-export interface PointProfile {
-  readonly profile: EngineProfile;
-  readonly weights: WeightPrecision;
-}
-
-/** Shortest lengths that are drawn, over the nominal ones. */
-const LEAST_LENGTH = 0.8;
-/** More than any point has in flight. */
-const MOST_SEQUENCES = 8192;
+/** Mean latencies of a server that has a number of requests in flight. */
+export type OperatingPoint = Readonly<ReturnType<typeof parseOperatingPoints>[number]>;
 
 /**
- * Time by which a request that is sent with others delays the first iteration of them all, ms: a front end reads,
- * parses and tokenizes the requests of a burst in turns, so that none is scheduled before nearly all are. Chosen on the
- * open rows, of which the TTFT grows by half a millisecond for each request in flight more than with a front end that
- * has no limit, whatever model, GPU and parallelism.
+ * Reads the operating points of vLLM and SGLang in `systems/silicon_sample.csv` of NVIDIA's aiconfigurator-core. Rows that
+ * are held out are skipped before anything of them but engine, model, GPU and mode is looked at.
+ *
+ * @param heldOut True: the rows that are held out, but for those with prefill and decode apart, and no others.
+ * @throws {ProfileError} with the line that is wrong.
  */
-const BURST_MS = 5;
-/** Prompts that a load generator draws unless it is told how many: AIPerf's default. */
-const PROMPTS = 100;
-const BLOCK_TOKENS = 16;
-/** More than any prompt has. */
-const MOST_BLOCKS = 1e6;
-/** Longer than any warm-up takes. */
-const WARM_UP_MS = 1e8;
+export function parseOperatingPoints(text: string, source: string, heldOut = false) {
+  return readCsv(text, source, COLUMNS).flatMap((row) => {
+    const engine = ENGINES.find((each) => each === row.text('backend'));
+    if (engine === undefined || isHeldOut(row) !== heldOut || row.text('mode') !== 'agg') return [];
+    const number = (name: Column) => row.number(name, { isAboveZero: true });
+    const data = row.text('silicon_data_source');
+    const point = {
+      id: row.text('id'),
+      /** InferenceX, whose recipes are public, or another load generator. */
+      source: OTHERS.test(data) ? 'others' : 'InferenceX',
+      engine,
+      version: row.text('backend_version'),
+      /** Hugging Face id. */
+      model: row.text('model_path'),
+      /** Folder of the GPU's kernel tables, for instance `h200_sxm`. */
+      system: row.text('system'),
+      /** As the table has it: `fp8`, `fp4`, `bf16`; empty for 16-bit weights. */
+      precision: row.text('precision'),
+      concurrency:
+        Number(/silicon_concurrency=(\d+)/.exec(data)?.[1] ?? 0) ||
+        number('batch_size') * (Number(row.text('attention_dp_size')) || 1),
+      /** Nominal lengths, tokens. */
+      inputTokens: number('isl'),
+      outputTokens: number('osl'),
+      ...parallelOf(row),
+      /** Requests sent for each of those in flight. */
+      requestsEach: ONE_BATCH.test(data) ? 1 : REQUESTS_EACH,
+      /** Whether the load generator went through a list of 100 prompts again and again, after a warm-up. */
+      repeatsPrompts: engine === 'vllm' && OTHERS.test(data),
+      ttftMs: number('silicon_ttft_ms'),
+      tpotMs: number('silicon_tpot_ms'),
+    };
+    return [point];
+  });
+}
+
+/**
+ * Division over GPUs. The table's columns differ by source: rows of InferenceX with experts divided over GPUs have
+ * `tp_size` multiplied with `moe_ep_size`, and those with replicas of the attention have both sizes squared; their ids
+ * (`tp4_ep4`) tell what was meant. Other sources leave `attention_dp_size` empty. `data`: replicas of the attention that
+ * share the experts; `expert`: GPUs that the experts are divided over, 1 where each is divided as the other weights are.
+ */
+function parallelOf(row: Row) {
+  const or = (name: Column, other: number) => Number(row.text(name)) || other;
+  const [tp, ep] = [row.number('tp_size', { isAboveZero: true }), or('moe_ep_size', 1)];
+  const ofExperts = or('moe_tp_size', 1) * ep;
+  const dp = or('attention_dp_size', 0);
+  if (dp > 1) return { tensor: 1, data: tp, expert: tp };
+  if (dp === 0 && ofExperts > tp) return { tensor: tp, data: ofExperts / tp, expert: ep };
+  if (dp === 1 && ep > 1) return { tensor: ep, data: 1, expert: ep };
+  return { tensor: tp, data: 1, expert: ep };
+}
+
+/** A prediction of an operating point, or why there is none. */
+export type PointAnswer = { readonly ttftMs: number; readonly tpotMs: number } | { readonly error: string };
+
+export interface PointRow {
+  readonly point: OperatingPoint;
+  readonly ours: PointAnswer;
+  /** Of another estimator; `null` where it was not asked. */
+  readonly theirs: PointAnswer | null;
+}
 
 /** The model that a Hugging Face id names, whatever the precision of its weights. @throws {ProfileError} */
 export function pointModel({ model }: OperatingPoint): ServedModel {
   const name = model.replace(/^nvidia\/Llama/, 'meta-llama/Llama').replace(/-(FP8|NVFP4)$/, '');
   return findModel(name);
-}
-
-/** Precision of the weights of a point. */
-export function pointWeights({ precision }: OperatingPoint, { checkpoint }: ServedModel): WeightPrecision {
-  if (precision === 'fp8') return 'FP8';
-  if (precision === 'fp4') return checkpoint === 'MXFP4' ? 'MXFP4' : 'NVFP4';
-  return 'FP16';
-}
-
-/** Precision of the KV cache of a point: recipes for B200 set 8 bits, as the queues of points that overflow it tell. */
-export function pointKvCache({ system }: OperatingPoint): KvPrecision {
-  return system === 'b200_sxm' ? 'FP8' : 'FP16';
-}
-
-/** Mean latencies of a closed loop with the engine's default settings. */
-export function simulatePoint(point: OperatingPoint, { profile, weights }: PointProfile): PointAnswer {
-  const { concurrency, inputTokens, outputTokens, repeatsPrompts } = point;
-  const requests = point.requestsEach * concurrency;
-  const { budget: maxNumBatchedTokens, receiveEvery } = pointRecipe(point);
-  const common = {
-    ...{ profile, weights, prefixCaching: repeatsPrompts },
-    ...{ maxNumSeqs: MOST_SEQUENCES, maxNumBatchedTokens },
-  };
-  const range = { inputTokens, outputTokens, range: LEAST_LENGTH };
-  const run = repeatsPrompts
-    ? simulateTrace(repeatedPrompts(drawLengths({ requests: PROMPTS, ...range }), point), common)
-    : simulateTrace(drawLengths({ requests, ...range }), { ...common, concurrency });
-  const warmUp = run.ttftMs.length - requests;
-  if (run.completed < run.ttftMs.length) return { error: `${run.rejected} requests do not fit the KV pool` };
-  // The requests that start the loop are the only burst.
-  const burstMs = (BURST_MS * concurrency * concurrency) / requests;
-  const tpotMs = summarize(run.tpotMs.slice(warmUp).filter(Number.isFinite)).mean;
-  // A request waits for half the interval at which SGLang looks for new ones; each look takes no time.
-  const receiveMs = receiveEvery === 1 ? 0 : (receiveEvery / 2) * tpotMs;
-  const ttftMs = summarize(run.ttftMs.slice(warmUp)).mean + burstMs + receiveMs;
-  return { ttftMs, tpotMs };
-}
-
-/**
- * The load of a generator that goes through a list of prompts over and over: each client sends one request to warm up
- * and, when all are answered, one after the other.
- */
-function repeatedPrompts(prompts: Trace, { concurrency, requestsEach }: OperatingPoint): Trace {
-  const count = concurrency * (1 + requestsEach);
-  const { source, inputTokens, outputTokens } = repeatTrace(prompts, count);
-  const offsets = new Int32Array(count + 1);
-  for (let i = 0; i < count; i += 1) offsets[i + 1] = offsets[i] + Math.floor(inputTokens[i] / BLOCK_TOKENS);
-  const ids = new Float64Array(offsets[count]);
-  for (let i = 0; i < count; i += 1) {
-    const first = (i % PROMPTS) * MOST_BLOCKS;
-    for (let at = offsets[i]; at < offsets[i + 1]; at += 1) ids[at] = first + at - offsets[i];
-  }
-  return {
-    ...{ source, inputTokens, outputTokens, prefixBlocks: { blockTokens: BLOCK_TOKENS, ids, offsets } },
-    arrivalMs: Float64Array.from({ length: count }, (_, i) => (i < concurrency ? 0 : WARM_UP_MS)),
-    followUps: {
-      previous: Int32Array.from({ length: count }, (_, i) => (i < 2 * concurrency ? -1 : i - concurrency)),
-      thinkMs: new Float64Array(count),
-    },
-  };
-}
-
-/** Answers for points of one server; equal ones are simulated once. */
-export function pointAnswers(points: readonly OperatingPoint[], served: PointProfile): PointAnswer[] {
-  const known = new Map<string, PointAnswer>();
-  return points.map((point) => {
-    const { concurrency, inputTokens, outputTokens } = point;
-    const { requestsEach, repeatsPrompts } = point;
-    const key = JSON.stringify([concurrency, inputTokens, outputTokens, requestsEach, repeatsPrompts]);
-    const answer = known.get(key) ?? simulatePoint(point, served);
-    known.set(key, answer);
-    return answer;
-  });
 }
 
 /**
@@ -216,7 +192,7 @@ const GROUPS: readonly ((row: PointRow, twin: 'faster' | 'slower' | undefined) =
 ];
 
 /** Errors of all rows of an engine, and by model, GPU, precision, kind of model and concurrency. */
-export function pointGroups(rows: readonly PointRow[]): PointGroup[] {
+export function pointGroups(rows: readonly PointRow[]) {
   const twins = contradictions(rows);
   return GROUPS.flatMap((nameOf) => {
     const groups = Map.groupBy(rows, (row) => nameOf(row, twins.get(row)));
@@ -232,13 +208,17 @@ export function pointGroups(rows: readonly PointRow[]): PointGroup[] {
         rows: of.length,
         ours: errorsOf(of, ({ ours }) => ours),
         theirs: asked ? errorsOf(of, ({ theirs }) => theirs ?? { error: 'no answer' }) : null,
+        /** Ours over the rows that both answer. */
         oursBeside: asked ? errorsOf(both, ({ ours }) => ours) : null,
       };
     });
   });
 }
 
-function errorsOf(rows: readonly PointRow[], answerOf: (row: PointRow) => PointAnswer): PointErrors {
+export type PointErrors = ReturnType<typeof errorsOf>;
+
+/** Mean errors of one side over some rows, without their signs, and medians with them, %; `null` where it answers none. */
+function errorsOf(rows: readonly PointRow[], answerOf: (row: PointRow) => PointAnswer) {
   const ttft: number[] = [];
   const tpot: number[] = [];
   for (const row of rows) {

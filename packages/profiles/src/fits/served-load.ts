@@ -51,13 +51,14 @@ const servedLoad = z.object({
  */
 export type ServedLoad = Readonly<z.infer<typeof servedLoad>>;
 
-/** Latencies of a load, ms. */
-export interface LoadLatencies {
-  readonly ttftMean: number;
-  readonly ttftP99: number;
-  readonly e2eMean: number;
-  /** Mean over requests of the time between two tokens. */
-  readonly itlMean: number;
+/** `itlMean`: mean over requests of the time between two tokens. */
+export const LATENCIES = ['ttftMean', 'ttftP99', 'itlMean', 'e2eMean'] as const;
+/** Latencies of a load, ms, or their errors. */
+export type LoadLatencies = Readonly<Record<(typeof LATENCIES)[number], number>>;
+
+/** Each of the latencies. */
+export function latencies(of: (what: (typeof LATENCIES)[number]) => number): LoadLatencies {
+  return Object.fromEntries(LATENCIES.map((what) => [what, of(what)])) as LoadLatencies;
 }
 
 /** Prompts that a load sends over and over, in the same order. */
@@ -96,6 +97,12 @@ export function measuredLatencies(load: ServedLoad): LoadLatencies {
     e2eMean: load.e2e_mean_ms,
     itlMean: (load.e2e_mean_ms - load.ttft_mean_ms) / (load.output_tokens - 1),
   };
+}
+
+/** Relative errors of simulated latencies of a load, positive when the simulator says more. */
+export function latencyErrors(load: ServedLoad, simulated: LoadLatencies): LoadLatencies {
+  const measured = measuredLatencies(load);
+  return latencies((what) => simulated[what] / measured[what] - 1);
 }
 
 /**
