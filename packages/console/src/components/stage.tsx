@@ -1,8 +1,8 @@
-import { useComputed } from '@preact/signals';
+import { type ReadonlySignal, useComputed } from '@preact/signals';
 import type { ComponentChildren, JSX } from 'preact';
 import { toneOfClass } from '../charts/palette.ts';
 import { useConsole } from '../state/console-state.ts';
-import { type ClassTelemetry, observed } from '../state/frame.ts';
+import { type ClassTelemetry, type Frame, observed } from '../state/frame.ts';
 import { Figure, tip } from './figure.tsx';
 import { amount, count, dollars, finePercent, latencyText, percent, words } from './format.ts';
 import { LazyMemoryUse } from './lazy.tsx';
@@ -13,6 +13,7 @@ const UNKNOWN = '–';
 /** The way of a request through the server: it arrives, waits, runs, is answered, in time or not. */
 export function Stage(): JSX.Element {
   const state = useConsole();
+  const { value: hasClasses } = useComputed(() => (state.shown.value?.telemetry.classes.length ?? 0) > 0);
   const { value: hasGpus } = useComputed(() => (state.shown.value?.telemetry.gpus.length ?? 1) > 0);
   return (
     <section class="stage" aria-label="The server now">
@@ -46,12 +47,22 @@ export function Stage(): JSX.Element {
             field="cost_so_far"
             format={(cents) => dollars(cents / 100)}
           />
-          <Quality />
+          <Observed
+            optional
+            label="Quality"
+            definition="Benchmark accuracy that the weights keep at this precision, relative to FP16"
+            read={({ telemetry }) => telemetry.quality}
+            format={finePercent}
+          />
         </div>
       </Station>
       <Station title="In time" size="wide">
         <Observed large label="Inside their SLO" field="slo_compliance_rate" format={percent} />
-        <SloViews />
+        {hasClasses ? (
+          <ClassShares of={inTime} />
+        ) : (
+          <Observed label="Slowest 1 % start" field="p99_ttft_ms" read={slowestStart} format={latencyText} />
+        )}
       </Station>
     </section>
   );
@@ -73,99 +84,100 @@ export function Station({ title, size, children }: StationProps): JSX.Element {
   );
 }
 
+/** Zero means that nothing was measured in the window. */
+function slowestStart(frame: Frame): number | undefined {
+  return observed(frame, 'p99_ttft_ms') || undefined;
+}
+
+function inTime({ name, waiting, running, sloCompliance, ttftP99Ms }: ClassTelemetry): ClassShare {
+  return {
+    share: sloCompliance ?? 0,
+    text: sloCompliance === undefined ? UNKNOWN : percent(sloCompliance),
+    hint: `${words(name)}: ${count(waiting)} waiting, ${count(running)} running${startText(ttftP99Ms)}`,
+  };
+}
+
+/** The end of a sentence on a class, where a start was measured. */
+export function startText(ttftP99Ms: number | undefined): string {
+  return ttftP99Ms ? `, slowest start ${latencyText(ttftP99Ms)}` : '';
+}
+
 interface ObservedProps {
   readonly label: string;
-  readonly field: string;
+  /** The observation field that has the number, and whose definition shows on hover. */
+  readonly field?: string;
+  readonly definition?: string;
+  /** Reads the number elsewhere. */
+  readonly read?: (frame: Frame) => number | null | undefined;
   readonly format: (value: number) => string;
   readonly unit?: string;
   readonly large?: boolean;
   /** Left out where the server does not tell. */
   readonly optional?: boolean;
+  /** Default: the window shown, of the run in focus. */
+  readonly of?: ReadonlySignal<Frame | undefined>;
 }
 
-/** A number of the observation. */
-export function Observed({ field, format, optional, ...rest }: ObservedProps): JSX.Element | null {
+/** A number of a window. */
+export function Observed(props: ObservedProps): JSX.Element | null {
+  const { field = '', read = (frame) => observed(frame, field), format, optional, of, ...rest } = props;
   const state = useConsole();
+  const shown = of ?? state.shown;
   const figure = useComputed(() => {
-    const value = state.shown.value && observed(state.shown.value, field);
-    return value === undefined ? UNKNOWN : format(value);
+    const value = shown.value && read(shown.value);
+    return typeof value === 'number' ? format(value) : UNKNOWN;
   });
   const { value: isUnknown } = useComputed(
-    () => state.latest.value !== undefined && observed(state.latest.value, field) === undefined,
+    () => state.latest.value !== undefined && read(state.latest.value) === undefined,
   );
   if (optional && isUnknown) return null;
   return <Figure {...rest} field={field} figure={figure} />;
 }
 
-function Quality(): JSX.Element | null {
-  const state = useConsole();
-  const figure = useComputed(() => {
-    const quality = state.shown.value?.telemetry.quality;
-    return quality === undefined ? '' : finePercent(quality);
-  });
-  const { value: isUnknown } = useComputed(() => figure.value === '');
-  if (isUnknown) return null;
-  return (
-    <Figure
-      label="Quality"
-      definition="Benchmark accuracy that the weights keep at this precision, relative to FP16"
-      figure={figure}
-    />
-  );
-}
-
-/** Share of each class that is in time; without classes, the slowest start. */
-function SloViews(): JSX.Element {
-  const state = useConsole();
-  const slowest = useComputed(() => {
-    const ttft = state.shown.value && observed(state.shown.value, 'p99_ttft_ms');
-    return ttft ? latencyText(ttft) : UNKNOWN;
-  });
-  const classes = state.shown.value?.telemetry.classes ?? [];
-  if (classes.length === 0) return <Figure label="Slowest 1 % start" field="p99_ttft_ms" figure={slowest} />;
-  return (
-    <ul class="classes">
-      {classes.map((entry, i) => (
-        <ClassRow key={entry.name} entry={entry} index={i} />
-      ))}
-    </ul>
-  );
-}
-
-function ClassRow({ entry, index }: { entry: ClassTelemetry; index: number }): JSX.Element {
-  const { name, waiting, running, sloCompliance, ttftP99Ms } = entry;
-  const start = ttftP99Ms ? `, slowest start ${latencyText(ttftP99Ms)}` : '';
-  return (
-    <ClassMeter
-      name={name}
-      index={index}
-      share={sloCompliance ?? 0}
-      text={sloCompliance === undefined ? UNKNOWN : percent(sloCompliance)}
-      hint={`${words(name)}: ${count(waiting)} waiting, ${count(running)} running${start}`}
-    />
-  );
-}
-
-interface ClassMeterProps {
-  readonly name: string;
-  readonly index: number;
+/** A share of a request class. */
+export interface ClassShare {
   /** 0..1 */
   readonly share: number;
   readonly text: string;
   readonly hint?: string;
 }
 
-/** A share of a request class. */
-export function ClassMeter({ name, index, share, text, hint }: ClassMeterProps): JSX.Element {
+interface ClassSharesProps {
+  readonly of: (entry: ClassTelemetry, frame: Frame) => ClassShare;
+}
+
+/** A bar for each request class. */
+export function ClassShares({ of }: ClassSharesProps): JSX.Element {
+  const frame = useConsole().shown.value;
   return (
-    <li {...tip(hint)}>
-      <span class="class-name">{words(name)}</span>
-      <span class="meter">
-        <span
-          style={{ transform: `scaleX(${share})`, background: `var(--tone-${toneOfClass(name, index)})` }}
-        />
-      </span>
-      <span class="class-value">{text}</span>
-    </li>
+    <ul class="classes">
+      {frame?.telemetry.classes.map((entry, index) => {
+        const { share, text, hint } = of(entry, frame);
+        const background = `var(--tone-${toneOfClass(entry.name, index)})`;
+        return (
+          <li key={entry.name} {...tip(hint)}>
+            <span class="class-name">{words(entry.name)}</span>
+            <Meter share={share} background={background} />
+            <span class="class-value">{text}</span>
+          </li>
+        );
+      })}
+    </ul>
+  );
+}
+
+interface MeterProps {
+  readonly share: number;
+  /** A class of style. */
+  readonly kind?: string;
+  readonly background?: string;
+}
+
+/** A bar that is filled to a share of 1. */
+export function Meter({ share, kind = '', background }: MeterProps): JSX.Element {
+  return (
+    <span class={`meter ${kind}`}>
+      <span style={{ transform: `scaleX(${share})`, background }} />
+    </span>
   );
 }

@@ -1,57 +1,22 @@
 import type { ChartSpec, Limit, SeriesSpec } from '../charts/chart-spec.ts';
-import { toneOfClass } from '../charts/palette.ts';
 import { amount, count, dollars, latencyText, latencyTick, percent, words } from '../components/format.ts';
 import { REWARD_CHART } from '../lazy/further-charts.ts';
-import { quantity } from '../llm-server/charts.ts';
-import { type Frame, observed } from '../state/frame.ts';
+import { byClass, latency, quantity, startsByClass, wholeTick } from '../llm-server/charts.ts';
+import type { ClassSlo, Frame } from '../state/frame.ts';
 import {
   arrivalsOf,
   CAPACITY_DEFINITION,
   capacityOf,
-  type FleetClassReport,
-  fleetReport,
+  NET_DEFINITION,
+  netUsdPerHour,
+  refusedIn,
   WASTED_DEFINITION,
   wastedUsdPerHour,
 } from './fleet-report.ts';
 
-/** A latency that the observation has in seconds, ms. Zero means that nothing was measured in the window. */
-function latency(label: string, field: string) {
-  return {
-    ...quantity(label, field, latencyText),
-    value: (frame: Frame) => milliseconds(observed(frame, field)),
-  };
-}
-
-function milliseconds(seconds: number | undefined): number | null | undefined {
-  return seconds === 0 ? null : seconds === undefined ? undefined : 1000 * seconds;
-}
-
-function classesOf(frame: Frame): readonly FleetClassReport[] {
-  return fleetReport(frame.metadata)?.classes ?? [];
-}
-
-/** A series for each class of requests. */
-function byClass(
-  frame: Frame,
-  look: Pick<SeriesSpec, 'draw' | 'format'>,
-  definition: string,
-  of: (entry: FleetClassReport, frame: Frame) => number | null | undefined,
-): SeriesSpec[] {
-  return classesOf(frame).map(({ name }, index) => ({
-    ...look,
-    label: words(name),
-    tone: toneOfClass(name, index),
-    definition: `${words(name)} requests: ${definition}`,
-    value(each) {
-      const entry = classesOf(each)[index];
-      return entry && of(entry, each);
-    },
-  }));
-}
-
 /** The objectives of the classes, each by its name. */
-function classLimits(frame: Frame, of: (entry: FleetClassReport) => number | undefined): Limit[] {
-  return classesOf(frame).flatMap((entry) => {
+function classLimits({ telemetry: { slo } }: Frame, of: (limits: ClassSlo) => number | undefined): Limit[] {
+  return slo.flatMap((entry) => {
     const value = of(entry);
     return value === undefined ? [] : [{ value, label: `${words(entry.name)} ${latencyText(value)}` }];
   });
@@ -86,7 +51,7 @@ const replicas: ChartSpec = {
     definition: 'Replicas that start, serve or drain',
     draw: 'step',
     format: count,
-    value: (frame) => fleetReport(frame.metadata)?.replicas.length,
+    value: ({ telemetry: { replicas } }) => replicas?.length,
   },
   series: () => [
     { ...quantity('Ready', 'replicas_ready', count), tone: 'running', draw: 'layer' },
@@ -102,11 +67,12 @@ const demand: ChartSpec = {
   unit: () => 'requests/s',
   question: 'Is it enough?',
   tick: count,
-  compared: { ...quantity('Answered', 'request_success_per_second', rate) },
+  compared: quantity('Answered', 'request_success_per_second', rate),
   series: (frame) => [
-    ...byClass(frame, { draw: 'layer', format: rate }, 'arrivals a second', ({ name }, { observation }) =>
-      arrivalsOf(observation, name),
-    ),
+    ...byClass(frame, 'arrivals a second', ({ name }, { observation }) => arrivalsOf(observation, name), {
+      draw: 'layer',
+      format: rate,
+    }),
     { ...quantity('Answered', 'request_success_per_second', rate), tone: 'text', draw: 'dashed' },
     {
       label: 'Capacity',
@@ -127,14 +93,8 @@ const firstToken: ChartSpec = {
   logarithmic: true,
   tick: latencyTick,
   limits: (frame) => classLimits(frame, ({ ttftMs }) => ttftMs),
-  compared: latency('Slowest 1\u202f%', 'time_to_first_token_seconds_p99'),
-  series: (frame) =>
-    byClass(
-      frame,
-      { format: latencyText },
-      '99th percentile of the time to first token',
-      ({ ttftP99Ms }) => ttftP99Ms || null,
-    ),
+  compared: latency('Slowest 1\u202f%', 'time_to_first_token_seconds_p99', 1000),
+  series: startsByClass,
 };
 
 const betweenTokens: ChartSpec = {
@@ -144,10 +104,10 @@ const betweenTokens: ChartSpec = {
   question: 'How fast is it?',
   tick: count,
   limits: (frame) => classLimits(frame, ({ tpotMs }) => tpotMs),
-  compared: latency('Median', 'inter_token_latency_seconds_p50'),
+  compared: latency('Median', 'inter_token_latency_seconds_p50', 1000),
   series: () => [
-    { ...latency('Median', 'inter_token_latency_seconds_p50'), tone: 'median' },
-    { ...latency('Slowest 1\u202f%', 'inter_token_latency_seconds_p99'), tone: 'tail' },
+    { ...latency('Median', 'inter_token_latency_seconds_p50', 1000), tone: 'median' },
+    { ...latency('Slowest 1\u202f%', 'inter_token_latency_seconds_p99', 1000), tone: 'tail' },
   ],
 };
 
@@ -163,13 +123,9 @@ const money: ChartSpec = {
   comparedUnit: 'earned less the bill, USD an hour',
   compared: {
     label: 'Net',
-    definition: 'Price of the tokens inside their objectives, less the bill',
+    definition: NET_DEFINITION,
     format: perHour,
-    value(frame) {
-      const earned = observed(frame, 'revenue_usd_per_hour');
-      const bill = observed(frame, 'usd_per_hour');
-      return earned === undefined || bill === undefined ? undefined : earned - bill;
-    },
+    value: netUsdPerHour,
   },
   series: () => [
     { ...quantity('Earned', 'revenue_usd_per_hour', perHour), tone: 'tokens', draw: 'area' },
@@ -179,10 +135,7 @@ const money: ChartSpec = {
       tone: 'waiting',
       definition: WASTED_DEFINITION,
       format: perHour,
-      value(frame) {
-        const report = fleetReport(frame.metadata);
-        return report && wastedUsdPerHour(frame, report);
-      },
+      value: wastedUsdPerHour,
     },
   ],
 };
@@ -219,15 +172,15 @@ const refused: ChartSpec = {
   title: 'Refused',
   unit: () => 'requests a window',
   question: 'Who is sent away?',
-  tick: (value) => (Number.isInteger(value) ? count(value) : ''),
+  tick: wholeTick,
   compared: {
     label: 'Refused',
     definition: 'Requests that were answered with 429',
     format: count,
-    value: (frame) => classesOf(frame).reduce((sum, each) => sum + each.refused, 0),
+    value: refusedIn,
   },
   series: (frame) =>
-    byClass(frame, { draw: 'layer', format: count }, 'answered with 429', ({ refused }) => refused),
+    byClass(frame, 'answered with 429', ({ refused }) => refused, { draw: 'layer', format: count }),
 };
 
 /** The charts of a fleet that the page shows at first. */

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { Fields } from '../api/wire.ts';
-import { firstFrame, nextFrame } from '../state/frame.ts';
-import { capacityOf, fleetReport, narrateFleet, wastedUsdPerHour } from './fleet-report.ts';
+import { firstFrame, nextFrame, readTelemetry } from '../state/frame.ts';
+import { capacityOf, narrateFleet, wastedUsdPerHour } from './fleet-report.ts';
 
 const OBSERVATION = {
   interactive: { arrivals_per_second: 8 },
@@ -61,7 +61,7 @@ describe('the capacity of the ready replicas', () => {
 });
 
 describe('dollars wasted', () => {
-  const wasted = (observation: Fields) => wastedUsdPerHour(frameOf(observation), fleetReport(METADATA)!);
+  const wasted = (observation: Fields) => wastedUsdPerHour(frameOf(observation));
 
   it('are those of replicas that do not serve, and of capacity beyond the demand', () => {
     near(wasted(OBSERVATION), 10 + 20 * (1 - 10 / ((2 * 64_000) / 2888)));
@@ -99,7 +99,7 @@ function headline({ observation = {}, metadata = {}, done = false }: Window): st
     reward: 0,
     done,
   });
-  return narrateFleet(frame, fleetReport(frame.metadata)!)?.headline;
+  return narrateFleet(frame)?.headline;
 }
 
 describe('narrateFleet', () => {
@@ -125,28 +125,28 @@ describe('narrateFleet', () => {
   });
 });
 
-describe('fleetReport', () => {
+describe('the telemetry of a fleet', () => {
   it('marks the replicas that failed in the window', () => {
-    const { replicas } = fleetReport({
+    const { replicas = [] } = readTelemetry({
       replicas: [READY, { ...READY, id: 1 }],
       events: [{ kind: 'failed', at_s: 3, replica: 1 }],
-    })!;
+    });
     assert.deepEqual(
       replicas.map(({ hasFailed }) => hasFailed),
       [false, true],
     );
   });
 
-  it('is nothing without replicas', () => {
-    assert.equal(fleetReport({ classes: [], gpus: [] }), undefined);
+  it('has no replicas where the server tells of none', () => {
+    assert.equal(readTelemetry({ classes: [], gpus: [] }).replicas, undefined);
   });
 
   it('reads replicas of any shape', () => {
-    const report = fleetReport({
+    const { replicas = [] } = readTelemetry({
       replicas: [{ state: 5, running: 'x' }, null, { ...READY, kv_blocks_used: 250 }],
-    })!;
+    });
     assert.deepEqual(
-      report.replicas.map(({ state, running, kvUse }) => [state, running, kvUse]),
+      replicas.map(({ state, running, kvUse }) => [state, running, kvUse]),
       [
         ['ready', 0, 0],
         ['ready', 0, 0],

@@ -1,94 +1,32 @@
-import { amountOf, type Fields, fields, list, number, record, text } from '../api/wire.ts';
+import { type Fields, fields, number } from '../api/wire.ts';
 import { amount, count, latencyText, percent } from '../components/format.ts';
 import { calm, failing, type Narration, strained } from '../llm-server/narration.ts';
 import { type Frame, observed } from '../state/frame.ts';
 
-/** Metadata of a window of `fleet`. */
-export type FleetReport = ReturnType<typeof readReport>;
-export type FleetClassReport = ReturnType<typeof classReport>;
-export type ReplicaReport = ReturnType<typeof replicaReport>;
-
-const reports = new WeakMap<Fields, FleetReport>();
-
-/** Reads the metadata of a window without trusting its shape. `undefined` where it is not that of a fleet. */
-export function fleetReport(metadata: Fields): FleetReport | undefined {
-  if (!Array.isArray(metadata.replicas)) return undefined;
-  const known = reports.get(metadata);
-  if (known) return known;
-  const report = readReport(metadata);
-  reports.set(metadata, report);
-  return report;
-}
-
 /** Share of the answered and refused requests that met their objectives; `undefined` without any. */
-export function attainmentOf({ classes }: FleetReport): number | undefined {
-  const judged = classes.reduce((sum, { completed, refused }) => sum + completed + refused, 0);
-  return judged === 0 ? undefined : classes.reduce((sum, { attained }) => sum + attained, 0) / judged;
+export function attainmentOf({ telemetry: { classes } }: Frame): number | undefined {
+  const judged = sumOf(classes, ({ completed, refused }) => completed + refused);
+  return judged === 0 ? undefined : sumOf(classes, ({ attained }) => attained) / judged;
 }
 
-function readReport(metadata: Fields) {
-  const objectives = fields(metadata.objectives);
-  const failures = list(metadata.events).filter(({ kind }) => kind === 'failed');
-  const failed = new Set(failures.map(({ replica }) => replica));
-  return {
-    classes: list(metadata.classes).map((entry) => classReport(entry, objectives)),
-    replicas: list(metadata.replicas).map((entry) => replicaReport(entry, failed)),
-  };
+/** Requests of the window that were refused. */
+export function refusedIn({ telemetry: { classes } }: Frame): number {
+  return sumOf(classes, ({ refused }) => refused);
 }
 
-const classCounts = record({
-  name: (value) => text(value) ?? 'requests',
-  inFlight: amountOf,
-  refused: amountOf,
-  completed: amountOf,
-  attained: amountOf,
-  ttftP99Ms: number,
-});
-
-function classReport(entry: Fields, objectives: Fields) {
-  const counts = classCounts(entry);
-  const limits = fields(objectives[counts.name]);
-  /** Limits of the class, ms. */
-  return { ...counts, ttftMs: number(limits.ttftMs), tpotMs: number(limits.tpotMs) };
-}
-
-const replicaState = record({
-  id: amountOf,
-  /** The page knows `starting`, `ready` and `draining`. */
-  state: (value) => text(value) ?? 'ready',
-  role: (value) => text(value) ?? 'mixed',
-  /** Seconds until it serves. */
-  readyInS: amountOf,
-  /** Requests that the router sent to it in the window; absent where the server does not tell. */
-  routed: number,
-  running: amountOf,
-  waiting: amountOf,
-  /** Share of the admitted prompt tokens that its cache had, 0..1. */
-  prefixCacheHitRate: number,
-  kvBlocksUsed: amountOf,
-  kvBlocksTotal: amountOf,
-});
-
-function replicaReport(entry: Fields, failed: ReadonlySet<unknown>) {
-  const state = replicaState(entry);
-  return {
-    ...state,
-    /** It failed in the window. */
-    hasFailed: failed.has(entry.id),
-    /** 0..1 */
-    kvUse: state.kvBlocksTotal > 0 ? state.kvBlocksUsed / state.kvBlocksTotal : 0,
-  };
+function sumOf<T>(list: readonly T[], of: (one: T) => number): number {
+  return list.reduce((sum, one) => sum + of(one), 0);
 }
 
 export const CAPACITY_DEFINITION =
   'Requests a second that the ready replicas can answer with full batches, an estimate';
+export const NET_DEFINITION = 'Price of the tokens inside their objectives, less the bill';
 export const WASTED_DEFINITION =
   'Part of the bill for replicas that start or drain, and for estimated capacity beyond the demand';
 
 /** Requests a second of all classes that arrived. */
-function demandOf({ observation, metadata }: Frame): number {
-  const classes = fleetReport(metadata)?.classes ?? [];
-  return classes.reduce((sum, { name }) => sum + arrivalsOf(observation, name), 0);
+export function demandOf({ observation, telemetry: { classes } }: Frame): number {
+  return sumOf(classes, ({ name }) => arrivalsOf(observation, name));
 }
 
 /** Requests a second of a class that arrived. */
@@ -146,7 +84,8 @@ function replicaCapacity(
 }
 
 /** Part of the bill for replicas that start or drain, and for estimated capacity beyond the demand, USD an hour. */
-export function wastedUsdPerHour(frame: Frame, { replicas }: FleetReport): number | undefined {
+export function wastedUsdPerHour(frame: Frame): number | undefined {
+  const { replicas = [] } = frame.telemetry;
   const bill = observed(frame, 'usd_per_hour');
   if (bill === undefined || replicas.length === 0) return bill;
   const ready = replicas.filter(({ state }) => state === 'ready').length / replicas.length;
@@ -156,18 +95,25 @@ export function wastedUsdPerHour(frame: Frame, { replicas }: FleetReport): numbe
   return bill * (1 - ready * used);
 }
 
+/** What the tokens inside their objectives earn, less the bill, USD an hour. */
+export function netUsdPerHour(frame: Frame): number | undefined {
+  const earned = observed(frame, 'revenue_usd_per_hour');
+  const bill = observed(frame, 'usd_per_hour');
+  return earned === undefined || bill === undefined ? undefined : earned - bill;
+}
+
 /** Seconds of queue from which on the fleet is behind. */
 const LONG_QUEUE_SECONDS = 2;
 const HEALTHY = 0.95;
 /** Mean requests in flight on a ready replica below which the sentence says that fewer would do, a choice. */
 const FEW_IN_FLIGHT = 8;
 
-/** One sentence on the fleet in a window. `undefined` at the start and at the end of an episode. */
-export function narrateFleet(frame: Frame, report: FleetReport): Narration | undefined {
-  if (frame.index === 0 || frame.done) return undefined;
-  const { events } = frame.telemetry;
-  const starting = report.replicas.filter(({ state }) => state === 'starting');
-  const ready = report.replicas.filter(({ state }) => state === 'ready');
+/** One sentence on the fleet in a window. `undefined` where there is none, and at the start and the end of an episode. */
+export function narrateFleet(frame: Frame): Narration | undefined {
+  const { events, classes, replicas } = frame.telemetry;
+  if (replicas === undefined || frame.index === 0 || frame.done) return undefined;
+  const starting = replicas.filter(({ state }) => state === 'starting');
+  const ready = replicas.filter(({ state }) => state === 'ready');
   const waiting = observed(frame, 'num_requests_waiting') ?? 0;
   const queueSeconds = observed(frame, 'queue_seconds') ?? 0;
   if (events.some(({ kind }) => kind === 'failed')) {
@@ -187,11 +133,11 @@ export function narrateFleet(frame: Frame, report: FleetReport): Narration | und
           `${people(waiting)}, about ${latencyText(1000 * queueSeconds)} of work, and none starts.`,
         );
   }
-  const refused = report.classes.reduce((sum, each) => sum + each.refused, 0);
+  const refused = refusedIn(frame);
   if (refused > 0) {
     return strained('Refusing work.', `${count(refused)} requests of lower classes were answered with 429.`);
   }
-  for (const { name, completed, attained } of report.classes) {
+  for (const { name, completed, attained } of classes) {
     if (completed > 0 && attained < HEALTHY * completed) {
       return strained(
         'Late answers.',
@@ -199,7 +145,7 @@ export function narrateFleet(frame: Frame, report: FleetReport): Narration | und
       );
     }
   }
-  const inFlight = ready.reduce((sum, replica) => sum + replica.running + replica.waiting, 0) / ready.length;
+  const inFlight = sumOf(ready, ({ running, waiting: queued }) => running + queued) / ready.length;
   if (inFlight < FEW_IN_FLIGHT && ready.length > 1) {
     return calm(
       'Capacity to spare.',

@@ -1,20 +1,21 @@
-import { useComputed } from '@preact/signals';
 import type { JSX } from 'preact';
 import { Charts } from '../components/chart-panel.tsx';
-import { Figure, tip } from '../components/figure.tsx';
+import { tip } from '../components/figure.tsx';
 import { amount, count, dollars, latencyText, percent, words } from '../components/format.ts';
 import { addStyles } from '../components/lazy.tsx';
-import { ClassMeter, Observed, Station } from '../components/stage.tsx';
+import { type ClassShare, ClassShares, Meter, Observed, Station, startText } from '../components/stage.tsx';
 import { useConsole } from '../state/console-state.ts';
-import { observed } from '../state/frame.ts';
+import type { ClassTelemetry, Frame, ReplicaTelemetry } from '../state/frame.ts';
 import styles from '../styles/fleet.css?inline';
 import { FLEET_CHARTS, FURTHER_FLEET_CHARTS } from './fleet-charts.ts';
 import {
   arrivalsOf,
   CAPACITY_DEFINITION,
   capacityOf,
-  fleetReport,
-  type ReplicaReport,
+  demandOf,
+  NET_DEFINITION,
+  netUsdPerHour,
+  refusedIn,
   WASTED_DEFINITION,
   wastedUsdPerHour,
 } from './fleet-report.ts';
@@ -28,29 +29,54 @@ export function FleetStage(): JSX.Element {
   return (
     <section class="stage fleet-stage" aria-label="The fleet now">
       <Station title="Arrive" size="wide">
-        <Arrivals />
+        <Observed
+          large
+          label="Requests"
+          definition="Requests that arrived, a second"
+          read={demandOf}
+          format={amount}
+          unit="/s"
+        />
+        <ClassShares of={arriving} />
       </Station>
       <Station title="Gateway">
         <Observed large label="Waiting" field="num_requests_waiting" format={count} />
         <div class="side-figures level">
           <Observed label="Queue" field="queue_seconds" format={seconds} />
-          <Refused />
+          <Observed
+            label="Refused"
+            definition="Requests of the window answered with 429"
+            read={refusedIn}
+            format={count}
+          />
         </div>
       </Station>
       <Station title="Replicas" size="widest">
-        <ReplicaCounts />
+        <div class="side-figures">
+          <Observed
+            optional
+            label="Capacity"
+            definition={CAPACITY_DEFINITION}
+            read={capacityOf}
+            format={amount}
+            unit="/s"
+          />
+          <Observed label="Ready" field="replicas_ready" format={count} />
+          <Observed label="Starting" field="replicas_starting" format={count} />
+          <Observed label="Draining" field="replicas_draining" format={count} />
+        </div>
         <ReplicaCards />
       </Station>
       <Station title="Dollars an hour">
-        <Net />
+        <Observed large label="Net" definition={NET_DEFINITION} read={netUsdPerHour} format={dollars} />
         <div class="side-figures level">
           <Observed label="Earned" field="revenue_usd_per_hour" format={dollars} />
           <Observed label="Bill" field="usd_per_hour" format={dollars} />
-          <Wasted />
+          <Observed label="Wasted" definition={WASTED_DEFINITION} read={wastedUsdPerHour} format={dollars} />
         </div>
       </Station>
       <Station title="In time" size="wide">
-        <Objectives />
+        <ClassShares of={inTime} />
       </Station>
     </section>
   );
@@ -60,76 +86,25 @@ export function FleetCharts({ further }: { further?: boolean }): JSX.Element {
   return <Charts specs={further ? FURTHER_FLEET_CHARTS : FLEET_CHARTS} />;
 }
 
-function useReport() {
-  const state = useConsole();
-  return useComputed(() => state.shown.value && fleetReport(state.shown.value.metadata));
+/** The part of a class in the requests that arrive. */
+function arriving({ name }: ClassTelemetry, frame: Frame): ClassShare {
+  const [rate, total] = [arrivalsOf(frame.observation, name), demandOf(frame)];
+  return { share: total > 0 ? rate / total : 0, text: amount(rate) };
 }
 
-function Arrivals(): JSX.Element {
-  const state = useConsole();
-  const report = useReport();
-  const rates = (report.value?.classes ?? []).map(({ name }) => ({
-    name,
-    rate: arrivalsOf(state.shown.value?.observation ?? {}, name),
-  }));
-  const total = rates.reduce((sum, { rate }) => sum + rate, 0);
-  return (
-    <>
-      <Figure
-        large
-        label="Requests"
-        definition="Requests that arrived, a second"
-        figure={amount(total)}
-        unit="/s"
-      />
-      <ul class="classes">
-        {rates.map(({ name, rate }, index) => (
-          <ClassMeter
-            key={name}
-            name={name}
-            index={index}
-            share={total > 0 ? rate / total : 0}
-            text={amount(rate)}
-          />
-        ))}
-      </ul>
-    </>
-  );
-}
-
-function Refused(): JSX.Element {
-  const report = useReport();
-  const refused = (report.value?.classes ?? []).reduce((sum, each) => sum + each.refused, 0);
-  return (
-    <Figure label="Refused" definition="Requests of the window answered with 429" figure={count(refused)} />
-  );
-}
-
-function ReplicaCounts(): JSX.Element {
-  const state = useConsole();
-  const frame = state.shown.value;
-  const capacity = frame && capacityOf(frame);
-  return (
-    <div class="side-figures">
-      {capacity !== undefined && (
-        <Figure
-          label="Capacity"
-          definition={CAPACITY_DEFINITION}
-          figure={capacity === null ? '–' : amount(capacity)}
-          unit="/s"
-        />
-      )}
-      <Observed label="Ready" field="replicas_ready" format={count} />
-      <Observed label="Starting" field="replicas_starting" format={count} />
-      <Observed label="Draining" field="replicas_draining" format={count} />
-    </div>
-  );
+/** The share of a class that met its objectives. */
+function inTime({ name, inFlight, completed, refused, attained, ttftP99Ms }: ClassTelemetry): ClassShare {
+  const judged = completed + refused;
+  return {
+    share: judged === 0 ? 0 : attained / judged,
+    text: judged === 0 ? '–' : percent(attained / judged),
+    hint: `${words(name)}: ${count(inFlight)} in the fleet, ${count(completed)} answered, ${count(refused)} refused${startText(ttftP99Ms)}`,
+  };
 }
 
 /** A card for each replica that is billed: what it is sent and runs, and how full its KV pool is. */
 function ReplicaCards(): JSX.Element {
-  const { value: report } = useReport();
-  const replicas = report?.replicas ?? [];
+  const replicas = useConsole().shown.value?.telemetry.replicas ?? [];
   const busiest = Math.max(1, ...replicas.map(({ running, waiting }) => running + waiting));
   const mostRouted = Math.max(1, ...replicas.map(({ routed = 0 }) => routed));
   return (
@@ -162,7 +137,7 @@ const METERS = [
 const ROLES: Readonly<Record<string, string>> = { prefill: 'reads', decode: 'writes' };
 
 interface ReplicaCardProps {
-  readonly replica: ReplicaReport;
+  readonly replica: ReplicaTelemetry;
   /** Most requests in flight on a replica. */
   readonly busiest: number;
   /** Most requests sent to a replica in the window. */
@@ -209,64 +184,12 @@ function ReplicaCard({ replica, busiest, mostRouted }: ReplicaCardProps): JSX.El
       <span class="replica-load">
         {state === 'starting' ? `${count(Math.ceil(readyInS))}\u202fs` : count(running + waiting)}
       </span>
-      {routed !== undefined && (
-        <span class="meter routed">
-          <span style={{ transform: `scaleX(${routed / mostRouted})` }} />
-        </span>
-      )}
+      {routed !== undefined && <Meter kind="routed" share={routed / mostRouted} />}
       <span class="meter load">
         <span class="waiting" style={{ transform: `scaleX(${(running + waiting) / busiest})` }} />
         <span class="running" style={{ transform: `scaleX(${running / busiest})` }} />
       </span>
-      <span class="meter kv">
-        <span style={{ transform: `scaleX(${kvUse})` }} />
-      </span>
+      <Meter kind="kv" share={kvUse} />
     </li>
-  );
-}
-
-function Net(): JSX.Element {
-  const state = useConsole();
-  const frame = state.shown.value;
-  const net =
-    frame && (observed(frame, 'revenue_usd_per_hour') ?? 0) - (observed(frame, 'usd_per_hour') ?? 0);
-  const text = net === undefined ? '–' : dollars(net);
-  return (
-    <Figure
-      large
-      label="Net"
-      definition="Price of the tokens inside their objectives, less the bill"
-      figure={text}
-    />
-  );
-}
-
-function Wasted(): JSX.Element {
-  const state = useConsole();
-  const { value: report } = useReport();
-  const wasted = state.shown.value && report && wastedUsdPerHour(state.shown.value, report);
-  return <Figure label="Wasted" definition={WASTED_DEFINITION} figure={dollars(wasted ?? 0)} />;
-}
-
-/** Share of each class that met its objectives. */
-function Objectives(): JSX.Element {
-  const { value: report } = useReport();
-  return (
-    <ul class="classes">
-      {(report?.classes ?? []).map(({ name, completed, refused, attained, inFlight, ttftP99Ms }, index) => {
-        const judged = completed + refused;
-        const start = ttftP99Ms ? `, slowest start ${latencyText(ttftP99Ms)}` : '';
-        return (
-          <ClassMeter
-            key={name}
-            name={name}
-            index={index}
-            share={judged === 0 ? 0 : attained / judged}
-            text={judged === 0 ? '–' : percent(attained / judged)}
-            hint={`${words(name)}: ${count(inFlight)} in the fleet, ${count(completed)} answered, ${count(refused)} refused${start}`}
-          />
-        );
-      })}
-    </ul>
   );
 }

@@ -24,7 +24,7 @@ const betweenTokens: ChartSpec = {
   compared: latency('Median', 'p50_itl_ms'),
   series: (frame) => [
     median(frame, 'p50_itl_ms'),
-    ...byClass(frame, 'median time per output token', ({ tpotP50Ms }) => tpotP50Ms),
+    ...byClass(frame, 'median time per output token', ({ tpotP50Ms }) => tpotP50Ms || null),
   ],
 };
 

@@ -7,9 +7,9 @@ import { Figure } from '../components/figure.tsx';
 import { count, percent, signed } from '../components/format.ts';
 import { addStyles } from '../components/lazy.tsx';
 import { AddRun, BusyBar, DriverSelect, NarrationLine, Sentence } from '../components/run-strip.tsx';
-import { attainmentOf, type FleetReport, fleetReport, narrateFleet } from '../fleet/fleet-report.ts';
+import { Observed } from '../components/stage.tsx';
+import { attainmentOf, narrateFleet } from '../fleet/fleet-report.ts';
 import { useConsole } from '../state/console-state.ts';
-import { observed } from '../state/frame.ts';
 import { playerName, RUN_PLACES, type Run } from '../state/run.ts';
 import styles from '../styles/run-cards.css?inline';
 
@@ -34,14 +34,8 @@ function RunCard({ run }: { run: Run }): JSX.Element {
   const isFocused = state.run.value === run;
   const name = playerName(state, run);
   const frame = useComputed(() => run.frames.value[Math.min(state.shownIndex.value, run.played.value - 1)]);
-  const total = useComputed(() => signed(frame.value?.totalReward ?? 0));
-  const inTime = useComputed(() => {
-    const share = frame.value && observed(frame.value, 'slo_compliance_rate');
-    return share === undefined ? '–' : percent(share);
-  });
-  const waiting = useComputed(() => count((frame.value && observed(frame.value, 'queue_depth')) ?? 0));
   const server = state.isServer.value;
-  const fleet = useComputed(() => frame.value && fleetReport(frame.value.metadata)).value;
+  const fleet = state.isFleet.value;
   return (
     <article
       class={isFocused ? 'panel run-card focused' : 'panel run-card'}
@@ -67,10 +61,34 @@ function RunCard({ run }: { run: Run }): JSX.Element {
         />
       </header>
       <div class="run-figures">
-        <Figure large label="Return" definition="The sum of the rewards so far" figure={total} />
-        {server && <Figure label="In time" field="slo_compliance_rate" figure={inTime} />}
-        {server && <Figure label="Waiting" field="queue_depth" figure={waiting} />}
-        {fleet && <FleetFigures fleet={fleet} />}
+        <Observed
+          large
+          of={frame}
+          label="Return"
+          definition="The sum of the rewards so far"
+          read={({ totalReward }) => totalReward}
+          format={signed}
+        />
+        {server && <Observed of={frame} label="In time" field="slo_compliance_rate" format={percent} />}
+        {server && <Observed of={frame} label="Waiting" field="queue_depth" format={count} />}
+        {fleet && (
+          <>
+            <Observed
+              of={frame}
+              label="In time"
+              definition="Share of the answered and refused requests that met their objectives"
+              read={attainmentOf}
+              format={percent}
+            />
+            <Observed
+              of={frame}
+              label="Replicas"
+              definition="Replicas that start, serve or drain"
+              read={({ telemetry }) => telemetry.replicas?.length}
+              format={count}
+            />
+          </>
+        )}
         {run.grade.value && (
           <Figure
             label="Score"
@@ -85,31 +103,12 @@ function RunCard({ run }: { run: Run }): JSX.Element {
   );
 }
 
-function FleetFigures({ fleet }: { fleet: FleetReport }): JSX.Element {
-  const share = attainmentOf(fleet);
-  return (
-    <>
-      <Figure
-        label="In time"
-        definition="Share of the answered and refused requests that met their objectives"
-        figure={share === undefined ? '–' : percent(share)}
-      />
-      <Figure
-        label="Replicas"
-        definition="Replicas that start, serve or drain"
-        figure={count(fleet.replicas.length)}
-      />
-    </>
-  );
-}
-
 /** One sentence on a run: of a fleet its own, else that of a server. */
 export function RunSentence({ run }: { run: Run }): JSX.Element {
   const state = useConsole();
   const { value: narration } = useComputed(() => {
     const frame = run.frames.value[Math.min(state.shownIndex.value, run.played.value - 1)];
-    const report = frame && fleetReport(frame.metadata);
-    return state.joining.value !== run && report && narrateFleet(frame, report);
+    return state.joining.value !== run && frame && narrateFleet(frame);
   });
   return narration ? <Sentence narration={narration} /> : <NarrationLine run={run} />;
 }

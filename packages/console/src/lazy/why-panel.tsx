@@ -3,6 +3,7 @@ import type { JSX } from 'preact';
 import type { Knob } from '../api/action-schema.ts';
 import type { Fields } from '../api/wire.ts';
 import { signed, words } from '../components/format.ts';
+import { Meter } from '../components/stage.tsx';
 import { KNOB_GUIDE, valueText } from '../knobs/knob-values.ts';
 import { useConsole } from '../state/console-state.ts';
 import type { Frame } from '../state/frame.ts';
@@ -40,9 +41,7 @@ export function WhyPanel(): JSX.Element | null {
               {isChosen ? 'Chosen' : differences(state.knobs.value, action, chosen.action)}
             </span>
             <span class="worth">{isChosen ? signed(value) : signed(value - chosen.value)}</span>
-            <span class="meter">
-              <span style={{ transform: `scaleX(${1 - (0.96 * (best - value)) / range})` }} />
-            </span>
+            <Meter share={1 - (0.96 * (best - value)) / range} />
           </li>
         ))}
       </ol>

@@ -11,13 +11,13 @@ export function quantity(label: string, field: string, format: SeriesSpec['forma
   return { label, field, format, value: (frame) => observed(frame, field) };
 }
 
-/** A latency of the observation, ms. Zero means that nothing was measured in the window. */
-export function latency(label: string, field: string): Quantity {
+/** A latency of the observation, which has it in `unitMs`. Zero means that nothing was measured in the window. */
+export function latency(label: string, field: string, unitMs = 1): Quantity {
   return {
     ...quantity(label, field, latencyText),
     value(frame) {
       const value = observed(frame, field);
-      return value === 0 ? null : value;
+      return value === 0 ? null : value && unitMs * value;
     },
   };
 }
@@ -32,22 +32,29 @@ export function median(frame: Frame, field: string): SeriesSpec {
   };
 }
 
-/** A line for each request class. */
+/** A series for each request class: a line of a latency, unless it has another `look`. */
 export function byClass(
   frame: Frame,
   definition: string,
-  of: (entry: ClassTelemetry) => number | undefined,
+  of: (entry: ClassTelemetry, frame: Frame) => number | null | undefined,
+  look: Partial<Pick<SeriesSpec, 'draw' | 'format'>> = {},
 ): SeriesSpec[] {
   return frame.telemetry.classes.map(({ name }, index) => ({
     label: words(name),
     tone: toneOfClass(name, index),
     definition: `${words(name)} requests: ${definition}`,
-    value: (of_) => {
-      const entry = of_.telemetry.classes[index];
-      return entry && (of(entry) || null);
-    },
     format: latencyText,
+    ...look,
+    value(each) {
+      const entry = each.telemetry.classes[index];
+      return entry && of(entry, each);
+    },
   }));
+}
+
+/** The slowest starts of each request class. */
+export function startsByClass(frame: Frame): SeriesSpec[] {
+  return byClass(frame, '99th percentile of the time to first token', ({ ttftP99Ms }) => ttftP99Ms || null);
 }
 
 const waiting = quantity('Waiting', 'queue_depth', count);
@@ -84,7 +91,7 @@ const firstToken: ChartSpec = {
   series: (frame) => [
     median(frame, 'p50_ttft_ms'),
     ...(frame.telemetry.classes.length > 0
-      ? byClass(frame, '99th percentile of the time to first token', ({ ttftP99Ms }) => ttftP99Ms)
+      ? startsByClass(frame)
       : [{ ...slowestStart, tone: 'tail' as const }]),
   ],
 };

@@ -100,6 +100,11 @@ const classTelemetry = record({
   tpotP50Ms: number,
   /** 0..1. */
   sloCompliance: number,
+  // Of a class of a fleet.
+  inFlight: amountOf,
+  refused: amountOf,
+  completed: amountOf,
+  attained: amountOf,
 });
 
 /** GiB. */
@@ -112,21 +117,32 @@ const gpuMemory = record({
   limit: amountOf,
 });
 
-const gpu = record({
-  role: (value) => text(value) ?? 'mixed',
+/** What a GPU and a replica of a fleet tell of their engine. */
+const engine = {
+  role: (value: unknown) => text(value) ?? 'mixed',
   running: amountOf,
   waiting: amountOf,
   kvBlocksUsed: amountOf,
   kvBlocksTotal: amountOf,
-  reloading: (value) => value === true,
+};
+const gpu = record({ ...engine, reloading: (value) => value === true });
+const replica = record({
+  ...engine,
+  id: amountOf,
+  /** The page knows `starting`, `ready` and `draining`. */
+  state: (value) => text(value) ?? 'ready',
+  /** Seconds until it serves. */
+  readyInS: amountOf,
+  /** Requests that the router sent to it in the window; absent where the server does not tell. */
+  routed: number,
+  /** Share of the admitted prompt tokens that its cache had, 0..1. */
+  prefixCacheHitRate: number,
 });
-
-/** Limits of a class. */
-const limits = record({ ttftMs: number, tpotMs: number });
 
 export type ClassTelemetry = ReturnType<typeof classTelemetry>;
 export type GpuMemory = ReturnType<typeof gpuMemory>;
 export type GpuTelemetry = ReturnType<typeof gpuTelemetry>;
+export type ReplicaTelemetry = ReturnType<typeof replicaTelemetry>;
 
 export interface ClassSlo {
   readonly name: string;
@@ -141,22 +157,28 @@ export interface ServerEvent {
   readonly atSeconds?: number;
 }
 
-/** Metadata of llmserve beside the observation. Fields that a server leaves out are absent. */
+/** Metadata of llmserve and of a fleet beside the observation. Fields that a server leaves out are absent. */
 type Telemetry = ReturnType<typeof readTelemetry>;
 
 /** Reads the metadata of a reset or a step without trusting its shape. */
 export function readTelemetry(metadata: Fields) {
+  const failures = list(metadata.events).filter(({ kind }) => kind === 'failed');
+  const failed = new Set(failures.map((event) => event.replica));
   return {
     windowSeconds: number(metadata.window_s),
     phase: text(metadata.phase) ?? text(fields(metadata.workload).phase),
     /** 0..1: quality of the answers at the current precision. */
     quality: number(metadata.quality),
     /** Limits by class, in the server's order. */
-    slo: Object.entries(fields(metadata.slo)).map(([name, of]): ClassSlo => ({ name, ...limits(of) })),
+    slo: Object.entries(fields(metadata.slo ?? metadata.objectives)).map(sloOf),
     /** Signed parts that sum to the reward. */
     rewardParts: numbers(metadata.reward_components),
     classes: list(metadata.classes).map(classTelemetry),
     gpus: list(metadata.gpus).map(gpuTelemetry),
+    /** Replicas that are billed; only a fleet has some. */
+    replicas: Array.isArray(metadata.replicas)
+      ? list(metadata.replicas).map((entry) => replicaTelemetry(entry, failed))
+      : undefined,
     events: [
       ...(metadata.out_of_memory === true ? [{ kind: 'oom' }] : []),
       ...list(metadata.events).map((event) => ({
@@ -170,4 +192,21 @@ export function readTelemetry(metadata: Fields) {
 function gpuTelemetry(entry: Fields) {
   const memory = fields(entry.memory_gib);
   return { ...gpu(entry), memory: number(memory.limit) === undefined ? undefined : gpuMemory(memory) };
+}
+
+function replicaTelemetry(entry: Fields, failed: ReadonlySet<unknown>) {
+  const told = replica(entry);
+  return {
+    ...told,
+    /** It failed in the window. */
+    hasFailed: failed.has(entry.id),
+    /** 0..1 */
+    kvUse: told.kvBlocksTotal > 0 ? told.kvBlocksUsed / told.kvBlocksTotal : 0,
+  };
+}
+
+/** A fleet names the limits of its objectives as its tasks do. */
+function sloOf([name, given]: [string, unknown]): ClassSlo {
+  const of = fields(given);
+  return { name, ttftMs: number(of.ttft_ms ?? of.ttftMs), tpotMs: number(of.tpot_ms ?? of.tpotMs) };
 }

@@ -109,7 +109,7 @@ export function createPageSignals(client: Client) {
       return first !== undefined && observed(first, 'queue_depth') !== undefined;
     }),
     /** The environment is a fleet, by what it reports. */
-    isFleet: computed(() => Array.isArray(frames.value[0]?.metadata.replicas)),
+    isFleet: computed(() => frames.value[0]?.telemetry.replicas !== undefined),
     /** Values of the knobs: the hand's, or those chosen in the shown window. */
     knobValues: computed(() => {
       const isLive = position.value === null && pointedAt.value === null;
