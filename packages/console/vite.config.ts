@@ -5,11 +5,11 @@ const server = process.env.SERVEGYM_URL ?? 'http://127.0.0.1:7860';
 
 /** Files fetched when they are first shown. All others are needed at once and come in one piece. */
 const LAZY =
-  /[\\/](src[\\/](lazy|panels|fleet|plan|charts[\\/]xy-chart)|node_modules[\\/]marked)[\\/.]|plan\.html|styles[\\/](drawer|tour|score|run-cards|figures|fleet|plan)\.css/;
+  /[\\/](src[\\/](lazy|panels|fleet|plan|charts[\\/]xy-chart)|node_modules[\\/]marked)[\\/.]|plan\.html|styles[\\/](drawer|tour|score|run-cards|environment|plan)\.css/;
 
 /** Modules that the page for plans needs as well. */
 const SHARED =
-  /[\\/](node_modules[\\/](preact|@preact)|src[\\/](charts[\\/](palette|scales)|components[\\/](format|controls)|api[\\/]api-error|state[\\/]kept))[\\/.]|preload-helper/;
+  /[\\/](node_modules[\\/](preact|@preact)|src[\\/](charts[\\/](palette|scales)|components[\\/](format|controls)|api[\\/]transport|state[\\/]kept))[\\/.]|preload-helper/;
 
 /**
  * Parts of uPlot that the page does not use, which no bundler sees: what its own exports hold, and calendar time, as the

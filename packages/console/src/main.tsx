@@ -5,7 +5,7 @@ import { App } from './app.tsx';
 import { startTheme } from './charts/palette.ts';
 import { EPISODE_FRAGMENT, readChoices, writeChoices } from './state/choices.ts';
 import { ConsoleContext, type ConsoleState, createConsoleState } from './state/console-state.ts';
-import { isFirstVisit, keptToken } from './state/kept.ts';
+import { isFirstVisit } from './state/kept.ts';
 import { isGuided, openPanel, SPEEDS, tourStep } from './state/page-signals.ts';
 import { BY_HAND, RECORDED, RUN_PLACES, type Run } from './state/run.ts';
 
@@ -14,8 +14,6 @@ const kept = new WeakMap<Run, number>();
 
 startTheme();
 const client = createClient(new URL('../', document.baseURI));
-const token = keptToken();
-if (token !== undefined) client.authorize(token);
 const state = createConsoleState(client);
 render(
   <ConsoleContext.Provider value={state}>

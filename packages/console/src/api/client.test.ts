@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, describe, it } from 'node:test';
-import type { ApiError } from './api-error.ts';
 import { createClient } from './client.ts';
+import type { ApiError } from './transport.ts';
 
 let stop: (() => void) | undefined;
 afterEach(() => stop?.());
@@ -67,7 +67,7 @@ describe('the client', () => {
     );
     await client.health();
     client.authorize('open-sesame');
-    await client.send('POST', 'reset', { seed: 1 });
+    await client.send('reset', { seed: 1 });
     assert.deepEqual(headers, [undefined, 'Bearer open-sesame']);
     assert.deepEqual(
       client.exchanges.value.map(({ method, path, request, status, answer }) => [

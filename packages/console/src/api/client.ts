@@ -1,9 +1,7 @@
-import { type ReadonlySignal, signal } from '@preact/signals';
-import { ApiError, refusal } from './api-error.ts';
+import { ApiError, createTransport, unreadable } from './transport.ts';
 import {
   type EnvironmentInfo,
   type EpisodeFile,
-  type Exchange,
   type Fields,
   fields,
   type Grade,
@@ -15,57 +13,16 @@ import {
   text,
 } from './wire.ts';
 
-const ANSWER_WITHIN_MS = 20_000;
 /** For what the server computes: windows of a planner, grades and replays. */
 const COMPUTE_WITHIN_MS = 120_000;
-/** Exchanges that are kept to look at. */
-const MOST_EXCHANGES = 30;
 
 /** Requests of the console to a server. Every method throws `ApiError`. */
 export type Client = ReturnType<typeof createClient>;
 
 /** A client for the server whose API stands under `root`, which ends in a slash. */
 export function createClient(root: URL) {
-  const exchanges = signal<readonly Exchange[]>([]);
-  let token: string | undefined;
-
-  async function send(method: string, path: string, body?: Fields, withinMs = ANSWER_WITHIN_MS) {
-    const request = body && JSON.stringify(body);
-    const headers: Record<string, string> = {};
-    if (request !== undefined) headers['content-type'] = 'application/json';
-    if (token !== undefined) headers.authorization = `Bearer ${token}`;
-    const startedAt = performance.now();
-    const noted = (status: number, answer: string, retryAfterMs?: number): Exchange => {
-      const milliseconds = performance.now() - startedAt;
-      const exchange = { method, path: `/${path}`, request, status, answer, retryAfterMs, milliseconds };
-      exchanges.value = [exchange, ...exchanges.peek().slice(0, MOST_EXCHANGES - 1)];
-      return exchange;
-    };
-    try {
-      const response = await fetch(new URL(path, root), {
-        method,
-        headers,
-        body: request,
-        signal: AbortSignal.timeout(withinMs),
-      });
-      const retryAfterMs = Number(response.headers.get('retry-after') ?? 0) * 1000 || undefined;
-      return noted(response.status, await response.text(), retryAfterMs);
-    } catch (cause) {
-      const late = cause instanceof DOMException && cause.name === 'TimeoutError';
-      const message = late ? 'The server took too long to answer.' : 'The server does not answer.';
-      noted(0, message);
-      throw new ApiError('unreachable', 0, message);
-    }
-  }
-
-  async function ask(path: string, body?: Fields, withinMs?: number): Promise<Fields> {
-    const exchange = await send(body ? 'POST' : 'GET', path, body, withinMs);
-    const { status, retryAfterMs } = exchange;
-    const answer = parse(exchange.answer);
-    if (status < 200 || status > 299) throw refusal(status, answer, retryAfterMs);
-    if (typeof answer !== 'object' || answer === null) throw unreadable(path);
-    return answer as Fields;
-  }
+  const transport = createTransport(root);
+  const { ask } = transport;
 
   /** Answers `undefined` where the server has no such thing. */
   async function askIfThere(path: string, body?: Fields): Promise<Fields | undefined> {
@@ -85,18 +42,7 @@ export function createClient(root: URL) {
   }
 
   return {
-    /** Address of the server, without a slash at its end. */
-    url: root.href.replace(/\/$/, ''),
-    /** The latest requests and their answers, the newest first. */
-    exchanges: exchanges as ReadonlySignal<readonly Exchange[]>,
-    /** The token that requests carry from now on. */
-    authorize(given: string): void {
-      token = given;
-    },
-    /** Sends any request and answers with what came back, whatever it is. */
-    send,
-    /** Asks for JSON and answers with it; a body is posted. */
-    ask,
+    ...transport,
     /** Resolves when the server answers. */
     async health(): Promise<void> {
       await ask('health');
@@ -168,14 +114,6 @@ export function createClient(root: URL) {
 /** An episode that was played into a new session. */
 export type OpenedEpisode = Awaited<ReturnType<Client['openEpisode']>>;
 
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-}
-
 /** Reads the answer to a reset or a step. @throws ApiError `unreadable` */
 function outcome(answer: Fields, path: string): Outcome {
   const { observation, reward, done, metadata } = answer ?? {};
@@ -197,12 +135,4 @@ function playedStep(answer: Fields, path: string): PlayedStep {
     ...outcome(answer, path),
     ...(told && { explanation: explanation as Fields }),
   };
-}
-
-function unreadable(path: string): ApiError {
-  return new ApiError(
-    'unreadable',
-    200,
-    `The answer to /${path} is not what this page expects. Is it a ServeGym server of this version?`,
-  );
 }

@@ -1,4 +1,4 @@
-import { useComputed, useSignal } from '@preact/signals';
+import { useComputed } from '@preact/signals';
 import type { ComponentChildren, JSX } from 'preact';
 import { useMemo } from 'preact/hooks';
 import {
@@ -15,7 +15,7 @@ import { type PlotSource, usePlot, usePlotContext } from '../charts/use-plot.ts'
 import { type ConsoleState, useConsole } from '../state/console-state.ts';
 import { fieldNamed } from '../state/frame.ts';
 import { playerName, type Run } from '../state/run.ts';
-import { Button, Icon } from './controls.tsx';
+import { Button, Disclosure, Icon } from './controls.tsx';
 import { tip } from './figure.tsx';
 
 /** A series of a chart, and the run that it is of. */
@@ -103,17 +103,10 @@ export function Charts({ specs }: { specs: readonly ChartSpec[] }): JSX.Element 
 
 /** Charts below the others that are made when somebody asks for them. */
 export function MoreCharts({ children }: { children: ComponentChildren }): JSX.Element {
-  const isOpen = useSignal(false);
   return (
-    <details
-      class="more-charts"
-      onToggle={(event) => {
-        isOpen.value = event.currentTarget.open;
-      }}
-    >
-      <summary>More charts</summary>
-      {isOpen.value && <div class="charts">{children}</div>}
-    </details>
+    <Disclosure look="more-charts" summary={<summary>More charts</summary>}>
+      <div class="charts">{children}</div>
+    </Disclosure>
   );
 }
 

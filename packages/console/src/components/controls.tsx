@@ -1,3 +1,4 @@
+import { useSignal } from '@preact/signals';
 import type { ComponentChildren, ComponentProps, JSX } from 'preact';
 import { chooseTheme, isDark } from '../charts/palette.ts';
 import paths from './icons.json' with { type: 'json' };
@@ -70,5 +71,28 @@ export function Button({ look = '', text, type = 'button', ...rest }: ButtonProp
     <button type={type} class={look === 'bare' ? look : `button ${look}`} {...rest}>
       {text}
     </button>
+  );
+}
+
+interface DisclosureProps {
+  /** Its class. */
+  readonly look: string;
+  readonly summary: JSX.Element;
+  readonly children: ComponentChildren;
+}
+
+/** Something to open. What is in it is made when it is opened. */
+export function Disclosure({ look, summary, children }: DisclosureProps): JSX.Element {
+  const isOpen = useSignal(false);
+  return (
+    <details
+      class={look}
+      onToggle={(event) => {
+        isOpen.value = event.currentTarget.open;
+      }}
+    >
+      {summary}
+      {isOpen.value && children}
+    </details>
   );
 }

@@ -1,9 +1,8 @@
-import { useSignal } from '@preact/signals';
 import type { JSX } from 'preact';
 import { LARGEST_SEED } from '../state/choices.ts';
 import { useConsole } from '../state/console-state.ts';
 import { openPanel, PANELS, type PanelName } from '../state/page-signals.ts';
-import { BrandMark, Button, Icon, type IconName, ThemeButton } from './controls.tsx';
+import { BrandMark, Button, Disclosure, Icon, type IconName, ThemeButton } from './controls.tsx';
 import { LazyOptionsMenu } from './lazy.tsx';
 import { Transport } from './transport.tsx';
 
@@ -85,21 +84,19 @@ export function TopBar(): JSX.Element {
 /** Opens the options of the episode, where the environment offers some. */
 function Scenario(): JSX.Element {
   const state = useConsole();
-  const isOpen = useSignal(false);
   const chosen = Object.keys(state.options.value).length;
   return (
-    <details
-      class="options-menu"
-      onToggle={(event) => {
-        isOpen.value = event.currentTarget.open;
-      }}
+    <Disclosure
+      look="options-menu"
+      summary={
+        <summary class="button quiet">
+          <Icon name="options" />
+          <span>Scenario{chosen > 0 && ` (${chosen})`}</span>
+        </summary>
+      }
     >
-      <summary class="button quiet">
-        <Icon name="options" />
-        <span>Scenario{chosen > 0 && ` (${chosen})`}</span>
-      </summary>
-      {isOpen.value && <LazyOptionsMenu />}
-    </details>
+      <LazyOptionsMenu />
+    </Disclosure>
   );
 }
 

@@ -2,11 +2,9 @@ import type { JSX } from 'preact';
 import { Charts } from '../components/chart-panel.tsx';
 import { tip } from '../components/figure.tsx';
 import { amount, count, dollars, latencyText, percent, words } from '../components/format.ts';
-import { addStyles } from '../components/lazy.tsx';
 import { type ClassShare, ClassShares, Meter, Observed, Station, startText } from '../components/stage.tsx';
 import { useConsole } from '../state/console-state.ts';
 import type { ClassTelemetry, Frame, ReplicaTelemetry } from '../state/frame.ts';
-import styles from '../styles/fleet.css?inline';
 import { FLEET_CHARTS, FURTHER_FLEET_CHARTS } from './fleet-charts.ts';
 import {
   arrivalsOf,
@@ -19,8 +17,6 @@ import {
   WASTED_DEFINITION,
   wastedUsdPerHour,
 } from './fleet-report.ts';
-
-addStyles(styles);
 
 const seconds = (value: number) => (value === 0 ? '0' : latencyText(1000 * value));
 

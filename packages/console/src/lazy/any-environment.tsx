@@ -8,7 +8,7 @@ import { addStyles, lazy } from '../components/lazy.tsx';
 import { SERVER_CHARTS } from '../llm-server/charts.ts';
 import { useConsole } from '../state/console-state.ts';
 import { fieldNamed } from '../state/frame.ts';
-import styles from '../styles/figures.css?inline';
+import styles from '../styles/environment.css?inline';
 import { chartsOfSchema, FURTHER_SERVER_CHARTS, NO_QUANTITY, REWARD_CHART } from './further-charts.ts';
 
 addStyles(styles);

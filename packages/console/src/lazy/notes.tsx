@@ -3,13 +3,10 @@ import type { JSX } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import { Button, Icon } from '../components/controls.tsx';
 import { amount, count } from '../components/format.ts';
-import { addStyles } from '../components/lazy.tsx';
 import { Observed } from '../components/stage.tsx';
 import { useConsole } from '../state/console-state.ts';
 import { observed } from '../state/frame.ts';
-import { keepToken } from '../state/kept.ts';
 import { RECORDED } from '../state/run.ts';
-import styles from '../styles/memory-use.css?inline';
 
 /** Tells of an episode that came from a link, a file or the leaderboard whether it is the one that was recorded. */
 export function OpenedNote(): JSX.Element | null {
@@ -47,8 +44,6 @@ export function OpenedNote(): JSX.Element | null {
     </p>
   );
 }
-
-addStyles(styles);
 
 const MEMORY_FIELD = 'gpu_memory_used_gb';
 
@@ -104,9 +99,7 @@ export function TokenDialog(): JSX.Element | null {
       <form
         onSubmit={(event) => {
           event.preventDefault();
-          const token = String(new FormData(event.currentTarget).get('token') ?? '').trim();
-          keepToken(token);
-          state.enterToken(token);
+          state.enterToken(String(new FormData(event.currentTarget).get('token') ?? '').trim());
         }}
       >
         <h2>This server wants a token</h2>

@@ -168,28 +168,21 @@ export function readEpisodeFile(text: string): EpisodeFile {
   return file as EpisodeFile;
 }
 
+/** @throws TypeError where more comes out than any of our episodes has */
 async function through(
-  stream: { readable: ReadableStream; writable: WritableStream },
-  bytes: Uint8Array,
+  stream: ReadableWritablePair<BufferSource, BufferSource>,
+  bytes: Uint8Array<ArrayBuffer>,
 ): Promise<Uint8Array> {
-  const writer = stream.writable.getWriter();
-  const isWritten = writer.write(bytes).then(() => writer.close());
-  isWritten.catch(() => {});
-  const chunks: Uint8Array[] = [];
   let length = 0;
-  for await (const chunk of stream.readable as unknown as AsyncIterable<Uint8Array>) {
-    length += chunk.length;
-    if (length > LONGEST_JSON) throw new Error('too long');
-    chunks.push(chunk);
-  }
-  await isWritten;
-  const all = new Uint8Array(length);
-  let at = 0;
-  for (const chunk of chunks) {
-    all.set(chunk, at);
-    at += chunk.length;
-  }
-  return all;
+  const limited = new TransformStream<BufferSource, Uint8Array>({
+    transform(chunk, controller) {
+      length += chunk.byteLength;
+      if (length > LONGEST_JSON) controller.error(new TypeError('too long'));
+      else controller.enqueue(chunk as Uint8Array);
+    },
+  });
+  const packed = new Blob([bytes]).stream().pipeThrough(stream).pipeThrough(limited);
+  return new Uint8Array(await new Response(packed).arrayBuffer());
 }
 
 /** The windows of an episode that the server plays again. @throws ApiError */

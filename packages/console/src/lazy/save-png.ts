@@ -1,5 +1,6 @@
 import type { ChartSpec } from '../charts/chart-spec.ts';
 import { palette, type Tone } from '../charts/palette.ts';
+import { saveFile } from '../panels/csv.ts';
 
 /** An entry of the legend as it reads now. */
 interface LegendText {
@@ -52,12 +53,7 @@ export function savePng(
   });
   context.drawImage(plot, MARGIN, MARGIN + LINE * (1 + rows.length), plot.width / ratio, plot.height / ratio);
   picture.toBlob((blob) => {
-    if (!blob) return;
-    const link = document.createElement('a');
-    link.href = URL.createObjectURL(blob);
-    link.download = `servegym-${id}.png`;
-    link.click();
-    URL.revokeObjectURL(link.href);
+    if (blob) saveFile(`servegym-${id}.png`, blob);
   });
 }
 

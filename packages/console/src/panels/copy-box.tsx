@@ -1,33 +1,42 @@
 import { useSignal } from '@preact/signals';
 import type { ComponentChildren, JSX } from 'preact';
-import { useCallback, useRef } from 'preact/hooks';
+import { useCallback } from 'preact/hooks';
 import { Button } from '../components/controls.tsx';
 
-/** A text to take away. */
-export function CopyBox({ label, text }: { label: string; text: string }): JSX.Element {
-  const box = useRef<HTMLInputElement>(null);
-  const isCopied = useSignal(false);
-  const copy = async () => {
+/** Copies what stands in the field before it. */
+export function CopyButton({ text }: { text: string }): JSX.Element {
+  const copied = useSignal('');
+  const copy = async (field: Element | null) => {
     try {
       await navigator.clipboard.writeText(text);
     } catch {
       // Pages in frames and pages without TLS may not use the clipboard; the old way works there.
-      box.current?.select();
+      (field as HTMLInputElement).select();
       document.execCommand('copy');
     }
-    isCopied.value = true;
+    copied.value = text;
   };
+  return (
+    <Button
+      text={text !== '' && copied.value === text ? 'Copied' : 'Copy'}
+      disabled={text === ''}
+      onClick={({ currentTarget }) => void copy(currentTarget.previousElementSibling)}
+    />
+  );
+}
+
+/** A text to take away. */
+export function CopyBox({ label, text }: { label: string; text: string }): JSX.Element {
   return (
     <div class="copy-box">
       <input
-        ref={box}
         type="text"
         readOnly
         aria-label={label}
         value={text}
         onFocus={(event) => event.currentTarget.select()}
       />
-      <Button text={isCopied.value ? 'Copied' : 'Copy'} disabled={text === ''} onClick={() => void copy()} />
+      <CopyButton text={text} />
     </div>
   );
 }
@@ -73,16 +82,19 @@ export function useAttempt() {
   return { attempt, fault };
 }
 
-interface TableProps {
-  readonly kind: string;
+export interface TableProps {
   readonly names: readonly ComponentChildren[];
+  /** The first cell of a row names it. */
   readonly rows: readonly (readonly ComponentChildren[])[];
+  readonly isBold?: (row: number) => boolean;
 }
 
-/** A table of a panel. */
-export function Table({ kind, names, rows }: TableProps): JSX.Element {
+/** A text of more characters is wrapped. */
+const LONG = 30;
+
+export function Table({ names, rows, isBold }: TableProps): JSX.Element {
   return (
-    <table class={kind}>
+    <table>
       <thead>
         <tr>
           {names.map((name, i) => (
@@ -93,10 +105,13 @@ export function Table({ kind, names, rows }: TableProps): JSX.Element {
         </tr>
       </thead>
       <tbody>
-        {rows.map((cells, i) => (
-          <tr key={i}>
+        {rows.map(([first, ...cells], i) => (
+          <tr key={i} class={isBold?.(i) ? 'bold' : ''}>
+            <th scope="row">{first}</th>
             {cells.map((cell, k) => (
-              <td key={k}>{cell}</td>
+              <td key={k} class={typeof cell === 'string' && cell.length > LONG ? 'long' : ''}>
+                {cell}
+              </td>
             ))}
           </tr>
         ))}

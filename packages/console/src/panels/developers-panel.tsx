@@ -1,13 +1,13 @@
-import { useSignal } from '@preact/signals';
+import { type Signal, useSignal } from '@preact/signals';
 import type { JSX } from 'preact';
-import { ApiError } from '../api/api-error.ts';
+import { ApiError } from '../api/transport.ts';
 import type { Exchange, Fields } from '../api/wire.ts';
 import { Button } from '../components/controls.tsx';
 import { words } from '../components/format.ts';
 import { KnobControl } from '../knobs/knob-panel.tsx';
 import { startValues } from '../knobs/knob-values.ts';
 import { useConsole } from '../state/console-state.ts';
-import { CodeBox, Table } from './copy-box.tsx';
+import { CodeBox, CopyButton, Table } from './copy-box.tsx';
 
 const TABS = {
   Try: RequestForm,
@@ -23,14 +23,7 @@ export function DevelopersPanel(): JSX.Element {
   const Contents = TABS[tab.value];
   return (
     <>
-      <Tabs
-        label="For developers"
-        names={Object.keys(TABS) as Tab[]}
-        chosen={tab.value}
-        onChoose={(name) => {
-          tab.value = name;
-        }}
-      />
+      <Tabs label="For developers" names={Object.keys(TABS) as Tab[]} chosen={tab} />
       <Contents />
       <p class="fine">
         <a href="../docs">Every route, to try out</a> · <a href="../openapi.json">openapi.json</a>
@@ -46,19 +39,18 @@ function RequestForm(): JSX.Element {
   const action = useSignal<Fields>(startValues(knobs, state.chosenTask.value?.default_action));
   const session = useSignal<string | undefined>(undefined);
   const last = useSignal<Exchange | undefined>(undefined);
-  const send = async (method: string, path: string, body?: Fields) => {
+  const send = async (path: string, body?: Fields) => {
     try {
-      last.value = await state.client.send(method, path, body);
+      last.value = await state.client.send(path, body);
       return JSON.parse(last.value.answer) as Fields;
     } catch (error) {
-      if (error instanceof ApiError)
-        last.value = { method, path: `/${path}`, status: 0, answer: error.message, milliseconds: 0 };
+      if (error instanceof ApiError) last.value = state.client.exchanges.value[0];
       return {};
     }
   };
   const reset = async () => {
     const again = session.value === undefined ? {} : { session_id: session.value };
-    const { session_id } = await send('POST', 'reset', { ...state.resetOptions(), ...again });
+    const { session_id } = await send('reset', { ...state.resetOptions(), ...again });
     if (typeof session_id === 'string') session.value = session_id;
   };
   const named = { session_id: session.value };
@@ -70,7 +62,7 @@ function RequestForm(): JSX.Element {
         class="action-form"
         onSubmit={(event) => {
           event.preventDefault();
-          void send('POST', 'step', { ...named, action: action.value });
+          void send('step', { ...named, action: action.value });
         }}
       >
         {knobs.map((knob) => (
@@ -91,16 +83,12 @@ function RequestForm(): JSX.Element {
         <div class="send">
           <Button text="Reset" onClick={() => void reset()} />
           <Button look="primary" text="Step" type="submit" disabled={session.value === undefined} />
-          <Button
-            text="State"
-            disabled={session.value === undefined}
-            onClick={() => void send('GET', query)}
-          />
+          <Button text="State" disabled={session.value === undefined} onClick={() => void send(query)} />
           {state.abilities.value.grader && (
             <Button
               text="Grade"
               disabled={session.value === undefined}
-              onClick={() => void send('POST', 'grader', named)}
+              onClick={() => void send('grader', named)}
             />
           )}
         </div>
@@ -176,7 +164,6 @@ function SchemaTable({ title, schema }: { title: string; schema: Fields }): JSX.
     <section>
       <h3>{title}</h3>
       <Table
-        kind="schema"
         names={['Field', 'Type', 'Meaning']}
         rows={properties.map(([name, property]) => [
           <code>{name}</code>,
@@ -206,10 +193,9 @@ const LANGUAGES = ['Python', 'TypeScript', 'curl', 'MCP'] as const;
 type Language = (typeof LANGUAGES)[number];
 
 /** Code that plays what the page plays, to copy. */
-export function Snippets(): JSX.Element {
+function Snippets(): JSX.Element {
   const state = useConsole();
   const language = useSignal<Language>('Python');
-  const isCopied = useSignal(false);
   const text = snippet(language.value, {
     url: state.client.url,
     reset: state.resetOptions(),
@@ -217,24 +203,9 @@ export function Snippets(): JSX.Element {
   });
   return (
     <section>
-      <Tabs
-        label="Language"
-        names={LANGUAGES}
-        chosen={language.value}
-        onChoose={(name) => {
-          language.value = name;
-          isCopied.value = false;
-        }}
-      />
+      <Tabs label="Language" names={LANGUAGES} chosen={language} />
       <CodeBox label={`${language.value} code`} text={text} />
-      <Button
-        text={isCopied.value ? 'Copied' : 'Copy'}
-        onClick={() =>
-          void navigator.clipboard?.writeText(text).then(() => {
-            isCopied.value = true;
-          })
-        }
-      />
+      <CopyButton text={text} />
     </section>
   );
 }
@@ -318,17 +289,23 @@ function shell(value: unknown): string {
 interface TabsProps<Name extends string> {
   readonly label: string;
   readonly names: readonly Name[];
-  readonly chosen: Name;
-  readonly onChoose: (name: Name) => void;
+  readonly chosen: Signal<Name>;
 }
 
 /** A row of names, one of them chosen. */
-export function Tabs<Name extends string>({ label, names, chosen, onChoose }: TabsProps<Name>): JSX.Element {
+function Tabs<Name extends string>({ label, names, chosen }: TabsProps<Name>): JSX.Element {
   return (
     <div class="segments tabs" role="radiogroup" aria-label={label}>
       {names.map((name) => (
         <label key={name}>
-          <input type="radio" name={label} checked={chosen === name} onChange={() => onChoose(name)} />
+          <input
+            type="radio"
+            name={label}
+            checked={chosen.value === name}
+            onChange={() => {
+              chosen.value = name;
+            }}
+          />
           <span>{name}</span>
         </label>
       ))}

@@ -13,9 +13,12 @@ addStyles(styles);
 const CONTENTS: Readonly<Record<PanelName, (props: object) => JSX.Element | null>> = {
   history: lazy(async () => (await import('./history-panel.tsx')).HistoryPanel),
   share: lazy(async () => (await import('./share-panel.tsx')).SharePanel),
-  leaderboard: lazy(async () => (await import('./leaderboard-panel.tsx')).LeaderboardPanel),
+  leaderboard: lazy(async () => (await import('./share-panel.tsx')).LeaderboardPanel),
   developers: lazy(async () => (await import('./developers-panel.tsx')).DevelopersPanel),
-  readme: lazy(async () => (await import('./readme-panel.tsx')).ReadmePanel),
+  readme: lazy(async () => {
+    const { marked } = await import('marked');
+    return () => <ReadmePanel html={(markdown) => marked.parse(markdown, { async: false })} />;
+  }),
   help: HelpPanel,
 };
 
@@ -110,6 +113,27 @@ export function HelpPanel(): JSX.Element {
           </dl>
         </section>
       )}
+    </>
+  );
+}
+
+/** The server's address in the readme of an environment, which does not know where it is served. */
+const SOME_SERVER = 'http://localhost:7860';
+
+/** The environment's own readme, with links to its documentation. */
+function ReadmePanel({ html }: { html: (markdown: string) => string }): JSX.Element {
+  const { client, environment } = useConsole();
+  const { readme_content: readme, description } = environment.value ?? {};
+  // The text is the server's own, and the page's policy lets no script of it run. Code that is wider than the panel can be
+  // scrolled by the keyboard as well.
+  const __html =
+    readme && html(readme.replaceAll(SOME_SERVER, client.url)).replaceAll('<pre>', '<pre tabindex="0">');
+  return (
+    <>
+      <p>
+        <a href="../docs">Every route, to try out</a> · <a href="../openapi.json">openapi.json</a>
+      </p>
+      {__html ? <div class="readme" dangerouslySetInnerHTML={{ __html }} /> : <p>{description}</p>}
     </>
   );
 }

@@ -11,7 +11,7 @@ import {
   latencyTick,
   percent,
 } from '../components/format.ts';
-import { CopyBox } from '../panels/copy-box.tsx';
+import { CopyBox, Table, type TableProps } from '../panels/copy-box.tsx';
 import { saveCsv } from '../panels/csv.ts';
 import { enginesText, type Plan, type PlanResult, paretoFront, settingsText } from './plan-client.ts';
 
@@ -124,7 +124,7 @@ function PlanTable({ plans, columns }: { plans: readonly Plan[]; columns: readon
   const front = paretoFront(plans);
   const names = ['Engines and profile', ...columns.map(([name]) => name)];
   return (
-    <Table
+    <WideTable
       label="Table of plans"
       names={names}
       rows={plans.map((plan) => [
@@ -136,51 +136,22 @@ function PlanTable({ plans, columns }: { plans: readonly Plan[]; columns: readon
       Bold: no cheaper plan has a lower TTFT p99. 95 %: over stretches of the traffic, widened by the error of
       the profile. Autoscaled: the mean bill when engines follow the demand. At least: no schedule on these
       GPUs costs less. At 1.5×: share of the requests that meet every limit when 1.5 times the traffic comes.
-    </Table>
+    </WideTable>
   );
 }
 
-interface TableProps {
+interface WideTableProps extends TableProps {
   readonly label: string;
-  readonly names: readonly string[];
-  /** The first cell of a row names it. */
-  readonly rows: readonly (readonly string[])[];
-  readonly isBold?: (row: number) => boolean;
   /** What the columns mean. */
   readonly children: ComponentChildren;
 }
 
-/** A text of more characters is wrapped. */
-const LONG = 30;
-
 /** A table that scrolls sideways where it is wider than the page. */
-export function Table({ label, names, rows, isBold, children }: TableProps): JSX.Element {
+export function WideTable({ label, children, ...table }: WideTableProps): JSX.Element {
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by keyboard
     <section class="wide-table" tabIndex={0} aria-label={label}>
-      <table>
-        <thead>
-          <tr>
-            {names.map((name) => (
-              <th key={name} scope="col">
-                {name}
-              </th>
-            ))}
-          </tr>
-        </thead>
-        <tbody>
-          {rows.map(([first, ...cells], i) => (
-            <tr key={`${first} ${cells.join()}`} class={isBold?.(i) ? 'bold' : ''}>
-              <th scope="row">{first}</th>
-              {cells.map((cell, k) => (
-                <td key={names[k + 1]} class={cell.length > LONG ? 'long' : ''}>
-                  {cell}
-                </td>
-              ))}
-            </tr>
-          ))}
-        </tbody>
-      </table>
+      <Table {...table} />
       <p class="fine">{children}</p>
     </section>
   );

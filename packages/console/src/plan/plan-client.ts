@@ -1,7 +1,7 @@
 import { batch, computed, signal } from '@preact/signals';
 import type { planResult } from '@servegym/operators';
-import { ApiError, refusal } from '../api/api-error.ts';
-import { keepToken, keptToken } from '../state/kept.ts';
+import { ApiError, createTransport } from '../api/transport.ts';
+import type { Fields } from '../api/wire.ts';
 
 /** A model that the server can plan for, and the GPUs that it knows for it. */
 export interface PlannedModel {
@@ -35,64 +35,25 @@ export function settingsText(settings: Settings, defaults?: Settings): string {
   return parts.length === 0 ? 'as vLLM’s defaults' : parts.join(', ');
 }
 
-/** A client for the server whose API stands under `root`, which ends in a slash. */
-export function createPlanClient(root: URL) {
-  let token = keptToken();
-  async function send(path: string, init: RequestInit = {}): Promise<Response> {
-    const headers = new Headers(init.headers);
-    if (token !== undefined) headers.set('authorization', `Bearer ${token}`);
-    const response = await fetch(new URL(path, root), { ...init, headers }).catch((error) => {
-      if (init.signal?.aborted) throw error;
-      throw new ApiError('unreachable', 0, 'The server does not answer.');
-    });
-    if (response.ok) return response;
-    throw refusal(response.status, await response.json().catch(() => undefined));
-  }
-  return {
-    /** The token that requests carry from now on. */
-    authorize(text: string): void {
-      token = text;
-      keepToken(text);
-    },
-    async models(): Promise<readonly PlannedModel[]> {
-      return (await (await send('plans/models')).json()).models;
-    },
-    /** Answers with the complete result; until then `onPart` gets the plans found since, and the profiles done. */
-    async plan(
-      request: object,
-      onPart: (part: { plans?: readonly Plan[]; done: number; of: number }) => void,
-      signal: AbortSignal,
-    ): Promise<PlanResult> {
-      const response = await send('plans', {
-        method: 'POST',
-        headers: { 'content-type': 'application/json' },
-        body: JSON.stringify(request),
-        signal,
-      });
-      for await (const line of linesOf(response.body!)) {
-        const { result, error, ...part } = JSON.parse(line);
-        if (error) throw new ApiError('refused', 200, error.detail, error.code);
-        if (result) return result;
-        onPart(part);
-      }
-      throw new ApiError('unreachable', 0, 'The answer of the server ends before the plan is done.');
-    },
-  };
+/** What a request has found so far: plans, and how many of the profiles are done. */
+interface PlanPart {
+  readonly plans?: readonly Plan[];
+  readonly done: number;
+  readonly of: number;
 }
 
 /** The lines of a stream of text. */
 export async function* linesOf(stream: ReadableStream<Uint8Array>): AsyncGenerator<string> {
-  const reader = stream.getReader();
-  const decoder = new TextDecoder();
+  const decoder = new TextDecoderStream() as ReadableWritablePair<string, Uint8Array>;
+  const reader = stream.pipeThrough(decoder).getReader();
   let rest = '';
   for (;;) {
-    const { done, value } = await reader.read();
-    if (done) break;
-    const lines = (rest + decoder.decode(value, { stream: true })).split('\n');
-    rest = lines.pop()!;
+    const { done, value = '' } = await reader.read();
+    const lines = (rest + value).split('\n');
+    rest = done ? '' : lines.pop()!;
     yield* lines.filter((line) => line !== '');
+    if (done) return;
   }
-  if (rest !== '') yield rest;
 }
 
 /** The plans than which no other is both cheaper and faster to the first token, the cheapest first. */
@@ -131,59 +92,75 @@ export function exampleTrace(): string {
 /** Model that is chosen at first, where the server knows it. */
 const FIRST_MODEL = 'Llama-3-8B';
 
+/** Limits of the SLO, as a person types them. */
+export interface TypedLimits {
+  readonly ttftS: string;
+  readonly tpotMs: string;
+}
+
 /** What a person asks for on the page for plans, and what the server has answered. */
-export type Planning = ReturnType<typeof createPlanning>;
-
-export function createPlanning(client: ReturnType<typeof createPlanClient>) {
-  const models = signal<readonly PlannedModel[]>([]);
-  const model = signal('');
+export class Planning {
+  readonly models = signal<readonly PlannedModel[]>([]);
+  readonly model = signal('');
   /** GPUs that are not to be taken. */
-  const leftOut = signal<ReadonlySet<string>>(new Set());
-  const trace = signal<{ readonly name: string; readonly text: string }>();
-  const ttftS = signal('1');
-  const tpotMs = signal('50');
-  const plans = signal<readonly Plan[]>([]);
-  const progress = signal<readonly [done: number, of: number]>([0, 0]);
-  const result = signal<PlanResult>();
-  const underWay = signal<AbortController>();
-  const isStopped = signal(false);
-  const fault = signal('');
-  const needsToken = signal(false);
-  const gpus = computed(() => models.value.find(({ name }) => name === model.value)?.gpus ?? []);
-  const taken = computed(() => gpus.value.filter((gpu) => !leftOut.value.has(gpu)));
+  readonly leftOut = signal<ReadonlySet<string>>(new Set());
+  readonly trace = signal<{ readonly name: string; readonly text: string }>();
+  readonly plans = signal<readonly Plan[]>([]);
+  readonly progress = signal<readonly [done: number, of: number]>([0, 0]);
+  /** All plans, once it is complete. */
+  readonly result = signal<PlanResult>();
+  readonly underWay = signal<AbortController>();
+  readonly isStopped = signal(false);
+  readonly fault = signal('');
+  readonly needsToken = signal(false);
+  readonly gpus = computed(() => this.models.value.find(({ name }) => name === this.model.value)?.gpus ?? []);
+  readonly taken = computed(() => this.gpus.value.filter((gpu) => !this.leftOut.value.has(gpu)));
+  readonly #server: ReturnType<typeof createTransport>;
 
-  function tell(error: unknown): void {
-    needsToken.value = error instanceof ApiError && error.isUnauthorized;
-    fault.value = (error as Error).message;
+  /** @param root address of the server's API, which ends in a slash */
+  constructor(root: URL) {
+    this.#server = createTransport(root);
+    void this.#readModels();
   }
 
-  async function readModels(): Promise<void> {
+  async #readModels(): Promise<void> {
     try {
-      const known = await client.models();
+      const models = (await this.#server.ask('plans/models')).models as readonly PlannedModel[];
       batch(() => {
-        models.value = known;
-        model.value = (known.find(({ name }) => name === FIRST_MODEL) ?? known[0]).name;
-        fault.value = '';
-        needsToken.value = false;
+        this.models.value = models;
+        this.model.value = (models.find(({ name }) => name === FIRST_MODEL) ?? models[0]).name;
+        this.fault.value = '';
+        this.needsToken.value = false;
       });
     } catch (error) {
-      tell(error);
+      this.#tell(error);
     }
   }
 
-  async function start(): Promise<void> {
+  #tell(error: unknown): void {
+    this.needsToken.value = error instanceof ApiError && error.isUnauthorized;
+    this.fault.value = (error as Error).message;
+  }
+
+  enterToken(token: string): void {
+    this.#server.authorize(token);
+    void this.#readModels();
+  }
+
+  async start({ ttftS, tpotMs }: TypedLimits): Promise<void> {
+    const { trace, model, taken, gpus } = this;
     if (!trace.value) {
-      fault.value = 'Drop a trace first, or take the example.';
+      this.fault.value = 'Drop a trace first, or take the example.';
       return;
     }
     const stop = new AbortController();
     batch(() => {
-      underWay.value = stop;
-      plans.value = [];
-      progress.value = [0, 0];
-      result.value = undefined;
-      fault.value = '';
-      isStopped.value = false;
+      this.underWay.value = stop;
+      this.plans.value = [];
+      this.progress.value = [0, 0];
+      this.result.value = undefined;
+      this.fault.value = '';
+      this.isStopped.value = false;
     });
     const request = {
       trace: trace.value.text,
@@ -191,35 +168,28 @@ export function createPlanning(client: ReturnType<typeof createPlanClient>) {
       model: model.value,
       // None: all.
       gpus: taken.value.length === gpus.value.length ? [] : taken.value,
-      slo: `ttft_p99=${ttftS.value}s,tpot_p99=${tpotMs.value}ms`,
+      slo: `ttft_p99=${ttftS}s,tpot_p99=${tpotMs}ms`,
     };
     try {
-      result.value = await client.plan(
-        request,
-        ({ plans: found = [], done, of }) => {
-          plans.value = [...plans.value, ...found];
-          if (of) progress.value = [done, of];
-        },
-        stop.signal,
-      );
-      plans.value = result.value.plans;
+      this.result.value = await this.#answer(request, stop.signal);
+      this.plans.value = this.result.value.plans;
     } catch (error) {
-      if (stop.signal.aborted) isStopped.value = true;
-      else tell(error);
+      if (stop.signal.aborted) this.isStopped.value = true;
+      else this.#tell(error);
     }
-    underWay.value = undefined;
+    this.underWay.value = undefined;
   }
 
-  return {
-    ...{ models, model, leftOut, trace, ttftS, tpotMs },
-    ...{ plans, progress, result, underWay, isStopped, fault, needsToken },
-    gpus,
-    taken,
-    readModels,
-    start,
-    enterToken(token: string): void {
-      client.authorize(token);
-      void readModels();
-    },
-  };
+  /** The complete result; until then the page shows the plans found since, and the profiles done. @throws ApiError */
+  async #answer(request: Fields, within: AbortSignal): Promise<PlanResult> {
+    for await (const line of linesOf(await this.#server.stream('plans', request, within))) {
+      const { result, error, ...part } = JSON.parse(line);
+      if (error) throw new ApiError('refused', 200, error.detail, error.code);
+      if (result) return result;
+      const { plans = [], done, of }: PlanPart = part;
+      this.plans.value = [...this.plans.value, ...plans];
+      if (of) this.progress.value = [done, of];
+    }
+    throw new ApiError('unreachable', 0, 'The answer of the server ends before the plan is done.');
+  }
 }

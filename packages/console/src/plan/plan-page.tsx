@@ -1,16 +1,14 @@
-import type { Signal } from '@preact/signals';
 import { type JSX, render } from 'preact';
 import { startTheme } from '../charts/palette.ts';
 import { BrandMark, Button, ThemeButton } from '../components/controls.tsx';
 import { count } from '../components/format.ts';
 import { answerText, Plans } from './plan-answer.tsx';
-import { createPlanClient, createPlanning, exampleTrace, type Planning } from './plan-client.ts';
+import { exampleTrace, Planning, type TypedLimits } from './plan-client.ts';
 
 const EXAMPLE = 'example.csv';
 
 startTheme();
-const planning = createPlanning(createPlanClient(new URL('../', document.baseURI)));
-void planning.readModels();
+const planning = new Planning(new URL('../', document.baseURI));
 render(<PlanPage planning={planning} />, document.getElementById('plan')!);
 
 /** Asks for a trace, a model and an SLO, and shows the plans as they are found. */
@@ -51,13 +49,14 @@ function PlanPage({ planning }: { planning: Planning }): JSX.Element {
 }
 
 function PlanForm({ planning }: { planning: Planning }): JSX.Element {
-  const { models, model, trace, ttftS, tpotMs, taken, underWay, needsToken } = planning;
+  const { models, model, trace, taken, underWay, needsToken } = planning;
   return (
     <form
       class="panel plan-form"
       onSubmit={(event) => {
         event.preventDefault();
-        void planning.start();
+        const typed = new FormData(event.currentTarget);
+        void planning.start(Object.fromEntries(typed) as unknown as TypedLimits);
       }}
     >
       <TraceDrop planning={planning} />
@@ -77,8 +76,14 @@ function PlanForm({ planning }: { planning: Planning }): JSX.Element {
             ))}
           </select>
         </label>
-        <LimitField label="TTFT p99, s" least="0.01" value={ttftS} />
-        <LimitField label="TPOT p99, ms" least="0.1" value={tpotMs} />
+        <label>
+          <span>TTFT p99, s</span>
+          <input type="number" name="ttftS" min="0.01" step="any" required defaultValue="1" />
+        </label>
+        <label>
+          <span>TPOT p99, ms</span>
+          <input type="number" name="tpotMs" min="0.1" step="any" required defaultValue="50" />
+        </label>
         <div class="plan-actions">
           {underWay.value ? (
             // Keys, so that a click on one is not taken for one on the other in its place.
@@ -141,24 +146,6 @@ function TraceDrop({ planning: { trace } }: { planning: Planning }): JSX.Element
         aria-label="Trace"
         accept=".csv,.jsonl,.json,.txt"
         onChange={(event) => void choose(event.currentTarget.files?.[0])}
-      />
-    </label>
-  );
-}
-
-function LimitField(props: { label: string; least: string; value: Signal<string> }): JSX.Element {
-  return (
-    <label>
-      <span>{props.label}</span>
-      <input
-        type="number"
-        min={props.least}
-        step="any"
-        required
-        value={props.value.value}
-        onInput={(event) => {
-          props.value.value = event.currentTarget.value;
-        }}
       />
     </label>
   );

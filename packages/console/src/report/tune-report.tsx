@@ -10,7 +10,7 @@ import {
   latencyTick,
   percent,
 } from '../components/format.ts';
-import { Commands, Table } from '../plan/plan-answer.tsx';
+import { Commands, WideTable } from '../plan/plan-answer.tsx';
 import { type Settings, settingsText } from '../plan/plan-client.ts';
 import { type FoundTune, type LoadPoint, Numbers, type ReportedTune } from './sections.tsx';
 
@@ -51,9 +51,9 @@ function Comparison({ results }: { results: readonly ReportedTune[] }): JSX.Elem
   return (
     <section class="panel plan-answer">
       <h2>The profiles compared</h2>
-      <Table label="The profiles compared" names={names} rows={rows}>
+      <WideTable label="The profiles compared" names={names} rows={rows}>
         Sustained: with its 95 % interval. Engines and USD/h: for the whole traffic.
-      </Table>
+      </WideTable>
     </section>
   );
 }
@@ -167,11 +167,11 @@ function Ranking({ result }: { result: FoundTune }): JSX.Element {
     ...['TTFT p99', 'TPOT p99', 'USD/M tokens', 'Quality'],
   ];
   return (
-    <Table label="Ranking" names={names} rows={rows}>
+    <WideTable label="Ranking" names={names} rows={rows}>
       Sustained on traffic the search has not seen. 95 % intervals in brackets. Latencies at{' '}
       {amount(result.reference_rps)} requests/s. * on the Pareto front: no other settings are better in load,
       TTFT, TPOT and quality together.
-    </Table>
+    </WideTable>
   );
 }
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { ApiError } from '../api/api-error.ts';
+import { ApiError } from '../api/transport.ts';
 import type { EpisodeFile } from '../api/wire.ts';
 import { createConsoleState } from './console-state.ts';
 import { choices, connected, fakeServer, playToEnd, settled, unreachable } from './fake-server.fixture.ts';

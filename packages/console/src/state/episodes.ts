@@ -1,7 +1,7 @@
 import { batch } from '@preact/signals';
 import { readAbilities } from '../api/action-schema.ts';
-import { fetchPart } from '../api/api-error.ts';
 import type { Client, OpenedEpisode } from '../api/client.ts';
+import { fetchPart } from '../api/transport.ts';
 import type { EpisodeFile, Fields } from '../api/wire.ts';
 import { startValues } from '../knobs/knob-values.ts';
 import { type Choices, namedOptions, pickDrivers, pickTask } from './choices.ts';

@@ -1,6 +1,6 @@
 import { signal } from '@preact/signals';
-import { ApiError } from '../api/api-error.ts';
 import type { Client } from '../api/client.ts';
+import { ApiError } from '../api/transport.ts';
 import type { Fields, PlayedStep } from '../api/wire.ts';
 import type { Choices } from './choices.ts';
 import { type ConsoleState, createConsoleState } from './console-state.ts';
@@ -111,6 +111,7 @@ export function fakeServer() {
         };
       }),
     ask: () => Promise.reject(new Error('not used here')),
+    stream: () => Promise.reject(new Error('not used here')),
     send: () => Promise.reject(new Error('not used here')),
   };
   return {

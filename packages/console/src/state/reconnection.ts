@@ -1,5 +1,5 @@
-import { ApiError } from '../api/api-error.ts';
 import type { Client } from '../api/client.ts';
+import { ApiError } from '../api/transport.ts';
 import type { Episodes } from './episodes.ts';
 import type { PageSignals } from './page-signals.ts';
 import type { Player } from './player.ts';

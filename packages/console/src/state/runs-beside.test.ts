@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { ApiError } from '../api/api-error.ts';
+import { ApiError } from '../api/transport.ts';
 import { connected, playToEnd, settled } from './fake-server.fixture.ts';
 import { BY_HAND } from './run.ts';
 

@@ -1,6 +1,6 @@
 import { batch } from '@preact/signals';
-import { fetchPart } from '../api/api-error.ts';
 import type { Client } from '../api/client.ts';
+import { fetchPart } from '../api/transport.ts';
 import type { Episodes } from './episodes.ts';
 import { type PageSignals, watchEpisode } from './page-signals.ts';
 import type { Player } from './player.ts';
