@@ -14,7 +14,7 @@ import {
 import { closedBatch, type EngineProfile, repeatTrace, type Trace } from '@servegym/simulator';
 import { mean } from '@servegym/simulator/statistics';
 import { type ChangeVerdict, changeVerdict } from '../../packages/operators/src/diff/compare-deployments.ts';
-import { PROFILE_ERRORS } from '../../packages/operators/src/plan/profile-error.ts';
+import { PROFILE_ERRORS } from '../../packages/operators/src/plan/size-fleet.ts';
 import { vllmDefaults } from '../../packages/operators/src/tune/candidate.ts';
 import type { OperatingPoint, PointRow } from '../fidelity/operating-points.ts';
 import { benchmark, required, text, timed } from '../harness.ts';

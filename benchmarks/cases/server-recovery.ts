@@ -5,9 +5,9 @@ import { type BenchParameter, findProfile, parameterOf } from '@servegym/profile
 import type { EngineProfile } from '@servegym/simulator';
 import { mean } from '@servegym/simulator/statistics';
 import { calibrateServer } from '../../packages/operators/src/measure-server/calibrate-server.ts';
-import { compareLoad } from '../../packages/operators/src/measure-server/compare-load.ts';
 import {
   batchProbe,
+  compareLoad,
   confirmingLoads,
   type Probe,
 } from '../../packages/operators/src/measure-server/probe.ts';

@@ -9,14 +9,12 @@ import { type EngineProfile, kvPoolBlocks, type ServingConfig } from '@servegym/
 import { Hono } from 'hono';
 import { bodyLimit } from 'hono/body-limit';
 import packageJson from '../package.json' with { type: 'json' };
-import { type LateFinding, LatenessWatch } from './live/lateness-watch.ts';
+import { type LateFinding, LatenessWatch, PreciseAlarm, SimulatedClock } from './live/clock.ts';
 import { LiveServer } from './live/live-server.ts';
-import { PreciseAlarm, SimulatedClock } from './live/simulated-clock.ts';
 import { createSimulatedServer } from './live/simulated-server.ts';
 import { EndpointMetrics } from './metrics/endpoint-metrics.ts';
-import { ApiError } from './openai/api-error.ts';
-import { mountKnobRoutes } from './openai/knob-routes.ts';
-import { type EndpointApp, mountOpenAiRoutes } from './openai/openai-routes.ts';
+import { ApiError } from './openai/requests.ts';
+import { type EndpointApp, mountKnobRoutes, mountOpenAiRoutes } from './openai/routes.ts';
 
 const MOST_BODY_BYTES = 64 * 1024 * 1024;
 /** Longer than the pauses of load generators, which would otherwise write into connections that are being closed. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { type LateFinding, LatenessWatch } from './lateness-watch.ts';
+import { type LateFinding, LatenessWatch } from './clock.ts';
 
 describe('the watch on lateness', () => {
   function watch(timeScale: number, blocks: readonly number[]): LateFinding[] {

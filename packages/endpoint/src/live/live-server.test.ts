@@ -3,6 +3,7 @@ import { describe, it } from 'node:test';
 import { findProfile } from '@servegym/profiles';
 import { RandomStream, type ServingConfig, simulateTrace, type Trace } from '@servegym/simulator';
 import fc from 'fast-check';
+import { SimulatedClock } from './clock.ts';
 import {
   type FinishedRequest,
   type LiveListener,
@@ -10,7 +11,6 @@ import {
   type LiveRequest,
   LiveServer,
 } from './live-server.ts';
-import { SimulatedClock } from './simulated-clock.ts';
 import { createSimulatedServer } from './simulated-server.ts';
 
 const profile = findProfile('a100-40gb-llama-3-8b');

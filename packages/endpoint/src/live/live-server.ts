@@ -1,5 +1,5 @@
 import { type Engine, type EngineRequest, msFromTicks, TICKS_PER_MS, TICKS_PER_S } from '@servegym/simulator';
-import type { Alarm, SimulatedClock } from './simulated-clock.ts';
+import type { Alarm, SimulatedClock } from './clock.ts';
 import type { SimulatedServer } from './simulated-server.ts';
 
 /** The ticks' origin moves when the clock is past this, well before doubles lose whole ticks (39 hours). */

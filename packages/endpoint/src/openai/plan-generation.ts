@@ -1,10 +1,7 @@
 import type { LiveServer } from '../live/live-server.ts';
-import type { AnswerShape } from './answer-shape.ts';
-import { ApiError } from './api-error.ts';
-import type { GenerationPlan, PlannedChoice } from './generate.ts';
-import { type Prompt, prefixIds, promptTokens } from './prompt.ts';
-import { planReply } from './reply.ts';
-import type { ChatRequest, CompletionRequest } from './request-schemas.ts';
+import type { AnswerShape, GenerationPlan, PlannedChoice } from './generate.ts';
+import { ApiError, type ChatRequest, type CompletionRequest } from './requests.ts';
+import { type Prompt, planReply, prefixIds, promptTokens } from './text.ts';
 
 /** The simulated model of an endpoint. */
 export interface EndpointModel {

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import { findProfile } from '@servegym/profiles';
 import { RandomStream, scaleRate, type Trace } from '@servegym/simulator';
 import type { Deployment } from '../deployment/deployment.ts';
-import { profileError } from '../plan/profile-error.ts';
+import { profileError } from '../plan/size-fleet.ts';
 import { type Candidate, vllmDefaults } from '../tune/candidate.ts';
 import { parseSlo } from '../tune/slo.ts';
 import { blocksOf, compareDeployments, diffStatus } from './compare-deployments.ts';

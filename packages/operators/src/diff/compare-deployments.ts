@@ -2,7 +2,7 @@ import type { Trace } from '@servegym/simulator';
 import { blockResamples, type IntervalEnds, percentileInterval } from '@servegym/simulator/statistics';
 import { z } from 'zod';
 import type { Deployment } from '../deployment/deployment.ts';
-import { profileError } from '../plan/profile-error.ts';
+import { profileError } from '../plan/size-fleet.ts';
 import * as part from '../report/result.ts';
 import { engineUsd } from '../tune/candidate.ts';
 import { serveTraffic } from '../tune/load-point.ts';

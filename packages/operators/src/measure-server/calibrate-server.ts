@@ -10,10 +10,11 @@ import {
 } from '@servegym/profiles';
 import { type EngineProfile, VLLM_FRONT_END } from '@servegym/simulator';
 import { TuningError } from '../tune/slo.ts';
-import { compareLoad, type LoadComparison } from './compare-load.ts';
 import {
   allTokens,
   batchProbe,
+  compareLoad,
+  type LoadComparison,
   longProbe,
   openLoad,
   type Probe,

@@ -2,7 +2,6 @@ import { type Candidate, engineUsd, type SplitRatio, vllmDefaults } from '../tun
 import { type SecondEngines, sloUse } from '../tune/load-point.ts';
 import type { CandidateMeasurer } from '../tune/measure-candidates.ts';
 import { requestRate } from '../tune/traffic.ts';
-import { autoscaledEngines } from './autoscaled-engines.ts';
 import type { FleetPlan, PlanPool } from './plan-result.ts';
 import {
   fleetPlan,
@@ -13,6 +12,7 @@ import {
   serveFleet,
   sizeFleet,
 } from './size-fleet.ts';
+import { autoscaledEngines } from './trace-cost.ts';
 
 /** GPUs that are mixed: those that serve the traffic for the least. */
 const MOST_GPUS = 5;

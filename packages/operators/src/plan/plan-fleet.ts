@@ -12,10 +12,10 @@ import {
 import { CandidateMeasurer, type SustainedLoad } from '../tune/measure-candidates.ts';
 import type { SloTerm } from '../tune/slo.ts';
 import { joinTraffic, type SplitTraffic, someBlocks } from '../tune/traffic.ts';
-import { traceWork } from './least-time.ts';
 import { mixedFleets } from './mixed-fleets.ts';
 import type { FleetPlan, PlanPool, PlanResult, RefusedProfile } from './plan-result.ts';
 import { LEVELS, measureEngine, type PlannedTraffic, type SizedFleet, sizeFleet } from './size-fleet.ts';
+import { traceWork } from './trace-cost.ts';
 
 export interface PlanOptions {
   readonly slo: readonly SloTerm[];

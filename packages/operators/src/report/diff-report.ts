@@ -6,8 +6,8 @@ import {
   diffStatus,
 } from '../diff/compare-deployments.ts';
 import { candidateText, vllmDefaults } from '../tune/candidate.ts';
+import { alignedRows } from './format.ts';
 import { figure, intervalText, percent } from './result.ts';
-import { alignedRows } from './terminal.ts';
 
 /** How a result of `diff` is written. */
 export const diffResult = { json: diffJson, text: diffText, markdown: diffMarkdown, status: diffStatus };

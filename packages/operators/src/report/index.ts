@@ -1,2 +1,1 @@
-export { snakeCase } from './snake-case.ts';
-export { alignedRows, terminalBars } from './terminal.ts';
+export { alignedRows, snakeCase, terminalBars } from './format.ts';

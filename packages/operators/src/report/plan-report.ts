@@ -2,9 +2,9 @@ import { basename } from 'node:path';
 import { type FleetPlan, fleetPlanJson, type PlanResult, planJson } from '../plan/plan-result.ts';
 import { candidateText, vllmDefaults } from '../tune/candidate.ts';
 import { sloTermText } from '../tune/slo.ts';
+import { alignedRows } from './format.ts';
 import { kubernetesManifest } from './kubernetes-manifest.ts';
 import { commandLines, figure, percent } from './result.ts';
-import { alignedRows } from './terminal.ts';
 
 /** Rows of the table in a terminal. */
 const MOST_ROWS = 20;

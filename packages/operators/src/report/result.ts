@@ -4,7 +4,7 @@ import { z } from 'zod';
 import type { ServingCommand } from '../deployment/serving-command.ts';
 import { type Candidate, KNOB_NAMES } from '../tune/candidate.ts';
 import { type SloTerm, sloTermName } from '../tune/slo.ts';
-import { type SnakeCase, snakeCase } from './snake-case.ts';
+import { type SnakeCase, snakeCase } from './format.ts';
 
 // The schema of a result: its input is the object that the code has, its output what `--json` prints, in camelCase.
 // What is not in the schema is for the text and the page alone.

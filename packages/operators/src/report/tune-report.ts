@@ -2,7 +2,7 @@ import { basename } from 'node:path';
 import type { EngineProfile } from '@servegym/simulator';
 import { servingCommands } from '../deployment/serving-command.ts';
 import { type Candidate, candidateText, vllmDefaults } from '../tune/candidate.ts';
-import type { ControllerGain } from '../tune/controller-gain.ts';
+import type { ControllerGain } from '../tune/choices.ts';
 import { milliseconds, type SloTerm, sloTermName, sloTermText } from '../tune/slo.ts';
 import {
   frontPointJson,
@@ -12,8 +12,8 @@ import {
   type TuneResult,
   tuneJson,
 } from '../tune/tune-result.ts';
+import { alignedRows, terminalScatter } from './format.ts';
 import { commandLines, estimateText, figure, intervalText, percent } from './result.ts';
-import { alignedRows, terminalScatter } from './terminal.ts';
 
 /** How a result of `tune` is written. */
 export const tuneResult = { json: tuneJson, text: tuneText, textSoFar: bestSoFarText, page: tunePage };

@@ -1,11 +1,12 @@
 import type { JobContext, JobEngine, JobKinds, Json } from '@servegym/jobs';
 import type { EngineProfile } from '@servegym/simulator';
 import { blockResamples } from '@servegym/simulator/statistics';
-import type { Candidate } from './candidate.ts';
-import { type LoadPoint, measureLoad, type ServedLoad } from './load-point.ts';
+import { type Candidate, engineUsd, fewestEngines } from './candidate.ts';
+import { goodShare, type LoadPoint, measureLoad, type ServedLoad, sloUse } from './load-point.ts';
 import type { SloTerm } from './slo.ts';
 import { findSustainedLoad, type LoadSearch, sustainedLoad, sustainedRate } from './sustained-load.ts';
-import { decodeTraffic, encodeTraffic, type Traffic } from './traffic.ts';
+import { decodeTraffic, encodeTraffic, requestRate, type Traffic } from './traffic.ts';
+import type { Replicas } from './tune-result.ts';
 
 /** Input of the job: each candidate is measured at given loads, or at those that bracket what it sustains. */
 interface MeasureInput {
@@ -206,3 +207,57 @@ export class CandidateMeasurer {
 export const TUNE_JOB_KINDS: JobKinds = {
   'tune-measure': import.meta.url,
 };
+
+/** Factor on the traffic of a surge. */
+export const SURGE = 1.5;
+
+/** What is expected of one engine before several are tried. */
+interface ExpectedEngine {
+  readonly candidate: Candidate;
+  /** Load that one sustains, times the rate of the traffic. */
+  readonly load: number;
+  /** The same in requests/s, on traffic that the search has not seen. */
+  readonly sustained: number;
+}
+
+/** The fewest engines with which the whole traffic, at a load, meets the SLO. */
+export async function fewestThatHold(
+  measurer: CandidateMeasurer,
+  whole: Traffic,
+  engine: ExpectedEngine,
+  {
+    load,
+    replicas: [fewest, most],
+    router,
+    second,
+  }: { readonly load: number; readonly replicas: readonly [fewest: number, most: number] } & Pick<
+    ServedLoad,
+    'router' | 'second'
+  >,
+): Promise<Replicas & { readonly point: LoadPoint | null }> {
+  const { candidate } = engine;
+  const expected = Math.floor(
+    whole.concurrency === undefined ? (load * requestRate(whole)) / engine.sustained : load / engine.load,
+  );
+  const step = fewestEngines(candidate);
+  const start = step * Math.ceil(Math.min(most, Math.max(fewest, expected)) / step);
+  let point: LoadPoint | null = null;
+  for (let replicas = start; replicas <= most; replicas += step) {
+    point = await measurer.at(whole, candidate, load, { replicas, router, second });
+    if (sloUse(point, measurer.slo) > 1) continue;
+    return {
+      load,
+      replicas,
+      good: goodShare(point),
+      usdPerHour: replicas * engineUsd(measurer.profile),
+      point,
+    };
+  }
+  return { load, replicas: null, good: point === null ? 0 : goodShare(point), usdPerHour: null, point };
+}
+
+/** The most engines, of so many, that can serve together. */
+export function wholeGroups(candidate: Pick<Candidate, 'split'>, most: number): number {
+  const fewest = fewestEngines(candidate);
+  return fewest * Math.floor(most / fewest);
+}

@@ -4,12 +4,13 @@ import {
   candidateKey,
   isPossible,
   type Knob,
+  neighbours,
+  spaceFillingCandidates,
   vllmDefaults,
 } from './candidate.ts';
 import { type LoadPoint, sloUse } from './load-point.ts';
 import type { CandidateMeasurer, MeasuredCandidate, SustainedLoad } from './measure-candidates.ts';
 import type { SloTerm } from './slo.ts';
-import { neighbours, spaceFillingCandidates } from './space-filling.ts';
 import { LEAST_LOAD, type LoadSearch, sustainedLoad, sustainedRate } from './sustained-load.ts';
 import { someBlocks, type Traffic } from './traffic.ts';
 import type { Objective } from './tune-result.ts';

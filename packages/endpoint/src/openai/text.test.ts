@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { chatPrompt, prefixIds, promptTokens } from './prompt.ts';
-import { planReply, type ReplyLimits } from './reply.ts';
+import { chatPrompt, planReply, prefixIds, promptTokens, type ReplyLimits } from './text.ts';
 
 const limits: ReplyLimits = { maxTokens: 100, minTokens: 0, ignoreEos: true, stop: [] };
 

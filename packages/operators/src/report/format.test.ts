@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { terminalScatter } from './terminal.ts';
+import { terminalScatter } from './format.ts';
 
 const label = (value: number) => `${Math.round(value)}`;
 

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import { findProfile } from '@servegym/profiles';
 import { type EngineProfile, simulateTrace, type Trace, type WeightPrecision } from '@servegym/simulator';
 import fc from 'fast-check';
-import { leastEngineSeconds as leastOf, leastUsd, traceWork } from './least-time.ts';
+import { autoscaledEngines, leastEngineSeconds as leastOf, leastUsd, traceWork } from './trace-cost.ts';
 
 const leastEngineSeconds = (profile: EngineProfile, precision: WeightPrecision, trace: Trace) =>
   leastOf(profile, precision, traceWork(trace));
@@ -111,5 +111,54 @@ describe('leastEngineSeconds', () => {
     assert.ok(seconds([1, 2, 1, 2]) < 0.51 * apart);
     // A block behind one that is new is not a prefix.
     assert.equal(seconds([1, 2, 3, 2]), apart);
+  });
+});
+
+/** Requests of equal work at so many a second in each minute. */
+function minutes(rates: readonly number[]): Trace {
+  const arrivalMs = rates.flatMap((rate, minute) =>
+    Array.from({ length: 60 * rate }, (_, i) => 60_000 * minute + (1000 * i) / rate),
+  );
+  const tokens = new Int32Array(arrivalMs.length).fill(100);
+  return {
+    source: 'made',
+    arrivalMs: Float64Array.from(arrivalMs),
+    inputTokens: tokens,
+    outputTokens: tokens,
+  };
+}
+
+const options = { most: 8, outputWeight: 3 };
+
+describe('autoscaledEngines', () => {
+  it('takes one engine where one is enough, and all of them where the most are needed', () => {
+    assert.equal(autoscaledEngines(minutes([4, 4, 4, 4]), 5, options), 1);
+    assert.equal(autoscaledEngines(minutes([40, 40, 40]), 5, options), 8);
+    assert.equal(autoscaledEngines(minutes([80, 80, 80]), 5, options), 8);
+  });
+
+  it('bills a burst of a minute from a cold start before it, and for five minutes after', () => {
+    const rates = [4, 4, 4, 20, 4, 4, 4, 4, 4, 4, 4, 4];
+    // Minutes 2 to 8 with four engines, the other five with one.
+    assert.equal(autoscaledEngines(minutes(rates), 5, options), (7 * 4 + 5) / 12);
+  });
+
+  it('starts none for what other engines serve all the time', () => {
+    const rates = [4, 4, 4, 20, 4, 4, 4, 4, 4, 4, 4, 4];
+    // 12 requests/s are served: the burst takes two more, in minutes 2 to 8.
+    assert.equal(autoscaledEngines(minutes(rates), 5, { ...options, fewest: 0, base: 12 }), (7 * 2) / 12);
+  });
+
+  it('takes the rate of a trace shorter than a minute for what it is', () => {
+    const { arrivalMs, ...rest } = minutes([20]);
+    const short = { ...rest, arrivalMs: arrivalMs.map((ms) => ms / 10) };
+    assert.equal(autoscaledEngines(short, 100, options), 3);
+    assert.equal(autoscaledEngines(minutes([1]), 5, { ...options, fewest: 2 }), 2);
+  });
+
+  it('counts work, not requests', () => {
+    const trace = minutes([4, 4, 4, 4, 4, 4, 4, 4]);
+    const inputTokens = trace.inputTokens.map((tokens, i) => (i < 240 ? 9 * tokens : tokens));
+    assert.ok(autoscaledEngines({ ...trace, inputTokens }, 5, options) > 1);
   });
 });
