@@ -30,7 +30,6 @@ it('the notebook runs from top to bottom, learns, and draws its plot', async () 
       env: {
         ...process.env,
         PYTHONPATH: resolve(import.meta.dirname, '../clients/python/src'),
-        PYTHONDONTWRITEBYTECODE: '1',
         JUPYTER_PLATFORM_DIRS: '1',
         MPLBACKEND: 'module://matplotlib_inline.backend_inline',
       },

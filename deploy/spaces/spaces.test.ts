@@ -29,11 +29,12 @@ describe('the Spaces', () => {
       await promisify(execFile)(process.execPath, [script, space, join(folder, space)]);
     }
     const pairs = [...servers].map(([space, { url }]) => `${space}=${url}`);
-    const { stdout } = await promisify(execFile)(
-      python,
-      [join(import.meta.dirname, 'check_spaces.fixture.py'), folder, staged, ...pairs],
-      { env: { ...process.env, PYTHONDONTWRITEBYTECODE: '1' } },
-    );
+    const { stdout } = await promisify(execFile)(python, [
+      join(import.meta.dirname, 'check_spaces.fixture.py'),
+      folder,
+      staged,
+      ...pairs,
+    ]);
     found = JSON.parse(stdout);
   });
   after(async () => {

@@ -106,7 +106,8 @@ const stamp = join(venv, '.requirements');
 
 /** The path of a Python that has the packages of `requirements.txt`, in a virtual environment of the checkout's own. */
 export async function ensurePython() {
-  const wanted = createHash('sha256').update(readFileSync(requirements)).digest('hex');
+  const packages = readFileSync(requirements, 'utf8');
+  const wanted = createHash('sha256').update(packages).digest('hex');
   if (existsSync(venvPython) && existsSync(stamp) && readFileSync(stamp, 'utf8') === wanted)
     return venvPython;
 
@@ -119,15 +120,12 @@ export async function ensurePython() {
   await announced('Installing Python packages', async () => {
     rmSync(venv, { recursive: true, force: true });
     await createVenv(python);
-    await runQuietly(venvPython, [
-      '-m',
-      'pip',
-      'install',
-      '--quiet',
-      '--disable-pip-version-check',
-      '-r',
-      requirements,
-    ]);
+    // uv installs the others in a tenth of the time that pip takes.
+    const [uv] = /^uv==.*$/m.exec(packages);
+    const pip = ['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', uv];
+    await runQuietly(venvPython, pip);
+    const install = ['pip', 'install', '--quiet', '--python', venvPython, '-r', requirements];
+    await runQuietly(join(venv, 'bin', 'uv'), install);
     writeFileSync(stamp, wanted);
   });
   return venvPython;

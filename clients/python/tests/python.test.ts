@@ -127,9 +127,12 @@ async function runPytest(): Promise<{ output: string; report: string }> {
   const report = join(folder, 'report.xml');
   const options = ['-q', '-p', 'no:cacheprovider', '--tb=short', `--junitxml=${report}`];
   try {
-    const { stdout } = await promisify(execFile)(python, ['-m', 'pytest', ...options, import.meta.dirname], {
-      env: { ...process.env, PYTHONDONTWRITEBYTECODE: '1' },
-    }).catch((error: { stdout: string; stderr: string }) => ({ stdout: `${error.stdout}${error.stderr}` }));
+    const { stdout } = await promisify(execFile)(python, [
+      '-m',
+      'pytest',
+      ...options,
+      import.meta.dirname,
+    ]).catch((error: { stdout: string; stderr: string }) => ({ stdout: `${error.stdout}${error.stderr}` }));
     return { output: stdout, report: readFileSync(report, 'utf8') };
   } finally {
     rmSync(folder, { recursive: true, force: true });

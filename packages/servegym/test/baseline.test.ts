@@ -4,12 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { AGENTS, LlmClient, runBaseline } from '@servegym/agents';
-import {
-  runServegymWith,
-  type ServeProcess,
-  startServe,
-  startServeWith,
-} from '../../../maintenance/test-servers/servegym.ts';
+import { type ServeProcess, startServe, startServeWith } from '../../../maintenance/test-servers/servegym.ts';
+import { runCommand } from './in-process.ts';
 import {
   COMPLETION_TOKENS,
   type ModelAnswer,
@@ -36,20 +32,16 @@ const NOBODY = {
   MODEL_NAME: undefined,
   HF_TOKEN: undefined,
 };
+for (const name of Object.keys(NOBODY)) delete process.env[name];
 
 async function baseline(...args: string[]) {
-  return baselineWith({}, ...args);
-}
-
-async function baselineWith(variables: Record<string, string>, ...args: string[]) {
-  const all = ['evaluate', '--seed', '0', ...args];
-  const { code, stdout, stderr } = await runServegymWith({ ...NOBODY, ...variables }, ...all);
+  const { code, stdout, stderr } = await runCommand('evaluate', '--seed', '0', ...args);
   assert.equal(code, 0, stderr);
   return stdout;
 }
 
 async function assertRefused(message: RegExp, ...args: string[]) {
-  const { code, stderr } = await runServegymWith(NOBODY, 'evaluate', '--seed', '0', ...args);
+  const { code, stderr } = await runCommand('evaluate', '--seed', '0', ...args);
   assert.equal(code, 2, stderr);
   assert.match(stderr, message);
 }
@@ -95,11 +87,11 @@ describe('servegym evaluate --seed', () => {
     answer = () => ({ content: JSON.stringify(ACTION) });
     const file = join(folder, 'baseline.json');
     const asked = model.requests.length;
-    const table = await baselineWith(
-      { OPENAI_BASE_URL: model.baseUrl },
+    process.env.OPENAI_BASE_URL = model.baseUrl;
+    const table = await baseline(
       ...['llm:scripted', '--task', 'static_workload'],
       ...['--llm', 'decide-every=20,input-price=1,output-price=10', '--record', file],
-    );
+    ).finally(() => delete process.env.OPENAI_BASE_URL);
     const result = JSON.parse(readFileSync(file, 'utf8'));
     const [task] = result.tasks;
     const calls = Math.ceil(task.steps / 20);

@@ -71,7 +71,7 @@ describe('the command line', () => {
     ],
   ] as const) {
     it(`ends the line of an error with a stable code: ${what}`, async () => {
-      const { code, stderr } = await runServegym(...args);
+      const { code, stderr } = await runCommand(...args);
       assert.equal(code, 2);
       assert.match(stderr, line);
     });

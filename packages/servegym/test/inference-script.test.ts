@@ -53,7 +53,6 @@ async function runInference(space: string, variables: Record<string, string>) {
       PATH: `${programs}${delimiter}${process.env.PATH}`,
       HF_TOKEN: 'token',
       MODEL_NAME: 'scripted',
-      PYTHONDONTWRITEBYTECODE: '1',
       ...variables,
     },
   });

@@ -4,12 +4,8 @@ import { type IncomingMessage, request } from 'node:http';
 import { hostname } from 'node:os';
 import { describe, it } from 'node:test';
 import { connect } from '@servegym/openenv/client';
-import {
-  runServegym,
-  startServe,
-  startServeOn,
-  startServeWith,
-} from '../../../maintenance/test-servers/servegym.ts';
+import { startServe, startServeOn, startServeWith } from '../../../maintenance/test-servers/servegym.ts';
+import { runCommand } from './in-process.ts';
 
 describe('servegym serve, with a guard', () => {
   const token = 'open-sesame-1234';
@@ -40,7 +36,7 @@ describe('servegym serve, with a guard', () => {
       ['--token', 'open sesame'],
       ['--token', 'open\tsesame', '--token', 'good'],
     ]) {
-      const { code, stderr } = await runServegym('serve', '--port', '0', ...args);
+      const { code, stderr } = await runCommand('serve', '--port', '0', ...args);
       assert.equal(code, 2);
       assert.match(stderr, /^error: Expected each token of --token or SERVEGYM_TOKEN/);
       assert.doesNotMatch(stderr, /sesame/);
@@ -120,7 +116,7 @@ describe('the address of servegym serve', () => {
 
   it('refuses names that are none', async () => {
     for (const name of ['http://gym.example.com', 'gym.example.com:80', '']) {
-      const { code, stderr } = await runServegym('serve', '--port', '0', '--allowed-hosts', name);
+      const { code, stderr } = await runCommand('serve', '--port', '0', '--allowed-hosts', name);
       assert.equal(code, 2, name);
       assert.match(stderr, /Expected names such as gym\.example\.com/);
     }

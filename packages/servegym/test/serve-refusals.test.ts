@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import { describe, it } from 'node:test';
 import { runServegym } from '../../../maintenance/test-servers/servegym.ts';
+import { runCommand } from './in-process.ts';
 
 describe('servegym serve, when it cannot listen', () => {
   it('says that the port is taken and how to choose another', async () => {
@@ -17,7 +18,7 @@ describe('servegym serve, when it cannot listen', () => {
   });
 
   it('refuses an address that this machine does not have', async () => {
-    const { code, stderr } = await runServegym('serve', '--host', '192.0.2.1', '--port', '0');
+    const { code, stderr } = await runCommand('serve', '--host', '192.0.2.1', '--port', '0');
     assert.equal(code, 2);
     assert.match(stderr, /`192\.0\.2\.1` is no address of this machine.*--host/);
   });
@@ -29,7 +30,7 @@ describe('servegym serve, when it cannot listen', () => {
       ['llmserve,,benchmark', /names of environments with commas/],
       ['llmserve,nobody', /one of llmserve, fleet, inferencegym, benchmark, or a module.*`nobody`/s],
     ] as const) {
-      const { code, stderr } = await runServegym('serve', '--port', '0', '--env', names);
+      const { code, stderr } = await runCommand('serve', '--port', '0', '--env', names);
       assert.equal(code, 2, stderr);
       assert.match(stderr, message);
     }
@@ -37,7 +38,7 @@ describe('servegym serve, when it cannot listen', () => {
 
   it('refuses a port that is no port', async () => {
     for (const port of ['http', '-1', '70000', '80.5', '']) {
-      const { code, stderr } = await runServegym('serve', '--port', port);
+      const { code, stderr } = await runCommand('serve', '--port', port);
       assert.equal(code, 2, port);
       assert.match(stderr, /Expected a whole number from 0 to 65535/, port);
     }
@@ -46,7 +47,7 @@ describe('servegym serve, when it cannot listen', () => {
 
 describe('servegym serve, when a file or a value will not do', () => {
   it('says why sessions cannot be kept there, and what to do', async () => {
-    const { code, stderr } = await runServegym('serve', '--port', '0', '--store', import.meta.filename);
+    const { code, stderr } = await runCommand('serve', '--port', '0', '--store', import.meta.filename);
     assert.equal(code, 2);
     assert.match(
       stderr,
@@ -67,7 +68,7 @@ describe('servegym serve, when a file or a value will not do', () => {
       ['--log', 'xml', /pretty, json, silent/],
       ['--log-level', 'debug', /error, warn, info/],
     ] as const) {
-      const { code, stderr } = await runServegym('serve', '--port', '0', `${option}=${value}`);
+      const { code, stderr } = await runCommand('serve', '--port', '0', `${option}=${value}`);
       assert.equal(code, 2, option);
       assert.match(stderr, expected, option);
     }

@@ -4,11 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { type RedisProcess, startRedis } from '../../../maintenance/test-servers/redis.ts';
-import {
-  runServegym,
-  type ServeProcess,
-  startServeWith,
-} from '../../../maintenance/test-servers/servegym.ts';
+import { type ServeProcess, startServeWith } from '../../../maintenance/test-servers/servegym.ts';
+import { runCommand } from './in-process.ts';
 
 describe('two servers that share their sessions in Redis', () => {
   let redis: RedisProcess;
@@ -55,7 +52,7 @@ describe('two servers that share their sessions in Redis', () => {
   });
 
   it('refuse to start where there is no Redis', async () => {
-    const { code, stderr } = await runServegym('serve', '--port', '0', '--store', 'redis://127.0.0.1:1');
+    const { code, stderr } = await runCommand('serve', '--port', '0', '--store', 'redis://127.0.0.1:1');
     assert.equal(code, 2);
     assert.match(stderr, /Sessions cannot be kept in Redis: .*ECONNREFUSED/);
   });
