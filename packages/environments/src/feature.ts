@@ -78,3 +78,22 @@ export function figures<Name extends string>(
   );
   return Object.fromEntries(fields) as Record<Name, z.ZodNumber>;
 }
+
+/**
+ * A knob of an action, with the values that a learner chooses from: about evenly spaced on a logarithmic scale where the knob
+ * acts in proportion. `GET /schema` has them as `bins`; those `bins_by` `ratio` are near by their logarithm.
+ */
+export function knob<Schema extends z.ZodType>(
+  schema: Schema,
+  bins: readonly unknown[],
+  description: string,
+  nearest?: 'ratio',
+): Schema {
+  return schema.meta({ description, bins, ...(nearest && { bins_by: nearest }) });
+}
+
+/** The values of each knob of an action that a learner chooses from. */
+export function binsOf<Shape extends z.ZodRawShape>({ shape }: z.ZodObject<Shape>) {
+  const bins = Object.entries(shape).map(([name, schema]) => [name, (schema as z.ZodType).meta()?.bins]);
+  return Object.fromEntries(bins) as { readonly [Name in keyof Shape]: readonly z.output<Shape[Name]>[] };
+}

@@ -33,9 +33,9 @@ export type {
   SeedReturns,
   TaskReference,
 } from './llmserve/anchors/serve-anchors.ts';
+export { llmserve } from './llmserve/environment.ts';
 export type { RequestList } from './llmserve/episode-requests.ts';
 export { type EpisodeRequests, episodeRequests, phaseRequests } from './llmserve/episode-requests.ts';
-export { llmserve } from './llmserve/llmserve.ts';
 export { type RealSettings, readRealSettings } from './llmserve/real/real-settings.ts';
 export type { ServeScenario, Shift } from './llmserve/scenario.ts';
 export type {

@@ -5,7 +5,7 @@ import type { Feature } from './feature.ts';
 import { fleet } from './fleet/environment.ts';
 import { inferencegym } from './inferencegym/environment.ts';
 import type { GymWorld } from './inferencegym/gym-world.ts';
-import { llmserve } from './llmserve/llmserve.ts';
+import { llmserve } from './llmserve/environment.ts';
 import type { RealSettings } from './llmserve/real/real-settings.ts';
 import type { KnownTask, Tasks } from './tasks.ts';
 

@@ -1,10 +1,14 @@
+import { readFileSync } from 'node:fs';
 import {
   type Environment,
   type EnvironmentDefinition,
   EnvironmentError,
+  type EpisodeRecord,
+  type Grade,
   type ResetOptions,
   type StepResult,
 } from '@servegym/openenv/definition';
+import type { z } from 'zod';
 import { readSeed, splitOfSeed, taskSplits } from './scenario.ts';
 import type { Tasks } from './tasks.ts';
 
@@ -31,26 +35,29 @@ export interface WindowEpisode<Action, Observation> {
   step(action: Action): number;
 }
 
-/** Parts of a definition that its windows do not decide. */
-type DefinitionParts<Action, Observation, State> = Pick<
-  EnvironmentDefinition<Action, Observation, State>,
-  'id' | 'version' | 'description' | 'readme' | 'action' | 'observation' | 'state' | 'episodeSize' | 'grade'
->;
-
-/** An environment with windows, by its own parts. */
+/** All that makes an environment with windows: its entry in the registry, from which its definition and its grader follow. */
 export interface WindowParts<
   Action extends object,
   Observation,
   State,
   Task extends WindowTask<Action>,
   Episode extends WindowEpisode<Action, Observation>,
-> extends DefinitionParts<Action, Observation, State> {
+> {
+  readonly id: string;
+  readonly version: string;
+  readonly description: string;
+  readonly readme: URL;
+  readonly actionSchema: z.ZodType<Action>;
+  readonly observationSchema: z.ZodType<Observation>;
+  readonly stateSchema: z.ZodType<State>;
   readonly knobs: readonly (keyof Action & string)[];
   readonly tasks: Tasks<Task>;
   readonly shifts: readonly string[];
-  readonly resetOptions: EnvironmentDefinition['resetOptions'];
+  resetOptions(): z.ZodObject;
   /** @throws EnvironmentError */
   choose(reset: ResetOptions): Task;
+  /** Requests of an episode with these options, about. */
+  episodeSize(reset: ResetOptions): number;
   start(task: Task, seed: number): Episode;
   /** Details of the last window, for `metadata`. */
   report(episode: Episode): object;
@@ -60,6 +67,7 @@ export interface WindowParts<
   idleKnobs(task: Task): readonly (keyof Action & string)[];
   /** What `GET /tasks` says of a task beside what all tasks have. */
   describe(task: Task): object;
+  grade(record: EpisodeRecord<Action>): Grade;
 }
 
 /** Makes the definition of an environment with windows. Its version tells the tasks of one's own apart. */
@@ -72,18 +80,17 @@ export function windowEnvironment<
 >(
   parts: WindowParts<Action, Observation, State, Task, Episode>,
 ): EnvironmentDefinition<Action, Observation, State> {
-  const { id, version, description, readme, action, observation, state, resetOptions } = parts;
-  const { tasks, shifts, knobs, episodeSize, grade } = parts;
+  const { id, version, description, readme, tasks, shifts, knobs, episodeSize, grade } = parts;
   return {
     id,
     version: `${version}${tasks.versionMark()}`,
     name: id,
     description,
-    readme,
-    action,
-    observation,
-    state,
-    resetOptions,
+    readme: readFileSync(readme, 'utf8'),
+    action: parts.actionSchema,
+    observation: parts.observationSchema,
+    state: parts.stateSchema,
+    resetOptions: parts.resetOptions(),
     episodeSize,
     grade,
     splits: taskSplits(tasks.ids() as string[], shifts),

@@ -6,7 +6,7 @@ import { TICKS_PER_S } from '@servegym/simulator';
 import { type FleetController, RateRule } from './anchors/controllers.ts';
 import { controlledReturn, type FleetAnchors, fleetReturns, hpaInFlight } from './anchors/fleet-anchors.ts';
 import { drawFleetRequests } from './draw-requests.ts';
-import { gradeFleetEpisode, fleet as registered } from './environment.ts';
+import { fleet as registered } from './environment.ts';
 import { FleetEpisode } from './fleet-episode.ts';
 import { FLEET_TASKS } from './fleet-task.ts';
 import { chooseFleetTask, fleetEpisodeSize } from './scenario.ts';
@@ -111,7 +111,7 @@ describe('the reset options of fleet', () => {
     assert.match(String(played), /^columns@sha256:[0-9a-f]{64}$/);
     const { classes, startTicks } = drawFleetRequests(chooseFleetTask(reset), 1);
     assert.deepEqual([[...classes], startTicks[2]], [[0, 1, 0], 50 * TICKS_PER_S]);
-    assert.ok(gradeFleetEpisode({ reset, actions: [standard, standard, standard] }).score > 0);
+    assert.ok(registered.grade({ reset, actions: [standard, standard, standard] }).score > 0);
     for (const [change, code] of [
       [{ trace: 'nope' }, 'UNKNOWN_TRACE'],
       [{ trace: { ...trace, output_tokens: [1] } }, 'INVALID_TRACE'],
@@ -176,9 +176,9 @@ describe('the grade of an episode of fleet', () => {
   it('is 0.20 for the autoscaler, and less for an early stop', () => {
     const requests = drawFleetRequests(task, seed);
     const actions = played(hpaInFlight());
-    const grade = gradeFleetEpisode({ reset, actions });
+    const grade = registered.grade({ reset, actions });
     assert.equal(grade.score, 0.2);
-    const stopped = gradeFleetEpisode({ reset, actions: actions.slice(0, 50) });
+    const stopped = registered.grade({ reset, actions: actions.slice(0, 50) });
     assert.ok(stopped.score > 0 && stopped.score < 0.2);
     assert.match(stopped.feedback, /10 of 60 windows were not played/);
     const episode = new FleetEpisode(task, seed, requests);
@@ -191,7 +191,7 @@ describe('the grade of an episode of fleet', () => {
   it('tells of the gain over the autoscaler in USD, and of a planner above it', () => {
     const bad = Array.from({ length: 60 }, () => ({ ...standard, replicas: 16, max_num_active_seqs: 1 }));
     const grades = [played(new RateRule(fleetReturns.reference('agents')?.rule)), bad].map((actions) =>
-      gradeFleetEpisode({ reset, actions }),
+      registered.grade({ reset, actions }),
     );
     const [better, worse] = grades;
     assert.match(better.feedback, /^Better .* by USD [0-9.]+: \d+ % .* Not more than the tuned rule\.$/);
@@ -210,7 +210,7 @@ describe('the grade of an episode of fleet', () => {
 
   it('refuses more actions than there are windows', () => {
     const actions = Array.from({ length: 61 }, () => standard);
-    assert.throws(() => gradeFleetEpisode({ reset, actions }), codeOf('EPISODE_TOO_LONG'));
+    assert.throws(() => registered.grade({ reset, actions }), codeOf('EPISODE_TOO_LONG'));
   });
 });
 

@@ -1,13 +1,18 @@
-import { readFileSync } from 'node:fs';
-import type { EnvironmentDefinition, EpisodeRecord, Grade, ResetOptions } from '@servegym/openenv/definition';
-import { gradeWindows } from '../grading.ts';
-import type { Extras, RegisteredEnvironment } from '../registry.ts';
+import type { EnvironmentDefinition, Grade, ResetOptions } from '@servegym/openenv/definition';
+import { binsOf } from '../feature.ts';
+import { gradeWindows, type WindowEntry } from '../grading.ts';
 import { tracePlayed } from '../traces.ts';
 import { windowEnvironment } from '../window-environment.ts';
-import { controlledReturn, fleetAnchors, fleetReturnBound, fleetReturns } from './anchors/fleet-anchors.ts';
+import {
+  controlledReturn,
+  type FleetAnchors,
+  fleetAnchors,
+  fleetReturnBound,
+  fleetReturns,
+} from './anchors/fleet-anchors.ts';
 import { drawFleetRequests } from './draw-requests.ts';
 import { FleetEpisode, noFleetTotals } from './fleet-episode.ts';
-import { traceFleetRequests } from './fleet-requests.ts';
+import { type FleetRequests, traceFleetRequests } from './fleet-requests.ts';
 import { FLEET_TASKS, type FleetTask, fleetTasks, idleFleetKnobs } from './fleet-task.ts';
 import {
   chooseFleetTask,
@@ -19,7 +24,6 @@ import {
   shiftFleetTask,
 } from './scenario.ts';
 import {
-  FLEET_ACTION_BINS,
   FLEET_FEATURES,
   FLEET_KNOBS,
   FLEET_SERVER_FEATURES,
@@ -31,40 +35,6 @@ import {
   fleetStateSchema,
 } from './schema.ts';
 import { fleetWindowReport } from './window-ledger.ts';
-
-/** Changes whenever the same task, seed and actions may give another episode or grade. */
-const VERSION = '0.2.0';
-
-/** Replicas behind a gateway: demand, queues, caches, latencies and cost each window, nine knobs for the next. */
-function fleetEnvironment(): EnvironmentDefinition<FleetAction, FleetObservation, FleetState> {
-  return windowEnvironment({
-    id: 'fleet',
-    version: VERSION,
-    description:
-      'Run a fleet of LLM inference servers: each window of 30 s shows demand, queues, caches, latencies and cost; the action sets replicas, prefill replicas, routing weights, admission, token budget and sequence cap for the next.',
-    readme: readFileSync(new URL('./readme.md', import.meta.url), 'utf8'),
-    action: fleetActionSchema,
-    observation: fleetObservationSchema,
-    state: fleetStateSchema,
-    resetOptions: fleetResetOptions(),
-    knobs: FLEET_KNOBS,
-    tasks: fleetTasks,
-    shifts: FLEET_SHIFTS,
-    choose: chooseFleetTask,
-    episodeSize: fleetEpisodeSize,
-    start: (task: FleetTask, seed) => new FleetEpisode(task, seed),
-    report: fleetWindowReport,
-    stateOf: episodeState,
-    idleKnobs: idleFleetKnobs,
-    describe: ({ maxReplicas, objectives, prices, referenceUsd }) => ({
-      max_replicas: maxReplicas,
-      objectives,
-      prices,
-      reference_usd: referenceUsd,
-    }),
-    grade: gradeFleetEpisode,
-  });
-}
 
 /** Stands for the episode before the first reset. */
 const NO_EPISODE = {
@@ -102,42 +72,51 @@ function episodeState(episode: FleetEpisode | null, reset: ResetOptions): FleetS
 /** Replicas behind a gateway: how many, how requests are routed, who is let in. */
 export const fleet = {
   id: 'fleet',
-  version: VERSION,
+  /** Changes whenever the same task, seed and actions may give another episode or grade. */
+  version: '0.2.0',
   takes: ['task', 'trace'],
   hasLargeEpisodes: true,
-  definition: fleetEnvironment,
+  definition: (): EnvironmentDefinition<FleetAction, FleetObservation, FleetState> =>
+    windowEnvironment(fleet),
+  description:
+    'Run a fleet of LLM inference servers: each window of 30 s shows demand, queues, caches, latencies and cost; the action sets replicas, prefill replicas, routing weights, admission, token budget and sequence cap for the next.',
+  readme: new URL('./readme.md', import.meta.url),
   tasks: fleetTasks,
   actionSchema: fleetActionSchema,
+  observationSchema: fleetObservationSchema,
+  stateSchema: fleetStateSchema,
   knobs: FLEET_KNOBS,
-  bins: FLEET_ACTION_BINS,
+  bins: binsOf(fleetActionSchema),
   features: FLEET_FEATURES,
   serverFeatures: FLEET_SERVER_FEATURES,
   shifts: FLEET_SHIFTS,
   resetOptions: fleetResetOptions,
   choose: chooseFleetTask,
   initialAction: (reset) => chooseFleetTask(reset).defaultAction,
+  episodeSize: fleetEpisodeSize,
   steps: ({ windows }) => windows,
+  start: (task, seed, requests?: FleetRequests) => new FleetEpisode(task, seed, requests),
+  report: fleetWindowReport,
+  stateOf: episodeState,
   rewardWeights: ({ prices, referenceUsd }) => ({ prices, reference_usd: referenceUsd }),
-  grade: gradeFleetEpisode,
+  describe: ({ maxReplicas, objectives, prices, referenceUsd }) => ({
+    max_replicas: maxReplicas,
+    objectives,
+    prices,
+    reference_usd: referenceUsd,
+  }),
+  /** The HorizontalPodAutoscaler scores 0.20, the best tuned rule 0.50; see `gradeWindows`. */
+  grade: (record): Grade => gradeWindows(record, fleet),
   shift: shiftFleetTask,
   scaleArrivals: scaleFleetArrivals,
   idleKnobs: idleFleetKnobs,
   drawRequests: drawFleetRequests,
   traceRequests: traceFleetRequests,
   anchors: { ...fleetReturns, controlledReturn, bound: fleetReturnBound, of: fleetAnchors },
-} as const satisfies RegisteredEnvironment<FleetAction, FleetObservation, FleetState, FleetTask> & Extras;
-
-/** Grades an episode; see `gradeWindows`. The HorizontalPodAutoscaler scores 0.20, the best tuned rule 0.50. */
-export function gradeFleetEpisode(record: EpisodeRecord<FleetAction>): Grade {
-  return gradeWindows(record, {
-    choose: chooseFleetTask,
-    drawRequests: drawFleetRequests,
-    start: (task, seed, requests) => new FleetEpisode(task, seed, requests),
+  grading: {
     unplayedReward: (episode) => -fullBill(episode),
-    anchors: fleetAnchors,
     tuned: ({ rule }) => rule,
     shown: ['default', 'rule', 'clairvoyant'],
-    room: (taskId) => fleetReturns.room(taskId),
     figures: ({ totals }) => ({
       requests: totals.requests,
       completed: totals.completed,
@@ -155,8 +134,16 @@ export function gradeFleetEpisode(record: EpisodeRecord<FleetAction>): Grade {
       unplayed: 'as all GPUs billed for nothing',
       amount: ({ referenceUsd }, difference) => `USD ${(difference * referenceUsd).toFixed(2)}`,
     },
-  });
-}
+  },
+} as const satisfies WindowEntry<
+  FleetAction,
+  FleetObservation,
+  FleetState,
+  FleetTask,
+  FleetRequests,
+  FleetEpisode,
+  FleetAnchors
+>;
 
 /** Bill of a window in which all GPUs are in use and nobody is served, in rewards. */
 function fullBill({ task, profiles }: FleetEpisode): number {

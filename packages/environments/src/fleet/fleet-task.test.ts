@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { EnvironmentError } from '@servegym/openenv/definition';
-import { gradeFleetEpisode, fleet as registered } from './environment.ts';
+import { fleet as registered } from './environment.ts';
 import { FLEET_TASKS, fleetTasks } from './fleet-task.ts';
 
 /** A task as its file holds it. */
@@ -61,7 +61,7 @@ describe('a task of fleet in a file', () => {
     );
     const actions = [{ ...agents.defaultAction, replicas: 5 }];
     assert.throws(
-      () => gradeFleetEpisode({ reset: { task_id: 'masked_own', seed: 1 }, actions }),
+      () => registered.grade({ reset: { task_id: 'masked_own', seed: 1 }, actions }),
       (error) => error instanceof EnvironmentError && error.code === 'MASKED_KNOB',
     );
     assert.throws(() => fleetTasks.add(FLEET_TASKS.agents), RangeError);

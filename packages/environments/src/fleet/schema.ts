@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { amount, count, type Feature, figures } from '../feature.ts';
+import { amount, count, type Feature, figures, knob } from '../feature.ts';
 import observed from './observation.json' with { type: 'json' };
 
 /**
@@ -18,72 +18,51 @@ export type FleetTaskId = (typeof FLEET_TASK_IDS)[number];
 /** `admission_seconds` from which on nobody is refused. */
 export const ADMIT_ALL_SECONDS = 600;
 
-/**
- * The values of each knob that a learner chooses from, about evenly spaced on a logarithmic scale where a knob acts in
- * proportion. `GET /schema` has them beside each knob, as `bins`; those `bins_by` `ratio` are near by their logarithm.
- */
-export const FLEET_ACTION_BINS = {
-  replicas: Array.from({ length: 33 }, (_, count) => count),
-  second_replicas: Array.from({ length: 33 }, (_, count) => count),
-  prefill_replicas: [0, 1, 2, 3, 4, 6, 8, 12, 16],
-  routing_queue: [0, 0.5, 1],
-  routing_cache: [0, 0.5, 1],
-  routing_prefix: [0, 0.25, 0.5, 1],
-  admission_seconds: [0, 1, 2, 5, 10, 20, 60, ADMIT_ALL_SECONDS],
-  max_num_batched_tokens: [512, 1024, 2048, 4096, 8192, 16_384],
-  max_num_active_seqs: [1, 16, 32, 64, 96, 128, 192, 256, 384, 512],
-} as const;
-
-const weight = (knob: 'routing_queue' | 'routing_cache' | 'routing_prefix', description: string) =>
-  z.number().min(0).max(1).meta({ description, bins: FLEET_ACTION_BINS[knob] });
+const COUNTS = Array.from({ length: 33 }, (_, count) => count);
+const weight = z.number().min(0).max(1);
 
 /** The fleet's settings for the next window. */
 export const fleetActionSchema = z
   .strictObject({
-    replicas: z.int().min(0).max(32).meta({
-      description:
-        'Replicas wanted; one that starts is billed at once, one too many drains, and one that no GPU is free for waits',
-      bins: FLEET_ACTION_BINS.replicas,
-    }),
-    second_replicas: z.int().min(0).max(32).default(0).meta({
-      description:
-        'The same of the second kind of replica; where the task has none, there are no GPUs for them',
-      bins: FLEET_ACTION_BINS.second_replicas,
-    }),
-    prefill_replicas: z.int().min(0).max(16).meta({
-      description: 'Of the ready replicas, those that only prefill; 0: each does both',
-      bins: FLEET_ACTION_BINS.prefill_replicas,
-    }),
-    routing_queue: weight('routing_queue', 'Weight of few requests in flight in the choice of a replica'),
-    routing_cache: weight('routing_cache', 'Weight of free KV blocks'),
-    routing_prefix: weight(
-      'routing_prefix',
+    replicas: knob(
+      z.int().min(0).max(32),
+      COUNTS,
+      'Replicas wanted; one that starts is billed at once, one too many drains, and one that no GPU is free for waits',
+    ),
+    second_replicas: knob(
+      z.int().min(0).max(32).default(0),
+      COUNTS,
+      'The same of the second kind of replica; where the task has none, there are no GPUs for them',
+    ),
+    prefill_replicas: knob(
+      z.int().min(0).max(16),
+      [0, 1, 2, 3, 4, 6, 8, 12, 16],
+      'Of the ready replicas, those that only prefill; 0: each does both',
+    ),
+    routing_queue: knob(weight, [0, 0.5, 1], 'Weight of few requests in flight in the choice of a replica'),
+    routing_cache: knob(weight, [0, 0.5, 1], 'Weight of free KV blocks'),
+    routing_prefix: knob(
+      weight,
+      [0, 0.25, 0.5, 1],
       'Weight of the share of the prompt that the replica was sent before',
     ),
-    admission_seconds: z
-      .number()
-      .min(0)
-      .max(ADMIT_ALL_SECONDS)
-      .meta({
-        description: `Seconds of queue above which best effort is refused with 429, and above twice of which batch is; ${ADMIT_ALL_SECONDS}: nobody`,
-        bins: FLEET_ACTION_BINS.admission_seconds,
-      }),
-    max_num_batched_tokens: z
-      .int()
-      .min(512)
-      .max(16_384)
-      .meta({
-        description: 'Token budget of an iteration (vLLM max_num_batched_tokens)',
-        ...{ bins: FLEET_ACTION_BINS.max_num_batched_tokens, bins_by: 'ratio' },
-      }),
-    max_num_active_seqs: z
-      .int()
-      .min(1)
-      .max(512)
-      .meta({
-        description: 'Most sequences that run at once on a replica (vLLM max_num_active_seqs)',
-        ...{ bins: FLEET_ACTION_BINS.max_num_active_seqs, bins_by: 'ratio' },
-      }),
+    admission_seconds: knob(
+      z.number().min(0).max(ADMIT_ALL_SECONDS),
+      [0, 1, 2, 5, 10, 20, 60, ADMIT_ALL_SECONDS],
+      `Seconds of queue above which best effort is refused with 429, and above twice of which batch is; ${ADMIT_ALL_SECONDS}: nobody`,
+    ),
+    max_num_batched_tokens: knob(
+      z.int().min(512).max(16_384),
+      [512, 1024, 2048, 4096, 8192, 16_384],
+      'Token budget of an iteration (vLLM max_num_batched_tokens)',
+      'ratio',
+    ),
+    max_num_active_seqs: knob(
+      z.int().min(1).max(512),
+      [1, 16, 32, 64, 96, 128, 192, 256, 384, 512],
+      'Most sequences that run at once on a replica (vLLM max_num_active_seqs)',
+      'ratio',
+    ),
   })
   .meta({ title: 'FleetAction', description: 'The settings of the fleet for the next window' });
 

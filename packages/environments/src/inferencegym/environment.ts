@@ -6,6 +6,7 @@ import type {
   StepResult,
 } from '@servegym/openenv/definition';
 import { z } from 'zod';
+import { binsOf } from '../feature.ts';
 import type { DefinitionOptions, Extras, RegisteredEnvironment } from '../registry.ts';
 import { SEED_SPLITS, type SeedSplit, splitOfSeed } from '../scenario.ts';
 import { requireOpen } from '../window-environment.ts';
@@ -23,7 +24,6 @@ import {
 import { calibrateTask, type GymWorld, shippedWorld } from './gym-world.ts';
 import {
   EPISODE_STEPS,
-  GYM_ACTION_BINS,
   GYM_DEFAULT_ACTION,
   GYM_FEATURES,
   type GymAction,
@@ -190,7 +190,7 @@ export const inferencegym = {
   tasks: gymTasks,
   actionSchema: gymActionSchema,
   knobs: KNOBS,
-  bins: GYM_ACTION_BINS,
+  bins: binsOf(gymActionSchema),
   features: GYM_FEATURES,
   serverFeatures: [],
   shifts: [],

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { Feature } from '../feature.ts';
+import { type Feature, knob } from '../feature.ts';
 import features from './features.json' with { type: 'json' };
 
 /** Steps of an episode; each is one second of traffic. */
@@ -30,18 +30,6 @@ const tier = z.preprocess(
 );
 
 /**
- * The values of each knob that a learner chooses from, about evenly spaced on a logarithmic scale where a knob acts in
- * proportion. `GET /schema` has them beside each knob, as `bins`.
- */
-export const GYM_ACTION_BINS = {
-  kv_budget: [0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1],
-  spec_length: SPEC_LENGTHS,
-  batch_size: [4, 8, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512],
-  prefill_disagg: [false, true],
-  quant_tier: [0, 1, 2],
-} as const;
-
-/**
  * A step as numbers of about the same size: the observation, heavy-tailed amounts by their logarithm, and the
  * configuration in force, without which the effect of a change cannot be told.
  */
@@ -50,49 +38,40 @@ export const GYM_FEATURES = features.window as readonly Feature[];
 /** The serving configuration for the next step. What is left out has its default. */
 export const gymActionSchema = z
   .strictObject({
-    kv_budget: z
-      .number()
-      .min(0.1)
-      .max(1)
-      .default(1)
-      .meta({
-        description: 'Share of the memory left to KV that the pool takes',
-        ...{ bins: GYM_ACTION_BINS.kv_budget, bins_by: 'ratio' },
-      }),
-    spec_length: z
-      .literal(SPEC_LENGTHS)
-      .default(0)
-      .meta({ description: 'Draft tokens of a decode step; 0 is off', bins: GYM_ACTION_BINS.spec_length }),
-    batch_size: z
-      .int()
-      .min(1)
-      .max(512)
-      .default(32)
-      .meta({
-        description: 'Most sequences that run at once',
-        ...{ bins: GYM_ACTION_BINS.batch_size, bins_by: 'ratio' },
-      }),
-    prefill_disagg: flag.default(false).meta({
-      description: 'Prefill on a GPU of its own, which is paid for as well; off by default',
-      bins: GYM_ACTION_BINS.prefill_disagg,
-    }),
-    quant_tier: tier.default(0).meta({
-      description: 'Precision of the weights: 0 FP16 (default), 1 INT8, 2 INT4. A change restarts the server',
-      bins: GYM_ACTION_BINS.quant_tier,
-    }),
+    kv_budget: knob(
+      z.number().min(0.1).max(1).default(1),
+      [0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1],
+      'Share of the memory left to KV that the pool takes',
+      'ratio',
+    ),
+    spec_length: knob(
+      z.literal(SPEC_LENGTHS).default(0),
+      SPEC_LENGTHS,
+      'Draft tokens of a decode step; 0 is off',
+    ),
+    batch_size: knob(
+      z.int().min(1).max(512).default(32),
+      [4, 8, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512],
+      'Most sequences that run at once',
+      'ratio',
+    ),
+    prefill_disagg: knob(
+      flag.default(false),
+      [false, true],
+      'Prefill on a GPU of its own, which is paid for as well; off by default',
+    ),
+    quant_tier: knob(
+      tier.default(0),
+      [0, 1, 2],
+      'Precision of the weights: 0 FP16 (default), 1 INT8, 2 INT4. A change restarts the server',
+    ),
   })
   .meta({ title: 'InferenceAction', description: 'The serving configuration for the next step' });
 
 export type GymAction = z.infer<typeof gymActionSchema>;
 
 /** Default action of InferenceGym: a reset applies it, and the baseline agent keeps it. */
-export const GYM_DEFAULT_ACTION: GymAction = {
-  kv_budget: 1,
-  spec_length: 0,
-  batch_size: 32,
-  prefill_disagg: false,
-  quant_tier: 0,
-};
+export const GYM_DEFAULT_ACTION: GymAction = gymActionSchema.parse({});
 
 const within = (low: number, high: number, description: string) =>
   z.number().min(low).max(high).meta({ description });

@@ -4,8 +4,7 @@ import { EnvironmentError, type StepResult } from '@servegym/openenv/definition'
 import fc from 'fast-check';
 import { splitOfSeed } from '../scenario.ts';
 import { type EpisodeAnchors, referenceConfigurations } from './anchors/serve-anchors.ts';
-import { gradeEpisode } from './environment.ts';
-import { llmserve } from './llmserve.ts';
+import { llmserve } from './environment.ts';
 import { anyAction } from './random-actions.fixture.ts';
 import {
   DEFAULT_ACTION,
@@ -145,7 +144,7 @@ const whole = (taskId: (typeof TASK_IDS)[number], action: Partial<ServeAction>, 
 describe('the grade of an episode', () => {
   for (const taskId of TASK_IDS) {
     it(`is 0.20 for the default configuration (${taskId})`, () => {
-      assert.equal(gradeEpisode(whole(taskId, {})).score, 0.2);
+      assert.equal(llmserve.grade(whole(taskId, {})).score, 0.2);
     });
 
     it(`is below the default for no step, few steps and an early stop (${taskId})`, () => {
@@ -156,18 +155,20 @@ describe('the grade of an episode', () => {
         speculation_depth: 3,
         quantization_tier: taskId === 'static_workload' ? 'FP16' : 'INT8',
       };
-      const scores = [0, 1, 5, windows >> 1].map((played) => gradeEpisode(whole(taskId, good, played)).score);
+      const scores = [0, 1, 5, windows >> 1].map(
+        (played) => llmserve.grade(whole(taskId, good, played)).score,
+      );
       for (const score of scores) assert.ok(score > 0 && score < 0.2, `${score}`);
-      assert.ok(gradeEpisode(whole(taskId, good)).score > 0.2);
+      assert.ok(llmserve.grade(whole(taskId, good)).score > 0.2);
     });
 
     it(`lies strictly inside (0, 1) and is the same every time (${taskId})`, () => {
       fc.assert(
         fc.property(fc.nat(), fc.array(anyAction, { maxLength: 60 }), (seed, actions) => {
           const record = { reset: { task_id: taskId, seed }, actions };
-          const grade = gradeEpisode(record);
+          const grade = llmserve.grade(record);
           assert.ok(grade.score > 0 && grade.score < 1);
-          assert.deepEqual(gradeEpisode(record), grade);
+          assert.deepEqual(llmserve.grade(record), grade);
         }),
         { numRuns: 5 },
       );
@@ -182,7 +183,7 @@ describe('the grade of an episode', () => {
     };
     for (const taskId of TASK_IDS) {
       for (const [name, action] of Object.entries(examples)) {
-        const { score } = gradeEpisode(whole(taskId, action));
+        const { score } = llmserve.grade(whole(taskId, action));
         assert.ok(score > 0.01, `${name}, ${taskId}: ${score}`);
       }
     }
@@ -193,7 +194,7 @@ describe('the grade of an episode', () => {
     const task = SERVE_TASKS.bursty_workload;
     const episode = new ServeEpisode(task, 2_000_001);
     for (const action of record.actions) episode.step(action);
-    const { breakdown } = gradeEpisode(record);
+    const { breakdown } = llmserve.grade(record);
     // Windows that were not played count -1 each.
     assert.equal(breakdown.return, episode.totals.reward - (task.windows - 60));
     const { clairvoyant, bound } = breakdown.anchors as EpisodeAnchors;
@@ -208,7 +209,7 @@ describe('the grade of an episode', () => {
   });
 
   it('says in words how the return compares with the default, the planner and the best constant', () => {
-    const told = (action: Partial<ServeAction>) => gradeEpisode(whole('bursty_workload', action));
+    const told = (action: Partial<ServeAction>) => llmserve.grade(whole('bursty_workload', action));
     assert.match(told({}).feedback, /^As good as the default/);
     const worse = told({ batch_cap: 1 });
     assert.match(worse.feedback, /^Worse than the default configuration on this traffic, by \d/);
@@ -229,12 +230,15 @@ describe('the grade of an episode', () => {
   it('refuses more actions than the episode has windows', () => {
     const { windows } = SERVE_TASKS.static_workload;
     assert.throws(
-      () => gradeEpisode(whole('static_workload', {}, windows + 1)),
+      () => llmserve.grade(whole('static_workload', {}, windows + 1)),
       (error) => error instanceof EnvironmentError && error.code === 'EPISODE_TOO_LONG',
     );
   });
 
   it('says what an unfinished episode lacks', () => {
-    assert.match(gradeEpisode(whole('static_workload', {}, 50)).feedback, /10 of 60 windows were not played/);
+    assert.match(
+      llmserve.grade(whole('static_workload', {}, 50)).feedback,
+      /10 of 60 windows were not played/,
+    );
   });
 });

@@ -6,7 +6,7 @@ import { createServer } from '@servegym/openenv';
 import { connect } from '@servegym/openenv/client';
 import { RandomStream, type Trace } from '@servegym/simulator';
 import { addServeTrace } from '../traces.ts';
-import { llmserve } from './llmserve.ts';
+import { llmserve } from './environment.ts';
 import { chooseTask } from './scenario.ts';
 import { QUANTIZATION_TIERS, type ServeAction, type ServeObservation, TASK_IDS } from './schema.ts';
 

@@ -4,8 +4,7 @@ import { EnvironmentError } from '@servegym/openenv/definition';
 import type { Trace } from '@servegym/simulator';
 import fc from 'fast-check';
 import { addServeTrace, MOST_INLINE_REQUESTS } from '../traces.ts';
-import { serveEnvironment } from './environment.ts';
-import { llmserve } from './llmserve.ts';
+import { llmserve } from './environment.ts';
 import { chooseTask, serveResetOptions } from './scenario.ts';
 import { SERVE_TASKS, serveTasks } from './serve-task.ts';
 
@@ -189,7 +188,7 @@ describe('what reset takes', () => {
 
   it('lists and plays a task of ones own beside the three', () => {
     serveTasks.add({ ...SERVE_TASKS.static_workload, id: 'my_own', windows: 3 });
-    const own = serveEnvironment();
+    const own = llmserve.definition();
     assert.deepEqual(own.tasks?.map(({ id }) => id).slice(3), ['my_own']);
     const environment = own.create();
     const { observation } = environment.reset({ task_id: 'my_own' }) as { observation: { task_id: string } };

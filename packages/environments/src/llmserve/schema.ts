@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { amount, count, type Feature, figures } from '../feature.ts';
+import { amount, count, type Feature, figures, knob } from '../feature.ts';
 import observed from './observation.json' with { type: 'json' };
 
 /**
@@ -19,19 +19,6 @@ export type TaskId = (typeof TASK_IDS)[number];
 export const QUANTIZATION_TIERS = ['FP16', 'INT8', 'INT4'] as const;
 export type QuantizationTier = (typeof QUANTIZATION_TIERS)[number];
 
-/**
- * The values of each knob that a learner chooses from, about evenly spaced on a logarithmic scale where a knob acts in
- * proportion. `GET /schema` has them beside each knob, as `bins`; those `bins_by` `ratio` are near by their logarithm.
- */
-export const SERVE_ACTION_BINS = {
-  batch_cap: [4, 8, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512],
-  kv_budget_fraction: [0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.85, 1],
-  speculation_depth: [0, 1, 2, 3, 4, 5, 6, 8],
-  quantization_tier: QUANTIZATION_TIERS,
-  prefill_decode_split: [false, true],
-  priority_routing: [false, true],
-} as const;
-
 /** Clients that number the tiers send their index. */
 function tierOfIndex(value: unknown): unknown {
   return typeof value === 'number' && Object.hasOwn(QUANTIZATION_TIERS, value)
@@ -42,39 +29,38 @@ function tierOfIndex(value: unknown): unknown {
 /** The serving configuration for the next window. */
 export const serveActionSchema = z
   .strictObject({
-    batch_cap: z
-      .int()
-      .min(1)
-      .max(512)
-      .meta({
-        description: 'Most sequences that run at once on each GPU (vLLM max_num_seqs)',
-        ...{ bins: SERVE_ACTION_BINS.batch_cap, bins_by: 'ratio' },
-      }),
-    kv_budget_fraction: z
-      .number()
-      .min(0.1)
-      .max(1)
-      .meta({
-        description:
-          'Share of the memory left by weights, draft and activations that the KV pool of each GPU takes',
-        ...{ bins: SERVE_ACTION_BINS.kv_budget_fraction, bins_by: 'ratio' },
-      }),
-    speculation_depth: z.int().min(0).max(8).meta({
-      description: 'Draft tokens proposed a decode step; 0 is off',
-      bins: SERVE_ACTION_BINS.speculation_depth,
-    }),
-    quantization_tier: z.preprocess(tierOfIndex, z.enum(QUANTIZATION_TIERS)).meta({
-      description: 'Precision of the weights; 0, 1 and 2 stand for them in this order',
-      bins: SERVE_ACTION_BINS.quantization_tier,
-    }),
-    prefill_decode_split: z.boolean().meta({
-      description: 'One GPU prefills and the other decodes, instead of both doing both',
-      bins: SERVE_ACTION_BINS.prefill_decode_split,
-    }),
-    priority_routing: z.boolean().meta({
-      description: 'Interactive requests are scheduled first and preempted last',
-      bins: SERVE_ACTION_BINS.priority_routing,
-    }),
+    batch_cap: knob(
+      z.int().min(1).max(512),
+      [4, 8, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512],
+      'Most sequences that run at once on each GPU (vLLM max_num_seqs)',
+      'ratio',
+    ),
+    kv_budget_fraction: knob(
+      z.number().min(0.1).max(1),
+      [0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.85, 1],
+      'Share of the memory left by weights, draft and activations that the KV pool of each GPU takes',
+      'ratio',
+    ),
+    speculation_depth: knob(
+      z.int().min(0).max(8),
+      [0, 1, 2, 3, 4, 5, 6, 8],
+      'Draft tokens proposed a decode step; 0 is off',
+    ),
+    quantization_tier: knob(
+      z.preprocess(tierOfIndex, z.enum(QUANTIZATION_TIERS)),
+      QUANTIZATION_TIERS,
+      'Precision of the weights; 0, 1 and 2 stand for them in this order',
+    ),
+    prefill_decode_split: knob(
+      z.boolean(),
+      [false, true],
+      'One GPU prefills and the other decodes, instead of both doing both',
+    ),
+    priority_routing: knob(
+      z.boolean(),
+      [false, true],
+      'Interactive requests are scheduled first and preempted last',
+    ),
   })
   .meta({ title: 'ServeAction', description: 'The serving configuration for the next window' });
 

@@ -1,3 +1,4 @@
+import type { ResetOptions } from '@servegym/openenv/definition';
 import { findProfile } from '@servegym/profiles';
 import {
   Cluster,
@@ -11,10 +12,12 @@ import {
   weightVariant,
 } from '@servegym/simulator';
 import { REQUEST_CLASSES } from '../tasks.ts';
+import { tracePlayed } from '../traces.ts';
 import { promptPrefix } from '../workload/fitted-workload.ts';
 import { drawRequests, type EpisodeRequests } from './episode-requests.ts';
-import type { ServeAction, ServeObservation, ServerDescription } from './schema.ts';
-import type { RewardWeights, ServeTask } from './serve-task.ts';
+import type { ServeScenario } from './scenario.ts';
+import type { ServeAction, ServeObservation, ServerDescription, ServeState } from './schema.ts';
+import { type RewardWeights, SERVE_TASKS, type ServeTask } from './serve-task.ts';
 import { describeServer } from './server-description.ts';
 import { WindowMetrics } from './window-metrics.ts';
 
@@ -23,7 +26,7 @@ const BYTES_PER_GIB = 2 ** 30;
 
 interface ServeEpisodeOptions {
   /** The traffic of (task, seed), when the caller has it already. */
-  readonly requests?: EpisodeRequests;
+  readonly requests?: EpisodeRequests | undefined;
   /** Another server than the task's. */
   readonly profile?: EngineProfile;
 }
@@ -282,4 +285,45 @@ export function rewardComponents(outcome: WindowOutcome, weights: RewardWeights)
 export function totalReward(components: RewardComponents): number {
   const { throughput, slo, memory, cost, quality } = components;
   return Math.max(-1, Math.min(1, throughput + slo + memory + cost + quality));
+}
+
+/** Figures of an episode that states show. */
+type StatedEpisode = Pick<ServeEpisode, 'task' | 'seed' | 'window' | 'phase' | 'done'> & {
+  readonly totals: Pick<ServeEpisode['totals'], 'requestsServed' | 'reward'>;
+};
+
+/** Stands for the episode before the first reset. */
+const NO_EPISODE: StatedEpisode = {
+  task: SERVE_TASKS.static_workload,
+  seed: 0,
+  window: 0,
+  phase: 'none',
+  done: false,
+  totals: { requestsServed: 0, reward: 0 },
+};
+
+/** State of an episode, simulated or real, that was reset with these options. */
+export function episodeState(
+  episode: StatedEpisode | null,
+  reset: ResetOptions,
+  sloViolations: number,
+): ServeState {
+  const { task, seed, totals, window, phase, done } = episode ?? NO_EPISODE;
+  const { traffic, shift, rate_scale, trace } = reset as ServeScenario;
+  const requests = task.source?.requests;
+  return {
+    task_id: task.id,
+    traffic: traffic ?? null,
+    trace: requests?.kind === 'trace' ? tracePlayed(trace, requests.trace) : null,
+    shift: shift ?? null,
+    rate_scale: rate_scale ?? 1,
+    profile: task.profile,
+    seed,
+    total_requests_served: totals.requestsServed,
+    total_slo_violations: sloViolations,
+    cumulative_reward: totals.reward,
+    elapsed_simulated_time_s: window * task.windowSeconds,
+    workload_phase: phase,
+    done,
+  };
 }

@@ -6,9 +6,8 @@ import fc from 'fast-check';
 import officeHours from '../../examples/office-hours.ts';
 import { holdMaskedKnobs, requireMaskedKnobsHeld } from '../window-environment.ts';
 import { returnBound, serveReturns } from './anchors/serve-anchors.ts';
-import { gradeEpisode, serveEnvironment } from './environment.ts';
+import { llmserve } from './environment.ts';
 import { drawRequests } from './episode-requests.ts';
-import { llmserve } from './llmserve.ts';
 import { anyAction } from './random-actions.fixture.ts';
 import { SERVE_KNOBS, type ServeKnob } from './schema.ts';
 import { ServeEpisode } from './serve-episode.ts';
@@ -179,14 +178,14 @@ describe('the knobs that a task masks', () => {
       assert.deepEqual(await refused.step(action), await other.step(action));
     }
     assert.throws(
-      () => gradeEpisode({ reset: { task_id: task.id, seed: 5 }, actions: [task.defaultAction, turned] }),
+      () => llmserve.grade({ reset: { task_id: task.id, seed: 5 }, actions: [task.defaultAction, turned] }),
       isMaskedKnob,
     );
   });
 
   it('are told with the task, and shipped tasks have none', () => {
     serveTasks.add(masking(['quantization_tier', 'prefill_decode_split']));
-    for (const { id, active_actions, masked_actions } of serveEnvironment().tasks ?? []) {
+    for (const { id, active_actions, masked_actions } of llmserve.definition().tasks ?? []) {
       const mask = id === 'masked' ? ['quantization_tier', 'prefill_decode_split'] : [];
       assert.deepEqual(masked_actions, mask);
       assert.deepEqual(

@@ -1,6 +1,6 @@
 import { findProfile } from '@servegym/profiles';
 import { type EngineProfile, kvPoolBlocks, weightVariant } from '@servegym/simulator';
-import { FINGERPRINT_SEED, printPlay, recordedReturns } from '../../recorded-returns.ts';
+import { FINGERPRINT_SEED, printPlay, recordedReturns } from '../../grading.ts';
 import { REQUEST_CLASSES } from '../../tasks.ts';
 import { holdMaskedKnobs } from '../../window-environment.ts';
 import { drawFleetRequests } from '../draw-requests.ts';

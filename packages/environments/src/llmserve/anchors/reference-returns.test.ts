@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { FINGERPRINT_SEED } from '../../recorded-returns.ts';
+import { FINGERPRINT_SEED } from '../../grading.ts';
 import { splitOfSeed } from '../../scenario.ts';
 import { drawRequests } from '../episode-requests.ts';
 import { anyAction } from '../random-actions.fixture.ts';

@@ -2,7 +2,7 @@ import { findProfile } from '@servegym/profiles';
 import { type EngineProfile, kvBlocksGiB, kvPoolBlocks, weightVariant } from '@servegym/simulator';
 import { mean as meanOf, stratifiedBootstrap } from '@servegym/simulator/statistics';
 import type { ScoreAnchors } from '../../grading.ts';
-import { FINGERPRINT_SEED, printPlay, recordedReturns } from '../../recorded-returns.ts';
+import { FINGERPRINT_SEED, printPlay, recordedReturns } from '../../grading.ts';
 import { splitOfSeed } from '../../scenario.ts';
 import { drawRequests, type EpisodeRequests } from '../episode-requests.ts';
 import { QUANTIZATION_TIERS, type QuantizationTier, type ServeAction } from '../schema.ts';

@@ -8,9 +8,9 @@ import {
 } from '@servegym/openenv/definition';
 import { readSeed } from '../../scenario.ts';
 import { requireMaskedKnobsHeld, requireOpen } from '../../window-environment.ts';
-import { episodeState, serveEnvironment } from '../environment.ts';
 import { chooseTask } from '../scenario.ts';
 import type { ServeAction, ServeObservation, ServeState } from '../schema.ts';
+import { episodeState } from '../serve-episode.ts';
 import { isRefusal, RealClient } from './real-client.ts';
 import { RealEpisode, type RealServer } from './real-episode.ts';
 import type { RealSettings } from './real-settings.ts';
@@ -102,8 +102,8 @@ async function firstModel(client: RealClient, settings: RealSettings, signal: Ab
  */
 export function realServeEnvironment(
   settings: RealSettings,
+  { grade: _, splits: __, ...simulated }: EnvironmentDefinition<ServeAction, ServeObservation, ServeState>,
 ): EnvironmentDefinition<ServeAction, ServeObservation, ServeState> {
-  const { grade: _, splits: __, ...simulated } = serveEnvironment();
   return defineEnvironment<ServeAction, ServeObservation, ServeState>({
     ...simulated,
     description: `${simulated.description} Each step sends real requests to ${settings.baseUrl}.`,

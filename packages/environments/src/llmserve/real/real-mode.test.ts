@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, it } from 'node:test';
+import { llmserve } from '../environment.ts';
 import { DEFAULT_ACTION, type ServeAction, serveObservationSchema } from '../schema.ts';
-import { realServeEnvironment } from './environment.ts';
 import {
   type Behaviour,
   type MisbehavingServer,
@@ -9,6 +9,8 @@ import {
 } from './misbehaving-server.fixture.ts';
 import type { RealReport } from './real-episode.ts';
 import { type RealSettings, readRealSettings } from './real-settings.ts';
+
+const realEnvironment = (real: RealSettings) => llmserve.definition({ real });
 
 describe('real mode', () => {
   let server: MisbehavingServer;
@@ -40,7 +42,7 @@ describe('real mode', () => {
 
   /** Plays one window and answers what came of it. */
   async function play(changes: Partial<RealSettings> = {}, action: ServeAction = DEFAULT_ACTION) {
-    const environment = realServeEnvironment(settings(changes)).create();
+    const environment = realEnvironment(settings(changes)).create();
     try {
       await environment.reset({ task_id: 'static_workload', seed: 1 });
       // The warm-up.
@@ -148,7 +150,7 @@ describe('real mode', () => {
   }
 
   it('is a typed error when nobody answers or all is refused, and the window can be played again', async () => {
-    const environment = realServeEnvironment(settings({ model: 'x', retries: 0 })).create();
+    const environment = realEnvironment(settings({ model: 'x', retries: 0 })).create();
     await environment.reset({ task_id: 'static_workload', seed: 1 });
     server.behaviour = 'unauthorized';
     await assert.rejects(async () => environment.step(DEFAULT_ACTION), {
@@ -161,20 +163,20 @@ describe('real mode', () => {
 
     const gone = await startMisbehavingServer();
     await gone.close();
-    const dead = realServeEnvironment(settings({ baseUrl: gone.baseUrl, retries: 0 })).create();
+    const dead = realEnvironment(settings({ baseUrl: gone.baseUrl, retries: 0 })).create();
     const noServer = {
       code: 'REAL_SERVER_UNREACHABLE',
       message: /ECONNREFUSED.*Start the server, or correct/,
     };
     await assert.rejects(async () => dead.reset({}), noServer);
-    const named = realServeEnvironment(settings({ baseUrl: gone.baseUrl, retries: 0, model: 'x' })).create();
+    const named = realEnvironment(settings({ baseUrl: gone.baseUrl, retries: 0, model: 'x' })).create();
     await assert.rejects(async () => named.reset({}), noServer);
-    const fresh = realServeEnvironment(settings()).create();
+    const fresh = realEnvironment(settings()).create();
     await assert.rejects(async () => fresh.step(DEFAULT_ACTION), { code: 'NOT_RESET' });
   });
 
   it('leaves no request running when its session is closed', async () => {
-    const environment = realServeEnvironment(settings({ model: 'x', timeoutSeconds: 60 })).create();
+    const environment = realEnvironment(settings({ model: 'x', timeoutSeconds: 60 })).create();
     await environment.reset({ task_id: 'static_workload', seed: 1 });
     server.behaviour = 'silent';
     const step = assert.rejects(async () => environment.step(DEFAULT_ACTION), { code: 'REAL_CLOSED' });
@@ -253,14 +255,14 @@ describe('real mode', () => {
   for (const [behaviour, changes, message] of refusals) {
     it(`says at the reset what a server that is ${behaviour} refuses`, async () => {
       server.behaviour = behaviour;
-      const environment = realServeEnvironment(settings({ model: 'x', ...changes })).create();
+      const environment = realEnvironment(settings({ model: 'x', ...changes })).create();
       await assert.rejects(async () => environment.reset({}), { code: 'REAL_SERVER_REFUSED', message });
     });
   }
 
   it('passes on why the models cannot be listed', async () => {
     server.behaviour = 'transformers';
-    const environment = realServeEnvironment(settings({ retries: 0 })).create();
+    const environment = realEnvironment(settings({ retries: 0 })).create();
     await assert.rejects(async () => environment.reset({}), {
       code: 'REAL_SERVER_UNREACHABLE',
       message: /\/models answered 500: "Internal Server Error"\. .*LLMSERVE_REAL_MODEL names a model/,
@@ -268,7 +270,7 @@ describe('real mode', () => {
   });
 
   it('is not repeatable and says so', () => {
-    const { replayable, grade, id } = realServeEnvironment(settings());
+    const { replayable, grade, id } = realEnvironment(settings());
     assert.deepEqual([replayable, grade, id], [false, undefined, 'llmserve']);
   });
 });
