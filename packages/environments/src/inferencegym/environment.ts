@@ -56,13 +56,7 @@ function stepInfo(episode: GymEpisode) {
       phase: episode.phase,
     },
     /** The configuration in force: knobs that the task masks have their defaults. */
-    applied_action: {
-      kv_budget: episode.kvBudget,
-      spec_length: episode.specLength,
-      batch_size: episode.batchSize,
-      prefill_disagg: episode.prefillDisagg,
-      quant_tier: episode.quantTier,
-    },
+    applied_action: episode.action,
     reward_components: { ...terms },
     out_of_memory: episode.outOfMemory,
     rejected_requests: episode.rejected,

@@ -110,11 +110,17 @@ describe('an episode of inferencegym', () => {
     const masked = { ...wild, spec_length: 0, prefill_disagg: false, quant_tier: 0 } as const;
     const [asked, played] = [begin(1), begin(1)];
     for (let step = 0; step < 20; step++) assert.equal(asked.step(wild), played.step(masked));
-    assert.equal(asked.quantTier, 0);
+    assert.equal(asked.action.quant_tier, 0);
     const second = play(2, wild, 1);
-    assert.deepEqual([second.specLength, second.prefillDisagg, second.quantTier], [8, false, 0]);
+    assert.deepEqual(
+      [second.action.spec_length, second.action.prefill_disagg, second.action.quant_tier],
+      [8, false, 0],
+    );
     const third = play(3, wild, 1);
-    assert.deepEqual([third.specLength, third.prefillDisagg, third.quantTier], [8, true, 2]);
+    assert.deepEqual(
+      [third.action.spec_length, third.action.prefill_disagg, third.action.quant_tier],
+      [8, true, 2],
+    );
   });
 
   it('goes out of memory above 40 GB: reads 40, fails the batch and starts anew', () => {

@@ -129,11 +129,7 @@ export class GymEpisode {
   rejected = 0;
 
   /** The configuration in force: that of the last action as far as its knobs are active. */
-  kvBudget = GYM_DEFAULT_ACTION.kv_budget;
-  specLength: GymAction['spec_length'] = GYM_DEFAULT_ACTION.spec_length;
-  batchSize = GYM_DEFAULT_ACTION.batch_size;
-  prefillDisagg = GYM_DEFAULT_ACTION.prefill_disagg;
-  quantTier: GymAction['quant_tier'] = GYM_DEFAULT_ACTION.quant_tier;
+  action: GymAction = GYM_DEFAULT_ACTION;
 
   readonly #bestTokensPerSecond: number;
   /** More the server may not take, GB. */
@@ -236,9 +232,9 @@ export class GymEpisode {
     metrics.slo_violations = violated;
     const held = service.sequencesHeld;
     this.#occupancy = Math.min(1, batch / held);
-    this.#running = waiting.count > 0 ? Math.min(this.batchSize, held) : batch;
+    this.#running = waiting.count > 0 ? Math.min(this.action.batch_size, held) : batch;
     // When more may run than the pool holds, those beyond it are admitted, preempted and computed again.
-    const tried = waiting.count > 0 ? this.batchSize : batch;
+    const tried = waiting.count > 0 ? this.action.batch_size : batch;
     metrics.eviction_events = evicted + (tried > held ? Math.round(served * (1 - held / tried)) : 0);
 
     totals.served += served;
@@ -272,34 +268,28 @@ export class GymEpisode {
 
   #apply(action: GymAction, step: number): void {
     const [kv, spec, batch, disagg, quant] = this.#isActive;
-    const kvBudget = kv ? action.kv_budget : GYM_DEFAULT_ACTION.kv_budget;
-    const batchSize = batch ? action.batch_size : GYM_DEFAULT_ACTION.batch_size;
-    const split = disagg ? action.prefill_disagg : GYM_DEFAULT_ACTION.prefill_disagg;
-    const tier = quant ? action.quant_tier : GYM_DEFAULT_ACTION.quant_tier;
+    const before = this.action;
+    // One literal with all knobs: episodes are played by the million.
+    const applied: GymAction = {
+      kv_budget: kv ? action.kv_budget : GYM_DEFAULT_ACTION.kv_budget,
+      spec_length: spec ? action.spec_length : GYM_DEFAULT_ACTION.spec_length,
+      batch_size: batch ? action.batch_size : GYM_DEFAULT_ACTION.batch_size,
+      prefill_disagg: disagg ? action.prefill_disagg : GYM_DEFAULT_ACTION.prefill_disagg,
+      quant_tier: quant ? action.quant_tier : GYM_DEFAULT_ACTION.quant_tier,
+    };
     if (step > 0) {
-      noteChange(this.totals.batchChange, batchSize - this.batchSize);
-      noteChange(this.totals.kvChange, kvBudget - this.kvBudget);
+      noteChange(this.totals.batchChange, applied.batch_size - before.batch_size);
+      noteChange(this.totals.kvChange, applied.kv_budget - before.kv_budget);
     }
     // Other weights or another division of the GPUs need another server.
-    if (split !== this.prefillDisagg || tier !== this.quantTier) {
+    if (applied.prefill_disagg !== before.prefill_disagg || applied.quant_tier !== before.quant_tier) {
       this.#outage = Math.max(this.#outage, this.world.times.table.conditions.reloadSeconds);
     }
-    this.kvBudget = kvBudget;
-    this.batchSize = batchSize;
-    this.specLength = spec ? action.spec_length : GYM_DEFAULT_ACTION.spec_length;
-    this.prefillDisagg = split;
-    this.quantTier = tier;
+    this.action = applied;
   }
 
   #configure(): void {
-    this.#service.configure(
-      this.batchSize,
-      this.kvBudget,
-      this.specLength,
-      this.quantTier,
-      this.prefillDisagg,
-      this.#meanPrompt,
-    );
+    this.#service.configure(this.action, this.#meanPrompt);
   }
 
   #arrive(step: number): void {
@@ -338,7 +328,7 @@ export class GymEpisode {
 
   /** The batch that was to run is lost with the server. */
   #failBatch(): number {
-    const failed = Math.min(this.#waiting.count, this.batchSize);
+    const failed = Math.min(this.#waiting.count, this.action.batch_size);
     this.#waiting.drop(failed);
     return failed;
   }

@@ -18,14 +18,6 @@ const LARGEST_BATCH = 512;
 /** Scores within this of 0 and 1 are bent so that they never get there. */
 const MARGIN = 0.05;
 
-/** A part of a score: its weight, its value in [0, 1] and what to do when it is low. */
-interface Part {
-  readonly name: string;
-  readonly weight: number;
-  readonly value: number;
-  readonly advice: string;
-}
-
 /**
  * Grades an episode by replaying its actions on the traffic of its task and seed, and beside it the default
  * configuration. Steps that were not played served nobody, and each takes back two that were. Memory and cost below those
@@ -93,107 +85,78 @@ function gradeTotals(
 }
 
 /** Means over the steps of the episode. */
-interface Means {
-  readonly tokens_per_sec: number;
-  readonly ttft_p50_ms: number;
-  readonly slo_violation_rate: number;
-  /** Of the requests that arrived; those of steps that were not played are not served. */
-  readonly served_share: number;
-}
-
-function meansOf(totals: Readonly<GymTotals>, played: number): Means {
+function meansOf(totals: Readonly<GymTotals>, played: number) {
   const unplayed = EPISODE_STEPS - played;
   return {
     tokens_per_sec: totals.outputTokens / EPISODE_STEPS,
     ttft_p50_ms: (totals.ttftMs + unplayed * UNPLAYED_TTFT_MS) / EPISODE_STEPS,
     slo_violation_rate: (totals.violationRate + unplayed) / EPISODE_STEPS,
+    /** Of the requests that arrived; those of steps that were not played are not served. */
     served_share: totals.arrived === 0 ? 0 : (totals.served / totals.arrived) * (played / EPISODE_STEPS),
   };
 }
 
-/** Memory and money that are not used, each from 0 to 1. */
-interface Savings {
-  /** 1 up to the task's memory limit, 0 from 10 GB above it. */
-  readonly memory: number;
-  /** Share of the task's budget that is left; 1 without a budget. */
-  readonly cost: number;
-}
+const WHATEVER_IS_SAVED = { memory: 1, cost: 1 };
 
-const WHATEVER_IS_SAVED: Savings = { memory: 1, cost: 1 };
-
+/**
+ * Memory and money that are not used: memory is 1 up to the task's limit and 0 from 10 GB above it, cost the share of the
+ * task's budget that is left, 1 without a budget.
+ */
 function savings(
   { memoryLimitGb, costBudget }: GymTask,
   { peakMemoryGb, cost }: Readonly<GymTotals>,
-): Savings {
+): typeof WHATEVER_IS_SAVED {
   return {
     memory: memoryLimitGb === null ? 1 : held(1 - (peakMemoryGb - memoryLimitGb) / MEMORY_SLOPE_GB),
     cost: costBudget === null ? 1 : Math.max(0, 1 - cost / costBudget),
   };
 }
 
+/** The parts of a score: their weights, their values in [0, 1] and what to do when they are low. */
 function partsOf(
   task: GymTask,
   totals: Readonly<GymTotals>,
-  means: Means,
-  mostSaved: Savings,
+  means: ReturnType<typeof meansOf>,
+  mostSaved: typeof WHATEVER_IS_SAVED,
   { bestTokensPerSecond: best, referenceTokensPerSecond: reference }: TaskCalibration,
-): Part[] {
+) {
   const saved = savings(task, totals);
   const memory = Math.min(saved.memory, mostSaved.memory);
   const cost = Math.min(saved.cost * saved.memory, mostSaved.cost * mostSaved.memory);
+  const part = (name: string, weight: number, value: number, advice: string) => ({
+    name,
+    weight,
+    value,
+    advice,
+  });
   switch (task.id) {
-    case 1:
+    case 1: {
+      // Not held at 0 and 1 here: the score still tells worse from bad, and better from good.
+      const value = (means.tokens_per_sec - reference) / (best - reference);
       return [
-        {
-          name: 'throughput',
-          weight: 1,
-          // Not held at 0 and 1 here: the score still tells worse from bad, and better from good.
-          value: (means.tokens_per_sec - reference) / (best - reference),
-          advice: 'let more requests run at once, with as much KV memory as they need',
-        },
+        part('throughput', 1, value, 'let more requests run at once, with as much KV memory as they need'),
       ];
-    case 2:
+    }
+    case 2: {
+      const ttft = Math.max(0, 1 - means.ttft_p50_ms / task.sloMs[0]);
+      const below = `stay below ${task.memoryLimitGb} GB while everybody is served`;
       return [
-        {
-          name: 'ttft',
-          weight: 0.5,
-          value: Math.max(0, 1 - means.ttft_p50_ms / task.sloMs[0]),
-          advice: 'requests wait: a larger batch, or speculation while few run',
-        },
-        {
-          name: 'memory',
-          weight: 0.5,
-          value: memory * means.served_share,
-          advice: `stay below ${task.memoryLimitGb} GB while everybody is served`,
-        },
+        part('ttft', 0.5, ttft, 'requests wait: a larger batch, or speculation while few run'),
+        part('memory', 0.5, memory * means.served_share, below),
       ];
-    case 3:
+    }
+    case 3: {
+      const faster = 'long prompts take the time: INT8, or prefill on a GPU of its own';
+      const inTime = held(1 - means.slo_violation_rate);
+      const cheaper = `give KV memory back: the budget is ${task.costBudget} cents and ${task.memoryLimitGb} GB`;
+      const steady = (1 - actionVariance(totals)) * means.served_share;
       return [
-        {
-          name: 'throughput',
-          weight: 0.4,
-          value: held(means.tokens_per_sec / best),
-          advice: 'long prompts take the time: INT8, or prefill on a GPU of its own',
-        },
-        {
-          name: 'slo',
-          weight: 0.3,
-          value: held(1 - means.slo_violation_rate),
-          advice: 'requests wait longer than their class allows',
-        },
-        {
-          name: 'cost',
-          weight: 0.2,
-          value: cost * means.served_share,
-          advice: `give KV memory back: the budget is ${task.costBudget} cents and ${task.memoryLimitGb} GB`,
-        },
-        {
-          name: 'stability',
-          weight: 0.1,
-          value: (1 - actionVariance(totals)) * means.served_share,
-          advice: 'change batch and KV budget less from step to step',
-        },
+        part('throughput', 0.4, held(means.tokens_per_sec / best), faster),
+        part('slo', 0.3, inTime, 'requests wait longer than their class allows'),
+        part('cost', 0.2, cost * means.served_share, cheaper),
+        part('stability', 0.1, steady, 'change batch and KV budget less from step to step'),
       ];
+    }
   }
 }
 
@@ -220,7 +183,7 @@ function insideUnitInterval(value: number): number {
 }
 
 function feedback(
-  parts: readonly Part[],
+  parts: ReturnType<typeof partsOf>,
   totals: Readonly<GymTotals>,
   unplayed: number,
   servesWorse: boolean,

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
+import type { GymAction } from './schema.ts';
 import { acceptanceRate, Service, ServiceTimes } from './service.ts';
 import { TABLE_GRID } from './table/table-columns.ts';
 import { interpolate } from './table/table-rows.fixture.ts';
@@ -25,7 +26,14 @@ function capacity(
   service: Service,
   { batch, kv = 1, spec = 0, tier = 0, split = false, prompt = 512 }: Configuration,
 ) {
-  service.configure(batch, kv, spec, tier, split, prompt);
+  const action = {
+    kv_budget: kv,
+    spec_length: spec,
+    batch_size: batch,
+    prefill_disagg: split,
+    quant_tier: tier,
+  };
+  service.configure(action as GymAction, prompt);
   return service.capacity();
 }
 
@@ -118,7 +126,7 @@ describe('the service that a table describes', () => {
   it('prefills long prompts faster in INT8 than in FP16, and slower in INT4', () => {
     const at = { batch: 32, prompt: 4096 };
     const [fp16, int8, int4] = [0, 1, 2].map((tier) => {
-      asMeasured.configure(at.batch, 1, 0, tier, true, at.prompt);
+      capacity(asMeasured, { ...at, tier, split: true });
       return asMeasured.recomputeSeconds;
     });
     assert.ok(int8 < fp16 && fp16 < int4);

@@ -1,3 +1,4 @@
+import type { GymAction } from './schema.ts';
 import { type AxisPosition, locate, TIER_COUNT, type TraceTable } from './table/trace-table.ts';
 
 /** A prefill takes at most this share of the time that a table shows; the rest is decoding. */
@@ -99,7 +100,7 @@ export class Service {
   recomputeSeconds = 0;
   #batchSize = 1;
   #split = false;
-  /** Configuration of `edges`; NaN before the first. */
+  /** Configuration of the corners in speculation and KV; NaN before the first. */
   #kvBudget = Number.NaN;
   #specLength = Number.NaN;
   #quantTier = Number.NaN;
@@ -111,7 +112,9 @@ export class Service {
   readonly #spec: AxisPosition = { low: 0, share: 0 };
   readonly #prompt: AxisPosition = { low: 0, share: 0 };
   readonly #batch: AxisPosition = { low: 0, share: 0 };
-  readonly #edges = new Edges();
+  readonly #tierCorner = new Corners();
+  readonly #specCorners = new Corners();
+  readonly #kvCorners = new Corners();
   /** Cells at the first batch size that weigh in, for the prompts and for the contexts that they grow to. */
   readonly #promptCorners = new Corners();
   readonly #contextCorners = new Corners();
@@ -123,18 +126,17 @@ export class Service {
     this.#rates = new Float64Array(times.table.batchSizes.length);
   }
 
-  configure(
-    batchSize: number,
-    kvBudget: number,
-    specLength: number,
-    quantTier: number,
-    split: boolean,
-    promptTokens: number,
-  ): void {
+  configure(action: GymAction, promptTokens: number): void {
+    const {
+      kv_budget: kvBudget,
+      spec_length: specLength,
+      batch_size: batchSize,
+      quant_tier: quantTier,
+    } = action;
+    const split = action.prefill_disagg;
     const { times, outputTokens } = this;
     const spec = this.#spec;
     const prompt = this.#prompt;
-    const edges = this.#edges;
     const { table } = times;
     const { conditions, promptLengths, batchSizes } = table;
     this.#batchSize = batchSize;
@@ -148,17 +150,19 @@ export class Service {
       this.#quantTier = quantTier;
       locate(table.kvBudgets, kvBudget, this.#kv);
       locate(table.specLengths, specLength, spec);
-      this.#edges.set(table, quantTier, spec, this.#kv);
+      this.#tierCorner.at(table.cell(quantTier, 0, 0, 0, 0));
+      this.#specCorners.along(this.#tierCorner, spec, table.cell(0, 1, 0, 0, 0));
+      this.#kvCorners.along(this.#specCorners, this.#kv, table.cell(0, 0, 1, 0, 0));
     }
 
     // Longer answers than the table's make for longer contexts, as longer prompts do.
     const contextPrompt = promptTokens + (outputTokens - conditions.outputTokens) / 2;
     locate(promptLengths, contextPrompt, prompt);
-    this.#contextCorners.set(edges, prompt, batchSizes.length);
+    this.#contextCorners.along(this.#kvCorners, prompt, batchSizes.length);
     locate(promptLengths, promptTokens + outputTokens / 2, prompt);
     this.recomputeSeconds = this.#prefillAt(quantTier);
     locate(promptLengths, promptTokens, prompt);
-    this.#promptCorners.set(edges, prompt, batchSizes.length);
+    this.#promptCorners.along(this.#kvCorners, prompt, batchSizes.length);
 
     const prefill = this.#prefillAt(quantTier);
     const perOutput = outputTokens / this.#speedUp;
@@ -268,38 +272,27 @@ export class Service {
   }
 }
 
-/** The cells around a point in speculation and KV, at the first prompt length and batch size, and their weights. */
-class Edges {
-  count = 0;
-  readonly cells = new Int32Array(4);
-  readonly weights = new Float64Array(4);
-
-  set(table: TraceTable, tier: number, spec: AxisPosition, kv: AxisPosition): void {
-    this.count = 0;
-    for (let s = 0; s <= (spec.share > 0 ? 1 : 0); s++) {
-      const specWeight = s === 1 ? spec.share : 1 - spec.share;
-      for (let k = 0; k <= (kv.share > 0 ? 1 : 0); k++) {
-        this.cells[this.count] = table.cell(tier, spec.low + s, kv.low + k, 0, 0);
-        this.weights[this.count++] = specWeight * (k === 1 ? kv.share : 1 - kv.share);
-      }
-    }
-  }
-}
-
-/** The cells around a point in speculation, KV and prompt length, at the first batch size, and their weights. */
+/** The cells around a point in some of the axes, at the beginning of the others, and their weights. */
 class Corners {
-  #count = 0;
+  #count = 1;
   readonly #cells = new Int32Array(8);
   readonly #weights = new Float64Array(8);
 
-  /** @param stride cells from a prompt length to the next */
-  set(edges: Edges, { low, share }: AxisPosition, stride: number): void {
+  /** The one cell at the beginning of all axes but the tier's. */
+  at(cell: number): void {
+    this.#count = 1;
+    this.#cells[0] = cell;
+    this.#weights[0] = 1;
+  }
+
+  /** Those around a point in one axis more. @param stride cells from a value of this axis to the next */
+  along(others: Corners, { low, share }: AxisPosition, stride: number): void {
     const cells = this.#cells;
     const weights = this.#weights;
     let count = 0;
-    for (let edge = 0; edge < edges.count; edge++) {
-      const cell = edges.cells[edge] + low * stride;
-      const weight = edges.weights[edge];
+    for (let other = 0; other < others.#count; other++) {
+      const cell = others.#cells[other] + low * stride;
+      const weight = others.#weights[other];
       cells[count] = cell;
       weights[count++] = weight * (1 - share);
       if (share > 0) {

@@ -1,6 +1,5 @@
 import type { Trace } from '@servegym/simulator';
 import { normalScore, quantile } from '@servegym/simulator/statistics';
-import type { FittedWorkload, PrefixSharing } from './fitted-workload.ts';
 
 /** Probabilities of the tabled quantiles: each fortieth, and closer towards the ends. */
 const PROBABILITIES = [
@@ -16,11 +15,14 @@ const PROBABILITIES = [
 ];
 
 /** Quantiles of both lengths, and how they go together. */
-export function fitLengths(input: Int32Array, output: Int32Array): FittedWorkload['lengths'] {
+export function fitLengths(input: Int32Array, output: Int32Array) {
   return {
+    /** Probabilities of the quantiles below, ascending from 0 to 1. */
     probabilities: PROBABILITIES,
+    /** Tokens. */
     input: quantilesOf(input),
     output: quantilesOf(output),
+    /** Of the normal scores of input and output. */
     correlation: round(scoreCorrelation(input, output)),
   };
 }
@@ -71,7 +73,7 @@ const COMMON = 0.9;
 const LENGTH_GROUPS = 8;
 
 /** Prefixes that prompts share with earlier ones; `null` when the trace has no block hashes. */
-export function fitPrefixes(trace: Trace): PrefixSharing | null {
+export function fitPrefixes(trace: Trace) {
   if (trace.prefixBlocks === undefined) return null;
   const { blockTokens, ids, offsets } = trace.prefixBlocks;
   const requests = trace.arrivalMs.length;
@@ -102,16 +104,25 @@ export function fitPrefixes(trace: Trace): PrefixSharing | null {
     for (let at = start; at < offsets[i + 1]; at++) lastSeen.set(ids[at], trace.arrivalMs[i]);
   }
   return {
+    /** Tokens in a block of the trace. */
     blockTokens,
+    /**
+     * Share of the requests that continue an earlier prompt beyond what all have in common, by the length of their own:
+     * each entry holds for prompts longer than the one before it says, up to `upToTokens`.
+     */
     continued: byLength(trace.inputTokens, continues),
+    /** Tokens that every prompt begins with. */
     commonTokens: commonBlocks * blockTokens,
+    /** Of those that continue: shared tokens over the prompt's, at evenly spaced probabilities from 0 to 1. */
     sharedShare: evenQuantiles(shares),
+    /** Of those that continue: seconds since the prompt that is continued, at evenly spaced probabilities. */
     gapSeconds: evenQuantiles(gaps),
+    /** Share of all prompt tokens that an unbounded prefix cache would have held. */
     cacheableShare: round(cacheable / total),
   };
 }
 
-function byLength(inputTokens: Int32Array, continues: Uint8Array): PrefixSharing['continued'] {
+function byLength(inputTokens: Int32Array, continues: Uint8Array) {
   const order = Array.from(inputTokens, (_, i) => i).sort((a, b) => inputTokens[a] - inputTokens[b]);
   return Array.from({ length: LENGTH_GROUPS }, (_, g) => {
     const group = order.slice(

@@ -2,7 +2,7 @@ import { EnvironmentError } from '@servegym/openenv/definition';
 import type { Trace } from '@servegym/simulator';
 import { mean } from '@servegym/simulator/statistics';
 import { fitLengths, fitPrefixes, normalScores, round } from './fit-lengths.ts';
-import { drawWorkload, evenQuantile, type FittedWorkload, type WorkloadFit } from './fitted-workload.ts';
+import { drawWorkload, evenQuantile } from './fitted-workload.ts';
 
 /** Fewer requests tell too little of their distributions. */
 const LEAST_REQUESTS = 200;
@@ -13,18 +13,36 @@ const SCALES = [1, 5, 10, 30, 60, 300];
 /** The model is compared by this many times as much traffic as the trace has. */
 const DRAWN = 20;
 
-/** Names of a fitted workload, and the origin of its trace. */
-export interface WorkloadIdentity {
+/**
+ * A workload fitted to a trace: draws as much traffic as is asked for. Arrivals are a Poisson process whose rate moves:
+ * slowly, through levels whose distribution is tabled and which remember where they were, and from second to second by
+ * a factor that is gamma distributed with mean 1. Lengths follow tabled quantiles and are correlated through normal
+ * scores. Made by `fitWorkload`.
+ */
+export interface FittedWorkload {
+  /** Value of `reset({traffic})`. */
   readonly id: string;
   readonly title: string;
+  /** Origin of the trace, with its licence. */
   readonly source: string;
+  /** Requests and seconds of the trace that it was fitted to. */
+  readonly requests: number;
+  readonly seconds: number;
+  readonly arrivals: ReturnType<typeof fitArrivals>;
+  readonly lengths: ReturnType<typeof fitLengths>;
+  /** Prefixes that prompts share, where the trace has them. */
+  readonly prefixes: ReturnType<typeof fitPrefixes>;
+  readonly fit: ReturnType<typeof checkFit>;
 }
 
 /**
  * Fits a workload to a trace, and says how near it comes.
  * @throws EnvironmentError `TRAFFIC_FIT` when the trace has fewer than 200 requests or lasts less than 120 s
  */
-export function fitWorkload(trace: Trace, identity: WorkloadIdentity): FittedWorkload {
+export function fitWorkload(
+  trace: Trace,
+  identity: Pick<FittedWorkload, 'id' | 'title' | 'source'>,
+): FittedWorkload {
   const seconds = trace.arrivalMs[trace.arrivalMs.length - 1] / 1000;
   if (trace.arrivalMs.length < LEAST_REQUESTS || seconds < LEAST_SECONDS) {
     throw new EnvironmentError(
@@ -43,7 +61,8 @@ export function fitWorkload(trace: Trace, identity: WorkloadIdentity): FittedWor
   return { ...unchecked, fit: checkFit(trace, unchecked) };
 }
 
-function checkFit(trace: Trace, model: Omit<FittedWorkload, 'fit'>): WorkloadFit {
+/** Distances of the workload from its trace, Kolmogorov-Smirnov: the largest gap between two distributions. */
+function checkFit(trace: Trace, model: Pick<FittedWorkload, 'seconds' | 'arrivals' | 'lengths'>) {
   const { seconds } = model;
   const { levelSeconds } = model.arrivals;
   const drawn = drawWorkload(model, 0, seconds * DRAWN);
@@ -53,6 +72,7 @@ function checkFit(trace: Trace, model: Omit<FittedWorkload, 'fit'>): WorkloadFit
   const fromHalf = drawWorkload({ ...model, lengths: first }, 1, seconds * DRAWN);
   const distance = (a: ArrayLike<number>, b: ArrayLike<number>) => round(distributionDistance(a, b));
   return {
+    /** Between the trace and a long draw from the model; counts are those in a level's time. */
     ks: {
       input: distance(trace.inputTokens, drawn.inputTokens),
       output: distance(trace.outputTokens, drawn.outputTokens),
@@ -62,12 +82,14 @@ function checkFit(trace: Trace, model: Omit<FittedWorkload, 'fit'>): WorkloadFit
       ),
       gaps: distance(gapsOf(traced), gapsOf(drawn.arrivalSeconds)),
     },
+    /** Between a model fitted to the first half of the trace and its second half, and between the halves themselves. */
     heldOut: {
       input: distance(trace.inputTokens.subarray(half), fromHalf.inputTokens),
       output: distance(trace.outputTokens.subarray(half), fromHalf.outputTokens),
       halvesInput: distance(trace.inputTokens.subarray(half), trace.inputTokens.subarray(0, half)),
       halvesOutput: distance(trace.outputTokens.subarray(half), trace.outputTokens.subarray(0, half)),
     },
+    /** Variance of the number of arrivals over its mean, at several scales: 1 for Poisson traffic. */
     dispersion: SCALES.filter((scale) => seconds >= 10 * scale).map((scale) => ({
       seconds: scale,
       trace: round(dispersion(countsOf(traced, seconds, scale))),
@@ -108,7 +130,7 @@ const FAST_S = [5, 10, 20, 40];
 const SLOW_S = [60, 120, 300, 600, 1200];
 
 /** The rate of a trace: how its levels are distributed, how long they last, and what happens from second to second. */
-function fitArrivals(trace: Trace): FittedWorkload['arrivals'] {
+function fitArrivals(trace: Trace) {
   const arrivalSeconds = Array.from(trace.arrivalMs, (ms) => ms / 1000);
   const seconds = arrivalSeconds[arrivalSeconds.length - 1];
   const stepMs = clockStepMs(trace.arrivalMs);
@@ -121,13 +143,18 @@ function fitArrivals(trace: Trace): FittedWorkload['arrivals'] {
   const counts = countsOf(arrivalSeconds, seconds, levelSeconds);
   const secondShape = isFine ? shapeOfSeconds(arrivalSeconds, seconds, levelSeconds) : null;
   return {
+    /** Mean rate. */
     perSecond: round(arrivalSeconds.length / seconds),
+    /** A level lasts this long, s. */
     levelSeconds,
+    /** Rate of a level over the mean rate: values at evenly spaced probabilities, 0 and 1 among them. Their mean is 1. */
     levels: levelQuantiles(counts, levelSeconds, secondShape),
+    /** Parts of a level's normal score that fade independently; the shares sum to 1. */
     memory: memoryOf(counts, {
       ...{ levelSeconds, slower: levelSeconds / shortest },
       signal: signalShare(counts, levelSeconds, secondShape),
     }),
+    /** Shape of the gamma factor of each second, mean 1; `null` when the rate stays within a level. */
     secondShape,
   };
 }
@@ -203,7 +230,7 @@ function memoryOf(
     slower,
     signal,
   }: { readonly levelSeconds: number; readonly slower: number; readonly signal: number },
-): FittedWorkload['arrivals']['memory'] {
+) {
   const lags = Math.min(LAGS, counts.length >> 2);
   const observed = autocorrelation(normalScores(counts), lags).map((value) => value / signal);
   let best = { error: Number.POSITIVE_INFINITY, share: 0, fast: FAST_S[0], slow: SLOW_S[0] };

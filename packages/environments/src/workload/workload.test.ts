@@ -3,11 +3,16 @@ import { describe, it } from 'node:test';
 import { EnvironmentError } from '@servegym/openenv/definition';
 import type { Trace } from '@servegym/simulator';
 import { normalProbability, normalScore } from '@servegym/simulator/statistics';
-import { countsOf, dispersion, distributionDistance, fitWorkload } from './fit-workload.ts';
+import {
+  countsOf,
+  dispersion,
+  distributionDistance,
+  type FittedWorkload,
+  fitWorkload,
+} from './fit-workload.ts';
 import {
   drawWorkload,
   evenQuantile,
-  type FittedWorkload,
   findWorkload,
   logQuantile,
   PUBLIC_WORKLOAD_IDS,

@@ -20,16 +20,26 @@ const TIERS: readonly WeightPrecision[] = ['FP16', 'INT8', 'INT4'];
 /** Cells are kept to this many significant digits: more would be the simulator's, not a measurement's. */
 const DIGITS = 5;
 const GB_PER_GIB = 2 ** 30 / 1e9;
+/** Clients wait this long before they send the next request: as often as the load generator looks, ticks. */
+const LOOK_TICKS = 10 * TICKS_PER_MS;
+/** Generations of requests that are measured after the first, which only fills the server. */
+const GENERATIONS = 2;
+const FEWEST_REQUESTS = 48;
+const GIB = 2 ** 30;
+/**
+ * Bytes that sampling takes for each position and entry of the vocabulary: logits and probabilities in FP32 and the
+ * 64-bit indices of a sort.
+ */
+const SAMPLER_BYTES_PER_ENTRY = 4 + 4 + 8;
+/** Entries of the vocabulary of Llama 3. */
+const VOCABULARY = 128_256;
+/** Sequences that the pool of `kv_budget` 1 leaves sampling memory for. */
+const SEQUENCES_PROVIDED_FOR = 32;
+/** Share of the memory that a pool of `kv_budget` 1 leaves free beside that. */
+const SLACK = 0.002;
 
-export interface TableBuildOptions {
-  /** Memory of each GPU that the server may use, GB. Default 40, or the whole GPU where that is less. */
-  readonly memoryGb?: number;
-  /** Price of a GPU, USD an hour. Default the profile's. */
-  readonly usdPerHour?: number;
-  /** Mean output of the load, tokens. Default 256. */
-  readonly outputTokens?: number;
-  /** Called after each row. */
-  readonly onRow?: (done: number, planned: number) => void;
+function samplerGb(batchSize: number, speculationDepth: number): number {
+  return (batchSize * (1 + speculationDepth) * VOCABULARY * SAMPLER_BYTES_PER_ENTRY) / 1e9;
 }
 
 /** A row of a trace table. */
@@ -45,12 +55,19 @@ export class TableBuilder {
   readonly usdPerHour: number;
   readonly outputTokens: number;
 
-  /** @throws EnvironmentError when the profile lacks what the table needs, or its weights do not fit. */
-  constructor(profile: EngineProfile, options: TableBuildOptions = {}) {
+  /**
+   * @param limits memory of each GPU that the server may use, GB (40, or the whole GPU where that is less), price of a GPU, USD an
+   *   hour (the profile's), and mean output of the load, tokens (256)
+   * @throws EnvironmentError when the profile lacks what the table needs, or its weights do not fit.
+   */
+  constructor(
+    profile: EngineProfile,
+    limits: { memoryGb?: number; usdPerHour?: number; outputTokens?: number } = {},
+  ) {
     this.profile = profile;
-    this.memoryGb = options.memoryGb ?? Math.min(40, profile.gpu.memoryGiB * GB_PER_GIB);
-    this.usdPerHour = options.usdPerHour ?? profile.gpu.usdPerHour;
-    this.outputTokens = options.outputTokens ?? 256;
+    this.memoryGb = limits.memoryGb ?? Math.min(40, profile.gpu.memoryGiB * GB_PER_GIB);
+    this.usdPerHour = limits.usdPerHour ?? profile.gpu.usdPerHour;
+    this.outputTokens = limits.outputTokens ?? 256;
     if (this.memoryGb > profile.gpu.memoryGiB * GB_PER_GIB) {
       throw new EnvironmentError(
         'MEMORY_ABOVE_GPU',
@@ -60,8 +77,8 @@ export class TableBuilder {
     this.#requireFit();
   }
 
-  /** All rows of the grid, in its order. */
-  build(onRow?: TableBuildOptions['onRow']): TableRow[] {
+  /** All rows of the grid, in its order. `onRow` is called after each. */
+  build(onRow?: (done: number, planned: number) => void): TableRow[] {
     const points = gridPoints();
     return points.map((point, done) => {
       const row = this.measure(point);
@@ -72,22 +89,8 @@ export class TableBuilder {
 
   measure(point: GridPoint): TableRow {
     const { profile } = this;
-    const weights = TIERS[point.quant_tier];
-    const memory = tableMemory(profile, this.memoryGb, {
-      weights,
-      batchSize: point.batch_size,
-      kvBudget: point.kv_budget,
-      speculationDepth: point.spec_length,
-      leastTokens: this.#longestRequest,
-    });
-    const measured = measurePoint(profile, {
-      weights,
-      maxNumSeqs: point.batch_size,
-      kvBlocks: memory.kvBlocks,
-      speculationDepth: point.spec_length,
-      promptTokens: PROMPT_LENGTHS[point.prompt_len_bucket],
-      outputTokens: this.outputTokens,
-    });
+    const memory = this.#memory(point, this.#longestRequest);
+    const measured = this.#load(point, memory.kvBlocks);
     // Whoever shares the GPU pays for the part of its memory that this server does not hold.
     const share = memory.usedGb / (profile.gpu.memoryGiB * GB_PER_GIB);
     const centsPerSecond = (this.usdPerHour * profile.gpu.count * share * 100) / 3600;
@@ -147,14 +150,101 @@ export class TableBuilder {
         `expected a profile with ${TIERS.join(', ')}; ${profile.name} lacks ${missing.join(', ')}`,
       );
     }
-    const whole = { weights: 'FP16', batchSize: 1, kvBudget: 1, speculationDepth: 0 } as const;
-    const { kvBlocks } = tableMemory(profile, memoryGb, { ...whole, leastTokens: 0 });
+    const { kvBlocks } = this.#memory({ quant_tier: 0, batch_size: 1, kv_budget: 1, spec_length: 0 }, 0);
     const tokens = kvBlocks * profile.memory.blockTokens;
     if (tokens >= this.#longestRequest) return;
     throw new EnvironmentError(
       'MEMORY_TOO_SMALL',
       `expected memory for one request of ${this.#longestRequest} tokens; within ${memoryGb.toFixed(1)} GB of each ${profile.gpu.name}, ${profile.name} leaves room for ${tokens}. Allow more with --memory, or take another profile`,
     );
+  }
+
+  /**
+   * The KV pool and the memory of a configuration, GB (10^9 bytes). `kv_budget` is a share of what weights and activations leave
+   * of the memory; the draft model and the sampler's buffers, which grow with the batch and the speculation, come on top, so
+   * that a large pool beside a large batch does not fit. The pool holds `leastTokens`, whatever its budget.
+   */
+  #memory(point: Omit<GridPoint, 'prompt_len_bucket'>, leastTokens: number) {
+    const { profile, memoryGb } = this;
+    const { batch_size: batchSize, spec_length: depth } = point;
+    const fixedGiB = weightVariant(profile, TIERS[point.quant_tier]).weightGiB + profile.memory.overheadGiB;
+    const fixedGb = (fixedGiB * GIB) / 1e9;
+    const poolGb =
+      (memoryGb * (1 - SLACK) - fixedGb - samplerGb(SEQUENCES_PROVIDED_FOR, 0)) * point.kv_budget;
+    const blockBytes = (profile.model.kvBytesPerToken * profile.memory.blockTokens) / profile.gpu.count;
+    const leastBlocks = Math.ceil(leastTokens / profile.memory.blockTokens);
+    const kvBlocks = Math.max(leastBlocks, Math.floor((poolGb * 1e9) / blockBytes));
+    const draftGb =
+      depth > 0 && profile.speculation !== null ? (profile.speculation.draftGiB * GIB) / 1e9 : 0;
+    return {
+      kvBlocks,
+      usedGb: fixedGb + draftGb + (kvBlocks * blockBytes) / 1e9 + samplerGb(batchSize, depth),
+    };
+  }
+
+  /**
+   * Measures a configuration as a load generator does: `batch_size` clients, each of which sends its next request when the
+   * last is answered; fewer where the KV pool holds fewer, since the others would only wait for one another. Every prompt is as
+   * long as its bucket says; outputs are uniform from half of the mean to one and a half.
+   */
+  #load(point: GridPoint, kvBlocks: number) {
+    const { profile, outputTokens } = this;
+    const { batch_size: maxNumSeqs, spec_length: speculationDepth } = point;
+    const promptTokens = PROMPT_LENGTHS[point.prompt_len_bucket];
+    const engine = new Engine(
+      {
+        law: weightVariant(profile, TIERS[point.quant_tier]).law,
+        maxNumSeqs,
+        kvBlocks,
+        schedulingPolicy: 'fcfs',
+        speculationDepth,
+        speculation: profile.speculation,
+        survival: speculationDepth > 0 ? acceptanceTable(profile, 'sharegpt') : [],
+      },
+      // The table of the environment keeps its results: measured without look-ahead slots.
+      { ...engineOptionsOf(profile, false), drafter: 'ngram' },
+    );
+    const random = new RandomStream(0, 'output lengths');
+    const held = (kvBlocks * profile.memory.blockTokens) / (promptTokens + outputTokens / 2);
+    const clients = Math.max(1, Math.min(maxNumSeqs, Math.floor(held)));
+    let sent = 0;
+    const send = (output: number) => {
+      engine.submit({ id: sent, arrival: Math.max(0, engine.now), input: promptTokens, output });
+      sent++;
+    };
+    const halfOutput = Math.max(1, Math.round(outputTokens / 2));
+    // The first generation ends at all times, so that the clients do not march in step.
+    for (let client = 0; client < clients; client++) send(random.integer(1, outputTokens + halfOutput));
+
+    const wanted = Math.max(FEWEST_REQUESTS, GENERATIONS * clients);
+    let seen = 0;
+    let tokens = 0;
+    let start = 0;
+    const ttft: number[] = [];
+    let tpotSum = 0;
+    while (ttft.length < wanted) {
+      engine.runUntil(engine.now + LOOK_TICKS);
+      const { completions } = engine;
+      const warm = seen >= clients;
+      for (let i = 0; i < completions.count; i++) {
+        seen++;
+        send(random.integer(halfOutput, outputTokens + halfOutput));
+        if (!warm) continue;
+        ttft.push(msFromTicks(completions.firstTokens[i] - completions.arrivals[i]));
+        const gaps = Math.max(1, completions.outputs[i] - 1);
+        tpotSum += msFromTicks(completions.lastTokens[i] - completions.firstTokens[i]) / gaps;
+      }
+      if (warm) tokens += engine.counters.outputTokens;
+      else start = engine.now;
+      engine.clearLogs();
+    }
+    const sorted = Float64Array.from(ttft).sort();
+    return {
+      ttftP50Ms: percentileOfSorted(sorted, 50),
+      ttftP99Ms: percentileOfSorted(sorted, 99),
+      tpotMs: tpotSum / ttft.length,
+      tps: (tokens * TICKS_PER_S) / (engine.now - start),
+    };
   }
 }
 
@@ -177,60 +267,6 @@ function rounded(value: number): number {
   return Number(value.toPrecision(DIGITS));
 }
 
-const GIB = 2 ** 30;
-/**
- * Bytes that sampling takes for each position and entry of the vocabulary: logits and probabilities in FP32 and the
- * 64-bit indices of a sort.
- */
-const SAMPLER_BYTES_PER_ENTRY = 4 + 4 + 8;
-/** Entries of the vocabulary of Llama 3. */
-const VOCABULARY = 128_256;
-/** Sequences that the pool of `kv_budget` 1 leaves sampling memory for. */
-const SEQUENCES_PROVIDED_FOR = 32;
-/** Share of the memory that a pool of `kv_budget` 1 leaves free beside that. */
-const SLACK = 0.002;
-
-/** Parts of the memory that a configuration may use, GB (10^9 bytes). */
-interface TableMemory {
-  readonly kvBlocks: number;
-  readonly usedGb: number;
-}
-
-/**
- * The KV pool and the memory of a configuration. `kvBudget` is a share of what weights and activations leave of
- * `limitGb`; the draft model and the sampler's buffers, which grow with the batch and the speculation, come on top, so
- * that a large pool beside a large batch does not fit.
- */
-function tableMemory(
-  profile: EngineProfile,
-  limitGb: number,
-  configuration: {
-    readonly weights: WeightPrecision;
-    readonly batchSize: number;
-    readonly kvBudget: number;
-    readonly speculationDepth: number;
-    /** The pool holds at least this many tokens, whatever its budget. */
-    readonly leastTokens: number;
-  },
-): TableMemory {
-  const { weights, batchSize, kvBudget, speculationDepth, leastTokens } = configuration;
-  const fixedGb = ((weightVariant(profile, weights).weightGiB + profile.memory.overheadGiB) * GIB) / 1e9;
-  const poolGb = (limitGb * (1 - SLACK) - fixedGb - samplerGb(SEQUENCES_PROVIDED_FOR, 0)) * kvBudget;
-  const blockBytes = (profile.model.kvBytesPerToken * profile.memory.blockTokens) / profile.gpu.count;
-  const leastBlocks = Math.ceil(leastTokens / profile.memory.blockTokens);
-  const kvBlocks = Math.max(leastBlocks, Math.floor((poolGb * 1e9) / blockBytes));
-  const draftGb =
-    speculationDepth > 0 && profile.speculation !== null ? (profile.speculation.draftGiB * GIB) / 1e9 : 0;
-  return {
-    kvBlocks,
-    usedGb: fixedGb + draftGb + (kvBlocks * blockBytes) / 1e9 + samplerGb(batchSize, speculationDepth),
-  };
-}
-
-function samplerGb(batchSize: number, speculationDepth: number): number {
-  return (batchSize * (1 + speculationDepth) * VOCABULARY * SAMPLER_BYTES_PER_ENTRY) / 1e9;
-}
-
 /** Writes rows as Parquet, with how they were measured as key-value metadata. The same rows give the same bytes. */
 export function encodeTable(
   rows: readonly TableRow[],
@@ -250,94 +286,4 @@ export function encodeTable(
       createdBy: 'servegym',
     }),
   );
-}
-
-/** A configuration and a load to measure. */
-interface PointToMeasure {
-  readonly weights: WeightPrecision;
-  /** Most sequences that run at once. */
-  readonly maxNumSeqs: number;
-  readonly kvBlocks: number;
-  readonly speculationDepth: number;
-  /** Every prompt has this many tokens. */
-  readonly promptTokens: number;
-  /** Mean output, tokens; outputs are uniform from half of it to one and a half. */
-  readonly outputTokens: number;
-}
-
-/** Measurements of a load generator. */
-interface MeasuredPoint {
-  readonly ttftP50Ms: number;
-  readonly ttftP99Ms: number;
-  readonly tpotMs: number;
-  /** Output tokens a second. */
-  readonly tps: number;
-}
-
-/** Clients wait this long before they send the next request: as often as the load generator looks, ticks. */
-const LOOK_TICKS = 10 * TICKS_PER_MS;
-/** Generations of requests that are measured after the first, which only fills the server. */
-const GENERATIONS = 2;
-const FEWEST_REQUESTS = 48;
-
-/**
- * Measures a configuration as a load generator does: `maxNumSeqs` clients, each of which sends its next request when the
- * last is answered; fewer where the KV pool holds fewer, since the others would only wait for one another.
- */
-function measurePoint(profile: EngineProfile, point: PointToMeasure): MeasuredPoint {
-  const { promptTokens, outputTokens, speculationDepth } = point;
-  const engine = new Engine(
-    {
-      law: weightVariant(profile, point.weights).law,
-      maxNumSeqs: point.maxNumSeqs,
-      kvBlocks: point.kvBlocks,
-      schedulingPolicy: 'fcfs',
-      speculationDepth,
-      speculation: profile.speculation,
-      survival: speculationDepth > 0 ? acceptanceTable(profile, 'sharegpt') : [],
-    },
-    // The table of the environment keeps its results: measured without look-ahead slots.
-    { ...engineOptionsOf(profile, false), drafter: 'ngram' },
-  );
-  const random = new RandomStream(0, 'output lengths');
-  const held = (point.kvBlocks * profile.memory.blockTokens) / (promptTokens + outputTokens / 2);
-  const clients = Math.max(1, Math.min(point.maxNumSeqs, Math.floor(held)));
-  let sent = 0;
-  const send = (output: number) => {
-    engine.submit({ id: sent, arrival: Math.max(0, engine.now), input: promptTokens, output });
-    sent++;
-  };
-  const halfOutput = Math.max(1, Math.round(outputTokens / 2));
-  // The first generation ends at all times, so that the clients do not march in step.
-  for (let client = 0; client < clients; client++) send(random.integer(1, outputTokens + halfOutput));
-
-  const wanted = Math.max(FEWEST_REQUESTS, GENERATIONS * clients);
-  let seen = 0;
-  let tokens = 0;
-  let start = 0;
-  const ttft: number[] = [];
-  let tpotSum = 0;
-  while (ttft.length < wanted) {
-    engine.runUntil(engine.now + LOOK_TICKS);
-    const { completions } = engine;
-    const warm = seen >= clients;
-    for (let i = 0; i < completions.count; i++) {
-      seen++;
-      send(random.integer(halfOutput, outputTokens + halfOutput));
-      if (!warm) continue;
-      ttft.push(msFromTicks(completions.firstTokens[i] - completions.arrivals[i]));
-      const gaps = Math.max(1, completions.outputs[i] - 1);
-      tpotSum += msFromTicks(completions.lastTokens[i] - completions.firstTokens[i]) / gaps;
-    }
-    if (warm) tokens += engine.counters.outputTokens;
-    else start = engine.now;
-    engine.clearLogs();
-  }
-  const sorted = Float64Array.from(ttft).sort();
-  return {
-    ttftP50Ms: percentileOfSorted(sorted, 50),
-    ttftP99Ms: percentileOfSorted(sorted, 99),
-    tpotMs: tpotSum / ttft.length,
-    tps: (tokens * TICKS_PER_S) / (engine.now - start),
-  };
 }

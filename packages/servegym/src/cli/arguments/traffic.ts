@@ -2,8 +2,8 @@ import { existsSync } from 'node:fs';
 import {
   drawPrefixes,
   drawWorkload,
+  type FittedWorkload,
   llmserve,
-  type PrefixSharing,
   PUBLIC_WORKLOAD_IDS,
   type PublicWorkloadId,
   publicWorkload,
@@ -303,7 +303,7 @@ function modelTrace(
 
 function drawnBlocks(
   name: string,
-  prefixes: PrefixSharing,
+  prefixes: NonNullable<FittedWorkload['prefixes']>,
   seed: number,
   requests: { readonly arrivalSeconds: readonly number[]; readonly inputTokens: readonly number[] },
 ): Trace['prefixBlocks'] {

@@ -1,1 +1,0 @@
-export { encodeTable, TableBuilder, type TableRow } from './build-table.ts';
