@@ -19,7 +19,7 @@ const options = {
   slo: sloOption('ttft_p99=1s,tpot_p99=50ms'),
   ...priceOptions,
   rateScale: trafficOptions.rateScale,
-  requests: { ...whole('<n>', 200, 1_000_000, 20_000), help: 'most requests, from the start of the traffic' },
+  requests: whole('<n>', 200, 1_000_000, 'most requests, from the start of the traffic', 20_000),
   seed: trafficOptions.seed,
   markdown: { value: '<file.md>', help: 'write the table for a comment on a pull request' },
   json: { help: 'print one JSON object' },

@@ -14,11 +14,7 @@ const endpointOptions = {
     ...deploymentOptions.profile,
     help: `engine profile (default without a line: ${DEFAULT_PROFILE})`,
   },
-  port: {
-    ...whole('<number>', 0, 65535, 8000),
-    env: 'PORT',
-    help: 'port to listen on; 0 takes any free one',
-  },
+  port: { ...whole('<number>', 0, 65535, 'port to listen on; 0 takes any free one', 8000), env: 'PORT' },
   host: {
     value: '<address>',
     env: 'HOST',
@@ -52,12 +48,9 @@ const endpointOptions = {
     default: 'sharegpt',
     help: "which of the profile's acceptance tables holds",
   },
-  timeScale: { ...above('<factor>', 0, 1000, 1), help: 'let simulated time pass this many times as fast' },
-  drainTimeout: { ...whole('<seconds>', 0, 86_400, 5), help: 'how long requests may continue when it stops' },
-  seed: {
-    ...whole('<n>', 0, Number.MAX_SAFE_INTEGER, 0),
-    help: 'seed of the replies and of accepted draft tokens',
-  },
+  timeScale: above('<factor>', 0, 1000, 'let simulated time pass this many times as fast', 1),
+  drainTimeout: whole('<seconds>', 0, 86_400, 'how long requests may continue when it stops', 5),
+  seed: whole('<n>', 0, Number.MAX_SAFE_INTEGER, 'seed of the replies and of accepted draft tokens', 0),
 } as const satisfies OptionTable;
 
 /** `servegym endpoint`: a simulated deployment behind the OpenAI API, until a signal ends it. */

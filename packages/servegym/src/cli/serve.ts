@@ -52,11 +52,7 @@ const serveOptions = {
     default: ENVIRONMENT_IDS as readonly string[],
     defaultText: ENVIRONMENT_IDS.join(','),
   },
-  port: {
-    ...whole('<number>', 0, 65535, 7860),
-    help: 'port to listen on; 0 takes any free one',
-    env: 'PORT',
-  },
+  port: { ...whole('<number>', 0, 65535, 'port to listen on; 0 takes any free one', 7860), env: 'PORT' },
   host: {
     value: '<address>',
     help: 'address to listen on; 0.0.0.0 is all',
@@ -90,8 +86,7 @@ const serveOptions = {
     defaultText: 'a file in your state folder',
   },
   maxSessions: {
-    ...whole('<number>', 1, 1_000_000, 1024),
-    help: 'most sessions at once',
+    ...whole('<number>', 1, 1_000_000, 'most sessions at once', 1024),
     env: 'MAX_CONCURRENT_ENVS',
   },
   sessionTimeout: {
@@ -102,8 +97,7 @@ const serveOptions = {
     default: 3600,
   },
   drainTimeout: {
-    ...whole('<seconds>', 0, 86_400, 5),
-    help: 'time of open sessions when the server stops',
+    ...whole('<seconds>', 0, 86_400, 'time of open sessions when the server stops', 5),
     env: 'SERVEGYM_DRAIN_TIMEOUT',
   },
   limit: {
@@ -134,8 +128,7 @@ const serveOptions = {
   },
   allowedHosts,
   trustProxy: {
-    ...whole('[proxies]', 0, MAX_PROXIES, 0),
-    help: 'number of your proxies whose x-forwarded-... headers count',
+    ...whole('[proxies]', 0, MAX_PROXIES, 'number of your proxies whose x-forwarded-... headers count', 0),
     env: 'SERVEGYM_TRUST_PROXY',
     preset: '1',
     defaultText: 'none',

@@ -60,10 +60,7 @@ const options = {
     defaultText: 'default',
     help: 'settings to search, by the names of docs/tune.md',
   },
-  minQuality: {
-    ...within('<share>', 0, 1, 0),
-    help: 'least accuracy of quantized weights, relative to FP16',
-  },
+  minQuality: within('<share>', 0, 1, 'least accuracy of quantized weights, relative to FP16', 0),
   replicas: {
     value: '<n|from..to>',
     parse: parseReplicas,
@@ -76,11 +73,8 @@ const options = {
   },
   ...priceOptions,
   rateScale: trafficOptions.rateScale,
-  requests: {
-    ...whole('<n>', 400, 1_000_000, 20_000),
-    help: 'requests that are used, evenly over the traffic',
-  },
-  configurations: { ...whole('<n>', 16, 100_000, 1024), help: 'configurations to start from' },
+  requests: whole('<n>', 400, 1_000_000, 'requests that are used, evenly over the traffic', 20_000),
+  configurations: whole('<n>', 16, 100_000, 'configurations to start from', 1024),
   seed: trafficOptions.seed,
   report: { value: '<file.html>', help: 'write the report as a page' },
   plot: { value: '<file.svg|file.png>', help: 'write the Pareto plot of the first profile' },

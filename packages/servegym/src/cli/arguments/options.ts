@@ -30,20 +30,18 @@ export function numberFrom(low: number, high = Number.MAX_VALUE): (text: string)
 
 interface NumberOption {
   readonly value: string;
+  readonly help: string;
   readonly parse: (text: string) => number;
 }
 
-/** Options whose value is a number: by their placeholder, the ends of their range, and their default where they have one. */
+/** Options whose value is a number: by placeholder, ends of the range and help, with the default where there is one. */
 function numberOption(parser: (low: number, high?: number) => (text: string) => number) {
-  function option(value: string, low: number, high?: number): NumberOption;
+  function option(value: string, low: number, high: number, help: string): NumberOption;
   function option(
-    value: string,
-    low: number,
-    high: number,
-    initial: number,
+    ...option: [value: string, low: number, high: number, help: string, initial: number]
   ): NumberOption & { readonly default: number };
-  function option(value: string, low: number, high?: number, initial?: number): NumberOption {
-    return { value, parse: parser(low, high), ...(initial !== undefined && { default: initial }) };
+  function option(value: string, low: number, high: number, help: string, initial?: number): NumberOption {
+    return { value, help, parse: parser(low, high), ...(initial !== undefined && { default: initial }) };
   }
   return option;
 }

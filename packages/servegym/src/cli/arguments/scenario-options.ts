@@ -21,7 +21,7 @@ export const scenarioOptions = {
     value: '<file|model>',
     help: 'requests of your own, or the model of a public trace (docs/traffic.md)',
   },
-  rateScale: { ...within('<x>', 0.01, 20), help: 'arrivals come this many times as fast' },
+  rateScale: within('<x>', 0.01, 20, 'arrivals come this many times as fast'),
   profile: { value: '<name>', help: "the engine profile, instead of the task's own" },
   shift: {
     value: '<name>',

@@ -227,10 +227,10 @@ const confirmOptions = {
   },
   apiKey: { value: '<text>', env: 'OPENAI_API_KEY', help: 'key of the API' },
   servedModelName: { value: '<name>', help: 'model to ask for (default: the first that the server lists)' },
-  requests: { ...whole('<n>', 2, 1_000_000, 200), help: 'requests of the traffic to send' },
+  requests: whole('<n>', 2, 1_000_000, 'requests of the traffic to send', 200),
   rateScale: trafficOptions.rateScale,
   seed: trafficOptions.seed,
-  seconds: { ...above('<n>', 0, 3600, 20), help: 'without a traffic: length of each load' },
+  seconds: above('<n>', 0, 3600, 'without a traffic: length of each load', 20),
   json: { help: 'print one JSON object' },
 } as const satisfies OptionTable;
 

@@ -26,12 +26,14 @@ export const tableBuildCommand = () =>
     options: {
       profile: { value: '<name|file.json>', required: true, help: 'the engine profile' },
       out: { value: '<file.parquet>', help: 'where to write (default: <profile>.parquet)' },
-      memory: {
-        ...above('<GB>', 0, 1000),
-        help: 'memory of a GPU that the server may use (default: 40, or all of a smaller GPU)',
-      },
-      usdPerHour: { ...within('<price>', 0.001, 10_000), help: "price of a GPU (default: the profile's)" },
-      outputTokens: { ...whole('<n>', 8, 4096, 256), help: 'mean answer of the load' },
+      memory: above(
+        '<GB>',
+        0,
+        1000,
+        'memory of a GPU that the server may use (default: 40, or all of a smaller GPU)',
+      ),
+      usdPerHour: within('<price>', 0.001, 10_000, "price of a GPU (default: the profile's)"),
+      outputTokens: whole('<n>', 8, 4096, 'mean answer of the load', 256),
     },
     after: 'Takes less than a minute. The same profile gives the same file.',
     async action({ profile: name, out, memory: memoryGb, usdPerHour, outputTokens }) {

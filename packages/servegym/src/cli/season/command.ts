@@ -61,11 +61,14 @@ const create = () =>
         default: 'llmserve',
       },
       task: { value: '<id>', help: 'a task; may be repeated (default: all)', repeated: true },
-      episodes: {
-        ...whole('<n>', LEAST_EPISODES, 10_000, LEAST_EPISODES),
-        help: 'episodes of each task for a submission',
-      },
-      minutes: { ...above('<n>', 0, 100_000, 60), help: 'time for an episode, from its reset' },
+      episodes: whole(
+        '<n>',
+        LEAST_EPISODES,
+        10_000,
+        'episodes of each task for a submission',
+        LEAST_EPISODES,
+      ),
+      minutes: above('<n>', 0, 100_000, 'time for an episode, from its reset', 60),
     },
     async action({ file, env, name, task, episodes, minutes }) {
       const { id, version, tasks = [] } = await seasonDefinition(env);
@@ -111,10 +114,10 @@ const serve = () =>
     words: { file },
     options: {
       env,
-      port: { ...whole('<number>', 0, 65_535, 7860), help: 'port to listen on; 0 takes any free one' },
+      port: whole('<number>', 0, 65_535, 'port to listen on; 0 takes any free one', 7860),
       host: { value: '<address>', help: 'address to listen on', default: '127.0.0.1' },
-      maxSessions: { ...whole('<number>', 1, 1_000_000, 1024), help: 'most sessions at once' },
-      resetTime: { ...whole('<ms>', 0, 60_000, 250), help: 'resets are answered at multiples of this time' },
+      maxSessions: whole('<number>', 1, 1_000_000, 'most sessions at once', 1024),
+      resetTime: whole('<ms>', 0, 60_000, 'resets are answered at multiples of this time', 250),
       allowedHosts,
     },
     action: ({ file, env, port, host, maxSessions, allowedHosts, resetTime: resetMs }) =>

@@ -42,7 +42,7 @@ import {
 
 const options = {
   ...deploymentOptions,
-  replicas: { ...whole('<n>', 1, 1024), help: 'engines that share the traffic' },
+  replicas: whole('<n>', 1, 1024, 'engines that share the traffic'),
   router: { value: '<policy>', choices: ROUTER_POLICIES, help: 'how they share it (default: round_robin)' },
   split: {
     value: '[prefill:decode]',
@@ -64,15 +64,11 @@ const options = {
     parse: parseShares,
     help: 'draw priority classes, the most urgent first: 0.2,0.8',
   },
-  kvOffloadingBandwidth: {
-    ...above('<GB/s>', 0, 1e6),
-    help: 'host to GPU (default: of the profile, else 25)',
-  },
+  kvOffloadingBandwidth: above('<GB/s>', 0, 1e6, 'host to GPU (default: of the profile, else 25)'),
   ...trafficOptions,
   repeatTo: {
-    ...whole('<n>', 1, MOST_REQUESTS),
+    ...whole('<n>', 1, MOST_REQUESTS, 'play the traffic again and again, until n requests'),
     conflicts: ['requests'],
-    help: 'play the traffic again and again, until n requests',
   },
   chromeTrace: { value: '<file.json>', help: 'write the run for Perfetto (ui.perfetto.dev)' },
   requestsFile: { value: '<file>', help: 'write a row for each request: .jsonl, .parquet, else CSV' },

@@ -40,11 +40,13 @@ export const convertCommand = () =>
       },
       sort: { help: 'put requests that are out of order in order' },
       skipUnanswered: { help: 'leave out requests without an output' },
-      prefixBlockTokens: {
-        ...whole('<n>', 1, 1_000_000),
-        help: `tokens that one prefix hash stands for (default: ${BLOCK_TOKENS})`,
-      },
-      load: { ...whole('<n>', 1, 10_000), help: 'which load of a benchmark that has several' },
+      prefixBlockTokens: whole(
+        '<n>',
+        1,
+        1_000_000,
+        `tokens that one prefix hash stands for (default: ${BLOCK_TOKENS})`,
+      ),
+      load: whole('<n>', 1, 10_000, 'which load of a benchmark that has several'),
     },
     after: `Examples:
   servegym traffic convert log.csv.gz clean.jsonl --map arrival=t0,input=n_in,output=n_out --time-unit ms --sort`,

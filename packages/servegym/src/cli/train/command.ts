@@ -56,24 +56,24 @@ const options = {
     choices: Object.keys(ALGORITHMS) as readonly Algorithm[],
     default: 'ppo',
   },
-  steps: {
-    ...whole('<n>', 1, 1e9),
-    help: 'windows to learn from (default: 480000 for ppo on llmserve, else 120000)',
-  },
+  steps: whole('<n>', 1, 1e9, 'windows to learn from (default: 480000 for ppo on llmserve, else 120000)'),
   randomise: {
     help: 'ppo on llmserve: another server and traffic in each episode, for one policy of many servers',
   },
-  seed: { ...whole('<n>', 0, Number.MAX_SAFE_INTEGER, 0), help: 'seed of weights, exploration and traffic' },
+  seed: whole('<n>', 0, Number.MAX_SAFE_INTEGER, 'seed of weights, exploration and traffic', 0),
   seeds: {
     value: '<from..to>',
     help: 'a training for each of these seeds, side by side',
     parse: parseSeeds,
     conflicts: ['seed'],
   },
-  threads: {
-    ...whole('<n>', 1, MOST_THREADS, Math.min(MOST_THREADS, availableParallelism())),
-    help: 'threads that play, or trainings at once; results do not depend on it',
-  },
+  threads: whole(
+    '<n>',
+    1,
+    MOST_THREADS,
+    'threads that play, or trainings at once; results do not depend on it',
+    Math.min(MOST_THREADS, availableParallelism()),
+  ),
   queue,
   teacher: {
     value: '<name>',
@@ -81,10 +81,7 @@ const options = {
     parse: teacherNamed,
     default: 'mpc',
   },
-  lessons: {
-    ...whole('<n>', 3, 100_000, 48),
-    help: 'distill: episodes that the teacher plays or comments on',
-  },
+  lessons: whole('<n>', 3, 100_000, 'distill: episodes that the teacher plays or comments on', 48),
   resume: {
     value: '<file>',
     help: 'go on from a checkpoint.safetensors, as if the run had not stopped',
