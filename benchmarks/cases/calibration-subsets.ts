@@ -2,7 +2,7 @@ import { basename } from 'node:path';
 import { calibrateBench, type MeasuredLoad, parseBenchResult, parseEngineProfile } from '@servegym/profiles';
 import { type EngineProfile, type SimulationOptions, simulateTrace } from '@servegym/simulator';
 import { mean } from '@servegym/simulator/statistics';
-import { readInputFile } from '../../packages/servegym/src/cli/arguments/input-files.ts';
+import { readInputFile } from '../../packages/servegym/src/cli/files.ts';
 import { benchmark, median, type Row, required, text } from '../harness.ts';
 
 export default benchmark({

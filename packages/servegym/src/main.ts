@@ -1,9 +1,8 @@
 #!/usr/bin/env node
 import { enableCompileCache } from 'node:module';
 import { CommanderError } from 'commander';
-import { exitCodeOf, failureMessage } from './cli/failure.ts';
+import { exitCodeOf, failureMessage, maskOutput, requireNode } from './cli/failure.ts';
 import { buildProgram } from './cli/program.ts';
-import { maskOutput, requireNode } from './node-process.ts';
 
 // Node 22 warns at each start that its SQLite is experimental.
 const { emitWarning } = process;

@@ -1,12 +1,18 @@
 import { blocksOf, compareDeployments, type Deployment, diffResult, withTooLong } from '@servegym/operators';
 import { scaleRate, takeRequests } from '@servegym/simulator';
-import { hardwareOptions, readDeployment } from './arguments/deployment.ts';
+import {
+  hardwareOptions,
+  priceOptions,
+  readDeployment,
+  refuseClassBounds,
+  sloOption,
+  withPrices,
+} from './arguments/deployment.ts';
 import { whole } from './arguments/options.ts';
-import { priceOptions, refuseClassBounds, sloOption, withPrices } from './arguments/planning-options.ts';
 import { openArrivals, trafficOptions, trafficWord } from './arguments/traffic.ts';
 import { defineCommand, type OptionTable, type OptionValues } from './command-table.ts';
+import { requireWritable, writeOutputFile } from './files.ts';
 import { printResult } from './output/print-result.ts';
-import { requireWritable, writeOutputFile } from './output/write-output-file.ts';
 
 const options = {
   baseline: {

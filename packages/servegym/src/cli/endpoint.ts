@@ -2,8 +2,7 @@ import { startEndpoint } from '@servegym/endpoint';
 import { Guard } from '@servegym/openenv';
 import { listenError, stopOnSignals, tellOthers } from '../server/listening.ts';
 import { deploymentOptions, isBareFlags, readDeployment, servingConfig } from './arguments/deployment.ts';
-import { above, whole } from './arguments/options.ts';
-import { allowedHosts, withBoundName } from './arguments/server-options.ts';
+import { above, allowedHosts, whole, withBoundName } from './arguments/options.ts';
 import { defineCommand, type OptionTable, type OptionValues } from './command-table.ts';
 
 const DEFAULT_PROFILE = 'a100-40gb-llama-3-8b';

@@ -1,5 +1,6 @@
 import { constants } from 'node:os';
 import type { JobFailure } from '@servegym/jobs';
+import { maskUrls } from '@servegym/openenv/mask-urls';
 import { CommanderError } from 'commander';
 
 /** 2 for bad input, 130 after Ctrl-C, 143 after SIGTERM, 1 for an internal failure, 0 for `--help` and `--version`. */
@@ -112,4 +113,23 @@ export function onInterrupt(onSignal: (signal: Interrupt) => void): () => void {
   };
   for (const signal of INTERRUPTS) process.on(signal, listen);
   return unlisten;
+}
+
+/** The oldest Node that has all that the commands use: `engines` of the package. */
+export const OLDEST_NODE = '22.18';
+
+/** @throws InputError `NODE_TOO_OLD` before a command fails on something that this Node lacks */
+export function requireNode(version = process.versions.node): void {
+  if (version.localeCompare(OLDEST_NODE, 'en', { numeric: true }) >= 0) return;
+  throw new InputError(
+    `expected Node ${OLDEST_NODE} or newer, got ${version}: install a newer one, for example with \`nvm install 24\``,
+    { code: 'NODE_TOO_OLD' },
+  );
+}
+
+/** Masks the credentials of URLs in all text that is written to a stream from now on. */
+export function maskOutput(stream: Pick<NodeJS.WriteStream, 'write'>): void {
+  const write = stream.write.bind(stream) as (chunk: unknown, ...rest: unknown[]) => boolean;
+  stream.write = (chunk: unknown, ...rest: unknown[]) =>
+    write(typeof chunk === 'string' ? maskUrls(chunk) : chunk, ...rest);
 }

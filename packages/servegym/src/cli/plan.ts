@@ -8,16 +8,16 @@ import {
 } from '@servegym/operators';
 import { listProfiles } from '@servegym/profiles';
 import { type EngineProfile, PROFILE_STATUSES, scaleRate } from '@servegym/simulator';
+import { priceOptions, refuseClassBounds, sloOption, withPrices } from './arguments/deployment.ts';
 import { whole, within } from './arguments/options.ts';
-import { priceOptions, refuseClassBounds, sloOption, withPrices } from './arguments/planning-options.ts';
 import { openArrivals, trafficOptions, trafficWord } from './arguments/traffic.ts';
 import { defineCommand, type OptionTable, type OptionValues } from './command-table.ts';
 import { InputError } from './failure.ts';
+import { requireWritable, writeOutputFile } from './files.ts';
 import { jobOptions, withJobs } from './jobs.ts';
 import { printResult } from './output/print-result.ts';
 import { showProgress, untilDone } from './output/progress.ts';
 import { reportPage } from './output/report-page.ts';
-import { requireWritable, writeOutputFile } from './output/write-output-file.ts';
 
 const options = {
   model: { value: '<name>', required: true, help: 'the model to serve, or a part of its name: qwen3-32b' },

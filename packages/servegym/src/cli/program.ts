@@ -102,7 +102,7 @@ const COMMANDS: Readonly<Record<string, Commands>> = {
         },
         fit: {
           summary: 'fit a model to each trace, and say how near it comes',
-          load: async () => (await import('./traffic/fit.ts')).fitCommand(),
+          load: async () => (await import('./traffic/describe.ts')).fitCommand(),
         },
       },
     },
@@ -122,11 +122,11 @@ const COMMANDS: Readonly<Record<string, Commands>> = {
     },
     season: {
       summary: 'run a ranked competition with secret seeds and results that anybody can check',
-      load: async () => (await import('./season/command.ts')).seasonCommand(),
+      load: async () => (await import('./season.ts')).seasonCommand(),
     },
     worker: {
       summary: 'do the jobs of commands that were started with --queue',
-      load: async () => (await import('./worker.ts')).workerCommand(),
+      load: async () => (await import('./jobs.ts')).workerCommand(),
     },
   },
 };

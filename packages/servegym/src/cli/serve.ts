@@ -7,9 +7,16 @@ import { stopOnSignals, tellOthers } from '../server/listening.ts';
 import { LOG_FORMATS, LOG_LEVELS, serverLog } from '../server/server-log.ts';
 import { defaultSessionFile } from '../server/session-storage.ts';
 import { startServer } from '../server/start-server.ts';
-import { byteCount, namedValues, numberAbove, whole, wholeNumber } from './arguments/options.ts';
+import {
+  allowedHosts,
+  byteCount,
+  namedValues,
+  numberAbove,
+  whole,
+  wholeNumber,
+  withBoundName,
+} from './arguments/options.ts';
 import { loadTask, loadTrace } from './arguments/scenario-options.ts';
-import { allowedHosts, withBoundName } from './arguments/server-options.ts';
 import { defineCommand, type OptionTable, type OptionValues } from './command-table.ts';
 import { InputError } from './failure.ts';
 

@@ -14,10 +14,14 @@ import {
 } from '@servegym/operators';
 import { drawPriorities, type EngineProfile } from '@servegym/simulator';
 import { InvalidArgumentError } from 'commander';
-import { deploymentOptions, readDeployment } from './arguments/deployment.ts';
-import { readProfile } from './arguments/input-files.ts';
+import {
+  deploymentOptions,
+  priceOptions,
+  readDeployment,
+  sloOption,
+  withPrices,
+} from './arguments/deployment.ts';
 import { parseShares, rangeOf, whole, within } from './arguments/options.ts';
-import { priceOptions, sloOption, withPrices } from './arguments/planning-options.ts';
 import {
   openTraffic,
   type TrafficSource,
@@ -27,11 +31,11 @@ import {
 } from './arguments/traffic.ts';
 import { defineCommand, type OptionTable, type OptionValues } from './command-table.ts';
 import { InputError } from './failure.ts';
+import { readProfile, requireWritable, writeOutputFile } from './files.ts';
 import { jobOptions, withJobs } from './jobs.ts';
 import { printResult } from './output/print-result.ts';
 import { showProgress, untilDone } from './output/progress.ts';
 import { pngRenderer, reportPage, reportPlot } from './output/report-page.ts';
-import { requireWritable, writeOutputFile } from './output/write-output-file.ts';
 
 /** Knobs of `--knobs`: the settings of an engine, and the number of engines. */
 type CommandKnob = KnobName | 'replicas';

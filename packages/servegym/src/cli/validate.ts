@@ -2,8 +2,7 @@ import { ENVIRONMENT_IDS } from '@servegym/environments';
 import { selfTest } from '@servegym/openenv';
 import { type ValidationReport, validateServer } from '@servegym/openenv/validate';
 import { openEnvironment } from '../server/open-environment.ts';
-import { above, jsonObject, whole } from './arguments/options.ts';
-import { serverAddress } from './arguments/server-options.ts';
+import { above, jsonObject, serverAddress, whole } from './arguments/options.ts';
 import { defineCommand, type OptionTable, type OptionValues } from './command-table.ts';
 import { printResult } from './output/print-result.ts';
 

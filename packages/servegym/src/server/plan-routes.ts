@@ -11,7 +11,7 @@ import { listProfiles } from '@servegym/profiles';
 import { parseTrace, SimulatorError, scaleRate } from '@servegym/simulator';
 import { stream } from 'hono/streaming';
 import { z } from 'zod';
-import { withPrices } from '../cli/arguments/planning-options.ts';
+import { withPrices } from '../cli/arguments/deployment.ts';
 import type { BackgroundWork } from './background/background-work.ts';
 
 /** Requests of the trace that are simulated. `servegym plan` takes 8,000. */

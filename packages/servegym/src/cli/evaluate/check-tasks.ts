@@ -1,10 +1,10 @@
 import { agentsOf, QUICK, type TaskCheck, THOROUGH } from '@servegym/agents';
 import { llmserve, type ServeAction, type TaskReference } from '@servegym/environments';
+import { readInputs } from '../arguments/scenario-options.ts';
 import { InputError } from '../failure.ts';
 import { type Column, type Form, printResult, table } from '../output/print-result.ts';
 import { showProgress } from '../output/progress.ts';
 import type { EvaluateOptions } from './command.ts';
-import { readInputs } from './read-play.ts';
 
 /** Checks whether tasks are sound simulations and worth learning; ends with 1 when one is not. */
 export async function checkTasks(

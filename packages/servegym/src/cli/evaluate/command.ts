@@ -15,9 +15,21 @@ import {
 } from '@servegym/agents';
 import { ENVIRONMENT_IDS, firstSeeds, type SeedSplit } from '@servegym/environments';
 import type { JobEngine } from '@servegym/jobs';
-import { namedValues, numberFrom, parseShares, whole, wholeNumber, within } from '../arguments/options.ts';
-import { scenarioOptions } from '../arguments/scenario-options.ts';
-import { serverAddress } from '../arguments/server-options.ts';
+import {
+  namedValues,
+  numberFrom,
+  parseShares,
+  serverAddress,
+  whole,
+  wholeNumber,
+  within,
+} from '../arguments/options.ts';
+import {
+  type NamedPolicy,
+  readInputs,
+  readPolicies,
+  scenarioOptions,
+} from '../arguments/scenario-options.ts';
 import { defineCommand, flagOf, type OptionTable, type OptionValues } from '../command-table.ts';
 import { InputError } from '../failure.ts';
 import { jobOptions, withJobs } from '../jobs.ts';
@@ -26,7 +38,6 @@ import { showShare } from '../output/progress.ts';
 import { checkTasks } from './check-tasks.ts';
 import { comparisonForm, evaluationForm, shiftedForm } from './evaluation-report.ts';
 import { playSeed } from './play-seed.ts';
-import { type NamedPolicy, readInputs, readPolicies } from './read-play.ts';
 import { recordPolicy } from './record-policy.ts';
 
 /** How a language model is asked. */

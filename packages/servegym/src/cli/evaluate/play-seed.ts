@@ -12,13 +12,19 @@ import {
 import { fleet } from '@servegym/environments';
 import { EnvironmentError, type Grade } from '@servegym/openenv';
 import { connect } from '@servegym/openenv/client';
+import {
+  isModel,
+  type NamedPolicy,
+  type PlayedInputs,
+  readInputs,
+  readPolicies,
+} from '../arguments/scenario-options.ts';
 import { InputError } from '../failure.ts';
+import { requireWritable, writeJsonFile } from '../files.ts';
 import { type Column, printResult, table } from '../output/print-result.ts';
 import { showProgress } from '../output/progress.ts';
-import { requireWritable, writeJsonFile } from '../output/write-output-file.ts';
 import type { EvaluateOptions } from './command.ts';
 import { fleetForm, fleetRequests, playFleet } from './play-fleet.ts';
-import { isModel, type NamedPolicy, type PlayedInputs, readInputs, readPolicies } from './read-play.ts';
 
 /** Time between two notices that the model is still asked, where standard error is no terminal, s. */
 const NOTICE_SECONDS = 10;

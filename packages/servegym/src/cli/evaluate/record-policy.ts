@@ -5,13 +5,13 @@ import { firstSeeds, type SeedSplit, SHIPPED_TABLE_URL } from '@servegym/environ
 import type { EnvironmentDefinition } from '@servegym/openenv';
 import { parquetWriteBuffer } from 'hyparquet-writer';
 import { toJSONSchema } from 'zod';
+import { readInputs, readPolicies } from '../arguments/scenario-options.ts';
 import { InputError } from '../failure.ts';
+import { requireWritable, writeOutputFile } from '../files.ts';
 import { sourceFolder, sourceHash, withJobs } from '../jobs.ts';
 import { printResult } from '../output/print-result.ts';
 import { showShare } from '../output/progress.ts';
-import { requireWritable, writeOutputFile } from '../output/write-output-file.ts';
 import type { EvaluateOptions } from './command.ts';
-import { readInputs, readPolicies } from './read-play.ts';
 
 /** Plays episodes for offline learning and writes them as Parquet, a row for each window. */
 export async function recordPolicy(out: string, options: EvaluateOptions): Promise<void> {

@@ -4,11 +4,10 @@ import { profilesOnGpu } from '@servegym/operators';
 import { findReferenceFiles, REFERENCE_DATA } from '@servegym/operators/traces';
 import { findProfile, listLastingProfiles, listProfiles } from '@servegym/profiles';
 import { type EngineProfile, PROFILE_STATUSES } from '@servegym/simulator';
-import { readProfile } from '../arguments/input-files.ts';
 import { defineCommand } from '../command-table.ts';
 import { InputError } from '../failure.ts';
+import { readProfile, writeJsonFile } from '../files.ts';
 import { printResult } from '../output/print-result.ts';
-import { writeJsonFile } from '../output/write-output-file.ts';
 import { madeBy } from './make.ts';
 import { profileForm, profilesForm } from './profile-report.ts';
 

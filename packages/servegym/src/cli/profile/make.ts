@@ -20,12 +20,11 @@ import {
 import type { EngineProfile } from '@servegym/simulator';
 import { InvalidArgumentError } from 'commander';
 import { readLaunchText } from '../arguments/deployment.ts';
-import { readGpu, readInputFile, readModel, readProfile } from '../arguments/input-files.ts';
 import { above, whole } from '../arguments/options.ts';
 import { defineCommand, flagOf, type OptionTable, type OptionValues } from '../command-table.ts';
 import { InputError } from '../failure.ts';
+import { readGpu, readInputFile, readModel, readProfile, requireWritable, writeJsonFile } from '../files.ts';
 import { type Form, printResult, table } from '../output/print-result.ts';
-import { requireWritable, writeJsonFile } from '../output/write-output-file.ts';
 import { benchForm, currentCommand, kernelForm, profileSheet, staticBatchForm } from './profile-report.ts';
 import { calibrateRunningServer, trustText } from './running-server.ts';
 

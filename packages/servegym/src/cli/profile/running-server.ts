@@ -15,14 +15,13 @@ import {
 import { estimatedProfile, type MeasuredLoad, measuredLoad } from '@servegym/profiles';
 import { type EngineProfile, scaleRate, takeRequests } from '@servegym/simulator';
 import { deploymentOptions, readDeployment, readLaunchText } from '../arguments/deployment.ts';
-import { readGpu, readInputFile, readModel, readProfile } from '../arguments/input-files.ts';
 import { above, whole } from '../arguments/options.ts';
 import { openTraffic, trafficOptions, trafficWord } from '../arguments/traffic.ts';
 import { defineCommand, type OptionTable, type OptionValues } from '../command-table.ts';
 import { InputError, untilInterrupted } from '../failure.ts';
+import { readGpu, readInputFile, readModel, readProfile, writeOutputFile } from '../files.ts';
 import { printResult, table } from '../output/print-result.ts';
 import { ProgressDisplay } from '../output/progress.ts';
-import { writeOutputFile } from '../output/write-output-file.ts';
 import type { Making } from './make.ts';
 
 /** Times for an answer while a profile is made, and while one is confirmed. */

@@ -10,13 +10,12 @@ import {
 } from '@servegym/environments';
 import { encodeTable, TableBuilder } from '@servegym/environments/table';
 import { EnvironmentError } from '@servegym/openenv';
-import { readInputBytes, readProfile } from '../arguments/input-files.ts';
 import { above, whole, within } from '../arguments/options.ts';
 import { readTable } from '../arguments/scenario-options.ts';
 import { defineCommand } from '../command-table.ts';
+import { readInputBytes, readProfile, requireWritable, writeJsonFile, writeOutputFile } from '../files.ts';
 import { printResult } from '../output/print-result.ts';
 import { ProgressDisplay } from '../output/progress.ts';
-import { requireWritable, writeJsonFile, writeOutputFile } from '../output/write-output-file.ts';
 
 /** `servegym profile table build`: measures a profile's table on the simulator. */
 export const tableBuildCommand = () =>

@@ -4,7 +4,7 @@ import { whole } from '../arguments/options.ts';
 import { openTraffic, readingLine, readTraffic, trafficOptions, trafficWord } from '../arguments/traffic.ts';
 import { defineCommand, type WordTable } from '../command-table.ts';
 import { InputError } from '../failure.ts';
-import { requireWritable, writeOutputFile } from '../output/write-output-file.ts';
+import { requireWritable, writeOutputFile } from '../files.ts';
 
 const COLUMNS: readonly string[] = ['arrival', 'input', 'output', 'prefix'] satisfies TraceColumn[];
 const UNITS = ['s', 'ms', 'us', 'ns'] as const satisfies readonly TimeUnit[];

@@ -13,11 +13,11 @@ import {
 import { ENVIRONMENT_IDS } from '@servegym/environments';
 import type { JobEngine } from '@servegym/jobs';
 import { InvalidArgumentError } from 'commander';
-import { decodeInputFile } from '../arguments/input-files.ts';
 import { rangeOf, whole } from '../arguments/options.ts';
 import { readOwnTable, readScenario, scenarioOptions, taskNamed } from '../arguments/scenario-options.ts';
 import { defineCommand, type OptionTable, type OptionValues } from '../command-table.ts';
 import { InputError, untilInterrupted } from '../failure.ts';
+import { decodeInputFile } from '../files.ts';
 import { queue, withJobs } from '../jobs.ts';
 import { printResult } from '../output/print-result.ts';
 import { ProgressDisplay } from '../output/progress.ts';

@@ -4,8 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { decodeStoppedRun } from '@servegym/agents';
-import { trainOne } from './train-one.ts';
-import type { TrainingReport } from './training-folder.ts';
+import { type TrainingReport, trainOne } from './train-one.ts';
 
 const task = 'static_workload';
 const lessons = { teacher: 'heuristic', episodes: 4, minibatches: 8 };

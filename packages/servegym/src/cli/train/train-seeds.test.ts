@@ -2,9 +2,8 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
-import { trainOne, trainSeeds } from './train-one.ts';
+import { type TrainingReport, trainOne, trainSeeds } from './train-one.ts';
 import { useTrainingEngines } from './training-engines.fixture.ts';
-import type { TrainingReport } from './training-folder.ts';
 
 const task = 'static_workload';
 const lessons = { teacher: 'heuristic', episodes: 3, minibatches: 8 };

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
-import { temporaryFolder } from '../../../../../maintenance/test-servers/temporary-folder.ts';
-import { requireWritable, writeOutputFile } from './write-output-file.ts';
+import { temporaryFolder } from '../../../../maintenance/test-servers/temporary-folder.ts';
+import { requireWritable, writeOutputFile } from './files.ts';
 
 const folder = temporaryFolder();
 

@@ -1,4 +1,4 @@
-import { agentsOf } from '@servegym/agents';
+import { agentsOf, type GainFigures, gainFigures } from '@servegym/agents';
 import { type EnvironmentId, findEnvironment } from '@servegym/environments';
 import type { JobEngine } from '@servegym/jobs';
 import {
@@ -15,19 +15,18 @@ import {
   seasonResults,
   verifySeason,
 } from '@servegym/openenv';
+import { interquartileMean } from '@servegym/simulator/statistics';
 import { Command } from 'commander';
-import { listenError, stopOnSignals } from '../../server/listening.ts';
-import { openEnvironment } from '../../server/open-environment.ts';
-import { readInputJson } from '../arguments/input-files.ts';
-import { above, whole } from '../arguments/options.ts';
-import { allowedHosts, withBoundName } from '../arguments/server-options.ts';
-import { defineCommand } from '../command-table.ts';
-import { InputError } from '../failure.ts';
-import { jobOptions, withJobs } from '../jobs.ts';
-import { printResult } from '../output/print-result.ts';
-import { showShare } from '../output/progress.ts';
-import { requireWritable, writeJsonFile } from '../output/write-output-file.ts';
-import { rankingForm, seasonRanking } from './season-report.ts';
+import { listenError, stopOnSignals } from '../server/listening.ts';
+import { openEnvironment } from '../server/open-environment.ts';
+import { above, allowedHosts, whole, withBoundName } from './arguments/options.ts';
+import { defineCommand } from './command-table.ts';
+import { GAIN_LEGEND, gainColumns, gainsJson } from './evaluate/evaluation-report.ts';
+import { InputError } from './failure.ts';
+import { readInputJson, requireWritable, writeJsonFile } from './files.ts';
+import { jobOptions, withJobs } from './jobs.ts';
+import { printResult, table } from './output/print-result.ts';
+import { showShare } from './output/progress.ts';
 
 const file = {
   value: '<file>',
@@ -269,4 +268,82 @@ export function seasonScoring(
       return { return: total, score: season.score(total, String(record.reset.task_id), anchors) };
     },
   };
+}
+
+type Submission = SeasonResults['submissions'][number];
+type Episodes = Submission['episodes'];
+
+/** Figures of a submission over some episodes. */
+interface Standing {
+  readonly gains: GainFigures | null;
+  readonly score: number;
+  /** Episodes that were played to their end. */
+  readonly finished: number;
+}
+
+/** The ranking of a season: by the gain of the mean return over all tasks, or by the mean score without anchors. */
+export function seasonRanking({ season, submissions }: SeasonResults) {
+  const standings = submissions.map(({ number, name, episodes }) => ({
+    ...{ number, name, episodes: episodes.length },
+    ...standingOf(season.task_ids.map((taskId) => ofTask(episodes, taskId))),
+    tasks: season.task_ids.map((taskId) => ({ taskId, ...standingOf([ofTask(episodes, taskId)]) })),
+  }));
+  const figure = ({ gains, score }: Standing) => gains?.gain.mean ?? score;
+  return standings
+    .sort((a, b) => figure(b) - figure(a))
+    .map((standing) => ({
+      rank: 1 + standings.filter((other) => figure(other) > figure(standing)).length,
+      ...standing,
+    }));
+}
+
+type Ranking = ReturnType<typeof seasonRanking>;
+
+/** The ranking as `season close` and `season verify` print it. */
+export const rankingForm = {
+  json: (ranking: Ranking) =>
+    ranking.map(({ rank, name, number, episodes, finished, tasks, ...overall }) => ({
+      ...{ rank, name, submission: number, episodes, finished },
+      ...figuresJson(overall),
+      tasks: Object.fromEntries(tasks.map((task) => [task.taskId, figuresJson(task)])),
+    })),
+  text: (ranking: Ranking) =>
+    [
+      ...table(ranking, [
+        ['rank', ({ rank }) => String(rank)],
+        ['submission', ({ name }) => name],
+        ...gainColumns<Standing>(({ gains }) => gains),
+        ['score', ({ score }) => score.toFixed(3)],
+        ['finished', ({ finished, episodes }) => `${finished} of ${episodes}`],
+      ]),
+      '',
+      GAIN_LEGEND,
+      'score: interquartile mean. Episodes that were left, or never opened, count as they ended.',
+    ].join('\n'),
+};
+
+function ofTask(episodes: Episodes, taskId: string | number): Episodes {
+  return episodes.filter((episode) => episode.task_id === taskId);
+}
+
+function standingOf(tasks: readonly Episodes[]): Standing {
+  const all = tasks.flat();
+  const returns = tasks.map((episodes) =>
+    episodes.flatMap(({ anchors, return: total }) => {
+      if (anchors === null) return [];
+      const { default: standard, clairvoyant } = anchors;
+      const by = { default: standard.return, clairvoyant: clairvoyant.return, estimated: false };
+      return [{ return: total, anchors: by }];
+    }),
+  );
+  const isAnchored = returns.flat().length === all.length;
+  return {
+    gains: isAnchored ? gainFigures(returns) : null,
+    score: interquartileMean(all.map(({ score }) => score)),
+    finished: all.filter(({ done }) => done).length,
+  };
+}
+
+function figuresJson({ gains, score }: Pick<Standing, 'gains' | 'score'>) {
+  return { ...gainsJson(gains), score };
 }

@@ -1,0 +1,153 @@
+import { createWriteStream, openSync, rmSync } from 'node:fs';
+import { access, constants, readFile, rename, rm, stat } from 'node:fs/promises';
+import { basename, dirname } from 'node:path';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import {
+  findGpu,
+  findModel,
+  findProfile,
+  type Gpu,
+  modelFromConfig,
+  parseEngineProfile,
+  parseGpu,
+  type ServedModel,
+} from '@servegym/profiles';
+import type { EngineProfile } from '@servegym/simulator';
+import { InputError, InterruptedError, isInputError, onInterrupt } from './failure.ts';
+
+/** Why a file cannot be read or written. */
+const REASONS: Record<string, string> = {
+  ENOENT: 'there is no such folder',
+  ENOTDIR: 'there is no such folder',
+  EISDIR: 'it is a folder',
+  EACCES: 'permission denied',
+  EROFS: 'the disk is read-only',
+  ENOSPC: 'the disk is full',
+};
+
+/** Text of a file that somebody named on the command line. @throws InputError when it cannot be read. */
+export async function readInputFile(path: string): Promise<string> {
+  return (await readInputBytes(path)).toString('utf8');
+}
+
+/** Bytes of a file that somebody named on the command line. @throws InputError when it cannot be read. */
+export async function readInputBytes(path: string): Promise<Buffer> {
+  try {
+    return await readFile(path);
+  } catch (error) {
+    const code = (error as NodeJS.ErrnoException).code ?? '';
+    const reason = code === 'ENOENT' ? 'there is no such file' : (REASONS[code] ?? code);
+    throw new InputError(`cannot read ${path}: ${reason}`, { code: 'FILE_UNREADABLE' });
+  }
+}
+
+/** Value of a JSON file that somebody named on the command line. @throws InputError when it is none. */
+export async function readInputJson(path: string): Promise<unknown> {
+  const text = await readInputFile(path);
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    throw new InputError(`${path} is no JSON: ${(error as Error).message}`, { code: 'INVALID_FILE' });
+  }
+}
+
+/**
+ * Content of a file that somebody named on the command line. An input error of `decode` gets the path before it.
+ * @param advice added to such an error
+ * @throws InputError
+ */
+export async function decodeInputFile<Content>(
+  path: string,
+  decode: (bytes: Buffer) => Content | Promise<Content>,
+  advice = (_: Error) => '',
+): Promise<Content> {
+  const bytes = await readInputBytes(path);
+  try {
+    return await decode(bytes);
+  } catch (error) {
+    if (!isInputError(error)) throw error;
+    throw new InputError(`${path}: ${error.message}${advice(error)}`, { cause: error });
+  }
+}
+
+/** The profile of this name, or the one in this file when it ends in `.json`. */
+export async function readProfile(nameOrFile: string): Promise<EngineProfile> {
+  if (!nameOrFile.endsWith('.json')) return findProfile(nameOrFile);
+  return parseEngineProfile(await readInputFile(nameOrFile), nameOrFile);
+}
+
+/** The GPU of this name, or the one described in this file when it ends in `.json`. */
+export async function readGpu(nameOrFile: string): Promise<Gpu> {
+  if (!nameOrFile.endsWith('.json')) return findGpu(nameOrFile);
+  return parseGpu(await readInputFile(nameOrFile), nameOrFile);
+}
+
+/**
+ * The model of this name, or that of this `config.json` of Hugging Face when it ends in `.json`. The folder of a
+ * `config.json`, or else the file, names the model.
+ */
+export async function readModel(nameOrFile: string): Promise<ServedModel> {
+  if (!nameOrFile.endsWith('.json')) return findModel(nameOrFile);
+  const file = basename(nameOrFile, '.json');
+  const folder = basename(dirname(nameOrFile));
+  const name = file === 'config' && /\w/.test(folder) ? folder : file;
+  return modelFromConfig(await readInputFile(nameOrFile), name, nameOrFile);
+}
+
+/**
+ * Writes pieces of text, or of bytes, to a file that somebody named on the command line: all of it or nothing. What was
+ * there before stays until then, also when Ctrl-C or SIGTERM ends the command. A device or a pipe is written to as it is.
+ * @throws InputError when it cannot.
+ */
+export async function writeOutputFile(path: string, pieces: Iterable<string | Uint8Array>): Promise<void> {
+  const direct = await isSpecial(path);
+  const part = direct ? path : `${path}.part`;
+  const unlisten = onInterrupt((signal) => {
+    if (!direct) rmSync(part, { force: true });
+    process.exit(new InterruptedError(signal).exitCode);
+  });
+  try {
+    // Opened at once: a file that is opened while an interrupt removes it would stay.
+    const options = direct ? {} : { fd: openSync(part, 'w') };
+    await pipeline(Readable.from(pieces), createWriteStream(part, options));
+    if (!direct) await rename(part, path);
+  } catch (error) {
+    if (!direct) await rm(part, { force: true }).catch(() => undefined);
+    throw failure(path, error);
+  } finally {
+    unlisten();
+  }
+}
+
+/** Writes a value as JSON, as `writeOutputFile` does. @throws InputError when it cannot. */
+export function writeJsonFile(path: string, value: unknown): Promise<void> {
+  return writeOutputFile(path, [`${JSON.stringify(value, null, 2)}\n`]);
+}
+
+/** Says that a file cannot be written before the work begins whose outcome it is to hold. @throws InputError */
+export async function requireWritable(path: string | undefined): Promise<void> {
+  if (path === undefined || (await isSpecial(path))) return;
+  try {
+    const folder = dirname(path);
+    if (!(await stat(folder)).isDirectory()) throw Object.assign(new Error(), { code: 'ENOTDIR' });
+    await access(folder, constants.W_OK);
+    const there = await stat(path).catch(() => undefined);
+    if (there?.isDirectory()) throw Object.assign(new Error(), { code: 'EISDIR' });
+  } catch (error) {
+    throw failure(path, error);
+  }
+}
+
+/** True for a device or a pipe: neither a file nor a folder. */
+async function isSpecial(path: string): Promise<boolean> {
+  const there = await stat(path).catch(() => undefined);
+  return there !== undefined && !there.isFile() && !there.isDirectory();
+}
+
+function failure(path: string, error: unknown): Error {
+  const { code } = error as NodeJS.ErrnoException;
+  // An error from making the pieces is not the file's fault.
+  if (code === undefined) return error as Error;
+  return new InputError(`cannot write ${path}: ${REASONS[code] ?? code}`, { code: 'FILE_UNWRITABLE' });
+}
