@@ -90,11 +90,11 @@ async function* comparePolicies(plan: {
       const mean = (of: (run: FleetRun) => number) => meanOf(runs.map(of));
       yield {
         ...{ task: id, policy: name },
-        return: mean(({ revenueUsd, gpuUsd }) => (revenueUsd - gpuUsd) / task.referenceUsd),
-        USD: mean(({ revenueUsd, gpuUsd }) => revenueUsd - gpuUsd),
+        return: mean(({ usd }) => usd / task.referenceUsd),
+        USD: mean(({ usd }) => usd),
         revenue: mean(({ revenueUsd }) => revenueUsd),
         GPUs: mean(({ gpuUsd }) => gpuUsd),
-        'in SLO': mean(({ inSlo, requests }) => inSlo / requests),
+        'in SLO': mean(({ sloAttainment }) => sloAttainment),
         refused: mean(({ refused, requests }) => refused / requests),
         'windows/s': (seeds.length * task.windows) / wallS,
       };

@@ -2,7 +2,7 @@ import { startEndpoint } from '@servegym/endpoint';
 import { Guard } from '@servegym/openenv';
 import { listenError, stopOnSignals, tellOthers } from '../server/listening.ts';
 import { deploymentOptions, isBareFlags, readDeployment, servingConfig } from './arguments/deployment.ts';
-import { above, allowedHosts, whole, withBoundName } from './arguments/options.ts';
+import { above, allowedHosts, listenOptions, whole, withBoundName } from './arguments/options.ts';
 import { defineCommand, type OptionTable, type OptionValues } from './command-table.ts';
 
 const DEFAULT_PROFILE = 'a100-40gb-llama-3-8b';
@@ -13,13 +13,7 @@ const endpointOptions = {
     ...deploymentOptions.profile,
     help: `engine profile (default without a line: ${DEFAULT_PROFILE})`,
   },
-  port: { ...whole('<number>', 0, 65535, 'port to listen on; 0 takes any free one', 8000), env: 'PORT' },
-  host: {
-    value: '<address>',
-    env: 'HOST',
-    default: '127.0.0.1',
-    help: 'address to listen on; 0.0.0.0 is all of them',
-  },
+  ...listenOptions(8000),
   apiKey: {
     value: '<text>',
     env: 'SERVEGYM_ENDPOINT_API_KEY',

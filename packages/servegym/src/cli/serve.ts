@@ -10,6 +10,7 @@ import { startServer } from '../server/start-server.ts';
 import {
   allowedHosts,
   byteCount,
+  listenOptions,
   namedValues,
   numberAbove,
   whole,
@@ -59,13 +60,7 @@ const serveOptions = {
     default: ENVIRONMENT_IDS as readonly string[],
     defaultText: ENVIRONMENT_IDS.join(','),
   },
-  port: { ...whole('<number>', 0, 65535, 'port to listen on; 0 takes any free one', 7860), env: 'PORT' },
-  host: {
-    value: '<address>',
-    help: 'address to listen on; 0.0.0.0 is all',
-    env: 'HOST',
-    default: '127.0.0.1',
-  },
+  ...listenOptions(7860),
   mode: {
     value: '<mode>',
     help: 'production leaves out /reset, /step, /state and the console',

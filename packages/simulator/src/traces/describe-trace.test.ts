@@ -27,7 +27,13 @@ function poisson(requests: number): Trace {
 
 describe('the description of a trace', () => {
   it('finds nothing odd about a Poisson process', () => {
-    const { rate, gapVariation, windows, odd, lengthCorrelation } = describeTrace(poisson(20_000));
+    const {
+      requestsPerS: rate,
+      gapVariation,
+      windows,
+      odd,
+      lengthCorrelation,
+    } = describeTrace(poisson(20_000));
     assert.ok(Math.abs(rate - 10) < 0.3, `${rate}`);
     assert.ok(Math.abs(gapVariation - 1) < 0.05, `${gapVariation}`);
     assert.ok(Math.abs(windows[0].dispersion - 1) < 0.1, `${windows[0].dispersion}`);
@@ -73,7 +79,7 @@ describe('the description of a trace', () => {
   });
 
   it('holds for a single request', () => {
-    const { requests, durationS, rateOverTime } = describeTrace(traceOf([0], [5], [6]));
+    const { requests, durationS, requestsPerSOverTime: rateOverTime } = describeTrace(traceOf([0], [5], [6]));
     assert.deepEqual([requests, durationS, rateOverTime.length], [1, 0, 0]);
   });
 });

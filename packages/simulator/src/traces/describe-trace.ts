@@ -10,21 +10,21 @@ export interface TraceDescription {
   /** From the first arrival to the last, s. */
   readonly durationS: number;
   /** Mean requests/s. NaN when all arrive at once. */
-  readonly rate: number;
+  readonly requestsPerS: number;
   readonly inputTokensPerS: number;
   readonly outputTokensPerS: number;
   /** Standard deviation of the gaps between arrivals over their mean; 1 for a Poisson process. */
   readonly gapVariation: number;
   readonly longestGapS: number;
   readonly windows: readonly Readonly<ReturnType<typeof countWindows>>[];
-  readonly input: LengthSummary;
-  readonly output: LengthSummary;
+  readonly inputTokens: LengthSummary;
+  readonly outputTokens: LengthSummary;
   /** Correlation of prompt and output lengths. NaN when either never changes. */
   readonly lengthCorrelation: number;
   /** Share of the prompt tokens that stand in a prefix block seen before; `null` without prefix hashes. */
   readonly sharedPrefix: number | null;
   /** Requests/s over equal parts of the trace. */
-  readonly rateOverTime: readonly number[];
+  readonly requestsPerSOverTime: readonly number[];
   /** Warnings about the trace, in sentences. */
   readonly odd: readonly string[];
 }
@@ -43,7 +43,7 @@ export function describeTrace(trace: Trace): TraceDescription {
   const description = {
     requests,
     durationS,
-    rate: durationS === 0 ? Number.NaN : (requests - 1) / durationS,
+    requestsPerS: durationS === 0 ? Number.NaN : (requests - 1) / durationS,
     inputTokensPerS: input.total / durationS,
     outputTokensPerS: output.total / durationS,
     gapVariation: gaps.variation,
@@ -51,11 +51,11 @@ export function describeTrace(trace: Trace): TraceDescription {
     windows: WINDOWS_S.filter((windowS) => durationS >= 2 * windowS).map((windowS) =>
       countWindows(arrivalMs, windowS),
     ),
-    input,
-    output,
+    inputTokens: input,
+    outputTokens: output,
     lengthCorrelation: correlation(inputTokens, outputTokens),
     sharedPrefix: sharedPrefix(trace),
-    rateOverTime: rateOverTime(arrivalMs, durationS),
+    requestsPerSOverTime: rateOverTime(arrivalMs, durationS),
   };
   return { ...description, odd: oddities(trace, description, gaps.together) };
 }
@@ -111,7 +111,7 @@ function countWindows(arrivalMs: Float64Array, windowS: number) {
   return {
     windowS,
     /** Requests/s in the busiest window. */
-    peakRate: peak / windowS,
+    peakRequestsPerS: peak / windowS,
     /** Variance of the counts over their mean; 1 for a Poisson process. NaN with fewer than 2 windows. */
     dispersion: squares / windows / mean,
   };
@@ -171,7 +171,8 @@ function oddities(
   description: Omit<TraceDescription, 'odd'>,
   together: number,
 ): string[] {
-  const { requests, durationS, gapVariation, longestGapS, rate, rateOverTime: rates } = description;
+  const { requests, durationS, gapVariation, longestGapS } = description;
+  const { requestsPerS: rate, requestsPerSOverTime: rates } = description;
   const odd: string[] = [];
   if (requests < 1000)
     odd.push(`only ${requests} requests: the 99th percentiles rest on ${Math.ceil(requests / 100)}`);
@@ -204,7 +205,7 @@ function oddities(
     const { length, share } = mostCommon(tokens);
     if (share === 1) odd.push(`all ${name} have ${length} tokens`);
     else if (share > 0.1) {
-      const isMost = length === (name === 'prompts' ? description.input : description.output).max;
+      const isMost = length === (name === 'prompts' ? description.inputTokens : description.outputTokens).max;
       odd.push(
         `${percent(share)} of the ${name} have exactly ${length} tokens${isMost ? ', the most there are: they were cut off there' : ''}`,
       );

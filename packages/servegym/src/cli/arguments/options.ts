@@ -127,6 +127,18 @@ export function amountOf(text: string | undefined): number | undefined {
   return value >= 0 && value < Number.POSITIVE_INFINITY ? value : undefined;
 }
 
+/** `--port` and `--host` of commands that listen, with the variables that stand for them. */
+export const listenOptions = (port: number) =>
+  ({
+    port: { ...whole('<number>', 0, 65535, 'port to listen on; 0 takes any free one', port), env: 'PORT' },
+    host: {
+      value: '<address>',
+      help: 'address to listen on; 0.0.0.0 is all',
+      env: 'HOST',
+      default: '127.0.0.1',
+    },
+  }) as const;
+
 /** `--allowed-hosts` of commands that listen. */
 export const allowedHosts = {
   value: '<names>',

@@ -6,6 +6,7 @@ import {
   fleet,
   REQUEST_CLASSES,
 } from '@servegym/environments';
+import { snakeCase } from '@servegym/operators/report';
 import { readTrace } from '@servegym/operators/traces';
 import { findProfile } from '@servegym/profiles';
 import { drawPriorities, scaleRate } from '@servegym/simulator';
@@ -17,9 +18,9 @@ import type { EvaluateOptions } from './command.ts';
 export type FleetRun = ReturnType<typeof playFleet>;
 
 /** Plays a policy to the end of an episode. */
-export function playFleet(task: FleetTask, seed: number, requests: FleetRequests, policy: FleetPolicy) {
+export function playFleet(task: FleetTask, seed: number, traffic: FleetRequests, policy: FleetPolicy) {
   const begin = performance.now();
-  const episode = new FleetEpisode(task, seed, requests);
+  const episode = new FleetEpisode(task, seed, traffic);
   const arrived = REQUEST_CLASSES.map(() => 0);
   const attained = REQUEST_CLASSES.map(() => 0);
   let mostReplicas = 0;
@@ -38,24 +39,24 @@ export function playFleet(task: FleetTask, seed: number, requests: FleetRequests
       attained[kind] += ledger.attained;
     }
   }
-  const { requests: count, completed, attained: inSlo, refused, ...costs } = episode.totals;
-  const sloAttainment: Readonly<Record<string, number>> = Object.fromEntries(
-    REQUEST_CLASSES.flatMap((name, kind) =>
-      arrived[kind] === 0 ? [] : [[name, attained[kind] / arrived[kind]] as const],
-    ),
-  );
+  const { requests, completed, attained: inSlo, refused, revenueUsd, gpuUsd, replicaHours } = episode.totals;
   return {
     policy: policy.name,
-    requests: count,
+    requests,
     completed,
-    /** Completed inside the objectives of their class. */
-    inSlo,
     refused,
-    /** By class, of those that arrived. */
-    sloAttainment,
-    revenueUsd: costs.revenueUsd,
-    gpuUsd: costs.gpuUsd,
-    replicaHours: costs.replicaHours,
+    usd: revenueUsd - gpuUsd,
+    revenueUsd,
+    gpuUsd,
+    replicaHours,
+    /** Share completed inside the objectives of their class. */
+    sloAttainment: requests === 0 ? 1 : inSlo / requests,
+    /** The same, of those of a class that arrived. */
+    sloAttainmentByClass: Object.fromEntries(
+      REQUEST_CLASSES.flatMap((name, kind) =>
+        arrived[kind] === 0 ? [] : [[name, attained[kind] / arrived[kind]] as const],
+      ),
+    ),
     /** Most replicas billed at the end of a window. */
     mostReplicas,
     /** Changes of the number of replicas wanted. */
@@ -111,41 +112,27 @@ interface FleetRuns {
   readonly runs: readonly FleetRun[];
 }
 
-const usdOf = ({ revenueUsd, gpuUsd }: FleetRun) => revenueUsd - gpuUsd;
-const attainmentOf = ({ requests, inSlo }: FleetRun) => (requests === 0 ? 1 : inSlo / requests);
 const hoursOf = ({ windows, windowSeconds }: FleetTask) => (windows * windowSeconds) / 3600;
 
 /** What autoscalers earn and cost; a row for each policy, the best first. */
 export const fleetForm: Form<FleetRuns> = {
-  json: ({ task, source, runs }) => ({
-    source,
-    profile: task.profile,
-    hours: hoursOf(task),
-    runs: runs.map((run) => ({
-      ...{ policy: run.policy, requests: run.requests, completed: run.completed, refused: run.refused },
-      ...{ usd: usdOf(run), revenue_usd: run.revenueUsd, gpu_usd: run.gpuUsd },
-      replica_hours: run.replicaHours,
-      slo_attainment: attainmentOf(run),
-      slo_attainment_by_class: run.sloAttainment,
-      ...{ most_replicas: run.mostReplicas, changes: run.changes, wall_s: run.wallS },
-    })),
-  }),
+  json: ({ task, source, runs }) => snakeCase({ source, profile: task.profile, hours: hoursOf(task), runs }),
   text({ task, source, requests, runs }) {
     const share = (part: number) => `${(100 * part).toFixed(1)} %`;
     return [
       `${source}: ${requests.toLocaleString('en-US')} requests in ${hoursOf(task).toFixed(1)} h on ${task.profile}`,
       '',
       ...table(
-        runs.toSorted((a, b) => usdOf(b) - usdOf(a)),
+        runs.toSorted((a, b) => b.usd - a.usd),
         [
           ['policy', ({ policy }) => policy],
-          ['USD', (run) => usdOf(run).toFixed(2)],
+          ['USD', ({ usd }) => usd.toFixed(2)],
           ['revenue', ({ revenueUsd }) => revenueUsd.toFixed(2)],
           ['GPUs', ({ gpuUsd }) => gpuUsd.toFixed(2)],
           ['replica h', ({ replicaHours }) => replicaHours.toFixed(1)],
           ['most', ({ mostReplicas }) => String(mostReplicas)],
           ['changes', ({ changes }) => String(changes)],
-          ['in SLO', (run) => share(attainmentOf(run))],
+          ['in SLO', ({ sloAttainment }) => share(sloAttainment)],
           ['refused', (run) => share(run.requests === 0 ? 0 : run.refused / run.requests)],
           ['wall', ({ wallS }) => `${wallS.toFixed(2)} s`],
         ],

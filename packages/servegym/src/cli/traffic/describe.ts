@@ -38,9 +38,11 @@ export const describeCommand = () =>
       const { trace, reading } = isFile
         ? await readTraffic(traffic.file)
         : { ...(await openTraffic(traffic, { seed })), reading: DRAWN };
+      const { format, columns, arrivalUnit, unanswered, outOfOrder } = reading;
+      const read = { format, columns, arrivalUnit, unanswered, outOfOrder };
       const name = isFile ? traffic.file : trace.source;
       printResult(json, describeTrace(trace), {
-        json: (description) => traceDescriptionJson(name, reading, description),
+        json: (description) => snakeCase({ file: name, ...read, ...description }),
         text: (description) =>
           `${readingLine(name, reading, trace.arrivalMs.length)}\n\n${descriptionText(description)}`,
       });
@@ -54,36 +56,20 @@ const DRAWN: TraceReading = {
 
 const PLOT_ROWS = 6;
 
-/** The object that `traffic describe --json` prints. Rates in requests/s, lengths in tokens; `null` where undefined. */
-function traceDescriptionJson(file: string, reading: TraceReading, description: TraceDescription) {
-  const { format, columns, arrivalUnit, unanswered, outOfOrder } = reading;
-  const { requests, durationS, rate, inputTokensPerS, outputTokensPerS, ...rest } = description;
-  const { gapVariation, longestGapS, windows, input, output, lengthCorrelation, sharedPrefix } = rest;
-  return snakeCase({
-    ...{ file, format, columns, arrivalUnit, unanswered, outOfOrder, requests, durationS },
-    ...{ requestsPerS: rate, inputTokensPerS, outputTokensPerS, gapVariation, longestGapS },
-    windows: windows.map(({ windowS, peakRate, dispersion }) => ({
-      ...{ windowS, peakRequestsPerS: peakRate, dispersion },
-    })),
-    ...{ inputTokens: input, outputTokens: output, lengthCorrelation, sharedPrefix },
-    ...{ requestsPerSOverTime: rest.rateOverTime, odd: rest.odd },
-  });
-}
-
 const LENGTHS = ['mean', 'p10', 'p50', 'p90', 'p99', 'max'] as const;
 type Lengths = readonly [name: string, summary: LengthSummary];
 
 /** Text of `traffic describe`, below the line about the columns. */
 function descriptionText(description: TraceDescription): string {
-  const { durationS, rate, inputTokensPerS, outputTokensPerS, windows, odd, rateOverTime } = description;
-  const { gapVariation, longestGapS, sharedPrefix: shared, input, output } = description;
-  const chart = terminalBars(rateOverTime, { rows: PLOT_ROWS, label: figure });
+  const { durationS, requestsPerS, inputTokensPerS, outputTokensPerS, windows, odd } = description;
+  const { gapVariation, longestGapS, sharedPrefix: shared, requestsPerSOverTime: rates } = description;
+  const chart = terminalBars(rates, { rows: PLOT_ROWS, label: figure });
   return [
     ...facts([
       ['duration', duration(durationS)],
       [
         'rate',
-        `${figure(rate)} requests/s, ${figure(inputTokensPerS)} prompt and ${figure(outputTokensPerS)} output tokens/s`,
+        `${figure(requestsPerS)} requests/s, ${figure(inputTokensPerS)} prompt and ${figure(outputTokensPerS)} output tokens/s`,
       ],
       [
         'gaps',
@@ -91,8 +77,8 @@ function descriptionText(description: TraceDescription): string {
       ],
     ]),
     ...windows.map(
-      ({ windowS, peakRate, dispersion }) =>
-        `  busiest ${duration(windowS).padEnd(6)} ${figure(peakRate).padStart(8)} requests/s, dispersion ${figure(dispersion)}`,
+      ({ windowS, peakRequestsPerS, dispersion }) =>
+        `  busiest ${duration(windowS).padEnd(6)} ${figure(peakRequestsPerS).padStart(8)} requests/s, dispersion ${figure(dispersion)}`,
     ),
     ...facts([
       [
@@ -103,8 +89,8 @@ function descriptionText(description: TraceDescription): string {
     '',
     ...table<Lengths>(
       [
-        ['prompt', input],
-        ['output', output],
+        ['prompt', description.inputTokens],
+        ['output', description.outputTokens],
       ],
       [
         ['tokens', ([name]) => name],
@@ -114,7 +100,7 @@ function descriptionText(description: TraceDescription): string {
       ],
     ),
     `correlation of the two: ${figure(description.lengthCorrelation)}`,
-    ...(rateOverTime.length === 0 ? [] : ['', `requests/s over ${duration(durationS)}`, ...chart]),
+    ...(rates.length === 0 ? [] : ['', `requests/s over ${duration(durationS)}`, ...chart]),
     '',
     ...(odd.length === 0 ? ['nothing odd'] : ['odd:', ...odd.map((sentence) => `- ${sentence}`)]),
   ].join('\n');
