@@ -73,6 +73,8 @@ describe('servegym simulate', () => {
     await assertRefused([...base, 'closed:4x9:'], /Expected lengths such as 2048:256/);
     await assertRefused([...base, 'rag'], /expected a rate, such as rag@3\/s/);
     await assertRefused([...base, 'gossip'], /Expected a file, or drawn traffic/);
+    await assertRefused([...base, 'chat@x/s'], /Expected a file, or drawn traffic: chat@12\/s/);
+    await assertRefused([...base, '2048:256@12/h'], /Expected a file, or drawn traffic/);
   });
 
   it('serves a line as its GPU would, and lists what it does not simulate', async () => {

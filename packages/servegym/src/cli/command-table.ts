@@ -68,8 +68,8 @@ type WordValues<T extends WordTable> = {
 };
 
 interface CommandTable<W extends WordTable, O extends OptionTable> {
-  readonly name: string;
-  readonly description: string;
+  /** Line above its help, where the list of commands says less. */
+  readonly description?: string;
   readonly words?: W;
   readonly options: O;
   /** Text below the options: examples, each a line. */
@@ -82,14 +82,13 @@ const SEVERAL = /\w\.\.\.[>\]]$/;
 
 /** A command from one table: its words and options, whose types its action gets, and its help. */
 export function defineCommand<const O extends OptionTable, const W extends WordTable = Record<never, never>>({
-  name,
-  description,
+  description = '',
   words = {} as W,
   options,
   after,
   action,
 }: CommandTable<W, O>): Command {
-  const command = new Command(name).description(description);
+  const command = new Command().description(description);
   for (const { value, help, parse, choices, default: preset } of Object.values<WordEntry>(words)) {
     const word = new Argument(value, help);
     if (choices !== undefined) word.choices(choices);

@@ -34,7 +34,6 @@ const options = {
 /** `servegym diff`: whether a change of settings breaks an SLO. */
 export const diffCommand = () =>
   defineCommand({
-    name: 'diff',
     description: 'compare two ways to serve your traffic, and say whether the second breaks an SLO',
     words: trafficWord,
     options,

@@ -49,7 +49,6 @@ const endpointOptions = {
 /** `servegym endpoint`: a simulated deployment behind the OpenAI API, until a signal ends it. */
 export const endpointCommand = () =>
   defineCommand({
-    name: 'endpoint',
     description:
       'serve a simulated deployment over the OpenAI API, in real time, for clients and load generators',
     options: endpointOptions,

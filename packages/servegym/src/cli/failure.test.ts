@@ -76,7 +76,7 @@ describe('a failure of a command', () => {
   });
 });
 
-const program = fileURLToPath(new URL('main.ts', import.meta.url));
+const program = fileURLToPath(new URL('../main.ts', import.meta.url));
 
 function servegym(...args: string[]) {
   const { status, stdout, stderr } = spawnSync(process.execPath, [program, ...args], { encoding: 'utf8' });

@@ -136,7 +136,6 @@ export function sourceHash(folders: readonly string[]): string {
 /** `servegym worker`: does the jobs that other commands put into a queue. */
 export const workerCommand = () =>
   defineCommand({
-    name: 'worker',
     description: 'do the jobs of commands that were started with --queue, on this machine',
     options: {
       queue: { value: '<url>', help: 'redis://host:6379', required: true },

@@ -44,7 +44,6 @@ const options = {
 /** `servegym plan`: what to buy for a traffic and an SLO. */
 export const planCommand = () =>
   defineCommand({
-    name: 'plan',
     description: 'find the cheapest GPUs, and how many of them, for your traffic and SLO',
     words: trafficWord,
     options,

@@ -184,9 +184,10 @@ async function addCommands(
 ): Promise<void> {
   for (const [name, { summary, load, commands = {} }] of Object.entries(entries)) {
     const isAsked = words === 'all' || words[0] === name;
-    const command = isAsked && load ? await load() : new Command(name).description(summary);
+    const command = isAsked && load ? await load() : new Command();
+    if (command.description() === '') command.description(summary);
     if (isAsked) await addCommands(command, commands, words === 'all' ? words : words.slice(1));
-    parent.addCommand(command.summary(summary));
+    parent.addCommand(command.name(name).summary(summary));
   }
 }
 

@@ -43,13 +43,13 @@ export function seasonCommand(): Command {
   const season = new Command('season').description(
     'Run a ranked season: secret seeds, one play of each, results that anybody can check.',
   );
-  for (const command of [create(), admit(), serve(), close(), verify()]) season.addCommand(command);
+  for (const [name, command] of Object.entries({ create, admit, serve, close, verify }))
+    season.addCommand(command().name(name));
   return season;
 }
 
 const create = () =>
   defineCommand({
-    name: 'create',
     description: 'draw the secret of a season, and print the commitment to publish',
     words: { file },
     options: {
@@ -93,7 +93,6 @@ const create = () =>
 
 const admit = () =>
   defineCommand({
-    name: 'admit',
     description: 'admit a submission, and print its token',
     words: { file, submission: { value: '<name>', help: 'the name of the submission' } },
     options: {},
@@ -107,7 +106,6 @@ const admit = () =>
 
 const serve = () =>
   defineCommand({
-    name: 'serve',
     description:
       'serve the season over OpenEnv until a signal ends it; after a restart it continues where it was',
     words: { file },
@@ -152,7 +150,6 @@ const serve = () =>
 
 const close = () =>
   defineCommand({
-    name: 'close',
     description: 'end the season, compute the anchors of its seeds, and publish secret, actions and scores',
     words: { file },
     options: {
@@ -177,7 +174,6 @@ const close = () =>
 
 const verify = () =>
   defineCommand({
-    name: 'verify',
     description:
       'check the results of a season: seeds against the commitment, every episode and anchor by replay',
     words: { file: { value: '<results.json>', help: 'the results' } },

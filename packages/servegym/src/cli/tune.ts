@@ -91,7 +91,6 @@ type TuneValues = OptionValues<typeof options>;
 /** `servegym tune`: which settings serve a traffic best. */
 export const tuneCommand = () =>
   defineCommand({
-    name: 'tune',
     description: 'find the engine settings that serve your traffic best under your SLO',
     words: trafficWord,
     options,

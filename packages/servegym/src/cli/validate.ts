@@ -38,7 +38,6 @@ type ValidateOptions = OptionValues<typeof options>;
 /** `servegym validate`: whether a server, or an environment in this process, is one that clients can rely on. */
 export const validateCommand = () =>
   defineCommand({
-    name: 'validate',
     description: 'Check any running OpenEnv server, or play environments in this process.',
     options,
     after: `The first six criteria of a server are those of \`openenv validate --url\`. The exit code is 0 when all required ones are

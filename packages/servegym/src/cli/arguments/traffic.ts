@@ -125,8 +125,10 @@ function parseTraffic(text: string): TrafficSource {
   if (what !== undefined && Object.hasOwn(MODELS, what))
     return { kind: 'model', model: what, rate: perSecond, seconds };
   if (llmserve.tasks.ids().includes(text)) return { kind: 'task', task: text };
+  const [, drawn = ''] = /^([^@,]+)[@,]/.exec(text) ?? [];
+  const isDrawn = Object.hasOwn(MODELS, drawn) || /^\d+:\d/.test(drawn);
   // The file is named as one that is not there.
-  if (/[./\\]/.test(text)) return { kind: 'file', file: text };
+  if (!isDrawn && /[./\\]/.test(text)) return { kind: 'file', file: text };
   throw new InvalidArgumentError(`Expected ${FORM}, got \`${text}\`.`);
 }
 

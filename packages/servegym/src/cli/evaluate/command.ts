@@ -101,7 +101,6 @@ export type EvaluateOptions = OptionValues<typeof options> & { readonly policies
 /** `servegym evaluate`: plays and grades policies, and checks tasks. */
 export const evaluateCommand = () =>
   defineCommand({
-    name: 'evaluate',
     description: 'Play and grade policies, with 95 % intervals. Several are compared on the same seeds.',
     words: {
       policies: {

@@ -14,8 +14,6 @@ import { profileForm, profilesForm } from './profile-report.ts';
 /** `servegym profile list`: what engines can be simulated, and how well. */
 export const listCommand = () =>
   defineCommand({
-    name: 'list',
-    description: 'list the engine profiles with their fit errors',
     options: {
       gpu: { value: '<text>', help: 'of a GPU, by its name or a part of it, for instance h200' },
       model: { value: '<text>', help: 'of models with this in their name, for instance qwen' },
@@ -39,7 +37,6 @@ export const listCommand = () =>
 /** `servegym profile show`: a profile in full. */
 export const showCommand = () =>
   defineCommand({
-    name: 'show',
     description: 'print an engine profile in full, with the command that makes it again',
     words: { profile: { value: '<name|file.json>', help: 'a shipped profile, or one in a file' } },
     options: { json: { help: 'print the profile as JSON' } },
@@ -57,7 +54,6 @@ function contains(name: string, text = ''): boolean {
 /** `servegym profile refit`: the shipped profiles, made again from the measurements behind them. */
 export const refitCommand = () =>
   defineCommand({
-    name: 'refit',
     description: 'fit shipped profiles again, each by the command that it names, and compare',
     words: { names: { value: '[names...]', help: 'profiles (default: all that were fitted)' } },
     options: {

@@ -87,7 +87,6 @@ interface Made {
 /** `servegym profile make`: an engine profile from measurements, or from data sheets alone. */
 export const makeCommand = () =>
   defineCommand({
-    name: 'make',
     description: 'make an engine profile from a running server, from measurements, or from data sheets',
     words: {
       sources: {
@@ -131,7 +130,7 @@ export async function madeBy(line: string, locate: (name: string) => string): Pr
   );
   let asked: Promise<Made> | undefined;
   const command = defineCommand({
-    ...{ name: 'make', description: '', words: { sources: { value: '[sources...]', help: '' } } },
+    words: { sources: { value: '[sources...]', help: '' } },
     options: makeOptions,
     async action({ sources, ...options }) {
       asked = making(options).then((all) => made(sources.map(locate), all));

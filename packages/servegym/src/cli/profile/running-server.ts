@@ -241,7 +241,6 @@ type Values = OptionValues<typeof confirmOptions> & {
 /** `servegym profile confirm`: traffic on a running server, beside what a profile predicts for it. */
 export const confirmCommand = () =>
   defineCommand({
-    name: 'confirm',
     description: 'send traffic to a running server, and compare it with the prediction of a profile',
     words: {
       server: { value: '<url>', help: 'server of the OpenAI API that streams, such as http://gpu:8000/v1' },

@@ -20,7 +20,6 @@ import { ProgressDisplay } from '../output/progress.ts';
 /** `servegym profile table build`: measures a profile's table on the simulator. */
 export const tableBuildCommand = () =>
   defineCommand({
-    name: 'build',
     description: 'measure an engine profile on the simulator and write its trace table',
     options: {
       profile: { value: '<name|file.json>', required: true, help: 'the engine profile' },
@@ -54,7 +53,6 @@ export const tableBuildCommand = () =>
 /** `servegym profile table check`: what a table lacks, in words. Ends with 1 when it cannot be played. */
 export const tableCheckCommand = () =>
   defineCommand({
-    name: 'check',
     description: 'check a table of your own measurements and list its problems',
     words: { file: { value: '<file.parquet>', help: 'the table' } },
     options: { json: { help: 'print one JSON object' } },
@@ -100,7 +98,6 @@ const BASELINE_SEED = 0;
 /** `servegym profile table calibrate`: what the rewards and grades of a table's tasks are measured against. */
 export const tableCalibrateCommand = () =>
   defineCommand({
-    name: 'calibrate',
     description:
       'measure the best fixed configuration of each task on a table, and the score of the baseline',
     words: {

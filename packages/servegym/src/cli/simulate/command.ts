@@ -85,8 +85,6 @@ type Values = SimulateOptions & { readonly traffic: ReturnType<typeof trafficWor
 /** `servegym simulate`: traffic on a simulated deployment. */
 export const simulateCommand = () =>
   defineCommand({
-    name: 'simulate',
-    description: 'serve traffic on a simulated deployment and report its latencies',
     words: trafficWord,
     options,
     after: `Examples:

@@ -18,7 +18,6 @@ const output = {
 /** `servegym traffic convert`: a file of requests in the form that all commands read. */
 export const convertCommand = () =>
   defineCommand({
-    name: 'convert',
     description: 'write a file of requests in the form that all commands read without options',
     words: {
       file: {
@@ -62,8 +61,6 @@ export const convertCommand = () =>
 /** `servegym traffic draw`: drawn traffic as a file. */
 export const drawCommand = () =>
   defineCommand({
-    name: 'draw',
-    description: 'write drawn traffic to a file',
     words: { ...trafficWord, ...output },
     options: { seed: { ...trafficOptions.seed, help: 'the same seed draws the same requests' } },
     after: `Examples:

@@ -23,7 +23,6 @@ import { type Column, facts, printResult, table } from '../output/print-result.t
 /** `servegym traffic describe`: rates, bursts and lengths of a traffic; without one, the models that can be drawn. */
 export const describeCommand = () =>
   defineCommand({
-    name: 'describe',
     description:
       'print rates, bursts, lengths and oddities of a traffic; without one, the models and their distance to their traces',
     words: { traffic: { ...trafficWord.traffic, value: '[traffic]' } },
@@ -129,8 +128,6 @@ const PUBLIC_TRACES: Readonly<Record<PublicWorkloadId, ReferenceFile>> = {
 /** `servegym traffic fit`: models of traffic, fitted to traces. */
 export const fitCommand = () =>
   defineCommand({
-    name: 'fit',
-    description: 'fit a model to each trace, and say how near it comes',
     words: { files: { value: '[files...]', help: 'files of requests' } },
     options: {
       data: {

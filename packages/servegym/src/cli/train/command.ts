@@ -102,8 +102,6 @@ type TrainOptions = OptionValues<typeof options>;
 /** `servegym train`: learns a policy on the training split and keeps it in a folder. */
 export const trainCommand = () =>
   defineCommand({
-    name: 'train',
-    description: 'learn a policy on the training traffic of a task',
     options,
     after: `ppo and distill write policy.safetensors, policy.onnx, checkpoint.safetensors, metrics and a learning curve; cem policy.json,
 metrics and curve; static policy.json. Ctrl-C keeps what was learned and ends with 130. With --seeds each seed has a folder.
