@@ -32,11 +32,11 @@ export function numberFrom(low: number, high = Number.MAX_VALUE): (text: string)
   };
 }
 
-interface NumberOption {
+type NumberOption = {
   readonly value: string;
   readonly help: string;
   readonly parse: (text: string) => number;
-}
+};
 
 /** Options whose value is a number: by placeholder, ends of the range and help, with the default where there is one. */
 function numberOption(parser: (low: number, high?: number) => (text: string) => number) {
