@@ -134,9 +134,11 @@ export function calibrateBench(loads: readonly MeasuredLoad[], options: BenchOpt
     source: options.source,
     fit: fitErrors(
       options.command,
+      assessed.map(({ errors, leftOut }) => ({
+        error: Math.abs(errors.e2e),
+        heldOut: Math.abs(leftOut.e2e),
+      })),
       requests,
-      assessed.map(({ errors }) => Math.abs(errors.e2e)),
-      assessed.map(({ leftOut }) => Math.abs(leftOut.e2e)),
     ),
     validity: {
       batch: [1, mostOf(loads.flatMap(concurrencyOf))],

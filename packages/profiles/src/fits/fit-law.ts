@@ -1,6 +1,6 @@
 import type { EngineProfile, IterationLaw } from '@servegym/simulator';
 import { mean } from '@servegym/simulator/statistics';
-import { inverse, type Matrix } from 'ml-matrix';
+import { inverse } from 'ml-matrix';
 import { ProfileError } from '../schema/read-json.ts';
 import { leastSquares } from './least-squares.ts';
 
@@ -89,6 +89,37 @@ export interface Observation {
   readonly predictS: (law: IterationLaw) => number;
 }
 
+/** What a law is fitted to: each has a column of spreads. */
+const FITS = ['loads', 'batches', 'kernels', 'weights', 'weights and KV'] as const;
+/**
+ * Distance of each coefficient from the law that a fit starts from that is likely, relative.
+ * - Of served loads, around an estimate or an older profile. One of 1 and more allows nothing at all.
+ * - Of static batches, and of kernel times, around the roofline. Kernel times show that reading the weights is bound by the
+ *   memory: hardly any.
+ * - Of quantized weights, around bytes and arithmetic alone, where only they changed, and where the precision of the KV
+ *   cache changed with them.
+ */
+const SPREADS: Readonly<Record<LawCoefficient | 'requestOverheadMs', readonly number[]>> = {
+  baseUs: [0.7, 0.7, 1, 0.05, 0.05],
+  weightReadUs: [0.15, 0.15, 0.01, 0.2, 0.2],
+  experts: [0.3, 0.3, 0.01, 0.2, 0.2],
+  perTokenUs: [0.3, 0.2, 0.5, 0.2, 0.2],
+  perDecodeSequenceUs: [4, 1, 1, 0.5, 0.5],
+  perContextTokenNs: [0.4, 0.4, 0.5, 0.05, 0.5],
+  manySequences: [0.7, 0.7, 0.5, 0.05, 0.5],
+  perContextTokenBesidePrefillNs: [0.4, 0.4, 0.7, 0.05, 0.5],
+  prefillLaunchUs: [1, 1, 1, 0.05, 0.05],
+  perPrefillAttentionNs: [0.4, 0.4, 0.7, 0.05, 0.05],
+  requestOverheadMs: [1],
+};
+
+type Spreads = Readonly<Record<keyof typeof SPREADS, number>>;
+
+export function likelySpreads(of: (typeof FITS)[number]): Spreads {
+  const column = FITS.indexOf(of);
+  return Object.fromEntries(Object.entries(SPREADS).map(([name, all]) => [name, all[column]])) as Spreads;
+}
+
 /** Prior of a law: a value and a relative spread for each of its coefficients. */
 export interface LawPrior {
   readonly law: IterationLaw;
@@ -138,25 +169,43 @@ export function fitLaw(
     residualsAt,
     names.map((name) => Math.log(coefficientOf(start, name)!)),
   );
-  return { law: lawAt(parameters), determined: determinedShares(names, spread, curvature) };
-}
-
-/**
- * Information of measurements about each parameter of a fit: 1 - (spread after / spread before).
- * @param spread Of each parameter before any measurement.
- * @param curvature Of the fit, prior included.
- */
-function determinedShares<Name extends string>(
-  names: readonly Name[],
-  spread: readonly number[],
-  curvature: Matrix,
-): Partial<Record<Name, number>> {
   const covariance = inverse(curvature);
-  const shares = names.map((name, i) => {
+  const determined = names.map((name, i) => {
     const remaining = Math.sqrt(covariance.get(i, i)) / spread[i];
     return [name, Math.max(0, 1 - remaining)] as const;
   });
-  return Object.fromEntries(shares) as Partial<Record<Name, number>>;
+  return { law: lawAt(parameters), determined: Object.fromEntries(determined) };
+}
+
+/**
+ * A law fitted to all measurements, and what it predicts of each beside a fit that has not seen those of the same group.
+ *
+ * @param finish What becomes of the law before it predicts. Default: nothing.
+ */
+export function fitLeavingOut<Measured extends Observation>(
+  observations: readonly Measured[],
+  prior: LawPrior,
+  groupOf: (observation: Measured, index: number) => unknown,
+  finish = (law: IterationLaw) => law,
+) {
+  const fit = fitLaw(observations, prior);
+  const law = finish(fit.law);
+  const groups = observations.map(groupOf);
+  const lawsOfOthers = new Map<unknown, IterationLaw>();
+  for (const group of new Set(groups)) {
+    const others = observations.filter((_, i) => groups[i] !== group);
+    lawsOfOthers.set(group, fitLaw(others, prior, law).law);
+  }
+  return {
+    law,
+    determined: fit.determined,
+    rows: observations.map((observation, i) => {
+      const { measuredS, predictS } = observation;
+      const [predictedS, heldOutS] = [law, lawsOfOthers.get(groups[i])!].map(predictS);
+      const [error, heldOut] = [predictedS, heldOutS].map((seconds) => errorPercent(seconds, measuredS));
+      return { observation, predictedS, heldOutS, error, heldOut };
+    }),
+  };
 }
 
 /** Relative error, percent, without its sign. */
@@ -164,17 +213,17 @@ export function errorPercent(predicted: number, measured: number): number {
   return 100 * Math.abs(predicted / measured - 1);
 }
 
-/** Errors of a fit as profiles keep them: on what it was fitted to, and by fits that left each row out. */
+/** Errors of a fit as profiles keep them, percent: on what it was fitted to, and by fits that left each row out. */
 export function fitErrors(
   command: string,
-  rows: number,
-  errors: readonly number[],
-  heldOut: readonly number[],
+  errors: readonly { readonly error: number; readonly heldOut: number }[],
+  rows = errors.length,
 ): NonNullable<EngineProfile['fit']> {
+  const [own, heldOut] = [errors.map(({ error }) => error), errors.map((each) => each.heldOut)];
   return {
     rows,
-    meanErrorPercent: hundredths(mean(errors)),
-    worstErrorPercent: hundredths(Math.max(...errors)),
+    meanErrorPercent: hundredths(mean(own)),
+    worstErrorPercent: hundredths(Math.max(...own)),
     heldOutMeanErrorPercent: hundredths(mean(heldOut)),
     heldOutWorstErrorPercent: hundredths(Math.max(...heldOut)),
     command,

@@ -19,31 +19,18 @@ import {
 import { BLOCK_TOKENS, blankProfile, type CalibrationOptions } from './blank-profile.ts';
 import {
   checkRows,
-  errorPercent,
   fitErrors,
-  fitLaw,
+  fitLeavingOut,
   hundredths,
   type LawFit,
   type LawPrior,
+  likelySpreads,
   type Observation,
   roundLaw,
 } from './fit-law.ts';
-import { estimatedVariant, quantizedOn } from './quantized-variants.ts';
+import { besideQuantized } from './quantized-variants.ts';
 import { rooflineLaw } from './roofline.ts';
 
-/** Distance from the roofline that is likely, relative. Reading the weights is bound by the memory: hardly any. */
-const KERNEL_SPREAD: LawPrior['spread'] = {
-  baseUs: 1,
-  weightReadUs: 0.01,
-  experts: 0.01,
-  perTokenUs: 0.5,
-  perDecodeSequenceUs: 1,
-  perContextTokenNs: 0.5,
-  manySequences: 0.5,
-  perContextTokenBesidePrefillNs: 0.7,
-  prefillLaunchUs: 1,
-  perPrefillAttentionNs: 0.7,
-};
 /** CPU work between the kernels of two iterations, of 0.4 to 1.2 ms measured with vLLM V1. */
 const ENGINE_OVERHEAD_US = 800;
 
@@ -80,7 +67,7 @@ export function calibrateKernels(tables: KernelTables, options: CalibrationOptio
   const roofline = rooflineLaw(gpu, model, 1, { ...VLLM_V1, prefillPerLayerUs: 0 });
   const prior: LawPrior = {
     law: { ...roofline, perContextTokenBesidePrefillNs: 2 * roofline.perContextTokenNs },
-    spread: KERNEL_SPREAD,
+    spread: likelySpreads('kernels'),
   };
   const blank = blankProfile({
     gpu,
@@ -96,40 +83,24 @@ export function calibrateKernels(tables: KernelTables, options: CalibrationOptio
   const poolTokens = kvPoolBlocks(blank, 'FP16', false, 1) * BLOCK_TOKENS;
   const iterations = iterationsOf(tables, model, poolTokens);
   checkRows(iterations.length, LEAST_ITERATIONS, `attention times of iterations that fit ${gpu.name}`);
-  const { law, determined } = fitLaw(iterations, prior);
-  const halves = [0, 1].map((parity) => iterations.filter((_, i) => i % 2 === parity));
-  const heldOut = halves.flatMap((half, i) => {
-    const { law: lawOfOthers } = fitLaw(halves[1 - i], prior, law);
-    return half.map((iteration) => ({ iteration, error: errorOf(iteration, lawOfOthers) }));
-  });
+  // Every second iteration is left out, and then the others.
+  const { law, determined, rows } = fitLeavingOut(iterations, prior, (_, i) => i % 2);
   const fitted: IterationLaw = roundLaw({ ...law, baseUs: law.baseUs + ENGINE_OVERHEAD_US });
   const measured: EngineProfile = { ...blank, weights: { FP16: { ...blank.weights.FP16!, law: fitted } } };
-  const profile: EngineProfile = {
-    ...measured,
-    fit: fitErrors(
-      options.command,
-      iterations.length,
-      iterations.map((iteration) => errorOf(iteration, law)),
-      heldOut.map(({ error }) => error),
-    ),
-    validity: { batch: [1, MOST_DECODES], contextTokens: [1, LONGEST_PROMPT] },
-    weights: {
-      ...measured.weights,
-      ...Object.fromEntries(
-        quantizedOn(gpu).map((precision) => [precision, estimatedVariant(measured, model, precision)]),
-      ),
-    },
+  const errorsOf = (kind: keyof typeof SHARES) => {
+    const own = rows.filter(({ observation }) => observation.kind === kind).map(({ heldOut }) => heldOut);
+    return { rows: own.length, heldOutMeanErrorPercent: hundredths(mean(own)) };
   };
-  const kinds = Object.fromEntries(
-    Object.keys(SHARES).map((kind) => {
-      const own = heldOut.filter(({ iteration }) => iteration.kind === kind);
-      return [
-        kind,
-        { rows: own.length, heldOutMeanErrorPercent: hundredths(mean(own.map(({ error }) => error))) },
-      ];
-    }),
-  ) as KernelCalibration['kinds'];
-  return { profile, determined, kinds };
+  return {
+    profile: {
+      ...measured,
+      fit: fitErrors(options.command, rows),
+      validity: { batch: [1, MOST_DECODES], contextTokens: [1, LONGEST_PROMPT] },
+      weights: besideQuantized(measured, gpu, model),
+    },
+    determined,
+    kinds: { decode: errorsOf('decode'), prefill: errorsOf('prefill'), mixed: errorsOf('mixed') },
+  };
 }
 
 /** The iterations that the attention table has and a server with this pool could run, timed by their kernels. */
@@ -192,8 +163,4 @@ function timerMemo(): (law: IterationLaw) => IterationTimer {
     if (last?.law !== law) last = { law, timer: new IterationTimer(law) };
     return last.timer;
   };
-}
-
-function errorOf({ measuredS, predictS }: Observation, law: IterationLaw): number {
-  return errorPercent(predictS(law), measuredS);
 }

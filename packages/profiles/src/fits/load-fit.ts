@@ -9,27 +9,13 @@ import {
 import { mean, percentileOfSorted, sampleDeviation } from '@servegym/simulator/statistics';
 import { inverse, Matrix } from 'ml-matrix';
 import { ProfileError } from '../schema/read-json.ts';
-import { coefficientOf, coefficientsOf, type LawCoefficient, mapLaw } from './fit-law.ts';
+import { coefficientOf, coefficientsOf, type LawCoefficient, likelySpreads, mapLaw } from './fit-law.ts';
 import { leastSquares, robust } from './least-squares.ts';
 import { type FittedLoad, type Times, timesOf } from './measured-load.ts';
 
 /** Parameters that a fit to served loads moves: the law, and the time before a request is scheduled. */
 export type BenchParameter = LawCoefficient | 'requestOverheadMs';
 
-/** Distance from the start that is likely, relative. One of 1 and more allows nothing at all. */
-const START_SPREAD: Readonly<Record<BenchParameter, number>> = {
-  baseUs: 0.7,
-  weightReadUs: 0.15,
-  experts: 0.3,
-  perTokenUs: 0.3,
-  perDecodeSequenceUs: 4,
-  perContextTokenNs: 0.4,
-  manySequences: 0.7,
-  perContextTokenBesidePrefillNs: 0.4,
-  prefillLaunchUs: 1,
-  perPrefillAttentionNs: 0.4,
-  requestOverheadMs: 1,
-};
 /**
  * Coefficients that follow another one: a GPU that is slow at matrix multiplication is slow at attention, and one that
  * reads weights slowly reads KV slowly. What is likely of them is their ratio in the start.
@@ -169,28 +155,16 @@ export function fitLoads(
   };
 }
 
+type FitSpace = ReturnType<typeof fitSpace>;
+
 /**
  * The parameters of a fit and the coordinates that a search moves: logarithms over the units of the parameters, and of
  * the slowness of each load.
  */
-interface FitSpace {
-  readonly parameters: readonly BenchParameter[];
-  readonly lower: readonly number[];
-  readonly upper: readonly number[];
-  /** Coordinates of the start. */
-  readonly origin: readonly number[];
-  at(coordinates: readonly number[]): Candidate;
-  logsOf(candidate: Candidate): readonly number[];
-  /** Logarithms of the parameters. */
-  parametersAt(coordinates: readonly number[]): readonly number[];
-  /** Distances from the start, each in its spread. */
-  priorAt(coordinates: readonly number[]): readonly number[];
-}
-
 function fitSpace(
   loads: readonly FittedLoad[],
   { start, weights = 'FP16', startSpread = 1, speedVaries = false }: LoadFitOptions,
-): FitSpace {
+) {
   const law = weightVariant(start, weights).law;
   // A coefficient of nothing stays that.
   const names = coefficientsOf(law).filter((name) => coefficientOf(law, name)! > 0);
@@ -210,20 +184,23 @@ function fitSpace(
   const clamp = (logs: readonly number[]) =>
     logs.map((log, i) => Math.min(Math.max(log, lower[i]), upper[i]));
   const idle = idleCoordinates(parameters, units);
+  const spreads = likelySpreads('loads');
   return {
     parameters,
     lower,
     upper,
+    /** Coordinates of the start. */
     origin: clamp(upper.map(() => 0)),
+    /** Logarithms of the parameters. */
     parametersAt: idle.to,
-    logsOf: (candidate) =>
+    logsOf: (candidate: Candidate): readonly number[] =>
       clamp(
         idle.from([
           ...parameters.map((name, i) => Math.log(Math.max(parameterOf(candidate, name), 1e-12) / units[i])),
           ...candidate.slowness.map(Math.log),
         ]),
       ),
-    at(coordinates) {
+    at(coordinates: readonly number[]): Candidate {
       const logs = idle.to(coordinates);
       return {
         law: mapLaw(law, (value, name) => (value > 0 ? value * Math.exp(logs[names.indexOf(name)]) : value)),
@@ -231,11 +208,12 @@ function fitSpace(
         slowness: logs.slice(parameters.length).map(Math.exp),
       };
     },
-    priorAt(coordinates) {
+    /** Distances from the start, each in its spread. */
+    priorAt(coordinates: readonly number[]): readonly number[] {
       const logs = idle.to(coordinates);
       return [
         ...parameters.map((name, i) => {
-          const spread = START_SPREAD[name] * startSpread;
+          const spread = spreads[name] * startSpread;
           const followed = FOLLOWS[name];
           const leader = followed === undefined ? -1 : parameters.indexOf(followed);
           const log = logs[i] - (leader < 0 ? 0 : logs[leader]);

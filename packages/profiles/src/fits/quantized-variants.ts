@@ -2,7 +2,14 @@ import type { EngineProfile, IterationLaw, WeightPrecision, WeightVariant } from
 import { mean } from '@servegym/simulator/statistics';
 import type { Gpu } from '../data/gpu.ts';
 import { expertParameters, layerParameters, type ServedModel } from '../data/served-model.ts';
-import { errorPercent, fitLaw, type LawPrior, mapLaw, type Observation, roundLaw } from './fit-law.ts';
+import {
+  fitLeavingOut,
+  type LawPrior,
+  likelySpreads,
+  mapLaw,
+  type Observation,
+  roundLaw,
+} from './fit-law.ts';
 import { type BatchShape, BatchSimulator, type StaticBatchRow } from './simulated-batch.ts';
 
 /** Two measurements that differ in the precision of the weights only. */
@@ -74,28 +81,6 @@ const QUANTIZATIONS: Readonly<Record<QuantizedPrecision, Quantization>> = {
   },
 };
 
-/** Relative spread of the law of quantized weights around bytes and arithmetic alone, where only they changed. */
-const WEIGHTS_ONLY_SPREAD: LawPrior['spread'] = {
-  baseUs: 0.05,
-  weightReadUs: 0.2,
-  experts: 0.2,
-  perTokenUs: 0.2,
-  perDecodeSequenceUs: 0.5,
-  perContextTokenNs: 0.05,
-  manySequences: 0.05,
-  perContextTokenBesidePrefillNs: 0.05,
-  prefillLaunchUs: 0.05,
-  perPrefillAttentionNs: 0.05,
-};
-
-/** The same, where the precision of the KV cache changed with that of the weights. */
-const WEIGHTS_AND_KV_SPREAD: LawPrior['spread'] = {
-  ...WEIGHTS_ONLY_SPREAD,
-  perContextTokenNs: 0.5,
-  manySequences: 0.5,
-  perContextTokenBesidePrefillNs: 0.5,
-};
-
 /** The pairs of rows, equal but for the weights, whose KV cache has the precision of the quantized weights. */
 export function measuredSpeedups(rows: readonly StaticBatchRow[], weights: string): MeasuredSpeedup[] {
   return rows
@@ -146,7 +131,7 @@ export function variantFromSpeedups(
 ): FittedVariant {
   const measured = speedups.map(({ batch, speedup }) => `${speedup.toFixed(2)}x at batch ${batch}`);
   const secondsOf = (shape: MeasuredSpeedup, inFp16: number) => inFp16 / shape.speedup;
-  return fittedVariant(profile, model, precision, speedups, secondsOf, WEIGHTS_ONLY_SPREAD, {
+  return fittedVariant(profile, model, precision, speedups, secondsOf, likelySpreads('weights'), {
     status: 'estimated',
     source: `the FP16 law, with the speedups of ${precision} weights over FP16 measured with ${speedups[0].engine} (${measured.join(', ')})`,
   });
@@ -161,10 +146,18 @@ export function measuredVariant(
   source: string,
 ): FittedVariant {
   const kvCache = rows[0].kvCache.toUpperCase();
-  return fittedVariant(profile, model, precision, rows, (row) => row.latencyS, WEIGHTS_AND_KV_SPREAD, {
-    status: 'measured',
-    source: `${source}; ${precision} weights with a KV cache in ${kvCache}, ${rows.length} rows`,
-  });
+  return fittedVariant(
+    profile,
+    model,
+    precision,
+    rows,
+    (row) => row.latencyS,
+    likelySpreads('weights and KV'),
+    {
+      status: 'measured',
+      source: `${source}; ${precision} weights with a KV cache in ${kvCache}, ${rows.length} rows`,
+    },
+  );
 }
 
 /** @param secondsOf Measured time of a batch, given its simulated time with FP16 weights. */
@@ -186,11 +179,8 @@ function fittedVariant<Shape extends BatchShape>(
     }),
   );
   const prior = { law: expectedLaw(profile, model, precision), spread };
-  const { law } = fitLaw(observations, prior);
-  const heldOut = observations.map((left) => {
-    const others = observations.filter((other) => other !== left);
-    return errorPercent(left.predictS(fitLaw(others, prior, law).law), left.measuredS);
-  });
+  const { law, rows } = fitLeavingOut(observations, prior, (observation) => observation);
+  const heldOut = rows.map((row) => row.heldOut);
   const { quality } = QUANTIZATIONS[precision];
   return {
     variant: { weightGiB: weightGiB(profile, model, precision), law: roundLaw(law), ...stated, quality },
@@ -198,6 +188,20 @@ function fittedVariant<Shape extends BatchShape>(
     heldOutMeanErrorPercent: mean(heldOut),
     heldOutWorstErrorPercent: Math.max(...heldOut),
   };
+}
+
+/** The weights of a profile with fitted ones beside them, and estimates of the others that the GPU can have. */
+export function besideQuantized(
+  profile: EngineProfile,
+  gpu: Gpu,
+  model: ServedModel,
+  fitted: Partial<Record<QuantizedPrecision, FittedVariant>> = {},
+): EngineProfile['weights'] {
+  const others = quantizedOn(gpu).map((precision) => [
+    precision,
+    fitted[precision]?.variant ?? estimatedVariant(profile, model, precision),
+  ]);
+  return { ...profile.weights, ...Object.fromEntries(others) };
 }
 
 function expectedLaw(

@@ -1,4 +1,4 @@
-import { type EngineProfile, kvPoolBlocks } from '@servegym/simulator';
+import { type EngineProfile, type IterationLaw, kvPoolBlocks } from '@servegym/simulator';
 import { mean } from '@servegym/simulator/statistics';
 import { VLLM_V0 } from '../data/engine-constants.ts';
 import { isCalled } from '../data/named.ts';
@@ -6,16 +6,15 @@ import type { ServedModel } from '../data/served-model.ts';
 import { BLOCK_TOKENS, blankProfile, type CalibrationOptions } from './blank-profile.ts';
 import {
   checkRows,
-  errorPercent,
   fitErrors,
-  fitLaw,
+  fitLeavingOut,
   type LawFit,
   type LawPrior,
-  type Observation,
+  likelySpreads,
   roundLaw,
 } from './fit-law.ts';
 import {
-  estimatedVariant,
+  besideQuantized,
   type FittedVariant,
   measuredSpeedups,
   measuredVariant,
@@ -26,19 +25,6 @@ import {
 import { rooflineLaw } from './roofline.ts';
 import { BatchSimulator, type StaticBatchRow, withLaw } from './simulated-batch.ts';
 
-/** Relative spread of each coefficient around the roofline. */
-const ROOFLINE_SPREAD: LawPrior['spread'] = {
-  baseUs: 0.7,
-  weightReadUs: 0.15,
-  experts: 0.3,
-  perTokenUs: 0.2,
-  perDecodeSequenceUs: 1,
-  perContextTokenNs: 0.4,
-  manySequences: 0.7,
-  perContextTokenBesidePrefillNs: 0.4,
-  prefillLaunchUs: 1,
-  perPrefillAttentionNs: 0.4,
-};
 /** Sequences x query heads of a GPU up to which vLLM splits the context of a sequence over the GPU. */
 const FEW_HEADS = 512;
 const DEFAULT_ENGINE = 'vLLM';
@@ -86,7 +72,7 @@ export function calibrateStaticBatches(
   const candidates = hardwareRows.filter(
     (row) => isEngine(row, engine) && row.weights === 'fp16' && row.kvCache === 'fp16',
   );
-  const prior: LawPrior = { law: rooflineLaw(gpu, model, count, VLLM_V0), spread: ROOFLINE_SPREAD };
+  const prior: LawPrior = { law: rooflineLaw(gpu, model, count, VLLM_V0), spread: likelySpreads('batches') };
   const blank = blankProfile({
     gpu,
     model,
@@ -117,9 +103,8 @@ export function calibrateStaticBatches(
     .map((row) => ({ ...row, predictedS: simulator.seconds(law, row) }));
 
   const measured = withLaw(blank, 'FP16', law);
-  const precisions = quantizedOn(gpu);
   const quantized: StaticBatchCalibration['quantized'] = Object.fromEntries(
-    precisions.flatMap((precision) => {
+    quantizedOn(gpu).flatMap((precision) => {
       const variant = fittedQuantized(measured, model, precision, hardwareRows, options);
       return variant === null ? [] : [[precision, variant]];
     }),
@@ -128,27 +113,24 @@ export function calibrateStaticBatches(
   const batches = fitted.map((row) => row.batch);
   const profile: EngineProfile = {
     ...measured,
-    fit: fitErrors(
-      options.command,
-      fitted.length,
-      calibrated.map((row) => errorPercent(row.predictedS, row.latencyS)),
-      calibrated.map((row) => errorPercent(row.heldOutS, row.latencyS)),
-    ),
+    fit: fitErrors(options.command, calibrated),
     validity: {
       batch: [Math.min(...batches), Math.max(...batches)],
       contextTokens: [1, Math.max(...totals)],
     },
-    weights: {
-      ...measured.weights,
-      ...Object.fromEntries(
-        precisions.map((precision) => [
-          precision,
-          quantized[precision]?.variant ?? estimatedVariant(measured, model, precision),
-        ]),
-      ),
-    },
+    weights: besideQuantized(measured, gpu, model, quantized),
   };
-  return { profile, rows: calibrated, overflowing, determined, quantized };
+  return {
+    profile,
+    rows: calibrated.map(({ observation, predictedS, heldOutS }) => ({
+      ...observation.row,
+      predictedS,
+      heldOutS,
+    })),
+    overflowing,
+    determined,
+    quantized,
+  };
 }
 
 /** Laws to try: plain, bound by launches, and with a coefficient of its own for the attention of many sequences. */
@@ -172,19 +154,16 @@ function laws(
 
 /** A law fitted to rows, and the root mean square of its errors on rows left out, percent. */
 function fitRows(simulator: BatchSimulator, prior: LawPrior, fitted: readonly StaticBatchRow[]) {
-  const observe = (row: StaticBatchRow): Observation => ({
+  const observations = fitted.map((row) => ({
+    row,
     measuredS: row.latencyS,
-    predictS: (law) => simulator.seconds(law, row),
-  });
-  const { law: exactLaw, determined } = fitLaw(fitted.map(observe), prior);
-  const law = roundLaw(exactLaw);
-  const rows = fitted.map((row) => {
-    const others = fitted.filter((other) => !isSameShape(other, row));
-    const { law: lawOfOthers } = fitLaw(others.map(observe), prior, law);
-    return { ...row, predictedS: simulator.seconds(law, row), heldOutS: simulator.seconds(lawOfOthers, row) };
-  });
-  const heldOutRms = Math.sqrt(mean(rows.map((row) => errorPercent(row.heldOutS, row.latencyS) ** 2)));
-  return { law, determined, rows, heldOutRms };
+    predictS: (law: IterationLaw) => simulator.seconds(law, row),
+  }));
+  // Repeated measurements of one shape are left out together, or the other would give the answer away.
+  const shapeOf = ({ row }: (typeof observations)[number]) =>
+    `${row.batch} x ${row.inputTokens} + ${row.outputTokens}`;
+  const fit = fitLeavingOut(observations, prior, shapeOf, roundLaw);
+  return { ...fit, heldOutRms: Math.sqrt(mean(fit.rows.map(({ heldOut }) => heldOut ** 2))) };
 }
 
 /** From latencies measured with these weights, else from speedups over FP16; `null` where there are neither. */
@@ -204,9 +183,4 @@ function fittedQuantized(
 
 function isEngine(row: StaticBatchRow, engine: string): boolean {
   return row.engine.toLowerCase() === engine.toLowerCase();
-}
-
-/** Repeated measurements of one shape are left out together, or the other would give the answer away. */
-function isSameShape(a: StaticBatchRow, b: StaticBatchRow): boolean {
-  return a.batch === b.batch && a.inputTokens === b.inputTokens && a.outputTokens === b.outputTokens;
 }
