@@ -1,7 +1,14 @@
 import { basename } from 'node:path';
-import { calibrateBench, type MeasuredLoad, parseBenchResult, parseEngineProfile } from '@servegym/profiles';
-import { type EngineProfile, type SimulationOptions, simulateTrace } from '@servegym/simulator';
+import {
+  calibrateBench,
+  fittedLoad,
+  type MeasuredLoad,
+  parseBenchResult,
+  parseEngineProfile,
+} from '@servegym/profiles';
+import type { EngineProfile, SimulationOptions } from '@servegym/simulator';
 import { mean } from '@servegym/simulator/statistics';
+import { simulatedTimes } from '../../packages/profiles/src/fits/load-fit.ts';
 import { readInputFile } from '../../packages/servegym/src/cli/files.ts';
 import { benchmark, median, type Row, required, text } from '../harness.ts';
 
@@ -104,43 +111,11 @@ function errorsOf(
   slowness: number,
   server: Partial<SimulationOptions>,
 ) {
-  const { requests } = load;
-  const column = (of: (request: (typeof requests)[number]) => number) => Float64Array.from(requests, of);
-  const law = profile.weights.FP16!.law;
-  const slower = {
-    ...profile,
-    requestOverheadMs: slowness * profile.requestOverheadMs,
-    weights: {
-      FP16: {
-        ...profile.weights.FP16!,
-        law: {
-          ...law,
-          ...Object.fromEntries(Object.entries(law).map(([name, us]) => [name, slowness * us])),
-        },
-      },
-    },
-  };
-  const run = simulateTrace(
-    {
-      source: load.source,
-      arrivalMs: column(({ arrivalMs }) => arrivalMs),
-      inputTokens: Int32Array.from(column(({ inputTokens }) => inputTokens)),
-      outputTokens: Int32Array.from(column(({ outputTokens }) => outputTokens)),
-    },
-    { profile: slower, ...server },
-  );
-  const error = (simulated: Float64Array, measured: Float64Array) =>
-    100 * (mean(simulated) / mean(measured) - 1);
-  return {
-    e2e: error(
-      run.e2eMs,
-      column(({ e2eMs }) => e2eMs),
-    ),
-    ttft: error(
-      run.ttftMs,
-      column(({ ttftMs }) => ttftMs),
-    ),
-  };
+  const fitted = fittedLoad(load);
+  const parameters = { ...profile, law: profile.weights.FP16!.law };
+  const simulated = simulatedTimes(fitted, parameters, { start: profile, ...server }, { slowness });
+  const error = (what: 'e2eMs' | 'ttftMs') => 100 * (mean(simulated[what]) / mean(fitted.measured[what]) - 1);
+  return { e2e: error('e2eMs'), ttft: error('ttftMs') };
 }
 
 function farthest(errors: readonly number[]): number {

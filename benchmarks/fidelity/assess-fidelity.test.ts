@@ -5,7 +5,7 @@ import { before, describe, it } from 'node:test';
 import { findGpu, findModel, findProfile, parseStaticBatches, type StaticBatchRow } from '@servegym/profiles';
 import { RandomStream } from '@servegym/simulator';
 import { summarize } from '@servegym/simulator/statistics';
-import { replayRun } from '../../packages/profiles/src/fits/measured-run.ts';
+import { replayRun } from '../../packages/profiles/src/fits/served-load.ts';
 import { simulateBatch } from '../../packages/profiles/src/fits/simulated-batch.ts';
 import {
   errorPercent,

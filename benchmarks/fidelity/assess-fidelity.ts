@@ -18,13 +18,14 @@ import { closedBatch, simulateTrace } from '@servegym/simulator';
 import { summarize } from '@servegym/simulator/statistics';
 import type { EngineConstants } from '../../packages/profiles/src/data/engine-constants.ts';
 import { leftOutConstants } from '../../packages/profiles/src/fits/fit-engine-constants.ts';
-import { parseMeasuredRun, replayRun } from '../../packages/profiles/src/fits/measured-run.ts';
 import {
   latencies,
   latencyErrors,
+  parseMeasuredRun,
   parseRecordedLoad,
   parseServedLoads,
   recordedLoadErrors,
+  replayRun,
   type ServedLoad,
   simulateServedLoad,
 } from '../../packages/profiles/src/fits/served-load.ts';

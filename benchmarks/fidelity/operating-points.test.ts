@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { LocalJobs } from '@servegym/jobs';
 import { findProfile } from '@servegym/profiles';
-import { writeTables } from '../../packages/profiles/src/tables/table-folder.fixture.ts';
+import { writeTables } from '../../packages/profiles/src/tables/operator-rows.fixture.ts';
 import { FIDELITY_JOB_KINDS } from './assess-fidelity.ts';
 import { assessPoints, pointRecipe, simulatePoint } from './assess-points.ts';
 import { pointsReport } from './fidelity-report.ts';

@@ -17,7 +17,7 @@ import type { EngineProfile } from '@servegym/simulator';
 import { staticBatchCsv, WHOLLY_TABLED } from '../../../benchmarks/fidelity/measured-figures.fixture.ts';
 import { runServegym, startServegym } from '../../../maintenance/test-servers/servegym.ts';
 import { temporaryFolder } from '../../../maintenance/test-servers/temporary-folder.ts';
-import { writeTables } from '../../profiles/src/tables/table-folder.fixture.ts';
+import { writeTables } from '../../profiles/src/tables/operator-rows.fixture.ts';
 import { runCommand } from './in-process.ts';
 
 const header = 'gpu,gpus,engine,model,weights,kv_cache,input_tokens,output_tokens,batch,latency_s';

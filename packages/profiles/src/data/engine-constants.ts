@@ -1,51 +1,10 @@
 import engines from './engines.json' with { type: 'json' };
-import type { MeasuredGpu } from './gpu.ts';
 
-/** Shares of the data sheet figures that an engine reaches, for all models. */
-export interface EngineConstants {
-  /** Engine and version the constants are from, for instance `vLLM 0.15`. */
-  readonly engine: string;
-  readonly version: string;
-  /** Whether it schedules an iteration while the one before it runs. */
-  readonly asyncScheduling: boolean;
-  /** CPU scheduling and launches of an iteration, us. */
-  readonly baseUs: number;
-  /** Added with tensor parallelism, us. */
-  readonly parallelBaseUs: number;
-  /** Work of each layer that neither weights nor compute explain: small kernels, gaps, us. */
-  readonly perLayerUs: number;
-  /** Added to it for each doubling of the tensor parallelism: the all-reduces, us. */
-  readonly parallelPerLayerUs: number;
-  /** Added to it in a mixture of experts: routing, permuting tokens, us. */
-  readonly mixturePerLayerUs: number;
-  /** Added to it where queries and keys are normalised, us. */
-  readonly qkNormPerLayerUs: number;
-  /** Added to it in an iteration that prefills, us, see `IterationLaw.prefillLaunchUs`. */
-  readonly prefillPerLayerUs: number;
-  /** Sampling and output of one decoding sequence, us. */
-  readonly perDecodeSequenceUs: number;
-  readonly efficiencies: Readonly<Record<MeasuredGpu, Efficiencies>>;
-  /** Efficiency of reading experts against that of reading dense weights. */
-  readonly expertReadFactor: number;
-  /** Share of the dense BF16 arithmetic that the attention of prefill reaches. */
-  readonly prefillAttentionEfficiency: number;
-  /** Share of the link between GPUs that all-reduces of prefill reach. `Infinity` leaves them out. */
-  readonly allReduceEfficiency: number;
-  /** Time before a request is scheduled, ms. */
-  readonly requestOverheadMs: number;
-  /** Share of it that varies from request to request, exponentially distributed. */
-  readonly requestOverheadJitter: number;
-}
-
-/** Shares of what the data sheet of a GPU promises. */
-interface Efficiencies {
-  /** Memory bandwidth that reading weights reaches. */
-  readonly weightRead: number;
-  /** Memory bandwidth that reading KV reaches. */
-  readonly kvRead: number;
-  /** Dense BF16 arithmetic that matrix multiplication reaches. */
-  readonly compute: number;
-}
+/**
+ * Shares of the data sheet figures that an engine reaches, for all models, and the time that it adds. The README of this
+ * package explains each.
+ */
+export type EngineConstants = Readonly<typeof engines.constants.v1.values>;
 
 /** vLLM before V1. */
 export const VLLM_V0: EngineConstants = {
@@ -73,40 +32,11 @@ function vllmMinor(version: string): number {
   return Number(/^0\.(\d+)/.exec(version)?.[1] ?? Number.POSITIVE_INFINITY);
 }
 
-/** Time that an engine adds to the kernels of an iteration, and to a request. */
-export interface EngineOverheads {
-  /** Whether it schedules an iteration while the one before it runs. */
-  readonly asyncScheduling: boolean;
-  /** Time of reading the KV cache against the attention kernels of the tables. */
-  readonly contextFactor: number;
-  /** CPU scheduling between two iterations, us. */
-  readonly iterationUs: number;
-  /** Gaps between the kernels of a layer, us. */
-  readonly perLayerUs: number;
-  /** Added to it with tensor parallelism, us. */
-  readonly parallelPerLayerUs: number;
-  /**
-   * Added to it in a layer of experts in 8 bits, us, all of which kernels that pad each expert read; `null`: those that
-   * tokens are routed to are read.
-   */
-  readonly paddedExpertsUs: number | null;
-  /** Whether it computes the shared expert of DeepSeek-V3 as one more routed expert, on GPUs whose kernels can. */
-  readonly fusesSharedExpert: boolean;
-  /** Small kernels that a norm of queries and keys over the heads of several GPUs takes, beside two all-reduces. */
-  readonly acrossNormKernels: number;
-  /** Added to it in an iteration that prefills: its attention is launched by itself, us. */
-  readonly prefillPerLayerUs: number;
-  /** CPU work of one sequence, us. */
-  readonly perSequenceUs: number;
-  /** CPU work of one context token, ns, which tensor parallelism does not divide. */
-  readonly perContextTokenNs: number;
-  /** Time before a request is scheduled, ms. */
-  readonly requestOverheadMs: number;
-  /** Share of it that varies from request to request, exponentially distributed. */
-  readonly requestOverheadJitter: number;
-  /** Added to it for each prompt token, us. */
-  readonly requestOverheadPerTokenUs: number;
-}
+type Overheads = typeof engines.overheads.vllm.values;
+/** Time that an engine adds to the kernels of an iteration, and to a request. The README explains each. */
+export type EngineOverheads = Readonly<
+  Omit<Overheads, 'paddedExpertsUs'> & { paddedExpertsUs: number | null }
+>;
 
 export const VLLM_OVERHEADS: EngineOverheads = engines.overheads.vllm.values;
 

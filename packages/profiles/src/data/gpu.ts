@@ -5,7 +5,6 @@ import { findNamed, idOf, type Named } from './named.ts';
 
 /** GPUs with served loads behind the efficiencies of an engine. */
 const MEASURED_GPUS = ['a100', 'h100', 'l40s'] as const;
-export type MeasuredGpu = (typeof MEASURED_GPUS)[number];
 
 /** PCIe 4.0 with 16 lanes, as transfers between GPUs reach it: of 32 GB/s. */
 const PCIE_4 = 25;

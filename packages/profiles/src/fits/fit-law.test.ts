@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { IterationLaw } from '@servegym/simulator';
+import { Matrix } from 'ml-matrix';
 import { findProfile } from '../data/catalog.ts';
 import { coefficientOf, coefficientsOf, fitLaw, LAW_COEFFICIENTS, type LawPrior, mapLaw } from './fit-law.ts';
+import { leastSquares } from './least-squares.ts';
 import { simulateBatch, withLaw } from './simulated-batch.ts';
 
 const profile = findProfile('a100-40gb-llama-3-8b');
@@ -62,4 +64,24 @@ describe('fitting a law', () => {
     for (const name of coefficientsOf(truth))
       assert.ok(Math.abs(coefficientOf(law, name)! / coefficientOf(truth, name)! - 1) < 1e-12);
   });
+});
+
+it('takes slopes that are known instead of measuring them', () => {
+  const slopes = [
+    [1, 2],
+    [3, -1],
+    [0, 1],
+  ];
+  // Finite differences move one parameter alone.
+  const movedAlone: string[] = [];
+  const residualsAt = ([x, y]: readonly number[]) => {
+    if ((x === 0) !== (y === 0)) movedAlone.push(`${x}, ${y}`);
+    return slopes.map(([a, b], row) => a * x + b * y - [8, 3, 3][row]);
+  };
+  const { parameters } = leastSquares(residualsAt, [0, 0], { slopes: new Matrix(slopes) });
+  assert.deepEqual(
+    parameters.map((value) => Number(value.toFixed(6))),
+    [2, 3],
+  );
+  assert.deepEqual(movedAlone, []);
 });

@@ -12,9 +12,9 @@ import {
   SEQUENCE_KERNELS,
   timeAt,
 } from '../tables/kernel-tables.ts';
+import { rooflineLaw } from './estimated-profile.ts';
 import { coefficientOf, type LawCoefficient } from './fit-law.ts';
 import { calibrateKernels } from './kernel-profile.ts';
-import { rooflineLaw } from './roofline.ts';
 
 const SIZES = [1, ...Array.from({ length: 70 }, (_, i) => 32 * (i + 1))];
 const options = {

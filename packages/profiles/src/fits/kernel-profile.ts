@@ -17,6 +17,7 @@ import {
   timeAt,
 } from '../tables/kernel-tables.ts';
 import { BLOCK_TOKENS, blankProfile, type CalibrationOptions } from './blank-profile.ts';
+import { rooflineLaw } from './estimated-profile.ts';
 import {
   checkRows,
   fitErrors,
@@ -29,7 +30,6 @@ import {
   roundLaw,
 } from './fit-law.ts';
 import { besideQuantized } from './quantized-variants.ts';
-import { rooflineLaw } from './roofline.ts';
 
 /** CPU work between the kernels of two iterations, of 0.4 to 1.2 ms measured with vLLM V1. */
 const ENGINE_OVERHEAD_US = 800;

@@ -1,18 +1,22 @@
 import {
   type EngineProfile,
   kvPoolBlocks,
+  parseTrace,
   RandomStream,
   type SimulationRun,
   simulateTrace,
   type Trace,
 } from '@servegym/simulator';
+import { summarize } from '@servegym/simulator/statistics';
 import { z } from 'zod';
 import { type EngineConstants, VLLM_V1 } from '../data/engine-constants.ts';
 import { findGpu } from '../data/gpu.ts';
 import { findModel } from '../data/model-config.ts';
-import { checked, numberAboveZero, ProfileError, parseJson } from '../schema/read-json.ts';
+import { checked, numberAboveZero, ProfileError, parseJson, wholeNumber } from '../schema/read-json.ts';
+import { readCsv } from '../tables/read-csv.ts';
 import { estimatedProfile } from './estimated-profile.ts';
 
+const CODE = 'CALIBRATION_FILE';
 const aboveZero = numberAboveZero();
 const text = z.string({ error: 'a text' });
 const stage = z.object({ duration: aboveZero, rate: aboveZero });
@@ -69,10 +73,9 @@ const BLOCK_TOKENS = 16;
 
 /** Reads a JSON list of served loads. @throws {ProfileError} naming the load and the field that is wrong. */
 export function parseServedLoads(json: string, source: string): ServedLoad[] {
-  const code = 'CALIBRATION_FILE';
-  const loads = parseJson(json, source, code, 'JSON');
+  const loads = parseJson(json, source, CODE, 'JSON');
   if (!Array.isArray(loads) || loads.length === 0)
-    throw new ProfileError(code, source, 'a list of served loads', json.slice(0, 40));
+    throw new ProfileError(CODE, source, 'a list of served loads', json.slice(0, 40));
   return loads.map((value, i) => {
     const { measured, inferred, ...rest } = value ?? {};
     const load = { ...rest, ...inferred, ...measured };
@@ -84,7 +87,7 @@ export function parseServedLoads(json: string, source: string): ServedLoad[] {
       : load.stages;
     return checked(servedLoad, { ...load, run: String(load.run), stages }, source, {
       of: ` of load ${i + 1}`,
-      code,
+      code: CODE,
     });
   });
 }
@@ -208,67 +211,54 @@ function repeatedPrompts(trace: Trace): Trace {
   return { ...trace, prefixBlocks: { blockTokens: BLOCK_TOKENS, ids: Float64Array.from(ids), offsets } };
 }
 
-/** A served load, request by request. */
-export interface RecordedLoad extends LoadServer {
-  readonly name: string;
-  /** In order of arrival; NaN where a request failed. */
-  readonly arrivalMs: Float64Array;
-  readonly inputTokens: Int32Array;
-  readonly outputTokens: Int32Array;
-  readonly ttftMs: Float64Array;
-  readonly e2eMs: Float64Array;
-}
+/** The kernels that a server compiles at its first requests are no part of a law. */
+const WARM_UP = 100;
+const COLUMNS = ['arrival_s', 'input_tokens', 'output_tokens', 'ttft_ms', 'e2e_ms'] as const;
 
 /** A row of `meta.json`. */
-export interface RecordedLoadServer {
+interface RecordedLoadServer {
   readonly file: string;
   readonly model: string;
-  readonly requests: number;
-  readonly failed: number;
   readonly tensor_parallelism: number;
   readonly max_num_seqs: number;
   readonly max_num_batched_tokens: number;
   readonly kv_blocks_total_gpu: number;
 }
 
-/** The kernels that a server compiles at its first requests are no part of a law. */
-const WARM_UP = 100;
-const COLUMNS = 'arrival_s,input_tokens,output_tokens,ttft_ms,e2e_ms';
-
 /**
- * Reads the requests of a load. Output tokens are the median of the load: all requests ask for as many, and what some
- * clients count again in the text differs.
+ * Reads a served load request by request, in order of arrival; NaN where a request failed. Output tokens are the median of
+ * the load: all requests ask for as many, and what some clients count again in the text differs.
+ *
  * @throws {ProfileError} when the columns are others.
  */
-export function parseRecordedLoad(csv: string, server: RecordedLoadServer): RecordedLoad {
-  const [header, ...lines] = csv.trim().split('\n');
-  if (header.trim() !== COLUMNS) {
-    throw new ProfileError('CALIBRATION_FILE', server.file, `the columns ${COLUMNS}`, header.slice(0, 100));
-  }
-  const rows = lines.map((line) => line.split(',').map((text) => (text === '' ? Number.NaN : Number(text))));
-  const outputs = rows.map((row) => row[2]).filter((tokens) => tokens > 0);
-  const output = outputs.sort((a, b) => a - b)[outputs.length >> 1];
-  const first = rows[0][0];
+export function parseRecordedLoad(csv: string, server: RecordedLoadServer) {
+  const rows = readCsv(csv, server.file, COLUMNS);
+  const column = (name: (typeof COLUMNS)[number]) =>
+    Float64Array.from(rows, (row) => (row.text(name) === '' ? Number.NaN : Number(row.text(name))));
+  const outputs = column('output_tokens')
+    .filter((tokens) => tokens > 0)
+    .sort();
+  const arrivals = column('arrival_s');
   return {
     name: server.file.replace('.csv.gz', ''),
     model: server.model,
     gpu: 'H100',
     tp: server.tensor_parallelism,
-    weights: 'FP16',
+    weights: 'FP16' as const,
     kv_blocks: server.kv_blocks_total_gpu,
     max_num_seqs: server.max_num_seqs,
     max_num_batched_tokens: server.max_num_batched_tokens,
-    arrivalMs: Float64Array.from(rows, ([arrival]) => 1000 * (arrival - first)),
-    inputTokens: Int32Array.from(rows, (row) => row[1] || 1),
-    outputTokens: new Int32Array(rows.length).fill(output),
-    ttftMs: Float64Array.from(rows, (row) => row[3]),
-    e2eMs: Float64Array.from(rows, (row) => row[4]),
+    arrivalMs: arrivals.map((arrival) => 1000 * (arrival - arrivals[0])),
+    inputTokens: Int32Array.from(column('input_tokens'), (tokens) => tokens || 1),
+    outputTokens: new Int32Array(rows.length).fill(outputs[outputs.length >> 1]),
+    ttftMs: column('ttft_ms'),
+    e2eMs: column('e2e_ms'),
   };
 }
 
 /** Errors of the latencies of single requests, relative, without their signs: those of each request after the warm-up. */
 export function recordedLoadErrors(
-  load: RecordedLoad,
+  load: ReturnType<typeof parseRecordedLoad>,
   constants: EngineConstants = VLLM_V1,
 ): { readonly ttft: number[]; readonly e2e: number[] } {
   const { name: source, arrivalMs, inputTokens, outputTokens } = load;
@@ -280,4 +270,64 @@ export function recordedLoadErrors(
     errors.e2e.push(Math.abs(run.e2eMs[at] / load.e2eMs[id] - 1));
   }
   return errors;
+}
+
+const seconds = z.number({ error: 'a number of seconds' });
+const requestTimes = z.object({
+  queued_ts: seconds,
+  first_token_ts: seconds,
+  last_token_ts: seconds,
+  output_toks: wholeNumber(1),
+});
+const count = wholeNumber(1);
+const runMeta = z.object({
+  kv_cache: z.object({ num_gpu_blocks: count }).prefault({} as never),
+  engine_kwargs: z.object({ max_num_seqs: count, max_num_batched_tokens: count }).prefault({} as never),
+});
+
+/**
+ * Reads a run of a real vLLM engine, request by request: `requests.jsonl` (`arrival_time`, `input_toks`, `output_toks`,
+ * and on the engine's clock, in s, `queued_ts`, `first_token_ts`, `last_token_ts`) and `meta.json`
+ * (`kv_cache.num_gpu_blocks`, `engine_kwargs.max_num_seqs` and `.max_num_batched_tokens`).
+ *
+ * @throws {SimulatorError} or {ProfileError} naming the line or the field that is wrong.
+ */
+export function parseMeasuredRun(requestsText: string, metaText: string, source: string) {
+  const file = `${source}/requests.jsonl`;
+  const trace = parseTrace(requestsText, file);
+  const times = requestsText
+    .split('\n')
+    .filter((line) => line.trim() !== '')
+    .map((line, i) => checked(requestTimes, JSON.parse(line), `${file}:${i + 1}`, { code: CODE }));
+  const first = times[0].queued_ts;
+  const ms = (secondsOf: (request: (typeof times)[number]) => number) =>
+    summarize(Float64Array.from(times, (request) => 1000 * secondsOf(request)).filter(Number.isFinite));
+  const metaFile = `${source}/meta.json`;
+  const meta = checked(runMeta, parseJson(metaText, metaFile, CODE, 'JSON'), metaFile, { code: CODE });
+  return {
+    /** Arrivals as the engine's clock saw them. */
+    trace: { ...trace, arrivalMs: Float64Array.from(times, ({ queued_ts }) => 1000 * (queued_ts - first)) },
+    ttftMs: ms(({ first_token_ts, queued_ts }) => first_token_ts - queued_ts),
+    tpotMs: ms(
+      ({ last_token_ts, first_token_ts, output_toks }) =>
+        (last_token_ts - first_token_ts) / (output_toks - 1),
+    ),
+    e2eMs: ms(({ last_token_ts, queued_ts }) => last_token_ts - queued_ts),
+    /** From the first arrival to the last token, ms. */
+    makespanMs: 1000 * (Math.max(...times.map(({ last_token_ts }) => last_token_ts)) - first),
+    kvBlocks: meta.kv_cache.num_gpu_blocks,
+    maxNumSeqs: meta.engine_kwargs.max_num_seqs,
+    maxNumBatchedTokens: meta.engine_kwargs.max_num_batched_tokens,
+  };
+}
+
+/** The same requests on a simulated engine with the pool and the limits of the real one. */
+export function replayRun(
+  profile: EngineProfile,
+  run: Pick<ReturnType<typeof parseMeasuredRun>, 'trace' | 'kvBlocks' | 'maxNumSeqs' | 'maxNumBatchedTokens'>,
+): SimulationRun {
+  const { trace, kvBlocks, maxNumSeqs, maxNumBatchedTokens } = run;
+  // The arrivals are those at the engine: what lies before it has been spent.
+  const atEngine = { ...profile, requestOverheadMs: 0 };
+  return simulateTrace(trace, { profile: atEngine, kvBlocks, maxNumSeqs, maxNumBatchedTokens });
 }

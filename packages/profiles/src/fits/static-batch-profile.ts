@@ -4,6 +4,7 @@ import { VLLM_V0 } from '../data/engine-constants.ts';
 import { isCalled } from '../data/named.ts';
 import type { ServedModel } from '../data/served-model.ts';
 import { BLOCK_TOKENS, blankProfile, type CalibrationOptions } from './blank-profile.ts';
+import { rooflineLaw } from './estimated-profile.ts';
 import {
   checkRows,
   fitErrors,
@@ -22,7 +23,6 @@ import {
   quantizedOn,
   variantFromSpeedups,
 } from './quantized-variants.ts';
-import { rooflineLaw } from './roofline.ts';
 import { BatchSimulator, type StaticBatchRow, withLaw } from './simulated-batch.ts';
 
 /** Sequences x query heads of a GPU up to which vLLM splits the context of a sequence over the GPU. */

@@ -4,9 +4,8 @@ import { join } from 'node:path';
 import { before, describe, it } from 'node:test';
 import { temporaryFolder } from '../../../../maintenance/test-servers/temporary-folder.ts';
 import { findGpu } from '../data/gpu.ts';
-import { operatorRows } from './operator-rows.fixture.ts';
+import { operatorRows, writeRows, writeTables } from './operator-rows.fixture.ts';
 import { readOperatorTables } from './read-operator-tables.ts';
-import { writeRows, writeTables } from './table-folder.fixture.ts';
 
 const H100 = findGpu('H100');
 
