@@ -14,6 +14,7 @@ import {
   TICKS_PER_S,
 } from '@servegym/simulator';
 import { leastSquares } from '../packages/profiles/src/fits/least-squares.ts';
+import configs from './rtx5090-models.json' with { type: 'json' };
 
 /** A run of the measurements, as far as it is read. */
 export interface Run {
@@ -42,45 +43,6 @@ export const P_PAS = 'p-pas';
 const PRESSURE_PREFILLS = 2;
 const PREFILL_UNDER_PRESSURE = 2048;
 
-/** The models' `config.json`, as far as the speed of serving depends on them. */
-const CONFIGS: Readonly<Record<string, object>> = {
-  'Qwen/Qwen2.5-0.5B-Instruct': qwen({
-    hidden_size: 896,
-    intermediate_size: 4864,
-    num_attention_heads: 14,
-    num_hidden_layers: 24,
-  }),
-  'Qwen/Qwen2.5-3B-Instruct': qwen({
-    hidden_size: 2048,
-    intermediate_size: 11_008,
-    num_attention_heads: 16,
-    num_hidden_layers: 36,
-  }),
-  // SmolLM3 is a Llama but for the rotary embeddings that every fourth layer does without.
-  'HuggingFaceTB/SmolLM3-3B': {
-    model_type: 'llama',
-    hidden_size: 2048,
-    intermediate_size: 11_008,
-    num_attention_heads: 16,
-    num_key_value_heads: 4,
-    num_hidden_layers: 36,
-    vocab_size: 128_256,
-    max_position_embeddings: 65_536,
-    tie_word_embeddings: true,
-  },
-};
-
-function qwen(sizes: object): object {
-  return {
-    model_type: 'qwen2',
-    num_key_value_heads: 2,
-    vocab_size: 151_936,
-    max_position_embeddings: 32_768,
-    tie_word_embeddings: true,
-    ...sizes,
-  };
-}
-
 /** Coefficients that are fitted: those that prefill of long prompts beside decodes shows. */
 const FITTED = [
   'perTokenUs',
@@ -89,7 +51,8 @@ const FITTED = [
   'perContextTokenBesidePrefillNs',
 ] as const satisfies readonly Parameters<Parameters<typeof mapLaw>[1]>[1][];
 
-export const MODELS: readonly string[] = Object.keys(CONFIGS);
+/** SmolLM3 is a Llama but for the rotary embeddings that every fourth layer does without. */
+export const MODELS: readonly string[] = Object.keys(configs);
 
 /** All runs of `measured/vllm-0.22-rtx5090-token-budget.jsonl` in the folder of the reference data. */
 export function readRuns(data: string): Run[] {
@@ -109,9 +72,10 @@ export function budgetOf({ config_name, max_num_batched_tokens }: Run): string {
 
 /** A profile from data sheets. */
 export function estimatedOf(model: string): EngineProfile {
+  const config: Readonly<Record<string, object>> = configs;
   return estimatedProfile(
     findGpu('RTX 5090'),
-    modelFromConfig(JSON.stringify(CONFIGS[model]), model, 'config.json'),
+    modelFromConfig(JSON.stringify(config[model]), model, 'config.json'),
     1,
   );
 }

@@ -9,6 +9,7 @@ import {
   trueOrFalse,
   wholeNumber,
 } from '../schema/read-json.ts';
+import modelTypes from './model-families.json' with { type: 'json' };
 import models from './models.json' with { type: 'json' };
 import { findNamed, idOf } from './named.ts';
 import { type ModelDescription, type ServedModel, servedModel } from './served-model.ts';
@@ -30,54 +31,10 @@ interface Family {
   readonly defaults?: Readonly<Record<string, number>>;
 }
 
-const GEMMA_3_DEFAULTS = {
-  vocab_size: 262_208,
-  num_attention_heads: 8,
-  num_key_value_heads: 4,
-  head_dim: 256,
-  max_position_embeddings: 131_072,
-};
-
-const QWEN_LINEAR: Family = { qkNorm: true, outputGate: true, supports: ['linear_num_value_heads'] };
-
 /** By `model_type`, that of `text_config` where there is one. */
-const FAMILIES: Readonly<Record<string, Family>> = {
-  llama: {},
-  llama4_text: { qkNorm: true, fullEvery: 4 },
-  mistral: { window: 4096 },
-  mixtral: {},
-  qwen2: {},
-  qwen3: { qkNorm: true },
-  qwen3_moe: { qkNorm: true },
-  qwen3_vl_text: { qkNorm: true },
-  qwen3_vl_moe_text: { qkNorm: true },
-  qwen3_next: QWEN_LINEAR,
-  qwen3_5_text: QWEN_LINEAR,
-  qwen3_5_moe_text: QWEN_LINEAR,
-  gpt_oss: { fullEvery: 2 },
-  deepseek_v2: {},
-  deepseek_v3: {},
-  deepseek_v32: { supports: ['index_topk'] },
-  glm_moe_dsa: { supports: ['index_topk'] },
-  kimi_k2: {},
-  glm4_moe: {},
-  minimax_m2: { qkNorm: true, qkNormAcross: true },
-  gemma2: { tiedEmbeddings: true, fullEvery: 2, defaults: { head_dim: 256 } },
-  gemma3_text: { qkNorm: true, tiedEmbeddings: true, fullEvery: 6, defaults: GEMMA_3_DEFAULTS },
-  phi3: {},
-};
-
+const FAMILIES: Readonly<Record<string, Family>> = modelTypes.families;
 /** Fields of parts of a model that nothing here computes, with the name of the part. */
-const UNSUPPORTED: Readonly<Record<string, string>> = {
-  index_topk: 'sparse attention',
-  linear_num_value_heads: 'linear attention',
-  linear_attn_config: 'linear attention',
-  ssm_state_size: 'state-space layers',
-  mamba_d_state: 'state-space layers',
-  hybrid_override_pattern: 'state-space layers',
-  cross_attention_layers: 'cross attention',
-  block_configs: 'layers of different widths',
-};
+const UNSUPPORTED: Readonly<Record<string, string>> = modelTypes.unsupported;
 
 const size = wholeNumber(1, 2 ** 24);
 

@@ -1,6 +1,7 @@
-import type { EngineProfile, IterationLaw, WeightPrecision, WeightVariant } from '@servegym/simulator';
+import type { EngineProfile, IterationLaw, WeightVariant } from '@servegym/simulator';
 import { mean } from '@servegym/simulator/statistics';
 import type { Gpu } from '../data/gpu.ts';
+import quantizations from '../data/quantizations.json' with { type: 'json' };
 import { expertParameters, layerParameters, type ServedModel } from '../data/served-model.ts';
 import {
   fitLeavingOut,
@@ -19,67 +20,12 @@ export interface MeasuredSpeedup extends BatchShape {
   readonly engine: string;
 }
 
-export type QuantizedPrecision = Exclude<WeightPrecision, 'FP16'>;
+export type QuantizedPrecision = keyof typeof quantizations;
 
 /** Precisions that an engine makes of 16-bit weights on a GPU. */
 export function quantizedOn(gpu: Gpu): QuantizedPrecision[] {
   return gpu.fp8Tflops === null ? ['INT8', 'INT4'] : ['FP8', 'INT8', 'INT4'];
 }
-
-interface Quantization {
-  /** Quantized matrices: those of all layers, or of the routed experts alone. */
-  readonly parts: 'layers' | 'experts';
-  /** Bytes of a quantized matrix against FP16, with its scales. */
-  readonly bytes: number;
-  /** Time of a matrix multiplication against FP16. */
-  readonly compute: number;
-  readonly quality: number;
-  readonly estimate: string;
-}
-
-/**
- * Quality: Llama-3.1, 500,000 evaluations ("Give Me BF16 or Give Me Death?"): FP8 loses nothing, INT8 1 to 3 %, INT4
- * about the same. INT4 weights are expanded to 16 bit before they are multiplied, which makes prefill 5 to 15 % slower.
- * MXFP4 has a scale of 8 bits for 32 weights, NVFP4 one for 16. gpt-oss was trained in MXFP4, so it loses nothing by it.
- * The compute and the quality of NVFP4 are choices, after the FP8 arithmetic of the same GPUs and NVIDIA's model cards.
- */
-const QUANTIZATIONS: Readonly<Record<QuantizedPrecision, Quantization>> = {
-  FP8: {
-    parts: 'layers',
-    bytes: 0.5,
-    compute: 0.6,
-    quality: 1,
-    estimate: 'half the weight bytes and FP8 arithmetic',
-  },
-  INT8: {
-    parts: 'layers',
-    bytes: 0.5,
-    compute: 0.6,
-    quality: 0.98,
-    estimate: 'half the weight bytes and INT8 arithmetic',
-  },
-  INT4: {
-    parts: 'layers',
-    bytes: 0.27,
-    compute: 1.1,
-    quality: 0.98,
-    estimate: '0.27 of the bytes in the quantized layers and 1.1 of the compute for dequantization',
-  },
-  MXFP4: {
-    parts: 'experts',
-    bytes: 0.265_625,
-    compute: 1,
-    quality: 1,
-    estimate: '0.27 of the bytes in the routed experts and 16-bit arithmetic',
-  },
-  NVFP4: {
-    parts: 'layers',
-    bytes: 0.281_25,
-    compute: 0.35,
-    quality: 0.99,
-    estimate: '0.28 of the weight bytes and FP4 arithmetic',
-  },
-};
 
 /** The pairs of rows, equal but for the weights, whose KV cache has the precision of the quantized weights. */
 export function measuredSpeedups(rows: readonly StaticBatchRow[], weights: string): MeasuredSpeedup[] {
@@ -104,7 +50,7 @@ export function estimatedVariant(
   model: ServedModel,
   precision: QuantizedPrecision,
 ): WeightVariant {
-  const { quality, estimate } = QUANTIZATIONS[precision];
+  const { quality, estimate } = quantizations[precision];
   return {
     weightGiB: weightGiB(profile, model, precision),
     law: roundLaw(expectedLaw(profile, model, precision)),
@@ -181,7 +127,7 @@ function fittedVariant<Shape extends BatchShape>(
   const prior = { law: expectedLaw(profile, model, precision), spread };
   const { law, rows } = fitLeavingOut(observations, prior, (observation) => observation);
   const heldOut = rows.map((row) => row.heldOut);
-  const { quality } = QUANTIZATIONS[precision];
+  const { quality } = quantizations[precision];
   return {
     variant: { weightGiB: weightGiB(profile, model, precision), law: roundLaw(law), ...stated, quality },
     rows: observations.length,
@@ -209,7 +155,7 @@ function expectedLaw(
   model: ServedModel,
   precision: QuantizedPrecision,
 ): IterationLaw {
-  const { parts, bytes, compute } = QUANTIZATIONS[precision];
+  const { parts, bytes, compute } = quantizations[precision];
   return mapLaw(profile.weights.FP16!.law, (value, name) => {
     if (name === 'weightReadUs') return parts === 'experts' ? value : value * byteShare(model, bytes);
     if (name === 'experts') return value * bytes;
@@ -225,7 +171,7 @@ function byteShare(model: ServedModel, share: number): number {
 }
 
 function weightGiB(profile: EngineProfile, model: ServedModel, precision: QuantizedPrecision): number {
-  const { parts, bytes } = QUANTIZATIONS[precision];
+  const { parts, bytes } = quantizations[precision];
   const quantized =
     (parts === 'experts' ? expertParameters(model) : layerParameters(model)) / model.parameters;
   return Number((profile.weights.FP16!.weightGiB * (1 - quantized * (1 - bytes))).toPrecision(4));
