@@ -4,19 +4,12 @@ import {
   scheduleOnEngine,
   scheduleOnReference,
 } from '../../packages/simulator/test/recorded-load.ts';
-import { benchmark, type Row } from '../harness.ts';
+import { benchmark } from '../harness.ts';
 
 interface Recording {
   readonly vllm: string;
   readonly kind: string;
   readonly seed: number;
-}
-
-interface Counted extends Recording {
-  loads: number;
-  identicalLoads: number;
-  requests: number;
-  identicalRequests: number;
 }
 
 export default benchmark({
@@ -25,14 +18,14 @@ export default benchmark({
   arguments: 'FILE ...',
   *run({ show, reference }, positionals) {
     for (const file of positionals) {
-      let row: Counted | null = null;
+      let row: ReturnType<typeof countsOf> | null = null;
       let toShow = show;
       for (const line of readFileSync(file, 'utf8').split('\n')) {
         if (line === '') continue;
         const parsed = JSON.parse(line) as Recording | RecordedLoad;
         if ('vllm' in parsed) {
-          if (row !== null) yield figuresOf(row);
-          row = { ...parsed, loads: 0, identicalLoads: 0, requests: 0, identicalRequests: 0 };
+          if (row !== null) yield row;
+          row = countsOf(parsed);
           toShow = show;
           continue;
         }
@@ -44,9 +37,9 @@ export default benchmark({
         );
         row.loads++;
         row.requests += parsed.requests.length;
-        row.identicalRequests += parsed.requests.length - differing.length;
+        row['identical requests'] += parsed.requests.length - differing.length;
         const same = differing.length === 0 && ours.totals.every((total, i) => total === parsed.totals[i]);
-        if (same) row.identicalLoads++;
+        if (same) row['identical loads']++;
         else if (toShow-- > 0) {
           console.error(line);
           for (const id of differing.slice(0, 1)) {
@@ -57,19 +50,13 @@ export default benchmark({
           );
         }
       }
-      if (row !== null) yield figuresOf(row);
+      if (row !== null) yield row;
     }
   },
 });
 
-function figuresOf({ vllm, kind, seed, loads, identicalLoads, requests, identicalRequests }: Counted): Row {
-  return {
-    vLLM: vllm,
-    'loads of kind': kind,
-    seed,
-    loads,
-    'identical loads': identicalLoads,
-    requests,
-    'identical requests': identicalRequests,
-  };
+/** Figures of a recording before its first load. */
+function countsOf({ vllm: vLLM, kind, seed }: Recording) {
+  const counts = { loads: 0, 'identical loads': 0, requests: 0, 'identical requests': 0 };
+  return { vLLM, 'loads of kind': kind, seed, ...counts };
 }

@@ -1,4 +1,11 @@
-import { engineOverheads, findGpu, findModel, readOperatorTables, tableProfile } from '@servegym/profiles';
+import {
+  engineOverheads,
+  findGpu,
+  findModel,
+  type ReadTables,
+  readOperatorTables,
+  tableProfile,
+} from '@servegym/profiles';
 import { Matrix } from 'ml-matrix';
 import type { EngineOverheads } from '../../packages/profiles/src/data/engine-constants.ts';
 import { leastSquares } from '../../packages/profiles/src/fits/least-squares.ts';
@@ -47,7 +54,7 @@ export default benchmark({
       ),
     );
 
-    const served = new ServedErrors(loads, tablesOf, shipped);
+    const served = servedErrors(loads, tablesOf, shipped);
     const all = [...loads.keys()];
     const { parameters: fitted } = leastSquares((logs) => served.residualsOf(all, logs), start, {
       difference: DIFFERENCE,
@@ -105,42 +112,22 @@ export default benchmark({
   },
 });
 
-type Tables = ReadonlyMap<string, Awaited<ReturnType<typeof readOperatorTables>>>;
-
 /** Errors of served loads, named by their places in the list, under any overheads. */
-class ServedErrors {
-  readonly #loads: readonly ServedLoad[];
-  readonly #tablesOf: Tables;
-  readonly #shipped: EngineOverheads;
-
-  constructor(loads: readonly ServedLoad[], tablesOf: Tables, shipped: EngineOverheads) {
-    this.#loads = loads;
-    this.#tablesOf = tablesOf;
-    this.#shipped = shipped;
-  }
-
-  overheadsAt(logs: readonly number[]): EngineOverheads {
-    return { ...this.#shipped, ...Object.fromEntries(NAMES.map((name, i) => [name, Math.exp(logs[i])])) };
-  }
-
-  /** Two of each load, then those of the priors. */
-  residualsOf(some: readonly number[], logs: readonly number[]): number[] {
-    return [
-      ...this.errorsOf(some, this.overheadsAt(logs)).flatMap((error) =>
-        (['e2eMean', 'ttftMean'] as const).map((what) => robust(Math.log1p(error[what]) / SPREADS[what])),
-      ),
-      ...logs.map((log, i) => (log - start[i]) / PRIORS[NAMES[i]][1]),
-    ];
-  }
-
-  /** Relative errors. */
-  errorsOf(some: readonly number[], overheads: EngineOverheads): LoadLatencies[] {
+function servedErrors(
+  loads: readonly ServedLoad[],
+  tablesOf: ReadonlyMap<string, ReadTables>,
+  shipped: EngineOverheads,
+) {
+  const overheadsAt = (logs: readonly number[]): EngineOverheads => ({
+    ...shipped,
+    ...Object.fromEntries(NAMES.map((name, i) => [name, Math.exp(logs[i])])),
+  });
+  const errorsOf = (some: readonly number[], overheads: EngineOverheads): LoadLatencies[] => {
     const profiles = new Map<string, ReturnType<typeof tableProfile>['profile']>();
     return some.map((l) => {
-      const load = this.#loads[l];
-      const { gpu, model, tp, weights } = load;
+      const { gpu, model, tp, weights } = loads[l];
       const key = JSON.stringify([gpu, model, tp, weights]);
-      const { tables, measuredOn, engine } = this.#tablesOf.get(gpu)!;
+      const { tables, measuredOn, engine } = tablesOf.get(gpu)!;
       const profile =
         profiles.get(key) ??
         tableProfile(tables, {
@@ -149,9 +136,17 @@ class ServedErrors {
           command: 'benchmarks/run.ts engine-overheads',
         }).profile;
       profiles.set(key, profile);
-      return latencyErrors(load, loadLatencies(load, profile, SHARE));
+      return latencyErrors(loads[l], loadLatencies(loads[l], profile, SHARE));
     });
-  }
+  };
+  /** Two of each load, then those of the priors. */
+  const residualsOf = (some: readonly number[], logs: readonly number[]): number[] => [
+    ...errorsOf(some, overheadsAt(logs)).flatMap((error) =>
+      (['e2eMean', 'ttftMean'] as const).map((what) => robust(Math.log1p(error[what]) / SPREADS[what])),
+    ),
+    ...logs.map((log, i) => (log - start[i]) / PRIORS[NAMES[i]][1]),
+  ];
+  return { overheadsAt, errorsOf, residualsOf };
 }
 
 /** Its square grows with the logarithm of the residual's. */

@@ -21,9 +21,8 @@ const aboveZero = numberAboveZero();
 const text = z.string({ error: 'a text' });
 const stage = z.object({ duration: aboveZero, rate: aboveZero });
 
-/** Of a published load; latencies may also stand in `measured`, and stages and lengths in `inferred`. */
-const servedLoad = z.object({
-  run: z.string(),
+/** Server of a load. */
+const loadServer = z.object({
   /** GPUs of the tensor-parallel group. */
   tp: aboveZero,
   max_num_seqs: aboveZero,
@@ -35,6 +34,12 @@ const servedLoad = z.object({
   model: text,
   gpu: text,
   weights: z.enum(['FP16', 'FP8'], { error: 'FP16 or FP8' }),
+});
+type LoadServer = Readonly<z.infer<typeof loadServer>>;
+
+/** Of a published load; latencies may also stand in `measured`, and stages and lengths in `inferred`. */
+const servedLoad = loadServer.extend({
+  run: z.string(),
   /** One after the other: `rate` requests a second for `duration` seconds. */
   stages: z.custom<readonly z.infer<typeof stage>[]>(
     (stages) => z.array(stage).min(1).safeParse(stages).success,
@@ -137,19 +142,6 @@ export function loadLatencies(load: ServedLoad, profile: EngineProfile, share: n
   });
   return { ttftMean: mean(ttftMs), ttftP99: ttftMs[p99!], e2eMean: mean(e2eMs), itlMean: mean(tpotMs) };
 }
-
-/** Server of a load. */
-type LoadServer = Pick<
-  ServedLoad,
-  | 'gpu'
-  | 'model'
-  | 'tp'
-  | 'weights'
-  | 'kv_blocks'
-  | 'gpu_memory_utilization'
-  | 'max_num_seqs'
-  | 'max_num_batched_tokens'
->;
 
 /** A trace on the server of a load, with the estimated profile of its GPU and model. */
 export function serve(load: LoadServer, trace: Trace, constants: EngineConstants): SimulationRun {

@@ -4,25 +4,10 @@ import { readCsv } from './read-csv.ts';
 /** Measured times of one kernel by the number of tokens or sequences it works on, ascending. */
 export type KernelTimes = readonly { readonly size: number; readonly us: number }[];
 
-/** One measured attention kernel: a chunk of a prompt and decoding sequences together, either of which may be absent. */
-export interface AttentionTime {
-  /** Prompt tokens computed. */
-  readonly prefillChunk: number;
-  /** Tokens of that prompt that are in the KV cache already. */
-  readonly kvPrefill: number;
-  /** Decoding sequences. */
-  readonly decodes: number;
-  /** Context of each of them, tokens. */
-  readonly kvDecode: number;
-  readonly us: number;
-}
-
 /** Kernel times of one transformer on one GPU. */
-export interface KernelTables {
-  readonly dense: ReadonlyMap<string, KernelTimes>;
-  readonly perSequence: ReadonlyMap<string, KernelTimes>;
-  readonly attention: readonly AttentionTime[];
-}
+export type KernelTables = Readonly<ReturnType<typeof parseKernelTables>>;
+/** One measured attention kernel: a chunk of a prompt and decoding sequences together, either of which may be absent. */
+export type AttentionTime = KernelTables['attention'][number];
 
 /** Kernels of one decoder layer, attention aside. */
 export const LAYER_KERNELS = [
@@ -51,7 +36,7 @@ export const SEQUENCE_KERNELS = ['lm_head', 'sampler'] as const;
 export function parseKernelTables(
   files: Readonly<Record<'dense.csv' | 'per_sequence.csv' | 'attention.csv', string>>,
   source: string,
-): KernelTables {
+) {
   const read = (file: keyof typeof files, size: string, needed: readonly string[]) =>
     readTimes(files[file], `${source}/${file}`, size, needed);
   const columns = ['prefill_chunk', 'kv_prefill', 'n_decode', 'kv_decode', 'time_us'] as const;
@@ -59,9 +44,13 @@ export function parseKernelTables(
     dense: read('dense.csv', 'tokens', [...LAYER_KERNELS, ...MODEL_KERNELS]),
     perSequence: read('per_sequence.csv', 'sequences', SEQUENCE_KERNELS),
     attention: readCsv(files['attention.csv'], `${source}/attention.csv`, columns).map((row) => ({
+      /** Prompt tokens computed. */
       prefillChunk: row.number('prefill_chunk'),
+      /** Tokens of that prompt that are in the KV cache already. */
       kvPrefill: row.number('kv_prefill'),
+      /** Decoding sequences. */
       decodes: row.number('n_decode'),
+      /** Context of each of them, tokens. */
       kvDecode: row.number('kv_decode'),
       us: row.number('time_us', { isAboveZero: true }),
     })),

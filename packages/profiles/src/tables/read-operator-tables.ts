@@ -13,15 +13,7 @@ import {
 } from './operator-tables.ts';
 
 /** Kernel tables of one GPU and engine, and where they come from. */
-export interface ReadTables {
-  readonly tables: OperatorTables;
-  /** GPU that they were measured on. */
-  readonly measuredOn: Gpu;
-  /** Engine and newest version among them. */
-  readonly engine: { readonly name: string; readonly version: string };
-  /** Version of each table, for instance `gemm 0.24.0`, and those of the other engine for what this one's lack. */
-  readonly versions: readonly string[];
-}
+export type ReadTables = Readonly<Awaited<ReturnType<typeof readOperatorTables>>>;
 
 /** GPUs whose tables stand for others of the same architecture, by the tables' folder. */
 const MEASURED_ON: Readonly<Record<string, { readonly gpu: string; readonly others: readonly string[] }>> = {
@@ -42,7 +34,7 @@ const ENGINES: Readonly<Record<string, string>> = { vllm: 'vLLM', sglang: 'SGLan
  *   that is not newer than this one, else the oldest.
  * @throws {ProfileError} listing the GPUs, engines or versions there are.
  */
-export async function readOperatorTables(folder: string, gpu: Gpu, engine: string): Promise<ReadTables> {
+export async function readOperatorTables(folder: string, gpu: Gpu, engine: string) {
   const data = await dataFolder(folder);
   const there = await foldersIn(data);
   const measured = Object.keys(MEASURED_ON).filter((name) => there.includes(name));
@@ -96,8 +88,11 @@ export async function readOperatorTables(folder: string, gpu: Gpu, engine: strin
   }
   return {
     tables: new OperatorTables(rows as OperatorRows),
+    /** GPU that they were measured on. */
     measuredOn: findGpu(MEASURED_ON[name].gpu),
+    /** Engine and newest version among them. */
     engine: { name: ENGINES[framework], version: [...versions.values()].sort(compareVersions).at(-1)! },
+    /** Version of each table, for instance `gemm 0.24.0`, and those of the other engine for what this one's lack. */
     versions: [...[...versions].map(([file, taken]) => `${file} ${taken}`), ...borrowed],
   };
 }
