@@ -36,15 +36,16 @@ interface Lengths {
 /** Traffic as it is named on a command line: a file, or what is drawn. */
 export type TrafficSource =
   | { readonly kind: 'file'; readonly file: string; readonly concurrency?: number }
-  /** So many requests in flight, a new one when one ends. */
-  | { readonly kind: 'closed'; readonly concurrency: number; readonly lengths: Lengths }
-  /** Requests that are all there at the start. */
-  | { readonly kind: 'batch'; readonly requests: number; readonly lengths: Lengths }
-  /** Arrivals as a Poisson process, requests/s. */
-  | { readonly kind: 'poisson'; readonly lengths: Lengths; readonly rate: number; readonly seconds: number }
-  | { readonly kind: 'model'; readonly model: string; readonly rate?: number; readonly seconds: number }
   /** An episode of a task of llmserve, by the seed. */
-  | { readonly kind: 'task'; readonly task: string };
+  | { readonly kind: 'task'; readonly task: string }
+  | {
+      readonly kind: 'drawn';
+      /** Requests in flight, a new one when one ends. */
+      readonly concurrency?: number;
+      /** Whether all requests are there at the start. */
+      readonly isBatch?: boolean;
+      readonly draw: (options: TrafficOptions) => Trace;
+    };
 
 /** Most requests, and most tokens of one, as arguments take them. */
 export const MOST_REQUESTS = 100_000_000;
@@ -104,12 +105,17 @@ export const trafficOptions = {
 function parseTraffic(text: string): TrafficSource {
   if (existsSync(text)) return { kind: 'file', file: text };
   const [, kind, count, of] = /^(closed|batch):(\d+)x(.+)$/.exec(text) ?? [];
-  if (kind === 'batch')
-    return { kind, requests: wholeNumber(1, MOST_REQUESTS)(count), lengths: lengthsIn(of, text) };
+  if (kind === 'batch') {
+    const drawn = { ...lengthsIn(of, text), requests: wholeNumber(1, MOST_REQUESTS)(count) };
+    return { kind: 'drawn', isBatch: true, draw: ({ seed }) => batchTrace(drawn, seed) };
+  }
   if (kind === 'closed') {
     const concurrency = wholeNumber(1, 1_000_000)(count);
-    if (/^\d+:/.test(of)) return { kind, concurrency, lengths: lengthsIn(of, text) };
-    return { kind: 'file', file: of, concurrency };
+    if (!/^\d+:/.test(of)) return { kind: 'file', file: of, concurrency };
+    const lengths = lengthsIn(of, text);
+    const draw = ({ requests = REQUESTS_EACH * concurrency, seed }: TrafficOptions) =>
+      drawLengths({ ...lengths, requests, seed });
+    return { kind: 'drawn', concurrency, draw };
   }
   const [, what, rate, length, unit] =
     /^([^@,]+?)(?:@([\d.]+)(?:\/s)?)?(?:,([\d.]+)(h|min|m|s))?$/.exec(text) ?? [];
@@ -120,10 +126,11 @@ function parseTraffic(text: string): TrafficSource {
   if (what !== undefined && /^\d+:\d/.test(what)) {
     if (perSecond === undefined)
       throw new InvalidArgumentError(`Expected a rate, such as ${what}@12/s, got \`${text}\`.`);
-    return { kind: 'poisson', lengths: lengthsIn(what, text), rate: perSecond, seconds };
+    const lengths = lengthsIn(what, text);
+    return { kind: 'drawn', draw: ({ seed }) => poissonTrace(lengths, perSecond, seconds, seed) };
   }
   if (what !== undefined && Object.hasOwn(MODELS, what))
-    return { kind: 'model', model: what, rate: perSecond, seconds };
+    return { kind: 'drawn', draw: (options) => modelTrace(what, perSecond, seconds, options) };
   if (llmserve.tasks.ids().includes(text)) return { kind: 'task', task: text };
   const [, drawn = ''] = /^([^@,]+)[@,]/.exec(text) ?? [];
   const isDrawn = Object.hasOwn(MODELS, drawn) || /^\d+:\d/.test(drawn);
@@ -165,36 +172,14 @@ interface TrafficOptions {
 }
 
 /** Reads or draws the requests of a traffic; how a file was read is printed on standard error. @throws InputError */
-export async function openTraffic(
-  source: TrafficSource,
-  { seed, requests, quiet, withoutPrefixes }: TrafficOptions,
-): Promise<OpenedTraffic> {
-  switch (source.kind) {
-    case 'file': {
-      const { trace, reading } = await readTraffic(source.file);
-      if (!quiet) console.error(readingLine(source.file, reading, trace.arrivalMs.length));
-      return { trace, concurrency: source.concurrency, isBatch: false };
-    }
-    case 'closed': {
-      const { concurrency, lengths } = source;
-      const drawn = drawLengths({ ...lengths, requests: requests ?? REQUESTS_EACH * concurrency, seed });
-      return { trace: drawn, concurrency, isBatch: false };
-    }
-    case 'batch': {
-      const { inputTokens, outputTokens, range } = source.lengths;
-      const trace =
-        range === undefined
-          ? closedBatch(source.requests, inputTokens, outputTokens)
-          : drawLengths({ ...source.lengths, requests: source.requests, seed });
-      return { trace, isBatch: true };
-    }
-    case 'poisson':
-      return { trace: poissonTrace(source, seed), isBatch: false };
-    case 'model':
-      return { trace: modelTrace(source, seed, withoutPrefixes), isBatch: false };
-    case 'task':
-      return { ...taskTrace(source.task, seed), isBatch: false };
-  }
+export async function openTraffic(source: TrafficSource, options: TrafficOptions): Promise<OpenedTraffic> {
+  if (source.kind === 'task') return { ...taskTrace(source.task, options.seed), isBatch: false };
+  const { concurrency } = source;
+  if (source.kind === 'drawn')
+    return { trace: source.draw(options), concurrency, isBatch: source.isBatch ?? false };
+  const { trace, reading } = await readTraffic(source.file);
+  if (!options.quiet) console.error(readingLine(source.file, reading, trace.arrivalMs.length));
+  return { trace, concurrency, isBatch: false };
 }
 
 /** The requests of a traffic in which they arrive at times of their own. @throws InputError */
@@ -251,11 +236,16 @@ export function readingLine(path: string, reading: TraceReading, requests: numbe
   return `${path}: ${[format, read, counts].filter(Boolean).join('; ')}`;
 }
 
-/** Requests of the given lengths that arrive as a Poisson process. */
-function poissonTrace(
-  { lengths, rate, seconds }: Extract<TrafficSource, { kind: 'poisson' }>,
-  seed: number,
-): Trace {
+/** Requests that are all there at the start. */
+function batchTrace(drawn: Lengths & { readonly requests: number }, seed: number): Trace {
+  const { requests, inputTokens, outputTokens, range } = drawn;
+  return range === undefined
+    ? closedBatch(requests, inputTokens, outputTokens)
+    : drawLengths({ ...drawn, seed });
+}
+
+/** Requests of the given lengths that arrive as a Poisson process, `rate` a second. */
+function poissonTrace(lengths: Lengths, rate: number, seconds: number, seed: number): Trace {
   const random = new RandomStream(seed, 'arrivals');
   const arrivals: number[] = [];
   for (let s = random.exponential(1 / rate); s < seconds; s += random.exponential(1 / rate))
@@ -269,9 +259,10 @@ function poissonTrace(
 
 /** Traffic of a model, with the prefixes that its prompts share. @throws InputError */
 function modelTrace(
-  { model: name, rate, seconds }: Extract<TrafficSource, { kind: 'model' }>,
-  seed: number,
-  withoutPrefixes = false,
+  name: string,
+  rate: number | undefined,
+  seconds: number,
+  { seed, withoutPrefixes = false }: TrafficOptions,
 ): Trace {
   const { id, arrivals: other } = MODELS[name];
   const model = publicWorkload(id);
