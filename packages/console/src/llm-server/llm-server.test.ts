@@ -1,9 +1,45 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { chartsOfSchema } from '../lazy/further-charts.ts';
 import { type Frame, firstFrame, nextFrame } from '../state/frame.ts';
+import { rewardParts } from './charts.ts';
 import { narrate } from './narration.ts';
 
 const START = firstFrame({ observation: {}, reward: null, done: false, metadata: {} });
+const window = (reward: number, reward_components: Record<string, number>) =>
+  nextFrame(START, { observation: {}, action: {}, reward, done: false, metadata: { reward_components } });
+const task = {
+  id: 1,
+  name: '',
+  difficulty: 'easy',
+  description: '',
+  reward_weights: { alpha: 0.4, beta: 0.25, gamma: 0.25, delta: 0.1 },
+} as const;
+
+it('parts that add up to the reward are shown as they are', () => {
+  assert.deepEqual(rewardParts(window(0.3, { slo: 0.5, memory: -0.2 }), undefined), {
+    slo: 0.5,
+    memory: -0.2,
+  });
+});
+
+it('terms are weighed with the weights of the task', () => {
+  const terms = { throughput: 1, latency: 0.4, violations: 0.2, cost: 0.5 };
+  const parts = rewardParts(window(0.4 - 0.1 - 0.05 - 0.05, terms), task);
+  assert.deepEqual(
+    Object.values(parts).map((part) => Number(part.toFixed(9))),
+    [0.4, -0.1, -0.05, -0.05],
+  );
+});
+
+it('parts of a reward that was held at its bound are shown too', () => {
+  const terms = { throughput: 0, latency: 2, violations: 5, cost: 2 };
+  assert.equal(Object.keys(rewardParts(window(-1, terms), task)).length, 4);
+});
+
+it('parts that do not add up to the reward are not shown', () => {
+  assert.deepEqual(rewardParts(window(0.9, { slo: 0.5, memory: -0.2 }), undefined), {});
+});
 
 interface Window {
   readonly observation?: Record<string, number>;
@@ -108,4 +144,39 @@ describe('the narration', () => {
       undefined,
     );
   });
+});
+
+const schema = {
+  properties: {
+    total: { type: 'integer', description: 'So far' },
+    share: { type: 'number' },
+    hint: { enum: ['start', 'higher', 'found'] },
+    open: { type: 'boolean' },
+    note: { type: 'string' },
+    step_index: { type: 'integer' },
+  },
+};
+const first = firstFrame({
+  observation: { total: 4, share: null, hint: 'found', open: true },
+  reward: null,
+  done: false,
+  metadata: {},
+});
+
+it('there is a chart for each number, choice and boolean, but for those shown elsewhere', () => {
+  const ids = (shown: string[]) => chartsOfSchema(schema, new Set(shown)).map(({ id }) => id);
+  assert.deepEqual(ids([]), ['total', 'share', 'hint', 'open']);
+  assert.deepEqual(ids(['total']), ['share', 'hint', 'open']);
+});
+
+it('choices are drawn as levels with their names', () => {
+  const [, , hint] = chartsOfSchema(schema, new Set());
+  assert.equal(hint.compared.value(first), 2);
+  assert.equal(hint.compared.format(2), 'found');
+  assert.equal(hint.tick(1), 'higher');
+});
+
+it('a number that is missing in a window leaves a gap', () => {
+  const [, share] = chartsOfSchema(schema, new Set());
+  assert.equal(share.compared.value(first), null);
 });
