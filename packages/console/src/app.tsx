@@ -92,7 +92,7 @@ function Lead(): JSX.Element | null {
   const { environment, abilities } = useConsole();
   const { name = '', description } = environment.value ?? {};
   // Of an environment whose episodes are not replayable the server may be a real one.
-  return <p class="lead">{(abilities.value.episodes && ENVIRONMENTS[name]?.lead) || description}</p>;
+  return <p class="lead muted">{(abilities.value.episodes && ENVIRONMENTS[name]?.lead) || description}</p>;
 }
 
 /** Something that went wrong, and the way on. */
@@ -100,7 +100,7 @@ function ProblemBanner(): JSX.Element | null {
   const problem = useConsole().problem.value;
   if (!problem) return null;
   return (
-    <div class="problem" role="alert">
+    <div class="problem row" role="alert">
       <Icon name="failing" />
       <p>{problem.message}</p>
       <Button text={problem.remedy} onClick={problem.mend} />

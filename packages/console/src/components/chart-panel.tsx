@@ -66,7 +66,7 @@ function ChartPanel({ spec }: { spec: ChartSpec }): JSX.Element | null {
         <p class={spec.definition ? 'definition' : 'question'} {...tip(spec.definition ?? spec.question)}>
           {spec.definition ?? spec.question}
         </p>
-        <p class="axis-unit">{unit}</p>
+        <p class="axis-unit muted nowrap">{unit}</p>
         <Button
           look="bare"
           text={<Icon name="save" />}
@@ -78,12 +78,12 @@ function ChartPanel({ spec }: { spec: ChartSpec }): JSX.Element | null {
           }}
         />
       </figcaption>
-      <dl class={state.runs.value.length > 1 ? 'legend compared' : 'legend'}>
+      <dl class={`legend row wrap ${state.runs.value.length > 1 ? 'compared' : ''}`}>
         {shown.value.map((one) => (
           <LegendEntry key={`${one.series.label} ${one.run.id}`} {...one} />
         ))}
       </dl>
-      <div class="plot" ref={box} aria-hidden="true">
+      <div class="plot fill" ref={box} aria-hidden="true">
         <NotPlayed />
       </div>
     </figure>
@@ -181,7 +181,7 @@ function LegendEntry({ series, run }: ShownSeries): JSX.Element {
 export function NotPlayed(): JSX.Element | null {
   const { latest, newest } = useConsole();
   const { value: isEmpty } = useComputed(() => latest.value !== undefined && newest.value === 0);
-  return isEmpty ? <p class="not-played">Drawn from the first window on</p> : null;
+  return isEmpty ? <p class="not-played muted nowrap">Drawn from the first window on</p> : null;
 }
 
 interface LineKeyProps {

@@ -15,8 +15,8 @@ export function RunStrip(): JSX.Element {
   const RunSentence = isServer ? NarrationLine : LazyRunSentence;
   if (runs.length === 1) {
     return (
-      <section class="run-line" aria-label="Run" aria-busy={runs[0].isBusy}>
-        <div class="field">
+      <section class="run-line row wrap" aria-label="Run" aria-busy={runs[0].isBusy}>
+        <div class="field row">
           <span class="label">Played by</span>
           <DriverSelect run={runs[0]} label="Played by" />
         </div>
@@ -99,7 +99,10 @@ export function NarrationLine({ run }: { run: Run }): JSX.Element {
 export function Sentence({ narration }: { narration: Narration | undefined }): JSX.Element {
   const state = useConsole();
   return (
-    <p class={`sentence ${narration?.severity ?? 'calm'}`} aria-live={state.playing.value ? 'off' : 'polite'}>
+    <p
+      class={`sentence row ${narration?.severity ?? 'calm'}`}
+      aria-live={state.playing.value ? 'off' : 'polite'}
+    >
       {narration && <Icon name={narration.severity} />}
       <span>
         <b>{narration?.headline}</b> {narration?.detail}

@@ -46,7 +46,10 @@ export function ArrivalsView(): JSX.Element {
     },
   );
   return (
-    <div class="arrivals" {...tip('Requests that arrived in each of the latest windows, by class')}>
+    <div
+      class="arrivals stack fill"
+      {...tip('Requests that arrived in each of the latest windows, by class')}
+    >
       <canvas ref={canvas} role="img" aria-label="Requests that arrived in the latest windows" />
     </div>
   );
@@ -98,7 +101,7 @@ export function QueueView(): JSX.Element {
     },
   );
   return (
-    <div class="queue-view">
+    <div class="queue-view stack fill">
       <canvas ref={canvas} role="img" aria-label="The waiting requests as squares" />
       <p class="fine">{legend}</p>
     </div>
@@ -111,7 +114,7 @@ export function GpuViews(): JSX.Element | null {
   const { value: gpus } = useComputed(() => state.shown.value?.telemetry.gpus.length ?? 0);
   if (gpus === 0) return null;
   return (
-    <div class="gpus">
+    <div class="gpus fill">
       {Array.from({ length: gpus }, (_, index) => (
         <GpuView key={index} index={index} />
       ))}
@@ -139,8 +142,8 @@ function GpuView({ index }: { index: number }): JSX.Element {
     return classes.map(({ name }, i) => ({ tone: toneOfClass(name, i), share: kvShare(frame!, i) }));
   });
   return (
-    <div class={isReloading ? 'gpu reloading' : 'gpu'}>
-      <p class="gpu-title" {...tip(contents)}>
+    <div class={`gpu stack fill ${isReloading ? 'reloading' : ''}`}>
+      <p class="gpu-title muted nowrap" {...tip(contents)}>
         <b>GPU {index + 1}</b>
         <span class="role">{isReloading ? 'reloads' : (ROLES[role] ?? words(role))}</span>
         <span class="load">{load}</span>

@@ -18,7 +18,7 @@ export function Stage(): JSX.Element {
   return (
     <section class="stage" aria-label="The server now">
       <Station title="Arrive" size="wide">
-        <div class="side-figures">
+        <div class="side-figures stack">
           <Observed large label="Requests" field="request_arrival_rate" format={amount} unit="/s" />
           <Observed label="Mean prompt" field="mean_prompt_length" format={count} unit="tokens" />
         </div>
@@ -30,7 +30,7 @@ export function Stage(): JSX.Element {
       </Station>
       <Station title="Run" size="widest">
         <Observed large optional label="Running" field="active_requests" format={count} />
-        <div class="side-figures">
+        <div class="side-figures stack">
           <Observed label="KV in use" field="kv_cache_occupancy" format={percent} />
           <Observed optional label="Preempted" field="eviction_events" format={count} />
         </div>
@@ -39,7 +39,7 @@ export function Stage(): JSX.Element {
       </Station>
       <Station title="Answer">
         <Observed large optional label="Tokens" field="throughput_tps" format={count} unit="/s" />
-        <div class="side-figures level">
+        <div class="side-figures level stack">
           <Observed optional label="For 1,000" field="estimated_cost_per_1k" format={dollars} />
           <Observed
             optional
@@ -77,9 +77,9 @@ interface StationProps {
 /** A part of the way of a request. */
 export function Station({ title, size, children }: StationProps): JSX.Element {
   return (
-    <div class={`station ${size ?? ''}`}>
+    <div class={`station stack ${size ?? ''}`}>
       <h2>{title}</h2>
-      <div class="station-body">{children}</div>
+      <div class="station-body stack fill">{children}</div>
     </div>
   );
 }
@@ -150,13 +150,13 @@ interface ClassSharesProps {
 export function ClassShares({ of }: ClassSharesProps): JSX.Element {
   const frame = useConsole().shown.value;
   return (
-    <ul class="classes">
+    <ul class="classes stack fill">
       {frame?.telemetry.classes.map((entry, index) => {
         const { share, text, hint } = of(entry, frame);
         const background = `var(--tone-${toneOfClass(entry.name, index)})`;
         return (
           <li key={entry.name} {...tip(hint)}>
-            <span class="class-name">{words(entry.name)}</span>
+            <span class="class-name nowrap">{words(entry.name)}</span>
             <Meter share={share} background={background} />
             <span class="class-value">{text}</span>
           </li>

@@ -45,7 +45,7 @@ export function Timeline(): JSX.Element | null {
         <h2>Decisions</h2>
         <p class="question">What was turned, and when?</p>
         {state.isServer.value && (
-          <ul class="event-key">
+          <ul class="event-key muted">
             <li class="oom">out of memory</li>
             <li class="reload">reload</li>
             <li class="drain">drain</li>
@@ -62,7 +62,7 @@ export function Timeline(): JSX.Element | null {
             <LaneLabel key={knob.name} knob={knob} />
           ))}
         </dl>
-        <div class="plot" ref={box} aria-hidden="true">
+        <div class="plot fill" ref={box} aria-hidden="true">
           <NotPlayed />
         </div>
       </div>

@@ -12,8 +12,8 @@ export function TopBar(): JSX.Element {
   const environment = state.environment.value;
   const task = state.chosenTask.value;
   return (
-    <header class="top-bar">
-      <div class="brand">
+    <header class="top-bar row wrap">
+      <div class="brand row">
         <BrandMark />
         <div>
           <h1>ServeGym</h1>
@@ -24,9 +24,9 @@ export function TopBar(): JSX.Element {
           </p>
         </div>
       </div>
-      <div class="choices">
+      <div class="choices wrap">
         {state.tasks.value.length > 0 && (
-          <div class="field">
+          <div class="field row">
             <label for="task">Task</label>
             <select
               id="task"
@@ -43,7 +43,7 @@ export function TopBar(): JSX.Element {
             </select>
           </div>
         )}
-        <div class="field seed">
+        <div class="field seed row">
           <label for="seed" data-tip="The same seed brings the same requests, to the millisecond">
             Seed
           </label>
@@ -65,7 +65,7 @@ export function TopBar(): JSX.Element {
         <Scenario />
       </div>
       <Transport />
-      <nav class="links" aria-label="More">
+      <nav class="links row" aria-label="More">
         <a class="button quiet" href="../plan" title="Which GPUs, and how many, for your traffic">
           Plan
         </a>

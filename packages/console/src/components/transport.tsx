@@ -81,7 +81,7 @@ export function Scrubber(): JSX.Element | null {
   const done = (index.value / all) * 100;
   const reach = (newest / all) * 100;
   return (
-    <section class="scrubber" aria-label="Timeline">
+    <section class="scrubber row" aria-label="Timeline">
       <input
         type="range"
         aria-label="Window shown"
@@ -118,7 +118,7 @@ export function Scrubber(): JSX.Element | null {
           )}
         </div>
       )}
-      <dl class="position">
+      <dl class="position wrap nowrap">
         {frame.telemetry.phase && (
           <div {...tip('What the arriving requests are like now; the policy is not told')}>
             <dt>Traffic</dt>

@@ -37,7 +37,7 @@ export function FleetStage(): JSX.Element {
       </Station>
       <Station title="Gateway">
         <Observed large label="Waiting" field="num_requests_waiting" format={count} />
-        <div class="side-figures level">
+        <div class="side-figures level stack">
           <Observed label="Queue" field="queue_seconds" format={seconds} />
           <Observed
             label="Refused"
@@ -48,7 +48,7 @@ export function FleetStage(): JSX.Element {
         </div>
       </Station>
       <Station title="Replicas" size="widest">
-        <div class="side-figures">
+        <div class="side-figures stack">
           <Observed
             optional
             label="Capacity"
@@ -65,7 +65,7 @@ export function FleetStage(): JSX.Element {
       </Station>
       <Station title="Dollars an hour">
         <Observed large label="Net" definition={NET_DEFINITION} read={netUsdPerHour} format={dollars} />
-        <div class="side-figures level">
+        <div class="side-figures level stack">
           <Observed label="Earned" field="revenue_usd_per_hour" format={dollars} />
           <Observed label="Bill" field="usd_per_hour" format={dollars} />
           <Observed label="Wasted" definition={WASTED_DEFINITION} read={wastedUsdPerHour} format={dollars} />
@@ -104,14 +104,14 @@ function ReplicaCards(): JSX.Element {
   const busiest = Math.max(1, ...replicas.map(({ running, waiting }) => running + waiting));
   const mostRouted = Math.max(1, ...replicas.map(({ routed = 0 }) => routed));
   return (
-    <div class="replica-view">
+    <div class="replica-view stack fill">
       <ul class="replicas" aria-label="Replicas">
         {replicas.map((replica) => (
           <ReplicaCard key={replica.id} replica={replica} busiest={busiest} mostRouted={mostRouted} />
         ))}
         {replicas.length === 0 && <li class="fine">None is asked for.</li>}
       </ul>
-      <ul class="replica-key fine" aria-hidden="true">
+      <ul class="replica-key fine wrap" aria-hidden="true">
         {METERS.map(({ name, label }) => (
           <li key={name} class={name}>
             {label}
@@ -169,7 +169,7 @@ function ReplicaCard({ replica, busiest, mostRouted }: ReplicaCardProps): JSX.El
       aria-label={`Replica ${id + 1}. ${said}`}
       {...tip(said)}
     >
-      <span class="replica-name">
+      <span class="replica-name muted nowrap">
         {id + 1}
         {hasFailed ? (
           <span class="role"> failed</span>

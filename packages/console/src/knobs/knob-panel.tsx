@@ -31,8 +31,8 @@ export function KnobPanel(): JSX.Element {
   };
   const policy = state.policies.value.find(({ name }) => name === state.driver.value);
   return (
-    <section class="panel knobs" aria-label="Knobs">
-      <header class="panel-head">
+    <section class="panel knobs stack" aria-label="Knobs">
+      <header class="panel-head row wrap">
         <h2>Knobs</h2>
         {isPast ? (
           <p class="fine">As they stood in window {state.position}</p>
@@ -48,7 +48,7 @@ export function KnobPanel(): JSX.Element {
       {state.schemas.value && state.knobs.value.length === 0 && (
         <p class="fine">The action of this environment has no fields: there is nothing to set.</p>
       )}
-      <div class="knob-list">
+      <div class="knob-list stack fill">
         {state.knobs.value.map((knob) => (
           <KnobRow key={knob.name} knob={knob} locked={!byHand || isPast} />
         ))}
@@ -84,17 +84,17 @@ function KnobRow({ knob, locked }: { knob: Knob; locked: boolean }): JSX.Element
         onTurn={(next) => state.turn(knob.name, next)}
       />
       {masked ? (
-        <p class="trade">Masked: this task holds it at its default.</p>
+        <p class="trade muted">Masked: this task holds it at its default.</p>
       ) : guide ? (
-        <ul class="trade" aria-label={`What ${label} buys and costs`}>
+        <ul class="trade muted" aria-label={`What ${label} buys and costs`}>
           <li class="buys">{guide.buys}</li>
           <li class="costs">{guide.costs}</li>
         </ul>
       ) : (
-        <p class="trade">{knob.description}</p>
+        <p class="trade muted">{knob.description}</p>
       )}
       {shut.length > 0 && !masked && (
-        <p class="trade">Masked now: {shut.map((one) => String(one)).join(', ')}</p>
+        <p class="trade muted">Masked now: {shut.map((one) => String(one)).join(', ')}</p>
       )}
     </div>
   );

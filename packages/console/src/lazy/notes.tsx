@@ -3,10 +3,14 @@ import type { JSX } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import { Button, Icon } from '../components/controls.tsx';
 import { amount, count } from '../components/format.ts';
+import { addStyles } from '../components/lazy.tsx';
 import { Observed } from '../components/stage.tsx';
 import { useConsole } from '../state/console-state.ts';
 import { observed } from '../state/frame.ts';
 import { RECORDED } from '../state/run.ts';
+import styles from '../styles/notes.css?inline';
+
+addStyles(styles);
 
 /** Tells of an episode that came from a link, a file or the leaderboard whether it is the one that was recorded. */
 export function OpenedNote(): JSX.Element | null {
@@ -16,7 +20,7 @@ export function OpenedNote(): JSX.Element | null {
   const recordings = runs.value.filter(({ driver }) => driver.value === RECORDED).length;
   if (recordings > 1)
     return (
-      <p class="opened calm" role="status">
+      <p class="opened calm row" role="status">
         <Icon name="calm" />
         <span>{recordings} recorded runs side by side.</span>
       </p>
@@ -26,7 +30,7 @@ export function OpenedNote(): JSX.Element | null {
   const isPlayedOn = run.played.value - 1 > windows;
   const isOther = recorded !== undefined && recorded !== played;
   return (
-    <p class={verified === false ? 'opened strained' : 'opened calm'} role="status">
+    <p class={`opened row ${verified === false ? 'strained' : 'calm'}`} role="status">
       {verified === false ? <Icon name="strained" /> : <Icon name="calm" />}
       <span>
         <b>
@@ -74,7 +78,7 @@ export function MemoryUse(): JSX.Element {
         unit={typeof limit === 'number' ? `of ${amount(limit)} GB` : 'GB'}
       />
       {excess && (
-        <p class="over-limit">
+        <p class="over-limit muted strained">
           <Icon name="strained" />
           <span>
             <b>{excess}</b> {typeof effect === 'string' && effect}

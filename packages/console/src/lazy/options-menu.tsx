@@ -34,7 +34,7 @@ export function OptionsMenu(): JSX.Element {
             clearable
             onTurn={(value) => state.chooseOption(option.name, value)}
           />
-          <p class="trade">{option.description}</p>
+          <p class="trade muted">{option.description}</p>
         </div>
       ))}
       {chosen > 0 && (
@@ -149,7 +149,7 @@ function EnvironmentChoice(): JSX.Element {
           ))}
         </select>
       )}
-      <p class="trade">{environment.value?.description}</p>
+      <p class="trade muted">{environment.value?.description}</p>
     </div>
   );
 }

@@ -19,7 +19,7 @@ addStyles(styles);
 export function RunCards(): JSX.Element {
   const runs = useConsole().runs.value;
   return (
-    <section class="run-cards" aria-label="Runs side by side">
+    <section class="run-cards wrap" aria-label="Runs side by side">
       {runs.map((run) => (
         <RunCard key={run.id} run={run} />
       ))}
@@ -38,7 +38,7 @@ function RunCard({ run }: { run: Run }): JSX.Element {
   const fleet = state.isFleet.value;
   return (
     <article
-      class={isFocused ? 'panel run-card focused' : 'panel run-card'}
+      class={`panel run-card stack ${isFocused ? 'focused' : ''}`}
       style={{ '--run': `var(--tone-${tone})` }}
       aria-label={name}
       aria-busy={run.isBusy}

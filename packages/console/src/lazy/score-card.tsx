@@ -24,7 +24,7 @@ export function ScoreCard(): JSX.Element | null {
   const anchors = grade ? anchorsOf(grade) : [];
   const rows = grade ? numbersIn(grade.breakdown) : [];
   return (
-    <section class="panel score" aria-label="Score" aria-live="polite" aria-busy={isGrading}>
+    <section class="panel score row wrap" aria-label="Score" aria-live="polite" aria-busy={isGrading}>
       <div class="score-figure" {...tip('From 0 to 1; the server replays the episode to grade it')}>
         <h2>{grade || isGrading ? 'Score' : 'Return'}</h2>
         <p>
@@ -41,7 +41,7 @@ export function ScoreCard(): JSX.Element | null {
           </>
         )}
         {rows.length > 0 && (
-          <dl class="breakdown">
+          <dl class="breakdown wrap">
             {rows.map(([name, value]) => (
               <div key={name} {...tip(BREAKDOWN[name])}>
                 <dt>{words(name)}</dt>

@@ -45,7 +45,7 @@ export function Drawer(): JSX.Element | null {
       onClose={close}
       onClick={(event) => event.target === event.currentTarget && event.currentTarget.close()}
     >
-      <div class="drawer-body">
+      <div class="drawer-body stack">
         <header>
           <h2>{PANELS[name]}</h2>
           <Button look="bare" text={<Icon name="close" />} aria-label="Close" onClick={close} />

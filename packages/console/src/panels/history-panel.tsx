@@ -125,7 +125,7 @@ function KeptRunEntry({ run, isChosen, mayChoose, onChoose, onOpen, onCsv }: Kep
         ]
           .filter(Boolean)
           .join(' · ')}
-        {scenario && <code class="scenario">{scenario}</code>}
+        {scenario && <code class="scenario muted">{scenario}</code>}
       </p>
       <div class="kept-actions">
         <Button

@@ -186,7 +186,7 @@ export function LeaderboardPanel(): JSX.Element {
             rank,
             <>
               {name}
-              {scenario && <code class="scenario">{scenario}</code>}
+              {scenario && <code class="scenario muted">{scenario}</code>}
             </>,
             score === null ? '–' : score.toFixed(3),
             signed(total),

@@ -16,15 +16,15 @@ function PlanPage({ planning }: { planning: Planning }): JSX.Element {
   const fault = planning.fault.value;
   return (
     <>
-      <header class="top-bar">
-        <div class="brand">
+      <header class="top-bar row wrap">
+        <div class="brand row">
           <BrandMark />
           <div>
             <h1>ServeGym plan</h1>
             <p>Which GPUs, and how many</p>
           </div>
         </div>
-        <nav class="links" aria-label="More">
+        <nav class="links row" aria-label="More">
           <a class="button quiet" href="../web/">
             Console
           </a>
@@ -32,13 +32,13 @@ function PlanPage({ planning }: { planning: Planning }): JSX.Element {
         </nav>
       </header>
       <main class="plan">
-        <p class="lead">
+        <p class="lead muted">
           Drop a trace of your traffic, pick a model and an SLO: a simulator finds the settings, the number of
           GPUs and the price for each kind of GPU.
         </p>
         <PlanForm planning={planning} />
         {fault && (
-          <p class="problem" role="alert">
+          <p class="problem row" role="alert">
             {fault}
           </p>
         )}
@@ -60,7 +60,7 @@ function PlanForm({ planning }: { planning: Planning }): JSX.Element {
       }}
     >
       <TraceDrop planning={planning} />
-      <div class="plan-fields">
+      <div class="plan-fields wrap">
         <label>
           <span>Model</span>
           <select
@@ -84,7 +84,7 @@ function PlanForm({ planning }: { planning: Planning }): JSX.Element {
           <span>TPOT p99, ms</span>
           <input type="number" name="tpotMs" min="0.1" step="any" required defaultValue="50" />
         </label>
-        <div class="plan-actions">
+        <div class="plan-actions wrap">
           {underWay.value ? (
             // Keys, so that a click on one is not taken for one on the other in its place.
             <Button text="Stop" key="stop" onClick={() => underWay.value?.abort()} />
@@ -158,7 +158,7 @@ function GpuChoices({ planning: { gpus, taken, leftOut } }: { planning: Planning
         GPUs:{' '}
         {taken.value.length === gpus.value.length ? 'all' : `${taken.value.length} of ${gpus.value.length}`}
       </summary>
-      <div class="gpu-choices">
+      <div class="gpu-choices wrap">
         {gpus.value.map((gpu) => (
           <label key={gpu}>
             <input

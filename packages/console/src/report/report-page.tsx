@@ -12,17 +12,17 @@ function ReportPage({ report }: { report: Report }): JSX.Element {
   const { title, lead, notes = [] } = report;
   return (
     <>
-      <header class="top-bar">
-        <div class="brand">
+      <header class="top-bar row wrap">
+        <div class="brand row">
           <BrandMark />
           <h1>{title}</h1>
         </div>
-        <nav class="links" aria-label="More">
+        <nav class="links row" aria-label="More">
           <ThemeButton />
         </nav>
       </header>
       <main class="plan">
-        <p class="lead">{lead}</p>
+        <p class="lead muted">{lead}</p>
         <Result report={report} />
         {notes.length > 0 && <Notes notes={notes} />}
       </main>

@@ -63,7 +63,7 @@ function TuneSection({ result }: { result: ReportedTune }): JSX.Element {
   return (
     <>
       <h2 class="report-part">{result.profile}</h2>
-      <p class="lead">
+      <p class="lead muted">
         {`${count(result.considered)} configurations considered, ${count(result.simulated_requests)} requests simulated in ${amount(result.wall_s)} s. Profile: ${source}.`}
       </p>
       {'nearest' in result ? (
