@@ -45,14 +45,11 @@ export interface LeaderboardEntry {
   readonly id: number;
   readonly rank: number;
   readonly name: string;
-  readonly task_id: string | null;
   /** The other options of the reset as JSON; empty without any. */
   readonly scenario: string;
   readonly seed: number;
   readonly score: number | null;
   readonly return: number;
-  readonly windows: number;
-  readonly digest: string;
 }
 
 /** A request of this page and what came back. */

@@ -167,8 +167,8 @@ function LegendEntry({ series, run }: ShownSeries): JSX.Element {
   const definition = series.definition ?? (field && state.definitions.value[field]);
   const look = series.dash ? 'line' : (series.draw ?? 'line');
   return (
-    <div {...tip(definition)}>
-      <dt>
+    <div class="row nowrap" {...tip(definition)}>
+      <dt class="row">
         <LineKey look={look} tone={series.tone} dash={series.dash} />
         <span class="series-name">{series.label}</span>
       </dt>

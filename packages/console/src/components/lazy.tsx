@@ -55,7 +55,7 @@ export const LazyRunCards = lazy(async () => (await runCards()).RunCards);
 export const LazyOpenedNote = lazy(async () => (await notes()).OpenedNote);
 export const LazyMemoryUse = lazy(async () => (await notes()).MemoryUse);
 export const LazyTokenDialog = lazy(async () => (await notes()).TokenDialog);
-export const LazyWhyPanel = lazy(async () => (await import('../lazy/why-panel.tsx')).WhyPanel);
+export const LazyWhyPanel = lazy(async () => (await notes()).WhyPanel);
 export const LazyOptionsMenu = lazy(async () => (await options()).OptionsMenu);
 export const LazyField = lazy(async () => (await options()).PlainField);
 export const LazyFigures = lazy(async () => (await environment()).AnyFigures);

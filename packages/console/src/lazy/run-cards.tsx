@@ -43,7 +43,7 @@ function RunCard({ run }: { run: Run }): JSX.Element {
       aria-label={name}
       aria-busy={run.isBusy}
     >
-      <header>
+      <header class="row">
         <LineKey look="line" tone={tone} dash={dash} />
         <DriverSelect run={run} label={`Run ${run.place + 1} played by`} />
         <Button

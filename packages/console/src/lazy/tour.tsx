@@ -94,7 +94,7 @@ export function Tour(): JSX.Element | null {
         <h2>{stop.title}</h2>
         <p>{stop.text}</p>
       </div>
-      <footer>
+      <footer class="row">
         <span class="fine">
           {step + 1} of {stops.length}
         </span>

@@ -46,7 +46,7 @@ export function Drawer(): JSX.Element | null {
       onClick={(event) => event.target === event.currentTarget && event.currentTarget.close()}
     >
       <div class="drawer-body stack">
-        <header>
+        <header class="row">
           <h2>{PANELS[name]}</h2>
           <Button look="bare" text={<Icon name="close" />} aria-label="Close" onClick={close} />
         </header>

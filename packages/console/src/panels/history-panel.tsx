@@ -96,7 +96,7 @@ function KeptRunEntry({ run, isChosen, mayChoose, onChoose, onOpen, onCsv }: Kep
   const scenario = Object.keys(options).length > 0 && JSON.stringify(options);
   return (
     <li aria-label={title}>
-      <div class="kept-run">
+      <div class="kept-run row wrap">
         <input
           type="checkbox"
           aria-label={`Compare ${title}`}
@@ -127,7 +127,7 @@ function KeptRunEntry({ run, isChosen, mayChoose, onChoose, onOpen, onCsv }: Kep
           .join(' · ')}
         {scenario && <code class="scenario muted">{scenario}</code>}
       </p>
-      <div class="kept-actions">
+      <div class="kept-actions row wrap">
         <Button
           look="small"
           text={isPinned ? 'Pinned' : 'Pin'}

@@ -160,7 +160,7 @@ function GpuChoices({ planning: { gpus, taken, leftOut } }: { planning: Planning
       </summary>
       <div class="gpu-choices wrap">
         {gpus.value.map((gpu) => (
-          <label key={gpu}>
+          <label key={gpu} class="row">
             <input
               type="checkbox"
               checked={!leftOut.value.has(gpu)}
