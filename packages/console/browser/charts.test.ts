@@ -28,39 +28,42 @@ async function open(url: string, hasMore = true): Promise<ConsolePage> {
 
 interface DrawnChart {
   readonly title: string;
-  /** Pixels in the colours of the legend; of the decisions, in the colour of their curves. */
+  /** Pixels in the colours of the legend, counted up to the fewest; of the decisions, in the colour of their curves. */
   readonly pixels: number;
+  /** Empty unless it is asked for. */
   readonly picture: string;
 }
 
 /** Every chart of the page as it is drawn now. */
-function drawnCharts({ view }: ConsolePage): Promise<DrawnChart[]> {
-  return view.locator('figure.panel').evaluateAll((figures) =>
-    figures.map((figure) => {
-      const title = figure.getAttribute('aria-label') ?? '';
-      const canvas = figure.querySelector('canvas');
-      if (!canvas) return { title, pixels: 0, picture: '' };
-      const { width, height } = canvas;
-      // Of a copy, because reading a canvas often makes the browser draw it in another way.
-      const copy = new OffscreenCanvas(width, height).getContext('2d', { willReadFrequently: true })!;
-      copy.drawImage(canvas, 0, 0);
-      const drawn = copy.getImageData(0, 0, width, height).data;
-      const probe = document.createElement('i');
-      probe.style.color = 'var(--tone-median)';
-      figure.append(probe);
-      const curves = [...figure.querySelectorAll('.key'), probe].map((key) => {
-        const [red, green, blue] = (getComputedStyle(key).color.match(/[\d.]+/g) ?? []).map(Number);
-        return [red, green, blue];
-      });
-      probe.remove();
-      let pixels = 0;
-      for (let i = 0; i < drawn.length; i += 4) {
-        const isNear = ([red, green, blue]: number[]) =>
-          Math.abs(drawn[i] - red) + Math.abs(drawn[i + 1] - green) + Math.abs(drawn[i + 2] - blue) < 24;
-        if (drawn[i + 3] > 200 && curves.some(isNear)) pixels++;
-      }
-      return { title, pixels, picture: canvas.toDataURL() };
-    }),
+function drawnCharts({ view }: ConsolePage, withPictures = false): Promise<DrawnChart[]> {
+  return view.locator('figure.panel').evaluateAll(
+    (figures, { withPictures, fewest }) =>
+      figures.map((figure) => {
+        const title = figure.getAttribute('aria-label') ?? '';
+        const canvas = figure.querySelector('canvas');
+        if (!canvas) return { title, pixels: 0, picture: '' };
+        const { width, height } = canvas;
+        // Of a copy, because reading a canvas often makes the browser draw it in another way.
+        const copy = new OffscreenCanvas(width, height).getContext('2d', { willReadFrequently: true })!;
+        copy.drawImage(canvas, 0, 0);
+        const drawn = copy.getImageData(0, 0, width, height).data;
+        const probe = document.createElement('i');
+        probe.style.color = 'var(--tone-median)';
+        figure.append(probe);
+        const curves = [...figure.querySelectorAll('.key'), probe].map((key) => {
+          const [red, green, blue] = (getComputedStyle(key).color.match(/[\d.]+/g) ?? []).map(Number);
+          return [red, green, blue];
+        });
+        probe.remove();
+        let pixels = 0;
+        for (let i = 0; i < drawn.length && pixels < fewest; i += 4) {
+          const isNear = ([red, green, blue]: number[]) =>
+            Math.abs(drawn[i] - red) + Math.abs(drawn[i + 1] - green) + Math.abs(drawn[i + 2] - blue) < 24;
+          if (drawn[i + 3] > 200 && curves.some(isNear)) pixels++;
+        }
+        return { title, pixels, picture: withPictures ? canvas.toDataURL() : '' };
+      }),
+    { withPictures, fewest: FEWEST_PIXELS },
   );
 }
 
@@ -79,7 +82,7 @@ async function untilDrawn(page: ConsolePage, charts: number): Promise<DrawnChart
   await page.page.evaluate(
     () => new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn))),
   );
-  return drawnCharts(page);
+  return drawnCharts(page, true);
 }
 
 /** Plays so many windows by hand or by a policy. */

@@ -10,22 +10,20 @@ import { type ServeProcess, startServe } from '../../../maintenance/test-servers
 import { runCommand } from './in-process.ts';
 import { python } from './python-driver.ts';
 
-/** Starts the Python server of this folder. */
-async function startReference(mode: 'simulation' | 'production') {
-  const child: ChildProcess = spawn(
-    python,
-    [join(import.meta.dirname, 'python', 'reference_server.py'), mode],
-    {
-      stdio: ['ignore', 'pipe', 'inherit'],
-    },
-  );
+/** Starts the Python servers of this folder, in one process: it takes seconds to import OpenEnv. */
+async function startReferences() {
+  const program = join(import.meta.dirname, 'python', 'reference_server.py');
+  const child: ChildProcess = spawn(python, [program, 'simulation', 'production'], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
   const lines = createInterface({ input: child.stdout! });
   const failed = once(child, 'exit').then(([code]) => {
-    throw new Error(`the reference server ended with exit code ${code}`);
+    throw new Error(`the reference servers ended with exit code ${code}`);
   });
-  const [url] = (await Promise.race([once(lines, 'line'), failed])) as [string];
+  const [line] = (await Promise.race([once(lines, 'line'), failed])) as [string];
   failed.catch(() => {});
-  return { url, stop: () => child.kill('SIGKILL') };
+  const [reference, production] = line.split(' ');
+  return { reference: reference!, production: production!, stop: () => child.kill('SIGKILL') };
 }
 
 /** An address where nobody listens. */
@@ -61,18 +59,12 @@ const essence = ({ id, description, passed }: Criterion) => ({ id, description, 
 
 describe('servegym validate', () => {
   let ours: ServeProcess;
-  let reference: Awaited<ReturnType<typeof startReference>>;
-  let production: Awaited<ReturnType<typeof startReference>>;
+  let theirs: Awaited<ReturnType<typeof startReferences>>;
   before(async () => {
-    [ours, reference, production] = await Promise.all([
-      startServe('--max-sessions', '4'),
-      startReference('simulation'),
-      startReference('production'),
-    ]);
+    [ours, theirs] = await Promise.all([startServe('--max-sessions', '4'), startReferences()]);
   });
   after(async () => {
-    reference.stop();
-    production.stop();
+    theirs.stop();
     await ours.stop();
   });
 
@@ -84,7 +76,7 @@ describe('servegym validate', () => {
   });
 
   it("finds what is known to be wrong with OpenEnv's own server, all of it beyond what clients rely on", async () => {
-    const { code, report } = await validate('--url', reference.url);
+    const { code, report } = await validate('--url', theirs.reference);
     assert.deepEqual(report.summary.failed_criteria, [
       'capacity_refusal_readable',
       'http_stateful',
@@ -92,28 +84,28 @@ describe('servegym validate', () => {
     ]);
     assert.deepEqual(report.summary.not_applicable, ['mcp_tools_list']);
     assert.deepEqual([code, report.passed, report.mode], [0, true, 'simulation']);
-    assert.equal((await validate('--url', reference.url, '--strict')).code, 1);
+    assert.equal((await validate('--url', theirs.reference, '--strict')).code, 1);
   });
 
   it("validates OpenEnv's own server in production", async () => {
-    const { report } = await validate('--url', production.url);
+    const { report } = await validate('--url', theirs.production);
     assert.deepEqual([report.passed, report.mode], [true, 'production']);
   });
 
   it('agrees with `openenv validate` on its six criteria', async () => {
-    const urls = [ours, reference, production].map(({ url }) => url);
+    const urls = [ours.url, theirs.reference, theirs.production];
     const { stdout } = await promisify(execFile)(python, ['-c', VALIDATE_WITH_OPENENV, ...urls]);
-    for (const theirs of JSON.parse(stdout)) {
-      const { report } = await validate('--url', theirs.target);
-      assert.deepEqual(report.criteria.slice(0, 6).map(essence), theirs.criteria.map(essence));
+    for (const found of JSON.parse(stdout)) {
+      const { report } = await validate('--url', found.target);
+      assert.deepEqual(report.criteria.slice(0, 6).map(essence), found.criteria.map(essence));
       for (const key of ['validation_type', 'standard_version', 'standard_profile', 'mode', 'passed']) {
-        assert.equal(report[key], theirs[key], key);
+        assert.equal(report[key], found[key], key);
       }
     }
   });
 
   it('prints a line for each criterion, and what is wrong below it', async () => {
-    const { code, stdout } = await runCommand('validate', '--url', reference.url);
+    const { code, stdout } = await runCommand('validate', '--url', theirs.reference);
     assert.equal(code, 0);
     assert.match(stdout, /^✓ state_contract +The state has/m);
     assert.match(

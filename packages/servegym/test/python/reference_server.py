@@ -1,5 +1,6 @@
-"""A small environment on OpenEnv's own Python server. Prints its URL; the first argument is the mode."""
+"""A small environment on OpenEnv's own Python server. Prints the URLs of its servers; the arguments are their modes."""
 
+import asyncio
 import socket
 import sys
 from typing import Optional
@@ -42,9 +43,17 @@ class Adder(Environment[AddAction, AddObservation, AddState]):
         return self._state
 
 
-app = create_fastapi_app(
-    Adder, AddAction, AddObservation, max_concurrent_envs=3, state_cls=AddState, mode=sys.argv[1]
-)
-listener = socket.create_server(("127.0.0.1", 0))
-print(f"http://127.0.0.1:{listener.getsockname()[1]}", flush=True)
-uvicorn.Server(uvicorn.Config(app, log_level="critical")).run(sockets=[listener])
+async def serve():
+    listeners = [socket.create_server(("127.0.0.1", 0)) for _ in sys.argv[1:]]
+    servers = []
+    for mode, listener in zip(sys.argv[1:], listeners):
+        app = create_fastapi_app(
+            Adder, AddAction, AddObservation, max_concurrent_envs=3, state_cls=AddState, mode=mode
+        )
+        server = uvicorn.Server(uvicorn.Config(app, log_level="critical"))
+        servers.append(server.serve(sockets=[listener]))
+    print(*(f"http://127.0.0.1:{listener.getsockname()[1]}" for listener in listeners), flush=True)
+    await asyncio.gather(*servers)
+
+
+asyncio.run(serve())

@@ -9,7 +9,7 @@ const task = 'static_workload';
 const lessons = { teacher: 'heuristic', episodes: 3, minibatches: 8 };
 
 describe('trainings with several seeds', () => {
-  const { engines, newFolder } = useTrainingEngines({ 'one thread': 1, 'two threads': 2 });
+  const { engines, newFolder } = useTrainingEngines({ 'two threads': 2 });
 
   for (const [algorithm, steps, written] of [
     ['cem', 1, ['policy.json']],
