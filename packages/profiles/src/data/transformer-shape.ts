@@ -71,26 +71,11 @@ export function layerCount({ layers }: TransformerShape): number {
   return layers.reduce((sum, { count }) => sum + count, 0);
 }
 
-/** Parameters of the matrices, by part. Vectors (norms, biases) are left out: less than 0.05 % of any model. */
-export interface ParameterCounts {
-  readonly embedding: number;
-  /** 0 with tied embeddings. */
-  readonly outputLayer: number;
-  readonly attention: number;
-  /** Feed-forward layers that every token passes through, shared experts among them. */
-  readonly feedForward: number;
-  readonly router: number;
-  /** All routed experts. */
-  readonly experts: number;
-  readonly total: number;
-  /** Parameters that one token passes through, the embedding among them. */
-  readonly active: number;
-}
-
 /** Gate, up and down projection. */
 const GATED = 3;
 
-export function countParameters(shape: TransformerShape): ParameterCounts {
+/** Parameters of the matrices, by part. Vectors (norms, biases) are left out: less than 0.05 % of any model. */
+export function countParameters(shape: TransformerShape) {
   const { hidden, vocabulary, layers } = shape;
   const embedding = hidden * vocabulary;
   const outputLayer = shape.tiedEmbeddings ? 0 : embedding;
@@ -114,12 +99,16 @@ export function countParameters(shape: TransformerShape): ParameterCounts {
   const total = embedding + outputLayer + attention + feedForward + router + experts;
   return {
     embedding,
+    /** 0 with tied embeddings. */
     outputLayer,
     attention,
+    /** Feed-forward layers that every token passes through, shared experts among them. */
     feedForward,
     router,
+    /** All routed experts. */
     experts,
     total,
+    /** Parameters that one token passes through, the embedding among them. */
     active: total - unused,
   };
 }

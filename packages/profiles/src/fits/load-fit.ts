@@ -360,25 +360,15 @@ export function requestError(
   );
 }
 
-/** Logarithms of simulated over measured means of a group of requests: TTFT, and the time after the first token. */
-interface GroupError {
-  readonly ttft: number;
-  /** `NaN` for a group without decodes. */
-  readonly tpot: number;
-  readonly requests: number;
-}
-
-function groupErrors(
-  { measured }: FittedLoad,
-  groups: readonly (readonly number[])[],
-  times: Times,
-): GroupError[] {
+/** Logarithms of simulated over measured means of groups of requests: TTFT, and the time after the first token. */
+function groupErrors({ measured }: FittedLoad, groups: readonly (readonly number[])[], times: Times) {
   return groups.map((group) => {
     const meanTtft = ({ ttftMs }: Times) => mean(group.map((i) => ttftMs[i]));
     // Over tokens and not over requests: the TPOT of a short answer is mostly scatter.
     const decode = ({ ttftMs, e2eMs }: Times) => mean(group.map((i) => e2eMs[i] - ttftMs[i]));
     return {
       ttft: Math.log(meanTtft(times) / meanTtft(measured)),
+      /** `NaN` for a group without decodes. */
       tpot: Math.log(decode(times) / decode(measured)),
       requests: group.length,
     };
@@ -401,7 +391,7 @@ function residuals(
 }
 
 /** Mean error of the groups, within what is likely of a law. */
-function meanErrorOf(errors: readonly GroupError[]): Scatter {
+function meanErrorOf(errors: ReturnType<typeof groupErrors>): Scatter {
   const of = (what: keyof Scatter) => {
     const sizes = errors.map((error) => Math.abs(error[what])).filter(Number.isFinite);
     return Math.min(MEAN_ERROR[what], Math.max(LEAST_MEAN_ERROR[what], mean(sizes)));
