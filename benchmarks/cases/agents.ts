@@ -1,19 +1,11 @@
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { dirname, join } from 'node:path';
-import {
-  AGENTS,
-  type Algorithm,
-  type Evaluation,
-  evaluate,
-  findPolicy,
-  gainFigures,
-  trainSeeds,
-} from '@servegym/agents';
+import { AGENTS, type Algorithm, evaluate, type Evaluation, findPolicy, gainFigures, trainSeeds } from '@servegym/agents';
 import { firstSeeds, llmserve, type TaskId } from '@servegym/environments';
 import type { JobEngine } from '@servegym/jobs';
 import { interquartileMean, mean } from '@servegym/simulator/statistics';
-import type { ShippedName } from '../../packages/agents/src/policies/shipped-policy.ts';
+import type { ShippedName } from '../../packages/agents/src/policies/serve-policies.ts';
 import { codeVersion, openJobs, stoppable } from '../../packages/servegym/src/cli/jobs.ts';
 import { nestedBootstrap } from '../../packages/simulator/src/statistics/bootstrap.ts';
 import { type AgentBenchmark, type AgentCell, agentsPage, PLANNERS } from '../agents/agents-page.ts';

@@ -1,12 +1,6 @@
-import { AGENTS, type PolicyStep, playEpisode } from '@servegym/agents';
-import {
-  llmserve,
-  SEED_SPLITS,
-  type ServeAction,
-  type ServeObservation,
-  type TaskId,
-} from '@servegym/environments';
-import type { ShippedName } from '../../packages/agents/src/policies/shipped-policy.ts';
+import { AGENTS, playEpisode, type PolicyStep } from '@servegym/agents';
+import { llmserve, SEED_SPLITS, type ServeAction, type ServeObservation, type TaskId } from '@servegym/environments';
+import type { ShippedName } from '../../packages/agents/src/policies/serve-policies.ts';
 import { benchmark } from '../harness.ts';
 
 /** Times that the decisions of all traces are taken again; the fastest counts. */

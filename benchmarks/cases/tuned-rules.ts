@@ -9,11 +9,11 @@ const TRACES = { few: 4, many: 24 };
 export default benchmark({
   what: 'The parameters of the policy `rule` of llmserve, tuned on the training split of each task. Writes them into the checkout. After the case `references`.',
   options: {},
-  *run() {
+  async *run() {
     const tuned: Record<string, object> = {};
     for (const id of llmserve.tasks.shippedIds) {
       const [constant] = llmserve.anchors.configurations(llmserve.tasks.shipped[id]);
-      const { rule, meanReturn } = AGENTS.llmserve.tune.rule(llmserve.tasks.shipped[id], constant!, {
+      const { rule, meanReturn } = await AGENTS.llmserve.tune.rule(llmserve.tasks.shipped[id], constant!, {
         seed: 0,
         traces: TRACES,
       });

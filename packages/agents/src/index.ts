@@ -49,7 +49,7 @@ export {
   runBaseline,
   validAnswers,
 } from './core/run-baseline.ts';
-export { FeatureEncoder } from './learning/feature-encoder.ts';
+export { FeatureEncoder } from './learning/learning-environment.ts';
 export type { PpoUpdate } from './learning/ppo.ts';
 export { eventFileHeader, scalarRecord, startRecord } from './learning/tensorboard-events.ts';
 export {

@@ -27,6 +27,7 @@ import {
   readServeWindow,
 } from './core/playable.ts';
 import type { Policy } from './core/policy.ts';
+import { tuneConstant, tuneFleet, tunePhase, tuneRule } from './learning/coordinate-search.ts';
 import { haveDemonstrated } from './learning/demonstrate.ts';
 import { distill } from './learning/distill.ts';
 import {
@@ -40,8 +41,6 @@ import {
 } from './learning/learners.ts';
 import { encodeOnnxActor } from './learning/onnx-actor.ts';
 import type { Algorithm } from './learning/training-run.ts';
-import { tuneConstant, tunePhase } from './learning/tune-constant.ts';
-import { tuneFleet, tuneRule } from './learning/tune-rules.ts';
 import { SERVE_SEASON } from './planning/anchor-jobs.ts';
 import { checkFleetTask } from './planning/check-fleet.ts';
 import { checkGymTask } from './planning/check-gym.ts';
@@ -56,9 +55,14 @@ import {
 } from './policies/catalogue.ts';
 import { createFleetPolicy, FLEET_POLICIES, loadFleetPolicy } from './policies/fleet-policies.ts';
 import policies from './policies/policies.json' with { type: 'json' };
-import { TUNED_RULES_URL } from './policies/rule-policy.ts';
-import { createServePolicy, loadServePolicy, SERVE_POLICIES } from './policies/serve-policies.ts';
-import { SHIPPED_FORMATS, SHIPPED_POLICIES } from './policies/shipped-policy.ts';
+import { TUNED_RULES_URL } from './policies/rule-policies.ts';
+import {
+  createServePolicy,
+  loadServePolicy,
+  SERVE_POLICIES,
+  SHIPPED_FORMATS,
+  SHIPPED_POLICIES,
+} from './policies/serve-policies.ts';
 
 /** The policies of `inferencegym`. */
 const GYM_POLICIES = catalogue<GymAction, GymObservation>(policies.inferencegym, {

@@ -106,3 +106,27 @@ export async function playEpisode<Action, Observation>(
   }
   return { actions, return: total, wallSeconds: (performance.now() - started) / 1000 };
 }
+
+/** An episode on this thread, window by window. */
+export interface WindowedEpisode<Action, Observation> {
+  readonly done: boolean;
+  /** Windows played. */
+  readonly window: number;
+  /** In force. */
+  readonly action: Action;
+  observation(): Observation;
+  /** Plays a window. Answers its reward. */
+  step(action: Action): number;
+}
+
+/** Plays an episode on this thread to its end. */
+export function playWindows<Action, Observation>(
+  episode: WindowedEpisode<Action, Observation>,
+  act: (step: PolicyStep<Action, Observation>) => Action,
+): void {
+  let reward: number | null = null;
+  while (!episode.done) {
+    const { action: previousAction, window: stepIndex } = episode;
+    reward = episode.step(act({ observation: episode.observation(), reward, previousAction, stepIndex }));
+  }
+}

@@ -1,6 +1,22 @@
+import {
+  type FleetTask,
+  type FleetTaskId,
+  fleet,
+  llmserve,
+  type RateRuleParameters,
+  type ServeAction,
+  ServeEpisode,
+  STANDARD_RATE_RULE,
+} from '@servegym/environments';
+import type { JobContext, JobEngine, Json } from '@servegym/jobs';
 import { RandomStream } from '@servegym/simulator';
 import { mean } from '@servegym/simulator/statistics';
-import { trainingTraces } from './learning-environment.ts';
+import { type SharedInputs, shareInputs, takeInputs } from '../core/playable.ts';
+import { playWindows } from '../core/policy.ts';
+import { type DemandParameters, DemandPolicy } from '../policies/fleet-policies.ts';
+import { type RegimeCenter, type Regimes, RegimeTracker } from '../policies/serve-policies.ts';
+import { knownTask, SERVE_LEARNER } from './learners.ts';
+import { type ActionCodec, trainingTraces } from './learning-environment.ts';
 
 /** A point of the search: a bin for each categorical coordinate, a number for each continuous one. */
 export interface SearchPoint {
@@ -148,4 +164,177 @@ export async function searchPoints(
     });
   }
   return { point: search.likeliest(), steps: played };
+}
+
+/** Policies of a generation, how many of the best the next one goes by, and what each plays. */
+const DEMAND_SEARCH = { population: 24, elite: 6, smoothing: 0.5, traces: 3, windows: 120 };
+
+/**
+ * Searches the parameters of a `DemandPolicy` with the cross-entropy method on hours of the training split. It begins
+ * around the tuned rule of the task. All policies of a generation play the same three hours, and every generation others.
+ */
+export async function searchDemand(
+  taskId: FleetTaskId,
+  run: SearchRun,
+): Promise<{ readonly parameters: DemandParameters; readonly steps: number }> {
+  const task: FleetTask = { ...fleet.tasks.shipped[taskId], windows: DEMAND_SEARCH.windows };
+  const rule = fleet.anchors.reference(taskId)?.rule ?? STANDARD_RATE_RULE;
+  const { point, steps } = await searchPoints(
+    {
+      ...DEMAND_SEARCH,
+      bins: [],
+      numbers: COORDINATES.map(({ start, deviation }) => ({ mean: start(rule), deviation })),
+      async play(points, traces) {
+        const returns = points.map(() => 0);
+        for (const trace of traces) {
+          const requests = fleet.drawRequests(task, trace);
+          for (const [i, each] of points.entries()) {
+            const policy = new DemandPolicy(parametersOf(each));
+            returns[i]! += fleet.anchors.controlledReturn(task, trace, requests, policy) / traces.length;
+          }
+        }
+        return returns;
+      },
+    },
+    run,
+  );
+  return { parameters: parametersOf(point), steps };
+}
+
+/** A coordinate of the search: the parameter it stands for, where it begins, and how far apart the first ones are. */
+interface Coordinate {
+  readonly parameter: keyof DemandParameters;
+  readonly start: (rule: RateRuleParameters) => number;
+  readonly deviation: number;
+  readonly value: (number: number) => number;
+}
+
+const positive = (number: number) => Math.max(0, number);
+const share = (number: number) => Math.max(0, Math.min(1, number));
+
+/** Deviations, and starts that the rule does not give, are choices. */
+const COORDINATES: readonly Coordinate[] = [
+  ofLogarithm('tokensPerReplica', (rule) => rule.tokensPerReplica, 0.15),
+  ofLogarithm('outputWeight', (rule) => rule.outputWeight, 0.2),
+  { parameter: 'decay', start: (rule) => 1 - 1 / rule.memoryWindows, deviation: 0.3, value: share },
+  { parameter: 'surge', start: () => 0.4, deviation: 0.4, value: positive },
+  { parameter: 'spareReplicas', start: () => 0.2, deviation: 0.4, value: (number) => number },
+  { parameter: 'backlog', start: () => 0.2, deviation: 0.3, value: positive },
+  ofLogarithm('admissionSeconds', () => 0.5, 1),
+  ofLogarithm('prefixWeight', (rule) => Math.max(0.25, rule.prefixWeight), 0.4),
+  // Above that of the rule, which is the least that the environment takes: below it all are the same.
+  ofLogarithm('tokenBudget', (rule) => 1.15 * rule.tokenBudget, 0.15),
+];
+
+function ofLogarithm(
+  parameter: keyof DemandParameters,
+  start: (rule: RateRuleParameters) => number,
+  deviation: number,
+): Coordinate {
+  return { parameter, start: (rule) => Math.log(start(rule)), deviation, value: Math.exp };
+}
+
+function parametersOf({ numbers }: SearchPoint): DemandParameters {
+  return Object.fromEntries(
+    COORDINATES.map(({ parameter, value }, i) => [parameter, value(numbers[i]!)]),
+  ) as unknown as DemandParameters;
+}
+
+/** Regimes that are told apart. More of them would hardly be met often enough to be told better from worse. */
+const REGIMES = 3;
+/** Tables of a generation, how many of the best the next one goes by, and traces that each is played on. */
+const REGIME_SEARCH = { population: 24, elite: 5, smoothing: 0.3, traces: 2 };
+/** Centers to begin with: quiet, busy and long prompts, ln(1 + arrivals a second) and ln(1 + tokens). */
+const CENTERS: readonly RegimeCenter[] = [
+  { arrivals: Math.log1p(5), prompts: Math.log1p(250) },
+  { arrivals: Math.log1p(18), prompts: Math.log1p(250) },
+  { arrivals: Math.log1p(4), prompts: Math.log1p(2000) },
+];
+const CENTER_DEVIATION = 0.4;
+
+/** A table to be tried, and the traces to try it on. */
+export interface RegimeTrial {
+  readonly taskId: string;
+  readonly regimes: Regimes;
+  readonly traces: readonly number[];
+}
+
+export interface RegimeSearchOptions extends SearchRun {
+  readonly taskId: string;
+  /** Plays trials and answers the mean return of each, in their order. */
+  readonly play: (trials: readonly RegimeTrial[]) => Promise<readonly number[]>;
+}
+
+/** Mean return of a table. */
+export function playRegimes({ taskId, regimes, traces }: RegimeTrial): number {
+  let total = 0;
+  for (const trace of traces) {
+    const episode = new ServeEpisode(knownTask(llmserve, taskId), trace);
+    const tracker = new RegimeTracker(regimes.map(({ center }) => center));
+    playWindows(episode, ({ observation }) => regimes[tracker.see(observation)].action);
+    total += episode.totals.reward;
+  }
+  return total / traces.length;
+}
+
+/**
+ * Searches a configuration for each regime of traffic, and where the regimes lie, with the cross-entropy method on the
+ * training split. It begins around the best constant configuration of the task, where one is recorded. All tables of a
+ * generation play the same traces, and every generation others.
+ */
+export async function searchRegimes(
+  options: RegimeSearchOptions,
+): Promise<{ readonly regimes: Regimes; readonly steps: number }> {
+  const { taskId, play } = options;
+  const task = knownTask(llmserve, taskId);
+  const codec = SERVE_LEARNER.codec(task);
+  const [first] = llmserve.anchors.configurations(task);
+  const bins = codec
+    .encode(first!)
+    .map((inForce, head) => probabilitiesAround(inForce, codec.headSizes[head]));
+  const { point, steps } = await searchPoints(
+    {
+      ...REGIME_SEARCH,
+      windows: task.windows,
+      bins: CENTERS.flatMap(() => bins),
+      numbers: CENTERS.flatMap(({ arrivals, prompts }) =>
+        [arrivals, prompts].map((mean) => ({ mean, deviation: CENTER_DEVIATION })),
+      ),
+      play: (points, traces) =>
+        play(points.map((each) => ({ taskId, traces, regimes: regimesOf(codec, each) }))),
+    },
+    options,
+  );
+  return { regimes: regimesOf(codec, point), steps };
+}
+
+function regimesOf(codec: ActionCodec<ServeAction>, { bins, numbers }: SearchPoint): Regimes {
+  const heads = codec.headSizes.length;
+  return Array.from({ length: REGIMES }, (_, regime) => ({
+    center: { arrivals: numbers[2 * regime], prompts: numbers[2 * regime + 1] },
+    action: codec.decode(bins.slice(regime * heads, (regime + 1) * heads)),
+  }));
+}
+
+/** The job `play-regimes`: plays a table of regimes; answers its mean return. */
+export async function runJob(input: Json, context: JobContext): Promise<Json> {
+  const { shared, ...trial } = input as unknown as RegimeTrial & { readonly shared: SharedInputs };
+  await takeInputs(llmserve, shared, {}, context);
+  return playRegimes(trial);
+}
+
+/** Mean return of each trial, a trial a job. */
+export async function playRegimesWithJobs(
+  jobs: JobEngine,
+  trials: readonly RegimeTrial[],
+): Promise<number[]> {
+  const shared = await shareInputs(jobs, llmserve, trials[0]!);
+  const returns = await jobs.run(
+    trials.map((trial) => ({
+      kind: 'play-regimes',
+      input: { ...trial, shared } as unknown as Json,
+      shared: Object.values(shared),
+    })),
+  );
+  return returns as number[];
 }

@@ -2,14 +2,14 @@ import { llmserve, ServeEpisode } from '@servegym/environments';
 import type { JobContext, JobEngine, Json } from '@servegym/jobs';
 import { EnvironmentError } from '@servegym/openenv/definition';
 import { type SharedInputs, shareInputs, takeInputs } from '../core/playable.ts';
+import { playWindows } from '../core/policy.ts';
 import { createServePolicy, type ServePolicy } from '../policies/serve-policies.ts';
 import type { DemonstrationRequest, Demonstrations } from './distill.ts';
-import { FeatureEncoder } from './feature-encoder.ts';
 import type { FloatArray } from './kernels.ts';
-import { networkPolicy, SERVE_LEARNER } from './learners.ts';
+import { knownTask, networkPolicy, SERVE_LEARNER } from './learners.ts';
+import { FeatureEncoder } from './learning-environment.ts';
 import { decodeSafetensors, encodeSafetensors, type Tensor } from './safetensors.ts';
 import { type ActorWeights, decodeActor, encodeActor } from './trained-actor.ts';
-import { knownTask } from './trained-for.ts';
 
 /** An episode that a teacher has commented on. */
 export interface DemonstratedEpisode extends Demonstrations {
@@ -39,21 +39,14 @@ export function demonstrate(
   const episode = new ServeEpisode(task, trace);
   teacher.reset({ taskId, seed: trace });
   if (player !== teacher) player.reset({ taskId, seed: trace });
-  let reward: number | null = null;
-  while (!episode.done) {
-    const { window: stepIndex, action: previousAction } = episode;
-    const observation = episode.observation();
-    const step = { observation, reward, previousAction, stepIndex };
-    encoder.encode(
-      observation,
-      previousAction,
-      observations.subarray(stepIndex * size, (stepIndex + 1) * size),
-    );
+  playWindows(episode, (step) => {
+    const { observation, previousAction, stepIndex } = step;
+    encoder.encode(observation, previousAction, observations.subarray(stepIndex * size));
     const advised = teacher.act(step);
     binsInForce.set(codec.encode(previousAction), stepIndex * heads);
     actions.set(codec.encode(advised), stepIndex * heads);
-    reward = episode.step(player === teacher ? advised : player.act(step));
-  }
+    return player === teacher ? advised : player.act(step);
+  });
   return { observations, binsInForce, actions, return: episode.totals.reward };
 }
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { llmserve, ServeEpisode } from '@servegym/environments';
-import { HeuristicPolicy } from '../policies/heuristic-policy.ts';
+import { HeuristicPolicy } from '../policies/rule-policies.ts';
 import {
   decodeDemonstrations,
   demonstrate,

@@ -3,12 +3,11 @@ import { RandomStream } from '@servegym/simulator';
 import { ActorCritic, shuffle } from './actor-critic.ts';
 import { type DemonstratedEpisode, joinDemonstrations } from './demonstrate.ts';
 import { type Kernels, simdKernels } from './kernels.ts';
-import { SERVE_LEARNER } from './learners.ts';
+import { knownTask, SERVE_LEARNER } from './learners.ts';
 import { trainingTraces } from './learning-environment.ts';
 import { SERVE_PPO } from './learning-tasks.ts';
 import { normalizeRow, RunningNormalizer } from './running-normalizer.ts';
 import type { ActorWeights } from './trained-actor.ts';
-import { knownTask } from './trained-for.ts';
 
 /** Actions of a teacher, row by row. */
 export interface Demonstrations {

@@ -3,8 +3,8 @@ import { describe, it } from 'node:test';
 import { llmserve, type ServeAction, type ServeObservation } from '@servegym/environments';
 import { findProfile } from '@servegym/profiles';
 import fc from 'fast-check';
-import { FeatureEncoder } from './feature-encoder.ts';
 import { SERVE_LEARNER } from './learners.ts';
+import { FeatureEncoder } from './learning-environment.ts';
 
 const task = llmserve.tasks.shipped.static_workload;
 const codec = SERVE_LEARNER.codec({ ...task, defaultAction: llmserve.defaultAction });

@@ -12,9 +12,8 @@ import {
 import { evaluatePolicy } from '../core/evaluate-policy.ts';
 import { loadFleetPolicy } from '../policies/fleet-policies.ts';
 import { AGENTS } from '../registry.ts';
-import { FeatureEncoder } from './feature-encoder.ts';
 import { decodeNetwork, FLEET_LEARNER, manyServersFeatures, SERVE_LEARNER } from './learners.ts';
-import { RUNNING, TRUNCATED } from './learning-environment.ts';
+import { FeatureEncoder, RUNNING, TRUNCATED } from './learning-environment.ts';
 import { createEnvironment, learningTask } from './learning-tasks.ts';
 import { type PpoUpdate, trainPpo } from './ppo.ts';
 import type { PpoCheckpoint } from './ppo-checkpoint.ts';

@@ -18,6 +18,7 @@ import type { OwnTable } from '../core/playable.ts';
 import {
   FLEET_LEARNER,
   GYM_LEARNER,
+  knownTask,
   type Learner,
   manyServersFeatures,
   networkMetadata,
@@ -26,7 +27,6 @@ import {
 import { EpisodeEnvironment, type LearningEnvironment, type LearningTask } from './learning-environment.ts';
 import { PPO_DEFAULTS, type PpoRecipe } from './ppo.ts';
 import { encodeActor } from './trained-actor.ts';
-import { knownTask } from './trained-for.ts';
 
 /** Recipe of PPO for `llmserve`. */
 export const SERVE_PPO = {

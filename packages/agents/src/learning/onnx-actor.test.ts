@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { RandomStream } from '@servegym/simulator';
-import { readManifest, shippedFile } from '../policies/shipped-policy.ts';
+import { readManifest, shippedFile } from '../policies/serve-policies.ts';
 import { actorLayerSizes } from './actor-critic.ts';
 import { parameterCount } from './multilayer-perceptron.ts';
 import { encodeOnnxActor } from './onnx-actor.ts';

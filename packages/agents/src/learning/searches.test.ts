@@ -8,13 +8,18 @@ import {
   llmserve,
   ServeEpisode,
 } from '@servegym/environments';
-import { type DemandParameters, DemandPolicy } from '../policies/demand-policy.ts';
-import { loadFleetPolicy } from '../policies/fleet-policies.ts';
-import { CrossEntropySearch, type SearchGeneration, type SearchPoint } from './cross-entropy-search.ts';
+import { type DemandParameters, DemandPolicy, loadFleetPolicy } from '../policies/fleet-policies.ts';
+import { climbCoordinates } from './coordinate-search.ts';
+import {
+  CrossEntropySearch,
+  playRegimes,
+  type RegimeTrial,
+  type SearchGeneration,
+  type SearchPoint,
+  searchRegimes,
+} from './cross-entropy-search.ts';
 import { traceSeed } from './learning-environment.ts';
-import { playRegimes, type RegimeTrial, searchRegimes } from './searches.ts';
 import { trainPolicy } from './train-policy.ts';
-import { climbCoordinates } from './tune-rules.ts';
 
 const schedule = { seed: 1, groupSize: 2, traces: { first: 100, last: 199 } };
 
@@ -40,29 +45,31 @@ describe('traceSeed', () => {
 
 const grid = { x: [0, 1, 2, 3, 4], y: [0, 1, 2, 3, 4] };
 
-test('climbs one parameter at a time to a peak, and tells finalists apart on many traces', () => {
+test('climbs one parameter at a time to a peak, and tells finalists apart on many traces', async () => {
   let played = 0;
   const search = {
     grid,
     traces: { few: 1, many: 4 },
+    finalists: 2,
     // The first trace likes x = 4; the mean of four is best at (3, 1).
     play: ({ x, y }: { x: number; y: number }, trace: number) => {
       played++;
       return -((x - 3) ** 2) - (y - 1) ** 2 + (trace === 0 ? 2 * x : (-2 * x) / 3);
     },
   };
-  const { parameters, meanReturn } = climbCoordinates(search, [{ x: 0, y: 4 }]);
-  assert.deepEqual(parameters, { x: 3, y: 1 });
+  const { settings, meanReturn } = await climbCoordinates(search, () => [{ x: 0, y: 4 }]);
+  assert.deepEqual(settings, { x: 3, y: 1 });
   assert.ok(Math.abs(meanReturn) < 1e-12);
   // No pair is played twice on a trace.
   assert.ok(played <= 25 * 4);
 });
 
-test('keeps the best end of its starts', () => {
+test('keeps the best end of its starts', async () => {
   // Two peaks with a valley between them.
   const play = ({ x }: { x: number }) => [5, 0, 0, 0, 9][x]!;
-  const search = { grid: { x: [0, 4] }, traces: { few: 1, many: 1 }, play };
-  assert.equal(climbCoordinates(search, [{ x: 0 }, { x: 4 }]).meanReturn, 9);
+  const search = { grid: { x: [0, 4] }, traces: { few: 1, many: 1 }, finalists: 2, play };
+  const { meanReturn } = await climbCoordinates(search, () => [{ x: 0 }, { x: 4 }]);
+  assert.equal(meanReturn, 9);
 });
 
 const options = {

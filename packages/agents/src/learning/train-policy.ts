@@ -1,15 +1,20 @@
 import { type FleetTaskId, findEnvironment, llmserve } from '@servegym/environments';
 import type { JobContext, JobEngine, Json } from '@servegym/jobs';
 import { type SharedInputs, shareInputs, takeInputs } from '../core/playable.ts';
-import type { SearchGeneration } from './cross-entropy-search.ts';
+import { type TunedConstant, tuneConstant } from './coordinate-search.ts';
+import {
+  playRegimes,
+  playRegimesWithJobs,
+  type SearchGeneration,
+  searchDemand,
+  searchRegimes,
+} from './cross-entropy-search.ts';
 import { haveDemonstrated } from './demonstrate.ts';
 import { DISTILLATION_ROUNDS, type DistillationRound, distill } from './distill.ts';
-import { encodeJsonPolicy } from './learners.ts';
+import { encodeJsonPolicy, knownTask } from './learners.ts';
 import { encodeOnnxActor } from './onnx-actor.ts';
 import { type PpoStart, type PpoUpdate, trainPpo } from './ppo.ts';
-import { playRegimes, playRegimesWithJobs, searchDemand, searchRegimes } from './searches.ts';
 import { type ActorWeights, decodeActor } from './trained-actor.ts';
-import { knownTask } from './trained-for.ts';
 import {
   encodeStoppedRun,
   finalReturn,
@@ -19,7 +24,6 @@ import {
   type StoppingPoint,
   type TrainingRun,
 } from './training-run.ts';
-import { type TunedConstant, tuneConstant } from './tune-constant.ts';
 
 /** Means of a training: none of them changes what is learned. */
 export interface TrainingOptions {

@@ -3,9 +3,8 @@ import { describe, it } from 'node:test';
 import { llmserve, type ServeTask } from '@servegym/environments';
 import { loadServePolicy } from '../policies/serve-policies.ts';
 import { actorLayerSizes } from './actor-critic.ts';
-import { encodeJsonPolicy, encodeNetwork, SERVE_LEARNER } from './learners.ts';
+import { encodeJsonPolicy, encodeNetwork, knownTask, SERVE_LEARNER, trainedFor } from './learners.ts';
 import { parameterCount } from './multilayer-perceptron.ts';
-import { knownTask, trainedFor } from './trained-for.ts';
 
 describe('knownTask', () => {
   it('is the task of an id', () => {

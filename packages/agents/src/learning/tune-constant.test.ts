@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { llmserve, SEED_SPLITS, type ServeAction, ServeEpisode } from '@servegym/environments';
-import { KNOB_GRID, withKnob } from '../planning/knob-grid.ts';
+import { KNOB_GRID } from '../planning/plan-clairvoyant.ts';
+import { type TunedConstant, tuneConstant } from './coordinate-search.ts';
 import { traceSeed } from './learning-environment.ts';
-import { type TunedConstant, tuneConstant } from './tune-constant.ts';
 
 const task = llmserve.tasks.shipped.static_workload;
 
@@ -28,7 +28,7 @@ describe('tuneConstant', () => {
     assert.ok(episodes >= steps.at(-1)!.episodes);
     for (const knob of llmserve.knobs) {
       for (const value of KNOB_GRID[knob]) {
-        const neighbour = withKnob(action, knob, value);
+        const neighbour = { ...action, [knob]: value };
         assert.ok(returnOf(neighbour) <= meanReturn, JSON.stringify(neighbour));
       }
     }

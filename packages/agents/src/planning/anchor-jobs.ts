@@ -13,7 +13,8 @@ import {
   type ServeTask,
 } from '@servegym/environments';
 import type { JobContext, JobEngine, Json } from '@servegym/jobs';
-import { knownTask } from '../learning/trained-for.ts';
+import { playWindows } from '../core/policy.ts';
+import { knownTask } from '../learning/learners.ts';
 import { MpcPolicy } from '../policies/planner-policies.ts';
 import { planClairvoyant } from './plan-clairvoyant.ts';
 import { planFleet } from './plan-fleet.ts';
@@ -70,11 +71,10 @@ function plannerReturn(
   const policy = new MpcPolicy(configurations);
   policy.reset({ taskId: task.id, seed });
   const episode = new ServeEpisode(task, seed, { requests });
-  while (!episode.done) {
-    const { action: previousAction, window: stepIndex } = episode;
-    episode.step(policy.act({ observation: episode.observation(), reward: null, previousAction, stepIndex }));
-    report(episode.window / (task.windows + 1));
-  }
+  playWindows(episode, (step) => {
+    report(step.stepIndex / (task.windows + 1));
+    return policy.act(step);
+  });
   return episode.totals.reward;
 }
 

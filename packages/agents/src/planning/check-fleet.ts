@@ -9,8 +9,8 @@ import {
   RateRule,
 } from '@servegym/environments';
 import { mean } from '@servegym/simulator/statistics';
-import { chanceLoses } from '../core/checks/game.ts';
-import { conservation, repeatability } from '../core/checks/physics.ts';
+import { type Attack, attackFails, chanceLoses } from '../core/checks/game-checks.ts';
+import { conservation, repeatability } from '../core/checks/simulation-checks.ts';
 import {
   type CheckEffort,
   type CheckResult,
@@ -19,7 +19,8 @@ import {
   runChecks,
   type TaskCheck,
 } from '../core/checks/task-check.ts';
-import { type TunedControllers, tuneFleet } from '../learning/tune-rules.ts';
+import { type TunedControllers, tuneFleet } from '../learning/coordinate-search.ts';
+import { drawTraffic } from '../learning/learning-environment.ts';
 import { checkedFleet } from './checked-tasks.ts';
 import { planFleet } from './plan-fleet.ts';
 
@@ -34,7 +35,7 @@ export function checkFleetTask(whole: FleetTask, effort: CheckEffort, onGroup?: 
     {
       task: whole,
       physics: () => [conservation(checked, effort), repeatability(checked, effort)],
-      tune: () => new FleetGame(task, effort, tunedControllers(whole, task, effort)),
+      tune: async () => new FleetGame(task, effort, await tunedControllers(whole, task, effort)),
       groups: [
         (game) => [
           rulePays(game),
@@ -53,7 +54,11 @@ export function checkFleetTask(whole: FleetTask, effort: CheckEffort, onGroup?: 
 }
 
 /** The recorded settings where they still hold, else those of a shorter search. */
-function tunedControllers(whole: FleetTask, task: FleetTask, { traces }: CheckEffort): TunedControllers {
+async function tunedControllers(
+  whole: FleetTask,
+  task: FleetTask,
+  { traces }: CheckEffort,
+): Promise<TunedControllers> {
   const recorded = fleet.anchors.reference(whole.id);
   return recorded?.fingerprint === fleet.anchors.fingerprint(whole) ? recorded : tuneFleet(task, traces);
 }
@@ -79,7 +84,7 @@ class FleetGame {
     this.task = task;
     this.tuned = tuned;
     this.knobs = checkedFleet(task).knobs.map(({ knob }) => knob);
-    this.#traffic = seeds.map((seed) => ({ seed, requests: fleet.drawRequests(task, seed) }));
+    this.#traffic = drawTraffic(fleet, task, seeds);
     const plans = this.#plans(task);
     const isTurned = (knob: FleetKnob) =>
       plans.some(({ actions }) => actions.some((action) => action[knob] !== task.defaultAction[knob]));
@@ -131,12 +136,8 @@ class FleetGame {
 }
 
 function rulePays({ hpa, rule }: FleetGame): CheckResult {
-  return judge({
-    ...{ id: 'tuning_pays', group: 'game', holds: rule > hpa },
-    title: 'the tuned rule earns more than the autoscaler',
-    figures: { hpa_return: hpa, rule_return: rule },
-    advice: 'Six parameters gain nothing: raise the load, or let it change enough that replicas matter.',
-  });
+  const figures = { hpa_return: hpa, rule_return: rule };
+  return judge('fleet', { id: 'tuning_pays', holds: rule > hpa, figures });
 }
 
 /** Share of the planner's gain that the rule must stay below. A choice: a quarter is left, on easy tasks a tenth. */
@@ -145,15 +146,12 @@ const MOST_OF_RULE = { easy: 0.9, medium: 0.75, hard: 0.75 } as const;
 function ruleLoses(game: FleetGame): CheckResult {
   const share = game.shareOf(game.rule);
   const most = MOST_OF_RULE[game.task.difficulty];
-  return judge({
-    ...{ id: 'rule_loses', group: 'game', holds: share <= most },
-    title: `a tuned rule of six parameters takes at most ${most} of what a planner gains that knows the requests`,
+  return judge('fleet', {
+    ...{ id: 'rule_loses', holds: share <= most, values: { most } },
     figures: {
       ...{ hpa_return: game.hpa, rule_return: game.rule, clairvoyant_return: game.clairvoyant },
       ...{ share, ...game.tuned.rule },
     },
-    advice:
-      'Replicas for the work that arrives are nearly all there is to it: add surges, or classes to choose between.',
   });
 }
 
@@ -180,16 +178,14 @@ function knobsLeftAlone(game: FleetGame): CheckResult {
     return { knob, planner: turned.has(knob) ? 1 - game.plannedWithout(knob) : 0, rule: best - held };
   });
   const mattering = costs.filter((cost) => Math.max(cost.planner, cost.rule) >= LEAST_WORTH);
-  return judge({
-    ...{ id: 'knobs_left_alone', group: 'game', holds: mattering.length >= least },
-    title: `at least ${least} knobs cannot be left alone, as ${task.difficulty} tasks ask for: the default costs planner or rule ${LEAST_WORTH} of the planner's gain`,
+  return judge('fleet', {
+    ...{ id: 'knobs_left_alone', holds: mattering.length >= least },
+    values: { least, difficulty: task.difficulty, worth: LEAST_WORTH },
     figures: {
       decisions: mattering.map(({ knob }) => knob).join(', ') || 'none',
       ...Object.fromEntries(costs.map(({ knob, planner }) => [`planner without ${knob}`, planner])),
       ...Object.fromEntries(costs.map((cost) => [`rule without ${cost.knob}`, cost.rule])),
     },
-    advice:
-      'The other knobs are settings: found once and kept. Mask them, or let the traffic want more than replicas.',
   });
 }
 
@@ -200,63 +196,27 @@ const drained = (windows: number, last: number): Change => {
 /** Requests waiting from which on a backlog is given up. */
 const BACKLOG = 200;
 
-const ATTACKS: readonly {
-  readonly id: string;
-  readonly title: string;
-  /** May earn as much as the rule: where it changes nothing. */
-  readonly mayTie?: boolean;
-  readonly change: (task: FleetTask) => Change;
-}[] = [
-  { id: 'nobody_served', title: 'no request is served', change: () => () => ({ replicas: 0 }) },
-  { id: 'one_replica', title: 'one replica', change: () => () => ({ replicas: 1 }) },
+/** Ways to serve less than the tuned rule does. */
+const ATTACKS: readonly (Attack & { readonly change: (task: FleetTask) => Change })[] = [
+  { id: 'nobody_served', change: () => () => ({ replicas: 0 }) },
+  { id: 'one_replica', change: () => () => ({ replicas: 1 }) },
+  { id: 'half_replicas', change: () => (action) => ({ replicas: Math.ceil(action.replicas / 2) }) },
+  { id: 'one_less', change: () => (action) => ({ replicas: Math.max(1, action.replicas - 1) }) },
+  { id: 'late_drain', change: ({ windows }) => drained(windows, 1) },
+  { id: 'early_drain', change: ({ windows }) => drained(windows, 8) },
   {
-    id: 'half_replicas',
-    title: 'half of the replicas',
-    change:
-      () =>
-      ({ replicas }) => ({ replicas: Math.ceil(replicas / 2) }),
-  },
-  {
-    id: 'one_less',
-    title: 'one replica less',
-    change:
-      () =>
-      ({ replicas }) => ({ replicas: Math.max(1, replicas - 1) }),
-  },
-  {
-    id: 'late_drain',
-    title: 'drained before the last window',
-    change: ({ windows }) => drained(windows, 1),
-  },
-  {
-    id: 'early_drain',
-    title: 'drained before the last eight windows',
-    change: ({ windows }) => drained(windows, 8),
-  },
-  {
-    id: 'backlog_dropped',
-    title: `no replica while more than ${BACKLOG} requests wait`,
-    mayTie: true,
+    ...{ id: 'backlog_dropped', mayTie: true, values: { backlog: BACKLOG } },
     change: () => (_, __, waiting) => (waiting > BACKLOG ? { replicas: 0 } : {}),
   },
-  {
-    id: 'work_refused',
-    title: 'no batch or best-effort work while any waits',
-    mayTie: true,
-    change: () => () => ({ admission_seconds: 0 }),
-  },
+  { id: 'work_refused', mayTie: true, change: () => () => ({ admission_seconds: 0 }) },
 ];
 
 /** Checks that serving less never earns more than the tuned rule. */
 function attacks(game: FleetGame): CheckResult[] {
-  return ATTACKS.map(({ id, title, mayTie = false, change }) => {
-    const earned = game.changed(change(game.task));
-    return judge({
-      ...{ id, group: 'exploits', holds: mayTie ? earned <= game.rule : earned < game.rule },
-      title: `earns ${mayTie ? 'no more than' : 'less than'} the tuned rule: ${title}`,
-      figures: { return: earned, rule_return: game.rule },
-      advice:
-        'Serving less pays: raise the prices over the bill of the GPUs, or loosen the objectives that nobody meets.',
-    });
+  return ATTACKS.map((attack) => {
+    const earned = game.changed(attack.change(game.task));
+    const holds = attack.mayTie ? earned <= game.rule : earned < game.rule;
+    const figures = { return: earned, rule_return: game.rule };
+    return attackFails('fleet', attack, { name: 'the tuned rule', holds }, figures);
   });
 }

@@ -8,20 +8,21 @@ import {
 import { mean } from '@servegym/simulator/statistics';
 import {
   always,
+  chanceLoses,
   checkExploits,
   commonExploits,
   EXPLOIT_SEEDS,
-  type Exploit,
-} from '../core/checks/exploits.ts';
-import { chanceLoses, knobDominance, roomToAdapt, tuningPays } from '../core/checks/game.ts';
+  knobDominance,
+  roomToAdapt,
+  tuningPays,
+} from '../core/checks/game-checks.ts';
 import {
+  checkReaction,
   conservation,
-  figuresOver,
   orderedMeans,
   repeatability,
   trajectory,
-} from '../core/checks/physics.ts';
-import { checkReaction } from '../core/checks/reaction.ts';
+} from '../core/checks/simulation-checks.ts';
 import {
   type CheckEffort,
   type CheckedTask,
@@ -79,11 +80,8 @@ function bestConstant(world: GymWorld, task: GymTask, checked: Checked, { traces
   const [one, other] = [defaultAction, world.calibration(task).best].map((start) =>
     climbKnobs(checked, seeds, start),
   );
-  return other.return > one.return ? other.action : one.action;
+  return other.return > one.return ? other.plan : one.plan;
 }
-
-const FIND_IN_TABLE =
-  'The table says so: `servegym profile table check` finds the cells that are out of order.';
 
 function checkPhysics(task: GymTask, checked: Checked, effort: CheckEffort): CheckResult[] {
   const kept = (change: Partial<GymAction>, figure: GymFigure, of = checked) =>
@@ -93,46 +91,30 @@ function checkPhysics(task: GymTask, checked: Checked, effort: CheckEffort): Che
     conservation(checked, effort),
     repeatability(checked, effort),
     masksHold(task, checked, effort),
-    orderedMeans(
-      'rate_latency',
-      'more arrivals never make the first token come sooner',
-      figuresOver(
-        [0.5, 1, 2],
-        (rate) => `ttft_ms at rate x${rate}`,
-        (rate) => kept({}, 'ttftMs', checked.scaled(rate)),
-      ),
-      FIND_IN_TABLE,
-    ),
-    orderedMeans(
-      'batch_throughput',
-      'a larger batch never serves fewer tokens, at a quarter of the KV pool',
-      figuresOver(
-        [8, 32, 128],
-        (batch) => `tokens_per_s at batch ${batch}`,
-        (batch_size) => kept({ batch_size, kv_budget: 0.25 }, 'tokensPerSecond'),
-      ),
-      FIND_IN_TABLE,
-    ),
-    orderedMeans(
-      'pool_preemptions',
-      'a smaller KV pool never preempts less',
-      figuresOver(
-        pools.toReversed(),
-        (pool) => `preemptions per request at pool ${pool}`,
-        (kv_budget) => kept({ batch_size: 128, kv_budget }, 'preempted'),
-      ),
-      FIND_IN_TABLE,
-    ),
-    orderedMeans(
-      'pool_memory',
-      'a larger KV pool never takes less memory',
-      figuresOver(
-        pools,
-        (pool) => `gpu_memory_gb at pool ${pool}`,
-        (kv_budget) => kept({ kv_budget }, 'memoryGb'),
-      ),
-      FIND_IN_TABLE,
-    ),
+    orderedMeans('inferencegym', {
+      id: 'rate_latency',
+      over: [0.5, 1, 2],
+      name: (rate) => `ttft_ms at rate x${rate}`,
+      figure: (rate) => kept({}, 'ttftMs', checked.scaled(rate)),
+    }),
+    orderedMeans('inferencegym', {
+      id: 'batch_throughput',
+      over: [8, 32, 128],
+      name: (batch) => `tokens_per_s at batch ${batch}`,
+      figure: (batch_size) => kept({ batch_size, kv_budget: 0.25 }, 'tokensPerSecond'),
+    }),
+    orderedMeans('inferencegym', {
+      id: 'pool_preemptions',
+      over: pools.toReversed(),
+      name: (pool) => `preemptions per request at pool ${pool}`,
+      figure: (kv_budget) => kept({ batch_size: 128, kv_budget }, 'preempted'),
+    }),
+    orderedMeans('inferencegym', {
+      id: 'pool_memory',
+      over: pools,
+      name: (pool) => `gpu_memory_gb at pool ${pool}`,
+      figure: (kv_budget) => kept({ kv_budget }, 'memoryGb'),
+    }),
   ];
 }
 
@@ -141,9 +123,9 @@ function masksHold(task: GymTask, checked: Checked, { seeds: [seed = 0] }: Check
   const other: GymAction = { ...defaultAction, spec_length: 4, prefill_disagg: true, quant_tier: 2 };
   const moved = { ...defaultAction, ...Object.fromEntries(masked.map((knob) => [knob, other[knob]])) };
   const play = (action: GymAction) => trajectory(checked, seed, () => action);
-  return judge({
-    ...{ id: 'masks_hold', group: 'physics', holds: play(moved) === play(defaultAction) },
-    title: 'knobs that are masked change nothing',
+  return judge('inferencegym', {
+    id: 'masks_hold',
+    holds: play(moved) === play(defaultAction),
     figures: { masked: masked.join(', ') || 'none' },
   });
 }
@@ -161,12 +143,7 @@ function checkGymReaction(checked: Checked, effort: CheckEffort, good: GymAction
       ...{ violations: 'violationRate', outOfMemory: 'outOfMemory' },
     },
     inert: 'fail',
-    advice: {
-      react: `the table's server is far too fast or far too slow for the arrivals of task ${checked.id}.`,
-      act: 'The table has the same figures along that axis, or one value only: measure more of them.',
-      starve: 'The table answers for a batch of one as for a large one: measure small batches under load.',
-      sane: 'The default takes the whole pool beside a batch of 32. Set `memory_limit_gb` of the table to what the GPU has.',
-    },
+    remedy: `the table's server is far too fast or far too slow for the arrivals of task ${checked.id}.`,
   });
 }
 
@@ -198,20 +175,11 @@ function checkGame(
     return: returns.constant,
   };
   return [
-    tuningPays(returns, inferencegym.episodeSteps, constant),
+    tuningPays(checked, returns, constant),
     chanceLoses(checked, seeds, operator),
-    roomToAdapt(
-      returns,
-      task.difficulty,
-      'note',
-      'A configuration that never changes earns nearly all that a schedule for known traffic earns: in this task the search for it is what is learned. Tasks of llmserve are made for adapting.',
-    ),
+    roomToAdapt(checked, returns, 'note'),
     knobDominance(checked, schedules, states, {
-      ...{ hold: 10, tail: 10, leastLive: LEAST_LIVE[task.difficulty] },
-      otherwise: {
-        outcome: 'note',
-        advice: 'Wherever a good policy goes, the same values are best: they are found once, and kept.',
-      },
+      ...{ hold: 10, tail: 10, leastLive: LEAST_LIVE[task.difficulty], otherwise: 'note' },
     }),
   ];
 }
@@ -226,26 +194,14 @@ function checkGymExploits(task: GymTask, checked: Checked, good: GymAction): Pro
       ...Object.fromEntries(task.activeKnobs.map((knob) => [knob, action[knob]])),
     }),
   } as const;
-  const exploits: Exploit<GymAction>[] = [
-    ...commonExploits<GymAction>(checked, settings),
-    {
-      id: 'one_sequence',
-      title: 'one sequence at a time',
-      actions: () => always(checked, settings, { batch_size: 1 }),
-    },
-    {
-      id: 'int4_always',
-      title: 'INT4 throughout',
-      mayPay:
-        'Nothing here charges for quality. Measure the tiers that the table derives from FP16, if it does.',
-      actions: () => always(checked, settings, { quant_tier: 2 }),
-    },
-  ];
   return checkExploits(
     checked,
-    exploits,
+    [
+      ...commonExploits<GymAction>(checked, settings),
+      { id: 'one_sequence', actions: () => always(checked, settings, { batch_size: 1 }) },
+      { id: 'int4_always', actions: () => always(checked, settings, { quant_tier: 2 }) },
+    ],
     good,
-    'look for cells of the table that promise what no server does.',
   );
 }
 
@@ -290,10 +246,9 @@ async function checkLessService(
     serveLess++;
     if (score > most.score) most = { score, by: `${shown(task, even)} / ${shown(task, odd)}` };
   }
-  return judge({
-    ...{ id: 'less_service', group: 'exploits', holds: most.score < standard.score },
-    title:
-      'scores below the default: what serves fewer requests and violates more objectives, kept or flapping',
+  return judge('inferencegym', {
+    id: 'less_service',
+    holds: most.score < standard.score,
     figures: {
       tried,
       serve_less: serveLess,
@@ -301,7 +256,6 @@ async function checkLessService(
       default_score: standard.score,
       by: most.by,
     },
-    advice: 'Bad service pays: look at which part of the score rises with it.',
   });
 }
 

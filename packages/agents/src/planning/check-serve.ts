@@ -10,10 +10,23 @@ import {
 } from '@servegym/environments';
 import { Cluster, TICKS_PER_S } from '@servegym/simulator';
 import { mean } from '@servegym/simulator/statistics';
-import { always, checkExploits, commonExploits, type Exploit, meanGrade } from '../core/checks/exploits.ts';
-import { chanceLoses, knobDominance, roomToAdapt, tuningPays } from '../core/checks/game.ts';
-import { conservation, figuresOver, orderedMeans, repeatability } from '../core/checks/physics.ts';
-import { checkReaction } from '../core/checks/reaction.ts';
+import {
+  always,
+  chanceLoses,
+  checkExploits,
+  commonExploits,
+  type Exploit,
+  knobDominance,
+  meanGrade,
+  roomToAdapt,
+  tuningPays,
+} from '../core/checks/game-checks.ts';
+import {
+  checkReaction,
+  conservation,
+  orderedMeans,
+  repeatability,
+} from '../core/checks/simulation-checks.ts';
 import {
   type CheckEffort,
   type CheckedTask,
@@ -28,8 +41,8 @@ import {
   turned,
   wanderingActions,
 } from '../core/checks/task-check.ts';
-import { tuneConstant, tunePhase } from '../learning/tune-constant.ts';
-import { ruleReturn, tuneRule } from '../learning/tune-rules.ts';
+import { ruleReturn, tuneConstant, tunePhase, tuneRule } from '../learning/coordinate-search.ts';
+import { drawTraffic } from '../learning/learning-environment.ts';
 import { checkedServe, SERVE_CHECKED, type ServeFigure } from './checked-tasks.ts';
 import { planClairvoyant } from './plan-clairvoyant.ts';
 
@@ -72,28 +85,22 @@ function checkPhysics(task: ServeTask, checked: Checked, effort: CheckEffort): C
     drained(task, effort),
     littlesLaw(task, effort),
     repeatability(checked, effort),
-    orderedMeans(
-      'rate_latency',
-      'more arrivals never make the first token come sooner',
-      figuresOver(
-        [0.5, 1, 2],
-        (rate) => `p99_ttft_ms at rate x${rate}`,
-        (rate) => keptFigure(checked.scaled(rate), seeds, defaultAction, 'p99TtftMs'),
-      ),
-    ),
+    orderedMeans('llmserve', {
+      id: 'rate_latency',
+      over: [0.5, 1, 2],
+      name: (rate) => `p99_ttft_ms at rate x${rate}`,
+      figure: (rate) => keptFigure(checked.scaled(rate), seeds, defaultAction, 'p99TtftMs'),
+    }),
     poolAgainstPreemptions(task, effort),
-    orderedMeans(
-      'cap_token_time',
-      'a larger batch never makes the next token come sooner',
-      figuresOver(
-        [4, 32, 256],
-        (cap) => `p50_itl_ms at cap ${cap}, rate x2`,
-        (batch_cap) => {
-          const action = { ...defaultAction, batch_cap, speculation_depth: 0, kv_budget_fraction: 1 };
-          return keptFigure(loaded, seeds, action, 'p50ItlMs');
-        },
-      ),
-    ),
+    orderedMeans('llmserve', {
+      id: 'cap_token_time',
+      over: [4, 32, 256],
+      name: (cap) => `p50_itl_ms at cap ${cap}, rate x2`,
+      figure: (batch_cap) => {
+        const action = { ...defaultAction, batch_cap, speculation_depth: 0, kv_budget_fraction: 1 };
+        return keptFigure(loaded, seeds, action, 'p50ItlMs');
+      },
+    }),
   ];
 }
 
@@ -111,9 +118,9 @@ function drained(task: ServeTask, { seeds }: CheckEffort): CheckResult {
     left += cluster.waitingCount + cluster.runningCount;
     blocks += cluster.kvBlocksUsed;
   }
-  return judge({
-    ...{ id: 'drained', group: 'physics', holds: left === 0 && blocks === 0 },
-    title: 'once nobody comes any more, all is served and all KV blocks are free',
+  return judge('llmserve', {
+    id: 'drained',
+    holds: left === 0 && blocks === 0,
     figures: { requests_left: left, blocks_left: blocks },
   });
 }
@@ -130,9 +137,9 @@ function littlesLaw(task: ServeTask, { seeds }: CheckEffort): CheckResult {
       shown = { sampled, expected };
     }
   }
-  return judge({
-    ...{ id: 'littles_law', group: 'physics', holds: worst <= LITTLE_TOLERANCE },
-    title: "Little's law: requests in the server = arrival rate x time in the server",
+  return judge('llmserve', {
+    id: 'littles_law',
+    holds: worst <= LITTLE_TOLERANCE,
     figures: { sampled: shown.sampled, rate_times_time: shown.expected, error: worst },
   });
 }
@@ -192,11 +199,8 @@ function poolAgainstPreemptions(task: ServeTask, { seeds }: CheckEffort): CheckR
     const action = { ...task.defaultAction, batch_cap: 512, kv_budget_fraction };
     return keptFigure(alone, seeds, action, 'preemptions');
   }) as [number, number];
-  return judge({
-    ...{ id: 'pool_preemptions', group: 'physics', holds: whole <= half },
-    title: 'the whole KV pool never preempts more than half of it, at twice the arrivals and without tenants',
-    figures: { 'preemptions at pool 1': whole, 'at 0.5': half },
-  });
+  const figures = { 'preemptions at pool 1': whole, 'at 0.5': half };
+  return judge('llmserve', { id: 'pool_preemptions', holds: whole <= half, figures });
 }
 
 function checkServeReaction(
@@ -219,26 +223,20 @@ function checkServeReaction(
     },
     ...(task.maskedKnobs && { masked: task.maskedKnobs }),
     inert: difficulty === 'easy' ? 'note' : 'fail',
-    advice: {
-      react: `raise the arrivals of \`${id}\`, or lengthen its requests, until the server has work.`,
-      act: 'A knob that does nothing only adds noise: priorities need several classes, a pool needs load.',
-      starve:
-        'The objectives are so loose, or the load so light, that nobody can fail: tighten the objectives or raise the arrivals.',
-      sane: 'Every comparison with such a default is flattered: give it a smaller kv_budget_fraction.',
-    },
+    remedy: `raise the arrivals of \`${id}\`, or lengthen its requests, until the server has work.`,
   });
 }
 
 /** Checks that there is something to find, and something to adapt to. */
-function checkGame(
+async function checkGame(
   task: ServeTask,
   checked: Checked,
   effort: CheckEffort,
   { constant, phases }: Configurations,
-): CheckResult[] {
+): Promise<CheckResult[]> {
   const { seeds, states } = effort;
-  const { windows, defaultAction, difficulty } = task;
-  const traffic = seeds.map((seed) => ({ seed, requests: llmserve.drawRequests(task, seed) }));
+  const { defaultAction, difficulty } = task;
+  const traffic = drawTraffic(llmserve, task, seeds);
   const configurations = [constant, ...phases, defaultAction];
   const planned = (of: ServeTask) =>
     traffic.map(({ seed, requests }) => ({
@@ -255,17 +253,16 @@ function checkGame(
   const shareOf = (earned: readonly number[]) =>
     (mean(earned) - returns.constant) / Math.max(returns.clairvoyant - returns.constant, 1e-9);
   const operator = { title: 'the default', figure: 'default_return', return: returns.default };
-  const { rule } = tuneRule(task, constant, { seed: 0, traces: effort.traces });
+  const { rule } = await tuneRule(task, constant, { seed: 0, traces: effort.traces });
   const ofRule = traffic.map((each) => ruleReturn(task, rule, each));
   return [
-    tuningPays(returns, windows, constant),
+    tuningPays(checked, returns, constant),
     chanceLoses(checked, seeds, operator),
-    roomToAdapt(returns, difficulty),
+    roomToAdapt(checked, returns),
     checkKnobDominance(task, episodes, states),
-    judge({
-      ...{ id: 'rule_loses', group: 'game', holds: shareOf(ofRule) < MOST_OF_RULE },
+    judge('llmserve', {
+      ...{ id: 'rule_loses', holds: shareOf(ofRule) < MOST_OF_RULE, values: { most: MOST_OF_RULE } },
       otherwise: difficulty === 'easy' ? 'note' : 'fail',
-      title: `a tuned rule of six parameters takes less than ${MOST_OF_RULE} of what there is to gain by adapting`,
       figures: {
         rule_return: mean(ofRule),
         best_constant_return: returns.constant,
@@ -273,8 +270,6 @@ function checkGame(
         share: shareOf(ofRule),
         ...rule.parameters,
       },
-      advice:
-        'Drafts by the arrival rate and memory by its use are nearly all there is to it. Let phases want other weights, batches or divisions of the GPUs than the best constant has.',
     }),
     knobsLeftAlone(task, constant, (without) => shareOf(planned(without).map((plan) => plan.return))),
   ];
@@ -307,15 +302,13 @@ function knobsLeftAlone(
     }),
   }));
   const mattering = shares.filter(({ share }) => share < MOST_WITHOUT_KNOB);
-  return judge({
-    ...{ id: 'knobs_left_alone', group: 'game', holds: mattering.length >= least },
-    title: `at least ${least} knobs cannot be left alone, as ${task.difficulty} tasks ask for: without one, less than ${MOST_WITHOUT_KNOB} of the gain is left`,
+  return judge('llmserve', {
+    ...{ id: 'knobs_left_alone', holds: mattering.length >= least },
+    values: { least, difficulty: task.difficulty, most: MOST_WITHOUT_KNOB },
     figures: {
       decisions: mattering.map(({ knob }) => knob).join(', ') || 'none',
       ...Object.fromEntries(shares.map(({ knob, share }) => [`without ${knob}`, share])),
     },
-    advice:
-      'The other knobs are settings: found once and kept. Make the phases want more different things, or mask what nobody needs to turn.',
   });
 }
 
@@ -330,11 +323,6 @@ export function checkKnobDominance(
 ): CheckResult {
   return knobDominance(checkedServe(task), episodes, states, {
     ...{ hold: 8, tail: 4, leastLive: LEAST_LIVE[task.difficulty] },
-    otherwise: {
-      outcome: 'fail',
-      advice:
-        'Let phases want opposite things: quality and tight token times when it is calm, capacity in a crowd, memory that tenants want back.',
-    },
   });
 }
 
@@ -364,12 +352,8 @@ function extreme(task: Checked, settings: { hold: (action: ServeAction) => Serve
     const value = SERVE_CHECKED[end][knob];
     return {
       id: `${end}_${knob}`,
-      title: `${knob} at ${value}, the rest as in the default`,
-      mayTie: true,
-      ...(knob === 'priority_routing' && {
-        mayPay:
-          'An order among the classes serves nobody less by itself: where the classes differ an operator may set it, and the default leaves that to be found.',
-      }),
+      statement: knob === 'priority_routing' ? 'extreme_order' : 'extreme',
+      ...{ mayTie: true, values: { knob, value } },
       actions: () => always(task, settings, { [knob]: value }),
     };
   };
@@ -394,8 +378,7 @@ async function checkServeExploits(
     ...commonExploits<ServeAction>(checked, settings),
     ...llmserve.knobs.flatMap((knob) => [atEnd(knob, 'least'), atEnd(knob, 'most')]),
   ];
-  const remedy = 'let it cost what it would cost, or give the task a default that an operator would choose.';
-  const results = await checkExploits(checked, exploits, constant, remedy);
+  const results = await checkExploits(checked, exploits, constant);
   const int4 = bestInt4Constant(task, constant, traces.few);
   return int4 === undefined ? results : [...results, await int4Loses(checked, int4, constant)];
 }
@@ -413,17 +396,13 @@ export function bestInt4Constant(
   const checked = checkedServe(task);
   const seeds = Array.from({ length: traces }, (_, i) => SEED_SPLITS.train.first + i);
   const knobs = checked.knobs.filter(({ knob }) => knob !== 'quantization_tier');
-  return climbKnobs(checked, seeds, turned(good, 'quantization_tier', 'INT4'), { knobs, turns: 1 }).action;
+  return climbKnobs(checked, seeds, turned(good, 'quantization_tier', 'INT4'), { knobs, sweeps: 1 }).plan;
 }
 
 async function int4Loses(task: Checked, int4: ServeAction, good: ServeAction): Promise<CheckResult> {
   const kept = async (action: ServeAction) =>
     (await meanGrade(task, Array<ServeAction>(task.windows).fill(action))).score;
   const [score, best] = [await kept(int4), await kept(good)];
-  return judge({
-    ...{ id: 'int4_tuned', group: 'exploits', holds: score < best },
-    title: 'scores below the best constant: INT4 throughout, the other knobs tuned for it',
-    figures: { score, best_constant_score: best, action: JSON.stringify(int4) },
-    advice: 'Nothing speaks against INT4: give quality its worth (`qualityValue` of a phase).',
-  });
+  const figures = { score, best_constant_score: best, action: JSON.stringify(int4) };
+  return judge('llmserve', { id: 'int4_tuned', holds: score < best, figures });
 }

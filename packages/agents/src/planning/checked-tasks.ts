@@ -96,7 +96,7 @@ export function checkedServe(task: ServeTask): CheckedTask<ServeAction, ServeFig
   const { id, difficulty, windows, defaultAction } = task;
   const active = llmserve.activeKnobs(task);
   return {
-    ...{ id, difficulty, windows, defaultAction },
+    ...{ environment: 'llmserve', id, difficulty, windows, defaultAction },
     knobs: SERVE_CHECKED.knobs.filter(({ knob }) => active.includes(knob)),
     start: (seed) => checkedEpisode(new ServeEpisode(task, seed), unaccountedServe),
     play: (seed, actionOf) => measureServe(task, seed, actionOf),
@@ -159,7 +159,7 @@ export function checkedFleet(task: FleetTask): PlayedTask<FleetAction> {
       return { knob, bins: values.map((value) => ({ name: `${value}`, values: [value] })) };
     });
   return {
-    ...{ id, difficulty, windows, defaultAction, knobs },
+    ...{ environment: 'fleet', id, difficulty, windows, defaultAction, knobs },
     start: (seed) =>
       checkedEpisode(new FleetEpisode(task, seed), ({ totals, inFlight }) => {
         const { requests, completed, refused } = totals;
@@ -178,7 +178,8 @@ export type GymFigure = keyof ReturnType<typeof measureGym>;
 export function checkedGym(world: GymWorld, task: GymTask): CheckedTask<GymAction, GymFigure> {
   const { id, difficulty, activeKnobs, arrivalRate, bursts } = task;
   return {
-    ...{ id, difficulty, windows: inferencegym.episodeSteps, defaultAction: inferencegym.defaultAction },
+    ...{ environment: 'inferencegym', id, difficulty, windows: inferencegym.episodeSteps },
+    defaultAction: inferencegym.defaultAction,
     knobs: GYM_CHECKED.knobs.filter(({ knob }) => activeKnobs.includes(knob)),
     start: (seed) => replayedGym(world, task, seed),
     play: (seed, actionOf) => measureGym(new GymEpisode(task, seed, world), actionOf),

@@ -6,6 +6,7 @@ import {
   type FleetTask,
   holdMaskedKnobs,
 } from '@servegym/environments';
+import { playWindows } from '../core/policy.ts';
 
 /** One pass over a plan. */
 interface Pass {
@@ -144,13 +145,11 @@ function playController(
   const episode = new FleetEpisode(task, seed, requests);
   const actions: FleetAction[] = [];
   controller.reset();
-  while (!episode.done) {
-    const { window: stepIndex, action: previousAction } = episode;
-    const wanted = controller.act({ observation: episode.observation(), previousAction, stepIndex });
-    const action = holdMaskedKnobs(task, wanted);
+  playWindows(episode, (step) => {
+    const action = holdMaskedKnobs(task, controller.act(step));
     actions.push(action);
-    episode.step(action);
-  }
+    return action;
+  });
   return { actions, return: episode.totals.reward };
 }
 

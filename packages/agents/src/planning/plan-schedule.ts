@@ -5,7 +5,7 @@ import {
   type GymWorld,
   inferencegym,
 } from '@servegym/environments';
-import { episodeReturn, turned, valuesOf } from '../core/checks/task-check.ts';
+import { climb, episodeReturn, turned, turnsOf } from '../core/checks/task-check.ts';
 import { checkedGym } from './checked-tasks.ts';
 
 /** Steps that a configuration is kept for at most, before the schedule may choose another. */
@@ -37,26 +37,16 @@ export function planSchedule(
   const groups = [...parts, ...all.map((i) => [i])].filter((group) => group.length > 0);
   const stretchAt = stretches.flatMap(({ steps }, i) => Array<number>(steps).fill(i));
   const worth = (plan: readonly GymAction[]) => episodeReturn(checked, seed, (step) => plan[stretchAt[step]]);
-  let plan: readonly GymAction[] = stretches.map(() => start);
-  let most = worth(plan);
-  let gained = true;
-  for (let sweep = 0; sweep < sweeps && gained; sweep++) {
-    gained = false;
-    for (const group of groups) {
-      for (const each of checked.knobs) {
-        for (const value of valuesOf(each)) {
-          const tried = plan.map((action, i) =>
-            group.includes(i) ? turned(action, each.knob, value) : action,
-          );
-          const earned = worth(tried);
-          if (earned <= most + LEAST_GAIN) continue;
-          most = earned;
-          plan = tried;
-          gained = true;
-        }
-      }
-    }
-  }
+  const turns = turnsOf(checked.knobs);
+  const changes = groups.flatMap((group) =>
+    turns.map(
+      ({ knob, value }) =>
+        (plan: readonly GymAction[]) =>
+          plan.map((action, i) => (group.includes(i) ? turned(action, knob, value) : action)),
+    ),
+  );
+  const kept: readonly GymAction[] = stretches.map(() => start);
+  const { plan, return: most } = climb(kept, changes, worth, { sweeps, least: LEAST_GAIN });
   return { actions: stretchAt.map((i) => plan[i]), return: most };
 }
 

@@ -2,8 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { llmserve, ServeEpisode, type Shift } from '@servegym/environments';
 import { type MpcName, MpcPolicy, OraclePolicy } from '../policies/planner-policies.ts';
-import { actionKey } from './knob-grid.ts';
-import { planClairvoyant } from './plan-clairvoyant.ts';
+import { actionKey, planClairvoyant } from './plan-clairvoyant.ts';
 
 /** A third of an episode: enough for a change of phase. */
 const task = { ...llmserve.tasks.shipped.bursty_workload, windows: 40 };

@@ -1,6 +1,6 @@
 import { holdMaskedKnobs, llmserve, type ServeAction, type ServeObservation } from '@servegym/environments';
 import type { Policy, PolicyEpisode, PolicyStep } from '../core/policy.ts';
-import { distinctActions } from '../planning/knob-grid.ts';
+import { distinctActions } from '../planning/plan-clairvoyant.ts';
 
 /** Windows that a configuration is kept for: what it changes shows over some. */
 const HOLD = 4;

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { llmserve, type ServeAction, type ServeObservation } from '@servegym/environments';
 import { findProfile } from '@servegym/profiles';
-import { HEURISTIC_START, HeuristicPolicy } from './heuristic-policy.ts';
+import { HEURISTIC_START, HeuristicPolicy } from './rule-policies.ts';
 
 /** A window in which no rule applies to the configuration `inForce`. */
 const calm: ServeObservation = {

@@ -4,16 +4,18 @@ import { describe, it } from 'node:test';
 import { llmserve } from '@servegym/environments';
 import { encodeJsonPolicy } from '../learning/learners.ts';
 import { AGENTS } from '../registry.ts';
-import type { Regimes } from './regime-policy.ts';
-import { createServePolicy, loadServePolicy, SERVE_POLICIES } from './serve-policies.ts';
 import {
+  createServePolicy,
   isNetwork,
+  loadServePolicy,
+  type Regimes,
   readManifest,
+  SERVE_POLICIES,
   type ShippedName,
   shippedFile,
   shippedOnnx,
   whyNotShipped,
-} from './shipped-policy.ts';
+} from './serve-policies.ts';
 
 const bytes = (text: string) => new TextEncoder().encode(text);
 const action = { ...llmserve.defaultAction, batch_cap: 48 };

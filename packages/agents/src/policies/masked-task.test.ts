@@ -9,21 +9,26 @@ import {
   type ServeTask,
 } from '@servegym/environments';
 import { type Policy, playEpisode } from '../core/policy.ts';
+import { tuneConstant, tunePhase } from '../learning/coordinate-search.ts';
+import { playRegimes, searchRegimes } from '../learning/cross-entropy-search.ts';
 import { demonstrate, studentPolicy } from '../learning/demonstrate.ts';
 import { distill } from '../learning/distill.ts';
 import { encodeJsonPolicy, SERVE_LEARNER } from '../learning/learners.ts';
 import { learningTask as learningTaskOf, SERVE_PPO } from '../learning/learning-tasks.ts';
 import { type PpoUpdate, trainPpo } from '../learning/ppo.ts';
-import { playRegimes, searchRegimes } from '../learning/searches.ts';
 import { decodeActor, encodeActor } from '../learning/trained-actor.ts';
-import { tuneConstant, tunePhase } from '../learning/tune-constant.ts';
 import { planClairvoyant } from '../planning/plan-clairvoyant.ts';
 import { BanditPolicy } from './bandit-policy.ts';
-import { HeuristicPolicy } from './heuristic-policy.ts';
 import { MpcPolicy } from './planner-policies.ts';
-import { regimePolicy } from './regime-policy.ts';
-import { createServePolicy, loadServePolicy, SERVE_POLICIES, tunedConstant } from './serve-policies.ts';
-import { SHIPPED_FORMATS } from './shipped-policy.ts';
+import { HeuristicPolicy } from './rule-policies.ts';
+import {
+  createServePolicy,
+  loadServePolicy,
+  regimePolicy,
+  SERVE_POLICIES,
+  SHIPPED_FORMATS,
+  tunedConstant,
+} from './serve-policies.ts';
 
 /** A server whose precision and split are what they are: a short task of one's own. This process knows it. */
 const MASKED_TASK: ServeTask = {

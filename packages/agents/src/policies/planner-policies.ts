@@ -8,10 +8,12 @@ import {
 } from '@servegym/environments';
 import { findProfile } from '@servegym/profiles';
 import type { Policy, PolicyEpisode, PolicyStep } from '../core/policy.ts';
-import { distinctActions, modeOf, neighboursOf } from '../planning/knob-grid.ts';
 import {
   backlogCost,
+  distinctActions,
   meanWindowTokens,
+  modeOf,
+  neighboursOf,
   planClairvoyant,
   UNSURE_BACKLOG_PRICES,
 } from '../planning/plan-clairvoyant.ts';

@@ -9,9 +9,9 @@ import {
   type ServeTask,
 } from '@servegym/environments';
 import { mean } from '@servegym/simulator/statistics';
-import { ruleReturn, tuneRule } from '../learning/tune-rules.ts';
+import { ruleReturn, tuneRule } from '../learning/coordinate-search.ts';
 import { BanditPolicy } from './bandit-policy.ts';
-import { rulePolicy, type ServeRule } from './rule-policy.ts';
+import { rulePolicy, type ServeRule } from './rule-policies.ts';
 
 const { defaultAction } = llmserve.tasks.shipped.bursty_workload;
 
@@ -138,9 +138,9 @@ describe('tuneRule', () => {
   const brief = { ...task, windows: 24 };
   const tune = () => tuneRule(brief, constant!, { seed: 0, traces: { few: 1, many: 2 } });
 
-  it('finds parameters that earn more than keeping the configuration, the same ones again', () => {
-    const { rule, meanReturn } = tune();
-    assert.deepEqual(tune().rule, rule);
+  it('finds parameters that earn more than keeping the configuration, the same ones again', async () => {
+    const { rule, meanReturn } = await tune();
+    assert.deepEqual((await tune()).rule, rule);
     assert.deepEqual(rule.kept, constant);
     const seeds = firstSeeds('test', 4);
     const traffic = seeds.map((seed) => ({ seed, requests: llmserve.drawRequests(brief, seed) }));

@@ -1,26 +1,119 @@
-import { holdMaskedKnobs, llmserve, type ServeAction, type ServeObservation } from '@servegym/environments';
+import { readFileSync } from 'node:fs';
+import {
+  holdMaskedKnobs,
+  llmserve,
+  type ServeAction,
+  type ServeObservation,
+  type TaskId,
+} from '@servegym/environments';
 import { EnvironmentError } from '@servegym/openenv/definition';
 import type { RandomStream } from '@servegym/simulator';
+import { z } from 'zod';
 import type { Policy, PolicyEpisode } from '../core/policy.ts';
-import { decodePolicy, jsonPolicy, SERVE_LEARNER } from '../learning/learners.ts';
-import { knownTask, requireTask } from '../learning/trained-for.ts';
+import {
+  decodePolicy,
+  jsonPolicy,
+  knownTask,
+  otherTask,
+  requireTask,
+  SERVE_LEARNER,
+} from '../learning/learners.ts';
 import { BanditPolicy } from './bandit-policy.ts';
-import { catalogue, constantPolicy, createFrom, randomPolicy } from './catalogue.ts';
-import { HeuristicPolicy } from './heuristic-policy.ts';
+import { catalogue, constantPolicy, createFrom, EpisodePolicy, randomPolicy } from './catalogue.ts';
 import { MpcPolicy, OraclePolicy } from './planner-policies.ts';
 import policies from './policies.json' with { type: 'json' };
-import { regimePolicy, regimesSchema } from './regime-policy.ts';
-import { rulePolicy } from './rule-policy.ts';
-import {
-  isShipped,
-  SHIPPED_FORMATS,
-  type ShippedName,
-  shippedPolicy,
-  whyNotShipped,
-} from './shipped-policy.ts';
+import { HeuristicPolicy, rulePolicy } from './rule-policies.ts';
 
 /** A policy for the `llmserve` environment. */
 export type ServePolicy = Policy<ServeAction, ServeObservation>;
+
+/** Algorithms whose policies come with the package, and the form of their files. */
+export const SHIPPED_FORMATS = { ppo: 'safetensors', distilled: 'safetensors', cem: 'json' } as const;
+export type ShippedName = keyof typeof SHIPPED_FORMATS;
+/** Shipped policies that are networks; they come for ONNX runtimes too. */
+export type ShippedNetwork = Exclude<ShippedName, 'cem'>;
+
+/** Content of `weights/manifest.json`: the environment's version in training, and the tasks of each algorithm. */
+export interface Manifest {
+  readonly environment: string;
+  readonly version: string;
+  readonly policies: Readonly<Partial<Record<ShippedName, readonly TaskId[]>>>;
+}
+
+/** Folder of the shipped policies. */
+const SHIPPED_FOLDER = new URL('../../weights/', import.meta.url);
+
+/** File of the shipped policy of a task. */
+export function shippedFile(name: ShippedName, taskId: TaskId): URL {
+  return new URL(`${name}-${taskId}.${SHIPPED_FORMATS[name]}`, SHIPPED_FOLDER);
+}
+
+/** File of the shipped network of a task for ONNX runtimes. */
+export function shippedOnnx(name: ShippedNetwork, taskId: TaskId): URL {
+  return new URL(`${name}-${taskId}.onnx`, SHIPPED_FOLDER);
+}
+
+export function isNetwork(name: ShippedName): name is ShippedNetwork {
+  return SHIPPED_FORMATS[name] === 'safetensors';
+}
+
+/** True when policies of that name come with the package for every task, trained on this version of `llmserve`. */
+export function isShipped(name: ShippedName): boolean {
+  return whyNotShipped(name) === undefined;
+}
+
+/**
+ * Why a policy that can be trained does not come with the package, as a sentence for people.
+ * @returns `undefined` where it does come with it, and for names of other policies
+ */
+export function whyNotShipped(name: string, manifest: Manifest = readManifest()): string | undefined {
+  if (!Object.hasOwn(SHIPPED_FORMATS, name)) return undefined;
+  const trained = manifest.policies[name as ShippedName] ?? [];
+  const [got, expected] = [manifest, { environment: llmserve.id, version: llmserve.version }].map(
+    ({ environment, version }) => `${environment} ${version}`,
+  );
+  if (trained.length > 0 && got !== expected) {
+    return `Expected ${name} to have been trained on ${expected}, got one of ${got}: train it anew`;
+  }
+  const missing = llmserve.tasks.shippedIds.filter((taskId) => !trained.includes(taskId));
+  if (missing.length === 0) return undefined;
+  return `Expected ${name} to have been trained on ${expected}, got none for ${missing.join(', ')}: train it first`;
+}
+
+export function readManifest(): Manifest {
+  return JSON.parse(readFileSync(new URL('manifest.json', SHIPPED_FOLDER), 'utf8')) as Manifest;
+}
+
+/**
+ * Plays every task with what was trained for it. Its reset throws EnvironmentError `OTHER_TASK` for a task that nothing was
+ * trained for.
+ */
+export function shippedPolicy(
+  name: ShippedName,
+  load: (file: Uint8Array) => { readonly policy: Policy<ServeAction, ServeObservation> },
+): Policy<ServeAction, ServeObservation> {
+  const loaded = new Map<TaskId, Policy<ServeAction, ServeObservation>>();
+  return new EpisodePolicy(name, (episode) => {
+    const taskId = llmserve.tasks.shippedIds.find((id) => id === episode.taskId);
+    if (taskId === undefined) throw otherTask(llmserve.tasks.shippedIds.join(' or '), episode.taskId);
+    const policy = loaded.get(taskId) ?? load(readFileSync(shippedFile(name, taskId))).policy;
+    loaded.set(taskId, policy);
+    policy.reset(episode);
+    return (step) => policy.act(step);
+  });
+}
+
+/** The policies that come with the package, for those who train, write and measure them. */
+export const SHIPPED_POLICIES = {
+  formats: SHIPPED_FORMATS,
+  folder: SHIPPED_FOLDER,
+  file: shippedFile,
+  onnx: shippedOnnx,
+  manifest: readManifest,
+  isNetwork,
+  isShipped,
+  whyNotShipped,
+} as const;
 
 /** The policies of `llmserve`. */
 export const SERVE_POLICIES = catalogue<ServeAction, ServeObservation>(policies.llmserve, {
@@ -74,6 +167,68 @@ export function tunedConstant(taskId: string, action: ServeAction): ServePolicy 
     requireTask(taskId, episode.taskId);
     return holdMaskedKnobs(knownTask(llmserve, taskId), action);
   });
+}
+
+/** A configuration for each regime of traffic, one or more. */
+export const regimesSchema = z
+  .array(
+    z.object({
+      /** Center of the regime: ln(1 + arrivals a second), ln(1 + mean prompt, tokens). */
+      center: z.object({ arrivals: z.number(), prompts: z.number() }),
+      action: llmserve.actionSchema,
+    }),
+  )
+  .min(1);
+export type Regimes = Readonly<z.infer<typeof regimesSchema>>;
+export type RegimeCenter = Regimes[number]['center'];
+
+/**
+ * Tells regimes of traffic apart, and keeps a configuration for each. Its reset throws EnvironmentError `OTHER_TASK` for
+ * another task than the regimes were searched for.
+ */
+export function regimePolicy(ownTask: string, regimes: Regimes): Policy<ServeAction, ServeObservation> {
+  return new EpisodePolicy('cem', ({ taskId }) => {
+    requireTask(ownTask, taskId);
+    const task = knownTask(llmserve, ownTask);
+    const tracker = new RegimeTracker(regimes.map(({ center }) => center));
+    return ({ observation }) => holdMaskedKnobs(task, regimes[tracker.see(observation)].action);
+  });
+}
+
+/** Weight of the last window in what the traffic is taken to be: a regime shows within two windows. */
+const NEW_WEIGHT = 0.6;
+/** Prompt lengths differ by more than arrival rates do: both are made to weigh about the same. */
+const PROMPT_WEIGHT = 0.5;
+
+/** Says which regime the traffic is in: that with the nearest center. */
+export class RegimeTracker {
+  readonly #centers: readonly RegimeCenter[];
+  #arrivals = Number.NaN;
+  #prompts = Number.NaN;
+
+  constructor(centers: readonly RegimeCenter[]) {
+    this.#centers = centers;
+  }
+
+  /** Takes a window into account. Before traffic has been seen, the first regime it is. */
+  see({ request_arrival_rate: rate, mean_prompt_length: prompt, step_index }: ServeObservation): number {
+    if (step_index === 0) return 0;
+    this.#arrivals = blend(this.#arrivals, Math.log1p(rate));
+    // A window without arrivals says nothing about the prompts.
+    if (prompt > 0) this.#prompts = blend(this.#prompts, Math.log1p(prompt));
+    let nearest = 0;
+    let least = Infinity;
+    for (const [regime, center] of this.#centers.entries()) {
+      const prompts = Number.isNaN(this.#prompts) ? 0 : PROMPT_WEIGHT * (center.prompts - this.#prompts);
+      const distance = (center.arrivals - this.#arrivals) ** 2 + prompts ** 2;
+      if (distance < least) [nearest, least] = [regime, distance];
+    }
+    return nearest;
+  }
+}
+
+function blend(old: number, value: number): number {
+  return Number.isNaN(old) ? value : old + NEW_WEIGHT * (value - old);
 }
 
 const KINDS = [

@@ -1,5 +1,6 @@
 import { RandomStream } from '@servegym/simulator';
 import { mean } from '@servegym/simulator/statistics';
+import statements from './statements.json' with { type: 'json' };
 
 type Awaitable<Answer> = Answer | Promise<Answer>;
 
@@ -20,25 +21,38 @@ export interface CheckResult {
 /** Soundness of the simulation, reaction of the server to its knobs, room for decisions, ways to cheat. */
 type CheckGroup = 'physics' | 'reaction' | 'game' | 'exploits';
 
-/** A statement about a task with what was measured of it. */
-export interface Statement extends Omit<CheckResult, 'outcome'> {
+/** Environments whose tasks are checked. */
+export type CheckedEnvironment = Exclude<keyof typeof statements, 'all'>;
+
+/** A statement of all environments, with what one of them says else. */
+type Texts = Partial<Pick<CheckResult, 'group' | 'title' | 'advice'>>;
+export function textsOf(environment: CheckedEnvironment, id: string): Texts {
+  const of = (known: Readonly<Record<string, unknown>>) => known[id] as Texts;
+  return { ...of(statements.all), ...of(statements[environment]) };
+}
+
+/** A statement of `statements.json`, with what was measured of it. */
+interface Statement extends Pick<CheckResult, 'id' | 'figures'> {
   readonly holds: boolean;
   /** Outcome where it does not hold. Default `fail`. */
   readonly otherwise?: 'fail' | 'note' | undefined;
+  /** Texts that stand for those of its id. */
+  readonly texts?: Texts | undefined;
+  /** What stands in the texts where they name it. */
+  readonly values?: Readonly<Record<string, unknown>> | undefined;
 }
 
 /** The result of a statement; its advice is for those that do not hold. */
-export function judge({
-  id,
-  group,
-  title,
-  holds,
-  otherwise = 'fail',
-  figures,
-  advice,
-}: Statement): CheckResult {
-  const outcome = holds ? 'pass' : otherwise;
-  return { id, group, title, outcome, figures, ...(!holds && advice !== undefined && { advice }) };
+export function judge(
+  environment: CheckedEnvironment,
+  { id, holds, figures, otherwise = 'fail', texts = textsOf(environment, id), values = {} }: Statement,
+): CheckResult {
+  const { group, title, advice } = texts;
+  const filled = (text: string) => text.replace(/\{(\w+)\}/g, (_, name: string) => String(values[name]));
+  return {
+    ...{ id, group: group!, title: filled(title!), outcome: holds ? 'pass' : otherwise, figures },
+    ...(!holds && advice !== undefined && { advice: filled(advice) }),
+  };
 }
 
 /** Number of episodes and states. */
@@ -148,6 +162,7 @@ export interface CheckedGrade {
 
 /** A task that is played window by window. */
 export interface PlayedTask<Action extends object> {
+  readonly environment: CheckedEnvironment;
   readonly id: string | number;
   readonly difficulty: 'easy' | 'medium' | 'hard';
   /** Windows of an episode. */
@@ -241,30 +256,48 @@ export function randomActions<Action extends object>(
 }
 
 /**
- * Sets one knob at a time to the value that earns most when it is kept, until nothing is gained any more or each knob has
- * had so many turns.
+ * Goes through changes, and keeps each that earns more by `least`, until none does any more or so many sweeps are over.
+ * @returns what it has come to, and what that earns
  */
+export function climb<Plan>(
+  start: Plan,
+  changes: readonly ((plan: Plan) => Plan)[],
+  worth: (plan: Plan) => number,
+  { sweeps = Number.POSITIVE_INFINITY, least = 0 } = {},
+): { readonly plan: Plan; readonly return: number } {
+  let plan = start;
+  let reached = worth(plan);
+  let gained = true;
+  for (let sweep = 0; sweep < sweeps && gained; sweep++) {
+    gained = false;
+    for (const change of changes) {
+      const tried = change(plan);
+      const earned = worth(tried);
+      if (earned <= reached + least) continue;
+      reached = earned;
+      plan = tried;
+      gained = true;
+    }
+  }
+  return { plan, return: reached };
+}
+
+/** Sets one knob at a time to the value that earns most when it is kept; see `climb`. */
 export function climbKnobs<Action extends object>(
   task: CheckedTask<Action>,
   seeds: readonly number[],
   start: Action,
-  { knobs = task.knobs, turns = Number.POSITIVE_INFINITY } = {},
-): { readonly action: Action; readonly return: number } {
-  let action = start;
-  let reached = keptReturn(task, seeds, action);
-  let gained = true;
-  for (let turn = 0; turn < turns && gained; turn++) {
-    gained = false;
-    for (const each of knobs) {
-      for (const value of valuesOf(each)) {
-        const tried = turned(action, each.knob, value);
-        const earned = keptReturn(task, seeds, tried);
-        if (earned <= reached) continue;
-        reached = earned;
-        action = tried;
-        gained = true;
-      }
-    }
-  }
-  return { action, return: reached };
+  { knobs = task.knobs, sweeps = Number.POSITIVE_INFINITY } = {},
+): ReturnType<typeof climb<Action>> {
+  const changes = turnsOf(knobs).map(
+    ({ knob, value }) =>
+      (action: Action) =>
+        turned(action, knob, value),
+  );
+  return climb(start, changes, (action) => keptReturn(task, seeds, action), { sweeps });
+}
+
+/** Each value of each knob. */
+export function turnsOf<Action>(knobs: readonly KnobValues<Action>[]) {
+  return knobs.flatMap((each) => valuesOf(each).map((value) => ({ knob: each.knob, value })));
 }
