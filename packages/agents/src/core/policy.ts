@@ -1,5 +1,5 @@
 import type { StepResult } from '@servegym/openenv/definition';
-import type { EnvironmentInstance } from './playable.ts';
+import type { EnvironmentInstance, EpisodeReset } from './playable.ts';
 
 /** The episode that is about to be played. */
 export interface PolicyEpisode {
@@ -48,14 +48,11 @@ export interface AsyncPolicy<Action, Observation> {
 }
 
 /** The episode to play. */
-export interface EpisodePlan<Action> {
-  readonly taskId: string | number;
-  /** Seed of the traffic. */
-  readonly seed: number;
+export interface EpisodePlan<Action> extends PolicyEpisode {
+  /** What the episode is begun with. Default: task and seed. */
+  readonly reset?: EpisodeReset;
   /** The configuration that `reset` applies: what the policy finds in force before its first action. */
   readonly initialAction: Action;
-  /** Options of the reset beside task and seed, for the policy: the environment knows them. */
-  readonly resetOptions?: Readonly<Record<string, unknown>> | undefined;
   /** Actions after which an episode without an end is left. Default: no limit. */
   readonly maxSteps?: number;
 }
@@ -82,15 +79,17 @@ export interface PlayedEpisode<Action> {
 export async function playEpisode<Action, Observation>(
   environment: EnvironmentInstance<Action, Observation>,
   policy: AsyncPolicy<Action, Observation>,
-  { taskId, seed, initialAction, resetOptions, maxSteps = Number.POSITIVE_INFINITY }: EpisodePlan<Action>,
+  plan: EpisodePlan<Action>,
   onWindow?: (window: PlayedWindow<Observation, Action>) => void,
 ): Promise<PlayedEpisode<Action>> {
+  const { taskId, seed, initialAction, resetOptions, maxSteps = Number.POSITIVE_INFINITY } = plan;
+  const { reset = { task_id: taskId, seed } } = plan;
   const actions: Action[] = [];
   let previousAction = initialAction;
   let total = 0;
   const started = performance.now();
   policy.reset({ taskId, seed, ...(resetOptions && { resetOptions }) });
-  let { observation, reward, done } = await environment.reset({ task_id: taskId, seed });
+  let { observation, reward, done } = await environment.reset(reset);
   while (!done && actions.length < maxSteps) {
     const action = await policy.act({ observation, reward, previousAction, stepIndex: actions.length });
     const answer = await environment.step(action);

@@ -1,16 +1,15 @@
 import type { Grade } from '@servegym/openenv/definition';
-import { LlmClient, type LlmSettings, type LlmUsage } from './llm-client.ts';
-import { type LlmAnswers, LlmPolicy } from './llm-policy.ts';
+import { LlmClient, type LlmSettings } from './llm-client.ts';
+import { LlmPolicy } from './llm-policy.ts';
 import type { EnvironmentInstance, EpisodeReset, PlayableEnvironment } from './playable.ts';
-import { type AsyncPolicy, playEpisode } from './policy.ts';
+import { type AsyncPolicy, type PlayedWindow, playEpisode } from './policy.ts';
 
 /** Episodes of a baseline are played in this process, or at a server. */
 export interface BaselineRuntime {
   readonly kind: 'in-process' | 'http';
-  readonly instance: Omit<EnvironmentInstance<object, object>, 'close'>;
+  readonly instance: EnvironmentInstance<object, object>;
   /** The grade of the episode that was played last; `null` where the environment has no grader. */
   grade(record: { readonly reset: EpisodeReset; readonly actions: readonly object[] }): Promise<Grade | null>;
-  close(): Promise<void>;
 }
 
 /** A model as the agent of a baseline. */
@@ -44,51 +43,20 @@ export interface BaselineWatcher {
   started?(label: string | number): void;
   /** Called every second while the model is asked. */
   waiting?(label: string | number, step: number, seconds: number): void;
-  stepped?(label: string | number, step: number, played: PlayedStep): void;
+  /** `error`: why the model did not choose this action though it was asked. */
+  stepped?(
+    label: string | number,
+    step: number,
+    played: PlayedWindow<object, object> & { readonly error: string | null },
+  ): void;
   graded?(task: BaselineTask): void;
 }
 
-interface PlayedStep {
-  readonly action: object;
-  readonly reward: number;
-  readonly done: boolean;
-  /** Why the model did not choose this action though it was asked. */
-  readonly error: string | null;
-}
-
 /** One graded episode. */
-export interface BaselineTask {
-  readonly task_id: string | number | null;
-  /** The grade; the mean reward where the environment has no grader. */
-  readonly score: number;
-  /** The episode came to its end, or has none. */
-  readonly complete: boolean;
-  /** Sum of the rewards. */
-  readonly return: number;
-  readonly steps: number;
-  readonly wall_s: number;
-  readonly feedback: string;
-  readonly breakdown: Readonly<Record<string, unknown>>;
-  readonly rewards: readonly number[];
-  readonly actions: readonly object[];
-  /** Counts of the model's answers, for a model. */
-  readonly answers?: LlmAnswers;
-}
+export type BaselineTask = Awaited<ReturnType<typeof playTask>>;
 
 /** A baseline that was played. */
-export interface BaselineResult {
-  readonly mode: 'deterministic' | 'openai';
-  readonly runtime: BaselineRuntime['kind'];
-  readonly environment: string;
-  readonly version: string;
-  readonly agent: string;
-  readonly seed: number;
-  readonly model: string | null;
-  readonly api_base_url: string | null;
-  readonly tasks: readonly BaselineTask[];
-  readonly mean_score: number;
-  readonly usage: (LlmUsage & { readonly cost_usd: number | null }) | null;
-}
+export type BaselineResult = Awaited<ReturnType<typeof runBaseline>>;
 
 /** Steps of an episode without an end. */
 const ENDLESS_STEPS = 10;
@@ -97,9 +65,10 @@ const ENDLESS_STEPS = 10;
  * Plays and grades one episode of each task.
  * @throws EnvironmentError when the model cannot be asked
  */
-export async function runBaseline(plan: BaselinePlan): Promise<BaselineResult> {
-  const { environment, player, seed, watcher, runtime = inProcess(environment) } = plan;
-  const llm = 'model' in player ? player : undefined;
+export async function runBaseline(plan: BaselinePlan) {
+  const { environment, player, seed, watcher } = plan;
+  const runtime = plan.runtime ?? inProcess(environment);
+  const llm = 'model' in player ? player : null;
   const client = llm && new LlmClient(llm);
   const startedMs = performance.now();
   const tasks: BaselineTask[] = [];
@@ -113,20 +82,20 @@ export async function runBaseline(plan: BaselinePlan): Promise<BaselineResult> {
       watcher?.graded?.(task);
     }
   } finally {
-    await runtime.close();
+    await runtime.instance.close?.();
   }
   return {
-    mode: llm === undefined ? 'deterministic' : 'openai',
+    mode: llm === null ? ('deterministic' as const) : ('openai' as const),
     runtime: runtime.kind,
     environment: environment.id,
     version: environment.version,
     agent: 'model' in player ? 'llm' : player.agent,
     seed,
-    model: llm?.model ?? null,
-    api_base_url: llm?.baseUrl ?? null,
+    model: llm && llm.model,
+    api_base_url: llm && llm.baseUrl,
     tasks,
     mean_score: tasks.reduce((sum, { score }) => sum + score, 0) / tasks.length,
-    usage: client === undefined ? null : { ...client.usage, cost_usd: client.costUsd },
+    usage: client && { ...client.usage, cost_usd: client.costUsd },
   };
 }
 
@@ -153,42 +122,42 @@ function modelPolicy(
 }
 
 async function playTask(
-  runtime: BaselineRuntime,
+  { instance, grade }: BaselineRuntime,
   policy: AsyncPolicy<object, object>,
   taskId: string | number | null,
   { environment, seed, watcher, maxSteps }: BaselinePlan,
-): Promise<BaselineTask> {
+) {
   const startedMs = performance.now();
   const { id, tasks } = environment;
   const label = taskId ?? id;
   const reset = { ...(taskId !== null && { task_id: taskId }), seed };
   const rewards: number[] = [];
-  let complete = tasks === undefined;
-  const instance = { reset: () => runtime.instance.reset(reset), step: runtime.instance.step };
-  const plan = {
-    ...{ taskId: label, seed, initialAction: environment.initialAction(label) },
-    maxSteps: maxSteps ?? (tasks === undefined ? ENDLESS_STEPS : Number.POSITIVE_INFINITY),
-  };
+  let isDone = tasks === undefined;
   const { actions, return: total } = await playEpisode(
     instance,
     withNotices(policy, (step, seconds) => watcher?.waiting?.(label, step, seconds)),
-    plan,
-    ({ action, reward, done }) => {
-      rewards.push(reward);
-      complete ||= done;
+    {
+      ...{ taskId: label, seed, reset, initialAction: environment.initialAction(label) },
+      maxSteps: maxSteps ?? (tasks === undefined ? ENDLESS_STEPS : Number.POSITIVE_INFINITY),
+    },
+    (window) => {
+      rewards.push(window.reward);
+      isDone ||= window.done;
       const error = policy instanceof LlmPolicy ? policy.keptBecause : null;
-      watcher?.stepped?.(label, rewards.length, { action, reward, done, error });
+      watcher?.stepped?.(label, rewards.length, { ...window, error });
     },
   );
-  const { score, feedback, breakdown } = (await runtime.grade({ reset, actions })) ?? {
+  const { score, feedback, breakdown } = (await grade({ reset, actions })) ?? {
     score: total / Math.max(1, rewards.length),
     feedback: 'Mean reward: the environment has no grader.',
     breakdown: {},
   };
   return {
     task_id: taskId,
+    /** The grade; the mean reward where the environment has no grader. */
     score,
-    complete,
+    /** The episode came to its end, or has none. */
+    complete: isDone,
     return: total,
     steps: actions.length,
     wall_s: (performance.now() - startedMs) / 1000,
@@ -196,6 +165,7 @@ async function playTask(
     breakdown,
     rewards,
     actions,
+    /** Counts of a model's answers. */
     ...(policy instanceof LlmPolicy && { answers: policy.answers }),
   };
 }
@@ -210,10 +180,8 @@ function withNotices(
     reset: (episode) => policy.reset(episode),
     async act(step) {
       const askedMs = performance.now();
-      const timer = setInterval(
-        () => notice(step.stepIndex + 1, Math.round((performance.now() - askedMs) / 1000)),
-        1000,
-      );
+      const seconds = () => Math.round((performance.now() - askedMs) / 1000);
+      const timer = setInterval(() => notice(step.stepIndex + 1, seconds()), 1000);
       try {
         return await policy.act(step);
       } finally {
@@ -224,11 +192,9 @@ function withNotices(
 }
 
 function inProcess(environment: BaselinePlan['environment']): BaselineRuntime {
-  const instance = environment.create();
   return {
     kind: 'in-process',
-    instance: { reset: (options) => instance.reset(options), step: (action) => instance.step(action) },
+    instance: environment.create(),
     grade: async (record) => (await environment.grade?.(record)) ?? null,
-    close: async () => instance.close?.(),
   };
 }

@@ -138,9 +138,9 @@ async function httpRuntime(url: URL, env: EvaluateOptions['env']): Promise<Basel
     instance: {
       reset: (options) => client.reset(options),
       step: (action) => client.step(action as Record<string, unknown>),
+      close: () => client.close(),
     },
     grade: async () => (expected.grade === undefined ? null : ((await client.grade()) as Grade)),
-    close: () => client.close(),
   };
 }
 
