@@ -10,13 +10,7 @@ import type { Job, JobContext, JobEngine, Json } from '@servegym/jobs';
 import { EnvironmentError } from '@servegym/openenv/definition';
 import { AGENTS, type EnvironmentAgents } from '../registry.ts';
 import { type Evaluation, evaluationOf, type PlayedTask, playTask } from './evaluate-policy.ts';
-import {
-  type PlayableEnvironment,
-  type PlayInputs,
-  type SharedInputs,
-  shareInputs,
-  takeInputs,
-} from './playable.ts';
+import { type JobInputs, jobsOn, type PlayableEnvironment, type PlayInputs, takeInputs } from './playable.ts';
 import { type Policy, playEpisode } from './policy.ts';
 
 /** In the place of a split: the test seeds under each shift. */
@@ -145,15 +139,14 @@ export async function record(plan: PlayPlan, jobs?: JobEngine): Promise<DatasetR
 }
 
 /** An episode for a thread or another machine. */
-interface EpisodeInput {
+interface EpisodeInput extends JobInputs {
   readonly kind: EpisodeKind;
   readonly environment: EnvironmentId;
-  /** Name of the policy, or of the shared bytes of its file. */
-  readonly policy: { readonly name: string } | { readonly file: string };
+  /** Name of the policy; `null` for one of a file. */
+  readonly policy: string | null;
   readonly taskId: string | number;
   readonly seed: number;
   readonly scenario: Readonly<Record<string, unknown>>;
-  readonly shared: SharedInputs;
 }
 
 /** What is made of an episode: its grade, or its windows. */
@@ -186,24 +179,23 @@ async function episodeJobs(
   { environment, policy: { source }, taskIds, seeds, inputs = {} }: PlayPlan,
   jobs: JobEngine,
 ): Promise<Job[]> {
-  const policy = typeof source === 'string' ? { name: source } : { file: await jobs.share(source) };
-  const scenario = inputs.scenario ?? {};
-  const ofTasks = taskIds.map(async (taskId) => {
-    const shared = await shareInputs(jobs, ENVIRONMENTS[environment], { taskId, ...inputs });
-    const names = [...Object.values(shared), ...('file' in policy ? [policy.file] : [])];
-    return seeds.map((seed) => {
-      const input: EpisodeInput = { kind, environment, policy, taskId, seed, scenario, shared };
-      return { kind, input: input as unknown as Json, shared: names };
+  const [policy, file] = typeof source === 'string' ? [source, undefined] : [null, source];
+  const { scenario = {} } = inputs;
+  const ofTasks = taskIds.map((taskId) => {
+    const episodes = seeds.map((seed): Omit<EpisodeInput, keyof JobInputs> => {
+      return { kind, environment, policy, taskId, seed, scenario };
     });
+    return jobsOn(jobs, kind, ENVIRONMENTS[environment], { taskId, ...inputs }, episodes, file);
   });
   return (await Promise.all(ofTasks)).flat();
 }
 
 /** The jobs of an episode. Answer a `PlayedTask`, or the rows of its windows. */
 export async function runJob(input: Json, context: JobContext): Promise<Json> {
-  const { kind, environment, policy, taskId, seed, scenario, shared } = input as unknown as EpisodeInput;
+  const { kind, environment, policy, taskId, seed, scenario, shared, file } =
+    input as unknown as EpisodeInput;
   const inputs = await takeInputs(ENVIRONMENTS[environment], shared, scenario, context);
-  const found = findPolicy(environment, 'name' in policy ? policy.name : context.shared(policy.file));
+  const found = findPolicy(environment, policy ?? context.shared(file!));
   return playOne(kind, environment, found.policy, inputs, taskId, seed, (share) => context.report(share));
 }
 

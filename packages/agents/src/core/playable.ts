@@ -14,7 +14,7 @@ import {
   type TableRows,
   TraceTable,
 } from '@servegym/environments';
-import type { JobContext, JobEngine } from '@servegym/jobs';
+import type { Job, JobContext, JobEngine, Json } from '@servegym/jobs';
 import type { EnvironmentDefinition, EpisodeRecord, Grade, StepResult } from '@servegym/openenv/definition';
 import { decodeTrace, encodeTrace } from '@servegym/simulator';
 
@@ -200,6 +200,31 @@ export async function shareInputs(
     }),
     ...(table && { table: await jobs.share(table.bytes) }),
   };
+}
+
+/** What the jobs below are given beside their own input. */
+export interface JobInputs {
+  readonly shared: SharedInputs;
+  /** Shared bytes of a file; `null` where there is none. */
+  readonly file: string | null;
+}
+
+/** A job of this kind for each input, with what is the caller's own of their task, and with a file. */
+export async function jobsOn(
+  jobs: JobEngine,
+  kind: string,
+  entry: Tasks,
+  own: Parameters<typeof shareInputs>[2],
+  inputs: readonly object[],
+  file?: Uint8Array,
+): Promise<Job[]> {
+  const shared = await shareInputs(jobs, entry, own);
+  const name = file === undefined ? null : await jobs.share(file);
+  const names = [...Object.values(shared), ...(name === null ? [] : [name])];
+  return inputs.map((input) => {
+    const given: JobInputs = { shared, file: name };
+    return { kind, input: { ...input, ...given } as unknown as Json, shared: names };
+  });
 }
 
 const knownTraces = new Set<string>();

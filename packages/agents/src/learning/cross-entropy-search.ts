@@ -11,7 +11,7 @@ import {
 import type { JobContext, JobEngine, Json } from '@servegym/jobs';
 import { RandomStream } from '@servegym/simulator';
 import { mean } from '@servegym/simulator/statistics';
-import { type SharedInputs, shareInputs, takeInputs } from '../core/playable.ts';
+import { type JobInputs, jobsOn, takeInputs } from '../core/playable.ts';
 import { playWindows } from '../core/policy.ts';
 import { type DemandParameters, DemandPolicy } from '../policies/fleet-policies.ts';
 import { type RegimeCenter, type Regimes, RegimeTracker } from '../policies/serve-policies.ts';
@@ -318,7 +318,7 @@ function regimesOf(codec: ActionCodec<ServeAction>, { bins, numbers }: SearchPoi
 
 /** The job `play-regimes`: plays a table of regimes; answers its mean return. */
 export async function runJob(input: Json, context: JobContext): Promise<Json> {
-  const { shared, ...trial } = input as unknown as RegimeTrial & { readonly shared: SharedInputs };
+  const { shared, ...trial } = input as unknown as RegimeTrial & JobInputs;
   await takeInputs(llmserve, shared, {}, context);
   return playRegimes(trial);
 }
@@ -328,13 +328,5 @@ export async function playRegimesWithJobs(
   jobs: JobEngine,
   trials: readonly RegimeTrial[],
 ): Promise<number[]> {
-  const shared = await shareInputs(jobs, llmserve, trials[0]!);
-  const returns = await jobs.run(
-    trials.map((trial) => ({
-      kind: 'play-regimes',
-      input: { ...trial, shared } as unknown as Json,
-      shared: Object.values(shared),
-    })),
-  );
-  return returns as number[];
+  return (await jobs.run(await jobsOn(jobs, 'play-regimes', llmserve, trials[0]!, trials))) as number[];
 }

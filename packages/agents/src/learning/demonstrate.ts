@@ -1,7 +1,7 @@
 import { llmserve, ServeEpisode } from '@servegym/environments';
 import type { JobContext, JobEngine, Json } from '@servegym/jobs';
 import { EnvironmentError } from '@servegym/openenv/definition';
-import { type SharedInputs, shareInputs, takeInputs } from '../core/playable.ts';
+import { type JobInputs, jobsOn, takeInputs } from '../core/playable.ts';
 import { playWindows } from '../core/policy.ts';
 import { createServePolicy, type ServePolicy } from '../policies/serve-policies.ts';
 import type { DemonstrationRequest, Demonstrations } from './distill.ts';
@@ -70,21 +70,21 @@ export function joinDemonstrations(episodes: readonly Demonstrations[]): Demonst
 }
 
 /** An episode to be demonstrated. */
-interface DemonstrationInput {
+interface DemonstrationInput extends JobInputs {
   readonly taskId: string;
   readonly trace: number;
   /** A policy of the catalogue. */
   readonly teacher: string;
-  /** Shared bytes of the actor that plays; `null` where the teacher does. */
-  readonly student: string | null;
-  readonly shared: SharedInputs;
 }
 
-/** The job `demonstrate`: plays an episode, and puts down what a teacher would do. */
+/**
+ * The job `demonstrate`: plays an episode, and puts down what a teacher would do. Its file is that of the actor that plays;
+ * without one the teacher does.
+ */
 export async function runJob(input: Json, context: JobContext): Promise<Json> {
-  const { taskId, trace, teacher, student, shared } = input as unknown as DemonstrationInput;
+  const { taskId, trace, teacher, file, shared } = input as unknown as DemonstrationInput;
   await takeInputs(llmserve, shared, {}, context);
-  const weights = student === null ? undefined : decodeActor(context.shared(student)).weights;
+  const weights = file === null ? undefined : decodeActor(context.shared(file)).weights;
   const shown = demonstrateWith(teacher, taskId, trace, weights);
   return Buffer.from(encodeDemonstrations([shown], {})).toString('base64');
 }
@@ -96,15 +96,11 @@ export async function haveDemonstrated(
   { taskId, traces, student }: DemonstrationRequest,
 ): Promise<readonly DemonstratedEpisode[]> {
   if (jobs === undefined) return traces.map((trace) => demonstrateWith(teacher, taskId, trace, student));
-  const name = student === undefined ? null : await jobs.share(encodeActor(student, {}));
-  const shared = await shareInputs(jobs, llmserve, { taskId });
-  const names = [...Object.values(shared), ...(name === null ? [] : [name])];
-  const outputs = await jobs.run(
-    traces.map((trace) => {
-      const input: DemonstrationInput = { taskId, trace, teacher, student: name, shared };
-      return { kind: 'demonstrate', input: input as unknown as Json, shared: names };
-    }),
+  const inputs = traces.map(
+    (trace): Omit<DemonstrationInput, keyof JobInputs> => ({ taskId, trace, teacher }),
   );
+  const file = student && encodeActor(student, {});
+  const outputs = await jobs.run(await jobsOn(jobs, 'demonstrate', llmserve, { taskId }, inputs, file));
   return outputs.flatMap((file) => decodeDemonstrations(Buffer.from(file as string, 'base64'))!.episodes);
 }
 

@@ -14,7 +14,7 @@ import { loadFleetPolicy } from '../policies/fleet-policies.ts';
 import { AGENTS } from '../registry.ts';
 import { decodeNetwork, FLEET_LEARNER, manyServersFeatures, SERVE_LEARNER } from './learners.ts';
 import { FeatureEncoder, RUNNING, TRUNCATED } from './learning-environment.ts';
-import { createEnvironment, learningTask } from './learning-tasks.ts';
+import { createEnvironment, LEARNABLE } from './learning-tasks.ts';
 import { type PpoUpdate, trainPpo } from './ppo.ts';
 import type { PpoCheckpoint } from './ppo-checkpoint.ts';
 import { trainPolicy } from './train-policy.ts';
@@ -25,7 +25,7 @@ const codec = SERVE_LEARNER.codec(task);
 const bins = Int32Array.from(codec.encode({ ...task.defaultAction, batch_cap: 64, kv_budget_fraction: 0.5 }));
 
 const learned = (played: ServeTask, randomise = false) =>
-  createEnvironment({ environment: 'llmserve', task: played, randomise });
+  createEnvironment({ environment: 'llmserve', settings: { task: played, randomise } });
 
 describe('a task of llmserve as a learner plays it', () => {
   it('plays the episode of its task and seed, and shows what a policy would be shown', async () => {
@@ -78,13 +78,13 @@ describe('a randomised task as a learner plays it', () => {
     const servers = new Set(Array.from({ length: 30 }, (_, seed) => seen(seed).join()));
     assert.ok(servers.size > 5, `${servers.size}`);
     assert.deepEqual(seen(3), seen(3));
-    const randomised = learningTask('llmserve', { task: 'static_workload', randomise: true });
+    const randomised = LEARNABLE.llmserve.learningTask({ task: 'static_workload', randomise: true });
     assert.equal(randomised.metadata.randomise, 'true');
   });
 });
 
 describe('a task of llmserve', () => {
-  const task = learningTask('llmserve', { task: 'static_workload' });
+  const task = LEARNABLE.llmserve.learningTask({ task: 'static_workload' });
   const plan = { ...task, steps: 4_000, seed: 3 };
 
   it('is learned the same on any number of threads, and after a stop', async () => {
@@ -131,7 +131,7 @@ const taskId = 'flash_crowds';
 describe('fleet as a learner sees it', () => {
   it('writes all its numbers, and cuts episodes off after an hour', async () => {
     const task = fleet.tasks.shipped[taskId];
-    const environment = await createEnvironment({ environment: 'fleet', task });
+    const environment = await createEnvironment({ environment: 'fleet', settings: task });
     const observation = new Float32Array(environment.observationSize).fill(Number.NaN);
     environment.reset(5, observation);
     const first = observation.slice();
@@ -202,7 +202,7 @@ async function scoreOf(policy: ReturnType<typeof createPolicy>, taskId: number):
 describe('inferencegym as a learner sees it', () => {
   it('writes all its numbers, and cuts episodes off after 200 steps', async () => {
     const task = inferencegym.tasks.shipped[3];
-    const environment = await createEnvironment({ environment: 'inferencegym', task, own: null });
+    const environment = await createEnvironment({ environment: 'inferencegym', settings: { task } });
     const observation = new Float32Array(environment.observationSize).fill(Number.NaN);
     environment.reset(5, observation);
     const bins = Int32Array.from(environment.initialBins);
@@ -214,7 +214,7 @@ describe('inferencegym as a learner sees it', () => {
   });
 
   it('takes PPO from the baseline to 0.65 and more on task 1 within 50,000 steps', async () => {
-    const task = learningTask('inferencegym', { task: '1' });
+    const task = LEARNABLE.inferencegym.learningTask({ task: '1' });
     const { weights, steps } = await trainPpo({ ...task, steps: 30_000, seed: 0, threads: 1 });
     assert.ok(steps <= 50_000);
     const file = task.encodeActor(weights, { algorithm: 'ppo' });

@@ -1,17 +1,12 @@
 import {
   FleetEpisode,
-  type FleetTask,
   GymEpisode,
-  type GymTask,
   GymWorld,
   inferencegym,
   llmserve,
   SEED_SPLITS,
   ServeEpisode,
   type ServeScenario,
-  type ServeTask,
-  type TableRows,
-  type TaskCalibration,
   TraceTable,
 } from '@servegym/environments';
 import type { OwnTable } from '../core/playable.ts';
@@ -77,8 +72,6 @@ const GYM_PPO = {
 /** Windows of an episode of `fleet` in training: an hour. */
 const FLEET_WINDOWS = 120;
 
-export type LearnableEnvironment = 'llmserve' | 'inferencegym' | 'fleet';
-
 /** A task to be learned, and what on. */
 interface LearningPlan {
   readonly task: string;
@@ -92,107 +85,108 @@ interface LearningPlan {
   readonly table?: OwnTable | undefined;
 }
 
-/** Settings of a thread's environments, by environment. */
-interface SettingsOf {
-  readonly llmserve: { readonly task: ServeTask; readonly randomise: boolean };
-  readonly fleet: { readonly task: FleetTask };
-  readonly inferencegym: {
-    readonly task: GymTask;
-    /** A table of one's own with the task's calibration; `null`: the table that comes with the package. */
-    readonly own: { readonly rows: TableRows; readonly calibration: TaskCalibration } | null;
+/** What a plan comes to. */
+interface Planned<Settings> {
+  /** Settings of a thread's environments; they survive structured cloning. */
+  readonly settings: Settings;
+  /** More metadata for all files. */
+  readonly metadata?: Readonly<Record<string, string>> | undefined;
+  /** What the network was trained under: a network is loaded whatever it was, so that its file has it as a note. */
+  readonly under?: Readonly<Record<string, string>>;
+}
+
+/** An environment as networks are trained on it. */
+function learned<Action extends object, Task extends { readonly id: string | number }, Settings>(
+  learner: Learner<Action, Task>,
+  standardRecipe: PpoRecipe,
+  planned: (plan: LearningPlan) => Planned<Settings>,
+  create: (settings: Settings) => Promise<LearningEnvironment>,
+) {
+  return {
+    create,
+    learningTask(plan: LearningPlan): LearningTask {
+      const { settings, metadata, under } = planned(plan);
+      const { environment } = learner;
+      const { id: taskId } = knownTask(environment, plan.task);
+      const own = { ...networkMetadata(learner, taskId), ...metadata };
+      return {
+        ...{ environment, taskId, recipe: plan.recipe ?? standardRecipe },
+        module: new URL(import.meta.url),
+        settings: { environment: environment.id, settings },
+        traces: SEED_SPLITS.train,
+        metadata: { ...own, ...under },
+        encodeActor: (weights, training) =>
+          encodeActor(weights, { ...own, training: JSON.stringify({ ...training, ...under }) }),
+      };
+    },
   };
 }
-type LearningSettings = {
-  [Id in LearnableEnvironment]: { readonly environment: Id } & SettingsOf[Id];
-}[LearnableEnvironment];
 
-/** A task on its training split, with the recipe of its environment and the form of its files. */
-export function learningTask(environment: LearnableEnvironment, plan: LearningPlan): LearningTask {
-  return LEARNING_TASKS[environment](plan);
-}
-
-const LEARNING_TASKS: Readonly<Record<LearnableEnvironment, (plan: LearningPlan) => LearningTask>> = {
-  llmserve({ task: taskId, recipe = SERVE_PPO, scenario = {}, randomise = false }) {
-    const under: Record<string, string> = {
-      ...(Object.keys(scenario).length > 0 && { scenario: JSON.stringify(scenario) }),
-      ...(randomise && { randomise: 'true' }),
-    };
-    const task = llmserve.choose({ ...scenario, task_id: taskId });
-    const settings: LearningSettings = { environment: 'llmserve', task, randomise };
-    return describeTask(SERVE_LEARNER, taskId, recipe, settings, { under });
-  },
-  fleet({ task: taskId, recipe = FLEET_PPO }) {
-    const settings: LearningSettings = {
-      environment: 'fleet',
-      task: knownTask(FLEET_LEARNER.environment, taskId),
-    };
-    return describeTask(FLEET_LEARNER, taskId, recipe, settings);
-  },
-  inferencegym({ task: taskId, recipe = GYM_PPO, table }) {
-    const task = knownTask(GYM_LEARNER.environment, taskId);
-    const own = table && { rows: table.rows, calibration: inferencegym.calibrate(table.world.times, task) };
-    const settings: LearningSettings = { environment: 'inferencegym', task, own: own ?? null };
-    return describeTask(GYM_LEARNER, task.id, recipe, settings, { metadata: table && { table: table.hash } });
-  },
+/** The environments that networks are trained on. */
+export const LEARNABLE = {
+  llmserve: learned(
+    SERVE_LEARNER,
+    SERVE_PPO,
+    ({ task: task_id, scenario = {}, randomise = false }) => ({
+      settings: { task: llmserve.choose({ ...scenario, task_id }), randomise },
+      under: {
+        ...(Object.keys(scenario).length > 0 && { scenario: JSON.stringify(scenario) }),
+        ...(randomise && { randomise: 'true' }),
+      },
+    }),
+    async ({ task, randomise }) =>
+      new EpisodeEnvironment({
+        features: randomise ? manyServersFeatures(llmserve) : llmserve.features,
+        codec: SERVE_LEARNER.codec(task),
+        initialAction: task.defaultAction,
+        start: (seed) => new ServeEpisode(randomise ? llmserve.randomise(task, seed) : task, seed),
+      }),
+  ),
+  inferencegym: learned(
+    GYM_LEARNER,
+    GYM_PPO,
+    ({ task: taskId, table }) => {
+      const task = knownTask(GYM_LEARNER.environment, taskId);
+      // The table that comes with the package needs no rows.
+      const own = table && { rows: table.rows, calibration: inferencegym.calibrate(table.world.times, task) };
+      return { settings: { task, own }, metadata: table && { table: table.hash } };
+    },
+    async ({ task, own }) => {
+      const world =
+        own === undefined
+          ? await inferencegym.shippedWorld()
+          : new GymWorld(new TraceTable(own.rows), { [task.id]: own.calibration });
+      return new EpisodeEnvironment({
+        features: inferencegym.features,
+        codec: GYM_LEARNER.codec(task),
+        initialAction: inferencegym.defaultAction,
+        start: (seed) => new GymEpisode(task, seed, world),
+      });
+    },
+  ),
+  fleet: learned(
+    FLEET_LEARNER,
+    FLEET_PPO,
+    ({ task }) => ({ settings: knownTask(FLEET_LEARNER.environment, task) }),
+    async (task) =>
+      new EpisodeEnvironment({
+        features: FLEET_LEARNER.environment.features,
+        codec: FLEET_LEARNER.codec(task),
+        initialAction: task.defaultAction,
+        start: (seed) => new FleetEpisode({ ...task, windows: FLEET_WINDOWS }, seed),
+      }),
+  ),
 };
 
-/**
- * @param metadata more of it for all files
- * @param under what the network was trained under: a network is loaded whatever it was, so that its file has it as a note
- */
-function describeTask<Action extends object, Task extends { readonly id: string | number }>(
-  learner: Learner<Action, Task>,
-  taskId: string | number,
-  recipe: PpoRecipe,
-  settings: LearningSettings,
-  { metadata, under }: { metadata?: Record<string, string> | undefined; under?: Record<string, string> } = {},
-): LearningTask {
-  const own = { ...networkMetadata(learner, taskId), ...metadata };
-  return {
-    ...{ environment: learner.environment, taskId, recipe, settings },
-    module: new URL(import.meta.url),
-    traces: SEED_SPLITS.train,
-    metadata: { ...own, ...under },
-    encodeActor: (weights, training) =>
-      encodeActor(weights, { ...own, training: JSON.stringify({ ...training, ...under }) }),
-  };
-}
+export type LearnableEnvironment = keyof typeof LEARNABLE;
 
 /** A task as a learner plays it, on a thread. */
 export function createEnvironment({
   environment,
-  ...settings
-}: LearningSettings): Promise<LearningEnvironment> {
-  return LEARNED[environment](settings as never);
+  settings,
+}: {
+  readonly environment: LearnableEnvironment;
+  readonly settings: unknown;
+}): Promise<LearningEnvironment> {
+  return LEARNABLE[environment].create(settings as never);
 }
-
-const LEARNED: {
-  readonly [Id in LearnableEnvironment]: (settings: SettingsOf[Id]) => Promise<LearningEnvironment>;
-} = {
-  llmserve: async ({ task, randomise }) =>
-    new EpisodeEnvironment({
-      features: randomise ? manyServersFeatures(llmserve) : llmserve.features,
-      codec: SERVE_LEARNER.codec(task),
-      initialAction: task.defaultAction,
-      start: (seed) => new ServeEpisode(randomise ? llmserve.randomise(task, seed) : task, seed),
-    }),
-  fleet: async ({ task }) =>
-    new EpisodeEnvironment({
-      features: FLEET_LEARNER.environment.features,
-      codec: FLEET_LEARNER.codec(task),
-      initialAction: task.defaultAction,
-      start: (seed) => new FleetEpisode({ ...task, windows: FLEET_WINDOWS }, seed),
-    }),
-  async inferencegym({ task, own }) {
-    const world =
-      own === null
-        ? await inferencegym.shippedWorld()
-        : new GymWorld(new TraceTable(own.rows), { [task.id]: own.calibration });
-    return new EpisodeEnvironment({
-      features: inferencegym.features,
-      codec: GYM_LEARNER.codec(task),
-      initialAction: inferencegym.defaultAction,
-      start: (seed) => new GymEpisode(task, seed, world),
-    });
-  },
-};

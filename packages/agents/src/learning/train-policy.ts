@@ -1,6 +1,6 @@
 import { type FleetTaskId, findEnvironment, llmserve } from '@servegym/environments';
 import type { JobContext, JobEngine, Json } from '@servegym/jobs';
-import { type SharedInputs, shareInputs, takeInputs } from '../core/playable.ts';
+import { type JobInputs, jobsOn, takeInputs } from '../core/playable.ts';
 import { type TunedConstant, tuneConstant } from './coordinate-search.ts';
 import {
   playRegimes,
@@ -204,22 +204,19 @@ function metricsOf({ firstRatioError: _, minibatches, ...figures }: PpoUpdate): 
 }
 
 /** A run for a thread or another machine. */
-interface TrainPolicyInput {
+interface TrainPolicyInput extends JobInputs {
   readonly run: Omit<TrainingRun, 'table'>;
-  readonly shared: SharedInputs;
-  /** Shared bytes of the network that `distill` goes on from, without lessons; `null`: none. */
-  readonly clone: string | null;
 }
 
 /** A `TrainedRun` as JSON, its files in base64. */
 type TrainPolicyOutput = Omit<TrainedRun, 'files'> & { readonly files: Readonly<Record<string, string>> };
 
-/** The job `train-policy`: trains a policy on one thread. */
+/** The job `train-policy`: trains a policy on one thread; `distill` goes on from the network in its file, without lessons. */
 export async function runJob(input: Json, context: JobContext): Promise<Json> {
-  const { run, shared, clone } = input as unknown as TrainPolicyInput;
+  const { run, shared, file } = input as unknown as TrainPolicyInput;
   const environment = findEnvironment(run.environment)!;
   const { table } = await takeInputs(environment, shared, { ...run.scenario }, context);
-  const start = clone === null ? undefined : { actor: decodeActor(context.shared(clone)).weights };
+  const start = file === null ? undefined : { actor: decodeActor(context.shared(file)).weights };
   const { files, ...trained } = await trainPolicy(
     { ...run, ...(table && { table }) },
     { start, onProgress: ({ share }) => context.report(share) },
@@ -241,28 +238,19 @@ export async function trainSeeds(
   jobs: JobEngine,
   { table, ...run }: Omit<TrainingRun, 'seed'>,
   seeds: readonly number[],
-  { clone: cloneFile, onProgress, onTrained }: SeedsOptions,
+  { clone, onProgress, onTrained }: SeedsOptions,
 ): Promise<void> {
-  const { environment, task: taskId, scenario } = run;
-  const shared = await shareInputs(jobs, findEnvironment(environment)!, {
-    ...{ taskId, scenario: { ...scenario }, table },
-  });
-  const clone = cloneFile === undefined ? null : await jobs.share(cloneFile);
-  const names = [...Object.values(shared), ...(clone === null ? [] : [clone])];
-  await jobs.run(
-    seeds.map((seed) => {
-      const input: TrainPolicyInput = { run: { ...run, seed }, shared, clone };
-      return { kind: 'train-policy', input: input as unknown as Json, shared: names };
-    }),
-    {
-      onProgress: ({ share }) => onProgress?.(share),
-      onResult(output, index) {
-        const { files, ...trained } = output as unknown as TrainPolicyOutput;
-        const { policy, ...others } = Object.fromEntries(
-          Object.entries(files).map(([kind, file]) => [kind, Buffer.from(file, 'base64')]),
-        );
-        onTrained(seeds[index], { ...trained, files: { ...others, policy: policy! } });
-      },
+  const own = { taskId: run.task, scenario: { ...run.scenario }, table };
+  const inputs = seeds.map((seed): Omit<TrainPolicyInput, keyof JobInputs> => ({ run: { ...run, seed } }));
+  const entry = findEnvironment(run.environment)!;
+  await jobs.run(await jobsOn(jobs, 'train-policy', entry, own, inputs, clone), {
+    onProgress: ({ share }) => onProgress?.(share),
+    onResult(output, index) {
+      const { files, ...trained } = output as unknown as TrainPolicyOutput;
+      const { policy, ...others } = Object.fromEntries(
+        Object.entries(files).map(([kind, file]) => [kind, Buffer.from(file, 'base64')]),
+      );
+      onTrained(seeds[index], { ...trained, files: { ...others, policy: policy! } });
     },
-  );
+  });
 }

@@ -3,7 +3,7 @@ import { EnvironmentError } from '@servegym/openenv/definition';
 import type { OwnTable } from '../core/playable.ts';
 import { type DemonstratedEpisode, decodeDemonstrations, encodeDemonstrations } from './demonstrate.ts';
 import type { LearningTask } from './learning-environment.ts';
-import { type LearnableEnvironment, learningTask, SERVE_FINE_TUNING } from './learning-tasks.ts';
+import { LEARNABLE, type LearnableEnvironment, SERVE_FINE_TUNING } from './learning-tasks.ts';
 import { decodeCheckpoint, encodeCheckpoint, type PpoCheckpoint } from './ppo-checkpoint.ts';
 
 /** PPO from random weights, or from a clone of a teacher. */
@@ -49,7 +49,7 @@ export function learningTaskOf({
   ...plan
 }: Omit<TrainingRun, 'steps' | 'seed'>): LearningTask {
   const recipe = algorithm === 'distill' ? SERVE_FINE_TUNING : undefined;
-  return learningTask(environment, { ...plan, recipe });
+  return LEARNABLE[environment].learningTask({ ...plan, recipe });
 }
 
 /** Figures of a training up to a point: a line of `metrics.jsonl`, less the times. */
@@ -116,7 +116,9 @@ export function decodeStoppedRun(file: Uint8Array, source: string): StoppedRun {
     described ?? '{}',
   );
   const environment = belongs.environment as LearnableEnvironment;
-  if (!LEARNABLE.includes(environment)) throw mismatch(`on one of ${LEARNABLE.join(', ')}`, environment);
+  if (!Object.hasOwn(LEARNABLE, environment)) {
+    throw mismatch(`on one of ${Object.keys(LEARNABLE).join(', ')}`, environment);
+  }
   if (own_task !== undefined) addOwnTask(environment, own_task, source);
   const run: TrainingRun = {
     ...{ environment, task: String(task), algorithm, steps, seed },
@@ -132,8 +134,6 @@ export function decodeStoppedRun(file: Uint8Array, source: string): StoppedRun {
   }
   return { run, stoppedAt };
 }
-
-const LEARNABLE: readonly LearnableEnvironment[] = ['llmserve', 'inferencegym', 'fleet'];
 
 function mismatch(expected: string, got: unknown): EnvironmentError {
   return new EnvironmentError('RUN_MISMATCH', `Expected a run ${expected}, got ${got}: train anew`);

@@ -8,9 +8,9 @@ import {
   type ServeTask,
 } from '@servegym/environments';
 import { episodeReturn, keptReturn } from '../core/checks/task-check.ts';
+import { planSchedule } from './check-gym.ts';
 import { bestInt4Constant } from './check-serve.ts';
 import { checkedGym, checkedServe } from './checked-tasks.ts';
-import { planSchedule } from './plan-schedule.ts';
 
 const { static_workload } = llmserve.tasks.shipped;
 const brief: ServeTask = {

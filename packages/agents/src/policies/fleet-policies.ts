@@ -30,32 +30,26 @@ const LEAST_ROOM = 0.1;
  * interpolation between them.
  * https://docs.nvidia.com/dynamo/design-docs/planner-design
  */
-class SlaPlannerPolicy implements Policy<FleetAction, FleetObservation> {
-  readonly name = 'sla-planner';
+function slaPlanned({ observation, previousAction, stepIndex }: FleetStep): FleetAction {
+  const { server, replicas_ready: ready, replicas_starting: starting } = observation;
+  const arrivals = REQUEST_CLASSES.reduce((sum, name) => sum + observation[name].arrivals_per_second, 0);
+  // It waits until the workers are there that it asked for.
+  if (stepIndex === 0 || ready === 0 || starting > 0 || arrivals === 0) return previousAction;
+  const prompt = observation.arrived_prompt_tokens_per_second / arrivals;
+  const answer = observation.request_generation_tokens_mean;
+  const context = prompt + answer / 2;
+  const { step_token_us: tokenUs, tpot_objective_ms: objectiveMs } = server;
 
-  reset(): void {}
-
-  act({ observation, previousAction, stepIndex }: PolicyStep<FleetAction, FleetObservation>): FleetAction {
-    const { server, replicas_ready: ready, replicas_starting: starting } = observation;
-    const arrivals = REQUEST_CLASSES.reduce((sum, name) => sum + observation[name].arrivals_per_second, 0);
-    // It waits until the workers are there that it asked for.
-    if (stepIndex === 0 || ready === 0 || starting > 0 || arrivals === 0) return previousAction;
-    const prompt = observation.arrived_prompt_tokens_per_second / arrivals;
-    const answer = observation.request_generation_tokens_mean;
-    const context = prompt + answer / 2;
-    const { step_token_us: tokenUs, tpot_objective_ms: objectiveMs } = server;
-
-    const perReplica = observation.num_requests_running / ready;
-    const expectedMs = interTokenMs(server, perReplica, context);
-    const slower = (observation.inter_token_latency_seconds_p50 * 1000) / expectedMs;
-    const correction = slower > 0 ? slower : 1;
-    const prompts = observation.arrived_prompt_tokens_per_second * (1 - observation.prefix_cache_hit_rate);
-    const prefill = (prompts * tokenUs) / 1e6;
-    const itl = Math.max(objectiveMs / correction, server.step_base_ms * (1 + LEAST_ROOM));
-    const decode = (arrivals * answer) / decodeTokensPerSecond(server, context, itl);
-    const wanted = Math.ceil(prefill + decode);
-    return { ...previousAction, replicas: Math.max(1, Math.min(server.max_replicas, wanted)) };
-  }
+  const perReplica = observation.num_requests_running / ready;
+  const expectedMs = interTokenMs(server, perReplica, context);
+  const slower = (observation.inter_token_latency_seconds_p50 * 1000) / expectedMs;
+  const correction = slower > 0 ? slower : 1;
+  const prompts = observation.arrived_prompt_tokens_per_second * (1 - observation.prefix_cache_hit_rate);
+  const prefill = (prompts * tokenUs) / 1e6;
+  const itl = Math.max(objectiveMs / correction, server.step_base_ms * (1 + LEAST_ROOM));
+  const decode = (arrivals * answer) / decodeTokensPerSecond(server, context, itl);
+  const wanted = Math.ceil(prefill + decode);
+  return { ...previousAction, replicas: Math.max(1, Math.min(server.max_replicas, wanted)) };
 }
 
 type Server = FleetObservation['server'];
@@ -171,24 +165,17 @@ const QUEUE_SPARE_TRIGGER = 3;
  * waits while replicas start or drain.
  * https://github.com/llm-d-incubation/workload-variant-autoscaler (docs, saturation scaling)
  */
-class SaturationPolicy implements FleetPolicy {
-  readonly name = 'saturation';
-
-  reset(): void {}
-
-  act({ observation, previousAction, stepIndex }: FleetStep): FleetAction {
-    const { replicas_ready: ready, replicas_starting, replicas_draining, server } = observation;
-    if (stepIndex === 0 || ready === 0 || replicas_starting + replicas_draining > 0) return previousAction;
-    const kv = observation.kv_cache_usage_perc;
-    const queue = observation.num_requests_waiting / ready;
-    const { replicas } = previousAction;
-    if (!hasSpare(kv, queue))
-      return { ...previousAction, replicas: Math.min(server.max_replicas, replicas + 1) };
-    const share = ready / (ready - 1);
-    if (ready > 1 && hasSpare(kv * share, queue * share))
-      return { ...previousAction, replicas: replicas - 1 };
-    return previousAction;
-  }
+function saturationScaled({ observation, previousAction, stepIndex }: FleetStep): FleetAction {
+  const { replicas_ready: ready, replicas_starting, replicas_draining, server } = observation;
+  if (stepIndex === 0 || ready === 0 || replicas_starting + replicas_draining > 0) return previousAction;
+  const kv = observation.kv_cache_usage_perc;
+  const queue = observation.num_requests_waiting / ready;
+  const { replicas } = previousAction;
+  if (!hasSpare(kv, queue))
+    return { ...previousAction, replicas: Math.min(server.max_replicas, replicas + 1) };
+  const share = ready / (ready - 1);
+  if (ready > 1 && hasSpare(kv * share, queue * share)) return { ...previousAction, replicas: replicas - 1 };
+  return previousAction;
 }
 
 function hasSpare(kv: number, queue: number): boolean {
@@ -207,8 +194,8 @@ export const FLEET_POLICIES = catalogue<FleetAction, FleetObservation>(policies.
       total: observation.num_requests_waiting,
       targetPerReplica,
     })),
-  saturation: () => new SaturationPolicy(),
-  'sla-planner': () => new SlaPlannerPolicy(),
+  saturation: () => new EpisodePolicy('saturation', () => saturationScaled),
+  'sla-planner': () => new EpisodePolicy('sla-planner', () => slaPlanned),
   'prefix-router': (target) => scaled('prefix-router', target, () => PREFIX_WEIGHTS),
   'p-pas': (target) => scaled('p-pas', target, pressureBudget),
   rule: (tokensPerReplica) => tunedRateRule(tokensPerReplica),

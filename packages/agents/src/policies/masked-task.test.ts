@@ -14,7 +14,7 @@ import { playRegimes, searchRegimes } from '../learning/cross-entropy-search.ts'
 import { demonstrate, studentPolicy } from '../learning/demonstrate.ts';
 import { distill } from '../learning/distill.ts';
 import { encodeJsonPolicy, SERVE_LEARNER } from '../learning/learners.ts';
-import { learningTask as learningTaskOf, SERVE_PPO } from '../learning/learning-tasks.ts';
+import { LEARNABLE, SERVE_PPO } from '../learning/learning-tasks.ts';
 import { type PpoUpdate, trainPpo } from '../learning/ppo.ts';
 import { decodeActor, encodeActor } from '../learning/trained-actor.ts';
 import { planClairvoyant } from '../planning/plan-clairvoyant.ts';
@@ -141,7 +141,7 @@ describe('searches on a task that masks knobs', () => {
 });
 
 describe('a network for a task that masks knobs', () => {
-  const learningTask = learningTaskOf('llmserve', {
+  const learningTask = LEARNABLE.llmserve.learningTask({
     ...{ task: taskId, recipe: { ...SERVE_PPO, environments: 4, hidden: [8] } },
   });
 

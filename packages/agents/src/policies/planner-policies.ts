@@ -20,18 +20,14 @@ import {
 import { ServerEstimate } from '../planning/server-estimate.ts';
 import { TrafficBelief } from '../planning/traffic-belief.ts';
 
-interface RecedingHorizonOptions {
-  /** Configurations that are always considered; their masked knobs are held. */
-  readonly configurations: readonly ServeAction[];
-  /** Windows that a configuration is tried for. Default 10: enough to repay a reload. */
-  readonly horizon?: number;
-  /** Futures that the best configurations are tried on; all are tried on the first. Default 3. */
-  readonly futures?: number;
-  /** Configurations that are tried on all futures. Default 5. */
-  readonly finalists?: number;
-  /** Reward a window that a reload or a drain must gain to be worth it: it will have to be undone. Default 0.05. */
-  readonly hesitation?: number;
-}
+/** Windows that a configuration is tried for: enough to repay a reload. */
+const HORIZON = 10;
+/** Futures that the best configurations are tried on; all are tried on the first. */
+const FUTURES = 3;
+/** Configurations that are tried on all futures. */
+const FINALISTS = 5;
+/** Reward a window that a reload or a drain must gain to be worth it: it will have to be undone. */
+const HESITATION = 0.05;
 
 /** A configuration that was considered, and what keeping it over the horizon was found to earn. */
 export interface Alternative {
@@ -43,7 +39,6 @@ export interface Alternative {
   readonly value: number;
 }
 
-const DEFAULTS = { horizon: 10, futures: 3, finalists: 5, hesitation: 0.05 };
 /** Seeds the acceptance of drafts in sampled futures, which is not that of the episode. */
 const OTHER_DRAFTS = 0x5eed;
 
@@ -52,27 +47,27 @@ const OTHER_DRAFTS = 0x5eed;
  * from what has been seen, from the state that the server is in, so that a change is charged with what it costs. Answers
  * the alternatives, best first.
  * @param episode played up to now; left as it is
+ * @param configurations those that are always considered; their masked knobs are held
  */
 function planRecedingHorizon(
   episode: ServeEpisode,
   belief: TrafficBelief,
-  options: RecedingHorizonOptions,
+  configurations: readonly ServeAction[],
 ): Alternative[] {
-  const { horizon, futures, finalists, hesitation } = { ...DEFAULTS, ...options };
   const { task, window, action: inForce, seed } = episode;
   const start = episode.snapshot();
   const meanTokens = meanWindowTokens(episode);
   const moves = window === 0 ? [] : neighboursOf(inForce, llmserve.activeKnobs(task));
-  const given = options.configurations.map((action) => holdMaskedKnobs(task, action));
+  const given = configurations.map((action) => holdMaskedKnobs(task, action));
   const tries = distinctActions([inForce, ...given, ...moves]).map(
-    (action) => new Trial(action, modeOf(action) === modeOf(inForce) ? 0 : hesitation),
+    (action) => new Trial(action, modeOf(action) === modeOf(inForce) ? 0 : HESITATION),
   );
   let candidates = tries;
-  for (let future = 0; future < futures; future++) {
-    const requests = belief.sampleFuture(horizon, mixed(seed, window, future));
+  for (let future = 0; future < FUTURES; future++) {
+    const requests = belief.sampleFuture(HORIZON, mixed(seed, window, future));
     const imagined = new ServeEpisode(task, seed + OTHER_DRAFTS, { requests, profile: episode.profile });
-    for (const trial of candidates) trial.play(imagined, start, horizon, meanTokens);
-    candidates = candidates.toSorted((a, b) => b.value - a.value).slice(0, finalists);
+    for (const trial of candidates) trial.play(imagined, start, meanTokens);
+    candidates = candidates.toSorted((a, b) => b.value - a.value).slice(0, FINALISTS);
   }
   const rest = tries.filter((trial) => !candidates.includes(trial)).sort((a, b) => b.value - a.value);
   return [...candidates, ...rest].map(({ action, value }) => ({ action, value }));
@@ -93,9 +88,9 @@ class Trial {
     return this.#sum / this.#futures - this.#hesitation;
   }
 
-  play(imagined: ServeEpisode, start: ServeEpisodeSnapshot, horizon: number, meanTokens: number): void {
+  play(imagined: ServeEpisode, start: ServeEpisodeSnapshot, meanTokens: number): void {
     imagined.restore(start);
-    const end = Math.min(start.window + horizon, imagined.task.windows);
+    const end = Math.min(start.window + HORIZON, imagined.task.windows);
     let sum = 0;
     while (imagined.window < end) sum += imagined.step(this.action);
     sum -= backlogCost(imagined, meanTokens);
@@ -150,7 +145,7 @@ export class MpcPolicy implements Policy<ServeAction, ServeObservation> {
 
   act(step: PolicyStep<ServeAction, ServeObservation>): ServeAction {
     const { twin, belief } = this.#keptUp(step);
-    this.#alternatives = planRecedingHorizon(twin, belief, { configurations: this.#configurations });
+    this.#alternatives = planRecedingHorizon(twin, belief, this.#configurations);
     return this.#alternatives[0].action;
   }
 

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import { llmserve } from '@servegym/environments';
 import { type PlayedEpisode, playEpisode } from '../core/policy.ts';
 import { studentPolicy } from '../learning/demonstrate.ts';
-import { learningTask } from '../learning/learning-tasks.ts';
+import { LEARNABLE } from '../learning/learning-tasks.ts';
 import { trainPpo } from '../learning/ppo.ts';
 import { createServePolicy, type ServePolicy, tunedConstant } from './serve-policies.ts';
 
@@ -35,7 +35,7 @@ async function play(policy: ServePolicy, seed: number): Promise<PlayedEpisode<un
 }
 
 describe('ppo', async () => {
-  const task = learningTask('llmserve', { task: 'static_workload' });
+  const task = LEARNABLE.llmserve.learningTask({ task: 'static_workload' });
   const { weights } = await trainPpo({ ...task, steps: 24_000, seed: 0, threads: 1 });
   const networkOf = () => studentPolicy('static_workload', weights);
 
