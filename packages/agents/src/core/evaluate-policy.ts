@@ -150,11 +150,8 @@ export async function evaluatePolicy<Action, Observation>(
   let finished = 0;
   const played: PlayedTask[] = [];
   for (const taskId of taskIds) {
-    const task = await playTask(environment, policy, taskId, seeds, (episode) => {
-      finished++;
-      onEpisode?.(episode, finished, planned);
-    });
-    played.push(task);
+    const onPlayed = (episode: EpisodeResult) => onEpisode?.(episode, ++finished, planned);
+    played.push(await playTask(environment, policy, taskId, seeds, { onEpisode: onPlayed }));
   }
   return evaluationOf(policy.name, played);
 }
@@ -165,7 +162,10 @@ export async function playTask<Action, Observation>(
   policy: AsyncPolicy<Action, Observation>,
   taskId: string | number,
   seeds: readonly number[],
-  onEpisode?: (episode: EpisodeResult) => void,
+  {
+    onEpisode,
+    onWindow,
+  }: { readonly onEpisode?: (episode: EpisodeResult) => void; readonly onWindow?: () => void } = {},
 ): Promise<PlayedTask> {
   if (seeds.length === 0) throw new RangeError('Expected at least one seed to evaluate on');
   const { grade, meter } = environment;
@@ -182,7 +182,10 @@ export async function playTask<Action, Observation>(
         initialAction: environment.initialAction(taskId),
         resetOptions: environment.scenario,
       };
-      const played = await playEpisode(instance, policy, plan, (window) => service.see(window));
+      const played = await playEpisode(instance, policy, plan, (window) => {
+        service.see(window);
+        onWindow?.();
+      });
       const { score, breakdown } = await grade({ reset: { task_id: taskId, seed }, actions: played.actions });
       const episode = {
         ...{ taskId, seed, score, return: played.return, windows: played.actions.length },

@@ -214,34 +214,14 @@ async function playOne(
     return (await recordEpisode(played, policy, taskId, seed)) as unknown as Json;
   }
   const windows = entry.steps(entry.tasks.find(taskId)!);
-  return (await playTask(reporting(played, windows, report), policy, taskId, [seed])) as unknown as Json;
-}
-
-/** The environment, which reports each tenth of so many windows, as planners take long for one. */
-function reporting(
-  environment: PlayableEnvironment<object, object>,
-  windows: number,
-  report: (share: number) => void,
-): PlayableEnvironment<object, object> {
-  let played = 0;
-  let tenths = 0;
-  return {
-    ...environment,
-    meter(taskId) {
-      const meter = environment.meter!(taskId);
-      return {
-        see(window) {
-          meter.see(window);
-          played++;
-          const now = Math.floor((10 * played) / windows);
-          if (now === tenths) return;
-          tenths = now;
-          report(played / windows);
-        },
-        figures: meter.figures,
-      };
-    },
+  let seen = 0;
+  // Each tenth is reported, as planners take long for a window.
+  const onWindow = () => {
+    const tenth = Math.floor((10 * seen) / windows);
+    seen++;
+    if (Math.floor((10 * seen) / windows) > tenth) report(seen / windows);
   };
+  return (await playTask(played, policy, taskId, [seed], { onWindow })) as unknown as Json;
 }
 
 /** A window of an episode, flat: the columns of a dataset. */

@@ -6,16 +6,12 @@ import {
   inferencegym,
   SEED_SPLITS,
 } from '@servegym/environments';
-import { mean } from '@servegym/simulator/statistics';
 import {
   always,
-  chanceLoses,
   checkExploits,
+  checkGains,
   commonExploits,
   EXPLOIT_SEEDS,
-  knobDominance,
-  roomToAdapt,
-  tuningPays,
 } from '../core/checks/game-checks.ts';
 import {
   checkReaction,
@@ -33,7 +29,6 @@ import {
   episodeReturn,
   judge,
   keptFigure,
-  keptReturn,
   type OnGroup,
   runChecks,
   type TaskCheck,
@@ -141,10 +136,6 @@ function checkGymReaction(checked: Checked, effort: CheckEffort, good: GymAction
       ...(['queueDepth', 'ttftMs', 'tpotMs', 'kvOccupancy', 'violationRate', 'memoryGb'] as const),
       ...(['tokensPerSecond', 'cost'] as const),
     ],
-    names: {
-      ...{ queue: 'queueDepth', ttft: 'ttftMs', kv: 'kvOccupancy' },
-      ...{ violations: 'violationRate', outOfMemory: 'outOfMemory' },
-    },
     inert: 'fail',
     remedy: `the table's server is far too fast or far too slow for the arrivals of task ${checked.id}.`,
   });
@@ -161,30 +152,17 @@ function checkGame(
   world: GymWorld,
   task: GymTask,
   checked: Checked,
-  { seeds, states, sweeps }: CheckEffort,
+  effort: CheckEffort,
   constant: GymAction,
-): CheckResult[] {
-  const schedules = seeds.map((seed) => ({
+): readonly CheckResult[] {
+  const schedules = effort.seeds.map((seed) => ({
     seed,
-    ...planSchedule(world, task, seed, { start: constant, sweeps }),
+    ...planSchedule(world, task, seed, { start: constant, sweeps: effort.sweeps }),
   }));
-  const returns = {
-    default: keptReturn(checked, seeds, defaultAction),
-    constant: keptReturn(checked, seeds, constant),
-    clairvoyant: mean(schedules.map((schedule) => schedule.return)),
-  };
-  const operator = {
-    ...{ title: 'a tuned configuration', figure: 'best_constant_return' },
-    return: returns.constant,
-  };
-  return [
-    tuningPays(checked, returns, constant),
-    chanceLoses(checked, seeds, operator),
-    roomToAdapt(checked, returns, 'note'),
-    knobDominance(checked, schedules, states, {
-      ...{ hold: 10, tail: 10, leastLive: LEAST_LIVE[task.difficulty], otherwise: 'note' },
-    }),
-  ];
+  return checkGains(checked, effort, constant, schedules, {
+    ...{ hold: 10, tail: 10, leastLive: LEAST_LIVE[task.difficulty] },
+    ...{ otherwise: 'note', operator: 'constant' },
+  }).results;
 }
 
 function checkGymExploits(task: GymTask, checked: Checked, good: GymAction): Promise<CheckResult[]> {

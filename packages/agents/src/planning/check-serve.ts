@@ -12,14 +12,12 @@ import { Cluster, TICKS_PER_S } from '@servegym/simulator';
 import { mean } from '@servegym/simulator/statistics';
 import {
   always,
-  chanceLoses,
   checkExploits,
+  checkGains,
   commonExploits,
   type Exploit,
   knobDominance,
   meanGrade,
-  roomToAdapt,
-  tuningPays,
 } from '../core/checks/game-checks.ts';
 import {
   checkReaction,
@@ -34,7 +32,6 @@ import {
   climbKnobs,
   judge,
   keptFigure,
-  keptReturn,
   type OnGroup,
   runChecks,
   type TaskCheck,
@@ -89,7 +86,7 @@ function checkPhysics(task: ServeTask, checked: Checked, effort: CheckEffort): C
       id: 'rate_latency',
       over: [0.5, 1, 2],
       name: (rate) => `p99_ttft_ms at rate x${rate}`,
-      figure: (rate) => keptFigure(checked.scaled(rate), seeds, defaultAction, 'p99TtftMs'),
+      figure: (rate) => keptFigure(checked.scaled(rate), seeds, defaultAction, 'ttftMs'),
     }),
     poolAgainstPreemptions(task, effort),
     orderedMeans('llmserve', {
@@ -214,13 +211,9 @@ function checkServeReaction(
     from,
     starved: { ...defaultAction, batch_cap: 1, speculation_depth: 0, kv_budget_fraction: 1 },
     figures: [
-      ...(['queueDepth', 'activeRequests', 'p99TtftMs', 'p50ItlMs', 'kvOccupancy', 'throughputTps'] as const),
+      ...(['queueDepth', 'activeRequests', 'ttftMs', 'p50ItlMs', 'kvOccupancy', 'throughputTps'] as const),
       ...(['sloCompliance', 'gpuMemoryGb', 'costPer1k', 'interactiveTtftMs'] as const),
     ],
-    names: {
-      ...{ queue: 'queueDepth', ttft: 'p99TtftMs', kv: 'kvOccupancy' },
-      ...{ violations: 'violations', outOfMemory: 'outOfMemory' },
-    },
     ...(task.maskedKnobs && { masked: task.maskedKnobs }),
     inert: difficulty === 'easy' ? 'note' : 'fail',
     remedy: `raise the arrivals of \`${id}\`, or lengthen its requests, until the server has work.`,
@@ -234,32 +227,23 @@ async function checkGame(
   effort: CheckEffort,
   { constant, phases }: Configurations,
 ): Promise<CheckResult[]> {
-  const { seeds, states } = effort;
   const { defaultAction, difficulty } = task;
-  const traffic = drawTraffic(llmserve, task, seeds);
+  const traffic = drawTraffic(llmserve, task, effort.seeds);
   const configurations = [constant, ...phases, defaultAction];
   const planned = (of: ServeTask) =>
     traffic.map(({ seed, requests }) => ({
       seed,
       ...planClairvoyant(of, seed, { requests, configurations }),
     }));
-  const episodes = planned(task);
-  const returns = {
-    default: keptReturn(checked, seeds, defaultAction),
-    constant: keptReturn(checked, seeds, constant),
-    clairvoyant: mean(episodes.map((episode) => episode.return)),
-  };
+  const rules = { ...dominanceRule(task), operator: 'default' } as const;
+  const { returns, results } = checkGains(checked, effort, constant, planned(task), rules);
   /** Of the gain over the best constant. */
   const shareOf = (earned: readonly number[]) =>
     (mean(earned) - returns.constant) / Math.max(returns.clairvoyant - returns.constant, 1e-9);
-  const operator = { title: 'the default', figure: 'default_return', return: returns.default };
   const { rule } = await tuneRule(task, constant, { seed: 0, traces: effort.traces });
   const ofRule = traffic.map((each) => ruleReturn(task, rule, each));
   return [
-    tuningPays(checked, returns, constant),
-    chanceLoses(checked, seeds, operator),
-    roomToAdapt(checked, returns),
-    checkKnobDominance(task, episodes, states),
+    ...results,
     judge('llmserve', {
       ...{ id: 'rule_loses', holds: shareOf(ofRule) < MOST_OF_RULE, values: { most: MOST_OF_RULE } },
       otherwise: difficulty === 'easy' ? 'note' : 'fail',
@@ -315,15 +299,18 @@ function knobsLeftAlone(
 /** Knobs that must be live decisions. */
 const LEAST_LIVE = { easy: 0, medium: 2, hard: 3 } as const;
 
-/** Dominance of the values of each knob, held for eight windows of twelve, in states that a good policy visits. */
+/** A value is held for eight windows of twelve. */
+function dominanceRule({ difficulty }: ServeTask) {
+  return { hold: 8, tail: 4, leastLive: LEAST_LIVE[difficulty] };
+}
+
+/** Dominance of the values of each knob in states that a good policy visits. */
 export function checkKnobDominance(
   task: ServeTask,
   episodes: readonly { readonly seed: number; readonly actions: readonly ServeAction[] }[],
   states: number,
 ): CheckResult {
-  return knobDominance(checkedServe(task), episodes, states, {
-    ...{ hold: 8, tail: 4, leastLive: LEAST_LIVE[task.difficulty] },
-  });
+  return knobDominance(checkedServe(task), episodes, states, dominanceRule(task));
 }
 
 interface Configurations {

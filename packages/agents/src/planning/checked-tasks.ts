@@ -129,7 +129,7 @@ function measureServe(task: ServeTask, seed: number, actionOf: (window: number) 
       return {
         queueDepth: seen.queue_depth,
         activeRequests: seen.active_requests,
-        p99TtftMs: seen.p99_ttft_ms,
+        ttftMs: seen.p99_ttft_ms,
         p50ItlMs: seen.p50_itl_ms,
         kvOccupancy: seen.kv_cache_occupancy,
         throughputTps: seen.throughput_tps,
@@ -144,7 +144,7 @@ function measureServe(task: ServeTask, seed: number, actionOf: (window: number) 
     },
   );
   const { preemptions } = episode.totals;
-  return { ...means, violations: 1 - means.sloCompliance, preemptions, outOfMemory };
+  return { ...means, violationRate: 1 - means.sloCompliance, preemptions, outOfMemory };
 }
 
 /** A task of `fleet` as checks play it. */

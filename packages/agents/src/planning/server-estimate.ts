@@ -13,22 +13,18 @@ interface SeenWindow {
   readonly observation: ServeObservation;
 }
 
-/** Logarithms of the factors of the kinds of times of a law. */
-interface TimeFactors {
-  /** Launches, reading weights and context, drafts. */
-  readonly memory: number;
-  /** Compute of tokens, attention of prefill. */
-  readonly compute: number;
-  /** Sequences beside each other. */
-  readonly sequences: number;
-}
+/**
+ * Logarithms of the factors of the kinds of times of a law: of launches, reading weights and context, and drafts; of compute
+ * of tokens and attention of prefill; of sequences beside each other.
+ */
+type TimeFactors = readonly [memory: number, compute: number, sequences: number];
 
 /** Directions of the search. */
 const MOVES: readonly TimeFactors[] = [
-  { memory: 1, compute: 1, sequences: 1 },
-  { memory: 1, compute: 0, sequences: 0 },
-  { memory: 0, compute: 1, sequences: 0 },
-  { memory: 0, compute: 0, sequences: 1 },
+  [1, 1, 1],
+  [1, 0, 0],
+  [0, 1, 0],
+  [0, 0, 1],
 ];
 
 /** Windows seen at which the law is fitted again: often at first, while little is known. */
@@ -55,7 +51,7 @@ export class ServerEstimate {
   readonly #requests: EpisodeRequests;
   readonly #prior: EngineProfile;
   readonly #seen: SeenWindow[] = [];
-  #factors: TimeFactors = { memory: 0, compute: 0, sequences: 0 };
+  #factors: TimeFactors = [0, 0, 0];
 
   /**
    * @param prior profile that the server is taken to have at first
@@ -79,11 +75,7 @@ export class ServerEstimate {
     for (let halving = 0, step = STEP; halving <= HALVINGS; halving++, step /= 2) {
       for (const move of MOVES) {
         for (const by of [step, -step]) {
-          const tried = {
-            memory: best.memory + by * move.memory,
-            compute: best.compute + by * move.compute,
-            sequences: best.sequences + by * move.sequences,
-          };
+          const tried = best.map((factor, i) => factor + by * move[i]!) as unknown as TimeFactors;
           const error = this.#error(sized, tried);
           if (error < least) [least, best] = [error, tried];
         }
@@ -121,8 +113,7 @@ export class ServerEstimate {
         figures++;
       }
     });
-    const { memory, compute, sequences } = factors;
-    const moved = memory * memory + compute * compute + sequences * sequences;
+    const moved = factors.reduce((sum, factor) => sum + factor * factor, 0);
     return (figures === 0 ? 0 : sum / figures) + (PRIOR * moved) / this.#seen.length;
   }
 
@@ -164,12 +155,8 @@ export class ServerEstimate {
 
 /** A profile with the times of its laws and drafts multiplied. */
 function scaled(profile: EngineProfile, factors: TimeFactors): EngineProfile {
-  const times = {
-    memory: Math.exp(factors.memory),
-    compute: Math.exp(factors.compute),
-    sequences: Math.exp(factors.sequences),
-  };
-  const { memory } = times;
+  const times = factors.map(Math.exp) as unknown as TimeFactors;
+  const [memory] = times;
   const weights = Object.entries(profile.weights).map(([precision, variant]): [string, WeightVariant] => [
     precision,
     { ...variant, law: scaledLaw(variant.law, times) },
@@ -187,7 +174,7 @@ function scaled(profile: EngineProfile, factors: TimeFactors): EngineProfile {
   };
 }
 
-function scaledLaw(law: IterationLaw, { memory, compute, sequences }: TimeFactors): IterationLaw {
+function scaledLaw(law: IterationLaw, [memory, compute, sequences]: TimeFactors): IterationLaw {
   const { experts, manySequences, perContextTokenBesidePrefillNs, prefillLaunchUs } = law;
   return {
     ...law,

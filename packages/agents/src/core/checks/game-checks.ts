@@ -1,5 +1,6 @@
 import { mean } from '@servegym/simulator/statistics';
 import {
+  type CheckEffort,
   type CheckedEnvironment,
   type CheckedGrade,
   type CheckedTask,
@@ -7,6 +8,7 @@ import {
   episodeReturn,
   judge,
   type KnobValues,
+  keptReturn,
   type PlayedTask,
   randomActions,
   textsOf,
@@ -25,43 +27,45 @@ interface Returns {
   readonly clairvoyant: number;
 }
 
-/** Checks that the best constant earns more than the default. */
-export function tuningPays(
-  { environment, windows }: Pick<PlayedTask<object>, 'environment' | 'windows'>,
-  returns: Returns,
-  constant: object,
-): CheckResult {
+/**
+ * Checks that there is something to find, and something to adapt to. `plans` are those of a planner that knows the traffic
+ * of each seed. The operator that chance must lose to keeps the default, or the best constant.
+ */
+export function checkGains<Action extends object>(
+  task: CheckedTask<Action>,
+  { seeds, states }: CheckEffort,
+  constant: Action,
+  plans: readonly { readonly seed: number; readonly actions: readonly Action[]; readonly return: number }[],
+  { operator, ...rule }: DominanceRule & { readonly operator: 'default' | 'constant' },
+): { readonly returns: Returns; readonly results: readonly CheckResult[] } {
+  const { environment, difficulty, windows } = task;
+  const returns = {
+    default: keptReturn(task, seeds, task.defaultAction),
+    constant: keptReturn(task, seeds, constant),
+    clairvoyant: mean(plans.map((plan) => plan.return)),
+  };
+  const kept = { default_return: returns.default, best_constant_return: returns.constant };
   const gain = (returns.constant - returns.default) / windows;
-  return judge(environment, {
-    id: 'tuning_pays',
-    holds: gain >= WORTH_TUNING,
-    figures: {
-      default_return: returns.default,
-      best_constant_return: returns.constant,
-      gain_per_window: gain,
-      best_constant: JSON.stringify(constant),
-    },
-  });
-}
-
-/** Checks that there is something to adapt to. */
-export function roomToAdapt(
-  { environment, difficulty }: Pick<PlayedTask<object>, 'environment' | 'difficulty'>,
-  returns: Returns,
-  otherwise: 'fail' | 'note' = 'fail',
-): CheckResult {
   const reach = returns.clairvoyant - returns.default;
   const room = reach <= 1e-9 ? 0 : Math.max(0, returns.clairvoyant - returns.constant) / reach;
   const least = LEAST_ROOM[difficulty];
-  return judge(environment, {
-    ...{ id: 'room_to_adapt', holds: room >= least, otherwise, values: { least, difficulty } },
-    figures: {
-      default_return: returns.default,
-      best_constant_return: returns.constant,
-      clairvoyant_return: returns.clairvoyant,
-      room,
-    },
+  const tuningPays = judge(environment, {
+    id: 'tuning_pays',
+    holds: gain >= WORTH_TUNING,
+    figures: { ...kept, gain_per_window: gain, best_constant: JSON.stringify(constant) },
   });
+  const roomToAdapt = judge(environment, {
+    ...{ id: 'room_to_adapt', holds: room >= least, values: { least, difficulty } },
+    otherwise: rule.otherwise,
+    figures: { ...kept, clairvoyant_return: returns.clairvoyant, room },
+  });
+  const chance = {
+    default: { title: 'the default', figure: 'default_return', return: returns.default },
+    constant: { title: 'a tuned configuration', figure: 'best_constant_return', return: returns.constant },
+  };
+  const dominance = knobDominance(task, plans, states, rule);
+  const results = [tuningPays, chanceLoses(task, seeds, chance[operator]), roomToAdapt, dominance];
+  return { returns, results };
 }
 
 /** Checks that actions drawn at random earn less than an operator's. */

@@ -107,6 +107,9 @@ interface KnobSwing<Figure extends string> {
   readonly of: Readonly<Record<Figure, number>>;
 }
 
+/** Figures that every environment measures. `violationRate`: share of the requests, or of the time, outside the objectives. */
+type CommonFigure = 'queueDepth' | 'ttftMs' | 'kvOccupancy' | 'violationRate' | 'outOfMemory';
+
 /** Actions and figures of an environment for the checks of its reaction. */
 interface ReactionPlan<Action, Figure extends string> {
   /** Configuration that the knobs are turned from: a server that is overloaded whatever is done shows nothing. */
@@ -115,14 +118,6 @@ interface ReactionPlan<Action, Figure extends string> {
   readonly starved: Action;
   /** Figures that a knob may move; no figure is negative. */
   readonly figures: readonly Figure[];
-  readonly names: {
-    readonly queue: Figure;
-    readonly ttft: Figure;
-    readonly kv: Figure;
-    /** Share of the requests, or of the time, outside the objectives. */
-    readonly violations: Figure;
-    readonly outOfMemory: Figure;
-  };
   /** Knobs that the task masks, for the report. */
   readonly masked?: readonly string[];
   /** Outcome when a knob moves nothing. */
@@ -133,9 +128,9 @@ interface ReactionPlan<Action, Figure extends string> {
 
 /** Checks that queue, latency and memory answer to the knobs. */
 export function checkReaction<Action extends object, Figure extends string>(
-  task: CheckedTask<Action, Figure>,
+  task: CheckedTask<Action, Figure | CommonFigure>,
   { seeds }: CheckEffort,
-  { from, starved, figures, names, masked, inert, remedy }: ReactionPlan<Action, Figure>,
+  { from, starved, figures, masked, inert, remedy }: ReactionPlan<Action, Figure | CommonFigure>,
 ): CheckResult[] {
   const { environment } = task;
   const [seed = 0] = seeds;
@@ -145,13 +140,14 @@ export function checkReaction<Action extends object, Figure extends string>(
     return knobSwing(each.knob, figures, [at(values[0]), at(values.at(-1)!)]);
   });
   const still = inertKnobs(swings);
-  const violated = keptFigure(task.scaled(OVERLOAD), seeds, starved, names.violations);
-  const outOfMemory = keptFigure(task, seeds, task.defaultAction, names.outOfMemory);
-  const reacts = (id: string, figure: Figure) => figureReacts(swings, figure, { environment, id, remedy });
+  const violated = keptFigure(task.scaled(OVERLOAD), seeds, starved, 'violationRate');
+  const outOfMemory = keptFigure(task, seeds, task.defaultAction, 'outOfMemory');
+  const reacts = (id: string, figure: CommonFigure) =>
+    figureReacts(swings, figure, { environment, id, remedy });
   return [
-    reacts('queue_reacts', names.queue),
-    reacts('ttft_reacts', names.ttft),
-    reacts('kv_reacts', names.kv),
+    reacts('queue_reacts', 'queueDepth'),
+    reacts('ttft_reacts', 'ttftMs'),
+    reacts('kv_reacts', 'kvOccupancy'),
     judge(environment, {
       id: 'knobs_act',
       holds: still.length === 0,
