@@ -210,15 +210,6 @@ type AnswerFormat = (typeof ANSWER_FORMATS)[number];
 
 export type JsonSchema = Record<string, unknown>;
 
-/** The fields of an answer's message that may hold the action. */
-interface Message {
-  readonly content?: string | null;
-  readonly tool_calls?: readonly {
-    readonly type: string;
-    readonly function?: { readonly arguments: string };
-  }[];
-}
-
 const NAME = 'set_knobs';
 
 /** The fields of a request that ask for an answer in a format. */
@@ -246,9 +237,9 @@ function formatFields(format: AnswerFormat, schema: JsonSchema) {
 }
 
 /** The text in which the action stands; `null` when there is none. */
-function answerText(message: Message | undefined): string | null {
+function answerText(message: OpenAI.ChatCompletionMessage | undefined): string | null {
   const [call] = message?.tool_calls ?? [];
-  if (call?.function) return call.function.arguments;
+  if (call !== undefined && 'function' in call && call.function) return call.function.arguments;
   return message?.content ?? null;
 }
 

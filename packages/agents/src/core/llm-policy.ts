@@ -1,15 +1,12 @@
 import { toJSONSchema, type ZodType } from 'zod';
-import { type JsonSchema, jsonIn } from './llm-client.ts';
+import { type ChatMessage, type JsonSchema, jsonIn } from './llm-client.ts';
 import type { PlayableEnvironment } from './playable.ts';
 import type { AsyncPolicy, PolicyEpisode, PolicyStep } from './policy.ts';
 
 /** Source of the answers: `LlmClient`, or a test. */
 export interface LlmAnswerer {
   /** The answer to a conversation, JSON of the schema if all goes well; `null` when there is none. */
-  ask(
-    messages: readonly { readonly role: 'system' | 'user' | 'assistant'; readonly content: string }[],
-    schema: JsonSchema,
-  ): Promise<string | null>;
+  ask(messages: readonly ChatMessage[], schema: JsonSchema): Promise<string | null>;
 }
 
 /** Windows that a model is shown, and the times it is asked. */
@@ -80,7 +77,8 @@ export class LlmPolicy<Action, Observation> implements AsyncPolicy<Action, Obser
   reset({ taskId }: PolicyEpisode): void {
     this.#keptBecause = null;
     this.#windows = [];
-    const task = promptedTask(this.#environment, taskId) ?? { id: taskId };
+    const tasks: readonly DescribedTask[] = this.#environment.tasks ?? [];
+    const task = tasks.find(({ id }) => String(id) === String(taskId)) ?? { id: taskId };
     this.#masked = maskedValues(task);
     this.#schema = narrowedSchema(this.#actionSchema, this.#masked);
     this.#system = systemPrompt(
@@ -118,7 +116,7 @@ export class LlmPolicy<Action, Observation> implements AsyncPolicy<Action, Obser
     const history = this.#windows.map((window, i) =>
       i === this.#windows.length - 1 ? { ...window, reward } : window,
     );
-    const messages: { role: 'system' | 'user' | 'assistant'; content: string }[] = [
+    const messages: ChatMessage[] = [
       { role: 'system', content: this.#system },
       {
         role: 'user',
@@ -174,14 +172,6 @@ export type PromptedEnvironment<Action, Observation> = Pick<
 interface DescribedTask {
   readonly id: string | number;
   readonly [field: string]: unknown;
-}
-
-/** The task of this id, where the environment describes it. */
-function promptedTask(
-  { tasks }: Pick<PromptedEnvironment<unknown, unknown>, 'tasks'>,
-  taskId: string | number,
-): DescribedTask | undefined {
-  return tasks?.find(({ id }) => String(id) === String(taskId));
 }
 
 /** A window as the model is shown it. */

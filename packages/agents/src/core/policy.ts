@@ -129,3 +129,14 @@ export function playWindows<Action, Observation>(
     reward = episode.step(act({ observation: episode.observation(), reward, previousAction, stepIndex }));
   }
 }
+
+/** The actions of an episode whose traffic is known in advance, and what they earn. */
+export interface Plan<Action> {
+  readonly actions: readonly Action[];
+  readonly return: number;
+}
+
+/** The plan that earns most; the first of those that earn as much. */
+export function bestPlan<Action>(plans: readonly Plan<Action>[]): Plan<Action> {
+  return plans.reduce((a, b) => (b.return > a.return ? b : a));
+}

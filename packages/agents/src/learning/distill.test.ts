@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { llmserve, ServeEpisode } from '@servegym/environments';
-import { HeuristicPolicy } from '../policies/rule-policies.ts';
+import { heuristicPolicy } from '../policies/rule-policies.ts';
 import {
   decodeDemonstrations,
   demonstrate,
@@ -14,7 +14,7 @@ import { SERVE_LEARNER } from './learners.ts';
 import { decodeSafetensors, encodeSafetensors } from './safetensors.ts';
 
 describe('a file of demonstrations', () => {
-  const episodes = [7, 8].map((trace) => demonstrate('static_workload', trace, new HeuristicPolicy()));
+  const episodes = [7, 8].map((trace) => demonstrate('static_workload', trace, heuristicPolicy()));
   const file = encodeDemonstrations(episodes, { teacher: 'heuristic' });
 
   it('gives back what was shown, bit for bit', () => {
@@ -46,7 +46,7 @@ const { windows } = llmserve.tasks.shipped[taskId];
 
 describe('demonstrate', () => {
   it('puts down what the teacher does, and on what', () => {
-    const shown = demonstrate(taskId, 7, new HeuristicPolicy());
+    const shown = demonstrate(taskId, 7, heuristicPolicy());
     const heads = shown.actions.length / windows;
     assert.equal(shown.observations.length % windows, 0);
     // Each window finds in force what was played in the last one.
@@ -57,7 +57,7 @@ describe('demonstrate', () => {
   it('asks the teacher where the student has gone', () => {
     const { defaultAction } = llmserve.tasks.shipped[taskId];
     const student = { name: 'student', reset() {}, act: () => defaultAction };
-    const shown = demonstrate(taskId, 7, new HeuristicPolicy(), student);
+    const shown = demonstrate(taskId, 7, heuristicPolicy(), student);
     const episode = new ServeEpisode(llmserve.tasks.shipped[taskId], 7);
     while (!episode.done) episode.step(defaultAction);
     assert.equal(shown.return, episode.totals.reward);
@@ -74,7 +74,7 @@ describe('distill', () => {
       ...{ taskId, seed: 1, episodes: 9, minibatches: 400 },
       demonstrate: async ({ traces, student }) => {
         const player = student && studentPolicy(taskId, student);
-        return traces.map((trace) => demonstrate(taskId, trace, new HeuristicPolicy(), player));
+        return traces.map((trace) => demonstrate(taskId, trace, heuristicPolicy(), player));
       },
       onRound: (round) => rounds.push(round),
     });
@@ -84,14 +84,14 @@ describe('distill', () => {
     );
     const player = studentPolicy(taskId, weights);
     const earned = demonstrate(taskId, 8, player).return;
-    const expected = demonstrate(taskId, 8, new HeuristicPolicy()).return;
+    const expected = demonstrate(taskId, 8, heuristicPolicy()).return;
     assert.ok(Math.abs(earned - expected) < 0.15 * Math.abs(expected), `${earned} against ${expected}`);
   });
 });
 
 describe('joinDemonstrations', () => {
   it('puts episodes one after the other', () => {
-    const [a, b] = [7, 8].map((trace) => demonstrate(taskId, trace, new HeuristicPolicy()));
+    const [a, b] = [7, 8].map((trace) => demonstrate(taskId, trace, heuristicPolicy()));
     const joined = joinDemonstrations([a!, b!]);
     assert.deepEqual(joined.actions.subarray(a!.actions.length), b!.actions);
     assert.equal(joined.observations.length, a!.observations.length + b!.observations.length);

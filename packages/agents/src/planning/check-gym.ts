@@ -36,6 +36,7 @@ import {
   turnsOf,
   valuesOf,
 } from '../core/checks/task-check.ts';
+import type { Plan } from '../core/policy.ts';
 import { checkedGym, GYM_CHECKED, type GymFigure } from './checked-tasks.ts';
 
 type Checked = CheckedTask<GymAction, GymFigure>;
@@ -273,12 +274,6 @@ const LONGEST_STRETCH = 10;
 /** Gains below this are none. */
 const LEAST_GAIN = 1e-9;
 
-/** The actions of an episode, and what they earn. */
-export interface Schedule {
-  readonly actions: readonly GymAction[];
-  readonly return: number;
-}
-
 /**
  * A good schedule for traffic that is known in advance. Bursts and calm are cut into stretches of at most ten steps;
  * one knob at a time is set to the value that earns most over the whole episode, first in all bursts or all calm at
@@ -289,7 +284,7 @@ export function planSchedule(
   task: GymTask,
   seed: number,
   { start, sweeps }: { readonly start: GymAction; readonly sweeps: number },
-): Schedule {
+): Plan<GymAction> {
   const checked = checkedGym(world, task);
   const stretches = stretchesOf(world, task, seed);
   const all = [...stretches.keys()];

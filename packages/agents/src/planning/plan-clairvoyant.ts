@@ -8,6 +8,7 @@ import {
   type ServeKnob,
   type ServeTask,
 } from '@servegym/environments';
+import { bestPlan, type Plan } from '../core/policy.ts';
 
 /** The values that searches try, about evenly spaced on a logarithmic scale where a knob acts in proportion. */
 export const KNOB_GRID = {
@@ -73,12 +74,7 @@ const WIDTH = 2;
 /** States this much behind the best are given up, in reward. */
 const PRUNE_MARGIN = 4;
 
-export interface ClairvoyantPlan {
-  readonly actions: readonly ServeAction[];
-  readonly return: number;
-}
-
-export interface ClairvoyantOptions {
+interface ClairvoyantOptions {
   readonly requests: EpisodeRequests;
   /** Configurations worth changing to; masked knobs are held. The plan is never worse than keeping any of them. */
   readonly configurations: readonly ServeAction[];
@@ -110,9 +106,9 @@ export function planClairvoyant(
   task: ServeTask,
   seed: number,
   { requests, configurations: given, backlogPrices = [1] }: ClairvoyantOptions,
-): ClairvoyantPlan {
+): Plan<ServeAction> {
   const configurations = given.map((action) => holdMaskedKnobs(task, action));
-  return bestOf([
+  return bestPlan([
     ...backlogPrices.map((price) => searchBeam({ task, seed, requests, configurations }, price)),
     ...configurations.map((action) => ({
       actions: Array<ServeAction>(task.windows).fill(action),
@@ -126,7 +122,7 @@ interface Problem extends Pick<ClairvoyantOptions, 'requests' | 'configurations'
   readonly seed: number;
 }
 
-function searchBeam({ task, seed, requests, configurations }: Problem, price: number): ClairvoyantPlan {
+function searchBeam({ task, seed, requests, configurations }: Problem, price: number): Plan<ServeAction> {
   const episode = new ServeEpisode(task, seed, { requests });
   const meanTokens = meanWindowTokens(episode);
   const knobs = llmserve.activeKnobs(task);
@@ -178,10 +174,6 @@ function actionsTo(end: Node): ServeAction[] {
   const actions: ServeAction[] = [];
   for (let node = end; node.parent !== null; node = node.parent) actions.push(node.action);
   return actions.reverse();
-}
-
-function bestOf(plans: readonly ClairvoyantPlan[]): ClairvoyantPlan {
-  return plans.reduce((a, b) => (b.return > a.return ? b : a));
 }
 
 /** Reward that a window earns less while the server works off a backlog. */

@@ -6,7 +6,7 @@ import {
   type FleetTask,
   holdMaskedKnobs,
 } from '@servegym/environments';
-import { playWindows } from '../core/policy.ts';
+import { bestPlan, type Plan, playWindows } from '../core/policy.ts';
 
 /** One pass over a plan. */
 interface Pass {
@@ -39,34 +39,32 @@ const PASSES: readonly Pass[] = [
 /** Windows ahead of the demand that replicas may be asked for. */
 const LEADS = [1, 3];
 
-export interface FleetPlan {
-  readonly actions: readonly FleetAction[];
-  readonly return: number;
-}
+type FleetPlan = Plan<FleetAction>;
 
-/** Controllers whose actions the plan starts from; it is never worse than any of them. */
-export interface FleetPlanOptions {
+/** A task with the requests of a seed. */
+interface Problem {
+  readonly task: FleetTask;
+  readonly seed: number;
   readonly requests: FleetRequests;
-  readonly controllers: readonly FleetController[];
 }
 
 /**
  * A good sequence of settings for requests that are known in advance. The actions of each controller are played as they
  * came and some windows earlier, as if it had known; the best of these is then changed, two windows at a time, wherever
- * more or fewer replicas or another queue bound earn more by the end of a cold start.
+ * more or fewer replicas or another queue bound earn more by the end of a cold start. It is never worse than any of the
+ * controllers.
  */
 export function planFleet(
   task: FleetTask,
   seed: number,
-  { requests, controllers }: FleetPlanOptions,
+  given: { readonly requests: FleetRequests; readonly controllers: readonly FleetController[] },
 ): FleetPlan {
-  const plans = controllers.flatMap((controller) => {
-    const played = playController(task, seed, requests, controller);
-    const earlier = LEADS.map((lead) => playActions(task, seed, requests, asked(played.actions, lead)));
-    return [played, ...earlier];
+  const problem = { task, seed, requests: given.requests };
+  const plans = given.controllers.flatMap((controller) => {
+    const played = playController(problem, controller);
+    return [played, ...LEADS.map((lead) => playActions(problem, asked(played.actions, lead)))];
   });
-  const start = plans.reduce((a, b) => (b.return > a.return ? b : a));
-  return PASSES.reduce((plan, pass) => improvePlan(task, seed, requests, plan, pass), start);
+  return PASSES.reduce((plan, pass) => improvePlan(problem, plan, pass), bestPlan(plans));
 }
 
 /** Actions with the replicas of the busiest of the next `lead` windows. */
@@ -78,13 +76,7 @@ function asked(actions: readonly FleetAction[], lead: number): FleetAction[] {
 }
 
 /** The plan with the changes of a pass that earn; itself where they do not pay in the end. */
-function improvePlan(
-  task: FleetTask,
-  seed: number,
-  requests: FleetRequests,
-  start: FleetPlan,
-  pass: Pass,
-): FleetPlan {
+function improvePlan({ task, seed, requests }: Problem, start: FleetPlan, pass: Pass): FleetPlan {
   const plan = start.actions.slice();
   const episode = new FleetEpisode(task, seed, requests);
   while (!episode.done) {
@@ -136,12 +128,7 @@ function differs(one: FleetAction, other: FleetAction): boolean {
   return (Object.keys(one) as (keyof FleetAction)[]).some((knob) => one[knob] !== other[knob]);
 }
 
-function playController(
-  task: FleetTask,
-  seed: number,
-  requests: FleetRequests,
-  controller: FleetController,
-): FleetPlan {
+function playController({ task, seed, requests }: Problem, controller: FleetController): FleetPlan {
   const episode = new FleetEpisode(task, seed, requests);
   const actions: FleetAction[] = [];
   controller.reset();
@@ -154,12 +141,7 @@ function playController(
 }
 
 /** Return of an episode whose actions are given. */
-function playActions(
-  task: FleetTask,
-  seed: number,
-  requests: FleetRequests,
-  actions: readonly FleetAction[],
-): FleetPlan {
+function playActions({ task, seed, requests }: Problem, actions: readonly FleetAction[]): FleetPlan {
   const episode = new FleetEpisode(task, seed, requests);
   for (const action of actions) episode.step(action);
   return { actions, return: episode.totals.reward };

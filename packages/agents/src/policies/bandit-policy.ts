@@ -1,6 +1,7 @@
 import { holdMaskedKnobs, llmserve, type ServeAction, type ServeObservation } from '@servegym/environments';
-import type { Policy, PolicyEpisode, PolicyStep } from '../core/policy.ts';
+import type { Policy, PolicyStep } from '../core/policy.ts';
 import { distinctActions } from '../planning/plan-clairvoyant.ts';
+import { EpisodePolicy } from './catalogue.ts';
 
 /** Windows that a configuration is kept for: what it changes shows over some. */
 const HOLD = 4;
@@ -24,34 +25,32 @@ interface Tally {
  * load: discounted upper confidence bounds, kept apart for busy and quiet windows. It changes no knob that costs a reload
  * or a drain: with some thirty trials in an episode, those would never be repaid.
  * Garivier and Moulines, "On Upper-Confidence Bound Policies for Non-Stationary Bandit Problems", ALT 2011.
+ * @param given configurations to try; by default the best constant of the task, and what is a free step from it
  */
-export class BanditPolicy implements Policy<ServeAction, ServeObservation> {
-  readonly name = 'bandit';
-  readonly #given: readonly ServeAction[] | undefined;
-  #arms: readonly ServeAction[] = [];
+export function banditPolicy(given?: readonly ServeAction[]): Policy<ServeAction, ServeObservation> {
+  return new EpisodePolicy('bandit', ({ taskId, resetOptions }) => {
+    const task = llmserve.choose({ ...resetOptions, task_id: taskId });
+    const configurations = given ?? freeVariations(llmserve.anchors.configurations(task)[0]);
+    const arms = distinctActions(configurations.map((action) => holdMaskedKnobs(task, action)));
+    const bandit = new Bandit(arms);
+    return (step) => bandit.act(step);
+  });
+}
+
+/** The bandit of one episode. */
+class Bandit {
+  readonly #arms: readonly ServeAction[];
   /** For quiet and for busy windows, one for each arm. */
-  #tallies: readonly (readonly Tally[])[] = [];
+  readonly #tallies: readonly (readonly Tally[])[];
   #arm = 0;
   #held = 0;
   #earned = 0;
   #isBusy = false;
   #slowLoad = Number.NaN;
 
-  /** @param configurations those to try; by default the best constant of the task, and what is a free step from it */
-  constructor(configurations?: readonly ServeAction[]) {
-    this.#given = configurations;
-  }
-
-  reset({ taskId, resetOptions }: PolicyEpisode): void {
-    const task = llmserve.choose({ ...resetOptions, task_id: taskId });
-    const configurations = this.#given ?? freeVariations(llmserve.anchors.configurations(task)[0]);
-    this.#arms = distinctActions(configurations.map((action) => holdMaskedKnobs(task, action)));
-    this.#tallies = [0, 1].map(() => this.#arms.map(() => ({ holds: 0, rewards: 0 })));
-    this.#arm = 0;
-    this.#held = 0;
-    this.#earned = 0;
-    this.#isBusy = false;
-    this.#slowLoad = Number.NaN;
+  constructor(arms: readonly ServeAction[]) {
+    this.#arms = arms;
+    this.#tallies = [0, 1].map(() => arms.map(() => ({ holds: 0, rewards: 0 })));
   }
 
   act({ observation, reward }: PolicyStep<ServeAction, ServeObservation>): ServeAction {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { llmserve, type ServeAction, type ServeObservation } from '@servegym/environments';
 import { findProfile } from '@servegym/profiles';
-import { HEURISTIC_START, HeuristicPolicy } from './rule-policies.ts';
+import { HEURISTIC_START, heuristicPolicy } from './rule-policies.ts';
 
 /** A window in which no rule applies to the configuration `inForce`. */
 const calm: ServeObservation = {
@@ -33,7 +33,7 @@ function react(
   seen: Partial<ServeObservation>,
   { previous = inForce, taskId = 'static_workload' }: { previous?: ServeAction; taskId?: string } = {},
 ): ServeAction {
-  const policy = new HeuristicPolicy();
+  const policy = heuristicPolicy();
   policy.reset({ taskId, seed: 0 });
   return policy.act({
     observation: { ...calm, ...seen },
@@ -45,7 +45,7 @@ function react(
 
 describe('heuristic', () => {
   it('starts with cap 32, KV 0.70, no speculation, FP16', () => {
-    const policy = new HeuristicPolicy();
+    const policy = heuristicPolicy();
     policy.reset({ taskId: 'static_workload', seed: 0 });
     const first = policy.act({ observation: calm, reward: null, previousAction: inForce, stepIndex: 0 });
     assert.deepEqual(first, {

@@ -18,9 +18,9 @@ import { LEARNABLE, SERVE_PPO } from '../learning/learning-tasks.ts';
 import { type PpoUpdate, trainPpo } from '../learning/ppo.ts';
 import { decodeActor, encodeActor } from '../learning/trained-actor.ts';
 import { planClairvoyant } from '../planning/plan-clairvoyant.ts';
-import { BanditPolicy } from './bandit-policy.ts';
+import { banditPolicy } from './bandit-policy.ts';
 import { MpcPolicy } from './planner-policies.ts';
-import { HeuristicPolicy } from './rule-policies.ts';
+import { heuristicPolicy } from './rule-policies.ts';
 import {
   createServePolicy,
   loadServePolicy,
@@ -74,9 +74,7 @@ describe('a task of one’s own that masks knobs', () => {
 
   it('is played by planners that are given configurations which turn masked knobs', async () => {
     assert.ok(
-      (await play(new BanditPolicy([NO_DEFAULTS]))).every(
-        (action) => action.batch_cap === NO_DEFAULTS.batch_cap,
-      ),
+      (await play(banditPolicy([NO_DEFAULTS]))).every((action) => action.batch_cap === NO_DEFAULTS.batch_cap),
     );
     const planner = new MpcPolicy([NO_DEFAULTS]);
     await play(planner);
@@ -178,7 +176,7 @@ describe('a network for a task that masks knobs', () => {
       ...{ taskId, seed: 1, episodes: 3, minibatches: 20 },
       demonstrate: async ({ traces, student }) => {
         const player = student && studentPolicy(taskId, student);
-        const shown = traces.map((trace) => demonstrate(taskId, trace, new HeuristicPolicy(), player));
+        const shown = traces.map((trace) => demonstrate(taskId, trace, heuristicPolicy(), player));
         for (const { actions } of shown) assert.equal(actions.length, MASKED_TASK.windows * headSizes.length);
         return shown;
       },

@@ -10,14 +10,14 @@ import {
 } from '@servegym/environments';
 import { mean } from '@servegym/simulator/statistics';
 import { ruleReturn, tuneRule } from '../learning/coordinate-search.ts';
-import { BanditPolicy } from './bandit-policy.ts';
+import { banditPolicy } from './bandit-policy.ts';
 import { rulePolicy, type ServeRule } from './rule-policies.ts';
 
 const { defaultAction } = llmserve.tasks.shipped.bursty_workload;
 
 /** Plays a bandit under the rewards of `pay`, with alternately quiet and busy stretches of 10 windows. */
 function play(windows: number, pay: (cap: number, isBusy: boolean) => number) {
-  const policy = new BanditPolicy([32, 64, 96, 256].map((batch_cap) => ({ ...defaultAction, batch_cap })));
+  const policy = banditPolicy([32, 64, 96, 256].map((batch_cap) => ({ ...defaultAction, batch_cap })));
   policy.reset({ taskId: 'bursty_workload', seed: 1 });
   const start = new ServeEpisode(llmserve.tasks.shipped.bursty_workload, 1).observation();
   let reward: number | null = null;

@@ -7,7 +7,7 @@ import {
 } from '@servegym/environments';
 import { findProfile } from '@servegym/profiles';
 import { kvMemoryGiB } from '@servegym/simulator';
-import type { Policy, PolicyEpisode, PolicyStep } from '../core/policy.ts';
+import type { Policy, PolicyStep } from '../core/policy.ts';
 import { EpisodePolicy } from './catalogue.ts';
 import tunedRules from './tuned-rules.json' with { type: 'json' };
 
@@ -37,38 +37,30 @@ const DEPTHS = [
  * the workload after Decima. Within a group the first rule that applies wins; where none does, the knob stays.
  * A knob that the task masks stays at the default whatever the rules say.
  */
-export class HeuristicPolicy implements Policy<ServeAction, ServeObservation> {
-  readonly name = 'heuristic';
-  #task: ServeTask | null = null;
-  #gpuMemoryGb = Number.POSITIVE_INFINITY;
-
-  reset({ taskId, resetOptions }: PolicyEpisode): void {
+export function heuristicPolicy(): Policy<ServeAction, ServeObservation> {
+  return new EpisodePolicy('heuristic', ({ taskId, resetOptions }) => {
     const task = llmserve.choose({ ...resetOptions, task_id: taskId });
-    this.#task = task;
-    this.#gpuMemoryGb = (findProfile(task.profile).gpu.memoryGiB * 2 ** 30) / 1e9;
-  }
+    const gpuMemoryGb = (findProfile(task.profile).gpu.memoryGiB * GIB) / 1e9;
+    return (step) => holdMaskedKnobs(task, ruled(step, task.objectives.interactive.tpotMs, gpuMemoryGb));
+  });
+}
 
-  act(step: PolicyStep<ServeAction, ServeObservation>): ServeAction {
-    if (this.#task === null) throw new TypeError('Expected `reset` before `act`');
-    return holdMaskedKnobs(this.#task, this.#ruled(step, this.#task.objectives.interactive.tpotMs));
-  }
-
-  #ruled(
-    { observation, previousAction, stepIndex }: PolicyStep<ServeAction, ServeObservation>,
-    tpotMs: number,
-  ): ServeAction {
-    if (stepIndex === 0) return HEURISTIC_START;
-    // While weights are loaded the queue and the latencies tell nothing of the configuration.
-    if (observation.throughput_tps === 0) return previousAction;
-    return {
-      batch_cap: orcaBatchCap(observation, previousAction.batch_cap, tpotMs),
-      kv_budget_fraction: vllmKvBudget(observation, previousAction.kv_budget_fraction, this.#gpuMemoryGb),
-      speculation_depth: decimaSpeculation(observation),
-      quantization_tier: decimaQuantization(observation, previousAction.quantization_tier),
-      prefill_decode_split: decimaSplit(observation, previousAction.prefill_decode_split),
-      priority_routing: observation.queue_depth > 0,
-    };
-  }
+function ruled(
+  { observation, previousAction, stepIndex }: PolicyStep<ServeAction, ServeObservation>,
+  tpotMs: number,
+  gpuMemoryGb: number,
+): ServeAction {
+  if (stepIndex === 0) return HEURISTIC_START;
+  // While weights are loaded the queue and the latencies tell nothing of the configuration.
+  if (observation.throughput_tps === 0) return previousAction;
+  return {
+    batch_cap: orcaBatchCap(observation, previousAction.batch_cap, tpotMs),
+    kv_budget_fraction: vllmKvBudget(observation, previousAction.kv_budget_fraction, gpuMemoryGb),
+    speculation_depth: decimaSpeculation(observation),
+    quantization_tier: decimaQuantization(observation, previousAction.quantization_tier),
+    prefill_decode_split: decimaSplit(observation, previousAction.prefill_decode_split),
+    priority_routing: observation.queue_depth > 0,
+  };
 }
 
 /**

@@ -18,11 +18,11 @@ import {
   requireTask,
   SERVE_LEARNER,
 } from '../learning/learners.ts';
-import { BanditPolicy } from './bandit-policy.ts';
+import { banditPolicy } from './bandit-policy.ts';
 import { catalogue, constantPolicy, createFrom, EpisodePolicy, randomPolicy } from './catalogue.ts';
 import { MpcPolicy, OraclePolicy } from './planner-policies.ts';
 import policies from './policies.json' with { type: 'json' };
-import { HeuristicPolicy, rulePolicy } from './rule-policies.ts';
+import { heuristicPolicy, rulePolicy } from './rule-policies.ts';
 
 /** A policy for the `llmserve` environment. */
 export type ServePolicy = Policy<ServeAction, ServeObservation>;
@@ -119,10 +119,10 @@ export const SHIPPED_POLICIES = {
 export const SERVE_POLICIES = catalogue<ServeAction, ServeObservation>(policies.llmserve, {
   random: () => randomPolicy(drawAction),
   default: () => constantPolicy('default', ({ taskId }) => knownTask(llmserve, taskId).defaultAction),
-  heuristic: () => new HeuristicPolicy(),
+  heuristic: () => heuristicPolicy(),
   'static-tuned': () => constantPolicy('static-tuned', bestConstant),
   rule: () => rulePolicy(),
-  bandit: () => new BanditPolicy(),
+  bandit: () => banditPolicy(),
   mpc: () => new MpcPolicy(),
   'mpc-unshifted': () => new MpcPolicy(undefined, 'mpc-unshifted'),
   'mpc-online': () => new MpcPolicy(undefined, 'mpc-online'),
