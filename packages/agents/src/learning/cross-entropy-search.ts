@@ -51,7 +51,7 @@ export interface SearchGeneration {
 const FIRST_SHARE = 0.6;
 
 /** Probabilities of so many bins around one of them, to begin with. */
-export function probabilitiesAround(first: number, size: number): number[] {
+function probabilitiesAround(first: number, size: number): number[] {
   return Array.from(
     { length: size },
     (_, bin) => (1 - FIRST_SHARE) / size + (bin === first ? FIRST_SHARE : 0),
@@ -126,7 +126,7 @@ export class CrossEntropySearch {
 }
 
 /** A search on the training split. */
-export interface SearchRun {
+interface SearchRun {
   /** Windows to play; rounded up to whole generations. */
   readonly steps: number;
   readonly seed: number;
@@ -146,7 +146,7 @@ interface SearchedPoints extends Omit<CrossEntropyOptions, 'seed'> {
 }
 
 /** The point that the search comes to, and the windows that were played. */
-export async function searchPoints(
+async function searchPoints(
   { traces, windows, play, ...options }: SearchedPoints,
   { steps, seed, signal, onGeneration }: SearchRun,
 ): Promise<{ readonly point: SearchPoint; readonly steps: number }> {

@@ -40,7 +40,7 @@ export function knownTask<Task>({ tasks }: Pick<TrainedOn<Task>, 'tasks'>, taskI
 }
 
 /** Entries of the file of a policy that say what it is for. */
-export interface TrainedFor {
+interface TrainedFor {
   readonly environment: string;
   readonly version: string;
   readonly task: string;
@@ -68,7 +68,7 @@ export function trainedFor<Task extends object>(
  * @throws EnvironmentError `POLICY_MISMATCH` when the policy is for another environment or version, `POLICY_TASK` when this
  *   process does not know the task, or knows another one of this id
  */
-export function findTrainedTask<Task extends { readonly id: string | number }>(
+function findTrainedTask<Task extends { readonly id: string | number }>(
   { id, version, tasks }: TrainedOn<Task>,
   trained: Readonly<Record<string, unknown>>,
 ): Task {
@@ -97,7 +97,7 @@ function taskDigest(task: object): string {
 }
 
 /** @throws EnvironmentError `POLICY_MISMATCH` when `got` is not `expected` */
-export function requireSame(what: string, expected: string, got: unknown): void {
+function requireSame(what: string, expected: string, got: unknown): void {
   if (got === expected) return;
   throw new EnvironmentError(
     'POLICY_MISMATCH',

@@ -24,7 +24,7 @@ export const KNOB_GRID = {
 const CHEAP_MOVES = { batch_cap: 2, kv_budget_fraction: 2, speculation_depth: 2 } as const;
 
 /** The action with one knob at another value. */
-export function withKnob(action: ServeAction, knob: ServeKnob, value: ServeAction[ServeKnob]): ServeAction {
+function withKnob(action: ServeAction, knob: ServeKnob, value: ServeAction[ServeKnob]): ServeAction {
   return { ...action, [knob]: value };
 }
 

@@ -220,7 +220,7 @@ export function createFleetPolicy(spec: string): FleetPolicy {
 const positive = z.number().positive().max(1e9);
 
 /** The parameters of `DemandPolicy`. */
-export const demandParameters = z.object({
+const demandParameters = z.object({
   /** Prompt tokens a second that are not cached, with `outputWeight` for each output token, that a replica is given. */
   tokensPerReplica: positive,
   /** Work of an output token, in prompt tokens. */

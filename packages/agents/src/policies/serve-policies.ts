@@ -34,7 +34,7 @@ export type ShippedName = keyof typeof SHIPPED_FORMATS;
 export type ShippedNetwork = Exclude<ShippedName, 'cem'>;
 
 /** Content of `weights/manifest.json`: the environment's version in training, and the tasks of each algorithm. */
-export interface Manifest {
+interface Manifest {
   readonly environment: string;
   readonly version: string;
   readonly policies: Readonly<Partial<Record<ShippedName, readonly TaskId[]>>>;
@@ -170,7 +170,7 @@ export function tunedConstant(taskId: string, action: ServeAction): ServePolicy 
 }
 
 /** A configuration for each regime of traffic, one or more. */
-export const regimesSchema = z
+const regimesSchema = z
   .array(
     z.object({
       /** Center of the regime: ln(1 + arrivals a second), ln(1 + mean prompt, tokens). */

@@ -102,7 +102,7 @@ export interface TaskCheck {
 }
 
 /** The checks of a task of one environment. `Tuned` is what a short search finds, for the groups after the first. */
-export interface TaskChecks<Tuned> {
+interface TaskChecks<Tuned> {
   readonly task: { readonly id: string | number; readonly difficulty: TaskCheck['difficulty'] };
   physics(): readonly CheckResult[];
   tune(): Awaitable<Tuned>;
