@@ -1,7 +1,15 @@
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { dirname, join } from 'node:path';
-import { AGENTS, type Algorithm, evaluate, type Evaluation, findPolicy, gainFigures, trainSeeds } from '@servegym/agents';
+import {
+  AGENTS,
+  type Algorithm,
+  type Evaluation,
+  evaluate,
+  findPolicy,
+  gainFigures,
+  trainSeeds,
+} from '@servegym/agents';
 import { firstSeeds, llmserve, type TaskId } from '@servegym/environments';
 import type { JobEngine } from '@servegym/jobs';
 import { interquartileMean, mean } from '@servegym/simulator/statistics';

@@ -1,5 +1,11 @@
-import { AGENTS, playEpisode, type PolicyStep } from '@servegym/agents';
-import { llmserve, SEED_SPLITS, type ServeAction, type ServeObservation, type TaskId } from '@servegym/environments';
+import { AGENTS, type PolicyStep, playEpisode } from '@servegym/agents';
+import {
+  llmserve,
+  SEED_SPLITS,
+  type ServeAction,
+  type ServeObservation,
+  type TaskId,
+} from '@servegym/environments';
 import type { ShippedName } from '../../packages/agents/src/policies/serve-policies.ts';
 import { benchmark } from '../harness.ts';
 
