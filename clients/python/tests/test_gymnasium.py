@@ -11,7 +11,7 @@ from gymnasium.utils.env_checker import check_env
 from gymnasium.vector import AutoresetMode
 
 from servegym import ServeGymEnv, ServeGymVectorEnv, ServerError, make_vec
-from servegym.http_api import HttpApi
+from servegym.connection import HttpApi
 
 DOCS = Path(__file__).parents[3] / "docs"
 #: The checker is told nothing about bounds that physics does not give.
@@ -270,7 +270,7 @@ def test_bins_are_those_of_the_schema_and_deltas_move_by_one(llmserve_url):
 
 
 def test_features_need_a_server_that_has_them():
-    from servegym.observation_encoding import FeatureEncoding
+    from servegym.encodings import FeatureEncoding
 
     with pytest.raises(ValueError, match="no features"):
         FeatureEncoding([], (), ())

@@ -14,11 +14,13 @@ import {
   type WindowTask,
 } from './window-environment.ts';
 
-/** Anchors that all environments with windows have. */
-interface WindowAnchors {
+/** Returns that all episodes with windows are held against, on the same requests. */
+export interface WindowAnchors {
   readonly default: number;
   readonly clairvoyant: number;
+  /** No policy can exceed it. */
   readonly bound: number;
+  /** True when `clairvoyant` is an estimate, because nothing is recorded for these requests. */
   readonly estimated: boolean;
 }
 

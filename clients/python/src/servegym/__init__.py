@@ -9,7 +9,15 @@
 
 import gymnasium
 
-from .action_encoding import ActionEncoding
+from .connection import (
+    CapacityError,
+    ConnectionLost,
+    ServeGymError,
+    ServerError,
+    ServerNotStarted,
+    WrongEnvironment,
+)
+from .encodings import ActionEncoding, FeatureEncoding, ObservationEncoding
 from .environments import (
     BenchmarkAction,
     BenchmarkEnv,
@@ -25,18 +33,8 @@ from .environments import (
     ServeAction,
     ServeObservation,
 )
-from .errors import (
-    CapacityError,
-    ConnectionLost,
-    ServeGymError,
-    ServerError,
-    ServerNotStarted,
-    WrongEnvironment,
-)
-from .gymnasium_env import ServeGymEnv
+from .gymnasium_env import ServeGymEnv, ServeGymVectorEnv
 from .local_server import LocalServer
-from .observation_encoding import FeatureEncoding, ObservationEncoding
-from .vector_env import ServeGymVectorEnv
 from .wrappers import BinsInForce, make_vec
 
 __all__ = [
@@ -81,7 +79,7 @@ def register_environments() -> None:
             gymnasium.register(
                 id=id_,
                 entry_point="servegym.gymnasium_env:ServeGymEnv",
-                vector_entry_point="servegym.vector_env:ServeGymVectorEnv",
+                vector_entry_point="servegym.gymnasium_env:ServeGymVectorEnv",
                 kwargs={"environment": environment},
             )
 

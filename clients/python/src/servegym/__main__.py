@@ -4,7 +4,7 @@ import os
 import subprocess
 import sys
 
-from .errors import ServerNotStarted
+from .connection import ServerNotStarted
 from .local_server import servegym_command
 
 try:

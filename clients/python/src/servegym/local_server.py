@@ -11,7 +11,7 @@ import subprocess
 import threading
 from pathlib import Path
 
-from .errors import ServerNotStarted
+from .connection import ServerNotStarted
 
 #: Oldest Node that the server runs on.
 OLDEST_NODE = (22, 18)

@@ -7,9 +7,7 @@ from dataclasses import fields
 from types import TracebackType
 from typing import Any, Generic, TypeVar
 
-from .connection import Connection
-from .errors import ServeGymError
-from .http_api import HttpApi
+from .connection import Connection, HttpApi, ServeGymError
 from .local_server import shared_server
 
 ObservationT = TypeVar("ObservationT")

@@ -6,8 +6,8 @@ import json
 import os
 from typing import Any
 
+from .connection import masked_values
 from .environments import LLMServeEnv, ServeObservation
-from .http_api import masked_values
 
 #: Longest that one configuration is held by a call of a tool, windows.
 MOST_WINDOWS = 20

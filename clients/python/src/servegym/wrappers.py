@@ -11,7 +11,7 @@ from gymnasium.vector.utils import batch_space
 from gymnasium.wrappers.utils import RunningMeanStd
 from gymnasium.wrappers.vector import RecordEpisodeStatistics
 
-from .vector_env import ServeGymVectorEnv
+from .gymnasium_env import ServeGymVectorEnv
 
 #: Features further than this many standard deviations off their mean are clipped.
 CLIP = 10.0

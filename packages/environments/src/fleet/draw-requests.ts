@@ -101,14 +101,6 @@ function drawFirstRequests(stream: RequestStream, seed: number, seconds: number,
 
 const DAY_S = 86_400;
 
-interface Surge {
-  readonly begin: number;
-  readonly end: number;
-  readonly ramp: number;
-  /** Rate at its height over the rate without it, less 1. */
-  readonly added: number;
-}
-
 /** Draws the rate of an episode: arrivals a second in each second after the hour at which it begins. */
 function drawRate(
   { perSecond, peakToTrough, peakHour = 14, surges = [] }: RateCurve,
@@ -120,17 +112,16 @@ function drawRate(
   const swing = (peakToTrough - 1) / (peakToTrough + 1);
   const drawn = surges.flatMap((kind, at) => {
     const draws = new RandomStream(seed, `${name} surges ${at}`);
-    const list: Surge[] = [];
+    const list = [];
     // One that began before the episode may still last.
     let begin = -kind.seconds[1] + draws.exponential(kind.everySeconds);
     while (begin < seconds) {
       const [shortest, longest] = kind.seconds;
       const [least, most] = kind.factor;
       const end = begin + shortest + (longest - shortest) * draws.uniform();
-      list.push({
-        ...{ begin, end, ramp: kind.rampSeconds },
-        added: least + (most - least) * draws.uniform() - 1,
-      });
+      /** Rate at its height over the rate without it, less 1. */
+      const added = least + (most - least) * draws.uniform() - 1;
+      list.push({ begin, end, ramp: kind.rampSeconds, added });
       begin += draws.exponential(kind.everySeconds);
     }
     return list;

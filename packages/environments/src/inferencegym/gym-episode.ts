@@ -73,20 +73,25 @@ const MOST_EXCESS = 2;
 /** An engine that runs out of memory fails its whole batch: its violations weigh this much more. */
 const OOM_VIOLATION_WEIGHT = 5;
 
-/** Terms of the reward of a step, before the weights. */
-export interface RewardTerms {
-  /** T: tokens a second over the best that a fixed configuration reaches in the task. */
-  throughput: number;
-  /** L: median time to first token over the objective, at most 2. */
-  latency: number;
-  /** V: violated share of the judged requests, 0 to 1; times 5 out of memory. */
-  violations: number;
-  /** C: cost of 1,000 tokens over the reference, at most 2. */
-  cost: number;
+/** Terms of the reward of a step, before the weights; values before the first step. */
+function noTerms() {
+  return {
+    /** T: tokens a second over the best that a fixed configuration reaches in the task. */
+    throughput: 0,
+    /** L: median time to first token over the objective, at most 2. */
+    latency: 0,
+    /** V: violated share of the judged requests, 0 to 1; times 5 out of memory. */
+    violations: 0,
+    /** C: cost of 1,000 tokens over the reference, at most 2. */
+    cost: 0,
+  };
 }
 
 /** `alpha T - beta L - gamma V - delta C`, held within [-1, 1]. */
-function gymReward({ throughput, latency, violations, cost }: RewardTerms, weights: RewardWeights): number {
+function gymReward(
+  { throughput, latency, violations, cost }: ReturnType<typeof noTerms>,
+  weights: RewardWeights,
+): number {
   const sum =
     weights.alpha * throughput - weights.beta * latency - weights.gamma * violations - weights.delta * cost;
   return Math.max(-1, Math.min(1, sum));
@@ -121,7 +126,7 @@ export class GymEpisode {
   /** Steps played. */
   timestep = 0;
   readonly metrics = noMetrics();
-  readonly terms: RewardTerms = { throughput: 0, latency: 0, violations: 0, cost: 0 };
+  readonly terms = noTerms();
   readonly totals = noTotals();
   /** True when the memory ran out in the last step. */
   outOfMemory = false;

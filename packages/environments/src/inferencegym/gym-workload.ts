@@ -67,14 +67,16 @@ const CLASS_BITS = 0xfffff;
 export const TTFT_JITTER = 0;
 export const TPOT_JITTER = 1;
 
-/** Distributions of a task, made once. */
-interface Draws {
-  readonly prompts: QuantileTable;
-  readonly calm: QuantileTable;
-  readonly burst: QuantileTable;
-}
+const drawsOf = new WeakMap<GymTask, ReturnType<typeof distributionsOf>>();
 
-const drawsOf = new WeakMap<GymTask, Draws>();
+/** Distributions of a task, made once. */
+function distributionsOf(task: GymTask) {
+  return {
+    prompts: promptQuantiles(task),
+    calm: poissonQuantiles(task.arrivalRate),
+    burst: poissonQuantiles(task.bursts?.rate ?? task.arrivalRate),
+  };
+}
 
 /**
  * Draws arrivals, prompts, classes and the jitter of latencies: all by (task, seed, step, request), so
@@ -82,7 +84,7 @@ const drawsOf = new WeakMap<GymTask, Draws>();
  */
 export class GymWorkload {
   readonly task: GymTask;
-  readonly #draws: Draws;
+  readonly #draws: ReturnType<typeof distributionsOf>;
   readonly #arrivalsKey: number;
   readonly #requestsKey: number;
   readonly #ranksKey: number;
@@ -98,16 +100,8 @@ export class GymWorkload {
 
   constructor(task: GymTask, seed: number) {
     this.task = task;
-    let draws = drawsOf.get(task);
-    if (draws === undefined) {
-      draws = {
-        prompts: promptQuantiles(task),
-        calm: poissonQuantiles(task.arrivalRate),
-        burst: poissonQuantiles(task.bursts?.rate ?? task.arrivalRate),
-      };
-      drawsOf.set(task, draws);
-    }
-    this.#draws = draws;
+    this.#draws = drawsOf.get(task) ?? distributionsOf(task);
+    drawsOf.set(task, this.#draws);
     this.#arrivalsKey = streamKey(seed, 'arrivals');
     this.#requestsKey = streamKey(seed, 'requests');
     this.#ranksKey = streamKey(seed, 'ranks');

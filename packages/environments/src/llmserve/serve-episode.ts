@@ -263,15 +263,7 @@ interface WindowOutcome {
 }
 
 /** The signed parts of a reward, which sum to it. */
-export interface RewardComponents {
-  readonly throughput: number;
-  readonly slo: number;
-  readonly memory: number;
-  readonly cost: number;
-  readonly quality: number;
-}
-
-export function rewardComponents(outcome: WindowOutcome, weights: RewardWeights): RewardComponents {
+export function rewardComponents(outcome: WindowOutcome, weights: RewardWeights) {
   return {
     throughput: weights.throughput * outcome.servedShare,
     slo: weights.slo * outcome.sloAttainment,
@@ -280,6 +272,8 @@ export function rewardComponents(outcome: WindowOutcome, weights: RewardWeights)
     quality: -outcome.qualityValue * outcome.qualityLoss,
   };
 }
+
+export type RewardComponents = Readonly<ReturnType<typeof rewardComponents>>;
 
 /** The sum of the parts, held within [-1, 1]. */
 export function totalReward(components: RewardComponents): number {

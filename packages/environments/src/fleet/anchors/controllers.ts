@@ -18,31 +18,22 @@ export interface FleetController {
   act(step: FleetControllerStep): FleetAction;
 }
 
-/** The parameters of the rule. */
-export interface RateRuleParameters {
+/** The parameters of the rule: a choice, the same for every task. */
+export const STANDARD_RATE_RULE = {
   /** Prompt tokens a second that are not cached, with `outputWeight` for each output token, that a replica is given. */
-  readonly tokensPerReplica: number;
-  /** Work of an output token, in prompt tokens. */
-  readonly outputWeight: number;
-  /** Windows whose demand replicas are kept for. */
-  readonly memoryWindows: number;
-  /** Seconds of queue above which best effort is refused. */
-  readonly admissionSeconds: number;
-  /** Weight of prefixes in the choice of a replica, over that of few requests in flight. */
-  readonly prefixWeight: number;
-  /** Token budget of an iteration. */
-  readonly tokenBudget: number;
-}
-
-/** A choice, the same for every task. */
-export const STANDARD_RATE_RULE: RateRuleParameters = {
   tokensPerReplica: 21_000,
+  /** Work of an output token, in prompt tokens. */
   outputWeight: 6,
+  /** Windows whose demand replicas are kept for. */
   memoryWindows: 4,
+  /** Seconds of queue above which best effort is refused. */
   admissionSeconds: 10,
+  /** Weight of prefixes in the choice of a replica, over that of few requests in flight. */
   prefixWeight: 1,
+  /** Token budget of an iteration. */
   tokenBudget: 2048,
 };
+export type RateRuleParameters = Readonly<typeof STANDARD_RATE_RULE>;
 
 /**
  * Replicas for the work that has arrived: the largest of the last windows' tokens a second over what a replica is given.
@@ -99,10 +90,10 @@ const TOLERANCE = 0.1;
 const SYNCS = 2;
 
 /** Replicas that a metric asks for: its total over its target a replica. */
-export interface ReplicaMetric {
+type ReplicaMetric = (step: FleetControllerStep) => {
   readonly total: number;
   readonly targetPerReplica: number;
-}
+};
 
 /**
  * Kubernetes' HorizontalPodAutoscaler (autoscaling/v2) with its default behaviour: `ceil(total / target)` replicas for a
@@ -112,10 +103,10 @@ export interface ReplicaMetric {
  */
 export class ReplicaScaler implements FleetController {
   readonly name: string;
-  readonly #metric: (step: FleetControllerStep) => ReplicaMetric;
+  readonly #metric: ReplicaMetric;
   readonly #recommendations: number[] = [];
 
-  constructor(name: string, metric: (step: FleetControllerStep) => ReplicaMetric) {
+  constructor(name: string, metric: ReplicaMetric) {
     this.name = name;
     this.#metric = metric;
   }

@@ -1,6 +1,6 @@
 import { findProfile } from '@servegym/profiles';
 import { type EngineProfile, kvPoolBlocks, weightVariant } from '@servegym/simulator';
-import { FINGERPRINT_SEED, printPlay, recordedReturns } from '../../grading.ts';
+import { FINGERPRINT_SEED, printPlay, recordedReturns, type WindowAnchors } from '../../grading.ts';
 import { REQUEST_CLASSES } from '../../tasks.ts';
 import { holdMaskedKnobs } from '../../window-environment.ts';
 import { drawFleetRequests } from '../draw-requests.ts';
@@ -24,9 +24,10 @@ export interface FleetTaskReference {
 }
 
 /** Returns on the requests of one seed. */
-export interface FleetSeedReturns {
+interface FleetSeedReturns {
   /** Of the HorizontalPodAutoscaler. */
   readonly default: number;
+  /** Of the rule with the parameters that earned most in training. */
   readonly rule: number;
   /** Of a planner that knows the requests. */
   readonly clairvoyant: number;
@@ -80,18 +81,8 @@ export function hpaInFlight(target?: number): ReplicaScaler {
   }));
 }
 
-/** Returns that an episode is held against, all on the same requests. */
-export interface FleetAnchors {
-  /** Of Kubernetes' HorizontalPodAutoscaler on requests in flight. */
-  readonly default: number;
-  /** Of the rule with the parameters that earned most in training. */
-  readonly rule: number;
-  readonly clairvoyant: number;
-  /** No policy can exceed it. */
-  readonly bound: number;
-  /** True when `clairvoyant` is an estimate, because nothing is recorded for these requests. */
-  readonly estimated: boolean;
-}
+/** Returns that an episode is held against, with those of the rows of a record. */
+export type FleetAnchors = WindowAnchors & FleetSeedReturns;
 
 /**
  * The recorded returns of (task, seed). Where there are none, the autoscaler and the rule are played, and the clairvoyant

@@ -98,7 +98,19 @@ function inspectCells(columns: Columns, count: number, error: Report): void {
     const outside = wrong((value) => value < from || value > to || (whole && !Number.isInteger(value)));
     const notPositive = wrong((value) => most !== undefined && !(value > 0));
     const absurd = wrong((value) => value > most);
-    const first = (rows: readonly number[]) => `got ${values[rows[0]]} in row ${list(rows)}`;
+    const got = (rows: readonly number[]) => `got ${values[rows[0]]} in row ${list(rows)}`;
+    const kind = whole ? 'a whole number' : 'a number';
+    const rules: [code: string, rows: readonly number[], expected: string, advice?: string][] = [
+      ['KEY_OUT_OF_RANGE', outside, `\`${name}\` to be ${kind} from ${from} to ${to}`],
+      [
+        'NOT_POSITIVE',
+        notPositive,
+        `every \`${name}\` to be above 0`,
+        '. Leave out what could not be measured',
+      ],
+      ['ABSURD_VALUE', absurd, `\`${name}\` to be at most ${most}`, '. Is it in the right unit?'],
+    ];
+    const broken = rules.find(([, rows]) => rows.length > 0);
     if (empty.length === count) {
       error(
         'WRONG_TYPE',
@@ -109,22 +121,9 @@ function inspectCells(columns: Columns, count: number, error: Report): void {
         'NOT_A_NUMBER',
         `Expected a finite number in every cell of \`${name}\`, row ${list(empty)} has none`,
       );
-    } else if (outside.length > 0) {
-      const kind = whole ? 'a whole number' : 'a number';
-      error(
-        'KEY_OUT_OF_RANGE',
-        `Expected \`${name}\` to be ${kind} from ${from} to ${to}, ${first(outside)}`,
-      );
-    } else if (notPositive.length > 0) {
-      error(
-        'NOT_POSITIVE',
-        `Expected every \`${name}\` to be above 0, ${first(notPositive)}. Leave out what could not be measured`,
-      );
-    } else if (absurd.length > 0) {
-      error(
-        'ABSURD_VALUE',
-        `Expected \`${name}\` to be at most ${most}, ${first(absurd)}. Is it in the right unit?`,
-      );
+    } else if (broken !== undefined) {
+      const [code, rows, expected, advice = ''] = broken;
+      error(code, `Expected ${expected}, ${got(rows)}${advice}`);
     }
   }
 }

@@ -49,28 +49,23 @@ export interface TableRows {
   readonly conditions: TableConditions;
 }
 
-/** Conditions of the measurement, from the key-value metadata of the file. */
-export interface TableConditions {
+/**
+ * Conditions of the measurement, from the key-value metadata of the file. Those of a file that names none: the KV bytes of
+ * Llama-3-8B in FP16, the memory of InferenceGym.
+ */
+export const DEFAULT_CONDITIONS = {
   /** Output tokens of a request of the load, key `output_tokens`. */
-  readonly outputTokens: number;
+  outputTokens: 256,
   /** Bytes of KV for each token of context, key `kv_bytes_per_token`. */
-  readonly kvBytesPerToken: number;
+  kvBytesPerToken: 131_072,
   /** More than this the server may not take, GB a GPU, key `memory_limit_gb`: it runs out of memory. */
-  readonly memoryLimitGb: number;
+  memoryLimitGb: 40,
   /** Seconds without service when the server is started anew, key `reload_seconds`. */
-  readonly reloadSeconds: number;
+  reloadSeconds: 5,
   /**
    * Accepted share of the draft tokens for each `spec_length`, key `spec_accept_rates` (JSON). `null`: taken to be what
    * the task says.
    */
-  readonly specAcceptRates: Readonly<Record<string, number>> | null;
-}
-
-/** Conditions of a file that names none: the KV bytes of Llama-3-8B in FP16, the memory of InferenceGym. */
-export const DEFAULT_CONDITIONS: TableConditions = {
-  outputTokens: 256,
-  kvBytesPerToken: 131_072,
-  memoryLimitGb: 40,
-  reloadSeconds: 5,
-  specAcceptRates: null,
+  specAcceptRates: null as Readonly<Record<string, number>> | null,
 };
+export type TableConditions = Readonly<typeof DEFAULT_CONDITIONS>;

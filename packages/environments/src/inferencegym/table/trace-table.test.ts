@@ -1,9 +1,21 @@
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
+import { findProfile } from '@servegym/profiles';
 import fc from 'fast-check';
-import { PROMPT_LENGTHS, promptBucket, TABLE_GRID, VALUE_COLUMNS } from './table-columns.ts';
-import { interpolate, type TablePoint, tableOf, validRows } from './table-rows.fixture.ts';
-import { shippedTable, TraceTable } from './trace-table.ts';
+import { encodeTable, gridPoints, TableBuilder } from './build-table.ts';
+import { inspectTable } from './inspect-table.ts';
+import {
+  PROMPT_LENGTHS,
+  promptBucket,
+  TABLE_COLUMNS,
+  TABLE_GRID,
+  type TableColumn,
+  type TableRows,
+  VALUE_COLUMNS,
+} from './table-columns.ts';
+import { type FixtureRow, interpolate, type TablePoint, tableOf, validRows } from './table-rows.fixture.ts';
+import { readTableRows, SHIPPED_TABLE_URL, shippedTable, TraceTable } from './trace-table.ts';
 
 const shipped = await shippedTable();
 
@@ -110,5 +122,191 @@ describe('a trace table', () => {
 
   it('puts prompts into buckets by the edges of InferenceGym', () => {
     assert.deepEqual([1, 64, 65, 128, 129, 4096, 4097, 100_000].map(promptBucket), [0, 0, 1, 1, 2, 6, 7, 7]);
+  });
+});
+
+/** Codes of what is found in the sound table after a change. */
+function codesAfter(change: (row: FixtureRow, index: number) => Partial<FixtureRow>): string[] {
+  return codesOf(tableOf(validRows().map((row, index) => ({ ...row, ...change(row, index) }))));
+}
+
+function codesOf(rows: TableRows): string[] {
+  return [...new Set(inspectTable(rows).map(({ code }) => code))];
+}
+
+describe('the inspection of a trace table', () => {
+  it('finds nothing in a sound table', () => assert.deepEqual(inspectTable(tableOf(validRows())), []));
+
+  it('names a column that is missing', () => {
+    const { columns, ...rest } = tableOf(validRows());
+    const { tps, ...others } = columns;
+    const [finding] = inspectTable({ ...rest, columns: others });
+    assert.equal(finding.code, 'MISSING_COLUMN');
+    assert.match(finding.message, /`tps`/);
+  });
+
+  for (const [what, change, code] of [
+    ['texts in the place of numbers', () => ({ tps: Number.NaN }), 'WRONG_TYPE'],
+    ['an empty cell', (_, i) => (i === 5 ? { tps: Number.NaN } : {}), 'NOT_A_NUMBER'],
+    ['infinity', (_, i) => (i === 5 ? { tpot_ms: Number.POSITIVE_INFINITY } : {}), 'NOT_A_NUMBER'],
+    ['a batch of half a request', (_, i) => (i === 5 ? { batch_size: 1.5 } : {}), 'KEY_OUT_OF_RANGE'],
+    ['a KV budget in percent', () => ({ kv_budget: 50 }), 'KEY_OUT_OF_RANGE'],
+    ['a throughput of nothing', (_, i) => (i === 5 ? { tps: 0 } : {}), 'NOT_POSITIVE'],
+    ['a negative latency', (_, i) => (i === 5 ? { ttft_p50_ms: -1 } : {}), 'NOT_POSITIVE'],
+    ['memory in bytes', (row) => ({ gpu_mem_gb: row.gpu_mem_gb * 1e9 }), 'ABSURD_VALUE'],
+    ['two rows for one configuration', () => ({ kv_budget: 1 }), 'DUPLICATE_ROW'],
+    ['latency in microseconds', (row) => ({ tpot_ms: row.tpot_ms * 300 }), 'MICROSECONDS_NOT_MS'],
+    ['memory as a share', (row) => ({ gpu_mem_gb: row.gpu_mem_gb / 80 }), 'MEMORY_NOT_GB'],
+    ['memory in MB', (row) => ({ gpu_mem_gb: row.gpu_mem_gb * 20 }), 'MEMORY_NOT_GB'],
+    ['cost in dollars', (row) => ({ cost_per_1k: row.cost_per_1k / 100 }), 'USD_NOT_CENTS'],
+    ['percentiles the wrong way round', (row) => ({ ttft_p99_ms: row.ttft_p50_ms / 2 }), 'P99_BELOW_P50'],
+    ['input tokens among the throughput', (row) => ({ tps: row.tps * 20 }), 'TPS_ABOVE_BATCH'],
+    ['memory that falls with the budget', (row) => ({ gpu_mem_gb: 40 - row.gpu_mem_gb / 2 }), 'NOT_MONOTONE'],
+    ['batches that make tokens quicker', (row) => ({ tpot_ms: 30 - row.batch_size / 25 }), 'NOT_MONOTONE'],
+  ] as [string, (row: FixtureRow, index: number) => Partial<FixtureRow>, string][]) {
+    it(`sees ${what}`, () => assert.ok(codesAfter(change).includes(code), String(codesAfter(change))));
+  }
+
+  for (const column of ['ttft_p50_ms', 'ttft_p99_ms', 'tpot_ms'] as const) {
+    it(`lets no table be played whose ${column} is in seconds`, async () => {
+      const shipped = await readTableRows(readFileSync(SHIPPED_TABLE_URL));
+      for (const sound of [tableOf(validRows()), shipped]) {
+        assert.deepEqual(
+          inspectTable(sound).filter(({ severity }) => severity === 'error'),
+          [],
+        );
+        // Latencies of a slow server may be above the least in ms even in seconds.
+        for (const slow of [1, 4]) {
+          const inSeconds = sound.columns[column]!.map((value) => (slow * value) / 1000);
+          const rows = { ...sound, columns: { ...sound.columns, [column]: inSeconds } };
+          const findings = inspectTable(rows);
+          assert.deepEqual(
+            findings.map(({ code, severity }) => [code, severity]),
+            [['SECONDS_NOT_MS', 'error']],
+          );
+          assert.match(findings[0].message, new RegExp(`\`${column}\` in ms, .* Multiply it by 1,000`));
+          assert.throws(() => new TraceTable(rows), { code: 'SECONDS_NOT_MS' });
+        }
+      }
+    });
+  }
+
+  it('lists configurations that were not measured', () => {
+    const [finding] = inspectTable(tableOf(validRows().slice(0, -1)));
+    assert.equal(finding.code, 'MISSING_ROW');
+    assert.match(finding.message, /1 of 48 .* batch_size 512, kv_budget 1, spec_length 8, quant_tier 2/);
+  });
+
+  it('tells what part of the range was not measured', () => {
+    const without = (column: TableColumn, value: number) =>
+      codesOf(tableOf(validRows().filter((row) => row[column] !== value)));
+    assert.deepEqual(without('batch_size', 512), ['MISSING_CORNER']);
+    assert.deepEqual(without('quant_tier', 2), ['MISSING_TIER']);
+    assert.deepEqual(without('quant_tier', 0), ['MISSING_FP16']);
+    assert.deepEqual(codesOf(tableOf(validRows(), { specAcceptRates: null })), ['UNKNOWN_ACCEPTANCE']);
+    assert.deepEqual(codesOf(tableOf([])), ['NO_ROWS']);
+  });
+
+  it('lets no table be played that has an error, and every one that has warnings only', () => {
+    const rows = validRows();
+    assert.throws(() => new TraceTable(tableOf(rows.slice(1))), { code: 'MISSING_ROW' });
+    new TraceTable(tableOf(rows.filter(({ quant_tier }) => quant_tier === 0)));
+  });
+
+  it('refuses a file that is no Parquet', async () => {
+    for (const bytes of [new Uint8Array(0), new TextEncoder().encode('a,b\n1,2\n'), new Uint8Array(64)]) {
+      await assert.rejects(readTableRows(bytes), { code: 'NOT_PARQUET' });
+    }
+  });
+
+  it('data: finds nothing in the table that comes with the package', async () => {
+    assert.deepEqual(inspectTable(await readTableRows(readFileSync(SHIPPED_TABLE_URL))), []);
+  });
+});
+
+const builder = new TableBuilder(findProfile('h100-80gb-llama-3-8b'));
+/** Rows of the shipped table that are measured again: one in so many, a prime, so that every value of every knob is met. */
+const EVERY = 89;
+
+describe('a built table', () => {
+  it('measures the rows of the table that comes with the package again, to the last digit', async () => {
+    const { columns, count, conditions } = await readTableRows(readFileSync(SHIPPED_TABLE_URL));
+    const points = gridPoints();
+    assert.equal(count, points.length);
+    for (let row = 0; row < count; row += EVERY) {
+      const measured = builder.measure(points[row]);
+      for (const column of TABLE_COLUMNS) {
+        assert.equal(
+          columns[column]![row],
+          measured[column],
+          `${column} of row ${row}: the simulator has changed. Run \`servegym profile table build --profile h100-80gb-llama-3-8b --out packages/environments/src/inferencegym/table/h100-80gb-llama-3-8b.parquet\`, \`servegym table calibrate --out packages/environments/src/inferencegym/shipped-calibration.json\` and the golden trajectories of inferencegym with UPDATE_GOLDEN=1`,
+        );
+      }
+    }
+    const { spec_accept_rates, output_tokens } = builder.metadata();
+    assert.deepEqual(conditions.specAcceptRates, JSON.parse(spec_accept_rates!));
+    assert.equal(conditions.outputTokens, Number(output_tokens));
+  });
+
+  it('writes a file that reads back as it was, the same bytes each time', async () => {
+    const points = gridPoints().filter((point) => point.batch_size <= 4 && point.prompt_len_bucket <= 1);
+    const rows = points
+      .filter(({ quant_tier, spec_length }) => quant_tier === 0 && spec_length === 0)
+      .map((point) => builder.measure(point));
+    const file = encodeTable(rows, builder.metadata());
+    assert.deepEqual(file, encodeTable(rows, builder.metadata()));
+    const read = await readTableRows(file);
+    for (const column of TABLE_COLUMNS) {
+      assert.deepEqual(
+        [...read.columns[column]!],
+        rows.map((row) => row[column]),
+      );
+    }
+    assert.ok(inspectTable(read).every(({ severity }) => severity === 'warning'));
+  });
+
+  it('measures what physics asks for', () => {
+    const base = { batch_size: 32, kv_budget: 1, spec_length: 0, quant_tier: 0, prompt_len_bucket: 3 };
+    const plain = builder.measure(base);
+    assert.ok(builder.measure({ ...base, batch_size: 128 }).tps > plain.tps);
+    assert.ok(builder.measure({ ...base, batch_size: 128 }).tpot_ms > plain.tpot_ms);
+    assert.ok(builder.measure({ ...base, prompt_len_bucket: 6 }).tps < plain.tps);
+    assert.ok(builder.measure({ ...base, kv_budget: 0.1 }).gpu_mem_gb < plain.gpu_mem_gb);
+    assert.ok(
+      builder.measure({ ...base, batch_size: 1, spec_length: 4 }).tpot_ms <
+        builder.measure({ ...base, batch_size: 1 }).tpot_ms,
+    );
+    assert.ok(builder.measure({ ...base, batch_size: 512 }).gpu_mem_gb > 40, 'runs out of memory');
+    assert.ok(plain.gpu_mem_gb <= 40);
+  });
+
+  it('takes other memory, prices and answers, and refuses what does not fit', () => {
+    const profile = findProfile('h100-80gb-llama-3-8b');
+    const point = { batch_size: 4, kv_budget: 1, spec_length: 0, quant_tier: 0, prompt_len_bucket: 0 };
+    const large = new TableBuilder(profile, { memoryGb: 80, usdPerHour: 6 }).measure(point);
+    const usual = builder.measure(point);
+    assert.ok(large.gpu_mem_gb > 79 && usual.gpu_mem_gb < 40);
+    assert.ok(large.cost_per_1k > 3 * usual.cost_per_1k);
+    assert.throws(() => new TableBuilder(profile, { memoryGb: 200 }), {
+      name: 'EnvironmentError',
+      code: 'MEMORY_ABOVE_GPU',
+      message: /at most 84.9 GB/,
+    });
+    assert.throws(() => new TableBuilder(profile, { memoryGb: 17 }), {
+      name: 'EnvironmentError',
+      code: 'MEMORY_TOO_SMALL',
+      message: /memory for one request/,
+    });
+    const withoutTiers = { ...profile, weights: { FP16: profile.weights.FP16 } };
+    assert.throws(() => new TableBuilder(withoutTiers), {
+      name: 'EnvironmentError',
+      code: 'MISSING_PRECISION',
+      message: /lacks INT8, INT4/,
+    });
+  });
+
+  it('has a row for every combination of the grid', () => {
+    const combinations = Object.values(TABLE_GRID).reduce((product, values) => product * values.length, 1);
+    assert.equal(new Set(gridPoints().map((point) => JSON.stringify(point))).size, combinations);
   });
 });

@@ -1,8 +1,13 @@
 import { findProfile } from '@servegym/profiles';
 import { type EngineProfile, kvBlocksGiB, kvPoolBlocks, weightVariant } from '@servegym/simulator';
 import { mean as meanOf, stratifiedBootstrap } from '@servegym/simulator/statistics';
-import type { ScoreAnchors } from '../../grading.ts';
-import { FINGERPRINT_SEED, printPlay, recordedReturns } from '../../grading.ts';
+import {
+  FINGERPRINT_SEED,
+  printPlay,
+  recordedReturns,
+  type ScoreAnchors,
+  type WindowAnchors,
+} from '../../grading.ts';
 import { splitOfSeed } from '../../scenario.ts';
 import { drawRequests, type EpisodeRequests } from '../episode-requests.ts';
 import { QUANTIZATION_TIERS, type QuantizationTier, type ServeAction } from '../schema.ts';
@@ -85,13 +90,9 @@ const ALL_ROUND: readonly ServeAction[] = QUANTIZATION_TIERS.flatMap((tier) =>
 );
 
 /** Returns that an episode is held against, all on the same traffic. */
-export interface EpisodeAnchors extends ScoreAnchors {
+export interface EpisodeAnchors extends WindowAnchors, ScoreAnchors {
   /** Of the receding-horizon planner; `null` where it was not played. */
   readonly planner: number | null;
-  /** No policy can exceed it. */
-  readonly bound: number;
-  /** True when `clairvoyant` is an estimate, because nothing is recorded for this traffic. */
-  readonly estimated: boolean;
 }
 
 /**
@@ -130,12 +131,7 @@ export function constantReturn(
 }
 
 /** A mean over seeds with its 95 % interval. */
-export interface MeanReturn {
-  readonly mean: number;
-  readonly ci95: readonly [number, number];
-}
-
-function meanReturn(values: readonly number[]): MeanReturn {
+function meanReturn(values: readonly number[]) {
   return { mean: meanOf(values), ci95: stratifiedBootstrap([values], meanOf) };
 }
 
