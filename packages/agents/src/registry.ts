@@ -99,6 +99,10 @@ export interface EnvironmentAgents<
   readonly shipped: readonly string[];
   /** The policy that plays where none is named. */
   readonly baseline: string;
+  /** Those that a server plays as baselines, `baseline` first; none where episodes are not graded. */
+  readonly baselines: readonly string[];
+  /** Ranges of the scores of `baseline` by task, where nothing is of the user's own. Absent where none are told. */
+  readonly expectedRanges?: Readonly<Record<string, readonly [number, number]>>;
   /** A fresh policy. @throws EnvironmentError `UNKNOWN_POLICY`, or `POLICY_NOT_SHIPPED` for one that must be trained first */
   createPolicy(name: string): Policy<Action, Observation>;
   /** The policy in a file that training wrote, and its task. Absent where nothing is learned. @throws EnvironmentError */
@@ -145,6 +149,7 @@ export const AGENTS = {
     planners: ['mpc', 'mpc-unshifted', 'mpc-online', 'oracle'],
     shipped: Object.keys(SHIPPED_FORMATS),
     baseline: 'heuristic',
+    baselines: ['heuristic', 'random', 'default'],
     createPolicy: createServePolicy,
     loadPolicy: loadServePolicy,
     algorithms: ['ppo', 'distill', 'cem', 'static'],
@@ -175,6 +180,7 @@ export const AGENTS = {
     planners: [],
     shipped: [],
     baseline: 'hpa',
+    baselines: ['hpa', 'rule', 'static'],
     createPolicy: createFleetPolicy,
     loadPolicy: loadFleetPolicy,
     algorithms: ['ppo', 'cem'],
@@ -187,6 +193,9 @@ export const AGENTS = {
     planners: [],
     shipped: [],
     baseline: 'baseline',
+    baselines: ['baseline', 'default', 'random'],
+    // Those of InferenceGym.
+    expectedRanges: { 1: [0.3, 0.4], 2: [0.22, 0.32], 3: [0.18, 0.28] },
     createPolicy: (name) => createFrom(GYM_POLICIES, name),
     loadPolicy: (file) => decodePolicy<GymAction, GymObservation, GymTask>(GYM_LEARNER, file),
     algorithms: ['ppo'],
@@ -200,6 +209,7 @@ export const AGENTS = {
     planners: [],
     shipped: [],
     baseline: 'default',
+    baselines: [],
     createPolicy: (name) => createFrom(BENCHMARK_POLICIES, name),
     algorithms: [],
   } satisfies EnvironmentAgents<BenchmarkAction>,

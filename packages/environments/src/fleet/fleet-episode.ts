@@ -222,7 +222,7 @@ export class FleetEpisode {
   }
 
   /** State that the rest of the episode depends on. */
-  snapshot(): FleetEpisodeSnapshot {
+  snapshot() {
     return {
       fleet: this.fleet.snapshot(),
       window: this.window,
@@ -236,7 +236,7 @@ export class FleetEpisode {
   }
 
   /** Goes back to where `snapshot` was taken. The ledger is that of the next window played. */
-  restore(snapshot: FleetEpisodeSnapshot): void {
+  restore(snapshot: ReturnType<FleetEpisode['snapshot']>): void {
     this.fleet.restore(snapshot.fleet);
     this.window = snapshot.window;
     this.totals = { ...snapshot.totals };
@@ -288,14 +288,6 @@ export class FleetEpisode {
   }
 }
 
-/** The state of an episode, made by `snapshot` and taken by `restore`. */
-type FleetEpisodeSnapshot = Readonly<Pick<FleetEpisode, 'window' | 'totals' | 'action' | 'inFlight'>> & {
-  readonly fleet: ReturnType<Fleet['snapshot']>;
-  readonly nextStart: number;
-  readonly billedSeconds: readonly number[];
-  readonly dueTurns: readonly number[];
-};
-
 /** An action in the simulator's words. Replicas beyond those that there are GPUs for wait, as pods do in Kubernetes. */
 function fleetSettings({ maxReplicas, second }: FleetTask, action: FleetAction): FleetSettings {
   const first = Math.min(maxReplicas, action.replicas);
@@ -322,10 +314,11 @@ export function poolsOf(task: FleetTask): readonly FleetPoolTask[] {
 function describeServer(task: FleetTask, profiles: readonly EngineProfile[]): FleetServer {
   const { maxReplicas, prices, objectives } = task;
   const [interactive] = REQUEST_CLASSES;
-  const [first, second = NO_REPLICA] = poolsOf(task).map((pool, i) => describeReplica(pool, profiles[i]));
+  const [first, second] = poolsOf(task).map((pool, i) => describeReplica(pool, profiles[i]));
+  const none = Object.fromEntries(Object.keys(first).map((name) => [name, 0])) as typeof first;
   return {
     ...first,
-    second,
+    second: second ?? none,
     max_replicas: maxReplicas,
     usd_per_million_input_tokens: prices[interactive].usdPerMillionInput,
     usd_per_million_output_tokens: prices[interactive].usdPerMillionOutput,
@@ -346,13 +339,3 @@ function describeReplica({ coldStartSeconds }: FleetPoolTask, profile: EnginePro
     usd_per_replica_hour: profile.gpu.count * profile.gpu.usdPerHour,
   };
 }
-
-const NO_REPLICA: ReplicaDescription = {
-  step_base_ms: 0,
-  step_token_us: 0,
-  step_sequence_us: 0,
-  step_context_ns: 0,
-  kv_cache_tokens: 0,
-  cold_start_seconds: 0,
-  usd_per_replica_hour: 0,
-};

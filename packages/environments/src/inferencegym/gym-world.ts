@@ -41,14 +41,7 @@ export function shippedWorld(): Promise<GymWorld> {
 }
 
 /** Reference of a task's rewards and grades on one table. */
-export interface TaskCalibration {
-  /** Most that a configuration that never changes reaches on training traffic, output tokens a second. */
-  readonly bestTokensPerSecond: number;
-  /** Throughput of a server that runs eight sequences at most, output tokens a second: the score of task 1 begins there. */
-  readonly referenceTokensPerSecond: number;
-  /** The configuration that reached the most. */
-  readonly best: GymAction;
-}
+export type TaskCalibration = Readonly<ReturnType<typeof calibrateTask>>;
 
 type Calibration = Record<GymTaskId, TaskCalibration>;
 
@@ -70,7 +63,7 @@ const TRIED: { readonly [K in Knob]: readonly GymAction[K][] } = {
  * Measures a task on a table: the most tokens a second that a configuration which never changes reaches, and what eight
  * sequences reach.
  */
-export function calibrateTask(times: ServiceTimes, task: GymTask): TaskCalibration {
+export function calibrateTask(times: ServiceTimes, task: GymTask) {
   // Throughput does not depend on what rewards are measured against.
   const world: EpisodeWorld = { times, calibration: () => ({ bestTokensPerSecond: 1 }) };
   let best = GYM_DEFAULT_ACTION;
@@ -83,8 +76,11 @@ export function calibrateTask(times: ServiceTimes, task: GymTask): TaskCalibrati
   }
   const reference = { ...GYM_DEFAULT_ACTION, batch_size: REFERENCE_BATCH };
   return {
+    /** Most that a configuration that never changes reaches on training traffic, output tokens a second. */
     bestTokensPerSecond: Math.round(most),
+    /** Throughput of a server that runs eight sequences at most, output tokens a second: the score of task 1 begins there. */
     referenceTokensPerSecond: Math.round(tokensPerSecond(world, task, reference)),
+    /** The configuration that reached the most. */
     best,
   };
 }

@@ -42,7 +42,7 @@ export function drawRequests(task: ServeTask, seed: number): EpisodeRequests {
 export function episodeRequests(
   task: ServeTask,
   requests: RequestList,
-  schedule: Pick<PhaseSchedule, 'phases' | 'tenantGiB'>,
+  schedule: Pick<ReturnType<typeof drawPhases>, 'phases' | 'tenantGiB'>,
 ): EpisodeRequests {
   return {
     arrivalTicks: Float64Array.from(requests.arrivalSeconds).map((at) => Math.round(at * TICKS_PER_S)),
@@ -68,7 +68,11 @@ function windowStarts({ windows, windowSeconds }: ServeTask, arrivalSeconds: rea
 }
 
 /** Requests as a task's phases describe them. */
-export function phaseRequests(task: ServeTask, seed: number, schedule: PhaseSchedule): RequestList {
+export function phaseRequests(
+  task: ServeTask,
+  seed: number,
+  schedule: ReturnType<typeof drawPhases>,
+): RequestList {
   const { windows, windowSeconds } = task;
   const arrivals = new RandomStream(seed, 'arrivals');
   const lengths = new RandomStream(seed, 'lengths');
@@ -100,23 +104,16 @@ function drawLength(lengths: RandomStream, { median, sigma, min, max }: LogNorma
   return Math.min(max, Math.max(min, drawn));
 }
 
-/** Phase, rate and tenants of each window of an episode. */
-export interface PhaseSchedule {
-  /** Index into the task's phases. */
-  readonly phases: Uint8Array;
-  /** Arrivals a second. */
-  readonly rates: Float64Array;
-  /** Memory of co-located tenants on each GPU, GiB. */
-  readonly tenantGiB: Float64Array;
-}
-
 /** Draws the order of the phases, how long each lasts, its rate and its tenants. */
-function drawPhases(task: ServeTask, seed: number): PhaseSchedule {
+function drawPhases(task: ServeTask, seed: number) {
   const order = new RandomStream(seed, 'phases');
   const bursts = new RandomStream(seed, 'bursts');
   const tenants = new RandomStream(seed, 'tenants');
+  /** Index into the task's phases, of each window. */
   const phases = new Uint8Array(task.windows);
+  /** Arrivals a second. */
   const rates = new Float64Array(task.windows);
+  /** Memory of co-located tenants on each GPU, GiB. */
   const tenantGiB = new Float64Array(task.windows);
   let current = 0;
   for (let w = 0; w < task.windows; ) {
@@ -271,19 +268,14 @@ const PARTS = {
   test: [0.8, 1],
 } as const satisfies Record<keyof typeof SEED_SPLITS, readonly [number, number]>;
 
-/** Start of an episode in a trace, and the time after which the trace begins anew. */
-interface TraceStretch {
-  readonly startMs: number;
-  readonly periodMs: number;
-}
-
 /**
  * The stretch of a trace that a seed plays. A trace that is no longer than the episode is played from its start, and
  * over again until the episode ends; between the last arrival and the first of the next round lies the mean gap. Of a
  * longer one the seed draws the start; of one as long as five episodes, within the part of the seed's split: the first 60 %
- * for training, the next 20 % for validation, the rest for tests. `episodeMs` is in the trace's own time.
+ * for training, the next 20 % for validation, the rest for tests. `episodeMs` is in the trace's own time; after `periodMs` the
+ * trace begins anew.
  */
-export function traceStretch({ arrivalMs }: ServeTrace, seed: number, episodeMs: number): TraceStretch {
+export function traceStretch({ arrivalMs }: ServeTrace, seed: number, episodeMs: number) {
   const last = arrivalMs[arrivalMs.length - 1];
   const gap = arrivalMs.length > 1 ? last / (arrivalMs.length - 1) : 0;
   // A trace of one moment is played once.

@@ -239,13 +239,9 @@ function runningByClass({ cluster, requests }: ServeEpisode): { requests: number
 
 /** Objectives of each class, as reports have them. */
 export function sloReport({ objectives }: ServeTask) {
-  const objective = ({ ttftMs, tpotMs }: (typeof objectives)['batch']) => ({
-    ttft_ms: ttftMs,
-    tpot_ms: tpotMs,
+  const rows = REQUEST_CLASSES.map((name) => {
+    const { ttftMs, tpotMs } = objectives[name];
+    return [name, { ttft_ms: ttftMs, tpot_ms: tpotMs }] as const;
   });
-  return {
-    interactive: objective(objectives.interactive),
-    batch: objective(objectives.batch),
-    best_effort: objective(objectives.best_effort),
-  };
+  return Object.fromEntries(rows) as Record<(typeof REQUEST_CLASSES)[number], (typeof rows)[number][1]>;
 }

@@ -1,5 +1,5 @@
-import { LlmClient, LlmPolicy, llmSettings } from '@servegym/agents';
-import type { RegisteredEnvironment } from '@servegym/environments';
+import { agentsOf, LlmClient, LlmPolicy, llmSettings } from '@servegym/agents';
+import type { EnvironmentId, RegisteredEnvironment } from '@servegym/environments';
 import {
   type Caller,
   type EnvironmentDefinition,
@@ -19,26 +19,9 @@ const BASELINE_SEED = 0;
 /** A language model is asked before every so many windows: whoever asks for the baseline waits for all answers. */
 const DECIDE_EVERY = 6;
 
-interface Baselines {
-  /** The first plays where none is named. */
-  readonly agents: readonly [string, ...string[]];
-  /** Ranges of the first agent's scores by task, where nothing is of the user's own. Default: none are told. */
-  readonly expectedRanges?: Readonly<Record<string, readonly [number, number]>>;
-}
-
-const BASELINES: Readonly<Record<string, Baselines>> = {
-  llmserve: { agents: ['heuristic', 'random', 'default'] },
-  fleet: { agents: ['hpa', 'rule', 'static'] },
-  // The ranges are those of InferenceGym.
-  inferencegym: {
-    agents: ['baseline', 'default', 'random'],
-    expectedRanges: { 1: [0.3, 0.4], 2: [0.22, 0.32], 3: [0.18, 0.28] },
-  },
-};
-
 /** True for an environment with `/baseline`. */
 export function hasBaselines({ id }: Pick<RegisteredEnvironment, 'id'>): boolean {
-  return Object.hasOwn(BASELINES, id);
+  return agentsOf(id as EnvironmentId).baselines.length > 0;
 }
 
 /** Query parameters are texts. */
@@ -119,7 +102,7 @@ export function mountBaselineRoutes(
 ): void {
   const { definition } = server;
   const tasks = definition.tasks ?? [];
-  const { agents, expectedRanges = {} } = BASELINES[entry.id]!;
+  const { baselines: agents, expectedRanges = {} } = agentsOf(entry.id as EnvironmentId);
   // The definition's version is longer where something is of the user's own.
   const ranges = definition.version === entry.version ? expectedRanges : {};
   /** Results that everybody asks for. */

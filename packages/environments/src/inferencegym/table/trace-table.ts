@@ -190,7 +190,7 @@ function readConditions(
 ): TableConditions {
   const texts = new Map(entries.map(({ key, value }) => [key, value]));
   const positive = (key: string, otherwise: number) => {
-    const value = Number(texts.get(key) ?? Number.NaN);
+    const value = Number(texts.get(key));
     return Number.isFinite(value) && value > 0 ? value : otherwise;
   };
   return {
