@@ -80,6 +80,8 @@ export const DEFAULT_ACTION: ServeAction = {
   priority_routing: false,
 };
 
+const free = z.boolean();
+
 /**
  * The server itself: its speed by the law of its profile, memory, objectives and prices. The same in every window of an
  * episode. One policy can run many servers by it. On a real server, the one that the task supposes.
@@ -88,9 +90,7 @@ const serverDescriptionSchema = z
   .object({
     ...figures(observed.figures.server),
     free: z
-      .object(
-        Object.fromEntries(SERVE_KNOBS.map((knob) => [knob, z.boolean()])) as Record<ServeKnob, z.ZodBoolean>,
-      )
+      .object(Object.fromEntries(SERVE_KNOBS.map((knob) => [knob, free])) as Record<ServeKnob, typeof free>)
       .meta({ description: 'Knobs that may be set; the others stay at the default' }),
   })
   .meta({ description: 'Speed, memory, objectives and prices of the server; the same in every window' });
