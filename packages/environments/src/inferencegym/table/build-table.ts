@@ -46,7 +46,7 @@ function samplerGb(batchSize: number, speculationDepth: number): number {
 export type TableRow = Readonly<Record<TableColumn, number>>;
 
 /** A configuration of the grid: one value for each key column. */
-export type GridPoint = Readonly<Record<(typeof KEY_COLUMNS)[number], number>>;
+type GridPoint = Readonly<Record<(typeof KEY_COLUMNS)[number], number>>;
 
 /** Measures a profile's trace table on the simulator, row by row. */
 export class TableBuilder {
