@@ -24,7 +24,7 @@ export interface FleetTaskReference {
 }
 
 /** Returns on the requests of one seed. */
-interface FleetSeedReturns {
+export interface FleetSeedReturns {
   /** Of the HorizontalPodAutoscaler. */
   readonly default: number;
   /** Of the rule with the parameters that earned most in training. */
