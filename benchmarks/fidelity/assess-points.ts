@@ -193,7 +193,7 @@ export function pointRecipe(point: OperatingPoint): PointRecipe {
 }
 
 /** A profile for a point, with the precision of the weights that the point was measured with. */
-export interface PointProfile {
+interface PointProfile {
   readonly profile: EngineProfile;
   readonly weights: WeightPrecision;
 }
@@ -219,14 +219,14 @@ const MOST_BLOCKS = 1e6;
 const WARM_UP_MS = 1e8;
 
 /** Precision of the weights of a point. */
-export function pointWeights({ precision }: OperatingPoint, { checkpoint }: ServedModel): WeightPrecision {
+function pointWeights({ precision }: OperatingPoint, { checkpoint }: ServedModel): WeightPrecision {
   if (precision === 'fp8') return 'FP8';
   if (precision === 'fp4') return checkpoint === 'MXFP4' ? 'MXFP4' : 'NVFP4';
   return 'FP16';
 }
 
 /** Precision of the KV cache of a point: recipes for B200 set 8 bits, as the queues of points that overflow it tell. */
-export function pointKvCache({ system }: OperatingPoint): KvPrecision {
+function pointKvCache({ system }: OperatingPoint): KvPrecision {
   return system === 'b200_sxm' ? 'FP8' : 'FP16';
 }
 
