@@ -11,7 +11,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { basename, delimiter, dirname, join, relative } from 'node:path';
+import { basename, delimiter, join, relative } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { promisify } from 'node:util';
 import { PACKED } from './packed-packages.fixture.ts';
@@ -36,7 +36,7 @@ describe('the wheel, in a virtual environment with nothing else and no Node on t
   /** The environment of a user with these folders on the PATH. */
   const environment = (path = withoutNode) => {
     const { SERVEGYM_COMMAND, PYTHONPATH, ...rest } = process.env;
-    return { ...rest, PATH: path };
+    return { ...rest, PATH: path, PYTHONDONTWRITEBYTECODE: '1' };
   };
   const runPython = async (args: readonly string[], path?: string) =>
     (await run(join(venv, 'bin', 'python'), args, { cwd: folder, env: environment(path) })).stdout;
@@ -50,8 +50,8 @@ describe('the wheel, in a virtual environment with nothing else and no Node on t
       run(python, ['-m', 'venv', '--without-pip', venv]),
     ]);
     wheel = join(out, readdirSync(out)[0]);
-    const install = ['pip', 'install', '--quiet', '--python', join(venv, 'bin', 'python'), wheel];
-    await run(join(dirname(python), 'uv'), install, { env: environment() });
+    const install = ['--python', join(venv, 'bin', 'python'), 'install', '--quiet', wheel];
+    await run(python, ['-m', 'pip', ...install], { env: environment() });
     installed = (await runPython(['-c', 'import servegym; print(*servegym.__path__)'])).trim();
   });
   after(() => rmSync(folder, { recursive: true, force: true }));
