@@ -45,7 +45,7 @@ export const FIDELITY_FILES: readonly ReferenceFile[] = [
 
 /** Job kinds of the comparison, with their modules. */
 export const FIDELITY_JOB_KINDS: JobKinds = {
-  fidelity: import.meta.url,
+  fidelity: new URL('assess-fidelity.ts', import.meta.url).href,
   points: new URL('assess-points.ts', import.meta.url).href,
 };
 
