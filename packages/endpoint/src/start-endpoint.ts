@@ -5,13 +5,13 @@ import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createAdaptorServer } from '@hono/node-server';
 import { MODELS } from '@servegym/profiles';
-import { type EngineProfile, kvPoolBlocks, type ServingConfig } from '@servegym/simulator';
+import { kvPoolBlocks, type ServingConfig } from '@servegym/simulator';
 import { Hono } from 'hono';
 import { bodyLimit } from 'hono/body-limit';
 import packageJson from '../package.json' with { type: 'json' };
 import { type LateFinding, LatenessWatch, PreciseAlarm, SimulatedClock } from './live/clock.ts';
 import { LiveServer } from './live/live-server.ts';
-import { createSimulatedServer } from './live/simulated-server.ts';
+import { createSimulatedServer, type SimulatedServerOptions } from './live/simulated-server.ts';
 import { EndpointMetrics } from './metrics/endpoint-metrics.ts';
 import { ApiError } from './openai/requests.ts';
 import { type EndpointApp, mountKnobRoutes, mountOpenAiRoutes } from './openai/routes.ts';
@@ -21,16 +21,8 @@ const MOST_BODY_BYTES = 64 * 1024 * 1024;
 const KEEP_ALIVE_MS = 75_000;
 const DRAIN_POLL_MS = 20;
 
-export interface EndpointOptions {
-  readonly profile: EngineProfile;
+export interface EndpointOptions extends SimulatedServerOptions {
   readonly config: ServingConfig;
-  /** 1 engine as `simulate` has it, or the 2 of `llmserve`. */
-  readonly engines: 1 | 2;
-  readonly maxNumBatchedTokens: number;
-  /** Acceptance table of the profile for this traffic. */
-  readonly acceptance: string;
-  /** Whether prompts find what is cached of their prefix; two engines cache nothing. */
-  readonly prefixCaching: boolean;
   /** Names that requests may use. Default: the profile's model and the profile. */
   readonly modelNames?: readonly string[];
   /** Most tokens of a prompt and its reply together. Default: the model's context, or less when the KV pool holds less. */
@@ -42,42 +34,23 @@ export interface EndpointOptions {
   /** When there are any, requests must carry one as `authorization: Bearer`; `/health` and `/metrics` need none. */
   readonly apiKeys: readonly string[];
   /** Why a request is not let in, before its key is looked at; `null` for one that may go on. Default: all may. */
-  readonly refuse?: (request: IncomingMessage, path: string) => EndpointRefusal | null;
-  /** Seed of the replies and of the acceptance of draft tokens. */
-  readonly seed: number;
+  readonly refuse?: (
+    request: IncomingMessage,
+    path: string,
+  ) => { readonly status: ApiError['status']; readonly code: string; readonly detail: string } | null;
   /** 0 takes any free port. */
   readonly port: number;
   readonly host: string;
 }
 
-interface EndpointRefusal {
-  readonly status: ApiError['status'];
-  readonly code: string;
-  readonly detail: string;
-}
-
-export interface RunningEndpoint {
-  /** Without a slash at the end; the API is below `/v1`. */
-  readonly url: string;
-  /** Address at which it listens; `0.0.0.0` and `::` are all of this machine's. */
-  readonly address: string;
-  readonly port: number;
-  readonly modelNames: readonly string[];
-  readonly maxModelLen: number;
-  /** Requests that wait or run. */
-  readonly liveRequests: number;
-  /** Takes no more requests, lets those that run go on for a while, then closes. */
-  drain(options: { readonly graceMs: number }): Promise<void>;
-  /** Ends all connections at once. */
-  close(): Promise<void>;
-}
+export type RunningEndpoint = Awaited<ReturnType<typeof startEndpoint>>;
 
 /**
  * Serves a simulated engine over the OpenAI API, in step with the wall clock.
  * @throws {SimulatorError} when the settings do not fit the profile
  * @throws InputError when the address is taken, forbidden or not of this machine
  */
-export async function startEndpoint(options: EndpointOptions): Promise<RunningEndpoint> {
+export async function startEndpoint(options: EndpointOptions) {
   const { profile, config, port, host } = options;
   const prefixCaching = options.prefixCaching && options.engines === 1;
   const { blockTokens } = profile.memory;
@@ -85,18 +58,12 @@ export async function startEndpoint(options: EndpointOptions): Promise<RunningEn
   const blocks = kvPoolBlocks(profile, config.weights, config.speculationDepth > 0, config.kvBudgetFraction);
   const contextTokens = MODELS.find(({ name }) => name === profile.model.name)?.contextTokens;
   const maxModelLen = options.maxModelLen ?? Math.min(contextTokens ?? Infinity, blocks * blockTokens);
-  const [modelName = profile.model.name, ...otherNames] = options.modelNames ?? [
-    profile.model.name,
-    profile.name,
-  ];
-  const names: readonly [string, ...string[]] = [modelName, ...otherNames];
-  const metrics = new EndpointMetrics(server, {
-    modelName,
-    maxModelLen,
-    blockTokens,
-    prefixCaching,
-    latenessWatch: new LatenessWatch(options.timeScale, (finding) => options.onLate?.(finding)),
-  });
+  const { name: modelName } = profile.model;
+  const [first = modelName, ...others] = options.modelNames ?? [modelName, profile.name];
+  const names = [first, ...others] as const;
+  const model = { names, maxModelLen, blockTokens, prefixCaching, seed: options.seed };
+  const watch = new LatenessWatch(options.timeScale, (finding) => options.onLate?.(finding));
+  const metrics = new EndpointMetrics(server, model, watch);
   const clock = new SimulatedClock({ timeScale: options.timeScale });
   const live = new LiveServer(server, clock, (ring) => new PreciseAlarm(ring), metrics);
 
@@ -143,7 +110,7 @@ export async function startEndpoint(options: EndpointOptions): Promise<RunningEn
       },
     }),
   );
-  mountOpenAiRoutes(app, live, { names, maxModelLen, blockTokens, prefixCaching, seed: options.seed });
+  mountOpenAiRoutes(app, live, model);
   mountKnobRoutes(app, live, profile);
 
   const http = createAdaptorServer({ fetch: app.fetch }) as Server;
@@ -152,7 +119,8 @@ export async function startEndpoint(options: EndpointOptions): Promise<RunningEn
   await once(http, 'listening');
   const address = http.address() as AddressInfo;
 
-  const close = async () => {
+  /** Ends all connections at once. */
+  const close = async (): Promise<void> => {
     live.close();
     const closed = http.listening ? once(http, 'close') : undefined;
     http.close();
@@ -160,15 +128,19 @@ export async function startEndpoint(options: EndpointOptions): Promise<RunningEn
     await closed;
   };
   return {
+    /** Without a slash at the end; the API is below `/v1`. */
     url: `http://${hostInUrl(host)}:${address.port}`,
+    /** Address at which it listens; `0.0.0.0` and `::` are all of this machine's. */
     address: address.address,
     port: address.port,
     modelNames: names,
     maxModelLen,
-    get liveRequests() {
+    /** Requests that wait or run. */
+    get liveRequests(): number {
       return live.liveCount;
     },
-    async drain({ graceMs }) {
+    /** Takes no more requests, lets those that run go on for a while, then closes. */
+    async drain({ graceMs }: { readonly graceMs: number }): Promise<void> {
       isDraining = true;
       const untilMs = performance.now() + graceMs;
       while (live.liveCount > 0 && performance.now() < untilMs) await sleep(DRAIN_POLL_MS);

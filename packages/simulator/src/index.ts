@@ -66,8 +66,14 @@ export { isBenchmarkResult, readBenchmarkResult } from './traces/benchmark-resul
 export { agentSessionsTrace, ragPulseTrace } from './traces/conversations.ts';
 export { forEachCsvRecord } from './traces/csv-trace.ts';
 export { describeTrace, type LengthSummary, type TraceDescription } from './traces/describe-trace.ts';
-export { closedBatch, drawLengths, repeatTrace, scaleRate, takeRequests } from './traces/operations.ts';
+export {
+  closedBatch,
+  drawLengths,
+  repeatTrace,
+  scaleRate,
+  sliceRequests,
+  takeRequests,
+} from './traces/operations.ts';
 export { parseTrace, traceParser, traceTextOf } from './traces/parse-trace.ts';
 export { type ReadTrace, RequestReader } from './traces/request-reader.ts';
 export type { TimeUnit, Trace, TraceColumn, TraceOptions, TraceReading } from './traces/trace.ts';
-export { decodeTrace, encodeTrace } from './traces/trace-bytes.ts';

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { deserialize, serialize } from 'node:v8';
 import {
   addServeTrace,
   type FleetObservation,
@@ -16,7 +17,6 @@ import {
 } from '@servegym/environments';
 import type { Job, JobContext, JobEngine, Json } from '@servegym/jobs';
 import type { EnvironmentDefinition, EpisodeRecord, Grade, StepResult } from '@servegym/openenv/definition';
-import { decodeTrace, encodeTrace } from '@servegym/simulator';
 
 type Awaitable<Answer> = Answer | Promise<Answer>;
 
@@ -196,7 +196,7 @@ export async function shareInputs(
   return {
     ...(task && { task: await jobs.share(Buffer.from(JSON.stringify(task))) }),
     ...(typeof trace === 'string' && {
-      trace: await jobs.share(encodeTrace(findServeTrace(traceName(trace))!)),
+      trace: await jobs.share(serialize(findServeTrace(traceName(trace))!)),
     }),
     ...(table && { table: await jobs.share(table.bytes) }),
   };
@@ -242,7 +242,7 @@ export async function takeInputs(
     tasks.add(tasks.parse(json, 'What the job was given'));
   }
   if (trace !== undefined && typeof scenario.trace === 'string' && !knownTraces.has(trace)) {
-    addServeTrace(traceName(scenario.trace), decodeTrace(context.shared(trace)));
+    addServeTrace(traceName(scenario.trace), deserialize(context.shared(trace)));
     knownTraces.add(trace);
   }
   if (table === undefined) return { scenario };

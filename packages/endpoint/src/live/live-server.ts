@@ -47,21 +47,10 @@ export interface FinishedRequest {
   readonly preemptions: number;
 }
 
-/** Work of an engine in one iteration. */
-export interface LiveIteration {
-  readonly engine: number;
-  readonly prefillTokens: number;
-  readonly outputTokens: number;
-  readonly cachedTokens: number;
-  readonly preemptions: number;
-  readonly draftTokens: number;
-  readonly acceptedTokens: number;
-}
-
 /** Watches the server, for metrics. Times in simulated ms. */
 export interface LiveObserver {
   onSubmitted(request: LiveRequest): void;
-  onIteration(iteration: LiveIteration): void;
+  onIteration(counters: Engine['counters'], engine: number): void;
   onFirstToken(ttftMs: number, engine: number): void;
   /** `tokens` tokens came `gapMs` apart. */
   onInterToken(gapMs: number, tokens: number, engine: number): void;
@@ -155,16 +144,8 @@ export class LiveServer {
       prefix: request.prefix,
     });
     this.#lastArrival = arrival;
-    this.#entries.set(id, {
-      request,
-      listener,
-      id,
-      taken: 0,
-      lastToken: 0,
-      preemptions: 0,
-      engine: 0,
-      round: 0,
-    });
+    const start = { taken: 0, lastToken: 0, preemptions: 0, engine: 0, round: 0 };
+    this.#entries.set(id, { request, listener, id, ...start });
     this.#observer.onSubmitted(request);
     this.turn();
     return () => {
@@ -262,15 +243,7 @@ export class LiveServer {
   /** Adds what clients get of an iteration, by the time at which they have it. */
   #takeEmissions(engine: Engine, index: number, batches: Batch[]): void {
     const { completions, firstTokens, counters } = engine;
-    this.#observer.onIteration({
-      engine: index,
-      prefillTokens: counters.prefillTokens,
-      outputTokens: counters.outputTokens,
-      cachedTokens: counters.cachedTokens + counters.loadedTokens,
-      preemptions: counters.preemptions,
-      draftTokens: counters.draftTokens,
-      acceptedTokens: counters.acceptedTokens,
-    });
+    this.#observer.onIteration(counters, index);
     for (let i = 0; i < firstTokens.count; i++) {
       const ttftMs = msFromTicks(firstTokens.firstTokens[i] - firstTokens.arrivals[i]);
       this.#observer.onFirstToken(ttftMs, index);

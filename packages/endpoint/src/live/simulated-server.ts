@@ -15,24 +15,24 @@ import {
   weightVariant,
 } from '@servegym/simulator';
 
-/** Engines behind the endpoint: one simulated engine, or the pair of `llmserve`. `Cluster` is the second. */
-export interface SimulatedServer {
+/** Engines behind the endpoint: one simulated engine, or the pair of `llmserve`, which `Cluster` is. */
+export interface SimulatedServer
+  extends Pick<
+    Cluster,
+    | 'servingConfig'
+    | 'events'
+    | 'draining'
+    | 'nextIteration'
+    | 'submit'
+    | 'abort'
+    | 'runUntil'
+    | 'shiftClock'
+    | 'roleOf'
+    | 'memoryOf'
+  > {
   readonly engines: readonly Engine[];
-  readonly servingConfig: ServingConfig;
-  /** Events of the engines since it was last emptied. */
-  readonly events: Cluster['events'];
-  /** Whether the engines finish what runs before they change roles. */
-  readonly draining: boolean;
-  /** Tick at which the next iteration begins; `Infinity` while there is nothing that could be served. */
-  readonly nextIteration: number;
-  submit(request: EngineRequest): void;
-  abort(id: number): boolean;
   /** @throws {SimulatorError}, and changes nothing, when the configuration does not fit the profile. */
   configure(config: ServingConfig): void;
-  runUntil(limit: number): void;
-  shiftClock(ticks: number): void;
-  roleOf(engine: number): 'mixed' | 'prefill' | 'decode';
-  memoryOf(engine: number): GpuMemory;
 }
 
 export interface SimulatedServerOptions {
@@ -42,9 +42,9 @@ export interface SimulatedServerOptions {
   readonly maxNumBatchedTokens: number;
   /** Acceptance table of the profile for this traffic. */
   readonly acceptance: string;
-  /** Whether prompts find what is cached of their prefix. One engine only. */
+  /** Whether prompts find what is cached of their prefix; two engines cache nothing. */
   readonly prefixCaching: boolean;
-  /** Seed of the acceptance draws. */
+  /** Seed of the acceptance draws, and of an endpoint's replies. */
   readonly seed: number;
 }
 

@@ -1,7 +1,9 @@
+import type { Engine } from '@servegym/simulator';
 import { Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client';
 import type { LatenessWatch } from '../live/clock.ts';
-import type { FinishedRequest, LiveIteration, LiveObserver, LiveRequest } from '../live/live-server.ts';
+import type { FinishedRequest, LiveObserver, LiveRequest } from '../live/live-server.ts';
 import type { SimulatedServer } from '../live/simulated-server.ts';
+import type { EndpointModel } from '../openai/plan-generation.ts';
 /*
  * Names, labels and buckets are those of vLLM 0.32 (vllm/v1/metrics/loggers.py and vllm/v1/spec_decode/metrics.py), so
  * that dashboards, autoscalers and load generators made for vLLM read them as they are. Counters of things that a
@@ -27,14 +29,6 @@ const LATENESS_BUCKETS_S = [0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 
 /** Gauges of prom-client whose names end as those of counters do. The series beside them tell the same by kind. */
 const MISNAMED_GAUGES = ['handles', 'requests', 'resources'].map((kind) => `nodejs_active_${kind}_total`);
 
-export interface EndpointMetricsOptions {
-  readonly modelName: string;
-  readonly maxModelLen: number;
-  readonly blockTokens: number;
-  readonly prefixCaching: boolean;
-  readonly latenessWatch: LatenessWatch;
-}
-
 /** The endpoint for Prometheus, in simulated time, as vLLM tells its own. */
 export class EndpointMetrics implements LiveObserver {
   readonly #registry = new Registry();
@@ -49,18 +43,18 @@ export class EndpointMetrics implements LiveObserver {
   /** Cached prompt tokens that no finished request has been credited with. */
   #uncredited = 0;
 
-  constructor(server: SimulatedServer, options: EndpointMetricsOptions) {
+  constructor(server: SimulatedServer, model: EndpointModel, latenessWatch: LatenessWatch) {
     const registry = this.#registry;
-    const { modelName, maxModelLen } = options;
-    this.#latenessWatch = options.latenessWatch;
-    this.#prefixCaching = options.prefixCaching;
+    const modelName = model.names[0];
+    this.#latenessWatch = latenessWatch;
+    this.#prefixCaching = model.prefixCaching;
     this.#labels = server.engines.map((_, engine) => ({ model_name: modelName, engine: String(engine) }));
     collectDefaultMetrics({ register: registry });
     for (const name of MISNAMED_GAUGES) registry.removeSingleMetric(name);
     this.#addGauges(server);
-    this.#addCacheConfig(server, options);
+    this.#addCacheConfig(server, model);
     this.#counters = recordOf('counters', (row) => this.#counter(row, modelName));
-    const tokenBounds = oneTwoFive(maxModelLen);
+    const tokenBounds = oneTwoFive(model.maxModelLen);
     this.#histograms = recordOf(
       'histograms',
       ({ name, help, buckets = tokenBounds }) =>
@@ -100,8 +94,8 @@ export class EndpointMetrics implements LiveObserver {
   }
 
   /** Facts of the KV cache, as the labels of a gauge of 1. */
-  #addCacheConfig({ engines }: SimulatedServer, options: EndpointMetricsOptions): void {
-    const { blockTokens, maxModelLen, prefixCaching } = options;
+  #addCacheConfig({ engines }: SimulatedServer, model: EndpointModel): void {
+    const { blockTokens, maxModelLen, prefixCaching } = model;
     const facts = (kvBlocks: number, engine: number) => ({
       block_size: String(blockTokens),
       num_gpu_blocks: String(kvBlocks),
@@ -167,19 +161,20 @@ export class EndpointMetrics implements LiveObserver {
     this.#histograms.choices.observe(choices);
   }
 
-  onIteration(iteration: LiveIteration): void {
-    const { engine, prefillTokens, outputTokens } = iteration;
+  onIteration(iteration: Engine['counters'], engine: number): void {
+    const { prefillTokens, outputTokens } = iteration;
+    const cachedTokens = iteration.cachedTokens + iteration.loadedTokens;
     const of = this.#labels[engine];
-    this.#counters.promptTokens.inc(of, prefillTokens + iteration.cachedTokens);
+    this.#counters.promptTokens.inc(of, prefillTokens + cachedTokens);
     this.#counters.promptTokensBySource.inc({ ...of, source: 'local_compute' }, prefillTokens);
     this.#counters.generationTokens.inc(of, outputTokens);
     if (iteration.preemptions > 0) this.#counters.preemptions.inc(of, iteration.preemptions);
-    if (iteration.cachedTokens > 0) {
-      this.#counters.cacheHits.inc(of, iteration.cachedTokens);
-      this.#counters.cachedPromptTokens.inc(of, iteration.cachedTokens);
-      this.#counters.cachedByTier.inc({ ...of, source: 'device' }, iteration.cachedTokens);
-      this.#counters.promptTokensBySource.inc({ ...of, source: 'local_cache_hit' }, iteration.cachedTokens);
-      this.#uncredited += iteration.cachedTokens;
+    if (cachedTokens > 0) {
+      this.#counters.cacheHits.inc(of, cachedTokens);
+      this.#counters.cachedPromptTokens.inc(of, cachedTokens);
+      this.#counters.cachedByTier.inc({ ...of, source: 'device' }, cachedTokens);
+      this.#counters.promptTokensBySource.inc({ ...of, source: 'local_cache_hit' }, cachedTokens);
+      this.#uncredited += cachedTokens;
     }
     if (iteration.draftTokens > 0) {
       this.#counters.drafts.inc(of, iteration.draftTokens);

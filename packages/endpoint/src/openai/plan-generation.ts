@@ -1,5 +1,5 @@
-import type { LiveServer } from '../live/live-server.ts';
-import type { AnswerShape, GenerationPlan, PlannedChoice } from './generate.ts';
+import type { LiveRequest, LiveServer } from '../live/live-server.ts';
+import type { AnswerShape } from './generate.ts';
 import { ApiError, type ChatRequest, type CompletionRequest } from './requests.ts';
 import { type Prompt, planReply, prefixIds, promptTokens } from './text.ts';
 
@@ -45,13 +45,13 @@ export class GenerationPlanner {
     request: CompletionRequest | ChatRequest,
     { shape, prompts, maxTokens, arrivedMs }: Asked,
     requestId: string | undefined,
-  ): GenerationPlan {
+  ) {
     refuseUnsupported(request);
     const model = this.knownModel(request.model ?? undefined);
     const { n, priority } = sequencesOf(request, prompts.length);
     const number = this.#requests++;
     const { blockTokens, prefixCaching } = this.#model;
-    const choices = prompts.flatMap((prompt, p): PlannedChoice[] => {
+    const choices = prompts.flatMap((prompt, p) => {
       const tokens = promptTokens(prompt);
       const limits = {
         maxTokens: this.#roomFor(tokens, maxTokens),
@@ -63,29 +63,21 @@ export class GenerationPlanner {
       const prefix = ids.length === 0 ? null : { ids, chunkTokens: blockTokens };
       return Array.from({ length: n }, (_, i) => {
         const reply = planReply(this.#replySeed(request.seed ?? null, number, p * n + i), limits);
-        return {
-          request: {
-            promptTokens: tokens,
-            outputTokens: reply.tokens,
-            maxTokens: limits.maxTokens,
-            choices: n,
-            finishReason: reply.finishReason,
-            priority,
-            prefix,
-            arrivedMs,
-          },
-          reply,
-        };
+        const { finishReason } = reply;
+        const lengths = { promptTokens: tokens, outputTokens: reply.tokens, maxTokens: limits.maxTokens };
+        return { request: { ...lengths, choices: n, finishReason, priority, prefix, arrivedMs }, reply };
       });
     });
-    for (const choice of choices) this.#requirePool(choice);
+    for (const choice of choices) this.#requirePool(choice.request);
     const id = requestId ?? crypto.randomUUID();
     return {
       head: { id: `${shape.idPrefix}-${id}`, created: unixSeconds(), model },
       shape,
       choices,
+      /** Tokens of the prompts, each counted once. */
       promptTokens: prompts.reduce((sum, prompt) => sum + promptTokens(prompt), 0),
       stream: request.stream ?? false,
+      /** Whether a stream ends with its usage, and whether every chunk carries the usage so far. */
       includeUsage: request.stream_options?.include_usage ?? false,
       continuousUsage: request.stream_options?.continuous_usage_stats ?? false,
       headers: { 'x-request-id': id },
@@ -121,7 +113,7 @@ export class GenerationPlanner {
     );
   }
 
-  #requirePool({ request }: PlannedChoice): void {
+  #requirePool(request: LiveRequest): void {
     const { engines, servingConfig } = this.#live.server;
     const most = request.promptTokens + request.outputTokens - 1 + servingConfig.speculationDepth;
     const blocks = Math.ceil(most / this.#model.blockTokens);

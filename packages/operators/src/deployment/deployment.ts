@@ -6,15 +6,17 @@ import {
   type Trace,
   VLLM_FRONT_END,
 } from '@servegym/simulator';
+import { linesIf } from '../report/format.ts';
 import {
   type Candidate,
   EXTRA_KNOBS,
+  FLAG_KNOBS,
   fewestEngines,
   KNOB_NAMES,
   type KnobName,
   vllmDefaults,
 } from '../tune/candidate.ts';
-import type { LaunchSettings } from './engine-flags.ts';
+import { named, SCHEDULER_FLAGS } from './engine-flags.ts';
 import { invalidLaunch, type Launch } from './launch.ts';
 
 /** How a model is served: engines with their settings, on named GPUs. */
@@ -45,23 +47,19 @@ const HOST_GBPS = 25;
  */
 export function resolveLaunch(
   launch: Launch,
-  {
-    name = launch.source,
-    profile: own,
-    gpu,
-    defaults: given = {},
-  }: {
+  options: {
     readonly name?: string;
     readonly profile?: EngineProfile;
     readonly gpu?: string;
     readonly defaults?: Partial<Candidate>;
   } = {},
 ): Deployment {
+  const { name = launch.source, profile: own, gpu } = options;
   const { settings, replicas, engine } = launch;
   const found = own === undefined ? profileFor(launch, gpu) : { profile: own, engines: 1, notSimulated: [] };
   const profile = startedProfile(found.profile, launch);
-  const defaults = { ...vllmDefaults(profile), ...given };
-  const { maxNumSeqs = defaults.maxNumSeqs, maxModelLen, kvBlocks, memoryShare, role } = settings;
+  const defaults = { ...vllmDefaults(profile), ...options.defaults };
+  const { maxModelLen, kvBlocks, memoryShare, role } = settings;
   return checked({
     ...{ name, profile, engines: replicas * found.engines, maxModelLen, kvBlocks },
     notSimulated: [
@@ -70,19 +68,13 @@ export function resolveLaunch(
         ? []
         : [role === 'both' ? '--kv-transfer-config' : `--disaggregation-mode ${role}`]),
       ...found.notSimulated,
-      ...(engine === 'SGLang' ? ['SGLang’s scheduler: vLLM’s is simulated with its settings'] : []),
+      ...linesIf(engine === 'SGLang', 'SGLang’s scheduler: vLLM’s is simulated with its settings'),
       ...(engine === 'SGLang' && memoryShare !== undefined ? [`--mem-fraction-static ${memoryShare}`] : []),
     ],
     settings: {
       ...defaults,
-      maxNumSeqs,
-      maxNumActiveSeqs: settings.maxNumActiveSeqs ?? 0,
-      maxNumBatchedTokens:
-        settings.maxNumBatchedTokens ?? Math.max(defaults.maxNumBatchedTokens, settings.maxNumSeqs ?? 0),
-      weights: settings.weights ?? defaults.weights,
-      speculationDepth: settings.speculationDepth ?? 0,
-      prefixCaching: settings.prefixCaching ?? true,
-      priority: settings.priority ?? false,
+      maxNumBatchedTokens: Math.max(defaults.maxNumBatchedTokens, settings.maxNumSeqs ?? 0),
+      ...named(settings, FLAG_KNOBS),
     },
   });
 }
@@ -90,7 +82,13 @@ export function resolveLaunch(
 /** Profile of an engine that was started so. @throws TuningError for a flag that needs another */
 function startedProfile(profile: EngineProfile, { engine: name, settings, source }: Launch): EngineProfile {
   const { memoryShare, kvOffloadingGiB, apiServerCount: processes } = settings;
-  const engine = { ...profile.engine, ...schedulerOf(settings) };
+  const { draft } = settings;
+  const drafter = draft?.method === 'ngram' ? ('ngram' as const) : ('eagle' as const);
+  const engine = {
+    ...profile.engine,
+    ...named(settings, SCHEDULER_FLAGS),
+    ...(draft?.method && { drafter }),
+  };
   if (engine.longPrefillTokenThresholdAdaptive && !engine.longPrefillTokenThreshold) {
     throw invalidLaunch(
       source,
@@ -110,31 +108,13 @@ function startedProfile(profile: EngineProfile, { engine: name, settings, source
   };
 }
 
-/** Options of the scheduler that the flags name. */
-function schedulerOf(settings: LaunchSettings): Partial<EngineProfile['engine']> {
-  const { longPrefillTokenThreshold, longPrefillTokenThresholdAdaptive, watermark, wholePromptFits } =
-    settings;
-  const { asyncScheduling, speculationDepthPerBatchSize, draft } = settings;
-  const drafter = draft?.method && (draft.method === 'ngram' ? 'ngram' : 'eagle');
-  const named = {
-    ...{ longPrefillTokenThreshold, longPrefillTokenThresholdAdaptive, watermark, wholePromptFits },
-    ...{ asyncScheduling, speculationDepthPerBatchSize, drafter },
-  };
-  return Object.fromEntries(Object.entries(named).filter(([, value]) => value !== undefined && value !== ''));
-}
-
 /** Settings that are off at 0. */
 const MAY_BE_OFF: readonly KnobName[] = ['speculation', ...EXTRA_KNOBS];
 
 /** A plan as `plan --json` prints it, or all of that command's plans, of which the first counts. */
-interface PlannedJson {
-  readonly plans?: readonly PlannedJson[];
-  readonly profile?: unknown;
-  readonly settings?: unknown;
-  readonly engines?: unknown;
-  readonly router?: unknown;
-  readonly pools?: unknown;
-}
+type PlannedJson = { readonly plans?: readonly PlannedJson[] } & Readonly<
+  Partial<Record<'profile' | 'settings' | 'engines' | 'router' | 'pools', unknown>>
+>;
 
 /**
  * The deployment in parsed JSON with `profile`, `settings` and `engines`.
@@ -276,8 +256,8 @@ function profileFor(
     profile,
     engines: shared.length > 0 ? 1 : data,
     notSimulated: [
-      ...(expert && tensor * data > 1 && !hasExperts(profile) ? ['--enable-expert-parallel'] : []),
-      ...(fp8KvCache && profile.model.kvCache !== 'FP8' ? ['the FP8 KV cache: no profile has it'] : []),
+      ...linesIf(expert && tensor * data > 1 && !hasExperts(profile), '--enable-expert-parallel'),
+      ...linesIf(fp8KvCache && profile.model.kvCache !== 'FP8', 'the FP8 KV cache: no profile has it'),
     ],
   };
 }

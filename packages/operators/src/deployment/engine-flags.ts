@@ -1,4 +1,10 @@
-import { type BatchDepth, isBatchDepths, MOST_API_SERVERS, type WeightPrecision } from '@servegym/simulator';
+import {
+  type BatchDepth,
+  type EngineProfile,
+  isBatchDepths,
+  MOST_API_SERVERS,
+  type WeightPrecision,
+} from '@servegym/simulator';
 import withoutEffect from './without-effect.json' with { type: 'json' };
 
 /** Settings of an engine as its flags give them. Those that are not named are absent. */
@@ -11,7 +17,7 @@ export interface LaunchSettings {
   attentionParallel?: boolean;
   pipelineParallel?: number;
   maxNumSeqs?: number;
-  /** Requests that run at once, at most `maxNumSeqs`. */
+  /** Requests that run at once, at most `maxNumSeqs`, which it is by default. */
   maxNumActiveSeqs?: number;
   maxNumBatchedTokens?: number;
   /** Share of the GPU's memory that the engine takes. */
@@ -21,8 +27,10 @@ export interface LaunchSettings {
   /** Memory of the host that keeps copies of KV, for all GPUs of an engine together, GiB. */
   kvOffloadingGiB?: number;
   prefixCaching?: boolean;
+  /** Whether urgent classes go first; else requests are served in order of arrival. */
   priority?: boolean;
   draft?: { readonly method?: string; readonly model?: string };
+  /** Draft tokens a decode step. */
   speculationDepth?: number;
   speculationDepthPerBatchSize?: readonly BatchDepth[];
   /** Longest request that the engine takes, tokens. */
@@ -31,12 +39,30 @@ export interface LaunchSettings {
   /** Processes of the front end. */
   apiServerCount?: number;
   asyncScheduling?: boolean;
+  /** Most tokens of a prompt that an iteration computes beside other requests. */
   longPrefillTokenThreshold?: number;
+  /** Whether that is at least an equal share of the token budget. */
   longPrefillTokenThresholdAdaptive?: boolean;
   watermark?: number;
   wholePromptFits?: boolean;
   /** Part of a request that the engine serves, where others serve the other; `both` where a proxy decides. */
   role?: 'prefill' | 'decode' | 'both';
+}
+
+/** Settings of the scheduler, which are part of a profile's engine. */
+export const SCHEDULER_FLAGS = [
+  'longPrefillTokenThreshold',
+  'longPrefillTokenThresholdAdaptive',
+  'watermark',
+  'wholePromptFits',
+  'asyncScheduling',
+  'speculationDepthPerBatchSize',
+] as const satisfies readonly (keyof LaunchSettings & keyof EngineProfile['engine'])[];
+
+/** Those of some settings that are there. */
+export function named<From extends object, Name extends keyof From>(settings: From, names: readonly Name[]) {
+  const found = names.flatMap((name) => (settings[name] === undefined ? [] : [[name, settings[name]]]));
+  return Object.fromEntries(found) as Partial<Pick<From, Name>>;
 }
 
 /** What is wrong with a value: what was expected, `not simulated`, or the parts of it that are left out. */

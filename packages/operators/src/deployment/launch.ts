@@ -291,26 +291,30 @@ function count(replicas: unknown, source: string): number {
   );
 }
 
+/** Keys of `vllmConfig` that are named as vLLM's flags are. */
+const STACK_VALUES = [
+  ...[
+    'tensorParallelSize',
+    'maxNumSeqs',
+    'maxNumBatchedTokens',
+    'gpuMemoryUtilization',
+    'maxModelLen',
+    'dtype',
+  ],
+];
+
 /** `servingEngineSpec.modelSpec[]` of vLLM's production stack. */
 function productionStack(spec: Fields, source: string): Launch {
   const { modelURL, replicaCount, vllmConfig } = spec;
   const config = fields(vllmConfig);
-  const named: Readonly<Record<string, string>> = {
-    tensorParallelSize: '--tensor-parallel-size',
-    maxNumSeqs: '--max-num-seqs',
-    maxNumBatchedTokens: '--max-num-batched-tokens',
-    gpuMemoryUtilization: '--gpu-memory-utilization',
-    maxModelLen: '--max-model-len',
-    dtype: '--dtype',
-  };
-  const words = Object.entries(named).flatMap(([key, flag]) =>
-    config[key] === undefined ? [] : [flag, String(config[key])],
+  const flagOf = (key: string) => `--${key.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
+  const words = STACK_VALUES.flatMap((key) =>
+    config[key] === undefined ? [] : [flagOf(key), String(config[key])],
   );
-  if (config.enablePrefixCaching !== undefined) {
-    words.push(config.enablePrefixCaching ? '--enable-prefix-caching' : '--no-enable-prefix-caching');
-  }
+  if (config.enablePrefixCaching !== undefined)
+    words.push(`--${config.enablePrefixCaching ? '' : 'no-'}enable-prefix-caching`);
   if (config.enableChunkedPrefill === false) words.push('--no-enable-chunked-prefill');
-  const read = [...Object.keys(named), 'enablePrefixCaching', 'enableChunkedPrefill', 'extraArgs'];
+  const read = [...STACK_VALUES, 'enablePrefixCaching', 'enableChunkedPrefill', 'extraArgs'];
   const left = [
     ...Object.keys(config).flatMap((key) => (read.includes(key) ? [] : [`vllmConfig.${key}`])),
     ...Object.keys(spec).filter((key) => !withoutEffect.productionStackKeys.includes(key)),

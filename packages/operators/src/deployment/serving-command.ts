@@ -7,17 +7,10 @@ import {
   weightVariant,
 } from '@servegym/simulator';
 import type { PlanPool } from '../plan/plan-result.ts';
+import { linesIf } from '../report/format.ts';
+import type { ServingCommand } from '../report/result.ts';
 import { type Candidate, type SplitRatio, splitParts, startedWith } from '../tune/candidate.ts';
-import { type EngineName, type LaunchSettings, writeFlags } from './engine-flags.ts';
-
-/** Command that starts a server with a candidate's settings, and notes on what the line cannot say. */
-export interface ServingCommand {
-  readonly engine: EngineName;
-  /** Engines that are started with it, where others are started with other lines. */
-  readonly pool?: string;
-  readonly line: string;
-  readonly notExpressed: readonly string[];
-}
+import { type LaunchSettings, named, SCHEDULER_FLAGS, writeFlags } from './engine-flags.ts';
 
 /** Engines that are started with one line. */
 interface Started {
@@ -54,12 +47,10 @@ export function poolCommands(
   return pools.flatMap((pool, at) => {
     const role = pool.role === 'all' ? null : pool.role;
     const candidate = { ...pool.settings, split: settings.split };
-    const notes =
-      at === 1 && secondWeight !== 1
-        ? [
-            `the balancer's weight of each of these engines: ${secondWeight}, with 1 for the others (nginx: least_conn with weights in that ratio)`,
-          ]
-        : [];
+    const notes = linesIf(
+      at === 1 && secondWeight !== 1,
+      `the balancer's weight of each of these engines: ${secondWeight}, with 1 for the others (nginx: least_conn with weights in that ratio)`,
+    );
     return servingCommands(pool.profile, candidate, pool.engines, { router, role }).map((command) => ({
       ...command,
       pool: poolText(pool),
@@ -85,31 +76,17 @@ function settingsOf(profile: EngineProfile, candidate: Candidate): LaunchSetting
     dataParallel: size(data),
     pipelineParallel: size(pipeline),
     expertParallel: expert > 1,
-    maxNumSeqs: candidate.maxNumSeqs,
+    ...candidate,
+    ...named(engine, SCHEDULER_FLAGS),
     maxNumActiveSeqs: candidate.maxNumActiveSeqs || undefined,
-    maxNumBatchedTokens: candidate.maxNumBatchedTokens,
-    prefixCaching: candidate.prefixCaching,
-    priority: candidate.priority,
     fp8KvCache: model.kvCache === 'FP8',
     speculationDepth: candidate.speculationDepth || undefined,
-    speculationDepthPerBatchSize: engine.speculationDepthPerBatchSize,
     apiServerCount: size(frontEnd?.processes ?? 1),
     longPrefillTokenThreshold: engine.longPrefillTokenThreshold || undefined,
-    longPrefillTokenThresholdAdaptive: engine.longPrefillTokenThresholdAdaptive,
     watermark: engine.watermark || undefined,
     wholePromptFits: engine.wholePromptFits === false ? false : undefined,
     asyncScheduling: engine.asyncScheduling === false ? false : undefined,
   };
-}
-
-/** Flags of vLLM's scheduler and front end where the profile does not have its defaults. */
-function schedulerFlags(settings: LaunchSettings): string[] {
-  const { apiServerCount, longPrefillTokenThreshold, longPrefillTokenThresholdAdaptive } = settings;
-  const { watermark, wholePromptFits, asyncScheduling } = settings;
-  return writeFlags('vLLM', {
-    ...{ apiServerCount, longPrefillTokenThreshold, longPrefillTokenThresholdAdaptive },
-    ...{ watermark, wholePromptFits, asyncScheduling },
-  });
 }
 
 function vllmCommand(profile: EngineProfile, candidate: Candidate, started: Started): ServingCommand {
@@ -130,12 +107,11 @@ function vllmCommand(profile: EngineProfile, candidate: Candidate, started: Star
             `${rolesText(split, started.role)}: a proxy sends prompts to those that prefill, and the rest to the others; on one host, each needs a VLLM_NIXL_SIDE_CHANNEL_PORT of its own`,
           ]
         : []),
-      ...(priority ? [PRIORITY_NOTE] : []),
-      ...(speculationDepth > 0 && profile.engine.speculationDepthPerBatchSize
-        ? [
-            'full CUDA graphs: with draft tokens by batch size, vLLM keeps them only with VLLM_USE_V2_MODEL_RUNNER=1 in its environment',
-          ]
-        : []),
+      ...linesIf(priority, PRIORITY_NOTE),
+      ...linesIf(
+        speculationDepth > 0 && profile.engine.speculationDepthPerBatchSize,
+        'full CUDA graphs: with draft tokens by batch size, vLLM keeps them only with VLLM_USE_V2_MODEL_RUNNER=1 in its environment',
+      ),
       ...replicaNote(started),
     ],
   };
@@ -145,7 +121,8 @@ function sglangCommand(profile: EngineProfile, candidate: Candidate, started: St
   const { speculationDepth, split, priority } = candidate;
   const { name, weights, notes, draft } = checkpoint(profile, candidate);
   const own = settingsOf(profile, candidate);
-  const unknown = schedulerFlags(own);
+  // Flags of vLLM's scheduler and front end where the profile does not have its defaults.
+  const unknown = writeFlags('vLLM', named(own, ['apiServerCount', ...SCHEDULER_FLAGS]));
   const settings: LaunchSettings = {
     ...own,
     ...{ weights, draft: speculationDepth > 0 ? draft : undefined },
@@ -168,15 +145,17 @@ function sglangCommand(profile: EngineProfile, candidate: Candidate, started: St
           ]
         : []),
       'the token budget of an iteration: SGLang bounds the prompt tokens of a chunk, not prompts and decodes together',
-      ...(speculationDepth > 0
-        ? ['chunks of prompts beside decodes: with a draft, SGLang computes them in iterations of their own']
-        : []),
-      ...(speculationDepth > 0 && profile.engine.speculationDepthPerBatchSize
-        ? ['draft tokens by batch size: SGLang drafts the same for all batches']
-        : []),
+      ...linesIf(
+        speculationDepth > 0,
+        'chunks of prompts beside decodes: with a draft, SGLang computes them in iterations of their own',
+      ),
+      ...linesIf(
+        speculationDepth > 0 && profile.engine.speculationDepthPerBatchSize,
+        'draft tokens by batch size: SGLang drafts the same for all batches',
+      ),
       'preemption: SGLang retracts by its own rule, so a full KV pool behaves differently',
-      ...(unknown.length > 0 ? [`what vLLM has as ${unknown.join(' ')}: SGLang has its own scheduler`] : []),
-      ...(priority ? [PRIORITY_NOTE] : []),
+      ...linesIf(unknown.length > 0, `what vLLM has as ${unknown.join(' ')}: SGLang has its own scheduler`),
+      ...linesIf(priority, PRIORITY_NOTE),
       ...notes,
       ...replicaNote(started),
     ],
@@ -238,14 +217,15 @@ function rolesText(split: SplitRatio, role: Started['role']): string {
   return `the roles: ${prefill} of every ${prefill + decode} engines ${prefill === 1 ? 'prefills' : 'prefill'}`;
 }
 
-function replicaNote({ replicas, router }: Started): string[] {
+function replicaNote({ replicas, router }: Started) {
   const balancer =
     router === 'prefix_aware'
       ? 'a router that sends prompts where their prefix is cached, such as the production stack (--routing-logic prefixaware) or llm-d'
       : 'a balancer that picks the least loaded';
-  return replicas === 1
-    ? []
-    : [`the ${replicas} replicas: start the line ${replicas} times, behind ${balancer}`];
+  return linesIf(
+    replicas > 1,
+    `the ${replicas} replicas: start the line ${replicas} times, behind ${balancer}`,
+  );
 }
 
 /** Share of the GPU that vLLM fills with weights, draft, activations and KV together. */

@@ -88,7 +88,10 @@ export function compareDeployments(
   ];
   const served = serve(1);
   const resamples = blockResamples(blockStarts.length - 1, seed);
-  const isSame = sameTimes(baseline, candidate);
+  // One law times both: its error is in both.
+  const isSame =
+    baseline.profile.name === candidate.profile.name &&
+    baseline.settings.weights === candidate.settings.weights;
   const errors = [baseline, candidate].map(
     ({ profile, settings }) => profileError(profile, settings.weights).share,
   );
@@ -183,11 +186,6 @@ export function changeVerdict(ratio: number, { low, high }: IntervalEnds, rises 
 
 function usdPerHour({ profile, engines }: Deployment): number {
   return engines * engineUsd(profile);
-}
-
-/** Whether both take their times from one law, so that its error is in both. */
-function sameTimes(a: Deployment, b: Deployment): boolean {
-  return a.profile.name === b.profile.name && a.settings.weights === b.settings.weights;
 }
 
 function ratioOf(after: number, before: number): number {

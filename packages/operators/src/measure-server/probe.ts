@@ -217,28 +217,21 @@ function numbered(round: number): string {
 type Times = Readonly<Record<'ttft' | 'tpot' | 'e2e', Pick<Summary, 'mean' | 'p99'>>>;
 
 /** A load that a server served, beside its prediction. */
-export interface LoadComparison {
-  readonly name: string;
-  readonly requests: number;
-  readonly failed: number;
-  readonly measuredMs: Times;
-  readonly predictedMs: Times;
-  /** Percent, positive when the prediction is longer. */
-  readonly errors: Times;
-}
+export type LoadComparison = ReturnType<typeof compareLoad>;
 
 /** Predicts a measured load: the same arrivals and lengths on the simulated server. */
 export function compareLoad(
   load: MeasuredLoad,
   profile: EngineProfile,
   { maxNumSeqs, maxNumBatchedTokens, kvBlocks }: Partial<EngineLimits>,
-): LoadComparison {
+) {
   const { trace, measured } = fittedLoad(load);
   const run = simulateTrace(trace, { profile, maxNumSeqs, maxNumBatchedTokens, kvBlocks });
   const measuredMs = timesOf(measured);
   const predictedMs = timesOf(run);
   const error = (what: keyof Times, of: 'mean' | 'p99') =>
     100 * (predictedMs[what][of] / measuredMs[what][of] - 1);
+  /** Percent, positive when the prediction is longer. */
   const errors = (what: keyof Times) => ({ mean: error(what, 'mean'), p99: error(what, 'p99') });
   return {
     name: load.source,

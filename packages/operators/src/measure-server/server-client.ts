@@ -212,16 +212,12 @@ export class ServerClient {
     path: string,
   ): Promise<Record<string, never> & { data?: { id: string; max_model_len?: number }[] }> {
     const address = this.#address(path);
-    let answer: Response;
-    try {
-      answer = await fetch(address, { headers: this.#auth(), signal: AbortSignal.timeout(FACTS_TIMEOUT_MS) });
-    } catch (error) {
-      const { message, cause } = error as Error;
+    const answer = await this.#get(address).catch(({ message, cause }: Error) => {
       throw new TuningError(
         'SERVER_UNREACHABLE',
         `${address} cannot be reached: ${cause instanceof Error ? cause.message : message}`,
       );
-    }
+    });
     const text = await answer.text();
     if (!answer.ok) {
       throw new TuningError(
@@ -239,15 +235,16 @@ export class ServerClient {
     }
   }
 
+  #get(address: URL): Promise<Response> {
+    return fetch(address, { headers: this.#auth(), signal: AbortSignal.timeout(FACTS_TIMEOUT_MS) });
+  }
+
   /** A text beside the API, empty where there is none. */
   async #root(path: string): Promise<string> {
     const address = new URL(this.#base);
     address.pathname = address.pathname.replace(/\/v1\/?$/, '').replace(/\/?$/, `/${path}`);
     try {
-      const answer = await fetch(address, {
-        headers: this.#auth(),
-        signal: AbortSignal.timeout(FACTS_TIMEOUT_MS),
-      });
+      const answer = await this.#get(address);
       return answer.ok ? await answer.text() : '';
     } catch {
       return '';

@@ -31,17 +31,15 @@ export function withKvBlocks(profile: EngineProfile, { kvBlocks, blockTokens }: 
   const weightGiB = Math.max(...Object.values(weights).map((variant) => variant.weightGiB));
   const poolGiB = ((kvBlocks + 0.5) * blockTokens * model.kvBytesPerToken) / GIB / gpu.count;
   const rest = gpu.memoryGiB * memory.utilization - weightGiB - poolGiB;
-  const isKnownWrong = rest < 0;
+  if (rest >= 0) {
+    return { ...profile, memory: { utilization: memory.utilization, overheadGiB: rest, blockTokens } };
+  }
+  const memoryGiB = Math.max(1, weightGiB + poolGiB + OVERHEAD_GIB);
+  const overheadGiB = Math.max(0, memoryGiB - weightGiB - poolGiB);
   return {
     ...profile,
-    gpu: isKnownWrong ? { ...gpu, memoryGiB: Math.max(1, weightGiB + poolGiB + OVERHEAD_GIB) } : gpu,
-    memory: {
-      utilization: isKnownWrong ? 1 : memory.utilization,
-      overheadGiB: isKnownWrong
-        ? Math.max(0, Math.max(1, weightGiB + poolGiB + OVERHEAD_GIB) - weightGiB - poolGiB)
-        : rest,
-      blockTokens,
-    },
+    gpu: { ...gpu, memoryGiB },
+    memory: { utilization: 1, overheadGiB, blockTokens },
   };
 }
 

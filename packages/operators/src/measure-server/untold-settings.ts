@@ -8,14 +8,6 @@ import {
 } from '@servegym/profiles';
 import type { EngineProfile } from '@servegym/simulator';
 
-/** Settings that no server of the OpenAI API tells, as loads show them. */
-export interface UntoldSettings {
-  readonly options: LoadFitOptions;
-  readonly fit: LoadFit;
-  /** One sentence for each setting that was looked for. */
-  readonly findings: readonly string[];
-}
-
 /** A setting that is looked for, and its values. */
 interface UntoldSetting {
   readonly name: string;
@@ -52,7 +44,7 @@ export function findUntoldSettings(
     isBudgetAssumed,
     hasFrontEnd,
   }: { readonly isGuess: boolean; readonly isBudgetAssumed: boolean; readonly hasFrontEnd: boolean },
-): UntoldSettings {
+) {
   const fitted = loads.map(fittedLoad);
   const settings = [
     // Under a wrong budget the loads look as if another scheduling had served them, and not the other way round.
@@ -118,13 +110,7 @@ const EXPERTS: UntoldSetting = {
       name: `more with more tokens, as with ${perToken} of ${count} experts for each`,
       apply: (options: LoadFitOptions): LoadFitOptions => {
         const variant = options.start.weights.FP16!;
-        const { weightReadUs } = variant.law;
-        // What a single token reads stays the same.
-        const law = {
-          ...variant.law,
-          weightReadUs: weightReadUs / 2,
-          experts: { count, perToken, readUs: (weightReadUs / 2) * (count / perToken) },
-        };
+        const law = dividedLaw(variant.law, { count, perToken });
         return { ...options, start: { ...options.start, weights: { FP16: { ...variant, law } } } };
       },
     })),
@@ -137,13 +123,13 @@ const FRONT_END: UntoldSetting = {
     name: share === 1 ? 'as measured on a server CPU' : `${share} times that`,
     apply: (options: LoadFitOptions): LoadFitOptions => {
       const { processes, ...work } = options.start.frontEnd!;
-      const scaled = {
+      const frontEnd = {
         processes,
         perRequestMs: share * work.perRequestMs,
         perPromptTokenUs: share * work.perPromptTokenUs,
         perOutputTokenUs: share * work.perOutputTokenUs,
       };
-      return { ...options, start: { ...options.start, frontEnd: scaled } };
+      return { ...options, start: { ...options.start, frontEnd } };
     },
   })),
 };
@@ -162,10 +148,14 @@ function budgetFrom(assumed: number): UntoldSetting {
 function withExperts(law: LoadFit['law'], { start }: LoadFitOptions): LoadFit['law'] {
   const { experts } = start.weights.FP16!.law;
   if (experts === undefined || law.experts !== undefined) return law;
-  const { count, perToken } = experts;
-  return {
-    ...law,
-    weightReadUs: law.weightReadUs / 2,
-    experts: { count, perToken, readUs: (law.weightReadUs / 2) * (count / perToken) },
-  };
+  return dividedLaw(law, experts);
+}
+
+/** The law with half of its weight reads divided among experts. What a single token reads stays the same. */
+function dividedLaw<Law extends LoadFit['law']>(
+  law: Law,
+  { count, perToken }: { readonly count: number; readonly perToken: number },
+) {
+  const weightReadUs = law.weightReadUs / 2;
+  return { ...law, weightReadUs, experts: { count, perToken, readUs: weightReadUs * (count / perToken) } };
 }

@@ -1,5 +1,5 @@
 import { type Candidate, engineUsd, type SplitRatio, vllmDefaults } from '../tune/candidate.ts';
-import { type SecondEngines, sloUse } from '../tune/load-point.ts';
+import { sloUse } from '../tune/load-point.ts';
 import type { CandidateMeasurer } from '../tune/measure-candidates.ts';
 import { requestRate } from '../tune/traffic.ts';
 import type { FleetPlan, PlanPool } from './plan-result.ts';
@@ -68,16 +68,6 @@ function cheapestOfEachGpu(fleets: readonly SizedFleet[]): SizedFleet[] {
   return [...best.values()].slice(0, MOST_GPUS);
 }
 
-/** Engines of two kinds that both serve whole requests. */
-interface Mix {
-  readonly base: SizedFleet;
-  readonly rest: SizedFleet;
-  readonly engines: readonly [base: number, rest: number];
-  readonly usdPerHour: number;
-  /** Requests/s. */
-  readonly sustained: number;
-}
-
 async function besideEachOther(
   measurerOf: MeasurerOf,
   fleets: readonly SizedFleet[],
@@ -101,7 +91,7 @@ async function besideEachOther(
 async function planOfMix(
   measurer: CandidateMeasurer,
   traffic: PlannedTraffic,
-  { base, rest, engines: [first, second], sustained }: Mix,
+  { base, rest, engines: [first, second], sustained }: ReturnType<typeof mixesOf>[number],
 ): Promise<FleetPlan | null> {
   const pools = [base, rest].map(({ plan: { profile, settings } }, at): PlanPool => {
     return { role: 'all', profile, settings, engines: at === 0 ? first : second };
@@ -134,20 +124,19 @@ async function planOfMix(
 }
 
 /** Every number of engines for the base load, with as many of the rest as then are expected to be enough. */
-function mixesOf(base: SizedFleet, rest: SizedFleet, rate: number): Mix[] {
+function mixesOf(base: SizedFleet, rest: SizedFleet, rate: number) {
   const needed = LEAST_SUSTAINED * rate;
-  const mixes: Mix[] = [];
+  const counts: (readonly [base: number, rest: number])[] = [];
   for (let first = 1; first * base.engine.sustained < rate; first++) {
     const left = Math.max(1, Math.ceil((needed - first * base.engine.sustained) / rest.engine.sustained));
-    for (const second of [left, left + 1]) {
-      mixes.push({
-        ...{ base, rest, engines: [first, second] },
-        usdPerHour: first * engineUsd(base.plan.profile) + second * engineUsd(rest.plan.profile),
-        sustained: first * base.engine.sustained + second * rest.engine.sustained,
-      });
-    }
+    counts.push([first, left], [first, left + 1]);
   }
-  return mixes;
+  return counts.map((engines) => {
+    const [first, second] = engines;
+    const usdPerHour = first * engineUsd(base.plan.profile) + second * engineUsd(rest.plan.profile);
+    const sustained = first * base.engine.sustained + second * rest.engine.sustained;
+    return { base, rest, engines, usdPerHour, sustained };
+  });
 }
 
 async function dividedOver(
@@ -162,7 +151,8 @@ async function dividedOver(
   const ratios = RATIOS.filter((ratio) => ratio === '1:1' || mostEngines > 2);
   const rough = await Promise.all(
     pairs.map(async ({ prefill, decode }) => {
-      const second = dividedSecond(decode);
+      const { profile } = decode.plan;
+      const second = { profile, candidate: startOf(decode), replicas: null, weight: 1 };
       const candidates = ratios.map((split) => ({
         candidate: { ...startOf(prefill), split },
         search: { guess: 1, step: 2, tolerance: 1.25 },
@@ -170,7 +160,7 @@ async function dividedOver(
       const found = await measurerOf(prefill).sustained(traffic.few, candidates, { second });
       return found.map(({ candidate, load }, i) => {
         const [first, then] = ratios[i].split(':').map(Number);
-        const groupUsd = first * engineUsd(prefill.plan.profile) + then * engineUsd(decode.plan.profile);
+        const groupUsd = first * engineUsd(prefill.plan.profile) + then * engineUsd(profile);
         const groups = 1 / (load * (first + then));
         return { ...{ prefill, second, candidate, load }, usd: groupUsd * Math.ceil(groups), groups };
       });
@@ -195,10 +185,6 @@ async function dividedOver(
 /** vLLM's defaults with the weights of a fleet. */
 function startOf({ plan }: SizedFleet): Candidate {
   return { ...vllmDefaults(plan.profile), weights: plan.settings.weights };
-}
-
-function dividedSecond(decode: SizedFleet): SecondEngines {
-  return { profile: decode.plan.profile, candidate: startOf(decode), replicas: null, weight: 1 };
 }
 
 /** Whether one can decode what the other has prefilled. */

@@ -60,7 +60,7 @@ export async function sizeFleet(
   const { candidate } = engine;
   const { whole } = traffic;
   const size = async (router: RouterPolicy, replicas: readonly [fewest: number, most: number]) => {
-    const found = await fewestThatHold(measurer, whole, engine, { load: 1, replicas, router, second });
+    const found = await fewestThatHold(measurer, whole, engine, 1, replicas, { router, second });
     return found.replicas === null || found.point === null
       ? null
       : { replicas: found.replicas, point: found.point, router };
@@ -148,11 +148,7 @@ export async function fleetPlan(
   measurer: CandidateMeasurer,
   traffic: PlannedTraffic,
   fleet: Fleet,
-  {
-    engine,
-    point,
-    autoscaled,
-  }: {
+  figures: {
     /** Of one engine, on average. */
     readonly engine: Pick<CloseLoad, 'points' | 'sustained' | 'draws'>;
     readonly point: LoadPoint;
@@ -160,9 +156,11 @@ export async function fleetPlan(
   },
 ): Promise<FleetPlan> {
   const { trace, work, whole } = traffic;
+  const { engine, point, autoscaled } = figures;
   const { pools, router, secondWeight } = fleet;
   const strained = await serveFleet(measurer, traffic, fleet, SURGE);
-  const { usdPerHour, gpus, engines, mostKw } = costOf(pools);
+  const cost = costOf(pools);
+  const { usdPerHour, gpus, engines, mostKw } = cost;
   const hours = trace.arrivalMs[trace.arrivalMs.length - 1] / 3.6e6;
   const tokens = (values: Int32Array) => values.reduce((sum, value) => sum + value, 0) / hours / 1e6;
   const priced = pools.map(({ profile, settings }) => ({
@@ -186,7 +184,7 @@ export async function fleetPlan(
     good_at_1_5_times: goodShare(strained),
     breaksFirst: firstExceeded(engine.points, measurer.slo),
     quality: Math.min(...pools.map(({ profile, settings }) => profile.weights[settings.weights]!.quality)),
-    confidence: confidenceOf(pools, engine, { rate, usdPerHour, engines }),
+    confidence: confidenceOf(pools, engine, cost, rate),
     onFront: false,
     commands: poolCommands(pools, router, secondWeight),
   };
@@ -215,11 +213,8 @@ const LEVEL_OF = { measured: 'high', tables: 'medium', estimated: 'low' } as con
 function confidenceOf(
   pools: readonly PlanPool[],
   { draws, sustained }: Pick<CloseLoad, 'draws' | 'sustained'>,
-  {
-    rate,
-    usdPerHour,
-    engines,
-  }: { readonly rate: number; readonly usdPerHour: number; readonly engines: number },
+  { usdPerHour, engines }: ReturnType<typeof costOf>,
+  rate: number,
 ): PlanConfidence {
   const [{ share, source }] = pools
     .map(({ profile, settings }) => profileError(profile, settings.weights))

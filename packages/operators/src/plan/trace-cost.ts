@@ -164,18 +164,14 @@ const COLD_START_S = 60;
 export function autoscaledEngines(
   { arrivalMs, inputTokens, outputTokens }: Trace,
   sustained: number,
-  {
-    most,
-    outputWeight,
-    fewest = 1,
-    base = 0,
-  }: {
+  options: {
     readonly most: number;
     readonly outputWeight: number;
     readonly fewest?: number;
     readonly base?: number;
   },
 ): number {
+  const { most, outputWeight, fewest = 1, base = 0 } = options;
   const requests = arrivalMs.length;
   const windows = Math.floor(arrivalMs[requests - 1] / (1000 * WINDOW_S)) + 1;
   const work = new Float64Array(windows);

@@ -119,3 +119,8 @@ export function snakeCase<T>(value: T): SnakeCase<T> {
   };
   return convert(value) as SnakeCase<T>;
 }
+
+/** Lines for what does not always hold. */
+export function linesIf(holds: unknown, ...lines: readonly string[]): readonly string[] {
+  return holds ? lines : [];
+}

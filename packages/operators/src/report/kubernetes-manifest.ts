@@ -1,5 +1,6 @@
 import { shellWords } from '../deployment/launch.ts';
 import type { FleetPlan, PlanPool } from '../plan/plan-result.ts';
+import { linesIf } from './format.ts';
 
 /** Image of vLLM whose schedules the simulator has. */
 const IMAGE = 'vllm/vllm-openai:v0.32.0';
@@ -26,17 +27,15 @@ function labelOf(name: string): string {
 /** Lines for what a Service does not do: it spreads connections at random. */
 function balancing(router: FleetPlan['router'], secondWeight: number, isDivided: boolean): string[] {
   return [
-    ...(isDivided ? ['Before the pods, a proxy sends prompts to prefill and the rest to decode.'] : []),
-    ...(router === 'prefix_aware'
-      ? [
-          'Before the pods, a router that knows prefixes: --routing-logic prefixaware of the production stack, or llm-d.',
-        ]
-      : []),
-    ...(secondWeight !== 1
-      ? [
-          `Before the pods, a balancer for the least loaded: weight ${secondWeight} for the second Deployment, 1 for the first.`,
-        ]
-      : []),
+    ...linesIf(isDivided, 'Before the pods, a proxy sends prompts to prefill and the rest to decode.'),
+    ...linesIf(
+      router === 'prefix_aware',
+      'Before the pods, a router that knows prefixes: --routing-logic prefixaware of the production stack, or llm-d.',
+    ),
+    ...linesIf(
+      secondWeight !== 1,
+      `Before the pods, a balancer for the least loaded: weight ${secondWeight} for the second Deployment, 1 for the first.`,
+    ),
   ];
 }
 

@@ -2,7 +2,7 @@ import { basename } from 'node:path';
 import { type FleetPlan, fleetPlanJson, type PlanResult, planJson } from '../plan/plan-result.ts';
 import { candidateText, vllmDefaults } from '../tune/candidate.ts';
 import { sloTermText } from '../tune/slo.ts';
-import { alignedRows } from './format.ts';
+import { alignedRows, linesIf } from './format.ts';
 import { kubernetesManifest } from './kubernetes-manifest.ts';
 import { commandLines, figure, percent } from './result.ts';
 
@@ -30,9 +30,12 @@ function planText(result: PlanResult): string {
   return [
     ...head,
     ...plansLines(plans),
-    ...(notPlanned.length > 0
-      ? ['', `Not planned (${mostEngines} engines at most):`, ...refusedLines(result)]
-      : []),
+    ...linesIf(
+      notPlanned.length > 0,
+      '',
+      `Not planned (${mostEngines} engines at most):`,
+      ...refusedLines(result),
+    ),
     '',
     ...confirmLines(cheapest),
     ...effortLines(result),
@@ -58,7 +61,7 @@ function plansLines(plans: readonly FleetPlan[]): string[] {
       ],
       ...plans.slice(0, MOST_ROWS).map(row),
     ]),
-    ...(plans.length > MOST_ROWS ? [`and ${plans.length - MOST_ROWS} more: --json has all`] : []),
+    ...linesIf(plans.length > MOST_ROWS, `and ${plans.length - MOST_ROWS} more: --json has all`),
     '* no cheaper plan has a lower TTFT p99. Interval: over stretches of the traffic, widened by the error of the profile.',
     'Autoscaled: mean bill when engines follow the demand. At least: no schedule of any kind on these GPUs costs less.',
   ];
@@ -75,9 +78,10 @@ function planSentence(plan: FleetPlan): string {
   return [
     `Cheapest: ${engines.join(' and ')} (${gpus} ${gpus === 1 ? 'GPU' : 'GPUs'}), ${figure(usdPerHour)} USD an hour (${figure(low)} to ${figure(high)}).`,
     `Settings: ${settingsText(plan)}.`,
-    ...(plan.router === 'prefix_aware'
-      ? ['Routing: to the engine that has the prefix, unless it is busy.']
-      : []),
+    ...linesIf(
+      plan.router === 'prefix_aware',
+      'Routing: to the engine that has the prefix, unless it is busy.',
+    ),
     `They sustain ${figure(headroom)} times this load${breaksFirst === null ? '' : `; ${breaksFirst} breaks first`}. At 1.5 times, ${percent(plan.good_at_1_5_times)} of the requests meet every limit.`,
     energyText(plan),
     CONFIDENCE[confidence.level],
@@ -112,7 +116,7 @@ function profilesText({ pools }: FleetPlan): string {
 function sharingText({ pools, router }: FleetPlan): string {
   const weights = [...new Set(pools.map(({ settings }) => settings.weights))].join(' and ');
   const roles = pools[0].role === 'all' ? [] : [`split ${pools.map(({ engines }) => engines).join(':')}`];
-  return [weights, ...roles, ...(router === 'prefix_aware' ? ['by prefix'] : [])].join(', ');
+  return [weights, ...roles, ...linesIf(router === 'prefix_aware', 'by prefix')].join(', ');
 }
 
 /** Origin of the profile that is known worst. */

@@ -1,7 +1,6 @@
 import type { EngineProfile } from '@servegym/simulator';
 import type { IntervalEnds } from '@servegym/simulator/statistics';
 import { z } from 'zod';
-import type { ServingCommand } from '../deployment/serving-command.ts';
 import { type Candidate, KNOB_NAMES } from '../tune/candidate.ts';
 import { type SloTerm, sloTermName } from '../tune/slo.ts';
 import { type SnakeCase, snakeCase } from './format.ts';
@@ -28,14 +27,16 @@ export const settings = z
 export const slo = z
   .custom<readonly SloTerm[]>()
   .transform((terms) => Object.fromEntries(terms.map((term) => [`${sloTermName(term)}_ms`, term.limitMs])));
-export const commands = list(
-  z.object({
-    engine: z.enum(['vLLM', 'SGLang']),
-    pool: z.string().optional(),
-    line: z.string(),
-    notExpressed: list(z.string()),
-  }),
-);
+/** Command that starts a server with a candidate's settings, and notes on what the line cannot say. */
+const command = z.object({
+  engine: z.enum(['vLLM', 'SGLang']),
+  /** Engines that are started with it, where others are started with other lines. */
+  pool: z.string().optional(),
+  line: z.string(),
+  notExpressed: list(z.string()),
+});
+export type ServingCommand = z.input<typeof command>;
+export const commands = list(command);
 
 /** Writes the JSON of results of a schema. */
 export function jsonOf<Schema extends z.ZodType>(schema: Schema) {

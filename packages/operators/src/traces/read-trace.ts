@@ -1,7 +1,7 @@
 import { createReadStream } from 'node:fs';
 import { type FileHandle, open, readdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Duplex, Readable } from 'node:stream';
+import type { Duplex } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { createGunzip, createZstdDecompress, gunzipSync, zstdDecompressSync } from 'node:zlib';
 import {
@@ -73,7 +73,7 @@ async function readOpened(file: FileHandle, path: string, options: TraceFileOpti
   if (onProgress !== undefined) stream.on('data', () => onProgress(stream.bytesRead, size));
   const name = decompress === null ? path : path.replace(/\.(gz|gzip|zst|zstd)$/i, '');
   const read = (pieces: AsyncIterable<Buffer>) => parsePieces(pieces, path, name, traceOptions);
-  return decompress === null ? read(stream) : readThrough(stream, decompress, read);
+  return decompress === null ? read(stream) : pipeline(stream, decompress, read);
 }
 
 /** RAGPulse's file of requests; the other files that begin with a number have the lengths of the parts. */
@@ -127,18 +127,6 @@ const ZSTANDARD_MAGIC = '\x28\xb5\x2f\xfd';
 function decompressorFor(magic: string): Duplex | null {
   if (magic.startsWith(GZIP_MAGIC)) return createGunzip({ chunkSize: PIECE_BYTES });
   return magic === ZSTANDARD_MAGIC ? createZstdDecompress({ chunkSize: PIECE_BYTES }) : null;
-}
-
-async function readThrough(
-  stream: Readable,
-  decompress: Duplex,
-  read: (pieces: AsyncIterable<Buffer>) => Promise<ReadTrace>,
-): Promise<ReadTrace> {
-  let result: ReadTrace | undefined;
-  await pipeline(stream, decompress, async (pieces: AsyncIterable<Buffer>) => {
-    result = await read(pieces);
-  });
-  return result!;
 }
 
 async function parsePieces(

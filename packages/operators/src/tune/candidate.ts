@@ -5,30 +5,30 @@ import {
   WEIGHT_PRECISIONS,
   type WeightPrecision,
 } from '@servegym/simulator';
+import type { LaunchSettings } from '../deployment/engine-flags.ts';
 
 /** Engines that prefill for each group of those that decode, `2:1`. */
 export type SplitRatio = `${number}:${number}`;
 
-/** Settings of an engine that `tune` chooses. The names are those of vLLM where it has one. */
-export interface Candidate {
-  readonly maxNumSeqs: number;
-  readonly maxNumBatchedTokens: number;
+/** Settings that flags of the engine name; a number of 0 turns one off that may be off. */
+export const FLAG_KNOBS = [
+  'maxNumSeqs',
+  'maxNumBatchedTokens',
+  'speculationDepth',
+  'weights',
+  'prefixCaching',
+  'priority',
+  'maxNumActiveSeqs',
+  'longPrefillTokenThreshold',
+  'longPrefillTokenThresholdAdaptive',
+] as const satisfies readonly (keyof LaunchSettings)[];
+
+/** Settings of an engine that `tune` chooses. */
+export interface Candidate extends Readonly<Required<Pick<LaunchSettings, (typeof FLAG_KNOBS)[number]>>> {
   /** Share of the memory that weights, draft and activations leave, for KV. */
   readonly kvBudgetFraction: number;
-  /** Draft tokens a decode step; 0 is off. */
-  readonly speculationDepth: number;
-  readonly weights: WeightPrecision;
-  readonly prefixCaching: boolean;
   /** Engines that only prefill to engines that only decode; false where each does both. */
   readonly split: SplitRatio | false;
-  /** True when urgent classes go first; else requests are served in order of arrival. */
-  readonly priority: boolean;
-  /** Requests that run at once; 0 is `maxNumSeqs`. */
-  readonly maxNumActiveSeqs: number;
-  /** Most tokens of a prompt that an iteration computes beside other requests; 0 is no limit. */
-  readonly longPrefillTokenThreshold: number;
-  /** Whether that is at least an equal share of the token budget. */
-  readonly longPrefillTokenThresholdAdaptive: boolean;
   /** Most requests of an iteration that tokens are drafted for, none for more; 0 leaves it to the profile. */
   readonly speculationMaxBatch: number;
 }
@@ -116,13 +116,7 @@ const VALUES = {
  */
 export function candidateSpace(
   profile: EngineProfile,
-  {
-    knobs,
-    minQuality,
-    hasPrefixes,
-    hasClasses,
-    mostReplicas,
-  }: {
+  limits: {
     readonly knobs: readonly Knob[];
     readonly minQuality: number;
     readonly hasPrefixes: boolean;
@@ -130,6 +124,7 @@ export function candidateSpace(
     readonly mostReplicas: number;
   },
 ): CandidateSpace {
+  const { knobs, minQuality, hasPrefixes, hasClasses, mostReplicas } = limits;
   const defaults = vllmDefaults(profile);
   const values: CandidateSpace = { ...VALUES, weights: precisionsOf(profile, minQuality) };
   const changesNothing: Partial<Record<Knob, boolean>> = {

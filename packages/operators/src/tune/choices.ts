@@ -1,5 +1,5 @@
 import type { EngineProfile } from '@servegym/simulator';
-import { blockResamples, type IntervalEnds, percentileInterval } from '@servegym/simulator/statistics';
+import { blockResamples, percentileInterval } from '@servegym/simulator/statistics';
 import { type Candidate, engineUsd } from './candidate.ts';
 import type { LoadPoint } from './load-point.ts';
 import type { CandidateMeasurer } from './measure-candidates.ts';
@@ -77,18 +77,7 @@ export function pointFigures(
 }
 
 /** Gain of settings that follow the traffic over a fixed configuration, at one load. */
-export interface ControllerGain {
-  /** Times the rate of the traffic. */
-  readonly load: number;
-  /** Share of the requests that meet every limit, with the settings that are best on the whole. */
-  readonly fixed: number;
-  /** The same, with the best settings for each block, known beforehand and switched at no cost. */
-  readonly clairvoyant: number;
-  readonly gain: number;
-  readonly interval: IntervalEnds;
-  /** Blocks between which the settings could change. */
-  readonly blocks: number;
-}
+export type ControllerGain = ReturnType<typeof controllerGain>;
 
 /**
  * Compares the best fixed settings with those that are best block by block. Both are chosen on half of the requests and
@@ -96,7 +85,7 @@ export interface ControllerGain {
  *
  * @param points Of each candidate, all at one load.
  */
-export function controllerGain(points: readonly LoadPoint[], seed: number): ControllerGain {
+export function controllerGain(points: readonly LoadPoint[], seed: number) {
   const { requests, load } = points[0];
   const blocks = requests.length;
   const halves = [
@@ -130,7 +119,9 @@ export function controllerGain(points: readonly LoadPoint[], seed: number): Cont
   );
   const [best, seen] = [share(fixed), share(clairvoyant)];
   return {
-    ...{ load, blocks, fixed: best, clairvoyant: seen, gain: seen - best },
+    /** Blocks between which the settings could change. */
+    blocks,
+    ...{ load, fixed: best, clairvoyant: seen, gain: seen - best },
     interval: percentileInterval(gains),
   };
 }

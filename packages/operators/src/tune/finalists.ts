@@ -1,7 +1,6 @@
-import { type IntervalEnds, percentileInterval } from '@servegym/simulator/statistics';
+import { percentileInterval } from '@servegym/simulator/statistics';
 import type { Estimate } from '../report/result.ts';
 import { type Candidate, candidateKey, vllmDefaults } from './candidate.ts';
-import type { LoadPoint } from './load-point.ts';
 import type { CandidateMeasurer, CloseLoad } from './measure-candidates.ts';
 import type { SearchedCandidate } from './search.ts';
 import type { SplitTraffic } from './traffic.ts';
@@ -12,16 +11,7 @@ const FINALISTS = 5;
 const STEPS = [0.65, 0.8, 0.9, 0.95, 1.05, 1.12, 1.25, 1.5];
 
 /** A candidate that the search has put forward, measured closely on the traffic of the search and on the held-out. */
-export interface Finalist {
-  readonly candidate: Candidate;
-  readonly isDefault: boolean;
-  readonly searchedLoad: number;
-  readonly searched: Estimate;
-  readonly heldOut: Estimate;
-  readonly overDefaults: Estimate | null;
-  readonly prediction: IntervalEnds;
-  readonly heldOutPoints: readonly LoadPoint[];
-}
+export type Finalist = Awaited<ReturnType<typeof measureFinalists>>[number];
 
 /** The best, the best of each precision, without speculation and in pairs, and vLLM's defaults, on both traffics. */
 export async function measureFinalists(
@@ -29,7 +19,7 @@ export async function measureFinalists(
   { search: traffic, heldOut: unseen }: SplitTraffic,
   ranked: readonly SearchedCandidate[],
   objective: Objective,
-): Promise<Finalist[]> {
+) {
   const defaultKey = candidateKey(vllmDefaults(measurer.profile));
   const chosen = chooseFinalists(ranked, defaultKey).map(({ candidate, load }) => ({
     candidate,
@@ -38,7 +28,7 @@ export async function measureFinalists(
   const onSearch = await measurer.closely(traffic, chosen, { steps: STEPS });
   const onHeldOut = await measurer.closely(unseen, chosen, { steps: STEPS, seed: measurer.heldOutSeed });
   const defaults = onHeldOut.find(({ candidate }) => candidateKey(candidate) === defaultKey);
-  const results = onSearch.map((found, i): Finalist => {
+  const results = onSearch.map((found, i) => {
     const [searched, heldOut] = [found.sustained, onHeldOut[i].sustained];
     return {
       candidate: found.candidate,

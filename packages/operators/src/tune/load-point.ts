@@ -12,31 +12,7 @@ import type { SloTerm } from './slo.ts';
 import { requestRate, type Traffic } from './traffic.ts';
 
 /** Measurements of the traffic at one load, block by block. */
-export interface LoadPoint {
-  /** Times the rate of the traffic. */
-  readonly load: number;
-  /** Requests/s: those of the traffic, or with a concurrency those that were served. */
-  readonly rate: number;
-  /** Requests of each block. */
-  readonly requests: readonly number[];
-  /** The same for each term of the SLO that bounds a priority class: requests of that class. Else `null`. */
-  readonly classRequests: readonly (readonly number[] | null)[];
-  /**
-   * For each term of the SLO and each block: requests above the limit; for a mean, the sum of the latencies over the
-   * limit. A request that was not served counts as far above.
-   */
-  readonly excess: readonly (readonly number[])[];
-  /** Requests of each block that meet every limit: those with an even number, and those with an odd one. */
-  readonly goodEven: readonly number[];
-  readonly goodOdd: readonly number[];
-  readonly ttftP50Ms: number;
-  readonly ttftP99Ms: number;
-  readonly tpotP50Ms: number;
-  readonly tpotP99Ms: number;
-  readonly e2eP99Ms: number;
-  /** The value of each term of the SLO, ms. */
-  readonly values: readonly number[];
-}
+export type LoadPoint = ReturnType<typeof measureLoad>;
 
 /** Value of a request that is never served in a mean, times the limit. */
 const UNSERVED = 1000;
@@ -111,7 +87,7 @@ export function measureLoad(
   traffic: Traffic,
   slo: readonly SloTerm[],
   served: ServedLoad,
-): LoadPoint {
+) {
   const { load, replicas } = served;
   const { trace, blockStarts, priorities } = traffic;
   const run = serveTraffic(profile, candidate, traffic, served);
@@ -136,7 +112,7 @@ export function measureLoad(
     let isGood = true;
     for (const [t, { metric, quantile, limitMs, priorityClass }] of slo.entries()) {
       if (priorityClass !== undefined && priorities?.[id] !== priorityClass) continue;
-      const latency = latencies(run, metric)[i];
+      const latency = run[`${metric}Ms` as const][i];
       // A request of one token has no TPOT.
       const isWithin = !(latency > limitMs);
       if (quantile === null) excess[t][block] += (Number.isNaN(latency) ? 0 : latency / limitMs) - UNSERVED;
@@ -151,16 +127,28 @@ export function measureLoad(
     e2e: run.e2eMs.toSorted(),
   };
   return {
-    ...{ load, requests, classRequests, excess, goodEven, goodOdd },
+    /** Times the rate of the traffic. */
+    load,
+    /** Requests/s: those of the traffic, or with a concurrency those that were served. */
     rate:
       traffic.concurrency === undefined
         ? load * requestRate(traffic)
         : (1000 * run.completed) / run.simulatedMs / (replicas === undefined ? fewestEngines(candidate) : 1),
-    ttftP50Ms: percentileOfSorted(sorted.ttft, 50),
+    /** Requests of each block. */
+    requests,
+    /** The same for each term of the SLO that bounds a priority class: requests of that class. Else `null`. */
+    classRequests,
+    /**
+     * For each term of the SLO and each block: requests above the limit; for a mean, the sum of the latencies over the
+     * limit. A request that was not served counts as far above.
+     */
+    excess,
+    /** Requests of each block that meet every limit: those with an even number, and those with an odd one. */
+    goodEven,
+    goodOdd,
     ttftP99Ms: percentileOfSorted(sorted.ttft, 99),
-    tpotP50Ms: percentileOfSorted(sorted.tpot, 50),
     tpotP99Ms: percentileOfSorted(sorted.tpot, 99),
-    e2eP99Ms: percentileOfSorted(sorted.e2e, 99),
+    /** The value of each term of the SLO, ms. */
     values: slo.map((term) => {
       const { metric, quantile, priorityClass } = term;
       const own =
@@ -222,12 +210,7 @@ function sortedOfClass(
   priorityClass: number,
   priorities: Uint8Array | undefined,
 ): Float64Array {
-  return latencies(run, metric)
+  return run[`${metric}Ms` as const]
     .filter((ms, i) => priorities?.[run.ids[i]] === priorityClass && !Number.isNaN(ms))
     .sort();
-}
-
-function latencies(run: SimulationRun, metric: SloTerm['metric']): Float64Array {
-  if (metric === 'ttft') return run.ttftMs;
-  return metric === 'tpot' ? run.tpotMs : run.e2eMs;
 }

@@ -1,3 +1,4 @@
+import { deserialize, serialize } from 'node:v8';
 import type { JobContext, JobEngine, JobKinds, Json } from '@servegym/jobs';
 import type { EngineProfile } from '@servegym/simulator';
 import { blockResamples } from '@servegym/simulator/statistics';
@@ -5,7 +6,7 @@ import { type Candidate, engineUsd, fewestEngines } from './candidate.ts';
 import { goodShare, type LoadPoint, measureLoad, type ServedLoad, sloUse } from './load-point.ts';
 import type { SloTerm } from './slo.ts';
 import { findSustainedLoad, type LoadSearch, sustainedLoad, sustainedRate } from './sustained-load.ts';
-import { decodeTraffic, encodeTraffic, requestRate, type Traffic } from './traffic.ts';
+import { requestRate, type Traffic } from './traffic.ts';
 import type { Replicas } from './tune-result.ts';
 
 /** Input of the job: each candidate is measured at given loads, or at those that bracket what it sustains. */
@@ -54,12 +55,11 @@ export function runJob(input: Json, context: JobContext): Json {
 }
 
 function trafficOf(name: string, context: JobContext): Traffic {
-  let traffic = decoded.get(name);
-  if (traffic === undefined) {
-    traffic = decodeTraffic(context.shared(name));
-    if (decoded.size === MOST_DECODED) decoded.clear();
-    decoded.set(name, traffic);
-  }
+  const known = decoded.get(name);
+  if (known !== undefined) return known;
+  const traffic: Traffic = deserialize(context.shared(name));
+  if (decoded.size === MOST_DECODED) decoded.clear();
+  decoded.set(name, traffic);
   return traffic;
 }
 
@@ -196,7 +196,7 @@ export class CandidateMeasurer {
   async #nameOf(traffic: Traffic): Promise<string> {
     let name = this.#names.get(traffic);
     if (name === undefined) {
-      name = await this.#jobs.share(encodeTraffic(traffic));
+      name = await this.#jobs.share(serialize(traffic));
       this.#names.set(traffic, name);
     }
     return name;
@@ -211,29 +211,17 @@ export const TUNE_JOB_KINDS: JobKinds = {
 /** Factor on the traffic of a surge. */
 export const SURGE = 1.5;
 
-/** What is expected of one engine before several are tried. */
-interface ExpectedEngine {
-  readonly candidate: Candidate;
-  /** Load that one sustains, times the rate of the traffic. */
-  readonly load: number;
-  /** The same in requests/s, on traffic that the search has not seen. */
-  readonly sustained: number;
-}
-
-/** The fewest engines with which the whole traffic, at a load, meets the SLO. */
+/**
+ * The fewest engines with which the whole traffic, at a load, meets the SLO.
+ * @param engine what is expected of one before several are tried, `sustained` on traffic that the search has not seen
+ */
 export async function fewestThatHold(
   measurer: CandidateMeasurer,
   whole: Traffic,
-  engine: ExpectedEngine,
-  {
-    load,
-    replicas: [fewest, most],
-    router,
-    second,
-  }: { readonly load: number; readonly replicas: readonly [fewest: number, most: number] } & Pick<
-    ServedLoad,
-    'router' | 'second'
-  >,
+  engine: Pick<CloseLoad, 'candidate' | 'load' | 'sustained'>,
+  load: number,
+  [fewest, most]: readonly [fewest: number, most: number],
+  how: Pick<ServedLoad, 'router' | 'second'> = {},
 ): Promise<Replicas & { readonly point: LoadPoint | null }> {
   const { candidate } = engine;
   const expected = Math.floor(
@@ -243,7 +231,7 @@ export async function fewestThatHold(
   const start = step * Math.ceil(Math.min(most, Math.max(fewest, expected)) / step);
   let point: LoadPoint | null = null;
   for (let replicas = start; replicas <= most; replicas += step) {
-    point = await measurer.at(whole, candidate, load, { replicas, router, second });
+    point = await measurer.at(whole, candidate, load, { replicas, ...how });
     if (sloUse(point, measurer.slo) > 1) continue;
     return {
       load,

@@ -44,7 +44,7 @@ export function pointAt(
       goodEven: good,
       goodOdd: good,
     },
-    ...{ ttftP50Ms: ms, ttftP99Ms: ms, tpotP50Ms: ms, tpotP99Ms: ms, e2eP99Ms: ms, values: [ms] },
+    ...{ ttftP99Ms: ms, tpotP99Ms: ms, values: [ms] },
     ...changes,
   };
 }

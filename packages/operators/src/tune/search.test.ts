@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import { findProfile } from '@servegym/profiles';
 import { type Candidate, candidateKey, candidateSpace, type Knob, vllmDefaults } from './candidate.ts';
 import { evenTraffic, fakeMeasurer } from './measured.fixture.ts';
-import { type SearchOptions, searchCandidates } from './search.ts';
+import { CandidateSearch, type SearchOptions } from './search.ts';
 
 const profile = findProfile('h100-80gb-llama-3-8b');
 const defaults = vllmDefaults(profile);
@@ -22,7 +22,7 @@ async function search(
     Array<number>(blockStarts.length - 1).fill(capacityOf(candidate)),
   );
   const how = { objective: 'goodput', start: 32, targetLoad: 1, ...options } as const;
-  return searchCandidates(measurer, space, traffic, how);
+  return new CandidateSearch(measurer, space, traffic, how).run();
 }
 
 /** Falls off by a tenth for each doubling away from `best`. */
@@ -132,7 +132,7 @@ describe('the search', () => {
       Array<number>(blockStarts.length - 1).fill((blockStarts.length === 3 ? 100 : 1) * near(maxNumSeqs, 96)),
     );
     const how = { objective: 'goodput', start: 32, targetLoad: 1 } as const;
-    const { ranked } = await searchCandidates(measurer, space, traffic, how);
+    const { ranked } = await new CandidateSearch(measurer, space, traffic, how).run();
     assert.equal(ranked[0].candidate.maxNumSeqs, 96);
     assert.ok(Math.abs(ranked[0].score - 1) < 0.02, `${ranked[0].score}`);
   });
@@ -149,7 +149,7 @@ describe('the search', () => {
     );
     const how = { objective: 'goodput', start: 32, targetLoad: 1 } as const;
     const closed = { ...traffic, concurrency: 32 };
-    const { ranked } = await searchCandidates(measurer, space, closed, how);
+    const { ranked } = await new CandidateSearch(measurer, space, closed, how).run();
     const [{ candidate, score, load }] = ranked;
     assert.equal(candidate.maxNumSeqs, 64);
     assert.ok(Math.abs(score - 1) < 0.02, `${score}`);

@@ -50,14 +50,6 @@ export interface SearchOptions {
   readonly onBest?: (best: SearchedCandidate) => void;
 }
 
-/** Result of the search. */
-export interface SearchResult {
-  /** Different candidates that were simulated. */
-  readonly considered: number;
-  /** Candidates measured on all of the search traffic, the best first; vLLM's defaults are among them. */
-  readonly ranked: readonly SearchedCandidate[];
-}
-
 /** The first look: a few candidates show which load tells good ones from bad ones. */
 const SCOUTS = 48;
 const SCOUT_BLOCKS = 2;
@@ -92,16 +84,7 @@ const SIMPLER = 0.01;
  * neighbours until there are none, then back to defaults where they are as good. All candidates see the same traffic
  * with the same random draws.
  */
-export async function searchCandidates(
-  measurer: CandidateMeasurer,
-  space: CandidateSpace,
-  traffic: Traffic,
-  options: SearchOptions,
-): Promise<SearchResult> {
-  return new CandidateSearch(measurer, space, traffic, options).run();
-}
-
-class CandidateSearch {
+export class CandidateSearch {
   readonly #measurer: CandidateMeasurer;
   readonly #space: CandidateSpace;
   readonly #traffic: Traffic;
@@ -125,13 +108,18 @@ class CandidateSearch {
     this.#alwaysKept = isPossible(measurer.profile, this.#defaults) ? [this.#defaults] : [];
   }
 
-  async run(): Promise<SearchResult> {
+  async run() {
     const guess = await this.#halve();
     await this.#measureFully(this.#alwaysKept, { guess, step: 1.6, tolerance: 1.04 });
     await this.#climb(guess);
     const best = this.#best();
     const found = best.load === 0 ? ranked([...this.#full.values()]) : await this.#sideBySide(best);
-    return { considered: this.#seen.size, ranked: found };
+    return {
+      /** Different candidates that were simulated. */
+      considered: this.#seen.size,
+      /** Candidates measured on all of the search traffic, the best first; vLLM's defaults are among them. */
+      ranked: found,
+    };
   }
 
   #stage(name: string): void {

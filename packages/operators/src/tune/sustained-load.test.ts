@@ -96,7 +96,7 @@ async function deploy(
     return [loads!.map((at) => pointOfBlocks([capacity * engines, capacity * engines], at))];
   });
   const engine = { candidate: { ...vllmDefaults(profile), split }, load: capacity, sustained: expected };
-  const found = await fewestThatHold(measurer, traffic, engine, { load, replicas });
+  const found = await fewestThatHold(measurer, traffic, engine, load, replicas);
   return { ...found, asked };
 }
 

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { deserialize, serialize } from 'node:v8';
 import { RandomStream, type Trace } from '@servegym/simulator';
-import { decodeTraffic, encodeTraffic, joinTraffic, requestRate, someBlocks, splitTrace } from './traffic.ts';
+import { joinTraffic, requestRate, someBlocks, splitTrace, type Traffic } from './traffic.ts';
 
 /** Request i has i + 1 prompt tokens and the hashes 2i and 2i + 1, so that one can tell where it has gone. */
 function traceOf(requests: number, hasPrefixes: boolean): Trace {
@@ -60,7 +61,7 @@ describe('the traffic to tune on', () => {
     for (const traffic of [
       someBlocks(search, 3),
       joinTraffic([search, search]),
-      decodeTraffic(encodeTraffic(search)),
+      deserialize(serialize(search)) as Traffic,
     ]) {
       assert.equal(traffic.concurrency, 7);
       const { previous, thinkMs } = traffic.trace.followUps!;
@@ -75,7 +76,7 @@ describe('the traffic to tune on', () => {
       const classes = hasPrefixes ? Uint8Array.from(trace.inputTokens, (tokens) => tokens % 3) : undefined;
       const { search, heldOut } = splitTrace(trace, 600, classes);
       const whole = joinTraffic([search, heldOut]);
-      assert.deepEqual(decodeTraffic(encodeTraffic(whole)), whole);
+      assert.deepEqual(deserialize(serialize(whole)), whole);
       assert.deepEqual(
         whole.priorities,
         hasPrefixes ? Uint8Array.from(whole.trace.inputTokens, (tokens) => tokens % 3) : undefined,

@@ -1,4 +1,4 @@
-import { decodeTrace, encodeTrace, type Trace } from '@servegym/simulator';
+import { sliceRequests, type Trace } from '@servegym/simulator';
 import { TuningError } from './slo.ts';
 
 /** Requests to tune on, in blocks that are the units of its statistics. */
@@ -62,34 +62,14 @@ export function sliceTrace(
   start: number,
   end: number,
 ): Block {
-  const { arrivalMs, prefixBlocks, followUps } = trace;
+  const { arrivalMs } = trace;
   const from = arrivalMs[start];
   const gap = (arrivalMs[end - 1] - from) / Math.max(1, end - 1 - start);
+  const slice = sliceRequests(trace, start, end);
   return {
     ...(priorities && { priorities: priorities.slice(start, end) }),
     durationMs: (arrivalMs[end] ?? arrivalMs[end - 1] + gap) - from,
-    trace: {
-      source: trace.source,
-      arrivalMs: arrivalMs.slice(start, end).map((ms) => ms - from),
-      inputTokens: trace.inputTokens.slice(start, end),
-      outputTokens: trace.outputTokens.slice(start, end),
-      ...(prefixBlocks && {
-        prefixBlocks: {
-          ...prefixBlocks,
-          ids: prefixBlocks.ids.slice(prefixBlocks.offsets[start], prefixBlocks.offsets[end]),
-          offsets: prefixBlocks.offsets
-            .slice(start, end + 1)
-            .map((offset) => offset - prefixBlocks.offsets[start]),
-        },
-      }),
-      // A conversation that began before goes on at the recorded time.
-      ...(followUps && {
-        followUps: {
-          previous: followUps.previous.slice(start, end).map((at) => (at < start ? -1 : at - start)),
-          thinkMs: followUps.thinkMs.slice(start, end),
-        },
-      }),
-    },
+    trace: { ...slice, arrivalMs: slice.arrivalMs.map((ms) => ms - from) },
   };
 }
 
@@ -172,36 +152,4 @@ export function joinTraffic(traffics: readonly Traffic[]): Traffic {
 export function requestRate({ trace }: Traffic): number {
   const { arrivalMs } = trace;
   return (1000 * (arrivalMs.length - 1)) / arrivalMs[arrivalMs.length - 1];
-}
-
-/**
- * The traffic as bytes, for jobs: the places of the blocks, the concurrency and the priority classes where there are any,
- * then the trace.
- */
-export function encodeTraffic({ trace, blockStarts, priorities, concurrency }: Traffic): Uint8Array {
-  const starts = Int32Array.from([
-    blockStarts.length,
-    priorities?.length ?? 0,
-    concurrency ?? 0,
-    ...blockStarts,
-  ]);
-  const encoded = encodeTrace(trace);
-  const classes = priorities ?? new Uint8Array(0);
-  const bytes = new Uint8Array(starts.byteLength + classes.length + encoded.length);
-  bytes.set(new Uint8Array(starts.buffer));
-  bytes.set(classes, starts.byteLength);
-  bytes.set(encoded, starts.byteLength + classes.length);
-  return bytes;
-}
-
-/** The traffic in the bytes of `encodeTraffic`. */
-export function decodeTraffic(encoded: Uint8Array): Traffic {
-  const [count, classes, concurrency] = new Int32Array(encoded.slice(0, 12).buffer);
-  const end = 4 * (count + 3);
-  return {
-    blockStarts: [...new Int32Array(encoded.slice(12, end).buffer)],
-    ...(concurrency > 0 && { concurrency }),
-    ...(classes > 0 && { priorities: encoded.slice(end, end + classes) }),
-    trace: decodeTrace(encoded.subarray(end + classes)),
-  };
 }

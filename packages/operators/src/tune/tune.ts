@@ -3,11 +3,11 @@ import type { EngineProfile } from '@servegym/simulator';
 import { servingCommands } from '../deployment/serving-command.ts';
 import { tuneVerdict } from '../report/tune-report.ts';
 import { candidateKey, candidateSpace } from './candidate.ts';
-import { type ControllerGain, choicesOf, controllerGain, frontPoints, pointFigures } from './choices.ts';
+import { choicesOf, controllerGain, frontPoints, pointFigures } from './choices.ts';
 import { type Finalist, measureFinalists } from './finalists.ts';
 import { goodShare, type LoadPoint, sloUse } from './load-point.ts';
 import { CandidateMeasurer, fewestThatHold, SURGE, wholeGroups } from './measure-candidates.ts';
-import { type SearchedCandidate, searchCandidates, type TuneOptions } from './search.ts';
+import { CandidateSearch, type SearchedCandidate, type TuneOptions } from './search.ts';
 import { type SloTerm, sloTermName } from './slo.ts';
 import { LEAST_LOAD } from './sustained-load.ts';
 import { joinTraffic, requestRate, type SplitTraffic, type Traffic } from './traffic.ts';
@@ -38,11 +38,9 @@ export async function tuneProfile(
     hasClasses: split.search.priorities !== undefined,
     mostReplicas: options.replicas[1],
   });
-  const { considered, ranked } = await searchCandidates(measurer, space, split.search, {
-    ...options,
-    onStage: say,
-    targetLoad: rateScale / options.replicas[1],
-  });
+  const targetLoad = rateScale / options.replicas[1];
+  const search = new CandidateSearch(measurer, space, split.search, { ...options, onStage: say, targetLoad });
+  const { considered, ranked } = await search.run();
   const whole = joinTraffic([split.search, split.heldOut]);
   say('the finalists');
   const finalists = await measureFinalists(measurer, split, ranked, objective);
@@ -63,14 +61,9 @@ export async function tuneProfile(
     const nearest = await nearestToSlo(measurer, split.search, ranked);
     return { ...common(), possible: false, nearest };
   }
-  const { controller, ...found } = await describeFinalists(
-    measurer,
-    { split, whole, finalists, ranked },
-    options,
-    say,
-  );
-  const result = { ...common(), possible: true as const, ...found, controller };
-  return { ...result, verdict: tuneVerdict(result, controller) };
+  const found = await describeFinalists(measurer, { split, whole, finalists, ranked }, options, say);
+  const result = { ...common(), possible: true as const, ...found };
+  return { ...result, verdict: tuneVerdict(result, found.controller) };
 }
 
 /** What every result says. */
@@ -79,12 +72,7 @@ type Common = Omit<ImpossibleTune, 'possible' | 'nearest'>;
 /** Figures of the finalists, and what the best of them takes to serve the whole traffic. */
 async function describeFinalists(
   measurer: CandidateMeasurer,
-  {
-    split,
-    whole,
-    finalists,
-    ranked,
-  }: {
+  found: {
     readonly split: SplitTraffic;
     readonly whole: Traffic;
     readonly finalists: readonly Finalist[];
@@ -92,8 +80,9 @@ async function describeFinalists(
   },
   { rateScale, replicas: allowed }: TuneOptions,
   say: (stage: string) => void,
-): Promise<Omit<PossibleTune, keyof Common | 'possible' | 'verdict'> & { controller: ControllerGain }> {
+) {
   const { profile, slo } = measurer;
+  const { split, whole, finalists, ranked } = found;
   const [winner] = finalists;
   say('replicas');
   const engines = await planReplicas(measurer, whole, winner, rateScale, allowed);
@@ -154,7 +143,7 @@ async function planReplicas(
   replicas: TuneOptions['replicas'],
 ): Promise<Pick<PossibleTune, 'deployment' | 'at_1_5_times'>> {
   const engine = { candidate, load: searchedLoad, sustained: heldOut.value };
-  const fewest = (load: number) => fewestThatHold(measurer, whole, engine, { load, replicas });
+  const fewest = (load: number) => fewestThatHold(measurer, whole, engine, load, replicas);
   const deployment = await fewest(rateScale);
   const surge = await fewest(rateScale * SURGE);
   const strained = await measurer.at(whole, candidate, rateScale * SURGE, {

@@ -3,7 +3,6 @@ import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { closedBatch, drawLengths, repeatTrace, scaleRate, takeRequests } from './operations.ts';
 import type { Trace } from './trace.ts';
-import { decodeTrace, encodeTrace } from './trace-bytes.ts';
 
 const anyTrace: fc.Arbitrary<Trace> = fc
   .array(
@@ -127,10 +126,6 @@ describe('conversations', () => {
       thinkMs: new Float64Array(2),
     });
     assert.deepEqual(scaleRate(trace, 2).followUps, trace.followUps);
-  });
-
-  it('survive the way through bytes', () => {
-    assert.deepEqual(decodeTrace(encodeTrace(trace)), trace);
   });
 });
 

@@ -13,24 +13,29 @@ export function scaleRate(trace: Trace, factor: number): Trace {
 /** The first `count` requests, or all of them when there are fewer. `count` is a whole number from 1. */
 export function takeRequests(trace: Trace, count: number): Trace {
   checkCount(trace, count);
-  if (count >= trace.arrivalMs.length) return trace;
+  return count >= trace.arrivalMs.length ? trace : sliceRequests(trace, 0, count);
+}
+
+/** The requests `start` .. `end - 1`. A conversation that began before goes on at the recorded time. */
+export function sliceRequests(trace: Trace, start: number, end: number): Trace {
   const { prefixBlocks, followUps } = trace;
+  const first = prefixBlocks?.offsets[start] ?? 0;
   return {
     source: trace.source,
-    arrivalMs: trace.arrivalMs.slice(0, count),
-    inputTokens: trace.inputTokens.slice(0, count),
-    outputTokens: trace.outputTokens.slice(0, count),
+    arrivalMs: trace.arrivalMs.slice(start, end),
+    inputTokens: trace.inputTokens.slice(start, end),
+    outputTokens: trace.outputTokens.slice(start, end),
     ...(prefixBlocks && {
       prefixBlocks: {
         ...prefixBlocks,
-        ids: prefixBlocks.ids.slice(0, prefixBlocks.offsets[count]),
-        offsets: prefixBlocks.offsets.slice(0, count + 1),
+        ids: prefixBlocks.ids.slice(first, prefixBlocks.offsets[end]),
+        offsets: prefixBlocks.offsets.slice(start, end + 1).map((offset) => offset - first),
       },
     }),
     ...(followUps && {
       followUps: {
-        previous: followUps.previous.slice(0, count),
-        thinkMs: followUps.thinkMs.slice(0, count),
+        previous: followUps.previous.slice(start, end).map((at) => (at < start ? -1 : at - start)),
+        thinkMs: followUps.thinkMs.slice(start, end),
       },
     }),
   };
