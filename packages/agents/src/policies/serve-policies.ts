@@ -58,7 +58,7 @@ export function isNetwork(name: ShippedName): name is ShippedNetwork {
 }
 
 /** True when policies of that name come with the package for every task, trained on this version of `llmserve`. */
-export function isShipped(name: ShippedName): boolean {
+function isShipped(name: ShippedName): boolean {
   return whyNotShipped(name) === undefined;
 }
 
@@ -88,7 +88,7 @@ export function readManifest(): Manifest {
  * Plays every task with what was trained for it. Its reset throws EnvironmentError `OTHER_TASK` for a task that nothing was
  * trained for.
  */
-export function shippedPolicy(
+function shippedPolicy(
   name: ShippedName,
   load: (file: Uint8Array) => { readonly policy: Policy<ServeAction, ServeObservation> },
 ): Policy<ServeAction, ServeObservation> {

@@ -2,7 +2,7 @@ import { RandomStream, randomBits, streamKey } from '@servegym/simulator';
 import { ApiError, type Message } from './requests.ts';
 
 /** Characters of a token: what English text comes to with the tokenizers of current models, roughly. */
-export const CHARACTERS_PER_TOKEN = 4;
+const CHARACTERS_PER_TOKEN = 4;
 
 /** A prompt as it was given: a text, or the ids of its tokens. */
 export type Prompt = string | readonly number[];

@@ -234,7 +234,7 @@ export interface TrainingReport {
 /** Paths of a policy in its folder. */
 type PolicyPaths = Readonly<Record<keyof TrainedRun['files'], string>> | { readonly policy: string };
 
-export function policyPaths(folder: string, algorithm: Algorithm): PolicyPaths {
+function policyPaths(folder: string, algorithm: Algorithm): PolicyPaths {
   if (!isNetworkAlgorithm(algorithm)) return { policy: join(folder, 'policy.json') };
   return {
     policy: join(folder, 'policy.safetensors'),
@@ -243,18 +243,18 @@ export function policyPaths(folder: string, algorithm: Algorithm): PolicyPaths {
   };
 }
 
-export function checkpointPath(folder: string): string {
+function checkpointPath(folder: string): string {
   return join(folder, 'checkpoint.safetensors');
 }
 
 /** Writes the files of a policy; the policy itself comes last, so that where it is, everything is. */
-export function writePolicy(paths: PolicyPaths, files: TrainedRun['files']): void {
+function writePolicy(paths: PolicyPaths, files: TrainedRun['files']): void {
   const pathOf: Readonly<Record<string, string>> = paths;
   for (const [kind, file] of Object.entries(files)) replaceFile(pathOf[kind], file);
 }
 
 /** Writes a file; a crash leaves the one that was there. */
-export function replaceFile(path: string, bytes: Uint8Array): void {
+function replaceFile(path: string, bytes: Uint8Array): void {
   writeFileSync(`${path}.part`, bytes);
   renameSync(`${path}.part`, path);
 }
@@ -330,6 +330,6 @@ const TITLES: Readonly<Record<Algorithm, string>> = {
 };
 
 /** Title of the learning curve of a run. */
-export function learningCurveTitle({ algorithm, task, seed }: TrainingRun): string {
+function learningCurveTitle({ algorithm, task, seed }: TrainingRun): string {
   return `${TITLES[algorithm]} on ${task}, seed ${seed}`;
 }
