@@ -1,9 +1,16 @@
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { describe, it } from 'node:test';
+import { after, before, describe, it } from 'node:test';
+import { AGENTS, decodeStoppedRun } from '@servegym/agents';
+import { llmserve, type ServeTask } from '@servegym/environments';
+import { type JobEngine, LocalJobs } from '@servegym/jobs';
+import { QueuedJobs, QueueWorker } from '@servegym/jobs/queue';
+import { type RedisProcess, startRedis } from '../../../../../maintenance/test-servers/redis.ts';
+import { loadTask } from '../arguments/scenario-options.ts';
+import { JOB_KINDS } from '../jobs.ts';
 import { type TrainingReport, trainOne, trainSeeds } from './train-one.ts';
-import { useTrainingEngines } from './training-engines.fixture.ts';
 
 const task = 'static_workload';
 const lessons = { teacher: 'heuristic', episodes: 3, minibatches: 8 };
@@ -55,4 +62,119 @@ function metricsOf(folder: string): object[] {
     const { wall_s: _, steps_per_s: __, ...figures } = JSON.parse(line);
     return figures;
   });
+}
+
+const ownTask = 'small_arrangement';
+const { signal } = new AbortController();
+
+const example = llmserve.tasks.find(
+  await loadTask(join(import.meta.dirname, '../../../../environments/examples/fixed-arrangement.ts')),
+)!;
+
+/** The example with masked knobs, of so many windows. */
+function ofWindows(windows: number): ServeTask {
+  return llmserve.tasks.parse({ ...example, id: ownTask, windows }, 'a test');
+}
+
+/** Reads a checkpoint. */
+function stoppedIn(folder: string) {
+  const path = join(folder, 'checkpoint.safetensors');
+  return decodeStoppedRun(readFileSync(path), path);
+}
+
+describe('training on a task of one’s own', () => {
+  before(() => {
+    llmserve.tasks.add(ofWindows(8));
+  });
+  const { engines, newFolder } = useTrainingEngines({ 'a thread': 1 });
+
+  for (const [algorithm, steps, written] of [
+    ['ppo', 2048, 'policy.safetensors'],
+    ['distill', 2048, 'policy.safetensors'],
+    ['cem', 1, 'policy.json'],
+  ] as const) {
+    it(`learns by ${algorithm} the same alone and as a job, wherever that is done`, async () => {
+      const alone = newFolder(`${algorithm} alone`);
+      const run = { environment: 'llmserve', task: ownTask, algorithm, steps, lessons } as const;
+      await trainOne({ ...run, seed: 4 }, alone, { threads: 1, signal });
+      const expected = readFileSync(join(alone, written));
+      assert.equal(AGENTS.llmserve.loadPolicy(expected).taskId, ownTask);
+      for (const [name, jobs] of Object.entries(engines)) {
+        const together = newFolder(`${algorithm} on ${name}`);
+        await trainSeeds(jobs, run, [4], together);
+        assert.ok(readFileSync(join(together, 'seed-4', written)).equals(expected), name);
+      }
+    });
+  }
+
+  it('goes on with the task that the run began with, whatever its file says by then, bit for bit', async (t) => {
+    const [whole, stopped] = [newFolder('whole'), newFolder('stopped')];
+    const plan = {
+      environment: 'llmserve',
+      task: ownTask,
+      algorithm: 'distill',
+      steps: 2048,
+      seed: 5,
+      lessons,
+    } as const;
+    await trainOne(plan, whole, { threads: 1, signal });
+    const interrupt = new AbortController();
+    t.mock.method(console, 'error', () => interrupt.abort());
+    const first = await trainOne(plan, stopped, { threads: 1, signal: interrupt.signal });
+    assert.equal(first.steps, 0);
+
+    llmserve.tasks.add(ofWindows(9));
+    const { run, stoppedAt } = stoppedIn(stopped);
+    assert.ok('shown' in stoppedAt && stoppedAt.shown.length === 1);
+    assert.equal(llmserve.tasks.find(ownTask)?.windows, 8);
+    await trainOne(run, stopped, { threads: 1, signal, start: stoppedAt });
+    for (const file of ['policy.safetensors', 'policy.onnx', 'checkpoint.safetensors']) {
+      assert.ok(readFileSync(join(stopped, file)).equals(readFileSync(join(whole, file))), file);
+    }
+    assert.equal(stoppedIn(whole).run.task, ownTask);
+  });
+});
+
+const VERSION = 'a test';
+
+/** Engines that do the trainings of a test, and folders for their files. */
+export interface TrainingEngines {
+  /** By name: threads of this process, and a queue on Redis with a worker. Empty before the tests begin. */
+  readonly engines: Readonly<Record<string, JobEngine>>;
+  /** Makes an empty folder. */
+  readonly newFolder: (name: string) => string;
+}
+
+/**
+ * Opens engines before the tests of a `describe` and closes them after.
+ * @param threads of each engine of this process, by its name
+ */
+export function useTrainingEngines(threads: Readonly<Record<string, number>>): TrainingEngines {
+  let folder: string;
+  let redis: RedisProcess | undefined;
+  let worker: QueueWorker | undefined;
+  const engines: Record<string, JobEngine> = {};
+  before(async () => {
+    folder = mkdtempSync(join(tmpdir(), 'servegym-training-'));
+    redis = await startRedis();
+    worker = await QueueWorker.start({ url: redis.url, version: VERSION, kinds: JOB_KINDS, threads: 1 });
+    for (const [name, count] of Object.entries(threads)) {
+      engines[name] = new LocalJobs({ kinds: JOB_KINDS, threads: count });
+    }
+    engines['a queue on Redis'] = await QueuedJobs.connect({ url: redis.url, version: VERSION });
+  });
+  after(async () => {
+    await Promise.all(Object.values(engines).map((jobs) => jobs.close()));
+    await worker?.close(true);
+    await redis?.stop();
+    rmSync(folder, { recursive: true });
+  });
+  return {
+    engines,
+    newFolder(name) {
+      const path = join(folder, name);
+      mkdirSync(path);
+      return path;
+    },
+  };
 }
