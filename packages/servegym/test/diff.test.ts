@@ -106,6 +106,11 @@ spec:
     assert.match(stdout, /candidate, not simulated: --max-model-len 1000: \d+ requests are longer/);
   });
 
+  it('ends with 3 when it is too close to tell', async () => {
+    const { code, stdout } = await runCommand(...on(line(), line()), '--slo', 'ttft_p99=1s,tpot_p99=12ms');
+    assert.deepEqual([code, /^cannot be told: TPOT p99/m.test(stdout)], [3, true], stdout);
+  });
+
   const refused: readonly [string, string[], RegExp][] = [
     ['a file that is not there', on('nothing.yaml', line()), /--baseline: there is no file nothing.yaml/],
     ['a model that is not known', on('vllm serve a/b', line()), /the model a\/b is not known/],

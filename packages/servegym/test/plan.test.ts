@@ -114,8 +114,9 @@ describe('servegym plan', () => {
     const impossible = await runCommand(...few, '--slo', 'ttft_p99=1ms');
     assert.match(
       impossible.stdout,
-      /No profile meets the SLO:\n {2}no settings meet the SLO: a100-40gb-llama-3-8b/,
+      /No profile meets the SLO:\n {2}no settings meet the SLO: a100-40gb-llama-3-8b[^\n]*\nNearest: 1 x a100-40gb-llama-3-8b.*: [\d.]+ ms for TTFT p99 at most 1 ms/,
     );
+    assert.equal(impossible.code, 1);
   });
 
   it('draws documents that prompts share, at the rate that is asked for', async () => {

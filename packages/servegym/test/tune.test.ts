@@ -143,7 +143,7 @@ describe('servegym tune', () => {
   it('says plainly when nothing meets the SLO, and what comes nearest', async () => {
     const asked = ['tune', '--profile', 'a100-40gb-llama-3-8b', '--slo', 'tpot_p99=1ms', ...small];
     const { code, stdout } = await runCommand(...asked, '--configurations', '16');
-    assert.equal(code, 0);
+    assert.equal(code, 1);
     assert.match(stdout, /Nothing that was tried meets this SLO/);
     assert.match(stdout, /TPOT p99 at most 1 ms: [\d.]+ ms, not met: needs a limit of at least/);
   });
@@ -180,7 +180,7 @@ describe('servegym tune', () => {
     const line = ['--deployment', 'vllm serve meta-llama/Llama-3.1-8B-Instruct --max-num-seqs 64'];
     const asked = ['tune', ...small, ...line, '--slo', 'tpot_p99=1ms', '--configurations', '16', '--json'];
     const { code, stdout, stderr } = await runCommand(...asked, '--gpu', 'a100-40gb');
-    assert.equal(code, 0, stderr);
+    assert.equal(code, 1, stderr);
     assert.equal(JSON.parse(stdout).profile, 'a100-40gb-llama-3-8b');
     const without = await runCommand(...asked);
     assert.deepEqual([without.code, /expected --gpu, one of/.test(without.stderr)], [2, true]);

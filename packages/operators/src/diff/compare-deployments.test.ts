@@ -6,7 +6,7 @@ import type { Deployment } from '../deployment/deployment.ts';
 import { profileError } from '../plan/size-fleet.ts';
 import { type Candidate, vllmDefaults } from '../tune/candidate.ts';
 import { parseSlo } from '../tune/slo.ts';
-import { blocksOf, compareDeployments, diffStatus } from './compare-deployments.ts';
+import { blocksOf, compareDeployments, diffAnswer } from './compare-deployments.ts';
 
 const profile = findProfile('h100-80gb-llama-3-8b');
 
@@ -44,24 +44,24 @@ describe('compareDeployments', () => {
     for (const { ratio, verdict } of [...diff.bounds, ...diff.figures]) {
       assert.deepEqual([ratio, verdict], [1, 'too close to tell']);
     }
-    assert.deepEqual([diff.bounds.map(({ bound }) => bound), diffStatus(diff)], [['holds', 'holds'], 0]);
+    assert.deepEqual([diff.bounds.map(({ bound }) => bound), diffAnswer(diff)], [['holds', 'holds'], 'yes']);
   });
 
   it('says that a small cap breaks the TTFT, and makes tokens faster', () => {
     const diff = compare(deployed({ maxNumSeqs: 4 }));
     assert.deepEqual(
-      [diff.bounds[0].bound, diff.bounds[0].verdict, diffStatus(diff)],
-      ['breaks', 'worse', 1],
+      [diff.bounds[0].bound, diff.bounds[0].verdict, diffAnswer(diff)],
+      ['breaks', 'worse', 'no'],
     );
     assert.equal(diff.figures.find(({ name }) => name === 'TPOT p50')!.verdict, 'better');
     const back = compare(deployed(), undefined, deployed({ maxNumSeqs: 4 }));
-    assert.deepEqual([back.bounds[0].bound, diffStatus(back)], ['mends', 0]);
+    assert.deepEqual([back.bounds[0].bound, diffAnswer(back)], ['mends', 'yes']);
   });
 
   it('says that a broken bound gets worse', () => {
     const diff = compare(deployed({ maxNumSeqs: 4 }), 'ttft_p50=1ms');
-    assert.deepEqual([diff.bounds[0].bound, diffStatus(diff)], ['broken', 1]);
-    assert.equal(diffStatus(compare(deployed(), 'ttft_p50=1ms')), 0);
+    assert.deepEqual([diff.bounds[0].bound, diffAnswer(diff)], ['broken', 'no']);
+    assert.equal(diffAnswer(compare(deployed(), 'ttft_p50=1ms')), 'yes');
   });
 
   it('holds the change that longer times of the profile would give', () => {
@@ -78,7 +78,7 @@ describe('compareDeployments', () => {
   it('cannot tell where the limit lies within the error of the profile', () => {
     const [{ candidate }] = compare(deployed()).bounds;
     const diff = compare(deployed(), `ttft_p99=${candidate.toFixed(3)}ms`);
-    assert.deepEqual([diff.bounds[0].bound, diffStatus(diff)], ['too close to tell', 2]);
+    assert.deepEqual([diff.bounds[0].bound, diffAnswer(diff)], ['too close to tell', 'undecided']);
   });
 
   it('widens intervals where profiles differ, and prices the engines', () => {

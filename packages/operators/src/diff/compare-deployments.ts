@@ -267,14 +267,14 @@ class Served {
   }
 }
 
-/** 1 where the candidate breaks a bound or makes a broken one worse, 2 where that cannot be told of one, else 0. */
-export function diffStatus({ bounds }: DeploymentDiff): 0 | 1 | 2 {
+/** `no` where the candidate breaks a bound or makes a broken one worse, `undecided` where that cannot be told of one. */
+export function diffAnswer({ bounds }: DeploymentDiff): 'yes' | 'no' | 'undecided' {
   if (
     bounds.some(({ bound, verdict }) => bound === 'breaks' || (bound === 'broken' && verdict === 'worse'))
   ) {
-    return 1;
+    return 'no';
   }
-  return bounds.some(({ bound }) => bound === 'too close to tell') ? 2 : 0;
+  return bounds.some(({ bound }) => bound === 'too close to tell') ? 'undecided' : 'yes';
 }
 
 /** The first requests of a trace, as one stretch of equally long blocks. */

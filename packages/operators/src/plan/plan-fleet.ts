@@ -9,7 +9,7 @@ import {
   type SplitRatio,
   vllmDefaults,
 } from '../tune/candidate.ts';
-import { CandidateMeasurer, type SustainedLoad } from '../tune/measure-candidates.ts';
+import { CandidateMeasurer, type SustainedLoad, wholeGroups } from '../tune/measure-candidates.ts';
 import type { SloTerm } from '../tune/slo.ts';
 import { joinTraffic, type SplitTraffic, someBlocks } from '../tune/traffic.ts';
 import { mixedFleets } from './mixed-fleets.ts';
@@ -75,6 +75,18 @@ export async function planFleet(
   const measurerOf = ({ plan }: SizedFleet) => measurers.get(plan.profile)!;
   const mixed = await mixedFleets(measurerOf, sorted, traffic, mostEngines);
   options.onPlans?.(mixed.plans);
+  const misses = await Promise.all(
+    (fleets.length > 0 ? [] : refused)
+      .filter(({ tried }) => tried.length > 0)
+      .map(async ({ profile, tried, tooFew }) => {
+        const on = tooFew === undefined ? few : whole;
+        return {
+          profile,
+          engines: tooFew ?? 1,
+          ...(await measurers.get(profile)!.nearest(on, tried, tooFew)),
+        };
+      }),
+  );
   const { arrivalMs, inputTokens, outputTokens } = trace;
   const seconds = arrivalMs[arrivalMs.length - 1] / 1000;
   const sum = (values: readonly number[] | Int32Array) => {
@@ -95,6 +107,7 @@ export async function planFleet(
     outputTokensPerS: sum(outputTokens) / seconds,
     plans: rankPlans([...fleets.map(({ plan }) => plan), ...mixed.plans]),
     notPlanned: refused.sort(compareNames),
+    nearest: misses.sort((a, b) => a.timesLimit - b.timesLimit || compareNames(a, b)).at(0) ?? null,
     mixedFleetsTried: mixed.tried,
     mostEngines,
     simulations: effort('simulations'),
@@ -160,7 +173,7 @@ async function plansOf(
   for (const precision of precisions) {
     const found = withWeights(precision, [...whole, ...divided]);
     const best = await bestPlan(measurer, traffic, found, mostEngines);
-    results.push(typeof best === 'string' ? { profile, precision, reason: best } : best);
+    results.push('reason' in best ? { profile, precision, ...best } : best);
   }
   return results;
 }
@@ -171,20 +184,25 @@ async function bestPlan(
   traffic: PlannedTraffic,
   found: readonly SustainedLoad[],
   mostEngines: number,
-): Promise<SizedFleet | string> {
-  if (found.length === 0) return 'the model does not fit';
+): Promise<SizedFleet | Omit<RefusedProfile, 'profile' | 'precision'>> {
+  if (found.length === 0) return { reason: 'the model does not fit', tried: [] };
   const kept = found
     .filter(({ load }) => load > 0)
     .sort(byEngines)
     .slice(0, KEPT)
     .map(({ candidate, load }) => ({ candidate, search: { guess: load, step: 1.25, tolerance: 1.12 } }));
   const [best] = (await measurer.sustained(traffic.search, kept)).sort(byEngines);
-  if (best === undefined || best.load === 0) return 'no settings meet the SLO';
+  if (best === undefined || best.load === 0) return { reason: 'no settings meet the SLO', tried: found };
   const engine = await measureEngine(measurer, traffic, { candidate: best.candidate, guess: best.load });
   if (engine.sustained === 0)
-    return 'the settings found do not meet the SLO on traffic they were not chosen on';
+    return {
+      reason: 'the settings found do not meet the SLO on traffic they were not chosen on',
+      tried: [best],
+    };
   const plan = await sizeFleet(measurer, traffic, engine, mostEngines);
-  return plan === null ? `more than ${mostEngines} engines are needed` : { plan, engine };
+  if (plan !== null) return { plan, engine };
+  const tooFew = wholeGroups(best.candidate, mostEngines) || undefined;
+  return { reason: `more than ${mostEngines} engines are needed`, tried: [best], tooFew };
 }
 
 /** Order of candidates: fewest engines expected to serve the traffic, then the largest load that an engine sustains. */

@@ -1,6 +1,8 @@
 import { ROUTER_POLICIES } from '@servegym/simulator';
 import { z } from 'zod';
 import * as part from '../report/result.ts';
+import type { Candidate } from '../tune/candidate.ts';
+import { nearestMiss } from '../tune/tune-result.ts';
 
 const { number } = part;
 
@@ -76,7 +78,12 @@ export type FleetPlan = z.input<typeof fleetPlan> & {
 
 /** A profile, with a precision, that gives no plan. */
 const refused = z.object({ profile: part.profile, precision: z.string(), reason: z.string() });
-export type RefusedProfile = z.input<typeof refused>;
+export type RefusedProfile = z.input<typeof refused> & {
+  /** Settings that were tried. */
+  readonly tried: readonly { readonly candidate: Candidate }[];
+  /** Engines that were too few; `undefined` where one request alone misses the SLO. */
+  readonly tooFew?: number;
+};
 
 const plan = z.object({
   trace: z.string(),
@@ -94,9 +101,12 @@ const plan = z.object({
   /** Fleets of two profiles that were simulated. */
   mixedFleetsTried: number,
   notPlanned: part.list(refused),
+  /** What comes nearest to the SLO, where nothing meets it. */
+  nearest: nearestMiss.extend({ profile: part.profile, engines: number }).nullable(),
 });
-export type PlanResult = Omit<z.input<typeof plan>, 'plans'> & {
+export type PlanResult = Omit<z.input<typeof plan>, 'plans' | 'notPlanned'> & {
   readonly plans: readonly FleetPlan[];
+  readonly notPlanned: readonly RefusedProfile[];
   readonly inputTokensPerS: number;
   readonly outputTokensPerS: number;
   readonly mostEngines: number;

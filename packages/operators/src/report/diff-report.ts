@@ -2,15 +2,15 @@ import type { Deployment } from '../deployment/deployment.ts';
 import {
   type ComparedFigure,
   type DeploymentDiff,
+  diffAnswer,
   diffJson,
-  diffStatus,
 } from '../diff/compare-deployments.ts';
 import { candidateText, vllmDefaults } from '../tune/candidate.ts';
 import { alignedRows } from './format.ts';
 import { figure, intervalText, percent } from './result.ts';
 
 /** How a result of `diff` is written. */
-export const diffResult = { json: diffJson, text: diffText, markdown: diffMarkdown, status: diffStatus };
+export const diffResult = { json: diffJson, text: diffText, markdown: diffMarkdown, answer: diffAnswer };
 
 /** Text of `diff` without `--json`. */
 function diffText(diff: DeploymentDiff): string {

@@ -1,7 +1,7 @@
 import { basename } from 'node:path';
 import { type FleetPlan, fleetPlanJson, type PlanResult, planJson } from '../plan/plan-result.ts';
 import { candidateText, vllmDefaults } from '../tune/candidate.ts';
-import { sloTermText } from '../tune/slo.ts';
+import { sloTermName, sloTermText } from '../tune/slo.ts';
 import { alignedRows, linesIf } from './format.ts';
 import { kubernetesManifest } from './kubernetes-manifest.ts';
 import { commandLines, figure, percent } from './result.ts';
@@ -25,7 +25,8 @@ function planText(result: PlanResult): string {
   const head = [trafficLine(result), `SLO: ${result.slo.map(sloTermText).join(', ')}`, ''];
   const [cheapest] = plans;
   if (cheapest === undefined) {
-    return [...head, 'No profile meets the SLO:', ...refusedLines(result), ...effortLines(result)].join('\n');
+    const why = ['No profile meets the SLO:', ...refusedLines(result), ...nearestLines(result)];
+    return [...head, ...why, ...effortLines(result)].join('\n');
   }
   return [
     ...head,
@@ -161,6 +162,16 @@ function refusedLines({ notPlanned }: PlanResult): string[] {
     byReason.set(reason, names);
   }
   return [...byReason].map(([reason, names]) => `  ${reason}: ${names.join(', ')}`);
+}
+
+/** What comes nearest to an SLO that nothing meets. */
+function nearestLines({ nearest, slo }: PlanResult): string[] {
+  if (nearest === null) return [];
+  const { profile, settings, engines, load, valuesMs } = nearest;
+  const values = slo.map((term) => `${figure(valuesMs[sloTermName(term)])} ms for ${sloTermText(term)}`);
+  return [
+    `Nearest: ${engines} x ${profile.name}, ${candidateText(settings, vllmDefaults(profile))}: ${values.join(', ')}, at ${figure(load)} times the load.`,
+  ];
 }
 
 /** Steps that confirm a plan on a real GPU. */

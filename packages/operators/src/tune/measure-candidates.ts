@@ -4,10 +4,16 @@ import type { EngineProfile } from '@servegym/simulator';
 import { blockResamples } from '@servegym/simulator/statistics';
 import { type Candidate, engineUsd, fewestEngines } from './candidate.ts';
 import { goodShare, type LoadPoint, measureLoad, type ServedLoad, sloUse } from './load-point.ts';
-import type { SloTerm } from './slo.ts';
-import { findSustainedLoad, type LoadSearch, sustainedLoad, sustainedRate } from './sustained-load.ts';
+import { type SloTerm, sloTermName } from './slo.ts';
+import {
+  findSustainedLoad,
+  LEAST_LOAD,
+  type LoadSearch,
+  sustainedLoad,
+  sustainedRate,
+} from './sustained-load.ts';
 import { requestRate, type Traffic } from './traffic.ts';
-import type { Replicas } from './tune-result.ts';
+import type { NearestMiss, Replicas } from './tune-result.ts';
 
 /** Input of the job: each candidate is measured at given loads, or at those that bracket what it sustains. */
 interface MeasureInput {
@@ -62,6 +68,9 @@ function trafficOf(name: string, context: JobContext): Traffic {
   decoded.set(name, traffic);
   return traffic;
 }
+
+/** Candidates that are tried when the SLO may be impossible. */
+const LAST_RESORT = 60;
 
 /** Jobs for each that can run at once: enough that the last ones end together. */
 const JOBS_EACH = 6;
@@ -191,6 +200,23 @@ export class CandidateMeasurer {
       const load = sustainedLoad(points, this.slo);
       return { candidate, points, load, sustained: rate(), draws: resamples.map(rate) };
     });
+  }
+
+  /** What comes nearest to an SLO that nothing meets, at a load so low that requests hardly meet, or on so many engines at 1. */
+  async nearest(
+    traffic: Traffic,
+    tried: readonly { readonly candidate: Candidate }[],
+    engines?: number,
+  ): Promise<NearestMiss> {
+    const load = engines === undefined ? LEAST_LOAD : 1;
+    const candidates = tried.slice(0, LAST_RESORT).map(({ candidate }) => ({ candidate, loads: [load] }));
+    const points = await this.measure(traffic, candidates, { replicas: engines });
+    const found = points.map(([{ values }], i) => ({
+      ...{ settings: candidates[i].candidate, load },
+      valuesMs: Object.fromEntries(this.slo.map((term, t) => [sloTermName(term), values[t]])),
+      timesLimit: Math.max(...this.slo.map(({ limitMs }, t) => values[t] / limitMs)),
+    }));
+    return found.reduce((best, each) => (each.timesLimit < best.timesLimit ? each : best));
   }
 
   async #nameOf(traffic: Traffic): Promise<string> {

@@ -67,17 +67,19 @@ const common = z.object({
   wallS: number,
 });
 
-/** That nothing meets the SLO, and what comes nearest. */
-const impossible = common.extend({
-  possible: z.literal(false),
-  nearest: z.object({
-    settings: part.settings,
-    /** Times the rate of the traffic, so low that requests hardly meet. */
-    load: number,
-    /** Value of each term of the SLO there. */
-    valuesMs: z.record(z.string(), number),
-  }),
+/** What comes nearest to an SLO that nothing meets. */
+export const nearestMiss = z.object({
+  settings: part.settings,
+  /** Times the rate of the traffic. */
+  load: number,
+  /** Value of each term of the SLO there. */
+  valuesMs: z.record(z.string(), number),
+  /** The largest of them over its limit. */
+  timesLimit: number,
 });
+export type NearestMiss = z.input<typeof nearestMiss>;
+
+const impossible = common.extend({ possible: z.literal(false), nearest: nearestMiss });
 
 const possible = common.extend({
   possible: z.literal(true),

@@ -8,8 +8,7 @@ import { type Finalist, measureFinalists } from './finalists.ts';
 import { goodShare, type LoadPoint, sloUse } from './load-point.ts';
 import { CandidateMeasurer, fewestThatHold, SURGE, wholeGroups } from './measure-candidates.ts';
 import { CandidateSearch, type SearchedCandidate, type TuneOptions } from './search.ts';
-import { type SloTerm, sloTermName } from './slo.ts';
-import { LEAST_LOAD } from './sustained-load.ts';
+import type { SloTerm } from './slo.ts';
 import { joinTraffic, requestRate, type SplitTraffic, type Traffic } from './traffic.ts';
 import type { ImpossibleTune, LoadCurvePoint, PossibleTune, TuneResult } from './tune-result.ts';
 
@@ -58,7 +57,7 @@ export async function tuneProfile(
   });
   if (finalists[0].searched.value === 0) {
     say('whether anything meets the SLO');
-    const nearest = await nearestToSlo(measurer, split.search, ranked);
+    const nearest = await measurer.nearest(split.search, ranked);
     return { ...common(), possible: false, nearest };
   }
   const found = await describeFinalists(measurer, { split, whole, finalists, ranked }, options, say);
@@ -150,30 +149,4 @@ async function planReplicas(
     replicas: deployment.replicas ?? wholeGroups(candidate, replicas[1]),
   });
   return { deployment, at_1_5_times: { ...surge, goodOnSameReplicas: goodShare(strained) } };
-}
-
-/** Candidates that are tried when the SLO may be impossible. */
-const LAST_RESORT = 60;
-
-/** Candidate that comes nearest to an SLO that nothing meets. */
-async function nearestToSlo(
-  measurer: CandidateMeasurer,
-  traffic: Traffic,
-  ranked: readonly SearchedCandidate[],
-): Promise<ImpossibleTune['nearest']> {
-  const { slo } = measurer;
-  const tried = ranked.slice(0, LAST_RESORT);
-  const points = await measurer.measure(
-    traffic,
-    tried.map(({ candidate }) => ({ candidate, loads: [LEAST_LOAD] })),
-  );
-  const worst = ({ values }: LoadPoint) => Math.max(...slo.map(({ limitMs }, t) => values[t] / limitMs));
-  let best = 0;
-  for (const [i, [point]] of points.entries()) if (worst(point) < worst(points[best][0])) best = i;
-  const [{ values }] = points[best];
-  return {
-    settings: tried[best].candidate,
-    load: LEAST_LOAD,
-    valuesMs: Object.fromEntries(slo.map((term, t) => [sloTermName(term), values[t]])),
-  };
 }

@@ -1,4 +1,5 @@
 import { Argument, Command, Option } from 'commander';
+import { EXIT_STATUS, type Verdict } from './failure.ts';
 
 /** An option of a command. Its name in camelCase is its key: `maxNumSeqs` is `--max-num-seqs`. */
 interface OptionEntry {
@@ -74,7 +75,10 @@ interface CommandTable<W extends WordTable, O extends OptionTable> {
   readonly options: O;
   /** Text below the options: examples, each a line. */
   readonly after?: string;
-  readonly action: (values: WordValues<W> & OptionValues<O>) => Promise<void> | void;
+  /** Its answer is the exit status; none is `yes`. */
+  readonly action: (
+    values: WordValues<W> & OptionValues<O>,
+  ) => Promise<Verdict | undefined> | Promise<void> | void;
 }
 
 /** Placeholder of several values, as Commander has it. */
@@ -107,9 +111,10 @@ export function defineCommand<const O extends OptionTable, const W extends WordT
       return value === undefined ? [[key, false]] : [];
     }),
   );
-  return command.action((...given: unknown[]) => {
+  return command.action(async (...given: unknown[]) => {
     const named = Object.fromEntries(Object.keys(words).map((key, i) => [key, given[i]]));
-    return action({ ...none, ...command.opts(), ...named } as WordValues<W> & OptionValues<O>);
+    const verdict = await action({ ...none, ...command.opts(), ...named } as WordValues<W> & OptionValues<O>);
+    if (verdict) process.exitCode = EXIT_STATUS[verdict];
   });
 }
 

@@ -38,7 +38,7 @@ export const diffCommand = () =>
     words: trafficWord,
     options,
     after: `Exit status: 0 no bound of the SLO breaks; 1 the candidate breaks one, or makes a broken one worse;
-2 too close to tell, or the input is wrong.
+3 too close to tell.
 
 Examples:
   servegym diff log.csv --gpu h100 --baseline 'vllm serve Qwen/Qwen3-32B -tp 2' --candidate candidate.sh
@@ -55,7 +55,7 @@ Examples:
       const result = compareDeployments(both[0], both[1], blocksOf(taken), slo, seed);
       printResult(json, result, diffResult);
       if (markdown !== undefined) await writeOutputFile(markdown, [`${diffResult.markdown(result)}\n`]);
-      process.exitCode = diffResult.status(result);
+      return diffResult.answer(result);
     },
   });
 

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import { describe, it, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { AGENTS, decodeGymTable } from '@servegym/agents';
@@ -7,7 +8,7 @@ import { JobError } from '@servegym/jobs';
 import { EnvironmentError } from '@servegym/openenv/definition';
 import { TuningError } from '@servegym/operators';
 import manifest from '../../package.json' with { type: 'json' };
-import { exitCodeOf, failureMessage, InputError, OLDEST_NODE, requireNode } from './failure.ts';
+import { EXIT_STATUS, exitCodeOf, failureMessage, InputError, OLDEST_NODE, requireNode } from './failure.ts';
 
 const told = (error: unknown) => [exitCodeOf(error), failureMessage(error)];
 
@@ -43,6 +44,13 @@ describe('a failure of a command', () => {
       assert.deepEqual(told(error), [2, message]);
   });
 
+  it('has an exit status that the documents list', () => {
+    const docs = readFileSync(new URL('../../../../docs/troubleshooting.md', import.meta.url), 'utf8');
+    const [, table = ''] = /## Exit status([^#]*)/.exec(docs) ?? [];
+    const listed = [...table.matchAll(/^\| (\d+) /gm)].map(([, status]) => Number(status));
+    assert.deepEqual(listed.slice(0, 5), Object.values(EXIT_STATUS));
+  });
+
   it('is bad input where a file holds no policy or no table, whatever reads it', async () => {
     const file = new TextEncoder().encode('{"environment": "other"}');
     for (const [read, expected] of [
@@ -66,13 +74,13 @@ describe('a failure of a command', () => {
     assert.deepEqual(told(JobError.failed('play', { ...failure, isInputError: true })), [2, message]);
     const coded = { ...failure, code: 'BAD_SEED', isInputError: true };
     assert.deepEqual(told(JobError.failed('play', coded)), [2, `${message} (code: BAD_SEED)`]);
-    assert.deepEqual(told(JobError.failed('play', failure)), [1, `internal failure: ${message}`]);
+    assert.deepEqual(told(JobError.failed('play', failure)), [70, `internal failure: ${message}`]);
   });
 
   it('is internal otherwise, also with a name that input errors have', () => {
     const error = Object.assign(new Error('broken'), { name: 'InputError', code: 'ENOENT' });
-    assert.deepEqual(told(error), [1, 'internal failure: broken']);
-    assert.deepEqual(told('text'), [1, 'internal failure: text']);
+    assert.deepEqual(told(error), [70, 'internal failure: broken']);
+    assert.deepEqual(told('text'), [70, 'internal failure: text']);
   });
 });
 

@@ -3,11 +3,27 @@ import type { JobFailure } from '@servegym/jobs';
 import { maskUrls } from '@servegym/openenv/mask-urls';
 import { CommanderError } from 'commander';
 
-/** 2 for bad input, 130 after Ctrl-C, 143 after SIGTERM, 1 for an internal failure, 0 for `--help` and `--version`. */
+/** Exit statuses of all commands, as docs/troubleshooting.md lists them; 130 after Ctrl-C and 143 after SIGTERM beside them. */
+export const EXIT_STATUS = {
+  /** Done; what was asked holds. */
+  yes: 0,
+  /** Done; a bound breaks, a check fails, or nothing meets the SLO. */
+  no: 1,
+  badInput: 2,
+  /** Done; too close to tell. */
+  undecided: 3,
+  /** `EX_SOFTWARE` of sysexits.h. */
+  internal: 70,
+} as const;
+
+/** Answer of a command that was carried out. */
+export type Verdict = 'yes' | 'no' | 'undecided';
+
+/** Exit status of a command that was not carried out; 0 for `--help` and `--version`. */
 export function exitCodeOf(error: unknown): number {
   if (error instanceof InterruptedError) return error.exitCode;
-  if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
-  return isInputError(error) ? 2 : 1;
+  if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT_STATUS.yes : EXIT_STATUS.badInput;
+  return isInputError(error) ? EXIT_STATUS.badInput : EXIT_STATUS.internal;
 }
 
 /**

@@ -79,6 +79,7 @@ export const planCommand = () =>
       );
       printResult(json, result, planResult);
       if (report !== undefined) await writeOutputFile(report, [reportPage(planResult.page(result))]);
+      return result.plans.length > 0 ? 'yes' : 'no';
     },
   });
 

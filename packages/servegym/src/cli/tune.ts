@@ -30,7 +30,7 @@ import {
   trafficWord,
 } from './arguments/traffic.ts';
 import { defineCommand, type OptionTable, type OptionValues } from './command-table.ts';
-import { InputError } from './failure.ts';
+import { InputError, type Verdict } from './failure.ts';
 import { readProfile, requireWritable, writeOutputFile } from './files.ts';
 import { jobOptions, withJobs } from './jobs.ts';
 import { printResult } from './output/print-result.ts';
@@ -101,7 +101,10 @@ export const tuneCommand = () =>
     action: tune,
   });
 
-async function tune({ traffic, ...values }: TuneValues & { readonly traffic: TrafficSource }): Promise<void> {
+async function tune({
+  traffic,
+  ...values
+}: TuneValues & { readonly traffic: TrafficSource }): Promise<Verdict> {
   const { json, report, plot } = values;
   const { profiles, note } = await namedProfiles(values);
   if (!json) console.error(note);
@@ -119,6 +122,7 @@ async function tune({ traffic, ...values }: TuneValues & { readonly traffic: Tra
   });
   if (report !== undefined) await writeOutputFile(report, [reportPage(tuneResult.page(results))]);
   if (plot !== undefined) await writePlot(plot, results[0]);
+  return results.some(({ possible }) => possible) ? 'yes' : 'no';
 }
 
 /** The profiles of the deployment, or those named, at the prices of today. @throws InputError or TuningError */
