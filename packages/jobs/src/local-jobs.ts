@@ -3,16 +3,19 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { MessageChannel } from 'node:worker_threads';
 import { Piscina } from 'piscina';
 import {
+  attemptDelayMs,
+  bytesName,
   failureOf,
   type Job,
   type JobEngine,
   JobError,
   type JobKinds,
   type Json,
+  MOST_ATTEMPTS,
   type RunOptions,
+  RunState,
 } from './job.ts';
 import type { ThreadAnswer, ThreadTask } from './job-thread.ts';
-import { attemptDelayMs, bytesName, MOST_ATTEMPTS, RunState } from './run-state.ts';
 
 export interface LocalJobsOptions {
   readonly kinds: JobKinds;

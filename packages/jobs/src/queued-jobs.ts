@@ -1,17 +1,23 @@
+// `@servegym/jobs/queue`: jobs through Redis. Needs the packages `bullmq` and `ioredis`.
 import { randomUUID } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Queue, QueueEvents } from 'bullmq';
 import {
+  attemptDelayMs,
+  bytesName,
   CANCELLED,
   decodeFailure,
   type Job,
   type JobEngine,
   JobError,
   type Json,
+  MOST_ATTEMPTS,
   type RunOptions,
+  RunState,
 } from './job.ts';
 import { MOST_LOST_WORKERS, QueueConnection, type QueuedJob } from './queue-connection.ts';
-import { attemptDelayMs, bytesName, MOST_ATTEMPTS, RunState } from './run-state.ts';
+
+export { QueueWorker } from './queue-worker.ts';
 
 export interface QueuedJobsOptions {
   /** `redis://...`. */

@@ -6,7 +6,7 @@ import { llmserve, type ServeTask } from '@servegym/environments';
 import { createServer, type ListeningServer } from '@servegym/openenv';
 import { connect } from '@servegym/openenv/client';
 import { loadTask } from '../src/cli/arguments/scenario-options.ts';
-import { policiesOf } from '../src/server/policy-catalogue.ts';
+import { policiesOf } from '../src/server/open-environment.ts';
 import { mountPolicyRoutes } from '../src/server/policy-routes.ts';
 
 const MASKED = ['quantization_tier', 'prefill_decode_split'] as const;

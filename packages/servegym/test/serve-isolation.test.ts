@@ -5,7 +5,7 @@ import { llmserve } from '@servegym/environments';
 import { createServer } from '@servegym/openenv';
 import { connect } from '@servegym/openenv/client';
 import { startServe } from '../../../maintenance/test-servers/servegym.ts';
-import { policiesOf } from '../src/server/policy-catalogue.ts';
+import { policiesOf } from '../src/server/open-environment.ts';
 import { mountPolicyRoutes } from '../src/server/policy-routes.ts';
 import { type RunningServer, type StartOptions, startServer } from '../src/server/start-server.ts';
 

@@ -5,7 +5,7 @@ import { counterEnvironment } from '../fixtures/counter-environment.ts';
 import { openRawSocket, postJson, startServer } from '../fixtures/start-server.ts';
 import { EnvironmentError } from './definition.ts';
 import { ERROR_CATALOGUE, openEnvError } from './errors.ts';
-import { validationIssues } from './validation-issues.ts';
+import { validationIssues } from './schemas.ts';
 
 const ISSUE = { type: 'missing', loc: ['amount'], msg: 'Field required', input: {} };
 const FIELDS = {

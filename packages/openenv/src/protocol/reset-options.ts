@@ -7,7 +7,7 @@ import {
   type TaskSplit,
 } from './definition.ts';
 import { isJsonObject, type JsonObject } from './read-json.ts';
-import { excerpt, invalidInput, readInput } from './validation-issues.ts';
+import { excerpt, invalidInput, readInput } from './schemas.ts';
 
 /** Turns what a client sent into reset options, or throws EnvironmentError `VALIDATION_ERROR`. */
 export type ResetOptionsReader = (input: unknown) => ResetOptions;

@@ -1,8 +1,8 @@
 import { z } from 'zod';
-import type { EnvironmentDefinition } from './definition.ts';
-import type { JsonSchema, SchemaBody } from './messages.ts';
+import type { EnvironmentDefinition, EnvironmentError } from './definition.ts';
+import { errorAnswer, errorCode, openEnvError } from './errors.ts';
+import type { JsonSchema, SchemaBody, ValidationIssue } from './messages.ts';
 import { isJsonObject } from './read-json.ts';
-import { invalidInput, readInput } from './validation-issues.ts';
 import wireFields from './wire-fields.json' with { type: 'json' };
 
 /** Turns what a client sent into an action, or throws EnvironmentError `VALIDATION_ERROR`. */
@@ -102,4 +102,222 @@ function withProperties(schema: JsonSchema, added: Properties): JsonSchema {
     return { ...schema, type: 'object', [schema.anyOf ? 'anyOf' : 'oneOf']: branches };
   }
   return { ...schema, type: 'object', properties: { ...added, ...schema.properties } };
+}
+
+/** An input that breaks one rule. A long `input` is cut. */
+export function invalidInput(
+  type: string,
+  loc: ValidationIssue['loc'],
+  msg: string,
+  input: unknown = null,
+  ctx?: ValidationIssue['ctx'],
+): EnvironmentError {
+  return openEnvError('VALIDATION_ERROR', {
+    issues: [{ type, loc, msg, input: excerpt(input), ...(ctx && { ctx }) }],
+  });
+}
+
+/** Reads an input by a schema. @throws EnvironmentError `VALIDATION_ERROR` naming each place, with `path` at its head */
+export function readInput<T>(schema: z.ZodType<T>, input: unknown, ...path: (string | number)[]): T {
+  const reading = schema.safeParse(input);
+  if (reading.success) return reading.data;
+  throw invalidAt(path, validationIssues(schema, input));
+}
+
+/** Reads a part of a larger input, in which it stands at `path`. @throws EnvironmentError with places in the larger one */
+export function readAt<T>(path: readonly (string | number)[], read: () => T): T {
+  try {
+    return read();
+  } catch (error) {
+    if (errorCode(error) !== 'VALIDATION_ERROR') throw error;
+    throw invalidAt(path, errorAnswer(error).issues);
+  }
+}
+
+function invalidAt(path: readonly (string | number)[], issues: readonly ValidationIssue[]): EnvironmentError {
+  return openEnvError('VALIDATION_ERROR', {
+    issues: issues.map((issue) => ({ ...issue, loc: [...path, ...issue.loc] })),
+  });
+}
+
+/** An answer lists at most this many issues, so that a hostile input cannot make it huge. */
+const MAX_ISSUES = 50;
+
+type ZodIssue = z.core.$ZodIssue;
+type Bounded = { readonly origin: string; readonly inclusive?: boolean };
+type Rule = Pick<ValidationIssue, 'type' | 'msg' | 'ctx'>;
+
+/** Issues of a value that a schema refuses, in pydantic's words. */
+export function validationIssues(schema: z.ZodType, input: unknown): ValidationIssue[] {
+  const reading = schema.safeParse(input, { error: markIntegers });
+  const found: ValidationIssue[] = [];
+  if (!reading.success) collectIssues(reading.error.issues, input, [], found);
+  return found;
+}
+
+/** zod says of an integer that a number was expected; pydantic is more exact. */
+const INTEGER_EXPECTED = 'expected integer';
+
+function markIntegers({ code, inst }: z.core.$ZodRawIssue): string | undefined {
+  const format = (inst as { _zod?: { def?: { format?: string } } } | undefined)?._zod?.def?.format;
+  return code === 'invalid_type' && format?.endsWith('int') ? INTEGER_EXPECTED : undefined;
+}
+
+function collectIssues(
+  issues: readonly ZodIssue[],
+  input: unknown,
+  above: readonly (string | number)[],
+  found: ValidationIssue[],
+): void {
+  for (const issue of issues) {
+    if (found.length >= MAX_ISSUES) return;
+    const loc = [...above, ...issue.path.map((key) => (typeof key === 'number' ? key : String(key)))];
+    const { value, parent } = valueAt(input, loc);
+    if (issue.code === 'unrecognized_keys') {
+      for (const key of issue.keys.slice(0, MAX_ISSUES - found.length)) {
+        found.push({
+          type: 'extra_forbidden',
+          loc: [...loc, key],
+          msg: 'Extra inputs are not permitted',
+          input: excerpt((value as Record<string, unknown> | undefined)?.[key]),
+        });
+      }
+    } else if (issue.code === 'invalid_union' && issue.errors.length > 0) {
+      for (const branch of issue.errors) collectIssues(branch, input, loc, found);
+    } else if (value === undefined && issue.code !== 'custom') {
+      found.push({ type: 'missing', loc, msg: 'Field required', input: excerpt(parent) });
+    } else {
+      const { type, msg, ctx } = ruleOf(issue, value);
+      found.push({ type, loc, msg, input: excerpt(value), ...(ctx && { ctx }) });
+    }
+  }
+}
+
+function ruleOf(issue: ZodIssue, value: unknown): Rule {
+  switch (issue.code) {
+    case 'invalid_type':
+      return wrongType(issue.message === INTEGER_EXPECTED ? 'int' : issue.expected, value);
+    case 'too_small':
+      return beyond('least', issue, Number(issue.minimum), value);
+    case 'too_big':
+      return beyond('most', issue, Number(issue.maximum), value);
+    case 'not_multiple_of': {
+      const { divisor } = issue;
+      const msg = `Input should be a multiple of ${divisor}`;
+      return { type: 'multiple_of', msg, ctx: { multiple_of: divisor } };
+    }
+    case 'invalid_value': {
+      const expected = alternatives(issue.values);
+      return { type: 'literal_error', msg: `Input should be ${expected}`, ctx: { expected } };
+    }
+    case 'invalid_format': {
+      const { pattern } = issue;
+      if (pattern === undefined) return { type: 'value_error', msg: `Value error, ${issue.message}` };
+      return {
+        type: 'string_pattern_mismatch',
+        msg: `String should match pattern '${pattern}'`,
+        ctx: { pattern },
+      };
+    }
+    case 'invalid_union':
+      return { type: 'union_tag_invalid', msg: issue.message };
+    default:
+      return { type: 'value_error', msg: `Value error, ${issue.message}` };
+  }
+}
+
+const TYPE_RULES: Readonly<Record<string, Rule>> = {
+  array: { type: 'list_type', msg: 'Input should be a valid list' },
+  boolean: { type: 'bool_type', msg: 'Input should be a valid boolean' },
+  int: { type: 'int_type', msg: 'Input should be a valid integer' },
+  null: { type: 'none_required', msg: 'Input should be None' },
+  number: { type: 'float_type', msg: 'Input should be a valid number' },
+  object: { type: 'dict_type', msg: 'Input should be a valid dictionary' },
+  record: { type: 'dict_type', msg: 'Input should be a valid dictionary' },
+  string: { type: 'string_type', msg: 'Input should be a valid string' },
+};
+
+function wrongType(expected: string, value: unknown): Rule {
+  if (typeof value === 'number' && (expected === 'number' || expected === 'int')) {
+    if (!Number.isFinite(value)) return { type: 'finite_number', msg: 'Input should be a finite number' };
+    const msg = 'Input should be a valid integer, got a number with a fractional part';
+    return { type: 'int_from_float', msg };
+  }
+  return TYPE_RULES[expected] ?? { type: 'value_error', msg: `Value error, expected ${expected}` };
+}
+
+/** A value beyond a limit: a number, a text by its length, or a list by its items. */
+function beyond(side: 'least' | 'most', { origin, inclusive }: Bounded, limit: number, value: unknown): Rule {
+  const isLeast = side === 'least';
+  if (['number', 'int', 'bigint'].includes(origin)) {
+    const than = isLeast ? 'greater than' : 'less than';
+    const isInclusive = inclusive !== false;
+    return {
+      type: `${than.replace(' ', '_')}${isInclusive ? '_equal' : ''}`,
+      msg: `Input should be ${than} ${isInclusive ? 'or equal to ' : ''}${limit}`,
+      ctx: { [`${than[0]}${isInclusive ? 'e' : 't'}`]: limit },
+    };
+  }
+  const ctx = { [isLeast ? 'min_length' : 'max_length']: limit };
+  if (origin === 'string') {
+    const msg = `String should have at ${side} ${plural(limit, 'character')}`;
+    return { type: `string_too_${isLeast ? 'short' : 'long'}`, msg, ctx };
+  }
+  const length = Array.isArray(value) ? value.length : 0;
+  return {
+    type: isLeast ? 'too_short' : 'too_long',
+    msg: `List should have at ${side} ${plural(limit, 'item')} after validation, not ${length}`,
+    ctx: { field_type: 'List', ...ctx, actual_length: length },
+  };
+}
+
+function plural(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? '' : 's'}`;
+}
+
+/** `'a', 'b' or 'c'`, as pydantic writes a list of literals. */
+function alternatives(values: readonly unknown[]): string {
+  const shown = values.map((value) => (typeof value === 'string' ? `'${value}'` : String(value)));
+  return shown.length < 2 ? shown.join('') : `${shown.slice(0, -1).join(', ')} or ${shown.at(-1)}`;
+}
+
+function valueAt(input: unknown, loc: readonly (string | number)[]): { value: unknown; parent: unknown } {
+  let parent: unknown;
+  let value = input;
+  for (const key of loc) {
+    parent = value;
+    value =
+      typeof value === 'object' && value !== null && Object.hasOwn(value, key)
+        ? (value as Record<string | number, unknown>)[key]
+        : undefined;
+  }
+  return { value, parent };
+}
+
+/** An echoed input is cut when its JSON would be longer than about this many characters. */
+const MAX_ECHO_LENGTH = 2000;
+const MAX_STRING_LENGTH = 500;
+
+/** The value itself when it is short; otherwise a text that says what it was. Looks at no more than it has to. */
+export function excerpt(value: unknown): unknown {
+  if (typeof value === 'string' && value.length > MAX_STRING_LENGTH) {
+    return `${value.slice(0, MAX_STRING_LENGTH)}… (${value.length} characters)`;
+  }
+  if (typeof value === 'number' && !Number.isFinite(value)) return String(value);
+  return spend(value, MAX_ECHO_LENGTH) < 0 ? `(too long to repeat: ${kindOf(value)})` : value;
+}
+
+function spend(value: unknown, budget: number): number {
+  let left = budget - 4;
+  if (typeof value === 'string') return left - value.length;
+  if (typeof value !== 'object' || value === null) return left;
+  for (const key in value) {
+    left = spend((value as Record<string, unknown>)[key], left - key.length);
+    if (left < 0) break;
+  }
+  return left;
+}
+
+function kindOf(value: unknown): string {
+  return Array.isArray(value) ? `a list of ${value.length}` : 'an object';
 }

@@ -1,17 +1,22 @@
 import { getRequestListener } from '@hono/node-server';
 import { Hono } from 'hono';
 import { bodyLimit } from 'hono/body-limit';
+import { routePath } from 'hono/route';
 import type { EnvironmentDefinition } from '../protocol/definition.ts';
-import { resetOptionsReader } from '../protocol/reset-options.ts';
-import { actionReader, publishedSchemas } from '../protocol/schemas.ts';
+import type { SchemaBody } from '../protocol/messages.ts';
+import { withDefaults } from '../protocol/read-json.ts';
+import { type ResetOptionsReader, resetOptionsReader } from '../protocol/reset-options.ts';
+import { type ActionReader, actionReader, publishedSchemas } from '../protocol/schemas.ts';
 import { SessionRegistry } from '../sessions/session-registry.ts';
+import { type Logger, type SessionStore, silentLogger } from '../sessions/session-store.ts';
 import { DOCS_POLICY, docsPage } from './docs-page.ts';
 import { mountEnvironmentRoutes, RequestSessions } from './environment-routes.ts';
-import { mountGraderRoute } from './grader-route.ts';
-import { Guard, guardRequests } from './guard.ts';
+import { mountGraderRoute } from './episode-routes.ts';
+import { Guard, type GuardOptions, guardRequests } from './guard.ts';
 import { mountInformationRoutes, mountTaskRoutes } from './information-routes.ts';
-import { JsonRpcEndpoint } from './json-rpc-endpoint.ts';
 import { type ListeningServer, type ListenOptions, listen, type PortServer, PortServers } from './listen.ts';
+import { JsonRpcEndpoint, mountMcpRoutes, StreamableHttpEndpoint } from './mcp.ts';
+import { MAX_PROXIES } from './request-origin.ts';
 import {
   type AddRoute,
   answerError,
@@ -20,16 +25,8 @@ import {
   type RouteTable,
   routeTable,
 } from './route-table.ts';
-import {
-  observeRequests,
-  resolveServerOptions,
-  type ServerMetrics,
-  type ServerOptions,
-  type ServerParts,
-} from './server-options.ts';
 import { SocketServer } from './socket-server.ts';
-import { mountMcpRoutes, StreamableHttpEndpoint } from './streamable-http.ts';
-import { environmentTools } from './tools.ts';
+import { type EnvironmentTools, environmentTools } from './tools.ts';
 
 /** A server of one environment. Nothing listens until `listen` is called. */
 export interface OpenEnvServer {
@@ -179,3 +176,121 @@ function createApp(
   );
   return { app, routes };
 }
+
+/** The numbers of a server, as `GET /metrics` answers them. */
+interface ServerMetrics {
+  readonly contentType: string;
+  observeRequest(method: string, route: string, status: number, seconds: number): void;
+  text(): Promise<string>;
+}
+
+/**
+ * Makes the metrics of one server. `prometheusMetrics()` of `@servegym/openenv/metrics` is one. The figures of the sessions
+ * are read when the metrics are asked for, so that the hot path only counts.
+ */
+export type MetricsFactory = (sessions: SessionRegistry, sockets: { readonly size: number }) => ServerMetrics;
+
+/** Paths that machines ask for all the time; they are measured but not logged. */
+const UNLOGGED = new Set(['/health', '/metrics']);
+
+/** Tells a logger of every request, and measures it. */
+function observeRequests(app: Hono, logger: Logger, metrics?: ServerMetrics): void {
+  app.use(async function observeRequest(context, next) {
+    const startedAt = performance.now();
+    await next();
+    const ms = performance.now() - startedAt;
+    const { method, path } = context.req;
+    const { status } = context.res;
+    // The last route is the one that answered; the patterns keep the number of series small.
+    const route = status === 404 ? 'unknown' : routePath(context, -1);
+    metrics?.observeRequest(method, route, status, ms / 1000);
+    if (!UNLOGGED.has(path)) {
+      logger.info({ method, path, status, ms: Math.round(ms * 1000) / 1000 }, 'request answered');
+    }
+  });
+}
+
+/** Defaults of the options of a server. */
+const DEFAULTS = {
+  /** `production` leaves out `/reset`, `/step` and `/state`. */
+  mode: 'simulation' as 'simulation' | 'production',
+  /** Most sessions at once, over WebSocket, HTTP and MCP together. */
+  maxSessions: 1024,
+  /** Keeps sessions beyond their time in memory and the end of the process. Default none. */
+  store: undefined as SessionStore | undefined,
+  /** A session that no socket holds leaves memory after resting this long, ms. Default one hour; `null`: never. */
+  idleTimeoutMs: 3_600_000 as number | null,
+  /** A socket that sends nothing for this long is closed with its session, ms. Default `null`: never. */
+  socketIdleTimeoutMs: null as number | null,
+  /** Longest request body and WebSocket message, bytes. Default 1 MiB. */
+  maxMessageBytes: 1024 * 1024,
+  /** Largest episode, in the units of the environment's `episodeSize`. Default: no limit. */
+  maxEpisodeSize: Number.POSITIVE_INFINITY,
+  /** Most that all episodes in memory have together, in the same units. Default: no limit. */
+  maxTotalSize: Number.POSITIVE_INFINITY,
+  /** A socket is pinged this often and dropped when a ping stays unanswered until the next, ms. */
+  pingIntervalMs: 20_000,
+  /** Access rules. Default: everybody, from pages of the server's own host and of this machine. */
+  guard: {} as GuardOptions,
+  /** Log of the server. A pino logger will do. Default: none. */
+  logger: silentLogger,
+  /** Answers `GET /metrics`: `prometheusMetrics()` of `@servegym/openenv/metrics`. Default: there is no such route. */
+  metrics: undefined as MetricsFactory | undefined,
+  /** Proxies of yours before the server, which set `x-forwarded-for` and `x-forwarded-host`; 0 ignores these headers. */
+  trustedProxies: 0,
+};
+type ResolvedServerOptions = Readonly<typeof DEFAULTS>;
+/** Options of a server. Every field has a default. */
+export type ServerOptions = Partial<ResolvedServerOptions>;
+
+/** The parts of a server, as its routes and sockets use them. */
+export interface ServerParts {
+  readonly definition: EnvironmentDefinition;
+  readonly options: ResolvedServerOptions;
+  readonly guard: Guard;
+  readonly schemas: SchemaBody;
+  readonly readAction: ActionReader<unknown>;
+  readonly readResetOptions: ResetOptionsReader;
+  readonly sessions: SessionRegistry;
+  readonly requestSessions: RequestSessions;
+  readonly tools: EnvironmentTools;
+  readonly jsonRpc: JsonRpcEndpoint;
+}
+
+/** Fills in the defaults. @throws TypeError naming the option that makes no sense. */
+function resolveServerOptions(options: ServerOptions): ResolvedServerOptions {
+  const resolved = withDefaults(DEFAULTS, options);
+  const { mode, trustedProxies, metrics } = resolved;
+  if (mode !== 'simulation' && mode !== 'production') {
+    throw new TypeError(`Expected \`mode\` to be 'simulation' or 'production', got '${mode}'.`);
+  }
+  for (const [name, isValid] of Object.entries(POSITIVE_OPTIONS)) {
+    const value = resolved[name as keyof typeof POSITIVE_OPTIONS];
+    if (isValid(value) && (value === null || value > 0)) continue;
+    throw new TypeError(`Expected \`${name}\` to be a number above 0, got \`${value}\` (${typeof value}).`);
+  }
+  if (metrics !== undefined && typeof metrics !== 'function') {
+    throw new TypeError(
+      `Expected \`metrics\` to be \`prometheusMetrics()\` of @servegym/openenv/metrics, or to be left out, got \`${metrics}\`.`,
+    );
+  }
+  if (!Number.isInteger(trustedProxies) || trustedProxies < 0 || trustedProxies > MAX_PROXIES) {
+    throw new TypeError(
+      `Expected \`trustedProxies\` to be a whole number from 0 to ${MAX_PROXIES}, got \`${trustedProxies}\` (${typeof trustedProxies}).`,
+    );
+  }
+  return resolved;
+}
+
+const isNumber = (value: unknown) => typeof value === 'number' && !Number.isNaN(value);
+const isTimeout = (value: unknown) => value === null || Number.isFinite(value);
+/** Options that are above 0, and what else each must be. */
+const POSITIVE_OPTIONS = {
+  maxSessions: Number.isSafeInteger,
+  maxMessageBytes: Number.isSafeInteger,
+  maxEpisodeSize: isNumber,
+  maxTotalSize: isNumber,
+  pingIntervalMs: Number.isFinite,
+  idleTimeoutMs: isTimeout,
+  socketIdleTimeoutMs: isTimeout,
+};

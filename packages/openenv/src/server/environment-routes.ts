@@ -5,14 +5,13 @@ import { type Caller, type EnvironmentDefinition, EnvironmentError } from '../pr
 import { openEnvError } from '../protocol/errors.ts';
 import type { StateBody } from '../protocol/messages.ts';
 import { resetOptionsSchema } from '../protocol/reset-options.ts';
-import { toJsonSchema } from '../protocol/schemas.ts';
-import { readAt } from '../protocol/validation-issues.ts';
+import { readAt, toJsonSchema } from '../protocol/schemas.ts';
 import type { Session } from '../sessions/session.ts';
 import type { SessionRegistry } from '../sessions/session-registry.ts';
+import type { ServerParts } from './create-server.ts';
 import { guarded, RecentMap } from './guard.ts';
 import { clientAddress } from './request-origin.ts';
 import { type AddRoute, described, jsonValue, sessionIdSchema } from './route-table.ts';
-import type { ServerParts } from './server-options.ts';
 
 type AnswerFields = NonNullable<NonNullable<EnvironmentDefinition['httpFields']>['reset']>;
 

@@ -1,18 +1,22 @@
+import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
-import { EnvironmentError, type EpisodeRecord } from '../protocol/definition.ts';
-import { resetOptionsReader } from '../protocol/reset-options.ts';
-import { actionReader } from '../protocol/schemas.ts';
-import { readAt } from '../protocol/validation-issues.ts';
+import { EnvironmentError, type EpisodeRecord, type ResetOptions } from '../protocol/definition.ts';
+import { gradeBody, type JsonSchema } from '../protocol/messages.ts';
+import { isJsonObject, type JsonObject } from '../protocol/read-json.ts';
+import { type GivenOptions, givenOptionsReader, resetOptionsReader } from '../protocol/reset-options.ts';
+import { actionReader, invalidInput, readAt } from '../protocol/schemas.ts';
 import {
   EPISODE_FORMAT,
   episodeFile,
   episodeFileSchema,
+  gradeRecord,
   MAX_EPISODE_ACTIONS,
   replayEpisode,
   replayRecord,
 } from '../sessions/episode.ts';
-import type { OpenEnvServer } from './create-server.ts';
-import { described, httpProblem, jsonValue } from './route-table.ts';
+import type { OpenEnvServer, ServerParts } from './create-server.ts';
+import { describedOptions, sessionId } from './environment-routes.ts';
+import { type AddRoute, described, httpProblem, jsonValue } from './route-table.ts';
 
 const openRequest = episodeFileSchema
   .extend({
@@ -104,4 +108,160 @@ export function mountEpisodeRoutes(server: OpenEnvServer): void {
       }
     },
   );
+}
+
+/** Under which of these keys a log that is an object has its steps; the first that is there counts. */
+const LOG_LISTS = ['steps', 'episode_log', 'log', 'actions'] as const;
+
+/**
+ * Reads the forms of log that clients send: a list, or an object with `steps`, `actions`, `log` or `episode_log`. Each
+ * entry is an object with an `action`, or the action itself; an entry whose `action` is null stands for the reset.
+ * Options of the reset come from `reset` or the top level of the log, and then from the request's other keys. They and the
+ * actions, each with its place in the request's body, are still to be validated; all else in the log is dropped unread.
+ */
+function readEpisodeLog(log: readonly unknown[] | JsonObject, request: JsonObject) {
+  const outer = Array.isArray(log) ? {} : (log as JsonObject);
+  const key = Array.isArray(log) ? undefined : LOG_LISTS.find((name) => Array.isArray(outer[name]));
+  const entries = (Array.isArray(log) ? log : outer[key!]) as readonly unknown[];
+  const place: (string | number)[] = ['body', 'episode_log', ...(key === undefined ? [] : [key])];
+  const { episode_log, session_id, ...options } = request;
+  const { reset = {} } = outer;
+  if (!isJsonObject(reset)) {
+    const place = ['body', 'episode_log', 'reset'];
+    throw invalidInput('dict_type', place, 'Input should be a valid dictionary', reset);
+  }
+  return {
+    reset: { ...options, ...outer, ...reset },
+    actions: entries.flatMap((entry, index) => {
+      const wrapped = isJsonObject(entry) && 'action' in entry;
+      if (wrapped && entry.action === null) return [];
+      return [
+        wrapped
+          ? { action: entry.action, loc: [...place, index, 'action'] }
+          : { action: entry, loc: [...place, index] },
+      ];
+    }),
+  };
+}
+
+/** The session that a log may be of. */
+interface SessionOfLog {
+  /** Options of its reset. */
+  readonly reset: ResetOptions;
+  /** True when the request names it; otherwise it is the caller's latest. */
+  readonly isNamed: boolean;
+}
+
+/**
+ * The options of the reset that a log was played after. What the request does not give is as in the session, where its
+ * task is the same; the caller's latest session is passed over also where the request gives another seed.
+ * @throws EnvironmentError `SEED_REQUIRED` when neither tells the seed and the schema has no default
+ */
+function loggedOptions({ options, given }: GivenOptions, session?: SessionOfLog): ResetOptions {
+  const differs = (option: string) =>
+    given.has(option) && !isDeepStrictEqual(options[option], session?.reset[option]);
+  const isOfSession = session && !differs('task_id') && (session.isNamed || !differs('seed'));
+  const told = Object.fromEntries(Object.entries(options).filter(([option]) => given.has(option)));
+  const { episode_id, seed, ...chosen } = isOfSession
+    ? { ...options, ...session.reset, ...told }
+    : { ...options };
+  if (typeof seed === 'number') return { ...chosen, seed };
+  throw new EnvironmentError(
+    'SEED_REQUIRED',
+    'Expected the `seed` that the log was played on, or the `session_id` of its episode, got neither: actions are graded on the traffic that they met.',
+  );
+}
+
+/** `/grader`: grades a session's own record, or a log whose actions are replayed. */
+export function mountGraderRoute(
+  addRoute: AddRoute,
+  { definition, schemas, sessions, requestSessions, readAction }: ServerParts,
+): void {
+  const readOptions = givenOptionsReader(definition);
+
+  addRoute(
+    {
+      ...described('grade_post'),
+      body: z
+        .looseObject({
+          ...describedOptions(definition),
+          session_id: sessionId,
+          episode_log: z
+            .union([
+              z.array(z.unknown()),
+              ...LOG_LISTS.map((list) => z.looseObject({ [list]: z.array(z.unknown()) })),
+            ])
+            .nullish()
+            .meta({ ...logSchema(schemas.action) }),
+        })
+        .meta({ title: 'GraderRequest' }),
+      answer: gradeBody.required({ replayed: true }),
+    },
+    async (context, { body }) => {
+      const record = (await requestSessions.of(context, body.session_id))?.record;
+      if (body.episode_log !== undefined && body.episode_log !== null) {
+        const session = record && {
+          reset: record.reset,
+          isNamed: requestSessions.named(context, body.session_id) !== undefined,
+        };
+        const logged = recordOf(body.episode_log, body, session);
+        sessions.episodeSize(logged.reset);
+        return gradeRecord(definition, logged, requestSessions.caller(context));
+      }
+      // The record has its own options; those beside it are not needed, but they must be ones.
+      const { episode_log: _, session_id: __, ...options } = body;
+      readAt(['body'], () => readOptions(options));
+      if (!record) {
+        throw new EnvironmentError(
+          'NOT_RESET',
+          'There is no episode to grade. POST /reset first, or send an `episode_log`.',
+        );
+      }
+      return gradeRecord(definition, record, requestSessions.caller(context));
+    },
+  );
+
+  function recordOf(
+    log: readonly unknown[] | JsonObject,
+    body: JsonObject,
+    session?: SessionOfLog | null,
+  ): EpisodeRecord {
+    const episode = readEpisodeLog(log, body);
+    const given = readAt(isJsonObject(log) ? ['body', 'episode_log'] : ['body'], () =>
+      readOptions(episode.reset),
+    );
+    return {
+      reset: loggedOptions(given, session ?? undefined),
+      actions: episode.actions.map(({ action, loc }) => readAt(loc, () => readAction(action))),
+    };
+  }
+}
+
+/** The forms of log that `readEpisodeLog` takes. */
+function logSchema(action: JsonSchema): JsonSchema {
+  const step: JsonSchema = {
+    anyOf: [
+      {
+        type: 'object',
+        properties: { action: { anyOf: [action, { type: 'null' }] } },
+        required: ['action'],
+      },
+      { ...action, not: { required: ['action'] } },
+    ],
+  };
+  const list: JsonSchema = { type: 'array', items: step };
+  return {
+    description:
+      'Steps, each an action or an object with an `action`. The actions are replayed; claimed observations are ignored',
+    anyOf: [
+      list,
+      ...LOG_LISTS.map((name) => ({
+        type: 'object',
+        properties: { reset: { type: 'object', description: 'Options of the reset' }, [name]: list },
+        required: [name],
+        not: { anyOf: LOG_LISTS.filter((other) => other !== name).map((other) => ({ required: [other] })) },
+      })),
+      { type: 'null' },
+    ],
+  };
 }

@@ -12,8 +12,8 @@ import {
   type TasksBody,
   tasksBody,
 } from '../protocol/messages.ts';
+import type { ServerParts } from './create-server.ts';
 import { type AddRoute, described, httpProblem, jsonValue } from './route-table.ts';
-import type { ServerParts } from './server-options.ts';
 
 /** `/tasks`, `/metadata`, `/environments`, `/schema` and `/health`, which clients ask before they start. */
 export function mountInformationRoutes(
@@ -64,13 +64,9 @@ const task = jsonValue<object>({ type: 'object' });
 export function mountTaskRoutes(addRoute: AddRoute, { id, splits }: EnvironmentDefinition): void {
   const parameters = z.object({ env_name: z.string().meta({ enum: [id] }) });
 
-  addRoute(
-    {
-      ...described('list_environments_list_environments_get'),
-      answer: z.array(z.string()),
-    },
-    () => [id],
-  );
+  addRoute({ ...described('list_environments_list_environments_get'), answer: z.array(z.string()) }, () => [
+    id,
+  ]);
   addRoute(
     {
       ...described('list_splits__env_name__splits_get'),

@@ -1,5 +1,5 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
-import type { MetricsFactory } from './server-options.ts';
+import type { MetricsFactory } from './create-server.ts';
 
 /** Gauges of prom-client whose names end as those of counters do. The series beside them tell the same by kind. */
 const MISNAMED_GAUGES = ['handles', 'requests', 'resources'].map((kind) => `nodejs_active_${kind}_total`);

@@ -10,8 +10,7 @@ import {
   type ReadonlyDeep,
   validationIssue,
 } from '../protocol/messages.ts';
-import { toJsonSchema } from '../protocol/schemas.ts';
-import { invalidInput, readInput } from '../protocol/validation-issues.ts';
+import { invalidInput, readInput, toJsonSchema } from '../protocol/schemas.ts';
 import type { Logger } from '../sessions/session-store.ts';
 import { readClientJson } from '../sessions/turns.ts';
 import ROUTES from './routes.json' with { type: 'json' };
@@ -169,10 +168,13 @@ interface RouteDescription<
 
 type RouteTexts = Pick<RouteDescription, 'method' | 'path' | 'tag' | 'summary' | 'description' | 'errors'>;
 
-/** What `/openapi.json` says about a route of this package. */
-export function described(operationId: keyof typeof ROUTES) {
-  return { operationId, ...(ROUTES[operationId] as RouteTexts) };
+/** Looks up by its operation what `/openapi.json` says about a route. */
+export function describedBy<Operation extends string>(texts: Readonly<Record<Operation, unknown>>) {
+  return (operationId: Operation) => ({ operationId, ...(texts[operationId] as RouteTexts) });
 }
+
+/** The same for the routes of this package. */
+export const described = describedBy(ROUTES);
 
 /**
  * Adds a route to an application and to the description of its API. The handler gets the parts of the request that the

@@ -3,11 +3,10 @@ import type { Caller, StepResult } from '../protocol/definition.ts';
 import { errorAnswer, errorCode, openEnvError } from '../protocol/errors.ts';
 import type { ErrorData } from '../protocol/messages.ts';
 import { isJsonObject, type JsonObject, type LimitedJsonReading } from '../protocol/read-json.ts';
-import { declares } from '../protocol/schemas.ts';
-import { excerpt, invalidInput } from '../protocol/validation-issues.ts';
+import { declares, excerpt, invalidInput } from '../protocol/schemas.ts';
 import type { Session } from '../sessions/session.ts';
 import { readClientJson } from '../sessions/turns.ts';
-import type { ServerParts } from './server-options.ts';
+import type { ServerParts } from './create-server.ts';
 import { type EnvironmentTools, listingsOf, toolCallResult } from './tools.ts';
 import { VectorConversation, whenDone } from './vector.ts';
 

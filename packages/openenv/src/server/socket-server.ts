@@ -7,8 +7,8 @@ import { type ErrorData, JSON_RPC_ERROR_CODES } from '../protocol/messages.ts';
 import type { Session } from '../sessions/session.ts';
 import type { SessionRegistry } from '../sessions/session-registry.ts';
 import type { Logger } from '../sessions/session-store.ts';
+import type { ServerParts } from './create-server.ts';
 import { clientAddress } from './request-origin.ts';
-import type { ServerParts } from './server-options.ts';
 import { answerInOrder, errorData, errorText, serveSession } from './session-socket.ts';
 
 /** A refused client has this long to send its first message and so read why it was refused, ms. */

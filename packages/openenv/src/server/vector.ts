@@ -1,11 +1,10 @@
 import type { Environment, ResetOptions, StepResult } from '../protocol/definition.ts';
 import { type JsonSchema, type VectorStep, vectorOptions } from '../protocol/messages.ts';
 import type { JsonObject } from '../protocol/read-json.ts';
-import { toJsonSchema } from '../protocol/schemas.ts';
-import { invalidInput, readAt, readInput } from '../protocol/validation-issues.ts';
+import { invalidInput, readAt, readInput, toJsonSchema } from '../protocol/schemas.ts';
 import { createInstance } from '../sessions/session.ts';
 import { Turn } from '../sessions/turns.ts';
-import type { ServerParts } from './server-options.ts';
+import type { ServerParts } from './create-server.ts';
 
 /** One number of a row: where it stands in the object, and how it is read and written. */
 interface FloatField {

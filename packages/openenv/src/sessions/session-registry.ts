@@ -1,13 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import { type EnvironmentDefinition, EnvironmentError, type ResetOptions } from '../protocol/definition.ts';
 import { errorCode, openEnvError } from '../protocol/errors.ts';
-import { PlayCounts, type ResolvedServerOptions, type ServerOptions } from '../server/server-options.ts';
-import { createInstance, Session } from './session.ts';
+import type { ServerOptions } from '../server/create-server.ts';
+import { createInstance, PlayCounts, Session } from './session.ts';
 import type { SessionStore, StoreCondition, StoredSession } from './session-store.ts';
 import { DurationMeter } from './turns.ts';
 
 /** Number and lifetime of sessions. */
-export type SessionRegistryOptions = Pick<ResolvedServerOptions, 'maxSessions' | 'idleTimeoutMs'> &
+export type SessionRegistryOptions = Required<Pick<ServerOptions, 'maxSessions' | 'idleTimeoutMs'>> &
   Pick<ServerOptions, 'maxEpisodeSize' | 'maxTotalSize' | 'store'>;
 
 /**

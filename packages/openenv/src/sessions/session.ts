@@ -10,12 +10,23 @@ import {
 } from '../protocol/definition.ts';
 import { openEnvError } from '../protocol/errors.ts';
 import type { StateBody } from '../protocol/messages.ts';
-import { PlayCounts } from '../server/server-options.ts';
 import type { SessionJournal, StoredSession } from './session-store.ts';
 import { DurationMeter, nextTurn, Turn } from './turns.ts';
 
 /** An operation that takes longer than this does not keep its environment from being closed, ms. */
 const CLOSE_TIMEOUT_MS = 2000;
+
+/** Counts of steps, resets and errors since a server was made. */
+export class PlayCounts {
+  steps = 0;
+  resets = 0;
+  /** WebSocket messages that were answered with an error, by its code. */
+  readonly errors = new Map<string, number>();
+
+  countError(code: string): void {
+    this.errors.set(code, (this.errors.get(code) ?? 0) + 1);
+  }
+}
 
 export interface SessionOptions {
   /** Default: a new UUID. */

@@ -1,7 +1,7 @@
 import { ENVIRONMENT_IDS } from '@servegym/environments';
 import { DEFAULT_RATE_LIMIT, MAX_PROXIES } from '@servegym/openenv';
 import { InvalidArgumentError } from 'commander';
-import { defaultWorkLimits } from '../server/background/background-work.ts';
+import { defaultWorkLimits } from '../server/background-work.ts';
 import { consoleIsBuilt } from '../server/console-files.ts';
 import { stopOnSignals, tellOthers } from '../server/listening.ts';
 import { LOG_FORMATS, LOG_LEVELS, serverLog } from '../server/server-log.ts';

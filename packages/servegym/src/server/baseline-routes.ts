@@ -2,6 +2,7 @@ import { agentsOf, LlmClient, LlmPolicy, llmSettings } from '@servegym/agents';
 import type { EnvironmentId, RegisteredEnvironment } from '@servegym/environments';
 import {
   type Caller,
+  describedBy,
   type EnvironmentDefinition,
   httpProblem,
   jsonValue,
@@ -10,9 +11,12 @@ import {
 } from '@servegym/openenv';
 import type { Context } from 'hono';
 import { z } from 'zod';
-import type { BackgroundEnvironment } from './background/background-environment.ts';
-import { playBaseline } from './background/served-job.ts';
-import { asProblem, LLM } from './policy-catalogue.ts';
+import type { BackgroundEnvironment } from './background-work.ts';
+import { asProblem, LLM } from './open-environment.ts';
+import ROUTES from './routes.json' with { type: 'json' };
+import { playBaseline } from './served-job.ts';
+
+const described = describedBy(ROUTES);
 
 /** Seed of the baselines' episodes. */
 const BASELINE_SEED = 0;
@@ -81,15 +85,6 @@ const baselineAnswer = z
       .meta({ description: 'Of a language model: calls, tokens, cost and answers' }),
   })
   .meta({ patternProperties: { '^task\\d+$': toJsonSchema(result, 'answer') } });
-const errors = {
-  404: 'Unknown task (`UNKNOWN_TASK`) or agent (`UNKNOWN_AGENT`)',
-  409: 'The model is playing a baseline already (`MODEL_BUSY`)',
-  422: 'Invalid parameters',
-  429: 'The client has too many long requests under way (`WORK_QUEUE_FULL`)',
-  501: 'The server plays no language model (`NO_MODEL`), or knows no key (`LLM_SETTINGS`)',
-  502: 'The model refuses (`LLM_REFUSED`) or does not answer (`LLM_UNREACHABLE`)',
-  503: 'The work takes too long (`WORK_TIMEOUT`) or too much memory (`WORK_MEMORY`)',
-};
 
 /**
  * `GET` and `POST /baseline`: what agents that need no training reach, graded anew by this server. Only a `POST` can
@@ -109,20 +104,8 @@ export function mountBaselineRoutes(
   const known = new Map<string, BaselineResult>();
   let isModelPlaying = false;
 
-  const description = {
-    path: '/baseline',
-    tag: 'Grading',
-    summary: 'Play the baseline agents, and grade them',
-    answer: baselineAnswer,
-  } as const;
   server.addRoute(
-    {
-      ...description,
-      method: 'get',
-      operationId: 'baseline_get',
-      query: baselineRequest,
-      errors: { ...errors, 405: 'A language model is to play (`POST_REQUIRED`)' },
-    },
+    { ...described('baseline_get'), query: baselineRequest, answer: baselineAnswer },
     (context, { query }) => {
       if (!query.use_openai) return answer(context, query);
       context.header('allow', 'POST');
@@ -134,7 +117,7 @@ export function mountBaselineRoutes(
     },
   );
   server.addRoute(
-    { ...description, method: 'post', operationId: 'baseline_post', body: baselineRequest, errors },
+    { ...described('baseline_post'), body: baselineRequest, answer: baselineAnswer },
     (context, { body }) => answer(context, body),
   );
 

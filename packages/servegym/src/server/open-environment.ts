@@ -2,15 +2,34 @@ import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import {
+  type AsyncPolicy,
+  agentsOf,
+  hasLlmSettings,
+  LlmClient,
+  LlmPolicy,
+  llmSettings,
+  type PolicyDescription,
+  type PolicyStep,
+} from '@servegym/agents';
+import {
   type DefinitionOptions,
   ENVIRONMENT_IDS,
+  type EnvironmentId,
   findEnvironment,
   type RegisteredEnvironment,
 } from '@servegym/environments';
-import type { EnvironmentDefinition } from '@servegym/openenv';
+import {
+  type Caller,
+  type EnvironmentDefinition,
+  EnvironmentError,
+  httpProblem,
+  type ResetOptions,
+  sampleValue,
+  toJsonSchema,
+} from '@servegym/openenv';
+import { RandomStream } from '@servegym/simulator';
 import { readTable } from '../cli/arguments/scenario-options.ts';
 import { InputError } from '../cli/failure.ts';
-import { type PolicyCatalogue, policiesOf, schemaPolicies } from './policy-catalogue.ts';
 
 /** An environment with the policies that play it. */
 export interface OpenedEnvironment {
@@ -78,4 +97,79 @@ function isDefinition(value: unknown): value is EnvironmentDefinition {
     typeof create === 'function' &&
     action !== undefined
   );
+}
+
+/** A policy that plays sessions; one on worker threads asks whose they are. */
+export interface ServedPolicy extends AsyncPolicy<unknown, unknown> {
+  act(step: PolicyStep<unknown, unknown>, caller?: Caller): unknown;
+}
+
+/** The policies that can play the sessions of an environment. */
+export interface PolicyCatalogue {
+  list(): readonly PolicyDescription[];
+  /** A fresh policy of one of the listed names. */
+  create(name: string): ServedPolicy;
+  /** Names of those that plan for longer than a caller waits. */
+  readonly planners?: readonly string[];
+  /** The action in force right after a reset. */
+  initialAction(reset: ResetOptions): unknown;
+}
+
+/** Name of the policy that asks a language model, for as long as the variables name one. */
+export const LLM = 'llm';
+
+/** The policies of an environment; those of its schemas where it comes with none. */
+export function policiesOf(
+  entry: Pick<RegisteredEnvironment, 'id' | 'initialAction' | 'definition' | 'grade'>,
+  definition: EnvironmentDefinition = entry.definition(),
+): PolicyCatalogue {
+  // Nobody is to get better at what is not graded.
+  if (entry.grade === undefined) return schemaPolicies(definition);
+  const { policies, planners, createPolicy } = agentsOf(entry.id as EnvironmentId);
+  // A policy of an environment meets only this environment's observations.
+  const create = createPolicy as unknown as PolicyCatalogue['create'];
+  return {
+    planners,
+    initialAction: entry.initialAction,
+    list() {
+      if (!hasLlmSettings(process.env)) return policies;
+      const title = `Language model (${llmSettings(process.env).model})`;
+      const description = 'Asks a language model before every window, and sets its answer.';
+      return [...policies, { name: LLM, title, description }];
+    },
+    create(name) {
+      if (name !== LLM || !hasLlmSettings(process.env)) return create(name);
+      return new LlmPolicy(entry.definition(), new LlmClient(llmSettings(process.env)));
+    },
+  };
+}
+
+/** Policies for an environment of which only the schemas are known: actions drawn from its schema. */
+export function schemaPolicies(definition: Pick<EnvironmentDefinition, 'action'>): PolicyCatalogue {
+  const schema = toJsonSchema(definition.action, 'input');
+  const random: PolicyDescription = {
+    name: 'random',
+    title: 'Random',
+    description: 'Draws every field of the action from its range, anew for every step.',
+  };
+  return {
+    list: () => [random],
+    create() {
+      let stream = new RandomStream(0, 'random policy');
+      return {
+        name: random.name,
+        reset({ seed }) {
+          stream = new RandomStream(seed, 'random policy');
+        },
+        act: () => definition.action.parse(sampleValue(schema as never, () => stream.uniform())),
+      };
+    },
+    initialAction: () => definition.action.parse(sampleValue(schema as never)),
+  };
+}
+
+/** What is wrong with a model, as an answer of the server. */
+export function asProblem(error: unknown): unknown {
+  if (!(error instanceof EnvironmentError && error.code.startsWith('LLM_'))) return error;
+  return httpProblem(error.code === 'LLM_SETTINGS' ? 501 : 502, `${error.message}.`, error.code);
 }

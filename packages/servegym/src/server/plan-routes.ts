@@ -1,4 +1,4 @@
-import { httpProblem, type OpenEnvServer } from '@servegym/openenv';
+import { describedBy, httpProblem, type OpenEnvServer } from '@servegym/openenv';
 import {
   parseSlo,
   planFleet,
@@ -12,7 +12,10 @@ import { parseTrace, SimulatorError, scaleRate } from '@servegym/simulator';
 import { stream } from 'hono/streaming';
 import { z } from 'zod';
 import { withPrices } from '../cli/arguments/deployment.ts';
-import type { BackgroundWork } from './background/background-work.ts';
+import type { BackgroundWork } from './background-work.ts';
+import ROUTES from './routes.json' with { type: 'json' };
+
+const described = describedBy(ROUTES);
 
 /** Requests of the trace that are simulated. `servegym plan` takes 8,000. */
 const SIMULATED_REQUESTS = 2000;
@@ -54,32 +57,12 @@ const models = z.object({ models: z.array(z.object({ name: z.string(), gpus: z.a
  * JSON as the plans of each profile are found. One plan at a time.
  */
 export function mountPlanRoutes(server: OpenEnvServer, work: BackgroundWork): void {
+  server.addRoute({ ...described('plan_models_get'), answer: models }, () => ({ models: knownModels() }));
   server.addRoute(
     {
-      method: 'get',
-      path: '/plans/models',
-      operationId: 'plan_models_get',
-      tag: 'Planning',
-      summary: 'Models that a plan knows, and the GPUs that it knows for each',
-      answer: models,
-    },
-    () => ({ models: knownModels() }),
-  );
-  server.addRoute(
-    {
-      method: 'post',
-      path: '/plans',
-      operationId: 'plan_post',
-      tag: 'Planning',
-      summary: 'Find the cheapest GPUs for a trace and an SLO',
-      description:
-        'A line of JSON for each step: `plans` with those of a profile as they are found, `done` and `of` profiles; at the end `result`, as `servegym plan --json` prints it, or `error`.',
+      ...described('plan_post'),
       body: planRequest,
       answer: { mediaType: 'application/x-ndjson' },
-      errors: {
-        422: 'An unknown model or GPU (`UNKNOWN_MODEL`), a trace that cannot be read or has too few requests, an SLO that is none (`INVALID_SLO`)',
-        429: 'Another plan is being made (`WORK_QUEUE_FULL`)',
-      },
     },
     async (context, { body }) => {
       const { slo, profiles, traffic } = await readRequest(body);

@@ -4,8 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { AGENTS } from '@servegym/agents';
 import { llmserve, type ServeAction } from '@servegym/environments';
 import { createServer } from '@servegym/openenv';
-import { openEnvironment } from './open-environment.ts';
-import { policiesOf, schemaPolicies } from './policy-catalogue.ts';
+import { openEnvironment, policiesOf, schemaPolicies } from './open-environment.ts';
 import { mountPolicyRoutes } from './policy-routes.ts';
 
 const { definition: guessEnvironment } = await openEnvironment(

@@ -1,6 +1,7 @@
 import type { PolicyStep } from '@servegym/agents';
 import {
   type Caller,
+  describedBy,
   type EnvironmentDefinition,
   EnvironmentError,
   httpProblem,
@@ -11,7 +12,10 @@ import {
   Turn,
 } from '@servegym/openenv';
 import { z } from 'zod';
-import { asProblem, type PolicyCatalogue, type ServedPolicy } from './policy-catalogue.ts';
+import { asProblem, type PolicyCatalogue, type ServedPolicy } from './open-environment.ts';
+import ROUTES from './routes.json' with { type: 'json' };
+
+const described = describedBy(ROUTES);
 
 const policyStepRequest = z
   .strictObject({
@@ -46,11 +50,7 @@ export function mountPolicyRoutes(server: OpenEnvServer, catalogue: PolicyCatalo
 
   server.addRoute(
     {
-      method: 'get',
-      path: '/policies',
-      operationId: 'list_policies_get',
-      tag: 'Policies',
-      summary: 'List the policies that can play a session',
+      ...described('list_policies_get'),
       answer: z.array(z.object({ name: z.string(), title: z.string(), description: z.string() })),
     },
     () => catalogue.list(),
@@ -58,21 +58,9 @@ export function mountPolicyRoutes(server: OpenEnvServer, catalogue: PolicyCatalo
 
   server.addRoute(
     {
-      method: 'post',
-      path: '/policies/{name}/step',
-      operationId: 'play_policy_post',
-      tag: 'Policies',
-      summary: 'Let a policy play a session',
-      description: 'Fewer windows than asked for come back when the episode ends.',
+      ...described('play_policy_post'),
       body: policyStepRequest,
       answer: z.object({ steps: z.array(playedWindow), done: z.boolean() }),
-      errors: {
-        404: 'Unknown session, or unknown policy (`UNKNOWN_POLICY`)',
-        409: 'No episode was started (`NOT_RESET`), or it is over (`EPISODE_OVER`)',
-        422: 'Invalid body',
-        429: 'The client has too many long requests under way (`WORK_QUEUE_FULL`)',
-        503: 'The policy thinks too long (`WORK_TIMEOUT`) or needs too much memory (`WORK_MEMORY`)',
-      },
     },
     async (context, { parameters: { name }, body: { session_id, steps } }) => {
       const session = await server.requestSessions.of(context, session_id);

@@ -3,31 +3,42 @@ import {
   ENVIRONMENT_IDS,
   findEnvironment,
   type RealSettings,
+  type RegisteredEnvironment,
   readRealSettings,
 } from '@servegym/environments';
 import {
   createServer,
+  describedBy,
   type Grade,
+  jsonValue,
   type ListeningServer,
   mountEpisodeRoutes,
   mountLeaderboardRoutes,
   type OpenEnvServer,
+  publishedSchemas,
   RateLimiter,
   type ServerOptions,
 } from '@servegym/openenv';
 import { prometheusMetrics } from '@servegym/openenv/metrics';
+import { z } from 'zod';
 import { InputError } from '../cli/failure.ts';
-import { BackgroundEnvironment } from './background/background-environment.ts';
-import { type BackgroundLimits, BackgroundWork, defaultWorkLimits } from './background/background-work.ts';
+import {
+  BackgroundEnvironment,
+  type BackgroundLimits,
+  BackgroundWork,
+  defaultWorkLimits,
+  inBackground,
+} from './background-work.ts';
 import { hasBaselines, mountBaselineRoutes } from './baseline-routes.ts';
 import { CONSOLE_PATHS, mountConsole, mountDocsAsPage, PLAN_PATHS } from './console-files.ts';
-import { mountInfoRoute, mountRuntimeRoute } from './info-routes.ts';
 import { listenError } from './listening.ts';
 import { openEnvironment } from './open-environment.ts';
 import { mountPlanRoutes } from './plan-routes.ts';
-import { inBackground } from './policy-catalogue.ts';
 import { mountPolicyRoutes } from './policy-routes.ts';
+import ROUTES from './routes.json' with { type: 'json' };
 import { isRedisAddress, SharedStorage } from './session-storage.ts';
+
+const described = describedBy(ROUTES);
 
 export interface StartOptions extends Omit<ServerOptions, 'store'> {
   /** The first is served at the root, the others each below `/` and its name. Default: `ENVIRONMENT_IDS`. */
@@ -210,4 +221,73 @@ async function mountEnvironment(name: string, options: MountOptions): Promise<Op
   const isFile = storage !== undefined && !isRedisAddress(storage.address);
   mountLeaderboardRoutes(server, isFile ? storage.address : ':memory:');
   return server;
+}
+
+const object = jsonValue<object>({ type: 'object' });
+
+/** `GET /info`: what an agent has to know before it plays, in one answer. */
+function mountInfoRoute(server: OpenEnvServer, entry: RegisteredEnvironment): void {
+  const { definition } = server;
+  const { name, version, description } = definition;
+  const schemas = publishedSchemas(definition);
+  const tasks = entry.tasks.all();
+  const ofTasks = <Value>(value: (task: (typeof tasks)[number]) => Value) =>
+    Object.fromEntries(tasks.map((task) => [task.id, value(task)]));
+  server.addRoute(
+    {
+      ...described('info_get'),
+      answer: z.object({
+        name: z.string(),
+        version: z.string(),
+        description: z.string(),
+        action_schema: object,
+        observation_schema: object,
+        state_schema: object,
+        reward_weights: object,
+        episode_lengths: object,
+        tasks: z.array(object),
+      }),
+    },
+    () => ({
+      ...{ name, version, description },
+      action_schema: schemas.action,
+      observation_schema: schemas.observation,
+      state_schema: schemas.state,
+      reward_weights: ofTasks(entry.rewardWeights),
+      episode_lengths: ofTasks(entry.steps),
+      tasks: definition.tasks ?? [],
+    }),
+  );
+}
+
+/** `GET /runtime`: whether steps are simulated or measured, on which server, and how many sessions there are. */
+function mountRuntimeRoute(server: OpenEnvServer, real: RealSettings | null): void {
+  const mode = real === null ? ('sim' as const) : ('real' as const);
+  const backend =
+    real === null
+      ? { mode, provider: 'simulator' }
+      : {
+          mode,
+          provider: real.provider,
+          model: real.model,
+          max_requests_per_step: real.maxRequestsPerStep,
+          max_prompt_tokens: real.maxPromptTokens,
+          max_completion_tokens: real.maxCompletionTokens,
+        };
+  const seed = server.definition.resetOptions?.shape.seed?.safeParse(undefined).data ?? null;
+  server.addRoute(
+    {
+      ...described('runtime_get'),
+      answer: z.object({
+        mode: z.enum(['sim', 'real']),
+        backend: z.looseObject({ mode: z.string(), provider: z.string() }),
+        seed: z
+          .int()
+          .nullable()
+          .meta({ description: 'Seed of a reset without one; null where each draws its own' }),
+        active_sessions: z.int().min(0),
+      }),
+    },
+    () => ({ mode, backend, seed, active_sessions: server.sessions.size }),
+  );
 }

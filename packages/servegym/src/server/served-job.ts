@@ -9,7 +9,7 @@ import {
 import { findEnvironment } from '@servegym/environments';
 import type { JobContext, Json } from '@servegym/jobs';
 import type { Caller, EpisodeRecord } from '@servegym/openenv';
-import { type OpenedEnvironment, openEnvironment } from '../open-environment.ts';
+import { type OpenedEnvironment, openEnvironment } from './open-environment.ts';
 
 /** An environment of a server, as its jobs know it. */
 export interface ServedEnvironment {
