@@ -17,80 +17,10 @@ import {
 } from './job.ts';
 import type { ThreadAnswer, ThreadTask } from './job-thread.ts';
 
-export interface LocalJobsOptions {
-  readonly kinds: JobKinds;
-  readonly threads: number;
-  /** Times that a job is tried before it has failed. */
-  readonly attempts?: number;
-  /** Heap that a thread may use, MB; a job that needs more fails with `ERR_WORKER_OUT_OF_MEMORY`. Default: that of the process. */
-  readonly heapMb?: number;
-}
-
-/** Does jobs on threads of this process. */
-export class LocalJobs implements JobEngine {
-  readonly #pool: ThreadPool;
-  readonly #attempts: number;
-
-  constructor({ kinds, threads, attempts = MOST_ATTEMPTS, heapMb }: LocalJobsOptions) {
-    this.#attempts = attempts;
-    this.#pool = new ThreadPool(kinds, threads, heapMb);
-  }
-
-  get width(): number {
-    return this.#pool.threads;
-  }
-
-  async share(bytes: Uint8Array): Promise<string> {
-    const name = bytesName(bytes);
-    if (!this.#pool.hasShared(name)) this.#pool.setShared(name, bytes);
-    return name;
-  }
-
-  async run(jobs: readonly Job[], options: RunOptions = {}): Promise<Json[]> {
-    options.signal?.throwIfAborted();
-    const state = new RunState(jobs, '', options);
-    const stop = new AbortController();
-    const signal = AbortSignal.any(options.signal ? [stop.signal, options.signal] : [stop.signal]);
-    setMaxListeners(0, signal);
-    try {
-      await Promise.all(
-        Array.from(state.jobs, async ([id, job]) => {
-          const onShare = (share: number) => state.progress(id, share);
-          state.finish(id, await this.#attempt(job, signal, onShare));
-        }),
-      );
-      return state.results;
-    } catch (error) {
-      options.signal?.throwIfAborted();
-      throw error;
-    } finally {
-      stop.abort();
-    }
-  }
-
-  async close(): Promise<void> {
-    await this.#pool.close();
-  }
-
-  async #attempt(job: Job, signal: AbortSignal, onShare: (share: number) => void): Promise<Json> {
-    for (let attempt = 1; ; attempt++) {
-      try {
-        return await this.#pool.run(job, signal, onShare);
-      } catch (error) {
-        signal.throwIfAborted();
-        // A job that cannot be begun fails in the same way each time.
-        if (error instanceof JobError && (error.failure === undefined || attempt === this.#attempts))
-          throw error;
-        if (attempt === this.#attempts) throw JobError.failed(job.kind, failureOf(error));
-      }
-      await pause(attemptDelayMs(attempt), undefined, { signal });
-    }
-  }
-}
-
 /** The threads that do jobs, on this machine. */
 export class ThreadPool {
-  readonly threads: number;
+  /** Threads. */
+  readonly width: number;
   readonly #kinds: JobKinds;
   readonly #piscina: Piscina<ThreadTask, ThreadAnswer>;
   readonly #shared = new Map<string, Uint8Array>();
@@ -99,7 +29,7 @@ export class ThreadPool {
     if (!Number.isSafeInteger(threads) || threads < 1) {
       throw new RangeError(`Expected a whole number of threads from 1, got ${threads}`);
     }
-    this.threads = threads;
+    this.width = threads;
     this.#kinds = kinds;
     this.#piscina = new Piscina({
       filename: new URL('job-thread.ts', import.meta.url).href,
@@ -136,7 +66,7 @@ export class ThreadPool {
   }
 
   /** @throws {JobError} when the job throws; whatever the pool throws when its thread dies or `signal` aborts. */
-  async run(job: Job, signal: AbortSignal, onShare: (share: number) => void): Promise<Json> {
+  async runJob(job: Job, signal: AbortSignal, onShare: (share: number) => void): Promise<Json> {
     const module = this.#kinds[job.kind];
     if (module === undefined) {
       const known = Object.keys(this.#kinds).join(', ');
@@ -164,5 +94,67 @@ export class ThreadPool {
     const bytes = this.#shared.get(name);
     if (bytes === undefined) throw new JobError('QUEUE_JOB', `Nobody has shared the bytes \`${name}\``);
     return bytes;
+  }
+}
+
+export interface LocalJobsOptions {
+  readonly kinds: JobKinds;
+  readonly threads: number;
+  /** Times that a job is tried before it has failed. */
+  readonly attempts?: number;
+  /** Heap that a thread may use, MB; a job that needs more fails with `ERR_WORKER_OUT_OF_MEMORY`. Default: that of the process. */
+  readonly heapMb?: number;
+}
+
+/** Does jobs on threads of this process. */
+export class LocalJobs extends ThreadPool implements JobEngine {
+  readonly #attempts: number;
+
+  constructor({ kinds, threads, attempts = MOST_ATTEMPTS, heapMb }: LocalJobsOptions) {
+    super(kinds, threads, heapMb);
+    this.#attempts = attempts;
+  }
+
+  async share(bytes: Uint8Array): Promise<string> {
+    const name = bytesName(bytes);
+    if (!this.hasShared(name)) this.setShared(name, bytes);
+    return name;
+  }
+
+  async run(jobs: readonly Job[], options: RunOptions = {}): Promise<Json[]> {
+    options.signal?.throwIfAborted();
+    const state = new RunState(jobs, '', options);
+    const stop = new AbortController();
+    const signal = AbortSignal.any(options.signal ? [stop.signal, options.signal] : [stop.signal]);
+    setMaxListeners(0, signal);
+    try {
+      await Promise.all(
+        Array.from(state.jobs, async ([id, job]) => {
+          const onShare = (share: number) => state.progress(id, share);
+          state.finish(id, await this.#attempt(job, signal, onShare));
+        }),
+      );
+      return state.results;
+    } catch (error) {
+      options.signal?.throwIfAborted();
+      throw error;
+    } finally {
+      stop.abort();
+    }
+  }
+
+  async #attempt(job: Job, signal: AbortSignal, onShare: (share: number) => void): Promise<Json> {
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await this.runJob(job, signal, onShare);
+      } catch (error) {
+        signal.throwIfAborted();
+        // A job that cannot be begun fails in the same way each time.
+        if (error instanceof JobError && (error.failure === undefined || attempt === this.#attempts))
+          throw error;
+        if (attempt === this.#attempts) throw JobError.failed(job.kind, failureOf(error));
+      }
+      await pause(attemptDelayMs(attempt), undefined, { signal });
+    }
   }
 }

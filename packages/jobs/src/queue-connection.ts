@@ -1,4 +1,3 @@
-import { type Processor, Queue, QueueEvents, Worker, type WorkerOptions } from 'bullmq';
 import { Redis } from 'ioredis';
 import { JobError, type Json } from './job.ts';
 
@@ -8,9 +7,6 @@ export interface QueuedJob {
   readonly input: Json;
   readonly shared: readonly string[];
 }
-
-/** Workers that a job may lose before it counts as the job's own fault. */
-export const MOST_LOST_WORKERS = 10;
 
 const CONNECT_MS = 5000;
 
@@ -32,8 +28,12 @@ const CANCELLED = 'servegym:cancelled';
 export class QueueConnection {
   /** The address, without its password. */
   readonly address: string;
-  readonly #name: string;
-  readonly #redis: Redis;
+  /** Version of the code. */
+  readonly version: string;
+  /** Name of the queue. */
+  readonly name: string;
+  readonly redis: Redis;
+  #hasTold = false;
 
   /**
    * Connects to `redis://` or `rediss://`.
@@ -64,87 +64,74 @@ export class QueueConnection {
 
   private constructor(url: string, address: string, version: string) {
     this.address = address;
-    this.#name = `servegym-jobs-${version}`;
+    this.version = version;
+    this.name = `servegym-jobs-${version}`;
     // From here on it waits for a server that comes back.
     const retryStrategy = (times: number) => Math.min(100 * times, 2000);
-    this.#redis = quiet(new Redis(url, { maxRetriesPerRequest: null, retryStrategy }));
-  }
-
-  queue(): Queue<QueuedJob, Json> {
-    return quiet(new Queue<QueuedJob, Json>(this.#name, { connection: this.#redis }));
-  }
-
-  events(): QueueEvents {
-    return quiet(new QueueEvents(this.#name, { connection: this.#redis }));
-  }
-
-  /**
-   * @param concurrency Jobs at once.
-   * @param lockMs A job of a worker that has not been heard of for this long goes to another one, ms.
-   */
-  worker(
-    processor: Processor<QueuedJob, Json>,
-    concurrency: number,
-    lockMs: number,
-  ): Worker<QueuedJob, Json> {
-    const options: WorkerOptions = {
-      connection: this.#redis,
-      concurrency,
-      lockDuration: lockMs,
-      stalledInterval: Math.max(500, lockMs / 2),
-      maxStalledCount: MOST_LOST_WORKERS,
-      // A worker is back at work this long after the server is; by default it waits for 15 s.
-      runRetryDelay: 1000,
-    };
-    return quiet(new Worker<QueuedJob, Json>(this.#name, processor, options));
-  }
-
-  close(): void {
-    this.#redis.disconnect();
+    this.redis = quiet(new Redis(url, { maxRetriesPerRequest: null, retryStrategy }));
   }
 
   async hasBytes(name: string): Promise<boolean> {
-    return (await this.#redis.expire(bytesKey(name), BYTES_KEPT_S)) === 1;
+    return (await this.redis.expire(bytesKey(name), BYTES_KEPT_S)) === 1;
   }
 
   async putBytes(name: string, bytes: Uint8Array): Promise<void> {
-    await this.#redis.set(bytesKey(name), Buffer.from(bytes), 'EX', BYTES_KEPT_S);
+    await this.redis.set(bytesKey(name), Buffer.from(bytes), 'EX', BYTES_KEPT_S);
   }
 
   async getBytes(name: string): Promise<Uint8Array | null> {
-    return this.#redis.getBuffer(bytesKey(name));
+    return this.redis.getBuffer(bytesKey(name));
   }
 
-  /** Announces a submitter or worker and its version of the code; to be repeated within `PRESENCE_MS`. */
-  async announce(role: QueueRole, id: string, version: string): Promise<void> {
-    await this.#redis.zadd(presenceKey(role), String(Date.now()), `${id} ${version}`);
-    await this.#redis.zremrangebyscore(presenceKey(role), '-inf', String(Date.now() - 10 * PRESENCE_MS));
+  /** Announces a submitter or worker; to be repeated within `PRESENCE_MS`. */
+  async announce(role: QueueRole, id: string): Promise<void> {
+    const key = presenceKey(role);
+    await this.redis.zadd(key, String(Date.now()), `${id} ${this.version}`);
+    await this.redis.zremrangebyscore(key, '-inf', String(Date.now() - 10 * PRESENCE_MS));
+  }
+
+  /**
+   * Announces a submitter or worker, and looks who is at the other end.
+   * @param notice Sentence on their versions when none is this one, to be said once until that changes.
+   */
+  async meet(
+    role: QueueRole,
+    id: string,
+    notice: (others: string) => string | undefined,
+    say: ((notice: string) => void) | undefined,
+  ): Promise<void> {
+    await this.announce(role, id);
+    const others = await this.othersThan(role === 'worker' ? 'submitter' : 'worker');
+    const told = others === null ? undefined : notice(others);
+    if (told !== undefined && !this.#hasTold) say?.(told);
+    this.#hasTold = told !== undefined;
   }
 
   async leave(role: QueueRole, id: string): Promise<void> {
-    const all = await this.#redis.zrange(presenceKey(role), '0', '-1');
+    const all = await this.redis.zrange(presenceKey(role), '0', '-1');
     const own = all.filter((member) => member.startsWith(`${id} `));
-    if (own.length > 0) await this.#redis.zrem(presenceKey(role), ...own);
+    if (own.length > 0) await this.redis.zrem(presenceKey(role), ...own);
   }
 
-  /** Versions of those present, one entry each. */
-  async versions(role: QueueRole): Promise<string[]> {
+  /** The versions of those who are there; `null` when one is of this version. */
+  async othersThan(role: QueueRole): Promise<string | null> {
     const since = String(Date.now() - PRESENCE_MS);
-    const present = await this.#redis.zrangebyscore(presenceKey(role), since, '+inf');
-    return present.map((member) => member.slice(member.indexOf(' ') + 1));
+    const present = await this.redis.zrangebyscore(presenceKey(role), since, '+inf');
+    const versions = new Set(present.map((member) => member.slice(member.indexOf(' ') + 1)));
+    return versions.has(this.version) ? null : [...versions].join(', ');
   }
 
   /** Asks the workers to stop jobs, or takes that back. */
   async setCancelled(jobIds: readonly string[], cancelled: boolean): Promise<void> {
     if (jobIds.length === 0) return;
-    if (cancelled) await this.#redis.sadd(CANCELLED, ...jobIds);
-    else await this.#redis.srem(CANCELLED, ...jobIds);
+    if (cancelled) await this.redis.sadd(CANCELLED, ...jobIds);
+    else await this.redis.srem(CANCELLED, ...jobIds);
   }
 
   /** Jobs of the list that are to stop. */
   async cancelledOf(jobIds: readonly string[]): Promise<string[]> {
     if (jobIds.length === 0) return [];
-    const isMember = await this.#redis.smismember(CANCELLED, ...jobIds);
+    const isMember = await this.redis.smismember(CANCELLED, ...jobIds);
     return jobIds.filter((_, i) => isMember[i] === 1);
   }
 }
@@ -179,7 +166,9 @@ function unreachable(address: string, error: Error): JobError {
 }
 
 /** Losses of the connection are told where they matter; an unheard `error` would end the process. */
-function quiet<T extends { on(event: 'error', listener: (error: Error) => void): unknown }>(emitter: T): T {
+export function quiet<T extends { on(event: 'error', listener: (error: Error) => void): unknown }>(
+  emitter: T,
+): T {
   emitter.on('error', () => undefined);
   return emitter;
 }

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
-import { type Job as BullJob, UnrecoverableError, type Worker } from 'bullmq';
+import { type Job as BullJob, UnrecoverableError, Worker } from 'bullmq';
 import { CANCELLED, encodeFailure, failureOf, JobError, type JobKinds, type Json } from './job.ts';
 import { ThreadPool } from './local-jobs.ts';
-import { QueueConnection, type QueuedJob } from './queue-connection.ts';
+import { QueueConnection, type QueuedJob, quiet } from './queue-connection.ts';
 
 export interface QueueWorkerSettings {
   /** `redis://...`. */
@@ -21,6 +21,9 @@ export interface QueueWorkerSettings {
   readonly onNotice?: (notice: string) => void;
 }
 
+/** Workers that a job may lose before it counts as the job's own fault. */
+export const MOST_LOST_WORKERS = 10;
+
 const CANCELLATION_CHECK_MS = 1000;
 const ANNOUNCE_MS = 10_000;
 /** Shared bytes that are kept for later jobs; a job that needs others has them sent again. */
@@ -37,14 +40,26 @@ export class QueueWorker {
   readonly #active = new Map<string, readonly string[]>();
   readonly #timers: NodeJS.Timeout[];
   readonly #fetching = new Map<string, Promise<void>>();
-  #saidOther = false;
 
   private constructor(settings: QueueWorkerSettings, connection: QueueConnection) {
     this.#settings = settings;
     this.#connection = connection;
     this.#pool = new ThreadPool(settings.kinds, settings.threads);
     const { threads, lockMs = 30_000 } = settings;
-    this.#worker = connection.worker((job, _token, signal) => this.#do(job, signal!), threads, lockMs);
+    const worker = new Worker<QueuedJob, Json>(
+      connection.name,
+      (job, _token, signal) => this.#do(job, signal!),
+      {
+        connection: connection.redis,
+        concurrency: threads,
+        lockDuration: lockMs,
+        stalledInterval: Math.max(500, lockMs / 2),
+        maxStalledCount: MOST_LOST_WORKERS,
+        // A worker is back at work this long after the server is; by default it waits for 15 s.
+        runRetryDelay: 1000,
+      },
+    );
+    this.#worker = quiet(worker);
     this.#timers = [
       setInterval(() => void this.#stopCancelled().catch(() => undefined), CANCELLATION_CHECK_MS),
       setInterval(() => void this.#announce().catch(() => undefined), ANNOUNCE_MS),
@@ -58,8 +73,8 @@ export class QueueWorker {
   static async start(settings: QueueWorkerSettings): Promise<QueueWorker> {
     const connection = await QueueConnection.open(settings.url, settings.version);
     try {
-      const others = otherVersions(await connection.versions('submitter'), settings.version);
-      if (others !== null) {
+      const others = await connection.othersThan('submitter');
+      if (others) {
         throw new JobError(
           'QUEUE_VERSION',
           `The jobs at ${connection.address} are for version ${others}, and this worker is ${settings.version}: its ` +
@@ -68,10 +83,10 @@ export class QueueWorker {
       }
       const worker = new QueueWorker(settings, connection);
       await worker.#worker.waitUntilReady();
-      await connection.announce('worker', worker.#id, settings.version);
+      await connection.announce('worker', worker.#id);
       return worker;
     } catch (error) {
-      connection.close();
+      connection.redis.disconnect();
       throw error;
     }
   }
@@ -88,7 +103,7 @@ export class QueueWorker {
       await this.#connection.leave('worker', this.#id).catch(() => undefined);
     } finally {
       await this.#pool.close();
-      this.#connection.close();
+      this.#connection.redis.disconnect();
     }
   }
 
@@ -113,7 +128,7 @@ export class QueueWorker {
   async #run(queued: BullJob<QueuedJob, Json>, signal: AbortSignal): Promise<Json> {
     const onShare = (share: number) => void queued.updateProgress(share).catch(() => undefined);
     try {
-      return await this.#pool.run(queued.data, signal, onShare);
+      return await this.#pool.runJob(queued.data, signal, onShare);
     } catch (error) {
       if (signal.aborted) {
         throw new UnrecoverableError(encodeFailure({ name: 'Error', message: 'cancelled', code: CANCELLED }));
@@ -147,20 +162,12 @@ export class QueueWorker {
     for (const id of await this.#connection.cancelledOf([...this.#active.keys()])) this.#worker.cancelJob(id);
   }
 
-  async #announce(): Promise<void> {
-    const { version } = this.#settings;
-    await this.#connection.announce('worker', this.#id, version);
-    const others = otherVersions(await this.#connection.versions('submitter'), version);
-    if (others !== null && !this.#saidOther) {
-      this.#settings.onNotice?.(
-        `the jobs at ${this.address} are for version ${others}; this worker is ${version} and leaves them alone`,
-      );
-    }
-    this.#saidOther = others !== null;
+  #announce(): Promise<void> {
+    const { version, onNotice } = this.#settings;
+    const notice = (others: string) =>
+      others
+        ? `the jobs at ${this.address} are for version ${others}; this worker is ${version} and leaves them alone`
+        : undefined;
+    return this.#connection.meet('worker', this.#id, notice, onNotice);
   }
-}
-
-/** The versions of those who are there, when none is this one; `null` when one is, or nobody is there. */
-function otherVersions(present: readonly string[], version: string): string | null {
-  return present.length === 0 || present.includes(version) ? null : [...new Set(present)].join(', ');
 }

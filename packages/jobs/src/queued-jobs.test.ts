@@ -5,11 +5,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, afterEach, before, describe, it } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
-import { UnrecoverableError } from 'bullmq';
+import { UnrecoverableError, Worker } from 'bullmq';
 import { type RedisProcess, startRedis } from '../../../maintenance/test-servers/redis.ts';
 import { type Job, JobError, type Json } from './job.ts';
 import { LocalJobs } from './local-jobs.ts';
-import { QueueConnection } from './queue-connection.ts';
+import { QueueConnection, type QueuedJob } from './queue-connection.ts';
 import { QueueWorker } from './queue-worker.ts';
 import { QueuedJobs } from './queued-jobs.ts';
 
@@ -186,19 +186,20 @@ describe('jobs in a queue', () => {
       // A worker of the queue alone, whose connection breaks before it can tell how a job went.
       const connection = await QueueConnection.open(server!.url, VERSION);
       let broken = 0;
-      const unlucky = connection.worker(
+      const unlucky = new Worker<QueuedJob>(
+        connection.name,
         async ({ data }) => {
           broken += 1;
           if (isLast(data.input)) await unlucky.pause(true);
           throw new UnrecoverableError('the connection was torn');
         },
-        1,
-        2000,
+        { connection: connection.redis, lockDuration: 2000 },
       );
+      unlucky.on('error', () => undefined);
       opened.push({
         async close() {
           await unlucky.close(true);
-          await connection.close();
+          connection.redis.disconnect();
         },
       });
       await assert.rejects(jobs.run([job(1)]), {

@@ -1,7 +1,7 @@
 // `@servegym/jobs/queue`: jobs through Redis. Needs the packages `bullmq` and `ioredis`.
 import { randomUUID } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
-import type { Queue, QueueEvents } from 'bullmq';
+import { Queue, QueueEvents } from 'bullmq';
 import {
   attemptDelayMs,
   bytesName,
@@ -15,7 +15,8 @@ import {
   type RunOptions,
   RunState,
 } from './job.ts';
-import { MOST_LOST_WORKERS, QueueConnection, type QueuedJob } from './queue-connection.ts';
+import { QueueConnection, type QueuedJob, quiet } from './queue-connection.ts';
+import { MOST_LOST_WORKERS } from './queue-worker.ts';
 
 export { QueueWorker } from './queue-worker.ts';
 
@@ -67,14 +68,14 @@ export class QueuedJobs implements JobEngine {
   readonly #patienceMs: number;
   #announcedAt = Number.NEGATIVE_INFINITY;
   #looking = false;
-  #saidAbsent = false;
 
   private constructor(connection: QueueConnection, options: QueuedJobsOptions) {
     this.#connection = connection;
     this.#options = options;
     this.#patienceMs = options.patienceMs ?? 5000;
-    this.#queue = connection.queue();
-    this.#events = connection.events();
+    const { name, redis } = connection;
+    this.#queue = quiet(new Queue<QueuedJob, Json>(name, { connection: redis }));
+    this.#events = quiet(new QueueEvents(name, { connection: redis }));
     this.#events.on('completed', ({ jobId, returnvalue }) => {
       this.#hear(jobId, (run) => run.finish(jobId, returnvalue as Json));
     });
@@ -111,7 +112,7 @@ export class QueuedJobs implements JobEngine {
       if (run.isDone) return run.results;
       // A failure while they are being submitted is answered below.
       run.end.promise.catch(() => undefined);
-      await this.#whileDown(() => this.#connection.announce('submitter', this.#id, this.#options.version));
+      await this.#whileDown(() => this.#connection.announce('submitter', this.#id));
       for (const ids of chunksOf([...run.open])) await this.#whileDown(() => this.#submit(run, ids, true));
       await run.end.promise;
       return run.results;
@@ -128,7 +129,7 @@ export class QueuedJobs implements JobEngine {
     try {
       await Promise.all([this.#queue.close(), this.#events.close()]);
     } finally {
-      this.#connection.close();
+      this.#connection.redis.disconnect();
     }
   }
 
@@ -221,30 +222,19 @@ export class QueuedJobs implements JobEngine {
     const now = performance.now();
     if (now - this.#announcedAt > ANNOUNCE_MS) {
       this.#announcedAt = now;
-      await this.#connection.announce('submitter', this.#id, this.#options.version);
-      await this.#tellOfWorkers();
+      const { address } = this.#connection;
+      const { version, onNotice } = this.#options;
+      const notice = (others: string) =>
+        others === ''
+          ? `no worker is at ${address} yet; start one with: servegym worker --queue ${address}`
+          : `the workers at ${address} are of version ${others}, these jobs of ${version}; start workers of that version`;
+      await this.#connection.meet('submitter', this.#id, notice, onNotice);
     }
     for (const run of this.#runs) {
       if (now - run.lastNewsAt < this.#patienceMs) continue;
       run.lastNewsAt = now;
       for (const ids of chunksOf([...run.open])) await this.#submit(run, ids, false);
     }
-  }
-
-  async #tellOfWorkers(): Promise<void> {
-    const versions = await this.#connection.versions('worker');
-    const own = versions.includes(this.#options.version);
-    if (own || this.#saidAbsent) {
-      this.#saidAbsent = !own;
-      return;
-    }
-    this.#saidAbsent = true;
-    const others = [...new Set(versions)].join(', ');
-    this.#options.onNotice?.(
-      others === ''
-        ? `no worker is at ${this.#connection.address} yet; start one with: servegym worker --queue ${this.#connection.address}`
-        : `the workers at ${this.#connection.address} are of version ${others}, these jobs of ${this.#options.version}; start workers of that version`,
-    );
   }
 
   /** The waiting ones go; the workers are asked to stop the others. */
