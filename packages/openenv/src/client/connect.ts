@@ -7,11 +7,10 @@ import type {
   SchemaBody,
   StateBody,
   TasksBody,
-  ToolCallResult,
-  ToolListing,
   VectorOptions,
   VectorStep,
 } from '../protocol/messages.ts';
+import type { ToolListing, toolCallResult } from '../server/tools.ts';
 import { ClientError, type ConnectOptions, Exchange, openSocket } from './exchange.ts';
 
 export { ClientError } from './exchange.ts';
@@ -117,7 +116,9 @@ export class EnvironmentClient<Action, Observation, State> {
 
   /** Calls a tool on this session and returns its plain value. */
   async callTool(name: string, args: Readonly<Record<string, unknown>> = {}): Promise<unknown> {
-    return (await this.#callMethod<ToolCallResult>('tools/call', { name, arguments: args })).data;
+    return (
+      await this.#callMethod<ReturnType<typeof toolCallResult>>('tools/call', { name, arguments: args })
+    ).data;
   }
 
   /** `GET /health`: whether the server takes sessions. */

@@ -18,26 +18,6 @@ export type JsonRpcResponse = { readonly jsonrpc: '2.0'; readonly id: JsonRpcId 
   | { readonly error: { readonly code: number; readonly message: string; readonly data: unknown } }
 );
 
-/** A tool as `tools/list` shows it. The schema is there twice: clients differ in the spelling that they read. */
-export interface ToolListing {
-  readonly name: string;
-  readonly title: string;
-  readonly description: string;
-  readonly input_schema: Readonly<Record<string, unknown>>;
-  readonly inputSchema: Readonly<Record<string, unknown>>;
-}
-
-/** The result of `tools/call`. */
-export interface ToolCallResult {
-  readonly content: readonly { readonly type: 'text'; readonly text: string }[];
-  readonly structured_content: unknown;
-  readonly structuredContent: unknown;
-  /** The plain value; the Python client returns this. */
-  readonly data: unknown;
-  readonly is_error: boolean;
-  readonly isError: boolean;
-}
-
 /** The codes of a WebSocket `error` message, as OpenEnv defines them. */
 export const ERROR_CODES = [
   'INVALID_JSON',

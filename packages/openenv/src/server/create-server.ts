@@ -15,7 +15,7 @@ import { mountGraderRoute } from './episode-routes.ts';
 import { Guard, type GuardOptions, guardRequests } from './guard.ts';
 import { mountInformationRoutes, mountTaskRoutes } from './information-routes.ts';
 import { type ListeningServer, type ListenOptions, listen, type PortServer, PortServers } from './listen.ts';
-import { JsonRpcEndpoint, mountMcpRoutes, StreamableHttpEndpoint } from './mcp.ts';
+import { jsonRpcEndpoint, mountMcpRoutes, streamableHttp } from './mcp.ts';
 import { MAX_PROXIES } from './request-origin.ts';
 import {
   type AddRoute,
@@ -71,9 +71,9 @@ export function createServer(definition: EnvironmentDefinition, options: ServerO
     schemas: publishedSchemas(definition),
     readAction: actionReader(definition.action),
     readResetOptions: resetOptionsReader(definition),
-    jsonRpc: new JsonRpcEndpoint(sessions, tools),
+    jsonRpc: jsonRpcEndpoint(sessions, tools),
   };
-  const mcp = new StreamableHttpEndpoint(parts);
+  const mcp = streamableHttp(parts);
   const sockets = new SocketServer(parts);
   const metrics = resolved.metrics?.(sessions, sockets);
   const closeListeners: (() => void)[] = [];
@@ -254,7 +254,7 @@ export interface ServerParts {
   readonly sessions: SessionRegistry;
   readonly requestSessions: RequestSessions;
   readonly tools: EnvironmentTools;
-  readonly jsonRpc: JsonRpcEndpoint;
+  readonly jsonRpc: ReturnType<typeof jsonRpcEndpoint>;
 }
 
 /** Fills in the defaults. @throws TypeError naming the option that makes no sense. */

@@ -1,9 +1,4 @@
-import {
-  type CallToolResult,
-  createMcpHandler,
-  type McpHttpHandler,
-  Server,
-} from '@modelcontextprotocol/server';
+import { type CallToolResult, createMcpHandler, Server } from '@modelcontextprotocol/server';
 import type { Context } from 'hono';
 import { z } from 'zod';
 import { type Caller, EnvironmentError } from '../protocol/definition.ts';
@@ -40,24 +35,18 @@ function rpcError(rpcCode: JsonRpcErrorCode, message: string): Error {
  * OpenEnv's own JSON-RPC: `tools/list`, `tools/call`, `openenv/session/create` and `openenv/session/close`. Every
  * request gets a response, never an exception.
  */
-export class JsonRpcEndpoint {
-  readonly #sessions: SessionRegistry;
-  readonly #tools: EnvironmentTools;
-
-  constructor(sessions: SessionRegistry, tools: EnvironmentTools) {
-    this.#sessions = sessions;
-    this.#tools = tools;
-  }
+export function jsonRpcEndpoint(sessions: SessionRegistry, tools: EnvironmentTools) {
+  return { answer, answerText };
 
   /** Answers the text of a request. `session` is the session of the socket that it came on, if it came on one. */
-  async answerText(text: string, session?: Session, caller?: Caller): Promise<JsonRpcResponse> {
+  async function answerText(text: string, session?: Session, caller?: Caller): Promise<JsonRpcResponse> {
     const reading = await readClientJson(text, caller?.name);
     return reading.ok
-      ? this.answer(reading.value, session, caller)
+      ? answer(reading.value, session, caller)
       : failure(null, parseError, `Parse error: ${reading.message}`);
   }
 
-  async answer(request: unknown, session?: Session, caller?: Caller): Promise<JsonRpcResponse> {
+  async function answer(request: unknown, session?: Session, caller?: Caller): Promise<JsonRpcResponse> {
     const flaw = flawOf(request);
     if (flaw !== undefined) return failure(null, invalidRequest, `Invalid request: ${flaw}`);
     const {
@@ -67,7 +56,7 @@ export class JsonRpcEndpoint {
     } = request as { method: string; params?: unknown; id?: JsonRpcId };
     try {
       if (!isJsonObject(params)) throw rpcError(invalidParams, 'Params must be an object');
-      return { jsonrpc: '2.0', id, result: await this.#call(method, params, session, caller) };
+      return { jsonrpc: '2.0', id, result: await call(method, params, session, caller) };
     } catch (error) {
       const { jsonRpc, message, details } = errorAnswer(error);
       const { rpcCode = jsonRpc } = error as { rpcCode?: JsonRpcErrorCode };
@@ -75,7 +64,7 @@ export class JsonRpcEndpoint {
     }
   }
 
-  async #call(
+  async function call(
     method: string,
     params: Readonly<Record<string, unknown>>,
     session?: Session,
@@ -83,24 +72,24 @@ export class JsonRpcEndpoint {
   ): Promise<unknown> {
     switch (method) {
       case 'openenv/session/create':
-        return { session_id: (session ?? this.#sessions.open(caller?.name)).id };
+        return { session_id: (session ?? sessions.open(caller?.name)).id };
       case 'openenv/session/close':
-        return this.#closeSession(params.session_id, session);
+        return closeSession(params.session_id, session);
       case 'tools/list':
-        await this.#requireKnown(params.session_id, session);
-        return { tools: listingsOf(this.#tools) };
+        await requireKnown(params.session_id, session);
+        return { tools: listingsOf(tools) };
       case 'tools/call': {
         if (typeof params.name !== 'string' || params.name === '') {
           throw rpcError(invalidParams, "Missing 'name' in params");
         }
-        const known = await this.#requireKnown(params.session_id, session);
-        const target = known ?? this.#sessions.open(caller?.name);
+        const known = await requireKnown(params.session_id, session);
+        const target = known ?? sessions.open(caller?.name);
         try {
-          const tool = this.#tools.get(params.name);
+          const tool = tools.get(params.name);
           if (!tool) throw rpcError(internalError, `Unknown tool: '${params.name.slice(0, 100)}'`);
           return toolCallResult(await tool.call(target, params.arguments ?? {}, caller));
         } finally {
-          if (!known) this.#sessions.close(target.id).catch(() => {});
+          if (!known) sessions.close(target.id).catch(() => {});
         }
       }
       default:
@@ -108,26 +97,26 @@ export class JsonRpcEndpoint {
     }
   }
 
-  async #requireKnown(id: unknown, session: Session | undefined): Promise<Session | undefined> {
+  async function requireKnown(id: unknown, session: Session | undefined): Promise<Session | undefined> {
     if (session) return session;
     if (id === undefined || id === null || id === '') return undefined;
-    const found = typeof id === 'string' ? await this.#sessions.resume(id) : undefined;
+    const found = typeof id === 'string' ? await sessions.resume(id) : undefined;
     if (!found) throw rpcError(invalidParams, `Unknown session_id: ${String(id).slice(0, 100)}`);
     return found;
   }
 
-  async #closeSession(id: unknown, session: Session | undefined): Promise<unknown> {
+  async function closeSession(id: unknown, session: Session | undefined): Promise<unknown> {
     if (typeof id !== 'string' || id === '') {
       throw rpcError(invalidParams, "Invalid params - 'session_id' is required");
     }
     if (session?.id === id) {
       throw rpcError(invalidRequest, 'Cannot close active WebSocket-managed session via MCP method');
     }
-    if (this.#sessions.isAttached(id)) {
-      this.#sessions.closeOnDetach(id);
+    if (sessions.isAttached(id)) {
+      sessions.closeOnDetach(id);
       return { session_id: id, closed: false, closing: true };
     }
-    if (!(await this.#sessions.close(id))) {
+    if (!(await sessions.close(id))) {
       throw rpcError(invalidParams, `Unknown session_id: ${id.slice(0, 100)}`);
     }
     return { session_id: id, closed: true };
@@ -167,66 +156,57 @@ const SESSION_ID_SCHEMA: JsonSchema = {
  * id of its environment session; a client of the 2026 revision, which has no protocol sessions, passes the `session_id`
  * that `start_episode` answers, or relies on being the same caller.
  */
-export class StreamableHttpEndpoint {
-  readonly #parts: ServerParts;
-  readonly #handler: McpHttpHandler;
+export function streamableHttp({ definition, sessions, requestSessions, tools }: ServerParts) {
   /** The context in which each request came. */
-  readonly #contexts = new WeakMap<Request, Context>();
-
-  constructor(parts: ServerParts) {
-    this.#parts = parts;
-    this.#handler = createMcpHandler(({ requestInfo }) => this.#serverFor(this.#contexts.get(requestInfo!)!));
-  }
+  const contexts = new WeakMap<Request, Context>();
+  const handler = createMcpHandler(({ requestInfo }) => serverFor(contexts.get(requestInfo!)!));
+  return { post, remove, close: () => handler.close() };
 
   /** Answers a POST. */
-  async post(context: Context): Promise<Response> {
+  async function post(context: Context): Promise<Response> {
     const reading = await readClientJson(await context.req.text(), context.get('client'));
     if (!reading.ok)
       return rpcAnswer(context, 400, JSON_RPC_ERROR_CODES.parseError, `Parse error: ${reading.message}`);
     const request = context.req.raw;
-    this.#contexts.set(request, context);
+    contexts.set(request, context);
     const message = reading.value;
-    if (isJsonObject(message) && message.method === 'initialize') return this.#initialize(context, message);
+    if (isJsonObject(message) && message.method === 'initialize') return initialize(context, message);
     const id = context.req.header('mcp-session-id');
-    if (id !== undefined && !(await this.#parts.sessions.resume(id))) return sessionNotFound(context);
-    return this.#handler.fetch(request, { parsedBody: message });
+    if (id !== undefined && !(await sessions.resume(id))) return sessionNotFound(context);
+    return handler.fetch(request, { parsedBody: message });
   }
 
   /** Answers a DELETE: the client is done with its session. */
-  async delete(context: Context): Promise<Response> {
+  async function remove(context: Context): Promise<Response> {
     const id = context.req.header('mcp-session-id');
     if (id === undefined) {
       const { invalidRequest } = JSON_RPC_ERROR_CODES;
       return rpcAnswer(context, 400, invalidRequest, 'The header mcp-session-id is missing');
     }
-    if (!(await this.#parts.sessions.resume(id))) return sessionNotFound(context);
-    await this.#parts.sessions.close(id);
+    if (!(await sessions.resume(id))) return sessionNotFound(context);
+    await sessions.close(id);
     return context.body(null, 204);
   }
 
-  close(): Promise<void> {
-    return this.#handler.close();
-  }
-
-  async #initialize(context: Context, message: JsonObject): Promise<Response> {
+  async function initialize(context: Context, message: JsonObject): Promise<Response> {
     let session: Session;
     try {
-      session = this.#parts.sessions.open(this.#parts.requestSessions.caller(context).name);
+      session = sessions.open(requestSessions.caller(context).name);
     } catch (error) {
       const { status, jsonRpc, message: text } = errorAnswer(error);
       return rpcAnswer(context, status, jsonRpc, text, message.id);
     }
-    const response = await this.#handler.fetch(context.req.raw, { parsedBody: message });
+    const response = await handler.fetch(context.req.raw, { parsedBody: message });
     if (!response.ok) {
-      await this.#parts.sessions.close(session.id);
+      await sessions.close(session.id);
       return response;
     }
     response.headers.set('mcp-session-id', session.id);
     return response;
   }
 
-  #serverFor(context: Context): Server {
-    const { id, name, version, description } = this.#parts.definition;
+  function serverFor(context: Context): Server {
+    const { id, name, version, description } = definition;
     const server = new Server(
       { name: id, title: name, version },
       {
@@ -234,22 +214,22 @@ export class StreamableHttpEndpoint {
         instructions: `${description} Play it with the tools: start an episode, take actions until the answer says \`done\`, and look at the reward of each.`,
       },
     );
-    const listings = [...this.#parts.tools.values()].map(listing);
+    const listings = [...tools.values()].map(listing);
     server.setRequestHandler('tools/list', () => ({ tools: listings as never[] }));
     server.setRequestHandler('tools/call', ({ params }) =>
-      this.#call(context, params.name, params.arguments ?? {}),
+      call(context, params.name, params.arguments ?? {}),
     );
     return server;
   }
 
-  async #call(context: Context, name: string, args: JsonObject): Promise<CallToolResult> {
+  async function call(context: Context, name: string, args: JsonObject): Promise<CallToolResult> {
     try {
-      const tool = this.#parts.tools.get(name);
+      const tool = tools.get(name);
       if (!tool) throw new Error(`Unknown tool: '${name.slice(0, 100)}'`);
       const { session_id, ...own } = args;
       const sessionId = typeof session_id === 'string' ? session_id : context.req.header('mcp-session-id');
-      const session = tool.sessionless ? undefined : await this.#sessionFor(context, tool, sessionId);
-      const value = await tool.call(session!, own, this.#parts.requestSessions.caller(context));
+      const session = tool.sessionless ? undefined : await sessionFor(context, tool, sessionId);
+      const value = await tool.call(session!, own, requestSessions.caller(context));
       const told = tool.startsEpisode ? { session_id: session!.id, ...(value as object) } : value;
       const { text, structured } = toolContent(told);
       return { content: [{ type: 'text', text }], structuredContent: structured };
@@ -259,20 +239,20 @@ export class StreamableHttpEndpoint {
     }
   }
 
-  async #sessionFor(
+  async function sessionFor(
     context: Context,
     tool: EnvironmentTool,
     sessionId: string | undefined,
   ): Promise<Session> {
     const open = () => {
-      const opened = this.#parts.sessions.open(this.#parts.requestSessions.caller(context).name);
-      this.#parts.requestSessions.remember(context, opened);
+      const opened = sessions.open(requestSessions.caller(context).name);
+      requestSessions.remember(context, opened);
       return opened;
     };
     if (tool.startsEpisode && sessionId === undefined) return open();
-    const session = await this.#parts.requestSessions.of(context, sessionId);
+    const session = await requestSessions.of(context, sessionId);
     // In production the episode is started for the agent.
-    if (!session && sessionId === undefined && !this.#parts.tools.has('start_episode')) return open();
+    if (!session && sessionId === undefined && !tools.has('start_episode')) return open();
     if (!session) throw new EnvironmentError('NOT_RESET', 'You have no session yet. Start an episode first.');
     return session;
   }
@@ -317,7 +297,7 @@ const errorBody = z.object({
 export function mountMcpRoutes(
   addRoute: AddRoute,
   { jsonRpc, requestSessions }: ServerParts,
-  mcp: StreamableHttpEndpoint,
+  mcp: ReturnType<typeof streamableHttp>,
 ): void {
   addRoute(
     {
@@ -339,6 +319,6 @@ export function mountMcpRoutes(
       headers: { 'mcp-session-id': 'The session to end' },
       errorBody,
     },
-    (context) => mcp.delete(context),
+    (context) => mcp.remove(context),
   );
 }

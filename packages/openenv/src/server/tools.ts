@@ -4,7 +4,7 @@ import {
   EnvironmentError,
   type ToolSession,
 } from '../protocol/definition.ts';
-import type { JsonSchema, ToolCallResult, ToolListing } from '../protocol/messages.ts';
+import type { JsonSchema } from '../protocol/messages.ts';
 import { isJsonObject } from '../protocol/read-json.ts';
 import { resetOptionsReader, resetOptionsSchema } from '../protocol/reset-options.ts';
 import { type ActionReader, actionReader, toJsonSchema } from '../protocol/schemas.ts';
@@ -148,19 +148,24 @@ function ownTool(
   };
 }
 
-export function listingsOf(tools: EnvironmentTools): ToolListing[] {
+/** A tool as `tools/list` shows it. */
+export type ToolListing = ReturnType<typeof listingsOf>[number];
+
+/** The schema is there twice: clients differ in the spelling that they read. */
+export function listingsOf(tools: EnvironmentTools) {
   return [...tools.values()].map(({ name, title, description, inputSchema }) => {
     return { name, title, description, input_schema: inputSchema, inputSchema };
   });
 }
 
 /** The value of a tool in every spelling that OpenEnv clients read. */
-export function toolCallResult(value: unknown): ToolCallResult {
+export function toolCallResult(value: unknown) {
   const { text, structured } = toolContent(value);
   return {
     content: [{ type: 'text', text }],
     structured_content: structured,
     structuredContent: structured,
+    /** The plain value; the Python client returns this. */
     data: value ?? null,
     is_error: false,
     isError: false,

@@ -29,17 +29,6 @@ interface SelfTestOptions {
   readonly steps?: number;
 }
 
-/** Findings on an environment that was played without a server. */
-export interface SelfTestReport {
-  readonly environment: string;
-  readonly version: string;
-  readonly passed: boolean;
-  readonly criteria: readonly Criterion[];
-  /** The last observation and state, of the last task. */
-  readonly observation: object | null;
-  readonly state: object | null;
-}
-
 /** One episode of a task, as far as it was played. */
 interface Play {
   /** Name of the task for messages. */
@@ -54,10 +43,7 @@ interface Play {
  * Plays an environment in this process: it resets, steps, keeps its state, says who it is, replays and grades. An
  * environment that throws has failed; nothing is thrown.
  */
-export async function selfTest(
-  definition: EnvironmentDefinition,
-  options: SelfTestOptions = {},
-): Promise<SelfTestReport> {
+export async function selfTest(definition: EnvironmentDefinition, options: SelfTestOptions = {}) {
   const criteria: Criterion[] = [];
   let plays: readonly Play[] | undefined;
   const judge = async (id: CriterionId, run: () => Verdict | Promise<Verdict>) => {
@@ -103,7 +89,8 @@ export async function selfTest(
     environment: definition.id,
     version: definition.version,
     passed: criteria.every(({ passed }) => passed !== false),
-    criteria,
+    criteria: criteria as readonly Criterion[],
+    /** The last observation and state, of the last task. */
     observation: last?.results.at(-1)?.observation ?? null,
     state: last?.states.at(-1) ?? null,
   };

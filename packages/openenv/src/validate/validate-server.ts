@@ -6,26 +6,7 @@ import { Subject, type ValidateOptions } from './subject.ts';
 export { schemaCheck } from './subject.ts';
 
 /** A report in the form of `openenv validate --url --json`, with more criteria. */
-export interface ValidationReport {
-  readonly target: string;
-  readonly validation_type: 'running_environment';
-  /** `info.version` of the OpenAPI document. */
-  readonly standard_version: string;
-  readonly standard_profile: string;
-  readonly mode: 'simulation' | 'production' | 'unknown';
-  /** True when every required criterion that applies is met. */
-  readonly passed: boolean;
-  readonly summary: {
-    readonly passed_count: number;
-    /** Without those that do not apply. */
-    readonly total_count: number;
-    readonly failed_criteria: readonly string[];
-    readonly required_passed_count: number;
-    readonly required_total_count: number;
-    readonly not_applicable: readonly string[];
-  };
-  readonly criteria: readonly Criterion[];
-}
+export type ValidationReport = Readonly<Awaited<ReturnType<typeof report>>>;
 
 /** Health of the server after all other checks. */
 const LAST_CHECK: Checks = {
@@ -78,20 +59,23 @@ async function isHealthy(subject: Subject): Promise<boolean> {
   return answer?.status === 200 && at(answer.body, 'status') === 'healthy';
 }
 
-async function report(subject: Subject, criteria: readonly Criterion[]): Promise<ValidationReport> {
+async function report(subject: Subject, criteria: readonly Criterion[]) {
   const openApi = await subject.get('openapi.json').catch(() => null);
   const version = at(openApi?.body, 'info', 'version');
   const applicable = criteria.filter(({ passed }) => passed !== null);
   const required = applicable.filter((criterion) => criterion.required);
   return {
     target: subject.options.base.href.replace(/\/$/, ''),
-    validation_type: 'running_environment',
+    validation_type: 'running_environment' as const,
+    /** `info.version` of the OpenAPI document. */
     standard_version: typeof version === 'string' ? version : 'unknown',
     standard_profile: `openenv-http/${String(version).startsWith('1.') ? '1.x' : 'unknown'}`,
-    mode: openApi?.status === 200 ? await subject.mode() : 'unknown',
+    mode: openApi?.status === 200 ? await subject.mode() : ('unknown' as const),
+    /** True when every required criterion that applies is met. */
     passed: required.every(({ passed }) => passed),
     summary: {
       passed_count: applicable.filter(({ passed }) => passed).length,
+      /** Without those that do not apply. */
       total_count: applicable.length,
       failed_criteria: applicable.filter(({ passed }) => !passed).map(({ id }) => id),
       required_passed_count: required.filter(({ passed }) => passed).length,
