@@ -39,24 +39,19 @@ export function answerError(error: Error, context: Context, logger: Logger): Res
 /** The version of OpenEnv's HTTP API that this server speaks; `openenv validate` reads it. */
 const API_VERSION = '1.0.0';
 
-export interface OpenApiDocument {
-  readonly openapi: '3.1.0';
-  readonly info: { readonly title: string; readonly version: string; readonly description: string };
-  readonly paths: Readonly<Record<string, Readonly<Record<string, ReturnType<typeof operation>>>>>;
-  readonly components: { readonly schemas: Readonly<Record<string, JsonSchema>> };
-}
+export type OpenApiDocument = ReturnType<typeof openApiDocument>;
 
 /** Describes the routes of a server in OpenAPI 3.1. */
 function openApiDocument(
   environment: { readonly name: string; readonly description: string },
   routes: readonly RouteDescription[],
-): OpenApiDocument {
-  const paths: Record<string, OpenApiDocument['paths'][string]> = {};
+) {
+  const paths: Record<string, Readonly<Record<string, ReturnType<typeof operation>>>> = {};
   for (const route of routes) {
     paths[route.path] = { ...paths[route.path], [route.method]: operation(route) };
   }
   return {
-    openapi: '3.1.0',
+    openapi: '3.1.0' as const,
     info: {
       title: `${environment.name} over OpenEnv`,
       version: API_VERSION,

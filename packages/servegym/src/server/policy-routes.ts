@@ -46,7 +46,7 @@ const playedWindow = z.object({
  * HTTP or WebSocket for some windows.
  */
 export function mountPolicyRoutes(server: OpenEnvServer, catalogue: PolicyCatalogue): void {
-  const player = new PolicyPlayer(server.definition, catalogue);
+  const player = policyPlayer(server.definition, catalogue);
 
   server.addRoute(
     {
@@ -78,27 +78,21 @@ interface EngagedPolicy {
 }
 
 /** Plays sessions with policies, and keeps the memory of each to its own session. */
-class PolicyPlayer {
-  readonly #definition: EnvironmentDefinition;
-  readonly #catalogue: PolicyCatalogue;
+function policyPlayer(definition: EnvironmentDefinition, catalogue: PolicyCatalogue) {
   /** The policies at work in the current episode of each session. */
-  readonly #engagements = new WeakMap<
+  const engagements = new WeakMap<
     Session,
     { readonly episode: ResetOptions; readonly policies: Map<string, EngagedPolicy> }
   >();
-
-  constructor(definition: EnvironmentDefinition, catalogue: PolicyCatalogue) {
-    this.#definition = definition;
-    this.#catalogue = catalogue;
-  }
+  return { play };
 
   /**
    * Lets a policy play the next windows of a session; fewer when the episode ends before. Stops when the caller has left.
    * @throws HTTPException 404 for an unknown policy.
    * @throws EnvironmentError `NOT_RESET` without an episode, `EPISODE_OVER` after its end.
    */
-  async play(session: Session, name: string, windows: number, caller: Caller) {
-    this.#requireKnown(name);
+  async function play(session: Session, name: string, windows: number, caller: Caller) {
+    requireKnown(name);
     const { record, lastResult } = session;
     if (!record || !lastResult) {
       throw new EnvironmentError(
@@ -109,12 +103,12 @@ class PolicyPlayer {
     if (lastResult.done) {
       throw new EnvironmentError('EPISODE_OVER', 'The episode is over. Reset the session to start another.');
     }
-    const engaged = this.#engage(session, record.reset, name);
-    await this.#showWhatWasPlayed(session, engaged, caller);
+    const engaged = engage(session, record.reset, name);
+    await showWhatWasPlayed(session, engaged, caller);
     const { policy } = engaged;
     const played = [];
     let { observation, reward } = session.lastResult!;
-    let previousAction = record.actions.at(-1) ?? this.#catalogue.initialAction(record.reset);
+    let previousAction = record.actions.at(-1) ?? catalogue.initialAction(record.reset);
     const turn = new Turn(caller.name);
     while (played.length < windows) {
       caller.signal.throwIfAborted();
@@ -133,15 +127,15 @@ class PolicyPlayer {
   }
 
   /** The same policy for as long as the episode lasts, so that it remembers what it saw. */
-  #engage(session: Session, episode: ResetOptions, name: string) {
-    let engagement = this.#engagements.get(session);
+  function engage(session: Session, episode: ResetOptions, name: string) {
+    let engagement = engagements.get(session);
     if (engagement?.episode !== episode) {
       engagement = { episode, policies: new Map() };
-      this.#engagements.set(session, engagement);
+      engagements.set(session, engagement);
     }
     let engaged = engagement.policies.get(name);
     if (!engaged) {
-      engaged = { policy: this.#catalogue.create(name), seen: 0 };
+      engaged = { policy: catalogue.create(name), seen: 0 };
       const { task_id, seed = 0, episode_id, ...resetOptions } = episode;
       const taskId = typeof task_id === 'number' ? task_id : String(task_id ?? '');
       engaged.policy.reset({ taskId, seed, resetOptions });
@@ -154,16 +148,16 @@ class PolicyPlayer {
    * A policy that comes in late, comes back after a person's turn or after a restart of the server, sees the windows
    * that it has missed, so that it knows what it would know had it watched from the start.
    */
-  async #showWhatWasPlayed(session: Session, engaged: EngagedPolicy, caller: Caller): Promise<void> {
+  async function showWhatWasPlayed(session: Session, engaged: EngagedPolicy, caller: Caller): Promise<void> {
     const { record } = session;
     const { policy, seen } = engaged;
     if (!record || record.actions.length <= seen) return;
-    const environment = this.#definition.create();
+    const environment = definition.create();
     const turn = new Turn(caller.name);
     try {
       await turn.next();
       let { observation, reward } = await environment.reset(record.reset);
-      let previousAction = this.#catalogue.initialAction(record.reset);
+      let previousAction = catalogue.initialAction(record.reset);
       for (const [stepIndex, action] of record.actions.entries()) {
         if (turn.isOver) await turn.next();
         const step = { observation, reward, previousAction, stepIndex };
@@ -180,8 +174,8 @@ class PolicyPlayer {
     }
   }
 
-  #requireKnown(name: string): void {
-    const known = this.#catalogue.list().map((policy) => policy.name);
+  function requireKnown(name: string): void {
+    const known = catalogue.list().map((policy) => policy.name);
     if (known.includes(name)) return;
     throw httpProblem(
       404,

@@ -11,7 +11,6 @@ import {
   describedBy,
   type Grade,
   jsonValue,
-  type ListeningServer,
   mountEpisodeRoutes,
   mountLeaderboardRoutes,
   type OpenEnvServer,
@@ -62,22 +61,7 @@ export interface StartOptions extends Omit<ServerOptions, 'store'> {
   readonly maxFleetRequests?: number;
 }
 
-export interface RunningServer extends ListeningServer {
-  /** Sessions that a socket holds now. */
-  readonly heldSessions: number;
-  /** Long requests that are worked on, or wait for a thread. */
-  readonly longRequests: number;
-  /** True where sessions outlive the process. */
-  readonly keepsSessions: boolean;
-  /** Sentences on who else keeps sessions in the same file. */
-  readonly storageNotes: readonly string[];
-  /** True where `/web/` is the console. */
-  readonly hasConsole: boolean;
-  /** Ids of the environments below the one at the root. */
-  readonly below: readonly string[];
-  /** The real server to which steps of `llmserve` send requests; `null` in simulation. */
-  readonly realMode: RealSettings | null;
-}
+export type RunningServer = Readonly<Awaited<ReturnType<typeof startServer>>>;
 
 /**
  * Serves environments over OpenEnv on one port.
@@ -92,7 +76,7 @@ export async function startServer({
   sessionFileMaxBytes: maxBytes,
   work: limits,
   ...options
-}: StartOptions = {}): Promise<RunningServer> {
+}: StartOptions = {}) {
   let url = '';
   const { logger } = options;
   const storage =
@@ -121,14 +105,21 @@ export async function startServer({
     url = isEverywhere(host) ? `http://${hostname()}:${listening.port}` : listening.url;
     return {
       ...listening,
+      /** True where sessions outlive the process. */
       keepsSessions: servers.some(({ sessions }) => sessions.durable),
+      /** Sentences on who else keeps sessions in the same file. */
       storageNotes: (await storage?.notes()) ?? [],
+      /** True where `/web/` is the console. */
       hasConsole: options.mode !== 'production',
+      /** Ids of the environments below the one at the root. */
       below: below.map(({ definition }) => definition.id),
+      /** The real server to which steps of `llmserve` send requests; `null` in simulation. */
       realMode: environments.includes('llmserve') ? readRealSettings(process.env) : null,
+      /** Long requests that are worked on, or wait for a thread. */
       get longRequests() {
         return work.size;
       },
+      /** Sessions that a socket holds now. */
       get heldSessions() {
         return servers.flatMap(({ sessions }) => [...sessions].filter(({ id }) => sessions.isAttached(id)))
           .length;
