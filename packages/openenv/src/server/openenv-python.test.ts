@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { guess } from '../../examples/guess/environment.ts';
-import { counterEnvironment, toolEnvironment } from '../fixtures/counter-environment.ts';
+import { counterEnvironment } from '../fixtures/counter-environment.ts';
 import { type LooseJson, pythonProgram, runPython, startPython } from '../fixtures/start-server.ts';
+import { toolEnvironment } from '../fixtures/tool-environment.ts';
 import { createServer, type ServerOptions } from './create-server.ts';
 import type { ListeningServer } from './listen.ts';
 

@@ -7,8 +7,8 @@ import {
   type CountObservation,
   type CountState,
   counterEnvironment,
-  toolEnvironment,
 } from '../fixtures/counter-environment.ts';
+import { toolEnvironment } from '../fixtures/tool-environment.ts';
 import { defineTool, type Environment, type EnvironmentDefinition } from '../protocol/definition.ts';
 import { sampleValue } from './sample-value.ts';
 import { selfTest } from './self-test.ts';
