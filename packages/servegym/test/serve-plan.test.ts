@@ -12,10 +12,12 @@ const REQUEST = { trace: TRACE, model: 'Llama-3-8B', gpus: ['L40S-48GB'] };
 const server = await startServer({ environments: ['llmserve', 'benchmark'], work: { threads: 2 } });
 after(() => server.close());
 
-function post(body: object, signal?: AbortSignal): Promise<Response> {
+function send(body: string, signal?: AbortSignal): Promise<Response> {
   const headers = { 'content-type': 'application/json' };
-  return fetch(`${server.url}/plans`, { method: 'POST', headers, body: JSON.stringify(body), signal });
+  return fetch(`${server.url}/plans`, { method: 'POST', headers, body, signal });
 }
+
+const post = (body: object, signal?: AbortSignal) => send(JSON.stringify(body), signal);
 
 async function idle(): Promise<void> {
   while (server.longRequests > 0) await new Promise(setImmediate);
@@ -54,8 +56,23 @@ describe('a plan over HTTP', () => {
       [second.status, ((await second.json()) as { code: string }).code],
       [429, 'WORK_QUEUE_FULL'],
     );
+    assert.equal((await send('{"trace": no JSON')).status, 429, 'the body is not read before');
     leave.abort();
     await idle();
+  });
+
+  it('reads the trace when it is admitted, on a thread: others are answered meanwhile', async () => {
+    let isAnswered = false;
+    const answer = post({ ...REQUEST, trace: 'a,b\n1,2\n' }).finally(() => {
+      isAnswered = true;
+    });
+    let answeredMeanwhile = 0;
+    while (!isAnswered) {
+      await fetch(`${server.url}/health`);
+      if (server.longRequests > 0) answeredMeanwhile += 1;
+    }
+    assert.equal((await answer).status, 422);
+    assert.ok(answeredMeanwhile > 0);
   });
 
   for (const [what, body, code] of [

@@ -151,6 +151,8 @@ interface RouteDescription<
   readonly headers?: Readonly<Record<string, string>>;
   /** The JSON of the request. It may be left out, or null, where the schema takes `{}`. */
   readonly body?: Body;
+  /** Called before the body is read. @throws what refuses the request */
+  readonly admit?: () => void;
   /** The body is only described; the handler reads it. */
   readonly rawBody?: boolean;
   /** The JSON of the answer, or its media type when it is not JSON. A route without one answers 204. */
@@ -210,12 +212,13 @@ export function routeTable(
     add(description, handler) {
       routes.push(description as RouteDescription);
       document = undefined;
-      const { method, path, parameters, query, body, rawBody } = description;
+      const { method, path, parameters, query, body, rawBody, admit } = description;
       const readsBody = body !== undefined && !rawBody;
       app.on(method.toUpperCase(), path.replaceAll(/\{(\w+)\}/g, ':$1'), async (context) => {
         const sentParameters = context.req.param();
         const reading = parameters?.safeParse(sentParameters);
         if (reading?.success === false) return context.notFound();
+        admit?.();
         const answer = await handler(context, {
           parameters: (reading?.data ?? sentParameters) as never,
           query: query && readInput(query, context.req.query(), 'query'),

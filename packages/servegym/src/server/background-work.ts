@@ -101,12 +101,7 @@ export class BackgroundWork {
     kinds: JobKinds,
     caller: Caller,
   ): <Result>(use: (jobs: JobEngine) => Promise<Result>) => Promise<Result> {
-    if (this.#isLent) {
-      throw new EnvironmentError(
-        'WORK_QUEUE_FULL',
-        'Expected one request of this kind at a time, and another is worked on. Try again when it is done.',
-      );
-    }
+    this.requireLendable();
     this.#isLent = true;
     return (use) => {
       const { threads, heapMb, seconds } = this.#limits;
@@ -123,6 +118,15 @@ export class BackgroundWork {
         await jobs.close();
       });
     };
+  }
+
+  /** @throws EnvironmentError `WORK_QUEUE_FULL` while an engine is lent */
+  requireLendable(): void {
+    if (!this.#isLent) return;
+    throw new EnvironmentError(
+      'WORK_QUEUE_FULL',
+      'Expected one request of this kind at a time, and another is worked on. Try again when it is done.',
+    );
   }
 
   /** Ends what is under way. */

@@ -8,11 +8,11 @@ import {
   TuningError,
 } from '@servegym/operators';
 import { listProfiles } from '@servegym/profiles';
-import { parseTrace, SimulatorError, scaleRate } from '@servegym/simulator';
 import { stream } from 'hono/streaming';
 import { z } from 'zod';
 import { withPrices } from '../cli/arguments/deployment.ts';
 import type { BackgroundWork } from './background-work.ts';
+import { PARSE_JOB_KINDS, parseOnThread } from './parse-trace-job.ts';
 import ROUTES from './routes.json' with { type: 'json' };
 
 const described = describedBy(ROUTES);
@@ -26,13 +26,15 @@ const planRequest = z
   .strictObject({
     trace: z.string().min(1).meta({ description: 'The text of a trace: CSV or JSON lines' }),
     name: z.string().max(200).default('trace.csv').meta({ description: 'Name of its file' }),
-    model: z.string().meta({ description: 'One of `models`' }),
+    model: z.string().max(200).meta({ description: 'One of `models`' }),
     gpus: z
       .array(z.string())
+      .max(100)
       .default([])
       .meta({ description: 'GPUs to choose from, by the names that the model has in `models`; none: all' }),
     slo: z
       .string()
+      .max(200)
       .default('ttft_p99=1s,tpot_p99=50ms')
       .meta({ description: 'ttft, tpot or e2e, each with a percentile or the mean' }),
     quality: z
@@ -63,29 +65,50 @@ export function mountPlanRoutes(server: OpenEnvServer, work: BackgroundWork): vo
       ...described('plan_post'),
       body: planRequest,
       answer: { mediaType: 'application/x-ndjson' },
+      admit: () => work.requireLendable(),
     },
     async (context, { body }) => {
-      const { slo, profiles, traffic } = await readRequest(body);
+      const { slo, profiles } = await readChoices(body);
       const caller = server.requestSessions.caller(context);
       const left = new AbortController();
-      const lend = work.lend(TUNE_JOB_KINDS, {
-        name: caller.name,
-        signal: AbortSignal.any([caller.signal, left.signal]),
+      const lend = work.lend(
+        { ...TUNE_JOB_KINDS, ...PARSE_JOB_KINDS },
+        {
+          name: caller.name,
+          signal: AbortSignal.any([caller.signal, left.signal]),
+        },
+      );
+      const { trace: text, name, rate_scale: rateScale } = body;
+      const read = Promise.withResolvers<void>();
+      const opened = Promise.withResolvers<(line: object) => Promise<unknown>>();
+      const planned = lend(async (jobs) => {
+        const trace = await parseOnThread(jobs, { text, name, rateScale });
+        const split = splitTrace(trace, SIMULATED_REQUESTS);
+        read.resolve();
+        const write = await opened.promise;
+        return planFleet(
+          jobs,
+          profiles,
+          { trace, split },
+          {
+            ...{ slo, minQuality: body.quality, mostEngines: MOST_ENGINES, seed: SEED },
+            onPlans: (plans) => void write({ plans: plans.map(planResult.planJson) }),
+            onProgress: (done, of) => void write({ done, of }),
+          },
+        );
+      });
+      await Promise.race([read.promise, planned]).catch((error) => {
+        const isOfTrace = error.isInputError === true && !error.code.startsWith('WORK_');
+        throw isOfTrace ? httpProblem(422, error.message, error.code) : error;
       });
       context.header('content-type', 'application/x-ndjson');
       context.header('cache-control', 'no-store');
       return stream(context, async (out) => {
         out.onAbort(() => left.abort(new Error('The client has left')));
         const write = (line: object) => out.write(`${JSON.stringify(line)}\n`);
+        opened.resolve(write);
         try {
-          const result = await lend((jobs) =>
-            planFleet(jobs, profiles, traffic, {
-              ...{ slo, minQuality: body.quality, mostEngines: MOST_ENGINES, seed: SEED },
-              onPlans: (plans) => void write({ plans: plans.map(planResult.planJson) }),
-              onProgress: (done, of) => void write({ done, of }),
-            }),
-          );
-          await write({ result: planResult.json(result) });
+          await write({ result: planResult.json(await planned) });
         } catch (error) {
           const { message: detail, code } = error as { readonly message: string; readonly code?: string };
           await write({ error: { detail, code } });
@@ -103,14 +126,7 @@ function knownModels(): z.infer<typeof models>['models'] {
 }
 
 /** @throws HTTPException that says what is wrong with the request */
-async function readRequest({
-  trace: text,
-  name,
-  model,
-  gpus,
-  slo: bounds,
-  rate_scale,
-}: z.output<typeof planRequest>) {
+async function readChoices({ model, gpus, slo: bounds }: z.output<typeof planRequest>) {
   const ofModel = listProfiles().filter((profile) => profile.model.name === model);
   const known = new Set(ofModel.map(({ gpu }) => gpu.name));
   const unknown = gpus.find((gpu) => !known.has(gpu));
@@ -124,13 +140,11 @@ async function readRequest({
   }
   try {
     const slo = parseSlo(bounds);
-    const trace = scaleRate(parseTrace(text, name), rate_scale);
     const chosen = ofModel.filter(({ gpu }) => gpus.length === 0 || gpus.includes(gpu.name));
     const { profiles } = await withPrices(chosen, {});
-    return { slo, profiles, traffic: { trace, split: splitTrace(trace, SIMULATED_REQUESTS) } };
+    return { slo, profiles };
   } catch (error) {
-    if (error instanceof SimulatorError || error instanceof TuningError)
-      throw httpProblem(422, error.message, error.code);
+    if (error instanceof TuningError) throw httpProblem(422, error.message, error.code);
     throw error;
   }
 }
