@@ -53,7 +53,8 @@ export function seasonEnvironment(
     documentationUrl,
     state: rankedState,
     readme: `A ranked season of ${name}: \`reset(submission=TOKEN, task_id=TASK)\` deals the next of ${ledger.rules.episodes} episodes. Each counts from its reset on. \`GET /season\` has the rules.`,
-    resetOptions: z.object({
+    // Strict: an option that a season ignores must not cost an episode.
+    resetOptions: z.strictObject({
       submission: z.string().max(200).meta({ description: 'Token of the submission' }),
       task_id: z
         .union([z.string(), z.number()])

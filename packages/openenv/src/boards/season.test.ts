@@ -199,13 +199,22 @@ describe('a ranked session withstands', () => {
     assert.deepEqual(names.sort(), ['get_state', 'list_tasks', 'start_episode', 'take_action']);
   });
 
-  it('a seed of one’s own, an unknown token and an unknown task', async (t) => {
+  it('a seed of one’s own, options that it has not, an unknown token and an unknown task: none costs an episode', async (t) => {
     const { token, ask } = season(t);
     assert.equal((await ask('/reset', { submission: token, seed: 5 })).status, 422);
     assert.equal((await ask('/reset', {})).status, 422);
     assert.equal((await ask('/reset', { submission: 'guess' })).body.code, 'UNKNOWN_SUBMISSION');
     assert.equal((await ask('/reset', { submission: token, task_id: 'long' })).body.code, 'UNKNOWN_TASK');
     assert.equal((await ask('/season/progress', { submission: 'guess' })).body.code, 'UNKNOWN_SUBMISSION');
+    for (const ignored of [
+      ...['profile', 'shift', 'rate_scale', 'traffic', 'target', 'episode', 'split', 'index', 'ids'],
+    ]) {
+      const { status, body } = await ask('/reset', { submission: token, [ignored]: 1 });
+      assert.deepEqual([status, JSON.stringify(body).includes(ignored)], [422, true]);
+    }
+    const tool = { name: 'start_episode', arguments: { submission: token, shift: 'night' } };
+    const called = await ask('/mcp', { jsonrpc: '2.0', id: 1, method: 'tools/call', params: tool });
+    assert.match(JSON.stringify(called.body), /shift/);
     const { tasks } = (await ask('/season/progress', { submission: token })).body;
     assert.equal(tasks[0].opened, 0);
   });

@@ -25,13 +25,19 @@ type Options = Pick<EnvironmentDefinition, 'resetOptions' | 'splits'>;
 
 /** The schema of all options that `reset` takes. */
 export function resetOptionsSchema({ resetOptions, splits }: Options): z.ZodObject {
-  const schema = commonOptions.extend(resetOptions?.shape ?? {});
+  const schema = allOptions(resetOptions);
   return splits ? schema.extend(taskOptions(splits).shape) : schema;
+}
+
+/** The environment's options beside the common ones; strict where its own are. */
+function allOptions(own: Options['resetOptions']): z.ZodObject {
+  const schema = commonOptions.extend(own?.shape ?? {});
+  return own?.def.catchall ? schema.catchall(own.def.catchall) : schema;
 }
 
 /**
  * Reads `seed`, `episode_id`, the options that the environment declares and, where it has splits, a task by `split` and
- * `index`; other keys are ignored, as OpenEnv does. The seed is always there afterwards: the client's, else the task's or
+ * `index`; other keys are ignored, as OpenEnv does, unless the declared object is strict. The seed is always there afterwards: the client's, else the task's or
  * the schema's default, else one that is drawn. A task that a split does not have is an `EnvironmentError`
  * `UNKNOWN_TASK`, and an option that says otherwise than the task beside it is `CONFLICTING_OPTIONS`.
  */
@@ -57,7 +63,7 @@ export interface GivenOptions {
 
 /** Like `resetOptionsReader`, but draws no seed and tells what was sent from defaults. */
 export function givenOptionsReader(options: Options): (input: unknown) => GivenOptions {
-  const schema = commonOptions.extend(options.resetOptions?.shape ?? {});
+  const schema = allOptions(options.resetOptions);
   const { splits } = options;
   return function readGivenOptions(input) {
     const offered = withoutNulls(input ?? {}, schema.shape);

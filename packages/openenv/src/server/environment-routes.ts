@@ -54,10 +54,10 @@ function addResetRoute(
         .meta({ title: 'ResetRequest', examples: [{ seed: 42, episode_id: 'episode-001' }, {}] }),
       answer: resultSchema(definition, definition.httpFields?.reset),
     },
-    async (context, { body }) => {
-      const options = readAt(['body'], () => readResetOptions(body));
-      const session = body.session_id
-        ? await requestSessions.toReset(body.session_id)
+    async (context, { body: { session_id, ...asked } }) => {
+      const options = readAt(['body'], () => readResetOptions(asked));
+      const session = session_id
+        ? await requestSessions.toReset(session_id)
         : sessions.open(requestSessions.caller(context).name);
       try {
         const result = await session.reset(options);
@@ -65,7 +65,7 @@ function addResetRoute(
         return answer(session, result, definition.httpFields?.reset);
       } catch (error) {
         // A session that was opened for this request and never got an episode has no use.
-        if (!body.session_id) await sessions.release(session.id);
+        if (!session_id) await sessions.release(session.id);
         throw error;
       }
     },

@@ -207,3 +207,20 @@ test('what does not fit is refused with a typed error, and the socket goes on', 
   assert.equal((await socket.ask(reset({ count: 3 }))).type, 'vector', 'the slots are free again');
   await socket.close();
 });
+
+test('a reset that fails while the others wait for their turn is answered, and does not end the process', async (t) => {
+  const { url } = await startServer(t, {
+    ...counterEnvironment,
+    create: () => ({
+      ...counterEnvironment.create(),
+      async reset() {
+        const until = performance.now() + 10;
+        while (performance.now() < until);
+        throw new Error('no episode');
+      },
+    }),
+  });
+  const socket = await openRawSocket(url, '/ws');
+  const { type, data } = await socket.ask({ type: 'vector_reset', data: { count: 3 } });
+  assert.deepEqual([type, data.message], ['error', 'no episode']);
+});

@@ -298,6 +298,9 @@ function vectorEnvironments(
   async function collectInTurns(play: (index: number) => Result, results: Result[]): Promise<VectorStep> {
     const turn = new Turn(client);
     let turns = 0;
+    // One that fails while the others wait for their turn is told with them, and must not end the process before.
+    const handled = (result: Result) => void (result instanceof Promise && result.catch(() => {}));
+    results.forEach(handled);
     while (results.length < size) {
       if (turns === 0 || turn.isOver) {
         await turn.next();
@@ -305,6 +308,7 @@ function vectorEnvironments(
       }
       if (isClosed) throw new Error('The environments were closed.');
       results.push(play(results.length));
+      handled(results.at(-1)!);
     }
     isLong = turns > 1;
     return gather(await Promise.all(results));
