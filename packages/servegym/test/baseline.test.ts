@@ -119,6 +119,7 @@ describe('servegym evaluate --seed', () => {
     const server = await startServeWith({
       ...NOBODY,
       SERVEGYM_STORE: 'memory',
+      SERVEGYM_MAX_CALLS: '1000',
       OPENAI_BASE_URL: model.baseUrl,
       MODEL_NAME: 'scripted',
     });

@@ -26,6 +26,7 @@ describe('llmserve in real mode', () => {
     server = await startServeWith({
       SERVEGYM_STORE: 'memory',
       LLMSERVE_MODE: 'real',
+      SERVEGYM_MAX_CALLS: '1000',
       LLMSERVE_REAL_PROVIDER: 'servegym',
       LLMSERVE_REAL_BASE_URL: `${endpoint.url}/v1`,
       LLMSERVE_REAL_MAX_REQUESTS_PER_STEP: '20',
@@ -88,6 +89,7 @@ describe('llmserve in real mode', () => {
     const other = await startServeWith({
       SERVEGYM_STORE: 'memory',
       LLMSERVE_MODE: 'real',
+      SERVEGYM_MAX_CALLS: '1000',
       LLMSERVE_REAL_PROVIDER: 'servegym',
       LLMSERVE_REAL_BASE_URL: `${single.url}/v1`,
       LLMSERVE_REAL_MAX_REQUESTS_PER_STEP: '3',

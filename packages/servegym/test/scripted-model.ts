@@ -30,7 +30,7 @@ export const PROMPT_TOKENS = 100;
 export const COMPLETION_TOKENS = 20;
 
 export async function startScriptedModel(
-  script: (request: ModelRequest, index: number) => ModelAnswer,
+  script: (request: ModelRequest, index: number) => ModelAnswer | Promise<ModelAnswer>,
 ): Promise<ScriptedModel> {
   const requests: ModelRequest[] = [];
   const server = createServer(async (incoming, response) => {
@@ -38,7 +38,7 @@ export async function startScriptedModel(
     for await (const piece of incoming) text += piece;
     const request = JSON.parse(text) as ModelRequest;
     requests.push(request);
-    const answer = script(request, requests.length - 1);
+    const answer = await script(request, requests.length - 1);
     response.setHeader('content-type', 'application/json');
     if ('status' in answer) {
       const { status, message = 'refused by the script' } = answer;

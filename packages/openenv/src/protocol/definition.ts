@@ -163,8 +163,11 @@ export interface EnvironmentDefinition<Action = unknown, Observation = object, S
    * they are what is kept and replayed. Vector stepping does not call it.
    */
   dealEpisode?(options: ResetOptions): ResetOptions;
-  /** Makes a fresh instance for one session. */
-  create(): Environment<Action, Observation, State>;
+  /**
+   * Makes a fresh instance for one session.
+   * @param client digest of who opens it, where a server makes it
+   */
+  create(client?: string): Environment<Action, Observation, State>;
   /** Grades an episode from its record alone, by replaying it. Work that goes on elsewhere heeds the caller. */
   grade?(record: EpisodeRecord<Action>, caller?: Caller): Grade | Promise<Grade>;
 }

@@ -9,7 +9,7 @@ import {
 /** One kind of error, as each transport answers it. */
 interface ErrorKind {
   /** HTTP status. */
-  readonly status: 400 | 404 | 409 | 410 | 422 | 429 | 500 | 503;
+  readonly status: 400 | 403 | 404 | 409 | 410 | 422 | 429 | 500 | 503;
   /** Value of the HTTP header `retry-after`, s. */
   readonly retryAfter?: number;
   readonly jsonRpc: JsonRpcErrorCode;
@@ -105,6 +105,8 @@ export const ERROR_CATALOGUE = {
   WORK_QUEUE_FULL: { ...environment(429), retryAfter: 1 },
   WORK_TIMEOUT: environment(503),
   WORK_MEMORY: environment(503),
+  CALLS_OFF: environment(403),
+  TOO_MANY_CALLS: { ...environment(429), retryAfter: 60 },
   OTHER: environment(400),
 } as const satisfies Readonly<Record<string, ErrorKind>>;
 

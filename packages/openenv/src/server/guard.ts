@@ -289,15 +289,28 @@ export class RateLimiter {
 
   /** Takes one request from a client's allowance. Returns how long to wait when there is none left, ms. */
   take(client: string, now = performance.now()): number {
+    const waitMs = this.waitMs(client, now);
+    if (waitMs === 0) this.charge(client, 1, now);
+    return waitMs;
+  }
+
+  /** How long a client has to wait until it has one request again, ms; 0 when it has one. */
+  waitMs(client: string, now = performance.now()): number {
+    const { tokens } = this.#filled(client, now);
+    return tokens >= 1 ? 0 : ((1 - tokens) / this.#capacity) * this.#perMs;
+  }
+
+  /** Takes what was used from a client's allowance, which may then be owed. */
+  charge(client: string, count: number, now = performance.now()): void {
+    this.#filled(client, now).tokens -= count;
+  }
+
+  #filled(client: string, now: number): { tokens: number; filledAt: number } {
     const bucket = this.#buckets.get(client) ?? { tokens: this.#capacity, filledAt: now };
     const filled = ((now - bucket.filledAt) / this.#perMs) * this.#capacity;
     bucket.tokens = Math.min(this.#capacity, bucket.tokens + filled);
     bucket.filledAt = now;
     this.#buckets.set(client, bucket);
-    if (bucket.tokens >= 1) {
-      bucket.tokens--;
-      return 0;
-    }
-    return ((1 - bucket.tokens) / this.#capacity) * this.#perMs;
+    return bucket;
   }
 }

@@ -113,7 +113,7 @@ export class VectorConversation {
     this.close();
     const releaseSlots = sessions.reserve(count, base);
     try {
-      const instances = Array.from({ length: count }, () => createInstance(definition));
+      const instances = Array.from({ length: count }, () => createInstance(definition, this.#client));
       this.#opened = vectorEnvironments(instances, base, this.#client, layouts, releaseSlots);
     } catch (error) {
       releaseSlots();

@@ -248,7 +248,7 @@ export class SessionRegistry {
       this.#refuseForeign(id, stored);
     }
     try {
-      return await Session.restore(id, createInstance(this.#definition), stored, this.#common);
+      return await Session.restore(id, createInstance(this.#definition, stored.client), stored, this.#common);
     } catch (error) {
       if (['FACTORY_ERROR', 'CAPACITY_REACHED'].includes(errorCode(error))) throw error;
       throw openEnvError(
@@ -267,7 +267,7 @@ export class SessionRegistry {
   }
 
   #fresh(id: string, client: string | undefined): Session {
-    const environment = createInstance(this.#definition);
+    const environment = createInstance(this.#definition, client);
     const journal = this.#store?.open(id, this.#definition, client);
     return new Session(environment, { id, client, journal, ...this.#common });
   }

@@ -253,9 +253,9 @@ export class Session {
 }
 
 /** A fresh instance of an environment. @throws EnvironmentError `FACTORY_ERROR` */
-export function createInstance(definition: EnvironmentDefinition): Environment {
+export function createInstance(definition: EnvironmentDefinition, client?: string): Environment {
   try {
-    return definition.create();
+    return definition.create(client);
   } catch (error) {
     throw openEnvError('FACTORY_ERROR', { factory_name: definition.id }, { cause: error });
   }

@@ -4,6 +4,7 @@ import { InvalidArgumentError } from 'commander';
 import { defaultWorkLimits } from '../server/background-work.ts';
 import { consoleIsBuilt } from '../server/console-files.ts';
 import { stopOnSignals, tellOthers } from '../server/listening.ts';
+import { DEFAULT_CALL_LIMITS } from '../server/outside-calls.ts';
 import { LOG_FORMATS, LOG_LEVELS, serverLog } from '../server/server-log.ts';
 import { defaultSessionFile } from '../server/session-storage.ts';
 import { startServer } from '../server/start-server.ts';
@@ -30,7 +31,11 @@ const REQUESTS_OF_SESSION = 4000;
 const work = defaultWorkLimits();
 
 /** A limit: the variable that sets it, how it is read, and its default. */
-const limit = (env: string, parse: (text: string) => number, initial: number) => ({ env, parse, initial });
+const limit = <Initial extends number | undefined>(
+  env: string,
+  parse: (text: string) => number,
+  initial: Initial,
+) => ({ env, parse, initial: initial as Initial | number });
 
 /** Limits of a server by their names in `--limit`. */
 export const LIMITS = {
@@ -48,8 +53,13 @@ export const LIMITS = {
   'work-memory': limit('SERVEGYM_WORK_MEMORY', wholeNumber(64, 1_000_000), work.heapMb),
   /** How many of these run at once; one client can use all but one of the threads. */
   'work-threads': limit('SERVEGYM_WORK_THREADS', wholeNumber(1, 256), work.threads),
+  /** Requests to language models and real servers that each client may cause in an hour. Default: none without a token. */
+  calls: limit('SERVEGYM_MAX_CALLS', wholeNumber(0, 1_000_000_000), undefined),
+  /** Tokens of these. */
+  'call-tokens': limit('SERVEGYM_MAX_CALL_TOKENS', wholeNumber(1, 1e12), DEFAULT_CALL_LIMITS.tokens),
 };
 type LimitName = keyof typeof LIMITS;
+type Limits = { readonly [Name in LimitName]: (typeof LIMITS)[Name]['initial'] };
 
 const serveOptions = {
   env: {
@@ -179,6 +189,7 @@ async function serve(options: OptionValues<typeof serveOptions>): Promise<void> 
     maxTotalSize: maxSessions * REQUESTS_OF_SESSION,
     maxMessageBytes: limits['message-bytes'],
     work: { threads: limits['work-threads'], seconds: limits['work-seconds'], heapMb: limits['work-memory'] },
+    outside: { tokens: limits['call-tokens'], ...(limits.calls !== undefined && { calls: limits.calls }) },
     idleTimeoutMs: typeof sessionTimeout === 'number' ? sessionTimeout * 1000 : null,
     guard: {
       tokens: token,
@@ -197,6 +208,11 @@ async function serve(options: OptionValues<typeof serveOptions>): Promise<void> 
   if (server.realMode) {
     const { baseUrl, maxRequestsPerStep } = server.realMode;
     console.log(`Real mode: each step sends up to ${maxRequestsPerStep} requests to ${baseUrl}`);
+    if (token.length === 0 && limits.calls === undefined) {
+      console.error(
+        'warning: no request is sent, because the server asks for no token: set SERVEGYM_TOKEN, or --limit calls=10000 (requests an hour of each client)',
+      );
+    }
   }
   if (server.hasConsole && !consoleIsBuilt()) {
     console.error('warning: the console is not built; build it with `npm run build -w packages/console`');
@@ -205,7 +221,7 @@ async function serve(options: OptionValues<typeof serveOptions>): Promise<void> 
 }
 
 /** All limits: of `--limit`, else of the environment's variables, else the defaults. @throws InputError */
-function readLimits(given: readonly Partial<Record<LimitName, number>>[]): Record<LimitName, number> {
+function readLimits(given: readonly Partial<Record<LimitName, number>>[]): Limits {
   const values = Object.entries(LIMITS).map(([name, { env, parse, initial }]) => {
     const text = process.env[env];
     try {

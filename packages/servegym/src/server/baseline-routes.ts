@@ -13,6 +13,7 @@ import type { Context } from 'hono';
 import { z } from 'zod';
 import type { BackgroundEnvironment } from './background-work.ts';
 import { asProblem, LLM } from './open-environment.ts';
+import type { OutsideCalls } from './outside-calls.ts';
 import ROUTES from './routes.json' with { type: 'json' };
 import { playBaseline } from './served-job.ts';
 
@@ -94,6 +95,7 @@ export function mountBaselineRoutes(
   server: OpenEnvServer,
   entry: RegisteredEnvironment,
   background: BackgroundEnvironment,
+  outside: OutsideCalls,
 ): void {
   const { definition } = server;
   const tasks = definition.tasks ?? [];
@@ -179,7 +181,7 @@ export function mountBaselineRoutes(
       throw httpProblem(409, 'The model is playing a baseline already. Ask again later.', 'MODEL_BUSY');
     isModelPlaying = true;
     try {
-      return await playModel(definition, entry, played, seed, caller);
+      return await playModel(definition, entry, played, seed, caller, outside);
     } catch (error) {
       throw asProblem(error);
     } finally {
@@ -210,13 +212,18 @@ async function playModel(
   played: readonly Task[],
   seed: number,
   caller: Caller,
+  outside: OutsideCalls,
 ) {
   const settings = llmSettings(process.env);
   const client = new LlmClient(settings);
   const results: BaselineResult[] = [];
   const answers: object[] = [];
   for (const task of played) {
-    const policy = new LlmPolicy(definition, client, { decideEvery: DECIDE_EVERY });
+    const policy = new LlmPolicy(
+      definition,
+      outside.answererOf(client, () => caller.name),
+      { decideEvery: DECIDE_EVERY },
+    );
     const episode = { taskId: task.id, seed, initialAction: initialAction({ task_id: task.id, seed }) };
     results.push(resultOf(task, await playBaseline(definition, policy, episode, caller)));
     answers.push(policy.answers);

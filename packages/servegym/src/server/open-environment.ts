@@ -30,6 +30,7 @@ import {
 import { RandomStream } from '@servegym/simulator';
 import { readTable } from '../cli/arguments/scenario-options.ts';
 import { InputError } from '../cli/failure.ts';
+import type { OutsideCalls } from './outside-calls.ts';
 
 /** An environment with the policies that play it. */
 export interface OpenedEnvironment {
@@ -50,8 +51,13 @@ export async function openEnvironment(
   name: string,
   {
     tableFile,
+    outside,
     ...given
-  }: Omit<DefinitionOptions, 'table'> & { readonly tableFile?: string | undefined } = {},
+  }: Omit<DefinitionOptions, 'table'> & {
+    readonly tableFile?: string | undefined;
+    /** Counts the questions to a language model. Without it, none is among the policies. */
+    readonly outside?: OutsideCalls;
+  } = {},
 ): Promise<OpenedEnvironment> {
   const entry = findEnvironment(name);
   if (entry === undefined) {
@@ -60,7 +66,7 @@ export async function openEnvironment(
   }
   const inputs = { ...given, ...(entry.takes.includes('table') && (await readTable(tableFile))) };
   const definition = entry.definition(inputs);
-  return { definition, policies: policiesOf(entry, definition), entry, inputs };
+  return { definition, policies: policiesOf(entry, definition, outside), entry, inputs };
 }
 
 async function loadEnvironment(path: string): Promise<OpenedEnvironment['definition']> {
@@ -122,6 +128,7 @@ export const LLM = 'llm';
 export function policiesOf(
   entry: Pick<RegisteredEnvironment, 'id' | 'initialAction' | 'definition' | 'grade'>,
   definition: EnvironmentDefinition = entry.definition(),
+  outside?: OutsideCalls,
 ): PolicyCatalogue {
   // Nobody is to get better at what is not graded.
   if (entry.grade === undefined) return schemaPolicies(definition);
@@ -132,14 +139,25 @@ export function policiesOf(
     planners,
     initialAction: entry.initialAction,
     list() {
-      if (!hasLlmSettings(process.env)) return policies;
+      if (!outside || !hasLlmSettings(process.env)) return policies;
       const title = `Language model (${llmSettings(process.env).model})`;
       const description = 'Asks a language model before every window, and sets its answer.';
       return [...policies, { name: LLM, title, description }];
     },
     create(name) {
-      if (name !== LLM || !hasLlmSettings(process.env)) return create(name);
-      return new LlmPolicy(entry.definition(), new LlmClient(llmSettings(process.env)));
+      if (name !== LLM || !outside || !hasLlmSettings(process.env)) return create(name);
+      const model = new LlmClient(llmSettings(process.env));
+      let client = '';
+      const policy = new LlmPolicy(
+        entry.definition(),
+        outside.answererOf(model, () => client),
+      );
+      const act = (step: PolicyStep<unknown, unknown>, caller?: Caller) => {
+        client = caller?.name ?? '';
+        return policy.act(step as never);
+      };
+      const watch = policy.watch.bind(policy) as ServedPolicy['watch'];
+      return { name, reset: (episode) => policy.reset(episode), watch, act };
     },
   };
 }

@@ -32,6 +32,7 @@ import { hasBaselines, mountBaselineRoutes } from './baseline-routes.ts';
 import { CONSOLE_PATHS, mountConsole, mountDocsAsPage, PLAN_PATHS } from './console-files.ts';
 import { listenError } from './listening.ts';
 import { openEnvironment } from './open-environment.ts';
+import { type CallLimits, DEFAULT_CALL_LIMITS, OutsideCalls } from './outside-calls.ts';
 import { mountPlanRoutes } from './plan-routes.ts';
 import { mountPolicyRoutes } from './policy-routes.ts';
 import ROUTES from './routes.json' with { type: 'json' };
@@ -55,6 +56,11 @@ export interface StartOptions extends Omit<ServerOptions, 'store'> {
   readonly sessionFileMaxBytes?: number;
   /** Limits of planners, baselines and graders. Default: `defaultWorkLimits()`. */
   readonly work?: Partial<BackgroundLimits>;
+  /**
+   * Limits of what each client may cause at language models and real servers in an hour. Default: none are asked where
+   * anybody may use the server, else `DEFAULT_CALL_LIMITS`.
+   */
+  readonly outside?: Partial<CallLimits>;
   /** A trace table of one's own for `inferencegym`. */
   readonly tableFile?: string;
   /** Most simulated requests of an episode of `fleet`, about. Default: no limit. */
@@ -75,6 +81,7 @@ export async function startServer({
   sessionFile,
   sessionFileMaxBytes: maxBytes,
   work: limits,
+  outside: callLimits,
   ...options
 }: StartOptions = {}) {
   let url = '';
@@ -82,6 +89,8 @@ export async function startServer({
   const storage =
     sessionFile === undefined ? undefined : new SharedStorage(sessionFile, { maxBytes, logger });
   const work = new BackgroundWork({ ...defaultWorkLimits(), ...limits });
+  const isOpen = !options.guard?.tokens?.length;
+  const outside = new OutsideCalls({ ...DEFAULT_CALL_LIMITS, ...(isOpen && { calls: 0 }), ...callLimits });
   const servers: OpenEnvServer[] = [];
   const { rateLimit } = options.guard ?? {};
   try {
@@ -89,7 +98,7 @@ export async function startServer({
     const guard = { ...options.guard, ...(rateLimit && { rateLimit: RateLimiter.of(rateLimit) }) };
     for (const name of environments) {
       const isAtRoot = servers.length === 0;
-      const mounting = { ...options, guard, storage, work, isAtRoot, hostUrl: () => url };
+      const mounting = { ...options, guard, storage, work, outside, isAtRoot, hostUrl: () => url };
       const server = await mountEnvironment(name, mounting);
       servers.push(server);
       if (isAtRoot) server.onClose(() => void work.close());
@@ -156,11 +165,13 @@ function isEverywhere(host: string): boolean {
 /** The largest episodes of `fleet` that may be in memory at once. A request of an episode takes about 60 bytes. */
 const FLEETS_AT_ONCE = 5;
 
-interface MountOptions extends Omit<StartOptions, 'work'> {
+interface MountOptions extends Omit<StartOptions, 'work' | 'outside'> {
   /** Store of the sessions of replayable environments. Default: none. */
   readonly storage?: SharedStorage | undefined;
   /** Does what takes long. */
   readonly work: BackgroundWork;
+  /** Counts what is asked outside. */
+  readonly outside: OutsideCalls;
   /** True for the first environment of its port, which is made ready before the port opens. */
   readonly isAtRoot: boolean;
   /** The URL at which this machine is reached, once it is known. */
@@ -173,10 +184,11 @@ interface MountOptions extends Omit<StartOptions, 'work'> {
  * @throws InputError when a file cannot be used.
  */
 async function mountEnvironment(name: string, options: MountOptions): Promise<OpenEnvServer> {
-  const { storage, tableFile, hostUrl, isAtRoot, work, maxFleetRequests, ...given } = options;
+  const { storage, tableFile, hostUrl, isAtRoot, work, outside, maxFleetRequests, ...given } = options;
   const real = findEnvironment(name)?.takes.includes('server') ? readRealSettings(process.env) : null;
-  const opened = await openEnvironment(name, { tableFile, hostUrl, real });
-  const { definition: own, entry } = opened;
+  const opened = await openEnvironment(name, { tableFile, hostUrl, real, outside });
+  const { definition: simulated, entry } = opened;
+  const own = real ? outside.countedEnvironment(simulated, callsOf(real)) : simulated;
   if (isAtRoot) await entry?.prepare?.(opened.inputs);
   const background = new BackgroundEnvironment(work, { name, version: own.version, tableFile });
   const grade: typeof own.grade = (record, caller) =>
@@ -205,13 +217,18 @@ async function mountEnvironment(name: string, options: MountOptions): Promise<Op
   if (played) mountRuntimeRoute(server, real);
   if (!isReplayable) return server;
   if (played) {
-    mountBaselineRoutes(server, played, background);
+    mountBaselineRoutes(server, played, background, outside);
     mountInfoRoute(server, played);
   }
   mountEpisodeRoutes(server);
   const isFile = storage !== undefined && !isRedisAddress(storage.address);
   mountLeaderboardRoutes(server, isFile ? storage.address : ':memory:');
   return server;
+}
+
+/** Requests of a reset, which warms a server up that runs faster than real time, and of a step. */
+function callsOf({ timeScale, maxRequestsPerStep }: RealSettings) {
+  return { reset: timeScale > 1 ? 141 : 1, step: maxRequestsPerStep };
 }
 
 const object = jsonValue<object>({ type: 'object' });
