@@ -167,6 +167,11 @@ describe('the README', () => {
 
   const atServer = (snippet: string) => snippet.replaceAll('http://localhost:7860', server.url);
 
+  it('begins with the commands of a checkout, before any that needs a published package', () => {
+    assert.match(readme, /```sh\nnpm start +#.*\nnpm test +#/);
+    assert.ok(readme.indexOf('npm test ') < readme.search(/npx servegym|pip install/));
+  });
+
   it('has a Python snippet that plays an episode', async () => {
     const [snippet, ...more] = snippets('python');
     assert.equal(more.length, 0);
@@ -197,8 +202,8 @@ describe('the README', () => {
     assert.ok(score > 0.85 && score < 0.95, `${score}`);
   });
 
-  it('begins with a command line that starts the server', async () => {
-    assert.match(readme, /^npx servegym +#/m);
+  it('of the package begins with a command line that starts the server', async () => {
+    assert.match(packageReadme, /^npx servegym +#/m);
     const child = spawn(process.execPath, [main], {
       stdio: ['ignore', 'pipe', 'inherit'],
       env: { ...process.env, PORT: '0', HOST: '127.0.0.1' },
