@@ -35,7 +35,12 @@ export default benchmark({
       ] as const) {
         const split = splitTrace(trace, requests);
         const { result, cpuS } = await timed(() =>
-          planFleet(jobs, profiles, { trace, split }, { slo, minQuality: 0.98, mostEngines: 64, seed: 0 }),
+          planFleet(
+            jobs,
+            profiles,
+            { trace, split },
+            { slo, minQuality: 0.98, mostEngines: 64, seed: 0, allow: [] },
+          ),
         );
         const { plans } = result;
         const of = (isOne: (plan: (typeof plans)[number]) => boolean) => plans.filter(isOne).length;

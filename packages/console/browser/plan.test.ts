@@ -69,17 +69,21 @@ describe('the page for plans', () => {
       });
       await page.button('Plan').click();
       await view.getByText(/^Cheapest: \d+ × l40s-48gb/).waitFor();
-      const plans = await view.locator('tbody tr').count();
+      const rows = (of: typeof view) => of.getByLabel('Table of plans').locator('tbody tr');
+      const plans = await rows(view).count();
       assert.ok(plans > 0);
       assert.equal(await view.locator('.xy circle').count(), plans);
       assert.match(await view.getByLabel('Command for vLLM').inputValue(), /^vllm serve /);
       const download = page.page.waitForEvent('download');
       await page.button('Save as CSV').click();
-      const [header, ...rows] = readFileSync((await (await download).path())!, 'utf8')
+      const [header, ...lines] = readFileSync((await (await download).path())!, 'utf8')
         .trim()
         .split('\r\n');
       assert.match(header, /^profile,.*usd_per_hour.*confidence\.usd_per_hour\.low.*,command$/);
-      assert.equal(rows.length, plans);
+      await view.getByText('On assumptions, to be measured').click();
+      const riskier = await view.getByLabel('Plans on assumptions').locator('tbody tr').count();
+      assert.ok(riskier > 0);
+      assert.equal(lines.length, plans + riskier);
       const overflow = await page.page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
       assert.equal(overflow, 0);
       await assertAccessible(page, 'a plan');
@@ -91,7 +95,8 @@ describe('the page for plans', () => {
         width,
       );
       await report.view.getByText(/^Cheapest: \d+ × l40s-48gb/).waitFor();
-      assert.equal(await report.view.locator('tbody tr').count(), plans);
+      assert.equal(await rows(report.view).count(), plans);
+      await report.view.getByText('On assumptions, to be measured').waitFor();
       await report.view.getByText('kind: Deployment').waitFor();
       await assertAccessible(report, 'the report of a plan');
     });

@@ -7,7 +7,7 @@ export {
 } from './deployment/deployment.ts';
 export { type Launch, readLaunch } from './deployment/launch.ts';
 export { blocksOf, compareDeployments } from './diff/compare-deployments.ts';
-export { planFleet, rankPlans } from './plan/plan-fleet.ts';
+export { ASSUMPTIONS, planFleet, rankPlans } from './plan/plan-fleet.ts';
 export type { FleetPlan } from './plan/plan-result.ts';
 export { diffResult } from './report/diff-report.ts';
 export { planResult } from './report/plan-report.ts';

@@ -77,7 +77,7 @@ describe('a command that is interrupted', () => {
         /1 of \d+ profiles/,
         /^Interrupted after \d+ of \d+ profiles\. Plans so far:\n\nCheapest: .*\nvLLM:\n {2}vllm serve .*\n1\*/ms,
         ...['chat@2/s,0.2h', '--model', 'llama-3-8b'],
-        ...['--requests', '400', '--status', 'measured', '--max-engines', '4'],
+        ...['--requests', '400', '--gpus', 'a100-40gb,h100-80gb', '--max-engines', '4'],
       ],
     ] as const) {
       it(`ends with ${exitCode} (${command}) and prints what it has found so far`, async () => {

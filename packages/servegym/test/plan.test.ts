@@ -32,6 +32,8 @@ const asked = [
   'ttft_p99=1s,tpot_p99=40ms',
   '--requests',
   '400',
+  '--allow',
+  'drafts,estimated,fp8,int8',
 ];
 const own = { 'A100-40GB': 3, 'L40S-48GB': 1 };
 
@@ -48,6 +50,8 @@ interface Plan {
   readonly headroom: number;
   readonly ttft_p99_ms: number;
   readonly on_front: boolean;
+  readonly rests_on: string;
+  readonly assumes: readonly string[];
   readonly confidence: { level: string; profile_error: number; usd_per_hour: { low: number; high: number } };
   readonly commands: readonly { line: string }[];
 }
@@ -84,7 +88,7 @@ describe('servegym plan', () => {
       const { low, high } = plan.confidence.usd_per_hour;
       assert.ok(low <= plan.usd_per_hour && plan.usd_per_hour <= high && plan.headroom > 0.5);
       assert.match(plan.commands[0].line, /^vllm serve \S+.*--max-num-seqs \d+/);
-      assert.deepEqual([plan.confidence.level === 'high'], [plan.confidence.profile_error < 0.1]);
+      assert.equal(plan.rests_on === 'measured', plan.confidence.level === 'high');
     }
     const prices = plans.map((plan) => plan.usd_per_hour);
     assert.deepEqual(
@@ -106,7 +110,7 @@ describe('servegym plan', () => {
 
   it('prints the line to start first, takes drawn traffic, and says what no GPU can do', async () => {
     const drawn = ['plan', 'chat@3/s,0.2h', '--model', 'llama-3-8b'];
-    const few = [...drawn, '--gpus', 'a100-40gb', '--status', 'measured', '--requests', '400'];
+    const few = [...drawn, '--gpus', 'a100-40gb', '--requests', '400'];
     const { code, stdout, stderr } = await runCommand(...few);
     assert.equal(code, 0, stderr);
     assert.match(stdout, /Cheapest: \d+ engines? of a100-40gb-llama-3-8b/);
@@ -121,7 +125,7 @@ describe('servegym plan', () => {
 
   it('draws documents that prompts share, at the rate that is asked for', async () => {
     const few = [
-      ...['--model', 'llama-3-8b', '--gpus', 'h100', '--status', 'measured', '--requests', '400'],
+      ...['--model', 'llama-3-8b', '--gpus', 'h100', '--requests', '400'],
       ...['--slo', 'ttft_p99=2s', '--json'],
     ];
     const { code, stdout, stderr } = await runCommand('plan', 'rag@30/s,0.02h', ...few);
@@ -145,7 +149,7 @@ describe('servegym plan', () => {
   it('takes lengths and a rate instead of a trace', async () => {
     const { code, stdout, stderr } = await runCommand(
       ...['plan', '512:64~0.5@4/s,0.1h', '--model', 'llama-3-8b', '--gpus', 'a100-40gb'],
-      ...['--status', 'measured', '--requests', '400', '--json'],
+      ...['--requests', '400', '--json'],
     );
     assert.equal(code, 0, stderr);
     const found = JSON.parse(stdout);
@@ -153,12 +157,26 @@ describe('servegym plan', () => {
     assert.ok(Math.abs(found.requests_per_s / 4 - 1) < 0.1 && found.plans.length > 0, stdout);
   });
 
+  it('names what is cheaper on assumptions, and what to measure first', async () => {
+    const drawn = ['plan', '2048:256@8/s,0.1h', '--model', 'llama-3-8b', '--requests', '400'];
+    const { code, stdout } = await runCommand(...drawn, '--gpus', 'a100-40gb,rtx4090');
+    assert.equal(code, 0);
+    assert.match(stdout, /^Cheapest: .*, FP16 /m);
+    assert.match(stdout, /\nCheaper, on assumptions:\n.*rests on +assumes\n1.*estimated/);
+    assert.match(stdout, /Before you buy the first of them: .*`--allow [a-z0-9,]+` ranks such plans/);
+  });
+
   const refusals: readonly [string, string[], RegExp][] = [
+    [
+      'an unknown assumption',
+      [...asked.slice(0, 4), '--allow', 'luck'],
+      /Expected some of drafts, estimated, fp16/,
+    ],
     ['an unknown model', ['plan', trace, '--model', 'nope'], /--model: expected one of .*Llama-3-8B/],
     [
       'GPUs that no profile has',
       [...asked.slice(0, 4), '--gpus', 'tpu'],
-      /no profile of .* is tpu: there are .*A100/,
+      /no profile of .* is on tpu: there are .*A100/,
     ],
     ['nothing to plan for', ['plan', '--model', 'llama-3-8b'], /missing required argument 'traffic'/],
     ['lengths without a rate', ['plan', '9:9', ...asked.slice(2)], /Expected a rate, such as 9:9@12\/s/],

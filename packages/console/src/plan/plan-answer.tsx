@@ -25,18 +25,24 @@ interface PlansProps {
 
 /** Plans as a chart and a table; of a complete result also the commands, and what was not planned. */
 export function Plans({ plans, result, isFull }: PlansProps): JSX.Element {
-  const shown = [...plans].sort((a, b) => a.usd_per_hour - b.usd_per_hour);
+  const all = [...plans].sort((a, b) => a.usd_per_hour - b.usd_per_hour);
+  const isAllowed = ({ assumes }: Plan) => assumes.every((each) => result?.allow.includes(each));
+  const shown = all.filter(isAllowed);
+  const riskier = all.filter((plan) => !isAllowed(plan));
   const isDone = result !== undefined && shown.length > 0;
+  const columns = isFull ? [...COLUMNS, ...FURTHER_COLUMNS] : COLUMNS;
   return (
     <>
       {shown.length > 0 && <XYChartBox chart={frontChart(shown)} />}
-      {shown.length > 0 && (
-        <PlanTable plans={shown} columns={isFull ? [...COLUMNS, ...FURTHER_COLUMNS] : COLUMNS} />
-      )}
-      {isDone && (
-        <Button look="small" text="Save as CSV" onClick={() => saveCsv('plans', shown.map(rowOf))} />
-      )}
+      {shown.length > 0 && <PlanTable label="Table of plans" plans={shown} columns={columns} />}
+      {isDone && <Button look="small" text="Save as CSV" onClick={() => saveCsv('plans', all.map(rowOf))} />}
       {isDone && <Commands commands={shown[0].commands} />}
+      {riskier.length > 0 && (
+        <details>
+          <summary>On assumptions, to be measured before you buy: {riskier.length}</summary>
+          <PlanTable label="Plans on assumptions" plans={riskier} columns={[...columns, ASSUMES]} />
+        </details>
+      )}
       {result && <NotPlanned result={result} />}
       <p class="fine">
         The figures come from a simulator. Measure one GPU hour on the engine that you choose before you buy.
@@ -50,10 +56,15 @@ export function answerText(result: PlanResult): string {
   const { requests, requests_simulated, hours, requests_per_s, wall_s } = result;
   const traffic = `${count(requests)} requests in ${amount(hours)} h, ${amount(requests_per_s)} a second; ${count(requests_simulated)} simulated at each load, in ${amount(wall_s)} s.`;
   const [cheapest] = result.plans;
-  if (!cheapest) return `No GPU meets the SLO. ${traffic}`;
+  const [riskier] = result.riskier;
+  const isCheaper = riskier && !(riskier.usd_per_hour >= cheapest?.usd_per_hour);
+  const other = isCheaper
+    ? `On assumptions (${riskier.assumes.join(', ')}): ${enginesText(riskier)} for ${dollars(riskier.usd_per_hour)}. `
+    : '';
+  if (!cheapest) return `No GPU meets the SLO by what was measured. ${other}${traffic}`;
   const { low, high } = cheapest.confidence.usd_per_hour;
   const first = cheapest.breaks_first === null ? '' : `; ${cheapest.breaks_first} breaks first`;
-  return `Cheapest: ${enginesText(cheapest)} (${count(cheapest.gpus)} ${cheapest.gpus === 1 ? 'GPU' : 'GPUs'}) for ${dollars(cheapest.usd_per_hour)} an hour (${dollars(low)} to ${dollars(high)}). They sustain ${amount(cheapest.headroom)} times this load${first}. ${traffic}`;
+  return `Cheapest: ${enginesText(cheapest)} (${count(cheapest.gpus)} ${cheapest.gpus === 1 ? 'GPU' : 'GPUs'}) for ${dollars(cheapest.usd_per_hour)} an hour (${dollars(low)} to ${dollars(high)}). They sustain ${amount(cheapest.headroom)} times this load${first}. ${other}${traffic}`;
 }
 
 /** USD an hour against TTFT p99, with the front drawn through. */
@@ -89,9 +100,6 @@ export function frontChart(plans: readonly Plan[]): XYChart {
   };
 }
 
-/** Origin of the profile of a plan. */
-const CONFIDENCE = { high: 'measured', medium: 'kernel tables', low: 'data sheets' } as const;
-
 type Column = readonly [name: string, text: (plan: Plan) => string];
 
 const COLUMNS: readonly Column[] = [
@@ -108,8 +116,10 @@ const COLUMNS: readonly Column[] = [
   ['TPOT p99', ({ tpot_p99_ms }) => latencyText(tpot_p99_ms)],
   ['Headroom', ({ headroom }) => `${amount(headroom)}×`],
   ['At 1.5×', ({ good_at_1_5_times }) => percent(good_at_1_5_times)],
-  ['Profile from', ({ confidence }) => CONFIDENCE[confidence.level]],
+  ['Rests on', ({ rests_on }) => rests_on],
 ];
+
+const ASSUMES: Column = ['Assumes', ({ assumes }) => assumes.join(', ')];
 
 /** Columns of a report. */
 const FURTHER_COLUMNS: readonly Column[] = [
@@ -120,12 +130,20 @@ const FURTHER_COLUMNS: readonly Column[] = [
   ['Settings', ({ settings }) => settingsText(settings)],
 ];
 
-function PlanTable({ plans, columns }: { plans: readonly Plan[]; columns: readonly Column[] }): JSX.Element {
+function PlanTable({
+  label,
+  plans,
+  columns,
+}: {
+  label: string;
+  plans: readonly Plan[];
+  columns: readonly Column[];
+}): JSX.Element {
   const front = paretoFront(plans);
   const names = ['Engines and profile', ...columns.map(([name]) => name)];
   return (
     <WideTable
-      label="Table of plans"
+      label={label}
       names={names}
       rows={plans.map((plan) => [
         `${enginesText(plan)}${plan.router === 'prefix_aware' ? ', routed by prefix' : ''}`,

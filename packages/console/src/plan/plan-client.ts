@@ -172,7 +172,7 @@ export class Planning {
     };
     try {
       this.result.value = await this.#answer(request, stop.signal);
-      this.plans.value = this.result.value.plans;
+      this.plans.value = [...this.result.value.plans, ...this.result.value.riskier];
     } catch (error) {
       if (stop.signal.aborted) this.isStopped.value = true;
       else this.#tell(error);

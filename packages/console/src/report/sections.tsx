@@ -103,7 +103,7 @@ export function PlanReport({ result }: { result: PlanResult }): JSX.Element {
       )}
       <section class="panel plan-answer">
         <p>{answerText(result)}</p>
-        <Plans plans={plans} result={result} isFull />
+        <Plans plans={[...plans, ...result.riskier]} result={result} isFull />
       </section>
     </>
   );

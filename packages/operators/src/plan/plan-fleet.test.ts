@@ -18,14 +18,19 @@ const trace = {
 };
 const profiles = [findProfile('a100-40gb-mistral-7b'), findProfile('h100-80gb-mistral-7b')];
 
-const plan = async (jobs: JobEngine, rateScale = 1, of: Trace = trace) => {
+const plan = async (
+  jobs: JobEngine,
+  rateScale = 1,
+  of: Trace = trace,
+  { allow = [] as string[], minQuality = 1, among = profiles } = {},
+) => {
   const options = {
-    ...{ slo: parseSlo('ttft_p99=1s,tpot_p99=50ms'), minQuality: 1, mostEngines: 8, seed: 3 },
+    ...{ slo: parseSlo('ttft_p99=1s,tpot_p99=50ms'), minQuality, allow, mostEngines: 8, seed: 3 },
   };
   const scaled = scaleRate(of, rateScale);
   const { wallS: _, ...found } = await planFleet(
     jobs,
-    profiles,
+    among,
     { trace: scaled, split: splitTrace(scaled, requests) },
     options,
   );
@@ -49,14 +54,14 @@ describe('planFleet', () => {
   });
 
   it('mixes two kinds of GPU: beside each other, and one for prefill', async () => {
-    const { plans, mixedFleetsTried } = await plan(threads, 12);
+    const { plans, mixedFleetsTried } = await plan(threads, 6);
     const mixed = plans.filter(({ pools }) => pools.length === 2 && pools[0].profile !== pools[1].profile);
     assert.deepEqual(mixed.map(({ pools }) => pools.map(({ role }) => role).join(' ')).sort(), [
       'all all',
       'prefill decode',
     ]);
     assert.ok(mixedFleetsTried >= 6);
-    // Three engines of one kind are more than are needed, and two too few.
+    // Two engines of one kind are more than are needed, and one too few.
     assert.ok(mixed.includes(plans[0]));
     for (const { pools, engines, gpus, usdPerHour, ...fleet } of mixed) {
       assert.equal(engines, pools[0].engines + pools[1].engines);
@@ -79,6 +84,33 @@ describe('planFleet', () => {
     assert.ok(routed.length > 0);
     for (const { commands } of routed) assert.match(commands[0].notExpressed.join(), /prefixaware/);
     assert.ok((await plan(threads, 12)).plans.every(({ router }) => router === 'least_loaded'));
+  });
+
+  it('ranks what rests on measurements first, and takes in what is allowed', async () => {
+    const among = [findProfile('h100-80gb-llama-3-8b'), findProfile('l40s-48gb-llama-3-8b')];
+    const asked = { minQuality: 0.97, among };
+    const { plans, riskier } = await plan(threads, 20, trace, asked);
+    assert.deepEqual(
+      plans.map(({ restsOn, settings }) => [restsOn, settings.weights]),
+      [['measured', 'FP16']],
+    );
+    assert.ok(riskier.some(({ usdPerHour }) => usdPerHour < plans[0].usdPerHour));
+    for (const { assumes, restsOn, settings, profile, confidence, weightsAlike } of riskier) {
+      const drafts = settings.speculationDepth > 0;
+      assert.equal(assumes.includes('drafts'), drafts);
+      assert.equal(assumes.includes('estimated'), profile.weights[settings.weights]!.status === 'estimated');
+      assert.equal(assumes.includes(settings.weights.toLowerCase()), settings.weights !== 'FP16');
+      assert.ok(drafts ? restsOn === 'assumed' && confidence.level === 'low' : restsOn !== 'assumed');
+      if (profile === among[1]) assert.deepEqual(weightsAlike, settings.weights === 'FP8' ? ['INT8'] : []);
+      if (profile === among[1]) assert.notEqual(settings.weights, 'INT8');
+    }
+    assert.ok(riskier.some(({ restsOn }) => restsOn === 'assumed'));
+    const all = await plan(threads, 20, trace, {
+      ...asked,
+      allow: ['drafts', 'estimated', 'fp8', 'int8', 'int4'],
+    });
+    assert.deepEqual(all.riskier, []);
+    assert.ok(all.plans[0].usdPerHour <= riskier[0].usdPerHour && all.plans.length > riskier.length);
   });
 
   it('gives the same plans on threads and on workers of a queue on Redis', async () => {

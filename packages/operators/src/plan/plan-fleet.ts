@@ -1,5 +1,6 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { JobEngine } from '@servegym/jobs';
-import type { EngineProfile, Trace, WeightPrecision } from '@servegym/simulator';
+import { type EngineProfile, type Trace, WEIGHT_PRECISIONS, type WeightPrecision } from '@servegym/simulator';
 import {
   type Candidate,
   candidateKey,
@@ -23,10 +24,15 @@ export interface PlanOptions {
   readonly seed: number;
   /** Least accuracy of the weights, relative to FP16. */
   readonly minQuality: number;
+  /** What plans may take for granted beside measurements: names of `ASSUMPTIONS`. */
+  readonly allow: readonly string[];
   readonly onProgress?: (done: number, of: number) => void;
   /** Told of the plans of each profile, as it is done; which of them are on the front is not known yet. */
   readonly onPlans?: (plans: readonly FleetPlan[]) => void;
 }
+
+/** Assumptions of plans: drafts accepted as on other traffic, profiles from data sheets, quantized weights. */
+export const ASSUMPTIONS = ['drafts', 'estimated', ...WEIGHT_PRECISIONS.map((each) => each.toLowerCase())];
 
 /** Blocks of the traffic for the first look at the settings. */
 const FIRST_BLOCKS = 4;
@@ -49,7 +55,7 @@ export async function planFleet(
   options: PlanOptions,
 ): Promise<PlanResult> {
   const started = performance.now();
-  const { slo, mostEngines } = options;
+  const { slo, mostEngines, allow } = options;
   const whole = joinTraffic([split.search, split.heldOut]);
   const few = someBlocks(split.search, FIRST_BLOCKS);
   const traffic: PlannedTraffic = { trace, work: traceWork(trace), whole, few, ...split };
@@ -73,10 +79,11 @@ export async function planFleet(
   // Which profile is done first must change nothing.
   const sorted = fleets.toSorted((a, b) => byPrice(a.plan, b.plan));
   const measurerOf = ({ plan }: SizedFleet) => measurers.get(plan.profile)!;
-  const mixed = await mixedFleets(measurerOf, sorted, traffic, mostEngines);
+  const allowed = sorted.filter(({ plan }) => isAllowed(plan, allow));
+  const mixed = await mixedFleets(measurerOf, allowed, traffic, mostEngines);
   options.onPlans?.(mixed.plans);
   const misses = await Promise.all(
-    (fleets.length > 0 ? [] : refused)
+    (allowed.length > 0 ? [] : refused)
       .filter(({ tried }) => tried.length > 0)
       .map(async ({ profile, tried, tooFew }) => {
         const on = tooFew === undefined ? few : whole;
@@ -105,7 +112,8 @@ export async function planFleet(
     requestsPerS: (arrivalMs.length - 1) / seconds,
     inputTokensPerS: sum(inputTokens) / seconds,
     outputTokensPerS: sum(outputTokens) / seconds,
-    plans: rankPlans([...fleets.map(({ plan }) => plan), ...mixed.plans]),
+    allow,
+    ...rankPlans([...fleets.map(({ plan }) => plan), ...mixed.plans], allow),
     notPlanned: refused.sort(compareNames),
     nearest: misses.sort((a, b) => a.timesLimit - b.timesLimit || compareNames(a, b)).at(0) ?? null,
     mixedFleetsTried: mixed.tried,
@@ -146,10 +154,11 @@ function newestFirst(engine: JobEngine): JobEngine {
 async function plansOf(
   measurer: CandidateMeasurer,
   traffic: PlannedTraffic,
-  { minQuality, mostEngines }: PlanOptions,
+  { minQuality, mostEngines, allow }: PlanOptions,
 ): Promise<(SizedFleet | RefusedProfile)[]> {
   const { profile } = measurer;
-  const precisions = precisionsOf(profile, minQuality);
+  const alike = alikePrecisions(profile, precisionsOf(profile, minQuality), allow);
+  const precisions = alike.map(([first]) => first);
   const candidates = precisions.flatMap((precision) => candidatesOf(profile, precision));
   // The defaults say where to look at the others.
   const defaults = precisions
@@ -171,11 +180,43 @@ async function plansOf(
   );
   const results: (SizedFleet | RefusedProfile)[] = [];
   for (const precision of precisions) {
+    const [, ...weightsAlike] = alike.find(([first]) => first === precision)!;
     const found = withWeights(precision, [...whole, ...divided]);
-    const best = await bestPlan(measurer, traffic, found, mostEngines);
-    results.push('reason' in best ? { profile, precision, ...best } : best);
+    const drafted = found.filter(({ candidate }) => candidate.speculationDepth > 0);
+    const plain = found.filter((each) => !drafted.includes(each));
+    const best = await bestPlan(measurer, traffic, plain, mostEngines);
+    const isLeast = 'plan' in best && best.plan.engines === 1;
+    const withDrafts =
+      drafted.length === 0 || isLeast ? null : await bestPlan(measurer, traffic, drafted, mostEngines);
+    const isCheaper =
+      withDrafts !== null &&
+      'plan' in withDrafts &&
+      ('reason' in best || withDrafts.plan.usdPerHour < best.plan.usdPerHour);
+    for (const each of isCheaper ? [best, withDrafts] : [best]) {
+      if ('plan' in each) results.push({ ...each, plan: { ...each.plan, weightsAlike } });
+      else results.push({ profile, precision, ...each });
+    }
   }
   return results;
+}
+
+/** Precisions by what the profile says of them, of each group the one that is allowed first. */
+function alikePrecisions(
+  { weights }: EngineProfile,
+  precisions: readonly WeightPrecision[],
+  allow: readonly string[],
+): WeightPrecision[][] {
+  const groups: WeightPrecision[][] = [];
+  const figures = (precision: WeightPrecision) => [weights[precision]!.law, weights[precision]!.weightGiB];
+  for (const precision of precisions) {
+    const group = groups.find(([first]) => isDeepStrictEqual(figures(first), figures(precision)));
+    if (group === undefined) groups.push([precision]);
+    else group.push(precision);
+  }
+  const isNamed = (precision: WeightPrecision) => Number(allow.includes(precision.toLowerCase()));
+  return groups.map((group) =>
+    group.sort((a, b) => isNamed(b) - isNamed(a) || weights[b]!.quality - weights[a]!.quality),
+  );
 }
 
 /** The plan with the best of settings of one precision, or why there is none. */
@@ -263,14 +304,27 @@ function dividedOf(
   );
 }
 
-/** The plans, cheapest first, with those marked that no cheaper one beats in TTFT p99. */
-export function rankPlans(plans: readonly FleetPlan[]): FleetPlan[] {
-  let least = Number.POSITIVE_INFINITY;
-  return plans.toSorted(byPrice).map((plan) => {
-    const onFront = plan.ttftP99Ms < least;
-    least = Math.min(least, plan.ttftP99Ms);
-    return { ...plan, onFront };
-  });
+/** The plans, cheapest first, those that assume what was not allowed apart; marked where no cheaper one has a lower TTFT p99. */
+export function rankPlans(
+  plans: readonly FleetPlan[],
+  allow: readonly string[],
+): Pick<PlanResult, 'plans' | 'riskier'> {
+  const ranked = (some: readonly FleetPlan[]) => {
+    let least = Number.POSITIVE_INFINITY;
+    return some.toSorted(byPrice).map((plan) => {
+      const onFront = plan.ttftP99Ms < least;
+      least = Math.min(least, plan.ttftP99Ms);
+      return { ...plan, onFront };
+    });
+  };
+  const { plans: safe = [], riskier = [] } = Object.groupBy(plans, (plan) =>
+    isAllowed(plan, allow) ? 'plans' : 'riskier',
+  );
+  return { plans: ranked(safe), riskier: ranked(riskier) };
+}
+
+function isAllowed({ assumes }: Pick<FleetPlan, 'assumes'>, allow: readonly string[]): boolean {
+  return assumes.every((each) => allow.includes(each));
 }
 
 /** Cheapest first; of equal price those that are better known, then those with more headroom. */

@@ -8,7 +8,7 @@ const { number } = part;
 
 /** Confidence in the figures of a plan. */
 const confidence = z.object({
-  /** high: the profile was measured on an engine; medium: made from kernel tables; low: from data sheets. */
+  /** high: the profile was measured on an engine; medium: made from kernel tables; low: from data sheets, or drafts are assumed. */
   level: z.enum(['high', 'medium', 'low']),
   /** Error of the profile's times that the intervals allow for, share of the time. */
   profileError: number,
@@ -66,6 +66,12 @@ const fleetPlan = z.object({
   breaksFirst: z.string().nullable(),
   /** Accuracy relative to FP16. */
   quality: number,
+  /** Worst evidence of its times; `assumed` where drafts are accepted as often as on other models' traffic. */
+  restsOn: z.enum(['measured', 'tables', 'estimated', 'assumed']),
+  /** What it takes for granted, by the names of `--allow`. */
+  assumes: part.list(z.string()),
+  /** Precisions whose profile says the same of every figure. */
+  weightsAlike: part.list(z.string()),
   /** True when no other plan has both fewer USD an hour and a lower TTFT p99. */
   onFront: z.boolean(),
   confidence,
@@ -96,16 +102,21 @@ const plan = z.object({
   simulations: number,
   simulatedRequests: number,
   wallS: number,
-  /** Cheapest first. */
+  /** Assumptions that were allowed. */
+  allow: part.list(z.string()),
+  /** Plans that assume nothing else, cheapest first. */
   plans: part.list(fleetPlan),
+  /** Plans that do, cheapest first. */
+  riskier: part.list(fleetPlan),
   /** Fleets of two profiles that were simulated. */
   mixedFleetsTried: number,
   notPlanned: part.list(refused),
   /** What comes nearest to the SLO, where nothing meets it. */
   nearest: nearestMiss.extend({ profile: part.profile, engines: number }).nullable(),
 });
-export type PlanResult = Omit<z.input<typeof plan>, 'plans' | 'notPlanned'> & {
+export type PlanResult = Omit<z.input<typeof plan>, 'plans' | 'riskier' | 'notPlanned'> & {
   readonly plans: readonly FleetPlan[];
+  readonly riskier: readonly FleetPlan[];
   readonly notPlanned: readonly RefusedProfile[];
   readonly inputTokensPerS: number;
   readonly outputTokensPerS: number;

@@ -1,4 +1,4 @@
-import { boardWatts } from '@servegym/profiles';
+import { boardWatts, MODELS } from '@servegym/profiles';
 import type { EngineProfile, RouterPolicy, Trace, WeightPrecision } from '@servegym/simulator';
 import { percentileInterval } from '@servegym/simulator/statistics';
 import { poolCommands } from '../deployment/serving-command.ts';
@@ -185,7 +185,8 @@ export async function fleetPlan(
     breaksFirst: firstExceeded(engine.points, measurer.slo),
     quality: Math.min(...pools.map(({ profile, settings }) => profile.weights[settings.weights]!.quality)),
     confidence: confidenceOf(pools, engine, cost, rate),
-    onFront: false,
+    ...basisOf(pools),
+    ...{ weightsAlike: [], onFront: false },
     commands: poolCommands(pools, router, secondWeight),
   };
 }
@@ -207,7 +208,29 @@ function firstExceeded(points: readonly LoadPoint[], slo: readonly SloTerm[]): s
 }
 
 export const LEVELS = ['high', 'medium', 'low'] as const;
-const LEVEL_OF = { measured: 'high', tables: 'medium', estimated: 'low' } as const;
+const BASES = ['measured', 'tables', 'estimated', 'assumed'] as const;
+const LEVEL_OF = { measured: 'high', tables: 'medium', estimated: 'low', assumed: 'low' } as const;
+
+/** What the figures of engines rest on, and what they take for granted beside measurements. */
+export function basisOf(
+  pools: readonly Pick<PlanPool, 'profile' | 'settings'>[],
+): Pick<FleetPlan, 'restsOn' | 'assumes'> {
+  const bases = pools.map(({ profile, settings: { weights, speculationDepth } }) => {
+    const { status } = profile.weights[weights]!;
+    const native = MODELS.find(({ name }) => name === profile.model.name)?.checkpoint ?? 'FP16';
+    const assumes = [
+      ...(speculationDepth > 0 ? ['drafts'] : []),
+      ...(status === 'estimated' ? ['estimated'] : []),
+      // No other precision stands beside it: nothing was quantized that need not be.
+      ...(weights === native || Object.keys(profile.weights).length === 1 ? [] : [weights.toLowerCase()]),
+    ];
+    return { restsOn: BASES.indexOf(speculationDepth > 0 ? 'assumed' : status), assumes };
+  });
+  return {
+    restsOn: BASES[Math.max(...bases.map(({ restsOn }) => restsOn))],
+    assumes: [...new Set(bases.flatMap(({ assumes }) => assumes))],
+  };
+}
 
 /** Confidence in the pool that is known worst. */
 function confidenceOf(
@@ -219,9 +242,6 @@ function confidenceOf(
   const [{ share, source }] = pools
     .map(({ profile, settings }) => profileError(profile, settings.weights))
     .sort((a, b) => b.share - a.share);
-  const levels = pools.map(({ profile, settings }) =>
-    LEVELS.indexOf(LEVEL_OF[profile.weights[settings.weights]!.status]),
-  );
   const drawn = percentileInterval(draws);
   const interval = { low: drawn.low * (1 - share), high: drawn.high * (1 + share) };
   // Engines come in whole groups: as many as would do if they did not, of at most one group fewer.
@@ -234,7 +254,7 @@ function confidenceOf(
   };
   const usd = usdPerHour / engines;
   return {
-    level: LEVELS[Math.max(...levels)],
+    level: LEVEL_OF[basisOf(pools).restsOn],
     profileError: share,
     profileErrorSource: source,
     sustainedRps: interval,

@@ -22,15 +22,21 @@ export const planResult = {
 /** Text of `plan` without `--json`. */
 function planText(result: PlanResult): string {
   const { plans, notPlanned, mostEngines } = result;
-  const head = [trafficLine(result), `SLO: ${result.slo.map(sloTermText).join(', ')}`, ''];
   const [cheapest] = plans;
+  const riskier = riskierLines(result);
+  const head = [trafficLine(result), `SLO: ${result.slo.map(sloTermText).join(', ')}`, ''];
   if (cheapest === undefined) {
-    const why = ['No profile meets the SLO:', ...refusedLines(result), ...nearestLines(result)];
-    return [...head, ...why, ...effortLines(result)].join('\n');
+    const none =
+      result.riskier.length > 0
+        ? 'No plan that rests on measurements meets the SLO.'
+        : 'No profile meets the SLO:';
+    const why = [none, ...refusedLines(result), ...nearestLines(result)];
+    return [...head, ...why, ...riskier, ...effortLines(result)].join('\n');
   }
   return [
     ...head,
     ...plansLines(plans),
+    ...riskier,
     ...linesIf(
       notPlanned.length > 0,
       '',
@@ -44,9 +50,43 @@ function planText(result: PlanResult): string {
 }
 
 /** Text of a `plan` that was interrupted: the plans of the profiles that were done. */
-function plansSoFarText(plans: readonly FleetPlan[], done: number, of: number): string {
-  return [`Interrupted after ${done} of ${of} profiles. Plans so far:`, '', ...plansLines(plans)].join('\n');
+function plansSoFarText(
+  { plans, riskier }: Pick<PlanResult, 'plans' | 'riskier'>,
+  done: number,
+  of: number,
+): string {
+  return [
+    `Interrupted after ${done} of ${of} profiles. Plans so far:`,
+    '',
+    ...(plans.length > 0 ? plansLines(plans) : []),
+    ...riskierLines({ plans, riskier }),
+  ].join('\n');
 }
+
+/** Plans that assume what was not allowed and cost less than the first of the others, and what to measure first. */
+function riskierLines({ plans, riskier }: Pick<PlanResult, 'plans' | 'riskier'>): string[] {
+  const cheaper = riskier.filter(
+    ({ usdPerHour }) => usdPerHour < (plans[0]?.usdPerHour ?? Number.POSITIVE_INFINITY),
+  );
+  if (cheaper.length === 0) return [];
+  const [{ assumes }] = cheaper;
+  return [
+    '',
+    plans.length > 0 ? 'Cheaper, on assumptions:' : 'On assumptions:',
+    ...tableLines(cheaper.slice(0, MOST_RISKIER), ({ assumes: each }) => each.join(', ')),
+    ...linesIf(cheaper.length > MOST_RISKIER, `and ${cheaper.length - MOST_RISKIER} more: --json has all`),
+    `Before you buy the first of them: ${assumes.map((each) => CHECKS[each] ?? `measure the accuracy of ${each.toUpperCase()} weights on your task`).join('; ')}. \`--allow ${assumes.join(',')}\` ranks such plans with the others.`,
+  ];
+}
+
+/** Rows of the second table in a terminal. */
+const MOST_RISKIER = 5;
+
+/** What to measure before an assumption is relied on. */
+const CHECKS: Readonly<Record<string, string>> = {
+  drafts: 'measure how many draft tokens your engine accepts on your traffic',
+  estimated: 'measure the GPU with `servegym profile make`',
+};
 
 /** Plans, cheapest first: the cheapest in words and commands, and a table. */
 function plansLines(plans: readonly FleetPlan[]): string[] {
@@ -55,17 +95,21 @@ function plansLines(plans: readonly FleetPlan[]): string[] {
     planSentence(cheapest),
     ...commandLines(cheapest.commands),
     '',
-    ...alignedRows([
-      [
-        ...['', 'profile', 'weights', 'engines', 'GPUs', 'USD/h', '95 % interval', 'autoscaled', 'at least'],
-        ...['USD/M out', 'TTFT p99', 'TPOT p99', 'headroom', 'profile is'],
-      ],
-      ...plans.slice(0, MOST_ROWS).map(row),
-    ]),
+    ...tableLines(plans.slice(0, MOST_ROWS)),
     ...linesIf(plans.length > MOST_ROWS, `and ${plans.length - MOST_ROWS} more: --json has all`),
     '* no cheaper plan has a lower TTFT p99. Interval: over stretches of the traffic, widened by the error of the profile.',
     'Autoscaled: mean bill when engines follow the demand. At least: no schedule of any kind on these GPUs costs less.',
   ];
+}
+
+function tableLines(plans: readonly FleetPlan[], more?: (plan: FleetPlan) => string): string[] {
+  return alignedRows([
+    [
+      ...['', 'profile', 'weights', 'engines', 'GPUs', 'USD/h', '95 % interval', 'autoscaled', 'at least'],
+      ...['USD/M out', 'TTFT p99', 'TPOT p99', 'headroom', 'rests on', ...(more ? ['assumes'] : [])],
+    ],
+    ...plans.map((plan, i) => [...row(plan, i), ...(more ? [more(plan)] : [])]),
+  ]);
 }
 
 /** The cheapest plan in words. */
@@ -85,7 +129,7 @@ function planSentence(plan: FleetPlan): string {
     ),
     `They sustain ${figure(headroom)} times this load${breaksFirst === null ? '' : `; ${breaksFirst} breaks first`}. At 1.5 times, ${percent(plan.good_at_1_5_times)} of the requests meet every limit.`,
     energyText(plan),
-    CONFIDENCE[confidence.level],
+    CONFIDENCE[plan.restsOn],
   ].join('\n');
 }
 
@@ -114,18 +158,18 @@ function profilesText({ pools }: FleetPlan): string {
 }
 
 /** Weights of a plan, and how its engines share the work. */
-function sharingText({ pools, router }: FleetPlan): string {
-  const weights = [...new Set(pools.map(({ settings }) => settings.weights))].join(' and ');
+function sharingText({ pools, router, weightsAlike }: FleetPlan): string {
+  const names = [...new Set(pools.map(({ settings }) => settings.weights))].join(' and ');
+  const weights = [names, ...weightsAlike].join(' or ');
   const roles = pools[0].role === 'all' ? [] : [`split ${pools.map(({ engines }) => engines).join(':')}`];
   return [weights, ...roles, ...linesIf(router === 'prefix_aware', 'by prefix')].join(', ');
 }
 
-/** Origin of the profile that is known worst. */
-const STATUS = { high: 'measured', medium: 'tables', low: 'estimated' } as const;
 const CONFIDENCE = {
-  high: 'Confidence: high. The profile was measured on an engine.',
-  medium: 'Confidence: medium. The profile was made from kernel tables, not measured on an engine.',
-  low: 'Confidence: low. The profile was made from data sheets: measure before you buy.',
+  measured: 'Confidence: high. The profile was measured on an engine.',
+  tables: 'Confidence: medium. The profile was made from kernel tables, not measured on an engine.',
+  estimated: 'Confidence: low. The profile was made from data sheets: measure before you buy.',
+  assumed: 'Confidence: low. Drafts are taken to be accepted as on other traffic: measure before you buy.',
 } as const;
 
 function trafficLine(result: PlanResult): string {
@@ -150,7 +194,7 @@ function row(plan: FleetPlan, index: number): string[] {
     figure(plan.ttftP99Ms),
     figure(plan.tpotP99Ms),
     `${figure(plan.headroom)}x`,
-    STATUS[plan.confidence.level],
+    plan.restsOn,
   ];
 }
 

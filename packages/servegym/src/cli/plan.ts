@@ -1,4 +1,5 @@
 import {
+  ASSUMPTIONS,
   type FleetPlan,
   planFleet,
   planResult,
@@ -7,7 +8,8 @@ import {
   splitTrace,
 } from '@servegym/operators';
 import { listProfiles } from '@servegym/profiles';
-import { type EngineProfile, PROFILE_STATUSES, scaleRate } from '@servegym/simulator';
+import { type EngineProfile, scaleRate } from '@servegym/simulator';
+import { InvalidArgumentError } from 'commander';
 import { priceOptions, refuseClassBounds, sloOption, withPrices } from './arguments/deployment.ts';
 import { whole, within } from './arguments/options.ts';
 import { openArrivals, trafficOptions, trafficWord } from './arguments/traffic.ts';
@@ -30,7 +32,13 @@ const options = {
     help: 'GPUs to choose from, parts of their names: h100,l40s',
   },
   quality: within('<share>', 0, 1, 'least accuracy of quantized weights, relative to FP16', 0.98),
-  status: { value: '<status>', choices: PROFILE_STATUSES, help: 'only profiles that were made in this way' },
+  allow: {
+    value: '<names>',
+    parse: parseAllow,
+    default: [] as string[],
+    defaultText: 'none',
+    help: `what may be taken for granted beside measurements: drafts, estimated (profiles from data sheets), and weights such as fp8`,
+  },
   maxEngines: whole('<n>', 1, 256, 'most engines of a plan', 64),
   ...priceOptions,
   rateScale: trafficOptions.rateScale,
@@ -50,7 +58,7 @@ export const planCommand = () =>
     after: `Examples:
   servegym plan log.csv --model qwen3-32b --slo ttft_p99=1s,tpot_p99=50ms
   servegym plan log.parquet --model llama-3-70b --gpus h100,h200 --spot --report plan.html
-  servegym plan 2048:256@12/s --model llama-3-8b`,
+  servegym plan 2048:256@12/s --model llama-3-8b --allow drafts,fp8,estimated`,
     async action({ traffic, ...values }) {
       const { json, report, slo, seed } = values;
       refuseClassBounds(slo, 'a plan knows');
@@ -64,7 +72,7 @@ export const planCommand = () =>
       let profilesDone = 0;
       const planning = withJobs(values, (jobs) =>
         planFleet(jobs, profiles, planned, {
-          ...{ slo, minQuality: values.quality, mostEngines: values.maxEngines, seed },
+          ...{ slo, minQuality: values.quality, mostEngines: values.maxEngines, seed, allow: values.allow },
           onProgress: (done, of) => {
             profilesDone = done;
             showProgress(`${done} of ${of} profiles`);
@@ -75,7 +83,7 @@ export const planCommand = () =>
       const result = await untilDone(planning, () =>
         plans.length === 0 || json
           ? undefined
-          : planResult.textSoFar(rankPlans(plans), profilesDone, profiles.length),
+          : planResult.textSoFar(rankPlans(plans, values.allow), profilesDone, profiles.length),
       );
       printResult(json, result, planResult);
       if (report !== undefined) await writeOutputFile(report, [reportPage(planResult.page(result))]);
@@ -84,7 +92,7 @@ export const planCommand = () =>
   });
 
 /** Shipped profiles of a model on the GPUs asked for. @throws InputError with those there are */
-function chosenProfiles({ model, gpus, status }: OptionValues<typeof options>): EngineProfile[] {
+function chosenProfiles({ model, gpus }: OptionValues<typeof options>): EngineProfile[] {
   const plain = (words: string) => words.toLowerCase().replace(/[\s_-]/g, '');
   const all = listProfiles();
   const named = all.filter((profile) => plain(profile.model.name) === plain(model));
@@ -96,10 +104,14 @@ function chosenProfiles({ model, gpus, status }: OptionValues<typeof options>): 
     throw new InputError(`--model: expected one of ${known.join(', ')}, got ${model}`);
   }
   const onGpus = gpus.length === 0 ? ofModel : gpus.flatMap((gpu) => profilesOnGpu(ofModel, gpu));
-  const found = [...new Set(onGpus)].filter((profile) => status === undefined || profile.status === status);
-  if (found.length > 0) return found;
+  if (onGpus.length > 0) return [...new Set(onGpus)];
   const known = [...new Set(ofModel.map(({ gpu }) => gpu.name))].sort();
-  throw new InputError(
-    `no profile of ${models[0]} is ${[...gpus, status].filter(Boolean).join(', ')}: there are ${known.join(', ')}`,
-  );
+  throw new InputError(`no profile of ${models[0]} is on ${gpus.join(', ')}: there are ${known.join(', ')}`);
+}
+
+function parseAllow(text: string): string[] {
+  const names = text.split(',').map((name) => name.trim().toLowerCase());
+  const unknown = names.find((name) => !ASSUMPTIONS.includes(name));
+  if (unknown === undefined) return names;
+  throw new InvalidArgumentError(`Expected some of ${ASSUMPTIONS.join(', ')}, got \`${unknown}\`.`);
 }

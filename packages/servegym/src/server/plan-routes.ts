@@ -1,5 +1,6 @@
 import { describedBy, httpProblem, type OpenEnvServer } from '@servegym/openenv';
 import {
+  ASSUMPTIONS,
   parseSlo,
   planFleet,
   planResult,
@@ -43,6 +44,11 @@ const planRequest = z
       .max(1)
       .default(0.98)
       .meta({ description: 'Least accuracy of the weights, relative to FP16' }),
+    allow: z
+      .array(z.enum(ASSUMPTIONS))
+      .max(20)
+      .default([])
+      .meta({ description: 'What plans may take for granted beside measurements' }),
     rate_scale: z
       .number()
       .positive()
@@ -91,7 +97,7 @@ export function mountPlanRoutes(server: OpenEnvServer, work: BackgroundWork): vo
           profiles,
           { trace, split },
           {
-            ...{ slo, minQuality: body.quality, mostEngines: MOST_ENGINES, seed: SEED },
+            ...{ slo, minQuality: body.quality, mostEngines: MOST_ENGINES, seed: SEED, allow: body.allow },
             onPlans: (plans) => void write({ plans: plans.map(planResult.planJson) }),
             onProgress: (done, of) => void write({ done, of }),
           },
