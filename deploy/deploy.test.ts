@@ -86,9 +86,11 @@ before(() => {
 
 describe('the GitHub action', () => {
   const path = join(import.meta.dirname, 'github-action/action.yml');
-  const { steps } = parse(readFileSync(path, 'utf8')).runs as {
-    steps: { id?: string; run: string; env: object }[];
+  const { inputs, runs } = parse(readFileSync(path, 'utf8')) as {
+    inputs: { version: { default: string } };
+    runs: { steps: { id?: string; run: string; env: object }[] };
   };
+  const { steps } = runs;
 
   /** Runs the steps as GitHub does: each a bash script, with outputs in a file. */
   async function act(baseline: string, candidate: string, earlier?: number) {
@@ -100,7 +102,7 @@ describe('the GitHub action', () => {
       writeFileSync(join(bin, name), `#!/usr/bin/env bash\n${script}\n`);
       chmodSync(join(bin, name), 0o755);
     };
-    tool('npx', `shift 2; exec "${process.execPath}" "${main}" "$@"`);
+    tool('npx', `echo "$2" > "${home}/npx"; shift 2; exec "${process.execPath}" "${main}" "$@"`);
     // Lists the comments that an earlier run has left, if any; notes what is sent.
     tool(
       'gh',
@@ -121,7 +123,8 @@ describe('the GitHub action', () => {
         SLO: 'ttft_p99=1s,tpot_p99=40ms',
         GPU: 'h100',
         ARGUMENTS: '--requests 800',
-        VERSION: '1',
+        VERSION: inputs.version.default,
+        GITHUB_ACTION_PATH: dirname(path),
         NUMBER: '7',
         COMMENTS: 'repos/o/r/issues',
       },
@@ -141,6 +144,7 @@ describe('the GitHub action', () => {
     }
     return {
       codes,
+      installed: readFileSync(join(home, 'npx'), 'utf8'),
       comment: readFileSync(join(home, 'gh'), 'utf8'),
       summary: readFileSync(join(home, 'summary'), 'utf8'),
     };
@@ -155,7 +159,9 @@ describe('the GitHub action', () => {
   });
 
   it('passes where all holds, and edits the comment of the run before', async () => {
-    const { codes, comment, summary } = await act(line(), line('--max-num-seqs 256'), 99);
+    const { codes, comment, summary, installed } = await act(line(), line('--max-num-seqs 256'), 99);
+    const { version } = JSON.parse(readFileSync(join(root, 'packages/servegym/package.json'), 'utf8'));
+    assert.equal(installed, `servegym@${version}\n`);
     assert.deepEqual(codes, [0, 0, 0, 0]);
     assert.match(summary, /every bound holds/);
     assert.match(comment, /^api\n--silent\n--method\nPATCH\nrepos\/o\/r\/issues\/comments\/99\n/);
@@ -176,6 +182,36 @@ function program(name: string): string {
   const python = process.env.SERVEGYM_PYTHON;
   assert.ok(python, 'SERVEGYM_PYTHON names no Python; `npm test` sets it');
   return join(dirname(python), name);
+}
+
+/** Starts the Redis of a script, and expects it to ask for the password that a variable holds. */
+async function requirePassword(script: string, variable: string): Promise<void> {
+  const port = await getPort({ host: '127.0.0.1' });
+  const home = mkdtempSync(join(tmpdir(), 'servegym-redis-'));
+  const program = process.env.SERVEGYM_REDIS ?? 'redis-server';
+  const redis = spawn(
+    '/bin/sh',
+    ['-c', script.replace('exec redis-server -', `exec ${program} - --port ${port} --bind 127.0.0.1`)],
+    {
+      cwd: home,
+      env: { ...process.env, [variable]: 'open5esame' },
+      stdio: ['ignore', 'pipe', 'inherit'],
+    },
+  );
+  try {
+    for await (const said of redis.stdout) if (String(said).includes('Ready to accept connections')) break;
+    const ask = async (...commands: string[]) => {
+      const socket = connect(port, '127.0.0.1');
+      socket.end(commands.map((command) => `${command}\r\n`).join(''));
+      return await readText(socket);
+    };
+    assert.match(await ask('PING'), /^-NOAUTH/);
+    assert.equal(await ask('AUTH open5esame', 'PING'), '+OK\r\n+PONG\r\n');
+  } finally {
+    redis.kill();
+    await once(redis, 'exit');
+    rmSync(home, { recursive: true });
+  }
 }
 
 describe('what is deployed', () => {
@@ -249,32 +285,7 @@ describe('what is deployed', () => {
   it('its Redis asks for the password', async () => {
     const { text } = manifests.find(({ file }) => file.endsWith('redis.yaml'))!;
     const script = /^ {10}args:\n {12}- \|\n((?: {14}.*\n)+)/m.exec(text)![1].replaceAll(/^ {14}/gm, '');
-    const port = await getPort({ host: '127.0.0.1' });
-    const home = mkdtempSync(join(tmpdir(), 'servegym-redis-'));
-    const program = process.env.SERVEGYM_REDIS ?? 'redis-server';
-    const redis = spawn(
-      '/bin/sh',
-      ['-c', script.replace('exec redis-server -', `exec ${program} - --port ${port} --bind 127.0.0.1`)],
-      {
-        cwd: home,
-        env: { ...process.env, REDIS_PASSWORD: 'open5esame' },
-        stdio: ['ignore', 'pipe', 'inherit'],
-      },
-    );
-    try {
-      for await (const said of redis.stdout) if (String(said).includes('Ready to accept connections')) break;
-      const ask = async (...commands: string[]) => {
-        const socket = connect(port, '127.0.0.1');
-        socket.end(commands.map((command) => `${command}\r\n`).join(''));
-        return await readText(socket);
-      };
-      assert.match(await ask('PING'), /^-NOAUTH/);
-      assert.equal(await ask('AUTH open5esame', 'PING'), '+OK\r\n+PONG\r\n');
-    } finally {
-      redis.kill();
-      await once(redis, 'exit');
-      rmSync(home, { recursive: true });
-    }
+    await requirePassword(script, 'REDIS_PASSWORD');
   });
 
   it('the balancer of compose.yaml hands on the host with its port, and overwrites what clients claim', () => {
@@ -310,6 +321,23 @@ describe('what is deployed', () => {
       server.kill();
       await once(server, 'exit');
     }
+  });
+
+  it('compose.yaml opens nothing to other machines by itself, and its Redis asks for a password', async () => {
+    const { services } = parse(readFileSync(join(folder, 'compose.yaml'), 'utf8')) as {
+      services: Record<
+        string,
+        { ports?: string[]; command?: string[]; environment?: Record<string, string> }
+      >;
+    };
+    for (const { ports = [] } of Object.values(services))
+      for (const port of ports) assert.match(port, /^(127\.0\.0\.1|\$\{SERVEGYM_PUBLISH:-127\.0\.0\.1\}):/);
+    assert.ok('SERVEGYM_TOKEN' in services.server.environment!);
+    const [, , script] = services.redis.command!;
+    assert.match(services.redis.environment!.REDISCLI_AUTH!, /^\$\{REDIS_PASSWORD:\?/);
+    const redisUrls = JSON.stringify(services).match(/redis:\/\/[^"]*/g)!;
+    for (const url of redisUrls) assert.equal(url, 'redis://:${REDIS_PASSWORD}@redis:6379');
+    await requirePassword(script.replaceAll('$$', '$'), 'REDISCLI_AUTH');
   });
 
   it('compose.yaml follows the schema of Compose', async () => {

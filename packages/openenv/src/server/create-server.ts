@@ -22,6 +22,7 @@ import {
   answerError,
   described,
   httpProblem,
+  loggedPath,
   type RouteTable,
   routeTable,
 } from './route-table.ts';
@@ -199,7 +200,8 @@ function observeRequests(app: Hono, logger: Logger, metrics?: ServerMetrics): vo
     const startedAt = performance.now();
     await next();
     const ms = performance.now() - startedAt;
-    const { method, path } = context.req;
+    const { method } = context.req;
+    const path = loggedPath(context);
     const { status } = context.res;
     // The last route is the one that answered; the patterns keep the number of series small.
     const route = status === 404 ? 'unknown' : routePath(context, -1);

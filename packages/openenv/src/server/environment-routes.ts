@@ -10,7 +10,7 @@ import type { Session } from '../sessions/session.ts';
 import type { SessionRegistry } from '../sessions/session-registry.ts';
 import type { ServerParts } from './create-server.ts';
 import { guarded, RecentMap } from './guard.ts';
-import { clientAddress } from './request-origin.ts';
+import { clientAddress, clientNetwork } from './request-origin.ts';
 import { type AddRoute, described, jsonValue, sessionIdSchema } from './route-table.ts';
 
 type AnswerFields = NonNullable<NonNullable<EnvironmentDefinition['httpFields']>['reset']>;
@@ -196,14 +196,11 @@ function required(id: string, session: Session | undefined): Session {
 }
 
 /**
- * Digest of who a request without a `session_id` comes from. Requests with the same `authorization` header are one
- * caller; without it, requests from the same address with the same user agent are. Headers can be long, so that only
- * the digest is kept.
+ * Digest of who a request without a `session_id` comes from: the `authorization` header, which many may share, the
+ * network and the user agent together. Headers can be long, so that only the digest is kept.
  */
 function callerOf(context: Context, trustedProxies: number): string {
-  const authorization = context.req.header('authorization');
-  const caller = authorization
-    ? `authorization ${authorization}`
-    : `${clientAddress(guarded(context), trustedProxies)} ${context.req.header('user-agent') ?? ''}`;
-  return createHash('sha256').update(caller).digest('base64');
+  const network = clientNetwork(clientAddress(guarded(context), trustedProxies));
+  const caller = [context.req.header('authorization'), network, context.req.header('user-agent')];
+  return createHash('sha256').update(JSON.stringify(caller)).digest('base64');
 }

@@ -65,6 +65,35 @@ test('callers with different tokens are different callers, whatever their addres
   assert.deepEqual(stranger.body, { episode_id: null, step_count: 0 });
 });
 
+test('a step without an id never acts on the session of another client with the same token', async (t) => {
+  const { url } = await startServer(t, counterEnvironment, {
+    trustedProxies: 1,
+    guard: { tokens: ['shared'] },
+  });
+  const authorization = 'Bearer shared';
+  const from = (address: string, agent = 'python') => ({
+    ...{ authorization, 'x-forwarded-for': address, 'user-agent': agent },
+  });
+  await postJson(`${url}/reset`, { seed: 1 }, from('203.0.113.1'));
+  for (const other of [from('203.0.113.2'), from('203.0.113.1', 'curl')]) {
+    const { status, body } = await postJson(`${url}/step`, { action: { amount: 1 } }, other);
+    assert.deepEqual([status, body.code], [409, 'NOT_RESET']);
+  }
+  const own = await postJson(`${url}/step`, { action: { amount: 1 } }, from('203.0.113.1'));
+  assert.deepEqual([own.status, own.body.observation.total], [200, 2]);
+});
+
+test('a client without an id keeps its session while its IPv6 address changes', async (t) => {
+  const { url } = await startServer(t, counterEnvironment, { trustedProxies: 1 });
+  await postJson(`${url}/reset`, { seed: 1 }, { 'x-forwarded-for': '2001:db8::1' });
+  const later = await postJson(
+    `${url}/step`,
+    { action: { amount: 1 } },
+    { 'x-forwarded-for': '2001:db8::2' },
+  );
+  assert.equal(later.status, 200);
+});
+
 test('x-forwarded-for tells callers apart only behind a trusted proxy', async (t) => {
   const trusting = await startServer(t, counterEnvironment, { trustedProxies: 1 });
   const wary = await startServer(t, counterEnvironment);

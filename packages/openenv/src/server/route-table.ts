@@ -1,5 +1,6 @@
 import type { Context, Hono } from 'hono';
 import { HTTPException } from 'hono/http-exception';
+import { routePath } from 'hono/route';
 import type { ContentfulStatusCode } from 'hono/utils/http-status';
 import { z } from 'zod';
 import { errorAnswer } from '../protocol/errors.ts';
@@ -32,8 +33,14 @@ export function answerError(error: Error, context: Context, logger: Logger): Res
   if (retryAfter !== undefined) context.header('retry-after', String(retryAfter));
   if (code !== 'EXECUTION_ERROR') return problem(status, { detail: message, code });
   if (context.req.raw.signal.aborted) return problem(503, { detail: 'The client has left.' });
-  logger.error({ err: error, method: context.req.method, path: context.req.path }, 'request failed');
+  logger.error({ err: error, method: context.req.method, path: loggedPath(context) }, 'request failed');
   return problem(status, { detail: `Internal Server Error: ${message}`, code });
+}
+
+/** The path of a request, as its route has it: the id of a session in it is the key to the session. */
+export function loggedPath(context: Context): string {
+  const route = routePath(context, -1);
+  return route.includes(':') ? route : context.req.path;
 }
 
 /** The version of OpenEnv's HTTP API that this server speaks; `openenv validate` reads it. */

@@ -6,7 +6,7 @@ import { openEnvError } from '../protocol/errors.ts';
 import { type ErrorData, JSON_RPC_ERROR_CODES } from '../protocol/messages.ts';
 import type { Session } from '../sessions/session.ts';
 import type { SessionRegistry } from '../sessions/session-registry.ts';
-import type { Logger } from '../sessions/session-store.ts';
+import { type Logger, sessionLabel } from '../sessions/session-store.ts';
 import type { ServerParts } from './create-server.ts';
 import { clientAddress } from './request-origin.ts';
 import { answerInOrder, errorData, errorText, serveSession } from './session-socket.ts';
@@ -174,11 +174,12 @@ export class SocketServer {
   #serve(socket: WebSocket, path: string, hold: Hold, address: string, client: string): void {
     const { session } = hold;
     const openedAt = performance.now();
-    this.#logger.info({ session: session.id, path, address }, 'socket opened');
+    const label = sessionLabel(session.id);
+    this.#logger.info({ session: label, path, address }, 'socket opened');
     this.#holders.set(session.id, { ...hold, socket });
     socket.once('close', (code) => {
       const seconds = Math.round(performance.now() - openedAt) / 1000;
-      this.#logger.info({ session: session.id, path, address, code, seconds }, 'socket closed');
+      this.#logger.info({ session: label, path, address, code, seconds }, 'socket closed');
       // Another socket may have taken the session over.
       if (this.#holders.get(session.id)?.socket !== socket) return;
       this.#holders.delete(session.id);

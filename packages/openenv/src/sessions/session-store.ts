@@ -158,6 +158,11 @@ export const STORE_DEFAULTS = {
 export const SESSION_BYTES = 400;
 export const ENTRY_BYTES = 40;
 
+/** Name of a session in logs. Its id is the key to it. */
+export function sessionLabel(id: string): string {
+  return hash('sha256', id).slice(0, 12);
+}
+
 /** Entries that wait longer than this have met trouble, ms. */
 const STALL_MS = 1000;
 /** A failure is reported for this long, unless an entry is written before, ms. */
@@ -220,7 +225,7 @@ export class StoreMonitor {
 
   damaged(session: string, damage: string): void {
     this.#damagedSessions++;
-    this.#logger.error({ session, damage }, 'a session is damaged');
+    this.#logger.error({ session: sessionLabel(session), damage }, 'a session is damaged');
   }
 
   get condition(): Omit<StoreCondition, 'bytes' | keyof StoreUsers> {
