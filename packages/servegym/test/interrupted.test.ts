@@ -89,7 +89,7 @@ describe('a command that is interrupted', () => {
     }
 
     it(`ends with ${exitCode} while it writes a file, which is not there afterwards`, async () => {
-      const module = join(source, 'cli', 'output', 'write-output-file.ts');
+      const module = join(source, 'cli', 'files.ts');
       const program = `import { writeOutputFile } from ${JSON.stringify(module)};
         function* endless() { for (;;) yield 'x'.repeat(10_000); }
         await writeOutputFile(${JSON.stringify(join(folder, 'out.csv'))}, endless());`;
