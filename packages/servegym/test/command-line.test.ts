@@ -1,8 +1,11 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { mkdtempSync, rmSync, truncateSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
+import { openSqliteStore } from '@servegym/openenv';
 import { runServegym } from '../../../maintenance/test-servers/servegym.ts';
 import { runCommand } from './in-process.ts';
 
@@ -26,6 +29,20 @@ describe('the command line', () => {
       const { code, stderr } = await runCommand(name, '--help');
       assert.deepEqual([code, stderr.includes(`is now \`${now}\``)], [2, true], stderr);
     }
+  });
+
+  it('checks a file of sessions instead of serving it', async (t) => {
+    const folder = mkdtempSync(join(tmpdir(), 'servegym-'));
+    t.after(() => rmSync(folder, { recursive: true }));
+    const file = join(folder, 'sessions.db');
+    const check = (store: string) => runCommand('serve', '--check-store', '--store', store);
+    assert.deepEqual((await check(file)).code, 2);
+    assert.deepEqual((await check('memory')).code, 2);
+    await openSqliteStore(file).close();
+    const { code, stdout } = await check(file);
+    assert.deepEqual([code, stdout], [0, `${file}: 0 sessions, all right\n`]);
+    truncateSync(file, 0);
+    assert.equal((await check(file)).code, 1);
   });
 
   it('shows the help of each of its commands on a screen', async () => {

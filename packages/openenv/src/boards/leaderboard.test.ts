@@ -218,3 +218,88 @@ describe('a full board', () => {
     for (const open of [board, hasty, other]) open.close();
   });
 });
+
+describe('a leaderboard of a former format', () => {
+  const columns = (
+    more: string,
+  ) => `id INTEGER PRIMARY KEY, environment TEXT NOT NULL, task TEXT NOT NULL, ${more}
+    name TEXT NOT NULL, seed INTEGER NOT NULL, score REAL, return REAL NOT NULL, windows INTEGER NOT NULL,
+    digest TEXT NOT NULL, episode TEXT NOT NULL,`;
+  const scenario = 'scenario TEXT NOT NULL,';
+  const client = 'client TEXT NOT NULL,';
+  for (const [format, table, more, bytes, unique] of [
+    [1, 'leaderboard', '', '', 'environment, task, name, digest'],
+    [2, 'leaderboard', scenario, '', 'environment, task, scenario, name, digest'],
+    [3, 'leaderboard_run', scenario, '', 'environment, task, scenario, name, digest'],
+    [
+      4,
+      'leaderboard_run',
+      scenario + client,
+      'bytes INTEGER NOT NULL,',
+      'environment, task, scenario, name, digest',
+    ],
+    [
+      5,
+      'leaderboard_run',
+      scenario + client,
+      'bytes INTEGER NOT NULL,',
+      'environment, task, scenario, seed, name, digest',
+    ],
+  ] as const) {
+    it(`${format} keeps its runs and takes new ones`, async (t) => {
+      const folder = mkdtempSync(join(tmpdir(), 'leaderboard-'));
+      t.after(() => rmSync(folder, { recursive: true }));
+      const path = join(folder, 'sessions.db');
+      const former = new DatabaseSync(path);
+      const index = format === 5 ? `${table}_board` : `${table}_rank`;
+      former.exec(`CREATE TABLE ${table} (${columns(more)} ${bytes} saved_at INTEGER NOT NULL, UNIQUE (${unique})) STRICT;
+        CREATE INDEX ${index} ON ${table} (environment, task, score DESC, return DESC);
+        ${format >= 4 ? `CREATE INDEX ${table}_client ON ${table} (client);` : ''}`);
+      const text = JSON.stringify(run('ada', 1, 0.5).episode);
+      const values = {
+        environment: 'counter 1',
+        task: '',
+        name: 'ada',
+        seed: 1,
+        score: 0.5,
+        return: 2,
+        windows: 3,
+      };
+      const row = {
+        ...{ ...values, digest: 'd', episode: text, saved_at: 4 },
+        ...(format >= 2 && { scenario: '' }),
+        ...(format >= 4 && { client: 'c', bytes: text.length }),
+      };
+      former
+        .prepare(`INSERT INTO ${table} (${Object.keys(row)}) VALUES (${Object.keys(row).map(() => '?')})`)
+        .run(...Object.values(row));
+      former.close();
+      for (let start = 0; start < 2; start++) {
+        const board = new Leaderboard(path);
+        assert.equal((await board.save(run('bob', 1, 0.9)))?.rank, 1);
+        const kept = board.list({ id: 'counter', version: '1' });
+        assert.deepEqual(
+          kept.map(({ name, seed, score, windows }) => [name, seed, score, windows]),
+          [
+            ['bob 1', 1, 0.9, 1],
+            ['ada', 1, 0.5, 3],
+          ],
+        );
+        assert.equal(board.episode(kept[1]!.id)?.author, 'ada');
+        board.close();
+      }
+    });
+  }
+
+  it('that this version does not know is refused, and left as it is', () => {
+    const path = join(runs, 'newer.db');
+    const newer = new DatabaseSync(path);
+    newer.exec(
+      "CREATE TABLE store_format (part TEXT PRIMARY KEY, format INTEGER); INSERT INTO store_format VALUES ('runs', 9)",
+    );
+    newer.close();
+    const message =
+      /Could not open the leaderboard .*its runs have format 9, this version reads formats up to 5/;
+    assert.throws(() => new Leaderboard(path), { code: 'STORE_ERROR', message });
+  });
+});

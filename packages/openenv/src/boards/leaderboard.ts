@@ -44,6 +44,28 @@ CREATE INDEX IF NOT EXISTS leaderboard_run_board ON leaderboard_run (environment
 CREATE INDEX IF NOT EXISTS leaderboard_run_client ON leaderboard_run (client);
 `;
 
+/** Columns that all formats of runs have had. */
+const FORMER_COLUMNS =
+  'environment, task, scenario, client, name, seed, score, return, windows, digest, episode, bytes, saved_at';
+
+/** Of each format of runs to the next. Runs that are now of one board, name and digest are one. */
+const STEPS = [
+  "ALTER TABLE leaderboard ADD COLUMN scenario TEXT NOT NULL DEFAULT ''",
+  'ALTER TABLE leaderboard RENAME TO leaderboard_run; DROP INDEX leaderboard_rank',
+  `ALTER TABLE leaderboard_run ADD COLUMN client TEXT NOT NULL DEFAULT '';
+   ALTER TABLE leaderboard_run ADD COLUMN bytes INTEGER NOT NULL DEFAULT 0;
+   UPDATE leaderboard_run SET bytes = length(episode)`,
+  `ALTER TABLE leaderboard_run RENAME TO former_run; DROP INDEX IF EXISTS leaderboard_run_client; ${SCHEMA}
+   INSERT INTO leaderboard_run (id, ${FORMER_COLUMNS}) SELECT id, ${FORMER_COLUMNS} FROM former_run; DROP TABLE former_run`,
+];
+const FORMER_FORMAT = `SELECT CASE
+    WHEN EXISTS (SELECT 1 FROM sqlite_schema WHERE name = 'leaderboard_run_board') THEN 5
+    WHEN EXISTS (SELECT 1 FROM pragma_table_info('leaderboard_run') WHERE name = 'client') THEN 4
+    WHEN EXISTS (SELECT 1 FROM pragma_table_info('leaderboard_run')) THEN 3
+    WHEN EXISTS (SELECT 1 FROM pragma_table_info('leaderboard') WHERE name = 'scenario') THEN 2
+    WHEN EXISTS (SELECT 1 FROM pragma_table_info('leaderboard')) THEN 1
+    ELSE 0 END AS format`;
+
 /** A run that is to be saved. It has been replayed: its numbers are the server's own. */
 interface FinishedRun extends Pick<LeaderboardEntry, 'name' | 'score' | 'return' | 'windows'> {
   /** Digest of the client that saved it. */
@@ -91,14 +113,15 @@ export class Leaderboard {
   readonly #file: SqliteFile<keyof ReturnType<typeof leaderboardSql>>;
   readonly #splitOf: LeaderboardOptions['splitOf'];
 
-  /** @param path a file, or `:memory:` @throws the database's error when it cannot be opened */
+  /** @param path a file, or `:memory:` @throws EnvironmentError `STORE_ERROR` when it cannot be opened */
   constructor(path: string, { lockTimeoutMs, boards = BOARDS, splitOf }: LeaderboardOptions = {}) {
     this.#splitOf = splitOf;
-    this.#file = new SqliteFile(path, {
-      lockTimeoutMs,
-      setUp: (database) => database.exec(SCHEMA),
-      sql: leaderboardSql(boards),
-    });
+    const tables = { part: 'runs', schema: SCHEMA, steps: STEPS, formerFormat: FORMER_FORMAT };
+    try {
+      this.#file = new SqliteFile(path, { ...tables, sql: leaderboardSql(boards) }, { lockTimeoutMs });
+    } catch (error) {
+      throw storeError(`Could not open the leaderboard in ${path}: ${reasonOf(error)}.`, error);
+    }
   }
 
   /**
@@ -239,7 +262,7 @@ const listQuery = z.object({
  * which the server replays and grades itself, and `GET /leaderboard/{id}` gives the episode of a run as a file. Only for
  * environments that can be replayed.
  * @param path a SQLite file, which may be that of the sessions, or `:memory:`. It is closed with the server.
- * @throws the database's error when it cannot be opened
+ * @throws EnvironmentError `STORE_ERROR` when it cannot be opened
  */
 export function mountLeaderboardRoutes(server: OpenEnvServer, path: string): void {
   const { definition } = server;

@@ -1,5 +1,5 @@
 import { createHash, createHmac, randomBytes } from 'node:crypto';
-import { chmodSync, existsSync } from 'node:fs';
+import { closeSync, existsSync, openSync, statSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { z } from 'zod';
 import { EnvironmentError, type ResetOptions } from '../protocol/definition.ts';
@@ -10,7 +10,7 @@ import {
   storedSession,
   storeError,
 } from '../sessions/session-store.ts';
-import { isBusy, reasonOf, SqliteFile } from '../sessions/sqlite-file.ts';
+import { isBusy, reasonOf, SqliteFile, type StoredTables } from '../sessions/sqlite-file.ts';
 
 /** Fewest episodes of each task that a submission is judged by. */
 export const LEAST_EPISODES = 20;
@@ -61,6 +61,7 @@ CREATE TABLE IF NOT EXISTS action (
 ) STRICT, WITHOUT ROWID;
 `;
 const SQL = {
+  create: 'INSERT INTO season (one, rules, secret) VALUES (1, ?, ?)',
   season: 'SELECT rules, secret, closed_at FROM season',
   closeSeason: 'UPDATE season SET closed_at = ?',
   admit: 'INSERT INTO submission (name, token, admitted_at) VALUES (?, ?, ?)',
@@ -78,6 +79,13 @@ const SQL = {
   openedAt: 'SELECT opened_at FROM episode WHERE key = ?',
   saveAction: 'INSERT INTO action (episode, step, text) VALUES (?, ?, ?)',
   actions: 'SELECT text FROM action WHERE episode = ? ORDER BY step',
+};
+const TABLES: StoredTables<keyof typeof SQL> = {
+  part: 'season',
+  schema: SCHEMA,
+  steps: [],
+  formerFormat: "SELECT count(*) AS format FROM sqlite_schema WHERE name = 'season'",
+  sql: SQL,
 };
 const SECRET_BYTES = 32;
 const TOKEN_BYTES = 24;
@@ -128,31 +136,27 @@ export class SeasonLedger {
     if (existsSync(path)) throw storeError(`There is a file ${path} already.`);
     const secret = randomBytes(SECRET_BYTES).toString('hex');
     const rules: SeasonRules = { ...season, created_at: now(), commitment: commitmentOf(secret) };
-    return new SeasonLedger(path, now, (database) => {
-      // The secret is the operator's alone.
-      chmodSync(path, 0o600);
-      const insert = database.prepare('INSERT INTO season (one, rules, secret) VALUES (1, ?, ?)');
-      insert.run(JSON.stringify(rules), secret);
-    });
+    // The secret is the operator's alone.
+    closeSync(openSync(path, 'wx', 0o600));
+    return new SeasonLedger(path, now, [JSON.stringify(rules), secret]);
   }
 
   /** @throws EnvironmentError `STORE_ERROR` when there is no season in the file */
   static open(path: string, now: () => number = Date.now): SeasonLedger {
     if (!existsSync(path)) throw storeError(`There is no file ${path}.`);
+    if (statSync(path).size === 0)
+      throw storeError(`The file ${path} is empty: it was cut. Put a copy back.`);
     return new SeasonLedger(path, now);
   }
 
-  private constructor(path: string, now: () => number, fill?: (database: DatabaseSync) => void) {
+  private constructor(path: string, now: () => number, created?: readonly [rules: string, secret: string]) {
     this.#now = now;
     let file: SqliteFile<keyof typeof SQL> | undefined;
     try {
-      const setUp = (database: DatabaseSync) => {
-        database.exec(SCHEMA);
-        fill?.(database);
-      };
-      file = new SqliteFile(path, { isBlocking: true, setUp, sql: SQL });
+      file = new SqliteFile(path, TABLES, { isBlocking: true, mustHaveTables: created === undefined });
+      if (created !== undefined) file.statements.create.run(...created);
       const season = file.statements.season.get() as { rules: string; secret: string } | undefined;
-      if (season === undefined) throw new Error('there is no season in it. Create one with `season create`');
+      if (season === undefined) throw new Error('its creation was cut short. Remove it, and create it again');
       this.rules = JSON.parse(season.rules) as SeasonRules;
       this.#secret = season.secret;
       this.#file = file;

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { after, describe, it, type TestContext } from 'node:test';
 import { WebSocket } from 'ws';
 import { counterEnvironment } from '../fixtures/counter-environment.ts';
@@ -148,6 +149,25 @@ describe('a season', () => {
       code: 'STORE_ERROR',
       message: /There is no file/,
     });
+  });
+
+  it('is not opened in a file that was cut, or that holds something else, which stays as it is', () => {
+    const path = newFile();
+    SeasonLedger.create(path, RULES).close();
+    truncateSync(path, 0);
+    assert.throws(() => SeasonLedger.open(path), { code: 'STORE_ERROR', message: /is empty: it was cut/ });
+    const other = newFile();
+    const database = new DatabaseSync(other);
+    database.exec('CREATE TABLE letter (text)');
+    database.close();
+    const before = readFileSync(other);
+    assert.throws(() => SeasonLedger.open(other), {
+      code: 'STORE_ERROR',
+      message: /there is no season in it/,
+    });
+    assert.deepEqual(readFileSync(other), before);
+    writeFileSync(other, 'a letter to Ada'.repeat(100));
+    assert.throws(() => SeasonLedger.open(other), { message: /the file is damaged, or no SQLite file/ });
   });
 
   it('is served on the version that it was created on only', (t) => {

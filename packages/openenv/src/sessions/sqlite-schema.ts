@@ -1,10 +1,9 @@
 import { hash } from 'node:crypto';
-import { closeSync, constants, fstatSync, openSync, readSync, writeSync } from 'node:fs';
+import { closeSync, constants, fstatSync, openSync, readSync, statSync, writeSync } from 'node:fs';
 import { hostname } from 'node:os';
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
-
-/** Format that this version reads and writes. */
-const FORMAT = 2;
+import { ENTRY_BYTES, resetDigest, SESSION_BYTES, stepDigest } from './session-store.ts';
+import type { StoredTables } from './sqlite-file.ts';
 
 /** In the place of a step, for the reset, which is the first entry of a journal. */
 export const RESET_STEP = -1;
@@ -57,17 +56,8 @@ CREATE TRIGGER IF NOT EXISTS session_deleted AFTER DELETE ON session BEGIN
   UPDATE client SET bytes = bytes - old.bytes WHERE id = old.client;
   DELETE FROM client WHERE id = old.client AND bytes <= 0;
 END;
-PRAGMA user_version = ${FORMAT};
+PRAGMA user_version = 2;
 `;
-
-/** Makes the tables, where they are missing. @throws Error for a file of another format */
-export function makeTables(database: DatabaseSync): void {
-  const { user_version: format } = database.prepare('PRAGMA user_version').get() as { user_version: number };
-  if (format !== 0 && format !== FORMAT) {
-    throw new Error(`it has format ${format}, this version reads format ${FORMAT}`);
-  }
-  database.exec(SCHEMA);
-}
 
 export interface SessionRow {
   readonly key: number;
@@ -85,7 +75,7 @@ export interface EntryRow {
 }
 
 /** Statements of the store. */
-export const SESSION_SQL = {
+const SESSION_SQL = {
   saveReset: `INSERT INTO session (key, id, environment, version, owner, client, episode_id, number, bytes, used_at)
        VALUES (
          coalesce((SELECT min(key) FROM free_key), (SELECT coalesce(max(key), 0) + 1 FROM session)),
@@ -125,6 +115,38 @@ export const SESSION_SQL = {
   userGone: 'UPDATE store_user SET is_open = 0 WHERE owner = ?',
   removeUser: 'DELETE FROM store_user WHERE owner = ?',
   hasSessions: 'SELECT EXISTS (SELECT 1 FROM session) AS yes',
+};
+
+/** Sessions of format 1 had no clients and no digests, and the options of their resets in a column. */
+function fromFormat1(database: DatabaseSync): void {
+  database.exec(`ALTER TABLE session RENAME TO former_session; DROP INDEX session_used_at; ${SCHEMA}`);
+  const addSession = database.prepare(
+    `INSERT INTO session (key, id, environment, version, owner, client, episode_id, number, bytes, used_at)
+       SELECT key, id, environment, version, owner, '', episode_id, 1, ?, 0 FROM former_session WHERE key = ?`,
+  );
+  const addEntry = database.prepare('INSERT INTO entry (session, step, text, digest) VALUES (?, ?, ?, ?)');
+  const actions = database.prepare('SELECT action FROM action WHERE session = ? ORDER BY step');
+  type FormerSession = SessionRow & { readonly id: string; readonly reset: string };
+  const former = database.prepare('SELECT * FROM former_session').all() as unknown as FormerSession[];
+  for (const { key, id, environment, version, episode_id, reset } of former) {
+    const texts = [reset, ...(actions.all(key) as { action: string }[]).map(({ action }) => action)];
+    addSession.run(SESSION_BYTES + texts.join('').length + ENTRY_BYTES * texts.length, key);
+    let digest = '';
+    for (const [index, text] of texts.entries()) {
+      const name = { id: environment, version };
+      digest = index === 0 ? resetDigest(id, name, episode_id, text) : stepDigest(digest, text);
+      addEntry.run(key, index + RESET_STEP, text, digest);
+    }
+  }
+  database.exec('DROP TABLE former_session; DROP TABLE action');
+}
+
+export const SESSION_TABLES: StoredTables<keyof typeof SESSION_SQL> = {
+  part: 'sessions',
+  schema: SCHEMA,
+  steps: [fromFormat1],
+  formerFormat: 'SELECT user_version AS format FROM pragma_user_version',
+  sql: SESSION_SQL,
 };
 
 /** Servers note every minute of serving that they run, ms. */
@@ -215,6 +237,12 @@ export class AcknowledgedMarks {
   constructor(path: string) {
     this.#file = openSync(path, constants.O_RDWR | constants.O_CREAT, 0o600);
     this.isNew = fstatSync(this.#file).size === 0;
+  }
+
+  /** Most sessions that the marks beside a database can tell of; 0 without marks. */
+  static sessionsIn(path: string): number {
+    const { size = 0 } = statSync(`${path}-marks`, { throwIfNoEntry: false }) ?? {};
+    return Math.max(0, Math.floor(size / MARK_BYTES) - 1);
   }
 
   /** Number of the last acknowledged entry of a session; `undefined` when the file has none. */

@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import {
   closeSync,
   cpSync,
+  existsSync,
   mkdtempSync,
   openSync,
   rmSync,
@@ -18,7 +19,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { openSqliteStore } from './sqlite-session-store.ts';
+import { checkSqliteStore, openSqliteStore } from './sqlite-session-store.ts';
 
 const environment = { id: 'counter', version: '1' };
 
@@ -331,5 +332,111 @@ test('a file that cannot be used says why', async (t) => {
   const database = new DatabaseSync(newer);
   database.exec('PRAGMA user_version = 99');
   database.close();
-  assert.throws(() => openSqliteStore(newer), /it has format 99, this version reads format 2/);
+  assert.throws(
+    () => openSqliteStore(newer),
+    /its sessions have format 99, this version reads formats up to 2\. Use the version/,
+  );
 });
+
+test('sessions of format 1, the first that there was, go on', async (t) => {
+  const path = temporaryFile(t);
+  const former = new DatabaseSync(path);
+  former.exec(`PRAGMA journal_mode = WAL;
+    CREATE TABLE session (
+      key INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, environment TEXT NOT NULL, version TEXT NOT NULL,
+      owner TEXT NOT NULL, episode_id TEXT NOT NULL, reset TEXT NOT NULL, used_at INTEGER NOT NULL
+    ) STRICT;
+    CREATE INDEX session_used_at ON session (used_at);
+    CREATE TABLE action (
+      session INTEGER NOT NULL, step INTEGER NOT NULL, action TEXT NOT NULL, PRIMARY KEY (session, step)
+    ) STRICT, WITHOUT ROWID;
+    PRAGMA user_version = 1;
+    INSERT INTO session VALUES (3, 'a', 'counter', '1', 'x', 'e', '{"seed":1}', 1795000000000);
+    INSERT INTO action VALUES (3, 0, '{"amount":2}'), (3, 1, '{"amount":3}');`);
+  former.close();
+  const store = openStore(t, path);
+  const stored = await store.take('a');
+  assert.deepEqual([stored?.damage, stored?.reset], [undefined, { seed: 1 }]);
+  assert.deepEqual(stored?.actions, [{ amount: 2 }, { amount: 3 }]);
+  await stored?.journal.step(2, { amount: 4 });
+  assert.equal((await store.take('a'))?.actions.length, 3);
+  assert.deepEqual(checkSqliteStore(path), { sessions: 1, problems: [] });
+});
+
+test('sessions of format 2 go on, also beside the table of servers that it had first', async (t) => {
+  const path = temporaryFile(t);
+  const { ids, close } = await played(path);
+  await close();
+  const former = new DatabaseSync(path);
+  former.exec(`DROP TABLE store_format; DROP TABLE store_user; CREATE TABLE server (
+    owner TEXT PRIMARY KEY, process INTEGER NOT NULL, host TEXT NOT NULL, program TEXT NOT NULL, is_open INTEGER NOT NULL
+  ) STRICT`);
+  former.close();
+  assert.equal(await wholeOrTold(path, ids), 20);
+});
+
+/** A log that keeps its errors. */
+function errorLog() {
+  const errors: string[] = [];
+  const logger = { info() {}, warn() {}, error: (_: object, message: string) => void errors.push(message) };
+  return { errors, logger };
+}
+
+for (const [what, damage, told] of [
+  ['whose header is damaged', (path: string) => writeAt(path, 0, 100), /cannot be read: the file is damaged/],
+  ['cut to zero', (path: string) => truncateSync(path, 0), /is missing or empty, and held up to 20 sessions/],
+  ['that is gone', (path: string) => rmSync(path), /is missing or empty, and held up to 20 sessions/],
+] as const) {
+  test(`a file ${what} is set aside with a sentence, and a new one begun`, async (t) => {
+    const path = temporaryFile(t);
+    await (await played(path)).close();
+    damage(path);
+    const { errors, logger } = errorLog();
+    for (let start = 0; start < 2; start++) await openSqliteStore(path, { logger }).close();
+    assert.equal(errors.length, 1);
+    assert.match(errors[0]!, told);
+    assert.match(errors[0]!, /set aside as .*sessions\.db\.damaged-1, and a new file is begun/);
+    assert.ok(statSync(`${path}.damaged-1-marks`).size > 0);
+    await openStore(t, path).open('a', environment).reset('e', { seed: 1 });
+  });
+}
+
+test('a file that no marks show to be ours is never moved', (t) => {
+  const path = temporaryFile(t);
+  writeFileSync(path, 'a letter to Ada'.repeat(100));
+  assert.throws(() => openSqliteStore(path), { code: 'STORE_ERROR', message: /file is not a database/ });
+  assert.equal(existsSync(path), true);
+});
+
+test('the check of a file names what is damaged and changes nothing', async (t) => {
+  const path = temporaryFile(t);
+  assert.throws(() => checkSqliteStore(path), { code: 'STORE_ERROR', message: /There is no file/ });
+  await (await played(path)).close();
+  assert.deepEqual(checkSqliteStore(path), { sessions: 20, problems: [] });
+  const database = new DatabaseSync(path);
+  database.exec(`UPDATE entry SET text = '{}' WHERE session = 2 AND step = 7;
+    DELETE FROM entry WHERE session = 3 AND step > 47`);
+  database.close();
+  const size = statSync(path).size;
+  const { sessions, problems } = checkSqliteStore(path);
+  assert.deepEqual(
+    [sessions, problems],
+    [
+      20,
+      [
+        'Session session-... is damaged: step 7 was changed.',
+        'Session session-... is damaged: its last 2 entries are missing.',
+      ],
+    ],
+  );
+  assert.equal(statSync(path).size, size);
+  truncateSync(path, 0);
+  assert.match(checkSqliteStore(path).problems.join(), /no sessions in it; its marks tell of up to 20/);
+  assert.equal(statSync(path).size, 0);
+});
+
+function writeAt(path: string, position: number, length: number): void {
+  const file = openSync(path, 'r+');
+  writeSync(file, Buffer.alloc(length, 0x5a), 0, length, position);
+  closeSync(file);
+}

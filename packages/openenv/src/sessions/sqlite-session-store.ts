@@ -1,4 +1,6 @@
 import { randomUUID } from 'node:crypto';
+import { existsSync, statSync } from 'node:fs';
+import { DatabaseSync } from 'node:sqlite';
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
 import type { EnvironmentError } from '../protocol/definition.ts';
 import { errorCode, openEnvError } from '../protocol/errors.ts';
@@ -21,6 +23,7 @@ import {
   storeError,
 } from './session-store.ts';
 import {
+  formatOf,
   isBusy,
   isCorrupt,
   LOCK_RETRY_MS,
@@ -29,16 +32,16 @@ import {
   reasonOf,
   SQLITE_FULL,
   SqliteFile,
+  setAside,
 } from './sqlite-file.ts';
 import {
   AcknowledgedMarks,
   type EntryRow,
   enterStore,
   type Mark,
-  makeTables,
   markOf,
   RESET_STEP,
-  SESSION_SQL,
+  SESSION_TABLES,
   type SessionRow,
   type StoreUsers,
   setNumber,
@@ -109,10 +112,73 @@ export function openSqliteStore(
   return new SqliteSessionStore(path, withDefaults(defaultOptions(options.maxBytes), options));
 }
 
+type SessionFile = SqliteFile<keyof (typeof SESSION_TABLES)['sql']>;
+
+/** Opens the file. One of ours that is damaged or empty is set aside, and a new one begun. */
+function openFile(path: string, { lockTimeoutMs, logger }: SqliteSessionStoreOptions): SessionFile {
+  const open = () =>
+    new SqliteFile(path, SESSION_TABLES, { lockTimeoutMs, isBlocking: true, pragmas: PRAGMAS });
+  // Only a file with marks is known to be ours: another one is never moved.
+  const marked = AcknowledgedMarks.sessionsIn(path);
+  let damage: string;
+  if (marked > 0 && sizeOf(path) === 0) damage = `is missing or empty, and held up to ${marked} sessions`;
+  else
+    try {
+      return open();
+    } catch (error) {
+      if (marked === 0 || !isCorrupt(error)) throw error;
+      damage = `cannot be read: ${reasonOf(error)}`;
+    }
+  const aside = setAside(path);
+  logger.error({ path }, `${path} ${damage}. It is set aside as ${aside}, and a new file is begun`);
+  return open();
+}
+
+function sizeOf(path: string): number {
+  return statSync(path, { throwIfNoEntry: false })?.size ?? 0;
+}
+
+/**
+ * Checks a file of sessions, and changes nothing. Answers how many sessions it has, and what is wrong, as sentences.
+ * @throws EnvironmentError `STORE_ERROR` when there is no such file
+ */
+export function checkSqliteStore(path: string) {
+  const marked = AcknowledgedMarks.sessionsIn(path);
+  if (!existsSync(path)) throw storeError(`There is no file ${path}.`);
+  const problems: string[] = [];
+  let sessions = 0;
+  const database = new DatabaseSync(path, { readOnly: true });
+  try {
+    const { sql } = SESSION_TABLES;
+    const format = formatOf(database, SESSION_TABLES);
+    const faults = database.prepare('PRAGMA integrity_check(20)').all() as { integrity_check: string }[];
+    for (const { integrity_check: fault } of faults) if (fault !== 'ok') problems.push(`SQLite: ${fault}.`);
+    if (format === 0) problems.push(`There are no sessions in it; its marks tell of up to ${marked}.`);
+    if (format !== SESSION_TABLES.steps.length + 1) return { sessions, problems };
+    const marks = marked > 0 ? new AcknowledgedMarks(`${path}-marks`) : undefined;
+    const entriesOf = database.prepare(sql.readEntries);
+    type Row = SessionRow & { readonly id: string };
+    for (const row of database.prepare('SELECT * FROM session').iterate() as IterableIterator<unknown>) {
+      const { id, key } = row as Row;
+      const entries = entriesOf.all(key) as unknown as EntryRow[];
+      const damage = damageOf(id, row as Row, entries, marks?.read(key, id));
+      // An id is the key to its session.
+      if (damage !== undefined) problems.push(`Session ${id.slice(0, 8)}... is damaged: ${damage}`);
+      sessions++;
+    }
+    marks?.close();
+  } catch (error) {
+    problems.push(`It cannot be read: ${reasonOf(error)}.`);
+  } finally {
+    database.close();
+  }
+  return { sessions, problems };
+}
+
 class SqliteSessionStore implements SessionStore {
   readonly #owner = randomUUID();
   readonly #options: SqliteSessionStoreOptions;
-  readonly #file: SqliteFile<keyof typeof SESSION_SQL>;
+  readonly #file: SessionFile;
   readonly #marks: AcknowledgedMarks;
   readonly #users: StoreUsers;
   readonly #monitor: StoreMonitor;
@@ -129,12 +195,11 @@ class SqliteSessionStore implements SessionStore {
 
   constructor(path: string, options: SqliteSessionStoreOptions) {
     this.#options = options;
-    const { lockTimeoutMs, maxBytes, program, logger } = options;
+    const { maxBytes, program, logger } = options;
     this.#monitor = new StoreMonitor(logger);
-    let file: SqliteFile<keyof typeof SESSION_SQL> | undefined;
+    let file: SessionFile | undefined;
     try {
-      const tables = { pragmas: PRAGMAS, setUp: makeTables, sql: SESSION_SQL };
-      file = new SqliteFile(path, { lockTimeoutMs, isBlocking: true, ...tables });
+      file = openFile(path, options);
       this.#file = file;
       this.#pageBytes = (this.#statements.pageSize.get() as { page_size: number }).page_size;
       file.database.exec(`PRAGMA max_page_count = ${Math.max(1, Math.floor(maxBytes / this.#pageBytes))}`);

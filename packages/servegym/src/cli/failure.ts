@@ -80,6 +80,12 @@ export class InputError extends Error {
   }
 }
 
+/** An error of a file of sessions, runs or a season as bad input; another one as it is. */
+export function storeFailure(error: unknown): unknown {
+  const { code, message } = Object(error) as { code?: string; message: string };
+  return code === 'STORE_ERROR' ? new InputError(message, { code, cause: error }) : error;
+}
+
 /**
  * True where the caller can correct what is wrong. Errors of all packages say so by `isInputError`, which jobs carry across
  * threads and queues.

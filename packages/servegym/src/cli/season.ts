@@ -22,7 +22,7 @@ import { openEnvironment } from '../server/open-environment.ts';
 import { above, allowedHosts, whole, withBoundName } from './arguments/options.ts';
 import { defineCommand } from './command-table.ts';
 import { GAIN_LEGEND, gainColumns, gainsJson } from './evaluate/evaluation-report.ts';
-import { InputError } from './failure.ts';
+import { InputError, storeFailure } from './failure.ts';
 import { readInputJson, requireWritable, writeJsonFile } from './files.ts';
 import { jobOptions, withJobs } from './jobs.ts';
 import { printResult, table } from './output/print-result.ts';
@@ -214,8 +214,7 @@ async function withSeason(
     ledger = created === undefined ? SeasonLedger.open(file) : SeasonLedger.create(file, created);
     await use(ledger);
   } catch (error) {
-    const { code, message } = error as { code?: string; message: string };
-    throw code === 'STORE_ERROR' ? new InputError(message, { code: 'STORE_ERROR', cause: error }) : error;
+    throw storeFailure(error);
   } finally {
     ledger?.close();
   }

@@ -1,12 +1,12 @@
 import { ENVIRONMENT_IDS } from '@servegym/environments';
-import { DEFAULT_RATE_LIMIT, MAX_PROXIES } from '@servegym/openenv';
+import { checkSqliteStore, DEFAULT_RATE_LIMIT, MAX_PROXIES } from '@servegym/openenv';
 import { InvalidArgumentError } from 'commander';
 import { defaultWorkLimits } from '../server/background-work.ts';
 import { consoleIsBuilt } from '../server/console-files.ts';
 import { stopOnSignals, tellOthers } from '../server/listening.ts';
 import { DEFAULT_CALL_LIMITS } from '../server/outside-calls.ts';
 import { LOG_FORMATS, LOG_LEVELS, serverLog } from '../server/server-log.ts';
-import { defaultSessionFile } from '../server/session-storage.ts';
+import { defaultSessionFile, isRedisAddress } from '../server/session-storage.ts';
 import { startServer } from '../server/start-server.ts';
 import {
   allowedHosts,
@@ -20,7 +20,7 @@ import {
 } from './arguments/options.ts';
 import { loadTask, loadTrace } from './arguments/scenario-options.ts';
 import { defineCommand, type OptionTable, type OptionValues } from './command-table.ts';
-import { InputError } from './failure.ts';
+import { InputError, storeFailure, type Verdict } from './failure.ts';
 
 /** In the place of a file: sessions live no longer than the server. */
 const IN_MEMORY = 'memory';
@@ -64,7 +64,7 @@ type Limits = { readonly [Name in LimitName]: (typeof LIMITS)[Name]['initial'] }
 const serveOptions = {
   env: {
     value: '<names>',
-    help: 'environments, or modules that export one, with commas; the first is at the root',
+    help: 'environments, or modules that export one; the first is at the root',
     env: 'SERVEGYM_ENV',
     parse: environmentNames,
     default: ENVIRONMENT_IDS as readonly string[],
@@ -91,12 +91,13 @@ const serveOptions = {
   },
   store: {
     value: '<file|url>',
-    help: 'SQLite file that keeps sessions, redis://..., or `memory` to keep none',
+    help: 'SQLite file of the sessions, redis://..., or `memory`',
     env: 'SERVEGYM_STORE',
     parse: storeName,
     default: defaultSessionFile(),
     defaultText: 'a file in your state folder',
   },
+  checkStore: { help: 'check the file of --store and end: with 1 where it is damaged' },
   maxSessions: {
     ...whole('<number>', 1, 1_000_000, 'most sessions at once', 1024),
     env: 'MAX_CONCURRENT_ENVS',
@@ -169,8 +170,9 @@ export const serveCommand = () =>
     action: serve,
   });
 
-async function serve(options: OptionValues<typeof serveOptions>): Promise<void> {
+async function serve(options: OptionValues<typeof serveOptions>): Promise<Verdict | undefined> {
   const { host, port, mode, store, sessionTimeout, maxSessions } = options;
+  if (options.checkStore) return checkStore(store);
   const token = options.token.flat();
   requireTokens(token);
   const limits = readLimits(options.limit);
@@ -218,6 +220,20 @@ async function serve(options: OptionValues<typeof serveOptions>): Promise<void> 
     console.error('warning: the console is not built; build it with `npm run build -w packages/console`');
   }
   await stopOnSignals(server, { graceMs: options.drainTimeout * 1000, say: console.log });
+}
+
+function checkStore(store: string): Verdict {
+  if (store === IN_MEMORY || isRedisAddress(store)) {
+    throw new InputError(`Expected --check-store with a SQLite file as --store, got \`${store}\``);
+  }
+  try {
+    const { sessions, problems } = checkSqliteStore(store);
+    for (const problem of problems) console.error(problem);
+    console.log(`${store}: ${sessions} sessions, ${problems.length === 0 ? 'all right' : 'not all right'}`);
+    return problems.length === 0 ? 'yes' : 'no';
+  } catch (error) {
+    throw storeFailure(error);
+  }
 }
 
 /** All limits: of `--limit`, else of the environment's variables, else the defaults. @throws InputError */

@@ -20,7 +20,7 @@ import {
 } from '@servegym/openenv';
 import { prometheusMetrics } from '@servegym/openenv/metrics';
 import { z } from 'zod';
-import { InputError } from '../cli/failure.ts';
+import { InputError, storeFailure } from '../cli/failure.ts';
 import {
   BackgroundEnvironment,
   type BackgroundLimits,
@@ -106,7 +106,7 @@ export async function startServer({
     }
   } catch (error) {
     await closeAll(servers);
-    throw error;
+    throw storeFailure(error);
   }
   const [root, ...below] = servers as [OpenEnvServer, ...OpenEnvServer[]];
   try {
