@@ -255,7 +255,7 @@ function estimatedError(rows: readonly StaticBatchRow[]): string {
 function operatingPoints(rows: readonly PointRow[]): Pair[] {
   const share = Math.hypot(PROFILE_ERRORS.tables.share, PROFILE_ERRORS.tables.share);
   const conditions = ({ point }: PointRow) => [
-    ...[point.model.replace(/^.*\//, '').replace(/-FP8$/, ''), point.source, point.repeatsPrompts],
+    ...[point.model.replace(/^.*\//, '').replace(/-FP8$/, ''), point.campaign],
     ...[point.inputTokens, point.outputTokens, point.concurrency],
   ];
   const server = ({ engine, system, precision, tensor, data, expert }: OperatingPoint) => [

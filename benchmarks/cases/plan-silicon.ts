@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { findGpu } from '@servegym/profiles';
 import { mean, quantile } from '@servegym/simulator/statistics';
-import { isDisturbed, type OperatingPoint, type PointRow } from '../fidelity/operating-points.ts';
+import type { OperatingPoint, PointRow } from '../fidelity/operating-points.ts';
 import { benchmark, type Row } from '../harness.ts';
 
 interface Latencies {
@@ -44,7 +44,6 @@ A case is a model with nominal lengths, and an SLO: a limit of the mean TTFT and
     const { points } = JSON.parse(await readFile(path, 'utf8')) as { readonly points: readonly PointRow[] };
     const cases = findCases(points);
     yield rowOf('all', cases);
-    yield rowOf('all but disturbed points', findCases(points.filter(({ point }) => !isDisturbed(point))));
     for (const [model, of] of [...Map.groupBy(cases, (each) => each.model)].sort()) yield rowOf(model, of);
   },
 });

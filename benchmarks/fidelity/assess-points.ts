@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Job, JobEngine, Json } from '@servegym/jobs';
+import type { JobEngine, Json } from '@servegym/jobs';
 import {
   engineOverheads,
   findGpu,
@@ -14,13 +14,14 @@ import {
 import {
   drawLengths,
   type EngineProfile,
-  type KvPrecision,
   repeatTrace,
   simulateTrace,
   type Trace,
   type WeightPrecision,
 } from '@servegym/simulator';
 import { summarize } from '@servegym/simulator/statistics';
+import { assumptionsOf } from './campaigns.ts';
+import { BURST_MS, refit } from './left-out-constants.ts';
 import {
   type OperatingPoint,
   type PointAnswer,
@@ -50,6 +51,9 @@ const MEMORY_OVERHEAD_GIB = { vllm: 3, sglang: 0 };
 /** Share of the memory that profiles from tables give an engine. */
 const DEFAULT_SHARE = 0.9;
 
+/** First version of vLLM with asynchronous scheduling by default. */
+const FIRST_ASYNC = '0.14';
+
 /** Versions of vLLM with the kernels of the oldest tables; recipes for 0.18 and 0.19 choose those of the newest. */
 const OLD_TABLES = /^0\.1[0-7]\./;
 
@@ -60,38 +64,67 @@ export interface PointsOptions {
   readonly answers?: string;
   /** Default false: the rows that no constant was chosen by are left out. True: those alone. */
   readonly heldOut?: boolean;
+  /** Default true: constants are fitted again, without each campaign and without each model. */
+  readonly leftOut?: boolean;
+}
+
+/** Points of one server. */
+export interface PointServer {
+  readonly served: PointProfile;
+  readonly points: readonly OperatingPoint[];
 }
 
 /** Predicts public operating points with profiles made from kernel tables. */
 export async function assessPoints(jobs: JobEngine, options: PointsOptions): Promise<PointRow[]> {
-  const { folder, heldOut = false } = options;
+  const { folder, heldOut = false, leftOut = !heldOut } = options;
   const points = parseOperatingPoints(await readPoints(folder), 'silicon_sample.csv', heldOut);
   const theirs = options.answers === undefined ? null : parseAnswers(options.answers);
 
-  const servers = Map.groupBy(points, ({ engine, version, model, system, precision, tensor, data, expert }) =>
-    JSON.stringify([engine, version, model, system, precision, tensor, data, expert]),
-  );
+  const asked = points.flatMap((point) => [
+    { point, assumption: '' },
+    ...assumptionsOf(point).map(({ name, settings }) => ({
+      point: { ...point, settings },
+      assumption: name,
+    })),
+  ]);
+  const groups = Map.groupBy(asked, ({ point, assumption }) => {
+    const { campaign, engine, version, model, system, precision, tensor, data, expert, settings } = point;
+    const { memoryShare, kvCache } = settings;
+    const labels = [campaign, engine, version, model, system, precision, tensor, data, expert];
+    return JSON.stringify([assumption, memoryShare, kvCache, ...labels]);
+  });
   const known = new Map<string, Promise<ReadTables>>();
   const ours = new Map<string, PointAnswer>();
-  const asked: OperatingPoint[][] = [];
-  const list: Job[] = [];
-  for (const same of servers.values()) {
+  const keyOf = (id: string, assumption: string) => `${id} ${assumption}`;
+  const servers: PointServer[] = [];
+  const assumptions: string[] = [];
+  for (const same of groups.values()) {
+    const assumption = same[0].assumption;
     try {
-      const served = await pointProfile(folder, same[0], known);
-      asked.push(same);
-      list.push({ kind: 'points', input: { served, points: same } as unknown as Json });
+      const served = await pointProfile(folder, same[0].point, known);
+      servers.push({ served, points: same.map(({ point }) => point) });
+      assumptions.push(assumption);
     } catch (error) {
       if (!(error instanceof ProfileError)) throw error;
-      for (const { id } of same) ours.set(id, { error: error.message });
+      for (const { point } of same) ours.set(keyOf(point.id, assumption), { error: error.message });
     }
   }
-  const results = (await jobs.run(list)) as unknown as PointAnswer[][];
-  for (const [i, answers] of results.entries()) {
-    for (const [j, answer] of answers.entries()) ours.set(asked[i][j].id, answer);
-  }
+  const answersOf = async (list: readonly PointServer[]) =>
+    (await jobs.run(
+      list.map((input) => ({ kind: 'points', input: input as unknown as Json })),
+    )) as unknown as PointAnswer[][];
+  const results = await answersOf(servers);
+  for (const [i, { points: of }] of servers.entries())
+    for (const [j, { id }] of of.entries()) ours.set(keyOf(id, assumptions[i]), results[i][j]);
+  const plain = servers.filter((_, i) => assumptions[i] === '');
+  const refitted = leftOut ? await refit(plain, answersOf) : null;
   return points.map((point) => ({
     point,
-    ours: ours.get(point.id)!,
+    ours: ours.get(keyOf(point.id, ''))!,
+    assumed: Object.fromEntries(
+      assumptionsOf(point).map(({ name }) => [name, ours.get(keyOf(point.id, name))!]),
+    ),
+    refitted: refitted?.get(point.id) ?? null,
     theirs: theirs === null ? null : (theirs.get(point.id) ?? { error: 'no answer' }),
   }));
 }
@@ -102,7 +135,8 @@ async function pointProfile(
   point: OperatingPoint,
   known: Map<string, Promise<ReadTables>>,
 ): Promise<PointProfile> {
-  const { system, engine, version, tensor, data, expert } = point;
+  const { system, engine, version, tensor, data, expert, settings } = point;
+  const { memoryShare, kvCache, asyncScheduling } = settings;
   const gpu = findGpu(GPUS[system] ?? system);
   const model = pointModel(point);
   const weights = pointWeights(point, model);
@@ -111,19 +145,18 @@ async function pointProfile(
   const reading = known.get(key) ?? readOperatorTables(folder, gpu, asked);
   known.set(key, reading);
   const { tables, measuredOn, engine: named } = await reading;
-  const { memoryShare } = pointRecipe(point);
   const { profile } = tableProfile(tables, {
     ...{ gpu, measuredOn, model, weights },
     parallel: { tensor, pipeline: 1, data, expert },
-    kvCache: pointKvCache(point),
+    kvCache,
     engine: named,
-    overheads: engineOverheads(engine, version),
+    overheads: engineOverheads(engine, asyncScheduling ? FIRST_ASYNC : version),
     memoryOverheadGiB:
-      memoryShare === null ? MEMORY_OVERHEAD_GIB[engine] : (DEFAULT_SHARE - memoryShare) * gpu.memoryGiB,
+      MEMORY_OVERHEAD_GIB[engine] + (DEFAULT_SHARE - (memoryShare ?? DEFAULT_SHARE)) * gpu.memoryGiB,
     source: 'kernel tables',
     command: 'benchmarks/run.ts fidelity',
   });
-  return { profile, weights };
+  return { profile, weights, burstMs: BURST_MS };
 }
 
 async function readPoints(folder: string): Promise<string> {
@@ -160,56 +193,20 @@ function readAnswer(line: string): [string, PointAnswer] | null {
   }
 }
 
-/** Settings that a public operating point was measured with. */
-interface PointRecipe {
-  /** Token budget of an iteration (SGLang chunked_prefill_size). */
-  readonly budget: number;
-  /** Share of the memory for weights and KV (SGLang mem_fraction_static); `null`: the engine's default. */
-  readonly memoryShare: number | null;
-  /** Iterations between two looks for new requests (SGLang scheduler_recv_interval). */
-  readonly receiveEvery: number;
-}
-
-/** Default token budget on GPUs of 70 GiB and more. */
-const DEFAULTS: PointRecipe = { budget: 8192, memoryShare: null, receiveEvery: 1 };
-
-/**
- * Settings of a point: of rows of InferenceX on SGLang those of its public recipes (SemiAnalysisAI/InferenceX,
- * benchmarks/single_node: dsr1_fp8_b200.sh, dsr1_fp4_b200.sh, dsr1_fp8_h200.sh, qwen3.5_fp8_b200.sh,
- * qwen3.5_bf16_b200.sh, glm5_fp8_b200.sh), else the engine's defaults.
- */
-export function pointRecipe(point: OperatingPoint): PointRecipe {
-  const { engine, source, system, model, precision, tensor, concurrency } = point;
-  if (engine !== 'sglang' || source !== 'InferenceX') return DEFAULTS;
-  const isB200 = system === 'b200_sxm';
-  const large = { ...DEFAULTS, budget: 32_768, memoryShare: 0.82 };
-  if (/GLM/.test(model)) return { ...large, memoryShare: 0.85 };
-  if (!isB200) return large;
-  const receiveEvery = concurrency < 16 ? 10 : 30;
-  if (!/DeepSeek/.test(model)) return { ...large, receiveEvery };
-  if (precision === 'fp4') return { ...large, budget: 16_384, memoryShare: 0.85, receiveEvery };
-  if (tensor === 4) return { budget: 8192, memoryShare: 0.95, receiveEvery: 10 };
-  return { ...large, receiveEvery };
-}
-
 /** A profile for a point, with the precision of the weights that the point was measured with. */
 interface PointProfile {
   readonly profile: EngineProfile;
   readonly weights: WeightPrecision;
+  /**
+   * Time by which a request that is sent with others delays the first iteration of them all, ms: a front end reads, parses
+   * and tokenizes the requests of a burst in turns, so that none is scheduled before nearly all are.
+   */
+  readonly burstMs: number;
 }
 
-/** Shortest lengths that are drawn, over the nominal ones. */
-const LEAST_LENGTH = 0.8;
 /** More than any point has in flight. */
 const MOST_SEQUENCES = 8192;
 
-/**
- * Time by which a request that is sent with others delays the first iteration of them all, ms: a front end reads,
- * parses and tokenizes the requests of a burst in turns, so that none is scheduled before nearly all are. Chosen on the
- * open rows, of which the TTFT grows by half a millisecond for each request in flight more than with a front end that
- * has no limit, whatever model, GPU and parallelism.
- */
-const BURST_MS = 5;
 /** Prompts that a load generator draws unless it is told how many: AIPerf's default. */
 const PROMPTS = 100;
 const BLOCK_TOKENS = 16;
@@ -225,32 +222,30 @@ function pointWeights({ precision }: OperatingPoint, { checkpoint }: ServedModel
   return 'FP16';
 }
 
-/** Precision of the KV cache of a point: recipes for B200 set 8 bits, as the queues of points that overflow it tell. */
-function pointKvCache({ system }: OperatingPoint): KvPrecision {
-  return system === 'b200_sxm' ? 'FP8' : 'FP16';
-}
-
 /** Mean latencies of a closed loop with the engine's default settings. */
-export function simulatePoint(point: OperatingPoint, { profile, weights }: PointProfile): PointAnswer {
-  const { concurrency, inputTokens, outputTokens, repeatsPrompts } = point;
-  const requests = point.requestsEach * concurrency;
-  const { budget: maxNumBatchedTokens, receiveEvery } = pointRecipe(point);
+export function simulatePoint(
+  point: OperatingPoint,
+  { profile, weights, burstMs }: PointProfile,
+): PointAnswer {
+  const { concurrency, inputTokens, outputTokens, settings } = point;
+  const { requestsEach, leastLength, repeatsPrompts, budget, receiveEvery } = settings;
+  const requests = requestsEach * concurrency;
   const common = {
     ...{ profile, weights, prefixCaching: repeatsPrompts },
-    ...{ maxNumSeqs: MOST_SEQUENCES, maxNumBatchedTokens },
+    ...{ maxNumSeqs: Math.min(MOST_SEQUENCES, budget), maxNumBatchedTokens: budget },
   };
-  const range = { inputTokens, outputTokens, range: LEAST_LENGTH };
+  const range = { inputTokens, outputTokens, range: leastLength };
   const run = repeatsPrompts
     ? simulateTrace(repeatedPrompts(drawLengths({ requests: PROMPTS, ...range }), point), common)
     : simulateTrace(drawLengths({ requests, ...range }), { ...common, concurrency });
   const warmUp = run.ttftMs.length - requests;
   if (run.completed < run.ttftMs.length) return { error: `${run.rejected} requests do not fit the KV pool` };
   // The requests that start the loop are the only burst.
-  const burstMs = (BURST_MS * concurrency * concurrency) / requests;
+  const burst = (burstMs * concurrency) / requestsEach;
   const tpotMs = summarize(run.tpotMs.slice(warmUp).filter(Number.isFinite)).mean;
   // A request waits for half the interval at which SGLang looks for new ones; each look takes no time.
   const receiveMs = receiveEvery === 1 ? 0 : (receiveEvery / 2) * tpotMs;
-  const ttftMs = summarize(run.ttftMs.slice(warmUp)).mean + burstMs + receiveMs;
+  const ttftMs = summarize(run.ttftMs.slice(warmUp)).mean + burst + receiveMs;
   return { ttftMs, tpotMs };
 }
 
@@ -258,8 +253,8 @@ export function simulatePoint(point: OperatingPoint, { profile, weights }: Point
  * The load of a generator that goes through a list of prompts over and over: each client sends one request to warm up
  * and, when all are answered, one after the other.
  */
-function repeatedPrompts(prompts: Trace, { concurrency, requestsEach }: OperatingPoint): Trace {
-  const count = concurrency * (1 + requestsEach);
+function repeatedPrompts(prompts: Trace, { concurrency, settings }: OperatingPoint): Trace {
+  const count = concurrency * (1 + settings.requestsEach);
   const { source, inputTokens, outputTokens } = repeatTrace(prompts, count);
   const offsets = new Int32Array(count + 1);
   for (let i = 0; i < count; i += 1) offsets[i + 1] = offsets[i] + Math.floor(inputTokens[i] / BLOCK_TOKENS);
@@ -280,11 +275,11 @@ function repeatedPrompts(prompts: Trace, { concurrency, requestsEach }: Operatin
 
 /** The job `points`: answers for points of one server, of which equal ones are simulated once. */
 export function runJob(input: Json): Json {
-  const { served, points } = input as unknown as { served: PointProfile; points: OperatingPoint[] };
+  const { served, points } = input as unknown as PointServer;
   const known = new Map<string, PointAnswer>();
   return points.map((point) => {
-    const { concurrency, inputTokens, outputTokens, requestsEach, repeatsPrompts } = point;
-    const key = JSON.stringify([concurrency, inputTokens, outputTokens, requestsEach, repeatsPrompts]);
+    const { concurrency, inputTokens, outputTokens, settings } = point;
+    const key = JSON.stringify([concurrency, inputTokens, outputTokens, settings]);
     const answer = known.get(key) ?? simulatePoint(point, served);
     known.set(key, answer);
     return answer;

@@ -3,7 +3,8 @@ import { join } from 'node:path';
 import { LATENCIES } from '../../packages/profiles/src/fits/served-load.ts';
 import { median, table } from '../harness.ts';
 import type { Fidelity } from './assess-fidelity.ts';
-import { type PointErrors, type PointRow, pointGroups } from './operating-points.ts';
+import { campaignRows } from './campaigns.ts';
+import { assumptionGroups, type PointErrors, type PointRow, pointGroups } from './operating-points.ts';
 
 const NAMES: Readonly<Record<(typeof LATENCIES)[number], string>> = {
   ttftMean: 'TTFT mean',
@@ -118,30 +119,42 @@ export function pointsReport(rows: readonly PointRow[]): string {
     const own = rows.filter(({ point }) => point.engine === engine);
     return own.length === 0 ? [] : [`### ${name}\n\n${groupTable(own)}\n\n${failures(own)}`];
   });
-  return filled('operating-points.md', { rows: rows.length, engines: engines.join('\n\n') });
+  return filled('operating-points.md', {
+    rows: rows.length,
+    distinct: new Set(rows.map(({ point: { ttftMs, tpotMs } }) => `${ttftMs} ${tpotMs}`)).size,
+    engines: engines.join('\n\n'),
+    campaigns: table(['campaign', 'property', 'value', 'evidence'], campaignRows()),
+    assumptions: table(
+      ['rows of', 'assumption', 'rows', 'TPOT', 'TTFT'],
+      assumptionGroups(rows).map(({ group, assumption, rows: count, errors }) => [
+        ...[group, assumption, `${count}`, ...errorCells(errors)],
+      ]),
+    ),
+  });
 }
 
 function groupTable(own: readonly PointRow[]): string {
   const groups = pointGroups(own);
   const isBeside = groups.some(({ theirs }) => theirs !== null);
+  const names = ['campaign left out', 'model left out', 'fitted', 'shipped'];
   return table(
     [
-      ...['rows of', 'rows', 'failed', 'TPOT', 'TTFT', 'TPOT, median', 'TTFT, median'],
-      ...(isBeside
-        ? ['aiconfigurator failed', 'its TPOT', 'its TTFT', 'ours, both: TPOT', 'ours, both: TTFT']
-        : []),
+      ...['rows of', 'rows', 'failed'],
+      ...names.flatMap((name) => [`${name}: TPOT`, 'TTFT']),
+      ...['TPOT, median', 'TTFT, median'],
+      ...(isBeside ? ['aiconfigurator failed', 'its TPOT', 'its TTFT'] : []),
     ],
-    groups.map(({ group, rows, ours, theirs, oursBeside }) => [
-      ...[group, `${rows}`, ...errorCells(ours)],
+    groups.map(({ group, rows, leftOut, fitted, ours, theirs }) => [
+      ...[group, `${rows}`, `${ours.failed}`],
+      ...[leftOut.campaign, leftOut.model, fitted, ours].flatMap(errorCells),
       ...[ours.tpotMedian, ours.ttftMedian].map((error) => (error === null ? '-' : signed(error))),
-      ...(theirs === null ? [] : errorCells(theirs)),
-      ...(oursBeside === null ? [] : errorCells(oursBeside).slice(1)),
+      ...(theirs === null ? [] : [`${theirs.failed}`, ...errorCells(theirs)]),
     ]),
   );
 }
 
-function errorCells({ failed, tpot, ttft }: PointErrors): string[] {
-  return [`${failed}`, ...[tpot, ttft].map((error) => (error === null ? '-' : plain(error)))];
+function errorCells({ tpot, ttft }: PointErrors): string[] {
+  return [tpot, ttft].map((error) => (error === null ? '-' : plain(error)));
 }
 
 /** Reasons of rows without an answer, the most frequent first. */

@@ -4,12 +4,20 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { LocalJobs } from '@servegym/jobs';
-import { findProfile } from '@servegym/profiles';
+import {
+  engineOverheads,
+  findGpu,
+  findModel,
+  findProfile,
+  readOperatorTables,
+  tableProfile,
+} from '@servegym/profiles';
 import { writeTables } from '../../packages/profiles/src/tables/operator-rows.fixture.ts';
 import { FIDELITY_JOB_KINDS } from './assess-fidelity.ts';
-import { assessPoints, pointRecipe, simulatePoint } from './assess-points.ts';
+import { assessPoints, simulatePoint } from './assess-points.ts';
 import { pointsReport } from './fidelity-report.ts';
-import { type PointRow, parseOperatingPoints, pointGroups } from './operating-points.ts';
+import { BURST_MS, withConstants } from './left-out-constants.ts';
+import { assumptionGroups, type PointRow, parseOperatingPoints, pointGroups } from './operating-points.ts';
 
 const COLUMNS =
   'id,silicon_data_source,backend,backend_version,model_path,system,precision,mode,isl,osl,batch_size,tp_size,attention_dp_size,moe_tp_size,moe_ep_size,silicon_ttft_ms,silicon_tpot_ms';
@@ -65,7 +73,7 @@ describe('operating points', () => {
       [[8, 1, 8, 1], { tensor: 8, data: 1, expert: 1 }],
       [[64, 1, 8, 8], { tensor: 8, data: 1, expert: 8 }],
       [[4, 1, 1, 4], { tensor: 4, data: 1, expert: 4 }],
-      [[4, 4, 1, 16], { tensor: 1, data: 4, expert: 4 }],
+      [[4, 4, 1, 16], { tensor: 4, data: 1, expert: 4 }],
       [[2, '', 4, 1], { tensor: 2, data: 2, expert: 1 }],
       [[8, '', 1, 1], { tensor: 8, data: 1, expert: 1 }],
     ] as const;
@@ -84,20 +92,48 @@ describe('operating points', () => {
     );
   });
 
-  it('send ten requests for each in flight, and those of one source one', () => {
-    const text = table({}, { silicon_data_source: '/data/h100_sxm/sglang/0.5.1/x.csv', backend: 'sglang' });
-    assert.deepEqual(
-      parseOperatingPoints(text, 'points.csv').map(({ requestsEach }) => requestsEach),
-      [10, 1],
+  it('have what their campaign is known to have done, and else plain assumptions and the names of what is unknown', () => {
+    const r1 = {
+      backend: 'sglang',
+      system: 'b200_sxm',
+      model_path: 'deepseek-ai/DeepSeek-R1',
+      precision: 'fp8',
+    };
+    const run = 'db-dump/2026-04-27; silicon_concurrency=';
+    const gap = '/aic-auto-gap-analysis/data/h200_sxm/x.csv; silicon_concurrency=4';
+    const minimax = { model_path: 'MiniMaxAI/MiniMax-M2.5', system: 'b200_sxm', precision: 'fp4', isl: 1024 };
+    const points = parseOperatingPoints(
+      table(
+        { silicon_data_source: `${run}4` },
+        { ...r1, tp_size: 8, silicon_data_source: `${run}4` },
+        { ...r1, tp_size: 8, silicon_data_source: `${run}16` },
+        { ...r1, tp_size: 4, silicon_data_source: `${run}32` },
+        { ...minimax, silicon_data_source: `${run}4` },
+        { ...r1, tp_size: 8, silicon_data_source: gap },
+        { silicon_data_source: 'nobody knows' },
+      ),
+      'points.csv',
     );
-  });
-
-  it('repeat their prompts where they come from another generator on vLLM', () => {
-    const other = { silicon_data_source: '/aic-auto-gap-analysis/data/h200_sxm/x.csv' };
-    const text = table({}, other, { ...other, backend: 'sglang' });
+    const plain = {
+      ...{ requestsEach: 10, leastLength: 0.8, repeatsPrompts: false, budget: 8192, memoryShare: null },
+      ...{ kvCache: 'FP16', receiveEvery: 1, asyncScheduling: false },
+    };
+    const large = { ...plain, budget: 32_768, memoryShare: 0.82, kvCache: 'FP8' };
     assert.deepEqual(
-      parseOperatingPoints(text, 'points.csv').map(({ repeatsPrompts }) => repeatsPrompts),
-      [false, true, false],
+      points.map(({ settings }) => settings),
+      [
+        plain,
+        { ...large, receiveEvery: 10 },
+        { ...large, receiveEvery: 30 },
+        { ...plain, memoryShare: 0.95, kvCache: 'FP8', receiveEvery: 10 },
+        { ...plain, kvCache: 'FP8', budget: 2048 },
+        ...[plain, plain],
+      ],
+    );
+    const load = ['requestsEach', 'leastLength', 'repeatsPrompts'];
+    assert.deepEqual(
+      points.map(({ unknown }) => unknown),
+      [[], [], [], [], [], load, load],
     );
   });
 
@@ -148,68 +184,95 @@ describe('operating points', () => {
     );
   });
 
-  it('has requests wait until SGLang looks for them, in the recipes that set how often', () => {
-    const points = parseOperatingPoints(
-      table(
-        { backend: 'sglang', system: 'b200_sxm' },
-        { backend: 'sglang' },
-        { backend: 'sglang', system: 'b200_sxm', silicon_data_source: 'x; silicon_concurrency=16' },
-      ),
-      'points.csv',
-    );
+  it('has requests wait until SGLang looks for them', () => {
+    const [point] = parseOperatingPoints(table({ backend: 'sglang' }), 'points.csv');
     const profile = findProfile('h100-80gb-llama-3-8b');
-    const [often, always, seldom] = points.map((point) => simulatePoint(point, { profile, weights: 'FP16' }));
-    assert.ok('ttftMs' in often && 'ttftMs' in always && 'ttftMs' in seldom);
-    assert.ok(Math.abs(often.ttftMs - always.ttftMs - 5 * often.tpotMs) < 1e-9);
-    assert.ok(seldom.ttftMs > 15 * seldom.tpotMs);
-  });
-
-  it('takes settings from the public recipe of a point, and else the defaults', () => {
-    const r1 = {
-      backend: 'sglang',
-      system: 'b200_sxm',
-      model_path: 'deepseek-ai/DeepSeek-R1',
-      precision: 'fp8',
-    };
-    const points = parseOperatingPoints(
-      table(
-        { ...r1, tp_size: 8 },
-        { ...r1, tp_size: 4, silicon_data_source: 'x; silicon_concurrency=32' },
-        {
-          ...r1,
-          tp_size: 4,
-          silicon_data_source: '/aic-auto-gap-analysis/data/x.csv; silicon_concurrency=32',
-        },
-        {},
+    const [always, often] = [1, 10].map((receiveEvery) =>
+      simulatePoint(
+        { ...point, settings: { ...point.settings, receiveEvery } },
+        { profile, weights: 'FP16', burstMs: BURST_MS },
       ),
-      'points.csv',
     );
-    const defaults = { budget: 8192, memoryShare: null, receiveEvery: 1 };
-    assert.deepEqual(points.map(pointRecipe), [
-      { budget: 32_768, memoryShare: 0.82, receiveEvery: 10 },
-      { budget: 8192, memoryShare: 0.95, receiveEvery: 10 },
-      ...[defaults, defaults],
-    ]);
+    assert.ok('ttftMs' in often && 'ttftMs' in always);
+    assert.ok(Math.abs(often.ttftMs - always.ttftMs - 5 * often.tpotMs) < 1e-9);
   });
 
-  it('serves repeated prompts from the prefix cache', async () => {
-    const other = '/aic-auto-gap-analysis/data/h100_sxm/x.csv; silicon_concurrency=';
+  it('answers rows of unknown campaigns under each assumption: repeated prompts come from the prefix cache', async () => {
+    const source = '/aic-auto-gap-analysis/data/h100_sxm/x.csv; silicon_concurrency=';
     const long = { isl: 4000, osl: 20 };
     writeFileSync(
       join(folder, 'systems', 'silicon_sample.csv'),
       // Of 100 prompts: most of 440 requests find theirs in the cache, and none of 88.
       table(
-        { id: 'new', ...long, silicon_data_source: 'x; silicon_concurrency=40' },
-        { id: 'most', ...long, silicon_data_source: `${other}40` },
-        { id: 'none', ...long, silicon_data_source: `${other}8` },
-        { id: 'none as well', ...long, silicon_data_source: 'x; silicon_concurrency=8' },
+        { id: 'most', ...long, silicon_data_source: `${source}40` },
+        { id: 'none', ...long, silicon_data_source: `${source}8` },
       ),
     );
-    const tpot = (await assessPoints(jobs, { folder })).map(({ ours }) =>
-      'tpotMs' in ours ? ours.tpotMs : 0,
+    const [most, none] = await assessPoints(jobs, { folder, leftOut: false });
+    const tpot = ({ ours, assumed }: PointRow) =>
+      [ours, assumed['prompts repeated']].map((answer) => ('tpotMs' in answer ? answer.tpotMs : 0));
+    assert.deepEqual(Object.keys(most.assumed), ['prompts repeated', 'lengths fixed', 'one batch']);
+    assert.ok(tpot(most)[1] < 0.6 * tpot(most)[0], `${tpot(most)}`);
+    assert.ok(Math.abs(tpot(none)[1] / tpot(none)[0] - 1) < 0.15, `${tpot(none)}`);
+    const groups = assumptionGroups([most, none]);
+    assert.deepEqual(
+      groups.map(({ assumption, rows: count }) => [assumption, count]),
+      ['plain', 'prompts repeated', 'lengths fixed', 'one batch'].map((name) => [name, 2]),
     );
-    assert.ok(tpot[1] < 0.6 * tpot[0], `${tpot}`);
-    assert.ok(Math.abs(tpot[2] / tpot[3] - 1) < 0.15, `${tpot}`);
+  });
+
+  it('moves a law by its constants as composing it anew does', async () => {
+    const { tables, engine, measuredOn } = await readOperatorTables(folder, findGpu('h100-80gb'), 'vllm');
+    const [point] = parseOperatingPoints(table({}), 'points.csv');
+    const before = engineOverheads('vllm', null);
+    const change = { iterationUs: 300, perLayerUs: 9, perSequenceUs: 20, prefillPerLayerUs: 100 };
+    const profileOf = (overheads: typeof before) =>
+      tableProfile(tables, {
+        ...{ gpu: findGpu('h100-80gb'), measuredOn, model: findModel('meta-llama/Llama-3.2-1B') },
+        ...{ parallel: { tensor: 1, pipeline: 1, data: 1, expert: 1 }, weights: 'FP16' as const },
+        ...{ engine, overheads, source: 'kernel tables', command: 'test' },
+      }).profile;
+    const served = { profile: profileOf(before), weights: 'FP16' as const, burstMs: BURST_MS };
+    const sync = { paddedExpertsUs: 120, syncPerSequenceUs: 20, burstMs: BURST_MS };
+    const moved = withConstants({ served, points: [point] }, { ...before, ...change, ...sync });
+    const composed = profileOf({ ...before, ...change });
+    const answers = [moved.served.profile, composed, served.profile].map((profile) =>
+      simulatePoint(point, { ...served, profile }),
+    );
+    const [ours, theirs, old] = answers.map((answer) =>
+      'error' in answer ? { ttftMs: 0, tpotMs: 0 } : answer,
+    );
+    for (const what of ['ttftMs', 'tpotMs'] as const) {
+      assert.ok(Math.abs(ours[what] / theirs[what] - 1) < 0.01, `${what}: ${ours[what]} ${theirs[what]}`);
+      assert.ok(ours[what] > 1.1 * old[what]);
+    }
+  });
+
+  it('fits constants to rows of other campaigns, and of none of which something is unknown', async () => {
+    const source = (date: string) => ({
+      silicon_data_source: `source_file=2026-${date}; silicon_concurrency=4`,
+    });
+    const slow = { silicon_tpot_ms: 20, silicon_ttft_ms: 200 };
+    writeFileSync(
+      join(folder, 'systems', 'silicon_sample.csv'),
+      table(
+        ...[100, 200, 400, 800].map((isl) => ({ id: `slow ${isl}`, isl, ...source('03'), ...slow })),
+        ...[100, 200].map((isl) => ({ id: `other ${isl}`, isl, ...source('04'), backend_version: '0.18.0' })),
+        { id: 'unknown', silicon_data_source: 'x; silicon_concurrency=4', silicon_tpot_ms: 0.001 },
+      ),
+    );
+    const all = await assessPoints(jobs, { folder });
+    const tpot = (row: PointRow, what: 'none' | 'campaign') => {
+      const answer = row.refitted![what];
+      return 'error' in answer ? 0 : answer.tpotMs;
+    };
+    const [slowest, other, unknown] = ['slow 100', 'other 100', 'unknown'].map(
+      (id) => all.find(({ point }) => point.id === id)!,
+    );
+    // The slow server pulls the constants up wherever it is not left out.
+    assert.ok(tpot(slowest, 'none') > 1.5 * tpot(slowest, 'campaign'), JSON.stringify(slowest));
+    assert.ok(tpot(other, 'campaign') >= tpot(other, 'none'), JSON.stringify(other));
+    assert.equal(tpot(unknown, 'campaign'), tpot(unknown, 'none'));
   });
 
   it('counts failures and averages errors over the rows that have an answer', () => {
@@ -220,7 +283,6 @@ describe('operating points', () => {
     assert.equal(all.ours.failed, 1);
     assert.ok(Math.abs(all.ours.ttft! - 10) < 1e-9 && Math.abs(all.ours.tpot! - 20) < 1e-9);
     assert.deepEqual(all.theirs, { failed: 2, ttft: 50, tpot: 50, ttftMedian: 50, tpotMedian: -50 });
-    assert.equal(all.oursBeside?.failed, 0);
   });
 
   it('sets points apart that agree in all labels but not in their TPOT', () => {
@@ -237,7 +299,10 @@ describe('operating points', () => {
       'points.csv',
     );
     const groups = pointGroups(
-      points.map((point) => ({ point, ours: { ttftMs: 10, tpotMs: 9 }, theirs: null })),
+      points.map((point) => ({
+        ...{ point, ours: { ttftMs: 10, tpotMs: 9 } },
+        ...{ assumed: {}, refitted: null, theirs: null },
+      })),
     );
     const twins = groups.filter(({ group }) => group.startsWith('equal labels'));
     assert.deepEqual(
@@ -253,7 +318,7 @@ describe('operating points', () => {
     const report = pointsReport(rows);
     assert.match(
       report,
-      /^\| all \| 3 \| 1 \| [\d.]+ % \| [\d.]+ % \| [+-][\d.]+ % \| [+-][\d.]+ % \| 2 \| 50\.0 % \| 50\.0 % \|/m,
+      /^\| all \| 3 \| 1 \|( [\d.]+ % \|){8}( [+-][\d.]+ % \|){2} 2 \| 50\.0 % \| 50\.0 % \|/m,
     );
     assert.match(report, /^- 1 rows: knows on h100_sxm: expected a known model/m);
     assert.doesNotMatch(report, /SGLang\n/);

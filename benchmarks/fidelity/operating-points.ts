@@ -2,6 +2,7 @@ import { findModel, type ServedModel } from '@servegym/profiles';
 import { mean, summarize } from '@servegym/simulator/statistics';
 import { type CsvRow, readCsv } from '../../packages/profiles/src/tables/read-csv.ts';
 import { errorPercent } from './assess-fidelity.ts';
+import { campaignOf } from './campaigns.ts';
 
 const COLUMNS = [
   'id',
@@ -26,14 +27,6 @@ type Column = (typeof COLUMNS)[number];
 type Row = CsvRow<Column>;
 
 const ENGINES = ['vllm', 'sglang'] as const;
-/** As InferenceX sends, the source of most rows. */
-const REQUESTS_EACH = 10;
-/**
- * Source of rows that are one batch: their mean TTFT is half the prefill of all requests together, at every length and
- * concurrency from 16 to 128.
- */
-const ONE_BATCH = /\/h100_sxm\/sglang\//;
-const OTHERS = /gap-analysis\/data\//;
 const HELD_OUT_GPUS = /^(b300|gb200|gb300)/;
 const HELD_OUT_MODELS = /kimi-k2\.5/i;
 const HELD_OUT_ON_VLLM = /qwen3-32b|llama-3\.1-70b/i;
@@ -68,10 +61,8 @@ export function parseOperatingPoints(text: string, source: string, heldOut = fal
     if (engine === undefined || isHeldOut(row) !== heldOut || row.text('mode') !== 'agg') return [];
     const number = (name: Column) => row.number(name, { isAboveZero: true });
     const data = row.text('silicon_data_source');
-    const point = {
+    const labels = {
       id: row.text('id'),
-      /** InferenceX, whose recipes are public, or another load generator. */
-      source: OTHERS.test(data) ? 'others' : 'InferenceX',
       engine,
       version: row.text('backend_version'),
       /** Hugging Face id. */
@@ -87,29 +78,27 @@ export function parseOperatingPoints(text: string, source: string, heldOut = fal
       inputTokens: number('isl'),
       outputTokens: number('osl'),
       ...parallelOf(row),
-      /** Requests sent for each of those in flight. */
-      requestsEach: ONE_BATCH.test(data) ? 1 : REQUESTS_EACH,
-      /** Whether the load generator went through a list of 100 prompts again and again, after a warm-up. */
-      repeatsPrompts: engine === 'vllm' && OTHERS.test(data),
       ttftMs: number('silicon_ttft_ms'),
       tpotMs: number('silicon_tpot_ms'),
     };
+    const point = { ...labels, ...campaignOf(data, labels) };
     return [point];
   });
 }
 
 /**
- * Division over GPUs. The table's columns differ by source: rows of InferenceX with experts divided over GPUs have
- * `tp_size` multiplied with `moe_ep_size`, and those with replicas of the attention have both sizes squared; their ids
- * (`tp4_ep4`) tell what was meant. Other sources leave `attention_dp_size` empty. `data`: replicas of the attention that
- * share the experts; `expert`: GPUs that the experts are divided over, 1 where each is divided as the other weights are.
+ * Division over GPUs. The table's columns differ by source. Rows of InferenceX with experts divided over GPUs have `tp_size`
+ * multiplied with `moe_ep_size`, or `attention_dp_size` equal to it and `moe_ep_size` squared: the scripts of both set tensor and
+ * expert parallelism alone, and both have equal times. Other sources leave `attention_dp_size` empty. `data`: replicas of the
+ * attention that share the experts; `expert`: GPUs that the experts are divided over, 1 where each is divided as the other
+ * weights are.
  */
 function parallelOf(row: Row) {
   const or = (name: Column, other: number) => Number(row.text(name)) || other;
   const [tp, ep] = [row.number('tp_size', { isAboveZero: true }), or('moe_ep_size', 1)];
   const ofExperts = or('moe_tp_size', 1) * ep;
   const dp = or('attention_dp_size', 0);
-  if (dp > 1) return { tensor: 1, data: tp, expert: tp };
+  if (dp > 1) return { tensor: tp, data: 1, expert: tp };
   if (dp === 0 && ofExperts > tp) return { tensor: tp, data: ofExperts / tp, expert: ep };
   if (dp === 1 && ep > 1) return { tensor: ep, data: 1, expert: ep };
   return { tensor: tp, data: 1, expert: ep };
@@ -121,6 +110,10 @@ export type PointAnswer = { readonly ttftMs: number; readonly tpotMs: number } |
 export interface PointRow {
   readonly point: OperatingPoint;
   readonly ours: PointAnswer;
+  /** Under each other assumption on what is unknown of its campaign, by the assumption's name. */
+  readonly assumed: Readonly<Record<string, PointAnswer>>;
+  /** Under the constants that all rows of the engine together fit, and those that rows of other campaigns or models do. */
+  readonly refitted: Readonly<Record<keyof typeof LEFT_OUT | 'none', PointAnswer>> | null;
   /** Of another estimator; `null` where it was not asked. */
   readonly theirs: PointAnswer | null;
 }
@@ -131,23 +124,11 @@ export function pointModel({ model }: OperatingPoint): ServedModel {
   return findModel(name);
 }
 
-/**
- * Points of a server that was disturbed. gpt-oss-120b at 512 in flight on H100 has a third of the TPOT that vLLM 0.18 has at
- * 64, and of two GPUs less than the weights take to be read. DeepSeek in FP4 on SGLang of November 2025 has a first burst
- * that waits for 15 to 80 s, as long as kernels take to compile, whatever its size.
- */
-export function isDisturbed({
-  engine,
-  version,
-  model,
-  system,
-  precision,
-  concurrency,
-}: OperatingPoint): boolean {
-  if (engine === 'sglang') return version === '' && precision === 'fp4' && /DeepSeek/.test(model);
-  const isOld = version === '' || version === '0.11.2';
-  return isOld && /gpt-oss-120b/.test(model) && system === 'h100_sxm' && concurrency === 512;
-}
+/** What a fit leaves out, by the kind of group: a campaign's engine version, or a model, of which those of one shape are one. */
+export const LEFT_OUT = {
+  campaign: ({ campaign, version }: OperatingPoint) => `${campaign}, version ${version || 'unknown'}`,
+  model: (point: OperatingPoint) => JSON.stringify(knownModel(point)?.shape ?? point.model),
+};
 
 /** TPOTs of one server agree this well, of the smaller. */
 const SAME_SERVER = 1.05;
@@ -174,24 +155,26 @@ function contradictions(rows: readonly PointRow[]): ReadonlyMap<PointRow, 'faste
 /** Name of the group that a row belongs to; `null`: none. */
 const GROUPS: readonly ((row: PointRow, twin: 'faster' | 'slower' | undefined) => string | null)[] = [
   () => 'all',
-  ({ point }) => (isDisturbed(point) ? null : 'all but disturbed points'),
-  (_, twin) => (twin === undefined ? null : `equal labels, the ${twin} server`),
-  ({ point }) => `source: ${point.source}`,
-  ({ point }) => point.model.replace(/^.*\//, ''),
+  ({ point }) => LEFT_OUT.campaign(point),
+  ({ point }) => shortName(point),
   ({ point }) => point.system,
-  ({ point }) => point.precision || 'bf16',
-  ({ point }) => `version ${point.version || 'unknown'}`,
   ({ point }) => (isMixture(point) ? 'mixture' : 'dense'),
-  ({ point }) => (isMixture(point) ? `${point.expert > 1 ? '' : 'no '}expert parallelism` : null),
   ({ point: { concurrency } }) =>
     concurrency <= 8
       ? 'concurrency up to 8'
       : concurrency <= 64
         ? 'concurrency 9 to 64'
         : 'concurrency above 64',
+  (_, twin) => (twin === undefined ? null : `equal labels, the ${twin} server`),
+  ({ point }) =>
+    `${shortName(point)} in ${point.precision || 'bf16'} on ${point.system}, ${point.version || 'unknown'}`,
 ];
 
-/** Errors of all rows of an engine, and by model, GPU, precision, kind of model and concurrency. */
+function shortName({ model }: OperatingPoint): string {
+  return model.replace(/^.*\//, '');
+}
+
+/** Errors of all rows of an engine, and by campaign, model, GPU, kind of model, concurrency and all labels. */
 export function pointGroups(rows: readonly PointRow[]) {
   const twins = contradictions(rows);
   return GROUPS.flatMap((nameOf) => {
@@ -199,19 +182,34 @@ export function pointGroups(rows: readonly PointRow[]) {
     const names = [...groups.keys()].filter((name) => name !== null).sort();
     return names.map((group) => {
       const of = groups.get(group)!;
-      const both = of.filter(
-        ({ ours, theirs }) => theirs !== null && !('error' in theirs) && !('error' in ours),
-      );
       const asked = of.some(({ theirs }) => theirs !== null);
+      const refitted = (what: keyof NonNullable<PointRow['refitted']>) =>
+        errorsOf(of, (row) => row.refitted?.[what] ?? row.ours);
       return {
         group,
         rows: of.length,
+        leftOut: { campaign: refitted('campaign'), model: refitted('model') },
+        fitted: refitted('none'),
         ours: errorsOf(of, ({ ours }) => ours),
         theirs: asked ? errorsOf(of, ({ theirs }) => theirs ?? { error: 'no answer' }) : null,
-        /** Ours over the rows that both answer. */
-        oursBeside: asked ? errorsOf(both, ({ ours }) => ours) : null,
       };
     });
+  });
+}
+
+/** Errors under each assumption on what is unknown, by campaign, model and engine; `plain`: as everywhere else. */
+export function assumptionGroups(rows: readonly PointRow[]) {
+  const open = rows.filter(({ assumed }) => Object.keys(assumed).length > 0);
+  const groups = Map.groupBy(
+    open,
+    ({ point }) => `${point.campaign}: ${shortName(point)} on ${point.engine}`,
+  );
+  return [...groups].sort().flatMap(([group, of]) => {
+    const names = [...new Set(of.flatMap(({ assumed }) => Object.keys(assumed)))];
+    return ['plain', ...names].map((assumption) => ({
+      ...{ group, assumption, rows: of.length },
+      errors: errorsOf(of, ({ ours, assumed }) => assumed[assumption] ?? ours),
+    }));
   });
 }
 

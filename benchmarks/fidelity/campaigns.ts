@@ -1,0 +1,103 @@
+import type { KvPrecision } from '@servegym/simulator';
+import campaigns from './campaigns.json' with { type: 'json' };
+
+/** What a campaign did, and the flags of its servers, as far as predictions depend on them. */
+export interface PointSettings {
+  /** Requests sent for each of those in flight. */
+  readonly requestsEach: number;
+  /** Shortest lengths that are drawn, over the nominal ones. */
+  readonly leastLength: number;
+  /** Whether the load generator goes through a list of 100 prompts again and again, after a warm-up. */
+  readonly repeatsPrompts: boolean;
+  /** Token budget of an iteration (SGLang chunked_prefill_size). */
+  readonly budget: number;
+  /** Share of the memory that the engine takes (SGLang mem_fraction_static: weights and KV alone); `null`: its default. */
+  readonly memoryShare: number | null;
+  readonly kvCache: KvPrecision;
+  /** Iterations between two looks for new requests (SGLang scheduler_recv_interval). */
+  readonly receiveEvery: number;
+  /** Asked for by a flag, in a version that does not have it by default. */
+  readonly asyncScheduling: boolean;
+}
+
+/** Taken where a campaign's property is unknown: the engine's defaults, prompts drawn anew, and a load as InferenceX sends. */
+const PLAIN: PointSettings = {
+  requestsEach: 10,
+  leastLength: 0.8,
+  repeatsPrompts: false,
+  budget: 8192,
+  memoryShare: null,
+  kvCache: 'FP16',
+  receiveEvery: 1,
+  asyncScheduling: false,
+};
+
+/** What else an unknown property may be. */
+const ASSUMPTIONS: readonly Readonly<{ name: string; settings: Partial<PointSettings> }>[] = [
+  { name: 'prompts repeated', settings: { repeatsPrompts: true } },
+  { name: 'lengths fixed', settings: { leastLength: 1 } },
+  { name: 'one batch', settings: { requestsEach: 1 } },
+  { name: '8-bit KV cache', settings: { kvCache: 'FP8' } },
+];
+
+/** Labels of a point that tell which server of a campaign it was measured on. */
+interface PointLabels {
+  readonly engine: string;
+  readonly version: string;
+  readonly model: string;
+  readonly system: string;
+  readonly precision: string;
+  readonly tensor: number;
+  readonly concurrency: number;
+  readonly inputTokens: number;
+}
+
+/**
+ * The campaign that a row of the table is from, with its settings and the names of those that are unknown. Rows of no known
+ * campaign count as one of which nothing is known.
+ */
+export function campaignOf(source: string, point: PointLabels) {
+  const campaign = campaigns.find(({ sources }) => new RegExp(sources).test(source)) ?? campaigns[1];
+  const { flags = {} } = campaign.servers.find(({ where }) => isServer(where, point)) ?? {};
+  const load = Object.entries(campaign.load).map(([name, { value }]) => [name, value]);
+  const known: Record<string, unknown> = { ...Object.fromEntries(load), ...flags };
+  if (known.budgetOfInput !== undefined) known.budget = Number(known.budgetOfInput) * point.inputTokens;
+  const names = Object.keys(PLAIN) as (keyof PointSettings)[];
+  const settings = Object.fromEntries(names.map((name) => [name, known[name] ?? PLAIN[name]]));
+  return {
+    campaign: campaign.name,
+    settings: settings as unknown as PointSettings,
+    unknown: names.filter((name) => known[name] === null),
+  };
+}
+
+function isServer(where: Readonly<Record<string, unknown>>, point: PointLabels): boolean {
+  return Object.entries(where).every(([name, value]) => {
+    if (name === 'concurrencyFrom') return point.concurrency >= Number(value);
+    if (name === 'model') return point.model.includes(String(value));
+    const label = point[name as keyof PointLabels];
+    return Array.isArray(value) ? value.includes(label) : label === value;
+  });
+}
+
+/** Settings under each other assumption on what is unknown. */
+export function assumptionsOf({
+  settings,
+  unknown,
+}: {
+  readonly settings: PointSettings;
+  readonly unknown: readonly (keyof PointSettings)[];
+}) {
+  return ASSUMPTIONS.filter(({ settings: changed }) =>
+    unknown.some((name) => changed[name] !== undefined),
+  ).map(({ name, settings: changed }) => ({ name, settings: { ...settings, ...changed } }));
+}
+
+/** What is known of each campaign's load, by property, with its evidence. */
+export function campaignRows(): string[][] {
+  return campaigns.flatMap(({ name, load }) =>
+    Object.entries(load).map(([property, { value, evidence }]) => [
+      ...[name, property, value === null ? 'unknown' : String(value), evidence],
+    ]),
+  );
+}
