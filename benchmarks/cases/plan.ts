@@ -38,7 +38,7 @@ export default benchmark({
           planFleet(
             jobs,
             profiles,
-            { trace, split },
+            { trace, split, refused: { requests: 0, longest: 0, limit: 0 } },
             { slo, minQuality: 0.98, mostEngines: 64, seed: 0, allow: [] },
           ),
         );

@@ -1,9 +1,13 @@
 export {
   type Deployment,
+  longestRequest,
   profilesOnGpu,
+  type RefusedRequests,
+  refusedText,
+  requestsWithin,
   resolveLaunch,
   resolvePlan,
-  withTooLong,
+  traceWithin,
 } from './deployment/deployment.ts';
 export { type Launch, readLaunch } from './deployment/launch.ts';
 export { blocksOf, compareDeployments } from './diff/compare-deployments.ts';

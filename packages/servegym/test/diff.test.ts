@@ -101,9 +101,23 @@ spec:
     );
   });
 
-  it('counts the requests that are too long for the engine', async () => {
-    const { stdout } = await runCommand(...on(line(), line('--max-model-len 1000')));
-    assert.match(stdout, /candidate, not simulated: --max-model-len 1000: \d+ requests are longer/);
+  it('refuses what is too long for the engine, and ends with 1 where the candidate refuses more', async () => {
+    const { code, stdout } = await runCommand(...on(line(), line('--max-model-len 1000')));
+    assert.equal(code, 1);
+    assert.match(
+      stdout,
+      /^refuses (\d+) requests more\..*candidate: \1 requests are refused.* context of 1,000 tokens/ms,
+    );
+    const same = await runCommand(
+      ...on(line('--max-model-len 1000'), line('--max-model-len 1000')),
+      '--json',
+    );
+    const { baseline, candidate, requests } = JSON.parse(same.stdout);
+    assert.deepEqual(
+      [same.code, requests + baseline.refused.requests, candidate.refused],
+      [0, 800, baseline.refused],
+    );
+    assert.ok(baseline.refused.longest > 1000 && baseline.refused.limit === 1000);
   });
 
   it('ends with 3 when it is too close to tell', async () => {

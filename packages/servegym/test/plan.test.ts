@@ -146,6 +146,51 @@ describe('servegym plan', () => {
     assert.match(many.stderr, /share too many prefixes to hold/);
   });
 
+  it('refuses prompts beyond the context of the model, and counts them', async () => {
+    const long = join(folder, 'long.csv');
+    const rows = Array.from({ length: 450 }, (_, i) => `${i / 4},${i % 9 === 0 ? 40_000 : 500},50`);
+    writeFileSync(long, `arrival,input,output\n${rows.join('\n')}\n`);
+    const few = ['plan', long, '--model', 'llama-3-8b', '--gpus', 'a100-40gb', '--requests', '400', '--json'];
+    const { code, stdout, stderr } = await runCommand(...few);
+    assert.equal(code, 0, stderr);
+    assert.match(stderr, /50 requests are refused.* context of 8,192 tokens.*the longest: 40,050/);
+    const { requests, refused } = JSON.parse(stdout);
+    assert.deepEqual([requests, refused], [400, { requests: 50, longest: 40_050, limit: 8192 }]);
+    const tuned = await runCommand(
+      'tune',
+      long,
+      '--profile',
+      'a100-40gb-llama-3-8b',
+      '--configurations',
+      '16',
+      '--requests',
+      '400',
+      '--json',
+    );
+    assert.deepEqual(JSON.parse(tuned.stdout).refused, refused);
+    for (const more of [[], ['--priority-shares', '0.5,0.5']]) {
+      const simulated = await runCommand(
+        'simulate',
+        long,
+        '--profile',
+        'a100-40gb-llama-3-8b',
+        ...more,
+        '--json',
+      );
+      const found = JSON.parse(simulated.stdout);
+      assert.deepEqual([found.completed, found.refused], [400, refused]);
+    }
+    const text = await runCommand('simulate', long, '--profile', 'a100-40gb-llama-3-8b');
+    assert.match(text.stdout, /note: 50 requests are refused/);
+    writeFileSync(long, `arrival,input,output\n0,9000,9\n1,9000,9\n`);
+    const none = await runCommand(...few);
+    assert.deepEqual(
+      [none.code, /no request is left.*TRACE_TOO_LONG/.test(none.stderr)],
+      [2, true],
+      none.stderr,
+    );
+  });
+
   it('takes lengths and a rate instead of a trace', async () => {
     const { code, stdout, stderr } = await runCommand(
       ...['plan', '512:64~0.5@4/s,0.1h', '--model', 'llama-3-8b', '--gpus', 'a100-40gb'],

@@ -69,6 +69,7 @@ export { describeTrace, type LengthSummary, type TraceDescription } from './trac
 export {
   closedBatch,
   drawLengths,
+  pickRequests,
   repeatTrace,
   scaleRate,
   sliceRequests,

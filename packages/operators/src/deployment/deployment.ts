@@ -1,6 +1,7 @@
-import { listProfiles } from '@servegym/profiles';
+import { listProfiles, MODELS } from '@servegym/profiles';
 import {
   type EngineProfile,
+  pickRequests,
   ROUTER_POLICIES,
   type RouterPolicy,
   type Trace,
@@ -16,6 +17,7 @@ import {
   type KnobName,
   vllmDefaults,
 } from '../tune/candidate.ts';
+import { TuningError } from '../tune/slo.ts';
 import { named, SCHEDULER_FLAGS } from './engine-flags.ts';
 import { invalidLaunch, type Launch } from './launch.ts';
 
@@ -32,6 +34,8 @@ export interface Deployment {
   readonly kvBlocks?: number;
   /** Longest request that an engine takes, tokens. */
   readonly maxModelLen?: number;
+  /** Requests of the traffic that are too long for it. */
+  readonly refused?: RefusedRequests;
   /** Settings of its command line that the simulation does not have. */
   readonly notSimulated: readonly string[];
 }
@@ -190,14 +194,46 @@ function checked(deployment: Deployment): Deployment {
   return deployment;
 }
 
-/** The deployment, with the requests that its engines refuse for their length among what is not simulated. */
-export function withTooLong(deployment: Deployment, { inputTokens, outputTokens }: Trace): Deployment {
-  const { maxModelLen = Number.POSITIVE_INFINITY, notSimulated } = deployment;
-  let refused = 0;
-  for (let i = 0; i < inputTokens.length; i++) if (inputTokens[i] + outputTokens[i] > maxModelLen) refused++;
-  if (refused === 0) return deployment;
-  const note = `--max-model-len ${maxModelLen}: ${refused.toLocaleString('en-US')} requests are longer, and served all the same`;
-  return { ...deployment, notSimulated: [...notSimulated, note] };
+/** Longest request that engines take, tokens: `--max-model-len`, else the context of the model; `Infinity` where that is not known. */
+export function longestRequest({
+  profile,
+  maxModelLen,
+}: Pick<Deployment, 'profile' | 'maxModelLen'>): number {
+  return (
+    maxModelLen ??
+    MODELS.find(({ name }) => name === profile.model.name)?.contextTokens ??
+    Number.POSITIVE_INFINITY
+  );
+}
+
+/** Requests that engines refuse for their length. */
+export interface RefusedRequests {
+  readonly requests: number;
+  /** Prompt and answer of the longest, tokens. */
+  readonly longest: number;
+  /** Most that is taken, tokens. */
+  readonly limit: number;
+}
+
+/** The requests of a trace that fit in `limit` tokens, prompt and answer together, by index; the others are refused. */
+export function requestsWithin({ inputTokens, outputTokens }: Trace, limit: number) {
+  const tokens = inputTokens.map((input, i) => input + outputTokens[i]);
+  const picked = Int32Array.from(tokens.keys()).filter((i) => tokens[i] <= limit);
+  const longest = tokens.reduce((most, each) => Math.max(most, each), 0);
+  return { picked, refused: { requests: tokens.length - picked.length, longest, limit } as RefusedRequests };
+}
+
+/** The same as a trace. @throws TuningError `TRACE_TOO_LONG` when none fits */
+export function traceWithin(trace: Trace, limit: number) {
+  const { picked, refused } = requestsWithin(trace, limit);
+  if (picked.length === 0)
+    throw new TuningError('TRACE_TOO_LONG', `${trace.source}: ${refusedText(refused)}: no request is left`);
+  return { trace: refused.requests === 0 ? trace : pickRequests(trace, picked), refused };
+}
+
+export function refusedText({ requests, longest, limit }: RefusedRequests): string {
+  const count = (value: number) => value.toLocaleString('en-US');
+  return `${count(requests)} requests are refused, as the endpoint and vLLM do: longer than the context of ${count(limit)} tokens, prompt and answer together (the longest: ${count(longest)})`;
 }
 
 /**

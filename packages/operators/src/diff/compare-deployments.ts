@@ -35,6 +35,7 @@ const comparedBound = comparedFigure.extend({
 type ComparedBound = z.input<typeof comparedBound>;
 
 const deployment = z.object({
+  refused: part.refused.optional(),
   name: z.string(),
   profile: part.profile,
   engines: part.number,
@@ -138,13 +139,15 @@ export function compareDeployments(
     ...FIGURES.map(([name, metric, quantile]) => compare(name, latency(metric, quantile), false)),
     compare('requests within every bound', good, true),
   ];
+  const refuses = refusedMore({ baseline, candidate });
+  const latencies = verdictOf(bounds, figures);
   return {
     trace: trace.source,
     requests: trace.arrivalMs.length,
     ...{ baseline, candidate, bounds, figures },
     usdPerHour: { baseline: usdPerHour(baseline), candidate: usdPerHour(candidate) },
     profileError: error,
-    verdict: verdictOf(bounds, figures),
+    verdict: refuses > 0 ? `refuses ${refuses} requests more. ${latencies}` : latencies,
   };
 }
 
@@ -155,6 +158,11 @@ function boundVerdict(before: BoundState, after: BoundState): ComparedBound['bou
   if (before === null || after === null) return 'too close to tell';
   if (before === after) return before;
   return after === 'broken' ? 'breaks' : 'mends';
+}
+
+/** Requests that the candidate refuses for their length and the baseline takes. */
+function refusedMore({ baseline, candidate }: Pick<DeploymentDiff, 'baseline' | 'candidate'>): number {
+  return (candidate.refused?.requests ?? 0) - (baseline.refused?.requests ?? 0);
 }
 
 /** Summary of the comparison. */
@@ -267,9 +275,10 @@ class Served {
   }
 }
 
-/** `no` where the candidate breaks a bound or makes a broken one worse, `undecided` where that cannot be told of one. */
-export function diffAnswer({ bounds }: DeploymentDiff): 'yes' | 'no' | 'undecided' {
+/** `no` where the candidate breaks a bound, makes a broken one worse or refuses more requests, `undecided` where that cannot be told of one. */
+export function diffAnswer({ bounds, ...diff }: DeploymentDiff): 'yes' | 'no' | 'undecided' {
   if (
+    refusedMore(diff) > 0 ||
     bounds.some(({ bound, verdict }) => bound === 'breaks' || (bound === 'broken' && verdict === 'worse'))
   ) {
     return 'no';

@@ -31,7 +31,7 @@ const plan = async (
   const { wallS: _, ...found } = await planFleet(
     jobs,
     among,
-    { trace: scaled, split: splitTrace(scaled, requests) },
+    { trace: scaled, split: splitTrace(scaled, requests), refused: { requests: 0, longest: 0, limit: 1 } },
     options,
   );
   return found;

@@ -51,7 +51,11 @@ const SPLITS: readonly SplitRatio[] = ['1:1', '1:2', '2:1', '1:3', '3:1'];
 export async function planFleet(
   jobs: JobEngine,
   profiles: readonly EngineProfile[],
-  { trace, split }: { readonly trace: Trace; readonly split: SplitTraffic },
+  {
+    trace,
+    split,
+    refused,
+  }: Pick<PlanResult, 'refused'> & { readonly trace: Trace; readonly split: SplitTraffic },
   options: PlanOptions,
 ): Promise<PlanResult> {
   const started = performance.now();
@@ -64,14 +68,14 @@ export async function planFleet(
     profiles.map((profile) => [profile, new CandidateMeasurer(engine, profile, options)]),
   );
   const fleets: SizedFleet[] = [];
-  const refused: RefusedProfile[] = [];
+  const notPlanned: RefusedProfile[] = [];
   let done = 0;
   await Promise.all(
     [...measurers.values()].map(async (measurer) => {
       const found = await plansOf(measurer, traffic, options);
       const own = found.filter((each): each is SizedFleet => !('reason' in each));
       fleets.push(...own);
-      refused.push(...found.filter((each): each is RefusedProfile => 'reason' in each));
+      notPlanned.push(...found.filter((each): each is RefusedProfile => 'reason' in each));
       options.onPlans?.(own.map(({ plan }) => plan));
       options.onProgress?.(++done, profiles.length);
     }),
@@ -83,7 +87,7 @@ export async function planFleet(
   const mixed = await mixedFleets(measurerOf, allowed, traffic, mostEngines);
   options.onPlans?.(mixed.plans);
   const misses = await Promise.all(
-    (allowed.length > 0 ? [] : refused)
+    (allowed.length > 0 ? [] : notPlanned)
       .filter(({ tried }) => tried.length > 0)
       .map(async ({ profile, tried, tooFew }) => {
         const on = tooFew === undefined ? few : whole;
@@ -105,7 +109,7 @@ export async function planFleet(
     sum([...measurers.values()].map((measurer) => measurer[of]));
   return {
     slo,
-    trace: trace.source,
+    ...{ trace: trace.source, refused },
     requests: arrivalMs.length,
     requestsSimulated: whole.trace.arrivalMs.length,
     hours: seconds / 3600,
@@ -114,7 +118,7 @@ export async function planFleet(
     outputTokensPerS: sum(outputTokens) / seconds,
     allow,
     ...rankPlans([...fleets.map(({ plan }) => plan), ...mixed.plans], allow),
-    notPlanned: refused.sort(compareNames),
+    notPlanned: notPlanned.sort(compareNames),
     nearest: misses.sort((a, b) => a.timesLimit - b.timesLimit || compareNames(a, b)).at(0) ?? null,
     mixedFleetsTried: mixed.tried,
     mostEngines,

@@ -96,6 +96,7 @@ const plan = z.object({
   requests: number,
   /** Requests that were simulated at each load. */
   requestsSimulated: number,
+  refused: part.refused,
   hours: number,
   requestsPerS: number,
   slo: part.slo,

@@ -1,4 +1,4 @@
-import type { Deployment } from '../deployment/deployment.ts';
+import { type Deployment, refusedText } from '../deployment/deployment.ts';
 import {
   type ComparedFigure,
   type DeploymentDiff,
@@ -6,7 +6,7 @@ import {
   diffJson,
 } from '../diff/compare-deployments.ts';
 import { candidateText, vllmDefaults } from '../tune/candidate.ts';
-import { alignedRows } from './format.ts';
+import { alignedRows, linesIf } from './format.ts';
 import { figure, intervalText, percent } from './result.ts';
 
 /** How a result of `diff` is written. */
@@ -89,9 +89,12 @@ function noteLines({ baseline, candidate, profileError }: DeploymentDiff): strin
       ['baseline', baseline],
       ['candidate', candidate],
     ] as const
-  ).flatMap(([name, { notSimulated }]) =>
-    notSimulated.length === 0 ? [] : [`${name}, not simulated: ${notSimulated.join(', ')}`],
-  );
+  ).flatMap(([name, { notSimulated, refused }]) => [
+    ...linesIf(notSimulated.length > 0, `${name}, not simulated: ${notSimulated.join(', ')}`),
+    ...(refused === undefined
+      ? []
+      : [`${name}: ${refusedText(refused)}. Figures are of requests that both take.`]),
+  ]);
   return [
     ...left,
     'Intervals: 95 % over stretches of the traffic, the same for both.',

@@ -36,6 +36,8 @@ const command = z.object({
   notExpressed: list(z.string()),
 });
 export type ServingCommand = z.input<typeof command>;
+/** Requests that are longer than what the engines take, the longest of them and the limit, tokens. */
+export const refused = z.object({ requests: number, longest: number, limit: number });
 export const commands = list(command);
 
 /** Writes the JSON of results of a schema. */

@@ -1,3 +1,4 @@
+import type { RefusedRequests } from '../deployment/deployment.ts';
 import {
   type Candidate,
   type CandidateSpace,
@@ -18,6 +19,8 @@ import type { Objective } from './tune-result.ts';
 /** Options of a tuning. */
 export interface TuneOptions extends Pick<SearchOptions, 'objective' | 'start' | 'onBest'> {
   readonly slo: readonly SloTerm[];
+  /** Requests that were too long, and are not in the traffic. */
+  readonly refused: RefusedRequests;
   readonly knobs: readonly Knob[];
   readonly minQuality: number;
   /** Fewest and most engines that may share the traffic. */

@@ -65,6 +65,8 @@ export function milliseconds(ms: number): string {
 type TuningErrorCode =
   | 'INVALID_SLO'
   | 'TOO_FEW_REQUESTS'
+  /** No request fits in the context of the model. */
+  | 'TRACE_TOO_LONG'
   /** A trace that cannot be read. */
   | 'TRACE_UNREADABLE'
   /** Files that `--data` should hold and does not. */

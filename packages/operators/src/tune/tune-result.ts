@@ -55,6 +55,7 @@ const common = z.object({
   objective: z.enum(['goodput', 'cost', 'latency']),
   slo: part.slo,
   trace: z.string(),
+  refused: part.refused,
   requestsSearched: number,
   requestsHeldOut: number,
   /** Of the traffic as it was given, times the rate scale; `null` with a concurrency. */

@@ -45,7 +45,7 @@ export async function tuneProfile(
   const finalists = await measureFinalists(measurer, split, ranked, objective);
   const common = (): Common => ({
     ...{ profile, objective, slo, considered },
-    trace: whole.trace.source,
+    ...{ trace: whole.trace.source, refused: options.refused },
     requestsSearched: split.search.trace.arrivalMs.length,
     requestsHeldOut: split.heldOut.trace.arrivalMs.length,
     ...(whole.concurrency === undefined

@@ -1,4 +1,12 @@
-import { blocksOf, compareDeployments, type Deployment, diffResult, withTooLong } from '@servegym/operators';
+import {
+  blocksOf,
+  compareDeployments,
+  type Deployment,
+  diffResult,
+  longestRequest,
+  requestsWithin,
+  traceWithin,
+} from '@servegym/operators';
 import { scaleRate, takeRequests } from '@servegym/simulator';
 import {
   hardwareOptions,
@@ -51,8 +59,13 @@ Examples:
       const after = await priced('candidate', candidate, values);
       const trace = await openArrivals(traffic, { seed, quiet: json });
       const taken = scaleRate(takeRequests(trace, values.requests), values.rateScale);
-      const both = [before, after].map((each) => withTooLong(each, taken));
-      const result = compareDeployments(both[0], both[1], blocksOf(taken), slo, seed);
+      const limits = [before, after].map(longestRequest);
+      const both = [before, after].map((each, i) => {
+        const { refused } = requestsWithin(taken, limits[i]);
+        return refused.requests === 0 ? each : { ...each, refused };
+      });
+      const { trace: common } = traceWithin(taken, Math.min(...limits));
+      const result = compareDeployments(both[0], both[1], blocksOf(common), slo, seed);
       printResult(json, result, diffResult);
       if (markdown !== undefined) await writeOutputFile(markdown, [`${diffResult.markdown(result)}\n`]);
       return diffResult.answer(result);

@@ -1,11 +1,14 @@
 import {
   ASSUMPTIONS,
   type FleetPlan,
+  longestRequest,
   planFleet,
   planResult,
   profilesOnGpu,
   rankPlans,
+  refusedText,
   splitTrace,
+  traceWithin,
 } from '@servegym/operators';
 import { listProfiles } from '@servegym/profiles';
 import { type EngineProfile, scaleRate } from '@servegym/simulator';
@@ -64,10 +67,13 @@ export const planCommand = () =>
       refuseClassBounds(slo, 'a plan knows');
       await requireWritable(report);
       const chosen = chosenProfiles(values);
-      const trace = scaleRate(await openArrivals(traffic, { seed, quiet: json }), values.rateScale);
+      const opened = scaleRate(await openArrivals(traffic, { seed, quiet: json }), values.rateScale);
+      // All are of one model.
+      const { trace, refused } = traceWithin(opened, longestRequest({ profile: chosen[0] }));
+      if (refused.requests > 0) console.error(refusedText(refused));
       const { profiles, note } = await withPrices(chosen, values);
       if (!json) console.error(note);
-      const planned = { trace, split: splitTrace(trace, values.requests) };
+      const planned = { trace, refused, split: splitTrace(trace, values.requests) };
       const plans: FleetPlan[] = [];
       let profilesDone = 0;
       const planning = withJobs(values, (jobs) =>

@@ -5,10 +5,14 @@ import {
   joinBlocks,
   KNOB_NAMES,
   type KnobName,
+  longestRequest,
+  type RefusedRequests,
+  refusedText,
   type SplitTraffic,
   sliceTrace,
   splitTrace,
   type TuneResult,
+  traceWithin,
   tuneProfile,
   tuneResult,
 } from '@servegym/operators';
@@ -106,15 +110,19 @@ async function tune({
   ...values
 }: TuneValues & { readonly traffic: TrafficSource }): Promise<Verdict> {
   const { json, report, plot } = values;
-  const { profiles, note } = await namedProfiles(values);
+  const deployments = await namedDeployments(values);
+  const { profiles, note } = deployments;
   if (!json) console.error(note);
   await requireWritable(report);
   await requireWritable(plot);
   if (plot !== undefined) rendererFor(plot);
   const results: TuneResult[] = [];
   await withJobs(values, async (jobs) => {
-    const split = await splitTraffic(traffic, values);
-    for (const profile of profiles) results.push(await tuneOne(jobs, profile, split, values));
+    // The same requests for all profiles.
+    const limit = Math.min(...deployments.limits);
+    const { split, refused } = await splitTraffic(traffic, values, limit);
+    if (refused.requests > 0) console.error(refusedText(refused));
+    for (const profile of profiles) results.push(await tuneOne(jobs, profile, split, { ...values, refused }));
   });
   printResult(json, results, {
     json: () => (results.length === 1 ? tuneResult.json(results[0]) : results.map(tuneResult.json)),
@@ -125,24 +133,26 @@ async function tune({
   return results.some(({ possible }) => possible) ? 'yes' : 'no';
 }
 
-/** The profiles of the deployment, or those named, at the prices of today. @throws InputError or TuningError */
-async function namedProfiles({ deployment, gpu, profile: names, ...values }: TuneValues) {
+/** The profiles of the deployment, or those named, at the prices of today, and the longest request of each. @throws InputError or TuningError */
+async function namedDeployments({ deployment, gpu, profile: names, ...values }: TuneValues) {
   const named = names.length === 0 ? [undefined] : names;
-  const profiles = await Promise.all(
+  const found = await Promise.all(
     named.map(async (name) =>
       deployment === undefined && name !== undefined
-        ? readProfile(name)
-        : (await readDeployment(deployment, { gpu, profile: name })).profile,
+        ? { profile: await readProfile(name) }
+        : readDeployment(deployment, { gpu, profile: name }),
     ),
   );
-  return withPrices(profiles, values, (index) => !named[index]?.endsWith('.json'));
+  const profiles = found.map(({ profile }) => profile);
+  const priced = await withPrices(profiles, values, (index) => !named[index]?.endsWith('.json'));
+  return { ...priced, limits: found.map(longestRequest) };
 }
 
 async function tuneOne(
   jobs: Parameters<typeof tuneProfile>[0],
   profile: EngineProfile,
   split: SplitTraffic,
-  { knobs, replicas, configurations, ...values }: TuneValues,
+  { knobs, replicas, configurations, ...values }: TuneValues & { readonly refused: RefusedRequests },
 ): Promise<TuneResult> {
   const found: { best?: Candidate } = {};
   const tuning = tuneProfile(jobs, profile, split, {
@@ -161,14 +171,14 @@ async function tuneOne(
 }
 
 /** The traffic to search on, and to judge on. @throws InputError */
-async function splitTraffic(source: TrafficSource, values: TuneValues): Promise<SplitTraffic> {
+async function splitTraffic(source: TrafficSource, values: TuneValues, limit: number) {
   const { slo, priorityShares: shares, requests, seed, json: quiet } = values;
   if (source.kind === 'task' && shares !== undefined)
     throw new InputError('--priority-shares: expected none, as the requests of a task have their classes');
-  const split =
+  const { split, refused } =
     source.kind === 'task'
-      ? taskTraffic(source.task, requests)
-      : await halves(source, { requests, seed, quiet }, shares);
+      ? { split: taskTraffic(source.task, requests), refused: { requests: 0, longest: 0, limit } }
+      : await halves(source, { requests, seed, quiet, limit }, shares);
   const classes = new Set(split.search.priorities);
   for (const { priorityClass } of slo) {
     if (priorityClass === undefined || classes.has(priorityClass)) continue;
@@ -178,20 +188,27 @@ async function splitTraffic(source: TrafficSource, values: TuneValues): Promise<
         : `--slo: expected bounds of the classes that the requests have, ${[...classes].sort().join(', ')}, got class ${priorityClass}`,
     );
   }
-  return split;
+  return { split, refused };
 }
 
 async function halves(
   source: TrafficSource,
-  drawn: { readonly requests: number; readonly seed: number; readonly quiet: boolean },
+  drawn: {
+    readonly requests: number;
+    readonly seed: number;
+    readonly quiet: boolean;
+    readonly limit: number;
+  },
   shares: readonly number[] | undefined,
-): Promise<SplitTraffic> {
-  const { trace, concurrency, isBatch } = await openTraffic(source, drawn);
+): Promise<{ readonly split: SplitTraffic; readonly refused: RefusedRequests }> {
+  const opened = await openTraffic(source, drawn);
+  const { concurrency, isBatch } = opened;
+  const { trace, refused } = traceWithin(opened.trace, drawn.limit);
   if (isBatch) throw new InputError('expected traffic with arrivals or requests in flight, got batch:...');
   const classes = shares && drawPriorities(trace.arrivalMs.length, shares, drawn.seed);
   const { search, heldOut } = splitTrace(trace, drawn.requests, classes);
-  if (concurrency === undefined) return { search, heldOut };
-  return { search: { ...search, concurrency }, heldOut: { ...heldOut, concurrency } };
+  if (concurrency === undefined) return { split: { search, heldOut }, refused };
+  return { split: { search: { ...search, concurrency }, heldOut: { ...heldOut, concurrency } }, refused };
 }
 
 async function writePlot(path: string, result: TuneResult): Promise<void> {

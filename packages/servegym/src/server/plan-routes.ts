@@ -1,12 +1,14 @@
 import { describedBy, httpProblem, type OpenEnvServer } from '@servegym/openenv';
 import {
   ASSUMPTIONS,
+  longestRequest,
   parseSlo,
   planFleet,
   planResult,
   splitTrace,
   TUNE_JOB_KINDS,
   TuningError,
+  traceWithin,
 } from '@servegym/operators';
 import { listProfiles } from '@servegym/profiles';
 import { stream } from 'hono/streaming';
@@ -88,14 +90,15 @@ export function mountPlanRoutes(server: OpenEnvServer, work: BackgroundWork): vo
       const read = Promise.withResolvers<void>();
       const opened = Promise.withResolvers<(line: object) => Promise<unknown>>();
       const planned = lend(async (jobs) => {
-        const trace = await parseOnThread(jobs, { text, name, rateScale });
+        const whole = await parseOnThread(jobs, { text, name, rateScale });
+        const { trace, refused } = traceWithin(whole, longestRequest({ profile: profiles[0] }));
         const split = splitTrace(trace, SIMULATED_REQUESTS);
         read.resolve();
         const write = await opened.promise;
         return planFleet(
           jobs,
           profiles,
-          { trace, split },
+          { trace, split, refused },
           {
             ...{ slo, minQuality: body.quality, mostEngines: MOST_ENGINES, seed: SEED, allow: body.allow },
             onPlans: (plans) => void write({ plans: plans.map(planResult.planJson) }),

@@ -18,27 +18,43 @@ export function takeRequests(trace: Trace, count: number): Trace {
 
 /** The requests `start` .. `end - 1`. A conversation that began before goes on at the recorded time. */
 export function sliceRequests(trace: Trace, start: number, end: number): Trace {
-  const { prefixBlocks, followUps } = trace;
-  const first = prefixBlocks?.offsets[start] ?? 0;
-  return {
+  return pickRequests(
+    trace,
+    Int32Array.from({ length: end - start }, (_, i) => start + i),
+  );
+}
+
+/** The requests of these indices, in this order. What follows a request that is not among them comes at the recorded time. */
+export function pickRequests(trace: Trace, picked: Int32Array): Trace {
+  const { arrivalMs, inputTokens, outputTokens, prefixBlocks, followUps } = trace;
+  const requests = {
     source: trace.source,
-    arrivalMs: trace.arrivalMs.slice(start, end),
-    inputTokens: trace.inputTokens.slice(start, end),
-    outputTokens: trace.outputTokens.slice(start, end),
-    ...(prefixBlocks && {
-      prefixBlocks: {
-        ...prefixBlocks,
-        ids: prefixBlocks.ids.slice(first, prefixBlocks.offsets[end]),
-        offsets: prefixBlocks.offsets.slice(start, end + 1).map((offset) => offset - first),
-      },
-    }),
-    ...(followUps && {
-      followUps: {
-        previous: followUps.previous.slice(start, end).map((at) => (at < start ? -1 : at - start)),
-        thinkMs: followUps.thinkMs.slice(start, end),
-      },
-    }),
+    arrivalMs: Float64Array.from(picked, (i) => arrivalMs[i]),
+    inputTokens: Int32Array.from(picked, (i) => inputTokens[i]),
+    outputTokens: Int32Array.from(picked, (i) => outputTokens[i]),
   };
+  return {
+    ...(followUps && { followUps: pickFollowUps(followUps, picked) }),
+    ...requests,
+    ...(prefixBlocks && { prefixBlocks: { ...prefixBlocks, ...pickBlocks(prefixBlocks, picked) } }),
+  };
+}
+
+function pickFollowUps({ previous, thinkMs }: NonNullable<Trace['followUps']>, picked: Int32Array) {
+  const position = new Int32Array(previous.length).fill(-1);
+  for (const [at, i] of picked.entries()) position[i] = at;
+  return {
+    previous: Int32Array.from(picked, (i) => (previous[i] === -1 ? -1 : position[previous[i]])),
+    thinkMs: Float64Array.from(picked, (i) => thinkMs[i]),
+  };
+}
+
+function pickBlocks({ ids, offsets }: NonNullable<Trace['prefixBlocks']>, picked: Int32Array) {
+  const ends = new Int32Array(picked.length + 1);
+  for (const [to, i] of picked.entries()) ends[to + 1] = ends[to] + offsets[i + 1] - offsets[i];
+  const own = new Float64Array(ends[picked.length]);
+  for (const [to, i] of picked.entries()) own.set(ids.subarray(offsets[i], offsets[i + 1]), ends[to]);
+  return { ids: own, offsets: ends };
 }
 
 /**

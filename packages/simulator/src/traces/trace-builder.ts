@@ -1,5 +1,6 @@
 import { MAX_REQUEST_TOKENS } from '../engine/engine-config.ts';
 import { quoteField, traceError } from '../simulator-error.ts';
+import { pickRequests } from './operations.ts';
 import type { Timestamp } from './request-reader.ts';
 import type { Trace } from './trace.ts';
 
@@ -228,37 +229,12 @@ function lengthIn(field: unknown): number | null {
 
 /** The same requests by arrival; those that arrive together stay as they were. */
 function inOrder(trace: Trace): Trace {
-  const { arrivalMs, prefixBlocks, followUps } = trace;
+  const { arrivalMs } = trace;
   const order = Int32Array.from(arrivalMs.keys()).sort((a, b) => arrivalMs[a] - arrivalMs[b] || a - b);
-  const first = arrivalMs[order[0]];
-  const position = new Int32Array(order.length);
-  for (const [at, i] of order.entries()) position[i] = at;
-  const sorted: Trace = {
-    ...(followUps && {
-      followUps: {
-        previous: Int32Array.from(order, (i) => {
-          const previous = followUps.previous[i];
-          return previous === -1 ? -1 : position[previous];
-        }),
-        thinkMs: Float64Array.from(order, (i) => followUps.thinkMs[i]),
-      },
-    }),
-    source: trace.source,
-    arrivalMs: Float64Array.from(order, (i) => arrivalMs[i] - first),
-    inputTokens: Int32Array.from(order, (i) => trace.inputTokens[i]),
-    outputTokens: Int32Array.from(order, (i) => trace.outputTokens[i]),
+  return {
+    ...pickRequests(trace, order),
+    arrivalMs: Float64Array.from(order, (i) => arrivalMs[i] - arrivalMs[order[0]]),
   };
-  if (prefixBlocks === undefined) return sorted;
-  const offsets = new Int32Array(order.length + 1);
-  const ids = new Float64Array(prefixBlocks.ids.length);
-  let at = 0;
-  for (const [to, i] of order.entries()) {
-    const own = prefixBlocks.ids.subarray(prefixBlocks.offsets[i], prefixBlocks.offsets[i + 1]);
-    ids.set(own, at);
-    at += own.length;
-    offsets[to + 1] = at;
-  }
-  return { ...sorted, prefixBlocks: { ...prefixBlocks, ids, offsets } };
 }
 
 function round(ms: number): number {

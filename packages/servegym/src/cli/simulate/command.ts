@@ -1,8 +1,9 @@
-import { type Deployment, splitParts } from '@servegym/operators';
+import { type Deployment, longestRequest, requestsWithin, splitParts } from '@servegym/operators';
 import {
   chromeTrace,
   drawPriorities,
   type PrefillDecodeSplit,
+  pickRequests,
   ROUTER_POLICIES,
   repeatTrace,
   requestRows,
@@ -103,10 +104,6 @@ async function simulate(values: Values): Promise<void> {
     ? simulateWhole(deployment, values)
     : simulateAsRead(deployment, values));
   for (const flag of deployment.notSimulated) console.error(`not simulated: ${flag}`);
-  if (simulation.tooLong > 0)
-    console.error(
-      `not simulated: --max-model-len ${deployment.maxModelLen}: ${simulation.tooLong.toLocaleString('en-US')} requests are longer, and served all the same`,
-    );
   printResult(values.json, simulation, { json: simulationJson, text: simulationText });
 }
 
@@ -150,28 +147,32 @@ function needsWholeTrace({ traffic, change, ...values }: Values): boolean {
 
 /** Serves the requests of a file as they are read: what is in memory are the latencies, not the trace. */
 async function simulateAsRead(deployment: Deployment, values: Values): Promise<Simulation> {
-  const { traffic, rateScale, requests: limit = Number.POSITIVE_INFINITY, json } = values;
+  const { traffic, rateScale, requests: most = Number.POSITIVE_INFINITY, json } = values;
   const { profile, settings } = deployment;
   const { file } = traffic as Extract<Values['traffic'], { kind: 'file' }>;
   const simulation = new TraceSimulation(engineOptions(deployment, values));
-  const beyond = { beyondValidity: 0, tooLong: 0 };
+  const limit = longestRequest(deployment);
+  let beyondValidity = 0;
+  let refused = { requests: 0, longest: 0, limit };
   let read = 0;
   let served = 0;
   let wallMs = 0;
   const serve = (requests: Trace) => {
     read += requests.arrivalMs.length;
-    const left = limit - served;
+    const left = most - served;
     if (left === 0) return;
     const taken = scaleRate(
       left < requests.arrivalMs.length ? takeRequests(requests, left) : requests,
       rateScale,
     );
     served += taken.arrivalMs.length;
-    const { beyondValidity, tooLong } = requestsBeyond(deployment, taken);
-    beyond.beyondValidity += beyondValidity;
-    beyond.tooLong += tooLong;
+    const { picked, refused: more } = requestsWithin(taken, limit);
+    const longest = Math.max(refused.longest, more.longest);
+    refused = { requests: refused.requests + more.requests, longest, limit };
+    const taking = more.requests === 0 ? taken : pickRequests(taken, picked);
+    beyondValidity += requestsBeyond(profile, taking);
     const start = performance.now();
-    simulation.take(taken);
+    if (picked.length > 0) simulation.take(taking);
     wallMs += performance.now() - start;
   };
   const { trace: rest, reading } = await readTraffic(file, { onRequests: serve });
@@ -181,7 +182,7 @@ async function simulateAsRead(deployment: Deployment, values: Values): Promise<S
   const summary = simulation.finish();
   wallMs += performance.now() - start;
   return {
-    ...{ profile, weights: settings.weights, source: rest.source, summary, ...beyond },
+    ...{ profile, weights: settings.weights, source: rest.source, summary, beyondValidity, refused },
     ...{ wallS: wallMs / 1000, isClosedBatch: false },
   };
 }
@@ -191,16 +192,19 @@ async function simulateWhole(deployment: Deployment, values: Values): Promise<Si
   const { repeatTo, requests, priorityShares, seed } = values;
   const opened = await openTraffic(values.traffic, { ...values, quiet: values.json });
   const scaled = scaleRate(opened.trace, values.rateScale);
-  const trace =
+  const whole =
     repeatTo !== undefined
       ? repeatTrace(scaled, repeatTo)
       : requests === undefined
         ? scaled
         : takeRequests(scaled, requests);
-  const priorities =
+  const classes =
     priorityShares === undefined
-      ? opened.priorities?.slice(0, trace.arrivalMs.length)
-      : drawPriorities(trace.arrivalMs.length, priorityShares, seed);
+      ? opened.priorities
+      : drawPriorities(whole.arrivalMs.length, priorityShares, seed);
+  const { picked, refused } = requestsWithin(whole, longestRequest(deployment));
+  const trace = refused.requests === 0 ? whole : pickRequests(whole, picked);
+  const priorities = classes && Uint8Array.from(picked, (i) => classes[i]);
   const spans: SimulatedSpan[] = [];
   const start = performance.now();
   const run = served(trace, deployment, values, {
@@ -219,7 +223,7 @@ async function simulateWhole(deployment: Deployment, values: Values): Promise<Si
   return {
     ...{ profile, weights: settings.weights, source: trace.source, summary: summarizeRun(run), wallS },
     ...(priorities !== undefined && { classes: classSummaries(run, priorities) }),
-    ...requestsBeyond(deployment, trace),
+    ...{ beyondValidity: requestsBeyond(profile, trace), refused },
     isClosedBatch: opened.isBatch,
   };
 }
@@ -249,17 +253,12 @@ function served(
   });
 }
 
-/** Requests that are longer than what the profile was measured with, and than the engines take. */
-function requestsBeyond({ profile, maxModelLen }: Deployment, { inputTokens, outputTokens }: Trace) {
-  const longest = profile.validity.contextTokens[1];
-  let beyondValidity = 0;
-  let tooLong = 0;
-  for (let i = 0; i < inputTokens.length; i += 1) {
-    const tokens = inputTokens[i] + outputTokens[i];
-    if (tokens > longest) beyondValidity += 1;
-    if (maxModelLen !== undefined && tokens > maxModelLen) tooLong += 1;
-  }
-  return { beyondValidity, tooLong };
+/** Requests that are longer than what the profile was measured with. */
+function requestsBeyond({ validity }: Deployment['profile'], { inputTokens, outputTokens }: Trace): number {
+  const [, longest] = validity.contextTokens;
+  let beyond = 0;
+  for (let i = 0; i < inputTokens.length; i += 1) if (inputTokens[i] + outputTokens[i] > longest) beyond += 1;
+  return beyond;
 }
 
 /** Latencies of each priority class that has completed requests. */

@@ -1,3 +1,4 @@
+import { type RefusedRequests, refusedText } from '@servegym/operators';
 import { snakeCase } from '@servegym/operators/report';
 import {
   type EngineProfile,
@@ -20,8 +21,8 @@ export interface Simulation {
   readonly classes?: readonly ClassSummary[];
   /** Requests longer than what the profile was measured with. */
   readonly beyondValidity: number;
-  /** Requests longer than what the engines take, served all the same. */
-  readonly tooLong: number;
+  /** Requests longer than what the engines take. */
+  readonly refused: RefusedRequests;
   /** Time the simulation took, without reading the trace, s. */
   readonly wallS: number;
   /** Whether all requests were there at time zero. */
@@ -38,7 +39,7 @@ export interface ClassSummary {
 
 /** The object that `simulate --json` prints. Latencies in ms; `null` where nothing was measured. */
 export function simulationJson(simulation: Simulation) {
-  const { profile, weights, source, summary: run, classes, beyondValidity, wallS } = simulation;
+  const { profile, weights, source, summary: run, classes, beyondValidity, refused, wallS } = simulation;
   const { simulatedMs, ttft, tpot, e2e, counters, kvBlocks, requests, completed, rejected } = run;
   const simulatedS = simulatedMs / 1000;
   return snakeCase({
@@ -49,7 +50,7 @@ export function simulationJson(simulation: Simulation) {
     ...{ outputTokens: counters.outputTokens, prefillTokens: counters.prefillTokens },
     cachedPrefillTokens: counters.cachedTokens,
     loadedPrefillTokens: profile.hostKv === undefined ? undefined : counters.loadedTokens,
-    ...{ specAcceptanceRate: acceptance(run), kvBlocks, requestsBeyondValidity: beyondValidity },
+    ...{ specAcceptanceRate: acceptance(run), kvBlocks, requestsBeyondValidity: beyondValidity, refused },
     classes: classes?.map((each) => ({
       ...{ priority: each.priority, completed: each.completed, ttftMs: each.ttft, e2eMs: each.e2e },
     })),
@@ -110,10 +111,11 @@ export function simulationText(simulation: Simulation): string {
   ].join('\n');
 }
 
-function notes({ profile, weights, summary: run, beyondValidity: beyond }: Simulation): string[] {
+function notes({ profile, weights, summary: run, refused, beyondValidity: beyond }: Simulation): string[] {
   const variant = Object.entries(profile.weights).find(([precision]) => precision === weights)?.[1];
   const [, longest] = profile.validity.contextTokens;
   const lines = [
+    refused.requests > 0 && refusedText(refused),
     variant?.status === 'estimated' && `${weights} of this profile is estimated from ${variant.source}`,
     run.rejected > 0 && `${count(run.rejected)} requests can never fit the KV pool`,
     beyond > 0 &&
