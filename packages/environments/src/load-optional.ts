@@ -51,6 +51,8 @@ export async function openAiClient(
     apiKey,
     maxRetries: retries,
     timeout: timeoutSeconds * 1000,
+    // A server that was named must not send this one to addresses inside its network.
+    fetchOptions: { redirect: 'manual' },
     // Errors are outcomes; the client would also write them to the console.
     logLevel: 'off',
   });

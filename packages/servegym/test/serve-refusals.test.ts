@@ -1,8 +1,11 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
+import { createServer as createHttpServer } from 'node:http';
 import { type AddressInfo, createServer } from 'node:net';
-import { describe, it } from 'node:test';
+import { describe, it, type TestContext } from 'node:test';
+import { LlmClient } from '@servegym/agents';
 import { runServegym } from '../../../maintenance/test-servers/servegym.ts';
+import { startServer } from '../src/server/start-server.ts';
 import { runCommand } from './in-process.ts';
 
 describe('servegym serve, when it cannot listen', () => {
@@ -72,5 +75,72 @@ describe('servegym serve, when a file or a value will not do', () => {
       assert.equal(code, 2, option);
       assert.match(stderr, expected, option);
     }
+  });
+});
+
+/** A server that counts who comes. */
+async function startCanary(t: TestContext) {
+  const visits: string[] = [];
+  const canary = createHttpServer((request, response) => {
+    visits.push(`${request.method} ${request.url}`);
+    response.end('{}');
+  });
+  canary.listen(0, '127.0.0.1');
+  await once(canary, 'listening');
+  t.after(() => void canary.close());
+  return { visits, url: `http://127.0.0.1:${(canary.address() as AddressInfo).port}/secret` };
+}
+
+interface Operation {
+  readonly requestBody?: {
+    readonly content: Record<string, { readonly schema: { readonly properties?: Record<string, object> } }>;
+  };
+}
+
+describe('addresses inside the network of a server', () => {
+  it('are asked for nobody: no field, path, query or header of a request is an address', async (t) => {
+    const { visits, url } = await startCanary(t);
+    const server = await startServer({ environments: ['llmserve'], outside: { calls: 1000 } });
+    t.after(() => server.close());
+    let sent = 0;
+    const { paths } = await (await fetch(`${server.url}/openapi.json`)).json();
+    for (const [path, methods] of Object.entries<Record<string, Operation>>(paths)) {
+      for (const [method, { requestBody }] of Object.entries(methods)) {
+        const named = path.replaceAll(/\{\w+\}/g, encodeURIComponent(url));
+        const { properties = {} } = requestBody?.content['application/json']?.schema ?? {};
+        const names = [
+          ...new Set([...Object.keys(properties), 'url', 'trace', 'traffic', 'task_id', 'table']),
+        ];
+        const bodies =
+          method === 'get' ? [undefined] : [...names.map((name) => ({ [name]: url })), [url], url];
+        for (const body of bodies) {
+          const query = new URLSearchParams(names.map((name) => [name, url]));
+          const answer = await fetch(`${server.url}${named}${method === 'get' ? `?${query}` : ''}`, {
+            method: method.toUpperCase(),
+            headers: { 'content-type': 'application/json', referer: url, 'x-forwarded-host': url },
+            body: body === undefined ? undefined : JSON.stringify(body),
+          });
+          await answer.body?.cancel();
+          sent++;
+        }
+      }
+    }
+    assert.ok(sent > 100, `${sent} requests`);
+    assert.deepEqual(visits, []);
+  });
+
+  it('are not reached through a model that sends the server there', async (t) => {
+    const { visits, url } = await startCanary(t);
+    const model = createHttpServer((_, response) => response.writeHead(307, { location: url }).end());
+    model.listen(0, '127.0.0.1');
+    await once(model, 'listening');
+    t.after(() => void model.close());
+    const baseUrl = `http://127.0.0.1:${(model.address() as AddressInfo).port}/v1`;
+    const client = new LlmClient({ baseUrl, apiKey: 'k', model: 'm', retries: 0 });
+    await assert.rejects(client.ask([{ role: 'user', content: 'go' }], {}), {
+      code: 'LLM_UNREACHABLE',
+      message: /307/,
+    });
+    assert.deepEqual(visits, []);
   });
 });

@@ -8,24 +8,20 @@ import { type DurationMeter, nextTurn, readClientJson } from './turns.ts';
 
 const PLAIN = { note: '', mode: 'plain', weight: 1 } as const;
 
-/** A registry on a clock that stands still until it is told to go on. */
+/** A registry, and what is done with its sessions. */
 function registry(
   t: TestContext,
   options: Partial<SessionRegistryOptions> = {},
   definition = counterEnvironment,
 ) {
-  t.mock.timers.reset();
-  t.mock.timers.enable({ apis: ['Date'] });
   const sessions = new SessionRegistry(definition, { maxSessions: 3, idleTimeoutMs: null, ...options });
   t.after(() => sessions.shutDown());
   const open = () => {
-    t.mock.timers.tick(10);
     const session = sessions.open();
     session.reset({ seed: 0, target: 100 });
     return session;
   };
   const use = (session: ReturnType<typeof open>) => {
-    t.mock.timers.tick(10);
     return session.step({ ...PLAIN, amount: 1 });
   };
   const isHere = (each: { id: string }[]) => each.map(({ id }) => sessions.find(id) !== undefined);
@@ -78,16 +74,26 @@ describe('sessions that leave memory', () => {
     const { sessions, open, use, isHere } = registry(t, { maxSessions: 2, idleTimeoutMs: 1000 }, slow);
     const all = [open(), open()];
     const late = use(all[0]);
-    t.mock.timers.tick(10);
     all[1].reset({ seed: 1, target: 100 });
     all.push(open());
     assert.deepEqual(isHere(all), [true, false, true]);
-    await sessions.releaseIdle(Date.now() + 1e9);
+    await sessions.releaseIdle(performance.now() + 1e9);
     assert.deepEqual(isHere(all), [true, false, false]);
     release();
     await late;
-    await sessions.releaseIdle(Date.now() + 1e9);
+    await sessions.releaseIdle(performance.now() + 1e9);
     assert.deepEqual(isHere(all), [false, false, false]);
+  });
+
+  it('are not those that the clock of the machine makes old by a jump', async (t) => {
+    const { sessions, open, isHere } = registry(t, { idleTimeoutMs: 1000 });
+    const all = [open(), open()];
+    for (const jump of [1e12, -1e12]) {
+      const now = Date.now() + jump;
+      t.mock.method(Date, 'now', () => now);
+      await sessions.releaseIdle();
+      assert.deepEqual(isHere(all), [true, true]);
+    }
   });
 
   it('have been closed while a socket held them', (t) => {
@@ -107,7 +113,7 @@ describe('sessions that leave memory', () => {
     const { lastUsedAt } = all[0];
     await sessions.releaseIdle(lastUsedAt + 999);
     assert.deepEqual(isHere(all), [true, true, true]);
-    await sessions.releaseIdle(lastUsedAt + 1000);
+    await sessions.releaseIdle(lastUsedAt + 1000.001);
     assert.deepEqual(isHere(all), [false, true, true]);
     await sessions.releaseIdle(lastUsedAt + 1e9);
     assert.deepEqual(isHere(all), [false, true, false]);
@@ -120,14 +126,12 @@ describe('the sizes of episodes', () => {
   it('evict the session used least recently, and never the one that asks', (t) => {
     const { sessions, isHere } = registry(t, { maxSessions: 9, maxTotalSize: 100 }, sized);
     const open = (seed: number) => {
-      t.mock.timers.tick(10);
       const session = sessions.open();
       session.reset({ seed });
       return session;
     };
     const all = [open(40), open(40), open(20)];
     assert.deepEqual(isHere(all), [true, true, true]);
-    t.mock.timers.tick(10);
     all[0].reset({ seed: 41 });
     assert.deepEqual(isHere(all), [true, false, true]);
     all.push(open(39));

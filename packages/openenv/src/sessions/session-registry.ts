@@ -191,7 +191,7 @@ export class SessionRegistry {
   }
 
   /** Releases the sessions that have rested too long. */
-  async releaseIdle(now = Date.now()): Promise<void> {
+  async releaseIdle(now = performance.now()): Promise<void> {
     const limit = this.#limits.idleTimeoutMs;
     if (limit === null) return;
     const idle = [...this.#sessions.values()].filter(

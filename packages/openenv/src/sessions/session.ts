@@ -58,10 +58,8 @@ export type Result = StepResult | Promise<StepResult>;
 export class Session {
   readonly id: string;
   readonly environment: Environment;
-  /** Milliseconds since the epoch. */
-  readonly createdAt = Date.now();
-  /** Milliseconds since the epoch; the least recently used session is evicted first. */
-  lastUsedAt = this.createdAt;
+  /** Time of `performance.now()`, which jumps of the clock leave alone; the least recently used session is evicted first, ms. */
+  lastUsedAt = performance.now();
   readonly #options: SessionOptions;
   readonly #counts: PlayCounts;
   readonly #resetDuration: DurationMeter;
@@ -220,7 +218,7 @@ export class Session {
 
   #use(): void {
     if (this.#failure) throw this.#failure;
-    this.lastUsedAt = Date.now();
+    this.lastUsedAt = performance.now();
   }
 
   /** Gives a result once its entry is safe. A session whose entry is lost is ahead of its journal and must not go on. */

@@ -118,6 +118,7 @@ export class ServerControls {
     try {
       const answer = await fetch(this.#knobsUrl, {
         ...init,
+        redirect: 'manual',
         headers: { 'content-type': 'application/json', authorization },
       });
       const { status } = answer;
@@ -197,6 +198,7 @@ export async function readVllmMetrics(root: string, signal: AbortSignal): Promis
   let text: string;
   try {
     const answer = await fetch(`${root}/metrics`, {
+      redirect: 'manual',
       signal: AbortSignal.any([signal, AbortSignal.timeout(LONGEST_WAIT_MS)]),
     });
     if (!answer.ok) return null;
