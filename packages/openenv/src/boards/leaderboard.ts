@@ -7,6 +7,7 @@ import { described, httpProblem, sessionIdSchema } from '../server/route-table.t
 import { type EpisodeFile, episodeFile, episodeFileSchema, replayRecord } from '../sessions/episode.ts';
 import { storeError } from '../sessions/session-store.ts';
 import { reasonOf, SqliteFile } from '../sessions/sqlite-file.ts';
+import { publicName } from './public-name.ts';
 
 /** Runs that a board keeps; the worst give way to better ones. */
 export const RUNS_PER_BOARD = 100;
@@ -237,13 +238,7 @@ const SAVES: RateLimitOptions = { requests: 60, perMs: 60_000 };
 const saveRequest = z
   .strictObject({
     session_id: sessionIdSchema("The session whose episode is saved; without one, the caller's latest"),
-    name: z
-      .string()
-      .trim()
-      .min(1)
-      .max(60)
-      .regex(/^[^\p{Cc}]*$/u, 'Expected a name without control characters')
-      .meta({ description: 'Who played it' }),
+    name: publicName.meta({ description: 'Who played it' }),
   })
   .meta({ title: 'SaveRunRequest', examples: [{ name: 'Ada' }] });
 

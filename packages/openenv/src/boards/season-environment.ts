@@ -137,9 +137,16 @@ export function mountSeasonRoutes(server: OpenEnvServer, ledger: SeasonLedger): 
   server.addRoute(
     {
       ...described('get_season'),
-      answer: seasonRules.extend({ submissions: count, closed: z.boolean() }),
+      answer: seasonRules.extend({
+        submissions: count,
+        receipt: z.string().nullable().meta({ description: 'Of the last admission: it covers all of them' }),
+        closed: z.boolean(),
+      }),
     },
-    () => ({ ...ledger.rules, submissions: ledger.submissions.length, closed: ledger.isClosed }),
+    () => {
+      const { rules, receipt, isClosed: closed } = ledger;
+      return { ...rules, submissions: ledger.submissions.length, receipt, closed };
+    },
   );
   server.addRoute(
     {
@@ -154,8 +161,9 @@ export function mountSeasonRoutes(server: OpenEnvServer, ledger: SeasonLedger): 
             episodes: count,
           }),
         ),
+        receipt: z.string().meta({ description: 'Keep it: it proves the actions so far' }),
       }),
     },
-    (_, { body: { submission } }) => ({ tasks: ledger.progressOf(submission) }),
+    (_, { body: { submission } }) => ledger.progressOf(submission),
   );
 }

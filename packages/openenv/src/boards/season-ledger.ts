@@ -1,4 +1,4 @@
-import { createHash, createHmac, randomBytes } from 'node:crypto';
+import { createHmac, randomBytes } from 'node:crypto';
 import { closeSync, existsSync, openSync, statSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { z } from 'zod';
@@ -11,12 +11,14 @@ import {
   storeError,
 } from '../sessions/session-store.ts';
 import { isBusy, reasonOf, SqliteFile, type StoredTables } from '../sessions/sqlite-file.ts';
+import { publicName, readName, skeletonOf } from './public-name.ts';
+import { actionDigest, admissionDigest, receiptOf, sha256 } from './season-receipt.ts';
 
 /** Fewest episodes of each task that a submission is judged by. */
 export const LEAST_EPISODES = 20;
 
 export const seasonRules = z.strictObject({
-  name: z.string(),
+  name: publicName,
   environment: z.strictObject({ id: z.string(), version: z.string() }),
   task_ids: z.array(z.union([z.string(), z.number()])).min(1),
   episodes: z.int().min(LEAST_EPISODES).meta({ description: 'Episodes of each task, for each submission' }),
@@ -25,9 +27,10 @@ export const seasonRules = z.strictObject({
     .gt(0)
     .meta({ description: 'Time from the reset of an episode after which it takes no more actions' }),
   created_at: z.int().meta({ description: 'Milliseconds since the epoch' }),
-  commitment: z
-    .string()
-    .meta({ description: 'SHA-256 of the secret that all seeds come from, which is published at the end' }),
+  commitment: z.string().meta({
+    description:
+      'SHA-256 of these rules and of the secret that all seeds come from, which is published at the end',
+  }),
 });
 /** Public rules of a season, known from its beginning. */
 export type SeasonRules = Readonly<z.infer<typeof seasonRules>>;
@@ -48,7 +51,8 @@ CREATE TABLE IF NOT EXISTS season (
   one INTEGER PRIMARY KEY CHECK (one = 1), rules TEXT NOT NULL, secret TEXT NOT NULL, closed_at INTEGER
 ) STRICT;
 CREATE TABLE IF NOT EXISTS submission (
-  number INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, token TEXT NOT NULL UNIQUE, admitted_at INTEGER NOT NULL
+  number INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, token TEXT NOT NULL UNIQUE, admitted_at INTEGER NOT NULL,
+  admission TEXT NOT NULL, actions INTEGER NOT NULL DEFAULT 0, digest TEXT NOT NULL
 ) STRICT;
 CREATE TABLE IF NOT EXISTS episode (
   key INTEGER PRIMARY KEY, submission INTEGER NOT NULL, task TEXT NOT NULL, episode INTEGER NOT NULL,
@@ -57,16 +61,18 @@ CREATE TABLE IF NOT EXISTS episode (
 ) STRICT;
 CREATE INDEX IF NOT EXISTS episode_session ON episode (session);
 CREATE TABLE IF NOT EXISTS action (
-  episode INTEGER NOT NULL, step INTEGER NOT NULL, text TEXT NOT NULL, PRIMARY KEY (episode, step)
+  episode INTEGER NOT NULL, step INTEGER NOT NULL, text TEXT NOT NULL, number INTEGER NOT NULL,
+  PRIMARY KEY (episode, step)
 ) STRICT, WITHOUT ROWID;
 `;
 const SQL = {
   create: 'INSERT INTO season (one, rules, secret) VALUES (1, ?, ?)',
   season: 'SELECT rules, secret, closed_at FROM season',
   closeSeason: 'UPDATE season SET closed_at = ?',
-  admit: 'INSERT INTO submission (name, token, admitted_at) VALUES (?, ?, ?)',
-  submission: 'SELECT number, name FROM submission WHERE token = ?',
-  submissions: 'SELECT number, name FROM submission ORDER BY number',
+  admit:
+    'INSERT INTO submission (number, name, token, admitted_at, admission, digest) VALUES (?, ?, ?, ?, ?, ?)',
+  submission: 'SELECT number, name, admission, actions, digest FROM submission WHERE token = ?',
+  submissions: 'SELECT number, name, admission, actions, digest FROM submission ORDER BY number',
   episodesOf:
     'SELECT key, episode, session, done FROM episode WHERE submission = ? AND task = ? ORDER BY episode',
   deal: 'INSERT INTO episode (submission, task, episode, opened_at) VALUES (?, ?, ?, ?)',
@@ -77,13 +83,24 @@ const SQL = {
   finish: 'UPDATE episode SET done = 1 WHERE submission = ? AND task = ? AND episode = ?',
   ofSession: 'SELECT * FROM episode WHERE session = ? ORDER BY turn DESC LIMIT 1',
   openedAt: 'SELECT opened_at FROM episode WHERE key = ?',
-  saveAction: 'INSERT INTO action (episode, step, text) VALUES (?, ?, ?)',
+  playing: `SELECT number, task, episode, actions, digest FROM episode JOIN submission ON number = submission
+       WHERE key = ?`,
+  saveAction: 'INSERT INTO action (episode, step, text, number) VALUES (?, ?, ?, ?)',
+  saveDigest: 'UPDATE submission SET actions = ?, digest = ? WHERE number = ?',
+  order: `SELECT task, episode.episode FROM action JOIN episode ON key = action.episode
+       WHERE submission = ? ORDER BY action.number`,
   actions: 'SELECT text FROM action WHERE episode = ? ORDER BY step',
 };
 const TABLES: StoredTables<keyof typeof SQL> = {
   part: 'season',
   schema: SCHEMA,
-  steps: [],
+  steps: [
+    () => {
+      throw new Error(
+        'it was begun with a format that commits to no rules. End it with the version of servegym that began it',
+      );
+    },
+  ],
   formerFormat: "SELECT count(*) AS format FROM sqlite_schema WHERE name = 'season'",
   sql: SQL,
 };
@@ -100,6 +117,11 @@ export interface RankedReset extends ResetOptions {
 interface Submission {
   readonly number: number;
   readonly name: string;
+  /** Digest of its admission, and after its last action. */
+  readonly admission: string;
+  readonly digest: string;
+  /** Actions that it has played. */
+  readonly actions: number;
 }
 
 interface EpisodeRow {
@@ -135,7 +157,8 @@ export class SeasonLedger {
   ): SeasonLedger {
     if (existsSync(path)) throw storeError(`There is a file ${path} already.`);
     const secret = randomBytes(SECRET_BYTES).toString('hex');
-    const rules: SeasonRules = { ...season, created_at: now(), commitment: commitmentOf(secret) };
+    const begun = { ...season, name: readName(season.name), created_at: now() };
+    const rules: SeasonRules = { ...begun, commitment: commitmentOf(begun, secret) };
     // The secret is the operator's alone.
     closeSync(openSync(path, 'wx', 0o600));
     return new SeasonLedger(path, now, [JSON.stringify(rules), secret]);
@@ -201,21 +224,34 @@ export class SeasonLedger {
     return this.#statements.submissions.all() as unknown as Submission[];
   }
 
+  /** Receipt of the last admission, which covers all of them; `null` before the first. */
+  get receipt(): string | null {
+    const last = this.submissions.at(-1);
+    return last === undefined ? null : receiptOf(last.number, 0, last.admission);
+  }
+
   /**
-   * Admits a submission. Answers its token, which is kept as a digest only.
-   * @throws EnvironmentError `SUBMISSION_TAKEN`, `SEASON_CLOSED`
+   * Admits a submission. Answers its token, which is kept as a digest only, and its first receipt.
+   * @throws EnvironmentError `INVALID_NAME`, `SUBMISSION_TAKEN`, `SEASON_CLOSED`
    */
-  admit(name: string): { readonly number: number; readonly token: string } {
-    this.#requireOpen();
-    if (this.submissions.some((submission) => submission.name === name)) {
-      throw new EnvironmentError(
-        'SUBMISSION_TAKEN',
-        `Expected a new name, got ${name}, which is admitted already.`,
-      );
-    }
+  admit(text: string): { readonly number: number; readonly token: string; readonly receipt: string } {
+    const name = readName(text);
     const token = randomBytes(TOKEN_BYTES).toString('base64url');
-    const { lastInsertRowid } = this.#statements.admit.run(name, sha256(token), this.#now());
-    return { number: Number(lastInsertRowid), token };
+    return this.#file.transact(() => {
+      this.#requireOpen();
+      const { submissions } = this;
+      const taken = submissions.find((submission) => skeletonOf(submission.name) === skeletonOf(name));
+      if (taken !== undefined) {
+        throw new EnvironmentError(
+          'SUBMISSION_TAKEN',
+          `Expected a new name, got ${name}, which is, or looks like, ${taken.name}, admitted already.`,
+        );
+      }
+      const number = submissions.length + 1;
+      const admission = admissionDigest(submissions.at(-1)?.admission ?? this.rules.commitment, number, name);
+      this.#statements.admit.run(number, name, sha256(token), this.#now(), admission, admission);
+      return { number, token, receipt: receiptOf(number, 0, admission) };
+    });
   }
 
   /**
@@ -256,14 +292,30 @@ export class SeasonLedger {
     this.#statements.finish.run(submission, String(taskId), episode);
   }
 
-  /** Progress of a submission in each task. @throws EnvironmentError `UNKNOWN_SUBMISSION` */
+  /** Progress of a submission in each task, and its receipt. @throws EnvironmentError `UNKNOWN_SUBMISSION` */
   progressOf(token: string) {
-    const { number } = this.#submissionOf(token);
-    return this.rules.task_ids.map((task_id) => {
+    const { number, actions, digest } = this.#submissionOf(token);
+    const tasks = this.rules.task_ids.map((task_id) => {
       const dealt = this.#dealtOf(number, task_id);
       const finished = dealt.filter(({ done }) => done === 1).length;
       return { task_id, opened: dealt.length, finished, episodes: this.rules.episodes };
     });
+    return { tasks, receipt: receiptOf(number, actions, digest) };
+  }
+
+  /** Runs of the actions of a submission in the order in which they were played, by the indices of its episodes. */
+  orderOf(submission: number): [episode: number, actions: number][] {
+    const { task_ids, episodes } = this.rules;
+    const tasks = task_ids.map(String);
+    const runs: [number, number][] = [];
+    for (const row of this.#statements.order.iterate(submission) as IterableIterator<unknown>) {
+      const { task, episode } = row as EpisodeRow;
+      const index = tasks.indexOf(task) * episodes + episode;
+      const last = runs.at(-1);
+      if (last?.[0] === index) last[1]++;
+      else runs.push([index, 1]);
+    }
+    return runs;
   }
 
   /** Ends the play. */
@@ -312,10 +364,17 @@ export class SeasonLedger {
       step: async (index, action) => {
         this.#requireOpen();
         this.#requireInTime(key!);
-        this.#statements.saveAction.run(key!, index, JSON.stringify(action));
+        this.#file.transact(() => this.#saveAction(key!, index, JSON.stringify(action)));
       },
       isOwned: async () => true,
     };
+  }
+
+  #saveAction(key: number, index: number, text: string): void {
+    const { playing, saveAction, saveDigest } = this.#statements;
+    const { number, task, episode, actions, digest } = playing.get(key) as unknown as Submission & EpisodeRow;
+    saveAction.run(key, index, text, actions + 1);
+    saveDigest.run(actions + 1, actionDigest(digest, task, episode, text), number);
   }
 
   #take(id: string): StoredSession | undefined {
@@ -368,9 +427,11 @@ export class SeasonLedger {
 /** Wide seeds: the simulator draws nothing from them that 2^32 tries could find. */
 const LEAST_SEED = 2 ** 52;
 
-/** Commitment to a secret: published at the start, so that the operator can choose no other seeds afterwards. */
-export function commitmentOf(secret: string): string {
-  return sha256(secret);
+/** Commitment to rules and secret: published at the start, so that the operator can choose no others afterwards. */
+export function commitmentOf(rules: Omit<SeasonRules, 'commitment'>, secret: string): string {
+  const { name, environment, task_ids, episodes, minutes, created_at } = rules;
+  const { id, version } = environment;
+  return sha256(JSON.stringify([secret, name, id, version, task_ids, episodes, minutes, created_at]));
 }
 
 /**
@@ -381,8 +442,4 @@ export function seedOf(secret: string, { submission, taskId, episode }: SeasonEp
   const text = JSON.stringify([submission, String(taskId), episode]);
   const bits = createHmac('sha256', secret).update(text).digest().readBigUInt64BE();
   return LEAST_SEED + Number(bits % BigInt(LEAST_SEED));
-}
-
-function sha256(text: string): string {
-  return createHash('sha256').update(text).digest('hex');
 }

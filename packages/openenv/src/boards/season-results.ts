@@ -8,9 +8,11 @@ import {
 import { resetOptionsReader } from '../protocol/reset-options.ts';
 import { actionReader } from '../protocol/schemas.ts';
 import { MAX_EPISODE_ACTIONS, replayRecord } from '../sessions/episode.ts';
+import { publicName, skeletonOf } from './public-name.ts';
 import { commitmentOf, type SeasonLedger, seasonRules, seedOf } from './season-ledger.ts';
+import { receiptOf, receiptProblems } from './season-receipt.ts';
 
-const RESULTS_FORMAT = 'openenv-season/1';
+const RESULTS_FORMAT = 'openenv-season/2';
 
 const anchor = z.object({
   return: z.number(),
@@ -41,7 +43,15 @@ export const seasonResults = z.object({
   season: seasonRules,
   secret: z.string(),
   submissions: z.array(
-    z.object({ number: z.int().min(1), name: z.string(), episodes: z.array(judgedEpisode) }),
+    z.object({
+      number: z.int().min(1),
+      name: publicName,
+      receipt: z.string().meta({ description: 'After its last action' }),
+      order: z.array(z.tuple([z.int().min(0), z.int().min(1)])).meta({
+        description: 'Runs of its actions as they were played: the index of an episode, and how many',
+      }),
+      episodes: z.array(judgedEpisode),
+    }),
   ),
 });
 export type SeasonResults = Readonly<z.infer<typeof seasonResults>>;
@@ -99,8 +109,8 @@ export async function closeSeason(
     })),
   );
   const anchors = await scoring.anchors(played.map(({ record }) => record.reset));
-  const submissions = ledger.submissions.map((submission) => ({
-    ...submission,
+  const submissions = ledger.submissions.map(({ number, name, actions, digest }) => ({
+    ...{ number, name, receipt: receiptOf(number, actions, digest), order: ledger.orderOf(number) },
     episodes: [] as JudgedEpisode[],
   }));
   for (const [index, { submission, taskId, episode, record }] of played.entries()) {
@@ -122,17 +132,21 @@ export async function closeSeason(
 
 /**
  * Checks results against the seeds, by replay: answers what is wrong, nothing when all is right. `commitment` is that which
- * was published when the season began; `anchorsAnew` computes the anchors and compares them, which else are only replayed.
+ * was published when the season began, `receipts` are those that entrants kept; `anchorsAnew` computes the anchors and compares them, which else are only replayed.
  */
 export async function verifySeason(
   { season, secret, submissions }: SeasonResults,
   definition: EnvironmentDefinition,
   scoring: SeasonScoring,
-  { commitment, anchorsAnew }: { commitment?: string | undefined; anchorsAnew?: boolean } = {},
+  {
+    commitment,
+    receipts = [],
+    anchorsAnew,
+  }: { commitment?: string | undefined; receipts?: readonly string[]; anchorsAnew?: boolean } = {},
 ): Promise<string[]> {
   const problems: string[] = [];
-  if (commitmentOf(secret) !== season.commitment) {
-    problems.push(`The secret is not that of the commitment ${season.commitment}.`);
+  if (commitmentOf(season, secret) !== season.commitment) {
+    problems.push(`The secret and the rules are not those of the commitment ${season.commitment}.`);
   }
   if (commitment !== undefined && commitment !== season.commitment) {
     problems.push(`The commitment was ${commitment}, and is ${season.commitment} in the results.`);
@@ -142,10 +156,13 @@ export async function verifySeason(
     const other = `${definition.id} ${definition.version}`;
     return [...problems, `The season was played on ${id} ${version}, this is ${other}.`];
   }
-  for (const [index, { number }] of submissions.entries()) {
+  for (const [index, { number, name }] of submissions.entries()) {
     if (number !== index + 1)
       problems.push(`Expected submission ${index + 1}, got ${number}: one is missing.`);
+    const first = submissions.find((other) => skeletonOf(other.name) === skeletonOf(name));
+    if (first!.number < number) problems.push(`The names ${first!.name} and ${name} are, or look, the same.`);
   }
+  problems.push(...receiptProblems(season.commitment, submissions, receipts));
   const readOptions = resetOptionsReader(definition);
   const readAction = actionReader(definition.action);
   const { task_ids, episodes: planned } = season;

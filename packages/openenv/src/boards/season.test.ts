@@ -10,7 +10,8 @@ import { ask as askServer, startServer } from '../fixtures/start-server.ts';
 import type { EnvironmentDefinition } from '../protocol/definition.ts';
 import { createServer } from '../server/create-server.ts';
 import { mountSeasonRoutes, seasonEnvironment } from './season-environment.ts';
-import { commitmentOf, SeasonLedger, seedOf } from './season-ledger.ts';
+import { SeasonLedger, seedOf } from './season-ledger.ts';
+import { actionDigest } from './season-receipt.ts';
 import { closeSeason, graderScoring, type SeasonScoring, verifySeason } from './season-results.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'season-'));
@@ -106,8 +107,8 @@ describe('a season', () => {
     assert.match(await problems(changed({ actions: [] })), /the replay came out otherwise/);
     assert.match(await problems(changed({ actions: [{ amount: 'x' }] })), /Ada, short 0/);
     assert.match(await problems(changed({ score: 0.999 })), /expected return .* and score/);
-    assert.match(await problems({ ...results, secret: 'f'.repeat(64) }), /is not that of the commitment/);
-    assert.match(await problems(results, { commitment: commitmentOf('other') }), /The commitment was/);
+    assert.match(await problems({ ...results, secret: 'f'.repeat(64) }), /are not those of the commitment/);
+    assert.match(await problems(results, { commitment: 'e'.repeat(64) }), /The commitment was/);
     assert.match(await problems({ ...results, submissions: [bob!] }), /Expected submission 1, got 2/);
     assert.match(
       await problems({ ...results, submissions: [{ ...ada!, episodes: rest }, bob!] }),
@@ -116,6 +117,110 @@ describe('a season', () => {
     const withAnchors = changed({ anchors: (await anchored.anchors([{}]))[0] });
     assert.match(await problems(withAnchors), /the clairvoyant earns [\d.]+, not 0/);
     assert.match(await problems(results, { anchorsAnew: true }, anchored), /the anchors are not those/);
+  });
+
+  it('cannot be forged by its operator: rules, names, submissions and actions are under commitment and receipts', async (t) => {
+    const { path, ledger, token, ask, step, playOut } = season(t);
+    const bobs = ledger.admit('Bob').token;
+    const { body: published } = await ask('/season');
+    assert.equal(published.submissions, 2);
+    await playOut(token, 10);
+    const session = await playOut(bobs, 3);
+    // Two episodes at a time: the order of the actions counts, too.
+    const two = await Promise.all([1, 2].map(() => ask('/reset', { submission: token })));
+    for (const amount of [1, 2, 3]) for (const { body } of two) await step(body.session_id, amount);
+    const receiptFor = async (submission: string) =>
+      (await ask('/season/progress', { submission })).body.receipt as string;
+    const early = await receiptFor(token);
+    await step(two[0]!.body.session_id, 5);
+    const receipts = [published.receipt, early, await receiptFor(token), await receiptFor(bobs)];
+    const scoring = graderScoring(definition);
+    const { commitment } = ledger.rules;
+    const problems = async (results: Awaited<ReturnType<typeof closeSeason>>, kept: readonly string[] = []) =>
+      (await verifySeason(results, definition, scoring, { commitment, receipts: kept })).join(' ');
+
+    const forged = new DatabaseSync(path);
+    t.after(() => forged.close());
+    const results = await closeSeason(ledger, definition, scoring);
+    assert.equal(await problems(results, receipts), '');
+    const [ada, bob] = results.submissions;
+    for (const rules of [{ name: 'autumn' }, { minutes: 11 }, { created_at: 1 }]) {
+      const edited = { ...results, season: { ...results.season, ...rules } };
+      assert.match(await problems(edited), /The secret and the rules are not those of the commitment/);
+    }
+    const named = (...names: string[]) => ({
+      ...results,
+      submissions: results.submissions.map((submission, i) => ({ ...submission, name: names[i]! })),
+    });
+    assert.match(await problems(named('Bob', 'Ada')), /Bob: its receipt is not that of the rules, the names/);
+    assert.match(await problems(named('Ada', 'Ada')), /The names Ada and Ada are, or look, the same/);
+    const dropped = { ...results, submissions: [ada!] };
+    assert.equal(await problems(dropped), '');
+    for (const receipt of [published.receipt, receipts[3]!]) {
+      assert.match(await problems(dropped, [receipt]), /There is no submission 2, which has a receipt/);
+    }
+    const turned = { ...results, submissions: [{ ...ada!, order: ada!.order.toReversed() }, bob!] };
+    assert.match(await problems(turned), /Ada: its receipt is not that/);
+    assert.match(await problems(results, ['hello']), /Expected a receipt/);
+
+    // In the book itself: one entrant's actions over another's, first as they are, then with all digests anew.
+    const own = `SELECT key FROM episode WHERE session = '${session}'`;
+    forged.exec(
+      `UPDATE action SET text = '{"amount":9,"note":"","mode":"plain","weight":1}' WHERE episode = (${own})`,
+    );
+    const copied = await closeSeason(ledger, definition, scoring);
+    assert.match(await problems(copied), /Bob: its receipt is not that/);
+    let { admission: digest } = forged.prepare('SELECT admission FROM submission WHERE number = 2').get() as {
+      admission: string;
+    };
+    const texts = forged.prepare(`SELECT text FROM action WHERE episode = (${own}) ORDER BY step`).all();
+    for (const { text } of texts as { text: string }[]) digest = actionDigest(digest, 'short', 0, text);
+    forged.prepare('UPDATE submission SET digest = ? WHERE number = 2').run(digest);
+    const signed = await closeSeason(ledger, definition, scoring);
+    assert.equal(await problems(signed), '');
+    assert.match(await problems(signed, receipts), /Submission 2 does not have what its receipt says/);
+  });
+
+  it('takes no name that hides something, or that can be taken for another', (t) => {
+    const { ledger } = season(t);
+    for (const name of [
+      '',
+      'a\nb',
+      'a\u001b[2Jb',
+      'a\u009bb',
+      'A\u200bda',
+      'a\u202eb',
+      'Аda',
+      'a  b',
+      'ａｄａ',
+      '𝐀da',
+      'a\u00a0b',
+    ]) {
+      assert.throws(() => ledger.admit(name), { code: 'INVALID_NAME' }, JSON.stringify(name));
+      assert.throws(() => SeasonLedger.create(newFile(), { ...RULES, name }), { code: 'INVALID_NAME' });
+    }
+    for (const name of ['Ada', 'ada', 'Äda', 'A.d.a', 'АDА'.replace('D', 'ԁ')]) {
+      assert.throws(() => ledger.admit(name), { code: 'SUBMISSION_TAKEN' }, name);
+    }
+    for (const name of ['Bob', 'Ада', '深度學習', 'Team 7 (v2)', '🚀']) ledger.admit(name);
+    assert.throws(() => ledger.admit('B0b'), { code: 'SUBMISSION_TAKEN' });
+    assert.throws(() => ledger.admit('Воb'), { code: 'INVALID_NAME' });
+  });
+
+  it('of the first format, whose commitment is over the secret alone, is refused with a sentence', () => {
+    const path = newFile();
+    const former = new DatabaseSync(path);
+    former.exec(`CREATE TABLE season (
+        one INTEGER PRIMARY KEY CHECK (one = 1), rules TEXT NOT NULL, secret TEXT NOT NULL, closed_at INTEGER
+      ) STRICT;
+      CREATE TABLE submission (
+        number INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, token TEXT NOT NULL UNIQUE, admitted_at INTEGER NOT NULL
+      ) STRICT;
+      INSERT INTO season VALUES (1, '{}', 'secret', NULL)`);
+    former.close();
+    const message = /begun with a format that commits to no rules\. End it with the version/;
+    for (let i = 0; i < 2; i++)
+      assert.throws(() => SeasonLedger.open(path), { code: 'STORE_ERROR', message });
   });
 
   it('goes on after a kill: what was answered is kept, and what was dealt but not answered is dealt again', async (t) => {

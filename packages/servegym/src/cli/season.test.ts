@@ -42,13 +42,19 @@ const episode = (total: number, score: number, isAnchored = true) => ({
   anchors: isAnchored ? { default: anchor(0), clairvoyant: anchor(10) } : null,
 });
 const results = (...submissions: [string, ReturnType<typeof episode>[]][]): SeasonResults => ({
-  format: 'openenv-season/1',
+  format: 'openenv-season/2',
   season: {
     ...{ name: 's', environment: { id: 'e', version: '1' }, task_ids: ['a'], episodes: 20, minutes: 1 },
     ...{ created_at: 0, commitment: '' },
   },
   secret: '',
-  submissions: submissions.map(([name, episodes], i) => ({ number: i + 1, name, episodes })),
+  submissions: submissions.map(([name, episodes], i) => ({
+    number: i + 1,
+    name,
+    receipt: '',
+    order: [],
+    episodes,
+  })),
 });
 
 describe('the ranking of a season', () => {

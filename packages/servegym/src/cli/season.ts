@@ -98,8 +98,9 @@ const admit = () =>
     options: {},
     action: ({ file, submission }) =>
       withSeason(file, (ledger) => {
-        const { number, token } = ledger.admit(submission);
-        console.error(`Submission ${number}, ${submission}. Its token, which is shown once:`);
+        const { number, token, receipt } = ledger.admit(submission);
+        console.error(`Submission ${number}, ${submission}. Hand on its receipt, ${receipt}`);
+        console.error('and its token, which is shown once:');
         console.log(token);
       }),
   });
@@ -179,26 +180,39 @@ const verify = () =>
     words: { file: { value: '<results.json>', help: 'the results' } },
     options: {
       commitment: { value: '<sha256>', help: 'the commitment as it was published when the season began' },
+      receipt: {
+        value: '<receipt>',
+        help: 'a receipt that an entrant kept; may be repeated',
+        repeated: true,
+      },
       anchors: { help: 'compute the anchors anew, too, which takes as long as closing did' },
       env,
       json,
       ...jobOptions,
     },
     after: 'Ends with 0 when all is right, with 1 when it is not.',
-    async action({ file, commitment, anchors: anchorsAnew, env, json, ...options }) {
+    async action({ file, commitment, receipt: receipts, anchors: anchorsAnew, env, json, ...options }) {
       const results = await readResults(file);
       const definition = await seasonDefinition(env ?? results.season.environment.id);
       const problems = await withJobs(options, (jobs) =>
         verifySeason(results, definition, seasonScoring(definition, jobs, showShare), {
           commitment,
+          receipts,
           anchorsAnew,
         }),
       );
       if (problems.length > 0) {
-        for (const problem of problems) console.error(problem);
+        // Results may come from strangers, and nothing in them shall steer a terminal.
+        for (const problem of problems) console.error(problem.replace(/[\p{Cc}\p{Cf}]/gu, '?'));
         return 'no';
       }
-      if (!json) console.log('All is right: seeds, episodes, anchors and scores.\n');
+      if (!json) {
+        const given = [commitment && 'the commitment', receipts.length > 0 && `${receipts.length} receipts`];
+        const against =
+          given.filter(Boolean).join(' and ') ||
+          'nothing that was published: give --commitment and --receipt';
+        console.log(`All is right: rules, seeds, episodes, anchors and scores. Compared with ${against}.\n`);
+      }
       printResult(json, seasonRanking(results), rankingForm);
     },
   });
