@@ -59,6 +59,7 @@ OPTIONS = [
     "long_prefill_token_threshold",
     "long_prefill_token_threshold_adaptive",
     "async_scheduling",
+    "enable_chunked_prefill",
 ]
 
 # Policy, prefix caching, sizes and what else is drawn, for each kind of load.
@@ -95,6 +96,12 @@ KINDS = {
     "eagle-async-long": {"option": "speculation", "drafter": "eagle", "async": True, "sizes": "long"},
     "eagle-async-aborts": {"option": "speculation", "drafter": "eagle", "async": True, "aborts": True},
     "eagle-async-by-batch": {"option": "speculation", "drafter": "eagle", "async": True, "by_batch": True},
+    "unchunked": {"option": "enable_chunked_prefill"},
+    "unchunked-async": {"option": "enable_chunked_prefill", "async": True},
+    "unchunked-aborts": {"option": "enable_chunked_prefill", "aborts": True},
+    "unchunked-long-prefills": {"option": "long_prefill_token_threshold", "unchunked": True},
+    "unchunked-drafts": {"option": "speculation", "unchunked": True},
+    "unchunked-eagle-async": {"option": "speculation", "drafter": "eagle", "async": True, "unchunked": True},
 }
 
 
@@ -139,6 +146,11 @@ def random_load(draw: random.Random, kind: dict) -> dict:
         requests.append([arrival, prompt, output, priority, aborted, parent, common])
     max_num_seqs = draw.randrange(1, min(20, budget) + 1)
     options = {}
+    if kind.get("unchunked") or kind.get("option") == "enable_chunked_prefill":
+        options["enable_chunked_prefill"] = False
+        # vLLM does not start with a budget below the model's length.
+        least = max(prompt + output for _, prompt, output, *_ in requests)
+        budget = max(least, max_num_seqs) + draw.choice([0, draw.randrange(100)])
     if kind.get("option") == "watermark":
         options["watermark"] = draw.choice([0.01, 0.05, draw.randrange(50) / 100])
     elif kind.get("option") == "scheduler_reserve_full_isl":

@@ -87,6 +87,23 @@ describe('servegym simulate', () => {
     assert.match(stderr, /^not simulated: --frobnicate 3$/m);
   });
 
+  it('refuses a token budget below the longest request without chunked prefill, as vLLM does', async () => {
+    const line = 'vllm serve Qwen/Qwen3-8B --no-enable-chunked-prefill';
+    const base = ['simulate', 'batch:6x3000:2', '--json', '--gpu', 'h100', '--deployment'];
+    await assertRefused([...base, `${line} --max-num-batched-tokens 2048`], /of at least 40960, the context/);
+    await assertRefused(
+      [...base, `${line} --max-num-batched-tokens 2048 --max-model-len 4096`],
+      /of at least 4096, the --max-model-len/,
+    );
+    const answers = await Promise.all(
+      ['--max-num-batched-tokens 4096 --max-model-len 4096', '--max-model-len 16384'].map(
+        async (flags) => JSON.parse((await runCommand(...base, `${line} ${flags}`)).stdout).ttft_ms,
+      ),
+    );
+    // With the budget of one prompt, the first of those that wait are served earlier.
+    assert.ok(answers[0].mean < answers[1].mean, JSON.stringify(answers));
+  });
+
   it('answers with the figures of a CSV trace', async () => {
     const report = await simulate(csv);
     for (const key of ['ttft_ms', 'tpot_ms', 'e2e_ms']) {

@@ -122,6 +122,7 @@ const options = fc.record({
   ),
   watermark: fc.constantFrom(0, 0, 0.01, 0.1, 0.4),
   wholePromptFits: fc.constantFrom(true, true, true, false),
+  chunkedPrefill: fc.constantFrom(true, true, true, false),
   longPrefillTokenThreshold: fc.constantFrom(0, 0, 1, 4, 20, 60),
   longPrefillTokenThresholdAdaptive: fc.boolean(),
   drafter: fc.constantFrom('ngram' as const, 'eagle' as const),

@@ -22,6 +22,7 @@ export interface RecordedLoad extends RecordedSchedule {
     readonly scheduler_reserve_full_isl?: boolean;
     readonly max_num_active_seqs?: number;
     readonly async_scheduling?: boolean;
+    readonly enable_chunked_prefill?: boolean;
     readonly long_prefill_token_threshold?: number;
     readonly long_prefill_token_threshold_adaptive?: boolean;
   };
@@ -130,6 +131,7 @@ function optionsOf(load: RecordedLoad) {
     requestOverheadJitter: 0,
     watermark: load.options?.watermark ?? 0,
     wholePromptFits: load.options?.scheduler_reserve_full_isl ?? true,
+    chunkedPrefill: load.options?.enable_chunked_prefill ?? true,
     asyncScheduling: load.options?.async_scheduling ?? false,
     longPrefillTokenThreshold: load.options?.long_prefill_token_threshold ?? 0,
     longPrefillTokenThresholdAdaptive: load.options?.long_prefill_token_threshold_adaptive ?? false,

@@ -90,6 +90,7 @@ export class ReferenceEngine {
   private readonly role: string;
   private readonly watermark: number;
   private readonly wholePromptFits: boolean;
+  private readonly chunkedPrefill: boolean;
   private readonly longPrefillTokenThreshold: number;
   private readonly longPrefillTokenThresholdAdaptive: boolean;
   private readonly asyncScheduling: boolean;
@@ -112,6 +113,7 @@ export class ReferenceEngine {
       frontEnd?: FrontEndOptions;
       watermark?: number;
       wholePromptFits?: boolean;
+      chunkedPrefill?: boolean;
       longPrefillTokenThreshold?: number;
       longPrefillTokenThresholdAdaptive?: boolean;
       drafter?: Drafter;
@@ -129,6 +131,7 @@ export class ReferenceEngine {
     this.role = options.role;
     this.watermark = options.watermark ?? 0;
     this.wholePromptFits = options.wholePromptFits ?? true;
+    this.chunkedPrefill = options.chunkedPrefill ?? true;
     this.longPrefillTokenThreshold = options.longPrefillTokenThreshold ?? 0;
     this.longPrefillTokenThresholdAdaptive = options.longPrefillTokenThresholdAdaptive ?? false;
     this.asyncScheduling = options.asyncScheduling ?? false;
@@ -375,7 +378,8 @@ export class ReferenceEngine {
       while (budget > 0 && this.waiting.length > 0 && this.running.length < config.maxNumSeqs) {
         const request = this.nextWaiting();
         const end = request.input + request.output - 1 + config.speculationDepth + this.lookahead;
-        if (this.blocksFor(end) > config.kvBlocks) {
+        const isTooLong = !this.chunkedPrefill && request.input + request.output > this.budget;
+        if (isTooLong || this.blocksFor(end) > config.kvBlocks) {
           this.waiting.splice(this.waiting.indexOf(request), 1);
           this.rejected.push(request.id);
           continue;
@@ -384,6 +388,8 @@ export class ReferenceEngine {
         const whole = this.wholePromptFits || request.transferred;
         const padding = this.paddingOf(request, scheduled, runningCount);
         if (padding >= budget) break;
+        const wanted = Math.min(this.known(request) - this.pool.cachedTokens(request), most);
+        if (!this.chunkedPrefill && !request.transferred && wanted > budget) break;
         const beyond = request.transferred ? 0 : padding + this.lookahead;
         const found = this.pool.admit(request, Math.min(budget, most), whole, spare, beyond);
         if (found === null) break;

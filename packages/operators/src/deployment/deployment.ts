@@ -62,8 +62,9 @@ export function resolveLaunch(
   const { settings, replicas, engine } = launch;
   const found = own === undefined ? profileFor(launch, gpu) : { profile: own, engines: 1, notSimulated: [] };
   const profile = startedProfile(found.profile, launch);
-  const defaults = { ...vllmDefaults(profile), ...options.defaults };
+  const chosen = { ...vllmDefaults(profile), ...options.defaults };
   const { maxModelLen, kvBlocks, memoryShare, role } = settings;
+  const defaults = { ...chosen, maxNumBatchedTokens: leastBudget(launch, profile, chosen) };
   return checked({
     ...{ name, profile, engines: replicas * found.engines, maxModelLen, kvBlocks },
     notSimulated: [
@@ -110,6 +111,23 @@ function startedProfile(profile: EngineProfile, { engine: name, settings, source
     ...(processes !== undefined && { frontEnd: { ...frontEnd, processes } }),
     ...(kvOffloadingGiB !== undefined && { hostKv: { sizeGiB: kvOffloadingGiB, gigabytesPerSecond } }),
   };
+}
+
+/** Token budget where none is named: without chunked prefill at least the longest request. @throws TuningError as vLLM does */
+function leastBudget(
+  { settings, source, model: name }: Launch,
+  { engine, model }: EngineProfile,
+  { maxNumBatchedTokens: budget }: Candidate,
+): number {
+  if (engine.chunkedPrefill !== false) return budget;
+  const known = MODELS.find((each) => each.name === (name ?? model.name));
+  const longest = settings.maxModelLen ?? known?.contextTokens ?? 0;
+  const { maxNumBatchedTokens = Math.max(budget, longest) } = settings;
+  if (maxNumBatchedTokens >= longest) return Math.max(budget, longest);
+  throw invalidLaunch(
+    source,
+    `expected --max-num-batched-tokens of at least ${longest}, the ${settings.maxModelLen === undefined ? 'context of the model' : '--max-model-len'}, as vLLM does without chunked prefill, got ${maxNumBatchedTokens}`,
+  );
 }
 
 /** Settings that are off at 0. */

@@ -37,6 +37,7 @@ const vllm = {
   longPrefillTokenThresholdAdaptive: fc.constant(true),
   watermark: share.map((value) => value / 2),
   wholePromptFits: flag,
+  chunkedPrefill: flag,
   asyncScheduling: flag,
   role: fc.constant('both'),
 };

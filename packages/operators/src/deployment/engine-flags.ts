@@ -5,7 +5,7 @@ import {
   MOST_API_SERVERS,
   type WeightPrecision,
 } from '@servegym/simulator';
-import withoutEffect from './without-effect.json' with { type: 'json' };
+import flagLists from './flag-lists.json' with { type: 'json' };
 
 /** Settings of an engine as its flags give them. Those that are not named are absent. */
 export interface LaunchSettings {
@@ -45,6 +45,8 @@ export interface LaunchSettings {
   longPrefillTokenThresholdAdaptive?: boolean;
   watermark?: number;
   wholePromptFits?: boolean;
+  /** Whether a prompt may be computed in parts. */
+  chunkedPrefill?: boolean;
   /** Part of a request that the engine serves, where others serve the other; `both` where a proxy decides. */
   role?: 'prefill' | 'decode' | 'both';
 }
@@ -55,6 +57,7 @@ export const SCHEDULER_FLAGS = [
   'longPrefillTokenThresholdAdaptive',
   'watermark',
   'wholePromptFits',
+  'chunkedPrefill',
   'asyncScheduling',
   'speculationDepthPerBatchSize',
 ] as const satisfies readonly (keyof LaunchSettings & keyof EngineProfile['engine'])[];
@@ -76,6 +79,8 @@ interface EngineFlag {
   readonly isAlone?: true;
   /** Takes the value over. Absent where the flag changes nothing that is simulated. */
   readonly read?: (settings: LaunchSettings, value: string) => Problem;
+  /** Reason for which its value is not simulated. */
+  readonly because?: string;
   /** Value to write, `true` where nothing follows; `undefined` where the settings do not have it. */
   readonly write?: (settings: LaunchSettings) => string | true | undefined;
 }
@@ -118,6 +123,12 @@ const NOT_SIMULATED = () => 'not simulated';
 /** Flags that change what is not simulated. */
 const notSimulated = (...names: string[]): EngineFlag => ({ names, read: NOT_SIMULATED });
 const notSimulatedAlone = (...names: string[]): EngineFlag => ({ names, isAlone: true, read: NOT_SIMULATED });
+/** Those that change the schedule, with the reason why the engine has no such. */
+const withReasons = (engine: keyof typeof flagLists.notSimulated): EngineFlag[] =>
+  flagLists.notSimulated[engine].flatMap(({ because, flags = [], switches = [] }) => [
+    { ...notSimulated(...flags), because },
+    { ...notSimulatedAlone(...switches), because },
+  ]);
 
 /** Names of a quantization; the first of each precision is written. */
 const QUANTIZATIONS: Readonly<Record<string, WeightPrecision>> = {
@@ -212,8 +223,8 @@ const NIXL = '{"kv_connector":"NixlConnector","kv_role":"kv_both"}';
 
 /** Flags that change no schedule and no time: addresses, names, logs, how the model is loaded, how answers are written. */
 const harmless: readonly EngineFlag[] = [
-  { names: withoutEffect.flags },
-  { names: withoutEffect.switches, isAlone: true },
+  { names: flagLists.flags },
+  { names: flagLists.switches, isAlone: true },
 ];
 
 const SIZES = [1, 64];
@@ -248,6 +259,8 @@ const ENGINE_FLAGS: Readonly<Record<EngineName, readonly EngineFlag[]>> = {
     number('watermark', [0, 0.99, 0], '--watermark'),
     turn('wholePromptFits', true, '--scheduler-reserve-full-isl'),
     turn('wholePromptFits', false, '--no-scheduler-reserve-full-isl'),
+    turn('chunkedPrefill', true, '--enable-chunked-prefill'),
+    turn('chunkedPrefill', false, '--no-enable-chunked-prefill', '--disable-chunked-prefill'),
     turn('asyncScheduling', true, '--async-scheduling'),
     turn('asyncScheduling', false, '--no-async-scheduling'),
     word('weights', QUANTIZATIONS, '--quantization', '-q'),
@@ -259,8 +272,14 @@ const ENGINE_FLAGS: Readonly<Record<EngineName, readonly EngineFlag[]>> = {
       read: readPolicy,
       write: ({ priority }) => (priority === undefined ? undefined : priority ? 'priority' : 'fcfs'),
     },
-    notSimulatedAlone('--enforce-eager', '--no-enable-chunked-prefill', '--disable-chunked-prefill'),
-    notSimulatedAlone('--enable-lora'),
+    {
+      names: ['--max-num-partial-prefills', '--max-long-partial-prefills'],
+      read: (_, value) => (value === '1' ? undefined : 'not simulated'),
+      because:
+        'vLLM V1 starts with 1 alone and 0.32 no longer has it: --long-prefill-token-threshold is its limit',
+    },
+    ...withReasons('vLLM'),
+    notSimulatedAlone('--enforce-eager'),
     {
       names: ['--dtype'],
       read: (_, value) =>
@@ -349,6 +368,7 @@ const ENGINE_FLAGS: Readonly<Record<EngineName, readonly EngineFlag[]>> = {
         speculationDepth === undefined ? undefined : String(speculationDepth + 1),
     },
     word('role', { prefill: 'prefill', decode: 'decode' }, '--disaggregation-mode'),
+    ...withReasons('SGLang'),
     notSimulatedAlone('--disable-cuda-graph', '--disable-overlap-schedule'),
   ],
 };

@@ -34,6 +34,32 @@ describe('a vllm serve line', () => {
     assert.equal(settings.maxNumSeqs, 32);
   });
 
+  const reasons: readonly (readonly [string, string | undefined])[] = [
+    ['--max-num-partial-prefills 4', '--long-prefill-token-threshold is its limit'],
+    ['--max-num-partial-prefills 1', undefined],
+    ['--max-loras 4', 'requests with adapters run at most --max-loras of them together'],
+    ['--enable-lora', 'requests with adapters run at most --max-loras of them together'],
+    ['--structured-outputs-config {}', 'requests with a grammar wait for it'],
+    ['--data-parallel-size-local 2', 'in step, behind one balancer'],
+    ['--data-parallel-hybrid-lb', 'in step, behind one balancer'],
+    ['--max-num-scheduled-tokens 512', 'one token budget'],
+    ['--scheduler-cls x.Y', 'the default scheduler of vLLM alone'],
+  ];
+  for (const [flags, reason] of reasons) {
+    it(`says why ${flags} is not simulated, or that it is`, () => {
+      const { notSimulated, settings } = read(`vllm serve Qwen/Qwen3-8B ${flags} --max-num-seqs 3`);
+      assert.equal(settings.maxNumSeqs, 3);
+      if (reason === undefined) assert.deepEqual(notSimulated, []);
+      else {
+        assert.equal(notSimulated.length, 1);
+        assert.ok(
+          notSimulated[0].startsWith(`${flags}: `) && notSimulated[0].includes(reason),
+          notSimulated[0],
+        );
+      }
+    });
+  }
+
   const precisions: readonly [string, string][] = [
     ['RedHatAI/Meta-Llama-3-8B-Instruct-FP8', 'FP8'],
     ['someone/Qwen3-8B-AWQ', 'INT4'],
@@ -205,13 +231,10 @@ servingEngineSpec:
         maxNumSeqs: 48,
         maxNumBatchedTokens: 4096,
         prefixCaching: false,
+        chunkedPrefill: false,
       },
     });
-    assert.deepEqual(launch.notSimulated, [
-      '--no-enable-chunked-prefill',
-      'vllmConfig.novelty',
-      'requestGPUType',
-    ]);
+    assert.deepEqual(launch.notSimulated, ['vllmConfig.novelty', 'requestGPUType']);
   });
 
   it('of the model service of llm-d', () => {

@@ -3,7 +3,7 @@ import type { WeightPrecision } from '@servegym/simulator';
 import { parseAllDocuments } from 'yaml';
 import { TuningError } from '../tune/slo.ts';
 import { type EngineName, engineFlag, type LaunchSettings } from './engine-flags.ts';
-import withoutEffect from './without-effect.json' with { type: 'json' };
+import flagLists from './flag-lists.json' with { type: 'json' };
 
 /** An engine as somebody starts it. Settings that are not named are absent. */
 export interface Launch {
@@ -104,7 +104,8 @@ function parseLaunch(words: readonly string[], source: string, replicas = 1): La
       flagsWithoutEffect.push(shown);
     } else {
       const problem = flag.read(settings, value ?? '');
-      if (problem === 'not simulated') notSimulated.push(shown);
+      if (problem === 'not simulated')
+        notSimulated.push(flag.because === undefined ? shown : `${shown}: ${flag.because}`);
       else if (typeof problem === 'object') notSimulated.push(`${given}: ${problem.left.join(', ')}`);
       else if (problem !== undefined) throw invalid(source, `${given} to be ${problem}`, value);
     }
@@ -317,7 +318,7 @@ function productionStack(spec: Fields, source: string): Launch {
   const read = [...STACK_VALUES, 'enablePrefixCaching', 'enableChunkedPrefill', 'extraArgs'];
   const left = [
     ...Object.keys(config).flatMap((key) => (read.includes(key) ? [] : [`vllmConfig.${key}`])),
-    ...Object.keys(spec).filter((key) => !withoutEffect.productionStackKeys.includes(key)),
+    ...Object.keys(spec).filter((key) => !flagLists.productionStackKeys.includes(key)),
   ];
   const checkpoint = modelURL === undefined ? [] : [String(modelURL)];
   const launch = parseLaunch(

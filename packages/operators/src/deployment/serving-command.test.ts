@@ -22,7 +22,7 @@ describe('the command line of a server', () => {
     const profile = findProfile('h100-80gb-llama-3-8b');
     const scheduler = {
       ...{ longPrefillTokenThreshold: 512, longPrefillTokenThresholdAdaptive: true, watermark: 0.01 },
-      ...{ wholePromptFits: false, asyncScheduling: false },
+      ...{ wholePromptFits: false, asyncScheduling: false, chunkedPrefill: false },
     };
     const started = {
       ...profile,
@@ -32,8 +32,9 @@ describe('the command line of a server', () => {
     const [vllm, sglang] = servingCommands(started, vllmDefaults(started), 1);
     const flags =
       '--api-server-count 4 --long-prefill-token-threshold 512 --long-prefill-token-threshold-adaptive --watermark 0.01 ' +
-      '--no-scheduler-reserve-full-isl --no-async-scheduling';
+      '--no-scheduler-reserve-full-isl --no-enable-chunked-prefill --no-async-scheduling';
     assert.ok(vllm!.line.endsWith(` ${flags}`), vllm!.line);
+    assert.match(vllm!.line, /--max-num-batched-tokens 8192 --max-model-len 8192 /);
     assert.ok(sglang!.notExpressed.join('; ').includes(flags));
   });
 

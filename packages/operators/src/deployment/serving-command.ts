@@ -85,6 +85,7 @@ function settingsOf(profile: EngineProfile, candidate: Candidate): LaunchSetting
     longPrefillTokenThreshold: engine.longPrefillTokenThreshold || undefined,
     watermark: engine.watermark || undefined,
     wholePromptFits: engine.wholePromptFits === false ? false : undefined,
+    chunkedPrefill: engine.chunkedPrefill === false ? false : undefined,
     asyncScheduling: engine.asyncScheduling === false ? false : undefined,
   };
 }
@@ -96,6 +97,8 @@ function vllmCommand(profile: EngineProfile, candidate: Candidate, started: Star
     ...settingsOf(profile, candidate),
     ...{ weights, draft, priority: priority || undefined, role: split ? 'both' : undefined },
     memoryShare: vllmMemoryShare(profile, candidate),
+    // Without chunked prefill vLLM does not start with requests beyond the budget.
+    maxModelLen: profile.engine.chunkedPrefill === false ? candidate.maxNumBatchedTokens : undefined,
   };
   return {
     engine: 'vLLM',

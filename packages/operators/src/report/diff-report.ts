@@ -90,7 +90,7 @@ function noteLines({ baseline, candidate, profileError }: DeploymentDiff): strin
       ['candidate', candidate],
     ] as const
   ).flatMap(([name, { notSimulated, refused }]) => [
-    ...linesIf(notSimulated.length > 0, `${name}, not simulated: ${notSimulated.join(', ')}`),
+    ...linesIf(notSimulated.length > 0, `${name}, not simulated: ${notSimulated.join('; ')}`),
     ...(refused === undefined
       ? []
       : [`${name}: ${refusedText(refused)}. Figures are of requests that both take.`]),

@@ -122,6 +122,7 @@ const engineProfile = fields({
     longPrefillTokenThresholdAdaptive: trueOrFalse().optional(),
     watermark: numberFrom(0, MOST_WATERMARK).optional(),
     wholePromptFits: trueOrFalse().optional(),
+    chunkedPrefill: trueOrFalse().optional(),
   }),
   status: choice(PROFILE_STATUSES),
   source: text,

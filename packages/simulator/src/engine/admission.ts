@@ -56,7 +56,7 @@ export function admitWaiting(state: EngineState, plan: IterationPlan, tokens: nu
       continue;
     }
     const padding = state.speculative ? paddingOf(state, plan, slot) : 0;
-    if (padding >= budget || !state.fits(slot, Math.min(budget, plan.mostTokens), padding)) return;
+    if (padding >= budget || !state.fits(slot, budget, plan.mostTokens, padding)) return;
     const cached = state.pool.admit(slot);
     waiting.remove(slot);
     running.pushBack(slot);

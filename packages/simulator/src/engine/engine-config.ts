@@ -79,6 +79,11 @@ export interface EngineOptions {
    */
   readonly wholePromptFits?: boolean;
   /**
+   * Whether a prompt may be computed in parts (vLLM enable_chunked_prefill). Default true; without, a request waits until an
+   * iteration has the token budget for all of its prompt, and one of more tokens than the budget is refused.
+   */
+  readonly chunkedPrefill?: boolean;
+  /**
    * Whether an iteration is scheduled while the one before it runs (vLLM async_scheduling): a request is then seen by
    * the first iteration that starts after the start of another, and one that ends holds its place and blocks until the
    * iteration after its last has been scheduled. Default false.

@@ -56,6 +56,7 @@ export class EngineState {
   declare role: EngineRole;
   declare private readonly watermark: number;
   declare private readonly wholePromptFits: boolean;
+  declare private readonly chunkedPrefill: boolean;
   declare private readonly longPrefillTokenThreshold: number;
   declare private readonly longPrefillTokenThresholdAdaptive: boolean;
   declare private readonly drafter: Drafter;
@@ -97,6 +98,7 @@ export class EngineState {
     this.role = settings.role;
     this.watermark = settings.watermark;
     this.wholePromptFits = settings.wholePromptFits;
+    this.chunkedPrefill = settings.chunkedPrefill;
     this.longPrefillTokenThreshold = settings.longPrefillTokenThreshold;
     this.longPrefillTokenThresholdAdaptive = settings.longPrefillTokenThresholdAdaptive;
     this.asyncScheduling = settings.asyncScheduling;
@@ -218,9 +220,13 @@ export class EngineState {
     return this.verifications.has(slot) ? this.verifications.emittedBy(slot) : offset;
   }
 
-  /** Whether a waiting request outgrows the whole pool before its last token, look-ahead slots included. */
+  /**
+   * Whether a waiting request outgrows the whole pool before its last token, look-ahead slots included. Without chunked
+   * prefill, vLLM does not start with a budget below its longest request.
+   */
   neverFits(slot: number): boolean {
     const { input, output } = this.table;
+    if (!this.chunkedPrefill && input[slot] + output[slot] > this.maxNumBatchedTokens) return true;
     const most = input[slot] + output[slot] - 1 + this.config.speculationDepth + this.lookahead;
     return this.blocksFor(most) > this.config.kvBlocks;
   }
@@ -236,7 +242,7 @@ export class EngineState {
     if (this.running.count >= this.config.maxNumSeqs || !this.admitting) return false;
     if (this.pool.namesAnswers && this.pool.mayFindMore(head, this.running)) return true;
     const tokens = this.maxNumBatchedTokens - this.running.count * (1 + this.config.speculationDepth);
-    return this.fits(head, Math.min(tokens, this.leastOfMostTokens)) || this.neverFits(head);
+    return this.fits(head, tokens, this.leastOfMostTokens) || this.neverFits(head);
   }
 
   /** Most tokens that a request gets in the iteration that is scheduled now. */
@@ -265,16 +271,25 @@ export class EngineState {
   }
 
   /**
-   * Whether the free blocks suffice to admit a waiting request, which gets at most `tokens` in its first iteration, and
-   * `padding` slots behind its last token.
+   * Whether `budget` and the free blocks suffice to admit a waiting request, which gets at most `limit` tokens in its first
+   * iteration, and `padding` slots behind its last token.
    */
-  fits(slot: number, tokens: number, padding = 0): boolean {
+  fits(slot: number, budget: number, limit: number, padding = 0): boolean {
+    if (!this.chunkedPrefill && !this.fitsBudget(slot, budget, limit)) return false;
+    const tokens = Math.min(budget, limit);
     const whole = this.wholePromptFits || this.table.transferred[slot] === 1;
     const spare = this.running.count > 0 ? this.spareBlocks : 0;
     const most = whole ? ALL_TOKENS : Math.max(0, tokens);
     if (this.lookahead === 0) return this.pool.fits(slot, most, spare, padding);
     const beyond = this.table.transferred[slot] === 1 ? 0 : padding + this.lookahead;
     return this.pool.fits(slot, most, spare, 0) && this.pool.fits(slot, Math.max(0, tokens), spare, beyond);
+  }
+
+  /** Whether a waiting request gets all of the tokens that it asks for. */
+  private fitsBudget(slot: number, budget: number, limit: number): boolean {
+    const { input, generatedOffset, transferred } = this.table;
+    if (transferred[slot] === 1) return true;
+    return Math.min(input[slot] + generatedOffset[slot] - this.pool.cachedTokens(slot), limit) <= budget;
   }
 
   /** When decodes have to be interrupted, while the head of the queue is blocked: `limit` or the next arrival. */

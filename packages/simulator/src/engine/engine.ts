@@ -111,6 +111,7 @@ export class Engine {
       hostKv,
       watermark,
       wholePromptFits: options.wholePromptFits ?? true,
+      chunkedPrefill: options.chunkedPrefill ?? true,
       asyncScheduling: options.asyncScheduling ?? false,
       longPrefillTokenThreshold,
       longPrefillTokenThresholdAdaptive: options.longPrefillTokenThresholdAdaptive ?? false,

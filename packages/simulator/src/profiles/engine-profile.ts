@@ -121,6 +121,7 @@ interface ProfileFit {
 type SchedulerSettings = Pick<
   EngineOptions,
   | 'asyncScheduling'
+  | 'chunkedPrefill'
   | 'drafter'
   | 'longPrefillTokenThreshold'
   | 'longPrefillTokenThresholdAdaptive'
