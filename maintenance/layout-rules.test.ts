@@ -18,7 +18,7 @@ const BELOW: Readonly<Record<string, readonly string[]>> = {
     'console',
   ],
   operators: ['jobs', 'profiles', 'simulator'],
-  endpoint: ['profiles', 'simulator'],
+  endpoint: ['openenv', 'profiles', 'simulator'],
   agents: ['environments', 'jobs', 'openenv', 'profiles', 'simulator'],
   environments: ['openenv', 'profiles', 'simulator'],
   console: [],

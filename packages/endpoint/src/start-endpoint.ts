@@ -16,7 +16,8 @@ import { EndpointMetrics } from './metrics/endpoint-metrics.ts';
 import { ApiError } from './openai/requests.ts';
 import { type EndpointApp, mountKnobRoutes, mountOpenAiRoutes } from './openai/routes.ts';
 
-const MOST_BODY_BYTES = 64 * 1024 * 1024;
+/** A prompt of a million token ids has 8 MB. */
+const MOST_BODY_BYTES = 16 * 1024 * 1024;
 /** Longer than the pauses of load generators, which would otherwise write into connections that are being closed. */
 const KEEP_ALIVE_MS = 75_000;
 const DRAIN_POLL_MS = 20;

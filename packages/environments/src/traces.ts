@@ -22,24 +22,34 @@ const LATEST_ARRIVAL_S = 30 * 86_400;
 /** Traces of the columns that the schema has returned: resets of a server, and each of a vector, are spared its work. */
 const INLINE = new WeakMap<object, ServeTrace>();
 
+/** Wrong entries of a column that are told of: each takes time. */
+const MOST_ISSUES = 50;
+
 /**
  * A column of a trace: an array of `item`. `isEntry` must hold for the same values: a schema for each of 20,000 entries
  * would take the server's event loop 30 ms, so that `item` is asked only for what is wrong with an entry, and for JSON
  * Schema.
  */
 function column<Entry>(item: z.ZodType<Entry>, isEntry: (entry: unknown) => boolean, description: string) {
-  const slow = z.array(item).min(1).max(MOST_INLINE_REQUESTS);
-  const { $schema: _, ...jsonSchema } = z.toJSONSchema(slow);
+  const list = z.array(z.unknown()).min(1).max(MOST_INLINE_REQUESTS);
+  const { $schema: _, ...jsonSchema } = z.toJSONSchema(z.array(item).min(1).max(MOST_INLINE_REQUESTS));
   return z
     .unknown()
-    .overwrite((value) => (Array.isArray(value) ? [...value] : value))
     .check(({ value, issues }) => {
-      const requests = Array.isArray(value) ? value.length : 0;
-      if (requests > 0 && requests <= MOST_INLINE_REQUESTS && (value as unknown[]).every(isEntry)) return;
-      for (const issue of slow.safeParse(value).error?.issues ?? []) {
-        issues.push({ ...issue, input: value } as (typeof issues)[number]);
+      const note = ({ error }: z.ZodSafeParseResult<unknown>, ...place: number[]) => {
+        for (const issue of error?.issues ?? []) {
+          issues.push({ ...issue, path: [...place, ...issue.path], input: value } as (typeof issues)[number]);
+        }
+      };
+      if (!Array.isArray(value) || value.length === 0 || value.length > MOST_INLINE_REQUESTS) {
+        note(list.safeParse(value));
+        return;
+      }
+      for (let i = 0; i < value.length && issues.length < MOST_ISSUES; i++) {
+        if (!isEntry(value[i])) note(item.safeParse(value[i]), i);
       }
     })
+    .overwrite((value) => (Array.isArray(value) ? [...value] : value))
     .meta({ ...jsonSchema, description }) as unknown as z.ZodType<Entry[]>;
 }
 

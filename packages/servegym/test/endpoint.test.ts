@@ -156,6 +156,20 @@ describe('servegym endpoint', () => {
     const broken = await fetch(`${endpoint.url}/v1/completions`, { method: 'POST', body: '{"prompt":' });
     assert.equal(broken.status, 400);
     assert.equal((await broken.json()).error.code, 'invalid_json');
+    const keys = `{${Array.from({ length: 1001 }, (_, i) => `"k${i}":0`).join(',')}}`;
+    const entries = (count: number) => `{"prompt":[${'{},'.repeat(count)}0]}`;
+    for (const [body, status, code] of [
+      [keys, 400, 'json_over_limit'],
+      [entries(600_000), 400, 'json_over_limit'],
+      [entries(400_000), 400, 'invalid_value'],
+      [`"${'x'.repeat(16 * 2 ** 20)}"`, 413, 'body_too_large'],
+    ] as const) {
+      const refusedBody = await fetch(`${endpoint.url}/v1/completions`, { method: 'POST', body });
+      assert.deepEqual([refusedBody.status, (await refusedBody.json()).error.code], [status, code]);
+    }
+    const messages = `{"messages":[${'0,'.repeat(20_000)}0]}`;
+    const chat = await fetch(`${endpoint.url}/v1/chat/completions`, { method: 'POST', body: messages });
+    assert.match((await chat.json()).error.message, /`messages`: .*10000/);
     const unknown = await fetch(`${endpoint.url}/v1/embeddings`, { method: 'POST', body: '{}' });
     assert.equal(unknown.status, 404);
     assert.equal((await unknown.json()).error.type, 'not_found_error');

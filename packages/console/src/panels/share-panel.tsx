@@ -152,18 +152,27 @@ export function SaveRun({ onSaved }: { onSaved?: () => void }): JSX.Element | nu
 export function LeaderboardPanel(): JSX.Element {
   const state = useConsole();
   const entries = useSignal<readonly LeaderboardEntry[] | undefined>(undefined);
+  const next = useSignal<string | null>(null);
   const { attempt, fault } = useAttempt();
   const task = state.chosenTask.value;
   const isThere = state.abilities.value.leaderboard;
   const taskId = task === undefined ? undefined : String(task.id);
-  const fetchEntries = useCallback(async () => {
-    if (!isThere) return;
-    const query = taskId === undefined ? '' : `?task_id=${encodeURIComponent(taskId)}`;
-    await attempt(async () => {
-      const answer = await state.client.ask(`leaderboard${query}`);
-      entries.value = answer.entries as LeaderboardEntry[];
-    });
-  }, [isThere, taskId, state, entries, attempt]);
+  const fetchEntries = useCallback(
+    async (after?: string) => {
+      if (!isThere) return;
+      const query = new URLSearchParams({
+        ...(taskId !== undefined && { task_id: taskId }),
+        ...(after !== undefined && { after }),
+      });
+      await attempt(async () => {
+        const answer = await state.client.ask(`leaderboard?${query}`);
+        const shown = after === undefined ? [] : (entries.value ?? []);
+        entries.value = [...shown, ...(answer.entries as LeaderboardEntry[])];
+        next.value = answer.next as string | null;
+      });
+    },
+    [isThere, taskId, state, entries, next, attempt],
+  );
   useEffect(() => void fetchEntries(), [fetchEntries]);
   if (!isThere) return <p class="fine">Episodes of this environment cannot be replayed, so none are kept.</p>;
   const watch = (id: number) =>
@@ -194,6 +203,9 @@ export function LeaderboardPanel(): JSX.Element {
             <Button look="small" text="Watch" onClick={() => void watch(id)} />,
           ])}
         />
+      )}
+      {next.value !== null && (
+        <Button look="small" text="More" onClick={() => void fetchEntries(next.value!)} />
       )}
       {fault}
       <SaveRun onSaved={() => void fetchEntries()} />

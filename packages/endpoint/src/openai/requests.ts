@@ -1,9 +1,18 @@
+import { readLimitedJson } from '@servegym/openenv/protocol';
 import type { Context } from 'hono';
 import type { ContentfulStatusCode } from 'hono/utils/http-status';
 import { z } from 'zod';
 
 const MOST_CHOICES = 128;
 const MOST_PROMPTS = 1024;
+const MOST_MESSAGES = 10_000;
+/** Entries of all lists and objects of a body: more than a context of a million token ids. */
+const MOST_ENTRIES = 1_100_000;
+
+/** A list whose entries are looked at only when there are not too many: each that is wrong takes time. */
+function few<Entry extends z.ZodType>(entry: Entry, least: number, most: number) {
+  return z.array(z.unknown()).min(least).max(most).pipe(z.array(entry));
+}
 
 const streamOptions = z.object({
   include_usage: z.boolean().nullish(),
@@ -19,23 +28,29 @@ const common = {
   min_tokens: z.int().min(0).nullish(),
   ignore_eos: z.boolean().nullish(),
   n: z.int().min(1).max(MOST_CHOICES).nullish(),
-  stop: z.union([z.string().min(1), z.array(z.string().min(1)).max(16)]).nullish(),
+  stop: z.union([z.string().min(1), few(z.string().min(1), 0, 16)]).nullish(),
   seed: z.int().nullish(),
   priority: z.int().nullish(),
   response_format: z.looseObject({ type: z.string() }).nullish(),
 };
 
-const tokenIds = z.array(z.int().min(0)).min(1);
+type Prompts = string | number[] | string[] | number[][];
+
+/** A schema would note every wrong entry of a million. */
+function isPrompts(value: unknown): boolean {
+  if (typeof value === 'string' || isTokenIds(value)) return true;
+  if (!Array.isArray(value) || value.length === 0 || value.length > MOST_PROMPTS) return false;
+  return value.every((prompt) => typeof prompt === 'string') || value.every(isTokenIds);
+}
+
+function isTokenIds(value: unknown): boolean {
+  return Array.isArray(value) && value.length > 0 && value.every((id) => Number.isSafeInteger(id) && id >= 0);
+}
 
 export const completionRequest = z.looseObject({
   ...common,
-  prompt: z.union(
-    [
-      z.string(),
-      tokenIds,
-      z.array(z.string()).min(1).max(MOST_PROMPTS),
-      z.array(tokenIds).min(1).max(MOST_PROMPTS),
-    ],
+  prompt: z.custom<Prompts>(
+    isPrompts,
     `Expected a text, an array of token ids, or an array of up to ${MOST_PROMPTS} of either`,
   ),
   logprobs: z.union([z.boolean(), z.int()]).nullish(),
@@ -49,13 +64,13 @@ const contentPart = z.looseObject({ type: z.string(), text: z.string().optional(
 
 const message = z.looseObject({
   role: z.string(),
-  content: z.union([z.string(), z.array(contentPart)]).nullish(),
+  content: z.union([z.string(), few(contentPart, 0, MOST_MESSAGES)]).nullish(),
 });
 export type Message = z.infer<typeof message>;
 
 export const chatRequest = z.looseObject({
   ...common,
-  messages: z.array(message).min(1),
+  messages: few(message, 1, MOST_MESSAGES),
   max_completion_tokens: z.int().min(1).nullish(),
   logprobs: z.union([z.boolean(), z.int()]).nullish(),
   tools: z.array(z.unknown()).nullish(),
@@ -65,7 +80,7 @@ export type ChatRequest = z.infer<typeof chatRequest>;
 
 export const tokenizeRequest = z.union([
   z.looseObject({ model: z.string().nullish(), prompt: z.string() }),
-  z.looseObject({ model: z.string().nullish(), messages: z.array(message).min(1) }),
+  z.looseObject({ model: z.string().nullish(), messages: few(message, 1, MOST_MESSAGES) }),
 ]);
 
 /** An answer to a request that cannot be served, in the shape of the OpenAI API. */
@@ -101,13 +116,14 @@ export async function readBody<Schema extends z.ZodType>(
   context: Pick<Context, 'req'>,
   schema: Schema,
 ): Promise<z.infer<Schema>> {
-  let body: unknown;
-  try {
-    body = await context.req.json();
-  } catch {
-    throw new ApiError(400, 'invalid_json', 'Expected the body to be JSON.');
+  const reading = readLimitedJson(await context.req.text(), MOST_ENTRIES);
+  if (!reading.ok) {
+    const [code, detail] = reading.isOverLimit
+      ? ['json_over_limit', `${reading.message}.`]
+      : ['invalid_json', 'Expected the body to be JSON.'];
+    throw new ApiError(400, code, detail);
   }
-  const read = schema.safeParse(body);
+  const read = schema.safeParse(reading.value);
   if (read.success) return read.data;
   const issue = read.error.issues[0];
   const field = issue.path.join('.');

@@ -83,6 +83,15 @@ describe('what reset takes', () => {
     );
   });
 
+  it('tells of some wrong entries of a column, however many there are', () => {
+    const wrong = { arrival_s: [0], output_tokens: [1], input_tokens: new Array(20_000).fill('x') };
+    const { error } = serveResetOptions().safeParse({ trace: wrong });
+    const [union] = error!.issues as unknown as [{ errors: [unknown, { path: unknown[] }[]] }];
+    const places = union.errors[1].filter(({ path }) => path[0] === 'input_tokens' && path.length > 1);
+    assert.equal(places.length, 50);
+    assert.deepEqual(places[1].path, ['input_tokens', 1]);
+  });
+
   it('answers whatever is sent with a task or an error that has a code', () => {
     const schema = serveResetOptions();
     const anything = fc.oneof(

@@ -125,8 +125,8 @@ describe('the leaderboard', () => {
     assert.equal(body.entries.length, 1);
     assert.deepEqual((await ask('/leaderboard?task_id=long')).body.entries, []);
     const leaderboard = new Leaderboard(join(runs, 'runs.db'));
-    assert.equal(leaderboard.list({ id: 'counter', version: '1' }).length > 0, true);
-    assert.deepEqual(leaderboard.list({ id: 'counter', version: '2' }), []);
+    assert.equal(leaderboard.list({ id: 'counter', version: '1' }).entries.length > 0, true);
+    assert.deepEqual(leaderboard.list({ id: 'counter', version: '2' }), { entries: [], next: null });
     leaderboard.close();
   });
 });
@@ -146,7 +146,39 @@ function run(client: string, number: number, score: number, options = {}) {
 }
 
 describe('a full board', () => {
-  const kept = (board: Leaderboard) => board.list({ id: 'counter', version: '1' });
+  const COUNTER = { id: 'counter', version: '1' };
+
+  /** All runs, page by page. */
+  function kept(board: Leaderboard, query: Parameters<Leaderboard['list']>[1] = {}) {
+    const runs = [];
+    for (let after: string | null | undefined; after !== null; ) {
+      const { entries, next } = board.list(COUNTER, { ...query, after });
+      runs.push(...entries);
+      after = next;
+    }
+    return runs;
+  }
+
+  it('is listed in pages, which together are the whole list with its ranks', async () => {
+    const board = new Leaderboard(':memory:', {
+      splitOf: ({ seed }) => (seed === 1 ? 'train' : undefined),
+    });
+    for (let i = 0; i < 240; i++) {
+      await board.save(run(`client ${i % 24}`, i, ((i * 7) % 240) / 240, { target: 1 + (i % 3) }));
+    }
+    assert.equal(board.list(COUNTER).entries.length, 100);
+    const whole = kept(board);
+    assert.deepEqual(
+      whole.map(({ scenario, rank }) => [scenario, rank]),
+      [1, 2, 3].flatMap((target) => Array.from({ length: 80 }, (_, i) => [`{"target":${target}}`, i + 1])),
+    );
+    assert.ok(whole.every(({ score }, i) => whole[i].rank === 1 || score! <= whole[i - 1].score!));
+    assert.deepEqual(kept(board, { limit: 7 }), whole);
+    assert.deepEqual(kept(board, { split: 'train', limit: 33 }), whole);
+    assert.deepEqual(kept(board, { seed: 2 }), []);
+    assert.throws(() => board.list(COUNTER, { after: 'nonsense' }), { code: 'VALIDATION_ERROR' });
+    board.close();
+  });
 
   it('keeps the best runs and says of the others that they are not on it', async () => {
     const board = new Leaderboard(':memory:');

@@ -1,6 +1,8 @@
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import { type EnvironmentDefinition, EnvironmentError } from '../protocol/definition.ts';
+import { readJson } from '../protocol/read-json.ts';
+import { invalidInput } from '../protocol/schemas.ts';
 import type { OpenEnvServer } from '../server/create-server.ts';
 import { RateLimiter, type RateLimitOptions } from '../server/guard.ts';
 import { described, httpProblem, sessionIdSchema } from '../server/route-table.ts';
@@ -18,6 +20,10 @@ const BOARDS = 1000;
 const BOARDS_PER_CLIENT = 20;
 /** Length of all episodes of a client, characters; the best runs stay. */
 const BYTES_PER_CLIENT = 16 * 2 ** 20;
+/** Most runs of a page, and runs that are looked at for one. */
+const RUNS_PER_PAGE = 100;
+const MOST_EXAMINED = 2000;
+const LEAST_SEED = Number.MIN_SAFE_INTEGER;
 /** In the place of a task, for environments without tasks. */
 const NO_TASK = '';
 /** Longer scenarios, such as those with a trace of their own, are shown by a digest, characters. */
@@ -136,9 +142,12 @@ export class Leaderboard {
     } catch (error) {
       throw storeError(`The run could not be saved: ${reasonOf(error)}.`, error);
     }
-    return this.list(environment, { task_id: taskOf(reset) }).find(
-      (entry) => entry.digest === digest && entry.name === run.name,
-    );
+    const board = boardOf(reset);
+    for (const entry of this.#from(nameOf(environment), board)) {
+      if (!isSameBoard(entry, board)) break;
+      if (entry.digest === digest && entry.name === run.name) return entry;
+    }
+    return undefined;
   }
 
   #write(run: FinishedRun): void {
@@ -147,7 +156,7 @@ export class Leaderboard {
     const { client, name } = run;
     const { reset, digest } = run.episode;
     const environment = nameOf(run.episode.environment);
-    const board = [environment, taskOf(reset), scenarioOf(reset), Number(reset.seed ?? 0)];
+    const board = [environment, ...boardOf(reset)];
     const episode = JSON.stringify(run.episode);
     const values = [run.score, run.return, run.windows, digest, episode, episode.length];
     add.run(...board, client, name, ...values, Date.now());
@@ -158,20 +167,39 @@ export class Leaderboard {
     pruneBytes.run(client);
   }
 
-  /** The runs of an environment's version, the best of each board first; of one task, seed or split where it is given. */
+  /**
+   * A page of the runs of an environment's version, the best of each board first; of one task, seed or split where it is
+   * given. It looks at no more than `MOST_EXAMINED` runs: one with `next` may be short.
+   * @throws EnvironmentError `VALIDATION_ERROR` for an `after` that was no `next`
+   */
   list(
     environment: EpisodeFile['environment'],
-    { task_id: task, seed, split }: z.infer<typeof listQuery> = {},
-  ): LeaderboardEntry[] {
-    const rows = this.#file.statements.list.all(nameOf(environment)) as Omit<LeaderboardEntry, 'split'>[];
-    return rows
-      .map((row) => ({ ...row, split: this.#splitOf?.({ task_id: row.task_id, seed: row.seed }) ?? null }))
-      .filter(
-        (row) =>
-          (task === undefined || (row.task_id ?? NO_TASK) === task) &&
-          (seed === undefined || row.seed === seed) &&
-          (split === undefined || row.split === split),
-      );
+    { task_id: task, seed, split, limit = RUNS_PER_PAGE, after }: Partial<z.infer<typeof listQuery>> = {},
+  ): { readonly entries: LeaderboardEntry[]; readonly next: string | null } {
+    const [rank, ...board] = after === undefined ? [0, task ?? NO_TASK, '', LEAST_SEED] : readPlace(after);
+    const entries: LeaderboardEntry[] = [];
+    let examined = 0;
+    for (const entry of this.#from(nameOf(environment), board)) {
+      if (task !== undefined && (entry.task_id ?? NO_TASK) !== task) break;
+      if (entry.rank <= rank && isSameBoard(entry, board)) continue;
+      const isWanted = seed === undefined || entry.seed === seed;
+      if (isWanted && (split === undefined || entry.split === split)) entries.push(entry);
+      if (++examined >= MOST_EXAMINED || entries.length >= limit) return { entries, next: placeOf(entry) };
+    }
+    return { entries, next: null };
+  }
+
+  /** All runs from the best of a board on. */
+  *#from(environment: string, board: Board): Generator<LeaderboardEntry> {
+    let last: LeaderboardEntry | undefined;
+    for (const row of this.#file.statements.from.iterate(environment, ...board)) {
+      const run = row as Omit<LeaderboardEntry, 'split' | 'rank'>;
+      const { task_id, scenario, seed } = run;
+      const isNext = last !== undefined && isSameBoard(last, [task_id ?? NO_TASK, scenario, seed]);
+      const split = this.#splitOf?.({ task_id, seed }) ?? null;
+      last = { ...run, rank: isNext ? last!.rank + 1 : 1, split };
+      yield last;
+    }
   }
 
   /** The episode of a saved run, with the run's name as its author. */
@@ -199,8 +227,28 @@ function scenarioOf({ task_id, seed, episode_id, ...options }: EpisodeFile['rese
   return `sha256:${createHash('sha256').update(text).digest('hex')}`;
 }
 
-function taskOf(reset: EpisodeFile['reset']): string {
-  return String(reset.task_id ?? NO_TASK);
+type Board = readonly [task: string, scenario: string, seed: number];
+
+function boardOf(reset: EpisodeFile['reset']): Board {
+  return [String(reset.task_id ?? NO_TASK), scenarioOf(reset), Number(reset.seed ?? 0)];
+}
+
+function isSameBoard({ task_id, scenario, seed }: LeaderboardEntry, board: Board): boolean {
+  return (task_id ?? NO_TASK) === board[0] && scenario === board[1] && seed === board[2];
+}
+
+const place = z.tuple([z.int(), z.string(), z.string(), z.int()]);
+
+/** The place of a run in the list, as text. */
+function placeOf({ rank, task_id, scenario, seed }: LeaderboardEntry): string {
+  return Buffer.from(JSON.stringify([rank, task_id ?? NO_TASK, scenario, seed])).toString('base64url');
+}
+
+function readPlace(text: string): z.infer<typeof place> {
+  const reading = readJson(Buffer.from(text, 'base64url').toString());
+  const read = place.safeParse(reading.ok ? reading.value : null);
+  if (read.success) return read.data;
+  throw invalidInput('value_error', ['query', 'after'], 'Expected the `next` of the page before', text);
 }
 
 /** @param boards that are kept in all */
@@ -225,9 +273,8 @@ function leaderboardSql(boards: number) {
          SELECT id FROM (
            SELECT id, sum(bytes) OVER (ORDER BY ${order}) AS total FROM leaderboard_run WHERE client = ?
          ) WHERE total > ${BYTES_PER_CLIENT})`,
-    list: `SELECT id, row_number() OVER (PARTITION BY task, scenario, seed ORDER BY ${order}) AS rank, name, nullif(task, '${NO_TASK}') AS task_id,
-         scenario, seed, score, return, windows, digest, saved_at
-       FROM leaderboard_run WHERE environment = ? ORDER BY task, scenario, seed, ${order}`,
+    from: `SELECT id, name, nullif(task, '${NO_TASK}') AS task_id, scenario, seed, score, return, windows, digest, saved_at
+       FROM leaderboard_run WHERE environment = ? AND (task, scenario, seed) >= (?, ?, ?) ORDER BY task, scenario, seed, ${order}`,
     episode: 'SELECT name, episode FROM leaderboard_run WHERE id = ?',
   };
 }
@@ -250,6 +297,14 @@ const listQuery = z.object({
   task_id: z.string().max(200).optional().meta({ description: 'Only runs of this task' }),
   seed: z.coerce.number().int().optional().meta({ description: 'Only runs on this seed' }),
   split: z.string().max(200).optional().meta({ description: 'Only runs on seeds of this split' }),
+  limit: z.coerce
+    .number()
+    .int()
+    .min(1)
+    .max(RUNS_PER_PAGE)
+    .default(RUNS_PER_PAGE)
+    .meta({ description: 'Most runs of the answer' }),
+  after: z.string().max(2000).optional().meta({ description: '`next` of the page before' }),
 });
 
 /**
@@ -270,9 +325,15 @@ export function mountLeaderboardRoutes(server: OpenEnvServer, path: string): voi
       ...described('list_leaderboard_get'),
       description: `Each task, scenario and seed has a board of its own. ${PRACTICE_NOTE}`,
       query: listQuery,
-      answer: z.object({ note: z.string(), entries: z.array(leaderboardEntry) }),
+      answer: z.object({
+        note: z.string(),
+        entries: z.array(leaderboardEntry),
+        next: z.string().nullable().meta({
+          description: '`after` of the next page, also where this one is short; null on the last',
+        }),
+      }),
     },
-    (_, { query }) => ({ note: PRACTICE_NOTE, entries: leaderboard.list(definition, query) }),
+    (_, { query }) => ({ note: PRACTICE_NOTE, ...leaderboard.list(definition, query) }),
   );
 
   server.addRoute(

@@ -43,10 +43,13 @@ export const MAX_JSON_DEPTH = 512;
 export const MAX_KEYS_OF_OBJECT = 1000;
 /** Most keys of all objects of a text together. */
 const MAX_KEYS = 50_000;
+/** Most entries of all lists and objects of a text together; a trace of 20,000 requests has 80,000. */
+export const MAX_JSON_ENTRIES = 100_000;
 /** A text of this many characters cannot exceed the limits. */
 const ALWAYS_WITHIN = Math.min(2 * MAX_JSON_DEPTH, MAX_KEYS_OF_OBJECT);
 
 const QUOTE = 0x22;
+const COMMA = 0x2c;
 const COLON = 0x3a;
 const OPENING_BRACKET = 0x5b;
 const BACKSLASH = 0x5c;
@@ -59,16 +62,17 @@ export type LimitedJsonReading =
   | (Extract<JsonReading, { readonly ok: false }> & { readonly isOverLimit?: boolean });
 
 /** Parses the JSON of a client, within the limits above. Its text must itself be limited. */
-export function readLimitedJson(text: string): LimitedJsonReading {
-  const excess = text.length > ALWAYS_WITHIN ? findExcess(text) : undefined;
+export function readLimitedJson(text: string, mostEntries = MAX_JSON_ENTRIES): LimitedJsonReading {
+  const excess = text.length > ALWAYS_WITHIN ? findExcess(text, mostEntries) : undefined;
   return excess ?? readJson(text);
 }
 
 /** The first place at which a text exceeds a limit. Runs before the parser, which would already spend the time. */
-function findExcess(text: string): LimitedJsonReading | undefined {
+function findExcess(text: string, mostEntries: number): LimitedJsonReading | undefined {
   const keysAt = new Int32Array(MAX_JSON_DEPTH + 1);
   let depth = 0;
   let keys = 0;
+  let entries = 0;
   for (let position = 0; position < text.length; position++) {
     switch (text.charCodeAt(position)) {
       case QUOTE:
@@ -80,6 +84,12 @@ function findExcess(text: string): LimitedJsonReading | undefined {
           return refusal(`Expected objects and lists nested at most ${MAX_JSON_DEPTH} deep`, position);
         }
         keysAt[depth] = 0;
+        if (++entries > mostEntries)
+          return refusal(`Expected at most ${mostEntries} entries in all`, position);
+        break;
+      case COMMA:
+        if (++entries > mostEntries)
+          return refusal(`Expected at most ${mostEntries} entries in all`, position);
         break;
       case CLOSING_BRACE:
       case CLOSING_BRACKET:

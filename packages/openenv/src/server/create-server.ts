@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { getRequestListener } from '@hono/node-server';
 import { Hono } from 'hono';
 import { bodyLimit } from 'hono/body-limit';
@@ -169,13 +170,26 @@ function createApp(
   app.use(
     bodyLimit({
       maxSize: maxMessageBytes,
-      onError: () => {
+      onError: async (context) => {
+        if (!(await isReadToEnd(context.req.raw.body))) context.header('connection', 'close');
         const detail = `Expected a body of at most ${maxMessageBytes} bytes, got a longer one. Send less, or raise the server's limit.`;
         throw httpProblem(413, detail, 'BODY_TOO_LONG');
       },
     }),
   );
   return { app, routes };
+}
+
+/** Time to read the rest of a body that is too long: a client that still writes would not see the answer, ms. */
+const REST_MS = 500;
+
+/** Drops the rest of a body. False when that takes too long, so that the connection cannot be kept. */
+async function isReadToEnd(body: ReadableStream<Uint8Array> | null): Promise<boolean> {
+  const toEnd = body?.pipeTo(new WritableStream()).then(
+    () => true,
+    () => false,
+  );
+  return Promise.race([toEnd ?? true, sleep(REST_MS, false, { ref: false })]);
 }
 
 /** The numbers of a server, as `GET /metrics` answers them. */

@@ -7,7 +7,7 @@ import { counterEnvironment } from '../fixtures/counter-environment.ts';
 import { MADE_UP_PATHS, madeUpBody, madeUpFrame } from '../fixtures/made-up-messages.ts';
 import { openRawSocket, postJson, type RawSocket, runPython, startServer } from '../fixtures/start-server.ts';
 import { ERROR_CODES } from '../protocol/messages.ts';
-import { MAX_JSON_DEPTH, MAX_KEYS_OF_OBJECT } from '../protocol/read-json.ts';
+import { MAX_JSON_DEPTH, MAX_JSON_ENTRIES, MAX_KEYS_OF_OBJECT } from '../protocol/read-json.ts';
 
 const KNOWN_REPLIES = new Set(['observation', 'state', 'mcp', 'vector', 'error']);
 
@@ -208,10 +208,12 @@ const OVER = [
     value: `[${Array.from({ length: 60 }, () => keys(900)).join(',')}]`,
     message: /at most 50000 keys in all/,
   },
+  { value: `[${'0,'.repeat(MAX_JSON_ENTRIES)}0]`, message: /at most 100000 entries in all/ },
+  { value: `[${'[],'.repeat(MAX_JSON_ENTRIES / 2)}0]`, message: /at most 100000 entries in all/ },
 ];
 
 test('over HTTP, bodies with too many keys or too deep are 422 and long ones 413, each with a code', async (t) => {
-  const { url } = await startServer(t, counterEnvironment);
+  const { url, listening } = await startServer(t, counterEnvironment);
   for (const { value, message } of OVER) {
     for (const path of ['/reset', '/step', '/grader']) {
       const { status, body } = await postJson(`${url}${path}`, `{"more":${value}}`);
@@ -222,7 +224,17 @@ test('over HTTP, bodies with too many keys or too deep are 422 and long ones 413
     }
   }
   const long = await postJson(`${url}/reset`, `{"more":"${'x'.repeat(1024 * 1024)}"}`);
-  assert.deepEqual([long.status, long.body.code], [413, 'BODY_TOO_LONG']);
+  assert.deepEqual(
+    [long.status, long.body.code, long.headers.get('connection')],
+    [413, 'BODY_TOO_LONG', 'keep-alive'],
+  );
+  const socket = connectTcp(listening.port, '127.0.0.1');
+  socket.write(
+    'POST /reset HTTP/1.1\r\nhost: localhost\r\ncontent-length: 2000000\r\n\r\n{"of which the rest never comes":',
+  );
+  const [answer] = await once(socket, 'data');
+  assert.match(String(answer), /^HTTP\/1.1 413 .*\r\nconnection: close\r\n/is);
+  await once(socket, 'close');
 });
 
 test('what is just within the limits is answered as any other input', async (t) => {

@@ -48,7 +48,11 @@ export async function listen(
   address: ListenOptions = {},
 ): Promise<ListeningServer> {
   const { port, host } = withDefaults(DEFAULT_ADDRESS, address);
-  const http = createServer((incoming, outgoing) => portServers.answer(incoming, outgoing));
+  const http = createServer(
+    // Other upgrades, such as h2c, are ignored (RFC 9110, section 7.8). Node before 24.9 has no such option: they get a 403.
+    { shouldUpgradeCallback: ({ headers }) => /^websocket$/i.test(headers.upgrade ?? '') },
+    (incoming, outgoing) => portServers.answer(incoming, outgoing),
+  );
   http.headersTimeout = HEADERS_TIMEOUT_MS;
   http.requestTimeout = REQUEST_TIMEOUT_MS;
   http.keepAliveTimeout = KEEP_ALIVE_TIMEOUT_MS;

@@ -7,7 +7,7 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { z } from 'zod';
 import { counterEnvironment } from '../fixtures/counter-environment.ts';
-import { openRawSocket, postJson, startServer } from '../fixtures/start-server.ts';
+import { openRawSocket, postJson, sendRequest, startServer } from '../fixtures/start-server.ts';
 import { defineEnvironment } from '../protocol/definition.ts';
 import type { OpenEnvServer } from './create-server.ts';
 import { answerInOrder, type Reply } from './session-socket.ts';
@@ -325,6 +325,13 @@ test('an upgrade to another path is answered 403, a plain GET of /ws 404', async
   const { url } = await startServer(t, counterEnvironment);
   await assert.rejects(openRawSocket(url, '/elsewhere'), /403/);
   assert.equal((await fetch(`${url}/ws`)).status, 404);
+});
+
+test('an upgrade to what is not a WebSocket is ignored', async (t) => {
+  const { url } = await startServer(t, counterEnvironment);
+  const headers = { connection: 'upgrade, http2-settings', upgrade: 'h2c', 'http2-settings': '' };
+  const { status, body } = await sendRequest(`${url}/health`, { headers });
+  assert.deepEqual([status, body.status], [200, 'healthy']);
 });
 
 test('a broken handshake opens no session', async (t) => {

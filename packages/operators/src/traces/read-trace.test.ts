@@ -71,6 +71,12 @@ describe('a trace file', () => {
       Buffer.concat([gzipSync(CSV).subarray(0, 200), Buffer.alloc(300, 7)]),
       /compression is broken|end too early/,
     ],
+    [
+      'a Zstandard whose frame is broken',
+      'broken.csv.zst',
+      Buffer.concat([Buffer.from([0x28, 0xb5, 0x2f, 0xfd]), Buffer.from('garbage....')]),
+      /compression is broken/,
+    ],
     ['Parquet that ends early', 'cut.parquet', Buffer.from('PAR1 and no more'), /a Parquet file/],
     ['text that is not UTF-8', 'latin.csv', Buffer.from([0x61, 0xff, 0xfe, 0x0a]), /not UTF-8/],
     ['nothing', 'empty.csv', '', /an empty file/],

@@ -55,10 +55,10 @@ export async function readTrace(path: string, options: TraceFileOptions = {}): P
       await file.close();
     }
   } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    if (code !== undefined && code in REASONS)
-      throw new TuningError('TRACE_UNREADABLE', `cannot read ${path}: ${REASONS[code]}`);
-    throw error;
+    const { code = '' } = error as NodeJS.ErrnoException;
+    const reason = code.startsWith('ZSTD_error') ? REASONS.Z_DATA_ERROR : REASONS[code];
+    if (reason === undefined) throw error;
+    throw new TuningError('TRACE_UNREADABLE', `cannot read ${path}: ${reason}`);
   }
 }
 

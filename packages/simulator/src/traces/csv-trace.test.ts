@@ -106,6 +106,7 @@ describe('a trace in CSV', () => {
     ['a hexadecimal length', withLine('2023-11-16 18:15:50,0x10,1'), 'TRACE_NOT_AN_INTEGER', 3],
     ['a word for a time', withLine('yesterday,396,109'), 'TRACE_TIMESTAMP', 3],
     ['no time', withLine(',396,109'), 'TRACE_TIMESTAMP', 3],
+    ['a time years after the first', withLine('2026-11-16 18:15:50,396,109'), 'TRACE_TIMESTAMP', 3],
     ['an infinite time', withLine('Infinity,396,109'), 'TRACE_TIMESTAMP', 3],
     ['a day that does not exist', withLine('2023-02-30 18:15:50,396,109'), 'TRACE_TIMESTAMP', 3],
     ['an hour that does not exist', withLine('2023-11-16 24:15:50,396,109'), 'TRACE_TIMESTAMP', 3],

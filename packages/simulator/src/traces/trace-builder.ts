@@ -6,6 +6,9 @@ import type { Trace } from './trace.ts';
 
 const WHOLE_NUMBER = /^[+-]?\d+(\.0*)?$/;
 const FIRST_CAPACITY = 1024;
+/** A choice: longer spans are mistakes of the unit, and would need memory for each of their seconds. */
+const LONGEST_SPAN_DAYS = 400;
+const MS_PER_DAY = 86_400_000;
 /** Requests of a piece, for whoever takes them as they are read. */
 const PIECE = 2 ** 16;
 
@@ -74,6 +77,11 @@ export class TraceBuilder {
   ): number {
     this.#first ??= arrival;
     const ms = arrival.dayMs - this.#first.dayMs + (arrival.ms - this.#first.ms);
+    if (Math.abs(ms) > LONGEST_SPAN_DAYS * MS_PER_DAY) {
+      const days = (ms / MS_PER_DAY).toPrecision(3);
+      const expected = `an arrival within ${LONGEST_SPAN_DAYS} days of the first, or another unit of time`;
+      throw traceError('TRACE_TIMESTAMP', this.#source, line, expected, `${days} days`);
+    }
     if (follows === undefined) this.#checkOrder(line, ms);
     if (this.#count === PIECE && this.#onRequests !== undefined) this.#handOver(this.#onRequests);
     if (this.#count === this.#arrivalMs.length) this.#grow();
