@@ -309,7 +309,7 @@ describe('a leaderboard of a former format', () => {
       for (let start = 0; start < 2; start++) {
         const board = new Leaderboard(path);
         assert.equal((await board.save(run('bob', 1, 0.9)))?.rank, 1);
-        const kept = board.list({ id: 'counter', version: '1' });
+        const { entries: kept } = board.list({ id: 'counter', version: '1' });
         assert.deepEqual(
           kept.map(({ name, seed, score, windows }) => [name, seed, score, windows]),
           [
