@@ -56,7 +56,7 @@ def parallel(row: dict[str, str]) -> tuple[int, int, int]:
     tp, ep, dp = int(row["tp_size"]), number(row["moe_ep_size"]) or 1, number(row["attention_dp_size"])
     of_experts = (number(row["moe_tp_size"]) or 1) * ep
     if dp is not None and dp > 1:
-        return 1, tp, tp
+        return tp, 1, tp
     if dp is None and of_experts > tp:
         return tp, of_experts // tp, ep
     if dp == 1 and ep > 1:

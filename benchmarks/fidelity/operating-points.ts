@@ -155,6 +155,7 @@ function contradictions(rows: readonly PointRow[]): ReadonlyMap<PointRow, 'faste
 /** Name of the group that a row belongs to; `null`: none. */
 const GROUPS: readonly ((row: PointRow, twin: 'faster' | 'slower' | undefined) => string | null)[] = [
   () => 'all',
+  ({ point }) => `campaigns of which ${point.unknown.length === 0 ? 'all is known' : 'something is unknown'}`,
   ({ point }) => LEFT_OUT.campaign(point),
   ({ point }) => shortName(point),
   ({ point }) => point.system,
@@ -174,7 +175,7 @@ function shortName({ model }: OperatingPoint): string {
   return model.replace(/^.*\//, '');
 }
 
-/** Errors of all rows of an engine, and by campaign, model, GPU, kind of model, concurrency and all labels. */
+/** Errors of all rows of an engine, and by what is known, campaign, model, GPU, kind of model, concurrency and all labels. */
 export function pointGroups(rows: readonly PointRow[]) {
   const twins = contradictions(rows);
   return GROUPS.flatMap((nameOf) => {
