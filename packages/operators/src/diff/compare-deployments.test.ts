@@ -3,8 +3,8 @@ import { describe, it } from 'node:test';
 import { findProfile } from '@servegym/profiles';
 import { RandomStream, scaleRate, type Trace } from '@servegym/simulator';
 import type { Deployment } from '../deployment/deployment.ts';
-import { profileError } from '../plan/size-fleet.ts';
 import { type Candidate, vllmDefaults } from '../tune/candidate.ts';
+import { profileError } from '../tune/profile-error.ts';
 import { parseSlo } from '../tune/slo.ts';
 import { blocksOf, compareDeployments, diffAnswer } from './compare-deployments.ts';
 

@@ -2,10 +2,10 @@ import type { Trace } from '@servegym/simulator';
 import { blockResamples, type IntervalEnds, percentileInterval } from '@servegym/simulator/statistics';
 import { z } from 'zod';
 import type { Deployment } from '../deployment/deployment.ts';
-import { profileError } from '../plan/size-fleet.ts';
 import * as part from '../report/result.ts';
 import { engineUsd } from '../tune/candidate.ts';
 import { serveTraffic } from '../tune/load-point.ts';
+import { errorOf, profileError, widened } from '../tune/profile-error.ts';
 import { type SloTerm, sloTermText } from '../tune/slo.ts';
 import type { Traffic } from '../tune/traffic.ts';
 
@@ -93,9 +93,10 @@ export function compareDeployments(
   const isSame =
     baseline.profile.name === candidate.profile.name &&
     baseline.settings.weights === candidate.settings.weights;
-  const errors = [baseline, candidate].map(
-    ({ profile, settings }) => profileError(profile, settings.weights).share,
+  const allowed = [baseline, candidate].map(({ profile, settings }) =>
+    profileError(profile, settings.weights),
   );
+  const errors = allowed.map(({ share }) => share);
   const error = isSame ? 0 : Math.hypot(errors[0], errors[1]);
   // Times that are longer by a factor are the same as arrivals that are closer by it.
   const offTimes = isSame ? [1 - errors[0], 1 + errors[0]].map(serve) : [];
@@ -129,7 +130,7 @@ export function compareDeployments(
     const found = latency(term.metric, term.quantile);
     const [before, after] = found.draws.map((draws, i) => {
       const drawn = percentileInterval(draws);
-      const [low, high] = [drawn.low * (1 - errors[i]), drawn.high * (1 + errors[i])];
+      const { low, high } = widened(drawn, errorOf(allowed[i], term.metric));
       return high <= limitMs ? 'holds' : low > limitMs ? 'broken' : null;
     });
     return { ...compare(sloTermText(term), found, false), limitMs, bound: boundVerdict(before, after) };

@@ -105,6 +105,12 @@ describe('planFleet', () => {
       if (profile === among[1]) assert.notEqual(settings.weights, 'INT8');
     }
     assert.ok(riskier.some(({ restsOn }) => restsOn === 'assumed'));
+    for (const { profile, settings, sustainedRps, confidence } of [...plans, ...riskier]) {
+      const { profileError: error, sustainedRps: interval } = confidence;
+      assert.ok(interval.low <= sustainedRps * (1 - error) && interval.high >= sustainedRps * (1 + error));
+      if (profile.weights[settings.weights]!.status === 'measured')
+        assert.equal(error, Math.max(0.05, profile.fit!.heldOutWorstErrorPercent / 100));
+    }
     const all = await plan(threads, 20, trace, {
       ...asked,
       allow: ['drafts', 'estimated', 'fp8', 'int8', 'int4'],

@@ -11,6 +11,7 @@ import {
   type MeasuredCandidate,
   SURGE,
 } from '../tune/measure-candidates.ts';
+import { profileError, widened } from '../tune/profile-error.ts';
 import { type SloTerm, sloTermText } from '../tune/slo.ts';
 import { requestRate, type SplitTraffic, type Traffic } from '../tune/traffic.ts';
 import type { FleetPlan, PlanConfidence, PlanPool } from './plan-result.ts';
@@ -243,7 +244,7 @@ function confidenceOf(
     .map(({ profile, settings }) => profileError(profile, settings.weights))
     .sort((a, b) => b.share - a.share);
   const drawn = percentileInterval(draws);
-  const interval = { low: drawn.low * (1 - share), high: drawn.high * (1 + share) };
+  const interval = widened(drawn, share);
   // Engines come in whole groups: as many as would do if they did not, of at most one group fewer.
   const group = fewestEngines(pools[0].settings);
   const continuous = Math.min(engines, Math.max(engines - group, rate / sustained));
@@ -260,37 +261,5 @@ function confidenceOf(
     sustainedRps: interval,
     engines: ends,
     usdPerHour: { low: ends.low * usd, high: ends.high * usd },
-  };
-}
-
-/**
- * Error of a profile's times by how it was made. Measured profiles have their own figure.
- * Source: docs/fidelity.md, operating points of vLLM that were open to us (TPOT), and static batches of A100, H100 and GH200.
- */
-export const PROFILE_ERRORS = {
-  tables: {
-    share: 0.14,
-    source: 'mean TPOT error of profiles from kernel tables on 713 measured points (docs/fidelity.md)',
-  },
-  // Twice: most GPUs that they are made for were never measured.
-  estimated: {
-    share: 0.28,
-    source:
-      'twice the mean error of profiles from data sheets on 186 measured static batches (benchmarks/run.ts diff)',
-  },
-} as const;
-/** Least error that a measured profile is taken to have: its fit is to latencies of one run. */
-const LEAST_MEASURED = 0.05;
-
-/** Error that intervals allow for, as a share of the time, and where it comes from. */
-export function profileError(
-  profile: EngineProfile,
-  precision: WeightPrecision,
-): { readonly share: number; readonly source: string } {
-  const { status } = profile.weights[precision]!;
-  if (status !== 'measured') return PROFILE_ERRORS[status];
-  return {
-    share: Math.max(LEAST_MEASURED, (profile.fit?.heldOutMeanErrorPercent ?? 0) / 100),
-    source: `the profile's error on latencies that its fit left out, at least ${100 * LEAST_MEASURED} %`,
   };
 }

@@ -4,7 +4,7 @@ import { candidateText, vllmDefaults } from '../tune/candidate.ts';
 import { sloTermName, sloTermText } from '../tune/slo.ts';
 import { alignedRows, linesIf } from './format.ts';
 import { kubernetesManifest } from './kubernetes-manifest.ts';
-import { commandLines, figure, percent } from './result.ts';
+import { commandLines, figure, intervalText, percent } from './result.ts';
 
 /** Rows of the table in a terminal. */
 const MOST_ROWS = 20;
@@ -116,6 +116,8 @@ function tableLines(plans: readonly FleetPlan[], more?: (plan: FleetPlan) => str
 function planSentence(plan: FleetPlan): string {
   const { pools, gpus, usdPerHour, confidence, breaksFirst, headroom } = plan;
   const { low, high } = confidence.usdPerHour;
+  const { sustainedRps: sustained } = confidence;
+  const times = headroom / plan.sustainedRps;
   const engines = pools.map(({ engines: count, profile, settings, role }) => {
     const does = role === 'all' ? '' : ` for ${role}`;
     return `${count} ${count === 1 ? 'engine' : 'engines'} of ${profile.name}${does}, ${settings.weights}`;
@@ -127,7 +129,7 @@ function planSentence(plan: FleetPlan): string {
       plan.router === 'prefix_aware',
       'Routing: to the engine that has the prefix, unless it is busy.',
     ),
-    `They sustain ${figure(headroom)} times this load${breaksFirst === null ? '' : `; ${breaksFirst} breaks first`}. At 1.5 times, ${percent(plan.good_at_1_5_times)} of the requests meet every limit.`,
+    `They sustain ${figure(headroom)} (${intervalText({ low: times * sustained.low, high: times * sustained.high })}) times this load${breaksFirst === null ? '' : `; ${breaksFirst} breaks first`}. At 1.5 times, ${percent(plan.good_at_1_5_times)} of the requests meet every limit.`,
     energyText(plan),
     CONFIDENCE[plan.restsOn],
   ].join('\n');

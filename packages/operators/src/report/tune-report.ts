@@ -45,7 +45,7 @@ function tuneText(result: TuneResult): string {
       ['', 'sustained/s', '95 % interval', 'vs defaults', 'TTFT p99', 'TPOT p99', 'USD/M tokens', 'quality'],
       ...candidates.map(row),
     ]),
-    `Sustained: requests/s of one engine under the SLO, on traffic the search has not seen. Latencies at ${figure(result.referenceRps)} requests/s, ms.`,
+    `Sustained: requests/s of one engine under the SLO, on traffic the search has not seen; interval: over stretches of it, widened by the error of the profile. Latencies at ${figure(result.referenceRps)} requests/s, ms.`,
     '',
     'Sustained requests/s (upwards) against TTFT p99, ms (to the right, logarithmic)',
     ...frontPlot(result),

@@ -28,7 +28,7 @@ const candidate = z.object({
   settings: part.settings,
   isDefault: z.boolean(),
   onFront: z.boolean(),
-  /** Requests/s that one engine sustains under the SLO, on traffic that the search has not seen. */
+  /** Requests/s that one engine sustains under the SLO, on traffic that the search has not seen; its interval has the profile's error. */
   sustainedRps: part.estimate,
   /** The same on the traffic of the search. */
   sustainedRpsSearched: part.estimate,

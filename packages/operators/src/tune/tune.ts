@@ -7,6 +7,7 @@ import { choicesOf, controllerGain, frontPoints, pointFigures } from './choices.
 import { type Finalist, measureFinalists } from './finalists.ts';
 import { goodShare, type LoadPoint, sloUse } from './load-point.ts';
 import { CandidateMeasurer, fewestThatHold, SURGE, wholeGroups } from './measure-candidates.ts';
+import { profileError, widened } from './profile-error.ts';
 import { CandidateSearch, type SearchedCandidate, type TuneOptions } from './search.ts';
 import type { SloTerm } from './slo.ts';
 import { joinTraffic, requestRate, type SplitTraffic, type Traffic } from './traffic.ts';
@@ -105,7 +106,10 @@ async function describeFinalists(
   const candidates = finalists.map(({ candidate, isDefault, searched, heldOut, overDefaults }, i) => ({
     ...{ settings: candidate, isDefault, overDefaults },
     onFront: onFront.has(candidateKey(candidate)),
-    sustainedRps: heldOut,
+    sustainedRps: {
+      ...heldOut,
+      interval: widened(heldOut.interval, profileError(profile, candidate.weights).share),
+    },
     sustainedRpsSearched: searched,
     ...pointFigures(profile, whole, candidate, heldOut.value, latencies[i][0]),
   }));
