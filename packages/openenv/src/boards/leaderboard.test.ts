@@ -8,7 +8,13 @@ import { counterEnvironment } from '../fixtures/counter-environment.ts';
 import { ask as askServer } from '../fixtures/start-server.ts';
 import { createServer } from '../server/create-server.ts';
 import { mountEpisodeRoutes } from '../server/episode-routes.ts';
-import { Leaderboard, mountLeaderboardRoutes, RUNS_PER_BOARD, RUNS_PER_CLIENT } from './leaderboard.ts';
+import {
+  checkStore,
+  Leaderboard,
+  mountLeaderboardRoutes,
+  RUNS_PER_BOARD,
+  RUNS_PER_CLIENT,
+} from './leaderboard.ts';
 
 const server = createServer(counterEnvironment);
 const runs = mkdtempSync(join(tmpdir(), 'leaderboard-'));
@@ -333,5 +339,6 @@ describe('a leaderboard of a former format', () => {
     const message =
       /Could not open the leaderboard .*its runs have format 9, this version reads formats up to 5/;
     assert.throws(() => new Leaderboard(path), { code: 'STORE_ERROR', message });
+    assert.match(checkStore(path).problems.join(), /its runs have format 9/);
   });
 });

@@ -9,6 +9,7 @@ import { described, httpProblem, sessionIdSchema } from '../server/route-table.t
 import { type EpisodeFile, episodeFile, episodeFileSchema, replayRecord } from '../sessions/episode.ts';
 import { storeError } from '../sessions/session-store.ts';
 import { reasonOf, SqliteFile } from '../sessions/sqlite-file.ts';
+import { checkSqliteStore } from '../sessions/sqlite-session-store.ts';
 import { publicName } from './public-name.ts';
 
 /** Runs that a board keeps; the worst give way to better ones. */
@@ -51,11 +52,11 @@ CREATE INDEX IF NOT EXISTS leaderboard_run_board ON leaderboard_run (environment
 CREATE INDEX IF NOT EXISTS leaderboard_run_client ON leaderboard_run (client);
 `;
 
-/** Columns that all formats of runs have had. */
+/** Columns of format 4, but for its key. */
 const FORMER_COLUMNS =
   'environment, task, scenario, client, name, seed, score, return, windows, digest, episode, bytes, saved_at';
 
-/** Of each format of runs to the next. Runs that are now of one board, name and digest are one. */
+/** From each format of runs to the next. */
 const STEPS = [
   "ALTER TABLE leaderboard ADD COLUMN scenario TEXT NOT NULL DEFAULT ''",
   'ALTER TABLE leaderboard RENAME TO leaderboard_run; DROP INDEX leaderboard_rank',
@@ -72,6 +73,10 @@ const FORMER_FORMAT = `SELECT CASE
     WHEN EXISTS (SELECT 1 FROM pragma_table_info('leaderboard') WHERE name = 'scenario') THEN 2
     WHEN EXISTS (SELECT 1 FROM pragma_table_info('leaderboard')) THEN 1
     ELSE 0 END AS format`;
+const RUN_TABLES = { part: 'runs', schema: SCHEMA, steps: STEPS, formerFormat: FORMER_FORMAT };
+
+/** Like `checkSqliteStore`, of a file that may hold the runs of a leaderboard beside the sessions. */
+export const checkStore = (path: string) => checkSqliteStore(path, RUN_TABLES);
 
 /** A run that is to be saved. It has been replayed: its numbers are the server's own. */
 interface FinishedRun extends Pick<LeaderboardEntry, 'name' | 'score' | 'return' | 'windows'> {
@@ -123,9 +128,8 @@ export class Leaderboard {
   /** @param path a file, or `:memory:` @throws EnvironmentError `STORE_ERROR` when it cannot be opened */
   constructor(path: string, { lockTimeoutMs, boards = BOARDS, splitOf }: LeaderboardOptions = {}) {
     this.#splitOf = splitOf;
-    const tables = { part: 'runs', schema: SCHEMA, steps: STEPS, formerFormat: FORMER_FORMAT };
     try {
-      this.#file = new SqliteFile(path, { ...tables, sql: leaderboardSql(boards) }, { lockTimeoutMs });
+      this.#file = new SqliteFile(path, { ...RUN_TABLES, sql: leaderboardSql(boards) }, { lockTimeoutMs });
     } catch (error) {
       throw storeError(`Could not open the leaderboard in ${path}: ${reasonOf(error)}.`, error);
     }

@@ -63,7 +63,7 @@ export interface SqliteFileOptions {
   readonly mustHaveTables?: boolean;
 }
 
-type Tables = Omit<StoredTables<string>, 'sql'>;
+export type Tables = Omit<StoredTables<string>, 'sql'>;
 
 const FORMAT_TABLE =
   'CREATE TABLE IF NOT EXISTS store_format (part TEXT PRIMARY KEY, format INTEGER NOT NULL) STRICT';

@@ -1,5 +1,5 @@
 import { ENVIRONMENT_IDS } from '@servegym/environments';
-import { checkSqliteStore, DEFAULT_RATE_LIMIT, MAX_PROXIES } from '@servegym/openenv';
+import { checkStore, DEFAULT_RATE_LIMIT, MAX_PROXIES } from '@servegym/openenv';
 import { InvalidArgumentError } from 'commander';
 import { defaultWorkLimits } from '../server/background-work.ts';
 import { consoleIsBuilt } from '../server/console-files.ts';
@@ -115,7 +115,7 @@ const serveOptions = {
   },
   limit: {
     value: '<name=value,...>',
-    help: `further limits: ${Object.keys(LIMITS).join(', ')}`,
+    help: `limits: ${Object.keys(LIMITS).join(', ')}`,
     repeated: true,
     parse: namedValues(LIMITS),
   },
@@ -172,7 +172,7 @@ export const serveCommand = () =>
 
 async function serve(options: OptionValues<typeof serveOptions>): Promise<Verdict | undefined> {
   const { host, port, mode, store, sessionTimeout, maxSessions } = options;
-  if (options.checkStore) return checkStore(store);
+  if (options.checkStore) return check(store);
   const token = options.token.flat();
   requireTokens(token);
   const limits = readLimits(options.limit);
@@ -222,12 +222,12 @@ async function serve(options: OptionValues<typeof serveOptions>): Promise<Verdic
   await stopOnSignals(server, { graceMs: options.drainTimeout * 1000, say: console.log });
 }
 
-function checkStore(store: string): Verdict {
+function check(store: string): Verdict {
   if (store === IN_MEMORY || isRedisAddress(store)) {
     throw new InputError(`Expected --check-store with a SQLite file as --store, got \`${store}\``);
   }
   try {
-    const { sessions, problems } = checkSqliteStore(store);
+    const { sessions, problems } = checkStore(store);
     for (const problem of problems) console.error(problem);
     console.log(`${store}: ${sessions} sessions, ${problems.length === 0 ? 'all right' : 'not all right'}`);
     return problems.length === 0 ? 'yes' : 'no';
