@@ -30,7 +30,7 @@ from vllm.v1.core.kv_cache_utils import get_request_block_hasher, init_none_hash
 from vllm.v1.core.sched.async_scheduler import AsyncScheduler
 from vllm.v1.core.sched.output import SchedulerOutput
 from vllm.v1.core.sched.scheduler import Scheduler
-from vllm.v1.kv_cache_interface import FullAttentionSpec, KVCacheConfig, KVCacheGroupSpec
+from vllm.v1.kv_cache_interface import FullAttentionSpec, KVCacheConfig, KVCacheGroupSpec, SlidingWindowSpec
 from vllm.v1.outputs import DraftTokenIds, ModelRunnerOutput
 from vllm.v1.request import Request, RequestStatus
 from vllm.v1.structured_output import StructuredOutputManager
@@ -104,6 +104,12 @@ KINDS = {
     "unchunked-eagle-async": {"option": "speculation", "drafter": "eagle", "async": True, "unchunked": True},
 }
 
+# Kinds whose schedules the engine does not have: layers with a sliding window, alone and beside a group with full attention.
+INEXACT_KINDS = {
+    "sliding-window": {"option": "window", "groups": [0]},
+    "hybrid-groups": {"option": "window", "groups": [1, 0]},
+}
+
 
 def random_load(draw: random.Random, kind: dict) -> dict:
     """Up to 24 requests, in bursts and with gaps; most pools are too small for all of them at once."""
@@ -172,19 +178,23 @@ def random_load(draw: random.Random, kind: dict) -> dict:
             speculation["drafter"] = kind["drafter"]
         if kind.get("by_batch"):
             speculation["drafts_per_batch_size"] = random_batch_depths(draw, drafts)
+    window = {}
+    if kind.get("groups"):
+        window = {"window": draw.choice([block, 3 * block, 6 * block - 3]), "groups": kind["groups"]}
     # Each request alone fits the pool.
     beyond = drafts * (2 if kind.get("drafter") else 1)
     least = max(-(-(prompt + output - 1 + beyond) // block) for _, prompt, output, *_ in requests)
     loose = {"tiny": 3, "long": 40}.get(sizes, 60)
+    share = max(1, len(kind.get("groups", [])))
     return {
         "block_tokens": block,
         "policy": kind.get("policy") or draw.choice(["fcfs", "priority"]),
         "prefix_caching": caching,
         "max_num_seqs": max_num_seqs,
         "max_num_batched_tokens": budget,
-        "kv_blocks": least + draw.randrange(loose) if draw.random() < 0.85 else 600,
+        "kv_blocks": share * (least + draw.randrange(loose)) if draw.random() < 0.85 else 600 * share,
         "requests": requests,
-    } | ({"options": options} if options else {}) | speculation
+    } | ({"options": options} if options else {}) | speculation | window
 
 
 def random_batch_depths(draw: random.Random, drafts: int) -> list[list[int]]:
@@ -271,11 +281,16 @@ class Recorder:
         for name, value in (self.defaults | load.get("options", {})).items():
             assert name in self.defaults, name
             setattr(scheduling, name, value)
-        attention = FullAttentionSpec(block_size=block, num_kv_heads=1, head_size=1, dtype=torch.float32)
+        shape = {"block_size": block, "num_kv_heads": 1, "head_size": 1, "dtype": torch.float32}
+        full = FullAttentionSpec(**shape)
+        windowed = SlidingWindowSpec(**shape, sliding_window=load["window"]) if "window" in load else full
+        groups = [full if is_full else windowed for is_full in load.get("groups", [1])]
         return (AsyncScheduler if scheduling.async_scheduling else Scheduler)(
             vllm_config=self.config,
             kv_cache_config=KVCacheConfig(
-                num_blocks=blocks, kv_cache_tensors=[], kv_cache_groups=[KVCacheGroupSpec(["layer"], attention)]
+                num_blocks=blocks,
+                kv_cache_tensors=[],
+                kv_cache_groups=[KVCacheGroupSpec([f"layer {i}"], group) for i, group in enumerate(groups)],
             ),
             structured_output_manager=self.output_manager,
             block_size=block,
@@ -396,7 +411,7 @@ def schedule(scheduler: Scheduler, load: dict) -> dict:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--kind", choices=[*KINDS, "all"], default="fcfs")
+    parser.add_argument("--kind", choices=[*KINDS, *INEXACT_KINDS, "all"], default="fcfs")
     parser.add_argument("--loads", type=int, default=100, help="of each kind")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--preempting", action="store_true", help="only loads in which vLLM preempts a request")
@@ -413,7 +428,7 @@ def main() -> None:
         print(json.dumps(recording), flush=True)
         left = options.loads
         while left > 0:
-            load = random_load(draw, KINDS[kind])
+            load = random_load(draw, (KINDS | INEXACT_KINDS)[kind])
             load |= schedule(recorder.scheduler(load), load)
             if options.preempting and load["totals"][1] == 0:
                 continue

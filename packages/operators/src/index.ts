@@ -1,5 +1,6 @@
 export {
   type Deployment,
+  inexactSchedules,
   longestRequest,
   profilesOnGpu,
   type RefusedRequests,

@@ -87,6 +87,20 @@ describe('servegym simulate', () => {
     assert.match(stderr, /^not simulated: --frobnicate 3$/m);
   });
 
+  it('says that schedules of models with a sliding window are not exact', async () => {
+    const figures = { 'openai/gpt-oss-20b': 533, 'google/gemma-3-12b-it': 533, 'Qwen/Qwen3-8B': undefined };
+    for (const [model, exact] of Object.entries(figures)) {
+      const { code, stderr } = await runCommand(
+        ...['simulate', 'batch:2x100:2', '--json', '--gpu', 'h100', '--deployment', `vllm serve ${model}`],
+      );
+      assert.equal(code, 0, stderr);
+      const said = /^not simulated: the KV blocks outside the sliding window .*: (\d+) of 1,000/m.exec(
+        stderr,
+      );
+      assert.equal(said?.[1], exact?.toString(), stderr);
+    }
+  });
+
   it('refuses a token budget below the longest request without chunked prefill, as vLLM does', async () => {
     const line = 'vllm serve Qwen/Qwen3-8B --no-enable-chunked-prefill';
     const base = ['simulate', 'batch:6x3000:2', '--json', '--gpu', 'h100', '--deployment'];

@@ -32,6 +32,8 @@ export interface RecordedLoad extends RecordedSchedule {
   readonly drafts_per_batch_size?: readonly BatchDepth[];
   /** P(at least k draft tokens accepted); the draws are the engine's own, under seed 0. */
   readonly survival?: readonly number[];
+  /** Groups of layers that share the pool: 1 with full attention, 0 with a sliding window. The engine has one with full attention. */
+  readonly groups?: readonly (0 | 1)[];
   readonly requests: readonly RecordedRequest[];
 }
 
@@ -112,7 +114,7 @@ function configOf(load: RecordedLoad): EngineConfig {
   return {
     law: LAW_OF_1_MS,
     maxNumSeqs: load.options?.max_num_active_seqs ?? load.max_num_seqs,
-    kvBlocks: load.kv_blocks,
+    kvBlocks: Math.floor(load.kv_blocks / (load.groups?.length ?? 1)),
     schedulingPolicy: load.policy,
     speculationDepth: load.drafts ?? 0,
     speculation: load.drafts === undefined ? null : INSTANT_DRAFTS,

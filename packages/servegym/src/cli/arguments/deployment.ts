@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import {
   type Deployment,
+  inexactSchedules,
   type Launch,
   parseSlo,
   readLaunch,
@@ -123,7 +124,7 @@ export const priceOptions = {
 
 /**
  * Profiles with the prices of today: of `--prices`, else the table's for a shipped profile and its own for one of a
- * file. `note` says what each costs and who says so.
+ * file. `note` says what each costs and who says so, and whose schedules are not exact.
  */
 export async function withPrices(
   profiles: readonly EngineProfile[],
@@ -149,5 +150,6 @@ export async function withPrices(
     );
     return { ...profile, gpu: { ...gpu, usdPerHour } };
   });
-  return { profiles: priced, note: [...notes.values()].join('\n') };
+  const inexact = inexactSchedules(profiles).map((each) => `not simulated: ${each}`);
+  return { profiles: priced, note: [...notes.values(), ...inexact].join('\n') };
 }
