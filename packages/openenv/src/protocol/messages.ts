@@ -124,10 +124,9 @@ export const healthBody = z.object({
   status: z.enum(['healthy', 'unhealthy', 'degraded']),
   active_sessions: z.int().min(0),
   uptime_seconds: z.number().min(0),
-  reason: z
-    .string()
-    .optional()
-    .meta({ description: 'Why the server is degraded: sessions are not being written' }),
+  reason: z.string().optional().meta({
+    description: 'Why the server is degraded: sessions are not being written, or capacity was refused',
+  }),
 });
 /** `GET /health`. */
 export type HealthBody = ReadonlyDeep<z.infer<typeof healthBody>>;

@@ -205,7 +205,7 @@ export function mountGraderRoute(
           isNamed: requestSessions.named(context, body.session_id) !== undefined,
         };
         const logged = recordOf(body.episode_log, body, session);
-        sessions.episodeSize(logged.reset);
+        sessions.capacity.episodeSize(logged.reset);
         return gradeRecord(definition, logged, requestSessions.caller(context));
       }
       // The record has its own options; those beside it are not needed, but they must be ones.

@@ -41,12 +41,12 @@ export function mountInformationRoutes(
   addRoute({ ...described('get_schemas_schema_get'), answer: schemaBody }, () => schemas);
   addRoute({ ...described('endpoint_health_get'), answer: healthBody, errorBody: healthBody }, (context) => {
     const draining = isDraining();
-    const problem = sessions.storeCondition?.problem;
+    const problems = [sessions.storeCondition?.problem, sessions.capacity.problem].filter(Boolean);
     const body: HealthBody = {
-      status: draining ? 'unhealthy' : problem ? 'degraded' : 'healthy',
+      status: draining ? 'unhealthy' : problems.length > 0 ? 'degraded' : 'healthy',
       active_sessions: sessions.size,
       uptime_seconds: Math.round(performance.now() - startedAt) / 1000,
-      reason: problem ?? undefined,
+      reason: problems.join(' ') || undefined,
     };
     return draining ? context.json(body, 503) : body;
   });

@@ -178,6 +178,28 @@ test('the metrics count steps, resets, sessions, sockets, errors and requests', 
   await socket.close();
 });
 
+test('/health and /metrics tell that capacity is refused, and the size of all episodes', async (t) => {
+  const sized = { ...counterEnvironment, episodeSize: ({ seed = 0 }) => seed };
+  const metrics = prometheusMetrics();
+  const { url } = await startServer(t, sized, { metrics, maxTotalSize: 100 });
+  const socket = await openRawSocket(url);
+  await socket.ask({ type: 'reset', data: { seed: 70 } });
+  assert.equal((await get(`${url}/health`)).status, 'healthy');
+  const refused = await postJson(`${url}/reset`, { seed: 31 });
+  assert.deepEqual([refused.status, refused.body.code], [503, 'CAPACITY_REACHED']);
+  const health = await get(`${url}/health`);
+  assert.deepEqual([health.status, health.active_sessions], ['degraded', 1]);
+  assert.match(
+    health.reason,
+    /^Capacity was refused \d\.\d s ago\. Taken now: 1 of 1024 sessions, .* 70 of 100 /,
+  );
+  const text = await (await fetch(`${url}/metrics`)).text();
+  for (const line of ['episode_size 70', 'episode_size_max 100', 'capacity_refusals_total 1']) {
+    assert.ok(text.includes(`openenv_${line}\n`), line);
+  }
+  await socket.close();
+});
+
 test('paths that nobody serves do not multiply the series', async (t) => {
   const { url } = await startServer(t, counterEnvironment, { metrics: prometheusMetrics() });
   for (let path = 0; path < 5; path++) await fetch(`${url}/nothing/${path}`);

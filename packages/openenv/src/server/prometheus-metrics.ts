@@ -7,7 +7,7 @@ const MISNAMED_GAUGES = ['handles', 'requests', 'resources'].map((kind) => `node
 /** The numbers of a server for Prometheus, by prom-client: the `metrics` of `createServer`. */
 export function prometheusMetrics(): MetricsFactory {
   return (sessions, sockets) => {
-    const { counts } = sessions;
+    const { counts, capacity } = sessions;
     const registry = new Registry();
     const registers = [registry];
     collectDefaultMetrics({ register: registry });
@@ -20,7 +20,10 @@ export function prometheusMetrics(): MetricsFactory {
       registers,
     });
     gauge('openenv_sessions', 'Slots that sessions take', () => sessions.size);
-    gauge('openenv_sessions_max', 'Slots there are', () => sessions.maxSessions);
+    gauge('openenv_sessions_max', 'Slots there are', () => capacity.limits.maxSessions);
+    gauge('openenv_episode_size', 'Requests of all episodes in memory', () => capacity.size);
+    gauge('openenv_episode_size_max', 'Limit of openenv_episode_size', () => capacity.limits.maxTotalSize);
+    counter('openenv_capacity_refusals_total', 'Times that capacity was refused', () => capacity.refusals);
     gauge('openenv_sockets', 'Open WebSockets', () => sockets.size);
     counter('openenv_steps_total', 'Steps played in sessions', () => counts.steps);
     counter('openenv_resets_total', 'Episodes started in sessions', () => counts.resets);

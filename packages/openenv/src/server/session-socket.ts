@@ -57,6 +57,8 @@ export function serveSession(
   }
 
   function answerReading(reading: LimitedJsonReading): Reply | Promise<Reply> {
+    // A client that left while its message was read must not take slots that nobody gives back.
+    if (caller.signal.aborted) return null;
     if (!reading.ok) throw openEnvError('INVALID_JSON', { problem: reading.message });
     const message = reading.value;
     if (isJsonObject(message)) return answerMessage(message);

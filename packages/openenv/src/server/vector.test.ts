@@ -5,6 +5,7 @@ import { connect } from '../client/connect.ts';
 import { counterEnvironment } from '../fixtures/counter-environment.ts';
 import { type LooseJson, openRawSocket, type RawSocket, startServer } from '../fixtures/start-server.ts';
 import { defineEnvironment } from '../protocol/definition.ts';
+import { nextTurn } from '../sessions/turns.ts';
 
 /** An environment whose actions and observations are numbers all through. */
 const numbersEnvironment = defineEnvironment({
@@ -110,6 +111,35 @@ test('an ended episode is followed by the next on the next step, on a seed that 
   // The action of an ended episode is not even read.
   const actions = ['no action', { amount: 0 }];
   assert.equal((await socket.ask({ type: 'vector_step', data: { actions } })).type, 'vector');
+  await socket.close();
+});
+
+test('environments take no slots for a client that leaves while its message is read, nor when one cannot be made', async (t) => {
+  let made = 0;
+  let closed = 0;
+  const failing = {
+    ...counterEnvironment,
+    create() {
+      if (++made % 4 === 0) assert.fail('no more environments');
+      return { ...counterEnvironment.create(), close: () => void closed++ };
+    },
+  };
+  const { url, server } = await startServer(t, failing);
+  const message = JSON.stringify({ type: 'vector_reset', data: { count: 2 } });
+  const leaving = await openRawSocket(url);
+  const left = new Promise<void>((resolve) => server.sessions.onClose(() => resolve()));
+  // Messages of this length are read in a turn of their client, which here comes after a hundred others.
+  for (let client = 0; client < 100; client++) void nextTurn(`other ${client}`);
+  leaving.send(message + ' '.repeat(40_000));
+  leaving.socket.terminate();
+  await left;
+  await nextTurn('the last');
+  assert.equal(server.sessions.size, 0);
+  const socket = await openRawSocket(url);
+  const refusal = await socket.ask({ type: 'vector_reset', data: { count: 3 } });
+  assert.equal(refusal.data.code, 'FACTORY_ERROR');
+  assert.equal(server.sessions.size, 1);
+  assert.equal(made - closed, 2, 'those that live: of the socket, and the one that failed');
   await socket.close();
 });
 

@@ -2,6 +2,7 @@ import type { Environment, ResetOptions, StepResult } from '../protocol/definiti
 import { type JsonSchema, type VectorStep, vectorOptions } from '../protocol/messages.ts';
 import type { JsonObject } from '../protocol/read-json.ts';
 import { invalidInput, readAt, readInput, toJsonSchema } from '../protocol/schemas.ts';
+import type { Lease } from '../sessions/capacity.ts';
 import { createInstance } from '../sessions/session.ts';
 import { Turn } from '../sessions/turns.ts';
 import type { ServerParts } from './create-server.ts';
@@ -111,14 +112,17 @@ export class VectorConversation {
     const base = readAt(['options'], () => readResetOptions(asked));
     const layouts = format === 'float32' ? makeLayouts(definition) : null;
     this.close();
-    const releaseSlots = sessions.reserve(count, base);
-    try {
-      const instances = Array.from({ length: count }, () => createInstance(definition, this.#client));
-      this.#opened = vectorEnvironments(instances, base, this.#client, layouts, releaseSlots);
-    } catch (error) {
-      releaseSlots();
-      throw error;
-    }
+    const make = (lease: Lease) => {
+      const instances: Environment[] = [];
+      try {
+        while (instances.length < count) instances.push(createInstance(definition, this.#client));
+      } catch (error) {
+        void closeAll(instances);
+        throw error;
+      }
+      return vectorEnvironments(instances, base, this.#client, layouts, lease);
+    };
+    this.#opened = sessions.hold(count, make, base);
     return whenDone(this.#opened.reset(), (result) => {
       sessions.counts.resets += count;
       return vectorText(result, layouts);
@@ -233,6 +237,10 @@ const SEEDS = 2 ** 32;
 type Result = StepResult | Promise<StepResult>;
 type VectorEnvironments = ReturnType<typeof vectorEnvironments>;
 
+async function closeAll(environments: readonly Environment[]): Promise<void> {
+  await Promise.allSettled(environments.map(async (environment) => environment.close?.()));
+}
+
 /**
  * Several instances of one environment that step together. When an episode has ended, the next step of its environment
  * ignores the action and starts the next episode instead (Gymnasium's `AutoresetMode.NEXT_STEP`). With the base seed s
@@ -246,7 +254,7 @@ function vectorEnvironments(
   base: ResetOptions,
   client: string,
   layouts: Layouts | null,
-  releaseSlots: () => void,
+  lease: Lease,
 ) {
   const size = environments.length;
   const episodes = environments.map(() => 0);
@@ -271,8 +279,8 @@ function vectorEnvironments(
     /** Frees the environments and their slots; a reset or step under way stops before the next one. */
     async close(): Promise<void> {
       isClosed = true;
-      releaseSlots();
-      await Promise.allSettled(environments.map(async (environment) => environment.close?.()));
+      lease.release();
+      await closeAll(environments);
     },
   };
 

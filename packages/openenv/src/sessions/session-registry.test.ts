@@ -136,7 +136,20 @@ describe('the sizes of episodes', () => {
     assert.deepEqual(isHere(all), [true, false, true]);
     all.push(open(39));
     assert.deepEqual(isHere(all), [true, false, true, true]);
-    assert.throws(() => all[0].reset({ seed: 101 }), { code: 'CAPACITY_REACHED' });
+    assert.throws(() => all[0].reset({ seed: 101 }), { code: 'EPISODE_TOO_LARGE' });
+    assert.equal(sessions.capacity.size, 100);
+  });
+
+  it('evict nobody in vain', (t) => {
+    const { sessions, open, isHere } = registry(t, { maxSessions: 4, maxTotalSize: 100 }, sized);
+    const held = sessions.open();
+    held.reset({ seed: 60 });
+    sessions.attach(held.id);
+    const resting = [open(), open()];
+    assert.throws(() => sessions.hold(4, () => 0), { code: 'CAPACITY_REACHED' });
+    assert.throws(() => sessions.hold(1, () => 0, { seed: 41 }), { code: 'CAPACITY_REACHED' });
+    assert.deepEqual([isHere(resting), sessions.size], [[true, true], 3]);
+    assert.equal(sessions.capacity.refusals, 2);
   });
 
   it('are limited one by one, and given back when a session or a reservation ends', async (t) => {
@@ -145,15 +158,62 @@ describe('the sizes of episodes', () => {
     assert.throws(() => session.reset({ seed: 61 }), { code: 'EPISODE_TOO_LARGE' });
     session.reset({ seed: 60 });
     sessions.attach(session.id);
-    assert.throws(() => sessions.reserve(3, { seed: 40 }), { code: 'EPISODE_TOO_LARGE' });
-    assert.throws(() => sessions.reserve(2, { seed: 30 }), { code: 'CAPACITY_REACHED' });
-    const releaseSlots = sessions.reserve(2, { seed: 20 });
-    assert.equal(sessions.size, 3);
-    releaseSlots();
-    assert.equal(sessions.size, 1);
+    const hold = (slots: number, seed: number) => sessions.hold(slots, (lease) => lease, { seed });
+    assert.throws(() => hold(3, 40), { code: 'EPISODE_TOO_LARGE' });
+    assert.throws(() => hold(2, 30), { code: 'CAPACITY_REACHED' });
+    const lease = hold(2, 20);
+    assert.deepEqual([sessions.size, sessions.capacity.size], [3, 100]);
+    lease.release();
+    lease.release();
+    assert.deepEqual([sessions.size, sessions.capacity.size], [1, 60]);
     await sessions.release(session.id);
-    sessions.reserve(2, { seed: 50 })();
-    assert.equal(sessions.size, 0);
+    hold(2, 50).release();
+    assert.throws(
+      () => sessions.hold(2, () => assert.fail('no environment'), { seed: 50 }),
+      /no environment/,
+    );
+    assert.deepEqual([sessions.size, sessions.capacity.size], [0, 0]);
+  });
+
+  it('are given back when a kept session cannot be replayed, whose environment is closed', async (t) => {
+    const closed: number[] = [];
+    const failing = {
+      ...sized,
+      create: () => ({
+        ...counterEnvironment.create(),
+        reset: () => assert.fail('the trace has changed'),
+        close: () => void closed.push(1),
+      }),
+    };
+    const { store } = storeOf({ reset: { seed: 40 } });
+    const { sessions } = registry(t, { store, maxTotalSize: 100 }, failing);
+    for (let tries = 0; tries < 9; tries++) {
+      await assert.rejects(sessions.resume('kept'), { code: 'REPLAY_FAILED', message: /trace has changed/ });
+    }
+    assert.deepEqual([sessions.size, sessions.capacity.size, closed.length], [0, 0, 9]);
+  });
+
+  it('do not count once a session has left whose reset was still waiting', async (t) => {
+    const { promise: released, resolve: release } = Promise.withResolvers<void>();
+    const slow = {
+      ...sized,
+      create() {
+        const counter = counterEnvironment.create();
+        return {
+          ...counter,
+          step: (action: Parameters<typeof counter.step>[0]) => released.then(() => counter.step(action)),
+        };
+      },
+    };
+    const { sessions } = registry(t, { maxTotalSize: 100 }, slow);
+    const session = sessions.open();
+    await session.reset({ seed: 10 });
+    const step = session.step({ ...PLAIN, amount: 1 });
+    const waiting = session.reset({ seed: 90 });
+    const left = sessions.release(session.id);
+    release();
+    await Promise.all([step, waiting, left]);
+    assert.deepEqual([sessions.size, sessions.capacity.size], [0, 0]);
   });
 });
 

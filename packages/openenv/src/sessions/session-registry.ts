@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
-import { type EnvironmentDefinition, EnvironmentError, type ResetOptions } from '../protocol/definition.ts';
+import type { EnvironmentDefinition, ResetOptions } from '../protocol/definition.ts';
 import { errorCode, openEnvError } from '../protocol/errors.ts';
 import type { ServerOptions } from '../server/create-server.ts';
+import { Capacity, type Lease } from './capacity.ts';
 import { createInstance, PlayCounts, Session } from './session.ts';
 import type { SessionStore, StoreCondition, StoredSession } from './session-store.ts';
 import { DurationMeter } from './turns.ts';
@@ -10,13 +11,15 @@ import { DurationMeter } from './turns.ts';
 export type SessionRegistryOptions = Required<Pick<ServerOptions, 'maxSessions' | 'idleTimeoutMs'>> &
   Pick<ServerOptions, 'maxEpisodeSize' | 'maxTotalSize' | 'store'>;
 
+type Rebuild = (stored: StoredSession, lease: Lease) => Promise<Session>;
+
 /**
  * The live sessions of a server. When all slots are taken, opening one evicts the session that was used least recently
  * among those that no socket holds; when sockets hold them all, it is refused. With a store, a session that has left
  * memory is rebuilt when it is asked for.
  */
 export class SessionRegistry {
-  readonly maxSessions: number;
+  readonly capacity: Capacity;
   /** Counts of steps, resets and errors. */
   readonly counts = new PlayCounts();
   readonly #definition: EnvironmentDefinition;
@@ -28,25 +31,31 @@ export class SessionRegistry {
   readonly #attached = new Set<string>();
   readonly #closing = new Set<string>();
   readonly #closeListeners: ((session: Session) => void)[] = [];
-  readonly #limits: Required<Omit<SessionRegistryOptions, 'store'>>;
+  readonly #idleTimeoutMs: number | null;
   readonly #idleTimer: NodeJS.Timeout | undefined;
   readonly #resetDuration = new DurationMeter();
-  /** Size of the episode of each session in memory. */
-  readonly #sizes = new Map<object, number>();
-  #totalSize = 0;
-  #reserved = 0;
   #draining = false;
 
   constructor(
     definition: EnvironmentDefinition,
-    { store, maxEpisodeSize = Infinity, maxTotalSize = Infinity, ...limits }: SessionRegistryOptions,
+    {
+      store,
+      idleTimeoutMs,
+      maxEpisodeSize = Infinity,
+      maxTotalSize = Infinity,
+      maxSessions,
+    }: SessionRegistryOptions,
   ) {
     this.#definition = definition;
     this.#store = definition.replayable === false ? undefined : store;
     this.#closeStore = async () => store?.close();
-    this.#limits = { ...limits, maxEpisodeSize, maxTotalSize };
-    this.maxSessions = limits.maxSessions;
-    const { idleTimeoutMs } = limits;
+    this.#idleTimeoutMs = idleTimeoutMs;
+    this.capacity = new Capacity(
+      definition,
+      { maxSessions, maxEpisodeSize, maxTotalSize },
+      () => this.#resting(),
+      (session) => void this.release(session.id),
+    );
     if (idleTimeoutMs !== null) {
       this.#idleTimer = setInterval(
         () => void this.releaseIdle(),
@@ -55,9 +64,9 @@ export class SessionRegistry {
     }
   }
 
-  /** Slots that are taken: sessions in memory, those on their way there, and reserved ones. */
+  /** Slots that are taken: sessions in memory, those that are being rebuilt, and environments of vectors. */
   get size(): number {
-    return this.#sessions.size + this.#resuming.size + this.#reserved;
+    return this.capacity.slots;
   }
 
   /** True when sessions outlive their time in memory. */
@@ -81,10 +90,17 @@ export class SessionRegistry {
    * `FACTORY_ERROR` when the environment cannot be created.
    */
   open(client?: string): Session {
-    this.#makeRoom(1);
-    const session = this.#fresh(randomUUID(), client);
-    this.#sessions.set(session.id, session);
-    return session;
+    return this.hold(1, (lease) => {
+      const session = this.#fresh(randomUUID(), client, lease);
+      this.#sessions.set(session.id, session);
+      return session;
+    });
+  }
+
+  /** As `Capacity.hold`. @throws EnvironmentError `DRAINING` */
+  hold<Made>(slots: number, make: (lease: Lease) => Made, options?: ResetOptions): Made {
+    if (this.#draining) throw openEnvError('DRAINING', {});
+    return this.capacity.hold(slots, make, options);
   }
 
   /** The session with this id, if it is in memory. */
@@ -97,7 +113,7 @@ export class SessionRegistry {
    * @throws EnvironmentError `REPLAY_FAILED`, `SESSION_DAMAGED`, `STORE_ERROR`, `CAPACITY_REACHED`, `FACTORY_ERROR`
    */
   resume(id: string): Promise<Session | undefined> {
-    return this.#fetch(id, (stored) => this.#rebuild(id, stored));
+    return this.#fetch(id, (stored, lease) => this.#rebuild(id, stored, lease));
   }
 
   /**
@@ -105,43 +121,10 @@ export class SessionRegistry {
    * another version of the environment.
    */
   restart(id: string): Promise<Session | undefined> {
-    return this.#fetch(id, async (stored) => {
+    return this.#fetch(id, async (stored, lease) => {
       if (stored.environment.id !== this.#definition.id) this.#refuseForeign(id, stored);
-      return this.#fresh(id, stored.client);
+      return this.#fresh(id, stored.client, lease);
     });
-  }
-
-  /**
-   * Takes slots for instances that are no sessions, each with an episode of these options. Answers a function that gives
-   * them back.
-   * @throws EnvironmentError `CAPACITY_REACHED`, `EPISODE_TOO_LARGE`
-   */
-  reserve(slots: number, options: ResetOptions): () => void {
-    const size = slots * this.episodeSize(options);
-    if (size > this.#limits.maxTotalSize) {
-      throw new EnvironmentError(
-        'EPISODE_TOO_LARGE',
-        `Expected at most ${this.#limits.maxTotalSize} requests in all episodes together, got ${slots} episodes of about ${size / slots}. Ask for fewer or smaller ones.`,
-      );
-    }
-    this.#makeRoom(slots);
-    this.#makeRoomForSize(size);
-    this.#reserved += slots;
-    this.#totalSize += size;
-    return () => {
-      this.#reserved -= slots;
-      this.#totalSize -= size;
-    };
-  }
-
-  /** Size of an episode. @throws EnvironmentError `EPISODE_TOO_LARGE` over the limit of one episode */
-  episodeSize(options: ResetOptions): number {
-    const size = this.#definition.episodeSize?.(options) ?? 1;
-    if (size <= this.#limits.maxEpisodeSize) return size;
-    throw new EnvironmentError(
-      'EPISODE_TOO_LARGE',
-      `Expected an episode of at most ${this.#limits.maxEpisodeSize} requests, got one of about ${Math.ceil(size)}. Lower the rate, or send fewer requests.`,
-    );
   }
 
   /** True when a socket holds the session. */
@@ -175,11 +158,11 @@ export class SessionRegistry {
     const session = this.#sessions.get(id);
     if (!session) return false;
     this.#sessions.delete(id);
-    this.#setSize(session, 0);
+    const closed = session.close().catch(() => {});
     this.#attached.delete(id);
     this.#closing.delete(id);
     for (const listener of this.#closeListeners) listener(session);
-    await session.close().catch(() => {});
+    await closed;
     return true;
   }
 
@@ -192,11 +175,9 @@ export class SessionRegistry {
 
   /** Releases the sessions that have rested too long. */
   async releaseIdle(now = performance.now()): Promise<void> {
-    const limit = this.#limits.idleTimeoutMs;
+    const limit = this.#idleTimeoutMs;
     if (limit === null) return;
-    const idle = [...this.#sessions.values()].filter(
-      (session) => !this.#attached.has(session.id) && !session.busy && now - session.lastUsedAt >= limit,
-    );
+    const idle = this.#resting().filter((session) => now - session.lastUsedAt >= limit);
     await Promise.all(idle.map((session) => this.release(session.id)));
   }
 
@@ -218,7 +199,7 @@ export class SessionRegistry {
     this.#closeListeners.push(listener);
   }
 
-  async #fetch(id: string, make: (stored: StoredSession) => Promise<Session>): Promise<Session | undefined> {
+  async #fetch(id: string, make: Rebuild): Promise<Session | undefined> {
     const live = this.#sessions.get(id);
     if (live) {
       if (!this.#store || (await live.isOwned())) return live;
@@ -231,24 +212,27 @@ export class SessionRegistry {
     return resumed;
   }
 
-  async #take(id: string, make: (stored: StoredSession) => Promise<Session>): Promise<Session | undefined> {
+  async #take(id: string, make: Rebuild): Promise<Session | undefined> {
     const stored = await this.#store!.take(id);
     if (!stored) return undefined;
-    // The slot of this session is counted already.
-    this.#makeRoom(0);
-    const session = await make(stored);
-    this.#sessions.set(id, session);
-    return session;
+    return this.hold(1, async (lease) => {
+      const session = await make(stored, lease);
+      this.#sessions.set(id, session);
+      return session;
+    });
   }
 
-  async #rebuild(id: string, stored: StoredSession): Promise<Session> {
+  async #rebuild(id: string, stored: StoredSession, lease: Lease): Promise<Session> {
     const { id: environmentId, version } = this.#definition;
     if (stored.damage !== undefined) throw openEnvError('SESSION_DAMAGED', { id, damage: stored.damage });
     if (stored.environment.id !== environmentId || stored.environment.version !== version) {
       this.#refuseForeign(id, stored);
     }
     try {
-      return await Session.restore(id, createInstance(this.#definition, stored.client), stored, this.#common);
+      return await Session.restore(id, createInstance(this.#definition, stored.client), stored, {
+        lease,
+        ...this.#common,
+      });
     } catch (error) {
       if (['FACTORY_ERROR', 'CAPACITY_REACHED'].includes(errorCode(error))) throw error;
       throw openEnvError(
@@ -266,16 +250,10 @@ export class SessionRegistry {
     });
   }
 
-  #fresh(id: string, client: string | undefined): Session {
+  #fresh(id: string, client: string | undefined, lease: Lease): Session {
     const environment = createInstance(this.#definition, client);
     const journal = this.#store?.open(id, this.#definition, client);
-    return new Session(environment, { id, client, journal, ...this.#common });
-  }
-
-  /** Evicts sessions until so many slots are free. */
-  #makeRoom(slots: number): void {
-    if (this.#draining) throw openEnvError('DRAINING', {});
-    this.#evictWhile(() => this.size + slots > this.maxSessions);
+    return new Session(environment, { id, client, journal, lease, ...this.#common });
   }
 
   /** Options that all sessions share. */
@@ -285,46 +263,13 @@ export class SessionRegistry {
       counts: this.counts,
       resetDuration: this.#resetDuration,
       dealEpisode: this.#definition.dealEpisode,
-      admit: (session: object, options: ResetOptions) => this.#admit(session, options),
     };
   }
 
-  /** Counts the size of a session's new episode. @throws EnvironmentError `CAPACITY_REACHED`, `EPISODE_TOO_LARGE` */
-  #admit(session: object, options: ResetOptions): void {
-    const size = this.episodeSize(options);
-    this.#makeRoomForSize(size - (this.#sizes.get(session) ?? 0), session);
-    this.#setSize(session, size);
-  }
-
-  #setSize(session: object, size: number): void {
-    this.#totalSize += size - (this.#sizes.get(session) ?? 0);
-    if (size === 0) this.#sizes.delete(session);
-    else this.#sizes.set(session, size);
-  }
-
-  /** Evicts sessions until an episode of this size fits. */
-  #makeRoomForSize(size: number, except?: object): void {
-    this.#evictWhile(() => this.#totalSize + size > this.#limits.maxTotalSize, except);
-  }
-
-  /** @throws EnvironmentError `CAPACITY_REACHED` when there is none to evict */
-  #evictWhile(isFull: () => boolean, except?: object): void {
-    while (isFull()) {
-      const evicted = this.#leastRecentlyUsed(except);
-      if (!evicted) {
-        const sessions = { active_sessions: this.size, max_sessions: this.maxSessions };
-        throw openEnvError('CAPACITY_REACHED', sessions);
-      }
-      void this.release(evicted.id);
-    }
-  }
-
-  #leastRecentlyUsed(except?: object): Session | undefined {
-    let oldest: Session | undefined;
-    for (const session of this.#sessions.values()) {
-      if (this.#attached.has(session.id) || session.busy || session === except) continue;
-      if (!oldest || session.lastUsedAt < oldest.lastUsedAt) oldest = session;
-    }
-    return oldest;
+  /** Sessions that no socket holds and that do nothing, those used least recently first. */
+  #resting(): Session[] {
+    return [...this.#sessions.values()]
+      .filter((session) => !this.#attached.has(session.id) && !session.busy)
+      .sort((one, other) => one.lastUsedAt - other.lastUsedAt);
   }
 }

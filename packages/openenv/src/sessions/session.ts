@@ -10,6 +10,7 @@ import {
 } from '../protocol/definition.ts';
 import { openEnvError } from '../protocol/errors.ts';
 import type { StateBody } from '../protocol/messages.ts';
+import type { Lease } from './capacity.ts';
 import type { SessionJournal, StoredSession } from './session-store.ts';
 import { DurationMeter, nextTurn, Turn } from './turns.ts';
 
@@ -41,8 +42,8 @@ export interface SessionOptions {
   readonly counts?: PlayCounts;
   /** Time that resets take, of all sessions of a server together. */
   readonly resetDuration?: DurationMeter;
-  /** Called before each reset. @throws an error for an episode that the server cannot hold */
-  readonly admit?: (session: object, options: ResetOptions) => void;
+  /** Its slot and the size of its episode. It is given back when the session closes. */
+  readonly lease?: Lease;
   /** As of the definition. */
   readonly dealEpisode?: ((options: ResetOptions) => ResetOptions) | undefined;
 }
@@ -80,7 +81,7 @@ export class Session {
     this.#resetDuration = options.resetDuration ?? new DurationMeter();
   }
 
-  /** Rebuilds a session from what a store kept of it. @throws whatever the environment throws. */
+  /** Rebuilds a session from what a store kept of it, or closes it. @throws whatever the environment throws. */
   static async restore(
     id: string,
     environment: Environment,
@@ -89,9 +90,14 @@ export class Session {
   ): Promise<Session> {
     const { client, journal } = stored;
     const session = new Session(environment, { ...options, id, client, journal });
-    options.admit?.(session, stored.reset);
-    for await (const result of played(environment, stored, client)) {
-      session.#lastResult = result;
+    try {
+      options.lease?.admit(stored.reset);
+      for await (const result of played(environment, stored, client)) {
+        session.#lastResult = result;
+      }
+    } catch (error) {
+      await session.close().catch(() => {});
+      throw error;
     }
     session.#episodeId = stored.episodeId;
     session.#reset = stored.reset;
@@ -116,6 +122,10 @@ export class Session {
   /** Steps since the last reset. */
   get stepCount(): number {
     return this.#stepCount;
+  }
+
+  get lease(): Lease | undefined {
+    return this.#options.lease;
   }
 
   /** True while an asynchronous operation is under way. */
@@ -156,15 +166,16 @@ export class Session {
     return this.#running === null ? this.#readState() : this.#running.then(() => this.#readState());
   }
 
-  /** Waits for what is under way, though not for ever, then frees the environment. */
+  /** Gives its lease back at once, waits for what is under way, though not for ever, then frees the environment. */
   async close(): Promise<void> {
+    this.lease?.release();
     await Promise.race([this.settled(), sleep(CLOSE_TIMEOUT_MS, undefined, { ref: false })]);
     await this.environment.close?.();
   }
 
   #start(options: ResetOptions): Result {
     this.#use();
-    this.#options.admit?.(this, options);
+    this.lease?.admit(options);
     const dealt = this.#options.dealEpisode?.(options) ?? options;
     const result = this.#resetDuration.time(() => this.environment.reset(dealt));
     return result instanceof Promise

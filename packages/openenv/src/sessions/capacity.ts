@@ -1,0 +1,159 @@
+import { type EnvironmentDefinition, EnvironmentError, type ResetOptions } from '../protocol/definition.ts';
+import { openEnvError } from '../protocol/errors.ts';
+import type { Session } from './session.ts';
+
+/** A refusal is told for this long, ms. */
+const REFUSAL_MS = 30_000;
+
+interface CapacityLimits {
+  readonly maxSessions: number;
+  /** Largest episode, and the most that all episodes have together, in the units of the environment's `episodeSize`. */
+  readonly maxEpisodeSize: number;
+  readonly maxTotalSize: number;
+}
+
+/** Slots of a server with the episodes in them, until they are given back. */
+export class Lease {
+  /** Size of the episodes in the slots. */
+  size = 0;
+  slots = 0;
+  readonly #capacity: Capacity;
+
+  constructor(capacity: Capacity) {
+    this.#capacity = capacity;
+  }
+
+  /**
+   * Counts a new episode in each slot instead of the one before. Episodes in slots that were given back count no more.
+   * @throws EnvironmentError `CAPACITY_REACHED`, `EPISODE_TOO_LARGE`
+   */
+  admit(options: ResetOptions): void {
+    if (this.slots > 0) this.#capacity.take(this, this.slots, options);
+  }
+
+  /** Gives the slots and the size back. */
+  release(): void {
+    this.#capacity.giveBack(this);
+  }
+}
+
+/** The slots of a server and the size of all episodes in memory. Leases hold both, and nothing else does. */
+export class Capacity {
+  readonly limits: CapacityLimits;
+  readonly #definition: EnvironmentDefinition;
+  readonly #resting: () => readonly Session[];
+  readonly #evict: (session: Session) => void;
+  #slots = 0;
+  #size = 0;
+  #refusals = 0;
+  #refusedAt = Number.NEGATIVE_INFINITY;
+
+  /** @param resting the sessions that may be evicted, those used least recently first */
+  constructor(
+    definition: EnvironmentDefinition,
+    limits: CapacityLimits,
+    resting: () => readonly Session[],
+    evict: (session: Session) => void,
+  ) {
+    this.#definition = definition;
+    this.limits = limits;
+    this.#resting = resting;
+    this.#evict = evict;
+  }
+
+  /** Slots that are taken. */
+  get slots(): number {
+    return this.#slots;
+  }
+
+  /** Size of all episodes together. */
+  get size(): number {
+    return this.#size;
+  }
+
+  /** Times that capacity was refused. */
+  get refusals(): number {
+    return this.#refusals;
+  }
+
+  /** That capacity was refused lately, as a sentence; `null` when it was not. */
+  get problem(): string | null {
+    const seconds = (performance.now() - this.#refusedAt) / 1000;
+    if (seconds * 1000 > REFUSAL_MS) return null;
+    const { maxSessions, maxTotalSize } = this.limits;
+    const size = `${Math.ceil(this.#size)}${Number.isFinite(maxTotalSize) ? ` of ${maxTotalSize}` : ''}`;
+    return `Capacity was refused ${seconds.toFixed(1)} s ago. Taken now: ${this.#slots} of ${maxSessions} sessions, with episodes of ${size} requests together.`;
+  }
+
+  /** Size of an episode. @throws EnvironmentError `EPISODE_TOO_LARGE` over the limit of one episode */
+  episodeSize(options: ResetOptions): number {
+    const size = this.#definition.episodeSize?.(options) ?? 1;
+    if (size <= this.limits.maxEpisodeSize) return size;
+    throw new EnvironmentError(
+      'EPISODE_TOO_LARGE',
+      `Expected an episode of at most ${this.limits.maxEpisodeSize} requests, got one of about ${Math.ceil(size)}. Lower the rate, or send fewer requests.`,
+    );
+  }
+
+  /**
+   * Takes slots for what is made in them, which gives them back by `release` of its lease. They are given back at once
+   * when it cannot be made.
+   * @param options of an episode in each slot, which is counted from the start
+   * @throws EnvironmentError `CAPACITY_REACHED`, `EPISODE_TOO_LARGE`, or what `make` throws
+   */
+  hold<Made>(slots: number, make: (lease: Lease) => Made, options?: ResetOptions): Made {
+    const lease = new Lease(this);
+    this.take(lease, slots, options);
+    const fail = (error: unknown): never => {
+      lease.release();
+      throw error;
+    };
+    try {
+      const made = make(lease);
+      return made instanceof Promise ? (made.catch(fail) as Made) : made;
+    } catch (error) {
+      return fail(error);
+    }
+  }
+
+  /** Lets a lease have so many slots, with an episode of these options in each. Evicts no session in vain. */
+  take(lease: Lease, slots: number, options?: ResetOptions): void {
+    const { maxSessions, maxTotalSize } = this.limits;
+    const size = options === undefined ? 0 : slots * this.episodeSize(options);
+    if (size > maxTotalSize) {
+      throw new EnvironmentError(
+        'EPISODE_TOO_LARGE',
+        `Expected at most ${maxTotalSize} requests in all episodes together, got ${slots} episodes of about ${size / slots}. Ask for fewer or smaller ones.`,
+      );
+    }
+    let slotsOver = this.#slots - lease.slots + slots - maxSessions;
+    let sizeOver = this.#size - lease.size + size - maxTotalSize;
+    const isFull = () => slotsOver > 0 || sizeOver > 0;
+    const leaving: Session[] = [];
+    for (const session of isFull() ? this.#resting() : []) {
+      if (!isFull()) break;
+      if (session.lease === lease) continue;
+      leaving.push(session);
+      slotsOver -= session.lease?.slots ?? 0;
+      sizeOver -= session.lease?.size ?? 0;
+    }
+    if (isFull()) {
+      this.#refusals++;
+      this.#refusedAt = performance.now();
+      throw openEnvError('CAPACITY_REACHED', { active_sessions: this.#slots, max_sessions: maxSessions });
+    }
+    for (const session of leaving) this.#evict(session);
+    this.#set(lease, slots, size);
+  }
+
+  giveBack(lease: Lease): void {
+    this.#set(lease, 0, 0);
+  }
+
+  #set(lease: Lease, slots: number, size: number): void {
+    this.#slots += slots - lease.slots;
+    this.#size += size - lease.size;
+    lease.slots = slots;
+    lease.size = size;
+  }
+}
