@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync, statSync } from 'node:fs';
+import { connect, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -100,6 +101,34 @@ const INLINE = {
   output_tokens: new Array(19_000).fill(100),
 };
 
+const COMMAS = ','.repeat(1_000_000);
+const plans = (trace: string) => flood('/plans', () => ({ trace, model: 'Llama-3-8B', gpus: ['L40S-48GB'] }));
+/** A trace for /plans of just under a megabyte. */
+const PLAN_ROWS = `arrival_s,input_tokens,output_tokens\n${Array.from({ length: 60_000 }, (_, i) => `${i},100,100`).join('\n')}`;
+const SLOW_SENDERS = 10_000;
+
+/** Holds connections open that send a header byte by byte. Some may be refused: the files of a process are limited. */
+const slowSenders: Attack = async ({ url, signal }, answered) => {
+  const { port, hostname } = new URL(url);
+  const sockets = new Set<Socket>();
+  for (let i = 0; i < SLOW_SENDERS && !signal.aborted; i++) {
+    const socket = connect(Number(port), hostname, () => {
+      sockets.add(socket);
+      socket.write('POST /reset HTTP/1.1\r\nhost: localhost\r\nx-slow: ');
+    });
+    socket.on('error', ({ message }) => answered(message.split(' ').slice(0, 2).join(' ')));
+    socket.on('close', () => sockets.delete(socket));
+    if (i % 100 === 99) await sleep(10);
+  }
+  await sleep(1000);
+  answered(`${sockets.size} open`);
+  while (!signal.aborted) {
+    for (const socket of sockets) socket.write('x');
+    await sleep(1000, undefined, { signal }).catch(() => {});
+  }
+  for (const socket of sockets) socket.destroy();
+};
+
 const vector = (options: object) =>
   message(() => JSON.stringify({ type: 'vector_reset', data: { count: 1000, seed: 1, options } }));
 
@@ -129,6 +158,15 @@ const ATTACKS: Readonly<Record<string, Attack>> = {
     8,
   ),
   'baselines of unseen seeds': flood('/baseline', (round) => ({ seed: 7_000_000 + round }), {}, 8),
+  'plans of a million commas': plans(COMMAS),
+  'plans of 60,000 rows': plans(PLAN_ROWS),
+  'resets, column of half a million zeros': flood('/reset', () => ({
+    trace: { ...INLINE, input_tokens: new Array(500_000).fill(0) },
+  })),
+  'resets, column of 19,000 zeros': flood('/reset', () => ({
+    trace: { ...INLINE, input_tokens: new Array(19_000).fill(0) },
+  })),
+  '10,000 slow senders': slowSenders,
   'body of a million keys': async (target, answered) =>
     answered((await post(target, '/reset', `{"more":${millionKeys()}}`)).text),
   'body of 100,000 brackets': async (target, answered) =>

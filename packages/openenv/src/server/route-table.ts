@@ -158,7 +158,7 @@ interface RouteDescription<
   readonly headers?: Readonly<Record<string, string>>;
   /** The JSON of the request. It may be left out, or null, where the schema takes `{}`. */
   readonly body?: Body;
-  /** Called before the body is read. @throws what refuses the request */
+  /** Called before the body is parsed. @throws what refuses the request */
   readonly admit?: () => void;
   /** The body is only described; the handler reads it. */
   readonly rawBody?: boolean;
@@ -225,11 +225,10 @@ export function routeTable(
         const sentParameters = context.req.param();
         const reading = parameters?.safeParse(sentParameters);
         if (reading?.success === false) return context.notFound();
-        admit?.();
         const answer = await handler(context, {
           parameters: (reading?.data ?? sentParameters) as never,
           query: query && readInput(query, context.req.query(), 'query'),
-          body: readsBody ? readBody(await requestJson(context), body) : undefined,
+          body: readsBody ? readBody(await requestJson(context, admit), body) : undefined,
         } as never);
         return answer instanceof Response ? answer : context.json(answer as never);
       });
@@ -265,8 +264,9 @@ function readBody<Body>(json: unknown, schema: z.ZodType<Body>): Body {
  * The JSON of a request's body; an empty body reads as `null`.
  * @throws EnvironmentError `VALIDATION_ERROR` for text that is not JSON, does not say that it is, or exceeds the limits of `readClientJson`.
  */
-async function requestJson(context: Context): Promise<unknown> {
+async function requestJson(context: Context, admit?: () => void): Promise<unknown> {
   const text = await context.req.text();
+  admit?.();
   if (text === '') return null;
   const contentType = context.req.header('content-type') ?? '';
   if (!/^application\/([\w.+-]+\+)?json\b/i.test(contentType)) {
