@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { Redis } from 'ioredis';
+import { Redis, ReplyError } from 'ioredis';
 import type { EnvironmentError } from '../protocol/definition.ts';
 import { openEnvError } from '../protocol/errors.ts';
 import { maskUrls } from '../protocol/mask-urls.ts';
@@ -95,9 +95,10 @@ const REDIS_SCRIPTS = {
     return 'saved'`,
   saveStep: `${COMMON}${QUOTA}
     local index, action, digest = tonumber(ARGV[7]), ARGV[8], ARGV[9]
-    local kept = redis.call('HMGET', session, 'owner', 'client', 'steps')
+    local kept = redis.call('HMGET', session, 'owner', 'client', 'steps', 'digest')
     if not kept[1] then return 'deleted' end
     if kept[1] ~= owner then return 'taken' end
+    if tonumber(kept[3]) == index + 1 and kept[4] == digest and redis.call('LLEN', actions) == index + 1 then return 'saved' end
     if tonumber(kept[3]) ~= index or redis.call('LLEN', actions) ~= index then return 'gap' end
     local of = kept[2] or ''
     if not room(of, ${ENTRY_BYTES} + #action, ARGV[10], ARGV[11]) then return 'quota' end
@@ -135,6 +136,10 @@ const DEFAULTS = {
   maxClientBytes: 2 ** 28,
   /** Longest time of a command, and of a lost connection, before the session's step fails, ms. */
   timeoutMs: 5000,
+  /** A connection on which a command waits this long for its answer is dead: another one is made, which sends it again, ms. */
+  deadAfterMs: 1500,
+  /** Interval of the probes that find a dead connection while nobody plays, ms. */
+  probeIntervalMs: 1000,
 };
 type RedisSessionStoreOptions = Readonly<typeof DEFAULTS>;
 
@@ -153,11 +158,12 @@ export async function openRedisStore(
   given: Partial<RedisSessionStoreOptions> = {},
 ): Promise<SessionStore> {
   const options: RedisSessionStoreOptions = withDefaults(DEFAULTS, given);
-  const { timeoutMs } = options;
+  const { timeoutMs, deadAfterMs } = options;
   const redis = new Redis(url, {
     lazyConnect: true,
     connectTimeout: timeoutMs,
     commandTimeout: timeoutMs,
+    socketTimeout: deadAfterMs,
     retryStrategy: (times) => Math.min(50 * times, 1000),
   });
   let reason: Error | undefined;
@@ -189,6 +195,8 @@ function redisStore(redis: Redis, options: RedisSessionStoreOptions): SessionSto
   const { maxClientBytes, restMs, retentionMs } = options;
   const owner = randomUUID();
   const monitor = new StoreMonitor(options.logger);
+  const probe = () => void reading(() => redis.ping()).catch(() => {});
+  const probeTimer = setInterval(probe, options.probeIntervalMs).unref();
   for (const [name, lua] of Object.entries(REDIS_SCRIPTS)) {
     // Redis is sent the digest of a script that it knows.
     redis.defineCommand(name, { lua, numberOfKeys: 2 });
@@ -218,6 +226,7 @@ function redisStore(redis: Redis, options: RedisSessionStoreOptions): SessionSto
     },
     condition: () => ({ ...monitor.condition, bytes: null }),
     async close() {
+      clearInterval(probeTimer);
       try {
         await redis.quit();
       } catch {
@@ -275,16 +284,25 @@ function redisStore(redis: Redis, options: RedisSessionStoreOptions): SessionSto
     } catch (error) {
       const reason = `Redis: ${(error as Error).message}`;
       monitor.failed(1, reason);
-      throw storeError(`The session could not be saved: ${reason}.`, error);
+      // Redis refused it, or nobody knows: the answer was lost, or the command waits to be sent again.
+      const problem =
+        error instanceof ReplyError
+          ? `The session could not be saved: ${reason}.`
+          : `It is not known whether the session could be saved: ${reason}. Its state tells the last step that was.`;
+      throw storeError(problem, error);
     }
   }
-}
 
-async function reading<T>(command: () => Promise<T>): Promise<T> {
-  try {
-    return await command();
-  } catch (error) {
-    throw storeError(`The session could not be read: Redis: ${(error as Error).message}.`, error);
+  async function reading<T>(command: () => Promise<T>): Promise<T> {
+    try {
+      const answer = await command();
+      monitor.readAgain();
+      return answer;
+    } catch (error) {
+      const reason = `Redis: ${(error as Error).message}`;
+      if (!(error instanceof ReplyError)) monitor.failed(0, reason);
+      throw storeError(`The session could not be read: ${reason}.`, error);
+    }
   }
 }
 

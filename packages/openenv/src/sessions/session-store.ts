@@ -200,7 +200,12 @@ export class StoreMonitor {
     this.#logger.warn({ failedWrites: this.#failedWrites }, 'sessions are written again');
   }
 
-  /** So many entries are lost. */
+  /** A read has succeeded: the store is there. A failure while entries wait stays until one is written. */
+  readAgain(): void {
+    if (this.#failure !== null && this.#waiting === 0) this.written(0);
+  }
+
+  /** So many entries are lost, none where it was a read that failed. */
   failed(entries: number, reason: string): void {
     const now = performance.now();
     this.#waiting -= entries;

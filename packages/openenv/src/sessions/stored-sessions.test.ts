@@ -1,9 +1,12 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { after, before, describe, it, type TestContext, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { type RedisProcess, startRedis } from '../../../../maintenance/test-servers/redis.ts';
 import { counterEnvironment } from '../fixtures/counter-environment.ts';
@@ -236,6 +239,46 @@ describe('Redis', () => {
   });
 });
 
+/** A proxy before Redis whose connections can fall silent: what they carry is swallowed, and they stay open. */
+async function silentProxy(t: TestContext, target: string) {
+  const sockets = new Set<Socket>();
+  const silent = new Map<Socket, 'answers' | 'everything'>();
+  const state = {
+    url: '',
+    connections: 0,
+    /** New connections are silent too. */
+    isAlwaysSilent: false,
+    /** Silences the connections that are open. */
+    swallow: (what: 'answers' | 'everything') => {
+      for (const socket of sockets) silent.set(socket, what);
+    },
+    cut: () => {
+      for (const socket of sockets) socket.destroy();
+    },
+  };
+  const server = createServer((client) => {
+    state.connections++;
+    sockets.add(client);
+    if (state.isAlwaysSilent) silent.set(client, 'everything');
+    const redis = connect(Number(new URL(target).port), '127.0.0.1');
+    client.on('data', (bytes) => silent.get(client) !== 'everything' && redis.write(bytes));
+    redis.on('data', (bytes) => !silent.has(client) && client.write(bytes));
+    for (const socket of [client, redis]) socket.on('error', () => {});
+    client.on('close', () => {
+      sockets.delete(client);
+      redis.destroy();
+    });
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  t.after(() => {
+    state.cut();
+    server.close();
+  });
+  state.url = `redis://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  return state;
+}
+
 test('a store without progress is told, and its failures are logged once in ten seconds', (t) => {
   let now = 1000;
   t.mock.method(performance, 'now', () => now);
@@ -326,6 +369,40 @@ describe('sessions in Redis', () => {
     assert.equal(await there.take('never'), undefined);
   });
 
+  it('survive a connection that dies without a word, and a step whose answer was lost is saved once', async (t) => {
+    const proxy = await silentProxy(t, redis.url);
+    const store = await openRedisStore(proxy.url, { deadAfterMs: 300, probeIntervalMs: 100 });
+    t.after(() => store.close());
+    const journal = store.open('silent', ENVIRONMENT);
+    await journal.reset('episode-1', {});
+    proxy.swallow('answers');
+    await journal.step(0, { value: 1 });
+    proxy.swallow('everything');
+    await journal.step(1, { value: 2 });
+    assert.ok(proxy.connections >= 3);
+    assert.equal(store.condition!().failedWrites, 0);
+    assert.deepEqual((await here.take('silent'))!.actions, [{ value: 1 }, { value: 2 }]);
+  });
+
+  it('say that it is not known what was saved when Redis stays silent, and reads are told of', async (t) => {
+    const proxy = await silentProxy(t, redis.url);
+    const store = await openRedisStore(proxy.url, { timeoutMs: 500, deadAfterMs: 200, probeIntervalMs: 50 });
+    t.after(() => store.close());
+    const journal = store.open('unknown', ENVIRONMENT);
+    await journal.reset('episode-1', {});
+    proxy.isAlwaysSilent = true;
+    proxy.swallow('everything');
+    while (store.condition!().problem === null) await sleep(20);
+    assert.equal(store.condition!().failedWrites, 0, 'a read has found it');
+    await assert.rejects(journal.step(0, {}), { code: 'STORE_ERROR', message: /It is not known whether/ });
+    await assert.rejects(store.take('unknown'), { code: 'STORE_ERROR' });
+    assert.match(store.condition!().problem!, /Redis: /);
+    assert.equal(store.condition!().failedWrites, 1);
+    proxy.isAlwaysSilent = false;
+    proxy.cut();
+    while (store.condition!().problem !== null) await sleep(20);
+  });
+
   it('refuse a step that does not follow the last one', async () => {
     const journal = here.open('e', ENVIRONMENT);
     await journal.reset('episode-1', {});
@@ -343,7 +420,7 @@ describe('sessions in Redis', () => {
     await lost.stop();
     await assert.rejects(journal.reset('episode-1', {}), {
       code: 'STORE_ERROR',
-      message: /could not be saved: Redis/,
+      message: /not known whether the session could be saved: Redis/,
     });
     await store.close();
   });
