@@ -331,6 +331,9 @@ describe('servegym profile list and show', () => {
     const shown: { gpu: { name: string }; model: { name: string } }[] = JSON.parse(stdout);
     assert.ok(shown.length > 4);
     for (const { gpu, model } of shown) assert.match(`${gpu.name} ${model.name}`, /^H200-141GB Qwen3[-.]/);
+    // The price of `plan`, and beside it that of rewards.
+    const sheet = await runCommand('profile', 'show', 'h100-80gb-llama-3-8b');
+    assert.match(sheet.stdout, /^GPU .* 3\.99 USD\/h each\nprice .*RunPod.*\nin rewards +3 USD\/h each/m);
     const pro = await runCommand('profile', 'list', '--gpu', 'rtx pro', '--status', 'tables');
     assert.match(pro.stdout, /^rtx-pro-6000-96gb-qwen3-8b +tables +FP16 /m);
     for (const [asked, name] of [

@@ -7,7 +7,9 @@ import {
   estimatedProfile,
   GPUS,
   type KernelCalibration,
+  listProfiles,
   MODELS,
+  priceOf,
   type StaticBatchCalibration,
   type StaticBatchRow,
 } from '@servegym/profiles';
@@ -53,13 +55,26 @@ export const profileForm: Form<EngineProfile> = { text: profileSheet };
 
 export function profileSheet(profile: EngineProfile): string {
   const { gpu, model, engine, fit, validity, speculation } = profile;
+  const price = listProfiles().includes(profile)
+    ? priceOf(gpu.name, { own: new Map(), isSpot: false, useTable: true })
+    : undefined;
   const kv = `${model.kvBytesPerToken / 1024} KiB of KV a token${model.kvCache === 'FP8' ? ' in FP8' : ''}`;
   return [
     profile.name,
     '',
     ...facts(
       [
-        ['GPU', `${gpu.count} x ${gpu.name}, ${gpu.memoryGiB} GiB, ${gpu.usdPerHour} USD/h each`],
+        [
+          'GPU',
+          `${gpu.count} x ${gpu.name}, ${gpu.memoryGiB} GiB, ${price?.usdPerHour ?? gpu.usdPerHour} USD/h each`,
+        ],
+        ['price', price && `${price.source}, as in plan, tune and diff`],
+        [
+          'in rewards',
+          price && price.usdPerHour !== gpu.usdPerHour
+            ? `${gpu.usdPerHour} USD/h each, fixed so that scores stay comparable`
+            : undefined,
+        ],
         ['model', `${model.name}, ${kv}`],
         ['engine', `${engine.name} (version: ${engine.version})`],
         ['status', profile.status],
