@@ -213,7 +213,7 @@ const BASES = ['measured', 'tables', 'estimated', 'assumed'] as const;
 const LEVEL_OF = { measured: 'high', tables: 'medium', estimated: 'low', assumed: 'low' } as const;
 
 /** What the figures of engines rest on, and what they take for granted beside measurements. */
-export function basisOf(
+function basisOf(
   pools: readonly Pick<PlanPool, 'profile' | 'settings'>[],
 ): Pick<FleetPlan, 'restsOn' | 'assumes'> {
   const bases = pools.map(({ profile, settings: { weights, speculationDepth } }) => {

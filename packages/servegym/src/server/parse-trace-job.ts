@@ -11,7 +11,9 @@ interface TraceText {
 }
 
 /** The job `parse-trace`: on the event loop a hostile text would stop all clients. */
-export const PARSE_JOB_KINDS: JobKinds = { 'parse-trace': import.meta.url };
+export const PARSE_JOB_KINDS: JobKinds = {
+  'parse-trace': new URL('parse-trace-job.ts', import.meta.url).href,
+};
 
 export function runJob(input: Json): Json {
   const { text, name, rateScale } = input as unknown as TraceText;
