@@ -178,7 +178,7 @@ export class StoreMonitor {
   #damagedSessions = 0;
   #waiting = 0;
   #progressAt = 0;
-  #failure: { readonly reason: string; readonly at: number } | null = null;
+  #failure: { readonly reason: string; readonly at: number; readonly entries: number } | null = null;
   #loggedAt = Number.NEGATIVE_INFINITY;
 
   constructor(logger: Logger) {
@@ -200,9 +200,9 @@ export class StoreMonitor {
     this.#logger.warn({ failedWrites: this.#failedWrites }, 'sessions are written again');
   }
 
-  /** A read has succeeded: the store is there. A failure while entries wait stays until one is written. */
+  /** A read has succeeded, which ends the failure of a read, not that of a write: a full store can be read. */
   readAgain(): void {
-    if (this.#failure !== null && this.#waiting === 0) this.written(0);
+    if (this.#failure?.entries === 0 && this.#waiting === 0) this.written(0);
   }
 
   /** So many entries are lost, none where it was a read that failed. */
@@ -211,7 +211,7 @@ export class StoreMonitor {
     this.#waiting -= entries;
     this.#failedWrites += entries;
     this.#progressAt = now;
-    this.#failure = { reason, at: now };
+    this.#failure = { reason, at: now, entries };
     if (now - this.#loggedAt < LOG_INTERVAL_MS) return;
     this.#loggedAt = now;
     this.#logger.error({ failedWrites: this.#failedWrites, reason }, 'sessions cannot be written');

@@ -300,6 +300,8 @@ test('a store without progress is told, and its failures are logged once in ten 
   monitor.began();
   monitor.failed(1, 'the disk is full');
   assert.equal(entries.length, 2);
+  monitor.readAgain();
+  assert.notEqual(monitor.condition.problem, null);
   monitor.began();
   monitor.written(1);
   assert.equal(monitor.condition.problem, null);
