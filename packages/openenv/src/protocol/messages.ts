@@ -125,7 +125,7 @@ export const healthBody = z.object({
   active_sessions: z.int().min(0),
   uptime_seconds: z.number().min(0),
   reason: z.string().optional().meta({
-    description: 'Why the server is degraded: sessions are not being written, or capacity was refused',
+    description: 'Why sessions are not being written, which makes the server degraded, or that capacity was refused',
   }),
 });
 /** `GET /health`. */

@@ -41,9 +41,11 @@ export function mountInformationRoutes(
   addRoute({ ...described('get_schemas_schema_get'), answer: schemaBody }, () => schemas);
   addRoute({ ...described('endpoint_health_get'), answer: healthBody, errorBody: healthBody }, (context) => {
     const draining = isDraining();
-    const problems = [sessions.storeCondition?.problem, sessions.capacity.problem].filter(Boolean);
+    const unsaved = sessions.storeCondition?.problem;
+    const problems = [unsaved, sessions.capacity.problem].filter(Boolean);
     const body: HealthBody = {
-      status: draining ? 'unhealthy' : problems.length > 0 ? 'degraded' : 'healthy',
+      // A server that is full is healthy: OpenEnv's own checks and balancers would leave it out.
+      status: draining ? 'unhealthy' : unsaved ? 'degraded' : 'healthy',
       active_sessions: sessions.size,
       uptime_seconds: Math.round(performance.now() - startedAt) / 1000,
       reason: problems.join(' ') || undefined,
