@@ -125,7 +125,8 @@ export const healthBody = z.object({
   active_sessions: z.int().min(0),
   uptime_seconds: z.number().min(0),
   reason: z.string().optional().meta({
-    description: 'Why sessions are not being written, which makes the server degraded, or that capacity was refused',
+    description:
+      'Why sessions are not being written, which makes the server degraded, or that capacity was refused',
   }),
 });
 /** `GET /health`. */
