@@ -128,7 +128,7 @@ describe('servegym plan', () => {
       ...['--model', 'llama-3-8b', '--gpus', 'h100', '--requests', '400'],
       ...['--slo', 'ttft_p99=2s', '--json'],
     ];
-    const { code, stdout, stderr } = await runCommand('plan', 'rag@30/s,0.02h', ...few);
+    const { code, stdout, stderr } = await runCommand('plan', 'rag@90/s,0.02h', ...few);
     assert.equal(code, 0, stderr);
     const found = JSON.parse(stdout);
     assert.equal(found.trace, 'rag (ragpulse)');
