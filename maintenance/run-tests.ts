@@ -6,7 +6,7 @@ import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, globSync, statSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
-import { basename, dirname, join, relative, resolve } from 'node:path';
+import { dirname, join, relative, resolve } from 'node:path';
 
 /** Tests of what is packed and published. `npm run test:release` runs them; without it, only who names them. */
 const RELEASE = join(import.meta.dirname, 'release-tests');
@@ -28,12 +28,10 @@ if (import.meta.main) {
   process.channel?.unref();
 
   const files = testFiles(process.argv.slice(2));
-  // Beside as many files as there are cores, one that mostly waits for a page.
-  const waiting = files.filter((path) => basename(dirname(path)) === 'browser');
-  const computing = files.filter((path) => !waiting.includes(path));
+  const queue = files.values();
   const results: FileResult[] = [];
-  const runFiles = async (next: () => string | undefined) => {
-    for (let path = next(); path !== undefined; path = next()) {
+  const runFiles = async () => {
+    for (const path of queue) {
       const file = startTestFile(path, FILE_SECONDS);
       running.add(file);
       const result = await file.ended;
@@ -45,10 +43,7 @@ if (import.meta.main) {
       results.push(result);
     }
   };
-  const cores = Array.from({ length: availableParallelism() }, () =>
-    runFiles(() => computing.shift() ?? waiting.shift()),
-  );
-  await Promise.all([...cores, runFiles(() => waiting.shift())]);
+  await Promise.all(Array.from({ length: Math.min(availableParallelism(), files.length) }, runFiles));
 
   for (const { name, failures, output } of results.toSorted((a, b) => (a.name < b.name ? -1 : 1))) {
     for (const failure of failures) console.log(`\n✗ ${failure}`);
