@@ -16,11 +16,11 @@ import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { text as readText } from 'node:stream/consumers';
-import { before, describe, it } from 'node:test';
+import { describe, it } from 'node:test';
 import { promisify } from 'node:util';
-import { RandomStream } from '@servegym/simulator';
 import getPort from 'get-port';
 import { parse } from 'yaml';
+import { line, writeTrace } from '../maintenance/test-servers/diff-traffic.ts';
 import { temporaryFolder } from '../maintenance/test-servers/temporary-folder.ts';
 import { commandOf, copyOf, readStages, variablesOf } from './dockerfile-steps.ts';
 
@@ -71,18 +71,7 @@ describe('the Dockerfile', () => {
 });
 
 const outputs = temporaryFolder();
-const trace = join(outputs, 'trace.csv');
-const line = (flags = '') => `vllm serve meta-llama/Llama-3.1-8B-Instruct --max-num-seqs 128 ${flags}`;
-
-before(() => {
-  const random = new RandomStream(5, 'trace');
-  let at = 0;
-  const rows = Array.from({ length: 800 }, () => {
-    at += random.exponential(0.125);
-    return `${at.toFixed(4)},${random.integer(50, 1500)},${random.integer(20, 300)}`;
-  });
-  writeFileSync(trace, `arrival,input,output\n${rows.join('\n')}\n`);
-});
+const trace = writeTrace(outputs);
 
 describe('the GitHub action', () => {
   const path = join(import.meta.dirname, 'github-action/action.yml');

@@ -40,6 +40,13 @@ const ASSUMPTIONS: readonly Readonly<{ name: string; settings: Partial<PointSett
   { name: '8-bit KV cache', settings: { kvCache: 'FP8' } },
 ];
 
+/** A campaign of which nothing is known, as rows of no known one count. */
+const UNKNOWN = {
+  name: 'unknown',
+  load: { requestsEach: { value: null }, leastLength: { value: null }, repeatsPrompts: { value: null } },
+  servers: [],
+};
+
 /** Labels of a point that tell which server of a campaign it was measured on. */
 interface PointLabels {
   readonly engine: string;
@@ -53,11 +60,10 @@ interface PointLabels {
 }
 
 /**
- * The campaign that a row of the table is from, with its settings and the names of those that are unknown. Rows of no known
- * campaign count as one of which nothing is known.
+ * The campaign that a row of the table is from, with its settings and the names of those that are unknown.
  */
 export function campaignOf(source: string, point: PointLabels) {
-  const campaign = campaigns.find(({ sources }) => new RegExp(sources).test(source)) ?? campaigns[1];
+  const campaign = campaigns.find(({ sources }) => new RegExp(sources).test(source)) ?? UNKNOWN;
   const { flags = {} } = campaign.servers.find(({ where }) => isServer(where, point)) ?? {};
   const load = Object.entries(campaign.load).map(([name, { value }]) => [name, value]);
   const known: Record<string, unknown> = { ...Object.fromEntries(load), ...flags };

@@ -7,6 +7,7 @@ import { AGENTS, LlmClient, runBaseline } from '@servegym/agents';
 import { type ServeProcess, startServe, startServeWith } from '../../../maintenance/test-servers/servegym.ts';
 import { runCommand } from './in-process.ts';
 import {
+  ACTION,
   COMPLETION_TOKENS,
   type ModelAnswer,
   type ModelRequest,
@@ -14,15 +15,6 @@ import {
   type ScriptedModel,
   startScriptedModel,
 } from './scripted-model.ts';
-
-const ACTION = {
-  batch_cap: 48,
-  kv_budget_fraction: 0.5,
-  speculation_depth: 1,
-  quantization_tier: 'FP16',
-  prefill_decode_split: false,
-  priority_routing: false,
-};
 
 /** No model that a person's own variables name is asked. */
 const NOBODY = {

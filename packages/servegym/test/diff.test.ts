@@ -1,29 +1,18 @@
 import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { before, describe, it } from 'node:test';
-import { RandomStream } from '@servegym/simulator';
+import { describe, it } from 'node:test';
+import { line, writeTrace } from '../../../maintenance/test-servers/diff-traffic.ts';
 import { runServegym } from '../../../maintenance/test-servers/servegym.ts';
 import { temporaryFolder } from '../../../maintenance/test-servers/temporary-folder.ts';
 import { runCommand } from './in-process.ts';
 
 const folder = temporaryFolder();
-const trace = join(folder, 'trace.csv');
-const line = (flags = '') => `vllm serve meta-llama/Llama-3.1-8B-Instruct --max-num-seqs 128 ${flags}`;
+const trace = writeTrace(folder);
 const on = (baseline: string, candidate: string) => [
   ...['diff', trace, '--baseline', baseline, '--candidate', candidate, '--gpu', 'h100'],
   ...['--slo', 'ttft_p99=1s,tpot_p99=40ms'],
 ];
-
-before(() => {
-  const random = new RandomStream(5, 'trace');
-  let at = 0;
-  const rows = Array.from({ length: 800 }, () => {
-    at += random.exponential(0.125);
-    return `${at.toFixed(4)},${random.integer(50, 1500)},${random.integer(20, 300)}`;
-  });
-  writeFileSync(trace, `arrival,input,output\n${rows.join('\n')}\n`);
-});
 
 describe('servegym diff', () => {
   it('ends with 1 when a bound breaks, and lists what it does not simulate', async () => {

@@ -25,6 +25,16 @@ export interface ScriptedModel {
   close(): Promise<void>;
 }
 
+/** An action of `llmserve` for a model to answer. */
+export const ACTION = {
+  batch_cap: 48,
+  kv_budget_fraction: 0.5,
+  speculation_depth: 1,
+  quantization_tier: 'FP16',
+  prefill_decode_split: false,
+  priority_routing: false,
+};
+
 /** Tokens that every answer reports. */
 export const PROMPT_TOKENS = 100;
 export const COMPLETION_TOKENS = 20;

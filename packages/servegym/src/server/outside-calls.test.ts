@@ -2,17 +2,8 @@ import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, it, type TestContext } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { connect } from '@servegym/openenv/client';
-import { PROMPT_TOKENS, type ScriptedModel, startScriptedModel } from '../../test/scripted-model.ts';
+import { ACTION, PROMPT_TOKENS, type ScriptedModel, startScriptedModel } from '../../test/scripted-model.ts';
 import { type StartOptions, startServer } from './start-server.ts';
-
-const ACTION = {
-  batch_cap: 48,
-  kv_budget_fraction: 0.5,
-  speculation_depth: 1,
-  quantization_tier: 'FP16',
-  prefill_decode_split: false,
-  priority_routing: false,
-};
 
 describe('what clients cause at a language model', () => {
   let model: ScriptedModel;
