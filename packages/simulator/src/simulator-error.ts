@@ -48,7 +48,7 @@ export class SimulatorError extends Error {
   override readonly name = 'SimulatorError';
   readonly isInputError = true;
   readonly code: SimulatorErrorCode;
-  /** The setting at fault. */
+  /** The setting at fault, or the option with which a trace can be read. */
   readonly field: string | undefined;
   /** Line of a trace, the first is 1; `null` when no single line is to blame. */
   readonly line: number | null;
@@ -75,16 +75,21 @@ export function wrongSetting(
   return new SimulatorError(code, message, { field });
 }
 
-/** The error of a trace that cannot be read. @param source File name, as the caller gave it. */
+/**
+ * The error of a trace that cannot be read.
+ * @param source File name, as the caller gave it.
+ * @param option The option of `TraceOptions`, or `load`, with which it can be.
+ */
 export function traceError(
   code: SimulatorErrorCode & `TRACE_${string}`,
   source: string,
   line: number | null,
   expected: string,
   got: string,
+  option?: string,
 ): SimulatorError {
   const place = line === null ? source : `${source}:${line}`;
-  return new SimulatorError(code, `${place}: expected ${expected}, got ${got}`, { line });
+  return new SimulatorError(code, `${place}: expected ${expected}, got ${got}`, { line, field: option });
 }
 
 /** Shows a field of a file in a message: quoted, and cut when long. */

@@ -63,6 +63,28 @@ describe('a trace file', () => {
     });
   });
 
+  it('takes what Baseten exports, with its prefixes, and leaves out what was cancelled', async () => {
+    const parquet = parquetWriteBuffer({
+      columnData: [
+        {
+          name: 'timestamp_start_unix_ms',
+          data: [1_700_000_002_000n, 1_700_000_000_000n, 1_700_000_001_000n],
+        },
+        { name: 'prompt', data: ['a', 'b', 'c'] },
+        { name: 'input_tokens', data: [40, 33, 9], type: 'INT32' },
+        { name: 'output_tokens', data: [3, 2, 0], type: 'INT32' },
+        { name: 'total_hashes', data: [[1, 2], [1], [4]], type: 'JSON' },
+        { name: 'block_size', data: [16, 16, 16], type: 'INT32' },
+      ],
+    });
+    const { trace, reading } = await readTrace(fileWith('b.parquet', new Uint8Array(parquet)));
+    assert.match(reading.format, /Parquet, as Baseten exports it/);
+    assert.deepEqual([...trace.inputTokens], [33, 40]);
+    assert.deepEqual([...trace.arrivalMs], [0, 2000]);
+    assert.equal(reading.unanswered, 1);
+    assert.deepEqual([trace.prefixBlocks!.blockTokens, ...trace.prefixBlocks!.ids], [16, 1, 1, 2]);
+  });
+
   const broken: readonly [what: string, name: string, content: string | Uint8Array, message: RegExp][] = [
     ['half a gzip', 'half.csv.gz', gzipSync(CSV).subarray(0, 200), /end too early/],
     [

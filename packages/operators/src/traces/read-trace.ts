@@ -15,7 +15,13 @@ import {
   traceParser,
   traceTextOf,
 } from '@servegym/simulator';
-import { asyncBufferFromFile, parquetMetadataAsync, parquetRead, parquetSchema } from 'hyparquet';
+import {
+  asyncBufferFromFile,
+  parquetMetadataAsync,
+  parquetRead,
+  parquetReadObjects,
+  parquetSchema,
+} from 'hyparquet';
 import { compressors } from 'hyparquet-compressors';
 import { TuningError } from '../tune/slo.ts';
 
@@ -167,7 +173,15 @@ async function readParquetTrace(
     throw malformed(path, error);
   });
   const names = parquetSchema(metadata).children.map(({ element }) => element.name);
-  const reader = new RequestReader(names, { kind: 'Parquet', source: path, line: null, options });
+  const [first] = names.includes('block_size')
+    ? await parquetReadObjects({ file, metadata, compressors, columns: ['block_size'], rowEnd: 1 })
+    : [];
+  const { prefixBlockTokens = first?.block_size === undefined ? undefined : Number(first.block_size) } =
+    options;
+  const reader = new RequestReader(names, {
+    ...{ kind: 'Parquet', source: path, line: null },
+    options: { ...options, prefixBlockTokens },
+  });
   const { arrival, input, output, prefix } = reader.columns;
   const columns = [arrival, input, output, ...(prefix === -1 ? [] : [prefix])].map((index) => names[index]);
   const rows = Number(metadata.num_rows);

@@ -72,7 +72,7 @@ export function benchmarkTrace(
     const names = loads
       .map(({ name, requests }, i) => `${i + 1}: ${name} (${requests.length} requests)`)
       .join('; ');
-    throw refusal(source, 'the number of one of its loads', names);
+    throw refusal(source, 'the number of one of its loads', names, 'load');
   }
   const chosen = loads[(load ?? 1) - 1];
   if (chosen === undefined) {
@@ -226,6 +226,6 @@ function numberOrNull(value: unknown): number | null {
   return typeof value === 'number' && Number.isFinite(value) ? value : null;
 }
 
-function refusal(source: string, expected: string, got: string): SimulatorError {
-  return traceError('TRACE_BENCHMARK', source, null, expected, got);
+function refusal(source: string, expected: string, got: string, option?: string): SimulatorError {
+  return traceError('TRACE_BENCHMARK', source, null, expected, got, option);
 }

@@ -10,38 +10,65 @@ export interface TraceColumns {
   readonly prefix: number;
 }
 
-const ARRIVAL_UNITS: Readonly<Record<string, TimeUnit | undefined>> = {
-  arrival: 's',
-  arrivals: 's',
-  arrivaltime: 's',
-  arrivedat: 's',
-  starttime: 's',
-  time: 's',
-  arrivalms: 'ms',
-  arrivaltimems: 'ms',
-  timestampms: 'ms',
-  arrivalus: 'us',
-  timestampus: 'us',
-  arrivalns: 'ns',
-  timestampns: 'ns',
+/** Names of columns as `plainName` has them, the surest first; those of arrivals without `ms`, `us` or `ns` at their end. */
+const NAMES: Readonly<Record<TraceColumn, readonly string[]>> = {
+  arrival:
+    'timestamp arrivaltime arrival arrivals arrivedat requeststart timestampstart timestampstartunix starttime time ts'.split(
+      ' ',
+    ),
+  input: (
+    'inputtokenstotal inputtokens prompttokens contexttokens requesttokens inputsequencelength inputlength ' +
+    'promptlength inputlen promptlen inputtoks numprefilltokens tokensin isl input prompt'
+  ).split(' '),
+  output: (
+    'outputtokens completiontokens generatedtokens responsetokens outputsequencelength outputlength ' +
+    'generatedlength outputlen completionlen responselen outputtoks decodetokens numdecodetokens tokensout osl output'
+  ).split(' '),
+  prefix: ['hashids', 'totalhashes'],
 };
 
-const NAMES: Readonly<Record<TraceColumn, ReadonlySet<string>>> = {
-  arrival: new Set(['timestamp', ...Object.keys(ARRIVAL_UNITS)]),
-  input: new Set(
-    (
-      'contexttokens input inputlen inputlength inputtokens inputtoks isl numprefilltokens prompt promptlen ' +
-      'promptlength prompttokens requesttokens'
-    ).split(' '),
-  ),
-  output: new Set(
-    (
-      'completionlen completiontokens decodetokens generatedtokens generatedlength numdecodetokens osl ' +
-      'output outputlen outputlength outputtokens outputtoks responselen responsetokens'
-    ).split(' '),
-  ),
-  prefix: new Set(['hashids']),
-};
+/** Names of arrivals that count seconds where they name no other unit. */
+const ARRIVALS_IN_S = new Set(NAMES.arrival.filter((name) => name !== 'timestamp'));
+
+/** Form of a trace that somebody publishes or writes. */
+interface TraceForm {
+  readonly title: string;
+  /** Names of columns by which it is known. */
+  readonly columns: readonly string[];
+  /** Whether its requests are not in order of arrival. */
+  readonly isUnordered?: boolean;
+  /** Whether it lists requests that failed. */
+  readonly listsFailed?: boolean;
+}
+
+const FORMS: readonly TraceForm[] = (
+  [
+    ['Azure publishes it', 'timestamp contexttokens generatedtokens'],
+    ['BurstGPT publishes it', 'timestamp requesttokens responsetokens logtype', { listsFailed: true }],
+    ['Mooncake publishes it', 'timestamp inputlength outputlength hashids'],
+    ['Vidur takes it', 'arrivedat numprefilltokens numdecodetokens'],
+    ['ServeGen writes it', 'requestid timestamp inputtokens outputtokens'],
+    // These list requests as they ended, or session by session.
+    ['AIPerf exports it', 'requeststartns inputsequencelength outputsequencelength', { isUnordered: true }],
+    [
+      'inference-perf reports it',
+      'starttime inputtokens outputtokens outputtokentimes',
+      { isUnordered: true },
+    ],
+    ['TraceLab publishes it', 'inputtokenstotal outputtokens timingevents', { isUnordered: true }],
+    [
+      'Baseten exports it',
+      'timestampstartunixms inputtokens outputtokens',
+      { isUnordered: true, listsFailed: true },
+    ],
+  ] as readonly [by: string, columns: string, traits?: Partial<TraceForm>][]
+).map(([by, columns, traits]) => ({ title: `as ${by}`, columns: columns.split(' '), ...traits }));
+
+/** The published form that has these columns. */
+export function formOf(names: readonly string[]): TraceForm | undefined {
+  const own = new Set(names.map((name) => plainName(ownName(name))));
+  return FORMS.find(({ columns }) => columns.every((column) => own.has(column)));
+}
 
 /** Pattern of the names that stand in when no column has a known name. */
 const LIKENESS: Readonly<Partial<Record<TraceColumn, RegExp>>> = {
@@ -65,9 +92,29 @@ export function plainName(name: string): string {
   return name.toLowerCase().replace(/[\s_.-]/g, '');
 }
 
+/** The last part of a name such as `usage.prompt_tokens` or `metrics.output_sequence_length.value`. */
+function ownName(name: string): string {
+  return name.replace(/\.value$/, '').replace(/^.*\./, '');
+}
+
 /** The unit that the name of an arrival speaks of. */
 export function unitOfName(name: string): TimeUnit | undefined {
-  return ARRIVAL_UNITS[plainName(name)];
+  const own = plainName(ownName(name));
+  const [, unit] = /(ms|us|ns)$/.exec(own) ?? [];
+  return (unit as TimeUnit | undefined) ?? (ARRIVALS_IN_S.has(own) ? 's' : undefined);
+}
+
+/** Number of the column with the surest of the known names; -1 where there is none. */
+function findKnown(names: readonly string[], column: TraceColumn, taken: ReadonlySet<number>): number {
+  const plain = (name: string) =>
+    column === 'arrival' ? plainName(name).replace(/(ms|us|ns)$/, '') : plainName(name);
+  for (const known of NAMES[column]) {
+    for (const form of [(name: string) => name, ownName]) {
+      const index = names.findIndex((name, i) => !taken.has(i) && plain(form(name)) === known);
+      if (index !== -1) return index;
+    }
+  }
+  return -1;
 }
 
 /**
@@ -91,10 +138,9 @@ export function findColumns(
   const find = (column: TraceColumn): number => {
     const wanted = map[column];
     if (wanted !== undefined) return indexOfName(names, wanted, source, line);
-    const known = names.findIndex((name, i) => !taken.has(i) && NAMES[column].has(plainName(name)));
-    if (known !== -1) return known;
+    const known = findKnown(names, column, taken);
     const alike = LIKENESS[column];
-    if (alike === undefined) return -1;
+    if (known !== -1 || alike === undefined) return known;
     const like = [...names.keys()].filter((i) => !taken.has(i) && alike.test(names[i]));
     if (like.length === 1) return like[0];
     const several = like.length > 1 ? `; it could be ${like.map((i) => names[i]).join(' or ')}` : '';
@@ -102,8 +148,9 @@ export function findColumns(
       'TRACE_MISSING_COLUMN',
       source,
       line,
-      `a column for the ${column} (${EXAMPLES[column]}), or its name in "map"`,
+      `a column for the ${column} (${EXAMPLES[column]})`,
       `${quoteField(names.join(','))}${several}`,
+      'map',
     );
   };
   const arrival = find('arrival');
@@ -124,5 +171,6 @@ function indexOfName(names: readonly string[], wanted: string, source: string, l
     line,
     `a column named ${quoteField(wanted)}`,
     names.map((name) => name.trim()).join(', '),
+    'map',
   );
 }

@@ -1,7 +1,7 @@
 import { MAX_REQUEST_TOKENS } from '../engine/engine-config.ts';
 import { quoteField, type SimulatorError, traceError } from '../simulator-error.ts';
 import { type Entry, isEntry } from './benchmark-result.ts';
-import type { ReadTrace } from './request-reader.ts';
+import { parseDateTime, type ReadTrace } from './request-reader.ts';
 import type { TraceReading } from './trace.ts';
 import { TraceBuilder } from './trace-builder.ts';
 
@@ -118,6 +118,31 @@ function blockSizeOf({ source, value }: JsonDocument): number {
   const size = isAgentSession(value) ? (value as Entry).block_size : undefined;
   if (Number.isSafeInteger(size) && (size as number) >= 1) return size as number;
   throw wrong(source, 'a session of an agent, with `block_size` and `requests`', value);
+}
+
+/**
+ * Makes rows of TraceLab requests of conversations, and answers others as they are. A round arrives when the last of what
+ * it answers is there, which `timing_events` tell, and follows the end of the round before it in its session.
+ */
+export function traceLabRounds(): (row: Entry) => Entry {
+  const ends = new Map<unknown, number>();
+  return (row) => {
+    const events = row.timing_events;
+    if (!Array.isArray(events) || !events.every(isEntry) || events.length === 0) return row;
+    const begins = events.findIndex(
+      ({ event_type: type }) => type !== 'user_message' && type !== 'tool_result',
+    );
+    const { timestamp } = events[Math.max(0, (begins === -1 ? events.length : begins) - 1)];
+    const previous = ends.get(row.session_id);
+    const at = msOf(timestamp);
+    ends.set(row.session_id, msOf(events.at(-1)!.timestamp));
+    return { ...row, timestamp, ...(previous !== undefined && { delay: Math.max(0, at - previous) }) };
+  };
+}
+
+function msOf(timestamp: unknown): number {
+  const { dayMs, ms } = parseDateTime(String(timestamp)) ?? { dayMs: Number.NaN, ms: 0 };
+  return dayMs + ms;
 }
 
 /** RAGPulse's files: the requests, and the tokens of each part that a prompt may have. */

@@ -1,5 +1,5 @@
 import Papa from 'papaparse';
-import { traceError } from '../simulator-error.ts';
+import { quoteField, traceError } from '../simulator-error.ts';
 import { RecordSplitter } from './record-splitter.ts';
 import { type ReadTrace, RequestReader } from './request-reader.ts';
 import type { TraceOptions, TraceParser } from './trace.ts';
@@ -8,13 +8,14 @@ import type { TraceOptions, TraceParser } from './trace.ts';
  * Reads a trace with a header and a line a request, in order of arrival: the Azure LLM inference traces
  * (`TIMESTAMP,ContextTokens,GeneratedTokens`), BurstGPT, Vidur, ServeGen, or any table whose header names an arrival
  * (`arrival_time` in s, `arrival_ms`, or a date and time, in UTC unless it says otherwise), an input and an output
- * length. Further columns are ignored.
+ * length. Fields are separated by `, ; |` or tabs, as the header shows. Further columns are ignored.
  */
 export class CsvTraceParser implements TraceParser {
   readonly #source: string;
   readonly #options: TraceOptions;
   readonly #splitter: RecordSplitter;
   #reader: RequestReader | undefined;
+  #delimiter = ',';
   #width = 0;
   #isBlank = true;
 
@@ -43,9 +44,11 @@ export class CsvTraceParser implements TraceParser {
   #take(text: string, firstLine: number): void {
     if (text.trim() === '') return;
     const source = this.#source;
+    if (this.#reader === undefined) this.#delimiter = delimiterOf(text);
+    const delimiter = this.#delimiter;
     const malformed = (line: number, got: string) =>
-      traceError('TRACE_MALFORMED_LINE', source, line, 'comma-separated values', got);
-    forEachCsvRecord(text, firstLine, malformed, (fields, line) => {
+      traceError('TRACE_MALFORMED_LINE', source, line, `values separated by ${quoteField(delimiter)}`, got);
+    const take = (fields: readonly string[], line: number) => {
       if (this.#reader === undefined) {
         this.#width = fields.length;
         this.#reader = new RequestReader([...fields], { kind: 'CSV', source, line, options: this.#options });
@@ -61,9 +64,19 @@ export class CsvTraceParser implements TraceParser {
         );
       }
       const { arrival, input, output } = this.#reader.columns;
-      this.#reader.add(line, fields[arrival], fields[input], fields[output]);
-    });
+      // Spreadsheets that separate by semicolons write decimal commas.
+      const at = delimiter === ';' ? fields[arrival].replace(',', '.') : fields[arrival];
+      this.#reader.add(line, at, fields[input], fields[output]);
+    };
+    forEachCsvRecord(text, firstLine, malformed, take, delimiter);
   }
+}
+
+/** The character that separates most fields of the header. */
+function delimiterOf(text: string): string {
+  const [header] = text.trimStart().split('\n', 1);
+  const count = (delimiter: string) => header.split(delimiter).length;
+  return [',', ';', '\t', '|'].reduce((best, other) => (count(other) > count(best) ? other : best));
 }
 
 /**
@@ -76,16 +89,18 @@ export function forEachCsvRecord(
   firstLine: number,
   malformed: (line: number, got: string) => Error,
   visit: (fields: readonly string[], line: number) => void,
+  delimiter = ',',
 ): void {
   // Without quotes a record is a line, which a plain scan reads ten times faster than a general parser.
-  if (text.includes('"')) visitQuoted(text, firstLine, malformed, visit);
-  else visitPlain(text, firstLine, visit);
+  if (text.includes('"')) visitQuoted(text, firstLine, malformed, visit, delimiter);
+  else visitPlain(text, firstLine, visit, delimiter);
 }
 
 function visitPlain(
   text: string,
   firstLine: number,
   visit: (fields: readonly string[], line: number) => void,
+  delimiter: string,
 ): void {
   const fields: string[] = [];
   let start = 0;
@@ -96,13 +111,13 @@ function visitPlain(
     if (end > start) {
       let field = 0;
       for (
-        let comma = text.indexOf(',', start);
-        comma !== -1 && comma < end;
-        comma = text.indexOf(',', start)
+        let at = text.indexOf(delimiter, start);
+        at !== -1 && at < end;
+        at = text.indexOf(delimiter, start)
       ) {
-        fields[field] = text.slice(start, comma);
+        fields[field] = text.slice(start, at);
         field += 1;
-        start = comma + 1;
+        start = at + 1;
       }
       fields[field] = text.slice(start, end);
       fields.length = field + 1;
@@ -117,10 +132,11 @@ function visitQuoted(
   firstLine: number,
   malformed: (line: number, got: string) => Error,
   visit: (fields: readonly string[], line: number) => void,
+  delimiter: string,
 ): void {
   let next = firstLine;
   Papa.parse<string[]>(text.replaceAll('\r\n', '\n'), {
-    delimiter: ',',
+    delimiter,
     newline: '\n',
     step({ data: fields, errors: [error] }) {
       if (error) throw malformed(next, error.message);

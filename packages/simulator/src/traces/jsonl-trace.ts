@@ -1,4 +1,6 @@
 import { quoteField, traceError } from '../simulator-error.ts';
+import { isEntry } from './benchmark-result.ts';
+import { traceLabRounds } from './conversations.ts';
 import { RecordSplitter } from './record-splitter.ts';
 import { JSON_LINES, type ReadTrace, RequestReader } from './request-reader.ts';
 import type { TraceOptions, TraceParser } from './trace.ts';
@@ -6,7 +8,7 @@ import type { TraceOptions, TraceParser } from './trace.ts';
 /**
  * Reads a trace with a JSON object a line, in order of arrival: Mooncake's form (`timestamp` in ms, `input_length`,
  * `output_length`, and optionally `hash_ids`, the prefix block hashes, with their `block_size` in the first object) or any keys that `CsvTraceParser` takes as
- * columns. With a `session_id`, a request with a `delay` (ms) instead of an arrival follows the answer to the one before
+ * columns, also inside of objects (`usage.prompt_tokens`). An object with an `error` is a request that failed. With a `session_id`, a request with a `delay` (ms) instead of an arrival follows the answer to the one before
  * it. Further keys are ignored.
  */
 export class JsonlTraceParser implements TraceParser {
@@ -14,8 +16,9 @@ export class JsonlTraceParser implements TraceParser {
   readonly #options: TraceOptions;
   readonly #splitter: RecordSplitter;
   #reader: RequestReader | undefined;
-  #keys: Record<'arrival' | 'input' | 'output', string> | undefined;
-  #prefixKey: string | undefined;
+  #paths: Record<'arrival' | 'input' | 'output' | 'prefix', Path> | undefined;
+  #failed = 0;
+  readonly #fromTraceLab = traceLabRounds();
   #hasSessions = false;
 
   /** @param source File name for the messages. */
@@ -34,8 +37,13 @@ export class JsonlTraceParser implements TraceParser {
   end(): ReadTrace {
     this.#splitter.end();
     if (this.#reader === undefined) {
-      throw traceError('TRACE_EMPTY', this.#source, null, 'a JSON object a line', 'an empty file');
+      const [expected, got] =
+        this.#failed > 0
+          ? ['a request that was answered', `${this.#failed} that failed`]
+          : ['a JSON object a line', 'an empty file'];
+      throw traceError('TRACE_EMPTY', this.#source, null, expected, got);
     }
+    for (; this.#failed > 0; this.#failed -= 1) this.#reader.skip();
     return this.#reader.end();
   }
 
@@ -51,24 +59,29 @@ export class JsonlTraceParser implements TraceParser {
   }
 
   #add(content: string, line: number): void {
-    const entry = parseLine(content, this.#source, line);
+    const entry = this.#fromTraceLab(parseLine(content, this.#source, line));
+    if (entry.error && this.#options.unanswered !== 'refuse') {
+      this.#failed += 1;
+      return;
+    }
     const reader = this.#readerFor(entry, line);
-    const keys = this.#keys!;
+    const paths = this.#paths!;
     const isFollowUp = this.#hasSessions && entry.delay !== undefined;
     for (const column of ['arrival', 'input', 'output'] as const) {
       if (isFollowUp && column === 'arrival') continue;
-      if (entry[keys[column]] === undefined) {
+      if (valueAt(entry, paths[column]) === undefined) {
         throw traceError(
           'TRACE_MISSING_COLUMN',
           this.#source,
           line,
-          `the key ${keys[column]}, as the objects above have`,
+          `the key ${paths[column].join('.')}, as the objects above have`,
           quoteField(Object.keys(entry).join(', ')),
         );
       }
     }
-    const prefix = this.#prefixKey === undefined ? undefined : entry[this.#prefixKey];
-    const { [keys.arrival]: arrival, [keys.input]: input, [keys.output]: output } = entry;
+    const [arrival, input, output, prefix] = [paths.arrival, paths.input, paths.output, paths.prefix].map(
+      (path) => valueAt(entry, path),
+    );
     if (this.#hasSessions && entry.session_id !== undefined) {
       reader.addTurn(line, entry.session_id, arrival, entry.delay, [input, output, prefix]);
     } else reader.add(line, arrival, input, output, prefix);
@@ -76,7 +89,8 @@ export class JsonlTraceParser implements TraceParser {
 
   #readerFor(entry: Record<string, unknown>, line: number): RequestReader {
     if (this.#reader === undefined) {
-      const names = Object.keys(entry);
+      const paths = [...pathsIn(entry)];
+      const names = paths.map((path) => path.join('.'));
       this.#hasSessions = names.includes('session_id');
       // A conversation may be spread over the file.
       const { onRequests, ...whole } = this.#options;
@@ -89,13 +103,36 @@ export class JsonlTraceParser implements TraceParser {
         options: { ...whole, prefixBlockTokens, ...(!this.#hasSessions && { onRequests }) },
       });
       const { arrival, input, output, prefix } = reader.columns;
-      this.#keys = { arrival: names[arrival], input: names[input], output: names[output] };
-      // A first request without hashes does not speak for the others.
-      this.#prefixKey = prefix === -1 ? (this.#options.map?.prefix ?? 'hash_ids') : names[prefix];
+      this.#paths = {
+        ...{ arrival: paths[arrival], input: paths[input], output: paths[output] },
+        // A first request without hashes does not speak for the others.
+        prefix: prefix === -1 ? [this.#options.map?.prefix ?? 'hash_ids'] : paths[prefix],
+      };
       this.#reader = reader;
     }
     return this.#reader;
   }
+}
+
+/** Keys that lead to a value. */
+type Path = readonly string[];
+
+/** Objects in objects that names of columns reach. */
+const DEPTH = 4;
+
+/** Paths of all values that are no objects. */
+function* pathsIn(entry: Readonly<Record<string, unknown>>, above: Path = []): Generator<Path> {
+  for (const [key, value] of Object.entries(entry)) {
+    const path = [...above, key];
+    if (isEntry(value) && path.length < DEPTH) yield* pathsIn(value, path);
+    else yield path;
+  }
+}
+
+function valueAt(entry: Readonly<Record<string, unknown>>, path: Path): unknown {
+  let value: unknown = entry;
+  for (const key of path) value = isEntry(value) && Object.hasOwn(value, key) ? value[key] : undefined;
+  return value;
 }
 
 function isSize(value: unknown): value is number {

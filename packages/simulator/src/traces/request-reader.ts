@@ -1,5 +1,5 @@
 import { quoteField, traceError } from '../simulator-error.ts';
-import { findColumns, plainName, type TraceColumns, unitOfName } from './columns.ts';
+import { findColumns, formOf, type TraceColumns, unitOfName } from './columns.ts';
 import { MS_PER_UNIT, type TimeUnit, type Trace, type TraceOptions, type TraceReading } from './trace.ts';
 import { type FollowUp, TraceBuilder } from './trace-builder.ts';
 
@@ -21,6 +21,7 @@ export class RequestReader {
   readonly #kind: string;
   readonly #builder: TraceBuilder;
   readonly #skipsUnanswered: boolean;
+  readonly #form: ReturnType<typeof formOf>;
   #unit: TimeUnit | 'date' | undefined;
   /** Whether dates name their zone. */
   #zoned: boolean | undefined;
@@ -47,22 +48,25 @@ export class RequestReader {
     this.#options = options;
     this.#kind = kind;
     this.columns = findColumns(this.#names, options.map, source, line);
+    this.#form = formOf(this.#names);
     this.#builder = new TraceBuilder(source, {
       prefixBlockTokens: options.prefixBlockTokens ?? MOONCAKE_BLOCK_TOKENS,
-      sort: options.sort ?? false,
+      sort: options.sort ?? this.#form?.isUnordered ?? false,
       onRequests: options.onRequests,
     });
-    const plain = new Set(this.#names.map(plainName));
-    this.#skipsUnanswered =
-      (options.unanswered ?? (plain.has('responsetokens') && plain.has('logtype') ? 'skip' : 'refuse')) ===
-      'skip';
+    this.#skipsUnanswered = (options.unanswered ?? (this.#form?.listsFailed ? 'skip' : 'refuse')) === 'skip';
+  }
+
+  /** Counts a request that failed. */
+  skip(): void {
+    this.#unanswered += 1;
   }
 
   /** Takes a request. `line` is its place in the file. @throws {SimulatorError} with that place. */
   add(line: number, arrival: unknown, input: unknown, output: unknown, prefix?: unknown): void {
     const at = this.#arrival(arrival, line);
-    if (this.#skipsUnanswered && (output === '' || output === null || Number(output) === 0)) {
-      this.#unanswered += 1;
+    if (this.#skipsUnanswered && (output === '' || output == null || Number(output) === 0)) {
+      this.skip();
       return;
     }
     this.#add(line, at, input, output, prefix);
@@ -116,7 +120,7 @@ export class RequestReader {
     return {
       trace: built.trace,
       reading: {
-        format: `${this.#kind}${this.#origin()}`,
+        format: this.#form === undefined ? this.#kind : `${this.#kind}, ${this.#form.title}`,
         columns: {
           arrival: this.#names[columns.arrival],
           input: this.#names[columns.input],
@@ -173,17 +177,6 @@ export class RequestReader {
     if (first >= 1e9 || named === 's') return 's';
     return this.#kind === JSON_LINES ? 'ms' : 's';
   }
-
-  #origin(): string {
-    const plain = new Set(this.#names.map(plainName));
-    const has = (...wanted: string[]) => wanted.every((name) => plain.has(name));
-    if (has('timestamp', 'contexttokens', 'generatedtokens')) return ', as Azure publishes it';
-    if (has('timestamp', 'requesttokens', 'responsetokens')) return ', as BurstGPT publishes it';
-    if (has('timestamp', 'inputlength', 'outputlength', 'hashids')) return ', as Mooncake publishes it';
-    if (has('arrivedat', 'numprefilltokens', 'numdecodetokens')) return ', as Vidur takes it';
-    if (has('requestid', 'timestamp', 'inputtokens', 'outputtokens')) return ', as ServeGen writes it';
-    return '';
-  }
 }
 
 export const JSON_LINES = 'JSON lines';
@@ -230,7 +223,7 @@ const DATE_TIME =
  * Reads `2023-11-16 18:15:46.6805900`, with a space or a `T`, any number of decimals, and `Z`, `+02:00` or nothing
  * (which is UTC) at the end. `null` when it is something else or no real date.
  */
-function parseDateTime(text: string): Timestamp | null {
+export function parseDateTime(text: string): Timestamp | null {
   const match = DATE_TIME.exec(text);
   if (match === null) return null;
   const [, year, month, day, hours, minutes, seconds, utc, sign, offsetHours, offsetMinutes] = match;

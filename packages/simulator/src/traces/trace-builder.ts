@@ -80,7 +80,7 @@ export class TraceBuilder {
     if (Math.abs(ms) > LONGEST_SPAN_DAYS * MS_PER_DAY) {
       const days = (ms / MS_PER_DAY).toPrecision(3);
       const expected = `an arrival within ${LONGEST_SPAN_DAYS} days of the first, or another unit of time`;
-      throw traceError('TRACE_TIMESTAMP', this.#source, line, expected, `${days} days`);
+      throw traceError('TRACE_TIMESTAMP', this.#source, line, expected, `${days} days`, 'timeUnit');
     }
     if (follows === undefined) this.#checkOrder(line, ms);
     if (this.#count === PIECE && this.#onRequests !== undefined) this.#handOver(this.#onRequests);
@@ -105,7 +105,8 @@ export class TraceBuilder {
     }
     if (value < 1 || value > MAX_REQUEST_TOKENS) {
       const expected = `${column} to be from 1 to ${MAX_REQUEST_TOKENS} tokens`;
-      throw traceError('TRACE_LENGTH_RANGE', this.#source, line, expected, quoteField(field));
+      const option = value === 0 ? 'unanswered' : undefined;
+      throw traceError('TRACE_LENGTH_RANGE', this.#source, line, expected, quoteField(field), option);
     }
     return value;
   }
@@ -127,8 +128,9 @@ export class TraceBuilder {
           'TRACE_TIME_BACKWARDS',
           this.#source,
           line,
-          'an arrival at or after the one before it, or to be told to sort',
+          'an arrival at or after the one before it',
           `one ${round(this.#previousMs - ms)} ms earlier`,
+          'sort',
         );
       }
     }
@@ -183,6 +185,7 @@ export class TraceBuilder {
         line,
         `a list of at most ${most} block hashes (a prompt of ${inputTokens} tokens in blocks of ${this.#prefixBlockTokens})`,
         Array.isArray(hashIds) ? `${hashIds.length}` : quoteField(hashIds),
+        'prefixBlockTokens',
       );
     }
     for (const given of hashIds) {
@@ -230,7 +233,11 @@ function grown<T extends Float64Array | Int32Array>(column: T, kind: new (length
 
 function lengthIn(field: unknown): number | null {
   if (typeof field === 'bigint') return Number(field);
-  const text = typeof field === 'string' ? field.trim() : field;
+  // Spreadsheets write 1,200 in quotes.
+  const text =
+    typeof field === 'string'
+      ? field.trim().replace(/^(\d{1,3})((,\d{3})+)$/, (all) => all.replaceAll(',', ''))
+      : field;
   const value = typeof text === 'string' && WHOLE_NUMBER.test(text) ? Number(text) : text;
   return typeof value === 'number' && Number.isInteger(value) ? value : null;
 }

@@ -169,4 +169,119 @@ describe('how a trace is read', () => {
     assert.equal(reading.outOfOrder, 2);
     assert.throws(() => read(text, 'x.jsonl'), { code: 'TRACE_TIME_BACKWARDS', line: 2 });
   });
+
+  it('takes logs as people have them: other separators, numbers in quotes, columns inside of objects', () => {
+    const logs: readonly [source: string, text: string][] = [
+      ['semicolons.csv', 'arrival;prompt_tokens;completion_tokens\n0,5;1000;20\n2,0;120;30'],
+      ['tabs.tsv', 'ts\ttokens_in\ttokens_out\n0.5\t1000\t20\n2\t120\t30'],
+      ['quotes.csv', '"ts","tokens_in","tokens_out"\n"0.5","1,000","20"\n"2","120","30"'],
+      [
+        'openai.jsonl',
+        [
+          '{"created_ms":500,"prompt":"Hi","usage":{"prompt_tokens":"1000","completion_tokens":20,"total_tokens":1020}}',
+          '{"created_ms":2000,"prompt":"Ho","usage":{"prompt_tokens":120,"completion_tokens":30}}',
+        ].join('\n'),
+      ],
+      [
+        'otel.jsonl',
+        [
+          '{"start_time":0.5,"gen_ai.usage.input_tokens":1000,"gen_ai.usage.output_tokens":20}',
+          '{"start_time":2,"gen_ai.usage.input_tokens":120,"gen_ai.usage.output_tokens":30}',
+        ].join('\n'),
+      ],
+    ];
+    for (const [source, text] of logs) {
+      const { trace } = read(text, source);
+      assert.deepEqual([...trace.arrivalMs], [0, 1500], source);
+      assert.deepEqual([...trace.inputTokens], [1000, 120], source);
+      assert.deepEqual([...trace.outputTokens], [20, 30], source);
+    }
+    assert.throws(() => read('ts,tokens_in,tokens_out\n1,"1,20",2', 'x.csv'), {
+      code: 'TRACE_NOT_AN_INTEGER',
+    });
+  });
+
+  it('takes what load generators export, in order, without requests that failed', () => {
+    const aiperf = (ns: number, input: number, output: number) => ({
+      metadata: { request_start_ns: ns, request_end_ns: ns + 5 },
+      metrics: {
+        input_sequence_length: { value: input, unit: 'tokens' },
+        output_token_count: { value: output - 1, unit: 'tokens' },
+        output_sequence_length: { value: output, unit: 'tokens' },
+      },
+      error: null,
+    });
+    const failed = {
+      metadata: { request_start_ns: 1 },
+      metrics: { error_isl: { value: 5 } },
+      error: { code: 499 },
+    };
+    const lines = [failed, aiperf(1.7e18 + 3e9, 8, 9), aiperf(1.7e18 + 1e9, 6, 7)];
+    const inferencePerf = [
+      {
+        start_time: 103,
+        request: '{}',
+        info: { input_tokens: 8, output_tokens: 9, output_token_times: [104] },
+        error: null,
+      },
+      {
+        start_time: 101,
+        request: '{}',
+        info: { input_tokens: 6, output_tokens: 7, output_token_times: [104] },
+        error: null,
+      },
+      {
+        start_time: 102,
+        request: '{}',
+        info: { input_tokens: 8, output_tokens: 0 },
+        error: { error_type: 'Timeout' },
+      },
+    ];
+    const files: readonly [source: string, text: string, title: RegExp][] = [
+      ['profile_export.jsonl', lines.map((line) => JSON.stringify(line)).join('\n'), /as AIPerf exports it/],
+      [
+        'per_request_lifecycle_metrics.json',
+        JSON.stringify(inferencePerf, null, 2),
+        /as inference-perf reports it/,
+      ],
+    ];
+    for (const [source, text, title] of files) {
+      const { trace, reading } = read(text, source);
+      assert.match(reading.format, title);
+      assert.deepEqual([...trace.arrivalMs].map(Math.round), [0, 2000], source);
+      assert.deepEqual([...trace.inputTokens], [6, 8], source);
+      assert.deepEqual([...trace.outputTokens], [7, 9], source);
+      assert.equal(reading.unanswered, 1, source);
+    }
+    assert.throws(() => read(JSON.stringify(failed), 'x.jsonl'), {
+      code: 'TRACE_EMPTY',
+      message: /got 1 that failed/,
+    });
+  });
+
+  it('takes rounds of TraceLab as conversations', () => {
+    const event = (event_type: string, second: number) => ({
+      event_type,
+      timestamp: `2026-06-01T05:40:${String(second).padStart(2, '0')}.000Z`,
+    });
+    const round = (session_id: string, input: number, timing_events: unknown[]) =>
+      JSON.stringify({
+        session_id,
+        input_tokens_total: input,
+        prefix_tokens: 1,
+        output_tokens: 5,
+        timing_events,
+      });
+    const text = [
+      round('b', 10, [event('user_message', 20), event('reasoning', 22), event('tool_call', 25)]),
+      round('b', 30, [event('tool_result', 26), event('tool_result', 29), event('text', 40)]),
+      round('a', 20, [event('user_message', 10), event('text', 12)]),
+    ].join('\n');
+    const { trace, reading } = read(text, 'round_trace.jsonl');
+    assert.match(reading.format, /TraceLab/);
+    assert.deepEqual([...trace.inputTokens], [20, 10, 30]);
+    assert.deepEqual([...trace.arrivalMs.subarray(0, 2)], [0, 10_000]);
+    assert.deepEqual([...trace.followUps!.previous], [-1, -1, 1]);
+    assert.equal(trace.followUps!.thinkMs[2], 4000);
+  });
 });

@@ -207,14 +207,25 @@ export async function readTraffic(
     });
   } catch (error) {
     if (!(error instanceof SimulatorError)) throw error;
-    throw new InputError(
-      `${error.message}. \`servegym traffic convert ${file} clean.jsonl\` maps columns, units and order (--help)`,
-      { cause: error },
-    );
+    const { field = '', message } = error;
+    const advice = Object.hasOwn(CONVERT_OPTIONS, field)
+      ? `. Type \`servegym traffic convert ${file} clean.jsonl ${CONVERT_OPTIONS[field]}\``
+      : '';
+    throw new InputError(`${message}${advice}`, { cause: error });
   } finally {
     showProgress('');
   }
 }
+
+/** Options of `servegym traffic convert` as they are typed, by those of the reader. */
+const CONVERT_OPTIONS: Readonly<Record<string, string>> = {
+  map: '--map arrival=NAME,input=NAME,output=NAME',
+  sort: '--sort',
+  unanswered: '--skip-unanswered',
+  load: '--load 1',
+  timeUnit: '--time-unit ms',
+  prefixBlockTokens: '--prefix-block-tokens 16',
+};
 
 /** Format, columns and requests of a trace, in a line. */
 export function readingLine(path: string, reading: TraceReading, requests: number): string {
@@ -230,7 +241,7 @@ export function readingLine(path: string, reading: TraceReading, requests: numbe
   const counts = listed(
     `${requests.toLocaleString('en-US')} requests`,
     count(conversations, 'conversations'),
-    count(unanswered, 'without an output left out'),
+    count(unanswered, 'that failed left out'),
     count(outOfOrder, 'put in order'),
   );
   return `${path}: ${[format, read, counts].filter(Boolean).join('; ')}`;
