@@ -123,7 +123,7 @@ describe('servegym traffic', () => {
     const clean = join(folder, 'clean.jsonl');
     const asked = await runCommand('traffic', 'describe', log);
     assert.equal(asked.code, 2);
-    assert.match(asked.stderr, /`servegym traffic convert .*log\.csv clean\.jsonl` maps columns/);
+    assert.match(asked.stderr, /Type `servegym traffic convert .*log\.csv clean\.jsonl --map arrival=NAME/);
     const options = ['--map', 'arrival=t0,input=n_in,output=n_out', '--time-unit', 'ms', '--sort'];
     const { code, stderr } = await runCommand(
       'traffic',
@@ -134,7 +134,7 @@ describe('servegym traffic', () => {
       '--skip-unanswered',
     );
     assert.equal(code, 0, stderr);
-    assert.match(stderr, /1 without an output left out, 1 put in order/);
+    assert.match(stderr, /1 that failed left out, 1 put in order/);
     const trace = parseTrace(readFileSync(clean, 'utf8'), clean);
     assert.deepEqual([...trace.arrivalMs], [0, 1000]);
     assert.deepEqual([...trace.inputTokens], [10, 20]);
