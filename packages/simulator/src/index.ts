@@ -21,6 +21,15 @@ export { msFromTicks, NOT_YET, TICKS_PER_MS, TICKS_PER_S, TICKS_PER_US } from '.
 export { Fleet } from './fleet/fleet.ts';
 export type { FleetSettings } from './fleet/fleet-options.ts';
 export type { ReplicaState } from './fleet/replica.ts';
+export { ROUTER_POLICIES, type RouterPolicy } from './policy/built-in.ts';
+export {
+  definePolicy,
+  type Policy,
+  type PolicyFault,
+  type PolicyFunctions,
+  startPolicy,
+} from './policy/policy.ts';
+export type { FleetView, ReplicaView, RequestView } from './policy/views.ts';
 export { acceptanceTable, engineOptionsOf } from './profiles/engine-options.ts';
 export {
   type EngineProfile,
@@ -50,7 +59,6 @@ export {
 export { chromeTrace, REQUEST_COLUMNS, type RequestRow, requestRows } from './reporting/reporting.ts';
 export { drawPriorities } from './simulation/priorities.ts';
 export { PromptChains } from './simulation/prompt-chains.ts';
-export { ROUTER_POLICIES, type RouterPolicy } from './simulation/router.ts';
 export { type ServingChange, simulateCluster } from './simulation/simulate-cluster.ts';
 export { simulateTrace } from './simulation/simulate-trace.ts';
 export type {

@@ -8,6 +8,8 @@ export type SimulatorErrorCode =
   | 'FLEET_SETTING'
   /** A configuration that cannot be simulated: the profile lacks something, or nothing is left for KV. */
   | 'SIMULATION_OPTION'
+  /** A policy that is not functions of the names that there are. */
+  | 'POLICY'
   /** A precision of the weights that a profile does not have. */
   | 'PROFILE_VARIANT'
   /** An acceptance table that a profile does not have. */

@@ -1,5 +1,5 @@
+import { PrefixIndex } from '../policy/prefix-index.ts';
 import type { FleetRequest, FleetSettings } from './fleet-options.ts';
-import { PrefixIndex } from './prefix-index.ts';
 import type { Replica } from './replica.ts';
 
 /** Time over which the rate of first tokens is averaged, s: a choice. */

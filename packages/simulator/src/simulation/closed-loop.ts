@@ -96,7 +96,8 @@ export class ClosedLoop {
     this.refused.set(engine, rejections.length);
   }
 
-  private answer(request: number, tick: number): void {
+  /** Takes account of a request that is refused or answered at a tick. */
+  answer(request: number, tick: number): void {
     for (let next = this.firstFollowUp[request]; next !== NONE; next = this.nextFollowUp[next]) {
       this.push(next, tick + ticksFromMs((this.thinkMs as Float64Array)[next]));
     }

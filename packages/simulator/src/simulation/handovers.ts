@@ -1,8 +1,9 @@
 import { TransferLink } from '../cluster/transfer-link.ts';
 import type { Engine } from '../engine/engine.ts';
 import type { RequestProgress } from '../engine/engine-log.ts';
+import type { RequestView } from '../policy/views.ts';
 import type { EngineProfile } from '../profiles/engine-profile.ts';
-import { Router, type RouterPolicy } from './router.ts';
+import type { Router } from './router.ts';
 
 /** KV on its way to an engine that decodes. */
 interface Handover {
@@ -17,14 +18,16 @@ export class Handovers {
   private readonly decoding: readonly Engine[];
   private readonly links: readonly TransferLink[];
   private readonly router: Router;
+  private readonly viewOf: (request: RequestProgress) => RequestView;
   /** On the links, the first to be there first. */
   private sent: Handover[] = [];
 
   constructor(
     prefilling: readonly Engine[],
     decoding: readonly Engine[],
+    router: Router,
+    viewOf: (request: RequestProgress) => RequestView,
     profile: EngineProfile,
-    policy: RouterPolicy,
     /** Profile of the engines that decode. */
     decodeProfile: EngineProfile = profile,
   ) {
@@ -37,8 +40,8 @@ export class Handovers {
       setupMs: Math.max(setupMs, other.setupMs),
     };
     this.links = prefilling.map(() => new TransferLink({ ...profile, transfer }));
-    // Where the KV comes from is nothing that an engine that decodes has cached.
-    this.router = new Router(decoding, policy === 'prefix_aware' ? 'least_loaded' : policy);
+    this.router = router;
+    this.viewOf = viewOf;
   }
 
   /** Tick at which the next KV is there; `Infinity` while none is on its way. */
@@ -58,7 +61,8 @@ export class Handovers {
     let there = 0;
     for (; there < this.sent.length && this.sent[there].ready <= tick; there++) {
       const { request, ready } = this.sent[there];
-      this.router.choose(ready, request.priority).submitTransferred(request, ready);
+      const view = this.router.looks ? this.viewOf(request) : null;
+      this.router.choose(request, ready, view).submitTransferred(request, ready);
     }
     this.sent.splice(0, there);
     for (const engine of this.decoding) engine.runUntil(tick);
@@ -66,6 +70,7 @@ export class Handovers {
 
   /** Moves the origin of the clock, as `Engine.shiftClock`. */
   shiftClock(ticks: number): void {
+    this.router.shiftClock(ticks);
     for (const link of this.links) link.idleFrom -= ticks;
     this.sent = this.sent.map(({ request, ready }) => ({
       ready: ready - ticks,

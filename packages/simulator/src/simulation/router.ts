@@ -1,105 +1,109 @@
 import type { Engine } from '../engine/engine.ts';
 import type { EngineRequest } from '../engine/engine-request.ts';
-import type { PromptPrefix } from '../engine/prefix-cache.ts';
-import { PrefixIndex } from '../fleet/prefix-index.ts';
+import { TICKS_PER_S } from '../engine/ticks.ts';
+import { ROUTERS, type RouterPolicy } from '../policy/built-in.ts';
+import { Dispatcher } from '../policy/dispatcher.ts';
+import type { PolicyRun } from '../policy/policy.ts';
+import {
+  candidates,
+  type ReplicaRole,
+  type ReplicaTraits,
+  type RequestView,
+  Target,
+} from '../policy/views.ts';
 
-/**
- * Routing of requests to replicas. `round_robin`: in turns. `least_loaded`: to the replica with the fewest
- * requests waiting and running at the moment of arrival. `priority`: as `least_loaded`, with the first replica kept for
- * the most urgent class, which may go anywhere. `prefix_aware`: by the sum of two scores from 0 to 1, few requests
- * relative to the other replicas and the share of the prompt that the replica was sent before, as the gateway of a
- * `Fleet` with these two weights at 1.
- */
-export type RouterPolicy = 'round_robin' | 'least_loaded' | 'priority' | 'prefix_aware';
-
-/** All of them. */
-export const ROUTER_POLICIES: readonly RouterPolicy[] = [
-  'round_robin',
-  'least_loaded',
-  'priority',
-  'prefix_aware',
-];
-
-/** Replicas that a `PrefixIndex` knows. */
-const INDEXED = 32;
-
-/** Spreads requests over engines. */
+/** Engines behind a dispatcher, which scrapes them when a request comes, or every so many ticks. */
 export class Router {
-  private readonly engines: readonly Engine[];
-  private readonly policy: RouterPolicy;
-  /** Requests in flight that count as one, of each engine. */
-  private readonly weights: readonly number[];
-  /** Of every `INDEXED` engines. */
-  private readonly indexes: readonly PrefixIndex[];
-  /** Tokens of the prompt that each engine was sent before. */
-  private readonly matched: Float64Array;
-  private routed = 0;
+  /** Whether a choice looks at the engines, which needs a view of the request. */
+  readonly looks: boolean;
+  private readonly dispatcher: Dispatcher;
+  private readonly targets: readonly Target[];
+  private readonly intervalTicks: number;
+  private readonly measuresQueue: boolean;
+  /** First tokens in the log of each engine when it was last scraped. */
+  private readonly counted: Int32Array;
+  private scrapedAt = Number.NEGATIVE_INFINITY;
+  /** Tick at which the clock of the engines began. */
+  private origin = 0;
 
+  /**
+   * @param standard decides what the policy does not
+   * @param intervalTicks between two scrapes; 0 scrapes at each request
+   */
   constructor(
     engines: readonly Engine[],
-    policy: RouterPolicy,
-    weights: readonly number[] = engines.map(() => 1),
+    run: PolicyRun,
+    standard: RouterPolicy,
+    {
+      role,
+      traits,
+      seed,
+      intervalTicks,
+    }: {
+      readonly role: ReplicaRole;
+      readonly traits: readonly ReplicaTraits[];
+      readonly seed: number;
+      readonly intervalTicks: number;
+    },
   ) {
-    this.engines = engines;
-    this.policy = policy;
-    this.weights = weights;
-    const indexes = policy === 'prefix_aware' ? Math.ceil(engines.length / INDEXED) : 0;
-    this.indexes = Array.from({ length: indexes }, () => new PrefixIndex());
-    this.matched = new Float64Array(INDEXED * indexes);
+    this.dispatcher = new Dispatcher(run, ROUTERS[standard](), seed);
+    this.targets = engines.map((engine, i) => new Target(engine, role, traits[i], this.dispatcher));
+    this.dispatcher.candidates = candidates(this.targets);
+    this.measuresQueue = run.functions.admit !== undefined;
+    this.looks = this.dispatcher.looks && (engines.length > 1 || this.measuresQueue);
+    this.intervalTicks = intervalTicks;
+    this.counted = new Int32Array(engines.length);
   }
 
-  /** Submits a request to one of the engines. Requests come in order of arrival. */
-  submit(request: EngineRequest): void {
-    const { arrival, priority = 0, input, prefix } = request;
-    if (this.policy !== 'prefix_aware' || this.engines.length === 1 || !prefix) {
-      this.choose(arrival, priority).submit(request);
-      return;
-    }
-    const at = this.chooseByPrefix(arrival, prefix, input);
-    this.indexes[Math.floor(at / INDEXED)].record(prefix, at % INDEXED);
-    this.engines[at].submit(request);
+  /** Whether a request that comes at `tick` is taken. */
+  admits(view: RequestView, tick: number): boolean {
+    if (!this.measuresQueue) return true;
+    this.look(tick);
+    return this.dispatcher.admits(view);
   }
 
-  /** The engine for the next request, of class `priority`, which arrives at `tick`. */
-  choose(tick: number, priority: number): Engine {
-    const { engines } = this;
-    if (engines.length === 1) return engines[0];
-    if (this.policy === 'round_robin') return engines[this.routed++ % engines.length];
-    // The router sees the replicas as they are when the request arrives.
-    for (const engine of engines) engine.runUntil(tick);
-    const first = this.policy === 'priority' && priority > 0 ? 1 : 0;
-    let best = first;
-    for (let i = first + 1; i < engines.length; i++) if (this.load(i) < this.load(best)) best = i;
-    return engines[best];
+  /** The engine for a request that comes at `tick`. @param view where the router looks */
+  choose(request: Pick<EngineRequest, 'input' | 'prefix'>, tick: number, view: RequestView | null): Engine {
+    const { dispatcher } = this;
+    if (view === null) return dispatcher.nextInTurns().engine;
+    this.look(tick);
+    const target = dispatcher.choose(view, request);
+    dispatcher.sent(target, request);
+    return target.engine;
   }
 
-  /** Place of the engine for a prompt with known content. Of equal ones, in turns. */
-  private chooseByPrefix(tick: number, prefix: PromptPrefix, input: number): number {
-    const { engines, indexes, matched } = this;
-    for (const [i, index] of indexes.entries()) {
-      index.match(prefix, input, matched.subarray(INDEXED * i, INDEXED * (i + 1)));
-    }
-    let fewest = Number.POSITIVE_INFINITY;
-    let most = 0;
-    for (let i = 0; i < engines.length; i++) {
-      engines[i].runUntil(tick);
-      fewest = Math.min(fewest, this.load(i));
-      most = Math.max(most, this.load(i));
-    }
-    const span = Math.max(1, most - fewest);
-    const turn = this.routed++;
-    let best = -1;
-    let bestScore = Number.NEGATIVE_INFINITY;
-    for (let i = 0; i < engines.length; i++) {
-      const at = (turn + i) % engines.length;
-      const score = (most - this.load(at)) / span + matched[at] / input;
-      if (score > bestScore) [best, bestScore] = [at, score];
-    }
-    return best;
+  /** Moves the origin of the clock, as `Engine.shiftClock`. */
+  shiftClock(ticks: number): void {
+    this.origin += ticks;
+    this.scrapedAt -= ticks;
   }
 
-  private load(at: number): number {
-    const { waitingCount, runningCount, futureCount } = this.engines[at];
-    return (waitingCount + runningCount + futureCount) / this.weights[at];
+  /** Runs the engines to the time of the last scrape before `tick`, and scrapes them, where that is to be done. */
+  private look(tick: number): void {
+    const { dispatcher, targets, intervalTicks: interval, origin } = this;
+    dispatcher.seconds = (tick + origin) / TICKS_PER_S;
+    const at = interval === 0 ? tick : Math.floor((tick + origin) / interval) * interval - origin;
+    if (interval > 0 && at <= this.scrapedAt) return;
+    const seconds = (at + origin) / TICKS_PER_S;
+    for (const target of targets) {
+      target.engine.runUntil(at);
+      target.scrape(seconds);
+    }
+    if (this.measuresQueue) this.measureQueue((at - this.scrapedAt) / TICKS_PER_S);
+    this.scrapedAt = at;
+  }
+
+  private measureQueue(seconds: number): void {
+    let starts = 0;
+    let waiting = 0;
+    for (const [i, { engine, waiting: queued }] of this.targets.entries()) {
+      const { count } = engine.firstTokens;
+      // The log was cleared since where it is shorter.
+      starts += count < this.counted[i] ? count : count - this.counted[i];
+      this.counted[i] = count;
+      waiting += queued;
+    }
+    this.dispatcher.measure(starts, Number.isFinite(seconds) ? seconds : 0);
+    this.dispatcher.measureQueue(waiting);
   }
 }

@@ -1,6 +1,7 @@
 import type { SchedulingPolicy } from '../engine/waiting-queue.ts';
+import type { RouterPolicy } from '../policy/built-in.ts';
+import type { Policy } from '../policy/policy.ts';
 import type { EngineProfile, WeightPrecision } from '../profiles/engine-profile.ts';
-import type { RouterPolicy } from './router.ts';
 import type { SimulatedSpan } from './simulation-run.ts';
 
 /** Engines of each role. */
@@ -66,4 +67,12 @@ export interface SimulationOptions extends EngineSettings {
   readonly onIterations?: (span: SimulatedSpan) => void;
   /** Routing of requests to the replicas. Default `round_robin`. */
   readonly router?: RouterPolicy;
+  /** Functions that decide instead of the router, the admission of every request and the order of the queue. */
+  readonly policy?: Policy;
+  /** Period of the scrapes that the policy or the router sees, ms. Default 0: it sees each request's moment. */
+  readonly metricsIntervalMs?: number;
+  /** Predicted tokens of each answer, which the policy sees. Default none. */
+  readonly predictedOutputs?: Float64Array;
+  /** Mean error of the predictions as a share of the true length, which the policy sees. */
+  readonly predictedOutputError?: number;
 }

@@ -1,6 +1,7 @@
 import type { ClusterEvent } from '../cluster/serving-config.ts';
 import type { IterationSpan } from '../engine/engine-config.ts';
 import type { EngineCounters } from '../engine/engine-log.ts';
+import type { PolicyFault } from '../policy/policy.ts';
 import type { Summary } from '../statistics/summary.ts';
 
 /** A stretch of iterations of one replica, ms after the first arrival. */
@@ -26,6 +27,8 @@ export interface SimulationTotals {
   readonly kvBlocks: number;
   /** Reloads, drains and out-of-memory restarts, in order of time. */
   readonly events: readonly SimulatedEvent[];
+  /** With a policy: requests that it refused, and the faults of its functions. */
+  readonly policy?: { readonly refused: number; readonly faults: readonly PolicyFault[] };
 }
 
 /** Results of a simulated trace, without the single requests. Latencies in ms, as `SimulationRun` has them. */

@@ -1,6 +1,10 @@
 import { Engine } from '../engine/engine.ts';
 import type { IterationSpan } from '../engine/engine-config.ts';
+import type { EngineRequest } from '../engine/engine-request.ts';
 import { msFromTicks, TICKS_PER_S, ticksFromMs } from '../engine/ticks.ts';
+import type { RouterPolicy } from '../policy/built-in.ts';
+import { PolicyRun, startPolicy } from '../policy/policy.ts';
+import { type ReplicaRole, RequestView } from '../policy/views.ts';
 import { acceptanceTable, engineOptionsOf } from '../profiles/engine-options.ts';
 import { weightVariant } from '../profiles/kv-pool.ts';
 import { SimulatorError } from '../simulator-error.ts';
@@ -33,6 +37,8 @@ export class TraceServer {
   private readonly entry: readonly Engine[];
   private readonly handovers: Handovers | null;
   private readonly router: Router;
+  private readonly policy: PolicyRun;
+  private readonly options: SimulationOptions;
   private readonly collector: CompletionCollector;
   private readonly priorities: Uint8Array | undefined;
   private readonly kvBlocks: number;
@@ -40,6 +46,7 @@ export class TraceServer {
   private readonly cachesPrefixes: boolean;
   private origin = 0;
   private submitted = 0;
+  private refused = 0;
   private latestMs = 0;
 
   /** @throws SimulatorError, SimulatorError or SimulatorError when the options do not fit the profile. */
@@ -63,12 +70,36 @@ export class TraceServer {
       this.newEngine(options, isSecond(replica) ? secondPool! : options, replica),
     );
     this.entry = this.engines.slice(0, prefill + beside);
-    const loads = this.entry.map((_, replica) => (isSecond(replica) ? (secondPool!.weight ?? 1) : 1));
-    this.router = new Router(this.entry, router, loads);
+    this.options = options;
+    this.policy = new PolicyRun(options.policy === undefined ? {} : startPolicy(options.policy));
+    const routerOf = (engines: readonly Engine[], first: number, standard: RouterPolicy, role: ReplicaRole) =>
+      new Router(engines, this.policy, standard, {
+        ...{ role, seed: options.seed ?? 0, intervalTicks: ticksFromMs(options.metricsIntervalMs ?? 0) },
+        traits: engines.map((_, i) => {
+          const {
+            weight = 1,
+            profile: { gpu },
+          } = isSecond(first + i) ? secondPool! : { profile };
+          return {
+            index: i,
+            kind: isSecond(first + i) ? 1 : 0,
+            weight: decode === 0 ? weight : 1,
+            usdPerHour: gpu.count * gpu.usdPerHour,
+          };
+        }),
+      });
+    this.router = routerOf(this.entry, 0, router, decode === 0 ? 'both' : 'prefill');
+    // Where the KV comes from is nothing that an engine that decodes has cached.
+    const decoding = this.engines.slice(prefill);
+    const decodeRouter = router === 'prefix_aware' ? 'least_loaded' : router;
     this.handovers =
       decode === 0
         ? null
-        : new Handovers(this.entry, this.engines.slice(prefill), profile, router, secondPool?.profile);
+        : new Handovers(
+            ...([this.entry, decoding, routerOf(decoding, prefill, decodeRouter, 'decode')] as const),
+            ({ id, input, priority, arrival }) => this.viewOf(id, input, priority, arrival),
+            ...([profile, secondPool?.profile] as const),
+          );
     this.collector = collector;
     this.priorities = options.priorities;
     this.kvBlocks = blocksOf(options);
@@ -128,17 +159,57 @@ export class TraceServer {
     }
     for (let i = 0; i < requests.arrivalMs.length; i++) {
       if (this.submitted % CHUNK === 0 && this.submitted > 0) this.advance();
-      this.router.submit(tracedRequest(requests, i, first + i, this.origin, this.priorities, chains));
+      this.send(tracedRequest(requests, i, first + i, this.origin, this.priorities, chains), requests, i);
       this.latestMs = requests.arrivalMs[i];
       this.submitted++;
     }
+  }
+
+  /** Sends request `at` of a trace to an engine. Answers false when it is refused. */
+  private send(request: EngineRequest, { prefixBlocks }: Trace, at: number): boolean {
+    const { router } = this;
+    const { arrival, input, priority = 0 } = request;
+    if (!router.looks) {
+      router.choose(request, arrival, null).submit(request);
+      return true;
+    }
+    const view = this.viewOf(
+      request.id,
+      input,
+      priority,
+      arrival,
+      prefixBlocks && promptHashes(prefixBlocks, at, input),
+    );
+    if (!router.admits(view, arrival)) {
+      this.refused++;
+      return false;
+    }
+    router.choose(request, arrival, view).submit(request);
+    return true;
+  }
+
+  private viewOf(
+    id: number,
+    input: number,
+    priority: number,
+    arrival: number,
+    hashes: Float64Array | null = null,
+  ): RequestView {
+    const { predictedOutputs, predictedOutputError } = this.options;
+    const seconds = (arrival + this.origin) / TICKS_PER_S;
+    return new RequestView(input, priority, seconds, hashes, predictedOutputs?.[id], predictedOutputError);
   }
 
   /** Serves all that is left, and answers what the engines have counted. */
   finish(): Omit<SimulationTotals, 'simulatedMs'> {
     this.runUntil(Number.POSITIVE_INFINITY);
     const { submitted: requests, kvBlocks } = this;
-    return { ...engineTotals(this.engines), requests, kvBlocks, events: [] };
+    const { faults } = this.policy;
+    return {
+      ...engineTotals(this.engines),
+      ...{ requests, kvBlocks, events: [] },
+      ...(this.options.policy !== undefined && { policy: { refused: this.refused, faults } }),
+    };
   }
 
   /** Serves until the latest arrival. */
@@ -158,7 +229,8 @@ export class TraceServer {
       if (arrival <= begin) {
         if (arrival === Number.POSITIVE_INFINITY) return;
         const at = loop.take();
-        this.router.submit(tracedRequest(requests, at, at, this.origin, this.priorities, chains, arrival));
+        const request = tracedRequest(requests, at, at, this.origin, this.priorities, chains, arrival);
+        if (!this.send(request, requests, at)) loop.answer(at, arrival + this.origin);
         continue;
       }
       // An answer of one replica may lead to a request at another: one iteration at a time.
@@ -177,6 +249,7 @@ export class TraceServer {
     const shift = Math.min(...engines.map((engine) => engine.now));
     if (shift <= SHIFT_AT) return;
     for (const engine of engines) engine.shiftClock(shift);
+    this.router.shiftClock(shift);
     this.handovers?.shiftClock(shift);
     this.origin += shift;
   }
@@ -190,6 +263,15 @@ export class TraceServer {
     for (const engine of this.entry) engine.runUntil(tick);
     this.handovers?.runUntil(tick);
   }
+}
+
+/** Hashes of the whole blocks of a prompt. */
+function promptHashes(
+  { ids, offsets, blockTokens }: NonNullable<Trace['prefixBlocks']>,
+  at: number,
+  input: number,
+): Float64Array {
+  return ids.subarray(offsets[at], Math.min(offsets[at + 1], offsets[at] + Math.floor(input / blockTokens)));
 }
 
 /** KV blocks of an engine's pool. */

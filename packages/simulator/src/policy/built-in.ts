@@ -1,0 +1,90 @@
+import { definePolicy, type PolicyFunctions } from './policy.ts';
+import type { FleetView, ReplicaView, RequestView } from './views.ts';
+
+const loadOf = (replica: ReplicaView) => replica.requests_in_flight / replica.weight;
+
+/** To the replica with the fewest requests waiting and running. */
+export const leastLoaded = definePolicy({
+  ties: 'first',
+  score: (_request, replica) => -loadOf(replica),
+}) as PolicyFunctions;
+
+/** As `leastLoaded`, with the first replica kept for the most urgent class, which may go anywhere. */
+const priority = definePolicy({
+  ties: 'first',
+  score: (request, replica) =>
+    request.priority > 0 && replica.index === 0 ? Number.NEGATIVE_INFINITY : -loadOf(replica),
+}) as PolicyFunctions;
+
+/** Weights of the properties by which the gateway chooses a replica, each 0 or more. All 0: in turns. */
+export interface RoutingWeights {
+  /** Few requests in flight, relative to the other replicas. */
+  readonly queue: number;
+  /** Free KV blocks. */
+  readonly cache: number;
+  /** Share of the prompt that the gateway has sent to the replica before. */
+  readonly prefix: number;
+}
+
+/**
+ * By a weighted sum of scores in [0, 1], as the gateways of Kubernetes' inference extension do: queue, KV-cache
+ * utilisation and prefix-cache scorers.
+ */
+export function weighted({ queue, cache, prefix }: RoutingWeights): PolicyFunctions {
+  let scored: RequestView | null = null;
+  let most = 0;
+  let span = 1;
+  const compare = (request: RequestView, { replicas }: FleetView) => {
+    scored = request;
+    let fewest = Number.POSITIVE_INFINITY;
+    most = 0;
+    for (const replica of replicas) {
+      const load = loadOf(replica);
+      if (load < fewest) fewest = load;
+      if (load > most) most = load;
+    }
+    span = Math.max(1, most - fewest);
+  };
+  return {
+    score(request, replica, _now, fleet) {
+      if (request !== scored) compare(request, fleet);
+      const spare = queue * ((most - loadOf(replica)) / span) + cache * (1 - replica.kv_cache_usage_perc);
+      if (prefix === 0) return spare;
+      return spare + (prefix * replica.prefix_match_tokens) / request.prompt_tokens;
+    },
+  };
+}
+
+/** First class that admission refuses as soon as the queue is too long, and the one before it, refused at twice that. */
+const BEST_EFFORT = 2;
+const BATCH = 1;
+
+/** Refuses best effort above so many seconds of queue, and batch above twice as many. */
+export function admissionByClass(seconds: number): PolicyFunctions {
+  return {
+    admit: (request, { queue_seconds: queue }) =>
+      !(
+        (request.priority >= BEST_EFFORT && queue > seconds) ||
+        (request.priority === BATCH && queue > 2 * seconds)
+      ),
+  };
+}
+
+/**
+ * Routing of requests to replicas. `round_robin`: in turns. `least_loaded`: to the replica with the fewest
+ * requests waiting and running at the moment of arrival. `priority`: as `least_loaded`, with the first replica kept for
+ * the most urgent class, which may go anywhere. `prefix_aware`: by the sum of two scores from 0 to 1, few requests
+ * relative to the other replicas and the share of the prompt that the replica was sent before.
+ */
+export type RouterPolicy = 'round_robin' | 'least_loaded' | 'priority' | 'prefix_aware';
+
+/** The functions of a named router, for one run. */
+export const ROUTERS: Readonly<Record<RouterPolicy, () => PolicyFunctions>> = {
+  round_robin: () => ({}),
+  least_loaded: () => leastLoaded,
+  priority: () => priority,
+  prefix_aware: () => weighted({ queue: 1, cache: 0, prefix: 1 }),
+};
+
+/** All of them. */
+export const ROUTER_POLICIES = Object.keys(ROUTERS) as readonly RouterPolicy[];

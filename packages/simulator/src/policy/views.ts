@@ -1,0 +1,197 @@
+import type { Engine } from '../engine/engine.ts';
+import type { Dispatcher } from './dispatcher.ts';
+
+/** Replicas that a request may be sent to, as the dispatcher and as a policy know them. */
+export interface Candidates {
+  readonly targets: readonly Target[];
+  readonly views: readonly ReplicaView[];
+}
+
+export function candidates(targets: readonly Target[]): Candidates {
+  return { targets, views: targets.map(({ view }) => view) };
+}
+
+/** Role of a replica: it prefills for others, decodes for others, or serves whole requests. */
+export type ReplicaRole = 'prefill' | 'decode' | 'both';
+
+/** Fixed properties of a replica. */
+export interface ReplicaTraits {
+  /** Place among the replicas, from 0. */
+  readonly index: number;
+  /** Its kind: the first or the second GPU or profile. */
+  readonly kind: number;
+  /** Requests in flight on it for one on a replica of the first kind (the weight of nginx's least_conn). */
+  readonly weight: number;
+  readonly usdPerHour: number;
+}
+
+/** A replica with its metrics as they were scraped, and what it was sent since. */
+export class Target {
+  declare readonly engine: Engine;
+  declare readonly traits: ReplicaTraits;
+  role: ReplicaRole;
+  running = 0;
+  waiting = 0;
+  kvUse = 0;
+  sent = 0;
+  /** Time of the scrape, s. */
+  scrapedAt = 0;
+  readonly view: ReplicaView;
+
+  constructor(engine: Engine, role: ReplicaRole, traits: ReplicaTraits, dispatcher: Dispatcher) {
+    this.engine = engine;
+    this.role = role;
+    this.traits = traits;
+    this.view = new ReplicaView(this, dispatcher);
+  }
+
+  get inFlight(): number {
+    return this.running + this.waiting + this.sent;
+  }
+
+  /** Scrapes the metrics, which the policy sees until the next time. */
+  scrape(seconds: number): void {
+    const { engine } = this;
+    this.running = engine.runningCount;
+    this.waiting = engine.waitingCount + engine.futureCount;
+    this.kvUse = engine.kvBlocksUsed / engine.kvBlocksTotal;
+    this.sent = 0;
+    this.scrapedAt = seconds;
+  }
+}
+
+/** A request as the policy sees it: without the length of its answer. */
+export class RequestView {
+  readonly #promptTokens: number;
+  readonly #priority: number;
+  readonly #arrival: number;
+  readonly #hashes: ArrayLike<number> | null;
+  readonly #predicted: number | null;
+  readonly #error: number | null;
+
+  constructor(
+    promptTokens: number,
+    priority: number,
+    arrival: number,
+    hashes: ArrayLike<number> | null,
+    predicted: number | null = null,
+    error: number | null = null,
+  ) {
+    this.#promptTokens = promptTokens;
+    this.#priority = priority;
+    this.#arrival = arrival;
+    this.#hashes = hashes;
+    this.#predicted = predicted;
+    this.#error = error;
+  }
+
+  get prompt_tokens(): number {
+    return this.#promptTokens;
+  }
+  /** Class: 0 (most urgent) .. 7. */
+  get priority(): number {
+    return this.#priority;
+  }
+  /** Time of arrival, s. */
+  get arrival(): number {
+    return this.#arrival;
+  }
+  /** Hashes of the blocks of the prompt, each with all before it; empty where none are known. */
+  get prefix_hashes(): readonly number[] {
+    return this.#hashes === null ? [] : Array.from(this.#hashes);
+  }
+  /** Predicted tokens of the answer; `null` where nobody predicts it. */
+  get predicted_output_tokens(): number | null {
+    return this.#predicted;
+  }
+  /** Mean error of the prediction, as a share of the true length. */
+  get predicted_output_error(): number | null {
+    return this.#error;
+  }
+}
+
+/** A replica as the policy sees it: vLLM's metrics at the last scrape, and what the gateway knows itself. */
+export class ReplicaView {
+  readonly #target: Target;
+  readonly #dispatcher: Dispatcher;
+
+  constructor(target: Target, dispatcher: Dispatcher) {
+    this.#target = target;
+    this.#dispatcher = dispatcher;
+  }
+
+  /** Place among the replicas, from 0. */
+  get index(): number {
+    return this.#target.traits.index;
+  }
+  /** 0 for the first kind of GPU or profile, 1 for the second. */
+  get kind(): number {
+    return this.#target.traits.kind;
+  }
+  get role(): ReplicaRole {
+    return this.#target.role;
+  }
+  get num_requests_running(): number {
+    return this.#target.running;
+  }
+  /** Requests that wait, those on their way to the scheduler included. */
+  get num_requests_waiting(): number {
+    return this.#target.waiting;
+  }
+  /** Share of the KV blocks in use, 0 to 1. */
+  get kv_cache_usage_perc(): number {
+    return this.#target.kvUse;
+  }
+  /** Requests that the gateway has sent since the scrape. */
+  get requests_sent(): number {
+    return this.#target.sent;
+  }
+  /** Requests running, waiting, and sent since. */
+  get requests_in_flight(): number {
+    return this.#target.inFlight;
+  }
+  /** Age of the scrape, s. */
+  get scrape_age(): number {
+    return this.#dispatcher.seconds - this.#target.scrapedAt;
+  }
+  /** Share of the request's prompt that the gateway has sent to the replica before, 0 to 1. */
+  get prefix_match(): number {
+    return this.prefix_match_tokens / this.#dispatcher.promptTokens;
+  }
+  /** The same in tokens. */
+  get prefix_match_tokens(): number {
+    return this.#dispatcher.matchedTokens(this.#target.traits.index);
+  }
+  /** Requests in flight on it for one on a replica of the first kind: 1 but where a plan gives the kinds a weight. */
+  get weight(): number {
+    return this.#target.traits.weight;
+  }
+  get usd_per_hour(): number {
+    return this.#target.traits.usdPerHour;
+  }
+}
+
+/** The replicas that a request may be sent to, and the gateway's queue. */
+export class FleetView {
+  readonly #dispatcher: Dispatcher;
+
+  constructor(dispatcher: Dispatcher) {
+    this.#dispatcher = dispatcher;
+  }
+
+  get replicas(): readonly ReplicaView[] {
+    return this.#dispatcher.candidates.views;
+  }
+  /** Requests that wait for a replica to be ready. */
+  get num_requests_held(): number {
+    return this.#dispatcher.held;
+  }
+  /** Seconds of queue: requests that wait over first tokens a second, as of the last scrape. */
+  get queue_seconds(): number {
+    return this.#dispatcher.queueSeconds;
+  }
+  /** The next random number in [0, 1) of the run. */
+  random(): number {
+    return this.#dispatcher.random();
+  }
+}
