@@ -102,12 +102,24 @@ KINDS = {
     "unchunked-long-prefills": {"option": "long_prefill_token_threshold", "unchunked": True},
     "unchunked-drafts": {"option": "speculation", "unchunked": True},
     "unchunked-eagle-async": {"option": "speculation", "drafter": "eagle", "async": True, "unchunked": True},
-}
-
-# Kinds whose schedules the engine does not have: layers with a sliding window, alone and beside a group with full attention.
-INEXACT_KINDS = {
+    # Groups of layers over one pool: 1 with full attention, 0 with a sliding window.
     "sliding-window": {"option": "window", "groups": [0]},
+    "sliding-window-async": {"option": "async_scheduling", "groups": [0]},
     "hybrid-groups": {"option": "window", "groups": [1, 0]},
+    "hybrid-tiny": {"option": "window", "groups": [1, 0], "sizes": "tiny"},
+    "hybrid-aborts": {"option": "window", "groups": [1, 0], "aborts": True},
+    "hybrid-async": {"option": "async_scheduling", "groups": [1, 0]},
+    "hybrid-async-aborts": {"option": "async_scheduling", "groups": [1, 0], "aborts": True},
+    "hybrid-many-async": {"option": "async_scheduling", "groups": [1, 0, 0, 0, 0, 0]},
+    "hybrid-long-prefills": {"option": "long_prefill_token_threshold", "groups": [1, 0]},
+    "hybrid-async-long-prefills": {"option": "long_prefill_token_threshold", "async": True, "groups": [1, 0]},
+    "hybrid-unchunked-async": {"option": "enable_chunked_prefill", "async": True, "groups": [1, 0]},
+    "hybrid-watermark": {"option": "watermark", "groups": [1, 0]},
+    "hybrid-first-chunk-fits": {"option": "scheduler_reserve_full_isl", "groups": [1, 0]},
+    "hybrid-drafts": {"option": "speculation", "groups": [1, 0]},
+    "sliding-window-eagle": {"option": "speculation", "drafter": "eagle", "groups": [0]},
+    "hybrid-eagle": {"option": "speculation", "drafter": "eagle", "groups": [1, 0]},
+    "hybrid-eagle-async": {"option": "speculation", "drafter": "eagle", "async": True, "groups": [1, 0]},
 }
 
 
@@ -290,7 +302,11 @@ class Recorder:
             kv_cache_config=KVCacheConfig(
                 num_blocks=blocks,
                 kv_cache_tensors=[],
-                kv_cache_groups=[KVCacheGroupSpec([f"layer {i}"], group) for i, group in enumerate(groups)],
+                # A drafter's layers have full attention and lie in that group, where there is one.
+                kv_cache_groups=[
+                    KVCacheGroupSpec([f"layer {i}"], group, is_eagle_group=group is full)
+                    for i, group in enumerate(groups)
+                ],
             ),
             structured_output_manager=self.output_manager,
             block_size=block,
@@ -411,7 +427,7 @@ def schedule(scheduler: Scheduler, load: dict) -> dict:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--kind", choices=[*KINDS, *INEXACT_KINDS, "all"], default="fcfs")
+    parser.add_argument("--kind", choices=[*KINDS, "all"], default="fcfs")
     parser.add_argument("--loads", type=int, default=100, help="of each kind")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--preempting", action="store_true", help="only loads in which vLLM preempts a request")
@@ -428,7 +444,7 @@ def main() -> None:
         print(json.dumps(recording), flush=True)
         left = options.loads
         while left > 0:
-            load = random_load(draw, (KINDS | INEXACT_KINDS)[kind])
+            load = random_load(draw, KINDS[kind])
             load |= schedule(recorder.scheduler(load), load)
             if options.preempting and load["totals"][1] == 0:
                 continue

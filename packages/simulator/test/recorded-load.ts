@@ -32,8 +32,9 @@ export interface RecordedLoad extends RecordedSchedule {
   readonly drafts_per_batch_size?: readonly BatchDepth[];
   /** P(at least k draft tokens accepted); the draws are the engine's own, under seed 0. */
   readonly survival?: readonly number[];
-  /** Groups of layers that share the pool: 1 with full attention, 0 with a sliding window. The engine has one with full attention. */
+  /** Groups of layers that share the pool: 1 with full attention, 0 with a sliding window of so many tokens. */
   readonly groups?: readonly (0 | 1)[];
+  readonly window?: number;
   readonly requests: readonly RecordedRequest[];
 }
 
@@ -63,15 +64,32 @@ export function scheduleOnEngine(load: RecordedLoad): RecordedSchedule {
   const engine = new Engine(configOf(load), optionsOf(load));
   serve(engine, load);
   const { iterations, preemptions, cachedTokens } = engine.counters;
-  const { completions, firstTokens } = engine;
   const tokens = load.requests.map((): [number, number] => [0, 0]);
+  addTokens(tokens, engine);
+  return { tokens_ms: tokens, totals: [iterations, preemptions, cachedTokens] };
+}
+
+/** The same, served halfway and then by another engine that a snapshot was restored in. For loads without aborts. */
+export function scheduleAcrossSnapshot(load: RecordedLoad): RecordedSchedule['tokens_ms'] {
+  const engine = new Engine(configOf(load), optionsOf(load));
+  const last = Math.max(...load.tokens_ms.map(([, lastToken]) => lastToken));
+  serve(engine, load, (last / 2) * TICKS_PER_MS);
+  const tokens = load.requests.map((): [number, number] => [0, 0]);
+  addTokens(tokens, engine);
+  const other = new Engine(configOf(load), optionsOf(load));
+  other.restore(engine.snapshot());
+  other.runUntil(Number.POSITIVE_INFINITY);
+  addTokens(tokens, other);
+  return tokens;
+}
+
+function addTokens(tokens: [number, number][], { completions, firstTokens }: Engine): void {
   for (let i = 0; i < firstTokens.count; i++) {
     tokens[firstTokens.ids[i]][0] = firstTokens.firstTokens[i] / TICKS_PER_MS;
   }
   for (let i = 0; i < completions.count; i++) {
     tokens[completions.ids[i]][1] = completions.lastTokens[i] / TICKS_PER_MS;
   }
-  return { tokens_ms: tokens, totals: [iterations, preemptions, cachedTokens] };
 }
 
 /** The same on the reference engine. */
@@ -88,6 +106,7 @@ export function scheduleOnReference(load: RecordedLoad): RecordedSchedule {
 function serve(
   engine: Pick<Engine | ReferenceEngine, 'submit' | 'abort' | 'runUntil'>,
   load: RecordedLoad,
+  until = Number.POSITIVE_INFINITY,
 ): void {
   const blockIds: number[][] = [];
   const aborts: [number, number][] = [];
@@ -107,14 +126,14 @@ function serve(
     engine.runUntil(abortMs * TICKS_PER_MS);
     engine.abort(id);
   }
-  engine.runUntil(Number.POSITIVE_INFINITY);
+  engine.runUntil(until);
 }
 
 function configOf(load: RecordedLoad): EngineConfig {
   return {
     law: LAW_OF_1_MS,
     maxNumSeqs: load.options?.max_num_active_seqs ?? load.max_num_seqs,
-    kvBlocks: Math.floor(load.kv_blocks / (load.groups?.length ?? 1)),
+    kvBlocks: load.kv_blocks,
     schedulingPolicy: load.policy,
     speculationDepth: load.drafts ?? 0,
     speculation: load.drafts === undefined ? null : INSTANT_DRAFTS,
@@ -139,5 +158,6 @@ function optionsOf(load: RecordedLoad) {
     longPrefillTokenThresholdAdaptive: load.options?.long_prefill_token_threshold_adaptive ?? false,
     drafter: load.drafter ?? 'ngram',
     speculationDepthPerBatchSize: load.drafts_per_batch_size ?? [],
+    kvWindows: (load.groups ?? [1]).map((isFull) => (isFull ? null : (load.window as number))),
   };
 }

@@ -127,5 +127,6 @@ function schedulePrefill(state: EngineState, plan: IterationPlan, slot: number, 
   plan.prefillTokens += chunk;
   plan.attention += chunk * (start + chunk / 2);
   state.table.computed[slot] = start + chunk;
+  state.table.inFlight[slot] = chunk;
   state.counters.prefillTokens += chunk;
 }

@@ -1,7 +1,11 @@
+import type { GroupedBlocksSnapshot } from './grouped-block-pool.ts';
 import { HostCache } from './host-cache.ts';
 import { PrefixCache, type PrefixCacheSnapshot, type PromptPrefix } from './prefix-cache.ts';
 import type { RequestTable } from './request-table.ts';
 import type { SlotList } from './slot-list.ts';
+
+/** More than any request has. A small integer, which compiled code compares faster than Infinity. */
+export const ALL_TOKENS = 2 ** 30 - 1;
 
 /** Content of a request whose KV another engine computed: nobody finds it. */
 const UNNAMED = -1;
@@ -20,10 +24,10 @@ export class BlockPool {
   recomputesLastBlock = false;
   declare private readonly cache: PrefixCache | null;
   declare private readonly host: HostCache | null;
-  declare private readonly table: RequestTable;
-  declare private readonly blockTokens: number;
+  declare protected readonly table: RequestTable;
+  declare protected readonly blockTokens: number;
   /** Binary logarithm of the block size. */
-  declare private readonly blockShift: number;
+  declare protected readonly blockShift: number;
   /** Content of each slot. */
   private readonly prefixes: (PromptPrefix | null)[] = [];
   /** Of a request that waits, blocks that can be found: those with a name, those only it can ask for, those held, those on the host. */
@@ -54,6 +58,37 @@ export class BlockPool {
   blocksFor(tokens: number): number {
     return (tokens + this.blockTokens - 1) >> this.blockShift;
   }
+
+  /** Whether layers with a sliding window free the blocks behind it. */
+  get hasWindows(): boolean {
+    return false;
+  }
+
+  /** Most KV blocks that a request of so many tokens holds at once. */
+  blocksOfRequest(tokens: number): number {
+    return this.blocksFor(tokens);
+  }
+
+  /** Free blocks that a running request lacks for `tokens`. */
+  missing(slot: number, tokens: number): number {
+    return this.blocksFor(tokens) - this.table.blocks[slot];
+  }
+
+  /** Lets a running request hold `blocks`. */
+  resize(slot: number, blocks: number): void {
+    const more = blocks - this.table.blocks[slot];
+    if (more > 0) this.take(more);
+    else this.give(-more);
+    this.table.blocks[slot] = blocks;
+  }
+
+  /** Blocks of the pool that a running request holds, where the table has their number. */
+  heldBy(slot: number): number {
+    return this.table.blocks[slot];
+  }
+
+  /** Frees what lies behind the sliding windows of a running request, of whose tokens the first `settled` are known to be computed. */
+  skip(_slot: number, _settled: number): void {}
 
   /** Remembers the content of a new request. */
   setPrefix(slot: number, prefix: PromptPrefix | null): void {
@@ -97,6 +132,11 @@ export class BlockPool {
         ? this.blocksFor(Math.min(known, most) + beyond)
         : this.blocksBesideHeld(slot, cache, known, most, beyond);
     return blocks + spare <= this.free;
+  }
+
+  /** Whether the free blocks but `spare` suffice for all of a waiting request's prompt and what it had generated before. */
+  fitsWhole(slot: number, spare: number): boolean {
+    return this.fits(slot, ALL_TOKENS, spare, 0);
   }
 
   /** Free blocks that the first tokens of a waiting request need besides those that running requests hold. */
@@ -289,7 +329,7 @@ export class BlockPool {
   }
 
   /** Blocks that a waiting request may find: its last token is always computed, as its logits are wanted. */
-  private mostFound(slot: number): number {
+  protected mostFound(slot: number): number {
     return (this.table.input[slot] + this.table.generatedOffset[slot] - 1) >> this.blockShift;
   }
 
@@ -346,7 +386,7 @@ export class BlockPool {
   }
 
   /** Chunk that block `block` of a request lies in. */
-  private chunkAt(slot: number, block: number): number {
+  protected chunkAt(slot: number, block: number): number {
     const { chunkTokens, ends } = this.prefixes[slot] as PromptPrefix;
     if (ends === undefined) return Math.floor(block / (chunkTokens >> this.blockShift));
     let c = 0;
@@ -355,7 +395,7 @@ export class BlockPool {
   }
 
   /** First block of chunk `c` in its request. */
-  private chunkStart(slot: number, c: number): number {
+  protected chunkStart(slot: number, c: number): number {
     const { chunkTokens, ends } = this.prefixes[slot] as PromptPrefix;
     if (c === 0) return 0;
     return (ends === undefined ? c * chunkTokens : ends[c - 1]) >> this.blockShift;
@@ -371,17 +411,17 @@ export class BlockPool {
   }
 
   /** Block behind the last whole one of a request that has a name. */
-  private namedEnd(slot: number): number {
+  protected namedEnd(slot: number): number {
     const chunks = this.prefixOf(slot)?.ids.length ?? 0;
     return chunks === 0 ? 0 : this.chunkEnd(slot, chunks - 1);
   }
 
-  private chunkKey(slot: number, c: number): number {
+  protected chunkKey(slot: number, c: number): number {
     return (this.prefixes[slot] as PromptPrefix).ids[c];
   }
 
   /** Key of what no other request can ask for: negative, where chunk ids are not. */
-  private ownKey(slot: number): number {
+  protected ownKey(slot: number): number {
     return -1 - this.table.order[slot];
   }
 }
@@ -401,4 +441,6 @@ export interface BlockPoolSnapshot {
   readonly cache: PrefixCacheSnapshot | null;
   readonly host: PrefixCacheSnapshot | null;
   readonly prefixes: readonly (PromptPrefix | null)[];
+  /** Of a pool with groups. */
+  readonly grouped?: GroupedBlocksSnapshot;
 }

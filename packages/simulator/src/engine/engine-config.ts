@@ -1,6 +1,7 @@
 import type { IterationLaw, SpeculationProfile } from '../profiles/engine-profile.ts';
 import { type SimulatorErrorCode, wrongSetting } from '../simulator-error.ts';
 import type { FrontEndOptions } from './front-end.ts';
+import type { KvWindow } from './grouped-block-pool.ts';
 import type { SchedulingPolicy } from './waiting-queue.ts';
 
 /** Largest prompt or output of a request, tokens. */
@@ -108,6 +109,11 @@ export interface EngineOptions {
    * `speculationDepth` for all.
    */
   readonly speculationDepthPerBatchSize?: readonly BatchDepth[];
+  /**
+   * Sliding window of each group of layers with a block table of its own, tokens; `null` for full attention. The groups share
+   * the pool: a token takes a slot in each. Default one group with full attention.
+   */
+  readonly kvWindows?: readonly KvWindow[];
   /** Told of every stretch of iterations. Costs time: for looking, not for running many. */
   readonly onIterations?: (span: IterationSpan) => void;
 }

@@ -1,5 +1,5 @@
 import { AcceptanceSampler } from './acceptance-sampler.ts';
-import { BlockPool } from './block-pool.ts';
+import { ALL_TOKENS, BlockPool } from './block-pool.ts';
 import { DecodeBatch } from './decode-batch.ts';
 import type { BatchDepth, Drafter, EngineConfig, EngineRole, EngineSettings } from './engine-config.ts';
 import {
@@ -11,6 +11,7 @@ import {
 } from './engine-log.ts';
 import type { EngineRequest } from './engine-request.ts';
 import type { FrontEnd } from './front-end.ts';
+import { GroupedBlockPool } from './grouped-block-pool.ts';
 import { DraftTimer, IterationTimer } from './iteration-timer.ts';
 import { LatencyHistogram } from './latency-histogram.ts';
 import { ARRIVING, DECODING, ENDED, FUTURE, PREFILLING, RequestTable, WAITING } from './request-table.ts';
@@ -20,9 +21,6 @@ import { StepLatencies } from './step-latencies.ts';
 import { NOT_YET, TICKS_PER_NS, wholeTicks } from './ticks.ts';
 import { VerifyBatch } from './verify-batch.ts';
 import { WaitingQueue } from './waiting-queue.ts';
-
-/** More than any request has. A small integer, which compiled code compares faster than Infinity. */
-const ALL_TOKENS = 2 ** 30 - 1;
 
 /** All that an engine knows, with the few moves a request can make. The iterations are built from these. */
 export class EngineState {
@@ -49,7 +47,7 @@ export class EngineState {
   declare maxNumBatchedTokens: number;
   declare readonly defaultBudget: number;
   declare private readonly seed: number;
-  declare private readonly asyncScheduling: boolean;
+  declare readonly asyncScheduling: boolean;
   declare readonly frontEnd: FrontEnd | null;
   /** With a front end, the requests that got their first token in the last iteration. */
   readonly begun = new SlotBuffer();
@@ -110,7 +108,12 @@ export class EngineState {
     this.timer = new IterationTimer(config.law);
     this.draftTimer = config.speculation === null ? null : new DraftTimer(config.speculation);
     const { prefixCaching, hostKv } = settings;
-    this.pool = new BlockPool(this.table, config.kvBlocks, blockTokens, prefixCaching, hostKv.blocks);
+    this.pool = settings.kvWindows.some((window) => window !== null)
+      ? new GroupedBlockPool(
+          ...([this.table, config.kvBlocks, blockTokens, prefixCaching, settings.kvWindows] as const),
+          maxNumBatchedTokens * (settings.asyncScheduling ? 2 : 1),
+        )
+      : new BlockPool(this.table, config.kvBlocks, blockTokens, prefixCaching, hostKv.blocks);
     this.loadTicksPerToken = hostKv.loadNsPerToken * TICKS_PER_NS;
     this.waiting.policy = config.schedulingPolicy;
     this.derive(config);
@@ -199,14 +202,13 @@ export class EngineState {
 
   /** Takes what a request lacks of the KV blocks for `tokens`. */
   growTo(slot: number, tokens: number): void {
-    const missing = this.blocksFor(tokens) - this.table.blocks[slot];
-    if (missing <= 0) return;
-    this.pool.take(missing);
-    this.table.blocks[slot] += missing;
+    const blocks = this.blocksFor(tokens);
+    if (blocks > this.table.blocks[slot]) this.pool.resize(slot, blocks);
   }
 
   /** Blocks a running request holds. */
   blocksHeld(slot: number): number {
+    if (this.pool.hasWindows) return this.pool.heldBy(slot);
     if (this.table.status[slot] !== DECODING) return this.table.blocks[slot];
     if (this.decodes.active) return this.blocksFor(this.decodes.contextLength(slot));
     return this.verifications.has(slot) ? this.verifications.blocksHeld(slot) : this.table.blocks[slot];
@@ -228,7 +230,7 @@ export class EngineState {
     const { input, output } = this.table;
     if (!this.chunkedPrefill && input[slot] + output[slot] > this.maxNumBatchedTokens) return true;
     const most = input[slot] + output[slot] - 1 + this.config.speculationDepth + this.lookahead;
-    return this.blocksFor(most) > this.config.kvBlocks;
+    return this.pool.blocksOfRequest(most) > this.config.kvBlocks;
   }
 
   /** Whether the next iterations are of decodes alone until one of them ends or a request arrives. */
@@ -262,10 +264,10 @@ export class EngineState {
     return this.longPrefillTokenThreshold === 0 ? ALL_TOKENS : this.longPrefillTokenThreshold;
   }
 
-  /** Whether decodes may stand behind an incomplete prefill, outnumber the token budget, or have been left out. */
+  /** Whether decodes may stand behind an incomplete prefill, outnumber the token budget, have been left out, or free blocks. */
   get outOfOrder(): boolean {
     const { partials, running, table } = this;
-    if (this.skipped.count > 0) return true;
+    if (this.skipped.count > 0 || this.pool.hasWindows) return true;
     if (partials > 0) return partials > 1 || table.status[running.tail] !== PREFILLING;
     return running.count > this.maxNumBatchedTokens;
   }
@@ -279,10 +281,12 @@ export class EngineState {
     const tokens = Math.min(budget, limit);
     const whole = this.wholePromptFits || this.table.transferred[slot] === 1;
     const spare = this.running.count > 0 ? this.spareBlocks : 0;
-    const most = whole ? ALL_TOKENS : Math.max(0, tokens);
-    if (this.lookahead === 0) return this.pool.fits(slot, most, spare, padding);
+    if (this.lookahead === 0 && !this.pool.hasWindows) {
+      return this.pool.fits(slot, whole ? ALL_TOKENS : Math.max(0, tokens), spare, padding);
+    }
     const beyond = this.table.transferred[slot] === 1 ? 0 : padding + this.lookahead;
-    return this.pool.fits(slot, most, spare, 0) && this.pool.fits(slot, Math.max(0, tokens), spare, beyond);
+    if (whole && !this.pool.fitsWhole(slot, spare)) return false;
+    return this.pool.fits(slot, Math.max(0, tokens), spare, beyond);
   }
 
   /** Whether a waiting request gets all of the tokens that it asks for. */

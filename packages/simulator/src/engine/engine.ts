@@ -87,6 +87,12 @@ export class Engine {
     const { hostKv = { blocks: 0, loadNsPerToken: 0 } } = options;
     expectInteger('ENGINE_OPTION', 'hostKv.blocks', hostKv.blocks, 0, 2 ** 30);
     expectNumber('ENGINE_OPTION', 'hostKv.loadNsPerToken', hostKv.loadNsPerToken, 0, 1e9);
+    const { kvWindows = [null] } = options;
+    if (kvWindows.length === 0) throw wrongSetting('ENGINE_OPTION', 'kvWindows', 'at least one group', 0);
+    for (const [group, window] of kvWindows.entries()) {
+      if (window !== null)
+        expectInteger('ENGINE_OPTION', `kvWindows[${group}]`, window, 1, MAX_REQUEST_TOKENS);
+    }
     const { frontEnd } = options;
     if (frontEnd !== undefined) {
       expectInteger('ENGINE_OPTION', 'frontEnd.processes', frontEnd.processes, 1, MOST_API_SERVERS);
@@ -117,6 +123,7 @@ export class Engine {
       longPrefillTokenThresholdAdaptive: options.longPrefillTokenThresholdAdaptive ?? false,
       drafter,
       speculationDepthPerBatchSize,
+      kvWindows,
     };
     this.state = new EngineState(
       config,
@@ -575,8 +582,7 @@ export class Engine {
       // The look-ahead blocks beyond the context go back to the pool.
       const context = table.input[slot] + table.generatedOffset[slot] - 1;
       const needed = this.state.blocksFor(table.status[slot] === DECODING ? context : table.computed[slot]);
-      pool.give(table.blocks[slot] - needed);
-      table.blocks[slot] = needed;
+      pool.resize(slot, needed);
     }
   }
 }

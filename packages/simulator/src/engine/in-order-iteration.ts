@@ -69,7 +69,7 @@ interface DecodeStep {
 function scheduleRunning(state: EngineState, plan: IterationPlan): { budget: number; preempted: boolean } {
   const { table, running, pool, verifiesAhead, lookahead, draftsByBatchSize: byBatchSize } = state;
   const { speculationDepth } = state.config;
-  const { input, generatedOffset, computed, blocks, given, status, next, unseen, rejected } = table;
+  const { input, generatedOffset, computed, given, inFlight, status, next, unseen, rejected } = table;
   let budget = state.maxNumBatchedTokens;
   let preempted = false;
   for (let slot = running.head; slot >= 0 && budget > 0; slot = next[slot]) {
@@ -81,7 +81,8 @@ function scheduleRunning(state: EngineState, plan: IterationPlan): { budget: num
     const wanted = isDecoding ? 1 + drafts : known - end;
     const tokens = Math.min(wanted, budget, plan.mostTokens);
     const reach = end + tokens + lookahead;
-    const needed = state.blocksFor(reach) - blocks[slot];
+    if (pool.hasWindows) pool.skip(slot, end - (state.asyncScheduling ? inFlight[slot] : 0));
+    const needed = pool.missing(slot, reach);
     while (needed > pool.free) {
       const victim = state.victim();
       budget += given[victim];
@@ -93,6 +94,7 @@ function scheduleRunning(state: EngineState, plan: IterationPlan): { budget: num
     }
     state.growTo(slot, reach);
     given[slot] = tokens;
+    inFlight[slot] = tokens;
     budget -= tokens;
     // vLLM counts a block as filled as soon as the token that fills it is scheduled.
     let unknown = 0;
@@ -107,12 +109,13 @@ function scheduleRunning(state: EngineState, plan: IterationPlan): { budget: num
 
 /** Sums up what the running requests were given, and finds the prefills that end. */
 function addUp(state: EngineState, plan: IterationPlan): DecodeStep {
-  const { input, generatedOffset, computed, given, status, next } = state.table;
+  const { input, generatedOffset, computed, given, inFlight, status, next } = state.table;
   state.skipped.count = 0;
   const step: DecodeStep = { requests: 0, tokens: 0, sequences: 0, drafting: 0, context: 0 };
   for (let slot = state.running.head; slot >= 0; slot = next[slot]) {
     const tokens = given[slot];
     if (tokens === 0) {
+      inFlight[slot] = 0;
       // The scheduler knows all of a request by the time it schedules it again.
       if (status[slot] === DECODING && state.unknownTokens > 0) {
         state.skipped.push(slot);

@@ -33,6 +33,7 @@ const INT_FIELDS = [
   'next',
   'prev',
   'verifySteps',
+  'inFlight',
 ] as const;
 const BYTE_FIELDS = ['priority', 'status', 'transferred', 'unseen', 'rejected', 'drafts'] as const;
 /** Fields that tell nothing between iterations, or that a restored engine makes anew. They come last. */
@@ -95,6 +96,8 @@ export class RequestTable {
   prev: Int32Array = NO_INTS;
   /** Tokens that the iteration under way gives it where it visits every request; 0 between iterations. */
   given: Int32Array = NO_INTS;
+  /** Tokens that the last iteration gave it, where it visits every request. */
+  inFlight: Int32Array = NO_INTS;
   /** Verify steps so far (speculative decoding). */
   verifySteps: Int32Array = NO_INTS;
   /** Neighbours in a ring of the completion wheel. */
