@@ -21,7 +21,7 @@ export { msFromTicks, NOT_YET, TICKS_PER_MS, TICKS_PER_S, TICKS_PER_US } from '.
 export { Fleet } from './fleet/fleet.ts';
 export type { FleetSettings } from './fleet/fleet-options.ts';
 export type { ReplicaState } from './fleet/replica.ts';
-export { ROUTER_POLICIES, type RouterPolicy } from './policy/built-in.ts';
+export { kvAware, ROUTER_POLICIES, type RouterPolicy } from './policy/built-in.ts';
 export {
   definePolicy,
   type Policy,

@@ -315,6 +315,20 @@ export class BlockPool {
     return hits;
   }
 
+  /** Tokens at the start of a prompt that are there now, in the pool or in the memory of the host. */
+  heldTokens({ ids, ends, chunkTokens, namedTokens }: PromptPrefix, input: number): number {
+    const { cache, host, blockShift } = this;
+    const most = Math.min(input - 1, namedTokens ?? input) >> blockShift;
+    let at = 0;
+    for (let c = 0; cache !== null && c < ids.length && at < most; c++) {
+      const end = Math.min(most, (ends === undefined ? (c + 1) * chunkTokens : ends[c]) >> blockShift);
+      const found = Math.max(cache.found(ids[c]), host === null ? 0 : host.found(ids[c]));
+      if (found < end - at) return (at + found) << blockShift;
+      at = end;
+    }
+    return at << blockShift;
+  }
+
   /** Block of a waiting request up to which the host has those behind the first `from`. */
   private findOnHost(slot: number, host: HostCache, from: number): number {
     const most = this.mostFound(slot);

@@ -30,6 +30,7 @@ import { iterateInOrder } from './in-order-iteration.ts';
 import { IterationPlan } from './iteration-plan.ts';
 import type { LatencyHistogram } from './latency-histogram.ts';
 import { iterateLockstep, skipDecodes } from './lockstep-iteration.ts';
+import type { PromptPrefix } from './prefix-cache.ts';
 import { RequestOverhead } from './request-overhead.ts';
 import { ARRIVING, DECODING, ENDED, FUTURE, WAITING } from './request-table.ts';
 import { iterateVerifyBatch, skipVerifySteps } from './verify-iteration.ts';
@@ -182,6 +183,14 @@ export class Engine {
   }
   get kvBlocksUsed(): number {
     return this.state.config.kvBlocks - this.state.pool.free;
+  }
+  /** Tokens of a KV block. */
+  get blockTokens(): number {
+    return this.state.blockTokens;
+  }
+  /** Tokens at the start of a prompt whose KV is there now. */
+  heldTokens(prefix: PromptPrefix, input: number): number {
+    return this.state.pool.heldTokens(prefix, input);
   }
   get role(): EngineRole {
     return this.state.role;

@@ -55,6 +55,31 @@ export function weighted({ queue, cache, prefix }: RoutingWeights): PolicyFuncti
   };
 }
 
+/** What `kvAware` goes by; each 1 by default. */
+export interface KvCosts {
+  /** Weight of a prompt token that is to be computed, of those before this prompt too; a token in the KV cache has 1. */
+  readonly prefillLoadScale?: number;
+  /** Prompt tokens that one whose KV the replica has makes up for. */
+  readonly overlapScoreCredit?: number;
+}
+
+/**
+ * To the replica where a prompt costs least, as Dynamo's KV router: prompt tokens to be computed, less those that it has of
+ * this prompt, and KV in use. Among those that decode for others, to the one with the fewest requests.
+ */
+export function kvAware({ prefillLoadScale = 1, overlapScoreCredit = 1 }: KvCosts = {}): PolicyFunctions {
+  return {
+    score(request, replica) {
+      if (replica.role === 'decode') return -loadOf(replica);
+      const queued = replica.prompt_tokens_queued;
+      const credit = overlapScoreCredit * replica.prefix_cached_tokens;
+      const prefill = Math.max(0, queued + request.prompt_tokens - credit);
+      const inUse = replica.kv_cache_usage_perc * replica.kv_cache_tokens;
+      return -(prefillLoadScale * prefill + inUse + queued) / replica.weight;
+    },
+  };
+}
+
 /** First class that admission refuses as soon as the queue is too long, and the one before it, refused at twice that. */
 const BEST_EFFORT = 2;
 const BATCH = 1;
@@ -74,9 +99,10 @@ export function admissionByClass(seconds: number): PolicyFunctions {
  * Routing of requests to replicas. `round_robin`: in turns. `least_loaded`: to the replica with the fewest
  * requests waiting and running at the moment of arrival. `priority`: as `least_loaded`, with the first replica kept for
  * the most urgent class, which may go anywhere. `prefix_aware`: by the sum of two scores from 0 to 1, few requests
- * relative to the other replicas and the share of the prompt that the replica was sent before.
+ * relative to the other replicas and the share of the prompt that the replica was sent before. `kv_aware`: where the
+ * prompt costs least by what replicas hold and have to compute, see `kvAware`.
  */
-export type RouterPolicy = 'round_robin' | 'least_loaded' | 'priority' | 'prefix_aware';
+export type RouterPolicy = 'round_robin' | 'least_loaded' | 'priority' | 'prefix_aware' | 'kv_aware';
 
 /** The functions of a named router, for one run. */
 export const ROUTERS: Readonly<Record<RouterPolicy, () => PolicyFunctions>> = {
@@ -84,6 +110,7 @@ export const ROUTERS: Readonly<Record<RouterPolicy, () => PolicyFunctions>> = {
   least_loaded: () => leastLoaded,
   priority: () => priority,
   prefix_aware: () => weighted({ queue: 1, cache: 0, prefix: 1 }),
+  kv_aware: () => kvAware(),
 };
 
 /** All of them. */

@@ -1,3 +1,4 @@
+import type { Engine } from '../engine/engine.ts';
 import type { EngineRequest } from '../engine/engine-request.ts';
 import { randomUniform, streamKey } from '../random/counter-random.ts';
 import { leastLoaded } from './built-in.ts';
@@ -127,8 +128,9 @@ export class Dispatcher {
   }
 
   /** Takes note that a request is sent to a replica. */
-  sent(target: Target, { prefix }: Prompt): void {
+  sent(target: Target, { input, prefix }: Prompt): void {
     target.sent++;
+    target.queuedTokens += input;
     if (!this.remembers || !prefix) return;
     const { index } = target.traits;
     this.index(index).record(prefix, index % INDEXED);
@@ -146,6 +148,11 @@ export class Dispatcher {
       }
     }
     return index < this.matches.length ? this.matches[index] : 0;
+  }
+
+  /** Tokens of the present prompt whose KV an engine has. */
+  heldTokens(engine: Engine): number {
+    return this.prompt?.prefix ? engine.heldTokens(this.prompt.prefix, this.prompt.input) : 0;
   }
 
   /** Forgets what a replica was sent: it has lost its cache. */

@@ -34,6 +34,9 @@ export class Target {
   waiting = 0;
   kvUse = 0;
   sent = 0;
+  /** Prompt tokens that it was sent and had not computed at the scrape. */
+  queuedTokens = 0;
+  private computedTokens = 0;
   /** Time of the scrape, s. */
   scrapedAt = 0;
   readonly view: ReplicaView;
@@ -56,6 +59,12 @@ export class Target {
     this.waiting = engine.waitingCount + engine.futureCount;
     this.kvUse = engine.kvBlocksUsed / engine.kvBlocksTotal;
     this.sent = 0;
+    const { prefillTokens, cachedTokens } = engine.counters;
+    const computed = prefillTokens + cachedTokens;
+    // Counters may have been cleared since; what was preempted is computed twice, and what was refused never.
+    const since = computed < this.computedTokens ? computed : computed - this.computedTokens;
+    this.computedTokens = computed;
+    this.queuedTokens = this.running + this.waiting === 0 ? 0 : Math.max(0, this.queuedTokens - since);
     this.scrapedAt = seconds;
   }
 }
@@ -161,6 +170,19 @@ export class ReplicaView {
   /** The same in tokens. */
   get prefix_match_tokens(): number {
     return this.#dispatcher.matchedTokens(this.#target.traits.index);
+  }
+  /** Tokens of the request's prompt whose KV the replica has, as its KV events tell. */
+  get prefix_cached_tokens(): number {
+    return this.#dispatcher.heldTokens(this.#target.engine);
+  }
+  /** Prompt tokens that the gateway has sent to it and that it has not computed. */
+  get prompt_tokens_queued(): number {
+    return this.#target.queuedTokens;
+  }
+  /** Tokens that its KV cache has room for. */
+  get kv_cache_tokens(): number {
+    const { kvBlocksTotal, blockTokens } = this.#target.engine;
+    return kvBlocksTotal * blockTokens;
   }
   /** Requests in flight on it for one on a replica of the first kind: 1 but where a plan gives the kinds a weight. */
   get weight(): number {

@@ -39,7 +39,10 @@ export class Handovers {
       gigabytesPerSecond: Math.min(gigabytesPerSecond, other.gigabytesPerSecond),
       setupMs: Math.max(setupMs, other.setupMs),
     };
-    this.links = prefilling.map(() => new TransferLink({ ...profile, transfer }));
+    // A group that holds each token several times, as tensor parallelism does with latent attention, sends one of them.
+    const kvBytesPerToken = Math.min(profile.model.kvBytesPerToken, decodeProfile.model.kvBytesPerToken);
+    const model = { ...profile.model, kvBytesPerToken };
+    this.links = prefilling.map(() => new TransferLink({ ...profile, model, transfer }));
     this.router = router;
     this.viewOf = viewOf;
   }

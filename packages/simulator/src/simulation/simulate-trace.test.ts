@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import { fixtureProfile as profile } from '../../test/profile-fixture.ts';
 import { IterationTimer } from '../engine/iteration-timer.ts';
 import { msFromTicks, ticksFromMs } from '../engine/ticks.ts';
-import { ROUTER_POLICIES } from '../policy/built-in.ts';
+import { kvAware, ROUTER_POLICIES } from '../policy/built-in.ts';
 import type { EngineProfile } from '../profiles/engine-profile.ts';
 import { RandomStream } from '../random/counter-random.ts';
 import { SimulatorError } from '../simulator-error.ts';
@@ -203,6 +203,22 @@ describe('a simulated trace', () => {
       assert.ok(ttft({ profile: fast, secondPool: { profile } }) < 0.8 * ttft({}));
     });
 
+    it('gets a token once from a group that holds it several times', () => {
+      const copies = 400;
+      const model = { ...profile.model, kvBytesPerToken: copies * profile.model.kvBytesPerToken };
+      const replicated = { ...profile, model, memory: { ...profile.memory, utilization: 1 } };
+      const kvBlocks = 10_000;
+      const e2e = (first: EngineProfile, second: EngineProfile) =>
+        mean(
+          run(trace, {
+            ...{ profile: first, split: { prefill: 1, decode: 1 }, kvBlocks },
+            secondPool: { profile: second, kvBlocks },
+          }).e2eMs,
+        );
+      assert.equal(e2e(replicated, profile), e2e(profile, profile));
+      assert.ok(e2e(replicated, replicated) > 1.2 * e2e(profile, profile));
+    });
+
     it('is refused with another model, another format of KV, or replicas beside a split', () => {
       const second = (model: Partial<EngineProfile['model']>, options: Partial<SimulationOptions> = {}) =>
         run(trace, {
@@ -211,7 +227,7 @@ describe('a simulated trace', () => {
         });
       const split = { prefill: 1, decode: 1 };
       assert.throws(() => second({ name: 'other' }), /`secondPool` to serve/);
-      assert.throws(() => second({ kvBytesPerToken: 1 }, { split }), /format of those that prefill/);
+      assert.throws(() => second({ kvCache: 'FP8' }, { split }), /format of those that prefill/);
       assert.throws(() => run(trace, { split, secondPool: { profile, replicas: 1 } }), /got both/);
     });
   });
@@ -232,6 +248,31 @@ describe('a simulated trace', () => {
         run(trace, { replicas, router }).counters.cachedTokens;
       assert.ok(cached('prefix_aware') > 1.2 * cached('least_loaded'), `${replicas}`);
     }
+  });
+
+  describe('with a router that knows what a prompt costs', () => {
+    // A prompt that its replica has, while other prompts wait there.
+    const rows = [
+      [0, 4096, 2],
+      [2000, 4096, 2],
+      [4000, 4096, 2],
+      [4001, 4096, 2],
+      [4002, 4096, 2],
+    ] as const;
+    const trace: Trace = {
+      ...traceOf(rows),
+      prefixBlocks: {
+        ...{ blockTokens: 512, offsets: Int32Array.from({ length: 6 }, (_, i) => 8 * i) },
+        ids: Float64Array.from({ length: 40 }, (_, i) => (i < 8 || i >= 16 ? i % 8 : i)),
+      },
+    };
+    const cached = (costs: Parameters<typeof kvAware>[0]) =>
+      run(trace, { replicas: 2, policy: kvAware(costs) }).counters.cachedTokens / 4080;
+
+    it('sends a prompt to the replica that has it, unless another has less to do', () => {
+      assert.equal(cached({ overlapScoreCredit: 4, prefillLoadScale: 4 }), 3);
+      assert.equal(cached({ prefillLoadScale: 4 }), 2);
+    });
   });
 
   it('refuses what it cannot simulate, and says why', () => {

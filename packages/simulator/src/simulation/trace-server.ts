@@ -91,7 +91,7 @@ export class TraceServer {
     this.router = routerOf(this.entry, 0, router, decode === 0 ? 'both' : 'prefill');
     // Where the KV comes from is nothing that an engine that decodes has cached.
     const decoding = this.engines.slice(prefill);
-    const decodeRouter = router === 'prefix_aware' ? 'least_loaded' : router;
+    const decodeRouter = router === 'prefix_aware' || router === 'kv_aware' ? 'least_loaded' : router;
     this.handovers =
       decode === 0
         ? null
@@ -293,7 +293,7 @@ function besideReplicas({ profile, split, secondPool }: SimulationOptions): numb
     expectReplicas('secondPool.replicas', secondPool.replicas ?? 1);
     return secondPool.replicas ?? 1;
   }
-  if (model.kvBytesPerToken !== profile.model.kvBytesPerToken) {
+  if ((model.kvCache ?? 'FP16') !== (profile.model.kvCache ?? 'FP16')) {
     throw new SimulatorError(
       'SIMULATION_OPTION',
       'Expected the KV of engines that decode to have the format of those that prefill',

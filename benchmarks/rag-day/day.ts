@@ -1,0 +1,141 @@
+import { randomUniform, streamKey, type Trace } from '@servegym/simulator';
+
+/** What the study publishes of an hour of its day: the same for each of its winners. */
+export interface Hour {
+  readonly requests: number;
+  readonly inputTokens: number;
+  readonly outputTokens: number;
+}
+
+/** Tokens of a KV block there. */
+export const BLOCK_TOKENS = 64;
+/** Copies of each recorded request there, each with content of its own. */
+export const COPIES = 512;
+/** Most that a copy shifts a conversation either way, ms. */
+const SHIFT_MS = 30_000;
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
+/** Requests are exchanged as often as this times the requests of an hour, to come near its tokens. */
+const EXCHANGES = 60;
+
+/**
+ * The study's day from another revision of the recording: as many requests an hour, without one twice, chosen from those
+ * of this hour on all days so that the hour's tokens come near. Those of `day` first; where an hour has too few, the
+ * hours around it lend theirs.
+ */
+export function chooseDay(recorded: Trace, hours: readonly Hour[], day: number, seed: number): number[] {
+  const key = streamKey(seed, 'rag-day-choice');
+  const count = recorded.arrivalMs.length;
+  const taken = new Uint8Array(count);
+  const chosen: number[] = [];
+  let sum = 0;
+  let draws = 0;
+  const uniform = () => randomUniform(key, draws++, 0);
+  for (const [hour, { requests, inputTokens, outputTokens }] of hours.entries()) {
+    const from = chosen.length;
+    sum += requests / COPIES;
+    const wanted = Math.round(sum) - from;
+    const distance = (i: number) => {
+      const away = Math.abs(Math.floor((recorded.arrivalMs[i] % DAY_MS) / HOUR_MS) - hour);
+      return 2 * Math.min(away, 24 - away) + (Math.floor(recorded.arrivalMs[i] / DAY_MS) === day ? 0 : 1);
+    };
+    const free = Array.from({ length: count }, (_, i) => ({ i, order: distance(i) + uniform() }))
+      .filter(({ i }) => taken[i] === 0)
+      .sort((a, b) => a.order - b.order)
+      .map(({ i }) => i);
+    const mine = free.slice(0, wanted);
+    const others = free.slice(wanted).filter((i) => distance(i) <= 1);
+    const off = (input: number, output: number) =>
+      Math.abs((input * COPIES) / inputTokens - 1) + Math.abs((output * COPIES) / outputTokens - 1);
+    let input = mine.reduce((total, i) => total + recorded.inputTokens[i], 0);
+    let output = mine.reduce((total, i) => total + recorded.outputTokens[i], 0);
+    for (let round = 0; round < EXCHANGES * wanted && others.length > 0; round++) {
+      const a = Math.floor(uniform() * mine.length);
+      const b = Math.floor(uniform() * others.length);
+      const nextInput = input - recorded.inputTokens[mine[a]] + recorded.inputTokens[others[b]];
+      const nextOutput = output - recorded.outputTokens[mine[a]] + recorded.outputTokens[others[b]];
+      if (off(nextInput, nextOutput) >= off(input, output)) continue;
+      [input, output] = [nextInput, nextOutput];
+      [mine[a], others[b]] = [others[b], mine[a]];
+    }
+    for (const i of mine) taken[i] = 1;
+    chosen.push(...mine);
+  }
+  return chosen;
+}
+
+/**
+ * Copies of the chosen requests over a day. A copy shares no content with another, and shifts each conversation by up to
+ * half a minute either way, less at the ends of the day.
+ */
+export function copyDay(
+  recorded: Trace,
+  chosen: readonly number[],
+  hours: readonly Hour[],
+  copies: number,
+  seed: number,
+): Trace {
+  const key = streamKey(seed, 'rag-day-copies');
+  const { prefixBlocks, followUps } = recorded;
+  if (prefixBlocks === undefined) throw new Error('expected a trace with prefix blocks');
+  const ratio = BLOCK_TOKENS / prefixBlocks.blockTokens;
+  const numbers = new Map<number, number>();
+  const rows = chosen.map((i, at) => {
+    const begin = prefixBlocks.offsets[i];
+    const blocks = Math.floor((prefixBlocks.offsets[i + 1] - begin) / ratio);
+    const ids = Array.from({ length: blocks }, (_, block) => {
+      // The chain up to a block's last part names the block.
+      const id = prefixBlocks.ids[begin + (block + 1) * ratio - 1];
+      const number = numbers.get(id) ?? numbers.size;
+      numbers.set(id, number);
+      return number;
+    });
+    let root = i;
+    while (followUps !== undefined && followUps.previous[root] >= 0) root = followUps.previous[root];
+    return { at, i, ids, root, atMs: atMs(recorded, i, hourOf(hours, at), at, key) };
+  });
+  const requests = rows.length * copies;
+  const arrival = new Float64Array(requests);
+  for (let copy = 0; copy < copies; copy++) {
+    for (const { at, atMs: ms, root } of rows) {
+      const span = Math.min(SHIFT_MS, ms, DAY_MS - ms);
+      arrival[copy * rows.length + at] = ms + span * (2 * randomUniform(key, copy, root) - 1);
+    }
+  }
+  const order = Uint32Array.from(arrival, (_, i) => i).sort((a, b) => arrival[a] - arrival[b] || a - b);
+  const total = rows.reduce((sum, { ids }) => sum + ids.length, 0) * copies;
+  const ids = new Float64Array(total);
+  const offsets = new Int32Array(requests + 1);
+  const inputTokens = new Int32Array(requests);
+  const outputTokens = new Int32Array(requests);
+  for (const [at, request] of order.entries()) {
+    const row = rows[request % rows.length];
+    const first = Math.floor(request / rows.length) * numbers.size;
+    const from = offsets[at];
+    for (const [block, id] of row.ids.entries()) ids[from + block] = first + id;
+    offsets[at + 1] = from + row.ids.length;
+    inputTokens[at] = recorded.inputTokens[row.i];
+    outputTokens[at] = recorded.outputTokens[row.i];
+  }
+  return {
+    source: 'a day of RAGPulse',
+    arrivalMs: Float64Array.from(order, (request) => arrival[request]),
+    ...{ inputTokens, outputTokens, prefixBlocks: { blockTokens: BLOCK_TOKENS, ids, offsets } },
+  };
+}
+
+/** A request keeps its minute of the hour, whichever day and hour it was recorded in. */
+function atMs(recorded: Trace, i: number, hour: number, at: number, key: number): number {
+  const recordedHour = Math.floor((recorded.arrivalMs[i] % DAY_MS) / HOUR_MS);
+  const withinMs =
+    recordedHour === hour ? recorded.arrivalMs[i] % HOUR_MS : HOUR_MS * randomUniform(key, at, -1);
+  return hour * HOUR_MS + withinMs;
+}
+
+function hourOf(hours: readonly Hour[], at: number): number {
+  let sum = 0;
+  return hours.findIndex(({ requests }) => {
+    sum += requests / COPIES;
+    return at < Math.round(sum);
+  });
+}
