@@ -5,14 +5,16 @@ import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } f
 import { basename, extname, join, relative } from 'node:path';
 import { projectEnvironment, root } from './setup/commands.mjs';
 import { ensureNode } from './setup/node.mjs';
-import { ensureConsole, ensurePackages } from './setup/packages.mjs';
+import { ensureBuilt, ensurePackages } from './setup/packages.mjs';
 
 /** Published packages by folder, those that others import first. */
 const PUBLISHED =
-  'simulator profiles openenv jobs console environments endpoint operators agents servegym'.split(' ');
+  'simulator profiles openenv jobs console environments endpoint operators element agents servegym'.split(
+    ' ',
+  );
 
 /** Folders beside `src` that a package reads at run time. */
-const ASSETS = { agents: ['weights'], console: ['dist'] };
+const ASSETS = { agents: ['weights'], console: ['dist'], element: ['dist'] };
 
 /** Files of dependencies too large to install for one file. */
 const CARRIED = {
@@ -27,7 +29,7 @@ const tarballs = join(root, 'dist', 'tarballs');
 
 await ensurePackages();
 await ensureNode();
-await ensureConsole();
+await ensureBuilt('console', 'element');
 rmSync(join(root, 'dist'), { recursive: true, force: true });
 execFileSync('tsc', ['-b', 'packages/servegym/tsconfig.build.json'], {
   cwd: root,
@@ -47,7 +49,7 @@ function stage(folder) {
   const target = join(staging, folder);
   const manifest = JSON.parse(readFileSync(join(source, 'package.json'), 'utf8'));
   mkdirSync(target, { recursive: true });
-  if (folder !== 'console') {
+  if (!ASSETS[folder]?.includes('dist')) {
     cpSync(join(root, 'dist', 'build', folder, 'src'), join(target, 'lib'), { recursive: true });
     for (const path of filesIn(join(source, 'src'), /\.(parquet|wasm|json|md)$/))
       if (isAsset(path)) cpSync(join(source, 'src', path), join(target, 'lib', path));
@@ -105,6 +107,7 @@ function publishedManifest(manifest, files) {
 }
 
 function publishedTarget(path) {
+  if (typeof path !== 'string') return path;
   if (extname(path) !== '.ts') return library(path);
   return { types: library(path).replace(/\.js$/, '.d.ts'), default: library(path) };
 }

@@ -22,6 +22,8 @@ const BELOW: Readonly<Record<string, readonly string[]>> = {
   agents: ['environments', 'jobs', 'openenv', 'profiles', 'simulator'],
   environments: ['openenv', 'profiles', 'simulator'],
   console: [],
+  // It bundles all that it uses.
+  element: [],
   jobs: [],
   openenv: [],
   profiles: ['simulator'],
@@ -30,6 +32,7 @@ const BELOW: Readonly<Record<string, readonly string[]>> = {
 /** And, for tests or for types alone, what only `devDependencies` may name. */
 const DEVELOPED_WITH: Readonly<Record<string, readonly string[]>> = {
   console: ['openenv', 'operators'],
+  element: ['operators', 'profiles', 'simulator'],
   simulator: ['profiles'],
 };
 

@@ -4,13 +4,13 @@ import { constants } from 'node:os';
 import { join } from 'node:path';
 import { explain, projectEnvironment, root } from './setup/commands.mjs';
 import { ensureNode } from './setup/node.mjs';
-import { ensureConsole, ensurePackages } from './setup/packages.mjs';
+import { ensureBuilt, ensurePackages } from './setup/packages.mjs';
 
 let node;
 try {
   await ensurePackages();
   node = await ensureNode();
-  await ensureConsole();
+  await ensureBuilt('console');
 } catch (error) {
   console.error(explain(error));
   process.exit(1);

@@ -5,7 +5,7 @@ import { fork } from 'node:child_process';
 import { join } from 'node:path';
 import { explain, projectEnvironment, root, runQuietly, secondsSince } from './setup/commands.mjs';
 import { ensureNode } from './setup/node.mjs';
-import { ensureConsole, ensurePackages } from './setup/packages.mjs';
+import { ensureBuilt, ensurePackages } from './setup/packages.mjs';
 import { ensureChromium, ensurePython, ensureRedis } from './setup/programs.mjs';
 
 const startedAt = performance.now();
@@ -38,7 +38,7 @@ async function check(name, command, args) {
 async function setUpPackages() {
   await ensurePackages();
   const node = await ensureNode();
-  await attempt('set-up of the console', ensureConsole);
+  await attempt('build for browsers', () => ensureBuilt('console', 'element'));
   return node;
 }
 

@@ -31,7 +31,7 @@ const SECTIONS: Readonly<Record<string, readonly string[]>> = {
   Environments: ['environments', 'fleet', 'inferencegym', 'traffic', 'your-own-task'],
   Agents: ['agents', 'language-models', 'benchmarks', 'seasons'],
   'Running it': ['console', 'serving', 'deploy', 'scaling'],
-  'The simulator': ['engine-profiles', 'kernel-tables', 'schedules', 'fidelity', 'reference-data'],
+  'The simulator': ['element', 'engine-profiles', 'kernel-tables', 'schedules', 'fidelity', 'reference-data'],
   Help: ['glossary', 'faq', 'troubleshooting', 'openenv-conformance'],
 };
 

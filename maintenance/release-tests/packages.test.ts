@@ -72,7 +72,7 @@ describe('the packed packages', () => {
   const tarball = (name: string) => paths.find((path) => new RegExp(`/servegym-${name}-\\d`).test(path))!;
 
   it('bring JavaScript, declarations, README and LICENSE, and no test', async () => {
-    assert.equal(paths.length, 10);
+    assert.equal(paths.length, 11);
     for (const path of paths) {
       const { stdout } = await run('tar', ['-tzf', path]);
       for (const file of ['package/package.json', 'package/README.md', 'package/LICENSE'])

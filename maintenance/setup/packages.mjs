@@ -36,28 +36,30 @@ function lockedPackages(path) {
   }
 }
 
-const folder = join(root, 'packages', 'console');
-const stamp = join(folder, 'dist', '.sources');
+/** Packages that are built for browsers, with others whose sources they bundle. */
+const BUILT = { console: [], element: ['operators', 'profiles', 'simulator'] };
 
-/** Builds the web console, unless its build is of the sources as they are. */
-export async function ensureConsole() {
-  const sources = hashOfSources();
-  if (existsSync(join(folder, 'dist', 'index.html')) && existsSync(stamp)) {
-    if (readFileSync(stamp, 'utf8') === sources) return;
+/** Builds packages for browsers, unless their builds are of the sources as they are. */
+export async function ensureBuilt(...names) {
+  for (const name of names) {
+    const folder = join(root, 'packages', name);
+    const stamp = join(folder, 'dist', '.sources');
+    const sources = hashOfSources([name, ...BUILT[name]].map((each) => join(root, 'packages', each)));
+    if (existsSync(stamp) && readFileSync(stamp, 'utf8') === sources) continue;
+    await announced(`Building the ${name}`, async () => {
+      await runQuietly('npm', ['run', 'build', '--silent'], { cwd: folder, env: projectEnvironment() });
+      writeFileSync(stamp, sources);
+    });
   }
-  await announced('Building the console', async () => {
-    await runQuietly('npm', ['run', 'build', '--silent'], { cwd: folder, env: projectEnvironment() });
-    writeFileSync(stamp, sources);
-  });
 }
 
 /** Folders that the build does not read: its own output, and the tests, which write hidden folders beside them. */
 const UNREAD = /^(\.|dist$|node_modules$|browser$)/;
 
-/** Changes with every file that the build may read: the console's own and the versions of its dependencies. */
-function hashOfSources() {
+/** Changes with every file that a build may read: those of the packages and the versions of their dependencies. */
+function hashOfSources(folders) {
   const hash = createHash('sha256').update(readFileSync(join(root, 'package-lock.json')));
-  for (const path of filesUnder(folder).sort()) {
+  for (const path of folders.flatMap(filesUnder).sort()) {
     hash.update(relative(root, path).split(sep).join('/')).update('\0').update(readFileSync(path));
   }
   return hash.digest('hex');

@@ -78,6 +78,7 @@ export {
   closedBatch,
   drawLengths,
   pickRequests,
+  poissonTrace,
   repeatTrace,
   scaleRate,
   sliceRequests,

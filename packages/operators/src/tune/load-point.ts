@@ -2,6 +2,7 @@ import {
   type EngineProfile,
   type EngineSettings,
   type RouterPolicy,
+  type SimulationOptions,
   type SimulationRun,
   scaleRate,
   simulateTrace,
@@ -39,6 +40,7 @@ export interface ServedLoad {
   /** KV blocks of an engine, instead of what its memory holds. */
   readonly kvBlocks?: number;
   readonly second?: SecondEngines;
+  readonly onIterations?: SimulationOptions['onIterations'];
 }
 
 /** Serves the traffic with a candidate's settings. */
@@ -46,7 +48,7 @@ export function serveTraffic(
   profile: EngineProfile,
   candidate: Candidate,
   traffic: Traffic,
-  { load, seed, replicas, router = 'least_loaded', kvBlocks, second }: ServedLoad,
+  { load, seed, replicas, router = 'least_loaded', kvBlocks, second, onIterations }: ServedLoad,
 ): SimulationRun {
   const { split, priority, prefixCaching } = candidate;
   const { trace, priorities, concurrency } = traffic;
@@ -58,7 +60,14 @@ export function serveTraffic(
   const isAlone = engines === 1 && second === undefined;
   return simulateTrace(scaleRate(trace, times), {
     ...engineSettings(profile, candidate),
-    ...{ kvBlocks, seed, prefixCaching, priorities, schedulingPolicy: priority ? 'priority' : 'fcfs' },
+    ...{
+      kvBlocks,
+      seed,
+      prefixCaching,
+      priorities,
+      onIterations,
+      schedulingPolicy: priority ? 'priority' : 'fcfs',
+    },
     ...(concurrency !== undefined && { concurrency: Math.max(1, Math.round(times * concurrency)) }),
     ...(split === false
       ? { ...(!isAlone && { replicas: engines, router }) }

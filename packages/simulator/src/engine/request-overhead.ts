@@ -1,4 +1,5 @@
 import { randomUniform, streamKey } from '../random/counter-random.ts';
+import { portableLog } from '../random/portable-log.ts';
 import { ticksFromMs } from './ticks.ts';
 
 /**
@@ -24,7 +25,7 @@ export class RequestOverhead {
   ticks(id: number, input: number): number {
     const constantMs = this.constantMs + this.perTokenMs * input;
     if (this.varyingMs === 0) return ticksFromMs(constantMs);
-    const exponential = -Math.log(1 - randomUniform(this.key, id, 0));
+    const exponential = -portableLog(1 - randomUniform(this.key, id, 0));
     return ticksFromMs(constantMs + this.varyingMs * exponential);
   }
 }

@@ -1,3 +1,5 @@
+import { portableLog } from './portable-log.ts';
+
 /**
  * Counter-based random numbers: the n-th draw of a stream is a pure function of (key, n), so a draw more or less in
  * one place never shifts another, and a snapshot of a stream is a number.
@@ -91,12 +93,12 @@ export class RandomStream {
 
   /** Exponential with the given mean. */
   exponential(mean: number): number {
-    return -mean * Math.log(1 - this.uniform());
+    return -mean * portableLog(1 - this.uniform());
   }
 
   /** Standard normal (Box-Muller, one of the pair). */
   normal(): number {
-    const radius = Math.sqrt(-2 * Math.log(1 - this.uniform()));
+    const radius = Math.sqrt(-2 * portableLog(1 - this.uniform()));
     return radius * Math.cos(2 * Math.PI * this.uniform());
   }
 

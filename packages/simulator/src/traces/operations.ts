@@ -156,6 +156,24 @@ export function drawLengths({
   };
 }
 
+/** `drawLengths` for requests that arrive as a Poisson process, `rate` a second for `seconds`. */
+export function poissonTrace(
+  lengths: Omit<DrawnLengths, 'requests' | 'seed'>,
+  rate: number,
+  seconds: number,
+  seed: number,
+): Trace {
+  const random = new RandomStream(seed, 'arrivals');
+  const arrivals: number[] = [];
+  for (let s = random.exponential(1 / rate); s < seconds; s += random.exponential(1 / rate))
+    arrivals.push(1000 * s);
+  return {
+    ...drawLengths({ ...lengths, requests: arrivals.length, seed }),
+    source: `${rate} requests/s of ${lengths.inputTokens} tokens in, ${lengths.outputTokens} out`,
+    arrivalMs: Float64Array.from(arrivals),
+  };
+}
+
 function checkCount(trace: Trace, count: number): void {
   if (!Number.isSafeInteger(count) || count < 1) {
     throw traceError('TRACE_OPTION', trace.source, null, 'a whole number of requests from 1', `${count}`);

@@ -13,7 +13,7 @@ import {
   closedBatch,
   drawLengths,
   msFromTicks,
-  RandomStream,
+  poissonTrace,
   type ReadTrace,
   SimulatorError,
   type Trace,
@@ -253,19 +253,6 @@ function batchTrace(drawn: Lengths & { readonly requests: number }, seed: number
   return range === undefined
     ? closedBatch(requests, inputTokens, outputTokens)
     : drawLengths({ ...drawn, seed });
-}
-
-/** Requests of the given lengths that arrive as a Poisson process, `rate` a second. */
-function poissonTrace(lengths: Lengths, rate: number, seconds: number, seed: number): Trace {
-  const random = new RandomStream(seed, 'arrivals');
-  const arrivals: number[] = [];
-  for (let s = random.exponential(1 / rate); s < seconds; s += random.exponential(1 / rate))
-    arrivals.push(1000 * s);
-  return {
-    ...drawLengths({ ...lengths, requests: arrivals.length, seed }),
-    source: `${rate} requests/s of ${lengths.inputTokens} tokens in, ${lengths.outputTokens} out`,
-    arrivalMs: Float64Array.from(arrivals),
-  };
 }
 
 /** Traffic of a model, with the prefixes that its prompts share. @throws InputError */

@@ -1,0 +1,201 @@
+import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
+import { createReadStream, existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { extname, join } from 'node:path';
+import { after, before, describe, it } from 'node:test';
+import { gzipSync } from 'node:zlib';
+import { vllmDefaults } from '@servegym/operators/browser';
+import { findProfile } from '@servegym/profiles';
+import axe from 'axe-core';
+import { type Browser, chromium, type Page } from 'playwright-core';
+import { EFFORTS, type LoadCurve, wholeCurve } from '../src/load-curve.ts';
+
+const DIST = join(import.meta.dirname, '..', 'dist');
+const BASE = '/some/where/';
+/** A guard against hanging. */
+const LONGEST_WAIT_MS = 120_000;
+const TYPES: Readonly<Record<string, string>> = {
+  '.js': 'text/javascript',
+  '.json': 'application/json',
+  '.html': 'text/html',
+};
+const LOAD = { rate: 6, input: 700, output: 200, sloTtft: 800, sloTpot: 40 };
+const ATTRIBUTES = 'rate="6" input="700" output="200" slo-ttft="800" slo-tpot="40"';
+
+/** Serves the built files under a path, beside pages with the given bodies, and nothing else. */
+async function serveFiles(bodies: Readonly<Record<string, string>>) {
+  const server = createServer((request, response) => {
+    const { pathname } = new URL(request.url!, 'http://files');
+    const name = pathname.startsWith(BASE) ? decodeURI(pathname.slice(BASE.length)) : '';
+    const file = join(DIST, name);
+    const body = bodies[name];
+    response.setHeader('access-control-allow-origin', '*');
+    response.setHeader('content-type', TYPES[extname(name)] ?? 'text/plain');
+    if (body !== undefined)
+      response.end(
+        `<!doctype html><html lang="en"><meta name="viewport" content="width=device-width"><title>A page</title><main><h1>A page</h1>${body}</main>`,
+      );
+    else if (name !== '' && existsSync(file) && statSync(file).isFile())
+      createReadStream(file).pipe(response);
+    else response.writeHead(404).end();
+  });
+  await new Promise<void>((ready) => server.listen(0, '127.0.0.1', ready));
+  const { port } = server.address() as AddressInfo;
+  return { server, url: `http://127.0.0.1:${port}${BASE}`, other: `http://localhost:${port}${BASE}` };
+}
+
+const SCRIPT = '<script type="module" src="./servegym-sim.js"></script>';
+const element = (attributes: string) => `${SCRIPT}<servegym-sim ${attributes}></servegym-sim>`;
+
+/** The curve of the full effort, as JSON. */
+async function shownCurve(page: Page): Promise<string> {
+  await page.locator('servegym-sim .charts[aria-busy=false] svg').first().waitFor();
+  return page.evaluate(() => {
+    const { curve } = document.querySelector('servegym-sim') as unknown as { curve: LoadCurve };
+    return JSON.stringify(curve);
+  });
+}
+
+function nodeCurve(name: string, load = LOAD): string {
+  const profile = findProfile(name);
+  const deployment = { name, profile, settings: vllmDefaults(profile), engines: 1, notSimulated: [] };
+  return JSON.stringify(wholeCurve(deployment, load, EFFORTS.at(-1)!));
+}
+
+const hash = (text: string) => createHash('sha256').update(text).digest('hex');
+
+describe('<servegym-sim>', () => {
+  let browser: Browser;
+  let files: Awaited<ReturnType<typeof serveFiles>>;
+  before(async () => {
+    files = await serveFiles({
+      'plain.html': element(`model="llama-3-8b" gpu="h100" ${ATTRIBUTES}`),
+      'tensor.html': element(`model="Llama-3-70B" gpu="H100-80GB" count="4" ${ATTRIBUTES}`),
+      'wrong.html': element('model="Llama-3-8B" gpu="h100" count="3"'),
+    });
+    browser = await chromium.launch({ executablePath: process.env.SERVEGYM_CHROMIUM });
+  });
+  after(async () => {
+    await browser?.close();
+    files?.server.closeAllConnections();
+    files?.server.close();
+  });
+
+  /** A page without faults, and what it asked for. */
+  async function open(path: string, options = {}) {
+    const page = await browser.newPage(options);
+    page.setDefaultTimeout(LONGEST_WAIT_MS);
+    const faults: string[] = [];
+    const asked: string[] = [];
+    page.on('pageerror', ({ message }) => faults.push(message));
+    page.on('console', (message) => message.type() === 'error' && faults.push(message.text()));
+    page.on('request', (request) => asked.push(request.url()));
+    await page.goto(path.startsWith('http') ? path : files.url + path);
+    return { page, faults, asked, [Symbol.asyncDispose]: () => page.close() };
+  }
+
+  it('shows the bits that Node computes, from files under a path, and asks for nothing else', async () => {
+    for (const [path, name] of [
+      ['plain.html', 'h100-80gb-llama-3-8b'],
+      ['tensor.html', 'h100-80gb-llama-3-70b-tp4'],
+    ] as const) {
+      await using shown = await open(path);
+      assert.equal(hash(await shownCurve(shown.page)), hash(nodeCurve(name)), name);
+      assert.deepEqual(
+        shown.asked.filter((url) => !url.startsWith(files.url) && !/favicon/.test(url)),
+        [],
+      );
+      const profiles = shown.asked
+        .filter((url) => /profiles\//.test(url))
+        .map((url) => url.split('/').at(-1));
+      assert.deepEqual([...new Set(profiles)].sort(), [`${name}.json`, 'index.json']);
+      assert.deepEqual(
+        shown.faults.filter((fault) => !/404/.test(fault)),
+        [],
+      );
+    }
+  });
+
+  it('runs in a page of another origin', async () => {
+    await using shown = await open('plain.html');
+    await shown.page.setContent(
+      element(`model="llama-3-8b" gpu="h100" ${ATTRIBUTES}`).replace('./', files.other),
+    );
+    assert.equal(hash(await shownCurve(shown.page)), hash(nodeCurve('h100-80gb-llama-3-8b')));
+  });
+
+  it('takes a pasted `vllm serve` line, and says what of it is not simulated', async () => {
+    await using shown = await open('plain.html');
+    await shownCurve(shown.page);
+    await shown.page.getByText('Paste a').click();
+    const line =
+      'vllm serve meta-llama/Meta-Llama-3-70B-Instruct --tensor-parallel-size 4 --max-num-seqs 64 --made-up 3';
+    await shown.page.getByLabel('Line, Kubernetes manifest').fill(line);
+    await shown.page.getByText('Not simulated: --made-up 3').waitFor();
+    const { profile } = JSON.parse(await shownCurve(shown.page)) as LoadCurve;
+    assert.equal(profile, 'h100-80gb-llama-3-70b-tp4');
+    await shown.page.getByLabel('Line, Kubernetes manifest').fill('vllm serve some/model');
+    await shown.page.getByRole('alert').filter({ hasText: 'some/model is not known' }).waitFor();
+  });
+
+  it('keeps its state in the address, and is moved by the keyboard', async () => {
+    await using shown = await open('plain.html');
+    const before = await shownCurve(shown.page);
+    await shown.page.getByRole('slider', { name: 'Requests/s' }).focus();
+    await shown.page.keyboard.press('ArrowRight');
+    await shown.page.waitForURL(/rate=/);
+    await shown.page.getByLabel('GPU', { exact: true }).selectOption('L4-24GB');
+    await shown.page.waitForURL(/gpu=L4-24GB/);
+    await shown.page.getByRole('status').filter({ hasText: 'L4-24GB' }).waitFor({ state: 'attached' });
+    const changed = await shownCurve(shown.page);
+    assert.notEqual(changed, before);
+    await using again = await open(shown.page.url());
+    assert.equal(await shownCurve(again.page), changed);
+  });
+
+  it('names the values there are, where an attribute has none of them', async () => {
+    await using shown = await open('wrong.html');
+    await shown.page
+      .getByRole('alert')
+      .filter({ hasText: 'count: expected one of 1, 2, 4 for Llama-3-8B on H100-80GB, got 3' })
+      .waitFor();
+  });
+
+  it('has no fault of accessibility, light and dark, wide and narrow', async () => {
+    for (const colorScheme of ['light', 'dark'] as const)
+      for (const width of [1280, 390]) {
+        await using shown = await open('plain.html', { colorScheme, viewport: { width, height: 900 } });
+        await shown.page.addStyleTag({ content: ':root { color-scheme: light dark }' });
+        await shownCurve(shown.page);
+        await shown.page.evaluate(axe.source);
+        const found = await shown.page.evaluate('axe.run()');
+        const { violations } = found as axe.AxeResults;
+        assert.deepEqual(
+          violations.map(({ id, nodes }) => `${id}: ${nodes[0]!.html}`),
+          [],
+        );
+        const overflow = await shown.page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+        assert.ok(overflow <= 0, `${overflow} px too wide at ${width}`);
+      }
+  });
+
+  it('loads at most 60 kB for engine and element, and 10 kB for a profile', () => {
+    const size = (name: string) => gzipSync(readFileSync(join(DIST, name)), { level: 9 }).length;
+    const loaded = new Set<string>();
+    const load = (name: string): void => {
+      if (loaded.has(name)) return;
+      loaded.add(name);
+      const text = readFileSync(join(DIST, name), 'utf8');
+      for (const [, path] of text.matchAll(/(?:from|import)\s*"(\.[^"]+)"/g))
+        load(join(name, '..', path).replaceAll('\\', '/'));
+    };
+    load('servegym-sim.js');
+    load('worker.js');
+    const bytes = [...loaded].reduce((sum, name) => sum + size(name), 0);
+    assert.ok(bytes <= 60_000, `${bytes} bytes: ${[...loaded].join(', ')}`);
+    for (const name of readdirSync(join(DIST, 'profiles')))
+      assert.ok(size(`profiles/${name}`) <= 10_000, `${name}: ${size(`profiles/${name}`)} bytes`);
+  });
+});

@@ -1,0 +1,297 @@
+import { fetchJson, type ProfileEntry } from './catalog.ts';
+import chartStyle from './curve-charts.css?inline';
+import { curveCharts, rateText, timeText, usdText } from './curve-charts.ts';
+import type { LoadCurve } from './load-curve.ts';
+import style from './servegym-sim.css?inline';
+import { DEFAULTS, entryOf, RANGES, readSettings, type Settings } from './settings.ts';
+import type { CurveAnswer } from './worker.ts';
+
+type Name = keyof Settings;
+
+/** Sliders with what they say. They move by the logarithm. */
+const SLIDERS = {
+  rate: 'Requests/s',
+  input: 'Prompt, tokens',
+  output: 'Answer, tokens',
+} as const;
+const SLIDER_STEPS = 400;
+
+const escaped = (text: string) =>
+  text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('"', '&quot;');
+
+const field = (name: string, text: string, control: string, value = '') =>
+  `<div><label for="${name}">${text}</label>${value}${control.replace(' ', ` id="${name}" name="${name}" `)}</div>`;
+const choice = (name: Name, text: string) => field(name, text, '<select ></select>');
+const slider = ([name, text]: [string, string]) =>
+  field(name, text, `<input type="range" min="0" max="${SLIDER_STEPS}">`, '<b></b>');
+const bound = (name: 'slo-ttft' | 'slo-tpot', text: string) =>
+  field(name, text, `<input type="number" min="${RANGES[name][0]}" step="any" required>`);
+
+const PAGE = `<style>${style}${chartStyle}</style>
+<section class="box" aria-label="Simulated LLM server">
+<form>
+<div class="choices">${choice('model', 'Model')}${choice('gpu', 'GPU')}${choice('count', 'GPUs of an engine')}${choice('weights', 'Weights')}</div>
+<div class="choices">${Object.entries(SLIDERS).map(slider).join('')}${bound('slo-ttft', 'SLO: TTFT p99 at most, ms')}${bound('slo-tpot', 'SLO: TPOT p99 at most, ms')}</div>
+<details><summary>Paste a <code>vllm serve</code> line</summary>${field('command', 'Line, Kubernetes manifest or Helm values; read in this page, and sent nowhere', '<textarea spellcheck="false" placeholder="vllm serve meta-llama/Llama-3.1-8B-Instruct --max-num-seqs 128"></textarea>')}</details>
+</form>
+<p role="alert"></p>
+<dl class="figures"></dl>
+<div class="charts" aria-busy="true"></div>
+<p class="notes"></p>
+<details class="values"><summary>Values as a table</summary><div class="scroll" tabindex="0" role="region" aria-label="Values of the charts"></div></details>
+<p class="unseen" role="status"></p>
+</section>`;
+
+/**
+ * `<servegym-sim model gpu count weights command rate input output slo-ttft slo-tpot>`: simulates an LLM inference server in
+ * a worker of the page. `curve` is what is shown; `servegym-curve` events tell of a new one. The first element of a page
+ * keeps its state in the query of the address.
+ */
+export class ServegymSim extends HTMLElement {
+  static observedAttributes = Object.keys(DEFAULTS);
+  /** What is shown; `undefined` before the first. */
+  curve: LoadCurve | undefined;
+  #settings: Settings = DEFAULTS;
+  #entries: readonly ProfileEntry[] = [];
+  #worker: Worker | undefined;
+  #asked = 0;
+
+  async connectedCallback(): Promise<void> {
+    const query = this.#keepsAddress ? new URLSearchParams(location.search) : new URLSearchParams();
+    const attributes = readSettings((name) => this.getAttribute(name), DEFAULTS);
+    this.#settings = readSettings((name) => query.get(name), attributes);
+    this.#worker = startWorker();
+    this.#worker.onmessage = ({ data }: MessageEvent<CurveAnswer>) => this.#take(data);
+    this.#worker.onerror = ({ message }) => this.#say(message || 'The worker of this page does not start');
+    this.#ask();
+    if (this.shadowRoot === null) {
+      const root = this.attachShadow({ mode: 'open' });
+      root.innerHTML = PAGE;
+      root
+        .querySelector('form')!
+        .addEventListener('input', ({ target }) => this.#edit(target as HTMLInputElement));
+      root.querySelector('form')!.addEventListener('submit', (event) => event.preventDefault());
+    }
+    try {
+      this.#entries = await fetchJson<ProfileEntry[]>('./profiles/index.json');
+      this.#fill();
+    } catch (error) {
+      this.#say((error as Error).message);
+    }
+  }
+
+  disconnectedCallback(): void {
+    this.#worker?.terminate();
+    this.#worker = undefined;
+  }
+
+  attributeChangedCallback(): void {
+    if (this.#worker === undefined) return;
+    this.#change(readSettings((name) => this.getAttribute(name), this.#settings));
+  }
+
+  get #keepsAddress(): boolean {
+    return document.querySelector('servegym-sim') === this;
+  }
+
+  #part<E extends Element>(selector: string): E {
+    return this.shadowRoot!.querySelector<E>(selector)!;
+  }
+
+  #say(problem: string): void {
+    this.#part('[role=alert]').textContent = problem;
+    this.#part('.charts').setAttribute('aria-busy', 'false');
+  }
+
+  #ask(): void {
+    this.#worker!.postMessage({ id: ++this.#asked, settings: this.#settings });
+    this.shadowRoot?.querySelector('.charts')?.setAttribute('aria-busy', 'true');
+  }
+
+  #change(settings: Settings): void {
+    this.#settings = settings;
+    this.#fill();
+    this.#ask();
+  }
+
+  /** Takes over what a person has changed. */
+  #edit(control: HTMLInputElement): void {
+    const name = control.name as Name;
+    if (!control.validity.valid) return;
+    const value =
+      control.type === 'range'
+        ? valueAt(name as 'rate', Number(control.value))
+        : typeof DEFAULTS[name] === 'number'
+          ? Number(control.value)
+          : control.value;
+    let settings = { ...this.#settings, [name]: value };
+    if (name === 'model' || name === 'gpu') settings = this.#fitting(settings);
+    this.#change(settings);
+    if (!this.#keepsAddress) return;
+    const address = new URL(location.href);
+    for (const [key, each] of Object.entries(this.#settings)) {
+      const isDefault = String(each) === (this.getAttribute(key) ?? String(DEFAULTS[key as Name]));
+      if (isDefault) address.searchParams.delete(key);
+      else address.searchParams.set(key, String(each));
+    }
+    history.replaceState(history.state, '', address);
+  }
+
+  /** Another GPU or number of them where the model has no profile on this. */
+  #fitting(settings: Settings): Settings {
+    const ofModel = this.#entries.filter(({ model }) => model === settings.model);
+    const onGpu = ofModel.filter(({ gpu }) => gpu === settings.gpu);
+    const near = onGpu.length > 0 ? onGpu : ofModel;
+    const { gpu, count } = near.find((each) => each.count === settings.count) ?? near[0];
+    return { ...settings, gpu, count };
+  }
+
+  /** Shows the settings in the controls. */
+  #fill(): void {
+    const settings = this.#settings;
+    for (const name of Object.keys(SLIDERS) as (keyof typeof SLIDERS)[]) {
+      const control = this.#part<HTMLInputElement>(`[name=${name}]`);
+      control.value = String(stepOf(name, settings[name]));
+      control.setAttribute('aria-valuetext', String(settings[name]));
+      control.previousElementSibling!.textContent = settings[name].toLocaleString('en-US');
+    }
+    for (const name of ['slo-ttft', 'slo-tpot', 'command'] as const) {
+      const control = this.#part<HTMLInputElement>(`[name=${name}]`);
+      if (control.value !== String(settings[name])) control.value = String(settings[name]);
+    }
+    const hasLine = settings.command.trim() !== '';
+    if (hasLine) this.#part<HTMLDetailsElement>('details').open = true;
+    if (this.#entries.length === 0) return;
+    let entry: ProfileEntry;
+    try {
+      entry = entryOf(this.#entries, settings);
+    } catch (error) {
+      this.#say((error as Error).message);
+      return;
+    }
+    const ofModel = this.#entries.filter(({ model }) => model === entry.model);
+    const onGpu = ofModel.filter(({ gpu }) => gpu === entry.gpu);
+    const isKnown = entry.weights.includes(settings.weights);
+    const lists: readonly (readonly [Name, readonly (string | number)[], string | number])[] = [
+      ['model', this.#entries.map(({ model }) => model), entry.model],
+      ['gpu', ofModel.map(({ gpu }) => gpu), entry.gpu],
+      ['count', onGpu.map(({ count }) => count), entry.count],
+      ['weights', entry.weights, isKnown ? settings.weights : entry.weights[0]],
+    ];
+    for (const [name, values, chosen] of lists) {
+      const control = this.#part<HTMLSelectElement>(`[name=${name}]`);
+      const sorted = [...new Set(values)].sort((a, b) =>
+        typeof a === 'number' ? a - Number(b) : a.localeCompare(String(b)),
+      );
+      control.innerHTML = sorted.map((value) => `<option>${value}</option>`).join('');
+      control.value = String(chosen);
+      // The line says these.
+      control.disabled = hasLine && name !== 'gpu';
+    }
+  }
+
+  #take(answer: CurveAnswer): void {
+    if (answer.id !== this.#asked) return;
+    if ('problem' in answer) {
+      this.#say(answer.problem);
+      return;
+    }
+    const { curve, isWhole, notSimulated, weights, model, gpu } = answer;
+    const { 'slo-ttft': ttft, 'slo-tpot': tpot, input, output } = this.#settings;
+    this.#part('[role=alert]').textContent = '';
+    this.curve = curve;
+    const { at, breaking, error } = curve;
+    const share = (value: number) => `${Math.round(100 * value)} %`;
+    const what = `${model} with ${weights} weights on ${curve.gpus} x ${gpu}`;
+    const breaks =
+      breaking === null
+        ? 'no rate meets the SLO'
+        : breaking.first === null
+          ? 'the SLO holds at every rate'
+          : `then ${breaking.first} breaks`;
+    const figures: readonly (readonly [string, string, string, boolean?])[] = [
+      ['Breaking point', breaking === null ? 'none' : `${rateText(breaking.rate)} req/s`, breaks],
+      [
+        `TTFT at ${rateText(at.rate)} req/s`,
+        timeText(at.ttft.p99),
+        `p99; p50 ${timeText(at.ttft.p50)}`,
+        at.ttft.p99 > ttft,
+      ],
+      [
+        `TPOT at ${rateText(at.rate)} req/s`,
+        timeText(at.tpot.p99),
+        `p99; p50 ${timeText(at.tpot.p50)}`,
+        at.tpot.p99 > tpot,
+      ],
+      [
+        'KV cache',
+        share(at.kvMean),
+        `mean; peak ${share(at.kvPeak)} of ${curve.kvTokens.toLocaleString('en-US')} tokens`,
+      ],
+      [
+        'Per million tokens',
+        usdText(at.usdPerMillionTokens),
+        `list price: ${usdText(curve.usdPerHour)} an hour`,
+      ],
+      ['Confidence', STATUS[curve.status], `TPOT ± ${share(error.share)}, TTFT ± ${share(error.ttftShare)}`],
+    ];
+    this.#part('.figures').innerHTML = figures
+      .map(
+        ([name, value, more, isBroken]) =>
+          `<div><dt>${name}</dt><dd${isBroken ? ' class="broken"' : ''}>${value}${isBroken ? ', above the SLO' : ''}<small>${more}</small></dd></div>`,
+      )
+      .join('');
+    const charts = this.#part('.charts');
+    charts.innerHTML = curveCharts(curve, { ttft, tpot }).join('');
+    charts.setAttribute('aria-busy', String(!isWhole));
+    const left = notSimulated.length === 0 ? '' : ` Not simulated: ${notSimulated.join('; ')}.`;
+    this.#part('.notes').textContent =
+      `${what}, ${input.toLocaleString('en-US')} tokens in, ${output.toLocaleString('en-US')} out, Poisson arrivals. Dotted: the SLO; upright: the breaking point. Times: ${curve.source}. Error: ${error.source}.${left}`;
+    this.#part('.values .scroll').innerHTML = table(curve);
+    if (isWhole)
+      this.#part('[role=status]').textContent =
+        `${what}: breaking point ${breaking === null ? '' : `${rateText(breaking.rate)} requests/s, `}${breaks}. At ${rateText(at.rate)} requests/s TTFT p99 ${timeText(at.ttft.p99)}, TPOT p99 ${timeText(at.tpot.p99)}.`;
+    this.dispatchEvent(new CustomEvent('servegym-curve', { detail: { curve, isWhole }, bubbles: true }));
+  }
+}
+
+const STATUS: Readonly<Record<LoadCurve['status'], string>> = {
+  measured: 'measured',
+  tables: 'kernel tables',
+  estimated: 'estimated',
+};
+
+function table({ points }: LoadCurve): string {
+  const heads = ['Requests/s', 'TTFT p50', 'p99', 'TPOT p50', 'p99', 'KV mean', 'peak', 'USD/M tokens'];
+  const rows = points.map(({ rate, ttft, tpot, kvMean, kvPeak, usdPerMillionTokens }) => [
+    ...[rateText(rate), timeText(ttft.p50), timeText(ttft.p99), timeText(tpot.p50), timeText(tpot.p99)],
+    ...[`${Math.round(100 * kvMean)} %`, `${Math.round(100 * kvPeak)} %`, usdText(usdPerMillionTokens)],
+  ]);
+  const row = (cells: readonly string[], tag: string) =>
+    `<tr>${cells.map((cell) => `<${tag}>${escaped(cell)}</${tag}>`).join('')}</tr>`;
+  return `<table>${row(heads, 'th')}${rows.map((cells) => row(cells, 'td')).join('')}</table>`;
+}
+
+function valueAt(name: keyof typeof SLIDERS, step: number): number {
+  const [low, high] = RANGES[name];
+  const value = low * (high / low) ** (step / SLIDER_STEPS);
+  return name === 'rate' ? Number(value.toPrecision(2)) : Math.round(Number(value.toPrecision(3)));
+}
+
+function stepOf(name: keyof typeof SLIDERS, value: number): number {
+  const [low, high] = RANGES[name];
+  return Math.round((SLIDER_STEPS * Math.log(value / low)) / Math.log(high / low));
+}
+
+/** Name that the build leaves as it is. */
+const WORKER = './worker.js';
+
+/** A worker of this module's folder. A page of another origin may only start one of its own, which then imports it. */
+function startWorker(): Worker {
+  const address = new URL(WORKER, import.meta.url);
+  if (address.origin === location.origin) return new Worker(address, { type: 'module' });
+  const own = new Blob([`import ${JSON.stringify(address.href)};`], { type: 'text/javascript' });
+  return new Worker(URL.createObjectURL(own), { type: 'module' });
+}
+
+if (!customElements.get('servegym-sim')) customElements.define('servegym-sim', ServegymSim);

@@ -1,0 +1,80 @@
+import { type Deployment, vllmDefaults } from '@servegym/operators/browser';
+import type { WeightPrecision } from '@servegym/simulator';
+import { fetchJson, fetchProfiles, type ProfileEntry } from './catalog.ts';
+import { EFFORTS, type LoadCurve, loadCurve } from './load-curve.ts';
+import { entryOf, type Settings } from './settings.ts';
+
+/** What the worker is asked: the curve of some settings; a later request takes the place of one before. */
+export interface CurveRequest {
+  readonly id: number;
+  readonly settings: Settings;
+}
+
+/** What it answers: a curve of each effort, or what is wrong with the settings. */
+export type CurveAnswer = { readonly id: number } & (
+  | {
+      readonly curve: LoadCurve;
+      readonly model: string;
+      readonly gpu: string;
+      readonly weights: string;
+      readonly notSimulated: readonly string[];
+      readonly isWhole: boolean;
+    }
+  | { readonly problem: string }
+);
+
+const index = fetchJson<ProfileEntry[]>('./profiles/index.json');
+let latest = 0;
+
+/** The engine of the settings, with vLLM's defaults where there is no line. */
+async function resolve(settings: Settings): Promise<Deployment> {
+  const entries = await index;
+  const entry = entryOf(entries, settings);
+  if (settings.command.trim() !== '') {
+    const { deploymentOf } = await import('./deployment.ts');
+    return deploymentOf(settings.command, entry.gpu, entries);
+  }
+  const [profile] = await fetchProfiles([entry.name]);
+  const weights = entry.weights.includes(settings.weights) ? settings.weights : entry.weights[0];
+  return {
+    ...{ name: profile.name, profile, engines: 1, notSimulated: [] },
+    settings: { ...vllmDefaults(profile), weights: weights as WeightPrecision },
+  };
+}
+
+/** Lets messages in that have arrived meanwhile. */
+const channel = new MessageChannel();
+function turn(): Promise<unknown> {
+  return new Promise((resume) => {
+    channel.port2.onmessage = resume;
+    channel.port1.postMessage(null);
+  });
+}
+
+async function answer({ id, settings }: CurveRequest): Promise<void> {
+  const send = (message: CurveAnswer) => postMessage(message);
+  try {
+    const deployment = await resolve(settings);
+    const { 'slo-ttft': sloTtft, 'slo-tpot': sloTpot, rate, input, output } = settings;
+    const { profile, notSimulated } = deployment;
+    const named = { model: profile.model.name, gpu: profile.gpu.name, weights: deployment.settings.weights };
+    for (const effort of EFFORTS) {
+      const steps = loadCurve(deployment, { rate, input, output, sloTtft, sloTpot }, effort);
+      for (let step = steps.next(); ; step = steps.next()) {
+        if (step.done) {
+          send({ id, curve: step.value, ...named, notSimulated, isWhole: effort === EFFORTS.at(-1) });
+          break;
+        }
+        await turn();
+        if (id !== latest) return;
+      }
+    }
+  } catch (error) {
+    if (id === latest) send({ id, problem: (error as Error).message });
+  }
+}
+
+addEventListener('message', ({ data }: MessageEvent<CurveRequest>) => {
+  latest = data.id;
+  void answer(data);
+});

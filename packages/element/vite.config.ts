@@ -1,0 +1,65 @@
+import { fileURLToPath } from 'node:url';
+import { listProfiles } from '@servegym/profiles';
+import { defineConfig, type Plugin } from 'vite';
+import type { ProfileEntry } from './src/catalog.ts';
+
+const file = (name: string) => fileURLToPath(new URL(name, import.meta.url));
+
+/** What takes the place of modules of Node in code that also runs there. */
+const NODE = `
+export const serialize = (value) => value;
+export const deserialize = serialize;
+export const basename = (path) => path.replace(/^.*[\\\\/]/, '');
+export const isDeepStrictEqual = (a, b) => JSON.stringify(a) === JSON.stringify(b);
+`;
+
+/** The page fetches profiles: its catalog takes the place of the one that holds all of them. */
+function forPages(): Plugin {
+  return {
+    name: 'for-pages',
+    enforce: 'pre',
+    resolveId(source) {
+      if (source.startsWith('node:')) return '\0node';
+      return /(^|\/)data\/catalog\.ts$/.test(source) ? file('src/catalog.ts') : undefined;
+    },
+    load(id) {
+      // Parts that are fetched later have nothing to load ahead of them.
+      if (id.includes('vite/preload-helper')) return 'export const __vitePreload = (load) => load();';
+      return id === '\0node' ? NODE : undefined;
+    },
+    generateBundle() {
+      const profiles = listProfiles();
+      const entries = profiles.map(
+        ({ name, model, gpu, weights, status }): ProfileEntry => ({
+          ...{ name, model: model.name, gpu: gpu.name, count: gpu.count, status },
+          weights: Object.keys(weights),
+        }),
+      );
+      const emit = (fileName: string, source: string) => this.emitFile({ type: 'asset', fileName, source });
+      emit('profiles/index.json', JSON.stringify(entries));
+      for (const profile of profiles) emit(`profiles/${profile.name}.json`, JSON.stringify(profile));
+      emit('servegym-sim.d.ts', 'export declare class ServegymSim extends HTMLElement {}\n');
+    },
+  };
+}
+
+export default defineConfig({
+  root: file('.'),
+  logLevel: 'warn',
+  base: './',
+  build: {
+    target: 'es2022',
+    cssTarget: ['chrome123', 'firefox120', 'safari17.5'],
+    modulePreload: false,
+    reportCompressedSize: false,
+    rolldownOptions: {
+      input: { 'servegym-sim': file('src/servegym-sim.ts'), worker: file('src/worker.ts') },
+      preserveEntrySignatures: 'allow-extension',
+      // Of modules that the page has parts of, the others are dropped.
+      shimMissingExports: true,
+      // All in one folder: files are found from their modules.
+      output: { entryFileNames: '[name].js', chunkFileNames: 'part-[name]-[hash].js' },
+    },
+  },
+  plugins: [forPages()],
+});
