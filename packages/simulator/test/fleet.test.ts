@@ -445,3 +445,36 @@ test('a setting out of range is refused by name and changes nothing', () => {
     field: 'pools[0].coldStartSeconds[1]',
   });
 });
+
+test('a policy routes, admits and leaves prefill on the replicas that decode, and goes back to a snapshot with its state', () => {
+  let admitted = 0;
+  const policy = () => ({
+    admit: ({ priority }: { priority: number }) => priority < 2 || admitted++ % 2 === 0,
+    score: (_: unknown, replica: { index: number; role: string }) => (replica.index === 2 ? 1 : 0),
+    disaggregate: ({ prompt_tokens: tokens }: { prompt_tokens: number }) => tokens > 300,
+    state: () => admitted,
+    restore: (state: unknown) => {
+      admitted = state as number;
+    },
+  });
+  const { fleet, answers, refusals } = observed({ ...calm, replicas: [3], prefillReplicas: 1 }, { policy });
+  const load = (first: number) => {
+    for (let id = first; id < first + 63; id++) fleet.submit(request(id, id / 4, { priority: id % 3 }));
+    fleet.runUntil(s((first + 63) / 4));
+    const told = [answers.splice(0).map(({ id, lastToken }) => [id, lastToken]), refusals.splice(0)];
+    return { told, routed: fleet.replicas.map(({ routed }) => routed) };
+  };
+  const { routed, told } = load(0);
+  assert.equal(told[1].length, 10);
+  // Prompts of more than 300 tokens go to the replica that prefills, which is the first, the others to the third.
+  assert.deepEqual(
+    routed.map((count) => count > 0),
+    [true, false, true],
+  );
+  const snapshot = fleet.snapshot();
+  fleet.clearLogs();
+  const once = load(63);
+  fleet.restore(snapshot);
+  assert.deepEqual(load(63), once);
+  assert.deepEqual(fleet.policyFaults, []);
+});

@@ -1,6 +1,8 @@
 import { MAX_BATCHED_TOKENS } from '../engine/engine-config.ts';
 import type { CompletionLog, FirstTokenLog } from '../engine/engine-log.ts';
 import type { PromptPrefix } from '../engine/prefix-cache.ts';
+import type { RoutingWeights } from '../policy/built-in.ts';
+import type { Policy } from '../policy/policy.ts';
 import type { EngineProfile, WeightPrecision } from '../profiles/engine-profile.ts';
 import { wrongSetting } from '../simulator-error.ts';
 import type { Replica } from './replica.ts';
@@ -15,16 +17,6 @@ export interface FleetPool {
   readonly weights?: WeightPrecision;
   /** Least and most seconds from the request for a replica until it serves; drawn evenly for each replica. */
   readonly coldStartSeconds: readonly [number, number];
-}
-
-/** Weights of the properties by which the gateway chooses a replica, each 0 or more. All 0: in turns. */
-interface RoutingWeights {
-  /** Few requests in flight, relative to the other replicas. */
-  readonly queue: number;
-  /** Free KV blocks. */
-  readonly cache: number;
-  /** Share of the prompt that the gateway has sent to the replica before. */
-  readonly prefix: number;
 }
 
 /** Settings that an operator or an autoscaler changes while a fleet serves. */
@@ -57,8 +49,10 @@ export interface FleetOptions {
   readonly metricsIntervalMs?: number;
   /** Failures of a serving replica an hour: it loses all KV, its requests are sent anew, and it starts cold. Default 0. */
   readonly failuresPerHour?: number;
-  /** Seed of cold starts, failures and engines. Default 0. */
+  /** Seed of cold starts, failures, engines and the random numbers of the policy. Default 0. */
   readonly seed?: number;
+  /** Functions that decide instead of `routing` and `admissionSeconds`; `scale` is for the caller. */
+  readonly policy?: Policy;
 }
 
 /** A request as it comes to the gateway. */

@@ -2,6 +2,10 @@ import { BinaryHeap } from '../binary-heap.ts';
 import { type EngineCounters, type RequestProgress, zeroCounters } from '../engine/engine-log.ts';
 import { LatencyHistogram } from '../engine/latency-histogram.ts';
 import { TICKS_PER_S, ticksFromMs } from '../engine/ticks.ts';
+import { admissionByClass, leastLoaded, weighted } from '../policy/built-in.ts';
+import { Dispatcher, type DispatcherSnapshot } from '../policy/dispatcher.ts';
+import { type PolicyFault, type PolicyFunctions, PolicyRun, startPolicy } from '../policy/policy.ts';
+import { type Candidates, candidates, RequestView } from '../policy/views.ts';
 import { randomUniform, streamKey } from '../random/counter-random.ts';
 import {
   checkFleetOptions,
@@ -13,7 +17,6 @@ import {
   type FleetSettings,
   MAX_FLEET_REPLICAS,
 } from './fleet-options.ts';
-import { Gateway, type GatewaySnapshot } from './gateway.ts';
 import { engineConfig, Replica, type ReplicaSnapshot, type ReplicaState } from './replica.ts';
 
 /** Order of requests by tick of arrival, then by id. */
@@ -63,7 +66,13 @@ export class Fleet {
   private readonly coldStartKey: number;
   private readonly failureKey: number;
   private readonly listener: FleetListener;
-  private readonly gateway = new Gateway();
+  private readonly policy: PolicyRun;
+  private readonly dispatcher: Dispatcher;
+  /** Replicas that new requests are sent to, and those that decode. */
+  private front: Candidates = candidates([]);
+  private decoders: Candidates = candidates([]);
+  /** Requests that wait for a replica to be ready, in order of arrival. */
+  private held: FleetRequest[] = [];
   /** Requests that have not arrived yet. */
   private arrivals = new BinaryHeap(arrivesFirst);
   /** Prefilled requests that no replica can decode yet. */
@@ -90,6 +99,8 @@ export class Fleet {
     this.failureKey = streamKey(this.seed, 'fleet-failure');
     this.listener = listener;
     this.current = settings;
+    this.policy = new PolicyRun(options.policy === undefined ? {} : startPolicy(options.policy));
+    this.dispatcher = new Dispatcher(this.policy, standardOf(settings), this.seed, true);
     this.seconds = this.pools.map(() => ({ starting: 0, ready: 0, draining: 0 }));
     this.scale();
     for (const replica of this.replicas) {
@@ -106,11 +117,15 @@ export class Fleet {
   }
   /** Seconds of queue that admission goes by: requests that wait over first tokens a second, as of the last look. */
   get queueSeconds(): number {
-    return this.gateway.queueSeconds;
+    return this.dispatcher.queueSeconds;
   }
   /** Requests that wait for a replica at the gateway, as none is ready. */
   get heldCount(): number {
-    return this.gateway.held.length;
+    return this.held.length;
+  }
+  /** Faults of the functions of a policy. */
+  get policyFaults(): readonly PolicyFault[] {
+    return this.policy.faults;
   }
   /** Requests submitted that have not arrived yet. */
   get futureCount(): number {
@@ -149,6 +164,7 @@ export class Fleet {
   configure(settings: FleetSettings): void {
     checkFleetSettings(settings, this.pools.length, this.maxReplicas);
     this.current = settings;
+    this.dispatcher.standard = standardOf(settings);
     for (const { engine, pool } of this.replicas) engine.configure(engineConfig(this.pools[pool], settings));
   }
 
@@ -162,7 +178,7 @@ export class Fleet {
     this.events.length = 0;
     for (const replica of this.replicas) {
       replica.engine.clearLogs();
-      replica.routed = 0;
+      replica.target.routed = 0;
     }
     Object.assign(this.retired, zeroCounters());
     this.retiredLatency.clear();
@@ -174,7 +190,8 @@ export class Fleet {
       now: this.now,
       settings: this.current,
       replicas: this.replicas.map((replica) => replica.snapshot()),
-      gateway: this.gateway.snapshot(),
+      dispatcher: this.dispatcher.snapshot(),
+      held: this.held.slice(),
       arrivals: this.arrivals.list(),
       stranded: this.stranded.slice(),
       started: this.started,
@@ -197,7 +214,9 @@ export class Fleet {
       this.replicas.push(replica);
     }
     this.now = snapshot.now;
-    this.gateway.restore(snapshot.gateway);
+    this.dispatcher.restore(snapshot.dispatcher);
+    this.dispatcher.standard = standardOf(snapshot.settings);
+    this.held = snapshot.held.slice();
     this.arrivals = new BinaryHeap(arrivesFirst, snapshot.arrivals);
     this.stranded = snapshot.stranded.slice();
     this.started = snapshot.started;
@@ -207,14 +226,14 @@ export class Fleet {
 
   /** One metrics interval. */
   private serve(end: number): void {
-    const { gateway, replicas, settings, listener } = this;
+    const { replicas, listener } = this;
     const seconds = (end - this.now) / TICKS_PER_S;
     this.manage(seconds);
-    gateway.look(replicas);
-    gateway.flush(this.now);
+    this.look();
+    this.flush();
     while (this.arrivals.size > 0 && this.arrivals.first.arrival < end) {
       const request = this.arrivals.take();
-      if (!gateway.route(request, settings)) listener.refused(request.id, request.arrival, 'admission');
+      if (!this.route(request)) listener.refused(request.id, request.arrival, 'admission');
     }
     for (const replica of replicas) if (replica.engine.role === 'prefill') this.prefill(replica, end);
     this.handOver();
@@ -223,10 +242,68 @@ export class Fleet {
       if (engine.role === 'mixed') engine.runUntil(end);
       starts += engine.firstTokens.count;
     }
-    gateway.measure(starts, seconds);
+    this.dispatcher.measure(starts, seconds);
     for (const replica of replicas) this.seconds[replica.pool][replica.state] += seconds;
     this.now = end;
     for (const replica of replicas) this.tell(replica);
+  }
+
+  /** Scrapes the replicas' metrics, and takes note of which may be sent requests. */
+  private look(): void {
+    const { replicas, dispatcher, held, now } = this;
+    let waiting = held.length;
+    for (const { target } of replicas) {
+      target.scrape(now / TICKS_PER_S);
+      waiting += target.waiting;
+    }
+    const routable = replicas.filter((replica) => replica.isRoutable);
+    const prefilling = routable.filter(({ engine }) => engine.role === 'prefill');
+    const decoding = routable.filter(({ engine }) => engine.role === 'mixed');
+    for (const { target } of prefilling) target.role = 'prefill';
+    for (const { target } of decoding) target.role = prefilling.length > 0 ? 'decode' : 'both';
+    this.decoders = candidates(decoding.map(({ target }) => target));
+    this.front = prefilling.length > 0 ? candidates(prefilling.map(({ target }) => target)) : this.decoders;
+    dispatcher.measureQueue(waiting);
+    dispatcher.held = held.length;
+  }
+
+  /** Sends what is held, when a replica is ready. What was accepted is not refused any more. */
+  private flush(): void {
+    if (this.front.targets.length === 0 || this.held.length === 0) return;
+    const { held } = this;
+    this.held = [];
+    const standard = weighted(BY_QUEUE);
+    for (const each of held) {
+      const request = { ...each, arrival: this.now };
+      this.send(request, this.viewOf(request), standard);
+    }
+  }
+
+  /** Sends a request to a replica, or holds it while none is ready. Answers false when it is refused. */
+  private route(request: FleetRequest): boolean {
+    const { dispatcher, front } = this;
+    const view = this.viewOf(request);
+    dispatcher.candidates = front;
+    if (!dispatcher.admits(view)) return false;
+    if (front.targets.length === 0) this.held.push(request);
+    else this.send(request, view);
+    return true;
+  }
+
+  private send(request: FleetRequest, view: RequestView, standard?: PolicyFunctions): void {
+    const { dispatcher, front, decoders } = this;
+    dispatcher.candidates = decoders;
+    const isApart = front === decoders || decoders.targets.length === 0 || dispatcher.disaggregates(view);
+    const target = dispatcher.choose(view, request, isApart ? front : decoders, standard);
+    target.engine.submit(request);
+    dispatcher.sent(target, request);
+  }
+
+  /** A request as the policy sees it, from its arrival on. */
+  private viewOf({ input, priority, arrival, prefix }: Omit<FleetRequest, 'id' | 'output'>): RequestView {
+    const seconds = arrival / TICKS_PER_S;
+    this.dispatcher.seconds = Math.max(seconds, this.now / TICKS_PER_S);
+    return new RequestView(input, priority, seconds, prefix);
   }
 
   /** Prefills until `end`, and sends away what is prefilled. */
@@ -240,17 +317,18 @@ export class Fleet {
 
   /** Gives what was prefilled to the replicas that decode. */
   private handOver(): void {
-    const { stranded, gateway } = this;
+    const { stranded, dispatcher, decoders } = this;
     if (stranded.length === 0) return;
     const kept: Handover[] = [];
     for (const handover of stranded) {
-      const replica = gateway.leastLoadedDecoder();
-      if (replica === null) {
+      if (decoders.targets.length === 0) {
         kept.push(handover);
         continue;
       }
-      replica.engine.submitTransferred(handover.request, Math.max(handover.ready, this.now));
-      replica.inFlight++;
+      const { request, ready } = handover;
+      const target = dispatcher.choose(this.viewOf(request), request, decoders, leastLoaded);
+      target.engine.submitTransferred(request, Math.max(ready, this.now));
+      target.sent++;
     }
     this.stranded = kept;
   }
@@ -300,9 +378,9 @@ export class Fleet {
     this.log('failed', replica);
     replica.engine.restart(0);
     for (const { id, input, output, priority, prefix } of replica.engine.withdrawWaiting()) {
-      this.gateway.held.push({ id, arrival: this.now, input, output, priority, prefix });
+      this.held.push({ id, arrival: this.now, input, output, priority, prefix });
     }
-    this.gateway.forget(replica.slot);
+    this.dispatcher.forget(replica.slot);
     if (replica.state === 'draining') return;
     replica.state = 'starting';
     replica.readyAt = this.now + this.coldStartTicks(replica.pool, replica.ordinal, this.now);
@@ -352,12 +430,21 @@ export class Fleet {
     const [replica] = this.replicas.splice(at, 1);
     addCounters(this.retired, replica.engine.counters);
     this.retiredLatency.merge(replica.engine.interTokenLatency);
-    this.gateway.forget(replica.slot);
+    this.dispatcher.forget(replica.slot);
     this.log('stopped', replica);
   }
 
   private newReplica(slot: number, ordinal: number, pool: number, readyAt: number): Replica {
-    return new Replica(slot, ordinal, pool, this.pools[pool], this.settings, this.seed, readyAt);
+    return new Replica(
+      slot,
+      ordinal,
+      pool,
+      this.pools[pool],
+      this.settings,
+      this.seed,
+      readyAt,
+      this.dispatcher,
+    );
   }
 
   /** A place for one more replica; -1 when all GPUs are in use. */
@@ -384,18 +471,28 @@ export interface FleetSnapshot {
   readonly now: number;
   readonly settings: FleetSettings;
   readonly replicas: readonly ReplicaSnapshot[];
-  readonly gateway: GatewaySnapshot;
+  readonly dispatcher: DispatcherSnapshot;
+  readonly held: readonly FleetRequest[];
   readonly arrivals: readonly FleetRequest[];
   readonly stranded: readonly Handover[];
   readonly started: number;
   readonly seconds: readonly ReplicaSeconds[];
 }
 
+/** Weights for what was held while no replica was ready. */
+const BY_QUEUE = { queue: 1, cache: 0, prefix: 0 };
+
+/** The functions of a fleet's settings. */
+function standardOf({ routing, admissionSeconds }: FleetSettings): PolicyFunctions {
+  return { ...weighted(routing), ...admissionByClass(admissionSeconds) };
+}
+
 /** Whether a scale-down takes `a` rather than `b`: what starts before what serves, then the least busy, then the youngest. */
 function leavesFirst(a: Replica, b: Replica): boolean {
   if (a.state !== b.state) return a.state === 'starting';
   if (a.state === 'starting' && a.readyAt !== b.readyAt) return a.readyAt > b.readyAt;
-  return a.inFlight < b.inFlight || (a.inFlight === b.inFlight && a.ordinal > b.ordinal);
+  const difference = a.target.inFlight - b.target.inFlight;
+  return difference < 0 || (difference === 0 && a.ordinal > b.ordinal);
 }
 
 function addCounters(sum: EngineCounters, counters: EngineCounters): void {

@@ -2,6 +2,8 @@ import { TransferLink } from '../cluster/transfer-link.ts';
 import { Engine } from '../engine/engine.ts';
 import type { EngineConfig, EngineRole } from '../engine/engine-config.ts';
 import type { EngineSnapshot } from '../engine/engine-snapshot.ts';
+import type { Dispatcher } from '../policy/dispatcher.ts';
+import { type Scraped, Target } from '../policy/views.ts';
 import { engineOptionsOf } from '../profiles/engine-options.ts';
 import { kvPoolBlocks, weightVariant } from '../profiles/kv-pool.ts';
 import type { FleetPool, FleetSettings } from './fleet-options.ts';
@@ -22,12 +24,8 @@ export class Replica {
   declare readyAt: number;
   /** The role that it has as soon as it has finished what it runs. */
   wants: EngineRole = 'mixed';
-  /** Requests in flight at the last look at its metrics, and sent to it since. */
-  inFlight = 0;
-  /** Share of its KV blocks in use at the last look at its metrics. */
-  kvUse = 0;
-  /** Requests that the gateway has sent to it since the fleet's `clearLogs`. */
-  routed = 0;
+  /** What the gateway knows of it. */
+  declare readonly target: Target;
   declare readonly link: TransferLink;
 
   constructor(
@@ -38,6 +36,7 @@ export class Replica {
     settings: FleetSettings,
     seed: number,
     readyAt: number,
+    dispatcher: Dispatcher,
   ) {
     this.slot = slot;
     this.ordinal = ordinal;
@@ -50,6 +49,9 @@ export class Replica {
       prefixCaching: true,
       seed,
     });
+    const { gpu } = pool.profile;
+    const traits = { index: slot, kind: poolIndex, weight: 1, usdPerHour: gpu.count * gpu.usdPerHour };
+    this.target = new Target(this.engine, 'both', traits, dispatcher);
   }
 
   /** Whether the gateway may send it requests. */
@@ -57,21 +59,21 @@ export class Replica {
     return this.state === 'ready' && this.wants === this.engine.role;
   }
 
+  /** Requests that the gateway has sent to it since the fleet's `clearLogs`. */
+  get routed(): number {
+    return this.target.routed;
+  }
+
   /** Requests that wait or run on it, or are on their way to it. */
   get requests(): number {
     return this.engine.waitingCount + this.engine.runningCount + this.engine.futureCount;
   }
 
-  /** Takes note of the metrics that the gateway sees until the next look. */
-  look(): void {
-    this.inFlight = this.requests;
-    this.kvUse = this.engine.kvBlocksUsed / this.engine.kvBlocksTotal;
-  }
-
   snapshot(): ReplicaSnapshot {
-    const { slot, ordinal, pool, state, readyAt, wants, inFlight, kvUse, link, engine } = this;
+    const { slot, ordinal, pool, state, readyAt, wants, link, engine } = this;
     return {
-      ...{ slot, ordinal, pool, state, readyAt, wants, inFlight, kvUse },
+      ...{ slot, ordinal, pool, state, readyAt, wants },
+      scraped: this.target.scraped,
       linkIdleFrom: link.idleFrom,
       engine: engine.snapshot(),
     };
@@ -82,8 +84,7 @@ export class Replica {
     this.state = snapshot.state;
     this.readyAt = snapshot.readyAt;
     this.wants = snapshot.wants;
-    this.inFlight = snapshot.inFlight;
-    this.kvUse = snapshot.kvUse;
+    Object.assign(this.target, snapshot.scraped);
     this.link.idleFrom = snapshot.linkIdleFrom;
     this.engine.restore(snapshot.engine);
   }
@@ -97,8 +98,7 @@ export interface ReplicaSnapshot {
   readonly state: ReplicaState;
   readonly readyAt: number;
   readonly wants: EngineRole;
-  readonly inFlight: number;
-  readonly kvUse: number;
+  readonly scraped: Scraped;
   readonly linkIdleFrom: number;
   readonly engine: EngineSnapshot;
 }

@@ -1,7 +1,6 @@
 import type { Engine } from '../engine/engine.ts';
 import type { EngineRequest } from '../engine/engine-request.ts';
 import { randomUniform, streamKey } from '../random/counter-random.ts';
-import { leastLoaded } from './built-in.ts';
 import type { PolicyFunctions, PolicyRun } from './policy.ts';
 import { PrefixIndex } from './prefix-index.ts';
 import { type Candidates, FleetView, type RequestView, type Target } from './views.ts';
@@ -104,13 +103,34 @@ export class Dispatcher {
     return standard.admit === undefined || standard.admit(request, view, seconds) === true;
   }
 
+  /** Whether a request is prefilled on a replica of its own; `candidates` are those that would decode it. */
+  disaggregates(request: RequestView): boolean {
+    const { run, view, seconds } = this;
+    const { disaggregate } = run.functions;
+    if (disaggregate === undefined) return true;
+    try {
+      const answer: unknown = disaggregate(request, view, seconds);
+      if (typeof answer === 'boolean') return answer;
+      run.unexpected('disaggregate', 'true or false', answer);
+    } catch (error) {
+      run.thrown('disaggregate', error);
+    }
+    return true;
+  }
+
   /** The replica for a request, among the candidates. There is at least one. */
-  choose(request: RequestView, prompt: Prompt): Target {
-    const { targets } = this.candidates;
+  choose(
+    request: RequestView,
+    prompt: Prompt,
+    among: Candidates = this.candidates,
+    standard: PolicyFunctions = this.standard,
+  ): Target {
+    const { targets } = among;
     const { functions } = this.run;
+    this.candidates = among;
     this.prompt = prompt;
     this.isMatched = false;
-    if (functions.score === undefined) return this.best(request, this.standard) ?? targets[0];
+    if (functions.score === undefined) return this.best(request, standard) ?? targets[0];
     if (targets.length === 1) return targets[0];
     try {
       const best = this.best(request, functions);
@@ -119,18 +139,14 @@ export class Dispatcher {
     } catch (error) {
       if (error !== UNEXPECTED) this.run.thrown('score', error);
     }
-    return this.best(request, this.standard) ?? targets[0];
-  }
-
-  /** The replica with the fewest requests in flight. */
-  leastLoaded(request: RequestView): Target {
-    return this.best(request, leastLoaded) ?? this.candidates.targets[0];
+    return this.best(request, standard) ?? targets[0];
   }
 
   /** Takes note that a request is sent to a replica. */
   sent(target: Target, { input, prefix }: Prompt): void {
     target.sent++;
     target.queuedTokens += input;
+    target.routed++;
     if (!this.remembers || !prefix) return;
     const { index } = target.traits;
     this.index(index).record(prefix, index % INDEXED);

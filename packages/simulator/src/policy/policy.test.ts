@@ -162,6 +162,43 @@ describe('a policy', () => {
     assert.deepEqual(matches, [none, none, none.map((_, i) => (i < 9 ? 0 : 128))]);
   });
 
+  it('says which requests are prefilled apart', () => {
+    const split = { replicas: undefined, split: { prefill: 1, decode: 2 } };
+    const prefilled = (
+      disaggregate: PolicyFunctions['disaggregate'],
+      options: Partial<SimulationOptions> = {},
+    ) => {
+      const tokens = [0, 0, 0];
+      const run = serve(
+        { disaggregate },
+        {
+          ...{ ...split, ...options, prefixCaching: false },
+          onIterations: ({ replica, prefillTokens }) => {
+            tokens[replica] += prefillTokens;
+          },
+        },
+      );
+      assert.equal(run.completed, requests);
+      return { tokens, run };
+    };
+    const total = trace.inputTokens.reduce((sum, each) => sum + each, 0);
+    const apart = serve(undefined, { ...split, prefixCaching: false, router: 'least_loaded' });
+    const always = prefilled(() => true, { router: 'least_loaded' });
+    assert.deepEqual(latencies(always.run), latencies(apart));
+    assert.deepEqual(always.tokens, [total, 0, 0]);
+    const long = trace.inputTokens.reduce((sum, each) => sum + (each > 900 ? each : 0), 0);
+    for (const options of [{}, { concurrency: 20 }, { metricsIntervalMs: 500 }]) {
+      const { tokens } = prefilled(({ prompt_tokens }, { replicas }) => {
+        assert.deepEqual(
+          replicas.map(({ role }) => role),
+          ['decode', 'decode'],
+        );
+        return prompt_tokens > 900;
+      }, options);
+      assert.ok(tokens[0] === long && tokens[1] > 0 && tokens[2] > 0, `${tokens}`);
+    }
+  });
+
   it('is refused with a sentence when it is not functions', () => {
     const wrong: [unknown, RegExp][] = [
       [null, /The policy: expected an object with any of order, admit, score, disaggregate, scale, got null/],

@@ -1,4 +1,5 @@
 import type { Engine } from '../engine/engine.ts';
+import type { PromptPrefix } from '../engine/prefix-cache.ts';
 import type { Dispatcher } from './dispatcher.ts';
 
 /** Replicas that a request may be sent to, as the dispatcher and as a policy know them. */
@@ -36,9 +37,11 @@ export class Target {
   sent = 0;
   /** Prompt tokens that it was sent and had not computed at the scrape. */
   queuedTokens = 0;
-  private computedTokens = 0;
+  computedTokens = 0;
   /** Time of the scrape, s. */
   scrapedAt = 0;
+  /** Requests sent to it since the caller set it to 0. */
+  routed = 0;
   readonly view: ReplicaView;
 
   constructor(engine: Engine, role: ReplicaRole, traits: ReplicaTraits, dispatcher: Dispatcher) {
@@ -50,6 +53,11 @@ export class Target {
 
   get inFlight(): number {
     return this.running + this.waiting + this.sent;
+  }
+
+  get scraped() {
+    const { running, waiting, kvUse, sent, queuedTokens, computedTokens, scrapedAt } = this;
+    return { running, waiting, kvUse, sent, queuedTokens, computedTokens, scrapedAt };
   }
 
   /** Scrapes the metrics, which the policy sees until the next time. */
@@ -69,12 +77,15 @@ export class Target {
   }
 }
 
+/** The metrics of a replica at its last scrape. */
+export type Scraped = Target['scraped'];
+
 /** A request as the policy sees it: without the length of its answer. */
 export class RequestView {
   readonly #promptTokens: number;
   readonly #priority: number;
   readonly #arrival: number;
-  readonly #hashes: ArrayLike<number> | null;
+  readonly #prefix: PromptPrefix | null;
   readonly #predicted: number | null;
   readonly #error: number | null;
 
@@ -82,14 +93,14 @@ export class RequestView {
     promptTokens: number,
     priority: number,
     arrival: number,
-    hashes: ArrayLike<number> | null,
+    prefix: PromptPrefix | null,
     predicted: number | null = null,
     error: number | null = null,
   ) {
     this.#promptTokens = promptTokens;
     this.#priority = priority;
     this.#arrival = arrival;
-    this.#hashes = hashes;
+    this.#prefix = prefix;
     this.#predicted = predicted;
     this.#error = error;
   }
@@ -105,9 +116,11 @@ export class RequestView {
   get arrival(): number {
     return this.#arrival;
   }
-  /** Hashes of the blocks of the prompt, each with all before it; empty where none are known. */
+  /** Hashes of the whole blocks of the prompt, each with all before it; empty where none are known. */
   get prefix_hashes(): readonly number[] {
-    return this.#hashes === null ? [] : Array.from(this.#hashes);
+    if (this.#prefix === null) return [];
+    const { ids, ends, chunkTokens } = this.#prefix;
+    return Array.from(ids).filter((_, i) => (ends?.[i] ?? (i + 1) * chunkTokens) <= this.#promptTokens);
   }
   /** Predicted tokens of the answer; `null` where nobody predicts it. */
   get predicted_output_tokens(): number | null {

@@ -17,7 +17,7 @@ export class Handovers {
   private readonly prefilling: readonly Engine[];
   private readonly decoding: readonly Engine[];
   private readonly links: readonly TransferLink[];
-  private readonly router: Router;
+  readonly router: Router;
   private readonly viewOf: (request: RequestProgress) => RequestView;
   /** On the links, the first to be there first. */
   private sent: Handover[] = [];
@@ -69,6 +69,15 @@ export class Handovers {
     }
     this.sent.splice(0, there);
     for (const engine of this.decoding) engine.runUntil(tick);
+  }
+
+  /** Whether a request that arrives at `tick` is prefilled apart; if not, an engine that decodes serves all of it. */
+  disaggregates(view: RequestView, tick: number): boolean {
+    if (!this.router.asksWhere) return true;
+    const at = this.router.scrapeBefore(tick);
+    for (const engine of this.prefilling) engine.runUntil(at);
+    this.runUntil(at);
+    return this.router.disaggregates(view, tick);
   }
 
   /** Moves the origin of the clock, as `Engine.shiftClock`. */

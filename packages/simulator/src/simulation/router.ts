@@ -16,6 +16,8 @@ import {
 export class Router {
   /** Whether a choice looks at the engines, which needs a view of the request. */
   readonly looks: boolean;
+  /** Whether a policy says which requests are prefilled apart. */
+  readonly asksWhere: boolean;
   private readonly dispatcher: Dispatcher;
   private readonly targets: readonly Target[];
   private readonly intervalTicks: number;
@@ -50,7 +52,8 @@ export class Router {
     this.targets = engines.map((engine, i) => new Target(engine, role, traits[i], this.dispatcher));
     this.dispatcher.candidates = candidates(this.targets);
     this.measuresQueue = run.functions.admit !== undefined;
-    this.looks = this.dispatcher.looks && (engines.length > 1 || this.measuresQueue);
+    this.asksWhere = run.functions.disaggregate !== undefined;
+    this.looks = this.dispatcher.looks && (engines.length > 1 || this.measuresQueue || this.asksWhere);
     this.intervalTicks = intervalTicks;
     this.counted = new Int32Array(engines.length);
   }
@@ -60,6 +63,12 @@ export class Router {
     if (!this.measuresQueue) return true;
     this.look(tick);
     return this.dispatcher.admits(view);
+  }
+
+  /** Whether a request that comes at `tick` is prefilled elsewhere, and these engines decode it. */
+  disaggregates(view: RequestView, tick: number): boolean {
+    this.look(tick);
+    return this.dispatcher.disaggregates(view);
   }
 
   /** The engine for a request that comes at `tick`. @param view where the router looks */
@@ -72,6 +81,12 @@ export class Router {
     return target.engine;
   }
 
+  /** Tick of the scrape whose metrics are seen at `tick`. */
+  scrapeBefore(tick: number): number {
+    const { intervalTicks: interval, origin } = this;
+    return interval === 0 ? tick : Math.floor((tick + origin) / interval) * interval - origin;
+  }
+
   /** Moves the origin of the clock, as `Engine.shiftClock`. */
   shiftClock(ticks: number): void {
     this.origin += ticks;
@@ -82,7 +97,7 @@ export class Router {
   private look(tick: number): void {
     const { dispatcher, targets, intervalTicks: interval, origin } = this;
     dispatcher.seconds = (tick + origin) / TICKS_PER_S;
-    const at = interval === 0 ? tick : Math.floor((tick + origin) / interval) * interval - origin;
+    const at = this.scrapeBefore(tick);
     if (interval > 0 && at <= this.scrapedAt) return;
     const seconds = (at + origin) / TICKS_PER_S;
     for (const target of targets) {

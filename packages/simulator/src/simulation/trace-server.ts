@@ -17,7 +17,7 @@ import { PromptChains } from './prompt-chains.ts';
 import { Router } from './router.ts';
 import type { EngineSettings, SimulationOptions } from './simulation-options.ts';
 import type { SimulationTotals } from './simulation-run.ts';
-import { tracedRequest } from './traced-request.ts';
+import { promptPrefix, tracedRequest } from './traced-request.ts';
 
 /** Requests handed to the engine at a time: enough to amortise the call, few enough to stay in cache. */
 const CHUNK = 1024;
@@ -97,7 +97,7 @@ export class TraceServer {
         ? null
         : new Handovers(
             ...([this.entry, decoding, routerOf(decoding, prefill, decodeRouter, 'decode')] as const),
-            ({ id, input, priority, arrival }) => this.viewOf(id, input, priority, arrival),
+            (request) => this.viewOf(request),
             ...([profile, secondPool?.profile] as const),
           );
     this.collector = collector;
@@ -166,38 +166,27 @@ export class TraceServer {
   }
 
   /** Sends request `at` of a trace to an engine. Answers false when it is refused. */
-  private send(request: EngineRequest, { prefixBlocks }: Trace, at: number): boolean {
+  private send(request: EngineRequest, trace: Trace, at: number): boolean {
     const { router } = this;
-    const { arrival, input, priority = 0 } = request;
-    if (!router.looks) {
-      router.choose(request, arrival, null).submit(request);
-      return true;
-    }
-    const view = this.viewOf(
-      request.id,
-      input,
-      priority,
-      arrival,
-      prefixBlocks && promptHashes(prefixBlocks, at, input),
-    );
-    if (!router.admits(view, arrival)) {
+    const { arrival } = request;
+    const view = router.looks ? this.viewOf(request, trace, at) : null;
+    if (view !== null && !router.admits(view, arrival)) {
       this.refused++;
       return false;
     }
-    router.choose(request, arrival, view).submit(request);
+    const isApart = view === null || this.handovers === null || this.handovers.disaggregates(view, arrival);
+    const chosen = isApart ? router : this.handovers!.router;
+    chosen.choose(request, arrival, view).submit(request);
     return true;
   }
 
-  private viewOf(
-    id: number,
-    input: number,
-    priority: number,
-    arrival: number,
-    hashes: Float64Array | null = null,
-  ): RequestView {
-    const { predictedOutputs, predictedOutputError } = this.options;
+  /** A request as a policy sees it. @param trace where it is request `at`, for the hashes of its prompt */
+  private viewOf({ id, input, priority = 0, arrival }: EngineRequest, trace?: Trace, at = 0): RequestView {
+    const { policy, predictedOutputs, predictedOutputError } = this.options;
     const seconds = (arrival + this.origin) / TICKS_PER_S;
-    return new RequestView(input, priority, seconds, hashes, predictedOutputs?.[id], predictedOutputError);
+    const blocks = policy === undefined ? undefined : trace?.prefixBlocks;
+    const prefix = blocks === undefined ? null : promptPrefix(trace!, blocks, at, null);
+    return new RequestView(input, priority, seconds, prefix, predictedOutputs?.[id], predictedOutputError);
   }
 
   /** Serves all that is left, and answers what the engines have counted. */
@@ -263,15 +252,6 @@ export class TraceServer {
     for (const engine of this.entry) engine.runUntil(tick);
     this.handovers?.runUntil(tick);
   }
-}
-
-/** Hashes of the whole blocks of a prompt. */
-function promptHashes(
-  { ids, offsets, blockTokens }: NonNullable<Trace['prefixBlocks']>,
-  at: number,
-  input: number,
-): Float64Array {
-  return ids.subarray(offsets[at], Math.min(offsets[at + 1], offsets[at] + Math.floor(input / blockTokens)));
 }
 
 /** KV blocks of an engine's pool. */

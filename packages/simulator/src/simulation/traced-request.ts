@@ -28,8 +28,8 @@ export function tracedRequest(
   };
 }
 
-/** The block hashes of request `at`. */
-function promptPrefix(
+/** The block hashes of request `at`: in the chunks of `chains`, or one by one. */
+export function promptPrefix(
   { inputTokens, outputTokens }: Trace,
   prefixBlocks: NonNullable<Trace['prefixBlocks']>,
   at: number,
