@@ -11,7 +11,7 @@ const AREAS = {
     mutate: ['ppo', 'actor-critic', 'running-normalizer'].map((file) => `${LEARNING}/${file}.ts`),
     tests: [`${LEARNING}/*.test.ts`],
   },
-  tune: { mutate: [`${OPERATORS}/tune/*.ts`], tests: [`${OPERATORS}/tune/*.test.ts`] },
+  tune: { mutate: [`${OPERATORS}/{search,tune}/*.ts`], tests: [`${OPERATORS}/{search,tune}/*.test.ts`] },
   graders: {
     mutate: [`${ENVIRONMENTS}/grading.ts`, `${ENVIRONMENTS}/*/*{grader,reward,anchors}.ts`],
     tests: [`${ENVIRONMENTS}/*.test.ts`, `${ENVIRONMENTS}/*/*.test.ts`],

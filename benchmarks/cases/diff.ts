@@ -14,8 +14,8 @@ import {
 import { closedBatch, type EngineProfile, repeatTrace, type Trace } from '@servegym/simulator';
 import { mean, quantile } from '@servegym/simulator/statistics';
 import { type ChangeVerdict, changeVerdict } from '../../packages/operators/src/diff/compare-deployments.ts';
-import { vllmDefaults } from '../../packages/operators/src/tune/candidate.ts';
-import { PROFILE_ERRORS } from '../../packages/operators/src/tune/profile-error.ts';
+import { vllmDefaults } from '../../packages/operators/src/search/candidate.ts';
+import { PROFILE_ERRORS } from '../../packages/operators/src/search/profile-error.ts';
 import type { OperatingPoint, PointRow } from '../fidelity/operating-points.ts';
 import { benchmark, required, text, timed } from '../harness.ts';
 import {

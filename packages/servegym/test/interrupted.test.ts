@@ -74,8 +74,8 @@ describe('a command that is interrupted', () => {
       ],
       [
         'plan',
-        /1 of \d+ profiles/,
-        /^Interrupted after \d+ of \d+ profiles\. Plans so far:\n\nCheapest: .*\nvLLM:\n {2}vllm serve .*\n1\*/ms,
+        /1 of \d+ kinds/,
+        /^Interrupted after \d+ of \d+ kinds of engines\. Plans so far:\n\nCheapest: .*\nvLLM:\n {2}vllm serve .*\n1\*/ms,
         ...['chat@2/s,0.2h', '--model', 'llama-3-8b'],
         ...['--requests', '400', '--gpus', 'a100-40gb,h100-80gb', '--max-engines', '4'],
       ],

@@ -35,7 +35,7 @@ export function settingsText(settings: Settings, defaults?: Settings): string {
   return parts.length === 0 ? 'as vLLM’s defaults' : parts.join(', ');
 }
 
-/** What a request has found so far: plans, and how many of the profiles are done. */
+/** What a request has found so far: plans, and how many of the kinds of engines (a profile with a precision) are done. */
 interface PlanPart {
   readonly plans?: readonly Plan[];
   readonly done: number;

@@ -189,7 +189,7 @@ function Answer({ planning }: { planning: Planning }): JSX.Element | null {
     <section class="panel plan-answer" aria-label="Plans" aria-busy={underWay.value !== undefined}>
       <p role="status">
         {underWay.value
-          ? `Planning: ${of === 0 ? 'reading the trace' : `${done} of ${of} profiles`}, ${plans.length} plans so far.`
+          ? `Planning: ${of === 0 ? 'reading the trace' : `${done} of ${of} kinds of engines`}, ${plans.length} plans so far.`
           : result
             ? answerText(result)
             : `Stopped: ${plans.length} plans.`}

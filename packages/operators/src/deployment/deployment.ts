@@ -16,8 +16,8 @@ import {
   KNOB_NAMES,
   type KnobName,
   vllmDefaults,
-} from '../tune/candidate.ts';
-import { TuningError } from '../tune/slo.ts';
+} from '../search/candidate.ts';
+import { TuningError } from '../search/slo.ts';
 import { named, SCHEDULER_FLAGS } from './engine-flags.ts';
 import { invalidLaunch, type Launch } from './launch.ts';
 

@@ -1,7 +1,7 @@
 import { MODELS } from '@servegym/profiles';
 import type { WeightPrecision } from '@servegym/simulator';
 import { parseAllDocuments } from 'yaml';
-import { TuningError } from '../tune/slo.ts';
+import { TuningError } from '../search/slo.ts';
 import { type EngineName, engineFlag, type LaunchSettings } from './engine-flags.ts';
 import flagLists from './flag-lists.json' with { type: 'json' };
 

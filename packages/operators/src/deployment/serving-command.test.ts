@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import { findProfile, listProfiles } from '@servegym/profiles';
 import { type EngineProfile, VLLM_FRONT_END, type WeightPrecision } from '@servegym/simulator';
 import type { PlanPool } from '../plan/plan-result.ts';
-import { type SplitRatio, vllmDefaults } from '../tune/candidate.ts';
+import { type SplitRatio, vllmDefaults } from '../search/candidate.ts';
 import { poolCommands, servingCommands } from './serving-command.ts';
 
 describe('the command line of a server', () => {

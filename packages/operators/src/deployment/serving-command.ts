@@ -9,7 +9,7 @@ import {
 import type { PlanPool } from '../plan/plan-result.ts';
 import { linesIf } from '../report/format.ts';
 import type { ServingCommand } from '../report/result.ts';
-import { type Candidate, type SplitRatio, splitParts, startedWith } from '../tune/candidate.ts';
+import { type Candidate, type SplitRatio, splitParts, startedWith } from '../search/candidate.ts';
 import { type LaunchSettings, named, SCHEDULER_FLAGS, writeFlags } from './engine-flags.ts';
 
 /** Engines that are started with one line. */

@@ -3,9 +3,9 @@ import { describe, it } from 'node:test';
 import { findProfile } from '@servegym/profiles';
 import { RandomStream, scaleRate, type Trace } from '@servegym/simulator';
 import type { Deployment } from '../deployment/deployment.ts';
-import { type Candidate, vllmDefaults } from '../tune/candidate.ts';
-import { profileError } from '../tune/profile-error.ts';
-import { parseSlo } from '../tune/slo.ts';
+import { type Candidate, vllmDefaults } from '../search/candidate.ts';
+import { profileError } from '../search/profile-error.ts';
+import { parseSlo } from '../search/slo.ts';
 import { blocksOf, compareDeployments, diffAnswer } from './compare-deployments.ts';
 
 const profile = findProfile('h100-80gb-llama-3-8b');

@@ -3,11 +3,11 @@ import { blockResamples, type IntervalEnds, percentileInterval } from '@servegym
 import { z } from 'zod';
 import type { Deployment } from '../deployment/deployment.ts';
 import * as part from '../report/result.ts';
-import { engineUsd } from '../tune/candidate.ts';
-import { serveTraffic } from '../tune/load-point.ts';
-import { errorOf, profileError, widened } from '../tune/profile-error.ts';
-import { type SloTerm, sloTermText } from '../tune/slo.ts';
-import type { Traffic } from '../tune/traffic.ts';
+import { engineUsd } from '../search/candidate.ts';
+import { serveTraffic } from '../search/load-point.ts';
+import { errorOf, profileError, widened } from '../search/profile-error.ts';
+import { type SloTerm, sloTermText } from '../search/slo.ts';
+import type { Traffic } from '../search/traffic.ts';
 
 /** A latency, or the share of requests within every bound, before and after. */
 const comparedFigure = z.object({

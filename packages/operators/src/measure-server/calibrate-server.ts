@@ -9,7 +9,7 @@ import {
   type MeasuredLoad,
 } from '@servegym/profiles';
 import { type EngineProfile, VLLM_FRONT_END } from '@servegym/simulator';
-import { TuningError } from '../tune/slo.ts';
+import { TuningError } from '../search/slo.ts';
 import {
   allTokens,
   batchProbe,

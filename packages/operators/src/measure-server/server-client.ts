@@ -2,7 +2,7 @@ import { Agent, type IncomingMessage, request } from 'node:http';
 import { Agent as SecureAgent, request as secureRequest } from 'node:https';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type MeasuredLoad, type MeasuredRequest, measuredLoad } from '@servegym/profiles';
-import { TuningError } from '../tune/slo.ts';
+import { TuningError } from '../search/slo.ts';
 import type { Probe, ProbeRequest } from './probe.ts';
 import type { ServerFacts } from './start-profile.ts';
 

@@ -1,7 +1,8 @@
-import { type Candidate, engineUsd, type SplitRatio, vllmDefaults } from '../tune/candidate.ts';
-import { sloUse } from '../tune/load-point.ts';
-import type { CandidateMeasurer } from '../tune/measure-candidates.ts';
-import { requestRate } from '../tune/traffic.ts';
+import { type Candidate, engineUsd, type SplitRatio, vllmDefaults } from '../search/candidate.ts';
+import type { Evaluator } from '../search/evaluator.ts';
+import { sloUse } from '../search/load-point.ts';
+import { autoscaledEngines } from '../search/trace-cost.ts';
+import { requestRate } from '../search/traffic.ts';
 import type { FleetPlan, PlanPool } from './plan-result.ts';
 import {
   fleetPlan,
@@ -12,7 +13,6 @@ import {
   serveFleet,
   sizeFleet,
 } from './size-fleet.ts';
-import { autoscaledEngines } from './trace-cost.ts';
 
 /** GPUs that are mixed: those that serve the traffic for the least. */
 const MOST_GPUS = 5;
@@ -24,7 +24,6 @@ const RATIOS: readonly SplitRatio[] = ['1:1', '1:2', '2:1'];
 /** Divisions of prefill and decode over two GPUs that are sized. */
 const KEPT = 2;
 
-type MeasurerOf = (fleet: SizedFleet) => CandidateMeasurer;
 interface Found {
   readonly plan: FleetPlan | null;
   /** Fleets that were simulated. */
@@ -38,14 +37,14 @@ interface Found {
  * @param fleets of one profile each
  */
 export async function mixedFleets(
-  measurerOf: MeasurerOf,
+  evaluator: Evaluator,
   fleets: readonly SizedFleet[],
   traffic: PlannedTraffic,
   mostEngines: number,
 ): Promise<{ readonly plans: readonly FleetPlan[]; readonly tried: number }> {
   const cheapest = cheapestOfEachGpu(fleets);
-  const beside = await besideEachOther(measurerOf, cheapest, traffic, mostEngines);
-  const divided = await dividedOver(measurerOf, cheapest, traffic, mostEngines);
+  const beside = await besideEachOther(evaluator, cheapest, traffic, mostEngines);
+  const divided = await dividedOver(evaluator, cheapest, traffic, mostEngines);
   return {
     plans: [beside.plan, divided.plan].filter((plan) => plan !== null),
     tried: beside.tried + divided.tried,
@@ -69,7 +68,7 @@ function cheapestOfEachGpu(fleets: readonly SizedFleet[]): SizedFleet[] {
 }
 
 async function besideEachOther(
-  measurerOf: MeasurerOf,
+  evaluator: Evaluator,
   fleets: readonly SizedFleet[],
   traffic: PlannedTraffic,
   mostEngines: number,
@@ -81,7 +80,7 @@ async function besideEachOther(
     .sort((a, b) => a.usdPerHour - b.usdPerHour || b.sustained - a.sustained)
     .slice(0, TRIES);
   for (const [i, mix] of mixes.entries()) {
-    const plan = await planOfMix(measurerOf(mix.base), traffic, mix);
+    const plan = await planOfMix(evaluator, traffic, mix);
     if (plan !== null) return { plan, tried: i + 1 };
   }
   return { plan: null, tried: mixes.length };
@@ -89,7 +88,7 @@ async function besideEachOther(
 
 /** The plan of a mix; `null` when the whole traffic does not meet the SLO on it. */
 async function planOfMix(
-  measurer: CandidateMeasurer,
+  evaluator: Evaluator,
   traffic: PlannedTraffic,
   { base, rest, engines: [first, second], sustained }: ReturnType<typeof mixesOf>[number],
 ): Promise<FleetPlan | null> {
@@ -100,8 +99,8 @@ async function planOfMix(
     ...{ pools, router: base.plan.router },
     secondWeight: Number((rest.engine.sustained / base.engine.sustained).toPrecision(2)),
   };
-  const point = await serveFleet(measurer, traffic, fleet, 1);
-  if (sloUse(point, measurer.slo) > 1) return null;
+  const point = await serveFleet(evaluator, traffic, fleet, 1);
+  if (sloUse(point, evaluator.slo) > 1) return null;
   const { profile, settings } = rest.plan;
   const scaled = autoscaledEngines(traffic.trace, rest.engine.sustained, {
     ...{ most: second, fewest: 0 },
@@ -110,7 +109,7 @@ async function planOfMix(
   });
   const total = first + second;
   const { points, draws } = base.engine;
-  return fleetPlan(measurer, traffic, fleet, {
+  return fleetPlan(evaluator, traffic, fleet, {
     point,
     engine: {
       ...{ points, sustained: sustained / total },
@@ -140,7 +139,7 @@ function mixesOf(base: SizedFleet, rest: SizedFleet, rate: number) {
 }
 
 async function dividedOver(
-  measurerOf: MeasurerOf,
+  evaluator: Evaluator,
   fleets: readonly SizedFleet[],
   traffic: PlannedTraffic,
   mostEngines: number,
@@ -154,10 +153,10 @@ async function dividedOver(
       const { profile } = decode.plan;
       const second = { profile, candidate: startOf(decode), replicas: null, weight: 1 };
       const candidates = ratios.map((split) => ({
-        candidate: { ...startOf(prefill), split },
+        ...{ profile: prefill.plan.profile, candidate: { ...startOf(prefill), split } },
         search: { guess: 1, step: 2, tolerance: 1.25 },
       }));
-      const found = await measurerOf(prefill).sustained(traffic.few, candidates, { second });
+      const found = await evaluator.sustained(traffic.few, candidates, { second });
       return found.map(({ candidate, load }, i) => {
         const [first, then] = ratios[i].split(':').map(Number);
         const groupUsd = first * engineUsd(prefill.plan.profile) + then * engineUsd(profile);
@@ -173,10 +172,10 @@ async function dividedOver(
     .slice(0, KEPT);
   let best: FleetPlan | null = null;
   for (const { prefill, second, candidate, load: guess } of mostEngines > 1 ? kept : []) {
-    const measurer = measurerOf(prefill);
-    const engine = await measureEngine(measurer, traffic, { candidate, guess }, second);
+    const choice = { profile: prefill.plan.profile, candidate };
+    const engine = await measureEngine(evaluator, traffic, choice, guess, second);
     if (engine.sustained === 0) continue;
-    const plan = await sizeFleet(measurer, traffic, engine, mostEngines, second);
+    const plan = await sizeFleet(evaluator, traffic, engine, mostEngines, second);
     if (plan !== null && (best === null || plan.usdPerHour < best.usdPerHour)) best = plan;
   }
   return { plan: best, tried: tried.length };

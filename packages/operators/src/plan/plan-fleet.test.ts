@@ -5,9 +5,9 @@ import { QueuedJobs, QueueWorker } from '@servegym/jobs/queue';
 import { findProfile } from '@servegym/profiles';
 import { drawLengths, scaleRate, type Trace } from '@servegym/simulator';
 import { type RedisProcess, startRedis } from '../../../../maintenance/test-servers/redis.ts';
-import { TUNE_JOB_KINDS } from '../tune/measure-candidates.ts';
-import { parseSlo } from '../tune/slo.ts';
-import { splitTrace } from '../tune/traffic.ts';
+import { TUNE_JOB_KINDS } from '../search/evaluator.ts';
+import { parseSlo } from '../search/slo.ts';
+import { splitTrace } from '../search/traffic.ts';
 import { planFleet } from './plan-fleet.ts';
 
 const VERSION = 'a test';

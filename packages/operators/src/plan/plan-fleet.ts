@@ -4,19 +4,22 @@ import { type EngineProfile, type Trace, WEIGHT_PRECISIONS, type WeightPrecision
 import {
   type Candidate,
   candidateKey,
+  engineUsd,
   fewestEngines,
   isPossible,
   precisionsOf,
   type SplitRatio,
   vllmDefaults,
-} from '../tune/candidate.ts';
-import { CandidateMeasurer, type SustainedLoad, wholeGroups } from '../tune/measure-candidates.ts';
-import type { SloTerm } from '../tune/slo.ts';
-import { joinTraffic, type SplitTraffic, someBlocks } from '../tune/traffic.ts';
+} from '../search/candidate.ts';
+import { type EngineChoice, Evaluator, type SustainedLoad, wholeGroups } from '../search/evaluator.ts';
+import { choicesOn, LoadQuestion, type LoadStage, type SearchedLoad } from '../search/load-question.ts';
+import { Searcher } from '../search/searcher.ts';
+import type { SloTerm } from '../search/slo.ts';
+import { traceWork } from '../search/trace-cost.ts';
+import { joinTraffic, type SplitTraffic, someBlocks, type Traffic } from '../search/traffic.ts';
 import { mixedFleets } from './mixed-fleets.ts';
 import type { FleetPlan, PlanPool, PlanResult, RefusedProfile } from './plan-result.ts';
 import { LEVELS, measureEngine, type PlannedTraffic, type SizedFleet, sizeFleet } from './size-fleet.ts';
-import { traceWork } from './trace-cost.ts';
 
 export interface PlanOptions {
   readonly slo: readonly SloTerm[];
@@ -27,19 +30,29 @@ export interface PlanOptions {
   /** What plans may take for granted beside measurements: names of `ASSUMPTIONS`. */
   readonly allow: readonly string[];
   readonly onProgress?: (done: number, of: number) => void;
-  /** Told of the plans of each profile, as it is done; which of them are on the front is not known yet. */
+  /** Told of the plans of each kind of engines, as it is done; which of them are on the front is not known yet. */
   readonly onPlans?: (plans: readonly FleetPlan[]) => void;
 }
 
 /** Assumptions of plans: drafts accepted as on other traffic, profiles from data sheets, quantized weights. */
 export const ASSUMPTIONS = ['drafts', 'estimated', ...WEIGHT_PRECISIONS.map((each) => each.toLowerCase())];
 
-/** Blocks of the traffic for the first look at the settings. */
+/** Blocks of the traffic for the first looks. */
 const FIRST_BLOCKS = 4;
-/** Share of what the defaults sustain, below which settings are not looked for. */
-const FLOOR = 0.5;
-/** Settings of each precision that are looked at closely. */
-const KEPT = 2;
+const FIRST_LOOK: LoadStage = {
+  ...{ name: 'the defaults', blocks: FIRST_BLOCKS, search: { step: 2, tolerance: 1.5 } },
+};
+/** Settings that sustain less than this share of the best of their kind are not looked for. */
+const FLOOR = { floor: 0.5, lowers: true };
+const STAGES: readonly LoadStage[] = [
+  { name: 'other settings', blocks: FIRST_BLOCKS, search: { step: 1.4, tolerance: 1.5 }, ...FLOOR },
+  {
+    ...{ name: 'the best of each kind', blocks: Number.POSITIVE_INFINITY, keep: 0, fewest: 2 },
+    ...{ search: { step: 1.25, tolerance: 1.12 }, ...FLOOR },
+  },
+];
+/** Drafts are sized where so much of the load that is expected of fewer engines than without them would be enough. */
+const HOPEFUL = 0.8;
 
 /** Settings that are tried with each precision. `tune` searches the whole space of one profile. */
 const SEQUENCES = [32, 64, 128, 256];
@@ -59,54 +72,52 @@ export async function planFleet(
   options: PlanOptions,
 ): Promise<PlanResult> {
   const started = performance.now();
-  const { slo, mostEngines, allow } = options;
+  const { slo, mostEngines, minQuality, allow, onPlans } = options;
   const whole = joinTraffic([split.search, split.heldOut]);
   const few = someBlocks(split.search, FIRST_BLOCKS);
   const traffic: PlannedTraffic = { trace, work: traceWork(trace), whole, few, ...split };
-  const engine = newestFirst(jobs);
-  const measurers = new Map(
-    profiles.map((profile) => [profile, new CandidateMeasurer(engine, profile, options)]),
+  const evaluator = new Evaluator(jobs, options);
+  const kinds = profiles.flatMap((profile) =>
+    alikePrecisions(profile, precisionsOf(profile, minQuality), allow).map(
+      ([precision, ...weightsAlike]) => ({
+        ...{ profile, precision, weightsAlike },
+      }),
+    ),
   );
+  const searched = await searchEngines(evaluator, split.search, kinds, options);
   const fleets: SizedFleet[] = [];
   const notPlanned: RefusedProfile[] = [];
   let done = 0;
-  await Promise.all(
-    [...measurers.values()].map(async (measurer) => {
-      const found = await plansOf(measurer, traffic, options);
-      const own = found.filter((each): each is SizedFleet => !('reason' in each));
-      fleets.push(...own);
-      notPlanned.push(...found.filter((each): each is RefusedProfile => 'reason' in each));
-      options.onPlans?.(own.map(({ plan }) => plan));
-      options.onProgress?.(++done, profiles.length);
-    }),
-  );
-  // Which profile is done first must change nothing.
+  // As many as there are threads, those that look cheapest first.
+  const waiting = searched.values();
+  const sizeNext = async () => {
+    for (const { kind, choices, found } of waiting) {
+      const own = await plansOf(evaluator, traffic, found, choices, mostEngines);
+      for (const each of own) {
+        if (!('plan' in each)) notPlanned.push({ ...kind, ...each });
+        else fleets.push({ ...each, plan: { ...each.plan, weightsAlike: kind.weightsAlike } });
+      }
+      onPlans?.(fleets.slice(-own.length).map(({ plan }) => plan));
+      options.onProgress?.(++done, kinds.length);
+    }
+  };
+  await Promise.all(Array.from({ length: jobs.width }, sizeNext));
+  // Which kind is done first must change nothing.
   const sorted = fleets.toSorted((a, b) => byPrice(a.plan, b.plan));
-  const measurerOf = ({ plan }: SizedFleet) => measurers.get(plan.profile)!;
   const allowed = sorted.filter(({ plan }) => isAllowed(plan, allow));
-  const mixed = await mixedFleets(measurerOf, allowed, traffic, mostEngines);
-  options.onPlans?.(mixed.plans);
+  const mixed = await mixedFleets(evaluator, allowed, traffic, mostEngines);
+  onPlans?.(mixed.plans);
   const misses = await Promise.all(
     (allowed.length > 0 ? [] : notPlanned)
       .filter(({ tried }) => tried.length > 0)
-      .map(async ({ profile, tried, tooFew }) => {
+      .map(async ({ tried, tooFew }) => {
         const on = tooFew === undefined ? few : whole;
-        return {
-          profile,
-          engines: tooFew ?? 1,
-          ...(await measurers.get(profile)!.nearest(on, tried, tooFew)),
-        };
+        return { engines: tooFew ?? 1, ...(await evaluator.nearest(on, tried, tooFew)) };
       }),
   );
   const { arrivalMs, inputTokens, outputTokens } = trace;
   const seconds = arrivalMs[arrivalMs.length - 1] / 1000;
-  const sum = (values: readonly number[] | Int32Array) => {
-    let total = 0;
-    for (const value of values) total += value;
-    return total;
-  };
-  const effort = (of: 'simulations' | 'simulatedRequests') =>
-    sum([...measurers.values()].map((measurer) => measurer[of]));
+  const sum = (values: Int32Array) => values.reduce((total, value) => total + value, 0);
   return {
     slo,
     ...{ trace: trace.source, refused },
@@ -122,86 +133,76 @@ export async function planFleet(
     nearest: misses.sort((a, b) => a.timesLimit - b.timesLimit || compareNames(a, b)).at(0) ?? null,
     mixedFleetsTried: mixed.tried,
     mostEngines,
-    simulations: effort('simulations'),
-    simulatedRequests: effort('simulatedRequests'),
+    simulations: evaluator.simulations,
+    simulatedRequests: evaluator.simulatedRequests,
     wallS: (performance.now() - started) / 1000,
   };
 }
 
-/** Lets runs that were asked for last go first: a profile is planned to its end before all others are begun. */
-function newestFirst(engine: JobEngine): JobEngine {
-  const waiting: (() => void)[] = [];
-  let running = 0;
-  const leave = () => {
-    const next = waiting.pop();
-    if (next) next();
-    else running--;
-  };
-  return {
-    width: engine.width,
-    share: (bytes) => engine.share(bytes),
-    close: () => engine.close(),
-    async run(jobs, options) {
-      if (running < engine.width) running++;
-      else await new Promise<void>((resolve) => waiting.push(resolve));
-      try {
-        return await engine.run(jobs, options);
-      } finally {
-        // What its caller asks for next is then newer than what waits.
-        setImmediate(leave);
-      }
-    },
-  };
+/** Engines of a profile with weights of a precision, and other precisions that the profile has the same figures for. */
+interface EngineKind {
+  readonly profile: EngineProfile;
+  readonly precision: WeightPrecision;
+  readonly weightsAlike: readonly WeightPrecision[];
 }
 
-/** The best plan of each precision of a profile, or why there is none. */
-async function plansOf(
-  measurer: CandidateMeasurer,
-  traffic: PlannedTraffic,
-  { minQuality, mostEngines, allow }: PlanOptions,
-): Promise<(SizedFleet | RefusedProfile)[]> {
-  const { profile } = measurer;
-  const alike = alikePrecisions(profile, precisionsOf(profile, minQuality), allow);
-  const precisions = alike.map(([first]) => first);
-  const candidates = precisions.flatMap((precision) => candidatesOf(profile, precision));
-  // The defaults say where to look at the others.
-  const defaults = precisions
-    .map((precision) => candidates.find(({ weights }) => weights === precision))
-    .filter((each) => each !== undefined);
-  const first = await lookAt(measurer, traffic, defaults);
-  const startOf = ({ weights }: Candidate) =>
-    first.find(({ candidate }) => candidate.weights === weights)?.load ?? 0;
-  const others = candidates.filter((candidate) => !defaults.includes(candidate));
-  const whole = [...first, ...(await lookAt(measurer, traffic, others, startOf))];
-  const withWeights = (precision: WeightPrecision, found: readonly SustainedLoad[]) =>
-    found.filter(({ candidate }) => candidate.weights === precision);
-  const divided = await lookAt(
-    measurer,
-    traffic,
-    precisions.flatMap((precision) =>
-      dividedOf(profile, precision, withWeights(precision, whole), mostEngines),
-    ),
+/** What settings of each kind sustain, the kinds that look cheapest first; with drafts apart, as they are assumed. */
+async function searchEngines(
+  evaluator: Evaluator,
+  traffic: Traffic,
+  kinds: readonly EngineKind[],
+  { mostEngines }: PlanOptions,
+) {
+  const nameOf = (profile: EngineProfile, weights: WeightPrecision) => `${profile.name} ${weights}`;
+  const question = new LoadQuestion(evaluator, traffic, {
+    kindOf: ({ profile, candidate: { weights, speculationDepth } }) =>
+      `${nameOf(profile, weights)}${speculationDepth > 0 ? ' drafts' : ''}`,
+    // USD an hour of what is expected to serve the traffic; of as many engines the one that sustains most.
+    scoreOf: (found) => engineUsd(found.profile) * (found.load / (1 + found.load) - enginesFor(found)),
+  });
+  const searcher = new Searcher(question);
+  const settings = kinds.map(({ profile, precision }) =>
+    choicesOn(profile, candidatesOf(profile, precision)),
   );
-  const results: (SizedFleet | RefusedProfile)[] = [];
-  for (const precision of precisions) {
-    const [, ...weightsAlike] = alike.find(([first]) => first === precision)!;
-    const found = withWeights(precision, [...whole, ...divided]);
-    const drafted = found.filter(({ candidate }) => candidate.speculationDepth > 0);
-    const plain = found.filter((each) => !drafted.includes(each));
-    const best = await bestPlan(measurer, traffic, plain, mostEngines);
-    const isLeast = 'plan' in best && best.plan.engines === 1;
-    const withDrafts =
-      drafted.length === 0 || isLeast ? null : await bestPlan(measurer, traffic, drafted, mostEngines);
-    const isCheaper =
-      withDrafts !== null &&
-      'plan' in withDrafts &&
-      ('reason' in best || withDrafts.plan.usdPerHour < best.plan.usdPerHour);
-    for (const each of isCheaper ? [best, withDrafts] : [best]) {
-      if ('plan' in each) results.push({ ...each, plan: { ...each.plan, weightsAlike } });
-      else results.push({ profile, precision, ...each });
-    }
-  }
-  return results;
+  // The first with and without drafts say where to look at the others.
+  const first = settings.flatMap((choices) => [
+    ...new Map(choices.toReversed().map((each) => [question.kindOf(each), each])).values(),
+  ]);
+  const known = await searcher.evaluate(first, FIRST_LOOK);
+  const isKnown = new Set(first);
+  const others = kinds.flatMap(({ profile, precision }, i) => {
+    const load = known.find((each) => question.kindOf(each) === nameOf(profile, precision))?.load ?? 0;
+    const split = dividedOf(profile, precision, load, mostEngines);
+    return [...settings[i].filter((each) => !isKnown.has(each)), ...choicesOn(profile, split)];
+  });
+  await searcher.halve(others, STAGES, known);
+  const found = Map.groupBy(searcher.ranked, ({ profile, candidate }) => nameOf(profile, candidate.weights));
+  return kinds
+    .map((kind, i) => ({
+      ...{ kind, choices: settings[i], found: found.get(nameOf(kind.profile, kind.precision)) ?? [] },
+    }))
+    .sort((a, b) => (b.found[0]?.score ?? 0) - (a.found[0]?.score ?? 0));
+}
+
+type Planned = SizedFleet | Omit<RefusedProfile, 'profile' | 'precision'>;
+
+/** The best plan of a kind, and one with drafts where that is cheaper; or why there is none. */
+async function plansOf(
+  evaluator: Evaluator,
+  traffic: PlannedTraffic,
+  found: readonly SearchedLoad[],
+  choices: readonly EngineChoice[],
+  mostEngines: number,
+): Promise<Planned[]> {
+  if (found.length > 0 && found[0].load === 0)
+    return [{ reason: 'no settings meet the SLO', tried: choices }];
+  const drafted = found.filter(({ candidate }) => candidate.speculationDepth > 0);
+  const plain = found.filter((each) => !drafted.includes(each));
+  const best = await bestPlan(evaluator, traffic, plain, mostEngines);
+  const most = 'plan' in best ? best.plan.engines - 1 : mostEngines;
+  if (drafted.length === 0 || HOPEFUL > most * drafted[0].load) return [best];
+  const withDrafts = await bestPlan(evaluator, traffic, drafted, most);
+  return 'plan' in withDrafts ? [best, withDrafts] : [best];
 }
 
 /** Precisions by what the profile says of them, of each group the one that is allowed first. */
@@ -223,60 +224,31 @@ function alikePrecisions(
   );
 }
 
-/** The plan with the best of settings of one precision, or why there is none. */
+/** The plan with the best settings, or why there is none. */
 async function bestPlan(
-  measurer: CandidateMeasurer,
+  evaluator: Evaluator,
   traffic: PlannedTraffic,
-  found: readonly SustainedLoad[],
+  found: readonly SearchedLoad[],
   mostEngines: number,
-): Promise<SizedFleet | Omit<RefusedProfile, 'profile' | 'precision'>> {
-  if (found.length === 0) return { reason: 'the model does not fit', tried: [] };
-  const kept = found
-    .filter(({ load }) => load > 0)
-    .sort(byEngines)
-    .slice(0, KEPT)
-    .map(({ candidate, load }) => ({ candidate, search: { guess: load, step: 1.25, tolerance: 1.12 } }));
-  const [best] = (await measurer.sustained(traffic.search, kept)).sort(byEngines);
-  if (best === undefined || best.load === 0) return { reason: 'no settings meet the SLO', tried: found };
-  const engine = await measureEngine(measurer, traffic, { candidate: best.candidate, guess: best.load });
+): Promise<Planned> {
+  const [best] = found;
+  if (best === undefined) return { reason: 'the model does not fit', tried: [] };
+  const engine = await measureEngine(evaluator, traffic, best, best.load);
   if (engine.sustained === 0)
     return {
       reason: 'the settings found do not meet the SLO on traffic they were not chosen on',
       tried: [best],
     };
-  const plan = await sizeFleet(measurer, traffic, engine, mostEngines);
+  const plan = await sizeFleet(evaluator, traffic, engine, mostEngines);
   if (plan !== null) return { plan, engine };
   const tooFew = wholeGroups(best.candidate, mostEngines) || undefined;
   return { reason: `more than ${mostEngines} engines are needed`, tried: [best], tooFew };
 }
 
-/** Order of candidates: fewest engines expected to serve the traffic, then the largest load that an engine sustains. */
-function byEngines(a: SustainedLoad, b: SustainedLoad): number {
-  return enginesFor(a) - enginesFor(b) || b.load - a.load;
-}
-
+/** Engines that are expected to serve the traffic. */
 function enginesFor({ candidate, load }: SustainedLoad): number {
   const fewest = fewestEngines(candidate);
   return load === 0 ? Number.MAX_SAFE_INTEGER : fewest * Math.ceil(1 / load / fewest);
-}
-
-/**
- * Rough loads that candidates sustain, on a few stretches of the traffic.
- *
- * @param startOf load to look at first; nobody who does not sustain half of it is looked at closely. 0: not known.
- */
-function lookAt(
-  measurer: CandidateMeasurer,
-  { few }: PlannedTraffic,
-  candidates: readonly Candidate[],
-  startOf: (candidate: Candidate) => number = () => 0,
-): Promise<SustainedLoad[]> {
-  const looks = candidates.map((candidate) => {
-    const start = startOf(candidate);
-    const from = start === 0 ? { guess: 1, step: 2 } : { guess: start, step: 1.4, floor: FLOOR * start };
-    return { candidate, search: { ...from, tolerance: 1.5 } };
-  });
-  return measurer.sustained(few, looks);
 }
 
 function candidatesOf(profile: EngineProfile, weights: WeightPrecision): Candidate[] {
@@ -294,14 +266,13 @@ function candidatesOf(profile: EngineProfile, weights: WeightPrecision): Candida
 /** Load of one engine from which on it is enough alone. */
 const ALONE = 1.1;
 
-/** Prefill apart from decode, in groups that may be as few engines as those that do both. */
+/** Prefill apart from decode, in groups that may be as few engines as those that do both. @param load that one of these sustains */
 function dividedOf(
   profile: EngineProfile,
   weights: WeightPrecision,
-  found: readonly SustainedLoad[],
+  load: number,
   mostEngines: number,
 ): Candidate[] {
-  const load = Math.max(0, ...found.map((each) => each.load));
   const needed = load === 0 ? mostEngines : Math.min(mostEngines, Math.ceil(ALONE / load));
   return SPLITS.map((split) => ({ ...vllmDefaults(profile), weights, split })).filter(
     (each) => fewestEngines(each) <= needed && isPossible(profile, each),

@@ -1,7 +1,7 @@
 import { ROUTER_POLICIES } from '@servegym/simulator';
 import { z } from 'zod';
 import * as part from '../report/result.ts';
-import type { Candidate } from '../tune/candidate.ts';
+import type { EngineChoice } from '../search/evaluator.ts';
 import { nearestMiss } from '../tune/tune-result.ts';
 
 const { number } = part;
@@ -86,7 +86,7 @@ export type FleetPlan = z.input<typeof fleetPlan> & {
 const refused = z.object({ profile: part.profile, precision: z.string(), reason: z.string() });
 export type RefusedProfile = z.input<typeof refused> & {
   /** Settings that were tried. */
-  readonly tried: readonly { readonly candidate: Candidate }[];
+  readonly tried: readonly EngineChoice[];
   /** Engines that were too few; `undefined` where one request alone misses the SLO. */
   readonly tooFew?: number;
 };

@@ -2,20 +2,20 @@ import { boardWatts, MODELS } from '@servegym/profiles';
 import type { EngineProfile, RouterPolicy, Trace, WeightPrecision } from '@servegym/simulator';
 import { percentileInterval } from '@servegym/simulator/statistics';
 import { poolCommands } from '../deployment/serving-command.ts';
-import { type Candidate, engineUsd, fewestEngines, splitParts } from '../tune/candidate.ts';
-import { goodShare, type LoadPoint, type SecondEngines, sloUse } from '../tune/load-point.ts';
+import { type Candidate, engineUsd, fewestEngines, splitParts } from '../search/candidate.ts';
 import {
-  type CandidateMeasurer,
   type CloseLoad,
+  type EngineChoice,
+  type Evaluator,
   fewestThatHold,
-  type MeasuredCandidate,
   SURGE,
-} from '../tune/measure-candidates.ts';
-import { profileError, widened } from '../tune/profile-error.ts';
-import { type SloTerm, sloTermText } from '../tune/slo.ts';
-import { requestRate, type SplitTraffic, type Traffic } from '../tune/traffic.ts';
+} from '../search/evaluator.ts';
+import { goodShare, type LoadPoint, type SecondEngines, sloUse } from '../search/load-point.ts';
+import { profileError, widened } from '../search/profile-error.ts';
+import { type SloTerm, sloTermText } from '../search/slo.ts';
+import { autoscaledEngines, leastUsd, type TraceWork } from '../search/trace-cost.ts';
+import { requestRate, type SplitTraffic, type Traffic } from '../search/traffic.ts';
 import type { FleetPlan, PlanConfidence, PlanPool } from './plan-result.ts';
-import { autoscaledEngines, leastUsd, type TraceWork } from './trace-cost.ts';
 
 /** Loads around the sustained one at which the best settings are measured. */
 const STEPS = [0.8, 0.92, 1.06, 1.2];
@@ -38,30 +38,30 @@ export interface SizedFleet {
 
 /** What one engine sustains on the held-out traffic. @param guess load to look at first, times the rate of the traffic */
 export async function measureEngine(
-  measurer: CandidateMeasurer,
+  evaluator: Evaluator,
   { heldOut }: PlannedTraffic,
-  { candidate, guess }: Pick<MeasuredCandidate, 'candidate'> & { readonly guess: number },
+  { profile, candidate }: EngineChoice,
+  guess: number,
   second?: SecondEngines,
 ): Promise<CloseLoad> {
   const search = { guess, step: 1.2, tolerance: 1.05 };
-  const how = { steps: STEPS, seed: measurer.heldOutSeed, second };
-  const [engine] = await measurer.closely(heldOut, [{ candidate, search }], how);
+  const how = { steps: STEPS, seed: evaluator.heldOutSeed, second };
+  const [engine] = await evaluator.closely(heldOut, [{ profile, candidate, search }], how);
   return engine;
 }
 
 /** The fewest engines with which the whole traffic meets the SLO, and the better of the routers; `null` when too many. */
 export async function sizeFleet(
-  measurer: CandidateMeasurer,
+  evaluator: Evaluator,
   traffic: PlannedTraffic,
   engine: CloseLoad,
   mostEngines: number,
   second?: SecondEngines,
 ): Promise<FleetPlan | null> {
-  const { profile } = measurer;
-  const { candidate } = engine;
+  const { profile, candidate } = engine;
   const { whole } = traffic;
   const size = async (router: RouterPolicy, replicas: readonly [fewest: number, most: number]) => {
-    const found = await fewestThatHold(measurer, whole, engine, 1, replicas, { router, second });
+    const found = await fewestThatHold(evaluator, whole, engine, 1, replicas, { router, second });
     return found.replicas === null || found.point === null
       ? null
       : { replicas: found.replicas, point: found.point, router };
@@ -85,7 +85,7 @@ export async function sizeFleet(
   });
   const autoscaled = { engines: scaled, usdPerHour: (scaled / replicas) * costOf(pools).usdPerHour };
   const fleet = { pools, router, secondWeight: 1 };
-  return fleetPlan(measurer, traffic, fleet, { engine, point, autoscaled });
+  return fleetPlan(evaluator, traffic, fleet, { engine, point, autoscaled });
 }
 
 /** Engines of each kind, of so many in all. */
@@ -129,7 +129,7 @@ type Fleet = Pick<FleetPlan, 'pools' | 'router' | 'secondWeight'>;
 
 /** The whole traffic on a fleet, at a load. */
 export function serveFleet(
-  measurer: CandidateMeasurer,
+  evaluator: Evaluator,
   { whole }: PlannedTraffic,
   { pools, router, secondWeight: weight }: Fleet,
   load: number,
@@ -141,12 +141,16 @@ export function serveFleet(
       ? undefined
       : { profile: next.profile, candidate: next.settings, replicas: isBeside ? next.engines : null, weight };
   const replicas = isBeside ? first.engines : costOf(pools).engines;
-  return measurer.at(whole, first.settings, load, { replicas, router, second });
+  return evaluator.at(whole, { profile: first.profile, candidate: first.settings }, load, {
+    replicas,
+    router,
+    second,
+  });
 }
 
 /** Figures of engines that meet the SLO. */
 export async function fleetPlan(
-  measurer: CandidateMeasurer,
+  evaluator: Evaluator,
   traffic: PlannedTraffic,
   fleet: Fleet,
   figures: {
@@ -159,7 +163,7 @@ export async function fleetPlan(
   const { trace, work, whole } = traffic;
   const { engine, point, autoscaled } = figures;
   const { pools, router, secondWeight } = fleet;
-  const strained = await serveFleet(measurer, traffic, fleet, SURGE);
+  const strained = await serveFleet(evaluator, traffic, fleet, SURGE);
   const cost = costOf(pools);
   const { usdPerHour, gpus, engines, mostKw } = cost;
   const hours = trace.arrivalMs[trace.arrivalMs.length - 1] / 3.6e6;
@@ -183,7 +187,7 @@ export async function fleetPlan(
     ...{ sustainedRps: engine.sustained, ttftP99Ms: point.ttftP99Ms, tpotP99Ms: point.tpotP99Ms },
     headroom: (engines * engine.sustained) / rate,
     good_at_1_5_times: goodShare(strained),
-    breaksFirst: firstExceeded(engine.points, measurer.slo),
+    breaksFirst: firstExceeded(engine.points, evaluator.slo),
     quality: Math.min(...pools.map(({ profile, settings }) => profile.weights[settings.weights]!.quality)),
     confidence: confidenceOf(pools, engine, cost, rate),
     ...basisOf(pools),

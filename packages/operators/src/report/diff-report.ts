@@ -5,7 +5,7 @@ import {
   diffAnswer,
   diffJson,
 } from '../diff/compare-deployments.ts';
-import { candidateText, vllmDefaults } from '../tune/candidate.ts';
+import { candidateText, vllmDefaults } from '../search/candidate.ts';
 import { alignedRows, linesIf } from './format.ts';
 import { figure, intervalText, percent } from './result.ts';
 

@@ -4,7 +4,7 @@ import { findProfile } from '@servegym/profiles';
 import { parseAllDocuments } from 'yaml';
 import { poolCommands } from '../deployment/serving-command.ts';
 import type { FleetPlan, PlanPool } from '../plan/plan-result.ts';
-import { vllmDefaults } from '../tune/candidate.ts';
+import { vllmDefaults } from '../search/candidate.ts';
 import { kubernetesManifest } from './kubernetes-manifest.ts';
 
 function manifestOf(

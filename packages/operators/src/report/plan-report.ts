@@ -1,7 +1,7 @@
 import { basename } from 'node:path';
 import { type FleetPlan, fleetPlanJson, type PlanResult, planJson } from '../plan/plan-result.ts';
-import { candidateText, vllmDefaults } from '../tune/candidate.ts';
-import { sloTermName, sloTermText } from '../tune/slo.ts';
+import { candidateText, vllmDefaults } from '../search/candidate.ts';
+import { sloTermName, sloTermText } from '../search/slo.ts';
 import { alignedRows, linesIf } from './format.ts';
 import { kubernetesManifest } from './kubernetes-manifest.ts';
 import { commandLines, figure, intervalText, percent } from './result.ts';
@@ -49,14 +49,14 @@ function planText(result: PlanResult): string {
   ].join('\n');
 }
 
-/** Text of a `plan` that was interrupted: the plans of the profiles that were done. */
+/** Text of a `plan` that was interrupted: the plans of the kinds that were done. */
 function plansSoFarText(
   { plans, riskier }: Pick<PlanResult, 'plans' | 'riskier'>,
   done: number,
   of: number,
 ): string {
   return [
-    `Interrupted after ${done} of ${of} profiles. Plans so far:`,
+    `Interrupted after ${done} of ${of} kinds of engines. Plans so far:`,
     '',
     ...(plans.length > 0 ? plansLines(plans) : []),
     ...riskierLines({ plans, riskier }),

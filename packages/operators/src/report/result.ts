@@ -1,8 +1,8 @@
 import type { EngineProfile } from '@servegym/simulator';
 import type { IntervalEnds } from '@servegym/simulator/statistics';
 import { z } from 'zod';
-import { type Candidate, KNOB_NAMES } from '../tune/candidate.ts';
-import { type SloTerm, sloTermName } from '../tune/slo.ts';
+import { type Candidate, KNOB_NAMES } from '../search/candidate.ts';
+import { type SloTerm, sloTermName } from '../search/slo.ts';
 import { type SnakeCase, snakeCase } from './format.ts';
 
 // The schema of a result: its input is the object that the code has, its output what `--json` prints, in camelCase.

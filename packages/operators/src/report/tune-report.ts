@@ -1,9 +1,9 @@
 import { basename } from 'node:path';
 import type { EngineProfile } from '@servegym/simulator';
 import { servingCommands } from '../deployment/serving-command.ts';
-import { type Candidate, candidateText, vllmDefaults } from '../tune/candidate.ts';
+import { type Candidate, candidateText, vllmDefaults } from '../search/candidate.ts';
+import { milliseconds, type SloTerm, sloTermName, sloTermText } from '../search/slo.ts';
 import type { ControllerGain } from '../tune/choices.ts';
-import { milliseconds, type SloTerm, sloTermName, sloTermText } from '../tune/slo.ts';
 import {
   frontPointJson,
   type ImpossibleTune,

@@ -23,7 +23,7 @@ import {
   parquetSchema,
 } from 'hyparquet';
 import { compressors } from 'hyparquet-compressors';
-import { TuningError } from '../tune/slo.ts';
+import { TuningError } from '../search/slo.ts';
 
 /** Options of reading a trace file. */
 export interface TraceFileOptions extends TraceOptions {

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { basename, join } from 'node:path';
-import { TuningError } from '../tune/slo.ts';
+import { TuningError } from '../search/slo.ts';
 /*
  * Measurements and traces of others, which the repository does not hold. docs/reference-data.md has their columns.
  * Recorded loads: request by request, but for two of which a third and more of the requests failed.

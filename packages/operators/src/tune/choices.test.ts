@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { findProfile } from '@servegym/profiles';
 import { RandomStream, type WeightPrecision } from '@servegym/simulator';
-import { type Candidate, vllmDefaults } from './candidate.ts';
+import { type Candidate, vllmDefaults } from '../search/candidate.ts';
+import type { LoadPoint } from '../search/load-point.ts';
+import { evenTraffic, pointAt, SLO } from '../search/measured.fixture.ts';
 import { choicesOf, controllerGain, frontPoints } from './choices.ts';
-import type { LoadPoint } from './load-point.ts';
-import { evenTraffic, pointAt, SLO } from './measured.fixture.ts';
 
 const profile = findProfile('h100-80gb-llama-3-8b');
 const defaults = vllmDefaults(profile);
@@ -23,9 +23,10 @@ function front(choices: readonly Choice[]) {
   const at = ({ capacity }: Choice, load: number, changes?: Partial<LoadPoint>) =>
     pointAt([capacity, capacity], load, changes);
   return frontPoints(
-    { profile, slo: SLO },
+    SLO,
     traffic,
     choices.map((choice, i) => ({
+      profile,
       candidate: { ...defaults, maxNumSeqs: 8 + i, weights: choice.weights ?? 'FP16' },
       points: [0.5, 0.9, 1.1, 2].map((step) => at(choice, step * choice.capacity)),
       ...{ load: choice.capacity, score: choice.capacity },
@@ -77,15 +78,15 @@ describe('the Pareto front', () => {
   it('counts what was measured at the reference load too', () => {
     const points = [1, 1.8, 2.2].map((load) => pointAt([2, 2], load));
     const overloaded = pointAt([0.5, 0.5], 1.2);
-    const choice = { candidate: defaults, points, load: 2, score: 2 };
-    const { front: found } = frontPoints({ profile, slo: SLO }, traffic, [choice], [[overloaded]], 1.2);
+    const choice = { profile, candidate: defaults, points, load: 2, score: 2 };
+    const { front: found } = frontPoints(SLO, traffic, [choice], [[overloaded]], 1.2);
     assert.ok(found[0].sustainedRps < 12, `${found[0].sustainedRps}`);
   });
 
   it('is drawn through the 24 best, and four of each kind', () => {
     const ranked = Array.from({ length: 40 }, (_, i) => {
       const candidate: Candidate = { ...defaults, maxNumSeqs: 8 + i, weights: i < 30 ? 'FP8' : 'INT4' };
-      return { candidate, points: [], load: 1, score: 40 - i };
+      return { profile, candidate, points: [], load: 1, score: 40 - i };
     });
     assert.deepEqual(
       choicesOf(ranked).map(({ score }) => 40 - score),

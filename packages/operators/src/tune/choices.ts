@@ -1,11 +1,11 @@
 import type { EngineProfile } from '@servegym/simulator';
 import { blockResamples, percentileInterval } from '@servegym/simulator/statistics';
-import { type Candidate, engineUsd } from './candidate.ts';
-import type { LoadPoint } from './load-point.ts';
-import type { CandidateMeasurer } from './measure-candidates.ts';
-import type { SearchedCandidate } from './search.ts';
-import { sustainedRate } from './sustained-load.ts';
-import type { Traffic } from './traffic.ts';
+import { type Candidate, engineUsd } from '../search/candidate.ts';
+import type { LoadPoint } from '../search/load-point.ts';
+import type { SearchedLoad } from '../search/load-question.ts';
+import type { SloTerm } from '../search/slo.ts';
+import { sustainedRate } from '../search/sustained-load.ts';
+import type { Traffic } from '../search/traffic.ts';
 import type { FrontPoint, PossibleTune } from './tune-result.ts';
 
 /** Candidates that the front is drawn through, and that a controller may choose among. */
@@ -16,7 +16,7 @@ const OF_EACH_KIND = 4;
 const ALIKE = 1.01;
 
 /** The best, and the best of each kind. */
-export function choicesOf(ranked: readonly SearchedCandidate[]): SearchedCandidate[] {
+export function choicesOf(ranked: readonly SearchedLoad[]): SearchedLoad[] {
   const ofKind = new Map<string, number>();
   return ranked.filter(({ candidate: { weights, speculationDepth, split, priority } }, rank) => {
     const kind = `${weights} ${speculationDepth > 0} ${split} ${priority}`;
@@ -28,13 +28,13 @@ export function choicesOf(ranked: readonly SearchedCandidate[]): SearchedCandida
 
 /** Sustained load and latencies at the reference load of each choice; those that no other beats are on the front. */
 export function frontPoints(
-  { profile, slo }: Pick<CandidateMeasurer, 'profile' | 'slo'>,
+  slo: readonly SloTerm[],
   traffic: Traffic,
-  choices: readonly SearchedCandidate[],
+  choices: readonly SearchedLoad[],
   atLoads: readonly (readonly LoadPoint[])[],
   referenceLoad: number,
 ): Pick<PossibleTune, 'front' | 'others'> {
-  const points = choices.map(({ candidate, points: found }, i): FrontPoint => {
+  const points = choices.map(({ profile, candidate, points: found }, i): FrontPoint => {
     const at = atLoads[i].find(({ load }) => load === referenceLoad)!;
     const all = [...found, ...atLoads[i]].sort((a, b) => a.load - b.load);
     const sustainedRps = sustainedRate(all, traffic, slo);

@@ -2,18 +2,18 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { findProfile } from '@servegym/profiles';
 import { RandomStream } from '@servegym/simulator';
-import { type Candidate, vllmDefaults } from './candidate.ts';
+import { type Candidate, vllmDefaults } from '../search/candidate.ts';
+import type { SearchedLoad } from '../search/load-question.ts';
+import { evenTraffic, fakeEvaluator } from '../search/measured.fixture.ts';
 import { measureFinalists } from './finalists.ts';
-import { evenTraffic, fakeMeasurer } from './measured.fixture.ts';
-import type { SearchedCandidate } from './search.ts';
 
 const profile = findProfile('h100-80gb-llama-3-8b');
 const defaults = vllmDefaults(profile);
 const BLOCKS = 40;
 const split = { search: evenTraffic(BLOCKS), heldOut: evenTraffic(BLOCKS) };
 
-const searched = (changes: Partial<Candidate>, score: number): SearchedCandidate => ({
-  ...{ candidate: { ...defaults, ...changes }, points: [], load: score, score },
+const searched = (changes: Partial<Candidate>, score: number): SearchedLoad => ({
+  ...{ profile, candidate: { ...defaults, ...changes }, points: [], load: score, score },
 });
 
 /** Capacities of blocks around `mean`, with this relative deviation. */
@@ -24,11 +24,11 @@ function around(mean: number, deviation: number, seed: number): number[] {
 
 /** The finalists of a search that put one candidate first and the defaults second. */
 async function finalists(onSearch: readonly number[], onHeldOut: readonly number[], ofDefaults = onHeldOut) {
-  const measurer = fakeMeasurer(profile, ({ maxNumSeqs }, traffic) =>
+  const evaluator = fakeEvaluator(({ maxNumSeqs }, traffic) =>
     traffic === split.search ? onSearch : maxNumSeqs === 64 ? onHeldOut : ofDefaults,
   );
   const ranked = [searched({ maxNumSeqs: 64 }, 2), searched({}, 1)];
-  return measureFinalists(measurer, split, ranked, 'goodput');
+  return measureFinalists(evaluator, split, ranked, 'goodput');
 }
 
 const width = ({ low, high }: { low: number; high: number }) => high - low;
@@ -91,8 +91,8 @@ describe('the finalists', () => {
       searched({ priority: true }, 2.1),
       searched({}, 2),
     ];
-    const measurer = fakeMeasurer(profile, ({ maxNumSeqs }) => Array(BLOCKS).fill(maxNumSeqs / 100));
-    const found = await measureFinalists(measurer, split, ranked, 'goodput');
+    const evaluator = fakeEvaluator(({ maxNumSeqs }) => Array(BLOCKS).fill(maxNumSeqs / 100));
+    const found = await measureFinalists(evaluator, split, ranked, 'goodput');
     const names = found.map(({ candidate }) => ranked.findIndex((each) => each.candidate === candidate));
     assert.equal(names[0], 0, 'the winner of the search comes first');
     assert.deepEqual(

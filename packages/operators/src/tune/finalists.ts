@@ -1,9 +1,9 @@
 import { percentileInterval } from '@servegym/simulator/statistics';
 import type { Estimate } from '../report/result.ts';
-import { type Candidate, candidateKey, vllmDefaults } from './candidate.ts';
-import type { CandidateMeasurer, CloseLoad } from './measure-candidates.ts';
-import type { SearchedCandidate } from './search.ts';
-import type { SplitTraffic } from './traffic.ts';
+import { type Candidate, candidateKey, vllmDefaults } from '../search/candidate.ts';
+import type { CloseLoad, Evaluator } from '../search/evaluator.ts';
+import type { SearchedLoad } from '../search/load-question.ts';
+import type { SplitTraffic } from '../search/traffic.ts';
 import type { Objective } from './tune-result.ts';
 
 const FINALISTS = 5;
@@ -15,23 +15,23 @@ export type Finalist = Awaited<ReturnType<typeof measureFinalists>>[number];
 
 /** The best, the best of each precision, without speculation and in pairs, and vLLM's defaults, on both traffics. */
 export async function measureFinalists(
-  measurer: CandidateMeasurer,
+  evaluator: Evaluator,
   { search: traffic, heldOut: unseen }: SplitTraffic,
-  ranked: readonly SearchedCandidate[],
+  ranked: readonly SearchedLoad[],
   objective: Objective,
 ) {
-  const defaultKey = candidateKey(vllmDefaults(measurer.profile));
-  const chosen = chooseFinalists(ranked, defaultKey).map(({ candidate, load }) => ({
-    candidate,
+  const defaultKey = candidateKey(vllmDefaults(ranked[0].profile));
+  const chosen = chooseFinalists(ranked, defaultKey).map(({ profile, candidate, load }) => ({
+    ...{ profile, candidate },
     search: { guess: objective === 'latency' ? 1 : load || 1, step: 1.15, tolerance: 1.05 },
   }));
-  const onSearch = await measurer.closely(traffic, chosen, { steps: STEPS });
-  const onHeldOut = await measurer.closely(unseen, chosen, { steps: STEPS, seed: measurer.heldOutSeed });
+  const onSearch = await evaluator.closely(traffic, chosen, { steps: STEPS });
+  const onHeldOut = await evaluator.closely(unseen, chosen, { steps: STEPS, seed: evaluator.heldOutSeed });
   const defaults = onHeldOut.find(({ candidate }) => candidateKey(candidate) === defaultKey);
   const results = onSearch.map((found, i) => {
     const [searched, heldOut] = [found.sustained, onHeldOut[i].sustained];
     return {
-      candidate: found.candidate,
+      ...{ profile: found.profile, candidate: found.candidate },
       isDefault: onHeldOut[i] === defaults,
       searchedLoad: found.load,
       searched: { value: searched, interval: percentileInterval(found.draws) },
@@ -49,7 +49,7 @@ export async function measureFinalists(
   return [winner!, ...others.sort((a, b) => b.heldOut.value - a.heldOut.value)];
 }
 
-function chooseFinalists(ranked: readonly SearchedCandidate[], defaultKey: string): SearchedCandidate[] {
+function chooseFinalists(ranked: readonly SearchedLoad[], defaultKey: string): SearchedLoad[] {
   const first = (holds: (candidate: Candidate) => boolean) =>
     ranked.find(({ candidate }) => holds(candidate));
   const precisions = new Set(ranked.map(({ candidate }) => candidate.weights));
@@ -73,8 +73,8 @@ function ratioOf(one: CloseLoad, other: CloseLoad | undefined): Estimate | null 
 }
 
 /** Without those that differ from a better one in settings that never bind. */
-function differentOf(ranked: readonly SearchedCandidate[]): SearchedCandidate[] {
-  const first = new Map<string, SearchedCandidate>();
+function differentOf(ranked: readonly SearchedLoad[]): SearchedLoad[] {
+  const first = new Map<string, SearchedLoad>();
   for (const found of ranked) {
     const { weights, speculationDepth, split, priority } = found.candidate;
     const key = `${weights} ${speculationDepth} ${split} ${priority} ${found.score.toPrecision(3)}`;

@@ -2,15 +2,16 @@ import type { JobEngine } from '@servegym/jobs';
 import type { EngineProfile } from '@servegym/simulator';
 import { servingCommands } from '../deployment/serving-command.ts';
 import { tuneVerdict } from '../report/tune-report.ts';
-import { candidateKey, candidateSpace } from './candidate.ts';
+import { candidateKey, candidateSpace } from '../search/candidate.ts';
+import { type EngineChoice, Evaluator, fewestThatHold, SURGE, wholeGroups } from '../search/evaluator.ts';
+import { goodShare, type LoadPoint, sloUse } from '../search/load-point.ts';
+import type { SearchedLoad } from '../search/load-question.ts';
+import { profileError, widened } from '../search/profile-error.ts';
+import type { SloTerm } from '../search/slo.ts';
+import { joinTraffic, requestRate, type SplitTraffic, type Traffic } from '../search/traffic.ts';
 import { choicesOf, controllerGain, frontPoints, pointFigures } from './choices.ts';
 import { type Finalist, measureFinalists } from './finalists.ts';
-import { goodShare, type LoadPoint, sloUse } from './load-point.ts';
-import { CandidateMeasurer, fewestThatHold, SURGE, wholeGroups } from './measure-candidates.ts';
-import { profileError, widened } from './profile-error.ts';
-import { CandidateSearch, type SearchedCandidate, type TuneOptions } from './search.ts';
-import type { SloTerm } from './slo.ts';
-import { joinTraffic, requestRate, type SplitTraffic, type Traffic } from './traffic.ts';
+import { searchSettings, type TuneOptions } from './search-settings.ts';
 import type { ImpossibleTune, LoadCurvePoint, PossibleTune, TuneResult } from './tune-result.ts';
 
 /** The load at which a controller is asked for: a bit more than fixed settings sustain. */
@@ -26,7 +27,7 @@ export async function tuneProfile(
   const { slo, objective, rateScale, onProgress = () => undefined } = options;
   const started = performance.now();
   let stage = '';
-  const measurer = new CandidateMeasurer(jobs, profile, options, (share) => onProgress(stage, share));
+  const evaluator = new Evaluator(jobs, options, (share) => onProgress(stage, share));
   const say = (next: string) => {
     stage = next;
     onProgress(stage, 0);
@@ -39,11 +40,11 @@ export async function tuneProfile(
     mostReplicas: options.replicas[1],
   });
   const targetLoad = rateScale / options.replicas[1];
-  const search = new CandidateSearch(measurer, space, split.search, { ...options, onStage: say, targetLoad });
-  const { considered, ranked } = await search.run();
+  const how = { ...options, onStage: say, targetLoad };
+  const { considered, ranked } = await searchSettings(evaluator, profile, space, split.search, how);
   const whole = joinTraffic([split.search, split.heldOut]);
   say('the finalists');
-  const finalists = await measureFinalists(measurer, split, ranked, objective);
+  const finalists = await measureFinalists(evaluator, split, ranked, objective);
   const common = (): Common => ({
     ...{ profile, objective, slo, considered },
     ...{ trace: whole.trace.source, refused: options.refused },
@@ -52,16 +53,16 @@ export async function tuneProfile(
     ...(whole.concurrency === undefined
       ? { requestsPerS: requestRate(whole) * rateScale }
       : { requestsPerS: null, concurrency: Math.max(1, Math.round(whole.concurrency * rateScale)) }),
-    simulations: measurer.simulations,
-    simulatedRequests: measurer.simulatedRequests,
+    simulations: evaluator.simulations,
+    simulatedRequests: evaluator.simulatedRequests,
     wallS: (performance.now() - started) / 1000,
   });
   if (finalists[0].searched.value === 0) {
     say('whether anything meets the SLO');
-    const nearest = await measurer.nearest(split.search, ranked);
+    const { profile: _, ...nearest } = await evaluator.nearest(split.search, ranked);
     return { ...common(), possible: false, nearest };
   }
-  const found = await describeFinalists(measurer, { split, whole, finalists, ranked }, options, say);
+  const found = await describeFinalists(evaluator, { split, whole, finalists, ranked }, options, say);
   const result = { ...common(), possible: true as const, ...found };
   return { ...result, verdict: tuneVerdict(result, found.controller) };
 }
@@ -71,37 +72,38 @@ type Common = Omit<ImpossibleTune, 'possible' | 'nearest'>;
 
 /** Figures of the finalists, and what the best of them takes to serve the whole traffic. */
 async function describeFinalists(
-  measurer: CandidateMeasurer,
+  evaluator: Evaluator,
   found: {
     readonly split: SplitTraffic;
     readonly whole: Traffic;
     readonly finalists: readonly Finalist[];
-    readonly ranked: readonly SearchedCandidate[];
+    readonly ranked: readonly SearchedLoad[];
   },
   { rateScale, replicas: allowed }: TuneOptions,
   say: (stage: string) => void,
 ) {
-  const { profile, slo } = measurer;
+  const { slo } = evaluator;
   const { split, whole, finalists, ranked } = found;
   const [winner] = finalists;
+  const { profile } = winner;
   say('replicas');
-  const engines = await planReplicas(measurer, whole, winner, rateScale, allowed);
+  const engines = await planReplicas(evaluator, whole, winner, rateScale, allowed);
   const { replicas } = engines.deployment;
 
   say('the Pareto front');
   const referenceLoad = replicas === null ? 0.8 * winner.searchedLoad : rateScale / replicas;
   const controllerLoad = CONTROLLER_LOAD * winner.searchedLoad;
   const choices = choicesOf(ranked);
-  const atLoads = await measurer.measure(
+  const atLoads = await evaluator.measure(
     split.search,
-    choices.map(({ candidate }) => ({ candidate, loads: [referenceLoad, controllerLoad] })),
+    choices.map((choice) => ({ ...chosen(choice), loads: [referenceLoad, controllerLoad] })),
   );
-  const latencies = await measurer.measure(
+  const latencies = await evaluator.measure(
     split.heldOut,
-    finalists.map(({ candidate }) => ({ candidate, loads: [referenceLoad] })),
-    { seed: measurer.heldOutSeed },
+    finalists.map((choice) => ({ ...chosen(choice), loads: [referenceLoad] })),
+    { seed: evaluator.heldOutSeed },
   );
-  const { front, others } = frontPoints(measurer, split.search, choices, atLoads, referenceLoad);
+  const { front, others } = frontPoints(slo, split.search, choices, atLoads, referenceLoad);
   const onFront = new Set(front.map((point) => candidateKey(point.settings)));
   const candidates = finalists.map(({ candidate, isDefault, searched, heldOut, overDefaults }, i) => ({
     ...{ settings: candidate, isDefault, overDefaults },
@@ -126,10 +128,14 @@ async function describeFinalists(
     ...engines,
     controller: controllerGain(
       atLoads.map((points) => points.find(({ load }) => load === controllerLoad)!),
-      measurer.seed,
+      evaluator.seed,
     ),
     commands: servingCommands(profile, winner.candidate, replicas ?? allowed[1]),
   };
+}
+
+function chosen({ profile, candidate }: EngineChoice): EngineChoice {
+  return { profile, candidate };
 }
 
 /** Curve of settings as the traffic grows. */
@@ -139,17 +145,17 @@ function curveOf(points: readonly LoadPoint[], slo: readonly SloTerm[]): LoadCur
 
 /** Engines for the whole traffic, and for a surge: with more of them, and on the same. */
 async function planReplicas(
-  measurer: CandidateMeasurer,
+  evaluator: Evaluator,
   whole: Traffic,
-  { candidate, searchedLoad, heldOut }: Finalist,
+  { profile, candidate, searchedLoad, heldOut }: Finalist,
   rateScale: number,
   replicas: TuneOptions['replicas'],
 ): Promise<Pick<PossibleTune, 'deployment' | 'at_1_5_times'>> {
-  const engine = { candidate, load: searchedLoad, sustained: heldOut.value };
-  const fewest = (load: number) => fewestThatHold(measurer, whole, engine, load, replicas);
+  const engine = { profile, candidate, load: searchedLoad, sustained: heldOut.value };
+  const fewest = (load: number) => fewestThatHold(evaluator, whole, engine, load, replicas);
   const deployment = await fewest(rateScale);
   const surge = await fewest(rateScale * SURGE);
-  const strained = await measurer.at(whole, candidate, rateScale * SURGE, {
+  const strained = await evaluator.at(whole, engine, rateScale * SURGE, {
     replicas: deployment.replicas ?? wholeGroups(candidate, replicas[1]),
   });
   return { deployment, at_1_5_times: { ...surge, goodOnSameReplicas: goodShare(strained) } };

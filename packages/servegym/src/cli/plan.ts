@@ -75,13 +75,13 @@ export const planCommand = () =>
       if (!json) console.error(note);
       const planned = { trace, refused, split: splitTrace(trace, values.requests) };
       const plans: FleetPlan[] = [];
-      let profilesDone = 0;
+      const sized = { done: 0, of: 0 };
       const planning = withJobs(values, (jobs) =>
         planFleet(jobs, profiles, planned, {
           ...{ slo, minQuality: values.quality, mostEngines: values.maxEngines, seed, allow: values.allow },
           onProgress: (done, of) => {
-            profilesDone = done;
-            showProgress(`${done} of ${of} profiles`);
+            Object.assign(sized, { done, of });
+            showProgress(`${done} of ${of} kinds of engines`);
           },
           onPlans: (found) => plans.push(...found),
         }),
@@ -89,7 +89,7 @@ export const planCommand = () =>
       const result = await untilDone(planning, () =>
         plans.length === 0 || json
           ? undefined
-          : planResult.textSoFar(rankPlans(plans, values.allow), profilesDone, profiles.length),
+          : planResult.textSoFar(rankPlans(plans, values.allow), sized.done, sized.of),
       );
       printResult(json, result, planResult);
       if (report !== undefined) await writeOutputFile(report, [reportPage(planResult.page(result))]);

@@ -46,8 +46,17 @@ export function traceWork({ arrivalMs, inputTokens, outputTokens, prefixBlocks }
 }
 export type TraceWork = ReturnType<typeof traceWork>;
 
+/** Settings that bound what an engine does at its best; those that are left out are free. */
+interface BoundingSettings {
+  readonly weights: WeightPrecision;
+  readonly maxNumSeqs?: number;
+  readonly speculationDepth?: number;
+}
+
 /** Costs of an engine's work at its best, each token once. @param price of a microsecond */
-function bestRates(profile: EngineProfile, precision: WeightPrecision, price: number) {
+function bestRates(profile: EngineProfile, settings: BoundingSettings, price: number) {
+  const { weights: precision, maxNumSeqs: sequences = MOST_SEQUENCES } = settings;
+  const { speculationDepth = profile.speculation === null ? 0 : MOST_TOKENS_OF_A_DRAFT - 1 } = settings;
   const { law } = weightVariant(profile, precision);
   const least = (points: readonly (readonly [number, number])[] | undefined) =>
     points === undefined ? 1 : Math.min(...points.map(([, factor]) => factor));
@@ -68,7 +77,9 @@ function bestRates(profile: EngineProfile, precision: WeightPrecision, price: nu
     /** Factor on the weight reads and the compute. */
     tokenFactor: least(law.tokenFactors),
     /** Tokens that share the work of one sequence. */
-    shared: profile.speculation === null ? 1 : MOST_TOKENS_OF_A_DRAFT,
+    shared: speculationDepth + 1,
+    /** Most sequences of an iteration. */
+    sequences,
     poolTokens: kvPoolBlocks(profile, precision, false, 1) * profile.memory.blockTokens,
   };
 }
@@ -76,12 +87,9 @@ function bestRates(profile: EngineProfile, precision: WeightPrecision, price: nu
 type BestRates = ReturnType<typeof bestRates>;
 
 function leastCost(rates: BestRates, work: TraceWork): number {
-  const { launchBound, base, weightRead, token, decodeSequence, shared, poolTokens } = rates;
+  const { launchBound, base, weightRead, token, decodeSequence, shared, sequences: most, poolTokens } = rates;
   const { prefill, attention, decodes, context, sharesBlocks } = work;
-  const iterations = Math.max(
-    decodes / shared / MOST_SEQUENCES,
-    sharesBlocks ? 0 : context / shared / poolTokens,
-  );
+  const iterations = Math.max(decodes / shared / most, sharesBlocks ? 0 : context / shared / poolTokens);
   const sequences = (decodeSequence * decodes) / shared;
   const hiding = (launchBound ? base : 0) + weightRead;
   const compute = token * (prefill + decodes) + (launchBound ? sequences : 0);
@@ -100,7 +108,7 @@ function leastCost(rates: BestRates, work: TraceWork): number {
  *
  * - every prompt token that no earlier request of the trace has in its prefix blocks is computed once, with its attention;
  * - every output token after the first is computed once (with a draft, nine of them share the work of one sequence);
- * - an iteration decodes at most 1,024 sequences, and no more context than the KV pool holds (without prefix hashes: shared
+ * - an iteration decodes at most `maxNumSeqs` sequences, by default 1,024, and no more context than the KV pool holds (without prefix hashes: shared
  *   blocks are counted once in the pool and for each sequence in the context). Each such iteration pays for launches
  *   and for reading the weights that every token needs.
  *
@@ -108,10 +116,10 @@ function leastCost(rates: BestRates, work: TraceWork): number {
  */
 export function leastEngineSeconds(
   profile: EngineProfile,
-  precision: WeightPrecision,
+  settings: BoundingSettings,
   work: TraceWork,
 ): number {
-  return leastCost(bestRates(profile, precision, 1e-6), work);
+  return leastCost(bestRates(profile, settings, 1e-6), work);
 }
 
 /**
@@ -128,8 +136,8 @@ export function leastUsd(
   }[],
   work: TraceWork,
 ): number {
-  const rates = engines.map(({ profile, precision, usdPerHour }) =>
-    bestRates(profile, precision, usdPerHour / 3600 / 1e6),
+  const rates = engines.map(({ profile, precision: weights, usdPerHour }) =>
+    bestRates(profile, { weights }, usdPerHour / 3600 / 1e6),
   );
   if (rates.length === 1) return leastCost(rates[0], work);
   const least = (cost: keyof BestRates) => Math.min(...rates.map((one) => Number(one[cost])));
@@ -141,7 +149,7 @@ export function leastUsd(
     prefillAttention: least('prefillAttention'),
     // Above 1 it would make the form of a launch-bound engine dearer than the other.
     tokenFactor: Math.min(1, least('tokenFactor')),
-    ...{ shared: most('shared'), poolTokens: most('poolTokens') },
+    ...{ shared: most('shared'), sequences: most('sequences'), poolTokens: most('poolTokens') },
   };
   return leastCost(best, work);
 }

@@ -1,8 +1,7 @@
 import type { JobEngine } from '@servegym/jobs';
-import type { EngineProfile } from '@servegym/simulator';
 import type { Candidate } from './candidate.ts';
+import { Evaluator } from './evaluator.ts';
 import type { LoadPoint } from './load-point.ts';
-import { CandidateMeasurer } from './measure-candidates.ts';
 import type { SloTerm } from './slo.ts';
 import { findSustainedLoad } from './sustained-load.ts';
 import type { Traffic } from './traffic.ts';
@@ -49,23 +48,21 @@ export function pointAt(
   };
 }
 
-/** A measurer of `SLO` whose points come from `measure`. */
-export function measurerOf(profile: EngineProfile, measure: CandidateMeasurer['measure']): CandidateMeasurer {
-  const measurer = new CandidateMeasurer({} as JobEngine, profile, { slo: SLO, seed: 1 });
-  return Object.assign(measurer, { measure });
+/** An evaluator of `SLO` whose points come from `measure`. */
+export function evaluatorOf(measure: Evaluator['measure']): Evaluator {
+  return Object.assign(new Evaluator({} as JobEngine, { slo: SLO, seed: 1 }), { measure });
 }
 
 /**
  * Measures by `capacitiesOf` what each block of a traffic sustains under a candidate; `rateOf` tells the requests/s that are
  * served at a load.
  */
-export function fakeMeasurer(
-  profile: EngineProfile,
+export function fakeEvaluator(
   capacitiesOf: (candidate: Candidate, traffic: Traffic) => readonly number[],
   rateOf: (candidate: Candidate, load: number) => number = (_, load) => 10 * load,
-): CandidateMeasurer {
-  return measurerOf(profile, async (traffic, candidates) =>
-    candidates.map(({ candidate, loads, search }) => {
+): Evaluator {
+  return evaluatorOf(async (traffic, choices) =>
+    choices.map(({ candidate, loads, search }) => {
       const at = (load: number) =>
         pointAt(capacitiesOf(candidate, traffic), load, { rate: rateOf(candidate, load) });
       return search === undefined ? loads!.map(at) : findSustainedLoad(at, SLO, search);

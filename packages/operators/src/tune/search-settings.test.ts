@@ -1,9 +1,15 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { findProfile } from '@servegym/profiles';
-import { type Candidate, candidateKey, candidateSpace, type Knob, vllmDefaults } from './candidate.ts';
-import { evenTraffic, fakeMeasurer } from './measured.fixture.ts';
-import { CandidateSearch, type SearchOptions } from './search.ts';
+import {
+  type Candidate,
+  candidateKey,
+  candidateSpace,
+  type Knob,
+  vllmDefaults,
+} from '../search/candidate.ts';
+import { evenTraffic, fakeEvaluator } from '../search/measured.fixture.ts';
+import { type SearchOptions, searchSettings } from './search-settings.ts';
 
 const profile = findProfile('h100-80gb-llama-3-8b');
 const defaults = vllmDefaults(profile);
@@ -18,11 +24,11 @@ async function search(
   const space = candidateSpace(profile, {
     ...{ knobs, minQuality: 0, hasPrefixes: true, hasClasses: true, mostReplicas: 2 },
   });
-  const measurer = fakeMeasurer(profile, (candidate, { blockStarts }) =>
+  const evaluator = fakeEvaluator((candidate, { blockStarts }) =>
     Array<number>(blockStarts.length - 1).fill(capacityOf(candidate)),
   );
   const how = { objective: 'goodput', start: 32, targetLoad: 1, ...options } as const;
-  return new CandidateSearch(measurer, space, traffic, how).run();
+  return searchSettings(evaluator, profile, space, traffic, how);
 }
 
 /** Falls off by a tenth for each doubling away from `best`. */
@@ -128,11 +134,11 @@ describe('the search', () => {
     const space = candidateSpace(profile, {
       ...{ knobs: ['maxNumSeqs'], minQuality: 0, hasPrefixes: false, hasClasses: false, mostReplicas: 1 },
     });
-    const measurer = fakeMeasurer(profile, ({ maxNumSeqs }, { blockStarts }) =>
+    const evaluator = fakeEvaluator(({ maxNumSeqs }, { blockStarts }) =>
       Array<number>(blockStarts.length - 1).fill((blockStarts.length === 3 ? 100 : 1) * near(maxNumSeqs, 96)),
     );
     const how = { objective: 'goodput', start: 32, targetLoad: 1 } as const;
-    const { ranked } = await new CandidateSearch(measurer, space, traffic, how).run();
+    const { ranked } = await searchSettings(evaluator, profile, space, traffic, how);
     assert.equal(ranked[0].candidate.maxNumSeqs, 96);
     assert.ok(Math.abs(ranked[0].score - 1) < 0.02, `${ranked[0].score}`);
   });
@@ -142,14 +148,13 @@ describe('the search', () => {
       ...{ knobs: ['maxNumSeqs'], minQuality: 0, hasPrefixes: false, hasClasses: false, mostReplicas: 1 },
     });
     // The more sequences, the more in flight, and the longer each takes: 64 serve most.
-    const measurer = fakeMeasurer(
-      profile,
+    const evaluator = fakeEvaluator(
       ({ maxNumSeqs }, { blockStarts }) => Array<number>(blockStarts.length - 1).fill(maxNumSeqs / 256),
       ({ maxNumSeqs }, load) => load * (256 / maxNumSeqs) * near(maxNumSeqs, 64),
     );
     const how = { objective: 'goodput', start: 32, targetLoad: 1 } as const;
     const closed = { ...traffic, concurrency: 32 };
-    const { ranked } = await new CandidateSearch(measurer, space, closed, how).run();
+    const { ranked } = await searchSettings(evaluator, profile, space, closed, how);
     const [{ candidate, score, load }] = ranked;
     assert.equal(candidate.maxNumSeqs, 64);
     assert.ok(Math.abs(score - 1) < 0.02, `${score}`);

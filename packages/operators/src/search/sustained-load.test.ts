@@ -3,9 +3,9 @@ import { describe, it } from 'node:test';
 import { findProfile } from '@servegym/profiles';
 import fc from 'fast-check';
 import { type Candidate, vllmDefaults } from './candidate.ts';
+import { fewestThatHold, wholeGroups } from './evaluator.ts';
 import { type LoadPoint, sloUse } from './load-point.ts';
-import { fewestThatHold, wholeGroups } from './measure-candidates.ts';
-import { evenTraffic, measurerOf, pointAt as pointOfBlocks, SLO } from './measured.fixture.ts';
+import { evaluatorOf, evenTraffic, pointAt as pointOfBlocks, SLO } from './measured.fixture.ts';
 import { findSustainedLoad, LEAST_LOAD, MOST_LOAD, sustainedLoad } from './sustained-load.ts';
 
 /** A server that sustains `capacity` in both of two blocks. */
@@ -90,13 +90,14 @@ async function deploy(
   } = {},
 ) {
   const asked: number[] = [];
-  const measurer = measurerOf(profile, async (_, [{ loads }], how) => {
+  const evaluator = evaluatorOf(async (_, [{ loads }], how) => {
     const engines = how!.replicas!;
     asked.push(engines);
     return [loads!.map((at) => pointOfBlocks([capacity * engines, capacity * engines], at))];
   });
-  const engine = { candidate: { ...vllmDefaults(profile), split }, load: capacity, sustained: expected };
-  const found = await fewestThatHold(measurer, traffic, engine, load, replicas);
+  const candidate = { ...vllmDefaults(profile), split };
+  const engine = { profile, candidate, load: capacity, sustained: expected };
+  const found = await fewestThatHold(evaluator, traffic, engine, load, replicas);
   return { ...found, asked };
 }
 
