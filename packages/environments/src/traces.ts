@@ -23,7 +23,7 @@ const LATEST_ARRIVAL_S = 30 * 86_400;
 const INLINE = new WeakMap<object, ServeTrace>();
 
 /** Wrong entries of a column that are told of: each takes time. */
-const MOST_ISSUES = 50;
+const MOST_ISSUES = 10;
 
 /**
  * A column of a trace: an array of `item`. `isEntry` must hold for the same values: a schema for each of 20,000 entries
@@ -111,9 +111,9 @@ function inlineTrace(columns: InlineTrace): ServeTrace {
   const first = columns.arrival_s[0];
   const trace = {
     source: 'trace',
-    arrivalMs: Float64Array.from(columns.arrival_s).map((at) => (at - first) * 1000),
-    inputTokens: Int32Array.from(columns.input_tokens),
-    outputTokens: Int32Array.from(columns.output_tokens),
+    arrivalMs: new Float64Array(columns.arrival_s).map((at) => (at - first) * 1000),
+    inputTokens: new Int32Array(columns.input_tokens),
+    outputTokens: new Int32Array(columns.output_tokens),
     ...(columns.class && {
       classes: Uint8Array.from(columns.class, (name) => REQUEST_CLASSES.indexOf(name)),
     }),

@@ -11,6 +11,27 @@ export function withDefaults<Options extends object>(defaults: Options, options:
   return { ...defaults, ...Object.fromEntries(given) };
 }
 
+/** True when the JSON of a value has more than about so many characters. Looks at no more than it has to. */
+export function isLongerThan(value: unknown, characters: number): boolean {
+  return spend(value, characters) < 0;
+}
+
+function spend(value: unknown, budget: number): number {
+  let left = budget - 4;
+  if (typeof value === 'string') return left - value.length;
+  if (typeof value !== 'object' || value === null) return left;
+  if (Array.isArray(value)) {
+    // `for in` would first list the keys of all.
+    for (let i = 0; i < value.length && left >= 0; i++) left = spend(value[i], left);
+    return left;
+  }
+  for (const key in value) {
+    left = spend((value as Record<string, unknown>)[key], left - key.length);
+    if (left < 0) break;
+  }
+  return left;
+}
+
 type JsonReading =
   | { readonly ok: true; readonly value: unknown }
   | { readonly ok: false; readonly message: string; readonly position: number };

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { EnvironmentDefinition, EnvironmentError } from './definition.ts';
 import { errorAnswer, errorCode, openEnvError } from './errors.ts';
 import type { JsonSchema, SchemaBody, ValidationIssue } from './messages.ts';
-import { isJsonObject } from './read-json.ts';
+import { isJsonObject, isLongerThan } from './read-json.ts';
 import wireFields from './wire-fields.json' with { type: 'json' };
 
 /** Turns what a client sent into an action, or throws EnvironmentError `VALIDATION_ERROR`. */
@@ -119,9 +119,9 @@ export function invalidInput(
 
 /** Reads an input by a schema. @throws EnvironmentError `VALIDATION_ERROR` naming each place, with `path` at its head */
 export function readInput<T>(schema: z.ZodType<T>, input: unknown, ...path: (string | number)[]): T {
-  const reading = schema.safeParse(input);
+  const reading = schema.safeParse(input, MARKED);
   if (reading.success) return reading.data;
-  throw invalidAt(path, validationIssues(schema, input));
+  throw invalidAt(path, issuesOf(reading.error, input));
 }
 
 /** Reads a part of a larger input, in which it stands at `path`. @throws EnvironmentError with places in the larger one */
@@ -149,11 +149,17 @@ type Rule = Pick<ValidationIssue, 'type' | 'msg' | 'ctx'>;
 
 /** Issues of a value that a schema refuses, in pydantic's words. */
 export function validationIssues(schema: z.ZodType, input: unknown): ValidationIssue[] {
-  const reading = schema.safeParse(input, { error: markIntegers });
+  const { error } = schema.safeParse(input, MARKED);
+  return error ? issuesOf(error, input) : [];
+}
+
+function issuesOf({ issues }: z.ZodError, input: unknown): ValidationIssue[] {
   const found: ValidationIssue[] = [];
-  if (!reading.success) collectIssues(reading.error.issues, input, [], found);
+  collectIssues(issues, input, [], found);
   return found;
 }
+
+const MARKED = { error: markIntegers };
 
 /** zod says of an integer that a number was expected; pydantic is more exact. */
 const INTEGER_EXPECTED = 'expected integer';
@@ -304,18 +310,7 @@ export function excerpt(value: unknown): unknown {
     return `${value.slice(0, MAX_STRING_LENGTH)}… (${value.length} characters)`;
   }
   if (typeof value === 'number' && !Number.isFinite(value)) return String(value);
-  return spend(value, MAX_ECHO_LENGTH) < 0 ? `(too long to repeat: ${kindOf(value)})` : value;
-}
-
-function spend(value: unknown, budget: number): number {
-  let left = budget - 4;
-  if (typeof value === 'string') return left - value.length;
-  if (typeof value !== 'object' || value === null) return left;
-  for (const key in value) {
-    left = spend((value as Record<string, unknown>)[key], left - key.length);
-    if (left < 0) break;
-  }
-  return left;
+  return isLongerThan(value, MAX_ECHO_LENGTH) ? `(too long to repeat: ${kindOf(value)})` : value;
 }
 
 function kindOf(value: unknown): string {

@@ -11,11 +11,11 @@ import {
   type JsonSchema,
 } from '../protocol/messages.ts';
 import { isJsonObject, type JsonObject } from '../protocol/read-json.ts';
+import { readClientJson } from '../sessions/client-json.ts';
 import type { Session } from '../sessions/session.ts';
 import type { SessionRegistry } from '../sessions/session-registry.ts';
-import { readClientJson } from '../sessions/turns.ts';
 import type { ServerParts } from './create-server.ts';
-import { type AddRoute, described, jsonValue } from './route-table.ts';
+import { type AddRoute, bodyBytes, described, jsonValue } from './route-table.ts';
 import {
   type EnvironmentTool,
   type EnvironmentTools,
@@ -36,11 +36,15 @@ function rpcError(rpcCode: JsonRpcErrorCode, message: string): Error {
  * request gets a response, never an exception.
  */
 export function jsonRpcEndpoint(sessions: SessionRegistry, tools: EnvironmentTools) {
-  return { answer, answerText };
+  return { answer, answerBytes };
 
-  /** Answers the text of a request. `session` is the session of the socket that it came on, if it came on one. */
-  async function answerText(text: string, session?: Session, caller?: Caller): Promise<JsonRpcResponse> {
-    const reading = await readClientJson(text, caller?.name);
+  /** Answers a request as it was sent. `session` is the session of the socket that it came on, if it came on one. */
+  async function answerBytes(
+    bytes: Uint8Array,
+    session?: Session,
+    caller?: Caller,
+  ): Promise<JsonRpcResponse> {
+    const reading = await readClientJson(bytes, caller?.name);
     return reading.ok
       ? answer(reading.value, session, caller)
       : failure(null, parseError, `Parse error: ${reading.message}`);
@@ -164,7 +168,7 @@ export function streamableHttp({ definition, sessions, requestSessions, tools }:
 
   /** Answers a POST. */
   async function post(context: Context): Promise<Response> {
-    const reading = await readClientJson(await context.req.text(), context.get('client'));
+    const reading = await readClientJson(await bodyBytes(context), context.get('client'));
     if (!reading.ok)
       return rpcAnswer(context, 400, JSON_RPC_ERROR_CODES.parseError, `Parse error: ${reading.message}`);
     const request = context.req.raw;
@@ -309,8 +313,7 @@ export function mountMcpRoutes(
     },
     async (context) => {
       if (/\btext\/event-stream\b/i.test(context.req.header('accept') ?? '')) return mcp.post(context);
-      const text = await context.req.text();
-      return jsonRpc.answerText(text, undefined, requestSessions.caller(context));
+      return jsonRpc.answerBytes(await bodyBytes(context), undefined, requestSessions.caller(context));
     },
   );
   addRoute(

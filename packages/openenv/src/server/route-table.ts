@@ -12,8 +12,8 @@ import {
   validationIssue,
 } from '../protocol/messages.ts';
 import { invalidInput, readInput, toJsonSchema } from '../protocol/schemas.ts';
+import { readClientJson } from '../sessions/client-json.ts';
 import type { Logger } from '../sessions/session-store.ts';
-import { readClientJson } from '../sessions/turns.ts';
 import ROUTES from './routes.json' with { type: 'json' };
 
 /** An error of a route with a status of its own, to be thrown. Its body has the code where there is one. */
@@ -158,7 +158,7 @@ interface RouteDescription<
   readonly headers?: Readonly<Record<string, string>>;
   /** The JSON of the request. It may be left out, or null, where the schema takes `{}`. */
   readonly body?: Body;
-  /** Called before the body is parsed. @throws what refuses the request */
+  /** Called before the body is read. @throws what refuses the request */
   readonly admit?: () => void;
   /** The body is only described; the handler reads it. */
   readonly rawBody?: boolean;
@@ -260,20 +260,29 @@ function readBody<Body>(json: unknown, schema: z.ZodType<Body>): Body {
   throw invalidInput('missing', ['body'], 'Field required');
 }
 
+export async function bodyBytes({ req }: Context): Promise<Uint8Array> {
+  return new Uint8Array(await req.arrayBuffer());
+}
+
 /**
  * The JSON of a request's body; an empty body reads as `null`.
  * @throws EnvironmentError `VALIDATION_ERROR` for text that is not JSON, does not say that it is, or exceeds the limits of `readClientJson`.
  */
 async function requestJson(context: Context, admit?: () => void): Promise<unknown> {
-  const text = await context.req.text();
   admit?.();
-  if (text === '') return null;
+  const bytes = await bodyBytes(context);
+  if (bytes.length === 0) return null;
   const contentType = context.req.header('content-type') ?? '';
   if (!/^application\/([\w.+-]+\+)?json\b/i.test(contentType)) {
     const expected = `Input should be JSON with the header content-type: application/json, not '${contentType.slice(0, 100)}'`;
-    throw invalidInput('model_attributes_type', ['body'], expected, text.slice(0, 200));
+    throw invalidInput(
+      'model_attributes_type',
+      ['body'],
+      expected,
+      new TextDecoder().decode(bytes.subarray(0, 200)),
+    );
   }
-  const reading = await readClientJson(text, context.get('client'));
+  const reading = await readClientJson(bytes, context.get('client'));
   if (reading.ok) return reading.value;
   const { position, message, isOverLimit } = reading;
   const [type, problem] = isOverLimit

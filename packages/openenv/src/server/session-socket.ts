@@ -4,11 +4,12 @@ import { errorAnswer, errorCode, openEnvError } from '../protocol/errors.ts';
 import type { ErrorData } from '../protocol/messages.ts';
 import { isJsonObject, type JsonObject, type LimitedJsonReading } from '../protocol/read-json.ts';
 import { declares, excerpt, invalidInput } from '../protocol/schemas.ts';
+import { readClientJson } from '../sessions/client-json.ts';
 import type { Session } from '../sessions/session.ts';
-import { readClientJson } from '../sessions/turns.ts';
+import { whenDone } from '../sessions/turns.ts';
 import type { ServerParts } from './create-server.ts';
 import { type EnvironmentTools, listingsOf, toolCallResult } from './tools.ts';
-import { VectorConversation, whenDone } from './vector.ts';
+import { VectorConversation } from './vector.ts';
 
 /**
  * Speaks OpenEnv's session protocol on an accepted socket: one message out for each message in, in order.
@@ -36,9 +37,9 @@ export function serveSession(
   };
   answerInOrder(
     socket,
-    (data) => {
+    (data, isBinary) => {
       try {
-        const reply = answer(data);
+        const reply = answer(data, isBinary);
         return reply instanceof Promise ? reply.catch(tellError) : reply;
       } catch (error) {
         return tellError(error);
@@ -50,8 +51,8 @@ export function serveSession(
   socket.on('close', () => vector?.close());
 
   /** The reply; `null` for `close`, which has none. */
-  function answer(data: string | Buffer): Reply | Promise<Reply> {
-    if (typeof data === 'string') return whenDone(readClientJson(data, caller.name), answerReading);
+  function answer(data: Buffer, isBinary: boolean): Reply | Promise<Reply> {
+    if (!isBinary) return whenDone(readClientJson(data, caller.name), answerReading);
     if (vector) return vector.stepBinary(data);
     throw invalidInput('dict_type', [], 'Input should be a text frame, not a binary one');
   }
@@ -170,28 +171,27 @@ export type Reply = string | Uint8Array | null;
  */
 export function answerInOrder(
   socket: WebSocket,
-  answer: (data: string | Buffer) => Reply | Promise<Reply>,
+  answer: (data: Buffer, isBinary: boolean) => Reply | Promise<Reply>,
   isOver: () => boolean = () => false,
 ): void {
-  const waiting: (string | Buffer)[] = [];
+  const waiting: [data: Buffer, isBinary: boolean][] = [];
   let busy = false;
 
-  socket.on('message', (bytes: Buffer, isBinary) => {
-    const data = isBinary ? bytes : bytes.toString();
+  socket.on('message', (data: Buffer, isBinary) => {
     if (busy) {
-      waiting.push(data);
+      waiting.push([data, isBinary]);
       if (waiting.length >= MAX_WAITING) socket.pause();
     } else {
-      take(data);
+      take(data, isBinary);
     }
   });
   socket.on('close', () => {
     waiting.length = 0;
   });
 
-  function take(data: string | Buffer): void {
+  function take(data: Buffer, isBinary: boolean): void {
     if (socket.readyState !== WebSocket.OPEN) return;
-    const reply = answer(data);
+    const reply = answer(data, isBinary);
     if (reply instanceof Promise) {
       busy = true;
       void reply.then(finish);
@@ -207,7 +207,7 @@ export function answerInOrder(
   }
 
   function next(): void {
-    while (!busy && waiting.length > 0) take(waiting.shift()!);
+    while (!busy && waiting.length > 0) take(...waiting.shift()!);
     if (socket.isPaused && waiting.length === 0 && !busy) socket.resume();
   }
 

@@ -190,8 +190,8 @@ export class SocketServer {
     const caller = { name: client, signal: leaving.signal };
     const { jsonRpc } = this.#parts;
     // All requests of a socket act on one session.
-    const answerRpc = async (data: string | Buffer) =>
-      JSON.stringify(await jsonRpc.answerText(data.toString(), session, caller));
+    const answerRpc = async (data: Buffer) =>
+      JSON.stringify(await jsonRpc.answerBytes(data, session, caller));
     if (path === '/mcp') answerInOrder(socket, answerRpc);
     else serveSession(socket, session, this.#parts, caller, () => this.#leaving.add(socket));
   }

@@ -4,7 +4,7 @@ import type { JsonObject } from '../protocol/read-json.ts';
 import { invalidInput, readAt, readInput, toJsonSchema } from '../protocol/schemas.ts';
 import type { Lease } from '../sessions/capacity.ts';
 import { createInstance } from '../sessions/session.ts';
-import { Turn } from '../sessions/turns.ts';
+import { Turn, whenDone } from '../sessions/turns.ts';
 import type { ServerParts } from './create-server.ts';
 
 /** One number of a row: where it stands in the object, and how it is read and written. */
@@ -192,15 +192,6 @@ export class VectorConversation {
     this.close();
     throw error;
   }
-}
-
-/** Goes on with a result, at once where it is there. */
-export function whenDone<Result, Reply>(
-  result: Result | Promise<Result>,
-  next: (result: Result) => Reply | Promise<Reply>,
-  failed?: (error: unknown) => never,
-): Reply | Promise<Reply> {
-  return result instanceof Promise ? result.then(next, failed) : next(result);
 }
 
 function makeLayouts({ action, observation }: ServerParts['definition']): Layouts {

@@ -4,19 +4,17 @@ import type { EnvironmentError } from '../protocol/definition.ts';
 import { openEnvError } from '../protocol/errors.ts';
 import { maskUrls } from '../protocol/mask-urls.ts';
 import { withDefaults } from '../protocol/read-json.ts';
+import { type EnvironmentName, resetDigest, stepDigest } from './journal-digest.ts';
 import {
   chainedJournal,
   ENTRY_BYTES,
   type EntryWriter,
-  type EnvironmentName,
   type Logger,
-  resetDigest,
   SESSION_BYTES,
   type SessionJournal,
   type SessionStore,
   STORE_DEFAULTS,
   StoreMonitor,
-  stepDigest,
   storedSession,
   storeError,
 } from './session-store.ts';

@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext, test } from 'node:test';
 import { counterEnvironment } from '../fixtures/counter-environment.ts';
+import { readLimitedJson } from '../protocol/read-json.ts';
+import { readClientJson } from './client-json.ts';
 import { Session } from './session.ts';
 import { SessionRegistry, type SessionRegistryOptions } from './session-registry.ts';
 import type { SessionStore, StoredSession } from './session-store.ts';
-import { type DurationMeter, nextTurn, readClientJson } from './turns.ts';
+import { type DurationMeter, nextTurn } from './turns.ts';
 
 const PLAIN = { note: '', mode: 'plain', weight: 1 } as const;
 
@@ -416,14 +418,28 @@ test('the resets of a client wait behind its own, not behind all those of anothe
   assert.equal(served.join(''), 'abaa');
 });
 
-test('a long text is read in a turn of its client, a short one at once', async () => {
+test('long JSON is read on a thread, in a turn of its client, short JSON at once', async () => {
   const served: string[] = [];
   const long = `"${'x'.repeat(40_000)}"`;
   const read = async (text: string, client: string) => {
-    const reading = await readClientJson(text, client);
+    const reading = await readClientJson(Buffer.from(text), client);
     served.push(`${client} ${reading.ok}`);
   };
-  assert.ok(!(readClientJson('{}', 'a') instanceof Promise));
-  await Promise.all([read(long, 'a'), read(long, 'a'), read(`${long}}`, 'b')]);
-  assert.deepEqual(served, ['a true', 'b false', 'a true']);
+  assert.ok(!(readClientJson(Buffer.from('{}'), 'a') instanceof Promise));
+  await Promise.all([read(long, 'a'), read(long, 'a'), read(long, 'a'), read(`${long}}`, 'b')]);
+  assert.deepEqual(served, ['a true', 'a true', 'b false', 'a true']);
+});
+
+test('what the thread reads is what the loop would read', async () => {
+  const padding = `"${'x'.repeat(40_000)}"`;
+  const parts = ['{"__proto__":1,"\\u0000":-0,"é":[1.5,null,{}]}', '[1e308,"\\ud800"]', 'NaN', '[[', '"\n"'];
+  for (const part of parts) {
+    const text = `\ufeff[${padding},${part}]`;
+    const reading = await readClientJson(Buffer.from(text));
+    assert.deepStrictEqual(reading, readLimitedJson(text.slice(1)));
+  }
+  const entries = Buffer.from(`[${'0,'.repeat(40_000)}0]`);
+  assert.ok((await readClientJson(entries)).ok);
+  const few = await readClientJson(Buffer.from(`[${'0,'.repeat(40_000)}0]`), '', 1000);
+  assert.ok(!few.ok && few.isOverLimit);
 });

@@ -1,6 +1,9 @@
 import { hash } from 'node:crypto';
-import type { EnvironmentDefinition, EnvironmentError, ResetOptions } from '../protocol/definition.ts';
+import type { EnvironmentError, ResetOptions } from '../protocol/definition.ts';
 import { openEnvError } from '../protocol/errors.ts';
+import { writeReset } from './client-json.ts';
+import { type EnvironmentName, stepDigest } from './journal-digest.ts';
+import type { WrittenReset } from './off-loop-thread.ts';
 import type { StoreUsers } from './sqlite-schema.ts';
 
 /** Log of a server. A pino logger is one. */
@@ -11,9 +14,6 @@ export interface Logger {
 }
 
 export const silentLogger: Logger = { info() {}, warn() {}, error() {} };
-
-/** The environment that a session is played on. */
-export type EnvironmentName = Pick<EnvironmentDefinition, 'id' | 'version'>;
 
 /** Storage for the episodes of sessions, which outlive the process that played them. */
 export interface SessionStore {
@@ -96,9 +96,12 @@ export function chainedJournal(
   let last = digest;
   return {
     reset(episodeId, options) {
-      const text = JSON.stringify(options);
-      last = resetDigest(sessionId, environment, episodeId, text);
-      return writer.reset(episodeId, text, last);
+      const write = ({ text, digest }: WrittenReset) => {
+        last = digest;
+        return writer.reset(episodeId, text, digest);
+      };
+      const written = writeReset(options, sessionId, environment, episodeId);
+      return written instanceof Promise ? written.then(write) : write(written);
     },
     step(index, action) {
       const text = JSON.stringify(action);
@@ -107,25 +110,6 @@ export function chainedJournal(
     },
     isOwned: () => writer.isOwned(),
   };
-}
-
-/** Digest of a journal that begins with this reset. */
-export function resetDigest(
-  sessionId: string,
-  { id, version }: EnvironmentName,
-  episodeId: string,
-  reset: string,
-): string {
-  return digestOf(JSON.stringify([sessionId, id, version, episodeId, reset]));
-}
-
-/** Digest of a journal after one more step. */
-export function stepDigest(before: string, action: string): string {
-  return digestOf(before + action);
-}
-
-function digestOf(text: string): string {
-  return hash('sha256', text, 'base64').slice(0, 8);
 }
 
 /** A kept session of its entries as JSON, that of the reset first. Those of a damaged one are not read. */

@@ -2,7 +2,8 @@ import { hash } from 'node:crypto';
 import { closeSync, constants, fstatSync, openSync, readSync, statSync, writeSync } from 'node:fs';
 import { hostname } from 'node:os';
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
-import { ENTRY_BYTES, resetDigest, SESSION_BYTES, stepDigest } from './session-store.ts';
+import { resetDigest, stepDigest } from './journal-digest.ts';
+import { ENTRY_BYTES, SESSION_BYTES } from './session-store.ts';
 import type { StoredTables } from './sqlite-file.ts';
 
 /** In the place of a step, for the reset, which is the first entry of a journal. */

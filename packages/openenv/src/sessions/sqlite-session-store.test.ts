@@ -17,6 +17,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { type TestContext, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { checkSqliteStore, openSqliteStore } from './sqlite-session-store.ts';
@@ -87,6 +88,39 @@ test('one entry that fails takes no other of its transaction with it', async (t)
     ['rejected', 'fulfilled'],
   );
   assert.deepEqual((await one.take('kept'))?.actions, [2]);
+});
+
+test('a long reset, which a thread writes, is kept as a short one is', async (t) => {
+  const store = openStore(t, temporaryFile(t));
+  const column = Array.from({ length: 19_000 }, (_, i) => i / 60);
+  class Name {
+    toJSON() {
+      return 'as JSON';
+    }
+  }
+  const resets = [
+    { seed: 1, trace: { column, none: undefined, zero: -0 } },
+    { column, name: new Name() },
+  ];
+  for (const [index, options] of resets.entries()) {
+    const journal = store.open(`${index}`, environment);
+    await journal.reset('e', options);
+    await journal.step(0, 1);
+    const { reset, actions, damage } = (await store.take(`${index}`))!;
+    assert.deepEqual(
+      { reset, actions, damage },
+      { reset: JSON.parse(JSON.stringify(options)), actions: [1], damage: undefined },
+    );
+  }
+});
+
+test('the log goes into the file while the server runs, on a thread', async (t) => {
+  const path = temporaryFile(t);
+  const store = openStore(t, path);
+  const text = 'x'.repeat(500_000);
+  for (let session = 0; session < 20; session++)
+    await store.open(`${session}`, environment).reset('e', { text });
+  while (statSync(path).size < 5_000_000) await sleep(20);
 });
 
 test('a removed session is gone', async (t) => {

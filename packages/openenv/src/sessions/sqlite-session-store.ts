@@ -5,12 +5,12 @@ import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promi
 import type { EnvironmentError } from '../protocol/definition.ts';
 import { errorCode, openEnvError } from '../protocol/errors.ts';
 import { withDefaults } from '../protocol/read-json.ts';
+import { type EnvironmentName, resetDigest, stepDigest } from './journal-digest.ts';
+import { OffLoop } from './off-loop.ts';
 import {
   chainedJournal,
   ENTRY_BYTES,
   type EntryWriter,
-  type EnvironmentName,
-  resetDigest,
   SESSION_BYTES,
   type SessionJournal,
   type SessionStore,
@@ -18,7 +18,6 @@ import {
   type StoreCondition,
   type StoredSession,
   StoreMonitor,
-  stepDigest,
   storedSession,
   storeError,
 } from './session-store.ts';
@@ -68,12 +67,18 @@ type SqliteSessionStoreOptions = Readonly<ReturnType<typeof defaultOptions>>;
  * quarter of SQLite's default save the disk and the checksums most of their work. A file that is there keeps its own.
  */
 const PAGE_BYTES = 1024;
-/** Pages of the log between checkpoints, which wait for the disk: eight times SQLite's default doubles the steps a second. */
+/**
+ * Pages of the log between checkpoints: eight times SQLite's default doubles the steps a second. A checkpoint waits for the
+ * disk, on a thread. Where that cannot keep up, the event loop makes one after four times as many.
+ */
 const CHECKPOINT_PAGES = 8000;
+/** Pages that an entry takes in the log beside those of its text, about. */
+const ENTRY_PAGES = 4;
+const thread = new OffLoop();
 /** A log that has grown beyond this is cut after a checkpoint, bytes. */
 const LOG_BYTES = 16 * 2 ** 20;
 const PRAGMAS = `PRAGMA page_size = ${PAGE_BYTES}; PRAGMA auto_vacuum = INCREMENTAL;
-  PRAGMA wal_autocheckpoint = ${CHECKPOINT_PAGES}; PRAGMA journal_size_limit = ${LOG_BYTES};`;
+  PRAGMA wal_autocheckpoint = ${4 * CHECKPOINT_PAGES}; PRAGMA journal_size_limit = ${LOG_BYTES};`;
 /** Resolution of `used_at`, ms, and of `bytes`. */
 const USE_RESOLUTION_MS = 60_000;
 const SIZE_RESOLUTION_BYTES = 65_536;
@@ -178,6 +183,7 @@ export function checkSqliteStore(path: string, ...beside: readonly Tables[]) {
 }
 
 class SqliteSessionStore implements SessionStore {
+  readonly #path: string;
   readonly #owner = randomUUID();
   readonly #options: SqliteSessionStoreOptions;
   readonly #file: SessionFile;
@@ -193,9 +199,13 @@ class SqliteSessionStore implements SessionStore {
   #upkeep: Promise<void> | null = null;
   /** Bytes that may be written before the size of the file is looked at. */
   #allowance = 0;
+  /** Pages in the log since the last checkpoint, about. */
+  #loggedPages = 0;
+  #checkpointed: Promise<void> | undefined;
   #isClosed = false;
 
   constructor(path: string, options: SqliteSessionStoreOptions) {
+    this.#path = path;
     this.#options = options;
     const { maxBytes, program, logger } = options;
     this.#monitor = new StoreMonitor(logger);
@@ -267,6 +277,7 @@ class SqliteSessionStore implements SessionStore {
     clearInterval(this.#upkeepTimer);
     await this.#written();
     await this.#upkeep;
+    await this.#checkpointed;
     if (this.#isClosed) return;
     this.#isClosed = true;
     try {
@@ -351,6 +362,7 @@ class SqliteSessionStore implements SessionStore {
   #write(isOneStatement: boolean, bytes: number, write: () => Mark | Error): Promise<void> {
     this.#monitor.began();
     this.#allowance -= bytes;
+    this.#loggedPages += ENTRY_PAGES + bytes / this.#pageBytes;
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     this.#entries.push({ isOneStatement, write, resolve, reject });
     if (this.#entries.length === 1 && this.#flushing === null) setImmediate(() => void this.#flush());
@@ -435,7 +447,18 @@ class SqliteSessionStore implements SessionStore {
     }
     this.#acknowledge(entries, outcomes);
     if (this.#allowance < 0) this.#startUpkeep();
+    if (this.#loggedPages > CHECKPOINT_PAGES) this.#checkpoint();
     return true;
+  }
+
+  #checkpoint(): void {
+    this.#loggedPages = 0;
+    const done = thread.do({ kind: 'checkpoint', path: this.#path });
+    // One that fails is made by the event loop later.
+    this.#checkpointed = done.then(
+      () => {},
+      () => {},
+    );
   }
 
   #acknowledge(entries: readonly Entry[], outcomes: readonly (Mark | Error)[]): void {

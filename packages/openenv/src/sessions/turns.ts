@@ -1,5 +1,3 @@
-import { type LimitedJsonReading, readLimitedJson } from '../protocol/read-json.ts';
-
 /** A computation that takes longer waits for a turn the next time, ms. */
 const LONG_MS = 4;
 /** A loop gives way after this time, ms. */
@@ -7,32 +5,48 @@ const SLICE_MS = 8;
 /** Share of a measured time that is remembered after a shorter one. */
 const MEMORY = 0.95;
 
-/** Long computations that wait, by client; the client that is next comes first. */
-const waiting = new Map<string, (() => void)[]>();
+/** Who waits, by client. Clients take turns: one that asks for much delays its own. */
+export class TurnQueue {
+  /** The client that is next comes first. */
+  readonly #waiting = new Map<string, (() => void)[]>();
+
+  get isEmpty(): boolean {
+    return this.#waiting.size === 0;
+  }
+
+  add(client: string, start: () => void): void {
+    const own = this.#waiting.get(client);
+    if (own === undefined) this.#waiting.set(client, [start]);
+    else own.push(start);
+  }
+
+  /** Starts the next one of a queue that is not empty. */
+  startNext(): void {
+    const [[client, own]] = this.#waiting as unknown as [[string, (() => void)[]]];
+    this.#waiting.delete(client);
+    if (own.length > 1) this.#waiting.set(client, own);
+    own.shift()!();
+  }
+}
+
+/** Long computations that wait. */
+const waiting = new TurnQueue();
 
 /**
  * Waits for a turn of the process. One is given in each pass of the event loop, so that short requests are served between
- * any two long computations, however many wait. Clients take turns: one that asks for many delays its own.
+ * any two long computations, however many wait.
  * @param client Digest of who waits, as of `Guard.clientOf`. Default: the server itself.
  */
 export function nextTurn(client = ''): Promise<void> {
   return new Promise((resolve) => {
-    const own = waiting.get(client);
-    if (own !== undefined) {
-      own.push(resolve);
-      return;
-    }
-    waiting.set(client, [resolve]);
-    if (waiting.size === 1) setImmediate(giveTurn);
+    if (waiting.isEmpty) setImmediate(giveTurn);
+    waiting.add(client, resolve);
   });
 }
 
 function giveTurn(): void {
-  const [[client, own]] = waiting as unknown as [[string, (() => void)[]]];
-  own.shift()!();
-  waiting.delete(client);
-  if (own.length > 0) waiting.set(client, own);
-  if (waiting.size > 0) setImmediate(giveTurn);
+  waiting.startNext();
+  if (!waiting.isEmpty) setImmediate(giveTurn);
 }
 
 /** Recognises long computations of one kind by the time that the last ones took. */
@@ -75,14 +89,11 @@ export class Turn {
   }
 }
 
-/** A longer text waits for a turn, characters. */
-const LONG_TEXT = 32_768;
-
-/** Parses the JSON of a client within the limits of `readLimitedJson`; a long text in a turn of the client. */
-export function readClientJson(
-  text: string,
-  client?: string,
-): LimitedJsonReading | Promise<LimitedJsonReading> {
-  if (text.length <= LONG_TEXT) return readLimitedJson(text);
-  return nextTurn(client).then(() => readLimitedJson(text));
+/** Goes on with a result, at once where it is there. */
+export function whenDone<Result, Reply>(
+  result: Result | Promise<Result>,
+  next: (result: Result) => Reply | Promise<Reply>,
+  failed?: (error: unknown) => never,
+): Reply | Promise<Reply> {
+  return result instanceof Promise ? result.then(next, failed) : next(result);
 }

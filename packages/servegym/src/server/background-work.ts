@@ -236,7 +236,8 @@ export class BackgroundEnvironment {
     const entry = findEnvironment(this.#environment.name);
     if (!entry?.takes.includes('task')) return {};
     const taskId = task_id as string | number | undefined;
-    const key = JSON.stringify([taskId, trace]);
+    // Columns go with each job.
+    const key = JSON.stringify([taskId, typeof trace === 'string' ? trace : null]);
     const known =
       this.#shared.get(key) ?? shareInputs(this.#work.jobs, entry, { taskId, scenario: { trace } });
     this.#shared.set(key, known);

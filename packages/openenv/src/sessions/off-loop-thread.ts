@@ -1,0 +1,51 @@
+import { DatabaseSync } from 'node:sqlite';
+import { pathToFileURL } from 'node:url';
+import { parentPort } from 'node:worker_threads';
+import { readLimitedJson } from '../protocol/read-json.ts';
+import { type EnvironmentName, resetDigest } from './journal-digest.ts';
+
+/** Work that would stop the event loop for too long. */
+export type OffLoopTask =
+  | { readonly kind: 'read-json'; readonly bytes: Uint8Array; readonly mostEntries: number | undefined }
+  | {
+      readonly kind: 'write-reset';
+      readonly options: unknown;
+      readonly about: readonly [sessionId: string, environment: EnvironmentName, episodeId: string];
+    }
+  | { readonly kind: 'checkpoint'; readonly path: string };
+
+/** The first entry of a journal, as it is written. */
+export interface WrittenReset {
+  readonly text: string;
+  readonly digest: string;
+}
+
+const decoder = new TextDecoder();
+
+parentPort!.on('message', (task: OffLoopTask) => {
+  try {
+    parentPort!.postMessage({ result: answer(task) });
+  } catch (error) {
+    parentPort!.postMessage({ error });
+  }
+});
+
+function answer(task: OffLoopTask): unknown {
+  switch (task.kind) {
+    case 'read-json':
+      return readLimitedJson(decoder.decode(task.bytes), task.mostEntries);
+    case 'write-reset': {
+      const text = JSON.stringify(task.options);
+      return { text, digest: resetDigest(...task.about, text) } satisfies WrittenReset;
+    }
+    case 'checkpoint': {
+      // A file that is gone is not made again.
+      const database = new DatabaseSync(`${pathToFileURL(task.path)}?mode=rw`);
+      try {
+        database.exec('PRAGMA wal_checkpoint(PASSIVE)');
+      } finally {
+        database.close();
+      }
+    }
+  }
+}
