@@ -24,6 +24,8 @@ const CARRIED = {
   },
 };
 
+/** The Node that all packages need, as `servegym` says it. */
+const { engines } = manifestOf('servegym');
 const staging = join(root, 'dist', 'packages');
 const tarballs = join(root, 'dist', 'tarballs');
 
@@ -47,7 +49,7 @@ console.log(`Packed ${PUBLISHED.length} packages into ${relative(root, tarballs)
 function stage(folder) {
   const source = join(root, 'packages', folder);
   const target = join(staging, folder);
-  const manifest = JSON.parse(readFileSync(join(source, 'package.json'), 'utf8'));
+  const manifest = manifestOf(folder);
   mkdirSync(target, { recursive: true });
   if (!ASSETS[folder]?.includes('dist')) {
     cpSync(join(root, 'dist', 'build', folder, 'src'), join(target, 'lib'), { recursive: true });
@@ -68,6 +70,10 @@ function stage(folder) {
   const files = readdirSync(target).filter((name) => name !== 'README.md' && name !== 'LICENSE');
   const published = publishedManifest(manifest, files);
   writeFileSync(join(target, 'package.json'), `${JSON.stringify(published, null, 2)}\n`);
+}
+
+function manifestOf(folder) {
+  return JSON.parse(readFileSync(join(root, 'packages', folder, 'package.json'), 'utf8'));
 }
 
 /** Paths below `folder` that match. */
@@ -96,7 +102,7 @@ function rewrite(path) {
 }
 
 function publishedManifest(manifest, files) {
-  const { devDependencies, scripts, exports, bin, ...kept } = manifest;
+  const { devDependencies, scripts, exports, bin, ...kept } = { engines, ...manifest };
   const compiled = Object.entries(exports ?? {}).map(([name, path]) => [name, publishedTarget(path)]);
   return {
     ...kept,

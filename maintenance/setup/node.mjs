@@ -13,8 +13,11 @@ import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { announced, root, runQuietly } from './commands.mjs';
 
-/** The oldest Node that runs TypeScript directly. */
-const OLDEST = [22, 18];
+/** The oldest Node that runs the project, and so TypeScript directly: `engines` of `servegym`. */
+const OLDEST = JSON.parse(readFileSync(join(root, 'packages', 'servegym', 'package.json'), 'utf8'))
+  .engines.node.slice(2)
+  .split('.')
+  .map(Number);
 
 /** The Node that an older one installs beside itself, and the digests of the npm packages that carry it. */
 const VERSION = '24.21.0';

@@ -7,7 +7,6 @@ import { AGENTS, decodeGymTable } from '@servegym/agents';
 import { JobError } from '@servegym/jobs';
 import { EnvironmentError } from '@servegym/openenv/definition';
 import { TuningError } from '@servegym/operators';
-import manifest from '../../package.json' with { type: 'json' };
 import { EXIT_STATUS, exitCodeOf, failureMessage, InputError, OLDEST_NODE, requireNode } from './failure.ts';
 
 const told = (error: unknown) => [exitCodeOf(error), failureMessage(error)];
@@ -113,7 +112,13 @@ test('a store of an unknown kind is refused, and no folder of its name is made',
 });
 
 test('a Node that is too old is named before anything fails on it', () => {
-  assert.equal(manifest.engines.node, `>=${OLDEST_NODE}`);
+  // `engines` of this package is the one place; Python has a copy, and packed packages get it.
+  const root = new URL('../../../../', import.meta.url);
+  const read = (path: string) => readFileSync(new URL(path, root), 'utf8');
+  const python = `OLDEST_NODE = (${OLDEST_NODE.replace('.', ', ')})\n`;
+  assert.ok(read('clients/python/src/servegym/local_server.py').includes(python));
+  for (const name of ['simulator', 'openenv', 'agents'])
+    assert.doesNotMatch(read(`packages/${name}/package.json`), /engines/);
   for (const version of ['22.18.0', '22.100.0', '24.0.0', '100.0.0']) requireNode(version);
   for (const version of ['9.1.0', '20.20.2', '22.2.0', '22.17.1']) {
     assert.throws(() => requireNode(version), {

@@ -2,6 +2,7 @@ import { constants } from 'node:os';
 import type { JobFailure } from '@servegym/jobs';
 import { maskUrls } from '@servegym/openenv/mask-urls';
 import { CommanderError } from 'commander';
+import packageJson from '../../package.json' with { type: 'json' };
 
 /** Exit statuses of all commands, as docs/troubleshooting.md lists them; 130 after Ctrl-C and 143 after SIGTERM beside them. */
 export const EXIT_STATUS = {
@@ -138,7 +139,7 @@ export function onInterrupt(onSignal: (signal: Interrupt) => void): () => void {
 }
 
 /** The oldest Node that has all that the commands use: `engines` of the package. */
-export const OLDEST_NODE = '22.18';
+export const OLDEST_NODE = packageJson.engines.node.slice(2);
 
 /** @throws InputError `NODE_TOO_OLD` before a command fails on something that this Node lacks */
 export function requireNode(version = process.versions.node): void {
