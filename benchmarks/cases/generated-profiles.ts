@@ -85,13 +85,14 @@ function composedProfile(
   expert: number,
   { tables, measuredOn, engine }: ReadTables,
 ): EngineProfile | undefined {
-  const sizes = [tensor === 1 ? '' : ` --gpus ${tensor}`, expert === 1 ? '' : ` --expert-parallel ${expert}`];
+  const experts = expert === 1 ? '' : ' --enable-expert-parallel';
+  const deployment = tensor === 1 ? '' : ` --deployment "-tp ${tensor}${experts}"`;
   return possible(
     () =>
       tableProfile(tables, {
         ...{ gpu, measuredOn, model, engine, parallel: { tensor, expert, data: 1, pipeline: 1 } },
         source: `kernel tables of ${measuredOn.name} with ${engine.name} ${engine.version} (aiconfigurator-core)`,
-        command: `servegym calibrate --tables aiconfigurator_core --gpu ${gpu.id} --model ${model.id}${sizes.join('')}`,
+        command: `servegym profile make aiconfigurator_core --gpu ${gpu.id} --model ${model.id}${deployment}`,
       }).profile,
   );
 }

@@ -40,7 +40,7 @@ circle() {
   awk 'BEGIN { srand(7); print "arrival_ms,input_tokens,output_tokens"; t = 0; for (i = 0; i < 600; i++) { t += -log(1 - rand()) * 400;
     print int(t) "," int(60 + 400 * rand() ^ 3) "," int(10 + 90 * rand()) } }' > "$out/trace.csv"
   step 90 profile confirm "$api" "$out/trace.csv" --profile "$out/mine.json" \
-    --deployment "--max-num-seqs $default_seqs --max-num-batched-tokens $default_budget" --requests 60
+    --deployment "--max-num-seqs $default_seqs --max-num-batched-tokens $default_budget" --requests 60 --yes
   tune="--profile $out/mine.json --trace $out/trace.csv --slo ttft_p99=2s,tpot_p99=200ms --knobs max_num_seqs,max_num_batched_tokens --configurations 64 --requests 600"
   # shellcheck disable=SC2086
   servegym 120 tune $tune --json > "$out/tune.json" 2> "$out/stderr.txt" || { cat "$out/stderr.txt" >&2; exit 1; }
@@ -52,9 +52,9 @@ circle() {
   echo
   echo "The server is restarted with \`--max-num-seqs $seqs --max-num-batched-tokens $budget\`."
   start_server "$seqs" "$budget"
-  step 240 profile confirm "$api" --profile "$out/mine.json" --deployment "--max-num-seqs $seqs --max-num-batched-tokens $budget" --seconds 15
+  step 240 profile confirm "$api" --profile "$out/mine.json" --deployment "--max-num-seqs $seqs --max-num-batched-tokens $budget" --minutes 1.25 --yes
   step 90 profile confirm "$api" "$out/trace.csv" --profile "$out/mine.json" \
-    --deployment "--max-num-seqs $seqs --max-num-batched-tokens $budget" --requests 60
+    --deployment "--max-num-seqs $seqs --max-num-batched-tokens $budget" --requests 60 --yes
   stop_server
   echo
   echo "Load average at the end: $(cut -d' ' -f1 /proc/loadavg)."

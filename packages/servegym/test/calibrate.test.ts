@@ -18,6 +18,7 @@ import { staticBatchCsv, WHOLLY_TABLED } from '../../../benchmarks/fidelity/meas
 import { runServegym, startServegym } from '../../../maintenance/test-servers/servegym.ts';
 import { temporaryFolder } from '../../../maintenance/test-servers/temporary-folder.ts';
 import { writeTables } from '../../profiles/src/tables/operator-rows.fixture.ts';
+import { makeCommand } from '../src/cli/profile/make.ts';
 import { runCommand } from './in-process.ts';
 
 const header = 'gpu,gpus,engine,model,weights,kv_cache,input_tokens,output_tokens,batch,latency_s';
@@ -358,6 +359,17 @@ describe('servegym profile list and show', () => {
     );
   });
 
+  it('data: the commands of shipped profiles are typed as they stand', () => {
+    const flags = makeCommand().options.map(({ long }) => long);
+    const commands = listProfiles().flatMap(({ fit }) => (fit ? [fit.command] : []));
+    assert.ok(commands.length > 300);
+    for (const command of commands) {
+      assert.match(command, /^servegym profile make [^-]/);
+      for (const [flag] of command.replaceAll(/"[^"]*"/g, '').matchAll(/--[a-z-]+/g))
+        assert.ok(flags.includes(flag), command);
+    }
+  });
+
   it('shows one in full', async () => {
     const { code, stdout } = await runServegym('profile', 'show', 'a100-40gb-llama-3-8b');
     assert.equal(code, 0);
@@ -451,7 +463,7 @@ describe('servegym profile make of a running server', () => {
     const { code, stderr } = await child.ended;
     assert.equal(code, 130, stderr);
     const loadsFile = output.replace('.json', '.loads.json');
-    assert.ok(stderr.includes(`1 load is kept in ${loadsFile}: add --resume to go on`), stderr);
+    assert.ok(stderr.includes(`1 load kept in ${loadsFile}: add --resume to go on`), stderr);
     assert.equal(existsSync(output), false);
     const [first] = JSON.parse(readFileSync(loadsFile, 'utf8'));
     const before = server.completions;
@@ -528,7 +540,7 @@ describe('servegym profile make of a running server', () => {
     const { code, stderr } = await child.ended;
     assert.equal(code, 2, stderr);
     assert.match(stderr, /\d of 8 requests of the load 8 at once failed, the first: /);
-    assert.match(stderr, /1 load is kept in .*loads\.json: add --resume to go on/);
+    assert.match(stderr, /1 load kept in .*loads\.json: add --resume to go on/);
     const loads = JSON.parse(readFileSync(output.replace('.json', '.loads.json'), 'utf8'));
     assert.deepEqual(
       loads.map(({ source }: { source: string }) => source),
@@ -559,11 +571,39 @@ describe('servegym profile make of a running server', () => {
 });
 
 describe('servegym profile confirm', () => {
+  it('says what it sends, and asks before it does, as `make` does', async (t) => {
+    const endpoint = await startEndpoint({ ...ENDPOINT, timeScale: 1 });
+    t.after(() => endpoint.close());
+    const { code, stderr } = await runCommand(
+      ...[
+        'profile',
+        'confirm',
+        `${endpoint.url}/v1`,
+        '2048:256@1/s,60s',
+        '--profile',
+        'a100-40gb-llama-3-8b',
+      ],
+      ...['--requests', '10', '--usd-per-million-tokens', '10', ...LIMITS],
+    );
+    assert.equal(code, 2);
+    assert.match(stderr, /sends 10 requests in 1 load: 23,040 tokens, .* at most 0\.23 USD/);
+    assert.match(stderr, /add --yes to allow the load \(code: NOT_ALLOWED\)/);
+  });
+
   it('prints the loads that were compared before Ctrl-C', async (t) => {
     const endpoint = await startEndpoint({ ...ENDPOINT, timeScale: 1 });
     t.after(() => endpoint.close());
     const child = startServegym(
-      ...['profile', 'confirm', `${endpoint.url}/v1`, '--profile', 'a100-40gb-llama-3-8b', '--seconds', '1'],
+      ...[
+        'profile',
+        'confirm',
+        `${endpoint.url}/v1`,
+        '--profile',
+        'a100-40gb-llama-3-8b',
+        '--minutes',
+        '0.1',
+        '--yes',
+      ],
       ...LIMITS,
     );
     await child.noted(/load 2 of 5: /);

@@ -56,6 +56,7 @@ export {
   subKey,
   subKeyBits,
 } from './random/counter-random.ts';
+export { counted } from './reporting/counted.ts';
 export { chromeTrace, REQUEST_COLUMNS, type RequestRow, requestRows } from './reporting/reporting.ts';
 export { drawPriorities } from './simulation/priorities.ts';
 export { PromptChains } from './simulation/prompt-chains.ts';

@@ -1,5 +1,6 @@
 import { MODELS, type ServedModel } from '@servegym/profiles';
 import {
+  counted,
   type EngineProfile,
   kvMemoryGiB,
   type RouterPolicy,
@@ -63,7 +64,7 @@ export function poolCommands(
 function poolText({ engines, profile: { gpu }, role }: PlanPool): string {
   const one = gpu.count > 1 ? `${gpu.count} x ${gpu.name}` : gpu.name;
   const does = role === 'all' ? '' : ` that ${role}${engines === 1 ? 's' : ''}`;
-  return `${engines} ${engines === 1 ? 'engine' : 'engines'} on ${one}${does}`;
+  return `${counted(engines, 'engine')} on ${one}${does}`;
 }
 
 /** Settings that either engine has; what is the default of the engine is absent. */

@@ -1,4 +1,5 @@
 import type { Trace } from '@servegym/simulator';
+import { counted } from '@servegym/simulator';
 import { blockResamples, type IntervalEnds, percentileInterval } from '@servegym/simulator/statistics';
 import { z } from 'zod';
 import type { Deployment } from '../deployment/deployment.ts';
@@ -148,7 +149,7 @@ export function compareDeployments(
     ...{ baseline, candidate, bounds, figures },
     usdPerHour: { baseline: usdPerHour(baseline), candidate: usdPerHour(candidate) },
     profileError: error,
-    verdict: refuses > 0 ? `refuses ${refuses} requests more. ${latencies}` : latencies,
+    verdict: refuses > 0 ? `refuses ${counted(refuses, 'request')} more. ${latencies}` : latencies,
   };
 }
 

@@ -8,7 +8,7 @@ import {
   type LoadFitOptions,
   type MeasuredLoad,
 } from '@servegym/profiles';
-import { type EngineProfile, VLLM_FRONT_END } from '@servegym/simulator';
+import { counted, type EngineProfile, VLLM_FRONT_END } from '@servegym/simulator';
 import { TuningError } from '../search/slo.ts';
 import {
   allTokens,
@@ -294,5 +294,5 @@ function trustIn(heldOut: LoadComparison | null, loads: readonly MeasuredLoad[],
     return `No load was held out: there was no time for one, so that nobody knows how far the profile can be trusted. Give it more --minutes. ${seen}`;
   }
   const { e2e, ttft, tpot } = heldOut.errors;
-  return `On a load that it had not seen (${heldOut.name}, ${heldOut.requests} requests), the profile's mean latency was off by ${percent(e2e.mean)}, mean TTFT by ${percent(ttft.mean)} and mean TPOT by ${percent(tpot.mean)}. ${seen}`;
+  return `On a load that it had not seen (${heldOut.name}, ${counted(heldOut.requests, 'request')}), the profile's mean latency was off by ${percent(e2e.mean)}, mean TTFT by ${percent(ttft.mean)} and mean TPOT by ${percent(tpot.mean)}. ${seen}`;
 }

@@ -1,3 +1,4 @@
+import { counted } from '@servegym/simulator';
 import { type Deployment, refusedText } from '../deployment/deployment.ts';
 import {
   type ComparedFigure,
@@ -43,7 +44,7 @@ const HEAD = ['', 'baseline', 'candidate', 'change', '95 % interval', 'verdict']
 
 function headLines({ trace, requests, baseline, candidate }: DeploymentDiff): string[] {
   return [
-    `${trace}: ${requests.toLocaleString('en-US')} requests`,
+    `${trace}: ${counted(requests, 'request')}`,
     `baseline: ${deployedText(baseline)}`,
     `candidate: ${deployedText(candidate)}`,
   ];

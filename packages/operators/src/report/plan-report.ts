@@ -1,4 +1,5 @@
 import { basename } from 'node:path';
+import { counted } from '@servegym/simulator';
 import { type FleetPlan, fleetPlanJson, type PlanResult, planJson } from '../plan/plan-result.ts';
 import { candidateText, vllmDefaults } from '../search/candidate.ts';
 import { sloTermName, sloTermText } from '../search/slo.ts';
@@ -40,7 +41,7 @@ function planText(result: PlanResult): string {
     ...linesIf(
       notPlanned.length > 0,
       '',
-      `Not planned (${mostEngines} engines at most):`,
+      `Not planned (${counted(mostEngines, 'engine')} at most):`,
       ...refusedLines(result),
     ),
     '',
@@ -120,10 +121,10 @@ function planSentence(plan: FleetPlan): string {
   const times = headroom / plan.sustainedRps;
   const engines = pools.map(({ engines: count, profile, settings, role }) => {
     const does = role === 'all' ? '' : ` for ${role}`;
-    return `${count} ${count === 1 ? 'engine' : 'engines'} of ${profile.name}${does}, ${settings.weights}`;
+    return `${counted(count, 'engine')} of ${profile.name}${does}, ${settings.weights}`;
   });
   return [
-    `Cheapest: ${engines.join(' and ')} (${gpus} ${gpus === 1 ? 'GPU' : 'GPUs'}), ${figure(usdPerHour)} USD an hour (${figure(low)} to ${figure(high)}).`,
+    `Cheapest: ${engines.join(' and ')} (${counted(gpus, 'GPU')}), ${figure(usdPerHour)} USD an hour (${figure(low)} to ${figure(high)}).`,
     `Settings: ${settingsText(plan)}.`,
     ...linesIf(
       plan.router === 'prefix_aware',
@@ -177,7 +178,7 @@ const CONFIDENCE = {
 function trafficLine(result: PlanResult): string {
   const { trace, requests, requestsSimulated: sampled } = result;
   const used = sampled < requests ? `, ${sampled.toLocaleString('en-US')} of them simulated` : '';
-  return `${trace}: ${requests.toLocaleString('en-US')} requests in ${figure(result.hours)} h${used}; ${figure(result.requestsPerS)} requests/s, ${figure(result.inputTokensPerS)} input and ${figure(result.outputTokensPerS)} output tokens/s`;
+  return `${trace}: ${counted(requests, 'request')} in ${figure(result.hours)} h${used}; ${figure(result.requestsPerS)} requests/s, ${figure(result.inputTokensPerS)} input and ${figure(result.outputTokensPerS)} output tokens/s`;
 }
 
 function row(plan: FleetPlan, index: number): string[] {
@@ -232,7 +233,7 @@ function confirmLines({ profile }: FleetPlan): string[] {
 function effortLines({ simulations, simulatedRequests, wallS }: PlanResult): string[] {
   return [
     '',
-    `${simulations.toLocaleString('en-US')} simulations, ${simulatedRequests.toLocaleString('en-US')} requests, ${figure(wallS)} s`,
+    `${counted(simulations, 'simulation')}, ${counted(simulatedRequests, 'request')}, ${figure(wallS)} s`,
   ];
 }
 
@@ -243,7 +244,7 @@ function planPage(result: PlanResult) {
   return {
     kind: 'plan' as const,
     title: `What to buy for ${/\s/.test(trace) ? trace : basename(trace)}`,
-    lead: `${result.requests.toLocaleString('en-US')} requests in ${figure(result.hours)} h: ${figure(result.requestsPerS)} a second, ${figure(result.inputTokensPerS)} input and ${figure(result.outputTokensPerS)} output tokens a second. Objectives: ${slo.map(sloTermText).join(', ')}.`,
+    lead: `${counted(result.requests, 'request')} in ${figure(result.hours)} h: ${figure(result.requestsPerS)} a second, ${figure(result.inputTokensPerS)} input and ${figure(result.outputTokensPerS)} output tokens a second. Objectives: ${slo.map(sloTermText).join(', ')}.`,
     result: planJson(result),
     notes:
       cheapest === undefined
@@ -268,7 +269,7 @@ function assumptions(result: PlanResult, plan: FleetPlan): string[] {
         `Times of an engine: ${profile.source} (${profile.weights[settings.weights]!.status}).`,
     ),
     `Error allowed for: ${percent(confidence.profileError)}, ${confidence.profileErrorSource}.`,
-    `Traffic: ${result.requestsSimulated.toLocaleString('en-US')} of ${result.requests.toLocaleString('en-US')} requests, in stretches evenly over the trace; settings are chosen on half of them and judged on the other.`,
+    `Traffic: ${result.requestsSimulated.toLocaleString('en-US')} of ${counted(result.requests, 'request')}, in stretches evenly over the trace; settings are chosen on half of them and judged on the other.`,
     ...kinds.map(
       ({ profile: { gpu } }) =>
         `Price: ${figure(gpu.usdPerHour)} USD for each ${gpu.name} and hour, from the dated table of public list prices or from --prices.`,
@@ -282,7 +283,7 @@ function assumptions(result: PlanResult, plan: FleetPlan): string[] {
           'Prefill and decode are apart: KV goes over the link of each engine that prefills, one request after another.',
         ]),
     `Fleets of two kinds of GPU that were simulated: ${mixedFleetsTried}, of the GPUs that serve a request for the least.`,
-    `Autoscaling: windows of 60 s, demand known a cold start of 60 s ahead, engines stay 300 s (Kubernetes' default). At most ${mostEngines} engines.`,
+    `Autoscaling: windows of 60 s, demand known a cold start of 60 s ahead, engines stay 300 s (Kubernetes' default). At most ${counted(mostEngines, 'engine')}.`,
     'Lower bound: work of the tokens alone, each computed once at the best batch; latency objectives, cold starts and idle time are left out.',
     `Quality: ${percent(plan.quality)} of FP16's accuracy at ${plan.settings.weights}, as the profile says.`,
     'Energy: the power limit of every GPU board on its data sheet, all the time. Boards take less under most loads; hosts and cooling come on top.',

@@ -1,5 +1,6 @@
 import { basename } from 'node:path';
 import type { EngineProfile } from '@servegym/simulator';
+import { counted } from '@servegym/simulator';
 import { servingCommands } from '../deployment/serving-command.ts';
 import { type Candidate, candidateText, vllmDefaults } from '../search/candidate.ts';
 import { milliseconds, type SloTerm, sloTermName, sloTermText } from '../search/slo.ts';
@@ -24,7 +25,7 @@ function tuneText(result: TuneResult): string {
   const head = [
     `${profile.name}, ${trace}`,
     `SLO: ${slo.map(sloTermText).join(', ')}`,
-    `${considered.toLocaleString('en-US')} configurations considered, ${simulatedRequests.toLocaleString('en-US')} requests simulated, ${figure(wallS)} s`,
+    `${counted(considered, 'configuration')} considered, ${counted(simulatedRequests, 'request')} simulated, ${figure(wallS)} s`,
     '',
   ];
   if (!result.possible) return [...head, ...impossibleText(result)].join('\n');
@@ -166,7 +167,7 @@ function deployment(result: Omit<PossibleTune, 'verdict'>): string {
   if (replicas === null) {
     return `${whole}, is more than the replicas allowed can serve: ${percent(good)} of the requests meet every limit. Allow more with --replicas.`;
   }
-  const engines = replicas === 1 ? 'one engine' : `${replicas} engines`;
+  const engines = counted(replicas, 'engine');
   const times = load === 1 ? '' : ` (${figure(load)} times the trace)`;
   return `${whole}${times}, takes ${engines}, ${figure(usdPerHour!)} USD an hour; ${percent(good)} of the requests meet every limit.`;
 }

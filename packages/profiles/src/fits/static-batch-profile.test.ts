@@ -11,7 +11,7 @@ const options = {
   gpu: findGpu('A100'),
   model: findModel('llama-3-8b'),
   source: 'a simulated server',
-  command: 'servegym calibrate',
+  command: 'servegym profile make',
 };
 
 /** Measurements of the catalog's profile, off by a percent, up and down in turn. */

@@ -272,7 +272,7 @@ function modelOf(shape: TransformerShape): ServedModel {
 function profileOf(shape: TransformerShape, changes: Partial<TableProfileOptions> = {}) {
   return tableProfile(new OperatorTables(operatorRows()), {
     ...{ gpu: H100, model: modelOf(shape), parallel: ALONE, engine: { name: 'vLLM', version: '0.24.0' } },
-    ...{ source: 'made up', command: 'servegym calibrate' },
+    ...{ source: 'made up', command: 'servegym profile make' },
     ...changes,
   });
 }

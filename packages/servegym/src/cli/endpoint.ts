@@ -1,5 +1,6 @@
 import { startEndpoint } from '@servegym/endpoint';
 import { Guard } from '@servegym/openenv';
+import { counted } from '@servegym/simulator';
 import { listenError, stopOnSignals, tellOthers } from '../server/listening.ts';
 import { deploymentOptions, isBareFlags, readDeployment, servingConfig } from './arguments/deployment.ts';
 import { above, allowedHosts, listenOptions, whole, withBoundName } from './arguments/options.ts';
@@ -117,6 +118,10 @@ async function endpoint(options: OptionValues<typeof endpointOptions>): Promise<
       drain: (drainOptions) => endpoint.drain(drainOptions),
       close: () => endpoint.close(),
     },
-    { graceMs: options.drainTimeout * 1000, say: console.log, held: (requests) => `${requests} requests` },
+    {
+      graceMs: options.drainTimeout * 1000,
+      say: console.log,
+      held: (requests) => counted(requests, 'request'),
+    },
   );
 }

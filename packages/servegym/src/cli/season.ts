@@ -15,6 +15,7 @@ import {
   seasonResults,
   verifySeason,
 } from '@servegym/openenv';
+import { counted } from '@servegym/simulator';
 import { interquartileMean } from '@servegym/simulator/statistics';
 import { Command } from 'commander';
 import { listenError, stopOnSignals } from '../server/listening.ts';
@@ -82,7 +83,7 @@ const create = () =>
       const task_ids = [...new Set(taskIds)];
       const tell = ({ rules }: SeasonLedger) => {
         console.log(
-          `Season ${name} on ${id} ${version}: ${episodes} episodes of each of ${taskIds.join(', ')}`,
+          `Season ${name} on ${id} ${version}: ${counted(episodes, 'episode')} of each of ${taskIds.join(', ')}`,
         );
         console.log(`Publish this commitment to the seeds now: ${rules.commitment}`);
         console.log(`Admit a submission: servegym season admit ${file} NAME`);

@@ -1,5 +1,6 @@
 import { ENVIRONMENT_IDS } from '@servegym/environments';
 import { checkStore, DEFAULT_RATE_LIMIT, MAX_PROXIES } from '@servegym/openenv';
+import { counted } from '@servegym/simulator';
 import { InvalidArgumentError } from 'commander';
 import { defaultWorkLimits } from '../server/background-work.ts';
 import { consoleIsBuilt } from '../server/console-files.ts';
@@ -179,7 +180,7 @@ async function serve(options: OptionValues<typeof serveOptions>): Promise<Verdic
   for (const file of options.task) console.log(`Task ${await loadTask(file)}: ${file}`);
   for (const file of options.traffic) {
     const { name, requests } = await loadTrace(file);
-    console.log(`Trace ${name}: ${requests} requests of ${file}`);
+    console.log(`Trace ${name}: ${counted(requests, 'request')} of ${file}`);
   }
   const server = await startServer({
     ...{ environments: options.env, port, host, mode, maxSessions },
@@ -209,7 +210,7 @@ async function serve(options: OptionValues<typeof serveOptions>): Promise<Verdic
   for (const note of server.storageNotes) console.log(`note: ${note}`);
   if (server.realMode) {
     const { baseUrl, maxRequestsPerStep } = server.realMode;
-    console.log(`Real mode: each step sends up to ${maxRequestsPerStep} requests to ${baseUrl}`);
+    console.log(`Real mode: each step sends up to ${counted(maxRequestsPerStep, 'request')} to ${baseUrl}`);
     if (token.length === 0 && limits.calls === undefined) {
       console.error(
         'warning: no request is sent, because the server asks for no token: set SERVEGYM_TOKEN, or --limit calls=10000 (requests an hour of each client)',
@@ -229,7 +230,9 @@ function check(store: string): Verdict {
   try {
     const { sessions, problems } = checkStore(store);
     for (const problem of problems) console.error(problem);
-    console.log(`${store}: ${sessions} sessions, ${problems.length === 0 ? 'all right' : 'not all right'}`);
+    console.log(
+      `${store}: ${counted(sessions, 'session')}, ${problems.length === 0 ? 'all right' : 'not all right'}`,
+    );
     return problems.length === 0 ? 'yes' : 'no';
   } catch (error) {
     throw storeFailure(error);

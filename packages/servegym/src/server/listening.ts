@@ -1,5 +1,6 @@
 import type { EventEmitter } from 'node:events';
 import { isLoopback } from '@servegym/openenv';
+import { counted } from '@servegym/simulator';
 import { InputError } from '../cli/failure.ts';
 
 /** Advice on an address that cannot be listened on; other errors come back as they are. */
@@ -87,5 +88,5 @@ export function stopOnSignals(server: StoppableServer, options: StopOptions): Pr
 }
 
 function sessionsToEnd(count: number): string {
-  return `${count === 1 ? '1 session' : `${count} sessions`} to end`;
+  return `${counted(count, 'session')} to end`;
 }

@@ -1,3 +1,4 @@
+import { counted } from '../reporting/counted.ts';
 import { quoteField, type SimulatorError, traceError } from '../simulator-error.ts';
 import { type ReadTrace, RequestReader } from './request-reader.ts';
 import type { TraceOptions } from './trace.ts';
@@ -70,7 +71,7 @@ export function benchmarkTrace(
   const { loads, tool } = result;
   if (load === undefined && loads.length > 1) {
     const names = loads
-      .map(({ name, requests }, i) => `${i + 1}: ${name} (${requests.length} requests)`)
+      .map(({ name, requests }, i) => `${i + 1}: ${name} (${counted(requests.length, 'request')})`)
       .join('; ');
     throw refusal(source, 'the number of one of its loads', names, 'load');
   }

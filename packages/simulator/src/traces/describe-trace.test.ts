@@ -82,4 +82,10 @@ describe('the description of a trace', () => {
     const { requests, durationS, requestsPerSOverTime: rateOverTime } = describeTrace(traceOf([0], [5], [6]));
     assert.deepEqual([requests, durationS, rateOverTime.length], [1, 0, 0]);
   });
+
+  it('counts one request as one', () => {
+    assert.ok(
+      describeTrace(traceOf([0], [1], [1])).odd.includes('only 1 request: the 99th percentiles rest on 1'),
+    );
+  });
 });

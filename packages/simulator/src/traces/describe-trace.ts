@@ -1,3 +1,4 @@
+import { counted } from '../reporting/counted.ts';
 import { percentileOfSorted } from '../statistics/summary.ts';
 import type { Trace } from './trace.ts';
 
@@ -175,7 +176,9 @@ function oddities(
   const { requestsPerS: rate, requestsPerSOverTime: rates } = description;
   const odd: string[] = [];
   if (requests < 1000)
-    odd.push(`only ${requests} requests: the 99th percentiles rest on ${Math.ceil(requests / 100)}`);
+    odd.push(
+      `only ${counted(requests, 'request')}: the 99th percentiles rest on ${Math.ceil(requests / 100)}`,
+    );
   if (durationS === 0) odd.push('all requests arrive at the same moment');
   else if (gapVariation < 0.05)
     odd.push('the arrivals are evenly spaced, as a load generator sends them, not people');

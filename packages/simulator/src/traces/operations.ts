@@ -1,4 +1,5 @@
 import { RandomStream } from '../random/counter-random.ts';
+import { counted } from '../reporting/counted.ts';
 import { traceError } from '../simulator-error.ts';
 import type { Trace } from './trace.ts';
 
@@ -149,7 +150,7 @@ export function drawLengths({
   const random = new RandomStream(seed, 'lengths');
   const shortened = (nominal: number) => random.integer(Math.max(1, Math.ceil(range * nominal)), nominal);
   return {
-    source: `${requests} requests of ${inputTokens} tokens in, ${outputTokens} out${range === 1 ? '' : ` (lengths from ${range} of these)`}`,
+    source: `${counted(requests, 'request')} of ${inputTokens} tokens in, ${outputTokens} out${range === 1 ? '' : ` (lengths from ${range} of these)`}`,
     arrivalMs: batch.arrivalMs,
     inputTokens: batch.inputTokens.map(shortened),
     outputTokens: batch.outputTokens.map(shortened),

@@ -11,6 +11,7 @@ import {
 import { readTrace, type TraceFileOptions } from '@servegym/operators/traces';
 import {
   closedBatch,
+  counted,
   drawLengths,
   msFromTicks,
   poissonTrace,
@@ -239,8 +240,8 @@ export function readingLine(path: string, reading: TraceReading, requests: numbe
     prefix && `prefix hashes ${prefix}`,
   );
   const counts = listed(
-    `${requests.toLocaleString('en-US')} requests`,
-    count(conversations, 'conversations'),
+    counted(requests, 'request'),
+    conversations && counted(conversations, 'conversation'),
     count(unanswered, 'that failed left out'),
     count(outOfOrder, 'put in order'),
   );

@@ -7,6 +7,7 @@ import type {
   TaskEvaluation,
 } from '@servegym/agents';
 import type { FleetScenario, ServeScenario } from '@servegym/environments';
+import { counted } from '@servegym/simulator';
 import { type Column, type Form, table } from '../output/print-result.ts';
 
 /** Environment, seeds and scenario of an evaluation. */
@@ -120,7 +121,7 @@ function titledTable({ policy, tasks, overall, gains }: Evaluation, context: Eva
     heading,
     ({ task }) => (task === undefined ? '' : text(task)),
   ];
-  const title = `${policy} on ${playedOn(context)}, ${episodes} ${episodes === 1 ? 'episode' : 'episodes'} a task`;
+  const title = `${policy} on ${playedOn(context)}, ${counted(episodes, 'episode')} a task`;
   return [
     title,
     '',
@@ -210,7 +211,7 @@ function comparisonText({ names, evaluations, standings }: ComparisonResults, co
     return tasks.length > 1 ? [...rows, { ...overall, pair, task: 'all' }] : rows;
   });
   return [
-    `${playedOn(context)}, ${context.episodes} episodes a task, the same for every policy`,
+    `${playedOn(context)}, ${counted(context.episodes, 'episode')} a task, the same for every policy`,
     '',
     ...table(ranked, [
       ['policy', ({ name }) => name],

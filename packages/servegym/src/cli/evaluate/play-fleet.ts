@@ -9,7 +9,7 @@ import {
 import { snakeCase } from '@servegym/operators/report';
 import { readTrace } from '@servegym/operators/traces';
 import { findProfile } from '@servegym/profiles';
-import { drawPriorities, scaleRate } from '@servegym/simulator';
+import { counted, drawPriorities, scaleRate } from '@servegym/simulator';
 import { InputError } from '../failure.ts';
 import { type Form, table } from '../output/print-result.ts';
 import type { EvaluateOptions } from './command.ts';
@@ -120,7 +120,7 @@ export const fleetForm: Form<FleetRuns> = {
   text({ task, source, requests, runs }) {
     const share = (part: number) => `${(100 * part).toFixed(1)} %`;
     return [
-      `${source}: ${requests.toLocaleString('en-US')} requests in ${hoursOf(task).toFixed(1)} h on ${task.profile}`,
+      `${source}: ${counted(requests, 'request')} in ${hoursOf(task).toFixed(1)} h on ${task.profile}`,
       '',
       ...table(
         runs.toSorted((a, b) => b.usd - a.usd),

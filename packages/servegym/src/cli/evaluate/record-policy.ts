@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { agentsOf, type DatasetRow, record, tasksToPlay } from '@servegym/agents';
 import { firstSeeds, type SeedSplit, SHIPPED_TABLE_URL } from '@servegym/environments';
 import type { EnvironmentDefinition } from '@servegym/openenv';
+import { counted } from '@servegym/simulator';
 import { parquetWriteBuffer } from 'hyparquet-writer';
 import { toJSONSchema } from 'zod';
 import { readInputs, readPolicies } from '../arguments/scenario-options.ts';
@@ -41,7 +42,7 @@ export async function recordPolicy(out: string, options: EvaluateOptions): Promi
   };
   await writeOutputFile(out, [encodeDataset(rows, metadata, wholeColumns(entry.definition()))]);
   const result = { ...metadata, episodes, rows: rows.length, file: out };
-  const text = `wrote ${rows.length.toLocaleString('en-US')} windows of ${episodes} episodes to ${out}`;
+  const text = `wrote ${counted(rows.length, 'window')} of ${counted(episodes, 'episode')} to ${out}`;
   printResult(json, result, { text: () => text });
 }
 

@@ -25,8 +25,8 @@ import { defineCommand, flagOf, type OptionTable, type OptionValues } from '../c
 import { InputError } from '../failure.ts';
 import { readGpu, readInputFile, readModel, readProfile, requireWritable, writeJsonFile } from '../files.ts';
 import { type Form, printResult, table } from '../output/print-result.ts';
-import { benchForm, currentCommand, kernelForm, profileSheet, staticBatchForm } from './profile-report.ts';
-import { calibrateRunningServer, trustText } from './running-server.ts';
+import { benchForm, kernelForm, profileSheet, staticBatchForm } from './profile-report.ts';
+import { calibrateRunningServer, serverOptions, trustText } from './running-server.ts';
 
 const KINDS = ['server', 'bench', 'static-batch', 'kernels', 'tables', 'estimate'] as const;
 type Kind = (typeof KINDS)[number];
@@ -40,10 +40,7 @@ const makeOptions = {
     value: '<name|file.json>',
     help: 'model, or a config.json of Hugging Face (default: that of the line in --deployment)',
   },
-  deployment: {
-    value: '<line|file>',
-    help: 'how it is or was served: a `vllm serve` or SGLang line, or bare flags: "-tp 2 --max-num-seqs 64"',
-  },
+  deployment: serverOptions.deployment,
   start: { value: '<name|file.json>', help: 'profile to start from (default: the estimated one)' },
   engine: {
     value: '<name>',
@@ -60,12 +57,12 @@ const makeOptions = {
   source: { value: '<text>', help: 'where the measurements come from (default: the name of the file)' },
   output: { value: '<file.json>', help: 'write the profile to this file' },
   json: { help: 'print one JSON object' },
-  apiKey: { value: '<text>', env: 'OPENAI_API_KEY', help: 'key of the API', group: 'A running server:' },
-  servedModelName: { value: '<name>', help: 'model to ask for (default: the first that it lists)' },
-  minutes: above('<n>', 0, 1440, 'how long it may take', 5),
+  apiKey: { ...serverOptions.apiKey, group: 'A running server:' },
+  servedModelName: serverOptions.servedModelName,
+  minutes: { ...serverOptions.minutes, default: 5 },
   mostTokens: whole('<n>', 1, 1_000_000_000, 'tokens that it may send and ask for', 1_000_000),
-  usdPerMillionTokens: above('<usd>', 0, 10_000, 'price, to say what the load costs'),
-  yes: { help: 'do not ask before loads are sent' },
+  usdPerMillionTokens: serverOptions.usdPerMillionTokens,
+  yes: serverOptions.yes,
   resume: { help: 'go on with the loads that an interrupted run has kept' },
 } as const satisfies OptionTable;
 
@@ -121,13 +118,11 @@ async function making(options: MakeOptions): Promise<Making> {
 /**
  * The profile that a command line makes again which a profile names.
  *
- * @param line `servegym profile make ...`, or as it was before; a `"..."` is one word
+ * @param line `servegym profile make ...`; a `"..."` is one word
  * @param locate Path of a file or folder, by the name that the command gives it
  */
 export async function madeBy(line: string, locate: (name: string) => string): Promise<EngineProfile> {
-  const words = [...currentCommand(line).matchAll(/"([^"]*)"|(\S+)/g)].map(
-    ([, quoted, plain]) => quoted ?? plain,
-  );
+  const words = [...line.matchAll(/"([^"]*)"|(\S+)/g)].map(([, quoted, plain]) => quoted ?? plain);
   let asked: Promise<Made> | undefined;
   const command = defineCommand({
     words: { sources: { value: '[sources...]', help: '' } },

@@ -14,6 +14,7 @@ import {
   type StaticBatchRow,
 } from '@servegym/profiles';
 import {
+  counted,
   type EngineProfile,
   type IterationLaw,
   kvPoolBlocks,
@@ -45,7 +46,7 @@ export const profilesForm: Form<readonly EngineProfile[]> = {
         ],
       ]),
       '',
-      `${profiles.length} profiles. Errors are mean / worst over the measured latencies; left out: each row predicted by a fit without it.`,
+      `${counted(profiles.length, 'profile')}. Errors are mean / worst over the measured latencies; left out: each row predicted by a fit without it.`,
     ].join('\n');
   },
 };
@@ -88,7 +89,7 @@ export function profileSheet(profile: EngineProfile): string {
           'left out',
           fit && `error ${fit.heldOutMeanErrorPercent} % mean, ${fit.heldOutWorstErrorPercent} % worst`,
         ],
-        ['made by', fit && currentCommand(fit.command)],
+        ['made by', fit?.command],
         ['made by', estimateCommand(profile)],
         [
           'speculation',
@@ -126,20 +127,6 @@ function contextCost({ perContextTokenNs, manySequences: many }: IterationLaw): 
 
 function range([low, high]: readonly [number, number]): string {
   return `${low} to ${high.toLocaleString('en-US')}`;
-}
-
-/** Flags before the sources in commands of profiles that were made before `profile make`. */
-const FORMER = ['--static-batch', '--kernels', '--tables', '--bench', '--server', '--estimate'];
-
-/** The command that makes a profile, as it is typed now: profiles keep that of their time. */
-export function currentCommand(line: string): string {
-  const words = [...line.matchAll(/"[^"]*"|\S+/g)].map(([word]) => word);
-  if (words[1] !== 'calibrate') return line;
-  const now = words.slice(2).flatMap((word, i, all) => {
-    if (word === '--gpus') return [`--deployment "-tp ${all[i + 1]}"`];
-    return all[i - 1] === '--gpus' || FORMER.includes(word) ? [] : [word];
-  });
-  return ['servegym profile make', ...now].join(' ');
 }
 
 /** The command that makes an estimated profile again; `undefined` where none does. */
@@ -229,7 +216,7 @@ export const benchForm = {
     ];
     const rest = failed === 0 ? '' : `, ${failed} without an answer left out`;
     return [
-      `${profile.name}: ${profile.fit!.rows} requests fitted${rest}`,
+      `${profile.name}: ${counted(profile.fit!.rows, 'request')} fitted${rest}`,
       '',
       ...coefficientRows(profile, determined, weights, [overhead]),
       ...(jitter === undefined

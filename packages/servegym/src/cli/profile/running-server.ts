@@ -2,6 +2,7 @@ import { basename } from 'node:path';
 import { createInterface } from 'node:readline/promises';
 import { type Launch, TuningError } from '@servegym/operators';
 import {
+  allTokens,
   calibrateServer,
   compareLoad,
   confirmingLoads,
@@ -13,7 +14,7 @@ import {
   traceProbe,
 } from '@servegym/operators/measure-server';
 import { estimatedProfile, type MeasuredLoad, measuredLoad } from '@servegym/profiles';
-import { type EngineProfile, scaleRate, takeRequests } from '@servegym/simulator';
+import { counted, type EngineProfile, scaleRate, takeRequests } from '@servegym/simulator';
 import { deploymentOptions, readDeployment, readLaunchText } from '../arguments/deployment.ts';
 import { above, whole } from '../arguments/options.ts';
 import { openTraffic, trafficOptions, trafficWord } from '../arguments/traffic.ts';
@@ -23,6 +24,19 @@ import { readGpu, readInputFile, readModel, readProfile, writeOutputFile } from 
 import { printResult, table } from '../output/print-result.ts';
 import { ProgressDisplay } from '../output/progress.ts';
 import type { Making } from './make.ts';
+
+/** What making and confirming a profile ask of a running server. */
+export const serverOptions = {
+  deployment: {
+    value: '<line|file>',
+    help: 'how it is or was served: a `vllm serve` or SGLang line, or bare flags: "-tp 2 --max-num-seqs 64"',
+  },
+  apiKey: { value: '<text>', env: 'OPENAI_API_KEY', help: 'key of the API' },
+  servedModelName: { value: '<name>', help: 'model to ask for (default: the first that it lists)' },
+  minutes: above('<n>', 0, 1440, 'how long the loads may take'),
+  usdPerMillionTokens: above('<usd>', 0, 10_000, 'price, to say what the load costs'),
+  yes: { help: 'do not ask before loads are sent' },
+} as const satisfies OptionTable;
 
 /** Times for an answer while a profile is made, and while one is confirmed. */
 const TIMEOUT_S = { make: 120, confirm: 300 };
@@ -50,12 +64,13 @@ export async function calibrateRunningServer(url: string, options: Making): Prom
   const kept = () =>
     loads.length === 0
       ? 'nothing was measured yet'
-      : `${loads.length === 1 ? '1 load is' : `${loads.length} loads are`} kept in ${loadsFile}: add --resume to go on`;
+      : `${counted(loads.length, 'load')} kept in ${loadsFile}: add --resume to go on`;
   const stop = untilInterrupted(() => `interrupted: ${kept()}`);
   try {
     const told = await client.connect();
     const facts = await completeFacts(told, settings, yes);
-    await allow(facts, options);
+    const { minutes, mostTokens } = options;
+    await allow(facts, `loads up to saturation for about ${minutes} minutes: at most`, mostTokens, options);
     const startedMs = performance.now();
     const elapsed = () => (performance.now() - startedMs) / 60_000;
     return await calibrateServer({
@@ -173,14 +188,18 @@ async function ask(flag: string, assumed: number, yes: boolean): Promise<number>
 }
 
 /** Asks whether the load may be sent. @throws InputError when it may not. */
-async function allow(facts: ServerFacts, options: Making): Promise<void> {
-  const { mostTokens, minutes, usdPerMillionTokens: price, yes } = options;
+async function allow(
+  facts: ServerFacts,
+  loads: string,
+  tokens: number,
+  { usdPerMillionTokens: price, yes }: Pick<Making, 'usdPerMillionTokens' | 'yes'>,
+): Promise<void> {
   const cost =
     price === undefined
       ? 'Where tokens are billed, that is what it costs: give --usd-per-million-tokens to see it.'
-      : `At ${price} USD a million they cost at most ${((mostTokens * price) / 1e6).toFixed(2)} USD.`;
+      : `At ${price} USD a million they cost at most ${((tokens * price) / 1e6).toFixed(2)} USD.`;
   console.error(
-    `It sends loads up to saturation for about ${minutes} minutes: at most ${mostTokens.toLocaleString('en-US')} tokens, prompts and outputs together. ${cost} Others who use ${facts.model} wait longer meanwhile.`,
+    `It sends ${loads} ${tokens.toLocaleString('en-US')} tokens, prompts and outputs together. ${cost} Others who use ${facts.model} wait longer meanwhile.`,
   );
   if (yes || (process.stdin.isTTY && /^y(es)?$/i.test(await question('Go on? [y/N] ')))) return;
   throw new InputError(
@@ -220,16 +239,11 @@ async function readLoads(file: string): Promise<MeasuredLoad[]> {
 
 const confirmOptions = {
   profile: { ...deploymentOptions.profile, required: true, help: 'engine profile of the server' },
-  deployment: {
-    value: '<line|file>',
-    help: 'how the server was started, as far as it does not tell: "--max-num-seqs 64"',
-  },
-  apiKey: { value: '<text>', env: 'OPENAI_API_KEY', help: 'key of the API' },
-  servedModelName: { value: '<name>', help: 'model to ask for (default: the first that the server lists)' },
+  ...serverOptions,
   requests: whole('<n>', 2, 1_000_000, 'requests of the traffic to send', 200),
   rateScale: trafficOptions.rateScale,
   seed: trafficOptions.seed,
-  seconds: above('<n>', 0, 3600, 'without a traffic: length of each load', 20),
+  minutes: { ...serverOptions.minutes, default: 2, help: 'without a traffic: how long the loads may take' },
   json: { help: 'print one JSON object' },
 } as const satisfies OptionTable;
 
@@ -275,8 +289,15 @@ async function confirm({ server: url, traffic, ...options }: Values): Promise<vo
     const facts = await completeFacts(await client.connect(), settings, true);
     const probes =
       trace === undefined
-        ? confirmingLoads(profile, facts, options.seconds)
+        ? confirmingLoads(profile, facts, 12 * options.minutes)
         : [traceProbe(basename(trace.source), trace)];
+    const requests = probes.flatMap((probe) => probe.requests);
+    await allow(
+      facts,
+      `${counted(requests.length, 'request')} in ${counted(probes.length, 'load')}:`,
+      allTokens({ requests }),
+      options,
+    );
     for (const [i, probe] of probes.entries()) {
       progress.show(`load ${i + 1} of ${probes.length}: ${probe.name}`, i / probes.length);
       compared.push(compareLoad(await client.measure(probe, stop.signal), profile, facts));

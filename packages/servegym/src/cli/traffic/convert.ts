@@ -1,4 +1,5 @@
 import type { TimeUnit, Trace, TraceColumn } from '@servegym/simulator';
+import { counted } from '@servegym/simulator';
 import { InvalidArgumentError } from 'commander';
 import { whole } from '../arguments/options.ts';
 import { openTraffic, readingLine, readTraffic, trafficOptions, trafficWord } from '../arguments/traffic.ts';
@@ -81,7 +82,7 @@ async function writeTraffic(path: string, trace: Trace): Promise<void> {
       `${trace.source}: expected requests, got conversations, which all commands read as they are`,
     );
   await writeOutputFile(path, path.endsWith('.csv') ? csvLines(trace) : jsonLines(trace));
-  console.log(`wrote ${trace.arrivalMs.length} requests to ${path}`);
+  console.log(`wrote ${counted(trace.arrivalMs.length, 'request')} to ${path}`);
 }
 
 /** Requests as Mooncake's traces have them; the first names the size of the blocks where it is another. */

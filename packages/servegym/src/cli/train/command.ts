@@ -12,6 +12,7 @@ import {
 } from '@servegym/agents';
 import { ENVIRONMENT_IDS } from '@servegym/environments';
 import type { JobEngine } from '@servegym/jobs';
+import { counted } from '@servegym/simulator';
 import { InvalidArgumentError } from 'commander';
 import { rangeOf, whole } from '../arguments/options.ts';
 import { readOwnTable, readScenario, scenarioOptions, taskNamed } from '../arguments/scenario-options.ts';
@@ -198,7 +199,7 @@ async function trainAlone(
       const own = asked === undefined || asked === task ? '' : ` --task ${asked}`;
       const env = environment === DEFAULT_ENV ? '' : ` --env ${environment}`;
       return [
-        `Played ${steps.toLocaleString('en-US')} windows in ${wall_s.toFixed(1)} s.`,
+        `Played ${counted(steps, 'window')} in ${wall_s.toFixed(1)} s.`,
         `Evaluate the policy: servegym evaluate ${files.policy}${env}${own}`,
       ].join('\n');
     },

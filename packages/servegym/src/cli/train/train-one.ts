@@ -17,6 +17,7 @@ import {
   trainPolicy,
 } from '@servegym/agents';
 import type { JobEngine } from '@servegym/jobs';
+import { counted } from '@servegym/simulator';
 import { mean, sampleDeviation } from '@servegym/simulator/statistics';
 import { openJobs } from '../jobs.ts';
 import { type Form, table } from '../output/print-result.ts';
@@ -155,11 +156,11 @@ export function progressLine(run: TrainingRun, progress: TrainingProgress, clock
     case 'generation': {
       const { steps, meanReturn, eliteReturn } = progress.generation;
       const speed = Math.round(steps / clock.wallSeconds);
-      return `${steps.toLocaleString('en-US')} windows  ${speed}/s  return ${meanReturn.toFixed(1)}, of the best ${eliteReturn.toFixed(1)}`;
+      return `${counted(steps, 'window')}  ${speed}/s  return ${meanReturn.toFixed(1)}, of the best ${eliteReturn.toFixed(1)}`;
     }
     case 'constant': {
       const { episodes, meanReturn, action } = progress.found;
-      return `${episodes} episodes  return ${meanReturn.toFixed(2)}  ${JSON.stringify(action)}`;
+      return `${counted(episodes, 'episode')}  return ${meanReturn.toFixed(2)}  ${JSON.stringify(action)}`;
     }
   }
 }
@@ -209,7 +210,7 @@ export const seedsForm: Form<SeedsRun> = {
       ]),
       '',
       `mean return ${shown(average)}, standard deviation ${shown(standard_deviation)}, as training last saw it`,
-      `Played ${windows.toLocaleString('en-US')} windows in ${wallS.toFixed(1)} s. All files: ${folder}`,
+      `Played ${counted(windows, 'window')} in ${wallS.toFixed(1)} s. All files: ${folder}`,
     ].join('\n');
   },
 };
