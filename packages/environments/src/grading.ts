@@ -223,7 +223,7 @@ interface RecordedParts<Task, Returns> {
   readonly url: URL;
   readonly records: object;
   readonly shipped: Readonly<Record<string, Task>>;
-  /** Puts all into a fingerprint that a return depends on: the task, its profile, and how the simulator plays it. */
+  /** Puts all into a fingerprint that a return depends on: the task, its profile but for its `fit`, and how the simulator plays it. */
   readonly print: (hash: Hash, task: Task) => void;
   /** Return of the tuned policy: the best constant configuration, or for `fleet` the tuned rule. */
   readonly tuned: (returns: Returns) => number;

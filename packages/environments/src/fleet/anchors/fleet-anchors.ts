@@ -54,7 +54,9 @@ export const fleetReturns = recordedReturns<FleetTask, FleetSeedReturns, FleetTa
     const { name: _, description: __, ...rest } = task;
     const episode = new FleetEpisode(task, FINGERPRINT_SEED);
     // A replica starts in the seconds that the task says: the costs of a change of weights concern `llmserve` alone.
-    const profiles = episode.profiles.map(({ reloadSeconds: _, hostCheckpoints: __, ...profile }) => profile);
+    const profiles = episode.profiles.map(
+      ({ reloadSeconds: _, hostCheckpoints: __, fit: ___, ...profile }) => profile,
+    );
     hash.update(JSON.stringify([rest, profiles]));
     const { inputTokens, outputTokens, classes, startTicks, thinkTicks } = episode.requests;
     for (const column of [inputTokens, outputTokens, classes, startTicks, thinkTicks]) hash.update(column);

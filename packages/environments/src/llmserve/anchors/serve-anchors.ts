@@ -59,7 +59,8 @@ export const serveReturns = recordedReturns<ServeTask, SeedReturns, TaskReferenc
   shipped: SERVE_TASKS,
   print(hash, task) {
     const { name: _, description: __, ...rest } = task;
-    hash.update(JSON.stringify([rest, findProfile(task.profile)]));
+    const { fit: ___, ...profile } = findProfile(task.profile);
+    hash.update(JSON.stringify([rest, profile]));
     printPlay(hash, new ServeEpisode(task, FINGERPRINT_SEED), PLAYED, task.windows);
   },
   tuned: ({ constant }) => constant,
