@@ -18,6 +18,7 @@ export { DraftTimer, IterationTimer } from './engine/iteration-timer.ts';
 export { LatencyHistogram } from './engine/latency-histogram.ts';
 export type { PromptPrefix } from './engine/prefix-cache.ts';
 export { msFromTicks, NOT_YET, TICKS_PER_MS, TICKS_PER_S, TICKS_PER_US } from './engine/ticks.ts';
+export type { FleetFault } from './fleet/faults.ts';
 export { Fleet } from './fleet/fleet.ts';
 export type { FleetSettings } from './fleet/fleet-options.ts';
 export type { ReplicaState } from './fleet/replica.ts';

@@ -120,6 +120,23 @@ const COMMANDS: Readonly<Record<string, Commands>> = {
       summary: 'check any running OpenEnv server, or environments in this process',
       load: async () => (await import('./validate.ts')).validateCommand(),
     },
+    policy: {
+      summary: 'write a router or another policy as code, and know what it is worth',
+      commands: {
+        new: {
+          summary: 'write one to begin with',
+          load: async () => (await import('./policy/command.ts')).newPolicyCommand(),
+        },
+        evaluate: {
+          summary: 'serve the traces of a suite with it, and print its score',
+          load: async () => (await import('./policy/command.ts')).evaluatePolicyCommand(),
+        },
+        compare: {
+          summary: 'serve the same traces with two',
+          load: async () => (await import('./policy/command.ts')).comparePoliciesCommand(),
+        },
+      },
+    },
     season: {
       summary: 'run a ranked competition with secret seeds and results that anybody can check',
       load: async () => (await import('./season.ts')).seasonCommand(),

@@ -2,9 +2,10 @@ import { MAX_BATCHED_TOKENS } from '../engine/engine-config.ts';
 import type { CompletionLog, FirstTokenLog } from '../engine/engine-log.ts';
 import type { PromptPrefix } from '../engine/prefix-cache.ts';
 import type { RoutingWeights } from '../policy/built-in.ts';
-import type { Policy } from '../policy/policy.ts';
+import type { Policy, PolicyFunctions } from '../policy/policy.ts';
 import type { EngineProfile, WeightPrecision } from '../profiles/engine-profile.ts';
 import { wrongSetting } from '../simulator-error.ts';
+import type { FleetFault } from './faults.ts';
 import type { Replica } from './replica.ts';
 
 /** Most replicas of a fleet, those that start and drain included. */
@@ -53,6 +54,10 @@ export interface FleetOptions {
   readonly seed?: number;
   /** Functions that decide instead of `routing` and `admissionSeconds`; `scale` is for the caller. */
   readonly policy?: Policy;
+  /** Functions that decide where the policy does not, instead of `routing` and `admissionSeconds`. */
+  readonly standard?: PolicyFunctions;
+  /** What goes wrong, and when; looked at once an interval. Default nothing. */
+  readonly faults?: readonly FleetFault[];
 }
 
 /** A request as it comes to the gateway. */

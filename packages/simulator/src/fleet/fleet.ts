@@ -7,6 +7,7 @@ import { Dispatcher, type DispatcherSnapshot } from '../policy/dispatcher.ts';
 import { type PolicyFault, type PolicyFunctions, PolicyRun, startPolicy } from '../policy/policy.ts';
 import { type Candidates, candidates, RequestView } from '../policy/views.ts';
 import { randomUniform, streamKey } from '../random/counter-random.ts';
+import { type FleetFault, faultAt } from './faults.ts';
 import {
   checkFleetOptions,
   checkFleetSettings,
@@ -67,6 +68,8 @@ export class Fleet {
   private readonly failureKey: number;
   private readonly listener: FleetListener;
   private readonly policy: PolicyRun;
+  private readonly standard: PolicyFunctions | undefined;
+  private readonly faults: readonly FleetFault[];
   private readonly dispatcher: Dispatcher;
   /** Replicas that new requests are sent to, and those that decode. */
   private front: Candidates = candidates([]);
@@ -100,7 +103,9 @@ export class Fleet {
     this.listener = listener;
     this.current = settings;
     this.policy = new PolicyRun(options.policy === undefined ? {} : startPolicy(options.policy));
-    this.dispatcher = new Dispatcher(this.policy, standardOf(settings), this.seed, true);
+    this.faults = options.faults ?? [];
+    this.standard = options.standard;
+    this.dispatcher = new Dispatcher(this.policy, this.standardOf(settings), this.seed, true);
     this.seconds = this.pools.map(() => ({ starting: 0, ready: 0, draining: 0 }));
     this.scale();
     for (const replica of this.replicas) {
@@ -164,8 +169,9 @@ export class Fleet {
   configure(settings: FleetSettings): void {
     checkFleetSettings(settings, this.pools.length, this.maxReplicas);
     this.current = settings;
-    this.dispatcher.standard = standardOf(settings);
-    for (const { engine, pool } of this.replicas) engine.configure(engineConfig(this.pools[pool], settings));
+    this.dispatcher.standard = this.standardOf(settings);
+    for (const { engine, pool, slowdown } of this.replicas)
+      engine.configure(engineConfig(this.pools[pool], settings, slowdown));
   }
 
   /** Serves until `limit` (ticks), one metrics interval after another. */
@@ -215,7 +221,7 @@ export class Fleet {
     }
     this.now = snapshot.now;
     this.dispatcher.restore(snapshot.dispatcher);
-    this.dispatcher.standard = standardOf(snapshot.settings);
+    this.dispatcher.standard = this.standardOf(snapshot.settings);
     this.held = snapshot.held.slice();
     this.arrivals = new BinaryHeap(arrivesFirst, snapshot.arrivals);
     this.stranded = snapshot.stranded.slice();
@@ -252,8 +258,9 @@ export class Fleet {
   private look(): void {
     const { replicas, dispatcher, held, now } = this;
     let waiting = held.length;
-    for (const { target } of replicas) {
-      target.scrape(now / TICKS_PER_S);
+    for (const { target, ordinal } of replicas) {
+      if (faultAt(this.faults, 'late_scrape', ordinal, now / TICKS_PER_S) === undefined)
+        target.scrape(now / TICKS_PER_S);
       waiting += target.waiting;
     }
     const routable = replicas.filter((replica) => replica.isRoutable);
@@ -359,6 +366,7 @@ export class Fleet {
       ) {
         this.fail(replica);
       }
+      if (this.faults.length > 0) this.suffer(replica);
     }
     for (let at = replicas.length - 1; at >= 0; at--) {
       if (replicas[at].state === 'draining' && replicas[at].requests === 0) this.stop(at);
@@ -371,6 +379,20 @@ export class Fleet {
       engine.setRole(wants);
       this.log('role_changed', replica);
     }
+  }
+
+  /** Lets the faults of a replica begin and end. */
+  private suffer(replica: Replica): void {
+    const { faults, now, intervalTicks } = this;
+    const { ordinal, pool, engine } = replica;
+    const slowdown = faultAt(faults, 'slow', ordinal, now / TICKS_PER_S)?.factor ?? 1;
+    if (slowdown !== replica.slowdown) {
+      replica.slowdown = slowdown;
+      engine.configure(engineConfig(this.pools[pool], this.settings, slowdown));
+    }
+    const before = faultAt(faults, 'lost', ordinal, (now - intervalTicks) / TICKS_PER_S);
+    const isLost = faultAt(faults, 'lost', ordinal, now / TICKS_PER_S) !== undefined && before === undefined;
+    if (isLost && replica.state !== 'starting') this.fail(replica);
   }
 
   /** Loses what a replica holds; its requests are sent anew, and it starts again unless it was to stop. */
@@ -434,6 +456,11 @@ export class Fleet {
     this.log('stopped', replica);
   }
 
+  /** The functions that decide where the policy does not. */
+  private standardOf({ routing, admissionSeconds }: FleetSettings): PolicyFunctions {
+    return this.standard ?? { ...weighted(routing), ...admissionByClass(admissionSeconds) };
+  }
+
   private newReplica(slot: number, ordinal: number, pool: number, readyAt: number): Replica {
     return new Replica(
       slot,
@@ -481,11 +508,6 @@ export interface FleetSnapshot {
 
 /** Weights for what was held while no replica was ready. */
 const BY_QUEUE = { queue: 1, cache: 0, prefix: 0 };
-
-/** The functions of a fleet's settings. */
-function standardOf({ routing, admissionSeconds }: FleetSettings): PolicyFunctions {
-  return { ...weighted(routing), ...admissionByClass(admissionSeconds) };
-}
 
 /** Whether a scale-down takes `a` rather than `b`: what starts before what serves, then the least busy, then the youngest. */
 function leavesFirst(a: Replica, b: Replica): boolean {

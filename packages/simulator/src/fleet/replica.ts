@@ -6,6 +6,7 @@ import type { Dispatcher } from '../policy/dispatcher.ts';
 import { type Scraped, Target } from '../policy/views.ts';
 import { engineOptionsOf } from '../profiles/engine-options.ts';
 import { kvPoolBlocks, weightVariant } from '../profiles/kv-pool.ts';
+import { slowedLaw } from './faults.ts';
 import type { FleetPool, FleetSettings } from './fleet-options.ts';
 
 /** `starting`: billed, not serving yet. `draining`: gets no more requests, and stops when it has none left. */
@@ -24,6 +25,8 @@ export class Replica {
   declare readyAt: number;
   /** The role that it has as soon as it has finished what it runs. */
   wants: EngineRole = 'mixed';
+  /** Time of its iterations over that of a sound one. */
+  slowdown = 1;
   /** What the gateway knows of it. */
   declare readonly target: Target;
   declare readonly link: TransferLink;
@@ -70,9 +73,9 @@ export class Replica {
   }
 
   snapshot(): ReplicaSnapshot {
-    const { slot, ordinal, pool, state, readyAt, wants, link, engine } = this;
+    const { slot, ordinal, pool, state, readyAt, wants, slowdown, link, engine } = this;
     return {
-      ...{ slot, ordinal, pool, state, readyAt, wants },
+      ...{ slot, ordinal, pool, state, readyAt, wants, slowdown },
       scraped: this.target.scraped,
       linkIdleFrom: link.idleFrom,
       engine: engine.snapshot(),
@@ -84,6 +87,7 @@ export class Replica {
     this.state = snapshot.state;
     this.readyAt = snapshot.readyAt;
     this.wants = snapshot.wants;
+    this.slowdown = snapshot.slowdown;
     Object.assign(this.target, snapshot.scraped);
     this.link.idleFrom = snapshot.linkIdleFrom;
     this.engine.restore(snapshot.engine);
@@ -98,16 +102,17 @@ export interface ReplicaSnapshot {
   readonly state: ReplicaState;
   readonly readyAt: number;
   readonly wants: EngineRole;
+  readonly slowdown: number;
   readonly scraped: Scraped;
   readonly linkIdleFrom: number;
   readonly engine: EngineSnapshot;
 }
 
 /** The configuration of a replica's engine under a fleet's settings. */
-export function engineConfig(pool: FleetPool, settings: FleetSettings): EngineConfig {
+export function engineConfig(pool: FleetPool, settings: FleetSettings, slowdown = 1): EngineConfig {
   const { profile, weights = 'FP16' } = pool;
   return {
-    law: weightVariant(profile, weights).law,
+    law: slowedLaw(weightVariant(profile, weights).law, slowdown),
     maxNumSeqs: settings.maxNumSeqs,
     maxNumBatchedTokens: settings.maxNumBatchedTokens,
     kvBlocks: Math.max(1, kvPoolBlocks(profile, weights, false, 1)),

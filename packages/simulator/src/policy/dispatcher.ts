@@ -132,6 +132,7 @@ export class Dispatcher {
     this.isMatched = false;
     if (functions.score === undefined) return this.best(request, standard) ?? targets[0];
     if (targets.length === 1) return targets[0];
+    const { turn } = this;
     try {
       const best = this.best(request, functions);
       if (best !== null) return best;
@@ -139,6 +140,7 @@ export class Dispatcher {
     } catch (error) {
       if (error !== UNEXPECTED) this.run.thrown('score', error);
     }
+    this.turn = turn;
     return this.best(request, standard) ?? targets[0];
   }
 

@@ -1,0 +1,150 @@
+import { existsSync, watch } from 'node:fs';
+import { above, whole } from '../arguments/options.ts';
+import { defineCommand, type OptionTable, type OptionValues } from '../command-table.ts';
+import { InputError, isInputError, onInterrupt } from '../failure.ts';
+import { readInputFile, writeOutputFile } from '../files.ts';
+import { printResult } from '../output/print-result.ts';
+import { showProgress } from '../output/progress.ts';
+import { PolicyEvaluator } from './evaluate-policy.ts';
+import { comparePolicies, comparisonForm, evaluationForm, policyReport } from './report.ts';
+import { drawSecret, SPLITS, SUITE_NAMES, tracesOf } from './suite.ts';
+import templates from './templates.json' with { type: 'json' };
+
+const options = {
+  suite: { value: '<name>', help: 'the traces', choices: SUITE_NAMES, default: 'router' },
+  split: {
+    value: '<name>',
+    help: 'train and validation are given, test is drawn from a secret',
+    choices: SPLITS,
+    default: 'validation',
+  },
+  secret: {
+    value: '<file>',
+    help: 'file with the secret of test traces (default: a new one, which is printed)',
+  },
+  traces: whole('<n>', 1, 1000, 'the first n traces of the split'),
+  timeLimit: above('<s>', 0, 3600, 'seconds for a trace', 60),
+  memory: whole('<MiB>', 128, 65_536, 'memory of the process of a trace', 1024),
+  json: { help: 'print one JSON object' },
+} as const satisfies OptionTable;
+
+/** `servegym policy evaluate`: what a policy is worth. */
+export const evaluatePolicyCommand = () =>
+  defineCommand({
+    description:
+      'Serve the traces of a suite with a policy, and say what it is worth: 0 is the default, 1 the best known.',
+    words: { file: { value: '<file>', help: 'module that exports a policy (.ts or .js)' } },
+    options: { ...options, watch: { help: 'print the score at each save' } },
+    after: `Examples:
+  servegym policy new router my-router.ts
+  servegym policy evaluate my-router.ts --suite router
+  servegym policy evaluate my-router.ts --split test --json`,
+    async action({ file, watch: watches, json, ...given }) {
+      await withEvaluator(given, async (evaluator, secret) => {
+        const evaluate = async () => policyReport(await evaluator.evaluate(file, showTraces), secret);
+        if (!watches) return printResult(json, await evaluate(), evaluationForm);
+        await atEachSave(file, async () => {
+          const { combinedScore, ci95, faults } = await evaluate();
+          const [low, high] = ci95.map((end) => end.toFixed(3));
+          console.log(
+            [`${combinedScore.toFixed(3)} (${low} to ${high})`, ...faults.map(({ message }) => message)].join(
+              '; ',
+            ),
+          );
+        });
+      });
+    },
+  });
+
+/** `servegym policy compare`: two policies on the same traces. */
+export const comparePoliciesCommand = () =>
+  defineCommand({
+    description: 'Serve the same traces with two policies, and say which is better.',
+    words: { first: { value: '<a>', help: 'a policy' }, second: { value: '<b>', help: 'another one' } },
+    options,
+    async action({ first, second, json, ...given }) {
+      await withEvaluator(given, async (evaluator, secret) => {
+        const a = await evaluator.evaluate(first, showTraces);
+        const b = await evaluator.evaluate(second, showTraces);
+        printResult(json, comparePolicies(a, b, secret), comparisonForm);
+      });
+    },
+  });
+
+/** `servegym policy new`: a policy to begin with. */
+export const newPolicyCommand = () =>
+  defineCommand({
+    description: 'Write a policy to begin with, with the types of what it sees.',
+    words: {
+      kind: {
+        value: '<kind>',
+        help: 'what it decides',
+        choices: Object.keys(templates) as (keyof typeof templates)[],
+      },
+      file: { value: '[file]', help: 'where it is written (default: <kind>.ts)' },
+    },
+    options: {},
+    async action({ kind, file = `${kind}.ts` }) {
+      if (existsSync(file)) throw new InputError(`expected a file that is not there yet, got ${file}`);
+      await writeOutputFile(file, [`${templates[kind].join('\n')}\n`]);
+      console.log(`${file} is there. Next: servegym policy evaluate ${file} --suite ${kind}`);
+    },
+  });
+
+async function withEvaluator(
+  {
+    suite,
+    split,
+    secret: secretFile,
+    traces: most,
+    timeLimit: seconds,
+    memory: memoryMiB,
+  }: Omit<OptionValues<typeof options>, 'json'>,
+  use: (evaluator: PolicyEvaluator, secret: string | undefined) => Promise<void>,
+): Promise<void> {
+  if (secretFile !== undefined && split !== 'test')
+    throw new InputError('expected --secret with --split test: the other traces are given');
+  const secret = secretFile === undefined ? drawSecret() : (await readInputFile(secretFile)).trim();
+  if (!/^[0-9a-f]{64}$/.test(secret))
+    throw new InputError(`expected 64 hexadecimal digits in ${secretFile}, got ${secret.length} characters`, {
+      code: 'INVALID_FILE',
+    });
+  const evaluator = new PolicyEvaluator(suite, split, tracesOf(suite, split, secret).slice(0, most), {
+    seconds,
+    memoryMiB,
+  });
+  try {
+    await use(evaluator, split === 'test' ? secret : undefined);
+  } finally {
+    evaluator.close();
+  }
+}
+
+function showTraces(done: number, of: number): void {
+  showProgress(done < of ? `served ${done} of ${of} traces` : '');
+}
+
+/** Runs until Ctrl-C; what is wrong with a save is told, and the next one waited for. */
+async function atEachSave(file: string, run: () => Promise<void>): Promise<void> {
+  const told = async () => {
+    try {
+      await run();
+    } catch (error) {
+      if (!isInputError(error)) throw error;
+      console.error(error.message);
+    }
+  };
+  const saves = watch(file);
+  const unlisten = onInterrupt(() => saves.close());
+  let last = '';
+  for (let closed = false; !closed; ) {
+    const text = await readInputFile(file);
+    if (text !== last) await told();
+    last = text;
+    closed = await new Promise<boolean>((done) => {
+      saves.once('change', () => done(false));
+      saves.once('close', () => done(true));
+    });
+  }
+  unlisten();
+}

@@ -1,0 +1,212 @@
+import { type ChildProcess, fork } from 'node:child_process';
+import { stripTypeScriptTypes } from 'node:module';
+import { availableParallelism } from 'node:os';
+import { resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { PolicyFault } from '@servegym/simulator';
+import { InputError } from '../failure.ts';
+import { readInputFile } from '../files.ts';
+import type { ReferenceName } from './references.ts';
+import { type PlayedTrace, type TraceFigures, traceFigures } from './score.ts';
+import { drawTrial, referencesOf, type Split, type SuiteName, type SuiteTrace, WORTH } from './suite.ts';
+import { impossible, type Trial } from './trial.ts';
+import type { TrialAnswer, TrialJob } from './trial-process.ts';
+
+/** Limits of one trace. */
+export interface Limits {
+  readonly seconds: number;
+  readonly memoryMiB: number;
+}
+
+/** Why a policy was stopped on a trace: its time, its memory, or a result that cannot be. */
+type Stop = 'time' | 'memory' | 'result';
+
+/** A policy on one trace. */
+export interface PolicyTrace extends SuiteTrace {
+  /** Values of the policy, of the default and of the best known. */
+  readonly values: PlayedTrace;
+  readonly figures: TraceFigures;
+  readonly faults: readonly PolicyFault[];
+  readonly calls: number;
+  readonly policyMs: number;
+  readonly cpuMs: number;
+  /** Where the policy was stopped: the default served the trace, which counts as -1. */
+  readonly stopped: string | null;
+}
+
+/** The JavaScript of a policy's file. @throws InputError */
+export async function readPolicySource(path: string): Promise<string> {
+  const text = await readInputFile(path);
+  let source = text;
+  try {
+    if (/\.[cm]?ts$/.test(path)) source = stripTypeScriptTypes(text);
+  } catch (error) {
+    throw new InputError(`${path}: ${(error as Error).message}`, { code: 'INVALID_FILE' });
+  }
+  // The function that policies are declared with is there without it.
+  source = source.replace(/^[ \t]*import\s*\{\s*definePolicy\s*,?\s*\}\s*from\s*(['"])[@\w/]+\1/m, (found) =>
+    found.replace(/[^\n]/g, ' '),
+  );
+  const at = source.search(/\bimport\b/);
+  if (at >= 0) {
+    const line = source.slice(0, at).split('\n').length;
+    throw new InputError(
+      `${path}:${line}: expected a policy without imports, but for \`import { definePolicy } from 'servegym'\`; the word \`import\` may stand nowhere else, also in no comment`,
+      { code: 'INVALID_FILE' },
+    );
+  }
+  return source;
+}
+
+/** The process of trials: it reads the packages' files and no others, starts nothing and loads no addons. */
+export class TrialProcess {
+  readonly #limits: Limits;
+  #child: ChildProcess | null = null;
+
+  constructor(limits: Limits) {
+    this.#limits = limits;
+  }
+
+  /** Serves a trace; answers why it was stopped where it took too long or too much memory. */
+  async run(job: TrialJob): Promise<TrialAnswer | Stop> {
+    const child = this.#child ?? (await this.#start());
+    this.#child = child;
+    const answer = await new Promise<TrialAnswer | Stop>((done) => {
+      const timer = setTimeout(() => done('time'), 1000 * this.#limits.seconds);
+      const settle = (value: TrialAnswer | Stop) => {
+        clearTimeout(timer);
+        child.removeAllListeners();
+        done(value);
+      };
+      child.once('message', (message) => settle(message as TrialAnswer));
+      child.once('exit', () => settle('memory'));
+      child.send(job);
+    });
+    if (typeof answer === 'string') this.close();
+    return answer;
+  }
+
+  close(): void {
+    this.#child?.kill('SIGKILL');
+    this.#child = null;
+  }
+
+  async #start(): Promise<ChildProcess> {
+    const file = fileURLToPath(new URL('./trial-process.ts', import.meta.url));
+    // The folder of all packages: of the checkout, or `node_modules`.
+    const packages = resolve(fileURLToPath(import.meta.resolve('@servegym/simulator')), '../../../..');
+    const child = fork(file, {
+      execArgv: [
+        ...['--permission', `--allow-fs-read=${packages}`, '--no-warnings', '--experimental-vm-modules'],
+        ...['--frozen-intrinsics', '--disallow-code-generation-from-strings'],
+        `--max-old-space-size=${this.#limits.memoryMiB}`,
+      ],
+      env: {},
+      serialization: 'advanced',
+      stdio: ['ignore', 'ignore', process.env.SERVEGYM_DEBUG === '1' ? 'inherit' : 'ignore', 'ipc'],
+    });
+    await new Promise<void>((ready, failed) => {
+      child.once('message', () => ready());
+      child.once('exit', (code) => failed(new Error(`the process of trials ended with ${code}`)));
+    });
+    child.removeAllListeners();
+    return child;
+  }
+}
+
+export interface Evaluation {
+  readonly suite: SuiteName;
+  readonly split: Split;
+  readonly file: string;
+  readonly traces: readonly PolicyTrace[];
+}
+
+/** Plays policies on traces, in as many processes as there are cores. */
+export class PolicyEvaluator {
+  readonly suite: SuiteName;
+  readonly split: Split;
+  readonly #traces: readonly SuiteTrace[];
+  readonly #limits: Limits;
+  readonly #trials: Trial[] = [];
+  readonly #processes: TrialProcess[];
+  readonly #references = new Map<string, Promise<TraceFigures>>();
+
+  constructor(suite: SuiteName, split: Split, traces: readonly SuiteTrace[], limits: Limits) {
+    this.suite = suite;
+    this.split = split;
+    this.#traces = traces;
+    this.#limits = limits;
+    const width = Math.min(availableParallelism(), traces.length);
+    this.#processes = Array.from({ length: width }, () => new TrialProcess(limits));
+  }
+
+  close(): void {
+    for (const process of this.#processes) process.close();
+  }
+
+  /** @throws InputError where the policy cannot begin */
+  async evaluate(file: string, onTrace: (done: number, of: number) => void = () => {}): Promise<Evaluation> {
+    const source = await readPolicySource(file);
+    const traces: PolicyTrace[] = [];
+    let next = 0;
+    let done = 0;
+    const work = async (process: TrialProcess) => {
+      while (next < this.#traces.length) {
+        const at = next++;
+        traces[at] = await this.#play(file, source, at, process);
+        onTrace(++done, this.#traces.length);
+      }
+    };
+    await Promise.all(this.#processes.map(work));
+    return { suite: this.suite, split: this.split, file, traces };
+  }
+
+  async #play(file: string, source: string, at: number, process: TrialProcess): Promise<PolicyTrace> {
+    const trace = this.#traces[at];
+    const references = referencesOf(this.suite);
+    const answer = await process.run({ trial: this.#trial(at), source, standard: references.default });
+    if (typeof answer !== 'string' && 'refusal' in answer)
+      throw new InputError(`${file}: ${answer.refusal}`, { code: 'INVALID_FILE' });
+    const standard = await this.#reference(references.default, at, process);
+    const best = await this.#reference(references.best, at, process);
+    const problem = typeof answer === 'string' ? null : impossible(this.#trial(at), answer.result);
+    const between = { default: standard.value, best: best.value };
+    if (typeof answer === 'string' || problem !== null) {
+      const why = typeof answer === 'string' ? answer : 'result';
+      const { seconds, memoryMiB } = this.#limits;
+      const sentence = {
+        time: `the policy had not served the trace after ${seconds} s, and was stopped`,
+        memory: `the process of the policy ended: it may use ${memoryMiB} MiB`,
+        result: `the result cannot be: ${problem}`,
+      }[why];
+      const value = standard.value - Math.abs(best.value - standard.value);
+      return {
+        ...{ ...trace, figures: standard, values: { policy: value, ...between }, stopped: sentence },
+        ...{ faults: [], calls: 0, policyMs: 0, cpuMs: 0 },
+      };
+    }
+    const { result, calls, policyMs, cpuMs } = answer;
+    const figures = traceFigures(this.#trial(at), result, WORTH);
+    const values = { policy: figures.value, ...between };
+    return { ...trace, figures, values, faults: result.faults, stopped: null, calls, policyMs, cpuMs };
+  }
+
+  #trial(at: number): Trial {
+    this.#trials[at] ??= drawTrial(this.suite, this.#traces[at]);
+    return this.#trials[at];
+  }
+
+  /** Figures of a reference policy on a trace, played once. */
+  #reference(reference: ReferenceName, at: number, process: TrialProcess): Promise<TraceFigures> {
+    const key = `${reference} ${at}`;
+    const known = this.#references.get(key);
+    if (known !== undefined) return known;
+    const playing = process.run({ trial: this.#trial(at), reference }).then((answer) => {
+      if (typeof answer === 'string' || 'refusal' in answer)
+        throw new Error(`the policy ${reference} did not serve ${this.#traces[at].name}`);
+      return traceFigures(this.#trial(at), answer.result, WORTH);
+    });
+    this.#references.set(key, playing);
+    return playing;
+  }
+}

@@ -1,0 +1,152 @@
+import { snakeCase } from '@servegym/operators/report';
+import { type Form, facts, table } from '../output/print-result.ts';
+import type { Evaluation, PolicyTrace } from './evaluate-policy.ts';
+import { classFigures, combinedScore, scoreDifference } from './score.ts';
+import { titlesOf } from './suite.ts';
+
+type PolicyReport = ReturnType<typeof policyReport>;
+
+/** What `policy evaluate` prints. `secret` is that of test traces, which draws them again. */
+export function policyReport({ suite, split, file, traces }: Evaluation, secret?: string) {
+  const sum = (of: (trace: PolicyTrace) => number) => traces.reduce((total, each) => total + of(each), 0);
+  const mean = (of: (trace: PolicyTrace) => number) => sum(of) / traces.length;
+  const { score, ci95 } = combinedScore(traces.map(({ values }) => values));
+  const gain = ({ values }: PolicyTrace) => values.policy - values.default;
+  const worst = traces.reduce((least, each) => (gain(each) < gain(least) ? each : least));
+  const faults = Object.entries(
+    Object.groupBy(
+      traces.flatMap((trace) => trace.faults),
+      (fault) => fault.function,
+    ),
+  );
+  return {
+    ...{ suite, split, policy: file, combinedScore: score, ci95 },
+    /** Policies of score 0 and 1. */
+    references: titlesOf(suite),
+    classes: classFigures(traces.map(({ figures }) => figures)),
+    attainment: mean(({ figures }) => figures.attainment),
+    goodputRps: mean(({ figures }) => figures.goodputRps),
+    usd: sum(({ figures }) => figures.usd),
+    fairness: mean(({ figures }) => figures.fairness),
+    /** The trace with the least gain over the default, and the second of the first request that missed its objectives. */
+    worst: { trace: worst.name, gain: gain(worst), firstViolationS: worst.figures.firstViolationS },
+    /** Share of the time that was spent in the policy. */
+    policyShare:
+      sum(({ policyMs }) => policyMs) /
+      Math.max(
+        1e-9,
+        sum(({ cpuMs }) => cpuMs),
+      ),
+    calls: sum(({ calls }) => calls),
+    /** Answers that could not be used; the default's action was taken instead. */
+    faults: faults.map(([name, all = []]) => ({
+      ...{ function: name, message: all[0].message },
+      count: all.reduce((total, { count }) => total + count, 0),
+    })),
+    traces: traces.map(({ name, seed, values, stopped, figures: { classes: _, value: __, ...figures } }) => ({
+      ...{
+        name,
+        seed,
+        value: values.policy,
+        defaultValue: values.default,
+        bestValue: values.best,
+        ...figures,
+      },
+      stopped,
+    })),
+    ...(secret !== undefined && { secret }),
+  };
+}
+
+const latency = (ms: number) =>
+  Number.isNaN(ms) ? '-' : ms >= 1000 ? `${(ms / 1000).toFixed(2)} s` : `${ms.toFixed(ms < 100 ? 1 : 0)} ms`;
+const percent = (share: number) => `${(100 * share).toFixed(1)} %`;
+const interval = ([low, high]: readonly [number, number]) => `${low.toFixed(3)} to ${high.toFixed(3)}`;
+const count = (n: number) => n.toLocaleString('en-US');
+
+export const evaluationForm: Form<PolicyReport> = {
+  json: (report) => snakeCase(report),
+  text(report) {
+    const { worst, faults, traces, references } = report;
+    const requests = traces.reduce((sum, each) => sum + each.requests, 0);
+    return [
+      `${report.policy} on ${report.suite}, ${report.split}: ${traces.length} traces, ${count(requests)} requests`,
+      '',
+      ...facts([
+        [
+          'score',
+          `${report.combinedScore.toFixed(3)}, 95 % interval ${interval(report.ci95)} over the traces`,
+        ],
+        ['0 is', references.default],
+        ['1 is', references.best],
+        ['in objectives', `${percent(report.attainment)} of the requests, ${report.goodputRps.toFixed(1)}/s`],
+        ['cost', `USD ${report.usd.toFixed(2)}`],
+        ['fairness', `${report.fairness.toFixed(3)} (Jain's index over tenants)`],
+        [
+          'worst trace',
+          `${worst.trace}: ${worst.gain.toFixed(4)} against the default, objectives first missed in second ${worst.firstViolationS ?? '-'}`,
+        ],
+        ['policy', `${percent(report.policyShare)} of the time, ${count(report.calls)} calls`],
+        ['secret', report.secret],
+      ]),
+      '',
+      ...table(report.classes, [
+        ['class', ({ name }) => name],
+        ['requests', (each) => count(each.requests)],
+        ['refused', (each) => count(each.refused)],
+        ['TTFT p50', (each) => latency(each.ttftP50Ms)],
+        ['p99', (each) => latency(each.ttftP99Ms)],
+        ['TPOT p50', (each) => latency(each.tpotP50Ms)],
+        ['p99', (each) => latency(each.tpotP99Ms)],
+      ]),
+      '',
+      ...table(traces, [
+        ['trace', ({ name }) => name],
+        ['value', ({ value }) => value.toFixed(4)],
+        ['default', ({ defaultValue }) => defaultValue.toFixed(4)],
+        ['best', ({ bestValue }) => bestValue.toFixed(4)],
+        ['in objectives', ({ attainment }) => percent(attainment)],
+        ['fairness', ({ fairness }) => fairness.toFixed(3)],
+        ['first missed', ({ firstViolationS }) => (firstViolationS === null ? '-' : `${firstViolationS} s`)],
+      ]),
+      '',
+      'value: what the answers are worth less the bill, over the price of all requests. A late answer is worth the share',
+      'objective / latency of its price.',
+      ...faults.map((fault) => `${fault.message}: ${count(fault.count)} times; the default decided instead.`),
+      ...traces.flatMap(({ name, stopped }) =>
+        stopped === null ? [] : [`${name}: ${stopped}. The default served the trace, which counts as -1.`],
+      ),
+    ].join('\n');
+  },
+};
+
+/** Two policies on the same traces; `difference` is the score of the first less that of the second. */
+export function comparePolicies(first: Evaluation, second: Evaluation, secret?: string) {
+  const [a, b] = [first, second].map(({ traces }) => traces.map(({ values }) => values));
+  const { score: difference, ci95 } = scoreDifference(a, b);
+  return { policies: [policyReport(first, secret), policyReport(second, secret)], difference, ci95 };
+}
+
+export const comparisonForm: Form<ReturnType<typeof comparePolicies>> = {
+  json: (comparison) => snakeCase(comparison),
+  text({ policies, difference, ci95 }) {
+    const [a, b] = policies;
+    const verdict =
+      ci95[0] > 0 ? `${a.policy} is better` : ci95[1] < 0 ? `${b.policy} is better` : 'too close to tell';
+    return [
+      `${a.suite}, ${a.split}: the same ${a.traces.length} traces`,
+      '',
+      ...table(policies, [
+        ['policy', ({ policy }) => policy],
+        ['score', ({ combinedScore }) => combinedScore.toFixed(3)],
+        ['95 %', (each) => interval(each.ci95)],
+        ['in objectives', ({ attainment }) => percent(attainment)],
+        ['TTFT p99', ({ classes }) => latency(classes[0].ttftP99Ms)],
+        ['TPOT p99', ({ classes }) => latency(classes[0].tpotP99Ms)],
+        ['USD', ({ usd }) => usd.toFixed(2)],
+      ]),
+      '',
+      `difference ${difference.toFixed(3)}, 95 % interval ${interval(ci95)}: ${verdict}`,
+    ].join('\n');
+  },
+};

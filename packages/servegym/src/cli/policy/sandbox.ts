@@ -1,0 +1,181 @@
+import { constants, createContext, Script, SourceTextModule } from 'node:vm';
+import type { FleetView, PolicyFunctions, ReplicaView, RequestView } from '@servegym/simulator';
+import { GUEST, type Guest, guestRealm, type Hook } from './guest.ts';
+
+/** A policy in a realm of its own. */
+export interface SandboxedPolicy {
+  readonly functions: PolicyFunctions<unknown>;
+  /** Estimated ms spent in the policy: every 16th call is timed. */
+  spentMs(): number;
+  calls(): number;
+}
+
+/** Calls between two that are timed, a power of two. */
+const TIMED = 16;
+/** Stands for an object that a policy answered: nothing of its own is touched. */
+const OBJECT = Object.freeze({});
+
+/**
+ * Evaluates the module of a policy where nothing of this process can be reached: in a fresh realm without clock, chance,
+ * imports and code from strings, to which only numbers and strings go. The process has to run with frozen intrinsics, no
+ * code from strings and no permissions, should something come through all the same.
+ * @throws Error with a sentence for the policy's author
+ */
+export async function sandboxPolicy(source: string, seed: number): Promise<SandboxedPolicy> {
+  const context = createContext(constants.DONT_CONTEXTIFY as never, {
+    codeGeneration: { strings: false, wasm: false },
+    microtaskMode: 'afterEvaluate',
+  });
+  const make = new Script(`(${guestRealm.toString()})`).runInContext(context) as typeof guestRealm;
+  // The constants are made of text there, as an object from here would show the way out.
+  const given = new Script(`(${JSON.stringify(GUEST)})`).runInContext(context);
+  const guest = make(given, seed);
+  const module = new SourceTextModule(source, { context, identifier: 'policy' });
+  await module.link(() => {
+    throw new Error('the policy imports a module');
+  });
+  // A promise that nobody settles would hold a waiting host.
+  module.evaluate().catch(() => {});
+  if (module.status !== 'evaluated') {
+    const failed = module.status === 'errored';
+    throw new Error(
+      failed ? `the module threw: ${messageOf(module.error)}` : 'the module waits for a promise',
+    );
+  }
+  const adopted = guest.adopt(exportOf(module));
+  if (adopted.startsWith('!')) throw new Error(adopted.slice(1));
+  return bridge(guest, adopted, source);
+}
+
+/** What a module exports by default; `undefined` where it does not. */
+function exportOf({ namespace }: SourceTextModule): unknown {
+  try {
+    return Object.hasOwn(namespace, 'default')
+      ? (namespace as { readonly default: unknown }).default
+      : undefined;
+  } catch {
+    throw new Error('the module waits for a promise');
+  }
+}
+
+/** What was thrown, as far as it is text by itself: a getter of the policy is not called. */
+function messageOf(error: unknown): string {
+  if (typeof error !== 'object' || error === null) return typeof error === 'string' ? error : typeof error;
+  const { value } = Reflect.getOwnPropertyDescriptor(error, 'message') ?? {};
+  return typeof value === 'string' ? value.slice(0, 200) : 'an error without a message';
+}
+
+/** Median ms between two looks at the clock. */
+function clockCost(): number {
+  const gaps = Array.from({ length: 201 }, () => -performance.now() + performance.now());
+  return gaps.sort((a, b) => a - b)[100];
+}
+
+/** Functions of the host that ask those of the guest. */
+function bridge(guest: Guest, adopted: string, source: string): SandboxedPolicy {
+  const { requests, replicas, hashes, list, kinds } = guest;
+  const usesHashes = source.includes('prefix_hashes');
+  const usesMatch = source.includes('prefix_match');
+  const clockMs = clockCost();
+  const samplesMs: number[] = [];
+  let calls = 0;
+  const timed = <T>(call: () => T): T => {
+    if (calls++ % TIMED !== 0) return call();
+    const begin = performance.now();
+    const value = call();
+    samplesMs.push(performance.now() - begin - clockMs);
+    return value;
+  };
+  const writeRequest = (request: RequestView, row: number) => {
+    const at = row * GUEST.REQUEST.length;
+    requests[at] = request.prompt_tokens;
+    requests[at + 1] = request.priority;
+    requests[at + 2] = request.arrival;
+    requests[at + 3] = request.predicted_output_tokens ?? -1;
+    requests[at + 4] = request.predicted_output_error ?? -1;
+  };
+  let shown: readonly ReplicaView[] = [];
+  const show = (request: RequestView | null, fleet: FleetView) => {
+    if (request !== null) writeRequest(request, 0);
+    shown = fleet.replicas;
+    for (let row = 0; row < shown.length; row++) {
+      const replica = shown[row];
+      const at = row * GUEST.REPLICA.length;
+      replicas[at] = replica.index;
+      replicas[at + 1] = replica.kind;
+      replicas[at + 2] = GUEST.ROLES.indexOf(replica.role);
+      replicas[at + 3] = replica.num_requests_running;
+      replicas[at + 4] = replica.num_requests_waiting;
+      replicas[at + 5] = replica.kv_cache_usage_perc;
+      replicas[at + 6] = replica.requests_sent;
+      replicas[at + 7] = replica.requests_in_flight;
+      replicas[at + 8] = replica.scrape_age;
+      const tokens = usesMatch ? replica.prefix_match_tokens : 0;
+      replicas[at + 9] = tokens / requests[0];
+      replicas[at + 10] = tokens;
+      replicas[at + 11] = replica.weight;
+      replicas[at + 12] = replica.usd_per_hour;
+    }
+    guest.fleet[0] = fleet.num_requests_held;
+    guest.fleet[1] = fleet.queue_seconds;
+    const hashed = usesHashes && request !== null ? request.prefix_hashes.slice(0, GUEST.HASHES) : [];
+    hashes.set(hashed);
+    guest.show(shown.length, hashed.length);
+  };
+  /** An answer as the simulator takes it. */
+  const answered = (value: number, row = 0): unknown => {
+    if (kinds[row] === GUEST.ANSWER.number) return value;
+    if (kinds[row] === GUEST.ANSWER.boolean) return value === 1;
+    if (kinds[row] === GUEST.ANSWER.thrown) throw new Error(guest.text());
+    return guest.text() === 'undefined' ? undefined : OBJECT;
+  };
+  let scored: RequestView | null = null;
+  let scoredAt = Number.NaN;
+  const all = {
+    order(queue, now) {
+      const rows = Math.min(GUEST.ROWS, queue.length);
+      for (let row = 0; row < rows; row++) writeRequest(queue[row], row);
+      const length = answered(timed(() => guest.order(rows, now)));
+      if (typeof length !== 'number') return length as never;
+      return Array.from(list.subarray(0, length), (row) => queue[row]);
+    },
+    admit(request, fleet, now) {
+      show(request, fleet);
+      return answered(timed(() => guest.ask('admit', now))) as never;
+    },
+    score(request, replica, now, fleet) {
+      // All replicas at once, as the next questions are for the others.
+      if (request !== scored || now !== scoredAt) {
+        show(request, fleet);
+        timed(() => guest.score(now));
+        scored = request;
+        scoredAt = now;
+      }
+      const row = shown.indexOf(replica);
+      return answered(list[row], row) as never;
+    },
+    disaggregate(request, fleet, now) {
+      show(request, fleet);
+      return answered(timed(() => guest.ask('disaggregate', now))) as never;
+    },
+    scale(metrics, fleet, now) {
+      show(null, fleet);
+      const json = timed(() => guest.scale(JSON.stringify(metrics), now));
+      const unusable = answered(0);
+      return json === '' ? (unusable as never) : JSON.parse(json);
+    },
+  } satisfies PolicyFunctions<unknown>;
+  const [hooks, ties] = adopted.split('/');
+  const functions = Object.fromEntries(
+    hooks.split(' ').flatMap((name) => (name === '' ? [] : [[name, all[name as Hook]]])),
+  );
+  return {
+    functions: { ...functions, ties: ties as 'first' },
+    spentMs() {
+      // Without the largest hundredth: the system took the processor away in the middle of some.
+      const kept = samplesMs.sort((a, b) => a - b).slice(0, Math.ceil(0.99 * samplesMs.length));
+      return (kept.reduce((sum, each) => sum + each, 0) / Math.max(1, kept.length)) * calls;
+    },
+    calls: () => calls,
+  };
+}

@@ -1,0 +1,163 @@
+import { REQUEST_CLASSES } from '@servegym/environments';
+import { TICKS_PER_S } from '@servegym/simulator';
+import { type Interval, percentileOfSorted, stratifiedBootstrap } from '@servegym/simulator/statistics';
+import type { Trial, TrialResult } from './trial.ts';
+
+/** Latency objectives of a class, ms; a request is late by the worst of those given. */
+export interface Objective {
+  readonly ttftMs?: number;
+  readonly tpotMs?: number;
+  readonly e2eMs?: number;
+}
+
+/** What requests are worth. */
+export interface Worth {
+  readonly objectives: Readonly<Record<string, Objective>>;
+  readonly prices: Readonly<
+    Record<string, { readonly usdPerMillionInput: number; readonly usdPerMillionOutput: number }>
+  >;
+}
+
+/** Figures of one trace. */
+export type TraceFigures = ReturnType<typeof traceFigures>;
+
+/** Requests of one class, with the latencies of those that were answered, ms. */
+interface ClassRequests {
+  readonly name: string;
+  requests: number;
+  refused: number;
+  readonly ttft: number[];
+  /** Of answers of more than one token. */
+  readonly tpot: number[];
+}
+
+/**
+ * The figures of a trace. A request inside its objectives is worth its price, a late one the share objective / latency of it,
+ * one without an answer nothing. `value` is what all are worth less the bill, over the price of all.
+ */
+export function traceFigures({ requests, pools }: Trial, result: TrialResult, { objectives, prices }: Worth) {
+  const { arrivals, firstTokens, lastTokens, refused, replicaSeconds } = result;
+  const { inputTokens, outputTokens, classes, texts } = requests;
+  let [price, worth, attained, answered, last] = [0, 0, 0, 0, 0];
+  let firstViolation = Number.POSITIVE_INFINITY;
+  const tenants = new Map<number, { price: number; worth: number }>();
+  const kinds = REQUEST_CLASSES.map(
+    (name): ClassRequests => ({ name, requests: 0, refused: 0, ttft: [], tpot: [] }),
+  );
+  for (let i = 0; i < arrivals.length; i++) {
+    // A later turn of a conversation whose turn before had no answer never came.
+    const kind = kinds[classes[i]];
+    const { name } = kind;
+    const usd =
+      (inputTokens[i] * prices[name].usdPerMillionInput +
+        outputTokens[i] * prices[name].usdPerMillionOutput) /
+      1e6;
+    price += usd;
+    kind.requests++;
+    kind.refused += refused[i];
+    const tenant = texts.offsets[i + 1] > texts.offsets[i] ? texts.ids[texts.offsets[i]] : -1;
+    const of = tenants.get(tenant) ?? { price: 0, worth: 0 };
+    tenants.set(tenant, of);
+    of.price += usd;
+    let share = 0;
+    if (!Number.isNaN(lastTokens[i])) {
+      answered++;
+      const ttft = (1000 * (firstTokens[i] - arrivals[i])) / TICKS_PER_S;
+      const e2e = (1000 * (lastTokens[i] - arrivals[i])) / TICKS_PER_S;
+      const tpot = outputTokens[i] > 1 ? (e2e - ttft) / (outputTokens[i] - 1) : 0;
+      kind.ttft.push(ttft);
+      if (outputTokens[i] > 1) kind.tpot.push(tpot);
+      const { ttftMs = Infinity, tpotMs = Infinity, e2eMs = Infinity } = objectives[name];
+      share = Math.min(1, ttftMs / ttft, tpot === 0 ? 1 : tpotMs / tpot, e2eMs / e2e);
+      last = Math.max(last, lastTokens[i]);
+    }
+    worth += share * usd;
+    of.worth += share * usd;
+    if (share === 1) attained++;
+    else if (arrivals[i] < firstViolation) firstViolation = arrivals[i];
+  }
+  const usd = replicaSeconds.reduce(
+    (sum, seconds, pool) =>
+      sum + (seconds / 3600) * pools[pool].profile.gpu.count * pools[pool].profile.gpu.usdPerHour,
+    0,
+  );
+  const shares = Array.from(tenants.values(), (each) => each.worth / each.price);
+  return {
+    value: (worth - usd) / price,
+    classes: kinds.filter((kind) => kind.requests > 0),
+    requests: arrivals.length,
+    answered,
+    attainment: attained / arrivals.length,
+    goodputRps: last === 0 ? 0 : attained / (last / TICKS_PER_S),
+    usd,
+    fairness: jainIndex(shares),
+    firstViolationS: Number.isFinite(firstViolation) ? Math.floor(firstViolation / TICKS_PER_S) : null,
+  };
+}
+
+/** Counts and percentiles of each class over traces; `NaN` where no latency was measured. */
+export function classFigures(traces: readonly TraceFigures[]) {
+  const all = traces.flatMap(({ classes }) => classes);
+  return REQUEST_CLASSES.flatMap((name) => {
+    const of = all.filter((each) => each.name === name);
+    if (of.length === 0) return [];
+    const sum = (count: (each: ClassRequests) => number) =>
+      of.reduce((total, each) => total + count(each), 0);
+    const ttft = Float64Array.from(of.flatMap((each) => each.ttft)).sort();
+    const tpot = Float64Array.from(of.flatMap((each) => each.tpot)).sort();
+    return {
+      name,
+      requests: sum(({ requests }) => requests),
+      answered: ttft.length,
+      refused: sum(({ refused }) => refused),
+      ttftP50Ms: percentileOfSorted(ttft, 50),
+      ttftP99Ms: percentileOfSorted(ttft, 99),
+      tpotP50Ms: percentileOfSorted(tpot, 50),
+      tpotP99Ms: percentileOfSorted(tpot, 99),
+    };
+  });
+}
+
+/** Jain's index: 1 where all have the same, 1 / n where one has all. */
+function jainIndex(shares: readonly number[]): number {
+  const sum = shares.reduce((a, b) => a + b, 0);
+  const squares = shares.reduce((a, b) => a + b * b, 0);
+  return squares === 0 ? 1 : (sum * sum) / (shares.length * squares);
+}
+
+/** Values of a policy, of the default and of the best known on the same trace. */
+export interface PlayedTrace {
+  readonly policy: number;
+  readonly default: number;
+  readonly best: number;
+}
+
+/** A score over traces with its 95 % interval over the traces. */
+interface Score {
+  readonly score: number;
+  readonly ci95: Interval;
+}
+
+/** 0 for the default and 1 for the best known. */
+export function combinedScore(played: readonly PlayedTrace[]): Score {
+  return scored(played, (at) => at.policy - at.default);
+}
+
+/** The score of one policy less that of another on the same traces. */
+export function scoreDifference(first: readonly PlayedTrace[], second: readonly PlayedTrace[]): Score {
+  return scored(first, (at, i) => at.policy - second[i].policy);
+}
+
+function scored(played: readonly PlayedTrace[], gainOf: (at: PlayedTrace, i: number) => number): Score {
+  const indices = played.map((_, i) => i);
+  const score = (traces: ArrayLike<number>) => {
+    let [gain, most] = [0, 0];
+    for (let i = 0; i < traces.length; i++) {
+      const at = played[traces[i]];
+      gain += gainOf(at, traces[i]);
+      most += at.best - at.default;
+    }
+    return gain / most;
+  };
+  return { score: score(indices), ci95: stratifiedBootstrap([indices], score) };
+}

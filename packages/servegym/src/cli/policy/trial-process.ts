@@ -1,0 +1,48 @@
+// The process in which a policy and the simulation run. `evaluate-policy.ts` starts it without permissions.
+import { REFERENCES, type ReferenceName } from './references.ts';
+import { type SandboxedPolicy, sandboxPolicy } from './sandbox.ts';
+import { runTrial, type Trial, type TrialResult } from './trial.ts';
+
+/** A trace to be served, by the JavaScript of a policy, and one of ours where that cannot, or by one of ours. */
+export type TrialJob = { readonly trial: Trial } & (
+  | { readonly source: string; readonly standard: ReferenceName }
+  | { readonly reference: ReferenceName }
+);
+
+/** What came of it: a result, or a sentence why the policy could not begin. */
+export type TrialAnswer =
+  | {
+      readonly result: TrialResult;
+      readonly calls: number;
+      readonly policyMs: number;
+      readonly cpuMs: number;
+    }
+  | { readonly refusal: string };
+
+/** Processor time of this process. */
+function cpuMs(): number {
+  const { user, system } = process.cpuUsage();
+  return (user + system) / 1000;
+}
+
+async function serve(job: TrialJob): Promise<TrialAnswer> {
+  const { trial } = job;
+  const begin = cpuMs();
+  if ('reference' in job) {
+    const result = runTrial(trial, {}, REFERENCES[job.reference].make());
+    return { result, calls: 0, policyMs: 0, cpuMs: cpuMs() - begin };
+  }
+  let policy: SandboxedPolicy;
+  try {
+    policy = await sandboxPolicy(job.source, trial.seed);
+  } catch (error) {
+    return { refusal: (error as Error).message };
+  }
+  const result = runTrial(trial, policy.functions, REFERENCES[job.standard].make());
+  return { result, calls: policy.calls(), policyMs: policy.spentMs(), cpuMs: cpuMs() - begin };
+}
+
+// A promise that a policy rejects is nobody's.
+process.on('unhandledRejection', () => {});
+process.on('message', async (job: TrialJob) => process.send!(await serve(job)));
+process.send!('ready');
