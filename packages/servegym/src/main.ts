@@ -4,10 +4,10 @@ import { CommanderError } from 'commander';
 import { exitCodeOf, failureMessage, maskOutput, requireNode } from './cli/failure.ts';
 import { buildProgram } from './cli/program.ts';
 
-// Node 22 warns at each start that its SQLite is experimental.
+// Node 22 warns at each start that its SQLite is experimental, and each that its stripping of types is.
 const { emitWarning } = process;
 process.emitWarning = (warning: string | Error, ...rest: unknown[]) => {
-  if (!String(warning).startsWith('SQLite is an experimental feature'))
+  if (!/^(?:SQLite|stripTypeScriptTypes) is an experimental feature/.test(String(warning)))
     Reflect.apply(emitWarning, process, [warning, ...rest]);
 };
 maskOutput(process.stdout);
