@@ -224,7 +224,7 @@ describe('servegym serve, when it is not told where to keep sessions', () => {
     const second = await startServe('--store', 'memory');
     t.after(() => second.stop());
     const { status, body } = await post(`${second.url}/step`, { session_id, action: llmserve.defaultAction });
-    assert.deepEqual([status, body.code], [404, 'UNKNOWN_SESSION']);
+    assert.deepEqual([status, body.code], [410, 'SESSION_DELETED']);
   });
 });
 

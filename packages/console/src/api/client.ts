@@ -29,7 +29,7 @@ export function createClient(root: URL) {
     try {
       return await ask(path, body);
     } catch (error) {
-      if (error instanceof ApiError && error.status === 404) return undefined;
+      if (error instanceof ApiError && error.isMissing) return undefined;
       throw error;
     }
   }

@@ -36,6 +36,11 @@ export class ApiError extends Error {
     return this.status === 401;
   }
 
+  /** The server has no such thing, or has it no more. */
+  get isMissing(): boolean {
+    return this.status === 404 || this.status === 410;
+  }
+
   /** The same request may succeed later: the connection, a gateway, a rate limit or the capacity stood in its way. */
   get isTemporary(): boolean {
     if (this.isTooMuchWork) return false;

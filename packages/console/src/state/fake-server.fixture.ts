@@ -17,7 +17,7 @@ export function fakeServer() {
   let failure: ApiError | undefined;
   const play = (session: string, action: Fields): PlayedStep => {
     const played = sessions.get(session);
-    if (!played) throw new ApiError('refused', 404, 'Unknown session');
+    if (!played) throw new ApiError('refused', 410, 'The session is not kept here');
     played.push(action);
     const metadata = {};
     return {

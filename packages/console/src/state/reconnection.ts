@@ -75,7 +75,7 @@ export function createReconnection(
     const wasPlaying = playing.value;
     playing.value = false;
     if (!(error instanceof ApiError)) throw error;
-    const isForgotten = error.status === 404 && abilities.value.episodes;
+    const isForgotten = error.isMissing && abilities.value.episodes;
     if (error.isTemporary || isForgotten) void reconnect(error, isCurrent, wasPlaying);
     else if (error.isTooMuchWork) report(error, 'Try again', () => (wasPlaying ? play() : void step()));
     else giveUp(error, wasPlaying);

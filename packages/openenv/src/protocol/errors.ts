@@ -5,6 +5,7 @@ import {
   type JsonRpcErrorCode,
   type ValidationIssue,
 } from './messages.ts';
+import { madeAt } from './session-id.ts';
 
 /** One kind of error, as each transport answers it. */
 interface ErrorKind {
@@ -19,6 +20,13 @@ interface ErrorKind {
   readonly shown?: readonly string[];
   /** The message. Errors without one bring their own. */
   readonly sentence?: (fields: never) => string;
+}
+
+/** What is taken when capacity is refused. With `episodes`, it is their requests and not the slots that are too many. */
+interface TakenCapacity {
+  readonly active_sessions: number;
+  readonly max_sessions: number;
+  readonly episodes?: { readonly others: number; readonly asked: number; readonly most: number };
 }
 
 const { parseError, methodNotFound, invalidParams, internalError, serverError } = JSON_RPC_ERROR_CODES;
@@ -50,8 +58,10 @@ export const ERROR_CATALOGUE = {
     ...kind(503, serverError, 'CAPACITY_REACHED'),
     retryAfter: 1,
     shown: ['active_sessions', 'max_sessions'],
-    sentence: (sessions: { active_sessions: number; max_sessions: number }) =>
-      `Server at capacity: ${sessions.active_sessions}/${sessions.max_sessions} sessions active. Cannot accept new connections.`,
+    sentence: ({ active_sessions, max_sessions, episodes }: TakenCapacity) =>
+      episodes === undefined
+        ? `Server at capacity: ${active_sessions}/${max_sessions} sessions active. Cannot accept new connections.`
+        : `Server at capacity: the other episodes in memory have ${episodes.others} of at most ${episodes.most} requests, and this would be ${episodes.asked} more. Ask for a shorter episode or a lower rate, or try again.`,
   },
   FACTORY_ERROR: {
     ...kind(500, serverError, 'FACTORY_ERROR'),
@@ -80,7 +90,8 @@ export const ERROR_CATALOGUE = {
   },
   SESSION_DELETED: {
     ...session(410),
-    sentence: ({ id }: { id: string }) => `Session ${id} was deleted from the store. Open another one.`,
+    sentence: ({ id }: { id: string }) =>
+      `Session ${id}${openedText(id)} is not kept here: it was closed, unused for too long, evicted to make room, in the memory of a server that ended, or of another server or environment. Open another one.`,
   },
   REPLAY_FAILED: {
     ...session(409),
@@ -126,6 +137,16 @@ export function openEnvError<Code extends SentenceCode>(
   const sentence = ERROR_CATALOGUE[code].sentence as (fields: Fields<Code>) => string;
   const error = new EnvironmentError(code, sentence(fields), options);
   return Object.assign(error, { fields, isInputError: code === 'VALIDATION_ERROR' });
+}
+
+/** That nothing is kept of a session: whether it is gone, or never was. */
+export function missingSession(id: string): EnvironmentError {
+  return openEnvError(madeAt(id) === undefined ? 'UNKNOWN_SESSION' : 'SESSION_DELETED', { id });
+}
+
+function openedText(id: string): string {
+  const at = madeAt(id)?.toISOString();
+  return at === undefined ? '' : `, opened ${at.slice(0, 10)} at ${at.slice(11, 19)} UTC,`;
 }
 
 /** An error as transports answer it. */

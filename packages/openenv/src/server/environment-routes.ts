@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { Context } from 'hono';
 import { z } from 'zod';
 import { type Caller, type EnvironmentDefinition, EnvironmentError } from '../protocol/definition.ts';
-import { openEnvError } from '../protocol/errors.ts';
+import { missingSession } from '../protocol/errors.ts';
 import type { StateBody } from '../protocol/messages.ts';
 import { resetOptionsSchema } from '../protocol/reset-options.ts';
 import { readAt, toJsonSchema } from '../protocol/schemas.ts';
@@ -160,13 +160,13 @@ export class RequestSessions {
   /**
    * The named session: by the body's `session_id`, else the query's, else the `x-session-id` header. Without a name, the
    * session that the caller reset last; `undefined` when there is none.
-   * @throws EnvironmentError `UNKNOWN_SESSION`, which the application answers with 404, and what `SessionRegistry.resume` throws
+   * @throws EnvironmentError `UNKNOWN_SESSION`, `SESSION_DELETED`, and what `SessionRegistry.resume` throws
    */
   async of(context: Context, fromBody?: string | null): Promise<Session | undefined> {
     const named = this.named(context, fromBody);
     if (named) return required(named, await this.#sessions.resume(named));
     const latest = this.#latest.get(callerOf(context, this.#trustedProxies));
-    return latest === undefined ? undefined : this.#sessions.resume(latest);
+    return latest === undefined ? undefined : required(latest, await this.#sessions.resume(latest));
   }
 
   /** The id that a request names; `undefined` when it means the caller's latest session. */
@@ -174,7 +174,7 @@ export class RequestSessions {
     return fromBody || context.req.query('session_id') || context.req.header('x-session-id') || undefined;
   }
 
-  /** The named session, which the caller is about to reset. @throws EnvironmentError `UNKNOWN_SESSION` */
+  /** The named session, which the caller is about to reset. @throws EnvironmentError `UNKNOWN_SESSION`, `SESSION_DELETED` */
   async toReset(id: string): Promise<Session> {
     return required(id, await this.#sessions.restart(id));
   }
@@ -191,7 +191,7 @@ export class RequestSessions {
 }
 
 function required(id: string, session: Session | undefined): Session {
-  if (!session) throw openEnvError('UNKNOWN_SESSION', { id });
+  if (!session) throw missingSession(id);
   return session;
 }
 

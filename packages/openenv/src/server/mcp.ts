@@ -2,7 +2,7 @@ import { type CallToolResult, createMcpHandler, Server } from '@modelcontextprot
 import type { Context } from 'hono';
 import { z } from 'zod';
 import { type Caller, EnvironmentError } from '../protocol/definition.ts';
-import { type ErrorAnswer, errorAnswer } from '../protocol/errors.ts';
+import { type ErrorAnswer, errorAnswer, missingSession } from '../protocol/errors.ts';
 import {
   JSON_RPC_ERROR_CODES,
   type JsonRpcErrorCode,
@@ -11,6 +11,7 @@ import {
   type JsonSchema,
 } from '../protocol/messages.ts';
 import { isJsonObject, type JsonObject } from '../protocol/read-json.ts';
+import { madeAt } from '../protocol/session-id.ts';
 import { readClientJson } from '../sessions/client-json.ts';
 import type { Session } from '../sessions/session.ts';
 import type { SessionRegistry } from '../sessions/session-registry.ts';
@@ -105,7 +106,7 @@ export function jsonRpcEndpoint(sessions: SessionRegistry, tools: EnvironmentToo
     if (session) return session;
     if (id === undefined || id === null || id === '') return undefined;
     const found = typeof id === 'string' ? await sessions.resume(id) : undefined;
-    if (!found) throw rpcError(invalidParams, `Unknown session_id: ${String(id).slice(0, 100)}`);
+    if (!found) throw rpcError(invalidParams, missing(String(id)));
     return found;
   }
 
@@ -121,10 +122,15 @@ export function jsonRpcEndpoint(sessions: SessionRegistry, tools: EnvironmentToo
       return { session_id: id, closed: false, closing: true };
     }
     if (!(await sessions.close(id))) {
-      throw rpcError(invalidParams, `Unknown session_id: ${id.slice(0, 100)}`);
+      throw rpcError(invalidParams, missing(id));
     }
     return { session_id: id, closed: true };
   }
+}
+
+/** A session that is not here; one that never was in OpenEnv's own words. */
+function missing(id: string): string {
+  return madeAt(id) ? missingSession(id).message : `Unknown session_id: ${id.slice(0, 100)}`;
 }
 
 function flawOf(request: unknown): string | undefined {

@@ -42,7 +42,7 @@ describe('environments on one port', () => {
     const reset = await fetch(`${url}/other/reset`, { method: 'POST' });
     const { session_id } = (await reset.json()) as { session_id: string };
     assert.equal((await fetch(`${url}/other/state?session_id=${session_id}`)).status, 200);
-    assert.equal((await fetch(`${url}/state?session_id=${session_id}`)).status, 404);
+    assert.equal((await fetch(`${url}/state?session_id=${session_id}`)).status, 410);
     assert.equal((await fetch(`${url}/nobody/metadata`)).status, 404);
     assert.equal((await fetch(`${url}/otherwise/metadata`)).status, 404);
     assert.equal((await get(`${url}/health`)).active_sessions, 0);

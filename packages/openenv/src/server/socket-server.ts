@@ -2,7 +2,7 @@ import { type IncomingMessage, STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { setImmediate, setTimeout as sleep } from 'node:timers/promises';
 import { WebSocket, WebSocketServer } from 'ws';
-import { openEnvError } from '../protocol/errors.ts';
+import { missingSession, openEnvError } from '../protocol/errors.ts';
 import { type ErrorData, JSON_RPC_ERROR_CODES } from '../protocol/messages.ts';
 import type { Session } from '../sessions/session.ts';
 import type { SessionRegistry } from '../sessions/session-registry.ts';
@@ -156,7 +156,7 @@ export class SocketServer {
       }
       const wasHere = this.#sessions.find(sessionId) !== undefined;
       const session = await this.#sessions.resume(sessionId);
-      if (!session) throw openEnvError('UNKNOWN_SESSION', { id: sessionId });
+      if (!session) throw missingSession(sessionId);
       if (this.#sessions.attach(session.id)) return { session, owned: !wasHere };
       const holder = this.#holders.get(sessionId);
       if (takeover && holder) {

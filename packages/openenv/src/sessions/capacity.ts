@@ -140,7 +140,12 @@ export class Capacity {
     if (isFull()) {
       this.#refusals++;
       this.#refusedAt = performance.now();
-      throw openEnvError('CAPACITY_REACHED', { active_sessions: this.#slots, max_sessions: maxSessions });
+      const others = Math.ceil(this.#size - lease.size);
+      throw openEnvError('CAPACITY_REACHED', {
+        active_sessions: this.#slots,
+        max_sessions: maxSessions,
+        ...(slotsOver <= 0 && { episodes: { others, asked: Math.ceil(size), most: maxTotalSize } }),
+      });
     }
     for (const session of leaving) this.#evict(session);
     this.#set(lease, slots, size);

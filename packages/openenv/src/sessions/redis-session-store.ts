@@ -19,7 +19,13 @@ import {
   storeError,
 } from './session-store.ts';
 
-/** The answer of `take`; empty when the session has actions and no reset. */
+/**
+ * Format of the sessions, which each has in its hash. Those without one have format 2, or format 1, which had no clients,
+ * no digests and no count of steps.
+ */
+const FORMAT = 2;
+
+/** The answer of `take`; empty when the session has actions and no reset, and the format alone when it is a later one. */
 type RedisSession = [
   environment: string,
   version: string,
@@ -29,6 +35,7 @@ type RedisSession = [
   steps: string,
   digest: string,
   actions: string[],
+  isFormat1: 0 | 1,
 ];
 
 /** Sessions of a client that one write looks at to make room. */
@@ -69,8 +76,8 @@ const QUOTA = `
   end`;
 
 /**
- * Each script checks the owner and acts in one go. A session is a hash `{owner, environment, version, client, episode,
- * reset, steps, digest}` and beside it a list of its actions.
+ * Each script checks the owner and acts in one go. A session is a hash `{format, owner, environment, version, client,
+ * episode, reset, steps, digest}` and beside it a list of its actions.
  */
 const REDIS_SCRIPTS = {
   saveReset: `${COMMON}${QUOTA}
@@ -82,7 +89,7 @@ const REDIS_SCRIPTS = {
     if client ~= '' then bytes = bytes - tonumber(redis.call('HGET', clients .. client .. ':bytes', id) or 0) end
     if not room(client, bytes, ARGV[12], ARGV[13]) then return 'quota' end
     redis.call('DEL', session, actions)
-    redis.call('HSET', session, 'owner', owner, 'environment', environment, 'version', version, 'client', client,
+    redis.call('HSET', session, 'format', ${FORMAT}, 'owner', owner, 'environment', environment, 'version', version, 'client', client,
       'episode', episode, 'reset', reset, 'steps', 0, 'digest', digest)
     redis.call('PEXPIRE', session, retention)
     if client ~= '' then
@@ -96,8 +103,10 @@ const REDIS_SCRIPTS = {
     local kept = redis.call('HMGET', session, 'owner', 'client', 'steps', 'digest')
     if not kept[1] then return 'deleted' end
     if kept[1] ~= owner then return 'taken' end
-    if tonumber(kept[3]) == index + 1 and kept[4] == digest and redis.call('LLEN', actions) == index + 1 then return 'saved' end
-    if tonumber(kept[3]) ~= index or redis.call('LLEN', actions) ~= index then return 'gap' end
+    local length = redis.call('LLEN', actions)
+    local steps = tonumber(kept[3] or length)
+    if steps == index + 1 and kept[4] == digest and length == index + 1 then return 'saved' end
+    if steps ~= index or length ~= index then return 'gap' end
     local of = kept[2] or ''
     if not room(of, ${ENTRY_BYTES} + #action, ARGV[10], ARGV[11]) then return 'quota' end
     redis.call('HSET', session, 'steps', index + 1, 'digest', digest)
@@ -111,12 +120,17 @@ const REDIS_SCRIPTS = {
       if redis.call('EXISTS', actions) == 0 then return false end
       return {}
     end
+    local format = redis.call('HGET', session, 'format')
+    if tonumber(format or 1) > ${FORMAT} then return {format} end
     redis.call('HSET', session, 'owner', owner)
     redis.call('PEXPIRE', session, retention)
     redis.call('PEXPIRE', actions, retention)
     local kept = redis.call('HMGET', session, 'environment', 'version', 'episode', 'reset', 'client', 'steps', 'digest')
+    local isFormat1 = not format and not kept[6] and not kept[7]
     for field = 1, 7 do kept[field] = kept[field] or '' end
     kept[8] = redis.call('LRANGE', actions, 0, -1)
+    if isFormat1 then kept[6] = tostring(#kept[8]) end
+    kept[9] = isFormat1 and 1 or 0
     return kept`,
   remove: `${COMMON}${QUOTA}
     local kept = redis.call('HMGET', session, 'owner', 'client')
@@ -209,12 +223,19 @@ function redisStore(redis: Redis, options: RedisSessionStoreOptions): SessionSto
         const { message } = error.cause as Error;
         if (/WRONGTYPE/.test(message)) throw damaged(id, 'its keys hold no session.');
         throw error;
-      })) as RedisSession | [] | null;
+      })) as RedisSession | [format: string] | [] | null;
       if (kept === null) return undefined;
       if (kept.length === 0) throw damaged(id, 'its reset is missing.');
-      const [environmentId, version, episodeId, reset, client, , digest, actions] = kept;
+      if (kept.length === 1) {
+        const remedy = 'Use the version of servegym that wrote it, or another --store';
+        throw storeError(
+          `The session has format ${kept[0]}, this version reads formats up to ${FORMAT}. ${remedy}.`,
+        );
+      }
+      const [environmentId, version, episodeId, reset, client, , keptDigest, actions, isFormat1] = kept;
       const environment = { id: environmentId, version };
-      const damage = damageOf(id, kept);
+      const digest = isFormat1 ? digestOf(id, kept) : keptDigest;
+      const damage = damageOf(id, kept, digest);
       if (damage !== undefined) damaged(id, damage);
       const about = { environment, client, episodeId };
       return storedSession(about, [reset, ...actions], damage, journal(id, environment, client, digest));
@@ -304,12 +325,15 @@ function redisStore(redis: Redis, options: RedisSessionStoreOptions): SessionSto
   }
 }
 
-/** Damage to a kept session, as a sentence. */
-function damageOf(id: string, kept: RedisSession): string | undefined {
-  const [environmentId, version, episodeId, reset, , steps, digest, actions] = kept;
+/** Damage to a kept session, as a sentence. @param digest that it ought to have */
+function damageOf(id: string, kept: RedisSession, digest: string): string | undefined {
+  const [, , , , , steps, , actions] = kept;
   const missing = Number(steps) - actions.length;
   if (missing > 0) return `${missing} of its ${steps} steps are missing.`;
   if (missing !== 0) return `it has ${actions.length} steps, not ${steps || 'any'}.`;
-  const start = resetDigest(id, { id: environmentId, version }, episodeId, reset);
-  return actions.reduce(stepDigest, start) === digest ? undefined : 'its entries were changed.';
+  return digestOf(id, kept) === digest ? undefined : 'its entries were changed.';
+}
+
+function digestOf(id: string, [environment, version, episodeId, reset, , , , actions]: RedisSession): string {
+  return actions.reduce(stepDigest, resetDigest(id, { id: environment, version }, episodeId, reset));
 }

@@ -148,8 +148,11 @@ describe('the sizes of episodes', () => {
     held.reset({ seed: 60 });
     sessions.attach(held.id);
     const resting = [open(), open()];
-    assert.throws(() => sessions.hold(4, () => 0), { code: 'CAPACITY_REACHED' });
-    assert.throws(() => sessions.hold(1, () => 0, { seed: 41 }), { code: 'CAPACITY_REACHED' });
+    assert.throws(() => sessions.hold(4, () => 0), { code: 'CAPACITY_REACHED', message: /: 3\/4 sessions/ });
+    assert.throws(() => sessions.hold(1, () => 0, { seed: 41 }), {
+      code: 'CAPACITY_REACHED',
+      message: /: the other episodes in memory have 60 of at most 100 requests, and this would be 41 more/,
+    });
     assert.deepEqual([isHere(resting), sessions.size], [[true, true], 3]);
     assert.equal(sessions.capacity.refusals, 2);
   });

@@ -1,6 +1,6 @@
-import { randomUUID } from 'node:crypto';
 import type { EnvironmentDefinition, ResetOptions } from '../protocol/definition.ts';
 import { errorCode, openEnvError } from '../protocol/errors.ts';
+import { newSessionId } from '../protocol/session-id.ts';
 import type { ServerOptions } from '../server/create-server.ts';
 import { Capacity, type Lease } from './capacity.ts';
 import { createInstance, PlayCounts, Session } from './session.ts';
@@ -91,7 +91,7 @@ export class SessionRegistry {
    */
   open(client?: string): Session {
     return this.hold(1, (lease) => {
-      const session = this.#fresh(randomUUID(), client, lease);
+      const session = this.#fresh(newSessionId(), client, lease);
       this.#sessions.set(session.id, session);
       return session;
     });

@@ -21,6 +21,7 @@ const ENVIRONMENT = { id: counterEnvironment.id, version: counterEnvironment.ver
 interface Options {
   readonly maxClientBytes?: number;
   readonly restMs?: number;
+  readonly retentionMs?: number;
   readonly logger?: Logger;
 }
 
@@ -122,6 +123,38 @@ function redis(): Kind {
   };
 }
 
+/** Fails unless each way to ask for a session says that it was here. */
+async function assertGone(url: string, session_id: string): Promise<void> {
+  const action = { amount: 1 };
+  for (const answer of [
+    await getJson(`${url}/state?session_id=${session_id}`),
+    await postJson(`${url}/step`, { session_id, action }),
+    await postJson(`${url}/reset`, { session_id }),
+  ]) {
+    assert.deepEqual([answer.status, answer.body.code], [410, 'SESSION_DELETED']);
+    assert.match(
+      answer.body.detail,
+      /, opened \d{4}-\d\d-\d\d at .* UTC, is not kept here: it was .*evicted/,
+    );
+  }
+  const socket = await openRawSocket(url, `/ws?session_id=${session_id}`);
+  const { code, reason } = (await socket.next()).data;
+  assert.deepEqual([code, reason], ['SESSION_ERROR', 'SESSION_DELETED']);
+  await socket.close();
+  const params = { session_id };
+  const call = await postJson(`${url}/mcp`, {
+    jsonrpc: '2.0',
+    id: 1,
+    method: 'openenv/session/close',
+    params,
+  });
+  assert.match(call.body.error.message, /is not kept here/);
+  // A digit more or less, and it was never an id of ours.
+  const other = session_id.replace(/.$/, (digit) => ((Number.parseInt(digit, 16) + 1) % 16).toString(16));
+  const unknown = await getJson(`${url}/state?session_id=${other}`);
+  assert.deepEqual([unknown.status, unknown.body.code], [404, 'UNKNOWN_SESSION']);
+}
+
 for (const kind of [sqlite(), redis()]) {
   describe(`sessions kept in ${kind.name}`, () => {
     before(() => kind.start());
@@ -206,6 +239,14 @@ for (const kind of [sqlite(), redis()]) {
       assert.notEqual(await later.take('victim'), undefined);
     });
 
+    it('that have expired answer that they are gone, and not as ones that never were', async (t) => {
+      const ended = await serve(t, { retentionMs: -60_000 });
+      const session_id = (await postJson(`${ended.url}/reset`, { seed: 0 })).body.session_id;
+      await ended.server.sessions.release(session_id);
+      const { url } = await serve(t, { retentionMs: -60_000 });
+      await assertGone(url, session_id);
+    });
+
     it('that were deleted while they were open say so', async (t) => {
       const store = await kind.open({ maxClientBytes: 10_000, restMs: -60_000 });
       t.after(() => store.close());
@@ -237,6 +278,34 @@ describe('Redis', () => {
       ['warn', 'Redis may evict sessions: set its maxmemory-policy to noeviction', 'allkeys-lru'],
     ]);
   });
+
+  it('that has evicted a session answers that it is gone', async (t) => {
+    const server = await startRedis();
+    t.after(() => server.stop());
+    const client = new Redis(server.url);
+    t.after(() => client.disconnect());
+    const { url, server: playing } = await startServer(t, counterEnvironment, {
+      store: await openRedisStore(server.url),
+    });
+    const { session_id } = (await postJson(`${url}/reset`, { seed: 0 })).body;
+    await playing.sessions.release(session_id);
+    await client.config('SET', 'maxmemory-policy', 'allkeys-random');
+    await client.config('SET', 'maxmemory', '4mb');
+    for (let key = 0; await client.exists(`openenv:session:${session_id}`); key++) {
+      await client.set(`other ${key}`, 'x'.repeat(100_000));
+    }
+    await assertGone(url, session_id);
+  });
+});
+
+test('sessions that were kept in memory answer that they are gone, also without an id', async (t) => {
+  const { url, server } = await startServer(t, counterEnvironment);
+  const { session_id } = (await postJson(`${url}/reset`, { seed: 0 })).body;
+  await server.sessions.release(session_id);
+  await assertGone(url, session_id);
+  const step = await postJson(`${url}/step`, { action: { amount: 1 } });
+  assert.equal(step.body.code, 'SESSION_DELETED', step.body.detail);
+  assert.equal((await postJson(`${url}/reset`, { seed: 0 })).status, 200);
 });
 
 /** A proxy before Redis whose connections can fall silent: what they carry is swallowed, and they stay open. */
@@ -321,6 +390,12 @@ describe('sessions in Redis', () => {
     await redis.stop();
   });
 
+  function clientOf(t: TestContext): Redis {
+    const client = new Redis(redis.url);
+    t.after(() => client.disconnect());
+    return client;
+  }
+
   it('are taken over by another server, with all that was played', async () => {
     const journal = here.open('a', ENVIRONMENT);
     await journal.reset('episode-1', { seed: 7 });
@@ -343,6 +418,50 @@ describe('sessions in Redis', () => {
     await assert.rejects(journal.reset('episode-2', {}), { code: 'SESSION_TAKEN' });
     await taken!.journal.step(2, { value: 4 });
     assert.deepEqual((await here.take('a'))!.actions, [{ value: 1 }, { value: 2 }, { value: 4 }]);
+  });
+
+  it('of format 1, the first that there was, go on', async (t) => {
+    const client = clientOf(t);
+    // As commit 46728fef wrote it.
+    const about = {
+      owner: '1e61227e',
+      environment: 'counter',
+      version: '1',
+      episode: 'e',
+      reset: '{"seed":1}',
+    };
+    await client.hset('openenv:session:old', about);
+    await client.rpush('openenv:session:old:actions', '{"amount":2}', '{"amount":3}');
+    for (const store of [here, there]) {
+      const { reset, actions, damage } = (await store.take('old'))!;
+      assert.deepEqual([damage, reset, actions], [undefined, { seed: 1 }, [{ amount: 2 }, { amount: 3 }]]);
+    }
+    await (await here.take('old'))!.journal.step(2, { amount: 4 });
+    const taken = (await there.take('old'))!;
+    assert.deepEqual([taken.damage, taken.actions.length], [undefined, 3]);
+    await taken.journal.reset('episode-2', {});
+    assert.equal((await here.take('old'))!.damage, undefined);
+  });
+
+  it('of format 2, before sessions told their format, go on', async (t) => {
+    const client = clientOf(t);
+    await here.open('untold', ENVIRONMENT, 'ada').reset('episode-1', { seed: 1 });
+    assert.equal(await client.hget('openenv:session:untold', 'format'), '2');
+    await client.hdel('openenv:session:untold', 'format');
+    await (await there.take('untold'))!.journal.step(0, { amount: 1 });
+    assert.deepEqual((await here.take('untold'))!.actions, [{ amount: 1 }]);
+  });
+
+  it('of a later format are refused with a sentence, and stay as they are', async (t) => {
+    const client = clientOf(t);
+    const later = { format: '3', owner: 'a later server', body: 'whatever' };
+    await client.hset('openenv:session:later', later);
+    await assert.rejects(here.take('later'), {
+      code: 'STORE_ERROR',
+      message: /^The session has format 3, this version reads formats up to 2\. Use the version of servegym/,
+    });
+    await assert.rejects(here.open('later', ENVIRONMENT).reset('e', {}), { code: 'SESSION_TAKEN' });
+    assert.deepEqual(await client.hgetall('openenv:session:later'), later);
   });
 
   it('begin anew with a reset', async () => {
