@@ -1,20 +1,9 @@
-import { readFileSync } from 'node:fs';
-import { findReferenceFiles, REFERENCE_DATA, readTrace } from '@servegym/operators/traces';
 import { blockResamples, percentileInterval } from '@servegym/simulator/statistics';
-import { benchmark, type Row, required, timed } from '../harness.ts';
-import { COPIES, chooseDay, copyDay } from '../rag-day/day.ts';
+import { benchmark, type Row, required, spearman, timed } from '../harness.ts';
+import { COPIES, type PublishedHour, readDay } from '../rag-day/day.ts';
 import { type Deployment, Engines, type HourScore, replay, type Score } from '../rag-day/replay.ts';
+import { search } from '../rag-day/search.ts';
 import study from '../rag-day/study.json' with { type: 'json' };
-
-/** Day of the recording, from 0, that the study takes. */
-const DAY = 4;
-
-/** What the study publishes of an hour of a winner. */
-interface PublishedHour extends Readonly<HourScore> {
-  readonly inputTokens: number;
-  readonly outputTokens: number;
-  readonly scenario: string;
-}
 
 /** Figures of an hour that are ranked: each means the better the larger or, for times, the smaller. */
 const RANKED: Readonly<Record<string, (hour: HourScore) => number>> = {
@@ -25,17 +14,20 @@ const RANKED: Readonly<Record<string, (hour: HourScore) => number>> = {
 };
 
 export default benchmark({
-  what: "NVIDIA's search for a DeepSeek-V3 fleet on H200, again: a day of RAGPulse made as near to theirs as another revision of the recording allows, their three winners on it, and how our scores rank beside what they publish hour by hour. Both are simulations with timing models of their own: compare ranks and speed. `--kernels-alone` takes iterations without the engine's own time, as theirs. Needs `--data FOLDER` (docs/reference-data.md) and the kernel tables of `--tables` (docs/kernel-tables.md).",
-  options: { data: required, tables: required, copies: COPIES, seed: 0, 'kernels-alone': false },
-  async *run({ data, tables, copies, seed, ...of }) {
-    const { ragPulse, ragPulseStudy } = REFERENCE_DATA;
-    const [folder, hourly] = findReferenceFiles(data, [ragPulse, ragPulseStudy]);
-    const published = publishedHours(hourly);
+  what: "NVIDIA's search for a DeepSeek-V3 fleet on H200, again: a day of RAGPulse made as near to theirs as another revision of the recording allows, their three winners on it, and how our scores rank beside what they publish hour by hour. Both are simulations with timing models of their own: compare ranks and speed. `--kernels-alone` takes iterations without the engine's own time, as theirs. `--search static,router,planner` searches their space with `--threads`. Needs `--data FOLDER` (docs/reference-data.md) and the kernel tables of `--tables` (docs/kernel-tables.md).",
+  options: {
+    data: required,
+    tables: required,
+    copies: COPIES,
+    seed: 0,
+    'kernels-alone': false,
+    search: '',
+    threads: 2,
+  },
+  async *run({ data, tables, copies, seed, search: searched, threads, ...of }) {
+    const { result, wallS } = await timed(() => readDay(data, copies, seed));
+    const { day, published } = result;
     const hours = published.filter(({ scenario }) => scenario === 'static');
-    const recorded = (await readTrace(folder)).trace;
-    const { result: day, wallS } = await timed(() =>
-      copyDay(recorded, chooseDay(recorded, hours, DAY, seed), hours, copies, seed),
-    );
     const total = (values: Iterable<number>) => Array.from(values).reduce((sum, value) => sum + value, 0);
     yield {
       day: 'theirs',
@@ -73,23 +65,14 @@ export default benchmark({
       };
     }
     yield* rankRows(published, scores);
+    const kernelsAlone = of['kernels-alone'];
+    for (const scenario of searched.split(',').filter(Boolean)) {
+      const toBeat = scores.get(scenario)?.goodputPerGpu;
+      if (toBeat === undefined) throw new Error(`expected static, router or planner, got ${scenario}`);
+      yield* search(scenario, { data, tables, kernelsAlone, copies, seed }, threads, toBeat);
+    }
   },
 });
-
-function publishedHours(path: string): PublishedHour[] {
-  const [header, ...lines] = readFileSync(path, 'utf8').trim().split('\n');
-  const names = header.trim().split(',');
-  return lines.map((line) => {
-    const fields = line.trim().split(',');
-    const of = (name: string) => Number(fields[names.indexOf(name)]);
-    return {
-      scenario: fields[names.indexOf('scenario')],
-      ...{ requests: of('requests'), inputTokens: of('input_tokens'), outputTokens: of('output_tokens') },
-      ...{ compliant: of('compliant_requests'), compliantTokens: of('compliant_output_tokens') },
-      ...{ ttftMs: of('ttft_mean_ms'), itlMs: of('itl_mean_ms'), gpuHours: of('gpu_hours') },
-    };
-  });
-}
 
 /** Rank correlations over hours and winners, with intervals over resampled hours, and winners that an hour orders alike. */
 function* rankRows(published: readonly PublishedHour[], scores: ReadonlyMap<string, Score>): Generator<Row> {
@@ -127,23 +110,4 @@ function* rankRows(published: readonly PublishedHour[], scores: ReadonlyMap<stri
       'winners ordered alike in an hour, %': (100 * alike) / pairs,
     };
   }
-}
-
-/** Spearman's rank correlation; equal values share their ranks. */
-export function spearman(a: readonly number[], b: readonly number[]): number {
-  const [ranksA, ranksB] = [ranks(a), ranks(b)];
-  const mean = (a.length - 1) / 2;
-  const product = (x: readonly number[], y: readonly number[]) =>
-    x.reduce((sum, rank, i) => sum + (rank - mean) * (y[i] - mean), 0);
-  return product(ranksA, ranksB) / Math.sqrt(product(ranksA, ranksA) * product(ranksB, ranksB));
-}
-
-function ranks(values: readonly number[]): number[] {
-  const order = values.map((_, i) => i).sort((a, b) => values[a] - values[b]);
-  const found = new Array<number>(values.length);
-  for (let from = 0, to = 0; from < order.length; from = to) {
-    while (to < order.length && values[order[to]] === values[order[from]]) to++;
-    for (let at = from; at < to; at++) found[order[at]] = (from + to - 1) / 2;
-  }
-  return found;
 }

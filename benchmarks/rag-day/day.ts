@@ -1,4 +1,6 @@
-import { randomUniform, streamKey, type Trace } from '@servegym/simulator';
+import { readFileSync } from 'node:fs';
+import { findReferenceFiles, REFERENCE_DATA, readTrace } from '@servegym/operators/traces';
+import { pickRequests, randomUniform, streamKey, type Trace } from '@servegym/simulator';
 
 /** What the study publishes of an hour of its day: the same for each of its winners. */
 export interface Hour {
@@ -17,11 +19,13 @@ const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 /** Requests are exchanged as often as this times the requests of an hour, to come near its tokens. */
 const EXCHANGES = 60;
+/** Distance from an hour's tokens, as shares of the input and of the output, below which the day's own requests stay. */
+const NEAR = 0.05;
 
 /**
- * The study's day from another revision of the recording: as many requests an hour, without one twice, chosen from those
- * of this hour on all days so that the hour's tokens come near. Those of `day` first; where an hour has too few, the
- * hours around it lend theirs.
+ * The study's day from another revision of the recording: as many requests an hour, without one twice. Those of `day` in
+ * that hour come first. The rest is of that hour on other days, exchanged until the hour's tokens are near, and where these
+ * are too few, of the hours around it.
  */
 export function chooseDay(recorded: Trace, hours: readonly Hour[], day: number, seed: number): number[] {
   const key = streamKey(seed, 'rag-day-choice');
@@ -47,14 +51,15 @@ export function chooseDay(recorded: Trace, hours: readonly Hour[], day: number, 
     const others = free.slice(wanted).filter((i) => distance(i) <= 1);
     const off = (input: number, output: number) =>
       Math.abs((input * COPIES) / inputTokens - 1) + Math.abs((output * COPIES) / outputTokens - 1);
-    let input = mine.reduce((total, i) => total + recorded.inputTokens[i], 0);
-    let output = mine.reduce((total, i) => total + recorded.outputTokens[i], 0);
+    const sumOf = (tokens: Int32Array) => mine.reduce((total, i) => total + tokens[i], 0);
+    let [input, output] = [sumOf(recorded.inputTokens), sumOf(recorded.outputTokens)];
     for (let round = 0; round < EXCHANGES * wanted && others.length > 0; round++) {
       const a = Math.floor(uniform() * mine.length);
       const b = Math.floor(uniform() * others.length);
       const nextInput = input - recorded.inputTokens[mine[a]] + recorded.inputTokens[others[b]];
       const nextOutput = output - recorded.outputTokens[mine[a]] + recorded.outputTokens[others[b]];
-      if (off(nextInput, nextOutput) >= off(input, output)) continue;
+      const present = off(input, output);
+      if (off(nextInput, nextOutput) >= present || (present < NEAR && distance(mine[a]) === 0)) continue;
       [input, output] = [nextInput, nextOutput];
       [mine[a], others[b]] = [others[b], mine[a]];
     }
@@ -138,4 +143,63 @@ function hourOf(hours: readonly Hour[], at: number): number {
     sum += requests / COPIES;
     return at < Math.round(sum);
   });
+}
+
+/** What the study publishes of an hour of a winner. */
+export interface PublishedHour extends Hour {
+  readonly scenario: string;
+  readonly compliant: number;
+  readonly compliantTokens: number;
+  readonly ttftMs: number;
+  readonly itlMs: number;
+  readonly gpuHours: number;
+}
+
+/** Day of the recording, from 0, that the study takes. */
+const DAY = 4;
+
+/** The day made from reference data, and what is published of its hours. */
+export async function readDay(
+  data: string,
+  copies: number,
+  seed: number,
+): Promise<{ day: Trace; published: PublishedHour[] }> {
+  const { ragPulse, ragPulseStudy } = REFERENCE_DATA;
+  const [folder, hourly] = findReferenceFiles(data, [ragPulse, ragPulseStudy]);
+  const published = publishedHours(readFileSync(hourly, 'utf8'));
+  const hours = published.filter(({ scenario }) => scenario === 'static');
+  const recorded = (await readTrace(folder)).trace;
+  return { day: copyDay(recorded, chooseDay(recorded, hours, DAY, seed), hours, copies, seed), published };
+}
+
+function publishedHours(text: string): PublishedHour[] {
+  const [header, ...lines] = text.trim().split('\n');
+  const names = header.trim().split(',');
+  return lines.map((line) => {
+    const fields = line.trim().split(',');
+    const of = (name: string) => Number(fields[names.indexOf(name)]);
+    return {
+      scenario: fields[names.indexOf('scenario')],
+      ...{ requests: of('requests'), inputTokens: of('input_tokens'), outputTokens: of('output_tokens') },
+      ...{ compliant: of('compliant_requests'), compliantTokens: of('compliant_output_tokens') },
+      ...{ ttftMs: of('ttft_mean_ms'), itlMs: of('itl_mean_ms'), gpuHours: of('gpu_hours') },
+    };
+  });
+}
+
+/** So many minutes of each hour, from a random one on, with a minute of nothing between; and their seconds. */
+export function partOfDay(day: Trace, minutes: number, seed: number): { part: Trace; seconds: number } {
+  const key = streamKey(seed, 'rag-day-parts');
+  const picked: number[] = [];
+  const arrivalMs: number[] = [];
+  for (let hour = 0; hour < 24; hour++) {
+    const start = hour * HOUR_MS + randomUniform(key, hour, 0) * (HOUR_MS - 60_000 * minutes);
+    for (const [i, ms] of day.arrivalMs.entries()) {
+      if (ms < start || ms >= start + 60_000 * minutes) continue;
+      picked.push(i);
+      arrivalMs.push(ms - start + 60_000 * (minutes + 1) * hour);
+    }
+  }
+  const part = { ...pickRequests(day, Int32Array.from(picked)), arrivalMs: Float64Array.from(arrivalMs) };
+  return { part, seconds: 24 * 60 * minutes };
 }

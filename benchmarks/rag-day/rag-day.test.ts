@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import type { Trace } from '@servegym/simulator';
-import { spearman } from '../cases/rag-day.ts';
+import { spearman } from '../harness.ts';
 import { BLOCK_TOKENS, COPIES, chooseDay, copyDay, type Hour } from './day.ts';
 
 const HOUR_MS = 3_600_000;
@@ -36,7 +36,7 @@ it('a day has as many requests an hour as published, none twice, and nearly thei
   const first = Array.from(day.arrivalMs).filter((ms) => ms < 12 * HOUR_MS);
   assert.ok(Math.abs(first.length - 4 * 144) <= 8, `${first.length}`);
   const tokens = day.inputTokens.reduce((sum, value) => sum + value, 0) / day.inputTokens.length;
-  assert.ok(Math.abs(tokens / 800 - 1) < 0.01, `${tokens}`);
+  assert.ok(Math.abs(tokens / 800 - 1) < 0.02, `${tokens}`);
 });
 
 it('copies share prompts only with themselves, and shift a conversation by half a minute at most', () => {
