@@ -307,10 +307,10 @@ export class Fleet {
   }
 
   /** A request as the policy sees it, from its arrival on. */
-  private viewOf({ input, priority, arrival, prefix }: Omit<FleetRequest, 'id' | 'output'>): RequestView {
-    const seconds = arrival / TICKS_PER_S;
+  private viewOf(request: Omit<FleetRequest, 'id' | 'output'>): RequestView {
+    const seconds = request.arrival / TICKS_PER_S;
     this.dispatcher.seconds = Math.max(seconds, this.now / TICKS_PER_S);
-    return new RequestView(input, priority, seconds, prefix);
+    return new RequestView(request, seconds);
   }
 
   /** Prefills until `end`, and sends away what is prefilled. */

@@ -1,5 +1,5 @@
 import type { Engine } from '../engine/engine.ts';
-import type { PromptPrefix } from '../engine/prefix-cache.ts';
+import type { EngineRequest } from '../engine/engine-request.ts';
 import type { Dispatcher } from './dispatcher.ts';
 
 /** Replicas that a request may be sent to, as the dispatcher and as a policy know them. */
@@ -33,7 +33,7 @@ export class Target {
   role: ReplicaRole;
   running = 0;
   waiting = 0;
-  kvUse = 0;
+  kvBlocksUsed = 0;
   sent = 0;
   /** Prompt tokens that it was sent and had not computed at the scrape. */
   queuedTokens = 0;
@@ -56,8 +56,8 @@ export class Target {
   }
 
   get scraped() {
-    const { running, waiting, kvUse, sent, queuedTokens, computedTokens, scrapedAt } = this;
-    return { running, waiting, kvUse, sent, queuedTokens, computedTokens, scrapedAt };
+    const { running, waiting, kvBlocksUsed, sent, queuedTokens, computedTokens, scrapedAt } = this;
+    return { running, waiting, kvBlocksUsed, sent, queuedTokens, computedTokens, scrapedAt };
   }
 
   /** Scrapes the metrics, which the policy sees until the next time. */
@@ -65,7 +65,7 @@ export class Target {
     const { engine } = this;
     this.running = engine.runningCount;
     this.waiting = engine.waitingCount + engine.futureCount;
-    this.kvUse = engine.kvBlocksUsed / engine.kvBlocksTotal;
+    this.kvBlocksUsed = engine.kvBlocksUsed;
     this.sent = 0;
     const { prefillTokens, cachedTokens } = engine.counters;
     const computed = prefillTokens + cachedTokens;
@@ -80,37 +80,33 @@ export class Target {
 /** The metrics of a replica at its last scrape. */
 export type Scraped = Target['scraped'];
 
+type Prompted = Pick<EngineRequest, 'input' | 'priority' | 'prefix'>;
+
+/** Predicted tokens of an answer, and the mean error of predictions as a share of the true length. */
+interface Predicted {
+  readonly tokens: number;
+  readonly error: number | null;
+}
+
 /** A request as the policy sees it: without the length of its answer. */
 export class RequestView {
-  readonly #promptTokens: number;
-  readonly #priority: number;
+  readonly #request: Prompted;
   readonly #arrival: number;
-  readonly #prefix: PromptPrefix | null;
-  readonly #predicted: number | null;
-  readonly #error: number | null;
+  readonly #predicted: Predicted | null;
 
-  constructor(
-    promptTokens: number,
-    priority: number,
-    arrival: number,
-    prefix: PromptPrefix | null,
-    predicted: number | null = null,
-    error: number | null = null,
-  ) {
-    this.#promptTokens = promptTokens;
-    this.#priority = priority;
+  /** @param arrival s */
+  constructor(request: Prompted, arrival: number, predicted: Predicted | null = null) {
+    this.#request = request;
     this.#arrival = arrival;
-    this.#prefix = prefix;
     this.#predicted = predicted;
-    this.#error = error;
   }
 
   get prompt_tokens(): number {
-    return this.#promptTokens;
+    return this.#request.input;
   }
   /** Class: 0 (most urgent) .. 7. */
   get priority(): number {
-    return this.#priority;
+    return this.#request.priority ?? 0;
   }
   /** Time of arrival, s. */
   get arrival(): number {
@@ -118,17 +114,18 @@ export class RequestView {
   }
   /** Hashes of the whole blocks of the prompt, each with all before it; empty where none are known. */
   get prefix_hashes(): readonly number[] {
-    if (this.#prefix === null) return [];
-    const { ids, ends, chunkTokens } = this.#prefix;
-    return Array.from(ids).filter((_, i) => (ends?.[i] ?? (i + 1) * chunkTokens) <= this.#promptTokens);
+    const { prefix, input } = this.#request;
+    if (!prefix) return [];
+    const { ids, ends, chunkTokens } = prefix;
+    return Array.from(ids).filter((_, i) => (ends?.[i] ?? (i + 1) * chunkTokens) <= input);
   }
   /** Predicted tokens of the answer; `null` where nobody predicts it. */
   get predicted_output_tokens(): number | null {
-    return this.#predicted;
+    return this.#predicted?.tokens ?? null;
   }
   /** Mean error of the prediction, as a share of the true length. */
   get predicted_output_error(): number | null {
-    return this.#error;
+    return this.#predicted?.error ?? null;
   }
 }
 
@@ -162,7 +159,7 @@ export class ReplicaView {
   }
   /** Share of the KV blocks in use, 0 to 1. */
   get kv_cache_usage_perc(): number {
-    return this.#target.kvUse;
+    return this.#target.kvBlocksUsed / this.#target.engine.kvBlocksTotal;
   }
   /** Requests that the gateway has sent since the scrape. */
   get requests_sent(): number {

@@ -181,12 +181,15 @@ export class TraceServer {
   }
 
   /** A request as a policy sees it. @param trace where it is request `at`, for the hashes of its prompt */
-  private viewOf({ id, input, priority = 0, arrival }: EngineRequest, trace?: Trace, at = 0): RequestView {
-    const { policy, predictedOutputs, predictedOutputError } = this.options;
-    const seconds = (arrival + this.origin) / TICKS_PER_S;
-    const blocks = policy === undefined ? undefined : trace?.prefixBlocks;
+  private viewOf(request: EngineRequest, trace?: Trace, at = 0): RequestView {
+    const seconds = (request.arrival + this.origin) / TICKS_PER_S;
+    const { policy, predictedOutputs, predictedOutputError: error = null } = this.options;
+    if (policy === undefined) return new RequestView(request, seconds);
+    const { input, priority, id } = request;
+    const blocks = trace?.prefixBlocks;
     const prefix = blocks === undefined ? null : promptPrefix(trace!, blocks, at, null);
-    return new RequestView(input, priority, seconds, prefix, predictedOutputs?.[id], predictedOutputError);
+    const predicted = predictedOutputs === undefined ? null : { tokens: predictedOutputs[id], error };
+    return new RequestView({ input, priority, prefix }, seconds, predicted);
   }
 
   /** Serves all that is left, and answers what the engines have counted. */
