@@ -49,6 +49,7 @@ export function continuePrefill(state: EngineState, plan: IterationPlan): number
 export function admitWaiting(state: EngineState, plan: IterationPlan, tokens: number): void {
   const { table, waiting, running, config } = state;
   let budget = state.admitting ? tokens : 0;
+  if (state.order !== null && budget > 0) state.orderWaiting(state.order);
   while (budget > 0 && waiting.count > 0 && running.count < config.maxNumSeqs) {
     const slot = waiting.head();
     if (state.neverFits(slot)) {

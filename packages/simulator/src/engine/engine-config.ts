@@ -1,3 +1,4 @@
+import type { RequestView } from '../policy/views.ts';
 import type { IterationLaw, SpeculationProfile } from '../profiles/engine-profile.ts';
 import { type SimulatorErrorCode, wrongSetting } from '../simulator-error.ts';
 import type { FrontEndOptions } from './front-end.ts';
@@ -33,6 +34,9 @@ export interface HostKv {
   /** Time of loading the KV of one token, ns. */
   readonly loadNsPerToken: number;
 }
+
+/** Answers all requests of a queue, the first to be admitted first. */
+export type QueueOrder = (queue: readonly RequestView[], tick: number) => readonly RequestView[];
 
 /** Options that are fixed while an engine runs. */
 export interface EngineOptions {
@@ -114,6 +118,11 @@ export interface EngineOptions {
    * the pool: a token takes a slot in each. Default one group with full attention.
    */
   readonly kvWindows?: readonly KvWindow[];
+  /**
+   * Order of admission of the waiting requests, asked for before each iteration that has room while several wait. The queue
+   * comes in its present order: preempted requests first, new ones last. Default that of `schedulingPolicy`.
+   */
+  readonly order?: QueueOrder;
   /** Told of every stretch of iterations. Costs time: for looking, not for running many. */
   readonly onIterations?: (span: IterationSpan) => void;
 }
@@ -122,7 +131,12 @@ export interface EngineOptions {
 export type EngineSettings = Required<
   Omit<
     EngineOptions,
-    'requestOverheadMs' | 'requestOverheadJitter' | 'requestOverheadPerTokenUs' | 'frontEnd' | 'onIterations'
+    | 'requestOverheadMs'
+    | 'requestOverheadJitter'
+    | 'requestOverheadPerTokenUs'
+    | 'frontEnd'
+    | 'order'
+    | 'onIterations'
   >
 >;
 

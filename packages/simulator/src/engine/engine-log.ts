@@ -1,3 +1,4 @@
+import type { RequestView } from '../policy/views.ts';
 import type { PromptPrefix } from './prefix-cache.ts';
 import type { RequestTable } from './request-table.ts';
 
@@ -96,6 +97,8 @@ export interface RequestProgress {
   readonly lastToken: number;
   /** Prefix that its prompt shares with others; `null` when none is known. */
   readonly prefix: PromptPrefix | null;
+  /** That of `EngineRequest`. */
+  readonly view?: RequestView;
 }
 
 /** Counts of an engine since they were last cleared. */

@@ -1,3 +1,4 @@
+import type { RequestView } from '../policy/views.ts';
 import type { PromptPrefix } from './prefix-cache.ts';
 
 /** A request as it is handed to an engine. */
@@ -14,4 +15,6 @@ export interface EngineRequest {
   readonly priority?: number;
   /** Prefix that the prompt shares with others. Ids are whole numbers from 0. Matters with `prefixCaching` only. */
   readonly prefix?: PromptPrefix | null;
+  /** The request as a policy sees it, where one orders the queue. */
+  readonly view?: RequestView;
 }

@@ -1,3 +1,4 @@
+import type { RequestView } from '../policy/views.ts';
 import type { BlockPoolSnapshot } from './block-pool.ts';
 import type { EngineConfig, EngineRole } from './engine-config.ts';
 import type { RequestProgress } from './engine-log.ts';
@@ -30,6 +31,8 @@ export interface EngineSnapshot {
   readonly ended: readonly number[];
   readonly skipped: readonly number[];
   readonly aborted: readonly number[];
+  /** Requests by slot, where a policy orders the queue. */
+  readonly views: readonly RequestView[];
   /** `null` without a front end. */
   readonly frontEnd: FrontEndSnapshot | null;
 }
@@ -59,6 +62,7 @@ export function takeSnapshot(state: EngineState): EngineSnapshot {
     ended: state.ended.toArray(),
     skipped: state.skipped.toArray(),
     aborted: state.aborted.toArray(),
+    views: state.views.slice(),
     frontEnd: state.frontEnd?.snapshot() ?? null,
   };
 }
@@ -85,5 +89,6 @@ export function restoreSnapshot(state: EngineState, snapshot: EngineSnapshot): v
   state.ended.set(snapshot.ended);
   state.skipped.set(snapshot.skipped);
   state.aborted.set(snapshot.aborted);
+  state.views = snapshot.views.slice();
   if (snapshot.frontEnd !== null) state.frontEnd?.restore(snapshot.frontEnd);
 }

@@ -1,7 +1,15 @@
+import { RequestView } from '../policy/views.ts';
 import { AcceptanceSampler } from './acceptance-sampler.ts';
 import { ALL_TOKENS, BlockPool } from './block-pool.ts';
 import { DecodeBatch } from './decode-batch.ts';
-import type { BatchDepth, Drafter, EngineConfig, EngineRole, EngineSettings } from './engine-config.ts';
+import type {
+  BatchDepth,
+  Drafter,
+  EngineConfig,
+  EngineRole,
+  EngineSettings,
+  QueueOrder,
+} from './engine-config.ts';
 import {
   CompletionLog,
   type EngineCounters,
@@ -18,7 +26,7 @@ import { ARRIVING, DECODING, ENDED, FUTURE, PREFILLING, RequestTable, WAITING } 
 import { SlotBuffer } from './slot-buffer.ts';
 import { SlotList } from './slot-list.ts';
 import { StepLatencies } from './step-latencies.ts';
-import { NOT_YET, TICKS_PER_NS, wholeTicks } from './ticks.ts';
+import { NOT_YET, TICKS_PER_NS, TICKS_PER_S, wholeTicks } from './ticks.ts';
 import { VerifyBatch } from './verify-batch.ts';
 import { WaitingQueue } from './waiting-queue.ts';
 
@@ -85,8 +93,19 @@ export class EngineState {
   /** Requests given up while they may be in the iteration that is scheduled already. */
   readonly aborted = new SlotBuffer();
 
-  constructor(config: EngineConfig, settings: EngineSettings, frontEnd: FrontEnd | null) {
+  /** Order of the queue, and the requests that it orders, by slot. */
+  declare readonly order: QueueOrder | null;
+  views: RequestView[] = [];
+
+  constructor(
+    config: EngineConfig,
+    settings: EngineSettings,
+    frontEnd: FrontEnd | null,
+    order: QueueOrder | null,
+  ) {
     this.frontEnd = frontEnd;
+    this.order = order;
+    this.waiting.isArranged = order !== null;
     const { blockTokens, maxNumBatchedTokens, seed } = settings;
     this.blockTokens = blockTokens;
     this.defaultBudget = maxNumBatchedTokens;
@@ -236,12 +255,27 @@ export class EngineState {
   /** Whether the next iterations are of decodes alone until one of them ends or a request arrives. */
   get onlyDecodes(): boolean {
     if (this.partials > 0 || this.aborted.count > 0 || this.running.count === 0) return false;
+    // A policy may put another request first at any time.
+    if (this.order !== null && this.waiting.count > 1) return !this.hasRoom;
     return this.waiting.count === 0 || !this.headAdmissible(this.waiting.head());
+  }
+
+  private get hasRoom(): boolean {
+    return this.running.count < this.config.maxNumSeqs && this.admitting;
+  }
+
+  /** Puts the waiting requests in the order of the policy. */
+  orderWaiting(order: QueueOrder): void {
+    const slots = this.waiting.slots();
+    if (slots.length < 2 || !this.hasRoom) return;
+    const queue = slots.map((slot) => this.views[slot]);
+    const slotOf = new Map(queue.map((view, i) => [view, slots[i]]));
+    this.waiting.arrange(order(queue, this.now).map((view) => slotOf.get(view) as number));
   }
 
   /** Whether the head of the queue may be admitted (or refused for good) although nothing completes. */
   private headAdmissible(head: number): boolean {
-    if (this.running.count >= this.config.maxNumSeqs || !this.admitting) return false;
+    if (!this.hasRoom) return false;
     if (this.pool.namesAnswers && this.pool.mayFindMore(head, this.running)) return true;
     const tokens = this.maxNumBatchedTokens - this.running.count * (1 + this.config.speculationDepth);
     return this.fits(head, tokens, this.leastOfMostTokens) || this.neverFits(head);
@@ -306,7 +340,8 @@ export class EngineState {
     if (this.future.count === 0 || !this.admitting || this.running.count >= this.config.maxNumSeqs)
       return limit;
     // Under fcfs a request that arrives behind a blocked head waits as the head does.
-    if (this.waiting.count > 0 && this.config.schedulingPolicy === 'fcfs') return limit;
+    if (this.waiting.count > 0 && this.config.schedulingPolicy === 'fcfs' && this.order === null)
+      return limit;
     return Math.min(limit, Math.max(this.now + 1, this.table.visible[this.future.head]));
   }
 
@@ -504,6 +539,7 @@ export class EngineState {
       firstToken: table.firstToken[slot],
       lastToken: table.lastToken[slot],
       prefix: this.pool.prefixOf(slot),
+      ...(this.order !== null && { view: this.views[slot] }),
     };
   }
 
@@ -526,6 +562,9 @@ export class EngineState {
     table.priority[slot] = priority;
     table.transferred[slot] = 0;
     table.status[slot] = FUTURE;
+    if (this.order !== null) {
+      this.views[slot] = request.view ?? new RequestView(request, request.arrival / TICKS_PER_S);
+    }
     this.pool.setPrefix(slot, prefix);
     this.insertFuture(slot);
     return slot;

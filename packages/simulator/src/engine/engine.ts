@@ -130,6 +130,7 @@ export class Engine {
       config,
       settings,
       frontEnd === undefined ? null : new FrontEnd(frontEnd, seed),
+      options.order ?? null,
     );
   }
 

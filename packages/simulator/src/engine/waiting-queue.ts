@@ -17,6 +17,8 @@ export class WaitingQueue {
   policy: SchedulingPolicy = 'fcfs';
   declare readonly classes: readonly SlotList[];
   declare private readonly table: RequestTable;
+  /** Whether `arrange` says the order, and the classes do not. */
+  isArranged = false;
   /** Classes at and above this have never been used. */
   private used = 1;
 
@@ -57,6 +59,20 @@ export class WaitingQueue {
     this.count--;
   }
 
+  /** The waiting requests, the head first, where they are arranged. */
+  slots(): number[] {
+    const slots: number[] = [];
+    for (let slot = this.classes[0].head; slot >= 0; slot = this.table.next[slot]) slots.push(slot);
+    return slots;
+  }
+
+  /** Puts the waiting requests in the order of `slots`, which are all of them. */
+  arrange(slots: readonly number[]): void {
+    const [list] = this.classes;
+    list.setEnds(EMPTY);
+    for (const slot of slots) list.pushBack(slot);
+  }
+
   snapshot(): WaitingQueueSnapshot {
     return { count: this.count, classes: this.classes.slice(0, this.used).map((list) => list.ends()) };
   }
@@ -68,6 +84,7 @@ export class WaitingQueue {
   }
 
   private list(slot: number): SlotList {
+    if (this.isArranged) return this.classes[0];
     const priority = this.table.priority[slot];
     if (priority >= this.used) this.used = priority + 1;
     return this.classes[priority];

@@ -1,4 +1,5 @@
 import { BinaryHeap } from '../binary-heap.ts';
+import type { QueueOrder } from '../engine/engine-config.ts';
 import { type EngineCounters, type RequestProgress, zeroCounters } from '../engine/engine-log.ts';
 import { LatencyHistogram } from '../engine/latency-histogram.ts';
 import { TICKS_PER_S, ticksFromMs } from '../engine/ticks.ts';
@@ -71,6 +72,7 @@ export class Fleet {
   private readonly standard: PolicyFunctions | undefined;
   private readonly faults: readonly FleetFault[];
   private readonly dispatcher: Dispatcher;
+  private readonly order: QueueOrder | undefined;
   /** Replicas that new requests are sent to, and those that decode. */
   private front: Candidates = candidates([]);
   private decoders: Candidates = candidates([]);
@@ -106,6 +108,8 @@ export class Fleet {
     this.faults = options.faults ?? [];
     this.standard = options.standard;
     this.dispatcher = new Dispatcher(this.policy, this.standardOf(settings), this.seed, true);
+    const { order } = this.policy.functions;
+    this.order = order && ((queue, tick) => this.policy.ordered(order, queue, tick / TICKS_PER_S));
     this.seconds = this.pools.map(() => ({ starting: 0, ready: 0, draining: 0 }));
     this.scale();
     for (const replica of this.replicas) {
@@ -302,7 +306,7 @@ export class Fleet {
     dispatcher.candidates = decoders;
     const isApart = front === decoders || decoders.targets.length === 0 || dispatcher.disaggregates(view);
     const target = dispatcher.choose(view, request, isApart ? front : decoders, standard);
-    target.engine.submit(request);
+    target.engine.submit(this.order === undefined ? request : { ...request, view });
     dispatcher.sent(target, request);
   }
 
@@ -471,6 +475,7 @@ export class Fleet {
       this.seed,
       readyAt,
       this.dispatcher,
+      this.order,
     );
   }
 

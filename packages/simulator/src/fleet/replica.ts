@@ -1,6 +1,6 @@
 import { TransferLink } from '../cluster/transfer-link.ts';
 import { Engine } from '../engine/engine.ts';
-import type { EngineConfig, EngineRole } from '../engine/engine-config.ts';
+import type { EngineConfig, EngineRole, QueueOrder } from '../engine/engine-config.ts';
 import type { EngineSnapshot } from '../engine/engine-snapshot.ts';
 import type { Dispatcher } from '../policy/dispatcher.ts';
 import { type Scraped, Target } from '../policy/views.ts';
@@ -40,6 +40,7 @@ export class Replica {
     seed: number,
     readyAt: number,
     dispatcher: Dispatcher,
+    order?: QueueOrder,
   ) {
     this.slot = slot;
     this.ordinal = ordinal;
@@ -51,6 +52,7 @@ export class Replica {
       maxNumBatchedTokens: settings.maxNumBatchedTokens,
       prefixCaching: true,
       seed,
+      order,
     });
     const { gpu } = pool.profile;
     const traits = { index: slot, kind: poolIndex, weight: 1, usdPerHour: gpu.count * gpu.usdPerHour };

@@ -199,6 +199,83 @@ describe('a policy', () => {
     }
   });
 
+  describe('that orders the queue', () => {
+    const busy = { replicas: 1, maxNumSeqs: 4, prefixCaching: false } as const;
+    const priorities = Uint8Array.from({ length: requests }, (_, i) => (i * 5) % 3);
+    const byArrival: Policy = { order: (queue) => queue.toSorted((a, b) => a.arrival - b.arrival) };
+    const byClass: Policy = {
+      order: (queue) => queue.sort((a, b) => a.priority - b.priority || a.arrival - b.arrival),
+    };
+
+    it('serves as vLLM does with that order, whatever else is on', () => {
+      for (const options of [
+        {},
+        { kvBlocks: 300 },
+        { profile: { ...profile, asyncScheduling: true } },
+        { speculationDepth: 2, kvBlocks: 400 },
+        { replicas: 3, router: 'least_loaded' as const },
+        { replicas: undefined, split: { prefill: 1, decode: 1 } },
+        { concurrency: 30 },
+      ]) {
+        const set = { ...busy, ...options, priorities };
+        assert.deepEqual(latencies(serve(byArrival, set)), latencies(serve(undefined, set)));
+        if ('kvBlocks' in options) continue;
+        const classes = serve(undefined, { ...set, schedulingPolicy: 'priority' });
+        assert.deepEqual(latencies(serve(byClass, set)), latencies(classes));
+      }
+    });
+
+    it('admits the shortest prediction first', () => {
+      const predictedOutputs = Float64Array.from(trace.outputTokens);
+      const shortest: Policy = {
+        order: (queue) =>
+          queue.sort(
+            (a, b) => a.predicted_output_tokens! - b.predicted_output_tokens! || a.arrival - b.arrival,
+          ),
+      };
+      const mean = (policy: Policy | undefined) => {
+        const { e2eMs } = serve(policy, { ...busy, predictedOutputs });
+        return e2eMs.reduce((sum, each) => sum + each, 0) / e2eMs.length;
+      };
+      assert.ok(mean(shortest) < 0.7 * mean(undefined), `${mean(shortest)} ${mean(undefined)}`);
+    });
+
+    it('is asked at the time of each schedule', () => {
+      // In odd seconds the last comes first.
+      let last = 0;
+      const { policy, completed } = serve(
+        {
+          order(queue, now) {
+            assert.ok(now >= last && queue.length > 1 && queue.every(({ arrival }) => arrival <= now + 1e-9));
+            last = now;
+            return Math.floor(now) % 2 === 0 ? queue : queue.reverse();
+          },
+        },
+        busy,
+      );
+      assert.deepEqual([policy!.faults, completed], [[], requests]);
+    });
+
+    it('leaves the order of arrival where it answers what is none', () => {
+      const wrong: PolicyFunctions['order'][] = [
+        (queue) => queue.slice(1),
+        (queue) => queue.fill(queue[0]),
+        (queue) => void queue.reverse() as unknown as RequestView[],
+        () => {
+          throw new Error('no');
+        },
+      ];
+      for (const order of wrong) {
+        const run = serve({ order }, busy);
+        assert.deepEqual(latencies(run), latencies(serve(undefined, busy)));
+        assert.match(
+          run.policy!.faults[0].message,
+          /the \d+ requests of the queue, each once|`order` threw: no/,
+        );
+      }
+    });
+  });
+
   it('is refused with a sentence when it is not functions', () => {
     const wrong: [unknown, RegExp][] = [
       [null, /The policy: expected an object with any of order, admit, score, disaggregate, scale, got null/],

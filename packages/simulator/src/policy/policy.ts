@@ -97,6 +97,20 @@ export class PolicyRun {
     return Array.from(this.counted, ([name, fault]) => ({ function: name, ...fault }));
   }
 
+  /** The order that the policy gives to a queue: that of arrival where it answers what is none. */
+  ordered(order: NonNullable<PolicyFunctions['order']>, queue: readonly RequestView[], now: number) {
+    const left = new Set<unknown>(queue);
+    try {
+      const answer: unknown = order(queue.slice(), now);
+      const isOrder = Array.isArray(answer) && answer.length === queue.length;
+      if (isOrder && answer.every((each) => left.delete(each))) return answer as RequestView[];
+      this.unexpected('order', `the ${queue.length} requests of the queue, each once`, answer);
+    } catch (error) {
+      this.thrown('order', error);
+    }
+    return queue.toSorted((a, b) => a.arrival - b.arrival);
+  }
+
   /** Counts an answer that is not what was expected. */
   unexpected(name: PolicyFunctionName, expected: string, got: unknown): void {
     const shown = typeof got === 'object' && got !== null ? 'an object' : `\`${String(got)}\``;

@@ -74,7 +74,7 @@ export class Router {
   /** The engine for a request that comes at `tick`. @param view where the router looks */
   choose(request: Pick<EngineRequest, 'input' | 'prefix'>, tick: number, view: RequestView | null): Engine {
     const { dispatcher } = this;
-    if (view === null) return dispatcher.nextInTurns().engine;
+    if (view === null || !this.looks) return dispatcher.nextInTurns().engine;
     this.look(tick);
     const target = dispatcher.choose(view, request);
     dispatcher.sent(target, request);

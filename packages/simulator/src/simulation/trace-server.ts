@@ -66,12 +66,12 @@ export class TraceServer {
       );
     }
     const isSecond = (replica: number) => secondPool !== undefined && replica >= prefill;
+    this.policy = new PolicyRun(options.policy === undefined ? {} : startPolicy(options.policy));
     this.engines = Array.from({ length: prefill + beside + decode }, (_, replica) =>
       this.newEngine(options, isSecond(replica) ? secondPool! : options, replica),
     );
     this.entry = this.engines.slice(0, prefill + beside);
     this.options = options;
-    this.policy = new PolicyRun(options.policy === undefined ? {} : startPolicy(options.policy));
     const routerOf = (engines: readonly Engine[], first: number, standard: RouterPolicy, role: ReplicaRole) =>
       new Router(engines, this.policy, standard, {
         ...{ role, seed: options.seed ?? 0, intervalTicks: ticksFromMs(options.metricsIntervalMs ?? 0) },
@@ -109,6 +109,7 @@ export class TraceServer {
 
   private newEngine(options: SimulationOptions, own: EngineSettings, replica: number): Engine {
     const { split, onIterations, schedulingPolicy = 'fcfs', seed = 0, prefixCaching = true } = options;
+    const { order } = this.policy.functions;
     const { profile, weights = 'FP16', speculationDepth: depth = 0, acceptance = 'sharegpt' } = own;
     return new Engine(
       {
@@ -125,6 +126,9 @@ export class TraceServer {
         maxNumBatchedTokens: own.maxNumBatchedTokens ?? 2048,
         ...{ seed, prefixCaching },
         role: split !== undefined && replica < split.prefill ? 'prefill' : 'mixed',
+        ...(order && {
+          order: (queue, tick) => this.policy.ordered(order, queue, (tick + this.origin) / TICKS_PER_S),
+        }),
         ...(onIterations && {
           onIterations: ({ start, end, ...span }: IterationSpan) =>
             onIterations({
@@ -169,14 +173,15 @@ export class TraceServer {
   private send(request: EngineRequest, trace: Trace, at: number): boolean {
     const { router } = this;
     const { arrival } = request;
-    const view = router.looks ? this.viewOf(request, trace, at) : null;
+    const isOrdered = this.policy.functions.order !== undefined;
+    const view = router.looks || isOrdered ? this.viewOf(request, trace, at) : null;
     if (view !== null && !router.admits(view, arrival)) {
       this.refused++;
       return false;
     }
     const isApart = view === null || this.handovers === null || this.handovers.disaggregates(view, arrival);
     const chosen = isApart ? router : this.handovers!.router;
-    chosen.choose(request, arrival, view).submit(request);
+    chosen.choose(request, arrival, view).submit(isOrdered ? { ...request, view: view! } : request);
     return true;
   }
 
@@ -184,6 +189,7 @@ export class TraceServer {
   private viewOf(request: EngineRequest, trace?: Trace, at = 0): RequestView {
     const seconds = (request.arrival + this.origin) / TICKS_PER_S;
     const { policy, predictedOutputs, predictedOutputError: error = null } = this.options;
+    if (request.view !== undefined) return request.view;
     if (policy === undefined) return new RequestView(request, seconds);
     const { input, priority, id } = request;
     const blocks = trace?.prefixBlocks;
