@@ -1,4 +1,4 @@
-import type { z } from 'zod';
+import { z } from 'zod';
 import type { GradeBody, TasksBody } from './messages.ts';
 
 /** Result of `reset` and `step`. The server puts `reward`, `done` and `metadata` beside `observation` on the wire. */
@@ -148,6 +148,8 @@ export interface EnvironmentDefinition<Action = unknown, Observation = object, S
    * measures real time or acts on the outside says false: its sessions are not kept, and its records have no actions.
    */
   readonly replayable?: boolean;
+  /** Whether a server holds each observation against its schema. Default true where `defineEnvironment` made this. */
+  readonly checksObservations?: boolean;
   /** Further fields of the HTTP answers to `/reset` and `/step`, for clients that look for them there. */
   readonly httpFields?: {
     readonly reset?: AnswerFields<Observation>;
@@ -174,9 +176,13 @@ export interface EnvironmentDefinition<Action = unknown, Observation = object, S
 
 type FieldValue = string | number | boolean | object | null | undefined;
 
+/** Ids of environments: they stand in paths, in names of files and of metrics. */
+const ID = /^[a-z][a-z0-9_-]{0,63}$/i;
+
 /**
- * Checks nothing at run time; TypeScript infers the types of the schemas. `Field` keeps the literals of what `create`
- * returns, so that an enum of the schema stays an enum.
+ * TypeScript infers the types of the schemas. `Field` keeps the literals of what `create` returns, so that an enum of the
+ * schema stays an enum.
+ * @throws TypeError for an id that cannot stand in a path, and an action whose schema takes unknown fields
  */
 export function defineEnvironment<
   Action,
@@ -186,7 +192,32 @@ export function defineEnvironment<
 >(
   definition: EnvironmentDefinition<Action, Observation, State>,
 ): EnvironmentDefinition<Action, Observation, State> {
-  return definition;
+  const { id, action } = definition;
+  if (!ID.test(id)) {
+    const got = JSON.stringify(id);
+    throw new TypeError(
+      `Expected \`id\` to begin with a letter, then letters, digits, \`-\` and \`_\`, got ${got}.`,
+    );
+  }
+  const problem = looseness(z.toJSONSchema(action, { io: 'input', unrepresentable: 'any' }));
+  if (problem) throw new TypeError(`Expected \`action\` of ${id} to be a \`z.strictObject\`: ${problem}.`);
+  return { checksObservations: true, ...definition };
+}
+
+/** Why a schema takes what it does not name; `undefined` where it does not, or cannot be known. */
+function looseness({
+  type,
+  additionalProperties,
+  anyOf,
+  oneOf,
+}: z.core.JSONSchema.BaseSchema): string | undefined {
+  for (const part of anyOf ?? oneOf ?? []) {
+    const problem = typeof part === 'object' ? looseness(part) : undefined;
+    if (problem) return problem;
+  }
+  if (type === undefined) return undefined;
+  if (type !== 'object') return `it takes a value of the type ${type}`;
+  return additionalProperties === false ? undefined : 'it takes fields that it does not name';
 }
 
 /** Checks nothing at run time; it lets TypeScript infer the type of the arguments. */

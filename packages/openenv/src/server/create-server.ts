@@ -9,7 +9,7 @@ import { withDefaults } from '../protocol/read-json.ts';
 import { type ResetOptionsReader, resetOptionsReader } from '../protocol/reset-options.ts';
 import { type ActionReader, actionReader, publishedSchemas } from '../protocol/schemas.ts';
 import { SessionRegistry } from '../sessions/session-registry.ts';
-import { type Logger, type SessionStore, silentLogger } from '../sessions/session-store.ts';
+import { failureLogger, type Logger, type SessionStore } from '../sessions/session-store.ts';
 import { DOCS_POLICY, docsPage } from './docs-page.ts';
 import { mountEnvironmentRoutes, RequestSessions } from './environment-routes.ts';
 import { mountGraderRoute } from './episode-routes.ts';
@@ -160,6 +160,8 @@ function createApp(
   app.onError((error, context) => answerError(error, context, logger));
   app.notFound((context) => {
     const allowed = routes.methodsOf(context.req.path);
+    // A browser that was given the address of the server.
+    if (context.req.path === '/' && context.req.method === 'GET') return context.redirect('docs', 307);
     if (allowed.length === 0 || allowed.includes(context.req.method)) {
       return context.json({ detail: 'Not Found' }, 404);
     }
@@ -251,8 +253,8 @@ const DEFAULTS = {
   pingIntervalMs: 20_000,
   /** Access rules. Default: everybody, from pages of the server's own host and of this machine. */
   guard: {} as GuardOptions,
-  /** Log of the server. A pino logger will do. Default: none. */
-  logger: silentLogger,
+  /** Log of the server. A pino logger will do. Default: failures on standard error, with their stack. */
+  logger: failureLogger,
   /** Answers `GET /metrics`: `prometheusMetrics()` of `@servegym/openenv/metrics`. Default: there is no such route. */
   metrics: undefined as MetricsFactory | undefined,
   /** Proxies of yours before the server, which set `x-forwarded-for` and `x-forwarded-host`; 0 ignores these headers. */

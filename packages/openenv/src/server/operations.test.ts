@@ -240,7 +240,7 @@ test('the log tells requests, sockets, refusals and unexpected errors, with fiel
     ['warn', 'session refused', '/ws', 'CAPACITY_REACHED'],
     ['info', 'socket closed', '/ws', 1005],
     ['info', 'request answered', '/reset', 200],
-    ['error', 'request failed', '/step', 'boom happened'],
+    ['error', 'the environment counter failed', undefined, 'boom happened'],
     ['info', 'request answered', '/step', 500],
   ]);
 });
@@ -333,4 +333,77 @@ test('URLs without secrets and other texts stay as they are', () => {
   ]) {
     assert.equal(maskUrls(text), text);
   }
+});
+
+describe('an environment that somebody writes', () => {
+  const loose = { ...counterEnvironment, action: z.object({ amount: z.int() }) };
+  const refused: readonly [what: string, definition: object, message: RegExp][] = [
+    ['an id with a space', { ...counterEnvironment, id: 'my env' }, /`id` to begin with a letter.*"my env"/],
+    ['no id', { ...counterEnvironment, id: '' }, /`id` to begin with a letter/],
+    [
+      'an action that takes unknown fields',
+      loose,
+      /`action` of counter to be a `z.strictObject`: it takes fields/,
+    ],
+    [
+      'an action that is a number',
+      { ...counterEnvironment, action: z.int() },
+      /it takes a value of the type integer/,
+    ],
+  ];
+  for (const [what, definition, message] of refused)
+    it(`is refused for ${what}`, () => {
+      assert.throws(() => defineEnvironment(definition as never), { name: 'TypeError', message });
+    });
+
+  it('has an address that leads to its page', async (t) => {
+    const { url } = await startServer(t, counterEnvironment);
+    const answer = await fetch(`${url}/`);
+    assert.equal(answer.status, 200);
+    assert.equal(answer.url, `${url}/docs`);
+    assert.match(await answer.text(), /Counter over OpenEnv/);
+  });
+
+  it('answers no observation that breaks its schema, and logs where it failed, over each transport', async (t) => {
+    const broken = defineEnvironment({
+      ...counterEnvironment,
+      create() {
+        const counter = counterEnvironment.create();
+        const step: typeof counter.step = async (action) => ({
+          ...(await counter.step(action)),
+          observation: { total: 'many', note: '' } as never,
+        });
+        return { ...counter, step };
+      },
+    });
+    const { logger, entries } = collectingLogger();
+    const { url } = await startServer(t, broken, { logger });
+    const message = /broke the schema of its observation: total: /;
+    await postJson(`${url}/reset`, {});
+    const { status, body } = await postJson(`${url}/step`, { action: { amount: 1 } });
+    assert.equal(status, 500);
+    assert.match(JSON.stringify(body), message);
+    const socket = await openRawSocket(url);
+    await socket.ask({ type: 'reset', data: {} });
+    const { data } = (await socket.ask({ type: 'step', data: { amount: 1 } })) as {
+      data: { message: string };
+    };
+    assert.match(data.message, message);
+    await socket.close();
+    const failures = entries.filter(({ level }) => level === 'error');
+    assert.deepEqual(
+      failures.map(({ message, fields }) => [message, /at judge/.test(fields.err.stack)]),
+      Array(2).fill(['the environment counter failed', true]),
+    );
+  });
+
+  it('writes failures with their stack to standard error, where nobody gave a log', async (t) => {
+    const written = t.mock.method(console, 'error', () => {});
+    const { url } = await startServer(t, counterEnvironment);
+    await postJson(`${url}/reset`, {});
+    await postJson(`${url}/step`, { action: { amount: 1, note: 'boom' } });
+    const [[line, error]] = written.mock.calls.map((call) => call.arguments as unknown as [string, Error]);
+    assert.equal(line, 'error: the environment counter failed');
+    assert.match(error.stack!, /boom happened\n +at .*counter-environment\.ts/);
+  });
 });

@@ -13,6 +13,7 @@ import {
 } from '../protocol/messages.ts';
 import { invalidInput, readInput, toJsonSchema } from '../protocol/schemas.ts';
 import { readClientJson } from '../sessions/client-json.ts';
+import { WATCHED } from '../sessions/session.ts';
 import type { Logger } from '../sessions/session-store.ts';
 import ROUTES from './routes.json' with { type: 'json' };
 
@@ -33,7 +34,8 @@ export function answerError(error: Error, context: Context, logger: Logger): Res
   if (retryAfter !== undefined) context.header('retry-after', String(retryAfter));
   if (code !== 'EXECUTION_ERROR') return problem(status, { detail: message, code });
   if (context.req.raw.signal.aborted) return problem(503, { detail: 'The client has left.' });
-  logger.error({ err: error, method: context.req.method, path: loggedPath(context) }, 'request failed');
+  if (!WATCHED.has(error))
+    logger.error({ err: error, method: context.req.method, path: loggedPath(context) }, 'request failed');
   return problem(status, { detail: `Internal Server Error: ${message}`, code });
 }
 

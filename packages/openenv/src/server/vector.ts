@@ -3,7 +3,7 @@ import { type JsonSchema, type VectorStep, vectorOptions } from '../protocol/mes
 import type { JsonObject } from '../protocol/read-json.ts';
 import { invalidInput, readAt, readInput, toJsonSchema } from '../protocol/schemas.ts';
 import type { Lease } from '../sessions/capacity.ts';
-import { createInstance } from '../sessions/session.ts';
+import { createInstance, type Watch } from '../sessions/session.ts';
 import { Turn, whenDone } from '../sessions/turns.ts';
 import type { ServerParts } from './create-server.ts';
 
@@ -120,7 +120,13 @@ export class VectorConversation {
         void closeAll(instances);
         throw error;
       }
-      return vectorEnvironments(instances, base, this.#client, layouts, lease);
+      return vectorEnvironments(
+        instances,
+        base,
+        { client: this.#client, watch: sessions.watch },
+        layouts,
+        lease,
+      );
     };
     this.#opened = sessions.hold(count, make, base);
     return whenDone(this.#opened.reset(), (result) => {
@@ -243,7 +249,7 @@ async function closeAll(environments: readonly Environment[]): Promise<void> {
 function vectorEnvironments(
   environments: readonly Environment[],
   base: ResetOptions,
-  client: string,
+  { client, watch }: { readonly client: string; readonly watch: Watch },
   layouts: Layouts | null,
   lease: Lease,
 ) {
@@ -261,7 +267,7 @@ function vectorEnvironments(
     /** Plays an action on each environment whose episode goes on. */
     step: (actions: readonly unknown[]) =>
       collect((index) => {
-        if (!dones[index]) return environments[index].step(actions[index]);
+        if (!dones[index]) return watch(() => environments[index].step(actions[index]));
         episodes[index]++;
         return resetOne(index);
       }),
@@ -277,7 +283,7 @@ function vectorEnvironments(
 
   function resetOne(index: number): Result {
     const seed = ((base.seed ?? 0) + index + episodes[index] * size) % SEEDS;
-    return environments[index].reset({ ...base, seed });
+    return watch(() => environments[index].reset({ ...base, seed }));
   }
 
   function collect(play: (index: number) => Result): VectorStep | Promise<VectorStep> {

@@ -3,13 +3,13 @@ import { errorCode, openEnvError } from '../protocol/errors.ts';
 import { newSessionId } from '../protocol/session-id.ts';
 import type { ServerOptions } from '../server/create-server.ts';
 import { Capacity, type Lease } from './capacity.ts';
-import { createInstance, PlayCounts, Session } from './session.ts';
-import type { SessionStore, StoreCondition, StoredSession } from './session-store.ts';
+import { createInstance, PlayCounts, Session, type Watch, watchOf } from './session.ts';
+import { type SessionStore, type StoreCondition, type StoredSession, silentLogger } from './session-store.ts';
 import { DurationMeter } from './turns.ts';
 
 /** Number and lifetime of sessions. */
 export type SessionRegistryOptions = Required<Pick<ServerOptions, 'maxSessions' | 'idleTimeoutMs'>> &
-  Pick<ServerOptions, 'maxEpisodeSize' | 'maxTotalSize' | 'store'>;
+  Pick<ServerOptions, 'maxEpisodeSize' | 'maxTotalSize' | 'store' | 'logger'>;
 
 type Rebuild = (stored: StoredSession, lease: Lease) => Promise<Session>;
 
@@ -34,6 +34,8 @@ export class SessionRegistry {
   readonly #idleTimeoutMs: number | null;
   readonly #idleTimer: NodeJS.Timeout | undefined;
   readonly #resetDuration = new DurationMeter();
+  /** Watch over all environments. */
+  readonly watch: Watch;
   #draining = false;
 
   constructor(
@@ -44,9 +46,11 @@ export class SessionRegistry {
       maxEpisodeSize = Infinity,
       maxTotalSize = Infinity,
       maxSessions,
+      logger = silentLogger,
     }: SessionRegistryOptions,
   ) {
     this.#definition = definition;
+    this.watch = watchOf(definition, logger);
     this.#store = definition.replayable === false ? undefined : store;
     this.#closeStore = async () => store?.close();
     this.#idleTimeoutMs = idleTimeoutMs;
@@ -262,6 +266,7 @@ export class SessionRegistry {
       keepsActions: this.#definition.replayable !== false,
       counts: this.counts,
       resetDuration: this.#resetDuration,
+      watch: this.watch,
       dealEpisode: this.#definition.dealEpisode,
     };
   }

@@ -14,6 +14,12 @@ export interface Logger {
 }
 
 export const silentLogger: Logger = { info() {}, warn() {}, error() {} };
+/** Writes failures to standard error, with their stack. */
+export const failureLogger: Logger = {
+  ...silentLogger,
+  error: ({ err }: { readonly err?: unknown }, message) =>
+    console.error(`error: ${message}`, ...(err === undefined ? [] : [err])),
+};
 
 /** Storage for the episodes of sessions, which outlive the process that played them. */
 export interface SessionStore {

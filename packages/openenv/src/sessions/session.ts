@@ -11,7 +11,7 @@ import {
 import { openEnvError } from '../protocol/errors.ts';
 import type { StateBody } from '../protocol/messages.ts';
 import type { Lease } from './capacity.ts';
-import type { SessionJournal, StoredSession } from './session-store.ts';
+import type { Logger, SessionJournal, StoredSession } from './session-store.ts';
 import { DurationMeter, nextTurn, Turn } from './turns.ts';
 
 /** An operation that takes longer than this does not keep its environment from being closed, ms. */
@@ -44,6 +44,8 @@ export interface SessionOptions {
   readonly resetDuration?: DurationMeter;
   /** Its slot and the size of its episode. It is given back when the session closes. */
   readonly lease?: Lease;
+  /** Watch over the environment. Default none. */
+  readonly watch?: Watch;
   /** As of the definition. */
   readonly dealEpisode?: ((options: ResetOptions) => ResetOptions) | undefined;
 }
@@ -63,6 +65,7 @@ export class Session {
   lastUsedAt = performance.now();
   readonly #options: SessionOptions;
   readonly #counts: PlayCounts;
+  readonly #watch: Watch;
   readonly #resetDuration: DurationMeter;
   readonly #stepDuration = new DurationMeter();
   #episodeId: string | null = null;
@@ -78,6 +81,7 @@ export class Session {
     this.id = options.id ?? randomUUID();
     this.#options = options;
     this.#counts = options.counts ?? new PlayCounts();
+    this.#watch = options.watch ?? ((run) => run());
     this.#resetDuration = options.resetDuration ?? new DurationMeter();
   }
 
@@ -177,7 +181,7 @@ export class Session {
     this.#use();
     this.lease?.admit(options);
     const dealt = this.#options.dealEpisode?.(options) ?? options;
-    const result = this.#resetDuration.time(() => this.environment.reset(dealt));
+    const result = this.#resetDuration.time(() => this.#watch(() => this.environment.reset(dealt)));
     return result instanceof Promise
       ? result.then((late) => this.#started(dealt, options.episode_id, late))
       : this.#started(dealt, options.episode_id, result);
@@ -204,7 +208,7 @@ export class Session {
     if (this.#lastResult.done) {
       throw new EnvironmentError('EPISODE_OVER', 'The episode is over. Reset the session to start another.');
     }
-    const result = this.#stepDuration.time(() => this.environment.step(action));
+    const result = this.#stepDuration.time(() => this.#watch(() => this.environment.step(action)));
     return result instanceof Promise
       ? result.then((late) => this.#played(action, late))
       : this.#played(action, result);
@@ -268,6 +272,42 @@ export function createInstance(definition: EnvironmentDefinition, client?: strin
   } catch (error) {
     throw openEnvError('FACTORY_ERROR', { factory_name: definition.id }, { cause: error });
   }
+}
+
+/** Errors that a watch has told of. */
+export const WATCHED = new WeakSet<object>();
+
+/** Runs a reset or a step of an environment. */
+export type Watch = (run: () => Result) => Result;
+
+/** A watch that refuses observations which break their schema, and logs with its stack what no client can correct. */
+export function watchOf(
+  { id, observation, checksObservations = false }: EnvironmentDefinition,
+  logger: Logger,
+): Watch {
+  const judge = (result: StepResult) => {
+    const { error } = checksObservations ? observation.safeParse(result.observation) : {};
+    if (error === undefined) return result;
+    const issues = error.issues.map(({ path, message }) => `${path.join('.') || 'observation'}: ${message}`);
+    throw new TypeError(
+      `The environment \`${id}\` broke the schema of its observation: ${issues.join('; ')}`,
+    );
+  };
+  const fail = (error: unknown): never => {
+    if (!(error instanceof EnvironmentError)) {
+      WATCHED.add(Object(error));
+      logger.error({ err: error }, `the environment ${id} failed`);
+    }
+    throw error;
+  };
+  return (run) => {
+    try {
+      const result = run();
+      return result instanceof Promise ? result.then(judge).catch(fail) : judge(result);
+    } catch (error) {
+      return fail(error);
+    }
+  };
 }
 
 /** Plays a session, or an environment. */

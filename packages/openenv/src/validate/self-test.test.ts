@@ -197,6 +197,10 @@ const FLAWS: Readonly<Record<string, readonly [Definition, RegExp]>> = {
     { ...counterEnvironment, grade: () => ({ score: 1, breakdown: {}, feedback: '' }) },
     /^task short: expected a score inside \(0, 1\), got 1/,
   ],
+  end: [
+    flawed((counter) => ({ step: async (action) => ({ ...(await counter.step(action)), done: false }) })),
+    /^expected `done` within 10000 steps/,
+  ],
   close: [
     flawed(() => ({
       close() {
@@ -227,7 +231,7 @@ describe('the self-test of an environment', () => {
     const { grade, tasks, ...plain } = counterEnvironment;
     const { passed, criteria } = await selfTest({ ...plain, replayable: false });
     const leftOut = criteria.filter((criterion) => criterion.passed === null).map(({ id }) => id);
-    assert.deepEqual([passed, leftOut], [true, ['replay', 'grade']]);
+    assert.deepEqual([passed, leftOut], [true, ['replay', 'grade', 'end']]);
   });
 
   for (const [id, [definition, details]] of Object.entries(FLAWS)) {

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { z } from 'zod';
-import type { EnvironmentDefinition, StepResult } from '../protocol/definition.ts';
+import { type EnvironmentDefinition, EnvironmentError, type StepResult } from '../protocol/definition.ts';
 import type { StateBody } from '../protocol/messages.ts';
 import { resetOptionsReader } from '../protocol/reset-options.ts';
 import { actionReader, toJsonSchema } from '../protocol/schemas.ts';
@@ -80,6 +80,7 @@ export async function selfTest(definition: EnvironmentDefinition, options: SelfT
     }
     return null;
   });
+  await judgePlays('end', () => endOf(definition, options));
   await judgePlays('close', async (plays) => {
     await closeAll(plays);
     return null;
@@ -132,6 +133,39 @@ async function playTask(
   } catch (error) {
     await session.close();
     throw error;
+  }
+}
+
+/** Steps and time in which an episode ends, with actions drawn from the schema: a choice. */
+const MOST_STEPS = 10_000;
+const MOST_MS = 10_000;
+
+/** Plays the first task to its end. */
+async function endOf(definition: EnvironmentDefinition, { resetOptions }: SelfTestOptions): Promise<Verdict> {
+  if (definition.replayable === false) return notApplicable('the environment measures real time');
+  const schema = toJsonSchema(definition.action, 'input');
+  const readAction = actionReader(definition.action);
+  // Multiples of the golden ratio are spread evenly over [0, 1).
+  let draws = 0;
+  const random = () => (draws++ * 0.618_033_988_75) % 1;
+  const { session, results } = await playTask(definition, definition.tasks?.[0] ?? null, {
+    resetOptions,
+    steps: 0,
+  });
+  try {
+    let { done } = results[0];
+    for (const end = performance.now() + MOST_MS; !done && session.stepCount < MOST_STEPS; ) {
+      if (performance.now() > end)
+        return notApplicable(`no end in ${session.stepCount} steps of ${MOST_MS / 1000} s`);
+      ({ done } = await session.step(readAction(sampleValue(schema, random))));
+    }
+    if (done) return null;
+    return `expected \`done\` within ${MOST_STEPS} steps of drawn actions: an episode that never ends trains and grades nobody`;
+  } catch (error) {
+    if (!(error instanceof EnvironmentError)) throw error;
+    return notApplicable(`a drawn action was refused: ${error.message}`);
+  } finally {
+    await session.close();
   }
 }
 
