@@ -103,6 +103,8 @@ describe('the wheel, in a virtual environment with nothing else and no Node on t
 
   it('has the command line too, which refuses what needs native code before it works', async () => {
     assert.match(await runPython(['-m', 'servegym', 'profile', 'list']), /h100-80gb-llama-3-8b/);
+    const { stdout } = await run(join(venv, 'bin', 'servegym'), ['--version'], { env: environment() });
+    assert.match(stdout, /^\d+\.\d+\.\d+\n$/);
     const options = ['static_workload', '--profile', 'h100-80gb-llama-3-8b', '--slo', 'ttft_p99=1s'];
     await assert.rejects(runPython(['-m', 'servegym', 'tune', ...options, '--plot', 'front.png']), {
       code: 2,

@@ -69,6 +69,23 @@ def test_check_env_finds_nothing_in_inferencegym(inferencegym_url):
     env.close()
 
 
+@pytest.mark.parametrize(("action_space", "expected"), [("box", "an array of 6 numbers, one each for batch_cap"), ("raw", "a dict with batch_cap")])
+def test_an_action_that_is_none_is_answered_with_one(llmserve_url, action_space, expected):
+    with ServeGymEnv(url=llmserve_url, action_space=action_space) as env:
+        env.reset(seed=1)
+        with pytest.raises(ValueError, match=f"Expected {expected}.*env.action_space.sample.*got 5"):
+            env.step(5)
+        env.step(env.action_space.sample())
+
+
+def test_an_observation_is_rendered_as_text(llmserve_url):
+    with gymnasium.make("ServeGym/LLMServe-v1", url=llmserve_url, render_mode="ansi") as env:
+        _, info = env.reset(seed=1)
+        assert f"request_arrival_rate: {info['observation']['request_arrival_rate']}" in env.render().split("\n")
+    with pytest.raises(ValueError, match="render_mode None or one of .'ansi'., got 'human'"):
+        ServeGymEnv(url=llmserve_url, render_mode="human")
+
+
 def test_an_episode_ends_by_its_time_limit(llmserve_url):
     env = ServeGymEnv(url=llmserve_url, task_id="static_workload")
     observation, info = env.reset(seed=2)

@@ -174,7 +174,7 @@ describe('servegym validate in this process', () => {
   it('plays an environment of a module, and fails with what is wrong', async () => {
     const sound = await runCommand('validate', '--env', guess);
     assert.equal(sound.code, 0, sound.stderr);
-    assert.match(sound.stdout, /^guess 1$[\s\S]*^✓ replay [\s\S]*^passed: 7 of 7$/m);
+    assert.match(sound.stdout, /^guess 1$[\s\S]*^✓ replay [\s\S]*^passed: 8 of 8$/m);
     const refused = await runCommand('validate', '--env', guess, '--action', '{"number": 0}');
     assert.equal(refused.code, 1);
     assert.match(refused.stdout, /^✗ episode [\s\S]*number: .*1[\s\S]*^FAILED/m);

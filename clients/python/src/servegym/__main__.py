@@ -1,4 +1,4 @@
-"""``python -m servegym serve``: the command line of the server that the package carries, with all its commands."""
+"""``servegym``, also as ``python -m servegym``: the command line of the server that the package carries."""
 
 import os
 import subprocess
@@ -7,11 +7,18 @@ import sys
 from .connection import ServerNotStarted
 from .local_server import servegym_command
 
-try:
-    command = [*servegym_command(), *sys.argv[1:]]
-except ServerNotStarted as error:
-    sys.exit(f"error: {error}")
-if os.name == "nt":
-    sys.exit(subprocess.call(command))
-# In the place of this process, so that signals reach the command.
-os.execvp(command[0], command)
+
+def main() -> None:
+    """Becomes the command."""
+    try:
+        command = [*servegym_command(), *sys.argv[1:]]
+    except ServerNotStarted as error:
+        sys.exit(f"error: {error}")
+    if os.name == "nt":
+        sys.exit(subprocess.call(command))
+    # In the place of this process, so that signals reach the command.
+    os.execvp(command[0], command)
+
+
+if __name__ == "__main__":
+    main()

@@ -118,9 +118,15 @@ class ActionEncoding:
         return np.where(self._is_whole, np.where(self._is_logarithmic, np.rint(values), parts), values)
 
     def batch(self, action: Any) -> Any:
-        """The action of one environment as the actions of n = 1."""
+        """The action of one environment as the actions of n = 1. Raises ValueError where it is not one."""
+        names = [field.name for field in self.fields]
         if self.kind == "raw":
+            if not isinstance(action, Mapping) or set(action) != set(names):
+                raise ValueError(f"Expected a dict with {', '.join(names)}, as env.action_space.sample() gives, got {action!r}")
             return {name: np.asarray([value]) for name, value in action.items()}
+        if np.shape(action) != (len(names),):
+            one = f"an array of {len(names)} numbers, one each for {', '.join(names)}, as env.action_space.sample() gives"
+            raise ValueError(f"Expected {one}, got {action!r}")
         return np.asarray(action)[None]
 
     def action(self, row: np.ndarray) -> dict[str, Any]:

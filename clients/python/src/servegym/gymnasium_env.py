@@ -35,11 +35,13 @@ class ServedOptions(TypedDict, total=False):
     token: str | None
     timeout_s: float
     truncates: bool
-    render_mode: None
+    render_mode: str | None
 
 
 class ServedSpaces:
     """A session of a server, and the encodings of its actions and observations."""
+
+    metadata: dict[str, Any]
 
     def _open(
         self,
@@ -54,8 +56,10 @@ class ServedSpaces:
         token: str | None = None,
         timeout_s: float = 60.0,
         truncates: bool = True,
-        render_mode: None = None,
+        render_mode: str | None = None,
     ) -> None:
+        if render_mode not in (None, *self.metadata["render_modes"]):
+            raise ValueError(f"Expected the render_mode None or one of {self.metadata['render_modes']}, got {render_mode!r}")
         self.render_mode = render_mode
         self._truncates = truncates
         address = url or shared_server(environment or DEFAULT_ENVIRONMENT, *server_options).url
@@ -140,6 +144,8 @@ class ServeGymEnv(ServedSpaces, gymnasium.Env[np.ndarray, Any]):
         timeout_s: how long a reply may take, s. Default 60.
         truncates: whether an episode that is done has reached its time limit, as all of ServeGym's do, and has not ended.
             Default true.
+        render_mode: ``ansi``, with which ``render`` gives the last observation as text, or none. The console at ``/web``
+            shows episodes as pictures.
 
     Raises:
         WrongEnvironment: when the server has another environment than the given one at the URL.
@@ -147,9 +153,10 @@ class ServeGymEnv(ServedSpaces, gymnasium.Env[np.ndarray, Any]):
         ValueError: when the server has no scales, or no features, for such observations.
     """
 
-    metadata: dict[str, Any] = {"render_modes": []}
+    metadata: dict[str, Any] = {"render_modes": ["ansi"], "render_fps": 1}
 
     def __init__(self, environment: str | None = None, **options: Unpack[ServedOptions]) -> None:
+        self._last: dict[str, Any] | None = None
         self._open(environment, **options)
         self.action_space = self._actions.space
         self.observation_space = self._observations.space
@@ -181,8 +188,17 @@ class ServeGymEnv(ServedSpaces, gymnasium.Env[np.ndarray, Any]):
         return observation, reward, done and not self._truncates, done and self._truncates, _info(reply)
 
     def _seen_in(self, reply: dict[str, Any], *, fresh: bool = False) -> np.ndarray:
-        row = np.array([read_row(self._fields, reply["observation"])])
+        self._last = reply["observation"]
+        row = np.array([read_row(self._fields, self._last)])
         return self._seen(row, np.array([fresh]))[0]
+
+    def render(self) -> str | None:  # type: ignore[override]
+        """The last observation, a field a line. Raises ResetNeeded before the first reset."""
+        if self.render_mode is None:
+            return None
+        if self._last is None:
+            raise ResetNeeded("There is nothing to render yet; call reset first")
+        return "\n".join(f"{name}: {value}" for name, value in self._last.items())
 
     def close(self) -> None:
         """Ends the session; a server that this process has started goes on until the process ends."""

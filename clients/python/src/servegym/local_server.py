@@ -8,6 +8,7 @@ import os
 import re
 import shutil
 import subprocess
+import sysconfig
 import threading
 from pathlib import Path
 
@@ -105,8 +106,8 @@ def shared_server(environment: str, *arguments: str) -> LocalServer:
 
 
 def servegym_command() -> list[str]:
-    """Command of ``servegym``: ``SERVEGYM_COMMAND``, the server that the package carries, the program on the path, or
-    the checkout that this file is in.
+    """Command of ``servegym``: ``SERVEGYM_COMMAND``, the server that the package carries, the checkout that this file is in,
+    or the program on the path that is not this package's own.
 
     Raises:
         ServerNotStarted: when it is none of these, or there is no Node for the server that the package carries.
@@ -117,14 +118,14 @@ def servegym_command() -> list[str]:
     carried = Path(__file__).resolve().parent / _CARRIED
     if carried.exists():
         return [node_program(), str(carried)]
-    on_path = shutil.which("servegym")
-    if on_path:
-        return [on_path]
     for folder in Path(__file__).resolve().parents:
         main = folder / "packages" / "servegym" / "src" / "main.ts"
         node = folder / "node_modules" / ".bin" / "node"
         if main.exists() and node.exists():
             return [str(node), str(main)]
+    on_path = shutil.which("servegym")
+    if on_path and Path(on_path).parent != Path(sysconfig.get_path("scripts")):
+        return [on_path]
     raise ServerNotStarted(
         "No URL was given, and there is no `servegym` to start a server with. Give the address of a running server "
         "(url='http://localhost:7860'), put `servegym` on the PATH, or set SERVEGYM_COMMAND to the command that runs it."
