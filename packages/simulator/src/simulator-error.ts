@@ -18,6 +18,8 @@ export type SimulatorErrorCode =
   | 'TRACE_EMPTY'
   /** A header and nothing below it. */
   | 'TRACE_NO_REQUESTS'
+  /** More requests than a trace may have, or a file that expands to too much. */
+  | 'TRACE_TOO_LARGE'
   /** No column for the arrival, the prompt or the output. */
   | 'TRACE_MISSING_COLUMN'
   /** A column that was asked for by name and is not there. */

@@ -114,6 +114,57 @@ describe('a trace file', () => {
   }
 });
 
+describe('a bomb', () => {
+  const padded = Buffer.from(`arrival,input,output,note\n${`0,1,1,${'x'.repeat(1000)}\n`.repeat(70_000)}`);
+  const ones = new Array(2 ** 23 + 1).fill(1);
+  const columns = ['arrival', 'input', 'output'].map((name) => ({
+    name,
+    data: ones,
+    type: 'INT32' as const,
+  }));
+  const hashes = { name: 'total_hashes', data: [`[${'1,'.repeat(35_000_000)}1]`], type: 'STRING' as const };
+  const one = (name: string) => ({ name, data: [1], type: 'INT32' as const });
+  const oneRow = [...['arrival', 'input_tokens', 'output_tokens', 'block_size'].map(one), hashes];
+  const inParquet = (codec: 'GZIP' | 'ZSTD', compress: (bytes: Uint8Array) => Uint8Array) =>
+    parquetWriteBuffer({ columnData: oneRow, statistics: false, codec, compressors: { [codec]: compress } });
+  const bombs: readonly [name: string, content: () => Uint8Array | ArrayBuffer][] = [
+    ['gzip', () => gzipSync(padded)],
+    ['Zstandard', () => zstdCompressSync(padded)],
+    ['pages of Parquet in gzip', () => inParquet('GZIP', gzipSync)],
+    ['pages of Parquet in Zstandard', () => inParquet('ZSTD', zstdCompressSync)],
+    [
+      'runs of Parquet',
+      () => parquetWriteBuffer({ columnData: columns, statistics: false, rowGroupSize: ones.length }),
+    ],
+  ];
+  for (const [name, content] of bombs) {
+    it(`of ${name} is refused while it expands`, async () => {
+      const file = new Uint8Array(content());
+      assert.ok(file.length < 200_000);
+      await assert.rejects(readTrace(fileWith('bomb', file)), { code: 'TRACE_TOO_LARGE' });
+    });
+  }
+
+  it('in a folder is refused, too', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'servegym-folder-'));
+    writeFileSync(join(folder, '0.json.gz'), gzipSync(padded));
+    await assert.rejects(readTrace(folder), { code: 'TRACE_TOO_LARGE' });
+    rmSync(folder, { recursive: true });
+  });
+
+  it('may be no archive', async () => {
+    for (const [start, name] of [
+      ['PK\x03\x04', 'a zip archive'],
+      ['BZh9', 'bzip2'],
+    ] as const) {
+      await assert.rejects(readTrace(fileWith('archive', Buffer.from(`${start}rest`))), {
+        code: 'TRACE_UNREADABLE',
+        message: new RegExp(`it is ${name}, .*Unpack it first`),
+      });
+    }
+  });
+});
+
 describe('a folder as a trace', () => {
   let folder: string;
   beforeEach(() => {

@@ -1,9 +1,9 @@
 import { createReadStream } from 'node:fs';
 import { type FileHandle, open, readdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Duplex } from 'node:stream';
+import { type Duplex, Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { createGunzip, createZstdDecompress, gunzipSync, zstdDecompressSync } from 'node:zlib';
+import { brotliDecompressSync, createGunzip, createZstdDecompress, zstdDecompressSync } from 'node:zlib';
 import {
   agentSessionsTrace,
   type ReadTrace,
@@ -17,12 +17,13 @@ import {
 } from '@servegym/simulator';
 import {
   asyncBufferFromFile,
+  type Compressors,
   parquetMetadataAsync,
   parquetRead,
   parquetReadObjects,
   parquetSchema,
 } from 'hyparquet';
-import { compressors } from 'hyparquet-compressors';
+import { compressors as unlimited } from 'hyparquet-compressors';
 import { TuningError } from '../search/slo.ts';
 
 /** Options of reading a trace file. */
@@ -74,12 +75,14 @@ async function readOpened(file: FileHandle, path: string, options: TraceFileOpti
   const { buffer, bytesRead } = await file.read(Buffer.alloc(4), 0, 4, 0);
   const magic = buffer.toString('latin1', 0, bytesRead);
   if (magic === 'PAR1') return readParquetTrace(path, traceOptions, onProgress);
-  const decompress = decompressorFor(magic);
+  const decompress = decompressorFor(magic, path);
   const stream = createReadStream(path, { highWaterMark: PIECE_BYTES });
   if (onProgress !== undefined) stream.on('data', () => onProgress(stream.bytesRead, size));
   const name = decompress === null ? path : path.replace(/\.(gz|gzip|zst|zstd)$/i, '');
   const read = (pieces: AsyncIterable<Buffer>) => parsePieces(pieces, path, name, traceOptions);
-  return decompress === null ? read(stream) : pipeline(stream, decompress, read);
+  return decompress === null
+    ? read(stream)
+    : pipeline(stream, decompress, (pieces: AsyncIterable<Buffer>) => read(expanded(pieces, path, size)));
 }
 
 /** RAGPulse's file of requests; the other files that begin with a number have the lengths of the parts. */
@@ -118,21 +121,58 @@ async function readFolder(folder: string): Promise<ReadTrace> {
 /** A file as text, decompressed. */
 async function readText(path: string): Promise<string> {
   const bytes = await readFile(path);
-  const magic = bytes.toString('latin1', 0, 4);
-  const plain = magic.startsWith(GZIP_MAGIC)
-    ? gunzipSync(bytes)
-    : magic === ZSTANDARD_MAGIC
-      ? zstdDecompressSync(bytes)
-      : bytes;
+  const decompress = decompressorFor(bytes.toString('latin1', 0, 4), path);
+  const whole = async (pieces: AsyncIterable<Buffer>) => {
+    const all: Buffer[] = [];
+    for await (const piece of expanded(pieces, path, bytes.length)) all.push(piece);
+    return Buffer.concat(all);
+  };
+  const plain = decompress === null ? bytes : await pipeline(Readable.from([bytes]), decompress, whole);
   return new TextDecoder('utf-8', { fatal: true }).decode(plain);
 }
 
-const GZIP_MAGIC = '\x1f\x8b';
 const ZSTANDARD_MAGIC = '\x28\xb5\x2f\xfd';
+/** First bytes of what is not read. */
+const ARCHIVES: Readonly<Record<string, string>> = { PK: 'a zip archive', BZh: 'bzip2', '\xfd7zX': 'xz' };
 
-function decompressorFor(magic: string): Duplex | null {
-  if (magic.startsWith(GZIP_MAGIC)) return createGunzip({ chunkSize: PIECE_BYTES });
-  return magic === ZSTANDARD_MAGIC ? createZstdDecompress({ chunkSize: PIECE_BYTES }) : null;
+/** @throws TuningError */
+function decompressorFor(magic: string, path: string): Duplex | null {
+  if (magic.startsWith('\x1f\x8b')) return createGunzip({ chunkSize: PIECE_BYTES });
+  if (magic === ZSTANDARD_MAGIC) return createZstdDecompress({ chunkSize: PIECE_BYTES });
+  const [, archive] = Object.entries(ARCHIVES).find(([start]) => magic.startsWith(start)) ?? [];
+  if (archive === undefined) return null;
+  const reason = `it is ${archive}, and what is compressed must be gzip, Zstandard or Parquet. Unpack it first`;
+  throw new TuningError('TRACE_UNREADABLE', `cannot read ${path}: ${reason}`);
+}
+
+/**
+ * Bytes to which a file may expand: so many times its size and at least so many. A choice: traces in text shrink 3 to 30
+ * times, bombs 1,000 times and more.
+ */
+const MOST_TIMES = 100;
+const FREE_BYTES = 64 * 2 ** 20;
+
+/** @throws SimulatorError `TRACE_TOO_LARGE` as soon as a file expands to too much */
+function expansionLimit(path: string, fileBytes: number): (bytes: number) => void {
+  let left = Math.max(FREE_BYTES, MOST_TIMES * fileBytes);
+  return (bytes) => {
+    left -= bytes;
+    if (left >= 0) return;
+    const expected = `a file that expands to at most ${MOST_TIMES} times its size, or ${FREE_BYTES} bytes`;
+    throw traceError('TRACE_TOO_LARGE', path, null, expected, 'more. Unpack it first if that is right');
+  };
+}
+
+async function* expanded(
+  pieces: AsyncIterable<Buffer>,
+  path: string,
+  fileBytes: number,
+): AsyncGenerator<Buffer> {
+  const count = expansionLimit(path, fileBytes);
+  for await (const piece of pieces) {
+    count(piece.length);
+    yield piece;
+  }
 }
 
 async function parsePieces(
@@ -159,6 +199,26 @@ async function parsePieces(
   return parser.end();
 }
 
+/** A choice: the rows of a group are in memory together. Older versions of pyarrow make groups of millions. */
+const MOST_ROWS_OF_GROUP = 2 ** 23;
+
+/** Decompressors of pages that give no more than a page says, and count it. */
+function limitedCompressors(count: (bytes: number) => void): Compressors {
+  const codecs: Compressors = {
+    ...unlimited,
+    BROTLI: (bytes, most) => brotliDecompressSync(bytes, { maxOutputLength: Math.max(1, most) }),
+    ZSTD: (bytes, most) => zstdDecompressSync(bytes, { maxOutputLength: Math.max(1, most) }),
+  };
+  const counted = Object.entries(codecs).map(([codec, expand]): [string, typeof expand] => [
+    codec,
+    (bytes, length) => {
+      count(length);
+      return expand(bytes, length);
+    },
+  ]);
+  return Object.fromEntries(counted);
+}
+
 /**
  * Reads the columns of a trace in Parquet, a row group at a time.
  * @throws SimulatorError with the row that is wrong.
@@ -169,6 +229,7 @@ async function readParquetTrace(
   onProgress?: (rows: number, ofRows: number) => void,
 ): Promise<ReadTrace> {
   const file = await asyncBufferFromFile(path);
+  const compressors = limitedCompressors(expansionLimit(path, file.byteLength));
   const metadata = await parquetMetadataAsync(file).catch((error: Error) => {
     throw malformed(path, error);
   });
@@ -187,6 +248,10 @@ async function readParquetTrace(
   const rows = Number(metadata.num_rows);
   let rowStart = 0;
   for (const group of metadata.row_groups) {
+    if (group.num_rows > MOST_ROWS_OF_GROUP) {
+      const expected = `row groups of at most ${MOST_ROWS_OF_GROUP} rows`;
+      throw traceError('TRACE_TOO_LARGE', path, null, expected, `${group.num_rows}`);
+    }
     const rowEnd = rowStart + Number(group.num_rows);
     await parquetRead({
       ...{ file, metadata, columns, compressors, rowStart, rowEnd, rowFormat: 'object' },

@@ -6,6 +6,8 @@ import type { Trace } from './trace.ts';
 
 const WHOLE_NUMBER = /^[+-]?\d+(\.0*)?$/;
 const FIRST_CAPACITY = 1024;
+/** A choice: the largest public traces have some millions. */
+const MOST_REQUESTS = 20_000_000;
 /** A choice: longer spans are mistakes of the unit, and would need memory for each of their seconds. */
 const LONGEST_SPAN_DAYS = 400;
 const MS_PER_DAY = 86_400_000;
@@ -42,6 +44,8 @@ export class TraceBuilder {
   #prefixIds = new Float64Array(FIRST_CAPACITY);
   #prefixCount = 0;
   #count = 0;
+  /** Requests, those that were handed over included. */
+  #added = 0;
   #outOfOrder = 0;
   #first: Timestamp | undefined;
   #previousMs = 0;
@@ -81,6 +85,9 @@ export class TraceBuilder {
       const days = (ms / MS_PER_DAY).toPrecision(3);
       const expected = `an arrival within ${LONGEST_SPAN_DAYS} days of the first, or another unit of time`;
       throw traceError('TRACE_TIMESTAMP', this.#source, line, expected, `${days} days`, 'timeUnit');
+    }
+    if (++this.#added > MOST_REQUESTS) {
+      throw traceError('TRACE_TOO_LARGE', this.#source, line, `at most ${MOST_REQUESTS} requests`, 'more');
     }
     if (follows === undefined) this.#checkOrder(line, ms);
     if (this.#count === PIECE && this.#onRequests !== undefined) this.#handOver(this.#onRequests);

@@ -3,6 +3,7 @@ import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { parseTrace, traceParser, traceTextOf } from './parse-trace.ts';
 import type { Trace, TraceOptions } from './trace.ts';
+import { TraceBuilder } from './trace-builder.ts';
 
 /** The trace in a text and how it was read. */
 function read(text: string, source: string, options: TraceOptions = {}) {
@@ -284,4 +285,19 @@ describe('how a trace is read', () => {
     assert.deepEqual([...trace.followUps!.previous], [-1, -1, 1]);
     assert.equal(trace.followUps!.thinkMs[2], 4000);
   });
+});
+
+it('a trace has at most 20 million requests, however they come', () => {
+  let taken = 0;
+  const builder = new TraceBuilder('many.csv', {
+    prefixBlockTokens: 512,
+    sort: false,
+    onRequests: ({ arrivalMs }) => {
+      taken += arrivalMs.length;
+    },
+  });
+  const add = (line: number) => builder.add(line, { dayMs: 0, ms: line }, 1, 1);
+  for (let line = 1; line <= 20_000_000; line++) add(line);
+  assert.throws(() => add(20_000_001), { code: 'TRACE_TOO_LARGE', line: 20_000_001 });
+  assert.ok(taken > 19_000_000);
 });
