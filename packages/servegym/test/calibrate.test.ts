@@ -453,30 +453,35 @@ describe('servegym profile make of a running server', () => {
     return `http://${HOST}:${(server.address() as AddressInfo).port}/v1`;
   }
 
-  it('keeps what was measured before Ctrl-C, and does not send it again with --resume', async (t) => {
-    const server = await serve(t, { timeScale: 2 });
-    const output = newOutput();
-    const calibrate = ['profile', 'make', server.api, ...LIMITS, '--yes', '--output', output];
-    const child = startServegym(...calibrate);
-    await server.waitBehind(FIRST_LOAD, child);
-    child.signal('SIGINT');
-    const { code, stderr } = await child.ended;
-    assert.equal(code, 130, stderr);
-    const loadsFile = output.replace('.json', '.loads.json');
-    assert.ok(stderr.includes(`1 load kept in ${loadsFile}: add --resume to go on`), stderr);
-    assert.equal(existsSync(output), false);
-    const [first] = JSON.parse(readFileSync(loadsFile, 'utf8'));
-    const before = server.completions;
-    const again = startServegym(...calibrate, '--resume');
-    // The handshake, and the second load.
-    await server.waitBehind(before + 1 + 8, again);
-    again.signal('SIGINT');
-    await again.ended;
-    const loads: { source: string }[] = JSON.parse(readFileSync(loadsFile, 'utf8'));
-    assert.deepEqual(loads[0], first);
-    assert.equal(new Set(loads.map(({ source }) => source)).size, loads.length);
-    assert.ok(loads.length >= 2);
-  });
+  for (const [what, signal, exitCode] of [
+    ['Ctrl-C', 'SIGINT', 130],
+    ['kill -9', 'SIGKILL', null],
+  ] as const)
+    it(`keeps what was measured before ${what}, and does not send it again with --resume`, async (t) => {
+      const server = await serve(t, { timeScale: 2 });
+      const output = newOutput();
+      const calibrate = ['profile', 'make', server.api, ...LIMITS, '--yes', '--output', output];
+      const child = startServegym(...calibrate);
+      await server.waitBehind(FIRST_LOAD, child);
+      child.signal(signal);
+      const { code, stderr } = await child.ended;
+      assert.equal(code, exitCode, stderr);
+      const loadsFile = output.replace('.json', '.loads.json');
+      const isTold = stderr.includes(`1 load kept in ${loadsFile}: add --resume to go on`);
+      assert.equal(isTold, signal === 'SIGINT', stderr);
+      assert.equal(existsSync(output), false);
+      const [first] = JSON.parse(readFileSync(loadsFile, 'utf8'));
+      const before = server.completions;
+      const again = startServegym(...calibrate, '--resume');
+      // The handshake, and the second load.
+      await server.waitBehind(before + 1 + 8, again);
+      again.signal('SIGINT');
+      await again.ended;
+      const loads: { source: string }[] = JSON.parse(readFileSync(loadsFile, 'utf8'));
+      assert.deepEqual(loads[0], first);
+      assert.equal(new Set(loads.map(({ source }) => source)).size, loads.length);
+      assert.ok(loads.length >= 2);
+    });
 
   it('sends nothing but one short request where nobody can be asked and --yes is missing', async (t) => {
     const server = await serve(t);

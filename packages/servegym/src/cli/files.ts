@@ -1,4 +1,4 @@
-import { createWriteStream, openSync, rmSync } from 'node:fs';
+import { createWriteStream, openSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { access, constants, readFile, rename, rm, stat } from 'node:fs/promises';
 import { basename, dirname } from 'node:path';
 import { Readable } from 'node:stream';
@@ -118,6 +118,12 @@ export async function writeOutputFile(path: string, pieces: Iterable<string | Ui
   } finally {
     unlisten();
   }
+}
+
+/** Writes a file of the command's own as a whole: a crash leaves the one that was there. */
+export function replaceFile(path: string, content: string | Uint8Array): void {
+  writeFileSync(`${path}.part`, content);
+  renameSync(`${path}.part`, path);
 }
 
 /** Writes a value as JSON, as `writeOutputFile` does. @throws InputError when it cannot. */

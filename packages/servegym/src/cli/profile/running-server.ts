@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { basename } from 'node:path';
 import { createInterface } from 'node:readline/promises';
 import { type Launch, TuningError } from '@servegym/operators';
@@ -20,7 +21,7 @@ import { above, whole } from '../arguments/options.ts';
 import { openTraffic, trafficOptions, trafficWord } from '../arguments/traffic.ts';
 import { defineCommand, type OptionTable, type OptionValues } from '../command-table.ts';
 import { InputError, untilInterrupted } from '../failure.ts';
-import { readGpu, readInputFile, readModel, readProfile, writeOutputFile } from '../files.ts';
+import { readGpu, readInputFile, readModel, readProfile, replaceFile } from '../files.ts';
 import { printResult, table } from '../output/print-result.ts';
 import { ProgressDisplay } from '../output/progress.ts';
 import type { Making } from './make.ts';
@@ -53,6 +54,10 @@ export async function calibrateRunningServer(url: string, options: Making): Prom
     );
   const loadsFile = `${output.replace(/\.json$/, '')}.loads.json`;
   const measured = options.resume ? await readLoads(loadsFile) : [];
+  if (!options.resume && existsSync(loadsFile))
+    console.error(
+      `note: ${loadsFile} has loads of an earlier run; --resume goes on with them, this one begins anew`,
+    );
   const client = new ServerClient({
     ...options,
     url,
@@ -89,7 +94,11 @@ export async function calibrateRunningServer(url: string, options: Making): Prom
         return client.measure(probe, stop.signal);
       },
       elapsed,
-      onLoad: (load) => void loads.push(load),
+      onLoad(load) {
+        loads.push(load);
+        // A load takes minutes of a GPU: what is measured outlasts a crash.
+        replaceFile(loadsFile, `${JSON.stringify(loads)}\n`);
+      },
       source:
         options.source ??
         `${facts.engine.name} ${facts.engine.version} that serves ${facts.model}, ${loads.length === 0 ? '' : 'resumed, '}measured over its API`,
@@ -104,7 +113,6 @@ export async function calibrateRunningServer(url: string, options: Making): Prom
     progress.end();
     stop.close();
     client.close();
-    if (loads.length > 0) await writeOutputFile(loadsFile, [`${JSON.stringify(loads)}\n`]);
   }
 }
 

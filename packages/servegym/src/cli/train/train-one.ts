@@ -1,4 +1,4 @@
-import { appendFileSync, existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { appendFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import {
   type Algorithm,
@@ -19,6 +19,7 @@ import {
 import type { JobEngine } from '@servegym/jobs';
 import { counted } from '@servegym/simulator';
 import { mean, sampleDeviation } from '@servegym/simulator/statistics';
+import { replaceFile } from '../files.ts';
 import { openJobs } from '../jobs.ts';
 import { type Form, table } from '../output/print-result.ts';
 import { ProgressDisplay } from '../output/progress.ts';
@@ -40,6 +41,9 @@ export async function trainOne(
   { threads, queue, signal, start }: Means,
 ): Promise<TrainingReport> {
   const { environment, algorithm, lessons } = run;
+  const checkpoint = checkpointPath(folder);
+  if (start === undefined && existsSync(checkpoint))
+    console.error(`note: an earlier run left ${checkpoint}; --resume with it goes on, this one begins anew`);
   const resumed = start !== undefined && 'checkpoint' in start ? start.checkpoint.steps : undefined;
   const firstStep = resumed ?? 0;
   let log = resumed === undefined ? undefined : new TrainingLog(folder, resumed);
@@ -52,11 +56,11 @@ export async function trainOne(
     const clock = { firstStep, wallSeconds: (now - started) / 1000 };
     if (progress.kind === 'lesson') {
       lessonsGiven = progress.lesson.shown.length;
-      replaceFile(checkpointPath(folder), progress.checkpoint());
+      replaceFile(checkpoint, progress.checkpoint());
       // The speed that is shown is that of PPO.
       started = performance.now();
     } else if (progress.kind === 'update' && now - written >= 1000 * CHECKPOINT_EVERY_S) {
-      replaceFile(checkpointPath(folder), progress.checkpoint());
+      replaceFile(checkpoint, progress.checkpoint());
       written = now;
     }
     if ('metrics' in progress) {
@@ -254,12 +258,6 @@ function writePolicy(paths: PolicyPaths, files: TrainedRun['files']): void {
   for (const [kind, file] of Object.entries(files)) replaceFile(pathOf[kind], file);
 }
 
-/** Writes a file; a crash leaves the one that was there. */
-function replaceFile(path: string, bytes: Uint8Array): void {
-  writeFileSync(`${path}.part`, bytes);
-  renameSync(`${path}.part`, path);
-}
-
 /** Records a training: JSON lines and a TensorBoard event file as it goes, the learning curve at the end. */
 export class TrainingLog {
   readonly lines: MetricsLine[] = [];
@@ -272,7 +270,7 @@ export class TrainingLog {
     this.#folder = folder;
     this.#metrics = join(folder, 'metrics.jsonl');
     if (keepUntil > 0) this.lines.push(...readLines(this.#metrics, keepUntil));
-    writeFileSync(this.#metrics, this.lines.map((line) => `${JSON.stringify(line)}\n`).join(''));
+    replaceFile(this.#metrics, this.lines.map((line) => `${JSON.stringify(line)}\n`).join(''));
     // TensorBoard looks for this in the name of a file.
     this.#events = join(folder, `events.out.tfevents.${Date.now()}.servegym`);
     const wallTime = Date.now() / 1000;
@@ -300,7 +298,7 @@ export class TrainingLog {
     const svg = reportPlot(report);
     const drawn = (ending: string, content: string | Uint8Array) => {
       const path = join(this.#folder, `learning-curve.${ending}`);
-      writeFileSync(path, content);
+      replaceFile(path, content);
       return path;
     };
     const pages = { ...files, curve: drawn('svg', svg), page: drawn('html', reportPage(report)) };
