@@ -1,4 +1,4 @@
-import { Redis } from 'ioredis';
+import { Redis, type RedisOptions } from 'ioredis';
 import { JobError, type Json } from './job.ts';
 
 /** Data of a job in the queue. */
@@ -36,16 +36,17 @@ export class QueueConnection {
   #hasTold = false;
 
   /**
-   * Connects to `redis://` or `rediss://`.
+   * Connects to `redis://` or `rediss://`, or as the options say, as to Sentinels.
    * @throws {JobError} `QUEUE_ADDRESS` or `QUEUE_UNREACHABLE`.
    */
-  static async open(url: string, version: string): Promise<QueueConnection> {
+  static async open(url: string | RedisOptions, version: string): Promise<QueueConnection> {
     const address = readAddress(url);
-    const attempt = new Redis(url, {
+    const attempt = connectionTo(url, {
       lazyConnect: true,
       connectTimeout: CONNECT_MS,
       maxRetriesPerRequest: 0,
       retryStrategy: () => null,
+      sentinelRetryStrategy: () => null,
     });
     let reason: Error | undefined;
     attempt.on('error', (error) => {
@@ -62,13 +63,13 @@ export class QueueConnection {
     return new QueueConnection(url, address, version);
   }
 
-  private constructor(url: string, address: string, version: string) {
+  private constructor(url: string | RedisOptions, address: string, version: string) {
     this.address = address;
     this.version = version;
     this.name = `servegym-jobs-${version}`;
     // From here on it waits for a server that comes back.
     const retryStrategy = (times: number) => Math.min(100 * times, 2000);
-    this.redis = quiet(new Redis(url, { maxRetriesPerRequest: null, retryStrategy }));
+    this.redis = quiet(connectionTo(url, { maxRetriesPerRequest: null, retryStrategy }));
   }
 
   async hasBytes(name: string): Promise<boolean> {
@@ -144,7 +145,13 @@ function presenceKey(role: QueueRole): string {
   return `servegym:${role}s`;
 }
 
-function readAddress(url: string): string {
+function connectionTo(url: string | RedisOptions, options: RedisOptions): Redis {
+  return typeof url === 'string' ? new Redis(url, options) : new Redis({ ...url, ...options });
+}
+
+function readAddress(url: string | RedisOptions): string {
+  if (typeof url !== 'string')
+    return `${url.name} of ${url.sentinels?.map(({ host, port }) => `${host}:${port}`)}`;
   const parsed = URL.parse(url);
   if (parsed === null || !['redis:', 'rediss:'].includes(parsed.protocol)) {
     throw new JobError(

@@ -1,12 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import { type Job as BullJob, UnrecoverableError, Worker } from 'bullmq';
+import type { RedisOptions } from 'ioredis';
 import { CANCELLED, encodeFailure, failureOf, JobError, type JobKinds, type Json } from './job.ts';
 import { ThreadPool } from './local-jobs.ts';
 import { QueueConnection, type QueuedJob, quiet } from './queue-connection.ts';
 
 export interface QueueWorkerSettings {
-  /** `redis://...`. */
-  readonly url: string;
+  /** `redis://...`, or options of ioredis. */
+  readonly url: string | RedisOptions;
   /** Version of the code. Jobs of another one are left alone. */
   readonly version: string;
   readonly kinds: JobKinds;

@@ -6,7 +6,8 @@ import { join } from 'node:path';
 import { after, afterEach, before, describe, it } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { UnrecoverableError, Worker } from 'bullmq';
-import { type RedisProcess, startRedis } from '../../../maintenance/test-servers/redis.ts';
+import { Redis } from 'ioredis';
+import { type RedisProcess, startRedis, startSentinel } from '../../../maintenance/test-servers/redis.ts';
 import { type Job, JobError, type Json } from './job.ts';
 import { LocalJobs } from './local-jobs.ts';
 import { QueueConnection, type QueuedJob } from './queue-connection.ts';
@@ -247,6 +248,29 @@ describe('jobs in a queue', () => {
 });
 
 describe('the address of a queue', () => {
+  it('may be that of Sentinels, who tell where it has moved', PATIENCE, async (t) => {
+    const primary = await startRedis();
+    const replica = await startRedis('--replicaof', '127.0.0.1', new URL(primary.url).port);
+    const sentinel = await startSentinel(primary);
+    const { hostname: host, port } = new URL(sentinel.url);
+    const url = { sentinels: [{ host, port: Number(port) }], name: 'sessions' };
+    const watch = new Redis(sentinel.url);
+    const seen = async () => ((await watch.call('SENTINEL', 'replicas', 'sessions')) as string[][])[0];
+    while (!(await seen())?.includes('ok')) await pause(20);
+    const worker = await QueueWorker.start({ url, version: VERSION, kinds: KINDS, threads: 1 });
+    const jobs = await QueuedJobs.connect({ url, version: VERSION });
+    t.after(async () => {
+      watch.disconnect();
+      await worker.close(true);
+      await jobs.close();
+      for (const server of [sentinel, replica, primary]) await server.stop();
+    });
+    const list = (seed: number) => [{ kind: 'simulation', input: { seed, requests: 12 } }];
+    assert.equal((await jobs.run(list(0))).length, 1);
+    process.kill(primary.pid, 'SIGKILL');
+    assert.equal((await jobs.run(list(1))).length, 1);
+  });
+
   it('is refused where nobody answers, without its password', async () => {
     const url = 'redis://someone:secret@127.0.0.1:1/0';
     await assert.rejects(QueuedJobs.connect({ url, version: VERSION }), (error: Error) => {

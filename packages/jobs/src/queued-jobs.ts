@@ -1,7 +1,9 @@
 // `@servegym/jobs/queue`: jobs through Redis. Needs the packages `bullmq` and `ioredis`.
+
 import { randomUUID } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import { Queue, QueueEvents } from 'bullmq';
+import type { RedisOptions } from 'ioredis';
 import {
   attemptDelayMs,
   bytesName,
@@ -21,8 +23,8 @@ import { MOST_LOST_WORKERS } from './queue-worker.ts';
 export { QueueWorker } from './queue-worker.ts';
 
 export interface QueuedJobsOptions {
-  /** `redis://...`. */
-  readonly url: string;
+  /** `redis://...`, or options of ioredis. */
+  readonly url: string | RedisOptions;
   /** Version of the code. Workers of another one leave the jobs alone. */
   readonly version: string;
   /** Told what a person who waits wants to know: that there is no worker, that the connection is lost. */

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
-import { type RedisProcess, startRedis } from '../../../maintenance/test-servers/redis.ts';
+import { type RedisProcess, startRedis, startSentinel } from '../../../maintenance/test-servers/redis.ts';
 import { type ServeProcess, startServeWith } from '../../../maintenance/test-servers/servegym.ts';
 import { runCommand } from './in-process.ts';
 
@@ -49,6 +49,28 @@ describe('two servers that share their sessions in Redis', () => {
     };
     const inTurns = await play((step) => servers[step % 2]);
     assert.deepEqual(inTurns, await play(() => servers[0]));
+  });
+
+  it('find Redis by its Sentinels', async (t) => {
+    const sentinel = await startSentinel(redis);
+    const { port } = new URL(sentinel.url);
+    const address = `redis+sentinel://127.0.0.1:1,127.0.0.1:${port}/sessions`;
+    const server = await startServeWith({ SERVEGYM_STORE: address });
+    t.after(async () => {
+      await server.stop();
+      await sentinel.stop();
+    });
+    const { session_id } = await post(servers[0], '/reset', { task_id: 'bursty_workload', seed: 5 });
+    const answer = await fetch(`${server.url}/state?session_id=${session_id}`);
+    assert.equal(((await answer.json()) as { step_count: number }).step_count, 0);
+  });
+
+  it('refuse an address of Sentinels without a name', async () => {
+    for (const address of ['redis+sentinel://here:26379', 'redis+sentinel://:secret@/name']) {
+      const { code, stderr } = await runCommand('serve', '--port', '0', '--store', address);
+      assert.deepEqual([code, stderr.includes('secret')], [2, false]);
+      assert.match(stderr, /Expected redis\+sentinel:\/\/host:port,host:port\/name, with the name/);
+    }
   });
 
   it('refuse to start where there is no Redis', async () => {

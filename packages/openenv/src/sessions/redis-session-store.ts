@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { Redis, ReplyError } from 'ioredis';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { Redis, type RedisOptions, ReplyError } from 'ioredis';
 import type { EnvironmentError } from '../protocol/definition.ts';
 import { openEnvError } from '../protocol/errors.ts';
 import { maskUrls } from '../protocol/mask-urls.ts';
@@ -105,7 +106,11 @@ const REDIS_SCRIPTS = {
     if kept[1] ~= owner then return 'taken' end
     local length = redis.call('LLEN', actions)
     local steps = tonumber(kept[3] or length)
-    if steps == index + 1 and kept[4] == digest and length == index + 1 then return 'saved' end
+    if steps == index + 1 and kept[4] == digest and length == index + 1 then
+      -- A write, which replicas are waited for to have.
+      redis.call('PEXPIRE', session, retention)
+      return 'saved'
+    end
     if steps ~= index or length ~= index then return 'gap' end
     local of = kept[2] or ''
     if not room(of, ${ENTRY_BYTES} + #action, ARGV[10], ARGV[11]) then return 'quota' end
@@ -150,6 +155,8 @@ const DEFAULTS = {
   timeoutMs: 5000,
   /** A connection on which a command waits this long for its answer is dead: another one is made, which sends it again, ms. */
   deadAfterMs: 1500,
+  /** Longest wait for a replica to have an entry, ms. */
+  replicaMs: 200,
   /** Interval of the probes that find a dead connection while nobody plays, ms. */
   probeIntervalMs: 1000,
 };
@@ -162,22 +169,30 @@ const CLIENT = 'openenv:client:';
  * Keeps sessions in Redis, so that servers on several machines can take them over from one another. An entry is as safe
  * as the server keeps its writes: with an append-only file, up to the last second.
  *
- * @param url `redis://...` or `rediss://...`.
+ * With Sentinels, an entry is answered when a replica has it too, so that the one that they promote has all of them; where no
+ * replica answers in time, it is answered all the same, and the condition tells.
+ *
+ * @param url `redis://...` or `rediss://...`, or options of ioredis, as with Sentinels.
  * @throws EnvironmentError `STORE_ERROR` when nobody answers there.
  */
 export async function openRedisStore(
-  url: string,
+  url: string | RedisOptions,
   given: Partial<RedisSessionStoreOptions> = {},
 ): Promise<SessionStore> {
   const options: RedisSessionStoreOptions = withDefaults(DEFAULTS, given);
   const { timeoutMs, deadAfterMs } = options;
-  const redis = new Redis(url, {
+  let isOpen = false;
+  const how: RedisOptions = {
     lazyConnect: true,
     connectTimeout: timeoutMs,
     commandTimeout: timeoutMs,
     socketTimeout: deadAfterMs,
     retryStrategy: (times) => Math.min(50 * times, 1000),
-  });
+    sentinelRetryStrategy: (times) => (isOpen ? Math.min(50 * times, 1000) : null),
+    // A primary that became a replica: connects to the new one, and sends the command again.
+    reconnectOnError: ({ message }) => (message.startsWith('READONLY') ? 2 : false),
+  };
+  const redis = typeof url === 'string' ? new Redis(url, how) : new Redis({ ...url, ...how });
   let reason: Error | undefined;
   redis.on('error', (error) => {
     reason = error;
@@ -185,13 +200,19 @@ export async function openRedisStore(
   try {
     await redis.connect();
     await redis.ping();
+    isOpen = true;
   } catch (error) {
     redis.disconnect();
     const { message } = reason ?? (error as Error);
-    throw storeError(`Could not open the sessions in Redis at ${maskUrls(url)}: ${message}`, error);
+    throw storeError(`Could not open the sessions in Redis at ${addressOf(url)}: ${message}`, error);
   }
   await warnOfEviction(redis, options.logger);
   return redisStore(redis, options);
+}
+
+function addressOf(url: string | RedisOptions): string {
+  if (typeof url === 'string') return maskUrls(url);
+  return `${url.name} of ${url.sentinels?.map(({ host, port }) => `${host}:${port}`)}`;
 }
 
 /** All other policies than `noeviction` drop sessions when memory runs out, as these have a time to live. */
@@ -207,6 +228,7 @@ function redisStore(redis: Redis, options: RedisSessionStoreOptions): SessionSto
   const { maxClientBytes, restMs, retentionMs } = options;
   const owner = randomUUID();
   const monitor = new StoreMonitor(options.logger);
+  const replicated = replication(redis, options.replicaMs);
   const probe = () => void reading(() => redis.ping()).catch(() => {});
   const probeTimer = setInterval(probe, options.probeIntervalMs).unref();
   for (const [name, lua] of Object.entries(REDIS_SCRIPTS)) {
@@ -297,8 +319,10 @@ function redisStore(redis: Redis, options: RedisSessionStoreOptions): SessionSto
   async function write<T>(command: () => Promise<T>): Promise<T> {
     monitor.began();
     try {
-      const answer = await command();
+      const { answer, isReplicated } = await replicated(command);
       monitor.written(1);
+      if (!isReplicated)
+        monitor.failed(0, 'no replica of Redis has the last entries, which may be lost with the primary');
       return answer;
     } catch (error) {
       const reason = `Redis: ${(error as Error).message}`;
@@ -323,6 +347,31 @@ function redisStore(redis: Redis, options: RedisSessionStoreOptions): SessionSto
       throw storeError(`The session could not be read: ${reason}.`, error);
     }
   }
+}
+
+/**
+ * Answers how to run a command that writes until a replica has what it wrote, where there are Sentinels. One `WAIT` is for
+ * all commands that were answered before it. It tells only of its own connection, so that a command is run again on the next.
+ */
+function replication(redis: Redis, replicaMs: number) {
+  let connections = 0;
+  redis.on('ready', () => connections++);
+  let next: Promise<number> | undefined;
+  const wait = async () => {
+    await nextTurn();
+    next = undefined;
+    return redis.wait(1, replicaMs);
+  };
+  return async <T>(command: () => Promise<T>): Promise<{ answer: T; isReplicated: boolean }> => {
+    for (;;) {
+      const answer = await command();
+      if (redis.options.sentinels == null) return { answer, isReplicated: true };
+      const connection = connections;
+      next ??= wait();
+      const replicas = await next;
+      if (connection === connections) return { answer, isReplicated: replicas > 0 };
+    }
+  };
 }
 
 /** Damage to a kept session, as a sentence. @param digest that it ought to have */

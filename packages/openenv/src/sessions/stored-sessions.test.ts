@@ -8,7 +8,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { after, before, describe, it, type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
-import { type RedisProcess, startRedis } from '../../../../maintenance/test-servers/redis.ts';
+import { type RedisProcess, startRedis, startSentinel } from '../../../../maintenance/test-servers/redis.ts';
 import { counterEnvironment } from '../fixtures/counter-environment.ts';
 import { collectingLogger, getJson, openRawSocket, postJson, startServer } from '../fixtures/start-server.ts';
 import { prometheusMetrics } from '../server/prometheus-metrics.ts';
@@ -306,6 +306,64 @@ test('sessions that were kept in memory answer that they are gone, also without 
   const step = await postJson(`${url}/step`, { action: { amount: 1 } });
   assert.equal(step.body.code, 'SESSION_DELETED', step.body.detail);
   assert.equal((await postJson(`${url}/reset`, { seed: 0 })).status, 200);
+});
+
+test('a failover of Sentinels loses no step that was answered', async (t) => {
+  const primary = await startRedis();
+  const replica = await startRedis('--replicaof', '127.0.0.1', new URL(primary.url).port);
+  const sentinel = await startSentinel(primary);
+  const { hostname: host, port } = new URL(sentinel.url);
+  const admin = new Redis(replica.url);
+  const watch = new Redis(sentinel.url);
+  t.after(async () => {
+    admin.disconnect();
+    watch.disconnect();
+    for (const server of [sentinel, replica, primary]) await server.stop();
+  });
+  while (!(await admin.info('replication')).includes('master_link_status:up')) await sleep(20);
+  while (((await watch.call('SENTINEL', 'replicas', 'sessions')) as unknown[]).length === 0) await sleep(20);
+  const options = { sentinels: [{ host, port: Number(port) }], name: 'sessions' };
+  const store = await openRedisStore(options, { timeoutMs: 20_000 });
+  t.after(() => store.close());
+  const ids = Array.from({ length: 20 }, (_, i) => `session-${i}`);
+  const answered = new Map<string, number>();
+  let isOver = false;
+  const playing = ids.map(async (id) => {
+    const journal = store.open(id, ENVIRONMENT);
+    await journal.reset('e', { seed: 1 });
+    for (let step = 0; !isOver; step++) {
+      await journal.step(step, { amount: step });
+      answered.set(id, step + 1);
+    }
+  });
+  while ((answered.get('session-0') ?? 0) < 20) await sleep(5);
+  process.kill(primary.pid, 'SIGKILL');
+  while (!(await admin.info('replication')).includes('role:master')) await sleep(20);
+  const before = answered.get('session-0')!;
+  while (answered.get('session-0')! < before + 3) await sleep(20);
+  assert.match(store.condition!().problem!, /no replica of Redis has the last entries/);
+  isOver = true;
+  await Promise.all(playing);
+  for (const id of ids) {
+    const { damage, actions } = (await store.take(id))!;
+    assert.deepEqual([damage, actions.length], [undefined, answered.get(id)]);
+  }
+});
+
+test('Sentinels that do not answer, or do not know the name, are told', async (t) => {
+  const away = openRedisStore({ sentinels: [{ host: '127.0.0.1', port: 1 }], name: 'sessions' });
+  await assert.rejects(away, {
+    code: 'STORE_ERROR',
+    message: /at sessions of 127\.0\.0\.1:1: .*[sS]entinel/,
+  });
+  const primary = await startRedis();
+  const sentinel = await startSentinel(primary);
+  t.after(async () => {
+    for (const server of [sentinel, primary]) await server.stop();
+  });
+  const port = Number(new URL(sentinel.url).port);
+  const misnamed = openRedisStore({ sentinels: [{ host: '127.0.0.1', port }], name: 'other' });
+  await assert.rejects(misnamed, { code: 'STORE_ERROR', message: /at other of 127\.0\.0\.1:\d+: ./ });
 });
 
 /** A proxy before Redis whose connections can fall silent: what they carry is swallowed, and they stay open. */

@@ -8,6 +8,7 @@ import { loadOptional } from '@servegym/environments';
 import { type JobEngine, type JobKinds, LocalJobs } from '@servegym/jobs';
 import { TUNE_JOB_KINDS } from '@servegym/operators';
 import packageJson from '../../package.json' with { type: 'json' };
+import { redisConnection } from '../server/redis-address.ts';
 import { wholeNumber } from './arguments/options.ts';
 import { defineCommand, type OptionValues } from './command-table.ts';
 import { InputError, untilInterrupted } from './failure.ts';
@@ -57,7 +58,7 @@ export async function openJobs({ threads, queue }: JobOptions): Promise<JobEngin
   if (queue === undefined) return new LocalJobs({ kinds: JOB_KINDS, threads });
   const { QueuedJobs } = await importQueue();
   return QueuedJobs.connect({
-    url: queue,
+    url: redisConnection(queue),
     version: codeVersion(),
     onNotice: (notice) => console.error(`note: ${notice}`),
   });
@@ -138,7 +139,11 @@ export const workerCommand = () =>
   defineCommand({
     description: 'do the jobs of commands that were started with --queue, on this machine',
     options: {
-      queue: { value: '<url>', help: 'redis://host:6379', required: true },
+      queue: {
+        value: '<url>',
+        help: 'redis://host:6379, or redis+sentinel://host:26379/name',
+        required: true,
+      },
       threads,
       quiet: { help: 'say nothing of single jobs' },
       json: { help: 'say it in JSON lines' },
@@ -153,7 +158,7 @@ finishes the jobs that run and ends; a second one ends at once. A worker takes j
       let finished = 0;
       const { QueueWorker } = await importQueue();
       const worker = await QueueWorker.start({
-        url: queue,
+        url: redisConnection(queue),
         version,
         kinds: JOB_KINDS,
         threads,

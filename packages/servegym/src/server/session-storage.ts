@@ -5,13 +5,9 @@ import { loadOptional } from '@servegym/environments';
 import { type Logger, openSqliteStore, type SessionStore } from '@servegym/openenv';
 import { maskUrls } from '@servegym/openenv/mask-urls';
 import { InputError } from '../cli/failure.ts';
+import { isRedisAddress, redisConnection } from './redis-address.ts';
 
 const SQLITE_BUSY = 5;
-
-/** True for an address of Redis, false for a file. */
-export function isRedisAddress(fileOrAddress: string): boolean {
-  return /^rediss?:\/\//.test(fileOrAddress);
-}
 
 /** Any URL; the path of a file on a Windows drive is none. */
 const URL_SCHEME = /^[a-z][a-z\d+.-]+:\/\//i;
@@ -34,7 +30,7 @@ export class SharedStorage {
   constructor(address: string, options: StorageOptions = {}) {
     if (URL_SCHEME.test(address) && !isRedisAddress(address)) {
       throw new InputError(
-        `Expected --store or SERVEGYM_STORE to be a file, redis://, rediss:// or \`memory\`, got \`${maskUrls(address)}\`. Sessions are kept in SQLite files and in Redis only`,
+        `Expected --store or SERVEGYM_STORE to be a file, redis://, rediss://, redis+sentinel:// or \`memory\`, got \`${maskUrls(address)}\`. Sessions are kept in SQLite files and in Redis only`,
       );
     }
     this.address = address;
@@ -83,7 +79,7 @@ async function openStorage(fileOrAddress: string, options: StorageOptions): Prom
     (message, options) => new InputError(message, { ...options, code: 'PACKAGE_MISSING' }),
   );
   try {
-    return await openRedisStore(fileOrAddress, {
+    return await openRedisStore(redisConnection(fileOrAddress), {
       ...(maxBytes !== undefined && { maxClientBytes: maxBytes / 4 }),
       logger,
     });
