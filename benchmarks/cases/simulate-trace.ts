@@ -3,6 +3,7 @@ import { drawWorkload, publicWorkload } from '@servegym/environments';
 import { findReferenceFiles, REFERENCE_DATA, readTrace } from '@servegym/operators/traces';
 import { findProfile } from '@servegym/profiles';
 import {
+  type ReplicaView,
   repeatTrace,
   type SimulationOptions,
   scaleRate,
@@ -89,12 +90,17 @@ export default benchmark({
         { name: 'KV pressure: 2,000 blocks', trace: recorded, options: { kvBlocks: 2000 } },
         { name: 'without prefix caching', trace: recorded, options: { prefixCaching: false } },
         { name: 'speculation depth 3', trace: recorded, options: { speculationDepth: 3 } },
+        { name: '4 replicas in turns', trace: recorded, options: { replicas: 4 } },
+        { name: '4 replicas by `score`', trace: recorded, options: { replicas: 4, policy: { score } } },
       ],
       plan,
       other?.simulateTrace,
     );
   },
 });
+
+/** A policy that is asked for each request and replica. */
+const score = (_: unknown, replica: ReplicaView) => -replica.requests_in_flight;
 
 async function chosenTrace(trace: string | undefined, data: string | undefined): Promise<Trace> {
   const [published] = data === undefined ? [] : findReferenceFiles(data, [REFERENCE_DATA.azureConversation]);

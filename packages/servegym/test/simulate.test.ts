@@ -369,6 +369,48 @@ describe('servegym simulate', () => {
     assert.ok(shared.ttft_ms.mean <= alone.ttft_ms.mean);
   });
 
+  it('lets a module of the user route, admit and order, and counts what it answers wrongly', async () => {
+    const file = fileWith(
+      'mine.ts',
+      `import { definePolicy } from 'servegym';
+let routed: number = 0;
+export default definePolicy({
+  admit: ({ prompt_tokens }: { prompt_tokens: number }) => prompt_tokens < 1100,
+  score: (request, replica) => (routed++ < 2 ? Number.NaN : -replica.requests_in_flight),
+  order: (queue) => queue.sort((a, b) => a.prompt_tokens - b.prompt_tokens),
+});
+`,
+    );
+    const load = ['closed:6x1000:50~0.7', '--requests', '40', '--replicas', '2'];
+    const { completed, policy } = await simulate(...load, '--policy', file, '--metrics-interval', '50');
+    assert.equal(completed, 40);
+    assert.deepEqual(policy, {
+      refused: 0,
+      faults: [
+        { function: 'score', count: 2, message: 'Expected `score` to answer a number, got `NaN` (number)' },
+      ],
+    });
+    const { stdout } = await runCommand('simulate', ...load, '--profile', profile, '--policy', file);
+    assert.match(
+      stdout,
+      /by the policy +0 refused\n.*note: Expected `score`.*; the default decided, 2 times/s,
+    );
+    const wrong: [string, string, RegExp][] = [
+      ['three.js', 'export default 3', /three\.js: expected an object with any of order, admit, .*, got 3/],
+      ['open.js', 'export default (', /open\.js: Unexpected end of input/],
+      ['none.js', 'const x = 1', /none\.js: expected `export default definePolicy/],
+      ['typed.ts', 'export default { score: 3 as number }', /typed\.ts: expected `score` to be a function/],
+    ];
+    for (const [name, text, message] of wrong) {
+      const args = ['simulate', csv, '--profile', profile, '--policy', fileWith(name, text)];
+      await assertRefused(args, message);
+    }
+    await assertRefused(
+      ['evaluate', file, '--env', 'fleet'],
+      /mine\.ts: expected a file that training wrote, got a module/,
+    );
+  });
+
   it('loads prompts from the memory of the host that the KV pool has lost', async () => {
     const prompts = fileWith(
       'prompts.jsonl',

@@ -22,6 +22,7 @@ import type { OptionTable, OptionValues } from '../command-table.ts';
 import type { EvaluateOptions } from '../evaluate/command.ts';
 import { InputError } from '../failure.ts';
 import { decodeInputFile, readInputFile, readInputJson } from '../files.ts';
+import { isPolicyModule } from '../policy/import-policy.ts';
 import { within } from './options.ts';
 
 /** Options that say under which traffic, and on which server, tasks are played. */
@@ -177,6 +178,11 @@ export async function readPolicies({ policies, env, llm }: EvaluateOptions): Pro
     names.map(async (name): Promise<NamedPolicy> => {
       if (isModel(name)) return { name, model: name.slice(4) };
       if (!isPolicyFile(name)) return { name, found: findPolicy(env, name) };
+      if (isPolicyModule(name)) {
+        throw new InputError(
+          `${name}: expected a file that training wrote, got a module; \`servegym policy evaluate ${name}\` scores its functions`,
+        );
+      }
       return { name, found: await decodeInputFile(name, (bytes) => findPolicy(env, bytes)) };
     }),
   );

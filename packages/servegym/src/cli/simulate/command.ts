@@ -2,6 +2,7 @@ import { type Deployment, longestRequest, requestsWithin, splitParts } from '@se
 import {
   chromeTrace,
   drawPriorities,
+  type Policy,
   type PrefillDecodeSplit,
   pickRequests,
   ROUTER_POLICIES,
@@ -37,6 +38,7 @@ import { defineCommand, type OptionTable, type OptionValues } from '../command-t
 import { InputError } from '../failure.ts';
 import { requireWritable, writeOutputFile } from '../files.ts';
 import { printResult } from '../output/print-result.ts';
+import { importPolicy } from '../policy/import-policy.ts';
 import {
   type ClassSummary,
   requestFile,
@@ -49,6 +51,12 @@ const options = {
   ...deploymentOptions,
   replicas: whole('<n>', 1, 1024, 'engines that share the traffic'),
   router: { value: '<policy>', choices: ROUTER_POLICIES, help: 'how they share it (default: round_robin)' },
+  policy: {
+    value: '<file>',
+    conflicts: ['change'],
+    help: 'module of your own that routes, admits and orders requests (.ts or .js)',
+  },
+  metricsInterval: above('<ms>', 0, 3.6e6, 'between two looks at the engines (default: one at each request)'),
   split: {
     value: '[prefill:decode]',
     preset: '1:1',
@@ -81,7 +89,10 @@ const options = {
 } as const satisfies OptionTable;
 
 type SimulateOptions = OptionValues<typeof options>;
-type Values = SimulateOptions & { readonly traffic: ReturnType<typeof trafficWord.traffic.parse> };
+type Values = SimulateOptions & {
+  readonly functions?: Policy;
+  readonly traffic: ReturnType<typeof trafficWord.traffic.parse>;
+};
 
 /** `servegym simulate`: traffic on a simulated deployment. */
 export const simulateCommand = () =>
@@ -92,11 +103,14 @@ export const simulateCommand = () =>
   servegym simulate log.csv --deployment 'vllm serve Qwen/Qwen3-32B -tp 2' --gpu h100
   servegym simulate closed:32x1024:1024~0.8 --profile mine.json --requests 320
   servegym simulate log.csv --profile h100-80gb-llama-3-8b --split 2:1
+  servegym simulate log.csv --profile h100-80gb-llama-3-8b --replicas 4 --policy my-router.ts
   servegym simulate log.csv --profile a100-40gb-llama-3-8b --change 60:weights=INT8`,
     action: simulate,
   });
 
-async function simulate(values: Values): Promise<void> {
+async function simulate(given: Values): Promise<void> {
+  const functions = given.policy === undefined ? undefined : await importPolicy(given.policy);
+  const values = { ...given, functions };
   const deployment = withBandwidth(await readDeployment(values.deployment, values), values);
   await requireWritable(values.chromeTrace);
   await requireWritable(values.requestsFile);
@@ -119,14 +133,25 @@ function withBandwidth(deployment: Deployment, { kvOffloadingBandwidth: own }: S
 }
 
 /** Options of the engines. */
-function engineOptions(deployment: Deployment, values: SimulateOptions): SimulationOptions {
+function engineOptions(deployment: Deployment, values: Values): SimulationOptions {
   const { profile, settings, engines, kvBlocks } = deployment;
   const { maxNumBatchedTokens, prefixCaching } = settings;
-  const { acceptance, seed, replicas = engines, router = deployment.router ?? 'round_robin' } = values;
+  const { acceptance, seed, functions: policy, metricsInterval: metricsIntervalMs } = values;
+  const { replicas = engines, router = deployment.router ?? 'round_robin' } = values;
   const split = values.split ?? (settings.split === false ? undefined : ofEngines(settings.split, replicas));
   return {
     ...servingConfig(deployment),
-    ...{ profile, maxNumBatchedTokens, kvBlocks, acceptance, prefixCaching, router, seed },
+    ...{
+      profile,
+      maxNumBatchedTokens,
+      kvBlocks,
+      acceptance,
+      prefixCaching,
+      router,
+      seed,
+      policy,
+      metricsIntervalMs,
+    },
     ...(split === undefined ? { replicas } : { split }),
   };
 }
@@ -232,7 +257,7 @@ async function simulateWhole(deployment: Deployment, values: Values): Promise<Si
 function served(
   trace: Trace,
   deployment: Deployment,
-  values: SimulateOptions,
+  values: Values,
   watched: Pick<SimulationOptions, 'priorities' | 'concurrency' | 'onIterations'>,
 ): SimulationRun {
   const options = engineOptions(deployment, values);

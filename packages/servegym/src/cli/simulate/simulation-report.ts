@@ -54,6 +54,7 @@ export function simulationJson(simulation: Simulation) {
     classes: classes?.map((each) => ({
       ...{ priority: each.priority, completed: each.completed, ttftMs: each.ttft, e2eMs: each.e2e },
     })),
+    policy: run.policy,
     events: run.events.map(({ kind, atMs, replica }) => ({ kind, atS: atMs / 1000, gpu: replica })),
   });
 }
@@ -74,6 +75,7 @@ export function simulationText(simulation: Simulation): string {
     '',
     ...facts([
       ['requests', `${count(run.completed)} completed, ${count(run.rejected)} rejected`],
+      ['by the policy', run.policy && `${count(run.policy.refused)} refused`],
       ['simulated', `${seconds(simulatedS)}${isClosedBatch ? ' (makespan)' : ''}`],
       ['wall', `${seconds(wallS)} (${count(Math.round(run.requests / wallS))} requests/s)`],
       ['throughput', `${throughput(run).toFixed(1)} output tokens/s`],
@@ -117,6 +119,9 @@ function notes({ profile, weights, summary: run, refused, beyondValidity: beyond
   const lines = [
     refused.requests > 0 && refusedText(refused),
     variant?.status === 'estimated' && `${weights} of this profile is estimated from ${variant.source}`,
+    ...(run.policy?.faults ?? []).map(
+      ({ message, count: times }) => `${message}; the default decided, ${count(times)} times`,
+    ),
     run.rejected > 0 && `${count(run.rejected)} requests can never fit the KV pool`,
     beyond > 0 &&
       `${count(beyond)} requests are longer than the ${count(longest)} tokens the profile was measured with`,
