@@ -23,6 +23,7 @@ const options = {
     help: 'file with the secret of test traces (default: a new one, which is printed)',
   },
   traces: whole('<n>', 1, 1000, 'the first n traces of the split'),
+  requests: whole('<n>', 100, 1_000_000, 'about so many requests a trace (default: 20,000)'),
   timeLimit: above('<s>', 0, 3600, 'seconds for a trace', 60),
   memory: whole('<MiB>', 128, 65_536, 'memory of the process of a trace', 1024),
   json: { help: 'print one JSON object' },
@@ -97,6 +98,7 @@ async function withEvaluator(
     split,
     secret: secretFile,
     traces: most,
+    requests,
     timeLimit: seconds,
     memory: memoryMiB,
   }: Omit<OptionValues<typeof options>, 'json'>,
@@ -110,6 +112,7 @@ async function withEvaluator(
       code: 'INVALID_FILE',
     });
   const evaluator = new PolicyEvaluator(suite, split, tracesOf(suite, split, secret).slice(0, most), {
+    requests,
     seconds,
     memoryMiB,
   });

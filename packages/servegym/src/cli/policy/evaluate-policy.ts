@@ -14,6 +14,8 @@ import type { TrialAnswer, TrialJob } from './trial-process.ts';
 
 /** Limits of one trace. */
 export interface Limits {
+  /** Requests to draw. Default: those of the suite. */
+  readonly requests?: number | undefined;
   readonly seconds: number;
   readonly memoryMiB: number;
 }
@@ -62,6 +64,7 @@ export async function readPolicySource(path: string): Promise<string> {
 export class TrialProcess {
   readonly #limits: Limits;
   #child: ChildProcess | null = null;
+  #isClosed = false;
 
   constructor(limits: Limits) {
     this.#limits = limits;
@@ -69,8 +72,12 @@ export class TrialProcess {
 
   /** Serves a trace; answers why it was stopped where it took too long or too much memory. */
   async run(job: TrialJob): Promise<TrialAnswer | Stop> {
-    const child = this.#child ?? (await this.#start());
-    this.#child = child;
+    this.#child ??= await this.#start();
+    const child = this.#child;
+    if (this.#isClosed) {
+      this.#kill();
+      throw new Error('the process of trials is closed');
+    }
     const answer = await new Promise<TrialAnswer | Stop>((done) => {
       const timer = setTimeout(() => done('time'), 1000 * this.#limits.seconds);
       const settle = (value: TrialAnswer | Stop) => {
@@ -82,11 +89,16 @@ export class TrialProcess {
       child.once('exit', () => settle('memory'));
       child.send(job);
     });
-    if (typeof answer === 'string') this.close();
+    if (typeof answer === 'string') this.#kill();
     return answer;
   }
 
   close(): void {
+    this.#isClosed = true;
+    this.#kill();
+  }
+
+  #kill(): void {
     this.#child?.kill('SIGKILL');
     this.#child = null;
   }
@@ -192,7 +204,7 @@ export class PolicyEvaluator {
   }
 
   #trial(at: number): Trial {
-    this.#trials[at] ??= drawTrial(this.suite, this.#traces[at]);
+    this.#trials[at] ??= drawTrial(this.suite, this.#traces[at], this.#limits.requests);
     return this.#trials[at];
   }
 

@@ -3,7 +3,7 @@ const REQUEST = ['prompt_tokens', 'priority', 'arrival', 'predicted_output_token
 const REPLICA = [
   ...['index', 'kind', 'role', 'num_requests_running', 'num_requests_waiting', 'kv_cache_usage_perc'],
   ...['requests_sent', 'requests_in_flight', 'scrape_age', 'prefix_match', 'prefix_match_tokens', 'weight'],
-  'usd_per_hour',
+  ...['usd_per_hour', 'prefix_cached_tokens', 'prompt_tokens_queued', 'kv_cache_tokens'],
 ];
 
 /** What the guest is made of. Answers are numbers, booleans (1 and 0), exceptions, or something else. */

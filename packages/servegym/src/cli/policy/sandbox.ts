@@ -75,6 +75,7 @@ function clockCost(): number {
 function bridge(guest: Guest, adopted: string, source: string): SandboxedPolicy {
   const { requests, replicas, hashes, list, kinds } = guest;
   const usesHashes = source.includes('prefix_hashes');
+  const usesCached = source.includes('prefix_cached_tokens');
   const usesMatch = source.includes('prefix_match');
   const clockMs = clockCost();
   const samplesMs: number[] = [];
@@ -115,6 +116,9 @@ function bridge(guest: Guest, adopted: string, source: string): SandboxedPolicy 
       replicas[at + 10] = tokens;
       replicas[at + 11] = replica.weight;
       replicas[at + 12] = replica.usd_per_hour;
+      replicas[at + 13] = usesCached ? replica.prefix_cached_tokens : 0;
+      replicas[at + 14] = replica.prompt_tokens_queued;
+      replicas[at + 15] = replica.kv_cache_tokens;
     }
     guest.fleet[0] = fleet.num_requests_held;
     guest.fleet[1] = fleet.queue_seconds;

@@ -157,7 +157,8 @@ function scored(played: readonly PlayedTrace[], gainOf: (at: PlayedTrace, i: num
       gain += gainOf(at, traces[i]);
       most += at.best - at.default;
     }
-    return gain / most;
+    // Adding 0 takes the sign from a gain of -0.
+    return gain / most + 0;
   };
   return { score: score(indices), ci95: stratifiedBootstrap([indices], score) };
 }

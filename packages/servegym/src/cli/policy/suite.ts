@@ -5,7 +5,7 @@ import { type FleetFault, RandomStream } from '@servegym/simulator';
 import { REFERENCES, type ReferenceName } from './references.ts';
 import type { Worth } from './score.ts';
 import data from './suites.json' with { type: 'json' };
-import type { Trial } from './trial.ts';
+import type { Trial, TrialRequests } from './trial.ts';
 
 export type SuiteName = keyof typeof data.suites;
 export const SUITE_NAMES = Object.keys(data.suites) as SuiteName[];
@@ -21,8 +21,11 @@ export interface SuiteTrace {
   readonly seed: number;
 }
 
-type GpuName = keyof typeof data.gpus;
-type StreamName = keyof typeof data.streams;
+/** What a suite may have of its own. */
+interface SuiteData {
+  readonly loads?: typeof data.loads;
+  readonly prefillReplicas?: number;
+}
 
 const LEAST_TEST_SEED = 2 ** 52;
 
@@ -71,34 +74,31 @@ export const WORTH: Worth = { objectives: data.objectives, prices: data.prices }
 
 /** Draws a trace, and the fleet that serves it. */
 export function drawTrial(
-  suite: SuiteName,
+  suiteName: SuiteName,
   { name, seed }: SuiteTrace,
-  count: number = data.suites[suite].requests,
+  count: number = data.suites[suiteName].requests,
 ): Trial {
   const [traffic, gpuName, load, fault] = name.split(' ') as [
-    StreamName,
-    GpuName,
+    keyof typeof data.traffic,
+    keyof typeof data.gpus,
     keyof typeof data.loads,
     keyof typeof data.faults,
   ];
+  const suite = data.suites[suiteName] as SuiteData;
   const gpu = data.gpus[gpuName];
-  const perSecond = gpu.requestsPerSecond[traffic] * data.loads[load];
+  const perSecond = gpu.requestsPerSecond[traffic] * (suite.loads ?? data.loads)[load];
   const seconds = Math.ceil(count / perSecond);
-  const stream = data.streams[traffic];
-  const turns = 'turns' in stream ? stream.turns.mean : 1;
-  const task = {
-    streams: [{ ...stream, name: traffic, rate: { perSecond: perSecond / turns, peakToTrough: 1 } }],
-    windows: 1,
-    windowSeconds: seconds,
-  } as unknown as FleetTask;
-  const requests = fleet.drawRequests(task, seed);
-  const none = {
-    ids: new Int32Array(),
-    ends: new Int32Array(),
-    offsets: new Int32Array(requests.classes.length + 1),
-  };
+  const streams = Object.entries<number>(data.traffic[traffic]).map(([name, share]) => {
+    const stream = data.streams[name as keyof typeof data.streams];
+    const turns = 'turns' in stream ? stream.turns.mean : 1;
+    return { ...stream, name, rate: { perSecond: (share * perSecond) / turns, peakToTrough: 1 } };
+  });
+  const requests = fleet.drawRequests(
+    { streams, windows: 1, windowSeconds: seconds } as unknown as FleetTask,
+    seed,
+  );
   const { replicas, maxNumBatchedTokens, maxNumSeqs, metricsIntervalMs, patienceSeconds } = data.fleet;
-  const { ids, ends, offsets } = (requests.texts ?? none) as typeof none;
+  const { ids, ends, offsets } = requests.texts as unknown as TrialRequests['texts'];
   return {
     requests: { ...requests, texts: { ids, ends, offsets } },
     pools: [
@@ -108,8 +108,13 @@ export function drawTrial(
       },
     ],
     settings: {
-      ...{ replicas: [replicas], prefillReplicas: 0, routing: { queue: 2, cache: 2, prefix: 3 } },
-      ...{ admissionSeconds: Number.POSITIVE_INFINITY, maxNumBatchedTokens, maxNumSeqs },
+      ...{
+        replicas: [replicas],
+        prefillReplicas: suite.prefillReplicas ?? 0,
+        maxNumBatchedTokens,
+        maxNumSeqs,
+      },
+      ...{ routing: { queue: 0, cache: 0, prefix: 0 }, admissionSeconds: Number.POSITIVE_INFINITY },
     },
     ...{ maxReplicas: replicas, metricsIntervalMs, patienceSeconds, seed: seed % 2 ** 32 },
     faults: data.faults[fault].map(({ from, until, ...each }) => ({

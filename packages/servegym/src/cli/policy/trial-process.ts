@@ -29,7 +29,8 @@ async function serve(job: TrialJob): Promise<TrialAnswer> {
   const { trial } = job;
   const begin = cpuMs();
   if ('reference' in job) {
-    const result = runTrial(trial, {}, REFERENCES[job.reference].make());
+    const { functions } = REFERENCES[job.reference];
+    const result = runTrial(trial, functions, functions);
     return { result, calls: 0, policyMs: 0, cpuMs: cpuMs() - begin };
   }
   let policy: SandboxedPolicy;
@@ -38,7 +39,7 @@ async function serve(job: TrialJob): Promise<TrialAnswer> {
   } catch (error) {
     return { refusal: (error as Error).message };
   }
-  const result = runTrial(trial, policy.functions, REFERENCES[job.standard].make());
+  const result = runTrial(trial, policy.functions, REFERENCES[job.standard].functions);
   return { result, calls: policy.calls(), policyMs: policy.spentMs(), cpuMs: cpuMs() - begin };
 }
 

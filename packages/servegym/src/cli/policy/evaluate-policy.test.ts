@@ -1,0 +1,218 @@
+import assert from 'node:assert/strict';
+import { mkdtemp, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, it } from 'node:test';
+import type { PolicyFunctions } from '@servegym/simulator';
+import { PolicyEvaluator } from './evaluate-policy.ts';
+import { GUEST } from './guest.ts';
+import { REFERENCES } from './references.ts';
+import { comparePolicies, comparisonForm, evaluationForm, policyReport } from './report.ts';
+import { type TraceFigures, traceFigures } from './score.ts';
+import { drawTrial, SUITE_NAMES, tracesOf, WORTH } from './suite.ts';
+import templates from './templates.json' with { type: 'json' };
+import { impossible, runTrial, type TrialResult } from './trial.ts';
+
+const folder = await mkdtemp(join(tmpdir(), 'policies-'));
+const LIMITS = { seconds: 300, memoryMiB: 512, requests: 400 };
+const EPP = REFERENCES['epp-default'].functions;
+
+async function fileOf(name: string, source: string): Promise<string> {
+  const file = join(folder, name);
+  await writeFile(file, source);
+  return file;
+}
+
+async function withEvaluator<T>(
+  use: (evaluator: PolicyEvaluator) => Promise<T>,
+  { traces = tracesOf('router', 'train', '').slice(0, 3), limits = LIMITS } = {},
+): Promise<T> {
+  const evaluator = new PolicyEvaluator('router', 'train', traces, limits);
+  try {
+    return await use(evaluator);
+  } finally {
+    evaluator.close();
+  }
+}
+
+const IN_TURNS = 'export default { score: () => 0 };';
+
+describe('the score of a policy', () => {
+  it('is 0 for what the default does, to the bit, and 1 for what the best known does', async () => {
+    const standard = await fileOf('template.ts', templates.router.join('\n'));
+    const best = await fileOf(
+      'best.ts',
+      `export default { score(request, replica) {
+        const sent = replica.requests_sent * Math.min(1, 0.264 / Math.max(1e-9, replica.scrape_age));
+        const fresh = request.prompt_tokens - replica.prefix_match_tokens;
+        return 1.31 * replica.prefix_match - 0.00084 * fresh - 0.0000105 * replica.prompt_tokens_queued -
+          0.535 * (replica.num_requests_running + sent) - 0.817 * replica.num_requests_waiting -
+          1.16 * replica.kv_cache_usage_perc;
+      } };`,
+    );
+    await withEvaluator(async (evaluator) => {
+      const report = policyReport(await evaluator.evaluate(standard));
+      assert.deepEqual([report.combinedScore, ...report.ci95], [0, 0, 0]);
+      assert.equal(policyReport(await evaluator.evaluate(best)).combinedScore, 1);
+      const json = evaluationForm.json!(report) as Record<string, unknown>;
+      for (const name of [
+        'combined_score',
+        'ci95',
+        'classes',
+        'usd',
+        'fairness',
+        'goodput_rps',
+        'worst',
+        'policy_share',
+      ])
+        assert.ok(name in json, name);
+      assert.match(
+        evaluationForm.text(report),
+        /^score +0\.000, 95 % interval 0\.000 to 0\.000 over the traces$/m,
+      );
+    });
+  });
+
+  it('of a policy that hangs is -1, and says so', async () => {
+    const file = await fileOf('hangs.js', 'export default { score() { for (;;); } };');
+    await withEvaluator(
+      async (evaluator) => {
+        const report = policyReport(await evaluator.evaluate(file));
+        assert.ok(
+          Math.abs(report.combinedScore + 1) < 1e-9 ||
+            report.traces[0].bestValue < report.traces[0].defaultValue,
+        );
+        assert.match(evaluationForm.text(report), /had not served the trace after 5 s, and was stopped/);
+      },
+      { traces: tracesOf('router', 'train', '').slice(0, 1), limits: { ...LIMITS, seconds: 5 } },
+    );
+  });
+
+  it('compares two policies on the same traces', async () => {
+    const [a, b] = [await fileOf('a.js', IN_TURNS), await fileOf('b.js', 'export default {};')];
+    await withEvaluator(async (evaluator) => {
+      const [first, second] = [await evaluator.evaluate(a), await evaluator.evaluate(b)];
+      assert.equal(comparePolicies(second, second).difference, 0);
+      const forth = comparePolicies(first, second);
+      const back = comparePolicies(second, first);
+      assert.ok(Math.abs(forth.difference + back.difference) < 1e-12 && forth.difference !== 0);
+      assert.match(comparisonForm.text(forth), /the same 3 traces[\s\S]*difference -?\d/);
+    });
+  });
+
+  it('refuses a file that is no policy with a sentence', async () => {
+    await withEvaluator(async (evaluator) => {
+      const broken = await fileOf('broken.ts', 'export default { score(a: number { } };');
+      await assert.rejects(evaluator.evaluate(broken), { code: 'INVALID_FILE' });
+      await assert.rejects(evaluator.evaluate(join(folder, 'none.ts')), { code: 'FILE_UNREADABLE' });
+      const other = await fileOf('other.js', 'export default 5;');
+      await assert.rejects(evaluator.evaluate(other), /expected the module to export a policy .* got 5/);
+    });
+  });
+});
+
+describe('the traces of a suite', () => {
+  it('of a test are those of the secret alone', () => {
+    for (const suite of SUITE_NAMES) {
+      const drawn = tracesOf(suite, 'test', 'a'.repeat(64));
+      assert.deepEqual(tracesOf(suite, 'test', 'a'.repeat(64)), drawn);
+      const others = tracesOf(suite, 'test', 'b'.repeat(64));
+      for (const [i, { seed }] of drawn.entries()) assert.notEqual(others[i].seed, seed);
+      const given = [...tracesOf(suite, 'train', ''), ...tracesOf(suite, 'validation', '')];
+      for (const { seed } of drawn) assert.ok(given.every((each) => each.seed !== seed));
+    }
+  });
+
+  it('are of all traffics, GPUs, loads and faults, in training as in validation', () => {
+    for (const suite of SUITE_NAMES)
+      for (const split of ['train', 'validation'] as const) {
+        const columns = [0, 1, 2, 3].map(
+          (at) => new Set(tracesOf(suite, split, '').map(({ name }) => name.split(' ')[at])),
+        );
+        assert.deepEqual(
+          columns.map(({ size }) => size),
+          [4, 2, 3, 4],
+        );
+      }
+  });
+
+  it('cannot be answered from a table of those that are given', async () => {
+    const [known] = tracesOf('router', 'train', '');
+    const { requests } = drawTrial('router', known, LIMITS.requests);
+    const arrivals = Array.from(requests.starts, (id) => [
+      requests.inputTokens[id],
+      requests.outputTokens[id],
+    ]);
+    const file = await fileOf(
+      'table.js',
+      `const known = ${JSON.stringify(arrivals)}; let at = 0; let hits = 0;
+       export default { score(request, replica) {
+         if (replica.index === 0 && request.prompt_tokens === known[at++]?.[0]) hits++;
+         if (hits > known.length / 2) throw new Error('LOOT');
+         return 0; } };`,
+    );
+    const faultsOn = (traces: ReturnType<typeof tracesOf>) =>
+      withEvaluator(async (evaluator) => policyReport(await evaluator.evaluate(file)).faults, { traces });
+    assert.match((await faultsOn([known]))[0].message, /LOOT/);
+    assert.deepEqual(await faultsOn(tracesOf('router', 'test', 'c'.repeat(64)).slice(0, 2)), []);
+  });
+
+  it('are worth less with a slow, a lost or a silent replica', () => {
+    const value = (fault: string): TraceFigures => {
+      const trial = drawTrial('router', { name: `rag h100 high ${fault}`, seed: 3 }, 3000);
+      return traceFigures(trial, runTrial(trial, {}, EPP), WORTH);
+    };
+    const [sound, slow, lost] = ['none', 'slow', 'lost'].map(value);
+    assert.ok(
+      slow.value < sound.value - 0.01 && lost.value < sound.value - 0.001,
+      `${[slow.value, lost.value, sound.value]}`,
+    );
+    const ages: number[] = [];
+    const trial = drawTrial('router', { name: 'chat h100 low late', seed: 3 }, 1000);
+    const score: PolicyFunctions['score'] = (_, { index, scrape_age }) => {
+      if (index === 3) ages.push(scrape_age);
+      return 0;
+    };
+    runTrial(trial, { score }, EPP);
+    assert.ok(Math.max(...ages) > 3 && ages.filter((age) => age <= 0.2).length > 300);
+  });
+});
+
+describe('a result of the process of trials', () => {
+  const trial = drawTrial('router', { name: 'agents h100 low none', seed: 5 }, 300);
+  const result = runTrial(trial, {}, EPP);
+  const forged = (edit: (copy: TrialResult) => void) => {
+    const copy = structuredClone(result);
+    edit(copy);
+    return impossible(trial, copy);
+  };
+
+  it('adds up', () => assert.equal(impossible(trial, result), null));
+
+  it('cannot have fewer tokens, requests before their time, or answers faster than a GPU', () => {
+    assert.match(forged(({ outputs }) => outputs[3]--)!, /request 3 got \d+ of \d+ tokens/);
+    assert.match(forged(({ refused }) => refused.fill(1))!, /both refused and answered/);
+    assert.match(forged(({ arrivals }) => arrivals[trial.requests.starts[2]]--)!, /came before its time/);
+    assert.match(forged(({ firstTokens, arrivals }) => firstTokens.set(arrivals))!, /faster than a GPU can/);
+    assert.match(
+      forged(({ firstTokens, lastTokens }) => lastTokens.set(firstTokens))!,
+      /came before its time|faster/,
+    );
+  });
+
+  it('is of a policy that sees what the simulator shows, no field less', () => {
+    const names: Record<string, string[]> = {};
+    const fields = (view: object) => {
+      const all = Object.getOwnPropertyDescriptors(Object.getPrototypeOf(view));
+      return Object.keys(all).filter((name) => all[name].get !== undefined);
+    };
+    const score: PolicyFunctions['score'] = (request, replica) => {
+      names.request = fields(request);
+      names.replica = fields(replica);
+      return 0;
+    };
+    runTrial(trial, { score }, EPP);
+    assert.deepEqual(names.request.sort(), [...GUEST.REQUEST, 'prefix_hashes'].sort());
+    assert.deepEqual(names.replica.sort(), [...GUEST.REPLICA].sort());
+  });
+});
