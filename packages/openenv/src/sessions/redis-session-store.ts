@@ -228,7 +228,7 @@ function redisStore(redis: Redis, options: RedisSessionStoreOptions): SessionSto
   const { maxClientBytes, restMs, retentionMs } = options;
   const owner = randomUUID();
   const monitor = new StoreMonitor(options.logger);
-  const replicated = replication(redis, options.replicaMs);
+  const { write, reading } = watchedCommands(redis, monitor, options.replicaMs);
   const probe = () => void reading(() => redis.ping()).catch(() => {});
   const probeTimer = setInterval(probe, options.probeIntervalMs).unref();
   for (const [name, lua] of Object.entries(REDIS_SCRIPTS)) {
@@ -315,6 +315,12 @@ function redisStore(redis: Redis, options: RedisSessionStoreOptions): SessionSto
     const keys = [SESSION + id, `${SESSION}${id}:actions`];
     return scripts[script](...keys, owner, retentionMs, id, client, CLIENT, SESSION, ...values);
   }
+}
+
+/** Commands that write, and those that read, with what the monitor and the client are told of them. */
+function watchedCommands(redis: Redis, monitor: StoreMonitor, replicaMs: number) {
+  const replicated = replication(redis, replicaMs);
+  return { write, reading };
 
   async function write<T>(command: () => Promise<T>): Promise<T> {
     monitor.began();

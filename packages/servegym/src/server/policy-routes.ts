@@ -92,7 +92,7 @@ function policyPlayer(definition: EnvironmentDefinition, catalogue: PolicyCatalo
    * @throws EnvironmentError `NOT_RESET` without an episode, `EPISODE_OVER` after its end.
    */
   async function play(session: Session, name: string, windows: number, caller: Caller) {
-    requireKnown(name);
+    requireKnown(name, catalogue);
     const { record, lastResult } = session;
     if (!record || !lastResult) {
       throw new EnvironmentError(
@@ -173,16 +173,16 @@ function policyPlayer(definition: EnvironmentDefinition, catalogue: PolicyCatalo
       await environment.close?.();
     }
   }
+}
 
-  function requireKnown(name: string): void {
-    const known = catalogue.list().map((policy) => policy.name);
-    if (known.includes(name)) return;
-    throw httpProblem(
-      404,
-      `Unknown policy: ${name.slice(0, 100)}. There are ${known.join(', ')}.`,
-      'UNKNOWN_POLICY',
-    );
-  }
+function requireKnown(name: string, catalogue: PolicyCatalogue): void {
+  const known = catalogue.list().map((policy) => policy.name);
+  if (known.includes(name)) return;
+  throw httpProblem(
+    404,
+    `Unknown policy: ${name.slice(0, 100)}. There are ${known.join(', ')}.`,
+    'UNKNOWN_POLICY',
+  );
 }
 
 /** The action of a policy; what is wrong with its model becomes an answer of the server. */
