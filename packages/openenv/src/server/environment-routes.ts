@@ -165,8 +165,13 @@ export class RequestSessions {
   async of(context: Context, fromBody?: string | null): Promise<Session | undefined> {
     const named = this.named(context, fromBody);
     if (named) return required(named, await this.#sessions.resume(named));
-    const latest = this.#latest.get(callerOf(context, this.#trustedProxies));
-    return latest === undefined ? undefined : required(latest, await this.#sessions.resume(latest));
+    const caller = callerOf(context, this.#trustedProxies);
+    const latest = this.#latest.get(caller);
+    if (latest === undefined) return undefined;
+    const session = await this.#sessions.resume(latest);
+    // That it is gone is told once: a client that plays on without an id gets another one.
+    if (!session) this.#latest.delete(caller);
+    return required(latest, session);
   }
 
   /** The id that a request names; `undefined` when it means the caller's latest session. */

@@ -246,6 +246,10 @@ export class RecentMap<Value> {
     this.#values.set(key, value);
     if (this.#values.size > this.#most) this.#values.delete(this.#values.keys().next().value!);
   }
+
+  delete(key: string): void {
+    this.#values.delete(key);
+  }
 }
 
 /** So many requests of a client in so long; unused ones are saved up to that number. */

@@ -262,18 +262,20 @@ for (const revision of ['legacy', { pin: '2026-07-28' }] as const) {
   });
 }
 
-test('in production a tool finds an episode, also for a client without a session', async (t) => {
-  const { url } = await startServer(t, toolEnvironment, { mode: 'production' });
+test('in production a tool finds an episode, also for a client without a session, and another when that is gone', async (t) => {
+  const { url, server } = await startServer(t, toolEnvironment, { mode: 'production' });
   const client = new Client(
     { name: 'test', version: '1' },
     { versionNegotiation: { mode: { pin: '2026-07-28' } } },
   );
   await client.connect(new StreamableHTTPClientTransport(new URL(`${url}/mcp`)));
   t.after(() => client.close());
-  const count = async () =>
-    (await client.callTool({ name: 'count_twice', arguments: { amount: 0 } })).structuredContent as LooseJson;
-  assert.equal((await count()).actions, 2);
-  assert.equal((await count()).actions, 4);
+  const call = () => client.callTool({ name: 'count_twice', arguments: { amount: 0 } });
+  const count = async () => ((await call()).structuredContent as LooseJson).actions;
+  assert.deepEqual([await count(), await count()], [2, 4]);
+  for (const { id } of server.sessions) await server.sessions.release(id);
+  assert.match(JSON.stringify(await call()), /is not kept here: .*"isError":true/);
+  assert.equal(await count(), 2);
 });
 
 test('an episode that a tool has played is rebuilt from the store', async (t) => {

@@ -224,8 +224,7 @@ export function streamableHttp({ definition, sessions, requestSessions, tools }:
         instructions: `${description} Play it with the tools: start an episode, take actions until the answer says \`done\`, and look at the reward of each.`,
       },
     );
-    const listings = [...tools.values()].map(listing);
-    server.setRequestHandler('tools/list', () => ({ tools: listings as never[] }));
+    server.setRequestHandler('tools/list', () => ({ tools: [...tools.values()].map(listing) as never[] }));
     server.setRequestHandler('tools/call', ({ params }) =>
       call(context, params.name, params.arguments ?? {}),
     );
