@@ -22,7 +22,13 @@ export default defineConfig({
   lang: 'en',
   base,
   cleanUrls: true,
-  head: [['link', { rel: 'icon', type: 'image/svg+xml', href: `data:image/svg+xml;base64,${icon}` }]],
+  head: [
+    ['link', { rel: 'icon', type: 'image/svg+xml', href: `data:image/svg+xml;base64,${icon}` }],
+    ['script', { type: 'module', src: `${base}servegym-sim.js` }],
+  ],
+  // The files of <servegym-sim>.
+  vite: { publicDir: join(docs, '../packages/element/dist') },
+  vue: { template: { compilerOptions: { isCustomElement: (tag) => tag === 'servegym-sim' } } },
   outDir: join(docs, '..', 'dist', 'docs'),
   srcExclude: ['README.md'],
   // Other links that lead nowhere stop the build.

@@ -24,7 +24,7 @@ try {
 for (const file of globSync('packages/*/package.json', { cwd: root }).sort()) {
   const { name, description, exports } = JSON.parse(readFileSync(join(root, file), 'utf8'));
   const entries = Object.entries<string>(exports)
-    .filter(([, path]) => path.endsWith('.ts'))
+    .filter(([, path]) => typeof path === 'string' && path.endsWith('.ts'))
     .map(([entry, path]) => [join(name, entry), join(root, dirname(file), path)] as const);
   if (entries.length > 0)
     pages[`typescript-${name.replace('@servegym/', '')}`] = typescriptPage(name, description, entries);

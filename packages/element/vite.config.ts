@@ -13,6 +13,18 @@ export const basename = (path) => path.replace(/^.*[\\\\/]/, '');
 export const isDeepStrictEqual = (a, b) => JSON.stringify(a) === JSON.stringify(b);
 `;
 
+/** A page with nothing but the element, for an `<iframe>`. */
+const EMBEDDED = `<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>Simulated LLM server</title>
+<style>:root { color-scheme: light dark } body { margin: 0 }</style>
+<script type="module" src="./servegym-sim.js"></script>
+<servegym-sim></servegym-sim>
+</html>
+`;
+
 /** The page fetches profiles: its catalog takes the place of the one that holds all of them. */
 function forPages(): Plugin {
   return {
@@ -38,6 +50,7 @@ function forPages(): Plugin {
       const emit = (fileName: string, source: string) => this.emitFile({ type: 'asset', fileName, source });
       emit('profiles/index.json', JSON.stringify(entries));
       for (const profile of profiles) emit(`profiles/${profile.name}.json`, JSON.stringify(profile));
+      emit('embed.html', EMBEDDED);
       emit('servegym-sim.d.ts', 'export declare class ServegymSim extends HTMLElement {}\n');
     },
   };

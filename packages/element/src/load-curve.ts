@@ -54,11 +54,13 @@ export interface LoadCurve {
 export interface Effort {
   readonly seconds: number;
   readonly requests: number;
+  /** Ratio of the rates on both sides of the breaking point. */
+  readonly tolerance: number;
 }
 /** A first look, and what is then shown. */
 export const EFFORTS: readonly Effort[] = [
-  { seconds: 30, requests: 300 },
-  { seconds: 120, requests: 2000 },
+  { seconds: 30, requests: 300, tolerance: 1.15 },
+  { seconds: 120, requests: 2000, tolerance: 1.02 },
 ];
 
 /** Seed of the arrivals. */
@@ -67,8 +69,6 @@ const SEED = 0;
 const SHARES = [0.1, 0.25, 0.4, 0.55, 0.7, 0.8, 0.9, 1, 1.15];
 /** Steps in search of a rate that meets the SLO below these, and of one that does not above them. */
 const [DOWN, UP, MOST_STEPS] = [0.5, 1.3, 6];
-/** Ratio of the rates on both sides of the breaking point. */
-const TOLERANCE = 1.02;
 /** Most requests of the full queue. */
 const MOST_QUEUED = 4096;
 
@@ -80,7 +80,7 @@ const MOST_QUEUED = 4096;
 export function* loadCurve(
   deployment: Deployment,
   load: Load,
-  { seconds, requests }: Effort,
+  { seconds, requests, tolerance }: Effort,
 ): Generator<undefined, LoadCurve> {
   const { profile, settings, engines } = deployment;
   const { input, output } = load;
@@ -123,7 +123,7 @@ export function* loadCurve(
     yield;
   }
   let low = lowest();
-  for (let high = above(); low && high && high.rate / low.rate > TOLERANCE; high = above()) {
+  for (let high = above(); low && high && high.rate / low.rate > tolerance; high = above()) {
     measure(Math.sqrt(low.rate * high.rate));
     yield;
     low = lowest();

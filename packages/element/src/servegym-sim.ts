@@ -35,9 +35,9 @@ const PAGE = `<style>${style}${chartStyle}</style>
 <details><summary>Paste a <code>vllm serve</code> line</summary>${field('command', 'Line, Kubernetes manifest or Helm values; read in this page, and sent nowhere', '<textarea spellcheck="false" placeholder="vllm serve meta-llama/Llama-3.1-8B-Instruct --max-num-seqs 128"></textarea>')}</details>
 </form>
 <p role="alert"></p>
-<dl class="figures"></dl>
-<div class="charts" aria-busy="true"></div>
-<p class="notes"></p>
+<dl class="figures">${'<div><dt>&nbsp;</dt><dd>…<small>&nbsp;</small></dd></div>'.repeat(6)}</dl>
+<div class="charts" aria-busy="true">${`<div class="place"></div>`.repeat(4)}</div>
+<p class="notes">&nbsp;</p>
 <details class="values"><summary>Values as a table</summary><div class="scroll" tabindex="0" role="region" aria-label="Values of the charts"></div></details>
 <p class="unseen" role="status"></p>
 </section>`;
@@ -52,14 +52,16 @@ export class ServegymSim extends HTMLElement {
   /** What is shown; `undefined` before the first. */
   curve: LoadCurve | undefined;
   #settings: Settings = DEFAULTS;
+  /** Those of the attributes. */
+  #given: Settings = DEFAULTS;
   #entries: readonly ProfileEntry[] = [];
   #worker: Worker | undefined;
   #asked = 0;
 
   async connectedCallback(): Promise<void> {
     const query = this.#keepsAddress ? new URLSearchParams(location.search) : new URLSearchParams();
-    const attributes = readSettings((name) => this.getAttribute(name), DEFAULTS);
-    this.#settings = readSettings((name) => query.get(name), attributes);
+    this.#given = readSettings((name) => this.getAttribute(name), DEFAULTS);
+    this.#settings = readSettings((name) => query.get(name), this.#given);
     this.#worker = startWorker();
     this.#worker.onmessage = ({ data }: MessageEvent<CurveAnswer>) => this.#take(data);
     this.#worker.onerror = ({ message }) => this.#say(message || 'The worker of this page does not start');
@@ -74,6 +76,7 @@ export class ServegymSim extends HTMLElement {
     }
     try {
       this.#entries = await fetchJson<ProfileEntry[]>('./profiles/index.json');
+      this.#given = this.#named(this.#given);
       this.#fill();
     } catch (error) {
       this.#say((error as Error).message);
@@ -130,8 +133,7 @@ export class ServegymSim extends HTMLElement {
     if (!this.#keepsAddress) return;
     const address = new URL(location.href);
     for (const [key, each] of Object.entries(this.#settings)) {
-      const isDefault = String(each) === (this.getAttribute(key) ?? String(DEFAULTS[key as Name]));
-      if (isDefault) address.searchParams.delete(key);
+      if (each === this.#given[key as Name]) address.searchParams.delete(key);
       else address.searchParams.set(key, String(each));
     }
     history.replaceState(history.state, '', address);
@@ -146,8 +148,19 @@ export class ServegymSim extends HTMLElement {
     return { ...settings, gpu, count };
   }
 
+  /** Settings with the whole names of model and GPU, where they have a profile. */
+  #named(settings: Settings): Settings {
+    try {
+      const { model, gpu } = entryOf(this.#entries, settings);
+      return { ...settings, model, gpu };
+    } catch {
+      return settings;
+    }
+  }
+
   /** Shows the settings in the controls. */
   #fill(): void {
+    this.#settings = this.#named(this.#settings);
     const settings = this.#settings;
     for (const name of Object.keys(SLIDERS) as (keyof typeof SLIDERS)[]) {
       const control = this.#part<HTMLInputElement>(`[name=${name}]`);
@@ -162,13 +175,10 @@ export class ServegymSim extends HTMLElement {
     const hasLine = settings.command.trim() !== '';
     if (hasLine) this.#part<HTMLDetailsElement>('details').open = true;
     if (this.#entries.length === 0) return;
-    let entry: ProfileEntry;
-    try {
-      entry = entryOf(this.#entries, settings);
-    } catch (error) {
-      this.#say((error as Error).message);
-      return;
-    }
+    const entry = this.#entries.find(
+      ({ model, gpu, count }) => model === settings.model && gpu === settings.gpu && count === settings.count,
+    );
+    if (entry === undefined) return;
     const ofModel = this.#entries.filter(({ model }) => model === entry.model);
     const onGpu = ofModel.filter(({ gpu }) => gpu === entry.gpu);
     const isKnown = entry.weights.includes(settings.weights);
