@@ -12,13 +12,22 @@ export {
 } from './deployment/deployment.ts';
 export { type Launch, readLaunch } from './deployment/launch.ts';
 export { blocksOf, compareDeployments } from './diff/compare-deployments.ts';
-export { ASSUMPTIONS, planFleet, rankPlans } from './plan/plan-fleet.ts';
+export { ASSUMPTIONS, PLAN_SPACE, planFleet, rankPlans } from './plan/plan-fleet.ts';
 export type { FleetPlan } from './plan/plan-result.ts';
 export { diffResult } from './report/diff-report.ts';
 export { planResult } from './report/plan-report.ts';
 export { tuneResult } from './report/tune-report.ts';
-export { type Candidate, EXTRA_KNOBS, KNOB_NAMES, type KnobName, splitParts } from './search/candidate.ts';
+export {
+  type Candidate,
+  candidateText,
+  EXTRA_KNOBS,
+  splitParts,
+  TUNE_SPACE,
+  vllmDefaults,
+} from './search/candidate.ts';
+export { EvaluationRecord } from './search/evaluation-record.ts';
 export { TUNE_JOB_KINDS } from './search/evaluator.ts';
+export { parseSearchSpace, profileSpace, type SearchSpace } from './search/search-space.ts';
 export { parseSlo, type SloTerm, TuningError } from './search/slo.ts';
 export { joinBlocks, type SplitTraffic, sliceTrace, splitTrace } from './search/traffic.ts';
 export { tuneProfile } from './tune/tune.ts';

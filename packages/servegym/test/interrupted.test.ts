@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readdirSync } from 'node:fs';
+import { readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { describe, it } from 'node:test';
@@ -41,6 +41,53 @@ async function interrupt(signal: NodeJS.Signals, args: readonly string[], at?: R
 
 describe('a command that is interrupted', () => {
   const folder = temporaryFolder();
+
+  for (const [command, first, second, ...args] of [
+    [
+      ...(['tune', /neighbours of the best, round 1/, /the finalists/] as const),
+      ...[
+        'bursty_workload',
+        '--profile',
+        'a100-40gb-llama-3-8b',
+        '--requests',
+        '400',
+        '--configurations',
+        '16',
+      ],
+    ],
+    [
+      ...(['plan', /the best of each kind/, /1 of \d+ kinds/] as const),
+      ...['chat@2/s,0.2h', '--model', 'llama-3-8b', '--requests', '400', '--gpus', 'a100-40gb'],
+    ],
+  ] as const) {
+    it(`goes on (${command} --resume) from what was finished, killed and interrupted, to the same answer`, async () => {
+      const record = join(folder, `${command}.jsonl`);
+      const asked = [join(source, 'main.ts'), command, ...args, '--threads', '2'];
+      const kept = [...asked, '--resume', record];
+      const size = () => readFileSync(record, 'utf8').split('\n').length;
+      const killed = await interrupt('SIGKILL', kept, first);
+      assert.equal(killed.code, null);
+      const afterKill = size();
+      assert.ok(afterKill > 2);
+      const stopped = await interrupt('SIGINT', kept, second);
+      assert.equal(stopped.code, 130, stopped.stderr);
+      assert.ok(size() > afterKill);
+      const answer = async (...more: string[]) => {
+        const child = spawn(process.execPath, [...asked, '--json', ...more], {
+          stdio: ['ignore', 'pipe', 'ignore'],
+        });
+        const { wall_s: _, ...found } = JSON.parse(await text(child.stdout));
+        return found;
+      };
+      const resumed = await answer('--resume', record);
+      assert.deepEqual(resumed, await answer('--threads', '1'));
+      // All is known now: nothing is added.
+      const end = size();
+      assert.deepEqual(await answer('--resume', record), resumed);
+      assert.equal(size(), end);
+      rmSync(record);
+    });
+  }
 
   for (const [signal, exitCode] of [
     ['SIGINT', 130],

@@ -211,6 +211,37 @@ describe('servegym plan', () => {
     assert.match(stdout, /Before you buy the first of them: .*`--allow [a-z0-9,]+` ranks such plans/);
   });
 
+  it('plans within a space of its own, and says what is not in it', async () => {
+    const file = join(folder, 'space.json');
+    const drawn = [
+      'plan',
+      '2048:256@8/s,0.1h',
+      '--model',
+      'llama-3-8b',
+      '--requests',
+      '400',
+      '--search',
+      file,
+    ];
+    const own = { gpu: ['H100-80GB'], tensor_parallel_size: [1], quantization: ['FP16'], max_num_seqs: [96] };
+    writeFileSync(file, JSON.stringify(own));
+    const { code, stdout, stderr } = await runCommand(...drawn);
+    assert.equal(code, 0, stderr);
+    assert.match(stdout, /Settings: max_num_seqs 96/);
+    assert.match(stdout, /Searched: gpu "H100-80GB", .*max_num_seqs 96/);
+    assert.match(stdout, /Not searched: .*split.*\(not named\).*admission \(every request is admitted\)/);
+    assert.match(stdout, /Rank correlation: /);
+    writeFileSync(file, JSON.stringify({ ...own, tensor_parallel_size: [3] }));
+    const none = await runCommand(...drawn);
+    assert.deepEqual([none.code, none.stdout], [2, '']);
+    assert.match(none.stderr, /no profile is in the space; the profiles have gpu .*EMPTY_SEARCH_SPACE/);
+    writeFileSync(file, JSON.stringify({ replicas: [2] }));
+    assert.match(
+      (await runCommand(...drawn)).stderr,
+      /expected some of gpu, .*got replicas.*INVALID_SEARCH_SPACE/,
+    );
+  });
+
   const refusals: readonly [string, string[], RegExp][] = [
     [
       'an unknown assumption',

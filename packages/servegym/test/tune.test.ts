@@ -54,7 +54,7 @@ describe('servegym tune', () => {
 
     assert.match(readFileSync(plot, 'utf8'), /on the Pareto front.*other settings/);
 
-    const single = await runCommand(...asked, '--json', '--threads', '1', '--knobs', 'default');
+    const single = await runCommand(...asked, '--json', '--threads', '1', '--search', 'default');
     const { wall_s: _, ...figures } = found;
     const { wall_s: __, ...others } = JSON.parse(single.stdout);
     assert.deepEqual(others, figures);
@@ -77,7 +77,7 @@ describe('servegym tune', () => {
   });
 
   it('tunes for requests in flight, of drawn lengths and of conversations', async () => {
-    const closed = ['--knobs', 'max_num_batched_tokens', '--configurations', '16', '--json'];
+    const closed = ['--search', 'max_num_batched_tokens', '--configurations', '16', '--json'];
     const chats = join(folder, 'chats.jsonl');
     const turns = Array.from({ length: 400 }, (_, i) =>
       JSON.stringify({
@@ -111,7 +111,14 @@ describe('servegym tune', () => {
   it('lets the urgent class go first where its bound asks for that', async () => {
     const prices = join(folder, 'prices.json');
     writeFileSync(prices, '{"A100-40GB": 13.5}');
-    const asked = ['tune', '--profile', 'a100-40gb-llama-3-8b', '--knobs', 'priority,max_num_seqs', ...small];
+    const asked = [
+      'tune',
+      '--profile',
+      'a100-40gb-llama-3-8b',
+      '--search',
+      'priority,max_num_seqs',
+      ...small,
+    ];
     const { code, stdout, stderr } = await runCommand(
       ...[...asked, '--priority-shares', '0.2,0.8', '--json'],
       ...['--slo', 'class0_ttft_p99=400ms,ttft_p99=20s', '--prices', prices],
@@ -151,7 +158,13 @@ describe('servegym tune', () => {
   const refused: readonly [what: string, args: string[], message: RegExp][] = [
     ['an SLO that is none', ['--slo', 'ttft<300'], /ttft_p99=300ms/],
     ['the same bound twice', ['--slo', 'ttft_p99=1s,ttft_p99=2s'], /twice/],
-    ['a setting that is none', ['--knobs', 'temperature'], /max_num_seqs/],
+    ['a dimension that is none', ['--search', 'temperature'], /max_num_seqs/],
+    ['a space that is not there', ['--search', 'none.json'], /none\.json/],
+    [
+      'evaluations that are none',
+      ['--resume', trace],
+      /expected evaluations of version .*INVALID_EVALUATIONS/,
+    ],
     ['replicas that are none', ['--replicas', '8..1'], /1\.\.8/],
     ['a queue that does not answer', ['--queue', 'redis://127.0.0.1:1'], /Cannot use the queue/],
     ['a bound of classes that there are none of', ['--slo', 'class0_ttft_p99=1s'], /--priority-shares/],
@@ -184,6 +197,31 @@ describe('servegym tune', () => {
     assert.equal(JSON.parse(stdout).profile, 'a100-40gb-llama-3-8b');
     const without = await runCommand(...asked);
     assert.deepEqual([without.code, /expected --gpu, one of/.test(without.stderr)], [2, true]);
+  });
+
+  it('searches the space that it prints, and refuses one without an engine that starts', async () => {
+    const printed = await runCommand('tune', ...small, '--profile', 'a100-40gb-llama-3-8b', '--print-search');
+    const space = JSON.parse(printed.stdout);
+    assert.ok(space.max_num_seqs.includes(256) && space.kv_offloading_size === undefined);
+    const file = join(folder, 'space.json');
+    const asked = ['tune', ...small, '--profile', 'a100-40gb-llama-3-8b', '--search', file, '--json'];
+    writeFileSync(file, JSON.stringify({ max_num_seqs: [40, 56], speculation: [1] }));
+    const { code, stdout, stderr } = await runCommand(...asked);
+    assert.equal(code, 0, stderr);
+    const { candidates, considered, space: searched, not_searched: left } = JSON.parse(stdout);
+    // vLLM's defaults are measured beside the two.
+    assert.equal(considered, 3);
+    assert.ok([40, 56].includes(candidates[0].settings.max_num_seqs));
+    assert.equal(candidates[0].settings.speculation, 1);
+    assert.deepEqual(searched, { max_num_seqs: [40, 56], speculation: [1] });
+    assert.equal(left.quantization, 'not named');
+    writeFileSync(file, JSON.stringify({ max_num_seqs: [512], max_num_batched_tokens: [256] }));
+    const empty = await runCommand(...asked);
+    assert.deepEqual([empty.code, empty.stdout], [2, '']);
+    assert.match(
+      empty.stderr,
+      /no engine of a100-40gb-llama-3-8b starts .*\(256\).*\(512\).*EMPTY_SEARCH_SPACE/,
+    );
   });
 
   it('refuses a trace of a few requests', async () => {

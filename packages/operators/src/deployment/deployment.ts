@@ -10,13 +10,14 @@ import {
 import { linesIf } from '../report/format.ts';
 import {
   type Candidate,
-  EXTRA_KNOBS,
   FLAG_KNOBS,
   fewestEngines,
+  HOST_GBPS,
   KNOB_NAMES,
   type KnobName,
   vllmDefaults,
 } from '../search/candidate.ts';
+import { SETTINGS } from '../search/search-space.ts';
 import { TuningError } from '../search/slo.ts';
 import { named, SCHEDULER_FLAGS } from './engine-flags.ts';
 import { invalidLaunch, type Launch } from './launch.ts';
@@ -39,9 +40,6 @@ export interface Deployment {
   /** Settings of its command line that the simulation does not have. */
   readonly notSimulated: readonly string[];
 }
-
-/** Transfers over PCIe 4.0 with 16 lanes, GB/s. */
-const HOST_GBPS = 25;
 
 /**
  * The deployment that a command line starts.
@@ -153,9 +151,6 @@ function leastBudget(
   );
 }
 
-/** Settings that are off at 0. */
-const MAY_BE_OFF: readonly KnobName[] = ['speculation', ...EXTRA_KNOBS];
-
 /** A plan as `plan --json` prints it, or all of that command's plans, of which the first counts. */
 type PlannedJson = { readonly plans?: readonly PlannedJson[] } & Readonly<
   Partial<Record<'profile' | 'settings' | 'engines' | 'router' | 'pools', unknown>>
@@ -185,7 +180,7 @@ export async function resolvePlan(
   const defaults = vllmDefaults(profile);
   const chosen = Object.entries(settings).map(([key, given]) => {
     const knob = KNOB_NAMES[key as KnobName];
-    if (!isSetting(key as KnobName, given, defaults)) {
+    if (SETTINGS[key as KnobName]?.safeParse(given).success !== true) {
       throw invalidLaunch(
         name,
         `settings.${key}: expected one of ${Object.keys(KNOB_NAMES).join(', ')} with a value of its kind, got ${JSON.stringify(given)}`,
@@ -203,16 +198,6 @@ export async function resolvePlan(
       notSimulated: inexactSchedules([profile]),
     },
   });
-}
-
-function isSetting(name: KnobName, given: unknown, defaults: Candidate): boolean {
-  const knob = KNOB_NAMES[name];
-  if (knob === 'split' && given !== false)
-    return typeof given === 'string' && /^[1-9]\d?:[1-9]\d?$/.test(given);
-  if (knob === undefined || typeof given !== typeof defaults[knob]) return false;
-  if (typeof given !== 'number') return true;
-  if (given === 0) return MAY_BE_OFF.includes(name);
-  return given > 0 && (knob === 'kvBudgetFraction' ? given <= 1 : Number.isInteger(given));
 }
 
 /** @throws TuningError when the profile lacks the weights or a draft */

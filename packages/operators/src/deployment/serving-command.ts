@@ -3,7 +3,6 @@ import {
   counted,
   type EngineProfile,
   kvMemoryGiB,
-  type RouterPolicy,
   type WeightPrecision,
   weightVariant,
 } from '@servegym/simulator';
@@ -11,12 +10,13 @@ import type { PlanPool } from '../plan/plan-result.ts';
 import { linesIf } from '../report/format.ts';
 import type { ServingCommand } from '../report/result.ts';
 import { type Candidate, type SplitRatio, splitParts, startedWith } from '../search/candidate.ts';
+import { type RouterChoice, routerName } from '../search/search-space.ts';
 import { type LaunchSettings, named, SCHEDULER_FLAGS, writeFlags } from './engine-flags.ts';
 
 /** Engines that are started with one line. */
 interface Started {
   readonly replicas: number;
-  readonly router: RouterPolicy;
+  readonly router: RouterChoice;
   /** Part of a request that they serve, where others serve the other; `null` where engines of both roles have the line. */
   readonly role: 'prefill' | 'decode' | null;
 }
@@ -36,7 +36,7 @@ export function servingCommands(
 /** The command lines for the pools of a fleet, one after the other. */
 export function poolCommands(
   pools: readonly PlanPool[],
-  router: RouterPolicy,
+  router: RouterChoice,
   secondWeight: number,
 ): ServingCommand[] {
   const [{ profile, settings }] = pools;
@@ -80,6 +80,7 @@ function settingsOf(profile: EngineProfile, candidate: Candidate): LaunchSetting
     ...candidate,
     ...named(engine, SCHEDULER_FLAGS),
     maxNumActiveSeqs: candidate.maxNumActiveSeqs || undefined,
+    kvOffloadingGiB: candidate.kvOffloadingGiB || undefined,
     fp8KvCache: model.kvCache === 'FP8',
     speculationDepth: candidate.speculationDepth || undefined,
     apiServerCount: size(frontEnd?.processes ?? 1),
@@ -223,9 +224,11 @@ function rolesText(split: SplitRatio, role: Started['role']): string {
 
 function replicaNote({ replicas, router }: Started) {
   const balancer =
-    router === 'prefix_aware'
-      ? 'a router that sends prompts where their prefix is cached, such as the production stack (--routing-logic prefixaware) or llm-d'
-      : 'a balancer that picks the least loaded';
+    router === 'least_loaded'
+      ? 'a balancer that picks the least loaded'
+      : router === 'prefix_aware'
+        ? 'a router that sends prompts where their prefix is cached, such as the production stack (--routing-logic prefixaware) or llm-d'
+        : `a router that spreads requests as ${routerName(router)} of \`simulate --router\` does`;
   return linesIf(
     replicas > 1,
     `the ${replicas} replicas: start the line ${replicas} times, behind ${balancer}`,

@@ -3,32 +3,60 @@ import type { JobEngine } from '@servegym/jobs';
 import { type EngineProfile, type Trace, WEIGHT_PRECISIONS, type WeightPrecision } from '@servegym/simulator';
 import {
   type Candidate,
+  type CandidateSpace,
   candidateKey,
   engineUsd,
   fewestEngines,
+  homeOf,
   isPossible,
   precisionsOf,
-  type SplitRatio,
+  profileSpaceOf,
+  spaceFillingCandidates,
   vllmDefaults,
 } from '../search/candidate.ts';
-import { type EngineChoice, Evaluator, type SustainedLoad, wholeGroups } from '../search/evaluator.ts';
+import {
+  type EngineChoice,
+  Evaluator,
+  type EvaluatorOptions,
+  type SustainedLoad,
+  wholeGroups,
+} from '../search/evaluator.ts';
 import { choicesOn, LoadQuestion, type LoadStage, type SearchedLoad } from '../search/load-question.ts';
+import {
+  profileSpace,
+  profilesIn,
+  type RouterChoice,
+  type SearchSpace,
+  searchedSpace,
+} from '../search/search-space.ts';
 import { Searcher } from '../search/searcher.ts';
-import type { SloTerm } from '../search/slo.ts';
+import { TuningError } from '../search/slo.ts';
 import { traceWork } from '../search/trace-cost.ts';
 import { joinTraffic, type SplitTraffic, someBlocks, type Traffic } from '../search/traffic.ts';
 import { mixedFleets } from './mixed-fleets.ts';
 import type { FleetPlan, PlanPool, PlanResult, RefusedProfile } from './plan-result.ts';
-import { LEVELS, measureEngine, type PlannedTraffic, type SizedFleet, sizeFleet } from './size-fleet.ts';
+import {
+  basisOf,
+  LEVELS,
+  measureEngine,
+  type PlannedTraffic,
+  type SizedFleet,
+  sizeFleet,
+} from './size-fleet.ts';
 
-export interface PlanOptions {
-  readonly slo: readonly SloTerm[];
+export interface PlanOptions extends EvaluatorOptions {
   readonly mostEngines: number;
-  readonly seed: number;
   /** Least accuracy of the weights, relative to FP16. */
   readonly minQuality: number;
+  /** Dimensions to search. Default `PLAN_SPACE`, and all profiles. */
+  readonly space?: SearchSpace | undefined;
   /** What plans may take for granted beside measurements: names of `ASSUMPTIONS`. */
   readonly allow: readonly string[];
+  /** Told of the stage of the search, and the share of it that is done. */
+  readonly onSearch?: (stage: string, share: number) => void;
+  /** Told of what looks cheapest, whenever something looks cheaper. */
+  readonly onBest?: (best: SearchedLoad) => void;
+  /** Told how many kinds of engines are sized. */
   readonly onProgress?: (done: number, of: number) => void;
   /** Told of the plans of each kind of engines, as it is done; which of them are on the front is not known yet. */
   readonly onPlans?: (plans: readonly FleetPlan[]) => void;
@@ -54,11 +82,18 @@ const STAGES: readonly LoadStage[] = [
 /** Drafts are sized where so much of the load that is expected of fewer engines than without them would be enough. */
 const HOPEFUL = 0.8;
 
-/** Settings that are tried with each precision. `tune` searches the whole space of one profile. */
-const SEQUENCES = [32, 64, 128, 256];
-const TOKENS = [2048, 8192];
-const DRAFTS = [0, 3];
-const SPLITS: readonly SplitRatio[] = ['1:1', '1:2', '2:1', '1:3', '3:1'];
+/** What is tried with each profile. `tune` searches more of one. */
+export const PLAN_SPACE = {
+  max_num_seqs: [32, 64, 128, 256, 1024],
+  max_num_batched_tokens: [2048, 8192],
+  speculation: [0, 3],
+  quantization: WEIGHT_PRECISIONS,
+  split: [false, '1:1', '1:2', '2:1', '1:3', '3:1'],
+  router: ['prefix_aware', 'least_loaded'],
+} as const satisfies SearchSpace;
+const ONE_ROUTER: readonly RouterChoice[] = ['least_loaded'];
+/** Settings of each precision, evenly over a space that has more. */
+const MOST_SETTINGS = 64;
 
 /** For every profile and precision: the best settings, the engines that the whole traffic takes, and what they cost. */
 export async function planFleet(
@@ -75,16 +110,32 @@ export async function planFleet(
   const { slo, mostEngines, minQuality, allow, onPlans } = options;
   const whole = joinTraffic([split.search, split.heldOut]);
   const few = someBlocks(split.search, FIRST_BLOCKS);
-  const traffic: PlannedTraffic = { trace, work: traceWork(trace), whole, few, ...split };
-  const evaluator = new Evaluator(jobs, options);
-  const kinds = profiles.flatMap((profile) =>
-    alikePrecisions(profile, precisionsOf(profile, minQuality), allow).map(
-      ([precision, ...weightsAlike]) => ({
-        ...{ profile, precision, weightsAlike },
-      }),
-    ),
+  const space = { quantization: WEIGHT_PRECISIONS, router: ONE_ROUTER, ...(options.space ?? PLAN_SPACE) };
+  const { quantization, router: routers } = space;
+  const traffic: PlannedTraffic = { trace, work: traceWork(trace), whole, few, routers, ...split };
+  let stage = '';
+  const evaluator = new Evaluator(jobs, options, (share) => options.onSearch?.(stage, share));
+  const kinds = profilesIn(space, profiles).flatMap((profile) =>
+    alikePrecisions(
+      profile,
+      precisionsOf(profile, minQuality).filter((each) => quantization.includes(each)),
+      allow,
+    ).map(([precision, ...weightsAlike]) => ({
+      ...{ profile, precision, weightsAlike },
+    })),
   );
-  const searched = await searchEngines(evaluator, split.search, kinds, options);
+  if (kinds.length === 0)
+    throw new TuningError(
+      'EMPTY_SEARCH_SPACE',
+      `no profile has weights of ${quantization.join(', ')} with an accuracy of at least ${minQuality}`,
+    );
+  const { engines: searched, ...effort } = await searchEngines(evaluator, split.search, kinds, {
+    ...{ ...options, space },
+    onStage: (next) => {
+      stage = next;
+    },
+  });
+  stage = 'engines for all of the traffic';
   const fleets: SizedFleet[] = [];
   const notPlanned: RefusedProfile[] = [];
   let done = 0;
@@ -103,6 +154,7 @@ export async function planFleet(
   };
   await Promise.all(Array.from({ length: jobs.width }, sizeNext));
   // Which kind is done first must change nothing.
+  notPlanned.sort((a, b) => compareNames(a, b) || (a.precision < b.precision ? -1 : 1));
   const sorted = fleets.toSorted((a, b) => byPrice(a.plan, b.plan));
   const allowed = sorted.filter(({ plan }) => isAllowed(plan, allow));
   const mixed = await mixedFleets(evaluator, allowed, traffic, mostEngines);
@@ -129,10 +181,11 @@ export async function planFleet(
     outputTokensPerS: sum(outputTokens) / seconds,
     allow,
     ...rankPlans([...fleets.map(({ plan }) => plan), ...mixed.plans], allow),
-    notPlanned: notPlanned.sort(compareNames),
+    notPlanned,
     nearest: misses.sort((a, b) => a.timesLimit - b.timesLimit || compareNames(a, b)).at(0) ?? null,
     mixedFleetsTried: mixed.tried,
     mostEngines,
+    ...effort,
     simulations: evaluator.simulations,
     simulatedRequests: evaluator.simulatedRequests,
     wallS: (performance.now() - started) / 1000,
@@ -146,24 +199,48 @@ interface EngineKind {
   readonly weightsAlike: readonly WeightPrecision[];
 }
 
-/** What settings of each kind sustain, the kinds that look cheapest first; with drafts apart, as they are assumed. */
+/** What settings of each kind sustain, those that assume nothing else first, and of them those that look cheapest; with drafts apart, as they are assumed. */
 async function searchEngines(
   evaluator: Evaluator,
   traffic: Traffic,
   kinds: readonly EngineKind[],
-  { mostEngines }: PlanOptions,
+  {
+    mostEngines,
+    space = PLAN_SPACE,
+    minQuality,
+    allow,
+    onStage,
+    onBest,
+  }: PlanOptions & { readonly onStage: (stage: string) => void },
 ) {
   const nameOf = (profile: EngineProfile, weights: WeightPrecision) => `${profile.name} ${weights}`;
   const question = new LoadQuestion(evaluator, traffic, {
     kindOf: ({ profile, candidate: { weights, speculationDepth } }) =>
       `${nameOf(profile, weights)}${speculationDepth > 0 ? ' drafts' : ''}`,
+    ...{ onStage, onBest },
     // USD an hour of what is expected to serve the traffic; of as many engines the one that sustains most.
     scoreOf: (found) => engineUsd(found.profile) * (found.load / (1 + found.load) - enginesFor(found)),
   });
   const searcher = new Searcher(question);
-  const settings = kinds.map(({ profile, precision }) =>
-    choicesOn(profile, candidatesOf(profile, precision)),
-  );
+  const spaces = kinds.map(({ profile, precision }) => {
+    return profileSpaceOf(profile, {
+      space: { ...space, quantization: [precision] },
+      ...{ minQuality, mostReplicas: mostEngines, hasClasses: false },
+      hasPrefixes: traffic.trace.prefixBlocks !== undefined,
+    });
+  });
+  const settings = kinds.map(({ profile }, i) => {
+    const { values } = spaces[i];
+    const alone = { ...values, split: values.split.filter((each) => each === false) };
+    if (alone.split.length === 0) return [];
+    const found = spaceFillingCandidates(profile, alone, MOST_SETTINGS);
+    const home = homeOf(alone, vllmDefaults(profile));
+    const isHome = (each: Candidate) => candidateKey(each) === candidateKey(home);
+    return choicesOn(
+      profile,
+      found.toSorted((a, b) => Number(isHome(b)) - Number(isHome(a))),
+    );
+  });
   // The first with and without drafts say where to look at the others.
   const first = settings.flatMap((choices) => [
     ...new Map(choices.toReversed().map((each) => [question.kindOf(each), each])).values(),
@@ -172,16 +249,34 @@ async function searchEngines(
   const isKnown = new Set(first);
   const others = kinds.flatMap(({ profile, precision }, i) => {
     const load = known.find((each) => question.kindOf(each) === nameOf(profile, precision))?.load ?? 0;
-    const split = dividedOf(profile, precision, load, mostEngines);
+    const split = dividedOf(profile, spaces[i].values, load, mostEngines);
     return [...settings[i].filter((each) => !isKnown.has(each)), ...choicesOn(profile, split)];
   });
   await searcher.halve(others, STAGES, known);
   const found = Map.groupBy(searcher.ranked, ({ profile, candidate }) => nameOf(profile, candidate.weights));
-  return kinds
+  const isPlain = ([best]: readonly SearchedLoad[]) =>
+    best !== undefined &&
+    isAllowed(basisOf([{ ...best, settings: { ...best.candidate, speculationDepth: 0 } }]), allow);
+  const engines = kinds
     .map((kind, i) => ({
       ...{ kind, choices: settings[i], found: found.get(nameOf(kind.profile, kind.precision)) ?? [] },
     }))
-    .sort((a, b) => (b.found[0]?.score ?? 0) - (a.found[0]?.score ?? 0));
+    .sort(
+      (a, b) =>
+        Number(isPlain(b.found)) - Number(isPlain(a.found)) ||
+        (b.found[0]?.score ?? -Number.MAX_VALUE) - (a.found[0]?.score ?? -Number.MAX_VALUE),
+    );
+  const { ruledOut, agreements } = searcher;
+  const named = { ...profileSpace(kinds.map(({ profile }) => profile)), ...space };
+  return {
+    engines,
+    ruledOut,
+    agreements,
+    ...searchedSpace(
+      named,
+      spaces.map(({ left }) => left),
+    ),
+  };
 }
 
 type Planned = SizedFleet | Omit<RefusedProfile, 'profile' | 'precision'>;
@@ -251,32 +346,22 @@ function enginesFor({ candidate, load }: SustainedLoad): number {
   return load === 0 ? Number.MAX_SAFE_INTEGER : fewest * Math.ceil(1 / load / fewest);
 }
 
-function candidatesOf(profile: EngineProfile, weights: WeightPrecision): Candidate[] {
-  const defaults = { ...vllmDefaults(profile), weights };
-  const drafts = profile.speculation === null ? [0] : DRAFTS;
-  const grid = [...SEQUENCES, defaults.maxNumSeqs].flatMap((maxNumSeqs) =>
-    [...TOKENS, defaults.maxNumBatchedTokens].flatMap((maxNumBatchedTokens) =>
-      drafts.map((speculationDepth) => ({ ...defaults, maxNumSeqs, maxNumBatchedTokens, speculationDepth })),
-    ),
-  );
-  const different = new Map([defaults, ...grid].map((each) => [candidateKey(each), each]));
-  return [...different.values()].filter((each) => isPossible(profile, each));
-}
-
 /** Load of one engine from which on it is enough alone. */
 const ALONE = 1.1;
 
 /** Prefill apart from decode, in groups that may be as few engines as those that do both. @param load that one of these sustains */
 function dividedOf(
   profile: EngineProfile,
-  weights: WeightPrecision,
+  values: CandidateSpace,
   load: number,
   mostEngines: number,
 ): Candidate[] {
   const needed = load === 0 ? mostEngines : Math.min(mostEngines, Math.ceil(ALONE / load));
-  return SPLITS.map((split) => ({ ...vllmDefaults(profile), weights, split })).filter(
-    (each) => fewestEngines(each) <= needed && isPossible(profile, each),
-  );
+  const home = homeOf(values, vllmDefaults(profile));
+  return values.split
+    .filter((split) => split !== false)
+    .map((split) => ({ ...home, split }))
+    .filter((each) => fewestEngines(each) <= needed && isPossible(profile, each));
 }
 
 /** The plans, cheapest first, those that assume what was not allowed apart; marked where no cheaper one has a lower TTFT p99. */

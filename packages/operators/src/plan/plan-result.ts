@@ -1,7 +1,7 @@
-import { ROUTER_POLICIES } from '@servegym/simulator';
 import { z } from 'zod';
 import * as part from '../report/result.ts';
 import type { EngineChoice } from '../search/evaluator.ts';
+import { router } from '../search/search-space.ts';
 import { nearestMiss } from '../tune/tune-result.ts';
 
 const { number } = part;
@@ -37,7 +37,7 @@ const fleetPlan = z.object({
   profile: part.profile,
   settings: part.settings,
   /** Routing of the requests to the engines that take them first. */
-  router: z.enum(ROUTER_POLICIES),
+  router,
   /** One; two where prefill is split from decode, or where the engines are of two profiles. */
   pools: part.list(pool),
   /** Engines with which the whole traffic meets the SLO, all the time. */
@@ -100,6 +100,7 @@ const plan = z.object({
   hours: number,
   requestsPerS: number,
   slo: part.slo,
+  ...part.search,
   simulations: number,
   simulatedRequests: number,
   wallS: number,

@@ -1,5 +1,5 @@
 import { boardWatts, MODELS } from '@servegym/profiles';
-import type { EngineProfile, RouterPolicy, Trace, WeightPrecision } from '@servegym/simulator';
+import type { EngineProfile, Trace, WeightPrecision } from '@servegym/simulator';
 import { percentileInterval } from '@servegym/simulator/statistics';
 import { poolCommands } from '../deployment/serving-command.ts';
 import { type Candidate, engineUsd, fewestEngines, splitParts } from '../search/candidate.ts';
@@ -12,6 +12,7 @@ import {
 } from '../search/evaluator.ts';
 import { goodShare, type LoadPoint, type SecondEngines, sloUse } from '../search/load-point.ts';
 import { profileError, widened } from '../search/profile-error.ts';
+import type { RouterChoice } from '../search/search-space.ts';
 import { type SloTerm, sloTermText } from '../search/slo.ts';
 import { autoscaledEngines, leastUsd, type TraceWork } from '../search/trace-cost.ts';
 import { requestRate, type SplitTraffic, type Traffic } from '../search/traffic.ts';
@@ -26,6 +27,8 @@ export interface PlannedTraffic extends SplitTraffic {
   readonly work: TraceWork;
   /** Both parts. */
   readonly whole: Traffic;
+  /** Routers that are tried; those that know prefixes only where the traffic has them. */
+  readonly routers: readonly RouterChoice[];
   /** A few stretches of the part to search on, for a first look. */
   readonly few: Traffic;
 }
@@ -50,7 +53,7 @@ export async function measureEngine(
   return engine;
 }
 
-/** The fewest engines with which the whole traffic meets the SLO, and the better of the routers; `null` when too many. */
+/** The fewest engines with which the whole traffic meets the SLO, and the best of the routers; `null` when too many. */
 export async function sizeFleet(
   evaluator: Evaluator,
   traffic: PlannedTraffic,
@@ -60,24 +63,14 @@ export async function sizeFleet(
 ): Promise<FleetPlan | null> {
   const { profile, candidate } = engine;
   const { whole } = traffic;
-  const size = async (router: RouterPolicy, replicas: readonly [fewest: number, most: number]) => {
-    const found = await fewestThatHold(evaluator, whole, engine, 1, replicas, { router, second });
-    return found.replicas === null || found.point === null
-      ? null
-      : { replicas: found.replicas, point: found.point, router };
-  };
-  const routes = whole.trace.prefixBlocks !== undefined && candidate.prefixCaching;
-  let best = routes ? await size('prefix_aware', [1, mostEngines]) : null;
-  if (best === null) best = await size('least_loaded', [1, mostEngines]);
-  else {
-    // Which of as many engines has a prefix matters where there are several.
-    const { replicas } = best;
-    const plain = await size('least_loaded', [replicas, replicas]);
-    const entries = poolsOf(profile, candidate, replicas, second)[0].engines;
-    if (plain !== null && (entries === 1 || plain.point.ttftP99Ms < best.point.ttftP99Ms)) best = plain;
-  }
-  if (best === null) return null;
-  const { replicas, router, point } = best;
+  const knowsPrefixes = whole.trace.prefixBlocks !== undefined && candidate.prefixCaching;
+  const routers = traffic.routers.filter(
+    (each) => knowsPrefixes || each === 'least_loaded' || each === 'round_robin',
+  );
+  const { replicas, router, point } = await fewestThatHold(evaluator, whole, engine, 1, [1, mostEngines], {
+    ...{ routers: routers.length > 0 ? routers : undefined, second },
+  });
+  if (replicas === null || point === null) return null;
   const pools = poolsOf(profile, candidate, replicas, second);
   const scaled = autoscaledEngines(traffic.trace, engine.sustained, {
     ...{ most: replicas, fewest: fewestEngines(candidate) },
@@ -217,7 +210,7 @@ const BASES = ['measured', 'tables', 'estimated', 'assumed'] as const;
 const LEVEL_OF = { measured: 'high', tables: 'medium', estimated: 'low', assumed: 'low' } as const;
 
 /** What the figures of engines rest on, and what they take for granted beside measurements. */
-function basisOf(
+export function basisOf(
   pools: readonly Pick<PlanPool, 'profile' | 'settings'>[],
 ): Pick<FleetPlan, 'restsOn' | 'assumes'> {
   const bases = pools.map(({ profile, settings: { weights, speculationDepth } }) => {

@@ -2,10 +2,11 @@ import { basename } from 'node:path';
 import { counted } from '@servegym/simulator';
 import { type FleetPlan, fleetPlanJson, type PlanResult, planJson } from '../plan/plan-result.ts';
 import { candidateText, vllmDefaults } from '../search/candidate.ts';
+import { routerName } from '../search/search-space.ts';
 import { sloTermName, sloTermText } from '../search/slo.ts';
 import { alignedRows, linesIf } from './format.ts';
 import { kubernetesManifest } from './kubernetes-manifest.ts';
-import { commandLines, figure, intervalText, percent } from './result.ts';
+import { commandLines, figure, intervalText, percent, searchLines } from './result.ts';
 
 /** Rows of the table in a terminal. */
 const MOST_ROWS = 20;
@@ -165,7 +166,11 @@ function sharingText({ pools, router, weightsAlike }: FleetPlan): string {
   const names = [...new Set(pools.map(({ settings }) => settings.weights))].join(' and ');
   const weights = [names, ...weightsAlike].join(' or ');
   const roles = pools[0].role === 'all' ? [] : [`split ${pools.map(({ engines }) => engines).join(':')}`];
-  return [weights, ...roles, ...linesIf(router === 'prefix_aware', 'by prefix')].join(', ');
+  return [
+    weights,
+    ...roles,
+    ...linesIf(router !== 'least_loaded', router === 'prefix_aware' ? 'by prefix' : routerName(router)),
+  ].join(', ');
 }
 
 const CONFIDENCE = {
@@ -230,9 +235,10 @@ function confirmLines({ profile }: FleetPlan): string[] {
   ];
 }
 
-function effortLines({ simulations, simulatedRequests, wallS }: PlanResult): string[] {
+function effortLines({ simulations, simulatedRequests, wallS, ...search }: PlanResult): string[] {
   return [
     '',
+    ...searchLines(search),
     `${counted(simulations, 'simulation')}, ${counted(simulatedRequests, 'request')}, ${figure(wallS)} s`,
   ];
 }

@@ -2,6 +2,7 @@ import type { EngineProfile } from '@servegym/simulator';
 import type { IntervalEnds } from '@servegym/simulator/statistics';
 import { z } from 'zod';
 import { type Candidate, KNOB_NAMES } from '../search/candidate.ts';
+import type { SearchSpace } from '../search/search-space.ts';
 import { type SloTerm, sloTermName } from '../search/slo.ts';
 import { type SnakeCase, snakeCase } from './format.ts';
 
@@ -17,7 +18,7 @@ export const estimate = z.object({ value: number, interval });
 export type Estimate = z.input<typeof estimate>;
 /** A profile, in JSON by its name. */
 export const profile = z.custom<EngineProfile>().transform(({ name }) => name);
-/** Settings, in JSON by the names of `--knobs`. */
+/** Settings, in JSON by the names of `--search`. */
 export const settings = z
   .custom<Candidate>()
   .transform((candidate) =>
@@ -39,6 +40,28 @@ export type ServingCommand = z.input<typeof command>;
 /** Requests that are longer than what the engines take, the longest of them and the limit, tokens. */
 export const refused = z.object({ requests: number, longest: number, limit: number });
 export const commands = list(command);
+/** What was searched, and how. */
+export const search = {
+  /** Values of each dimension. */
+  space: z.custom<SearchSpace>(),
+  /** Dimensions that are not in it, with the reason. */
+  notSearched: z.record(z.string(), z.string()),
+  /** Settings that a bound ruled out before they were simulated. */
+  ruledOut: number,
+  /** Whether parts of the traffic rank as larger parts do. */
+  agreements: list(
+    z.object({
+      stage: z.string(),
+      blocks: number,
+      /** Blocks of the larger part; `null` for all. */
+      beside: number.nullable(),
+      points: number,
+      /** Spearman's rank correlation. */
+      correlation: number,
+    }),
+  ),
+};
+export type SearchReport = { readonly [Name in keyof typeof search]: z.input<(typeof search)[Name]> };
 
 /** Writes the JSON of results of a schema. */
 export function jsonOf<Schema extends z.ZodType>(schema: Schema) {
@@ -72,4 +95,21 @@ export function figure(value: number): string {
 
 export function percent(share: number): string {
   return `${(100 * share).toFixed(1)} %`;
+}
+
+/** What was searched, what was not, and how far parts of the traffic can be trusted. */
+export function searchLines({ space, notSearched, agreements, ruledOut }: SearchReport): string[] {
+  const searched = Object.entries(space).map(([name, values]) =>
+    values.length === 1 ? `${name} ${JSON.stringify(values[0])}` : `${name} (${values.length})`,
+  );
+  const byReason = Object.entries(Object.groupBy(Object.entries(notSearched), ([, reason]) => reason));
+  const told = agreements.map(
+    ({ blocks, beside, points, correlation }) =>
+      `${figure(correlation)} between ${blocks} and ${beside ?? 'all'} stretches (${points} settings)`,
+  );
+  return [
+    `Searched: ${searched.join(', ')}.`,
+    `Not searched: ${byReason.map(([reason, each]) => `${each!.map(([name]) => name).join(', ')} (${reason})`).join('; ')}.`,
+    `Rank correlation: ${told.join(', ')}. ${ruledOut.toLocaleString('en-US')} settings were ruled out unseen.`,
+  ];
 }

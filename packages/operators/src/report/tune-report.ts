@@ -14,7 +14,7 @@ import {
   tuneJson,
 } from '../tune/tune-result.ts';
 import { alignedRows, terminalScatter } from './format.ts';
-import { commandLines, estimateText, figure, intervalText, percent } from './result.ts';
+import { commandLines, estimateText, figure, intervalText, percent, searchLines } from './result.ts';
 
 /** How a result of `tune` is written. */
 export const tuneResult = { json: tuneJson, text: tuneText, textSoFar: bestSoFarText, page: tunePage };
@@ -26,6 +26,7 @@ function tuneText(result: TuneResult): string {
     `${profile.name}, ${trace}`,
     `SLO: ${slo.map(sloTermText).join(', ')}`,
     `${counted(considered, 'configuration')} considered, ${counted(simulatedRequests, 'request')} simulated, ${figure(wallS)} s`,
+    ...searchLines(result),
     '',
   ];
   if (!result.possible) return [...head, ...impossibleText(result)].join('\n');

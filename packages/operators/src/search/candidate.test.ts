@@ -4,7 +4,6 @@ import { findProfile } from '@servegym/profiles';
 import {
   type CandidateSpace,
   candidateKey,
-  candidateSpace,
   candidateText,
   EXTRA_KNOBS,
   isPossible,
@@ -12,12 +11,27 @@ import {
   type Knob,
   type KnobName,
   neighbours,
+  profileSpaceOf,
   spaceFillingCandidates,
+  TUNE_SPACE,
   vllmDefaults,
   withoutIdle,
 } from './candidate.ts';
 
 const h100 = findProfile('h100-80gb-llama-3-8b');
+/** Values of these settings, all others at their defaults. */
+function candidateSpace(
+  profile: typeof h100,
+  {
+    knobs,
+    ...rest
+  }: Omit<Parameters<typeof profileSpaceOf>[1], 'space'> & { readonly knobs: readonly Knob[] },
+) {
+  const names = Object.entries(KNOB_NAMES).filter(([, knob]) => knobs.includes(knob));
+  const space = Object.fromEntries(names.map(([name]) => [name, TUNE_SPACE[name as KnobName]]));
+  return profileSpaceOf(profile, { space, ...rest }).values;
+}
+
 const limits = { minQuality: 0, hasPrefixes: true, hasClasses: true, mostReplicas: 2 };
 
 describe('the defaults of vLLM', () => {

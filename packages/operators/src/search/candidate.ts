@@ -6,6 +6,8 @@ import {
   type WeightPrecision,
 } from '@servegym/simulator';
 import type { LaunchSettings } from '../deployment/engine-flags.ts';
+import type { SETTINGS, SearchSpace } from './search-space.ts';
+import { TuningError } from './slo.ts';
 
 /** Engines that prefill for each group of those that decode, `2:1`. */
 export type SplitRatio = `${number}:${number}`;
@@ -21,6 +23,7 @@ export const FLAG_KNOBS = [
   'maxNumActiveSeqs',
   'longPrefillTokenThreshold',
   'longPrefillTokenThresholdAdaptive',
+  'kvOffloadingGiB',
 ] as const satisfies readonly (keyof LaunchSettings)[];
 
 /** Settings of an engine that `tune` chooses. */
@@ -35,7 +38,7 @@ export interface Candidate extends Readonly<Required<Pick<LaunchSettings, (typeo
 
 export type Knob = keyof Candidate;
 
-/** Names of the settings on the command line of `tune`. */
+/** Names of the settings in JSON and on the command line. */
 export const KNOB_NAMES = {
   max_num_seqs: 'maxNumSeqs',
   max_num_batched_tokens: 'maxNumBatchedTokens',
@@ -49,7 +52,8 @@ export const KNOB_NAMES = {
   long_prefill_token_threshold: 'longPrefillTokenThreshold',
   long_prefill_token_threshold_adaptive: 'longPrefillTokenThresholdAdaptive',
   speculation_max_batch: 'speculationMaxBatch',
-} as const satisfies Record<string, Knob>;
+  kv_offloading_size: 'kvOffloadingGiB',
+} as const satisfies Record<keyof typeof SETTINGS, Knob>;
 
 export type KnobName = keyof typeof KNOB_NAMES;
 
@@ -59,6 +63,7 @@ export const EXTRA_KNOBS: readonly KnobName[] = [
   'long_prefill_token_threshold',
   'long_prefill_token_threshold_adaptive',
   'speculation_max_batch',
+  'kv_offloading_size',
 ];
 
 /** The values that each setting may take, in order. Those that are not searched have one. */
@@ -71,7 +76,7 @@ const GIB_70 = 70;
  * 1,024 sequences on GPUs of 70 GiB and more but A100, else 2,048 and 256. The flags of the scheduler are those that
  * the profile's engine was started with.
  */
-export function vllmDefaults({ gpu, engine }: EngineProfile): Candidate {
+export function vllmDefaults({ gpu, engine, hostKv }: EngineProfile): Candidate {
   const isLarge = gpu.memoryGiB >= GIB_70 && !/a100/i.test(gpu.name);
   return {
     maxNumSeqs: isLarge ? 1024 : 256,
@@ -86,61 +91,107 @@ export function vllmDefaults({ gpu, engine }: EngineProfile): Candidate {
     longPrefillTokenThreshold: engine.longPrefillTokenThreshold ?? 0,
     longPrefillTokenThresholdAdaptive: engine.longPrefillTokenThresholdAdaptive ?? false,
     speculationMaxBatch: 0,
+    kvOffloadingGiB: hostKv?.sizeGiB ?? 0,
   };
 }
 
-/** Values that are searched, but for the precisions of the weights, which are those of the profile. */
-const VALUES = {
-  maxNumSeqs: [8, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024],
-  maxNumBatchedTokens: [256, 512, 1024, 2048, 4096, 8192, 16384],
-  kvBudgetFraction: [0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1],
-  speculationDepth: [0, 1, 2, 3, 4, 5, 6, 7, 8],
-  prefixCaching: [true, false],
+/** What `tune` searches; the settings of `EXTRA_KNOBS` only where they are named. */
+export const TUNE_SPACE = {
+  max_num_seqs: [8, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024],
+  max_num_batched_tokens: [256, 512, 1024, 2048, 4096, 8192, 16384],
+  kv_fraction: [0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1],
+  speculation: [0, 1, 2, 3, 4, 5, 6, 7, 8],
+  quantization: WEIGHT_PRECISIONS,
+  prefix_caching: [true, false],
   split: [false, '1:1'],
   priority: [false, true],
   // The last is off: the most of each.
-  maxNumActiveSeqs: [8, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 0],
-  longPrefillTokenThreshold: [64, 128, 256, 512, 1024, 2048, 4096, 0],
-  longPrefillTokenThresholdAdaptive: [false, true],
-  speculationMaxBatch: [1, 2, 4, 8, 16, 32, 64, 128, 0],
-} as const;
+  max_num_active_seqs: [8, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 0],
+  long_prefill_token_threshold: [64, 128, 256, 512, 1024, 2048, 4096, 0],
+  long_prefill_token_threshold_adaptive: [false, true],
+  speculation_max_batch: [1, 2, 4, 8, 16, 32, 64, 128, 0],
+  kv_offloading_size: [0, 16, 64, 256],
+  router: ['least_loaded'],
+  replicas: [1, 2, 3, 4, 5, 6, 7, 8],
+} as const satisfies SearchSpace;
+
+/** What a search of a profile's settings takes in, and what changes nothing there or is not named. */
+export interface ProfileSpace {
+  readonly values: CandidateSpace;
+  /** Settings that stay as they are by default, with the reason. */
+  readonly left: Readonly<Partial<Record<KnobName, string>>>;
+}
 
 /**
  * Values to search on a profile.
  *
- * @param knobs Those to search; the others stay at vLLM's defaults.
- * @param minQuality Least accuracy, relative to FP16, that weights may have.
- * @param hasPrefixes Whether the traffic shares prefixes; without them prefix caching changes nothing.
- * @param hasClasses Whether its requests have priority classes; without them the order is that of arrival.
- * @param mostReplicas Engines that may serve; a split takes two.
+ * @param limits.space those that are not in it stay at vLLM's defaults
+ * @param limits.minQuality least accuracy, relative to FP16, that weights may have
+ * @param limits.hasPrefixes whether the traffic shares prefixes
+ * @param limits.hasClasses whether its requests have priority classes
+ * @param limits.mostReplicas engines that may serve
+ * @throws TuningError `EMPTY_SEARCH_SPACE`
  */
-export function candidateSpace(
+export function profileSpaceOf(
   profile: EngineProfile,
   limits: {
-    readonly knobs: readonly Knob[];
+    readonly space: SearchSpace;
     readonly minQuality: number;
     readonly hasPrefixes: boolean;
     readonly hasClasses: boolean;
     readonly mostReplicas: number;
   },
-): CandidateSpace {
-  const { knobs, minQuality, hasPrefixes, hasClasses, mostReplicas } = limits;
+): ProfileSpace {
+  const { space, minQuality, hasPrefixes, hasClasses, mostReplicas } = limits;
   const defaults = vllmDefaults(profile);
-  const values: CandidateSpace = { ...VALUES, weights: precisionsOf(profile, minQuality) };
-  const changesNothing: Partial<Record<Knob, boolean>> = {
-    speculationDepth: profile.speculation === null,
-    weights: values.weights.length === 0,
-    prefixCaching: !hasPrefixes,
-    split: mostReplicas === 1,
-    priority: !hasClasses,
-    // With data parallelism, vLLM drafts the same for all batches.
-    speculationMaxBatch: profile.speculation === null || (profile.parallel?.data ?? 1) > 1,
+  const because = (holds: boolean, reason: string) => (holds ? reason : undefined);
+  const noDraft = because(profile.speculation === null, 'the profile has no draft');
+  const noPrefixes = because(!hasPrefixes, 'no prefix of the traffic is known');
+  const changesNothing: Partial<Record<KnobName, string | undefined>> = {
+    speculation: noDraft,
+    prefix_caching: noPrefixes,
+    kv_offloading_size: noPrefixes,
+    split: because(mostReplicas === 1, 'one engine serves'),
+    priority: because(!hasClasses, 'the requests have no classes'),
+    speculation_max_batch:
+      noDraft ??
+      because(
+        (profile.parallel?.data ?? 1) > 1,
+        'with data parallelism vLLM drafts the same for all batches',
+      ),
   };
-  const space = Object.values(KNOB_NAMES).map((knob) => {
-    const isSearched = knobs.includes(knob) && !changesNothing[knob];
-    return [knob, isSearched ? values[knob] : [defaults[knob]]];
+  const names = Object.keys(KNOB_NAMES) as KnobName[];
+  const left = names.flatMap((name) => {
+    const reason = space[name] === undefined ? 'not named' : changesNothing[name];
+    return reason === undefined ? [] : [[name, reason] as const];
   });
-  return Object.fromEntries(space);
+  const isLeft = Object.fromEntries(left);
+  const precisions = precisionsOf(profile, minQuality);
+  const values = names.map((name) => {
+    if (isLeft[name] !== undefined) return [KNOB_NAMES[name], [defaults[KNOB_NAMES[name]]]];
+    const found =
+      name === 'quantization' ? precisions.filter((each) => space[name]!.includes(each)) : space[name]!;
+    if (found.length > 0) return [KNOB_NAMES[name], found];
+    throw new TuningError(
+      'EMPTY_SEARCH_SPACE',
+      `no weights are left: expected some of ${precisions.join(', ')}, which ${profile.name} has with an accuracy of at least ${minQuality}, got ${space[name]!.join(', ')}`,
+    );
+  });
+  return { values: Object.fromEntries(values), left: isLeft };
+}
+
+/** vLLM's defaults with the first value of each setting that the space does not leave at its default. */
+export function homeOf(values: CandidateSpace, defaults: Candidate): Candidate {
+  const home = (Object.keys(values) as Knob[]).map((knob) => {
+    const allowed: readonly Candidate[Knob][] = values[knob];
+    return [knob, allowed.includes(defaults[knob]) ? defaults[knob] : allowed[0]];
+  });
+  return Object.fromEntries(home);
+}
+
+/** The values by their names in JSON. */
+export function namedValues(values: CandidateSpace): SearchSpace {
+  return Object.fromEntries(Object.entries(KNOB_NAMES).map(([name, knob]) => [name, values[knob]]));
 }
 
 /** Precisions of a profile's weights that are accurate enough. */
@@ -171,12 +222,18 @@ export function withoutIdle(space: CandidateSpace, candidate: Candidate): Candid
   };
 }
 
-/** A profile of an engine that was started with the candidate's flags of the scheduler. */
+/** Transfers over PCIe 4.0 with 16 lanes, GB/s. */
+export const HOST_GBPS = 25;
+
+/** A profile of an engine that was started with the candidate's flags of the scheduler, and its memory of the host. */
 export function startedWith(profile: EngineProfile, candidate: Candidate): EngineProfile {
   const { speculationDepth, speculationMaxBatch: last } = candidate;
   const { longPrefillTokenThreshold, longPrefillTokenThresholdAdaptive } = candidate;
+  const { kvOffloadingGiB: sizeGiB } = candidate;
+  const { gigabytesPerSecond = HOST_GBPS } = profile.hostKv ?? {};
   return {
     ...profile,
+    hostKv: sizeGiB > 0 ? { sizeGiB, gigabytesPerSecond } : undefined,
     engine: {
       ...profile.engine,
       ...{ longPrefillTokenThreshold, longPrefillTokenThresholdAdaptive },
@@ -213,6 +270,7 @@ export function isPossible(profile: EngineProfile, candidate: Candidate): boolea
   const { maxNumSeqs, maxNumBatchedTokens, weights, speculationDepth, kvBudgetFraction } = candidate;
   return (
     maxNumBatchedTokens >= maxNumSeqs &&
+    (candidate.prefixCaching || candidate.kvOffloadingGiB === 0) &&
     kvPoolBlocks(profile, weights, speculationDepth > 0, kvBudgetFraction) >= 1
   );
 }
@@ -236,7 +294,7 @@ function settingText(value: Candidate[Knob]): string {
 }
 
 /** A prime for each setting, in the order of `KNOB_NAMES`. */
-const BASES = [2, 3, 7, 5, 11, 13, 17, 19, 23, 29, 31, 37];
+const BASES = [2, 3, 7, 5, 11, 13, 17, 19, 23, 29, 31, 37, 41];
 
 /** Points of a sequence that are looked at for each candidate wanted, before the space counts as exhausted. */
 const MOST_POINTS_EACH = 20;

@@ -3,8 +3,10 @@ import type { JobContext, JobEngine, JobKinds, Json } from '@servegym/jobs';
 import type { EngineProfile } from '@servegym/simulator';
 import { blockResamples } from '@servegym/simulator/statistics';
 import type { NearestMiss, Replicas } from '../tune/tune-result.ts';
-import { type Candidate, engineUsd, fewestEngines } from './candidate.ts';
+import { type Candidate, engineUsd, fewestEngines, splitParts } from './candidate.ts';
+import { type EvaluationRecord, evaluationKey } from './evaluation-record.ts';
 import { goodShare, type LoadPoint, measureLoad, type ServedLoad, sloUse } from './load-point.ts';
+import type { RouterChoice } from './search-space.ts';
 import { type SloTerm, sloTermName } from './slo.ts';
 import {
   findSustainedLoad,
@@ -62,7 +64,11 @@ export function runJob(input: Json, context: JobContext): Json {
     context.report((i + 1) / choices.length);
     return points;
   });
-  return results as unknown as Json;
+  return asJson(results);
+}
+
+function asJson(value: object): Json {
+  return value as unknown as Json;
 }
 
 function trafficOf(name: string, context: JobContext): Traffic {
@@ -101,6 +107,13 @@ export interface CloseLoad extends SustainedLoad {
   readonly draws: readonly number[];
 }
 
+export interface EvaluatorOptions {
+  readonly slo: readonly SloTerm[];
+  readonly seed: number;
+  /** Evaluations that are not to be done again, and where those that are done are kept. */
+  readonly record?: EvaluationRecord | undefined;
+}
+
 /** Has choices measured under an SLO by a job engine. */
 export class Evaluator {
   readonly slo: readonly SloTerm[];
@@ -109,6 +122,7 @@ export class Evaluator {
   readonly #jobs: JobEngine;
   readonly #onShare: (share: number) => void;
   readonly #names = new Map<Traffic, Promise<string>>();
+  readonly #record: EvaluationRecord | undefined;
   /** Requests that have been simulated. */
   simulatedRequests = 0;
   /** Simulations that were run. */
@@ -116,12 +130,13 @@ export class Evaluator {
 
   constructor(
     jobs: JobEngine,
-    { slo, seed }: { readonly slo: readonly SloTerm[]; readonly seed: number },
+    { slo, seed, record }: EvaluatorOptions,
     onShare: (share: number) => void = () => undefined,
   ) {
     this.slo = slo;
     this.seed = seed;
     this.#jobs = jobs;
+    this.#record = record;
     this.#onShare = onShare;
   }
 
@@ -136,24 +151,36 @@ export class Evaluator {
     { seed = this.seed, ...engines }: EvaluatedWith = {},
   ): Promise<LoadPoint[][]> {
     const name = await this.#nameOf(traffic);
+    const { slo } = this;
+    const record = this.#record;
+    const keys =
+      record && choices.map((choice) => evaluationKey(asJson([choice, { slo, name, seed, engines }])));
+    const results = choices.map((_, i) => record?.get(keys![i]));
+    const missing = results.flatMap((known, i) => (known === undefined ? [i] : []));
     const size = Math.min(
       MOST_PER_JOB,
-      Math.max(1, Math.ceil(choices.length / (JOBS_EACH * this.#jobs.width))),
+      Math.max(1, Math.ceil(missing.length / (JOBS_EACH * this.#jobs.width))),
     );
-    const chunks = Array.from({ length: Math.ceil(choices.length / size) }, (_, i) =>
-      choices.slice(i * size, (i + 1) * size),
+    const chunks = Array.from({ length: Math.ceil(missing.length / size) }, (_, i) =>
+      missing.slice(i * size, (i + 1) * size),
     );
-    const { slo } = this;
-    const results = await this.#jobs.run(
+    await this.#jobs.run(
       chunks.map((chunk) => {
-        const profiles = [...new Set(chunk.map(({ profile }) => profile))];
-        const placed = chunk.map((choice) => ({ ...choice, profile: profiles.indexOf(choice.profile) }));
+        const own = chunk.map((i) => choices[i]);
+        const profiles = [...new Set(own.map(({ profile }) => profile))];
+        const placed = own.map((choice) => ({ ...choice, profile: profiles.indexOf(choice.profile) }));
         const input: EvaluationInput = { profiles, slo, traffic: name, seed, choices: placed, engines };
-        return { kind: 'evaluate', input: input as unknown as Json, shared: [name] };
+        return { kind: 'evaluate', input: asJson(input), shared: [name] };
       }),
-      { onProgress: ({ share }) => this.#onShare(share) },
+      {
+        onProgress: ({ share }) => this.#onShare(share),
+        onResult: (result, at) => {
+          for (const [place, i] of chunks[at].entries()) results[i] = (result as readonly Json[])[place];
+          record?.add(chunks[at].map((i) => [keys![i], results[i]!] as const));
+        },
+      },
     );
-    const points = results.flatMap((result) => result as unknown as Evaluations).map((each) => [...each]);
+    const points = (results as unknown as Evaluations).map((each) => [...each]);
     for (const each of points) {
       this.simulations += each.length;
       this.simulatedRequests += each.length * traffic.trace.arrivalMs.length;
@@ -245,8 +272,12 @@ export const TUNE_JOB_KINDS: JobKinds = {
 /** Factor on the traffic of a surge. */
 export const SURGE = 1.5;
 
+/** Engines that serve a load, and how the requests are spread over them. */
+export type SizedEngines = Replicas & { readonly point: LoadPoint | null; readonly router: RouterChoice };
+
 /**
- * The fewest engines with which the whole traffic, at a load, meets the SLO.
+ * The fewest engines with which the whole traffic, at a load, meets the SLO; of the routers that take as many, the one with
+ * the lowest TTFT, and the last where one engine takes all requests.
  * @param engine what is expected of one before several are tried, `sustained` on traffic that the search has not seen
  */
 export async function fewestThatHold(
@@ -255,27 +286,40 @@ export async function fewestThatHold(
   engine: Pick<CloseLoad, 'profile' | 'candidate' | 'load' | 'sustained'>,
   load: number,
   [fewest, most]: readonly [fewest: number, most: number],
-  how: Pick<ServedLoad, 'router' | 'second'> = {},
-): Promise<Replicas & { readonly point: LoadPoint | null }> {
-  const { candidate } = engine;
+  {
+    routers = ['least_loaded'],
+    second,
+  }: { readonly routers?: readonly RouterChoice[] } & Pick<ServedLoad, 'second'> = {},
+): Promise<SizedEngines> {
+  const { profile, candidate } = engine;
   const expected = Math.floor(
     whole.concurrency === undefined ? (load * requestRate(whole)) / engine.sustained : load / engine.load,
   );
   const step = fewestEngines(candidate);
+  const entry = candidate.split === false ? 1 : splitParts(candidate.split).prefill;
   const start = step * Math.ceil(Math.min(most, Math.max(fewest, expected)) / step);
-  let point: LoadPoint | null = null;
-  for (let replicas = start; replicas <= most; replicas += step) {
-    point = await evaluator.at(whole, engine, load, { replicas, ...how });
-    if (sloUse(point, evaluator.slo) > 1) continue;
-    return {
-      load,
-      replicas,
-      good: goodShare(point),
-      usdPerHour: replicas * engineUsd(engine.profile),
-      point,
-    };
+  let best: SizedEngines | undefined;
+  for (const router of routers) {
+    let point: LoadPoint | null = null;
+    let good = 0;
+    let holds: number | null = null;
+    for (let n = start; holds === null && n <= (best?.replicas ?? most); n += step) {
+      point = await evaluator.at(whole, engine, load, { replicas: n, router, second });
+      good = goodShare(point);
+      if (sloUse(point, evaluator.slo) <= 1) holds = n;
+    }
+    const usdPerHour = holds === null ? null : holds * engineUsd(profile);
+    const found: SizedEngines = { load, replicas: holds, good, usdPerHour, point, router };
+    const isBetter =
+      best === undefined ||
+      (holds !== null &&
+        (best.replicas === null ||
+          holds < best.replicas ||
+          (holds / step) * entry === 1 ||
+          point!.ttftP99Ms < best.point!.ttftP99Ms));
+    if (isBetter) best = found;
   }
-  return { load, replicas: null, good: point === null ? 0 : goodShare(point), usdPerHour: null, point };
+  return best!;
 }
 
 /** The most engines, of so many, that can serve together. */

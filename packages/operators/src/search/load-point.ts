@@ -1,7 +1,7 @@
 import {
   type EngineProfile,
   type EngineSettings,
-  type RouterPolicy,
+  kvAware,
   type SimulationOptions,
   type SimulationRun,
   scaleRate,
@@ -9,6 +9,7 @@ import {
 } from '@servegym/simulator';
 import { mean, percentileOfSorted } from '@servegym/simulator/statistics';
 import { type Candidate, fewestEngines, splitParts, startedWith } from './candidate.ts';
+import type { RouterChoice } from './search-space.ts';
 import type { SloTerm } from './slo.ts';
 import { requestRate, type Traffic } from './traffic.ts';
 
@@ -36,7 +37,7 @@ export interface ServedLoad {
   /** Engines. Default one, or the fewest of a split, of which each gets the load. */
   readonly replicas?: number;
   /** Default `least_loaded`. */
-  readonly router?: RouterPolicy;
+  readonly router?: RouterChoice;
   /** KV blocks of an engine, instead of what its memory holds. */
   readonly kvBlocks?: number;
   readonly second?: SecondEngines;
@@ -58,6 +59,16 @@ export function serveTraffic(
   const groups = engines / fewest;
   const { prefill, decode } = split === false ? { prefill: 0, decode: 0 } : splitParts(split);
   const isAlone = engines === 1 && second === undefined;
+  const routed =
+    typeof router === 'string'
+      ? { router }
+      : {
+          router: 'kv_aware' as const,
+          policy: kvAware({
+            prefillLoadScale: router.prefill_load_scale,
+            overlapScoreCredit: router.overlap_score_credit,
+          }),
+        };
   return simulateTrace(scaleRate(trace, times), {
     ...engineSettings(profile, candidate),
     ...{
@@ -70,8 +81,8 @@ export function serveTraffic(
     },
     ...(concurrency !== undefined && { concurrency: Math.max(1, Math.round(times * concurrency)) }),
     ...(split === false
-      ? { ...(!isAlone && { replicas: engines, router }) }
-      : { split: { prefill: prefill * groups, decode: decode * groups }, router }),
+      ? { ...(!isAlone && { replicas: engines, ...routed }) }
+      : { split: { prefill: prefill * groups, decode: decode * groups }, ...routed }),
     ...(second && {
       secondPool: {
         ...engineSettings(second.profile, second.candidate),

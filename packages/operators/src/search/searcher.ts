@@ -1,3 +1,5 @@
+import type { SearchReport } from '../report/result.ts';
+
 /** Stage of a search: the more of the traffic it plays, the fewer points go in. */
 export interface SearchStage {
   /** What the search is at. */
@@ -20,25 +22,14 @@ export interface SearchQuestion<Point, Found extends Point & Scored, Stage exten
   /** Whether a bound leaves a point that is not evaluated yet a chance to be kept. Default: it does. */
   mayBeKept?(point: Point, stage: Stage): boolean;
   /** Told what the search is at. */
-  onStage?(stage: string): void;
+  readonly onStage?: ((stage: string) => void) | undefined;
   /** Told of the best point on all of the traffic, whenever there is a better one. */
-  onBest?(best: Found): void;
+  readonly onBest?: ((best: Found) => void) | undefined;
 }
 
 export interface Scored {
   /** The larger, the better. */
   readonly score: number;
-}
-
-/** Agreement of the order of points on a part of the traffic with that on a larger part. */
-export interface RankAgreement {
-  readonly stage: string;
-  /** Blocks of both parts; `null` for all. */
-  readonly blocks: number;
-  readonly beside: number | null;
-  readonly points: number;
-  /** Spearman's rank correlation, -1 to 1. */
-  readonly correlation: number;
 }
 
 /** Points around which the search goes on, and how often. */
@@ -53,7 +44,8 @@ export class Searcher<Point, Found extends Point & Scored, Stage extends SearchS
   readonly #full = new Map<string, Found>();
   /** Points that a bound ruled out before they were evaluated. */
   ruledOut = 0;
-  readonly agreements: RankAgreement[] = [];
+  /** Agreement of the order of points on a part of the traffic with that on a larger part. */
+  readonly agreements: SearchReport['agreements'][number][] = [];
   #bestScore = Number.NEGATIVE_INFINITY;
 
   constructor(question: SearchQuestion<Point, Found, Stage>) {

@@ -64,6 +64,12 @@ export function milliseconds(ms: number): string {
 
 type TuningErrorCode =
   | 'INVALID_SLO'
+  /** A search space that is none. */
+  | 'INVALID_SEARCH_SPACE'
+  /** A search space that no profile, or no engine that starts, is in. */
+  | 'EMPTY_SEARCH_SPACE'
+  /** Finished evaluations of another version. */
+  | 'INVALID_EVALUATIONS'
   | 'TOO_FEW_REQUESTS'
   /** No request fits in the context of the model. */
   | 'TRACE_TOO_LONG'

@@ -4,8 +4,11 @@ import { findProfile } from '@servegym/profiles';
 import {
   type Candidate,
   candidateKey,
-  candidateSpace,
+  KNOB_NAMES,
   type Knob,
+  type KnobName,
+  profileSpaceOf,
+  TUNE_SPACE,
   vllmDefaults,
 } from '../search/candidate.ts';
 import { evenTraffic, fakeEvaluator } from '../search/measured.fixture.ts';
@@ -14,6 +17,19 @@ import { type SearchOptions, searchSettings } from './search-settings.ts';
 const profile = findProfile('h100-80gb-llama-3-8b');
 const defaults = vllmDefaults(profile);
 const traffic = evenTraffic(8);
+
+/** Values of these settings, all others at their defaults. */
+function candidateSpace(
+  of: typeof profile,
+  {
+    knobs,
+    ...rest
+  }: Omit<Parameters<typeof profileSpaceOf>[1], 'space'> & { readonly knobs: readonly Knob[] },
+) {
+  const names = Object.entries(KNOB_NAMES).filter(([, knob]) => knobs.includes(knob));
+  const space = Object.fromEntries(names.map(([name]) => [name, TUNE_SPACE[name as KnobName]]));
+  return profileSpaceOf(of, { space, ...rest }).values;
+}
 
 /** Searches settings whose capacity is given, from 32 candidates. */
 async function search(

@@ -4,33 +4,34 @@ import {
   type Candidate,
   type CandidateSpace,
   candidateKey,
+  homeOf,
   isPossible,
   type Knob,
   neighbours,
   spaceFillingCandidates,
   vllmDefaults,
 } from '../search/candidate.ts';
-import type { EngineChoice, Evaluator } from '../search/evaluator.ts';
+import type { EngineChoice, Evaluator, EvaluatorOptions } from '../search/evaluator.ts';
 import { type LoadPoint, sloUse } from '../search/load-point.ts';
 import { choicesOn, LoadQuestion, type LoadStage, type SearchedLoad } from '../search/load-question.ts';
+import type { SearchSpace } from '../search/search-space.ts';
 import { Searcher } from '../search/searcher.ts';
-import type { SloTerm } from '../search/slo.ts';
+import { type SloTerm, TuningError } from '../search/slo.ts';
 import { sustainedLoad, sustainedRate } from '../search/sustained-load.ts';
 import type { Traffic } from '../search/traffic.ts';
 import type { Objective } from './tune-result.ts';
 
 /** Options of a tuning. */
-export interface TuneOptions extends Pick<SearchOptions, 'objective' | 'start' | 'onBest'> {
-  readonly slo: readonly SloTerm[];
+export interface TuneOptions extends Pick<SearchOptions, 'objective' | 'start' | 'onBest'>, EvaluatorOptions {
   /** Requests that were too long, and are not in the traffic. */
   readonly refused: RefusedRequests;
-  readonly knobs: readonly Knob[];
+  /** Dimensions to search; settings that are not in it stay at vLLM's defaults. */
+  readonly space: SearchSpace;
   readonly minQuality: number;
   /** Fewest and most engines that may share the traffic. */
   readonly replicas: readonly [fewest: number, most: number];
   /** Times the rate of the traffic. */
   readonly rateScale: number;
-  readonly seed: number;
   readonly onProgress?: (stage: string, share: number) => void;
 }
 
@@ -91,6 +92,8 @@ export async function searchSettings(
   // Where the engine starts with them.
   const always = choices(isPossible(profile, defaults) ? [defaults] : []);
   const start = choices(spaceFillingCandidates(profile, space, count));
+  if (start.length === 0) throw emptySpace(profile, space);
+  const home = homeOf(space, defaults);
   await searcher.evaluate([...always, ...start.slice(0, SCOUTS)], FIRST_LOOK);
   await searcher.halve(start, STAGES);
   const isFull = new Set(searcher.ranked.map(question.keyOf));
@@ -103,7 +106,11 @@ export async function searchSettings(
     ...{ name: 'the neighbours of the best', ...WHOLE, search: NEAR },
     floor: traffic.concurrency === undefined ? 1 : FLOOR,
   };
-  await searcher.climb(near, ({ candidate }) => choices(neighbours(profile, space, candidate)));
+  const isOutside = ({ candidate }: SearchedLoad) =>
+    candidateKey(candidate) === candidateKey(defaults) && candidateKey(home) !== candidateKey(defaults);
+  await searcher.climb(near, (found) =>
+    isOutside(found) ? [] : choices(neighbours(profile, space, found.candidate)),
+  );
   const [best] = searcher.ranked;
   const ranked =
     best.load === 0
@@ -111,7 +118,7 @@ export async function searchSettings(
       : await sideBySide(
           searcher,
           choices,
-          defaults,
+          home,
           traffic.concurrency === undefined ? { ...WHOLE, steps: SIDE_BY_SIDE } : near,
         );
   return {
@@ -120,9 +127,20 @@ export async function searchSettings(
     /** Candidates that were not, as their work alone takes too long. */
     ruledOut: searcher.ruledOut,
     agreements: searcher.agreements,
-    /** Candidates measured on all of the search traffic, the best first; vLLM's defaults are among them. */
-    ranked,
+    /** Candidates measured on all of the search traffic, the best first, but vLLM's defaults last where they are not in the space. */
+    ranked: ranked.toSorted((a, b) => Number(isOutside(a)) - Number(isOutside(b))),
   };
+}
+
+/** The error for a space whose settings start no engine. */
+export function emptySpace(
+  { name }: EngineProfile,
+  { maxNumBatchedTokens, maxNumSeqs }: CandidateSpace,
+): TuningError {
+  return new TuningError(
+    'EMPTY_SEARCH_SPACE',
+    `no engine of ${name} starts with settings of the space: expected KV that fits, and max_num_batched_tokens (${maxNumBatchedTokens.join(', ')}) of at least max_num_seqs (${maxNumSeqs.join(', ')})`,
+  );
 }
 
 type SettingsSearcher = Searcher<EngineChoice, SearchedLoad, LoadStage>;

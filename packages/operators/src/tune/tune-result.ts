@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import * as part from '../report/result.ts';
+import { router } from '../search/search-space.ts';
 
 const { number } = part;
 
@@ -47,6 +48,7 @@ const replicas = z.object({
   /** With that many, or with the most allowed: share of the requests that meet every limit. */
   good: number,
   usdPerHour: number.nullable(),
+  router,
 });
 export type Replicas = z.input<typeof replicas>;
 
@@ -62,6 +64,7 @@ const common = z.object({
   requestsPerS: number.nullable(),
   /** Requests or conversations that are kept in flight, times the rate scale. */
   concurrency: number.optional(),
+  ...part.search,
   considered: number,
   simulations: number,
   simulatedRequests: number,

@@ -2,11 +2,12 @@ import type { JobEngine } from '@servegym/jobs';
 import type { EngineProfile } from '@servegym/simulator';
 import { servingCommands } from '../deployment/serving-command.ts';
 import { tuneVerdict } from '../report/tune-report.ts';
-import { candidateKey, candidateSpace } from '../search/candidate.ts';
+import { candidateKey, namedValues, profileSpaceOf } from '../search/candidate.ts';
 import { type EngineChoice, Evaluator, fewestThatHold, SURGE, wholeGroups } from '../search/evaluator.ts';
 import { goodShare, type LoadPoint, sloUse } from '../search/load-point.ts';
 import type { SearchedLoad } from '../search/load-question.ts';
 import { profileError, widened } from '../search/profile-error.ts';
+import { type RouterChoice, searchedSpace } from '../search/search-space.ts';
 import type { SloTerm } from '../search/slo.ts';
 import { joinTraffic, requestRate, type SplitTraffic, type Traffic } from '../search/traffic.ts';
 import { choicesOf, controllerGain, frontPoints, pointFigures } from './choices.ts';
@@ -32,8 +33,8 @@ export async function tuneProfile(
     stage = next;
     onProgress(stage, 0);
   };
-  const space = candidateSpace(profile, {
-    knobs: options.knobs,
+  const { values: space, left } = profileSpaceOf(profile, {
+    space: options.space,
     minQuality: options.minQuality,
     hasPrefixes: split.search.trace.prefixBlocks !== undefined,
     hasClasses: split.search.priorities !== undefined,
@@ -41,12 +42,13 @@ export async function tuneProfile(
   });
   const targetLoad = rateScale / options.replicas[1];
   const how = { ...options, onStage: say, targetLoad };
-  const { considered, ranked } = await searchSettings(evaluator, profile, space, split.search, how);
+  const { ranked, ...effort } = await searchSettings(evaluator, profile, space, split.search, how);
   const whole = joinTraffic([split.search, split.heldOut]);
   say('the finalists');
   const finalists = await measureFinalists(evaluator, split, ranked, objective);
   const common = (): Common => ({
-    ...{ profile, objective, slo, considered },
+    ...{ profile, objective, slo, ...effort },
+    ...searchedSpace({ ...options.space, ...namedValues(space) }, [left]),
     ...{ trace: whole.trace.source, refused: options.refused },
     requestsSearched: split.search.trace.arrivalMs.length,
     requestsHeldOut: split.heldOut.trace.arrivalMs.length,
@@ -79,7 +81,7 @@ async function describeFinalists(
     readonly finalists: readonly Finalist[];
     readonly ranked: readonly SearchedLoad[];
   },
-  { rateScale, replicas: allowed }: TuneOptions,
+  { rateScale, replicas: allowed, space: { router: routers } }: TuneOptions,
   say: (stage: string) => void,
 ) {
   const { slo } = evaluator;
@@ -87,8 +89,8 @@ async function describeFinalists(
   const [winner] = finalists;
   const { profile } = winner;
   say('replicas');
-  const engines = await planReplicas(evaluator, whole, winner, rateScale, allowed);
-  const { replicas } = engines.deployment;
+  const engines = await planReplicas(evaluator, whole, winner, rateScale, allowed, routers);
+  const { replicas, router } = engines.deployment;
 
   say('the Pareto front');
   const referenceLoad = replicas === null ? 0.8 * winner.searchedLoad : rateScale / replicas;
@@ -130,7 +132,7 @@ async function describeFinalists(
       atLoads.map((points) => points.find(({ load }) => load === controllerLoad)!),
       evaluator.seed,
     ),
-    commands: servingCommands(profile, winner.candidate, replicas ?? allowed[1]),
+    commands: servingCommands(profile, winner.candidate, replicas ?? allowed[1], { router }),
   };
 }
 
@@ -150,13 +152,15 @@ async function planReplicas(
   { profile, candidate, searchedLoad, heldOut }: Finalist,
   rateScale: number,
   replicas: TuneOptions['replicas'],
+  routers: readonly RouterChoice[] | undefined,
 ): Promise<Pick<PossibleTune, 'deployment' | 'at_1_5_times'>> {
   const engine = { profile, candidate, load: searchedLoad, sustained: heldOut.value };
-  const fewest = (load: number) => fewestThatHold(evaluator, whole, engine, load, replicas);
+  const fewest = (load: number) => fewestThatHold(evaluator, whole, engine, load, replicas, { routers });
   const deployment = await fewest(rateScale);
   const surge = await fewest(rateScale * SURGE);
   const strained = await evaluator.at(whole, engine, rateScale * SURGE, {
     replicas: deployment.replicas ?? wholeGroups(candidate, replicas[1]),
+    router: deployment.router,
   });
   return { deployment, at_1_5_times: { ...surge, goodOnSameReplicas: goodShare(strained) } };
 }

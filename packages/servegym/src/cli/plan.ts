@@ -2,12 +2,15 @@ import {
   ASSUMPTIONS,
   type FleetPlan,
   longestRequest,
+  PLAN_SPACE,
   planFleet,
   planResult,
+  profileSpace,
   profilesOnGpu,
   rankPlans,
   refusedText,
   splitTrace,
+  TUNE_SPACE,
   traceWithin,
 } from '@servegym/operators';
 import { listProfiles } from '@servegym/profiles';
@@ -15,6 +18,7 @@ import { type EngineProfile, scaleRate } from '@servegym/simulator';
 import { InvalidArgumentError } from 'commander';
 import { priceOptions, refuseClassBounds, sloOption, withPrices } from './arguments/deployment.ts';
 import { whole, within } from './arguments/options.ts';
+import { openRecord, readSearchSpace, searchOptions } from './arguments/search.ts';
 import { openArrivals, trafficOptions, trafficWord } from './arguments/traffic.ts';
 import { defineCommand, type OptionTable, type OptionValues } from './command-table.ts';
 import { InputError } from './failure.ts';
@@ -42,6 +46,7 @@ const options = {
     defaultText: 'none',
     help: `what may be taken for granted beside measurements: drafts, estimated (profiles from data sheets), and weights such as fp8`,
   },
+  ...searchOptions,
   maxEngines: whole('<n>', 1, 256, 'most engines of a plan', 64),
   ...priceOptions,
   rateScale: trafficOptions.rateScale,
@@ -51,6 +56,10 @@ const options = {
   json: { help: 'print one JSON object' },
   ...jobOptions,
 } as const satisfies OptionTable;
+
+/** Values of settings of an engine that a plan may search; `replicas` and classes it does not know. */
+const { replicas: _, priority: __, ...SETTINGS } = TUNE_SPACE;
+const KNOWN = { ...SETTINGS, ...PLAN_SPACE };
 
 /** `servegym plan`: what to buy for a traffic and an SLO. */
 export const planCommand = () =>
@@ -67,6 +76,13 @@ export const planCommand = () =>
       refuseClassBounds(slo, 'a plan knows');
       await requireWritable(report);
       const chosen = chosenProfiles(values);
+      const own = profileSpace(chosen);
+      const space = await readSearchSpace(values.search, { ...own, ...PLAN_SPACE }, { ...own, ...KNOWN });
+      if (values.printSearch) {
+        printResult(true, space ?? { ...own, ...PLAN_SPACE }, { text: String });
+        return 'yes';
+      }
+      const record = await openRecord(values);
       const opened = scaleRate(await openArrivals(traffic, { seed, quiet: json }), values.rateScale);
       // All are of one model.
       const { trace, refused } = traceWithin(opened, longestRequest({ profile: chosen[0] }));
@@ -76,12 +92,21 @@ export const planCommand = () =>
       const planned = { trace, refused, split: splitTrace(trace, values.requests) };
       const plans: FleetPlan[] = [];
       const sized = { done: 0, of: 0 };
+      const best = { text: '' };
       const planning = withJobs(values, (jobs) =>
         planFleet(jobs, profiles, planned, {
           ...{ slo, minQuality: values.quality, mostEngines: values.maxEngines, seed, allow: values.allow },
+          ...{ space, record },
+          onSearch: (stage, share) => showProgress(`${stage} ${Math.round(100 * share)} %${best.text}`),
+          onBest({ profile, candidate, load }) {
+            best.text = `; best so far about ${Math.ceil(1 / load)} x ${profile.name}, ${candidate.weights}`;
+          },
           onProgress: (done, of) => {
             Object.assign(sized, { done, of });
-            showProgress(`${done} of ${of} kinds of engines`);
+            const [cheapest] = rankPlans(plans, values.allow).plans;
+            if (cheapest !== undefined)
+              best.text = `; best so far ${cheapest.usdPerHour.toFixed(2)} USD an hour: ${cheapest.engines} x ${cheapest.profile.name}`;
+            showProgress(`${done} of ${of} kinds of engines${best.text}`);
           },
           onPlans: (found) => plans.push(...found),
         }),

@@ -1,20 +1,21 @@
 import { SEED_SPLITS } from '@servegym/environments';
 import {
-  type Candidate,
+  candidateText,
   EXTRA_KNOBS,
   joinBlocks,
-  KNOB_NAMES,
-  type KnobName,
   longestRequest,
   type RefusedRequests,
   refusedText,
+  type SearchSpace,
   type SplitTraffic,
   sliceTrace,
   splitTrace,
+  TUNE_SPACE,
   type TuneResult,
   traceWithin,
   tuneProfile,
   tuneResult,
+  vllmDefaults,
 } from '@servegym/operators';
 import { drawPriorities, type EngineProfile } from '@servegym/simulator';
 import { InvalidArgumentError } from 'commander';
@@ -26,6 +27,7 @@ import {
   withPrices,
 } from './arguments/deployment.ts';
 import { parseShares, rangeOf, whole, within } from './arguments/options.ts';
+import { openRecord, readSearchSpace, searchOptions } from './arguments/search.ts';
 import {
   openTraffic,
   type TrafficSource,
@@ -41,10 +43,10 @@ import { printResult } from './output/print-result.ts';
 import { showProgress, untilDone } from './output/progress.ts';
 import { pngRenderer, reportPage, reportPlot } from './output/report-page.ts';
 
-/** Knobs of `--knobs`: the settings of an engine, and the number of engines. */
-type CommandKnob = KnobName | 'replicas';
-const KNOBS: readonly CommandKnob[] = [...(Object.keys(KNOB_NAMES) as KnobName[]), 'replicas'];
-const DEFAULT_KNOBS = KNOBS.filter((name) => !(EXTRA_KNOBS as readonly CommandKnob[]).includes(name));
+/** Dimensions that are searched unless `--search` says otherwise. */
+const DEFAULT_SPACE: SearchSpace = Object.fromEntries(
+  Object.entries(TUNE_SPACE).filter(([name]) => !(EXTRA_KNOBS as readonly string[]).includes(name)),
+);
 const MOST_REPLICAS = 64;
 
 const options = {
@@ -61,13 +63,7 @@ const options = {
     default: 'goodput',
     help: 'most load, least USD, or shortest latencies',
   },
-  knobs: {
-    value: '<names>',
-    parse: parseKnobs,
-    default: DEFAULT_KNOBS,
-    defaultText: 'default',
-    help: 'settings to search, by the names of docs/tune.md',
-  },
+  ...searchOptions,
   minQuality: within('<share>', 0, 1, 'least accuracy of quantized weights, relative to FP16', 0),
   replicas: {
     value: '<n|from..to>',
@@ -110,11 +106,17 @@ async function tune({
   ...values
 }: TuneValues & { readonly traffic: TrafficSource }): Promise<Verdict> {
   const { json, report, plot } = values;
+  const space = (await readSearchSpace(values.search, DEFAULT_SPACE, TUNE_SPACE)) ?? DEFAULT_SPACE;
+  if (values.printSearch) {
+    printResult(true, space, { text: String });
+    return 'yes';
+  }
   const deployments = await namedDeployments(values);
   const { profiles, note } = deployments;
   if (!json) console.error(note);
   await requireWritable(report);
   await requireWritable(plot);
+  const record = await openRecord(values);
   if (plot !== undefined) rendererFor(plot);
   const results: TuneResult[] = [];
   await withJobs(values, async (jobs) => {
@@ -122,7 +124,8 @@ async function tune({
     const limit = Math.min(...deployments.limits);
     const { split, refused } = await splitTraffic(traffic, values, limit);
     if (refused.requests > 0) console.error(refusedText(refused));
-    for (const profile of profiles) results.push(await tuneOne(jobs, profile, split, { ...values, refused }));
+    for (const profile of profiles)
+      results.push(await tuneOne(jobs, profile, split, { ...values, refused, record, space }));
   });
   printResult(json, results, {
     json: () => (results.length === 1 ? tuneResult.json(results[0]) : results.map(tuneResult.json)),
@@ -152,21 +155,32 @@ async function tuneOne(
   jobs: Parameters<typeof tuneProfile>[0],
   profile: EngineProfile,
   split: SplitTraffic,
-  { knobs, replicas, configurations, ...values }: TuneValues & { readonly refused: RefusedRequests },
+  {
+    replicas,
+    configurations,
+    ...values
+  }: TuneValues & Pick<Parameters<typeof tuneProfile>[3], 'refused' | 'record' | 'space'>,
 ): Promise<TuneResult> {
-  const found: { best?: Candidate } = {};
+  const found: { best?: Parameters<NonNullable<Parameters<typeof tuneProfile>[3]['onBest']>>[0] } = {};
+  const { replicas: counts = [1] } = values.space;
   const tuning = tuneProfile(jobs, profile, split, {
     ...values,
     start: configurations,
-    knobs: knobs.filter((name) => name !== 'replicas').map((name) => KNOB_NAMES[name]),
-    replicas: replicas ?? (knobs.includes('replicas') ? [1, 8] : [1, 1]),
-    onProgress: (stage, share) => showProgress(`${profile.name}: ${stage} ${Math.round(100 * share)} %`),
-    onBest: ({ candidate }) => {
-      found.best = candidate;
+    replicas: replicas ?? [Math.min(...counts), Math.max(...counts)],
+    onProgress(stage, share) {
+      const { best } = found;
+      const soFar =
+        best === undefined
+          ? ''
+          : `; best so far ${best.load.toPrecision(3)} times the load: ${candidateText(best.candidate, vllmDefaults(profile))}`;
+      showProgress(`${profile.name}: ${stage} ${Math.round(100 * share)} %${soFar}`);
+    },
+    onBest: (best) => {
+      found.best = best;
     },
   });
   return untilDone(tuning, () =>
-    found.best === undefined || values.json ? undefined : tuneResult.textSoFar(profile, found.best),
+    found.best === undefined || values.json ? undefined : tuneResult.textSoFar(profile, found.best.candidate),
   );
 }
 
@@ -228,15 +242,6 @@ function rendererFor(path: string): (svg: string) => string | Uint8Array {
     `cannot draw ${path}: this installation has no PNG renderer (the optional native package of @resvg/resvg-js). Name an .svg file, or install the npm package servegym with its optional packages`,
     { code: 'PACKAGE_MISSING' },
   );
-}
-
-function parseKnobs(text: string): CommandKnob[] {
-  return text.split(',').flatMap((part) => {
-    const name = part.trim();
-    if (name === 'default') return DEFAULT_KNOBS;
-    if ((KNOBS as readonly string[]).includes(name)) return [name as CommandKnob];
-    throw new InvalidArgumentError(`Expected \`default\` or some of ${KNOBS.join(', ')}, got \`${name}\`.`);
-  });
 }
 
 function parseReplicas(text: string): [number, number] {

@@ -1,0 +1,57 @@
+import { existsSync } from 'node:fs';
+import { EvaluationRecord, parseSearchSpace, type SearchSpace } from '@servegym/operators';
+import type { OptionTable, OptionValues } from '../command-table.ts';
+import { InputError } from '../failure.ts';
+import { readInputFile, requireWritable } from '../files.ts';
+import { codeVersion } from '../jobs.ts';
+
+/** What a search takes in, and where its evaluations are kept. */
+export const searchOptions = {
+  search: {
+    value: '<names|file.json>',
+    help: 'dimensions to search: names, or a file with values as --print-search has them (default: `default`)',
+  },
+  printSearch: { help: 'print the search space as JSON, to edit and give to --search, and search nothing' },
+  resume: {
+    value: '<file>',
+    help: 'keep finished evaluations in the file, and take over those that are in it',
+  },
+} as const satisfies OptionTable;
+
+/**
+ * The space that `--search` asks for; `undefined` without it.
+ * @param base what `default` stands for
+ * @param known values of every dimension of the command
+ * @throws InputError or TuningError
+ */
+export async function readSearchSpace(
+  text: string | undefined,
+  base: SearchSpace,
+  known: SearchSpace,
+): Promise<SearchSpace | undefined> {
+  if (text === undefined) return undefined;
+  if (existsSync(text) || text.endsWith('.json'))
+    return parseSearchSpace(await readInputFile(text), text, known);
+  return Object.fromEntries(
+    text.split(',').flatMap((part) => {
+      const name = part.trim();
+      if (name === 'default') return Object.entries(base);
+      if (name in known) return [[name, known[name as keyof SearchSpace]]];
+      throw new InputError(
+        `--search: expected a file, \`default\` or some of ${Object.keys(known).join(', ')}, got \`${name}\``,
+      );
+    }),
+  );
+}
+
+/** Finished evaluations in the file of `--resume`. @throws InputError or TuningError */
+export async function openRecord({
+  resume,
+}: OptionValues<typeof searchOptions>): Promise<EvaluationRecord | undefined> {
+  if (resume === undefined) return undefined;
+  await requireWritable(resume);
+  const record = new EvaluationRecord(resume, codeVersion());
+  if (record.size > 0)
+    console.error(`${resume}: going on from ${record.size.toLocaleString('en-US')} evaluations`);
+  return record;
+}
