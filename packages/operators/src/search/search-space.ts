@@ -54,7 +54,7 @@ const PROFILE_DIMENSIONS = {
 } as const;
 const DIMENSIONS = { ...PROFILE_DIMENSIONS, ...SETTINGS, router, replicas: whole.max(256) } as const;
 export type DimensionName = keyof typeof DIMENSIONS;
-export const DIMENSION_NAMES = Object.keys(DIMENSIONS) as DimensionName[];
+const DIMENSION_NAMES = Object.keys(DIMENSIONS) as DimensionName[];
 
 /** Values of each dimension that is searched; one that is left out stays as it is by default. */
 export type SearchSpace = {
@@ -132,7 +132,7 @@ export function profileSpace(profiles: readonly EngineProfile[]) {
 }
 
 /** Dimensions that no question searches, with the reason. */
-export const NEVER_SEARCHED = {
+const NEVER_SEARCHED = {
   admission: 'every request is admitted',
   autoscaler: 'the autoscaled bill follows the demand; `fleet` decides online',
   expert_parallel: 'comes with the profile',

@@ -133,7 +133,7 @@ export async function searchSettings(
 }
 
 /** The error for a space whose settings start no engine. */
-export function emptySpace(
+function emptySpace(
   { name }: EngineProfile,
   { maxNumBatchedTokens, maxNumSeqs }: CandidateSpace,
 ): TuningError {
