@@ -151,7 +151,7 @@ const ATTACKS: Readonly<Record<string, Attack>> = {
     (round) => ({
       task_id: 'bursty_workload',
       seed: 7_000_000 + round,
-      rate_scale: 4,
+      rate_scale: 3.6,
       episode_log: [{ action: ACTION }],
     }),
     {},

@@ -1,4 +1,4 @@
-import { readLimitedJson } from '@servegym/openenv/protocol';
+import { readClientJson } from '@servegym/openenv/protocol';
 import type { Context } from 'hono';
 import type { ContentfulStatusCode } from 'hono/utils/http-status';
 import { z } from 'zod';
@@ -116,7 +116,8 @@ export async function readBody<Schema extends z.ZodType>(
   context: Pick<Context, 'req'>,
   schema: Schema,
 ): Promise<z.infer<Schema>> {
-  const reading = readLimitedJson(await context.req.text(), MOST_ENTRIES);
+  const bytes = new Uint8Array(await context.req.arrayBuffer());
+  const reading = await readClientJson(bytes, undefined, MOST_ENTRIES);
   if (!reading.ok) {
     const [code, detail] = reading.isOverLimit
       ? ['json_over_limit', `${reading.message}.`]

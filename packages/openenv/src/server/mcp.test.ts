@@ -428,6 +428,32 @@ test('an unknown mcp-session-id is 404, a missing one on DELETE 400, text that i
   assert.equal((await fetch(`${url}/mcp`, { headers })).status, 405);
 });
 
+test('a flood of initialize ends the sessions of the flood, oldest first, and no episode', async (t) => {
+  const { url, server } = await startServer(t, counterEnvironment, { maxSessions: 4 });
+  const { body } = await postJson(`${url}/reset`, { seed: 3 });
+  const headers = { accept: 'application/json, text/event-stream' };
+  const client = {
+    protocolVersion: '2025-06-18',
+    capabilities: {},
+    clientInfo: { name: 'flood', version: '1' },
+  };
+  const ids: (string | null)[] = [];
+  for (let round = 0; round < 40; round++) {
+    const answer = await fetch(`${url}/mcp`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', ...headers },
+      body: JSON.stringify(request('initialize', client)),
+    });
+    await answer.text();
+    ids.push(answer.headers.get('mcp-session-id'));
+    assert.ok(server.sessions.size <= 4);
+  }
+  const left = [...server.sessions].map(({ id }) => id);
+  assert.deepEqual(new Set(left), new Set([body.session_id, ...ids.slice(-3)]));
+  const step = await postJson(`${url}/step`, { session_id: body.session_id, action: { amount: 1 } });
+  assert.equal(step.body.observation.total, 4);
+});
+
 test('a client that finds the server full is told with 503', async (t) => {
   const { url } = await startServer(t, counterEnvironment, { maxSessions: 1 });
   const holder = await openRawSocket(url);

@@ -271,10 +271,13 @@ export class SessionRegistry {
     };
   }
 
-  /** Sessions that no socket holds and that do nothing, those used least recently first. */
+  /** Sessions that no socket holds and that do nothing: those without an episode first, then those used least recently. */
   #resting(): Session[] {
     return [...this.#sessions.values()]
       .filter((session) => !this.#attached.has(session.id) && !session.busy)
-      .sort((one, other) => one.lastUsedAt - other.lastUsedAt);
+      .sort(
+        (one, other) =>
+          Number(one.record !== null) - Number(other.record !== null) || one.lastUsedAt - other.lastUsedAt,
+      );
   }
 }
