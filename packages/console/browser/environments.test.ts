@@ -58,6 +58,9 @@ const field = (page: ConsolePage, name: string) =>
 describe('an environment of which nothing is known', () => {
   it('guess: is played through the form of its action, with charts of what it observes', async () => {
     const page = await openServed(GUESS, '?policy=hand&seed=41');
+    // What only our environments have.
+    assert.equal(await page.view.getByRole('link', { name: 'Plan' }).count(), 0);
+    assert.match((await page.view.getByLabel('Speed').textContent()) ?? '', /8 steps\/s/);
     assert.match((await field(page, 'Hint').textContent()) ?? '', /start/);
     await page.choice('Number').fill('41');
     await page.button('Step').click();

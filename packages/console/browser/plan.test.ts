@@ -124,7 +124,8 @@ describe('the page for plans', () => {
     });
     await page.button('Plan').click();
     await page.problem.getByText('bad.csv').waitFor();
-    await page.button('Example trace').click();
+    await page.button('Without the trace').click();
+    await page.view.getByLabel('Requests/s').fill('6');
     await page.button('Plan').click();
     await page.button('Stop').click();
     await page.view.getByText('Stopped: ').waitFor();

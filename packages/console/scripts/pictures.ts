@@ -77,7 +77,6 @@ async function showMenu(page: ConsolePage): Promise<void> {
 }
 
 async function showPlans(page: ConsolePage): Promise<void> {
-  await page.button('Example trace').click();
   await page.view.getByText('GPUs: all').click();
   for (const box of await page.view.locator('.gpu-choices label').all())
     if (!PLANNED_GPUS.includes((await box.textContent()) ?? '')) await box.getByRole('checkbox').uncheck();

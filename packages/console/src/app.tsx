@@ -31,10 +31,11 @@ export function App(): JSX.Element {
   const state = useConsole();
   const { value: server } = useComputed(() => state.latest.value === undefined || state.isServer.value);
   const { value: isOver } = useComputed(() => state.latest.value?.done === true);
+  const isSettled = useSettled();
   return (
     <>
       <TopBar />
-      <main class={useSettled() ? '' : 'unsettled'}>
+      <main class={isSettled ? '' : 'unsettled'} aria-busy={!isSettled}>
         <Lead />
         <ProblemBanner />
         {state.opened.value && <LazyOpenedNote />}
@@ -58,7 +59,7 @@ export function App(): JSX.Element {
       </main>
       {openPanel.value && <LazyDrawer />}
       {state.needsToken.value && <LazyTokenDialog />}
-      {tourStep.value !== undefined && <LazyTour />}
+      {isSettled && tourStep.value !== undefined && <LazyTour />}
       <Tooltip />
     </>
   );

@@ -1,5 +1,5 @@
 import type { JSX } from 'preact';
-import { LARGEST_SEED } from '../state/choices.ts';
+import { isKnown, LARGEST_SEED } from '../state/choices.ts';
 import { useConsole } from '../state/console-state.ts';
 import { openPanel, PANELS, type PanelName } from '../state/page-signals.ts';
 import { BrandMark, Button, Disclosure, Icon, type IconName, ThemeButton } from './controls.tsx';
@@ -10,6 +10,7 @@ import { Transport } from './transport.tsx';
 export function TopBar(): JSX.Element {
   const state = useConsole();
   const environment = state.environment.value;
+  const isOurs = isKnown(environment);
   const task = state.chosenTask.value;
   return (
     <header class="top-bar row wrap">
@@ -66,9 +67,11 @@ export function TopBar(): JSX.Element {
       </div>
       <Transport />
       <nav class="links row" aria-label="More">
-        <a class="button quiet" href="../plan" title="Which GPUs, and how many, for your traffic">
-          Plan
-        </a>
+        {isOurs && (
+          <a class="button quiet" href="../plan" title="Which GPUs, and how many, for your traffic">
+            Plan
+          </a>
+        )}
         <PanelButton panel="history" icon="history" />
         <PanelButton panel="share" icon="share" />
         {state.abilities.value.leaderboard && <PanelButton panel="leaderboard" icon="cup" />}

@@ -1,6 +1,7 @@
 import { useComputed } from '@preact/signals';
 import type { JSX } from 'preact';
 import { timeOf } from '../charts/chart-spec.ts';
+import { isKnown } from '../state/choices.ts';
 import { useConsole } from '../state/console-state.ts';
 import { SPEEDS } from '../state/page-signals.ts';
 import { Button, Icon } from './controls.tsx';
@@ -11,6 +12,7 @@ import { clock, count, words } from './format.ts';
 export function Transport(): JSX.Element {
   const state = useConsole();
   const playing = state.playing.value;
+  const isOurs = isKnown(state.environment.value);
   const { value: ready } = useComputed(() => state.latest.value !== undefined);
   const { value: over } = useComputed(() => state.position.value === null && state.areOver.value);
   return (
@@ -59,7 +61,8 @@ export function Transport(): JSX.Element {
         >
           {SPEEDS.map((speed) => (
             <option key={speed} value={speed}>
-              {speed} {speed === 1 ? 'window' : 'windows'}/s
+              {speed} {isOurs ? 'window' : 'step'}
+              {speed === 1 ? '' : 's'}/s
             </option>
           ))}
         </select>

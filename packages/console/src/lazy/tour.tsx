@@ -50,11 +50,12 @@ async function takeKnobs(state: ConsoleState): Promise<void> {
 function followEpisode(state: ConsoleState): () => void {
   const { newest, windows, areOver, episode } = state;
   const guided = episode.peek();
+  const begun = newest.peek();
   const last = stopsOf(state).length - 1;
   return effect(() => {
     if (!isGuided.value) return;
     if (episode.value !== guided) return endTour();
-    const share = newest.value / (windows.value ?? Number.POSITIVE_INFINITY);
+    const share = (newest.value - begun) / ((windows.value ?? Number.POSITIVE_INFINITY) - begun);
     const due = areOver.value ? last : Math.min(last - 1, Math.floor(share * last));
     if (tourStep.peek()! < due) tourStep.value = due;
   });
@@ -112,15 +113,20 @@ export function Tour(): JSX.Element | null {
   );
 }
 
-/** Puts the bubble beside what it is about, inside the window. */
+/** Puts the bubble beside what it is about, or into a corner where that fills the window. */
 function place(bubble: HTMLElement, target: HTMLElement | null): void {
   const { width, height } = bubble.getBoundingClientRect();
   const box = target?.getBoundingClientRect();
   if (!box) return;
-  const below = box.bottom + 10;
-  const top = below + height < innerHeight ? below : Math.max(10, box.top - height - 10);
-  const isBeside = box.width < innerWidth / 2 && box.right + width + 20 < innerWidth;
-  const x = isBeside ? box.right + 12 : Math.max(10, Math.min(innerWidth - width - 10, box.left));
-  const y = isBeside ? Math.max(10, box.top) : top;
-  bubble.style.translate = `${x}px ${y}px`;
+  const [left, top] = [innerWidth - width - 10, innerHeight - height - 10];
+  const x = Math.max(10, Math.min(left, box.left));
+  const y = Math.max(10, Math.min(top, box.top));
+  const sides = [
+    [box.right + 12, y],
+    [x, box.bottom + 10],
+    [x, box.top - height - 10],
+    [box.left - width - 12, y],
+  ];
+  const [across, down] = sides.find(([x, y]) => x >= 10 && y >= 10 && x <= left && y <= top) ?? [left, top];
+  bubble.style.translate = `${across}px ${down}px`;
 }

@@ -27,7 +27,9 @@ interface PlansProps {
 export function Plans({ plans, result, isFull }: PlansProps): JSX.Element {
   const all = [...plans].sort((a, b) => a.usd_per_hour - b.usd_per_hour);
   const isAllowed = ({ assumes }: Plan) => assumes.every((each) => result?.allow.includes(each));
-  const shown = all.filter(isAllowed);
+  const allowed = all.filter(isAllowed);
+  const lead = leadOf(allowed);
+  const shown = allowed.sort((a, b) => Number(b === lead) - Number(a === lead));
   const riskier = all.filter((plan) => !isAllowed(plan));
   const isDone = result !== undefined && shown.length > 0;
   const columns = isFull ? [...COLUMNS, ...FURTHER_COLUMNS] : COLUMNS;
@@ -51,20 +53,33 @@ export function Plans({ plans, result, isFull }: PlansProps): JSX.Element {
   );
 }
 
-/** The cheapest plan of a result in words. */
+/** The cheapest plan that rests on measurements of its profile, or the cheapest of all. */
+function leadOf(plans: readonly Plan[]): Plan | undefined {
+  return plans.find(({ rests_on }) => rests_on === 'measured') ?? plans[0];
+}
+
+/** The plan to begin with in words. */
 export function answerText(result: PlanResult): string {
   const { requests, requests_simulated, hours, requests_per_s, wall_s } = result;
   const traffic = `${count(requests)} requests in ${amount(hours)} h, ${amount(requests_per_s)} a second; ${count(requests_simulated)} simulated at each load, in ${amount(wall_s)} s.`;
   const [cheapest] = result.plans;
+  const lead = leadOf(result.plans);
   const [riskier] = result.riskier;
   const isCheaper = riskier && !(riskier.usd_per_hour >= cheapest?.usd_per_hour);
   const other = isCheaper
     ? `On assumptions (${riskier.assumes.join(', ')}): ${enginesText(riskier)} for ${dollars(riskier.usd_per_hour)}. `
     : '';
-  if (!cheapest) return `No GPU meets the SLO by what was measured. ${other}${traffic}`;
-  const { low, high } = cheapest.confidence.usd_per_hour;
-  const first = cheapest.breaks_first === null ? '' : `; ${cheapest.breaks_first} breaks first`;
-  return `Cheapest: ${enginesText(cheapest)} (${count(cheapest.gpus)} ${cheapest.gpus === 1 ? 'GPU' : 'GPUs'}) for ${dollars(cheapest.usd_per_hour)} an hour (${dollars(low)} to ${dollars(high)}). They sustain ${amount(cheapest.headroom)} times this load${first}. ${other}${traffic}`;
+  if (!lead) return `No GPU meets the SLO by what was measured. ${other}${traffic}`;
+  const { low, high } = lead.confidence.usd_per_hour;
+  const first = lead.breaks_first === null ? '' : `; ${lead.breaks_first} breaks first`;
+  const [which, cheaper] =
+    lead === cheapest
+      ? ['Cheapest', '']
+      : [
+          'Cheapest that was measured',
+          `On ${cheapest.rests_on === 'tables' ? 'kernel tables' : 'data sheets'} it could be ${enginesText(cheapest)} for ${dollars(cheapest.usd_per_hour)}. `,
+        ];
+  return `${which}: ${enginesText(lead)} (${count(lead.gpus)} ${lead.gpus === 1 ? 'GPU' : 'GPUs'}) for ${dollars(lead.usd_per_hour)} an hour (${dollars(low)} to ${dollars(high)}). They sustain ${amount(lead.headroom)} times this load${first}. ${cheaper}${other}${traffic}`;
 }
 
 /** USD an hour against TTFT p99, with the front drawn through. */

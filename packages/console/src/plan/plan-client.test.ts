@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { enginesText, exampleTrace, linesOf, type Plan, paretoFront } from './plan-client.ts';
+import { drawnTrace, enginesText, linesOf, type Plan, paretoFront } from './plan-client.ts';
 
 const pool = (profile: string, role: Plan['pools'][number]['role'] = 'all') => ({
   ...{ role, profile, settings: { quantization: 'FP8' as const }, engines: 2 },
@@ -46,13 +46,16 @@ describe('the lines of an answer', () => {
   });
 });
 
-describe('the example', () => {
-  it('is the same each time, in order, about four requests a second', () => {
-    const [header, ...rows] = exampleTrace().trim().split('\n');
+describe('drawn traffic', () => {
+  it('is the same each time, in order, at its rate', () => {
+    const traffic = { perSecond: 40, inputTokens: 700, outputTokens: 150 };
+    const [header, ...rows] = drawnTrace(traffic).trim().split('\n');
     assert.equal(header, 'arrival_s,input_tokens,output_tokens');
     const arrivals = rows.map((row) => Number(row.split(',')[0]));
     assert.ok(arrivals.every((at, i) => i === 0 || at >= arrivals[i - 1]));
-    assert.ok(Math.abs(rows.length / arrivals.at(-1)! - 4) < 0.4);
-    assert.equal(exampleTrace(), exampleTrace());
+    assert.ok(Math.abs(rows.length / arrivals.at(-1)! - 40) < 4);
+    const inputs = rows.map((row) => Number(row.split(',')[1])).sort((a, b) => a - b);
+    assert.ok(Math.abs(inputs[rows.length / 2] - 700) < 70);
+    assert.equal(drawnTrace(traffic), drawnTrace(traffic));
   });
 });

@@ -67,12 +67,18 @@ export function paretoFront(plans: readonly Plan[]): Plan[] {
   return front;
 }
 
-/** Requests of the example, a second. */
-const EXAMPLE_RATE = 4;
-const EXAMPLE_REQUESTS = 2000;
+/** Requests of traffic that is drawn. */
+const DRAWN_REQUESTS = 2000;
 
-/** A made-up trace, for those who have none at hand: Poisson arrivals, log-normal lengths; always the same. */
-export function exampleTrace(): string {
+/** A rate and the median lengths, for those who have no trace at hand. */
+export interface DrawnTraffic {
+  readonly perSecond: number;
+  readonly inputTokens: number;
+  readonly outputTokens: number;
+}
+
+/** Requests as a trace in CSV: Poisson arrivals, log-normal lengths; always the same. */
+export function drawnTrace({ perSecond, inputTokens, outputTokens }: DrawnTraffic): string {
   let state = 1;
   // Park and Miller's generator.
   const uniform = () => {
@@ -82,9 +88,9 @@ export function exampleTrace(): string {
   const normal = () => Math.sqrt(-2 * Math.log(uniform())) * Math.cos(2 * Math.PI * uniform());
   const length = (median: number, sigma: number) => Math.round(median * Math.exp(sigma * normal())) + 1;
   let seconds = 0;
-  const rows = Array.from({ length: EXAMPLE_REQUESTS }, () => {
-    seconds -= Math.log(uniform()) / EXAMPLE_RATE;
-    return `${seconds.toFixed(3)},${length(700, 0.8)},${length(150, 0.7)}`;
+  const rows = Array.from({ length: DRAWN_REQUESTS }, () => {
+    seconds -= Math.log(uniform()) / perSecond;
+    return `${seconds.toFixed(6)},${length(inputTokens, 0.8)},${length(outputTokens, 0.7)}`;
   });
   return `arrival_s,input_tokens,output_tokens\n${rows.join('\n')}\n`;
 }
@@ -96,6 +102,9 @@ const FIRST_MODEL = 'Llama-3-8B';
 export interface TypedLimits {
   readonly ttftS: string;
   readonly tpotMs: string;
+  readonly perSecond: string;
+  readonly inputTokens: string;
+  readonly outputTokens: string;
 }
 
 /** What a person asks for on the page for plans, and what the server has answered. */
@@ -147,12 +156,12 @@ export class Planning {
     void this.#readModels();
   }
 
-  async start({ ttftS, tpotMs }: TypedLimits): Promise<void> {
-    const { trace, model, taken, gpus } = this;
-    if (!trace.value) {
-      this.fault.value = 'Drop a trace first, or take the example.';
-      return;
-    }
+  async start({ ttftS, tpotMs, ...typed }: TypedLimits): Promise<void> {
+    const { model, taken, gpus } = this;
+    const { perSecond, inputTokens, outputTokens } = typed;
+    const name = `${inputTokens}:${outputTokens}@${perSecond}/s.csv`;
+    const drawn = { perSecond: +perSecond, inputTokens: +inputTokens, outputTokens: +outputTokens };
+    const trace = this.trace.value ?? { name, text: drawnTrace(drawn) };
     const stop = new AbortController();
     batch(() => {
       this.underWay.value = stop;
@@ -163,8 +172,8 @@ export class Planning {
       this.isStopped.value = false;
     });
     const request = {
-      trace: trace.value.text,
-      name: trace.value.name,
+      trace: trace.text,
+      name: trace.name,
       model: model.value,
       // None: all.
       gpus: taken.value.length === gpus.value.length ? [] : taken.value,

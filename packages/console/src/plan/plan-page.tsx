@@ -3,9 +3,14 @@ import { startTheme } from '../charts/palette.ts';
 import { BrandMark, Button, ThemeButton } from '../components/controls.tsx';
 import { count } from '../components/format.ts';
 import { answerText, Plans } from './plan-answer.tsx';
-import { exampleTrace, Planning, type TypedLimits } from './plan-client.ts';
+import { Planning, type TypedLimits } from './plan-client.ts';
 
-const EXAMPLE = 'example.csv';
+/** Traffic without a file: by default that of a chat, four requests a second. */
+const TRAFFIC_FIELDS = [
+  ['perSecond', 'Requests/s', '4', '0.001'],
+  ['inputTokens', 'Prompt tokens', '700', '1'],
+  ['outputTokens', 'Output tokens', '150', '1'],
+] as const;
 
 startTheme();
 const planning = new Planning(new URL('../', document.baseURI));
@@ -33,8 +38,8 @@ function PlanPage({ planning }: { planning: Planning }): JSX.Element {
       </header>
       <main class="plan">
         <p class="lead muted">
-          Drop a trace of your traffic, pick a model and an SLO: a simulator finds the settings, the number of
-          GPUs and the price for each kind of GPU.
+          Say how much traffic comes, or drop a trace of it, pick a model and an SLO: a simulator finds the
+          settings, the number of GPUs and the price for each kind of GPU.
         </p>
         <PlanForm planning={planning} />
         {fault && (
@@ -61,6 +66,20 @@ function PlanForm({ planning }: { planning: Planning }): JSX.Element {
     >
       <TraceDrop planning={planning} />
       <div class="plan-fields wrap">
+        {(trace.value ? [] : TRAFFIC_FIELDS).map(([name, label, initial, step]) => (
+          <label key={name}>
+            <span>{label}</span>
+            <input
+              type="number"
+              name={name}
+              min={step}
+              max={1e6}
+              step="any"
+              required
+              defaultValue={initial}
+            />
+          </label>
+        ))}
         <label>
           <span>Model</span>
           <select
@@ -97,13 +116,14 @@ function PlanForm({ planning }: { planning: Planning }): JSX.Element {
               disabled={models.value.length === 0 || taken.value.length === 0}
             />
           )}
-          <Button
-            text="Example trace"
-            title="2,000 made-up requests, four a second, about 700 tokens in and 150 out"
-            onClick={() => {
-              trace.value = { name: EXAMPLE, text: exampleTrace() };
-            }}
-          />
+          {trace.value && (
+            <Button
+              text="Without the trace"
+              onClick={() => {
+                trace.value = undefined;
+              }}
+            />
+          )}
         </div>
       </div>
       <GpuChoices planning={planning} />
@@ -135,11 +155,11 @@ function TraceDrop({ planning: { trace } }: { planning: Planning }): JSX.Element
         void choose(event.dataTransfer?.files[0]);
       }}
     >
-      <b>{trace.value ? trace.value.name : 'Drop a trace here, or choose a file'}</b>
+      <b>{trace.value ? trace.value.name : 'Have a trace? Drop it here, or choose a file'}</b>
       <span class="fine">
         {trace.value
           ? `${count(trace.value.text.trimEnd().split('\n').length - 1)} lines`
-          : 'CSV or JSON lines: arrival time, input tokens, output tokens'}
+          : 'CSV or JSON lines with arrival time, prompt and output tokens; also exports of AIPerf, GuideLLM, vLLM'}
       </span>
       <input
         type="file"

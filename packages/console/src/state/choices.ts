@@ -11,6 +11,11 @@ export const ENVIRONMENTS: Readonly<
   Record<string, (typeof environments)[keyof typeof environments] | undefined>
 > = environments;
 
+/** Whether the page knows an environment by its name, and so its words. */
+export function isKnown(environment: { readonly name: string } | undefined): boolean {
+  return environment !== undefined && Object.hasOwn(ENVIRONMENTS, environment.name);
+}
+
 /** Choices kept in the address bar: the episode to play, and its players. */
 export interface Choices {
   readonly task?: string;
