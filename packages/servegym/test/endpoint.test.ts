@@ -118,6 +118,53 @@ describe('servegym endpoint', () => {
     assert.equal(many.usage!.prompt_tokens, 1 + 3);
   });
 
+  it('answers the Responses API, whole and in typed events', async () => {
+    const asked = {
+      model: MODEL,
+      input: 'Tell me a story',
+      instructions: 'Be brief',
+      ...vllm({ ignore_eos: true }),
+    };
+    const whole = await client.responses.create({ ...asked, max_output_tokens: 12 });
+    assert.equal(whole.output_text.length, 4 * 12);
+    assert.deepEqual([whole.status, whole.incomplete_details?.reason], ['incomplete', 'max_output_tokens']);
+    assert.equal(whole.usage!.output_tokens, 12);
+    const [message] = whole.output;
+    assert.equal(message.type, 'message');
+    const input = [
+      { role: 'user' as const, content: [{ type: 'input_text' as const, text: 'Hello' }] },
+      { role: 'assistant' as const, content: 'Hi' },
+    ];
+    const stream = await client.responses.create({ model: MODEL, input, stream: true });
+    const types: string[] = [];
+    let text = '';
+    for await (const event of stream) {
+      assert.equal(event.sequence_number, types.length);
+      types.push(event.type);
+      if (event.type === 'response.output_text.delta') text += event.delta;
+      if (event.type === 'response.completed') {
+        assert.equal(event.response.status, 'completed');
+        assert.equal(event.response.usage!.output_tokens * 4, text.length);
+      }
+    }
+    const delta = 'response.output_text.delta';
+    assert.deepEqual(
+      types.filter((type, i) => type !== delta || types[i - 1] !== delta),
+      [
+        ...['created', 'in_progress', 'output_item.added', 'content_part.added', 'output_text.delta'],
+        ...['output_text.done', 'content_part.done', 'output_item.done', 'completed'],
+      ].map((name) => `response.${name}`),
+    );
+    const previous = client.responses.create({ model: MODEL, input: 'x', previous_response_id: 'resp_1' });
+    await assert.rejects(previous, { status: 400, param: 'previous_response_id' });
+  });
+
+  it('says at its address what it is', async () => {
+    const answer = await (await fetch(endpoint.url)).json();
+    assert.equal(answer.base_url, `${endpoint.url}/v1`);
+    assert.match(answer.description, new RegExp(`simulated vLLM that serves ${MODEL}`));
+  });
+
   it('is used by the official Python client', async () => {
     const script = join(import.meta.dirname, 'python', 'openai_endpoint.py');
     const { stdout } = await promisify(execFile)(python, [script, `${endpoint.url}/v1`, MODEL]);

@@ -16,55 +16,156 @@ interface AnswerHead {
   readonly model: string;
 }
 
-/** Form of the answers of an API: what a choice holds beside its number and the reason of its end. */
+/** Reason of the end of a reply. */
+type FinishReason = 'stop' | 'length';
+
+/** Tokens of a request. */
+interface Usage {
+  readonly prompt: number;
+  readonly completion: number;
+}
+
+/** A reply, or the next piece of one. */
+interface Reply {
+  readonly text: string;
+  /** `null` while it goes on. */
+  readonly finishReason: FinishReason | null;
+}
+
+/** Events of a stream. */
+interface AnswerStream {
+  /** Events of the next piece of a choice. */
+  piece(index: number, reply: Reply, isFirst: boolean, soFar: Usage | undefined): readonly object[];
+  /** Events after the last choice; `isAsked` where the client wants the usage. */
+  end(usage: Usage, isAsked: boolean): readonly object[];
+}
+
+/** Form of the answers of an API. */
 export interface AnswerShape {
-  /** `cmpl` or `chatcmpl`: what the ids of answers begin with. */
+  /** Start of the ids of answers, such as `chatcmpl`. */
   readonly idPrefix: string;
-  /** Kinds of a whole answer, and of a chunk of a stream. */
-  readonly object: string;
-  readonly chunkObject: string;
-  /** First chunk of a choice of a stream, in the same turn as its first token. */
-  readonly opening?: object;
-  delta(text: string): object;
-  whole(text: string): object;
+  /** Line after the last event of a stream. */
+  readonly terminator: string;
+  whole(head: AnswerHead, replies: readonly Reply[], usage: Usage): object;
+  stream(head: AnswerHead): AnswerStream;
 }
 
-export const COMPLETION_SHAPE: AnswerShape = {
-  idPrefix: 'cmpl',
-  object: 'text_completion',
-  chunkObject: 'text_completion',
-  delta: (text) => ({ text }),
-  whole: (text) => ({ text }),
-};
-
-export const CHAT_SHAPE: AnswerShape = {
-  idPrefix: 'chatcmpl',
-  object: 'chat.completion',
-  chunkObject: 'chat.completion.chunk',
-  opening: { delta: { role: 'assistant', content: '' } },
-  delta: (content) => ({ delta: { content } }),
-  whole: (content) => ({ message: { role: 'assistant', content, refusal: null } }),
-};
-
-function choiceOf(index: number, content: object, finishReason: 'stop' | 'length' | null): object {
-  return { index, ...content, logprobs: null, finish_reason: finishReason };
-}
-
-function answerOf(
-  { id, created, model }: AnswerHead,
-  object: string,
-  choices: readonly object[],
-  usage: object | undefined,
-) {
-  return { id, object, created, model, choices, usage };
-}
-
-/** Tokens of a request, as the API tells them. */
-function usageOf(promptTokens: number, completionTokens: number) {
+/** Answers that are lists of choices, in chunks where they stream. */
+function choicesShape(
+  idPrefix: string,
+  [object, chunkObject]: readonly [string, string],
+  [whole, delta]: readonly [(text: string) => object, (text: string) => object],
+  opening?: object,
+): AnswerShape {
+  const choice = (index: number, content: object, finish_reason: FinishReason | null) => ({
+    ...{ index, ...content, logprobs: null, finish_reason },
+  });
+  const usageOf = ({ prompt, completion }: Usage) => ({
+    ...{ prompt_tokens: prompt, completion_tokens: completion, total_tokens: prompt + completion },
+  });
+  const answer = ({ id, created, model }: AnswerHead, kind: string, choices: object[], usage?: Usage) => ({
+    ...{ id, object: kind, created, model, choices, usage: usage && usageOf(usage) },
+  });
   return {
-    prompt_tokens: promptTokens,
-    completion_tokens: completionTokens,
-    total_tokens: promptTokens + completionTokens,
+    idPrefix,
+    terminator: 'data: [DONE]\n\n',
+    whole(head, replies, usage) {
+      const choices = replies.map(({ text, finishReason }, index) =>
+        choice(index, whole(text), finishReason),
+      );
+      return answer(head, object, choices, usage);
+    },
+    stream: (head) => ({
+      piece(index, { text, finishReason }, isFirst, soFar) {
+        const chunk = (content: object, reason: FinishReason | null) =>
+          answer(head, chunkObject, [choice(index, content, reason)], soFar);
+        // In the same turn as the first token.
+        return [...(isFirst && opening ? [chunk(opening, null)] : []), chunk(delta(text), finishReason)];
+      },
+      end: (usage, isAsked) => (isAsked ? [answer(head, chunkObject, [], usage)] : []),
+    }),
+  };
+}
+
+export const COMPLETION_SHAPE = choicesShape(
+  'cmpl',
+  ['text_completion', 'text_completion'],
+  [(text) => ({ text }), (text) => ({ text })],
+);
+
+export const CHAT_SHAPE = choicesShape(
+  'chatcmpl',
+  ['chat.completion', 'chat.completion.chunk'],
+  [
+    (content) => ({ message: { role: 'assistant', content, refusal: null } }),
+    (content) => ({ delta: { content } }),
+  ],
+  { delta: { role: 'assistant', content: '' } },
+);
+
+/** OpenAI's Responses API: one message, whose stream is events with types. */
+export const RESPONSES_SHAPE: AnswerShape = {
+  idPrefix: 'resp',
+  terminator: '',
+  whole: (head, [{ text, finishReason }], usage) => responseOf(head, text, finishReason, usage),
+  stream(head) {
+    let said = '';
+    let reason: FinishReason | null = null;
+    let sequence_number = 0;
+    const at = { item_id: messageId(head), output_index: 0, content_index: 0 };
+    const event = (type: string, fields: object) => ({ type, sequence_number: sequence_number++, ...fields });
+    const item = () => messageOf(head, said, reason);
+    return {
+      piece(_, { text, finishReason }, isFirst) {
+        const opening = () => [
+          event('response.created', { response: responseOf(head) }),
+          event('response.in_progress', { response: responseOf(head) }),
+          event('response.output_item.added', { output_index: 0, item: { ...item(), content: [] } }),
+          event('response.content_part.added', { ...at, part: textPart('') }),
+        ];
+        const events = isFirst ? opening() : [];
+        events.push(event('response.output_text.delta', { ...at, delta: text, logprobs: [] }));
+        said += text;
+        reason = finishReason;
+        if (reason === null) return events;
+        return [
+          ...events,
+          event('response.output_text.done', { ...at, text: said, logprobs: [] }),
+          event('response.content_part.done', { ...at, part: textPart(said) }),
+          event('response.output_item.done', { output_index: 0, item: item() }),
+        ];
+      },
+      end(usage) {
+        const response = responseOf(head, said, reason, usage);
+        return [event(`response.${response.status}`, { response })];
+      },
+    };
+  },
+};
+
+const textPart = (text: string) => ({ type: 'output_text', text, annotations: [], logprobs: [] });
+const messageId = ({ id }: AnswerHead) => id.replace(/^resp/, 'msg');
+const statusOf = (reason: FinishReason | null) =>
+  reason === null ? 'in_progress' : reason === 'stop' ? 'completed' : 'incomplete';
+
+function messageOf(head: AnswerHead, text: string, reason: FinishReason | null) {
+  const content = [textPart(text)];
+  return { type: 'message', id: messageId(head), status: statusOf(reason), role: 'assistant', content };
+}
+
+function responseOf(head: AnswerHead, text = '', reason: FinishReason | null = null, usage?: Usage) {
+  const { id, created: created_at, model } = head;
+  return {
+    ...{ id, object: 'response', created_at, model, status: statusOf(reason), error: null },
+    incomplete_details: reason === 'length' ? { reason: 'max_output_tokens' } : null,
+    output: reason === null ? [] : [messageOf(head, text, reason)],
+    ...{ instructions: null, metadata: {}, parallel_tool_calls: true, temperature: 1, top_p: 1 },
+    ...{ tools: [], tool_choice: 'auto', text: { format: { type: 'text' } } },
+    usage: usage && {
+      ...{ input_tokens: usage.prompt, input_tokens_details: { cached_tokens: 0 } },
+      ...{ output_tokens: usage.completion, output_tokens_details: { reasoning_tokens: 0 } },
+      total_tokens: usage.prompt + usage.completion,
+    },
   };
 }
 
@@ -84,6 +185,12 @@ const EVENT_STREAM = {
   'cache-control': 'no-cache',
 };
 
+/** An event as a stream has it, with its type where it has one. */
+function eventText(event: { readonly type?: string }): string {
+  const name = event.type === undefined ? '' : `event: ${event.type}\n`;
+  return `${name}data: ${JSON.stringify(event)}\n\n`;
+}
+
 /** Server-sent events, written straight to the socket: each leaves in the turn in which it is sent. */
 function answerStream(outgoing: HttpBindings['outgoing'], live: LiveServer, plan: GenerationPlan): void {
   const { head, shape, choices, promptTokens } = plan;
@@ -92,28 +199,25 @@ function answerStream(outgoing: HttpBindings['outgoing'], live: LiveServer, plan
   outgoing.flushHeaders();
   const send = (...events: readonly object[]) => {
     if (outgoing.destroyed) return;
-    outgoing.write(events.map((event) => `data: ${JSON.stringify(event)}\n\n`).join(''));
+    outgoing.write(events.map(eventText).join(''));
   };
+  const answer = shape.stream(head);
   let unfinished = choices.length;
   let completionTokens = 0;
-  const usage = () => usageOf(promptTokens, completionTokens);
+  const usage = (): Usage => ({ prompt: promptTokens, completion: completionTokens });
   const finish = () => {
     unfinished--;
     if (unfinished > 0) return;
-    if (plan.includeUsage) send(answerOf(head, shape.chunkObject, [], usage()));
-    if (!outgoing.destroyed) outgoing.end('data: [DONE]\n\n');
+    send(...answer.end(usage(), plan.includeUsage));
+    if (!outgoing.destroyed) outgoing.end(shape.terminator);
   };
   const giveUps = choices.map(({ request, reply }, index) => {
     let sent = 0;
     return live.submit(request, {
       onTokens(emitted, isLast) {
         completionTokens += emitted - sent;
-        const soFar = plan.continuousUsage ? usage() : undefined;
-        const chunk = (content: object, reason: 'stop' | 'length' | null) =>
-          answerOf(head, shape.chunkObject, [choiceOf(index, content, reason)], soFar);
-        const opening = sent === 0 && shape.opening ? [chunk(shape.opening, null)] : [];
-        const delta = shape.delta(reply.text(sent, emitted));
-        send(...opening, chunk(delta, isLast ? reply.finishReason : null));
+        const piece = { text: reply.text(sent, emitted), finishReason: isLast ? reply.finishReason : null };
+        send(...answer.piece(index, piece, sent === 0, plan.continuousUsage ? usage() : undefined));
         sent = emitted;
         if (isLast) finish();
       },
@@ -134,7 +238,7 @@ function answerWhole(
   { head, shape, choices, promptTokens, headers }: GenerationPlan,
 ): Promise<Response> {
   return new Promise((resolve, reject) => {
-    const whole: object[] = [];
+    const whole: Reply[] = [];
     let unfinished = choices.length;
     let completionTokens = 0;
     const giveUps = choices.map(({ request, reply }, index) =>
@@ -142,11 +246,11 @@ function answerWhole(
         onTokens(emitted, isLast) {
           if (!isLast) return;
           completionTokens += emitted;
-          whole[index] = choiceOf(index, shape.whole(reply.text(0, emitted)), reply.finishReason);
+          whole[index] = { text: reply.text(0, emitted), finishReason: reply.finishReason };
           unfinished--;
           if (unfinished > 0) return;
-          const usage = usageOf(promptTokens, completionTokens);
-          resolve(context.json(answerOf(head, shape.object, whole, usage), 200, headers));
+          const usage = { prompt: promptTokens, completion: completionTokens };
+          resolve(context.json(shape.whole(head, whole, usage), 200, headers));
         },
         onRefused() {
           for (const giveUp of giveUps) giveUp();

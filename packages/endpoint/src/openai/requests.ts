@@ -78,6 +78,22 @@ export const chatRequest = z.looseObject({
 });
 export type ChatRequest = z.infer<typeof chatRequest>;
 
+const { max_tokens: _, n: __, response_format: ___, ...ofResponses } = common;
+
+/** A request of the Responses API; what a conversation holds beside messages is text without a role. */
+export const responsesRequest = z.looseObject({
+  ...ofResponses,
+  input: z.union([z.string(), few(message, 1, MOST_MESSAGES)]),
+  instructions: z.string().nullish(),
+  max_output_tokens: z.int().min(1).nullish(),
+  previous_response_id: z
+    .null('Expected none: the endpoint keeps no responses. Send the conversation in `input`.')
+    .optional(),
+  text: z.looseObject({ format: z.looseObject({ type: z.string() }).nullish() }).nullish(),
+  tools: z.array(z.unknown()).nullish(),
+  tool_choice: z.unknown().optional(),
+});
+
 export const tokenizeRequest = z.union([
   z.looseObject({ model: z.string().nullish(), prompt: z.string() }),
   z.looseObject({ model: z.string().nullish(), messages: few(message, 1, MOST_MESSAGES) }),

@@ -9,7 +9,7 @@ import {
 import type { Hono } from 'hono';
 import { z } from 'zod';
 import type { LiveServer } from '../live/live-server.ts';
-import { CHAT_SHAPE, COMPLETION_SHAPE, generate } from './generate.ts';
+import { CHAT_SHAPE, COMPLETION_SHAPE, generate, RESPONSES_SHAPE } from './generate.ts';
 import { type EndpointModel, GenerationPlanner, unixSeconds } from './plan-generation.ts';
 import {
   ApiError,
@@ -17,6 +17,7 @@ import {
   chatRequest,
   completionRequest,
   readBody,
+  responsesRequest,
   tokenizeRequest,
 } from './requests.ts';
 import { chatPrompt, type Prompt, textTokens } from './text.ts';
@@ -54,6 +55,40 @@ export function mountOpenAiRoutes(app: EndpointApp, live: LiveServer, model: End
     };
     return generate(context, live, planner.plan(request, asked, context.req.header('x-request-id')));
   });
+
+  app.post('/v1/responses', async (context) => {
+    const arrivedMs = performance.now();
+    const { input, instructions, text, max_output_tokens, ...request } = await readBody(
+      context,
+      responsesRequest,
+    );
+    const said = typeof input === 'string' ? [{ role: 'user', content: input }] : input;
+    const messages = [...(instructions ? [{ role: 'system', content: instructions }] : []), ...said];
+    const asked = {
+      shape: RESPONSES_SHAPE,
+      prompts: [chatPrompt(messages, request.tools ?? [])],
+      maxTokens: max_output_tokens ?? null,
+      arrivedMs,
+    };
+    const planned = { ...request, messages, response_format: text?.format };
+    return generate(context, live, planner.plan(planned, asked, context.req.header('x-request-id')));
+  });
+
+  app.get('/', (context) =>
+    context.json({
+      name: 'servegym endpoint',
+      description: `A simulated vLLM that serves ${model.names[0]} behind the OpenAI API. Its replies are words without meaning.`,
+      base_url: `${new URL(context.req.url).origin}/v1`,
+      routes: [
+        '/v1/chat/completions',
+        '/v1/completions',
+        '/v1/responses',
+        '/v1/models',
+        '/metrics',
+        '/admin/knobs',
+      ],
+    }),
+  );
 
   const describe = (id: string) => ({
     id,
