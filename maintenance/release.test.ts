@@ -20,7 +20,9 @@ const PATHS = [
 describe('the changelog of a release', () => {
   it('data: the version that the packages have is in it, and nothing else is unreleased', () => {
     const { version } = JSON.parse(readFileSync(join(root, 'packages/servegym/package.json'), 'utf8'));
-    assert.ok(readFileSync(join(root, 'CHANGELOG.md'), 'utf8').includes(`## [Unreleased]\n\n## [${version}] - `));
+    assert.ok(
+      readFileSync(join(root, 'CHANGELOG.md'), 'utf8').includes(`## [Unreleased]\n\n## [${version}] - `),
+    );
   });
 
   it('has the lines of the changesets and what stood under Unreleased', () => {

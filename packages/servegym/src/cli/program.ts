@@ -1,3 +1,4 @@
+import { styleText } from 'node:util';
 import { Command } from 'commander';
 import packageJson from '../../package.json' with { type: 'json' };
 import { InputError, withCode } from './failure.ts';
@@ -166,6 +167,8 @@ const FORMER: Readonly<Record<string, string>> = {
   selftest: 'servegym validate',
 };
 
+const ALWAYS = { validateStream: false };
+
 /** Columns of the help where it does not go to a terminal. */
 const HELP_WIDTH = 100;
 
@@ -179,6 +182,13 @@ export async function buildProgram(words: readonly string[] | 'all'): Promise<Co
     .version(packageJson.version)
     .enablePositionalOptions()
     .helpCommand(false)
+    // Commander leaves colours out where the output is no terminal, or NO_COLOR is set.
+    .configureHelp({
+      styleTitle: (text) => styleText('bold', text, ALWAYS),
+      styleCommandText: (text) => styleText('cyan', text, ALWAYS),
+      styleSubcommandTerm: (text) => styleText('cyan', text, ALWAYS),
+      styleOptionTerm: (text) => styleText('cyan', text, ALWAYS),
+    })
     .showHelpAfterError('(add --help for the options)')
     .configureOutput({
       outputError: writeUsageError,
