@@ -7,7 +7,7 @@ import type { PolicyFault } from '@servegym/simulator';
 import { InputError } from '../failure.ts';
 import { readInputFile } from '../files.ts';
 import type { ReferenceName } from './references.ts';
-import { type PlayedTrace, type TraceFigures, traceFigures } from './score.ts';
+import { LEAST_UNIT, type PlayedTrace, type TraceFigures, traceFigures } from './score.ts';
 import { drawTrial, referencesOf, type Split, type SuiteName, type SuiteTrace, WORTH } from './suite.ts';
 import { impossible, type Trial } from './trial.ts';
 import type { TrialAnswer, TrialJob } from './trial-process.ts';
@@ -191,7 +191,7 @@ export class PolicyEvaluator {
         memory: `the process of the policy ended: it may use ${memoryMiB} MiB`,
         result: `the result cannot be: ${problem}`,
       }[why];
-      const value = standard.value - Math.abs(best.value - standard.value);
+      const value = standard.value - Math.max(LEAST_UNIT, Math.abs(best.value - standard.value));
       return {
         ...{ ...trace, figures: standard, values: { policy: value, ...between }, stopped: sentence },
         ...{ faults: [], calls: 0, policyMs: 0, cpuMs: 0 },

@@ -38,6 +38,8 @@ export function policyReport({ suite, split, file, traces }: Evaluation, secret?
         sum(({ cpuMs }) => cpuMs),
       ),
     calls: sum(({ calls }) => calls),
+    /** Processor time in which the traces were served, s; without drawing them and without the references. */
+    cpuS: sum(({ cpuMs }) => cpuMs) / 1000,
     /** Answers that could not be used; the default's action was taken instead. */
     faults: faults.map(([name, all = []]) => ({
       ...{ function: name, message: all[0].message },
@@ -86,7 +88,10 @@ export const evaluationForm: Form<PolicyReport> = {
           'worst trace',
           `${worst.trace}: ${worst.gain.toFixed(4)} against the default, objectives first missed in second ${worst.firstViolationS ?? '-'}`,
         ],
-        ['policy', `${percent(report.policyShare)} of the time, ${count(report.calls)} calls`],
+        [
+          'policy',
+          `${percent(report.policyShare)} of ${report.cpuS.toFixed(2)} s of processor time, ${count(report.calls)} calls`,
+        ],
         ['secret', report.secret],
       ]),
       '',

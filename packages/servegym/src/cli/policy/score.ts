@@ -4,7 +4,7 @@ import { type Interval, percentileOfSorted, stratifiedBootstrap } from '@servegy
 import type { Trial, TrialResult } from './trial.ts';
 
 /** Latency objectives of a class, ms; a request is late by the worst of those given. */
-export interface Objective {
+interface Objective {
   readonly ttftMs?: number;
   readonly tpotMs?: number;
   readonly e2eMs?: number;
@@ -148,17 +148,13 @@ export function scoreDifference(first: readonly PlayedTrace[], second: readonly 
   return scored(first, (at, i) => at.policy - second[i].policy);
 }
 
+/** Least gain of the best known that a score of 1 stands for, as a share of the price of all requests: a choice. */
+export const LEAST_UNIT = 0.001;
+
 function scored(played: readonly PlayedTrace[], gainOf: (at: PlayedTrace, i: number) => number): Score {
-  const indices = played.map((_, i) => i);
-  const score = (traces: ArrayLike<number>) => {
-    let [gain, most] = [0, 0];
-    for (let i = 0; i < traces.length; i++) {
-      const at = played[traces[i]];
-      gain += gainOf(at, traces[i]);
-      most += at.best - at.default;
-    }
-    // Adding 0 takes the sign from a gain of -0.
-    return gain / most + 0;
-  };
-  return { score: score(indices), ci95: stratifiedBootstrap([indices], score) };
+  const mean = (values: ArrayLike<number>) =>
+    Array.from(values).reduce((sum, each) => sum + each, 0) / values.length;
+  const unit = Math.max(LEAST_UNIT, mean(played.map((at) => at.best - at.default)));
+  const gains = played.map((at, i) => gainOf(at, i) / unit);
+  return { score: mean(gains), ci95: stratifiedBootstrap([gains], mean) };
 }
