@@ -30,7 +30,13 @@ from vllm.v1.core.kv_cache_utils import get_request_block_hasher, init_none_hash
 from vllm.v1.core.sched.async_scheduler import AsyncScheduler
 from vllm.v1.core.sched.output import SchedulerOutput
 from vllm.v1.core.sched.scheduler import Scheduler
-from vllm.v1.kv_cache_interface import FullAttentionSpec, KVCacheConfig, KVCacheGroupSpec, SlidingWindowSpec
+from vllm.v1.kv_cache_interface import (
+    ChunkedLocalAttentionSpec,
+    FullAttentionSpec,
+    KVCacheConfig,
+    KVCacheGroupSpec,
+    SlidingWindowSpec,
+)
 from vllm.v1.outputs import DraftTokenIds, ModelRunnerOutput
 from vllm.v1.request import Request, RequestStatus
 from vllm.v1.structured_output import StructuredOutputManager
@@ -116,6 +122,8 @@ KINDS = {
     "hybrid-unchunked-async": {"option": "enable_chunked_prefill", "async": True, "groups": [1, 0]},
     "hybrid-watermark": {"option": "watermark", "groups": [1, 0]},
     "hybrid-first-chunk-fits": {"option": "scheduler_reserve_full_isl", "groups": [1, 0]},
+    "hybrid-chunks": {"option": "window", "groups": [1, 0, 0], "local": "chunk"},
+    "hybrid-chunks-async": {"option": "async_scheduling", "groups": [1, 0, 0], "local": "chunk"},
     "hybrid-drafts": {"option": "speculation", "groups": [1, 0]},
     "sliding-window-eagle": {"option": "speculation", "drafter": "eagle", "groups": [0]},
     "hybrid-eagle": {"option": "speculation", "drafter": "eagle", "groups": [1, 0]},
@@ -193,6 +201,9 @@ def random_load(draw: random.Random, kind: dict) -> dict:
     window = {}
     if kind.get("groups"):
         window = {"window": draw.choice([block, 3 * block, 6 * block - 3]), "groups": kind["groups"]}
+        if "local" in kind:
+            # Chunks of models are whole blocks.
+            window |= {"local": kind["local"], "window": window["window"] // block * block}
     # Each request alone fits the pool.
     beyond = drafts * (2 if kind.get("drafter") else 1)
     least = max(-(-(prompt + output - 1 + beyond) // block) for _, prompt, output, *_ in requests)
@@ -295,7 +306,12 @@ class Recorder:
             setattr(scheduling, name, value)
         shape = {"block_size": block, "num_kv_heads": 1, "head_size": 1, "dtype": torch.float32}
         full = FullAttentionSpec(**shape)
-        windowed = SlidingWindowSpec(**shape, sliding_window=load["window"]) if "window" in load else full
+        windowed = full
+        if load.get("local") == "chunk":
+            windowed = ChunkedLocalAttentionSpec(**shape, attention_chunk_size=load["window"])
+        elif "window" in load:
+            windowed = SlidingWindowSpec(**shape, sliding_window=load["window"])
+        drafts = load.get("drafter") == "eagle"
         groups = [full if is_full else windowed for is_full in load.get("groups", [1])]
         return (AsyncScheduler if scheduling.async_scheduling else Scheduler)(
             vllm_config=self.config,
@@ -304,7 +320,7 @@ class Recorder:
                 kv_cache_tensors=[],
                 # A drafter's layers have full attention and lie in that group, where there is one.
                 kv_cache_groups=[
-                    KVCacheGroupSpec([f"layer {i}"], group, is_eagle_group=group is full)
+                    KVCacheGroupSpec([f"layer {i}"], group, is_eagle_group=drafts and group is full)
                     for i, group in enumerate(groups)
                 ],
             ),

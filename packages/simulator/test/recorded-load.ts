@@ -35,6 +35,8 @@ export interface RecordedLoad extends RecordedSchedule {
   /** Groups of layers that share the pool: 1 with full attention, 0 with a sliding window of so many tokens. */
   readonly groups?: readonly (0 | 1)[];
   readonly window?: number;
+  /** Whether the window slides, or is a chunk. Default slides. */
+  readonly local?: 'window' | 'chunk';
   readonly requests: readonly RecordedRequest[];
 }
 
@@ -158,6 +160,6 @@ function optionsOf(load: RecordedLoad) {
     longPrefillTokenThresholdAdaptive: load.options?.long_prefill_token_threshold_adaptive ?? false,
     drafter: load.drafter ?? 'ngram',
     speculationDepthPerBatchSize: load.drafts_per_batch_size ?? [],
-    kvWindows: (load.groups ?? [1]).map((isFull) => (isFull ? null : (load.window as number))),
+    kvGroups: (load.groups ?? [1]).map((isFull) => (isFull ? {} : { [load.local ?? 'window']: load.window })),
   };
 }

@@ -2,7 +2,7 @@ import type { RequestView } from '../policy/views.ts';
 import type { IterationLaw, SpeculationProfile } from '../profiles/engine-profile.ts';
 import { type SimulatorErrorCode, wrongSetting } from '../simulator-error.ts';
 import type { FrontEndOptions } from './front-end.ts';
-import type { KvWindow } from './grouped-block-pool.ts';
+import type { KvGroup } from './grouped-block-pool.ts';
 import type { SchedulingPolicy } from './waiting-queue.ts';
 
 /** Largest prompt or output of a request, tokens. */
@@ -114,10 +114,10 @@ export interface EngineOptions {
    */
   readonly speculationDepthPerBatchSize?: readonly BatchDepth[];
   /**
-   * Sliding window of each group of layers with a block table of its own, tokens; `null` for full attention. The groups share
-   * the pool: a token takes a slot in each. Default one group with full attention.
+   * Groups of layers with a block table of their own (vLLM's hybrid KV cache groups). They share the pool: a token takes a
+   * slot in each. Not with `hostKv`. Default one group with full attention.
    */
-  readonly kvWindows?: readonly KvWindow[];
+  readonly kvGroups?: readonly KvGroup[];
   /**
    * Order of admission of the waiting requests, asked for before each iteration that has room while several wait. The queue
    * comes in its present order: preempted requests first, new ones last. Default that of `schedulingPolicy`.

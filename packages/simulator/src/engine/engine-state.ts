@@ -19,7 +19,7 @@ import {
 } from './engine-log.ts';
 import type { EngineRequest } from './engine-request.ts';
 import type { FrontEnd } from './front-end.ts';
-import { GroupedBlockPool } from './grouped-block-pool.ts';
+import { GroupedBlockPool, isFullAttention } from './grouped-block-pool.ts';
 import { DraftTimer, IterationTimer } from './iteration-timer.ts';
 import { LatencyHistogram } from './latency-histogram.ts';
 import { ARRIVING, DECODING, ENDED, FUTURE, PREFILLING, RequestTable, WAITING } from './request-table.ts';
@@ -127,9 +127,9 @@ export class EngineState {
     this.timer = new IterationTimer(config.law);
     this.draftTimer = config.speculation === null ? null : new DraftTimer(config.speculation);
     const { prefixCaching, hostKv } = settings;
-    this.pool = settings.kvWindows.some((window) => window !== null)
+    this.pool = !settings.kvGroups.every(isFullAttention)
       ? new GroupedBlockPool(
-          ...([this.table, config.kvBlocks, blockTokens, prefixCaching, settings.kvWindows] as const),
+          ...([this.table, config.kvBlocks, blockTokens, prefixCaching, settings.kvGroups] as const),
           maxNumBatchedTokens * (settings.asyncScheduling ? 2 : 1),
         )
       : new BlockPool(this.table, config.kvBlocks, blockTokens, prefixCaching, hostKv.blocks);

@@ -26,6 +26,7 @@ import type { EngineRequest } from './engine-request.ts';
 import { type EngineSnapshot, restoreSnapshot, takeSnapshot } from './engine-snapshot.ts';
 import { EngineState } from './engine-state.ts';
 import { FrontEnd, MOST_API_SERVERS } from './front-end.ts';
+import { isFullAttention } from './grouped-block-pool.ts';
 import { iterateInOrder } from './in-order-iteration.ts';
 import { IterationPlan } from './iteration-plan.ts';
 import type { LatencyHistogram } from './latency-histogram.ts';
@@ -88,11 +89,21 @@ export class Engine {
     const { hostKv = { blocks: 0, loadNsPerToken: 0 } } = options;
     expectInteger('ENGINE_OPTION', 'hostKv.blocks', hostKv.blocks, 0, 2 ** 30);
     expectNumber('ENGINE_OPTION', 'hostKv.loadNsPerToken', hostKv.loadNsPerToken, 0, 1e9);
-    const { kvWindows = [null] } = options;
-    if (kvWindows.length === 0) throw wrongSetting('ENGINE_OPTION', 'kvWindows', 'at least one group', 0);
-    for (const [group, window] of kvWindows.entries()) {
-      if (window !== null)
-        expectInteger('ENGINE_OPTION', `kvWindows[${group}]`, window, 1, MAX_REQUEST_TOKENS);
+    const { kvGroups = [{}] } = options;
+    if (kvGroups.length === 0) throw wrongSetting('ENGINE_OPTION', 'kvGroups', 'at least one group', 0);
+    for (const [at, { window = 1, chunk = blockTokens }] of kvGroups.entries()) {
+      expectInteger('ENGINE_OPTION', `kvGroups[${at}].window`, window, 1, MAX_REQUEST_TOKENS);
+      if (!(chunk > 0 && chunk % blockTokens === 0)) {
+        throw wrongSetting('ENGINE_OPTION', `kvGroups[${at}].chunk`, 'whole blocks', chunk);
+      }
+    }
+    if (hostKv.blocks > 0 && !kvGroups.every(isFullAttention)) {
+      throw wrongSetting(
+        'ENGINE_OPTION',
+        'hostKv.blocks',
+        '0 with a sliding window or chunks',
+        hostKv.blocks,
+      );
     }
     const { frontEnd } = options;
     if (frontEnd !== undefined) {
@@ -124,7 +135,7 @@ export class Engine {
       longPrefillTokenThresholdAdaptive: options.longPrefillTokenThresholdAdaptive ?? false,
       drafter,
       speculationDepthPerBatchSize,
-      kvWindows,
+      kvGroups,
     };
     this.state = new EngineState(
       config,

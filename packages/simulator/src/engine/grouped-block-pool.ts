@@ -1,8 +1,15 @@
 import { BlockPool, type BlockPoolSnapshot } from './block-pool.ts';
 import type { RequestTable } from './request-table.ts';
 
-/** What the blocks of one group of layers hold: `null` for all tokens, or those of a sliding window. */
-export type KvWindow = number | null;
+/** Layers with a block table of their own. Without `window` and `chunk` they attend to all tokens. */
+export interface KvGroup {
+  /** Sliding window, tokens: the last token and those before it. */
+  readonly window?: number;
+  /** Chunk that attention stays within, tokens, from a multiple of it on. */
+  readonly chunk?: number;
+}
+
+export const isFullAttention = ({ window, chunk }: KvGroup) => window === undefined && chunk === undefined;
 
 /** A block with content, which running requests hold, or which is free and found until it is taken. */
 class NamedBlock {
@@ -23,7 +30,7 @@ class NamedBlock {
 
 /** Groups that look for prefixes together. */
 interface KvLayers {
-  readonly window: KvWindow;
+  readonly attention: KvGroup;
   readonly groups: readonly number[];
   /** Whether a drafter's layers lie there: with full attention, where there is such a group. */
   readonly drafts: boolean;
@@ -39,13 +46,13 @@ interface HeldBlocks {
 
 /**
  * The KV blocks of an engine whose layers form groups, each with a block table of its own over one pool (vLLM's hybrid KV
- * cache groups). A group with a sliding window frees the blocks that lie behind it, and needs only the blocks of
- * a window to find a prefix; a prefix counts as found where every group finds it. Blocks are tracked one by one. Free blocks
+ * cache groups). A group with a sliding window or chunks frees the blocks that lie behind them, and
+ * needs no more than theirs to find a prefix; a prefix counts as found where every group finds it. Blocks are tracked one by one. Free blocks
  * without content are taken first, then the others in the order in which they became free.
  */
 export class GroupedBlockPool extends BlockPool {
-  declare private readonly windows: readonly KvWindow[];
-  /** Groups with equal windows, those with full attention first. */
+  declare private readonly groups: readonly KvGroup[];
+  /** Groups with equal attention, those with full attention first. */
   declare private readonly layers: readonly KvLayers[];
   /** Most blocks of a group that a waiting request has to find free: those of a window and of the iterations under way. */
   declare private readonly mostBlocks: readonly number[];
@@ -65,23 +72,26 @@ export class GroupedBlockPool extends BlockPool {
     blocks: number,
     blockTokens: number,
     prefixCaching: boolean,
-    windows: readonly KvWindow[],
+    groups: readonly KvGroup[],
     tokensUnderWay: number,
   ) {
     super(table, blocks, blockTokens, false, 0);
-    this.windows = windows;
-    const sorted = [...new Set(windows)].sort((a, b) => Number(b === null) - Number(a === null));
-    this.layers = sorted.map((window) => ({
-      window,
-      groups: [...windows.keys()].filter((group) => windows[group] === window),
-      drafts: window === null || !windows.includes(null),
-    }));
-    this.mostBlocks = windows.map((window) =>
-      window === null ? Number.POSITIVE_INFINITY : this.blocksFor(window - 1 + tokensUnderWay) + 1,
-    );
+    this.groups = groups;
+    const hasFull = groups.some(isFullAttention);
+    this.layers = [...new Map(groups.map((group) => [JSON.stringify(group), group])).values()]
+      .sort((a, b) => Number(isFullAttention(b)) - Number(isFullAttention(a)))
+      .map((attention) => ({
+        attention,
+        groups: [...groups.keys()].filter((at) => JSON.stringify(groups[at]) === JSON.stringify(attention)),
+        drafts: isFullAttention(attention) || !hasFull,
+      }));
+    this.mostBlocks = groups.map(({ window, chunk }) => {
+      if (window !== undefined) return this.blocksFor(window - 1 + tokensUnderWay) + 1;
+      return chunk === undefined ? Number.POSITIVE_INFINITY : this.blocksFor(chunk + tokensUnderWay);
+    });
     this.finds = prefixCaching;
     this.empty = blocks;
-    this.named = windows.map(() => new Map());
+    this.named = groups.map(() => new Map());
   }
 
   override get caches(): boolean {
@@ -98,11 +108,11 @@ export class GroupedBlockPool extends BlockPool {
   }
 
   override missing(slot: number, tokens: number): number {
-    return super.missing(slot, tokens) * this.windows.length;
+    return super.missing(slot, tokens) * this.groups.length;
   }
 
   override resize(slot: number, blocks: number): void {
-    const more = (blocks - this.table.blocks[slot]) * this.windows.length;
+    const more = (blocks - this.table.blocks[slot]) * this.groups.length;
     if (more > 0) this.take(more);
     else this.give(-more);
     this.table.blocks[slot] = blocks;
@@ -133,14 +143,11 @@ export class GroupedBlockPool extends BlockPool {
   }
 
   override skip(slot: number, settled: number): void {
-    for (const [group, window] of this.windows.entries()) {
-      if (window === null) continue;
-      const held = this.held[slot][group];
-      const end = Math.min(this.skippedBy(settled, window), this.table.blocks[slot]);
-      if (end > held.skipped) {
-        this.letGoOf(held, held.skipped, end);
-        held.skipped = end;
-      }
+    for (const [at, held] of this.held[slot].entries()) {
+      const end = Math.min(this.skippedBlocks(settled, this.groups[at]), this.table.blocks[slot]);
+      if (end <= held.skipped) continue;
+      this.letGoOf(held, held.skipped, end);
+      held.skipped = end;
     }
   }
 
@@ -163,9 +170,9 @@ export class GroupedBlockPool extends BlockPool {
   /** Free blocks that a waiting request takes for a table of so many blocks in each group, of which it finds `found`. */
   private freeBlocksFor(slot: number, found: number, blocksOf: (group: number) => number): number {
     let needed = 0;
-    for (const [group, window] of this.windows.entries()) {
+    for (const [group, attention] of this.groups.entries()) {
       needed += Math.max(0, blocksOf(group) - found);
-      for (let at = this.skippedBlocks(found, window); at < found; at++) {
+      for (let at = this.skippedBlocks(found * this.blockTokens, attention); at < found; at++) {
         if ((this.findBlock(slot, group, at) as NamedBlock).holders === 0) needed++;
       }
     }
@@ -177,12 +184,12 @@ export class GroupedBlockPool extends BlockPool {
   }
 
   override admit(slot: number): number {
-    const { table, windows } = this;
+    const { table } = this;
     table.namedBlocks[slot] = 0;
     table.ownBlocks[slot] = 0;
     const found = this.foundBlocks(slot);
-    this.held[slot] = windows.map((window, group) => {
-      const skipped = this.skippedBlocks(found, window);
+    this.held[slot] = this.groups.map((attention, group) => {
+      const skipped = this.skippedBlocks(found * this.blockTokens, attention);
       const named: (NamedBlock | null)[] = new Array(skipped).fill(null);
       for (let at = skipped; at < found; at++)
         named.push(this.hold(this.findBlock(slot, group, at) as NamedBlock));
@@ -249,13 +256,10 @@ export class GroupedBlockPool extends BlockPool {
     );
   }
 
-  /** Blocks in front of the window of the token behind the first `tokens`. */
-  private skippedBy(tokens: number, window: number): number {
-    return Math.max(0, tokens - window + 1) >> this.blockShift;
-  }
-
-  private skippedBlocks(found: number, window: KvWindow): number {
-    return window === null ? 0 : this.skippedBy(found * this.blockTokens, window);
+  /** Blocks that the token behind the first `tokens` does not attend to. */
+  private skippedBlocks(tokens: number, { window, chunk }: KvGroup): number {
+    if (window !== undefined) return Math.max(0, tokens - window + 1) >> this.blockShift;
+    return chunk === undefined ? 0 : (tokens - (tokens % chunk)) >> this.blockShift;
   }
 
   /**
@@ -274,27 +278,29 @@ export class GroupedBlockPool extends BlockPool {
       before = found;
       for (const layers of this.layers) {
         const recomputes = this.recomputesLastBlock && layers.drafts && !recomputed.has(layers);
-        if (layers.window === null && inFull < Number.POSITIVE_INFINITY) {
+        const isFull = isFullAttention(layers.attention);
+        if (isFull && inFull < Number.POSITIVE_INFINITY) {
           found = Math.min(found, inFull);
           continue;
         }
-        const most = recomputes && this.windows.length > 1 ? Math.min(found + 1, whole) : found;
+        const most = recomputes && this.groups.length > 1 ? Math.min(found + 1, whole) : found;
         const end = this.foundIn(slot, layers, most, recomputes ? 1 : 0);
         if (recomputes) recomputed.add(layers);
         else if (end < found) recomputed.clear();
         found = end;
-        if (layers.window === null) inFull = end;
+        if (isFull) inFull = end;
       }
       found = Math.min(found, before);
     }
     return found;
   }
 
-  /** The most of the first `most` blocks that groups find: all of them, or the last that a window spans; but for the last `dropped`. */
-  private foundIn(slot: number, { window, groups }: KvLayers, most: number, dropped: number): number {
+  /** The most of the first `most` blocks of which groups find what they attend to, but for the last `dropped`. */
+  private foundIn(slot: number, { attention, groups }: KvLayers, most: number, dropped: number): number {
     const finds = (at: number) => groups.every((group) => this.findBlock(slot, group, at) !== undefined);
-    let end = window === null ? 0 : most;
-    if (window === null) {
+    const { window } = attention;
+    let end = window === undefined ? this.skippedBlocks(most * this.blockTokens, attention) : most;
+    if (window === undefined) {
       while (end < most && finds(end)) end++;
     } else {
       const enough = this.blocksFor(window - 1) + dropped;
