@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createAdaptorServer } from '@hono/node-server';
 import { MODELS } from '@servegym/profiles';
-import { kvPoolBlocks, type ServingConfig } from '@servegym/simulator';
+import { kvPoolBlocks, kvTokens, type ServingConfig } from '@servegym/simulator';
 import { Hono } from 'hono';
 import { bodyLimit } from 'hono/body-limit';
 import packageJson from '../package.json' with { type: 'json' };
@@ -58,7 +58,7 @@ export async function startEndpoint(options: EndpointOptions) {
   const server = createSimulatedServer(config, { ...options, prefixCaching });
   const blocks = kvPoolBlocks(profile, config.weights, config.speculationDepth > 0, config.kvBudgetFraction);
   const contextTokens = MODELS.find(({ name }) => name === profile.model.name)?.contextTokens;
-  const maxModelLen = options.maxModelLen ?? Math.min(contextTokens ?? Infinity, blocks * blockTokens);
+  const maxModelLen = options.maxModelLen ?? Math.min(contextTokens ?? Infinity, kvTokens(profile, blocks));
   const { name: modelName } = profile.model;
   const [first = modelName, ...others] = options.modelNames ?? [modelName, profile.name];
   const names = [first, ...others] as const;

@@ -1,6 +1,5 @@
 export {
   type Deployment,
-  inexactSchedules,
   longestRequest,
   profilesOnGpu,
   type RefusedRequests,

@@ -87,18 +87,23 @@ describe('servegym simulate', () => {
     assert.match(stderr, /^not simulated: --frobnicate 3$/m);
   });
 
-  it('says that schedules of models with a sliding window are not exact', async () => {
-    const figures = { 'openai/gpt-oss-20b': 533, 'google/gemma-3-12b-it': 533, 'Qwen/Qwen3-8B': undefined };
-    for (const [model, exact] of Object.entries(figures)) {
-      const { code, stderr } = await runCommand(
-        ...['simulate', 'batch:2x100:2', '--json', '--gpu', 'h100', '--deployment', `vllm serve ${model}`],
-      );
-      assert.equal(code, 0, stderr);
-      const said = /^not simulated: the KV blocks outside the sliding window .*: (\d+) of 1,000/m.exec(
-        stderr,
-      );
-      assert.equal(said?.[1], exact?.toString(), stderr);
-    }
+  it('counts the KV of layers with a sliding window as vLLM does, and refuses to offload it', async () => {
+    const base = ['simulate', 'closed:64x1024:1024', '--json', '--gpu', 'l40s', '--deployment'];
+    const [free, enough, short] = await Promise.all(
+      ['', ' --num-gpu-blocks-override 8800', ' --num-gpu-blocks-override 8000'].map(async (flags) => {
+        const { code, stdout, stderr } = await runCommand(...base, `vllm serve openai/gpt-oss-20b${flags}`);
+        assert.equal(code, 0, stderr);
+        assert.doesNotMatch(stderr, /not simulated/);
+        return JSON.parse(stdout).ttft_ms.mean;
+      }),
+    );
+    // 64 sequences of up to 2,048 tokens hold 128 blocks each where attention is full, and 9 where a window is 128 tokens.
+    assert.equal(enough, free);
+    assert.ok(short > 1.5 * free, `${short} and ${free} ms`);
+    await assertRefused(
+      [...base, 'vllm serve openai/gpt-oss-20b --kv-offloading-size 8'],
+      /not simulated for gpt-oss-20b, whose layers attend within windows: leave it out/,
+    );
   });
 
   it('refuses a token budget below the longest request without chunked prefill, as vLLM does', async () => {

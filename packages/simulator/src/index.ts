@@ -43,9 +43,11 @@ export {
   type WeightVariant,
 } from './profiles/engine-profile.ts';
 export {
+  kvBlockBytes,
   kvBlocksGiB,
   kvMemoryGiB,
   kvPoolBlocks,
+  kvTokens,
   weightChangeSeconds,
   weightVariant,
 } from './profiles/kv-pool.ts';

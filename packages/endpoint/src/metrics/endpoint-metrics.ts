@@ -96,13 +96,14 @@ export class EndpointMetrics implements LiveObserver {
   /** Facts of the KV cache, as the labels of a gauge of 1. */
   #addCacheConfig({ engines }: SimulatedServer, model: EndpointModel): void {
     const { blockTokens, maxModelLen, prefixCaching } = model;
+    const blocksOfRequest = engines[0].blocksOfRequest(maxModelLen);
     const facts = (kvBlocks: number, engine: number) => ({
       block_size: String(blockTokens),
       num_gpu_blocks: String(kvBlocks),
       enable_prefix_caching: prefixCaching ? 'True' : 'False',
       cache_dtype: 'auto',
-      kv_cache_size_tokens: String(kvBlocks * blockTokens),
-      kv_cache_max_concurrency: String((kvBlocks * blockTokens) / maxModelLen),
+      kv_cache_size_tokens: String(Math.floor((kvBlocks / blocksOfRequest) * maxModelLen)),
+      kv_cache_max_concurrency: String(kvBlocks / blocksOfRequest),
       engine: String(engine),
     });
     new Gauge({

@@ -116,7 +116,7 @@ export class GenerationPlanner {
   #requirePool(request: LiveRequest): void {
     const { engines, servingConfig } = this.#live.server;
     const most = request.promptTokens + request.outputTokens - 1 + servingConfig.speculationDepth;
-    const blocks = Math.ceil(most / this.#model.blockTokens);
+    const blocks = engines[0].blocksOfRequest(most);
     const pool = Math.min(...engines.map((engine) => engine.kvBlocksTotal));
     if (blocks <= pool) return;
     throw new ApiError(

@@ -4,6 +4,7 @@ import {
   Fleet,
   type FleetSettings,
   kvPoolBlocks,
+  kvTokens,
   TICKS_PER_S,
   weightVariant,
 } from '@servegym/simulator';
@@ -342,7 +343,7 @@ function describeReplica({ coldStartSeconds }: FleetPoolTask, profile: EnginePro
     step_token_us: law.perTokenUs,
     step_sequence_us: law.perDecodeSequenceUs,
     step_context_ns: law.perContextTokenNs,
-    kv_cache_tokens: kvPoolBlocks(profile, 'FP16', false, 1) * profile.memory.blockTokens,
+    kv_cache_tokens: kvTokens(profile, kvPoolBlocks(profile, 'FP16', false, 1)),
     cold_start_seconds: (coldStartSeconds[0] + coldStartSeconds[1]) / 2,
     usd_per_replica_hour: profile.gpu.count * profile.gpu.usdPerHour,
   };

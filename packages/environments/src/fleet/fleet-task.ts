@@ -1,4 +1,4 @@
-import { type EngineProfile, kvPoolBlocks } from '@servegym/simulator';
+import { type EngineProfile, kvPoolBlocks, kvTokens } from '@servegym/simulator';
 import { z } from 'zod';
 import {
   complain,
@@ -180,8 +180,7 @@ export function idleFleetKnobs({ maskedKnobs = [], second }: FleetTask): readonl
 /** True when a replica of this profile holds the KV of the longest prompt that a task foresees. */
 export function fleetProfileFits(profile: EngineProfile, task: Pick<FleetTask, 'streams'>): boolean {
   if (profile.weights.FP16 === undefined) return false;
-  const { blockTokens } = profile.memory;
-  return kvPoolBlocks(profile, 'FP16', false, 1) * blockTokens >= longestRequest(task);
+  return kvTokens(profile, kvPoolBlocks(profile, 'FP16', false, 1)) >= longestRequest(task);
 }
 
 /** Tokens of the longest request that the streams of a task foresee; those of fitted lengths are short. */

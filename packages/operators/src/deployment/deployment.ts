@@ -71,7 +71,6 @@ export function resolveLaunch(
         ? []
         : [role === 'both' ? '--kv-transfer-config' : `--disaggregation-mode ${role}`]),
       ...found.notSimulated,
-      ...inexactSchedules([profile]),
       ...linesIf(engine === 'SGLang', 'SGLang’s scheduler: vLLM’s is simulated with its settings'),
       ...(engine === 'SGLang' && memoryShare !== undefined ? [`--mem-fraction-static ${memoryShare}`] : []),
     ],
@@ -101,6 +100,12 @@ function startedProfile(profile: EngineProfile, { engine: name, settings, source
   }
   if (kvOffloadingGiB !== undefined && settings.prefixCaching === false)
     throw invalidLaunch(source, '--kv-offloading-size needs prefix caching, got --no-enable-prefix-caching');
+  if (kvOffloadingGiB !== undefined && profile.model.kvGroups !== undefined) {
+    throw invalidLaunch(
+      source,
+      `--kv-offloading-size is not simulated for ${profile.model.name}, whose layers attend within windows: leave it out`,
+    );
+  }
   const { frontEnd = VLLM_FRONT_END, memory, hostKv } = profile;
   const gigabytesPerSecond = hostKv?.gigabytesPerSecond ?? HOST_GBPS;
   return {
@@ -110,28 +115,6 @@ function startedProfile(profile: EngineProfile, { engine: name, settings, source
     ...(processes !== undefined && { frontEnd: { ...frontEnd, processes } }),
     ...(kvOffloadingGiB !== undefined && { hostKv: { sizeGiB: kvOffloadingGiB, gigabytesPerSecond } }),
   };
-}
-
-/** Random loads of 1,000 with the schedule of vLLM 0.32, for models with a sliding window in all and in some of their layers (docs/schedules.md). */
-const EXACT_OF_1000 = { all: 549, some: 533 };
-
-/** A sentence on the models of profiles whose schedules the engine does not have: vLLM frees their blocks outside the window. */
-export function inexactSchedules(profiles: readonly EngineProfile[]): string[] {
-  const names = [...new Set(profiles.map(({ model }) => model.name))];
-  return (['some', 'all'] as const).flatMap((which) => {
-    const found = names.filter((name) => windowed(name) === which);
-    return linesIf(
-      found.length > 0,
-      `the KV blocks outside the sliding window of ${which} layers of ${found.join(' and ')} are freed by vLLM and kept here: ${EXACT_OF_1000[which]} of 1,000 random loads had its exact schedule`,
-    );
-  });
-}
-
-/** Layers of a known model that attend within a window. */
-function windowed(name: string): 'all' | 'some' | 'none' {
-  const layers = MODELS.find((model) => model.name === name)?.shape.layers ?? [];
-  if (!layers.some(({ window }) => window !== null)) return 'none';
-  return layers.every(({ window }) => window !== null) ? 'all' : 'some';
 }
 
 /** Token budget where none is named: without chunked prefill at least the longest request. @throws TuningError as vLLM does */
@@ -195,7 +178,7 @@ export async function resolvePlan(
     ...{
       engines: engines as number,
       router: router as RouterPolicy | undefined,
-      notSimulated: inexactSchedules([profile]),
+      notSimulated: [],
     },
   });
 }

@@ -1,5 +1,6 @@
 import type { MeasuredLoad } from '@servegym/profiles';
 import type { EngineProfile } from '@servegym/simulator';
+import { kvBlockBytes } from '@servegym/simulator';
 
 /** Limits and names of a running server, told by it or by its user. */
 export interface ServerFacts {
@@ -27,9 +28,10 @@ const LEAST_MS = 0.01;
 
 /** The profile with a KV pool of so many blocks: what activations take gives or yields the rest. */
 export function withKvBlocks(profile: EngineProfile, { kvBlocks, blockTokens }: ServerFacts): EngineProfile {
-  const { gpu, model, memory, weights } = profile;
+  const { gpu, memory, weights } = profile;
   const weightGiB = Math.max(...Object.values(weights).map((variant) => variant.weightGiB));
-  const poolGiB = ((kvBlocks + 0.5) * blockTokens * model.kvBytesPerToken) / GIB / gpu.count;
+  const poolGiB =
+    ((kvBlocks + 0.5) * kvBlockBytes({ ...profile, memory: { ...memory, blockTokens } })) / GIB / gpu.count;
   const rest = gpu.memoryGiB * memory.utilization - weightGiB - poolGiB;
   if (rest >= 0) {
     return { ...profile, memory: { utilization: memory.utilization, overheadGiB: rest, blockTokens } };

@@ -1,6 +1,7 @@
 import {
   type EngineProfile,
   kvPoolBlocks,
+  kvTokens,
   type Trace,
   type WeightPrecision,
   weightVariant,
@@ -80,7 +81,7 @@ function bestRates(profile: EngineProfile, settings: BoundingSettings, price: nu
     shared: speculationDepth + 1,
     /** Most sequences of an iteration. */
     sequences,
-    poolTokens: kvPoolBlocks(profile, precision, false, 1) * profile.memory.blockTokens,
+    poolTokens: kvTokens(profile, kvPoolBlocks(profile, precision, false, 1)),
   };
 }
 

@@ -230,6 +230,7 @@ function shapeOf(config: Config, family: Family, source: string): TransformerSha
     headSize,
     qkNorm: config.use_qk_norm ?? family.qkNorm ?? false,
     ...(family.qkNormAcross && { qkNormAcross: true }),
+    ...(config.sliding_window === undefined && config.attention_chunk_size && { chunkedAttention: true }),
     ...((config.attn_output_gate ?? family.outputGate) && { outputGate: true }),
     mla,
     layers: grouped(layersOf(config, family)),

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { findModel, MODELS, modelFromConfig } from './model-config.ts';
-import { groupKvBytesPerToken } from './served-model.ts';
+import { kvOn } from './served-model.ts';
 import {
   countParameters,
   kvBytesOfSequence,
@@ -430,12 +430,34 @@ describe('the KV cache', () => {
     assert.equal(kvBytesOfSequence(shape, 1000, 1), 12 * 1128 * (perLayer / 2));
   });
 
+  it('has groups of equally many layers where some attend within windows, as in vLLM', () => {
+    const groupsOf = (id: string) => kvOn(findModel(id), 1).kvGroups;
+    const perLayer = (kvHeads: number, headSize: number) => 2 * kvHeads * headSize * 2;
+    const windows = (count: number, window: number) => Array.from({ length: count }, () => ({ window }));
+    // 12 layers of each kind; 10 of 62 with full attention, of which the others fill six groups; 12 of 48 in chunks.
+    assert.deepEqual(groupsOf('gpt-oss-20b'), {
+      bytesPerToken: 12 * perLayer(8, 64),
+      attention: [{ window: 128 }, {}],
+    });
+    assert.deepEqual(groupsOf('gemma-3-27b'), {
+      bytesPerToken: 10 * perLayer(16, 128),
+      attention: [...windows(6, 1024), {}],
+    });
+    assert.deepEqual(groupsOf('llama-4-scout')?.attention, [
+      { chunk: 8192 },
+      { chunk: 8192 },
+      { chunk: 8192 },
+      {},
+    ]);
+    assert.equal(groupsOf('llama-3-8b'), undefined);
+  });
+
   it('is copied where there are more GPUs than KV heads', () => {
     const qwen = findModel('qwen3-30b-a3b');
-    assert.equal(groupKvBytesPerToken(qwen, 4), qwen.kvBytesPerToken);
-    assert.equal(groupKvBytesPerToken(qwen, 8), 2 * qwen.kvBytesPerToken);
+    assert.equal(kvOn(qwen, 4).kvBytesPerToken, qwen.kvBytesPerToken);
+    assert.equal(kvOn(qwen, 8).kvBytesPerToken, 2 * qwen.kvBytesPerToken);
     const latent = findModel('deepseek-r1');
-    assert.equal(groupKvBytesPerToken(latent, 8), 8 * latent.kvBytesPerToken);
+    assert.equal(kvOn(latent, 8).kvBytesPerToken, 8 * latent.kvBytesPerToken);
   });
 });
 

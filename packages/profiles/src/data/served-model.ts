@@ -4,6 +4,7 @@ import {
   countParameters,
   isMixture,
   kvBytesOfSequence,
+  kvGroups,
   kvShards,
   layerCount,
   layersByWindow,
@@ -91,12 +92,17 @@ function attentionWidth(shape: TransformerShape): number {
   return (queryHeads * size * seen) / layerCount(shape);
 }
 
-/** KV cache of one token on `count` GPUs together, bytes: more GPUs than there are KV heads hold copies. */
-export function groupKvBytesPerToken(
+/** KV cache of a model on `count` GPUs together, as profiles have it: more GPUs than there are KV heads hold copies. */
+export function kvOn(
   { kvBytesPerToken, shape }: Pick<ServedModel, 'kvBytesPerToken' | 'shape'>,
   count: number,
-): number {
-  return kvBytesPerToken * Math.max(1, count / kvShards(shape));
+) {
+  const copies = Math.max(1, count / kvShards(shape));
+  const groups = kvGroups(shape, BYTES);
+  return {
+    kvBytesPerToken: kvBytesPerToken * copies,
+    ...(groups && { kvGroups: { ...groups, bytesPerToken: groups.bytesPerToken * copies } }),
+  };
 }
 
 /** Parameters that a full batch streams through the memory system: all but a token embedding's own table. */

@@ -12,6 +12,8 @@ export interface TransformerShape {
   readonly qkNorm: boolean;
   /** Whether that norm is one over all heads instead of one for each. */
   readonly qkNormAcross?: boolean;
+  /** Whether layers with a window attend within chunks of its length. Default false. */
+  readonly chunkedAttention?: boolean;
   /** Whether a gate as wide as the queries multiplies what attention returns. */
   readonly outputGate?: boolean;
   /** `null`: queries, keys and values of `headSize` for each head. */
@@ -165,6 +167,24 @@ export function kvBytesOfSequence(
   for (const [window, count] of layersByWindow(shape))
     tokens += count * Math.min(contextTokens, window ?? contextTokens);
   return tokens * kvBytesPerLayer(shape, bytesPerElement);
+}
+
+/**
+ * Groups of layers that vLLM keeps KV blocks for, and KV of one token in one group, bytes in 16 bit: as many layers a group as
+ * the rarest kind has, or the most frequent where that has less than half as many more (`kv_cache_utils.py` of vLLM 0.32).
+ * `undefined` where all layers attend to all tokens.
+ */
+export function kvGroups(shape: TransformerShape, bytesPerElement: number) {
+  const kinds = [...layersByWindow(shape)];
+  if (kinds.every(([window]) => window === null)) return undefined;
+  const counts = kinds.map(([, count]) => count);
+  const [least, most] = [Math.min(...counts), Math.max(...counts)];
+  const layers = most < 1.5 * least ? most : least;
+  const attention = kinds.flatMap(([window, count]) => {
+    const group = window === null ? {} : { [shape.chunkedAttention ? 'chunk' : 'window']: window };
+    return Array.from({ length: Math.ceil(count / layers) }, () => group);
+  });
+  return { bytesPerToken: layers * kvBytesPerLayer(shape, bytesPerElement), attention };
 }
 
 /** GPUs of a tensor-parallel group that hold different KV; more than these hold copies. */

@@ -6,7 +6,7 @@ import {
   type WeightPrecision,
 } from '@servegym/simulator';
 import type { Gpu } from '../data/gpu.ts';
-import { groupKvBytesPerToken, parametersPerToken, type ServedModel } from '../data/served-model.ts';
+import { kvOn, parametersPerToken, type ServedModel } from '../data/served-model.ts';
 import { ProfileError } from '../schema/read-json.ts';
 
 export const BLOCK_TOKENS = 16;
@@ -56,7 +56,7 @@ export function blankProfile(options: BlankProfileOptions): EngineProfile {
   return {
     name: `${gpu.id}-${model.id}${count === 1 ? '' : `-tp${count}`}`,
     gpu: { name: gpu.name, memoryGiB: gpu.memoryGiB, count, usdPerHour: gpu.usdPerHour },
-    model: { name: model.name, kvBytesPerToken: groupKvBytesPerToken(model, count) },
+    model: { name: model.name, ...kvOn(model, count) },
     engine,
     status,
     source,
@@ -87,7 +87,14 @@ export function withKvCache(profile: EngineProfile, kvCache: KvPrecision): Engin
   return {
     ...profile,
     name: `${name}-fp8kv`,
-    model: { ...model, kvBytesPerToken: model.kvBytesPerToken / 2, kvCache },
+    model: {
+      ...model,
+      kvBytesPerToken: model.kvBytesPerToken / 2,
+      kvCache,
+      ...(model.kvGroups && {
+        kvGroups: { ...model.kvGroups, bytesPerToken: model.kvGroups.bytesPerToken / 2 },
+      }),
+    },
   };
 }
 

@@ -3,7 +3,7 @@ import { type EngineConstants, VLLM_V1 } from '../data/engine-constants.ts';
 import type { Gpu } from '../data/gpu.ts';
 import {
   expertParameters,
-  groupKvBytesPerToken,
+  kvOn,
   parametersPerToken,
   type ServedModel,
   streamedParameters,
@@ -109,7 +109,7 @@ export function rooflineLaw(
     perContextTokenNs:
       1e3 *
       Math.max(
-        groupKvBytesPerToken(model, count) / (bytesPerUs * kvRead),
+        kvOn(model, count).kvBytesPerToken / (bytesPerUs * kvRead),
         latentFlops(model) / (flopsPerUs * compute),
       ),
     perPrefillAttentionNs: (1e3 * attentionFlops) / (flopsPerUs * constants.prefillAttentionEfficiency),

@@ -3,17 +3,17 @@ import {
   type IterationLaw,
   type KvPrecision,
   kvPoolBlocks,
+  kvTokens,
   type WeightPrecision,
   type WeightVariant,
 } from '@servegym/simulator';
 import { type EngineOverheads, VLLM_OVERHEADS } from '../data/engine-constants.ts';
 import type { Gpu } from '../data/gpu.ts';
-import { expertParameters, groupKvBytesPerToken, type ServedModel } from '../data/served-model.ts';
+import { expertParameters, kvOn, type ServedModel } from '../data/served-model.ts';
 import { layerCount } from '../data/transformer-shape.ts';
 import { ProfileError } from '../schema/read-json.ts';
 import type { OperatorTables } from '../tables/operator-tables.ts';
 import {
-  BLOCK_TOKENS,
   blankProfile,
   type CalibrationOptions,
   precisionsOn,
@@ -138,7 +138,7 @@ function blankDivision(options: TableProfileOptions, overheads: EngineOverheads)
     ...start,
     ...divisionOf(parallel),
     name: profileName(gpu, model, parallel),
-    model: { ...start.model, kvBytesPerToken: groupKvBytesPerToken(model, parallel.tensor) },
+    model: { name: model.name, ...kvOn(model, parallel.tensor) },
   };
   return withKvCache(blank, kvCache);
 }
@@ -165,7 +165,7 @@ function weightsOf(
       const named = { ...names, kv: KV_NAMES[kvCache] };
       const composed = composedLaw(
         new IterationComposition(tables, model.shape, measuredOn, parallel, named, overheads),
-        { isMixture, kvTokens: Math.max(0, kvPoolBlocks(sized, precision, false, 1)) * BLOCK_TOKENS },
+        { isMixture, kvTokens: Math.max(0, kvTokens(sized, kvPoolBlocks(sized, precision, false, 1))) },
       );
       weights[precision] = { ...variant, law: onGpu(composed, gpu, measuredOn), status: 'tables', source };
       errors[precision] = composed.errors;

@@ -111,6 +111,17 @@ const engineProfile = fields({
     name: text,
     kvBytesPerToken: wholeNumber(1, 2 ** 30),
     kvCache: choice(KV_PRECISIONS).optional(),
+    kvGroups: fields({
+      bytesPerToken: wholeNumber(1, 2 ** 30),
+      attention: z
+        .array(
+          fields({
+            window: wholeNumber(1, MAX_REQUEST_TOKENS).optional(),
+            chunk: wholeNumber(1, MAX_REQUEST_TOKENS).optional(),
+          }),
+        )
+        .min(1),
+    }).optional(),
   }),
   engine: fields({
     name: text,

@@ -204,6 +204,10 @@ export class Engine {
   heldTokens(prefix: PromptPrefix, input: number): number {
     return this.state.pool.heldTokens(prefix, input);
   }
+  /** Most KV blocks that a request of so many tokens holds at once. */
+  blocksOfRequest(tokens: number): number {
+    return this.state.pool.blocksOfRequest(tokens);
+  }
   get role(): EngineRole {
     return this.state.role;
   }

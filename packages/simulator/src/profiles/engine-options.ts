@@ -1,6 +1,7 @@
 import type { Drafter, EngineOptions, HostKv } from '../engine/engine-config.ts';
 import { SimulatorError } from '../simulator-error.ts';
 import type { EngineProfile } from './engine-profile.ts';
+import { kvGroupsOf } from './kv-pool.ts';
 
 /** Methods of drafts (vLLM speculative_config.method) whose drafter has a KV cache. */
 const WITH_KV = ['eagle', 'eagle3', 'mtp'];
@@ -11,12 +12,14 @@ const WITH_KV = ['eagle', 'eagle3', 'mtp'];
  */
 export function engineOptionsOf(profile: EngineProfile, speculates: boolean): EngineOptions {
   const { name: _, version: __, ...scheduler } = profile.engine;
+  const groups = kvGroupsOf(profile);
   const drafter = scheduler.drafter ?? drafterOf(profile);
   return {
     ...scheduler,
     drafter,
     asyncScheduling: scheduler.asyncScheduling && !(speculates && drafter === 'ngram'),
     blockTokens: profile.memory.blockTokens,
+    ...(groups !== undefined && { kvGroups: groups.attention }),
     requestOverheadMs: profile.requestOverheadMs,
     requestOverheadJitter: profile.requestOverheadJitter,
     requestOverheadPerTokenUs: profile.requestOverheadPerTokenUs,

@@ -1,5 +1,6 @@
 import type { EngineOptions } from '../engine/engine-config.ts';
 import type { FrontEndOptions } from '../engine/front-end.ts';
+import type { KvGroup } from '../engine/grouped-block-pool.ts';
 
 /** Precisions of the weights that a profile can have coefficients for. `FP16` stands for BF16 too. */
 export const WEIGHT_PRECISIONS = ['FP16', 'FP8', 'INT8', 'INT4', 'MXFP4', 'NVFP4'] as const;
@@ -184,6 +185,11 @@ export interface EngineProfile {
     readonly kvBytesPerToken: number;
     /** Precision of the KV cache that `kvBytesPerToken` and the laws are for. Default `FP16`. */
     readonly kvCache?: KvPrecision;
+    /**
+     * Groups of equally many layers that vLLM keeps KV blocks for, where some attend within a window or a chunk, and KV of one
+     * token in the layers of one group, bytes. Absent: all layers attend to all tokens.
+     */
+    readonly kvGroups?: { readonly bytesPerToken: number; readonly attention: readonly KvGroup[] };
   };
   readonly engine: SchedulerSettings & { readonly name: string; readonly version: string };
   readonly status: ProfileStatus;

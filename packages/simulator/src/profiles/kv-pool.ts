@@ -1,3 +1,4 @@
+import { isFullAttention } from '../engine/grouped-block-pool.ts';
 import { SimulatorError } from '../simulator-error.ts';
 import type { EngineProfile, WeightPrecision, WeightVariant } from './engine-profile.ts';
 
@@ -26,9 +27,26 @@ export function kvMemoryGiB(
   return memoryGiB * profile.memory.utilization - weights - draft - profile.memory.overheadGiB;
 }
 
+/** The groups of layers that an engine keeps KV blocks for; `undefined` for one that has the same blocks for all. vLLM alone has groups. */
+export function kvGroupsOf({ engine, model }: EngineProfile): EngineProfile['model']['kvGroups'] {
+  return engine.name === 'vLLM' ? model.kvGroups : undefined;
+}
+
+/** Bytes of a KV block on all GPUs of an engine. */
+export function kvBlockBytes(profile: EngineProfile): number {
+  const { bytesPerToken } = kvGroupsOf(profile) ?? { bytesPerToken: profile.model.kvBytesPerToken };
+  return bytesPerToken * profile.memory.blockTokens;
+}
+
+/** Tokens of long sequences that `blocks` KV blocks hold: of layers with a window or chunks, the blocks of a long one are few. */
+export function kvTokens(profile: EngineProfile, blocks: number): number {
+  const full = kvGroupsOf(profile)?.attention.filter(isFullAttention).length ?? 1;
+  return Math.floor(blocks / Math.max(1, full)) * profile.memory.blockTokens;
+}
+
 /** GiB a GPU that `blocks` KV blocks take. */
 export function kvBlocksGiB(profile: EngineProfile, blocks: number): number {
-  return (blocks * profile.model.kvBytesPerToken * profile.memory.blockTokens) / profile.gpu.count / GIB;
+  return (blocks * kvBlockBytes(profile)) / profile.gpu.count / GIB;
 }
 
 /** KV blocks of a pool that takes `fraction` of the memory left to it. May be 0 or less when nothing is left. */
@@ -39,7 +57,7 @@ export function kvPoolBlocks(
   fraction: number,
 ): number {
   const bytes = kvMemoryGiB(profile, precision, speculation) * fraction * GIB * profile.gpu.count;
-  return Math.floor(bytes / (profile.model.kvBytesPerToken * profile.memory.blockTokens));
+  return Math.floor(bytes / kvBlockBytes(profile));
 }
 
 /**

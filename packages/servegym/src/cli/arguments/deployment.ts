@@ -1,7 +1,6 @@
 import { existsSync } from 'node:fs';
 import {
   type Deployment,
-  inexactSchedules,
   type Launch,
   parseSlo,
   readLaunch,
@@ -150,6 +149,5 @@ export async function withPrices(
     );
     return { ...profile, gpu: { ...gpu, usdPerHour } };
   });
-  const inexact = inexactSchedules(profiles).map((each) => `not simulated: ${each}`);
-  return { profiles: priced, note: [...notes.values(), ...inexact].join('\n') };
+  return { profiles: priced, note: [...notes.values()].join('\n') };
 }

@@ -18,6 +18,7 @@ import {
   type EngineProfile,
   type IterationLaw,
   kvPoolBlocks,
+  kvTokens,
   type WeightPrecision,
 } from '@servegym/simulator';
 import { type Form, facts, table } from '../output/print-result.ts';
@@ -103,7 +104,7 @@ export function profileSheet(profile: EngineProfile): string {
     ...table(Object.entries(profile.weights), [
       ['weights', ([precision]) => precision],
       ['GiB a GPU', ([, { weightGiB }]) => weightGiB.toFixed(2)],
-      ['KV tokens', ([precision]) => kvTokens(profile, precision as WeightPrecision)],
+      ['KV tokens', ([precision]) => poolTokens(profile, precision as WeightPrecision)],
       ['base, ms', ([, { law }]) => (law.baseUs / 1000).toFixed(2)],
       ['weights, ms', ([, { law }]) => (law.weightReadUs / 1000).toFixed(2)],
       ['token, us', ([, { law }]) => law.perTokenUs.toFixed(1)],
@@ -115,9 +116,8 @@ export function profileSheet(profile: EngineProfile): string {
   ].join('\n');
 }
 
-function kvTokens(profile: EngineProfile, precision: WeightPrecision): string {
-  const blocks = kvPoolBlocks(profile, precision, false, 1);
-  return (blocks * profile.memory.blockTokens).toLocaleString('en-US');
+function poolTokens(profile: EngineProfile, precision: WeightPrecision): string {
+  return kvTokens(profile, kvPoolBlocks(profile, precision, false, 1)).toLocaleString('en-US');
 }
 
 function contextCost({ perContextTokenNs, manySequences: many }: IterationLaw): string {

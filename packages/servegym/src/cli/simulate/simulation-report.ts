@@ -2,6 +2,7 @@ import { type RefusedRequests, refusedText } from '@servegym/operators';
 import { snakeCase } from '@servegym/operators/report';
 import {
   type EngineProfile,
+  kvTokens,
   REQUEST_COLUMNS,
   type RequestRow,
   type SimulationSummary,
@@ -64,7 +65,7 @@ export function simulationText(simulation: Simulation): string {
   const { profile, weights, source, summary: run, classes = [], wallS, isClosedBatch } = simulation;
   const { preemptions, cachedTokens, loadedTokens, prefillTokens } = run.counters;
   const simulatedS = run.simulatedMs / 1000;
-  const poolTokens = run.kvBlocks * profile.memory.blockTokens;
+  const poolTokens = kvTokens(profile, run.kvBlocks);
   const accepted = acceptance(run);
   const ofPrompts = (tokens: number, what: string) =>
     tokens > 0
