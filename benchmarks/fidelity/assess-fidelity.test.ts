@@ -147,7 +147,7 @@ describe('the simulator, beside measurements of real servers', () => {
 function replayedQuantiles(): Fidelity['replay'] {
   const { requests, arrivalMs, inputTokens, outputTokens, ...measured } = OVERLOADED_RUN;
   const profile = findProfile('rtx4090-24gb-llama-3-8b');
-  assert.match(profile.fit!.command, /--kernels/);
+  assert.match(profile.fit!.command, /profile make rtx4090-llama-3.1-8b-bf16-tp1 /);
   const replays = Array.from({ length: DRAWS }, (_, seed) => {
     const draws = new RandomStream(seed, 'order of requests');
     const run = replayRun(profile, {

@@ -120,7 +120,7 @@ export function errorPercent(simulated: number, measured: number): number {
 /** The profiles that were fitted to static batches. */
 export function staticBatchProfiles(): string[] {
   return listProfiles()
-    .filter((profile) => profile.fit?.command.includes('--static-batch'))
+    .filter((profile) => profile.fit?.command.includes('static-batch-latency'))
     .map(({ name }) => name);
 }
 

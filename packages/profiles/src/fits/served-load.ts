@@ -158,7 +158,10 @@ function serveOn(given: EngineProfile, load: LoadServer, trace: Trace): Simulati
   return simulateTrace(trace, {
     profile,
     weights: load.weights,
-    kvBlocks: load.kv_blocks ?? kvPoolBlocks(profile, load.weights, false, 1),
+    // Published as tokens over the block size: with groups, vLLM has as many blocks for each.
+    kvBlocks: load.kv_blocks
+      ? load.kv_blocks * (profile.model.kvGroups?.attention.length ?? 1)
+      : kvPoolBlocks(profile, load.weights, false, 1),
     maxNumSeqs: load.max_num_seqs,
     maxNumBatchedTokens: load.max_num_batched_tokens,
   });
