@@ -71,7 +71,7 @@ describe('npm run release:version', () => {
     ).version.split('.');
     const version = `${major}.${Number(minor) + 1}.0`;
     const manifests = globSync('packages/*/package.json', { cwd: folder });
-    assert.equal(manifests.length, 10);
+    assert.equal(manifests.length, 11);
     const lock = JSON.parse(read('package-lock.json')).packages;
     for (const path of manifests) {
       const manifest = JSON.parse(read(path));

@@ -25,7 +25,7 @@ interface Candidate {
 }
 
 /** The deployment at a point of the unit cube. The autoscaled one has one division for both roles. */
-export function deploymentAt(point: readonly number[], scenario: string): Deployment {
+function deploymentAt(point: readonly number[], scenario: string): Deployment {
   let dimension = 0;
   const next = () => point[dimension++ % point.length];
   const pick = <T>(values: readonly T[]): T =>

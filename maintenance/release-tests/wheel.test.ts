@@ -106,7 +106,7 @@ describe('the wheel, in a virtual environment with nothing else and no Node on t
     const { stdout } = await run(join(venv, 'bin', 'servegym'), ['--version'], { env: environment() });
     assert.match(stdout, /^\d+\.\d+\.\d+\n$/);
     const options = ['static_workload', '--profile', 'h100-80gb-llama-3-8b', '--slo', 'ttft_p99=1s'];
-    await assert.rejects(runPython(['-m', 'servegym', 'tune', ...options, '--plot', 'front.png']), {
+    await assert.rejects(runPython(['-m', 'servegym', 'tune', ...options, '--report', 'front.png']), {
       code: 2,
       stderr: /^error: cannot draw front\.png: .*Name an \.svg file/m,
     });

@@ -39,7 +39,7 @@ describe('servegym tune', () => {
       'ttft_p99=800ms,tpot_p99=40ms',
       ...small,
     ];
-    const { code, stdout, stderr } = await runServegym(...asked, '--json', '--report', page, '--plot', plot);
+    const { code, stdout, stderr } = await runServegym(...asked, '--json', '--report', `${page},${plot}`);
     assert.equal(code, 0, stderr);
     const found = JSON.parse(stdout);
     assert.equal(found.possible, true);
@@ -200,7 +200,14 @@ describe('servegym tune', () => {
   });
 
   it('searches the space that it prints, and refuses one without an engine that starts', async () => {
-    const printed = await runCommand('tune', ...small, '--profile', 'a100-40gb-llama-3-8b', '--print-search');
+    const printed = await runCommand(
+      'tune',
+      ...small,
+      '--profile',
+      'a100-40gb-llama-3-8b',
+      '--search',
+      'print',
+    );
     const space = JSON.parse(printed.stdout);
     assert.ok(space.max_num_seqs.includes(256) && space.kv_offloading_size === undefined);
     const file = join(folder, 'space.json');

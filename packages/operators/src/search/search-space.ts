@@ -85,7 +85,7 @@ export function parseSearchSpace(text: string, source: string, known: SearchSpac
   const [{ path, message, code }] = error.issues;
   throw code === 'unrecognized_keys' || path.length === 0
     ? fail(`an object with some of ${Object.keys(known).join(', ')}: ${message}`)
-    : fail(`values of ${path.join('.')} as \`--print-search\` has them: ${message}`);
+    : fail(`values of ${path.join('.')} as \`--search print\` has them: ${message}`);
 }
 
 /** Values of the dimensions that come with a profile. */

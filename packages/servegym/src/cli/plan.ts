@@ -78,10 +78,7 @@ export const planCommand = () =>
       const chosen = chosenProfiles(values);
       const own = profileSpace(chosen);
       const space = await readSearchSpace(values.search, { ...own, ...PLAN_SPACE }, { ...own, ...KNOWN });
-      if (values.printSearch) {
-        printResult(true, space ?? { ...own, ...PLAN_SPACE }, { text: String });
-        return 'yes';
-      }
+      if (space === undefined) return 'yes';
       const record = await openRecord(values);
       const opened = scaleRate(await openArrivals(traffic, { seed, quiet: json }), values.rateScale);
       // All are of one model.
@@ -96,7 +93,8 @@ export const planCommand = () =>
       const planning = withJobs(values, (jobs) =>
         planFleet(jobs, profiles, planned, {
           ...{ slo, minQuality: values.quality, mostEngines: values.maxEngines, seed, allow: values.allow },
-          ...{ space, record },
+          record,
+          ...(values.search !== undefined && { space }),
           onSearch: (stage, share) => showProgress(`${stage} ${Math.round(100 * share)} %${best.text}`),
           onBest({ profile, candidate, load }) {
             best.text = `; best so far about ${Math.ceil(1 / load)} x ${profile.name}, ${candidate.weights}`;

@@ -80,8 +80,10 @@ const options = {
   requests: whole('<n>', 400, 1_000_000, 'requests that are used, evenly over the traffic', 20_000),
   configurations: whole('<n>', 16, 100_000, 'configurations to start from', 1024),
   seed: trafficOptions.seed,
-  report: { value: '<file.html>', help: 'write the report as a page' },
-  plot: { value: '<file.svg|file.png>', help: 'write the Pareto plot of the first profile' },
+  report: {
+    value: '<files>',
+    help: 'write a page (.html), and the Pareto plot of the first profile (.svg, .png)',
+  },
   json: { help: 'print one JSON object' },
   ...jobOptions,
 } as const satisfies OptionTable;
@@ -105,19 +107,17 @@ async function tune({
   traffic,
   ...values
 }: TuneValues & { readonly traffic: TrafficSource }): Promise<Verdict> {
-  const { json, report, plot } = values;
-  const space = (await readSearchSpace(values.search, DEFAULT_SPACE, TUNE_SPACE)) ?? DEFAULT_SPACE;
-  if (values.printSearch) {
-    printResult(true, space, { text: String });
-    return 'yes';
-  }
+  const { json } = values;
+  const space = await readSearchSpace(values.search, DEFAULT_SPACE, TUNE_SPACE);
+  if (space === undefined) return 'yes';
   const deployments = await namedDeployments(values);
   const { profiles, note } = deployments;
   if (!json) console.error(note);
-  await requireWritable(report);
-  await requireWritable(plot);
+  const reports = values.report?.split(',') ?? [];
+  for (const path of reports) await requireWritable(path);
+  const plots = reports.filter((path) => /\.(svg|png)$/.test(path));
+  for (const path of plots) rendererFor(path);
   const record = await openRecord(values);
-  if (plot !== undefined) rendererFor(plot);
   const results: TuneResult[] = [];
   await withJobs(values, async (jobs) => {
     // The same requests for all profiles.
@@ -131,8 +131,10 @@ async function tune({
     json: () => (results.length === 1 ? tuneResult.json(results[0]) : results.map(tuneResult.json)),
     text: () => results.map(tuneResult.text).join('\n\n'),
   });
-  if (report !== undefined) await writeOutputFile(report, [reportPage(tuneResult.page(results))]);
-  if (plot !== undefined) await writePlot(plot, results[0]);
+  for (const path of reports) {
+    if (plots.includes(path)) await writePlot(path, results[0]);
+    else await writeOutputFile(path, [reportPage(tuneResult.page(results))]);
+  }
   return results.some(({ possible }) => possible) ? 'yes' : 'no';
 }
 

@@ -88,7 +88,7 @@ const EXAMPLES: Readonly<Record<TraceColumn, string>> = {
 };
 
 /** Case, spaces and `_ - .` do not matter in the name of a column. */
-export function plainName(name: string): string {
+function plainName(name: string): string {
   return name.toLowerCase().replace(/[\s_.-]/g, '');
 }
 

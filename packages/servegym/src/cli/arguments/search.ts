@@ -4,22 +4,22 @@ import type { OptionTable, OptionValues } from '../command-table.ts';
 import { InputError } from '../failure.ts';
 import { readInputFile, requireWritable } from '../files.ts';
 import { codeVersion } from '../jobs.ts';
+import { printResult } from '../output/print-result.ts';
 
 /** What a search takes in, and where its evaluations are kept. */
 export const searchOptions = {
   search: {
     value: '<names|file.json>',
-    help: 'dimensions to search: names, or a file with values as --print-search has them (default: `default`)',
+    help: 'dimensions to search: names, or a file of their values, which `print` prints (default: `default`)',
   },
-  printSearch: { help: 'print the search space as JSON, to edit and give to --search, and search nothing' },
   resume: {
     value: '<file>',
-    help: 'keep finished evaluations in the file, and take over those that are in it',
+    help: 'keep finished evaluations in the file, and take over its own',
   },
 } as const satisfies OptionTable;
 
 /**
- * The space that `--search` asks for; `undefined` without it.
+ * The space that `--search` asks for; the whole of it without a name. `print`: prints that, for `--search`, and answers `undefined`.
  * @param base what `default` stands for
  * @param known values of every dimension of the command
  * @throws InputError or TuningError
@@ -29,7 +29,11 @@ export async function readSearchSpace(
   base: SearchSpace,
   known: SearchSpace,
 ): Promise<SearchSpace | undefined> {
-  if (text === undefined) return undefined;
+  if (text === 'print') {
+    printResult(true, base, { text: String });
+    return undefined;
+  }
+  if (text === undefined) return base;
   if (existsSync(text) || text.endsWith('.json'))
     return parseSearchSpace(await readInputFile(text), text, known);
   return Object.fromEntries(
@@ -38,7 +42,7 @@ export async function readSearchSpace(
       if (name === 'default') return Object.entries(base);
       if (name in known) return [[name, known[name as keyof SearchSpace]]];
       throw new InputError(
-        `--search: expected a file, \`default\` or some of ${Object.keys(known).join(', ')}, got \`${name}\``,
+        `--search: expected \`print\`, a file, \`default\` or some of ${Object.keys(known).join(', ')}, got \`${name}\``,
       );
     }),
   );

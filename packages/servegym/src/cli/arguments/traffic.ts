@@ -93,12 +93,7 @@ export const trafficWord = {
 /** What is taken of a traffic. */
 export const trafficOptions = {
   rateScale: above('<factor>', 0, Number.MAX_VALUE, 'arrivals this many times as fast', 1),
-  requests: whole(
-    '<n>',
-    1,
-    MOST_REQUESTS,
-    'the first n requests; of closed:..., n (default: 10 times those in flight)',
-  ),
+  requests: whole('<n>', 1, MOST_REQUESTS, 'the first n; of closed:..., n (default: 10 for each in flight)'),
   seed: whole('<n>', 0, Number.MAX_SAFE_INTEGER, 'seed of drawn traffic and of accepted draft tokens', 0),
 } as const satisfies OptionTable;
 

@@ -50,11 +50,11 @@ import {
 const options = {
   ...deploymentOptions,
   replicas: whole('<n>', 1, 1024, 'engines that share the traffic'),
-  router: { value: '<policy>', choices: ROUTER_POLICIES, help: 'how they share it (default: round_robin)' },
+  router: { value: '<policy>', choices: ROUTER_POLICIES, help: 'default: round_robin' },
   policy: {
     value: '<file>',
     conflicts: ['change'],
-    help: 'module of your own that routes, admits and orders requests (.ts or .js)',
+    help: 'your module that routes, admits and orders requests (.ts, .js)',
   },
   metricsInterval: above('<ms>', 0, 3.6e6, 'between two looks at the engines (default: one at each request)'),
   split: {
@@ -102,7 +102,6 @@ export const simulateCommand = () =>
     after: `Examples:
   servegym simulate log.csv --deployment 'vllm serve Qwen/Qwen3-32B -tp 2' --gpu h100
   servegym simulate closed:32x1024:1024~0.8 --profile mine.json --requests 320
-  servegym simulate log.csv --profile h100-80gb-llama-3-8b --split 2:1
   servegym simulate log.csv --profile h100-80gb-llama-3-8b --replicas 4 --policy my-router.ts
   servegym simulate log.csv --profile a100-40gb-llama-3-8b --change 60:weights=INT8`,
     action: simulate,
