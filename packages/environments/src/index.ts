@@ -3,15 +3,17 @@ export { benchmark } from './benchmark/environment.ts';
 export type { Feature } from './feature.ts';
 export type { FleetController } from './fleet/anchors/controllers.ts';
 export {
-  RateRule,
+  podAutoscaler,
   type RateRuleParameters,
-  ReplicaScaler,
+  rateRule,
+  type ScalingPolicy,
   STANDARD_RATE_RULE,
+  scalingController,
   totalArrivals,
   workPerSecond,
 } from './fleet/anchors/controllers.ts';
 export type { FleetTaskReference } from './fleet/anchors/fleet-anchors.ts';
-export { hpaInFlight } from './fleet/anchors/fleet-anchors.ts';
+export { hpaInFlight, ruleController } from './fleet/anchors/fleet-anchors.ts';
 export { fleet } from './fleet/environment.ts';
 export { FleetEpisode } from './fleet/fleet-episode.ts';
 export type { FleetRequests } from './fleet/fleet-requests.ts';

@@ -28,6 +28,8 @@ export {
   type Policy,
   type PolicyFault,
   type PolicyFunctions,
+  PolicyRun,
+  type ScaledFleet,
   startPolicy,
 } from './policy/policy.ts';
 export type { FleetView, ReplicaView, RequestView } from './policy/views.ts';

@@ -8,7 +8,7 @@ import {
   holdMaskedKnobs,
   hpaInFlight,
   llmserve,
-  RateRule,
+  ruleController,
   type ServeAction,
   ServeEpisode,
   type ServeTask,
@@ -262,7 +262,7 @@ export async function tuneFleet(task: FleetTask, traces: TuningTraces): Promise<
   const counts = { replicas: Array.from({ length: task.maxReplicas }, (_, i) => i + 1) };
   const { replicas } = task.defaultAction;
   return {
-    rule: await best(GRIDS.rateRule, STANDARD_RATE_RULE, (parameters) => new RateRule(parameters)),
+    rule: await best(GRIDS.rateRule, STANDARD_RATE_RULE, (parameters) => ruleController(parameters)),
     inFlightTarget: (await best(GRIDS.requestsInFlight, { target: 40 }, ({ target }) => hpaInFlight(target)))
       .target,
     constantReplicas: (await best(counts, { replicas }, constantController)).replicas,

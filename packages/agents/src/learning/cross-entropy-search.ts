@@ -13,7 +13,7 @@ import { RandomStream } from '@servegym/simulator';
 import { mean } from '@servegym/simulator/statistics';
 import { type JobInputs, jobsOn, takeInputs } from '../core/playable.ts';
 import { playWindows } from '../core/policy.ts';
-import { type DemandParameters, DemandPolicy } from '../policies/fleet-policies.ts';
+import { type DemandParameters, demandPolicy } from '../policies/fleet-policies.ts';
 import { type RegimeCenter, type Regimes, RegimeTracker } from '../policies/serve-policies.ts';
 import { knownTask, SERVE_LEARNER } from './learners.ts';
 import { type ActionCodec, trainingTraces } from './learning-environment.ts';
@@ -170,7 +170,7 @@ async function searchPoints(
 const DEMAND_SEARCH = { population: 24, elite: 6, smoothing: 0.5, traces: 3, windows: 120 };
 
 /**
- * Searches the parameters of a `DemandPolicy` with the cross-entropy method on hours of the training split. It begins
+ * Searches the parameters of a `demandPolicy` with the cross-entropy method on hours of the training split. It begins
  * around the tuned rule of the task. All policies of a generation play the same three hours, and every generation others.
  */
 export async function searchDemand(
@@ -189,7 +189,7 @@ export async function searchDemand(
         for (const trace of traces) {
           const requests = fleet.drawRequests(task, trace);
           for (const [i, each] of points.entries()) {
-            const policy = new DemandPolicy(parametersOf(each));
+            const policy = demandPolicy(parametersOf(each));
             returns[i]! += fleet.anchors.controlledReturn(task, trace, requests, policy) / traces.length;
           }
         }

@@ -8,7 +8,7 @@ import {
   llmserve,
   ServeEpisode,
 } from '@servegym/environments';
-import { type DemandParameters, DemandPolicy, loadFleetPolicy } from '../policies/fleet-policies.ts';
+import { type DemandParameters, demandPolicy, loadFleetPolicy } from '../policies/fleet-policies.ts';
 import { climbCoordinates } from './coordinate-search.ts';
 import {
   CrossEntropySearch,
@@ -174,12 +174,12 @@ function actionsOf(
   windows: readonly Partial<FleetObservation>[],
   changed: Partial<DemandParameters> = {},
 ): FleetAction[] {
-  const policy = new DemandPolicy({ ...parameters, ...changed });
+  const policy = demandPolicy({ ...parameters, ...changed });
   policy.reset();
   let previousAction = task.defaultAction;
   return windows.map((window, i) => {
     const observation = { ...calm, ...window };
-    previousAction = policy.act({ observation, previousAction, reward: 0, stepIndex: i + 1 });
+    previousAction = policy.act({ observation, previousAction, stepIndex: i + 1 });
     return previousAction;
   });
 }
@@ -229,7 +229,7 @@ describe('the policy that is learned on fleet', () => {
   });
 
   test('starts each episode anew', () => {
-    const policy = new DemandPolicy(parameters);
+    const policy = demandPolicy(parameters);
     const act = (seen: Partial<FleetObservation>) =>
       policy.act({
         ...{ observation: { ...calm, ...seen }, previousAction: task.defaultAction },

@@ -4,9 +4,9 @@ import {
   fleet,
   hpaInFlight,
   llmserve,
-  RateRule,
   type RateRuleParameters,
   regretScore,
+  ruleController,
   type SeedReturns,
   type ServeAction,
   ServeEpisode,
@@ -93,8 +93,8 @@ function fleetReferenceReturns({ taskId, seed, rule }: FleetReferenceInput) {
   const rounded = (value: number) => Math.round(value * 1e6) / 1e6;
   return {
     default: rounded(controlledReturn(task, seed, requests, hpaInFlight())),
-    rule: rounded(controlledReturn(task, seed, requests, new RateRule(rule))),
-    clairvoyant: rounded(planFleet(task, seed, { requests, controllers: [new RateRule(rule)] }).return),
+    rule: rounded(controlledReturn(task, seed, requests, ruleController(rule))),
+    clairvoyant: rounded(planFleet(task, seed, { requests, controllers: [ruleController(rule)] }).return),
   };
 }
 

@@ -6,7 +6,7 @@ import {
   type FleetTask,
   fleet,
   hpaInFlight,
-  RateRule,
+  ruleController,
 } from '@servegym/environments';
 import { mean } from '@servegym/simulator/statistics';
 import { type Attack, attackFails, chanceLoses } from '../core/checks/game-checks.ts';
@@ -89,7 +89,7 @@ class FleetGame {
     const isTurned = (knob: FleetKnob) =>
       plans.some(({ actions }) => actions.some((action) => action[knob] !== task.defaultAction[knob]));
     this.hpa = this.#earned(() => hpaInFlight(tuned.inFlightTarget));
-    this.rule = this.#earned(() => new RateRule(tuned.rule));
+    this.rule = this.#earned(() => ruleController(tuned.rule));
     this.clairvoyant = mean(plans.map((plan) => plan.return));
     this.turned = new Set(this.knobs.filter(isTurned));
   }
@@ -108,7 +108,7 @@ class FleetGame {
   /** Mean return of the rule with its actions changed. It sees what comes of them, and takes its own actions to be in force. */
   changed(change: Change): number {
     return this.#earned(() => {
-      const own = new RateRule(this.tuned.rule);
+      const own = ruleController(this.tuned.rule);
       let chosen = this.task.defaultAction;
       return {
         name: own.name,
@@ -123,7 +123,7 @@ class FleetGame {
 
   #plans(task: FleetTask) {
     return this.#traffic.map(({ seed, requests }) =>
-      planFleet(task, seed, { requests, controllers: [new RateRule(this.tuned.rule)] }),
+      planFleet(task, seed, { requests, controllers: [ruleController(this.tuned.rule)] }),
     );
   }
 

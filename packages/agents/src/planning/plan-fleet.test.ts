@@ -6,7 +6,7 @@ import {
   type FleetTask,
   fleet,
   hpaInFlight,
-  RateRule,
+  ruleController,
 } from '@servegym/environments';
 import fc from 'fast-check';
 import { planFleet } from './plan-fleet.ts';
@@ -37,7 +37,7 @@ test('the clairvoyant leaves masked knobs at the default', () => {
     maskedKnobs: ['max_num_batched_tokens'],
   };
   const requests = fleet.drawRequests(task, 7);
-  const { actions } = planFleet(task, 7, { requests, controllers: [new RateRule({ tokenBudget: 512 })] });
+  const { actions } = planFleet(task, 7, { requests, controllers: [ruleController({ tokenBudget: 512 })] });
   assert.deepEqual(
     new Set(actions.map((action) => action.max_num_batched_tokens)),
     new Set([task.defaultAction.max_num_batched_tokens]),

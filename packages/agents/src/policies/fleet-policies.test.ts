@@ -24,7 +24,7 @@ function replicasOf(
   policy.reset({ taskId: 'own', seed: 1 });
   let previousAction: FleetAction = { ...task.defaultAction, replicas: from };
   return windows.map((window, i) => {
-    const observation = { ...calm, replicas_ready: previousAction.replicas, ...window };
+    const observation = { ...calm, task_id: 'own', replicas_ready: previousAction.replicas, ...window };
     previousAction = policy.act({ observation, previousAction, reward: 0, stepIndex: i + 1 });
     return previousAction.replicas;
   });
@@ -50,7 +50,8 @@ test('static keeps as many replicas as it is told, or as earned most in training
   for (const taskId of fleet.tasks.shippedIds) {
     const policy = createFleetPolicy('static');
     policy.reset({ taskId, seed: 1 });
-    const step = { observation: calm, previousAction: task.defaultAction, reward: 0, stepIndex: 1 };
+    const observation = { ...calm, task_id: taskId };
+    const step = { observation, previousAction: task.defaultAction, reward: 0, stepIndex: 1 };
     assert.equal(policy.act(step).replicas, fleet.anchors.reference(taskId)?.constantReplicas);
   }
 });

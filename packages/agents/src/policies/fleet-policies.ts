@@ -1,18 +1,22 @@
 import {
   type FleetAction,
+  type FleetController,
   type FleetObservation,
   fleet,
   hpaInFlight,
-  RateRule,
+  podAutoscaler,
   REQUEST_CLASSES,
-  ReplicaScaler,
+  rateRule,
+  type ScalingPolicy,
+  scalingController,
   totalArrivals,
   workPerSecond,
 } from '@servegym/environments';
+import { type ScaledFleet, startPolicy } from '@servegym/simulator';
 import { z } from 'zod';
-import type { Policy, PolicyStep } from '../core/policy.ts';
+import type { Policy } from '../core/policy.ts';
 import { decodePolicy, FLEET_LEARNER, jsonPolicy } from '../learning/learners.ts';
-import { catalogue, EpisodePolicy, unknownPolicy } from './catalogue.ts';
+import { catalogue, unknownPolicy } from './catalogue.ts';
 import policies from './policies.json' with { type: 'json' };
 
 /** Sequences of the profiled decode batches. */
@@ -30,11 +34,11 @@ const LEAST_ROOM = 0.1;
  * interpolation between them.
  * https://docs.nvidia.com/dynamo/design-docs/planner-design
  */
-function slaPlanned({ observation, previousAction, stepIndex }: FleetStep): FleetAction {
+function slaPlanned(observation: FleetObservation, fleet: ScaledFleet, now: number): number {
   const { server, replicas_ready: ready, replicas_starting: starting } = observation;
   const arrivals = REQUEST_CLASSES.reduce((sum, name) => sum + observation[name].arrivals_per_second, 0);
   // It waits until the workers are there that it asked for.
-  if (stepIndex === 0 || ready === 0 || starting > 0 || arrivals === 0) return previousAction;
+  if (now === 0 || ready === 0 || starting > 0 || arrivals === 0) return fleet.replicas!;
   const prompt = observation.arrived_prompt_tokens_per_second / arrivals;
   const answer = observation.request_generation_tokens_mean;
   const context = prompt + answer / 2;
@@ -49,7 +53,7 @@ function slaPlanned({ observation, previousAction, stepIndex }: FleetStep): Flee
   const itl = Math.max(objectiveMs / correction, server.step_base_ms * (1 + LEAST_ROOM));
   const decode = (arrivals * answer) / decodeTokensPerSecond(server, context, itl);
   const wanted = Math.ceil(prefill + decode);
-  return { ...previousAction, replicas: Math.max(1, Math.min(server.max_replicas, wanted)) };
+  return Math.max(1, Math.min(server.max_replicas, wanted));
 }
 
 type Server = FleetObservation['server'];
@@ -88,42 +92,48 @@ function decodeTokensPerSecond(server: Server, context: number, itl: number): nu
 
 /** A controller of a fleet. */
 export type FleetPolicy = Policy<FleetAction, FleetObservation>;
-type FleetStep = PolicyStep<FleetAction, FleetObservation>;
+
+const reference = (taskId: string) => fleet.anchors.reference(taskId);
 
 /**
  * As many replicas all the time, with the other settings of the task.
  * @param asked by default the best in training on the task that is played; the task's own where nothing is recorded
  */
-function staticReplicas(asked?: number): FleetPolicy {
-  return new EpisodePolicy(asked === undefined ? 'static' : `static:${asked}`, ({ taskId }) => {
-    const replicas = asked ?? fleet.anchors.reference(String(taskId))?.constantReplicas;
-    return ({ previousAction }) => ({ ...previousAction, replicas: replicas ?? previousAction.replicas });
-  });
+function staticReplicas(asked?: number): ScalingPolicy {
+  return {
+    scale: ({ task_id: id }, inForce) => asked ?? reference(id)?.constantReplicas ?? inForce.replicas!,
+  };
 }
 
 /**
- * `RateRule` with the parameters that were tuned for the task it plays, where there are any.
+ * `rateRule` with the parameters that were tuned for the task it plays, where there are any.
  * @param asked tokens a replica, held on every task
  */
-function tunedRateRule(asked?: number): FleetPolicy {
-  return new EpisodePolicy('rule', ({ taskId }) => {
-    const tuned = fleet.anchors.reference(String(taskId))?.rule;
-    const rule = new RateRule({ ...tuned, ...(asked && { tokensPerReplica: asked }) });
-    return (step) => rule.act(step);
-  });
+function tunedRateRule(asked?: number): ScalingPolicy {
+  const ruleOf = (taskId: string) =>
+    startPolicy(rateRule({ ...reference(taskId)?.rule, ...(asked && { tokensPerReplica: asked }) }));
+  return () => {
+    let rule: ReturnType<typeof ruleOf> | undefined;
+    return {
+      scale(metrics, inForce, now) {
+        rule ??= ruleOf(metrics.task_id);
+        return rule.scale!(metrics, inForce, now);
+      },
+    };
+  };
 }
 
 /** Kubernetes' HorizontalPodAutoscaler for the replicas, with other settings beside it. */
 function scaled(
   name: string,
-  targetPerReplica: number | undefined,
-  settings: (step: FleetStep) => Partial<FleetAction>,
+  target: number | undefined,
+  settings: (metrics: FleetObservation) => Partial<FleetAction>,
 ): FleetPolicy {
-  const scaler = hpaInFlight(targetPerReplica);
+  const scaler = hpaInFlight(target);
   return {
     name: `${name}:${scaler.name.split(':')[1]}`,
     reset: () => scaler.reset(),
-    act: (step) => ({ ...scaler.act(step), ...settings(step) }),
+    act: (step) => ({ ...scaler.act(step), ...settings(step.observation) }),
   };
 }
 
@@ -145,7 +155,7 @@ const BUDGET_UNDER_PRESSURE = 2048;
  * controller each window, on a mean replica: the prompts that wait, and the share of the time in which one is prefilled.
  * https://github.com/TimoSaemann/ppas-vllm (scheduler/ppas_vllm_0.22.1.patch)
  */
-function pressureBudget({ observation }: FleetStep): Partial<FleetAction> {
+function pressureBudget(observation: FleetObservation): Partial<FleetAction> {
   const { replicas_ready, num_requests_waiting, num_requests_running, server } = observation;
   const prefilled = (observation.prompt_tokens_per_second * server.step_token_us) / 1e6;
   const prefills = (num_requests_waiting + prefilled) / Math.max(1, replicas_ready);
@@ -165,17 +175,15 @@ const QUEUE_SPARE_TRIGGER = 3;
  * waits while replicas start or drain.
  * https://github.com/llm-d-incubation/workload-variant-autoscaler (docs, saturation scaling)
  */
-function saturationScaled({ observation, previousAction, stepIndex }: FleetStep): FleetAction {
+function saturationScaled(observation: FleetObservation, fleet: ScaledFleet, now: number): number {
   const { replicas_ready: ready, replicas_starting, replicas_draining, server } = observation;
-  if (stepIndex === 0 || ready === 0 || replicas_starting + replicas_draining > 0) return previousAction;
+  const replicas = fleet.replicas!;
+  if (now === 0 || ready === 0 || replicas_starting + replicas_draining > 0) return replicas;
   const kv = observation.kv_cache_usage_perc;
   const queue = observation.num_requests_waiting / ready;
-  const { replicas } = previousAction;
-  if (!hasSpare(kv, queue))
-    return { ...previousAction, replicas: Math.min(server.max_replicas, replicas + 1) };
+  if (!hasSpare(kv, queue)) return Math.min(server.max_replicas, replicas + 1);
   const share = ready / (ready - 1);
-  if (ready > 1 && hasSpare(kv * share, queue * share)) return { ...previousAction, replicas: replicas - 1 };
-  return previousAction;
+  return ready > 1 && hasSpare(kv * share, queue * share) ? replicas - 1 : replicas;
 }
 
 function hasSpare(kv: number, queue: number): boolean {
@@ -187,18 +195,19 @@ const QUEUE_TARGET = 5;
 
 /** The policies of `fleet`. Each may have a number behind its name: `hpa`, `hpa:30`, `static:8`. */
 export const FLEET_POLICIES = catalogue<FleetAction, FleetObservation>(policies.fleet, {
-  static: (replicas) => staticReplicas(replicas),
+  static: (replicas) =>
+    scalingController(replicas === undefined ? 'static' : `static:${replicas}`, staticReplicas(replicas)),
   hpa: (target) => hpaInFlight(target),
   keda: (targetPerReplica = QUEUE_TARGET) =>
-    new ReplicaScaler(`keda:${targetPerReplica}`, ({ observation }) => ({
-      total: observation.num_requests_waiting,
-      targetPerReplica,
-    })),
-  saturation: () => new EpisodePolicy('saturation', () => saturationScaled),
-  'sla-planner': () => new EpisodePolicy('sla-planner', () => slaPlanned),
+    scalingController(
+      `keda:${targetPerReplica}`,
+      podAutoscaler(({ num_requests_waiting: total }) => ({ total, targetPerReplica })),
+    ),
+  saturation: () => scalingController('saturation', { scale: saturationScaled }),
+  'sla-planner': () => scalingController('sla-planner', { scale: slaPlanned }),
   'prefix-router': (target) => scaled('prefix-router', target, () => PREFIX_WEIGHTS),
   'p-pas': (target) => scaled('p-pas', target, pressureBudget),
-  rule: (tokensPerReplica) => tunedRateRule(tokensPerReplica),
+  rule: (tokensPerReplica) => scalingController('rule', tunedRateRule(tokensPerReplica)),
 });
 
 /**
@@ -219,7 +228,7 @@ export function createFleetPolicy(spec: string): FleetPolicy {
 
 const positive = z.number().positive().max(1e9);
 
-/** The parameters of `DemandPolicy`. */
+/** The parameters of `demandPolicy`. */
 const demandParameters = z.object({
   /** Prompt tokens a second that are not cached, with `outputWeight` for each output token, that a replica is given. */
   tokensPerReplica: positive,
@@ -257,66 +266,52 @@ const { admission_seconds, max_num_batched_tokens } = fleet.actionSchema.shape;
  * minutes: lengths vary too much for those of one window to say what the next will bring. A sudden rise is met with more
  * than it asks for, as it goes on while replicas start.
  */
-export class DemandPolicy implements Policy<FleetAction, FleetObservation> {
-  readonly name = 'cem';
-  readonly #parameters: DemandParameters;
-  readonly #settings: Partial<FleetAction>;
-  #kept = 0;
-  /** Demand of the last window; NaN before the first. */
-  #lastDemand = Number.NaN;
-  /** Mean work of a request, tokens; NaN before the first. */
-  #requestWork = Number.NaN;
-
-  constructor(parameters: DemandParameters) {
-    const { admissionSeconds, prefixWeight, tokenBudget } = parameters;
-    this.#parameters = parameters;
-    this.#settings = {
-      routing_queue: Math.min(1, 1 / prefixWeight),
-      routing_prefix: Math.min(1, prefixWeight),
-      admission_seconds: Math.min(admission_seconds.maxValue!, admissionSeconds),
-      max_num_batched_tokens: Math.min(
-        max_num_batched_tokens.maxValue!,
-        Math.max(max_num_batched_tokens.minValue!, Math.round(tokenBudget)),
-      ),
+export function demandPolicy(parameters: DemandParameters): FleetController {
+  const { tokensPerReplica, outputWeight, decay, surge, spareReplicas, backlog } = parameters;
+  const { admissionSeconds, prefixWeight, tokenBudget } = parameters;
+  const settings = {
+    routing_queue: Math.min(1, 1 / prefixWeight),
+    routing_prefix: Math.min(1, prefixWeight),
+    admission_seconds: Math.min(admission_seconds.maxValue!, admissionSeconds),
+    max_num_batched_tokens: Math.min(
+      max_num_batched_tokens.maxValue!,
+      Math.max(max_num_batched_tokens.minValue!, Math.round(tokenBudget)),
+    ),
+  };
+  return scalingController('cem', () => {
+    let kept = 0;
+    /** Demand of the last window; NaN before the first. */
+    let lastDemand = Number.NaN;
+    /** Mean work of a request, tokens; NaN before the first. */
+    let meanWork = Number.NaN;
+    const wanted = (metrics: FleetObservation) => {
+      const arrivals = totalArrivals(metrics);
+      if (arrivals > 0) {
+        const work = workPerSecond(metrics, outputWeight) / arrivals;
+        meanWork = Number.isNaN(meanWork) ? work : meanWork + NEW_WEIGHT * (work - meanWork);
+      }
+      const requestWork = meanWork || 0;
+      const demand = arrivals * requestWork;
+      const sudden = Math.max(0, demand - SUDDEN * lastDemand) || 0;
+      lastDemand = demand;
+      kept = Math.max(demand + surge * sudden, decay * kept);
+      const waits = (metrics.num_requests_waiting * requestWork) / WINDOW_SECONDS;
+      return Math.ceil((kept + backlog * waits) / tokensPerReplica + spareReplicas);
     };
-  }
-
-  reset(): void {
-    this.#kept = 0;
-    this.#lastDemand = Number.NaN;
-    this.#requestWork = Number.NaN;
-  }
-
-  act({ observation, previousAction, stepIndex }: PolicyStep<FleetAction, FleetObservation>): FleetAction {
-    const wanted = stepIndex === 0 ? previousAction.replicas : this.#replicas(observation);
-    const replicas = Math.max(1, Math.min(observation.server.max_replicas, wanted));
-    return { ...previousAction, ...this.#settings, replicas };
-  }
-
-  #replicas(observation: FleetObservation): number {
-    const { tokensPerReplica, outputWeight, decay, surge, spareReplicas, backlog } = this.#parameters;
-    const arrivals = totalArrivals(observation);
-    if (arrivals > 0) {
-      const work = workPerSecond(observation, outputWeight) / arrivals;
-      this.#requestWork = Number.isNaN(this.#requestWork)
-        ? work
-        : this.#requestWork + NEW_WEIGHT * (work - this.#requestWork);
-    }
-    const requestWork = this.#requestWork || 0;
-    const demand = arrivals * requestWork;
-    const sudden = Math.max(0, demand - SUDDEN * this.#lastDemand) || 0;
-    this.#lastDemand = demand;
-    this.#kept = Math.max(demand + surge * sudden, decay * this.#kept);
-    const waits = (observation.num_requests_waiting * requestWork) / WINDOW_SECONDS;
-    return Math.ceil((this.#kept + backlog * waits) / tokensPerReplica + spareReplicas);
-  }
+    return {
+      scale(metrics, inForce, now) {
+        const replicas = now === 0 ? inForce.replicas! : wanted(metrics);
+        return { ...settings, replicas: Math.max(1, Math.min(metrics.server.max_replicas, replicas)) };
+      },
+    };
+  });
 }
 
 const DEMAND = jsonPolicy(
   'parameters',
   'the parameters of a policy of fleet',
   demandParameters,
-  (_, parameters) => new DemandPolicy(parameters),
+  (_, parameters) => demandPolicy(parameters),
 );
 
 /** The policy of a file that training wrote, and its task; see `decodePolicy`. */

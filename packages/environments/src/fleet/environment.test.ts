@@ -3,8 +3,14 @@ import { describe, it } from 'node:test';
 import { EnvironmentError } from '@servegym/openenv/definition';
 import { findProfile } from '@servegym/profiles';
 import { TICKS_PER_S } from '@servegym/simulator';
-import { type FleetController, RateRule } from './anchors/controllers.ts';
-import { controlledReturn, type FleetAnchors, fleetReturns, hpaInFlight } from './anchors/fleet-anchors.ts';
+import type { FleetController } from './anchors/controllers.ts';
+import {
+  controlledReturn,
+  type FleetAnchors,
+  fleetReturns,
+  hpaInFlight,
+  ruleController,
+} from './anchors/fleet-anchors.ts';
 import { drawFleetRequests } from './draw-requests.ts';
 import { fleet as registered } from './environment.ts';
 import { FleetEpisode } from './fleet-episode.ts';
@@ -190,7 +196,7 @@ describe('the grade of an episode of fleet', () => {
 
   it('tells of the gain over the autoscaler in USD, and of a planner above it', () => {
     const bad = Array.from({ length: 60 }, () => ({ ...standard, replicas: 16, max_num_active_seqs: 1 }));
-    const grades = [played(new RateRule(fleetReturns.reference('agents')?.rule)), bad].map((actions) =>
+    const grades = [played(ruleController(fleetReturns.reference('agents')?.rule)), bad].map((actions) =>
       registered.grade({ reset, actions }),
     );
     const [better, worse] = grades;
@@ -228,7 +234,7 @@ describe('the recorded returns of fleet', () => {
       const requests = drawFleetRequests(task, Number(seed));
       for (const [controller, earned] of [
         [hpaInFlight(), recorded.default],
-        [new RateRule(reference.rule), recorded.rule],
+        [ruleController(reference.rule), recorded.rule],
       ] as const) {
         const played = controlledReturn(task, Number(seed), requests, controller);
         assert.ok(Math.abs(played - earned) < 1e-6, `${controller.name} ${played} ${earned}`);

@@ -17,12 +17,8 @@ export interface PolicyFunctions<Metrics = never> {
   score?(request: RequestView, replica: ReplicaView, now: number, fleet: FleetView): number;
   /** Whether a request is prefilled on a replica of its own, where there are such replicas (EPP pd-decider). */
   disaggregate?(request: RequestView, fleet: FleetView, now: number): boolean;
-  /** Replicas wanted from the metrics of the last interval: of the first kind, of each kind, or by setting. */
-  scale?(
-    metrics: Metrics,
-    fleet: FleetView,
-    now: number,
-  ): number | readonly number[] | Readonly<Record<string, number>>;
+  /** Replicas wanted from the metrics of the last interval: of the first kind, of each kind, or settings by name. */
+  scale?(metrics: Metrics, fleet: ScaledFleet, now: number): Scale;
   /** Choice between equal scores. Default `in_turns`; `first` takes the first replica. */
   readonly ties?: 'in_turns' | 'first';
   /** A copy of the state, for a policy that is played in a run that goes back to a snapshot. */
@@ -30,6 +26,10 @@ export interface PolicyFunctions<Metrics = never> {
   /** Goes back to a state that `state` answered. */
   restore?(state: unknown): void;
 }
+
+/** The settings of a fleet that are in force: its action, by name. */
+export type ScaledFleet = Readonly<Record<string, number>>;
+type Scale = number | readonly number[] | Readonly<Record<string, number>>;
 
 /** The functions, or a function that makes them at the start of each run: the state of its closure is then new. */
 export type Policy<Metrics = never> = PolicyFunctions<Metrics> | (() => PolicyFunctions<Metrics>);
@@ -76,6 +76,9 @@ function checkFunctions(value: unknown, source: string): void {
   if (unknown !== undefined) fail(`only ${names.join(', ')}`, `\`${unknown}\``);
 }
 
+/** Settings of the replicas of each kind. */
+const KINDS = ['replicas', 'second_replicas'];
+
 /** Answers of a function that could not be used; the default's action was taken instead. */
 export interface PolicyFault {
   readonly function: PolicyFunctionName;
@@ -109,6 +112,23 @@ export class PolicyRun {
       this.thrown('order', error);
     }
     return queue.toSorted((a, b) => a.arrival - b.arrival);
+  }
+
+  /** The settings that an autoscaler asks for; none where it answers none. */
+  scaled(metrics: unknown, fleet: ScaledFleet, now: number): Readonly<Record<string, number>> {
+    try {
+      const answer: unknown = this.functions.scale?.(metrics as never, fleet, now) ?? {};
+      const named = typeof answer === 'number' ? [answer] : answer;
+      const isList = Array.isArray(named) && named.length >= 1 && named.length <= KINDS.length;
+      const asked = isList ? Object.fromEntries(named.map((each, kind) => [KINDS[kind], each])) : named;
+      const values = Object.values(asked as object);
+      if (typeof asked === 'object' && !Array.isArray(asked) && values.every((each) => Number.isFinite(each)))
+        return asked as Record<string, number>;
+      this.unexpected('scale', 'numbers of replicas', answer);
+    } catch (error) {
+      this.thrown('scale', error);
+    }
+    return {};
   }
 
   /** Counts an answer that is not what was expected. */

@@ -1,3 +1,4 @@
+import { type Policy, type PolicyFault, PolicyRun, startPolicy } from '@servegym/simulator';
 import { REQUEST_CLASSES } from '../../tasks.ts';
 import type { FleetAction, FleetObservation } from '../schema.ts';
 
@@ -16,6 +17,33 @@ export interface FleetController {
   /** Forgets the last episode. */
   reset(): void;
   act(step: FleetControllerStep): FleetAction;
+}
+
+/** A policy that scales a fleet. */
+export type ScalingPolicy = Policy<FleetObservation>;
+
+/** Length of a window of the shipped tasks, s: the unit of the time that a policy is told. */
+const WINDOW_SECONDS = 30;
+
+/** Plays a policy that scales. Settings that it does not name, and replicas where it answers none, stay as they are. */
+export function scalingController(name: string, policy: ScalingPolicy) {
+  let run = new PolicyRun(startPolicy(policy, name));
+  return {
+    name,
+    get faults(): readonly PolicyFault[] {
+      return run.faults;
+    },
+    reset() {
+      run = new PolicyRun(startPolicy(policy, name));
+    },
+    act({ observation, previousAction, stepIndex }: FleetControllerStep): FleetAction {
+      const asked = run.scaled(observation, previousAction, stepIndex * WINDOW_SECONDS);
+      const action = { ...previousAction, ...asked };
+      const { max_replicas: most } = observation.server;
+      if (action.replicas === previousAction.replicas) return action;
+      return { ...action, replicas: Math.max(0, Math.min(most, Math.ceil(action.replicas))) };
+    },
+  } satisfies FleetController & { readonly faults: readonly PolicyFault[] };
 }
 
 /** The parameters of the rule: a choice, the same for every task. */
@@ -39,35 +67,29 @@ export type RateRuleParameters = Readonly<typeof STANDARD_RATE_RULE>;
  * Replicas for the work that has arrived: the largest of the last windows' tokens a second over what a replica is given.
  * Six parameters.
  */
-export class RateRule implements FleetController {
-  readonly name = 'rule';
-  readonly #parameters: RateRuleParameters;
-  readonly #demand: number[] = [];
-
-  constructor(parameters: Partial<RateRuleParameters> = {}) {
-    this.#parameters = { ...STANDARD_RATE_RULE, ...parameters };
-  }
-
-  reset(): void {
-    this.#demand.length = 0;
-  }
-
-  act({ observation, previousAction, stepIndex }: FleetControllerStep): FleetAction {
-    const { tokensPerReplica, outputWeight, memoryWindows, admissionSeconds, prefixWeight, tokenBudget } =
-      this.#parameters;
-    const settings = {
-      ...previousAction,
-      routing_queue: Math.min(1, 1 / prefixWeight),
-      routing_prefix: Math.min(1, prefixWeight),
-      admission_seconds: admissionSeconds,
-      max_num_batched_tokens: tokenBudget,
+export function rateRule(parameters: Partial<RateRuleParameters> = {}): ScalingPolicy {
+  const { tokensPerReplica, outputWeight, memoryWindows, admissionSeconds, prefixWeight, tokenBudget } = {
+    ...STANDARD_RATE_RULE,
+    ...parameters,
+  };
+  const settings = {
+    routing_queue: Math.min(1, 1 / prefixWeight),
+    routing_prefix: Math.min(1, prefixWeight),
+    admission_seconds: admissionSeconds,
+    max_num_batched_tokens: tokenBudget,
+  };
+  return () => {
+    const demand: number[] = [];
+    return {
+      scale(metrics, _fleet, now) {
+        if (now === 0) return settings;
+        demand.push(workPerSecond(metrics, outputWeight));
+        if (demand.length > memoryWindows) demand.shift();
+        const wanted = Math.ceil(Math.max(...demand) / tokensPerReplica);
+        return { ...settings, replicas: Math.max(1, Math.min(metrics.server.max_replicas, wanted)) };
+      },
     };
-    if (stepIndex === 0) return settings;
-    this.#demand.push(workPerSecond(observation, outputWeight));
-    if (this.#demand.length > memoryWindows) this.#demand.shift();
-    const wanted = Math.ceil(Math.max(...this.#demand) / tokensPerReplica);
-    return { ...settings, replicas: Math.max(1, Math.min(observation.server.max_replicas, wanted)) };
-  }
+  };
 }
 
 /** Requests of all classes that arrived, a second. */
@@ -90,7 +112,7 @@ const TOLERANCE = 0.1;
 const SYNCS = 2;
 
 /** Replicas that a metric asks for: its total over its target a replica. */
-type ReplicaMetric = (step: FleetControllerStep) => {
+type ReplicaMetric = (metrics: FleetObservation) => {
   readonly total: number;
   readonly targetPerReplica: number;
 };
@@ -101,35 +123,29 @@ type ReplicaMetric = (step: FleetControllerStep) => {
  * only to the most that any sync of the last 300 s asked for.
  * https://kubernetes.io/docs/tasks/run-application/horizontal-pod-autoscale/
  */
-export class ReplicaScaler implements FleetController {
-  readonly name: string;
-  readonly #metric: ReplicaMetric;
-  readonly #recommendations: number[] = [];
-
-  constructor(name: string, metric: ReplicaMetric) {
-    this.name = name;
-    this.#metric = metric;
-  }
-
-  reset(): void {
-    this.#recommendations.length = 0;
-  }
-
-  act(step: FleetControllerStep): FleetAction {
-    const { previousAction, observation, stepIndex } = step;
-    if (stepIndex === 0) return previousAction;
-    const { total, targetPerReplica } = this.#metric(step);
-    const most = observation.server.max_replicas;
-    let replicas = Math.max(1, previousAction.replicas);
-    for (let sync = 0; sync < SYNCS; sync++) {
-      const ratio = total / (replicas * targetPerReplica);
-      const wanted = Math.abs(ratio - 1) <= TOLERANCE ? replicas : Math.ceil(total / targetPerReplica);
-      const reachable = Math.min(wanted, Math.max(2 * replicas, replicas + 4));
-      if (sync === 0) this.#recommendations.push(reachable);
-      if (this.#recommendations.length > STABILIZATION_WINDOWS) this.#recommendations.shift();
-      const steady = Math.max(...this.#recommendations, reachable);
-      replicas = Math.max(1, Math.min(most, reachable < replicas ? Math.min(replicas, steady) : reachable));
-    }
-    return { ...previousAction, replicas };
-  }
+export function podAutoscaler(metric: ReplicaMetric): ScalingPolicy {
+  return () => {
+    const recommendations: number[] = [];
+    return {
+      scale(metrics, fleet, now) {
+        if (now === 0) return {};
+        const { total, targetPerReplica } = metric(metrics);
+        const most = metrics.server.max_replicas;
+        let replicas = Math.max(1, fleet.replicas);
+        for (let sync = 0; sync < SYNCS; sync++) {
+          const ratio = total / (replicas * targetPerReplica);
+          const wanted = Math.abs(ratio - 1) <= TOLERANCE ? replicas : Math.ceil(total / targetPerReplica);
+          const reachable = Math.min(wanted, Math.max(2 * replicas, replicas + 4));
+          if (sync === 0) recommendations.push(reachable);
+          if (recommendations.length > STABILIZATION_WINDOWS) recommendations.shift();
+          const steady = Math.max(...recommendations, reachable);
+          replicas = Math.max(
+            1,
+            Math.min(most, reachable < replicas ? Math.min(replicas, steady) : reachable),
+          );
+        }
+        return replicas;
+      },
+    };
+  };
 }

@@ -8,7 +8,13 @@ import { FleetEpisode, poolsOf } from '../fleet-episode.ts';
 import { BLOCK_TOKENS, type FleetRequests, NO_REQUEST } from '../fleet-requests.ts';
 import { FLEET_TASKS, type FleetTask } from '../fleet-task.ts';
 import { type FleetAction, fleetActionSchema } from '../schema.ts';
-import { type FleetController, RateRule, type RateRuleParameters, ReplicaScaler } from './controllers.ts';
+import {
+  type FleetController,
+  podAutoscaler,
+  type RateRuleParameters,
+  rateRule,
+  scalingController,
+} from './controllers.ts';
 import recorded from './reference-returns.json' with { type: 'json' };
 
 /** Recorded returns of a task. */
@@ -75,12 +81,17 @@ const IN_FLIGHT_TARGET = 40;
  * The autoscaler on requests that wait or run: the default that scores are held against.
  * @param target requests a replica. Default: the best in training on the task that is played, by its record
  */
-export function hpaInFlight(target?: number): ReplicaScaler {
-  return new ReplicaScaler(target === undefined ? 'hpa' : `hpa:${target}`, ({ observation }) => ({
-    total: observation.num_requests_running + observation.num_requests_waiting,
-    targetPerReplica:
-      target ?? fleetReturns.reference(observation.task_id)?.inFlightTarget ?? IN_FLIGHT_TARGET,
+export function hpaInFlight(target?: number): FleetController {
+  const policy = podAutoscaler((metrics) => ({
+    total: metrics.num_requests_running + metrics.num_requests_waiting,
+    targetPerReplica: target ?? fleetReturns.reference(metrics.task_id)?.inFlightTarget ?? IN_FLIGHT_TARGET,
   }));
+  return scalingController(target === undefined ? 'hpa' : `hpa:${target}`, policy);
+}
+
+/** The rule, as a grader and planners play it. */
+export function ruleController(parameters?: Partial<RateRuleParameters>): FleetController {
+  return scalingController('rule', rateRule(parameters));
 }
 
 /** Returns that an episode is held against, with those of the rows of a record. */
@@ -97,7 +108,7 @@ export function fleetAnchors(task: FleetTask, seed: number, requests: FleetReque
   if (recorded !== undefined) return { ...recorded, bound, estimated: false };
   const played = (controller: FleetController) => controlledReturn(task, seed, requests, controller);
   const standard = played(hpaInFlight());
-  const rule = played(new RateRule(fleetReturns.reference(task.id)?.rule));
+  const rule = played(ruleController(fleetReturns.reference(task.id)?.rule));
   const best = Math.max(standard, rule);
   return {
     ...{ default: standard, rule, bound, estimated: true },

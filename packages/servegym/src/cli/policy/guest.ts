@@ -218,7 +218,8 @@ export function guestRealm(given: typeof GUEST, seed: number): Guest {
     },
     scale(metrics, now) {
       try {
-        const answer = JSON.stringify(functions.scale!(JSON.parse(metrics), fleet, now));
+        const [seen, inForce] = JSON.parse(metrics);
+        const answer = JSON.stringify(functions.scale!(seen, inForce, now));
         answered(typeof answer === 'string' ? 0 : undefined);
         return typeof answer === 'string' ? answer : '';
       } catch (error) {

@@ -163,8 +163,7 @@ function bridge(guest: Guest, adopted: string, source: string): SandboxedPolicy 
       return answered(timed(() => guest.ask('disaggregate', now))) as never;
     },
     scale(metrics, fleet, now) {
-      show(null, fleet);
-      const json = timed(() => guest.scale(JSON.stringify(metrics), now));
+      const json = timed(() => guest.scale(JSON.stringify([metrics, fleet]), now));
       const unusable = answered(0);
       return json === '' ? (unusable as never) : JSON.parse(json);
     },
