@@ -143,7 +143,9 @@ export class GroupedBlockPool extends BlockPool {
   }
 
   override skip(slot: number, settled: number): void {
-    for (const [at, held] of this.held[slot].entries()) {
+    const groups = this.held[slot];
+    for (let at = 0; at < groups.length; at++) {
+      const held = groups[at];
       const end = Math.min(this.skippedBlocks(settled, this.groups[at]), this.table.blocks[slot]);
       if (end <= held.skipped) continue;
       this.letGoOf(held, held.skipped, end);
@@ -202,6 +204,8 @@ export class GroupedBlockPool extends BlockPool {
   override fill(slot: number, tokens: number): void {
     if (!this.finds || this.table.transferred[slot] === 1) return;
     const full = tokens >> this.blockShift;
+    // The groups have equally many, and most iterations fill none.
+    if (this.held[slot][0].named.length >= full) return;
     for (const [group, { named, skipped }] of this.held[slot].entries()) {
       for (let at = named.length; at < full; at++) {
         named.push(at < skipped ? null : this.name(slot, group, at));
