@@ -64,6 +64,11 @@ export class BlockPool {
     return false;
   }
 
+  /** Tokens of long sequences that `blocks` hold. */
+  tokensIn(blocks: number): number {
+    return blocks * this.blockTokens;
+  }
+
   /** Most KV blocks that a request of so many tokens holds at once. */
   blocksOfRequest(tokens: number): number {
     return this.blocksFor(tokens);

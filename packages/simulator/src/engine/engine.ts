@@ -196,9 +196,9 @@ export class Engine {
   get kvBlocksUsed(): number {
     return this.state.config.kvBlocks - this.state.pool.free;
   }
-  /** Tokens of a KV block. */
-  get blockTokens(): number {
-    return this.state.blockTokens;
+  /** Tokens of long sequences that the KV cache has room for. */
+  get kvTokens(): number {
+    return this.state.pool.tokensIn(this.kvBlocksTotal);
   }
   /** Tokens at the start of a prompt whose KV is there now. */
   heldTokens(prefix: PromptPrefix, input: number): number {

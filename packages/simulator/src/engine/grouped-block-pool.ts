@@ -1,4 +1,5 @@
 import { BlockPool, type BlockPoolSnapshot } from './block-pool.ts';
+import type { PromptPrefix } from './prefix-cache.ts';
 import type { RequestTable } from './request-table.ts';
 
 /** Layers with a block table of their own. Without `window` and `chunk` they attend to all tokens. */
@@ -10,6 +11,11 @@ export interface KvGroup {
 }
 
 export const isFullAttention = ({ window, chunk }: KvGroup) => window === undefined && chunk === undefined;
+
+/** Tokens of long sequences that `blocks` blocks hold: of layers with a window or chunks, the blocks of a long one are few. */
+export function tokensIn(blocks: number, blockTokens: number, groups: readonly KvGroup[]): number {
+  return Math.floor(blocks / Math.max(1, groups.filter(isFullAttention).length)) * blockTokens;
+}
 
 /** A block with content, which running requests hold, or which is free and found until it is taken. */
 class NamedBlock {
@@ -35,6 +41,8 @@ interface KvLayers {
   /** Whether a drafter's layers lie there: with full attention, where there is such a group. */
   readonly drafts: boolean;
 }
+
+type FindBlock = (group: number, at: number) => NamedBlock | undefined;
 
 /** The blocks of a running request in one group. */
 interface HeldBlocks {
@@ -100,6 +108,10 @@ export class GroupedBlockPool extends BlockPool {
 
   override get hasWindows(): boolean {
     return true;
+  }
+
+  override tokensIn(blocks: number): number {
+    return tokensIn(blocks, this.blockTokens, this.groups);
   }
 
   override blocksOfRequest(tokens: number): number {
@@ -183,6 +195,20 @@ export class GroupedBlockPool extends BlockPool {
 
   override cachedTokens(slot: number): number {
     return this.foundBlocks(slot) * this.blockTokens;
+  }
+
+  override heldTokens({ ids, ends, chunkTokens, namedTokens }: PromptPrefix, input: number): number {
+    if (!this.finds) return 0;
+    const { blockShift } = this;
+    const most = Math.min(input - 1, namedTokens ?? input) >> blockShift;
+    const contents: [key: number, place: number][] = [];
+    for (let c = 0, start = 0; c < ids.length && start < most; c++) {
+      const end = Math.min(most, (ends === undefined ? (c + 1) * chunkTokens : ends[c]) >> blockShift);
+      for (let at = start; at < end; at++) contents.push([ids[c], at - start]);
+      start = end;
+    }
+    const { length } = contents;
+    return this.longestFound(length, length, (group, at) => this.blockOf(group, contents[at])) << blockShift;
   }
 
   override admit(slot: number): number {
@@ -275,9 +301,14 @@ export class GroupedBlockPool extends BlockPool {
     if (!this.finds || transferred[slot] === 1) return 0;
     if (preemptions[slot] === 0 && this.prefixOf(slot) === null) return 0;
     const whole = (input[slot] + generatedOffset[slot]) >> this.blockShift;
+    return this.longestFound(this.mostFound(slot), whole, (group, at) => this.findBlock(slot, group, at));
+  }
+
+  /** The most of the first `most` blocks, of `whole` ones, of which all groups find what they need. */
+  private longestFound(most: number, whole: number, find: FindBlock): number {
     const recomputed = new Set<KvLayers>();
     let inFull = Number.POSITIVE_INFINITY;
-    let found = this.mostFound(slot);
+    let found = most;
     for (let before = -1; found !== before; ) {
       before = found;
       for (const layers of this.layers) {
@@ -287,8 +318,8 @@ export class GroupedBlockPool extends BlockPool {
           found = Math.min(found, inFull);
           continue;
         }
-        const most = recomputes && this.groups.length > 1 ? Math.min(found + 1, whole) : found;
-        const end = this.foundIn(slot, layers, most, recomputes ? 1 : 0);
+        const reach = recomputes && this.groups.length > 1 ? Math.min(found + 1, whole) : found;
+        const end = this.foundIn(layers, reach, recomputes ? 1 : 0, find);
         if (recomputes) recomputed.add(layers);
         else if (end < found) recomputed.clear();
         found = end;
@@ -300,8 +331,8 @@ export class GroupedBlockPool extends BlockPool {
   }
 
   /** The most of the first `most` blocks of which groups find what they attend to, but for the last `dropped`. */
-  private foundIn(slot: number, { attention, groups }: KvLayers, most: number, dropped: number): number {
-    const finds = (at: number) => groups.every((group) => this.findBlock(slot, group, at) !== undefined);
+  private foundIn({ attention, groups }: KvLayers, most: number, dropped: number, find: FindBlock): number {
+    const finds = (at: number) => groups.every((group) => find(group, at) !== undefined);
     const { window } = attention;
     let end = window === undefined ? this.skippedBlocks(most * this.blockTokens, attention) : most;
     if (window === undefined) {
@@ -315,7 +346,13 @@ export class GroupedBlockPool extends BlockPool {
 
   /** The block with the content of a request's block `at`. */
   private findBlock(slot: number, group: number, at: number): NamedBlock | undefined {
-    const [key, place] = this.contentOf(slot, at);
+    return this.blockOf(group, this.contentOf(slot, at));
+  }
+
+  private blockOf(
+    group: number,
+    [key, place]: readonly [key: number, place: number],
+  ): NamedBlock | undefined {
     return this.named[group].get(key)?.[place]?.[0];
   }
 

@@ -191,8 +191,7 @@ export class ReplicaView {
   }
   /** Tokens that its KV cache has room for. */
   get kv_cache_tokens(): number {
-    const { kvBlocksTotal, blockTokens } = this.#target.engine;
-    return kvBlocksTotal * blockTokens;
+    return this.#target.engine.kvTokens;
   }
   /** Requests in flight on it for one on a replica of the first kind: 1 but where a plan gives the kinds a weight. */
   get weight(): number {

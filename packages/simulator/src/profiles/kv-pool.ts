@@ -1,4 +1,4 @@
-import { isFullAttention } from '../engine/grouped-block-pool.ts';
+import { tokensIn } from '../engine/grouped-block-pool.ts';
 import { SimulatorError } from '../simulator-error.ts';
 import type { EngineProfile, WeightPrecision, WeightVariant } from './engine-profile.ts';
 
@@ -38,10 +38,9 @@ export function kvBlockBytes(profile: EngineProfile): number {
   return bytesPerToken * profile.memory.blockTokens;
 }
 
-/** Tokens of long sequences that `blocks` KV blocks hold: of layers with a window or chunks, the blocks of a long one are few. */
+/** Tokens of long sequences that `blocks` KV blocks hold. */
 export function kvTokens(profile: EngineProfile, blocks: number): number {
-  const full = kvGroupsOf(profile)?.attention.filter(isFullAttention).length ?? 1;
-  return Math.floor(blocks / Math.max(1, full)) * profile.memory.blockTokens;
+  return tokensIn(blocks, profile.memory.blockTokens, kvGroupsOf(profile)?.attention ?? [{}]);
 }
 
 /** GiB a GPU that `blocks` KV blocks take. */

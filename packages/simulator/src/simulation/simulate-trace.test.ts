@@ -266,13 +266,23 @@ describe('a simulated trace', () => {
         ids: Float64Array.from({ length: 40 }, (_, i) => (i < 8 || i >= 16 ? i % 8 : i)),
       },
     };
-    const cached = (costs: Parameters<typeof kvAware>[0]) =>
-      run(trace, { replicas: 2, policy: kvAware(costs) }).counters.cachedTokens / 4080;
+    const hybrid = {
+      ...profile,
+      engine: { ...profile.engine, name: 'vLLM' },
+      model: { ...profile.model, kvGroups: { bytesPerToken: 65_536, attention: [{ window: 128 }, {}] } },
+    };
+    for (const [layers, served] of Object.entries({
+      'full attention': profile,
+      'windows beside it': hybrid,
+    })) {
+      const cached = (costs: Parameters<typeof kvAware>[0]) =>
+        run(trace, { replicas: 2, profile: served, policy: kvAware(costs) }).counters.cachedTokens / 4080;
 
-    it('sends a prompt to the replica that has it, unless another has less to do', () => {
-      assert.equal(cached({ overlapScoreCredit: 4, prefillLoadScale: 4 }), 3);
-      assert.equal(cached({ prefillLoadScale: 4 }), 2);
-    });
+      it(`sends a prompt to the replica that has it, unless another has less to do (${layers})`, () => {
+        assert.equal(cached({ overlapScoreCredit: 4, prefillLoadScale: 4 }), 3);
+        assert.equal(cached({ prefillLoadScale: 4 }), 2);
+      });
+    }
   });
 
   it('refuses what it cannot simulate, and says why', () => {
