@@ -1,5 +1,5 @@
-import { blockResamples, percentileInterval } from '@servegym/simulator/statistics';
-import { benchmark, type Row, required, spearman, timed } from '../harness.ts';
+import { blockResamples, percentileInterval, rankCorrelation } from '@servegym/simulator/statistics';
+import { benchmark, type Row, required, timed } from '../harness.ts';
 import { COPIES, type PublishedHour, readDay } from '../rag-day/day.ts';
 import { type Deployment, Engines, type HourScore, replay, type Score } from '../rag-day/replay.ts';
 import { search } from '../rag-day/search.ts';
@@ -87,7 +87,7 @@ function* rankRows(published: readonly PublishedHour[], scores: ReadonlyMap<stri
           Array.from({ length: weights[hour] }, () => [value, ours[winner][hour]] as const),
         ),
       );
-      return spearman(
+      return rankCorrelation(
         pairs.map(([a]) => a),
         pairs.map(([, b]) => b),
       );

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import type { Trace } from '@servegym/simulator';
-import { spearman } from '../harness.ts';
 import { BLOCK_TOKENS, COPIES, chooseDay, copyDay, type Hour } from './day.ts';
 
 const HOUR_MS = 3_600_000;
@@ -49,10 +48,4 @@ it('copies share prompts only with themselves, and shift a conversation by half 
   // Those recorded in their hour lie about the six minutes, and the others anywhere.
   assert.ok(byTokens.some((ms) => ms > 1000 && ms < 30_000));
   assert.ok(day.arrivalMs.every((ms, i) => i === 0 || ms >= day.arrivalMs[i - 1]));
-});
-
-it('ranks correlate by their order alone, equal values by their mean rank', () => {
-  assert.equal(spearman([1, 2, 3, 4], [10, 20, 30, 4000]), 1);
-  assert.equal(spearman([1, 2, 3, 4], [4, 3, 2, 1]), -1);
-  assert.ok(Math.abs(spearman([1, 2, 2, 4], [1, 2, 3, 4]) - 0.9487) < 1e-4);
 });

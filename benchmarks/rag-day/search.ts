@@ -1,6 +1,7 @@
 import { type Job, LocalJobs } from '@servegym/jobs';
 import { randomUniform, streamKey } from '@servegym/simulator';
-import { type Row, spearman } from '../harness.ts';
+import { rankCorrelation } from '@servegym/simulator/statistics';
+import type { Row } from '../harness.ts';
 import type { Deployment, Parallel, Pool } from './replay.ts';
 import type { ReplayJob, ReplayResult } from './replay-job.ts';
 import study from './study.json' with { type: 'json' };
@@ -140,7 +141,7 @@ export async function* search(
       'short replays': all.length,
       'a second, wall': all.length / shortS,
       'a second of CPU and core': all.length / shortCpuS,
-      'rank correlation, short and longer': spearman(
+      'rank correlation, short and longer': rankCorrelation(
         middle.map(({ results }) => results[0].goodputPerGpu),
         middle.map(({ results }) => results[1].goodputPerGpu),
       ),

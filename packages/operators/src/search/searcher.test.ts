@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { rankCorrelation, Searcher, type SearchStage } from './searcher.ts';
+import { Searcher, type SearchStage } from './searcher.ts';
 
 interface Point {
   readonly at: number;
@@ -60,37 +60,5 @@ describe('the searcher', () => {
     assert.equal(searcher.ranked[0].at, 9);
     const all = played.slice(1).flat();
     assert.equal(new Set(all).size, all.length);
-  });
-});
-
-describe('the rank correlation', () => {
-  it('is 1 for the same order, -1 for the reverse one, and shares the ranks of equal values', () => {
-    assert.equal(
-      rankCorrelation([
-        [1, 10],
-        [2, 20],
-        [3, 90],
-      ]),
-      1,
-    );
-    assert.equal(
-      rankCorrelation([
-        [1, 9],
-        [2, 5],
-        [3, 1],
-      ]),
-      -1,
-    );
-    // Ranks 0.5, 0.5, 2 and 0, 1, 2: 1.5 over the root of 1.5 x 2.
-    assert.ok(
-      Math.abs(
-        rankCorrelation([
-          [1, 1],
-          [1, 2],
-          [2, 3],
-        ]) -
-          1.5 / Math.sqrt(3),
-      ) < 1e-12,
-    );
   });
 });

@@ -1,3 +1,4 @@
+import { rankCorrelation } from '@servegym/simulator/statistics';
 import type { SearchReport } from '../report/result.ts';
 
 /** Stage of a search: the more of the traffic it plays, the fewer points go in. */
@@ -134,25 +135,13 @@ export class Searcher<Point, Found extends Point & Scored, Stage extends SearchS
   #compare(pool: readonly Found[], found: readonly Found[], before: Stage, stage: Stage): void {
     const { keyOf } = this.#question;
     const scores = new Map(pool.map((each) => [keyOf(each), each.score]));
-    const pairs = found.map((each) => [scores.get(keyOf(each))!, each.score] as const);
     this.agreements.push({
-      ...{ stage: stage.name, blocks: before.blocks, points: pairs.length },
+      ...{ stage: stage.name, blocks: before.blocks, points: found.length },
       beside: Number.isFinite(stage.blocks) ? stage.blocks : null,
-      correlation: rankCorrelation(pairs),
+      correlation: rankCorrelation(
+        found.map((each) => scores.get(keyOf(each))!),
+        found.map(({ score }) => score),
+      ),
     });
   }
-}
-
-/** Spearman's rank correlation of pairs; `NaN` where all are equal on a side. */
-export function rankCorrelation(pairs: readonly (readonly [number, number])[]): number {
-  const ranksOf = (values: readonly number[]) => {
-    const sorted = values.toSorted((a, b) => a - b);
-    // Equal values share the mean of their ranks.
-    return values.map((value) => (sorted.indexOf(value) + sorted.lastIndexOf(value)) / 2);
-  };
-  const [a, b] = [ranksOf(pairs.map(([first]) => first)), ranksOf(pairs.map(([, second]) => second))];
-  const middle = (pairs.length - 1) / 2;
-  const sum = (of: (i: number) => number) => pairs.reduce((total, _, i) => total + of(i), 0);
-  const product = sum((i) => (a[i] - middle) * (b[i] - middle));
-  return product / Math.sqrt(sum((i) => (a[i] - middle) ** 2) * sum((i) => (b[i] - middle) ** 2));
 }

@@ -1,3 +1,4 @@
+import type { FleetRequests } from '@servegym/environments';
 import {
   type EngineProfile,
   Fleet,
@@ -9,15 +10,7 @@ import {
 } from '@servegym/simulator';
 
 /** Requests of a trial as plain columns, which go to another process. */
-export interface TrialRequests {
-  readonly inputTokens: Int32Array;
-  readonly outputTokens: Int32Array;
-  readonly classes: Uint8Array;
-  readonly starts: Int32Array;
-  readonly startTicks: Float64Array;
-  /** The next turn of a conversation, or -1. */
-  readonly nextTurn: Int32Array;
-  readonly thinkTicks: Float64Array;
+export interface TrialRequests extends Omit<FleetRequests, 'texts'> {
   /** Texts of prompts: those of request i are `ids[offsets[i]] .. ids[offsets[i + 1] - 1]`, and end at `ends`. */
   readonly texts: { readonly ids: Int32Array; readonly ends: Int32Array; readonly offsets: Int32Array };
 }
