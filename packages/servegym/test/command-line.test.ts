@@ -21,16 +21,6 @@ describe('the command line', () => {
     assert.match(unknown.stderr, /unknown command 'simulat'[\s\S]*simulate/);
   });
 
-  it('names the command that does what one with a former name did', async () => {
-    for (const [name, now] of [
-      ['calibrate', 'servegym profile make'],
-      ['trace', 'servegym traffic describe'],
-    ]) {
-      const { code, stderr } = await runCommand(name, '--help');
-      assert.deepEqual([code, stderr.includes(`is now \`${now}\``)], [2, true], stderr);
-    }
-  });
-
   it('checks a file of sessions instead of serving it', async (t) => {
     const folder = mkdtempSync(join(tmpdir(), 'servegym-'));
     t.after(() => rmSync(folder, { recursive: true }));

@@ -1,8 +1,9 @@
 import { createWriteStream, openSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { access, constants, readFile, rename, rm, stat } from 'node:fs/promises';
-import { basename, dirname } from 'node:path';
+import { basename, dirname, resolve } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
+import { pathToFileURL } from 'node:url';
 import {
   findGpu,
   findModel,
@@ -44,11 +45,26 @@ export async function readInputBytes(path: string): Promise<Buffer> {
 
 /** Value of a JSON file that somebody named on the command line. @throws InputError when it is none. */
 export async function readInputJson(path: string): Promise<unknown> {
-  const text = await readInputFile(path);
+  return parseInputJson(await readInputFile(path), path);
+}
+
+/** Value of a JSON text. @throws InputError when it is none. */
+export function parseInputJson(text: string, path: string): unknown {
   try {
     return JSON.parse(text);
   } catch (error) {
     throw new InputError(`${path} is no JSON: ${(error as Error).message}`, { code: 'INVALID_FILE' });
+  }
+}
+
+/** A module that somebody named on the command line; it runs in this process. @throws InputError when it cannot be loaded. */
+export async function importInputFile(path: string): Promise<Readonly<Record<string, unknown>>> {
+  await readInputBytes(path);
+  try {
+    return await import(pathToFileURL(resolve(path)).href);
+  } catch (error) {
+    const { message } = error as Error;
+    throw new InputError(`${path} could not be loaded: ${message}`, { code: 'INVALID_FILE', cause: error });
   }
 }
 

@@ -8,6 +8,7 @@ import { loadOptional } from '@servegym/environments';
 import { type JobEngine, type JobKinds, LocalJobs } from '@servegym/jobs';
 import { TUNE_JOB_KINDS } from '@servegym/operators';
 import packageJson from '../../package.json' with { type: 'json' };
+import { stopOnSignals } from '../server/listening.ts';
 import { redisConnection } from '../server/redis-address.ts';
 import { wholeNumber } from './arguments/options.ts';
 import { defineCommand, type OptionValues } from './command-table.ts';
@@ -177,21 +178,10 @@ finishes the jobs that run and ends; a second one ends at once. A worker takes j
         { queue: address, version, threads },
         `waiting for jobs at ${address}, ${threads} at once, version ${version}`,
       );
-      await askedToStop((force) => worker.close(force));
+      await stopOnSignals(
+        { heldSessions: 0, drain: () => worker.close(false), close: () => worker.close(true) },
+        { graceMs: 0, say: console.log },
+      );
       say('stopped', { jobs: finished }, `stopped after ${finished.toLocaleString('en-US')} jobs`);
     },
   });
-
-/** Resolves when `close` has: it is called for the first signal, and with `force` for the second. */
-function askedToStop(close: (force: boolean) => Promise<void>): Promise<void> {
-  return new Promise((resolve, reject) => {
-    let asked = 0;
-    const stop = () => {
-      asked += 1;
-      if (asked === 1) close(false).then(resolve, reject);
-      else process.exit(1);
-    };
-    process.on('SIGINT', stop);
-    process.on('SIGTERM', stop);
-  });
-}

@@ -1,7 +1,7 @@
 import { styleText } from 'node:util';
 import { Command } from 'commander';
 import packageJson from '../../package.json' with { type: 'json' };
-import { InputError, withCode } from './failure.ts';
+import { withCode } from './failure.ts';
 
 interface CommandEntry {
   /** Its line in the list of commands. */
@@ -149,33 +149,12 @@ const COMMANDS: Readonly<Record<string, Commands>> = {
   },
 };
 
-/** Names that commands had before, with what does the same now. */
-const FORMER: Readonly<Record<string, string>> = {
-  fleet: 'servegym evaluate --env fleet --seed 0',
-  check: 'servegym evaluate --check',
-  profiles: 'servegym profile list',
-  calibrate: 'servegym profile make',
-  confirm: 'servegym profile confirm',
-  table: 'servegym profile table',
-  trace: 'servegym traffic describe',
-  fidelity: 'npx node benchmarks/run.ts fidelity',
-  bench: 'npx node benchmarks/run.ts concurrency',
-  oracle: 'servegym evaluate --check recorded',
-  compare: 'servegym evaluate POLICY POLICY',
-  baseline: 'servegym evaluate --seed 0',
-  datasets: 'servegym evaluate POLICY --record episodes.parquet',
-  selftest: 'servegym validate',
-};
-
 const ALWAYS = { validateStream: false };
 
 /** Columns of the help where it does not go to a terminal. */
 const HELP_WIDTH = 100;
 
-/**
- * The command line. Only the command that the words name has its options, or each of `all`; the others stand in the list.
- * @throws InputError for a name that a command had before
- */
+/** The command line. Only the command that the words name has its options, or each of `all`; the others stand in the list. */
 export async function buildProgram(words: readonly string[] | 'all'): Promise<Command> {
   const program = new Command('servegym')
     .description(packageJson.description)
@@ -199,8 +178,6 @@ export async function buildProgram(words: readonly string[] | 'all'): Promise<Co
     program.commandsGroup(heading);
     await addCommands(program, entries, words);
   }
-  const [first = ''] = words === 'all' ? [] : words;
-  if (Object.hasOwn(FORMER, first)) throw new InputError(`\`servegym ${first}\` is now \`${FORMER[first]}\``);
   return overrideExit(program);
 }
 

@@ -1,6 +1,4 @@
 import { existsSync } from 'node:fs';
-import { resolve } from 'node:path';
-import { pathToFileURL } from 'node:url';
 import {
   type AsyncPolicy,
   agentsOf,
@@ -30,6 +28,7 @@ import {
 import { RandomStream } from '@servegym/simulator';
 import { readTable } from '../cli/arguments/scenario-options.ts';
 import { InputError } from '../cli/failure.ts';
+import { importInputFile } from '../cli/files.ts';
 import type { OutsideCalls } from './outside-calls.ts';
 
 /** An environment with the policies that play it. */
@@ -75,23 +74,12 @@ async function loadEnvironment(path: string): Promise<OpenedEnvironment['definit
       `Expected the environment to be one of ${ENVIRONMENT_IDS.join(', ')}, or a module that exports one; there is no file \`${path}\`.`,
     );
   }
-  const definitions = Object.values(await load(path)).filter(isDefinition);
+  const definitions = Object.values(await importInputFile(path)).filter(isDefinition);
   if (definitions.length === 1) return definitions[0];
   throw new InputError(
     `Expected \`${path}\` to export one environment, made with \`defineEnvironment\`; it exports ${definitions.length}.`,
     { code: 'INVALID_FILE' },
   );
-}
-
-async function load(path: string): Promise<object> {
-  try {
-    return await import(pathToFileURL(resolve(path)).href);
-  } catch (error) {
-    throw new InputError(`The environment \`${path}\` could not be loaded: ${(error as Error).message}.`, {
-      code: 'INVALID_FILE',
-      cause: error,
-    });
-  }
 }
 
 function isDefinition(value: unknown): value is EnvironmentDefinition {

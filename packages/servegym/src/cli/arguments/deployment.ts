@@ -12,7 +12,7 @@ import { parsePrices, priceOf } from '@servegym/profiles';
 import type { EngineProfile } from '@servegym/simulator';
 import type { OptionTable } from '../command-table.ts';
 import { InputError } from '../failure.ts';
-import { readInputFile, readProfile } from '../files.ts';
+import { parseInputJson, readInputFile, readProfile } from '../files.ts';
 
 /** `--gpu` and `--profile`: where a deployment runs, in commands that take one. */
 export const hardwareOptions = {
@@ -70,7 +70,7 @@ export async function readDeployment(
   const { content, name } = await contentOf(text ?? '-', option);
   if (content.trimStart().startsWith('{')) {
     const named = async (each: string): Promise<EngineProfile> => profile ?? readProfile(each);
-    return resolvePlan(Object(parsed(content, name)), name, named);
+    return resolvePlan(Object(parseInputJson(content, name)), name, named);
   }
   const launch = readLaunch(text === undefined ? 'vllm serve ./own' : content, name);
   return resolveLaunch(launch, { name, profile, gpu, ...(isBare && { defaults: BARE }) });
@@ -88,14 +88,6 @@ export function servingConfig({ settings }: Deployment) {
 /** Whether a text has no line that starts an engine, so that a profile has to say what runs. */
 export function isBareFlags(text: string | undefined): boolean {
   return text === undefined || text.trimStart().startsWith('-');
-}
-
-function parsed(text: string, name: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch (error) {
-    throw new InputError(`${name}: no JSON: ${(error as Error).message}`);
-  }
 }
 
 /** `--slo`, with its default. */

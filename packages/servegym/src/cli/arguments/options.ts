@@ -4,31 +4,36 @@ import { isHostPattern } from '@servegym/openenv';
 import { baseUrl } from '@servegym/openenv/client';
 import { InvalidArgumentError } from 'commander';
 
+/** Argument parsers for the numbers that `fits` takes. */
+function numberParser(
+  words: (low: number, high: number) => string,
+  fits: (value: number, low: number) => boolean,
+) {
+  return (low: number, high = Number.MAX_VALUE) =>
+    (text: string): number => {
+      const value = text.trim() === '' ? Number.NaN : Number(text);
+      if (fits(value, low) && value <= high) return value;
+      throw new InvalidArgumentError(`Expected ${words(low, high)}, got \`${text}\`.`);
+    };
+}
+
+/** An argument parser for a number above `low` and not above `high`. */
+export const numberAbove = numberParser(
+  (low, high) => `a number above ${low}${high === Number.MAX_VALUE ? '' : ` and at most ${high}`}`,
+  (value, low) => value > low,
+);
+/** An argument parser for a number in a range, ends included. */
+export const numberFrom = numberParser(
+  (low, high) => `a number from ${low} to ${high}`,
+  (value, low) => value >= low,
+);
+
 /** An argument parser for a whole number in a range, ends included. */
 export function wholeNumber(low: number, high = Number.MAX_SAFE_INTEGER): (text: string) => number {
   return (text) => {
     const value = /^[+-]?\d+$/.test(text) ? Number(text) : Number.NaN;
     if (value >= low && value <= high) return value;
     throw new InvalidArgumentError(`Expected a whole number from ${low} to ${high}, got \`${text}\`.`);
-  };
-}
-
-/** An argument parser for a number above `low` and not above `high`. */
-export function numberAbove(low: number, high = Number.MAX_VALUE): (text: string) => number {
-  return (text) => {
-    const value = text.trim() === '' ? Number.NaN : Number(text);
-    if (value > low && value <= high) return value;
-    const most = high === Number.MAX_VALUE ? '' : ` and at most ${high}`;
-    throw new InvalidArgumentError(`Expected a number above ${low}${most}, got \`${text}\`.`);
-  };
-}
-
-/** An argument parser for a number in a range, ends included. */
-export function numberFrom(low: number, high = Number.MAX_VALUE): (text: string) => number {
-  return (text) => {
-    const value = text.trim() === '' ? Number.NaN : Number(text);
-    if (value >= low && value <= high) return value;
-    throw new InvalidArgumentError(`Expected a number from ${low} to ${high}, got \`${text}\`.`);
   };
 }
 

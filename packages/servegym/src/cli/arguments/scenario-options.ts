@@ -1,5 +1,4 @@
-import { basename, resolve } from 'node:path';
-import { pathToFileURL } from 'node:url';
+import { basename } from 'node:path';
 import {
   agentsOf,
   decodeGymTable,
@@ -21,7 +20,7 @@ import { readTrace } from '@servegym/operators/traces';
 import type { OptionTable, OptionValues } from '../command-table.ts';
 import type { EvaluateOptions } from '../evaluate/command.ts';
 import { InputError } from '../failure.ts';
-import { decodeInputFile, readInputFile, readInputJson } from '../files.ts';
+import { decodeInputFile, importInputFile, readInputJson } from '../files.ts';
 import { isPolicyModule } from '../policy/import-policy.ts';
 import { within } from './options.ts';
 
@@ -115,15 +114,7 @@ export async function taskNamed(idOrFile: string, entry: RegisteredEnvironment):
 
 async function content(path: string): Promise<unknown> {
   if (/\.json$/i.test(path)) return readInputJson(path);
-  await readInputFile(path);
-  let module: { readonly default?: unknown };
-  try {
-    module = await import(pathToFileURL(resolve(path)).href);
-  } catch (error) {
-    throw new InputError(`${path} could not be loaded: ${(error as Error).message}`, {
-      code: 'INVALID_FILE',
-    });
-  }
+  const module = await importInputFile(path);
   if (module.default !== undefined) return module.default;
   throw new InputError(`expected the task to be the default export of ${path}, which has none`, {
     code: 'INVALID_FILE',

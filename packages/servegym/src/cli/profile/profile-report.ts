@@ -141,10 +141,6 @@ function estimateCommand({ status, gpu, model, weights }: EngineProfile): string
 
 /** Below this share the measurements say too little about a coefficient to call it measured. */
 const LEAST_DETERMINED = 0.3;
-const PLOT_COLUMNS = 56;
-const PLOT_LINES = 16;
-/** Points of a plot; more only fill it. */
-const MOST_POINTS = 400;
 
 /** A profile from whole batches. */
 export const staticBatchForm: Form<StaticBatchCalibration> = {
@@ -186,8 +182,6 @@ export const staticBatchForm: Form<StaticBatchCalibration> = {
         (row) =>
           `KV pool   ${label(row)} does not fit at once: measured ${row.latencyS.toFixed(2)} s, predicted ${row.predictedS.toFixed(2)} s, ${percent(row.predictedS, row.latencyS)} (not fitted)`,
       ),
-      '',
-      ...plot(rows.map(({ latencyS, predictedS }) => ({ measured: latencyS, predicted: predictedS }))),
     ].join('\n');
   },
 };
@@ -207,7 +201,7 @@ export const benchForm = {
       ...{ left_out_error_percent: leftOut, slowness },
     })),
   }),
-  text({ profile, weights, folds, failed, determined, gaps, warnings, e2eMs }: BenchCalibration): string {
+  text({ profile, weights, folds, failed, determined, gaps, warnings }: BenchCalibration): string {
     const jitter = profile.requestOverheadJitter;
     const overhead = [
       'requestOverheadMs',
@@ -240,12 +234,6 @@ export const benchForm = {
       ]),
       '',
       ...errorLines(profile, ', of the mean latency', 'each line by a fit without it'),
-      '',
-      ...plot(
-        e2eMs
-          .filter((_, i) => i % Math.ceil(e2eMs.length / MOST_POINTS) === 0)
-          .map(({ measured, predicted }) => ({ measured: measured / 1000, predicted: predicted / 1000 })),
-      ),
     ].join('\n');
   },
 };
@@ -300,30 +288,6 @@ function coefficientRows(
     ...(open.length === 0
       ? []
       : [`These measurements hardly determine ${open.join(', ')}: near what the fit started from.`]),
-  ];
-}
-
-/** Predicted against measured seconds, both logarithmic; a perfect fit lies on the diagonal. */
-function plot(points: readonly { readonly measured: number; readonly predicted: number }[]): string[] {
-  const values = points.flatMap(({ measured, predicted }) => [measured, predicted]);
-  const low = Math.log(Math.min(...values));
-  const span = Math.log(Math.max(...values)) - low || 1;
-  const canvas = Array.from({ length: PLOT_LINES }, () => new Array<string>(PLOT_COLUMNS).fill(' '));
-  const column = (s: number) => Math.round(((Math.log(s) - low) / span) * (PLOT_COLUMNS - 1));
-  const line = (s: number) => PLOT_LINES - 1 - Math.round(((Math.log(s) - low) / span) * (PLOT_LINES - 1));
-  for (let i = 0; i < PLOT_COLUMNS; i += 1) {
-    canvas[PLOT_LINES - 1 - Math.round((i * (PLOT_LINES - 1)) / (PLOT_COLUMNS - 1))][i] = '·';
-  }
-  for (const { measured, predicted } of points) canvas[line(predicted)][column(measured)] = '●';
-  const [least, most] = [Math.exp(low), Math.exp(low + span)].map((value) => `${value.toPrecision(3)} s`);
-  return [
-    'predicted',
-    ...canvas.map((cells, i) => {
-      const tick = i === 0 ? most! : i === PLOT_LINES - 1 ? least! : '';
-      return `${tick.padStart(9)} ┤${cells.join('').trimEnd()}`;
-    }),
-    `${''.padStart(10)}└${'─'.repeat(PLOT_COLUMNS)}`,
-    `${''.padStart(11)}${least!.padEnd(PLOT_COLUMNS - most!.length)}${most!}  measured`,
   ];
 }
 
