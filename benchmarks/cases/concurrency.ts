@@ -1,10 +1,9 @@
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { socketUrl } from '@servegym/openenv/client';
 import { startServe } from '../../maintenance/test-servers/servegym.ts';
 import { memoryMiB } from '../child.ts';
 import { chooseAction } from '../concurrency/choose-action.ts';
-import { concurrencyPlotSvg } from '../concurrency/concurrency-plot.ts';
 import { type BatchResult, runBatch } from '../concurrency/session-batch.ts';
 import { benchmark, type Row, text } from '../harness.ts';
 import { BareSocket, clientFrame } from '../openenv/bare-socket.ts';
@@ -25,7 +24,7 @@ const SETTLING_S = 5;
 const RESET = clientFrame('{"type":"reset","data":{}}');
 
 export default benchmark({
-  what: 'How many sessions at once OpenEnv servers hold, and how late they answer. A session connects, resets and steps; those of a batch stay open until all have been answered. On the servers of `--url A,B`, which share the sessions in turn, or on a `servegym serve --env benchmark` of its own. `--requests 1,8,64` or `1..1024`; `--wait` of the `benchmark` environment, or `--action JSON`; `--ramp` spreads the starts of a batch over so many seconds; `--plot FILE.svg` draws the batches; `--idle` sessions of which the memory is told. Linux only.',
+  what: 'How many sessions at once OpenEnv servers hold, and how late they answer. A session connects, resets and steps; those of a batch stay open until all have been answered. On the servers of `--url A,B`, which share the sessions in turn, or on a `servegym serve --env benchmark` of its own. `--requests 1,8,64` or `1..1024`; `--wait` of the `benchmark` environment, or `--action JSON`; `--ramp` spreads the starts of a batch over so many seconds; `--idle` sessions of which the memory is told. Linux only.',
   options: {
     url: text,
     requests: '1..1024',
@@ -37,9 +36,8 @@ export default benchmark({
     token: text,
     rounds: 1,
     idle: 0,
-    plot: text,
   },
-  async *run({ url, requests, wait, action, steps, ramp: rampS, timeout, token, rounds, idle, plot }) {
+  async *run({ url, requests, wait, action, steps, ramp: rampS, timeout, token, rounds, idle }) {
     const grid = requestGrid(requests);
     requireOpenFiles(Math.max(...grid, idle));
     const own =
@@ -63,8 +61,6 @@ export default benchmark({
           yield rowOf(batches.at(-1)!);
         }
       yield* notes(batches);
-      if (plot !== undefined)
-        writeFileSync(plot, concurrencyPlotSvg(`Sessions at once on ${urls.join(', ')}`, batches));
     } finally {
       await own?.stop();
     }

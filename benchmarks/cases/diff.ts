@@ -18,30 +18,18 @@ import { vllmDefaults } from '../../packages/operators/src/search/candidate.ts';
 import { PROFILE_ERRORS } from '../../packages/operators/src/search/profile-error.ts';
 import type { OperatingPoint, PointRow } from '../fidelity/operating-points.ts';
 import { benchmark, required, text, timed } from '../harness.ts';
-import {
-  arrivalsOf,
-  budgetOf,
-  estimatedOf,
-  FITTED_SEED,
-  fittedProfile,
-  MODELS,
-  modelOf,
-  P_PAS,
-  play,
-  type Run,
-  readRuns,
-} from '../rtx5090-runs.ts';
+import { arrivalsOf, estimatedOf, MODELS, modelOf, type Run, readRuns } from '../rtx5090-runs.ts';
 
 export default benchmark({
   what: `Whether \`servegym diff\` is right about measured pairs of \`--data FOLDER\` (docs/reference-data.md) that differ in one thing, and how long it takes for 20,000 requests.
-Token budgets: mean TTFT and TPOT of vLLM 0.22 on an RTX 5090 (TimoSaemann/ppas-vllm, Apache-2.0) with two static budgets and the same arrivals. Once with profiles estimated from data sheets, and once, for the seeds from 1 up, with profiles that are fitted to seed 0.
+Token budgets: mean TTFT and TPOT of vLLM 0.22 on an RTX 5090 (TimoSaemann/ppas-vllm, Apache-2.0) with two static budgets and the same arrivals, with profiles estimated from data sheets.
 Static batches: latency of whole batches on vLLM (LLM-Inference-Bench, BSD-3-Clause) that differ in the GPU, their number, or the precision of weights or KV cache. Once with the shipped profiles, which were fitted to these rows, and once with profiles estimated from data sheets.
 Operating points: open rows of NVIDIA's aiconfigurator-core with equal model, lengths and concurrency that differ in the engine, the GPU, the precision or the division over GPUs. \`--points FILE\` is made by \`run.ts fidelity --tables FOLDER --results FILE\`, whose answers come from kernel tables; the intervals are those of the profiles' errors alone. \`--misses\` lists the pairs whose sign is wrong.`,
   options: { data: required, points: text, misses: false },
   async *run({ data, points, misses }) {
     const batches = await readStaticBatches(data);
     const pairs = [
-      ...allTokenBudgets(data),
+      ...tokenBudgets(readRuns(data)),
       ...staticBatches(batches),
       ...(points === undefined ? [] : operatingPoints(JSON.parse(await readFile(points, 'utf8')).points)),
     ];
@@ -113,15 +101,9 @@ function deployed(profile: EngineProfile, settings: Partial<Candidate> = {}): De
 
 // Token budgets.
 
-/**
- * Pairs of static budgets with the same arrivals.
- * @param label added to the figure's name
- */
-function tokenBudgets(
-  runs: readonly Run[],
-  label: string,
-  profileOf: (model: string) => EngineProfile,
-): Pair[] {
+/** Pairs of static budgets with the same arrivals, with profiles from data sheets. */
+function tokenBudgets(runs: readonly Run[]): Pair[] {
+  const estimated = new Map(MODELS.map((model) => [model, estimatedOf(model)]));
   const loads = grouped(runs, (run) => [
     ...[run.file, modelOf(run), run.seed, run.phase_schedule],
     ...[run.configured_prompt_tokens, run.configured_output_tokens],
@@ -134,7 +116,7 @@ function tokenBudgets(
       ...closedBatch(first.num_requests, input, output),
       arrivalMs: Float64Array.from(arrivalsOf(first), (s) => 1000 * s),
     };
-    const profile = profileOf(modelOf(first));
+    const profile = estimated.get(modelOf(first))!;
     const served = (run: Run) =>
       deployed(profile, {
         ...{ maxNumBatchedTokens: run.max_num_batched_tokens, maxNumSeqs: run.max_num_seqs },
@@ -144,36 +126,11 @@ function tokenBudgets(
       const name = `${profile.model.name}, ${input} in, ${output} out, ${a.phase_schedule}, seed ${a.seed}: ${a.max_num_batched_tokens} -> ${b.max_num_batched_tokens}`;
       const measured = [b.avg_ttft / a.avg_ttft, b.avg_tpot / a.avg_tpot];
       return bounds.map(({ ratio, verdict }, t) => ({
-        ...{ figure: `token budgets${label}, ${t === 0 ? 'TTFT' : 'TPOT'}`, name, measured: measured[t] },
+        ...{ figure: `token budgets, ${t === 0 ? 'TTFT' : 'TPOT'}`, name, measured: measured[t] },
         ...{ simulated: ratio, verdict },
       }));
     });
   });
-}
-
-/** Pairs under profiles from data sheets, and of the seeds that no profile was fitted to, under fitted ones. */
-function allTokenBudgets(data: string): Pair[] {
-  const all = readRuns(data);
-  const fixed = all.filter((run) => budgetOf(run) !== P_PAS);
-  const unseen = fixed.filter(({ seed }) => seed !== FITTED_SEED);
-  const estimated = new Map(MODELS.map((model) => [model, estimatedOf(model)]));
-  const fitted = new Map(MODELS.map((model) => [model, measuredLike(fittedProfile(model, all), unseen)]));
-  return [
-    ...tokenBudgets(fixed, '', (model) => estimated.get(model)!),
-    ...tokenBudgets(unseen, ', fitted to seed 0', (model) => fitted.get(model)!),
-  ];
-}
-
-/** The profile as a measured one, with its mean error of the TTFT on runs that it was not fitted to. */
-function measuredLike(profile: EngineProfile, unseen: readonly Run[]): EngineProfile {
-  const own = unseen.filter((run) => modelOf(run).endsWith(profile.model.name));
-  const errors = own.map((run) => 100 * Math.abs(play(run, profile).ttft / run.avg_ttft - 1));
-  const { FP16 } = profile.weights;
-  return {
-    ...profile,
-    weights: { FP16: { ...FP16!, status: 'measured' } },
-    fit: { ...profile.fit!, heldOutMeanErrorPercent: mean(errors) },
-  };
 }
 
 // Static batches.

@@ -10,9 +10,8 @@ import {
   tableProfile,
 } from '@servegym/profiles';
 import { mean } from '@servegym/simulator/statistics';
-import type { EngineOverheads } from '../../packages/profiles/src/data/engine-constants.ts';
 import { simulateBatch } from '../../packages/profiles/src/fits/simulated-batch.ts';
-import { benchmark, text } from '../harness.ts';
+import { benchmark } from '../harness.ts';
 
 const LARGEST_BATCH = 64;
 /** Memory sizes of the GPUs that were measured. */
@@ -22,22 +21,9 @@ const GPUS: Readonly<Record<string, string>> = { A100: 'a100-40gb', H100: 'h100-
 const VERSIONS: Readonly<Record<string, string>> = { A100: '0.6.2', H100: '0.5.4', GH200: '0.5.4' };
 
 export default benchmark({
-  what: "Static batches of LLM-Inference-Bench (16-bit weights, vLLM) predicted from kernel tables alone, with the engine's time of the version that it was or with other figures for it. Batches that overflow the KV pool are left out. `signed`: mean error of each batch size; a context token: by how much it lengthens an iteration of the largest batch, measured and predicted.",
-  options: {
-    data: 'reference-data',
-    tables: 'aiconfigurator_core',
-    'iteration-us': text,
-    'per-sequence-us': text,
-  },
-  async *run({ data, tables: folder, ...given }) {
-    const overheadsOn = (gpu: string): EngineOverheads => {
-      const overheads = engineOverheads('vllm', VERSIONS[gpu]);
-      return {
-        ...overheads,
-        iterationUs: Number(given['iteration-us'] ?? overheads.iterationUs),
-        perSequenceUs: Number(given['per-sequence-us'] ?? overheads.perSequenceUs),
-      };
-    };
+  what: "Static batches of LLM-Inference-Bench (16-bit weights, vLLM) predicted from kernel tables alone, with the engine's time of the version that it was. Batches that overflow the KV pool are left out. `signed`: mean error of each batch size; a context token: by how much it lengthens an iteration of the largest batch, measured and predicted.",
+  options: { data: 'reference-data', tables: 'aiconfigurator_core' },
+  async *run({ data, tables: folder }) {
     const [file] = findReferenceFiles(data, [REFERENCE_DATA.staticBatches]);
     const rows = parseStaticBatches(await readFile(file, 'utf8'), file).filter(
       ({ engine, weights, kvCache }) => engine === 'vLLM' && weights === 'fp16' && kvCache === 'fp16',
@@ -50,7 +36,11 @@ export default benchmark({
       const { tables, measuredOn, engine } = await readOperatorTables(folder, gpu, 'vllm');
       const { profile } = tableProfile(tables, {
         ...{ gpu, measuredOn, model: findModel(modelName), weights: 'FP16', engine },
-        ...{ overheads: overheadsOn(name), source: 'kernel tables', command: 'run.ts static-batches' },
+        ...{
+          overheads: engineOverheads('vllm', VERSIONS[name]),
+          source: 'kernel tables',
+          command: 'run.ts static-batches',
+        },
         parallel: { tensor: gpus, pipeline: 1, data: 1, expert: 1 },
       });
       const isOverflowing = ({ batch, inputTokens, outputTokens }: StaticBatchRow) =>

@@ -1,7 +1,5 @@
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
 import type { AddressInfo } from 'node:net';
-import { join } from 'node:path';
 import { after, before, describe, it, type TestContext } from 'node:test';
 import { benchmark, llmserve } from '@servegym/environments';
 import {
@@ -13,12 +11,10 @@ import {
 import { type WebSocket, WebSocketServer } from 'ws';
 import { z } from 'zod';
 import { type ServeProcess, startServe } from '../../maintenance/test-servers/servegym.ts';
-import { temporaryFolder } from '../../maintenance/test-servers/temporary-folder.ts';
 import concurrency, { openFileLimit, requestGrid, requireOpenFiles } from '../cases/concurrency.ts';
 import { runCase } from '../harness.ts';
 import { chooseAction } from './choose-action.ts';
-import { concurrencyPlotSvg } from './concurrency-plot.ts';
-import { type BatchPlan, type BatchResult, runBatch } from './session-batch.ts';
+import { type BatchPlan, runBatch } from './session-batch.ts';
 
 describe('requestGrid', () => {
   it('takes numbers, and ranges that double and keep their end', () => {
@@ -47,17 +43,15 @@ it('the limit of open files allows what fits, and is told with what to do', () =
 
 describe('concurrency', () => {
   let servers: ServeProcess[] = [];
-  const folder = temporaryFolder();
   before(async () => {
     servers = await Promise.all([startServe('--env', 'benchmark'), startServe('--env', 'benchmark')]);
   });
   after(() => Promise.all(servers.map((server) => server.stop())));
 
-  it('measures batches of sessions on several servers, and draws them', async () => {
-    const plot = join(folder, 'plot.svg');
+  it('measures batches of sessions on several servers', async () => {
     const url = servers.map((server) => server.url).join(',');
     const lines: string[] = [];
-    const args = ['--url', url, '--requests', '1..4,10', '--wait', '0', '--steps', '2', '--plot', plot];
+    const args = ['--url', url, '--requests', '1..4,10', '--wait', '0', '--steps', '2'];
     const rows = await runCase(concurrency, args, (line) => lines.push(line));
     assert.deepEqual(
       rows.map(({ sessions }) => sessions),
@@ -67,40 +61,6 @@ describe('concurrency', () => {
     const last = rows.at(-1)!;
     assert.deepEqual([last['success, %'], last.failures, last.processes], [100, '', 2]);
     assert.ok(Number(last['steps/s']) > Number(last['requests/s']));
-    assert.match(readFileSync(plot, 'utf8'), /^<svg .*sessions at once/s);
-  });
-});
-
-describe('concurrencyPlotSvg', () => {
-  const times = (p50: number) => ({ p50, p99: 2 * p50, max: 3 * p50 });
-  const batch = (sessions: number, change: Partial<BatchResult> = {}): BatchResult => ({
-    sessions,
-    succeeded: sessions,
-    wallS: 2,
-    launchS: 0.5,
-    requestsPerS: sessions / 2,
-    stepsPerS: sessions / 2,
-    total: times(1000),
-    connect: times(5),
-    reset: times(1),
-    step: times(900),
-    failures: {},
-    answeredBy: {},
-    loadCpu: 0.3,
-    ...change,
-  });
-  const nobody = { succeeded: 0, requestsPerS: 0, stepsPerS: 0, total: null };
-
-  it('draws a point for each figure that there is', () => {
-    const svg = concurrencyPlotSvg('a < b', [batch(64), batch(1024), batch(2048, nobody)]);
-    assert.equal((svg.match(/<circle [^>]* r="3"/g) ?? []).length, 2 + 2 + 3 + 3);
-    assert.match(svg, /a &lt; b/);
-    for (const sessions of [64, 1024, 2048]) assert.match(svg, new RegExp(`>${sessions}</text>`));
-  });
-
-  it('draws a single batch, and one in which nothing succeeded', () => {
-    for (const change of [{}, nobody])
-      assert.doesNotMatch(concurrencyPlotSvg('one', [batch(1, change)]), /NaN|Infinity|undefined/);
   });
 });
 
