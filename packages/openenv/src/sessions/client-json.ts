@@ -1,9 +1,10 @@
 import { isLongerThan, type LimitedJsonReading, readLimitedJson } from '../protocol/read-json.ts';
 import { type EnvironmentName, resetDigest } from './journal-digest.ts';
+import { pack } from './long-json.ts';
 import { OffLoop } from './off-loop.ts';
 import type { WrittenReset } from './off-loop-thread.ts';
 
-/** Longer JSON is read and written on a thread, bytes. */
+/** Longer JSON is read, written and compressed on a thread, bytes. */
 const LONG_BYTES = 16_384;
 
 const decoder = new TextDecoder();
@@ -32,16 +33,11 @@ export function writeReset(
   episodeId: string,
 ): WrittenReset | Promise<WrittenReset> {
   const about = [sessionId, { id, version }, episodeId] as const;
-  if (isLongerThan(options, LONG_BYTES) && isPlain(options)) {
-    return thread.do({ kind: 'write-reset', options, about }) as Promise<WrittenReset>;
+  const long = isLongerThan(options, LONG_BYTES) ? pack(options) : undefined;
+  if (long) {
+    const task = { kind: 'write-reset', options: long.packed, about } as const;
+    return thread.do(task, '', long.buffers) as Promise<WrittenReset>;
   }
   const text = JSON.stringify(options);
   return { text, digest: resetDigest(...about, text) };
-}
-
-/** True for what is the same JSON after it was sent to a thread: no instances of classes, which an environment may read from JSON. */
-function isPlain(value: unknown): boolean {
-  if (typeof value !== 'object' || value === null) return typeof value !== 'function';
-  if (Array.isArray(value)) return value.every(isPlain);
-  return Object.getPrototypeOf(value) === Object.prototype && Object.values(value).every(isPlain);
 }

@@ -3,8 +3,9 @@ import { pathToFileURL } from 'node:url';
 import { parentPort } from 'node:worker_threads';
 import { readLimitedJson } from '../protocol/read-json.ts';
 import { type EnvironmentName, resetDigest } from './journal-digest.ts';
+import { compressed, pack, unpack } from './long-json.ts';
 
-/** Work that would stop the event loop for too long. */
+/** Work that would stop the event loop for too long. Values are packed. */
 export type OffLoopTask =
   | { readonly kind: 'read-json'; readonly bytes: Uint8Array; readonly mostEntries: number | undefined }
   | {
@@ -14,7 +15,7 @@ export type OffLoopTask =
     }
   | { readonly kind: 'checkpoint'; readonly path: string };
 
-/** The first entry of a journal, as it is written. */
+/** The first entry of a journal, as it is written: a long one is compressed. */
 export interface WrittenReset {
   readonly text: string;
   readonly digest: string;
@@ -24,7 +25,8 @@ const decoder = new TextDecoder();
 
 parentPort!.on('message', (task: OffLoopTask) => {
   try {
-    parentPort!.postMessage({ result: answer(task) });
+    const { packed: result, buffers } = pack(answer(task))!;
+    parentPort!.postMessage({ result, isPacked: buffers.length > 0 }, buffers);
   } catch (error) {
     parentPort!.postMessage({ error });
   }
@@ -35,7 +37,7 @@ function answer(task: OffLoopTask): unknown {
     case 'read-json':
       return readLimitedJson(decoder.decode(task.bytes), task.mostEntries);
     case 'write-reset': {
-      const text = JSON.stringify(task.options);
+      const text = compressed(JSON.stringify(unpack(task.options)));
       return { text, digest: resetDigest(...task.about, text) } satisfies WrittenReset;
     }
     case 'checkpoint': {

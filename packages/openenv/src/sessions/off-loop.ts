@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
+import { unpack } from './long-json.ts';
 import type { OffLoopTask } from './off-loop-thread.ts';
 import { TurnQueue } from './turns.ts';
 
@@ -21,9 +22,9 @@ export class OffLoop {
       // An idle thread does not keep the process.
       this.#thread.ref();
       this.#thread.postMessage(task, transferred);
-      const [{ result, error }] = await once(this.#thread, 'message');
+      const [{ result, isPacked, error }] = await once(this.#thread, 'message');
       if (error !== undefined) throw error;
-      return result;
+      return isPacked ? unpack(result) : result;
     } finally {
       this.#thread?.unref();
       if (this.#queue.isEmpty) this.#isBusy = false;

@@ -6,6 +6,7 @@ import { openEnvError } from '../protocol/errors.ts';
 import { maskUrls } from '../protocol/mask-urls.ts';
 import { withDefaults } from '../protocol/read-json.ts';
 import { type EnvironmentName, resetDigest, stepDigest } from './journal-digest.ts';
+import { ZSTD_MARK } from './long-json.ts';
 import {
   chainedJournal,
   ENTRY_BYTES,
@@ -21,10 +22,10 @@ import {
 } from './session-store.ts';
 
 /**
- * Format of the sessions, which each has in its hash. Those without one have format 2, or format 1, which had no clients,
- * no digests and no count of steps.
+ * Last format of the sessions, which each has in its hash. Only those with a compressed reset have format 3. Those without
+ * one have format 2, or format 1, which had no clients, no digests and no count of steps.
  */
-const FORMAT = 2;
+const FORMAT = 3;
 
 /** The answer of `take`; empty when the session has actions and no reset, and the format alone when it is a later one. */
 type RedisSession = [
@@ -90,7 +91,8 @@ const REDIS_SCRIPTS = {
     if client ~= '' then bytes = bytes - tonumber(redis.call('HGET', clients .. client .. ':bytes', id) or 0) end
     if not room(client, bytes, ARGV[12], ARGV[13]) then return 'quota' end
     redis.call('DEL', session, actions)
-    redis.call('HSET', session, 'format', ${FORMAT}, 'owner', owner, 'environment', environment, 'version', version, 'client', client,
+    local format = string.sub(reset, 1, ${ZSTD_MARK.length}) == '${ZSTD_MARK}' and ${FORMAT} or 2
+    redis.call('HSET', session, 'format', format, 'owner', owner, 'environment', environment, 'version', version, 'client', client,
       'episode', episode, 'reset', reset, 'steps', 0, 'digest', digest)
     redis.call('PEXPIRE', session, retention)
     if client ~= '' then

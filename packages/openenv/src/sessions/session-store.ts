@@ -3,6 +3,7 @@ import type { EnvironmentError, ResetOptions } from '../protocol/definition.ts';
 import { openEnvError } from '../protocol/errors.ts';
 import { writeReset } from './client-json.ts';
 import { type EnvironmentName, stepDigest } from './journal-digest.ts';
+import { readEntry } from './long-json.ts';
 import type { WrittenReset } from './off-loop-thread.ts';
 import type { StoreUsers } from './sqlite-schema.ts';
 
@@ -118,14 +119,14 @@ export function chainedJournal(
   };
 }
 
-/** A kept session of its entries as JSON, that of the reset first. Those of a damaged one are not read. */
+/** A kept session of its entries as they are written, that of the reset first. Those of a damaged one are not read. */
 export function storedSession(
   about: Pick<StoredSession, 'environment' | 'client' | 'episodeId'>,
   entries: readonly string[],
   damage: string | undefined,
   journal: SessionJournal,
 ): StoredSession {
-  const [reset = {}, ...actions] = damage === undefined ? entries.map((text) => JSON.parse(text)) : [];
+  const [reset = {}, ...actions] = damage === undefined ? (entries.map(readEntry) as ResetOptions[]) : [];
   return { ...about, reset, actions, ...(damage !== undefined && { damage }), journal };
 }
 

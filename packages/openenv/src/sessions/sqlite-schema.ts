@@ -57,7 +57,7 @@ CREATE TRIGGER IF NOT EXISTS session_deleted AFTER DELETE ON session BEGIN
   UPDATE client SET bytes = bytes - old.bytes WHERE id = old.client;
   DELETE FROM client WHERE id = old.client AND bytes <= 0;
 END;
-PRAGMA user_version = 2;
+PRAGMA user_version = 3;
 `;
 
 export interface SessionRow {
@@ -145,7 +145,8 @@ function fromFormat1(database: DatabaseSync): void {
 export const SESSION_TABLES: StoredTables<keyof typeof SESSION_SQL> = {
   part: 'sessions',
   schema: SCHEMA,
-  steps: [fromFormat1],
+  // Format 3 compresses long resets, and is else as format 2.
+  steps: [fromFormat1, ''],
   formerFormat: 'SELECT user_version AS format FROM pragma_user_version',
   sql: SESSION_SQL,
 };

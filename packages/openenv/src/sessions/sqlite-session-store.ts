@@ -140,6 +140,9 @@ function openFile(path: string, { lockTimeoutMs, logger }: SqliteSessionStoreOpt
   return open();
 }
 
+/** The first format with the tables of the last one. */
+const READABLE_FORMAT = 2;
+
 function sizeOf(path: string): number {
   return statSync(path, { throwIfNoEntry: false })?.size ?? 0;
 }
@@ -161,7 +164,7 @@ export function checkSqliteStore(path: string, ...beside: readonly Tables[]) {
     const faults = database.prepare('PRAGMA integrity_check(20)').all() as { integrity_check: string }[];
     for (const { integrity_check: fault } of faults) if (fault !== 'ok') problems.push(`SQLite: ${fault}.`);
     if (format === 0) problems.push(`There are no sessions in it; its marks tell of up to ${marked}.`);
-    if (format !== SESSION_TABLES.steps.length + 1) return { sessions, problems };
+    if (format < READABLE_FORMAT) return { sessions, problems };
     const marks = marked > 0 ? new AcknowledgedMarks(`${path}-marks`) : undefined;
     const entriesOf = database.prepare(sql.readEntries);
     type Row = SessionRow & { readonly id: string };

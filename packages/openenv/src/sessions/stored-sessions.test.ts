@@ -510,13 +510,24 @@ describe('sessions in Redis', () => {
     assert.deepEqual((await here.take('untold'))!.actions, [{ amount: 1 }]);
   });
 
+  it('with a long reset are kept compressed, in a format that older servers refuse', async (t) => {
+    const client = clientOf(t);
+    const column = Array.from({ length: 19_000 }, (_, i) => i / 60);
+    await here.open('long', ENVIRONMENT, 'ada').reset('episode-1', { column });
+    const kept = await client.hgetall('openenv:session:long');
+    assert.equal(kept.format, '3');
+    assert.ok(kept.reset!.length < JSON.stringify(column).length / 2);
+    const { reset, damage } = (await there.take('long'))!;
+    assert.deepEqual([reset, damage], [{ column }, undefined]);
+  });
+
   it('of a later format are refused with a sentence, and stay as they are', async (t) => {
     const client = clientOf(t);
-    const later = { format: '3', owner: 'a later server', body: 'whatever' };
+    const later = { format: '4', owner: 'a later server', body: 'whatever' };
     await client.hset('openenv:session:later', later);
     await assert.rejects(here.take('later'), {
       code: 'STORE_ERROR',
-      message: /^The session has format 3, this version reads formats up to 2\. Use the version of servegym/,
+      message: /^The session has format 4, this version reads formats up to 3\. Use the version of servegym/,
     });
     await assert.rejects(here.open('later', ENVIRONMENT).reset('e', {}), { code: 'SESSION_TAKEN' });
     assert.deepEqual(await client.hgetall('openenv:session:later'), later);
