@@ -65,7 +65,6 @@ export { counted } from './reporting/counted.ts';
 export { chromeTrace, REQUEST_COLUMNS, type RequestRow, requestRows } from './reporting/reporting.ts';
 export { drawPriorities } from './simulation/priorities.ts';
 export { PromptChains } from './simulation/prompt-chains.ts';
-export { type ServingChange, simulateCluster } from './simulation/simulate-cluster.ts';
 export { simulateTrace } from './simulation/simulate-trace.ts';
 export type {
   EngineSettings,

@@ -4,7 +4,6 @@ import { listProfiles, parseEngineProfile } from '@servegym/profiles';
 import fc from 'fast-check';
 import { ROUTER_POLICIES } from '../src/policy/built-in.ts';
 import type { EngineProfile, IterationLaw } from '../src/profiles/engine-profile.ts';
-import { simulateCluster } from '../src/simulation/simulate-cluster.ts';
 import { simulateTrace } from '../src/simulation/simulate-trace.ts';
 import type { SimulationOptions } from '../src/simulation/simulation-options.ts';
 import type { SimulationRun } from '../src/simulation/simulation-run.ts';
@@ -120,36 +119,6 @@ describe('any workload on any profile', () => {
             router: replicas === 1 ? 'round_robin' : router,
           });
           assertServed(run, load);
-        },
-      ),
-      { numRuns: 150 },
-    );
-  });
-
-  test('is served to its end by two GPUs, whatever changes on the way', () => {
-    const change = fc.record({
-      atMs: magnitude(1, 1e6),
-      config: fc.record(
-        {
-          maxNumSeqs: fc.constantFrom(1, 8, 128),
-          split: fc.boolean(),
-          kvBudgetFraction: fc.constantFrom(0.05, 1),
-        },
-        { requiredKeys: [] },
-      ),
-      tenantGiB: fc.option(fc.double({ min: 0, max: 20, noNaN: true }), { nil: undefined }),
-    });
-    fc.assert(
-      fc.property(
-        profile,
-        trace,
-        options,
-        fc.boolean(),
-        fc.array(change, { maxLength: 4 }),
-        (drawn, load, { maxNumBatchedTokens, prefixCaching, seed, ...knobs }, split, changes) => {
-          const config = { ...knobs, weights: weightsOf(drawn), split };
-          const cluster = { profile: drawn, maxNumBatchedTokens, prefixCaching, seed, config, changes };
-          assertServed(simulateCluster(load, cluster), load);
         },
       ),
       { numRuns: 150 },

@@ -137,12 +137,7 @@ export class ReferenceEngine {
     this.asyncScheduling = options.asyncScheduling ?? false;
     this.drafter = options.drafter ?? 'ngram';
     this.batchDepths = options.speculationDepthPerBatchSize ?? [];
-    this.overhead = new RequestOverhead(
-      options.requestOverheadMs,
-      options.requestOverheadJitter,
-      options.requestOverheadPerTokenUs ?? 0,
-      options.seed,
-    );
+    this.overhead = new RequestOverhead({ requestOverheadPerTokenUs: 0, ...options });
     this.frontEnd = options.frontEnd === undefined ? null : new FrontEnd(options.frontEnd, options.seed);
     this.pool.recomputesLastBlock = this.lookahead > 0;
   }

@@ -1,8 +1,8 @@
 import type { RequestView } from '../policy/views.ts';
 import type { IterationLaw, SpeculationProfile } from '../profiles/engine-profile.ts';
 import { type SimulatorErrorCode, wrongSetting } from '../simulator-error.ts';
-import type { FrontEndOptions } from './front-end.ts';
-import type { KvGroup } from './grouped-block-pool.ts';
+import { type FrontEndOptions, MOST_API_SERVERS } from './front-end.ts';
+import { isFullAttention, type KvGroup } from './grouped-block-pool.ts';
 import type { SchedulingPolicy } from './waiting-queue.ts';
 
 /** Largest prompt or output of a request, tokens. */
@@ -127,18 +127,30 @@ export interface EngineOptions {
   readonly onIterations?: (span: IterationSpan) => void;
 }
 
-/** The options that decide what an engine schedules, all of them. */
-export type EngineSettings = Required<
-  Omit<
-    EngineOptions,
-    | 'requestOverheadMs'
-    | 'requestOverheadJitter'
-    | 'requestOverheadPerTokenUs'
-    | 'frontEnd'
-    | 'order'
-    | 'onIterations'
-  >
->;
+/** The options with their defaults. */
+export type EngineSettings = Required<Omit<EngineOptions, 'frontEnd' | 'order' | 'onIterations'>> &
+  Pick<EngineOptions, 'frontEnd' | 'order' | 'onIterations'>;
+
+const DEFAULTS: EngineSettings = {
+  blockTokens: 16,
+  maxNumBatchedTokens: 2048,
+  seed: 0,
+  requestOverheadMs: 0,
+  requestOverheadJitter: 0,
+  requestOverheadPerTokenUs: 0,
+  role: 'mixed',
+  prefixCaching: false,
+  hostKv: { blocks: 0, loadNsPerToken: 0 },
+  watermark: 0,
+  wholePromptFits: true,
+  chunkedPrefill: true,
+  asyncScheduling: false,
+  longPrefillTokenThreshold: 0,
+  longPrefillTokenThresholdAdaptive: false,
+  drafter: 'ngram',
+  speculationDepthPerBatchSize: [],
+  kvGroups: [{}],
+};
 
 /** One iteration, or several of decodes alone. Ticks. */
 export interface IterationSpan {
@@ -210,6 +222,57 @@ export function isBatchDepths(value: unknown): value is BatchDepth[] {
     const follows = i === 0 ? first === 1 : first > (value[i - 1] as BatchDepth)[1];
     return follows && last >= first && depth >= 0 && depth <= MAX_SPECULATION_DEPTH;
   });
+}
+
+/** Tokens that a KV block may hold. */
+const BLOCK_SIZES: readonly number[] = [1, 2, 4, 8, 16, 32, 64, 128, 256];
+const HOUR_MS = 3600e3;
+
+type Range = readonly [field: string, value: number, low: number, high: number];
+
+/** The settings of an engine. @throws SimulatorError naming the option that is out of range. */
+export function engineSettings(options: EngineOptions): EngineSettings {
+  const given = Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined));
+  const settings: EngineSettings = { ...DEFAULTS, ...given };
+  const { blockTokens, drafter, speculationDepthPerBatchSize, hostKv, kvGroups, frontEnd } = settings;
+  const refuse = (field: string, expected: string, got: unknown) => {
+    throw wrongSetting('ENGINE_OPTION', field, expected, got);
+  };
+  if (!BLOCK_SIZES.includes(blockTokens)) {
+    refuse('blockTokens', `one of ${BLOCK_SIZES.join(', ')}`, blockTokens);
+  }
+  const whole: readonly Range[] = [
+    ['maxNumBatchedTokens', settings.maxNumBatchedTokens, 1, MAX_BATCHED_TOKENS],
+    ['longPrefillTokenThreshold', settings.longPrefillTokenThreshold, 0, MAX_REQUEST_TOKENS],
+    ['hostKv.blocks', hostKv.blocks, 0, 2 ** 30],
+    ...kvGroups.map(({ window = 1 }, at): Range => [`kvGroups[${at}].window`, window, 1, MAX_REQUEST_TOKENS]),
+    ...(frontEnd ? [['frontEnd.processes', frontEnd.processes, 1, MOST_API_SERVERS] as const] : []),
+  ];
+  for (const range of whole) expectInteger('ENGINE_OPTION', ...range);
+  const numbers: readonly Range[] = [
+    ['requestOverheadMs', settings.requestOverheadMs, 0, HOUR_MS],
+    ['requestOverheadJitter', settings.requestOverheadJitter, 0, 1],
+    ['requestOverheadPerTokenUs', settings.requestOverheadPerTokenUs, 0, 1e6],
+    ['seed', settings.seed, 0, Number.MAX_SAFE_INTEGER],
+    ['watermark', settings.watermark, 0, MOST_WATERMARK],
+    ['hostKv.loadNsPerToken', hostKv.loadNsPerToken, 0, 1e9],
+    ['frontEnd.perRequestMs', frontEnd?.perRequestMs ?? 0, 0, HOUR_MS],
+    ['frontEnd.perPromptTokenUs', frontEnd?.perPromptTokenUs ?? 0, 0, 1e6],
+    ['frontEnd.perOutputTokenUs', frontEnd?.perOutputTokenUs ?? 0, 0, 1e6],
+  ];
+  for (const range of numbers) expectNumber('ENGINE_OPTION', ...range);
+  if (!DRAFTERS.includes(drafter)) refuse('drafter', `one of ${DRAFTERS.join(', ')}`, drafter);
+  if (!isBatchDepths(speculationDepthPerBatchSize)) {
+    refuse('speculationDepthPerBatchSize', BATCH_DEPTHS, JSON.stringify(speculationDepthPerBatchSize));
+  }
+  if (kvGroups.length === 0) refuse('kvGroups', 'at least one group', 0);
+  for (const [at, { chunk = blockTokens }] of kvGroups.entries()) {
+    if (!(chunk > 0 && chunk % blockTokens === 0)) refuse(`kvGroups[${at}].chunk`, 'whole blocks', chunk);
+  }
+  if (hostKv.blocks > 0 && !kvGroups.every(isFullAttention)) {
+    refuse('hostKv.blocks', '0 with a sliding window or chunks', hostKv.blocks);
+  }
+  return settings;
 }
 
 /** @throws SimulatorError naming the field of a configuration that is out of range. */

@@ -137,3 +137,7 @@ export function zeroCounters(): EngineCounters {
     acceptedTokens: 0,
   };
 }
+
+export function addCounters(sum: EngineCounters, counters: EngineCounters): void {
+  for (const name of Object.keys(sum) as (keyof EngineCounters)[]) sum[name] += counters[name];
+}

@@ -2,14 +2,7 @@ import { RequestView } from '../policy/views.ts';
 import { AcceptanceSampler } from './acceptance-sampler.ts';
 import { ALL_TOKENS, BlockPool } from './block-pool.ts';
 import { DecodeBatch } from './decode-batch.ts';
-import type {
-  BatchDepth,
-  Drafter,
-  EngineConfig,
-  EngineRole,
-  EngineSettings,
-  QueueOrder,
-} from './engine-config.ts';
+import type { EngineConfig, EngineRole, EngineSettings, QueueOrder } from './engine-config.ts';
 import {
   CompletionLog,
   type EngineCounters,
@@ -18,7 +11,7 @@ import {
   zeroCounters,
 } from './engine-log.ts';
 import type { EngineRequest } from './engine-request.ts';
-import type { FrontEnd } from './front-end.ts';
+import { FrontEnd } from './front-end.ts';
 import { GroupedBlockPool, isFullAttention } from './grouped-block-pool.ts';
 import { DraftTimer, IterationTimer } from './iteration-timer.ts';
 import { LatencyHistogram } from './latency-histogram.ts';
@@ -50,23 +43,14 @@ export class EngineState {
   /** Ids of the requests refused since the logs were cleared. */
   readonly rejections: number[] = [];
   readonly counters: EngineCounters = zeroCounters();
-  declare readonly blockTokens: number;
-  /** Token budget of an iteration, and that of a configuration without one. */
+  /** Token budget of an iteration. */
   declare maxNumBatchedTokens: number;
-  declare readonly defaultBudget: number;
-  declare private readonly seed: number;
+  declare readonly settings: EngineSettings;
   declare readonly asyncScheduling: boolean;
   declare readonly frontEnd: FrontEnd | null;
   /** With a front end, the requests that got their first token in the last iteration. */
   readonly begun = new SlotBuffer();
   declare role: EngineRole;
-  declare private readonly watermark: number;
-  declare private readonly wholePromptFits: boolean;
-  declare private readonly chunkedPrefill: boolean;
-  declare private readonly longPrefillTokenThreshold: number;
-  declare private readonly longPrefillTokenThresholdAdaptive: boolean;
-  declare private readonly drafter: Drafter;
-  declare private readonly batchDepths: readonly BatchDepth[];
   /** Blocks that an admission leaves free while others run. */
   declare private spareBlocks: number;
   /** Slots that a request holds behind those of an iteration, for the next drafts. */
@@ -77,7 +61,6 @@ export class EngineState {
   declare draftTimer: DraftTimer | null;
   declare acceptance: AcceptanceSampler;
   declare readonly pool: BlockPool;
-  declare private readonly loadTicksPerToken: number;
   /** Running requests whose prefill is incomplete: several under `longPrefillTokenThreshold` alone. */
   partials = 0;
   admitting = true;
@@ -97,43 +80,28 @@ export class EngineState {
   declare readonly order: QueueOrder | null;
   views: RequestView[] = [];
 
-  constructor(
-    config: EngineConfig,
-    settings: EngineSettings,
-    frontEnd: FrontEnd | null,
-    order: QueueOrder | null,
-  ) {
-    this.frontEnd = frontEnd;
-    this.order = order;
-    this.waiting.isArranged = order !== null;
-    const { blockTokens, maxNumBatchedTokens, seed } = settings;
-    this.blockTokens = blockTokens;
-    this.defaultBudget = maxNumBatchedTokens;
+  constructor(config: EngineConfig, settings: EngineSettings) {
+    const { blockTokens, maxNumBatchedTokens, seed, asyncScheduling, prefixCaching, hostKv, order } =
+      settings;
+    this.settings = settings;
+    this.frontEnd = settings.frontEnd === undefined ? null : new FrontEnd(settings.frontEnd, seed);
+    this.order = order ?? null;
+    this.waiting.isArranged = order !== undefined;
     this.maxNumBatchedTokens = config.maxNumBatchedTokens ?? maxNumBatchedTokens;
-    this.seed = seed;
     this.acceptance = new AcceptanceSampler(seed, config.survival);
     this.role = settings.role;
-    this.watermark = settings.watermark;
-    this.wholePromptFits = settings.wholePromptFits;
-    this.chunkedPrefill = settings.chunkedPrefill;
-    this.longPrefillTokenThreshold = settings.longPrefillTokenThreshold;
-    this.longPrefillTokenThresholdAdaptive = settings.longPrefillTokenThresholdAdaptive;
-    this.asyncScheduling = settings.asyncScheduling;
-    this.drafter = settings.drafter;
-    this.batchDepths = settings.speculationDepthPerBatchSize;
+    this.asyncScheduling = asyncScheduling;
     this.decodes = new DecodeBatch(this.table, blockTokens);
     this.verifications = new VerifyBatch(this.table, blockTokens);
     this.config = config;
     this.timer = new IterationTimer(config.law);
     this.draftTimer = config.speculation === null ? null : new DraftTimer(config.speculation);
-    const { prefixCaching, hostKv } = settings;
     this.pool = !settings.kvGroups.every(isFullAttention)
       ? new GroupedBlockPool(
           ...([this.table, config.kvBlocks, blockTokens, prefixCaching, settings.kvGroups] as const),
-          maxNumBatchedTokens * (settings.asyncScheduling ? 2 : 1),
+          maxNumBatchedTokens * (asyncScheduling ? 2 : 1),
         )
       : new BlockPool(this.table, config.kvBlocks, blockTokens, prefixCaching, hostKv.blocks);
-    this.loadTicksPerToken = hostKv.loadNsPerToken * TICKS_PER_NS;
     this.waiting.policy = config.schedulingPolicy;
     this.derive(config);
   }
@@ -145,10 +113,10 @@ export class EngineState {
       this.draftTimer = config.speculation === null ? null : new DraftTimer(config.speculation);
     }
     if (config.survival !== this.config.survival) {
-      this.acceptance = new AcceptanceSampler(this.seed, config.survival);
+      this.acceptance = new AcceptanceSampler(this.settings.seed, config.survival);
     }
     this.waiting.policy = config.schedulingPolicy;
-    this.maxNumBatchedTokens = config.maxNumBatchedTokens ?? this.defaultBudget;
+    this.maxNumBatchedTokens = config.maxNumBatchedTokens ?? this.settings.maxNumBatchedTokens;
     this.config = config;
     this.derive(config);
   }
@@ -156,14 +124,14 @@ export class EngineState {
   /** Sets what follows from the configuration and the options. */
   private derive({ kvBlocks, speculationDepth }: EngineConfig): void {
     // vLLM counts its reserved block.
-    this.spareBlocks = Math.floor(this.watermark * (kvBlocks + 1));
-    this.lookahead = this.drafter === 'eagle' ? speculationDepth : 0;
+    this.spareBlocks = Math.floor(this.settings.watermark * (kvBlocks + 1));
+    this.lookahead = this.settings.drafter === 'eagle' ? speculationDepth : 0;
     this.pool.recomputesLastBlock = this.lookahead > 0;
   }
 
   /** Ticks by which an iteration is longer that loads the KV of so many tokens from the host. */
   loadTicks(tokens: number): number {
-    return tokens === 0 ? 0 : wholeTicks(tokens * this.loadTicksPerToken);
+    return tokens === 0 ? 0 : wholeTicks(tokens * this.settings.hostKv.loadNsPerToken * TICKS_PER_NS);
   }
 
   /** Tick at which the scheduler composes the iteration that begins now. */
@@ -186,14 +154,15 @@ export class EngineState {
 
   /** Whether each sequence has the drafts that were made for it, and not the same number as all others. */
   get draftsByBatchSize(): boolean {
-    return this.batchDepths.length > 0 && this.speculative;
+    return this.settings.speculationDepthPerBatchSize.length > 0 && this.speculative;
   }
 
   /** Draft tokens that an iteration of so many requests makes for each. */
   draftsOf(requests: number): number {
     const { speculationDepth } = this.config;
     let drafts = speculationDepth;
-    for (const [first, , depth] of this.batchDepths) if (first <= requests) drafts = depth;
+    for (const [first, , depth] of this.settings.speculationDepthPerBatchSize)
+      if (first <= requests) drafts = depth;
     return Math.min(drafts, speculationDepth);
   }
 
@@ -247,7 +216,7 @@ export class EngineState {
    */
   neverFits(slot: number): boolean {
     const { input, output } = this.table;
-    if (!this.chunkedPrefill && input[slot] + output[slot] > this.maxNumBatchedTokens) return true;
+    if (!this.settings.chunkedPrefill && input[slot] + output[slot] > this.maxNumBatchedTokens) return true;
     const most = input[slot] + output[slot] - 1 + this.config.speculationDepth + this.lookahead;
     return this.pool.blocksOfRequest(most) > this.config.kvBlocks;
   }
@@ -283,19 +252,21 @@ export class EngineState {
 
   /** Most tokens that a request gets in the iteration that is scheduled now. */
   mostTokens(): number {
-    return this.longPrefillTokenThreshold === 0 ? ALL_TOKENS : this.mostTokensOfLong();
+    return this.settings.longPrefillTokenThreshold === 0 ? ALL_TOKENS : this.mostTokensOfLong();
   }
 
   private mostTokensOfLong(): number {
     const requests = this.running.count + this.waiting.count;
     if (requests <= 1) return ALL_TOKENS;
-    if (!this.longPrefillTokenThresholdAdaptive) return this.longPrefillTokenThreshold;
-    return Math.max(this.longPrefillTokenThreshold, Math.floor(this.maxNumBatchedTokens / requests));
+    if (!this.settings.longPrefillTokenThresholdAdaptive) return this.settings.longPrefillTokenThreshold;
+    return Math.max(this.settings.longPrefillTokenThreshold, Math.floor(this.maxNumBatchedTokens / requests));
   }
 
   /** The smallest that `mostTokens` can be. */
   get leastOfMostTokens(): number {
-    return this.longPrefillTokenThreshold === 0 ? ALL_TOKENS : this.longPrefillTokenThreshold;
+    return this.settings.longPrefillTokenThreshold === 0
+      ? ALL_TOKENS
+      : this.settings.longPrefillTokenThreshold;
   }
 
   /** Whether decodes may stand behind an incomplete prefill, outnumber the token budget, have been left out, or free blocks. */
@@ -311,9 +282,9 @@ export class EngineState {
    * iteration, and `padding` slots behind its last token.
    */
   fits(slot: number, budget: number, limit: number, padding = 0): boolean {
-    if (!this.chunkedPrefill && !this.fitsBudget(slot, budget, limit)) return false;
+    if (!this.settings.chunkedPrefill && !this.fitsBudget(slot, budget, limit)) return false;
     const tokens = Math.min(budget, limit);
-    const whole = this.wholePromptFits || this.table.transferred[slot] === 1;
+    const whole = this.settings.wholePromptFits || this.table.transferred[slot] === 1;
     const spare = this.running.count > 0 ? this.spareBlocks : 0;
     if (this.lookahead === 0 && !this.pool.hasWindows) {
       return this.pool.fits(slot, whole ? ALL_TOKENS : Math.max(0, tokens), spare, padding);

@@ -1,19 +1,14 @@
 import { wrongSetting } from '../simulator-error.ts';
 import {
-  BATCH_DEPTHS,
   checkEngineConfig,
-  DRAFTERS,
   type EngineConfig,
   type EngineOptions,
   type EngineRole,
+  engineSettings,
   expectInteger,
-  expectNumber,
   type IterationSpan,
-  isBatchDepths,
-  MAX_BATCHED_TOKENS,
   MAX_REQUEST_TOKENS,
   MAX_SPECULATION_DEPTH,
-  MOST_WATERMARK,
 } from './engine-config.ts';
 import {
   type CompletionLog,
@@ -25,8 +20,7 @@ import {
 import type { EngineRequest } from './engine-request.ts';
 import { type EngineSnapshot, restoreSnapshot, takeSnapshot } from './engine-snapshot.ts';
 import { EngineState } from './engine-state.ts';
-import { FrontEnd, MOST_API_SERVERS } from './front-end.ts';
-import { isFullAttention } from './grouped-block-pool.ts';
+import type { FrontEnd } from './front-end.ts';
 import { iterateInOrder } from './in-order-iteration.ts';
 import { IterationPlan } from './iteration-plan.ts';
 import type { LatencyHistogram } from './latency-histogram.ts';
@@ -36,11 +30,6 @@ import { RequestOverhead } from './request-overhead.ts';
 import { ARRIVING, DECODING, ENDED, FUTURE, WAITING } from './request-table.ts';
 import { iterateVerifyBatch, skipVerifySteps } from './verify-iteration.ts';
 import { PRIORITY_CLASSES } from './waiting-queue.ts';
-
-/** Tokens that a KV block may hold. */
-const BLOCK_SIZES: readonly number[] = [1, 2, 4, 8, 16, 32, 64, 128, 256];
-
-const HOUR_MS = 3600e3;
 
 /**
  * One vLLM V1 engine: iteration-level continuous batching with chunked prefill, KV blocks and recompute preemption.
@@ -62,87 +51,11 @@ export class Engine {
 
   /** @throws SimulatorError when an option or the configuration is out of range. */
   constructor(config: EngineConfig, options: EngineOptions = {}) {
-    const blockTokens = options.blockTokens ?? 16;
-    const maxNumBatchedTokens = options.maxNumBatchedTokens ?? 2048;
-    if (!BLOCK_SIZES.includes(blockTokens)) {
-      throw wrongSetting('ENGINE_OPTION', 'blockTokens', `one of ${BLOCK_SIZES.join(', ')}`, blockTokens);
-    }
-    expectInteger('ENGINE_OPTION', 'maxNumBatchedTokens', maxNumBatchedTokens, 1, MAX_BATCHED_TOKENS);
-    const { requestOverheadMs = 0, requestOverheadJitter = 0, requestOverheadPerTokenUs = 0 } = options;
-    const { seed = 0 } = options;
-    expectNumber('ENGINE_OPTION', 'requestOverheadMs', requestOverheadMs, 0, HOUR_MS);
-    expectNumber('ENGINE_OPTION', 'requestOverheadJitter', requestOverheadJitter, 0, 1);
-    expectNumber('ENGINE_OPTION', 'requestOverheadPerTokenUs', requestOverheadPerTokenUs, 0, 1e6);
-    expectNumber('ENGINE_OPTION', 'seed', seed, 0, Number.MAX_SAFE_INTEGER);
-    const { watermark = 0, longPrefillTokenThreshold = 0 } = options;
-    expectNumber('ENGINE_OPTION', 'watermark', watermark, 0, MOST_WATERMARK);
-    const longest = MAX_REQUEST_TOKENS;
-    expectInteger('ENGINE_OPTION', 'longPrefillTokenThreshold', longPrefillTokenThreshold, 0, longest);
-    const { drafter = 'ngram', speculationDepthPerBatchSize = [] } = options;
-    if (!DRAFTERS.includes(drafter)) {
-      throw wrongSetting('ENGINE_OPTION', 'drafter', `one of ${DRAFTERS.join(', ')}`, drafter);
-    }
-    if (!isBatchDepths(speculationDepthPerBatchSize)) {
-      const got = JSON.stringify(speculationDepthPerBatchSize);
-      throw wrongSetting('ENGINE_OPTION', 'speculationDepthPerBatchSize', BATCH_DEPTHS, got);
-    }
-    const { hostKv = { blocks: 0, loadNsPerToken: 0 } } = options;
-    expectInteger('ENGINE_OPTION', 'hostKv.blocks', hostKv.blocks, 0, 2 ** 30);
-    expectNumber('ENGINE_OPTION', 'hostKv.loadNsPerToken', hostKv.loadNsPerToken, 0, 1e9);
-    const { kvGroups = [{}] } = options;
-    if (kvGroups.length === 0) throw wrongSetting('ENGINE_OPTION', 'kvGroups', 'at least one group', 0);
-    for (const [at, { window = 1, chunk = blockTokens }] of kvGroups.entries()) {
-      expectInteger('ENGINE_OPTION', `kvGroups[${at}].window`, window, 1, MAX_REQUEST_TOKENS);
-      if (!(chunk > 0 && chunk % blockTokens === 0)) {
-        throw wrongSetting('ENGINE_OPTION', `kvGroups[${at}].chunk`, 'whole blocks', chunk);
-      }
-    }
-    if (hostKv.blocks > 0 && !kvGroups.every(isFullAttention)) {
-      throw wrongSetting(
-        'ENGINE_OPTION',
-        'hostKv.blocks',
-        '0 with a sliding window or chunks',
-        hostKv.blocks,
-      );
-    }
-    const { frontEnd } = options;
-    if (frontEnd !== undefined) {
-      expectInteger('ENGINE_OPTION', 'frontEnd.processes', frontEnd.processes, 1, MOST_API_SERVERS);
-      expectNumber('ENGINE_OPTION', 'frontEnd.perRequestMs', frontEnd.perRequestMs, 0, HOUR_MS);
-      expectNumber('ENGINE_OPTION', 'frontEnd.perPromptTokenUs', frontEnd.perPromptTokenUs, 0, 1e6);
-      expectNumber('ENGINE_OPTION', 'frontEnd.perOutputTokenUs', frontEnd.perOutputTokenUs, 0, 1e6);
-    }
-    this.overhead = new RequestOverhead(
-      requestOverheadMs,
-      requestOverheadJitter,
-      requestOverheadPerTokenUs,
-      seed,
-    );
-    this.onIterations = options.onIterations;
-    checkEngineConfig(config, maxNumBatchedTokens);
-    const settings = {
-      blockTokens,
-      maxNumBatchedTokens,
-      seed,
-      role: options.role ?? 'mixed',
-      prefixCaching: options.prefixCaching ?? false,
-      hostKv,
-      watermark,
-      wholePromptFits: options.wholePromptFits ?? true,
-      chunkedPrefill: options.chunkedPrefill ?? true,
-      asyncScheduling: options.asyncScheduling ?? false,
-      longPrefillTokenThreshold,
-      longPrefillTokenThresholdAdaptive: options.longPrefillTokenThresholdAdaptive ?? false,
-      drafter,
-      speculationDepthPerBatchSize,
-      kvGroups,
-    };
-    this.state = new EngineState(
-      config,
-      settings,
-      frontEnd === undefined ? null : new FrontEnd(frontEnd, seed),
-      options.order ?? null,
-    );
+    const settings = engineSettings(options);
+    checkEngineConfig(config, settings.maxNumBatchedTokens);
+    this.overhead = new RequestOverhead(settings);
+    this.onIterations = settings.onIterations;
+    this.state = new EngineState(config, settings);
   }
 
   /** Current tick. An iteration under way when the clock passed a limit has been counted in full. */
@@ -307,7 +220,7 @@ export class Engine {
    */
   configure(config: EngineConfig): void {
     const state = this.state;
-    checkEngineConfig(config, state.defaultBudget);
+    checkEngineConfig(config, state.settings.maxNumBatchedTokens);
     state.settle();
     const speculative = config.speculationDepth > 0;
     const { speculationDepth, survival } = state.config;

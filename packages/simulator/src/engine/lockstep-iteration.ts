@@ -51,7 +51,8 @@ export function skipDecodes(state: EngineState, limit: number): boolean {
 
 /** Lets others find what the decodes have filled, block by block in the order of the iterations that were skipped. */
 function fillSkipped(state: EngineState): void {
-  const { table, running, decodes, pool, blockTokens, unknownTokens } = state;
+  const { table, running, decodes, pool, unknownTokens } = state;
+  const { blockTokens } = state.settings;
   const filled: { readonly ago: number; readonly slot: number; readonly tokens: number }[] = [];
   for (let slot = running.head; slot >= 0; slot = table.next[slot]) {
     const context = decodes.contextLength(slot) - unknownTokens;

@@ -6,8 +6,13 @@ import { msFromTicks, TICKS_PER_MS, ticksFromMs } from './ticks.ts';
 
 const REQUESTS = 20_000;
 
+function overheadOf(ms: number, jitter: number, perTokenUs: number, seed: number): RequestOverhead {
+  const given = { requestOverheadMs: ms, requestOverheadJitter: jitter };
+  return new RequestOverhead({ ...given, requestOverheadPerTokenUs: perTokenUs, seed });
+}
+
 function overheadsMs(jitter: number): number[] {
-  const overhead = new RequestOverhead(20, jitter, 0, 7);
+  const overhead = overheadOf(20, jitter, 0, 7);
   return Array.from({ length: REQUESTS }, (_, id) => msFromTicks(overhead.ticks(id, 1)));
 }
 
@@ -26,7 +31,7 @@ describe('the overhead of a request', () => {
   });
 
   it('grows with the prompt', () => {
-    const overhead = new RequestOverhead(20, 0, 8, 7);
+    const overhead = overheadOf(20, 0, 8, 7);
     assert.deepEqual(
       [1, 10_000].map((input) => msFromTicks(overhead.ticks(0, input))),
       [20.008, 100],
@@ -34,7 +39,7 @@ describe('the overhead of a request', () => {
   });
 
   it('belongs to the seed and the request', () => {
-    const other = new RequestOverhead(20, 0.4, 0, 8);
+    const other = overheadOf(20, 0.4, 0, 8);
     assert.deepEqual(overheadsMs(0.4), overheadsMs(0.4));
     assert.notEqual(msFromTicks(other.ticks(1, 1)), overheadsMs(0.4)[1]);
   });
@@ -64,7 +69,7 @@ describe('the overhead of a request', () => {
     engine.runUntil(Number.POSITIVE_INFINITY);
     const { ids, scheduled, count } = engine.completions;
     assert.equal(count, 50);
-    const overhead = new RequestOverhead(50, 1, 3, 0);
+    const overhead = overheadOf(50, 1, 3, 0);
     const seen = Array.from({ length: 50 }, (_, id) => ticksFromMs(id) + overhead.ticks(id, 10));
     const expected = seen.map((_, id) => id).sort((a, b) => seen[a] - seen[b]);
     assert.deepEqual([...ids.subarray(0, 50)], expected);

@@ -1,6 +1,12 @@
 import { randomUniform, streamKey } from '../random/counter-random.ts';
 import { portableLog } from '../random/portable-log.ts';
+import type { EngineSettings } from './engine-config.ts';
 import { ticksFromMs } from './ticks.ts';
+
+type OverheadSettings = Pick<
+  EngineSettings,
+  'requestOverheadMs' | 'requestOverheadJitter' | 'requestOverheadPerTokenUs' | 'seed'
+>;
 
 /**
  * The time between a request's arrival and the scheduler: a constant part, a part that is exponentially distributed, as of
@@ -13,11 +19,15 @@ export class RequestOverhead {
   declare private readonly perTokenMs: number;
   declare private readonly key: number;
 
-  /** @param jitter share of the mean that varies, 0 to 1 */
-  constructor(meanMs: number, jitter: number, perTokenUs: number, seed: number) {
-    this.perTokenMs = perTokenUs / 1000;
-    this.constantMs = meanMs * (1 - jitter);
-    this.varyingMs = meanMs * jitter;
+  constructor({
+    requestOverheadMs,
+    requestOverheadJitter,
+    requestOverheadPerTokenUs,
+    seed,
+  }: OverheadSettings) {
+    this.perTokenMs = requestOverheadPerTokenUs / 1000;
+    this.constantMs = requestOverheadMs * (1 - requestOverheadJitter);
+    this.varyingMs = requestOverheadMs * requestOverheadJitter;
     this.key = streamKey(seed, 'request overhead');
   }
 

@@ -1,6 +1,11 @@
 import { BinaryHeap } from '../binary-heap.ts';
 import type { QueueOrder } from '../engine/engine-config.ts';
-import { type EngineCounters, type RequestProgress, zeroCounters } from '../engine/engine-log.ts';
+import {
+  addCounters,
+  type EngineCounters,
+  type RequestProgress,
+  zeroCounters,
+} from '../engine/engine-log.ts';
 import { LatencyHistogram } from '../engine/latency-histogram.ts';
 import { TICKS_PER_S, ticksFromMs } from '../engine/ticks.ts';
 import { admissionByClass, leastLoaded, weighted } from '../policy/built-in.ts';
@@ -90,7 +95,7 @@ export class Fleet {
 
   /**
    * The replicas of `settings` are ready at tick 0.
-   * @throws SimulatorError, SimulatorError or SimulatorError when a setting or option is out of range.
+   * @throws SimulatorError when a setting or option is out of range.
    */
   constructor(settings: FleetSettings, options: FleetOptions, listener: FleetListener) {
     checkFleetOptions(options);
@@ -520,8 +525,4 @@ function leavesFirst(a: Replica, b: Replica): boolean {
   if (a.state === 'starting' && a.readyAt !== b.readyAt) return a.readyAt > b.readyAt;
   const difference = a.target.inFlight - b.target.inFlight;
   return difference < 0 || (difference === 0 && a.ordinal > b.ordinal);
-}
-
-function addCounters(sum: EngineCounters, counters: EngineCounters): void {
-  for (const name of Object.keys(sum) as (keyof EngineCounters)[]) sum[name] += counters[name];
 }

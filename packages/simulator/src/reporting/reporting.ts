@@ -43,8 +43,7 @@ const REQUESTS_PID = 0;
 
 /**
  * A run in the Trace Event format that Perfetto and chrome://tracing open: the iterations of each replica, its queue,
- * batch and KV blocks as counters, its reloads and restarts, and each request with its wait, prefill and decode. Yields
- * the JSON in pieces.
+ * batch and KV blocks as counters, and each request with its wait, prefill and decode. Yields the JSON in pieces.
  * @see https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU (the format)
  */
 export function* chromeTrace(
@@ -62,10 +61,6 @@ export function* chromeTrace(
       yield `,\n${JSON.stringify(processName(pid, `replica ${span.replica}`))}`;
     }
     for (const event of spanEvents(span, pid)) yield `,\n${JSON.stringify(event)}`;
-  }
-  for (const { kind, atMs, replica } of run.events) {
-    const event = { ph: 'i', name: kind, pid: replica + 1, tid: 1, ts: atMs * 1000, s: 'p' };
-    yield `,\n${JSON.stringify(event)}`;
   }
   for (let i = 0; i < run.ids.length; i++) {
     for (const event of requestEvents(trace, run, i)) yield `,\n${JSON.stringify(event)}`;

@@ -5,7 +5,6 @@ import fc from 'fast-check';
 import type { EngineProfile } from '../profiles/engine-profile.ts';
 import { drawLengths } from '../traces/operations.ts';
 import type { Trace } from '../traces/trace.ts';
-import { simulateCluster } from './simulate-cluster.ts';
 import { simulateTrace } from './simulate-trace.ts';
 import type { SimulationRun } from './simulation-run.ts';
 
@@ -71,10 +70,6 @@ function inOrderOfId(run: SimulationRun): number[][] {
   return rows.map((row) => [run.queueMs[row], run.ttftMs[row], run.e2eMs[row]]);
 }
 
-const config = {
-  ...{ maxNumSeqs: 6, kvBudgetFraction: 1, speculationDepth: 0, weights: 'FP16' as const },
-  schedulingPolicy: 'fcfs' as const,
-};
 const servers: readonly [string, (trace: Trace, concurrency?: number) => SimulationRun][] = [
   [
     'one engine',
@@ -91,14 +86,9 @@ const servers: readonly [string, (trace: Trace, concurrency?: number) => Simulat
       simulateTrace(trace, { profile, replicas: 3, router: 'least_loaded', maxNumSeqs: 4, concurrency }),
   ],
   [
-    'two GPUs',
-    (trace, concurrency) =>
-      simulateCluster(trace, { profile, config: { ...config, split: false }, concurrency }),
-  ],
-  [
     'prefill and decode apart',
     (trace, concurrency) =>
-      simulateCluster(trace, { profile, config: { ...config, split: true }, concurrency }),
+      simulateTrace(trace, { profile, split: { prefill: 1, decode: 1 }, maxNumSeqs: 6, concurrency }),
   ],
 ];
 

@@ -8,7 +8,6 @@ import { msFromTicks, ticksFromMs } from '../engine/ticks.ts';
 import { engineOptionsOf } from '../profiles/engine-options.ts';
 import { SimulatorError } from '../simulator-error.ts';
 import type { Trace } from '../traces/trace.ts';
-import { simulateCluster } from './simulate-cluster.ts';
 import { simulateTrace } from './simulate-trace.ts';
 import type { SimulationOptions } from './simulation-options.ts';
 import type { SimulationRun } from './simulation-run.ts';
@@ -87,19 +86,6 @@ describe('engines that prefill for others', () => {
       assert.deepEqual(latencies(run), plainLatencies(prefill, decode, 900));
     });
   }
-
-  it('serve as the split cluster of two GPUs does, in an open and in a closed loop', () => {
-    const config = {
-      ...{ maxNumSeqs: 64, kvBudgetFraction: 1, speculationDepth: 0, weights: 'FP16' as const },
-      ...{ split: true, schedulingPolicy: 'fcfs' as const },
-    };
-    for (const concurrency of [undefined, 24]) {
-      const cluster = simulateCluster(trace, { profile, config, prefixCaching: true, concurrency });
-      const run = serve({ split: { prefill: 1, decode: 1 }, concurrency });
-      assert.deepEqual(latencies(run), latencies(cluster));
-      assert.deepEqual(run.counters, cluster.counters);
-    }
-  });
 
   it('prefill sooner when there are more of them, and choose the least loaded for decoding', () => {
     const mean = (values: Float64Array) => values.reduce((sum, value) => sum + value, 0) / values.length;

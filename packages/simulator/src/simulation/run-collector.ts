@@ -1,38 +1,50 @@
 import type { Engine } from '../engine/engine.ts';
 import { msFromTicks } from '../engine/ticks.ts';
 import type { SimulationRun } from './simulation-run.ts';
-import type { CompletionCollector } from './trace-server.ts';
+
+/** Results of single requests, as columns; of a run that is summarized, the latencies. */
+type Columns = Pick<SimulationRun, 'ids' | 'queueMs' | 'ttftMs' | 'tpotMs' | 'e2eMs' | 'arrivalMs'>;
 
 /** Gathers completions chunk by chunk, so that the engine's logs stay small. */
-export class RunCollector implements CompletionCollector {
+export class RunCollector {
   private lastTokenMs = 0;
   private count = 0;
-  private readonly ids: Int32Array;
-  private readonly queueMs: Float64Array;
-  private readonly ttftMs: Float64Array;
-  private readonly tpotMs: Float64Array;
-  private readonly e2eMs: Float64Array;
-  private readonly arrivalMs: Float64Array | undefined;
+  private capacity: number;
+  private ids = new Int32Array(0);
+  private queueMs = new Float64Array(0);
+  private arrivalMs = new Float64Array(0);
+  private ttftMs: Float64Array;
+  private tpotMs: Float64Array;
+  private e2eMs: Float64Array;
 
-  /** @param keepsArrivals Whether arrivals are others than the trace's. */
-  constructor(capacity: number, keepsArrivals: boolean) {
-    if (keepsArrivals) this.arrivalMs = new Float64Array(capacity);
-    this.ids = new Int32Array(capacity);
-    this.queueMs = new Float64Array(capacity);
+  /**
+   * @param capacity Completions that there is room for at first.
+   * @param keeps Columns beside the latencies.
+   */
+  constructor(capacity: number, keeps: 'latencies' | 'requests' | 'requests and arrivals') {
+    this.capacity = capacity;
     this.ttftMs = new Float64Array(capacity);
     this.tpotMs = new Float64Array(capacity);
     this.e2eMs = new Float64Array(capacity);
+    if (keeps === 'latencies') return;
+    this.ids = new Int32Array(capacity);
+    this.queueMs = new Float64Array(capacity);
+    if (keeps === 'requests and arrivals') this.arrivalMs = new Float64Array(capacity);
   }
 
+  /** Takes what an engine has completed since it was last asked. @param origin Tick at which its clock began. */
   take(engine: Engine, origin: number): void {
     const { count, ids, arrivals, scheduled, firstTokens, lastTokens, outputs } = engine.completions;
+    while (this.count + count > this.capacity) this.grow();
     // The processes of a front end answer in no order.
     let latest = Number.NEGATIVE_INFINITY;
     for (let i = 0; i < count; i++) {
       const at = this.count++;
-      this.ids[at] = ids[i];
-      if (this.arrivalMs !== undefined) this.arrivalMs[at] = msFromTicks(arrivals[i] + origin);
-      this.queueMs[at] = msFromTicks(scheduled[i] - arrivals[i]);
+      if (this.ids.length > 0) {
+        this.ids[at] = ids[i];
+        this.queueMs[at] = msFromTicks(scheduled[i] - arrivals[i]);
+      }
+      if (this.arrivalMs.length > 0) this.arrivalMs[at] = msFromTicks(arrivals[i] + origin);
       this.ttftMs[at] = msFromTicks(firstTokens[i] - arrivals[i]);
       this.tpotMs[at] = msFromTicks(lastTokens[i] - firstTokens[i]) / (outputs[i] - 1);
       this.e2eMs[at] = msFromTicks(lastTokens[i] - arrivals[i]);
@@ -44,10 +56,7 @@ export class RunCollector implements CompletionCollector {
   }
 
   /** All that was taken. */
-  run(): Pick<
-    SimulationRun,
-    'simulatedMs' | 'ids' | 'queueMs' | 'ttftMs' | 'tpotMs' | 'e2eMs' | 'arrivalMs'
-  > {
+  run(): Columns & Pick<SimulationRun, 'simulatedMs'> {
     const end = this.count;
     return {
       simulatedMs: this.lastTokenMs,
@@ -56,7 +65,17 @@ export class RunCollector implements CompletionCollector {
       ttftMs: this.ttftMs.subarray(0, end),
       tpotMs: this.tpotMs.subarray(0, end),
       e2eMs: this.e2eMs.subarray(0, end),
-      ...(this.arrivalMs && { arrivalMs: this.arrivalMs.subarray(0, end) }),
+      ...(this.arrivalMs.length > 0 && { arrivalMs: this.arrivalMs.subarray(0, end) }),
     };
+  }
+
+  /** Doubles the room for latencies: only of a run that is summarized is the number of requests not known before. */
+  private grow(): void {
+    this.capacity *= 2;
+    for (const name of ['ttftMs', 'tpotMs', 'e2eMs'] as const) {
+      const larger = new Float64Array(this.capacity);
+      larger.set(this[name]);
+      this[name] = larger;
+    }
   }
 }

@@ -1,4 +1,3 @@
-import type { ClusterEvent } from '../cluster/serving-config.ts';
 import type { IterationSpan } from '../engine/engine-config.ts';
 import type { EngineCounters } from '../engine/engine-log.ts';
 import type { PolicyFault } from '../policy/policy.ts';
@@ -25,8 +24,6 @@ export interface SimulationTotals {
   readonly counters: EngineCounters;
   /** KV blocks of each replica when it began. */
   readonly kvBlocks: number;
-  /** Reloads, drains and out-of-memory restarts, in order of time. */
-  readonly events: readonly SimulatedEvent[];
   /** With a policy: requests that it refused, and the faults of its functions. */
   readonly policy?: { readonly refused: number; readonly faults: readonly PolicyFault[] };
 }
@@ -53,11 +50,4 @@ export interface SimulationRun extends SimulationTotals {
   readonly e2eMs: Float64Array;
   /** Arrival, ms after the first, where arrivals depend on answers: with conversations or a concurrency. */
   readonly arrivalMs?: Float64Array;
-}
-
-/** Something that happened to a replica or GPU, ms after the first arrival. */
-export interface SimulatedEvent {
-  readonly kind: ClusterEvent['kind'];
-  readonly atMs: number;
-  readonly replica: number;
 }

@@ -1,20 +1,21 @@
 import { Engine } from '../engine/engine.ts';
-import type { IterationSpan } from '../engine/engine-config.ts';
+import { expectInteger, type IterationSpan } from '../engine/engine-config.ts';
+import { addCounters, zeroCounters } from '../engine/engine-log.ts';
 import type { EngineRequest } from '../engine/engine-request.ts';
+import { LatencyHistogram } from '../engine/latency-histogram.ts';
 import { msFromTicks, TICKS_PER_S, ticksFromMs } from '../engine/ticks.ts';
 import type { RouterPolicy } from '../policy/built-in.ts';
 import { PolicyRun, startPolicy } from '../policy/policy.ts';
 import { type ReplicaRole, RequestView } from '../policy/views.ts';
 import { acceptanceTable, engineOptionsOf } from '../profiles/engine-options.ts';
-import { weightVariant } from '../profiles/kv-pool.ts';
-import { SimulatorError } from '../simulator-error.ts';
+import { kvPoolBlocks, weightVariant } from '../profiles/kv-pool.ts';
+import { SimulatorError, wrongSetting } from '../simulator-error.ts';
 import type { Trace } from '../traces/trace.ts';
 import { ClosedLoop } from './closed-loop.ts';
-import { engineTotals } from './engine-totals.ts';
 import { Handovers } from './handovers.ts';
-import { poolBlocks } from './pool-blocks.ts';
 import { PromptChains } from './prompt-chains.ts';
 import { Router } from './router.ts';
+import type { RunCollector } from './run-collector.ts';
 import type { EngineSettings, SimulationOptions } from './simulation-options.ts';
 import type { SimulationTotals } from './simulation-run.ts';
 import { promptPrefix, tracedRequest } from './traced-request.ts';
@@ -25,11 +26,6 @@ const MAX_REPLICAS = 1024;
 /** The clock's origin moves when it is past this, well before doubles lose whole ticks (39 hours). */
 const SHIFT_AT = 10 * 3600 * TICKS_PER_S;
 
-/** Takes what an engine has completed since it was last asked; `origin` is the tick at which its clock began. */
-export interface CompletionCollector {
-  take(engine: Engine, origin: number): void;
-}
-
 /** Engines behind a router, which serve requests as they are submitted. */
 export class TraceServer {
   private readonly engines: readonly Engine[];
@@ -39,7 +35,7 @@ export class TraceServer {
   private readonly router: Router;
   private readonly policy: PolicyRun;
   private readonly options: SimulationOptions;
-  private readonly collector: CompletionCollector;
+  private readonly collector: RunCollector;
   private readonly priorities: Uint8Array | undefined;
   private readonly kvBlocks: number;
   private readonly concurrency: number | undefined;
@@ -49,8 +45,8 @@ export class TraceServer {
   private refused = 0;
   private latestMs = 0;
 
-  /** @throws SimulatorError, SimulatorError or SimulatorError when the options do not fit the profile. */
-  constructor(options: SimulationOptions, collector: CompletionCollector) {
+  /** @throws SimulatorError when the options do not fit the profile. */
+  constructor(options: SimulationOptions, collector: RunCollector) {
     const { profile, split, secondPool, router = 'round_robin' } = options;
     if (split !== undefined && options.replicas !== undefined) {
       throw new SimulatorError('SIMULATION_OPTION', 'Expected `replicas` or `split`, got both');
@@ -203,9 +199,16 @@ export class TraceServer {
     this.runUntil(Number.POSITIVE_INFINITY);
     const { submitted: requests, kvBlocks } = this;
     const { faults } = this.policy;
+    const counters = zeroCounters();
+    const latency = new LatencyHistogram();
+    for (const engine of this.engines) {
+      addCounters(counters, engine.counters);
+      latency.merge(engine.interTokenLatency);
+    }
+    const { completed, rejected } = counters;
     return {
-      ...engineTotals(this.engines),
-      ...{ requests, kvBlocks, events: [] },
+      ...{ requests, completed, rejected, counters, kvBlocks },
+      ...{ itlP50Ms: latency.quantileMs(0.5), itlP99Ms: latency.quantileMs(0.99) },
       ...(this.options.policy !== undefined && { policy: { refused: this.refused, faults } }),
     };
   }
@@ -263,9 +266,19 @@ export class TraceServer {
   }
 }
 
-/** KV blocks of an engine's pool. */
+/** KV blocks of an engine's pool. @throws SimulatorError when the fraction is none, or leaves not one block */
 function blocksOf({ profile, weights = 'FP16', speculationDepth = 0, ...pool }: EngineSettings): number {
-  return pool.kvBlocks ?? poolBlocks(profile, weights, speculationDepth, pool.kvBudgetFraction ?? 1);
+  const { kvBudgetFraction: fraction = 1 } = pool;
+  if (pool.kvBlocks !== undefined) return pool.kvBlocks;
+  if (!(fraction > 0 && fraction <= 1)) {
+    throw wrongSetting('SIMULATION_OPTION', 'kvBudgetFraction', 'a number above 0 and at most 1', fraction);
+  }
+  const blocks = kvPoolBlocks(profile, weights, speculationDepth > 0, fraction);
+  if (blocks >= 1) return blocks;
+  throw new SimulatorError(
+    'SIMULATION_OPTION',
+    `Nothing is left for the KV pool: ${weights} weights of \`${profile.name}\` and its activations fill the GPU`,
+  );
 }
 
 /** Engines of the second kind beside the first. @throws SimulatorError where it cannot serve with the first */
@@ -295,9 +308,5 @@ function besideReplicas({ profile, split, secondPool }: SimulationOptions): numb
 }
 
 function expectReplicas(name: string, count: number): void {
-  if (Number.isInteger(count) && count >= 1 && count <= MAX_REPLICAS) return;
-  throw new SimulatorError(
-    'SIMULATION_OPTION',
-    `Expected \`${name}\` to be a whole number from 1 to ${MAX_REPLICAS}, got \`${count}\``,
-  );
+  expectInteger('SIMULATION_OPTION', name, count, 1, MAX_REPLICAS);
 }

@@ -1,22 +1,24 @@
 import { summarize } from '../statistics/summary.ts';
 import type { Trace } from '../traces/trace.ts';
+import { RunCollector } from './run-collector.ts';
 import type { SimulationOptions } from './simulation-options.ts';
 import type { SimulationRun, SimulationSummary } from './simulation-run.ts';
-import { SummaryCollector } from './summary-collector.ts';
 import { TraceServer } from './trace-server.ts';
+
+const FIRST_CAPACITY = 2 ** 16;
 
 /**
  * Serves a trace that comes in pieces, of which none is kept: what it needs is 24 bytes for each request that was
  * served. The answer is that of `simulateTrace`, without the single requests.
  */
 export class TraceSimulation {
-  private readonly collector = new SummaryCollector();
+  private readonly collector = new RunCollector(FIRST_CAPACITY, 'latencies');
   private readonly server: TraceServer;
   /** The piece taken last, which may be the only one. */
   private held: Trace | null = null;
   private isFirst = true;
 
-  /** @throws SimulatorError, SimulatorError or SimulatorError when the options do not fit the profile. */
+  /** @throws SimulatorError when the options do not fit the profile. */
   constructor(options: Omit<SimulationOptions, 'priorities'>) {
     this.server = new TraceServer(options, this.collector);
   }
@@ -36,7 +38,7 @@ export class TraceSimulation {
   /** Serves what is left. To be asked once, after the last piece. */
   finish(): SimulationSummary {
     if (this.held !== null) this.submitHeld(this.held, this.isFirst);
-    return { ...this.server.finish(), ...this.collector.summary() };
+    return summarizeRun({ ...this.server.finish(), ...this.collector.run() });
   }
 }
 

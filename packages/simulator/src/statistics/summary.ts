@@ -74,17 +74,11 @@ export interface Summary {
  * `(n - 1) * q / 100`, counted from 0. This is numpy's default, and what vLLM's own benchmark prints.
  */
 export function summarize(values: Float64Array): Summary {
-  return summarizeInPlace(values.slice());
-}
-
-/** As `summarize`, for values that nobody needs any more: they are sorted where they are. */
-export function summarizeInPlace(values: Float64Array): Summary {
-  const average = mean(values);
-  values.sort();
+  const sorted = values.slice().sort();
   return {
-    mean: average,
-    p50: percentileOfSorted(values, 50),
-    p90: percentileOfSorted(values, 90),
-    p99: percentileOfSorted(values, 99),
+    mean: mean(values),
+    p50: percentileOfSorted(sorted, 50),
+    p90: percentileOfSorted(sorted, 90),
+    p99: percentileOfSorted(sorted, 99),
   };
 }

@@ -127,7 +127,7 @@ export function parseShares(text: string): number[] {
 }
 
 /** A number from 0. */
-export function amountOf(text: string | undefined): number | undefined {
+function amountOf(text: string | undefined): number | undefined {
   const value = text === undefined || text.trim() === '' ? Number.NaN : Number(text);
   return value >= 0 && value < Number.POSITIVE_INFINITY ? value : undefined;
 }

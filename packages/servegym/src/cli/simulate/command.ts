@@ -8,24 +8,20 @@ import {
   ROUTER_POLICIES,
   repeatTrace,
   requestRows,
-  type ServingChange,
-  type ServingConfig,
   type SimulatedSpan,
   type SimulationOptions,
   type SimulationRun,
   scaleRate,
-  simulateCluster,
   simulateTrace,
   summarizeRun,
   type Trace,
   TraceSimulation,
   takeRequests,
-  WEIGHT_PRECISIONS,
 } from '@servegym/simulator';
 import { summarize } from '@servegym/simulator/statistics';
 import { InvalidArgumentError } from 'commander';
 import { deploymentOptions, readDeployment, servingConfig } from '../arguments/deployment.ts';
-import { above, amountOf, parseShares, whole } from '../arguments/options.ts';
+import { above, parseShares, whole } from '../arguments/options.ts';
 import {
   MOST_REQUESTS,
   openTraffic,
@@ -53,7 +49,6 @@ const options = {
   router: { value: '<policy>', choices: ROUTER_POLICIES, help: 'default: round_robin' },
   policy: {
     value: '<file>',
-    conflicts: ['change'],
     help: 'your module that routes, admits and orders requests (.ts, .js)',
   },
   metricsInterval: above('<ms>', 0, 3.6e6, 'between two looks at the engines (default: one at each request)'),
@@ -63,13 +58,6 @@ const options = {
     parse: parseSplit,
     conflicts: ['replicas'],
     help: 'engines that prefill, and engines that decode',
-  },
-  change: {
-    value: '<s:name=value,...>',
-    parse: parseChange,
-    repeated: true,
-    conflicts: ['replicas', 'router'],
-    help: 'on two GPUs, change from second s on: max-num-seqs, kv-budget-fraction, speculation-depth, weights, policy, split, tenant-gib (memory that others take)',
   },
   acceptance: { value: '<text>', help: 'text that drafts are accepted as in (default: sharegpt)' },
   priorityShares: {
@@ -102,8 +90,7 @@ export const simulateCommand = () =>
     after: `Examples:
   servegym simulate log.csv --deployment 'vllm serve Qwen/Qwen3-32B -tp 2' --gpu h100
   servegym simulate closed:32x1024:1024~0.8 --profile mine.json --requests 320
-  servegym simulate log.csv --profile h100-80gb-llama-3-8b --replicas 4 --policy my-router.ts
-  servegym simulate log.csv --profile a100-40gb-llama-3-8b --change 60:weights=INT8`,
+  servegym simulate log.csv --profile h100-80gb-llama-3-8b --replicas 4 --policy my-router.ts`,
     action: simulate,
   });
 
@@ -163,10 +150,10 @@ function ofEngines(ratio: Parameters<typeof splitParts>[0], engines: number) {
 }
 
 /** Whether something is asked for that takes more of the traffic than each request of a file once, in order. */
-function needsWholeTrace({ traffic, change, ...values }: Values): boolean {
+function needsWholeTrace({ traffic, ...values }: Values): boolean {
   const { repeatTo, priorityShares, chromeTrace: spans, requestsFile } = values;
   const asked = [repeatTo, priorityShares, spans, requestsFile].some((each) => each !== undefined);
-  return traffic.kind !== 'file' || traffic.concurrency !== undefined || change.length > 0 || asked;
+  return traffic.kind !== 'file' || traffic.concurrency !== undefined || asked;
 }
 
 /** Serves the requests of a file as they are read: what is in memory are the latencies, not the trace. */
@@ -231,7 +218,8 @@ async function simulateWhole(deployment: Deployment, values: Values): Promise<Si
   const priorities = classes && Uint8Array.from(picked, (i) => classes[i]);
   const spans: SimulatedSpan[] = [];
   const start = performance.now();
-  const run = served(trace, deployment, values, {
+  const run = simulateTrace(trace, {
+    ...engineOptions(deployment, values),
     ...{ priorities, concurrency: opened.concurrency },
     ...(values.chromeTrace !== undefined && { onIterations: (span: SimulatedSpan) => spans.push(span) }),
   });
@@ -250,31 +238,6 @@ async function simulateWhole(deployment: Deployment, values: Values): Promise<Si
     ...{ beyondValidity: requestsBeyond(profile, trace), refused },
     isClosedBatch: opened.isBatch,
   };
-}
-
-/** Serves the trace on replicas, or on a cluster of two GPUs whose settings or tenants change. */
-function served(
-  trace: Trace,
-  deployment: Deployment,
-  values: Values,
-  watched: Pick<SimulationOptions, 'priorities' | 'concurrency' | 'onIterations'>,
-): SimulationRun {
-  const options = engineOptions(deployment, values);
-  const { change: changes } = values;
-  if (changes.length === 0) return simulateTrace(trace, { ...options, ...watched });
-  const { split, replicas = 1, kvBlocks, profile, seed, acceptance } = options;
-  if (split !== undefined && (split.prefill !== 1 || split.decode !== 1)) {
-    throw new InputError(
-      `--change takes two GPUs: expected --split 1:1 with it, got ${split.prefill}:${split.decode}`,
-    );
-  }
-  if (replicas > 1 || kvBlocks !== undefined)
-    throw new InputError('--change takes two GPUs: expected one engine, without --num-gpu-blocks-override');
-  const { maxNumBatchedTokens, prefixCaching } = deployment.settings;
-  return simulateCluster(trace, {
-    ...{ profile, maxNumBatchedTokens, seed, acceptance, prefixCaching, changes, ...watched },
-    config: { ...servingConfig(deployment), split: split !== undefined },
-  });
 }
 
 /** Requests that are longer than what the profile was measured with. */
@@ -299,50 +262,6 @@ function classSummaries(run: SimulationRun, priorities: Uint8Array): ClassSummar
     }));
 }
 
-const POLICIES = ['fcfs', 'priority'] as const;
-
-/** Readers of the settings of a `--change`. */
-const SETTINGS: Readonly<Record<string, (text: string) => Partial<ServingConfig> | undefined>> = {
-  'max-num-seqs': (text) => number(text, (maxNumSeqs) => ({ maxNumSeqs })),
-  'kv-budget-fraction': (text) => number(text, (kvBudgetFraction) => ({ kvBudgetFraction })),
-  'speculation-depth': (text) => number(text, (speculationDepth) => ({ speculationDepth })),
-  weights: (text) => choice(WEIGHT_PRECISIONS, text, (weights) => ({ weights })),
-  policy: (text) => choice(POLICIES, text, (schedulingPolicy) => ({ schedulingPolicy })),
-  split: (text) => choice(['true', 'false'] as const, text, (split) => ({ split: split === 'true' })),
-};
-/** Memory that tenants take on each GPU, GiB. */
-const TENANT = 'tenant-gib';
-
-/** Parses `60:weights=INT8,tenant-gib=12`: settings that change 60 s after the first arrival. */
-export function parseChange(text: string): ServingChange {
-  const [at, settings, ...rest] = text.split(':');
-  const seconds = amountOf(at);
-  if (seconds === undefined || settings === undefined || settings === '' || rest.length > 0) {
-    throw new InvalidArgumentError(`Expected \`<seconds>:<setting>=<value>,...\`, got \`${text}\`.`);
-  }
-  const config: Partial<ServingConfig> = {};
-  let tenantGiB: number | undefined;
-  for (const setting of settings.split(',')) {
-    const [name = '', value = ''] = setting.split('=');
-    const read = SETTINGS[name];
-    if (read === undefined && name !== TENANT) {
-      const known = [...Object.keys(SETTINGS), TENANT].join(', ');
-      throw new InvalidArgumentError(`Expected one of ${known}, got \`${name}\`.`);
-    }
-    const change = name === TENANT ? amountOf(value) : read(value);
-    if (change === undefined) {
-      throw new InvalidArgumentError(`Expected a value that \`${name}\` can have, got \`${value}\`.`);
-    }
-    if (typeof change === 'number') tenantGiB = change;
-    else Object.assign(config, change);
-  }
-  return {
-    atMs: 1000 * seconds,
-    ...(tenantGiB !== undefined && { tenantGiB }),
-    ...(Object.keys(config).length > 0 && { config }),
-  };
-}
-
 /** Parses `2:1`, the engines that prefill and those that decode. */
 export function parseSplit(text: string): PrefillDecodeSplit {
   const [, prefill, decode] = /^([1-9]\d{0,3}):([1-9]\d{0,3})$/.exec(text) ?? [];
@@ -350,18 +269,4 @@ export function parseSplit(text: string): PrefillDecodeSplit {
     throw new InvalidArgumentError(`Expected \`<prefill engines>:<decode engines>\`, got \`${text}\`.`);
   }
   return { prefill: Number(prefill), decode: Number(decode) };
-}
-
-function number<T>(text: string, change: (value: number) => T): T | undefined {
-  const value = text.trim() === '' ? Number.NaN : Number(text);
-  return Number.isFinite(value) ? change(value) : undefined;
-}
-
-function choice<C extends string, T>(
-  choices: readonly C[],
-  text: string,
-  change: (value: C) => T,
-): T | undefined {
-  const found = choices.find((each) => each === text);
-  return found === undefined ? undefined : change(found);
 }

@@ -56,7 +56,6 @@ export function simulationJson(simulation: Simulation) {
       ...{ priority: each.priority, completed: each.completed, ttftMs: each.ttft, e2eMs: each.e2e },
     })),
     policy: run.policy,
-    events: run.events.map(({ kind, atMs, replica }) => ({ kind, atS: atMs / 1000, gpu: replica })),
   });
 }
 
@@ -104,11 +103,6 @@ export function simulationText(simulation: Simulation): string {
         ['p90', ([, { p90 }]) => milliseconds(p90)],
         ['p99', ([, { p99 }]) => milliseconds(p99)],
       ],
-    ),
-    ...(run.events.length === 0 ? [] : ['']),
-    ...run.events.map(
-      ({ kind, atMs, replica }) =>
-        `${seconds(atMs / 1000).padEnd(13)} GPU ${replica}: ${kind.replace('oom', 'out of memory, restarted').replaceAll('_', ' ')}`,
     ),
     ...notes(simulation),
   ].join('\n');
