@@ -1,30 +1,23 @@
 import { Engine } from '../engine/engine.ts';
-import type { Drafter, EngineConfig, IterationSpan } from '../engine/engine-config.ts';
+import type { Drafter, EngineConfig, EngineOptions } from '../engine/engine-config.ts';
 import type { EngineRequest } from '../engine/engine-request.ts';
 import type { EngineSnapshot } from '../engine/engine-snapshot.ts';
 import { TICKS_PER_S } from '../engine/ticks.ts';
 import { acceptanceTable, engineOptionsOf } from '../profiles/engine-options.ts';
 import type { EngineProfile } from '../profiles/engine-profile.ts';
 import { kvPoolBlocks, weightChangeSeconds, weightVariant } from '../profiles/kv-pool.ts';
+import type { SimulationOptions } from '../simulation/simulation-options.ts';
 import { type GpuMemory, gpuMemory, usedGiB } from './gpu-memory.ts';
 import type { ClusterEvent, ServingConfig } from './serving-config.ts';
 import { TransferLink } from './transfer-link.ts';
 
 /** Parts and fixed settings of a cluster. */
-export interface ClusterOptions {
+export interface ClusterOptions
+  extends Pick<EngineOptions, 'maxNumBatchedTokens' | 'prefixCaching' | 'seed'>,
+    Pick<SimulationOptions, 'acceptance'> {
   readonly profile: EngineProfile;
-  /** Acceptance table of the profile for this traffic. Default `sharegpt`. */
-  readonly acceptance?: string;
-  /** Token budget of an iteration. Default 2048. */
-  readonly maxNumBatchedTokens?: number;
-  /** Seed of the acceptance draws. Default 0. */
-  readonly seed?: number;
-  /** Whether prompts find what is cached of their prefix on their GPU (vLLM enable_prefix_caching). Default false. */
-  readonly prefixCaching?: boolean;
   /** See `EngineOptions.drafter`; drafts are then scheduled as before vLLM knew of look-ahead slots. Default: that of the profile. */
   readonly drafter?: Drafter;
-  /** Told of every stretch of iterations of each GPU. Costs time: for looking, not for running many. */
-  readonly onIterations?: (gpu: number, span: IterationSpan) => void;
 }
 
 const NO_ACCEPTANCE: readonly number[] = [];
@@ -50,7 +43,7 @@ export class Cluster {
   private arrangedAsSplit: boolean;
   private submitted = 0;
 
-  /** @throws SimulatorError, SimulatorError or SimulatorError when the configuration does not fit the profile. */
+  /** @throws SimulatorError when the configuration does not fit the profile. */
   constructor(config: ServingConfig, options: ClusterOptions) {
     this.profile = options.profile;
     this.acceptance = options.acceptance ?? 'sharegpt';
@@ -60,21 +53,14 @@ export class Cluster {
     const engineOptions = {
       ...engineOptionsOf(options.profile, options.drafter === undefined && config.speculationDepth > 0),
       ...(options.drafter !== undefined && { drafter: options.drafter }),
-      maxNumBatchedTokens: options.maxNumBatchedTokens ?? 2048,
-      prefixCaching: options.prefixCaching ?? false,
+      maxNumBatchedTokens: options.maxNumBatchedTokens,
+      prefixCaching: options.prefixCaching,
+      seed: options.seed,
     };
-    const { seed = 0, onIterations } = options;
-    const observing = (gpu: number) =>
-      onIterations === undefined ? {} : { onIterations: (span: IterationSpan) => onIterations(gpu, span) };
     const engineConfig = this.engineConfig(config, this.blocksFor(config), this.acceptance);
     this.engines = [
-      new Engine(engineConfig, {
-        ...engineOptions,
-        ...observing(0),
-        seed,
-        role: config.split ? 'prefill' : 'mixed',
-      }),
-      new Engine(engineConfig, { ...engineOptions, ...observing(1), seed, role: 'mixed' }),
+      new Engine(engineConfig, { ...engineOptions, role: config.split ? 'prefill' : 'mixed' }),
+      new Engine(engineConfig, engineOptions),
     ];
   }
 

@@ -1,6 +1,6 @@
 import type { RequestView } from '../policy/views.ts';
 import type { BlockPoolSnapshot } from './block-pool.ts';
-import type { EngineConfig, EngineRole } from './engine-config.ts';
+import type { EngineConfig } from './engine-config.ts';
 import type { RequestProgress } from './engine-log.ts';
 import type { EngineState } from './engine-state.ts';
 import type { FrontEndSnapshot } from './front-end.ts';
@@ -8,11 +8,19 @@ import type { RequestTableSnapshot } from './request-table.ts';
 import type { SlotListEnds } from './slot-list.ts';
 import type { WaitingQueueSnapshot } from './waiting-queue.ts';
 
+/** State that is copied as it is. */
+type PlainState = Pick<
+  EngineState,
+  'now' | 'lastStart' | 'lastArrival' | 'partials' | 'admitting' | 'received' | 'admissions' | 'role'
+>;
+
+function plainState({ now, lastStart, lastArrival, partials, ...others }: PlainState): PlainState {
+  const { admitting, received, admissions, role } = others;
+  return { now, lastStart, lastArrival, partials, admitting, received, admissions, role };
+}
+
 /** All of an engine that decides its future. */
-export interface EngineSnapshot {
-  readonly now: number;
-  readonly lastStart: number;
-  readonly lastArrival: number;
+export interface EngineSnapshot extends Readonly<PlainState> {
   readonly table: RequestTableSnapshot;
   readonly running: SlotListEnds;
   readonly future: SlotListEnds;
@@ -22,11 +30,6 @@ export interface EngineSnapshot {
   readonly inLockstep: boolean;
   readonly config: EngineConfig;
   readonly pool: BlockPoolSnapshot;
-  readonly partials: number;
-  readonly admitting: boolean;
-  readonly received: number;
-  readonly admissions: number;
-  readonly role: EngineRole;
   readonly handovers: readonly RequestProgress[];
   readonly ended: readonly number[];
   readonly skipped: readonly number[];
@@ -42,9 +45,7 @@ export function takeSnapshot(state: EngineState): EngineSnapshot {
   // What is drawn ahead can be drawn again, and decodes be enlisted again: the table is all there is to copy.
   state.verifications.deactivate();
   return {
-    now: state.now,
-    lastStart: state.lastStart,
-    lastArrival: state.lastArrival,
+    ...plainState(state),
     table: state.table.snapshot(),
     running: state.running.ends(),
     future: state.future.ends(),
@@ -53,11 +54,6 @@ export function takeSnapshot(state: EngineState): EngineSnapshot {
     inLockstep: state.decodes.active,
     config: state.config,
     pool: state.pool.snapshot(),
-    partials: state.partials,
-    admitting: state.admitting,
-    received: state.received,
-    admissions: state.admissions,
-    role: state.role,
     handovers: state.handovers.slice(),
     ended: state.ended.toArray(),
     skipped: state.skipped.toArray(),
@@ -70,9 +66,7 @@ export function takeSnapshot(state: EngineState): EngineSnapshot {
 /** Puts the state back to where the snapshot was taken. Its logs stay as they are. */
 export function restoreSnapshot(state: EngineState, snapshot: EngineSnapshot): void {
   state.verifications.deactivate();
-  state.now = snapshot.now;
-  state.lastStart = snapshot.lastStart;
-  state.lastArrival = snapshot.lastArrival;
+  Object.assign(state, plainState(snapshot));
   state.table.restore(snapshot.table);
   state.running.setEnds(snapshot.running);
   state.future.setEnds(snapshot.future);
@@ -80,11 +74,6 @@ export function restoreSnapshot(state: EngineState, snapshot: EngineSnapshot): v
   state.adopt(snapshot.config);
   state.decodes.restore(snapshot.decodeClock, snapshot.inLockstep, snapshot.running.head);
   state.pool.restore(snapshot.pool);
-  state.partials = snapshot.partials;
-  state.admitting = snapshot.admitting;
-  state.received = snapshot.received;
-  state.admissions = snapshot.admissions;
-  state.role = snapshot.role;
   state.handovers = snapshot.handovers.slice();
   state.ended.set(snapshot.ended);
   state.skipped.set(snapshot.skipped);

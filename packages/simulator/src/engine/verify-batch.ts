@@ -130,15 +130,6 @@ export class VerifyBatch {
     return this.sums[this.clock * this.width];
   }
 
-  /** New KV blocks that the next iteration needs for one member. */
-  blocksForNextOf(slot: number): number {
-    const { table, clock } = this;
-    const reach = this.reachOf(slot, this.emittedBy(slot));
-    const begun = clock > this.since[slot];
-    const reached = begun ? this.blocksFor(reach - this.drawn[slot * HORIZON + clock - 1]) : 0;
-    return Math.max(0, this.blocksFor(reach) - Math.max(reached, table.blocks[slot]));
-  }
-
   /** Adds the members that emit n tokens in the next iteration to entry n. Answers the tokens. Behind `blocksForNext`. */
   emitNext(sequences: Float64Array): number {
     const { sums, given } = this;

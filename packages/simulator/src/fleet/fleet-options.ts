@@ -1,6 +1,6 @@
 import { MAX_BATCHED_TOKENS } from '../engine/engine-config.ts';
 import type { CompletionLog, FirstTokenLog } from '../engine/engine-log.ts';
-import type { PromptPrefix } from '../engine/prefix-cache.ts';
+import type { EngineRequest } from '../engine/engine-request.ts';
 import type { RoutingWeights } from '../policy/built-in.ts';
 import type { Policy, PolicyFunctions } from '../policy/policy.ts';
 import type { EngineProfile, WeightPrecision } from '../profiles/engine-profile.ts';
@@ -60,21 +60,8 @@ export interface FleetOptions {
   readonly faults?: readonly FleetFault[];
 }
 
-/** A request as it comes to the gateway. */
-export interface FleetRequest {
-  /** The caller's number for it; comes back in the logs. */
-  readonly id: number;
-  /** Tick of arrival. */
-  readonly arrival: number;
-  /** Prompt tokens, >= 1. */
-  readonly input: number;
-  /** Tokens to generate, >= 1. */
-  readonly output: number;
-  /** 0 interactive, 1 batch, 2 best effort; at most 7. */
-  readonly priority: number;
-  /** Prefix that its prompt shares with others; `null` when none is known. */
-  readonly prefix: PromptPrefix | null;
-}
+/** A request as it comes to the gateway. `priority`: 0 interactive, 1 batch, 2 best effort; at most 7. */
+export type FleetRequest = Required<Omit<EngineRequest, 'view'>>;
 
 /** `admission`: the queue was too long for its class. `never_fits`: it is larger than a replica's KV pool. */
 type RefusalReason = 'admission' | 'never_fits';

@@ -86,25 +86,19 @@ export class Replica {
 
   /** Goes back to where the snapshot of a replica with the same slot, ordinal and pool was taken. */
   restore(snapshot: ReplicaSnapshot): void {
-    this.state = snapshot.state;
-    this.readyAt = snapshot.readyAt;
-    this.wants = snapshot.wants;
-    this.slowdown = snapshot.slowdown;
-    Object.assign(this.target, snapshot.scraped);
-    this.link.idleFrom = snapshot.linkIdleFrom;
-    this.engine.restore(snapshot.engine);
+    const { scraped, linkIdleFrom, engine, state, readyAt, wants, slowdown } = snapshot;
+    Object.assign(this, { state, readyAt, wants, slowdown });
+    Object.assign(this.target, scraped);
+    this.link.idleFrom = linkIdleFrom;
+    this.engine.restore(engine);
   }
 }
 
 /** The state of a replica, made by `snapshot` and taken by `restore`. */
-export interface ReplicaSnapshot {
-  readonly slot: number;
-  readonly ordinal: number;
-  readonly pool: number;
-  readonly state: ReplicaState;
-  readonly readyAt: number;
-  readonly wants: EngineRole;
-  readonly slowdown: number;
+export interface ReplicaSnapshot
+  extends Readonly<
+    Pick<Replica, 'slot' | 'ordinal' | 'pool' | 'state' | 'readyAt' | 'wants' | 'slowdown'>
+  > {
   readonly scraped: Scraped;
   readonly linkIdleFrom: number;
   readonly engine: EngineSnapshot;

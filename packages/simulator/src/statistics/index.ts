@@ -6,7 +6,7 @@ export {
   stratifiedBootstrap,
 } from './bootstrap.ts';
 export { inverseNormal, normalProbability, normalScore } from './normal-distribution.ts';
-export { rankCorrelation } from './rank-correlation.ts';
+export { rankCorrelation } from './correlation.ts';
 export {
   interquartileMean,
   mean,

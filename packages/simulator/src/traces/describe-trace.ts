@@ -1,5 +1,6 @@
 import { counted } from '../reporting/counted.ts';
-import { percentileOfSorted } from '../statistics/summary.ts';
+import { correlation } from '../statistics/correlation.ts';
+import { mean, percentileOfSorted, variance } from '../statistics/summary.ts';
 import type { Trace } from './trace.ts';
 
 /** Distribution of the lengths of prompts or outputs, tokens. */
@@ -63,33 +64,28 @@ export function describeTrace(trace: Trace): TraceDescription {
 
 function summarizeLengths(tokens: Int32Array) {
   const sorted = Float64Array.from(tokens).sort();
-  let total = 0;
-  for (const length of sorted) total += length;
   const at = (q: number) => percentileOfSorted(sorted, q);
   return {
-    mean: total / sorted.length,
+    mean: mean(sorted),
     p10: at(10),
     p50: at(50),
     p90: at(90),
     p99: at(99),
     max: sorted[sorted.length - 1],
-    total,
+    total: sum(sorted),
   };
 }
 
 function gapStatistics(arrivalMs: Float64Array): { variation: number; longestS: number; together: number } {
-  const gaps = arrivalMs.length - 1;
-  const mean = arrivalMs[gaps] / gaps;
-  let squares = 0;
+  const gaps = Float64Array.from({ length: arrivalMs.length - 1 }, (_, i) => arrivalMs[i + 1] - arrivalMs[i]);
   let longest = 0;
   let together = 0;
-  for (let i = 1; i <= gaps; i += 1) {
-    const gap = arrivalMs[i] - arrivalMs[i - 1];
-    squares += (gap - mean) ** 2;
+  for (const gap of gaps) {
     longest = Math.max(longest, gap);
     if (gap === 0) together += 1;
   }
-  return { variation: Math.sqrt(squares / gaps) / mean, longestS: longest / 1000, together: together / gaps };
+  const variation = Math.sqrt(variance(gaps)) / mean(gaps);
+  return { variation, longestS: longest / 1000, together: together / gaps.length };
 }
 
 /** Arrivals counted in windows of one length. */
@@ -100,43 +96,15 @@ function countWindows(arrivalMs: Float64Array, windowS: number) {
     const window = Math.floor(ms / (1000 * windowS));
     if (window < windows) counts[window] += 1;
   }
-  let sum = 0;
   let peak = 0;
-  for (const count of counts) {
-    sum += count;
-    peak = Math.max(peak, count);
-  }
-  const mean = sum / windows;
-  let squares = 0;
-  for (const count of counts) squares += (count - mean) ** 2;
+  for (const count of counts) peak = Math.max(peak, count);
   return {
     windowS,
     /** Requests/s in the busiest window. */
     peakRequestsPerS: peak / windowS,
     /** Variance of the counts over their mean; 1 for a Poisson process. NaN with fewer than 2 windows. */
-    dispersion: squares / windows / mean,
+    dispersion: variance(counts) / mean(counts),
   };
-}
-
-function correlation(a: Int32Array, b: Int32Array): number {
-  const n = a.length;
-  let sumA = 0;
-  let sumB = 0;
-  for (let i = 0; i < n; i += 1) {
-    sumA += a[i];
-    sumB += b[i];
-  }
-  let ab = 0;
-  let aa = 0;
-  let bb = 0;
-  for (let i = 0; i < n; i += 1) {
-    const da = a[i] - sumA / n;
-    const db = b[i] - sumB / n;
-    ab += da * db;
-    aa += da * da;
-    bb += db * db;
-  }
-  return ab / Math.sqrt(aa * bb);
 }
 
 function sharedPrefix({ prefixBlocks, inputTokens }: Trace): number | null {
@@ -232,8 +200,10 @@ function mostCommon(tokens: Int32Array): { length: number; share: number } {
   return { length, share: most / tokens.length };
 }
 
-function sum(values: readonly number[]): number {
-  return values.reduce((total, value) => total + value, 0);
+function sum(values: readonly number[] | Float64Array): number {
+  let total = 0;
+  for (const value of values) total += value;
+  return total;
 }
 
 function percent(share: number): string {

@@ -69,34 +69,18 @@ export function repeatTrace(trace: Trace, count: number): Trace {
   if (count <= length) return takeRequests(trace, count);
   const last = trace.arrivalMs[length - 1];
   const period = last + (length > 1 ? last / (length - 1) : 0);
-  const arrivalMs = new Float64Array(count);
-  const inputTokens = new Int32Array(count);
-  const outputTokens = new Int32Array(count);
-  for (let start = 0, copy = 0; start < count; start += length, copy += 1) {
-    const size = Math.min(length, count - start);
-    inputTokens.set(trace.inputTokens.subarray(0, size), start);
-    outputTokens.set(trace.outputTokens.subarray(0, size), start);
-    for (let i = 0; i < size; i += 1) arrivalMs[start + i] = copy * period + trace.arrivalMs[i];
-  }
-  const { prefixBlocks, followUps } = trace;
-  const repeated: Trace = {
-    source: trace.source,
-    arrivalMs,
-    inputTokens,
-    outputTokens,
+  const { followUps, ...requests } = trace;
+  return {
+    ...pickRequests(
+      requests,
+      Int32Array.from({ length: count }, (_, i) => i % length),
+    ),
+    arrivalMs: Float64Array.from(
+      { length: count },
+      (_, i) => Math.floor(i / length) * period + trace.arrivalMs[i % length],
+    ),
     ...(followUps && { followUps: repeatFollowUps(followUps, count) }),
   };
-  if (prefixBlocks === undefined) return repeated;
-  const idsPerCopy = prefixBlocks.offsets[length];
-  const offsets = new Int32Array(count + 1);
-  for (let i = 0; i <= count; i += 1) {
-    offsets[i] = Math.floor(i / length) * idsPerCopy + prefixBlocks.offsets[i % length];
-  }
-  const ids = new Float64Array(offsets[count]);
-  for (let start = 0; start < ids.length; start += idsPerCopy) {
-    ids.set(prefixBlocks.ids.subarray(0, Math.min(idsPerCopy, ids.length - start)), start);
-  }
-  return { ...repeated, prefixBlocks: { ...prefixBlocks, ids, offsets } };
 }
 
 function repeatFollowUps(

@@ -1,10 +1,16 @@
+import { mean, variance } from './summary.ts';
+
 /** Spearman's rank correlation of `a` and `b`; equal values share the mean of their ranks. `NaN` where all are equal on a side. */
 export function rankCorrelation(a: readonly number[], b: readonly number[]): number {
-  const [ranksA, ranksB] = [ranks(a), ranks(b)];
-  const mean = (a.length - 1) / 2;
-  const product = (x: readonly number[], y: readonly number[]) =>
-    x.reduce((sum, rank, i) => sum + (rank - mean) * (y[i] - mean), 0);
-  return product(ranksA, ranksB) / Math.sqrt(product(ranksA, ranksA) * product(ranksB, ranksB));
+  return correlation(ranks(a), ranks(b));
+}
+
+/** Pearson's correlation of `a` and `b`. `NaN` where all are equal on a side. */
+export function correlation(a: ArrayLike<number>, b: ArrayLike<number>): number {
+  const [meanA, meanB] = [mean(a), mean(b)];
+  let together = 0;
+  for (let i = 0; i < a.length; i++) together += (a[i] - meanA) * (b[i] - meanB);
+  return together / a.length / Math.sqrt(variance(a) * variance(b));
 }
 
 function ranks(values: readonly number[]): number[] {

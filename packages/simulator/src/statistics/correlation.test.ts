@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { rankCorrelation } from './rank-correlation.ts';
+import { rankCorrelation } from './correlation.ts';
 
 test('the rank correlation is 1 for the same order, -1 for the reverse one, and shares the ranks of equal values', () => {
   assert.equal(rankCorrelation([1, 2, 3], [10, 20, 90]), 1);
