@@ -187,7 +187,7 @@ export interface EngineConfig {
   readonly survival: readonly number[];
 }
 
-export function expectNumber(
+function expectNumber(
   code: SimulatorErrorCode,
   field: string,
   value: number,

@@ -96,9 +96,7 @@ export class Replica {
 
 /** The state of a replica, made by `snapshot` and taken by `restore`. */
 export interface ReplicaSnapshot
-  extends Readonly<
-    Pick<Replica, 'slot' | 'ordinal' | 'pool' | 'state' | 'readyAt' | 'wants' | 'slowdown'>
-  > {
+  extends Readonly<Pick<Replica, 'slot' | 'ordinal' | 'pool' | 'state' | 'readyAt' | 'wants' | 'slowdown'>> {
   readonly scraped: Scraped;
   readonly linkIdleFrom: number;
   readonly engine: EngineSnapshot;

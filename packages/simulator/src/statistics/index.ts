@@ -5,8 +5,8 @@ export {
   percentileInterval,
   stratifiedBootstrap,
 } from './bootstrap.ts';
-export { inverseNormal, normalProbability, normalScore } from './normal-distribution.ts';
 export { rankCorrelation } from './correlation.ts';
+export { inverseNormal, normalProbability, normalScore } from './normal-distribution.ts';
 export {
   interquartileMean,
   mean,

@@ -206,6 +206,18 @@ export function isEntry(value: unknown): value is Entry {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
+/** The JSON object of a line. @throws {SimulatorError} `TRACE_MALFORMED_LINE` */
+export function parseEntry(text: string, source: string, line: number): Entry {
+  let value: unknown = text.trim();
+  try {
+    value = JSON.parse(text);
+  } catch {
+    // The text itself is no object.
+  }
+  if (isEntry(value)) return value;
+  throw traceError('TRACE_MALFORMED_LINE', source, line, 'a JSON object', quoteField(value));
+}
+
 function entryIn(value: unknown, key: string): Entry | undefined {
   const inner = isEntry(value) ? value[key] : undefined;
   return isEntry(inner) ? inner : undefined;

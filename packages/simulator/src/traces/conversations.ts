@@ -1,6 +1,6 @@
 import { MAX_REQUEST_TOKENS } from '../engine/engine-config.ts';
 import { quoteField, type SimulatorError, traceError } from '../simulator-error.ts';
-import { type Entry, isEntry } from './benchmark-result.ts';
+import { type Entry, isEntry, parseEntry } from './benchmark-result.ts';
 import { parseDateTime, type ReadTrace } from './request-reader.ts';
 import type { TraceReading } from './trace.ts';
 import { TraceBuilder } from './trace-builder.ts';
@@ -328,17 +328,11 @@ function counts(
 }
 
 function jsonLines(text: string, source: string): { readonly entry: Entry; readonly line: number }[] {
-  return text.split('\n').flatMap((content, i) => {
-    if (content.trim() === '') return [];
-    let entry: unknown;
-    try {
-      entry = JSON.parse(content);
-    } catch {
-      entry = undefined;
-    }
-    if (isEntry(entry)) return [{ entry, line: i + 1 }];
-    throw traceError('TRACE_MALFORMED_LINE', source, i + 1, 'a JSON object', quoteField(content.trim()));
-  });
+  return text
+    .split('\n')
+    .flatMap((content, i) =>
+      content.trim() === '' ? [] : [{ entry: parseEntry(content, source, i + 1), line: i + 1 }],
+    );
 }
 
 /** A time in s, 0 where there is none. */

@@ -1,5 +1,5 @@
 import { quoteField, traceError } from '../simulator-error.ts';
-import { isEntry } from './benchmark-result.ts';
+import { isEntry, parseEntry } from './benchmark-result.ts';
 import { traceLabRounds } from './conversations.ts';
 import { RecordSplitter } from './record-splitter.ts';
 import { JSON_LINES, type ReadTrace, RequestReader } from './request-reader.ts';
@@ -59,7 +59,7 @@ export class JsonlTraceParser implements TraceParser {
   }
 
   #add(content: string, line: number): void {
-    const entry = this.#fromTraceLab(parseLine(content, this.#source, line));
+    const entry = this.#fromTraceLab(parseEntry(content, this.#source, line));
     if (entry.error && this.#options.unanswered !== 'refuse') {
       this.#failed += 1;
       return;
@@ -137,17 +137,4 @@ function valueAt(entry: Readonly<Record<string, unknown>>, path: Path): unknown 
 
 function isSize(value: unknown): value is number {
   return Number.isSafeInteger(value) && (value as number) > 0;
-}
-
-function parseLine(content: string, source: string, line: number): Record<string, unknown> {
-  let value: unknown;
-  try {
-    value = JSON.parse(content);
-  } catch {
-    throw traceError('TRACE_MALFORMED_LINE', source, line, 'a JSON object', quoteField(content.trim()));
-  }
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
-    throw traceError('TRACE_MALFORMED_LINE', source, line, 'a JSON object', quoteField(value));
-  }
-  return value as Record<string, unknown>;
 }
