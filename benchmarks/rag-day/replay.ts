@@ -272,25 +272,11 @@ function autoscaled(
         rate / ((1000 * most) / (itlMs(most, context) * meanOutput)),
       ].map((engines) => Math.max(1, Math.ceil(engines)));
     }
-    const scaled = (queues: number[], limit: number, at: (requests: number) => number, floor: number) => {
-      const total = queues.reduce((sum, requests) => sum + requests, 0);
-      const stay = queues.length - 1;
-      if (queues.every((requests) => at(requests) > limit)) return Math.max(floor, queues.length + 1);
-      if (stay >= 1 && at(total / stay) < (limit * downPercent) / 100) return Math.max(floor, stay);
-      return Math.max(floor, queues.length);
-    };
-    prefillers = scaled(
-      ready('prefill'),
-      sla.ttftMs,
-      (requests) => (requests + 1) * prefillMs(meanInput),
-      fewest[0],
-    );
-    decoders = scaled(
-      ready('mixed'),
-      sla.tpotMs,
-      (requests) => itlMs(Math.max(1, Math.round(requests)), context),
-      fewest[1],
-    );
+    const waitMs = (requests: number) => (requests + 1) * prefillMs(meanInput);
+    const stepMs = (requests: number) => itlMs(Math.max(1, Math.round(requests)), context);
+    const down = downPercent / 100;
+    decoders = Math.max(fewest[1], scaledTo(ready('mixed'), sla.tpotMs, stepMs, down));
+    prefillers = Math.max(fewest[0], scaledTo(ready('prefill'), sla.ttftMs, waitMs, down));
     prefillers = Math.min(prefillers, MOST_REPLICAS - decoders);
     fleet.configure(settings(prefillers, decoders));
     const { starting, ready: serving, draining } = fleet.replicaSeconds(0);
@@ -304,6 +290,19 @@ function autoscaled(
     (3600 * billedBefore) / (fleet.now / TICKS_PER_S),
     cachedTokens / (cachedTokens + prefillTokens),
   );
+}
+
+/** One engine more where all of them are above the limit; one less where those that stay would be below a share of it. */
+function scaledTo(
+  queues: readonly number[],
+  limitMs: number,
+  at: (requests: number) => number,
+  down: number,
+): number {
+  const stay = queues.length - 1;
+  if (queues.every((requests) => at(requests) > limitMs)) return queues.length + 1;
+  const total = queues.reduce((sum, requests) => sum + requests, 0);
+  return stay >= 1 && at(total / stay) < limitMs * down ? stay : queues.length;
 }
 
 /** The largest whole number from 1 to `most` that fits. */

@@ -1,29 +1,31 @@
-import { type Job, LocalJobs } from '@servegym/jobs';
+import { LocalJobs } from '@servegym/jobs';
 import { randomUniform, streamKey } from '@servegym/simulator';
-import { rankCorrelation } from '@servegym/simulator/statistics';
+import { type Scored, Searcher, type SearchStage } from '../../packages/operators/src/search/searcher.ts';
 import type { Row } from '../harness.ts';
 import type { Deployment, Parallel, Pool } from './replay.ts';
 import type { ReplayJob, ReplayResult } from './replay-job.ts';
 import study from './study.json' with { type: 'json' };
 
 const { space } = study;
-/** Minutes of each hour at the short stage and behind it; 60 is the whole day. */
-const MINUTES = [2, 10, 60];
-/** Candidates drawn, those whose neighbours are drawn too, and those that each later stage takes. */
+/** Blocks are minutes of each hour. */
+const STAGES: readonly SearchStage[] = [
+  { name: 'a short part', blocks: 2 },
+  { name: 'a longer part', blocks: 10, keep: 0, fewest: 10 },
+  { name: 'the day', blocks: Number.POSITIVE_INFINITY, keep: 0, fewest: 3 },
+];
+/** Candidates drawn, and those whose neighbours are drawn too. */
 const DRAWN = 192;
 const PARENTS = 12;
 const NEIGHBOURS = 96;
-const KEPT = [20, 6];
 /** Coverage of the second question, which the study does not ask. */
 const FLOOR = 0.95;
 const DIMENSIONS = 16;
 
-interface Candidate {
+interface Point {
+  /** In the unit cube. */
   readonly at: readonly number[];
-  readonly deployment: Deployment;
-  /** By stage. */
-  readonly results: ReplayResult[];
 }
+type Found = Point & ReplayResult & Scored;
 
 /** The deployment at a point of the unit cube. The autoscaled one has one division for both roles. */
 function deploymentAt(point: readonly number[], scenario: string): Deployment {
@@ -67,9 +69,20 @@ function deploymentAt(point: readonly number[], scenario: string): Deployment {
   };
 }
 
+/** A neighbour of a point: some coordinates are drawn anew, some are moved a little. */
+function neighbourOf({ at }: Point, draw: (dimension: number) => number): Point {
+  return {
+    at: at.map((value, d) => {
+      const [how, drawn] = [draw(d), draw(DIMENSIONS + d)];
+      if (how < 0.15) return drawn;
+      return how < 0.4 ? Math.min(1, Math.max(0, value + 0.3 * (drawn - 0.5))) : value;
+    }),
+  };
+}
+
 /**
  * Searches a scenario: points drawn evenly on a few minutes of each hour, then neighbours of the best of them, then the best
- * on more minutes and on the day. Half of those that a stage keeps are the best with the coverage.
+ * on more minutes and on the day, as many of those with the coverage as of the others.
  */
 export async function* search(
   scenario: string,
@@ -77,84 +90,69 @@ export async function* search(
   threads: number,
   toBeat: number,
 ): AsyncGenerator<Row | string> {
-  const kinds = { replay: new URL('replay-job.ts', import.meta.url).href };
-  const jobs = new LocalJobs({ kinds, threads });
-  const key = streamKey(of.seed, `rag-day-search ${scenario}`);
-  const candidate = (at: readonly number[]): Candidate => ({
-    at,
-    deployment: deploymentAt(at, scenario),
-    results: [],
+  const jobs = new LocalJobs({
+    ...{ kinds: { replay: new URL('replay-job.ts', import.meta.url).href }, threads },
   });
+  const key = streamKey(of.seed, `rag-day-search ${scenario}`);
   const started = performance.now();
   const elapsedS = () => (performance.now() - started) / 1000;
   let beatenS: number | null = null;
-  const run = async (candidates: readonly Candidate[], stage: number) => {
-    const list = candidates.map(
-      ({ deployment }): Job => ({
-        kind: 'replay',
-        input: JSON.parse(JSON.stringify({ ...of, minutes: MINUTES[stage], deployment })),
-      }),
-    );
-    for (const [i, result] of (await jobs.run(list)).entries()) {
-      const found = result as unknown as ReplayResult;
-      candidates[i].results[stage] = found;
-      if (stage === 2 && beatenS === null && found.goodputPerGpu >= toBeat) beatenS = elapsedS();
-    }
-  };
-  const best = (candidates: readonly Candidate[], stage: number, count: number) => {
-    const ranked = candidates.toSorted(
-      (a, b) => b.results[stage].goodputPerGpu - a.results[stage].goodputPerGpu,
-    );
-    const covered = ranked.filter(({ results }) => results[stage].coverage >= FLOOR);
-    return [...new Set([...ranked.slice(0, Math.ceil(count / 2)), ...covered, ...ranked])].slice(0, count);
-  };
+  const isCovered = (point: Point | Found) => 'coverage' in point && point.coverage >= FLOOR;
+  const searcher = new Searcher<Point, Found, SearchStage>({
+    keyOf: ({ at }) => at.join(),
+    kindOf: (point) => String(isCovered(point)),
+    async evaluate(points, { blocks }) {
+      const inputs = points.map(({ at }) => ({
+        ...{ ...of, minutes: Math.min(60, blocks), deployment: deploymentAt(at, scenario) },
+      }));
+      const results = await jobs.run(
+        inputs.map((input) => ({ kind: 'replay', input: JSON.parse(JSON.stringify(input)) })),
+        {
+          onResult(result) {
+            const { goodputPerGpu } = result as unknown as ReplayResult;
+            if (blocks > 60 && goodputPerGpu >= toBeat) beatenS ??= elapsedS();
+          },
+        },
+      );
+      return (results as unknown as ReplayResult[]).map((result, i) => ({
+        ...{ ...points[i], ...result, score: result.goodputPerGpu },
+      }));
+    },
+  });
   try {
-    const drawn = Array.from({ length: DRAWN }, (_, i) =>
-      candidate(Array.from({ length: DIMENSIONS }, (_, d) => randomUniform(key, i, d))),
+    const draw = (i: number) => (dimension: number) => randomUniform(key, i, dimension);
+    const drawn = Array.from({ length: DRAWN }, (_, i) => ({
+      at: Array.from({ length: DIMENSIONS }, (_, d) => draw(i)(d)),
+    }));
+    const [short] = STAGES;
+    const known = await searcher.evaluate(drawn, short);
+    const parents = searcher.order(known).slice(0, PARENTS);
+    const around = Array.from({ length: NEIGHBOURS }, (_, i) =>
+      neighbourOf(parents[i % PARENTS], draw(-1 - i)),
     );
-    await run(drawn, 0);
-    const parents = best(drawn, 0, PARENTS);
-    const neighbours = Array.from({ length: NEIGHBOURS }, (_, i) =>
-      candidate(
-        parents[i % PARENTS].at.map((value, d) => {
-          const [how, draw] = [randomUniform(key, -1 - i, d), randomUniform(key, -1 - i, DIMENSIONS + d)];
-          if (how < 0.15) return draw;
-          return how < 0.4 ? Math.min(1, Math.max(0, value + 0.3 * (draw - 0.5))) : value;
-        }),
-      ),
-    );
-    await run(neighbours, 0);
-    const all = [...drawn, ...neighbours];
+    known.push(...(await searcher.evaluate(around, short)));
     const shortS = elapsedS();
-    const shortCpuS = all.reduce((sum, { results }) => sum + results[0].cpuS, 0);
-    const middle = best(all, 0, KEPT[0]);
-    await run(middle, 1);
-    const last = best(middle, 1, KEPT[1]);
-    for (const one of last) await run([one], 2);
-    const [winner] = best(last, 2, 1);
-    const covered = last
-      .filter(({ results }) => results[2].coverage >= FLOOR)
-      .toSorted((a, b) => b.results[2].goodputPerGpu - a.results[2].goodputPerGpu)
-      .at(0);
+    const shortCpuS = known.reduce((sum, { cpuS }) => sum + cpuS, 0);
+    await searcher.halve([], STAGES, known);
+    const [winner] = searcher.ranked;
+    const covered = searcher.ranked.find(isCovered);
     yield {
       scenario,
-      'short replays': all.length,
-      'a second, wall': all.length / shortS,
-      'a second of CPU and core': all.length / shortCpuS,
-      'rank correlation, short and longer': rankCorrelation(
-        middle.map(({ results }) => results[0].goodputPerGpu),
-        middle.map(({ results }) => results[1].goodputPerGpu),
-      ),
+      'short replays': known.length,
+      'a second, wall': known.length / shortS,
+      'a second of CPU and core': known.length / shortCpuS,
+      'rank correlation, short and longer': searcher.agreements[0].correlation,
       'to beat': toBeat,
       'beaten after, s': beatenS,
       'search, s': elapsedS(),
-      best: winner.results[2].goodputPerGpu,
-      coverage: winner.results[2].coverage,
-      [`best at ${100 * FLOOR} %`]: covered?.results[2].goodputPerGpu,
-      'its GPUs': covered?.results[2].averageGpus,
+      best: winner.score,
+      coverage: winner.coverage,
+      [`best at ${100 * FLOOR} %`]: covered?.score,
+      'its GPUs': covered?.averageGpus,
     };
-    yield `${scenario}, best: ${JSON.stringify(winner.deployment)}`;
-    if (covered) yield `${scenario}, best with coverage: ${JSON.stringify(covered.deployment)}`;
+    yield `${scenario}, best: ${JSON.stringify(deploymentAt(winner.at, scenario))}`;
+    if (covered)
+      yield `${scenario}, best with coverage: ${JSON.stringify(deploymentAt(covered.at, scenario))}`;
   } finally {
     await jobs.close();
   }

@@ -1,5 +1,5 @@
 import type { Engine } from '@servegym/simulator';
-import { Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client';
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import type { LatenessWatch } from '../live/clock.ts';
 import type { FinishedRequest, LiveObserver, LiveRequest } from '../live/live-server.ts';
 import type { SimulatedServer } from '../live/simulated-server.ts';
@@ -36,8 +36,8 @@ export class EndpointMetrics implements LiveObserver {
   readonly #createdS = Date.now() / 1000;
   readonly #labels: readonly Labels[];
   readonly #counters: Readonly<Record<keyof typeof vllm.counters, Counter<string>>>;
-  readonly #histograms: Readonly<Record<keyof typeof vllm.histograms, BucketHistogram>>;
-  readonly #lateness: BucketHistogram;
+  readonly #histograms: Readonly<Record<keyof typeof vllm.histograms, Observe>>;
+  readonly #lateness: Observe;
   readonly #latenessWatch: LatenessWatch;
   readonly #prefixCaching: boolean;
   /** Cached prompt tokens that no finished request has been credited with. */
@@ -55,18 +55,13 @@ export class EndpointMetrics implements LiveObserver {
     this.#addCacheConfig(server, model);
     this.#counters = recordOf('counters', (row) => this.#counter(row, modelName));
     const tokenBounds = oneTwoFive(model.maxModelLen);
-    this.#histograms = recordOf(
-      'histograms',
-      ({ name, help, buckets = tokenBounds }) =>
-        new BucketHistogram(registry, name, help, buckets, this.#labels),
+    this.#histograms = recordOf('histograms', (row) =>
+      histogram(registry, { buckets: tokenBounds, ...row }, this.#labels),
     );
-    this.#lateness = new BucketHistogram(
-      registry,
-      'servegym_endpoint_lateness_seconds',
-      'How long after they were due tokens were handed out, wall time: the own overhead of the endpoint.',
-      LATENESS_BUCKETS_S,
-      [{}],
-    );
+    const help =
+      'How long after they were due tokens were handed out, wall time: the own overhead of the endpoint.';
+    const lateness = { name: 'servegym_endpoint_lateness_seconds', help, buckets: LATENESS_BUCKETS_S };
+    this.#lateness = histogram(registry, lateness, [{}]);
   }
 
   #addGauges({ engines }: SimulatedServer): void {
@@ -157,9 +152,9 @@ export class EndpointMetrics implements LiveObserver {
 
   onSubmitted({ promptTokens, outputTokens, maxTokens, choices }: LiveRequest): void {
     if (this.#prefixCaching) this.#counters.cacheQueries.inc(this.#labels[0], promptTokens);
-    this.#histograms.maxTokens.observe(outputTokens);
-    this.#histograms.askedTokens.observe(maxTokens);
-    this.#histograms.choices.observe(choices);
+    this.#histograms.maxTokens(outputTokens);
+    this.#histograms.askedTokens(maxTokens);
+    this.#histograms.choices(choices);
   }
 
   onIteration(iteration: Engine['counters'], engine: number): void {
@@ -181,15 +176,15 @@ export class EndpointMetrics implements LiveObserver {
       this.#counters.drafts.inc(of, iteration.draftTokens);
       this.#counters.acceptedDrafts.inc(of, iteration.acceptedTokens);
     }
-    this.#histograms.iterationTokens.observe(prefillTokens + outputTokens, 1, engine);
+    this.#histograms.iterationTokens(prefillTokens + outputTokens, 1, engine);
   }
 
   onFirstToken(ttftMs: number, engine: number): void {
-    this.#histograms.ttft.observe(ttftMs / 1000, 1, engine);
+    this.#histograms.ttft(ttftMs / 1000, 1, engine);
   }
 
   onInterToken(gapMs: number, tokens: number, engine: number): void {
-    this.#histograms.interToken.observe(gapMs / 1000, tokens, engine);
+    this.#histograms.interToken(gapMs / 1000, tokens, engine);
   }
 
   onFinished(
@@ -199,16 +194,16 @@ export class EndpointMetrics implements LiveObserver {
     // The engine counts cached tokens over all requests: the sum over requests is right, the split about right.
     const cached = Math.min(this.#uncredited, request.promptTokens - 1);
     this.#uncredited -= cached;
-    this.#histograms.prefillComputed.observe(request.promptTokens - cached, 1, engine);
-    this.#histograms.requestPreemptions.observe(preemptions, 1, engine);
-    this.#histograms.e2e.observe(e2eMs / 1000, 1, engine);
-    this.#histograms.queue.observe(queueMs / 1000, 1, engine);
-    this.#histograms.inference.observe((e2eMs - queueMs) / 1000, 1, engine);
-    this.#histograms.prefill.observe((ttftMs - queueMs) / 1000, 1, engine);
-    this.#histograms.decode.observe((e2eMs - ttftMs) / 1000, 1, engine);
-    if (!Number.isNaN(tpotMs)) this.#histograms.timePerOutputToken.observe(tpotMs / 1000, 1, engine);
-    this.#histograms.requestPrompt.observe(request.promptTokens, 1, engine);
-    this.#histograms.requestGeneration.observe(request.outputTokens, 1, engine);
+    this.#histograms.prefillComputed(request.promptTokens - cached, 1, engine);
+    this.#histograms.requestPreemptions(preemptions, 1, engine);
+    this.#histograms.e2e(e2eMs / 1000, 1, engine);
+    this.#histograms.queue(queueMs / 1000, 1, engine);
+    this.#histograms.inference((e2eMs - queueMs) / 1000, 1, engine);
+    this.#histograms.prefill((ttftMs - queueMs) / 1000, 1, engine);
+    this.#histograms.decode((e2eMs - ttftMs) / 1000, 1, engine);
+    if (!Number.isNaN(tpotMs)) this.#histograms.timePerOutputToken(tpotMs / 1000, 1, engine);
+    this.#histograms.requestPrompt(request.promptTokens, 1, engine);
+    this.#histograms.requestGeneration(request.outputTokens, 1, engine);
     this.#counters.success.inc({ ...this.#labels[engine], finished_reason: request.finishReason });
   }
 
@@ -217,7 +212,7 @@ export class EndpointMetrics implements LiveObserver {
   }
 
   onLateness(wallMs: number): void {
-    this.#lateness.observe(wallMs / 1000);
+    this.#lateness(wallMs / 1000);
     this.#latenessWatch.add(wallMs);
   }
 }
@@ -254,74 +249,25 @@ function oneTwoFive(most: number): number[] {
   }
 }
 
-/** One series of a histogram: a count for each bucket, and the sum. */
-interface Series {
-  readonly labels: Readonly<Record<string, string>>;
-  /** Samples at or below a bound and above the one before; the last holds those above all. */
-  readonly counts: Float64Array;
-  sum: number;
-}
+/** Takes a sample, or several equal ones, of an engine. */
+type Observe = (value: number, samples?: number, engine?: number) => void;
 
-/**
- * A Prometheus histogram of few series that takes many equal samples at once: an iteration gives all its sequences the
- * same inter-token latency.
- */
-export class BucketHistogram {
-  readonly name: string;
-  readonly help: string;
-  readonly #bounds: readonly number[];
-  readonly #series: readonly Series[];
-
-  /** @param series the labels of each series; `observe` takes its index */
-  constructor(
-    registry: Registry,
-    name: string,
-    help: string,
-    bounds: readonly number[],
-    series: readonly Readonly<Record<string, string>>[],
-  ) {
-    this.name = name;
-    this.help = help;
-    this.#bounds = bounds;
-    this.#series = series.map((labels) => ({
-      labels,
-      counts: new Float64Array(bounds.length + 1),
-      sum: 0,
-    }));
-    registry.registerMetric(this as unknown as Parameters<Registry['registerMetric']>[0]);
-  }
-
-  observe(value: number, samples = 1, series = 0): void {
-    const { counts } = this.#series[series];
-    let bucket = 0;
-    while (bucket < this.#bounds.length && value > this.#bounds[bucket]) bucket++;
-    counts[bucket] += samples;
-    this.#series[series].sum += value * samples;
-  }
-
-  /** The interface that a registry of prom-client expects. */
-  async get() {
-    const values = this.#series.flatMap(({ labels, counts, sum }) => {
-      let total = 0;
-      const buckets = Array.from(counts, (count, i) => {
-        total += count;
-        const le = i < this.#bounds.length ? this.#bounds[i] : '+Inf';
-        return { labels: { ...labels, le }, value: total, metricName: `${this.name}_bucket` };
-      });
-      return [
-        ...buckets,
-        { labels, value: sum, metricName: `${this.name}_sum` },
-        { labels, value: total, metricName: `${this.name}_count` },
-      ];
-    });
-    return { name: this.name, help: this.help, type: 'histogram', aggregator: 'sum', values };
-  }
-
-  /** Forgets all samples. */
-  reset(): void {
-    for (const series of this.#series) {
-      series.counts.fill(0);
-      series.sum = 0;
-    }
-  }
+/** A histogram with a series for each of these labels, all there from the start. */
+function histogram(
+  registry: Registry,
+  { name, help, buckets }: Required<Pick<MetricRow, 'name' | 'help' | 'buckets'>>,
+  series: readonly Labels[],
+): Observe {
+  const own = new Histogram({
+    name,
+    help,
+    buckets: [...buckets],
+    labelNames: Object.keys(series[0]),
+    registers: [registry],
+  });
+  for (const labels of series) own.zero(labels);
+  const bound = series.map((labels) => own.labels(labels));
+  return (value, samples = 1, engine = 0) => {
+    for (let i = 0; i < samples; i++) bound[engine].observe(value);
+  };
 }

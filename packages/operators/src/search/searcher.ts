@@ -97,7 +97,7 @@ export class Searcher<Point, Found extends Point & Scored, Stage extends SearchS
       const kept = [...Map.groupBy(this.order(pool), kindOf)].flatMap(([kind, found]) =>
         found.slice(
           0,
-          Math.max(stage.fewest ?? 0, Math.ceil((stage.keep ?? 1) * starting.get(kind)!.length)),
+          Math.max(stage.fewest ?? 0, Math.ceil((stage.keep ?? 1) * (starting.get(kind)?.length ?? 0))),
         ),
       );
       const points = before === undefined ? this.#possible(start, stage) : kept;
