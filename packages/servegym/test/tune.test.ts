@@ -65,7 +65,6 @@ describe('servegym tune', () => {
       'vLLM:',
       'Settings, where',
       '95 % interval',
-      '(upwards)',
       'Confirmed',
     ];
     const places = order.map((part) => text.indexOf(part));

@@ -13,7 +13,7 @@ import {
   type TuneResult,
   tuneJson,
 } from '../tune/tune-result.ts';
-import { alignedRows, terminalScatter } from './format.ts';
+import { alignedRows } from './format.ts';
 import { commandLines, estimateText, figure, intervalText, percent, searchLines } from './result.ts';
 
 /** How a result of `tune` is written. */
@@ -47,11 +47,7 @@ function tuneText(result: TuneResult): string {
       ['', 'sustained/s', '95 % interval', 'vs defaults', 'TTFT p99', 'TPOT p99', 'USD/M tokens', 'quality'],
       ...candidates.map(row),
     ]),
-    `Sustained: requests/s of one engine under the SLO, on traffic the search has not seen; interval: over stretches of it, widened by the error of the profile. Latencies at ${figure(result.referenceRps)} requests/s, ms.`,
-    '',
-    'Sustained requests/s (upwards) against TTFT p99, ms (to the right, logarithmic)',
-    ...frontPlot(result),
-    'W the chosen settings, D the defaults, o on the Pareto front (of load, TTFT, TPOT and quality), · others that were simulated',
+    `* on the Pareto front of load, TTFT, TPOT and quality, which --report draws. Sustained: requests/s of one engine under the SLO, on traffic the search has not seen; interval: over stretches of it, widened by the error of the profile. Latencies at ${figure(result.referenceRps)} requests/s, ms.`,
     '',
     verdict.confirmation,
     verdict.deployment,
@@ -106,22 +102,6 @@ function row(candidate: TunedCandidate, index: number): string[] {
 
 function label({ isDefault, onFront }: TunedCandidate, index: number): string {
   return isDefault ? 'D' : `${index + 1}${onFront ? '*' : ''}`;
-}
-
-function frontPlot({ front, others, candidates }: PossibleTune): string[] {
-  const points = [
-    ...others.map((point) => ({ ...point, mark: '·' })),
-    ...front.map((point) => ({ ...point, mark: 'o' })),
-    ...candidates.flatMap((each, i) =>
-      each.isDefault || i === 0
-        ? [{ ...each, sustainedRps: each.sustainedRps.value, mark: each.isDefault ? 'D' : 'W' }]
-        : [],
-    ),
-  ];
-  return terminalScatter(
-    points.map(({ ttftP99Ms, sustainedRps, mark }) => ({ x: ttftP99Ms, y: sustainedRps, mark })),
-    { columns: 64, rows: 13, label: figure },
-  );
 }
 
 /** A gain below this share of the requests is not worth a controller. */
