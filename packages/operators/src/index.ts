@@ -10,7 +10,7 @@ export {
   traceWithin,
 } from './deployment/deployment.ts';
 export { type Launch, readLaunch } from './deployment/launch.ts';
-export { blocksOf, compareDeployments } from './diff/compare-deployments.ts';
+export { blocksOf, compareDeployments, compareMeasured } from './diff/compare-deployments.ts';
 export { ASSUMPTIONS, PLAN_SPACE, planFleet, rankPlans } from './plan/plan-fleet.ts';
 export type { FleetPlan } from './plan/plan-result.ts';
 export { diffResult } from './report/diff-report.ts';

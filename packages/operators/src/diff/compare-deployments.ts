@@ -1,3 +1,4 @@
+import { fittedLoad, type MeasuredLoad } from '@servegym/profiles';
 import type { Trace } from '@servegym/simulator';
 import { counted } from '@servegym/simulator';
 import { blockResamples, type IntervalEnds, percentileInterval } from '@servegym/simulator/statistics';
@@ -35,6 +36,14 @@ const comparedBound = comparedFigure.extend({
 });
 type ComparedBound = z.input<typeof comparedBound>;
 
+const common = {
+  trace: z.string(),
+  requests: part.number,
+  bounds: part.list(comparedBound),
+  figures: part.list(comparedFigure),
+  /** Summary in words. */
+  verdict: z.string(),
+};
 const deployment = z.object({
   refused: part.refused.optional(),
   name: z.string(),
@@ -42,25 +51,23 @@ const deployment = z.object({
   engines: part.number,
   notSimulated: part.list(z.string()),
 });
-const diff = z.object({
-  trace: z.string(),
-  requests: part.number,
-  baseline: deployment,
-  candidate: deployment,
-  bounds: part.list(comparedBound),
-  figures: part.list(comparedFigure),
+const simulated = z.object({
+  ...common,
+  ...{ baseline: deployment, candidate: deployment },
   usdPerHour: z.object({ baseline: part.number, candidate: part.number }),
   /** Error of the ratios that both profiles add, share; 0 where they are the same. */
   profileError: part.number,
-  /** Summary in words. */
-  verdict: z.string(),
 });
-export type DeploymentDiff = z.input<typeof diff> & {
+/** A load that a server served: answered requests, and those that failed. */
+const load = z.object({ name: z.string(), requests: part.number, failed: part.number });
+const measured = z.object({ ...common, baseline: load, candidate: load });
+export type DeploymentDiff = z.input<typeof simulated> & {
   readonly baseline: Deployment;
   readonly candidate: Deployment;
 };
+export type MeasuredDiff = z.input<typeof measured>;
 /** The object that `diff --json` prints. Latencies in ms. */
-export const diffJson = part.jsonOf(diff);
+export const diffJson = part.jsonOf(z.union([simulated, measured]));
 
 /** A smaller change is neither better nor worse, even where it is certain: a choice. */
 const LEAST_CHANGE = 0.01;
@@ -83,13 +90,10 @@ export function compareDeployments(
   slo: readonly SloTerm[],
   seed: number,
 ): DeploymentDiff {
-  const { trace, blockStarts } = traffic;
-  const serve = (load: number): readonly [Served, Served] => [
-    new Served(baseline, traffic, { load, seed }),
-    new Served(candidate, traffic, { load, seed }),
+  const serve = (load: number): Pair => [
+    servedBy(baseline, traffic, { load, seed }),
+    servedBy(candidate, traffic, { load, seed }),
   ];
-  const served = serve(1);
-  const resamples = blockResamples(blockStarts.length - 1, seed);
   // One law times both: its error is in both.
   const isSame =
     baseline.profile.name === candidate.profile.name &&
@@ -99,15 +103,72 @@ export function compareDeployments(
   );
   const errors = allowed.map(({ share }) => share);
   const error = isSame ? 0 : Math.hypot(errors[0], errors[1]);
-  // Times that are longer by a factor are the same as arrivals that are closer by it.
-  const offTimes = isSame ? [1 - errors[0], 1 + errors[0]].map(serve) : [];
+  const { bounds, figures } = compareServed(serve(1), slo, seed, {
+    // Times that are longer by a factor are the same as arrivals that are closer by it.
+    offTimes: isSame ? [1 - errors[0], 1 + errors[0]].map(serve) : [],
+    error,
+    boundError: (side, metric) => errorOf(allowed[side], metric),
+  });
+  const refuses = refusedMore({ baseline, candidate });
+  const latencies = verdictOf(bounds, figures);
+  return {
+    trace: traffic.trace.source,
+    requests: traffic.trace.arrivalMs.length,
+    ...{ baseline, candidate, bounds, figures },
+    usdPerHour: { baseline: usdPerHour(baseline), candidate: usdPerHour(candidate) },
+    profileError: error,
+    verdict: refuses > 0 ? `refuses ${counted(refuses, 'request')} more. ${latencies}` : latencies,
+  };
+}
+
+/**
+ * Compares two loads that servers or gateways served, request by request, such as those of two configurations of a router.
+ * Intervals are over stretches of the requests in order of arrival: those of one run say nothing of chance between runs.
+ */
+export function compareMeasured(
+  baseline: MeasuredLoad,
+  candidate: MeasuredLoad,
+  slo: readonly SloTerm[],
+  seed: number,
+): MeasuredDiff {
+  const sides: Pair = [servedAs(baseline), servedAs(candidate)];
+  const { bounds, figures } = compareServed(sides, slo, seed, {
+    ...{ offTimes: [], error: 0, boundError: () => 0 },
+  });
+  const fails = candidate.failed - baseline.failed;
+  const latencies = verdictOf(bounds, figures);
+  const load = ({ source, requests, failed }: MeasuredLoad) => ({
+    ...{ name: source, requests: requests.length, failed },
+  });
+  return {
+    ...{ trace: 'measured', requests: baseline.requests.length, bounds, figures },
+    ...{ baseline: load(baseline), candidate: load(candidate) },
+    verdict: fails > 0 ? `${counted(fails, 'request')} more failed. ${latencies}` : latencies,
+  };
+}
+
+type Pair = readonly [baseline: Served, candidate: Served];
+
+/** @param off candidate beside baseline where all times are shorter and longer, and errors of ratios and of latencies */
+function compareServed(
+  served: Pair,
+  slo: readonly SloTerm[],
+  seed: number,
+  off: {
+    readonly offTimes: readonly Pair[];
+    readonly error: number;
+    boundError(side: number, metric: Metric): number;
+  },
+) {
+  const blocks = Math.min(served[0].blocks, served[1].blocks);
+  const resamples = blockResamples(blocks, seed);
   const sample = (of: (one: Served, weights?: ArrayLike<number>) => number): Sample => ({
     values: [of(served[0]), of(served[1])],
     draws: [
       resamples.map((weights) => of(served[0], weights)),
       resamples.map((weights) => of(served[1], weights)),
     ],
-    offTimes: offTimes.map(([before, after]) => ratioOf(of(after), of(before))),
+    offTimes: off.offTimes.map(([before, after]) => ratioOf(of(after), of(before))),
   });
   const known = new Map<string, Sample>();
   const latency = (metric: Metric, quantile: number | null): Sample => {
@@ -119,8 +180,8 @@ export function compareDeployments(
   const compare = (name: string, { values, draws, offTimes }: Sample, rises: boolean) => {
     const drawn = percentileInterval(draws[1].map((after, i) => ratioOf(after, draws[0][i])));
     const interval = {
-      low: Math.min(drawn.low * (1 - error), ...offTimes),
-      high: Math.max(drawn.high * (1 + error), ...offTimes),
+      low: Math.min(drawn.low * (1 - off.error), ...offTimes),
+      high: Math.max(drawn.high * (1 + off.error), ...offTimes),
     };
     const ratio = ratioOf(values[1], values[0]);
     const verdict = changeVerdict(ratio, interval, rises);
@@ -130,8 +191,7 @@ export function compareDeployments(
     const { limitMs } = term;
     const found = latency(term.metric, term.quantile);
     const [before, after] = found.draws.map((draws, i) => {
-      const drawn = percentileInterval(draws);
-      const { low, high } = widened(drawn, errorOf(allowed[i], term.metric));
+      const { low, high } = widened(percentileInterval(draws), off.boundError(i, term.metric));
       return high <= limitMs ? 'holds' : low > limitMs ? 'broken' : null;
     });
     return { ...compare(sloTermText(term), found, false), limitMs, bound: boundVerdict(before, after) };
@@ -141,16 +201,7 @@ export function compareDeployments(
     ...FIGURES.map(([name, metric, quantile]) => compare(name, latency(metric, quantile), false)),
     compare('requests within every bound', good, true),
   ];
-  const refuses = refusedMore({ baseline, candidate });
-  const latencies = verdictOf(bounds, figures);
-  return {
-    trace: trace.source,
-    requests: trace.arrivalMs.length,
-    ...{ baseline, candidate, bounds, figures },
-    usdPerHour: { baseline: usdPerHour(baseline), candidate: usdPerHour(candidate) },
-    profileError: error,
-    verdict: refuses > 0 ? `refuses ${counted(refuses, 'request')} more. ${latencies}` : latencies,
-  };
+  return { bounds, figures };
 }
 
 /** `null` where it cannot be told whether a bound holds. */
@@ -210,35 +261,52 @@ interface Sample {
   readonly offTimes: readonly number[];
 }
 
-/** Latencies of the requests on a deployment; those that were not served are infinite. */
+type Latencies = Readonly<Record<Metric, Float64Array>>;
+
+/** The traffic on a deployment; requests that are not served have infinite latencies. */
+function servedBy(
+  { profile, settings, engines, router, kvBlocks }: Deployment,
+  traffic: Traffic,
+  at: { readonly load: number; readonly seed: number },
+): Served {
+  const run = serveTraffic(profile, settings, traffic, { ...at, replicas: engines, router, kvBlocks });
+  const placed = (values: Float64Array) => {
+    const all = new Float64Array(traffic.trace.arrivalMs.length).fill(Number.POSITIVE_INFINITY);
+    for (let i = 0; i < run.completed; i++) all[run.ids[i]] = values[i];
+    return all;
+  };
+  const latencies = { ttft: placed(run.ttftMs), tpot: placed(run.tpotMs), e2e: placed(run.e2eMs) };
+  return new Served(latencies, traffic.blockStarts);
+}
+
+/** A load that was measured. */
+function servedAs(load: MeasuredLoad): Served {
+  const { trace, measured } = fittedLoad(load);
+  const { ttftMs: ttft, tpotMs, e2eMs: e2e } = measured;
+  // A request of one token has no TPOT.
+  const tpot = tpotMs.map((ms) => (Number.isFinite(ms) ? ms : Number.NaN));
+  return new Served({ ttft, tpot, e2e }, blocksOf(trace).blockStarts);
+}
+
+/** Latencies of requests. */
 class Served {
-  readonly #latencies: Readonly<Record<Metric, Float64Array>>;
+  readonly blocks: number;
+  readonly #latencies: Latencies;
   /** Requests by latency, shortest first. Without those that have none. */
   readonly #order: Readonly<Record<Metric, Int32Array>>;
   readonly #blockOf: Int32Array;
 
-  constructor(
-    { profile, settings, engines, router, kvBlocks }: Deployment,
-    traffic: Traffic,
-    at: { readonly load: number; readonly seed: number },
-  ) {
-    const { trace, blockStarts } = traffic;
-    const run = serveTraffic(profile, settings, traffic, { ...at, replicas: engines, router, kvBlocks });
-    const placed = (values: Float64Array) => {
-      const all = new Float64Array(trace.arrivalMs.length).fill(Number.POSITIVE_INFINITY);
-      for (let i = 0; i < run.completed; i++) all[run.ids[i]] = values[i];
-      return all;
-    };
-    this.#latencies = { ttft: placed(run.ttftMs), tpot: placed(run.tpotMs), e2e: placed(run.e2eMs) };
+  constructor(latencies: Latencies, blockStarts: readonly number[]) {
+    this.#latencies = latencies;
     const ordered = (values: Float64Array) =>
       Int32Array.from(values.keys())
         .filter((id) => !Number.isNaN(values[id]))
         .sort((a, b) => values[a] - values[b] || a - b);
-    const { ttft, tpot, e2e } = this.#latencies;
+    const { ttft, tpot, e2e } = latencies;
     this.#order = { ttft: ordered(ttft), tpot: ordered(tpot), e2e: ordered(e2e) };
-    this.#blockOf = new Int32Array(trace.arrivalMs.length);
-    for (let b = 0; b + 1 < blockStarts.length; b++)
-      this.#blockOf.fill(b, blockStarts[b], blockStarts[b + 1]);
+    this.blocks = blockStarts.length - 1;
+    this.#blockOf = new Int32Array(ttft.length);
+    for (let b = 0; b < this.blocks; b++) this.#blockOf.fill(b, blockStarts[b], blockStarts[b + 1]);
   }
 
   /** Quantile, or mean, of a latency. @param weights how often each block counts; default once */
@@ -277,10 +345,12 @@ class Served {
   }
 }
 
-/** `no` where the candidate breaks a bound, makes a broken one worse or refuses more requests, `undecided` where that cannot be told of one. */
-export function diffAnswer({ bounds, ...diff }: DeploymentDiff): 'yes' | 'no' | 'undecided' {
+/** `no` where the candidate breaks a bound, makes a broken one worse, or refuses or fails more requests; `undecided` where that cannot be told of one. */
+export function diffAnswer(diff: DeploymentDiff | MeasuredDiff): 'yes' | 'no' | 'undecided' {
+  const { bounds } = diff;
+  const loses = 'usdPerHour' in diff ? refusedMore(diff) : diff.candidate.failed - diff.baseline.failed;
   if (
-    refusedMore(diff) > 0 ||
+    loses > 0 ||
     bounds.some(({ bound, verdict }) => bound === 'breaks' || (bound === 'broken' && verdict === 'worse'))
   ) {
     return 'no';

@@ -5,16 +5,19 @@ import {
   type DeploymentDiff,
   diffAnswer,
   diffJson,
+  type MeasuredDiff,
 } from '../diff/compare-deployments.ts';
 import { candidateText, vllmDefaults } from '../search/candidate.ts';
 import { alignedRows, linesIf } from './format.ts';
 import { figure, intervalText, percent } from './result.ts';
 
+type Diff = DeploymentDiff | MeasuredDiff;
+
 /** How a result of `diff` is written. */
 export const diffResult = { json: diffJson, text: diffText, markdown: diffMarkdown, answer: diffAnswer };
 
 /** Text of `diff` without `--json`. */
-function diffText(diff: DeploymentDiff): string {
+function diffText(diff: Diff): string {
   return [
     ...headLines(diff),
     '',
@@ -27,7 +30,7 @@ function diffText(diff: DeploymentDiff): string {
 }
 
 /** The same as Markdown, for a comment on a pull request. */
-function diffMarkdown(diff: DeploymentDiff): string {
+function diffMarkdown(diff: Diff): string {
   const line = (cells: readonly string[]) => `| ${cells.join(' | ')} |`;
   return [
     `**${diff.verdict}**`,
@@ -42,7 +45,14 @@ function diffMarkdown(diff: DeploymentDiff): string {
 
 const HEAD = ['', 'baseline', 'candidate', 'change', '95 % interval', 'verdict'];
 
-function headLines({ trace, requests, baseline, candidate }: DeploymentDiff): string[] {
+function headLines(diff: Diff): string[] {
+  const { trace, requests } = diff;
+  if (!('usdPerHour' in diff))
+    return (['baseline', 'candidate'] as const).map((side) => {
+      const { name, requests: answered, failed } = diff[side];
+      return `${side}: ${name}, ${counted(answered, 'request')} measured, ${failed} failed`;
+    });
+  const { baseline, candidate } = diff;
   return [
     `${trace}: ${counted(requests, 'request')}`,
     `baseline: ${deployedText(baseline)}`,
@@ -54,11 +64,16 @@ function deployedText({ name, profile, settings, engines }: Deployment): string 
   return `${name === 'baseline' || name === 'candidate' ? '' : `${name}: `}${engines} × ${profile.name}, ${settings.weights}; ${candidateText({ ...settings, weights: 'FP16' }, vllmDefaults(profile))}`;
 }
 
-function rows({ bounds, figures, usdPerHour }: DeploymentDiff): string[][] {
-  const { baseline, candidate } = usdPerHour;
-  return [
+function rows(diff: Diff): string[][] {
+  const { bounds, figures } = diff;
+  const latencies = [
     ...bounds.map((each) => row(each, each.bound)),
     ...figures.map((each) => row(each, each.verdict, each.name.startsWith('requests') ? percent : undefined)),
+  ];
+  if (!('usdPerHour' in diff)) return latencies;
+  const { baseline, candidate } = diff.usdPerHour;
+  return [
+    ...latencies,
     [
       'USD an hour',
       figure(baseline),
@@ -84,7 +99,12 @@ function change(ratio: number): string {
   return Number.isFinite(share) ? `${share < 0 ? '−' : '+'}${figure(Math.abs(share))} %` : '-';
 }
 
-function noteLines({ baseline, candidate, profileError }: DeploymentDiff): string[] {
+function noteLines(diff: Diff): string[] {
+  if (!('usdPerHour' in diff))
+    return [
+      'Intervals: 95 % over stretches of the requests in order of arrival. Measure each side twice to see what chance changes.',
+    ];
+  const { baseline, candidate, profileError } = diff;
   const left = (
     [
       ['baseline', baseline],

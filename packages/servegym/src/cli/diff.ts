@@ -1,12 +1,15 @@
+import { existsSync } from 'node:fs';
 import {
   blocksOf,
   compareDeployments,
+  compareMeasured,
   type Deployment,
   diffResult,
   longestRequest,
   requestsWithin,
   traceWithin,
 } from '@servegym/operators';
+import { type MeasuredLoad, parseBenchResult } from '@servegym/profiles';
 import { scaleRate, takeRequests } from '@servegym/simulator';
 import {
   hardwareOptions,
@@ -19,7 +22,8 @@ import {
 import { whole } from './arguments/options.ts';
 import { openArrivals, trafficOptions, trafficWord } from './arguments/traffic.ts';
 import { defineCommand, type OptionTable, type OptionValues } from './command-table.ts';
-import { requireWritable, writeOutputFile } from './files.ts';
+import { InputError } from './failure.ts';
+import { readInputFile, requireWritable, writeOutputFile } from './files.ts';
 import { printResult } from './output/print-result.ts';
 
 const options = {
@@ -43,18 +47,23 @@ const options = {
 export const diffCommand = () =>
   defineCommand({
     description: 'compare two ways to serve your traffic, and say whether the second breaks an SLO',
-    words: trafficWord,
+    words: { traffic: { ...trafficWord.traffic, value: '[traffic]' } },
     options,
     after: `Exit status: 0 no bound of the SLO breaks; 1 the candidate breaks one, or makes a broken one worse;
 3 too close to tell.
 
 Examples:
   servegym diff log.csv --gpu h100 --baseline 'vllm serve Qwen/Qwen3-32B -tp 2' --candidate candidate.sh
-  servegym diff log.csv --gpu h100 --baseline main/deployment.yaml --candidate deployment.yaml`,
+  servegym diff log.csv --gpu h100 --baseline main/deployment.yaml --candidate deployment.yaml
+  servegym diff --baseline round-robin.jsonl --candidate cache-aware.jsonl   # what was measured`,
     async action({ traffic, baseline, candidate, ...values }) {
       const { json, markdown, slo, seed } = values;
       refuseClassBounds(slo, 'the traffic of a diff has');
       await requireWritable(markdown);
+      if (traffic === undefined) {
+        const [before, after] = [await measured(baseline), await measured(candidate)];
+        return answer(compareMeasured(before, after, slo, seed), values);
+      }
       const before = await priced('baseline', baseline, values);
       const after = await priced('candidate', candidate, values);
       const trace = await openArrivals(traffic, { seed, quiet: json });
@@ -65,12 +74,29 @@ Examples:
         return refused.requests === 0 ? each : { ...each, refused };
       });
       const { trace: common } = traceWithin(taken, Math.min(...limits));
-      const result = compareDeployments(both[0], both[1], blocksOf(common), slo, seed);
-      printResult(json, result, diffResult);
-      if (markdown !== undefined) await writeOutputFile(markdown, [`${diffResult.markdown(result)}\n`]);
-      return diffResult.answer(result);
+      return answer(compareDeployments(both[0], both[1], blocksOf(common), slo, seed), values);
     },
   });
+
+async function answer(
+  result: Parameters<typeof diffResult.answer>[0],
+  { json, markdown }: Pick<OptionValues<typeof options>, 'json' | 'markdown'>,
+) {
+  printResult(json, result, diffResult);
+  if (markdown !== undefined) await writeOutputFile(markdown, [`${diffResult.markdown(result)}\n`]);
+  return diffResult.answer(result);
+}
+
+/** A load that a load generator measured. @throws InputError */
+async function measured(file: string): Promise<MeasuredLoad> {
+  if (!existsSync(file))
+    throw new InputError(
+      `expected a traffic, or a measured result on both sides (JSON of \`traffic send\`, vllm bench serve or GuideLLM), got ${file}`,
+    );
+  const loads = parseBenchResult(await readInputFile(file), file);
+  if (loads.length === 1) return loads[0];
+  throw new InputError(`${file}: expected one load, got ${loads.length}`);
+}
 
 /** A deployment on GPUs at the prices of today. */
 async function priced(
