@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { findGpu } from '@servegym/profiles';
 import { mean, quantile } from '@servegym/simulator/statistics';
+import { chanceWithin, PROFILE_ERRORS } from '../../packages/operators/src/search/profile-error.ts';
 import type { OperatingPoint, PointRow } from '../fidelity/operating-points.ts';
 import { benchmark, type Row } from '../harness.ts';
 
@@ -36,7 +37,7 @@ const ESTIMATORS: Readonly<Record<string, Estimator>> = {
 
 export default benchmark({
   what: `Whether the first three configurations that the simulator would buy hold the one that measurements call cheapest, on the open operating points of NVIDIA's aiconfigurator-core, beside aiconfigurator's own answers. FILE is made by \`run.ts fidelity --tables FOLDER --answers FILE --results points.json\`.
-A case is a model with nominal lengths, and an SLO: a limit of the mean TTFT and one of the mean TPOT, each the lower quartile, the median or the upper quartile of what was measured for that model and those lengths. A configuration is an engine, a GPU, a precision and a division over GPUs. It costs what a million output tokens cost at the cheapest of the measured concurrencies that meets the SLO; an estimator ranks the configurations by the same figure with the latencies that it predicts. Versions of an engine are one configuration. Cases with three configurations or fewer are left out, as are those that no measured point meets.`,
+A case is a model with nominal lengths, and an SLO: a limit of the mean TTFT and one of the mean TPOT, each the lower quartile, the median or the upper quartile of what was measured for that model and those lengths. A configuration is an engine, a GPU, a precision and a division over GPUs. It costs what a million output tokens cost at the cheapest of the measured concurrencies that meets the SLO; an estimator ranks the configurations by the same figure with the latencies that it predicts. Behind those that meet the SLO by its latencies come the others, by cost over the chance that they meet it with the error of profiles from kernel tables. Versions of an engine are one configuration. Cases with three configurations or fewer are left out, as are those that no measured point meets.`,
   options: {},
   arguments: 'FILE',
   async *run(_, [path]) {
@@ -63,16 +64,35 @@ const modelOf = (id: string) => id.replace(/^.*\//, '').replace(/-FP8$/, '');
 const configurationOf = ({ engine, system, precision, tensor, data, expert }: OperatingPoint) =>
   JSON.stringify([engine, system, precision, tensor, data, expert]);
 
-/** Configurations that meet an SLO by the latencies of an estimator, the cheapest first. */
-function ranked(rows: readonly PointRow[], estimator: Estimator, slo: Latencies): RankedConfiguration[] {
+/**
+ * Configurations that meet an SLO by the latencies of an estimator, the cheapest first; with an error, then the others by
+ * their cost over the chance that they meet it, as `plan` names those that nearly do.
+ */
+function ranked(
+  rows: readonly PointRow[],
+  estimator: Estimator,
+  slo: Latencies,
+  error?: Parameters<typeof chanceWithin>[1],
+): RankedConfiguration[] {
   const least = new Map<string, number>();
+  const nearly = new Map<string, number>();
   for (const row of rows) {
     const found = estimator(row);
-    if (found === null || found.ttftMs > slo.ttftMs || found.tpotMs > slo.tpotMs) continue;
+    if (found === null) continue;
     const key = configurationOf(row.point);
-    least.set(key, Math.min(costOf(row.point, found), least.get(key) ?? Number.POSITIVE_INFINITY));
+    const cost = costOf(row.point, found);
+    const isWithin = found.ttftMs <= slo.ttftMs && found.tpotMs <= slo.tpotMs;
+    if (isWithin) least.set(key, Math.min(cost, least.get(key) ?? Number.POSITIVE_INFINITY));
+    if (error === undefined) continue;
+    const latencies = (['ttft', 'tpot'] as const).map((metric) => ({
+      ...{ metric, ms: found[`${metric}Ms`], limitMs: slo[`${metric}Ms`] },
+    }));
+    const expected = cost / Math.max(Number.MIN_VALUE, chanceWithin(latencies, error));
+    nearly.set(key, Math.min(expected, nearly.get(key) ?? Number.POSITIVE_INFINITY));
   }
-  return [...least].map(([configuration, cost]) => ({ configuration, cost })).sort((a, b) => a.cost - b.cost);
+  const sorted = (of: Iterable<readonly [string, number]>) =>
+    Array.from(of, ([configuration, cost]) => ({ configuration, cost })).sort((a, b) => a.cost - b.cost);
+  return [...sorted(least), ...sorted(nearly).filter(({ configuration }) => !least.has(configuration))];
 }
 
 /** Every pair of quartiles of the measured latencies. */
@@ -104,7 +124,7 @@ function findCases(rows: readonly PointRow[]): Case[] {
 /** Figures of one estimator. The cost is that of the best of its first three, over the least, where one of them meets the SLO. */
 function figuresOf(name: string, cases: readonly Case[], estimator: Estimator): Row {
   const outcomes = cases.map(({ rows, slo, measured }) => {
-    const chosen = ranked(rows, estimator, slo)
+    const chosen = ranked(rows, estimator, slo, PROFILE_ERRORS.tables)
       .slice(0, FIRST)
       .map(({ configuration }) => configuration);
     const best = measured.find(({ configuration }) => chosen.includes(configuration));

@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { findProfile } from '@servegym/profiles';
+import { findProfile, measuredLoad } from '@servegym/profiles';
 import { RandomStream, scaleRate, type Trace } from '@servegym/simulator';
 import type { Deployment } from '../deployment/deployment.ts';
+import { diffResult } from '../report/diff-report.ts';
 import { type Candidate, vllmDefaults } from '../search/candidate.ts';
 import { profileError } from '../search/profile-error.ts';
 import { parseSlo } from '../search/slo.ts';
-import { blocksOf, compareDeployments, diffAnswer } from './compare-deployments.ts';
+import { blocksOf, compareDeployments, compareMeasured, diffAnswer } from './compare-deployments.ts';
 
 const profile = findProfile('h100-80gb-llama-3-8b');
 
@@ -91,5 +92,37 @@ describe('compareDeployments', () => {
     const width = ({ interval, ratio }: (typeof diff.bounds)[number]) =>
       (interval.high - interval.low) / ratio;
     assert.ok(width(diff.bounds[1]) > width(same.bounds[1]));
+  });
+});
+
+describe('compareMeasured', () => {
+  const load = (source: string, ttftMs: number, failed = 0) =>
+    measuredLoad(
+      source,
+      Array.from({ length: 400 }, (_, i) => ({
+        ...{ arrivalMs: 100 * i, inputTokens: 800, outputTokens: 11 },
+        ...{ ttftMs: ttftMs + (i % 7), e2eMs: ttftMs + (i % 7) + 200 },
+      })),
+      failed,
+    );
+  const slo = parseSlo('ttft_p99=150ms,tpot_p99=50ms');
+
+  it('compares two measured loads by the same rules, without profiles and prices', () => {
+    const diff = compareMeasured(load('turns', 200), load('prefixes', 100), slo, 0);
+    assert.deepEqual(
+      diff.bounds.map(({ bound }) => bound),
+      ['mends', 'holds'],
+    );
+    assert.equal(diffAnswer(diff), 'yes');
+    assert.equal(diffAnswer(compareMeasured(load('prefixes', 100), load('turns', 200), slo, 0)), 'no');
+    const text = diffResult.text(diff);
+    assert.match(text, /baseline: turns, 400 requests measured, 0 failed/);
+    assert.doesNotMatch(text, /USD/);
+  });
+
+  it('says no where more requests failed', () => {
+    const diff = compareMeasured(load('a', 100), load('b', 100, 3), slo, 0);
+    assert.equal(diffAnswer(diff), 'no');
+    assert.match(diff.verdict, /^3 requests more failed/);
   });
 });

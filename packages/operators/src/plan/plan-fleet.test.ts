@@ -22,11 +22,9 @@ const plan = async (
   jobs: JobEngine,
   rateScale = 1,
   of: Trace = trace,
-  { allow = [] as string[], minQuality = 1, among = profiles } = {},
+  { allow = [] as string[], minQuality = 1, among = profiles, slo = 'ttft_p99=1s,tpot_p99=50ms' } = {},
 ) => {
-  const options = {
-    ...{ slo: parseSlo('ttft_p99=1s,tpot_p99=50ms'), minQuality, allow, mostEngines: 8, seed: 3 },
-  };
+  const options = { ...{ slo: parseSlo(slo), minQuality, allow, mostEngines: 8, seed: 3 } };
   const scaled = scaleRate(of, rateScale);
   const { wallS: _, ...found } = await planFleet(
     jobs,
@@ -117,6 +115,19 @@ describe('planFleet', () => {
     });
     assert.deepEqual(all.riskier, []);
     assert.ok(all.plans[0].usdPerHour <= riskier[0].usdPerHour && all.plans.length > riskier.length);
+  });
+
+  it('names what misses the SLO by less than the error of its profile, and no more', async () => {
+    const missing = async (slo: string) => plan(threads, 1, trace, { slo });
+    const { nearest, near: none, notPlanned } = await missing('ttft_p99=1s,tpot_p99=1ms');
+    assert.equal(notPlanned[0].reason, 'no settings meet the SLO');
+    assert.deepEqual(none, []);
+    const limit = 0.99 * nearest!.valuesMs.tpot_p99;
+    const { plans, near } = await missing(`ttft_p99=1s,tpot_p99=${limit.toFixed(3)}ms`);
+    assert.deepEqual(plans, []);
+    assert.equal(near[0].profile.name, nearest!.profile.name);
+    assert.ok(near[0].chance > 0.05 && near[0].chance < 0.5, `${near[0].chance}`);
+    assert.ok(near[0].tpotP99Ms > limit && near[0].tpotP99Ms < 1.1 * limit);
   });
 
   it('gives the same plans on threads and on workers of a queue on Redis', async () => {

@@ -22,6 +22,7 @@ import {
   wholeGroups,
 } from '../search/evaluator.ts';
 import { choicesOn, LoadQuestion, type LoadStage, type SearchedLoad } from '../search/load-question.ts';
+import { chanceWithin, profileError } from '../search/profile-error.ts';
 import {
   profileSpace,
   profilesIn,
@@ -31,10 +32,12 @@ import {
 } from '../search/search-space.ts';
 import { Searcher } from '../search/searcher.ts';
 import { TuningError } from '../search/slo.ts';
+import { LEAST_LOAD } from '../search/sustained-load.ts';
 import { traceWork } from '../search/trace-cost.ts';
 import { joinTraffic, type SplitTraffic, someBlocks, type Traffic } from '../search/traffic.ts';
+import type { NearestMiss } from '../tune/tune-result.ts';
 import { mixedFleets } from './mixed-fleets.ts';
-import type { FleetPlan, PlanPool, PlanResult, RefusedProfile } from './plan-result.ts';
+import type { FleetPlan, NearPlan, PlanPool, PlanResult, RefusedProfile } from './plan-result.ts';
 import {
   basisOf,
   LEVELS,
@@ -81,6 +84,13 @@ const STAGES: readonly LoadStage[] = [
 ];
 /** Drafts are sized where so much of the load that is expected of fewer engines than without them would be enough. */
 const HOPEFUL = 0.8;
+
+/** Where fewer plans meet the SLO, those are named too that miss it by less than the error of their profile. */
+const NAMED = 3;
+/** Room above a latency that misses its limit, for a load at which requests meet: a choice. */
+const ROOM = 1.02;
+/** Smaller chances are not worth a row: a choice. */
+const LEAST_CHANCE = 0.05;
 
 /** What is tried with each profile. `tune` searches more of one. */
 export const PLAN_SPACE = {
@@ -159,13 +169,23 @@ export async function planFleet(
   const allowed = sorted.filter(({ plan }) => isAllowed(plan, allow));
   const mixed = await mixedFleets(evaluator, allowed, traffic, mostEngines);
   onPlans?.(mixed.plans);
+  const missing = Math.max(0, NAMED - allowed.length);
+  const isOwn = (each: EngineChoice) => isAllowed(basisOf([{ ...each, settings: each.candidate }]), allow);
+  const refusedKinds = notPlanned.filter(({ tried }) => tried.length > 0);
+  const own = refusedKinds.filter(({ tried }) => tried.some(isOwn));
   const misses = await Promise.all(
-    (allowed.length > 0 ? [] : notPlanned)
-      .filter(({ tried }) => tried.length > 0)
-      .map(async ({ tried, tooFew }) => {
-        const on = tooFew === undefined ? few : whole;
-        return { engines: tooFew ?? 1, ...(await evaluator.nearest(on, tried, tooFew)) };
-      }),
+    (missing === 0 ? [] : own.length > 0 ? own : refusedKinds).map(async ({ tried, tooFew }) => {
+      const on = tooFew === undefined ? few : whole;
+      const from = own.length > 0 ? tried.filter(isOwn) : tried;
+      return { engines: tooFew, ...(await evaluator.nearest(on, from, tooFew)) };
+    }),
+  );
+  misses.sort((a, b) => a.timesLimit - b.timesLimit || compareNames(a, b));
+  const near = await Promise.all(
+    misses
+      .filter(({ engines }) => engines === undefined && own.length > 0)
+      .slice(0, missing)
+      .map((miss) => nearPlan(jobs, options, traffic, miss)),
   );
   const { arrivalMs, inputTokens, outputTokens } = trace;
   const seconds = arrivalMs[arrivalMs.length - 1] / 1000;
@@ -182,7 +202,11 @@ export async function planFleet(
     allow,
     ...rankPlans([...fleets.map(({ plan }) => plan), ...mixed.plans], allow),
     notPlanned,
-    nearest: misses.sort((a, b) => a.timesLimit - b.timesLimit || compareNames(a, b)).at(0) ?? null,
+    near: near
+      .filter((plan) => plan !== null)
+      .sort((a, b) => a.usdPerHour / a.chance - b.usdPerHour / b.chance || compareNames(a, b)),
+    nearest:
+      allowed.length === 0 && misses.length > 0 ? { ...misses[0], engines: misses[0].engines ?? 1 } : null,
     mixedFleetsTried: mixed.tried,
     mostEngines,
     ...effort,
@@ -190,6 +214,35 @@ export async function planFleet(
     simulatedRequests: evaluator.simulatedRequests,
     wallS: (performance.now() - started) / 1000,
   };
+}
+
+/**
+ * The plan for settings that miss the SLO by less than the error of their profile, with bounds that are wider by what they
+ * miss; `null` where the chance that they hold the SLO is small.
+ */
+async function nearPlan(
+  jobs: JobEngine,
+  { seed, record, mostEngines, ...options }: PlanOptions,
+  traffic: PlannedTraffic,
+  { profile, settings: candidate }: Pick<NearestMiss, 'settings'> & Pick<EngineChoice, 'profile'>,
+): Promise<NearPlan | null> {
+  const alone = new Evaluator(jobs, { ...options, seed, record });
+  const { values } = await alone.at(traffic.whole, { profile, candidate }, LEAST_LOAD);
+  const slo = options.slo.map((term, i) =>
+    values[i] <= term.limitMs ? term : { ...term, limitMs: ROOM * values[i] },
+  );
+  const latencies = slo.map(({ metric, limitMs }, i) => {
+    const limit = options.slo[i].limitMs;
+    return { metric, ms: limitMs > limit ? limitMs : values[i], limitMs: limit };
+  });
+  const chance = chanceWithin(latencies, profileError(profile, candidate.weights));
+  if (chance < LEAST_CHANCE) return null;
+  const evaluator = new Evaluator(jobs, { slo, seed, record });
+  const search = { guess: 1, step: 2, tolerance: 1.5 };
+  const [rough] = await evaluator.sustained(traffic.few, [{ profile, candidate, search }]);
+  const engine = await measureEngine(evaluator, traffic, rough, rough.load);
+  const plan = engine.sustained === 0 ? null : await sizeFleet(evaluator, traffic, engine, mostEngines);
+  return plan && { ...plan, chance };
 }
 
 /** Engines of a profile with weights of a precision, and other precisions that the profile has the same figures for. */

@@ -82,6 +82,13 @@ export type FleetPlan = z.input<typeof fleetPlan> & {
   readonly secondWeight: number;
 };
 
+/** A plan that misses the SLO by less than the error of its profile. */
+const nearPlan = fleetPlan.extend({
+  /** That the SLO holds, 0..1, by the error of the profile. */
+  chance: number,
+});
+export type NearPlan = FleetPlan & { readonly chance: number };
+
 /** A profile, with a precision, that gives no plan. */
 const refused = z.object({ profile: part.profile, precision: z.string(), reason: z.string() });
 export type RefusedProfile = z.input<typeof refused> & {
@@ -110,15 +117,18 @@ const plan = z.object({
   plans: part.list(fleetPlan),
   /** Plans that do, cheapest first. */
   riskier: part.list(fleetPlan),
+  /** Where fewer than three plans meet the SLO: those that nearly do, by price over chance. */
+  near: part.list(nearPlan),
   /** Fleets of two profiles that were simulated. */
   mixedFleetsTried: number,
   notPlanned: part.list(refused),
   /** What comes nearest to the SLO, where nothing meets it. */
   nearest: nearestMiss.extend({ profile: part.profile, engines: number }).nullable(),
 });
-export type PlanResult = Omit<z.input<typeof plan>, 'plans' | 'riskier' | 'notPlanned'> & {
+export type PlanResult = Omit<z.input<typeof plan>, 'plans' | 'riskier' | 'near' | 'notPlanned'> & {
   readonly plans: readonly FleetPlan[];
   readonly riskier: readonly FleetPlan[];
+  readonly near: readonly NearPlan[];
   readonly notPlanned: readonly RefusedProfile[];
   readonly inputTokensPerS: number;
   readonly outputTokensPerS: number;

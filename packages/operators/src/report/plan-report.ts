@@ -32,12 +32,13 @@ function planText(result: PlanResult): string {
       result.riskier.length > 0
         ? 'No plan that rests on measurements meets the SLO.'
         : 'No profile meets the SLO:';
-    const why = [none, ...refusedLines(result), ...nearestLines(result)];
+    const why = [none, ...refusedLines(result), ...nearestLines(result), ...nearLines(result)];
     return [...head, ...why, ...riskier, ...effortLines(result)].join('\n');
   }
   return [
     ...head,
     ...plansLines(plans),
+    ...nearLines(result),
     ...riskier,
     ...linesIf(
       notPlanned.length > 0,
@@ -75,9 +76,20 @@ function riskierLines({ plans, riskier }: Pick<PlanResult, 'plans' | 'riskier'>)
   return [
     '',
     plans.length > 0 ? 'Cheaper, on assumptions:' : 'On assumptions:',
-    ...tableLines(cheaper.slice(0, MOST_RISKIER), ({ assumes: each }) => each.join(', ')),
+    ...tableLines(cheaper.slice(0, MOST_RISKIER), ['assumes', ({ assumes: each }) => each.join(', ')]),
     ...linesIf(cheaper.length > MOST_RISKIER, `and ${cheaper.length - MOST_RISKIER} more: --json has all`),
     `Before you buy the first of them: ${assumes.map((each) => CHECKS[each] ?? `measure the accuracy of ${each.toUpperCase()} weights on your task`).join('; ')}. \`--allow ${assumes.join(',')}\` ranks such plans with the others.`,
+  ];
+}
+
+/** Plans that miss the SLO by less than the error of their profile. */
+function nearLines({ near }: PlanResult): string[] {
+  if (near.length === 0) return [];
+  const chances = new Map<FleetPlan, number>(near.map((plan) => [plan, plan.chance]));
+  return [
+    '',
+    'Too close to tell: these miss the SLO by less than the error of their profile.',
+    ...tableLines(near, ['chance', (plan) => percent(chances.get(plan)!)]),
   ];
 }
 
@@ -104,11 +116,15 @@ function plansLines(plans: readonly FleetPlan[]): string[] {
   ];
 }
 
-function tableLines(plans: readonly FleetPlan[], more?: (plan: FleetPlan) => string): string[] {
+/** @param more name and text of one more column */
+function tableLines(
+  plans: readonly FleetPlan[],
+  [name, more]: readonly [name?: string, more?: (plan: FleetPlan) => string] = [],
+): string[] {
   return alignedRows([
     [
       ...['', 'profile', 'weights', 'engines', 'GPUs', 'USD/h', '95 % interval', 'autoscaled', 'at least'],
-      ...['USD/M out', 'TTFT p99', 'TPOT p99', 'headroom', 'rests on', ...(more ? ['assumes'] : [])],
+      ...['USD/M out', 'TTFT p99', 'TPOT p99', 'headroom', 'rests on', ...(name ? [name] : [])],
     ],
     ...plans.map((plan, i) => [...row(plan, i), ...(more ? [more(plan)] : [])]),
   ]);

@@ -41,11 +41,40 @@ export function profileError({ weights, fit }: EngineProfile, precision: WeightP
 }
 
 /** Error of a latency. */
-export function errorOf({ share, ttftShare }: ProfileError, metric: SloTerm['metric']): number {
+export function errorOf(
+  { share, ttftShare }: Pick<ProfileError, 'share' | 'ttftShare'>,
+  metric: SloTerm['metric'],
+): number {
   return metric === 'ttft' ? ttftShare : share;
 }
 
 /** An interval over the traffic, widened by an error of the times. */
 export function widened({ low, high }: IntervalEnds, share: number): IntervalEnds {
   return { low: low * (1 - share), high: high * (1 + share) };
+}
+
+/** Standard deviations within which 90 % of a normal distribution lie. */
+const DEVIATIONS = 1.645;
+
+/**
+ * Chance that latencies are within their limits, where the logarithms of their errors are normal and independent, and 90 % are
+ * within the error: a half for one at its limit.
+ */
+export function chanceWithin(
+  latencies: readonly { readonly metric: SloTerm['metric']; readonly ms: number; readonly limitMs: number }[],
+  error: Pick<ProfileError, 'share' | 'ttftShare'>,
+): number {
+  return latencies.reduce((chance, { metric, ms, limitMs }) => {
+    const deviations = (DEVIATIONS * Math.log(limitMs / ms)) / errorOf(error, metric);
+    return chance * normalShare(deviations);
+  }, 1);
+}
+
+/** Share of a normal distribution below so many standard deviations (Abramowitz and Stegun 26.2.17, within 1e-7). */
+function normalShare(deviations: number): number {
+  const t = 1 / (1 + 0.2316419 * Math.abs(deviations));
+  const series = [0.31938153, -0.356563782, 1.781477937, -1.821255978, 1.330274429];
+  const sum = series.reduceRight((rest, each) => t * (each + rest), 0);
+  const above = (Math.exp(-(deviations ** 2) / 2) / Math.sqrt(2 * Math.PI)) * sum;
+  return deviations >= 0 ? 1 - above : above;
 }
