@@ -23,6 +23,8 @@ export interface ProbeRequest {
   readonly atMs: number;
   readonly inputTokens: number;
   readonly outputTokens: number;
+  /** Blocks of tokens at the start of the prompt; equal ids are equal tokens. Default: no prompt begins as another does. */
+  readonly prefix?: { readonly blockTokens: number; readonly ids: ArrayLike<number> };
 }
 
 /** Limits of the probes of a server. */
@@ -167,12 +169,19 @@ export function confirmingLoads(profile: EngineProfile, facts: ServerFacts, seco
   );
 }
 
-/** A trace as a load. */
-export function traceProbe(name: string, { arrivalMs, inputTokens, outputTokens }: Trace): Probe {
+/** A trace as a load, with the prefixes that its prompts share. */
+export function traceProbe(name: string, trace: Trace): Probe {
+  const { arrivalMs, inputTokens, outputTokens, prefixBlocks } = trace;
   const requests = Array.from(arrivalMs, (atMs, i) => ({
     atMs: atMs - arrivalMs[0],
     inputTokens: inputTokens[i],
     outputTokens: outputTokens[i],
+    ...(prefixBlocks && {
+      prefix: {
+        blockTokens: prefixBlocks.blockTokens,
+        ids: prefixBlocks.ids.subarray(prefixBlocks.offsets[i], prefixBlocks.offsets[i + 1]),
+      },
+    }),
   }));
   return { name, requests, isSequential: false };
 }

@@ -2,6 +2,7 @@ import { Agent, type IncomingMessage, request } from 'node:http';
 import { Agent as SecureAgent, request as secureRequest } from 'node:https';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type MeasuredLoad, type MeasuredRequest, measuredLoad } from '@servegym/profiles';
+import { randomUniform, streamKey } from '@servegym/simulator';
 import { TuningError } from '../search/slo.ts';
 import type { Probe, ProbeRequest } from './probe.ts';
 import type { ServerFacts } from './start-profile.ts';
@@ -26,8 +27,8 @@ type Form = (typeof FORMS)[number];
 const OPTIONAL_FIELDS = ['ignore_eos', 'min_tokens', 'return_token_ids', 'stream_options'] as const;
 /** Ids that are ordinary tokens of every vocabulary. */
 const TOKEN_IDS = [10, 1000] as const;
-const WORDS =
-  'time year people way day man thing woman life child world school state family student group'.split(' ');
+/** Each with the space behind it has four characters, which are a token of most vocabularies and of the endpoint. */
+const WORDS = 'the and for are but not you all any can had her was one our out'.split(' ');
 const HANDSHAKE = { atMs: 0, inputTokens: 8, outputTokens: 4 };
 const FACTS_TIMEOUT_MS = 10_000;
 /** Share of the requests of a load that may fail before it says nothing. */
@@ -158,7 +159,8 @@ export class ServerClient {
     throw refusal;
   }
 
-  #body({ inputTokens, outputTokens }: ProbeRequest): object {
+  #body(asked: ProbeRequest): object {
+    const { outputTokens } = asked;
     const fields: Record<string, unknown> = {
       ignore_eos: true,
       min_tokens: outputTokens,
@@ -167,16 +169,15 @@ export class ServerClient {
     };
     for (const field of OPTIONAL_FIELDS) if (!this.#fields.has(field)) delete fields[field];
     const common = { model: this.#model, max_tokens: outputTokens, temperature: 0, stream: true, ...fields };
-    const text = () =>
-      Array.from({ length: inputTokens }, () => WORDS[Math.floor(Math.random() * WORDS.length)]).join(' ');
-    if (this.#form === 'chat') return { ...common, messages: [{ role: 'user', content: text() }] };
-    if (this.#form === 'text') return { ...common, prompt: text() };
-    // Random prompts share no prefix, so that no cache helps.
-    const [low, high] = TOKEN_IDS;
-    return {
-      ...common,
-      prompt: Array.from({ length: inputTokens }, () => low + Math.floor(Math.random() * (high - low))),
-    };
+    const draws = promptDraws(asked);
+    if (this.#form === 'ids') {
+      const [low, high] = TOKEN_IDS;
+      return { ...common, prompt: draws.map((draw) => low + Math.floor(draw * (high - low))) };
+    }
+    const text = draws.map((draw) => WORDS[Math.floor(draw * WORDS.length)]).join(' ');
+    return this.#form === 'chat'
+      ? { ...common, messages: [{ role: 'user', content: text }] }
+      : { ...common, prompt: text };
   }
 
   #complete(asked: ProbeRequest, signal: AbortSignal): Promise<Answer> {
@@ -261,6 +262,16 @@ export class ServerClient {
     const { apiKey } = this.#options;
     return apiKey === undefined ? {} : { authorization: `Bearer ${apiKey}` };
   }
+}
+
+/** A number in [0, 1) for each token of a prompt: random where no prefix is named, so that no cache helps. */
+function promptDraws({ inputTokens, prefix }: ProbeRequest): number[] {
+  return Array.from({ length: inputTokens }, (_, at) => {
+    const block = prefix && Math.floor(at / prefix.blockTokens);
+    return prefix === undefined || block! >= prefix.ids.length
+      ? Math.random()
+      : randomUniform(streamKey(prefix.ids[block!], 'prompt'), at, 0);
+  });
 }
 
 async function readStream(

@@ -91,7 +91,7 @@ async function answer(
 async function measured(file: string): Promise<MeasuredLoad> {
   if (!existsSync(file))
     throw new InputError(
-      `expected a traffic, or a measured result on both sides (JSON of \`traffic send\`, vllm bench serve or GuideLLM), got ${file}`,
+      `expected a traffic, or a measured result on both sides (of \`profile confirm --output\`, vllm bench serve or GuideLLM), got ${file}`,
     );
   const loads = parseBenchResult(await readInputFile(file), file);
   if (loads.length === 1) return loads[0];

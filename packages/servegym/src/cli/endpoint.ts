@@ -1,4 +1,4 @@
-import { startEndpoint } from '@servegym/endpoint';
+import { type RunningEndpoint, startEndpoint } from '@servegym/endpoint';
 import { Guard } from '@servegym/openenv';
 import { counted } from '@servegym/simulator';
 import { listenError, stopOnSignals, tellOthers } from '../server/listening.ts';
@@ -36,6 +36,7 @@ const endpointOptions = {
     default: '1',
     help: '2 stand behind a round-robin router, which can split prefill and decode',
   },
+  replicas: whole('<n>', 1, 64, 'equal endpoints, each on a port of its own, from --port on', 1),
   split: { help: 'one engine prefills and the other decodes; needs --engines 2' },
   acceptance: {
     value: '<table>',
@@ -76,7 +77,7 @@ async function endpoint(options: OptionValues<typeof endpointOptions>): Promise<
   ];
   for (const flag of notSimulated) console.error(`not simulated: ${flag}`);
   const guard = new Guard({ allowedHosts: withBoundName(hosts, host) });
-  const endpoint = await startEndpoint({
+  const of = (port: number): Parameters<typeof startEndpoint>[0] => ({
     profile: deployment.profile,
     config: { ...servingConfig(deployment), split: options.split },
     engines,
@@ -98,25 +99,41 @@ async function endpoint(options: OptionValues<typeof endpointOptions>): Promise<
     },
     apiKeys,
     seed: options.seed,
-    port: options.port,
-    host,
+    ...{ port, host },
     refuse(request, path) {
       const refusal = guard.check(request, path);
       return refusal && { ...refusal, code: refusal.code.toLowerCase() };
     },
-  }).catch((error) => {
-    throw listenError(error, options.port, host);
   });
-  console.log(`The endpoint is ready: ${endpoint.url}/v1 serves ${endpoint.modelNames[0]} (Ctrl-C stops it)`);
+  const endpoints: RunningEndpoint[] = [];
+  const close = () => Promise.all(endpoints.map((each) => each.close()));
+  for (let i = 0; i < options.replicas; i++) {
+    const port = options.port === 0 ? 0 : options.port + i;
+    const started = await startEndpoint(of(port)).catch(async (error) => {
+      await close();
+      throw listenError(error, port, host);
+    });
+    endpoints.push(started);
+  }
+  const [endpoint] = endpoints;
+  const urls = endpoints.map(({ url }) => `${url}/v1`);
+  console.log(
+    `The endpoint is ready: ${urls.join(', ')} ${urls.length > 1 ? 'each serve' : 'serves'} ${endpoint.modelNames[0]} (Ctrl-C stops it)`,
+  );
   const isOpen = apiKeys.length === 0;
-  tellOthers(endpoint, isOpen && 'the endpoint asks for no key', 'SERVEGYM_ENDPOINT_API_KEY');
+  for (const each of endpoints)
+    tellOthers(each, isOpen && 'the endpoint asks for no key', 'SERVEGYM_ENDPOINT_API_KEY');
   await stopOnSignals(
     {
       get heldSessions() {
-        return endpoint.liveRequests;
+        return endpoints.reduce((sum, { liveRequests }) => sum + liveRequests, 0);
       },
-      drain: (drainOptions) => endpoint.drain(drainOptions),
-      close: () => endpoint.close(),
+      async drain(drainOptions) {
+        await Promise.all(endpoints.map((each) => each.drain(drainOptions)));
+      },
+      async close() {
+        await close();
+      },
     },
     {
       graceMs: options.drainTimeout * 1000,

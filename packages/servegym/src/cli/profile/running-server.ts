@@ -21,7 +21,15 @@ import { above, whole } from '../arguments/options.ts';
 import { openTraffic, trafficOptions, trafficWord } from '../arguments/traffic.ts';
 import { defineCommand, type OptionTable, type OptionValues } from '../command-table.ts';
 import { InputError, untilInterrupted } from '../failure.ts';
-import { readGpu, readInputFile, readModel, readProfile, replaceFile } from '../files.ts';
+import {
+  readGpu,
+  readInputFile,
+  readModel,
+  readProfile,
+  replaceFile,
+  requireWritable,
+  writeOutputFile,
+} from '../files.ts';
 import { printResult, table } from '../output/print-result.ts';
 import { ProgressDisplay } from '../output/progress.ts';
 import type { Making } from './make.ts';
@@ -251,6 +259,7 @@ const confirmOptions = {
   requests: whole('<n>', 2, 1_000_000, 'requests of the traffic to send', 200),
   rateScale: trafficOptions.rateScale,
   seed: trafficOptions.seed,
+  output: { value: '<file.jsonl>', help: 'write the measured requests, for `diff`' },
   minutes: { ...serverOptions.minutes, default: 2, help: 'without a traffic: how long the loads may take' },
   json: { help: 'print one JSON object' },
 } as const satisfies OptionTable;
@@ -280,6 +289,7 @@ export const confirmCommand = () =>
   });
 
 async function confirm({ server: url, traffic, ...options }: Values): Promise<void> {
+  await requireWritable(options.output);
   const settings = (await readLaunchText(options.deployment))?.settings ?? {};
   const { profile } = await readDeployment(options.deployment, { profile: options.profile });
   const opened = traffic && (await openTraffic(traffic, { ...options, quiet: true }));
@@ -293,6 +303,7 @@ async function confirm({ server: url, traffic, ...options }: Values): Promise<vo
   const stop = untilInterrupted();
   const progress = new ProgressDisplay();
   const compared: LoadComparison[] = [];
+  const measured: MeasuredLoad[] = [];
   try {
     const facts = await completeFacts(await client.connect(), settings, true);
     const probes =
@@ -308,7 +319,9 @@ async function confirm({ server: url, traffic, ...options }: Values): Promise<vo
     );
     for (const [i, probe] of probes.entries()) {
       progress.show(`load ${i + 1} of ${probes.length}: ${probe.name}`, i / probes.length);
-      compared.push(compareLoad(await client.measure(probe, stop.signal), profile, facts));
+      const load = await client.measure(probe, stop.signal);
+      measured.push(load);
+      compared.push(compareLoad(load, profile, facts));
     }
   } catch (error) {
     if (!stop.signal.aborted) throw error;
@@ -320,5 +333,14 @@ async function confirm({ server: url, traffic, ...options }: Values): Promise<vo
     stop.close();
     client.close();
   }
+  if (options.output !== undefined) await writeOutputFile(options.output, requestLines(measured));
   printResult(options.json, { loads: compared }, { text: ({ loads }) => comparisonText(loads) });
+}
+
+/** Measured requests as `diff` and `profile make` read them. */
+function* requestLines(loads: readonly MeasuredLoad[]): Generator<string> {
+  for (const { arrivalMs, inputTokens, outputTokens, ttftMs, e2eMs } of loads.flatMap(
+    (load) => load.requests,
+  ))
+    yield `${JSON.stringify({ arrival_ms: arrivalMs, input_tokens: inputTokens, output_tokens: outputTokens, ttft_ms: ttftMs, e2e_ms: e2eMs })}\n`;
 }
