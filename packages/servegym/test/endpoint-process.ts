@@ -8,6 +8,8 @@ const main = join(import.meta.dirname, '..', 'src', 'main.ts');
 export interface EndpointProcess {
   /** Without a slash at the end; the API is below `/v1`. */
   readonly url: string;
+  /** Of the replicas behind the first. */
+  readonly others: readonly string[];
   /** Sends SIGTERM and waits until it is gone. Answers its exit code. */
   stop(): Promise<number | null>;
 }
@@ -35,6 +37,7 @@ export async function startEndpointProcess(...args: string[]): Promise<EndpointP
   }
   return {
     url,
+    others: Array.from(said.matchAll(/^Replica \d+: (\S+)\/v1$/gm), ([, other]) => other),
     async stop() {
       child.kill('SIGTERM');
       const [code] = await ended;

@@ -386,6 +386,23 @@ describe('the process of servegym endpoint', () => {
       assert.deepEqual(await ask(headers), [200, undefined]);
   });
 
+  it('starts replicas, each with metrics of its own', async () => {
+    const endpoint = await startEndpointProcess('--replicas', '2', '--time-scale', '20');
+    const urls = [endpoint.url, ...endpoint.others];
+    assert.equal(urls.length, 2);
+    const body = JSON.stringify({ prompt: 'x', max_tokens: 3, ignore_eos: true });
+    const headers = { 'content-type': 'application/json' };
+    await (await fetch(`${urls[1]}/v1/completions`, { method: 'POST', headers, body })).text();
+    const tokens = await Promise.all(
+      urls.map(async (url) => {
+        const text = await (await fetch(`${url}/metrics`)).text();
+        return Number(/^vllm:generation_tokens_total\{.*\} (\d+)$/m.exec(text)![1]);
+      }),
+    );
+    assert.deepEqual(tokens, [0, 3]);
+    assert.equal(await endpoint.stop(), 0);
+  });
+
   it('lets in those with a key, and everybody to its health', async () => {
     const endpoint = await startEndpointProcess('--api-key', 'sesame', '--served-model-name', 'mine');
     const models = (key: string) =>

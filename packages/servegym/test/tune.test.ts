@@ -60,13 +60,7 @@ describe('servegym tune', () => {
     assert.deepEqual(others, figures);
 
     const text = (await runCommand(...asked)).stdout;
-    const order = [
-      'One engine sustains',
-      'vLLM:',
-      'Settings, where',
-      '95 % interval',
-      'Confirmed',
-    ];
+    const order = ['One engine sustains', 'vLLM:', 'Settings, where', '95 % interval', 'Confirmed'];
     const places = order.map((part) => text.indexOf(part));
     assert.ok(!places.includes(-1), text);
     assert.deepEqual(

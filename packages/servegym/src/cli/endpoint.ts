@@ -116,10 +116,8 @@ async function endpoint(options: OptionValues<typeof endpointOptions>): Promise<
     endpoints.push(started);
   }
   const [endpoint] = endpoints;
-  const urls = endpoints.map(({ url }) => `${url}/v1`);
-  console.log(
-    `The endpoint is ready: ${urls.join(', ')} ${urls.length > 1 ? 'each serve' : 'serves'} ${endpoint.modelNames[0]} (Ctrl-C stops it)`,
-  );
+  for (const [i, { url }] of endpoints.entries()) if (i > 0) console.log(`Replica ${i + 1}: ${url}/v1`);
+  console.log(`The endpoint is ready: ${endpoint.url}/v1 serves ${endpoint.modelNames[0]} (Ctrl-C stops it)`);
   const isOpen = apiKeys.length === 0;
   for (const each of endpoints)
     tellOthers(each, isOpen && 'the endpoint asks for no key', 'SERVEGYM_ENDPOINT_API_KEY');
