@@ -22,7 +22,7 @@ export type { FleetFault } from './fleet/faults.ts';
 export { Fleet } from './fleet/fleet.ts';
 export type { FleetSettings } from './fleet/fleet-options.ts';
 export type { ReplicaState } from './fleet/replica.ts';
-export { kvAware, ROUTER_POLICIES, type RouterPolicy } from './policy/built-in.ts';
+export { admissionByClass, kvAware, ROUTER_POLICIES, type RouterPolicy } from './policy/built-in.ts';
 export {
   definePolicy,
   type Policy,

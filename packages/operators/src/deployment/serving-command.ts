@@ -113,6 +113,7 @@ function vllmCommand(profile: EngineProfile, candidate: Candidate, started: Star
           ]
         : []),
       ...linesIf(priority, PRIORITY_NOTE),
+      ...gatewayNotes(candidate),
       ...linesIf(
         speculationDepth > 0 && profile.engine.speculationDepthPerBatchSize,
         'full CUDA graphs: with draft tokens by batch size, vLLM keeps them only with VLLM_USE_V2_MODEL_RUNNER=1 in its environment',
@@ -162,6 +163,7 @@ function sglangCommand(profile: EngineProfile, candidate: Candidate, started: St
       ...linesIf(unknown.length > 0, `what vLLM has as ${unknown.join(' ')}: SGLang has its own scheduler`),
       ...linesIf(priority, PRIORITY_NOTE),
       ...notes,
+      ...gatewayNotes(candidate),
       ...replicaNote(started),
     ],
   };
@@ -220,6 +222,19 @@ function rolesText(split: SplitRatio, role: Started['role']): string {
   if (role !== null) return `that these engines ${role}`;
   const { prefill, decode } = splitParts(split);
   return `the roles: ${prefill} of every ${prefill + decode} engines ${prefill === 1 ? 'prefills' : 'prefill'}`;
+}
+
+function gatewayNotes({ maxLocalPrefillLength: local, admissionQueueSeconds: seconds }: Candidate) {
+  return [
+    ...linesIf(
+      local > 0,
+      `the decider of the proxy: prompts of at most ${local} tokens are prefilled where they are decoded`,
+    ),
+    ...linesIf(
+      seconds > 0,
+      `admission of the gateway: class 2 and later are refused above ${seconds} s of queue, class 1 above ${2 * seconds} s`,
+    ),
+  ];
 }
 
 function replicaNote({ replicas, router }: Started) {

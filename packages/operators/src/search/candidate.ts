@@ -34,6 +34,10 @@ export interface Candidate extends Readonly<Required<Pick<LaunchSettings, (typeo
   readonly split: SplitRatio | false;
   /** Most requests of an iteration that tokens are drafted for, none for more; 0 leaves it to the profile. */
   readonly speculationMaxBatch: number;
+  /** Longest prompt that is prefilled on the engine that decodes it, tokens; 0 where all are prefilled apart. */
+  readonly maxLocalPrefillLength: number;
+  /** Seconds of queue above which the gateway refuses the least urgent classes; 0 where it refuses none. */
+  readonly admissionQueueSeconds: number;
 }
 
 export type Knob = keyof Candidate;
@@ -53,6 +57,8 @@ export const KNOB_NAMES = {
   long_prefill_token_threshold_adaptive: 'longPrefillTokenThresholdAdaptive',
   speculation_max_batch: 'speculationMaxBatch',
   kv_offloading_size: 'kvOffloadingGiB',
+  max_local_prefill_length: 'maxLocalPrefillLength',
+  admission_queue_seconds: 'admissionQueueSeconds',
 } as const satisfies Record<keyof typeof SETTINGS, Knob>;
 
 export type KnobName = keyof typeof KNOB_NAMES;
@@ -64,6 +70,8 @@ export const EXTRA_KNOBS: readonly KnobName[] = [
   'long_prefill_token_threshold_adaptive',
   'speculation_max_batch',
   'kv_offloading_size',
+  'max_local_prefill_length',
+  'admission_queue_seconds',
 ];
 
 /** The values that each setting may take, in order. Those that are not searched have one. */
@@ -92,6 +100,8 @@ export function vllmDefaults({ gpu, engine, hostKv }: EngineProfile): Candidate 
     longPrefillTokenThresholdAdaptive: engine.longPrefillTokenThresholdAdaptive ?? false,
     speculationMaxBatch: 0,
     kvOffloadingGiB: hostKv?.sizeGiB ?? 0,
+    maxLocalPrefillLength: 0,
+    admissionQueueSeconds: 0,
   };
 }
 
@@ -111,6 +121,8 @@ export const TUNE_SPACE = {
   long_prefill_token_threshold_adaptive: [false, true],
   speculation_max_batch: [1, 2, 4, 8, 16, 32, 64, 128, 0],
   kv_offloading_size: [0, 16, 64, 256],
+  max_local_prefill_length: [0, 256, 1024, 4096],
+  admission_queue_seconds: [0, 2, 5, 15, 30],
   router: ['least_loaded'],
   replicas: [1, 2, 3, 4, 5, 6, 7, 8],
 } as const satisfies SearchSpace;
@@ -152,7 +164,9 @@ export function profileSpaceOf(
     prefix_caching: noPrefixes,
     kv_offloading_size: noPrefixes,
     split: because(mostReplicas === 1, 'one engine serves'),
+    max_local_prefill_length: because(mostReplicas === 1, 'one engine serves'),
     priority: because(!hasClasses, 'the requests have no classes'),
+    admission_queue_seconds: because(!hasClasses, 'the requests have no classes'),
     speculation_max_batch:
       noDraft ??
       because(
@@ -219,6 +233,7 @@ export function withoutIdle(space: CandidateSpace, candidate: Candidate): Candid
       false,
     ),
     speculationMaxBatch: unless('speculationMaxBatch', isForAll, 0),
+    maxLocalPrefillLength: unless('maxLocalPrefillLength', candidate.split === false, 0),
   };
 }
 
@@ -294,7 +309,7 @@ function settingText(value: Candidate[Knob]): string {
 }
 
 /** A prime for each setting, in the order of `KNOB_NAMES`. */
-const BASES = [2, 3, 7, 5, 11, 13, 17, 19, 23, 29, 31, 37, 41];
+const BASES = [2, 3, 7, 5, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47];
 
 /** Points of a sequence that are looked at for each candidate wanted, before the space counts as exhausted. */
 const MOST_POINTS_EACH = 20;

@@ -97,6 +97,36 @@ describe('settings that are searched only where they are named', () => {
   });
 });
 
+describe('what the gateway decides', () => {
+  const serve = (candidate: Partial<Candidate>, load: number, classes?: Uint8Array) =>
+    serveTraffic(
+      profile,
+      { ...vllmDefaults(profile), ...candidate },
+      { trace, blockStarts, ...(classes && { priorities: classes }) },
+      { load, seed: SEED },
+    );
+  const byId = ({ ids, e2eMs }: ReturnType<typeof serve>) =>
+    new Map(Array.from(ids, (id, i) => [id, e2eMs[i]]));
+
+  it('prefills prompts up to a length where they are decoded: all of them as without a split', () => {
+    const all = serve({ split: '1:1', maxLocalPrefillLength: 1500 }, 1);
+    assert.deepEqual(byId(all), byId(serve({}, 2)));
+    const some = byId(serve({ split: '1:1', maxLocalPrefillLength: 700 }, 1));
+    assert.notDeepEqual(some, byId(all));
+    assert.notDeepEqual(some, byId(serve({ split: '1:1' }, 1)));
+  });
+
+  it('refuses the least urgent classes while the queue is long', () => {
+    const classes = Uint8Array.from({ length: REQUESTS }, (_, i) => (i % 2 === 0 ? 0 : 2));
+    const slow = { maxNumSeqs: 4, maxNumBatchedTokens: 512 };
+    assert.equal(serve(slow, 4, classes).completed, REQUESTS);
+    const { ids, completed } = serve({ ...slow, admissionQueueSeconds: 2 }, 4, classes);
+    assert.ok(completed < 0.8 * REQUESTS, `${completed}`);
+    const urgent = Array.from(ids.subarray(0, completed)).filter((id) => classes[id] === 0);
+    assert.equal(urgent.length, REQUESTS / 2);
+  });
+});
+
 describe('a load that is measured', () => {
   const point = measureLoad(profile, vllmDefaults(profile), { trace, blockStarts, priorities }, slo, {
     ...{ load: LOAD, seed: SEED },

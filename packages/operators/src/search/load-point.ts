@@ -1,7 +1,10 @@
 import {
+  admissionByClass,
   type EngineProfile,
   type EngineSettings,
   kvAware,
+  type PolicyFunctions,
+  type RequestView,
   type SimulationOptions,
   type SimulationRun,
   scaleRate,
@@ -58,17 +61,9 @@ export function serveTraffic(
   const times = replicas === undefined ? load * fewest : load;
   const groups = engines / fewest;
   const { prefill, decode } = split === false ? { prefill: 0, decode: 0 } : splitParts(split);
-  const isAlone = engines === 1 && second === undefined;
-  const routed =
-    typeof router === 'string'
-      ? { router }
-      : {
-          router: 'kv_aware' as const,
-          policy: kvAware({
-            prefillLoadScale: router.prefill_load_scale,
-            overlapScoreCredit: router.overlap_score_credit,
-          }),
-        };
+  const policy = policyOf(candidate, router);
+  const isAlone = engines === 1 && second === undefined && policy?.admit === undefined;
+  const routed = { router: typeof router === 'string' ? router : ('kv_aware' as const), policy };
   return simulateTrace(scaleRate(trace, times), {
     ...engineSettings(profile, candidate),
     ...{
@@ -90,6 +85,20 @@ export function serveTraffic(
       },
     }),
   });
+}
+
+/** What the gateway decides beside a named router: weights, which requests it takes, and which are prefilled apart. */
+function policyOf(
+  { maxLocalPrefillLength: local, admissionQueueSeconds: seconds }: Candidate,
+  router: RouterChoice,
+): PolicyFunctions | undefined {
+  const { prefill_load_scale: prefillLoadScale, overlap_score_credit: overlapScoreCredit } = Object(router);
+  if (typeof router === 'string' && seconds === 0 && local === 0) return undefined;
+  return {
+    ...(typeof router !== 'string' && kvAware({ prefillLoadScale, overlapScoreCredit })),
+    ...(seconds > 0 && admissionByClass(seconds)),
+    ...(local > 0 && { disaggregate: ({ prompt_tokens: tokens }: RequestView) => tokens > local }),
+  };
 }
 
 function engineSettings(profile: EngineProfile, candidate: Candidate): EngineSettings {

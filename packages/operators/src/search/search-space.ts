@@ -24,6 +24,8 @@ export const SETTINGS = {
   long_prefill_token_threshold_adaptive: z.boolean().describe('schedule: as vLLM’s scheduler'),
   speculation_max_batch: orOff.describe('largest batch that drafts: schedule as vLLM’s scheduler'),
   kv_offloading_size: z.number().min(0).max(1e6).describe('host memory for KV, GiB; loads over PCIe 4.0'),
+  max_local_prefill_length: orOff.describe('longest prompt that is prefilled where it is decoded, tokens'),
+  admission_queue_seconds: z.number().min(0).max(3600).describe('queue above which late classes are refused'),
 } as const;
 
 /** A name, or weights of `kv_aware`. */
@@ -51,6 +53,7 @@ const PROFILE_DIMENSIONS = {
   tensor_parallel_size: whole,
   data_parallel_size: whole,
   pipeline_parallel_size: whole,
+  expert_parallel_size: whole,
 } as const;
 const DIMENSIONS = { ...PROFILE_DIMENSIONS, ...SETTINGS, router, replicas: whole.max(256) } as const;
 export type DimensionName = keyof typeof DIMENSIONS;
@@ -90,12 +93,13 @@ export function parseSearchSpace(text: string, source: string, known: SearchSpac
 
 /** Values of the dimensions that come with a profile. */
 function placed({ gpu, parallel = {} }: EngineProfile) {
-  const { data = 1, pipeline = 1 } = parallel;
+  const { data = 1, pipeline = 1, expert = 1 } = parallel;
   return {
     gpu: gpu.name,
     tensor_parallel_size: gpu.count / data / pipeline,
     data_parallel_size: data,
     pipeline_parallel_size: pipeline,
+    expert_parallel_size: expert,
   };
 }
 
@@ -128,21 +132,18 @@ export function profileSpace(profiles: readonly EngineProfile[]) {
     tensor_parallel_size: values('tensor_parallel_size').sort(),
     data_parallel_size: values('data_parallel_size').sort(),
     pipeline_parallel_size: values('pipeline_parallel_size').sort(),
+    expert_parallel_size: values('expert_parallel_size').sort(),
   } satisfies SearchSpace;
 }
 
 /** Dimensions that no question searches, with the reason. */
 const NEVER_SEARCHED = {
-  admission: 'every request is admitted',
   autoscaler: 'the autoscaled bill follows the demand; `fleet` decides online',
-  expert_parallel: 'comes with the profile',
 } as const;
 
 /** Reasons for dimensions that are not in a space, beside that nobody named them. */
 const UNNAMED: Readonly<Partial<Record<DimensionName, string>>> = {
-  ...Object.fromEntries(
-    Object.keys(PROFILE_DIMENSIONS).map((name) => [name, NEVER_SEARCHED.expert_parallel]),
-  ),
+  ...Object.fromEntries(Object.keys(PROFILE_DIMENSIONS).map((name) => [name, 'comes with the profile'])),
   replicas: 'as many as the traffic takes',
 };
 
