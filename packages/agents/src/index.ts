@@ -49,6 +49,7 @@ export {
   runBaseline,
   validAnswers,
 } from './core/run-baseline.ts';
+export { CrossEntropySearch } from './learning/cross-entropy-search.ts';
 export { FeatureEncoder } from './learning/learning-environment.ts';
 export type { PpoUpdate } from './learning/ppo.ts';
 export { eventFileHeader, scalarRecord, startRecord } from './learning/tensorboard-events.ts';

@@ -21,6 +21,12 @@ import {
 } from './schema.ts';
 import { prefixHitRate, WindowLedger } from './window-ledger.ts';
 
+type FleetParameters = ConstructorParameters<typeof Fleet>;
+/** What goes wrong in an episode, what decides beside its actions, and who else is told of what happens. */
+type Watched = Pick<FleetParameters[1], 'faults' | 'policy' | 'standard'> & {
+  readonly listener?: FleetParameters[2];
+};
+
 /** The last part of a window that `arrivals_last_seconds` counts, s. */
 const LAST_SECONDS = 5;
 
@@ -73,7 +79,13 @@ export class FleetEpisode {
   /** Later turns that arrive after the window. */
   #dueTurns: number[] = [];
 
-  constructor(task: FleetTask, seed: number, requests = drawFleetRequests(task, seed)) {
+  constructor(
+    task: FleetTask,
+    seed: number,
+    requests = drawFleetRequests(task, seed),
+    watched: Watched = {},
+  ) {
+    const { listener, ...options } = watched;
     this.task = task;
     this.seed = seed;
     this.requests = requests;
@@ -95,20 +107,33 @@ export class FleetEpisode {
         metricsIntervalMs: task.metricsIntervalMs,
         failuresPerHour: task.failuresPerHour,
         seed,
+        ...options,
       },
       {
-        firstTokens: (log) => this.ledger.firstTokens(log),
-        completions: (log) => {
+        firstTokens: (log, replica) => {
+          this.ledger.firstTokens(log);
+          listener?.firstTokens(log, replica);
+        },
+        completions: (log, replica) => {
           this.ledger.completions(log);
+          listener?.completions(log, replica);
           for (let i = 0; i < log.count; i++) this.#answered(log.ids[i], log.lastTokens[i]);
         },
-        refused: (id) => this.#refused(id),
+        refused: (id, tick, reason) => {
+          this.#refused(id);
+          listener?.refused(id, tick, reason);
+        },
       },
     );
   }
 
   get done(): boolean {
     return this.window >= this.task.windows;
+  }
+
+  /** Tick at which each request arrived at the gateway. */
+  get arrivalTicks(): Float64Array {
+    return this.#arrivalTicks;
   }
 
   /** Plays one window. Answers its reward. Only before the end. */

@@ -132,6 +132,10 @@ const COMMANDS: Readonly<Record<string, Commands>> = {
           summary: 'serve the traces of a suite with it, and print its score',
           load: async () => (await import('./policy/command.ts')).evaluatePolicyCommand(),
         },
+        search: {
+          summary: 'find better numbers for its parameters',
+          load: async () => (await import('./policy/search.ts')).searchPolicyCommand(),
+        },
         compare: {
           summary: 'serve the same traces with two',
           load: async () => (await import('./policy/command.ts')).comparePoliciesCommand(),

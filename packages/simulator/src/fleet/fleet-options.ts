@@ -3,6 +3,7 @@ import type { CompletionLog, FirstTokenLog } from '../engine/engine-log.ts';
 import type { EngineRequest } from '../engine/engine-request.ts';
 import type { RoutingWeights } from '../policy/built-in.ts';
 import type { Policy, PolicyFunctions } from '../policy/policy.ts';
+import type { Predicted } from '../policy/views.ts';
 import type { EngineProfile, WeightPrecision } from '../profiles/engine-profile.ts';
 import { wrongSetting } from '../simulator-error.ts';
 import type { FleetFault } from './faults.ts';
@@ -61,7 +62,10 @@ export interface FleetOptions {
 }
 
 /** A request as it comes to the gateway. `priority`: 0 interactive, 1 batch, 2 best effort; at most 7. */
-export type FleetRequest = Required<Omit<EngineRequest, 'view'>>;
+export type FleetRequest = Required<Omit<EngineRequest, 'view'>> & {
+  /** Predicted length of its answer, where somebody predicts it. */
+  readonly predicted?: Predicted | undefined;
+};
 
 /** `admission`: the queue was too long for its class. `never_fits`: it is larger than a replica's KV pool. */
 type RefusalReason = 'admission' | 'never_fits';

@@ -319,7 +319,7 @@ export class Fleet {
   private viewOf(request: Omit<FleetRequest, 'id' | 'output'>): RequestView {
     const seconds = request.arrival / TICKS_PER_S;
     this.dispatcher.seconds = Math.max(seconds, this.now / TICKS_PER_S);
-    return new RequestView(request, seconds);
+    return new RequestView(request, seconds, request.predicted);
   }
 
   /** Prefills until `end`, and sends away what is prefilled. */
@@ -408,8 +408,10 @@ export class Fleet {
   private fail(replica: Replica): void {
     this.log('failed', replica);
     replica.engine.restart(0);
-    for (const { id, input, output, priority, prefix } of replica.engine.withdrawWaiting()) {
-      this.held.push({ id, arrival: this.now, input, output, priority, prefix });
+    for (const { id, input, output, priority, prefix, view } of replica.engine.withdrawWaiting()) {
+      const tokens = view?.predicted_output_tokens ?? null;
+      const predicted = tokens === null ? undefined : { tokens, error: view!.predicted_output_error };
+      this.held.push({ id, arrival: this.now, input, output, priority, prefix, predicted });
     }
     this.dispatcher.forget(replica.slot);
     if (replica.state === 'draining') return;

@@ -83,7 +83,7 @@ export type Scraped = Target['scraped'];
 type Prompted = Pick<EngineRequest, 'input' | 'priority' | 'prefix'>;
 
 /** Predicted tokens of an answer, and the mean error of predictions as a share of the true length. */
-interface Predicted {
+export interface Predicted {
   readonly tokens: number;
   readonly error: number | null;
 }

@@ -10,7 +10,7 @@ import { comparePolicies, comparisonForm, evaluationForm, policyReport } from '.
 import { drawSecret, SPLITS, SUITE_NAMES, tracesOf } from './suite.ts';
 import templates from './templates.json' with { type: 'json' };
 
-const options = {
+export const options = {
   suite: { value: '<name>', help: 'the traces', choices: SUITE_NAMES, default: 'router' },
   split: {
     value: '<name>',
@@ -92,7 +92,7 @@ export const newPolicyCommand = () =>
     },
   });
 
-async function withEvaluator(
+export async function withEvaluator<Result>(
   {
     suite,
     split,
@@ -102,8 +102,8 @@ async function withEvaluator(
     timeLimit: seconds,
     memory: memoryMiB,
   }: Omit<OptionValues<typeof options>, 'json'>,
-  use: (evaluator: PolicyEvaluator, secret: string | undefined) => Promise<void>,
-): Promise<void> {
+  use: (evaluator: PolicyEvaluator, secret: string | undefined) => Promise<Result>,
+): Promise<Result> {
   if (secretFile !== undefined && split !== 'test')
     throw new InputError('expected --secret with --split test: the other traces are given');
   const secret = secretFile === undefined ? drawSecret() : (await readInputFile(secretFile)).trim();
@@ -117,13 +117,13 @@ async function withEvaluator(
     memoryMiB,
   });
   try {
-    await use(evaluator, split === 'test' ? secret : undefined);
+    return await use(evaluator, split === 'test' ? secret : undefined);
   } finally {
     evaluator.close();
   }
 }
 
-function showTraces(done: number, of: number): void {
+export function showTraces(done: number, of: number): void {
   showProgress(done < of ? `served ${done} of ${of} traces` : '');
 }
 

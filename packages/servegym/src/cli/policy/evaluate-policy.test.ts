@@ -6,7 +6,7 @@ import { describe, it } from 'node:test';
 import type { PolicyFunctions } from '@servegym/simulator';
 import { PolicyEvaluator } from './evaluate-policy.ts';
 import { GUEST } from './guest.ts';
-import { REFERENCES } from './references.ts';
+import { STANDARD } from './references.ts';
 import { comparePolicies, comparisonForm, evaluationForm, policyReport } from './report.ts';
 import { combinedScore, type TraceFigures, traceFigures } from './score.ts';
 import { drawTrial, SUITE_NAMES, tracesOf, WORTH } from './suite.ts';
@@ -15,7 +15,7 @@ import { impossible, runTrial, type TrialResult } from './trial.ts';
 
 const folder = await mkdtemp(join(tmpdir(), 'policies-'));
 const LIMITS = { seconds: 300, memoryMiB: 512, requests: 400 };
-const EPP = REFERENCES['epp-default'].functions;
+const EPP = STANDARD as PolicyFunctions;
 
 async function fileOf(name: string, source: string): Promise<string> {
   const file = join(folder, name);
@@ -40,16 +40,7 @@ const IN_TURNS = 'export default { score: () => 0 };';
 describe('the score of a policy', () => {
   it('is 0 for what the default does, and that of the best known for what that does, to the bit', async () => {
     const standard = await fileOf('template.ts', templates.router.join('\n'));
-    const best = await fileOf(
-      'best.ts',
-      `export default { score(request, replica) {
-        const sent = replica.requests_sent * Math.min(1, 0.264 / Math.max(1e-9, replica.scrape_age));
-        const fresh = request.prompt_tokens - replica.prefix_match_tokens;
-        return 1.31 * replica.prefix_match - 0.00084 * fresh - 0.0000105 * replica.prompt_tokens_queued -
-          0.535 * (replica.num_requests_running + sent) - 0.817 * replica.num_requests_waiting -
-          1.16 * replica.kv_cache_usage_perc;
-      } };`,
-    );
+    const best = join(import.meta.dirname, 'examples/router.ts');
     await withEvaluator(async (evaluator) => {
       const report = policyReport(await evaluator.evaluate(standard));
       assert.deepEqual([report.combinedScore, ...report.ci95], [0, 0, 0]);

@@ -1,4 +1,5 @@
 import { type ChildProcess, fork } from 'node:child_process';
+import { existsSync } from 'node:fs';
 import { stripTypeScriptTypes } from 'node:module';
 import { availableParallelism } from 'node:os';
 import { resolve } from 'node:path';
@@ -6,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 import type { PolicyFault } from '@servegym/simulator';
 import { InputError } from '../failure.ts';
 import { readInputFile } from '../files.ts';
-import type { ReferenceName } from './references.ts';
+import { REFERENCE_NAMES, type ReferenceName } from './references.ts';
 import { LEAST_UNIT, type PlayedTrace, type TraceFigures, traceFigures } from './score.ts';
 import { drawTrial, referencesOf, type Split, type SuiteName, type SuiteTrace, WORTH } from './suite.ts';
 import { impossible, type Trial } from './trial.ts';
@@ -36,9 +37,25 @@ export interface PolicyTrace extends SuiteTrace {
   readonly stopped: string | null;
 }
 
+/** What is played: the JavaScript of a module, or one of our policies. */
+export type PlayedPolicy = { readonly source: string } | { readonly reference: ReferenceName };
+
+/** The policy of this name, or in this file. @throws InputError */
+export async function readPolicy(nameOrFile: string): Promise<PlayedPolicy> {
+  const reference = REFERENCE_NAMES.find((name) => name === nameOrFile);
+  if (reference !== undefined) return { reference };
+  if (/^[a-z][\w-]*$/.test(nameOrFile) && !existsSync(nameOrFile))
+    throw new InputError(`expected a file, or one of ${REFERENCE_NAMES.join(', ')}, got ${nameOrFile}`);
+  return { source: await readPolicySource(nameOrFile) };
+}
+
 /** The JavaScript of a policy's file. @throws InputError */
 export async function readPolicySource(path: string): Promise<string> {
-  const text = await readInputFile(path);
+  return policySource(await readInputFile(path), path);
+}
+
+/** The JavaScript of a policy's text. @throws InputError */
+export function policySource(text: string, path: string): string {
   let source = text;
   try {
     if (/\.[cm]?ts$/.test(path)) source = stripTypeScriptTypes(text);
@@ -157,15 +174,19 @@ export class PolicyEvaluator {
   }
 
   /** @throws InputError where the policy cannot begin */
-  async evaluate(file: string, onTrace: (done: number, of: number) => void = () => {}): Promise<Evaluation> {
-    const source = await readPolicySource(file);
+  async evaluate(
+    file: string,
+    onTrace: (done: number, of: number) => void = () => {},
+    policy?: PlayedPolicy,
+  ): Promise<Evaluation> {
+    const played = policy ?? (await readPolicy(file));
     const traces: PolicyTrace[] = [];
     let next = 0;
     let done = 0;
     const work = async (process: TrialProcess) => {
       while (next < this.#traces.length) {
         const at = next++;
-        traces[at] = await this.#play(file, source, at, process);
+        traces[at] = await this.#play(file, played, at, process);
         onTrace(++done, this.#traces.length);
       }
     };
@@ -173,10 +194,10 @@ export class PolicyEvaluator {
     return { suite: this.suite, split: this.split, file, traces };
   }
 
-  async #play(file: string, source: string, at: number, process: TrialProcess): Promise<PolicyTrace> {
+  async #play(file: string, played: PlayedPolicy, at: number, process: TrialProcess): Promise<PolicyTrace> {
     const trace = this.#traces[at];
     const references = referencesOf(this.suite);
-    const answer = await process.run({ trial: this.#trial(at), source, standard: references.default });
+    const answer = await process.run({ trial: this.#trial(at), ...played });
     if (typeof answer !== 'string' && 'refusal' in answer)
       throw new InputError(`${file}: ${answer.refusal}`, { code: 'INVALID_FILE' });
     const standard = await this.#reference(references.default, at, process);

@@ -1,4 +1,12 @@
-import type { PolicyFunctions, ReplicaView, RequestView } from '@servegym/simulator';
+import type { FleetObservation } from '@servegym/environments';
+import {
+  kvAware,
+  type Policy,
+  type PolicyFunctions,
+  type ReplicaView,
+  type RequestView,
+  startPolicy,
+} from '@servegym/simulator';
 
 /**
  * The scorers of Kubernetes' inference extension by their weights: short queues relative to the other replicas, free KV
@@ -21,62 +29,101 @@ function eppScorers(prefix: number, queue: number, kv: number): PolicyFunctions<
   };
 }
 
-/**
- * The cheapest replica by a linear law of what a prompt adds to it, found by evolution on the training traces. What was
- * sent since an old scrape says little, as most of it is done.
- */
-const cost: PolicyFunctions<unknown> = {
-  score(request, replica) {
-    const sent = replica.requests_sent * Math.min(1, 0.264 / Math.max(1e-9, replica.scrape_age));
-    const fresh = request.prompt_tokens - replica.prefix_match_tokens;
-    return (
-      1.31 * replica.prefix_match -
-      0.00084 * fresh -
-      0.0000105 * replica.prompt_tokens_queued -
-      0.535 * (replica.num_requests_running + sent) -
-      0.817 * replica.num_requests_waiting -
-      1.16 * replica.kv_cache_usage_perc
-    );
-  },
+/** The functions that decide what a policy does not: the endpoint picker's default. */
+export const STANDARD = eppScorers(3, 2, 2);
+
+/** A policy that others are measured against. */
+interface Reference {
+  readonly title: string;
+  /** Its functions; `STANDARD` has the others. */
+  readonly load: () => Policy<never> | Promise<Policy<never>>;
+}
+
+const example = (load: () => Promise<{ readonly default: Policy<never> }>) => async () =>
+  (await load()).default;
+
+/** Kubernetes' autoscaler on a metric. */
+const podScaler = (total: (metrics: FleetObservation) => number, targetPerReplica: number) => async () => {
+  const { podAutoscaler } = await import('@servegym/environments');
+  return podAutoscaler((metrics) => ({ total: total(metrics), targetPerReplica })) as Policy<never>;
 };
 
-/** Refuses a class with the probability by which a replica has too many requests of others, best effort before batch. */
-const byLoad: PolicyFunctions<unknown> = {
-  admit({ priority }, { replicas }) {
-    let requests = 0;
-    for (const each of replicas) requests += each.num_requests_running + each.num_requests_waiting;
-    return (
-      priority === 0 || Math.min(1, Math.max(0, 2 - requests / replicas.length / (priority === 1 ? 30 : 20)))
-    );
-  },
+/** A policy of `fleet`, of which only the replicas count. */
+const fleetScaler = (name: string) => async () => {
+  const { findPolicy } = await import('@servegym/agents');
+  const { policy } = findPolicy('fleet', name);
+  return (() => {
+    policy.reset({ taskId: '', seed: 0 });
+    const scale = (observation: FleetObservation, inForce: Readonly<Record<string, number>>, now: number) => {
+      const step = { observation, previousAction: inForce, stepIndex: now / 30, reward: null };
+      return (policy.act(step as never) as { readonly replicas: number }).replicas;
+    };
+    return { scale };
+  }) as Policy<never>;
 };
 
-const EPP = eppScorers(3, 2, 2);
-const EPP_WORDS = 'prefix-cache-scorer 3, queue-scorer 2, kv-cache-utilization-scorer 2';
-
-/** Policies that scores are between, which also decide what a policy does not. */
+/** Policies by the names that commands take instead of files. Scores are between two of each suite. */
 export const REFERENCES = {
-  'epp-default': { title: `the endpoint picker's default: ${EPP_WORDS}`, functions: EPP },
-  'router-cost': {
-    title: 'a linear cost of prompt, queue and KV, found by evolution on the training traces',
-    functions: { ...EPP, ...cost },
+  'epp-default': {
+    title: "the endpoint picker's default: prefix 3, queue 2, kv-cache-utilization 2",
+    load: () => ({}),
   },
-  'admit-all': { title: 'everybody is admitted, and routed by the endpoint picker', functions: EPP },
-  'admit-by-load': {
-    title: 'batch is refused from 30 requests a replica on, best effort from 20, by a probability',
-    functions: { ...EPP, ...byLoad },
+  'epp-4-3-0': { title: 'the endpoint picker with the weights 4, 3, 0', load: () => eppScorers(4, 3, 0) },
+  'round-robin': { title: 'in turns', load: () => ({ score: () => 0 }) },
+  'least-loaded': {
+    title: 'to the replica with the fewest requests in flight',
+    load: () => ({ score: (_request, replica) => -replica.requests_in_flight }),
   },
-  'always-apart': {
-    title: 'every prompt is prefilled apart',
-    functions: { ...EPP, disaggregate: () => true },
+  'kv-aware': { title: "Dynamo's KV router", load: () => kvAware() },
+  'known-router': {
+    title: 'a linear cost of prompt, queue and KV',
+    load: example(() => import('./examples/router.ts')),
   },
-  'apart-when-long': {
-    title: 'prompts of more than 4,000 tokens are prefilled apart while nobody waits for 0.2 s',
-    functions: {
-      ...EPP,
-      disaggregate: ({ prompt_tokens }, { queue_seconds }) => prompt_tokens > 4000 && queue_seconds < 0.2,
-    },
+  'admit-all': { title: 'everybody is admitted, and routed by the endpoint picker', load: () => ({}) },
+  'queue-limit': {
+    title: 'batch is refused above 2 s of queue, best effort above 1 s',
+    load: () => ({
+      admit: (request, { queue_seconds: queue }) => request.priority === 0 || queue < 3 - request.priority,
+    }),
   },
-} as const satisfies Record<string, { title: string; functions: PolicyFunctions<unknown> }>;
+  'known-admission': {
+    title: 'batch and best effort are refused by the load, with a probability',
+    load: example(() => import('./examples/admission.ts')),
+  },
+  'always-apart': { title: 'every prompt is prefilled apart', load: () => ({ disaggregate: () => true }) },
+  'known-disaggregation': {
+    title: 'long prompts are prefilled apart while nobody waits',
+    load: example(() => import('./examples/disaggregation.ts')),
+  },
+  'vllm-fcfs': { title: "vLLM's default: first come, first served", load: () => ({}) },
+  'shortest-prompt': {
+    title: 'the shortest prompt first',
+    load: () => ({ order: (queue) => queue.sort((a, b) => a.prompt_tokens - b.prompt_tokens) }),
+  },
+  'known-scheduler': {
+    title: 'the shortest prompt and predicted answer first, shorter the longer it waits',
+    load: example(() => import('./examples/scheduler.ts')),
+  },
+  keda: {
+    title: "the autoscaler of vLLM's production stack: KEDA on 5 waiting requests a replica",
+    load: podScaler((metrics) => metrics.num_requests_waiting, 5),
+  },
+  hpa: {
+    title: "Kubernetes' autoscaler on 8 requests in flight a replica",
+    load: podScaler((metrics) => metrics.num_requests_running + metrics.num_requests_waiting, 8),
+  },
+  saturation: { title: "WVA's saturation mode", load: fleetScaler('saturation') },
+  'sla-planner': { title: "Dynamo's planner", load: fleetScaler('sla-planner') },
+  'known-autoscaler': {
+    title: 'replicas for the work that arrives, more when arrivals rise',
+    load: example(() => import('./examples/autoscaler.ts')),
+  },
+} as const satisfies Record<string, Reference>;
 
 export type ReferenceName = keyof typeof REFERENCES;
+export const REFERENCE_NAMES = Object.keys(REFERENCES) as ReferenceName[];
+
+/** The functions of a reference, for one run. */
+export async function startReference(name: ReferenceName): Promise<PolicyFunctions<unknown>> {
+  return startPolicy((await REFERENCES[name].load()) as Policy<unknown>, name);
+}

@@ -155,3 +155,20 @@ export const comparisonForm: Form<ReturnType<typeof comparePolicies>> = {
     ].join('\n');
   },
 };
+
+/** What a search found: the policy with its numbers beside the one that it began with, on the validation traces. */
+export const searchForm: Form<{
+  readonly parameters: Readonly<Record<string, number>>;
+  readonly trainScore: number;
+  readonly generations: readonly object[];
+  readonly validation: ReturnType<typeof comparePolicies>;
+}> = {
+  json: (found) => ({ ...snakeCase({ ...found, parameters: undefined }), parameters: found.parameters }),
+  text: ({ parameters, trainScore, validation }) =>
+    [
+      ...facts(Object.entries(parameters).map(([name, value]) => [name, String(value)])),
+      '',
+      `score on the training traces ${trainScore.toFixed(3)}; found, and before, on others:`,
+      comparisonForm.text(validation),
+    ].join('\n'),
+};

@@ -24,7 +24,11 @@ export interface SuiteTrace {
 /** What a suite may have of its own. */
 interface SuiteData {
   readonly loads?: typeof data.loads;
-  readonly prefillReplicas?: number;
+  readonly fleet?: Partial<typeof data.fleet>;
+  /** Mean error of predicted lengths of answers, as a share; without it, nobody predicts them. */
+  readonly predictionError?: number;
+  /** How the rate changes, where the policy scales the fleet. Default: not at all. */
+  readonly rate?: Omit<FleetTask['streams'][number]['rate'], 'perSecond'>;
 }
 
 const LEAST_TEST_SEED = 2 ** 52;
@@ -72,6 +76,9 @@ export function titlesOf(suite: SuiteName) {
 
 export const WORTH: Worth = { objectives: data.objectives, prices: data.prices };
 
+/** Replicas that the rates of the data are for. */
+const RATED_REPLICAS = data.fleet.replicas;
+
 /** Draws a trace, and the fleet that serves it. */
 export function drawTrial(
   suiteName: SuiteName,
@@ -86,34 +93,32 @@ export function drawTrial(
   ];
   const suite = data.suites[suiteName] as SuiteData;
   const gpu = data.gpus[gpuName];
-  const perSecond = gpu.requestsPerSecond[traffic] * (suite.loads ?? data.loads)[load];
+  const { replicas, prefillReplicas, maxNumBatchedTokens, maxNumSeqs, patienceSeconds, ...fleetData } = {
+    ...data.fleet,
+    ...suite.fleet,
+  };
+  const { metricsIntervalMs } = fleetData;
+  const perSecond =
+    (gpu.requestsPerSecond[traffic] * (suite.loads ?? data.loads)[load] * replicas) / RATED_REPLICAS;
   const seconds = Math.ceil(count / perSecond);
+  const { rate = { peakToTrough: 1 } } = suite;
   const streams = Object.entries<number>(data.traffic[traffic]).map(([name, share]) => {
     const stream = data.streams[name as keyof typeof data.streams];
     const turns = 'turns' in stream ? stream.turns.mean : 1;
-    return { ...stream, name, rate: { perSecond: (share * perSecond) / turns, peakToTrough: 1 } };
-  });
-  const requests = fleet.drawRequests(
-    { streams, windows: 1, windowSeconds: seconds } as unknown as FleetTask,
-    seed,
-  );
-  const { replicas, maxNumBatchedTokens, maxNumSeqs, metricsIntervalMs, patienceSeconds } = data.fleet;
+    return { ...stream, name, rate: { ...rate, perSecond: (share * perSecond) / turns } };
+  }) as unknown as FleetTask['streams'];
+  const requests = fleet.drawRequests({ streams, windows: 1, windowSeconds: seconds } as FleetTask, seed);
   const { ids, ends, offsets } = requests.texts as unknown as TrialRequests['texts'];
+  const coldStartSeconds = fleetData.coldStartSeconds as [number, number];
   return {
-    requests: { ...requests, texts: { ids, ends, offsets } },
-    pools: [
-      {
-        profile: findProfile(gpu.profile),
-        coldStartSeconds: data.fleet.coldStartSeconds as [number, number],
-      },
-    ],
+    requests: {
+      ...requests,
+      texts: { ids, ends, offsets },
+      predicted: predictions(requests.outputTokens, seed, suite.predictionError),
+    },
+    pools: [{ profile: findProfile(gpu.profile), coldStartSeconds }],
     settings: {
-      ...{
-        replicas: [replicas],
-        prefillReplicas: suite.prefillReplicas ?? 0,
-        maxNumBatchedTokens,
-        maxNumSeqs,
-      },
+      ...{ replicas: [replicas], prefillReplicas, maxNumBatchedTokens, maxNumSeqs },
       ...{ routing: { queue: 0, cache: 0, prefix: 0 }, admissionSeconds: Number.POSITIVE_INFINITY },
     },
     ...{ maxReplicas: replicas, metricsIntervalMs, patienceSeconds, seed: seed % 2 ** 32 },
@@ -121,5 +126,32 @@ export function drawTrial(
       ...(each as Pick<FleetFault, 'kind' | 'replica' | 'factor'>),
       ...{ fromS: from * seconds, untilS: until * seconds },
     })),
+    ...(suite.rate !== undefined && {
+      task: {
+        ...fleet.choose({ task_id: 'diurnal' }),
+        ...{ id: suiteName, streams, metricsIntervalMs, coldStartSeconds, maxReplicas: replicas },
+        ...{ profile: gpu.profile, objectives: data.objectives, prices: data.prices },
+        windows: Math.ceil((seconds + patienceSeconds / 5) / WINDOW_SECONDS),
+        windowSeconds: WINDOW_SECONDS,
+        defaultAction: {
+          ...fleet.choose({ task_id: 'diurnal' }).defaultAction,
+          ...{ replicas: replicas / 2, max_num_batched_tokens: maxNumBatchedTokens },
+          ...{ max_num_active_seqs: maxNumSeqs, admission_seconds: 600 },
+        },
+      } as FleetTask,
+    }),
   };
+}
+
+/** Time between two decisions about replicas, s: that of the fleet tasks. */
+const WINDOW_SECONDS = 30;
+
+/** Predicted lengths of answers: the true ones times a log-normal error of this mean. */
+function predictions(outputs: Int32Array, seed: number, error?: number): TrialRequests['predicted'] {
+  if (error === undefined) return undefined;
+  const draws = new RandomStream(seed, 'predicted outputs');
+  // The mean of |exp(sigma z) - 1| is about sigma times the mean of |z|.
+  const sigma = error / Math.sqrt(2 / Math.PI);
+  const tokens = outputs.map((length) => Math.max(1, Math.round(length * Math.exp(sigma * draws.normal()))));
+  return { tokens, error };
 }

@@ -1,11 +1,12 @@
 // The process in which a policy and the simulation run. `evaluate-policy.ts` starts it without permissions.
-import { REFERENCES, type ReferenceName } from './references.ts';
+import type { PolicyFunctions } from '@servegym/simulator';
+import { type ReferenceName, STANDARD, startReference } from './references.ts';
 import { type SandboxedPolicy, sandboxPolicy } from './sandbox.ts';
-import { runTrial, type Trial, type TrialResult } from './trial.ts';
+import { runScaledTrial, runTrial, type Trial, type TrialResult } from './trial.ts';
 
-/** A trace to be served, by the JavaScript of a policy, and one of ours where that cannot, or by one of ours. */
+/** A trace to be served, by the JavaScript of a policy or by one of ours. */
 export type TrialJob = { readonly trial: Trial } & (
-  | { readonly source: string; readonly standard: ReferenceName }
+  | { readonly source: string }
   | { readonly reference: ReferenceName }
 );
 
@@ -25,12 +26,15 @@ function cpuMs(): number {
   return (user + system) / 1000;
 }
 
+const run = (trial: Trial, functions: PolicyFunctions<unknown>) =>
+  (trial.task === undefined ? runTrial : runScaledTrial)(trial, functions, STANDARD as PolicyFunctions);
+
 async function serve(job: TrialJob): Promise<TrialAnswer> {
   const { trial } = job;
   const begin = cpuMs();
   if ('reference' in job) {
-    const { functions } = REFERENCES[job.reference];
-    const result = runTrial(trial, functions, functions);
+    const functions = await startReference(job.reference);
+    const result = await run(trial, functions);
     return { result, calls: 0, policyMs: 0, cpuMs: cpuMs() - begin };
   }
   let policy: SandboxedPolicy;
@@ -39,7 +43,7 @@ async function serve(job: TrialJob): Promise<TrialAnswer> {
   } catch (error) {
     return { refusal: (error as Error).message };
   }
-  const result = runTrial(trial, policy.functions, REFERENCES[job.standard].functions);
+  const result = await run(trial, policy.functions);
   return { result, calls: policy.calls(), policyMs: policy.spentMs(), cpuMs: cpuMs() - begin };
 }
 

@@ -1,6 +1,8 @@
-import type { FleetRequests } from '@servegym/environments';
+import type { FleetRequests, FleetTask } from '@servegym/environments';
 import {
+  type CompletionLog,
   type EngineProfile,
+  type FirstTokenLog,
   Fleet,
   type FleetFault,
   type FleetSettings,
@@ -13,6 +15,8 @@ import {
 export interface TrialRequests extends Omit<FleetRequests, 'texts'> {
   /** Texts of prompts: those of request i are `ids[offsets[i]] .. ids[offsets[i + 1] - 1]`, and end at `ends`. */
   readonly texts: { readonly ids: Int32Array; readonly ends: Int32Array; readonly offsets: Int32Array };
+  /** Predicted lengths of answers, and their mean error as a share, where a suite has them. */
+  readonly predicted?: { readonly tokens: Int32Array; readonly error: number } | undefined;
 }
 
 /** A trace and the fleet that serves it. */
@@ -29,6 +33,8 @@ export interface Trial {
   readonly faults: readonly FleetFault[];
   /** Seconds after the last arrival at which what is not answered is given up. */
   readonly patienceSeconds: number;
+  /** The fleet as a task, where the policy scales it. */
+  readonly task?: FleetTask | undefined;
 }
 
 /** What became of each request. Ticks; NaN where it did not happen. */
@@ -50,72 +56,124 @@ export function runTrial(
   standard: PolicyFunctions,
 ): TrialResult {
   const { requests, pools, settings, maxReplicas, metricsIntervalMs, seed, patienceSeconds, faults } = trial;
-  const { inputTokens, outputTokens, classes, starts, startTicks, nextTurn, thinkTicks, texts } = requests;
-  const count = inputTokens.length;
-  const arrivals = new Float64Array(count).fill(Number.NaN);
-  const firstTokens = new Float64Array(count).fill(Number.NaN);
-  const lastTokens = new Float64Array(count).fill(Number.NaN);
-  const outputs = new Int32Array(count);
-  const refused = new Uint8Array(count);
+  const { inputTokens, outputTokens, classes, starts, startTicks, nextTurn, thinkTicks } = requests;
   let open = 0;
+  const outcome = new Outcome(requests, (id, tick) => {
+    open--;
+    const next = tick === null ? -1 : nextTurn[id];
+    if (next >= 0) arrive(next, tick! + thinkTicks[next]);
+  });
   const fleet = new Fleet(
     settings,
     { pools, maxReplicas, metricsIntervalMs, seed, faults, standard, policy: () => policy },
-    {
-      firstTokens(log) {
-        for (let i = 0; i < log.count; i++)
-          if (Number.isNaN(firstTokens[log.ids[i]])) firstTokens[log.ids[i]] = log.firstTokens[i];
-      },
-      completions(log) {
-        for (let i = 0; i < log.count; i++) {
-          const id = log.ids[i];
-          lastTokens[id] = log.lastTokens[i];
-          outputs[id] = log.outputs[i];
-          open--;
-          const next = nextTurn[id];
-          if (next >= 0) arrive(next, log.lastTokens[i] + thinkTicks[next]);
-        }
-      },
-      refused(id) {
-        refused[id] = 1;
-        open--;
-      },
-    },
+    outcome,
   );
   function arrive(id: number, tick: number): void {
     const arrival = Math.max(tick, fleet.now);
-    arrivals[id] = arrival;
+    outcome.arrivals[id] = arrival;
     open++;
-    const { ids, ends, offsets } = texts;
-    const from = offsets[id];
-    const to = offsets[id + 1];
     fleet.submit({
       ...{ id, arrival, input: inputTokens[id], output: outputTokens[id], priority: classes[id] },
-      prefix:
-        to === from
-          ? null
-          : {
-              chunkTokens: 16,
-              ids: ids.subarray(from, to),
-              ends: ends.subarray(from, to),
-              namedTokens: ends[to - 1],
-            },
+      prefix: prefixOf(requests, id),
+      predicted: predictedOf(requests, id),
     });
   }
-  const step = metricsIntervalMs / 1000;
   const end = startTicks[starts.length - 1] / TICKS_PER_S + patienceSeconds;
   let next = 0;
-  for (let seconds = step; seconds < end && (open > 0 || next < starts.length); seconds += step) {
+  for (let seconds = 1; seconds < end && (open > 0 || next < starts.length); seconds++) {
     const tick = seconds * TICKS_PER_S;
     for (; next < starts.length && startTicks[next] < tick; next++) arrive(starts[next], startTicks[next]);
     fleet.runUntil(tick);
-    fleet.clearLogs();
   }
-  const replicaSeconds = pools.map((_, pool) => {
-    const { starting, ready, draining } = fleet.replicaSeconds(pool);
-    return starting + ready + draining;
-  });
-  return { arrivals, firstTokens, lastTokens, outputs, refused, replicaSeconds, faults: fleet.policyFaults };
+  return outcome.result(fleet, pools.length, fleet.policyFaults);
+}
+
+/** Serves a trace on a fleet whose replicas the policy scales; `standard` chooses the replica of each request. */
+export async function runScaledTrial(
+  trial: Trial,
+  policy: PolicyFunctions<unknown>,
+  standard: PolicyFunctions,
+): Promise<TrialResult> {
+  const { FleetEpisode, scalingController } = await import('@servegym/environments');
+  const { requests, seed, faults, pools } = trial;
+  const listener = new Outcome(requests);
+  const texts = { prefixOf: (id: number) => prefixOf(requests, id)! };
+  const watched = { faults, standard, listener, policy: () => policy as PolicyFunctions };
+  const episode = new FleetEpisode(trial.task!, seed, { ...requests, texts }, watched);
+  const controller = scalingController('policy', policy);
+  while (!episode.done) {
+    const { window: stepIndex, action: previousAction } = episode;
+    episode.step(controller.act({ observation: episode.observation(), previousAction, stepIndex }));
+  }
+  for (const [i, tick] of episode.arrivalTicks.entries()) if (tick > 0) listener.arrivals[i] = tick;
+  const { fleet } = episode;
+  return listener.result(fleet, pools.length, [...fleet.policyFaults, ...controller.faults]);
+}
+
+/** The text of a request's prompt that others share. */
+function prefixOf({ texts: { ids, ends, offsets } }: TrialRequests, id: number) {
+  const [from, to] = [offsets[id], offsets[id + 1]];
+  if (to === from) return null;
+  const part = { ids: ids.subarray(from, to), ends: ends.subarray(from, to) };
+  return { chunkTokens: 16, ...part, namedTokens: ends[to - 1] };
+}
+
+function predictedOf({ predicted }: TrialRequests, id: number) {
+  return predicted && { tokens: predicted.tokens[id], error: predicted.error };
+}
+
+/** Takes note of what becomes of each request. */
+class Outcome {
+  readonly arrivals: Float64Array;
+  readonly #firstTokens: Float64Array;
+  readonly #lastTokens: Float64Array;
+  readonly #outputs: Int32Array;
+  readonly #refused: Uint8Array;
+  readonly #ended: (id: number, tick: number | null) => void;
+
+  /** @param ended told of each request that ends, with the tick of its last token; `null` of one that was refused */
+  constructor(
+    { inputTokens: { length } }: TrialRequests,
+    ended: (id: number, tick: number | null) => void = () => {},
+  ) {
+    const none = () => new Float64Array(length).fill(Number.NaN);
+    this.arrivals = none();
+    this.#firstTokens = none();
+    this.#lastTokens = none();
+    this.#outputs = new Int32Array(length);
+    this.#refused = new Uint8Array(length);
+    this.#ended = ended;
+  }
+
+  firstTokens({ ids, firstTokens, count }: FirstTokenLog): void {
+    for (let i = 0; i < count; i++)
+      if (Number.isNaN(this.#firstTokens[ids[i]])) this.#firstTokens[ids[i]] = firstTokens[i];
+  }
+
+  completions({ ids, lastTokens, outputs, count }: CompletionLog): void {
+    for (let i = 0; i < count; i++) {
+      const id = ids[i];
+      this.#lastTokens[id] = lastTokens[i];
+      this.#outputs[id] = outputs[i];
+      this.#ended(id, lastTokens[i]);
+    }
+  }
+
+  refused(id: number): void {
+    this.#refused[id] = 1;
+    this.#ended(id, null);
+  }
+
+  result(fleet: Fleet, kinds: number, faults: readonly PolicyFault[]): TrialResult {
+    const replicaSeconds = Array.from({ length: kinds }, (_, pool) => {
+      const { starting, ready, draining } = fleet.replicaSeconds(pool);
+      return starting + ready + draining;
+    });
+    return {
+      ...{ arrivals: this.arrivals, firstTokens: this.#firstTokens, lastTokens: this.#lastTokens },
+      ...{ outputs: this.#outputs, refused: this.#refused, replicaSeconds, faults },
+    };
+  }
 }
 
 /**

@@ -1,0 +1,157 @@
+import { CrossEntropySearch } from '@servegym/agents';
+import { whole } from '../arguments/options.ts';
+import { defineCommand } from '../command-table.ts';
+import { InputError } from '../failure.ts';
+import { readInputFile, requireWritable, writeOutputFile } from '../files.ts';
+import { printResult } from '../output/print-result.ts';
+import { options, showTraces, withEvaluator } from './command.ts';
+import { type PolicyEvaluator, policySource } from './evaluate-policy.ts';
+import { comparePolicies, searchForm } from './report.ts';
+import { combinedScore } from './score.ts';
+
+/** The object of numbers in a policy's text that a search changes. */
+const PARAMETERS = /\bconst parameters(?:\s*:[^=]+)?\s*=\s*\{([^}]*)\}/;
+const ENTRY = /([A-Za-z_$][\w$]*)(\s*:\s*)(-?\d[\d_]*(?:\.\d+)?(?:e[+-]?\d+)?)/gi;
+
+/** Standard deviation of the first generation: of the logarithm of a number, of a number that is 0. Choices. */
+const FIRST_DEVIATION = 0.7;
+/** Share of a generation that the next is drawn after, and share of the old distribution that stays. Choices. */
+const ELITE_SHARE = 0.25;
+const SMOOTHING = 0.3;
+
+/** A policy's text with numbers in the place of those that it declares. */
+export function withParameters(text: string, numbers: readonly number[]): string {
+  let at = 0;
+  return text.replace(PARAMETERS, (found) =>
+    found.replace(ENTRY, (_, name, colon) => `${name}${colon}${Number(numbers[at++].toPrecision(3))}`),
+  );
+}
+
+/** The numbers that a policy declares. @throws InputError where it declares none */
+export function parametersOf(text: string, file: string): readonly { name: string; value: number }[] {
+  const [, body = ''] = PARAMETERS.exec(text) ?? [];
+  const found = Array.from(body.matchAll(ENTRY), ([, name, , value]) => ({
+    name,
+    value: Number(value.replaceAll('_', '')),
+  }));
+  if (found.length > 0) return found;
+  throw new InputError(
+    `${file}: expected numbers to search in \`const parameters = { name: 1.5 };\`, got none`,
+    {
+      code: 'INVALID_FILE',
+    },
+  );
+}
+
+/** A generation of a search: scores on the traces that it was searched on. */
+export interface Generation {
+  readonly generation: number;
+  readonly best: number;
+  readonly mean: number;
+}
+
+/**
+ * Looks for better numbers of a policy by the cross-entropy method. A number keeps its sign, as its logarithm is drawn; one
+ * that is 0 is drawn itself. Answers the numbers with the highest score, which may be the first.
+ */
+export async function searchParameters(
+  evaluator: PolicyEvaluator,
+  start: readonly number[],
+  sourceOf: (numbers: readonly number[]) => string,
+  {
+    generations,
+    population,
+    seed,
+    onGeneration,
+  }: {
+    readonly generations: number;
+    readonly population: number;
+    readonly seed: number;
+    readonly onGeneration: (done: Generation) => void;
+  },
+): Promise<{ readonly numbers: readonly number[]; readonly score: number }> {
+  const search = new CrossEntropySearch({
+    ...{ seed, population, bins: [], smoothing: SMOOTHING },
+    elite: Math.max(2, Math.round(ELITE_SHARE * population)),
+    numbers: start.map(() => ({ mean: 0, deviation: FIRST_DEVIATION })),
+  });
+  const moved = (by: readonly number[]) =>
+    start.map((value, i) => (value === 0 ? by[i] : value * Math.exp(by[i])));
+  let best = { numbers: start, score: Number.NEGATIVE_INFINITY };
+  for (let generation = 1; generation <= generations; generation++) {
+    const points = search.draw();
+    const scores: number[] = [];
+    for (const { numbers: by } of points) {
+      const numbers = moved(by);
+      const { traces } = await evaluator.evaluate('', undefined, { source: sourceOf(numbers) });
+      const { score } = combinedScore(traces.map(({ values }) => values));
+      scores.push(score);
+      if (score > best.score) best = { numbers, score };
+    }
+    search.learn(points, scores);
+    const mean = scores.reduce((sum, score) => sum + score, 0) / scores.length;
+    onGeneration({ generation, best: best.score, mean });
+  }
+  return best;
+}
+
+/** `servegym policy search`: better numbers for a policy. */
+export const searchPolicyCommand = () =>
+  defineCommand({
+    description:
+      'Look for the numbers in `const parameters = {...}` of a policy that score best on the training traces.',
+    words: { file: { value: '<file>', help: 'module that exports a policy (.ts or .js)' } },
+    options: {
+      suite: options.suite,
+      generations: whole('<n>', 1, 10_000, 'generations of the search', 10),
+      population: whole('<n>', 4, 10_000, 'policies of a generation', 16),
+      seed: whole('<n>', 0, Number.MAX_SAFE_INTEGER, 'seed of the search', 0),
+      traces: options.traces,
+      requests: options.requests,
+      timeLimit: options.timeLimit,
+      memory: options.memory,
+      output: { value: '<file>', help: 'write the policy with the numbers that were found' },
+      json: options.json,
+    },
+    after: `Examples:
+  servegym policy search my-router.ts --suite router --requests 5000 --output found.ts`,
+    async action({ file, generations, population, seed, output, json, ...given }) {
+      await requireWritable(output);
+      const text = await readInputFile(file);
+      const parameters = parametersOf(text, file);
+      const start = parameters.map(({ value }) => value);
+      const sourceOf = (numbers: readonly number[]) => policySource(withParameters(text, numbers), file);
+      const steps: Generation[] = [];
+      const found = await withEvaluator({ ...given, split: 'train', secret: undefined }, (evaluator) =>
+        searchParameters(evaluator, start, sourceOf, {
+          ...{ generations, population, seed },
+          onGeneration(step) {
+            steps.push(step);
+            if (!json)
+              console.error(
+                `generation ${step.generation}: best ${step.best.toFixed(3)}, mean ${step.mean.toFixed(3)}`,
+              );
+          },
+        }),
+      );
+      const validated = await withEvaluator(
+        { ...given, split: 'validation', secret: undefined },
+        async (evaluator) => {
+          const before = await evaluator.evaluate(file, showTraces);
+          const after = await evaluator.evaluate(output ?? file, showTraces, {
+            source: sourceOf(found.numbers),
+          });
+          return comparePolicies(after, before);
+        },
+      );
+      if (output !== undefined) await writeOutputFile(output, [withParameters(text, found.numbers)]);
+      const numbers = Object.fromEntries(
+        parameters.map(({ name }, i) => [name, Number(found.numbers[i].toPrecision(3))]),
+      );
+      printResult(
+        json,
+        { parameters: numbers, trainScore: found.score, generations: steps, validation: validated },
+        searchForm,
+      );
+    },
+  });
