@@ -9,7 +9,15 @@ import { InputError } from '../failure.ts';
 import { readInputFile } from '../files.ts';
 import { REFERENCE_NAMES, type ReferenceName } from './references.ts';
 import { LEAST_UNIT, type PlayedTrace, type TraceFigures, traceFigures } from './score.ts';
-import { drawTrial, referencesOf, type Split, type SuiteName, type SuiteTrace, WORTH } from './suite.ts';
+import {
+  drawTrial,
+  recordedValues,
+  referencesOf,
+  type Split,
+  type SuiteName,
+  type SuiteTrace,
+  WORTH,
+} from './suite.ts';
 import { impossible, type Trial } from './trial.ts';
 import type { TrialAnswer, TrialJob } from './trial-process.ts';
 
@@ -19,6 +27,8 @@ export interface Limits {
   readonly requests?: number | undefined;
   readonly seconds: number;
   readonly memoryMiB: number;
+  /** Plays the default and the best known also where their values are recorded. */
+  readonly isRecording?: boolean;
 }
 
 /** Why a policy was stopped on a trace: its time, its memory, or a result that cannot be. */
@@ -41,7 +51,7 @@ export interface PolicyTrace extends SuiteTrace {
 export type PlayedPolicy = { readonly source: string } | { readonly reference: ReferenceName };
 
 /** The policy of this name, or in this file. @throws InputError */
-export async function readPolicy(nameOrFile: string): Promise<PlayedPolicy> {
+async function readPolicy(nameOrFile: string): Promise<PlayedPolicy> {
   const reference = REFERENCE_NAMES.find((name) => name === nameOrFile);
   if (reference !== undefined) return { reference };
   if (/^[a-z][\w-]*$/.test(nameOrFile) && !existsSync(nameOrFile))
@@ -196,14 +206,11 @@ export class PolicyEvaluator {
 
   async #play(file: string, played: PlayedPolicy, at: number, process: TrialProcess): Promise<PolicyTrace> {
     const trace = this.#traces[at];
-    const references = referencesOf(this.suite);
     const answer = await process.run({ trial: this.#trial(at), ...played });
     if (typeof answer !== 'string' && 'refusal' in answer)
       throw new InputError(`${file}: ${answer.refusal}`, { code: 'INVALID_FILE' });
-    const standard = await this.#reference(references.default, at, process);
-    const best = await this.#reference(references.best, at, process);
     const problem = typeof answer === 'string' ? null : impossible(this.#trial(at), answer.result);
-    const between = { default: standard.value, best: best.value };
+    const between = await this.#between(at, process);
     if (typeof answer === 'string' || problem !== null) {
       const why = typeof answer === 'string' ? answer : 'result';
       const { seconds, memoryMiB } = this.#limits;
@@ -212,7 +219,8 @@ export class PolicyEvaluator {
         memory: `the process of the policy ended: it may use ${memoryMiB} MiB`,
         result: `the result cannot be: ${problem}`,
       }[why];
-      const value = standard.value - Math.max(LEAST_UNIT, Math.abs(best.value - standard.value));
+      const value = between.default - Math.max(LEAST_UNIT, Math.abs(between.best - between.default));
+      const standard = await this.#reference(referencesOf(this.suite).default, at, process);
       return {
         ...{ ...trace, figures: standard, values: { policy: value, ...between }, stopped: sentence },
         ...{ faults: [], calls: 0, policyMs: 0, cpuMs: 0 },
@@ -227,6 +235,18 @@ export class PolicyEvaluator {
   #trial(at: number): Trial {
     this.#trials[at] ??= drawTrial(this.suite, this.#traces[at], this.#limits.requests);
     return this.#trials[at];
+  }
+
+  /** Values of the default and of the best known: as recorded for the traces that are given, else as they are played. */
+  async #between(at: number, process: TrialProcess): Promise<Omit<PlayedTrace, 'policy'>> {
+    const { requests, isRecording } = this.#limits;
+    const isRecorded = requests === undefined && !isRecording;
+    const recorded = isRecorded && recordedValues(this.suite, this.split, this.#traces[at].name);
+    if (recorded) return recorded;
+    const references = referencesOf(this.suite);
+    const standard = await this.#reference(references.default, at, process);
+    const best = await this.#reference(references.best, at, process);
+    return { default: standard.value, best: best.value };
   }
 
   /** Figures of a reference policy on a trace, played once. */

@@ -2,6 +2,7 @@ import { createHmac, randomBytes } from 'node:crypto';
 import { type FleetTask, firstSeeds, fleet } from '@servegym/environments';
 import { findProfile } from '@servegym/profiles';
 import { type FleetFault, RandomStream } from '@servegym/simulator';
+import anchors from './anchors.json' with { type: 'json' };
 import { REFERENCES, type ReferenceName } from './references.ts';
 import type { Worth } from './score.ts';
 import data from './suites.json' with { type: 'json' };
@@ -68,10 +69,23 @@ export function referencesOf(suite: SuiteName) {
   return data.suites[suite].references as { readonly default: ReferenceName; readonly best: ReferenceName };
 }
 
+/** All of our policies that a suite is about. */
+export function suitePolicies(suite: SuiteName): readonly string[] {
+  const { default: standard, best } = referencesOf(suite);
+  return [standard, ...data.suites[suite].others, best];
+}
+
 /** What 0 and 1 of a suite's score are, in words. */
 export function titlesOf(suite: SuiteName) {
   const { default: standard, best } = referencesOf(suite);
   return { default: REFERENCES[standard].title, best: REFERENCES[best].title };
+}
+
+/** Values of the default and of the best known on a given trace, as `benchmarks/run.ts policies` records them. */
+export function recordedValues(suite: SuiteName, split: Split, name: string) {
+  const known: Readonly<Record<string, Readonly<Record<string, readonly number[]>>>> = anchors;
+  const [standard, best] = known[`${suite} ${split}`]?.[name] ?? [];
+  return standard === undefined ? undefined : { default: standard, best };
 }
 
 export const WORTH: Worth = { objectives: data.objectives, prices: data.prices };
