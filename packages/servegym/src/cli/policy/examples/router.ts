@@ -1,7 +1,7 @@
 import { definePolicy } from '@servegym/simulator';
 
 /** Costs of a replica in tokens of a prompt, and seconds after which half of what was sent is done. */
-const parameters = { prefix: 1500, queued: 0.0125, running: 640, waiting: 970, kv: 1400, fade: 0.264 };
+const parameters = { prefix: 1300, queued: 0.0167, running: 837, waiting: 1730, kv: 3110, fade: 0.213 };
 
 /** To the replica where a prompt costs least: tokens to compute, those before it, and requests that it will run beside. */
 export default definePolicy({
