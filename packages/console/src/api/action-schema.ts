@@ -24,8 +24,9 @@ export type Knob =
   | RangeKnob
   | NumberKnob
   | (KnobBase & { readonly kind: 'choice'; readonly values: readonly unknown[] })
+  | (KnobBase & { readonly kind: 'switch' })
   // What is none of the others is `json`: a person types it.
-  | (KnobBase & { readonly kind: 'switch' | 'text' | 'json' });
+  | (KnobBase & { readonly kind: 'text' | 'json' });
 
 /** A slider across more than this many integers would skip most of them. */
 const WIDEST_RANGE = 1e6;

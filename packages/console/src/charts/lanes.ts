@@ -5,9 +5,12 @@ import { timeOf } from './chart-spec.ts';
 import { palette, type Tone } from './palette.ts';
 import { axisLook, baseOptions, type PlotContext, timeAxis, tone } from './plot-options.ts';
 
+/** A knob whose values can be drawn as heights. */
+type LaneKnob = Extract<Knob, { kind: 'switch' | 'choice' | 'range' }>;
+
 /** A knob's strip of the timeline. */
 interface Lane {
-  readonly knob: Knob;
+  readonly knob: LaneKnob;
   /** Drawn by doubling instead of evenly. */
   readonly doubling: boolean;
 }
@@ -25,18 +28,13 @@ export function laneValue({ knob, doubling }: Lane, value: unknown): number | nu
       return index < 0 ? null : index;
     }
     case 'range':
-    case 'number':
       if (typeof value !== 'number') return null;
       return doubling ? Math.log2(value) : value;
-    case 'text':
-    case 'json':
-      return null;
   }
 }
 
-/** The values of a knob can be drawn as heights. */
-export function hasLane({ kind }: Knob): boolean {
-  return kind !== 'text' && kind !== 'json' && kind !== 'number';
+export function hasLane(knob: Knob): knob is LaneKnob {
+  return ['switch', 'choice', 'range'].includes(knob.kind);
 }
 
 function laneBounds(lane: Lane): [low: number, high: number] {
@@ -48,10 +46,6 @@ function laneBounds(lane: Lane): [low: number, high: number] {
       return [0, Math.max(1, knob.values.length - 1)];
     case 'range':
       return [laneValue(lane, knob.minimum)!, laneValue(lane, knob.maximum)!];
-    case 'number':
-    case 'text':
-    case 'json':
-      return [0, 1];
   }
 }
 

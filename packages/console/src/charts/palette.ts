@@ -89,13 +89,11 @@ export const RUN_LOOKS: readonly { readonly tone: Tone; readonly dash: readonly 
   { tone: 'run3', dash: [9, 3, 2, 3] },
 ];
 
-/** The tone of a request class. */
+const CLASS_TONES: readonly Tone[] = ['interactive', 'batch', 'besteffort'];
+
+/** The tone of a request class: that of its name, else one by its place. */
 export function toneOfClass(name: string, index: number): Tone {
-  const tones: readonly Tone[] = ['interactive', 'batch', 'besteffort'];
-  const known: Readonly<Record<string, Tone>> = {
-    interactive: 'interactive',
-    batch: 'batch',
-    best_effort: 'besteffort',
-  };
-  return known[name] ?? tones[index % tones.length];
+  return (
+    CLASS_TONES.find((tone) => tone === name.replace('_', '')) ?? CLASS_TONES[index % CLASS_TONES.length]
+  );
 }

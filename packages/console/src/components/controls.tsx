@@ -30,7 +30,7 @@ const SunIcon = () => (
 );
 
 /** Requests queue into a batch. */
-export function BrandMark(): JSX.Element {
+function BrandMark(): JSX.Element {
   return (
     <svg class="brand-mark" viewBox="0 0 32 32" aria-hidden="true">
       <g fill="var(--tone-waiting)">
@@ -46,8 +46,38 @@ export function BrandMark(): JSX.Element {
   );
 }
 
+interface PageHeaderProps {
+  readonly title: string;
+  readonly subtitle?: string;
+  /** What the subtitle shows on hover. */
+  readonly definition?: string;
+  /** Controls between the title and the links. */
+  readonly children?: ComponentChildren;
+  readonly links?: ComponentChildren;
+}
+
+/** The bar at the top of a page. */
+export function PageHeader({ title, subtitle, definition, children, links }: PageHeaderProps): JSX.Element {
+  return (
+    <header class="top-bar row wrap">
+      <div class="brand row">
+        <BrandMark />
+        <div>
+          <h1>{title}</h1>
+          {subtitle && <p data-tip={definition}>{subtitle}</p>}
+        </div>
+      </div>
+      {children}
+      <nav class="links row" aria-label="More">
+        {links}
+        <ThemeButton />
+      </nav>
+    </header>
+  );
+}
+
 /** Changes between light and dark colours. */
-export function ThemeButton(): JSX.Element {
+function ThemeButton(): JSX.Element {
   const dark = isDark();
   return (
     <Button

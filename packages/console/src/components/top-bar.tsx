@@ -2,7 +2,7 @@ import type { JSX } from 'preact';
 import { isKnown, LARGEST_SEED } from '../state/choices.ts';
 import { useConsole } from '../state/console-state.ts';
 import { openPanel, PANELS, type PanelName } from '../state/page-signals.ts';
-import { BrandMark, Button, Disclosure, Icon, type IconName, ThemeButton } from './controls.tsx';
+import { Button, Disclosure, Icon, PageHeader } from './controls.tsx';
 import { LazyOptionsMenu } from './lazy.tsx';
 import { Transport } from './transport.tsx';
 
@@ -10,21 +10,14 @@ import { Transport } from './transport.tsx';
 export function TopBar(): JSX.Element {
   const state = useConsole();
   const environment = state.environment.value;
-  const isOurs = isKnown(environment);
   const task = state.chosenTask.value;
   return (
-    <header class="top-bar row wrap">
-      <div class="brand row">
-        <BrandMark />
-        <div>
-          <h1>ServeGym</h1>
-          <p data-tip={environment?.description}>
-            {environment
-              ? `${environment.name}${environment.version ? ` ${environment.version}` : ''}`
-              : 'console'}
-          </p>
-        </div>
-      </div>
+    <PageHeader
+      title="ServeGym"
+      subtitle={environment ? [environment.name, environment.version].filter(Boolean).join(' ') : 'console'}
+      definition={environment?.description}
+      links={<Links />}
+    >
       <div class="choices wrap">
         {state.tasks.value.length > 0 && (
           <div class="field row">
@@ -66,21 +59,36 @@ export function TopBar(): JSX.Element {
         <Scenario />
       </div>
       <Transport />
-      <nav class="links row" aria-label="More">
-        {isOurs && (
-          <a class="button quiet" href="../plan" title="Which GPUs, and how many, for your traffic">
-            Plan
-          </a>
-        )}
-        <PanelButton panel="history" icon="history" />
-        <PanelButton panel="share" icon="share" />
-        {state.abilities.value.leaderboard && <PanelButton panel="leaderboard" icon="cup" />}
-        <PanelButton panel="developers" icon="code" />
-        <PanelButton panel="readme" icon="book" />
-        <PanelButton panel="help" icon="help" />
-        <ThemeButton />
-      </nav>
-    </header>
+    </PageHeader>
+  );
+}
+
+/** The page for plans, and the panels. */
+function Links(): JSX.Element {
+  const { environment, abilities } = useConsole();
+  return (
+    <>
+      {isKnown(environment.value) && (
+        <a class="button quiet" href="../plan" title="Which GPUs, and how many, for your traffic">
+          Plan
+        </a>
+      )}
+      {Object.entries(PANELS)
+        .filter(([name]) => name !== 'leaderboard' || abilities.value.leaderboard)
+        .map(([name, { title, icon }]) => (
+          <Button
+            key={name}
+            look="quiet square"
+            text={<Icon name={icon} />}
+            title={title}
+            aria-label={title}
+            aria-haspopup="dialog"
+            onClick={() => {
+              openPanel.value = name as PanelName;
+            }}
+          />
+        ))}
+    </>
   );
 }
 
@@ -100,20 +108,5 @@ function Scenario(): JSX.Element {
     >
       <LazyOptionsMenu />
     </Disclosure>
-  );
-}
-
-function PanelButton({ panel, icon }: { panel: PanelName; icon: IconName }): JSX.Element {
-  return (
-    <Button
-      look="quiet square"
-      text={<Icon name={icon} />}
-      title={PANELS[panel]}
-      aria-label={PANELS[panel]}
-      aria-haspopup="dialog"
-      onClick={() => {
-        openPanel.value = panel;
-      }}
-    />
   );
 }

@@ -151,9 +151,9 @@ function SchemaTables(): JSX.Element {
   const schemas = useConsole().schemas.value;
   return (
     <>
-      <SchemaTable title="Action" schema={schemas?.action ?? {}} />
-      <SchemaTable title="Observation" schema={schemas?.observation ?? {}} />
-      <SchemaTable title="State" schema={schemas?.state ?? {}} />
+      {(['action', 'observation', 'state'] as const).map((name) => (
+        <SchemaTable key={name} title={words(name)} schema={schemas?.[name] ?? {}} />
+      ))}
     </>
   );
 }
@@ -196,11 +196,7 @@ type Language = (typeof LANGUAGES)[number];
 function Snippets(): JSX.Element {
   const state = useConsole();
   const language = useSignal<Language>('Python');
-  const text = snippet(language.value, {
-    url: state.client.url,
-    reset: state.resetOptions(),
-    action: state.knobValues.value,
-  });
+  const text = snippet(language.value, state.client.url, state.resetOptions(), state.knobValues.value);
   return (
     <section>
       <Tabs label="Language" names={LANGUAGES} chosen={language} />
@@ -210,16 +206,8 @@ function Snippets(): JSX.Element {
   );
 }
 
-/** Episode of a snippet. */
-interface SnippetEpisode {
-  /** Address of the API, without a slash at the end. */
-  readonly url: string;
-  readonly reset: Fields;
-  readonly action: Fields;
-}
-
-/** A program that plays an episode with one action throughout. */
-function snippet(language: Language, { url, reset, action }: SnippetEpisode): string {
+/** A program that plays an episode with one action throughout. @param url of the API, without a slash at the end */
+function snippet(language: Language, url: string, reset: Fields, action: Fields): string {
   switch (language) {
     case 'Python':
       return `# pip install openenv

@@ -41,13 +41,13 @@ export function Drawer(): JSX.Element | null {
       key={name}
       ref={dialog}
       class="drawer"
-      aria-label={PANELS[name]}
+      aria-label={PANELS[name].title}
       onClose={close}
       onClick={(event) => event.target === event.currentTarget && event.currentTarget.close()}
     >
       <div class="drawer-body stack">
         <header class="row">
-          <h2>{PANELS[name]}</h2>
+          <h2>{PANELS[name].title}</h2>
           <Button look="bare" text={<Icon name="close" />} aria-label="Close" onClick={close} />
         </header>
         <Contents key={name} />

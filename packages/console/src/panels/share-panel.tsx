@@ -5,7 +5,7 @@ import { ApiError } from '../api/transport.ts';
 import type { EpisodeFile, LeaderboardEntry } from '../api/wire.ts';
 import { Button } from '../components/controls.tsx';
 import { count, signed } from '../components/format.ts';
-import { authorOf, readEpisodeFile, writeEpisodeLink } from '../lazy/run-history.ts';
+import { authorOf, LONGEST_NAME, readEpisodeFile, writeEpisodeLink } from '../lazy/run-history.ts';
 import { useConsole } from '../state/console-state.ts';
 import { openPanel } from '../state/page-signals.ts';
 import { CopyBox, Table, useAttempt } from './copy-box.tsx';
@@ -92,9 +92,6 @@ function fileName({ environment, reset }: EpisodeFile): string {
   const parts = [environment?.id, reset.task_id, reset.seed].filter((part) => part !== undefined);
   return `${parts.join('-').replace(/[^\w.-]+/g, '-')}.episode.json`;
 }
-
-/** Longest name on the leaderboard, characters. */
-const LONGEST_NAME = 60;
 
 /** Puts the finished episode in focus on the leaderboard. */
 export function SaveRun({ onSaved }: { onSaved?: () => void }): JSX.Element | null {

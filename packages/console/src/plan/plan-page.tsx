@@ -1,6 +1,6 @@
 import { type JSX, render } from 'preact';
 import { startTheme } from '../charts/palette.ts';
-import { BrandMark, Button, ThemeButton } from '../components/controls.tsx';
+import { Button, PageHeader } from '../components/controls.tsx';
 import { count } from '../components/format.ts';
 import { answerText, Plans } from './plan-answer.tsx';
 import { Planning, type TypedLimits } from './plan-client.ts';
@@ -21,21 +21,15 @@ function PlanPage({ planning }: { planning: Planning }): JSX.Element {
   const fault = planning.fault.value;
   return (
     <>
-      <header class="top-bar row wrap">
-        <div class="brand row">
-          <BrandMark />
-          <div>
-            <h1>ServeGym plan</h1>
-            <p>Which GPUs, and how many</p>
-          </div>
-        </div>
-        <nav class="links row" aria-label="More">
+      <PageHeader
+        title="ServeGym plan"
+        subtitle="Which GPUs, and how many"
+        links={
           <a class="button quiet" href="../web/">
             Console
           </a>
-          <ThemeButton />
-        </nav>
-      </header>
+        }
+      />
       <main class="plan">
         <p class="lead muted">
           Say how much traffic comes, or drop a trace of it, pick a model and an SLO: a simulator finds the

@@ -1,6 +1,6 @@
 import { type JSX, render } from 'preact';
 import { startTheme } from '../charts/palette.ts';
-import { BrandMark, ThemeButton } from '../components/controls.tsx';
+import { PageHeader } from '../components/controls.tsx';
 import { Notes, PlanReport, type Report, TrainingReport } from './sections.tsx';
 import { TuneReport } from './tune-report.tsx';
 
@@ -12,15 +12,7 @@ function ReportPage({ report }: { report: Report }): JSX.Element {
   const { title, lead, notes = [] } = report;
   return (
     <>
-      <header class="top-bar row wrap">
-        <div class="brand row">
-          <BrandMark />
-          <h1>{title}</h1>
-        </div>
-        <nav class="links row" aria-label="More">
-          <ThemeButton />
-        </nav>
-      </header>
+      <PageHeader title={title} />
       <main class="plan">
         <p class="lead muted">{lead}</p>
         <Result report={report} />

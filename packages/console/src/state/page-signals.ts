@@ -135,12 +135,12 @@ export function watchEpisode({ episode }: PageSignals): () => boolean {
 
 /** The panels that open beside the page. */
 export const PANELS = {
-  history: 'Runs',
-  share: 'Share',
-  leaderboard: 'Leaderboard',
-  developers: 'Developers',
-  readme: 'Readme',
-  help: 'Keys and terms',
+  history: { title: 'Runs', icon: 'history' },
+  share: { title: 'Share', icon: 'share' },
+  leaderboard: { title: 'Leaderboard', icon: 'cup' },
+  developers: { title: 'Developers', icon: 'code' },
+  readme: { title: 'Readme', icon: 'book' },
+  help: { title: 'Keys and terms', icon: 'help' },
 } as const;
 export type PanelName = keyof typeof PANELS;
 
