@@ -1,8 +1,8 @@
-import { readFileSync } from 'node:fs';
+import { copyFileSync, existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { defineConfig } from 'vitepress';
 import { writeForLanguageModels } from './llms.ts';
-import { docs, linkRepository, REPOSITORY, referencePages, sections } from './pages.ts';
+import { docs, generatedServers, linkRepository, REPOSITORY, referencePages, sections } from './pages.ts';
 
 const title = 'ServeGym';
 const description =
@@ -40,13 +40,17 @@ export default defineConfig({
       // VitePress reads pages from the folder of the pages, where those that are generated are not.
       options: {
         _render: (text, env, markdown) =>
-          markdown.renderAsync(generatedPages.get(env.relativePath) ?? text, env),
+          // Hundreds of pages of servers are alike: their list is searched.
+          /^servers\/.+\//.test(env.relativePath)
+            ? ''
+            : markdown.renderAsync(generatedPages.get(env.relativePath) ?? text, env),
       },
     },
     outline: [2, 3],
     nav: [
       { text: 'How it works', link: '/how-it-works' },
       { text: 'Plan', link: '/plan' },
+      { text: 'Servers', link: '/servers/', activeMatch: '/servers/' },
       { text: 'Environments', link: '/environments' },
       { text: 'Benchmarks', link: '/benchmarks' },
       { text: 'Reference', link: '/reference/command-line', activeMatch: '/reference/' },
@@ -65,6 +69,8 @@ export default defineConfig({
       ? html.replace('id="VPContent"', 'id="VPContent" role="main"')
       : undefined,
   buildEnd({ outDir }) {
+    const models = join(generatedServers, 'models.json');
+    if (existsSync(models)) copyFileSync(models, join(outDir, 'servers', 'models.json'));
     writeForLanguageModels(outDir, { title, description, address: `${origin}${base}` }, found);
   },
 });

@@ -74,6 +74,20 @@ export function referencePages(): Page[] {
   return files.map((file) => readPage(dirname(generated), file));
 }
 
+/** Folder into which `npm run docs:servers` generates pages and `models.json`. */
+export const generatedServers = join(dirname(docs), 'dist', 'servers');
+
+/** Pages of models on GPUs; none before `npm run docs:servers`. */
+export function serverPages(): { params: { model: string; gpu: string }; content: string }[] {
+  return globSync('*/*.md', { cwd: generatedServers }).map((file) => {
+    const [model, gpu] = file.slice(0, -'.md'.length).split(sep);
+    return {
+      params: { model: model!, gpu: gpu! },
+      content: readFileSync(join(generatedServers, file), 'utf8'),
+    };
+  });
+}
+
 function readPage(folder: string, file: string): Page {
   const markdown = readFileSync(join(folder, file), 'utf8');
   const title = /^# (.+)$/m.exec(markdown)?.[1];

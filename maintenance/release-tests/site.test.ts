@@ -12,6 +12,8 @@ import { buildProgram } from '../../packages/servegym/src/cli/program.ts';
 const maintenance = dirname(import.meta.dirname);
 const root = dirname(maintenance);
 const BASE = '/made-up-base/';
+/** Models that get pages; all would take minutes. */
+const SERVED_MODELS = ['Llama-3-8B', 'Qwen3-32B'];
 
 describe('the documentation site', () => {
   const folder = mkdtempSync(join(tmpdir(), 'servegym-docs-'));
@@ -19,6 +21,10 @@ describe('the documentation site', () => {
   const html = new Map<string, string>();
   before(async () => {
     execFileSync(process.execPath, [join(maintenance, 'docs-reference', 'write-reference.ts')]);
+    execFileSync(process.execPath, [
+      join(maintenance, 'docs-reference', 'write-servers.ts'),
+      ...SERVED_MODELS,
+    ]);
     process.env.SERVEGYM_DOCS_BASE = BASE;
     process.env.SERVEGYM_DOCS_ORIGIN = 'https://example.org';
     await build(join(root, 'docs'), { outDir: folder });
@@ -44,7 +50,7 @@ describe('the documentation site', () => {
         if (/^[a-z]+:/.test(href!)) return [];
         const { pathname, hash } = new URL(href!, `http://site${BASE}${page}`);
         const path = pathname.startsWith(BASE) ? decodeURI(pathname.slice(BASE.length)) : undefined;
-        const target = path === undefined ? undefined : html.get(path);
+        const target = path === undefined ? undefined : (html.get(path) ?? html.get(`${path}index`));
         const id = decodeURIComponent(hash.slice(1));
         const isThere =
           target === undefined
@@ -83,6 +89,18 @@ describe('the documentation site', () => {
     assert.match(reference('typescript-openenv'), /^function createServer\(/m);
     assert.match(reference('python'), /^### ServeGymVectorEnv$/m);
     assert.match(reference('python'), /^def make_vec\(/m);
+  });
+
+  it('has a page for each model on each GPU, readable without a script, and models.json beside them', () => {
+    const models = JSON.parse(readFileSync(join(folder, 'servers', 'models.json'), 'utf8'));
+    assert.ok(models.length > 10);
+    for (const { model, gpu, page, command } of models) {
+      const text = html.get(`servers/${page}index`)!;
+      assert.ok(text.includes(`${model} on ${gpu}`), page);
+      assert.equal(text.match(/<svg class="curve"/g)?.length, 4, page);
+      assert.ok(command.startsWith('vllm serve '), page);
+      assert.ok(html.get('servers/index')!.includes(`href="${BASE}servers/${page}"`), page);
+    }
   });
 
   it('finds words of the pages in its search index', () => {

@@ -2,6 +2,7 @@ import { fileURLToPath } from 'node:url';
 import { listProfiles } from '@servegym/profiles';
 import { defineConfig, type Plugin } from 'vite';
 import type { ProfileEntry } from './src/catalog.ts';
+import { atListPrice } from './src/list-price.ts';
 
 const file = (name: string) => fileURLToPath(new URL(name, import.meta.url));
 
@@ -40,7 +41,7 @@ function forPages(): Plugin {
       return id === '\0node' ? NODE : undefined;
     },
     generateBundle() {
-      const profiles = listProfiles();
+      const profiles = listProfiles().map(atListPrice);
       const entries = profiles.map(
         ({ name, model, gpu, weights, status }): ProfileEntry => ({
           ...{ name, model: model.name, gpu: gpu.name, count: gpu.count, status },

@@ -8,6 +8,7 @@ import { vllmDefaults } from '@servegym/operators/browser';
 import { findProfile } from '@servegym/profiles';
 import axe from 'axe-core';
 import { type Browser, chromium, type Page } from 'playwright-core';
+import { atListPrice } from '../src/list-price.ts';
 import { EFFORTS, type LoadCurve, wholeCurve } from '../src/load-curve.ts';
 import { DIST, serveFiles } from './static-files.fixture.ts';
 
@@ -29,7 +30,7 @@ async function shownCurve(page: Page): Promise<string> {
 }
 
 function nodeCurve(name: string, load = LOAD): string {
-  const profile = findProfile(name);
+  const profile = atListPrice(findProfile(name));
   const deployment = { name, profile, settings: vllmDefaults(profile), engines: 1, notSimulated: [] };
   return JSON.stringify(wholeCurve(deployment, load, EFFORTS.at(-1)!));
 }

@@ -23,7 +23,7 @@ const [LEFT, RIGHT, TOP, BOTTOM] = [52, 12, 30, 34];
 
 /** A time in the unit that suits it. */
 export function timeText(ms: number): string {
-  return ms >= 1000 ? `${Number((ms / 1000).toPrecision(3))} s` : `${Number(ms.toPrecision(3))} ms`;
+  return ms >= 1000 ? `${Number((ms / 1000).toPrecision(3))}\u00a0s` : `${Number(ms.toPrecision(3))}\u00a0ms`;
 }
 const percent = (share: number) => `${Math.round(100 * share)} %`;
 export const usdText = (usd: number) => `$${usd < 1 ? usd.toPrecision(2) : usd.toFixed(2)}`;
