@@ -89,9 +89,9 @@ export async function assessPoints(jobs: JobEngine, options: PointsOptions): Pro
   ]);
   const groups = Map.groupBy(asked, ({ point, assumption }) => {
     const { campaign, engine, version, model, system, precision, tensor, data, expert, settings } = point;
-    const { memoryShare, kvCache } = settings;
+    const { memoryShare, kvCache, mixedChunk } = settings;
     const labels = [campaign, engine, version, model, system, precision, tensor, data, expert];
-    return JSON.stringify([assumption, memoryShare, kvCache, ...labels]);
+    return JSON.stringify([assumption, memoryShare, kvCache, mixedChunk, ...labels]);
   });
   const known = new Map<string, Promise<ReadTables>>();
   const ours = new Map<string, PointAnswer>();
@@ -136,7 +136,7 @@ async function pointProfile(
   known: Map<string, Promise<ReadTables>>,
 ): Promise<PointProfile> {
   const { system, engine, version, tensor, data, expert, settings } = point;
-  const { memoryShare, kvCache, asyncScheduling } = settings;
+  const { memoryShare, kvCache, asyncScheduling, mixedChunk } = settings;
   const gpu = findGpu(GPUS[system] ?? system);
   const model = pointModel(point);
   const weights = pointWeights(point, model);
@@ -156,7 +156,8 @@ async function pointProfile(
     source: 'kernel tables',
     command: 'benchmarks/run.ts fidelity',
   });
-  return { profile, weights, burstMs: BURST_MS };
+  const prefillFirst = profile.engine.prefillFirst === true && !mixedChunk;
+  return { profile: { ...profile, engine: { ...profile.engine, prefillFirst } }, weights, burstMs: BURST_MS };
 }
 
 async function readPoints(folder: string): Promise<string> {
@@ -228,11 +229,11 @@ export function simulatePoint(
   { profile, weights, burstMs }: PointProfile,
 ): PointAnswer {
   const { concurrency, inputTokens, outputTokens, settings } = point;
-  const { requestsEach, leastLength, repeatsPrompts, budget, receiveEvery } = settings;
-  const requests = requestsEach * concurrency;
+  const { requestsEach, leastLength, repeatsPrompts, budget, receiveEvery, runsAtOnce } = settings;
+  const requests = requestsEach * (runsAtOnce ?? concurrency);
   const common = {
     ...{ profile, weights, prefixCaching: repeatsPrompts },
-    ...{ maxNumSeqs: Math.min(MOST_SEQUENCES, budget), maxNumBatchedTokens: budget },
+    ...{ maxNumSeqs: Math.min(runsAtOnce ?? MOST_SEQUENCES, budget), maxNumBatchedTokens: budget },
   };
   const range = { inputTokens, outputTokens, range: leastLength };
   const run = repeatsPrompts
@@ -241,7 +242,7 @@ export function simulatePoint(
   const warmUp = run.ttftMs.length - requests;
   if (run.completed < run.ttftMs.length) return { error: `${run.rejected} requests do not fit the KV pool` };
   // The requests that start the loop are the only burst.
-  const burst = (burstMs * concurrency) / requestsEach;
+  const burst = (burstMs * Math.min(concurrency, requests) ** 2) / requests;
   const tpotMs = summarize(run.tpotMs.slice(warmUp).filter(Number.isFinite)).mean;
   // A request waits for half the interval at which SGLang looks for new ones; each look takes no time.
   const receiveMs = receiveEvery === 1 ? 0 : (receiveEvery / 2) * tpotMs;

@@ -11,6 +11,10 @@ export interface PointSettings {
   readonly repeatsPrompts: boolean;
   /** Token budget of an iteration (SGLang chunked_prefill_size). */
   readonly budget: number;
+  /** Whether prefills and decodes share an iteration on SGLang (enable_mixed_chunk), as they always do on vLLM. */
+  readonly mixedChunk: boolean;
+  /** Requests that the server runs at once; `null`: all that are in flight. */
+  readonly runsAtOnce: number | null;
   /** Share of the memory that the engine takes (SGLang mem_fraction_static: weights and KV alone); `null`: its default. */
   readonly memoryShare: number | null;
   readonly kvCache: KvPrecision;
@@ -26,6 +30,8 @@ const PLAIN: PointSettings = {
   leastLength: 0.8,
   repeatsPrompts: false,
   budget: 8192,
+  mixedChunk: false,
+  runsAtOnce: null,
   memoryShare: null,
   kvCache: 'FP16',
   receiveEvery: 1,
@@ -37,6 +43,10 @@ const ASSUMPTIONS: readonly Readonly<{ name: string; settings: Partial<PointSett
   { name: 'prompts repeated', settings: { repeatsPrompts: true } },
   { name: 'lengths fixed', settings: { leastLength: 1 } },
   { name: 'one batch', settings: { requestsEach: 1 } },
+  ...[4, 8, 16, 32, 64].map((runsAtOnce) => ({
+    name: `${runsAtOnce} run at once`,
+    settings: { runsAtOnce },
+  })),
   { name: '8-bit KV cache', settings: { kvCache: 'FP8' } },
 ];
 
@@ -68,6 +78,8 @@ export function campaignOf(source: string, point: PointLabels) {
   const load = Object.entries(campaign.load).map(([name, { value }]) => [name, value]);
   const known: Record<string, unknown> = { ...Object.fromEntries(load), ...flags };
   if (known.budgetOfInput !== undefined) known.budget = Number(known.budgetOfInput) * point.inputTokens;
+  if (known.budgetBeyondInput !== undefined)
+    known.budget = point.inputTokens + Number(known.budgetBeyondInput);
   const names = Object.keys(PLAIN) as (keyof PointSettings)[];
   const settings = Object.fromEntries(names.map((name) => [name, known[name] ?? PLAIN[name]]));
   return {

@@ -4,7 +4,13 @@ import { LATENCIES } from '../../packages/profiles/src/fits/served-load.ts';
 import { median, table } from '../harness.ts';
 import type { Fidelity } from './assess-fidelity.ts';
 import { campaignRows } from './campaigns.ts';
-import { assumptionGroups, type PointErrors, type PointRow, pointGroups } from './operating-points.ts';
+import {
+  assumptionGroups,
+  nearestErrors,
+  type PointErrors,
+  type PointRow,
+  pointGroups,
+} from './operating-points.ts';
 
 const NAMES: Readonly<Record<(typeof LATENCIES)[number], string>> = {
   ttftMean: 'TTFT mean',
@@ -123,6 +129,7 @@ export function pointsReport(rows: readonly PointRow[]): string {
     rows: rows.length,
     distinct: new Set(rows.map(({ point: { ttftMs, tpotMs } }) => `${ttftMs} ${tpotMs}`)).size,
     engines: engines.join('\n\n'),
+    nearest: errorCells(nearestErrors(rows)).join(' of TPOT and '),
     campaigns: table(['campaign', 'property', 'value', 'evidence'], campaignRows()),
     assumptions: table(
       ['rows of', 'assumption', 'rows', 'TPOT', 'TTFT'],

@@ -102,6 +102,7 @@ describe('operating points', () => {
     const run = 'db-dump/2026-04-27; silicon_concurrency=';
     const gap = '/aic-auto-gap-analysis/data/h200_sxm/x.csv; silicon_concurrency=4';
     const minimax = { model_path: 'MiniMaxAI/MiniMax-M2.5', system: 'b200_sxm', precision: 'fp4', isl: 1024 };
+    const gptOss = { model_path: 'openai/gpt-oss-120b', system: 'h100_sxm', precision: 'fp4' };
     const points = parseOperatingPoints(
       table(
         { silicon_data_source: `${run}4` },
@@ -110,14 +111,17 @@ describe('operating points', () => {
         { ...r1, tp_size: 4, silicon_data_source: `${run}32` },
         { ...minimax, silicon_data_source: `${run}4` },
         { ...r1, tp_size: 8, silicon_data_source: gap },
+        { ...r1, tp_size: 8, backend_version: '0.5.1.post1', silicon_data_source: gap },
+        { ...gptOss, silicon_data_source: `${run}512` },
         { silicon_data_source: 'nobody knows' },
       ),
       'points.csv',
     );
     const plain = {
       ...{ requestsEach: 10, leastLength: 0.8, repeatsPrompts: false, budget: 8192, memoryShare: null },
-      ...{ kvCache: 'FP16', receiveEvery: 1, asyncScheduling: false },
+      ...{ kvCache: 'FP16', receiveEvery: 1, asyncScheduling: false, mixedChunk: false, runsAtOnce: null },
     };
+    const equal = { ...plain, leastLength: 1, budget: 1600 };
     const large = { ...plain, budget: 32_768, memoryShare: 0.82, kvCache: 'FP8' };
     assert.deepEqual(
       points.map(({ settings }) => settings),
@@ -127,13 +131,13 @@ describe('operating points', () => {
         { ...large, receiveEvery: 30 },
         { ...plain, memoryShare: 0.95, kvCache: 'FP8', receiveEvery: 10 },
         { ...plain, kvCache: 'FP8', budget: 2048 },
-        ...[plain, plain],
+        ...[{ ...equal, mixedChunk: true }, equal, { ...plain, asyncScheduling: true }, plain],
       ],
     );
     const load = ['requestsEach', 'leastLength', 'repeatsPrompts'];
     assert.deepEqual(
       points.map(({ unknown }) => unknown),
-      [[], [], [], [], [], load, load],
+      [[], [], [], [], [], ['repeatsPrompts'], ['repeatsPrompts'], ['runsAtOnce'], load],
     );
   });
 
@@ -198,7 +202,7 @@ describe('operating points', () => {
   });
 
   it('answers rows of unknown campaigns under each assumption: repeated prompts come from the prefix cache', async () => {
-    const source = '/aic-auto-gap-analysis/data/h100_sxm/x.csv; silicon_concurrency=';
+    const source = 'nobody knows; silicon_concurrency=';
     const long = { isl: 4000, osl: 20 };
     writeFileSync(
       join(folder, 'systems', 'silicon_sample.csv'),

@@ -155,6 +155,7 @@ function contradictions(rows: readonly PointRow[]): ReadonlyMap<PointRow, 'faste
 /** Name of the group that a row belongs to; `null`: none. */
 const GROUPS: readonly ((row: PointRow, twin: 'faster' | 'slower' | undefined) => string | null)[] = [
   () => 'all',
+  ({ point }) => (isMislabelled(point) ? null : 'rows whose labels say what was measured'),
   ({ point }) => `campaigns of which ${point.unknown.length === 0 ? 'all is known' : 'something is unknown'}`,
   ({ point }) => LEFT_OUT.campaign(point),
   ({ point }) => shortName(point),
@@ -195,6 +196,21 @@ export function pointGroups(rows: readonly PointRow[]) {
         theirs: asked ? errorsOf(of, ({ theirs }) => theirs ?? { error: 'no answer' }) : null,
       };
     });
+  });
+}
+
+/** Whether the server ran fewer requests at once than the label of the row says. */
+function isMislabelled({ unknown }: OperatingPoint): boolean {
+  return unknown.includes('runsAtOnce');
+}
+
+/** Errors of the rows whose labels are wrong, each under the number of requests at once that comes nearest to its TPOT. */
+export function nearestErrors(rows: readonly PointRow[]) {
+  const wrong = rows.filter(({ point }) => isMislabelled(point));
+  return errorsOf(wrong, ({ point, assumed }) => {
+    const distance = (answer: PointAnswer) =>
+      'error' in answer ? Number.POSITIVE_INFINITY : Math.abs(Math.log(answer.tpotMs / point.tpotMs));
+    return Object.values(assumed).reduce((a, b) => (distance(b) < distance(a) ? b : a));
   });
 }
 

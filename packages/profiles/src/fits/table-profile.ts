@@ -121,7 +121,11 @@ function blankDivision(options: TableProfileOptions, overheads: EngineOverheads)
     model,
     count: parallel.tensor * parallel.pipeline * parallel.data,
     source,
-    engine: { ...engine, ...(overheads.asyncScheduling && { asyncScheduling: true }) },
+    engine: {
+      ...engine,
+      ...(overheads.asyncScheduling && { asyncScheduling: true }),
+      ...(overheads.prefillFirst && { prefillFirst: true }),
+    },
     law: {
       baseUs: 0,
       weightReadUs: 1,

@@ -133,6 +133,7 @@ const engineProfile = fields({
     longPrefillTokenThresholdAdaptive: trueOrFalse().optional(),
     watermark: numberFrom(0, MOST_WATERMARK).optional(),
     wholePromptFits: trueOrFalse().optional(),
+    prefillFirst: trueOrFalse().optional(),
     chunkedPrefill: trueOrFalse().optional(),
   }),
   status: choice(PROFILE_STATUSES),

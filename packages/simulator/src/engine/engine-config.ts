@@ -89,6 +89,11 @@ export interface EngineOptions {
    */
   readonly chunkedPrefill?: boolean;
   /**
+   * Whether an iteration either prefills or decodes, and prefills come first (SGLang without enable_mixed_chunk). Default
+   * false: decodes and prefills share an iteration, as in vLLM. Not with speculation, nor without `wholePromptFits`.
+   */
+  readonly prefillFirst?: boolean;
+  /**
    * Whether an iteration is scheduled while the one before it runs (vLLM async_scheduling): a request is then seen by
    * the first iteration that starts after the start of another, and one that ends holds its place and blocks until the
    * iteration after its last has been scheduled. Default false.
@@ -145,6 +150,7 @@ const DEFAULTS: EngineSettings = {
   wholePromptFits: true,
   chunkedPrefill: true,
   asyncScheduling: false,
+  prefillFirst: false,
   longPrefillTokenThreshold: 0,
   longPrefillTokenThresholdAdaptive: false,
   drafter: 'ngram',

@@ -11,12 +11,20 @@ import type { WaitingQueueSnapshot } from './waiting-queue.ts';
 /** State that is copied as it is. */
 type PlainState = Pick<
   EngineState,
-  'now' | 'lastStart' | 'lastArrival' | 'partials' | 'admitting' | 'received' | 'admissions' | 'role'
+  | 'now'
+  | 'lastStart'
+  | 'lastArrival'
+  | 'partials'
+  | 'stalled'
+  | 'admitting'
+  | 'received'
+  | 'admissions'
+  | 'role'
 >;
 
 function plainState({ now, lastStart, lastArrival, partials, ...others }: PlainState): PlainState {
-  const { admitting, received, admissions, role } = others;
-  return { now, lastStart, lastArrival, partials, admitting, received, admissions, role };
+  const { stalled, admitting, received, admissions, role } = others;
+  return { now, lastStart, lastArrival, partials, stalled, admitting, received, admissions, role };
 }
 
 /** All of an engine that decides its future. */

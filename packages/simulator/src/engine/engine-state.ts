@@ -69,6 +69,8 @@ export class EngineState {
   received = 0;
   admissions = 0;
   handovers: RequestProgress[] = [];
+  /** Ticks for which decodes have waited for prefills that come first. */
+  stalled = 0;
   /** Requests whose last token has come and which hold their place and blocks until the next iteration is scheduled. */
   readonly ended = new SlotBuffer();
   /** Decodes that the last iteration left out, under a schedule ahead: the next one knows all of their tokens. */
@@ -250,6 +252,17 @@ export class EngineState {
     return this.fits(head, tokens, this.leastOfMostTokens) || this.neverFits(head);
   }
 
+  /** Whether the next iteration prefills and lets the decodes wait. */
+  get prefillsNext(): boolean {
+    const { prefillFirst, wholePromptFits } = this.settings;
+    if (!prefillFirst || !wholePromptFits || this.speculative) return false;
+    if (this.partials > 0) return true;
+    if (this.waiting.count === 0 || !this.hasRoom) return false;
+    const head = this.waiting.head();
+    if (this.table.transferred[head] === 1) return false;
+    return this.fits(head, this.maxNumBatchedTokens, this.mostTokens()) || this.neverFits(head);
+  }
+
   /** Most tokens that a request gets in the iteration that is scheduled now. */
   mostTokens(): number {
     return this.settings.longPrefillTokenThreshold === 0 ? ALL_TOKENS : this.mostTokensOfLong();
@@ -272,7 +285,7 @@ export class EngineState {
   /** Whether decodes may stand behind an incomplete prefill, outnumber the token budget, have been left out, or free blocks. */
   get outOfOrder(): boolean {
     const { partials, running, table } = this;
-    if (this.skipped.count > 0 || this.pool.hasWindows) return true;
+    if (this.skipped.count > 0 || this.stalled > 0 || this.pool.hasWindows) return true;
     if (partials > 0) return partials > 1 || table.status[running.tail] !== PREFILLING;
     return running.count > this.maxNumBatchedTokens;
   }

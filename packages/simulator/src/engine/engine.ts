@@ -391,7 +391,13 @@ export class Engine {
   /** Takes the next iteration, or as many as can be skipped. */
   private iterate(limit: number): void {
     const { state, plan } = this;
-    if (!state.outOfOrder && (state.speculative ? this.verify(limit) : this.decode(limit))) return;
+    plan.isPrefillOnly = state.prefillsNext;
+    if (
+      !plan.isPrefillOnly &&
+      !state.outOfOrder &&
+      (state.speculative ? this.verify(limit) : this.decode(limit))
+    )
+      return;
     state.verifications.deactivate();
     state.decodes.deactivate(state.running.head, state.unknownTokens);
     plan.reset(state.mostTokens());

@@ -49,7 +49,10 @@ export function iterateInOrder(state: EngineState, plan: IterationPlan): void {
   state.now += ticks;
   counters.iterations++;
   counters.busyTicks += ticks;
-  emit(state, plan.emittedCounts, ticks, drafts);
+  // Nothing is emitted while decodes wait: the next token of each comes later by as much.
+  if (plan.isPrefillOnly) state.stalled += ticks;
+  emit(state, plan.emittedCounts, ticks + (plan.isPrefillOnly ? 0 : state.stalled), drafts);
+  if (!plan.isPrefillOnly) state.stalled = 0;
 }
 
 /** Sums over the decodes of one iteration. */
@@ -75,6 +78,7 @@ function scheduleRunning(state: EngineState, plan: IterationPlan): { budget: num
   for (let slot = running.head; slot >= 0 && budget > 0; slot = next[slot]) {
     if (status[slot] === ENDED && !state.isVerifiedBeyondEnd(slot)) continue;
     const isDecoding = status[slot] === DECODING || status[slot] === ENDED;
+    if (isDecoding && plan.isPrefillOnly) continue;
     const known = input[slot] + generatedOffset[slot];
     const end = isDecoding ? known - 1 + (verifiesAhead ? rejected[slot] : 0) : computed[slot];
     const drafts = byBatchSize ? state.draftsFor(slot) : speculationDepth;

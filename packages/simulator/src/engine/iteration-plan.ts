@@ -9,6 +9,8 @@ export class IterationPlan {
   /** Whether running requests are in the iteration, and whether one of them goes on with its prefill. */
   hasRunning = false;
   hasPrefill = false;
+  /** Whether decodes wait for prefills that come first. */
+  isPrefillOnly = false;
   /** Prompt tokens whose KV is loaded from the host. */
   loadedTokens = 0;
   /** Sum over prefill chunks of chunk * (start + chunk / 2). */

@@ -124,6 +124,7 @@ type SchedulerSettings = Pick<
   | 'asyncScheduling'
   | 'chunkedPrefill'
   | 'drafter'
+  | 'prefillFirst'
   | 'longPrefillTokenThreshold'
   | 'longPrefillTokenThresholdAdaptive'
   | 'speculationDepthPerBatchSize'
