@@ -143,7 +143,7 @@ def _write_task(task: Path, name: str, spec: dict[str, Any], wheel: Path | None)
         "tests/test.sh": _TEST,
         "tests/grade.json": json.dumps(spec, indent=2),
         "solution/solve.sh": f'#!/bin/bash\ncp "$(dirname "$0")/{spec["answer"]}" /app/\n',
-        f"solution/{spec['answer']}": f"{spec['best']}\n" if kind == "operations" else (_HERE / "tasks" / f"{name}.ts").read_text(),
+        f"solution/{spec['answer']}": f"{spec['best']}\n" if kind == "operations" else (_HERE / "tasks" / f"{name}.js").read_text(),
     }
     if spec.get("start"):
         files["environment/options.txt"] = f"{spec['start']}\n"
