@@ -3,6 +3,8 @@ export default {
   admit({ priority }, { replicas }) {
     let requests = 0;
     for (const each of replicas) requests += each.num_requests_running + each.num_requests_waiting;
-    return priority === 0 || Math.min(1, Math.max(0, 2 - requests / replicas.length / (priority === 1 ? 30 : 20)));
+    return (
+      priority === 0 || Math.min(1, Math.max(0, 2 - requests / replicas.length / (priority === 1 ? 30 : 20)))
+    );
   },
 };
