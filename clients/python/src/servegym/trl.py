@@ -27,6 +27,13 @@ class ServeOperator:
         self._env = LLMServeEnv.from_url(url) if url else LLMServeEnv.local()
         self._observation: ServeObservation | None = None
 
+    def __enter__(self) -> ServeOperator:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        """Ends the session. No public method: TRL would offer it to the model."""
+        self._env.close()
+
     def reset(self, task_id: str | None = None, seed: int | None = None, **_columns: Any) -> str:
         """Starts an episode and says what is to be done."""
         self._observation = self._env.reset(task_id=task_id, seed=seed)

@@ -1,0 +1,106 @@
+"""Programs that write programs: the files that OpenEvolve and SkyDiscover search a policy with.
+
+``python -m servegym.evolve router FOLDER`` writes ``initial_program.ts``, ``evaluator.py`` and ``config.yaml``. Then run
+``openevolve-run FOLDER/initial_program.ts FOLDER/evaluator.py --config FOLDER/config.yaml``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from .local_server import servegym_command
+
+#: Score of a program that is no policy; also that of a trace on which a policy was stopped.
+BROKEN = -1.0
+#: Modules whose ``EvaluationResult`` also takes text, which the model is shown.
+_RESULTS = ("openevolve.evaluation_result", "skydiscover.evaluation.evaluation_result")
+
+_EVALUATOR = '''\
+"""Worth of a policy on the suite `{suite}`: 0 is the default, 1 the best that is known."""
+
+from servegym.evolve import evaluate_policy
+
+
+def evaluate(path):
+    return evaluate_policy(path, suite="{suite}", split="train")
+'''
+_CONFIG = """\
+max_iterations: 100
+language: typescript
+file_suffix: .ts
+llm:
+  api_base: https://api.openai.com/v1
+  models:
+    - name: gpt-5-mini
+      weight: 1.0
+  timeout: 300
+prompt:
+  system_message: |
+    You improve a policy for a fleet of LLM inference servers: the module's `{suite}` function, in TypeScript without imports. Its comments
+    list what it sees. The score is what answers inside their latency objectives are worth, less the bill of the GPUs.
+    0 is the default and 1 the best policy that is known. A policy has no clock, no Math.random and no typed arrays.
+evaluator:
+  timeout: 600
+  cascade_evaluation: false
+"""
+
+
+def evaluate_policy(path: str, suite: str, split: str = "validation", *arguments: str) -> Any:
+    """Serves the traces of a suite with a policy.
+
+    Args:
+        path: the policy, TypeScript or JavaScript.
+        suite: such as ``router``; ``servegym policy evaluate --help`` lists them.
+        split: ``train``, ``validation``, or ``test``, whose traces are drawn anew each time.
+        arguments: further arguments of ``servegym policy evaluate``, such as ``"--requests", "2000"``.
+
+    Returns:
+        ``combined_score``, ``attainment`` and ``fairness``. Under OpenEvolve and SkyDiscover, their ``EvaluationResult``, which also
+        tells the worst trace and what was wrong.
+    """
+    command = [*servegym_command(), "policy", "evaluate", path, "--suite", suite, "--split", split, *arguments, "--json"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode == 2:
+        metrics, told = {"combined_score": BROKEN}, {"error": done.stderr.strip()}
+    elif done.returncode != 0:
+        raise RuntimeError(f"`{' '.join(command)}` ended with {done.returncode}: {done.stderr}")
+    else:
+        report = json.loads(done.stdout)
+        metrics = {name: float(report[name]) for name in ("combined_score", "attainment", "fairness")}
+        told = {"worst": json.dumps(report["worst"])}
+        if report["faults"]:
+            told["faults"] = json.dumps(report["faults"])
+    for name in _RESULTS:
+        if name in sys.modules:
+            return sys.modules[name].EvaluationResult(metrics=metrics, artifacts=told)
+    return metrics
+
+
+def write_search(suite: str, folder: Path) -> None:
+    """Writes the three files for a suite.
+
+    Raises:
+        subprocess.CalledProcessError: when there is no such suite, or the folder has a program.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    subprocess.run([*servegym_command(), "policy", "new", suite, str(folder / "initial_program.ts")], check=True)
+    (folder / "evaluator.py").write_text(_EVALUATOR.format(suite=suite))
+    (folder / "config.yaml").write_text(_CONFIG.format(suite=suite))
+
+
+def main() -> None:
+    """Reads the command line and writes the files."""
+    parser = argparse.ArgumentParser(prog="python -m servegym.evolve", description="Write the files to search a policy with.")
+    parser.add_argument("suite", help="such as router, admission or autoscaler")
+    parser.add_argument("folder", type=Path, help="where the files are written")
+    given = parser.parse_args()
+    write_search(given.suite, given.folder)
+
+
+if __name__ == "__main__":
+    main()
