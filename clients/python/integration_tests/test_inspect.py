@@ -1,7 +1,7 @@
 """Inspect from PyPI runs the task with its own stand-in for a model."""
 
 from inspect_ai import eval as run
-from inspect_ai.model import ModelOutput, get_model
+from inspect_ai.model import ModelOutput, ModelUsage, get_model
 
 SETTINGS = {
     **{"batch_cap": 64, "kv_budget_fraction": 0.5, "speculation_depth": 0, "quantization_tier": "FP16"},
@@ -11,7 +11,11 @@ SETTINGS = {
 
 def operated(calls: list[dict[str, object]], tmp_path) -> float:
     outputs = [ModelOutput.for_tool_call("mockllm/model", "configure", call) for call in calls]
-    model = get_model("mockllm/model", custom_outputs=[*outputs, ModelOutput.from_content("mockllm/model", "Done.")])
+    outputs.append(ModelOutput.from_content("mockllm/model", "Done."))
+    for output in outputs:
+        # Without it, Inspect loads a tokenizer to count tokens.
+        output.usage = ModelUsage(input_tokens=1, output_tokens=1, total_tokens=2)
+    model = get_model("mockllm/model", custom_outputs=outputs)
     [log] = run("servegym/llmserve", task_args={"episodes": 1}, model=model, log_dir=str(tmp_path), display="none")
     assert log.status == "success", log.error
     [sample] = log.samples

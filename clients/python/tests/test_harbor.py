@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import servegym
-from servegym.harbor import TASKS, write_tasks
+from servegym.harbor.write import TASKS, write_tasks
 from servegym.harbor.grade import grade
 
 SECRET = "5e" * 32
@@ -40,7 +40,7 @@ def test_a_task_has_the_files_of_harbor_and_hides_secret_and_solution_from_the_a
     seen = "".join(path.read_text() for path in [task / "instruction.md", *(task / "environment").iterdir()])
     spec = json.loads((task / "tests" / "grade.json").read_text())
     assert SECRET not in seen and str(spec["seed"]) not in seen
-    assert spec.get("best", "no best settings") not in seen
+    assert (task / "solution" / spec["answer"]).read_text().strip() not in seen
     assert 'environment_mode = "separate"' in (task / "task.toml").read_text()
 
 

@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-from . import TASKS, write_tasks
+from .write import TASKS, write_tasks
 
 
 def main() -> None:
