@@ -42,6 +42,11 @@ describe('a plan over HTTP', () => {
     const keys = (plans: { profile: string; usd_per_hour: number }[]) =>
       plans.map(({ profile, usd_per_hour }) => `${profile} ${usd_per_hour}`).sort();
     assert.deepEqual(keys(found), keys([...result.plans, ...result.riskier]));
+    const states = lines.flatMap(({ search = [] }) => search);
+    assert.ok(states.some(({ simulations, rate }) => simulations > 0 && rate > 0));
+    assert.deepEqual(Object.keys(states[0]).sort(), [
+      ...['best', 'correlation', 'rate', 'share', 'simulations', 'stage'],
+    ]);
     const steps = lines.filter(({ of }) => of !== undefined);
     assert.deepEqual(steps.at(-1), { done: steps.length, of: steps.length });
     await idle();

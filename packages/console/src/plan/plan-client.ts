@@ -1,5 +1,5 @@
 import { batch, computed, signal } from '@preact/signals';
-import type { planResult } from '@servegym/operators';
+import type { planFleet, planResult } from '@servegym/operators';
 import { ApiError, createTransport } from '../api/transport.ts';
 import type { Fields } from '../api/wire.ts';
 
@@ -35,9 +35,13 @@ export function settingsText(settings: Settings, defaults?: Settings): string {
   return parts.length === 0 ? 'as vLLM’s defaults' : parts.join(', ');
 }
 
+/** How the search of a plan goes. */
+export type SearchState = Parameters<NonNullable<Parameters<typeof planFleet>[3]['onSearch']>>[0];
+
 /** What a request has found so far: plans, and how many of the kinds of engines (a profile with a precision) are done. */
 interface PlanPart {
   readonly plans?: readonly Plan[];
+  readonly search?: SearchState;
   readonly done: number;
   readonly of: number;
 }
@@ -115,6 +119,7 @@ export class Planning {
   readonly leftOut = signal<ReadonlySet<string>>(new Set());
   readonly trace = signal<{ readonly name: string; readonly text: string }>();
   readonly plans = signal<readonly Plan[]>([]);
+  readonly search = signal<SearchState>();
   readonly progress = signal<readonly [done: number, of: number]>([0, 0]);
   /** All plans, once it is complete. */
   readonly result = signal<PlanResult>();
@@ -166,6 +171,7 @@ export class Planning {
     batch(() => {
       this.underWay.value = stop;
       this.plans.value = [];
+      this.search.value = undefined;
       this.progress.value = [0, 0];
       this.result.value = undefined;
       this.fault.value = '';
@@ -195,7 +201,8 @@ export class Planning {
       const { result, error, ...part } = JSON.parse(line);
       if (error) throw new ApiError('refused', 200, error.detail, error.code);
       if (result) return result;
-      const { plans = [], done, of }: PlanPart = part;
+      const { plans = [], search, done, of }: PlanPart = part;
+      if (search) this.search.value = search;
       this.plans.value = [...this.plans.value, ...plans];
       if (of) this.progress.value = [done, of];
     }

@@ -3,7 +3,7 @@ import { startTheme } from '../charts/palette.ts';
 import { Button, PageHeader } from '../components/controls.tsx';
 import { count } from '../components/format.ts';
 import { answerText, Plans } from './plan-answer.tsx';
-import { Planning, type TypedLimits } from './plan-client.ts';
+import { Planning, type SearchState, type TypedLimits } from './plan-client.ts';
 
 /** Traffic without a file: by default that of a chat, four requests a second. */
 const TRAFFIC_FIELDS = [
@@ -193,6 +193,15 @@ function GpuChoices({ planning: { gpus, taken, leftOut } }: { planning: Planning
   );
 }
 
+/** How the search goes, in a line. */
+function searchText({ stage, share, simulations, rate, best, correlation }: SearchState): string {
+  const looks =
+    best === null ? [] : [`cheapest so far about ${best.engines} × ${best.profile}, ${best.weights}`];
+  const agrees = correlation === null ? [] : [`rank correlation of parts ${correlation.toFixed(2)}`];
+  const done = `${stage} ${Math.round(100 * share)} %`;
+  return [done, `${simulations} simulations, ${Math.round(rate)} a second`, ...looks, ...agrees].join(' · ');
+}
+
 /** The plans found so far, or in the end. */
 function Answer({ planning }: { planning: Planning }): JSX.Element | null {
   const { underWay, isStopped } = planning;
@@ -209,6 +218,7 @@ function Answer({ planning }: { planning: Planning }): JSX.Element | null {
             : `Stopped: ${plans.length} plans.`}
       </p>
       {underWay.value && <progress aria-label="Profiles planned" value={done} max={of || 1} />}
+      {underWay.value && planning.search.value && <p class="note">{searchText(planning.search.value)}</p>}
       <Plans plans={plans} result={result} />
     </section>
   );

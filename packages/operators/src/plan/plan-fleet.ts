@@ -55,14 +55,26 @@ export interface PlanOptions extends EvaluatorOptions {
   readonly space?: SearchSpace | undefined;
   /** What plans may take for granted beside measurements: names of `ASSUMPTIONS`. */
   readonly allow: readonly string[];
-  /** Told of the stage of the search, and the share of it that is done. */
-  readonly onSearch?: (stage: string, share: number) => void;
-  /** Told of what looks cheapest, whenever something looks cheaper. */
-  readonly onBest?: (best: SearchedLoad) => void;
+  /** Told how the search is going. */
+  readonly onSearch?: (state: SearchState) => void;
   /** Told how many kinds of engines are sized. */
   readonly onProgress?: (done: number, of: number) => void;
   /** Told of the plans of each kind of engines, as it is done; which of them are on the front is not known yet. */
   readonly onPlans?: (plans: readonly FleetPlan[]) => void;
+}
+
+/** A search under way. */
+export interface SearchState {
+  readonly stage: string;
+  /** Share of the stage that is done. */
+  readonly share: number;
+  /** Simulations that are done, and how many a second. */
+  readonly simulations: number;
+  readonly rate: number;
+  /** What looks cheapest on all of the traffic of the search; `null` until that is played. */
+  readonly best: { readonly engines: number; readonly profile: string; readonly weights: string } | null;
+  /** Rank correlation of the last part of the traffic with a larger one; `null` where there was none yet. */
+  readonly correlation: number | null;
 }
 
 /** Assumptions of plans: drafts accepted as on other traffic, profiles from data sheets, quantized weights. */
@@ -123,8 +135,16 @@ export async function planFleet(
   const space = { quantization: WEIGHT_PRECISIONS, router: ONE_ROUTER, ...(options.space ?? PLAN_SPACE) };
   const { quantization, router: routers } = space;
   const traffic: PlannedTraffic = { trace, work: traceWork(trace), whole, few, routers, ...split };
-  let stage = '';
-  const evaluator = new Evaluator(jobs, options, (share) => options.onSearch?.(stage, share));
+  let state: Pick<SearchState, 'stage' | 'share' | 'best' | 'correlation'> = {
+    ...{ stage: '', share: 0, best: null, correlation: null },
+  };
+  const tell = (change: Partial<SearchState>) => {
+    state = { ...state, ...change };
+    const { simulations } = evaluator;
+    const rate = (1000 * simulations) / (performance.now() - started);
+    options.onSearch?.({ ...state, simulations, rate });
+  };
+  const evaluator = new Evaluator(jobs, options, (share) => tell({ share }));
   const kinds = profilesIn(space, profiles).flatMap((profile) =>
     alikePrecisions(
       profile,
@@ -141,11 +161,18 @@ export async function planFleet(
     );
   const { engines: searched, ...effort } = await searchEngines(evaluator, split.search, kinds, {
     ...{ ...options, space },
-    onStage: (next) => {
-      stage = next;
-    },
+    onStage: (stage, agreements) =>
+      tell({ stage, share: 0, correlation: agreements.at(-1)?.correlation ?? null }),
+    onBest: ({ profile, candidate, load }) =>
+      tell({
+        best: { engines: Math.ceil(1 / load), profile: profile.name, weights: candidate.weights },
+      }),
   });
-  stage = 'engines for all of the traffic';
+  tell({
+    stage: 'engines for all of the traffic',
+    share: 0,
+    correlation: effort.agreements.at(-1)?.correlation ?? null,
+  });
   const fleets: SizedFleet[] = [];
   const notPlanned: RefusedProfile[] = [];
   let done = 0;
@@ -264,7 +291,7 @@ async function searchEngines(
     allow,
     onStage,
     onBest,
-  }: PlanOptions & { readonly onStage: (stage: string) => void },
+  }: PlanOptions & Pick<ConstructorParameters<typeof LoadQuestion>[2], 'onStage' | 'onBest'>,
 ) {
   const nameOf = (profile: EngineProfile, weights: WeightPrecision) => `${profile.name} ${weights}`;
   const question = new LoadQuestion(evaluator, traffic, {

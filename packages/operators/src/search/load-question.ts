@@ -38,8 +38,8 @@ export class LoadQuestion implements SearchQuestion<EngineChoice, SearchedLoad, 
   readonly #known = new Map<string, Scored & { readonly load: number }>();
   readonly #parts = new Map<number, Traffic>();
   readonly #works = new Map<Trace, TraceWork>();
-  readonly onStage?: ((stage: string) => void) | undefined;
-  readonly onBest?: ((best: SearchedLoad) => void) | undefined;
+  readonly onStage: LoadQuestionOptions['onStage'];
+  readonly onBest: LoadQuestionOptions['onBest'];
 
   constructor(evaluator: Evaluator, traffic: Traffic, options: LoadQuestionOptions) {
     this.#evaluator = evaluator;
@@ -156,8 +156,8 @@ interface LoadQuestionOptions {
   readonly kindOf?: (choice: EngineChoice) => string;
   /** The only load that counts, instead of what is sustained. */
   readonly load?: number;
-  readonly onStage?: ((stage: string) => void) | undefined;
-  readonly onBest?: ((best: SearchedLoad) => void) | undefined;
+  readonly onStage?: SearchQuestion<EngineChoice, SearchedLoad, LoadStage>['onStage'];
+  readonly onBest?: SearchQuestion<EngineChoice, SearchedLoad, LoadStage>['onBest'];
 }
 
 /** Settings of one profile as choices. */

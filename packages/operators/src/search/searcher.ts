@@ -22,8 +22,8 @@ export interface SearchQuestion<Point, Found extends Point & Scored, Stage exten
   evaluate(points: readonly Point[], stage: Stage): Promise<readonly Found[]>;
   /** Whether a bound leaves a point that is not evaluated yet a chance to be kept. Default: it does. */
   mayBeKept?(point: Point, stage: Stage): boolean;
-  /** Told what the search is at. */
-  readonly onStage?: ((stage: string) => void) | undefined;
+  /** Told what the search is at, and how far parts of the traffic have agreed so far. */
+  readonly onStage?: ((stage: string, agreements: SearchReport['agreements']) => void) | undefined;
   /** Told of the best point on all of the traffic, whenever there is a better one. */
   readonly onBest?: ((best: Found) => void) | undefined;
 }
@@ -70,7 +70,7 @@ export class Searcher<Point, Found extends Point & Scored, Stage extends SearchS
 
   async evaluate(points: readonly Point[], stage: Stage): Promise<Found[]> {
     const question = this.#question;
-    question.onStage?.(stage.name);
+    question.onStage?.(stage.name, this.agreements);
     const found = [...(await question.evaluate(points, stage))];
     for (const each of found) this.#seen.add(question.keyOf(each));
     if (stage.blocks !== Number.POSITIVE_INFINITY) return found;

@@ -95,9 +95,13 @@ export const planCommand = () =>
           ...{ slo, minQuality: values.quality, mostEngines: values.maxEngines, seed, allow: values.allow },
           record,
           ...(values.search !== undefined && { space }),
-          onSearch: (stage, share) => showProgress(`${stage} ${Math.round(100 * share)} %${best.text}`),
-          onBest({ profile, candidate, load }) {
-            best.text = `; best so far about ${Math.ceil(1 / load)} x ${profile.name}, ${candidate.weights}`;
+          onSearch({ stage, share, best: found, rate, correlation }) {
+            if (found !== null && plans.length === 0)
+              best.text = `; best so far about ${found.engines} x ${found.profile}, ${found.weights}`;
+            const agreed = correlation === null ? '' : `, rank correlation ${correlation.toFixed(2)}`;
+            showProgress(
+              `${stage} ${Math.round(100 * share)} %, ${rate.toFixed(0)} simulations/s${agreed}${best.text}`,
+            );
           },
           onProgress: (done, of) => {
             Object.assign(sized, { done, of });

@@ -60,6 +60,9 @@ const planRequest = z
   })
   .meta({ title: 'PlanRequest' });
 
+/** Time between two lines that say how the search goes. */
+const LEAST_GAP_MS = 250;
+
 const models = z.object({ models: z.array(z.object({ name: z.string(), gpus: z.array(z.string()) })) });
 
 /**
@@ -95,12 +98,18 @@ export function mountPlanRoutes(server: OpenEnvServer, work: BackgroundWork): vo
         const split = splitTrace(trace, SIMULATED_REQUESTS);
         read.resolve();
         const write = await opened.promise;
+        let toldAt = 0;
         return planFleet(
           jobs,
           profiles,
           { trace, split, refused },
           {
             ...{ slo, minQuality: body.quality, mostEngines: MOST_ENGINES, seed: SEED, allow: body.allow },
+            onSearch(search) {
+              if (performance.now() < toldAt + LEAST_GAP_MS) return;
+              toldAt = performance.now();
+              void write({ search });
+            },
             onPlans: (plans) => void write({ plans: plans.map(planResult.planJson) }),
             onProgress: (done, of) => void write({ done, of }),
           },
