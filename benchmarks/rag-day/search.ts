@@ -97,6 +97,7 @@ export async function* search(
   const started = performance.now();
   const elapsedS = () => (performance.now() - started) / 1000;
   let beatenS: number | null = null;
+  let cpuS = 0;
   const isCovered = (point: Point | Found) => 'coverage' in point && point.coverage >= FLOOR;
   const searcher = new Searcher<Point, Found, SearchStage>({
     keyOf: ({ at }) => at.join(),
@@ -109,7 +110,8 @@ export async function* search(
         inputs.map((input) => ({ kind: 'replay', input: JSON.parse(JSON.stringify(input)) })),
         {
           onResult(result) {
-            const { goodputPerGpu } = result as unknown as ReplayResult;
+            const { goodputPerGpu, cpuS: own } = result as unknown as ReplayResult;
+            cpuS += own;
             if (blocks > 60 && goodputPerGpu >= toBeat) beatenS ??= elapsedS();
           },
         },
@@ -145,6 +147,7 @@ export async function* search(
       'to beat': toBeat,
       'beaten after, s': beatenS,
       'search, s': elapsedS(),
+      'CPU s': cpuS,
       best: winner.score,
       coverage: winner.coverage,
       [`best at ${100 * FLOOR} %`]: covered?.score,

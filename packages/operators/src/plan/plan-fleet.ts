@@ -5,6 +5,7 @@ import {
   type Candidate,
   type CandidateSpace,
   candidateKey,
+  emptySpace,
   engineUsd,
   fewestEngines,
   homeOf,
@@ -321,6 +322,12 @@ async function searchEngines(
       found.toSorted((a, b) => Number(isHome(b)) - Number(isHome(a))),
     );
   });
+  const fits = kinds.findIndex(({ profile, precision }) =>
+    isPossible(profile, { ...vllmDefaults(profile), weights: precision }),
+  );
+  const isWhole = spaces.some(({ values }) => values.split.includes(false));
+  if (fits >= 0 && isWhole && settings.every((choices) => choices.length === 0))
+    throw emptySpace(kinds[fits].profile, spaces[fits].values);
   // The first with and without drafts say where to look at the others.
   const first = settings.flatMap((choices) => [
     ...new Map(choices.toReversed().map((each) => [question.kindOf(each), each])).values(),

@@ -290,6 +290,17 @@ export function isPossible(profile: EngineProfile, candidate: Candidate): boolea
   );
 }
 
+/** The error for a space whose settings start no engine. */
+export function emptySpace(
+  { name }: EngineProfile,
+  { maxNumBatchedTokens, maxNumSeqs }: CandidateSpace,
+): TuningError {
+  return new TuningError(
+    'EMPTY_SEARCH_SPACE',
+    `no engine of ${name} starts with settings of the space: expected KV that fits, and max_num_batched_tokens (${maxNumBatchedTokens.join(', ')}) of at least max_num_seqs (${maxNumSeqs.join(', ')})`,
+  );
+}
+
 /** A name for equal settings. */
 export function candidateKey(candidate: Candidate): string {
   return Object.values(candidate).join(' ');

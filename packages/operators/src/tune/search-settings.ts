@@ -4,6 +4,7 @@ import {
   type Candidate,
   type CandidateSpace,
   candidateKey,
+  emptySpace,
   homeOf,
   isPossible,
   type Knob,
@@ -16,7 +17,7 @@ import { type LoadPoint, sloUse } from '../search/load-point.ts';
 import { choicesOn, LoadQuestion, type LoadStage, type SearchedLoad } from '../search/load-question.ts';
 import type { SearchSpace } from '../search/search-space.ts';
 import { Searcher } from '../search/searcher.ts';
-import { type SloTerm, TuningError } from '../search/slo.ts';
+import type { SloTerm } from '../search/slo.ts';
 import { sustainedLoad, sustainedRate } from '../search/sustained-load.ts';
 import type { Traffic } from '../search/traffic.ts';
 import type { Objective } from './tune-result.ts';
@@ -130,17 +131,6 @@ export async function searchSettings(
     /** Candidates measured on all of the search traffic, the best first, but vLLM's defaults last where they are not in the space. */
     ranked: ranked.toSorted((a, b) => Number(isOutside(a)) - Number(isOutside(b))),
   };
-}
-
-/** The error for a space whose settings start no engine. */
-function emptySpace(
-  { name }: EngineProfile,
-  { maxNumBatchedTokens, maxNumSeqs }: CandidateSpace,
-): TuningError {
-  return new TuningError(
-    'EMPTY_SEARCH_SPACE',
-    `no engine of ${name} starts with settings of the space: expected KV that fits, and max_num_batched_tokens (${maxNumBatchedTokens.join(', ')}) of at least max_num_seqs (${maxNumSeqs.join(', ')})`,
-  );
 }
 
 type SettingsSearcher = Searcher<EngineChoice, SearchedLoad, LoadStage>;

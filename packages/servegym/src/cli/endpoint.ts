@@ -5,6 +5,7 @@ import { listenError, stopOnSignals, tellOthers } from '../server/listening.ts';
 import { deploymentOptions, isBareFlags, readDeployment, servingConfig } from './arguments/deployment.ts';
 import { above, allowedHosts, listenOptions, whole, withBoundName } from './arguments/options.ts';
 import { defineCommand, type OptionTable, type OptionValues } from './command-table.ts';
+import { InputError } from './failure.ts';
 
 const DEFAULT_PROFILE = 'a100-40gb-llama-3-8b';
 
@@ -76,6 +77,10 @@ async function endpoint(options: OptionValues<typeof endpointOptions>): Promise<
     ...(kvBlocks === undefined ? [] : ['--num-gpu-blocks-override']),
   ];
   for (const flag of notSimulated) console.error(`not simulated: ${flag}`);
+  if (options.port + options.replicas - 1 > 65_535)
+    throw new InputError(
+      `expected --port of at most ${65_536 - options.replicas} for ${options.replicas} replicas, got ${options.port}`,
+    );
   const guard = new Guard({ allowedHosts: withBoundName(hosts, host) });
   const of = (port: number): Parameters<typeof startEndpoint>[0] => ({
     profile: deployment.profile,
