@@ -252,19 +252,34 @@ async function watchHealth(url: string, signal: AbortSignal): Promise<number> {
   return longest;
 }
 
+/** Resolution of the monitor of the event loop behind `/metrics`: what it records holds that much without any delay, ms. */
+const MONITOR_MS = 10;
+
+/** The event loop's delay since this was last asked, p99, ms: what the server itself adds, with what it waits for a core. */
+async function loopDelay(url: string): Promise<number> {
+  const text = await (await fetch(`${url}/metrics`)).text();
+  const [, seconds] = /^nodejs_eventloop_lag_p99_seconds (\S+)/m.exec(text) ?? [];
+  return Math.max(0, Number(seconds) * 1000 - MONITOR_MS);
+}
+
 /** What the attack of this name does in so many seconds to a server of a checkout. */
 export async function measureAttack(name: string, seconds: number, checkout: string): Promise<Row> {
   const folder = mkdtempSync(join(tmpdir(), 'servegym-attack-'));
-  const store = join(folder, 'sessions.sqlite');
-  const { child, url } = await start(checkout, store);
-  try {
+  const servers: Awaited<ReturnType<typeof start>>[] = [];
+  const begin = async (store: string) => {
+    servers.push(await start(checkout, store));
+    return servers.at(-1)!;
+  };
+  /** Attacks `target`, and tells how its clients and those of another server fare. */
+  const attack = async (target: string, store: string, observed: string) => {
     const over = new AbortController();
     const { signal } = over;
     const answers = new Map<string, number>();
-    const others = new Worker(new URL(import.meta.url), { workerData: url });
+    const others = new Worker(new URL(import.meta.url), { workerData: observed });
     await once(others, 'message');
     await sleep(500);
-    const attacking = ATTACKS[name]!({ checkout, url, store, signal }, (answer) => {
+    await loopDelay(observed);
+    const attacking = ATTACKS[name]!({ checkout, url: target, store, signal }, (answer) => {
       answers.set(answer, (answers.get(answer) ?? 0) + 1);
     }).catch((error) => {
       if (!signal.aborted) answers.set(`${error.cause?.code ?? error.message}`, 1);
@@ -272,26 +287,49 @@ export async function measureAttack(name: string, seconds: number, checkout: str
     await sleep(seconds * 1000);
     others.postMessage('stop');
     const [{ times, gap }] = (await once(others, 'message')) as [Observed];
+    const delay = await loopDelay(observed);
+    const told = [...answers].map(([answer, count]) => (count > 1 ? `${answer} x ${count}` : answer));
+    return {
+      p99: quantile(times, 0.99),
+      ...{ gap, delay, told: told.join(', ') || 'none' },
+      end: async () => {
+        over.abort();
+        await attacking;
+      },
+    };
+  };
+  try {
+    const decoyStore = join(folder, 'decoy.sqlite');
+    const quiet = await begin(join(folder, 'quiet.sqlite'));
+    const decoy = await begin(decoyStore);
+    const elsewhere = await attack(decoy.url, decoyStore, quiet.url);
+    await elsewhere.end();
+    for (const { child } of servers) child.kill('SIGKILL');
+
+    const store = join(folder, 'sessions.sqlite');
+    const { child, url } = await begin(store);
+    const here = await attack(url, store, url);
     const peak = memoryMiB(child.pid!, 'VmHWM');
     const disk = [store, `${store}-wal`].reduce(
       (sum, file) => sum + (statSync(file, { throwIfNoEntry: false })?.size ?? 0),
       0,
     );
     const stoppedIn = await stop(child);
-    over.abort();
-    await attacking;
-    const told = [...answers].map(([answer, count]) => (count > 1 ? `${answer} x ${count}` : answer));
+    await here.end();
     return {
       attack: name,
-      answer: told.join(', ') || 'none',
-      'longest gap of /health, ms': gap,
-      'p99 of the other client, ms': quantile(times, 0.99),
+      answer: here.told,
+      'p99 of the other client, ms': here.p99,
+      'the same, another server attacked': elsewhere.p99,
+      'event-loop delay p99, ms': here.delay,
+      'the same, another server attacked ': elsewhere.delay,
+      'longest gap of /health, ms': here.gap,
       'peak memory, MiB': peak,
       'store, MiB': disk / 2 ** 20,
       'stops in, s': stoppedIn,
     };
   } finally {
-    child.kill('SIGKILL');
+    for (const { child } of servers) child.kill('SIGKILL');
     rmSync(folder, { recursive: true, force: true });
   }
 }
@@ -325,7 +363,7 @@ async function observe(url: string): Promise<void> {
 }
 
 export default benchmark({
-  what: 'What one hostile client can do to a server: each attack runs for some seconds against a `servegym serve` of its own, while another client steps over a WebSocket every 20 ms and a third asks for /health. `--attacks` names some, `;` between them; `--checkout FOLDER` serves another version. Everything stays on this machine. Linux only.',
+  what: 'What one hostile client can do to a server: each attack runs for some seconds against a `servegym serve` of its own, while another client steps over a WebSocket every 20 ms and a third asks for /health. Before that it runs against a second server, while the others use the first: what they feel then is only that the attack takes cores. `--attacks` names some, `;` between them; `--checkout FOLDER` serves another version. Everything stays on this machine. Linux only.',
   options: {
     checkout: join(import.meta.dirname, '../..'),
     seconds: 8,

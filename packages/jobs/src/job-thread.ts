@@ -1,3 +1,4 @@
+import { setPriority } from 'node:os';
 import type { MessagePort } from 'node:worker_threads';
 import { failureOf, type JobFailure, type JobModule, type Json } from './job.ts';
 
@@ -8,6 +9,8 @@ export interface ThreadTask {
   readonly shared: ReadonlyMap<string, Uint8Array>;
   /** Port for the progress. */
   readonly progress: MessagePort;
+  /** As of `LocalJobsOptions`. */
+  readonly niceness: number;
 }
 
 export type ThreadAnswer =
@@ -16,8 +19,10 @@ export type ThreadAnswer =
 
 /** Does one job on a worker thread. */
 export default async function runOnThread(task: ThreadTask): Promise<ThreadAnswer> {
-  const { module, input, shared, progress } = task;
+  const { module, input, shared, progress, niceness } = task;
   try {
+    // Elsewhere than on Linux this would be the priority of the whole process.
+    if (niceness > 0 && process.platform === 'linux') setPriority(niceness);
     const { runJob } = (await import(module)) as JobModule;
     const result = await runJob(input, {
       shared(name) {

@@ -25,11 +25,14 @@ export class ThreadPool {
   readonly #piscina: Piscina<ThreadTask, ThreadAnswer>;
   readonly #shared = new Map<string, Uint8Array>();
 
-  constructor(kinds: JobKinds, threads: number, heapMb?: number) {
+  readonly #niceness: number;
+
+  constructor(kinds: JobKinds, threads: number, heapMb?: number, niceness = 0) {
     if (!Number.isSafeInteger(threads) || threads < 1) {
       throw new RangeError(`Expected a whole number of threads from 1, got ${threads}`);
     }
     this.width = threads;
+    this.#niceness = niceness;
     this.#kinds = kinds;
     this.#piscina = new Piscina({
       filename: new URL('job-thread.ts', import.meta.url).href,
@@ -77,7 +80,10 @@ export class ThreadPool {
     port1.on('message', onShare);
     port1.unref();
     try {
-      const task: ThreadTask = { module, input: job.input, shared, progress: port2 };
+      const task: ThreadTask = {
+        ...{ module, input: job.input, shared, progress: port2 },
+        niceness: this.#niceness,
+      };
       const answer = await this.#piscina.run(task, { signal, transferList: [port2] });
       if (!answer.ok) throw JobError.failed(job.kind, answer.failure);
       return answer.result;
@@ -104,14 +110,16 @@ export interface LocalJobsOptions {
   readonly attempts?: number;
   /** Heap that a thread may use, MB; a job that needs more fails with `ERR_WORKER_OUT_OF_MEMORY`. Default: that of the process. */
   readonly heapMb?: number;
+  /** Niceness of the threads, 0 to 19: they give way to the thread that made them where cores are short. Linux only. Default 0. */
+  readonly niceness?: number;
 }
 
 /** Does jobs on threads of this process. */
 export class LocalJobs extends ThreadPool implements JobEngine {
   readonly #attempts: number;
 
-  constructor({ kinds, threads, attempts = MOST_ATTEMPTS, heapMb }: LocalJobsOptions) {
-    super(kinds, threads, heapMb);
+  constructor({ kinds, threads, attempts = MOST_ATTEMPTS, heapMb, niceness }: LocalJobsOptions) {
+    super(kinds, threads, heapMb, niceness);
     this.#attempts = attempts;
   }
 

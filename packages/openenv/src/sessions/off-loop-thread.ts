@@ -1,3 +1,4 @@
+import { setPriority } from 'node:os';
 import { DatabaseSync } from 'node:sqlite';
 import { pathToFileURL } from 'node:url';
 import { parentPort } from 'node:worker_threads';
@@ -22,6 +23,10 @@ export interface WrittenReset {
 }
 
 const decoder = new TextDecoder();
+
+/** The thread gives way to the event loop, which answers everybody. Elsewhere than on Linux this would be of the whole process. */
+const NICENESS = 5;
+if (process.platform === 'linux') setPriority(NICENESS);
 
 parentPort!.on('message', (task: OffLoopTask) => {
   try {

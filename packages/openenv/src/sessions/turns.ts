@@ -34,19 +34,20 @@ const waiting = new TurnQueue();
 
 /**
  * Waits for a turn of the process. One is given in each pass of the event loop, so that short requests are served between
- * any two long computations, however many wait.
+ * any two long computations, however many wait. Timers come after `setImmediate`, which stores write with: a short step that
+ * came in this pass is answered before the next long computation begins.
  * @param client Digest of who waits, as of `Guard.clientOf`. Default: the server itself.
  */
 export function nextTurn(client = ''): Promise<void> {
   return new Promise((resolve) => {
-    if (waiting.isEmpty) setImmediate(giveTurn);
+    if (waiting.isEmpty) setTimeout(giveTurn);
     waiting.add(client, resolve);
   });
 }
 
 function giveTurn(): void {
   waiting.startNext();
-  if (!waiting.isEmpty) setImmediate(giveTurn);
+  if (!waiting.isEmpty) setTimeout(giveTurn);
 }
 
 /** Recognises long computations of one kind by the time that the last ones took. */

@@ -40,6 +40,8 @@ const KINDS: JobKinds = { serve: new URL('served-job.ts', import.meta.url).href 
 /** Most jobs of one client, and of all, that run or wait. */
 const MOST_OF_CLIENT = 8;
 const MOST_OF_ALL = 64;
+/** Planners give way to the event loop, which answers everybody, where cores are short. */
+const NICENESS = 10;
 /** Work that no request waits for. */
 const SERVER: Caller = { name: 'server', signal: new AbortController().signal };
 
@@ -75,7 +77,7 @@ export class BackgroundWork {
   /** The engine, to share bytes with. Threads start with the first use. */
   get jobs(): LocalJobs {
     const { threads, heapMb } = this.#limits;
-    this.#jobs ??= new LocalJobs({ kinds: KINDS, threads, heapMb, attempts: 1 });
+    this.#jobs ??= new LocalJobs({ kinds: KINDS, threads, heapMb, attempts: 1, niceness: NICENESS });
     return this.#jobs;
   }
 
@@ -105,7 +107,10 @@ export class BackgroundWork {
     this.#isLent = true;
     return (use) => {
       const { threads, heapMb, seconds } = this.#limits;
-      const jobs = new LocalJobs({ kinds, threads: Math.max(1, threads - 1), heapMb, attempts: 1 });
+      const jobs = new LocalJobs({
+        ...{ kinds, heapMb, attempts: 1, niceness: NICENESS },
+        threads: Math.max(1, threads - 1),
+      });
       return this.#limited(LENT_TIMES * seconds, caller, (signal) =>
         use({
           width: jobs.width,
