@@ -76,7 +76,7 @@ if (node) {
     ]);
   }
   // The servers under test write nothing into a person's folders.
-  const environment = { SERVEGYM_STORE: 'memory' };
+  const environment = { SERVEGYM_STORE: 'memory', PYTHONPATH: join(root, 'maintenance', 'setup', 'python') };
   if (python) environment.SERVEGYM_PYTHON = python;
   if (chromium) environment.SERVEGYM_CHROMIUM = chromium;
   if (redis) environment.SERVEGYM_REDIS = redis;

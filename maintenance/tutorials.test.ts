@@ -15,7 +15,7 @@ const python =
 /** The packages as if they were installed: this checkout's. `node serve.ts` goes on until the page is done. */
 const INSTALLED = `set -eu
 pip() { [ "$*" = 'install -e clients/python' ] || [ "$*" = 'install openenv' ]; }
-python() { PYTHONPATH='${join(root, 'clients/python/src')}' '${python}' "$@"; }
+python() { PYTHONPATH='${join(root, 'clients/python/src')}:'"\${PYTHONPATH-}" '${python}' "$@"; }
 openenv() { '${join(dirname(python), 'openenv')}' "$@"; }
 npm() { ln -sfn '${join(root, 'node_modules')}' node_modules; echo '{"type": "module"}' > package.json; }
 node() {

@@ -29,7 +29,7 @@ it('the notebook runs from top to bottom, learns, and draws its plot', async () 
       maxBuffer: 2 ** 26,
       env: {
         ...process.env,
-        PYTHONPATH: resolve(import.meta.dirname, '../clients/python/src'),
+        PYTHONPATH: `${resolve(import.meta.dirname, '../clients/python/src')}:${process.env.PYTHONPATH ?? ''}`,
         JUPYTER_PLATFORM_DIRS: '1',
         MPLBACKEND: 'module://matplotlib_inline.backend_inline',
       },

@@ -134,7 +134,7 @@ export interface EnvironmentDefinition<Action = unknown, Observation = object, S
   readonly observation: z.ZodType<Observation>;
   /** The environment's own state fields, without `episode_id` and `step_count`. */
   readonly state: z.ZodType<State>;
-  /** Own options of `reset`, beside `seed` and `episode_id`. Options it does not name are ignored, as OpenEnv does. */
+  /** Own options of `reset`, beside `seed` and `episode_id`. Options it does not name are refused, unless it is a `z.looseObject`. */
   readonly resetOptions?: z.ZodObject;
   readonly tasks?: readonly TaskDescription[];
   /** Tools of its own, each made by `defineTool`. */

@@ -29,16 +29,16 @@ export function resetOptionsSchema({ resetOptions, splits }: Options): z.ZodObje
   return splits ? schema.extend(taskOptions(splits).shape) : schema;
 }
 
-/** The environment's options beside the common ones; strict where its own are. */
+/** The environment's options beside the common ones. Others are refused, unless its own are a `z.looseObject`. */
 function allOptions(own: Options['resetOptions']): z.ZodObject {
-  const schema = commonOptions.extend(own?.shape ?? {});
-  return own?.def.catchall ? schema.catchall(own.def.catchall) : schema;
+  return commonOptions.extend(own?.shape ?? {}).catchall(own?.def.catchall ?? z.never());
 }
 
 /**
  * Reads `seed`, `episode_id`, the options that the environment declares and, where it has splits, a task by `split` and
- * `index`; other keys are ignored, as OpenEnv does, unless the declared object is strict. The seed is always there afterwards: the client's, else the task's or
- * the schema's default, else one that is drawn. A task that a split does not have is an `EnvironmentError`
+ * `index`. Others are refused by a sentence that names those that there are, unless the declared object is loose: OpenEnv's own
+ * server drops them, and plays something else than was asked for. The seed is always there afterwards: the client's, else
+ * the task's or the schema's default, else one that is drawn. A task that a split does not have is an `EnvironmentError`
  * `UNKNOWN_TASK`, and an option that says otherwise than the task beside it is `CONFLICTING_OPTIONS`.
  */
 export function resetOptionsReader(options: Options): ResetOptionsReader {
@@ -64,22 +64,34 @@ export interface GivenOptions {
 /** Like `resetOptionsReader`, but draws no seed and tells what was sent from defaults. */
 export function givenOptionsReader(options: Options): (input: unknown) => GivenOptions {
   const schema = allOptions(options.resetOptions);
+  const known = resetOptionsSchema(options);
+  const isStrict = schema.def.catchall instanceof z.ZodNever;
   const { splits } = options;
   return function readGivenOptions(input) {
     const offered = withoutNulls(input ?? {}, schema.shape);
     const chosen = splits ? withTask(offered, splits, schema.shape) : offered;
+    if (isStrict) refuseOthers(chosen, Object.keys(known.shape));
     return { options: readInput(schema, chosen), given: new Set(Object.keys(chosen as JsonObject)) };
   };
 }
 
-/** A declared option that is null counts as absent, unless it is the environment's own and its schema takes null. */
+/** @throws EnvironmentError `VALIDATION_ERROR` for options that there are not */
+function refuseOthers(input: unknown, known: readonly string[]): void {
+  for (const name in input as object) {
+    if (known.includes(name)) continue;
+    const expected = `Extra inputs are not permitted: a reset takes ${known.join(', ')}`;
+    throw invalidInput('extra_forbidden', [name], expected, (input as JsonObject)[name]);
+  }
+}
+
+/** An option that is null counts as absent, unless it is the environment's own and its schema takes null. */
 function withoutNulls(input: unknown, shape: Readonly<Record<string, z.core.$ZodType>>): unknown {
   if (!isJsonObject(input)) return input;
   const takesNull = (name: string) =>
     !Object.hasOwn(commonOptions.shape, name) && z.safeParse(shape[name], null).success;
   return Object.fromEntries(
     Object.entries(input).filter(
-      ([name, value]) => value !== null || !Object.hasOwn(shape, name) || takesNull(name),
+      ([name, value]) => value !== null || (Object.hasOwn(shape, name) && takesNull(name)),
     ),
   );
 }

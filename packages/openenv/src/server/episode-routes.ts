@@ -3,7 +3,12 @@ import { z } from 'zod';
 import { EnvironmentError, type EpisodeRecord, type ResetOptions } from '../protocol/definition.ts';
 import { gradeBody, type JsonSchema } from '../protocol/messages.ts';
 import { isJsonObject, type JsonObject } from '../protocol/read-json.ts';
-import { type GivenOptions, givenOptionsReader, resetOptionsReader } from '../protocol/reset-options.ts';
+import {
+  type GivenOptions,
+  givenOptionsReader,
+  resetOptionsReader,
+  resetOptionsSchema,
+} from '../protocol/reset-options.ts';
 import { actionReader, invalidInput, readAt } from '../protocol/schemas.ts';
 import {
   EPISODE_FORMAT,
@@ -119,7 +124,11 @@ const LOG_LISTS = ['steps', 'episode_log', 'log', 'actions'] as const;
  * Options of the reset come from `reset` or the top level of the log, and then from the request's other keys. They and the
  * actions, each with its place in the request's body, are still to be validated; all else in the log is dropped unread.
  */
-function readEpisodeLog(log: readonly unknown[] | JsonObject, request: JsonObject) {
+function readEpisodeLog(
+  log: readonly unknown[] | JsonObject,
+  request: JsonObject,
+  isOption: (key: string) => boolean,
+) {
   const outer = Array.isArray(log) ? {} : (log as JsonObject);
   const key = Array.isArray(log) ? undefined : LOG_LISTS.find((name) => Array.isArray(outer[name]));
   const entries = (Array.isArray(log) ? log : outer[key!]) as readonly unknown[];
@@ -131,7 +140,11 @@ function readEpisodeLog(log: readonly unknown[] | JsonObject, request: JsonObjec
     throw invalidInput('dict_type', place, 'Input should be a valid dictionary', reset);
   }
   return {
-    reset: { ...options, ...outer, ...reset },
+    reset: {
+      ...options,
+      ...Object.fromEntries(Object.entries(outer).filter(([key]) => isOption(key))),
+      ...reset,
+    },
     actions: entries.flatMap((entry, index) => {
       const wrapped = isJsonObject(entry) && 'action' in entry;
       if (wrapped && entry.action === null) return [];
@@ -178,6 +191,8 @@ export function mountGraderRoute(
   { definition, schemas, sessions, requestSessions, readAction }: ServerParts,
 ): void {
   const readOptions = givenOptionsReader(definition);
+  const { shape } = resetOptionsSchema(definition);
+  const isOption = (key: string) => Object.hasOwn(shape, key);
 
   addRoute(
     {
@@ -226,7 +241,7 @@ export function mountGraderRoute(
     body: JsonObject,
     session?: SessionOfLog | null,
   ): EpisodeRecord {
-    const episode = readEpisodeLog(log, body);
+    const episode = readEpisodeLog(log, body, isOption);
     const given = readAt(isJsonObject(log) ? ['body', 'episode_log'] : ['body'], () =>
       readOptions(episode.reset),
     );

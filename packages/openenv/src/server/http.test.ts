@@ -123,11 +123,30 @@ test('a reset with a session_id starts that session again', async (t) => {
   });
 });
 
-test('reset takes an empty body, null options and options that nobody knows', async (t) => {
+test('reset takes an empty body and null options, and refuses options that there are not', async (t) => {
   const { url } = await startServer(t, counterEnvironment);
   assert.equal((await postJson(`${url}/reset`)).status, 200);
   assert.equal((await postJson(`${url}/reset`, 'null')).status, 200);
-  assert.equal((await postJson(`${url}/reset`, { seed: null, target: null, colour: 'red' })).status, 200);
+  assert.equal((await postJson(`${url}/reset`, { seed: null, target: null, colour: null })).status, 200);
+  const { status, body } = await postJson(`${url}/reset`, { target: 5, task: 'easy' });
+  const known = 'seed, episode_id, target, task_id, split, index';
+  assert.deepEqual(
+    [status, body.detail],
+    [
+      422,
+      [
+        {
+          type: 'extra_forbidden',
+          loc: ['body', 'task'],
+          msg: `Extra inputs are not permitted: a reset takes ${known}`,
+          input: 'easy',
+        },
+      ],
+    ],
+  );
+  const resetOptions = z.looseObject({ colour: z.string() });
+  const loose = await startServer(t, { ...counterEnvironment, resetOptions });
+  assert.equal((await postJson(`${loose.url}/reset`, { colour: 'red', task: 'easy' })).status, 200);
 });
 
 test('without a seed the server draws one and says which in its record', async (t) => {
@@ -514,7 +533,7 @@ test('the Task API lists splits and tasks, and a reset plays the task that is as
   await socket.ask({ type: 'reset', data: { split: 'train', index: 3, episode_id: 'e' } });
   const { data } = await socket.ask({ type: 'state' });
   assert.deepEqual([data.seed, data.target, data.episode_id], [3, 10, 'e']);
-  await socket.ask({ type: 'reset', data: { split: 'train', index: 4, seed: 4, target: 10, index_note: 1 } });
+  await socket.ask({ type: 'reset', data: { split: 'train', index: 4, seed: 4, target: 10 } });
   assert.equal(
     (await socket.ask({ type: 'state' })).data.seed,
     4,
@@ -594,5 +613,5 @@ test('unknown names are 404, indexes outside are 400 and 422, missing splits are
     [refused.status, refused.body.detail],
     [501, 'list_splits is not supported for this environment'],
   );
-  assert.equal((await postJson(`${bare.url}/reset`, { split: 'nope' })).status, 200, 'an unknown option');
+  assert.equal((await postJson(`${bare.url}/reset`, { split: 'nope' })).status, 422, 'an unknown option');
 });

@@ -142,8 +142,10 @@ export const SESSION_CHECKS: Checks = {
     return null;
   }),
   unknown_reset_option: inSession(async (socket, subject) => {
-    await socket.reset({ ...subject.options.resetOptions, unknown_option_of_servegym: 1 });
-    return null;
+    const data = { ...subject.options.resetOptions, [UNKNOWN_KEY]: 1 };
+    const reply = await socket.ask({ type: 'reset', data });
+    const isRefused = at(reply, 'data', 'code') === 'VALIDATION_ERROR' && shown(reply).includes(UNKNOWN_KEY);
+    return reply.type === 'observation' || isRefused ? null : `got ${shown(reply)}`;
   }),
   websocket_ping: inSession(async (socket) => {
     await socket.ping();
