@@ -15,8 +15,11 @@ export function startRedis(...options: string[]) {
   return launch(() => ['--appendonly', 'yes', '--save', '', ...options], /Ready to accept connections/);
 }
 
-/** A Sentinel that alone promotes a replica when the primary, named `sessions`, is away for a second. */
-export function startSentinel(primary: RedisProcess) {
+/**
+ * A Sentinel that alone promotes a replica when the primary, named `sessions`, is away for a second.
+ * @param passwords of the primary and of the Sentinel
+ */
+export function startSentinel(primary: RedisProcess, passwords?: readonly [primary: string, own: string]) {
   const port = new URL(primary.url).port;
   return launch((folder) => {
     const file = join(folder, 'sentinel.conf');
@@ -25,7 +28,7 @@ export function startSentinel(primary: RedisProcess) {
       `sentinel monitor sessions 127.0.0.1 ${port} 1
 sentinel down-after-milliseconds sessions 1000
 sentinel failover-timeout sessions 5000
-`,
+${passwords ? `sentinel auth-pass sessions ${passwords[0]}\nrequirepass ${passwords[1]}\n` : ''}`,
     );
     return [file, '--sentinel'];
   }, /\+monitor master/);

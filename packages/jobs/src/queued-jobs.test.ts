@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -130,6 +131,32 @@ describe('jobs in a queue', () => {
     await worker.close();
     const second = await connect();
     assert.deepEqual(await second.run(list), results);
+  });
+
+  it('go on when their submitter is killed, for whoever submits them again', PATIENCE, async () => {
+    const gate = join(folder, 'second-gate');
+    // The fourth waits until the submitter is gone; those behind it wait for the only thread.
+    const list: Job[] = [21, 22, 23, 24, 25, 26].map((seed) => ({
+      kind: 'simulation',
+      input: { seed, requests: 9, ...(seed === 24 && { waitsFor: gate }) },
+    }));
+    await startWorker(1);
+    const program = `import { QueuedJobs } from ${JSON.stringify(new URL('queued-jobs.ts', import.meta.url).href)};
+      const jobs = await QueuedJobs.connect(${JSON.stringify({ url: server!.url, version: VERSION })});
+      let told = 0;
+      const say = () => told >= 3 && process.stdout.write('three are done');
+      await jobs.run(${JSON.stringify(list)}, { onResult: () => (told++, say()) });`;
+    const submitter = spawn(process.execPath, ['--input-type=module', '--eval', program], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    processes.push(submitter);
+    await once(submitter.stdout, 'data');
+    submitter.kill('SIGKILL');
+    await once(submitter, 'exit');
+    writeFileSync(gate, '');
+    const local = new LocalJobs({ kinds: KINDS, threads: 1 });
+    opened.push(local);
+    assert.deepEqual(await (await connect()).run(list), await local.run(list));
   });
 
   it('can be cancelled, and run by a later one all the same', PATIENCE, async () => {

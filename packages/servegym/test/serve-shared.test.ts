@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { type RedisProcess, startRedis, startSentinel } from '../../../maintenance/test-servers/redis.ts';
 import { type ServeProcess, startServeWith } from '../../../maintenance/test-servers/servegym.ts';
+import { redisConnection } from '../src/server/redis-address.ts';
 import { runCommand } from './in-process.ts';
 
 describe('two servers that share their sessions in Redis', () => {
@@ -63,6 +64,37 @@ describe('two servers that share their sessions in Redis', () => {
     const { session_id } = await post(servers[0], '/reset', { task_id: 'bursty_workload', seed: 5 });
     const answer = await fetch(`${server.url}/state?session_id=${session_id}`);
     assert.equal(((await answer.json()) as { step_count: number }).step_count, 0);
+  });
+
+  it('find it with a password of the Sentinels and one of the servers, and say neither', async (t) => {
+    const guarded = await startRedis('--requirepass', 'of-redis');
+    const sentinel = await startSentinel(guarded, ['of-redis', 'of-sentinel']);
+    t.after(async () => {
+      await sentinel.stop();
+      await guarded.stop();
+    });
+    const { port } = new URL(sentinel.url);
+    const store = (own: string) =>
+      `redis+sentinel://:of-redis@127.0.0.1:${port}/sessions?sentinel_password=${own}`;
+    const refused = await runCommand('serve', '--port', '0', '--store', store('of-nobody'));
+    assert.deepEqual([refused.code, /of-(redis|nobody)/.test(refused.stderr)], [2, false]);
+    assert.match(refused.stderr, /Sessions cannot be kept in Redis: /);
+    const server = await startServeWith({ SERVEGYM_STORE: store('of-sentinel') });
+    const { session_id } = await post(server, '/reset', { task_id: 'bursty_workload', seed: 5 });
+    assert.equal(typeof session_id, 'string');
+    const { stdout, stderr } = await server.stop();
+    assert.doesNotMatch(stdout + stderr, /of-(redis|sentinel)/);
+  });
+
+  it('speak TLS to Sentinels and servers where the address says so', () => {
+    assert.deepEqual(redisConnection('rediss+sentinel://ada:secret@a:1,b/sessions/2?sentinel_user=eve'), {
+      sentinels: [
+        { host: 'a', port: 1 },
+        { host: 'b', port: 26379 },
+      ],
+      ...{ name: 'sessions', db: 2, username: 'ada', password: 'secret', sentinelUsername: 'eve' },
+      ...{ tls: {}, sentinelTLS: {}, enableTLSForSentinelMode: true },
+    });
   });
 
   it('refuse an address of Sentinels without a name', async () => {
