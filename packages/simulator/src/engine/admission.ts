@@ -10,12 +10,12 @@ import { NOT_YET } from './ticks.ts';
 export function planChunk(state: EngineState, plan: IterationPlan, budget: number): number {
   if (state.partials === 0) return 0;
   const slot = state.running.tail;
-  const { computed, input, generatedOffset, blocks } = state.table;
+  const { computed, input, generatedOffset } = state.table;
   const rest = input[slot] + generatedOffset[slot] - computed[slot];
   // A budget that was lowered may be below what decodes.
   plan.partialChunk = Math.max(0, Math.min(rest, budget, plan.mostTokens));
   if (plan.partialChunk === 0) return 0;
-  return Math.max(0, state.blocksFor(computed[slot] + plan.partialChunk + state.lookahead) - blocks[slot]);
+  return Math.max(0, state.pool.missing(slot, computed[slot] + plan.partialChunk + state.lookahead));
 }
 
 /** Lets others find what the scheduled decodes fill in this iteration, where their answers have a name. */
@@ -32,7 +32,12 @@ export function continuePrefill(state: EngineState, plan: IterationPlan): number
   if (state.partials === 0) return 0;
   const slot = state.running.tail;
   const chunk = plan.partialChunk;
-  if (chunk === 0) return 0;
+  const { computed, inFlight } = state.table;
+  if (chunk === 0) {
+    inFlight[slot] = 0;
+    return 0;
+  }
+  state.pool.skip(slot, computed[slot] - (state.asyncScheduling ? inFlight[slot] : 0));
   schedulePrefill(state, plan, slot, chunk);
   if (state.table.computed[slot] === state.table.input[slot] + state.table.generatedOffset[slot]) {
     state.partials--;
@@ -57,7 +62,7 @@ export function admitWaiting(state: EngineState, plan: IterationPlan, tokens: nu
       continue;
     }
     const padding = state.speculative ? paddingOf(state, plan, slot) : 0;
-    if (padding >= budget || !state.fits(slot, budget, plan.mostTokens, padding)) return;
+    if (padding >= budget || state.blocksToAdmit(slot, budget, plan.mostTokens, padding) > state.pool.free) return;
     const cached = state.pool.admit(slot);
     waiting.remove(slot);
     running.pushBack(slot);
@@ -96,7 +101,8 @@ function join(state: EngineState, plan: IterationPlan, slot: number): void {
   plan.joining.push(slot);
   table.computed[slot] = table.input[slot] + table.generatedOffset[slot];
   state.growTo(slot, table.computed[slot]);
-  if (state.decodes.active) state.decodes.add(slot);
+  table.inFlight[slot] = 1;
+  if (state.decodes.active) state.joinDecodes(slot);
 }
 
 /** Gives an admitted request slots behind its last token. */

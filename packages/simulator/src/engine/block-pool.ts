@@ -18,6 +18,12 @@ const UNNAMED = -1;
  */
 export class BlockPool {
   declare free: number;
+  /**
+   * Of layers with windows, tokens modulo the block size between the last token and the first that it does not attend to; no two
+   * equal. Most blocks that a token frees.
+   */
+  readonly slides: readonly number[] = [];
+  readonly mostFreed: number = 0;
   /** Whether requests were submitted whose answers have a name, so that others may find them. */
   namesAnswers = false;
   /** Whether a request computes the last block that it finds again, as a drafter wants the states of its tokens. */
@@ -64,6 +70,11 @@ export class BlockPool {
     return false;
   }
 
+  /** Groups of layers, each of which takes a block for each of the block table. */
+  get groupCount(): number {
+    return 1;
+  }
+
   /** Tokens of long sequences that `blocks` hold. */
   tokensIn(blocks: number): number {
     return blocks * this.blockTokens;
@@ -76,20 +87,20 @@ export class BlockPool {
 
   /** Free blocks that a running request lacks for `tokens`. */
   missing(slot: number, tokens: number): number {
-    return this.blocksFor(tokens) - this.table.blocks[slot];
+    return (this.blocksFor(tokens) - this.table.blocks[slot]) * this.groupCount;
   }
 
-  /** Lets a running request hold `blocks`. */
+  /** Lets a running request have a block table of `blocks`. */
   resize(slot: number, blocks: number): void {
-    const more = blocks - this.table.blocks[slot];
+    const more = (blocks - this.table.blocks[slot]) * this.groupCount;
     if (more > 0) this.take(more);
     else this.give(-more);
     this.table.blocks[slot] = blocks;
   }
 
-  /** Blocks of the pool that a running request holds, where the table has their number. */
-  heldBy(slot: number): number {
-    return this.table.blocks[slot];
+  /** Blocks of the pool that a running request holds, whose block table has so many. */
+  heldBy(_slot: number, blocks: number): number {
+    return blocks;
   }
 
   /** Frees what lies behind the sliding windows of a running request, of whose tokens the first `settled` are known to be computed. */
@@ -126,35 +137,21 @@ export class BlockPool {
   }
 
   /**
-   * Whether the free blocks but `spare` suffice for a waiting request's prompt and what it had generated before, or for
-   * the first `most` tokens of it that are not cached, and `beyond` slots behind them.
+   * Free blocks that a waiting request needs for its prompt and what it had generated before, or for the first `most` tokens of
+   * it that are not cached, and `beyond` slots behind them.
    */
-  fits(slot: number, most: number, spare: number, beyond: number): boolean {
+  needed(slot: number, most: number, beyond: number): number {
     const known = this.table.input[slot] + this.table.generatedOffset[slot];
     const cache = this.cacheFor(slot);
-    const blocks =
-      cache === null
-        ? this.blocksFor(Math.min(known, most) + beyond)
-        : this.blocksBesideHeld(slot, cache, known, most, beyond);
-    return blocks + spare <= this.free;
-  }
-
-  /** Whether the free blocks but `spare` suffice for all of a waiting request's prompt and what it had generated before. */
-  fitsWhole(slot: number, spare: number): boolean {
-    return this.fits(slot, ALL_TOKENS, spare, 0);
-  }
-
-  /** Free blocks that the first tokens of a waiting request need besides those that running requests hold. */
-  private blocksBesideHeld(
-    slot: number,
-    cache: PrefixCache,
-    known: number,
-    most: number,
-    beyond: number,
-  ): number {
+    if (cache === null) return this.blocksFor(Math.min(known, most) + beyond);
     const { named, own, held, loaded } = this.find(slot, cache);
     const reach = Math.min(known, (named + own + loaded) * this.blockTokens + most);
     return this.blocksFor(reach + beyond) - held;
+  }
+
+  /** Free blocks that a waiting request needs for all of its prompt and what it had generated before. */
+  neededForWhole(slot: number): number {
+    return this.needed(slot, ALL_TOKENS, 0);
   }
 
   /** Tokens of a waiting request that are cached, those on the host included. */

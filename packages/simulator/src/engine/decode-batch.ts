@@ -1,5 +1,6 @@
 import { CompletionWheel } from './completion-wheel.ts';
 import { DECODING, type RequestTable } from './request-table.ts';
+import { ResidueLists } from './residue-lists.ts';
 
 /**
  * The decoding sequences while they advance in lockstep, one token each an iteration. `clock` counts those
@@ -20,15 +21,18 @@ export class DecodeBatch {
   /** Sum of the members' context lengths. */
   contextSum = 0;
   declare private readonly completions: CompletionWheel;
-  declare private readonly residues: Int32Array;
+  declare readonly residues: Int32Array;
+  declare readonly byResidue: ResidueLists | null;
   /** Block size - 1; the block size is a power of two. */
   declare private readonly blockMask: number;
   /** Binary logarithm of the block size. */
   declare private readonly blockShift: number;
   declare private readonly table: RequestTable;
 
-  constructor(table: RequestTable, blockTokens: number) {
+  /** @param hasWindows Whether the members' windows slide, for which they are listed by residue. */
+  constructor(table: RequestTable, blockTokens: number, hasWindows: boolean) {
     this.table = table;
+    this.byResidue = hasWindows ? new ResidueLists(table, blockTokens) : null;
     this.completions = new CompletionWheel(table);
     this.blockMask = blockTokens - 1;
     this.blockShift = Math.log2(blockTokens);
@@ -49,7 +53,9 @@ export class DecodeBatch {
   remove(slot: number): number {
     const context = this.contextLength(slot);
     this.contextSum -= context;
-    this.residues[this.residueOf(slot)]--;
+    const residue = this.residueOf(slot);
+    this.residues[residue]--;
+    this.byResidue?.remove(residue, slot);
     this.count--;
     this.completions.remove(slot, this.clock);
     this.table.generatedOffset[slot] += this.clock;
@@ -66,9 +72,9 @@ export class DecodeBatch {
     return this.completions.iteration - this.clock;
   }
 
-  /** New KV blocks that the next iteration needs. */
-  blocksForNext(): number {
-    return this.residues[this.crossingResidue(0)];
+  /** New blocks in each group of layers that the iteration needs which is `ahead` of the next one. */
+  blocksForNext(ahead = 0): number {
+    return this.residues[this.crossingResidue(ahead)];
   }
 
   /** New KV blocks that the next `iterations` iterations need. */
@@ -132,6 +138,7 @@ export class DecodeBatch {
     this.count = 0;
     this.contextSum = 0;
     this.residues.fill(0);
+    this.byResidue?.clear();
     this.completions.clear();
     if (!active) return;
     const { status, next } = this.table;
@@ -141,7 +148,9 @@ export class DecodeBatch {
   /** Takes up a sequence whose `generatedOffset` goes by the clock. */
   private enlist(slot: number): void {
     this.contextSum += this.contextLength(slot);
-    this.residues[this.residueOf(slot)]++;
+    const residue = this.residueOf(slot);
+    this.residues[residue]++;
+    this.byResidue?.add(residue, slot);
     this.count++;
     this.completions.add(slot);
   }
@@ -151,8 +160,8 @@ export class DecodeBatch {
     return (this.table.input[slot] + this.table.generatedOffset[slot] - 1) & this.blockMask;
   }
 
-  /** The residue whose members are at a block's end after `ahead` more iterations. */
-  private crossingResidue(ahead: number): number {
-    return -(this.clock + ahead) & this.blockMask;
+  /** The residue whose members have `tokens` more than whole blocks of context after `ahead` more iterations. */
+  crossingResidue(ahead: number, tokens = 0): number {
+    return (tokens - this.clock - ahead) & this.blockMask;
   }
 }

@@ -82,6 +82,7 @@ export function restoreSnapshot(state: EngineState, snapshot: EngineSnapshot): v
   state.adopt(snapshot.config);
   state.decodes.restore(snapshot.decodeClock, snapshot.inLockstep, snapshot.running.head);
   state.pool.restore(snapshot.pool);
+  state.settleDecodes();
   state.handovers = snapshot.handovers.slice();
   state.ended.set(snapshot.ended);
   state.skipped.set(snapshot.skipped);

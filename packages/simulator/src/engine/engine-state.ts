@@ -75,6 +75,8 @@ export class EngineState {
   readonly ended = new SlotBuffer();
   /** Decodes that the last iteration left out, under a schedule ahead: the next one knows all of their tokens. */
   readonly skipped = new SlotBuffer();
+  /** Decodes in lockstep whose windows have not slid yet as those of others do. */
+  readonly settling = new SlotBuffer();
   /** Requests given up while they may be in the iteration that is scheduled already. */
   readonly aborted = new SlotBuffer();
 
@@ -93,7 +95,7 @@ export class EngineState {
     this.acceptance = new AcceptanceSampler(seed, config.survival);
     this.role = settings.role;
     this.asyncScheduling = asyncScheduling;
-    this.decodes = new DecodeBatch(this.table, blockTokens);
+    this.decodes = new DecodeBatch(this.table, blockTokens, !settings.kvGroups.every(isFullAttention));
     this.verifications = new VerifyBatch(this.table, blockTokens);
     this.config = config;
     this.timer = new IterationTimer(config.law);
@@ -198,10 +200,13 @@ export class EngineState {
 
   /** Blocks a running request holds. */
   blocksHeld(slot: number): number {
-    if (this.pool.hasWindows) return this.pool.heldBy(slot);
-    if (this.table.status[slot] !== DECODING) return this.table.blocks[slot];
-    if (this.decodes.active) return this.blocksFor(this.decodes.contextLength(slot));
-    return this.verifications.has(slot) ? this.verifications.blocksHeld(slot) : this.table.blocks[slot];
+    const { table, pool, decodes, verifications } = this;
+    let blocks = table.blocks[slot];
+    if (table.status[slot] === DECODING) {
+      if (decodes.active) blocks = this.blocksFor(decodes.contextLength(slot));
+      else if (verifications.has(slot)) blocks = verifications.blocksHeld(slot);
+    }
+    return pool.heldBy(slot, blocks);
   }
 
   /** Tokens that a running request has emitted. */
@@ -248,8 +253,14 @@ export class EngineState {
   private headAdmissible(head: number): boolean {
     if (!this.hasRoom) return false;
     if (this.pool.namesAnswers && this.pool.mayFindMore(head, this.running)) return true;
+    return this.blocksForHead(head) <= this.pool.free || this.neverFits(head);
+  }
+
+  /** Free blocks with which the head of the queue is admitted while all others decode. */
+  blocksForHead(head: number): number {
+    if (!this.hasRoom) return Number.POSITIVE_INFINITY;
     const tokens = this.maxNumBatchedTokens - this.running.count * (1 + this.config.speculationDepth);
-    return this.fits(head, tokens, this.leastOfMostTokens) || this.neverFits(head);
+    return this.blocksToAdmit(head, tokens, this.leastOfMostTokens);
   }
 
   /** Whether the next iteration prefills and lets the decodes wait. */
@@ -260,7 +271,8 @@ export class EngineState {
     if (this.waiting.count === 0 || !this.hasRoom) return false;
     const head = this.waiting.head();
     if (this.table.transferred[head] === 1) return false;
-    return this.fits(head, this.maxNumBatchedTokens, this.mostTokens()) || this.neverFits(head);
+    const needed = this.blocksToAdmit(head, this.maxNumBatchedTokens, this.mostTokens());
+    return needed <= this.pool.free || this.neverFits(head);
   }
 
   /** Most tokens that a request gets in the iteration that is scheduled now. */
@@ -285,26 +297,28 @@ export class EngineState {
   /** Whether decodes may stand behind an incomplete prefill, outnumber the token budget, have been left out, or free blocks. */
   get outOfOrder(): boolean {
     const { partials, running, table } = this;
-    if (this.skipped.count > 0 || this.stalled > 0 || this.pool.hasWindows) return true;
+    if (this.skipped.count > 0 || this.stalled > 0) return true;
+    if (this.pool.hasWindows && (this.speculative || this.settings.prefillFirst)) return true;
     if (partials > 0) return partials > 1 || table.status[running.tail] !== PREFILLING;
     return running.count > this.maxNumBatchedTokens;
   }
 
   /**
-   * Whether `budget` and the free blocks suffice to admit a waiting request, which gets at most `limit` tokens in its first
-   * iteration, and `padding` slots behind its last token.
+   * Free blocks with which `budget` suffices to admit a waiting request, which gets at most `limit` tokens in its first
+   * iteration, and `padding` slots behind its last token. `Infinity` where it does not suffice.
    */
-  fits(slot: number, budget: number, limit: number, padding = 0): boolean {
-    if (!this.settings.chunkedPrefill && !this.fitsBudget(slot, budget, limit)) return false;
-    const tokens = Math.min(budget, limit);
+  blocksToAdmit(slot: number, budget: number, limit: number, padding = 0): number {
+    if (!this.settings.chunkedPrefill && !this.fitsBudget(slot, budget, limit)) return Number.POSITIVE_INFINITY;
+    const tokens = Math.max(0, Math.min(budget, limit));
+    const { pool } = this;
     const whole = this.settings.wholePromptFits || this.table.transferred[slot] === 1;
     const spare = this.running.count > 0 ? this.spareBlocks : 0;
-    if (this.lookahead === 0 && !this.pool.hasWindows) {
-      return this.pool.fits(slot, whole ? ALL_TOKENS : Math.max(0, tokens), spare, padding);
+    if (this.lookahead === 0 && !pool.hasWindows) {
+      return pool.needed(slot, whole ? ALL_TOKENS : tokens, padding) + spare;
     }
     const beyond = this.table.transferred[slot] === 1 ? 0 : padding + this.lookahead;
-    if (whole && !this.pool.fitsWhole(slot, spare)) return false;
-    return this.pool.fits(slot, Math.max(0, tokens), spare, beyond);
+    const needed = pool.needed(slot, tokens, beyond);
+    return (whole ? Math.max(needed, pool.neededForWhole(slot)) : needed) + spare;
   }
 
   /** Whether a waiting request gets all of the tokens that it asks for. */
@@ -503,9 +517,31 @@ export class EngineState {
       this.leave(slot);
     } else {
       table.status[slot] = DECODING;
-      if (this.decodes.active) this.decodes.add(slot);
+      if (this.decodes.active) this.joinDecodes(slot);
       else if (this.verifications.active) this.verifications.add(slot);
     }
+  }
+
+  /** Lets the sequences that decode go on in lockstep. */
+  activateDecodes(): void {
+    this.decodes.activate(this.running.head);
+    this.settleDecodes();
+  }
+
+  /** Looks at the windows of all decodes in lockstep anew. */
+  settleDecodes(): void {
+    this.settling.count = 0;
+    if (!this.pool.hasWindows || !this.decodes.active) return;
+    const { status, next } = this.table;
+    for (let slot = this.running.head; slot >= 0; slot = next[slot]) {
+      if (status[slot] === DECODING) this.settling.push(slot);
+    }
+  }
+
+  /** Lets a sequence decode in lockstep with others. */
+  joinDecodes(slot: number): void {
+    this.decodes.add(slot);
+    if (this.pool.hasWindows) this.settling.push(slot);
   }
 
   /** State with which another engine continues a request that is not decoding here. */

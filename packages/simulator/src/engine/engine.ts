@@ -407,7 +407,7 @@ export class Engine {
   /** The next iterations of the decodes in lockstep. Answers whether any was taken. */
   private decode(limit: number): boolean {
     const { state, plan } = this;
-    state.decodes.activate(state.running.head);
+    if (!state.decodes.active) state.activateDecodes();
     if (state.onlyDecodes && skipDecodes(state, limit)) return true;
     plan.reset(state.mostTokens());
     return iterateLockstep(state, plan);

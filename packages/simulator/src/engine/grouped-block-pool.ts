@@ -1,4 +1,5 @@
 import { BlockPool, type BlockPoolSnapshot } from './block-pool.ts';
+import { FreeQueue, type FreeQueueSnapshot } from './free-queue.ts';
 import type { PromptPrefix } from './prefix-cache.ts';
 import type { RequestTable } from './request-table.ts';
 
@@ -17,11 +18,11 @@ export function tokensIn(blocks: number, blockTokens: number, groups: readonly K
   return Math.floor(blocks / Math.max(1, groups.filter(isFullAttention).length)) * blockTokens;
 }
 
-/** A block with content, which running requests hold, or which is free and found until it is taken. */
-class NamedBlock {
-  prev: NamedBlock | null = null;
-  next: NamedBlock | null = null;
+/** A block with content that has a name, which running requests hold, or which is free and found until it is taken. */
+export class NamedBlock {
   holders = 1;
+  /** Its entry in the queue of free blocks, while nobody holds it. */
+  entry = 0;
   declare readonly group: number;
   /** The chunk of content, and the place of the block in it. */
   declare readonly key: number;
@@ -44,22 +45,21 @@ interface KvLayers {
 
 type FindBlock = (group: number, at: number) => NamedBlock | undefined;
 
-/** The blocks of a running request in one group. */
-interface HeldBlocks {
-  /** Those that are full, from the first on; `null` behind the window. */
-  readonly named: (NamedBlock | null)[];
-  /** Blocks behind the window, which are free again. */
-  skipped: number;
-}
+/** Blocks of a running request in one group that have a name: from its first on, `null` behind the window. */
+type Names = (NamedBlock | null)[];
 
 /**
  * The KV blocks of an engine whose layers form groups, each with a block table of its own over one pool (vLLM's hybrid KV
  * cache groups). A group with a sliding window or chunks frees the blocks that lie behind them, and
- * needs no more than theirs to find a prefix; a prefix counts as found where every group finds it. Blocks are tracked one by one. Free blocks
+ * needs no more than theirs to find a prefix; a prefix counts as found where every group finds it. Free blocks
  * without content are taken first, then the others in the order in which they became free.
+ *
+ * What only a request itself can ask for gets a name when the request is preempted: until then its blocks are numbers.
  */
 export class GroupedBlockPool extends BlockPool {
   declare private readonly groups: readonly KvGroup[];
+  /** Groups with a window or chunks. */
+  declare private readonly local: readonly number[];
   /** Groups with equal attention, those with full attention first. */
   declare private readonly layers: readonly KvLayers[];
   /** Most blocks of a group that a waiting request has to find free: those of a window and of the iterations under way. */
@@ -67,12 +67,15 @@ export class GroupedBlockPool extends BlockPool {
   declare private readonly finds: boolean;
   /** Free blocks without content. */
   declare private empty: number;
-  /** Free blocks with content, the next to be taken first. */
-  private head: NamedBlock | null = null;
-  private tail: NamedBlock | null = null;
+  private readonly queue = new FreeQueue((block) => this.forget(block));
   /** Blocks by group, chunk and place in it; of equal ones the first that was filled first. */
   declare private readonly named: readonly Map<number, NamedBlock[][]>[];
-  private held: HeldBlocks[][] = [];
+  /** Blocks with a name of running requests, by slot and group. */
+  private names: (Names[] | undefined)[] = [];
+  /** Blocks behind the window, which are free again: entry `slot * groups + group`. */
+  private skipped = new Int32Array(0);
+  declare readonly slides: readonly number[];
+  declare readonly mostFreed: number;
 
   /** @param tokensUnderWay Tokens of the iterations that may be scheduled and not yet known. */
   constructor(
@@ -85,6 +88,7 @@ export class GroupedBlockPool extends BlockPool {
   ) {
     super(table, blocks, blockTokens, false, 0);
     this.groups = groups;
+    this.local = [...groups.keys()].filter((group) => !isFullAttention(groups[group]));
     const hasFull = groups.some(isFullAttention);
     this.layers = [...new Map(groups.map((group) => [JSON.stringify(group), group])).values()]
       .sort((a, b) => Number(isFullAttention(b)) - Number(isFullAttention(a)))
@@ -97,6 +101,9 @@ export class GroupedBlockPool extends BlockPool {
       if (window !== undefined) return this.blocksFor(window - 1 + tokensUnderWay) + 1;
       return chunk === undefined ? Number.POSITIVE_INFINITY : this.blocksFor(chunk + tokensUnderWay);
     });
+    const behind = this.local.map((group) => ((groups[group].window ?? 1) - 1) & (blockTokens - 1));
+    this.slides = [...new Set(behind)];
+    this.mostFreed = this.local.reduce((sum, group) => sum + this.blocksFor(groups[group].chunk ?? 1), 0);
     this.finds = prefixCaching;
     this.empty = blocks;
     this.named = groups.map(() => new Map());
@@ -110,36 +117,32 @@ export class GroupedBlockPool extends BlockPool {
     return true;
   }
 
+  override get groupCount(): number {
+    return this.groups.length;
+  }
+
   override tokensIn(blocks: number): number {
     return tokensIn(blocks, this.blockTokens, this.groups);
   }
 
   override blocksOfRequest(tokens: number): number {
     const blocks = this.blocksFor(tokens);
-    return this.mostBlocks.reduce((sum, most) => sum + Math.min(blocks, most), 0);
+    let most = 0;
+    for (const each of this.mostBlocks) most += Math.min(blocks, each);
+    return most;
   }
 
-  override missing(slot: number, tokens: number): number {
-    return super.missing(slot, tokens) * this.groups.length;
-  }
-
-  override resize(slot: number, blocks: number): void {
-    const more = (blocks - this.table.blocks[slot]) * this.groups.length;
-    if (more > 0) this.take(more);
-    else this.give(-more);
-    this.table.blocks[slot] = blocks;
-  }
-
-  override heldBy(slot: number): number {
-    const blocks = this.table.blocks[slot];
-    return this.held[slot].reduce((sum, { skipped }) => sum + blocks - skipped, 0);
+  override heldBy(slot: number, blocks: number): number {
+    let held = blocks * this.groups.length;
+    for (const group of this.local) held -= this.skipped[slot * this.groups.length + group];
+    return held;
   }
 
   override take(blocks: number): void {
     this.free -= blocks;
     const empty = Math.min(this.empty, blocks);
     this.empty -= empty;
-    for (let left = blocks - empty; left > 0; left--) this.forgetFirst();
+    if (blocks > empty) this.queue.take(blocks - empty);
   }
 
   override give(blocks: number): void {
@@ -148,41 +151,41 @@ export class GroupedBlockPool extends BlockPool {
   }
 
   override clearCache(): void {
-    while (this.head !== null) {
-      this.forgetFirst();
-      this.empty++;
-    }
+    const { free } = this;
+    this.take(free);
+    this.give(free);
   }
 
   override skip(slot: number, settled: number): void {
-    const groups = this.held[slot];
-    for (let at = 0; at < groups.length; at++) {
-      const held = groups[at];
-      const end = Math.min(this.skippedBlocks(settled, this.groups[at]), this.table.blocks[slot]);
-      if (end <= held.skipped) continue;
-      this.letGoOf(held, held.skipped, end);
-      held.skipped = end;
+    const { local, skipped } = this;
+    for (let i = 0; i < local.length; i++) {
+      const group = local[i];
+      const at = slot * this.groups.length + group;
+      const end = this.skippedBlocks(settled, this.groups[group]);
+      if (end <= skipped[at]) continue;
+      this.letGoOf(slot, group, skipped[at], end);
+      skipped[at] = end;
     }
   }
 
-  override fits(slot: number, most: number, spare: number, beyond: number): boolean {
+  override needed(slot: number, most: number, beyond: number): number {
     const known = this.table.input[slot] + this.table.generatedOffset[slot];
     const found = this.foundBlocks(slot);
     const blocks = this.blocksFor(Math.min(known, found * this.blockTokens + most) + beyond);
-    return this.freeBlocksFor(slot, found, () => blocks) + spare <= this.free;
+    if (found === 0) return blocks * this.groups.length;
+    return this.neededBeside(slot, found, () => blocks);
   }
 
-  override fitsWhole(slot: number, spare: number): boolean {
-    const blocks = this.blocksFor(this.table.input[slot] + this.table.generatedOffset[slot]);
-    const { mostBlocks } = this;
-    const needed = this.freeBlocksFor(slot, this.foundBlocks(slot), (group) =>
-      Math.min(blocks, mostBlocks[group]),
-    );
-    return needed + spare <= this.free;
+  override neededForWhole(slot: number): number {
+    const known = this.table.input[slot] + this.table.generatedOffset[slot];
+    const found = this.foundBlocks(slot);
+    if (found === 0) return this.blocksOfRequest(known);
+    const blocks = this.blocksFor(known);
+    return this.neededBeside(slot, found, (group) => Math.min(blocks, this.mostBlocks[group]));
   }
 
   /** Free blocks that a waiting request takes for a table of so many blocks in each group, of which it finds `found`. */
-  private freeBlocksFor(slot: number, found: number, blocksOf: (group: number) => number): number {
+  private neededBeside(slot: number, found: number, blocksOf: (group: number) => number): number {
     let needed = 0;
     for (const [group, attention] of this.groups.entries()) {
       needed += Math.max(0, blocksOf(group) - found);
@@ -212,78 +215,110 @@ export class GroupedBlockPool extends BlockPool {
   }
 
   override admit(slot: number): number {
-    const { table } = this;
+    const { table, groups } = this;
     table.namedBlocks[slot] = 0;
     table.ownBlocks[slot] = 0;
     const found = this.foundBlocks(slot);
-    this.held[slot] = this.groups.map((attention, group) => {
-      const skipped = this.skippedBlocks(found * this.blockTokens, attention);
-      const named: (NamedBlock | null)[] = new Array(skipped).fill(null);
-      for (let at = skipped; at < found; at++)
-        named.push(this.hold(this.findBlock(slot, group, at) as NamedBlock));
-      return { named, skipped };
-    });
+    if ((slot + 1) * groups.length > this.skipped.length) this.growTo(table.capacity);
+    const isTransferred = table.transferred[slot] === 1;
+    const computed = isTransferred ? table.input[slot] + table.generatedOffset[slot] - 1 : found * this.blockTokens;
+    for (const [group, attention] of groups.entries()) {
+      const skipped = this.skippedBlocks(computed, attention);
+      this.skipped[slot * groups.length + group] = skipped;
+      // Its block table gets no blocks for what lies behind the windows.
+      if (isTransferred) this.give(skipped);
+    }
+    this.names[slot] = found === 0 ? undefined : groups.map((_, group) => this.holdBlocks(slot, group, found));
     table.blocks[slot] = found;
     return found * this.blockTokens;
   }
 
+  private holdBlocks(slot: number, group: number, found: number): Names {
+    const skipped = this.skipped[slot * this.groups.length + group];
+    const names: Names = new Array(skipped).fill(null);
+    for (let at = skipped; at < found; at++) {
+      const block = this.findBlock(slot, group, at) as NamedBlock;
+      if (block.holders++ === 0) {
+        this.queue.remove(block);
+        this.free--;
+      }
+      names.push(block);
+    }
+    return names;
+  }
+
   override fill(slot: number, tokens: number): void {
-    if (!this.finds || this.table.transferred[slot] === 1) return;
-    const full = tokens >> this.blockShift;
+    if (!this.finds || this.prefixOf(slot) === null || this.table.transferred[slot] === 1) return;
+    this.nameUpTo(slot, Math.min(tokens >> this.blockShift, this.namedEnd(slot)));
+  }
+
+  /** Gives a name to the blocks of a running request up to `end`, those behind the window left out. */
+  private nameUpTo(slot: number, end: number): void {
+    const names = this.names[slot];
     // The groups have equally many, and most iterations fill none.
-    if (this.held[slot][0].named.length >= full) return;
-    for (const [group, { named, skipped }] of this.held[slot].entries()) {
-      for (let at = named.length; at < full; at++) {
-        named.push(at < skipped ? null : this.name(slot, group, at));
+    if (end <= (names === undefined ? 0 : names[0].length)) return;
+    const all = names ?? this.groups.map((): Names => []);
+    this.names[slot] = all;
+    for (const [group, of] of all.entries()) {
+      const skipped = this.skipped[slot * this.groups.length + group];
+      for (let at = of.length; at < end; at++) {
+        of.push(at < skipped ? null : this.add(new NamedBlock(group, ...this.contentOf(slot, at))));
       }
     }
   }
 
-  override release(slot: number, blocks: number, computed: number): void {
+  override release(slot: number, blocks: number, computed: number, returns: boolean): void {
     this.fill(slot, computed);
-    for (const held of this.held[slot]) this.letGoOf(held, held.skipped, blocks);
-    this.held[slot] = [];
+    const full = this.finds && this.table.transferred[slot] === 0 ? computed >> this.blockShift : 0;
+    if (returns && full > 0) {
+      this.nameUpTo(slot, full);
+      this.nameFreed(slot);
+    }
+    for (let group = 0; group < this.groups.length; group++) {
+      const skipped = this.skipped[slot * this.groups.length + group];
+      const named = this.names[slot]?.[group].length ?? 0;
+      const own = Math.max(skipped, named, full);
+      this.give(blocks - own);
+      // Nobody asks for what a request alone could ask for.
+      const forgotten = own - Math.max(skipped, named);
+      this.queue.appendForgotten(forgotten);
+      this.free += forgotten;
+      if (skipped < named) this.letGoOf(slot, group, skipped, named);
+    }
+    this.names[slot] = undefined;
   }
 
   override snapshot(): BlockPoolSnapshot {
-    const blocks: GroupedBlocksSnapshot['blocks'][number][] = [];
-    const places = new Map<NamedBlock, number>();
-    for (const chunks of this.named) {
-      for (const chunk of chunks.values()) {
-        for (const block of chunk.flat()) {
-          places.set(block, blocks.length);
-          blocks.push([block.group, block.key, block.at, block.holders]);
-        }
-      }
-    }
-    const placeOf = (block: NamedBlock | null) => (block === null ? null : (places.get(block) as number));
-    const queue: number[] = [];
-    for (let block = this.head; block !== null; block = block.next) queue.push(placeOf(block) as number);
-    const held = this.held.map((groups) =>
-      groups.map(({ named, skipped }) => ({ named: named.map(placeOf), skipped })),
-    );
-    return { ...super.snapshot(), grouped: { empty: this.empty, blocks, queue, held } };
+    const blocks = this.named.flatMap((chunks) => [...chunks.values()].flatMap((chunk) => chunk.flat()));
+    const places = new Map(blocks.map((block, place) => [block, place]));
+    const placeOf = (block: NamedBlock) => places.get(block) as number;
+    return {
+      ...super.snapshot(),
+      grouped: {
+        empty: this.empty,
+        blocks: blocks.map(({ group, key, at, holders }) => [group, key, at, holders] as const),
+        queue: this.queue.snapshot(placeOf),
+        names: this.names.map((names) => names?.map((of) => of.map((block) => block && placeOf(block)))),
+        skipped: this.skipped.slice(),
+      },
+    };
   }
 
   override restore(snapshot: BlockPoolSnapshot): void {
     super.restore(snapshot);
-    const { empty, blocks, queue, held } = snapshot.grouped as GroupedBlocksSnapshot;
+    const { empty, blocks, queue, names, skipped } = snapshot.grouped as GroupedBlocksSnapshot;
     this.empty = empty;
-    this.head = null;
-    this.tail = null;
     for (const chunks of this.named) chunks.clear();
     const restored = blocks.map(([group, key, at, holders]) => {
       const block = this.add(new NamedBlock(group, key, at));
       block.holders = holders;
       return block;
     });
-    for (const place of queue) this.append(restored[place]);
-    this.held = held.map((groups) =>
-      groups.map(({ named, skipped }) => ({
-        named: named.map((place) => (place === null ? null : restored[place])),
-        skipped,
-      })),
+    this.queue.restore(queue, (place) => restored[place]);
+    this.names = names.map((held) =>
+      held?.map((of) => of.map((place) => (place === null ? null : restored[place]))),
     );
+    this.skipped = skipped.slice();
   }
 
   /** Blocks that the token behind the first `tokens` does not attend to. */
@@ -356,11 +391,6 @@ export class GroupedBlockPool extends BlockPool {
     return this.named[group].get(key)?.[place]?.[0];
   }
 
-  private name(slot: number, group: number, at: number): NamedBlock {
-    const [key, place] = this.contentOf(slot, at);
-    return this.add(new NamedBlock(group, key, place));
-  }
-
   private add(block: NamedBlock): NamedBlock {
     const chunks = this.named[block.group];
     let chunk = chunks.get(block.key);
@@ -381,31 +411,41 @@ export class GroupedBlockPool extends BlockPool {
     return [this.chunkKey(slot, chunk), at - this.chunkStart(slot, chunk)];
   }
 
-  private hold(block: NamedBlock): NamedBlock {
-    if (block.holders++ === 0) {
-      this.unlink(block);
-      this.free--;
-    }
-    return block;
-  }
-
-  /** Frees the blocks from `from` to `end`, the last first. */
-  private letGoOf({ named }: HeldBlocks, from: number, end: number): void {
+  /** Frees the full blocks of a running request from `from` to `end`, the last first. */
+  private letGoOf(slot: number, group: number, from: number, end: number): void {
+    const names = this.names[slot]?.[group];
+    const named = names === undefined ? 0 : names.length;
+    // What came from another engine has no name before the request has decoded here.
+    const own = this.finds && this.table.transferred[slot] === 0 ? this.namedEnd(slot) : end;
     for (let at = end - 1; at >= from; at--) {
-      const block = at < named.length ? named[at] : null;
-      if (at < named.length) named[at] = null;
-      if (block === null) this.give(1);
-      else if (--block.holders === 0) {
-        this.append(block);
-        this.free++;
+      if (at < named) {
+        const block = (names as Names)[at] as NamedBlock;
+        (names as Names)[at] = null;
+        if (--block.holders > 0) continue;
+        this.queue.appendNamed(block);
+      } else if (at < own) {
+        this.empty++;
+      } else {
+        this.queue.appendOwn(this.ownKey(slot), at * this.groups.length + group);
       }
+      this.free++;
     }
   }
 
-  /** The free block that is taken next loses its content. */
-  private forgetFirst(): void {
-    const block = this.head as NamedBlock;
-    this.unlink(block);
+  /** Gives a name to the blocks that a request freed behind its windows, as far as they have not been taken. */
+  private nameFreed(slot: number): void {
+    const { length } = this.groups;
+    const named = this.namedEnd(slot);
+    this.queue.nameOwn(this.ownKey(slot), (place) => {
+      const at = Math.floor(place / length);
+      const block = new NamedBlock(place % length, this.ownKey(slot), at - named);
+      block.holders = 0;
+      return this.add(block);
+    });
+  }
+
+  /** A block that was taken loses its content. */
+  private forget(block: NamedBlock): void {
     const chunks = this.named[block.group];
     const chunk = chunks.get(block.key) as NamedBlock[][];
     const copies = chunk[block.at];
@@ -414,30 +454,18 @@ export class GroupedBlockPool extends BlockPool {
     if (chunk.length === 0) chunks.delete(block.key);
   }
 
-  private append(block: NamedBlock): void {
-    block.prev = this.tail;
-    block.next = null;
-    if (this.tail === null) this.head = block;
-    else this.tail.next = block;
-    this.tail = block;
-  }
-
-  private unlink(block: NamedBlock): void {
-    if (block.prev === null) this.head = block.next;
-    else block.prev.next = block.next;
-    if (block.next === null) this.tail = block.prev;
-    else block.next.prev = block.prev;
+  private growTo(slots: number): void {
+    const larger = new Int32Array(slots * this.groups.length);
+    larger.set(this.skipped);
+    this.skipped = larger;
   }
 }
 
 export interface GroupedBlocksSnapshot {
   readonly empty: number;
   readonly blocks: readonly (readonly [group: number, key: number, at: number, holders: number])[];
-  /** Places of the free blocks in `blocks`, the next to be taken first. */
-  readonly queue: readonly number[];
-  /** By slot and group. */
-  readonly held: readonly (readonly {
-    readonly named: readonly (number | null)[];
-    readonly skipped: number;
-  }[])[];
+  readonly queue: FreeQueueSnapshot;
+  /** Numbers of blocks in `blocks`, by slot and group; `null` behind the window. */
+  readonly names: readonly (readonly (readonly (number | null)[])[] | undefined)[];
+  readonly skipped: Int32Array;
 }

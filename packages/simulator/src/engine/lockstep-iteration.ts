@@ -1,6 +1,7 @@
 import { admitWaiting, continuePrefill, fillAnswers, planChunk } from './admission.ts';
 import type { EngineState } from './engine-state.ts';
 import type { IterationPlan } from './iteration-plan.ts';
+import { slideAndGrow, slideWindows } from './sliding-windows.ts';
 
 /** Iterations skipped at once; bounds the terms of the closed form to what a double holds exactly. */
 const MAX_SKIP = 65_536;
@@ -12,12 +13,16 @@ const MAX_SKIP = 65_536;
  */
 export function skipDecodes(state: EngineState, limit: number): boolean {
   const { decodes, timer, pool } = state;
+  // Who fills a block with a name first decides which block is found, and whose windows let go of it.
+  if (pool.hasWindows && pool.namesAnswers) return false;
   let reserved = 0;
-  if (state.ended.count > 0) {
+  const hasEnded = state.ended.count > 0;
+  if (hasEnded) {
     // What has ended is let go when the first of the iterations has been scheduled and has its blocks.
-    reserved = decodes.blocksForNext();
+    reserved = decodes.blocksForNext() * pool.groupCount;
     if (decodes.count === 0 || reserved > pool.free || state.waiting.count > 0 || pool.namesAnswers)
       return false;
+    if (pool.hasWindows) slideWindows(state, 0);
     pool.take(reserved);
     state.releaseEnded();
   }
@@ -32,11 +37,12 @@ export function skipDecodes(state: EngineState, limit: number): boolean {
   if (progressionSum(first, step, iterations) > until - state.now) {
     iterations = Math.min(iterations, iterationsToReach(until - state.now, first, step));
   }
-  iterations = decodes.iterationsWithin(pool.free + reserved, iterations);
+  if (pool.hasWindows) iterations = slideAndGrow(state, iterations, hasEnded ? 1 : 0);
+  else iterations = decodes.iterationsWithin(pool.free + reserved, iterations);
   if (iterations === 0) return false;
 
   const ticks = progressionSum(first, step, iterations);
-  pool.take(decodes.blocksFor(iterations) - reserved);
+  if (!pool.hasWindows) pool.take(decodes.blocksFor(iterations) - reserved);
   state.now += ticks;
   state.lastStart = state.now - (first + step * (iterations - 1));
   state.counters.iterations += iterations;
@@ -72,10 +78,13 @@ function fillSkipped(state: EngineState): void {
 export function iterateLockstep(state: EngineState, plan: IterationPlan): boolean {
   const { decodes, timer, counters } = state;
   const lacking = state.partials > 0 ? planChunk(state, plan, state.maxNumBatchedTokens - decodes.count) : 0;
-  const growth = decodes.blocksForNext();
-  const enough = growth + lacking <= state.pool.free;
-  if (enough) state.pool.take(growth);
-  else if (state.config.schedulingPolicy === 'fcfs') preemptLast(state, lacking);
+  const { pool } = state;
+  const growth = decodes.blocksForNext() * pool.groupCount;
+  const enough = growth + lacking <= pool.free;
+  if (enough) {
+    if (pool.hasWindows) slideWindows(state, 0);
+    pool.take(growth);
+  } else if (state.config.schedulingPolicy === 'fcfs' && !pool.hasWindows) preemptLast(state, lacking);
   else return false;
   if (state.pool.namesAnswers) fillAnswers(state);
   const continued = state.partials > 0 ? continuePrefill(state, plan) : 0;
