@@ -61,10 +61,13 @@ const INSTANT_DRAFTS = {
   ...{ survival: {}, source: 'test' },
 };
 
-/** Serves a recorded load on the engine, one iteration a millisecond. */
-export function scheduleOnEngine(load: RecordedLoad): RecordedSchedule {
+/**
+ * Serves a recorded load on the engine, one iteration a millisecond.
+ * @param named Content that has a name: all, or what another request asks for. The schedule is the same.
+ */
+export function scheduleOnEngine(load: RecordedLoad, named: 'all' | 'asked for' = 'all'): RecordedSchedule {
   const engine = new Engine(configOf(load), optionsOf(load));
-  serve(engine, load);
+  serve(engine, load, Number.POSITIVE_INFINITY, named);
   const { iterations, preemptions, cachedTokens } = engine.counters;
   const tokens = load.requests.map((): [number, number] => [0, 0]);
   addTokens(tokens, engine);
@@ -109,7 +112,12 @@ function serve(
   engine: Pick<Engine | ReferenceEngine, 'submit' | 'abort' | 'runUntil'>,
   load: RecordedLoad,
   until = Number.POSITIVE_INFINITY,
+  named: 'all' | 'asked for' = 'all',
 ): void {
+  const askedTokens = load.requests.map(([, , , , , , common]) => common);
+  for (const [, , , , , parent, common] of load.requests) {
+    if (parent >= 0) askedTokens[parent] = Math.max(askedTokens[parent], common);
+  }
   const blockIds: number[][] = [];
   const aborts: [number, number][] = [];
   let fresh = 0;
@@ -120,7 +128,10 @@ function serve(
       block < shared ? blockIds[parent][block] : fresh++,
     );
     blockIds.push(ids);
-    const prefix: PromptPrefix = { ids, chunkTokens: load.block_tokens, namedTokens: input + output };
+    const namedTokens = named === 'all' ? input + output : Math.min(input + output, askedTokens[id]);
+    const chunks = ids.slice(0, Math.floor(namedTokens / load.block_tokens));
+    const prefix: PromptPrefix | null =
+      chunks.length === 0 ? null : { ids: chunks, chunkTokens: load.block_tokens, namedTokens };
     engine.submit({ id, arrival: arrivalMs * TICKS_PER_MS, input, output, priority, prefix });
     if (abortMs >= 0) aborts.push([abortMs, id]);
   }

@@ -44,6 +44,7 @@ describe('the schedules of vLLM', () => {
         // The reference engine has one group of layers with full attention.
         if (load.groups === undefined) assert.deepEqual(scheduleOnReference(load), { tokens_ms, totals });
         assert.deepEqual(scheduleOnEngine(load), { tokens_ms, totals });
+        assert.deepEqual(scheduleOnEngine(load, 'asked for'), { tokens_ms, totals });
         preemptions += totals[1];
       }
       // Loads that nothing interrupts would prove little.

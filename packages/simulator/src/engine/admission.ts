@@ -62,7 +62,8 @@ export function admitWaiting(state: EngineState, plan: IterationPlan, tokens: nu
       continue;
     }
     const padding = state.speculative ? paddingOf(state, plan, slot) : 0;
-    if (padding >= budget || state.blocksToAdmit(slot, budget, plan.mostTokens, padding) > state.pool.free) return;
+    if (padding >= budget || state.blocksToAdmit(slot, budget, plan.mostTokens, padding) > state.pool.free)
+      return;
     const cached = state.pool.admit(slot);
     waiting.remove(slot);
     running.pushBack(slot);

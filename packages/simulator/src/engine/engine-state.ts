@@ -308,7 +308,8 @@ export class EngineState {
    * iteration, and `padding` slots behind its last token. `Infinity` where it does not suffice.
    */
   blocksToAdmit(slot: number, budget: number, limit: number, padding = 0): number {
-    if (!this.settings.chunkedPrefill && !this.fitsBudget(slot, budget, limit)) return Number.POSITIVE_INFINITY;
+    if (!this.settings.chunkedPrefill && !this.fitsBudget(slot, budget, limit))
+      return Number.POSITIVE_INFINITY;
     const tokens = Math.max(0, Math.min(budget, limit));
     const { pool } = this;
     const whole = this.settings.wholePromptFits || this.table.transferred[slot] === 1;

@@ -67,7 +67,7 @@ export class GroupedBlockPool extends BlockPool {
   declare private readonly finds: boolean;
   /** Free blocks without content. */
   declare private empty: number;
-  private readonly queue = new FreeQueue((block) => this.forget(block));
+  declare private readonly queue: FreeQueue;
   /** Blocks by group, chunk and place in it; of equal ones the first that was filled first. */
   declare private readonly named: readonly Map<number, NamedBlock[][]>[];
   /** Blocks with a name of running requests, by slot and group. */
@@ -104,6 +104,9 @@ export class GroupedBlockPool extends BlockPool {
     const behind = this.local.map((group) => ((groups[group].window ?? 1) - 1) & (blockTokens - 1));
     this.slides = [...new Set(behind)];
     this.mostFreed = this.local.reduce((sum, group) => sum + this.blocksFor(groups[group].chunk ?? 1), 0);
+    this.queue = new FreeQueue((this.blocksFor(tokensUnderWay) + 2) * groups.length, (block) =>
+      this.forget(block),
+    );
     this.finds = prefixCaching;
     this.empty = blocks;
     this.named = groups.map(() => new Map());
@@ -157,11 +160,11 @@ export class GroupedBlockPool extends BlockPool {
   }
 
   override skip(slot: number, settled: number): void {
-    const { local, skipped } = this;
+    const { local, skipped, groups } = this;
     for (let i = 0; i < local.length; i++) {
       const group = local[i];
-      const at = slot * this.groups.length + group;
-      const end = this.skippedBlocks(settled, this.groups[group]);
+      const at = slot * groups.length + group;
+      const end = this.skippedBlocks(settled, groups[group]);
       if (end <= skipped[at]) continue;
       this.letGoOf(slot, group, skipped[at], end);
       skipped[at] = end;
@@ -221,14 +224,17 @@ export class GroupedBlockPool extends BlockPool {
     const found = this.foundBlocks(slot);
     if ((slot + 1) * groups.length > this.skipped.length) this.growTo(table.capacity);
     const isTransferred = table.transferred[slot] === 1;
-    const computed = isTransferred ? table.input[slot] + table.generatedOffset[slot] - 1 : found * this.blockTokens;
-    for (const [group, attention] of groups.entries()) {
-      const skipped = this.skippedBlocks(computed, attention);
+    const computed = isTransferred
+      ? table.input[slot] + table.generatedOffset[slot] - 1
+      : found * this.blockTokens;
+    for (let group = 0; group < groups.length; group++) {
+      const skipped = this.skippedBlocks(computed, groups[group]);
       this.skipped[slot * groups.length + group] = skipped;
       // Its block table gets no blocks for what lies behind the windows.
       if (isTransferred) this.give(skipped);
     }
-    this.names[slot] = found === 0 ? undefined : groups.map((_, group) => this.holdBlocks(slot, group, found));
+    this.names[slot] =
+      found === 0 ? undefined : groups.map((_, group) => this.holdBlocks(slot, group, found));
     table.blocks[slot] = found;
     return found * this.blockTokens;
   }
@@ -414,6 +420,12 @@ export class GroupedBlockPool extends BlockPool {
   /** Frees the full blocks of a running request from `from` to `end`, the last first. */
   private letGoOf(slot: number, group: number, from: number, end: number): void {
     const names = this.names[slot]?.[group];
+    if (names === undefined && this.finds && this.table.transferred[slot] + this.namedEnd(slot) === 0) {
+      const key = this.ownKey(slot);
+      for (let at = end - 1; at >= from; at--) this.queue.appendOwn(key, at * this.groups.length + group);
+      this.free += end - from;
+      return;
+    }
     const named = names === undefined ? 0 : names.length;
     // What came from another engine has no name before the request has decoded here.
     const own = this.finds && this.table.transferred[slot] === 0 ? this.namedEnd(slot) : end;

@@ -1,10 +1,10 @@
 import type { EngineState } from './engine-state.ts';
 import { DECODING } from './request-table.ts';
 
-/** Slots that are looked for among others one by one. */
+/** Decodes that join at once, up to which each is put in its place among others. */
 const FEW = 8;
 
-/** Slots whose windows slide in one iteration. One array, reused. */
+/** Slots whose windows slide in one iteration, in order of admission. One array, reused. */
 const sliding: number[] = [];
 
 /**
@@ -12,14 +12,9 @@ const sliding: number[] = [];
  * one, in order of admission: those whose windows reach the end of a block, and those that have just joined.
  */
 export function slideWindows(state: EngineState, ahead: number): void {
-  const { decodes, pool, settling, table, unknownTokens } = state;
+  const { decodes, pool, settling, table, unknownTokens, asyncScheduling } = state;
   const { heads, next } = decodes.byResidue!;
   const settled = ahead - unknownTokens;
-  if (settling.count === 0 && pool.slides.length === 1) {
-    let slot = heads[decodes.crossingResidue(settled, pool.slides[0])];
-    for (; slot >= 0; slot = next[slot]) pool.skip(slot, decodes.contextLength(slot) + settled);
-    return;
-  }
   sliding.length = 0;
   if (settling.count > FEW) {
     // It does no harm to look at a window once more.
@@ -27,18 +22,14 @@ export function slideWindows(state: EngineState, ahead: number): void {
   } else {
     for (const tokens of pool.slides) {
       let slot = heads[decodes.crossingResidue(settled, tokens)];
-      for (; slot >= 0; slot = next[slot]) if (!sliding.includes(slot)) sliding.push(slot);
+      for (; slot >= 0; slot = next[slot]) insert(slot, table.admitted);
     }
-    for (let i = 0; i < settling.count; i++) {
-      const slot = settling.slots[i];
-      if (!sliding.includes(slot)) sliding.push(slot);
-    }
-    sliding.sort((a, b) => table.admitted[a] - table.admitted[b]);
+    for (let i = 0; i < settling.count; i++) insert(settling.slots[i], table.admitted);
   }
-  const { asyncScheduling } = state;
-  const { inFlight } = table;
-  for (const slot of sliding) {
-    if (table.status[slot] !== DECODING) continue;
+  const { inFlight, status } = table;
+  for (let i = 0; i < sliding.length; i++) {
+    const slot = sliding[i];
+    if (status[slot] !== DECODING) continue;
     const context = decodes.contextLength(slot) + ahead;
     pool.skip(slot, context - (asyncScheduling ? inFlight[slot] : 0));
     // What came from another engine can be found from now on.
@@ -47,12 +38,39 @@ export function slideWindows(state: EngineState, ahead: number): void {
   let kept = 0;
   for (let i = 0; i < settling.count; i++) {
     const slot = settling.slots[i];
-    if (table.status[slot] !== DECODING) continue;
+    if (status[slot] !== DECODING) continue;
     // A schedule ahead does not know yet that the last tokens of the prompt are computed.
     if (asyncScheduling && inFlight[slot] > 1) settling.slots[kept++] = slot;
     inFlight[slot] = 1;
   }
   settling.count = kept;
+}
+
+/** Puts a slot among those that slide, once. */
+function insert(slot: number, admitted: Float64Array): void {
+  let at = sliding.length;
+  while (at > 0 && admitted[sliding[at - 1]] > admitted[slot]) at--;
+  if (at > 0 && sliding[at - 1] === slot) return;
+  sliding.push(slot);
+  for (let i = sliding.length - 1; i > at; i--) sliding[i] = sliding[i - 1];
+  sliding[at] = slot;
+}
+
+/** The same for iterations from `ahead` to before `end`, in which none joins. */
+function slideOn(state: EngineState, ahead: number, end: number): void {
+  const { decodes, pool, unknownTokens } = state;
+  const { heads, next } = decodes.byResidue!;
+  if (pool.slides.length > 1) {
+    for (let each = ahead; each < end; each++) slideWindows(state, each);
+    return;
+  }
+  const last = end - unknownTokens;
+  let settled = ahead - unknownTokens;
+  let residue = decodes.crossingResidue(settled, pool.slides[0]);
+  for (; settled < last; settled++, residue = residue === 0 ? heads.length - 1 : residue - 1) {
+    let slot = heads[residue];
+    for (; slot >= 0; slot = next[slot]) pool.skip(slot, decodes.contextLength(slot) + settled);
+  }
 }
 
 /**
@@ -65,7 +83,9 @@ export function slideAndGrow(state: EngineState, most: number, begun: number): n
   const head = waiting.count === 0 ? Number.POSITIVE_INFINITY : state.blocksForHead(waiting.head());
   const total = (decodes.blocksFor(most) - (begun > 0 ? decodes.blocksForNext() : 0)) * groups;
   if (head === Number.POSITIVE_INFINITY && total <= pool.free) {
-    for (let ahead = begun; ahead < most; ahead++) slideWindows(state, ahead);
+    let ahead = begun;
+    for (; ahead < most && state.settling.count > 0; ahead++) slideWindows(state, ahead);
+    slideOn(state, ahead, most);
     pool.take(total);
     return most;
   }
@@ -75,7 +95,8 @@ export function slideAndGrow(state: EngineState, most: number, begun: number): n
     const growth = decodes.blocksForNext(ahead) * groups;
     if (growth > pool.free || (finds && growth > 0)) return ahead;
     if (pool.free - growth + mostFreed(state, ahead) >= head) return ahead;
-    slideWindows(state, ahead);
+    if (state.settling.count > 0) slideWindows(state, ahead);
+    else slideOn(state, ahead, ahead + 1);
     pool.take(growth);
   }
   return most;
