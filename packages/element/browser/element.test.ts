@@ -4,12 +4,17 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { gzipSync } from 'node:zlib';
+import { LocalJobs } from '@servegym/jobs';
+import { TUNE_JOB_KINDS } from '@servegym/operators';
 import { vllmDefaults } from '@servegym/operators/browser';
-import { findProfile } from '@servegym/profiles';
+import { findProfile, listProfiles } from '@servegym/profiles';
+import { parseTrace } from '@servegym/simulator';
 import axe from 'axe-core';
+import { parquetWriteBuffer } from 'hyparquet-writer';
 import { type Browser, chromium, type Page } from 'playwright-core';
 import { atListPrice } from '../src/list-price.ts';
 import { EFFORTS, type LoadCurve, wholeCurve } from '../src/load-curve.ts';
+import { type LogAnswer, planLog } from '../src/plan-log.ts';
 import { DIST, serveFiles } from './static-files.fixture.ts';
 
 /** A guard against hanging. */
@@ -44,6 +49,7 @@ describe('<servegym-sim>', () => {
     files = await serveFiles({
       'plain.html': element(`model="llama-3-8b" gpu="h100" ${ATTRIBUTES}`),
       'tensor.html': element(`model="Llama-3-70B" gpu="H100-80GB" count="4" ${ATTRIBUTES}`),
+      'few.html': element('model="Llama-2-7B" gpu="h100" slo-ttft="2000" slo-tpot="100"'),
       'wrong.html': element('model="Llama-3-8B" gpu="h100" count="3"'),
     });
     browser = await chromium.launch({ executablePath: process.env.SERVEGYM_CHROMIUM });
@@ -127,6 +133,77 @@ describe('<servegym-sim>', () => {
     assert.notEqual(changed, before);
     await using again = await open(shown.page.url());
     assert.equal(await shownCurve(again.page), changed);
+  });
+
+  describe('a log that is dropped on it', () => {
+    const rows = Array.from({ length: 400 }, (_, i) => ({
+      ...{ arrival_s: i / 4, input_tokens: 300 + ((i * 97) % 900), output_tokens: 50 + ((i * 31) % 200) },
+    }));
+    const csv = `arrival_s,input_tokens,output_tokens\n${rows.map((row) => Object.values(row).join(',')).join('\n')}\n`;
+    const files = {
+      'log.csv': Buffer.from(csv),
+      'log.jsonl.gz': gzipSync(rows.map((row) => JSON.stringify(row)).join('\n')),
+      'log.parquet': Buffer.from(
+        parquetWriteBuffer({
+          columnData: Object.keys(rows[0]!).map((name) => ({
+            ...{ name, data: rows.map((row) => row[name as 'arrival_s']), type: 'DOUBLE' as const },
+          })),
+        }),
+      ),
+    };
+    /** The answer to a log, without the network. */
+    const answerTo = async (page: Page, name: string, buffer: Buffer): Promise<LogAnswer> => {
+      const answer = page.evaluate(
+        () =>
+          new Promise<LogAnswer>((resolve) => {
+            addEventListener('servegym-plan', (event) => resolve((event as CustomEvent).detail), {
+              once: true,
+            });
+          }),
+      );
+      await page
+        .locator('servegym-sim input[type=file]')
+        .setInputFiles({ name, mimeType: 'text/plain', buffer });
+      return answer;
+    };
+
+    it('is planned for as by `plan` on threads of Node, with the network cut', async () => {
+      await using shown = await open('few.html');
+      await shownCurve(shown.page);
+      // Its parts are fetched once.
+      await answerTo(shown.page, 'log.parquet', files['log.parquet']);
+      const before = shown.asked.length;
+      await shown.page.context().setOffline(true);
+      const profiles = listProfiles().filter(({ model }) => model.name === 'Llama-2-7B');
+      const jobs = new LocalJobs({ kinds: TUNE_JOB_KINDS, threads: 2 });
+      const bounds = { ttft: 2000, tpot: 100 };
+      const node = await planLog(parseTrace(csv, 'log.csv'), profiles.map(atListPrice), bounds, jobs);
+      await jobs.close();
+      assert.ok(node.riskier.length > 0);
+      for (const [name, buffer] of Object.entries(files))
+        assert.deepEqual(await answerTo(shown.page, name, buffer), node, name);
+      assert.equal(shown.asked.length, before);
+      await shown.page.getByText('On assumptions').click();
+      assert.match(await shown.page.getByRole('region', { name: 'Plans' }).innerText(), /llama-2-7b/);
+      await shown.page.getByText('400 requests in 0.0277 h, 4 a second').waitFor();
+    });
+
+    it('is given up when asked to, and what is wrong with it is said', async () => {
+      await using shown = await open('few.html');
+      await shownCurve(shown.page);
+      const input = shown.page.locator('servegym-sim input[type=file]');
+      const many = `arrival_s,input_tokens,output_tokens\n${'1,100,100\n'.repeat(300_000)}`;
+      await input.setInputFiles({ name: 'many.csv', mimeType: 'text/csv', buffer: Buffer.from(many) });
+      await shown.page.getByRole('button', { name: 'Cancel' }).click();
+      await shown.page.getByText('Cancelled.').waitFor();
+      await input.setInputFiles({
+        name: 'bad.csv',
+        mimeType: 'text/csv',
+        buffer: Buffer.from(`${csv}x,1,2\n`),
+      });
+      await shown.page.getByText(/bad\.csv:402/).waitFor();
+      assert.ok(await shown.page.getByRole('button', { name: 'Cancel' }).isHidden());
+    });
   });
 
   it('names the values there are, where an attribute has none of them', async () => {

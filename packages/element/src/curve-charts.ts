@@ -29,6 +29,9 @@ const percent = (share: number) => `${Math.round(100 * share)} %`;
 export const usdText = (usd: number) => `$${usd < 1 ? usd.toPrecision(2) : usd.toFixed(2)}`;
 export const rateText = (rate: number) => String(Number(rate.toPrecision(3)));
 
+export const escaped = (text: string) =>
+  text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('"', '&quot;');
+
 /** The charts of a curve, as SVG with classes for the style sheet. */
 export function curveCharts(curve: LoadCurve, bounds: Bounds): string[] {
   const percentiles = (of: 'ttft' | 'tpot'): Chart['lines'] => [

@@ -1,10 +1,11 @@
 import { fetchJson, type ProfileEntry } from './catalog.ts';
 import chartStyle from './curve-charts.css?inline';
-import { curveCharts, rateText, timeText, usdText } from './curve-charts.ts';
+import { curveCharts, escaped, rateText, timeText, usdText } from './curve-charts.ts';
 import type { LoadCurve } from './load-curve.ts';
+import { LOG_PART, logPlans } from './log-plans.ts';
 import style from './servegym-sim.css?inline';
 import { DEFAULTS, entryOf, RANGES, readSettings, type Settings } from './settings.ts';
-import type { CurveAnswer } from './worker.ts';
+import type { CurveAnswer, LogMessage } from './worker.ts';
 
 type Name = keyof Settings;
 
@@ -15,9 +16,6 @@ const SLIDERS = {
   output: 'Answer, tokens',
 } as const;
 const SLIDER_STEPS = 400;
-
-const escaped = (text: string) =>
-  text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('"', '&quot;');
 
 const field = (name: string, text: string, control: string, value = '') =>
   `<div><label for="${name}">${text}</label>${value}${control.replace(' ', ` id="${name}" name="${name}" `)}</div>`;
@@ -40,6 +38,7 @@ const PAGE = `<style>${style}${chartStyle}</style>
 <p class="notes">&nbsp;</p>
 <details class="values"><summary>Values as a table</summary><div class="scroll" tabindex="0" role="region" aria-label="Values of the charts"></div></details>
 <p class="unseen" role="status"></p>
+${LOG_PART}
 </section>`;
 
 /**
@@ -63,7 +62,8 @@ export class ServegymSim extends HTMLElement {
     this.#given = readSettings((name) => this.getAttribute(name), DEFAULTS);
     this.#settings = readSettings((name) => query.get(name), this.#given);
     this.#worker = startWorker();
-    this.#worker.onmessage = ({ data }: MessageEvent<CurveAnswer>) => this.#take(data);
+    this.#worker.onmessage = ({ data }: MessageEvent<CurveAnswer | LogMessage>) =>
+      'log' in data ? this.#tellLog(data) : this.#take(data);
     this.#worker.onerror = ({ message }) => this.#say(message || 'The worker of this page does not start');
     this.#ask();
     if (this.shadowRoot === null) {
@@ -73,6 +73,7 @@ export class ServegymSim extends HTMLElement {
         .querySelector('form')!
         .addEventListener('input', ({ target }) => this.#edit(target as HTMLInputElement));
       root.querySelector('form')!.addEventListener('submit', (event) => event.preventDefault());
+      this.#takeLogs(root);
     }
     try {
       this.#entries = await fetchJson<ProfileEntry[]>('./profiles/index.json');
@@ -198,6 +199,39 @@ export class ServegymSim extends HTMLElement {
       // The line says these.
       control.disabled = hasLine && name !== 'gpu';
     }
+  }
+
+  /** Logs may be dropped anywhere on the element. */
+  #takeLogs(root: ShadowRoot): void {
+    const plan = (log: File | undefined) => {
+      if (log === undefined) return;
+      this.#worker!.postMessage({ log, settings: this.#settings });
+      this.#tellLog({ log: log.name, stage: 'reading the log', share: 0 });
+    };
+    const input = root.querySelector<HTMLInputElement>('input[type=file]')!;
+    input.addEventListener('change', () => plan(input.files?.[0]));
+    root.addEventListener('dragover', (event) => event.preventDefault());
+    root.addEventListener('drop', (event) => {
+      event.preventDefault();
+      plan((event as DragEvent).dataTransfer?.files[0]);
+    });
+    root.querySelector('.work button')!.addEventListener('click', () => {
+      this.#worker!.postMessage({ log: null });
+      this.#tellLog({ log: '', problem: 'Cancelled.' });
+    });
+  }
+
+  #tellLog(message: LogMessage): void {
+    const isUnderWay = 'stage' in message;
+    this.#part<HTMLElement>('.work').hidden = !isUnderWay;
+    if (isUnderWay) {
+      this.#part<HTMLProgressElement>('progress').value = message.share;
+      this.#part('.work span').textContent = `${message.log}: ${message.stage}`;
+    } else
+      this.#part('.plans').innerHTML =
+        'answer' in message ? logPlans(message.log, message.answer) : `<p>${escaped(message.problem)}</p>`;
+    if ('answer' in message)
+      this.dispatchEvent(new CustomEvent('servegym-plan', { detail: message.answer, bubbles: true }));
   }
 
   #take(answer: CurveAnswer): void {

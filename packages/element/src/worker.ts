@@ -2,6 +2,7 @@ import { type Deployment, vllmDefaults } from '@servegym/operators/browser';
 import type { WeightPrecision } from '@servegym/simulator';
 import { fetchJson, fetchProfiles, type ProfileEntry } from './catalog.ts';
 import { EFFORTS, type LoadCurve, loadCurve } from './load-curve.ts';
+import type { LogAnswer } from './plan-log.ts';
 import { entryOf, type Settings } from './settings.ts';
 
 /** What the worker is asked: the curve of some settings; a later request takes the place of one before. */
@@ -20,6 +21,16 @@ export type CurveAnswer = { readonly id: number } & (
       readonly notSimulated: readonly string[];
       readonly isWhole: boolean;
     }
+  | { readonly problem: string }
+);
+
+/** A log to plan for, with the model and the SLO of the settings, in place of one before; `null`: none any more. */
+type LogRequest = { readonly log: File; readonly settings: Settings } | { readonly log: null };
+
+/** What is told of a log, by its name: how far it is, the plans, or what is wrong with it. */
+export type LogMessage = { readonly log: string } & (
+  | { readonly stage: string; readonly share: number }
+  | { readonly answer: LogAnswer }
   | { readonly problem: string }
 );
 
@@ -74,7 +85,46 @@ async function answer({ id, settings }: CurveRequest): Promise<void> {
   }
 }
 
-addEventListener('message', ({ data }: MessageEvent<CurveRequest>) => {
-  latest = data.id;
-  void answer(data);
+let wanted: File | null = null;
+/** Least time between two messages on progress, ms. */
+const TELL_EACH_MS = 100;
+
+async function plan(log: File, settings: Settings): Promise<void> {
+  const send = (message: LogMessage) => postMessage(message);
+  const { 'slo-ttft': ttft, 'slo-tpot': tpot } = settings;
+  const stopped = new Error('stopped');
+  let toldAt = 0;
+  const onProgress = (stage: string, share: number) => {
+    if (log !== wanted) throw stopped;
+    const now = performance.now();
+    if (now - toldAt < TELL_EACH_MS) return;
+    toldAt = now;
+    send({ log: log.name, stage, share });
+  };
+  const takeTurn = async () => {
+    await turn();
+    if (log !== wanted) throw stopped;
+  };
+  try {
+    const { jobsHere, planLog, readLog } = await import('./plan-log.ts');
+    const entries = await index;
+    const { model } = entryOf(entries, settings);
+    const ofModel = entries.filter((entry) => entry.model === model);
+    const profiles = await fetchProfiles(ofModel.map((entry) => entry.name));
+    const trace = await readLog(log, onProgress);
+    const answer = await planLog(trace, profiles, { ttft, tpot }, jobsHere(takeTurn), onProgress);
+    send({ log: log.name, answer });
+  } catch (error) {
+    if (error !== stopped && log === wanted) send({ log: log.name, problem: (error as Error).message });
+  }
+}
+
+addEventListener('message', ({ data }: MessageEvent<CurveRequest | LogRequest>) => {
+  if ('log' in data) {
+    wanted = data.log;
+    if (data.log !== null) void plan(data.log, data.settings);
+  } else {
+    latest = data.id;
+    void answer(data);
+  }
 });

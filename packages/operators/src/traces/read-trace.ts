@@ -7,24 +7,14 @@ import { brotliDecompressSync, createGunzip, createZstdDecompress, zstdDecompres
 import {
   agentSessionsTrace,
   type ReadTrace,
-  RequestReader,
   ragPulseTrace,
-  SimulatorError,
   type TraceOptions,
   traceError,
-  traceParser,
-  traceTextOf,
 } from '@servegym/simulator';
-import {
-  asyncBufferFromFile,
-  type Compressors,
-  parquetMetadataAsync,
-  parquetRead,
-  parquetReadObjects,
-  parquetSchema,
-} from 'hyparquet';
+import { asyncBufferFromFile, type Compressors } from 'hyparquet';
 import { compressors as unlimited } from 'hyparquet-compressors';
 import { TuningError } from '../search/slo.ts';
+import { parsePieces, readParquetTrace } from './trace-pieces.ts';
 
 /** Options of reading a trace file. */
 export interface TraceFileOptions extends TraceOptions {
@@ -74,7 +64,11 @@ async function readOpened(file: FileHandle, path: string, options: TraceFileOpti
   const { size } = await file.stat();
   const { buffer, bytesRead } = await file.read(Buffer.alloc(4), 0, 4, 0);
   const magic = buffer.toString('latin1', 0, bytesRead);
-  if (magic === 'PAR1') return readParquetTrace(path, traceOptions, onProgress);
+  if (magic === 'PAR1') {
+    const file = await asyncBufferFromFile(path);
+    const compressors = limitedCompressors(expansionLimit(path, file.byteLength));
+    return readParquetTrace({ file, source: path, compressors }, traceOptions, onProgress);
+  }
   const decompress = decompressorFor(magic, path);
   const stream = createReadStream(path, { highWaterMark: PIECE_BYTES });
   if (onProgress !== undefined) stream.on('data', () => onProgress(stream.bytesRead, size));
@@ -175,33 +169,6 @@ async function* expanded(
   }
 }
 
-async function parsePieces(
-  pieces: AsyncIterable<Buffer>,
-  path: string,
-  name: string,
-  options: Omit<TraceFileOptions, 'onProgress'>,
-): Promise<ReadTrace> {
-  const decoder = new TextDecoder('utf-8', { fatal: true });
-  let parser: ReturnType<typeof traceParser> | undefined;
-  let start = '';
-  const push = (text: string) => {
-    // The first piece shows what the file holds.
-    if (parser === undefined) {
-      start += text;
-      if (start.trim() === '') return;
-      parser = traceParser(traceTextOf(name, start), path, options);
-      parser.push(start);
-    } else parser.push(text);
-  };
-  for await (const piece of pieces) push(decoder.decode(piece, { stream: true }));
-  push(decoder.decode());
-  parser ??= traceParser(traceTextOf(name, start), path, options);
-  return parser.end();
-}
-
-/** A choice: the rows of a group are in memory together. Older versions of pyarrow make groups of millions. */
-const MOST_ROWS_OF_GROUP = 2 ** 23;
-
 /** Decompressors of pages that give no more than a page says, and count it. */
 function limitedCompressors(count: (bytes: number) => void): Compressors {
   const codecs: Compressors = {
@@ -217,65 +184,4 @@ function limitedCompressors(count: (bytes: number) => void): Compressors {
     },
   ]);
   return Object.fromEntries(counted);
-}
-
-/**
- * Reads the columns of a trace in Parquet, a row group at a time.
- * @throws SimulatorError with the row that is wrong.
- */
-async function readParquetTrace(
-  path: string,
-  options: TraceOptions,
-  onProgress?: (rows: number, ofRows: number) => void,
-): Promise<ReadTrace> {
-  const file = await asyncBufferFromFile(path);
-  const compressors = limitedCompressors(expansionLimit(path, file.byteLength));
-  const metadata = await parquetMetadataAsync(file).catch((error: Error) => {
-    throw malformed(path, error);
-  });
-  const names = parquetSchema(metadata).children.map(({ element }) => element.name);
-  const [first] = names.includes('block_size')
-    ? await parquetReadObjects({ file, metadata, compressors, columns: ['block_size'], rowEnd: 1 })
-    : [];
-  const { prefixBlockTokens = first?.block_size === undefined ? undefined : Number(first.block_size) } =
-    options;
-  const reader = new RequestReader(names, {
-    ...{ kind: 'Parquet', source: path, line: null },
-    options: { ...options, prefixBlockTokens },
-  });
-  const { arrival, input, output, prefix } = reader.columns;
-  const columns = [arrival, input, output, ...(prefix === -1 ? [] : [prefix])].map((index) => names[index]);
-  const rows = Number(metadata.num_rows);
-  let rowStart = 0;
-  for (const group of metadata.row_groups) {
-    if (group.num_rows > MOST_ROWS_OF_GROUP) {
-      const expected = `row groups of at most ${MOST_ROWS_OF_GROUP} rows`;
-      throw traceError('TRACE_TOO_LARGE', path, null, expected, `${group.num_rows}`);
-    }
-    const rowEnd = rowStart + Number(group.num_rows);
-    await parquetRead({
-      ...{ file, metadata, columns, compressors, rowStart, rowEnd, rowFormat: 'object' },
-      onComplete(requests: Record<string, unknown>[]) {
-        for (const [i, request] of requests.entries()) {
-          const [at, tokens, generated, hashes] = columns.map((name) => request[name]);
-          reader.add(rowStart + i + 1, at, tokens, generated, prefix === -1 ? undefined : (hashes ?? []));
-        }
-      },
-    }).catch((error: Error) => {
-      throw error instanceof SimulatorError ? error : malformed(path, error);
-    });
-    rowStart = rowEnd;
-    onProgress?.(rowStart, rows);
-  }
-  return reader.end();
-}
-
-function malformed(path: string, { message }: Error): SimulatorError {
-  return traceError(
-    'TRACE_MALFORMED_LINE',
-    path,
-    null,
-    'a Parquet file',
-    `one that cannot be read: ${message}`,
-  );
 }
