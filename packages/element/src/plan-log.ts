@@ -142,7 +142,7 @@ export async function planLog(
     slo: parseSlo(`ttft_p99=${bounds.ttft}ms,tpot_p99=${bounds.tpot}ms`),
     ...{ minQuality: MIN_QUALITY, mostEngines: MOST_ENGINES, seed: SEED, allow: [] },
     // The search takes about half of the time.
-    onSearch: (stage, share) => onProgress(stage, share / 2),
+    onSearch: ({ stage, share }) => onProgress(stage, share / 2),
     onProgress: (done, of) => onProgress('sizing fleets', 0.5 + done / of / 2),
   });
   const { requests, requestsPerS, hours, plans, riskier, notPlanned } = result;
