@@ -27,7 +27,7 @@ FROM python:3.12-slim
 {install}{closing}WORKDIR /app
 """
 # The package has the solutions: in the agent's container it is left without them.
-_WITHOUT_SOLUTIONS = "RUN python3 -m servegym.harbor.blind\n"
+_WITHOUT_SOLUTIONS = "RUN python3 -m servegym.harbor.blind && useradd --create-home agent && install -d -o agent /app\n"
 _TEST = """\
 #!/bin/bash
 # Writes the reward, 0 to 1, of the file that the agent has left.
@@ -49,6 +49,7 @@ category = "{kind}"
 
 [agent]
 timeout_sec = 3600.0
+user = "agent"
 
 [environment]
 build_timeout_sec = 900.0
@@ -157,7 +158,7 @@ def _write_task(task: Path, name: str, spec: dict[str, Any], wheel: Path | None)
     start = f"{spec.get('start', '')}\n" if not broken.exists() else broken.read_text()
     if start.strip():
         files[f"environment/{spec['answer']}"] = start
-        files["environment/Dockerfile"] += f"COPY {spec['answer']} /app/\n"
+        files["environment/Dockerfile"] += f"COPY --chown=agent {spec['answer']} /app/\n"
     task.mkdir(parents=True)
     for path, text in files.items():
         (task / path).parent.mkdir(exist_ok=True)
