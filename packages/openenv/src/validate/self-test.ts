@@ -14,6 +14,7 @@ import {
   notApplicable,
   type Verdict,
 } from './check.ts';
+import { rfc008Checks } from './rfc008.ts';
 import { sampleValue } from './sample-value.ts';
 
 /** Seed of the episodes of a self-test. */
@@ -90,6 +91,7 @@ export async function selfTest(definition: EnvironmentDefinition, options: SelfT
     environment: definition.id,
     version: definition.version,
     passed: criteria.every(({ passed }) => passed !== false),
+    rfc008: rfc008Checks(criteria),
     criteria: criteria as readonly Criterion[],
     /** The last observation and state, of the last task. */
     observation: last?.results.at(-1)?.observation ?? null,

@@ -1,5 +1,6 @@
 import { at, type Checks, type Criterion, type CriterionId, criterionOf, notApplicable } from './check.ts';
 import { HTTP_CRITERIA, HTTP_SESSION_CHECKS, MCP_CHECKS } from './http-checks.ts';
+import { rfc008Checks } from './rfc008.ts';
 import { CAPACITY_CHECKS, ERROR_CHECKS, SESSION_CHECK, SESSION_CHECKS } from './session-checks.ts';
 import { Subject, type ValidateOptions } from './subject.ts';
 
@@ -82,6 +83,8 @@ async function report(subject: Subject, criteria: readonly Criterion[]) {
       required_total_count: required.length,
       not_applicable: criteria.filter(({ passed }) => passed === null).map(({ id }) => id),
     },
+    /** The local checks of OpenEnv's RFC 008 that these criteria judge, and what the others need. */
+    rfc008: rfc008Checks(criteria),
     criteria,
   };
 }

@@ -67,6 +67,7 @@ function reportLines({
   version,
   passed,
   criteria,
+  rfc008,
   observation,
 }: Awaited<ReturnType<typeof selfTest>>): string {
   const applicable = criteria.filter((criterion) => criterion.passed !== null);
@@ -75,6 +76,7 @@ function reportLines({
     `${environment} ${version}`,
     ...criteria.map(criterionLines),
     ...(observation === null ? [] : [`last observation: ${JSON.stringify(observation)}`]),
+    rfc008Line(rfc008),
     `${passed ? 'passed' : 'FAILED'}: ${met} of ${applicable.length}`,
   ].join('\n');
 }
@@ -98,7 +100,9 @@ async function validateAt(base: URL, options: ValidateOptions) {
   const report = await validateServer(base, subject, (criterion) => {
     if (!json) console.log(criterionLines(criterion));
   });
-  printResult(json, report, { text: () => `\n${report.target}: ${summaryOf(report)}` });
+  printResult(json, report, {
+    text: () => `\n${rfc008Line(report.rfc008)}\n${report.target}: ${summaryOf(report)}`,
+  });
   return strict ? report.summary.failed_criteria.length === 0 : report.passed;
 }
 
@@ -130,6 +134,18 @@ function criterionLines({
     lines.push(`    expected ${JSON.stringify(expected)}, got ${JSON.stringify(actual)}`);
   }
   return lines.join('\n');
+}
+
+/** The checks of RFC 008 that are met, that are not, and how many need more than a validation has. */
+function rfc008Line(checks: ValidationReport['rfc008']): string {
+  const named = (status: string) =>
+    checks.filter((check) => check.status === status).map(({ check_id }) => check_id);
+  const [met, failed, skipped] = ['pass', 'fail', 'skip'].map(named);
+  return [
+    `OpenEnv RFC 008: ${met.length} of ${checks.length} local checks pass: ${met.join(', ')}`,
+    ...(failed.length > 0 ? [`  not met: ${failed.join(', ')}`] : []),
+    `  ${skipped.length} are not judged: they need the package, a sandbox or an oracle (--json names them)`,
+  ].join('\n');
 }
 
 function summaryOf({ passed, mode, standard_profile, summary }: ValidationReport): string {
