@@ -1,17 +1,22 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { availableParallelism } from 'node:os';
+import { dirname, join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { LocalJobs } from '@servegym/jobs';
 import { findReferenceFiles } from '@servegym/operators/traces';
 import { assessFidelity, FIDELITY_FILES, FIDELITY_JOB_KINDS } from '../fidelity/assess-fidelity.ts';
 import { assessPoints } from '../fidelity/assess-points.ts';
-import { fidelityReport, pointsReport } from '../fidelity/fidelity-report.ts';
+import { addContribution, type ContributionErrors, contributedErrors } from '../fidelity/contributed.ts';
+import { fidelityReport, pointsChart, pointsReport } from '../fidelity/fidelity-report.ts';
 import { benchmark, text } from '../harness.ts';
 
 export default benchmark({
-  what: 'How near the simulator comes to measurements of real servers: those of `--data` (docs/reference-data.md), and the operating points of `--tables`, the unpacked package aiconfigurator-core, on profiles from its kernel tables. `--answers` of benchmarks/fidelity/aiconfigurator_answers.py stand beside ours; `--held-out`: the points that are held out, instead of the others. `--output` gets the report, `--results` all figures as JSON.',
+  what: 'How near the simulator comes to measurements of real servers: those of `--data` (docs/reference-data.md), and the operating points of `--tables`, the unpacked package aiconfigurator-core, on profiles from its kernel tables. `--answers` of benchmarks/fidelity/aiconfigurator_answers.py stand beside ours; `--held-out`: the points that are held out, instead of the others. `add`: checks what a load generator measured of a server that this line started on `--gpu NAME`, prints the errors of its shipped profile and adds it to benchmarks/fidelity/contributed; `--source` says who measured. `--output` gets the report, `--results` all figures as JSON.',
+  arguments: "[add RESULT 'vllm serve ...']",
   options: {
     data: text,
+    gpu: text,
+    source: text,
     tables: text,
     answers: text,
     'held-out': false,
@@ -19,7 +24,18 @@ export default benchmark({
     results: text,
     threads: availableParallelism(),
   },
-  async *run({ data, tables, answers, 'held-out': heldOut, output, results, threads }) {
+  async *run(
+    { data, tables, answers, 'held-out': heldOut, output, results, threads, gpu, source },
+    [verb, file, command],
+  ) {
+    if (verb !== undefined) {
+      if (verb !== 'add' || file === undefined || command === undefined || gpu === undefined)
+        throw new Error("expected add RESULT 'vllm serve MODEL ...' --gpu NAME");
+      const added = addContribution(await readReferenceFile(file), { gpu, command, source: source ?? file });
+      for (const { errors, profile, status, requests } of added)
+        yield { profile, status, requests, ...errorRow(errors) };
+      return;
+    }
     if (data === undefined && tables === undefined) throw new Error('expected --data or --tables');
     if (tables === undefined && (answers !== undefined || heldOut))
       throw new Error('--answers and --held-out need --tables');
@@ -33,16 +49,29 @@ export default benchmark({
       const theirs = answers === undefined ? undefined : await readReferenceFile(answers);
       const points =
         tables === undefined ? null : await assessPoints(jobs, { folder: tables, heldOut, answers: theirs });
-      const report = measured === null ? pointsReport(points ?? []) : fidelityReport(measured, points);
+      const report =
+        measured === null
+          ? pointsReport(points ?? [])
+          : fidelityReport(measured, points, contributedErrors());
       const figures = { ...measured, ...(points !== null && { points }) };
       if (results !== undefined) await writeFile(results, JSON.stringify(figures));
       if (output === undefined) yield report;
       else await writeFile(output, report);
+      if (output !== undefined && points !== null)
+        await writeFile(join(dirname(output), 'images', 'fidelity-tpot.svg'), pointsChart(points));
     } finally {
       await jobs.close();
     }
   },
 });
+
+function errorRow(errors: ContributionErrors['errors']) {
+  return Object.fromEntries(
+    (['ttft', 'tpot', 'e2e'] as const).flatMap((what) =>
+      (['mean', 'p99'] as const).map((of) => [`${what.toUpperCase()} ${of}, %`, errors[what][of]]),
+    ),
+  );
+}
 
 /** Text of a file, which may be packed. */
 async function readReferenceFile(path: string): Promise<string> {

@@ -1,9 +1,12 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import type { XYChart } from '../../packages/console/src/charts/xy-chart.tsx';
 import { LATENCIES } from '../../packages/profiles/src/fits/served-load.ts';
+import { chartSvg } from '../../packages/servegym/src/cli/output/report-page.ts';
 import { median, table } from '../harness.ts';
 import type { Fidelity } from './assess-fidelity.ts';
 import { campaignRows } from './campaigns.ts';
+import type { ContributionErrors } from './contributed.ts';
 import {
   assumptionGroups,
   nearestErrors,
@@ -24,6 +27,7 @@ const ENGINES = { vllm: 'vLLM', sglang: 'SGLang' } as const;
 export function fidelityReport(
   { staticBatches, quantized, replay, servedLoads, recordedLoads, speculation }: Fidelity,
   points: readonly PointRow[] | null = null,
+  contributed: readonly ContributionErrors[] = [],
 ): string {
   const names = LATENCIES.map((what) => NAMES[what]);
   return filled('fidelity.md', {
@@ -91,7 +95,58 @@ export function fidelityReport(
       ]),
     ),
     points: points === null ? '' : `${pointsReport(points)}\n`,
+    contributed: contributed.length === 0 ? 'None yet.' : contributedTable(contributed),
   });
+}
+
+function contributedTable(contributed: readonly ContributionErrors[]): string {
+  const names = ['ttft', 'tpot', 'e2e'] as const;
+  return table(
+    [
+      'profile',
+      'its status',
+      'server',
+      'from',
+      'requests',
+      ...names.map((name) => `${name.toUpperCase()} mean`),
+    ],
+    contributed.map(({ profile, status, command, source, requests, errors }) => [
+      ...[`\`${profile}\``, status, `\`${command}\``, source, `${requests}`],
+      ...names.map((name) => signed(errors[name].mean)),
+    ]),
+  );
+}
+
+/** TPOT of operating points as predicted with their campaign left out, over the measured one, as an SVG. */
+export function pointsChart(rows: readonly PointRow[]): string {
+  const looks = { vllm: 'first', sglang: 'second' } as const;
+  const dots = rows.flatMap(({ point, ours, refitted }) => {
+    const answer = refitted?.campaign ?? ours;
+    if ('error' in answer) return [];
+    const title = `${point.model}, ${point.system}, ${point.concurrency} in flight`;
+    return [{ x: point.tpotMs, y: answer.tpotMs, look: looks[point.engine], radius: 2, title }];
+  });
+  const axis = { domain: [2, 200], logarithmic: true, text: String } as const;
+  const chart: XYChart = {
+    label: 'Predicted over measured TPOT of public operating points, campaign left out',
+    x: { title: 'measured TPOT, ms', ...axis },
+    y: { title: 'predicted, ms', ...axis },
+    lines: [
+      {
+        look: 'faint',
+        points: [
+          [2, 2],
+          [200, 200],
+        ],
+      },
+    ],
+    dots,
+    legend: Object.entries(ENGINES).map(([engine, text]) => ({
+      look: looks[engine as keyof typeof looks],
+      text,
+    })),
+  };
+  return chartSvg(chart, 'TPOT, campaign left out');
 }
 
 /** A page of this folder with its figures and tables in place of their names. */

@@ -6,6 +6,7 @@ import {
   type Summary,
   simulateTrace,
   type Trace,
+  type WeightPrecision,
 } from '@servegym/simulator';
 import { summarize } from '@servegym/simulator/statistics';
 import type { ServerFacts } from './start-profile.ts';
@@ -232,10 +233,15 @@ export type LoadComparison = ReturnType<typeof compareLoad>;
 export function compareLoad(
   load: MeasuredLoad,
   profile: EngineProfile,
-  { maxNumSeqs, maxNumBatchedTokens, kvBlocks }: Partial<EngineLimits>,
+  {
+    maxNumSeqs,
+    maxNumBatchedTokens,
+    kvBlocks,
+    weights,
+  }: Partial<EngineLimits & { weights: WeightPrecision }>,
 ) {
   const { trace, measured } = fittedLoad(load);
-  const run = simulateTrace(trace, { profile, maxNumSeqs, maxNumBatchedTokens, kvBlocks });
+  const run = simulateTrace(trace, { profile, weights, maxNumSeqs, maxNumBatchedTokens, kvBlocks });
   const measuredMs = timesOf(measured);
   const predictedMs = timesOf(run);
   const error = (what: keyof Times, of: 'mean' | 'p99') =>

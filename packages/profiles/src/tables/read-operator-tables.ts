@@ -21,6 +21,10 @@ const MEASURED_ON: Readonly<Record<string, { readonly gpu: string; readonly othe
   h100_sxm: { gpu: 'h100-80gb', others: ['gh200-96gb', 'h100-pcie-80gb', 'h20-96gb'] },
   h200_sxm: { gpu: 'h200-141gb', others: [] },
   b200_sxm: { gpu: 'b200-180gb', others: [] },
+  gb200: { gpu: 'gb200-184gb', others: [] },
+  b300_sxm: { gpu: 'b300-288gb', others: [] },
+  gb300: { gpu: 'gb300-288gb', others: [] },
+  b60: { gpu: 'arc-pro-b60-24gb', others: [] },
   l40s: { gpu: 'l40s-48gb', others: ['l4-24gb'] },
   rtx_pro_6000_server: { gpu: 'rtx-pro-6000-96gb', others: [] },
 };

@@ -1,0 +1,61 @@
+import assert from 'node:assert/strict';
+import { mkdtempSync, readdirSync, readFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { it } from 'node:test';
+import { findProfile } from '@servegym/profiles';
+import { simulateTrace } from '@servegym/simulator';
+import { addContribution, contributedErrors } from './contributed.ts';
+
+const labels = {
+  gpu: 'h100',
+  command: 'vllm serve meta-llama/Llama-3.1-8B-Instruct --max-num-seqs 64',
+  source: 'a test',
+};
+
+/** JSON lines of a server whose requests take `factor` times as long as the shipped profile says. */
+function measured(count: number, factor: number): string {
+  const trace = {
+    source: 'drawn',
+    arrivalMs: Float64Array.from({ length: count }, (_, i) => 100 * i),
+    inputTokens: new Int32Array(count).fill(500),
+    outputTokens: new Int32Array(count).fill(100),
+  };
+  const run = simulateTrace(trace, {
+    profile: findProfile('h100-80gb-llama-3-8b'),
+    maxNumSeqs: 64,
+    maxNumBatchedTokens: 8192,
+  });
+  return Array.from(run.ids, (id, i) => {
+    const times = { ttft_ms: factor * run.ttftMs[i], e2e_ms: factor * run.e2eMs[i] };
+    return JSON.stringify({
+      arrival_s: trace.arrivalMs[id] / 1000,
+      input_tokens: 500,
+      output_tokens: 100,
+      ...times,
+    });
+  }).join('\n');
+}
+
+it('a contributed measurement is kept with its server, and its errors are stated', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'contributed-'));
+  const [{ profile, requests, errors }] = addContribution(measured(60, 2), labels, folder);
+  assert.equal(profile, 'h100-80gb-llama-3-8b');
+  assert.equal(requests, 60);
+  assert.ok(Math.abs(errors.tpot.mean + 50) < 8, `${errors.tpot.mean}`);
+  addContribution(measured(60, 1), labels, folder);
+  assert.deepEqual(readdirSync(folder), ['001-h100-80gb-llama-3-8b.json', '002-h100-80gb-llama-3-8b.json']);
+  const kept = JSON.parse(readFileSync(join(folder, '001-h100-80gb-llama-3-8b.json'), 'utf8'));
+  assert.deepEqual([kept.gpu, kept.command, kept.requests.length], [labels.gpu, labels.command, 60]);
+  const [twice, same] = contributedErrors(folder).map((each) => each.errors.tpot.mean);
+  assert.ok(twice < -40 && Math.abs(same) < 10, `${twice} ${same}`);
+});
+
+it('a measurement that says too little, or of another server, is refused', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'contributed-'));
+  assert.throws(() => addContribution(measured(10, 1), labels, folder), /50 requests or more/);
+  const short = { ...labels, command: `${labels.command} --max-model-len 512` };
+  assert.throws(() => addContribution(measured(60, 1), short, folder), /within --max-model-len 512, got 600/);
+  assert.throws(() => addContribution(measured(60, 1), { ...labels, gpu: 'abacus' }, folder), /abacus/);
+  assert.deepEqual(readdirSync(folder), []);
+});
