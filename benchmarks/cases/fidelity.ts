@@ -11,7 +11,7 @@ import { fidelityReport, pointsChart, pointsReport } from '../fidelity/fidelity-
 import { benchmark, text } from '../harness.ts';
 
 export default benchmark({
-  what: 'How near the simulator comes to measurements of real servers: those of `--data` (docs/reference-data.md), and the operating points of `--tables`, the unpacked package aiconfigurator-core, on profiles from its kernel tables. `--answers` of benchmarks/fidelity/aiconfigurator_answers.py stand beside ours; `--held-out`: the points that are held out, instead of the others. `add`: checks what a load generator measured of a server that this line started on `--gpu NAME`, prints the errors of its shipped profile and adds it to benchmarks/fidelity/contributed; `--source` says who measured. `--output` gets the report, `--results` all figures as JSON.',
+  what: 'How near the simulator comes to measurements of real servers: those of `--data` (docs/reference-data.md), and the operating points of `--tables`, the unpacked package aiconfigurator-core, on profiles from its kernel tables. `--answers` of benchmarks/fidelity/aiconfigurator_answers.py stand beside ours; `--held-out`: the points that are held out, instead of the others; `--only PATTERN`: points whose label (engine, model, GPU, version, campaign, requests in flight) has this pattern, under the shipped constants alone. `add` checks what a load generator measured of a server that this line started on `--gpu NAME`, prints the errors of its shipped profile and adds it to benchmarks/fidelity/contributed; `--source` says who measured. `--output` gets the report, `--results` all figures as JSON.',
   arguments: "[add RESULT 'vllm serve ...']",
   options: {
     data: text,
@@ -20,12 +20,13 @@ export default benchmark({
     tables: text,
     answers: text,
     'held-out': false,
+    only: text,
     output: text,
     results: text,
     threads: availableParallelism(),
   },
   async *run(
-    { data, tables, answers, 'held-out': heldOut, output, results, threads, gpu, source },
+    { data, tables, answers, 'held-out': heldOut, only, output, results, threads, gpu, source },
     [verb, file, command],
   ) {
     if (verb !== undefined) {
@@ -48,7 +49,7 @@ export default benchmark({
           : await assessFidelity(jobs, (file) => readReferenceFile(findReferenceFiles(data, [file])[0]));
       const theirs = answers === undefined ? undefined : await readReferenceFile(answers);
       const points =
-        tables === undefined ? null : await assessPoints(jobs, { folder: tables, heldOut, answers: theirs });
+        tables === undefined ? null : await assessPoints(jobs, { folder: tables, heldOut, only, answers: theirs });
       const report =
         measured === null
           ? pointsReport(points ?? [])

@@ -64,6 +64,8 @@ export interface PointsOptions {
   readonly answers?: string;
   /** Default false: the rows that no constant was chosen by are left out. True: those alone. */
   readonly heldOut?: boolean;
+  /** Pattern of the labels of the points that are assessed, with shipped constants alone. Default: all. */
+  readonly only?: string;
   /** Default true: constants are fitted again, without each campaign and without each model. */
   readonly leftOut?: boolean;
 }
@@ -76,8 +78,10 @@ export interface PointServer {
 
 /** Predicts public operating points with profiles made from kernel tables. */
 export async function assessPoints(jobs: JobEngine, options: PointsOptions): Promise<PointRow[]> {
-  const { folder, heldOut = false, leftOut = !heldOut } = options;
-  const points = parseOperatingPoints(await readPoints(folder), 'silicon_sample.csv', heldOut);
+  const { folder, heldOut = false, only, leftOut = !heldOut && only === undefined } = options;
+  const all = parseOperatingPoints(await readPoints(folder), 'silicon_sample.csv', heldOut);
+  const points = only === undefined ? all : all.filter((point) => new RegExp(only).test(labelOf(point)));
+  if (points.length === 0) throw new Error(`expected --only to match a label such as "${labelOf(all[0])}"`);
   const theirs = options.answers === undefined ? null : parseAnswers(options.answers);
 
   const asked = points.flatMap((point) => [
@@ -127,6 +131,10 @@ export async function assessPoints(jobs: JobEngine, options: PointsOptions): Pro
     refitted: refitted?.get(point.id) ?? null,
     theirs: theirs === null ? null : (theirs.get(point.id) ?? { error: 'no answer' }),
   }));
+}
+
+function labelOf({ engine, model, system, version, campaign, concurrency }: OperatingPoint): string {
+  return `${engine} ${model} ${system} ${version} ${campaign} ${concurrency}`;
 }
 
 /** @throws {ProfileError} when GPU, model or tables are missing. */
