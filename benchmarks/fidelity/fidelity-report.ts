@@ -198,7 +198,8 @@ export function pointsReport(rows: readonly PointRow[]): string {
 function groupTable(own: readonly PointRow[]): string {
   const groups = pointGroups(own);
   const isBeside = groups.some(({ theirs }) => theirs !== null);
-  const names = ['campaign left out', 'model left out', 'fitted', 'shipped'];
+  const isFitted = own.some(({ refitted }) => refitted !== null);
+  const names = isFitted ? ['campaign left out', 'model left out', 'fitted', 'shipped'] : ['shipped'];
   return table(
     [
       ...['rows of', 'rows', 'failed'],
@@ -208,7 +209,7 @@ function groupTable(own: readonly PointRow[]): string {
     ],
     groups.map(({ group, rows, leftOut, fitted, ours, theirs }) => [
       ...[group, `${rows}`, `${ours.failed}`],
-      ...[leftOut.campaign, leftOut.model, fitted, ours].flatMap(errorCells),
+      ...(isFitted ? [leftOut.campaign, leftOut.model, fitted, ours] : [ours]).flatMap(errorCells),
       ...[ours.tpotMedian, ours.ttftMedian].map((error) => (error === null ? '-' : signed(error))),
       ...(theirs === null ? [] : [`${theirs.failed}`, ...errorCells(theirs)]),
     ]),

@@ -51,6 +51,9 @@ const configFile = z
     use_qk_norm: trueOrFalse().optional(),
     attn_output_gate: trueOrFalse().optional(),
     num_hidden_layers: wholeNumber(1, 10_000),
+    // Layers that predict further tokens.
+    num_nextn_predict_layers: wholeNumber(0, 16).optional(),
+    mtp_num_hidden_layers: wholeNumber(0, 16).optional(),
     layer_types: z.array(z.string()).optional(),
     // Sliding windows.
     use_sliding_window: trueOrFalse().optional(),
@@ -131,7 +134,7 @@ const quantizationFile = z.object({
 
 /** A row of `models.json`: a model and what counts of its published `config.json`. */
 interface KnownModel
-  extends Omit<ModelDescription, 'shape' | 'contextTokens' | 'checkpoint'>,
+  extends Omit<ModelDescription, 'shape' | 'contextTokens' | 'draftLayers' | 'checkpoint'>,
     Partial<Pick<ModelDescription, 'checkpoint'>> {
   readonly config: Readonly<Record<string, unknown>>;
 }
@@ -147,8 +150,8 @@ export function findModel(name: string): ServedModel {
 }
 
 /**
- * Model of a Hugging Face `config.json`. Layers for the prediction of further tokens (MTP) and vision or audio towers
- * are left out.
+ * Model of a Hugging Face `config.json`. Vision and audio towers are left out. Layers that predict further tokens (MTP) draft
+ * where the engine speculates, and are no part of it else.
  *
  * @param name The model's name or Hugging Face id; a profile is named after it.
  * @param source File name for the messages.
@@ -196,7 +199,7 @@ function describedBy(
   given: Readonly<Record<string, unknown>>,
   source: string,
   at: readonly string[] = [],
-): Pick<ModelDescription, 'shape' | 'contextTokens'> {
+): Pick<ModelDescription, 'shape' | 'contextTokens' | 'draftLayers'> {
   const { model_type: type } = checked(z.object({ model_type: textLike() }), given, source, { at });
   if (!Object.hasOwn(FAMILIES, type)) throw unsupported(source, `\`model_type\` ${JSON.stringify(type)}`);
   const family = FAMILIES[type];
@@ -205,7 +208,12 @@ function describedBy(
       throw unsupported(source, `${part} (\`${field}\`)`);
   }
   const config = checked(configFile, { ...family.defaults, ...given }, source, { at });
-  return { shape: shapeOf(config, family, source), contextTokens: config.max_position_embeddings };
+  const draftLayers = config.num_nextn_predict_layers ?? config.mtp_num_hidden_layers ?? 0;
+  return {
+    shape: shapeOf(config, family, source),
+    contextTokens: config.max_position_embeddings,
+    ...(draftLayers > 0 && { draftLayers }),
+  };
 }
 
 function shapeOf(config: Config, family: Family, source: string): TransformerShape {

@@ -27,6 +27,8 @@ export interface ModelDescription extends Named {
    * instruction-tuned Qwen2.5.
    */
   readonly contextTokens: number;
+  /** Layers that predict further tokens (MTP). Default none. */
+  readonly draftLayers?: number;
   /** Precision of the published weights. */
   readonly checkpoint: WeightPrecision;
   /** Hugging Face ids of published weights, by precision: the instruction-tuned model where there is one. */
