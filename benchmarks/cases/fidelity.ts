@@ -49,7 +49,9 @@ export default benchmark({
           : await assessFidelity(jobs, (file) => readReferenceFile(findReferenceFiles(data, [file])[0]));
       const theirs = answers === undefined ? undefined : await readReferenceFile(answers);
       const points =
-        tables === undefined ? null : await assessPoints(jobs, { folder: tables, heldOut, only, answers: theirs });
+        tables === undefined
+          ? null
+          : await assessPoints(jobs, { folder: tables, heldOut, only, answers: theirs });
       const report =
         measured === null
           ? pointsReport(points ?? [])

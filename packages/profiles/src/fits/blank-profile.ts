@@ -157,7 +157,9 @@ function draftOf(gpu: Gpu, model: ServedModel, count: number): EngineProfile['sp
   const projectionParameters = 2 * model.hiddenWidth ** 2;
   const activeParameters = parametersPerToken(model) / model.layers + projectionParameters;
   const layers = model.draftLayers ?? 1;
-  const ownParameters = isOwn ? layerParameters(model) / model.layers + projectionParameters : activeParameters;
+  const ownParameters = isOwn
+    ? layerParameters(model) / model.layers + projectionParameters
+    : activeParameters;
   // Of 16-bit weights: published FP8 weights have the MTP layer in FP8 too.
   const share = isOwn && model.checkpoint === 'FP8' ? 0.5 : 1;
   const measuredPassParameters = 218e6 + 2 * MEASURED_HIDDEN ** 2 + 128_256 * MEASURED_HIDDEN;

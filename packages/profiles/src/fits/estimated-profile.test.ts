@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import type { WeightPrecision } from '@servegym/simulator';
 import { findProfile, listProfiles } from '../data/catalog.ts';
 import { findGpu, GPUS } from '../data/gpu.ts';
-import { findModel, MODELS } from '../data/model-config.ts';
+import { findModel, MODELS, modelFromConfig } from '../data/model-config.ts';
 
 import { parseEngineProfile } from '../schema/parse-engine-profile.ts';
 import { ProfileError } from '../schema/read-json.ts';
@@ -49,6 +49,30 @@ describe('an estimated profile', () => {
     assert.ok(Math.abs(law.perTokenUs / 21 - 1) < 0.15, String(law.perTokenUs));
     // The served loads ask for more: 0.76 of the bandwidth, where 39.3 ns are all of it.
     assert.ok(Math.abs(law.perContextTokenNs / 39.3 - 1) < 0.35, String(law.perContextTokenNs));
+  });
+
+  it('drafts with the MTP layer of a config.json, or else with an EAGLE head', () => {
+    const config = {
+      ...{ model_type: 'deepseek_v3', hidden_size: 7168, vocab_size: 129_280, max_position_embeddings: 4096 },
+      ...{ num_attention_heads: 128, num_hidden_layers: 61, q_lora_rank: 1536, kv_lora_rank: 512 },
+      ...{ qk_nope_head_dim: 128, qk_rope_head_dim: 64, v_head_dim: 128, intermediate_size: 18_432 },
+      ...{ first_k_dense_replace: 3, moe_intermediate_size: 2048, n_routed_experts: 256 },
+      ...{ n_shared_experts: 1, num_experts_per_tok: 8, quantization_config: { quant_method: 'fp8' } },
+    };
+    const draftOf = (layers: object) => {
+      const model = modelFromConfig(JSON.stringify({ ...config, ...layers }), 'own/r1', 'config.json');
+      return estimatedProfile(findGpu('h200-141gb'), model, 8).speculation!;
+    };
+    const mtp = draftOf({ num_nextn_predict_layers: 1 });
+    assert.equal(mtp.method, 'MTP');
+    // DeepSeek states 11.5 billion parameters of its own for the layer; in FP8, on eight GPUs.
+    assert.ok(Math.abs((mtp.draftGiB * 8 * 2 ** 30) / 11.5e9 - 1) < 0.1, `${mtp.draftGiB}`);
+    const [first, ...others] = mtp.survival.sharegpt;
+    const length = 1 + others.slice(0, 6).reduce((sum, each) => sum + each, first);
+    assert.deepEqual([first, Number(length.toFixed(1))], [0.82, 3.2]);
+    assert.equal(draftOf({ mtp_num_hidden_layers: 1 }).method, 'MTP');
+    for (const none of [{}, { num_nextn_predict_layers: 0 }]) assert.equal(draftOf(none).method, 'EAGLE');
+    assert.throws(() => draftOf({ num_nextn_predict_layers: 'one' }), /num_nextn_predict_layers/);
   });
 
   it('exists for every GPU and model, on as many GPUs as it takes', () => {
