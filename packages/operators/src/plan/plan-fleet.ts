@@ -95,8 +95,8 @@ const STAGES: readonly LoadStage[] = [
     ...{ search: { step: 1.25, tolerance: 1.12 }, ...FLOOR },
   },
 ];
-/** Drafts are sized where so much of the load that is expected of fewer engines than without them would be enough. */
-const HOPEFUL = 0.8;
+/** Drafts and divided engines are sized where so much of the load that is expected of fewer engines than without them would be enough. */
+const HOPEFUL = 0.7;
 
 /** Where fewer plans meet the SLO, those are named too that miss it by less than the error of their profile. */
 const NAMED = 3;
@@ -296,8 +296,8 @@ async function searchEngines(
 ) {
   const nameOf = (profile: EngineProfile, weights: WeightPrecision) => `${profile.name} ${weights}`;
   const question = new LoadQuestion(evaluator, traffic, {
-    kindOf: ({ profile, candidate: { weights, speculationDepth } }) =>
-      `${nameOf(profile, weights)}${speculationDepth > 0 ? ' drafts' : ''}`,
+    kindOf: ({ profile, candidate: { weights, speculationDepth, split } }) =>
+      `${nameOf(profile, weights)}${speculationDepth > 0 ? ' drafts' : ''}${split ? ' divided' : ''}`,
     ...{ onStage, onBest },
     // USD an hour of what is expected to serve the traffic; of as many engines the one that sustains most.
     scoreOf: (found) => engineUsd(found.profile) * (found.load / (1 + found.load) - enginesFor(found)),
@@ -368,7 +368,7 @@ async function searchEngines(
 
 type Planned = SizedFleet | Omit<RefusedProfile, 'profile' | 'precision'>;
 
-/** The best plan of a kind, and one with drafts where that is cheaper; or why there is none. */
+/** The best plan of a kind, divided into prefill and decode where that is cheaper, and one with drafts where that is cheaper still; or why there is none. */
 async function plansOf(
   evaluator: Evaluator,
   traffic: PlannedTraffic,
@@ -380,10 +380,19 @@ async function plansOf(
     return [{ reason: 'no settings meet the SLO', tried: choices }];
   const drafted = found.filter(({ candidate }) => candidate.speculationDepth > 0);
   const plain = found.filter((each) => !drafted.includes(each));
-  const best = await bestPlan(evaluator, traffic, plain, mostEngines);
-  const most = 'plan' in best ? best.plan.engines - 1 : mostEngines;
-  if (drafted.length === 0 || HOPEFUL > most * drafted[0].load) return [best];
-  const withDrafts = await bestPlan(evaluator, traffic, drafted, most);
+  const [undivided, divided] = [false, true].map((is) =>
+    plain.filter(({ candidate }) => (candidate.split !== false) === is),
+  );
+  const fewerThan = (planned: Planned) => ('plan' in planned ? planned.plan.engines - 1 : mostEngines);
+  const isHopeful = (some: readonly SearchedLoad[], most: number) =>
+    some.length > 0 && most * some[0].load >= HOPEFUL;
+  let best = await bestPlan(evaluator, traffic, undivided.length > 0 ? undivided : divided, mostEngines);
+  if (undivided.length > 0 && isHopeful(divided, fewerThan(best))) {
+    const apart = await bestPlan(evaluator, traffic, divided, fewerThan(best));
+    if ('plan' in apart) best = apart;
+  }
+  if (!isHopeful(drafted, fewerThan(best))) return [best];
+  const withDrafts = await bestPlan(evaluator, traffic, drafted, fewerThan(best));
   return 'plan' in withDrafts ? [best, withDrafts] : [best];
 }
 

@@ -51,6 +51,24 @@ describe('the traffic to tune on', () => {
     assert.ok(Math.abs(requestRate(someBlocks(search, 3)) - 10) < 2);
   });
 
+  it('is taken in part up to its busiest stretch, but evenly over time with requests in flight', () => {
+    const trace = traceOf(4000, false);
+    // The last tenth comes five times as fast.
+    const arrivalMs = trace.arrivalMs.map((ms, i) =>
+      i < 3600 ? ms : trace.arrivalMs[3600] + (ms - trace.arrivalMs[3600]) / 5,
+    );
+    const even = {
+      ...trace,
+      inputTokens: new Int32Array(4000).fill(100),
+      outputTokens: new Int32Array(4000).fill(10),
+    };
+    const { search } = splitTrace({ ...even, arrivalMs }, 4000);
+    const [first, last] = [2, 4].map((count) => requestRate(someBlocks(search, count)));
+    assert.ok(first > 1.4 * 10 && last > 1.2 * 10, `${first} ${last}`);
+    const closed = someBlocks({ ...search, concurrency: 3 }, 2);
+    assert.equal(closed.blockStarts.length, 3);
+  });
+
   it('keeps its conversations and how many are in flight, in parts and as bytes', () => {
     const open = traceOf(800, false);
     const followUps = {

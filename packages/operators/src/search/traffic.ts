@@ -124,14 +124,34 @@ export function joinBlocks(blocks: readonly Block[]): Traffic {
   };
 }
 
-/** Some of the blocks, evenly over the traffic. */
+/** Prompt tokens that an output token counts as, where demands are compared: a choice. */
+const OUTPUT_WEIGHT = 4;
+
+/**
+ * Some of the blocks, in their order: at even steps through the blocks by their demand a second, up to the busiest. Blocks that are even
+ * over time miss the busy ones, which decide what is sustained; with requests in flight all are as busy, and they are even over time.
+ */
 export function someBlocks(traffic: Traffic, count: number): Traffic {
-  const { blockStarts } = traffic;
+  const { blockStarts, concurrency } = traffic;
   const blocks = blockStarts.length - 1;
   if (count >= blocks) return traffic;
-  const chosen = Array.from({ length: count }, (_, i) => Math.floor(((i + 0.5) * blocks) / count));
-  const joined = joinBlocks(chosen.map((b) => sliceTrace(traffic, blockStarts[b], blockStarts[b + 1])));
+  const slices = Array.from({ length: blocks }, (_, b) =>
+    sliceTrace(traffic, blockStarts[b], blockStarts[b + 1]),
+  );
+  const order = slices.map((_, b) => b);
+  if (concurrency === undefined) {
+    const demands = slices.map(demandOf);
+    order.sort((a, b) => demands[a] - demands[b]);
+  }
+  const chosen = Array.from({ length: count }, (_, i) => order[Math.floor(((i + 1) * (blocks - 1)) / count)]);
+  const joined = joinBlocks(chosen.sort((a, b) => a - b).map((b) => slices[b]));
   return { ...joined, ...concurrencyOf(traffic) };
+}
+
+/** Tokens a millisecond. */
+function demandOf({ trace: { inputTokens, outputTokens }, durationMs }: Block): number {
+  const tokens = inputTokens.reduce((sum, input, i) => sum + input + OUTPUT_WEIGHT * outputTokens[i], 0);
+  return tokens / durationMs;
 }
 
 function concurrencyOf({ concurrency }: Traffic): Pick<Traffic, 'concurrency'> {
