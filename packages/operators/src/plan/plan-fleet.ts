@@ -65,7 +65,7 @@ export interface PlanOptions extends EvaluatorOptions {
 }
 
 /** A search under way. */
-export interface SearchState {
+interface SearchState {
   readonly stage: string;
   /** Share of the stage that is done. */
   readonly share: number;
