@@ -123,6 +123,8 @@ export class Planning {
   readonly progress = signal<readonly [done: number, of: number]>([0, 0]);
   /** All plans, once it is complete. */
   readonly result = signal<PlanResult>();
+  /** Plans for the traffic that the form begins with, until others are asked for. */
+  readonly example = signal<PlanResult>();
   readonly underWay = signal<AbortController>();
   readonly isStopped = signal(false);
   readonly fault = signal('');
@@ -135,6 +137,9 @@ export class Planning {
   constructor(root: URL) {
     this.#server = createTransport(root);
     void this.#readModels();
+    void import('./example-plan.json', { with: { type: 'json' } }).then(({ default: example }) => {
+      this.example.value = example as unknown as PlanResult;
+    });
   }
 
   async #readModels(): Promise<void> {
@@ -170,6 +175,7 @@ export class Planning {
     const stop = new AbortController();
     batch(() => {
       this.underWay.value = stop;
+      this.example.value = undefined;
       this.plans.value = [];
       this.search.value = undefined;
       this.progress.value = [0, 0];

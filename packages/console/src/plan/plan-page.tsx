@@ -207,6 +207,16 @@ function Answer({ planning }: { planning: Planning }): JSX.Element | null {
   const { underWay, isStopped } = planning;
   const [plans, result] = [planning.plans.value, planning.result.value];
   const [done, of] = planning.progress.value;
+  const example = planning.example.value;
+  if (example)
+    return (
+      <section class="panel plan-answer" aria-label="Example">
+        <p>
+          <b>An example.</b> {answerText(example)} Plan for your own traffic above.
+        </p>
+        <Plans plans={[...example.plans, ...example.riskier]} result={example} />
+      </section>
+    );
   if (!underWay.value && plans.length === 0 && !result && !isStopped.value) return null;
   return (
     <section class="panel plan-answer" aria-label="Plans" aria-busy={underWay.value !== undefined}>

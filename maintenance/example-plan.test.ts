@@ -1,0 +1,13 @@
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { it } from 'node:test';
+import { EXAMPLE, examplePlan } from './example-plan.ts';
+
+it('data: the example of the page for plans is what `plan` answers', async () => {
+  const shown = JSON.parse(readFileSync(EXAMPLE, 'utf8'));
+  const planned = await examplePlan();
+  const outline = (result: typeof shown) =>
+    [...result.plans, ...result.riskier].map((plan) => [Object.keys(plan), plan.pools, plan.usd_per_hour]);
+  assert.deepEqual(Object.keys(shown), Object.keys(planned));
+  assert.deepEqual(outline(shown), outline(planned));
+});
