@@ -30,7 +30,7 @@ export async function examplePlan() {
         allow: [],
       },
     );
-    return JSON.parse(JSON.stringify({ ...planResult.json(result), wall_s: 0 }));
+    return JSON.parse(JSON.stringify(planResult.json(result)));
   } finally {
     await jobs.close();
   }

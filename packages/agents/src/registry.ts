@@ -64,7 +64,7 @@ import {
   SHIPPED_POLICIES,
 } from './policies/serve-policies.ts';
 
-/** The best of 27 settings on seeds 1 and 2 of each task; a task holds knobs that it masks at their defaults. */
+/** The best of 27 settings on seeds 1 and 2 of each task. */
 const GYM_SERVING: GymAction = {
   ...{ batch_size: 256, kv_budget: 0.7, spec_length: 2, quant_tier: 1, prefill_disagg: true },
 };
@@ -74,7 +74,12 @@ const GYM_POLICIES = catalogue<GymAction, GymObservation>(policies.inferencegym,
   random: () => randomPolicy<GymAction>(drawAction),
   default: () => constantPolicy('default', () => inferencegym.defaultAction),
   baseline: () => constantPolicy('baseline', () => inferencegym.defaultAction),
-  serving: () => constantPolicy('serving', () => GYM_SERVING),
+  serving: () =>
+    constantPolicy('serving', ({ taskId, resetOptions }) => {
+      const { activeKnobs } = inferencegym.choose({ ...resetOptions, task_id: taskId });
+      const chosen = activeKnobs.map((knob) => [knob, GYM_SERVING[knob]]);
+      return { ...inferencegym.defaultAction, ...Object.fromEntries(chosen) };
+    }),
 });
 
 /** Every knob uniformly from its values. */
