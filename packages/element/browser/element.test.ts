@@ -130,6 +130,11 @@ describe('<servegym-sim>', () => {
     await shown.page.waitForURL(/gpu=L4-24GB/);
     await shown.page.getByRole('status').filter({ hasText: 'L4-24GB' }).waitFor({ state: 'attached' });
     const changed = await shownCurve(shown.page);
+    await shown.page.getByText('Embed this').click();
+    const html = await shown.page.getByLabel('HTML of this element').inputValue();
+    const [, frame] = /<iframe src="([^"]+)"/.exec(html)!;
+    await using framed = await open(frame!);
+    assert.equal(await shownCurve(framed.page), changed);
     assert.notEqual(changed, before);
     await using again = await open(shown.page.url());
     assert.equal(await shownCurve(again.page), changed);
@@ -183,7 +188,6 @@ describe('<servegym-sim>', () => {
       for (const [name, buffer] of Object.entries(files))
         assert.deepEqual(await answerTo(shown.page, name, buffer), node, name);
       assert.equal(shown.asked.length, before);
-      await shown.page.getByText('On assumptions').click();
       assert.match(await shown.page.getByRole('region', { name: 'Plans' }).innerText(), /llama-2-7b/);
       await shown.page.getByText('400 requests in 0.0277 h, 4 a second').waitFor();
     });

@@ -42,7 +42,7 @@ function table(plans: readonly LogPlan[], heads = HEADS): string {
 /** Plans for a log as HTML: those that rest on measurements first, then those on assumptions. */
 export function logPlans(
   name: string,
-  { requests, requestsPerS, hours, plans, riskier, notPlanned }: LogAnswer,
+  { requests, requestsSimulated, requestsPerS, hours, plans, riskier, notPlanned }: LogAnswer,
 ) {
   const measured = plans.find(({ restsOn }) => restsOn === 'measured') ?? plans[0];
   const traffic = `${escaped(name)}: ${requests.toLocaleString('en-US')} requests in ${rateText(hours)} h, ${rateText(requestsPerS)} a second.`;
@@ -53,6 +53,6 @@ export function logPlans(
   const others =
     riskier.length === 0
       ? ''
-      : `<details><summary>On assumptions, to be measured before you buy: ${riskier.length}</summary>${table(riskier, [...HEADS, 'Assumes'])}</details>`;
-  return `<p>${traffic} ${answer}</p>${plans.length === 0 ? '' : table(plans)}${others}<p class="notes">Not planned: ${notPlanned} kinds of engines. 2,000 requests are simulated at each load.</p>`;
+      : `<details${plans.length === 0 ? ' open' : ''}><summary>On assumptions, to be measured before you buy: ${riskier.length}</summary>${table(riskier, [...HEADS, 'Assumes'])}</details>`;
+  return `<p>${traffic} ${answer}</p>${plans.length === 0 ? '' : table(plans)}${others}<p class="notes">${notPlanned === 0 ? '' : `Not planned: ${notPlanned} kinds of engines. `}${requestsSimulated.toLocaleString('en-US')} requests are simulated at each load.</p>`;
 }

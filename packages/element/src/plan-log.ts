@@ -90,6 +90,8 @@ function shownPlan(plan: FleetPlan) {
 /** What `plan` answers for a trace. */
 export interface LogAnswer {
   readonly requests: number;
+  /** At each load. */
+  readonly requestsSimulated: number;
   readonly requestsPerS: number;
   readonly hours: number;
   /** Without assumptions, and with them; the cheapest first. */
@@ -145,9 +147,9 @@ export async function planLog(
     onSearch: ({ stage, share }) => onProgress(stage, share / 2),
     onProgress: (done, of) => onProgress('sizing fleets', 0.5 + done / of / 2),
   });
-  const { requests, requestsPerS, hours, plans, riskier, notPlanned } = result;
+  const { requests, requestsSimulated, requestsPerS, hours, plans, riskier, notPlanned } = result;
   return {
-    ...{ requests, requestsPerS, hours, notPlanned: notPlanned.length },
+    ...{ requests, requestsSimulated, requestsPerS, hours, notPlanned: notPlanned.length },
     ...{ plans: plans.map(shownPlan), riskier: riskier.map(shownPlan) },
   };
 }

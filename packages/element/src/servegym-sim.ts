@@ -39,6 +39,7 @@ const PAGE = `<style>${style}${chartStyle}</style>
 <details class="values"><summary>Values as a table</summary><div class="scroll" tabindex="0" role="region" aria-label="Values of the charts"></div></details>
 <p class="unseen" role="status"></p>
 ${LOG_PART}
+<details class="embed"><summary>Embed this</summary><textarea readonly rows="6" spellcheck="false" aria-label="HTML of this element, and of a frame with it"></textarea></details>
 </section>`;
 
 /**
@@ -107,6 +108,20 @@ export class ServegymSim extends HTMLElement {
     this.#part('.charts').setAttribute('aria-busy', 'false');
   }
 
+  /** HTML that shows the same in another page: by its script, and in a frame. */
+  #embedded(): string {
+    const file = (name: string) => new URL(name, import.meta.url).href;
+    const changed = Object.entries(this.#settings).filter(
+      ([name, value]) => value !== DEFAULTS[name as Name],
+    );
+    const attributes = changed.map(([name, value]) => ` ${name}="${escaped(String(value))}"`).join('');
+    const query = new URLSearchParams(changed.map(([name, value]) => [name, String(value)]));
+    return `<script type="module" src="${file('./servegym-sim.js')}"></script>
+<servegym-sim${attributes}></servegym-sim>
+
+<iframe src="${file('./embed.html')}?${query}" title="Simulated LLM server" width="100%" height="640"></iframe>`;
+  }
+
   #ask(): void {
     this.#worker!.postMessage({ id: ++this.#asked, settings: this.#settings });
     this.shadowRoot?.querySelector('.charts')?.setAttribute('aria-busy', 'true');
@@ -173,6 +188,7 @@ export class ServegymSim extends HTMLElement {
       const control = this.#part<HTMLInputElement>(`[name=${name}]`);
       if (control.value !== String(settings[name])) control.value = String(settings[name]);
     }
+    this.#part<HTMLTextAreaElement>('.embed textarea').value = this.#embedded();
     const hasLine = settings.command.trim() !== '';
     if (hasLine) this.#part<HTMLDetailsElement>('details').open = true;
     if (this.#entries.length === 0) return;
