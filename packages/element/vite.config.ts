@@ -20,6 +20,7 @@ const EMBEDDED = `<!doctype html>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>Simulated LLM server</title>
+<link rel="icon" href="data:,">
 <style>:root { color-scheme: light dark } body { margin: 0 }</style>
 <script type="module" src="./servegym-sim.js"></script>
 <servegym-sim></servegym-sim>
