@@ -242,7 +242,7 @@ describe('inferencegym as a learner sees it', () => {
 
 describe('the policies of inferencegym', () => {
   it('are named when one is not known', () => {
-    assert.throws(() => createPolicy('heuristic'), /random, default, baseline, got "heuristic"/);
+    assert.throws(() => createPolicy('heuristic'), /random, default, baseline, serving, got "heuristic"/);
   });
 
   it('score the same each time they play', async () => {
