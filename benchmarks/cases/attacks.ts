@@ -185,15 +185,36 @@ const ATTACKS: Readonly<Record<string, Attack>> = {
   },
 };
 
+/**
+ * Runs in a server: the processor time of its event loop between two timers of 1 ms, which a busy machine does not change.
+ * SIGUSR2 begins anew; at the end it prints the p99, ms.
+ */
+const LOOP_WATCH = `data:text/javascript,${encodeURIComponent(`
+  import { isMainThread } from 'node:worker_threads';
+  if (isMainThread) {
+    let times = [];
+    let last = process.threadCpuUsage();
+    setInterval(() => {
+      const { user, system } = process.threadCpuUsage(last);
+      last = process.threadCpuUsage();
+      times.push((user + system) / 1000);
+    }, 1).unref();
+    process.on('SIGUSR2', () => { times = []; });
+    process.on('exit', () => {
+      times.sort((a, b) => a - b);
+      process.stdout.write('loop p99: ' + times[Math.floor(0.99 * times.length)]);
+    });
+  }`)}`;
+
 /** Starts a server; one with a signal is killed when that aborts. */
 async function start(
   checkout: string,
   store: string,
   signal?: AbortSignal,
-): Promise<{ child: ChildProcess; url: string }> {
+): Promise<{ child: ChildProcess; url: string; said: () => string }> {
   const main = resolve(checkout, 'packages/servegym/src/main.ts');
   const args = [
-    ...[main, 'serve', '--env', 'llmserve', '--drain-timeout', '1'],
+    ...['--import', LOOP_WATCH, main, 'serve', '--env', 'llmserve', '--drain-timeout', '1'],
     ...['--host', '127.0.0.1', '--port', '0', '--store', store],
   ];
   const child = spawn(process.execPath, args, {
@@ -210,7 +231,7 @@ async function start(
     });
     child.once('exit', () => found(undefined));
   });
-  if (url !== undefined) return { child, url };
+  if (url !== undefined) return { child, url, said: () => said };
   throw new Error(`The server did not start: ${said}`);
 }
 
@@ -262,16 +283,18 @@ async function loopDelay(url: string): Promise<number> {
   return Math.max(0, Number(seconds) * 1000 - MONITOR_MS);
 }
 
+type Started = Awaited<ReturnType<typeof start>>;
+
 /** What the attack of this name does in so many seconds to a server of a checkout. */
 export async function measureAttack(name: string, seconds: number, checkout: string): Promise<Row> {
   const folder = mkdtempSync(join(tmpdir(), 'servegym-attack-'));
-  const servers: Awaited<ReturnType<typeof start>>[] = [];
+  const servers: Started[] = [];
   const begin = async (store: string) => {
     servers.push(await start(checkout, store));
     return servers.at(-1)!;
   };
   /** Attacks `target`, and tells how its clients and those of another server fare. */
-  const attack = async (target: string, store: string, observed: string) => {
+  const attack = async (target: string, store: string, { child, url: observed }: Started) => {
     const over = new AbortController();
     const { signal } = over;
     const answers = new Map<string, number>();
@@ -279,6 +302,7 @@ export async function measureAttack(name: string, seconds: number, checkout: str
     await once(others, 'message');
     await sleep(500);
     await loopDelay(observed);
+    child.kill('SIGUSR2');
     const attacking = ATTACKS[name]!({ checkout, url: target, store, signal }, (answer) => {
       answers.set(answer, (answers.get(answer) ?? 0) + 1);
     }).catch((error) => {
@@ -302,13 +326,14 @@ export async function measureAttack(name: string, seconds: number, checkout: str
     const decoyStore = join(folder, 'decoy.sqlite');
     const quiet = await begin(join(folder, 'quiet.sqlite'));
     const decoy = await begin(decoyStore);
-    const elsewhere = await attack(decoy.url, decoyStore, quiet.url);
+    const elsewhere = await attack(decoy.url, decoyStore, quiet);
     await elsewhere.end();
     for (const { child } of servers) child.kill('SIGKILL');
 
     const store = join(folder, 'sessions.sqlite');
-    const { child, url } = await begin(store);
-    const here = await attack(url, store, url);
+    const attacked = await begin(store);
+    const { child } = attacked;
+    const here = await attack(attacked.url, store, attacked);
     const peak = memoryMiB(child.pid!, 'VmHWM');
     const disk = [store, `${store}-wal`].reduce(
       (sum, file) => sum + (statSync(file, { throwIfNoEntry: false })?.size ?? 0),
@@ -323,6 +348,8 @@ export async function measureAttack(name: string, seconds: number, checkout: str
       'the same, another server attacked': elsewhere.p99,
       'event-loop delay p99, ms': here.delay,
       'the same, another server attacked ': elsewhere.delay,
+      'processor time of the loop between two timers p99, ms':
+        /loop p99: (\S+)/.exec(attacked.said())?.[1] ?? '',
       'longest gap of /health, ms': here.gap,
       'peak memory, MiB': peak,
       'store, MiB': disk / 2 ** 20,

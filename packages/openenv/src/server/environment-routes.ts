@@ -3,7 +3,7 @@ import type { Context } from 'hono';
 import { z } from 'zod';
 import { type Caller, type EnvironmentDefinition, EnvironmentError } from '../protocol/definition.ts';
 import { missingSession } from '../protocol/errors.ts';
-import type { StateBody } from '../protocol/messages.ts';
+import type { JsonSchema, StateBody } from '../protocol/messages.ts';
 import { resetOptionsSchema } from '../protocol/reset-options.ts';
 import { readAt, toJsonSchema } from '../protocol/schemas.ts';
 import type { Session } from '../sessions/session.ts';
@@ -51,7 +51,10 @@ function addResetRoute(
           ...describedOptions(definition),
           session_id: sessionIdSchema('The session to start again; without one, a new session is opened'),
         })
-        .meta({ title: 'ResetRequest', examples: [{ seed: 42, episode_id: 'episode-001' }, {}] }),
+        .meta({
+          ...describedOthers(definition),
+          ...{ title: 'ResetRequest', examples: [{ seed: 42, episode_id: 'episode-001' }, {}] },
+        }),
       answer: resultSchema(definition, definition.httpFields?.reset),
     },
     async (context, { body: { session_id, ...asked } }) => {
@@ -102,6 +105,12 @@ function addStepRoute(
       return answer(session, await session.step(action), definition.httpFields?.step);
     },
   );
+}
+
+/** Whether a reset takes options that it does not name, in JSON Schema. The reader of the options refuses them. */
+export function describedOthers(definition: EnvironmentDefinition): JsonSchema {
+  const { additionalProperties } = toJsonSchema(resetOptionsSchema(definition), 'input');
+  return additionalProperties === false ? { additionalProperties } : {};
 }
 
 /** The options of a reset, which a reader of their own checks. One that is null counts as absent. */

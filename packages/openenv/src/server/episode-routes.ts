@@ -20,7 +20,7 @@ import {
   replayRecord,
 } from '../sessions/episode.ts';
 import type { OpenEnvServer, ServerParts } from './create-server.ts';
-import { describedOptions, sessionId } from './environment-routes.ts';
+import { describedOptions, describedOthers, sessionId } from './environment-routes.ts';
 import { type AddRoute, described, httpProblem, jsonValue } from './route-table.ts';
 
 const openRequest = episodeFileSchema
@@ -122,7 +122,7 @@ const LOG_LISTS = ['steps', 'episode_log', 'log', 'actions'] as const;
  * Reads the forms of log that clients send: a list, or an object with `steps`, `actions`, `log` or `episode_log`. Each
  * entry is an object with an `action`, or the action itself; an entry whose `action` is null stands for the reset.
  * Options of the reset come from `reset` or the top level of the log, and then from the request's other keys. They and the
- * actions, each with its place in the request's body, are still to be validated; all else in the log is dropped unread.
+ * actions, each with its place in the request's body, are still to be validated; what else stands in the log is dropped unread.
  */
 function readEpisodeLog(
   log: readonly unknown[] | JsonObject,
@@ -142,8 +142,9 @@ function readEpisodeLog(
   return {
     reset: {
       ...options,
-      ...Object.fromEntries(Object.entries(outer).filter(([key]) => isOption(key))),
-      ...reset,
+      ...Object.fromEntries(
+        [...Object.entries(outer), ...Object.entries(reset)].filter(([key]) => isOption(key)),
+      ),
     },
     actions: entries.flatMap((entry, index) => {
       const wrapped = isJsonObject(entry) && 'action' in entry;
@@ -209,7 +210,7 @@ export function mountGraderRoute(
             .nullish()
             .meta({ ...logSchema(schemas.action) }),
         })
-        .meta({ title: 'GraderRequest' }),
+        .meta({ ...describedOthers(definition), title: 'GraderRequest' }),
       answer: gradeBody.required({ replayed: true }),
     },
     async (context, { body }) => {
