@@ -466,6 +466,17 @@ export default definePolicy({
     assert.ok(urgent.ttft_ms.mean < 0.7 * other.ttft_ms.mean, JSON.stringify(report.classes));
   });
 
+  it('counts the requests that clients give up, which leave room for others', async () => {
+    const [impatient, patient] = await Promise.all([
+      simulate('2048:256@30/s,1m', '--client-timeout', '10'),
+      simulate('2048:256@30/s,1m'),
+    ]);
+    assert.ok(impatient.aborted > 100, `${impatient.aborted}`);
+    assert.equal(impatient.completed + impatient.aborted, patient.completed);
+    assert.equal(patient.aborted, undefined);
+    assert.ok(impatient.ttft_ms.p99 <= 10_000 && patient.ttft_ms.p99 > 20_000);
+  });
+
   it('serves prefills and decodes apart', async () => {
     const steady = fileWith(
       'steady.jsonl',

@@ -9,7 +9,7 @@ const NONE = -1;
 /**
  * Arrivals of a trace that depend on answers: a follow-up arrives when the answer before it is complete and its think
  * time is over, and with a concurrency the next conversation starts when one has ended. A request that is refused
- * counts as answered.
+ * counts as answered, and so does one that its client gives up.
  */
 export class ClosedLoop {
   /** First and next follow-up to the same answer, by request. */

@@ -71,6 +71,13 @@ export class Handovers {
     for (const engine of this.decoding) engine.runUntil(tick);
   }
 
+  /** Forgets a request whose KV is on its way. @returns whether there was one of that id */
+  abort(id: number): boolean {
+    const at = this.sent.findIndex(({ request }) => request.id === id);
+    if (at >= 0) this.sent.splice(at, 1);
+    return at >= 0;
+  }
+
   /** Whether a request that arrives at `tick` is prefilled apart; if not, an engine that decodes serves all of it. */
   disaggregates(view: RequestView, tick: number): boolean {
     if (!this.router.asksWhere) return true;

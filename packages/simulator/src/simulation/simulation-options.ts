@@ -63,6 +63,11 @@ export interface SimulationOptions extends EngineSettings {
    * the order. Default: requests arrive as the trace says.
    */
   readonly concurrency?: number;
+  /**
+   * Time after its arrival at which a client gives up a request that is not complete, ms. The iteration under way is finished;
+   * what the request held is free then. Default never.
+   */
+  readonly clientTimeoutMs?: number;
   /** Told of every stretch of iterations of every replica. */
   readonly onIterations?: (span: SimulatedSpan) => void;
   /** Routing of requests to the replicas. Default `round_robin`. */

@@ -16,6 +16,8 @@ export interface SimulationTotals {
   readonly completed: number;
   /** Requests refused because they can never fit the KV pool. */
   readonly rejected: number;
+  /** With a time-out of clients: requests that they gave up. */
+  readonly aborted?: number;
   /** From the first arrival to the last token, ms. */
   readonly simulatedMs: number;
   /** Median inter-token latency, ms. */

@@ -43,6 +43,11 @@ export class TraceServer {
   private origin = 0;
   private submitted = 0;
   private refused = 0;
+  private aborted = 0;
+  /** Requests in order of arrival, and the ticks from the first origin at which their clients give up. */
+  private readonly patience: { readonly id: number; readonly until: number }[] = [];
+  private impatient = 0;
+  private readonly timeoutTicks: number;
   private latestMs = 0;
 
   /** @throws SimulatorError when the options do not fit the profile. */
@@ -97,6 +102,11 @@ export class TraceServer {
             ...([profile, secondPool?.profile] as const),
           );
     this.collector = collector;
+    const { clientTimeoutMs } = options;
+    if (clientTimeoutMs !== undefined && !(clientTimeoutMs > 0)) {
+      throw wrongSetting('SIMULATION_OPTION', 'clientTimeoutMs', 'a number above 0', clientTimeoutMs);
+    }
+    this.timeoutTicks = ticksFromMs(clientTimeoutMs ?? Number.POSITIVE_INFINITY);
     this.priorities = options.priorities;
     this.kvBlocks = blocksOf(options);
     this.concurrency = options.concurrency;
@@ -159,7 +169,9 @@ export class TraceServer {
     }
     for (let i = 0; i < requests.arrivalMs.length; i++) {
       if (this.submitted % CHUNK === 0 && this.submitted > 0) this.advance();
-      this.send(tracedRequest(requests, i, first + i, this.origin, this.priorities, chains), requests, i);
+      const request = tracedRequest(requests, i, first + i, this.origin, this.priorities, chains);
+      this.giveUpUntil(request.arrival);
+      this.send(request, requests, i);
       this.latestMs = requests.arrivalMs[i];
       this.submitted++;
     }
@@ -178,7 +190,32 @@ export class TraceServer {
     const isApart = view === null || this.handovers === null || this.handovers.disaggregates(view, arrival);
     const chosen = isApart ? router : this.handovers!.router;
     chosen.choose(request, arrival, view).submit(isOrdered ? { ...request, view: view! } : request);
+    if (this.timeoutTicks < Number.POSITIVE_INFINITY) {
+      this.patience.push({ id: request.id, until: arrival + this.origin + this.timeoutTicks });
+    }
     return true;
+  }
+
+  /** Tick at which the next client gives up, if its request is not complete; `Infinity` when none will. */
+  private get nextGivingUp(): number {
+    const { patience, impatient } = this;
+    return impatient < patience.length ? patience[impatient].until - this.origin : Number.POSITIVE_INFINITY;
+  }
+
+  /** Lets the next client give up. Answers its request, or -1 when that is complete. */
+  private giveUp(): number {
+    const { id } = this.patience[this.impatient++];
+    if (!this.engines.some((engine) => engine.abort(id)) && !this.handovers?.abort(id)) return -1;
+    this.aborted++;
+    return id;
+  }
+
+  /** Lets the clients give up whose patience ends by `tick`. */
+  private giveUpUntil(tick: number): void {
+    for (let at = this.nextGivingUp; at <= tick && at < Number.POSITIVE_INFINITY; at = this.nextGivingUp) {
+      this.runEngines(at);
+      this.giveUp();
+    }
   }
 
   /** A request as a policy sees it. @param trace where it is request `at`, for the hashes of its prompt */
@@ -196,6 +233,7 @@ export class TraceServer {
 
   /** Serves all that is left, and answers what the engines have counted. */
   finish(): Omit<SimulationTotals, 'simulatedMs'> {
+    this.giveUpUntil(Number.POSITIVE_INFINITY);
     this.runUntil(Number.POSITIVE_INFINITY);
     const { submitted: requests, kvBlocks } = this;
     const { faults } = this.policy;
@@ -209,6 +247,7 @@ export class TraceServer {
     return {
       ...{ requests, completed, rejected, counters, kvBlocks },
       ...{ itlP50Ms: latency.quantileMs(0.5), itlP99Ms: latency.quantileMs(0.99) },
+      ...(this.options.clientTimeoutMs !== undefined && { aborted: this.aborted }),
       ...(this.options.policy !== undefined && { policy: { refused: this.refused, faults } }),
     };
   }
@@ -227,6 +266,12 @@ export class TraceServer {
       const arrival = loop.nextArrival - this.origin;
       let begin = this.handovers?.nextReady ?? Number.POSITIVE_INFINITY;
       for (const engine of engines) begin = Math.min(begin, engine.nextIteration);
+      const givingUp = this.nextGivingUp;
+      if (givingUp <= Math.min(arrival, begin) && givingUp < Number.POSITIVE_INFINITY) {
+        const request = this.giveUp();
+        if (request >= 0) loop.answer(request, givingUp + this.origin);
+        continue;
+      }
       if (arrival <= begin) {
         if (arrival === Number.POSITIVE_INFINITY) return;
         const at = loop.take();
@@ -235,7 +280,7 @@ export class TraceServer {
         continue;
       }
       // An answer of one replica may lead to a request at another: one iteration at a time.
-      if (engines.length === 1) engines[0].runUntil(arrival, 1);
+      if (engines.length === 1) engines[0].runUntil(Math.min(arrival, givingUp), 1);
       else this.runEngines(begin + 1);
       for (const engine of engines) {
         loop.hear(engine, this.origin);

@@ -65,6 +65,7 @@ const options = {
     parse: parseShares,
     help: 'draw priority classes, the most urgent first: 0.2,0.8',
   },
+  clientTimeout: above('<s>', 0, 86_400, 'clients give up requests that are not complete after s seconds'),
   kvOffloadingBandwidth: above('<GB/s>', 0, 1e6, 'host to GPU (default: of the profile, else 25)'),
   ...trafficOptions,
   repeatTo: {
@@ -122,7 +123,7 @@ function withBandwidth(deployment: Deployment, { kvOffloadingBandwidth: own }: S
 function engineOptions(deployment: Deployment, values: Values): SimulationOptions {
   const { profile, settings, engines, kvBlocks } = deployment;
   const { maxNumBatchedTokens, prefixCaching } = settings;
-  const { acceptance, seed, functions: policy, metricsInterval: metricsIntervalMs } = values;
+  const { acceptance, seed, functions: policy, metricsInterval: metricsIntervalMs, clientTimeout } = values;
   const { replicas = engines, router = deployment.router ?? 'round_robin' } = values;
   const split = values.split ?? (settings.split === false ? undefined : ofEngines(settings.split, replicas));
   return {
@@ -138,6 +139,7 @@ function engineOptions(deployment: Deployment, values: Values): SimulationOption
       policy,
       metricsIntervalMs,
     },
+    ...(clientTimeout !== undefined && { clientTimeoutMs: 1000 * clientTimeout }),
     ...(split === undefined ? { replicas } : { split }),
   };
 }

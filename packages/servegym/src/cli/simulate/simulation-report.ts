@@ -44,7 +44,8 @@ export function simulationJson(simulation: Simulation) {
   const { simulatedMs, ttft, tpot, e2e, counters, kvBlocks, requests, completed, rejected } = run;
   const simulatedS = simulatedMs / 1000;
   return snakeCase({
-    ...{ profile: profile.name, weights, trace: source, requests, completed, rejected, simulatedS },
+    ...{ profile: profile.name, weights, trace: source, requests, completed, rejected },
+    ...{ aborted: run.aborted, simulatedS },
     makespanS: simulation.isClosedBatch ? simulatedS : undefined,
     ...{ wallS, requestsPerWallS: requests / wallS, ttftMs: ttft, tpotMs: tpot, e2eMs: e2e },
     ...{ throughputTps: throughput(run), preemptions: counters.preemptions, iterations: counters.iterations },
@@ -75,6 +76,7 @@ export function simulationText(simulation: Simulation): string {
     '',
     ...facts([
       ['requests', `${count(run.completed)} completed, ${count(run.rejected)} rejected`],
+      ['by clients', run.aborted === undefined ? undefined : `${count(run.aborted)} given up`],
       ['by the policy', run.policy && `${count(run.policy.refused)} refused`],
       ['simulated', `${seconds(simulatedS)}${isClosedBatch ? ' (makespan)' : ''}`],
       ['wall', `${seconds(wallS)} (${count(Math.round(run.requests / wallS))} requests/s)`],
