@@ -38,7 +38,7 @@ const SECTIONS: Readonly<Record<string, readonly string[]>> = {
     'endpoint',
   ],
   Environments: ['environments', 'fleet', 'inferencegym', 'traffic', 'your-own-task'],
-  Agents: ['agents', 'language-models', 'benchmarks', 'seasons'],
+  Agents: ['agents', 'language-models', 'policies', 'integrations', 'benchmarks', 'seasons'],
   'Running it': ['console', 'serving', 'deploy', 'scaling'],
   'The simulator': ['element', 'engine-profiles', 'kernel-tables', 'schedules', 'fidelity', 'reference-data'],
   Help: ['glossary', 'faq', 'troubleshooting', 'openenv-conformance'],

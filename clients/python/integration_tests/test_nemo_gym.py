@@ -1,5 +1,8 @@
 """NeMo Gym from PyPI serves the sessions; the calls are those that its agents make for a model."""
 
+import json
+import subprocess
+import sys
 from unittest.mock import MagicMock
 
 from fastapi.testclient import TestClient
@@ -36,6 +39,14 @@ def test_a_session_is_seeded_operated_and_rewarded_by_its_grade() -> None:
     verified = server.post("/verify", json={**row, "response": RESPONSE})
     assert verified.status_code == 200, verified.text
     assert 0.1 < verified.json()["reward"] < 1
+
+
+def test_the_dataset_has_an_episode_in_each_row(tmp_path) -> None:
+    file = tmp_path / "rows.jsonl"
+    subprocess.run([sys.executable, "-m", "servegym.nemo_gym_server", str(file)], check=True)
+    found = [json.loads(line) for line in file.read_text().splitlines()]
+    assert [row["seed"] for row in found] == list(range(100))
+    NeMoGymResponseCreateParamsNonStreaming.model_validate(found[0]["responses_create_params"])
 
 
 def test_sessions_of_two_rollouts_are_apart() -> None:

@@ -43,7 +43,7 @@ def operate() -> Solver:
         with ServeOperator() as operator:
             told = await asyncio.to_thread(operator.reset, state.metadata["task_id"], state.metadata["seed"])
             state.messages.append(ChatMessageUser(content=told))
-            state.tools = [ToolDef(asynchronous(tool)).as_tool() for tool in (operator.configure, operator.observe)]
+            state.tools = [ToolDef(_asynchronous(tool)).as_tool() for tool in (operator.configure, operator.observe)]
             state = await generate(state)
             state.store.set("grade", await asyncio.to_thread(operator.get_reward))
         return state
@@ -51,7 +51,7 @@ def operate() -> Solver:
     return solve
 
 
-def asynchronous(method: Callable[..., str]) -> Callable[..., Awaitable[str]]:
+def _asynchronous(method: Callable[..., str]) -> Callable[..., Awaitable[str]]:
     """The method with the same signature, run in a thread."""
 
     @functools.wraps(method)

@@ -113,7 +113,4 @@ def rows(task_id: str = "static_workload", seeds: range = range(100)) -> list[di
 
 
 if __name__ == "__main__":
-    if len(sys.argv) > 1:
-        Path(sys.argv[1]).write_text("".join(f"{json.dumps(row)}\n" for row in rows()))
-    else:
-        ServeGymResourcesServer.run_webserver()
+    Path(sys.argv[1]).write_text("".join(f"{json.dumps(row)}\n" for row in rows()))
