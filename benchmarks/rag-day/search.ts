@@ -10,8 +10,8 @@ const { space } = study;
 /** Blocks are minutes of each hour. */
 const STAGES: readonly SearchStage[] = [
   { name: 'a short part', blocks: 2 },
-  { name: 'a longer part', blocks: 10, keep: 0, fewest: 10 },
-  { name: 'the day', blocks: Number.POSITIVE_INFINITY, keep: 0, fewest: 3 },
+  { name: 'a longer part', blocks: 10, keep: 0, fewest: 16 },
+  { name: 'the day', blocks: Number.POSITIVE_INFINITY, keep: 0, fewest: 4 },
 ];
 /** Candidates drawn, and those whose neighbours are drawn too. */
 const DRAWN = 192;
