@@ -197,24 +197,7 @@ export async function planFleet(
   const allowed = sorted.filter(({ plan }) => isAllowed(plan, allow));
   const mixed = await mixedFleets(evaluator, allowed, traffic, mostEngines);
   onPlans?.(mixed.plans);
-  const missing = Math.max(0, NAMED - allowed.length);
-  const isOwn = (each: EngineChoice) => isAllowed(basisOf([{ ...each, settings: each.candidate }]), allow);
-  const refusedKinds = notPlanned.filter(({ tried }) => tried.length > 0);
-  const own = refusedKinds.filter(({ tried }) => tried.some(isOwn));
-  const misses = await Promise.all(
-    (missing === 0 ? [] : own.length > 0 ? own : refusedKinds).map(async ({ tried, tooFew }) => {
-      const on = tooFew === undefined ? few : whole;
-      const from = own.length > 0 ? tried.filter(isOwn) : tried;
-      return { engines: tooFew, ...(await evaluator.nearest(on, from, tooFew)) };
-    }),
-  );
-  misses.sort((a, b) => a.timesLimit - b.timesLimit || compareNames(a, b));
-  const near = await Promise.all(
-    misses
-      .filter(({ engines }) => engines === undefined && own.length > 0)
-      .slice(0, missing)
-      .map((miss) => nearPlan(jobs, options, traffic, miss)),
-  );
+  const missed = await nameMisses(jobs, evaluator, options, traffic, notPlanned, allowed.length);
   const { arrivalMs, inputTokens, outputTokens } = trace;
   const seconds = arrivalMs[arrivalMs.length - 1] / 1000;
   const sum = (values: Int32Array) => values.reduce((total, value) => total + value, 0);
@@ -230,17 +213,49 @@ export async function planFleet(
     allow,
     ...rankPlans([...fleets.map(({ plan }) => plan), ...mixed.plans], allow),
     notPlanned,
-    near: near
-      .filter((plan) => plan !== null)
-      .sort((a, b) => a.usdPerHour / a.chance - b.usdPerHour / b.chance || compareNames(a, b)),
-    nearest:
-      allowed.length === 0 && misses.length > 0 ? { ...misses[0], engines: misses[0].engines ?? 1 } : null,
+    ...missed,
     mixedFleetsTried: mixed.tried,
     mostEngines,
     ...effort,
     simulations: evaluator.simulations,
     simulatedRequests: evaluator.simulatedRequests,
     wallS: (performance.now() - started) / 1000,
+  };
+}
+
+/** Where few plans meet the SLO: those that miss it by less than the error of their profile; where none does, what comes nearest. */
+async function nameMisses(
+  jobs: JobEngine,
+  evaluator: Evaluator,
+  options: PlanOptions,
+  traffic: PlannedTraffic,
+  notPlanned: readonly RefusedProfile[],
+  planned: number,
+): Promise<Pick<PlanResult, 'near' | 'nearest'>> {
+  const missing = Math.max(0, NAMED - planned);
+  const isOwn = (each: EngineChoice) =>
+    isAllowed(basisOf([{ ...each, settings: each.candidate }]), options.allow);
+  const refusedKinds = notPlanned.filter(({ tried }) => tried.length > 0);
+  const own = refusedKinds.filter(({ tried }) => tried.some(isOwn));
+  const misses = await Promise.all(
+    (missing === 0 ? [] : own.length > 0 ? own : refusedKinds).map(async ({ tried, tooFew }) => {
+      const on = tooFew === undefined ? traffic.few : traffic.whole;
+      const from = own.length > 0 ? tried.filter(isOwn) : tried;
+      return { engines: tooFew, ...(await evaluator.nearest(on, from, tooFew)) };
+    }),
+  );
+  misses.sort((a, b) => a.timesLimit - b.timesLimit || compareNames(a, b));
+  const near = await Promise.all(
+    misses
+      .filter(({ engines }) => engines === undefined && own.length > 0)
+      .slice(0, missing)
+      .map((miss) => nearPlan(jobs, options, traffic, miss)),
+  );
+  return {
+    near: near
+      .filter((plan) => plan !== null)
+      .sort((a, b) => a.usdPerHour / a.chance - b.usdPerHour / b.chance || compareNames(a, b)),
+    nearest: planned === 0 && misses.length > 0 ? { ...misses[0], engines: misses[0].engines ?? 1 } : null,
   };
 }
 
