@@ -198,18 +198,11 @@ export async function planFleet(
   const mixed = await mixedFleets(evaluator, allowed, traffic, mostEngines);
   onPlans?.(mixed.plans);
   const missed = await nameMisses(jobs, evaluator, options, traffic, notPlanned, allowed.length);
-  const { arrivalMs, inputTokens, outputTokens } = trace;
-  const seconds = arrivalMs[arrivalMs.length - 1] / 1000;
-  const sum = (values: Int32Array) => values.reduce((total, value) => total + value, 0);
   return {
     slo,
     ...{ trace: trace.source, refused },
-    requests: arrivalMs.length,
+    ...ratesOf(trace),
     requestsSimulated: whole.trace.arrivalMs.length,
-    hours: seconds / 3600,
-    requestsPerS: (arrivalMs.length - 1) / seconds,
-    inputTokensPerS: sum(inputTokens) / seconds,
-    outputTokensPerS: sum(outputTokens) / seconds,
     allow,
     ...rankPlans([...fleets.map(({ plan }) => plan), ...mixed.plans], allow),
     notPlanned,
@@ -220,6 +213,16 @@ export async function planFleet(
     simulations: evaluator.simulations,
     simulatedRequests: evaluator.simulatedRequests,
     wallS: (performance.now() - started) / 1000,
+  };
+}
+
+function ratesOf({ arrivalMs, inputTokens, outputTokens }: Trace) {
+  const requests = arrivalMs.length;
+  const seconds = arrivalMs[requests - 1] / 1000;
+  const sum = (values: Int32Array) => values.reduce((total, value) => total + value, 0);
+  return {
+    ...{ requests, hours: seconds / 3600, requestsPerS: (requests - 1) / seconds },
+    ...{ inputTokensPerS: sum(inputTokens) / seconds, outputTokensPerS: sum(outputTokens) / seconds },
   };
 }
 
