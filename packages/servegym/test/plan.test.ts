@@ -229,7 +229,7 @@ describe('servegym plan', () => {
     assert.equal(code, 0, stderr);
     assert.match(stdout, /Settings: max_num_seqs 96/);
     assert.match(stdout, /Searched: gpu "H100-80GB", .*max_num_seqs 96/);
-    assert.match(stdout, /Not searched: .*split.*\(not named\).*admission \(every request is admitted\)/);
+    assert.match(stdout, /Not searched: .*split.*\(not named\).*autoscaler \(the autoscaled bill/);
     assert.match(stdout, /Rank correlation: /);
     writeFileSync(file, JSON.stringify({ ...own, tensor_parallel_size: [3] }));
     const none = await runCommand(...drawn);
