@@ -7,10 +7,8 @@ import { servingCommands } from '../../packages/operators/src/deployment/serving
 
 /** Load and SLO of all pages, those that `<servegym-sim>` begins with. */
 export const LOAD = { rate: 8, input: 1024, output: 256, sloTtft: 1000, sloTpot: 50 };
-/** Simulated at each rate. A choice: a quarter of what `<servegym-sim>` takes, for hundreds of servers. */
-const EFFORT: Effort = { seconds: 10, requests: 500, tolerance: 1.05 };
-/** The same for models with groups of layers, whose simulation takes 50 times as long. */
-const SHORT_EFFORT: Effort = { seconds: 5, requests: 300, tolerance: 1.1 };
+/** Simulated at each rate. A choice: half of what `<servegym-sim>` takes, for hundreds of servers. */
+const EFFORT: Effort = { seconds: 30, requests: 1000, tolerance: 1.05 };
 
 /** One engine with vLLM's defaults, and how it does. */
 export interface Variant {
@@ -33,8 +31,7 @@ function simulated(profile: EngineProfile, weights: WeightPrecision): Variant | 
   const settings = { ...vllmDefaults(profile), weights };
   const deployment = { name: profile.name, profile, settings, engines: 1, notSimulated: [] };
   try {
-    const effort = profile.model.kvGroups === undefined ? EFFORT : SHORT_EFFORT;
-    return { profile, weights, curve: wholeCurve(deployment, LOAD, effort) };
+    return { profile, weights, curve: wholeCurve(deployment, LOAD, EFFORT) };
   } catch (error) {
     // Weights that leave no memory for KV.
     if (error instanceof SimulatorError || error instanceof RangeError) return null;

@@ -1,5 +1,5 @@
 // `npm run docs:servers`: simulates each model on each GPU that has a profile, and writes a page for it, a list of all pages,
-// and `models.json`. Arguments are the models to simulate; default: all, in about four minutes.
+// and `models.json`. Arguments are the models to simulate; default: all, in about half a minute.
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { listProfiles } from '@servegym/profiles';

@@ -12,7 +12,7 @@ import { buildProgram } from '../../packages/servegym/src/cli/program.ts';
 const maintenance = dirname(import.meta.dirname);
 const root = dirname(maintenance);
 const BASE = '/made-up-base/';
-/** Models that get pages; all would take minutes. */
+/** Models that get pages; hundreds of pages would make the build of the site twice as long. */
 const SERVED_MODELS = ['Llama-3-8B', 'Qwen3-32B'];
 
 describe('the documentation site', () => {
