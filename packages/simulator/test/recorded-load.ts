@@ -1,8 +1,9 @@
 import { Engine } from '../src/engine/engine.ts';
-import type { BatchDepth, Drafter, EngineConfig } from '../src/engine/engine-config.ts';
+import type { BatchDepth, Drafter, EngineConfig, QueueOrder } from '../src/engine/engine-config.ts';
 import type { PromptPrefix } from '../src/engine/prefix-cache.ts';
 import { TICKS_PER_MS } from '../src/engine/ticks.ts';
 import type { SchedulingPolicy } from '../src/engine/waiting-queue.ts';
+import { RequestView } from '../src/policy/views.ts';
 import { ReferenceEngine } from './reference-engine.ts';
 
 /** Arrival in ms, prompt tokens, output tokens, priority, abort in ms or -1, request whose text it begins with or -1, tokens of that. */
@@ -64,9 +65,14 @@ const INSTANT_DRAFTS = {
 /**
  * Serves a recorded load on the engine, one iteration a millisecond.
  * @param named Content that has a name: all, or what another request asks for. The schedule is the same.
+ * @param order Orders its queue.
  */
-export function scheduleOnEngine(load: RecordedLoad, named: 'all' | 'asked for' = 'all'): RecordedSchedule {
-  const engine = new Engine(configOf(load), optionsOf(load));
+export function scheduleOnEngine(
+  load: RecordedLoad,
+  named: 'all' | 'asked for' = 'all',
+  order?: QueueOrder,
+): RecordedSchedule {
+  const engine = new Engine(configOf(load), { ...optionsOf(load), order });
   serve(engine, load, Number.POSITIVE_INFINITY, named);
   const { iterations, preemptions, cachedTokens } = engine.counters;
   const tokens = load.requests.map((): [number, number] => [0, 0]);
@@ -132,7 +138,8 @@ function serve(
     const chunks = ids.slice(0, Math.floor(namedTokens / load.block_tokens));
     const prefix: PromptPrefix | null =
       chunks.length === 0 ? null : { ids: chunks, chunkTokens: load.block_tokens, namedTokens };
-    engine.submit({ id, arrival: arrivalMs * TICKS_PER_MS, input, output, priority, prefix });
+    const view = new RequestView({ input, priority, prefix }, arrivalMs / 1000);
+    engine.submit({ id, arrival: arrivalMs * TICKS_PER_MS, input, output, priority, prefix, view });
     if (abortMs >= 0) aborts.push([abortMs, id]);
   }
   for (const [abortMs, id] of aborts.sort((a, b) => a[0] - b[0])) {

@@ -136,6 +136,10 @@ const COMMANDS: Readonly<Record<string, Commands>> = {
           summary: 'find better numbers for its parameters',
           load: async () => (await import('./policy/search.ts')).searchPolicyCommand(),
         },
+        export: {
+          summary: 'write it in the form of a real system',
+          load: async () => (await import('./policy/export.ts')).exportPolicyCommand(),
+        },
         compare: {
           summary: 'serve the same traces with two',
           load: async () => (await import('./policy/command.ts')).comparePoliciesCommand(),

@@ -2,7 +2,7 @@ import type { FleetObservation } from '@servegym/environments';
 import { definePolicy } from '@servegym/simulator';
 
 /** Times the work that prompts and answers are, replicas beyond it, and share of the most so far that is kept for a window. */
-const parameters = { prompts: 1.5, answers: 0.5, waiting: 0.05, trend: 0.5, spare: 0.5, decay: 0.9 };
+const parameters = { prompts: 3.29, answers: 0.58, waiting: 0.146, trend: 0.431, spare: 1.34, decay: 0.967 };
 
 /** Replicas for the seconds of GPU that the arriving tokens take, more when arrivals rise or requests wait. */
 export default definePolicy<FleetObservation>(() => {

@@ -1,0 +1,61 @@
+import { readFile } from 'node:fs/promises';
+import { startPolicy } from '@servegym/simulator';
+import { defineCommand } from '../command-table.ts';
+import { InputError } from '../failure.ts';
+import { requireWritable, writeOutputFile } from '../files.ts';
+import { readPolicySource } from './evaluate-policy.ts';
+import { importPolicy } from './import-policy.ts';
+
+/** What a policy becomes. */
+const TARGETS = { vllm: toVllm } as const;
+
+/** `servegym policy export`: a policy for a real system. */
+export const exportPolicyCommand = () =>
+  defineCommand({
+    description:
+      'Write a policy in the form of a real system. What it cannot be there is refused with the reason.',
+    words: {
+      file: { value: '<file>', help: 'module that exports a policy (.ts or .js); it runs in this process' },
+    },
+    options: {
+      to: {
+        value: '<system>',
+        help: 'vllm: a scheduler for --scheduler-cls, from `order`',
+        choices: Object.keys(TARGETS) as (keyof typeof TARGETS)[],
+        required: true,
+      },
+      output: { value: '<file>', help: 'where it is written (default: standard output)' },
+    },
+    after: `Examples:
+  servegym policy export my-scheduler.ts --to vllm --output my_scheduler.py`,
+    async action({ file, to, output }) {
+      await requireWritable(output);
+      const source = await readPolicySource(file);
+      const functions = startPolicy(await importPolicy(file), file);
+      const text = await TARGETS[to](functions, source, file);
+      if (output === undefined) process.stdout.write(text);
+      else await writeOutputFile(output, [text]);
+    },
+  });
+
+type Functions = ReturnType<typeof startPolicy>;
+
+function refuse(file: string, reason: string): never {
+  throw new InputError(`${file}: ${reason}`, { code: 'INVALID_FILE' });
+}
+
+/** A module of Python with the policy in it, which a process of Node runs. */
+async function toVllm({ order, ...others }: Functions, source: string, file: string): Promise<string> {
+  if (order === undefined)
+    refuse(file, 'expected `order`, the function that a scheduler of vLLM has, got none');
+  const code = source.replace(/\/\*[^]*?\*\/|\/\/.*$/gm, '');
+  for (const [word, why] of [
+    ['predicted_output', 'vLLM predicts no lengths of answers'],
+    ['prefix_hashes', 'hashes of vLLM are of another kind than those of a trace'],
+  ])
+    if (code.includes(word)) refuse(file, `expected \`order\` without \`${word}\`: ${why}`);
+  const left = Object.keys(others).filter((name) => name !== 'ties');
+  if (left.length > 0) console.error(`note: ${left.join(', ')} left out: a scheduler only orders`);
+  const template = await readFile(new URL('./vllm_scheduler.py', import.meta.url), 'utf8');
+  return template.replace('"{{policy}}"', () => JSON.stringify(source));
+}
