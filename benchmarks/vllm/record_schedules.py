@@ -355,7 +355,8 @@ def schedule(scheduler: Scheduler, load: dict) -> dict:
     # Scheduled and not yet computed, as in vLLM's EngineCore: of two iterations, the second while the first is computed.
     queue: deque[tuple[SchedulerOutput, list[str], set[str], set[str]]] = deque()
     verified = [0] * len(requests)
-    # Policies know seconds; the clock is for those alone.
+    # A policy sees the times that ours sees.
+    is_ordered = hasattr(scheduler, "clock")
     scheduler.clock = lambda: now / 1000
     depth = 2 if load.get("options", {}).get("async_scheduling") else 1
     while True:
@@ -371,7 +372,7 @@ def schedule(scheduler: Scheduler, load: dict) -> dict:
                 sampling_params=SamplingParams(max_tokens=output, ignore_eos=True),
                 pooling_params=None,
                 # Equal arrivals keep their order.
-                arrival_time=(arrival + 1e-6 * arrived) / 1000,
+                arrival_time=arrival / 1000 if is_ordered else arrival + 1e-6 * arrived,
                 priority=priority,
                 block_hasher=hasher,
             )

@@ -4,10 +4,11 @@ import { defineCommand } from '../command-table.ts';
 import { InputError } from '../failure.ts';
 import { requireWritable, writeOutputFile } from '../files.ts';
 import { readPolicySource } from './evaluate-policy.ts';
+import { pickerConfig, scorerPlugin, scorerWeights } from './export-epp.ts';
 import { importPolicy } from './import-policy.ts';
 
 /** What a policy becomes. */
-const TARGETS = { vllm: toVllm } as const;
+const TARGETS = { epp: toEpp, vllm: toVllm } as const;
 
 /** `servegym policy export`: a policy for a real system. */
 export const exportPolicyCommand = () =>
@@ -20,14 +21,15 @@ export const exportPolicyCommand = () =>
     options: {
       to: {
         value: '<system>',
-        help: 'vllm: a scheduler for --scheduler-cls, from `order`',
+        help: 'epp: weights or a scorer of the endpoint picker, from `score`; vllm: a scheduler for --scheduler-cls, from `order`',
         choices: Object.keys(TARGETS) as (keyof typeof TARGETS)[],
         required: true,
       },
       output: { value: '<file>', help: 'where it is written (default: standard output)' },
     },
     after: `Examples:
-  servegym policy export my-scheduler.ts --to vllm --output my_scheduler.py`,
+  servegym policy export my-scheduler.ts --to vllm --output my_scheduler.py
+  servegym policy export my-router.ts --to epp`,
     async action({ file, to, output }) {
       await requireWritable(output);
       const source = await readPolicySource(file);
@@ -48,14 +50,27 @@ function refuse(file: string, reason: string): never {
 async function toVllm({ order, ...others }: Functions, source: string, file: string): Promise<string> {
   if (order === undefined)
     refuse(file, 'expected `order`, the function that a scheduler of vLLM has, got none');
-  const code = source.replace(/\/\*[^]*?\*\/|\/\/.*$/gm, '');
+  const code = source.replace(/\/\*[\s\S]*?\*\/|\/\/.*$/gm, '');
   for (const [word, why] of [
     ['predicted_output', 'vLLM predicts no lengths of answers'],
     ['prefix_hashes', 'hashes of vLLM are of another kind than those of a trace'],
   ])
     if (code.includes(word)) refuse(file, `expected \`order\` without \`${word}\`: ${why}`);
-  const left = Object.keys(others).filter((name) => name !== 'ties');
-  if (left.length > 0) console.error(`note: ${left.join(', ')} left out: a scheduler only orders`);
+  noteLeft(others, 'a scheduler only orders');
   const template = await readFile(new URL('./vllm_scheduler.py', import.meta.url), 'utf8');
   return template.replace('"{{policy}}"', () => JSON.stringify(source));
+}
+
+/** Weights of the endpoint picker's scorers where they give the policy's scores, else a scorer in Go. */
+async function toEpp({ score, ...others }: Functions, source: string, file: string): Promise<string> {
+  if (score === undefined) refuse(file, 'expected `score`, the function that a scorer has, got none');
+  noteLeft(others, 'a scorer only scores');
+  const weights = scorerWeights(score);
+  if (weights !== null) return pickerConfig(weights);
+  return scorerPlugin(score, source, file, (reason) => refuse(file, reason));
+}
+
+function noteLeft(others: object, why: string): void {
+  const left = Object.keys(others).filter((name) => name !== 'ties');
+  if (left.length > 0) console.error(`note: ${left.join(', ')} left out: ${why}`);
 }

@@ -1,47 +1,19 @@
 import { CrossEntropySearch } from '@servegym/agents';
 import { whole } from '../arguments/options.ts';
 import { defineCommand } from '../command-table.ts';
-import { InputError } from '../failure.ts';
 import { readInputFile, requireWritable, writeOutputFile } from '../files.ts';
 import { printResult } from '../output/print-result.ts';
 import { options, showTraces, withEvaluator } from './command.ts';
 import { type PolicyEvaluator, policySource } from './evaluate-policy.ts';
+import { parametersOf, withParameters } from './parameters.ts';
 import { comparePolicies, searchForm } from './report.ts';
 import { combinedScore } from './score.ts';
-
-/** The object of numbers in a policy's text that a search changes. */
-const PARAMETERS = /\bconst parameters(?:\s*:[^=]+)?\s*=\s*\{([^}]*)\}/;
-const ENTRY = /([A-Za-z_$][\w$]*)(\s*:\s*)(-?\d[\d_]*(?:\.\d+)?(?:e[+-]?\d+)?)/gi;
 
 /** Standard deviation of the first generation: of the logarithm of a number, of a number that is 0. Choices. */
 const FIRST_DEVIATION = 0.7;
 /** Share of a generation that the next is drawn after, and share of the old distribution that stays. Choices. */
 const ELITE_SHARE = 0.25;
 const SMOOTHING = 0.3;
-
-/** A policy's text with numbers in the place of those that it declares. */
-export function withParameters(text: string, numbers: readonly number[]): string {
-  let at = 0;
-  return text.replace(PARAMETERS, (found) =>
-    found.replace(ENTRY, (_, name, colon) => `${name}${colon}${Number(numbers[at++].toPrecision(3))}`),
-  );
-}
-
-/** The numbers that a policy declares. @throws InputError where it declares none */
-export function parametersOf(text: string, file: string): readonly { name: string; value: number }[] {
-  const [, body = ''] = PARAMETERS.exec(text) ?? [];
-  const found = Array.from(body.matchAll(ENTRY), ([, name, , value]) => ({
-    name,
-    value: Number(value.replaceAll('_', '')),
-  }));
-  if (found.length > 0) return found;
-  throw new InputError(
-    `${file}: expected numbers to search in \`const parameters = { name: 1.5 };\`, got none`,
-    {
-      code: 'INVALID_FILE',
-    },
-  );
-}
 
 /** A generation of a search: scores on the traces that it was searched on. */
 export interface Generation {
