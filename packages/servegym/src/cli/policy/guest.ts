@@ -43,20 +43,10 @@ export interface Guest {
 }
 
 /**
- * Makes the realm in which a policy is evaluated. Its text runs there, so it refers to nothing outside itself. It keeps what
- * a calculation needs, takes away clock, chance, memory outside the heap and what tells when memory is collected, and freezes
- * the rest. No object of the host comes in.
+ * Takes from a realm what a policy is not to have: clock, chance, memory outside the heap, and what tells when memory is
+ * collected. Its text runs there, before any other, so it refers to nothing outside itself, as the two below.
  */
-export function guestRealm(given: typeof GUEST, seed: number): Guest {
-  const { REQUEST, REPLICA, FLEET, ROLES, HOOKS, ANSWER, ROWS, REPLICAS, HASHES } = given;
-  const requests = new Float64Array(ROWS * REQUEST.length);
-  const replicas = new Float64Array(REPLICAS * REPLICA.length);
-  const fleetNumbers = new Float64Array(FLEET.length);
-  const hashes = new Float64Array(HASHES);
-  const list = new Float64Array(ROWS);
-  const kinds = new Float64Array(REPLICAS);
-  let [shown, hashed, state, text] = [0, 0, seed >>> 0, ''];
-
+export function tameRealm(): void {
   const kept =
     'Object Function Array Number parseFloat parseInt Infinity NaN undefined Boolean String Symbol RegExp Error AggregateError EvalError RangeError ReferenceError SyntaxError TypeError URIError globalThis JSON Math Map BigInt Set WeakMap WeakSet Proxy Reflect isFinite isNaN Iterator';
   for (const name of Reflect.ownKeys(globalThis))
@@ -69,8 +59,45 @@ export function guestRealm(given: typeof GUEST, seed: number): Guest {
   for (const name of ['prepareStackTrace', 'captureStackTrace']) fix(Error, name, undefined);
   fix(Error, 'stackTraceLimit', 0);
   fix(globalThis, 'definePolicy', (policy: unknown) => policy);
+}
 
-  /** Numbers from a place in memory on, which can only be read. */
+/** Freezes all that can be reached from the realm and from `more`, so that no policy changes it under what runs below. */
+export function freezeRealm(more: readonly unknown[]): void {
+  const seen = new Set<unknown>([globalThis]);
+  const freeze = (value: unknown) => {
+    if (Object(value) !== value || seen.has(value)) return;
+    seen.add(value);
+    freeze(Reflect.getPrototypeOf(value as object));
+    for (const key of Reflect.ownKeys(value as object)) {
+      const { value: member, get, set } = Reflect.getOwnPropertyDescriptor(value as object, key)!;
+      for (const each of [member, get, set]) freeze(each);
+    }
+    Object.freeze(value);
+  };
+  const iterators = [[], new Map(), new Set(), ''].map((each) =>
+    (each as Iterable<unknown>)[Symbol.iterator](),
+  );
+  for (const name of Reflect.ownKeys(globalThis)) {
+    const value = (globalThis as Record<PropertyKey, unknown>)[name];
+    freeze(value);
+    Object.defineProperty(globalThis, name, { value, writable: false, configurable: false });
+  }
+  for (const each of [...more, ...iterators, ''.matchAll(/x/g)]) freeze(each);
+  for (const each of [async () => {}, function* () {}, async function* () {}]) freeze(each);
+}
+
+/** Memory of the guest and the views of it that a policy gets, which can only be read. */
+export function guestViews(given: typeof GUEST, seed: number) {
+  const { REQUEST, REPLICA, FLEET, ROLES, ROWS, REPLICAS, HASHES } = given;
+  const requests = new Float64Array(ROWS * REQUEST.length);
+  const replicas = new Float64Array(REPLICAS * REPLICA.length);
+  const fleetNumbers = new Float64Array(FLEET.length);
+  const hashes = new Float64Array(HASHES);
+  const list = new Float64Array(ROWS);
+  const kinds = new Float64Array(REPLICAS);
+  let [shown, hashed, state] = [0, 0, seed >>> 0];
+
+  /** Numbers from a place in memory on. */
   class View {
     readonly #at: number;
     constructor(at: number) {
@@ -116,31 +143,27 @@ export function guestRealm(given: typeof GUEST, seed: number): Guest {
   View.show(RequestView.prototype, requests, REQUEST);
   View.show(ReplicaView.prototype, replicas, REPLICA);
   View.show(FleetView.prototype, fleetNumbers, FLEET);
-  const fleet = new FleetView(0);
-
-  /** Freezes all that can be reached, so that no policy changes it under what runs below. */
-  const seen = new Set<unknown>([globalThis]);
-  const freeze = (value: unknown) => {
-    if (Object(value) !== value || seen.has(value)) return;
-    seen.add(value);
-    freeze(Reflect.getPrototypeOf(value as object));
-    for (const key of Reflect.ownKeys(value as object)) {
-      const { value: member, get, set } = Reflect.getOwnPropertyDescriptor(value as object, key)!;
-      for (const each of [member, get, set]) freeze(each);
-    }
-    Object.freeze(value);
+  return {
+    memory: { requests, replicas, fleet: fleetNumbers, hashes, list, kinds },
+    show(count: number, hashCount: number) {
+      shown = count;
+      hashed = hashCount;
+    },
+    fleet: new FleetView(0),
+    request: (row: number) => new RequestView(row * REQUEST.length),
+    /** The replicas of a call. */
+    shown: () => firsts[shown],
+    classes: [RequestView, ReplicaView, FleetView],
   };
-  const iterators = [[], new Map(), new Set(), ''].map((each) =>
-    (each as Iterable<unknown>)[Symbol.iterator](),
-  );
-  for (const name of Reflect.ownKeys(globalThis)) {
-    freeze((globalThis as Record<PropertyKey, unknown>)[name]);
-    fix(globalThis, name, (globalThis as Record<PropertyKey, unknown>)[name]);
-  }
-  for (const each of [RequestView, ReplicaView, FleetView, ...iterators, ''.matchAll(/x/g)]) freeze(each);
-  for (const each of [async () => {}, function* () {}, async function* () {}]) freeze(each);
+}
 
+/** Adopts a policy, asks it, and writes what it answers. Nothing but primitives goes out. */
+export function guestPolicy(given: typeof GUEST, views: ReturnType<typeof guestViews>): Guest {
+  const { HOOKS, ANSWER, ROWS } = given;
+  const { memory, fleet, request, shown, show } = views;
+  const { list, kinds } = memory;
   const functions: Partial<Record<Hook, (...given: unknown[]) => unknown>> = {};
+  let text = '';
   const messageOf = (error: unknown): string => {
     try {
       return `${(Object(error) === error && (error as Error).message) || error}`.slice(0, 200);
@@ -164,7 +187,8 @@ export function guestRealm(given: typeof GUEST, seed: number): Guest {
     return 0;
   };
   return {
-    ...{ requests, replicas, fleet: fleetNumbers, hashes, list, kinds },
+    ...memory,
+    show,
     adopt(exported) {
       try {
         const policy = (typeof exported === 'function' ? exported() : exported) as Record<string, unknown>;
@@ -182,13 +206,9 @@ export function guestRealm(given: typeof GUEST, seed: number): Guest {
         return `!the policy threw as it was made: ${messageOf(error)}`;
       }
     },
-    show(count, hashCount) {
-      shown = count;
-      hashed = hashCount;
-    },
     order(rows, now) {
-      const queue = Array.from({ length: rows }, (_, row) => new RequestView(row * REQUEST.length));
-      const rowOf = new Map<unknown, number>(queue.map((request, row) => [request, row]));
+      const queue = Array.from({ length: rows }, (_, row) => request(row));
+      const rowOf = new Map<unknown, number>(queue.map((each, row) => [each, row]));
       try {
         const order = functions.order!(queue, now) as ArrayLike<unknown>;
         if (Object(order) !== order) return answered(undefined);
@@ -201,16 +221,16 @@ export function guestRealm(given: typeof GUEST, seed: number): Guest {
     },
     ask(hook, now) {
       try {
-        return answered(functions[hook]!(new RequestView(0), fleet, now));
+        return answered(functions[hook]!(request(0), fleet, now));
       } catch (error) {
         return thrown(error);
       }
     },
     score(now) {
-      const request = new RequestView(0);
-      for (let row = 0; row < shown; row++) {
+      const scored = request(0);
+      for (const [row, replica] of shown().entries()) {
         try {
-          list[row] = answered(functions.score!(request, views[row], now, fleet), row);
+          list[row] = answered(functions.score!(scored, replica, now, fleet), row);
         } catch (error) {
           list[row] = thrown(error, row);
         }

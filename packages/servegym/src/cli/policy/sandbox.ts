@@ -1,6 +1,6 @@
 import { constants, createContext, Script, SourceTextModule } from 'node:vm';
 import type { FleetView, PolicyFunctions, ReplicaView, RequestView } from '@servegym/simulator';
-import { GUEST, type Guest, guestRealm, type Hook } from './guest.ts';
+import { freezeRealm, GUEST, type Guest, guestPolicy, guestViews, type Hook, tameRealm } from './guest.ts';
 
 /** A policy in a realm of its own. */
 export interface SandboxedPolicy {
@@ -26,10 +26,13 @@ export async function sandboxPolicy(source: string, seed: number): Promise<Sandb
     codeGeneration: { strings: false, wasm: false },
     microtaskMode: 'afterEvaluate',
   });
-  const make = new Script(`(${guestRealm.toString()})`).runInContext(context) as typeof guestRealm;
-  // The constants are made of text there, as an object from here would show the way out.
-  const given = new Script(`(${JSON.stringify(GUEST)})`).runInContext(context);
-  const guest = make(given, seed);
+  const here = <T>(text: string) => new Script(`(${text})`).runInContext(context) as T;
+  // All is made of text there, as an object from here would show the way out.
+  const given = here<typeof GUEST>(JSON.stringify(GUEST));
+  const views = here<typeof guestViews>(String(guestViews))(given, seed);
+  here<typeof tameRealm>(String(tameRealm))();
+  here<typeof freezeRealm>(String(freezeRealm))(views.classes);
+  const guest = here<typeof guestPolicy>(String(guestPolicy))(given, views);
   const module = new SourceTextModule(source, { context, identifier: 'policy' });
   await module.link(() => {
     throw new Error('the policy imports a module');
@@ -71,22 +74,12 @@ function clockCost(): number {
   return gaps.sort((a, b) => a - b)[100];
 }
 
-/** Functions of the host that ask those of the guest. */
-function bridge(guest: Guest, adopted: string, source: string): SandboxedPolicy {
-  const { requests, replicas, hashes, list, kinds } = guest;
+/** Writes what the next call shows into the memory of the guest. Fields that cost time are written where the source names them. */
+function shower(guest: Guest, source: string) {
+  const { requests, replicas, hashes } = guest;
   const usesHashes = source.includes('prefix_hashes');
   const usesCached = source.includes('prefix_cached_tokens');
   const usesMatch = source.includes('prefix_match');
-  const clockMs = clockCost();
-  const samplesMs: number[] = [];
-  let calls = 0;
-  const timed = <T>(call: () => T): T => {
-    if (calls++ % TIMED !== 0) return call();
-    const begin = performance.now();
-    const value = call();
-    samplesMs.push(performance.now() - begin - clockMs);
-    return value;
-  };
   const writeRequest = (request: RequestView, row: number) => {
     const at = row * GUEST.REQUEST.length;
     requests[at] = request.prompt_tokens;
@@ -95,10 +88,9 @@ function bridge(guest: Guest, adopted: string, source: string): SandboxedPolicy 
     requests[at + 3] = request.predicted_output_tokens ?? -1;
     requests[at + 4] = request.predicted_output_error ?? -1;
   };
-  let shown: readonly ReplicaView[] = [];
   const show = (request: RequestView | null, fleet: FleetView) => {
     if (request !== null) writeRequest(request, 0);
-    shown = fleet.replicas;
+    const shown = fleet.replicas;
     for (let row = 0; row < shown.length; row++) {
       const replica = shown[row];
       const at = row * GUEST.REPLICA.length;
@@ -126,6 +118,23 @@ function bridge(guest: Guest, adopted: string, source: string): SandboxedPolicy 
     hashes.set(hashed);
     guest.show(shown.length, hashed.length);
   };
+  return { writeRequest, show };
+}
+
+/** Functions of the host that ask those of the guest. */
+function bridge(guest: Guest, adopted: string, source: string): SandboxedPolicy {
+  const { list, kinds } = guest;
+  const { writeRequest, show } = shower(guest, source);
+  const clockMs = clockCost();
+  const samplesMs: number[] = [];
+  let calls = 0;
+  const timed = <T>(call: () => T): T => {
+    if (calls++ % TIMED !== 0) return call();
+    const begin = performance.now();
+    const value = call();
+    samplesMs.push(performance.now() - begin - clockMs);
+    return value;
+  };
   /** An answer as the simulator takes it. */
   const answered = (value: number, row = 0): unknown => {
     if (kinds[row] === GUEST.ANSWER.number) return value;
@@ -133,6 +142,7 @@ function bridge(guest: Guest, adopted: string, source: string): SandboxedPolicy 
     if (kinds[row] === GUEST.ANSWER.thrown) throw new Error(guest.text());
     return guest.text() === 'undefined' ? undefined : OBJECT;
   };
+  let shown: readonly ReplicaView[] = [];
   let scored: RequestView | null = null;
   let scoredAt = Number.NaN;
   const all = {
@@ -151,6 +161,7 @@ function bridge(guest: Guest, adopted: string, source: string): SandboxedPolicy 
       // All replicas at once, as the next questions are for the others.
       if (request !== scored || now !== scoredAt) {
         show(request, fleet);
+        shown = fleet.replicas;
         timed(() => guest.score(now));
         scored = request;
         scoredAt = now;
