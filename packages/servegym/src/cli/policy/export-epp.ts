@@ -35,9 +35,11 @@ export function scorerWeights(score: Score): Partial<Record<Scorer, number>> | n
   const names = Object.keys(SCORERS) as Scorer[];
   const weights = Object.fromEntries(names.map((name) => [name, 0])) as Record<Scorer, number>;
   const shared = (): Probe => ({
-    ...{ index: 0, kind: 0, weight: 1, requests_sent: draws.integer(0, 9), scrape_age: draws.uniform() },
+    ...{ index: draws.integer(0, 31), kind: draws.integer(0, 1), weight: 1 + draws.uniform() },
+    ...{ requests_sent: draws.integer(0, 9), scrape_age: draws.uniform() },
     ...{ requests_in_flight: draws.integer(0, 99), prompt_tokens_queued: draws.integer(0, 9999) },
-    ...{ prefix_cached_tokens: 0, kv_cache_tokens: 400_000, usd_per_hour: 3, num_requests_held: 0 },
+    ...{ prefix_cached_tokens: draws.integer(0, 999), kv_cache_tokens: draws.integer(1, 9) * 1e5 },
+    usd_per_hour: 1 + draws.uniform(),
     ...{ num_requests_running: draws.integer(0, 200), num_requests_waiting: draws.integer(0, 50) },
     kv_cache_usage_perc: draws.uniform(),
   });

@@ -32,13 +32,17 @@ export const exportPolicyCommand = () =>
   servegym policy export my-router.ts --to epp`,
     async action({ file, to, output }) {
       await requireWritable(output);
-      const source = await readPolicySource(file);
-      const functions = startPolicy(await importPolicy(file), file);
-      const text = await TARGETS[to](functions, source, file);
+      const text = await exported(to, file);
       if (output === undefined) process.stdout.write(text);
       else await writeOutputFile(output, [text]);
     },
   });
+
+/** The policy in a file in the form of a system. @throws InputError where it cannot be there */
+export async function exported(to: keyof typeof TARGETS, file: string): Promise<string> {
+  const source = await readPolicySource(file);
+  return TARGETS[to](startPolicy(await importPolicy(file), file), source, file);
+}
 
 type Functions = ReturnType<typeof startPolicy>;
 

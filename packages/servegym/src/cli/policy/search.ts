@@ -4,7 +4,7 @@ import { defineCommand } from '../command-table.ts';
 import { readInputFile, requireWritable, writeOutputFile } from '../files.ts';
 import { printResult } from '../output/print-result.ts';
 import { options, showTraces, withEvaluator } from './command.ts';
-import { type PolicyEvaluator, policySource } from './evaluate-policy.ts';
+import { type PlayedPolicy, type PolicyEvaluator, policySource } from './evaluate-policy.ts';
 import { parametersOf, withParameters } from './parameters.ts';
 import { comparePolicies, searchForm } from './report.ts';
 import { combinedScore } from './score.ts';
@@ -29,7 +29,7 @@ export interface Generation {
 export async function searchParameters(
   evaluator: PolicyEvaluator,
   start: readonly number[],
-  sourceOf: (numbers: readonly number[]) => string,
+  policyOf: (numbers: readonly number[]) => PlayedPolicy,
   {
     generations,
     population,
@@ -55,7 +55,7 @@ export async function searchParameters(
     const scores: number[] = [];
     for (const { numbers: by } of points) {
       const numbers = moved(by);
-      const { traces } = await evaluator.evaluate('', undefined, { source: sourceOf(numbers) });
+      const { traces } = await evaluator.evaluate('', undefined, policyOf(numbers));
       const { score } = combinedScore(traces.map(({ values }) => values));
       scores.push(score);
       if (score > best.score) best = { numbers, score };
@@ -92,10 +92,12 @@ export const searchPolicyCommand = () =>
       const text = await readInputFile(file);
       const parameters = parametersOf(text, file);
       const start = parameters.map(({ value }) => value);
-      const sourceOf = (numbers: readonly number[]) => policySource(withParameters(text, numbers), file);
+      const policyOf = (numbers: readonly number[]) => ({
+        source: policySource(withParameters(text, numbers), file),
+      });
       const steps: Generation[] = [];
       const found = await withEvaluator({ ...given, split: 'train', secret: undefined }, (evaluator) =>
-        searchParameters(evaluator, start, sourceOf, {
+        searchParameters(evaluator, start, policyOf, {
           ...{ generations, population, seed },
           onGeneration(step) {
             steps.push(step);
@@ -110,9 +112,7 @@ export const searchPolicyCommand = () =>
         { ...given, split: 'validation', secret: undefined },
         async (evaluator) => {
           const before = await evaluator.evaluate(file, showTraces);
-          const after = await evaluator.evaluate(output ?? file, showTraces, {
-            source: sourceOf(found.numbers),
-          });
+          const after = await evaluator.evaluate(output ?? file, showTraces, policyOf(found.numbers));
           return comparePolicies(after, before);
         },
       );
