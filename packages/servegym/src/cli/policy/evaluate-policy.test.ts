@@ -6,12 +6,12 @@ import { describe, it } from 'node:test';
 import type { PolicyFunctions } from '@servegym/simulator';
 import { PolicyEvaluator } from './evaluate-policy.ts';
 import { GUEST } from './guest.ts';
-import { STANDARD } from './references.ts';
+import { STANDARD, startReference } from './references.ts';
 import { comparePolicies, comparisonForm, evaluationForm, policyReport } from './report.ts';
 import { combinedScore, type TraceFigures, traceFigures } from './score.ts';
-import { drawTrial, SUITE_NAMES, tracesOf, WORTH } from './suite.ts';
+import { drawTrial, recordedValues, referencesOf, SUITE_NAMES, tracesOf, WORTH } from './suite.ts';
 import templates from './templates.json' with { type: 'json' };
-import { impossible, runTrial, type TrialResult } from './trial.ts';
+import { impossible, runScaledTrial, runTrial, type TrialResult } from './trial.ts';
 
 const folder = await mkdtemp(join(tmpdir(), 'policies-'));
 const LIMITS = { seconds: 300, memoryMiB: 512, requests: 400 };
@@ -131,6 +131,18 @@ describe('the traces of a suite', () => {
           [4, 2, 3, 4],
         );
       }
+  });
+
+  it('data: have the values of the default and of the best known that are recorded', async () => {
+    for (const suite of SUITE_NAMES) {
+      const [trace] = tracesOf(suite, 'train', '').slice(-2);
+      const trial = drawTrial(suite, trace);
+      const recorded = recordedValues(suite, 'train', trace.name);
+      const run = trial.task === undefined ? runTrial : runScaledTrial;
+      const policy = await startReference(referencesOf(suite).best);
+      const { value } = traceFigures(trial, await run(trial, policy, EPP), WORTH);
+      assert.equal(value, recorded?.best, `${suite}: npx node benchmarks/run.ts policies --record`);
+    }
   });
 
   it('cannot be answered from a table of those that are given', async () => {

@@ -80,7 +80,8 @@ export function scorerWeights(score: Score): Partial<Record<Scorer, number>> | n
     );
     if (!isSame) return null;
   }
-  if (names.some((name) => weights[name] < 0)) return null;
+  const values = Object.values(weights);
+  if (values.some((value) => value < 0) || values.every((value) => value === 0)) return null;
   return Object.fromEntries(names.filter((name) => weights[name] > 0).map((name) => [name, weights[name]]));
 }
 

@@ -45,7 +45,7 @@ describe('a policy for the endpoint picker', () => {
     for (const [body, reason] of [
       ['return -r.requests_sent;', /`score` has `r\.requests_sent`, which the endpoint picker/],
       ['return r.index > 2 ? 1 : 0;', /`score` has `r\.index`/],
-      ['if (q) return 1; return 0;', /neither `const` nor `return`: if \(q\) return 1/],
+      ['if (r.index > 2) return 1; return 0;', /neither `const` nor `return`: if \(r\.index > 2\) return 1/],
     ] as const)
       await assert.rejects(
         score(body).then((file) => exported('epp', file)),
