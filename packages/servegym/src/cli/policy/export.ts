@@ -6,6 +6,7 @@ import { requireWritable, writeOutputFile } from '../files.ts';
 import { readPolicySource } from './evaluate-policy.ts';
 import { pickerConfig, scorerPlugin, scorerWeights } from './export-epp.ts';
 import { importPolicy } from './import-policy.ts';
+import { withoutComments } from './sandbox.ts';
 
 /** What a policy becomes. */
 const TARGETS = { epp: toEpp, vllm: toVllm } as const;
@@ -54,7 +55,7 @@ function refuse(file: string, reason: string): never {
 async function toVllm({ order, ...others }: Functions, source: string, file: string): Promise<string> {
   if (order === undefined)
     refuse(file, 'expected `order`, the function that a scheduler of vLLM has, got none');
-  const code = source.replace(/\/\*[\s\S]*?\*\/|\/\/.*$/gm, '');
+  const code = withoutComments(source);
   for (const [word, why] of [
     ['predicted_output', 'vLLM predicts no lengths of answers'],
     ['prefix_hashes', 'hashes of vLLM are of another kind than those of a trace'],

@@ -74,12 +74,39 @@ function clockCost(): number {
   return gaps.sort((a, b) => a - b)[100];
 }
 
-/** Writes what the next call shows into the memory of the guest. Fields that cost time are written where the source names them. */
+/** The text of a policy without blocks and lines of comments. */
+export function withoutComments(source: string): string {
+  return source.replace(/\/\*[\s\S]*?\*\/|^\s*\/\/.*$/gm, '');
+}
+
+/** Fields of a replica as numbers. */
+const REPLICA: Readonly<Record<string, (replica: ReplicaView) => number>> = {
+  index: (replica) => replica.index,
+  kind: (replica) => replica.kind,
+  role: (replica) => GUEST.ROLES.indexOf(replica.role),
+  num_requests_running: (replica) => replica.num_requests_running,
+  num_requests_waiting: (replica) => replica.num_requests_waiting,
+  kv_cache_usage_perc: (replica) => replica.kv_cache_usage_perc,
+  requests_sent: (replica) => replica.requests_sent,
+  requests_in_flight: (replica) => replica.requests_in_flight,
+  scrape_age: (replica) => replica.scrape_age,
+  prefix_match: (replica) => replica.prefix_match,
+  prefix_match_tokens: (replica) => replica.prefix_match_tokens,
+  weight: (replica) => replica.weight,
+  usd_per_hour: (replica) => replica.usd_per_hour,
+  prefix_cached_tokens: (replica) => replica.prefix_cached_tokens,
+  prompt_tokens_queued: (replica) => replica.prompt_tokens_queued,
+  kv_cache_tokens: (replica) => replica.kv_cache_tokens,
+};
+
+/** Writes what the next call shows into the memory of the guest: of a replica, the fields that the source names. */
 function shower(guest: Guest, source: string) {
   const { requests, replicas, hashes } = guest;
-  const usesHashes = source.includes('prefix_hashes');
-  const usesCached = source.includes('prefix_cached_tokens');
-  const usesMatch = source.includes('prefix_match');
+  const code = withoutComments(source);
+  const names = (name: string) => new RegExp(`\\b${name}\\b`).test(code);
+  const fields = GUEST.REPLICA.map((name, offset) => ({ name, offset, of: REPLICA[name] }));
+  const named = fields.filter(({ name }) => names(name));
+  const usesHashes = names('prefix_hashes');
   const writeRequest = (request: RequestView, row: number) => {
     const at = row * GUEST.REQUEST.length;
     requests[at] = request.prompt_tokens;
@@ -92,25 +119,9 @@ function shower(guest: Guest, source: string) {
     if (request !== null) writeRequest(request, 0);
     const shown = fleet.replicas;
     for (let row = 0; row < shown.length; row++) {
-      const replica = shown[row];
       const at = row * GUEST.REPLICA.length;
-      replicas[at] = replica.index;
-      replicas[at + 1] = replica.kind;
-      replicas[at + 2] = GUEST.ROLES.indexOf(replica.role);
-      replicas[at + 3] = replica.num_requests_running;
-      replicas[at + 4] = replica.num_requests_waiting;
-      replicas[at + 5] = replica.kv_cache_usage_perc;
-      replicas[at + 6] = replica.requests_sent;
-      replicas[at + 7] = replica.requests_in_flight;
-      replicas[at + 8] = replica.scrape_age;
-      const tokens = usesMatch ? replica.prefix_match_tokens : 0;
-      replicas[at + 9] = tokens / requests[0];
-      replicas[at + 10] = tokens;
-      replicas[at + 11] = replica.weight;
-      replicas[at + 12] = replica.usd_per_hour;
-      replicas[at + 13] = usesCached ? replica.prefix_cached_tokens : 0;
-      replicas[at + 14] = replica.prompt_tokens_queued;
-      replicas[at + 15] = replica.kv_cache_tokens;
+      for (let field = 0; field < named.length; field++)
+        replicas[at + named[field].offset] = named[field].of(shown[row]);
     }
     guest.fleet[0] = fleet.num_requests_held;
     guest.fleet[1] = fleet.queue_seconds;
