@@ -5,8 +5,8 @@ import { InputError } from '../failure.ts';
 import { requireWritable, writeOutputFile } from '../files.ts';
 import { readPolicySource } from './evaluate-policy.ts';
 import { pickerConfig, scorerPlugin, scorerWeights } from './export-epp.ts';
+import { withoutComments } from './guest.ts';
 import { importPolicy } from './import-policy.ts';
-import { withoutComments } from './sandbox.ts';
 
 /** What a policy becomes. */
 const TARGETS = { epp: toEpp, vllm: toVllm } as const;

@@ -19,6 +19,11 @@ export const GUEST = {
 };
 export type Hook = (typeof GUEST.HOOKS)[number];
 
+/** The text of a policy without blocks and lines of comments. */
+export function withoutComments(source: string): string {
+  return source.replace(/\/\*[\s\S]*?\*\/|^\s*\/\/.*$/gm, '');
+}
+
 /** What the guest hands to its host: memory that numbers are written into, and functions that take and give primitives. */
 export interface Guest {
   readonly requests: Float64Array;

@@ -74,11 +74,6 @@ function clockCost(): number {
   return gaps.sort((a, b) => a - b)[100];
 }
 
-/** The text of a policy without blocks and lines of comments. */
-export function withoutComments(source: string): string {
-  return source.replace(/\/\*[\s\S]*?\*\/|^\s*\/\/.*$/gm, '');
-}
-
 /** Fields of a replica as numbers. */
 const REPLICA: Readonly<Record<string, (replica: ReplicaView) => number>> = {
   index: (replica) => replica.index,
