@@ -1,6 +1,15 @@
 import { constants, createContext, Script, SourceTextModule } from 'node:vm';
 import type { FleetView, PolicyFunctions, ReplicaView, RequestView } from '@servegym/simulator';
-import { freezeRealm, GUEST, type Guest, guestPolicy, guestViews, type Hook, tameRealm } from './guest.ts';
+import {
+  freezeRealm,
+  GUEST,
+  type Guest,
+  guestPolicy,
+  guestViews,
+  type Hook,
+  tameRealm,
+  withoutComments,
+} from './guest.ts';
 
 /** A policy in a realm of its own. */
 export interface SandboxedPolicy {
