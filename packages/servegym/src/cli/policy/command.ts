@@ -1,7 +1,8 @@
-import { existsSync, watch } from 'node:fs';
+import { existsSync } from 'node:fs';
+import { watch } from 'node:fs/promises';
 import { above, whole } from '../arguments/options.ts';
 import { defineCommand, type OptionTable, type OptionValues } from '../command-table.ts';
-import { InputError, isInputError, onInterrupt } from '../failure.ts';
+import { InputError, isInputError, untilInterrupted } from '../failure.ts';
 import { readInputFile, writeOutputFile } from '../files.ts';
 import { printResult } from '../output/print-result.ts';
 import { showProgress } from '../output/progress.ts';
@@ -127,27 +128,24 @@ export function showTraces(done: number, of: number): void {
   showProgress(done < of ? `served ${done} of ${of} traces` : '');
 }
 
-/** Runs until Ctrl-C; what is wrong with a save is told, and the next one waited for. */
+/** Runs at each change of a file until Ctrl-C; what is wrong with one is told, and the next one waited for. */
 async function atEachSave(file: string, run: () => Promise<void>): Promise<void> {
-  const told = async () => {
-    try {
-      await run();
-    } catch (error) {
-      if (!isInputError(error)) throw error;
-      console.error(error.message);
-    }
-  };
-  const saves = watch(file);
-  const unlisten = onInterrupt(() => saves.close());
+  const { signal, close } = untilInterrupted();
+  const saves = watch(file, { signal });
   let last = '';
-  for (let closed = false; !closed; ) {
-    const text = await readInputFile(file);
-    if (text !== last) await told();
-    last = text;
-    closed = await new Promise<boolean>((done) => {
-      saves.once('change', () => done(false));
-      saves.once('close', () => done(true));
-    });
+  try {
+    do {
+      const text = await readInputFile(file);
+      if (text === last) continue;
+      last = text;
+      await run().catch((error) => {
+        if (!isInputError(error)) throw error;
+        console.error(error.message);
+      });
+    } while (!(await saves.next()).done);
+  } catch (error) {
+    if (!signal.aborted) throw error;
+  } finally {
+    close();
   }
-  unlisten();
 }

@@ -34,7 +34,7 @@ export const exportPolicyCommand = () =>
     async action({ file, to, output }) {
       await requireWritable(output);
       const text = await exported(to, file);
-      if (output === undefined) process.stdout.write(text);
+      if (output === undefined) console.log(text.trimEnd());
       else await writeOutputFile(output, [text]);
     },
   });
