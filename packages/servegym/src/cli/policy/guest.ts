@@ -154,11 +154,11 @@ export function guestViews(given: typeof GUEST, seed: number) {
       shown = count;
       hashed = hashCount;
     },
-    fleet: new FleetView(0),
-    request: (row: number) => new RequestView(row * REQUEST.length),
+    fleet: new FleetView(0) as object,
+    request: (row: number): object => new RequestView(row * REQUEST.length),
     /** The replicas of a call. */
-    shown: () => firsts[shown],
-    classes: [RequestView, ReplicaView, FleetView],
+    shown: (): readonly object[] => firsts[shown],
+    classes: [RequestView, ReplicaView, FleetView] as readonly unknown[],
   };
 }
 
