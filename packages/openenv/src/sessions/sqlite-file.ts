@@ -6,7 +6,7 @@ const SQLITE_BUSY = 5;
 const SQLITE_CORRUPT = 11;
 export const SQLITE_FULL = 13;
 const SQLITE_NOT_A_DATABASE = 26;
-export const LOCK_RETRY_MS = 5;
+const LOCK_RETRY_MS = 5;
 export const LOCK_TIMEOUT_MS = 5000;
 
 /** SQLite's code of an error, without the details in its higher bytes; 0 for other errors. */

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { existsSync, statSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
-import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { EnvironmentError } from '../protocol/definition.ts';
 import { errorCode, openEnvError } from '../protocol/errors.ts';
 import { withDefaults } from '../protocol/read-json.ts';
@@ -25,7 +25,6 @@ import {
   formatOf,
   isBusy,
   isCorrupt,
-  LOCK_RETRY_MS,
   LOCK_TIMEOUT_MS,
   primaryCode,
   reasonOf,
@@ -405,53 +404,37 @@ class SqliteSessionStore implements SessionStore {
 
   /** Writes what there is to write: at once, unless another process holds the lock. */
   #flush(): Promise<void> | null {
-    if (this.#flushing !== null) return this.#flushing;
-    const entries = this.#takeEntries();
-    if (!this.#settle(entries, false)) this.#flushing = this.#flushWhenFree(entries);
+    if (this.#entries.length > 0) this.#flushing ??= this.#writeWaiting();
     return this.#flushing;
   }
 
-  /** Writes entries that have just met a lock, and those that come while they wait. */
-  async #flushWhenFree(first: readonly Entry[]): Promise<void> {
-    for (let entries = first; entries.length > 0; entries = this.#takeEntries()) {
-      const deadline = performance.now() + this.#options.lockTimeoutMs;
-      // Waits before the first try: this must not end before its caller has set `#flushing`.
-      do await sleep(LOCK_RETRY_MS);
-      while (!this.#settle(entries, performance.now() > deadline));
-    }
+  /** Writes the entries that wait, and those that come while another process holds the lock. */
+  async #writeWaiting(): Promise<void> {
+    while (this.#entries.length > 0) await this.#settle(this.#entries.splice(0));
     // In the same breath as the last look at the entries, so that none can slip in between and wait for ever.
     this.#flushing = null;
   }
 
-  #takeEntries(): readonly Entry[] {
-    const entries = this.#entries;
-    this.#entries = [];
-    return entries;
-  }
-
-  /** Writes entries and settles their promises. False, with nothing settled, when the lock is worth another try. */
-  #settle(entries: readonly Entry[], isLastTry: boolean): boolean {
-    if (entries.length === 0) return true;
+  /** Writes entries and settles their promises. */
+  async #settle(entries: readonly Entry[]): Promise<void> {
     let outcomes: (Mark | Error)[];
     try {
-      outcomes = this.#writeAll(entries);
+      outcomes = await this.#file.retried(() => this.#writeAll(entries));
     } catch (error) {
-      if (isBusy(error) && !isLastTry) return false;
       if (entries.length > 1 && !isBusy(error)) {
         // One that fails takes no other with it.
-        for (const entry of entries) this.#settle([entry], isLastTry);
-        return true;
+        for (const entry of entries) await this.#settle([entry]);
+        return;
       }
       const failure = sessionError('saved', error);
       this.#monitor.failed(entries.length, reasonOf(error));
       for (const entry of entries) entry.reject(failure);
       if (primaryCode(error) === SQLITE_FULL) this.#startUpkeep();
-      return true;
+      return;
     }
     this.#acknowledge(entries, outcomes);
     if (this.#allowance < 0) this.#startUpkeep();
     if (this.#loggedPages > CHECKPOINT_PAGES) this.#checkpoint();
-    return true;
   }
 
   #checkpoint(): void {

@@ -15,7 +15,7 @@ import {
   type Verdict,
 } from './check.ts';
 import { rfc008Checks } from './rfc008.ts';
-import { sampleValue } from './sample-value.ts';
+import { evenlySpread, sampleValue } from './sample-value.ts';
 
 /** Seed of the episodes of a self-test. */
 const SEED = 0;
@@ -147,9 +147,7 @@ async function endOf(definition: EnvironmentDefinition, { resetOptions }: SelfTe
   if (definition.replayable === false) return notApplicable('the environment measures real time');
   const schema = toJsonSchema(definition.action, 'input');
   const readAction = actionReader(definition.action);
-  // Multiples of the golden ratio are spread evenly over [0, 1).
-  let draws = 0;
-  const random = () => (draws++ * 0.618_033_988_75) % 1;
+  const random = evenlySpread();
   const { session, results } = await playTask(definition, definition.tasks?.[0] ?? null, {
     resetOptions,
     steps: 0,

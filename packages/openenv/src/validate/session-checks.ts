@@ -11,7 +11,7 @@ import {
   type Run,
   shown,
 } from './check.ts';
-import { sampleValue, seededRandom } from './sample-value.ts';
+import { evenlySpread, sampleValue } from './sample-value.ts';
 import { EPISODE_ID, type InspectionSocket, type Play, SEED, type Subject, schemaCheck } from './subject.ts';
 
 /** Longest message that clients before OpenEnv 0.2.2 take, bytes. */
@@ -91,7 +91,7 @@ export const SESSION_CHECKS: Checks = {
     if (subject.options.action) return notApplicable('an action was given');
     const schema = await subject.schema('action');
     const fits = schemaCheck(schema);
-    const random = seededRandom(SEED);
+    const random = evenlySpread();
     return subject.withSession(async (socket) => {
       const reset = { seed: SEED, ...subject.options.resetOptions };
       let { done } = await socket.reset(reset);
