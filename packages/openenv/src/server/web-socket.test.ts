@@ -82,13 +82,10 @@ test('a whole episode: state before the reset, reset, steps, state, close', asyn
     type: 'state',
     data: { episode_id: null, step_count: 0 },
   });
-  assert.deepEqual(
-    await socket.ask({ type: 'reset', data: { seed: 7, episode_id: 'ep-1', colour: 'red' } }),
-    {
-      type: 'observation',
-      data: { observation: { total: 7, note: 'ready' }, reward: null, done: false },
-    },
-  );
+  assert.deepEqual(await socket.ask({ type: 'reset', data: { seed: 7, episode_id: 'ep-1' } }), {
+    type: 'observation',
+    data: { observation: { total: 7, note: 'ready' }, reward: null, done: false },
+  });
   assert.deepEqual(await socket.ask({ type: 'step', data: { amount: 5, metadata: {} } }), {
     type: 'observation',
     data: { observation: { total: 12, note: '' }, reward: 0.5, done: false, metadata: { added: 5 } },
