@@ -6,6 +6,10 @@ import type {
 } from '../profiles/engine-profile.ts';
 import { TICKS_PER_NS, TICKS_PER_US, wholeTicks } from './ticks.ts';
 
+/** Tokens up to which the time of an iteration is remembered: a choice, the budget of most servers. */
+const REMEMBERED_TOKENS = 8193;
+const tables = new WeakMap<IterationLaw, Float64Array>();
+
 /**
  * An `IterationLaw` in ticks. The part that depends on the context is a whole number of ticks for each context token,
  * so that it adds up exactly over many iterations; the rest is rounded once an iteration.
@@ -31,6 +35,8 @@ export class IterationTimer {
   declare private readonly sequenceFactors: readonly FactorPoint[] | null;
   /** Ticks of a context token by number of sequences, filled when first needed; only with factors. */
   declare private readonly perContextBySequences: Float64Array;
+  /** Ticks of reading weights and of compute by number of tokens, filled when first needed; the same for all engines of a law. */
+  declare private readonly byTokens: Float64Array;
   /** Fixed ticks of a decode-only iteration by number of sequences, filled when first needed. */
   private readonly decodeOnly = new Float64Array(1025).fill(-1);
 
@@ -57,6 +63,12 @@ export class IterationTimer {
         : Math.round(law.perContextTokenBesidePrefillNs * TICKS_PER_NS);
     this.tokenFactors = law.tokenFactors ?? null;
     this.sequenceFactors = law.sequenceFactors ?? null;
+    let byTokens = tables.get(law);
+    if (byTokens === undefined) {
+      byTokens = new Float64Array(REMEMBERED_TOKENS).fill(Number.NaN);
+      tables.set(law, byTokens);
+    }
+    this.byTokens = byTokens;
     this.perContextBySequences = new Float64Array(this.sequenceFactors === null ? 0 : 1025).fill(-1);
   }
 
@@ -67,14 +79,22 @@ export class IterationTimer {
    * @param attention sum over prefill chunks of chunk * (start + chunk / 2)
    */
   fixedTicks(tokens: number, sequences: number, attention: number): number {
+    let hidingAndCompute = tokens < this.byTokens.length ? this.byTokens[tokens] : Number.NaN;
+    // Not a number: not known yet, or of so many tokens, or one that depends on the sequences.
+    if (!(hidingAndCompute >= 0)) hidingAndCompute = this.hidingAndCompute(tokens, sequences);
+    const base = attention > 0 ? this.base + this.prefillLaunch : this.base;
+    return wholeTicks(base + hidingAndCompute + this.perSequence * sequences + this.perAttention * attention);
+  }
+
+  /** Ticks of reading the weights and of the compute that they hide, remembered where they follow from the tokens. */
+  private hidingAndCompute(tokens: number, sequences: number): number {
     const compute = this.perToken * tokens + this.hiddenPerSequence * sequences;
     const hiding4 = this.experts === null ? this.hiding4 : this.hidingOfMixture4(this.experts, tokens);
     // Only sqrt: it rounds the same everywhere, which Math.pow does not promise.
     const softmax = Math.sqrt(Math.sqrt(hiding4 + (compute * compute) ** 2));
-    const hidingAndCompute =
-      this.tokenFactors === null ? softmax : softmax * factorAt(this.tokenFactors, tokens);
-    const base = attention > 0 ? this.base + this.prefillLaunch : this.base;
-    return wholeTicks(base + hidingAndCompute + this.perSequence * sequences + this.perAttention * attention);
+    const ticks = this.tokenFactors === null ? softmax : softmax * factorAt(this.tokenFactors, tokens);
+    if (this.hiddenPerSequence === 0 && tokens < this.byTokens.length) this.byTokens[tokens] = ticks;
+    return ticks;
   }
 
   /** Fourth power of the ticks of reading the weights that `tokens` tokens need. */
