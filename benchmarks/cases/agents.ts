@@ -36,7 +36,7 @@ const CLONE_SEED = 0;
 export default benchmark({
   what: 'All agents of llmserve on the same held-out traffic; those that learn are trained first, so many windows each time. `--out` gets the page docs/benchmarks.md, with its figures beside it as .json. `--shifted-episodes 0` leaves the shifts out; agents that plan are slow and have numbers of their own. `distilled` has `--lessons` episodes of its teacher, then `--fine-tuning-steps`. `--ship` plays nothing, and puts the policies that are best on the validation split where `evaluate ppo` finds them. With the defaults it takes hours; a run that was stopped goes on with what `--cache` has.',
   options: {
-    agents: 'random,default,heuristic,static-tuned,rule,bandit,cem,ppo,distilled,mpc,mpc-unshifted,oracle',
+    agents: 'random,default,heuristic,static-tuned,rule,cem,ppo,distilled,mpc,mpc-unshifted,oracle',
     task: 'all',
     episodes: 100,
     'shifted-episodes': 100,

@@ -28,7 +28,7 @@ const EPISODES = [
     definition: llmserve.definition(),
     taskId: 'bursty_workload',
     bins: llmserve.bins,
-    features: [...llmserve.features, ...llmserve.serverFeatures],
+    features: [...llmserve.features.filter(({ one_server }) => !one_server), ...llmserve.serverFeatures],
     initial: llmserve.choose({ task_id: 'bursty_workload' }).defaultAction,
   },
   {

@@ -8,6 +8,8 @@ import { z } from 'zod';
  */
 export interface Feature {
   readonly name: string;
+  /** True of a number that means something else on another server: policies that run many do not see it. */
+  readonly one_server?: boolean;
   /** Path of the figure in the observation, or, after `action.`, in the action in force. True counts as 1. */
   readonly of: string;
   /** The figure is 1 where it has this value, else 0. */

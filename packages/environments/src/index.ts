@@ -53,7 +53,7 @@ export { loadOptional, openAiClient } from './load-optional.ts';
 export type { DefinitionOptions, RegisteredEnvironment } from './registry.ts';
 export { ENVIRONMENT_IDS, ENVIRONMENTS, type EnvironmentId, findEnvironment } from './registry.ts';
 export { firstSeeds, SEED_SPLITS, type SeedSplit } from './scenario.ts';
-export { REQUEST_CLASSES } from './tasks.ts';
+export { REQUEST_CLASSES, Tasks } from './tasks.ts';
 export { addServeTrace, findServeTrace } from './traces.ts';
 export { holdMaskedKnobs } from './window-environment.ts';
 export { type FittedWorkload, fitWorkload } from './workload/fit-workload.ts';

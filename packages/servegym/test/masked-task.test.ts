@@ -57,7 +57,7 @@ describe('a task of one’s own that masks knobs', () => {
     });
     assert.equal(status, 200);
     assert.equal(body.observation.step_index, 1);
-    for (const policy of ['random', 'heuristic', 'rule', 'bandit']) {
+    for (const policy of ['random', 'heuristic', 'rule']) {
       const played = await call(`/policies/${policy}/step`, { session_id, steps: 3 });
       assert.equal(played.status, 200, JSON.stringify(played.body));
       for (const { action } of played.body.steps) {

@@ -225,8 +225,8 @@ class ObservationEncoding:
 
 
 _TRANSFORMS = {"log": np.log, "log1p": np.log1p, "log2": np.log2}
-#: Features of the server itself, which are the same in every window.
-_OF_SERVER = "server."
+#: Features that compare servers: the server itself, and windows in its units.
+_OF_SERVER = ("server.", "relative.")
 
 
 class FeatureEncoding:
@@ -260,7 +260,11 @@ class FeatureEncoding:
             raise ValueError("The schema has no features of its observations: leave observation_space out")
         columns = {field.name: (0, column, field) for column, field in enumerate(observation)}
         columns.update({f"action.{field.name}": (1, column, field) for column, field in enumerate(action)})
-        kept = [each for each in specification if with_server or not each["of"].startswith(_OF_SERVER)]
+        kept = [
+            each
+            for each in specification
+            if (not each.get("one_server") if with_server else not each["of"].startswith(_OF_SERVER))
+        ]
         self._features = [_Feature(each, columns) for each in kept]
         self.names = [each["name"] for each in kept]
         self.space = spaces.Box(-np.inf, np.inf, (len(kept),), np.float32)

@@ -55,8 +55,10 @@ class ServeObservation(Observation):
     request_arrival_rate: float
     spec_acceptance_rate: float
     eviction_events: int
+    quality_value: float
     step_index: int
     task_id: str
+    relative: dict[str, Any]
     server: dict[str, Any]
 
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { llmserve, type ServeAction, type ServeObservation } from '@servegym/environments';
+import { llmserve, type ServeAction, ServeEpisode, type ServeObservation } from '@servegym/environments';
 import { findProfile } from '@servegym/profiles';
 import type { ServePolicy } from '../policies/serve-policies.ts';
 import { AGENTS } from '../registry.ts';
@@ -107,7 +107,9 @@ function fixture({ onClose = () => {} } = {}): PlayableEnvironment<ServeAction, 
     spec_acceptance_rate: 0,
     eviction_events: played,
     step_index: played,
+    quality_value: 8,
     task_id: 'static_workload',
+    relative: new ServeEpisode(llmserve.tasks.shipped.static_workload, 0).observation().relative,
     server: llmserve.describeServer(
       llmserve.tasks.shipped.static_workload,
       findProfile(llmserve.tasks.shipped.static_workload.profile),

@@ -8,6 +8,7 @@ import {
 } from '@servegym/environments';
 import type { Job, JobContext, JobEngine, Json } from '@servegym/jobs';
 import { EnvironmentError } from '@servegym/openenv/definition';
+import { ANY_SERVER } from '../learning/learners.ts';
 import { AGENTS, type EnvironmentAgents } from '../registry.ts';
 import { type Evaluation, evaluationOf, type PlayedTask, playTask } from './evaluate-policy.ts';
 import { type JobInputs, jobsOn, type PlayableEnvironment, type PlayInputs, takeInputs } from './playable.ts';
@@ -59,7 +60,8 @@ export function findPolicy(id: EnvironmentId, source: string | Uint8Array): Foun
     throw new EnvironmentError('POLICY_FILE', `Expected the name of a policy: nothing is learned on ${id}`);
   }
   const { policy, taskId } = loadPolicy(source);
-  return { source, policy, taskIds: [taskId] };
+  const taskIds = taskId === ANY_SERVER ? environment.tasks.ids() : [taskId];
+  return { source, policy, taskIds };
 }
 
 /**

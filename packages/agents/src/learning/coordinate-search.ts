@@ -200,14 +200,17 @@ function promising(
   return left;
 }
 
+/** Rules that the search starts from: FP16 by prompts, by price, and by price with room for tenants. */
+const RULE_STARTS = [
+  UNTUNED_RULE,
+  { ...UNTUNED_RULE, longPrompt: 0, dear: 0.1 },
+  { ...UNTUNED_RULE, longPrompt: 0, dear: 0.1, headroomGb: 12, batchCap: 96 },
+];
 /** Values of a parameter of a rule that are told apart on many traces. */
 const RULE_FINALISTS = 2;
-/** The other batch cap that the search for a rule starts from. */
-const LARGE_CAP = 256;
-
 /**
- * Looks for the parameters with which the rule earns most on the training split, from the batch cap of `kept` and from a
- * large one; see `climbCoordinates`.
+ * Looks for the parameters with which the rule earns most on the training split, from the untuned rule; see
+ * `climbCoordinates`.
  * @param kept configuration that the rule starts from, the best constant of the task
  */
 export async function tuneRule(
@@ -216,16 +219,12 @@ export async function tuneRule(
   { seed, traces }: { readonly seed: number; readonly traces: TuningTraces },
 ): Promise<{ readonly rule: ServeRule; readonly meanReturn: number }> {
   const drawn = drawTraffic(llmserve, task, trainingTraces(seed, traces.many));
-  const { batch_cap, speculation_depth: depth } = kept;
   const { settings, meanReturn } = await climbCoordinates(
     {
       ...{ grid: GRIDS.serveRule, traces, finalists: RULE_FINALISTS },
       play: (parameters, trace) => ruleReturn(task, { kept, parameters }, drawn[trace]!),
     },
-    () =>
-      [batch_cap, LARGE_CAP].map((batchCap) => ({
-        ...{ ...UNTUNED_RULE, batchCap, calmDepth: depth, busyDepth: depth },
-      })),
+    () => RULE_STARTS,
   );
   return { rule: { kept, parameters: settings }, meanReturn };
 }

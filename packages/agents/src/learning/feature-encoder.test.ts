@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { llmserve, type ServeAction, type ServeObservation } from '@servegym/environments';
+import { llmserve, type ServeAction, ServeEpisode, type ServeObservation } from '@servegym/environments';
 import { findProfile } from '@servegym/profiles';
 import fc from 'fast-check';
 import { SERVE_LEARNER } from './learners.ts';
@@ -82,7 +82,9 @@ const quiet: ServeObservation = {
   spec_acceptance_rate: 0,
   eviction_events: 0,
   step_index: 0,
+  quality_value: 8,
   task_id: 'static_workload',
+  relative: new ServeEpisode(llmserve.tasks.shipped.static_workload, 0).observation().relative,
   server: llmserve.describeServer(
     llmserve.tasks.shipped.static_workload,
     findProfile(llmserve.tasks.shipped.static_workload.profile),
@@ -99,8 +101,9 @@ function encode(
   return [...features];
 }
 
-/** All but the last feature, for how long the weights have been kept, which grows from window to window. */
-const traffic = (features: readonly number[]) => features.slice(0, -1);
+/** For how long the weights have been kept, which grows from window to window. */
+const KEPT = llmserve.features.findIndex(({ name }) => name === 'weights_kept');
+const traffic = (features: readonly number[]) => features.filter((_, at) => at !== KEPT);
 
 describe('the features of a window', () => {
   it('fills every feature with a finite number, whatever the window', () => {
@@ -123,7 +126,7 @@ describe('the features of a window', () => {
 
   it('lets every field of the observation and every knob in force show', () => {
     const reference = encode(new FeatureEncoder(llmserve.features));
-    const { task_id: _, server: __, ...numbers } = quiet;
+    const { task_id: _, server: __, relative: ___, ...numbers } = quiet;
     for (const [field, value] of Object.entries(numbers as Record<string, number>)) {
       const changed = encode(new FeatureEncoder(llmserve.features), {
         [field]: value === 1 ? 0.5 : value + 0.5,
@@ -174,7 +177,7 @@ describe('the features of a window', () => {
   it('tells for how many windows the weights have been what they are', () => {
     const encoder = new FeatureEncoder(llmserve.features);
     const kept = (tier: ServeAction['quantization_tier']) =>
-      Math.expm1(encode(encoder, {}, { ...llmserve.defaultAction, quantization_tier: tier }).at(-1)!);
+      Math.expm1(encode(encoder, {}, { ...llmserve.defaultAction, quantization_tier: tier })[KEPT]!);
     const told = (['FP16', 'FP16', 'FP16', 'INT8', 'INT8', 'FP16'] as const).map(kept);
     assert.deepEqual(told.map(Math.round), [0, 1, 2, 0, 1, 0]);
   });

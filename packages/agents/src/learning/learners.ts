@@ -10,6 +10,7 @@ import {
   llmserve,
   type ServeAction,
   type ServeTask,
+  Tasks,
 } from '@servegym/environments';
 import { EnvironmentError } from '@servegym/openenv/definition';
 import type { ZodType } from 'zod';
@@ -117,14 +118,9 @@ export function otherTask(trained: string | number, asked: string | number): Env
   );
 }
 
-interface ShownFeatures {
-  readonly features: readonly Feature[];
-  readonly serverFeatures: readonly Feature[];
-}
-
 /** An environment whose policies are learned: what files of networks say of it, and what their numbers stand for. */
 export interface Learner<Action extends object, Task extends { readonly id: string | number }> {
-  readonly environment: TrainedOn<Task> & ShownFeatures;
+  readonly environment: TrainedOn<Task> & { readonly features: readonly Feature[] };
   /** A head for each knob that a task leaves free. */
   codec(task: Task): ActionCodec<Action>;
   /** Bins as files have them. Default: those of the free knobs. */
@@ -144,6 +140,18 @@ export const SERVE_LEARNER: Learner<ServeAction, ServeTask> = {
   environment: llmserve,
   codec: (task) =>
     new ActionCodec(llmserve.bins, llmserve.activeKnobs(task), task.defaultAction, SERVE_BY_RATIO),
+};
+
+/** Stands for the task in files of policies that run any server of `llmserve`. */
+export const ANY_SERVER = 'any';
+/** Policies that run any server, on any task: all knobs, and windows in units of the server. */
+export const ANY_SERVER_LEARNER: Learner<ServeAction, ServeTask> = {
+  environment: {
+    ...{ id: llmserve.id, version: llmserve.version },
+    features: [...llmserve.features.filter(({ one_server }) => !one_server), ...llmserve.serverFeatures],
+    tasks: new Tasks({ [ANY_SERVER]: { ...llmserve.tasks.shipped.bursty_workload, id: ANY_SERVER } }),
+  },
+  codec: (task) => SERVE_LEARNER.codec({ ...task, maskedKnobs: undefined }),
 };
 
 const FLEET_BY_RATIO = byRatio(fleet.knobs, fleet.actionSchema.shape);
@@ -208,22 +216,9 @@ export function decodeNetwork<Action extends object, Task extends { readonly id:
   const task = findTrainedTask(environment, metadata);
   const own = codec(task);
   requireSame('action bins', JSON.stringify(bins ?? own.bins), metadata.action_bins);
-  featuresOf(environment, weights.shape.observationSize);
+  requireSame('observation size', String(environment.features.length), String(weights.shape.observationSize));
   requireSame('head sizes', own.headSizes.join(), weights.shape.headSizes.join());
   return { task, taskId: task.id, weights, training: JSON.parse(metadata.training ?? '{}') };
-}
-
-/** Features of policies that run many servers; those of one server see its `features`. */
-export function manyServersFeatures({ features, serverFeatures }: ShownFeatures): readonly Feature[] {
-  return [...features, ...serverFeatures];
-}
-
-/** Features of a network that sees so many. @throws EnvironmentError `POLICY_MISMATCH` */
-function featuresOf(environment: ShownFeatures, observationSize: number): readonly Feature[] {
-  const many = manyServersFeatures(environment);
-  if (observationSize === many.length) return many;
-  requireSame('observation size', String(environment.features.length), String(observationSize));
-  return environment.features;
 }
 
 /** The policy of a network: sets each knob that its task leaves free to the value that it finds likeliest to be best. */
@@ -238,7 +233,7 @@ export function networkPolicy<
 ): Policy<Action, Observation> {
   const codec = codecOf(task);
   const actor = new TrainedActor(weights);
-  const encoder = new FeatureEncoder(featuresOf(environment, weights.shape.observationSize));
+  const encoder = new FeatureEncoder(environment.features);
   const features = new Float32Array(encoder.size);
   return {
     name: training.algorithm === 'distill' ? 'distilled' : 'ppo',

@@ -9,10 +9,11 @@ import {
   ServeEpisode,
   type ServeTask,
 } from '@servegym/environments';
+import { findPolicy } from '../core/evaluate.ts';
 import { evaluatePolicy } from '../core/evaluate-policy.ts';
 import { loadFleetPolicy } from '../policies/fleet-policies.ts';
 import { AGENTS } from '../registry.ts';
-import { decodeNetwork, FLEET_LEARNER, manyServersFeatures, SERVE_LEARNER } from './learners.ts';
+import { ANY_SERVER_LEARNER, decodeNetwork, FLEET_LEARNER, SERVE_LEARNER } from './learners.ts';
 import { FeatureEncoder, RUNNING, TRUNCATED } from './learning-environment.ts';
 import { createEnvironment, LEARNABLE } from './learning-tasks.ts';
 import { type PpoUpdate, trainPpo } from './ppo.ts';
@@ -24,8 +25,7 @@ const task = llmserve.tasks.shipped.static_workload;
 const codec = SERVE_LEARNER.codec(task);
 const bins = Int32Array.from(codec.encode({ ...task.defaultAction, batch_cap: 64, kv_budget_fraction: 0.5 }));
 
-const learned = (played: ServeTask, randomise = false) =>
-  createEnvironment({ environment: 'llmserve', settings: { task: played, randomise } });
+const learned = (played: ServeTask) => createEnvironment({ environment: 'llmserve', settings: played });
 
 describe('a task of llmserve as a learner plays it', () => {
   it('plays the episode of its task and seed, and shows what a policy would be shown', async () => {
@@ -66,20 +66,49 @@ describe('a task of llmserve as a learner plays it', () => {
   });
 });
 
-describe('a randomised task as a learner plays it', () => {
-  it('is another server for another trace, and shows which', async () => {
-    const environment = await learned(task, true);
-    const seen = (seed: number) => {
-      const features = new Float32Array(environment.observationSize);
-      environment.reset(seed, features);
-      return features.slice(llmserve.features.length);
+describe('any server as a learner plays it', () => {
+  it('is another server for another trace, and begins from what a rule would set', async () => {
+    const environment = await createEnvironment({ environment: 'any-server', settings: null });
+    const { features } = ANY_SERVER_LEARNER.environment;
+    assert.equal(environment.observationSize, features.length);
+    const start = (seed: number) => {
+      const shown = new Float32Array(environment.observationSize).fill(Number.NaN);
+      environment.reset(seed, shown);
+      assert.ok(shown.every((value) => Number.isFinite(value) && Math.abs(value) < 50));
+      return shown;
     };
-    assert.equal(environment.observationSize, manyServersFeatures(llmserve).length);
-    const servers = new Set(Array.from({ length: 30 }, (_, seed) => seen(seed).join()));
-    assert.ok(servers.size > 5, `${servers.size}`);
-    assert.deepEqual(seen(3), seen(3));
-    const randomised = LEARNABLE.llmserve.learningTask({ task: 'static_workload', randomise: true });
-    assert.equal(randomised.metadata.randomise, 'true');
+    assert.ok(new Set(Array.from({ length: 30 }, (_, seed) => start(seed).join())).size > 15);
+    assert.deepEqual(start(3), start(3));
+    const bins = Int32Array.from(environment.initialBins);
+    const task = llmserve.drawTrainingTask(3);
+    const codec = ANY_SERVER_LEARNER.codec(task);
+    environment.advise!(bins);
+    assert.deepEqual([...bins], codec.encode(task.defaultAction));
+    const shown = new Float32Array(environment.observationSize);
+    environment.step(bins, shown);
+    environment.advise!(bins);
+    assert.equal(codec.decode(bins).priority_routing, true);
+  });
+
+  it('gives a file that plays any task, on any server', async () => {
+    const { files } = await trainPolicy({
+      ...{ environment: 'llmserve', task: 'any', algorithm: 'ppo', steps: 1, seed: 3 },
+    });
+    const found = findPolicy('llmserve', files.policy);
+    assert.deepEqual(found.taskIds, llmserve.tasks.ids());
+    const createFrom = (file: Uint8Array) => AGENTS.llmserve.loadPolicy(file).policy;
+    for (const shift of ['other_gpu', undefined] as const) {
+      const scenario = { ...(shift && { shift }) };
+      const { tasks } = await evaluatePolicy(
+        AGENTS.llmserve.playable({ scenario }),
+        createFrom(files.policy),
+        {
+          taskIds: ['static_workload'],
+          seeds: [SEED_SPLITS.test.first],
+        },
+      );
+      assert.ok(tasks[0]!.return.mean > 0);
+    }
   });
 });
 

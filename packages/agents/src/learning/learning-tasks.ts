@@ -5,17 +5,19 @@ import {
   inferencegym,
   llmserve,
   SEED_SPLITS,
+  type ServeAction,
   ServeEpisode,
   type ServeScenario,
   TraceTable,
 } from '@servegym/environments';
 import type { OwnTable } from '../core/playable.ts';
+import { anyServerRule, playRule } from '../policies/rule-policies.ts';
 import {
+  ANY_SERVER_LEARNER,
   FLEET_LEARNER,
   GYM_LEARNER,
   knownTask,
   type Learner,
-  manyServersFeatures,
   networkMetadata,
   SERVE_LEARNER,
 } from './learners.ts';
@@ -79,8 +81,6 @@ interface LearningPlan {
   readonly recipe?: PpoRecipe | undefined;
   /** `llmserve`: the options of every reset. */
   readonly scenario?: ServeScenario | undefined;
-  /** `llmserve`: draws server, traffic, rates and prompts anew for each trace, and shows the server to the network. */
-  readonly randomise?: boolean | undefined;
   /** `inferencegym`: a table of one's own. */
   readonly table?: OwnTable | undefined;
 }
@@ -97,6 +97,7 @@ interface Planned<Settings> {
 
 /** An environment as networks are trained on it. */
 function learned<Action extends object, Task extends { readonly id: string | number }, Settings>(
+  name: string,
   learner: Learner<Action, Task>,
   standardRecipe: PpoRecipe,
   planned: (plan: LearningPlan) => Planned<Settings>,
@@ -112,7 +113,7 @@ function learned<Action extends object, Task extends { readonly id: string | num
       return {
         ...{ environment, taskId, recipe: plan.recipe ?? standardRecipe },
         module: new URL(import.meta.url),
-        settings: { environment: environment.id, settings },
+        settings: { environment: name, settings },
         traces: SEED_SPLITS.train,
         metadata: { ...own, ...under },
         encodeActor: (weights, training) =>
@@ -125,24 +126,37 @@ function learned<Action extends object, Task extends { readonly id: string | num
 /** The environments that networks are trained on. */
 export const LEARNABLE = {
   llmserve: learned(
+    'llmserve',
     SERVE_LEARNER,
     SERVE_PPO,
-    ({ task: task_id, scenario = {}, randomise = false }) => ({
-      settings: { task: llmserve.choose({ ...scenario, task_id }), randomise },
-      under: {
-        ...(Object.keys(scenario).length > 0 && { scenario: JSON.stringify(scenario) }),
-        ...(randomise && { randomise: 'true' }),
-      },
+    ({ task: task_id, scenario = {} }) => ({
+      settings: llmserve.choose({ ...scenario, task_id }),
+      under: { ...(Object.keys(scenario).length > 0 && { scenario: JSON.stringify(scenario) }) },
     }),
-    async ({ task, randomise }) =>
+    async (task) =>
       new EpisodeEnvironment({
-        features: randomise ? manyServersFeatures(llmserve) : llmserve.features,
+        features: llmserve.features,
         codec: SERVE_LEARNER.codec(task),
         initialAction: task.defaultAction,
-        start: (seed) => new ServeEpisode(randomise ? llmserve.randomise(task, seed) : task, seed),
+        start: (seed) => new ServeEpisode(task, seed),
+      }),
+  ),
+  'any-server': learned(
+    'any-server',
+    ANY_SERVER_LEARNER,
+    SERVE_PPO,
+    () => ({ settings: null }),
+    async () =>
+      new EpisodeEnvironment<ServeAction, ServeEpisode>({
+        features: ANY_SERVER_LEARNER.environment.features,
+        codec: ANY_SERVER_LEARNER.codec(llmserve.tasks.shipped.bursty_workload),
+        initialAction: llmserve.tasks.shipped.bursty_workload.defaultAction,
+        start: (seed) => new ServeEpisode(llmserve.drawTrainingTask(seed), seed),
+        rule: ({ task }) => playRule(task, anyServerRule(task)),
       }),
   ),
   inferencegym: learned(
+    'inferencegym',
     GYM_LEARNER,
     GYM_PPO,
     ({ task: taskId, table }) => {
@@ -165,6 +179,7 @@ export const LEARNABLE = {
     },
   ),
   fleet: learned(
+    'fleet',
     FLEET_LEARNER,
     FLEET_PPO,
     ({ task }) => ({ settings: knownTask(FLEET_LEARNER.environment, task) }),
@@ -178,14 +193,14 @@ export const LEARNABLE = {
   ),
 };
 
-export type LearnableEnvironment = keyof typeof LEARNABLE;
+export type LearnableEnvironment = Exclude<keyof typeof LEARNABLE, 'any-server'>;
 
 /** A task as a learner plays it, on a thread. */
 export function createEnvironment({
   environment,
   settings,
 }: {
-  readonly environment: LearnableEnvironment;
+  readonly environment: keyof typeof LEARNABLE;
   readonly settings: unknown;
 }): Promise<LearningEnvironment> {
   return LEARNABLE[environment].create(settings as never);

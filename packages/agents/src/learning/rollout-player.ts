@@ -206,6 +206,7 @@ export class RolloutPlayer {
         rollout.nextObservations.set(observation, (start + e) * rollout.observationSize);
       }
       if (end !== RUNNING) this.#startEpisode(e, this.#episodes[e] + 1);
+      else this.#environments[e].advise?.(action);
     }
   }
 
@@ -215,8 +216,10 @@ export class RolloutPlayer {
     this.#episodes[e] = episode;
     this.#seeds[e] = traceSeed(plan.schedule, first + e, episode);
     this.#stepIndices[e] = 0;
-    this.#bins.set(environment.initialBins, e * environment.headSizes.length);
+    const heads = environment.headSizes.length;
+    this.#bins.set(environment.initialBins, e * heads);
     environment.reset(this.#seeds[e], this.#row(e));
+    environment.advise?.(this.#bins.subarray(e * heads, (e + 1) * heads));
   }
 
   /** Starts an environment where it was, by playing its episode again. */
@@ -227,6 +230,7 @@ export class RolloutPlayer {
     for (let at = 0; at < actions.length; at += heads) {
       bins.set(actions.slice(at, at + heads));
       this.#environments[e].step(bins, this.#row(e));
+      this.#environments[e].advise?.(bins);
       this.#stepIndices[e]++;
     }
   }

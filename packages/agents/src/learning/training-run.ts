@@ -2,6 +2,7 @@ import { findEnvironment, type ServeScenario } from '@servegym/environments';
 import { EnvironmentError } from '@servegym/openenv/definition';
 import type { OwnTable } from '../core/playable.ts';
 import { type DemonstratedEpisode, decodeDemonstrations, encodeDemonstrations } from './demonstrate.ts';
+import { ANY_SERVER } from './learners.ts';
 import type { LearningTask } from './learning-environment.ts';
 import { LEARNABLE, type LearnableEnvironment, SERVE_FINE_TUNING } from './learning-tasks.ts';
 import { decodeCheckpoint, encodeCheckpoint, type PpoCheckpoint } from './ppo-checkpoint.ts';
@@ -18,7 +19,7 @@ export function isNetworkAlgorithm(algorithm: Algorithm): algorithm is NetworkAl
 /** A training: one policy, learned by one algorithm on one task with one seed. */
 export interface TrainingRun {
   readonly environment: LearnableEnvironment;
-  /** A task of `environment` that this process knows. */
+  /** A task of `environment` that this process knows; `any`: any server of `llmserve`, on any of its tasks. */
   readonly task: string;
   readonly algorithm: Algorithm;
   /** Windows to learn from; `static` plays as many as it takes. */
@@ -36,8 +37,6 @@ export interface TrainingRun {
   };
   /** Traffic, trace and shift: `ppo` on `llmserve`. */
   readonly scenario?: ServeScenario;
-  /** Draws server, traffic, rates and prompts anew for each trace: `ppo` on `llmserve`. */
-  readonly randomise?: boolean;
   /** A table of one's own: `ppo` on `inferencegym`. */
   readonly table?: OwnTable;
 }
@@ -49,7 +48,8 @@ export function learningTaskOf({
   ...plan
 }: Omit<TrainingRun, 'steps' | 'seed'>): LearningTask {
   const recipe = algorithm === 'distill' ? SERVE_FINE_TUNING : undefined;
-  return LEARNABLE[environment].learningTask({ ...plan, recipe });
+  const learned = plan.task === ANY_SERVER ? 'any-server' : environment;
+  return LEARNABLE[learned].learningTask({ ...plan, recipe });
 }
 
 /** Figures of a training up to a point: a line of `metrics.jsonl`, less the times. */
@@ -82,7 +82,7 @@ export interface StoppedRun {
 
 /** Writes a run that trains a network, with the point it is at, as safetensors. */
 export function encodeStoppedRun({ run, stoppedAt }: StoppedRun): Uint8Array {
-  const { algorithm, steps, seed, lessons, randomise } = run;
+  const { algorithm, steps, seed, lessons } = run;
   const { taskId: task, recipe, metadata } = learningTaskOf(run);
   const { tasks } = findEnvironment(run.environment)!;
   const described = {
@@ -92,7 +92,6 @@ export function encodeStoppedRun({ run, stoppedAt }: StoppedRun): Uint8Array {
     task,
     own_task: tasks.isOwn(task) ? tasks.find(task) : undefined,
     recipe,
-    randomise: randomise || undefined,
   };
   if ('checkpoint' in stoppedAt) {
     return encodeCheckpoint(stoppedAt.checkpoint, { ...metadata, run: JSON.stringify(described) });
@@ -112,9 +111,7 @@ export function encodeStoppedRun({ run, stoppedAt }: StoppedRun): Uint8Array {
 export function decodeStoppedRun(file: Uint8Array, source: string): StoppedRun {
   const { metadata, stoppedAt } = decode(file);
   const { run: described, ...belongs } = metadata;
-  const { algorithm, steps, seed, task, own_task, recipe, lessons, randomise } = JSON.parse(
-    described ?? '{}',
-  );
+  const { algorithm, steps, seed, task, own_task, recipe, lessons } = JSON.parse(described ?? '{}');
   const environment = belongs.environment as LearnableEnvironment;
   if (!Object.hasOwn(LEARNABLE, environment)) {
     throw mismatch(`on one of ${Object.keys(LEARNABLE).join(', ')}`, environment);
@@ -123,7 +120,6 @@ export function decodeStoppedRun(file: Uint8Array, source: string): StoppedRun {
   const run: TrainingRun = {
     ...{ environment, task: String(task), algorithm, steps, seed },
     ...(lessons && { lessons }),
-    ...(randomise && { randomise }),
   };
   const expected = learningTaskOf(run);
   for (const [what, wanted, got] of [

@@ -56,6 +56,17 @@ export function neighboursOf(action: ServeAction, knobs: readonly ServeKnob[]): 
   return neighbours;
 }
 
+/**
+ * Actions that change precision or division and nothing else. Recorded configurations bring the pool and the batch of other
+ * traffic with them, so that on this one a change of precision may not look worth its reload.
+ */
+export function otherModes(action: ServeAction, knobs: readonly ServeKnob[]): ServeAction[] {
+  return (['quantization_tier', 'prefill_decode_split'] as const)
+    .filter((knob) => knobs.includes(knob))
+    .flatMap((knob) => KNOB_GRID[knob].map((value) => withKnob(action, knob, value)))
+    .filter((other) => modeOf(other) !== modeOf(action));
+}
+
 /** Each action once, in the order of its first appearance. */
 export function distinctActions(actions: readonly ServeAction[]): ServeAction[] {
   return [...new Map(actions.map((action) => [actionKey(action), action])).values()];

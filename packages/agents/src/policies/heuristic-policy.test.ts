@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { llmserve, type ServeAction, type ServeObservation } from '@servegym/environments';
+import { llmserve, type ServeAction, ServeEpisode, type ServeObservation } from '@servegym/environments';
 import { findProfile } from '@servegym/profiles';
 import { HEURISTIC_START, heuristicPolicy } from './rule-policies.ts';
 
@@ -21,7 +21,9 @@ const calm: ServeObservation = {
   spec_acceptance_rate: 0,
   eviction_events: 0,
   step_index: 1,
+  quality_value: 8,
   task_id: 'static_workload',
+  relative: new ServeEpisode(llmserve.tasks.shipped.static_workload, 0).observation().relative,
   server: llmserve.describeServer(
     llmserve.tasks.shipped.static_workload,
     findProfile(llmserve.tasks.shipped.static_workload.profile),

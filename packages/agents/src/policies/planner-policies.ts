@@ -14,6 +14,7 @@ import {
   meanWindowTokens,
   modeOf,
   neighboursOf,
+  otherModes,
   planClairvoyant,
   UNSURE_BACKLOG_PRICES,
 } from '../planning/plan-clairvoyant.ts';
@@ -57,8 +58,11 @@ function planRecedingHorizon(
   const { task, window, action: inForce, seed } = episode;
   const start = episode.snapshot();
   const meanTokens = meanWindowTokens(episode);
-  const moves = window === 0 ? [] : neighboursOf(inForce, llmserve.activeKnobs(task));
-  const given = configurations.map((action) => holdMaskedKnobs(task, action));
+  const knobs = llmserve.activeKnobs(task);
+  const moves = window === 0 ? [] : [...neighboursOf(inForce, knobs), ...otherModes(inForce, knobs)];
+  // Before the first window nothing is known of traffic that no phases describe: imagined, it would be none.
+  const isUnknown = window === 0 && task.source !== undefined;
+  const given = isUnknown ? [] : configurations.map((action) => holdMaskedKnobs(task, action));
   const tries = distinctActions([inForce, ...given, ...moves]).map(
     (action) => new Trial(action, modeOf(action) === modeOf(inForce) ? 0 : HESITATION),
   );

@@ -10,93 +10,71 @@ import {
 } from '@servegym/environments';
 import { mean } from '@servegym/simulator/statistics';
 import { ruleReturn, tuneRule } from '../learning/coordinate-search.ts';
-import { banditPolicy } from './bandit-policy.ts';
 import { rulePolicy, type ServeRule } from './rule-policies.ts';
-
-const { defaultAction } = llmserve.tasks.shipped.bursty_workload;
-
-/** Plays a bandit under the rewards of `pay`, with alternately quiet and busy stretches of 10 windows. */
-function play(windows: number, pay: (cap: number, isBusy: boolean) => number) {
-  const policy = banditPolicy([32, 64, 96, 256].map((batch_cap) => ({ ...defaultAction, batch_cap })));
-  policy.reset({ taskId: 'bursty_workload', seed: 1 });
-  const start = new ServeEpisode(llmserve.tasks.shipped.bursty_workload, 1).observation();
-  let reward: number | null = null;
-  let previousAction = defaultAction;
-  return Array.from({ length: windows }, (_, stepIndex) => {
-    const isBusy = Math.floor(stepIndex / 10) % 2 === 1;
-    const observation = {
-      ...start,
-      request_arrival_rate: isBusy ? 30 : 3,
-      mean_prompt_length: 200,
-      step_index: stepIndex,
-    };
-    previousAction = policy.act({ observation, reward, previousAction, stepIndex });
-    reward = pay(previousAction.batch_cap, isBusy);
-    return { cap: previousAction.batch_cap, isBusy };
-  });
-}
-
-describe('bandit', () => {
-  it('tries every configuration, and then stays with the one that pays', () => {
-    const played = play(200, (cap) => (cap === 256 ? 0.9 : 0.3));
-    assert.equal(new Set(played.map(({ cap }) => cap)).size, 4);
-    const late = played.slice(100).filter(({ cap }) => cap === 256).length;
-    assert.ok(late > 75, `${late} of the last 100 windows`);
-  });
-
-  it('learns that a busy window wants something else than a quiet one', () => {
-    const played = play(400, (cap, isBusy) => ((cap === 256) === isBusy ? 0.9 : 0.1)).slice(200);
-    const share = (isBusy: boolean) => {
-      const windows = played.filter((window) => window.isBusy === isBusy);
-      return windows.filter(({ cap }) => cap === 256).length / windows.length;
-    };
-    assert.ok(share(true) > 0.5 && share(false) < 0.3, `${share(true)} busy, ${share(false)} quiet`);
-  });
-});
 
 const task = llmserve.tasks.shipped.bursty_workload;
 const [constant] = llmserve.anchors.configurations(task);
 const rule: ServeRule = {
-  kept: { ...constant!, kv_budget_fraction: 0.4 },
-  parameters: { batchCap: 96, calmDepth: 5, busyDepth: 1, busyRate: 8, kvTarget: 0.8, headroomGb: 2 },
+  kept: { ...constant!, quantization_tier: 'INT8', kv_budget_fraction: 0.4 },
+  parameters: {
+    ...{ batchCap: 96, fp16Depth: 5, int8Depth: 2, int4Depth: 1, rush: 0.8, longPrompt: 400, dear: 0.1 },
+    ...{ kvTarget: 0.5, headroomGb: 2 },
+  },
 };
 const empty = new ServeEpisode(task, 0).observation();
+const calm = { prompt_load: 0.1, token_load: 0.1, int8_charge: 0.3, kv_held: 0.1 };
 
+/** What the rule does after some windows, each with these figures. */
 function react(
-  seen: Partial<ServeObservation>,
-  { stepIndex = 1, taskId = task.id }: { stepIndex?: number; taskId?: string } = {},
+  windows: readonly (Partial<Omit<ServeObservation, 'relative'>> & {
+    readonly relative?: Partial<ServeObservation['relative']>;
+  })[],
+  { taskId = task.id }: { taskId?: string } = {},
 ): ServeAction {
   const policy = rulePolicy(rule);
   policy.reset({ taskId, seed: 0 });
-  return policy.act({
-    observation: { ...empty, gpu_memory_used_gb: 20, kv_cache_occupancy: 0.8, ...seen },
-    reward: 0.5,
-    previousAction: rule.kept,
-    stepIndex,
-  });
+  const base = { ...empty, gpu_memory_used_gb: 20, mean_prompt_length: 600 };
+  let previousAction = rule.kept;
+  for (const [stepIndex, { relative, ...seen }] of [{}, ...windows].entries()) {
+    const observation = { ...base, ...seen, relative: { ...empty.relative, ...calm, ...relative } };
+    previousAction = policy.act({ observation, reward: 0.5, previousAction, stepIndex });
+  }
+  return previousAction;
 }
 
 describe('rule', () => {
   it('starts with the configuration that it keeps', () => {
-    assert.deepEqual(react({}, { stepIndex: 0 }), rule.kept);
+    assert.deepEqual(react([]), rule.kept);
   });
 
-  it('has one batch cap, drafts by the arrival rate, and leaves everything but memory alone', () => {
-    for (const [request_arrival_rate, speculation_depth] of [
-      [7.9, 5],
-      [8, 1],
-    ] as const) {
-      assert.deepEqual(react({ request_arrival_rate }), { ...rule.kept, batch_cap: 96, speculation_depth });
-    }
+  it('goes to FP16 when quality is dear, prompts are long and it is calm, to INT4 when not, to INT8 in a rush', () => {
+    const tierAfter = (...windows: Parameters<typeof react>[0]) => react(windows).quantization_tier;
+    assert.equal(tierAfter({}, {}), 'FP16');
+    assert.equal(tierAfter({ mean_prompt_length: 399 }, { mean_prompt_length: 399 }), 'INT4');
+    const cheap = { relative: { int8_charge: 0.09 } };
+    assert.equal(tierAfter(cheap, cheap), 'INT4');
+    const rush = { relative: { prompt_load: 0.5, token_load: 0.3 } };
+    assert.equal(tierAfter({}, {}, rush, rush), 'INT8');
+  });
+
+  it('changes the precision only when two windows ask for it', () => {
+    assert.equal(react([{}]).quantization_tier, 'INT8');
+    assert.equal(react([{}, { mean_prompt_length: 10 }, {}]).quantization_tier, 'INT8');
+  });
+
+  it('drafts by the precision, with one batch cap and interactive requests first', () => {
+    const { speculation_depth, batch_cap, priority_routing } = react([{}, {}]);
+    assert.deepEqual([speculation_depth, batch_cap, priority_routing], [5, 96, true]);
   });
 
   it('makes the pool as large as its use asks for, within what tenants leave', () => {
-    assert.equal(react({ kv_cache_occupancy: 1 }).kv_budget_fraction, 0.5);
-    assert.equal(react({ kv_cache_occupancy: 0.4 }).kv_budget_fraction, 0.2);
+    const pool = (kv_held: number, gpu_memory_used_gb = 20) =>
+      react([{ gpu_memory_used_gb, relative: { kv_held } }]).kv_budget_fraction;
+    assert.ok(Math.abs(pool(0.2) - 2 * pool(0.1)) < 0.02);
     // A GPU of 42.3 GB that is full but for 1 GB, a less than what is to stay free.
-    const crowded = react({ kv_cache_occupancy: 1, gpu_memory_used_gb: 41.3 }).kv_budget_fraction;
+    const crowded = pool(0.4, 41.3);
     assert.ok(crowded < 0.4 && crowded > 0.3, `${crowded}`);
-    assert.equal(react({ gpu_memory_used_gb: 200 }).kv_budget_fraction, 0.1);
+    assert.equal(pool(0.4, 200), 0.1);
   });
 
   it('holds the knobs that a task masks', () => {
@@ -106,7 +84,9 @@ describe('rule', () => {
       maskedKnobs: ['speculation_depth', 'kv_budget_fraction'],
     };
     llmserve.tasks.add(masked);
-    const { speculation_depth, kv_budget_fraction } = react({ kv_cache_occupancy: 1 }, { taskId: masked.id });
+    const { speculation_depth, kv_budget_fraction } = react([{ relative: { kv_held: 0.9 } }], {
+      taskId: masked.id,
+    });
     assert.deepEqual(
       { ...masked.defaultAction, speculation_depth, kv_budget_fraction },
       masked.defaultAction,

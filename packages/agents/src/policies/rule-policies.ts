@@ -8,6 +8,7 @@ import {
 import { findProfile } from '@servegym/profiles';
 import { kvMemoryGiB } from '@servegym/simulator';
 import type { Policy, PolicyStep } from '../core/policy.ts';
+import { ANY_SERVER } from '../learning/learners.ts';
 import { EpisodePolicy } from './catalogue.ts';
 import tunedRules from './tuned-rules.json' with { type: 'json' };
 
@@ -126,14 +127,18 @@ function within(budget: number): number {
 
 const GIB = 2 ** 30;
 
-/** The six parameters of the rule. */
+/** The parameters of the rule. */
 export interface RuleParameters {
   readonly batchCap: number;
-  /** Draft tokens below `busyRate`, and from there on. */
-  readonly calmDepth: number;
-  readonly busyDepth: number;
-  /** Arrivals a second. */
-  readonly busyRate: number;
+  /** Draft tokens at each precision. */
+  readonly fp16Depth: number;
+  readonly int8Depth: number;
+  readonly int4Depth: number;
+  /** Load, as a share of what the server can do at FP16, from which it is a rush. */
+  readonly rush: number;
+  /** FP16 when it is calm from this mean prompt on, tokens, where INT8 costs at least `dear` of reward a window. */
+  readonly longPrompt: number;
+  readonly dear: number;
   /** Share of the KV pool that is to be in use. */
   readonly kvTarget: number;
   /** Memory of each GPU that is left free for tenants, GB. */
@@ -142,7 +147,7 @@ export interface RuleParameters {
 
 /** A rule as it is played: what it keeps, and its parameters. */
 export interface ServeRule {
-  /** Precision, division and order stay as they are here; the other knobs begin so. */
+  /** The first window, and the division of the GPUs throughout. */
   readonly kept: ServeAction;
   readonly parameters: RuleParameters;
 }
@@ -152,19 +157,16 @@ export const TUNED_RULES_URL = new URL('./tuned-rules.json', import.meta.url);
 
 /** For a task that nothing was tuned for. */
 export const UNTUNED_RULE: RuleParameters = {
-  batchCap: 128,
-  calmDepth: 4,
-  busyDepth: 2,
-  busyRate: 8,
-  kvTarget: 0.8,
-  headroomGb: 2,
+  ...{ batchCap: 192, fp16Depth: 4, int8Depth: 2, int4Depth: 2 },
+  ...{ rush: 0.8, longPrompt: 400, dear: 0.05, kvTarget: 0.55, headroomGb: 2 },
 };
 
 const TUNED: Readonly<Record<string, RuleParameters>> = tunedRules;
 
 /**
- * The rule that learned policies have to beat: drafts by the arrival rate, a KV pool by what is used of it and by what
- * tenants leave, one batch cap, everything else as in the best constant. It changes no knob that costs a reload or a drain.
+ * The rule that learned policies have to beat: what an engineer writes in half an hour who knows the observation. FP16
+ * while prompts are long, quality is dear and it is calm; INT8 in a rush; INT4 else. A KV pool by what is used of it and
+ * by what tenants leave. Interactive requests first.
  * @param rule by default the one tuned on the training split of the task
  */
 export function rulePolicy(rule?: ServeRule): Policy<ServeAction, ServeObservation> {
@@ -174,34 +176,55 @@ export function rulePolicy(rule?: ServeRule): Policy<ServeAction, ServeObservati
   });
 }
 
-function tunedRule(task: ServeTask): ServeRule {
+export function tunedRule(task: ServeTask): ServeRule {
   const [kept] = llmserve.anchors.configurations(task);
   const parameters = Object.hasOwn(TUNED, task.id) ? TUNED[task.id] : UNTUNED_RULE;
   return { kept: kept!, parameters: parameters! };
 }
 
+/** The rule for any server: from the default of the task, tuned on the training distribution. */
+export function anyServerRule({ defaultAction }: ServeTask): ServeRule {
+  return { kept: defaultAction, parameters: TUNED[ANY_SERVER]! };
+}
+
+/** Windows for which another precision is wished before it is loaded: a reload costs some seconds of service. */
+const PATIENCE = 2;
+
 /** The rule on the server of a task. */
-export function playRule(
-  task: ServeTask,
-  { kept, parameters }: ServeRule,
-): (
-  step: Pick<PolicyStep<ServeAction, ServeObservation>, 'observation' | 'previousAction' | 'stepIndex'>,
-) => ServeAction {
-  const { batchCap, calmDepth, busyDepth, busyRate, kvTarget, headroomGb } = parameters;
+export function playRule(task: ServeTask, { kept, parameters }: ServeRule): RuledWindow {
+  const { batchCap, rush, longPrompt, dear, kvTarget, headroomGb } = parameters;
+  const depths = { FP16: parameters.fp16Depth, INT8: parameters.int8Depth, INT4: parameters.int4Depth };
   const profile = findProfile(task.profile);
   const gpuGb = (profile.gpu.memoryGiB * GIB) / 1e9;
-  const poolGb = (kvMemoryGiB(profile, kept.quantization_tier, true) * GIB) / 1e9;
-  return ({ observation, previousAction, stepIndex }) => {
+  const poolGb = (tier: ServeAction['quantization_tier']) => (kvMemoryGiB(profile, tier, true) * GIB) / 1e9;
+  let wished = kept.quantization_tier;
+  let windows = 0;
+  return ({ observation: seen, previousAction: { quantization_tier, kv_budget_fraction }, stepIndex }) => {
     if (stepIndex === 0) return holdMaskedKnobs(task, kept);
-    const budget = previousAction.kv_budget_fraction;
-    const wanted = (observation.kv_cache_occupancy * budget) / kvTarget;
-    const most = budget + (gpuGb - headroomGb - observation.gpu_memory_used_gb) / poolGb;
+    const { prompt_load, token_load, int8_charge, kv_held } = seen.relative;
+    const isFine = seen.mean_prompt_length >= longPrompt && int8_charge >= dear;
+    const wish = prompt_load + token_load >= rush ? 'INT8' : isFine ? 'FP16' : 'INT4';
+    windows = wish === wished ? windows + 1 : 1;
+    wished = wish;
+    const tier = windows >= PATIENCE ? wish : quantization_tier;
+    const wanted = (kv_held * gpuGb) / kvTarget;
+    const most =
+      kv_budget_fraction * poolGb(quantization_tier) + gpuGb - headroomGb - seen.gpu_memory_used_gb;
     return holdMaskedKnobs(task, {
       ...kept,
       batch_cap: batchCap,
-      speculation_depth: observation.request_arrival_rate >= busyRate ? busyDepth : calmDepth,
+      quantization_tier: tier,
+      speculation_depth: depths[tier],
+      priority_routing: true,
       // In whole hundredths: steps do not drift.
-      kv_budget_fraction: Math.min(1, Math.max(0.1, Math.round(100 * Math.min(wanted, most)) / 100)),
+      kv_budget_fraction: clamp(
+        Math.round((100 * Math.min(wanted, most)) / poolGb(tier)) / 100,
+        KV_BUDGET_RANGE,
+      ),
     });
   };
 }
+
+type RuledWindow = (
+  step: Pick<PolicyStep<ServeAction, ServeObservation>, 'observation' | 'previousAction' | 'stepIndex'>,
+) => ServeAction;

@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { llmserve, type ServeAction, type ServeObservation } from '@servegym/environments';
-import { findProfile } from '@servegym/profiles';
+import { llmserve, type ServeAction, ServeEpisode, type ServeObservation } from '@servegym/environments';
 import fc from 'fast-check';
 import { AGENTS } from '../registry.ts';
 
 const { createPolicy, policies, planners } = AGENTS.llmserve;
+
+const empty = new ServeEpisode(llmserve.tasks.shipped.static_workload, 0).observation();
 
 const observation = fc.record<ServeObservation>({
   queue_depth: fc.nat(5000),
@@ -23,13 +24,14 @@ const observation = fc.record<ServeObservation>({
   spec_acceptance_rate: fc.double({ min: 0, max: 1, noNaN: true }),
   eviction_events: fc.nat(1000),
   step_index: fc.nat(200),
+  quality_value: fc.double({ min: 0, max: 20, noNaN: true }),
   task_id: fc.constantFrom(...llmserve.tasks.shippedIds),
-  server: fc.constant(
-    llmserve.describeServer(
-      llmserve.tasks.shipped.static_workload,
-      findProfile(llmserve.tasks.shipped.static_workload.profile),
-    ),
+  relative: fc.record(
+    Object.fromEntries(
+      Object.keys(empty.relative).map((name) => [name, fc.double({ min: 0, max: 100, noNaN: true })]),
+    ) as Record<keyof ServeObservation['relative'], fc.Arbitrary<number>>,
   ),
+  server: fc.constant(empty.server),
 });
 
 function play(

@@ -11,6 +11,9 @@ import type { RandomStream } from '@servegym/simulator';
 import { z } from 'zod';
 import type { Policy, PolicyEpisode } from '../core/policy.ts';
 import {
+  ANY_SERVER,
+  ANY_SERVER_LEARNER,
+  decodeNetwork,
   decodePolicy,
   jsonPolicy,
   knownTask,
@@ -18,11 +21,12 @@ import {
   requireTask,
   SERVE_LEARNER,
 } from '../learning/learners.ts';
-import { banditPolicy } from './bandit-policy.ts';
+import { FeatureEncoder } from '../learning/learning-environment.ts';
+import { type ActorWeights, decodeActor, TrainedActor } from '../learning/trained-actor.ts';
 import { catalogue, constantPolicy, createFrom, EpisodePolicy, randomPolicy } from './catalogue.ts';
 import { MpcPolicy, OraclePolicy } from './planner-policies.ts';
 import policies from './policies.json' with { type: 'json' };
-import { heuristicPolicy, rulePolicy } from './rule-policies.ts';
+import { anyServerRule, heuristicPolicy, playRule, rulePolicy } from './rule-policies.ts';
 
 /** A policy for the `llmserve` environment. */
 export type ServePolicy = Policy<ServeAction, ServeObservation>;
@@ -122,7 +126,6 @@ export const SERVE_POLICIES = catalogue<ServeAction, ServeObservation>(policies.
   heuristic: () => heuristicPolicy(),
   'static-tuned': () => constantPolicy('static-tuned', bestConstant),
   rule: () => rulePolicy(),
-  bandit: () => banditPolicy(),
   mpc: () => new MpcPolicy(),
   'mpc-unshifted': () => new MpcPolicy(undefined, 'mpc-unshifted'),
   'mpc-online': () => new MpcPolicy(undefined, 'mpc-online'),
@@ -241,7 +244,30 @@ const KINDS = [
   ),
 ];
 
-/** The policy of a file that training wrote, and its task; see `decodePolicy`. */
+/** The policy of a file that training wrote, and its task, or `any`; see `decodePolicy`. */
 export function loadServePolicy(file: Uint8Array): { readonly taskId: string; readonly policy: ServePolicy } {
-  return decodePolicy(SERVE_LEARNER, file, KINDS);
+  if (file[0] === '{'.charCodeAt(0) || decodeActor(file).metadata.task !== ANY_SERVER) {
+    return decodePolicy(SERVE_LEARNER, file, KINDS);
+  }
+  return { taskId: ANY_SERVER, policy: anyServerPolicy(decodeNetwork(ANY_SERVER_LEARNER, file).weights) };
+}
+
+/** One network for any server, on any task: it sees windows in units of the server, and departs from a rule. */
+function anyServerPolicy(weights: ActorWeights): ServePolicy {
+  const { environment, codec: codecOf } = ANY_SERVER_LEARNER;
+  const actor = new TrainedActor(weights);
+  const encoder = new FeatureEncoder(environment.features);
+  const features = new Float32Array(encoder.size);
+  return new EpisodePolicy('any-server', ({ taskId, resetOptions }) => {
+    const task = llmserve.choose({ ...resetOptions, task_id: taskId });
+    const codec = codecOf(task);
+    const ruled = playRule(task, anyServerRule(task));
+    encoder.reset();
+    return (step) => {
+      encoder.encode(step.observation, step.previousAction, features);
+      const bins = Int32Array.from(codec.encode(ruled(step)));
+      actor.act(features, bins);
+      return holdMaskedKnobs(task, codec.decode(bins));
+    };
+  });
 }

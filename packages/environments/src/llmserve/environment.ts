@@ -13,15 +13,7 @@ import {
 } from './anchors/serve-anchors.ts';
 import { drawRequests, type EpisodeRequests } from './episode-requests.ts';
 import { realServeEnvironment } from './real/environment.ts';
-import {
-  chooseTask,
-  episodeSize,
-  randomiseTask,
-  SHIFTS,
-  scaleArrivals,
-  serveResetOptions,
-  shiftTask,
-} from './scenario.ts';
+import { chooseTask, episodeSize, SHIFTS, scaleArrivals, serveResetOptions, shiftTask } from './scenario.ts';
 import {
   DEFAULT_ACTION,
   SERVE_KNOBS,
@@ -37,13 +29,14 @@ import {
 import { episodeState, ServeEpisode } from './serve-episode.ts';
 import { activeKnobs, type ServeTask, serveTasks } from './serve-task.ts';
 import { describeServer } from './server-description.ts';
+import { drawTrainingTask } from './training-distribution.ts';
 import { windowReport } from './window-metrics.ts';
 
 /** Two simulated GPUs that serve one model: queue, latency, memory and cost each window, six knobs for the next. */
 export const llmserve = {
   id: 'llmserve',
   /** Changes whenever the same task, seed and actions may give another episode. */
-  version: '0.4.0',
+  version: '0.5.0',
   takes: ['task', 'trace', 'server'],
   definition({ real } = {}): EnvironmentDefinition<ServeAction, ServeObservation, ServeState> {
     const simulated = windowEnvironment(llmserve);
@@ -75,7 +68,7 @@ export const llmserve = {
   grade: (record): Grade => gradeWindows(record, llmserve),
   shift: shiftTask,
   scaleArrivals,
-  randomise: randomiseTask,
+  drawTrainingTask,
   activeKnobs,
   idleKnobs: ({ maskedKnobs = [] }) => maskedKnobs,
   defaultAction: DEFAULT_ACTION,

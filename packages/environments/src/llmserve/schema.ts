@@ -8,7 +8,7 @@ import observed from './observation.json' with { type: 'json' };
  * smoothed, and compared to its slow average. Averages of weight 0.1 remember about ten windows, those of 0.4 about two.
  */
 export const WINDOW_FEATURES = observed.features.window as readonly Feature[];
-/** The server that the windows are of: constant in an episode, for policies that run many servers. */
+/** Windows in units of the server, and the server itself: for policies that run many servers. */
 export const SERVER_FEATURES = observed.features.server as readonly Feature[];
 
 /** Ids of the three tasks, easiest first. */
@@ -97,6 +97,13 @@ const serverDescriptionSchema = z
 
 export type ServerDescription = z.infer<typeof serverDescriptionSchema>;
 
+/** The window in units of the server: its load, its latencies and what a precision costs mean the same on every server. */
+const relativeSchema = z
+  .object(figures(observed.figures.relative))
+  .meta({ description: 'The window in units of the server' });
+
+export type RelativeFigures = z.infer<typeof relativeSchema>;
+
 /**
  * The server over a window, as the agent sees it. Latencies in ms, memory in GB (10^9 bytes), cost in USD.
  *
@@ -109,6 +116,7 @@ export const serveObservationSchema = z
     ...figures(observed.figures.window),
     step_index: count.meta({ description: 'Windows played so far' }),
     task_id: z.string(),
+    relative: relativeSchema,
     server: serverDescriptionSchema,
   })
   .meta({
@@ -120,7 +128,10 @@ export const serveObservationSchema = z
 export type ServeObservation = z.infer<typeof serveObservationSchema>;
 
 /** Fields of the observation that are measured over a window. */
-export type ObservedFigure = Exclude<keyof ServeObservation, 'step_index' | 'task_id' | 'server'>;
+export type ObservedFigure = Exclude<
+  keyof ServeObservation,
+  'step_index' | 'task_id' | 'relative' | 'server'
+>;
 
 /** The figures in the order of the schema. */
 export const OBSERVED_FIGURES = Object.keys(observed.figures.window) as ObservedFigure[];

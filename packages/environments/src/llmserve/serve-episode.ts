@@ -18,10 +18,9 @@ import { drawRequests, type EpisodeRequests } from './episode-requests.ts';
 import type { ServeScenario } from './scenario.ts';
 import type { ServeAction, ServeObservation, ServerDescription, ServeState } from './schema.ts';
 import { type RewardWeights, SERVE_TASKS, type ServeTask } from './serve-task.ts';
-import { describeServer } from './server-description.ts';
+import { describeServer, GPUS, relativeFigures } from './server-description.ts';
 import { WindowMetrics } from './window-metrics.ts';
 
-const GPUS = 2;
 const BYTES_PER_GIB = 2 ** 30;
 
 interface ServeEpisodeOptions {
@@ -118,8 +117,13 @@ export class ServeEpisode {
     const { metrics, cluster, task } = this;
     const interTokenLatency = metrics.interTokenLatency;
     let used = 0;
-    for (let gpu = 0; gpu < GPUS; gpu++) used += usedGiB(cluster.memoryOf(gpu));
-    return {
+    let pool = 0;
+    for (let gpu = 0; gpu < GPUS; gpu++) {
+      const memory = cluster.memoryOf(gpu);
+      used += usedGiB(memory);
+      pool += memory.kvPool;
+    }
+    const seen = {
       queue_depth: cluster.waitingCount,
       active_requests: cluster.runningCount,
       kv_cache_occupancy: cluster.kvBlocksUsed / cluster.kvBlocksTotal,
@@ -134,9 +138,15 @@ export class ServeEpisode {
       request_arrival_rate: metrics.arrived / task.windowSeconds,
       spec_acceptance_rate: metrics.draftTokens === 0 ? 0 : metrics.acceptedTokens / metrics.draftTokens,
       eviction_events: metrics.preemptions,
-      step_index: this.window,
-      task_id: task.id,
-      server: this.#describedServer(),
+      quality_value: task.phases[this.requests.phases[Math.max(0, this.window - 1)]].qualityValue,
+    };
+    const server = this.#describedServer();
+    const poolGb = ((pool / GPUS) * BYTES_PER_GIB) / 1e9;
+    return {
+      ...seen,
+      ...{ step_index: this.window, task_id: task.id },
+      relative: relativeFigures(seen, server, task, poolGb),
+      server,
     };
   }
 

@@ -7,12 +7,21 @@ import {
   type WeightPrecision,
   weightChangeSeconds,
 } from '@servegym/simulator';
-import { SERVE_KNOBS, type ServeKnob, type ServerDescription } from './schema.ts';
+import {
+  type ObservedFigure,
+  type RelativeFigures,
+  SERVE_KNOBS,
+  type ServeKnob,
+  type ServeObservation,
+  type ServerDescription,
+} from './schema.ts';
 import { activeKnobs, type ServeTask } from './serve-task.ts';
 
 /** Context of each decoding sequence in the times that describe a server, tokens. */
 const CONTEXT = 1024;
 const GB_PER_GIB = 2 ** 30 / 1e9;
+/** GPUs, or groups of them, that serve the model. */
+export const GPUS = 2;
 
 /** The server of a task in the figures of the observation. Figures of a precision or a draft that it lacks are 0. */
 export function describeServer(task: ServeTask, profile: EngineProfile): ServerDescription {
@@ -61,6 +70,9 @@ export function describeServer(task: ServeTask, profile: EngineProfile): ServerD
     memory_weight: reward.memory,
     cost_weight: reward.cost,
     reference_cost_per_1k: task.referenceCostPer1k,
+    interactive_weight: objectives.interactive.weight,
+    batch_weight: objectives.batch.weight,
+    best_effort_weight: objectives.best_effort.weight,
   };
   const rounded = Object.entries(figures).map(([name, value]) => [name, Number(value.toPrecision(4))]);
   return {
@@ -69,6 +81,37 @@ export function describeServer(task: ServeTask, profile: EngineProfile): ServerD
       ServeKnob,
       boolean
     >,
+  };
+}
+
+/** Figures of a window that `relativeFigures` reads. */
+type WindowFigures = Pick<ServeObservation, ObservedFigure>;
+
+/** A window in units of the server that it is of. @param kvPoolGb memory of the KV pool on each GPU, GB */
+export function relativeFigures(
+  seen: WindowFigures,
+  server: ServerDescription,
+  task: ServeTask,
+  kvPoolGb: number,
+): RelativeFigures {
+  const arrived = seen.request_arrival_rate * task.windowSeconds;
+  /** Prefill of the mean prompt on one GPU, ms. */
+  const prefillMs = (seen.mean_prompt_length * server.prefill_1k_ms) / 1024;
+  const { interactive_ttft_ms: ttftMs, interactive_tpot_ms: tpotMs, decode_1_ms: floorMs } = server;
+  return {
+    prompt_load: (seen.request_arrival_rate * prefillMs) / 1000 / GPUS,
+    token_load: (seen.throughput_tps * server.decode_64_ms) / 64 / 1000 / GPUS,
+    prompt_prefill: prefillMs / ttftMs,
+    queue_windows: seen.queue_depth / (arrived + 1),
+    queue_prefill: (seen.queue_depth * prefillMs) / GPUS / ttftMs,
+    ttft_p50: seen.p50_ttft_ms / ttftMs,
+    ttft_p99: seen.p99_ttft_ms / ttftMs,
+    itl_p50: seen.p50_itl_ms / tpotMs,
+    itl_floor: floorMs === 0 ? 0 : seen.p50_itl_ms / floorMs,
+    kv_held: (seen.kv_cache_occupancy * kvPoolGb) / server.gpu_memory_gb,
+    memory_free: Math.min(1, Math.max(0, 1 - seen.gpu_memory_used_gb / server.gpu_memory_gb)),
+    int8_charge: seen.quality_value * (1 - server.int8_quality),
+    int4_charge: seen.quality_value * (1 - server.int4_quality),
   };
 }
 

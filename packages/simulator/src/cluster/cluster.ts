@@ -42,6 +42,10 @@ export class Cluster {
   /** Present division of the GPUs; differs from `config.split` while they drain. */
   private arrangedAsSplit: boolean;
   private submitted = 0;
+  /** Tick up to which the GPUs were run last. */
+  private ranUntil = 0;
+  /** Tick at which each GPU is back from its last restart for want of memory. */
+  private backAt: [number, number] = [0, 0];
 
   /** @throws SimulatorError when the configuration does not fit the profile. */
   constructor(config: ServingConfig, options: ClusterOptions) {
@@ -126,6 +130,8 @@ export class Cluster {
   shiftClock(ticks: number): void {
     for (const engine of this.engines) engine.shiftClock(ticks);
     this.link.idleFrom -= ticks;
+    this.ranUntil -= ticks;
+    this.backAt = [this.backAt[0] - ticks, this.backAt[1] - ticks];
   }
 
   /**
@@ -162,6 +168,7 @@ export class Cluster {
 
   /** Runs both GPUs until `limit` (ticks). */
   runUntil(limit: number): void {
+    this.ranUntil = limit;
     if (this.draining && !this.drain(limit)) return;
     if (this.arrangedAsSplit) {
       this.engines[PREFILL].runUntil(limit);
@@ -188,6 +195,8 @@ export class Cluster {
       arrangedAsSplit: this.arrangedAsSplit,
       submitted: this.submitted,
       linkIdleFrom: this.link.idleFrom,
+      ranUntil: this.ranUntil,
+      backAt: [...this.backAt],
     };
   }
 
@@ -201,6 +210,8 @@ export class Cluster {
     this.arrangedAsSplit = snapshot.arrangedAsSplit;
     this.submitted = snapshot.submitted;
     this.link.idleFrom = snapshot.linkIdleFrom;
+    this.ranUntil = snapshot.ranUntil;
+    this.backAt = [...snapshot.backAt];
     this.events.length = 0;
   }
 
@@ -245,15 +256,21 @@ export class Cluster {
     return true;
   }
 
-  /** Restarts an engine whose GPU is over its memory, with the largest pool that fits. */
+  /**
+   * Restarts an engine whose GPU is over its memory, with the largest pool that fits. One that is down already holds
+   * no pool: it comes back with what fits.
+   */
   private enforceMemory(): void {
     for (const [gpu, engine] of this.engines.entries()) {
       const memory = this.memoryOf(gpu);
       const over = usedGiB(memory) - memory.limit;
       if (over <= 0) continue;
-      this.log('oom', gpu);
       const fitting = Math.floor(engine.kvBlocksTotal * (1 - over / memory.kvPool));
-      engine.restart(this.profile.reloadSeconds * TICKS_PER_S);
+      if (this.backAt[gpu] <= this.ranUntil) {
+        this.log('oom', gpu);
+        engine.restart(this.profile.reloadSeconds * TICKS_PER_S);
+        this.backAt[gpu] = engine.now;
+      }
       engine.configure({ ...engine.config, kvBlocks: Math.max(1, fitting) });
     }
   }
@@ -289,4 +306,6 @@ export interface ClusterSnapshot {
   readonly arrangedAsSplit: boolean;
   readonly submitted: number;
   readonly linkIdleFrom: number;
+  readonly ranUntil: number;
+  readonly backAt: readonly [number, number];
 }

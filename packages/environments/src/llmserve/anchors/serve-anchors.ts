@@ -13,6 +13,7 @@ import { drawRequests, type EpisodeRequests } from '../episode-requests.ts';
 import { QUANTIZATION_TIERS, type QuantizationTier, type ServeAction } from '../schema.ts';
 import { ServeEpisode } from '../serve-episode.ts';
 import { SERVE_TASKS, type ServeTask, unmaskedValues } from '../serve-task.ts';
+import { GPUS } from '../server-description.ts';
 import recorded from './reference-returns.json' with { type: 'json' };
 
 /** Recorded returns of a task. */
@@ -173,7 +174,6 @@ function plannerSummary(returns: readonly SeedReturns[]) {
   };
 }
 
-const GPUS = 2;
 /** The least that `kv_budget_fraction` can be. */
 const LEAST_POOL = 0.1;
 

@@ -11,7 +11,7 @@ import {
 } from '../schema.ts';
 import { type RewardComponents, rewardComponents, totalReward } from '../serve-episode.ts';
 import type { ServeTask } from '../serve-task.ts';
-import { describeServer } from '../server-description.ts';
+import { describeServer, relativeFigures } from '../server-description.ts';
 import { sloReport } from '../window-metrics.ts';
 import {
   type PlayedWindow,
@@ -76,11 +76,18 @@ export class RealEpisode {
   /** The observation before the first window: nothing has been measured. */
   firstObservation(): ServeObservation {
     const figures = Object.fromEntries(OBSERVED_FIGURES.map((name) => [name, 0]));
+    const { qualityValue } = this.task.phases[this.requests.phases[0]];
+    const seen = { slo_compliance_rate: 1, quality_value: qualityValue };
+    return this.#observation({ ...(figures as Record<ObservedFigure, number>), ...seen }, 0);
+  }
+
+  /** @param kvPoolGb memory of the KV pool; 0 when the server does not tell */
+  #observation(seen: Record<ObservedFigure, number>, kvPoolGb: number): ServeObservation {
+    const { task } = this;
     return {
-      ...(figures as Record<ObservedFigure, number>),
-      slo_compliance_rate: 1,
-      step_index: 0,
-      task_id: this.task.id,
+      ...seen,
+      ...{ step_index: this.window, task_id: task.id },
+      relative: relativeFigures(seen, this.#supposed, task, kvPoolGb),
       server: this.#supposed,
     };
   }
@@ -159,7 +166,7 @@ export class RealEpisode {
       if (value === null) notObserved.push(name);
       return value ?? 0;
     };
-    const observation: ServeObservation = {
+    const seen = {
       queue_depth: played.heldBack + (reading?.waiting ?? 0),
       active_requests: reading?.running ?? played.inFlight,
       kv_cache_occupancy: observed(
@@ -172,15 +179,17 @@ export class RealEpisode {
       p50_itl_ms: percentile(figures.itlMs, 50),
       throughput_tps: figures.throughputTps,
       slo_compliance_rate: figures.sloCompliance,
-      gpu_memory_used_gb: observed('gpu_memory_used_gb', gpuMemoryGb(applied)),
+      gpu_memory_used_gb: observed(
+        'gpu_memory_used_gb',
+        meanGb(applied, ({ weights, draft, overhead, kv_pool }) => weights + draft + overhead + kv_pool),
+      ),
       estimated_cost_per_1k: observed('estimated_cost_per_1k', costPer1k),
       request_arrival_rate: played.requests.length / task.windowSeconds,
       spec_acceptance_rate: observed('spec_acceptance_rate', figures.draftAcceptance),
       eviction_events: observed('eviction_events', figures.preemptions),
-      step_index: this.window,
-      task_id: task.id,
-      server: this.#supposed,
+      quality_value: phase.qualityValue,
     };
+    const observation = this.#observation(seen, meanGb(applied, ({ kv_pool }) => kv_pool) ?? 0);
     const report = realReport(this.#server, this, {
       applied,
       notObserved,
@@ -214,13 +223,13 @@ function memoryShare({ endpoint }: AppliedAction): number {
   return shares.length === 0 ? 0 : shares.reduce((sum, share) => sum + share, 0) / shares.length;
 }
 
-/** Mean over the engines; `null` when the server does not tell. */
-function gpuMemoryGb({ endpoint }: AppliedAction): number | null {
+type EngineMemory = NonNullable<AppliedAction['endpoint']>['engines'][number]['memory_gib'];
+
+/** Memory as a mean over the engines, GB; `null` when the server does not tell. */
+function meanGb({ endpoint }: AppliedAction, gib: (memory: EngineMemory) => number): number | null {
   if (endpoint === null || endpoint.engines.length === 0) return null;
-  const used = endpoint.engines.reduce((sum, { memory_gib: { weights, draft, overhead, kv_pool } }) => {
-    return sum + weights + draft + overhead + kv_pool;
-  }, 0);
-  return ((used / endpoint.engines.length) * BYTES_PER_GIB) / 1e9;
+  const sum = endpoint.engines.reduce((total, { memory_gib }) => total + gib(memory_gib), 0);
+  return ((sum / endpoint.engines.length) * BYTES_PER_GIB) / 1e9;
 }
 
 /** Figures of the observation that not every server tells. */

@@ -58,8 +58,11 @@ const options = {
     default: 'ppo',
   },
   steps: whole('<n>', 1, 1e9, 'windows to learn from (default: 480000 for ppo on llmserve, else 120000)'),
-  randomise: {
-    help: 'ppo on llmserve: another server and traffic in each episode, for one policy of many servers',
+  servers: {
+    value: '<any>',
+    help: 'instead of --task, ppo on llmserve: another server and traffic in each episode, for one policy of any server',
+    choices: ['any'],
+    conflicts: ['task', ...Object.keys(scenarioOptions)],
   },
   seed: whole('<n>', 0, Number.MAX_SAFE_INTEGER, 'seed of weights, exploration and traffic', 0),
   seeds: {
@@ -87,7 +90,7 @@ const options = {
     value: '<file>',
     help: 'go on from a checkpoint.safetensors, as if the run had not stopped',
     conflicts: [
-      ...['task', 'env', 'table', ...Object.keys(scenarioOptions), 'algo', 'steps', 'randomise'],
+      ...['task', 'env', 'table', ...Object.keys(scenarioOptions), 'algo', 'steps', 'servers'],
       ...['seed', 'seeds', 'queue', 'teacher', 'lessons'],
     ],
   },
@@ -124,7 +127,7 @@ async function train(options: TrainOptions): Promise<void> {
 
 /** The run that the options ask for. @throws InputError for options that do not go together */
 async function readRun(options: TrainOptions): Promise<TrainingRun> {
-  const { env: environment, algo: algorithm, seed, teacher, lessons: episodes, table, randomise } = options;
+  const { env: environment, algo: algorithm, seed, teacher, lessons: episodes, table, servers } = options;
   const { algorithms, environment: entry, ppoSteps = STEPS, learnsVariants } = agentsOf(environment);
   const { steps = algorithm === 'ppo' ? ppoSteps : STEPS } = options;
   const task = await readTask(options);
@@ -134,9 +137,9 @@ async function readRun(options: TrainOptions): Promise<TrainingRun> {
   if (algorithm !== 'ppo' && hasScenario) {
     throw new InputError(`expected --algo ppo, the one that learns on traffic of your own, got ${algorithm}`);
   }
-  if (randomise && !isVariantLearned) {
+  if (servers && !isVariantLearned) {
     throw new InputError(
-      `expected --algo ppo and --env ${DEFAULT_ENV} beside --randomise, got ${algorithm} and ${environment}`,
+      `expected --algo ppo and --env ${DEFAULT_ENV} beside --servers any, got ${algorithm} and ${environment}`,
     );
   }
   if (!algorithms.includes(algorithm)) {
@@ -153,7 +156,6 @@ async function readRun(options: TrainOptions): Promise<TrainingRun> {
     ...{ environment, task, algorithm, steps, seed },
     ...(algorithm === 'distill' && { lessons: { teacher, episodes } }),
     ...(hasScenario && { scenario }),
-    ...(randomise && { randomise }),
     ...(table !== undefined && { table: await readOwnTable(table) }),
   } as TrainingRun;
   // Refuses a scenario or a table that the task cannot be learned under, before anything is written.
@@ -162,7 +164,8 @@ async function readRun(options: TrainOptions): Promise<TrainingRun> {
 }
 
 /** The id of the task that is learned. @throws InputError or EnvironmentError */
-async function readTask({ env, task: asked }: TrainOptions): Promise<string> {
+async function readTask({ env, task: asked, servers }: TrainOptions): Promise<string> {
+  if (servers !== undefined) return servers;
   const { environment: entry, learnsVariants } = agentsOf(env);
   const known = entry.tasks.shippedIds.map(String);
   const all = `${known.join(', ')}${learnsVariants ? ', or a file that holds one' : ''}`;
@@ -224,9 +227,8 @@ async function trainEachSeed(
   printResult(json, { ...run, folder, wallS, reports }, seedsForm);
 }
 
-function runName({ environment, task, algorithm, randomise }: TrainingRun): string {
-  const name = `${environment === DEFAULT_ENV ? '' : `${environment}-`}${task}-${algorithm}`;
-  return randomise ? `${name}-randomised` : name;
+function runName({ environment, task, algorithm }: TrainingRun): string {
+  return `${environment === DEFAULT_ENV ? '' : `${environment}-`}${task}-${algorithm}`;
 }
 
 function teacherNamed(text: string): string {

@@ -1,0 +1,174 @@
+import { findProfile, listProfiles } from '@servegym/profiles';
+import { type EngineProfile, RandomStream, weightVariant } from '@servegym/simulator';
+import { REQUEST_CLASSES } from '../tasks.ts';
+import { profileFits } from './scenario.ts';
+import { type Phase, SERVE_TASKS, type ServeTask } from './serve-task.ts';
+import { describeServer } from './server-description.ts';
+
+/**
+ * What policies of any server are trained on, as `docs/environments.md` has it in a table. Ranges are choices; those of two
+ * numbers are drawn by their logarithm. GPUs and models that are not listed, and the traffic of all public traces, are never
+ * drawn: they are there to test on.
+ */
+export const TRAINING_DISTRIBUTION = {
+  gpus: ['A100-40GB', 'A100-80GB', 'H100-80GB', 'H200-141GB', 'GH200-96GB', 'B200-180GB', 'L4-24GB'],
+  /** Beginnings of names. */
+  models: ['llama-', 'qwen', 'phi-'],
+  /** Most GPUs of a server, and most of their memory that FP16 weights take. */
+  mostGpus: 2,
+  mostWeights: 0.7,
+  /** Shares of the episodes: a task as it is, and traffic that is drawn instead of a task's. The others change a task. */
+  unchanged: 0.2,
+  drawnTraffic: 0.45,
+  /** Changes of a task: arrivals, prompts, answers, shares of the classes. Half of the arrivals are also scaled to the server. */
+  rate: [0.6, 1.8],
+  prompts: [0.5, 2.2],
+  outputs: [0.6, 1.6],
+  shares: [0.4, 2.5],
+  /** Drawn traffic: kinds of phases, load at FP16 over what the server can do, lengths in tokens, spread of windows. */
+  phases: 3,
+  load: [0.1, 1.3],
+  prompt: [100, 10_000],
+  output: [20, 700],
+  burstiness: [0.02, 0.6],
+  /** Most arrivals a second, so that an episode is soon played. */
+  mostArrivals: 60,
+  /** SLOs and prices, over those of the task. */
+  ttft: [0.5, 2],
+  tpot: [0.7, 2.5],
+  quality: [0.4, 2],
+  memory: [0.6, 1.3],
+  referenceCost: [0.5, 2],
+} as const;
+
+type Range = readonly [number, number];
+
+const KNOWN = new Map<string, readonly string[]>();
+
+/** Names of the profiles that a task may be trained on. */
+export function trainingProfiles(task: ServeTask): readonly string[] {
+  const { gpus, models, mostGpus, mostWeights } = TRAINING_DISTRIBUTION;
+  const isOpen = (profile: EngineProfile) => {
+    const { gpu, model, name } = profile;
+    return (
+      gpus.some((known) => known === gpu.name) &&
+      models.some((known) => name.slice(gpu.name.length + 1).startsWith(known)) &&
+      gpu.count <= mostGpus &&
+      model.kvGroups === undefined &&
+      profileFits(profile, task) &&
+      weightVariant(profile, 'FP16').weightGiB <= mostWeights * gpu.memoryGiB
+    );
+  };
+  const names =
+    KNOWN.get(task.id) ??
+    listProfiles()
+      .filter(isOpen)
+      .map(({ name }) => name);
+  KNOWN.set(task.id, names);
+  return names;
+}
+
+/** One of these profiles: of a GPU drawn among those that they have, so that each is met as often. */
+function drawProfile(names: readonly string[], of: <Item>(items: readonly Item[]) => Item): string {
+  const gpuOf = (name: string) => findProfile(name).gpu.name;
+  const gpu = of([...new Set(names.map(gpuOf))]);
+  return of(names.filter((name) => gpuOf(name) === gpu));
+}
+
+/** The task of a training episode of policies that run any server: drawn by its seed from `TRAINING_DISTRIBUTION`. */
+export function drawTrainingTask(seed: number): ServeTask {
+  const draws = new RandomStream(seed, 'training task');
+  const of = <Item>(items: readonly Item[]): Item => items[draws.integer(0, items.length - 1)]!;
+  const factor = ([low, high]: Range) => low * (high / low) ** draws.uniform();
+  const d = TRAINING_DISTRIBUTION;
+  const base = of(Object.values(SERVE_TASKS));
+  if (draws.uniform() < d.unchanged) return base;
+  const profile = drawProfile(trainingProfiles(base), of);
+  const { objectives, reward } = base;
+  const [ttft, tpot] = [factor(d.ttft), factor(d.tpot)];
+  const slower = <Objective extends ServeTask['objectives']['batch']>(objective: Objective) => ({
+    ...objective,
+    ttftMs: objective.ttftMs * ttft,
+    tpotMs: objective.tpotMs * tpot,
+  });
+  const priced = {
+    ...{ ...base, profile },
+    objectives: {
+      interactive: slower(objectives.interactive),
+      batch: slower(objectives.batch),
+      best_effort: slower(objectives.best_effort),
+    },
+    reward: { ...reward, memory: Math.min(1 - reward.cost, reward.memory * factor(d.memory)) },
+    referenceCostPer1k: base.referenceCostPer1k * factor(d.referenceCost),
+  };
+  const quality = factor(d.quality);
+  const dearer = (phase: Phase) => ({ ...phase, qualityValue: phase.qualityValue * quality });
+  if (draws.uniform() < d.drawnTraffic) {
+    const kinds = Array.from({ length: draws.integer(1, d.phases) }, () => of(base.phases));
+    return { ...priced, phases: kinds.map((phase) => drawnPhase(priced, dearer(phase), factor)) };
+  }
+  const toServer = draws.uniform() < 0.5 ? capacity(priced) / capacity(base) : 1;
+  const busiest = Math.max(...base.phases.map(({ arrivalsPerSecond }) => arrivalsPerSecond[1]));
+  const rate = Math.min(d.mostArrivals / busiest, toServer * factor(d.rate));
+  const [prompts, outputs] = [factor(d.prompts), factor(d.outputs)];
+  const phases = base.phases.map((phase) => {
+    const shares = REQUEST_CLASSES.map((kind) => (phase.traffic[kind]?.share ?? 0) * factor(d.shares));
+    const total = shares.reduce((sum, each) => sum + each, 0);
+    const traffic = REQUEST_CLASSES.flatMap((kind, i) => {
+      const own = phase.traffic[kind];
+      if (own === undefined) return [];
+      const { prompt, output } = own;
+      return [
+        [
+          kind,
+          { share: shares[i]! / total, prompt: longer(prompt, prompts), output: longer(output, outputs) },
+        ],
+      ];
+    });
+    const [least, most] = phase.arrivalsPerSecond;
+    return {
+      ...dearer(phase),
+      arrivalsPerSecond: [least * rate, most * rate] as const,
+      traffic: Object.fromEntries(traffic) as Phase['traffic'],
+    };
+  });
+  return { ...priced, phases };
+}
+
+type Lengths = NonNullable<Phase['traffic']['batch']>['prompt'];
+
+/** Lengths `factor` times as long, whole tokens. */
+function longer({ median, sigma, min, max }: Lengths, factor: number): Lengths {
+  const whole = (tokens: number) => Math.max(1, Math.round(tokens * factor));
+  return { median: median * factor, sigma, min: whole(min), max: whole(max) };
+}
+
+/** Sequences a second of 1,024 tokens in and 256 out that both GPUs of a task's server can serve at FP16. */
+function capacity(task: ServeTask): number {
+  return 1 / requestSeconds(task, 1024, 256);
+}
+
+/** Seconds of the server that a request takes at FP16, with 64 sequences on each GPU. */
+function requestSeconds(task: ServeTask, prompt: number, output: number): number {
+  const { prefill_1k_ms, decode_64_ms } = describeServer(task, findProfile(task.profile));
+  return ((prompt * prefill_1k_ms) / 1024 + (output * decode_64_ms) / 64) / 1000 / 2;
+}
+
+/** A phase of a task with lengths, rate and spread drawn anew for the server. */
+function drawnPhase(task: ServeTask, phase: Phase, factor: (range: Range) => number): Phase {
+  const d = TRAINING_DISTRIBUTION;
+  const [prompt, output] = [factor(d.prompt), factor(d.output)];
+  const lengths = {
+    prompt: { median: prompt, sigma: 0.7, min: 16, max: 16_384 },
+    output: { median: output, sigma: 0.7, min: 4, max: 2000 },
+  };
+  // The mean of a log-normal is exp(sigma^2 / 2) times its median.
+  const rate = Math.min(d.mostArrivals, factor(d.load) / requestSeconds(task, 1.28 * prompt, 1.28 * output));
+  const traffic = Object.entries(phase.traffic).map(([kind, { share }]) => [kind, { share, ...lengths }]);
+  return {
+    ...phase,
+    arrivalsPerSecond: [rate, rate],
+    burstiness: factor(d.burstiness),
+    traffic: Object.fromEntries(traffic) as Phase['traffic'],
+  };
+}
