@@ -47,22 +47,39 @@ describe('the policy of a language model', () => {
     for (const part of [
       'batch_cap (integer, 1 to 512): Most sequences',
       'quantization_tier (one of ["FP16","INT8","INT4"])',
-      'p99_ttft_ms (number): 99th percentile of the time to first token, ms',
+      'p99_ttft_ms, ',
       task.description,
+      '0.4 x tokens emitted',
+      'quality_value x (1 - quality), quality FP16 1, INT8 0.9',
+      'stops service for',
+      'interactive_ttft_ms:500',
+      'kv_tokens:',
     ]) {
       assert.ok(system!.content.includes(part), `${part} is not in:\n${system!.content}`);
     }
-    const steps = user!.content.split('\n').filter((line) => line.startsWith('step '));
+    const rows = user!.content.split('\n').filter((line) => /^\d+ \|/.test(line));
     assert.deepEqual(
-      steps.map((line) => line.slice(0, 7)),
-      ['step 7:', 'step 8:', 'step 9:'],
+      rows.map((row) => Number.parseInt(row)),
+      [7, 8, 9, 10],
     );
-    for (const line of steps)
-      assert.match(line, /observed \{"queue_depth":.*\}, set \{"batch_cap":77.*which earned -?[\d.]+$/);
-    assert.match(user!.content, /^Now, step 10: observed .*In force: \{"batch_cap":77/m);
-    assert.match(script.conversations[0][1].content, /^Now, step 0/);
+    for (const row of rows.slice(0, 3)) {
+      const [, seen, set, reward] = row.split(' | ');
+      assert.equal(seen!.split(' ').length, 15);
+      assert.equal(set, '77 0.5 0 FP16 0 0');
+      assert.match(reward!, /^-?[\d.]+$/);
+    }
+    assert.match(rows[3]!, / \| 77 0\.5 0 FP16 0 0 \| \?$/);
     assert.deepEqual(Object.keys(script.schemas[0].properties as object), script.schemas[0].required);
     assert.equal(script.schemas[0].additionalProperties, false);
+  });
+
+  it('stays below 100,000 tokens in an episode of 120 windows', async () => {
+    const script = new Script(JSON.stringify(good));
+    await play(script);
+    const characters = script.conversations.map((each) => each.map(({ content }) => content).join('').length);
+    const perCall = characters.reduce((sum, each) => sum + each, 0) / characters.length;
+    // Tokenizers of such models take about 3.3 characters a token or more on such text: an estimate.
+    assert.ok((120 * perCall) / 3.3 < 100_000, `${perCall} characters a call`);
   });
 
   it('names the knobs that a task masks, and leaves them one value', async () => {
@@ -145,7 +162,7 @@ describe('the policy of a language model', () => {
     const { answers } = await play(script, { decideEvery: 7, history: 2 });
     assert.equal(answers.asked, Math.ceil(task.windows / 7));
     assert.equal(script.conversations.length, answers.asked);
-    assert.match(script.conversations[1][1].content, /^step 6: /m);
+    assert.match(script.conversations[1][1].content, /^6 \| /m);
   });
 });
 

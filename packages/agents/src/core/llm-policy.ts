@@ -11,7 +11,7 @@ export interface LlmAnswerer {
 
 /** Windows that a model is shown, and the times it is asked. */
 export interface LlmPolicyOptions {
-  /** Windows that the model is shown beside the current one. Default 6. */
+  /** Windows that the model is shown beside the current one. Default 3. */
   readonly history?: number;
   /** Ask before every n-th window and keep the action between. Default 1. */
   readonly decideEvery?: number;
@@ -58,7 +58,7 @@ export class LlmPolicy<Action, Observation> implements AsyncPolicy<Action, Obser
   constructor(
     environment: PromptedEnvironment<Action, Observation>,
     answerer: LlmAnswerer,
-    { history = 6, decideEvery = 1, mayAsk = () => true }: LlmPolicyOptions = {},
+    { history = 3, decideEvery = 1, mayAsk = () => true }: LlmPolicyOptions = {},
   ) {
     this.#answerer = answerer;
     this.#environment = environment;
@@ -86,7 +86,7 @@ export class LlmPolicy<Action, Observation> implements AsyncPolicy<Action, Obser
       task,
       this.#masked,
       fieldsOf(this.#schema),
-      fieldsOf(toJSONSchema(this.#environment.observation) as JsonSchema),
+      shownFields(fieldsOf(toJSONSchema(this.#environment.observation) as JsonSchema)),
     );
   }
 
@@ -117,7 +117,7 @@ export class LlmPolicy<Action, Observation> implements AsyncPolicy<Action, Obser
       i === this.#windows.length - 1 ? { ...window, reward } : window,
     );
     const messages: ChatMessage[] = [
-      { role: 'system', content: this.#system },
+      { role: 'system', content: `${this.#system}${serverLine(observation)}` },
       {
         role: 'user',
         content: windowPrompt(history, { stepIndex, observation, action: previousAction, reward }),
@@ -184,7 +184,34 @@ export interface RememberedWindow {
 
 type Fields = Readonly<Record<string, { readonly description?: string } & Record<string, unknown>>>;
 
-/** The role of the model, its observation and its action, with units, ranges and the knobs that are masked. */
+/** Fields of an observation that rows leave out: what they are of, and what follows from the others. */
+const LEFT_OUT = ['server', 'relative', 'task_id', 'step_index'];
+
+function shownFields(fields: Fields): Fields {
+  return Object.fromEntries(Object.entries(fields).filter(([name]) => !LEFT_OUT.includes(name)));
+}
+
+/** Ends of names of figures of a server that the reward and the costs of changes have already. */
+const IN_REWARD = [
+  '_weight',
+  '_quality',
+  'reference_cost_per_1k',
+  'reload_s',
+  'usd_per_hour',
+  'bytes_per_token',
+];
+
+/** The server, which is the same in every window of an episode; nothing where the observation does not describe it. */
+function serverLine(observation: unknown): string {
+  const { server } = Object(observation) as { readonly server?: object };
+  if (server === undefined) return '';
+  const told = Object.entries(server).filter(
+    ([name, value]) => typeof value === 'number' && !IN_REWARD.some((end) => name.endsWith(end)),
+  );
+  return `\nServer: ${unquoted(Object.fromEntries(told))}`;
+}
+
+/** Task, reward, observation and action, with units, ranges and the knobs that are masked: all that decides the reward. */
 function systemPrompt(
   environment: Pick<PromptedEnvironment<unknown, unknown>, 'description'>,
   task: DescribedTask,
@@ -192,39 +219,46 @@ function systemPrompt(
   actionFields: Fields,
   observationFields: Fields,
 ): string {
-  const isMasked = Object.keys(masked).length > 0;
+  const { description, windows, window_seconds, reward, changes, ...others } = task;
+  const { id: _, name: __, difficulty: ___, default_action: ____, active_actions: _____, ...rest } = others;
+  const { masked_actions: ______, ...facts } = rest;
   const lines = [
-    'You operate an LLM inference server. After each time window you see its state and set its knobs for the next window.',
-    environment.description,
-    '',
-    `Task: ${JSON.stringify(task)}`,
-    'Your goal is the largest sum of rewards over the episode. A change of weights or of the arrangement of the GPUs interrupts the service, so change those only when it pays.',
-    '',
-    'Observation:',
-    ...fieldLines(observationFields),
-    '',
-    'Action, all fields required:',
+    'You operate an LLM inference server. After each window you see its state and set its knobs for the next. Maximise the sum of rewards.',
+    String(description ?? environment.description),
+    ...(windows === undefined ? [] : [`Windows: ${windows} of ${window_seconds} s.`]),
+    ...(reward === undefined ? [] : [`Reward of a window: ${reward}`]),
+    ...(changes === undefined ? [] : [`Changes: ${changes}`]),
+    ...(Object.keys(facts).length === 0 ? [] : [`Task: ${unquoted(facts)}`]),
+    `A window is a row: step | seen | set | reward. Seen: ${Object.keys(observationFields).join(', ')}.`,
+    'Set; answer with all of them as one JSON object and nothing else:',
     ...fieldLines(actionFields),
-    ...(isMasked ? ['', `This task masks knobs: they stay at ${JSON.stringify(masked)}.`] : []),
-    '',
-    'Answer with the action as one JSON object and nothing else.',
+    ...(Object.keys(masked).length > 0
+      ? [`This task masks knobs: they stay at ${JSON.stringify(masked)}.`]
+      : []),
   ];
   return lines.join('\n');
 }
 
 /** The windows so far, oldest first, and the question. */
 function windowPrompt(history: readonly RememberedWindow[], current: RememberedWindow): string {
-  const lines = [];
-  if (history.length > 0) lines.push('The last windows, oldest first:');
-  for (const { stepIndex, observation, action, reward } of history) {
-    lines.push(
-      `step ${stepIndex}: observed ${compact(withoutObjects(observation))}, set ${compact(action)}, which earned ${reward === null ? 'nothing yet' : rounded(reward)}`,
-    );
-  }
-  lines.push(
-    `Now, step ${current.stepIndex}: observed ${compact(current.observation)}. In force: ${compact(current.action)}. Set the knobs for the next window.`,
-  );
-  return lines.join('\n');
+  const row = ({ stepIndex, observation, action }: RememberedWindow, reward: string) =>
+    `${stepIndex} | ${cells(observation)} | ${cells(action)} | ${reward}`;
+  return [
+    ...history.map((window) => row(window, window.reward === null ? '-' : `${rounded(window.reward)}`)),
+    row(current, '?'),
+  ].join('\n');
+}
+
+/** The figures of an observation or an action, in the order of their fields. */
+function cells(value: unknown): string {
+  const shown = Object.entries(value as object).filter(([name]) => !LEFT_OUT.includes(name));
+  return shown
+    .map(([, each]) => {
+      if (typeof each === 'number') return `${rounded(each)}`;
+      if (typeof each === 'boolean') return each ? '1' : '0';
+      return typeof each === 'string' ? each : unquoted(each);
+    })
+    .join(' ');
 }
 
 function fieldLines(fields: Fields): string[] {
@@ -234,24 +268,19 @@ function fieldLines(fields: Fields): string[] {
       ? `one of ${JSON.stringify(values)}`
       : minimum !== undefined && maximum !== undefined && Math.abs(Number(maximum)) < 2 ** 53 - 1
         ? `${String(type)}, ${String(minimum)} to ${String(maximum)}`
-        : String(type ?? 'value');
-    return `- ${name} (${range})${description === undefined ? '' : `: ${description}`}`;
+        : '';
+    return `${name}${range && ` (${range})`}${description === undefined ? '' : `: ${description}`}`;
   });
 }
 
-/** A past observation without its nested objects, which describe and do not change: the current one shows them. */
-function withoutObjects(observation: unknown): unknown {
-  const isPlain = (value: unknown) => typeof value !== 'object' || value === null || Array.isArray(value);
-  return Object.fromEntries(Object.entries(observation as object).filter(([, value]) => isPlain(value)));
-}
-
-/** JSON with numbers of four significant digits: models pay for every digit. */
-function compact(value: unknown): string {
-  return JSON.stringify(value, (_, each) => (typeof each === 'number' ? rounded(each) : each));
+/** JSON without quotes, with numbers of three significant digits: models pay for every character. */
+function unquoted(value: unknown): string {
+  const json = JSON.stringify(value, (_, each) => (typeof each === 'number' ? rounded(each) : each));
+  return json.replaceAll('"', '').replaceAll(',', ', ');
 }
 
 function rounded(value: number): number {
-  return Number(value.toPrecision(4));
+  return Number(value.toPrecision(3));
 }
 
 /** The knobs that a task masks where it names its default action, with the values that they stay at. */

@@ -80,7 +80,7 @@ describe('any server as a learner plays it', () => {
     assert.ok(new Set(Array.from({ length: 30 }, (_, seed) => start(seed).join())).size > 15);
     assert.deepEqual(start(3), start(3));
     const bins = Int32Array.from(environment.initialBins);
-    const task = llmserve.drawTrainingTask(3);
+    const { task } = llmserve.drawTrainingEpisode(3);
     const codec = ANY_SERVER_LEARNER.codec(task);
     environment.advise!(bins);
     assert.deepEqual([...bins], codec.encode(task.defaultAction));

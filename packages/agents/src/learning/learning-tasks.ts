@@ -151,7 +151,10 @@ export const LEARNABLE = {
         features: ANY_SERVER_LEARNER.environment.features,
         codec: ANY_SERVER_LEARNER.codec(llmserve.tasks.shipped.bursty_workload),
         initialAction: llmserve.tasks.shipped.bursty_workload.defaultAction,
-        start: (seed) => new ServeEpisode(llmserve.drawTrainingTask(seed), seed),
+        start(seed) {
+          const { task, profile } = llmserve.drawTrainingEpisode(seed);
+          return new ServeEpisode(task, seed, { profile });
+        },
         rule: ({ task }) => playRule(task, anyServerRule(task)),
       }),
   ),

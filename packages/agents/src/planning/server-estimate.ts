@@ -4,8 +4,9 @@ import {
   ServeEpisode,
   type ServeObservation,
   type ServeTask,
+  scaledProfile,
 } from '@servegym/environments';
-import type { EngineProfile, IterationLaw, WeightVariant } from '@servegym/simulator';
+import type { EngineProfile } from '@servegym/simulator';
 
 /** A window as the server showed it, and the action that it was played with. */
 interface SeenWindow {
@@ -13,11 +14,8 @@ interface SeenWindow {
   readonly observation: ServeObservation;
 }
 
-/**
- * Logarithms of the factors of the kinds of times of a law: of launches, reading weights and context, and drafts; of compute
- * of tokens and attention of prefill; of sequences beside each other.
- */
-type TimeFactors = readonly [memory: number, compute: number, sequences: number];
+/** Logarithms of the factors of the times of a law. */
+type TimeFactors = Parameters<typeof scaledProfile>[1];
 
 /** Directions of the search. */
 const MOVES: readonly TimeFactors[] = [
@@ -82,7 +80,7 @@ export class ServerEstimate {
       }
     }
     this.#factors = best;
-    this.profile = scaled(sized, best);
+    this.profile = slowed(sized, best);
     return true;
   }
 
@@ -104,7 +102,7 @@ export class ServerEstimate {
   #error(sized: EngineProfile, factors: TimeFactors): number {
     let sum = 0;
     let figures = 0;
-    this.#replayed(scaled(sized, factors), (episode, { observation }) => {
+    this.#replayed(slowed(sized, factors), (episode, { observation }) => {
       const predicted = episode.observation();
       for (const figure of ['p50_itl_ms', 'p50_ttft_ms', 'throughput_tps'] as const) {
         if (observation[figure] === 0 || predicted[figure] === 0) continue;
@@ -153,44 +151,6 @@ export class ServerEstimate {
   }
 }
 
-/** A profile with the times of its laws and drafts multiplied. */
-function scaled(profile: EngineProfile, factors: TimeFactors): EngineProfile {
-  const times = factors.map(Math.exp) as unknown as TimeFactors;
-  const [memory] = times;
-  const weights = Object.entries(profile.weights).map(([precision, variant]): [string, WeightVariant] => [
-    precision,
-    { ...variant, law: scaledLaw(variant.law, times) },
-  ]);
-  const { speculation } = profile;
-  return {
-    ...profile,
-    weights: Object.fromEntries(weights),
-    speculation: speculation && {
-      ...speculation,
-      draftBaseUs: memory * speculation.draftBaseUs,
-      draftPerTokenUs: memory * speculation.draftPerTokenUs,
-      draftPerContextTokenNs: memory * speculation.draftPerContextTokenNs,
-    },
-  };
-}
-
-function scaledLaw(law: IterationLaw, [memory, compute, sequences]: TimeFactors): IterationLaw {
-  const { experts, manySequences, perContextTokenBesidePrefillNs, prefillLaunchUs } = law;
-  return {
-    ...law,
-    baseUs: memory * law.baseUs,
-    weightReadUs: memory * law.weightReadUs,
-    perDecodeSequenceUs: sequences * law.perDecodeSequenceUs,
-    perContextTokenNs: memory * law.perContextTokenNs,
-    perTokenUs: compute * law.perTokenUs,
-    perPrefillAttentionNs: compute * law.perPrefillAttentionNs,
-    ...(experts && { experts: { ...experts, readUs: memory * experts.readUs } }),
-    ...(manySequences && {
-      manySequences: { ...manySequences, perContextTokenNs: memory * manySequences.perContextTokenNs },
-    }),
-    ...(perContextTokenBesidePrefillNs !== undefined && {
-      perContextTokenBesidePrefillNs: memory * perContextTokenBesidePrefillNs,
-    }),
-    ...(prefillLaunchUs !== undefined && { prefillLaunchUs: memory * prefillLaunchUs }),
-  };
+function slowed(profile: EngineProfile, factors: TimeFactors): EngineProfile {
+  return scaledProfile(profile, factors.map(Math.exp) as unknown as TimeFactors);
 }

@@ -202,7 +202,8 @@ export function playRule(task: ServeTask, { kept, parameters }: ServeRule): Rule
   return ({ observation: seen, previousAction: { quantization_tier, kv_budget_fraction }, stepIndex }) => {
     if (stepIndex === 0) return holdMaskedKnobs(task, kept);
     const { prompt_load, token_load, int8_charge, kv_held } = seen.relative;
-    const isFine = seen.mean_prompt_length >= longPrompt && int8_charge >= dear;
+    const isFine =
+      isFast(seen.server, depths.FP16) && seen.mean_prompt_length >= longPrompt && int8_charge >= dear;
     const wish = prompt_load + token_load >= rush ? 'INT8' : isFine ? 'FP16' : 'INT4';
     windows = wish === wished ? windows + 1 : 1;
     wished = wish;
@@ -223,6 +224,13 @@ export function playRule(task: ServeTask, { kept, parameters }: ServeRule): Rule
       ),
     });
   };
+}
+
+/** Whether FP16 with so many drafts gives a lone sequence its tokens inside the interactive TPOT objective. */
+function isFast(server: ServeObservation['server'], depth: number): boolean {
+  const { decode_1_ms, draft_ms, draft_4_accepted, interactive_tpot_ms } = server;
+  const accepted = draft_4_accepted * Math.min(1, depth / 4);
+  return (decode_1_ms + depth * draft_ms) / (1 + accepted) <= interactive_tpot_ms;
 }
 
 type RuledWindow = (

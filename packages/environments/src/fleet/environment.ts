@@ -104,6 +104,9 @@ export const fleet = {
     objectives,
     prices,
     reference_usd: referenceUsd,
+    reward: `(USD earned by requests completed inside their objectives, by prices, - USD of all replicas that start, run or drain) / ${referenceUsd}.`,
+    changes:
+      'a replica is billed from its start and serves after a cold start; one too many drains first. All else at once.',
   }),
   /** The HorizontalPodAutoscaler scores 0.20, the best tuned rule 0.50; see `gradeWindows`. */
   grade: (record): Grade => gradeWindows(record, fleet),

@@ -28,8 +28,8 @@ import {
 } from './schema.ts';
 import { episodeState, ServeEpisode } from './serve-episode.ts';
 import { activeKnobs, type ServeTask, serveTasks } from './serve-task.ts';
-import { describeServer } from './server-description.ts';
-import { drawTrainingTask } from './training-distribution.ts';
+import { describeServer, describeTask } from './server-description.ts';
+import { drawTrainingEpisode } from './training-distribution.ts';
 import { windowReport } from './window-metrics.ts';
 
 /** Two simulated GPUs that serve one model: queue, latency, memory and cost each window, six knobs for the next. */
@@ -63,12 +63,12 @@ export const llmserve = {
   report: windowReport,
   stateOf: (episode, reset) => episodeState(episode, reset, episode?.sloViolations() ?? 0),
   rewardWeights: ({ reward }) => reward,
-  describe: () => ({}),
+  describe: describeTask,
   /** The default configuration scores 0.20, the best constant one 0.50; see `gradeWindows`. */
   grade: (record): Grade => gradeWindows(record, llmserve),
   shift: shiftTask,
   scaleArrivals,
-  drawTrainingTask,
+  drawTrainingEpisode,
   activeKnobs,
   idleKnobs: ({ maskedKnobs = [] }) => maskedKnobs,
   defaultAction: DEFAULT_ACTION,

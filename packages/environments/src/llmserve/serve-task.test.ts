@@ -23,9 +23,11 @@ import {
 } from './schema.ts';
 import { ServeEpisode } from './serve-episode.ts';
 import { activeKnobs, defineServeTask, SERVE_TASKS, type ServeTask, serveTasks } from './serve-task.ts';
+import { describeTask, relativeFigures } from './server-description.ts';
+
+const task = SERVE_TASKS.bursty_workload;
 
 describe('the description of the server', () => {
-  const task = SERVE_TASKS.bursty_workload;
   const describedAs = (changed: Partial<ServeTask>) =>
     new ServeEpisode({ ...task, ...changed }, 0).observation().server;
 
@@ -51,13 +53,50 @@ describe('the description of the server', () => {
     assert.equal(other.interactive_ttft_ms, own.interactive_ttft_ms);
   });
 
-  it('has a feature for each of its figures', () => {
+  it('is seen by policies of any server in ratios, with every price of the reward', () => {
+    const paths = SERVER_FEATURES.flatMap(({ of, over }) => [of, over]);
     const { free, ...figures } = describedAs({});
-    const paths = [...Object.keys(figures), ...Object.keys(free).map((knob) => `free.${knob}`)];
-    assert.deepEqual(
-      SERVER_FEATURES.map(({ of }) => of),
-      paths.map((path) => `server.${path}`),
-    );
+    for (const name of Object.keys(figures)) {
+      assert.ok(paths.includes(`server.${name}`), name);
+    }
+    for (const knob of Object.keys(free)) assert.ok(paths.includes(`server.free.${knob}`), knob);
+    for (const name of Object.keys(new ServeEpisode(task, 0).observation().relative)) {
+      assert.ok(paths.includes(`relative.${name}`), name);
+    }
+  });
+});
+
+describe('what tasks say of their reward', () => {
+  it('is every weight and price, and what a change costs', () => {
+    const { reward, changes } = describeTask(task);
+    for (const part of [
+      '0.4 x tokens',
+      '0.6 x share',
+      '0.45 x share',
+      '0.05 x min(1',
+      '/ 0.002',
+      'batch 0.5',
+    ]) {
+      assert.ok(reward.includes(part), part);
+    }
+    assert.match(changes, /stops service for \d+\.\d s/);
+  });
+});
+
+describe('the window in units of the server', () => {
+  it('means the same on a server that is twice as fast', () => {
+    const seen = {
+      ...new ServeEpisode(task, 0).observation(),
+      request_arrival_rate: 4,
+      mean_prompt_length: 512,
+    };
+    const { server } = seen;
+    const fast = { ...server, prefill_1k_ms: server.prefill_1k_ms / 2 };
+    const [own, other] = [server, fast].map((each) => relativeFigures(seen, each, task, 10));
+    assert.ok(Math.abs(own!.prompt_load - (4 * 512 * server.prefill_1k_ms) / 1024 / 1000 / 2) < 1e-12);
+    assert.equal(other!.prompt_load, own!.prompt_load / 2);
+    assert.equal(own!.kv_held, 0);
+    assert.ok(Math.abs(own!.int8_charge - seen.quality_value * (1 - server.int8_quality)) < 1e-12);
   });
 });
 
@@ -69,7 +108,7 @@ describe('the scales of the observation', () => {
     for (const name of OBSERVED_FIGURES) assert.notEqual(scaleOf(name), undefined, name);
     assert.deepEqual(scaleOf('kv_cache_occupancy'), { transform: 'linear', divisor: 1 });
     assert.deepEqual(scaleOf('queue_depth'), { transform: 'log1p', divisor: 6.909 });
-    assert.equal(OBSERVED_FIGURES.length + 3, Object.keys(properties ?? {}).length);
+    assert.equal(OBSERVED_FIGURES.length + 4, Object.keys(properties ?? {}).length);
     const { free: _, ...server } = (properties!.server as { properties: Record<string, object> }).properties;
     for (const [name, figure] of Object.entries(server)) assert.ok('normalization' in figure, name);
   });

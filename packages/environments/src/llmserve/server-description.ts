@@ -1,3 +1,4 @@
+import { findProfile } from '@servegym/profiles';
 import {
   DraftTimer,
   type EngineProfile,
@@ -7,6 +8,7 @@ import {
   type WeightPrecision,
   weightChangeSeconds,
 } from '@servegym/simulator';
+import { REQUEST_CLASSES } from '../tasks.ts';
 import {
   type ObservedFigure,
   type RelativeFigures,
@@ -81,6 +83,18 @@ export function describeServer(task: ServeTask, profile: EngineProfile): ServerD
       ServeKnob,
       boolean
     >,
+  };
+}
+
+/** What `GET /tasks` and prompts say of a task: the reward of a window with its prices, and what changes cost. */
+export function describeTask(task: ServeTask) {
+  const { objectives, reward, referenceCostPer1k } = task;
+  const weights = REQUEST_CLASSES.map((kind) => `${kind} ${objectives[kind].weight}`).join(', ');
+  const profile = findProfile(task.profile);
+  const { INT8, INT4 } = profile.weights;
+  return {
+    reward: `${reward.throughput} x tokens emitted / (emitted + owed to requests waiting) + ${reward.slo} x share of requests inside their SLO (weights: ${weights}) - ${reward.memory} x share of GPU memory that weights, draft and KV pool hold - ${reward.cost} x min(1, USD per 1k tokens / ${referenceCostPer1k}) - quality_value x (1 - quality), quality FP16 1, INT8 ${INT8?.quality}, INT4 ${INT4?.quality}; from -1 to 1.`,
+    changes: `another precision stops service for ${changeSeconds(profile).toFixed(1)} s and loses the KV cache; another split drains the GPUs; a KV pool beyond the free memory stops service for ${profile.reloadSeconds} s. All else acts at once.`,
   };
 }
 

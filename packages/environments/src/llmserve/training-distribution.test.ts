@@ -3,13 +3,14 @@ import { describe, it } from 'node:test';
 import { findProfile, listProfiles } from '@servegym/profiles';
 import { ServeEpisode } from './serve-episode.ts';
 import { SERVE_TASKS } from './serve-task.ts';
-import { drawTrainingTask, trainingProfiles } from './training-distribution.ts';
+import { drawTrainingEpisode, trainingProfiles } from './training-distribution.ts';
 
 /** Names of what policies of any server are tested on and never trained on. */
 const HELD_OUT = /l40s|mi300x|rtx ?4090|mistral|mixtral/i;
 
 describe('the training distribution', () => {
-  const drawn = Array.from({ length: 1500 }, (_, seed) => drawTrainingTask(seed));
+  const episodes = Array.from({ length: 1500 }, (_, seed) => drawTrainingEpisode(seed));
+  const drawn = episodes.map(({ task }) => task);
 
   it('reaches no profile of a GPU or model that is held out', () => {
     const known = listProfiles().filter(({ name }) => HELD_OUT.test(name));
@@ -20,7 +21,8 @@ describe('the training distribution', () => {
         assert.doesNotMatch(`${name} ${gpu.name} ${model.name}`, HELD_OUT);
       }
     }
-    for (const { profile } of drawn) assert.doesNotMatch(profile, HELD_OUT);
+    for (const { task, profile } of episodes)
+      assert.doesNotMatch(`${task.profile} ${profile.name}`, HELD_OUT);
   });
 
   it('reaches no traffic of a public trace', () => {
@@ -31,7 +33,7 @@ describe('the training distribution', () => {
   });
 
   it('has servers, rates, prompts, objectives and prices of its own, the same for the same seed', () => {
-    assert.deepEqual(drawTrainingTask(7), drawn[7]);
+    assert.deepEqual(drawTrainingEpisode(7), episodes[7]);
     const shares = (isIt: (task: (typeof drawn)[number]) => boolean) =>
       drawn.filter(isIt).length / drawn.length;
     assert.ok(Math.abs(shares((task) => task === SERVE_TASKS[task.id as 'static_workload']) - 0.2) < 0.05);
@@ -47,8 +49,8 @@ describe('the training distribution', () => {
   });
 
   it('can be played', () => {
-    for (const [seed, task] of drawn.slice(0, 12).entries()) {
-      const episode = new ServeEpisode(task, seed);
+    for (const [seed, { task, profile }] of episodes.slice(0, 12).entries()) {
+      const episode = new ServeEpisode(task, seed, { profile });
       for (let window = 0; window < 3; window++) assert.ok(Number.isFinite(episode.step(task.defaultAction)));
     }
   });

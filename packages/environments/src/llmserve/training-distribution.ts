@@ -1,6 +1,7 @@
 import { findProfile, listProfiles } from '@servegym/profiles';
 import { type EngineProfile, RandomStream, weightVariant } from '@servegym/simulator';
 import { REQUEST_CLASSES } from '../tasks.ts';
+import { scaledProfile } from './scaled-profile.ts';
 import { profileFits } from './scenario.ts';
 import { type Phase, SERVE_TASKS, type ServeTask } from './serve-task.ts';
 import { describeServer } from './server-description.ts';
@@ -20,6 +21,8 @@ export const TRAINING_DISTRIBUTION = {
   /** Shares of the episodes: a task as it is, and traffic that is drawn instead of a task's. The others change a task. */
   unchanged: 0.2,
   drawnTraffic: 0.45,
+  /** Half of the servers have times of their own: of memory, of compute, of sequences, over those of the profile. */
+  times: [0.5, 2.8],
   /** Changes of a task: arrivals, prompts, answers, shares of the classes. Half of the arrivals are also scaled to the server. */
   rate: [0.6, 1.8],
   prompts: [0.5, 2.2],
@@ -75,15 +78,26 @@ function drawProfile(names: readonly string[], of: <Item>(items: readonly Item[]
   return of(names.filter((name) => gpuOf(name) === gpu));
 }
 
-/** The task of a training episode of policies that run any server: drawn by its seed from `TRAINING_DISTRIBUTION`. */
-export function drawTrainingTask(seed: number): ServeTask {
+/** A task, and the server that it is played on. */
+interface TrainingEpisode {
+  readonly task: ServeTask;
+  readonly profile: EngineProfile;
+}
+
+/** A training episode of policies that run any server: drawn by its seed from `TRAINING_DISTRIBUTION`. */
+export function drawTrainingEpisode(seed: number): TrainingEpisode {
   const draws = new RandomStream(seed, 'training task');
   const of = <Item>(items: readonly Item[]): Item => items[draws.integer(0, items.length - 1)]!;
   const factor = ([low, high]: Range) => low * (high / low) ** draws.uniform();
   const d = TRAINING_DISTRIBUTION;
   const base = of(Object.values(SERVE_TASKS));
-  if (draws.uniform() < d.unchanged) return base;
-  const profile = drawProfile(trainingProfiles(base), of);
+  const own = { task: base, profile: findProfile(base.profile) };
+  if (draws.uniform() < d.unchanged) return own;
+  const listed = findProfile(drawProfile(trainingProfiles(base), of));
+  const profile =
+    draws.uniform() < 0.5
+      ? listed
+      : scaledProfile(listed, [factor(d.times), factor(d.times), factor(d.times)]);
   const { objectives, reward } = base;
   const [ttft, tpot] = [factor(d.ttft), factor(d.tpot)];
   const slower = <Objective extends ServeTask['objectives']['batch']>(objective: Objective) => ({
@@ -92,7 +106,7 @@ export function drawTrainingTask(seed: number): ServeTask {
     tpotMs: objective.tpotMs * tpot,
   });
   const priced = {
-    ...{ ...base, profile },
+    ...{ ...base, profile: listed.name },
     objectives: {
       interactive: slower(objectives.interactive),
       batch: slower(objectives.batch),
@@ -105,9 +119,13 @@ export function drawTrainingTask(seed: number): ServeTask {
   const dearer = (phase: Phase) => ({ ...phase, qualityValue: phase.qualityValue * quality });
   if (draws.uniform() < d.drawnTraffic) {
     const kinds = Array.from({ length: draws.integer(1, d.phases) }, () => of(base.phases));
-    return { ...priced, phases: kinds.map((phase) => drawnPhase(priced, dearer(phase), factor)) };
+    const server = { task: priced, profile };
+    return {
+      profile,
+      task: { ...priced, phases: kinds.map((phase) => drawnPhase(server, dearer(phase), factor)) },
+    };
   }
-  const toServer = draws.uniform() < 0.5 ? capacity(priced) / capacity(base) : 1;
+  const toServer = draws.uniform() < 0.5 ? capacity({ task: priced, profile }) / capacity(own) : 1;
   const busiest = Math.max(...base.phases.map(({ arrivalsPerSecond }) => arrivalsPerSecond[1]));
   const rate = Math.min(d.mostArrivals / busiest, toServer * factor(d.rate));
   const [prompts, outputs] = [factor(d.prompts), factor(d.outputs)];
@@ -132,7 +150,7 @@ export function drawTrainingTask(seed: number): ServeTask {
       traffic: Object.fromEntries(traffic) as Phase['traffic'],
     };
   });
-  return { ...priced, phases };
+  return { profile, task: { ...priced, phases } };
 }
 
 type Lengths = NonNullable<Phase['traffic']['batch']>['prompt'];
@@ -144,18 +162,18 @@ function longer({ median, sigma, min, max }: Lengths, factor: number): Lengths {
 }
 
 /** Sequences a second of 1,024 tokens in and 256 out that both GPUs of a task's server can serve at FP16. */
-function capacity(task: ServeTask): number {
-  return 1 / requestSeconds(task, 1024, 256);
+function capacity(server: TrainingEpisode): number {
+  return 1 / requestSeconds(server, 1024, 256);
 }
 
 /** Seconds of the server that a request takes at FP16, with 64 sequences on each GPU. */
-function requestSeconds(task: ServeTask, prompt: number, output: number): number {
-  const { prefill_1k_ms, decode_64_ms } = describeServer(task, findProfile(task.profile));
+function requestSeconds({ task, profile }: TrainingEpisode, prompt: number, output: number): number {
+  const { prefill_1k_ms, decode_64_ms } = describeServer(task, profile);
   return ((prompt * prefill_1k_ms) / 1024 + (output * decode_64_ms) / 64) / 1000 / 2;
 }
 
 /** A phase of a task with lengths, rate and spread drawn anew for the server. */
-function drawnPhase(task: ServeTask, phase: Phase, factor: (range: Range) => number): Phase {
+function drawnPhase(server: TrainingEpisode, phase: Phase, factor: (range: Range) => number): Phase {
   const d = TRAINING_DISTRIBUTION;
   const [prompt, output] = [factor(d.prompt), factor(d.output)];
   const lengths = {
@@ -163,7 +181,10 @@ function drawnPhase(task: ServeTask, phase: Phase, factor: (range: Range) => num
     output: { median: output, sigma: 0.7, min: 4, max: 2000 },
   };
   // The mean of a log-normal is exp(sigma^2 / 2) times its median.
-  const rate = Math.min(d.mostArrivals, factor(d.load) / requestSeconds(task, 1.28 * prompt, 1.28 * output));
+  const rate = Math.min(
+    d.mostArrivals,
+    factor(d.load) / requestSeconds(server, 1.28 * prompt, 1.28 * output),
+  );
   const traffic = Object.entries(phase.traffic).map(([kind, { share }]) => [kind, { share, ...lengths }]);
   return {
     ...phase,
