@@ -126,7 +126,8 @@ describe('the features of a window', () => {
 
   it('lets every field of the observation and every knob in force show', () => {
     const reference = encode(new FeatureEncoder(llmserve.features));
-    const { task_id: _, server: __, relative: ___, ...numbers } = quiet;
+    // The price of quality goes with the phase, which the traffic tells; policies of any server see what a precision costs.
+    const { task_id: _, server: __, relative: ___, quality_value: ____, ...numbers } = quiet;
     for (const [field, value] of Object.entries(numbers as Record<string, number>)) {
       const changed = encode(new FeatureEncoder(llmserve.features), {
         [field]: value === 1 ? 0.5 : value + 0.5,

@@ -34,6 +34,8 @@ export type ServePolicy = Policy<ServeAction, ServeObservation>;
 /** Algorithms whose policies come with the package, and the form of their files. */
 export const SHIPPED_FORMATS = { ppo: 'safetensors', distilled: 'safetensors', cem: 'json' } as const;
 export type ShippedName = keyof typeof SHIPPED_FORMATS;
+/** The shipped policy that runs any server. */
+export const ANY_SERVER_POLICY = 'any-server';
 /** Shipped policies that are networks; they come for ONNX runtimes too. */
 export type ShippedNetwork = Exclude<ShippedName, 'cem'>;
 
@@ -41,7 +43,9 @@ export type ShippedNetwork = Exclude<ShippedName, 'cem'>;
 interface Manifest {
   readonly environment: string;
   readonly version: string;
-  readonly policies: Readonly<Partial<Record<ShippedName, readonly TaskId[]>>>;
+  readonly policies: Readonly<Partial<Record<ShippedName, readonly TaskId[]>>> & {
+    readonly [ANY_SERVER_POLICY]?: readonly string[];
+  };
 }
 
 /** Folder of the shipped policies. */
@@ -71,15 +75,17 @@ function isShipped(name: ShippedName): boolean {
  * @returns `undefined` where it does come with it, and for names of other policies
  */
 export function whyNotShipped(name: string, manifest: Manifest = readManifest()): string | undefined {
-  if (!Object.hasOwn(SHIPPED_FORMATS, name)) return undefined;
-  const trained = manifest.policies[name as ShippedName] ?? [];
+  const isForAny = name === ANY_SERVER_POLICY;
+  if (!isForAny && !Object.hasOwn(SHIPPED_FORMATS, name)) return undefined;
+  const trained: readonly string[] = manifest.policies[name as ShippedName] ?? [];
   const [got, expected] = [manifest, { environment: llmserve.id, version: llmserve.version }].map(
     ({ environment, version }) => `${environment} ${version}`,
   );
   if (trained.length > 0 && got !== expected) {
     return `Expected ${name} to have been trained on ${expected}, got one of ${got}: train it anew`;
   }
-  const missing = llmserve.tasks.shippedIds.filter((taskId) => !trained.includes(taskId));
+  const tasks: readonly string[] = isForAny ? [ANY_SERVER] : llmserve.tasks.shippedIds;
+  const missing = tasks.filter((taskId) => !trained.includes(taskId));
   if (missing.length === 0) return undefined;
   return `Expected ${name} to have been trained on ${expected}, got none for ${missing.join(', ')}: train it first`;
 }
@@ -136,7 +142,12 @@ export const SERVE_POLICIES = catalogue<ServeAction, ServeObservation>(policies.
 /** Policies that were trained beforehand; none when they were trained on another version of the environment. */
 function shippedPolicies(): Record<string, () => ServePolicy> {
   const names = (Object.keys(SHIPPED_FORMATS) as ShippedName[]).filter(isShipped);
-  return Object.fromEntries(names.map((name) => [name, () => shippedPolicy(name, loadServePolicy)]));
+  const anyServer = () =>
+    loadServePolicy(readFileSync(new URL(`${ANY_SERVER_POLICY}.safetensors`, SHIPPED_FOLDER)));
+  return {
+    ...Object.fromEntries(names.map((name) => [name, () => shippedPolicy(name, loadServePolicy)])),
+    ...(whyNotShipped(ANY_SERVER_POLICY) === undefined && { [ANY_SERVER_POLICY]: () => anyServer().policy }),
+  };
 }
 
 /** The configuration that earned most on the training traffic of the task; its default where none is recorded. */
