@@ -1,4 +1,4 @@
-import { findProfile, listProfiles } from '@servegym/profiles';
+import { findGpu, findProfile, listProfiles } from '@servegym/profiles';
 import { type EngineProfile, RandomStream, weightVariant } from '@servegym/simulator';
 import { REQUEST_CLASSES } from '../tasks.ts';
 import { scaledProfile } from './scaled-profile.ts';
@@ -78,6 +78,11 @@ function drawProfile(names: readonly string[], of: <Item>(items: readonly Item[]
   return of(names.filter((name) => gpuOf(name) === gpu));
 }
 
+/** Policies learn what GPUs cost from the table of list prices; profiles that lasting results rest on keep older ones. */
+function atListPrice(profile: EngineProfile): EngineProfile {
+  return { ...profile, gpu: { ...profile.gpu, usdPerHour: findGpu(profile.gpu.name).usdPerHour } };
+}
+
 /** A task, and the server that it is played on. */
 interface TrainingEpisode {
   readonly task: ServeTask;
@@ -91,9 +96,9 @@ export function drawTrainingEpisode(seed: number): TrainingEpisode {
   const factor = ([low, high]: Range) => low * (high / low) ** draws.uniform();
   const d = TRAINING_DISTRIBUTION;
   const base = of(Object.values(SERVE_TASKS));
-  const own = { task: base, profile: findProfile(base.profile) };
+  const own = { task: base, profile: atListPrice(findProfile(base.profile)) };
   if (draws.uniform() < d.unchanged) return own;
-  const listed = findProfile(drawProfile(trainingProfiles(base), of));
+  const listed = atListPrice(findProfile(drawProfile(trainingProfiles(base), of)));
   const profile =
     draws.uniform() < 0.5
       ? listed

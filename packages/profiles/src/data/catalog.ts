@@ -2,7 +2,6 @@ import type { EngineProfile } from '@servegym/simulator';
 import { inOrder } from '../schema/parse-engine-profile.ts';
 import { ProfileError } from '../schema/read-json.ts';
 import generated from './generated-profiles.json' with { type: 'json' };
-import { findGpu } from './gpu.ts';
 import lasting from './lasting-profiles.json' with { type: 'json' };
 
 /** Profiles whose coefficients stay: results of environments count with them. */
@@ -28,14 +27,13 @@ export function listLastingProfiles(): EngineProfile[] {
   return [...LASTING.keys()].sort().map(findProfile);
 }
 
-/** The profile of this name, at the list price of its GPU. A test checks them all. @throws {ProfileError} that names the closest ones. */
+/** The profile of this name. A test checks them all. @throws {ProfileError} that names the closest ones. */
 export function findProfile(name: string): EngineProfile {
   const found = FOUND.get(name);
   if (found !== undefined) return found;
   const entry = LASTING.get(name) ?? expandProfile(GENERATED.get(name), generated.shared);
   if (entry !== undefined) {
-    const { gpu, ...rest } = inOrder(entry as EngineProfile);
-    const profile = { ...rest, gpu: { ...gpu, usdPerHour: findGpu(gpu.name).usdPerHour } };
+    const profile = inOrder(entry as EngineProfile);
     FOUND.set(name, profile);
     return profile;
   }
