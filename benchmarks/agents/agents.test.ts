@@ -16,7 +16,7 @@ const benchmark = JSON.parse(readFileSync(join(docs, 'benchmarks.json'), 'utf8')
 /** The least mean score of PPO over its training runs, by task. */
 const LEAST_PPO = { static_workload: 0.8, bursty_workload: 0.58, adversarial_multitenant: 0.6 };
 const RULES = ['random', 'default', 'heuristic', 'static-tuned', 'rule'];
-const LEARNED = ['cem', 'ppo', 'distilled'];
+const LEARNED = ['ppo', 'distilled'];
 const ALL = [...RULES, ...LEARNED, 'mpc', 'mpc-unshifted', 'oracle'];
 /** Agents that are quick to play and need no training. */
 const QUICK = ['default', 'heuristic', 'static-tuned'];

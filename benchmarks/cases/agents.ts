@@ -22,10 +22,7 @@ import { benchmark, text } from '../harness.ts';
 const { distill, haveDemonstrated, network, shippedPolicies } = AGENTS.llmserve;
 
 /** Name of the algorithm in `servegym train`. */
-const TRAINED_BY = { ppo: 'ppo', distilled: 'distill', cem: 'cem' } as const satisfies Record<
-  ShippedName,
-  Algorithm
->;
+const TRAINED_BY = { ppo: 'ppo', distilled: 'distill' } as const satisfies Record<ShippedName, Algorithm>;
 /** Scores that a later check compares with. */
 const FIRST_SCORES = 3;
 /** Traces of the validation split that the shipped policy is chosen by. */
@@ -36,7 +33,7 @@ const CLONE_SEED = 0;
 export default benchmark({
   what: 'All agents of llmserve on the same held-out traffic; those that learn are trained first, so many windows each time. `--out` gets the page docs/benchmarks.md, with its figures beside it as .json. `--shifted-episodes 0` leaves the shifts out; agents that plan are slow and have numbers of their own. `distilled` has `--lessons` episodes of its teacher, then `--fine-tuning-steps`. `--ship` plays nothing, and puts the policies that are best on the validation split where `evaluate ppo` finds them. With the defaults it takes hours; a run that was stopped goes on with what `--cache` has.',
   options: {
-    agents: 'random,default,heuristic,static-tuned,rule,cem,ppo,distilled,mpc,mpc-unshifted,oracle',
+    agents: 'random,default,heuristic,static-tuned,rule,any-server,ppo,distilled,mpc,mpc-unshifted,oracle',
     task: 'all',
     episodes: 100,
     'shifted-episodes': 100,
@@ -152,7 +149,7 @@ async function learnAll(agent: ShippedName, task: TaskId, context: Context): Pro
   const { jobs, cache, plan } = context;
   const steps = plan[agent === 'distilled' ? 'fine-tuning-steps' : 'steps'];
   const how = agent === 'distilled' ? `${steps}-${plan.teacher}-${plan.lessons}` : steps;
-  const fileOf = (seed: number) => `${agent}-${task}-${how}-seed${seed}.${shippedPolicies.formats[agent]}`;
+  const fileOf = (seed: number) => `${agent}-${task}-${how}-seed${seed}.safetensors`;
   const seeds = Array.from({ length: plan['training-seeds'] }, (_, seed) => seed);
   const missing = seeds.filter((seed) => !existsSync(join(cache, fileOf(seed))));
   if (missing.length > 0) {
@@ -201,8 +198,7 @@ async function* shipBest(agent: ShippedName, taskId: TaskId, context: Context) {
   const best = returns.indexOf(Math.max(...returns));
   const file = learned[best]!.source;
   writeFileSync(shippedPolicies.file(agent, taskId), file);
-  if (shippedPolicies.isNetwork(agent))
-    writeFileSync(shippedPolicies.onnx(agent, taskId), network.onnx(file));
+  writeFileSync(shippedPolicies.onnx(agent, taskId), network.onnx(file));
   const { id: environment, version } = llmserve;
   const manifest = shippedPolicies.manifest();
   const isCurrent = manifest.environment === environment && manifest.version === version;

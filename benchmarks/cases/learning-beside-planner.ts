@@ -19,7 +19,7 @@ export default benchmark({
   options: {},
   async *run() {
     const { shippedPolicies } = AGENTS.llmserve;
-    const agents = (Object.keys(shippedPolicies.formats) as ShippedName[]).filter(shippedPolicies.isShipped);
+    const agents = shippedPolicies.names.filter(shippedPolicies.isShipped);
     for (const taskId of llmserve.tasks.shippedIds)
       for (const agent of agents) yield await measure(agent, taskId);
   },

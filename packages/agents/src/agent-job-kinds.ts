@@ -8,7 +8,6 @@ const anchors = new URL('planning/anchor-jobs.ts', import.meta.url).href;
 export const AGENT_JOB_KINDS: JobKinds = {
   'train-policy': new URL('learning/train-policy.ts', import.meta.url).href,
   demonstrate: new URL('learning/demonstrate.ts', import.meta.url).href,
-  'play-regimes': new URL('learning/cross-entropy-search.ts', import.meta.url).href,
   'play-episodes': episodes,
   'record-episode': episodes,
   'reference-returns': anchors,

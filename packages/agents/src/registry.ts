@@ -60,7 +60,7 @@ import {
   createServePolicy,
   loadServePolicy,
   SERVE_POLICIES,
-  SHIPPED_FORMATS,
+  SHIPPED_NAMES,
   SHIPPED_POLICIES,
 } from './policies/serve-policies.ts';
 
@@ -158,12 +158,12 @@ export const AGENTS = {
     playable: (inputs?: PlayInputs) => playable(llmserve, inputs, readServeWindow),
     policies: described(SERVE_POLICIES),
     planners: ['mpc', 'mpc-unshifted', 'mpc-online', 'oracle'],
-    shipped: Object.keys(SHIPPED_FORMATS),
+    shipped: SHIPPED_NAMES,
     baseline: 'heuristic',
     baselines: ['heuristic', 'random', 'default'],
     createPolicy: createServePolicy,
     loadPolicy: loadServePolicy,
-    algorithms: ['ppo', 'distill', 'cem', 'static'],
+    algorithms: ['ppo', 'distill', 'static'],
     ppoSteps: 480_000,
     learnsVariants: true,
     check: checkTask,

@@ -2,34 +2,21 @@ import {
   type FleetTask,
   type FleetTaskId,
   fleet,
-  llmserve,
   type RateRuleParameters,
-  type ServeAction,
-  ServeEpisode,
   STANDARD_RATE_RULE,
 } from '@servegym/environments';
-import type { JobContext, JobEngine, Json } from '@servegym/jobs';
 import { RandomStream } from '@servegym/simulator';
 import { mean } from '@servegym/simulator/statistics';
-import { type JobInputs, jobsOn, takeInputs } from '../core/playable.ts';
-import { playWindows } from '../core/policy.ts';
 import { type DemandParameters, demandPolicy } from '../policies/fleet-policies.ts';
-import { type RegimeCenter, type Regimes, RegimeTracker } from '../policies/serve-policies.ts';
-import { knownTask, SERVE_LEARNER } from './learners.ts';
-import { type ActionCodec, trainingTraces } from './learning-environment.ts';
+import { trainingTraces } from './learning-environment.ts';
 
-/** A point of the search: a bin for each categorical coordinate, a number for each continuous one. */
-export interface SearchPoint {
-  readonly bins: readonly number[];
-  readonly numbers: readonly number[];
-}
+/** A point of the search: a number for each coordinate. */
+export type SearchPoint = readonly number[];
 
 /** Start of the search, and its sizes. */
 interface CrossEntropyOptions {
   readonly seed: number;
-  /** Probability of each bin of each categorical coordinate, to begin with. */
-  readonly bins: readonly (readonly number[])[];
-  /** Mean and standard deviation of each continuous coordinate, to begin with. */
+  /** Mean and standard deviation of each coordinate, to begin with. */
   readonly numbers: readonly { readonly mean: number; readonly deviation: number }[];
   /** Points of a generation, and how many of its best the next one is drawn after. */
   readonly population: number;
@@ -47,20 +34,6 @@ export interface SearchGeneration {
   readonly eliteReturn: number;
 }
 
-/** Probability of the first bin of a coordinate to begin with, beyond its even share. */
-const FIRST_SHARE = 0.6;
-
-/** Probabilities of so many bins around one of them, to begin with. */
-function probabilitiesAround(first: number, size: number): number[] {
-  return Array.from(
-    { length: size },
-    (_, bin) => (1 - FIRST_SHARE) / size + (bin === first ? FIRST_SHARE : 0),
-  );
-}
-
-/** No bin becomes less likely than this, so that none is lost for good. */
-const LEAST_PROBABILITY = 0.01;
-
 /**
  * The cross-entropy method: draws points, and moves the distribution towards the best of them, coordinate by coordinate.
  * De Boer et al., "A Tutorial on the Cross-Entropy Method", Annals of Operations Research, 2005.
@@ -68,13 +41,11 @@ const LEAST_PROBABILITY = 0.01;
 export class CrossEntropySearch {
   readonly #options: CrossEntropyOptions;
   readonly #random: RandomStream;
-  #bins: number[][];
   #numbers: { mean: number; deviation: number }[];
 
   constructor(options: CrossEntropyOptions) {
     this.#options = options;
     this.#random = new RandomStream(options.seed, 'cross-entropy search');
-    this.#bins = options.bins.map((probabilities) => [...probabilities]);
     this.#numbers = options.numbers.map((number) => ({ ...number }));
   }
 
@@ -82,19 +53,15 @@ export class CrossEntropySearch {
   draw(): SearchPoint[] {
     return [
       this.likeliest(),
-      ...Array.from({ length: this.#options.population - 1 }, () => ({
-        bins: this.#bins.map((probabilities) => this.#random.choose(probabilities)),
-        numbers: this.#numbers.map(({ mean, deviation }) => mean + deviation * this.#random.normal()),
-      })),
+      ...Array.from({ length: this.#options.population - 1 }, () =>
+        this.#numbers.map(({ mean, deviation }) => mean + deviation * this.#random.normal()),
+      ),
     ];
   }
 
   /** The middle of the distribution. */
   likeliest(): SearchPoint {
-    return {
-      bins: this.#bins.map((probabilities) => probabilities.indexOf(Math.max(...probabilities))),
-      numbers: this.#numbers.map(({ mean }) => mean),
-    };
+    return this.#numbers.map(({ mean }) => mean);
   }
 
   /** Moves towards the points with the highest scores. */
@@ -105,16 +72,8 @@ export class CrossEntropySearch {
       .sort((a, b) => b.score - a.score)
       .slice(0, elite)
       .map(({ point }) => point);
-    this.#bins = this.#bins.map((old, coordinate) => {
-      const moved = old.map((probability, bin) => {
-        const share = best.filter(({ bins }) => bins[coordinate] === bin).length / best.length;
-        return Math.max(LEAST_PROBABILITY, smoothing * probability + (1 - smoothing) * share);
-      });
-      const total = moved.reduce((sum, probability) => sum + probability, 0);
-      return moved.map((probability) => probability / total);
-    });
     this.#numbers = this.#numbers.map((old, coordinate) => {
-      const values = best.map(({ numbers }) => numbers[coordinate]);
+      const values = best.map((point) => point[coordinate]!);
       const mean = values.reduce((sum, value) => sum + value, 0) / values.length;
       const variance = values.reduce((sum, value) => sum + (value - mean) ** 2, 0) / values.length;
       return {
@@ -182,7 +141,6 @@ export async function searchDemand(
   const { point, steps } = await searchPoints(
     {
       ...DEMAND_SEARCH,
-      bins: [],
       numbers: COORDINATES.map(({ start, deviation }) => ({ mean: start(rule), deviation })),
       async play(points, traces) {
         const returns = points.map(() => 0);
@@ -234,99 +192,8 @@ function ofLogarithm(
   return { parameter, start: (rule) => Math.log(start(rule)), deviation, value: Math.exp };
 }
 
-function parametersOf({ numbers }: SearchPoint): DemandParameters {
+function parametersOf(numbers: SearchPoint): DemandParameters {
   return Object.fromEntries(
     COORDINATES.map(({ parameter, value }, i) => [parameter, value(numbers[i]!)]),
   ) as unknown as DemandParameters;
-}
-
-/** Regimes that are told apart. More of them would hardly be met often enough to be told better from worse. */
-const REGIMES = 3;
-/** Tables of a generation, how many of the best the next one goes by, and traces that each is played on. */
-const REGIME_SEARCH = { population: 24, elite: 5, smoothing: 0.3, traces: 2 };
-/** Centers to begin with: quiet, busy and long prompts, ln(1 + arrivals a second) and ln(1 + tokens). */
-const CENTERS: readonly RegimeCenter[] = [
-  { arrivals: Math.log1p(5), prompts: Math.log1p(250) },
-  { arrivals: Math.log1p(18), prompts: Math.log1p(250) },
-  { arrivals: Math.log1p(4), prompts: Math.log1p(2000) },
-];
-const CENTER_DEVIATION = 0.4;
-
-/** A table to be tried, and the traces to try it on. */
-export interface RegimeTrial {
-  readonly taskId: string;
-  readonly regimes: Regimes;
-  readonly traces: readonly number[];
-}
-
-export interface RegimeSearchOptions extends SearchRun {
-  readonly taskId: string;
-  /** Plays trials and answers the mean return of each, in their order. */
-  readonly play: (trials: readonly RegimeTrial[]) => Promise<readonly number[]>;
-}
-
-/** Mean return of a table. */
-export function playRegimes({ taskId, regimes, traces }: RegimeTrial): number {
-  let total = 0;
-  for (const trace of traces) {
-    const episode = new ServeEpisode(knownTask(llmserve, taskId), trace);
-    const tracker = new RegimeTracker(regimes.map(({ center }) => center));
-    playWindows(episode, ({ observation }) => regimes[tracker.see(observation)].action);
-    total += episode.totals.reward;
-  }
-  return total / traces.length;
-}
-
-/**
- * Searches a configuration for each regime of traffic, and where the regimes lie, with the cross-entropy method on the
- * training split. It begins around the best constant configuration of the task, where one is recorded. All tables of a
- * generation play the same traces, and every generation others.
- */
-export async function searchRegimes(
-  options: RegimeSearchOptions,
-): Promise<{ readonly regimes: Regimes; readonly steps: number }> {
-  const { taskId, play } = options;
-  const task = knownTask(llmserve, taskId);
-  const codec = SERVE_LEARNER.codec(task);
-  const [first] = llmserve.anchors.configurations(task);
-  const bins = codec
-    .encode(first!)
-    .map((inForce, head) => probabilitiesAround(inForce, codec.headSizes[head]));
-  const { point, steps } = await searchPoints(
-    {
-      ...REGIME_SEARCH,
-      windows: task.windows,
-      bins: CENTERS.flatMap(() => bins),
-      numbers: CENTERS.flatMap(({ arrivals, prompts }) =>
-        [arrivals, prompts].map((mean) => ({ mean, deviation: CENTER_DEVIATION })),
-      ),
-      play: (points, traces) =>
-        play(points.map((each) => ({ taskId, traces, regimes: regimesOf(codec, each) }))),
-    },
-    options,
-  );
-  return { regimes: regimesOf(codec, point), steps };
-}
-
-function regimesOf(codec: ActionCodec<ServeAction>, { bins, numbers }: SearchPoint): Regimes {
-  const heads = codec.headSizes.length;
-  return Array.from({ length: REGIMES }, (_, regime) => ({
-    center: { arrivals: numbers[2 * regime], prompts: numbers[2 * regime + 1] },
-    action: codec.decode(bins.slice(regime * heads, (regime + 1) * heads)),
-  }));
-}
-
-/** The job `play-regimes`: plays a table of regimes; answers its mean return. */
-export async function runJob(input: Json, context: JobContext): Promise<Json> {
-  const { shared, ...trial } = input as unknown as RegimeTrial & JobInputs;
-  await takeInputs(llmserve, shared, {}, context);
-  return playRegimes(trial);
-}
-
-/** Mean return of each trial, a trial a job. */
-export async function playRegimesWithJobs(
-  jobs: JobEngine,
-  trials: readonly RegimeTrial[],
-): Promise<number[]> {
-  return (await jobs.run(await jobsOn(jobs, 'play-regimes', llmserve, trials[0]!, trials))) as number[];
 }

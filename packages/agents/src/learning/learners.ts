@@ -14,7 +14,7 @@ import {
 } from '@servegym/environments';
 import { EnvironmentError } from '@servegym/openenv/definition';
 import type { ZodType } from 'zod';
-import type { Policy } from '../core/policy.ts';
+import type { Policy, PolicyEpisode, PolicyStep } from '../core/policy.ts';
 import { type ActionBins, ActionCodec, FeatureEncoder, type TrainingNote } from './learning-environment.ts';
 import { type ActorWeights, decodeActor, encodeActor, TrainedActor } from './trained-actor.ts';
 
@@ -221,7 +221,11 @@ export function decodeNetwork<Action extends object, Task extends { readonly id:
   return { task, taskId: task.id, weights, training: JSON.parse(metadata.training ?? '{}') };
 }
 
-/** The policy of a network: sets each knob that its task leaves free to the value that it finds likeliest to be best. */
+/**
+ * The policy of a network: sets each knob that its task leaves free to the value that it finds likeliest to be best.
+ * @param rule what the network was taught to depart from, for an episode of any task. Default: the action in force, on the
+ *   task that it was trained on
+ */
 export function networkPolicy<
   Action extends object,
   Observation extends object,
@@ -230,21 +234,25 @@ export function networkPolicy<
   { environment, codec: codecOf }: Learner<Action, Task>,
   task: Task,
   { weights, training }: Omit<TrainedNetwork, 'taskId'>,
+  rule?: (episode: PolicyEpisode) => (step: PolicyStep<Action, Observation>) => Action,
 ): Policy<Action, Observation> {
   const codec = codecOf(task);
   const actor = new TrainedActor(weights);
   const encoder = new FeatureEncoder(environment.features);
   const features = new Float32Array(encoder.size);
+  let ruled: ReturnType<NonNullable<typeof rule>> | undefined;
   return {
     name: training.algorithm === 'distill' ? 'distilled' : 'ppo',
     /** @throws EnvironmentError `OTHER_TASK` for another task than the network was trained on */
-    reset({ taskId }) {
-      requireTask(task.id, taskId);
+    reset(episode) {
+      if (rule === undefined) requireTask(task.id, episode.taskId);
+      ruled = rule?.(episode);
       encoder.reset();
     },
-    act({ observation, previousAction }) {
+    act(step) {
+      const { observation, previousAction } = step;
       encoder.encode(observation, previousAction, features);
-      const bins = Int32Array.from(codec.encode(previousAction));
+      const bins = Int32Array.from(codec.encode(ruled?.(step) ?? previousAction));
       actor.act(features, bins);
       return codec.decode(bins);
     },

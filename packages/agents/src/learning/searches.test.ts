@@ -1,23 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, it, test } from 'node:test';
-import {
-  type FleetAction,
-  FleetEpisode,
-  type FleetObservation,
-  fleet,
-  llmserve,
-  ServeEpisode,
-} from '@servegym/environments';
+import { type FleetAction, FleetEpisode, type FleetObservation, fleet } from '@servegym/environments';
 import { type DemandParameters, demandPolicy, loadFleetPolicy } from '../policies/fleet-policies.ts';
 import { climbCoordinates } from './coordinate-search.ts';
-import {
-  CrossEntropySearch,
-  playRegimes,
-  type RegimeTrial,
-  type SearchGeneration,
-  type SearchPoint,
-  searchRegimes,
-} from './cross-entropy-search.ts';
+import { CrossEntropySearch, type SearchPoint } from './cross-entropy-search.ts';
 import { traceSeed } from './learning-environment.ts';
 import { trainPolicy } from './train-policy.ts';
 
@@ -74,16 +60,17 @@ test('keeps the best end of its starts', async () => {
 
 const options = {
   seed: 1,
-  bins: [new Array(8).fill(1 / 8), new Array(3).fill(1 / 3)],
-  numbers: [{ mean: 0, deviation: 2 }],
+  numbers: [
+    { mean: 0, deviation: 2 },
+    { mean: 0, deviation: 2 },
+  ],
   population: 40,
   elite: 8,
   smoothing: 0.3,
 };
 
-/** Best at bins 5 and 2 and number 1.5. */
-const worth = ({ bins: [a, b], numbers: [x] }: SearchPoint) =>
-  -Math.abs(a! - 5) - (b === 2 ? 0 : 2) - (x! - 1.5) ** 2;
+/** Best at 1.5 and -2. */
+const worth = ([x, y]: SearchPoint) => -((x! - 1.5) ** 2) - (y! + 2) ** 2;
 
 function search(generations: number) {
   const found = new CrossEntropySearch(options);
@@ -96,68 +83,13 @@ function search(generations: number) {
 }
 
 describe('CrossEntropySearch', () => {
-  it('comes to the best point, of bins and of numbers', () => {
-    const { bins, numbers } = search(15);
-    assert.deepEqual(bins, [5, 2]);
-    assert.ok(Math.abs(numbers[0] - 1.5) < 0.05, `${numbers}`);
+  it('comes to the best point', () => {
+    const [x, y] = search(15);
+    assert.ok(Math.abs(x! - 1.5) < 0.05 && Math.abs(y! + 2) < 0.05, `${x} ${y}`);
   });
 
   it('is deterministic', () => {
     assert.deepEqual(search(3), search(3));
-  });
-});
-
-const taskId = 'static_workload';
-
-/** Cheap, and easy to search: pays for a batch cap near 64 and for INT8, regime by regime. */
-const play = async (trials: readonly RegimeTrial[]) =>
-  trials.map(({ regimes }) =>
-    regimes
-      .map(
-        ({ action }) => (action.quantization_tier === 'INT8' ? 1 : 0) - Math.abs(action.batch_cap - 64) / 64,
-      )
-      .reduce((sum, pay) => sum + pay, 0),
-  );
-
-describe('searchRegimes', () => {
-  it('finds the configurations that pay, on fresh traces of the training split in each generation', async () => {
-    const generations: SearchGeneration[] = [];
-    const traces = new Set<string>();
-    const { regimes, steps } = await searchRegimes({
-      ...{ taskId, steps: 120_000, seed: 1 },
-      play(trials) {
-        assert.equal(new Set(trials.map((trial) => trial.traces.join())).size, 1);
-        traces.add(trials[0].traces.join());
-        return play(trials);
-      },
-      onGeneration: (generation) => generations.push(generation),
-    });
-    assert.ok(steps >= 120_000);
-    assert.equal(traces.size, generations.length);
-    assert.ok(generations.at(-1)!.meanReturn > generations[0].meanReturn + 2);
-    for (const { action } of regimes) {
-      assert.equal(action.quantization_tier, 'INT8');
-      assert.ok(action.batch_cap >= 32 && action.batch_cap <= 96, `${action.batch_cap}`);
-    }
-  });
-
-  it('stops when told to', async () => {
-    const stop = new AbortController();
-    const { steps } = await searchRegimes({
-      ...{ taskId, steps: 1e9, seed: 1, play, signal: stop.signal },
-      onGeneration: () => stop.abort(),
-    });
-    assert.equal(steps, 24 * 2 * llmserve.tasks.shipped[taskId].windows);
-  });
-});
-
-describe('playRegimes', () => {
-  it('earns what its one configuration earns', () => {
-    const { defaultAction: action } = llmserve.tasks.shipped[taskId];
-    const episode = new ServeEpisode(llmserve.tasks.shipped[taskId], 7);
-    while (!episode.done) episode.step(action);
-    const regimes = [{ center: { arrivals: 1, prompts: 5 }, action }];
-    assert.equal(playRegimes({ taskId, regimes, traces: [7, 7] }), episode.totals.reward);
   });
 });
 

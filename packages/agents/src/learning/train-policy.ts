@@ -2,13 +2,7 @@ import { type FleetTaskId, findEnvironment, llmserve } from '@servegym/environme
 import type { JobContext, JobEngine, Json } from '@servegym/jobs';
 import { type JobInputs, jobsOn, takeInputs } from '../core/playable.ts';
 import { type TunedConstant, tuneConstant } from './coordinate-search.ts';
-import {
-  playRegimes,
-  playRegimesWithJobs,
-  type SearchGeneration,
-  searchDemand,
-  searchRegimes,
-} from './cross-entropy-search.ts';
+import { type SearchGeneration, searchDemand } from './cross-entropy-search.ts';
 import { haveDemonstrated } from './demonstrate.ts';
 import { DISTILLATION_ROUNDS, type DistillationRound, distill } from './distill.ts';
 import { encodeJsonPolicy, knownTask } from './learners.ts';
@@ -29,7 +23,7 @@ import {
 export interface TrainingOptions {
   /** Threads that play rollouts of PPO. Default 1. */
   readonly threads?: number;
-  /** Plays the lessons of `distill` and the generations of `cem`; this thread does when it is left out. */
+  /** Plays the lessons of `distill`; this thread does when it is left out. */
   readonly jobs?: JobEngine;
   /** Point to go on from, or a clone that `distill` goes on from without lessons. */
   readonly start?: StoppingPoint | { readonly actor: ActorWeights };
@@ -149,10 +143,10 @@ async function learnFromTeacher(
   return { actor, shown };
 }
 
-/** The policy that a search by the cross-entropy method finds. */
+/** The parameters of an autoscaler that a search by the cross-entropy method finds. */
 async function searchPolicy(run: TrainingRun, options: TrainingOptions): Promise<TrainedRun> {
   const { environment, task, steps, seed } = run;
-  const { jobs, signal, onProgress } = options;
+  const { signal, onProgress } = options;
   const metrics: MetricsLine[] = [];
   const plan = {
     ...{ taskId: task, steps, seed, signal },
@@ -163,17 +157,7 @@ async function searchPolicy(run: TrainingRun, options: TrainingOptions): Promise
       onProgress?.({ kind: 'generation', generation, metrics: line, share: Math.min(1, played / steps) });
     },
   };
-  const SEARCHES = {
-    /** Parameters of an autoscaler. */
-    fleet: () => searchDemand(task as FleetTaskId, plan),
-    /** A configuration for each regime of traffic. */
-    llmserve: () =>
-      searchRegimes({
-        ...plan,
-        play: async (trials) => (jobs ? playRegimesWithJobs(jobs, trials) : trials.map(playRegimes)),
-      }),
-  };
-  const { steps: played, ...found } = await SEARCHES[environment as keyof typeof SEARCHES]();
+  const { steps: played, ...found } = await searchDemand(task as FleetTaskId, plan);
   const training = { algorithm: 'cem', steps: played, seed };
   const policy = Buffer.from(encodeJsonPolicy(findEnvironment(environment)!, task, found, training));
   return { steps: played, finalReturn: finalReturn(metrics), metrics, files: { policy } };

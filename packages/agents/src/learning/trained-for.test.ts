@@ -36,13 +36,9 @@ function filesFor(taskId: string): Record<string, Uint8Array> {
     moments: { rows: 2, mean: new Array(size).fill(0), spread: new Array(size).fill(1) },
     parameters: new Float32Array(parameterCount(actorLayerSizes(shape))),
   };
-  const center = { arrivals: 1, prompts: 5 };
   return {
     network: encodeNetwork(SERVE_LEARNER, { taskId, weights, training }),
     constant: Buffer.from(encodeJsonPolicy(llmserve, taskId, { action: llmserve.defaultAction }, training)),
-    regimes: Buffer.from(
-      encodeJsonPolicy(llmserve, taskId, { regimes: [{ center, action: llmserve.defaultAction }] }, training),
-    ),
   };
 }
 

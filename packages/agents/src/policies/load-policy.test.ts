@@ -6,12 +6,10 @@ import { encodeJsonPolicy } from '../learning/learners.ts';
 import { AGENTS } from '../registry.ts';
 import {
   createServePolicy,
-  isNetwork,
   loadServePolicy,
-  type Regimes,
   readManifest,
   SERVE_POLICIES,
-  type ShippedName,
+  SHIPPED_NAMES,
   shippedFile,
   shippedOnnx,
   whyNotShipped,
@@ -20,22 +18,11 @@ import {
 const bytes = (text: string) => new TextEncoder().encode(text);
 const action = { ...llmserve.defaultAction, batch_cap: 48 };
 const constant = encodeJsonPolicy(llmserve, 'static_workload', { action }, { algorithm: 'static' });
-const regimes: Regimes = [
-  { center: { arrivals: 1, prompts: 5 }, action: llmserve.defaultAction },
-  { center: { arrivals: 3, prompts: 5 }, action: { ...llmserve.defaultAction, batch_cap: 256 } },
-];
-const table = (content: Regimes) =>
-  encodeJsonPolicy(llmserve, 'bursty_workload', { regimes: content }, { algorithm: 'cem' });
 
 describe('a policy in JSON', () => {
-  it('is loaded from what each algorithm writes', () => {
-    for (const [text, name, taskId] of [
-      [constant, 'static-tuned', 'static_workload'],
-      [table(regimes), 'cem', 'bursty_workload'],
-    ] as const) {
-      const { policy, taskId: of } = loadServePolicy(bytes(text));
-      assert.deepEqual([policy.name, of], [name, taskId]);
-    }
+  it('is loaded from what training writes', () => {
+    const { policy, taskId } = loadServePolicy(bytes(constant));
+    assert.deepEqual([policy.name, taskId], ['static-tuned', 'static_workload']);
   });
 
   it('plays the configuration that its file holds', () => {
@@ -49,26 +36,21 @@ describe('a policy in JSON', () => {
       ['{', /Expected a policy in JSON/],
       [constant.replace('llmserve', 'other'), /Expected a policy for the environment llmserve, got other/],
       [constant.replace('48', '4800'), /Expected an action, got .*4800/],
-      ...[constant, table(regimes)].flatMap((text): [string, RegExp][] => [
-        [
-          text.replace(/"version": "[^"]*"/, '"version": "0.0.0"'),
-          /for the version of llmserve .*, got 0\.0\.0/,
-        ],
-        [
-          text.replace(/(static|bursty)_workload/, 'holiday'),
-          /Expected a policy for one of static_workload, .*, got one for holiday/,
-        ],
-      ]),
-      [table([]), /Expected at least one regime, .* got .*\[\]/],
-      [table(regimes).replace('"arrivals": 3', '"arrivals": null'), /each with a center and an action/],
-      [table(regimes).replace('256', '2560'), /each with a center and an action/],
+      [
+        constant.replace(/"version": "[^"]*"/, '"version": "0.0.0"'),
+        /for the version of llmserve .*, got 0\.0\.0/,
+      ],
+      [
+        constant.replace('static_workload', 'holiday'),
+        /Expected a policy for one of static_workload, .*, got one for holiday/,
+      ],
     ] as [string, RegExp][]) {
       assert.throws(() => loadServePolicy(bytes(file)), { code: /^POLICY_/, message });
     }
   });
 });
 
-const shipped = () => Object.keys(readManifest().policies) as ShippedName[];
+const shipped = () => SHIPPED_NAMES.filter((name) => readManifest().policies[name] !== undefined);
 
 describe('data: the policies that come with the package', () => {
   it('were trained on this version of llmserve, for every task', () => {
@@ -97,7 +79,7 @@ describe('data: the policies that come with the package', () => {
   });
 
   it('come for ONNX runtimes too where they are networks', () => {
-    for (const name of shipped().filter(isNetwork)) {
+    for (const name of shipped()) {
       for (const taskId of llmserve.tasks.shippedIds) {
         const model = AGENTS.llmserve.network.onnx(readFileSync(shippedFile(name, taskId)));
         assert.ok(readFileSync(shippedOnnx(name, taskId)).equals(model), `${name} on ${taskId}`);
@@ -113,13 +95,13 @@ describe('whyNotShipped', () => {
     const manifest = {
       environment,
       version,
-      policies: { ppo: llmserve.tasks.shippedIds, cem: ['static_workload'] },
+      policies: { ppo: llmserve.tasks.shippedIds, distilled: ['static_workload'] },
     } as const;
     assert.equal(whyNotShipped('ppo', manifest), undefined);
     assert.equal(whyNotShipped('heuristic', manifest), undefined);
     assert.equal(
-      whyNotShipped('cem', manifest),
-      `Expected cem to have been trained on llmserve ${version}, got none for bursty_workload, adversarial_multitenant: train it first`,
+      whyNotShipped('distilled', manifest),
+      `Expected distilled to have been trained on llmserve ${version}, got none for bursty_workload, adversarial_multitenant: train it first`,
     );
   });
 

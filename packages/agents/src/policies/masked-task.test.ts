@@ -10,7 +10,6 @@ import {
 } from '@servegym/environments';
 import { type Policy, playEpisode } from '../core/policy.ts';
 import { tuneConstant, tunePhase } from '../learning/coordinate-search.ts';
-import { playRegimes, searchRegimes } from '../learning/cross-entropy-search.ts';
 import { demonstrate, studentPolicy } from '../learning/demonstrate.ts';
 import { distill } from '../learning/distill.ts';
 import { encodeJsonPolicy, SERVE_LEARNER } from '../learning/learners.ts';
@@ -23,9 +22,8 @@ import { heuristicPolicy } from './rule-policies.ts';
 import {
   createServePolicy,
   loadServePolicy,
-  regimePolicy,
   SERVE_POLICIES,
-  SHIPPED_FORMATS,
+  SHIPPED_NAMES,
   tunedConstant,
 } from './serve-policies.ts';
 
@@ -63,7 +61,9 @@ async function play(policy: Policy<ServeAction, ServeObservation>): Promise<read
 }
 
 describe('a task of one’s own that masks knobs', () => {
-  for (const { name } of SERVE_POLICIES.filter((policy) => !(policy.name in SHIPPED_FORMATS))) {
+  for (const { name } of SERVE_POLICIES.filter(
+    (policy) => !(SHIPPED_NAMES as readonly string[]).includes(policy.name),
+  )) {
     it(`is played by ${name}`, async () => {
       const actions = await play(createServePolicy(name));
       const isConstant = ['default', 'static-tuned'].includes(name);
@@ -81,10 +81,7 @@ describe('a task of one’s own that masks knobs', () => {
 
   it('is played masked by configurations that were searched before the knobs were masked', async () => {
     const held = holdMaskedKnobs(MASKED_TASK, NO_DEFAULTS);
-    const regimes = [{ center: { arrivals: 1, prompts: 5 }, action: NO_DEFAULTS }];
-    for (const policy of [regimePolicy(taskId, regimes), tunedConstant(taskId, NO_DEFAULTS)]) {
-      for (const action of await play(policy)) assert.deepEqual(action, held);
-    }
+    for (const action of await play(tunedConstant(taskId, NO_DEFAULTS))) assert.deepEqual(action, held);
   });
 });
 
@@ -118,19 +115,6 @@ describe('searches on a task that masks knobs', () => {
       episode.step(action);
     }
     assert.ok(Math.abs(episode.totals.reward - plan.return) < 1e-9);
-  });
-
-  it('find regimes whose configurations can be played', async () => {
-    const table = await searchRegimes({
-      ...{ taskId, steps: 1, seed: 1 },
-      play: async (trials) =>
-        trials
-          .slice(0, 2)
-          .map(playRegimes)
-          .concat(new Array(trials.length - 2).fill(0)),
-    });
-    for (const { action } of table.regimes) assert.deepEqual(action, holdMaskedKnobs(MASKED_TASK, action));
-    await playFile(Buffer.from(encodeJsonPolicy(llmserve, taskId, { regimes: table.regimes }, {})));
   });
 });
 

@@ -8,7 +8,6 @@ import {
 } from '@servegym/environments';
 import { EnvironmentError } from '@servegym/openenv/definition';
 import type { RandomStream } from '@servegym/simulator';
-import { z } from 'zod';
 import type { Policy, PolicyEpisode } from '../core/policy.ts';
 import {
   ANY_SERVER,
@@ -17,12 +16,12 @@ import {
   decodePolicy,
   jsonPolicy,
   knownTask,
+  networkPolicy,
   otherTask,
   requireTask,
   SERVE_LEARNER,
 } from '../learning/learners.ts';
-import { FeatureEncoder } from '../learning/learning-environment.ts';
-import { type ActorWeights, decodeActor, TrainedActor } from '../learning/trained-actor.ts';
+import { decodeActor } from '../learning/trained-actor.ts';
 import { catalogue, constantPolicy, createFrom, EpisodePolicy, randomPolicy } from './catalogue.ts';
 import { MpcPolicy, OraclePolicy } from './planner-policies.ts';
 import policies from './policies.json' with { type: 'json' };
@@ -31,13 +30,11 @@ import { anyServerRule, heuristicPolicy, playRule, rulePolicy } from './rule-pol
 /** A policy for the `llmserve` environment. */
 export type ServePolicy = Policy<ServeAction, ServeObservation>;
 
-/** Algorithms whose policies come with the package, and the form of their files. */
-export const SHIPPED_FORMATS = { ppo: 'safetensors', distilled: 'safetensors', cem: 'json' } as const;
-export type ShippedName = keyof typeof SHIPPED_FORMATS;
+/** Policies that come with the package as a network for each task. */
+export const SHIPPED_NAMES = ['ppo', 'distilled'] as const;
+export type ShippedName = (typeof SHIPPED_NAMES)[number];
 /** The shipped policy that runs any server. */
 export const ANY_SERVER_POLICY = 'any-server';
-/** Shipped policies that are networks; they come for ONNX runtimes too. */
-export type ShippedNetwork = Exclude<ShippedName, 'cem'>;
 
 /** Content of `weights/manifest.json`: the environment's version in training, and the tasks of each algorithm. */
 interface Manifest {
@@ -53,16 +50,12 @@ const SHIPPED_FOLDER = new URL('../../weights/', import.meta.url);
 
 /** File of the shipped policy of a task. */
 export function shippedFile(name: ShippedName, taskId: TaskId): URL {
-  return new URL(`${name}-${taskId}.${SHIPPED_FORMATS[name]}`, SHIPPED_FOLDER);
+  return new URL(`${name}-${taskId}.safetensors`, SHIPPED_FOLDER);
 }
 
 /** File of the shipped network of a task for ONNX runtimes. */
-export function shippedOnnx(name: ShippedNetwork, taskId: TaskId): URL {
+export function shippedOnnx(name: ShippedName, taskId: TaskId): URL {
   return new URL(`${name}-${taskId}.onnx`, SHIPPED_FOLDER);
-}
-
-export function isNetwork(name: ShippedName): name is ShippedNetwork {
-  return SHIPPED_FORMATS[name] === 'safetensors';
 }
 
 /** True when policies of that name come with the package for every task, trained on this version of `llmserve`. */
@@ -76,7 +69,7 @@ function isShipped(name: ShippedName): boolean {
  */
 export function whyNotShipped(name: string, manifest: Manifest = readManifest()): string | undefined {
   const isForAny = name === ANY_SERVER_POLICY;
-  if (!isForAny && !Object.hasOwn(SHIPPED_FORMATS, name)) return undefined;
+  if (!isForAny && !(SHIPPED_NAMES as readonly string[]).includes(name)) return undefined;
   const trained: readonly string[] = manifest.policies[name as ShippedName] ?? [];
   const [got, expected] = [manifest, { environment: llmserve.id, version: llmserve.version }].map(
     ({ environment, version }) => `${environment} ${version}`,
@@ -115,12 +108,11 @@ function shippedPolicy(
 
 /** The policies that come with the package, for those who train, write and measure them. */
 export const SHIPPED_POLICIES = {
-  formats: SHIPPED_FORMATS,
+  names: SHIPPED_NAMES,
   folder: SHIPPED_FOLDER,
   file: shippedFile,
   onnx: shippedOnnx,
   manifest: readManifest,
-  isNetwork,
   isShipped,
   whyNotShipped,
 } as const;
@@ -141,7 +133,7 @@ export const SERVE_POLICIES = catalogue<ServeAction, ServeObservation>(policies.
 
 /** Policies that were trained beforehand; none when they were trained on another version of the environment. */
 function shippedPolicies(): Record<string, () => ServePolicy> {
-  const names = (Object.keys(SHIPPED_FORMATS) as ShippedName[]).filter(isShipped);
+  const names = SHIPPED_NAMES.filter(isShipped);
   const anyServer = () =>
     loadServePolicy(readFileSync(new URL(`${ANY_SERVER_POLICY}.safetensors`, SHIPPED_FOLDER)));
   return {
@@ -183,102 +175,24 @@ export function tunedConstant(taskId: string, action: ServeAction): ServePolicy 
   });
 }
 
-/** A configuration for each regime of traffic, one or more. */
-const regimesSchema = z
-  .array(
-    z.object({
-      /** Center of the regime: ln(1 + arrivals a second), ln(1 + mean prompt, tokens). */
-      center: z.object({ arrivals: z.number(), prompts: z.number() }),
-      action: llmserve.actionSchema,
-    }),
-  )
-  .min(1);
-export type Regimes = Readonly<z.infer<typeof regimesSchema>>;
-export type RegimeCenter = Regimes[number]['center'];
-
-/**
- * Tells regimes of traffic apart, and keeps a configuration for each. Its reset throws EnvironmentError `OTHER_TASK` for
- * another task than the regimes were searched for.
- */
-export function regimePolicy(ownTask: string, regimes: Regimes): Policy<ServeAction, ServeObservation> {
-  return new EpisodePolicy('cem', ({ taskId }) => {
-    requireTask(ownTask, taskId);
-    const task = knownTask(llmserve, ownTask);
-    const tracker = new RegimeTracker(regimes.map(({ center }) => center));
-    return ({ observation }) => holdMaskedKnobs(task, regimes[tracker.see(observation)].action);
-  });
-}
-
-/** Weight of the last window in what the traffic is taken to be: a regime shows within two windows. */
-const NEW_WEIGHT = 0.6;
-/** Prompt lengths differ by more than arrival rates do: both are made to weigh about the same. */
-const PROMPT_WEIGHT = 0.5;
-
-/** Says which regime the traffic is in: that with the nearest center. */
-export class RegimeTracker {
-  readonly #centers: readonly RegimeCenter[];
-  #arrivals = Number.NaN;
-  #prompts = Number.NaN;
-
-  constructor(centers: readonly RegimeCenter[]) {
-    this.#centers = centers;
-  }
-
-  /** Takes a window into account. Before traffic has been seen, the first regime it is. */
-  see({ request_arrival_rate: rate, mean_prompt_length: prompt, step_index }: ServeObservation): number {
-    if (step_index === 0) return 0;
-    this.#arrivals = blend(this.#arrivals, Math.log1p(rate));
-    // A window without arrivals says nothing about the prompts.
-    if (prompt > 0) this.#prompts = blend(this.#prompts, Math.log1p(prompt));
-    let nearest = 0;
-    let least = Infinity;
-    for (const [regime, center] of this.#centers.entries()) {
-      const prompts = Number.isNaN(this.#prompts) ? 0 : PROMPT_WEIGHT * (center.prompts - this.#prompts);
-      const distance = (center.arrivals - this.#arrivals) ** 2 + prompts ** 2;
-      if (distance < least) [nearest, least] = [regime, distance];
-    }
-    return nearest;
-  }
-}
-
-function blend(old: number, value: number): number {
-  return Number.isNaN(old) ? value : old + NEW_WEIGHT * (value - old);
-}
-
-const KINDS = [
-  jsonPolicy('action', 'an action', llmserve.actionSchema, tunedConstant),
-  jsonPolicy(
-    'regimes',
-    'at least one regime, each with a center and an action',
-    regimesSchema,
-    (taskId, regimes) => regimePolicy(taskId, regimes),
-  ),
-];
+const KINDS = [jsonPolicy('action', 'an action', llmserve.actionSchema, tunedConstant)];
 
 /** The policy of a file that training wrote, and its task, or `any`; see `decodePolicy`. */
 export function loadServePolicy(file: Uint8Array): { readonly taskId: string; readonly policy: ServePolicy } {
   if (file[0] === '{'.charCodeAt(0) || decodeActor(file).metadata.task !== ANY_SERVER) {
     return decodePolicy(SERVE_LEARNER, file, KINDS);
   }
-  return { taskId: ANY_SERVER, policy: anyServerPolicy(decodeNetwork(ANY_SERVER_LEARNER, file).weights) };
-}
-
-/** One network for any server, on any task: it sees windows in units of the server, and departs from a rule. */
-function anyServerPolicy(weights: ActorWeights): ServePolicy {
-  const { environment, codec: codecOf } = ANY_SERVER_LEARNER;
-  const actor = new TrainedActor(weights);
-  const encoder = new FeatureEncoder(environment.features);
-  const features = new Float32Array(encoder.size);
-  return new EpisodePolicy('any-server', ({ taskId, resetOptions }) => {
-    const task = llmserve.choose({ ...resetOptions, task_id: taskId });
-    const codec = codecOf(task);
-    const ruled = playRule(task, anyServerRule(task));
-    encoder.reset();
-    return (step) => {
-      encoder.encode(step.observation, step.previousAction, features);
-      const bins = Int32Array.from(codec.encode(ruled(step)));
-      actor.act(features, bins);
-      return holdMaskedKnobs(task, codec.decode(bins));
-    };
+  const { task: any, ...network } = decodeNetwork(ANY_SERVER_LEARNER, file);
+  const taskOf = ({ taskId, resetOptions }: PolicyEpisode) =>
+    llmserve.choose({ ...resetOptions, task_id: taskId });
+  const policy: ServePolicy = networkPolicy(ANY_SERVER_LEARNER, any, network, (episode) => {
+    const task = taskOf(episode);
+    return playRule(task, anyServerRule(task));
   });
+  const anyServer = new EpisodePolicy<ServeAction, ServeObservation>(ANY_SERVER_POLICY, (episode) => {
+    policy.reset(episode);
+    const task = taskOf(episode);
+    return (step) => holdMaskedKnobs(task, policy.act(step));
+  });
+  return { taskId: ANY_SERVER, policy: anyServer };
 }

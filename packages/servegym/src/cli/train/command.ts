@@ -28,7 +28,7 @@ import { seedsForm, trainOne, trainSeeds } from './train-one.ts';
 const ALGORITHMS: Readonly<Record<Algorithm, string>> = {
   ppo: 'a network',
   distill: 'a network that first does what a teacher does',
-  cem: 'a configuration for each regime of traffic; on fleet the parameters of an autoscaler',
+  cem: 'the parameters of an autoscaler of fleet',
   static: 'the best configuration that never changes',
 };
 
@@ -109,14 +109,14 @@ export const trainCommand = () =>
     options,
     after: `ppo and distill write policy.safetensors, policy.onnx, checkpoint.safetensors, metrics and a learning curve; cem policy.json,
 metrics and curve; static policy.json. Ctrl-C keeps what was learned and ends with 130. With --seeds each seed has a folder.
---queue: the seeds, or the lessons and generations of a single distill or cem, are played by \`servegym worker\`s.`,
+--queue: the seeds, or the lessons of a single distill, are played by \`servegym worker\`s.`,
     action: train,
   });
 
 async function train(options: TrainOptions): Promise<void> {
   const { seeds, resume, algo, queue } = options;
   if (resume !== undefined) return goOn(resume, options);
-  if (seeds === undefined && queue !== undefined && !['cem', 'distill'].includes(algo)) {
+  if (seeds === undefined && queue !== undefined && algo !== 'distill') {
     throw new InputError(
       `expected --seeds beside --queue: a single training with --algo ${algo} has no jobs for others`,
     );

@@ -73,7 +73,7 @@ export async function trainOne(
   };
 
   const jobs =
-    agentsOf(environment).learnsVariants && (algorithm === 'distill' || algorithm === 'cem')
+    agentsOf(environment).learnsVariants && algorithm === 'distill'
       ? await openJobs({ threads, queue })
       : undefined;
   try {

@@ -19,7 +19,6 @@ describe('trainings with several seeds', () => {
   const { engines, newFolder } = useTrainingEngines({ 'two threads': 2 });
 
   for (const [algorithm, steps, written] of [
-    ['cem', 1, ['policy.json']],
     ['distill', 2048, ['policy.safetensors', 'policy.onnx', 'checkpoint.safetensors']],
   ] as const) {
     it(`write what ${algorithm} with a seed alone writes, wherever they are done`, async () => {
@@ -91,7 +90,6 @@ describe('training on a task of one’s own', () => {
   for (const [algorithm, steps, written] of [
     ['ppo', 2048, 'policy.safetensors'],
     ['distill', 2048, 'policy.safetensors'],
-    ['cem', 1, 'policy.json'],
   ] as const) {
     it(`learns by ${algorithm} the same alone and as a job, wherever that is done`, async () => {
       const alone = newFolder(`${algorithm} alone`);
