@@ -43,7 +43,7 @@ export async function searchParameters(
   },
 ): Promise<{ readonly numbers: readonly number[]; readonly score: number }> {
   const search = new CrossEntropySearch({
-    ...{ seed, population, bins: [], smoothing: SMOOTHING },
+    ...{ seed, population, smoothing: SMOOTHING },
     elite: Math.max(2, Math.round(ELITE_SHARE * population)),
     numbers: start.map(() => ({ mean: 0, deviation: FIRST_DEVIATION })),
   });
@@ -53,7 +53,7 @@ export async function searchParameters(
   for (let generation = 1; generation <= generations; generation++) {
     const points = search.draw();
     const scores: number[] = [];
-    for (const { numbers: by } of points) {
+    for (const by of points) {
       const numbers = moved(by);
       const { traces } = await evaluator.evaluate('', undefined, policyOf(numbers));
       const { score } = combinedScore(traces.map(({ values }) => values));
