@@ -173,7 +173,10 @@ describe('servegym train over several seeds', () => {
     for (const [args, message] of [
       [['--seeds', '4..3'], /Expected a range of at most 1000 seeds such as 0\.\.9, got `4\.\.3`/],
       [['--seeds', '0..1', '--seed', '3'], /'--seeds <from\.\.to>' cannot be used with option '--seed <n>'/],
-      [['--seeds', '0..1', '--algo', 'distill', '--shift', 'rate_1.5'], /expected --algo ppo, .*, got distill/],
+      [
+        ['--seeds', '0..1', '--algo', 'distill', '--shift', 'rate_1.5'],
+        /expected --algo ppo, .*, got distill/,
+      ],
       [
         ['--seeds', '0..1', '--algo', 'distill', '--env', 'inferencegym', '--task', '1'],
         /expected --algo ppo, the one that learns inferencegym, got distill/,
