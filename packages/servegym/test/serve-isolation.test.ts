@@ -197,7 +197,8 @@ describe('an episode over the limit', () => {
     const { url } = await start(t);
     for (const options of [TOO_LARGE, { ...HEAVY, rate_scale: 1, trace: inline }]) {
       for (const path of ['/reset', '/grader']) {
-        const { status, body } = await post(`${url}${path}`, { ...options, episode_log: [] });
+        const log = path === '/grader' && { episode_log: [] };
+        const { status, body } = await post(`${url}${path}`, { ...options, ...log });
         assert.deepEqual([status, body.code], [400, 'EPISODE_TOO_LARGE'], path);
         assert.match(body.detail, /^Expected an episode of at most 20000 requests, got one of about \d+\./);
       }
