@@ -176,7 +176,7 @@ export function rulePolicy(rule?: ServeRule): Policy<ServeAction, ServeObservati
   });
 }
 
-export function tunedRule(task: ServeTask): ServeRule {
+function tunedRule(task: ServeTask): ServeRule {
   const [kept] = llmserve.anchors.configurations(task);
   const parameters = Object.hasOwn(TUNED, task.id) ? TUNED[task.id] : UNTUNED_RULE;
   return { kept: kept!, parameters: parameters! };

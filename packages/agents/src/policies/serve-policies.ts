@@ -34,7 +34,7 @@ export type ServePolicy = Policy<ServeAction, ServeObservation>;
 export const SHIPPED_NAMES = ['ppo', 'distilled'] as const;
 export type ShippedName = (typeof SHIPPED_NAMES)[number];
 /** The shipped policy that runs any server. */
-export const ANY_SERVER_POLICY = 'any-server';
+const ANY_SERVER_POLICY = 'any-server';
 
 /** Content of `weights/manifest.json`: the environment's version in training, and the tasks of each algorithm. */
 interface Manifest {

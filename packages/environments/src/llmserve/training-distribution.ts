@@ -11,7 +11,7 @@ import { describeServer } from './server-description.ts';
  * numbers are drawn by their logarithm. GPUs and models that are not listed, and the traffic of all public traces, are never
  * drawn: they are there to test on.
  */
-export const TRAINING_DISTRIBUTION = {
+const TRAINING_DISTRIBUTION = {
   gpus: ['A100-40GB', 'A100-80GB', 'H100-80GB', 'H200-141GB', 'GH200-96GB', 'B200-180GB', 'L4-24GB'],
   /** Beginnings of names. */
   models: ['llama-', 'qwen', 'phi-'],
