@@ -67,7 +67,7 @@ export function agentsPage({ environment, version, note, plan, cells }: AgentBen
     ].join('\n'),
     ...(note === undefined ? [] : [note]),
     [
-      'Other pages have [public traces](agents.md#public-traces), [other prices](environments.md#prices),',
+      'Other pages have [other servers and public traces](agents.md#any-server), [other prices](environments.md#prices),',
       '[what each knob is worth](environments.md#decisions-and-settings) and [a season](seasons.md#one-from-end-to-end).',
     ].join('\n'),
     'Everything here comes from one command, which also writes [benchmarks.json](benchmarks.json):',

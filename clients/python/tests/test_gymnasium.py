@@ -116,7 +116,12 @@ def test_observations_are_normalized_by_the_scales_of_the_schema(llmserve_url):
     properties = HttpApi(llmserve_url).get("schema")["observation"]["properties"]
     server = properties.pop("server")["properties"]
     nested = {**server, **{f"free.{knob}": schema for knob, schema in server.pop("free")["properties"].items()}}
-    described = {**properties, **{f"server.{name}": schema for name, schema in nested.items()}}
+    relative = properties.pop("relative")["properties"]
+    described = {
+        **properties,
+        **{f"relative.{name}": schema for name, schema in relative.items()},
+        **{f"server.{name}": schema for name, schema in nested.items()},
+    }
     scales = {name: schema.get("normalization") for name, schema in described.items()}
     assert scales["queue_depth"]["transform"] == "log1p"
     assert scales["gpu_memory_used_gb"]["transform"] == "linear"
