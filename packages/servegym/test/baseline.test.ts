@@ -142,12 +142,12 @@ describe('servegym evaluate --seed', () => {
       steps.map((step: { action: object }) => step.action),
       [ACTION, ACTION],
     );
-    assert.match(model.requests.at(-1)!.messages[1].content, /^step 0: /m);
+    assert.match(model.requests.at(-1)!.messages[1].content, /^0 \| /m);
 
     const late = await (await post('reset', { seed: 2 })).json();
     await post('policies/default/step', { session_id: late.session_id, steps: 3 });
     await post('policies/llm/step', { session_id: late.session_id });
-    const shown = model.requests.at(-1)!.messages[1].content.match(/^step \d+: .* which earned \S+$/gm);
+    const shown = model.requests.at(-1)!.messages[1].content.match(/^\d+ \| .* \| -?[\d.]+$/gm);
     assert.equal(shown?.length, 3);
 
     answer = () => ({ status: 401 });

@@ -21,6 +21,7 @@ import { runCommand } from './in-process.ts';
 
 const SEEN = ['observation.', 'next_observation.'];
 const SERVER = SEEN.map((prefix) => `${prefix}server.`);
+const RELATIVE = SEEN.map((prefix) => `${prefix}relative.`);
 const FREE = SERVER.map((prefix) => `${prefix}free.`);
 const SHARES = ['0', '1', '2'].map((i) => `priority_distribution.${i}`).join(' ');
 
@@ -39,7 +40,7 @@ const SERVE_COLUMNS = {
   ...columnsOf('INT64', SEEN, 'queue_depth active_requests eviction_events step_index'),
   ...columnsOf('DOUBLE', SEEN, 'kv_cache_occupancy mean_prompt_length p50_ttft_ms p99_ttft_ms p50_itl_ms'),
   ...columnsOf('DOUBLE', SEEN, 'throughput_tps slo_compliance_rate gpu_memory_used_gb estimated_cost_per_1k'),
-  ...columnsOf('DOUBLE', SEEN, 'request_arrival_rate spec_acceptance_rate'),
+  ...columnsOf('DOUBLE', SEEN, 'request_arrival_rate spec_acceptance_rate quality_value'),
   ...columnsOf('UTF8', SEEN, 'task_id'),
   ...columnsOf('DOUBLE', SERVER, 'decode_1_ms decode_64_ms decode_256_ms prefill_1k_ms prefill_8k_ms'),
   ...columnsOf('DOUBLE', SERVER, 'int8_decode_64_ms int4_decode_64_ms int8_quality int4_quality'),
@@ -48,6 +49,13 @@ const SERVE_COLUMNS = {
   ...columnsOf('DOUBLE', SERVER, 'interactive_ttft_ms interactive_tpot_ms batch_ttft_ms batch_tpot_ms'),
   ...columnsOf('DOUBLE', SERVER, 'best_effort_ttft_ms best_effort_tpot_ms reference_cost_per_1k'),
   ...columnsOf('DOUBLE', SERVER, 'throughput_weight slo_weight memory_weight cost_weight'),
+  ...columnsOf('DOUBLE', SERVER, 'interactive_weight batch_weight best_effort_weight'),
+  ...columnsOf(
+    'DOUBLE',
+    RELATIVE,
+    'prompt_load token_load queue_windows queue_prefill prompt_prefill ttft_p50',
+  ),
+  ...columnsOf('DOUBLE', RELATIVE, 'ttft_p99 itl_p50 itl_floor kv_held memory_free int8_charge int4_charge'),
   ...columnsOf('BOOLEAN', FREE, 'batch_cap kv_budget_fraction speculation_depth quantization_tier'),
   ...columnsOf('BOOLEAN', FREE, 'prefill_decode_split priority_routing'),
   ...columnsOf('INT64', ['action.'], 'batch_cap speculation_depth'),
@@ -92,11 +100,20 @@ const GYM_COLUMNS = {
   ...columnsOf('DOUBLE', ['info.reward_components.'], 'throughput latency violations cost'),
 };
 
-/** An observation with its description of the server in names of its own, as columns have it. */
-function flat({ server: { free, ...figures }, ...seen }: ServeObservation): Record<string, unknown> {
+/** An observation with its description of the server, and its figures in units of it, in names of their own, as columns have it. */
+function flat({
+  server: { free, ...figures },
+  relative,
+  ...seen
+}: ServeObservation): Record<string, unknown> {
   const named = (prefix: string, part: object) =>
     Object.fromEntries(Object.entries(part).map(([name, value]) => [`${prefix}.${name}`, value]));
-  return { ...seen, ...named('server', figures), ...named('server.free', free) };
+  return {
+    ...seen,
+    ...named('server', figures),
+    ...named('server.free', free),
+    ...named('relative', relative),
+  };
 }
 
 describe('servegym evaluate --record', () => {

@@ -143,7 +143,7 @@ describe('inference.py of the Spaces', () => {
     const request = model.requests.at(-1)!;
     assert.equal(request.response_format!.type, 'json_schema');
     assert.match(request.messages[0].content, /batch_cap \(integer, 1 to 512\)/);
-    assert.match(request.messages[1].content, /which earned/);
+    assert.match(request.messages[1].content, /^\d+ \| .* \| -?[\d.]+$/m);
   });
 
   it('keeps the last action when an answer is none or missing, and falls back to plain words', async () => {
@@ -206,7 +206,20 @@ describe('inference.py of the Spaces', () => {
   });
 
   it('is no success with the score of the default action', async () => {
-    answer = ({ messages }) => ({ content: /In force: (\{.*?\})/.exec(messages.at(-1)!.content)![1] });
+    answer = ({ messages }) => {
+      const [, inForce] = /\| ([^|]+) \| \?$/.exec(messages.at(-1)!.content)!;
+      const [cap, kv, depth, tier, split, priority] = inForce.split(' ');
+      return {
+        content: JSON.stringify({
+          ...{ batch_cap: Number(cap), kv_budget_fraction: Number(kv), speculation_depth: Number(depth) },
+          ...{
+            quantization_tier: tier,
+            prefill_decode_split: split === '1',
+            priority_routing: priority === '1',
+          },
+        }),
+      };
+    };
     const { code, played } = await runInference('llmserve', {
       ENV_URL: server.url,
       API_BASE_URL: model.baseUrl,
