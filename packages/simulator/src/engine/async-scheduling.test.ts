@@ -38,3 +38,17 @@ it('a request waits for one more iteration when iterations are scheduled ahead, 
   assert.equal(ttftMs(0, true), 10);
   assert.equal(ttftMs(20_000, true), 10);
 });
+
+it('forgets a waiting request that fits no longer and is aborted', () => {
+  const engine = new Engine({ ...config, maxNumSeqs: 1 }, { asyncScheduling: true });
+  engine.submit({ id: 0, arrival: 0, input: 100, output: 50 });
+  engine.submit({ id: 1, arrival: 0, input: 800, output: 50 });
+  engine.runUntil(205 * TICKS_PER_MS);
+  engine.configure({ ...config, maxNumSeqs: 2, kvBlocks: 20 });
+  assert.equal(engine.abort(1), true);
+  engine.submit({ id: 2, arrival: 0, input: 90, output: 50 });
+  engine.runUntil(Number.POSITIVE_INFINITY);
+  const { ids, count } = engine.completions;
+  assert.deepEqual([...ids.slice(0, count)], [0, 2]);
+  assert.deepEqual([[...engine.rejections], engine.kvBlocksUsed, engine.waitingCount], [[], 0, 0]);
+});

@@ -449,12 +449,16 @@ export class EngineState {
     return generatedOffset[slot] === output[slot] && unseen[slot] > 1;
   }
 
-  /** Refuses a waiting request for good. */
+  /** Refuses a waiting request for good. One that was aborted, of which the schedule ahead knew nothing, is only forgotten. */
   reject(slot: number): void {
+    const { aborted, table } = this;
     this.waiting.remove(slot);
-    this.rejections.push(this.table.id[slot]);
-    this.counters.rejected++;
-    this.table.free(slot);
+    if (aborted.has(slot)) aborted.set(aborted.toArray().filter((other) => other !== slot));
+    else {
+      this.rejections.push(table.id[slot]);
+      this.counters.rejected++;
+    }
+    table.free(slot);
   }
 
   /** Forgets a request wherever it is, and takes back what it holds. */
