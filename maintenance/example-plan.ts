@@ -4,10 +4,9 @@ import { writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { LocalJobs } from '@servegym/jobs';
 import { parseSlo, planFleet, planResult, splitTrace, TUNE_JOB_KINDS } from '@servegym/operators';
-import { listProfiles } from '@servegym/profiles';
+import { atListPrice, listProfiles } from '@servegym/profiles';
 import { parseTrace } from '@servegym/simulator';
 import { drawnTrace } from '../packages/console/src/plan/plan-client.ts';
-import { atListPrice } from '../packages/element/src/list-price.ts';
 
 export const EXAMPLE = join(dirname(import.meta.dirname), 'packages/console/src/plan/example-plan.json');
 /** Few, so that a test can plan again. A choice. */

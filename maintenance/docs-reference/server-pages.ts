@@ -1,6 +1,5 @@
-import { findGpu } from '@servegym/profiles';
+import { findGpu, priceOf } from '@servegym/profiles';
 import { curveCharts, rateText, timeText, usdText } from '../../packages/element/src/curve-charts.ts';
-import { listPrice } from '../../packages/element/src/list-price.ts';
 import type { LoadCurve } from '../../packages/element/src/load-curve.ts';
 import { block, prose, table } from './markdown.ts';
 import { atBreaking, LOAD, type Server, startLine, type Variant } from './simulated-server.ts';
@@ -97,7 +96,7 @@ function neighbourTable(server: Server, all: readonly Server[]): string[] {
 
 function evidence({ profile, curve }: Server): string[] {
   const { status, source, error } = curve;
-  const listed = listPrice(profile.gpu.name);
+  const listed = priceOf(profile.gpu.name);
   const price = listed
     ? `${usdText(listed.usdPerHour)} for a GPU and hour: ${listed.source}.`
     : 'No list price is known.';

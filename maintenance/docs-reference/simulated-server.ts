@@ -1,7 +1,6 @@
 import { vllmDefaults } from '@servegym/operators/browser';
-import { MODELS } from '@servegym/profiles';
+import { atListPrice, MODELS } from '@servegym/profiles';
 import { type EngineProfile, SimulatorError, type WeightPrecision } from '@servegym/simulator';
-import { atListPrice } from '../../packages/element/src/list-price.ts';
 import { type Effort, type LoadCurve, wholeCurve } from '../../packages/element/src/load-curve.ts';
 import { servingCommands } from '../../packages/operators/src/deployment/serving-command.ts';
 

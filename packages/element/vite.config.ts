@@ -1,8 +1,7 @@
 import { fileURLToPath } from 'node:url';
-import { listProfiles } from '@servegym/profiles';
+import { atListPrice, listProfiles } from '@servegym/profiles';
 import { defineConfig, type Plugin } from 'vite';
 import type { ProfileEntry } from './src/catalog.ts';
-import { atListPrice } from './src/list-price.ts';
 
 const file = (name: string) => fileURLToPath(new URL(name, import.meta.url));
 

@@ -1,6 +1,15 @@
 export { findProfile, listLastingProfiles, listProfiles } from './data/catalog.ts';
 export { engineOverheads, vllmConstants } from './data/engine-constants.ts';
-export { boardWatts, findGpu, GPUS, type Gpu, parseGpu, parsePrices, priceOf } from './data/gpu.ts';
+export {
+  atListPrice,
+  boardWatts,
+  findGpu,
+  GPUS,
+  type Gpu,
+  parseGpu,
+  parsePrices,
+  priceOf,
+} from './data/gpu.ts';
 export { findModel, MODELS, modelFromConfig } from './data/model-config.ts';
 export type { ServedModel } from './data/served-model.ts';
 export { type BenchCalibration, type BenchErrors, calibrateBench } from './fits/bench-profile.ts';

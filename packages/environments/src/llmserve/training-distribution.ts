@@ -1,4 +1,4 @@
-import { findGpu, findProfile, listProfiles } from '@servegym/profiles';
+import { atListPrice, findProfile, listProfiles } from '@servegym/profiles';
 import { type EngineProfile, RandomStream, weightVariant } from '@servegym/simulator';
 import { REQUEST_CLASSES } from '../tasks.ts';
 import { scaledProfile } from './scaled-profile.ts';
@@ -78,11 +78,6 @@ function drawProfile(names: readonly string[], of: <Item>(items: readonly Item[]
   return of(names.filter((name) => gpuOf(name) === gpu));
 }
 
-/** Policies learn what GPUs cost from the table of list prices; profiles that lasting results rest on keep older ones. */
-function atListPrice(profile: EngineProfile): EngineProfile {
-  return { ...profile, gpu: { ...profile.gpu, usdPerHour: findGpu(profile.gpu.name).usdPerHour } };
-}
-
 /** A task, and the server that it is played on. */
 interface TrainingEpisode {
   readonly task: ServeTask;
@@ -96,6 +91,7 @@ export function drawTrainingEpisode(seed: number): TrainingEpisode {
   const factor = ([low, high]: Range) => low * (high / low) ** draws.uniform();
   const d = TRAINING_DISTRIBUTION;
   const base = of(Object.values(SERVE_TASKS));
+  // Policies learn what GPUs cost by today's prices.
   const own = { task: base, profile: atListPrice(findProfile(base.profile)) };
   if (draws.uniform() < d.unchanged) return own;
   const listed = atListPrice(findProfile(drawProfile(trainingProfiles(base), of)));

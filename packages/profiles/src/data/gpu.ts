@@ -1,3 +1,4 @@
+import type { EngineProfile } from '@servegym/simulator';
 import { z } from 'zod';
 import { checked, choice, fields, numberFrom, parseJson, textLike } from '../schema/read-json.ts';
 import gpus from './gpus.json' with { type: 'json' };
@@ -123,10 +124,10 @@ export interface PriceSource {
   readonly useTable: boolean;
 }
 
-/** Price of a GPU by its name, and who says so; `undefined`: none known. */
+/** Price of a GPU by its name, by default the list price, and who says so; `undefined`: none known. */
 export function priceOf(
   name: string,
-  { own, isSpot, useTable }: PriceSource,
+  { own, isSpot, useTable }: PriceSource = { own: new Map(), isSpot: false, useTable: true },
 ): { readonly usdPerHour: number; readonly source: string } | undefined {
   const mine = own.get(idOf(name));
   if (mine !== undefined) return { usdPerHour: mine, source: '--prices' };
@@ -135,4 +136,10 @@ export function priceOf(
   if (!price) return undefined;
   const { usdPerHour, provider, date } = price;
   return { usdPerHour, source: `${provider}, ${isSpot ? 'spot, ' : ''}${date}` };
+}
+
+/** A profile at the list price of its GPU, where one is known: profiles that lasting results rest on keep older prices. */
+export function atListPrice(profile: EngineProfile): EngineProfile {
+  const { usdPerHour } = priceOf(profile.gpu.name) ?? profile.gpu;
+  return { ...profile, gpu: { ...profile.gpu, usdPerHour } };
 }

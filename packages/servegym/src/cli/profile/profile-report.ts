@@ -57,9 +57,7 @@ export const profileForm: Form<EngineProfile> = { text: profileSheet };
 
 export function profileSheet(profile: EngineProfile): string {
   const { gpu, model, engine, fit, validity, speculation } = profile;
-  const price = listProfiles().includes(profile)
-    ? priceOf(gpu.name, { own: new Map(), isSpot: false, useTable: true })
-    : undefined;
+  const price = listProfiles().includes(profile) ? priceOf(gpu.name) : undefined;
   const kv = `${model.kvBytesPerToken / 1024} KiB of KV a token${model.kvCache === 'FP8' ? ' in FP8' : ''}`;
   return [
     profile.name,
