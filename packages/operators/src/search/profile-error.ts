@@ -1,5 +1,5 @@
 import type { EngineProfile, WeightPrecision } from '@servegym/simulator';
-import type { IntervalEnds } from '@servegym/simulator/statistics';
+import { type IntervalEnds, normalProbability } from '@servegym/simulator/statistics';
 import type { SloTerm } from './slo.ts';
 
 interface ProfileError {
@@ -66,15 +66,6 @@ export function chanceWithin(
 ): number {
   return latencies.reduce((chance, { metric, ms, limitMs }) => {
     const deviations = (DEVIATIONS * Math.log(limitMs / ms)) / errorOf(error, metric);
-    return chance * normalShare(deviations);
+    return chance * normalProbability(deviations);
   }, 1);
-}
-
-/** Share of a normal distribution below so many standard deviations (Abramowitz and Stegun 26.2.17, within 1e-7). */
-function normalShare(deviations: number): number {
-  const t = 1 / (1 + 0.2316419 * Math.abs(deviations));
-  const series = [0.31938153, -0.356563782, 1.781477937, -1.821255978, 1.330274429];
-  const sum = series.reduceRight((rest, each) => t * (each + rest), 0);
-  const above = (Math.exp(-(deviations ** 2) / 2) / Math.sqrt(2 * Math.PI)) * sum;
-  return deviations >= 0 ? 1 - above : above;
 }
