@@ -7,6 +7,8 @@ import { readInputFile, writeOutputFile } from '../files.ts';
 import { printResult } from '../output/print-result.ts';
 import { showProgress } from '../output/progress.ts';
 import { PolicyEvaluator } from './evaluate-policy.ts';
+import { isPython } from './python-guest.ts';
+import pythonTemplates from './python-templates.json' with { type: 'json' };
 import { comparePolicies, comparisonForm, evaluationForm, policyReport } from './report.ts';
 import { drawSecret, SPLITS, SUITE_NAMES, tracesOf } from './suite.ts';
 import templates from './templates.json' with { type: 'json' };
@@ -35,7 +37,7 @@ export const evaluatePolicyCommand = () =>
   defineCommand({
     description:
       'Serve the traces of a suite with a policy, and say what it is worth: 0 is the default, 1 the best known.',
-    words: { file: { value: '<file>', help: 'module that exports a policy (.ts or .js)' } },
+    words: { file: { value: '<file>', help: 'module of a policy (.ts, .js or .py)' } },
     options: { ...options, watch: { help: 'print the score at each save' } },
     after: `Examples:
   servegym policy new router my-router.ts
@@ -83,12 +85,14 @@ export const newPolicyCommand = () =>
         help: 'what it decides',
         choices: Object.keys(templates) as (keyof typeof templates)[],
       },
-      file: { value: '[file]', help: 'where it is written (default: <kind>.ts)' },
+      file: { value: '[file]', help: 'where it is written (default: <kind>.ts, or <kind>.py)' },
     },
-    options: {},
-    async action({ kind, file = `${kind}.ts` }) {
+    options: { python: { help: 'in Python, as for a file that ends with .py' } },
+    async action({ kind, python, file = `${kind}.${python ? 'py' : 'ts'}` }) {
       if (existsSync(file)) throw new InputError(`expected a file that is not there yet, got ${file}`);
-      await writeOutputFile(file, [`${templates[kind].join('\n')}\n`]);
+      if (python && !isPython(file)) throw new InputError(`expected a file that ends with .py, got ${file}`);
+      const lines = (isPython(file) ? pythonTemplates : templates)[kind];
+      await writeOutputFile(file, [`${lines.join('\n')}\n`]);
       console.log(`${file} is there. Next: servegym policy evaluate ${file} --suite ${kind}`);
     },
   });

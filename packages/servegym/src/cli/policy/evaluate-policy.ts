@@ -7,6 +7,7 @@ import { fileURLToPath } from 'node:url';
 import type { PolicyFault } from '@servegym/simulator';
 import { InputError } from '../failure.ts';
 import { readInputFile } from '../files.ts';
+import { isPython, type PythonPolicy, pythonOf } from './python-guest.ts';
 import { REFERENCE_NAMES, type ReferenceName } from './references.ts';
 import { LEAST_UNIT, type PlayedTrace, type TraceFigures, traceFigures } from './score.ts';
 import {
@@ -47,8 +48,11 @@ export interface PolicyTrace extends SuiteTrace {
   readonly stopped: string | null;
 }
 
-/** What is played: the JavaScript of a module, or one of our policies. */
-export type PlayedPolicy = { readonly source: string } | { readonly reference: ReferenceName };
+/** What is played: the JavaScript of a module, a file in Python, or one of our policies. */
+export type PlayedPolicy =
+  | { readonly source: string }
+  | { readonly python: Pick<PythonPolicy, 'source' | 'file'> }
+  | { readonly reference: ReferenceName };
 
 /** The policy of this name, or in this file. @throws InputError */
 async function readPolicy(nameOrFile: string): Promise<PlayedPolicy> {
@@ -56,7 +60,12 @@ async function readPolicy(nameOrFile: string): Promise<PlayedPolicy> {
   if (reference !== undefined) return { reference };
   if (/^[a-z][\w-]*$/.test(nameOrFile) && !existsSync(nameOrFile))
     throw new InputError(`expected a file, or one of ${REFERENCE_NAMES.join(', ')}, got ${nameOrFile}`);
-  return { source: await readPolicySource(nameOrFile) };
+  return playedPolicy(await readInputFile(nameOrFile), nameOrFile);
+}
+
+/** A policy from the text of its file. @throws InputError */
+export function playedPolicy(text: string, file: string): PlayedPolicy {
+  return isPython(file) ? { python: { source: text, file } } : { source: policySource(text, file) };
 }
 
 /** The JavaScript of a policy's file. @throws InputError */
@@ -65,7 +74,7 @@ export async function readPolicySource(path: string): Promise<string> {
 }
 
 /** The JavaScript of a policy's text. @throws InputError */
-export function policySource(text: string, path: string): string {
+function policySource(text: string, path: string): string {
   let source = text;
   try {
     if (/\.[cm]?ts$/.test(path)) source = stripTypeScriptTypes(text);
@@ -87,10 +96,14 @@ export function policySource(text: string, path: string): string {
   return source;
 }
 
-/** The process of trials: it reads the packages' files and no others, starts nothing and loads no addons. */
+/**
+ * The process of trials. With a policy in JavaScript it reads the packages' files and no others, starts nothing and loads no
+ * addons. With one in Python, which is isolated by itself, it starts the process of that.
+ */
 export class TrialProcess {
   readonly #limits: Limits;
   #child: ChildProcess | null = null;
+  #startsPython = false;
   #isClosed = false;
 
   constructor(limits: Limits) {
@@ -98,7 +111,11 @@ export class TrialProcess {
   }
 
   /** Serves a trace; answers why it was stopped where it took too long or too much memory. */
-  async run(job: TrialJob): Promise<TrialAnswer | Stop> {
+  async run(trial: Trial, policy: PlayedPolicy): Promise<TrialAnswer | Stop> {
+    if (!('reference' in policy) && this.#startsPython !== 'python' in policy) {
+      this.#kill();
+      this.#startsPython = 'python' in policy;
+    }
     this.#child ??= await this.#start();
     const child = this.#child;
     if (this.#isClosed) {
@@ -114,10 +131,16 @@ export class TrialProcess {
       };
       child.once('message', (message) => settle(message as TrialAnswer));
       child.once('exit', () => settle('memory'));
-      child.send(job);
+      child.send({ trial, ...this.#limited(policy) } satisfies TrialJob);
     });
     if (typeof answer === 'string') this.#kill();
     return answer;
+  }
+
+  #limited(policy: PlayedPolicy) {
+    if (!('python' in policy)) return policy;
+    const { memoryMiB: isolatedMiB, seconds } = this.#limits;
+    return { python: { ...policy.python, isolatedMiB, seconds, python: pythonOf(process.env) } };
   }
 
   close(): void {
@@ -136,11 +159,12 @@ export class TrialProcess {
     const packages = resolve(fileURLToPath(import.meta.resolve('@servegym/simulator')), '../../../..');
     const child = fork(file, {
       execArgv: [
-        ...['--permission', `--allow-fs-read=${packages}`, '--no-warnings', '--experimental-vm-modules'],
+        ...(this.#startsPython ? [] : ['--permission', `--allow-fs-read=${packages}`]),
+        ...['--no-warnings', '--experimental-vm-modules'],
         ...['--frozen-intrinsics', '--disallow-code-generation-from-strings'],
         `--max-old-space-size=${this.#limits.memoryMiB}`,
       ],
-      env: {},
+      env: this.#startsPython ? { PATH: process.env.PATH } : {},
       serialization: 'advanced',
       stdio: ['ignore', 'ignore', process.env.SERVEGYM_DEBUG === '1' ? 'inherit' : 'ignore', 'ipc'],
     });
@@ -206,7 +230,7 @@ export class PolicyEvaluator {
 
   async #play(file: string, played: PlayedPolicy, at: number, process: TrialProcess): Promise<PolicyTrace> {
     const trace = this.#traces[at];
-    const answer = await process.run({ trial: this.#trial(at), ...played });
+    const answer = await process.run(this.#trial(at), played);
     if (typeof answer !== 'string' && 'refusal' in answer)
       throw new InputError(`${file}: ${answer.refusal}`, { code: 'INVALID_FILE' });
     const problem = typeof answer === 'string' ? null : impossible(this.#trial(at), answer.result);
@@ -254,7 +278,7 @@ export class PolicyEvaluator {
     const key = `${reference} ${at}`;
     const known = this.#references.get(key);
     if (known !== undefined) return known;
-    const playing = process.run({ trial: this.#trial(at), reference }).then((answer) => {
+    const playing = process.run(this.#trial(at), { reference }).then((answer) => {
       if (typeof answer === 'string' || 'refusal' in answer)
         throw new Error(`the policy ${reference} did not serve ${this.#traces[at].name}`);
       return traceFigures(this.#trial(at), answer.result, WORTH);

@@ -7,6 +7,7 @@ import { readPolicySource } from './evaluate-policy.ts';
 import { pickerConfig, scorerPlugin, scorerWeights } from './export-epp.ts';
 import { withoutComments } from './guest.ts';
 import { importPolicy } from './import-policy.ts';
+import { isPython } from './python-guest.ts';
 
 /** What a policy becomes. */
 const TARGETS = { epp: toEpp, vllm: toVllm } as const;
@@ -41,6 +42,7 @@ export const exportPolicyCommand = () =>
 
 /** The policy in a file in the form of a system. @throws InputError where it cannot be there */
 export async function exported(to: keyof typeof TARGETS, file: string): Promise<string> {
+  if (isPython(file)) refuse(file, 'expected a policy in TypeScript or JavaScript, got one in Python');
   const source = await readPolicySource(file);
   return TARGETS[to](startPolicy(await importPolicy(file), file), source, file);
 }

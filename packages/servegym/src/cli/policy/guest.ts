@@ -45,11 +45,13 @@ export interface Guest {
   scale(metrics: string, now: number): string;
   /** What was thrown, or the type of what was answered. */
   text(): string;
+  /** Processor time of the policy so far, where the guest knows it. */
+  spentMs?(): number;
 }
 
 /**
  * Takes from a realm what a policy is not to have: clock, chance, memory outside the heap, and what tells when memory is
- * collected. Its text runs there, before any other, so it refers to nothing outside itself, as the two below.
+ * collected. Its text runs there, before any other, so it refers to nothing outside itself, as those below.
  */
 export function tameRealm(): void {
   const kept =
@@ -91,8 +93,19 @@ export function freezeRealm(more: readonly unknown[]): void {
   for (const each of [async () => {}, function* () {}, async function* () {}]) freeze(each);
 }
 
+/** Random numbers in [0, 1) of a seed: Mulberry32. */
+export function randomNumbers(seed: number): () => number {
+  let state = seed >>> 0;
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
+  };
+}
+
 /** Memory of the guest and the views of it that a policy gets, which can only be read. */
-export function guestViews(given: typeof GUEST, seed: number) {
+export function guestViews(given: typeof GUEST, random: () => number) {
   const { REQUEST, REPLICA, FLEET, ROLES, ROWS, REPLICAS, HASHES } = given;
   const requests = new Float64Array(ROWS * REQUEST.length);
   const replicas = new Float64Array(REPLICAS * REPLICA.length);
@@ -100,7 +113,7 @@ export function guestViews(given: typeof GUEST, seed: number) {
   const hashes = new Float64Array(HASHES);
   const list = new Float64Array(ROWS);
   const kinds = new Float64Array(REPLICAS);
-  let [shown, hashed, state] = [0, 0, seed >>> 0];
+  let [shown, hashed] = [0, 0];
 
   /** Numbers from a place in memory on. */
   class View {
@@ -137,12 +150,8 @@ export function guestViews(given: typeof GUEST, seed: number) {
     get replicas() {
       return firsts[shown];
     }
-    /** Mulberry32. */
     random() {
-      state = (state + 0x6d2b79f5) >>> 0;
-      let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-      mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-      return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
+      return random();
     }
   }
   View.show(RequestView.prototype, requests, REQUEST);

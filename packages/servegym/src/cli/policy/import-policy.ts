@@ -1,17 +1,29 @@
-import { definePolicy, type Policy, SimulatorError, startPolicy } from '@servegym/simulator';
+import {
+  definePolicy,
+  type Policy,
+  type PolicyFunctions,
+  SimulatorError,
+  startPolicy,
+} from '@servegym/simulator';
 import { InputError } from '../failure.ts';
+import { readInputFile } from '../files.ts';
 import { readPolicySource } from './evaluate-policy.ts';
+import { isPython, playPython, pythonOf } from './python-guest.ts';
 
 /** True for a word that names a module, and no file that training wrote. */
 export function isPolicyModule(word: string): boolean {
-  return /\.[cm]?[jt]s$/.test(word);
+  return isPython(word) || /\.[cm]?[jt]s$/.test(word);
 }
 
 /** Makes each import a module of its own, with new state. */
 let imports = 0;
 
-/** The policy that a module of the user's own exports; it runs in this process. @throws InputError */
+/** Time after which a call to a policy in Python is ended, s: a choice. */
+const PYTHON_SECONDS = 10;
+
+/** The policy that a module of the user's own exports; it runs in this process, or in one of Python. @throws InputError */
 export async function importPolicy(path: string): Promise<Policy> {
+  if (isPython(path)) return importPython(await readInputFile(path), path);
   const source = await readPolicySource(path);
   Object.assign(globalThis, { definePolicy });
   try {
@@ -25,4 +37,27 @@ export async function importPolicy(path: string): Promise<Policy> {
     const text = error instanceof SimulatorError ? message : `${path}: ${message}`;
     throw new InputError(text, { code: 'INVALID_FILE' });
   }
+}
+
+/** Closes the process of a run that is forgotten. */
+const forgotten = new FinalizationRegistry<() => void>((close) => close());
+
+/** A policy in Python: a process for each run. @throws InputError */
+function importPython(source: string, file: string): Policy {
+  const start = () => {
+    try {
+      const policy = { source, file, seconds: PYTHON_SECONDS, python: pythonOf(process.env) };
+      const { functions, close } = playPython(policy, (fleet) => fleet.random());
+      forgotten.register(functions, close);
+      return functions as PolicyFunctions;
+    } catch (error) {
+      throw new InputError(`${file}: ${(error as Error).message}`, { code: 'INVALID_FILE' });
+    }
+  };
+  let next: PolicyFunctions | null = start();
+  return () => {
+    const functions = next ?? start();
+    next = null;
+    return functions;
+  };
 }

@@ -1,8 +1,8 @@
 import { InputError } from '../failure.ts';
 
-/** The object of numbers in a policy's text that a search changes. */
-const PARAMETERS = /\bconst parameters(?:\s*:[^=]+)?\s*=\s*\{([^}]*)\}/;
-const ENTRY = /([A-Za-z_$][\w$]*)(\s*:\s*)(-?\d[\d_]*(?:\.\d+)?(?:e[+-]?\d+)?)/gi;
+/** The object of numbers in a policy's text that a search changes, in JavaScript or Python. */
+const PARAMETERS = /(?:\bconst |^)parameters(?:\s*:[^=]+)?\s*=\s*\{([^}]*)\}/m;
+const ENTRY = /([A-Za-z_$][\w$]*)(["']?\s*:\s*)(-?\d[\d_]*(?:\.\d+)?(?:e[+-]?\d+)?)/gi;
 
 /** A policy's text with numbers in the place of those that it declares. */
 export function withParameters(text: string, numbers: readonly number[]): string {
@@ -21,7 +21,7 @@ export function parametersOf(text: string, file: string): readonly { name: strin
   }));
   if (found.length > 0) return found;
   throw new InputError(
-    `${file}: expected numbers to search in \`const parameters = { name: 1.5 };\`, got none`,
+    `${file}: expected numbers to search in \`const parameters = { name: 1.5 };\` (Python: \`parameters = {"name": 1.5}\`), got none`,
     {
       code: 'INVALID_FILE',
     },

@@ -1,28 +1,6 @@
 import { constants, createContext, Script, SourceTextModule } from 'node:vm';
-import type { FleetView, PolicyFunctions, ReplicaView, RequestView } from '@servegym/simulator';
-import {
-  freezeRealm,
-  GUEST,
-  type Guest,
-  guestPolicy,
-  guestViews,
-  type Hook,
-  tameRealm,
-  withoutComments,
-} from './guest.ts';
-
-/** A policy in a realm of its own. */
-export interface SandboxedPolicy {
-  readonly functions: PolicyFunctions<unknown>;
-  /** Estimated ms spent in the policy: every 16th call is timed. */
-  spentMs(): number;
-  calls(): number;
-}
-
-/** Calls between two that are timed, a power of two. */
-const TIMED = 16;
-/** Stands for an object that a policy answered: nothing of its own is touched. */
-const OBJECT = Object.freeze({});
+import { freezeRealm, GUEST, guestPolicy, guestViews, randomNumbers, tameRealm } from './guest.ts';
+import { type GuestPolicy, playGuest } from './guest-policy.ts';
 
 /**
  * Evaluates the module of a policy where nothing of this process can be reached: in a fresh realm without clock, chance,
@@ -30,7 +8,7 @@ const OBJECT = Object.freeze({});
  * code from strings and no permissions, should something come through all the same.
  * @throws Error with a sentence for the policy's author
  */
-export async function sandboxPolicy(source: string, seed: number): Promise<SandboxedPolicy> {
+export async function sandboxPolicy(source: string, seed: number): Promise<GuestPolicy> {
   const context = createContext(constants.DONT_CONTEXTIFY as never, {
     codeGeneration: { strings: false, wasm: false },
     microtaskMode: 'afterEvaluate',
@@ -38,7 +16,8 @@ export async function sandboxPolicy(source: string, seed: number): Promise<Sandb
   const here = <T>(text: string) => new Script(`(${text})`).runInContext(context) as T;
   // All is made of text there, as an object from here would show the way out.
   const given = here<typeof GUEST>(JSON.stringify(GUEST));
-  const views = here<typeof guestViews>(String(guestViews))(given, seed);
+  const random = here<typeof randomNumbers>(String(randomNumbers))(seed);
+  const views = here<typeof guestViews>(String(guestViews))(given, random);
   here<typeof tameRealm>(String(tameRealm))();
   here<typeof freezeRealm>(String(freezeRealm))(views.classes);
   const guest = here<typeof guestPolicy>(String(guestPolicy))(given, views);
@@ -54,9 +33,7 @@ export async function sandboxPolicy(source: string, seed: number): Promise<Sandb
       failed ? `the module threw: ${messageOf(module.error)}` : 'the module waits for a promise',
     );
   }
-  const adopted = guest.adopt(exportOf(module));
-  if (adopted.startsWith('!')) throw new Error(adopted.slice(1));
-  return bridge(guest, adopted, source);
+  return playGuest(guest, guest.adopt(exportOf(module)), source);
 }
 
 /** What a module exports by default; `undefined` where it does not. */
@@ -75,136 +52,4 @@ function messageOf(error: unknown): string {
   if (typeof error !== 'object' || error === null) return typeof error === 'string' ? error : typeof error;
   const { value } = Reflect.getOwnPropertyDescriptor(error, 'message') ?? {};
   return typeof value === 'string' ? value.slice(0, 200) : 'an error without a message';
-}
-
-/** Median ms between two looks at the clock. */
-function clockCost(): number {
-  const gaps = Array.from({ length: 201 }, () => -performance.now() + performance.now());
-  return gaps.sort((a, b) => a - b)[100];
-}
-
-/** Fields of a replica as numbers. */
-const REPLICA: Readonly<Record<string, (replica: ReplicaView) => number>> = {
-  index: (replica) => replica.index,
-  kind: (replica) => replica.kind,
-  role: (replica) => GUEST.ROLES.indexOf(replica.role),
-  num_requests_running: (replica) => replica.num_requests_running,
-  num_requests_waiting: (replica) => replica.num_requests_waiting,
-  kv_cache_usage_perc: (replica) => replica.kv_cache_usage_perc,
-  requests_sent: (replica) => replica.requests_sent,
-  requests_in_flight: (replica) => replica.requests_in_flight,
-  scrape_age: (replica) => replica.scrape_age,
-  prefix_match: (replica) => replica.prefix_match,
-  prefix_match_tokens: (replica) => replica.prefix_match_tokens,
-  weight: (replica) => replica.weight,
-  usd_per_hour: (replica) => replica.usd_per_hour,
-  prefix_cached_tokens: (replica) => replica.prefix_cached_tokens,
-  prompt_tokens_queued: (replica) => replica.prompt_tokens_queued,
-  kv_cache_tokens: (replica) => replica.kv_cache_tokens,
-};
-
-/** Writes what the next call shows into the memory of the guest: of a replica, the fields that the source names. */
-function shower(guest: Guest, source: string) {
-  const { requests, replicas, hashes } = guest;
-  const code = withoutComments(source);
-  const names = (name: string) => new RegExp(`\\b${name}\\b`).test(code);
-  const fields = GUEST.REPLICA.map((name, offset) => ({ name, offset, of: REPLICA[name] }));
-  const named = fields.filter(({ name }) => names(name));
-  const usesHashes = names('prefix_hashes');
-  const writeRequest = (request: RequestView, row: number) => {
-    const at = row * GUEST.REQUEST.length;
-    requests[at] = request.prompt_tokens;
-    requests[at + 1] = request.priority;
-    requests[at + 2] = request.arrival;
-    requests[at + 3] = request.predicted_output_tokens ?? -1;
-    requests[at + 4] = request.predicted_output_error ?? -1;
-  };
-  const show = (request: RequestView | null, fleet: FleetView) => {
-    if (request !== null) writeRequest(request, 0);
-    const shown = fleet.replicas;
-    for (let row = 0; row < shown.length; row++) {
-      const at = row * GUEST.REPLICA.length;
-      for (let field = 0; field < named.length; field++)
-        replicas[at + named[field].offset] = named[field].of(shown[row]);
-    }
-    guest.fleet[0] = fleet.num_requests_held;
-    guest.fleet[1] = fleet.queue_seconds;
-    const hashed = usesHashes && request !== null ? request.prefix_hashes.slice(0, GUEST.HASHES) : [];
-    hashes.set(hashed);
-    guest.show(shown.length, hashed.length);
-  };
-  return { writeRequest, show };
-}
-
-/** Functions of the host that ask those of the guest. */
-function bridge(guest: Guest, adopted: string, source: string): SandboxedPolicy {
-  const { list, kinds } = guest;
-  const { writeRequest, show } = shower(guest, source);
-  const clockMs = clockCost();
-  const samplesMs: number[] = [];
-  let calls = 0;
-  const timed = <T>(call: () => T): T => {
-    if (calls++ % TIMED !== 0) return call();
-    const begin = performance.now();
-    const value = call();
-    samplesMs.push(performance.now() - begin - clockMs);
-    return value;
-  };
-  /** An answer as the simulator takes it. */
-  const answered = (value: number, row = 0): unknown => {
-    if (kinds[row] === GUEST.ANSWER.number) return value;
-    if (kinds[row] === GUEST.ANSWER.boolean) return value === 1;
-    if (kinds[row] === GUEST.ANSWER.thrown) throw new Error(guest.text());
-    return guest.text() === 'undefined' ? undefined : OBJECT;
-  };
-  let shown: readonly ReplicaView[] = [];
-  let scored: RequestView | null = null;
-  let scoredAt = Number.NaN;
-  const all = {
-    order(queue, now) {
-      const rows = Math.min(GUEST.ROWS, queue.length);
-      for (let row = 0; row < rows; row++) writeRequest(queue[row], row);
-      const length = answered(timed(() => guest.order(rows, now)));
-      if (typeof length !== 'number') return length as never;
-      return Array.from(list.subarray(0, length), (row) => queue[row]);
-    },
-    admit(request, fleet, now) {
-      show(request, fleet);
-      return answered(timed(() => guest.ask('admit', now))) as never;
-    },
-    score(request, replica, now, fleet) {
-      // All replicas at once, as the next questions are for the others.
-      if (request !== scored || now !== scoredAt) {
-        show(request, fleet);
-        shown = fleet.replicas;
-        timed(() => guest.score(now));
-        scored = request;
-        scoredAt = now;
-      }
-      const row = shown.indexOf(replica);
-      return answered(list[row], row) as never;
-    },
-    disaggregate(request, fleet, now) {
-      show(request, fleet);
-      return answered(timed(() => guest.ask('disaggregate', now))) as never;
-    },
-    scale(metrics, fleet, now) {
-      const json = timed(() => guest.scale(JSON.stringify([metrics, fleet]), now));
-      const unusable = answered(0);
-      return json === '' ? (unusable as never) : JSON.parse(json);
-    },
-  } satisfies PolicyFunctions<unknown>;
-  const [hooks, ties] = adopted.split('/');
-  const functions = Object.fromEntries(
-    hooks.split(' ').flatMap((name) => (name === '' ? [] : [[name, all[name as Hook]]])),
-  );
-  return {
-    functions: { ...functions, ties: ties as 'first' },
-    spentMs() {
-      // Without the largest hundredth: the system took the processor away in the middle of some.
-      const kept = samplesMs.sort((a, b) => a - b).slice(0, Math.ceil(0.99 * samplesMs.length));
-      return (kept.reduce((sum, each) => sum + each, 0) / Math.max(1, kept.length)) * calls;
-    },
-    calls: () => calls,
-  };
 }

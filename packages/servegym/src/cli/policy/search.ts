@@ -4,7 +4,7 @@ import { defineCommand } from '../command-table.ts';
 import { readInputFile, requireWritable, writeOutputFile } from '../files.ts';
 import { printResult } from '../output/print-result.ts';
 import { options, showTraces, withEvaluator } from './command.ts';
-import { type PlayedPolicy, type PolicyEvaluator, policySource } from './evaluate-policy.ts';
+import { type PlayedPolicy, type PolicyEvaluator, playedPolicy } from './evaluate-policy.ts';
 import { parametersOf, withParameters } from './parameters.ts';
 import { comparePolicies, searchForm } from './report.ts';
 import { combinedScore } from './score.ts';
@@ -72,7 +72,7 @@ export const searchPolicyCommand = () =>
   defineCommand({
     description:
       'Look for the numbers in `const parameters = {...}` of a policy that score best on the training traces.',
-    words: { file: { value: '<file>', help: 'module that exports a policy (.ts or .js)' } },
+    words: { file: { value: '<file>', help: 'module of a policy (.ts, .js or .py)' } },
     options: {
       suite: options.suite,
       generations: whole('<n>', 1, 10_000, 'generations of the search', 10),
@@ -92,9 +92,7 @@ export const searchPolicyCommand = () =>
       const text = await readInputFile(file);
       const parameters = parametersOf(text, file);
       const start = parameters.map(({ value }) => value);
-      const policyOf = (numbers: readonly number[]) => ({
-        source: policySource(withParameters(text, numbers), file),
-      });
+      const policyOf = (numbers: readonly number[]) => playedPolicy(withParameters(text, numbers), file);
       const steps: Generation[] = [];
       const found = await withEvaluator({ ...given, split: 'train', secret: undefined }, (evaluator) =>
         searchParameters(evaluator, start, policyOf, {

@@ -1,12 +1,16 @@
 // The process in which a policy and the simulation run. `evaluate-policy.ts` starts it without permissions.
 import type { PolicyFunctions } from '@servegym/simulator';
+import { randomNumbers } from './guest.ts';
+import type { GuestPolicy } from './guest-policy.ts';
+import { type PythonPolicy, playPython } from './python-guest.ts';
 import { type ReferenceName, STANDARD, startReference } from './references.ts';
-import { type SandboxedPolicy, sandboxPolicy } from './sandbox.ts';
+import { sandboxPolicy } from './sandbox.ts';
 import { runScaledTrial, runTrial, type Trial, type TrialResult } from './trial.ts';
 
-/** A trace to be served, by the JavaScript of a policy or by one of ours. */
+/** A trace to be served: by the JavaScript of a policy, by a process of Python, or by one of ours. */
 export type TrialJob = { readonly trial: Trial } & (
   | { readonly source: string }
+  | { readonly python: PythonPolicy }
   | { readonly reference: ReferenceName }
 );
 
@@ -37,14 +41,22 @@ async function serve(job: TrialJob): Promise<TrialAnswer> {
     const result = await run(trial, functions);
     return { result, calls: 0, policyMs: 0, cpuMs: cpuMs() - begin };
   }
-  let policy: SandboxedPolicy;
+  let policy: GuestPolicy & Partial<ReturnType<typeof playPython>>;
   try {
-    policy = await sandboxPolicy(job.source, trial.seed);
+    policy =
+      'python' in job
+        ? playPython(job.python, randomNumbers(trial.seed))
+        : await sandboxPolicy(job.source, trial.seed);
   } catch (error) {
     return { refusal: (error as Error).message };
   }
   const result = await run(trial, policy.functions);
-  return { result, calls: policy.calls(), policyMs: policy.spentMs(), cpuMs: cpuMs() - begin };
+  const policyMs = policy.spentMs();
+  // As where a policy of JavaScript ends this process.
+  if (policy.hasEnded?.()) process.exit(1);
+  policy.close?.();
+  const spentMs = cpuMs() - begin + ('python' in job ? policyMs : 0);
+  return { result, calls: policy.calls(), policyMs, cpuMs: spentMs };
 }
 
 // A promise that a policy rejects is nobody's.

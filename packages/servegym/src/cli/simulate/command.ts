@@ -49,7 +49,7 @@ const options = {
   router: { value: '<policy>', choices: ROUTER_POLICIES, help: 'default: round_robin' },
   policy: {
     value: '<file>',
-    help: 'your module that routes, admits and orders requests (.ts, .js)',
+    help: 'your module that routes, admits and orders requests (.ts, .js, .py)',
   },
   metricsInterval: above('<ms>', 0, 3.6e6, 'between two looks at the engines (default: one at each request)'),
   split: {
