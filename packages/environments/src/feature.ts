@@ -1,3 +1,4 @@
+import { portableMath } from '@servegym/simulator';
 import { z } from 'zod';
 
 /**
@@ -72,7 +73,7 @@ export function figures<Name extends string>(
       const normalization: ObservationScale =
         heavy === undefined
           ? { transform: 'linear', divisor: linear }
-          : { transform: 'log1p', divisor: Number(Math.log1p(heavy).toPrecision(4)) };
+          : { transform: 'log1p', divisor: Number(portableMath.log1p(heavy).toPrecision(4)) };
       const least = whole ? count : amount;
       const schema = max === undefined ? least : least.max(max);
       return [name, schema.meta({ description: description.replace('{class}', ofClass), normalization })];

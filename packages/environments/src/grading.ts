@@ -5,6 +5,7 @@ import {
   type Grade,
   type ResetOptions,
 } from '@servegym/openenv/definition';
+import { portableMath } from '@servegym/simulator';
 import type { Extras, RegisteredEnvironment } from './registry.ts';
 import { readSeed } from './scenario.ts';
 import {
@@ -197,7 +198,7 @@ export function regretScore(total: number, anchors: ScoreAnchors, room: number):
     return Math.min(knots[i][1], knots[i - 1][1] + slopes[i - 1] * (total - knots[i - 1][0]));
   }
   const rest = 1 - CLAIRVOYANT_SCORE;
-  return inside(1 - rest * Math.exp((-slopes[slopes.length - 1] / rest) * (total - high)));
+  return inside(1 - rest * portableMath.exp((-slopes[slopes.length - 1] / rest) * (total - high)));
 }
 
 /** Far outside, rounding reaches the limits that the score never does. */

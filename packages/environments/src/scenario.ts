@@ -1,6 +1,6 @@
 import { EnvironmentError, type ResetOptions, type TaskSplit } from '@servegym/openenv/definition';
 import { findProfile, listLastingProfiles, listProfiles } from '@servegym/profiles';
-import { type EngineProfile, weightVariant } from '@servegym/simulator';
+import { type EngineProfile, portableMath, weightVariant } from '@servegym/simulator';
 import { z } from 'zod';
 import type { KnownTask, Tasks } from './tasks.ts';
 
@@ -147,7 +147,7 @@ export function relatedProfile(
   const own = findProfile(name);
   const same = other === 'gpu' ? 'model' : 'gpu';
   const size = (profile: EngineProfile) =>
-    Math.log(other === 'gpu' ? profile.gpu.memoryGiB : weightVariant(profile, 'FP16').weightGiB);
+    portableMath.log(other === 'gpu' ? profile.gpu.memoryGiB : weightVariant(profile, 'FP16').weightGiB);
   const related = listLastingProfiles()
     .filter(
       (profile) =>

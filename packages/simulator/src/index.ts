@@ -33,6 +33,7 @@ export {
   startPolicy,
 } from './policy/policy.ts';
 export type { FleetView, ReplicaView, RequestView } from './policy/views.ts';
+export { portableMath } from './portable-math.ts';
 export { acceptanceTable, engineOptionsOf } from './profiles/engine-options.ts';
 export {
   type EngineProfile,

@@ -5,7 +5,7 @@ import {
   type RateRuleParameters,
   STANDARD_RATE_RULE,
 } from '@servegym/environments';
-import { RandomStream } from '@servegym/simulator';
+import { portableMath, RandomStream } from '@servegym/simulator';
 import { mean } from '@servegym/simulator/statistics';
 import { type DemandParameters, demandPolicy } from '../policies/fleet-policies.ts';
 import { trainingTraces } from './learning-environment.ts';
@@ -189,7 +189,7 @@ function ofLogarithm(
   start: (rule: RateRuleParameters) => number,
   deviation: number,
 ): Coordinate {
-  return { parameter, start: (rule) => Math.log(start(rule)), deviation, value: Math.exp };
+  return { parameter, start: (rule) => portableMath.log(start(rule)), deviation, value: portableMath.exp };
 }
 
 function parametersOf(numbers: SearchPoint): DemandParameters {

@@ -1,5 +1,5 @@
 import { type Feature, SEED_SPLITS } from '@servegym/environments';
-import { RandomStream } from '@servegym/simulator';
+import { portableMath, RandomStream } from '@servegym/simulator';
 import type { PpoTraining } from './ppo.ts';
 import type { ActorWeights } from './trained-actor.ts';
 
@@ -50,7 +50,7 @@ export class ActionCodec<Action extends object> {
 
   #placeOf(knob: keyof Action, value: Action[keyof Action]): number {
     if (typeof value === 'string') return this.bins[knob]!.indexOf(value);
-    return this.#byRatio.has(knob) ? Math.log(Number(value)) : Number(value);
+    return this.#byRatio.has(knob) ? portableMath.log(Number(value)) : Number(value);
   }
 }
 
@@ -306,18 +306,18 @@ class CompiledFeature {
   #windowsKept(figure: unknown): number {
     this.#kept = this.#lastFigure === figure ? this.#kept + 1 : 0;
     this.#lastFigure = figure;
-    return Math.log1p(this.#kept);
+    return portableMath.log1p(this.#kept);
   }
 }
 
 function transformed(value: number, transform: Feature['transform']): number {
   switch (transform) {
     case 'log':
-      return Math.log(value);
+      return portableMath.log(value);
     case 'log1p':
-      return Math.log1p(value);
+      return portableMath.log1p(value);
     case 'log2':
-      return Math.log2(value);
+      return portableMath.log2(value);
     default:
       return value;
   }

@@ -8,6 +8,7 @@ import {
   type ServeKnob,
   type ServeTask,
 } from '@servegym/environments';
+import { portableMath } from '@servegym/simulator';
 import { bestPlan, type Plan } from '../core/policy.ts';
 
 /** The values that searches try, about evenly spaced on a logarithmic scale where a knob acts in proportion. */
@@ -202,7 +203,7 @@ export function meanWindowTokens({ task }: ServeEpisode): number {
     let perRequest = 0;
     // The mean of a log-normal is exp(sigma^2 / 2) times its median.
     for (const { share: part, output } of Object.values(traffic)) {
-      perRequest += part * output.median * Math.exp((output.sigma * output.sigma) / 2);
+      perRequest += part * output.median * portableMath.exp((output.sigma * output.sigma) / 2);
     }
     tokens += share * rate * task.windowSeconds * perRequest;
     weights += share;

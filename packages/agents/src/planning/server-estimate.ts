@@ -7,6 +7,7 @@ import {
   scaledProfile,
 } from '@servegym/environments';
 import type { EngineProfile } from '@servegym/simulator';
+import { portableMath } from '@servegym/simulator';
 
 /** A window as the server showed it, and the action that it was played with. */
 interface SeenWindow {
@@ -106,7 +107,7 @@ export class ServerEstimate {
       const predicted = episode.observation();
       for (const figure of ['p50_itl_ms', 'p50_ttft_ms', 'throughput_tps'] as const) {
         if (observation[figure] === 0 || predicted[figure] === 0) continue;
-        const error = Math.log(predicted[figure] / observation[figure]);
+        const error = portableMath.log(predicted[figure] / observation[figure]);
         sum += Math.min(MOST_ERROR, error * error);
         figures++;
       }
@@ -152,5 +153,5 @@ export class ServerEstimate {
 }
 
 function slowed(profile: EngineProfile, factors: TimeFactors): EngineProfile {
-  return scaledProfile(profile, factors.map(Math.exp) as unknown as TimeFactors);
+  return scaledProfile(profile, factors.map(portableMath.exp) as unknown as TimeFactors);
 }

@@ -7,7 +7,7 @@ import {
   type RequestList,
   type ServeTask,
 } from '@servegym/environments';
-import { RandomStream, TICKS_PER_S } from '@servegym/simulator';
+import { portableMath, RandomStream, TICKS_PER_S } from '@servegym/simulator';
 
 /** Logarithm of the likelihood of a request of a class that a phase does not have. */
 const FOREIGN_CLASS = -20;
@@ -140,11 +140,13 @@ export class TrafficBelief {
     const [low, high] = arrivalsPerSecond;
     const expected = windowSeconds * Math.min(high, Math.max(low, count / windowSeconds));
     const variance = expected + (burstiness * expected) ** 2;
-    let sum = -((count - expected) ** 2) / (2 * variance) - Math.log(variance) / 2;
+    let sum = -((count - expected) ** 2) / (2 * variance) - portableMath.log(variance) / 2;
     for (let id = from; id < to; id++) {
       const kind = traffic[REQUEST_CLASSES[classes[id]]];
       sum +=
-        kind === undefined ? FOREIGN_CLASS : Math.log(kind.share) + logDensity(inputTokens[id], kind.prompt);
+        kind === undefined
+          ? FOREIGN_CLASS
+          : portableMath.log(kind.share) + logDensity(inputTokens[id], kind.prompt);
     }
     return sum;
   }
@@ -155,8 +157,8 @@ function logDensity(
   value: number,
   { median, sigma }: { readonly median: number; readonly sigma: number },
 ): number {
-  const z = Math.log(value / median) / sigma;
-  return -(z * z) / 2 - Math.log(sigma);
+  const z = portableMath.log(value / median) / sigma;
+  return -(z * z) / 2 - portableMath.log(sigma);
 }
 
 function nextPhase(draws: RandomStream, phases: readonly Phase[], current: number): number {

@@ -1,4 +1,4 @@
-import { RandomStream, scaleRate, TICKS_PER_S } from '@servegym/simulator';
+import { portableMath, RandomStream, scaleRate, TICKS_PER_S } from '@servegym/simulator';
 import { type LogNormal, REQUEST_CLASSES } from '../tasks.ts';
 import { drawWorkload, findWorkload } from '../workload/fitted-workload.ts';
 import {
@@ -127,7 +127,7 @@ function drawRate(
     return list;
   });
   return (second) => {
-    const daily = Math.cos((2 * Math.PI * (startHour * 3600 + second - peakHour * 3600)) / DAY_S);
+    const daily = portableMath.cos((2 * Math.PI * (startHour * 3600 + second - peakHour * 3600)) / DAY_S);
     let factor = 1;
     for (const { begin, end, ramp, added } of drawn) {
       if (second < begin || second >= end) continue;
@@ -144,20 +144,26 @@ function drawOutput({ lengths }: RequestStream, draws: RandomStream): number {
 }
 
 function logNormal(draws: RandomStream, { median, sigma, min, max }: LogNormal): number {
-  return Math.min(max, Math.max(min, draws.lognormal(Math.log(median), sigma)));
+  return Math.min(max, Math.max(min, draws.lognormal(portableMath.log(median), sigma)));
 }
 
 /** Rank 1 .. count with a probability in proportion to rank^-exponent, by the inverse of the continuous law. */
 function zipfRank(uniform: number, count: number, exponent: number): number {
-  const most = exponent === 1 ? Math.log(count + 1) : ((count + 1) ** (1 - exponent) - 1) / (1 - exponent);
+  const most =
+    exponent === 1
+      ? portableMath.log(count + 1)
+      : (portableMath.pow(count + 1, 1 - exponent) - 1) / (1 - exponent);
   const at = uniform * most;
-  const rank = exponent === 1 ? Math.exp(at) : (1 + (1 - exponent) * at) ** (1 / (1 - exponent));
+  const rank =
+    exponent === 1 ? portableMath.exp(at) : portableMath.pow(1 + (1 - exponent) * at, 1 / (1 - exponent));
   return Math.min(count, Math.floor(rank));
 }
 
 /** A whole number from 1 with this mean. */
 function geometric(draws: RandomStream, mean: number): number {
-  return mean <= 1 ? 1 : 1 + Math.floor(Math.log(1 - draws.uniform()) / Math.log(1 - 1 / mean));
+  return mean <= 1
+    ? 1
+    : 1 + Math.floor(portableMath.log(1 - draws.uniform()) / portableMath.log(1 - 1 / mean));
 }
 
 /** The chain in front of a prompt's first chunk, and numbers of texts that a chain may be followed by. */

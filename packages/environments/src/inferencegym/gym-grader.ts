@@ -1,4 +1,5 @@
 import { EnvironmentError, type EpisodeRecord, type Grade } from '@servegym/openenv/definition';
+import { portableMath } from '@servegym/simulator';
 import type { ChangeMoments, GymTotals } from './gym-episode.ts';
 import { GymEpisode } from './gym-episode.ts';
 import type { GymTask } from './gym-tasks.ts';
@@ -179,7 +180,7 @@ function held(value: number): number {
 function insideUnitInterval(value: number): number {
   if (value > 1 - MARGIN) return 1 - insideUnitInterval(1 - value);
   if (value >= MARGIN) return value;
-  return Math.max(Number.MIN_VALUE, MARGIN * Math.exp(value / MARGIN - 1));
+  return Math.max(Number.MIN_VALUE, MARGIN * portableMath.exp(value / MARGIN - 1));
 }
 
 function feedback(

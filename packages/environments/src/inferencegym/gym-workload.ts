@@ -1,4 +1,4 @@
-import { randomBits, randomUniform, streamKey, subKey, subKeyBits } from '@servegym/simulator';
+import { portableMath, randomBits, randomUniform, streamKey, subKey, subKeyBits } from '@servegym/simulator';
 import { inverseNormal } from '@servegym/simulator/statistics';
 import type { GymTask, PromptDistribution } from './gym-tasks.ts';
 import { EPISODE_STEPS, type Phase } from './schema.ts';
@@ -36,7 +36,7 @@ function promptQuantiles({ prompts }: Pick<GymTask, 'prompts'>): QuantileTable {
 function poissonQuantiles(mean: number): QuantileTable {
   return new QuantileTable((probability) => {
     let count = 0;
-    let term = Math.exp(-mean);
+    let term = portableMath.exp(-mean);
     let below = term;
     while (below < probability && count < 10 * mean + 100) {
       count++;
@@ -53,7 +53,7 @@ const normalQuantiles: QuantileTable = new QuantileTable(inverseNormal);
 function promptAt(lengths: PromptDistribution, probability: number): number {
   const { from, to } = lengths;
   if (lengths.kind === 'uniform') return Math.min(to, from + Math.floor(probability * (to - from + 1)));
-  const drawn = Math.round(Math.exp(lengths.mu + lengths.sigma * inverseNormal(probability)));
+  const drawn = Math.round(portableMath.exp(lengths.mu + lengths.sigma * inverseNormal(probability)));
   return Math.min(to, Math.max(from, drawn));
 }
 

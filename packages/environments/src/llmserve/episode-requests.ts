@@ -1,4 +1,4 @@
-import { RandomStream, TICKS_PER_S } from '@servegym/simulator';
+import { portableMath, RandomStream, TICKS_PER_S } from '@servegym/simulator';
 import { type SEED_SPLITS, splitOfSeed } from '../scenario.ts';
 import { type LogNormal, REQUEST_CLASSES } from '../tasks.ts';
 import type { ServeTrace } from '../traces.ts';
@@ -100,7 +100,7 @@ export function phaseRequests(
 }
 
 function drawLength(lengths: RandomStream, { median, sigma, min, max }: LogNormal): number {
-  const drawn = Math.round(lengths.lognormal(Math.log(median), sigma));
+  const drawn = Math.round(lengths.lognormal(portableMath.log(median), sigma));
   return Math.min(max, Math.max(min, drawn));
 }
 

@@ -1,5 +1,5 @@
 import { atListPrice, findProfile, listProfiles } from '@servegym/profiles';
-import { type EngineProfile, RandomStream, weightVariant } from '@servegym/simulator';
+import { type EngineProfile, portableMath, RandomStream, weightVariant } from '@servegym/simulator';
 import { REQUEST_CLASSES } from '../tasks.ts';
 import { scaledProfile } from './scaled-profile.ts';
 import { profileFits } from './scenario.ts';
@@ -88,7 +88,7 @@ interface TrainingEpisode {
 export function drawTrainingEpisode(seed: number): TrainingEpisode {
   const draws = new RandomStream(seed, 'training task');
   const of = <Item>(items: readonly Item[]): Item => items[draws.integer(0, items.length - 1)]!;
-  const factor = ([low, high]: Range) => low * (high / low) ** draws.uniform();
+  const factor = ([low, high]: Range) => low * portableMath.pow(high / low, draws.uniform());
   const d = TRAINING_DISTRIBUTION;
   const base = of(Object.values(SERVE_TASKS));
   // Policies learn what GPUs cost by today's prices.

@@ -1,5 +1,6 @@
 import { EnvironmentError } from '@servegym/openenv/definition';
 import type { Trace } from '@servegym/simulator';
+import { portableMath } from '@servegym/simulator';
 import { mean } from '@servegym/simulator/statistics';
 import { fitLengths, fitPrefixes, normalScores, round } from './fit-lengths.ts';
 import { drawWorkload, evenQuantile } from './fitted-workload.ts';
@@ -240,7 +241,7 @@ function memoryOf(
         let error = 0;
         for (let lag = 1; lag <= lags; lag++) {
           const at = -lag * levelSeconds;
-          const expected = share * Math.exp(at / fast) + (1 - share) * Math.exp(at / slow);
+          const expected = share * portableMath.exp(at / fast) + (1 - share) * portableMath.exp(at / slow);
           error += (expected - observed[lag - 1]) ** 2;
         }
         if (error < best.error) best = { error, share, fast, slow };

@@ -1,4 +1,4 @@
-import { type PromptPrefix, RandomStream } from '@servegym/simulator';
+import { type PromptPrefix, portableMath, RandomStream } from '@servegym/simulator';
 import { normalProbability } from '@servegym/simulator/statistics';
 import azureCode2023 from './azure-code-2023.json' with { type: 'json' };
 import azureConversation2023 from './azure-conversation-2023.json' with { type: 'json' };
@@ -80,7 +80,7 @@ function levelStream({ arrivals }: Pick<FittedWorkload, 'arrivals'>, seed: numbe
   const draws = new RandomStream(seed, 'levels');
   const parts = arrivals.memory.map(({ share, seconds }) => ({
     weight: Math.sqrt(share),
-    keep: Math.exp(-arrivals.levelSeconds / seconds),
+    keep: portableMath.exp(-arrivals.levelSeconds / seconds),
     score: draws.normal(),
   }));
   return () => {
@@ -95,13 +95,14 @@ function levelStream({ arrivals }: Pick<FittedWorkload, 'arrivals'>, seed: numbe
 
 /** Gamma with this shape and scale 1 (Marsaglia and Tsang, 2000). */
 function gamma(draws: RandomStream, shape: number): number {
-  if (shape < 1) return gamma(draws, shape + 1) * (1 - draws.uniform()) ** (1 / shape);
+  if (shape < 1) return gamma(draws, shape + 1) * portableMath.pow(1 - draws.uniform(), 1 / shape);
   const d = shape - 1 / 3;
   const c = 1 / Math.sqrt(9 * d);
   for (;;) {
     const normal = draws.normal();
-    const v = (1 + c * normal) ** 3;
-    if (v > 0 && Math.log(1 - draws.uniform()) < normal ** 2 / 2 + d * (1 - v + Math.log(v))) return d * v;
+    const v = portableMath.cube(1 + c * normal);
+    if (v > 0 && portableMath.log(1 - draws.uniform()) < normal ** 2 / 2 + d * (1 - v + portableMath.log(v)))
+      return d * v;
   }
 }
 
@@ -126,7 +127,7 @@ export function logQuantile(
     else high = middle;
   }
   const share = (p - probabilities[low]) / (probabilities[high] - probabilities[low]);
-  return quantiles[low] * (quantiles[high] / quantiles[low]) ** Math.min(1, Math.max(0, share));
+  return quantiles[low] * portableMath.pow(quantiles[high] / quantiles[low], Math.min(1, Math.max(0, share)));
 }
 
 /** A prompt continues one of so many before and after the drawn moment: one that is as long as what is shared. */

@@ -102,7 +102,7 @@ export function compareDeployments(
     profileError(profile, settings.weights),
   );
   const errors = allowed.map(({ share }) => share);
-  const error = isSame ? 0 : Math.hypot(errors[0], errors[1]);
+  const error = isSame ? 0 : Math.sqrt(errors[0] ** 2 + errors[1] ** 2);
   const { bounds, figures } = compareServed(serve(1), slo, seed, {
     // Times that are longer by a factor are the same as arrivals that are closer by it.
     offTimes: isSame ? [1 - errors[0], 1 + errors[0]].map(serve) : [],

@@ -1,4 +1,5 @@
 import type { EngineProfile, WeightPrecision } from '@servegym/simulator';
+import { portableMath } from '@servegym/simulator';
 import { type IntervalEnds, normalProbability } from '@servegym/simulator/statistics';
 import type { SloTerm } from './slo.ts';
 
@@ -65,7 +66,7 @@ export function chanceWithin(
   error: Pick<ProfileError, 'share' | 'ttftShare'>,
 ): number {
   return latencies.reduce((chance, { metric, ms, limitMs }) => {
-    const deviations = (DEVIATIONS * Math.log(limitMs / ms)) / errorOf(error, metric);
+    const deviations = (DEVIATIONS * portableMath.log(limitMs / ms)) / errorOf(error, metric);
     return chance * normalProbability(deviations);
   }, 1);
 }

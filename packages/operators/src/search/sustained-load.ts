@@ -1,3 +1,4 @@
+import { portableMath } from '@servegym/simulator';
 import { type LoadPoint, sloUse } from './load-point.ts';
 import type { SloTerm } from './slo.ts';
 import { requestRate, type Traffic } from './traffic.ts';
@@ -64,10 +65,10 @@ export function sustainedLoad(
       if (below === undefined) {
         // There is none when even the least load was too much; else the crossing lies below the first point, the
         // further the more the SLO was exceeded.
-        return point.load <= LEAST_LOAD ? 0 : point.load / (1 + Math.log10(use));
+        return point.load <= LEAST_LOAD ? 0 : point.load / (1 + portableMath.log(use) / Math.LN10);
       }
-      const share = -Math.log(below.use) / (Math.log(use) - Math.log(below.use));
-      return below.load * (point.load / below.load) ** share;
+      const share = -portableMath.log(below.use) / (portableMath.log(use) - portableMath.log(below.use));
+      return below.load * portableMath.pow(point.load / below.load, share);
     }
     below = { load: point.load, use };
   }
@@ -92,6 +93,6 @@ export function sustainedRate(
     above === -1 ? [points.at(-1)!, points.at(-1)!] : [points[Math.max(0, above - 1)], points[above]];
   // Below the first point the rate falls as the load does.
   if (low.load === high.load) return high.rate * Math.min(1, load / high.load);
-  const share = Math.log(load / low.load) / Math.log(high.load / low.load);
-  return low.rate * (high.rate / low.rate) ** share;
+  const share = portableMath.log(load / low.load) / portableMath.log(high.load / low.load);
+  return low.rate * portableMath.pow(high.rate / low.rate, share);
 }

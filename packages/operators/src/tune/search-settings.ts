@@ -1,4 +1,5 @@
 import type { EngineProfile } from '@servegym/simulator';
+import { portableMath } from '@servegym/simulator';
 import type { RefusedRequests } from '../deployment/deployment.ts';
 import {
   type Candidate,
@@ -194,7 +195,7 @@ function score(
       return isOpenLoop ? sustainedLoad(points, slo) : sustainedRate(points, traffic, slo);
     // At a single load: the more of the SLO is left there, the better.
     const [{ load, rate }] = points;
-    return (isOpenLoop ? load : rate) / (1 + Math.log1p(sloUse(points[0], slo)));
+    return (isOpenLoop ? load : rate) / (1 + portableMath.log1p(sloUse(points[0], slo)));
   }
   const [point] = points;
   if (point === undefined) return 0;

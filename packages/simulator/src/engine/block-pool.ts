@@ -50,7 +50,7 @@ export class BlockPool {
     this.table = table;
     this.free = blocks;
     this.blockTokens = blockTokens;
-    this.blockShift = Math.log2(blockTokens);
+    this.blockShift = 31 - Math.clz32(blockTokens);
     this.cache = prefixCaching ? new PrefixCache() : null;
     this.cache?.reset(blocks);
     this.host = prefixCaching && hostBlocks > 0 ? new HostCache(hostBlocks) : null;

@@ -35,7 +35,7 @@ export class DecodeBatch {
     this.byResidue = hasWindows ? new ResidueLists(table, blockTokens) : null;
     this.completions = new CompletionWheel(table);
     this.blockMask = blockTokens - 1;
-    this.blockShift = Math.log2(blockTokens);
+    this.blockShift = 31 - Math.clz32(blockTokens);
     this.residues = new Int32Array(blockTokens);
   }
 

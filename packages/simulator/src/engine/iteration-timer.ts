@@ -45,10 +45,10 @@ export class IterationTimer {
     this.base = launchBound ? 0 : law.baseUs * TICKS_PER_US;
     this.prefillLaunch = (law.prefillLaunchUs ?? 0) * TICKS_PER_US;
     this.hiding = ((launchBound ? law.baseUs : 0) + law.weightReadUs) * TICKS_PER_US;
-    this.hiding4 = this.hiding ** 4;
+    this.hiding4 = fourthPower(this.hiding);
     this.experts = law.experts ?? null;
     this.hidingOfAll = this.hiding + (law.experts?.readUs ?? 0) * TICKS_PER_US;
-    this.hidingOfAll4 = this.hidingOfAll ** 4;
+    this.hidingOfAll4 = fourthPower(this.hidingOfAll);
     this.perToken = law.perTokenUs * TICKS_PER_US;
     const perSequence = law.perDecodeSequenceUs * TICKS_PER_US;
     this.perSequence = launchBound ? 0 : perSequence;
@@ -90,8 +90,7 @@ export class IterationTimer {
   private hidingAndCompute(tokens: number, sequences: number): number {
     const compute = this.perToken * tokens + this.hiddenPerSequence * sequences;
     const hiding4 = this.experts === null ? this.hiding4 : this.hidingOfMixture4(this.experts, tokens);
-    // Only sqrt: it rounds the same everywhere, which Math.pow does not promise.
-    const softmax = Math.sqrt(Math.sqrt(hiding4 + (compute * compute) ** 2));
+    const softmax = Math.sqrt(Math.sqrt(hiding4 + fourthPower(compute)));
     const ticks = this.tokenFactors === null ? softmax : softmax * factorAt(this.tokenFactors, tokens);
     if (this.hiddenPerSequence === 0 && tokens < this.byTokens.length) this.byTokens[tokens] = ticks;
     return ticks;
@@ -107,7 +106,7 @@ export class IterationTimer {
     }
     const hiding = this.hiding + readUs * TICKS_PER_US * (1 - missed);
     // Many tokens need all weights.
-    return hiding === this.hidingOfAll ? this.hidingOfAll4 : hiding ** 4;
+    return hiding === this.hidingOfAll ? this.hidingOfAll4 : fourthPower(hiding);
   }
 
   /** Ticks for each context token that `sequences` decoding sequences read, beside so many tokens of prefill. */
@@ -152,6 +151,12 @@ function factorAt(points: readonly FactorPoint[], count: number): number {
   const [from, before] = points[low];
   const [to, after] = points[high];
   return before + ((after - before) * (count - from)) / (to - from);
+}
+
+/** By products and sqrt alone, which round the same everywhere; `**` does not promise that. */
+function fourthPower(x: number): number {
+  const square = x * x;
+  return square * square;
 }
 
 /** Time of drafting, in ticks. */

@@ -1,5 +1,5 @@
+import { portableMath } from '../portable-math.ts';
 import { randomUniform, streamKey } from '../random/counter-random.ts';
-import { portableLog } from '../random/portable-log.ts';
 import type { EngineSettings } from './engine-config.ts';
 import { ticksFromMs } from './ticks.ts';
 
@@ -35,7 +35,7 @@ export class RequestOverhead {
   ticks(id: number, input: number): number {
     const constantMs = this.constantMs + this.perTokenMs * input;
     if (this.varyingMs === 0) return ticksFromMs(constantMs);
-    const exponential = -portableLog(1 - randomUniform(this.key, id, 0));
+    const exponential = -portableMath.log(1 - randomUniform(this.key, id, 0));
     return ticksFromMs(constantMs + this.varyingMs * exponential);
   }
 }

@@ -56,7 +56,7 @@ export class VerifyBatch {
 
   constructor(table: RequestTable, blockTokens: number) {
     this.table = table;
-    this.blockShift = Math.log2(blockTokens);
+    this.blockShift = 31 - Math.clz32(blockTokens);
   }
 
   /** Starts without members. */

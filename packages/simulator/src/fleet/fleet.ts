@@ -12,6 +12,7 @@ import { admissionByClass, leastLoaded, weighted } from '../policy/built-in.ts';
 import { Dispatcher, type DispatcherSnapshot } from '../policy/dispatcher.ts';
 import { type PolicyFault, type PolicyFunctions, PolicyRun, startPolicy } from '../policy/policy.ts';
 import { type Candidates, candidates, RequestView } from '../policy/views.ts';
+import { portableMath } from '../portable-math.ts';
 import { randomUniform, streamKey } from '../random/counter-random.ts';
 import { type FleetFault, faultAt } from './faults.ts';
 import {
@@ -361,7 +362,7 @@ export class Fleet {
   /** Changes between two intervals: starts, stops, failures, and changes of roles. */
   private manage(seconds: number): void {
     const { replicas } = this;
-    const failure = 1 - Math.exp((-this.failuresPerHour * seconds) / 3600);
+    const failure = 1 - portableMath.exp((-this.failuresPerHour * seconds) / 3600);
     for (const replica of replicas) {
       const { state, ordinal } = replica;
       if (state === 'starting' && replica.readyAt <= this.now) {

@@ -1,5 +1,6 @@
 import type { Engine } from '../engine/engine.ts';
 import type { EngineRequest } from '../engine/engine-request.ts';
+import { portableMath } from '../portable-math.ts';
 import { randomUniform, streamKey } from '../random/counter-random.ts';
 import type { PolicyFunctions, PolicyRun } from './policy.ts';
 import { PrefixIndex } from './prefix-index.ts';
@@ -75,7 +76,7 @@ export class Dispatcher {
 
   /** Takes note of the first tokens of an interval. */
   measure(starts: number, seconds: number): void {
-    const kept = Math.exp(-seconds / RATE_MEMORY_S);
+    const kept = portableMath.exp(-seconds / RATE_MEMORY_S);
     this.recentStarts = this.recentStarts * kept + starts;
     this.recentSeconds = this.recentSeconds * kept + seconds;
   }

@@ -1,4 +1,4 @@
-import { portableLog } from './portable-log.ts';
+import { portableMath } from '../portable-math.ts';
 
 /**
  * Counter-based random numbers: the n-th draw of a stream is a pure function of (key, n), so a draw more or less in
@@ -93,18 +93,18 @@ export class RandomStream {
 
   /** Exponential with the given mean. */
   exponential(mean: number): number {
-    return -mean * portableLog(1 - this.uniform());
+    return -mean * portableMath.log(1 - this.uniform());
   }
 
   /** Standard normal (Box-Muller, one of the pair). */
   normal(): number {
-    const radius = Math.sqrt(-2 * portableLog(1 - this.uniform()));
-    return radius * Math.cos(2 * Math.PI * this.uniform());
+    const radius = Math.sqrt(-2 * portableMath.log(1 - this.uniform()));
+    return radius * portableMath.cos(2 * Math.PI * this.uniform());
   }
 
   /** Log-normal: exp(mu + sigma * N(0, 1)). */
   lognormal(mu: number, sigma: number): number {
-    return Math.exp(mu + sigma * this.normal());
+    return portableMath.exp(mu + sigma * this.normal());
   }
 
   /** Index drawn in proportion to `weights`. */

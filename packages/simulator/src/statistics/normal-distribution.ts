@@ -1,3 +1,4 @@
+import { portableMath } from '../portable-math.ts';
 // Two inverses stay: recorded traffic depends on the bits of each.
 
 /** P(Z <= z) for a standard normal Z. Abramowitz and Stegun 7.1.26; wrong by less than 1.5e-7. */
@@ -6,7 +7,7 @@ export function normalProbability(z: number): number {
   const t = 1 / (1 + 0.3275911 * x);
   const series =
     t * (0.254829592 + t * (-0.284496736 + t * (1.421413741 + t * (-1.453152027 + t * 1.061405429))));
-  const tail = (series * Math.exp(-x * x)) / 2;
+  const tail = (series * portableMath.exp(-x * x)) / 2;
   return z > 0 ? 1 - tail : tail;
 }
 
@@ -28,8 +29,8 @@ export function normalScore(p: number): number {
  */
 export function inverseNormal(probability: number): number {
   const tail = 0.02425;
-  if (probability < tail) return lowerTail(Math.sqrt(-2 * Math.log(probability)));
-  if (probability > 1 - tail) return -lowerTail(Math.sqrt(-2 * Math.log(1 - probability)));
+  if (probability < tail) return lowerTail(Math.sqrt(-2 * portableMath.log(probability)));
+  if (probability > 1 - tail) return -lowerTail(Math.sqrt(-2 * portableMath.log(1 - probability)));
   const q = probability - 0.5;
   const r = q * q;
   return (q * polynomial(CENTRE_ABOVE, r)) / (polynomial(CENTRE_BELOW, r) * r + 1);

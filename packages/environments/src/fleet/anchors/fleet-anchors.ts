@@ -1,5 +1,5 @@
 import { findProfile } from '@servegym/profiles';
-import { type EngineProfile, kvPoolBlocks, weightVariant } from '@servegym/simulator';
+import { type EngineProfile, kvPoolBlocks, portableMath, weightVariant } from '@servegym/simulator';
 import { FINGERPRINT_SEED, printPlay, recordedReturns, type WindowAnchors } from '../../grading.ts';
 import { REQUEST_CLASSES } from '../../tasks.ts';
 import { holdMaskedKnobs } from '../../window-environment.ts';
@@ -202,9 +202,10 @@ function requestUsd(
   computeToRead: number,
 ): (input: number, cached: number, output: number) => number {
   const { law } = weightVariant(profile, 'FP16');
-  const norm = (1 + computeToRead ** 4) ** 0.75;
+  const cube = portableMath.cube(computeToRead);
+  const norm = portableMath.pow(1 + cube * computeToRead, 0.75);
   const readWeight = Number.isFinite(computeToRead) ? 1 / norm : 0;
-  const computeWeight = Number.isFinite(computeToRead) ? computeToRead ** 3 / norm : 1;
+  const computeWeight = Number.isFinite(computeToRead) ? cube / norm : 1;
   const factor = Math.min(1, ...(law.tokenFactors ?? []).map(([, each]) => each));
   // Launches that bind hide the compute of tokens and sequences, as reading the weights does.
   const hidden = law.launchBound ?? false;
