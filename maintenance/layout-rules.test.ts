@@ -32,7 +32,7 @@ const BELOW: Readonly<Record<string, readonly string[]>> = {
 /** And, for tests or for types alone, what only `devDependencies` may name. */
 const DEVELOPED_WITH: Readonly<Record<string, readonly string[]>> = {
   console: ['openenv', 'operators'],
-  element: ['jobs', 'operators', 'profiles', 'simulator'],
+  element: ['agents', 'environments', 'jobs', 'operators', 'profiles', 'simulator'],
   simulator: ['profiles'],
 };
 

@@ -1,5 +1,6 @@
 import { findGpu, priceOf } from '@servegym/profiles';
-import { curveCharts, rateText, timeText, usdText } from '../../packages/element/src/curve-charts.ts';
+import { curveCharts, rateText, usdText } from '../../packages/element/src/curve-charts.ts';
+import { timeText } from '../../packages/element/src/line-chart.ts';
 import type { LoadCurve } from '../../packages/element/src/load-curve.ts';
 import { block, prose, table } from './markdown.ts';
 import { atBreaking, LOAD, type Server, startLine, type Variant } from './simulated-server.ts';

@@ -1,17 +1,10 @@
+import { globSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { atListPrice, listProfiles } from '@servegym/profiles';
 import { defineConfig, type Plugin } from 'vite';
-import type { ProfileEntry } from './src/catalog.ts';
+import type { KeptProfile, ProfileEntry } from './src/catalog.ts';
 
 const file = (name: string) => fileURLToPath(new URL(name, import.meta.url));
-
-/** What takes the place of modules of Node in code that also runs there. */
-const NODE = `
-export const serialize = (value) => value;
-export const deserialize = serialize;
-export const basename = (path) => path.replace(/^.*[\\\\/]/, '');
-export const isDeepStrictEqual = (a, b) => JSON.stringify(a) === JSON.stringify(b);
-`;
 
 /** A page with nothing but the element, for an `<iframe>`. */
 const EMBEDDED = `<!doctype html>
@@ -32,16 +25,22 @@ function forPages(): Plugin {
     name: 'for-pages',
     enforce: 'pre',
     resolveId(source) {
-      if (source.startsWith('node:')) return '\0node';
+      if (source.startsWith('node:')) return file('src/node-modules.ts');
       return /(^|\/)data\/catalog\.ts$/.test(source) ? file('src/catalog.ts') : undefined;
     },
     load(id) {
       // Parts that are fetched later have nothing to load ahead of them.
       if (id.includes('vite/preload-helper')) return 'export const __vitePreload = (load) => load();';
-      return id === '\0node' ? NODE : undefined;
+      return undefined;
+    },
+    transform(code, id) {
+      // Shipped policies stand beside the modules.
+      return id.endsWith('serve-policies.ts')
+        ? code.replace("'../../weights/'", "/* @vite-ignore */ './weights/'")
+        : undefined;
     },
     generateBundle() {
-      const profiles = listProfiles().map(atListPrice);
+      const profiles = listProfiles();
       const entries = profiles.map(
         ({ name, model, gpu, weights, status }): ProfileEntry => ({
           ...{ name, model: model.name, gpu: gpu.name, count: gpu.count, status },
@@ -50,7 +49,13 @@ function forPages(): Plugin {
       );
       const emit = (fileName: string, source: string) => this.emitFile({ type: 'asset', fileName, source });
       emit('profiles/index.json', JSON.stringify(entries));
-      for (const profile of profiles) emit(`profiles/${profile.name}.json`, JSON.stringify(profile));
+      for (const profile of profiles) {
+        const kept: KeptProfile = { profile, listUsdPerHour: atListPrice(profile).gpu.usdPerHour };
+        emit(`profiles/${profile.name}.json`, JSON.stringify(kept));
+      }
+      const weights = file('../agents/weights/');
+      for (const name of globSync('{manifest.json,ppo-*.safetensors}', { cwd: weights }))
+        this.emitFile({ type: 'asset', fileName: `weights/${name}`, source: readFileSync(weights + name) });
       emit('embed.html', EMBEDDED);
       emit('servegym-sim.d.ts', 'export declare class ServegymSim extends HTMLElement {}\n');
     },
@@ -67,10 +72,15 @@ export default defineConfig({
     modulePreload: false,
     reportCompressedSize: false,
     rolldownOptions: {
-      input: { 'servegym-sim': file('src/servegym-sim.ts'), worker: file('src/worker.ts') },
+      input: {
+        'servegym-sim': file('src/servegym-sim.ts'),
+        worker: file('src/worker.ts'),
+        'gym-worker': file('src/gym-worker.ts'),
+      },
       preserveEntrySignatures: 'allow-extension',
       // Of modules that the page has parts of, the others are dropped.
       shimMissingExports: true,
+      onLog: (level, log, tell) => log.code !== 'SHIMMED_EXPORT' && tell(level, log),
       // All in one folder: files are found from their modules.
       output: { entryFileNames: '[name].js', chunkFileNames: 'part-[name]-[hash].js' },
     },

@@ -12,6 +12,12 @@ export interface ProfileEntry {
   readonly status: EngineProfile['status'];
 }
 
+/** A profile's file. */
+export interface KeptProfile {
+  readonly profile: EngineProfile;
+  readonly listUsdPerHour: number;
+}
+
 const fetched = new Map<string, EngineProfile>();
 
 /** Fetches a file beside this module. @throws Error that says which and why */
@@ -21,13 +27,23 @@ export async function fetchJson<T>(path: string): Promise<T> {
   return response.json();
 }
 
-/** Fetches profiles that were not fetched before. */
-export async function fetchProfiles(names: readonly string[]): Promise<EngineProfile[]> {
+/**
+ * Fetches profiles that were not fetched before.
+ * @param price of a GPU: that of the list, or that of the profile, which environments charge
+ */
+export async function fetchProfiles(
+  names: readonly string[],
+  price: 'list' | 'own' = 'list',
+): Promise<EngineProfile[]> {
   return Promise.all(
     names.map(async (name) => {
-      const known = fetched.get(name) ?? (await fetchJson<EngineProfile>(`./profiles/${name}.json`));
-      fetched.set(name, known);
-      return known;
+      const known = fetched.get(name);
+      if (known !== undefined) return known;
+      const { profile, listUsdPerHour } = await fetchJson<KeptProfile>(`./profiles/${name}.json`);
+      const usdPerHour = price === 'list' ? listUsdPerHour : profile.gpu.usdPerHour;
+      const made = { ...profile, gpu: { ...profile.gpu, usdPerHour } };
+      fetched.set(name, made);
+      return made;
     }),
   );
 }

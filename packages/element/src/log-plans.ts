@@ -1,4 +1,5 @@
-import { escaped, rateText, timeText, usdText } from './curve-charts.ts';
+import { rateText, usdText } from './curve-charts.ts';
+import { escaped, timeText } from './line-chart.ts';
 import type { LogAnswer, LogPlan } from './plan-log.ts';
 
 /** The control that takes a log, and the place of its plans. */

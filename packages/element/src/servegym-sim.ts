@@ -1,10 +1,12 @@
 import { fetchJson, type ProfileEntry } from './catalog.ts';
 import chartStyle from './curve-charts.css?inline';
-import { curveCharts, escaped, rateText, timeText, usdText } from './curve-charts.ts';
+import { curveCharts, rateText, usdText } from './curve-charts.ts';
+import { escaped, percent, timeText } from './line-chart.ts';
 import type { LoadCurve } from './load-curve.ts';
 import { LOG_PART, logPlans } from './log-plans.ts';
 import style from './servegym-sim.css?inline';
 import { DEFAULTS, entryOf, RANGES, readSettings, type Settings } from './settings.ts';
+import { startWorker } from './start-worker.ts';
 import type { CurveAnswer, LogMessage } from './worker.ts';
 
 type Name = keyof Settings;
@@ -62,7 +64,7 @@ export class ServegymSim extends HTMLElement {
     const query = this.#keepsAddress ? new URLSearchParams(location.search) : new URLSearchParams();
     this.#given = readSettings((name) => this.getAttribute(name), DEFAULTS);
     this.#settings = readSettings((name) => query.get(name), this.#given);
-    this.#worker = startWorker();
+    this.#worker = startWorker('worker');
     this.#worker.onmessage = ({ data }: MessageEvent<CurveAnswer | LogMessage>) =>
       'log' in data ? this.#tellLog(data) : this.#take(data);
     this.#worker.onerror = ({ message }) => this.#say(message || 'The worker of this page does not start');
@@ -261,7 +263,6 @@ export class ServegymSim extends HTMLElement {
     this.#part('[role=alert]').textContent = '';
     this.curve = curve;
     const { at, breaking, error } = curve;
-    const share = (value: number) => `${Math.round(100 * value)} %`;
     const what = `${model} with ${weights} weights on ${curve.gpus} x ${gpu}`;
     const breaks =
       breaking === null
@@ -285,15 +286,19 @@ export class ServegymSim extends HTMLElement {
       ],
       [
         'KV cache',
-        share(at.kvMean),
-        `mean; peak ${share(at.kvPeak)} of ${curve.kvTokens.toLocaleString('en-US')} tokens`,
+        percent(at.kvMean),
+        `mean; peak ${percent(at.kvPeak)} of ${curve.kvTokens.toLocaleString('en-US')} tokens`,
       ],
       [
         'Per million tokens',
         usdText(at.usdPerMillionTokens),
         `list price: ${usdText(curve.usdPerHour)} an hour`,
       ],
-      ['Confidence', STATUS[curve.status], `TPOT ± ${share(error.share)}, TTFT ± ${share(error.ttftShare)}`],
+      [
+        'Confidence',
+        STATUS[curve.status],
+        `TPOT ± ${percent(error.share)}, TTFT ± ${percent(error.ttftShare)}`,
+      ],
     ];
     this.#part('.figures').innerHTML = figures
       .map(
@@ -325,7 +330,7 @@ function table({ points }: LoadCurve): string {
   const heads = ['Requests/s', 'TTFT p50', 'p99', 'TPOT p50', 'p99', 'KV mean', 'peak', 'USD/M tokens'];
   const rows = points.map(({ rate, ttft, tpot, kvMean, kvPeak, usdPerMillionTokens }) => [
     ...[rateText(rate), timeText(ttft.p50), timeText(ttft.p99), timeText(tpot.p50), timeText(tpot.p99)],
-    ...[`${Math.round(100 * kvMean)} %`, `${Math.round(100 * kvPeak)} %`, usdText(usdPerMillionTokens)],
+    ...[percent(kvMean), percent(kvPeak), usdText(usdPerMillionTokens)],
   ]);
   const row = (cells: readonly string[], tag: string) =>
     `<tr>${cells.map((cell) => `<${tag}>${escaped(cell)}</${tag}>`).join('')}</tr>`;
@@ -343,15 +348,26 @@ function stepOf(name: keyof typeof SLIDERS, value: number): number {
   return Math.round((SLIDER_STEPS * Math.log(value / low)) / Math.log(high / low));
 }
 
-/** Name that the build leaves as it is. */
-const WORKER = './worker.js';
+/**
+ * `<servegym-gym environment task seed>`: an episode to play, against policies on the same requests, in a worker of the page.
+ * `windows` is what was played. Its parts are fetched when a page has one.
+ */
+class ServegymGym extends HTMLElement {
+  #leave: (() => void) | undefined;
 
-/** A worker of this module's folder. A page of another origin may only start one of its own, which then imports it. */
-function startWorker(): Worker {
-  const address = new URL(WORKER, import.meta.url);
-  if (address.origin === location.origin) return new Worker(address, { type: 'module' });
-  const own = new Blob([`import ${JSON.stringify(address.href)};`], { type: 'text/javascript' });
-  return new Worker(URL.createObjectURL(own), { type: 'module' });
+  async connectedCallback(): Promise<void> {
+    const { showGym } = await import('./gym.ts');
+    if (this.isConnected) this.#leave ??= showGym(this);
+  }
+
+  disconnectedCallback(): void {
+    this.#leave?.();
+    this.#leave = undefined;
+  }
 }
 
-if (!customElements.get('servegym-sim')) customElements.define('servegym-sim', ServegymSim);
+for (const [name, made] of [
+  ['servegym-sim', ServegymSim],
+  ['servegym-gym', ServegymGym],
+] as const)
+  if (!customElements.get(name)) customElements.define(name, made);
