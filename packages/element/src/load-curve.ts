@@ -54,23 +54,24 @@ export interface LoadCurve {
 export interface Effort {
   readonly seconds: number;
   readonly requests: number;
+  /** Rates over what a full queue is served at. */
+  readonly shares: readonly number[];
+  /** Most requests of the full queue. */
+  readonly queued: number;
   /** Ratio of the rates on both sides of the breaking point. */
   readonly tolerance: number;
 }
+const SHARES = [0.1, 0.25, 0.4, 0.55, 0.7, 0.8, 0.9, 1, 1.15];
 /** A first look, and what is then shown. */
 export const EFFORTS: readonly Effort[] = [
-  { seconds: 30, requests: 300, tolerance: 1.15 },
-  { seconds: 120, requests: 2000, tolerance: 1.02 },
+  { seconds: 30, requests: 300, shares: [0.15, 0.45, 0.75, 1], queued: 512, tolerance: 1.25 },
+  { seconds: 120, requests: 2000, shares: SHARES, queued: 4096, tolerance: 1.02 },
 ];
 
 /** Seed of the arrivals. */
 const SEED = 0;
-/** Rates over what a full queue is served at. */
-const SHARES = [0.1, 0.25, 0.4, 0.55, 0.7, 0.8, 0.9, 1, 1.15];
 /** Steps in search of a rate that meets the SLO below these, and of one that does not above them. */
 const [DOWN, UP, MOST_STEPS] = [0.5, 1.3, 6];
-/** Most requests of the full queue. */
-const MOST_QUEUED = 4096;
 
 /**
  * Latencies of a deployment over the rate of requests. Yields after each simulation, for callers that may stop.
@@ -80,12 +81,12 @@ const MOST_QUEUED = 4096;
 export function* loadCurve(
   deployment: Deployment,
   load: Load,
-  { seconds, requests, tolerance }: Effort,
+  { seconds, requests, shares, queued, tolerance }: Effort,
 ): Generator<undefined, LoadCurve> {
   const { profile, settings, engines } = deployment;
   const { input, output } = load;
   const usdPerHour = engines * engineUsd(profile);
-  const batch = Math.min(MOST_QUEUED, 2 * engines * settings.maxNumSeqs);
+  const batch = Math.min(queued, 2 * engines * settings.maxNumSeqs);
   const full = serve(deployment, closedBatch(batch, input, output));
   if (full.run.completed === 0)
     throw new RangeError(
@@ -106,7 +107,7 @@ export function* loadCurve(
     points.sort((a, b) => a.rate - b.rate);
     return points.find((each) => each.rate === rate)!;
   };
-  for (const share of SHARES) {
+  for (const share of shares) {
     measure(share * capacity);
     yield;
   }
