@@ -12,7 +12,7 @@ import { parseTrace } from '@servegym/simulator';
 import axe from 'axe-core';
 import { parquetWriteBuffer } from 'hyparquet-writer';
 import { type Browser, chromium, type Page } from 'playwright-core';
-import { EFFORTS, type LoadCurve, wholeCurve } from '../src/load-curve.ts';
+import { EFFORTS, type LoadCurve, loadFilm, wholeCurve } from '../src/load-curve.ts';
 import { type LogAnswer, planLog } from '../src/plan-log.ts';
 import { DIST, serveFiles } from './static-files.fixture.ts';
 
@@ -137,6 +137,33 @@ describe('<servegym-sim>', () => {
     assert.notEqual(changed, before);
     await using again = await open(shown.page.url());
     assert.equal(await shownCurve(again.page), changed);
+  });
+
+  it('shows requests on their way, and lets them stand still', async () => {
+    const profile = atListPrice(findProfile('h100-80gb-llama-3-8b'));
+    const deployment = { name: '', profile, settings: vllmDefaults(profile), engines: 1, notSimulated: [] };
+    const { requests } = loadFilm(deployment, LOAD);
+    for (const reducedMotion of ['reduce', 'no-preference'] as const) {
+      await using shown = await open('plain.html', { reducedMotion });
+      const film = shown.page.locator('svg.film');
+      await film.waitFor();
+      assert.equal(await film.locator('circle').count(), requests.length);
+      const stands = () => film.evaluate((svg: SVGSVGElement) => svg.animationsPaused());
+      assert.equal(await stands(), reducedMotion === 'reduce');
+      await shown.page.getByRole('button', { name: reducedMotion === 'reduce' ? 'Play' : 'Pause' }).click();
+      assert.equal(await stands(), reducedMotion !== 'reduce');
+      // A request is where its times say.
+      const [i, [, , first, last]] = [...requests.entries()].find(([, [arrival]]) => arrival > 0)!;
+      await film.evaluate(
+        (svg: SVGSVGElement, at) => svg.setCurrentTime(at),
+        (20 * (first + last)) / 2 / ((1000 * 120) / LOAD.rate),
+      );
+      const x = await film
+        .locator('circle')
+        .nth(i)
+        .evaluate((dot: SVGCircleElement) => dot.cx.animVal.value);
+      assert.ok(reducedMotion === 'reduce' || Math.abs(x - 475) < 1, `${x}`);
+    }
   });
 
   describe('a log that is dropped on it', () => {

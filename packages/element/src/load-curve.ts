@@ -1,5 +1,12 @@
 import { type Deployment, engineUsd, profileError, serveTraffic } from '@servegym/operators/browser';
-import { closedBatch, poissonTrace, type Summary, summarizeRun, type Trace } from '@servegym/simulator';
+import {
+  closedBatch,
+  poissonTrace,
+  type SimulatedSpan,
+  type Summary,
+  summarizeRun,
+  type Trace,
+} from '@servegym/simulator';
 
 /** Requests of one size under an SLO, which a deployment serves. */
 export interface Load {
@@ -146,7 +153,11 @@ function breaksFirst({ ttft, tpot }: CurvePoint, { sloTtft, sloTpot }: Load): 'T
 }
 
 /** Serves a trace; with the share of the KV blocks in use. */
-function serve({ profile, settings, engines, router, kvBlocks }: Deployment, trace: Trace) {
+function serve(
+  { profile, settings, engines, router, kvBlocks }: Deployment,
+  trace: Trace,
+  onSpan?: (span: SimulatedSpan) => void,
+) {
   let [weighted, busyMs, most] = [0, 0, 0];
   const run = serveTraffic(
     profile,
@@ -154,7 +165,9 @@ function serve({ profile, settings, engines, router, kvBlocks }: Deployment, tra
     { trace, blockStarts: [0, trace.arrivalMs.length] },
     {
       ...{ load: 1, seed: SEED, replicas: engines, router, kvBlocks },
-      onIterations({ kvBlocksUsed, durationMs }) {
+      onIterations(span) {
+        const { kvBlocksUsed, durationMs } = span;
+        onSpan?.(span);
         weighted += kvBlocksUsed * durationMs;
         busyMs += durationMs;
         if (kvBlocksUsed > most) most = kvBlocksUsed;
@@ -162,6 +175,36 @@ function serve({ profile, settings, engines, router, kvBlocks }: Deployment, tra
     },
   );
   return { run, kvMean: weighted / busyMs / run.kvBlocks, kvPeak: most / run.kvBlocks };
+}
+
+/** Requests on their way through a server, and its KV cache, over a stretch of time. */
+export interface LoadFilm {
+  readonly ms: number;
+  /** Arrival, begin of prefill, first and last token of each request, ms from the start of the stretch, which may lie in it. */
+  readonly requests: readonly (readonly [number, number, number, number])[];
+  /** Time and share of the KV blocks in use, evenly spaced from the start to the end. */
+  readonly kv: readonly number[];
+}
+
+/** Requests of a film, about. A choice: as many as can be followed. */
+const FILMED = 120;
+const KV_POINTS = 60;
+
+/** A stretch at one rate of a server that has been running for as long before. */
+export function loadFilm(deployment: Deployment, { rate, input, output }: Load): LoadFilm {
+  const ms = (1000 * FILMED) / rate;
+  const trace = poissonTrace({ inputTokens: input, outputTokens: output }, rate, (2 * ms) / 1000, SEED);
+  const kv = new Float64Array(KV_POINTS + 1);
+  const { run } = serve(deployment, trace, ({ startMs, durationMs, kvBlocksUsed }) => {
+    const first = Math.max(0, Math.ceil(((startMs - ms) / ms) * KV_POINTS));
+    for (let i = first; i <= KV_POINTS && ms + (i * ms) / KV_POINTS < startMs + durationMs; i++)
+      kv[i]! += kvBlocksUsed;
+  });
+  const requests = Array.from(run.ids, (id, i): LoadFilm['requests'][number] => {
+    const arrival = trace.arrivalMs[id]! - ms;
+    return [arrival, arrival + run.queueMs[i]!, arrival + run.ttftMs[i]!, arrival + run.e2eMs[i]!];
+  }).filter(([arrival, , , last]) => arrival < ms && last > 0);
+  return { ms, requests, kv: Array.from(kv, (used) => used / run.kvBlocks / deployment.engines) };
 }
 
 /** A curve to its end. */

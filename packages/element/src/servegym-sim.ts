@@ -1,6 +1,7 @@
 import { fetchJson, type ProfileEntry } from './catalog.ts';
 import chartStyle from './curve-charts.css?inline';
 import { curveCharts, rateText, usdText } from './curve-charts.ts';
+import { filmPicture } from './film-picture.ts';
 import { escaped, percent, timeText } from './line-chart.ts';
 import type { LoadCurve } from './load-curve.ts';
 import { LOG_PART, logPlans } from './log-plans.ts';
@@ -37,6 +38,7 @@ const PAGE = `<style>${style}${chartStyle}</style>
 <p role="alert"></p>
 <dl class="figures">${'<div><dt>&nbsp;</dt><dd>…<small>&nbsp;</small></dd></div>'.repeat(6)}</dl>
 <div class="charts" aria-busy="true">${`<div class="place"></div>`.repeat(4)}</div>
+<div class="film"><div class="still"></div><button type="button">Pause</button></div>
 <p class="notes">&nbsp;</p>
 <details class="values"><summary>Values as a table</summary><div class="scroll" tabindex="0" role="region" aria-label="Values of the charts"></div></details>
 <p class="unseen" role="status"></p>
@@ -59,6 +61,8 @@ export class ServegymSim extends HTMLElement {
   #entries: readonly ProfileEntry[] = [];
   #worker: Worker | undefined;
   #asked = 0;
+  /** The requests stand still. */
+  #isStill = matchMedia('(prefers-reduced-motion: reduce)').matches;
 
   async connectedCallback(): Promise<void> {
     const query = this.#keepsAddress ? new URLSearchParams(location.search) : new URLSearchParams();
@@ -77,6 +81,7 @@ export class ServegymSim extends HTMLElement {
         .addEventListener('input', ({ target }) => this.#edit(target as HTMLInputElement));
       root.querySelector('form')!.addEventListener('submit', (event) => event.preventDefault());
       this.#takeLogs(root);
+      root.querySelector('.film button')!.addEventListener('click', () => this.#pause(!this.#isStill));
     }
     try {
       this.#entries = await fetchJson<ProfileEntry[]>('./profiles/index.json');
@@ -252,8 +257,22 @@ export class ServegymSim extends HTMLElement {
       this.dispatchEvent(new CustomEvent('servegym-plan', { detail: message.answer, bubbles: true }));
   }
 
+  #pause(isStill: boolean): void {
+    this.#isStill = isStill;
+    const film = this.shadowRoot!.querySelector<SVGSVGElement>('svg.film');
+    if (isStill) film?.pauseAnimations();
+    else film?.unpauseAnimations();
+    this.#part('.film button').textContent = isStill ? 'Play' : 'Pause';
+  }
+
   #take(answer: CurveAnswer): void {
     if (answer.id !== this.#asked) return;
+    if ('film' in answer) {
+      this.#part('.still').innerHTML = filmPicture(answer.film, rateText(this.#settings.rate));
+      this.#part<SVGSVGElement>('svg.film').setCurrentTime(STILL_S);
+      this.#pause(this.#isStill);
+      return;
+    }
     if ('problem' in answer) {
       this.#say(answer.problem);
       return;
@@ -319,6 +338,9 @@ export class ServegymSim extends HTMLElement {
     this.dispatchEvent(new CustomEvent('servegym-curve', { detail: { curve, isWhole }, bubbles: true }));
   }
 }
+
+/** Where the requests stand still, s. */
+const STILL_S = 9;
 
 const STATUS: Readonly<Record<LoadCurve['status'], string>> = {
   measured: 'measured',

@@ -1,7 +1,7 @@
 import { type Deployment, vllmDefaults } from '@servegym/operators/browser';
 import type { WeightPrecision } from '@servegym/simulator';
 import { fetchJson, fetchProfiles, type ProfileEntry } from './catalog.ts';
-import { EFFORTS, type LoadCurve, loadCurve } from './load-curve.ts';
+import { EFFORTS, type LoadCurve, type LoadFilm, loadCurve, loadFilm } from './load-curve.ts';
 import type { LogAnswer } from './plan-log.ts';
 import { entryOf, type Settings } from './settings.ts';
 
@@ -11,7 +11,7 @@ export interface CurveRequest {
   readonly settings: Settings;
 }
 
-/** What it answers: a curve of each effort, or what is wrong with the settings. */
+/** What it answers: a curve of each effort, then requests at the rate of the settings, or what is wrong with the settings. */
 export type CurveAnswer = { readonly id: number } & (
   | {
       readonly curve: LoadCurve;
@@ -21,6 +21,7 @@ export type CurveAnswer = { readonly id: number } & (
       readonly notSimulated: readonly string[];
       readonly isWhole: boolean;
     }
+  | { readonly film: LoadFilm }
   | { readonly problem: string }
 );
 
@@ -69,8 +70,9 @@ async function answer({ id, settings }: CurveRequest): Promise<void> {
     const { 'slo-ttft': sloTtft, 'slo-tpot': sloTpot, rate, input, output } = settings;
     const { profile, notSimulated } = deployment;
     const named = { model: profile.model.name, gpu: profile.gpu.name, weights: deployment.settings.weights };
+    const load = { rate, input, output, sloTtft, sloTpot };
     for (const effort of EFFORTS) {
-      const steps = loadCurve(deployment, { rate, input, output, sloTtft, sloTpot }, effort);
+      const steps = loadCurve(deployment, load, effort);
       for (let step = steps.next(); ; step = steps.next()) {
         if (step.done) {
           send({ id, curve: step.value, ...named, notSimulated, isWhole: effort === EFFORTS.at(-1) });
@@ -80,6 +82,7 @@ async function answer({ id, settings }: CurveRequest): Promise<void> {
         if (id !== latest) return;
       }
     }
+    send({ id, film: loadFilm(deployment, load) });
   } catch (error) {
     if (id === latest) send({ id, problem: (error as Error).message });
   }
