@@ -1,9 +1,9 @@
 // `npx node maintenance/docs-figures.ts`: draws the charts of docs/how-it-works.md again.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import type { Chart } from '@servegym/operators/report';
 import { findProfile } from '@servegym/profiles';
 import { IterationTimer, TICKS_PER_MS } from '@servegym/simulator';
-import type { XYChart } from '../packages/console/src/charts/xy-chart.tsx';
 import { regretScore } from '../packages/environments/src/grading.ts';
 import { chartSvg } from '../packages/servegym/src/cli/output/report-page.ts';
 
@@ -34,13 +34,13 @@ function iterationTimes(profile: string, contextTokens: number): string {
     });
     return { look, points };
   });
-  const chart: XYChart = {
+  const chart: Chart = {
     label: 'Time of an iteration over the number of decoding sequences',
     x: {
       title: `decoding sequences, each with ${contextTokens.toLocaleString('en-US')} tokens of context`,
-      ...{ domain: [0, 64], text: String },
+      ...{ domain: [0, 64] },
     },
-    y: { title: 'iteration, ms', domain: [0, largest(lines)], text: String },
+    y: { title: 'iteration, ms', domain: [0, largest(lines)] },
     lines,
     legend: precisions.map(([text, look]) => ({ text, look })),
   };
@@ -62,10 +62,10 @@ function scores(task: string, seed: string): string {
     ['best fixed setting', anchors.constant],
     ['clairvoyant', anchors.clairvoyant],
   ] as const;
-  const chart: XYChart = {
+  const chart: Chart = {
     label: 'Score over the return of an episode',
-    x: { title: 'return of the episode', domain: [0, most], text: String },
-    y: { title: 'score', domain: [0, 1], text: String },
+    x: { title: 'return of the episode', domain: [0, most] },
+    y: { title: 'score', domain: [0, 1] },
     lines: [{ look: 'first', points }],
     dots: marks.map(([name, x]) => {
       const text = `${name} ${regretScore(x, anchors, 1).toFixed(2)}`;

@@ -29,7 +29,7 @@ export async function examplePlan() {
         allow: [],
       },
     );
-    return JSON.parse(JSON.stringify(planResult.json(result)));
+    return JSON.parse(JSON.stringify(planResult.sections(result, result)));
   } finally {
     await jobs.close();
   }

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { XYChart } from '../../packages/console/src/charts/xy-chart.tsx';
+import type { Chart } from '@servegym/operators/report';
 import { LATENCIES } from '../../packages/profiles/src/fits/served-load.ts';
 import { chartSvg } from '../../packages/servegym/src/cli/output/report-page.ts';
 import { median, table } from '../harness.ts';
@@ -126,8 +126,8 @@ export function pointsChart(rows: readonly PointRow[]): string {
     const title = `${point.model}, ${point.system}, ${point.concurrency} in flight`;
     return [{ x: point.tpotMs, y: answer.tpotMs, look: looks[point.engine], radius: 2, title }];
   });
-  const axis = { domain: [2, 200], logarithmic: true, text: String } as const;
-  const chart: XYChart = {
+  const axis = { domain: [2, 200], logarithmic: true } as const;
+  const chart: Chart = {
     label: 'Predicted over measured TPOT of public operating points, campaign left out',
     x: { title: 'measured TPOT, ms', ...axis },
     y: { title: 'predicted, ms', ...axis },

@@ -5,7 +5,7 @@ const server = process.env.SERVEGYM_URL ?? 'http://127.0.0.1:7860';
 
 /** Files fetched when they are first shown. All others are needed at once and come in one piece. */
 const LAZY =
-  /[\\/](src[\\/](lazy|panels|fleet|plan|charts[\\/]xy-chart)|node_modules[\\/]marked)[\\/.]|plan\.html|styles[\\/](drawer|tour|score|run-cards|environment|notes|plan)\.css/;
+  /[\\/](src[\\/](lazy|panels|fleet|plan|report|charts[\\/]xy-chart)|node_modules[\\/]marked)[\\/.]|plan\.html|styles[\\/](drawer|tour|score|run-cards|environment|notes|plan)\.css/;
 
 /** Modules that the page for plans needs as well. */
 const SHARED =

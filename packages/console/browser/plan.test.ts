@@ -3,6 +3,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { pathToFileURL } from 'node:url';
+import type { Page } from '@servegym/operators/report';
 import { temporaryFolder } from '../../../maintenance/test-servers/temporary-folder.ts';
 import { assertAccessible, type ConsolePage } from './console-page.ts';
 import { openPage, startBoth } from './start.ts';
@@ -15,21 +16,13 @@ const TRACE = [
   ...Array.from({ length: 400 }, (_, i) => `${i / 2},${100 + (i % 7) * 50},${20 + (i % 5) * 10}`),
 ].join('\n');
 
-/** What a page is written from; `result` as the command prints it. */
-interface Report {
-  readonly kind: string;
-  readonly title: string;
-  readonly lead: string;
-  readonly result: object;
-  readonly notes?: readonly object[];
-}
-const { reportPage }: { reportPage(report: Report): string } = await import(
+const { reportPage }: { reportPage(report: Page): string } = await import(
   new URL('../dist/report.js', import.meta.url).href
 );
 
 /** Opens the page that a command writes, as a file. */
-async function openReport(report: Report, width: number): Promise<ConsolePage> {
-  const path = join(folder, `${report.kind}-${width}.html`);
+async function openReport(report: Page, width: number): Promise<ConsolePage> {
+  const path = join(folder, `${report.title}-${width}.html`);
   writeFileSync(path, reportPage(report));
   const page = await openPage(browser, pathToFileURL(path).href, {
     ...{ viewport: { width, height: 900 }, reducedMotion: 'reduce' },
@@ -68,7 +61,7 @@ describe('the page for plans', () => {
         await route.fulfill({ response });
       });
       await page.button('Plan').click();
-      await view.getByText(/^Cheapest(?: that was measured)?: \d+ × l40s-48gb/).waitFor();
+      await view.getByText(/^Cheapest(?: that was measured)?: \d+ engines? of l40s-48gb/).waitFor();
       const rows = (of: typeof view) => of.getByLabel('Table of plans').locator('tbody tr');
       const plans = await rows(view).count();
       assert.ok(plans > 0);
@@ -88,13 +81,13 @@ describe('the page for plans', () => {
       assert.equal(overflow, 0);
       await assertAccessible(page, 'a plan');
 
-      const { result } = JSON.parse(answer.trim().split('\n').at(-1)!);
-      const notes = [{ title: 'On Kubernetes', code: 'kind: Deployment' }];
+      const { sections } = JSON.parse(answer.trim().split('\n').at(-1)!);
+      const more = { title: 'On Kubernetes', code: 'kind: Deployment' };
       const report = await openReport(
-        { kind: 'plan', title: 'What to buy', lead: '400 requests', result, notes },
+        { title: 'What to buy', lead: '400 requests', sections: [...sections, more] },
         width,
       );
-      await report.view.getByText(/^Cheapest(?: that was measured)?: \d+ × l40s-48gb/).waitFor();
+      await report.view.getByText(/^Cheapest(?: that was measured)?: \d+ engines? of l40s-48gb/).waitFor();
       assert.equal(await rows(report.view).count(), plans);
       await report.view.getByText('On assumptions, to be measured').waitFor();
       await report.view.getByText('kind: Deployment').waitFor();
@@ -134,43 +127,43 @@ describe('the page for plans', () => {
 });
 
 describe('the page of a report, opened from its file', () => {
-  const settings = { max_num_seqs: 256, quantization: 'FP16' };
-  const estimate = (value: number) => ({ value, interval: { low: value - 1, high: value + 1 } });
-  const candidate = (name: string, is_default: boolean) => ({
-    ...{ settings: { ...settings, quantization: name }, is_default, on_front: !is_default },
-    ...{ sustained_rps: estimate(9), sustained_rps_searched: estimate(8), over_defaults: estimate(2) },
-    ...{ ttft_p99_ms: 120, tpot_p99_ms: 20, usd_per_million_output_tokens: 0.5, quality: 0.99 },
+  const dot = (x: number, y: number, hollow = false) => ({
+    ...{ x, y, hollow, look: 'first' as const, radius: 3, title: `${x}` },
   });
-  const tuned = (profile: string) => ({
-    ...{ profile, considered: 40, simulated_requests: 1000, wall_s: 2, reference_rps: 5 },
-    candidates: [candidate('FP8', false), candidate('FP16', true)],
-    front: [{ settings, sustained_rps: 9, ttft_p99_ms: 120, tpot_p99_ms: 20, quality: 1 }],
-    deployment: { replicas: 2, usd_per_hour: 8 },
-    commands: [{ engine: 'vLLM', line: 'vllm serve it', not_expressed: [] }],
-    verdict: { headline: 'One engine sustains 9 requests/s.' },
-    page: {
-      source: 'measured, somewhere',
-      curves: {
-        winner: [
-          { rate: 10, good: 1, sloUse: 0.5 },
-          { rate: 20, good: 0.4, sloUse: 3 },
-        ],
-        defaults: [],
+  const sections: Page['sections'] = [
+    { title: 'h100', paragraphs: ['40 configurations considered.'], look: 'heading' },
+    { numbers: [['9', 'requests/s']] },
+    { commands: [{ engine: 'vLLM', line: 'vllm serve it', notExpressed: ['aborts'] }] },
+    {
+      title: 'Load',
+      chart: {
+        label: 'Requests in time as the load grows',
+        x: { title: 'requests/s', unit: 'amount' },
+        y: { title: 'in time', unit: 'percent', domain: [0, 1.05] },
+        dots: [dot(10, 1), dot(20, 0.4, true)],
       },
-      ...{ others: [], impossible: [] },
+      look: 'half',
     },
-  });
+    {
+      table: {
+        label: 'Ranking',
+        names: ['#', 'settings'],
+        rows: [
+          ['1*', 'FP8'],
+          ['D', 'FP16'],
+        ],
+        notes: ['* front'],
+      },
+    },
+    { title: 'Not planned: 1', items: ['No room: l40s'], look: 'folded' },
+  ];
 
   for (const width of [390, 1280]) {
-    it(`shows what was tuned, with charts and commands (${width} px)`, async () => {
-      const impossible = {
-        page: { source: 'estimated', curves: {}, others: [], impossible: ['Nothing meets it.'] },
-      };
-      const result = [tuned('h100'), { ...tuned('l40s'), nearest: {}, ...impossible }];
-      const page = await openReport({ kind: 'tune', title: 'Settings', lead: 'TTFT', result }, width);
-      await page.view.getByText('Nothing meets it.').waitFor();
+    it(`shows its parts, with charts, tables and commands (${width} px)`, async () => {
+      const page = await openReport({ title: 'Settings', lead: 'TTFT', sections }, width);
+      await page.view.getByText('40 configurations considered.').waitFor();
       assert.equal(await page.view.getByLabel('Command for vLLM').inputValue(), 'vllm serve it');
-      await page.view.getByText('Settings: quantization FP8; all others as vLLM’s defaults').waitFor();
+      await page.view.getByText('Not in the line: aborts').waitFor();
       const load = page.view.getByRole('img', { name: /as the load grows/ });
       const looks = await load
         .locator('circle:has(title)')
@@ -182,20 +175,14 @@ describe('the page of a report, opened from its file', () => {
           ]),
         );
       const [[light, x1, y1], [heavy, x2, y2]] = looks;
-      assert.deepEqual([light, heavy], ['first', 'first hollow'], 'filled where the SLO holds');
+      assert.deepEqual([light, heavy], ['first', 'first hollow']);
       assert.ok(Number(x1) < Number(x2) && Number(y1) < Number(y2));
-      assert.equal(await page.view.getByRole('region', { name: 'Ranking' }).locator('tbody tr').count(), 2);
-      await assertAccessible(page, 'the report of a tune');
+      const ranking = page.view.getByRole('region', { name: 'Ranking' });
+      assert.deepEqual(await ranking.locator('tbody tr.bold').allTextContents(), ['1*FP8']);
+      assert.equal(await page.view.getByText('No room: l40s').isVisible(), false);
+      await page.view.getByText('Not planned: 1').click();
+      await page.view.getByText('No room: l40s').waitFor();
+      await assertAccessible(page, 'a report');
     });
   }
-
-  it('shows the charts of a training, the learning curve first', async () => {
-    const result = [
-      { steps: 10, mean_return: null, entropy: 3 },
-      { steps: 20, mean_return: 5, entropy: 2 },
-    ];
-    const page = await openReport({ kind: 'training', title: 'PPO', lead: '', result }, 1280);
-    assert.deepEqual(await page.view.locator('figure h2').allTextContents(), ['mean return', 'entropy']);
-    await assertAccessible(page, 'the report of a training');
-  });
 });

@@ -35,7 +35,9 @@ describe('a plan over HTTP', () => {
       .trim()
       .split('\n')
       .map((line) => JSON.parse(line));
-    const { result } = lines.at(-1);
+    const { result, sections } = lines.at(-1);
+    const table = sections.find(({ table }: { table?: object }) => table !== undefined).table;
+    assert.deepEqual([table.label, table.rows.length], ['Table of plans', result.plans.length]);
     assert.equal(result.requests, 400);
     assert.ok(result.plans.length > 0);
     const found = lines.flatMap(({ plans = [] }) => plans);

@@ -49,7 +49,10 @@ describe('servegym tune', () => {
     assert.ok(winner.sustained_rps.value > defaults.sustained_rps.value);
     assert.match(found.commands[0].line, /^vllm serve .*--max-num-seqs \d+ --max-num-batched-tokens \d+/);
     assert.match(found.commands[1].line, /sglang\.launch_server .*--max-running-requests/);
-    assert.match(readFileSync(page, 'utf8'), /"kind":"tune".*vllm serve.*"verdict".*"curves"/s);
+    assert.match(
+      readFileSync(page, 'utf8'),
+      /"title":"Settings for.*vllm serve.*"title":"Verdict".*as the load grows.*"label":"Ranking"/s,
+    );
     assert.match(readFileSync(plot, 'utf8'), /^<svg /);
 
     assert.match(readFileSync(plot, 'utf8'), /on the Pareto front.*other settings/);

@@ -1,57 +1,14 @@
 import { useSignal } from '@preact/signals';
+import type { Chart, ChartAxis, Unit } from '@servegym/operators/report';
 import type { JSX } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
-import { type Domain, decades, roundTicks } from './scales.ts';
+import { amount, count, dollars, latencyTick, percent } from '../components/format.ts';
+import { aroundLog, type Domain, decades, fromZero, roundTicks } from './scales.ts';
 
-/** Colour of a line or a dot: a class of `xy-chart.css`. */
-type Look = 'first' | 'second' | 'third' | 'faint';
-
-interface Axis {
-  readonly title: string;
-  readonly domain: Domain;
-  readonly logarithmic?: boolean;
-  /** Default: round values. */
-  readonly ticks?: readonly number[];
-  readonly text: (value: number) => string;
-}
-
-interface Line {
-  readonly look: Look;
-  readonly points: readonly (readonly [x: number, y: number])[];
-  /** Bars are drawn as thick lines. */
-  readonly thick?: boolean;
-  readonly title?: string;
-}
-
-interface Dot {
-  readonly x: number;
-  readonly y: number;
-  readonly look: Look;
-  readonly radius: number;
-  readonly hollow?: boolean;
-  /** Shown when it is pointed at. */
-  readonly title: string;
-  /** Shown beside it. */
-  readonly text?: string;
-}
-
-interface Key {
-  readonly look: Look;
-  readonly hollow?: boolean;
-  readonly text: string;
-}
-
-/** A chart of lines and dots. Later ones are drawn over earlier ones, and dots over lines. */
-export interface XYChart {
-  /** What it shows, for those who do not see it. */
-  readonly label: string;
-  readonly x: Axis;
-  readonly y: Axis;
-  readonly lines?: readonly Line[];
-  readonly dots?: readonly Dot[];
-  readonly legend?: readonly Key[];
-  readonly height?: number;
-}
+/** How the numbers of an axis are written. */
+const UNITS: Readonly<Record<Unit, (value: number) => string>> = {
+  ...{ plain: String, amount, count, dollars, latency: latencyTick, percent },
+};
 
 export const CHART_WIDTH = 640;
 const HEIGHT = 320;
@@ -60,7 +17,7 @@ const [RIGHT, TOP, BOTTOM] = [16, 16, 44];
 const [ROW, CHARACTER] = [18, 7];
 
 interface SvgProps {
-  readonly chart: XYChart;
+  readonly chart: Chart;
   readonly width: number;
   /** Style sheet and title of a drawing that stands alone. */
   readonly style?: string;
@@ -69,12 +26,20 @@ interface SvgProps {
 
 /** Draws a chart. */
 export function XYChartSvg({ chart, width, style, title }: SvgProps): JSX.Element {
-  const { label, x, y, lines = [], dots = [], legend = [], height = HEIGHT } = chart;
+  const { label, lines = [], dots = [], legend = [], height = HEIGHT } = chart;
+  const drawn = [...lines.flatMap(({ points }) => points), ...dots.map((dot) => [dot.x, dot.y] as const)];
+  const x = axisOf(
+    chart.x,
+    drawn.map(([at]) => at),
+  );
+  const y = axisOf(
+    chart.y,
+    drawn.map(([, at]) => at),
+  );
   const titleHeight = title === undefined ? 0 : 24;
   const legendHeight = legend.length === 0 ? 0 : ROW;
   const top = TOP + titleHeight + legendHeight + (y.title === '' ? 0 : ROW);
-  const yTicks = ticksOf(y);
-  const left = 14 + CHARACTER * Math.max(6, ...yTicks.map((tick) => y.text(tick).length));
+  const left = 14 + CHARACTER * Math.max(6, ...y.ticks.map((tick) => y.text(tick).length));
   const atX = scale(x, left, width - RIGHT);
   const atY = scale(y, height - BOTTOM, top);
   return (
@@ -95,7 +60,7 @@ export function XYChartSvg({ chart, width, style, title }: SvgProps): JSX.Elemen
         </text>
       )}
       <Legend legend={legend} y={titleHeight + 12} />
-      {yTicks.map((tick) => (
+      {y.ticks.map((tick) => (
         <g key={tick}>
           <path d={`M${left} ${atY(tick)}H${width - RIGHT}`} class="grid" />
           <text x={left - 6} y={atY(tick) + 4} text-anchor="end">
@@ -103,7 +68,7 @@ export function XYChartSvg({ chart, width, style, title }: SvgProps): JSX.Elemen
           </text>
         </g>
       ))}
-      {ticksOf(x).map((tick) => (
+      {x.ticks.map((tick) => (
         <text key={tick} x={atX(tick)} y={height - BOTTOM + 18} text-anchor="middle">
           {x.text(tick)}
         </text>
@@ -153,7 +118,7 @@ export function XYChartSvg({ chart, width, style, title }: SvgProps): JSX.Elemen
   );
 }
 
-function Legend({ legend, y }: { legend: readonly Key[]; y: number }): JSX.Element {
+function Legend({ legend, y }: { legend: NonNullable<Chart['legend']>; y: number }): JSX.Element {
   let x = 8 - CHARACTER;
   return (
     <>
@@ -174,7 +139,7 @@ function Legend({ legend, y }: { legend: readonly Key[]; y: number }): JSX.Eleme
 }
 
 /** A chart as wide as what is around it. */
-export function XYChartBox({ chart }: { chart: XYChart }): JSX.Element {
+export function XYChartBox({ chart }: { chart: Chart }): JSX.Element {
   const box = useRef<HTMLDivElement>(null);
   const width = useSignal(CHART_WIDTH);
   useEffect(() => {
@@ -191,12 +156,24 @@ export function XYChartBox({ chart }: { chart: XYChart }): JSX.Element {
   );
 }
 
-function ticksOf({ ticks, logarithmic, domain }: Axis): readonly number[] {
-  return ticks ?? (logarithmic ? decades(domain) : roundTicks(domain));
+/** An axis with what it does not say itself: its ends, its ticks and how they are written. */
+function axisOf(
+  { title, unit = 'plain', logarithmic, names, ...axis }: ChartAxis,
+  values: readonly number[],
+) {
+  const own = names && ([names.length - 0.5, -0.5] as const);
+  const domain: Domain = axis.domain ?? own ?? (logarithmic ? aroundLog(values) : fromZero(values));
+  const round = logarithmic ? decades(domain) : roundTicks(domain);
+  const ticks = axis.ticks ?? names?.map((_, i) => i) ?? round;
+  return { title, logarithmic, domain, ticks, text: names ? (at: number) => names[at] : UNITS[unit] };
 }
 
 /** Pixels of the values of an axis. Values that a logarithmic one has no place for stand at its start. */
-function scale({ domain, logarithmic }: Axis, from: number, to: number): (value: number) => number {
+function scale(
+  { domain, logarithmic }: ReturnType<typeof axisOf>,
+  from: number,
+  to: number,
+): (value: number) => number {
   const place = logarithmic
     ? (value: number) => Math.log(Math.max(domain[0], value))
     : (value: number) => value;

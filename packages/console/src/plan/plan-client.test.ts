@@ -1,35 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { drawnTrace, enginesText, linesOf, type Plan, paretoFront } from './plan-client.ts';
-
-const pool = (profile: string, role: Plan['pools'][number]['role'] = 'all') => ({
-  ...{ role, profile, settings: { quantization: 'FP8' as const }, engines: 2 },
-});
-const plan = (profile: string, usd_per_hour: number, ttft_p99_ms: number) =>
-  ({ pools: [pool(profile)], usd_per_hour, ttft_p99_ms }) as unknown as Plan;
-
-describe('the front of plans', () => {
-  it('leaves out what costs more and is no faster', () => {
-    const plans = [
-      plan('d', 9, 300),
-      plan('b', 4, 400),
-      plan('a', 2, 900),
-      plan('c', 4, 500),
-      plan('e', 8, 100),
-    ];
-    assert.deepEqual(
-      paretoFront(plans).map(({ pools: [{ profile }] }) => profile),
-      ['a', 'b', 'e'],
-    );
-    assert.deepEqual(paretoFront([]), []);
-  });
-});
-
-it('names the engines of a plan, of each kind', () => {
-  assert.equal(enginesText(plan('a', 1, 1)), '2 × a, FP8');
-  const apart = { ...plan('a', 1, 1), pools: [pool('a', 'prefill'), pool('b', 'decode')] };
-  assert.equal(enginesText(apart), '2 × a, FP8, to prefill + 2 × b, FP8, to decode');
-});
+import { drawnTrace, linesOf } from './plan-client.ts';
 
 describe('the lines of an answer', () => {
   it('are whole however the bytes come, in any script', async () => {

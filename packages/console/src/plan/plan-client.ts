@@ -1,5 +1,6 @@
 import { batch, computed, signal } from '@preact/signals';
 import type { planFleet, planResult } from '@servegym/operators';
+import type { Section } from '@servegym/operators/report';
 import { ApiError, createTransport } from '../api/transport.ts';
 import type { Fields } from '../api/wire.ts';
 
@@ -9,38 +10,16 @@ export interface PlannedModel {
   readonly gpus: readonly string[];
 }
 
-/** A plan as `servegym plan --json` prints it. */
-export type Plan = ReturnType<typeof planResult.planJson>;
-/** All plans of a request, the cheapest first. */
+/** All plans of a request, as `servegym plan --json` prints them. */
 export type PlanResult = ReturnType<typeof planResult.json>;
-
-/** Engines of a plan in words, which no other plan of the same answer has. */
-export function enginesText({ pools }: Plan): string {
-  return pools
-    .map(({ role, profile, settings, engines }) =>
-      [`${engines} × ${profile}`, settings.quantization, ...(role === 'all' ? [] : [`to ${role}`])].join(
-        ', ',
-      ),
-    )
-    .join(' + ');
-}
-
-export type Settings = Plan['settings'];
-
-/** Settings that differ from the defaults, or all of them. */
-export function settingsText(settings: Settings, defaults?: Settings): string {
-  const parts = Object.entries(settings)
-    .filter(([name, value]) => (defaults === undefined ? value !== false : value !== defaults[name]))
-    .map(([name, value]) => `${name} ${typeof value === 'boolean' ? (value ? 'on' : 'off') : value}`);
-  return parts.length === 0 ? 'as vLLM’s defaults' : parts.join(', ');
-}
 
 /** How the search of a plan goes. */
 export type SearchState = Parameters<NonNullable<Parameters<typeof planFleet>[3]['onSearch']>>[0];
 
-/** What a request has found so far: plans, and how many of the kinds of engines (a profile with a precision) are done. */
+/** What a request has found so far: plans, shown and counted, and how many of the kinds of engines (a profile with a precision) are done. */
 interface PlanPart {
-  readonly plans?: readonly Plan[];
+  readonly plans?: readonly object[];
+  readonly sections?: readonly Section[];
   readonly search?: SearchState;
   readonly done: number;
   readonly of: number;
@@ -58,17 +37,6 @@ export async function* linesOf(stream: ReadableStream<Uint8Array>): AsyncGenerat
     yield* lines.filter((line) => line !== '');
     if (done) return;
   }
-}
-
-/** The plans than which no other is both cheaper and faster to the first token, the cheapest first. */
-export function paretoFront(plans: readonly Plan[]): Plan[] {
-  const byPrice = [...plans].sort((a, b) => a.usd_per_hour - b.usd_per_hour || a.ttft_p99_ms - b.ttft_p99_ms);
-  const front: Plan[] = [];
-  for (const plan of byPrice) {
-    const fastest = front.at(-1)?.ttft_p99_ms ?? Number.POSITIVE_INFINITY;
-    if (plan.ttft_p99_ms < fastest) front.push(plan);
-  }
-  return front;
 }
 
 /** Requests of traffic that is drawn. */
@@ -118,13 +86,17 @@ export class Planning {
   /** GPUs that are not to be taken. */
   readonly leftOut = signal<ReadonlySet<string>>(new Set());
   readonly trace = signal<{ readonly name: string; readonly text: string }>();
-  readonly plans = signal<readonly Plan[]>([]);
+  /** What is shown of an answer. */
+  readonly sections = signal<readonly Section[]>([]);
+  /** It is an example, which nobody asked for. */
+  readonly isExample = signal(false);
+  /** Plans found so far. */
+  readonly found = signal(0);
   readonly search = signal<SearchState>();
   readonly progress = signal<readonly [done: number, of: number]>([0, 0]);
   /** All plans, once it is complete. */
   readonly result = signal<PlanResult>();
   /** Plans for the traffic that the form begins with, until others are asked for. */
-  readonly example = signal<PlanResult>();
   readonly underWay = signal<AbortController>();
   readonly isStopped = signal(false);
   readonly fault = signal('');
@@ -138,7 +110,10 @@ export class Planning {
     this.#server = createTransport(root);
     void this.#readModels();
     void import('./example-plan.json', { with: { type: 'json' } }).then(({ default: example }) => {
-      this.example.value = example as unknown as PlanResult;
+      batch(() => {
+        this.sections.value = example as readonly Section[];
+        this.isExample.value = true;
+      });
     });
   }
 
@@ -175,8 +150,9 @@ export class Planning {
     const stop = new AbortController();
     batch(() => {
       this.underWay.value = stop;
-      this.example.value = undefined;
-      this.plans.value = [];
+      this.sections.value = [];
+      this.isExample.value = false;
+      this.found.value = 0;
       this.search.value = undefined;
       this.progress.value = [0, 0];
       this.result.value = undefined;
@@ -193,7 +169,6 @@ export class Planning {
     };
     try {
       this.result.value = await this.#answer(request, stop.signal);
-      this.plans.value = [...this.result.value.plans, ...this.result.value.riskier];
     } catch (error) {
       if (stop.signal.aborted) this.isStopped.value = true;
       else this.#tell(error);
@@ -206,10 +181,11 @@ export class Planning {
     for await (const line of linesOf(await this.#server.stream('plans', request, within))) {
       const { result, error, ...part } = JSON.parse(line);
       if (error) throw new ApiError('refused', 200, error.detail, error.code);
+      const { plans = [], sections, search, done, of }: PlanPart = part;
+      if (sections) this.sections.value = sections;
       if (result) return result;
-      const { plans = [], search, done, of }: PlanPart = part;
       if (search) this.search.value = search;
-      this.plans.value = [...this.plans.value, ...plans];
+      this.found.value += plans.length;
       if (of) this.progress.value = [done, of];
     }
     throw new ApiError('unreachable', 0, 'The answer of the server ends before the plan is done.');

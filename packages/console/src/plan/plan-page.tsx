@@ -2,8 +2,9 @@ import { type JSX, render } from 'preact';
 import { startTheme } from '../charts/palette.ts';
 import { Button, PageHeader } from '../components/controls.tsx';
 import { count } from '../components/format.ts';
-import { answerText, Plans } from './plan-answer.tsx';
-import { Planning, type SearchState, type TypedLimits } from './plan-client.ts';
+import { saveCsv } from '../panels/csv.ts';
+import { Sections } from '../report/sections.tsx';
+import { Planning, type PlanResult, type SearchState, type TypedLimits } from './plan-client.ts';
 
 /** Traffic without a file: by default that of a chat, four requests a second. */
 const TRAFFIC_FIELDS = [
@@ -202,34 +203,40 @@ function searchText({ stage, share, simulations, rate, best, correlation }: Sear
   return [done, `${simulations} simulations, ${Math.round(rate)} a second`, ...looks, ...agrees].join(' · ');
 }
 
-/** The plans found so far, or in the end. */
+/** The plans found so far, or in the end; before, an example. */
 function Answer({ planning }: { planning: Planning }): JSX.Element | null {
-  const { underWay, isStopped } = planning;
-  const [plans, result] = [planning.plans.value, planning.result.value];
+  const { underWay, isStopped, isExample, found, search, sections } = planning;
+  const result = planning.result.value;
   const [done, of] = planning.progress.value;
-  const example = planning.example.value;
-  if (example)
-    return (
-      <section class="panel plan-answer" aria-label="Example">
-        <p>
-          <b>An example.</b> {answerText(example)} Plan for your own traffic above.
-        </p>
-        <Plans plans={[...example.plans, ...example.riskier]} result={example} />
-      </section>
-    );
-  if (!underWay.value && plans.length === 0 && !result && !isStopped.value) return null;
+  const isIdle = !underWay.value && !result && !isStopped.value;
+  if (isIdle && !isExample.value) return null;
   return (
-    <section class="panel plan-answer" aria-label="Plans" aria-busy={underWay.value !== undefined}>
-      <p role="status">
-        {underWay.value
-          ? `Planning: ${of === 0 ? 'reading the trace' : `${done} of ${of} kinds of engines`}, ${plans.length} plans so far.`
-          : result
-            ? answerText(result)
-            : `Stopped: ${plans.length} plans.`}
-      </p>
-      {underWay.value && <progress aria-label="Profiles planned" value={done} max={of || 1} />}
-      {underWay.value && planning.search.value && <p class="note">{searchText(planning.search.value)}</p>}
-      <Plans plans={plans} result={result} />
+    <section class="sections" aria-label={isExample.value ? 'Example' : 'Plans'}>
+      {isExample.value && (
+        <p>
+          <b>An example.</b> Plan for your own traffic above.
+        </p>
+      )}
+      {(underWay.value || isStopped.value) && (
+        <section class="panel plan-answer" aria-busy={underWay.value !== undefined}>
+          <p role="status">
+            {underWay.value
+              ? `Planning: ${of === 0 ? 'reading the trace' : `${done} of ${of} kinds of engines`}, ${found.value} plans so far.`
+              : `Stopped: ${found.value} plans.`}
+          </p>
+          {underWay.value && <progress aria-label="Profiles planned" value={done} max={of || 1} />}
+          {underWay.value && search.value && <p class="note">{searchText(search.value)}</p>}
+        </section>
+      )}
+      <Sections sections={sections.value} />
+      {result && result.plans.length > 0 && (
+        <Button look="small" text="Save as CSV" onClick={() => saveCsv('plans', rowsOf(result))} />
+      )}
     </section>
   );
+}
+
+/** Plans with the first of their commands, as rows of CSV. */
+function rowsOf({ plans, riskier }: PlanResult) {
+  return [...plans, ...riskier].map(({ commands, ...plan }) => ({ ...plan, command: commands[0]?.line }));
 }

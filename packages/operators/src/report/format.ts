@@ -67,7 +67,7 @@ export function snakeCase<T>(value: T): SnakeCase<T> {
   return convert(value) as SnakeCase<T>;
 }
 
-/** Lines for what does not always hold. */
-export function linesIf(holds: unknown, ...lines: readonly string[]): readonly string[] {
-  return holds ? lines : [];
+/** Lines, or other parts, for what does not always hold. */
+export function linesIf<Part = string>(holds: unknown, ...parts: readonly Part[]): readonly Part[] {
+  return holds ? parts : [];
 }

@@ -4,8 +4,9 @@ import { type FleetPlan, fleetPlanJson, type PlanResult, planJson } from '../pla
 import { candidateText, vllmDefaults } from '../search/candidate.ts';
 import { routerName } from '../search/search-space.ts';
 import { sloTermName, sloTermText } from '../search/slo.ts';
-import { alignedRows, linesIf } from './format.ts';
+import { linesIf } from './format.ts';
 import { kubernetesManifest } from './kubernetes-manifest.ts';
+import { type Chart, type Column, type Page, type Section, type Table, tableLines, tableOf } from './page.ts';
 import { commandLines, figure, intervalText, percent, searchLines } from './result.ts';
 
 /** Rows of the table in a terminal. */
@@ -18,6 +19,7 @@ export const planResult = {
   planJson: fleetPlanJson,
   text: planText,
   textSoFar: plansSoFarText,
+  sections: planSections,
   page: planPage,
 };
 
@@ -28,11 +30,12 @@ function planText(result: PlanResult): string {
   const riskier = riskierLines(result);
   const head = [trafficLine(result), `SLO: ${result.slo.map(sloTermText).join(', ')}`, ''];
   if (cheapest === undefined) {
-    const none =
-      result.riskier.length > 0
-        ? 'No plan that rests on measurements meets the SLO.'
-        : 'No profile meets the SLO:';
-    const why = [none, ...refusedLines(result), ...nearestLines(result), ...nearLines(result)];
+    const why = [
+      noneText(result),
+      ...refusedLines(result).map((line) => `  ${line}`),
+      ...nearestLines(result),
+      ...nearLines(result),
+    ];
     return [...head, ...why, ...riskier, ...effortLines(result)].join('\n');
   }
   return [
@@ -44,7 +47,7 @@ function planText(result: PlanResult): string {
       notPlanned.length > 0,
       '',
       `Not planned (${counted(mostEngines, 'engine')} at most):`,
-      ...refusedLines(result),
+      ...refusedLines(result).map((line) => `  ${line}`),
     ),
     '',
     ...confirmLines(cheapest),
@@ -52,12 +55,14 @@ function planText(result: PlanResult): string {
   ].join('\n');
 }
 
+function noneText({ riskier }: PlanResult): string {
+  return riskier.length > 0
+    ? 'No plan that rests on measurements meets the SLO.'
+    : 'No profile meets the SLO:';
+}
+
 /** Text of a `plan` that was interrupted: the plans of the kinds that were done. */
-function plansSoFarText(
-  { plans, riskier }: Pick<PlanResult, 'plans' | 'riskier'>,
-  done: number,
-  of: number,
-): string {
+function plansSoFarText({ plans, riskier }: Ranked, done: number, of: number): string {
   return [
     `Interrupted after ${done} of ${of} kinds of engines. Plans so far:`,
     '',
@@ -66,20 +71,33 @@ function plansSoFarText(
   ].join('\n');
 }
 
+/** Plans of a search, ranked. */
+type Ranked = Pick<PlanResult, 'plans' | 'riskier'>;
+
+/** Plans that assume what was not allowed and cost less than the first of the others. */
+function cheaperOnes({ plans, riskier }: Ranked): readonly FleetPlan[] {
+  const least = plans[0]?.usdPerHour ?? Number.POSITIVE_INFINITY;
+  return riskier.filter(({ usdPerHour }) => usdPerHour < least);
+}
+
 /** Plans that assume what was not allowed and cost less than the first of the others, and what to measure first. */
-function riskierLines({ plans, riskier }: Pick<PlanResult, 'plans' | 'riskier'>): string[] {
-  const cheaper = riskier.filter(
-    ({ usdPerHour }) => usdPerHour < (plans[0]?.usdPerHour ?? Number.POSITIVE_INFINITY),
-  );
+function riskierLines(ranked: Ranked): string[] {
+  const cheaper = cheaperOnes(ranked);
   if (cheaper.length === 0) return [];
-  const [{ assumes }] = cheaper;
   return [
     '',
-    plans.length > 0 ? 'Cheaper, on assumptions:' : 'On assumptions:',
-    ...tableLines(cheaper.slice(0, MOST_RISKIER), ['assumes', ({ assumes: each }) => each.join(', ')]),
+    ranked.plans.length > 0 ? 'Cheaper, on assumptions:' : 'On assumptions:',
+    ...tableLines(planTable('', cheaper.slice(0, MOST_RISKIER), [ASSUMES])),
     ...linesIf(cheaper.length > MOST_RISKIER, `and ${cheaper.length - MOST_RISKIER} more: --json has all`),
-    `Before you buy the first of them: ${assumes.map((each) => CHECKS[each] ?? `measure the accuracy of ${each.toUpperCase()} weights on your task`).join('; ')}. \`--allow ${assumes.join(',')}\` ranks such plans with the others.`,
+    measureFirst(cheaper[0]),
   ];
+}
+
+function measureFirst({ assumes }: FleetPlan): string {
+  const checks = assumes.map(
+    (each) => CHECKS[each] ?? `measure the accuracy of ${each.toUpperCase()} weights on your task`,
+  );
+  return `Before you buy the first of them: ${checks.join('; ')}. \`--allow ${assumes.join(',')}\` ranks such plans with the others.`;
 }
 
 /** Plans that miss the SLO by less than the error of their profile. */
@@ -89,7 +107,7 @@ function nearLines({ near }: PlanResult): string[] {
   return [
     '',
     'Too close to tell: these miss the SLO by less than the error of their profile.',
-    ...tableLines(near, ['chance', (plan) => percent(chances.get(plan)!)]),
+    ...tableLines(planTable('', near, [['chance', (plan) => percent(chances.get(plan)!)]])),
   ];
 }
 
@@ -109,39 +127,74 @@ function plansLines(plans: readonly FleetPlan[]): string[] {
     planSentence(cheapest),
     ...commandLines(cheapest.commands),
     '',
-    ...tableLines(plans.slice(0, MOST_ROWS)),
+    ...tableLines(planTable('', plans.slice(0, MOST_ROWS))),
     ...linesIf(plans.length > MOST_ROWS, `and ${plans.length - MOST_ROWS} more: --json has all`),
-    '* no cheaper plan has a lower TTFT p99. Interval: over stretches of the traffic, widened by the error of the profile.',
-    'Autoscaled: mean bill when engines follow the demand. At least: no schedule of any kind on these GPUs costs less.',
+    ...MEANING,
   ];
 }
 
-/** @param more name and text of one more column */
-function tableLines(
+const MEANING = [
+  '* no cheaper plan has a lower TTFT p99. Interval: over stretches of the traffic, widened by the error of the profile.',
+  'Autoscaled: mean bill when engines follow the demand. At least: no schedule of any kind on these GPUs costs less.',
+];
+
+/** Figures of plans, in all tables. */
+const COLUMNS: readonly Column<FleetPlan>[] = [
+  ['#', ({ onFront }, i) => `${i + 1}${onFront ? '*' : ''}`],
+  ['profile', profilesText],
+  ['weights', sharingText],
+  ['engines', ({ engines }) => String(engines)],
+  ['GPUs', ({ gpus }) => String(gpus)],
+  ['USD/h', ({ usdPerHour }) => figure(usdPerHour)],
+  ['95 % interval', ({ confidence: { usdPerHour: at } }) => `${figure(at.low)}..${figure(at.high)}`],
+  ['autoscaled', ({ autoscaledUsdPerHour }) => figure(autoscaledUsdPerHour)],
+  ['at least', ({ lowerBoundUsdPerHour }) => figure(lowerBoundUsdPerHour)],
+  ['USD/M out', ({ usdPerMillionOutputTokens }) => figure(usdPerMillionOutputTokens)],
+  ['TTFT p99', ({ ttftP99Ms }) => figure(ttftP99Ms)],
+  ['TPOT p99', ({ tpotP99Ms }) => figure(tpotP99Ms)],
+  ['headroom', ({ headroom }) => `${figure(headroom)}x`],
+  ['rests on', ({ restsOn }) => restsOn],
+];
+
+const ASSUMES: Column<FleetPlan> = ['assumes', ({ assumes }) => assumes.join(', ')];
+
+/** Further columns of a page. */
+const FURTHER_COLUMNS: readonly Column<FleetPlan>[] = [
+  ['good at 1.5x', ({ good_at_1_5_times: good }) => percent(good)],
+  ['USD/M in', ({ usdPerMillionInputTokens }) => figure(usdPerMillionInputTokens)],
+  ['kW at most', ({ kwhPerHourAtMost: kw }) => (kw === null ? '-' : figure(kw))],
+  ['breaks first', ({ breaksFirst }) => breaksFirst ?? '-'],
+  ['quality', ({ quality }) => percent(quality)],
+  ['settings', settingsText],
+];
+
+function planTable(
+  label: string,
   plans: readonly FleetPlan[],
-  [name, more]: readonly [name?: string, more?: (plan: FleetPlan) => string] = [],
-): string[] {
-  return alignedRows([
-    [
-      ...['', 'profile', 'weights', 'engines', 'GPUs', 'USD/h', '95 % interval', 'autoscaled', 'at least'],
-      ...['USD/M out', 'TTFT p99', 'TPOT p99', 'headroom', 'rests on', ...(name ? [name] : [])],
-    ],
-    ...plans.map((plan, i) => [...row(plan, i), ...(more ? [more(plan)] : [])]),
-  ]);
+  more: readonly Column<FleetPlan>[] = [],
+  notes?: readonly string[],
+): Table {
+  return tableOf(label, plans, [...COLUMNS, ...more], notes);
 }
 
-/** The cheapest plan in words. */
-function planSentence(plan: FleetPlan): string {
-  const { pools, gpus, usdPerHour, confidence, breaksFirst, headroom } = plan;
+/** Engines of a plan in words. */
+function enginesText({ pools }: FleetPlan): string {
+  return pools
+    .map(({ engines, profile, settings, role }) => {
+      const does = role === 'all' ? '' : ` for ${role}`;
+      return `${counted(engines, 'engine')} of ${profile.name}${does}, ${settings.weights}`;
+    })
+    .join(' and ');
+}
+
+/** A plan in words. */
+function planSentence(plan: FleetPlan, which = 'Cheapest'): string {
+  const { gpus, usdPerHour, confidence, breaksFirst, headroom } = plan;
   const { low, high } = confidence.usdPerHour;
   const { sustainedRps: sustained } = confidence;
   const times = headroom / plan.sustainedRps;
-  const engines = pools.map(({ engines: count, profile, settings, role }) => {
-    const does = role === 'all' ? '' : ` for ${role}`;
-    return `${counted(count, 'engine')} of ${profile.name}${does}, ${settings.weights}`;
-  });
   return [
-    `Cheapest: ${engines.join(' and ')} (${counted(gpus, 'GPU')}), ${figure(usdPerHour)} USD an hour (${figure(low)} to ${figure(high)}).`,
+    `${which}: ${enginesText(plan)} (${counted(gpus, 'GPU')}), ${figure(usdPerHour)} USD an hour (${figure(low)} to ${figure(high)}).`,
     `Settings: ${settingsText(plan)}.`,
     ...linesIf(
       plan.router === 'prefix_aware',
@@ -202,26 +255,6 @@ function trafficLine(result: PlanResult): string {
   return `${trace}: ${counted(requests, 'request')} in ${figure(result.hours)} h${used}; ${figure(result.requestsPerS)} requests/s, ${figure(result.inputTokensPerS)} input and ${figure(result.outputTokensPerS)} output tokens/s`;
 }
 
-function row(plan: FleetPlan, index: number): string[] {
-  const { low, high } = plan.confidence.usdPerHour;
-  return [
-    `${index + 1}${plan.onFront ? '*' : ''}`,
-    profilesText(plan),
-    sharingText(plan),
-    String(plan.engines),
-    String(plan.gpus),
-    figure(plan.usdPerHour),
-    `${figure(low)}..${figure(high)}`,
-    figure(plan.autoscaledUsdPerHour),
-    figure(plan.lowerBoundUsdPerHour),
-    figure(plan.usdPerMillionOutputTokens),
-    figure(plan.ttftP99Ms),
-    figure(plan.tpotP99Ms),
-    `${figure(plan.headroom)}x`,
-    plan.restsOn,
-  ];
-}
-
 function refusedLines({ notPlanned }: PlanResult): string[] {
   const byReason = new Map<string, string[]>();
   for (const { profile, precision, reason } of notPlanned) {
@@ -229,7 +262,7 @@ function refusedLines({ notPlanned }: PlanResult): string[] {
     names.push(`${profile.name} ${precision}`);
     byReason.set(reason, names);
   }
-  return [...byReason].map(([reason, names]) => `  ${reason}: ${names.join(', ')}`);
+  return [...byReason].map(([reason, names]) => `${reason}: ${names.join(', ')}`);
 }
 
 /** What comes nearest to an SLO that nothing meets. */
@@ -259,24 +292,137 @@ function effortLines({ simulations, simulatedRequests, wallS, ...search }: PlanR
   ];
 }
 
-/** What the page of a `plan` shows: its JSON, and the rest in words. */
-function planPage(result: PlanResult) {
-  const { trace, plans, slo } = result;
-  const [cheapest] = plans;
+/** The page of a `plan`. */
+function planPage(result: PlanResult): Page {
+  const { trace, plans } = result;
+  const lead = leadOf(plans);
+  const ofLead = (section: (plan: FleetPlan) => Section) => (lead === undefined ? [] : [section(lead)]);
   return {
-    kind: 'plan' as const,
     title: `What to buy for ${/\s/.test(trace) ? trace : basename(trace)}`,
-    lead: `${counted(result.requests, 'request')} in ${figure(result.hours)} h: ${figure(result.requestsPerS)} a second, ${figure(result.inputTokensPerS)} input and ${figure(result.outputTokensPerS)} output tokens a second. Objectives: ${slo.map(sloTermText).join(', ')}.`,
-    result: planJson(result),
-    notes:
-      cheapest === undefined
-        ? []
-        : [
-            { title: 'The cheapest in words', items: planSentence(cheapest).split('\n') },
-            { title: 'Assumptions', items: assumptions(result, cheapest) },
-            { title: 'On Kubernetes', code: kubernetesManifest(cheapest) },
-            { title: 'How to confirm it', code: confirmLines(cheapest).join('\n') },
-          ],
+    lead: `Objectives: ${result.slo.map(sloTermText).join(', ')}.`,
+    sections: [
+      ...ofLead((plan) => ({ numbers: numbersOf(plan) })),
+      ...ofLead(() => ({ title: 'What could still be saved', chart: savingsChart(plans) })),
+      ...planSections(result, result),
+      ...ofLead((plan) => ({ title: 'Assumptions', items: assumptions(result, plan), look: 'half' })),
+      ...ofLead((plan) => ({ title: 'On Kubernetes', code: kubernetesManifest(plan), look: 'half' })),
+      ...ofLead((plan) => ({
+        ...{ title: 'How to confirm it', code: confirmLines(plan).join('\n'), look: 'half' },
+      })),
+    ],
+  };
+}
+
+/** The cheapest plan that rests on measurements of its profile, or the cheapest of all. */
+function leadOf(plans: readonly FleetPlan[]): FleetPlan | undefined {
+  return plans.find(({ restsOn }) => restsOn === 'measured') ?? plans[0];
+}
+
+/** Plans with a chart, the one to begin with first. @param result once the search is done: it has the commands too */
+function planSections({ plans, riskier }: Ranked, result?: PlanResult): readonly Section[] {
+  const lead = leadOf(plans);
+  const table = planTable('Table of plans', plans, FURTHER_COLUMNS, MEANING);
+  const at = lead === undefined ? 0 : plans.indexOf(lead);
+  const rows = [...table.rows.slice(at, at + 1), ...table.rows.toSpliced(at, 1)];
+  const risks = planTable('Plans on assumptions', riskier, [ASSUMES, ...FURTHER_COLUMNS]);
+  const refused = result === undefined ? [] : refusedLines(result);
+  const notPlanned = `Not planned: ${result?.notPlanned.length}`;
+  return [
+    ...(result === undefined ? [] : [{ paragraphs: answerLines(result) }]),
+    ...linesIf(plans.length > 0, { chart: frontChart(plans), table: { ...table, rows } }),
+    ...linesIf(result !== undefined && plans.length > 0, { commands: lead?.commands }),
+    ...linesIf<Section>(riskier.length > 0, {
+      ...{ title: `On assumptions, to be measured before you buy: ${riskier.length}`, table: risks },
+      look: 'folded',
+    }),
+    ...linesIf<Section>(refused.length > 0, { title: notPlanned, items: refused, look: 'folded' }),
+  ];
+}
+
+/** The plan to begin with in words, and what could cost less. */
+function answerLines(result: PlanResult): string[] {
+  const { plans } = result;
+  const lead = leadOf(plans);
+  const [cheapest] = plans;
+  const [cheaper] = cheaperOnes(result);
+  const could = (plan: FleetPlan | undefined, on: string) =>
+    plan === undefined
+      ? []
+      : [`On ${on} it could be ${enginesText(plan)} for ${figure(plan.usdPerHour)} USD an hour.`];
+  return [
+    ...(lead === undefined
+      ? [noneText(result), ...nearestLines(result)]
+      : planSentence(lead, lead === cheapest ? 'Cheapest' : 'Cheapest that was measured').split('\n')),
+    ...(cheapest === lead
+      ? []
+      : could(cheapest, cheapest.restsOn === 'tables' ? 'kernel tables' : 'data sheets')),
+    ...could(cheaper, `assumptions (${cheaper?.assumes.join(', ')})`),
+    `${trafficLine(result)}.`,
+    'The figures come from a simulator. Measure one GPU hour on the engine that you choose before you buy.',
+  ];
+}
+
+function numbersOf(plan: FleetPlan): (readonly [value: string, name: string])[] {
+  const { gpus, headroom } = plan;
+  return [
+    [
+      `$${figure(plan.usdPerHour)}`,
+      `an hour (${intervalText(plan.confidence.usdPerHour)}), all engines all the time`,
+    ],
+    [counted(gpus, 'GPU'), enginesText(plan)],
+    [
+      `$${figure(plan.autoscaledUsdPerHour)}`,
+      `an hour when engines follow the demand; no schedule costs less than ${figure(plan.lowerBoundUsdPerHour)}`,
+    ],
+    [`$${figure(plan.usdPerMillionOutputTokens)}`, 'for a million output tokens of this traffic'],
+    [`${figure(headroom)}×`, 'the load that they sustain'],
+  ];
+}
+
+/** USD an hour against TTFT, with the front drawn through. */
+function frontChart(plans: readonly FleetPlan[]): Chart {
+  const front = plans.filter(({ onFront }) => onFront);
+  const times = plans.map(({ ttftP99Ms }) => Math.max(1, ttftP99Ms));
+  return {
+    label: `${plans.length} plans by price and time to first token, ${front.length} of them on the front`,
+    x: {
+      ...{ title: 'time to first token, slowest 1 %', unit: 'latency', logarithmic: true },
+      domain: [Math.min(100, ...times) / 1.3, Math.max(1000, ...times) * 1.3],
+    },
+    y: { title: '', unit: 'dollars' },
+    lines: [{ look: 'first', points: front.map((plan) => [plan.ttftP99Ms, plan.usdPerHour]) }],
+    dots: plans.map((plan) => ({
+      ...{ x: plan.ttftP99Ms, y: plan.usdPerHour },
+      ...(plan.onFront ? { look: 'first', radius: 6 } : { look: 'faint', radius: 4.5, hollow: true }),
+      title: `${enginesText(plan)}: ${figure(plan.usdPerHour)} USD an hour, TTFT p99 ${figure(plan.ttftP99Ms)} ms`,
+    })),
+  };
+}
+
+/** Plans whose savings are drawn. */
+const MOST_BARS = 6;
+
+/** Bars of the cheapest plans: all the time, with an autoscaler, and the bound. */
+function savingsChart(plans: readonly FleetPlan[]): Chart {
+  const shown = plans.slice(0, MOST_BARS);
+  const bars = [
+    ['faint', 'all the time', ({ usdPerHour }: FleetPlan) => usdPerHour],
+    ['first', 'autoscaled', ({ autoscaledUsdPerHour }: FleetPlan) => autoscaledUsdPerHour],
+    ['second', 'at least', ({ lowerBoundUsdPerHour }: FleetPlan) => lowerBoundUsdPerHour],
+  ] as const;
+  return {
+    label:
+      'USD an hour of the cheapest plans: all the time, with an autoscaler, and the least there could be',
+    x: { title: 'USD an hour', unit: 'dollars' },
+    y: { title: '', names: shown.map(enginesText) },
+    lines: shown.flatMap((plan, i) =>
+      bars.map(([look, , usd], k) => {
+        const at = i + 0.2 * (k - 1);
+        return { look, thick: true, points: [[0, at] as const, [usd(plan), at] as const] };
+      }),
+    ),
+    legend: bars.map(([look, text]) => ({ look, text })),
+    height: 94 + 44 * shown.length,
   };
 }
 

@@ -1,23 +1,28 @@
 import { basename } from 'node:path';
-import type { EngineProfile } from '@servegym/simulator';
-import { counted } from '@servegym/simulator';
+import { counted, type EngineProfile } from '@servegym/simulator';
 import { servingCommands } from '../deployment/serving-command.ts';
 import { type Candidate, candidateText, vllmDefaults } from '../search/candidate.ts';
 import { milliseconds, type SloTerm, sloTermName, sloTermText } from '../search/slo.ts';
 import type { ControllerGain } from '../tune/choices.ts';
 import {
-  frontPointJson,
+  type FrontPoint,
   type ImpossibleTune,
+  type LoadCurvePoint,
   type PossibleTune,
   type TunedCandidate,
   type TuneResult,
   tuneJson,
 } from '../tune/tune-result.ts';
-import { alignedRows } from './format.ts';
+import { linesIf } from './format.ts';
+import { type Chart, type Column, type Page, type Section, tableLines, tableOf } from './page.ts';
 import { commandLines, estimateText, figure, intervalText, percent, searchLines } from './result.ts';
 
 /** How a result of `tune` is written. */
-export const tuneResult = { json: tuneJson, text: tuneText, textSoFar: bestSoFarText, page: tunePage };
+export const tuneResult = {
+  ...{ json: tuneJson, text: tuneText, textSoFar: bestSoFarText, page: tunePage },
+  /** The plot of the front. */
+  plot: frontChart,
+};
 
 /** Text of `tune` without `--json`. */
 function tuneText(result: TuneResult): string {
@@ -43,11 +48,7 @@ function tuneText(result: TuneResult): string {
       return `${label(each, i).padEnd(3)} ${text}`;
     }),
     '',
-    ...alignedRows([
-      ['', 'sustained/s', '95 % interval', 'vs defaults', 'TTFT p99', 'TPOT p99', 'USD/M tokens', 'quality'],
-      ...candidates.map(row),
-    ]),
-    `* on the Pareto front of load, TTFT, TPOT and quality, which --report draws. Sustained: requests/s of one engine under the SLO, on traffic the search has not seen; interval: over stretches of it, widened by the error of the profile. Latencies at ${figure(result.referenceRps)} requests/s, ms.`,
+    ...tableLines(tableOf('', candidates, COLUMNS, [meaning(result)])),
     '',
     verdict.confirmation,
     verdict.deployment,
@@ -65,39 +66,180 @@ function bestSoFarText(profile: EngineProfile, candidate: Candidate): string {
   ].join('\n');
 }
 
-/** What the page of a `tune` shows: its JSON, and what is drawn beside it. */
-function tunePage(results: readonly TuneResult[]) {
+/** Figures of candidates, in all tables. */
+const COLUMNS: readonly Column<TunedCandidate>[] = [
+  ['#', label],
+  ['sustained/s', ({ sustainedRps }) => figure(sustainedRps.value)],
+  ['95 % interval', ({ sustainedRps }) => intervalText(sustainedRps.interval)],
+  ['vs defaults', ({ overDefaults }) => (overDefaults === null ? '-' : estimateText(overDefaults))],
+  ['TTFT p99', ({ ttftP99Ms }) => figure(ttftP99Ms)],
+  ['TPOT p99', ({ tpotP99Ms }) => figure(tpotP99Ms)],
+  ['USD/M tokens', ({ usdPerMillionOutputTokens: usd }) => (usd === null ? '-' : figure(usd))],
+  ['quality', ({ quality }) => percent(quality)],
+];
+
+const meaning = ({ referenceRps }: PossibleTune) =>
+  `* on the Pareto front of load, TTFT, TPOT and quality, which --report draws. Sustained: requests/s of one engine under the SLO, on traffic the search has not seen; interval: over stretches of it, widened by the error of the profile. Latencies at ${figure(referenceRps)} requests/s, ms.`;
+
+/** The page of a `tune`. */
+function tunePage(results: readonly TuneResult[]): Page {
   const [first] = results;
   const { slo, trace, requestsSearched, requestsHeldOut } = first;
   const requests = (requestsSearched + requestsHeldOut).toLocaleString('en-US');
   return {
-    kind: 'tune' as const,
     title: `Settings for ${basename(trace)}`,
     lead: `${slo.map(sloTermText).join(', ')}. ${trafficText(first)}, ${requests} requests, half of them held out.`,
-    result: results.map((result) => ({
-      ...tuneJson(result),
-      page: {
-        source: `${result.profile.status}, ${result.profile.source}`,
-        curves: result.possible ? result.curves : { winner: [], defaults: [] },
-        others: result.possible ? result.others.map(frontPointJson) : [],
-        impossible: result.possible ? [] : impossibleText(result),
+    sections: [
+      ...linesIf<Section>(results.length > 1, {
+        title: 'The profiles compared',
+        table: tableOf('The profiles compared', results, COMPARED),
+      }),
+      ...results.flatMap(sectionsOf),
+      {
+        paragraphs: [
+          'All settings see the same requests and the same random draws. The figures come from a simulator: confirm the winner on a real server before you rely on it.',
+        ],
       },
-    })),
+    ],
   };
 }
 
-function row(candidate: TunedCandidate, index: number): string[] {
-  const { sustainedRps, overDefaults, usdPerMillionOutputTokens: usd } = candidate;
+/** A column about the winner of each profile. */
+const ofWinner = (
+  name: string,
+  cell: (winner: TunedCandidate, result: PossibleTune) => string,
+): Column<TuneResult> => [name, (result) => (result.possible ? cell(result.candidates[0], result) : '-')];
+
+const COMPARED: readonly Column<TuneResult>[] = [
+  ['profile', ({ profile }) => profile.name],
+  ofWinner('settings', ({ settings }, { profile }) => candidateText(settings, vllmDefaults(profile))),
+  ofWinner('sustained/s', ({ sustainedRps }) => estimateText(sustainedRps)),
+  ofWinner('USD/M tokens', ({ usdPerMillionOutputTokens: usd }) => (usd === null ? '-' : figure(usd))),
+  ofWinner('engines', (_, { deployment: { replicas } }) => String(replicas ?? 'too many')),
+  ofWinner('USD/h', (_, { deployment: { usdPerHour: usd } }) => (usd === null ? '-' : figure(usd))),
+];
+
+/** What a page shows of a result. */
+function sectionsOf(result: TuneResult): readonly Section[] {
+  const { profile, considered, simulatedRequests, wallS } = result;
+  const heading: Section = {
+    ...{ title: profile.name, look: 'heading' },
+    paragraphs: [
+      `${counted(considered, 'configuration')} considered, ${counted(simulatedRequests, 'request')} simulated in ${figure(wallS)} s. Profile: ${profile.status}, ${profile.source}.`,
+    ],
+  };
+  if (!result.possible) return [heading, { paragraphs: impossibleText(result) }];
+  const { candidates, commands, verdict, curves } = result;
+  const [winner] = candidates;
+  const named = (each: TunedCandidate) =>
+    candidateText(each.settings, each.isDefault ? undefined : vllmDefaults(profile));
+  const settings = candidateText(winner.settings, vllmDefaults(profile));
+  const ranked = [...COLUMNS, ['settings', named]] as const;
   return [
-    label(candidate, index),
-    figure(sustainedRps.value),
-    intervalText(sustainedRps.interval),
-    overDefaults === null ? '-' : estimateText(overDefaults),
-    figure(candidate.ttftP99Ms),
-    figure(candidate.tpotP99Ms),
-    usd === null ? '-' : figure(usd),
-    percent(candidate.quality),
+    heading,
+    {
+      paragraphs: [`Settings: ${settings}${winner.isDefault ? '' : '; all others as vLLM’s defaults'}.`],
+      commands,
+    },
+    { title: 'Verdict', paragraphs: Object.values(verdict) },
+    { title: 'Load that is sustained against latency', chart: frontChart(result), look: 'half' },
+    { title: 'Requests within the limits as the load grows', chart: loadChart(curves), look: 'half' },
+    { title: 'Intervals', chart: intervalsChart(candidates, named), look: 'half' },
+    { title: 'Ranking', table: tableOf('Ranking', candidates, ranked, [meaning(result)]) },
   ];
+}
+
+const look = (isDefault: boolean): 'first' | 'second' => (isDefault ? 'second' : 'first');
+
+/** Sustained load against TTFT: the front, and the other settings that were simulated. */
+function frontChart({ profile, front, others, candidates }: PossibleTune): Chart {
+  const isDrawn = ({ ttftP99Ms, sustainedRps }: FrontPoint) => ttftP99Ms > 0 && sustainedRps > 0;
+  const [best, behind] = [front.filter(isDrawn), others.filter(isDrawn)];
+  const named = candidates.filter(({ isDefault, ttftP99Ms }, i) => (isDefault || i === 0) && ttftP99Ms > 0);
+  const tpots = [...best, ...behind].map(({ tpotP99Ms }) => tpotP99Ms);
+  const [least, most] = [Math.min(...tpots), Math.max(...tpots)];
+  const dot = ({ settings, sustainedRps, ttftP99Ms, tpotP99Ms }: FrontPoint) => ({
+    ...{ x: ttftP99Ms, y: sustainedRps },
+    radius: 3.5 + 5 * (most > least ? Math.log(tpotP99Ms / least) / Math.log(most / least) : 0),
+    title: `${candidateText(settings, vllmDefaults(profile))}: sustains ${figure(sustainedRps)} requests/s, TTFT p99 ${figure(ttftP99Ms)} ms, TPOT p99 ${figure(tpotP99Ms)} ms`,
+  });
+  return {
+    label: `${best.length} settings on the front of sustained load and time to first token`,
+    x: { title: 'TTFT p99 at the reference load, logarithmic', unit: 'latency', logarithmic: true },
+    y: { title: 'sustained requests/s', unit: 'amount' },
+    lines: named.map(({ isDefault, ttftP99Ms: x, sustainedRps: { interval } }) => ({
+      ...{ look: look(isDefault), points: [interval.low, interval.high].map((y) => [x, y] as const) },
+    })),
+    dots: [
+      ...behind.map((point) => ({ ...dot(point), look: 'faint' as const, hollow: true })),
+      ...best.map((point) => ({ ...dot(point), look: 'first' as const })),
+      ...named.map(({ isDefault, ttftP99Ms, sustainedRps }) => {
+        const text = isDefault ? 'vLLM’s defaults' : 'chosen';
+        return { x: ttftP99Ms, y: sustainedRps.value, radius: 5, look: look(isDefault), title: text, text };
+      }),
+    ],
+    legend: [
+      { look: 'first', text: 'on the Pareto front; larger: a larger TPOT' },
+      { look: 'faint', hollow: true, text: 'other settings' },
+    ],
+  };
+}
+
+/** Share of the requests within every limit over the load, for the winner and the defaults. */
+function loadChart({ winner, defaults }: PossibleTune['curves']): Chart {
+  const curves = [
+    [defaults, 'second', 'vLLM’s defaults'],
+    [winner, 'first', 'chosen'],
+  ] as const;
+  const place = ({ rate, good }: LoadCurvePoint) => [rate, good] as const;
+  return {
+    label: 'Share of the requests within every limit as the load grows, chosen settings and vLLM’s defaults',
+    x: { title: 'requests/s of one engine', unit: 'amount' },
+    y: {
+      ...{ title: 'requests within every limit', unit: 'percent' },
+      ...{ domain: [0, 1.05], ticks: [0, 0.25, 0.5, 0.75, 1] },
+    },
+    lines: curves.map(([points, look]) => ({ look, points: points.map(place) })),
+    dots: curves.flatMap(([points, look]) =>
+      points.map(({ rate, good, sloUse }) => ({
+        ...{ x: rate, y: good, look, radius: 3.5, hollow: sloUse > 1 },
+        title: `${figure(rate)} requests/s: ${percent(good)} within every limit`,
+      })),
+    ),
+    legend: [
+      ...curves.map(([, look, text]) => ({ look, text })),
+      { look: 'faint', hollow: true, text: 'the SLO does not hold' },
+    ],
+  };
+}
+
+/** Sustained loads of the finalists with their intervals. */
+function intervalsChart(
+  candidates: readonly TunedCandidate[],
+  named: (candidate: TunedCandidate) => string,
+): Chart {
+  const estimates = candidates.flatMap((candidate, i) => {
+    const { isDefault, sustainedRps, sustainedRpsSearched } = candidate;
+    const of = { look: look(isDefault), title: named(candidate) } as const;
+    return [
+      { ...of, ...sustainedRpsSearched, y: i - 0.14, hollow: true },
+      { ...of, ...sustainedRps, y: i + 0.14, hollow: false },
+    ];
+  });
+  return {
+    label: 'Sustained requests/s of the finalists with their intervals',
+    x: { title: 'sustained requests/s', unit: 'amount' },
+    y: { title: '', names: candidates.map(({ isDefault }, i) => (isDefault ? 'D' : `${i + 1}`)) },
+    lines: estimates.map(({ interval, y, look }) => ({
+      ...{ look, points: [interval.low, interval.high].map((x) => [x, y] as const) },
+    })),
+    dots: estimates.map(({ value, interval: _, ...dot }) => ({ ...dot, x: value, radius: 4 })),
+    legend: [
+      { look: 'first', text: 'on unseen traffic' },
+      { look: 'first', hollow: true, text: 'on that of the search' },
+    ],
+    height: 94 + 30 * candidates.length,
+  };
 }
 
 function label({ isDefault, onFront }: TunedCandidate, index: number): string {

@@ -22,7 +22,6 @@ const frontPoint = z.object({
   ...figures,
 });
 export type FrontPoint = z.input<typeof frontPoint>;
-export const frontPointJson = part.jsonOf(frontPoint);
 
 /** One candidate in the tables. */
 const candidate = z.object({

@@ -41,7 +41,7 @@ import { readProfile, requireWritable, writeOutputFile } from './files.ts';
 import { jobOptions, withJobs } from './jobs.ts';
 import { printResult } from './output/print-result.ts';
 import { showProgress, untilDone } from './output/progress.ts';
-import { pngRenderer, reportPage, reportPlot } from './output/report-page.ts';
+import { chartSvg, pngRenderer, reportPage } from './output/report-page.ts';
 
 /** Dimensions that are searched unless `--search` says otherwise. */
 const DEFAULT_SPACE: SearchSpace = Object.fromEntries(
@@ -232,7 +232,9 @@ async function writePlot(path: string, result: TuneResult): Promise<void> {
     console.error(`note: nothing to plot in ${path}, as no settings meet the SLO`);
     return;
   }
-  await writeOutputFile(path, [rendererFor(path)(reportPlot(tuneResult.page([result])))]);
+  await writeOutputFile(path, [
+    rendererFor(path)(chartSvg(tuneResult.plot(result), tuneResult.page([result]).title)),
+  ]);
 }
 
 /** Converts a drawing to the format that the file's name asks for. */

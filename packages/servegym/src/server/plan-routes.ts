@@ -1,10 +1,12 @@
 import { describedBy, httpProblem, type OpenEnvServer } from '@servegym/openenv';
 import {
   ASSUMPTIONS,
+  type FleetPlan,
   longestRequest,
   parseSlo,
   planFleet,
   planResult,
+  rankPlans,
   splitTrace,
   TUNE_JOB_KINDS,
   TuningError,
@@ -99,6 +101,7 @@ export function mountPlanRoutes(server: OpenEnvServer, work: BackgroundWork): vo
         read.resolve();
         const write = await opened.promise;
         let toldAt = 0;
+        const found: FleetPlan[] = [];
         return planFleet(
           jobs,
           profiles,
@@ -110,7 +113,11 @@ export function mountPlanRoutes(server: OpenEnvServer, work: BackgroundWork): vo
               toldAt = performance.now();
               void write({ search });
             },
-            onPlans: (plans) => void write({ plans: plans.map(planResult.planJson) }),
+            onPlans(plans) {
+              found.push(...plans);
+              const sections = planResult.sections(rankPlans(found, body.allow));
+              void write({ plans: plans.map(planResult.planJson), sections });
+            },
             onProgress: (done, of) => void write({ done, of }),
           },
         );
@@ -126,7 +133,8 @@ export function mountPlanRoutes(server: OpenEnvServer, work: BackgroundWork): vo
         const write = (line: object) => out.write(`${JSON.stringify(line)}\n`);
         opened.resolve(write);
         try {
-          await write({ result: planResult.json(await planned) });
+          const result = await planned;
+          await write({ result: planResult.json(result), sections: planResult.sections(result, result) });
         } catch (error) {
           const { message: detail, code } = error as { readonly message: string; readonly code?: string };
           await write({ error: { detail, code } });

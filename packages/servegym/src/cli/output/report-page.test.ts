@@ -1,6 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { type Report, reportPage, reportPlot } from './report-page.ts';
+import { tuneResult, vllmDefaults } from '@servegym/operators';
+import type { Page } from '@servegym/operators/report';
+import { findProfile } from '@servegym/profiles';
+import { metricChart, metricSections } from '../train/learning-curves.ts';
+import { chartSvg, reportPage } from './report-page.ts';
 
 const METRICS = [
   { steps: 10, mean_return: null, entropy: 3 },
@@ -8,7 +12,12 @@ const METRICS = [
   { steps: 30, mean_return: 45, entropy: 1 },
   { steps: 50, mean_return: 85, entropy: 1 },
 ];
-const training = (title: string, result: object): Report => ({ kind: 'training', title, lead: '', result });
+type Metrics = Parameters<typeof metricSections>[0];
+const training = (title: string, metrics: Metrics): Page => ({
+  ...{ title, lead: '', sections: metricSections(metrics) },
+});
+const learningCurve = (title: string, metrics: Metrics) =>
+  chartSvg(metricChart(metrics, 'mean_return'), title);
 
 interface Circle {
   readonly look: string;
@@ -50,7 +59,7 @@ describe('the page of a report', () => {
 
 describe('the learning curve', () => {
   it('draws every update in proportion, without those in which no episode ended, and a smoothed line', () => {
-    const [raw, smooth] = lines(reportPlot(training('run', METRICS)));
+    const [raw, smooth] = lines(learningCurve('run', METRICS));
     assert.equal(raw.length, 3);
     const [a, b, c] = raw;
     assert.ok(Math.abs((b[0] - a[0]) * 2 - (c[0] - b[0])) < 0.3);
@@ -61,28 +70,23 @@ describe('the learning curve', () => {
   });
 
   it('has its title, and stands alone', () => {
-    const svg = reportPlot(training('PPO on a < b', METRICS));
+    const svg = learningCurve('PPO on a < b', METRICS);
     assert.match(svg, /^<svg .*PPO on a &lt; b/s);
     assert.doesNotMatch(svg, /var\(|\drem|light-dark/);
   });
 
   it('has axes without any points', () => {
-    assert.doesNotMatch(reportPlot(training('empty', [])), /NaN|Infinity/);
+    assert.doesNotMatch(learningCurve('empty', []), /NaN|Infinity/);
   });
 });
 
 describe('the plot of the front', () => {
-  const settings = { max_num_seqs: 256 };
-  const point = (ttft_p99_ms: number, sustained_rps: number, tpot_p99_ms: number) => ({
-    ...{ settings, ttft_p99_ms, sustained_rps, tpot_p99_ms },
+  const profile = findProfile('h100-80gb-llama-3-8b');
+  const point = (ttftP99Ms: number, sustainedRps: number, tpotP99Ms: number) => ({
+    ...{ settings: vllmDefaults(profile), ttftP99Ms, sustainedRps, tpotP99Ms },
   });
   const draw = (front: object[], others: object[] = []) =>
-    circles(
-      reportPlot({
-        ...{ kind: 'tune', title: 'front', lead: '' },
-        result: [{ candidates: [], front, page: { others } }],
-      }),
-    );
+    circles(chartSvg(tuneResult.plot({ profile, candidates: [], front, others } as never), 'front'));
 
   it('has the TTFT to the right, the sustained load upwards, and larger dots for a larger TPOT', () => {
     const [fast, slow] = draw([point(100, 5, 10), point(1000, 20, 40)]);

@@ -3,28 +3,13 @@ import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type * as Resvg from '@resvg/resvg-js';
+import type { Chart, Page } from '@servegym/operators/report';
 import { InputError } from '../failure.ts';
-
-/** What a page shows that a command writes. */
-export interface Report {
-  readonly kind: 'plan' | 'tune' | 'training';
-  readonly title: string;
-  /** Text below the title. */
-  readonly lead: string;
-  /**
-   * `plan`: the object of `plan --json`. `tune`: a list of those of `tune --json`, each with what its `page` draws
-   * beside it. `training`: the lines of `metrics.jsonl`.
-   */
-  readonly result: object;
-  /** Further sections in words: sentences, or a text to copy. */
-  readonly notes?: readonly { title: string; items?: readonly string[]; code?: string }[];
-}
 
 /** The part of the console's build that writes reports. */
 interface ReportWriter {
-  reportPage(report: Report): string;
-  reportPlot(report: Report): string;
-  chartSvg(chart: object, title: string): string;
+  reportPage(page: Page): string;
+  chartSvg(chart: Chart, title: string): string;
 }
 
 const path = fileURLToPath(import.meta.resolve('@servegym/console/dist/report.js'));
@@ -41,14 +26,11 @@ function writer(): ReportWriter {
   );
 }
 
-/** A report as one HTML file that needs nothing else: the console's page with the report in it. */
-export const reportPage = (report: Report) => writer().reportPage(report);
-
-/** The main chart of a report as SVG, as its page has it. */
-export const reportPlot = (report: Report) => writer().reportPlot(report);
+/** A page as one HTML file that needs nothing else: the console's page with the parts in it. */
+export const reportPage = (page: Page) => writer().reportPage(page);
 
 /** A chart of the console as SVG, in light colours. */
-export const chartSvg = (chart: object, title: string) => writer().chartSvg(chart, title);
+export const chartSvg = (chart: Chart, title: string) => writer().chartSvg(chart, title);
 
 /** Pixels of the picture for a unit of the drawing. */
 const ZOOM = 2;

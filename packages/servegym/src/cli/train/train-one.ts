@@ -23,7 +23,8 @@ import { replaceFile } from '../files.ts';
 import { openJobs } from '../jobs.ts';
 import { type Form, table } from '../output/print-result.ts';
 import { ProgressDisplay } from '../output/progress.ts';
-import { canWriteReports, pngRenderer, type Report, reportPage, reportPlot } from '../output/report-page.ts';
+import { canWriteReports, chartSvg, pngRenderer, reportPage } from '../output/report-page.ts';
+import { metricChart, metricSections } from './learning-curves.ts';
 
 /** Time between two checkpoints of PPO, s. */
 const CHECKPOINT_EVERY_S = 20;
@@ -294,8 +295,8 @@ export class TrainingLog {
       console.error('note: no learning curve, because the console is not built');
       return files;
     }
-    const report: Report = { kind: 'training', title, lead: '', result: this.lines };
-    const svg = reportPlot(report);
+    const svg = chartSvg(metricChart(this.lines, 'mean_return'), title);
+    const report = { title, lead: '', sections: metricSections(this.lines) };
     const drawn = (ending: string, content: string | Uint8Array) => {
       const path = join(this.#folder, `learning-curve.${ending}`);
       replaceFile(path, content);

@@ -12,6 +12,7 @@ import { loadTask } from '../arguments/scenario-options.ts';
 import { JOB_KINDS } from '../jobs.ts';
 import { type TrainingReport, trainOne, trainSeeds } from './train-one.ts';
 
+const VERSION = 'a test';
 const task = 'static_workload';
 const lessons = { teacher: 'heuristic', episodes: 3, minibatches: 8 };
 
@@ -132,8 +133,6 @@ describe('training on a task of one’s own', () => {
     assert.equal(stoppedIn(whole).run.task, ownTask);
   });
 });
-
-const VERSION = 'a test';
 
 /** Engines that do the trainings of a test, and folders for their files. */
 export interface TrainingEngines {
