@@ -160,7 +160,7 @@ function frontChart({ profile, front, others, candidates }: PossibleTune): Chart
   const [least, most] = [Math.min(...tpots), Math.max(...tpots)];
   const dot = ({ settings, sustainedRps, ttftP99Ms, tpotP99Ms }: FrontPoint) => ({
     ...{ x: ttftP99Ms, y: sustainedRps },
-    radius: 3.5 + 5 * (most > least ? Math.log(tpotP99Ms / least) / Math.log(most / least) : 0),
+    radius: 3.5 + (most > least ? (5 * (tpotP99Ms - least)) / (most - least) : 0),
     title: `${candidateText(settings, vllmDefaults(profile))}: sustains ${figure(sustainedRps)} requests/s, TTFT p99 ${figure(ttftP99Ms)} ms, TPOT p99 ${figure(tpotP99Ms)} ms`,
   });
   return {
