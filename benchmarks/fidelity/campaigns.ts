@@ -79,7 +79,10 @@ export function campaignOf(source: string, point: PointLabels) {
   const known: Record<string, unknown> = { ...Object.fromEntries(load), ...flags };
   if (known.budgetOfInput !== undefined) known.budget = Number(known.budgetOfInput) * point.inputTokens;
   if (known.budgetBeyondInput !== undefined)
-    known.budget = point.inputTokens + Number(known.budgetBeyondInput);
+    known.budget =
+      point.inputTokens +
+      Number(known.budgetBeyondInput) +
+      Number(known.budgetPerSequence ?? 0) * point.concurrency;
   const names = Object.keys(PLAIN) as (keyof PointSettings)[];
   const settings = Object.fromEntries(names.map((name) => [name, known[name] ?? PLAIN[name]]));
   return {

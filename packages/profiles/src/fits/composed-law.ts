@@ -1,7 +1,7 @@
 import { type IterationLaw, IterationTimer, TICKS_PER_US } from '@servegym/simulator';
 import { mean } from '@servegym/simulator/statistics';
 import { roundLaw } from './fit-law.ts';
-import type { ComposedIteration, IterationComposition } from './iteration-composition.ts';
+import { type ComposedIteration, type IterationComposition, softmax } from './iteration-composition.ts';
 
 /** Kinds of iterations that errors are stated for. */
 type ComposedRegion = 'decode, up to 32' | 'decode, above 32' | 'prefill' | 'mixed';
@@ -75,6 +75,7 @@ export function composedLaw(
   const perContextTokenNs = composition.contextUs(USUAL_SEQUENCES) * 1e3;
   const law = roundLaw({
     baseUs: Math.max(0, baseUs - perDecodeSequenceUs),
+    ...(composition.eagerPrefill && { launchBound: 'prefill' }),
     weightReadUs,
     perTokenUs,
     tokenFactors: thinned(
@@ -94,10 +95,6 @@ export function composedLaw(
     perPrefillAttentionNs: composition.pairUs() * 1e3,
   });
   return { law, errors: errorsOf(law, composition, kvTokens) };
-}
-
-function softmax(a: number, b: number): number {
-  return Math.sqrt(Math.sqrt(a ** 4 + b ** 4));
 }
 
 /** Least squares through the origin, of errors relative to `scale`. */

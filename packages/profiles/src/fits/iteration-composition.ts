@@ -67,6 +67,11 @@ function isQuantized(precision: string): boolean {
   return /^(fp8|nvfp4)/.test(precision);
 }
 
+/** Time of what runs side by side: about the longer one, as in `IterationLaw`. */
+export function softmax(a: number, b: number): number {
+  return Math.sqrt(Math.sqrt(a ** 4 + b ** 4));
+}
+
 /** The time of an iteration as the sum of its kernels, from the tables of a GPU. */
 export class IterationComposition {
   readonly #tables: OperatorTables;
@@ -148,7 +153,16 @@ export class IterationComposition {
           this.#overheadUs(decodes, true);
     const contexts = decodes === 0 ? 0 : decodes * context * this.contextUs(decodes);
     const pairs = chunk === 0 ? 0 : chunk * (cached + chunk / 2) * this.pairUs();
-    return this.weightsUs(chunk + decodes) + rest + contexts + pairs;
+    const weights = this.weightsUs(chunk + decodes);
+    if (chunk === 0 || !this.eagerPrefill) return weights + rest + contexts + pairs;
+    // Launches and kernels run side by side.
+    const launches = this.#layerSum(() => this.#overheads.prefillPerLayerUs);
+    const kernels = weights + this.#prefillTokensUs(chunk) + pairs;
+    return rest - launches - this.#prefillTokensUs(chunk) + softmax(launches, kernels) + contexts;
+  }
+
+  get eagerPrefill(): boolean {
+    return this.#overheads.eagerPrefill === true;
   }
 
   /** Attention of the decodes, with sliding windows that are full. */

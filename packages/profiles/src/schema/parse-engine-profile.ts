@@ -66,7 +66,7 @@ const survival = z.custom<number[]>(
 
 const law = fields({
   baseUs: us,
-  launchBound: trueOrFalse().optional(),
+  launchBound: z.union([trueOrFalse(), z.literal('prefill')]).optional(),
   weightReadUs: numberFrom(0.001, MINUTE_US),
   experts: fields({ count: wholeNumber(1, 100_000), perToken: wholeNumber(1, 100_000), readUs: us })
     .refine(({ count, perToken }) => perToken <= count, {

@@ -17,6 +17,8 @@ const tables = new WeakMap<IterationLaw, Float64Array>();
 export class IterationTimer {
   declare private readonly base: number;
   declare private readonly prefillLaunch: number;
+  /** Whether launches hide the compute of a prefill. */
+  declare private readonly prefillBound: boolean;
   /** Ticks that hide compute: of reading the weights, but for the experts of a mixture, and of launches that bind. */
   declare private readonly hiding: number;
   declare private readonly hiding4: number;
@@ -41,7 +43,8 @@ export class IterationTimer {
   private readonly decodeOnly = new Float64Array(1025).fill(-1);
 
   constructor(law: IterationLaw) {
-    const launchBound = law.launchBound ?? false;
+    const launchBound = law.launchBound === true;
+    this.prefillBound = law.launchBound === 'prefill';
     this.base = launchBound ? 0 : law.baseUs * TICKS_PER_US;
     this.prefillLaunch = (law.prefillLaunchUs ?? 0) * TICKS_PER_US;
     this.hiding = ((launchBound ? law.baseUs : 0) + law.weightReadUs) * TICKS_PER_US;
@@ -82,6 +85,10 @@ export class IterationTimer {
     let hidingAndCompute = tokens < this.byTokens.length ? this.byTokens[tokens] : Number.NaN;
     // Not a number: not known yet, or of so many tokens, or one that depends on the sequences.
     if (!(hidingAndCompute >= 0)) hidingAndCompute = this.hidingAndCompute(tokens, sequences);
+    if (this.prefillBound && attention > 0) {
+      const hidden = softmax4(fourthPower(this.prefillLaunch), hidingAndCompute + this.perAttention * attention);
+      return wholeTicks(this.base + hidden + this.perSequence * sequences);
+    }
     const base = attention > 0 ? this.base + this.prefillLaunch : this.base;
     return wholeTicks(base + hidingAndCompute + this.perSequence * sequences + this.perAttention * attention);
   }
@@ -90,7 +97,7 @@ export class IterationTimer {
   private hidingAndCompute(tokens: number, sequences: number): number {
     const compute = this.perToken * tokens + this.hiddenPerSequence * sequences;
     const hiding4 = this.experts === null ? this.hiding4 : this.hidingOfMixture4(this.experts, tokens);
-    const softmax = Math.sqrt(Math.sqrt(hiding4 + fourthPower(compute)));
+    const softmax = softmax4(hiding4, compute);
     const ticks = this.tokenFactors === null ? softmax : softmax * factorAt(this.tokenFactors, tokens);
     if (this.hiddenPerSequence === 0 && tokens < this.byTokens.length) this.byTokens[tokens] = ticks;
     return ticks;
@@ -135,6 +142,11 @@ export class IterationTimer {
     this.decodeOnly[sequences] = ticks;
     return ticks;
   }
+}
+
+/** The softmax of a time, given by its fourth power, and another. */
+function softmax4(hiding4: number, compute: number): number {
+  return Math.sqrt(Math.sqrt(hiding4 + fourthPower(compute)));
 }
 
 /** The factor at a count: linear between the points, that of the nearest point outside of them. */

@@ -25,9 +25,10 @@ export interface IterationLaw {
    * Whether launches leave the GPU waiting, as with small models on several GPUs: `base` then hides the compute of
    * tokens and the work of sequences as reading the weights does,
    * `t = softmax(base + weightRead, perToken * T + perDecodeSequence * D) + perContextToken * C + perPrefillAttention * A`.
-   * Default false.
+   * `'prefill'`: only in iterations that prefill, kernel by kernel without CUDA graphs. The GPU works while the CPU launches,
+   * `t = base + softmax(prefillLaunch, softmax(weightRead, perToken * T) + perPrefillAttention * A) + ...`. Default false.
    */
-  readonly launchBound?: boolean;
+  readonly launchBound?: boolean | 'prefill';
   /** Streaming the weights through the memory system once, us. With `experts`: those that every token needs. */
   readonly weightReadUs: number;
   /** The experts of a mixture, of which an iteration reads only those that one of its tokens is routed to. */

@@ -208,7 +208,7 @@ function requestUsd(
   const computeWeight = Number.isFinite(computeToRead) ? cube / norm : 1;
   const factor = Math.min(1, ...(law.tokenFactors ?? []).map(([, each]) => each));
   // Launches that bind hide the compute of tokens and sequences, as reading the weights does.
-  const hidden = law.launchBound ?? false;
+  const hidden = law.launchBound === true;
   const shared = hidden
     ? readWeight * factor * (law.baseUs + law.weightReadUs)
     : law.baseUs + readWeight * factor * law.weightReadUs;
