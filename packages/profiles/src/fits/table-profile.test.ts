@@ -279,8 +279,10 @@ function profileOf(shape: TransformerShape, changes: Partial<TableProfileOptions
 
 describe('a profile from kernel tables', () => {
   it('is near to the sums of kernel times between the sizes it was made from', () => {
-    for (const shape of [DENSE, MIXTURE]) {
-      const { errors } = profileOf(shape);
+    const eager = { ...engineOverheads('sglang', null), requestOverheadMs: 0 };
+    for (const [shape, overheads] of [[DENSE], [MIXTURE], [DENSE, eager]] as const) {
+      const { profile, errors } = profileOf(shape, { overheads });
+      assert.equal(profile.weights.FP16!.law.launchBound, overheads === undefined ? undefined : 'prefill');
       for (const region of errors.FP16!) {
         assert.ok(region.meanPercent < 2, JSON.stringify(region));
         assert.ok(region.worstPercent < 5, JSON.stringify(region));

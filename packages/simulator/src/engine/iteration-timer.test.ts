@@ -30,6 +30,16 @@ describe('the time of an iteration', () => {
     assert.ok(Math.abs(us(5000) - 5000 * 70) < 100);
   });
 
+  it('hides compute of a prefill alone behind launches that bind there', () => {
+    const plain = { ...law, prefillLaunchUs: 30_000 };
+    const timer = new IterationTimer({ ...plain, launchBound: 'prefill' });
+    const us = (tokens: number) => timer.fixedTicks(tokens, 0, tokens ** 2 / 2) / TICKS_PER_US - law.baseUs;
+    assert.ok(Math.abs(us(10) - 30_000) < 30, String(us(10)));
+    const kernels = Math.hypot(5000 ** 2, (20 * 3000) ** 2) ** 0.5 + 3000 ** 2 / 2e3;
+    assert.ok(Math.abs(us(3000) - Math.hypot(30_000 ** 2, kernels ** 2) ** 0.5) < 1);
+    assert.equal(timer.decodeTicks(64), new IterationTimer(plain).decodeTicks(64));
+  });
+
   it('reads the experts that tokens are routed to, more of them for more tokens', () => {
     const experts = { count: 8, perToken: 2, readUs: 8000 };
     const timer = new IterationTimer({ ...law, perTokenUs: 1e-6, perDecodeSequenceUs: 0, experts });
