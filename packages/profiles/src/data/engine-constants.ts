@@ -35,7 +35,11 @@ function vllmMinor(version: string): number {
 type Overheads = typeof engines.overheads.vllm.values;
 /** Time that an engine adds to the kernels of an iteration, and to a request. The README explains each. */
 export type EngineOverheads = Readonly<
-  Omit<Overheads, 'paddedExpertsUs'> & { paddedExpertsUs: number | null; prefillFirst?: boolean; eagerPrefill?: boolean }
+  Omit<Overheads, 'paddedExpertsUs'> & {
+    paddedExpertsUs: number | null;
+    prefillFirst?: boolean;
+    eagerPrefill?: boolean;
+  }
 >;
 
 export const VLLM_OVERHEADS: EngineOverheads = engines.overheads.vllm.values;

@@ -86,7 +86,10 @@ export class IterationTimer {
     // Not a number: not known yet, or of so many tokens, or one that depends on the sequences.
     if (!(hidingAndCompute >= 0)) hidingAndCompute = this.hidingAndCompute(tokens, sequences);
     if (this.prefillBound && attention > 0) {
-      const hidden = softmax4(fourthPower(this.prefillLaunch), hidingAndCompute + this.perAttention * attention);
+      const hidden = softmax4(
+        fourthPower(this.prefillLaunch),
+        hidingAndCompute + this.perAttention * attention,
+      );
       return wholeTicks(this.base + hidden + this.perSequence * sequences);
     }
     const base = attention > 0 ? this.base + this.prefillLaunch : this.base;
