@@ -6,7 +6,7 @@ import style from './servegym-sim.css?inline';
 import { startWorker } from './start-worker.ts';
 
 const ENVIRONMENTS = {
-  llmserve: 'llmserve: an engine on two GPUs',
+  llmserve: 'llmserve: one server',
   fleet: 'fleet: replicas',
 } as const;
 const DEFAULTS = { environment: 'llmserve', task: 'bursty_workload', seed: '0' } as const;
@@ -56,7 +56,7 @@ const PAGE = `<style>${style}${chartStyle}</style>
 </form>
 <p class="notes about">&nbsp;</p>
 <p role="alert"></p>
-<dl class="figures"></dl>
+<dl class="figures play"></dl>
 <form class="choices knobs" aria-label="Settings of the next window"></form>
 <p class="buttons"><button type="button" value="1">Play a window</button><button type="button" value="10">Play 10</button><button type="button" value="1000">To the end</button><button type="button" value="0">Start over</button><a class="link">Link to this episode</a></p>
 <div class="charts" aria-busy="true">${'<div class="place"></div>'.repeat(4)}</div>
