@@ -72,7 +72,7 @@ describe('<servegym-gym>', () => {
     assert.equal(windows[10]![0]!.action.speculation_depth, 4);
     const node = nodeGame({ environment: 'llmserve', task: 'static_workload', seed: 7 }, windows);
     assert.equal(hash(windows), hash(node.windows));
-    const scores = node.game.scores().map((score) => score.toFixed(2));
+    const scores = (await node.game.scores()).map((score) => score.toFixed(2));
     const text = await page.getByRole('status').innerText();
     assert.ok(text.includes(`you ${scores[0]}, rule ${scores[1]}, PPO ${scores[2]}`), text);
 

@@ -8,6 +8,17 @@ export interface GameChoice {
   readonly seed: number;
 }
 
+/** A task as `GET /tasks` describes it. */
+export interface GameTask {
+  readonly id: string;
+  readonly name: string;
+  readonly description: string;
+  readonly windows: number;
+  readonly window_seconds: number;
+  readonly default_action: Action;
+  readonly active_actions: readonly string[];
+}
+
 /** One setting that a person chooses, with its values. */
 export interface GameKnob {
   readonly name: string;
@@ -41,14 +52,14 @@ export function movesText(knobs: readonly GameKnob[], actions: readonly Action[]
 export function movesOf(
   text: string,
   knobs: readonly GameKnob[],
-  { windows, defaultAction }: { readonly windows: number; readonly defaultAction: Action },
+  { windows, default_action }: GameTask,
 ): Action[] {
   const actions: Action[] = [];
   for (const run of text.split('-')) {
     const [length = '', letters = ''] = run.split('.');
     const values = knobs.map(({ values }, i) => values[Number.parseInt(letters[i] ?? '', 36)]);
     if (values.includes(undefined)) break;
-    const action = { ...defaultAction, ...Object.fromEntries(knobs.map(({ name }, i) => [name, values[i]])) };
+    const action = { ...default_action, ...Object.fromEntries(knobs.map(({ name }, i) => [name, values[i]])) };
     for (let left = Number.parseInt(length, 36); left > 0 && actions.length < windows; left--)
       actions.push(action);
   }

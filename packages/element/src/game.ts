@@ -1,64 +1,25 @@
 import { createFleetPolicy, createServePolicy } from '@servegym/agents/browser';
-import { fleet, llmserve, regretScore } from '@servegym/environments';
-import type { Action, GameChoice, GameKnob, GameWindow, Observation } from './game-moves.ts';
+import { fleet, llmserve, type RegisteredEnvironment } from '@servegym/environments';
+import type { Action, GameChoice, GameKnob, GameTask, GameWindow, Observation } from './game-moves.ts';
 
-interface Step {
-  readonly observation: Observation;
-  readonly reward: number | null;
-  readonly previousAction: Action;
-  readonly stepIndex: number;
-}
-
-interface GameEpisode {
-  readonly done: boolean;
-  readonly action: Action;
-  observation(): Observation;
-  step(action: Action): number;
-}
+type GameEnvironment = RegisteredEnvironment<
+  Action,
+  Observation,
+  object,
+  { readonly id: string; readonly profile: string }
+>;
 
 interface GamePolicy {
   reset(episode: { readonly taskId: string; readonly seed: number }): void;
-  act(step: Step): Action;
+  act(step: {
+    readonly observation: Observation;
+    readonly reward: number | null;
+    readonly previousAction: Action;
+    readonly stepIndex: number;
+  }): Action;
 }
 
-interface GameTask {
-  readonly id: string;
-  readonly name: string;
-  readonly description: string;
-  readonly windows: number;
-  readonly windowSeconds: number;
-  readonly profile: string;
-  readonly defaultAction: Action;
-}
-
-/** Parts of an environment's entry that a game needs. */
-interface GameEnvironment {
-  readonly tasks: { readonly shipped: Readonly<Record<string, GameTask>> };
-  readonly knobs: readonly string[];
-  readonly bins: Readonly<Record<string, readonly unknown[]>>;
-  readonly actionSchema: {
-    readonly shape: Readonly<Record<string, { meta(): { readonly description?: string } | undefined }>>;
-  };
-  idleKnobs(task: GameTask): readonly string[];
-  drawRequests(task: GameTask, seed: number): unknown;
-  start(task: GameTask, seed: number, requests: unknown): GameEpisode;
-  readonly anchors: {
-    of(
-      task: GameTask,
-      seed: number,
-      requests: unknown,
-    ): { readonly default: number; readonly clairvoyant: number };
-    room(taskId: string): number;
-  };
-  readonly grading: { tuned(anchors: unknown): number | null };
-}
-
-interface Played {
-  readonly environment: GameEnvironment;
-  /** Policies that play beside a person, by the name that is shown. */
-  readonly rivals: Readonly<Record<string, () => GamePolicy>>;
-}
-
+/** Environments, with the policies that play beside a person, by the name that is shown. */
 const PLAYED = {
   llmserve: {
     environment: llmserve,
@@ -68,21 +29,22 @@ const PLAYED = {
     environment: fleet,
     rivals: { rule: () => createFleetPolicy('rule'), HPA: () => createFleetPolicy('hpa') },
   },
-} as unknown as Readonly<Record<string, Played>>;
+} as unknown as Readonly<
+  Record<string, { environment: GameEnvironment; rivals: Readonly<Record<string, () => GamePolicy>> }>
+>;
 
-/** The task of a choice. @throws RangeError with those there are */
-export function gameTask({ environment, task, seed }: GameChoice): GameTask {
-  const found = Object.hasOwn(PLAYED, environment) ? PLAYED[environment]!.environment : undefined;
-  if (found === undefined)
+/** Profiles that a game of this choice needs. @throws RangeError with the environments, tasks or seeds there are */
+export function gameProfiles({ environment, task, seed }: GameChoice): string[] {
+  const of = Object.hasOwn(PLAYED, environment) ? PLAYED[environment]!.environment : undefined;
+  if (of === undefined)
     throw new RangeError(
       `environment: expected one of ${Object.keys(PLAYED).join(', ')}, got ${environment}`,
     );
-  const { shipped } = found.tasks;
-  if (!Object.hasOwn(shipped, task))
-    throw new RangeError(`task: expected one of ${Object.keys(shipped).join(', ')}, got ${task}`);
+  if (of.tasks.find(task) === undefined)
+    throw new RangeError(`task: expected one of ${of.tasks.ids().join(', ')}, got ${task}`);
   if (!Number.isSafeInteger(seed) || seed < 0)
     throw new RangeError(`seed: expected a whole number from 0 to 2^53 - 1, got ${seed}`);
-  return shipped[task]!;
+  return [...new Set(of.tasks.all().map(({ profile }) => profile))];
 }
 
 /** An episode that a person and policies play, each on a server of their own with the same requests. */
@@ -91,63 +53,66 @@ export class Game {
   readonly tasks: readonly Pick<GameTask, 'id' | 'name'>[];
   readonly knobs: readonly GameKnob[];
   readonly players: readonly string[];
-  readonly #seed: number;
-  readonly #environment: GameEnvironment;
-  readonly #requests: unknown;
-  readonly #episodes: readonly GameEpisode[];
+  readonly #reset: { readonly task_id: string; readonly seed: number };
+  readonly #definition: ReturnType<GameEnvironment['definition']>;
+  readonly #servers;
   readonly #rivals: readonly GamePolicy[];
-  readonly #rewards: (number | null)[];
-  readonly #returns: number[];
-  #window = 0;
+  readonly #windows: GameWindow[] = [];
 
-  /** @throws RangeError when there is no such environment, task or seed */
-  constructor(choice: GameChoice) {
-    this.task = gameTask(choice);
-    const { environment, rivals } = PLAYED[choice.environment]!;
-    const { task } = this;
-    this.#seed = choice.seed;
-    this.#environment = environment;
-    this.tasks = Object.values(environment.tasks.shipped).map(({ id, name }) => ({ id, name }));
-    const idle = environment.idleKnobs(task);
-    this.knobs = environment.knobs
-      .filter((name) => !idle.includes(name))
-      .map((name) => ({
-        ...{ name, description: environment.actionSchema.shape[name]!.meta()?.description ?? '' },
-        values: [...new Set([...environment.bins[name]!, task.defaultAction[name]])],
-      }));
+  /** Of a choice whose profiles are there. */
+  constructor({ environment: id, task, seed }: GameChoice) {
+    const { environment, rivals } = PLAYED[id]!;
+    this.#definition = environment.definition();
+    const tasks = this.#definition.tasks as unknown as readonly GameTask[];
+    this.tasks = tasks.map(({ id, name }) => ({ id, name }));
+    this.task = tasks.find((each) => each.id === task)!;
+    const { default_action } = this.task;
+    const { shape } = environment.actionSchema as unknown as typeof llmserve.actionSchema;
+    this.knobs = this.task.active_actions.map((name) => ({
+      ...{ name, description: shape[name as keyof typeof shape].meta()?.description ?? '' },
+      values: [...new Set([...environment.bins[name]!, default_action[name]])],
+    }));
     this.players = ['you', ...Object.keys(rivals)];
-    this.#requests = environment.drawRequests(task, choice.seed);
-    this.#episodes = this.players.map(() => environment.start(task, choice.seed, this.#requests));
+    this.#reset = { task_id: task, seed };
+    this.#servers = this.players.map(() => {
+      const server = this.#definition.create();
+      return { server, last: server.reset(this.#reset) as Answer, inForce: default_action };
+    });
     this.#rivals = Object.values(rivals).map((create) => create());
-    for (const rival of this.#rivals) rival.reset({ taskId: task.id, seed: choice.seed });
-    this.#rewards = this.players.map(() => null);
-    this.#returns = this.players.map(() => 0);
+    for (const rival of this.#rivals) rival.reset({ taskId: task, seed });
   }
 
   get done(): boolean {
-    return this.#episodes[0]!.done;
+    return this.#servers[0]!.last.done;
   }
 
   /** Plays a window: the person's with `own`, those of the rivals as these choose. */
   play(own: Action): GameWindow {
-    const stepIndex = this.#window++;
-    return this.#episodes.map((episode, i) => {
-      const step = { reward: this.#rewards[i]!, previousAction: episode.action, stepIndex };
-      const action =
-        i === 0 ? own : this.#rivals[i - 1]!.act({ ...step, observation: episode.observation() });
-      const reward = episode.step(action);
-      this.#rewards[i] = reward;
-      this.#returns[i]! += reward;
-      return { action, reward, observation: episode.observation() };
+    const window = this.#servers.map((each, i) => {
+      const { observation, reward } = each.last;
+      const step = { observation, reward, previousAction: each.inForce, stepIndex: this.#windows.length };
+      each.inForce = i === 0 ? own : this.#rivals[i - 1]!.act(step);
+      each.last = each.server.step(each.inForce) as Answer;
+      return { action: each.inForce, reward: each.last.reward!, observation: each.last.observation };
     });
+    this.#windows.push(window);
+    return window;
   }
 
-  /** Scores of the players at the end, as the grader gives them. */
-  scores(): number[] {
-    const { anchors, grading } = this.#environment;
-    const of = anchors.of(this.task, this.#seed, this.#requests);
-    const constant = grading.tuned(of);
-    const room = anchors.room(this.task.id);
-    return this.#returns.map((total) => regretScore(total, { ...of, constant }, room));
+  /** Scores of the players at the end: the grader replays them. */
+  async scores(): Promise<number[]> {
+    const grades = this.players.map((_, i) =>
+      this.#definition.grade!({
+        reset: this.#reset,
+        actions: this.#windows.map((window) => window[i]!.action),
+      }),
+    );
+    return (await Promise.all(grades)).map(({ score }) => score);
   }
+}
+
+interface Answer {
+  readonly observation: Observation;
+  readonly reward: number | null;
+  readonly done: boolean;
 }

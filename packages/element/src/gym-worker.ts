@@ -1,6 +1,6 @@
 import { fetchProfiles } from './catalog.ts';
-import { Game, gameTask } from './game.ts';
-import { type Action, type GameChoice, type GameKnob, type GameWindow, movesOf } from './game-moves.ts';
+import { Game, gameProfiles } from './game.ts';
+import { type Action, type GameChoice, type GameWindow, movesOf } from './game-moves.ts';
 
 /** What the worker is asked: to begin a game with some moves, or to play on. A later game takes the place of one before. */
 export type GymRequest =
@@ -8,10 +8,7 @@ export type GymRequest =
   | { readonly id: number; readonly action: Action; readonly windows: number };
 
 /** The game that was begun. */
-export interface OpenedGame extends Pick<Game, 'players' | 'tasks'> {
-  readonly knobs: readonly GameKnob[];
-  readonly task: Pick<Game['task'], 'description' | 'windows' | 'windowSeconds' | 'defaultAction'>;
-}
+export type OpenedGame = Pick<Game, 'players' | 'tasks' | 'knobs' | 'task'>;
 
 /** What it answers: the game, windows as they are played, the scores at the end, or what is wrong. */
 export type GymAnswer = { readonly id: number } & (
@@ -50,20 +47,18 @@ async function play(id: number, playing: Game, actions: Iterable<Action>) {
     toldAt = performance.now();
   }
   send({ id, windows, isLast: true });
-  if (playing.done) send({ id, scores: playing.scores() });
+  if (playing.done) send({ id, scores: await playing.scores() });
 }
 
 async function answer(request: GymRequest): Promise<void> {
   const { id } = request;
   if ('choice' in request) {
     const { choice, moves } = request;
-    await fetchProfiles([gameTask(choice).profile], 'own');
+    await fetchProfiles(gameProfiles(choice), 'own');
     if (id !== latest) return;
     game = new Game(choice);
     const { players, tasks, knobs, task } = game;
-    const { description, windows, windowSeconds, defaultAction } = task;
-    const opened = { players, tasks, knobs, task: { description, windows, windowSeconds, defaultAction } };
-    postMessage({ id, opened } satisfies GymAnswer);
+    postMessage({ id, opened: { players, tasks, knobs, task } } satisfies GymAnswer);
     await play(id, game, movesOf(moves, knobs, task));
   } else if (game !== undefined) await play(id, game, Array(request.windows).fill(request.action));
 }

@@ -151,7 +151,7 @@ class Gym {
       name,
       values[this.#part<HTMLSelectElement>(`#${name}`).selectedIndex],
     ]);
-    return { ...task.defaultAction, ...Object.fromEntries(chosen) };
+    return { ...task.default_action, ...Object.fromEntries(chosen) };
   }
 
   #take(answer: GymAnswer): void {
@@ -175,13 +175,13 @@ class Gym {
     this.#part('#task').innerHTML = options(game.tasks.map(({ id, name }) => [id, name]));
     this.#part<HTMLSelectElement>('#task').value = task;
     this.#part<HTMLInputElement>('#seed').value = String(seed);
-    const { windows, windowSeconds, description, defaultAction } = game.task;
+    const { windows, window_seconds, description, default_action } = game.task;
     this.#part('.about').textContent =
-      `${description} ${windows} windows of ${windowSeconds} s. ${game.players.slice(1).join(' and ')} play the same requests beside you.`;
+      `${description} ${windows} windows of ${window_seconds} s. ${game.players.slice(1).join(' and ')} play the same requests beside you.`;
     const control = ({ name, description, values }: GameKnob) =>
       `<div><label for="${name}" title="${escaped(description)}">${name.replaceAll('_', ' ')}</label><select id="${name}" title="${escaped(description)}">${options(values.map((value) => [String(value), valueText(value)]))}</select></div>`;
     this.#part('.knobs').innerHTML = game.knobs.map(control).join('');
-    this.#set(defaultAction);
+    this.#set(default_action);
     this.#draw();
   }
 
@@ -208,7 +208,7 @@ class Gym {
         return `<div><dt>Return: ${name}</dt><dd>${totals[i]}<small>${settings}</small></dd></div>`;
       })
       .concat(
-        `<div><dt>Windows</dt><dd>${windows.length} of ${task.windows}<small>${Math.round((windows.length * task.windowSeconds) / 60)} min simulated</small></dd></div>`,
+        `<div><dt>Windows</dt><dd>${windows.length} of ${task.windows}<small>${Math.round((windows.length * task.window_seconds) / 60)} min simulated</small></dd></div>`,
       )
       .join('');
     const chart = ({ title, text, ...rest }: Omit<Drawn, 'of'>, values: readonly (readonly number[])[]) =>
@@ -267,7 +267,7 @@ function valueText(value: unknown): string {
 
 /** Settings of a window that are not the default's, in few words. */
 function settingsText({ knobs, task }: OpenedGame, action: Action): string {
-  const changed = knobs.filter(({ name }) => action[name] !== task.defaultAction[name]);
+  const changed = knobs.filter(({ name }) => action[name] !== task.default_action[name]);
   const shown = changed.slice(0, MOST_SHOWN).map(({ name }) => {
     const value = action[name];
     return `${name.replaceAll('_', ' ')} ${typeof value === 'number' ? short(value) : valueText(value)}`;

@@ -1,6 +1,7 @@
 // Engines of JavaScript differ in the last bit of elementary functions: those of Chromium 156 are not those of Node 24, on
-// the same machine. These have the bits of Node 24 everywhere, but for `pow`.
-// After FreeBSD's msun (e_exp.c, e_log.c, s_log1p.c, k_cos.c, k_sin.c; Copyright (C) 1993 by Sun Microsystems, Inc. All
+// the same machine. These have the bits of Node 24 everywhere, but for `log1p`,
+// `log2` and `pow`.
+// After FreeBSD's msun (e_exp.c, e_log.c, k_cos.c, k_sin.c; Copyright (C) 1993 by Sun Microsystems, Inc. All
 // rights reserved. Permission to use, copy, modify, and distribute this software is freely granted, provided that this
 // notice is preserved).
 
@@ -91,43 +92,13 @@ function log(x: number): number {
   return k * LN2_HIGH - (s * (f - sum) - k * LN2_LOW - f);
 }
 
-/** Natural logarithm of 1 + x. */
+/** Natural logarithm of 1 + x, within some units in the last place. */
 function log1p(x: number): number {
-  if (!(x > -1)) return x === -1 ? Number.NEGATIVE_INFINITY : Number.NaN;
-  if (x === Number.POSITIVE_INFINITY) return x;
-  if (Math.abs(x) < 2 ** -29) return Math.abs(x) < 2 ** -54 ? x : x - x * x * 0.5;
-  let [f, k, lost, top] = [x, 0, 0, 1];
-  double[0] = x;
-  const first = words[HIGH] | 0;
-  // Outside of about -0.29 to 0.41.
-  if (first >= 0x3fda827a || (first <= 0 && first > (0xbfd2bec4 | 0))) {
-    const sum = first < 0x43400000 ? 1 + x : x;
-    double[0] = sum;
-    k = (words[HIGH] >>> 20) - 1023;
-    // What was lost in the sum.
-    if (sum !== x) lost = (k > 0 ? 1 - (sum - x) : x - (sum - 1)) / sum;
-    top = words[HIGH] & 0xfffff;
-    if (top < 0x6a09e) words[HIGH] = top | 0x3ff00000;
-    else {
-      k++;
-      words[HIGH] = top | 0x3fe00000;
-      top = (0x100000 - top) >> 2;
-    }
-    f = double[0] - 1;
-  }
-  const square = 0.5 * f * f;
-  const low = k * LN2_LOW + lost;
-  if (top === 0) {
-    if (f === 0) return k * LN2_HIGH + low;
-    const rest = square * (1 - 0.6666666666666666 * f);
-    return k === 0 ? f - rest : k * LN2_HIGH - (rest - low - f);
-  }
-  const s = f / (2 + f);
-  const z = s * s;
-  const tail = LOG[2] + z * (LOG[3] + z * (LOG[4] + z * (LOG[5] + z * LOG[6])));
-  const sum = z * (LOG[0] + z * (LOG[1] + z * tail));
-  if (k === 0) return f - (square - s * (square + sum));
-  return k * LN2_HIGH - (square - (s * (square + sum) + low) - f);
+  const sum = 1 + x;
+  if (sum === 1) return x;
+  if (!(sum > 0 && sum < Number.POSITIVE_INFINITY)) return log(sum);
+  // What was lost in the sum, to first order.
+  return log(sum) - (sum - 1 - x) / sum;
 }
 
 /** Logarithm to base 2 of a normal number; exact for powers of 2. */

@@ -75,11 +75,16 @@ function Links(): JSX.Element {
       )}
       {Object.entries(PANELS)
         .filter(([name]) => name !== 'leaderboard' || abilities.value.leaderboard)
-        .map(([name, { title, icon }]) => (
+        .map(([name, { title, label, icon }]) => (
           <Button
             key={name}
             look="quiet square"
-            text={<Icon name={icon} />}
+            text={
+              <>
+                <Icon name={icon} />
+                <span class="icon-label">{label}</span>
+              </>
+            }
             title={title}
             aria-label={title}
             aria-haspopup="dialog"
