@@ -59,7 +59,10 @@ export function movesOf(
     const [length = '', letters = ''] = run.split('.');
     const values = knobs.map(({ values }, i) => values[Number.parseInt(letters[i] ?? '', 36)]);
     if (values.includes(undefined)) break;
-    const action = { ...default_action, ...Object.fromEntries(knobs.map(({ name }, i) => [name, values[i]])) };
+    const action = {
+      ...default_action,
+      ...Object.fromEntries(knobs.map(({ name }, i) => [name, values[i]])),
+    };
     for (let left = Number.parseInt(length, 36); left > 0 && actions.length < windows; left--)
       actions.push(action);
   }

@@ -1,6 +1,7 @@
 import { fetchProfiles } from './catalog.ts';
 import { Game, gameProfiles } from './game.ts';
 import { type Action, type GameChoice, type GameWindow, movesOf } from './game-moves.ts';
+import { turn } from './turn.ts';
 
 /** What the worker is asked: to begin a game with some moves, or to play on. A later game takes the place of one before. */
 export type GymRequest =
@@ -22,15 +23,6 @@ export type GymAnswer = { readonly id: number } & (
 const TELL_EACH_MS = 60;
 let game: Game | undefined;
 let latest = 0;
-
-const channel = new MessageChannel();
-/** Lets messages in that have arrived meanwhile. */
-function turn(): Promise<unknown> {
-  return new Promise((resume) => {
-    channel.port2.onmessage = resume;
-    channel.port1.postMessage(null);
-  });
-}
 
 async function play(id: number, playing: Game, actions: Iterable<Action>) {
   const send = (answer: GymAnswer) => postMessage(answer);

@@ -4,6 +4,7 @@ import { fetchJson, fetchProfiles, type ProfileEntry } from './catalog.ts';
 import { EFFORTS, type LoadCurve, type LoadFilm, loadCurve, loadFilm } from './load-curve.ts';
 import type { LogAnswer } from './plan-log.ts';
 import { entryOf, type Settings } from './settings.ts';
+import { turn } from './turn.ts';
 
 /** What the worker is asked: the curve of some settings; a later request takes the place of one before. */
 export interface CurveRequest {
@@ -52,15 +53,6 @@ async function resolve(settings: Settings): Promise<Deployment> {
     ...{ name: profile.name, profile, engines: 1, notSimulated: [] },
     settings: { ...vllmDefaults(profile), weights: weights as WeightPrecision },
   };
-}
-
-/** Lets messages in that have arrived meanwhile. */
-const channel = new MessageChannel();
-function turn(): Promise<unknown> {
-  return new Promise((resume) => {
-    channel.port2.onmessage = resume;
-    channel.port1.postMessage(null);
-  });
 }
 
 async function answer({ id, settings }: CurveRequest): Promise<void> {
