@@ -33,8 +33,8 @@ export default benchmark({
       if (verb !== 'add' || file === undefined || command === undefined || gpu === undefined)
         throw new Error("expected add RESULT 'vllm serve MODEL ...' --gpu NAME");
       const added = addContribution(await readReferenceFile(file), { gpu, command, source: source ?? file });
-      for (const { errors, profile, status, requests } of added)
-        yield { profile, status, requests, ...errorRow(errors) };
+      for (const { errors, profile, status, load, requests } of added)
+        yield { profile, status, load, requests, ...errorRow(errors) };
       return;
     }
     if (data === undefined && tables === undefined) throw new Error('expected --data or --tables');

@@ -6,6 +6,7 @@ import { it } from 'node:test';
 import { findProfile } from '@servegym/profiles';
 import { simulateTrace } from '@servegym/simulator';
 import { addContribution, contributedErrors } from './contributed.ts';
+import { contributedTable } from './fidelity-report.ts';
 
 const labels = {
   gpu: 'h100',
@@ -49,6 +50,46 @@ it('a contributed measurement is kept with its server, and its errors are stated
   assert.deepEqual([kept.gpu, kept.command, kept.requests.length], [labels.gpu, labels.command, 60]);
   const [twice, same] = contributedErrors(folder).map((each) => each.errors.tpot.mean);
   assert.ok(twice < -40 && Math.abs(same) < 10, `${twice} ${same}`);
+});
+
+/** What `vllm bench serve --max-concurrency 32` writes of a server that takes `factor` times as long as the shipped profile. */
+function closedLoop(factor: number): string {
+  const count = 128;
+  const trace = {
+    source: 'drawn',
+    arrivalMs: new Float64Array(count),
+    inputTokens: new Int32Array(count).fill(2000),
+    outputTokens: new Int32Array(count).fill(100),
+  };
+  const profile = findProfile('h100-80gb-llama-3-8b');
+  const served = { profile, maxNumSeqs: 64, maxNumBatchedTokens: 8192, concurrency: 32 };
+  const run = simulateTrace(trace, served);
+  const seconds = (ms: Float64Array) => Array.from(ms, (each) => (factor * each) / 1000);
+  const [arrivals, ttfts, e2es] = [run.arrivalMs!, run.ttftMs, run.e2eMs].map(seconds);
+  return JSON.stringify({
+    request_rate: 'inf',
+    max_concurrency: 32,
+    input_lens: [...trace.inputTokens],
+    output_lens: [...trace.outputTokens],
+    ...{ start_times: arrivals, ttfts, itls: e2es.map((e2e, i) => [e2e - ttfts[i]]) },
+  });
+}
+
+it('clients that wait for answers are predicted as such, not at the times of their requests', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'contributed-'));
+  const [{ load, errors, measuredMs }] = addContribution(closedLoop(0.8), labels, folder);
+  assert.equal(load, '32 in flight, 2000 + 100');
+  for (const what of ['ttft', 'tpot', 'e2e'] as const)
+    assert.ok(Math.abs(errors[what].mean - 25) < 1, `${what} ${errors[what].mean}`);
+  const [again] = contributedErrors(folder);
+  assert.deepEqual([again.load, again.errors.tpot.mean], [load, errors.tpot.mean]);
+  const report = contributedTable(contributedErrors(folder));
+  assert.match(report, /vllm serve meta-llama.*profile `h100-80gb-llama-3-8b` \(measured\)/);
+  assert.ok(
+    report.includes(
+      `| 32 in flight, 2000 + 100 | 128 | ${Number(measuredMs.ttft.mean.toPrecision(4))} | +25`,
+    ),
+  );
 });
 
 it('a measurement that says too little, or of another server, is refused', () => {

@@ -19,6 +19,8 @@ interface Contribution {
   readonly command: string;
   /** Who measured, or where it is published. */
   readonly source: string;
+  /** Clients that each sent a request when the one before had ended. Default: requests came at their times. */
+  readonly concurrency?: number;
   /** Arrival, ms; tokens in and out; TTFT and latency, ms. */
   readonly requests: readonly (readonly [number, number, number, number, number])[];
 }
@@ -34,11 +36,11 @@ export type ContributionErrors = ReturnType<typeof contributionErrors>;
  */
 export function addContribution(
   text: string,
-  { gpu, command, source }: Omit<Contribution, 'requests'>,
+  { gpu, command, source }: Omit<Contribution, 'requests' | 'concurrency'>,
   folder = FOLDER,
 ): ContributionErrors[] {
   const loads = parseBenchResult(text, source);
-  const added = loads.map(({ requests, failed, source: name }) => {
+  const added = loads.map(({ requests, failed, concurrency, source: name }) => {
     if (failed > 0)
       throw new Error(`expected every request of ${name} to be answered, got ${failed} that failed`);
     if (requests.length < LEAST_REQUESTS)
@@ -48,13 +50,13 @@ export function addContribution(
       const [at, first, last] = [arrivalMs, ttftMs, e2eMs].map((ms) => Number(ms.toFixed(2)));
       return [at, inputTokens, outputTokens, first, last] as const;
     });
-    return { gpu, command, source, requests: kept };
+    return { gpu, command, source, concurrency, requests: kept };
   });
   const errors = added.map((contribution) => contributionErrors(contribution));
   mkdirSync(folder, { recursive: true });
   const taken = readdirOf(folder).length;
   for (const [i, { requests, ...labels }] of added.entries()) {
-    const rows = requests.map((row) => `    ${JSON.stringify(row)}`).join(',\n');
+    const rows = requests.map((row) => `    [${row.join(', ')}]`).join(',\n');
     const head = JSON.stringify(labels, null, 2).replace(/\n}$/, '');
     const name = `${String(taken + i + 1).padStart(3, '0')}-${errors[i].profile}.json`;
     writeFileSync(join(folder, name), `${head},\n  "requests": [\n${rows}\n  ]\n}\n`);
@@ -74,8 +76,11 @@ export function contributedErrors(folder = FOLDER): ContributionErrors[] {
     .map((name) => contributionErrors(JSON.parse(readFileSync(join(folder, name), 'utf8'))));
 }
 
-/** Errors of the shipped profile of a server on the same arrivals and lengths, percent, positive when it says more. */
-function contributionErrors({ gpu, command, source, requests }: Contribution) {
+/**
+ * Errors of the shipped profile of a server on the same load, percent, positive when it says more. Clients wait for the
+ * simulated answers: at the measured times their requests would pile up behind a server that is a little slower.
+ */
+function contributionErrors({ gpu, command, source, concurrency, requests }: Contribution) {
   const { profile, settings, kvBlocks, maxModelLen } = resolveLaunch(readLaunch(command, 'the command'), {
     gpu,
   });
@@ -88,10 +93,15 @@ function contributionErrors({ gpu, command, source, requests }: Contribution) {
       ...{ arrivalMs, inputTokens, outputTokens, ttftMs, e2eMs },
     })),
     0,
+    concurrency,
   );
-  const { errors } = compareLoad(load, profile, { ...settings, kvBlocks });
+  const { errors, measuredMs } = compareLoad(load, profile, { ...settings, kvBlocks });
+  const mean = (of: 1 | 2) => Math.round(requests.reduce((sum, row) => sum + row[of], 0) / requests.length);
+  const seconds = requests[requests.length - 1][0] / 1000;
   return {
-    ...{ profile: profile.name, command, source, requests: requests.length, errors },
+    ...{ profile: profile.name, gpu, command, source, requests: requests.length, measuredMs, errors },
+    /** Clients or rate, and mean tokens in and out. */
+    load: `${concurrency === undefined ? `${(requests.length / seconds).toFixed(1)} requests/s` : `${concurrency} in flight`}, ${mean(1)} + ${mean(2)}`,
     status: weightVariant(profile, settings.weights).status,
   };
 }

@@ -99,22 +99,37 @@ export function fidelityReport(
   });
 }
 
-function contributedTable(contributed: readonly ContributionErrors[]): string {
+/** Measurements that were given, by server, in Markdown. */
+export function contributedTable(contributed: readonly ContributionErrors[]): string {
   const names = ['ttft', 'tpot', 'e2e'] as const;
-  return table(
-    [
-      'profile',
-      'its status',
-      'server',
-      'from',
-      'requests',
-      ...names.map((name) => `${name.toUpperCase()} mean`),
-    ],
-    contributed.map(({ profile, status, command, source, requests, errors }) => [
-      ...[`\`${profile}\``, status, `\`${command}\``, source, `${requests}`],
-      ...names.map((name) => signed(errors[name].mean)),
-    ]),
+  const servers = Map.groupBy(
+    contributed,
+    ({ profile, status, command, source }) =>
+      `\`${command}\`, profile \`${profile}\` (${status}). Source: ${source}.`,
   );
+  return [...servers]
+    .map(([server, loads]) => {
+      const rows = loads.map(({ load, requests, measuredMs, errors }) => [
+        ...[load, `${requests}`],
+        ...names.flatMap((name) => [
+          `${Number(measuredMs[name].mean.toPrecision(4))}`,
+          signed(errors[name].mean),
+        ]),
+      ]);
+      const middle = names.flatMap((name) => [
+        '',
+        plain(median(loads.map(({ errors }) => Math.abs(errors[name].mean)))),
+      ]);
+      return `${server}\n\n${table(
+        [
+          'load, tokens in + out',
+          'requests',
+          ...names.flatMap((name) => [`${name.toUpperCase()} mean, ms`, 'error']),
+        ],
+        [...rows, ['median of absolute errors', '', ...middle]],
+      )}`;
+    })
+    .join('\n\n');
 }
 
 /** TPOT of operating points as predicted with their campaign left out, over the measured one, as an SVG. */

@@ -229,7 +229,7 @@ type Times = Readonly<Record<'ttft' | 'tpot' | 'e2e', Pick<Summary, 'mean' | 'p9
 /** A load that a server served, beside its prediction. */
 export type LoadComparison = ReturnType<typeof compareLoad>;
 
-/** Predicts a measured load: the same arrivals and lengths on the simulated server. */
+/** Predicts a measured load: the same lengths on the simulated server, at the same times or from as many clients. */
 export function compareLoad(
   load: MeasuredLoad,
   profile: EngineProfile,
@@ -241,7 +241,10 @@ export function compareLoad(
   }: Partial<EngineLimits & { weights: WeightPrecision }>,
 ) {
   const { trace, measured } = fittedLoad(load);
-  const run = simulateTrace(trace, { profile, weights, maxNumSeqs, maxNumBatchedTokens, kvBlocks });
+  const { concurrency } = load;
+  const run = simulateTrace(trace, {
+    ...{ profile, weights, maxNumSeqs, maxNumBatchedTokens, kvBlocks, concurrency },
+  });
   const measuredMs = timesOf(measured);
   const predictedMs = timesOf(run);
   const error = (what: keyof Times, of: 'mean' | 'p99') =>

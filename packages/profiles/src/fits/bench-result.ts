@@ -36,6 +36,7 @@ function loadsOf(result: unknown, source: string): MeasuredLoad[] {
       name,
       load.requests.map((request) => timed(request, name)),
       load.failed,
+      load.concurrency,
     );
   });
 }

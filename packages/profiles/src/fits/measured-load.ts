@@ -20,6 +20,8 @@ export interface MeasuredLoad {
   readonly requests: readonly MeasuredRequest[];
   /** Requests that got no answer. They are left out. */
   readonly failed: number;
+  /** Clients that each sent a request when the one before had ended. Default: requests had their own times. */
+  readonly concurrency?: number;
 }
 
 /** Puts requests in order, the first at 0 ms. @throws {ProfileError} naming the request and the field at fault. */
@@ -27,6 +29,7 @@ export function measuredLoad(
   source: string,
   requests: readonly MeasuredRequest[],
   failed: number,
+  concurrency?: number | null,
 ): MeasuredLoad {
   if (requests.length === 0)
     throw new ProfileError('CALIBRATION_FILE', source, 'requests that were answered', 'none');
@@ -54,6 +57,7 @@ export function measuredLoad(
     source,
     requests: sorted.map((request) => ({ ...request, arrivalMs: request.arrivalMs - first })),
     failed,
+    ...(concurrency && { concurrency }),
   };
 }
 

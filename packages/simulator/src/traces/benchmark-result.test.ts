@@ -50,6 +50,19 @@ describe('a result of vllm bench serve', () => {
     assert.ok(Math.abs(load!.requests[0].e2eS! - 0.7) < 1e-12);
   });
 
+  it('tells how many clients waited for answers, where requests had no times of their own', () => {
+    const concurrencyOf = (entry: object) => readBenchmarkResult(entry, 'x.json').loads[0].concurrency;
+    assert.equal(concurrencyOf({ ...VLLM, max_concurrency: 8 }), null);
+    assert.equal(concurrencyOf({ ...VLLM, request_rate: 'inf', max_concurrency: 8 }), 8);
+    assert.equal(concurrencyOf({ ...VLLM, request_rate: 'inf', max_concurrency: null }), null);
+    const guide = (strategy: object) => ({
+      benchmarks: [{ ...GUIDELLM.benchmarks[0], config: { strategy } }],
+    });
+    assert.equal(concurrencyOf(guide({ type_: 'concurrent', streams: 4 })), 4);
+    assert.equal(concurrencyOf(guide({ type_: 'synchronous' })), 1);
+    assert.equal(concurrencyOf(GUIDELLM), null);
+  });
+
   it('is refused where it has no times, or no single requests', () => {
     const { start_times: _, ...timeless } = VLLM;
     assert.throws(() => parseTrace(JSON.stringify(timeless), 'x.json'), {

@@ -22,6 +22,8 @@ interface BenchmarkLoad {
   readonly requests: readonly BenchmarkRequest[];
   /** Requests that failed or were cut off. */
   readonly failed: number;
+  /** Clients that each send a request when the one before has ended; `null` where requests had their own times. */
+  readonly concurrency: number | null;
 }
 
 /** Tool that wrote the result, and its loads. */
@@ -137,6 +139,7 @@ function readVllm(entry: Entry, source: string): BenchmarkLoad {
     name: rate === undefined ? 'one load' : `${rate} requests/s`,
     requests,
     failed: inputs.length - requests.length,
+    concurrency: rate === 'inf' ? numberOrNull(entry.max_concurrency) : null,
   };
 }
 
@@ -158,15 +161,25 @@ function readGuideLlm(benchmarks: readonly unknown[], source: string): Benchmark
         const others = (requests as Entry)[status];
         return sum + (Array.isArray(others) ? others.length : 0);
       }, 0),
+      concurrency: guideLlmConcurrency(benchmark as Entry),
     };
   });
   if (loads.length === 0) throw refusal(source, 'at least one load', 'none');
   return { tool: 'GuideLLM', loads };
 }
 
-function guideLlmName(benchmark: Entry, index: number): string {
+function guideLlmStrategy(benchmark: Entry): Entry {
   const config = [benchmark.config, benchmark.args].find(isEntry) ?? {};
-  const strategy = [config.strategy, benchmark.strategy].find(isEntry) ?? {};
+  return [config.strategy, benchmark.strategy].find(isEntry) ?? {};
+}
+
+function guideLlmConcurrency(benchmark: Entry): number | null {
+  const { type_: kind, streams } = guideLlmStrategy(benchmark);
+  return kind === 'synchronous' ? 1 : kind === 'concurrent' ? numberOrNull(streams) : null;
+}
+
+function guideLlmName(benchmark: Entry, index: number): string {
+  const strategy = guideLlmStrategy(benchmark);
   const kind = typeof strategy.type_ === 'string' ? strategy.type_ : `load ${index + 1}`;
   const rate = numberOrNull(strategy.rate);
   return rate === null ? kind : `${kind} at ${rate} requests/s`;
