@@ -8,7 +8,8 @@ export interface ServerProcess {
   /** Without a slash at the end. */
   readonly url: string;
   readonly pid: number;
-  stop(): Promise<void>;
+  /** Default SIGTERM. */
+  stop(signal?: NodeJS.Signals): Promise<void>;
 }
 
 /** Starts a program that tells its URL in the first line that it prints. */
@@ -27,8 +28,8 @@ export async function startServer(command: string, ...args: string[]): Promise<S
   return {
     url,
     pid: child.pid!,
-    async stop() {
-      child.kill();
+    async stop(signal) {
+      child.kill(signal);
       await ended;
     },
   };

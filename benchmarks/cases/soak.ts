@@ -1,10 +1,7 @@
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { llmserve } from '@servegym/environments';
 import { connect } from '@servegym/openenv/client';
@@ -16,7 +13,7 @@ import {
   madeUpFrame,
 } from '../../packages/openenv/src/fixtures/made-up-messages.ts';
 import { openRawSocket } from '../../packages/openenv/src/fixtures/start-server.ts';
-import { memoryMiB } from '../child.ts';
+import { memoryMiB, startServer } from '../child.ts';
 import { type BatchResult, runBatch } from '../concurrency/session-batch.ts';
 import { benchmark } from '../harness.ts';
 import { BareSocket, clientFrame } from '../openenv/bare-socket.ts';
@@ -159,20 +156,13 @@ async function kills({ kills: count, players: many, steps }: Values, folder: str
 }
 
 /** A server of the counter, which costs little, with its sessions in a file. */
-async function serveCounter(path: string) {
+function serveCounter(path: string) {
   const program = resolve(import.meta.dirname, '../../packages/openenv/src/fixtures/durable-server.ts');
-  const child = spawn(process.execPath, [program, path], {
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
-  const end = () => child.kill('SIGKILL');
-  process.once('exit', end);
-  child.once('exit', () => process.off('exit', end));
-  const [url] = await once(createInterface({ input: child.stdout }), 'line');
-  return { url: url as string, child };
+  return startServer(process.execPath, program, path);
 }
 
 async function sessions({ sessions: total }: Values, folder: string): Promise<string> {
-  const { url, child } = await serveCounter(join(folder, 'sessions.db'));
+  const { url, pid, stop } = await serveCounter(join(folder, 'sessions.db'));
   const reset = clientFrame('{"type":"reset","data":{"seed":1}}');
   const step = clientFrame('{"type":"step","data":{"amount":1}}');
   const farewell = clientFrame('{"type":"close"}');
@@ -193,13 +183,13 @@ async function sessions({ sessions: total }: Values, folder: string): Promise<st
   const memory: number[] = [];
   for (let part = 1; part <= PARTS_OF_SESSIONS; part++) {
     await openUntil((part * total) / PARTS_OF_SESSIONS);
-    memory.push(Math.round(memoryMiB(child.pid!, 'VmRSS')));
+    memory.push(Math.round(memoryMiB(pid, 'VmRSS')));
   }
   const { active_sessions: left } = (await (await fetch(`${url}/health`)).json()) as {
     active_sessions: number;
   };
-  const peak = Math.round(memoryMiB(child.pid!, 'VmHWM'));
-  child.kill('SIGKILL');
+  const peak = Math.round(memoryMiB(pid, 'VmHWM'));
+  await stop('SIGKILL');
   assert.equal(left, 0, 'sessions are left');
   const half = PARTS_OF_SESSIONS / 2;
   const growth = Math.max(...memory.slice(half)) - Math.max(...memory.slice(0, half));
@@ -230,11 +220,7 @@ async function concurrent({ concurrent: sessions, rounds }: Values): Promise<str
 }
 
 async function messages({ messages: total }: Values, folder: string): Promise<string> {
-  const { url, child } = await serveCounter(join(folder, 'messages.db'));
-  let crashed = false;
-  child.once('exit', () => {
-    crashed = true;
-  });
+  const { url, pid, stop } = await serveCounter(join(folder, 'messages.db'));
   const requests = Math.round(total * REQUEST_SHARE);
   const bystander = await openRawSocket(url);
   await bystander.ask({ type: 'reset', data: { seed: 3, target: 1e9 } });
@@ -301,9 +287,9 @@ async function messages({ messages: total }: Values, folder: string): Promise<st
   isOver = true;
   await watching;
   await bystander.close();
-  const peak = Math.round(memoryMiB(child.pid!, 'VmHWM'));
-  assert.ok(!crashed);
-  child.kill('SIGKILL');
+  const peak = Math.round(memoryMiB(pid, 'VmHWM'));
+  assert.ok(peak > 0, 'the server crashed');
+  await stop('SIGKILL');
   const told = [...counts].toSorted().map(([what, times]) => `${times} ${what}`);
   return `${total - requests} made-up frames and ${requests} made-up requests | no crash, no foreign answer in ${steps} steps of a bystander; ${told.join(', ')}; ${peak} MiB at most`;
 }
