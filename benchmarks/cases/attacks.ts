@@ -273,16 +273,6 @@ async function watchHealth(url: string, signal: AbortSignal): Promise<number> {
   return longest;
 }
 
-/** Resolution of the monitor of the event loop behind `/metrics`: what it records holds that much without any delay, ms. */
-const MONITOR_MS = 10;
-
-/** The event loop's delay since this was last asked, p99, ms: what the server itself adds, with what it waits for a core. */
-async function loopDelay(url: string): Promise<number> {
-  const text = await (await fetch(`${url}/metrics`)).text();
-  const [, seconds] = /^nodejs_eventloop_lag_p99_seconds (\S+)/m.exec(text) ?? [];
-  return Math.max(0, Number(seconds) * 1000 - MONITOR_MS);
-}
-
 type Started = Awaited<ReturnType<typeof start>>;
 
 /** What the attack of this name does in so many seconds to a server of a checkout. */
@@ -301,7 +291,6 @@ export async function measureAttack(name: string, seconds: number, checkout: str
     const others = new Worker(new URL(import.meta.url), { workerData: observed });
     await once(others, 'message');
     await sleep(500);
-    await loopDelay(observed);
     child.kill('SIGUSR2');
     const attacking = ATTACKS[name]!({ checkout, url: target, store, signal }, (answer) => {
       answers.set(answer, (answers.get(answer) ?? 0) + 1);
@@ -311,11 +300,10 @@ export async function measureAttack(name: string, seconds: number, checkout: str
     await sleep(seconds * 1000);
     others.postMessage('stop');
     const [{ times, gap }] = (await once(others, 'message')) as [Observed];
-    const delay = await loopDelay(observed);
     const told = [...answers].map(([answer, count]) => (count > 1 ? `${answer} x ${count}` : answer));
     return {
       p99: quantile(times, 0.99),
-      ...{ gap, delay, told: told.join(', ') || 'none' },
+      ...{ gap, told: told.join(', ') || 'none' },
       end: async () => {
         over.abort();
         await attacking;
@@ -346,8 +334,6 @@ export async function measureAttack(name: string, seconds: number, checkout: str
       answer: here.told,
       'p99 of the other client, ms': here.p99,
       'the same, another server attacked': elsewhere.p99,
-      'event-loop delay p99, ms': here.delay,
-      'the same, another server attacked ': elsewhere.delay,
       'processor time of the loop between two timers p99, ms':
         /loop p99: (\S+)/.exec(attacked.said())?.[1] ?? '',
       'longest gap of /health, ms': here.gap,

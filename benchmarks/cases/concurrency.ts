@@ -3,7 +3,6 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { socketUrl } from '@servegym/openenv/client';
 import { startServe } from '../../maintenance/test-servers/servegym.ts';
 import { memoryMiB } from '../child.ts';
-import { chooseAction } from '../concurrency/choose-action.ts';
 import { type BatchResult, runBatch } from '../concurrency/session-batch.ts';
 import { benchmark, type Row, text } from '../harness.ts';
 import { BareSocket, clientFrame } from '../openenv/bare-socket.ts';
@@ -24,11 +23,11 @@ const SETTLING_S = 5;
 const RESET = clientFrame('{"type":"reset","data":{}}');
 
 export default benchmark({
-  what: 'How many sessions at once OpenEnv servers hold, and how late they answer. A session connects, resets and steps; those of a batch stay open until all have been answered. On the servers of `--url A,B`, which share the sessions in turn, or on a `servegym serve --env benchmark` of its own. `--requests 1,8,64` or `1..1024`; `--wait` of the `benchmark` environment, or `--action JSON`; `--ramp` spreads the starts of a batch over so many seconds; `--idle` sessions of which the memory is told. Linux only.',
+  what: 'How many sessions at once OpenEnv servers hold, and how late they answer. A session connects, resets and steps; those of a batch stay open until all have been answered. On the servers of `--url A,B`, which share the sessions in turn, or on a `servegym serve --env benchmark` of its own. `--requests 1,8,64` or `1..1024`; Its steps are those of the `benchmark` environment, with a `--wait` in seconds, or `--action JSON`; `--ramp` spreads the starts of a batch over so many seconds; `--idle` sessions of which the memory is told. Linux only.',
   options: {
     url: text,
     requests: '1..1024',
-    wait: text,
+    wait: 1,
     action: text,
     steps: 1,
     ramp: 0,
@@ -46,11 +45,7 @@ export default benchmark({
     try {
       const headers: Record<string, string> = token ? { authorization: `Bearer ${token}` } : {};
       const timeoutMs = 1000 * timeout;
-      const waitS = wait === undefined ? undefined : Number(wait);
-      const sent =
-        action === undefined
-          ? await chooseAction(new URL(urls[0]), { waitS, timeoutMs, headers })
-          : JSON.parse(action);
+      const sent = action === undefined ? { wait_seconds: wait } : JSON.parse(action);
       const socketUrls = urls.map((each) => socketUrl(new URL(each), 'ws').href);
       const plan = { socketUrls, action: sent, steps, timeoutMs, rampS, headers };
       if (own) for (let time = 0; time < 2; time++) await runBatch({ ...plan, steps: 1 }, WARM_UP_SESSIONS);

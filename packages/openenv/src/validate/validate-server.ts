@@ -4,8 +4,6 @@ import { rfc008Checks } from './rfc008.ts';
 import { CAPACITY_CHECKS, ERROR_CHECKS, SESSION_CHECK, SESSION_CHECKS } from './session-checks.ts';
 import { Subject, type ValidateOptions } from './subject.ts';
 
-export { schemaCheck } from './subject.ts';
-
 /** A report in the form of `openenv validate --url --json`, with more criteria. */
 export type ValidationReport = Readonly<Awaited<ReturnType<typeof report>>>;
 
