@@ -2,7 +2,11 @@
 // `--json`. Without a name it lists the cases.
 import { globSync } from 'node:fs';
 import { basename, join } from 'node:path';
+import { setFlagsFromString } from 'node:v8';
 import { type Case, runCase, usage } from './harness.ts';
+
+// As the command line does, see `packages/servegym/src/main.ts`.
+setFlagsFromString('--max-inlined-bytecode-size-cumulative=3000');
 
 const folder = join(import.meta.dirname, 'cases');
 const names = globSync('*.ts', { cwd: folder })

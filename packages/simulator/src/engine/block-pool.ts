@@ -65,11 +65,6 @@ export class BlockPool {
     return (tokens + this.blockTokens - 1) >> this.blockShift;
   }
 
-  /** Whether layers with a sliding window free the blocks behind it. */
-  get hasWindows(): boolean {
-    return false;
-  }
-
   /** Groups of layers, each of which takes a block for each of the block table. */
   get groupCount(): number {
     return 1;

@@ -55,6 +55,14 @@ export class EngineState {
   declare private spareBlocks: number;
   /** Slots that a request holds behind those of an iteration, for the next drafts. */
   declare lookahead: number;
+  /** Whether an iteration may prefill and let the decodes wait, see `EngineOptions.prefillFirst`. */
+  declare prefillsFirst: boolean;
+  /** Whether a request is admitted where its whole prompt fits, whatever its first iteration computes. */
+  declare private admitsWhole: boolean;
+  /** Whether each iteration has to go through the requests in order. */
+  declare private isAlwaysInOrder: boolean;
+  /** Whether layers with a sliding window free the blocks behind it. */
+  declare readonly hasWindows: boolean;
 
   declare config: EngineConfig;
   declare timer: IterationTimer;
@@ -95,12 +103,13 @@ export class EngineState {
     this.acceptance = new AcceptanceSampler(seed, config.survival);
     this.role = settings.role;
     this.asyncScheduling = asyncScheduling;
-    this.decodes = new DecodeBatch(this.table, blockTokens, !settings.kvGroups.every(isFullAttention));
+    this.hasWindows = !settings.kvGroups.every(isFullAttention);
+    this.decodes = new DecodeBatch(this.table, blockTokens, this.hasWindows);
     this.verifications = new VerifyBatch(this.table, blockTokens);
     this.config = config;
     this.timer = new IterationTimer(config.law);
     this.draftTimer = config.speculation === null ? null : new DraftTimer(config.speculation);
-    this.pool = !settings.kvGroups.every(isFullAttention)
+    this.pool = this.hasWindows
       ? new GroupedBlockPool(
           ...([this.table, config.kvBlocks, blockTokens, prefixCaching, settings.kvGroups] as const),
           maxNumBatchedTokens * (asyncScheduling ? 2 : 1),
@@ -131,6 +140,10 @@ export class EngineState {
     this.spareBlocks = Math.floor(this.settings.watermark * (kvBlocks + 1));
     this.lookahead = this.settings.drafter === 'eagle' ? speculationDepth : 0;
     this.pool.recomputesLastBlock = this.lookahead > 0;
+    const { prefillFirst, wholePromptFits, chunkedPrefill } = this.settings;
+    this.prefillsFirst = prefillFirst && wholePromptFits && !this.speculative;
+    this.admitsWhole = chunkedPrefill && wholePromptFits && this.lookahead === 0 && !this.hasWindows;
+    this.isAlwaysInOrder = this.hasWindows && (this.speculative || prefillFirst);
   }
 
   /** Ticks by which an iteration is longer that loads the KV of so many tokens from the host. */
@@ -265,8 +278,6 @@ export class EngineState {
 
   /** Whether the next iteration prefills and lets the decodes wait. */
   get prefillsNext(): boolean {
-    const { prefillFirst, wholePromptFits } = this.settings;
-    if (!prefillFirst || !wholePromptFits || this.speculative) return false;
     if (this.partials > 0) return true;
     if (this.waiting.count === 0 || !this.hasRoom) return false;
     const head = this.waiting.head();
@@ -297,8 +308,7 @@ export class EngineState {
   /** Whether decodes may stand behind an incomplete prefill, outnumber the token budget, have been left out, or free blocks. */
   get outOfOrder(): boolean {
     const { partials, running, table } = this;
-    if (this.skipped.count > 0 || this.stalled > 0) return true;
-    if (this.pool.hasWindows && (this.speculative || this.settings.prefillFirst)) return true;
+    if (this.skipped.count > 0 || this.stalled > 0 || this.isAlwaysInOrder) return true;
     if (partials > 0) return partials > 1 || table.status[running.tail] !== PREFILLING;
     return running.count > this.maxNumBatchedTokens;
   }
@@ -308,18 +318,23 @@ export class EngineState {
    * iteration, and `padding` slots behind its last token. `Infinity` where it does not suffice.
    */
   blocksToAdmit(slot: number, budget: number, limit: number, padding = 0): number {
+    const spare = this.running.count > 0 ? this.spareBlocks : 0;
+    if (this.admitsWhole) return this.pool.needed(slot, ALL_TOKENS, padding) + spare;
+    return this.blocksToBegin(slot, budget, limit, padding) + spare;
+  }
+
+  /** The same where the tokens of the first iteration matter, without those that an admission leaves free. */
+  private blocksToBegin(slot: number, budget: number, limit: number, padding: number): number {
     if (!this.settings.chunkedPrefill && !this.fitsBudget(slot, budget, limit))
       return Number.POSITIVE_INFINITY;
     const tokens = Math.max(0, Math.min(budget, limit));
     const { pool } = this;
-    const whole = this.settings.wholePromptFits || this.table.transferred[slot] === 1;
-    const spare = this.running.count > 0 ? this.spareBlocks : 0;
-    if (this.lookahead === 0 && !pool.hasWindows) {
-      return pool.needed(slot, whole ? ALL_TOKENS : tokens, padding) + spare;
-    }
-    const beyond = this.table.transferred[slot] === 1 ? 0 : padding + this.lookahead;
-    const needed = pool.needed(slot, tokens, beyond);
-    return (whole ? Math.max(needed, pool.neededForWhole(slot)) : needed) + spare;
+    const isTransferred = this.table.transferred[slot] === 1;
+    const whole = this.settings.wholePromptFits || isTransferred;
+    if (this.lookahead === 0 && !this.hasWindows)
+      return pool.needed(slot, whole ? ALL_TOKENS : tokens, padding);
+    const needed = pool.needed(slot, tokens, isTransferred ? 0 : padding + this.lookahead);
+    return whole ? Math.max(needed, pool.neededForWhole(slot)) : needed;
   }
 
   /** Whether a waiting request gets all of the tokens that it asks for. */
@@ -331,17 +346,16 @@ export class EngineState {
 
   /** When decodes have to be interrupted, while the head of the queue is blocked: `limit` or the next arrival. */
   nextInterruption(limit: number): number {
-    if (this.frontEnd !== null) {
-      // The front end takes up requests and tokens in the order in which they come up.
-      if (this.future.count === 0) return limit;
-      return Math.min(limit, Math.max(this.now + 1, this.table.visible[this.future.head]));
-    }
-    if (this.future.count === 0 || !this.admitting || this.running.count >= this.config.maxNumSeqs)
-      return limit;
-    // Under fcfs a request that arrives behind a blocked head waits as the head does.
-    if (this.waiting.count > 0 && this.config.schedulingPolicy === 'fcfs' && this.order === null)
-      return limit;
+    // A front end takes up requests and tokens in the order in which they come up.
+    if (this.future.count === 0 || (this.frontEnd === null && this.arrivalsWait)) return limit;
     return Math.min(limit, Math.max(this.now + 1, this.table.visible[this.future.head]));
+  }
+
+  /** Whether a request that arrives now waits, as those before it do. */
+  private get arrivalsWait(): boolean {
+    if (!this.admitting || this.running.count >= this.config.maxNumSeqs) return true;
+    // Under fcfs a request that arrives behind a blocked head waits as the head does.
+    return this.waiting.count > 0 && this.config.schedulingPolicy === 'fcfs' && this.order === null;
   }
 
   /** The running request to preempt: the last admitted, or under `priority` the worst by class, then by age. */
@@ -536,7 +550,7 @@ export class EngineState {
   /** Looks at the windows of all decodes in lockstep anew. */
   settleDecodes(): void {
     this.settling.count = 0;
-    if (!this.pool.hasWindows || !this.decodes.active) return;
+    if (!this.hasWindows || !this.decodes.active) return;
     const { status, next } = this.table;
     for (let slot = this.running.head; slot >= 0; slot = next[slot]) {
       if (status[slot] === DECODING) this.settling.push(slot);
@@ -546,7 +560,7 @@ export class EngineState {
   /** Lets a sequence decode in lockstep with others. */
   joinDecodes(slot: number): void {
     this.decodes.add(slot);
-    if (this.pool.hasWindows) this.settling.push(slot);
+    if (this.hasWindows) this.settling.push(slot);
   }
 
   /** State with which another engine continues a request that is not decoding here. */
@@ -593,6 +607,17 @@ export class EngineState {
     this.pool.setPrefix(slot, prefix);
     this.insertFuture(slot);
     return slot;
+  }
+
+  /** Lets the requests that are visible by `tick` wait for admission. */
+  receive(tick: number): void {
+    const { future, table } = this;
+    for (let slot = future.head; slot >= 0 && table.visible[slot] <= tick; slot = future.head) {
+      future.remove(slot);
+      table.status[slot] = WAITING;
+      table.order[slot] = this.received++;
+      this.waiting.pushBack(slot);
+    }
   }
 
   /** Puts a request among the future ones, in order of visibility. */

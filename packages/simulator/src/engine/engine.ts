@@ -27,7 +27,7 @@ import type { LatencyHistogram } from './latency-histogram.ts';
 import { iterateLockstep, skipDecodes } from './lockstep-iteration.ts';
 import type { PromptPrefix } from './prefix-cache.ts';
 import { RequestOverhead } from './request-overhead.ts';
-import { ARRIVING, DECODING, ENDED, FUTURE, WAITING } from './request-table.ts';
+import { ARRIVING, DECODING, ENDED, FUTURE } from './request-table.ts';
 import { iterateVerifyBatch, skipVerifySteps } from './verify-iteration.ts';
 import { PRIORITY_CLASSES } from './waiting-queue.ts';
 
@@ -48,6 +48,8 @@ export class Engine {
   private readonly plan = new IterationPlan();
   declare private readonly overhead: RequestOverhead;
   private readonly onIterations: ((span: IterationSpan) => void) | undefined;
+  /** Whether a front end or the caller follows the iterations. */
+  declare private readonly isObserved: boolean;
 
   /** @throws SimulatorError when an option or the configuration is out of range. */
   constructor(config: EngineConfig, options: EngineOptions = {}) {
@@ -56,6 +58,7 @@ export class Engine {
     this.overhead = new RequestOverhead(settings);
     this.onIterations = settings.onIterations;
     this.state = new EngineState(config, settings);
+    this.isObserved = this.state.frontEnd !== null || this.onIterations !== undefined;
   }
 
   /** Current tick. An iteration under way when the clock passed a limit has been counted in full. */
@@ -378,8 +381,7 @@ export class Engine {
 
   private advance(limit: number): void {
     const { state } = this;
-    if (state.frontEnd !== null) this.iterateAndStream(limit, state.frontEnd);
-    else if (this.onIterations !== undefined) this.iterateObserved(limit, this.onIterations);
+    if (this.isObserved) this.advanceObserved(limit);
     else this.iterate(limit);
     if (state.aborted.count > 0) state.dropAborted();
     if (state.isEmptyAhead) {
@@ -388,10 +390,15 @@ export class Engine {
     }
   }
 
+  private advanceObserved(limit: number): void {
+    if (this.state.frontEnd !== null) this.iterateAndStream(limit, this.state.frontEnd);
+    else this.iterateObserved(limit, this.onIterations!);
+  }
+
   /** Takes the next iteration, or as many as can be skipped. */
   private iterate(limit: number): void {
     const { state, plan } = this;
-    plan.isPrefillOnly = state.prefillsNext;
+    plan.isPrefillOnly = state.prefillsFirst && state.prefillsNext;
     if (
       !plan.isPrefillOnly &&
       !state.outOfOrder &&
@@ -482,16 +489,13 @@ export class Engine {
   /** @param limit Tick until which all arrivals are known. */
   private receiveArrivals(limit = Number.POSITIVE_INFINITY): void {
     const { state } = this;
-    const { future, waiting, table, scheduledAt, now, frontEnd } = state;
-    if (frontEnd !== null) this.takeUpArrivals(now);
-    // A request that arrives behind `limit` may leave the front end before one that arrived earlier.
-    const until = frontEnd === null ? scheduledAt : Math.min(scheduledAt, limit);
-    for (let slot = future.head; slot >= 0 && table.visible[slot] <= until; slot = future.head) {
-      future.remove(slot);
-      table.status[slot] = WAITING;
-      table.order[slot] = state.received++;
-      waiting.pushBack(slot);
+    if (state.frontEnd === null) {
+      state.receive(state.scheduledAt);
+      return;
     }
+    this.takeUpArrivals(state.now);
+    // A request that arrives behind `limit` may leave the front end before one that arrived earlier.
+    state.receive(Math.min(state.scheduledAt, limit));
   }
 
   /** Lets the front end take up what arrives until `tick`. */

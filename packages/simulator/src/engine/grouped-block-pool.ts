@@ -116,10 +116,6 @@ export class GroupedBlockPool extends BlockPool {
     return this.finds;
   }
 
-  override get hasWindows(): boolean {
-    return true;
-  }
-
   override get groupCount(): number {
     return this.groups.length;
   }

@@ -85,7 +85,7 @@ function scheduleRunning(state: EngineState, plan: IterationPlan): { budget: num
     const wanted = isDecoding ? 1 + drafts : known - end;
     const tokens = Math.min(wanted, budget, plan.mostTokens);
     const reach = end + tokens + lookahead;
-    if (pool.hasWindows) pool.skip(slot, end - (state.asyncScheduling ? inFlight[slot] : 0));
+    if (state.hasWindows) pool.skip(slot, end - (state.asyncScheduling ? inFlight[slot] : 0));
     const needed = pool.missing(slot, reach);
     while (needed > pool.free) {
       const victim = state.victim();

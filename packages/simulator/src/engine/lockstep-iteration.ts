@@ -14,7 +14,7 @@ const MAX_SKIP = 65_536;
 export function skipDecodes(state: EngineState, limit: number): boolean {
   const { decodes, timer, pool } = state;
   // Who fills a block with a name first decides which block is found, and whose windows let go of it.
-  if (pool.hasWindows && pool.namesAnswers) return false;
+  if (state.hasWindows && pool.namesAnswers) return false;
   let reserved = 0;
   const hasEnded = state.ended.count > 0;
   if (hasEnded) {
@@ -22,7 +22,7 @@ export function skipDecodes(state: EngineState, limit: number): boolean {
     reserved = decodes.blocksForNext() * pool.groupCount;
     if (decodes.count === 0 || reserved > pool.free || state.waiting.count > 0 || pool.namesAnswers)
       return false;
-    if (pool.hasWindows) slideWindows(state, 0);
+    if (state.hasWindows) slideWindows(state, 0);
     pool.take(reserved);
     state.releaseEnded();
   }
@@ -37,12 +37,12 @@ export function skipDecodes(state: EngineState, limit: number): boolean {
   if (progressionSum(first, step, iterations) > until - state.now) {
     iterations = Math.min(iterations, iterationsToReach(until - state.now, first, step));
   }
-  if (pool.hasWindows) iterations = slideAndGrow(state, iterations, hasEnded ? 1 : 0);
+  if (state.hasWindows) iterations = slideAndGrow(state, iterations, hasEnded ? 1 : 0);
   else iterations = decodes.iterationsWithin(pool.free + reserved, iterations);
   if (iterations === 0) return false;
 
   const ticks = progressionSum(first, step, iterations);
-  if (!pool.hasWindows) pool.take(decodes.blocksFor(iterations) - reserved);
+  if (!state.hasWindows) pool.take(decodes.blocksFor(iterations) - reserved);
   state.now += ticks;
   state.lastStart = state.now - (first + step * (iterations - 1));
   state.counters.iterations += iterations;
@@ -82,9 +82,9 @@ export function iterateLockstep(state: EngineState, plan: IterationPlan): boolea
   const growth = decodes.blocksForNext() * pool.groupCount;
   const enough = growth + lacking <= pool.free;
   if (enough) {
-    if (pool.hasWindows) slideWindows(state, 0);
+    if (state.hasWindows) slideWindows(state, 0);
     pool.take(growth);
-  } else if (state.config.schedulingPolicy === 'fcfs' && !pool.hasWindows) preemptLast(state, lacking);
+  } else if (state.config.schedulingPolicy === 'fcfs' && !state.hasWindows) preemptLast(state, lacking);
   else return false;
   if (state.pool.namesAnswers) fillAnswers(state);
   const continued = state.partials > 0 ? continuePrefill(state, plan) : 0;

@@ -20,8 +20,8 @@ import type { EngineSettings, SimulationOptions } from './simulation-options.ts'
 import type { SimulationTotals } from './simulation-run.ts';
 import { promptPrefix, tracedRequest } from './traced-request.ts';
 
-/** Requests handed to the engine at a time: enough to amortise the call, few enough to stay in cache. */
-const CHUNK = 1024;
+/** Requests handed to the engine at a time: enough to amortise the call, few enough for its table to stay in the first cache. */
+const CHUNK = 128;
 const MAX_REPLICAS = 1024;
 /** The clock's origin moves when it is past this, well before doubles lose whole ticks (39 hours). */
 const SHIFT_AT = 10 * 3600 * TICKS_PER_S;
