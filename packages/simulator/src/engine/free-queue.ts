@@ -3,15 +3,17 @@ import type { NamedBlock } from './grouped-block-pool.ts';
 const FIRST_CAPACITY = 64;
 
 /**
- * The free blocks with content, in the order in which they are taken. An entry is a block with a name, one that only its
+ * The free blocks with content, in the order in which they are taken. An entry is a block with a name, blocks that only their
  * owner can ask for, or several whose content is forgotten.
  */
 export class FreeQueue {
   /** Key of what only one request can ask for; 0 for others. */
   private owners: Float64Array = new Float64Array(FIRST_CAPACITY);
-  /** Where the block lies in that request. */
-  private places: Int32Array = new Int32Array(FIRST_CAPACITY);
-  /** Blocks of an entry; 0 of one that was removed. */
+  /** Of what an owner can ask for: the first block, the one behind the last, and the groups, in each of which it freed these. */
+  private froms: Int32Array = new Int32Array(FIRST_CAPACITY);
+  private ends: Int32Array = new Int32Array(FIRST_CAPACITY);
+  private spans: Int32Array = new Int32Array(FIRST_CAPACITY);
+  /** Blocks of an entry that are left; 0 of one that was removed. */
   private counts: Int32Array = new Int32Array(FIRST_CAPACITY);
   private blocks: (NamedBlock | null)[] = new Array(FIRST_CAPACITY).fill(null);
   /** Numbers of the first entry, and of the one behind the last; entry n lies at n modulo the capacity. */
@@ -31,12 +33,18 @@ export class FreeQueue {
   }
 
   appendNamed(block: NamedBlock): void {
-    this.append(0, 0, 1, block);
+    this.append(1, block);
     block.entry = this.tail - 1;
   }
 
-  appendOwn(owner: number, place: number): void {
-    this.append(owner, place, 1, null);
+  /** Frees the blocks from `from` to before `end` of a request, the last first, in each of `groups` groups, which `span` names. */
+  appendOwn(owner: number, span: number, groups: number, from: number, end: number): void {
+    this.append(groups * (end - from), null);
+    const at = (this.tail - 1) & (this.counts.length - 1);
+    this.owners[at] = owner;
+    this.froms[at] = from;
+    this.ends[at] = end;
+    this.spans[at] = span;
   }
 
   appendForgotten(count: number): void {
@@ -44,7 +52,7 @@ export class FreeQueue {
     const last = (this.tail - 1) & (this.counts.length - 1);
     if (this.tail > this.head && this.owners[last] === 0 && this.blocks[last] === null) {
       this.counts[last] += count;
-    } else this.append(0, 0, count, null);
+    } else this.append(count, null);
   }
 
   /** Takes a block with a name out. */
@@ -72,45 +80,60 @@ export class FreeQueue {
   }
 
   /** Gives those a name that only `owner` can ask for. */
-  nameOwn(owner: number, name: (place: number) => NamedBlock): void {
-    for (let entry = this.head; entry < this.tail; entry++) {
-      const at = entry & (this.counts.length - 1);
-      if (this.owners[at] !== owner || this.counts[at] === 0) continue;
-      const block = name(this.places[at]);
-      block.entry = entry;
-      this.owners[at] = 0;
-      this.blocks[at] = block;
-    }
+  nameOwn(owner: number, name: (group: number, at: number) => NamedBlock, groupsOf: GroupsOf): void {
+    const entries = this.snapshot((block) => block);
+    this.restore(
+      entries,
+      (block) => block,
+      (entry) => {
+        const [of, from, end, span, count] = entry;
+        if (of !== owner) return false;
+        const groups = groupsOf(span);
+        const length = end - from;
+        for (let i = groups.length * length - count; i < groups.length * length; i++) {
+          this.appendNamed(name(groups[Math.floor(i / length)], end - 1 - (i % length)));
+        }
+        return true;
+      },
+    );
   }
 
-  snapshot(placeOf: (block: NamedBlock) => number): FreeQueueSnapshot {
-    const entries: FreeQueueSnapshot[number][] = [];
+  snapshot<Name>(nameOf: (block: NamedBlock) => Name): FreeQueueSnapshot<Name> {
+    const { owners, froms, ends, spans, counts, blocks } = this;
+    const entries: FreeQueueSnapshot<Name>[number][] = [];
     for (let entry = this.head; entry < this.tail; entry++) {
-      const at = entry & (this.counts.length - 1);
-      const block = this.blocks[at];
-      if (this.counts[at] > 0) {
-        entries.push([this.owners[at], this.places[at], this.counts[at], block && placeOf(block)]);
-      }
+      const at = entry & (counts.length - 1);
+      const block = blocks[at];
+      if (counts[at] === 0) continue;
+      entries.push([owners[at], froms[at], ends[at], spans[at], counts[at], block && nameOf(block)]);
     }
     return entries;
   }
 
-  restore(entries: FreeQueueSnapshot, blockAt: (place: number) => NamedBlock): void {
+  /** @param replace takes an entry's place, where it answers true */
+  restore<Name>(
+    entries: FreeQueueSnapshot<Name>,
+    blockOf: (name: Name) => NamedBlock,
+    replace?: (entry: FreeQueueSnapshot<Name>[number]) => boolean,
+  ): void {
     this.head = 0;
     this.tail = 0;
     this.blocks.fill(null);
-    for (const [owner, place, count, named] of entries) {
-      const block = named === null ? null : blockAt(named);
-      this.append(owner, place, count, block);
-      if (block !== null) block.entry = this.tail - 1;
+    for (const entry of entries) {
+      if (replace?.(entry)) continue;
+      const [owner, from, end, span, count, named] = entry;
+      if (named !== null) this.appendNamed(blockOf(named));
+      else if (owner !== 0) {
+        this.appendOwn(owner, span, 0, from, end);
+        this.counts[(this.tail - 1) & (this.counts.length - 1)] = count;
+      } else this.append(count, null);
     }
   }
 
-  private append(owner: number, place: number, count: number, block: NamedBlock | null): void {
+  private append(count: number, block: NamedBlock | null): void {
     if (this.tail - this.head === this.counts.length) this.makeRoom();
     const at = this.tail++ & (this.counts.length - 1);
-    this.owners[at] = owner;
-    this.places[at] = place;
+    this.owners[at] = 0;
     this.counts[at] = count;
     // Entries that are not in use have none.
     if (block !== null) this.blocks[at] = block;
@@ -121,7 +144,7 @@ export class FreeQueue {
    * first entries moves to the recent ones.
    */
   private makeRoom(): void {
-    const { owners, places, counts, blocks } = this;
+    const { owners, counts, blocks } = this;
     const mask = counts.length - 1;
     let to = Math.max(this.head, this.tail - this.remembered);
     const recent = to;
@@ -136,7 +159,6 @@ export class FreeQueue {
       }
       const moved = --to & mask;
       owners[moved] = 0;
-      places[moved] = 0;
       counts[moved] = counts[at];
       blocks[at] = null;
       blocks[moved] = block;
@@ -147,26 +169,27 @@ export class FreeQueue {
   }
 
   private grow(): void {
-    const { owners, places, counts, blocks } = this;
-    const capacity = 2 * counts.length;
+    const entries = this.snapshot((block) => block);
+    const capacity = 2 * this.counts.length;
     this.owners = new Float64Array(capacity);
-    this.places = new Int32Array(capacity);
+    this.froms = new Int32Array(capacity);
+    this.ends = new Int32Array(capacity);
+    this.spans = new Int32Array(capacity);
     this.counts = new Int32Array(capacity);
     this.blocks = new Array(capacity).fill(null);
-    for (let entry = this.head; entry < this.tail; entry++) {
-      const [from, to] = [entry & (counts.length - 1), entry & (capacity - 1)];
-      this.owners[to] = owners[from];
-      this.places[to] = places[from];
-      this.counts[to] = counts[from];
-      this.blocks[to] = blocks[from];
-    }
+    this.restore(entries, (block) => block);
   }
 }
 
-/** The entries, the first to be taken first; of a block with a name its number. */
-export type FreeQueueSnapshot = readonly (readonly [
+/** The groups that a span names. */
+export type GroupsOf = (span: number) => readonly number[];
+
+/** The entries, the first to be taken first; of a block with a name that name. */
+export type FreeQueueSnapshot<Name = number> = readonly (readonly [
   owner: number,
-  place: number,
+  from: number,
+  end: number,
+  span: number,
   count: number,
-  named: number | null,
+  named: Name | null,
 ])[];

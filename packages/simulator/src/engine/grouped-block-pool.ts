@@ -58,8 +58,10 @@ type Names = (NamedBlock | null)[];
  */
 export class GroupedBlockPool extends BlockPool {
   declare private readonly groups: readonly KvGroup[];
-  /** Groups with a window or chunks. */
-  declare private readonly local: readonly number[];
+  /** Groups with a window or chunks: neighbours with equal attention, which free equal blocks, are one span. */
+  declare private readonly spans: readonly (readonly number[])[];
+  /** Span of each group; -1 with full attention. */
+  declare private readonly spanOf: readonly number[];
   /** Groups with equal attention, those with full attention first. */
   declare private readonly layers: readonly KvLayers[];
   /** Most blocks of a group that a waiting request has to find free: those of a window and of the iterations under way. */
@@ -72,7 +74,7 @@ export class GroupedBlockPool extends BlockPool {
   declare private readonly named: readonly Map<number, NamedBlock[][]>[];
   /** Blocks with a name of running requests, by slot and group. */
   private names: (Names[] | undefined)[] = [];
-  /** Blocks behind the window, which are free again: entry `slot * groups + group`. */
+  /** Blocks behind the window, which are free again: entry `slot * spans + span`. */
   private skipped = new Int32Array(0);
   declare readonly slides: readonly number[];
   declare readonly mostFreed: number;
@@ -88,7 +90,16 @@ export class GroupedBlockPool extends BlockPool {
   ) {
     super(table, blocks, blockTokens, false, 0);
     this.groups = groups;
-    this.local = [...groups.keys()].filter((group) => !isFullAttention(groups[group]));
+    const local = [...groups.keys()].filter((group) => !isFullAttention(groups[group]));
+    const same = (a: number, b: number) => JSON.stringify(groups[a]) === JSON.stringify(groups[b]);
+    const spans: number[][] = [];
+    for (const group of local) {
+      const last = spans.at(-1);
+      if (last !== undefined && same(last[0], group)) last.push(group);
+      else spans.push([group]);
+    }
+    this.spans = spans;
+    this.spanOf = groups.map((_, group) => spans.findIndex((span) => span.includes(group)));
     const hasFull = groups.some(isFullAttention);
     this.layers = [...new Map(groups.map((group) => [JSON.stringify(group), group])).values()]
       .sort((a, b) => Number(isFullAttention(b)) - Number(isFullAttention(a)))
@@ -101,9 +112,9 @@ export class GroupedBlockPool extends BlockPool {
       if (window !== undefined) return this.blocksFor(window - 1 + tokensUnderWay) + 1;
       return chunk === undefined ? Number.POSITIVE_INFINITY : this.blocksFor(chunk + tokensUnderWay);
     });
-    const behind = this.local.map((group) => ((groups[group].window ?? 1) - 1) & (blockTokens - 1));
+    const behind = local.map((group) => ((groups[group].window ?? 1) - 1) & (blockTokens - 1));
     this.slides = [...new Set(behind)];
-    this.mostFreed = this.local.reduce((sum, group) => sum + this.blocksFor(groups[group].chunk ?? 1), 0);
+    this.mostFreed = local.reduce((sum, group) => sum + this.blocksFor(groups[group].chunk ?? 1), 0);
     this.queue = new FreeQueue((this.blocksFor(tokensUnderWay) + 2) * groups.length, (block) =>
       this.forget(block),
     );
@@ -133,8 +144,16 @@ export class GroupedBlockPool extends BlockPool {
 
   override heldBy(slot: number, blocks: number): number {
     let held = blocks * this.groups.length;
-    for (const group of this.local) held -= this.skipped[slot * this.groups.length + group];
+    for (const [span, groups] of this.spans.entries()) {
+      held -= this.skipped[slot * this.spans.length + span] * groups.length;
+    }
     return held;
+  }
+
+  /** Blocks of a running request in one group that lie behind the window and are free again. */
+  private skippedOf(slot: number, group: number): number {
+    const span = this.spanOf[group];
+    return span < 0 ? 0 : this.skipped[slot * this.spans.length + span];
   }
 
   override take(blocks: number): void {
@@ -156,13 +175,12 @@ export class GroupedBlockPool extends BlockPool {
   }
 
   override skip(slot: number, settled: number): void {
-    const { local, skipped, groups } = this;
-    for (let i = 0; i < local.length; i++) {
-      const group = local[i];
-      const at = slot * groups.length + group;
-      const end = this.skippedBlocks(settled, groups[group]);
+    const { spans, skipped, groups } = this;
+    for (let span = 0; span < spans.length; span++) {
+      const at = slot * spans.length + span;
+      const end = this.skippedBlocks(settled, groups[spans[span][0]]);
       if (end <= skipped[at]) continue;
-      this.letGoOf(slot, group, skipped[at], end);
+      this.freeBehind(slot, span, skipped[at], end);
       skipped[at] = end;
     }
   }
@@ -218,16 +236,16 @@ export class GroupedBlockPool extends BlockPool {
     table.namedBlocks[slot] = 0;
     table.ownBlocks[slot] = 0;
     const found = this.foundBlocks(slot);
-    if ((slot + 1) * groups.length > this.skipped.length) this.growTo(table.capacity);
+    if ((slot + 1) * this.spans.length > this.skipped.length) this.growTo(table.capacity);
     const isTransferred = table.transferred[slot] === 1;
     const computed = isTransferred
       ? table.input[slot] + table.generatedOffset[slot] - 1
       : found * this.blockTokens;
-    for (let group = 0; group < groups.length; group++) {
-      const skipped = this.skippedBlocks(computed, groups[group]);
-      this.skipped[slot * groups.length + group] = skipped;
+    for (const [span, members] of this.spans.entries()) {
+      const skipped = this.skippedBlocks(computed, groups[members[0]]);
+      this.skipped[slot * this.spans.length + span] = skipped;
       // Its block table gets no blocks for what lies behind the windows.
-      if (isTransferred) this.give(skipped);
+      if (isTransferred) this.give(skipped * members.length);
     }
     this.names[slot] =
       found === 0 ? undefined : groups.map((_, group) => this.holdBlocks(slot, group, found));
@@ -236,7 +254,7 @@ export class GroupedBlockPool extends BlockPool {
   }
 
   private holdBlocks(slot: number, group: number, found: number): Names {
-    const skipped = this.skipped[slot * this.groups.length + group];
+    const skipped = this.skippedOf(slot, group);
     const names: Names = new Array(skipped).fill(null);
     for (let at = skipped; at < found; at++) {
       const block = this.findBlock(slot, group, at) as NamedBlock;
@@ -262,7 +280,7 @@ export class GroupedBlockPool extends BlockPool {
     const all = names ?? this.groups.map((): Names => []);
     this.names[slot] = all;
     for (const [group, of] of all.entries()) {
-      const skipped = this.skipped[slot * this.groups.length + group];
+      const skipped = this.skippedOf(slot, group);
       for (let at = of.length; at < end; at++) {
         of.push(at < skipped ? null : this.add(new NamedBlock(group, ...this.contentOf(slot, at))));
       }
@@ -277,7 +295,7 @@ export class GroupedBlockPool extends BlockPool {
       this.nameFreed(slot);
     }
     for (let group = 0; group < this.groups.length; group++) {
-      const skipped = this.skipped[slot * this.groups.length + group];
+      const skipped = this.skippedOf(slot, group);
       const named = this.names[slot]?.[group].length ?? 0;
       const own = Math.max(skipped, named, full);
       this.give(blocks - own);
@@ -413,15 +431,25 @@ export class GroupedBlockPool extends BlockPool {
     return [this.chunkKey(slot, chunk), at - this.chunkStart(slot, chunk)];
   }
 
+  /** Frees the blocks of a running request from `from` to `end` that lie behind the windows of a span. */
+  private freeBehind(slot: number, span: number, from: number, end: number): void {
+    const groups = this.spans[span];
+    // Nobody asks for the blocks of a request whose content has no name, but the request itself.
+    if (
+      this.finds &&
+      this.names[slot] === undefined &&
+      this.table.transferred[slot] + this.namedEnd(slot) === 0
+    ) {
+      this.queue.appendOwn(this.ownKey(slot), span, groups.length, from, end);
+      this.free += groups.length * (end - from);
+      return;
+    }
+    for (let i = 0; i < groups.length; i++) this.letGoOf(slot, groups[i], from, end);
+  }
+
   /** Frees the full blocks of a running request from `from` to `end`, the last first. */
   private letGoOf(slot: number, group: number, from: number, end: number): void {
     const names = this.names[slot]?.[group];
-    if (names === undefined && this.finds && this.table.transferred[slot] + this.namedEnd(slot) === 0) {
-      const key = this.ownKey(slot);
-      for (let at = end - 1; at >= from; at--) this.queue.appendOwn(key, at * this.groups.length + group);
-      this.free += end - from;
-      return;
-    }
     const named = names === undefined ? 0 : names.length;
     // What came from another engine has no name before the request has decoded here.
     const own = this.finds && this.table.transferred[slot] === 0 ? this.namedEnd(slot) : end;
@@ -434,7 +462,7 @@ export class GroupedBlockPool extends BlockPool {
       } else if (at < own) {
         this.empty++;
       } else {
-        this.queue.appendOwn(this.ownKey(slot), at * this.groups.length + group);
+        this.queue.appendOwn(this.ownKey(slot), -1 - group, 1, at, at + 1);
       }
       this.free++;
     }
@@ -442,14 +470,15 @@ export class GroupedBlockPool extends BlockPool {
 
   /** Gives a name to the blocks that a request freed behind its windows, as far as they have not been taken. */
   private nameFreed(slot: number): void {
-    const { length } = this.groups;
     const named = this.namedEnd(slot);
-    this.queue.nameOwn(this.ownKey(slot), (place) => {
-      const at = Math.floor(place / length);
-      const block = new NamedBlock(place % length, this.ownKey(slot), at - named);
+    const key = this.ownKey(slot);
+    const name = (group: number, at: number) => {
+      const block = new NamedBlock(group, key, at - named);
       block.holders = 0;
       return this.add(block);
-    });
+    };
+    // A group alone has a negative number.
+    this.queue.nameOwn(key, name, (span) => (span < 0 ? [-1 - span] : this.spans[span]));
   }
 
   /** A block that was taken loses its content. */
@@ -463,7 +492,7 @@ export class GroupedBlockPool extends BlockPool {
   }
 
   private growTo(slots: number): void {
-    const larger = new Int32Array(slots * this.groups.length);
+    const larger = new Int32Array(slots * this.spans.length);
     larger.set(this.skipped);
     this.skipped = larger;
   }
