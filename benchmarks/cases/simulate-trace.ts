@@ -3,6 +3,7 @@ import { drawWorkload, publicWorkload } from '@servegym/environments';
 import { findReferenceFiles, REFERENCE_DATA, readTrace } from '@servegym/operators/traces';
 import { findProfile } from '@servegym/profiles';
 import {
+  type EngineProfile,
   type ReplicaView,
   repeatTrace,
   type SimulationOptions,
@@ -91,13 +92,31 @@ export default benchmark({
         { name: 'without prefix caching', trace: recorded, options: { prefixCaching: false } },
         { name: 'speculation depth 3', trace: recorded, options: { speculationDepth: 3 } },
         { name: '4 replicas in turns', trace: recorded, options: { replicas: 4 } },
+        {
+          name: '4 replicas by `least_loaded`',
+          trace: recorded,
+          options: { replicas: 4, router: 'least_loaded' },
+        },
         { name: '4 replicas by `score`', trace: recorded, options: { replicas: 4, policy: { score } } },
+        // The same law, requests and KV bytes a token: beside `as recorded`, what the groups cost.
+        ...['gpt-oss-20b', 'gemma-3-27b'].map((model) => ({
+          name: `KV groups of ${model}`,
+          trace: recorded,
+          options: { profile: withGroups(findProfile(plan.profile), model) },
+        })),
       ],
       plan,
       other?.simulateTrace,
     );
   },
 });
+
+/** A profile with the KV groups of another model on the same GPU memory. */
+function withGroups(profile: EngineProfile, model: string): EngineProfile {
+  const { attention } = findProfile(`h100-80gb-${model}`).model.kvGroups!;
+  const bytesPerToken = profile.model.kvBytesPerToken / attention.length;
+  return { ...profile, model: { ...profile.model, kvGroups: { bytesPerToken, attention } } };
+}
 
 /** A policy that is asked for each request and replica. */
 const score = (_: unknown, replica: ReplicaView) => -replica.requests_in_flight;

@@ -232,20 +232,20 @@ export class GroupedBlockPool extends BlockPool {
   }
 
   override admit(slot: number): number {
-    const { table, groups } = this;
+    const { table, groups, spans } = this;
     table.namedBlocks[slot] = 0;
     table.ownBlocks[slot] = 0;
     const found = this.foundBlocks(slot);
-    if ((slot + 1) * this.spans.length > this.skipped.length) this.growTo(table.capacity);
+    if ((slot + 1) * spans.length > this.skipped.length) this.growTo(table.capacity);
     const isTransferred = table.transferred[slot] === 1;
     const computed = isTransferred
       ? table.input[slot] + table.generatedOffset[slot] - 1
       : found * this.blockTokens;
-    for (const [span, members] of this.spans.entries()) {
-      const skipped = this.skippedBlocks(computed, groups[members[0]]);
-      this.skipped[slot * this.spans.length + span] = skipped;
+    for (let span = 0; span < spans.length; span++) {
+      const skipped = this.skippedBlocks(computed, groups[spans[span][0]]);
+      this.skipped[slot * spans.length + span] = skipped;
       // Its block table gets no blocks for what lies behind the windows.
-      if (isTransferred) this.give(skipped * members.length);
+      if (isTransferred) this.give(skipped * spans[span].length);
     }
     this.names[slot] =
       found === 0 ? undefined : groups.map((_, group) => this.holdBlocks(slot, group, found));

@@ -12,6 +12,11 @@ const sliding: number[] = [];
  * one, in order of admission: those whose windows reach the end of a block, and those that have just joined.
  */
 export function slideWindows(state: EngineState, ahead: number): void {
+  if (state.settling.count === 0 && state.pool.slides.length === 1) slideOn(state, ahead, ahead + 1);
+  else slideInOrder(state, ahead);
+}
+
+function slideInOrder(state: EngineState, ahead: number): void {
   const { decodes, pool, settling, table, unknownTokens, asyncScheduling } = state;
   const { heads, next } = decodes.byResidue!;
   const settled = ahead - unknownTokens;
@@ -61,7 +66,7 @@ function slideOn(state: EngineState, ahead: number, end: number): void {
   const { decodes, pool, unknownTokens } = state;
   const { heads, next } = decodes.byResidue!;
   if (pool.slides.length > 1) {
-    for (let each = ahead; each < end; each++) slideWindows(state, each);
+    for (let each = ahead; each < end; each++) slideInOrder(state, each);
     return;
   }
   const last = end - unknownTokens;
@@ -95,8 +100,7 @@ export function slideAndGrow(state: EngineState, most: number, begun: number): n
     const growth = decodes.blocksForNext(ahead) * groups;
     if (growth > pool.free || (finds && growth > 0)) return ahead;
     if (pool.free - growth + mostFreed(state, ahead) >= head) return ahead;
-    if (state.settling.count > 0) slideWindows(state, ahead);
-    else slideOn(state, ahead, ahead + 1);
+    slideWindows(state, ahead);
     pool.take(growth);
   }
   return most;
