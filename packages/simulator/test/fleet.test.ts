@@ -416,6 +416,25 @@ test('a failed replica sends its requests elsewhere and starts again', () => {
   assert.equal(answers.length, 600);
 });
 
+test('spot capacity is taken back after its notice: it drains first, and what it still holds goes elsewhere', () => {
+  const pools = [{ ...pool, reclaim: { perHour: 60, noticeSeconds: 20 } }];
+  const { fleet, answers } = observed({ ...calm, replicas: [3] }, { pools, seed: 1 });
+  for (let id = 0; id < 600; id++) fleet.submit(request(id, id / 5, { output: id % 50 === 0 ? 4000 : 100 }));
+  fleet.runUntil(s(400));
+  const { events } = fleet;
+  const kindsOf = (slot: number) => events.filter(({ replica }) => replica === slot).map(({ kind }) => kind);
+  const taken = events.filter(({ kind }) => kind === 'reclaimed');
+  assert.ok(taken.length > 3);
+  const lost = events.filter(({ kind }) => kind === 'failed');
+  assert.ok(lost.length > 0 && lost.length < taken.length, 'most have nothing left after twenty seconds');
+  for (const { replica, at } of lost) {
+    const notice = taken.findLast((event) => event.replica === replica && event.at < at)!;
+    assert.equal(at - notice.at, s(20));
+    assert.ok(kindsOf(replica).includes('stopped'));
+  }
+  assert.equal(answers.length, 600);
+});
+
 test('two pools have profiles and counts of their own', () => {
   const slow = { ...pool, weights: 'INT8' as const };
   const { fleet, answers } = observed({ ...calm, replicas: [1, 2] }, { pools: [pool, slow] });

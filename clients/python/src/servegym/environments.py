@@ -83,9 +83,8 @@ class FleetAction(TypedDict):
         replicas: replicas wanted, 0 to 32.
         second_replicas: the same of the second kind, where the task has one; 0 otherwise.
         prefill_replicas: of the ready replicas, those that only prefill, 0 to 16.
-        routing_queue: weight of few requests in flight, 0 to 1.
-        routing_cache: weight of free KV blocks, 0 to 1.
-        routing_prefix: weight of known prefixes, 0 to 1.
+        routing_cache: weight of free KV blocks, 0 to 4, over that of few requests in flight.
+        routing_prefix: weight of known prefixes, 0 to 4.
         admission_seconds: seconds of queue above which best effort, then batch, is refused; 600 refuses nobody.
         max_num_batched_tokens: token budget of an iteration, 512 to 16384.
         max_num_active_seqs: most sequences that run at once on a replica, 1 to 512.
@@ -94,7 +93,6 @@ class FleetAction(TypedDict):
     replicas: int
     second_replicas: int
     prefill_replicas: int
-    routing_queue: float
     routing_cache: float
     routing_prefix: float
     admission_seconds: float

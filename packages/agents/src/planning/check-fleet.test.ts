@@ -32,13 +32,7 @@ test('a task whose tokens are worth nothing fails: serving nobody earns more tha
   const task: FleetTask = {
     ...fleet.tasks.shipped.flash_crowds,
     id: 'worthless',
-    maskedKnobs: [
-      'max_num_active_seqs',
-      'routing_cache',
-      'routing_prefix',
-      'routing_queue',
-      'prefill_replicas',
-    ],
+    maskedKnobs: ['max_num_active_seqs', 'routing_cache', 'routing_prefix', 'prefill_replicas'],
     prices: { interactive: worthless, batch: worthless, best_effort: worthless },
   };
   const { passed, outcomeOf } = await checked(task, 6);

@@ -56,6 +56,47 @@ test('static keeps as many replicas as it is told, or as earned most in training
   }
 });
 
+test('slo asks in proportion to the worse of both latencies over their objectives, at most twice as much', () => {
+  const { ttft_objective_ms: ttft, tpot_objective_ms: tpot } = calm.server;
+  const slow = (of: number, per: number) => ({
+    time_to_first_token_seconds_p99: (of * ttft) / 1000,
+    inter_token_latency_seconds_p99: (per * tpot) / 1000,
+  });
+  assert.deepEqual(replicasOf('slo', [slow(1.5, 0.2)]), [6]);
+  assert.deepEqual(replicasOf('slo', [slow(0.2, 1.5)]), [6]);
+  assert.deepEqual(replicasOf('slo', [slow(30, 0.2)]), [8]);
+  assert.deepEqual(replicasOf('slo', [slow(1, 1)]), [4]);
+});
+
+test('aibrix provides the mean load of four minutes, whatever the latencies', () => {
+  const load = (perSecond: number) => ({
+    interactive: { ...calm.interactive, arrivals_per_second: perSecond },
+    arrived_prompt_tokens_per_second: 1000 * perSecond,
+    request_generation_tokens_mean: 200,
+    inter_token_latency_seconds_p50: 10,
+  });
+  const [one, two] = [replicasOf('aibrix', [load(40)])[0]!, replicasOf('aibrix', [load(80)])[0]!];
+  assert.ok(two > one && Math.abs(two - 2 * one) <= 1);
+  const mean = replicasOf('aibrix', [load(40), load(80)]).at(-1)!;
+  assert.ok(mean > one && mean < two);
+});
+
+test('spot puts half of the rule on the second kind, and one more', () => {
+  const priced = { server: { ...calm.server, second: { ...calm.server.second, usd_per_replica_hour: 1 } } };
+  const policy = createFleetPolicy('spot');
+  const act = (seen: Partial<FleetObservation>) =>
+    policy.act({
+      ...{ observation: { ...calm, ...seen, task_id: 'own' }, previousAction: task.defaultAction },
+      ...{ reward: 0, stepIndex: 1 },
+    });
+  const work = { arrived_prompt_tokens_per_second: 21_000 * 8 };
+  policy.reset({ taskId: 'own', seed: 1 });
+  assert.equal(act(work).replicas, 8);
+  policy.reset({ taskId: 'own', seed: 1 });
+  const { replicas, second_replicas } = act({ ...work, ...priced });
+  assert.deepEqual([replicas, second_replicas], [4, 5]);
+});
+
 test('keda sees the queue alone: no queue, the least replicas', () => {
   assert.deepEqual(replicasOf('keda:5', [{ num_requests_running: 500, num_requests_waiting: 38 }]), [8]);
   const idle = Array.from({ length: 11 }, () => running(500));

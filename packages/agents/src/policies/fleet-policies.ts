@@ -5,14 +5,13 @@ import {
   fleet,
   hpaInFlight,
   podAutoscaler,
-  REQUEST_CLASSES,
   rateRule,
   type ScalingPolicy,
   scalingController,
   totalArrivals,
   workPerSecond,
 } from '@servegym/environments';
-import { type ScaledFleet, startPolicy } from '@servegym/simulator';
+import { type PolicyFunctions, type ScaledFleet, startPolicy } from '@servegym/simulator';
 import { z } from 'zod';
 import type { Policy } from '../core/policy.ts';
 import { decodePolicy, FLEET_LEARNER, jsonPolicy } from '../learning/learners.ts';
@@ -36,24 +35,30 @@ const LEAST_ROOM = 0.1;
  */
 function slaPlanned(observation: FleetObservation, fleet: ScaledFleet, now: number): number {
   const { server, replicas_ready: ready, replicas_starting: starting } = observation;
-  const arrivals = REQUEST_CLASSES.reduce((sum, name) => sum + observation[name].arrivals_per_second, 0);
+  const arrivals = totalArrivals(observation);
   // It waits until the workers are there that it asked for.
   if (now === 0 || ready === 0 || starting > 0 || arrivals === 0) return fleet.replicas!;
   const prompt = observation.arrived_prompt_tokens_per_second / arrivals;
   const answer = observation.request_generation_tokens_mean;
   const context = prompt + answer / 2;
-  const { step_token_us: tokenUs, tpot_objective_ms: objectiveMs } = server;
+  const { tpot_objective_ms: objectiveMs } = server;
 
   const perReplica = observation.num_requests_running / ready;
   const expectedMs = interTokenMs(server, perReplica, context);
   const slower = (observation.inter_token_latency_seconds_p50 * 1000) / expectedMs;
   const correction = slower > 0 ? slower : 1;
-  const prompts = observation.arrived_prompt_tokens_per_second * (1 - observation.prefix_cache_hit_rate);
-  const prefill = (prompts * tokenUs) / 1e6;
-  const itl = Math.max(objectiveMs / correction, server.step_base_ms * (1 + LEAST_ROOM));
-  const decode = (arrivals * answer) / decodeTokensPerSecond(server, context, itl);
-  const wanted = Math.ceil(prefill + decode);
+  const wanted = Math.ceil(replicasOf(observation, arrivals, objectiveMs / correction));
   return Math.max(1, Math.min(server.max_replicas, wanted));
+}
+
+/** Replicas for the window's requests, each with the throughput that a profiled one has inside an inter-token latency. */
+function replicasOf(observation: FleetObservation, arrivals: number, objectiveMs: number): number {
+  const { server, request_generation_tokens_mean: answer } = observation;
+  const context = observation.arrived_prompt_tokens_per_second / arrivals + answer / 2;
+  const prompts = observation.arrived_prompt_tokens_per_second * (1 - observation.prefix_cache_hit_rate);
+  const prefill = (prompts * server.step_token_us) / 1e6;
+  const itl = Math.max(objectiveMs, server.step_base_ms * (1 + LEAST_ROOM));
+  return prefill + (arrivals * answer) / decodeTokensPerSecond(server, context, itl);
 }
 
 type Server = FleetObservation['server'];
@@ -141,7 +146,7 @@ function scaled(
  * Weights of a gateway that prefers replicas which know the prompt: those of llm-d's sample configuration with its prefix
  * cache scorer (2) and its load-aware scorer (1). https://github.com/llm-d/llm-d-inference-scheduler (deploy/config)
  */
-const PREFIX_WEIGHTS: Partial<FleetAction> = { routing_queue: 0.5, routing_prefix: 1 };
+const PREFIX_WEIGHTS: Partial<FleetAction> = { routing_prefix: 2 };
 
 /** Prompts being prefilled or waiting on a replica from which on P-PAS sees pressure. */
 const PRESSURE_PREFILLS = 2;
@@ -190,6 +195,68 @@ function hasSpare(kv: number, queue: number): boolean {
   return KV_CACHE_THRESHOLD - kv >= KV_SPARE_TRIGGER && QUEUE_LENGTH_THRESHOLD - queue >= QUEUE_SPARE_TRIGGER;
 }
 
+/** Largest saturation that counts: more says only that there is a queue. */
+const MOST_SATURATION = 2;
+
+/**
+ * Saturation of the fleet by its objectives, as llm-d's SLO-aware autoscaling with KEDA defines it: the worse of the times to
+ * first token and between tokens over their objectives, at most 2. It is taken over a window of 30 s, and of the 99th
+ * percentile, which the fleet reports.
+ * https://llm-d.ai/docs/dev/architecture/advanced/autoscaling/slo-aware-keda
+ */
+function sloSaturation(metrics: FleetObservation): number {
+  const { server, time_to_first_token_seconds_p99: ttft, inter_token_latency_seconds_p99: itl } = metrics;
+  const over = (seconds: number, objectiveMs: number) =>
+    objectiveMs > 0 ? (1000 * seconds) / objectiveMs : 0;
+  const saturation = Math.max(over(ttft, server.ttft_objective_ms), over(itl, server.tpot_objective_ms));
+  return Math.min(MOST_SATURATION, saturation);
+}
+
+/** Windows of 30 s whose load aibrix's optimizer looks at: four minutes. */
+const OPTIMIZER_WINDOWS = 8;
+
+/**
+ * aibrix's GPU optimizer for one kind of GPU: the load of the last minutes over the throughput that a profiled replica has
+ * inside the objectives. It reads requests and not latencies, and corrects nothing.
+ * https://aibrix.readthedocs.io/latest/features/heterogeneous-gpu.html
+ */
+function optimized(): PolicyFunctions<FleetObservation> {
+  const loads: number[] = [];
+  return {
+    scale(metrics, fleet, now) {
+      const arrivals = totalArrivals(metrics);
+      if (now === 0 || arrivals === 0) return fleet.replicas!;
+      loads.push(replicasOf(metrics, arrivals, metrics.server.tpot_objective_ms));
+      if (loads.length > OPTIMIZER_WINDOWS) loads.shift();
+      const wanted = Math.ceil(loads.reduce((sum, load) => sum + load, 0) / loads.length);
+      return Math.max(1, Math.min(metrics.server.max_replicas, wanted));
+    },
+  };
+}
+
+/** Share of the replicas that `spot` has on the second kind, where that may be taken back. */
+const SPOT_SHARE = 0.5;
+
+/** The tuned rule, with a share of its replicas on spot capacity and one more for those that are taken back. */
+function onSpot(share = SPOT_SHARE): FleetPolicy {
+  const rule = scalingController('rule', tunedRateRule());
+  return {
+    name: 'spot',
+    reset: () => rule.reset(),
+    act(step) {
+      const { previousAction, observation } = step;
+      const { second, max_replicas } = observation.server;
+      const inForce = previousAction.replicas + previousAction.second_replicas;
+      const action = rule.act({ ...step, previousAction: { ...previousAction, replicas: inForce } });
+      if (second.usd_per_replica_hour === 0) return action;
+      const spot = Math.round(share * action.replicas);
+      const replicas = action.replicas - spot;
+      const spare = spot > 0 ? 1 : 0;
+      return { ...action, replicas, second_replicas: Math.min(max_replicas - replicas, spot + spare) };
+    },
+  };
+}
+
 /** Requests that wait a replica: the threshold of the KEDA tutorial of vLLM's production stack. */
 const QUEUE_TARGET = 5;
 
@@ -204,9 +271,20 @@ export const FLEET_POLICIES = catalogue<FleetAction, FleetObservation>(policies.
       podAutoscaler(({ num_requests_waiting: total }) => ({ total, targetPerReplica })),
     ),
   saturation: () => scalingController('saturation', { scale: saturationScaled }),
+  slo: (targetPerReplica = 1) =>
+    scalingController(
+      `slo:${targetPerReplica}`,
+      // A metric of the whole fleet: HPA asks for replicas in proportion to it.
+      podAutoscaler((metrics) => ({
+        total: sloSaturation(metrics) * metrics.replicas_ready,
+        targetPerReplica,
+      })),
+    ),
+  aibrix: () => scalingController('aibrix', optimized),
   'sla-planner': () => scalingController('sla-planner', { scale: slaPlanned }),
   'prefix-router': (target) => scaled('prefix-router', target, () => PREFIX_WEIGHTS),
   'p-pas': (target) => scaled('p-pas', target, pressureBudget),
+  spot: (share) => onSpot(share),
   rule: (tokensPerReplica) => scalingController('rule', tunedRateRule(tokensPerReplica)),
 });
 
@@ -259,7 +337,7 @@ const SUDDEN = 1.25;
 /** Time over which waiting work is divided, s. */
 const WINDOW_SECONDS = 30;
 
-const { admission_seconds, max_num_batched_tokens } = fleet.actionSchema.shape;
+const { routing_prefix, admission_seconds, max_num_batched_tokens } = fleet.actionSchema.shape;
 
 /**
  * Replicas for the requests that arrive and for those that wait, each taken to be as much work as the mean over the last
@@ -270,8 +348,7 @@ export function demandPolicy(parameters: DemandParameters): FleetController {
   const { tokensPerReplica, outputWeight, decay, surge, spareReplicas, backlog } = parameters;
   const { admissionSeconds, prefixWeight, tokenBudget } = parameters;
   const settings = {
-    routing_queue: Math.min(1, 1 / prefixWeight),
-    routing_prefix: Math.min(1, prefixWeight),
+    routing_prefix: Math.min(routing_prefix.maxValue!, prefixWeight),
     admission_seconds: Math.min(admission_seconds.maxValue!, admissionSeconds),
     max_num_batched_tokens: Math.min(
       max_num_batched_tokens.maxValue!,

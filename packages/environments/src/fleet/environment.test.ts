@@ -63,6 +63,17 @@ describe('the fleet environment', () => {
     );
   });
 
+  it('bills spot replicas by their share of the price, and says how often they are taken back', () => {
+    const spot = chooseFleetTask({ task_id: 'agents', shift: 'spot' });
+    const episode = new FleetEpisode(spot, 3);
+    episode.step({ ...standard, second_replicas: 5 });
+    const [{ gpu }] = episode.profiles;
+    assert.ok(Math.abs(episode.billUsd - ((4 + 0.4 * 5) * gpu.usdPerHour * 30) / 3600) < 1e-12);
+    const { server } = episode.observation();
+    assert.ok(Math.abs(server.second.usd_per_replica_hour - 0.4 * server.usd_per_replica_hour) < 1e-9);
+    assert.deepEqual([server.reclaims_per_hour, server.second.reclaims_per_hour], [0, 1]);
+  });
+
   it('refuses what it cannot do, with a code', () => {
     assert.throws(() => fleet.create().step(standard), codeOf('NOT_RESET'));
     assert.throws(() => fleet.create().reset({ task_id: 'nope' }), codeOf('UNKNOWN_TASK'));
@@ -82,7 +93,10 @@ describe('the reset options of fleet', () => {
       changed({ shift: 'rate_1.3', rate_scale: 2 }).streams[0].rate.perSecond,
       2.6 * chat.rate.perSecond,
     );
-    assert.deepEqual(changed({ shift: 'slow_cold_start' }).coldStartSeconds, [60, 240]);
+    assert.deepEqual(changed({ shift: 'slow_cold_start' }).coldStartSeconds, [60, 300]);
+    const { profile, coldStartSeconds } = changed({});
+    const spot = { priceShare: 0.4, reclaimsPerHour: 1, noticeSeconds: 120 };
+    assert.deepEqual(changed({ shift: 'spot' }).second, { profile, coldStartSeconds, spot });
     assert.equal(changed({ shift: 'failures' }).failuresPerHour, 0.5);
     assert.equal(changed({ profile: 'l40s-48gb-llama-3-8b' }).profile, 'l40s-48gb-llama-3-8b');
     assert.equal(changed({ second_profile: 'l40s-48gb-llama-3-8b' }).second?.profile, 'l40s-48gb-llama-3-8b');
@@ -153,7 +167,7 @@ describe('the reset options of fleet', () => {
         ['train', 30_000],
         ['validation', 300],
         ['test', 300],
-        ['shifted', 1800],
+        ['shifted', 2100],
       ],
     );
     for (const { task, size } of fleet.splits ?? []) chooseFleetTask(task(size - 1));

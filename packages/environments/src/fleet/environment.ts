@@ -73,7 +73,7 @@ function episodeState(episode: FleetEpisode | null, reset: ResetOptions): FleetS
 export const fleet = {
   id: 'fleet',
   /** Changes whenever the same task, seed and actions may give another episode or grade. */
-  version: '0.2.0',
+  version: '0.3.0',
   takes: ['task', 'trace'],
   hasLargeEpisodes: true,
   definition: (): EnvironmentDefinition<FleetAction, FleetObservation, FleetState> =>

@@ -19,7 +19,6 @@ function randomAction(draws: RandomStream): FleetAction {
     replicas: draws.integer(0, 10),
     second_replicas: draws.integer(0, 6),
     prefill_replicas: draws.integer(0, 2),
-    routing_queue: draws.uniform(),
     routing_cache: draws.uniform(),
     routing_prefix: draws.uniform(),
     admission_seconds: draws.uniform() < 0.5 ? 600 : draws.uniform() * 20,
@@ -210,4 +209,26 @@ test('a trace keeps its conversations and shared prompts', () => {
   while (!episode.done) episode.step({ ...task.defaultAction, replicas: 1 });
   assert.equal(episode.totals.completed, 4);
   assert.equal(episode.fleet.counters().cachedTokens, 2 * 128);
+});
+
+test('prefill apart from decode pays where prompts are long and the objective between tokens is tight', () => {
+  const { agents } = FLEET_TASKS;
+  const lengths = {
+    prompt: { median: 16_000, sigma: 0.5, min: 1000, max: 30_000 },
+    output: { median: 200, sigma: 0.5, min: 16, max: 1000 },
+  };
+  const rate = { perSecond: 2, peakToTrough: 1 };
+  const documents: FleetTask = {
+    ...{ ...agents, id: 'documents', windows: 20 },
+    objectives: { ...agents.objectives, interactive: { ttftMs: 5000, tpotMs: 12 } },
+    streams: [{ name: 'documents', class: 'interactive', rate, lengths }],
+  };
+  const requests = drawFleetRequests(documents, 1);
+  const attained = (settings: Partial<FleetAction>) => {
+    const episode = new FleetEpisode(documents, 1, requests);
+    while (!episode.done) episode.step({ ...agents.defaultAction, replicas: 6, ...settings });
+    return episode.totals.attained / episode.totals.completed;
+  };
+  const together = [512, 2048, 8192].map((budget) => attained({ max_num_batched_tokens: budget }));
+  assert.ok(attained({ prefill_replicas: 2, max_num_batched_tokens: 8192 }) > Math.max(...together) + 0.1);
 });

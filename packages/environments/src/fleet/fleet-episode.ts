@@ -89,8 +89,9 @@ export class FleetEpisode {
     this.task = task;
     this.seed = seed;
     this.requests = requests;
-    const pools = poolsOf(task).map(({ profile, coldStartSeconds }) => ({
+    const pools = poolsOf(task).map(({ profile, coldStartSeconds, spot }) => ({
       ...{ profile: findProfile(profile), coldStartSeconds },
+      reclaim: spot && { perHour: spot.reclaimsPerHour, noticeSeconds: spot.noticeSeconds },
     }));
     this.profiles = pools.map(({ profile }) => profile);
     this.action = task.defaultAction;
@@ -164,7 +165,7 @@ export class FleetEpisode {
       this.#billedSeconds[pool] = seconds;
       totals.replicaHours += hours;
       totals.gpuHours += hours * gpu.count;
-      this.billUsd += hours * gpu.count * gpu.usdPerHour;
+      this.billUsd += hours * gpu.count * gpu.usdPerHour * priceShare(this.task, pool);
     }
     const reward = (ledger.revenueUsd - this.billUsd) / task.referenceUsd;
     totals.completed += ledger.completed;
@@ -329,7 +330,7 @@ function fleetSettings({ maxReplicas, second }: FleetTask, action: FleetAction):
     replicas: second === undefined ? [first] : [first, Math.min(maxReplicas - first, action.second_replicas)],
     prefillReplicas: Math.min(maxReplicas, action.prefill_replicas),
     routing: {
-      queue: action.routing_queue,
+      queue: 1,
       cache: action.routing_cache,
       prefix: action.routing_prefix,
     },
@@ -361,7 +362,15 @@ function describeServer(task: FleetTask, profiles: readonly EngineProfile[]): Fl
   };
 }
 
-function describeReplica({ coldStartSeconds }: FleetPoolTask, profile: EngineProfile): ReplicaDescription {
+/** Share of the list price that a replica of a kind costs. */
+function priceShare(task: FleetTask, pool: number): number {
+  return poolsOf(task)[pool]!.spot?.priceShare ?? 1;
+}
+
+function describeReplica(
+  { coldStartSeconds, spot }: FleetPoolTask,
+  profile: EngineProfile,
+): ReplicaDescription {
   const { law } = weightVariant(profile, 'FP16');
   return {
     step_base_ms: (law.baseUs + law.weightReadUs) / 1000,
@@ -370,6 +379,7 @@ function describeReplica({ coldStartSeconds }: FleetPoolTask, profile: EnginePro
     step_context_ns: law.perContextTokenNs,
     kv_cache_tokens: kvTokens(profile, kvPoolBlocks(profile, 'FP16', false, 1)),
     cold_start_seconds: (coldStartSeconds[0] + coldStartSeconds[1]) / 2,
-    usd_per_replica_hour: profile.gpu.count * profile.gpu.usdPerHour,
+    usd_per_replica_hour: profile.gpu.count * profile.gpu.usdPerHour * (spot?.priceShare ?? 1),
+    reclaims_per_hour: spot?.reclaimsPerHour ?? 0,
   };
 }

@@ -101,8 +101,18 @@ const price = z.strictObject({ usdPerMillionInput: usd, usdPerMillionOutput: usd
 const ofClasses = <Item extends z.ZodType>(item: Item) =>
   z.strictObject({ interactive: item, batch: item, best_effort: item });
 
+/** Spot capacity: a share of the price, and how often an hour the provider takes a replica back, after which notice. */
+const spot = z.strictObject({
+  priceShare: z.number().min(0).max(1),
+  reclaimsPerHour: z.number().min(0).max(60),
+  noticeSeconds: z.number().min(0).max(3600),
+});
 /** Replicas of one kind: the engine profile of each, and least and most seconds of a cold start. */
-const pool = { profile: z.string(), coldStartSeconds: range(z.number().min(0).max(3600)) };
+const pool = {
+  profile: z.string(),
+  coldStartSeconds: range(z.number().min(0).max(3600)),
+  spot: spot.optional(),
+};
 const poolSchema = z.strictObject(pool);
 export type FleetPoolTask = Immutable<z.output<typeof poolSchema>>;
 
@@ -115,7 +125,7 @@ const fleetTaskSchema = z
     /** Length of a window, s. */
     windowSeconds: z.int().min(5).max(600).default(30),
     ...pool,
-    /** Replicas on other GPUs, which serve the same model beside the first. Default: all replicas are alike. */
+    /** Replicas on other GPUs, or on spot capacity, beside the first. Default: all replicas are alike. */
     second: poolSchema.optional(),
     /** Replicas that there are GPUs for, of both kinds together. */
     maxReplicas: whole(32),

@@ -110,6 +110,7 @@ export const FLEET_SHIFTS = [
   'burstier',
   'long_prompts',
   'slow_cold_start',
+  'spot',
   'failures',
   'other_gpu',
 ] as const;
@@ -125,8 +126,10 @@ const BURSTIER = 1.5;
 const SURGES: readonly Surges[] = [
   { everySeconds: 1200, factor: [1.5, 3], seconds: [30, 300], rampSeconds: 10 },
 ];
-/** Cold starts of `slow_cold_start` take this many times as long. */
-const SLOWER = 2;
+/** Cold starts of `slow_cold_start`, s: an image and weights that come over the network. */
+const SLOW_COLD_START = [60, 300] as const;
+/** The second kind of `spot`: the notice is that of AWS EC2 Spot, price and frequency are choices. */
+const SPOT = { priceShare: 0.4, reclaimsPerHour: 1, noticeSeconds: 120 } as const;
 /** Failures of a replica an hour under `failures`. */
 const FAILURES_PER_HOUR = 0.5;
 
@@ -150,12 +153,12 @@ export function shiftFleetTask(task: FleetTask, shift: FleetShift): FleetTask {
       };
     case 'slow_cold_start': {
       const { second } = task;
-      const slower = ([least, most]: readonly [number, number]) => [SLOWER * least, SLOWER * most] as const;
-      return {
-        ...task,
-        coldStartSeconds: slower(task.coldStartSeconds),
-        ...(second && { second: { ...second, coldStartSeconds: slower(second.coldStartSeconds) } }),
-      };
+      const slower = { coldStartSeconds: SLOW_COLD_START };
+      return { ...task, ...slower, ...(second && { second: { ...second, ...slower } }) };
+    }
+    case 'spot': {
+      const { profile, coldStartSeconds } = task;
+      return { ...task, second: { profile, coldStartSeconds, spot: SPOT } };
     }
     case 'failures':
       return { ...task, failuresPerHour: task.failuresPerHour + FAILURES_PER_HOUR };

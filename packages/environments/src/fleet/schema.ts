@@ -19,7 +19,8 @@ export type FleetTaskId = (typeof FLEET_TASK_IDS)[number];
 export const ADMIT_ALL_SECONDS = 600;
 
 const COUNTS = Array.from({ length: 33 }, (_, count) => count);
-const weight = z.number().min(0).max(1);
+/** Over the weight of few requests in flight: only ratios decide. */
+const weight = z.number().min(0).max(4);
 
 /** The fleet's settings for the next window. */
 export const fleetActionSchema = z
@@ -39,12 +40,15 @@ export const fleetActionSchema = z
       [0, 1, 2, 3, 4, 6, 8, 12, 16],
       'Of the ready replicas, those that only prefill; 0: each does both',
     ),
-    routing_queue: knob(weight, [0, 0.5, 1], 'Weight of few requests in flight in the choice of a replica'),
-    routing_cache: knob(weight, [0, 0.5, 1], 'Weight of free KV blocks'),
+    routing_cache: knob(
+      weight,
+      [0, 0.5, 1, 2],
+      'Weight of free KV blocks in the choice of a replica, where that of few requests in flight is 1',
+    ),
     routing_prefix: knob(
       weight,
-      [0, 0.25, 0.5, 1],
-      'Weight of the share of the prompt that the replica was sent before',
+      [0, 0.5, 1, 2, 4],
+      'The same of the share of the prompt that the replica was sent before',
     ),
     admission_seconds: knob(
       z.number().min(0).max(ADMIT_ALL_SECONDS),

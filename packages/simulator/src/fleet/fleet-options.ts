@@ -19,6 +19,8 @@ export interface FleetPool {
   readonly weights?: WeightPrecision;
   /** Least and most seconds from the request for a replica until it serves; drawn evenly for each replica. */
   readonly coldStartSeconds: readonly [number, number];
+  /** Spot capacity: the provider takes a ready replica back so many times an hour, after a notice. Default: it never does. */
+  readonly reclaim?: { readonly perHour: number; readonly noticeSeconds: number } | undefined;
 }
 
 /** Settings that an operator or an autoscaler changes while a fleet serves. */
@@ -88,10 +90,13 @@ export function checkFleetOptions(options: FleetOptions): void {
   expectWhole('maxReplicas', maxReplicas, 1, MAX_FLEET_REPLICAS);
   expectWithin('metricsIntervalMs', metricsIntervalMs, 1, 60_000);
   expectWithin('failuresPerHour', failuresPerHour, 0, 3600);
-  for (const [at, { coldStartSeconds }] of pools.entries()) {
+  for (const [at, { coldStartSeconds, reclaim }] of pools.entries()) {
     const [least, most] = coldStartSeconds;
     expectWithin(`pools[${at}].coldStartSeconds[0]`, least, 0, 3600);
     expectWithin(`pools[${at}].coldStartSeconds[1]`, most, least, 3600);
+    if (reclaim === undefined) continue;
+    expectWithin(`pools[${at}].reclaim.perHour`, reclaim.perHour, 0, 3600);
+    expectWithin(`pools[${at}].reclaim.noticeSeconds`, reclaim.noticeSeconds, 0, 3600);
   }
 }
 

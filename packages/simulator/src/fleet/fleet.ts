@@ -34,7 +34,7 @@ function arrivesFirst(a: FleetRequest, b: FleetRequest): boolean {
 
 /** Events of a replica. */
 export interface FleetEvent {
-  readonly kind: 'requested' | 'ready' | 'draining' | 'stopped' | 'failed' | 'role_changed';
+  readonly kind: 'requested' | 'ready' | 'draining' | 'stopped' | 'failed' | 'reclaimed' | 'role_changed';
   /** Tick. */
   readonly at: number;
   /** `Replica.ordinal`. */
@@ -73,6 +73,7 @@ export class Fleet {
   private readonly seed: number;
   private readonly coldStartKey: number;
   private readonly failureKey: number;
+  private readonly reclaimKey: number;
   private readonly listener: FleetListener;
   private readonly policy: PolicyRun;
   private readonly standard: PolicyFunctions | undefined;
@@ -108,6 +109,7 @@ export class Fleet {
     this.seed = options.seed ?? 0;
     this.coldStartKey = streamKey(this.seed, 'fleet-cold-start');
     this.failureKey = streamKey(this.seed, 'fleet-failure');
+    this.reclaimKey = streamKey(this.seed, 'fleet-reclaim');
     this.listener = listener;
     this.current = settings;
     this.policy = new PolicyRun(options.policy === undefined ? {} : startPolicy(options.policy));
@@ -362,7 +364,6 @@ export class Fleet {
   /** Changes between two intervals: starts, stops, failures, and changes of roles. */
   private manage(seconds: number): void {
     const { replicas } = this;
-    const failure = 1 - portableMath.exp((-this.failuresPerHour * seconds) / 3600);
     for (const replica of replicas) {
       const { state, ordinal } = replica;
       if (state === 'starting' && replica.readyAt <= this.now) {
@@ -371,11 +372,11 @@ export class Fleet {
         this.log('ready', replica);
       } else if (
         state !== 'starting' &&
-        failure > 0 &&
-        randomUniform(this.failureKey, ordinal, Math.round(this.now / this.intervalTicks)) < failure
+        (replica.goneAt <= this.now || this.isHit(this.failureKey, this.failuresPerHour, ordinal, seconds))
       ) {
         this.fail(replica);
       }
+      this.reclaim(replica, seconds);
       if (this.faults.length > 0) this.suffer(replica);
     }
     for (let at = replicas.length - 1; at >= 0; at--) {
@@ -389,6 +390,23 @@ export class Fleet {
       engine.setRole(wants);
       this.log('role_changed', replica);
     }
+  }
+
+  /** Whether an event of so many an hour comes to a replica in an interval of so many seconds. */
+  private isHit(key: number, perHour: number, ordinal: number, seconds: number): boolean {
+    if (perHour === 0) return false;
+    const draw = randomUniform(key, ordinal, Math.round(this.now / this.intervalTicks));
+    return draw < 1 - portableMath.exp((-perHour * seconds) / 3600);
+  }
+
+  /** Lets the provider take spot capacity back: the replica drains until the notice is over, and another one is asked for. */
+  private reclaim(replica: Replica, seconds: number): void {
+    const { reclaim } = this.pools[replica.pool];
+    if (reclaim === undefined || replica.state !== 'ready') return;
+    if (!this.isHit(this.reclaimKey, reclaim.perHour, replica.ordinal, seconds)) return;
+    replica.state = 'draining';
+    replica.goneAt = this.now + ticksFromMs(1000 * reclaim.noticeSeconds);
+    this.log('reclaimed', replica);
   }
 
   /** Lets the faults of a replica begin and end. */

@@ -23,6 +23,8 @@ export class Replica {
   state: ReplicaState = 'starting';
   /** Tick at which a replica that starts begins to serve. */
   declare readyAt: number;
+  /** Tick at which a replica that is taken back is gone. */
+  goneAt = Number.POSITIVE_INFINITY;
   /** The role that it has as soon as it has finished what it runs. */
   wants: EngineRole = 'mixed';
   /** Time of its iterations over that of a sound one. */
@@ -75,9 +77,9 @@ export class Replica {
   }
 
   snapshot(): ReplicaSnapshot {
-    const { slot, ordinal, pool, state, readyAt, wants, slowdown, link, engine } = this;
+    const { slot, ordinal, pool, state, readyAt, goneAt, wants, slowdown, link, engine } = this;
     return {
-      ...{ slot, ordinal, pool, state, readyAt, wants, slowdown },
+      ...{ slot, ordinal, pool, state, readyAt, goneAt, wants, slowdown },
       scraped: this.target.scraped,
       linkIdleFrom: link.idleFrom,
       engine: engine.snapshot(),
@@ -86,8 +88,8 @@ export class Replica {
 
   /** Goes back to where the snapshot of a replica with the same slot, ordinal and pool was taken. */
   restore(snapshot: ReplicaSnapshot): void {
-    const { scraped, linkIdleFrom, engine, state, readyAt, wants, slowdown } = snapshot;
-    Object.assign(this, { state, readyAt, wants, slowdown });
+    const { scraped, linkIdleFrom, engine, state, readyAt, goneAt, wants, slowdown } = snapshot;
+    Object.assign(this, { state, readyAt, goneAt, wants, slowdown });
     Object.assign(this.target, scraped);
     this.link.idleFrom = linkIdleFrom;
     this.engine.restore(engine);
@@ -96,7 +98,9 @@ export class Replica {
 
 /** The state of a replica, made by `snapshot` and taken by `restore`. */
 export interface ReplicaSnapshot
-  extends Readonly<Pick<Replica, 'slot' | 'ordinal' | 'pool' | 'state' | 'readyAt' | 'wants' | 'slowdown'>> {
+  extends Readonly<
+    Pick<Replica, 'slot' | 'ordinal' | 'pool' | 'state' | 'readyAt' | 'goneAt' | 'wants' | 'slowdown'>
+  > {
   readonly scraped: Scraped;
   readonly linkIdleFrom: number;
   readonly engine: EngineSnapshot;

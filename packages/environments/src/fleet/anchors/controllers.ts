@@ -73,8 +73,7 @@ export function rateRule(parameters: Partial<RateRuleParameters> = {}): ScalingP
     ...parameters,
   };
   const settings = {
-    routing_queue: Math.min(1, 1 / prefixWeight),
-    routing_prefix: Math.min(1, prefixWeight),
+    routing_prefix: prefixWeight,
     admission_seconds: admissionSeconds,
     max_num_batched_tokens: tokenBudget,
   };

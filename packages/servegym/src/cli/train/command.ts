@@ -131,7 +131,7 @@ async function readRun(options: TrainOptions): Promise<TrainingRun> {
   const { algorithms, environment: entry, ppoSteps = STEPS, learnsVariants } = agentsOf(environment);
   const { steps = algorithm === 'ppo' ? ppoSteps : STEPS } = options;
   const task = await readTask(options);
-  const scenario = await readScenario(entry, options, [task]);
+  const scenario = servers === undefined ? await readScenario(entry, options, [task]) : {};
   const hasScenario = Object.keys(scenario).length > 0;
   const isVariantLearned = algorithm === 'ppo' && learnsVariants;
   if (algorithm !== 'ppo' && hasScenario) {
