@@ -53,6 +53,28 @@ describe('servegym train', () => {
     );
   });
 
+  it('learns one policy for any server, which plays any task', async () => {
+    const out = join(folder, 'any');
+    const trained = await runCommand('train', '--servers', 'any', '--steps', '1', '--out', out, '--json');
+    assert.equal(trained.code, 0, trained.stderr);
+    const policy = join(out, 'policy.safetensors');
+    const evaluated = await runCommand(
+      ...[
+        'evaluate',
+        policy,
+        '--task',
+        'bursty_workload',
+        '--shift',
+        'other_gpu',
+        '--episodes',
+        '1',
+        '--json',
+      ],
+    );
+    assert.equal(evaluated.code, 0, evaluated.stderr);
+    assert.deepEqual(Object.keys(JSON.parse(evaluated.stdout).tasks), ['bursty_workload']);
+  });
+
   it('goes on after Ctrl-C as if it had not stopped', async () => {
     const parts = join(folder, 'parts');
     const stopped = spawn(process.execPath, [main, 'train', ...plan, '--threads', '1', '--out', parts], {
