@@ -139,7 +139,7 @@ export const PANELS = {
   share: { title: 'Share', label: 'Share', icon: 'share' },
   leaderboard: { title: 'Leaderboard', label: 'Board', icon: 'cup' },
   developers: { title: 'Developers', label: 'Dev', icon: 'code' },
-  readme: { title: 'Readme', label: 'Readme', icon: 'book' },
+  readme: { title: 'Readme', label: 'Read', icon: 'book' },
   help: { title: 'Keys and terms', label: 'Keys', icon: 'help' },
 } as const;
 export type PanelName = keyof typeof PANELS;
