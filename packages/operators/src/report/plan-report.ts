@@ -150,8 +150,8 @@ const COLUMNS: readonly Column<FleetPlan>[] = [
   ['autoscaled', ({ autoscaledUsdPerHour }) => figure(autoscaledUsdPerHour)],
   ['at least', ({ lowerBoundUsdPerHour }) => figure(lowerBoundUsdPerHour)],
   ['USD/M out', ({ usdPerMillionOutputTokens }) => figure(usdPerMillionOutputTokens)],
-  ['TTFT p99', ({ ttftP99Ms }) => figure(ttftP99Ms)],
-  ['TPOT p99', ({ tpotP99Ms }) => figure(tpotP99Ms)],
+  ['TTFT p99, ms', ({ ttftP99Ms }) => figure(ttftP99Ms)],
+  ['TPOT p99, ms', ({ tpotP99Ms }) => figure(tpotP99Ms)],
   ['headroom', ({ headroom }) => `${figure(headroom)}x`],
   ['rests on', ({ restsOn }) => restsOn],
 ];

@@ -72,14 +72,14 @@ const COLUMNS: readonly Column<TunedCandidate>[] = [
   ['sustained/s', ({ sustainedRps }) => figure(sustainedRps.value)],
   ['95 % interval', ({ sustainedRps }) => intervalText(sustainedRps.interval)],
   ['vs defaults', ({ overDefaults }) => (overDefaults === null ? '-' : estimateText(overDefaults))],
-  ['TTFT p99', ({ ttftP99Ms }) => figure(ttftP99Ms)],
-  ['TPOT p99', ({ tpotP99Ms }) => figure(tpotP99Ms)],
+  ['TTFT p99, ms', ({ ttftP99Ms }) => figure(ttftP99Ms)],
+  ['TPOT p99, ms', ({ tpotP99Ms }) => figure(tpotP99Ms)],
   ['USD/M tokens', ({ usdPerMillionOutputTokens: usd }) => (usd === null ? '-' : figure(usd))],
   ['quality', ({ quality }) => percent(quality)],
 ];
 
 const meaning = ({ referenceRps }: PossibleTune) =>
-  `* on the Pareto front of load, TTFT, TPOT and quality, which --report draws. Sustained: requests/s of one engine under the SLO, on traffic the search has not seen; interval: over stretches of it, widened by the error of the profile. Latencies at ${figure(referenceRps)} requests/s, ms.`;
+  `* on the Pareto front of load, TTFT, TPOT and quality, which --report draws. Sustained: requests/s of one engine under the SLO, on traffic the search has not seen; interval: over stretches of it, widened by the error of the profile. Latencies at ${figure(referenceRps)} requests/s.`;
 
 /** The page of a `tune`. */
 function tunePage(results: readonly TuneResult[]): Page {
