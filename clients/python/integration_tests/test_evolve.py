@@ -16,8 +16,8 @@ QUICK = ("--traces", "2", "--requests", "500")
 
 
 def prepare(folder: Path, suite: str, api: str) -> list[str]:
-    write_search(suite, folder)
-    program, evaluator, config = (folder / name for name in ("initial_program.ts", "evaluator.py", "config.yaml"))
+    write_search(suite, folder, typescript=suite == "admission")
+    program, evaluator, config = next(folder.glob("initial_program.*")), folder / "evaluator.py", folder / "config.yaml"
     evaluator.write_text(evaluator.read_text().replace('split="train"', f'"train", *{QUICK}').replace("suite=", ""))
     config.write_text(config.read_text().replace("https://api.openai.com/v1", api))
     return [str(program), str(evaluator), "--config", str(config), "--iterations", "2", "--output", str(folder / "out")]
@@ -25,7 +25,7 @@ def prepare(folder: Path, suite: str, api: str) -> list[str]:
 
 def edit(folder: Path, suite: str) -> list[str]:
     """An edit that breaks the program, and one that turns the policy into the opposite."""
-    text = (folder / "initial_program.ts").read_text()
+    text = next(folder.glob("initial_program.*")).read_text()
     line = next(line for line in text.splitlines() if line.strip().startswith("return "))
     worse = {"router": "return -replica.index;", "admission": "return false;", "autoscaler": "return 32;"}[suite]
     return [
@@ -46,7 +46,7 @@ def test_openevolve_evaluates_the_edits_of_a_model(tmp_path, stand_in, suite: st
     assert len(scores) == 3 and -1 in scores, done.stderr[-3000:]
     best = json.loads((tmp_path / "out" / "best" / "best_program_info.json").read_text())
     assert best["metrics"]["combined_score"] == pytest.approx(max(scores), abs=1e-4)
-    assert "list what it sees" in model.asked[0] and "definePolicy" in model.asked[0]
+    assert "list what it sees" in model.asked[0] and {"router": "def score", "admission": "definePolicy"}[suite] in model.asked[0]
 
 
 def test_skydiscover_evaluates_the_edits_of_a_model(tmp_path, stand_in) -> None:
@@ -59,4 +59,4 @@ def test_skydiscover_evaluates_the_edits_of_a_model(tmp_path, stand_in) -> None:
     assert done.returncode == 0 and model.asked, done.stdout + done.stderr
     best = next((tmp_path / "out").rglob("best_program_info.json"))
     assert "combined_score" in json.loads(best.read_text())["metrics"]
-    assert "list what it sees" in model.asked[0] and "definePolicy" in model.asked[0]
+    assert "list what it sees" in model.asked[0] and "def scale" in model.asked[0]

@@ -21,7 +21,7 @@ def test_the_commands_of_the_page_write_what_it_says(tmp_path: Path) -> None:
             environment = {**os.environ, "PYTHONPATH": str(PACKAGE)}
             subprocess.run([sys.executable, *words[1:]], check=True, cwd=tmp_path, env=environment)
     assert len(list((tmp_path / "tasks").iterdir())) == 12 and (tmp_path / "mended" / "mend-autoscaler").is_dir()
-    assert sorted(path.name for path in (tmp_path / "search").iterdir()) == ["config.yaml", "evaluator.py", "initial_program.ts"]
+    assert sorted(path.name for path in (tmp_path / "search").iterdir()) == ["config.yaml", "evaluator.py", "initial_program.py"]
 
 
 def test_each_program_of_the_page_is_run_by_a_release_test() -> None:

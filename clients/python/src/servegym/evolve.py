@@ -1,7 +1,8 @@
 """Programs that write programs: the files that OpenEvolve and SkyDiscover search a policy with.
 
-``python -m servegym.evolve router FOLDER`` writes ``initial_program.ts``, ``evaluator.py`` and ``config.yaml``. Then run
-``openevolve-run FOLDER/initial_program.ts FOLDER/evaluator.py --config FOLDER/config.yaml``.
+``python -m servegym.evolve router FOLDER`` writes ``initial_program.py``, ``evaluator.py`` and ``config.yaml``. Then run
+``openevolve-run FOLDER/initial_program.py FOLDER/evaluator.py --config FOLDER/config.yaml``. With ``--typescript`` the program is
+``initial_program.ts``.
 """
 
 from __future__ import annotations
@@ -31,8 +32,8 @@ def evaluate(path):
 '''
 _CONFIG = """\
 max_iterations: 100
-language: typescript
-file_suffix: .ts
+language: {language}
+file_suffix: {suffix}
 llm:
   api_base: https://api.openai.com/v1
   models:
@@ -41,9 +42,9 @@ llm:
   timeout: 300
 prompt:
   system_message: |
-    You improve a policy for a fleet of LLM inference servers: the module's `{suite}` function, in TypeScript without imports. Its comments
+    You improve a policy for a fleet of LLM inference servers: the module's `{suite}` function, in {imports}. Its comments
     list what it sees. The score is what answers inside their latency objectives are worth, less the bill of the GPUs.
-    0 is the default and 1 the best policy that is known. A policy has no clock, no Math.random and no typed arrays.
+    0 is the default and 1 the best policy that is known. A policy has no clock and no chance of its own.
 evaluator:
   timeout: 600
   cascade_evaluation: false
@@ -54,7 +55,7 @@ def evaluate_policy(path: str, suite: str, split: str = "validation", *arguments
     """Serves the traces of a suite with a policy.
 
     Args:
-        path: the policy, TypeScript or JavaScript.
+        path: the policy, Python, TypeScript or JavaScript.
         suite: such as ``router``; ``servegym policy evaluate --help`` lists them.
         split: ``train``, ``validation``, or ``test``, whose traces are drawn anew each time.
         arguments: further arguments of ``servegym policy evaluate``, such as ``"--requests", "2000"``.
@@ -81,16 +82,18 @@ def evaluate_policy(path: str, suite: str, split: str = "validation", *arguments
     return metrics
 
 
-def write_search(suite: str, folder: Path) -> None:
-    """Writes the three files for a suite.
+def write_search(suite: str, folder: Path, typescript: bool = False) -> None:
+    """Writes the three files for a suite, with a program in Python, or in TypeScript.
 
     Raises:
         subprocess.CalledProcessError: when there is no such suite, or the folder has a program.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    subprocess.run([*servegym_command(), "policy", "new", suite, str(folder / "initial_program.ts")], check=True)
+    language, suffix = ("typescript", ".ts") if typescript else ("python", ".py")
+    imports = "TypeScript without imports" if typescript else "Python with no imports but math, heapq and collections"
+    subprocess.run([*servegym_command(), "policy", "new", suite, str(folder / f"initial_program{suffix}")], check=True)
     (folder / "evaluator.py").write_text(_EVALUATOR.format(suite=suite))
-    (folder / "config.yaml").write_text(_CONFIG.format(suite=suite))
+    (folder / "config.yaml").write_text(_CONFIG.format(suite=suite, language=language, suffix=suffix, imports=imports))
 
 
 def main() -> None:
@@ -98,8 +101,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m servegym.evolve", description="Write the files to search a policy with.")
     parser.add_argument("suite", help="such as router, admission or autoscaler")
     parser.add_argument("folder", type=Path, help="where the files are written")
+    parser.add_argument("--typescript", action="store_true", help="begin with a program in TypeScript")
     given = parser.parse_args()
-    write_search(given.suite, given.folder)
+    write_search(given.suite, given.folder, given.typescript)
 
 
 if __name__ == "__main__":

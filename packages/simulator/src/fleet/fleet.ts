@@ -291,7 +291,7 @@ export class Fleet {
     if (this.front.targets.length === 0 || this.held.length === 0) return;
     const { held } = this;
     this.held = [];
-    const standard = weighted(BY_QUEUE);
+    const standard = this.standard ?? weighted(BY_QUEUE);
     for (const each of held) {
       const request = { ...each, arrival: this.now };
       this.send(request, this.viewOf(request), standard);

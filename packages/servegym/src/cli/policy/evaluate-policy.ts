@@ -161,7 +161,7 @@ export class TrialProcess {
       execArgv: [
         ...(this.#startsPython ? [] : ['--permission', `--allow-fs-read=${packages}`]),
         ...['--no-warnings', '--experimental-vm-modules'],
-        ...['--frozen-intrinsics', '--disallow-code-generation-from-strings'],
+        '--disallow-code-generation-from-strings',
         `--max-old-space-size=${this.#limits.memoryMiB}`,
       ],
       env: this.#startsPython ? { PATH: process.env.PATH } : {},

@@ -20,32 +20,18 @@ function clockCost(): number {
   return gaps.sort((a, b) => a - b)[100];
 }
 
-/** Fields of a replica as numbers. */
-const REPLICA: Readonly<Record<string, (replica: ReplicaView) => number>> = {
-  index: (replica) => replica.index,
-  kind: (replica) => replica.kind,
-  role: (replica) => GUEST.ROLES.indexOf(replica.role),
-  num_requests_running: (replica) => replica.num_requests_running,
-  num_requests_waiting: (replica) => replica.num_requests_waiting,
-  kv_cache_usage_perc: (replica) => replica.kv_cache_usage_perc,
-  requests_sent: (replica) => replica.requests_sent,
-  requests_in_flight: (replica) => replica.requests_in_flight,
-  scrape_age: (replica) => replica.scrape_age,
-  prefix_match: (replica) => replica.prefix_match,
-  prefix_match_tokens: (replica) => replica.prefix_match_tokens,
-  weight: (replica) => replica.weight,
-  usd_per_hour: (replica) => replica.usd_per_hour,
-  prefix_cached_tokens: (replica) => replica.prefix_cached_tokens,
-  prompt_tokens_queued: (replica) => replica.prompt_tokens_queued,
-  kv_cache_tokens: (replica) => replica.kv_cache_tokens,
-};
+/** A field of a replica as a number. */
+const fieldOf = (name: string): ((replica: ReplicaView) => number) =>
+  name === 'role'
+    ? ({ role }) => GUEST.ROLES.indexOf(role)
+    : (replica) => replica[name as Exclude<keyof ReplicaView, 'role'>];
 
 /** Writes what the next call shows into the memory of the guest: of a replica, the fields that the source names. */
 function shower(guest: Guest, source: string, onFleet: (fleet: FleetView) => void) {
   const { requests, replicas, hashes } = guest;
   const code = withoutComments(source);
   const names = (name: string) => new RegExp(`\\b${name}\\b`).test(code);
-  const fields = GUEST.REPLICA.map((name, offset) => ({ name, offset, of: REPLICA[name] }));
+  const fields = GUEST.REPLICA.map((name, offset) => ({ name, offset, of: fieldOf(name) }));
   const named = fields.filter(({ name }) => names(name));
   const usesHashes = names('prefix_hashes');
   const writeRequest = (request: RequestView, row: number) => {

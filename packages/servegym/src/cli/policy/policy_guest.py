@@ -5,7 +5,6 @@ numbers of the fleet. Then come the numbers of requests and replicas and the has
 values (-1 to ask for a random number), kinds and bytes of text, and what they count. Numbers are in the byte order of the machine.
 """
 
-import ast
 import builtins
 import faulthandler
 import json
@@ -17,7 +16,7 @@ import time
 from array import array
 
 #: Modules that an isolated policy may import: no clock, chance, files or network.
-MODULES = "__future__ bisect collections dataclasses enum functools heapq itertools math operator statistics typing".split()
+MODULES = "__future__ bisect collections dataclasses enum functools heapq itertools math operator typing".split()
 #: Functions of Python that an isolated policy does not have.
 WITHHELD = "open exec eval compile input breakpoint __import__ exit quit help".split()
 #: System calls that it may make, by machine: those of memory, of open pipes, of signals, and of the end.
@@ -95,10 +94,9 @@ class Guest:
         self.fleet = Fleet()
         self.fleet._at = 0
         namespace = {"__name__": "policy", "__file__": file}
-        code = compile(source, file, "exec")
         if isolated:
-            self.isolate(ast.walk(ast.parse(source)), namespace, memory_mib)
-        exec(code, namespace)
+            namespace["__builtins__"] = self.isolated(memory_mib)
+        exec(compile(source, file, "exec"), namespace)
         self.functions = {hook: takes(namespace[hook]) for hook in hooks if callable(namespace.get(hook))}
         self.ties = namespace.get("ties", "in_turns")
         if not self.functions:
@@ -106,27 +104,22 @@ class Guest:
         if self.ties not in ("in_turns", "first"):
             raise TypeError(f"expected `ties` to be in_turns or first, got {self.ties!r}")
 
-    def isolate(self, nodes, namespace, memory_mib):
-        for node in nodes:
-            roots = [each.name for each in node.names] if isinstance(node, ast.Import) else []
-            if isinstance(node, ast.ImportFrom):
-                roots = [node.module or "."]
-            for name in roots:
-                if name.split(".")[0] not in MODULES:
-                    allowed = ", ".join(MODULES)
-                    raise SyntaxError(f"expected no imports but {allowed}; got {name}", (self.file, node.lineno, 0, ""))
-                __import__(name)  # Now, as no file can be read later.
+    @staticmethod
+    def isolated(memory_mib):
+        """Keeps this process from all that a policy is not to have. Answers the functions that Python leaves it."""
+        for name in MODULES:
+            __import__(name)  # Now, as no file can be read later.
 
         def imported(name, *given):
             if name.split(".")[0] in MODULES:
                 return __import__(name, *given)
-            raise ImportError(f"a policy may not import {name}")
+            raise ImportError(f"expected no imports but {', '.join(MODULES)}; got {name}")
 
-        own = {name: value for name, value in vars(builtins).items() if name not in WITHHELD}
-        namespace["__builtins__"] = {**own, "__import__": imported}
         resource.setrlimit(resource.RLIMIT_AS, (memory_mib << 20, memory_mib << 20))
         if sys.platform == "linux":
             filter_calls()
+        own = {name: value for name, value in vars(builtins).items() if name not in WITHHELD}
+        return {**own, "__import__": imported}
 
     @staticmethod
     def view(kind, at):
@@ -163,31 +156,22 @@ class Guest:
             send(self.answers, [len(values), len(kinds), len(told), *values, *kinds], told)
 
     def answer(self, hook, now, rows, text):
-        call = self.functions[hook]
-        thrown, values, kinds = "", [], []
-        request = self.view(self.Request, 0)
+        """Values, the kind of each, and text: JSON, or what was raised."""
+        call, request = self.functions[hook], self.view(self.Request, 0)
         try:
-            if hook == "score":
-                for replica in self.replicas:
-                    try:
-                        value, kind = number(call(request, replica, now, self.fleet))
-                    except BaseException as error:
-                        value, kind, thrown = 0, 2, message_of(error, self.file)
-                    values.append(value)
-                    kinds.append(kind)
-            elif hook == "order":
+            if hook == "order":
                 queue = [self.view(self.Request, row * self.request_size) for row in range(rows)]
-                values = [each._at // self.request_size if type(each) is self.Request else -1 for each in call(queue, now)]
-                kinds = [0]
-            elif hook == "scale":
-                answer = call(*json.loads(text, object_hook=Named), now)
-                return values, [0], json.dumps(answer).encode()
+                ordered = call(queue, now)
+                return [each._at // self.request_size if type(each) is self.Request else -1 for each in ordered], [0], b""
+            if hook == "scale":
+                return [], [0], json.dumps(call(*json.loads(text, object_hook=Named), now)).encode()
+            if hook == "score":
+                answers = [number(call(request, replica, now, self.fleet)) for replica in self.replicas]
             else:
-                value, kind = number(call(request, self.fleet, now))
-                values, kinds = [value], [kind]
+                answers = [number(call(request, self.fleet, now))]
+            return [value for value, _ in answers], [kind for _, kind in answers], b""
         except BaseException as error:
-            thrown, values, kinds = message_of(error, self.file), [], [2]
-        return values, kinds, thrown.encode()
+            return [], [2] * max(1, len(self.replicas)), message_of(error, self.file).encode()
 
 
 def send(pipe, numbers, text=b""):

@@ -100,8 +100,20 @@ export const REFERENCES = {
     title: 'the shortest prompt first',
     load: () => ({ order: (queue) => queue.sort((a, b) => a.prompt_tokens - b.prompt_tokens) }),
   },
+  'shortest-answer': {
+    title: 'the shortest predicted answer first',
+    load: () => ({
+      order: (queue) =>
+        queue.sort((a, b) => (a.predicted_output_tokens ?? 0) - (b.predicted_output_tokens ?? 0)),
+    }),
+  },
+  'last-come': {
+    title: 'last come, first served',
+    load: () => ({ order: (queue) => queue.sort((a, b) => b.arrival - a.arrival) }),
+  },
   'known-scheduler': {
-    title: 'the shortest prompt and predicted answer first, shorter the longer it waits',
+    title:
+      'the shortest predicted answer first; what is late comes last, by its length and its time of waiting',
     load: example(() => import('./examples/scheduler.ts')),
   },
   keda: {

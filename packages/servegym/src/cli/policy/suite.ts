@@ -28,7 +28,11 @@ interface SuiteData {
   readonly fleet?: Partial<typeof data.fleet>;
   /** Mean error of predicted lengths of answers, as a share; without it, nobody predicts them. */
   readonly predictionError?: number;
-  /** How the rate changes, where the policy scales the fleet. Default: not at all. */
+  /** Rates of the suite's own, chosen where its functions matter. Default: those of the GPU. */
+  readonly requestsPerSecond?: Readonly<Record<string, Readonly<Record<string, number>>>>;
+  /** Whether the policy says how many replicas there are. */
+  readonly scales?: boolean;
+  /** How the rate changes. Default: not at all. */
   readonly rate?: Omit<FleetTask['streams'][number]['rate'], 'perSecond'>;
 }
 
@@ -112,8 +116,8 @@ export function drawTrial(
     ...suite.fleet,
   };
   const { metricsIntervalMs } = fleetData;
-  const perSecond =
-    (gpu.requestsPerSecond[traffic] * (suite.loads ?? data.loads)[load] * replicas) / RATED_REPLICAS;
+  const rates = suite.requestsPerSecond?.[gpuName] ?? gpu.requestsPerSecond;
+  const perSecond = (rates[traffic] * (suite.loads ?? data.loads)[load] * replicas) / RATED_REPLICAS;
   const seconds = Math.ceil(count / perSecond);
   const { rate = { peakToTrough: 1 } } = suite;
   const streams = Object.entries<number>(data.traffic[traffic]).map(([name, share]) => {
@@ -140,7 +144,7 @@ export function drawTrial(
       ...(each as Pick<FleetFault, 'kind' | 'replica' | 'factor'>),
       ...{ fromS: from * seconds, untilS: until * seconds },
     })),
-    ...(suite.rate !== undefined && {
+    ...(suite.scales && {
       task: {
         ...fleet.choose({ task_id: 'diurnal' }),
         ...{ id: suiteName, streams, metricsIntervalMs, coldStartSeconds, maxReplicas: replicas },
