@@ -496,6 +496,19 @@ describe('servegym profile make of a running server', () => {
     assert.equal(existsSync(output), false);
   });
 
+  it('takes for what the server does not tell the defaults of vLLM on its GPU', async (t) => {
+    const server = await serve(t, { timeScale: 1 });
+    const make = ['profile', 'make', server.api, '--model', 'qwen3-8b', '--output', newOutput()];
+    for (const [gpu, sequences, tokens] of [
+      ['h200-141gb', 1024, 8192],
+      ['l40s-48gb', 256, 2048],
+    ] as const) {
+      const { stderr } = await runCommand(...make, '--gpu', gpu);
+      assert.match(stderr, new RegExp(`${sequences} sequences, ${tokens} tokens an iteration`));
+      assert.match(stderr, /--yes to allow the load/);
+    }
+  });
+
   it('makes a profile of a server that it does not know, with no more tokens than it said', async (t) => {
     const timeScale = 2;
     const server = await serve(t, { timeScale });

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { basename } from 'node:path';
 import { createInterface } from 'node:readline/promises';
-import { type Launch, TuningError } from '@servegym/operators';
+import { type Launch, TuningError, vllmDefaults } from '@servegym/operators';
 import {
   allTokens,
   calibrateServer,
@@ -50,7 +50,7 @@ export const serverOptions = {
 /** Times for an answer while a profile is made, and while one is confirmed. */
 const TIMEOUT_S = { make: 120, confirm: 300 };
 const BLOCK_TOKENS = 16;
-/** Limits of servers that say nothing, and vLLM's defaults. */
+/** Limits of servers that say nothing, and vLLM's defaults on a GPU of less than 70 GiB. */
 const ASSUMED = { maxModelLen: 4096, maxNumSeqs: 256, maxNumBatchedTokens: 2048 };
 
 /** Calibrates a running server. @throws InterruptedError after Ctrl-C, with what was measured kept in a file. */
@@ -81,7 +81,8 @@ export async function calibrateRunningServer(url: string, options: Making): Prom
   const stop = untilInterrupted(() => `interrupted: ${kept()}`);
   try {
     const told = await client.connect();
-    const facts = await completeFacts(told, settings, yes);
+    const start = await startProfile(options);
+    const facts = await completeFacts(told, settings, { yes, profile: start });
     const { minutes, mostTokens } = options;
     await allow(facts, `loads up to saturation for about ${minutes} minutes: at most`, mostTokens, options);
     const startedMs = performance.now();
@@ -90,7 +91,7 @@ export async function calibrateRunningServer(url: string, options: Making): Prom
       facts,
       isBudgetAssumed:
         (told.maxNumBatchedTokens ?? settings.maxNumBatchedTokens) === undefined && !canAsk(yes),
-      start: await startProfile(options),
+      start,
       apiServerCount: settings.apiServerCount,
       minutes: options.minutes,
       mostTokens: options.mostTokens,
@@ -162,18 +163,24 @@ const ASKED = [
   ['maxNumBatchedTokens', '--max-num-batched-tokens'],
 ] as const;
 
-/** Facts from the server, options, and, for what neither says, a question or an assumption. */
+/**
+ * Facts from the server, options, and, for what neither says, a question or an assumption: vLLM's defaults on the GPU of
+ * a profile, where there is one.
+ */
 async function completeFacts(
   told: ToldFacts,
   settings: Launch['settings'],
-  yes: boolean,
+  { yes, profile }: { readonly yes: boolean; readonly profile: EngineProfile | undefined },
 ): Promise<ServerFacts> {
   const { model, engine = { name: 'unknown', version: 'unknown' }, blockTokens = BLOCK_TOKENS } = told;
-  const limits = { ...ASSUMED };
+  const isVllm = profile !== undefined && engine.name !== 'SGLang';
+  const { maxNumSeqs: sequences, maxNumBatchedTokens: budget } = isVllm ? vllmDefaults(profile) : ASSUMED;
+  const assumed = { ...ASSUMED, maxNumSeqs: sequences, maxNumBatchedTokens: budget };
+  const limits = { ...assumed };
   const notes: string[] = [];
   for (const [name, flag] of ASKED) {
     const known = settings[name] ?? told[name];
-    limits[name] = known ?? (await ask(flag, ASSUMED[name], yes));
+    limits[name] = known ?? (await ask(flag, assumed[name], yes));
     if (known === undefined) notes.push(`${flag} ${limits[name]}`);
   }
   const { maxModelLen, maxNumSeqs, maxNumBatchedTokens } = limits;
@@ -305,7 +312,7 @@ async function confirm({ server: url, traffic, ...options }: Values): Promise<vo
   const compared: LoadComparison[] = [];
   const measured: MeasuredLoad[] = [];
   try {
-    const facts = await completeFacts(await client.connect(), settings, true);
+    const facts = await completeFacts(await client.connect(), settings, { yes: true, profile });
     const probes =
       trace === undefined
         ? confirmingLoads(profile, facts, 12 * options.minutes)
