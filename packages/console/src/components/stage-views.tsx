@@ -145,7 +145,7 @@ function GpuView({ index }: { index: number }): JSX.Element {
     <div class={`gpu stack fill ${isReloading ? 'reloading' : ''}`}>
       <p class="gpu-title muted nowrap" {...tip(contents)}>
         <b>GPU {index + 1}</b>
-        <span class="role">{isReloading ? 'reloads' : (ROLES[role] ?? words(role))}</span>
+        <span class="clipped">{isReloading ? 'reloads' : (ROLES[role] ?? words(role))}</span>
         <span class="load">{load}</span>
       </p>
       <MemoryMap gpu={gpu} holders={holders} label={contents ?? 'KV blocks in use'} />

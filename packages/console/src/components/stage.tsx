@@ -156,7 +156,7 @@ export function ClassShares({ of }: ClassSharesProps): JSX.Element {
         const background = `var(--tone-${toneOfClass(entry.name, index)})`;
         return (
           <li key={entry.name} {...tip(hint)}>
-            <span class="class-name nowrap">{words(entry.name)}</span>
+            <span class="clipped nowrap">{words(entry.name)}</span>
             <Meter share={share} background={background} />
             <span class="class-value">{text}</span>
           </li>

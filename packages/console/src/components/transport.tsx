@@ -109,7 +109,7 @@ export function Scrubber(): JSX.Element | null {
         />
       )}
       {isPast && (
-        <div class="scrub-actions">
+        <div class="gap">
           <Button look="small" text="Back to now" onClick={() => state.seek(Infinity)} />
           {state.abilities.value.episodes && index.value < newest && (
             <Button

@@ -169,12 +169,12 @@ function ReplicaCard({ replica, busiest, mostRouted }: ReplicaCardProps): JSX.El
       aria-label={`Replica ${id + 1}. ${said}`}
       {...tip(said)}
     >
-      <span class="replica-name muted nowrap">
+      <span class="clipped muted nowrap">
         {id + 1}
         {hasFailed ? (
-          <span class="role"> failed</span>
+          <span> failed</span>
         ) : (
-          ROLES[role] && <span class="role"> {ROLES[role]}</span>
+          ROLES[role] && <span> {ROLES[role]}</span>
         )}
       </span>
       <span class="replica-load">

@@ -111,7 +111,7 @@ export function TokenDialog(): JSX.Element | null {
       >
         <h2>This server wants a token</h2>
         <p class="fine">Its operator has set one. It is kept until this tab is closed.</p>
-        <div class="copy-box">
+        <div class="copy-box gap">
           <input
             type="password"
             name="token"

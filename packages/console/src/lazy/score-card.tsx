@@ -51,7 +51,7 @@ export function ScoreCard(): JSX.Element | null {
           </dl>
         )}
       </div>
-      <div class="score-next">
+      <div class="score-next gap">
         <Button
           look="primary"
           text="Next seed"

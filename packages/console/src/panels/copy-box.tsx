@@ -28,7 +28,7 @@ export function CopyButton({ text }: { text: string }): JSX.Element {
 /** A text to take away. */
 export function CopyBox({ label, text }: { label: string; text: string }): JSX.Element {
   return (
-    <div class="copy-box">
+    <div class="copy-box gap">
       <input
         type="text"
         readOnly

@@ -80,7 +80,7 @@ function RequestForm(): JSX.Element {
             />
           </div>
         ))}
-        <div class="send wrap">
+        <div class="send gap wrap">
           <Button text="Reset" onClick={() => void reset()} />
           <Button look="primary" text="Step" type="submit" disabled={session.value === undefined} />
           <Button text="State" disabled={session.value === undefined} onClick={() => void send(query)} />

@@ -54,7 +54,7 @@ export function SharePanel(): JSX.Element {
           <CopyBox label="Link to the episode" text={link.value} />
           {file.value && (
             <>
-              <p class="fine digest">
+              <p class="fine gap">
                 <span>Digest</span> <code>{file.value.digest}</code>
               </p>
               <a
@@ -120,7 +120,7 @@ export function SaveRun({ onSaved }: { onSaved?: () => void }): JSX.Element | nu
     <section>
       <h3>Put it on the leaderboard</h3>
       <form
-        class="copy-box"
+        class="copy-box gap"
         onSubmit={(event) => {
           event.preventDefault();
           void save();

@@ -98,7 +98,7 @@ function PlanForm({ planning }: { planning: Planning }): JSX.Element {
           <span>TPOT p99, ms</span>
           <input type="number" name="tpotMs" min="0.1" step="any" required defaultValue="50" />
         </label>
-        <div class="plan-actions wrap">
+        <div class="gap wrap">
           {underWay.value ? (
             // Keys, so that a click on one is not taken for one on the other in its place.
             <Button text="Stop" key="stop" onClick={() => underWay.value?.abort()} />
