@@ -171,11 +171,7 @@ function ReplicaCard({ replica, busiest, mostRouted }: ReplicaCardProps): JSX.El
     >
       <span class="clipped muted nowrap">
         {id + 1}
-        {hasFailed ? (
-          <span> failed</span>
-        ) : (
-          ROLES[role] && <span> {ROLES[role]}</span>
-        )}
+        {hasFailed ? <span> failed</span> : ROLES[role] && <span> {ROLES[role]}</span>}
       </span>
       <span class="replica-load">
         {state === 'starting' ? `${count(Math.ceil(readyInS))}\u202fs` : count(running + waiting)}
