@@ -1,6 +1,7 @@
 // Engines of JavaScript differ in the last bit of elementary functions: those of Chromium 156 are not those of Node 24, on
 // the same machine. These have the bits of Node 24 everywhere, but for `log1p`,
 // `log2` and `pow`.
+// Training, which runs on Node, takes those of `Math` in its inner loops: they are about three times as fast.
 // After FreeBSD's msun (e_exp.c, e_log.c, k_cos.c, k_sin.c; Copyright (C) 1993 by Sun Microsystems, Inc. All
 // rights reserved. Permission to use, copy, modify, and distribute this software is freely granted, provided that this
 // notice is preserved).

@@ -1,5 +1,4 @@
 import type { RandomStream } from '@servegym/simulator';
-import { portableMath } from '@servegym/simulator';
 import type { AdamState, FloatArray, Kernels } from './kernels.ts';
 import { type LayerSizes, MultilayerPerceptron, parameterCount } from './multilayer-perceptron.ts';
 
@@ -41,8 +40,8 @@ export class CategoricalHeads {
         let largest = logits[at];
         for (let k = at + 1; k < end; k++) if (logits[k] > largest) largest = logits[k];
         let sum = 0;
-        for (let k = at; k < end; k++) sum += portableMath.exp(logits[k] - largest);
-        const logSum = largest + portableMath.log(sum);
+        for (let k = at; k < end; k++) sum += Math.exp(logits[k] - largest);
+        const logSum = largest + Math.log(sum);
         for (let k = at; k < end; k++) logits[k] -= logSum;
         at = end;
       }
@@ -54,9 +53,9 @@ export class CategoricalHeads {
     const firstBin = row * this.sizes.length;
     for (let head = 0, at = row * this.logitCount; head < this.sizes.length; at += this.sizes[head], head++) {
       const last = this.sizes[head] - 1;
-      let left = random.uniform() - portableMath.exp(logProbabilities[at]);
+      let left = random.uniform() - Math.exp(logProbabilities[at]);
       let bin = 0;
-      while (left >= 0 && bin < last) left -= portableMath.exp(logProbabilities[at + ++bin]);
+      while (left >= 0 && bin < last) left -= Math.exp(logProbabilities[at + ++bin]);
       actions[firstBin + head] = bin;
     }
   }
@@ -100,7 +99,7 @@ export class CategoricalHeads {
       const end = at + this.sizes[head];
       let entropy = 0;
       for (let k = at; k < end; k++) {
-        const probability = portableMath.exp(logProbabilities[k]);
+        const probability = Math.exp(logProbabilities[k]);
         this.#probabilities[k - at] = probability;
         entropy -= probability * logProbabilities[k];
       }

@@ -1,4 +1,4 @@
-import { portableMath, RandomStream } from '@servegym/simulator';
+import { RandomStream } from '@servegym/simulator';
 import { mean, variance } from '@servegym/simulator/statistics';
 import { ActorCritic, shuffle } from './actor-critic.ts';
 import { type FloatArray, type Kernels, simdKernels } from './kernels.ts';
@@ -609,7 +609,7 @@ export function ppoLossGradient(
   const logProbabilities = network.logProbabilities(observations, samples.binsInForce, rows);
   for (let row = 0; row < rows; row++) {
     const logRatio = heads.logProbability(logProbabilities, row, actions) - samples.logProbabilities[row];
-    const ratio = portableMath.exp(logRatio);
+    const ratio = Math.exp(logRatio);
     const clippedRatio = Math.max(1 - clipCoef, Math.min(1 + clipCoef, ratio));
     const advantage = advantages[row];
     const inside = ratio * advantage <= clippedRatio * advantage;
