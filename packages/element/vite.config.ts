@@ -6,16 +6,16 @@ import type { KeptProfile, ProfileEntry } from './src/catalog.ts';
 
 const file = (name: string) => fileURLToPath(new URL(name, import.meta.url));
 
-/** A page with nothing but the element, for an `<iframe>`. */
-const EMBEDDED = `<!doctype html>
+/** A page with nothing but an element, for an `<iframe>`. */
+const embedded = (element: string, title: string) => `<!doctype html>
 <html lang="en">
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<title>Simulated LLM server</title>
+<title>${title}</title>
 <link rel="icon" href="data:,">
 <style>:root { color-scheme: light dark } body { margin: 0 }</style>
 <script type="module" src="./servegym-sim.js"></script>
-<servegym-sim></servegym-sim>
+<${element}></${element}>
 </html>
 `;
 
@@ -56,7 +56,8 @@ function forPages(): Plugin {
       const weights = file('../agents/weights/');
       for (const name of globSync('{manifest.json,ppo-*.safetensors}', { cwd: weights }))
         this.emitFile({ type: 'asset', fileName: `weights/${name}`, source: readFileSync(weights + name) });
-      emit('embed.html', EMBEDDED);
+      emit('embed.html', embedded('servegym-sim', 'Simulated LLM server'));
+      emit('embed-gym.html', embedded('servegym-gym', 'A server to run'));
       emit('servegym-sim.d.ts', 'export declare class ServegymSim extends HTMLElement {}\n');
     },
   };
