@@ -75,14 +75,14 @@ function Links(): JSX.Element {
       )}
       {Object.entries(PANELS)
         .filter(([name]) => name !== 'leaderboard' || abilities.value.leaderboard)
-        .map(([name, { title, label, icon }]) => (
+        .map(([name, { title, icon }]) => (
           <Button
             key={name}
             look="quiet square"
             text={
               <>
                 <Icon name={icon} />
-                <span class="icon-label">{label}</span>
+                <span class="icon-label">{title.split(' ')[0]}</span>
               </>
             }
             title={title}

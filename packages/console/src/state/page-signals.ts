@@ -135,12 +135,12 @@ export function watchEpisode({ episode }: PageSignals): () => boolean {
 
 /** The panels that open beside the page. */
 export const PANELS = {
-  history: { title: 'Runs', label: 'Runs', icon: 'history' },
-  share: { title: 'Share', label: 'Share', icon: 'share' },
-  leaderboard: { title: 'Leaderboard', label: 'Board', icon: 'cup' },
-  developers: { title: 'Developers', label: 'Dev', icon: 'code' },
-  readme: { title: 'Readme', label: 'Read', icon: 'book' },
-  help: { title: 'Keys and terms', label: 'Keys', icon: 'help' },
+  history: { title: 'Runs', icon: 'history' },
+  share: { title: 'Share', icon: 'share' },
+  leaderboard: { title: 'Leaderboard', icon: 'cup' },
+  developers: { title: 'Developers', icon: 'code' },
+  readme: { title: 'Readme', icon: 'book' },
+  help: { title: 'Keys and terms', icon: 'help' },
 } as const;
 export type PanelName = keyof typeof PANELS;
 
