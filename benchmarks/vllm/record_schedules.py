@@ -473,6 +473,8 @@ def main() -> None:
         left = options.loads
         while left > 0:
             load = random_load(draw, KINDS[kind])
+            if options.scheduler:
+                load["policy"] = "fcfs"  # The only one under which such a scheduler runs.
             load |= schedule(recorder.scheduler(load), load)
             if options.preempting and load["totals"][1] == 0:
                 continue

@@ -38,14 +38,22 @@ export const evaluatePolicyCommand = () =>
     description:
       'Serve the traces of a suite with a policy, and say what it is worth: 0 is the default, 1 the best known.',
     words: { file: { value: '<file>', help: 'module of a policy (.ts, .js or .py)' } },
-    options: { ...options, watch: { help: 'print the score at each save' } },
+    options: {
+      ...options,
+      watch: { help: 'print the score at each save' },
+      worstMinute: { help: 'show the minute in which most is lost against the default, beside the default' },
+    },
     after: `Examples:
   servegym policy new router my-router.ts
   servegym policy evaluate my-router.ts --suite router
   servegym policy evaluate my-router.ts --split test --json`,
-    async action({ file, watch: watches, json, ...given }) {
+    async action({ file, watch: watches, worstMinute: showsMinute, json, ...given }) {
       await withEvaluator(given, async (evaluator, secret) => {
-        const evaluate = async () => policyReport(await evaluator.evaluate(file, showTraces), secret);
+        const evaluate = async () => {
+          const evaluation = await evaluator.evaluate(file, showTraces);
+          const minute = showsMinute ? await evaluator.worstMinute(evaluation) : undefined;
+          return policyReport(evaluation, secret, minute);
+        };
         if (!watches) return printResult(json, await evaluate(), evaluationForm);
         await atEachSave(file, async () => {
           const { combinedScore, ci95, faults } = await evaluate();

@@ -97,6 +97,21 @@ describe('the score of a policy', () => {
     });
   });
 
+  it('is shown where most is lost against the default', async () => {
+    const first = await fileOf('first.js', 'export default { score: (_, { index }) => -index };');
+    await withEvaluator(async (evaluator) => {
+      assert.equal(await evaluator.worstMinute(await evaluator.evaluate('epp-default')), null);
+      const evaluation = await evaluator.evaluate(first);
+      const minute = await evaluator.worstMinute(evaluation);
+      assert.ok(minute!.policy.requests === minute!.default!.requests && minute!.fromS % 60 === 0);
+      assert.ok(minute!.policy.ttftP50Ms > minute!.default!.ttftP50Ms);
+      assert.ok(minute!.policy.lostUsd > minute!.default!.lostUsd);
+      const report = policyReport(evaluation, undefined, minute);
+      assert.match(evaluationForm.text(report), /^worst minute: .* arrivals from second \d+ on$/m);
+      assert.ok('minutes' in report.traces[0] === false);
+    });
+  });
+
   it('refuses a file that is no policy with a sentence', async () => {
     await withEvaluator(async (evaluator) => {
       const broken = await fileOf('broken.ts', 'export default { score(a: number { } };');

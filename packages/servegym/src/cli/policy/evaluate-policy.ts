@@ -9,7 +9,7 @@ import { InputError } from '../failure.ts';
 import { readInputFile } from '../files.ts';
 import { isPython, type PythonPolicy, pythonOf } from './python-guest.ts';
 import { REFERENCE_NAMES, type ReferenceName } from './references.ts';
-import { LEAST_UNIT, type PlayedTrace, type TraceFigures, traceFigures } from './score.ts';
+import { LEAST_UNIT, type PlayedTrace, type TraceFigures, traceFigures, worstMinute } from './score.ts';
 import {
   drawTrial,
   recordedValues,
@@ -177,6 +177,12 @@ export class TrialProcess {
   }
 }
 
+/** The trace with the least gain over the default. */
+export function worstOf(traces: readonly PolicyTrace[]): PolicyTrace {
+  const gain = ({ values }: PolicyTrace) => values.policy - values.default;
+  return traces.reduce((least, each) => (gain(each) < gain(least) ? each : least));
+}
+
 export interface Evaluation {
   readonly suite: SuiteName;
   readonly split: Split;
@@ -226,6 +232,13 @@ export class PolicyEvaluator {
     };
     await Promise.all(this.#processes.map(work));
     return { suite: this.suite, split: this.split, file, traces };
+  }
+
+  /** The minute in which a policy lost most against the default, on the trace on which it gained least. */
+  async worstMinute({ traces }: Evaluation) {
+    const at = traces.indexOf(worstOf(traces));
+    const standard = await this.#reference(referencesOf(this.suite).default, at, this.#processes[0]);
+    return worstMinute(traces[at].figures, standard);
   }
 
   async #play(file: string, played: PlayedPolicy, at: number, process: TrialProcess): Promise<PolicyTrace> {

@@ -1,18 +1,21 @@
 import { snakeCase } from '@servegym/operators/report';
 import { type Form, facts, table } from '../output/print-result.ts';
-import type { Evaluation, PolicyTrace } from './evaluate-policy.ts';
-import { classFigures, combinedScore, scoreDifference } from './score.ts';
+import { type Evaluation, type PolicyTrace, worstOf } from './evaluate-policy.ts';
+import { classFigures, combinedScore, scoreDifference, type worstMinute } from './score.ts';
 import { titlesOf } from './suite.ts';
 
 type PolicyReport = ReturnType<typeof policyReport>;
 
 /** What `policy evaluate` prints. `secret` is that of test traces, which draws them again. */
-export function policyReport({ suite, split, file, traces }: Evaluation, secret?: string) {
+export function policyReport(
+  { suite, split, file, traces }: Evaluation,
+  secret?: string,
+  minute?: ReturnType<typeof worstMinute>,
+) {
   const sum = (of: (trace: PolicyTrace) => number) => traces.reduce((total, each) => total + of(each), 0);
   const mean = (of: (trace: PolicyTrace) => number) => sum(of) / traces.length;
   const { score, ci95 } = combinedScore(traces.map(({ values }) => values));
-  const gain = ({ values }: PolicyTrace) => values.policy - values.default;
-  const worst = traces.reduce((least, each) => (gain(each) < gain(least) ? each : least));
+  const worst = worstOf(traces);
   const faults = Object.entries(
     Object.groupBy(
       traces.flatMap((trace) => trace.faults),
@@ -28,8 +31,16 @@ export function policyReport({ suite, split, file, traces }: Evaluation, secret?
     goodputRps: mean(({ figures }) => figures.goodputRps),
     usd: sum(({ figures }) => figures.usd),
     fairness: mean(({ figures }) => figures.fairness),
-    /** The trace with the least gain over the default, and the second of the first request that missed its objectives. */
-    worst: { trace: worst.name, gain: gain(worst), firstViolationS: worst.figures.firstViolationS },
+    /**
+     * The trace with the least gain over the default, and the second of the first request that missed its objectives. Where
+     * asked for, the minute in which most was lost against the default, with the figures of both; `null` where that is none.
+     */
+    worst: {
+      trace: worst.name,
+      gain: worst.values.policy - worst.values.default,
+      firstViolationS: worst.figures.firstViolationS,
+      ...(minute !== undefined && { minute }),
+    },
     /** Share of the time that was spent in the policy. */
     policyShare:
       sum(({ policyMs }) => policyMs) /
@@ -45,17 +56,19 @@ export function policyReport({ suite, split, file, traces }: Evaluation, secret?
       ...{ function: name, message: all[0].message },
       count: all.reduce((total, { count }) => total + count, 0),
     })),
-    traces: traces.map(({ name, seed, values, stopped, figures: { classes: _, value: __, ...figures } }) => ({
-      ...{
-        name,
-        seed,
-        value: values.policy,
-        defaultValue: values.default,
-        bestValue: values.best,
-        ...figures,
-      },
-      stopped,
-    })),
+    traces: traces.map(
+      ({ name, seed, values, stopped, figures: { classes: _, minutes: __, value: ___, ...figures } }) => ({
+        ...{
+          name,
+          seed,
+          value: values.policy,
+          defaultValue: values.default,
+          bestValue: values.best,
+          ...figures,
+        },
+        stopped,
+      }),
+    ),
     ...(secret !== undefined && { secret }),
   };
 }
@@ -65,6 +78,28 @@ const latency = (ms: number) =>
 const percent = (share: number) => `${(100 * share).toFixed(1)} %`;
 const interval = ([low, high]: readonly [number, number]) => `${low.toFixed(3)} to ${high.toFixed(3)}`;
 const count = (n: number) => n.toLocaleString('en-US');
+
+/** The worst minute of a policy beside the default. */
+function minuteLines({ trace, minute }: PolicyReport['worst']): readonly string[] {
+  if (minute === undefined) return [];
+  if (minute === null) return ['', `${trace}: in no minute was more lost than by the default`];
+  const rows = [
+    { name: 'policy', of: minute.policy },
+    { name: 'default', of: minute.default },
+  ].flatMap(({ name, of }) => (of === null ? [] : [{ name, ...of }]));
+  return [
+    '',
+    `worst minute: ${trace}, arrivals from second ${minute.fromS} on`,
+    ...table(rows, [
+      ['', ({ name }) => name],
+      ['requests', ({ requests }) => count(requests)],
+      ['in objectives', ({ attainment }) => percent(attainment)],
+      ['TTFT p50', ({ ttftP50Ms }) => latency(ttftP50Ms)],
+      ['p99', ({ ttftP99Ms }) => latency(ttftP99Ms)],
+      ['lost, USD', ({ lostUsd }) => lostUsd.toFixed(4)],
+    ]),
+  ];
+}
 
 export const evaluationForm: Form<PolicyReport> = {
   json: (report) => snakeCase(report),
@@ -114,6 +149,7 @@ export const evaluationForm: Form<PolicyReport> = {
         ['fairness', ({ fairness }) => fairness.toFixed(3)],
         ['first missed', ({ firstViolationS }) => (firstViolationS === null ? '-' : `${firstViolationS} s`)],
       ]),
+      ...minuteLines(worst),
       '',
       'value: what the answers are worth less the bill, over the price of all requests. A late answer is worth the share',
       'objective / latency of its price.',

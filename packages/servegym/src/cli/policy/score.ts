@@ -31,6 +31,25 @@ interface ClassRequests {
   readonly tpot: number[];
 }
 
+/** Requests of one minute of arrivals. */
+interface Minute {
+  requests: number;
+  attained: number;
+  /** What they would be worth inside their objectives, less what they are worth. */
+  lostUsd: number;
+  /** Of those that were answered. */
+  readonly ttftMs: number[];
+}
+
+/** The minute of an arrival; one that is nowhere for a request that never came. */
+function minuteOf(minutes: Minute[], arrival: number): Minute {
+  const at = Math.floor(arrival / (60 * TICKS_PER_S));
+  const empty: Minute = { requests: 0, attained: 0, lostUsd: 0, ttftMs: [] };
+  if (Number.isNaN(at)) return empty;
+  minutes[at] ??= empty;
+  return minutes[at];
+}
+
 /**
  * The figures of a trace. A request inside its objectives is worth its price, a late one the share objective / latency of it,
  * one without an answer nothing. `value` is what all are worth less the bill, over the price of all.
@@ -40,6 +59,7 @@ export function traceFigures({ requests, pools }: Trial, result: TrialResult, { 
   const { inputTokens, outputTokens, classes, texts } = requests;
   let [price, worth, attained, answered, last] = [0, 0, 0, 0, 0];
   let firstViolation = Number.POSITIVE_INFINITY;
+  const minutes: Minute[] = [];
   const tenants = new Map<number, { price: number; worth: number }>();
   const kinds = REQUEST_CLASSES.map(
     (name): ClassRequests => ({ name, requests: 0, refused: 0, ttft: [], tpot: [] }),
@@ -59,6 +79,8 @@ export function traceFigures({ requests, pools }: Trial, result: TrialResult, { 
     const of = tenants.get(tenant) ?? { price: 0, worth: 0 };
     tenants.set(tenant, of);
     of.price += usd;
+    const minute = minuteOf(minutes, arrivals[i]);
+    minute.requests++;
     let share = 0;
     if (!Number.isNaN(lastTokens[i])) {
       answered++;
@@ -66,15 +88,19 @@ export function traceFigures({ requests, pools }: Trial, result: TrialResult, { 
       const e2e = (1000 * (lastTokens[i] - arrivals[i])) / TICKS_PER_S;
       const tpot = outputTokens[i] > 1 ? (e2e - ttft) / (outputTokens[i] - 1) : 0;
       kind.ttft.push(ttft);
+      minute.ttftMs.push(ttft);
       if (outputTokens[i] > 1) kind.tpot.push(tpot);
       const { ttftMs = Infinity, tpotMs = Infinity, e2eMs = Infinity } = objectives[name];
       share = Math.min(1, ttftMs / ttft, tpot === 0 ? 1 : tpotMs / tpot, e2eMs / e2e);
       last = Math.max(last, lastTokens[i]);
     }
     worth += share * usd;
+    minute.lostUsd += (1 - share) * usd;
     of.worth += share * usd;
-    if (share === 1) attained++;
-    else if (arrivals[i] < firstViolation) firstViolation = arrivals[i];
+    if (share === 1) {
+      attained++;
+      minute.attained++;
+    } else if (arrivals[i] < firstViolation) firstViolation = arrivals[i];
   }
   const usd = replicaSeconds.reduce(
     (sum, seconds, pool) =>
@@ -85,6 +111,7 @@ export function traceFigures({ requests, pools }: Trial, result: TrialResult, { 
   return {
     value: (worth - usd) / price,
     classes: kinds.filter((kind) => kind.requests > 0),
+    minutes,
     requests: arrivals.length,
     answered,
     attainment: attained / arrivals.length,
@@ -92,6 +119,27 @@ export function traceFigures({ requests, pools }: Trial, result: TrialResult, { 
     usd,
     fairness: jainIndex(shares),
     firstViolationS: Number.isFinite(firstViolation) ? Math.floor(firstViolation / TICKS_PER_S) : null,
+  };
+}
+
+/** The minute in which a policy lost most against the default, with the figures of both; `null` where it never lost more. */
+export function worstMinute({ minutes }: TraceFigures, standard: TraceFigures) {
+  const figuresOf = ({ requests, attained, lostUsd, ttftMs }: Minute) => {
+    const ttft = Float64Array.from(ttftMs).sort();
+    const [ttftP50Ms, ttftP99Ms] = [50, 99].map((percent) => percentileOfSorted(ttft, percent));
+    return { requests, attainment: attained / requests, lostUsd, ttftP50Ms, ttftP99Ms };
+  };
+  let [worst, most] = [-1, 0];
+  for (const [at, minute] of minutes.entries()) {
+    const more = (minute?.lostUsd ?? 0) - (standard.minutes[at]?.lostUsd ?? 0);
+    if (more > most) [worst, most] = [at, more];
+  }
+  const [policy, other] = [minutes[worst], standard.minutes[worst]];
+  if (policy === undefined) return null;
+  return {
+    fromS: 60 * worst,
+    policy: figuresOf(policy),
+    default: other === undefined ? null : figuresOf(other),
   };
 }
 

@@ -12,7 +12,7 @@ import subprocess
 import time
 
 from vllm.v1.core.sched.async_scheduler import AsyncScheduler
-from vllm.v1.core.sched.request_queue import FCFSRequestQueue
+from vllm.v1.core.sched.request_queue import FCFSRequestQueue, SchedulingPolicy
 from vllm.v1.core.sched.scheduler import Scheduler
 
 POLICY = "{{policy}}"
@@ -68,6 +68,8 @@ class OrderedByPolicy:
 
     def __init__(self, *args, **kwargs):
         super().__init__(*args, **kwargs)
+        if self.policy != SchedulingPolicy.FCFS:
+            raise ValueError("expected --scheduling-policy fcfs: under priority, vLLM preempts in an order of its own")
         self.waiting = OrderedQueue(lambda: self.clock())
 
     def schedule(self, *args, **kwargs):
