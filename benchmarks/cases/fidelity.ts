@@ -5,7 +5,7 @@ import { gunzipSync } from 'node:zlib';
 import { LocalJobs } from '@servegym/jobs';
 import { findReferenceFiles } from '@servegym/operators/traces';
 import { assessFidelity, FIDELITY_FILES, FIDELITY_JOB_KINDS } from '../fidelity/assess-fidelity.ts';
-import { assessPoints } from '../fidelity/assess-points.ts';
+import { assessPoints, parseAnswers } from '../fidelity/assess-points.ts';
 import { addContribution, type ContributionErrors, contributedErrors } from '../fidelity/contributed.ts';
 import { fidelityReport, pointsChart, pointsReport } from '../fidelity/fidelity-report.ts';
 import { benchmark, text } from '../harness.ts';
@@ -55,7 +55,11 @@ export default benchmark({
       const report =
         measured === null
           ? pointsReport(points ?? [])
-          : fidelityReport(measured, points, contributedErrors());
+          : fidelityReport(
+              measured,
+              points,
+              contributedErrors(undefined, theirs === undefined ? undefined : parseAnswers(theirs)),
+            );
       const figures = { ...measured, ...(points !== null && { points }) };
       if (results !== undefined) await writeFile(results, JSON.stringify(figures));
       if (output === undefined) yield report;

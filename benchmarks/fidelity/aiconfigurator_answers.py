@@ -2,6 +2,7 @@
 
     python3 -m venv venv && venv/bin/pip install aiconfigurator==0.12.0
     venv/bin/python benchmarks/fidelity/aiconfigurator_answers.py > answers.jsonl
+    venv/bin/python benchmarks/fidelity/aiconfigurator_answers.py --contributed benchmarks/fidelity/contributed >> answers.jsonl
 
 Rows that docs/fidelity.md holds out are left out here too (--held-out: those alone). Each row is asked for with its own
 engine version and precisions first; where the package has no tables of them, with the version that it maintains, with the
@@ -14,8 +15,10 @@ import json
 import logging
 import os
 import re
+import statistics
 import sys
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
 
 os.environ["AIC_ALLOW_UNLISTED_VERSIONS"] = "1"
@@ -30,6 +33,8 @@ MODELS = {
     "nvidia/Llama-3.1-8B-Instruct-FP8": "meta-llama/Meta-Llama-3.1-8B",
     "zhipuai/GLM-5": "zai-org/GLM-5",
 }
+# Names of GPUs, as `--gpu` of `fidelity add` has them.
+SYSTEMS = {"a100-80gb": "a100_sxm", "h100-80gb": "h100_sxm", "h200-141gb": "h200_sxm", "b200-180gb": "b200_sxm"}
 HELD_OUT_GPUS = ("b300", "gb200", "gb300")
 HELD_OUT_ON_VLLM = ("qwen3-32b", "llama-3.1-70b")
 
@@ -100,9 +105,31 @@ def best_answer(row: dict[str, str], lengths: float) -> dict[str, object]:
     return {"error": error}
 
 
+def contributed_rows(folder: Path) -> Iterator[dict[str, str]]:
+    """Closed loops that were added to benchmarks/fidelity/contributed, of plain servers of 16-bit weights, as rows of the table."""
+    for path in sorted(folder.glob("*.json")):
+        load = json.loads(path.read_text())
+        words = load["command"].split()
+        if load.get("concurrency") is None or load["gpu"] not in SYSTEMS or "--quantization" in words:
+            continue
+        tensor = words[words.index("--tensor-parallel-size") + 1] if "--tensor-parallel-size" in words else "1"
+        isl, osl = (str(round(statistics.mean(request[at] for request in load["requests"]))) for at in (1, 2))
+        yield {
+            "id": path.name,
+            "silicon_data_source": f"silicon_concurrency={load['concurrency']}",
+            "backend": "vllm",
+            "backend_version": re.search(r"vLLM ([\d.]+\d)", load["source"])[1],
+            "model_path": words[2],
+            "system": SYSTEMS[load["gpu"]],
+            **{"mode": "agg", "isl": isl, "osl": osl, "tp_size": tensor, "moe_tp_size": tensor},
+            **{"moe_ep_size": "1", "attention_dp_size": "1", "gemm_quant_mode": "", "moe_quant_mode": ""},
+        }
+
+
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--points", type=Path, help="default: silicon_sample.csv of the installed package")
+    options.add_argument("--contributed", type=Path, help="folder of contributed measurements, instead of points")
     options.add_argument("--lengths", type=float, default=0.9, help="mean length over the nominal one")
     options.add_argument("--backends", nargs="+", default=["vllm", "sglang"])
     options.add_argument("--held-out", action="store_true")
@@ -110,14 +137,17 @@ def main() -> None:
     points = asked.points or Path(aiconfigurator_core.__file__).parent / "systems/silicon_sample.csv"
     logging.disable(logging.CRITICAL)
     known: dict[tuple[str, ...], dict[str, object]] = {}
-    with open(points, newline="") as file:
-        rows = [row for row in csv.DictReader(file) if is_held_out(row) == asked.held_out]
+    if asked.contributed:
+        rows = list(contributed_rows(asked.contributed))
+    else:
+        with open(points, newline="") as file:
+            rows = [row for row in csv.DictReader(file) if is_held_out(row) == asked.held_out]
     for row in rows:
         if row["backend"] not in asked.backends or row["mode"] != "agg":
             continue
         key = tuple(value for name, value in row.items() if name not in ("id", "silicon_ttft_ms", "silicon_tpot_ms"))
         if key not in known:
-            known[key] = best_answer(row, asked.lengths)
+            known[key] = best_answer(row, 1 if asked.contributed else asked.lengths)
         print(json.dumps({"id": row["id"], **known[key]}), flush=True)
         print(f"\r{row['id']}", end="", file=sys.stderr)
 

@@ -178,7 +178,8 @@ async function readPoints(folder: string): Promise<string> {
   throw new ProfileError('CALIBRATION_FILE', folder, expected, 'a folder without it');
 }
 
-function parseAnswers(text: string): Map<string, PointAnswer> {
+/** Another estimator's answers, by the ids of points and the files of contributed measurements. */
+export function parseAnswers(text: string): Map<string, PointAnswer> {
   const answers = new Map<string, PointAnswer>();
   for (const [i, line] of text.trim().split('\n').entries()) {
     const answer = readAnswer(line);

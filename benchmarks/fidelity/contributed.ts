@@ -4,6 +4,7 @@ import { readLaunch, resolveLaunch } from '@servegym/operators';
 import { type MeasuredLoad, measuredLoad, parseBenchResult } from '@servegym/profiles';
 import { weightVariant } from '@servegym/simulator';
 import { compareLoad } from '../../packages/operators/src/measure-server/probe.ts';
+import type { PointAnswer } from './operating-points.ts';
 
 const FOLDER = join(import.meta.dirname, 'contributed');
 /** Fewer requests say too little of a mean. */
@@ -68,12 +69,15 @@ function readdirOf(folder: string): string[] {
   return existsSync(folder) ? readdirSync(folder) : [];
 }
 
-/** Errors of all measurements that were added. */
-export function contributedErrors(folder = FOLDER): ContributionErrors[] {
+/** Errors of all measurements that were added, with another estimator's answers by their files. */
+export function contributedErrors(folder = FOLDER, answers?: ReadonlyMap<string, PointAnswer>) {
   return readdirOf(folder)
     .filter((name) => name.endsWith('.json'))
     .sort()
-    .map((name) => contributionErrors(JSON.parse(readFileSync(join(folder, name), 'utf8'))));
+    .map((name) => ({
+      ...contributionErrors(JSON.parse(readFileSync(join(folder, name), 'utf8'))),
+      theirs: answers?.get(name),
+    }));
 }
 
 /**

@@ -6,7 +6,7 @@ import { chartSvg } from '../../packages/servegym/src/cli/output/report-page.ts'
 import { median, table } from '../harness.ts';
 import type { Fidelity } from './assess-fidelity.ts';
 import { campaignRows } from './campaigns.ts';
-import type { ContributionErrors } from './contributed.ts';
+import type { contributedErrors } from './contributed.ts';
 import {
   assumptionGroups,
   nearestErrors,
@@ -27,7 +27,7 @@ const ENGINES = { vllm: 'vLLM', sglang: 'SGLang' } as const;
 export function fidelityReport(
   { staticBatches, quantized, replay, servedLoads, recordedLoads, speculation }: Fidelity,
   points: readonly PointRow[] | null = null,
-  contributed: readonly ContributionErrors[] = [],
+  contributed: ReturnType<typeof contributedErrors> = [],
 ): string {
   const names = LATENCIES.map((what) => NAMES[what]);
   return filled('fidelity.md', {
@@ -100,7 +100,7 @@ export function fidelityReport(
 }
 
 /** Measurements that were given, by server, in Markdown. */
-export function contributedTable(contributed: readonly ContributionErrors[]): string {
+export function contributedTable(contributed: ReturnType<typeof contributedErrors>): string {
   const names = ['ttft', 'tpot', 'e2e'] as const;
   const servers = Map.groupBy(
     contributed,
@@ -109,12 +109,20 @@ export function contributedTable(contributed: readonly ContributionErrors[]): st
   );
   return [...servers]
     .map(([server, loads]) => {
-      const rows = loads.map(({ load, requests, measuredMs, errors }) => [
+      const theirErrors = (['ttft', 'tpot'] as const).map((name) =>
+        loads.map(({ theirs, measuredMs }) =>
+          theirs === undefined || 'error' in theirs
+            ? Number.NaN
+            : 100 * (theirs[`${name}Ms`] / measuredMs[name].mean - 1),
+        ),
+      );
+      const rows = loads.map(({ load, requests, measuredMs, errors }, i) => [
         ...[load, `${requests}`],
         ...names.flatMap((name) => [
           `${Number(measuredMs[name].mean.toPrecision(4))}`,
           signed(errors[name].mean),
         ]),
+        ...theirErrors.map((each) => (Number.isFinite(each[i]) ? signed(each[i]) : '-')),
       ]);
       const middle = names.flatMap((name) => [
         '',
@@ -125,8 +133,18 @@ export function contributedTable(contributed: readonly ContributionErrors[]): st
           'load, tokens in + out',
           'requests',
           ...names.flatMap((name) => [`${name.toUpperCase()} mean, ms`, 'error']),
+          ...['aiconfigurator: TTFT', 'TPOT'],
         ],
-        [...rows, ['median of absolute errors', '', ...middle]],
+        [
+          ...rows,
+          [
+            ...['median of absolute errors', '', ...middle],
+            ...theirErrors.map((each) => {
+              const known = each.filter(Number.isFinite).map(Math.abs);
+              return known.length === 0 ? '-' : plain(median(known));
+            }),
+          ],
+        ],
       )}`;
     })
     .join('\n\n');
