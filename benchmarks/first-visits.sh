@@ -44,7 +44,7 @@ step 'npm install servegym' sh -c "npm init -y && npm install $packages/*.tgz"
 step 'make-log.mjs, servegym traffic describe' sh -c 'node make-log.mjs && npx servegym traffic describe log.csv'
 step 'servegym plan, two GPUs' npx servegym plan log.csv --model llama-3-8b --gpus a100-80gb,h100 --requests 1000 --slo ttft_p99=1s,tpot_p99=50ms --report plan.html
 grep Cheapest log
-step 'servegym tune' npx servegym tune --profile a100-80gb-llama-3-8b --trace log.csv --slo ttft_p99=1s,tpot_p99=50ms --configurations 32 --requests 1000 --report tune.html
+step 'servegym tune' npx servegym tune log.csv --profile a100-80gb-llama-3-8b --slo ttft_p99=1s,tpot_p99=50ms --configurations 32 --requests 1000 --report tune.html
 grep 'One engine' log
 
 visit typescript your-own-environment.md

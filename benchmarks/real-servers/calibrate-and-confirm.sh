@@ -41,7 +41,7 @@ circle() {
     print int(t) "," int(60 + 400 * rand() ^ 3) "," int(10 + 90 * rand()) } }' > "$out/trace.csv"
   step 90 profile confirm "$api" "$out/trace.csv" --profile "$out/mine.json" \
     --deployment "--max-num-seqs $default_seqs --max-num-batched-tokens $default_budget" --requests 60 --yes
-  tune="--profile $out/mine.json --trace $out/trace.csv --slo ttft_p99=2s,tpot_p99=200ms --knobs max_num_seqs,max_num_batched_tokens --configurations 64 --requests 600"
+  tune="$out/trace.csv --profile $out/mine.json --slo ttft_p99=2s,tpot_p99=200ms --search max_num_seqs,max_num_batched_tokens --configurations 64 --requests 600"
   # shellcheck disable=SC2086
   servegym 120 tune $tune --json > "$out/tune.json" 2> "$out/stderr.txt" || { cat "$out/stderr.txt" >&2; exit 1; }
   setting() { node -e "const [best] = JSON.parse(require('fs').readFileSync(process.argv[1])).candidates ?? []; console.log(best?.settings[process.argv[2]] ?? '')" "$out/tune.json" "$1"; }

@@ -7,7 +7,7 @@
 #
 # sweep: as vLLM's benchmarks/auto_tune/auto_tune.sh. Each pair of GRID is served; `vllm bench serve` sends all prompts at
 #        once, then at one request/s above the throughput of that and one less, until the SLO holds.
-# twin:  `calibrate --server` on the default settings, `tune`, and at most three confirmations: a restart with the tuned
+# twin:  `profile make` on the default settings, `tune`, and at most three confirmations: a restart with the tuned
 #        settings, then loads at the predicted rate and at 90 and 80 % of it, until the SLO holds.
 # judge: both winners, in turns, twice: three times as many requests a load, from the higher claim up or down by half a
 #        request/s to the highest rate at which the SLO holds.
@@ -76,13 +76,13 @@ sweep() {
 twin() {
   began=$(date +%s)
   start_server "$default_seqs" "$default_budget"
-  servegym $((60 * minutes + 240)) calibrate --server "http://127.0.0.1:$port/v1" --minutes "$minutes" --max-num-seqs "$default_seqs" \
-    --max-num-batched-tokens "$default_budget" --yes --output "$out/mine.json" > "$out/calibrate.txt" 2> "$out/stderr.txt"
+  servegym $((60 * minutes + 240)) profile make "http://127.0.0.1:$port/v1" --minutes "$minutes" \
+    --deployment "--max-num-seqs $default_seqs --max-num-batched-tokens $default_budget" --yes --output "$out/mine.json" > "$out/calibrate.txt" 2> "$out/stderr.txt"
   stop_server
   awk -v i="$input" -v o="$output" -v r="$range" 'BEGIN { srand(7); print "arrival_ms,input_tokens,output_tokens"; t = 0
     for (k = 0; k < 2000; k++) { t += -log(1 - rand()) * 200; print int(t) "," int(i * (1 - r + 2 * r * rand())) "," int(o * (1 - r + 2 * r * rand())) } }' > "$out/trace.csv"
-  servegym 240 tune --profile "$out/mine.json" --trace "$out/trace.csv" --slo "ttft_p95=${ttft}ms,tpot_p95=${tpot}ms" \
-    --knobs max_num_seqs,max_num_batched_tokens --json > "$out/tune.json" 2> "$out/stderr.txt"
+  servegym 240 tune "$out/trace.csv" --profile "$out/mine.json" --slo "ttft_p95=${ttft}ms,tpot_p95=${tpot}ms" \
+    --search max_num_seqs,max_num_batched_tokens --json > "$out/tune.json" 2> "$out/stderr.txt"
   eval "$(node -e '
     const [best] = JSON.parse(require("fs").readFileSync(process.argv[1])).candidates ?? [];
     if (best === undefined) throw new Error("nothing meets the SLO");

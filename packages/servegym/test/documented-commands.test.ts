@@ -17,6 +17,7 @@ const pages = globSync('{*,{docs,benchmarks}/*,{clients,deploy,packages}/**/*}.m
   cwd: root,
   exclude: (path) => path.includes('node_modules'),
 }).filter((page) => page !== 'CHANGELOG.md');
+const scripts = globSync('benchmarks/**/*.sh', { cwd: root });
 
 const textOf = (page: string) => readFileSync(join(root, page), 'utf8');
 
@@ -30,12 +31,25 @@ function invocations(page: string): string[][] {
   return lines
     .map((line) => /^(?:[A-Z_]+=\S+ )*(?:npx )?servegym ([a-z-][^#]*)/.exec(line.trim())?.[1])
     .filter((words) => words !== undefined)
-    .map((words) =>
-      words
-        .replace(/'[^']*'|"[^"]*"/g, 'quoted')
-        .trim()
-        .split(/\s+/),
-    );
+    .map(wordsOf);
+}
+
+/** The same of a shell script, where `servegym` and `step` may be functions that take a limit in seconds first. */
+function scriptInvocations(script: string): string[][] {
+  const lines = textOf(script)
+    .replace(/\\\n\s*/g, ' ')
+    .split('\n');
+  return lines
+    .map((line) => /^.*\b(?:servegym|step) (?:\d+ |\$\(\(.*?\)\) )?([a-z-][^#]*)/.exec(line)?.[1])
+    .filter((words) => words !== undefined)
+    .map(wordsOf);
+}
+
+function wordsOf(command: string): string[] {
+  return command
+    .replace(/'[^']*'|"[^"]*"/g, 'quoted')
+    .trim()
+    .split(/\s+/);
 }
 
 const program = await buildProgram('all');
@@ -55,8 +69,12 @@ function commandOf(words: readonly string[]): { command: Command; rest: readonly
 describe('the documents', () => {
   it('name only commands and options that there are', () => {
     let seen = 0;
-    for (const page of pages) {
-      for (const words of invocations(page)) {
+    const all = [
+      ...pages.map((page) => [page, invocations(page)] as const),
+      ...scripts.map((script) => [script, scriptInvocations(script)] as const),
+    ];
+    for (const [page, found] of all) {
+      for (const words of found) {
         const { command, rest } = commandOf(words);
         const said = `${page}: servegym ${words.join(' ')}`;
         assert.ok(rest.length < words.length || words[0].startsWith('-'), `${said}: no such command`);
