@@ -71,7 +71,10 @@ export function resolveLaunch(
         ? []
         : [role === 'both' ? '--kv-transfer-config' : `--disaggregation-mode ${role}`]),
       ...found.notSimulated,
-      ...linesIf(engine === 'SGLang', 'SGLang’s scheduler: vLLM’s is simulated with its settings'),
+      ...linesIf(
+        engine === 'SGLang',
+        'SGLang’s scheduler: vLLM’s is simulated with its settings, and prefills come first without --enable-mixed-chunk',
+      ),
       ...(engine === 'SGLang' && memoryShare !== undefined ? [`--mem-fraction-static ${memoryShare}`] : []),
     ],
     settings: {
@@ -90,6 +93,7 @@ function startedProfile(profile: EngineProfile, { engine: name, settings, source
   const engine = {
     ...profile.engine,
     ...named(settings, SCHEDULER_FLAGS),
+    ...(name === 'SGLang' && { prefillFirst: settings.prefillFirst ?? true }),
     ...(draft?.method && { drafter }),
   };
   if (engine.longPrefillTokenThresholdAdaptive && !engine.longPrefillTokenThreshold) {
@@ -273,7 +277,7 @@ function profileFor(
   if (model === null)
     throw invalidLaunch(
       source,
-      `the model ${checkpoint} is not known; name a --profile (\`servegym profile make\` makes one)`,
+      `the model ${checkpoint} is not known; make a profile from its config.json: servegym profile make --model config.json --gpu ${gpu ?? 'h100'} --output mine.json, and name it with --profile mine.json`,
     );
   const ofModel = listProfiles().filter((profile) => profile.model.name === model);
   const onGpu = gpu === undefined ? ofModel : profilesOnGpu(ofModel, gpu);

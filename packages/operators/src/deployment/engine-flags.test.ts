@@ -68,7 +68,12 @@ describe('the flags of an engine', () => {
           const launch = readLaunch(line, 'test');
           // SGLang writes the GPUs of a group, also of one.
           const { tensorParallel = settings.attentionParallel ? 1 : undefined } = settings;
-          const expected = JSON.parse(JSON.stringify({ ...settings, tensorParallel }));
+          // A token budget is that of an iteration with decodes where chunks are mixed into them.
+          const { maxNumBatchedTokens, speculationDepth } = settings;
+          const isMixed =
+            engine === 'SGLang' && maxNumBatchedTokens !== undefined && speculationDepth === undefined;
+          const prefillFirst = isMixed ? false : undefined;
+          const expected = JSON.parse(JSON.stringify({ ...settings, tensorParallel, prefillFirst }));
           assert.deepEqual(launch.settings, expected, line);
           assert.deepEqual(launch.notSimulated, []);
         }),

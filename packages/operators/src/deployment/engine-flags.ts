@@ -47,6 +47,8 @@ export interface LaunchSettings {
   wholePromptFits?: boolean;
   /** Whether a prompt may be computed in parts. */
   chunkedPrefill?: boolean;
+  /** Whether decodes wait while others prefill, as they do in SGLang without mixed chunks. */
+  prefillFirst?: boolean;
   /** Part of a request that the engine serves, where others serve the other; `both` where a proxy decides. */
   role?: 'prefill' | 'decode' | 'both';
 }
@@ -318,8 +320,7 @@ const ENGINE_FLAGS: Readonly<Record<EngineName, readonly EngineFlag[]>> = {
     number('maxNumSeqs', SEQUENCES, '--max-running-requests'),
     number('maxNumBatchedTokens', TOKENS, '--chunked-prefill-size'),
     {
-      names: ['--enable-mixed-chunk'],
-      isAlone: true,
+      ...turn('prefillFirst', false, '--enable-mixed-chunk'),
       // SGLang turns it off when there is a draft.
       write: ({ maxNumBatchedTokens, speculationDepth }) =>
         maxNumBatchedTokens !== undefined && speculationDepth === undefined ? true : undefined,
@@ -375,7 +376,11 @@ const ENGINE_FLAGS: Readonly<Record<EngineName, readonly EngineFlag[]>> = {
 
 /** The flag of this name. */
 export function engineFlag(engine: EngineName, name: string): EngineFlag | undefined {
-  return ENGINE_FLAGS[engine].find(({ names }) => names.includes(name));
+  const flag = ENGINE_FLAGS[engine].find(({ names }) => names.includes(name));
+  if (flag !== undefined || !name.includes('.')) return flag;
+  // vLLM takes a key of a flag's JSON behind a dot: it is not simulated for the reason of the flag.
+  const whole = engineFlag(engine, name.split('.')[0]);
+  return whole?.because === undefined ? undefined : whole;
 }
 
 /** Flags of an engine for the settings, for a shell. */

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { resolveLaunch } from './deployment.ts';
 import { readLaunch } from './launch.ts';
 
 const read = (text: string) => readLaunch(text, 'test');
@@ -120,6 +121,21 @@ describe('a vllm serve line', () => {
   for (const [line, message] of refused) {
     it(`refuses ${line}`, () => assert.throws(() => read(line), { code: 'INVALID_LAUNCH', message }));
   }
+
+  it('names the reason of a flag also for a key of its JSON', () => {
+    const { notSimulated } = read('vllm serve ./own --structured-outputs-config.backend xgrammar');
+    assert.match(
+      notSimulated[0],
+      /^--structured-outputs-config\.backend xgrammar: requests with a grammar wait/,
+    );
+  });
+
+  it('of another version is refused, with the command that makes its profile', () => {
+    assert.throws(
+      () => read('vllm@0.12 serve ./own'),
+      /profile make aiconfigurator_core --engine vllm-0\.12 /,
+    );
+  });
 });
 
 describe('an SGLang line', () => {
@@ -133,6 +149,13 @@ describe('an SGLang line', () => {
       ...{ prefixCaching: false, memoryShare: 0.85 },
     });
     assert.deepEqual(notSimulated, ['--attention-backend fa3']);
+  });
+
+  it('lets decodes wait while others prefill, unless it mixes chunks into them', () => {
+    const line = 'python -m sglang.launch_server --model-path meta-llama/Llama-3.1-8B-Instruct';
+    const scheduled = (flags: string) =>
+      resolveLaunch(read(`${line} ${flags}`), { gpu: 'h100' }).profile.engine.prefillFirst;
+    assert.deepEqual(['', '--enable-mixed-chunk'].map(scheduled), [true, false]);
   });
 });
 

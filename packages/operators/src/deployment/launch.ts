@@ -48,7 +48,7 @@ export function shellWords(line: string): string[] {
   return words;
 }
 
-const VLLM = /^(?:.*\/)?vllm$/;
+const VLLM = /^(?:.*\/)?vllm(?:@(.*))?$/;
 const VLLM_MODULE = 'vllm.entrypoints.openai.api_server';
 const SGLANG_MODULE = 'sglang.launch_server';
 
@@ -73,6 +73,13 @@ function parseLaunch(words: readonly string[], source: string, replicas = 1): La
     throw invalid(
       source,
       'a line with `vllm serve`, `python -m vllm.entrypoints.openai.api_server` or `python -m sglang.launch_server`',
+    );
+  }
+  const version = serve === -1 ? undefined : VLLM.exec(words[serve])?.[1];
+  if (version !== undefined) {
+    throw invalidLaunch(
+      source,
+      `a shipped profile is of one version of vLLM; make one of ${version} from kernel times, \`servegym profile make aiconfigurator_core --engine vllm-${version} --gpu h100-80gb --model llama-3-8b --output vllm-${version}.json\`, and compare files with {"profile": "vllm-${version}.json", "settings": {}}`,
     );
   }
   const engine = sglang === -1 ? 'vLLM' : 'SGLang';

@@ -82,16 +82,16 @@ const GIB_70 = 70;
 /**
  * Defaults of `vllm serve` (V1, `EngineArgs.get_batch_defaults` of vLLM 0.11): 8,192 tokens and
  * 1,024 sequences on GPUs of 70 GiB and more but A100, else 2,048 and 256. The flags of the scheduler are those that
- * the profile's engine was started with.
+ * the profile's engine was started with. Weights are FP16, or, of a checkpoint that is quantized, the first that the profile has.
  */
-export function vllmDefaults({ gpu, engine, hostKv }: EngineProfile): Candidate {
+export function vllmDefaults({ gpu, engine, hostKv, weights }: EngineProfile): Candidate {
   const isLarge = gpu.memoryGiB >= GIB_70 && !/a100/i.test(gpu.name);
   return {
     maxNumSeqs: isLarge ? 1024 : 256,
     maxNumBatchedTokens: isLarge ? 8192 : 2048,
     kvBudgetFraction: 1,
     speculationDepth: 0,
-    weights: 'FP16',
+    weights: weights.FP16 === undefined ? (Object.keys(weights)[0] as WeightPrecision) : 'FP16',
     prefixCaching: true,
     split: false,
     priority: false,
