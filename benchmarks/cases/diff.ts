@@ -13,9 +13,12 @@ import {
 } from '@servegym/profiles';
 import { closedBatch, type EngineProfile, repeatTrace, type Trace } from '@servegym/simulator';
 import { mean, quantile } from '@servegym/simulator/statistics';
+import { resolveLaunch } from '../../packages/operators/src/deployment/deployment.ts';
+import { readLaunch } from '../../packages/operators/src/deployment/launch.ts';
 import { type ChangeVerdict, changeVerdict } from '../../packages/operators/src/diff/compare-deployments.ts';
 import { vllmDefaults } from '../../packages/operators/src/search/candidate.ts';
 import { PROFILE_ERRORS } from '../../packages/operators/src/search/profile-error.ts';
+import { type CsvRow, readCsv } from '../../packages/profiles/src/tables/read-csv.ts';
 import type { OperatingPoint, PointRow } from '../fidelity/operating-points.ts';
 import { benchmark, required, text, timed } from '../harness.ts';
 import { arrivalsOf, estimatedOf, MODELS, modelOf, type Run, readRuns } from '../rtx5090-runs.ts';
@@ -24,6 +27,7 @@ export default benchmark({
   what: `Whether \`servegym diff\` is right about measured pairs of \`--data FOLDER\` (docs/reference-data.md) that differ in one thing, and how long it takes for 20,000 requests.
 Token budgets: mean TTFT and TPOT of vLLM 0.22 on an RTX 5090 (TimoSaemann/ppas-vllm, Apache-2.0) with two static budgets and the same arrivals, with profiles estimated from data sheets.
 Static batches: latency of whole batches on vLLM (LLM-Inference-Bench, BSD-3-Clause) that differ in the GPU, their number, or the precision of weights or KV cache. Once with the shipped profiles, which were fitted to these rows, and once with profiles estimated from data sheets.
+Flags: output tokens a second of gpustack's performance lab (Apache-2.0), two results of a page that differ in one setting, served as their commands say, all requests at once with the mean lengths.
 Operating points: open rows of NVIDIA's aiconfigurator-core with equal model, lengths and concurrency that differ in the engine, the GPU, the precision or the division over GPUs. \`--points FILE\` is made by \`run.ts fidelity --tables FOLDER --results FILE\`, whose answers come from kernel tables; the intervals are those of the profiles' errors alone. \`--misses\` lists the pairs whose sign is wrong.`,
   options: { data: required, points: text, misses: false },
   async *run({ data, points, misses }) {
@@ -31,6 +35,7 @@ Operating points: open rows of NVIDIA's aiconfigurator-core with equal model, le
     const pairs = [
       ...tokenBudgets(readRuns(data)),
       ...staticBatches(batches),
+      ...(await flags(data)),
       ...(points === undefined ? [] : operatingPoints(JSON.parse(await readFile(points, 'utf8')).points)),
     ];
     for (const all of grouped(pairs, ({ figure }) => figure)) {
@@ -69,7 +74,7 @@ Operating points: open rows of NVIDIA's aiconfigurator-core with equal model, le
 });
 
 const percent = (part: readonly Pair[], of: readonly Pair[]) => Math.round((100 * part.length) / of.length);
-const isRight = ({ measured, simulated }: Pair) => measured > 1 === simulated > 1;
+const isRight = ({ measured, simulated }: Pair) => Math.sign(measured - 1) === Math.sign(simulated - 1);
 
 /** A figure measured on two sides, and what diff says of it. Ratios are of the second side over the first. */
 interface Pair {
@@ -211,6 +216,52 @@ function estimatedError(rows: readonly StaticBatchRow[]): string {
         0.9,
       )
   ).toFixed(0)} %, on ${rows.length} static batches`;
+}
+
+// Flags.
+
+const RESULT = ['id', 'gpu', 'engine', 'serving_command', 'duplicate_of'] as const;
+const TOTALS = ['successful_requests', 'total_input_tokens', 'total_output_tokens'] as const;
+const PAIR = [
+  ...(['page', 'before', 'after', 'kind', 'setting', 'before_value', 'after_value'] as const),
+  ...(['throughput_bound', 'output_throughput_change_pct'] as const),
+] as const;
+
+/** Pairs of gpustack's results whose throughput is not that of their arrivals, and whose commands start a shipped profile. */
+async function flags(data: string): Promise<Pair[]> {
+  const { flagResults, flagPairs } = REFERENCE_DATA;
+  const files = findReferenceFiles(data, [flagResults, flagPairs]);
+  const [results, pairs] = await Promise.all(files.map((file) => readFile(file, 'utf8')));
+  const known = readCsv(results, files[0], [...RESULT, ...TOTALS]).flatMap((row) => {
+    const served = row.text('duplicate_of') === '' ? startedBy(row) : undefined;
+    return served === undefined ? [] : [{ row, served }];
+  });
+  const slo = parseSlo('e2e_p99=1s');
+  return readCsv(pairs, files[1], PAIR).flatMap((pair) => {
+    if (pair.text('throughput_bound') !== 'yes' || pair.text('kind') === 'repeat') return [];
+    const [before, after] = (['before', 'after'] as const).map((side) =>
+      known.find(({ row }) => row.text('id') === pair.text(side)),
+    );
+    if (!before || !after) return [];
+    const [requests, input, output] = TOTALS.map((column) => before.row.number(column));
+    const traffic = blocksOf(
+      closedBatch(requests, Math.round(input / requests), Math.round(output / requests)),
+    );
+    const [{ ratio, verdict }] = compareDeployments(before.served, after.served, traffic, slo, 0).bounds;
+    const measured = 1 / (1 + Number(pair.text('output_throughput_change_pct')) / 100);
+    const setting = (['kind', 'setting', 'before_value', 'after_value'] as const).map((at) => pair.text(at));
+    const name = `${pair.text('page')}, ${before.row.text('engine')}, ${setting.join(' ')}`;
+    return { figure: 'flags', name, measured, simulated: ratio, verdict };
+  });
+}
+
+/** The deployment that a result's command starts; none where no shipped profile is of its model and GPUs. */
+function startedBy(row: CsvRow<(typeof RESULT)[number]>): Deployment | undefined {
+  try {
+    return resolveLaunch(readLaunch(row.text('serving_command'), row.text('id')), { gpu: row.text('gpu') });
+  } catch {
+    return undefined;
+  }
 }
 
 // Operating points.

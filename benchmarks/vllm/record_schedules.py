@@ -1,7 +1,7 @@
 """Serves random loads on the scheduler of vLLM, one iteration a millisecond, and records each request's first and last token.
 
     python benchmarks/vllm/record_schedules.py --kind fcfs --loads 1000 --seed 1 > fcfs.jsonl
-    npx node benchmarks/vllm/compare-schedules.ts fcfs.jsonl
+    npx node benchmarks/run.ts compare-schedules fcfs.jsonl
 
 `--kind all --loads 40 --seed 20261122 --preempting`, compressed with `gzip -9n`, makes packages/simulator/test/vllm-schedules.jsonl.gz.
 
