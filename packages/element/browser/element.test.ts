@@ -148,7 +148,12 @@ describe('<servegym-sim>', () => {
       const film = shown.page.locator('svg.film');
       await film.waitFor();
       assert.equal(await film.locator('circle').count(), requests.length);
+      await film.scrollIntoViewIfNeeded();
       const stands = () => film.evaluate((svg: SVGSVGElement) => svg.animationsPaused());
+      if (reducedMotion === 'no-preference')
+        await film.evaluate(async (svg: SVGSVGElement) => {
+          while (svg.animationsPaused()) await new Promise(requestAnimationFrame);
+        });
       assert.equal(await stands(), reducedMotion === 'reduce');
       await shown.page.getByRole('button', { name: reducedMotion === 'reduce' ? 'Play' : 'Pause' }).click();
       assert.equal(await stands(), reducedMotion !== 'reduce');
@@ -156,7 +161,7 @@ describe('<servegym-sim>', () => {
       const [i, [, , first, last]] = [...requests.entries()].find(([, [arrival]]) => arrival > 0)!;
       await film.evaluate(
         (svg: SVGSVGElement, at) => svg.setCurrentTime(at),
-        (20 * (first + last)) / 2 / ((1000 * 120) / LOAD.rate),
+        (20 * (first + last)) / 2 / ((1000 * 80) / LOAD.rate),
       );
       const x = await film
         .locator('circle')

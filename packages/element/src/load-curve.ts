@@ -187,7 +187,7 @@ export interface LoadFilm {
 }
 
 /** Requests of a film, about. A choice: as many as can be followed. */
-const FILMED = 120;
+const FILMED = 80;
 const KV_POINTS = 60;
 
 /** A stretch at one rate of a server that has been running for as long before. */

@@ -63,6 +63,12 @@ export class ServegymSim extends HTMLElement {
   #asked = 0;
   /** The requests stand still. */
   #isStill = matchMedia('(prefers-reduced-motion: reduce)').matches;
+  /** They move only where somebody sees them: each frame takes time. */
+  #isSeen = false;
+  readonly #watch = new IntersectionObserver((seen) => {
+    this.#isSeen = seen.at(-1)!.isIntersecting;
+    this.#move();
+  });
 
   async connectedCallback(): Promise<void> {
     const query = this.#keepsAddress ? new URLSearchParams(location.search) : new URLSearchParams();
@@ -81,7 +87,10 @@ export class ServegymSim extends HTMLElement {
         .addEventListener('input', ({ target }) => this.#edit(target as HTMLInputElement));
       root.querySelector('form')!.addEventListener('submit', (event) => event.preventDefault());
       this.#takeLogs(root);
-      root.querySelector('.film button')!.addEventListener('click', () => this.#pause(!this.#isStill));
+      root.querySelector('.film button')!.addEventListener('click', () => {
+        this.#isStill = !this.#isStill;
+        this.#move();
+      });
     }
     try {
       this.#entries = await fetchJson<ProfileEntry[]>('./profiles/index.json');
@@ -93,6 +102,7 @@ export class ServegymSim extends HTMLElement {
   }
 
   disconnectedCallback(): void {
+    this.#watch.disconnect();
     this.#worker?.terminate();
     this.#worker = undefined;
   }
@@ -257,20 +267,23 @@ export class ServegymSim extends HTMLElement {
       this.dispatchEvent(new CustomEvent('servegym-plan', { detail: message.answer, bubbles: true }));
   }
 
-  #pause(isStill: boolean): void {
-    this.#isStill = isStill;
+  /** Lets the requests move, or not. */
+  #move(): void {
     const film = this.shadowRoot!.querySelector<SVGSVGElement>('svg.film');
-    if (isStill) film?.pauseAnimations();
+    if (this.#isStill || !this.#isSeen) film?.pauseAnimations();
     else film?.unpauseAnimations();
-    this.#part('.film button').textContent = isStill ? 'Play' : 'Pause';
+    this.#part('.film button').textContent = this.#isStill ? 'Play' : 'Pause';
   }
 
   #take(answer: CurveAnswer): void {
     if (answer.id !== this.#asked) return;
     if ('film' in answer) {
       this.#part('.still').innerHTML = filmPicture(answer.film, rateText(this.#settings.rate));
-      this.#part<SVGSVGElement>('svg.film').setCurrentTime(STILL_S);
-      this.#pause(this.#isStill);
+      const film = this.#part<SVGSVGElement>('svg.film');
+      film.setCurrentTime(STILL_S);
+      this.#move();
+      this.#watch.disconnect();
+      this.#watch.observe(film);
       return;
     }
     if ('problem' in answer) {
