@@ -7,6 +7,7 @@ import { startPolicy } from '@servegym/simulator';
 import { readPolicySource } from './evaluate-policy.ts';
 import { exported } from './export.ts';
 import { scorerWeights } from './export-epp.ts';
+import pythonTemplates from './python-templates.json' with { type: 'json' };
 import { STANDARD, startReference } from './references.ts';
 import templates from './templates.json' with { type: 'json' };
 
@@ -15,6 +16,12 @@ let files = 0;
 async function write(text: string): Promise<string> {
   const file = join(folder, `policy-${files++}.ts`);
   await writeFile(file, text);
+  return file;
+}
+/** A template in Python. */
+async function writePython(kind: keyof typeof pythonTemplates): Promise<string> {
+  const file = join(folder, `${kind}.py`);
+  await writeFile(file, pythonTemplates[kind].join('\n'));
   return file;
 }
 const score = (body: string) =>
@@ -28,6 +35,7 @@ describe('a policy for the endpoint picker', () => {
     const yaml = await exported('epp', await write(templates.router.join('\n')));
     assert.match(yaml, /pluginRef: prefix-cache-scorer\n {4}weight: 3\n/);
     assert.doesNotMatch(yaml, /running-requests/);
+    assert.equal(await exported('epp', await writePython('router')), yaml);
     const { score: other } = startPolicy(await startReference('least-loaded'));
     assert.equal(scorerWeights(other!), null);
   });
@@ -60,7 +68,13 @@ describe('a policy for vLLM', () => {
     const file = await write(templates.scheduler.join('\n'));
     const python = await exported('vllm', file);
     assert.match(python, /^class PolicyScheduler\(OrderedByPolicy, Scheduler\):$/m);
-    assert.ok(python.includes(`POLICY = ${JSON.stringify(await readPolicySource(file))}\n`));
+    assert.ok(
+      python.includes(`POLICY = ${JSON.stringify(await readPolicySource(file))}\nIN_PYTHON = False\n`),
+    );
+    const own = await exported('vllm', await writePython('scheduler'));
+    assert.ok(
+      own.includes(`POLICY = ${JSON.stringify(pythonTemplates.scheduler.join('\n'))}\nIN_PYTHON = True\n`),
+    );
   });
 
   it('is refused where it needs what vLLM does not know', async () => {

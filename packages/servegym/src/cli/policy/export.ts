@@ -2,12 +2,12 @@ import { readFile } from 'node:fs/promises';
 import { startPolicy } from '@servegym/simulator';
 import { defineCommand } from '../command-table.ts';
 import { InputError } from '../failure.ts';
-import { requireWritable, writeOutputFile } from '../files.ts';
+import { readInputFile, requireWritable, writeOutputFile } from '../files.ts';
 import { readPolicySource } from './evaluate-policy.ts';
 import { pickerConfig, scorerPlugin, scorerWeights } from './export-epp.ts';
 import { withoutComments } from './guest.ts';
 import { importPolicy } from './import-policy.ts';
-import { isPython } from './python-guest.ts';
+import { isPython, pythonCode } from './python-guest.ts';
 
 /** What a policy becomes. */
 const TARGETS = { epp: toEpp, vllm: toVllm } as const;
@@ -18,7 +18,7 @@ export const exportPolicyCommand = () =>
     description:
       'Write a policy in the form of a real system. What it cannot be there is refused with the reason.',
     words: {
-      file: { value: '<file>', help: 'module that exports a policy (.ts or .js); it runs in this process' },
+      file: { value: '<file>', help: 'module of a policy (.ts, .js or .py); it is your own code' },
     },
     options: {
       to: {
@@ -42,8 +42,7 @@ export const exportPolicyCommand = () =>
 
 /** The policy in a file in the form of a system. @throws InputError where it cannot be there */
 export async function exported(to: keyof typeof TARGETS, file: string): Promise<string> {
-  if (isPython(file)) refuse(file, 'expected a policy in TypeScript or JavaScript, got one in Python');
-  const source = await readPolicySource(file);
+  const source = isPython(file) ? await readInputFile(file) : await readPolicySource(file);
   return TARGETS[to](startPolicy(await importPolicy(file), file), source, file);
 }
 
@@ -53,11 +52,11 @@ function refuse(file: string, reason: string): never {
   throw new InputError(`${file}: ${reason}`, { code: 'INVALID_FILE' });
 }
 
-/** A module of Python with the policy in it, which a process of Node runs. */
+/** A module of Python with the policy in it, which a process of Node runs where it is JavaScript. */
 async function toVllm({ order, ...others }: Functions, source: string, file: string): Promise<string> {
   if (order === undefined)
     refuse(file, 'expected `order`, the function that a scheduler of vLLM has, got none');
-  const code = withoutComments(source);
+  const code = isPython(file) ? pythonCode(source) : withoutComments(source);
   for (const [word, why] of [
     ['predicted_output', 'vLLM predicts no lengths of answers'],
     ['prefix_hashes', 'hashes of vLLM are of another kind than those of a trace'],
@@ -65,7 +64,9 @@ async function toVllm({ order, ...others }: Functions, source: string, file: str
     if (code.includes(word)) refuse(file, `expected \`order\` without \`${word}\`: ${why}`);
   noteLeft(others, 'a scheduler only orders');
   const template = await readFile(new URL('./vllm_scheduler.py', import.meta.url), 'utf8');
-  return template.replace('"{{policy}}"', () => JSON.stringify(source));
+  return template
+    .replace('"{{policy}}"', () => JSON.stringify(source))
+    .replace('IN_PYTHON = False', isPython(file) ? 'IN_PYTHON = True' : '$&');
 }
 
 /** Weights of the endpoint picker's scorers where they give the policy's scores, else a scorer in Go. */
@@ -74,6 +75,8 @@ async function toEpp({ score, ...others }: Functions, source: string, file: stri
   noteLeft(others, 'a scorer only scores');
   const weights = scorerWeights(score);
   if (weights !== null) return pickerConfig(weights);
+  if (isPython(file))
+    refuse(file, 'expected TypeScript: `score` is no sum of scorers, and Python is not translated to Go');
   return scorerPlugin(score, source, file, (reason) => refuse(file, reason));
 }
 

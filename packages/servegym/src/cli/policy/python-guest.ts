@@ -36,6 +36,11 @@ export function isPython(path: string): boolean {
   return path.endsWith('.py');
 }
 
+/** The text of a policy in Python without texts of several lines and lines of comments. */
+export function pythonCode(source: string): string {
+  return source.replace(/"""[\s\S]*?"""|^\s*#.*$/gm, '');
+}
+
 /**
  * The functions of a policy in Python. Calls wait for its answer; they throw once its process has ended.
  * @param random the next random number of a run
@@ -47,7 +52,7 @@ export function playPython(
 ): GuestPolicy & { close(): void; hasEnded(): boolean } {
   let fleet: FleetView | null = null;
   const guest = startGuest(policy, () => random(fleet!));
-  const code = policy.source.replace(/"""[\s\S]*?"""|^\s*#.*$/gm, '');
+  const code = pythonCode(policy.source);
   try {
     const played = playGuest(guest, guest.adopt(undefined), code, (seen) => {
       fleet = seen;

@@ -3,19 +3,23 @@
     vllm serve MODEL --no-async-scheduling --scheduler-cls MODULE.PolicyScheduler
     vllm serve MODEL --scheduler-cls MODULE.AsyncPolicyScheduler
 
-Needs vLLM 0.32 with `--scheduling-policy fcfs`, and Node 22.18 or newer as `node`, which runs the policy. An answer that is no
-order of the queue leaves the requests in order of arrival.
+Needs vLLM 0.32 with `--scheduling-policy fcfs`. A policy in JavaScript runs in Node 22.18 or newer, `node`. An answer that is no order
+of the queue leaves the requests in order of arrival.
 """
 
 import json
 import subprocess
 import time
+from types import SimpleNamespace
 
 from vllm.v1.core.sched.async_scheduler import AsyncScheduler
 from vllm.v1.core.sched.request_queue import FCFSRequestQueue, SchedulingPolicy
 from vllm.v1.core.sched.scheduler import Scheduler
 
 POLICY = "{{policy}}"
+IN_PYTHON = False
+#: What vLLM does not know of a request.
+UNKNOWN = {"prefix_hashes": (), "predicted_output_tokens": None, "predicted_output_error": None}
 
 RUNNER = """
 import { createInterface } from 'node:readline';
@@ -41,8 +45,14 @@ class OrderedQueue(FCFSRequestQueue):
         super().__init__()
         self.clock = clock
         self.is_ordered = False
-        command = ["node", "--input-type=module", "-e", RUNNER, POLICY]
-        self.runner = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        if IN_PYTHON:
+            self.policy = {"__name__": "policy"}
+            exec(POLICY, self.policy)
+            self.places = self.places_by_python
+        else:
+            command = ["node", "--input-type=module", "-e", RUNNER, POLICY]
+            self.runner = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+            self.places = self.places_by_node
 
     def peek_request(self):
         if not self.is_ordered and len(self) > 1:
@@ -52,15 +62,25 @@ class OrderedQueue(FCFSRequestQueue):
 
     def order(self):
         queue = list(self)
-        requests = [[each.num_prompt_tokens, each.priority, each.arrival_time] for each in queue]
-        self.runner.stdin.write(json.dumps({"now": self.clock(), "requests": requests}) + "\n")
-        self.runner.stdin.flush()
-        places = json.loads(self.runner.stdout.readline())
+        places = self.places([(each.num_prompt_tokens, each.priority, each.arrival_time) for each in queue])
         self.clear()
         if places is not None and sorted(places) == list(range(len(queue))):
             self.extend(queue[place] for place in places)
         else:
             self.extend(sorted(queue, key=lambda each: each.arrival_time))
+
+    def places_by_node(self, requests):
+        self.runner.stdin.write(json.dumps({"now": self.clock(), "requests": requests}) + "\n")
+        self.runner.stdin.flush()
+        return json.loads(self.runner.stdout.readline())
+
+    def places_by_python(self, requests):
+        names = ("prompt_tokens", "priority", "arrival")
+        queue = [SimpleNamespace(place=at, **dict(zip(names, each)), **UNKNOWN) for at, each in enumerate(requests)]
+        try:
+            return [each.place for each in self.policy["order"](list(queue), self.clock())]
+        except Exception:
+            return None
 
 
 class OrderedByPolicy:
