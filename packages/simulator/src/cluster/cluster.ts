@@ -187,31 +187,21 @@ export class Cluster {
 
   /** The state, without the logs, to go back to. */
   snapshot(): ClusterSnapshot {
+    const { config, tenantGiB, acceptance, arrangedAsSplit, submitted, ranUntil, link } = this;
     return {
+      ...{ config, tenantGiB, acceptance, arrangedAsSplit, submitted, ranUntil },
       engines: [this.engines[0].snapshot(), this.engines[1].snapshot()],
-      config: this.config,
-      tenantGiB: this.tenantGiB,
-      acceptance: this.acceptance,
-      arrangedAsSplit: this.arrangedAsSplit,
-      submitted: this.submitted,
-      linkIdleFrom: this.link.idleFrom,
-      ranUntil: this.ranUntil,
+      linkIdleFrom: link.idleFrom,
       backAt: [...this.backAt],
     };
   }
 
   /** Goes back to where `snapshot` was taken, with empty logs. */
-  restore(snapshot: ClusterSnapshot): void {
-    this.engines[0].restore(snapshot.engines[0]);
-    this.engines[1].restore(snapshot.engines[1]);
-    this.config = snapshot.config;
-    this.tenantGiB = snapshot.tenantGiB;
-    this.acceptance = snapshot.acceptance;
-    this.arrangedAsSplit = snapshot.arrangedAsSplit;
-    this.submitted = snapshot.submitted;
-    this.link.idleFrom = snapshot.linkIdleFrom;
-    this.ranUntil = snapshot.ranUntil;
-    this.backAt = [...snapshot.backAt];
+  restore({ engines, linkIdleFrom, backAt, ...rest }: ClusterSnapshot): void {
+    for (const [gpu, engine] of this.engines.entries()) engine.restore(engines[gpu]);
+    Object.assign(this, rest);
+    this.link.idleFrom = linkIdleFrom;
+    this.backAt = [...backAt];
     this.events.length = 0;
   }
 
