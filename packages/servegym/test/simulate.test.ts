@@ -403,6 +403,57 @@ export default definePolicy({
     );
   });
 
+  it('gives a policy in Python the results that it has in TypeScript', async () => {
+    const typescript = fileWith(
+      'twin.ts',
+      `export default {
+  admit: (request, fleet) => fleet.random() < 0.9,
+  score: (request, replica) => replica.index === 1 && replica.requests_in_flight > 2 ? Number.NaN : -replica.requests_in_flight,
+  order: (queue) => queue.sort((a, b) => b.prompt_tokens - a.prompt_tokens),
+};`,
+    );
+    const python = fileWith(
+      'twin.py',
+      `
+def admit(request, fleet):
+    return fleet.random() < 0.9
+
+
+def score(request, replica):
+    return float("nan") if replica.index == 1 and replica.requests_in_flight > 2 else -replica.requests_in_flight
+
+
+def order(queue):
+    return sorted(queue, key=lambda request: -request.prompt_tokens)
+`,
+    );
+    const load = [
+      'closed:12x1000:50~0.7',
+      '--requests',
+      '80',
+      '--replicas',
+      '2',
+      '--deployment',
+      '--max-num-seqs 4',
+    ];
+    const results = [];
+    for (const file of [typescript, python]) results.push(await simulate(...load, '--policy', file));
+    const [one, other] = results.map(({ wall_s: _, requests_per_wall_s: __, ...result }) => result);
+    assert.deepEqual(other, one);
+    assert.ok(one.policy.refused > 0 && one.policy.faults[0].count > 0, JSON.stringify(one.policy));
+    await assertRefused(
+      [
+        'simulate',
+        csv,
+        '--profile',
+        profile,
+        '--policy',
+        fileWith('open.py', 'def score(request:\n    pass'),
+      ],
+      /open\.py: SyntaxError: .* \(line 1\)/,
+    );
+  });
+
   it('loads prompts from the memory of the host that the KV pool has lost', async () => {
     const prompts = fileWith(
       'prompts.jsonl',
