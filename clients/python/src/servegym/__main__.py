@@ -14,6 +14,7 @@ def main() -> None:
         command = [*servegym_command(), *sys.argv[1:]]
     except ServerNotStarted as error:
         sys.exit(f"error: {error}")
+    os.environ.setdefault("SERVEGYM_PYTHON", sys.executable)  # The Python that plays policies in Python.
     if os.name == "nt":
         sys.exit(subprocess.call(command))
     # In the place of this process, so that signals reach the command.

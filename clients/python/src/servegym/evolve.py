@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -65,7 +66,8 @@ def evaluate_policy(path: str, suite: str, split: str = "validation", *arguments
         tells the worst trace and what was wrong.
     """
     command = [*servegym_command(), "policy", "evaluate", path, "--suite", suite, "--split", split, *arguments, "--json"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    environment = {"SERVEGYM_PYTHON": sys.executable, **os.environ}
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
     if done.returncode == 2:
         metrics, told = {"combined_score": BROKEN}, {"error": done.stderr.strip()}
     elif done.returncode != 0:
