@@ -17,7 +17,7 @@ for line in sys.stdin:
     report = run_trace_replay(
         task["file"],
         extra_engine_args=json.dumps({"engine": {"backend": "vllm", **task["engine"]}}),
-        trace_block_size=512,
+        trace_block_size=task["block"],
         arrival_speedup_ratio=task["rate"],
     ).summary
     print(

@@ -23,8 +23,9 @@ interface Run {
 interface Scenario {
   readonly name: string;
   readonly trace: Trace;
-  /** Trace in Mooncake's form, and the factor on its rate. */
+  /** Trace in Mooncake's form, the tokens of its blocks, and the factor on its rate. */
   readonly file: string;
+  readonly block: number;
   readonly rate: number;
   readonly ours: Run[];
   readonly theirs: Run[];
@@ -41,15 +42,21 @@ export default benchmark({
       const [azureFile] = findReferenceFiles(data, [REFERENCE_DATA.azureConversation]);
       const azure = (await readTrace(azureFile)).trace;
       const mooncake = (await readTrace(mooncakeFile)).trace;
-      const azureAsMooncake = join(folder, 'azure.jsonl');
-      writeFileSync(azureAsMooncake, mooncakeLines(azure));
+      const sessions = lines((await readTrace(join(data, 'traces/claude-code-sessions'))).trace);
       const scenario = (name: string, trace: Trace, file: string, rate: number): Scenario => ({
-        ...{ name, trace, file, rate, ours: [], theirs: [] },
+        ...{ name, trace, file, block: trace.prefixBlocks?.blockTokens ?? HASHED_TOKENS, rate },
+        ...{ ours: [], theirs: [] },
       });
+      const written = (name: string, trace: Trace) => {
+        const file = join(folder, `${name}.jsonl`);
+        writeFileSync(file, mooncakeLines(trace));
+        return scenario(name, trace, file, 1);
+      };
       const scenarios = [
-        scenario('Azure conversation', azure, azureAsMooncake, 1),
+        written('Azure conversation', azure),
         scenario('Mooncake conversation', mooncake, mooncakeFile, 1),
         scenario('Mooncake conversation, a fifth of the rate', scaleRate(mooncake, 0.2), mooncakeFile, 0.2),
+        written('Claude Code sessions', sessions),
       ];
       const settings = {
         ...{ kvBlocks: KV_BLOCKS, maxNumSeqs: MAX_NUM_SEQS, maxNumBatchedTokens: MAX_NUM_BATCHED_TOKENS },
@@ -93,7 +100,9 @@ function replay(python: string, scenarios: readonly Scenario[]): void {
     ...{ block_size: BLOCK_TOKENS, num_gpu_blocks: KV_BLOCKS, enable_prefix_caching: true },
     ...{ max_num_seqs: MAX_NUM_SEQS, max_num_batched_tokens: MAX_NUM_BATCHED_TOKENS },
   };
-  const tasks = scenarios.map(({ name, file, rate }) => JSON.stringify({ name, file, rate, engine }));
+  const tasks = scenarios.map(({ name, file, block, rate }) =>
+    JSON.stringify({ name, file, block, rate, engine }),
+  );
   const script = join(import.meta.dirname, '../dynamo_replay.py');
   const { stdout, stderr, status } = spawnSync(python, [script], { input: tasks.join('\n') });
   if (status !== 0) throw new Error(`expected ${python} to replay with dynamo, got ${stderr}`);
@@ -105,13 +114,31 @@ function replay(python: string, scenarios: readonly Scenario[]): void {
   }
 }
 
-/** A trace in Mooncake's form, in which no prompt shares a block with another. */
-function mooncakeLines({ arrivalMs, inputTokens, outputTokens }: Trace): string {
-  let next = 0;
-  const lines = Array.from(arrivalMs, (at, i) => {
-    const hash_ids = Array.from({ length: Math.ceil(inputTokens[i] / HASHED_TOKENS) }, () => next++);
-    const row = { timestamp: Math.round(at), input_length: inputTokens[i], output_length: outputTokens[i] };
-    return JSON.stringify({ ...row, hash_ids });
+/** The same with one follow-up for each answer at most, as the replay has them: others arrive as recorded. */
+function lines(trace: Trace): Trace {
+  const followed = new Set<number>();
+  const previous = trace.followUps!.previous.map((answered) => {
+    if (answered < 0 || followed.has(answered)) return -1;
+    followed.add(answered);
+    return answered;
   });
-  return lines.join('\n');
+  return { ...trace, followUps: { ...trace.followUps!, previous } };
+}
+
+/** A trace in Mooncake's form. Prompts without known blocks share none. */
+function mooncakeLines({ arrivalMs, inputTokens, outputTokens, prefixBlocks, followUps }: Trace): string {
+  const sessions: number[] = [];
+  let next = prefixBlocks === undefined ? 0 : 1 + prefixBlocks.ids.reduce((a, b) => Math.max(a, b), 0);
+  const rows = Array.from(arrivalMs, (at, i) => {
+    const known = prefixBlocks?.ids.subarray(prefixBlocks.offsets[i], prefixBlocks.offsets[i + 1]) ?? [];
+    const blocks = Math.ceil(inputTokens[i] / (prefixBlocks?.blockTokens ?? HASHED_TOKENS));
+    const hash_ids = Array.from({ length: blocks }, (_, block) => known[block] ?? next++);
+    const row = { input_length: inputTokens[i], output_length: outputTokens[i], hash_ids };
+    if (followUps === undefined) return { timestamp: Math.round(at), ...row };
+    const previous = followUps.previous[i];
+    sessions[i] = previous < 0 ? i : sessions[previous];
+    const when = previous < 0 ? { timestamp: Math.round(at) } : { delay: followUps.thinkMs[i] };
+    return { session_id: String(sessions[i]), ...when, ...row };
+  });
+  return rows.map((row) => JSON.stringify(row)).join('\n');
 }

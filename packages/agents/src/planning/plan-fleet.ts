@@ -10,9 +10,8 @@ import { bestPlan, type Plan, playWindows } from '../core/policy.ts';
 
 /** One pass over a plan. */
 interface Pass {
-  /** Windows for which a change holds, and those behind them that are played on to see its effect: longer than a cold start. */
+  /** Windows for which a change holds. */
   readonly changedWindows: number;
-  readonly seenWindows: number;
   /** Changes of the replicas that are tried. */
   readonly replicas: readonly number[];
   /** Other settings that are tried. */
@@ -22,7 +21,7 @@ interface Pass {
 /** First all knobs over four minutes at a time, then the replicas over one. */
 const PASSES: readonly Pass[] = [
   {
-    ...{ changedWindows: 8, seenWindows: 6 },
+    changedWindows: 8,
     replicas: [-3, -2, -1, 1, 2, 3],
     settings: [
       { admission_seconds: 0 },
@@ -34,10 +33,15 @@ const PASSES: readonly Pass[] = [
       { routing_prefix: 2 },
     ],
   },
-  { changedWindows: 2, seenWindows: 6, replicas: [-2, -1, 1, 2], settings: [] },
+  { changedWindows: 2, replicas: [-2, -1, 1, 2], settings: [] },
 ];
+/** Windows of the longest cold start. */
+const coldStartWindows = ({ coldStartSeconds: [, longest], windowSeconds }: FleetTask) =>
+  Math.ceil(longest / windowSeconds);
+/** Windows behind a change that are played on to see its effect, longer than a cold start. */
+const seenWindows = (task: FleetTask) => coldStartWindows(task) + 2;
 /** Windows ahead of the demand that replicas may be asked for. */
-const LEADS = [1, 3];
+const leads = (task: FleetTask) => [1, Math.max(1, coldStartWindows(task) - 1)];
 
 type FleetPlan = Plan<FleetAction>;
 
@@ -62,7 +66,7 @@ export function planFleet(
   const problem = { task, seed, requests: given.requests };
   const plans = given.controllers.flatMap((controller) => {
     const played = playController(problem, controller);
-    return [played, ...LEADS.map((lead) => playActions(problem, asked(played.actions, lead)))];
+    return [played, ...leads(task).map((lead) => playActions(problem, asked(played.actions, lead)))];
   });
   return PASSES.reduce((plan, pass) => improvePlan(problem, plan, pass), bestPlan(plans));
 }
@@ -82,7 +86,7 @@ function improvePlan({ task, seed, requests }: Problem, start: FleetPlan, pass: 
   while (!episode.done) {
     const from = episode.window;
     const to = Math.min(task.windows, from + pass.changedWindows);
-    const end = Math.min(task.windows, to + pass.seenWindows);
+    const end = Math.min(task.windows, to + seenWindows(task));
     const before = episode.snapshot();
     const earns = (changed: readonly FleetAction[]) => {
       episode.restore(before);

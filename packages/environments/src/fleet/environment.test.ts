@@ -142,7 +142,7 @@ describe('the reset options of fleet', () => {
   });
 
   it('tell about how many requests they make, and are refused with a code', () => {
-    for (const task_id of ['diurnal', 'flash_crowds', 'agents']) {
+    for (const task_id of FLEET_TASK_IDS) {
       const reset = { task_id, hours: 24, rate_scale: 0.1 };
       const drawn = drawFleetRequests(chooseFleetTask(reset), 1).inputTokens.length;
       assert.ok(Math.abs(Math.log(fleetEpisodeSize(reset) / drawn)) < 0.25, `${task_id}: ${drawn}`);
@@ -164,10 +164,10 @@ describe('the reset options of fleet', () => {
     assert.deepEqual(
       fleet.splits?.map(({ name, size }) => [name, size]),
       [
-        ['train', 30_000],
-        ['validation', 300],
-        ['test', 300],
-        ['shifted', 2100],
+        ['train', 40_000],
+        ['validation', 400],
+        ['test', 400],
+        ['shifted', 2800],
       ],
     );
     for (const { task, size } of fleet.splits ?? []) chooseFleetTask(task(size - 1));

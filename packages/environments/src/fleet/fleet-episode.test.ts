@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { RandomStream, TICKS_PER_S } from '@servegym/simulator';
 import { drawFleetRequests, startHour } from './draw-requests.ts';
 import { FleetEpisode } from './fleet-episode.ts';
-import { NO_REQUEST, traceFleetRequests } from './fleet-requests.ts';
+import { NO_REQUEST, requestPrices, traceFleetRequests } from './fleet-requests.ts';
 import { FLEET_TASKS, type FleetTask } from './fleet-task.ts';
 import { FLEET_TASK_IDS, type FleetAction, fleetActionSchema, fleetObservationSchema } from './schema.ts';
 import { fleetWindowReport } from './window-ledger.ts';
@@ -232,3 +232,40 @@ test('prefill apart from decode pays where prompts are long and the objective be
   const together = [512, 2048, 8192].map((budget) => attained({ max_num_batched_tokens: budget }));
   assert.ok(attained({ prefill_replicas: 2, max_num_batched_tokens: 8192 }) > Math.max(...together) + 0.1);
 });
+
+test('what a prompt repeats of the turn before has a price of its own', () => {
+  const [prompt, answer] = [1000, 100];
+  const requests = {
+    ...traceFleetRequests({
+      source: 'two turns',
+      arrivalMs: Float64Array.of(0, 0),
+      inputTokens: Int32Array.of(prompt, prompt + answer + 50),
+      outputTokens: Int32Array.of(answer, 10),
+    }),
+    nextTurn: Int32Array.of(1, NO_REQUEST),
+  };
+  const { interactive } = FLEET_TASKS.coding_agents.prices;
+  const [first, later] = requestPrices(requests, FLEET_TASKS.coding_agents);
+  const usd = (tokens: number, each: number) => (tokens * each) / 1e6;
+  const { usdPerMillionInput: input, usdPerMillionRepeated: again, usdPerMillionOutput: output } = interactive;
+  near(first, usd(prompt, input) + usd(answer, output));
+  near(later, usd(50, input) + usd(prompt + answer, again!) + usd(10, output));
+});
+
+test('sessions that wait for tools find their KV on the host, and compute it again without', () => {
+  const cachedWith = (hostKvGiB: number | undefined) => {
+    const episode = new FleetEpisode({ ...FLEET_TASKS.coding_agents, hostKvGiB }, 1);
+    let cached = 0;
+    while (!episode.done) {
+      episode.step({ ...episode.action, replicas: 3, admission_seconds: 0 });
+      cached += episode.observation().prefix_cache_hit_rate / episode.task.windows;
+    }
+    return cached;
+  };
+  const [none, some] = [cachedWith(undefined), cachedWith(128)];
+  assert.ok(some > none + 0.1, `${none} and ${some}`);
+});
+
+function near(actual: number, expected: number): void {
+  assert.ok(Math.abs(actual / expected - 1) < 1e-9, `${actual} is not ${expected}`);
+}

@@ -89,10 +89,7 @@ export class FleetEpisode {
     this.task = task;
     this.seed = seed;
     this.requests = requests;
-    const pools = poolsOf(task).map(({ profile, coldStartSeconds, spot }) => ({
-      ...{ profile: findProfile(profile), coldStartSeconds },
-      reclaim: spot && { perHour: spot.reclaimsPerHour, noticeSeconds: spot.noticeSeconds },
-    }));
+    const pools = fleetPools(task);
     this.profiles = pools.map(({ profile }) => profile);
     this.action = task.defaultAction;
     this.#arrivalTicks = new Float64Array(requests.inputTokens.length);
@@ -341,8 +338,25 @@ function fleetSettings({ maxReplicas, second }: FleetTask, action: FleetAction):
   };
 }
 
+/** Link between a host and one of its GPUs, GB/s: PCIe 4.0. */
+const HOST_LINK_GB_S = 25;
+
+/** The kinds of replicas of a task, with their profiles. */
+export function fleetPools(task: FleetTask) {
+  const { hostKvGiB: sizeGiB } = task;
+  return poolsOf(task).map(({ profile: name, coldStartSeconds, spot }) => {
+    const profile = findProfile(name);
+    const hostKv = sizeGiB === undefined ? profile.hostKv : { sizeGiB, gigabytesPerSecond: HOST_LINK_GB_S };
+    return {
+      profile: hostKv === undefined ? profile : { ...profile, hostKv },
+      coldStartSeconds,
+      reclaim: spot && { perHour: spot.reclaimsPerHour, noticeSeconds: spot.noticeSeconds },
+    };
+  });
+}
+
 /** The kinds of replicas of a task. */
-export function poolsOf(task: FleetTask): readonly FleetPoolTask[] {
+function poolsOf(task: FleetTask): readonly FleetPoolTask[] {
   return task.second === undefined ? [task] : [task, task.second];
 }
 

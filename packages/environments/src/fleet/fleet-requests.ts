@@ -1,4 +1,6 @@
 import { PromptChains, type PromptPrefix, TICKS_PER_MS, type Trace } from '@servegym/simulator';
+import { REQUEST_CLASSES } from '../tasks.ts';
+import type { FleetTask } from './fleet-task.ts';
 
 /** Marks a request that nothing follows. */
 export const NO_REQUEST = -1;
@@ -19,6 +21,20 @@ export interface FleetRequests {
   readonly thinkTicks: Float64Array;
   /** Text that prompts share with others; `null` when none is known. */
   readonly texts: PromptTexts | null;
+}
+
+/** Price of each request inside its objectives, USD. */
+export function requestPrices(requests: FleetRequests, { prices }: Pick<FleetTask, 'prices'>): Float64Array {
+  const { inputTokens, outputTokens, classes, nextTurn } = requests;
+  const repeated = new Float64Array(inputTokens.length);
+  for (const [i, next] of nextTurn.entries()) {
+    if (next !== NO_REQUEST) repeated[next] = Math.min(inputTokens[next], inputTokens[i] + outputTokens[i]);
+  }
+  return Float64Array.from(classes, (kind, i) => {
+    const { usdPerMillionInput: input, usdPerMillionOutput: output, ...rest } = prices[REQUEST_CLASSES[kind]];
+    const { usdPerMillionRepeated: again = input } = rest;
+    return (inputTokens[i] * input + repeated[i] * (again - input) + outputTokens[i] * output) / 1e6;
+  });
 }
 
 /** Parts of the prompts of an episode. */

@@ -97,7 +97,12 @@ const objective = z.strictObject({
   e2eMs: positive.optional(),
 });
 const usd = z.number().min(0).max(1e6);
-const price = z.strictObject({ usdPerMillionInput: usd, usdPerMillionOutput: usd });
+const price = z.strictObject({
+  usdPerMillionInput: usd,
+  /** Input tokens that an earlier turn had, in its prompt or its answer. Default `usdPerMillionInput`. */
+  usdPerMillionRepeated: usd.optional(),
+  usdPerMillionOutput: usd,
+});
 const ofClasses = <Item extends z.ZodType>(item: Item) =>
   z.strictObject({ interactive: item, batch: item, best_effort: item });
 
@@ -125,6 +130,8 @@ const fleetTaskSchema = z
     /** Length of a window, s. */
     windowSeconds: z.int().min(5).max(600).default(30),
     ...pool,
+    /** Memory of the host for KV that a replica's GPUs have no room for (vLLM kv_offloading_size), GiB. Default none. */
+    hostKvGiB: z.number().positive().max(1e5).optional(),
     /** Replicas on other GPUs, or on spot capacity, beside the first. Default: all replicas are alike. */
     second: poolSchema.optional(),
     /** Replicas that there are GPUs for, of both kinds together. */

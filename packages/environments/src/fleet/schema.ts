@@ -12,7 +12,7 @@ export const FLEET_FEATURES = observed.features.window as readonly Feature[];
 export const FLEET_SERVER_FEATURES = observed.features.server as readonly Feature[];
 
 /** Ids of the tasks, easiest first. */
-export const FLEET_TASK_IDS = ['diurnal', 'flash_crowds', 'agents'] as const;
+export const FLEET_TASK_IDS = ['diurnal', 'flash_crowds', 'agents', 'coding_agents'] as const;
 export type FleetTaskId = (typeof FLEET_TASK_IDS)[number];
 
 /** `admission_seconds` from which on nobody is refused. */

@@ -9,7 +9,7 @@ import {
 } from '@servegym/simulator';
 import { REQUEST_CLASSES } from '../tasks.ts';
 import type { FleetEpisode } from './fleet-episode.ts';
-import type { FleetRequests } from './fleet-requests.ts';
+import { type FleetRequests, requestPrices } from './fleet-requests.ts';
 import type { FleetTask } from './fleet-task.ts';
 
 /** One class over one window. */
@@ -38,6 +38,7 @@ export class WindowLedger {
   /** Output tokens of the requests completed. */
   answeredTokens = 0;
   readonly #requests: FleetRequests;
+  readonly #prices: Float64Array;
   readonly #task: FleetTask;
   /** Tick at which each request arrived at the gateway. */
   readonly #arrivalTicks: Float64Array;
@@ -45,6 +46,7 @@ export class WindowLedger {
   constructor(task: FleetTask, requests: FleetRequests, arrivalTicks: Float64Array) {
     this.#task = task;
     this.#requests = requests;
+    this.#prices = requestPrices(requests, task);
     this.#arrivalTicks = arrivalTicks;
   }
 
@@ -77,8 +79,8 @@ export class WindowLedger {
   }
 
   completions({ ids, firstTokens, lastTokens, outputs, count }: CompletionLog): void {
-    const { classes, inputTokens } = this.#requests;
-    const { objectives, prices } = this.#task;
+    const { classes } = this.#requests;
+    const { objectives } = this.#task;
     for (let i = 0; i < count; i++) {
       const id = ids[i];
       const name = REQUEST_CLASSES[classes[id]];
@@ -94,9 +96,7 @@ export class WindowLedger {
         (e2eMs === undefined || lastTokens[i] - arrival <= e2eMs * TICKS_PER_MS);
       if (!inTime) continue;
       ledger.attained++;
-      this.revenueUsd +=
-        (inputTokens[id] * prices[name].usdPerMillionInput + outputs[i] * prices[name].usdPerMillionOutput) /
-        1e6;
+      this.revenueUsd += this.#prices[id];
     }
   }
 }

@@ -1,11 +1,9 @@
-import { findProfile } from '@servegym/profiles';
 import { type EngineProfile, kvPoolBlocks, portableMath, weightVariant } from '@servegym/simulator';
 import { FINGERPRINT_SEED, printPlay, recordedReturns, type WindowAnchors } from '../../grading.ts';
-import { REQUEST_CLASSES } from '../../tasks.ts';
 import { holdMaskedKnobs } from '../../window-environment.ts';
 import { drawFleetRequests } from '../draw-requests.ts';
-import { FleetEpisode, poolsOf } from '../fleet-episode.ts';
-import { BLOCK_TOKENS, type FleetRequests, NO_REQUEST } from '../fleet-requests.ts';
+import { FleetEpisode, fleetPools } from '../fleet-episode.ts';
+import { BLOCK_TOKENS, type FleetRequests, NO_REQUEST, requestPrices } from '../fleet-requests.ts';
 import { FLEET_TASKS, type FleetTask } from '../fleet-task.ts';
 import { type FleetAction, fleetActionSchema } from '../schema.ts';
 import {
@@ -160,18 +158,12 @@ const COMPUTE_TO_READ = [0.5, 1, 2, Number.POSITIVE_INFINITY];
  * start; their last iterations are given to the schedule. Where a cold start is shorter, the bound is all revenue.
  */
 export function fleetReturnBound(task: FleetTask, requests: FleetRequests): number {
-  const { inputTokens, outputTokens, classes } = requests;
-  const prices = REQUEST_CLASSES.map((name) => task.prices[name]);
-  const price = (i: number) => {
-    const { usdPerMillionInput, usdPerMillionOutput } = prices[classes[i]];
-    return (inputTokens[i] * usdPerMillionInput + outputTokens[i] * usdPerMillionOutput) / 1e6;
-  };
+  const { inputTokens, outputTokens } = requests;
+  const prices = requestPrices(requests, task);
   const cached = cacheableTokens(requests);
   let bound = 0;
-  for (let i = 0; i < classes.length; i++) bound += price(i);
-  const pools = poolsOf(task).map(({ profile, coldStartSeconds }) => ({
-    ...{ profile: findProfile(profile), coldStartSeconds },
-  }));
+  for (const price of prices) bound += price;
+  const pools = fleetPools(task);
   const { replicas, second_replicas } = task.defaultAction;
   const longestPrompt = inputTokens.reduce((most, each) => Math.max(most, each), 0);
   let given = 0;
@@ -183,9 +175,9 @@ export function fleetReturnBound(task: FleetTask, requests: FleetRequests): numb
   for (const ratio of COMPUTE_TO_READ) {
     const costs = pools.map(({ profile }) => requestUsd(profile, ratio));
     let usd = given;
-    for (let i = 0; i < classes.length; i++) {
+    for (let i = 0; i < prices.length; i++) {
       const least = Math.min(...costs.map((cost) => cost(inputTokens[i], cached[i], outputTokens[i])));
-      usd += Math.max(0, price(i) - least);
+      usd += Math.max(0, prices[i] - least);
     }
     bound = Math.min(bound, usd);
   }
