@@ -46,8 +46,51 @@ A case is a model with nominal lengths, and an SLO: a limit of the mean TTFT and
     const cases = findCases(points);
     yield rowOf('all', cases);
     for (const [model, of] of [...Map.groupBy(cases, (each) => each.model)].sort()) yield rowOf(model, of);
+    yield* chosenOnHalf(cases);
   },
 });
+
+/** Rules of what stands where by cost, by whether the limits are met by prediction, and by the chance that they are. */
+const RULES: Readonly<Record<string, RankingRule>> = {
+  'met first, others by cost over chance': (cost, chance, isMet) => [
+    isMet ? 0 : 1,
+    isMet ? cost : cost / chance,
+  ],
+  'met first, others by chance': (cost, chance, isMet) => [isMet ? 0 : 1, isMet ? cost : 1 / chance],
+  'met alone': (cost, _, isMet) => [isMet ? 0 : Number.POSITIVE_INFINITY, cost],
+  'all by cost over chance': (cost, chance) => [0, cost / chance],
+  'all by cost over its square root': (cost, chance) => [0, cost / Math.sqrt(chance)],
+};
+type RankingRule = (cost: number, chance: number, isMet: boolean) => readonly [group: number, order: number];
+const OURS = 'met first, others by cost over chance';
+
+/** The rule that is best on half of the models and lengths, on the other half; both ways. */
+function* chosenOnHalf(cases: readonly Case[]): Iterable<Row> {
+  const groups = [...new Set(cases.map(({ rows }) => rows))];
+  const halves = [0, 1].map((half) => cases.filter(({ rows }) => groups.indexOf(rows) % 2 === half));
+  const share = (of: readonly Case[], rule: RankingRule) =>
+    100 * mean(of.map((each) => Number(among(each, ESTIMATORS.ServeGym, rule) >= 0)));
+  for (const [half, own] of halves.entries()) {
+    const others = halves[1 - half];
+    const scores = Object.entries(RULES).map(([name, rule]) => ({ name, on: share(own, rule), rule }));
+    const best = scores.reduce((a, b) => (b.on > a.on ? b : a));
+    yield {
+      'chosen on': `half ${half + 1}, ${own.length} cases`,
+      rule: best.name,
+      'there, %': best.on,
+      'on the other half, %': share(others, best.rule),
+      'cases there': others.length,
+      'as `plan`, there, %': share(own, RULES[OURS]),
+      'on the other half, %, as `plan`': share(others, RULES[OURS]),
+    };
+  }
+}
+
+/** Place of the measured cheapest among the first three by a rule; below 0 where it is none of them. */
+function among({ rows, slo, measured }: Case, estimator: Estimator, rule: RankingRule): number {
+  const chosen = ranked(rows, estimator, slo, rule).slice(0, FIRST);
+  return chosen.findIndex(({ configuration }) => configuration === measured[0].configuration);
+}
 
 /** USD a million output tokens of a closed loop with these latencies. */
 function costOf(
@@ -64,35 +107,38 @@ const modelOf = (id: string) => id.replace(/^.*\//, '').replace(/-FP8$/, '');
 const configurationOf = ({ engine, system, precision, tensor, data, expert }: OperatingPoint) =>
   JSON.stringify([engine, system, precision, tensor, data, expert]);
 
-/**
- * Configurations that meet an SLO by the latencies of an estimator, the cheapest first; with an error, then the others by
- * their cost over the chance that they meet it, as `plan` names those that nearly do.
- */
+const MEASURED: RankingRule = RULES['met alone'];
+
+/** Configurations in the order of a rule by the latencies of an estimator, without those that it leaves out. */
 function ranked(
   rows: readonly PointRow[],
   estimator: Estimator,
   slo: Latencies,
-  error?: Parameters<typeof chanceWithin>[1],
+  rule: RankingRule,
 ): RankedConfiguration[] {
-  const least = new Map<string, number>();
-  const nearly = new Map<string, number>();
+  const best = new Map<string, { readonly place: ReturnType<RankingRule>; readonly cost: number }>();
   for (const row of rows) {
     const found = estimator(row);
     if (found === null) continue;
-    const key = configurationOf(row.point);
     const cost = costOf(row.point, found);
-    const isWithin = found.ttftMs <= slo.ttftMs && found.tpotMs <= slo.tpotMs;
-    if (isWithin) least.set(key, Math.min(cost, least.get(key) ?? Number.POSITIVE_INFINITY));
-    if (error === undefined) continue;
+    const isMet = found.ttftMs <= slo.ttftMs && found.tpotMs <= slo.tpotMs;
     const latencies = (['ttft', 'tpot'] as const).map((metric) => ({
       ...{ metric, ms: found[`${metric}Ms`], limitMs: slo[`${metric}Ms`] },
     }));
-    const expected = cost / Math.max(Number.MIN_VALUE, chanceWithin(latencies, error));
-    nearly.set(key, Math.min(expected, nearly.get(key) ?? Number.POSITIVE_INFINITY));
+    const chance = Math.max(Number.MIN_VALUE, chanceWithin(latencies, PROFILE_ERRORS.tables));
+    const place = rule(cost, chance, isMet);
+    const key = configurationOf(row.point);
+    const known = best.get(key);
+    if (Number.isFinite(place[0]) && (known === undefined || comparePlaces(place, known.place) < 0))
+      best.set(key, { place, cost });
   }
-  const sorted = (of: Iterable<readonly [string, number]>) =>
-    Array.from(of, ([configuration, cost]) => ({ configuration, cost })).sort((a, b) => a.cost - b.cost);
-  return [...sorted(least), ...sorted(nearly).filter(({ configuration }) => !least.has(configuration))];
+  return [...best]
+    .sort(([, a], [, b]) => comparePlaces(a.place, b.place))
+    .map(([configuration, { cost }]) => ({ configuration, cost }));
+}
+
+function comparePlaces(a: ReturnType<RankingRule>, b: ReturnType<RankingRule>): number {
+  return a[0] - b[0] || a[1] - b[1];
 }
 
 /** Every pair of quartiles of the measured latencies. */
@@ -115,7 +161,7 @@ function findCases(rows: readonly PointRow[]): Case[] {
     .flatMap((rows) =>
       slosOf(rows).map((slo) => ({
         ...{ model: modelOf(rows[0].point.model), rows, slo },
-        measured: ranked(rows, ({ point }) => point, slo),
+        measured: ranked(rows, ({ point }) => point, slo, MEASURED),
       })),
     )
     .filter(({ measured }) => measured.length > 0);
@@ -124,7 +170,7 @@ function findCases(rows: readonly PointRow[]): Case[] {
 /** Figures of one estimator. The cost is that of the best of its first three, over the least, where one of them meets the SLO. */
 function figuresOf(name: string, cases: readonly Case[], estimator: Estimator): Row {
   const outcomes = cases.map(({ rows, slo, measured }) => {
-    const chosen = ranked(rows, estimator, slo, PROFILE_ERRORS.tables)
+    const chosen = ranked(rows, estimator, slo, RULES[OURS])
       .slice(0, FIRST)
       .map(({ configuration }) => configuration);
     const best = measured.find(({ configuration }) => chosen.includes(configuration));

@@ -3,7 +3,6 @@ export { benchmark } from './benchmark/environment.ts';
 export type { Feature } from './feature.ts';
 export type { FleetController } from './fleet/anchors/controllers.ts';
 export {
-  podAutoscaler,
   type RateRuleParameters,
   rateRule,
   type ScalingPolicy,

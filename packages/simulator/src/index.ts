@@ -20,9 +20,15 @@ export type { PromptPrefix } from './engine/prefix-cache.ts';
 export { msFromTicks, NOT_YET, TICKS_PER_MS, TICKS_PER_S, TICKS_PER_US } from './engine/ticks.ts';
 export type { FleetFault } from './fleet/faults.ts';
 export { Fleet } from './fleet/fleet.ts';
-export type { FleetSettings } from './fleet/fleet-options.ts';
+export { type FleetSettings, MAX_FLEET_REPLICAS } from './fleet/fleet-options.ts';
 export type { ReplicaState } from './fleet/replica.ts';
-export { admissionByClass, kvAware, ROUTER_POLICIES, type RouterPolicy } from './policy/built-in.ts';
+export {
+  admissionByClass,
+  kvAware,
+  podAutoscaler,
+  ROUTER_POLICIES,
+  type RouterPolicy,
+} from './policy/built-in.ts';
 export {
   definePolicy,
   type Policy,

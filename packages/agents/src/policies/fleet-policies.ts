@@ -4,14 +4,13 @@ import {
   type FleetObservation,
   fleet,
   hpaInFlight,
-  podAutoscaler,
   rateRule,
   type ScalingPolicy,
   scalingController,
   totalArrivals,
   workPerSecond,
 } from '@servegym/environments';
-import { type PolicyFunctions, type ScaledFleet, startPolicy } from '@servegym/simulator';
+import { type PolicyFunctions, podAutoscaler, type ScaledFleet, startPolicy } from '@servegym/simulator';
 import { z } from 'zod';
 import type { Policy } from '../core/policy.ts';
 import { decodePolicy, FLEET_LEARNER, jsonPolicy } from '../learning/learners.ts';
@@ -268,16 +267,18 @@ export const FLEET_POLICIES = catalogue<FleetAction, FleetObservation>(policies.
   keda: (targetPerReplica = QUEUE_TARGET) =>
     scalingController(
       `keda:${targetPerReplica}`,
-      podAutoscaler(({ num_requests_waiting: total }) => ({ total, targetPerReplica })),
+      podAutoscaler(({ num_requests_waiting: total, server }: FleetObservation) => ({
+        ...{ total, targetPerReplica, most: server.max_replicas },
+      })),
     ),
   saturation: () => scalingController('saturation', { scale: saturationScaled }),
   slo: (targetPerReplica = 1) =>
     scalingController(
       `slo:${targetPerReplica}`,
       // A metric of the whole fleet: HPA asks for replicas in proportion to it.
-      podAutoscaler((metrics) => ({
+      podAutoscaler((metrics: FleetObservation) => ({
         total: sloSaturation(metrics) * metrics.replicas_ready,
-        targetPerReplica,
+        ...{ targetPerReplica, most: metrics.server.max_replicas },
       })),
     ),
   aibrix: () => scalingController('aibrix', optimized),

@@ -247,7 +247,11 @@ test('what a prompt repeats of the turn before has a price of its own', () => {
   const { interactive } = FLEET_TASKS.coding_agents.prices;
   const [first, later] = requestPrices(requests, FLEET_TASKS.coding_agents);
   const usd = (tokens: number, each: number) => (tokens * each) / 1e6;
-  const { usdPerMillionInput: input, usdPerMillionRepeated: again, usdPerMillionOutput: output } = interactive;
+  const {
+    usdPerMillionInput: input,
+    usdPerMillionRepeated: again,
+    usdPerMillionOutput: output,
+  } = interactive;
   near(first, usd(prompt, input) + usd(answer, output));
   near(later, usd(50, input) + usd(prompt + answer, again!) + usd(10, output));
 });

@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { JobEngine } from '@servegym/jobs';
 import { type EngineProfile, type Trace, WEIGHT_PRECISIONS, type WeightPrecision } from '@servegym/simulator';
+import { canScale } from '../search/autoscaled.ts';
 import {
   type Candidate,
   type CandidateSpace,
@@ -114,6 +115,12 @@ export const PLAN_SPACE = {
   split: [false, '1:1', '1:2', '2:1', '1:3', '3:1'],
   router: ['prefix_aware', 'least_loaded'],
 } as const satisfies SearchSpace;
+/** Autoscalers that are tried where `--search` names them: requests in flight on an engine. */
+export const AUTOSCALERS = [2, 4, 8, 16, 32, 64].map((target) => ({
+  ...{ requests_in_flight: target, down_seconds: 300 },
+}));
+/** Plans, the cheapest, that autoscalers are tried on. */
+const AUTOSCALED = 3;
 const ONE_ROUTER: readonly RouterChoice[] = ['least_loaded'];
 /** Settings of each precision, evenly over a space that has more. */
 const MOST_SETTINGS = 64;
@@ -133,7 +140,8 @@ export async function planFleet(
   const { slo, mostEngines, minQuality, allow, onPlans } = options;
   const whole = joinTraffic([split.search, split.heldOut]);
   const few = someBlocks(split.search, FIRST_BLOCKS);
-  const space = { quantization: WEIGHT_PRECISIONS, router: ONE_ROUTER, ...(options.space ?? PLAN_SPACE) };
+  const asked: SearchSpace = options.space ?? PLAN_SPACE;
+  const space = { quantization: WEIGHT_PRECISIONS, router: ONE_ROUTER, ...asked };
   const { quantization, router: routers } = space;
   const traffic: PlannedTraffic = { trace, work: traceWork(trace), whole, few, routers, ...split };
   let state: Pick<SearchState, 'stage' | 'share' | 'best' | 'correlation'> = {
@@ -197,6 +205,9 @@ export async function planFleet(
   const allowed = sorted.filter(({ plan }) => isAllowed(plan, allow));
   const mixed = await mixedFleets(evaluator, allowed, traffic, mostEngines);
   onPlans?.(mixed.plans);
+  const ranked = rankPlans([...fleets.map(({ plan }) => plan), ...mixed.plans], allow);
+  tell({ stage: 'autoscalers', share: 0 });
+  const plans = await autoscale(evaluator, trace, ranked.plans, asked.autoscaler ?? []);
   const missed = await nameMisses(jobs, evaluator, options, traffic, notPlanned, allowed.length);
   return {
     slo,
@@ -204,7 +215,7 @@ export async function planFleet(
     ...ratesOf(trace),
     requestsSimulated: whole.trace.arrivalMs.length,
     allow,
-    ...rankPlans([...fleets.map(({ plan }) => plan), ...mixed.plans], allow),
+    ...{ plans, riskier: ranked.riskier },
     notPlanned,
     ...missed,
     mixedFleetsTried: mixed.tried,
@@ -224,6 +235,33 @@ function ratesOf({ arrivalMs, inputTokens, outputTokens }: Trace) {
     ...{ requests, hours: seconds / 3600, requestsPerS: (requests - 1) / seconds },
     ...{ inputTokensPerS: sum(inputTokens) / seconds, outputTokensPerS: sum(outputTokens) / seconds },
   };
+}
+
+/** The cheapest plans, with what autoscalers make of them. */
+async function autoscale(
+  evaluator: Evaluator,
+  trace: Trace,
+  plans: readonly FleetPlan[],
+  autoscalers: NonNullable<SearchSpace['autoscaler']>,
+): Promise<FleetPlan[]> {
+  const all = { trace, blockStarts: [0, trace.arrivalMs.length] };
+  const scaled = plans
+    .slice(0, autoscalers.length > 0 ? AUTOSCALED : 0)
+    .filter(({ pools, settings, engines }) => pools.length === 1 && canScale(settings, engines));
+  const found = await evaluator.autoscaled(
+    all,
+    scaled.flatMap(({ profile, settings: candidate, router, engines: most }) =>
+      autoscalers.map((autoscaler) => ({ profile, candidate, router, most, autoscaler })),
+    ),
+  );
+  return plans.map((plan) => {
+    const at = scaled.indexOf(plan);
+    if (at < 0) return plan;
+    const own = found.slice(at * autoscalers.length, (at + 1) * autoscalers.length);
+    const holding = own.filter(({ holds }) => holds).sort((a, b) => a.engines - b.engines);
+    const usdPerHour = holding.length > 0 ? holding[0].engines * engineUsd(plan.profile) : 0;
+    return { ...plan, autoscaler: holding.length > 0 ? { ...holding[0], usdPerHour } : null };
+  });
 }
 
 /** Where few plans meet the SLO: those that miss it by less than the error of their profile; where none does, what comes nearest. */

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import * as part from '../report/result.ts';
 import type { EngineChoice } from '../search/evaluator.ts';
-import { router } from '../search/search-space.ts';
+import { autoscaler, router } from '../search/search-space.ts';
 import { nearestMiss } from '../tune/tune-result.ts';
 
 const { number } = part;
@@ -47,6 +47,16 @@ const fleetPlan = z.object({
   /** Mean over the trace with engines started and stopped with the demand, see `autoscaledEngines`. */
   autoscaledEngines: number,
   autoscaledUsdPerHour: number,
+  /**
+   * Of the autoscalers that were tried, the one that keeps the SLO on the whole trace with the fewest engines on average;
+   * `null` where none does. Not there where none was tried.
+   */
+  autoscaler: z
+    .object({
+      autoscaler,
+      ...{ engines: number, usdPerHour: number, holds: z.boolean(), ttftP99Ms: number, tpotP99Ms: number },
+    })
+    .nullish(),
   /** No schedule of any kind on this profile and precision needs less, see `leastUsd`. */
   lowerBoundUsdPerHour: number,
   /** All engines all the time with every GPU board at its power limit; `null` where a limit is not known. */

@@ -201,9 +201,20 @@ function planSentence(plan: FleetPlan, which = 'Cheapest'): string {
       'Routing: to the engine that has the prefix, unless it is busy.',
     ),
     `They sustain ${figure(headroom)} (${intervalText({ low: times * sustained.low, high: times * sustained.high })}) times this load${breaksFirst === null ? '' : `; ${breaksFirst} breaks first`}. At 1.5 times, ${percent(plan.good_at_1_5_times)} of the requests meet every limit.`,
+    ...autoscalerLines(plan),
     energyText(plan),
     CONFIDENCE[plan.restsOn],
   ].join('\n');
+}
+
+/** What the autoscalers that were tried make of a plan. */
+function autoscalerLines({ autoscaler: best, engines }: FleetPlan): string[] {
+  if (best === undefined) return [];
+  if (best === null) return [`No autoscaler that was tried keeps the SLO with at most ${engines} engines.`];
+  const { requests_in_flight: target } = best.autoscaler;
+  return [
+    `With Kubernetes’ autoscaler at ${figure(target)} requests in flight on each: ${figure(best.engines)} engines on average, ${figure(best.usdPerHour)} USD an hour, within the SLO on the whole trace.`,
+  ];
 }
 
 function energyText({

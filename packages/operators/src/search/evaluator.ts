@@ -3,6 +3,7 @@ import type { JobContext, JobEngine, JobKinds, Json } from '@servegym/jobs';
 import type { EngineProfile } from '@servegym/simulator';
 import { blockResamples } from '@servegym/simulator/statistics';
 import type { NearestMiss, Replicas } from '../tune/tune-result.ts';
+import { type Autoscaled, type AutoscaledInput, serveAutoscaled } from './autoscaled.ts';
 import { type Candidate, engineUsd, fewestEngines, splitParts } from './candidate.ts';
 import { type EvaluationRecord, evaluationKey } from './evaluation-record.ts';
 import { goodShare, type LoadPoint, measureLoad, type ServedLoad, sloUse } from './load-point.ts';
@@ -52,9 +53,18 @@ type Evaluations = readonly (readonly LoadPoint[])[];
 const decoded = new Map<string, Traffic>();
 const MOST_DECODED = 8;
 
-/** The job `evaluate`: simulates choices, all on the same traffic with the same draws. */
+/** The job `evaluate`, of an autoscaler or of choices at loads. */
 export function runJob(input: Json, context: JobContext): Json {
-  const { profiles, slo, traffic: name, seed, choices, engines } = input as unknown as EvaluationInput;
+  if (!('autoscaler' in (input as object))) return evaluate(input as unknown as EvaluationInput, context);
+  const { traffic, slo, profile, candidate, ...how } = input as unknown as AutoscaledInput;
+  return asJson(serveAutoscaled({ profile, candidate }, trafficOf(traffic, context).trace, slo, how));
+}
+
+/** Simulates choices, all on the same traffic with the same draws. */
+function evaluate(
+  { profiles, slo, traffic: name, seed, choices, engines }: EvaluationInput,
+  context: JobContext,
+): Json {
   const traffic = trafficOf(name, context);
   const results = choices.map(({ profile, candidate, loads = [], search }, i) => {
     const measure = (load: number) =>
@@ -234,6 +244,32 @@ export class Evaluator {
       const load = sustainedLoad(points, this.slo);
       return { profile, candidate, points, load, sustained: rate(), draws: resamples.map(rate) };
     });
+  }
+
+  /** What each autoscaler makes of engines and the whole of a trace, as recorded. */
+  async autoscaled(
+    traffic: Traffic,
+    inputs: readonly Omit<AutoscaledInput, 'slo' | 'traffic' | 'seed'>[],
+  ): Promise<Autoscaled[]> {
+    const name = await this.#nameOf(traffic);
+    const { slo, seed } = this;
+    const jobs = inputs.map((input) => asJson({ ...input, slo, traffic: name, seed }));
+    const keys = jobs.map(evaluationKey);
+    const results = keys.map((key) => this.#record?.get(key));
+    const missing = results.flatMap((known, i) => (known === undefined ? [i] : []));
+    await this.#jobs.run(
+      missing.map((i) => ({ kind: 'evaluate', input: jobs[i], shared: [name] })),
+      {
+        onProgress: ({ share }) => this.#onShare(share),
+        onResult: (result, at) => {
+          results[missing[at]] = result;
+          this.#record?.add([[keys[missing[at]], result]]);
+        },
+      },
+    );
+    this.simulations += missing.length;
+    this.simulatedRequests += missing.length * traffic.trace.arrivalMs.length;
+    return results as unknown as Autoscaled[];
   }
 
   /** What comes nearest to an SLO that nothing meets, at a load so low that requests hardly meet, or on so many engines at 1. */

@@ -56,7 +56,7 @@ describe('a search space in JSON', () => {
     assert.equal(notSearched.speculation, 'the profile has no draft');
     assert.equal(notSearched.kv_offloading_size, 'no prefix of the traffic is known');
     assert.equal(notSearched.gpu, 'comes with the profile');
-    assert.match(notSearched.autoscaler, /follows the demand/);
+    assert.match(notSearched.autoscaler, /plan --search default,autoscaler/);
     assert.ok(space.max_num_seqs !== undefined && !('speculation' in space));
     assert.throws(() => profileSpaceOf(profile, { space: { quantization: ['NVFP4'] }, ...limits }), {
       code: 'EMPTY_SEARCH_SPACE',

@@ -40,6 +40,15 @@ export const router = z
   .describe('routing of requests where several engines serve');
 export type RouterChoice = z.output<typeof router>;
 
+/** Kubernetes' autoscaler: requests in flight that each engine should have, and how long it waits before it takes one away, s. */
+export const autoscaler = z
+  .strictObject({
+    requests_in_flight: z.number().positive().max(65_536),
+    down_seconds: z.number().min(0).max(3600).default(300),
+  })
+  .describe('engines that start and stop with the requests in flight');
+export type AutoscalerChoice = z.output<typeof autoscaler>;
+
 export function routerName(chosen: RouterChoice): string {
   if (typeof chosen === 'string') return chosen;
   return `kv_aware with ${Object.entries(chosen)
@@ -55,7 +64,10 @@ const PROFILE_DIMENSIONS = {
   pipeline_parallel_size: whole,
   expert_parallel_size: whole,
 } as const;
-const DIMENSIONS = { ...PROFILE_DIMENSIONS, ...SETTINGS, router, replicas: whole.max(256) } as const;
+const DIMENSIONS = {
+  ...{ ...PROFILE_DIMENSIONS, ...SETTINGS },
+  ...{ router, replicas: whole.max(256), autoscaler },
+} as const;
 export type DimensionName = keyof typeof DIMENSIONS;
 const DIMENSION_NAMES = Object.keys(DIMENSIONS) as DimensionName[];
 
@@ -136,15 +148,11 @@ export function profileSpace(profiles: readonly EngineProfile[]) {
   } satisfies SearchSpace;
 }
 
-/** Dimensions that no question searches, with the reason. */
-const NEVER_SEARCHED = {
-  autoscaler: 'the autoscaled bill follows the demand; `fleet` decides online',
-} as const;
-
 /** Reasons for dimensions that are not in a space, beside that nobody named them. */
 const UNNAMED: Readonly<Partial<Record<DimensionName, string>>> = {
   ...Object.fromEntries(Object.keys(PROFILE_DIMENSIONS).map((name) => [name, 'comes with the profile'])),
   replicas: 'as many as the traffic takes',
+  autoscaler: 'engines always run; `plan --search default,autoscaler` tries some that start and stop',
 };
 
 /** A space, and why the other dimensions are not in it. */
@@ -164,9 +172,8 @@ export function searchedSpace(
   const reasons = DIMENSION_NAMES.filter((name) => !names.includes(name));
   return {
     space: Object.fromEntries(names.map((name) => [name, space[name]])),
-    notSearched: {
-      ...Object.fromEntries(reasons.map((name) => [name, reasonFor(name) ?? UNNAMED[name] ?? 'not named'])),
-      ...NEVER_SEARCHED,
-    },
+    notSearched: Object.fromEntries(
+      reasons.map((name) => [name, reasonFor(name) ?? UNNAMED[name] ?? 'not named']),
+    ),
   };
 }

@@ -1,5 +1,6 @@
 import {
   ASSUMPTIONS,
+  AUTOSCALERS,
   type FleetPlan,
   longestRequest,
   PLAN_SPACE,
@@ -59,7 +60,7 @@ const options = {
 
 /** Values of settings of an engine that a plan may search; `replicas` and classes it does not know. */
 const { replicas: _, priority: __, ...SETTINGS } = TUNE_SPACE;
-const KNOWN = { ...SETTINGS, ...PLAN_SPACE };
+const KNOWN = { ...SETTINGS, ...PLAN_SPACE, autoscaler: AUTOSCALERS };
 
 /** `servegym plan`: what to buy for a traffic and an SLO. */
 export const planCommand = () =>

@@ -1,4 +1,4 @@
-import { definePolicy, type PolicyFunctions } from './policy.ts';
+import { definePolicy, type Policy, type PolicyFunctions } from './policy.ts';
 import type { FleetView, ReplicaView, RequestView } from './views.ts';
 
 const loadOf = (replica: ReplicaView) => replica.requests_in_flight / replica.weight;
@@ -115,3 +115,50 @@ export const ROUTERS: Readonly<Record<RouterPolicy, () => PolicyFunctions>> = {
 
 /** All of them. */
 export const ROUTER_POLICIES = Object.keys(ROUTERS) as readonly RouterPolicy[];
+
+/** A ratio this near to 1 changes nothing (kube-controller-manager `--horizontal-pod-autoscaler-tolerance`). */
+const TOLERANCE = 0.1;
+/** Period of the controller, s. */
+const SYNC_SECONDS = 15;
+
+/** What a metric asks for: its total over its target a replica, of at most so many. */
+type ReplicaMetric<Metrics> = (metrics: Metrics) => {
+  readonly total: number;
+  readonly targetPerReplica: number;
+  readonly most: number;
+};
+
+/**
+ * Kubernetes' HorizontalPodAutoscaler (autoscaling/v2) with its default behaviour: `ceil(total / target)` replicas for a
+ * metric with an average target, nothing within the tolerance, at most twice the replicas or 4 more in each sync, and down
+ * only to the most that any sync of the last `downSeconds` asked for. Called once in `windowSeconds`, for its syncs.
+ * https://kubernetes.io/docs/tasks/run-application/horizontal-pod-autoscale/
+ */
+export function podAutoscaler<Metrics>(
+  metric: ReplicaMetric<Metrics>,
+  { downSeconds = 300, windowSeconds = 30 } = {},
+): Policy<Metrics> {
+  return () => {
+    const recommendations: number[] = [];
+    return {
+      scale(metrics, fleet, now) {
+        if (now === 0) return {};
+        const { total, targetPerReplica, most } = metric(metrics);
+        let replicas = Math.max(1, fleet.replicas!);
+        for (let sync = 0; sync < windowSeconds / SYNC_SECONDS; sync++) {
+          const ratio = total / (replicas * targetPerReplica);
+          const wanted = Math.abs(ratio - 1) <= TOLERANCE ? replicas : Math.ceil(total / targetPerReplica);
+          const reachable = Math.min(wanted, Math.max(2 * replicas, replicas + 4));
+          if (sync === 0) recommendations.push(reachable);
+          if (recommendations.length > downSeconds / windowSeconds) recommendations.shift();
+          const steady = Math.max(...recommendations, reachable);
+          replicas = Math.max(
+            1,
+            Math.min(most, reachable < replicas ? Math.min(replicas, steady) : reachable),
+          );
+        }
+        return replicas;
+      },
+    };
+  };
+}

@@ -1,18 +1,18 @@
-import { type EngineProfile, kvPoolBlocks, portableMath, weightVariant } from '@servegym/simulator';
+import {
+  type EngineProfile,
+  kvPoolBlocks,
+  podAutoscaler,
+  portableMath,
+  weightVariant,
+} from '@servegym/simulator';
 import { FINGERPRINT_SEED, printPlay, recordedReturns, type WindowAnchors } from '../../grading.ts';
 import { holdMaskedKnobs } from '../../window-environment.ts';
 import { drawFleetRequests } from '../draw-requests.ts';
 import { FleetEpisode, fleetPools } from '../fleet-episode.ts';
 import { BLOCK_TOKENS, type FleetRequests, NO_REQUEST, requestPrices } from '../fleet-requests.ts';
 import { FLEET_TASKS, type FleetTask } from '../fleet-task.ts';
-import { type FleetAction, fleetActionSchema } from '../schema.ts';
-import {
-  type FleetController,
-  podAutoscaler,
-  type RateRuleParameters,
-  rateRule,
-  scalingController,
-} from './controllers.ts';
+import { type FleetAction, type FleetObservation, fleetActionSchema } from '../schema.ts';
+import { type FleetController, type RateRuleParameters, rateRule, scalingController } from './controllers.ts';
 import recorded from './reference-returns.json' with { type: 'json' };
 
 /** Recorded returns of a task. */
@@ -80,7 +80,8 @@ const IN_FLIGHT_TARGET = 40;
  * @param target requests a replica. Default: the best in training on the task that is played, by its record
  */
 export function hpaInFlight(target?: number): FleetController {
-  const policy = podAutoscaler((metrics) => ({
+  const policy = podAutoscaler((metrics: FleetObservation) => ({
+    most: metrics.server.max_replicas,
     total: metrics.num_requests_running + metrics.num_requests_waiting,
     targetPerReplica: target ?? fleetReturns.reference(metrics.task_id)?.inFlightTarget ?? IN_FLIGHT_TARGET,
   }));

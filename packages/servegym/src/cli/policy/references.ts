@@ -44,8 +44,10 @@ const example = (load: () => Promise<{ readonly default: Policy<never> }>) => as
 
 /** Kubernetes' autoscaler on a metric. */
 const podScaler = (total: (metrics: FleetObservation) => number, targetPerReplica: number) => async () => {
-  const { podAutoscaler } = await import('@servegym/environments');
-  return podAutoscaler((metrics) => ({ total: total(metrics), targetPerReplica })) as Policy<never>;
+  const { podAutoscaler } = await import('@servegym/simulator');
+  return podAutoscaler((metrics: FleetObservation) => ({
+    ...{ total: total(metrics), targetPerReplica, most: metrics.server.max_replicas },
+  })) as Policy<never>;
 };
 
 /** A policy of `fleet`, of which only the replicas count. */
