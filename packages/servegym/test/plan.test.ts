@@ -219,7 +219,7 @@ describe('servegym plan', () => {
     const file = join(folder, 'space.json');
     const drawn = [
       'plan',
-      '2048:256@8/s,0.1h',
+      '2048:256@12/s,0.1h',
       '--model',
       'llama-3-8b',
       '--requests',
@@ -233,8 +233,11 @@ describe('servegym plan', () => {
     assert.equal(code, 0, stderr);
     assert.match(stdout, /Settings: max_num_seqs 96/);
     assert.match(stdout, /Searched: gpu "H100-80GB", .*max_num_seqs 96/);
-    assert.match(stdout, /Not searched: .*split.*\(not named\).*autoscaler \(the autoscaled bill/);
+    assert.match(stdout, /Not searched: .*split.*\(not named\).*autoscaler \(engines always run/);
     assert.match(stdout, /Rank correlation: /);
+    writeFileSync(file, JSON.stringify({ ...own, autoscaler: [{ requests_in_flight: 1 }] }));
+    const scaled = (await runCommand(...drawn)).stdout;
+    assert.match(scaled, /With Kubernetes’ autoscaler at 1 requests in flight on each: 2 engines on average/);
     writeFileSync(file, JSON.stringify({ ...own, tensor_parallel_size: [3] }));
     const none = await runCommand(...drawn);
     assert.deepEqual([none.code, none.stdout], [2, '']);
