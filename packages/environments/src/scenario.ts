@@ -148,7 +148,9 @@ export function relatedProfile(
   const same = other === 'gpu' ? 'model' : 'gpu';
   const size = (profile: EngineProfile) =>
     portableMath.log(other === 'gpu' ? profile.gpu.memoryGiB : weightVariant(profile, 'FP16').weightGiB);
-  const related = listLastingProfiles()
+  const lasting = listLastingProfiles();
+  // Where the task's own profile lasts, so does the other.
+  const related = (lasting.some((profile) => profile.name === name) ? lasting : listProfiles())
     .filter(
       (profile) =>
         profile[same].name === own[same].name &&

@@ -1,5 +1,5 @@
 import { EnvironmentError, type ResetOptions } from '@servegym/openenv/definition';
-import type { EngineProfile } from '@servegym/simulator';
+import { type EngineProfile, portableMath } from '@servegym/simulator';
 import { z } from 'zod';
 import {
   profileNames,
@@ -86,14 +86,25 @@ export function fleetEpisodeSize(options: ResetOptions): number {
   }
   const { streams, windows, windowSeconds } = task;
   let perSecond = 0;
-  for (const { rate, turns } of streams) {
+  for (const { rate, turns, lengths } of streams) {
     let surging = 1;
     for (const { everySeconds, factor, seconds } of rate.surges ?? []) {
       surging += (((factor[0] + factor[1]) / 2 - 1) * (seconds[0] + seconds[1])) / 2 / everySeconds;
     }
-    perSecond += rate.perSecond * surging * (turns?.mean ?? 1);
+    let count = turns?.mean ?? 1;
+    if (turns !== undefined && typeof lengths !== 'string') {
+      const added = typical(turns.added) + typical(lengths.output);
+      const most = Math.max(1, (turns.maxPrompt - lengths.prompt.median) / added);
+      count *= 1 - portableMath.exp(-most / count);
+    }
+    perSecond += rate.perSecond * surging * count;
   }
   return perSecond * windows * windowSeconds;
+}
+
+/** Mean of log-normal lengths, without their ends. */
+function typical({ median, sigma }: { readonly median: number; readonly sigma: number }): number {
+  return median * portableMath.exp(sigma ** 2 / 2);
 }
 
 /** A task under the requests of a trace, to their end and one window more, a day at most. */
