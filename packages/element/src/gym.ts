@@ -63,12 +63,8 @@ const PAGE = `<style>${style}${chartStyle}</style>
 <p class="notes" role="status"></p>
 </section>`;
 
-/** Shows a game in an element. @returns what ends it */
-export function showGym(host: HTMLElement): () => void {
-  return new Gym(host).leave;
-}
-
-class Gym {
+/** A game in an element. */
+export class Gym {
   readonly #host: HTMLElement;
   readonly #root: ShadowRoot;
   readonly #worker = startWorker('gym-worker');
@@ -245,9 +241,10 @@ class Gym {
     this.#part<HTMLAnchorElement>('.link').href = address.href;
     if (windows.length === 0) return;
     if (this.#keepsAddress) history.replaceState(history.state, '', address);
-    if (windows.length < task.windows)
-      this.#part('[role=status]').textContent =
-        `Window ${windows.length} of ${task.windows} played by ${players.join(', ')}.`;
+    this.#part('[role=status]').textContent =
+      windows.length < task.windows
+        ? `Window ${windows.length} of ${task.windows} played by ${players.join(', ')}.`
+        : 'The end. The grader replays what each has played.';
   }
 
   #end(scores: readonly number[]): void {

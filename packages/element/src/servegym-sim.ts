@@ -391,8 +391,8 @@ class ServegymGym extends HTMLElement {
   #leave: (() => void) | undefined;
 
   async connectedCallback(): Promise<void> {
-    const { showGym } = await import('./gym.ts');
-    if (this.isConnected) this.#leave ??= showGym(this);
+    const { Gym } = await import('./gym.ts');
+    if (this.isConnected) this.#leave ??= new Gym(this).leave;
   }
 
   disconnectedCallback(): void {
