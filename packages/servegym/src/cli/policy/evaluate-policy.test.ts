@@ -107,7 +107,10 @@ describe('the score of a policy', () => {
       assert.ok(minute!.policy.ttftP50Ms > minute!.default!.ttftP50Ms);
       assert.ok(minute!.policy.lostUsd > minute!.default!.lostUsd);
       const report = policyReport(evaluation, undefined, minute);
-      assert.match(evaluationForm.text(report), /^worst minute: .* arrivals from second \d+ on$/m);
+      assert.match(
+        evaluationForm.text(report),
+        /^worst minute +arrivals from second \d+ on, .*; the default: /m,
+      );
       assert.ok('minutes' in report.traces[0] === false);
     });
   });

@@ -79,26 +79,14 @@ const percent = (share: number) => `${(100 * share).toFixed(1)} %`;
 const interval = ([low, high]: readonly [number, number]) => `${low.toFixed(3)} to ${high.toFixed(3)}`;
 const count = (n: number) => n.toLocaleString('en-US');
 
-/** The worst minute of a policy beside the default. */
-function minuteLines({ trace, minute }: PolicyReport['worst']): readonly string[] {
-  if (minute === undefined) return [];
-  if (minute === null) return ['', `${trace}: in no minute was more lost than by the default`];
-  const rows = [
-    { name: 'policy', of: minute.policy },
-    { name: 'default', of: minute.default },
-  ].flatMap(({ name, of }) => (of === null ? [] : [{ name, ...of }]));
-  return [
-    '',
-    `worst minute: ${trace}, arrivals from second ${minute.fromS} on`,
-    ...table(rows, [
-      ['', ({ name }) => name],
-      ['requests', ({ requests }) => count(requests)],
-      ['in objectives', ({ attainment }) => percent(attainment)],
-      ['TTFT p50', ({ ttftP50Ms }) => latency(ttftP50Ms)],
-      ['p99', ({ ttftP99Ms }) => latency(ttftP99Ms)],
-      ['lost, USD', ({ lostUsd }) => lostUsd.toFixed(4)],
-    ]),
-  ];
+/** The worst minute of a policy beside the default; nothing where nobody asked. */
+function minuteText(minute: PolicyReport['worst']['minute']): string | undefined {
+  if (minute === undefined) return undefined;
+  if (minute === null) return 'none in which more was lost than by the default';
+  const { fromS, policy, default: standard } = minute;
+  const figures = (of: typeof policy) => `${percent(of.attainment)}, TTFT p99 ${latency(of.ttftP99Ms)}`;
+  const beside = standard === null ? '' : `; the default: ${figures(standard)}`;
+  return `arrivals from second ${fromS} on, ${count(policy.requests)} requests, in objectives ${figures(policy)}${beside}`;
 }
 
 export const evaluationForm: Form<PolicyReport> = {
@@ -123,6 +111,7 @@ export const evaluationForm: Form<PolicyReport> = {
           'worst trace',
           `${worst.trace}: ${worst.gain.toFixed(4)} against the default, objectives first missed in second ${worst.firstViolationS ?? '-'}`,
         ],
+        ['worst minute', minuteText(worst.minute)],
         [
           'policy',
           `${percent(report.policyShare)} of ${report.cpuS.toFixed(2)} s of processor time, ${count(report.calls)} calls`,
@@ -149,7 +138,6 @@ export const evaluationForm: Form<PolicyReport> = {
         ['fairness', ({ fairness }) => fairness.toFixed(3)],
         ['first missed', ({ firstViolationS }) => (firstViolationS === null ? '-' : `${firstViolationS} s`)],
       ]),
-      ...minuteLines(worst),
       '',
       'value: what the answers are worth less the bill, over the price of all requests. A late answer is worth the share',
       'objective / latency of its price.',
