@@ -6,7 +6,7 @@ import { setFlagsFromString } from 'node:v8';
 import { type Case, runCase, usage } from './harness.ts';
 
 // As the command line does, see `packages/servegym/src/main.ts`.
-setFlagsFromString('--max-inlined-bytecode-size-cumulative=3000');
+setFlagsFromString('--max-inlined-bytecode-size-cumulative=2000');
 
 const folder = join(import.meta.dirname, 'cases');
 const names = globSync('*.ts', { cwd: folder })

@@ -21,9 +21,10 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
 
 // Halves the time until a command begins, from its second start on.
 enableCompileCache();
-// The engine's iteration is many small functions. V8 compiles them into one another up to 920 bytes of bytecode; with more,
-// `benchmarks/run.ts simulate-trace` takes a fifth less processor time. 3,000: above it, nothing more was measured.
-setFlagsFromString('--max-inlined-bytecode-size-cumulative=3000');
+// An iteration of the engine is many small functions. V8 compiles them into one another up to 920 bytes of bytecode; with 2,000,
+// `benchmarks/run.ts simulate-trace` takes a seventh to a quarter less processor time. With 3,000 it takes less still, but short commands
+// spend what they gain on compiling.
+setFlagsFromString('--max-inlined-bytecode-size-cumulative=2000');
 
 try {
   requireNode();
