@@ -59,7 +59,7 @@ const RULES: Readonly<Record<string, RankingRule>> = {
   'met first, others by chance': (cost, chance, isMet) => [isMet ? 0 : 1, isMet ? cost : 1 / chance],
   'met alone': (cost, _, isMet) => [isMet ? 0 : Number.POSITIVE_INFINITY, cost],
   'all by cost over chance': (cost, chance) => [0, cost / chance],
-  'all by cost over its square root': (cost, chance) => [0, cost / Math.sqrt(chance)],
+  'all by cost over the root of the chance': (cost, chance) => [0, cost / Math.sqrt(chance)],
 };
 type RankingRule = (cost: number, chance: number, isMet: boolean) => readonly [group: number, order: number];
 const OURS = 'met first, others by cost over chance';

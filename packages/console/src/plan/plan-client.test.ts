@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
-import { describe, it } from 'node:test';
-import { drawnTrace, linesOf } from './plan-client.ts';
+import { describe, it, mock } from 'node:test';
+import { drawnTrace, linesOf, Planning } from './plan-client.ts';
 
 describe('the lines of an answer', () => {
   it('are whole however the bytes come, in any script', async () => {
@@ -28,5 +28,29 @@ describe('drawn traffic', () => {
     const inputs = rows.map((row) => Number(row.split(',')[1])).sort((a, b) => a - b);
     assert.ok(Math.abs(inputs[rows.length / 2] - 700) < 70);
     assert.equal(drawnTrace(traffic), drawnTrace(traffic));
+  });
+});
+
+describe('a plan under way', () => {
+  it('has the course of its search: what looks cheapest, by the simulations that were done', async () => {
+    const search = (simulations: number, usdPerHour: number | null) => ({
+      search: { simulations, best: usdPerHour && { engines: 1, usdPerHour, profile: 'a', weights: 'FP16' } },
+      ...{ done: 0, of: 2 },
+    });
+    const lines = [search(10, null), search(40, 8), search(90, 5), { result: { plans: [] } }];
+    const answers = mock.method(globalThis, 'fetch', async (url: URL | string) =>
+      String(url).includes('models')
+        ? Response.json({ models: [{ name: 'Llama-3-8B', gpus: ['H100-80GB'] }] })
+        : new Response(lines.map((line) => JSON.stringify(line)).join('\n')),
+    );
+    const planning = new Planning(new URL('http://localhost/'));
+    const typed = { ttftS: '1', tpotMs: '50', perSecond: '4', inputTokens: '700', outputTokens: '150' };
+    await planning.start(typed);
+    answers.mock.restore();
+    assert.deepEqual(planning.course.value, [
+      [40, 8],
+      [90, 5],
+    ]);
+    assert.equal(planning.fault.value, '');
   });
 });

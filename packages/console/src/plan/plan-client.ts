@@ -93,6 +93,8 @@ export class Planning {
   /** Plans found so far. */
   readonly found = signal(0);
   readonly search = signal<SearchState>();
+  /** Price of what looked cheapest, by the simulations that were done, USD an hour. */
+  readonly course = signal<readonly (readonly [simulations: number, usdPerHour: number])[]>([]);
   readonly progress = signal<readonly [done: number, of: number]>([0, 0]);
   /** All plans, once it is complete. */
   readonly result = signal<PlanResult>();
@@ -154,6 +156,7 @@ export class Planning {
       this.isExample.value = false;
       this.found.value = 0;
       this.search.value = undefined;
+      this.course.value = [];
       this.progress.value = [0, 0];
       this.result.value = undefined;
       this.fault.value = '';
@@ -184,7 +187,11 @@ export class Planning {
       const { plans = [], sections, search, done, of }: PlanPart = part;
       if (sections) this.sections.value = sections;
       if (result) return result;
-      if (search) this.search.value = search;
+      if (search) {
+        const { simulations, best } = search;
+        this.search.value = search;
+        if (best !== null) this.course.value = [...this.course.value, [simulations, best.usdPerHour]];
+      }
       this.found.value += plans.length;
       if (of) this.progress.value = [done, of];
     }

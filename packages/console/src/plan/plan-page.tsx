@@ -1,5 +1,7 @@
+import type { Chart } from '@servegym/operators/report';
 import { type JSX, render } from 'preact';
 import { startTheme } from '../charts/palette.ts';
+import { XYChartBox } from '../charts/xy-chart.tsx';
 import { Button, PageHeader } from '../components/controls.tsx';
 import { count } from '../components/format.ts';
 import { saveCsv } from '../panels/csv.ts';
@@ -203,6 +205,17 @@ function searchText({ stage, share, simulations, rate, best, correlation }: Sear
   return [done, `${simulations} simulations, ${Math.round(rate)} a second`, ...looks, ...agrees].join(' · ');
 }
 
+/** How the price of what looks cheapest falls while the search goes on. */
+function courseChart(course: Planning['course']['value']): Chart {
+  return {
+    label: 'Price of what looks cheapest, by simulations',
+    x: { title: 'simulations', unit: 'count' },
+    y: { title: 'USD an hour, cheapest so far', unit: 'dollars' },
+    lines: [{ look: 'first', points: course }],
+    height: 160,
+  };
+}
+
 /** The plans found so far, or in the end; before, an example. */
 function Answer({ planning }: { planning: Planning }): JSX.Element | null {
   const { underWay, isStopped, isExample, found, search, sections } = planning;
@@ -226,6 +239,7 @@ function Answer({ planning }: { planning: Planning }): JSX.Element | null {
           </p>
           {underWay.value && <progress aria-label="Profiles planned" value={done} max={of || 1} />}
           {underWay.value && search.value && <p class="note">{searchText(search.value)}</p>}
+          {planning.course.value.length > 1 && <XYChartBox chart={courseChart(planning.course.value)} />}
         </section>
       )}
       <Sections sections={sections.value} />

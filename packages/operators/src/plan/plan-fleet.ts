@@ -74,7 +74,12 @@ interface SearchState {
   readonly simulations: number;
   readonly rate: number;
   /** What looks cheapest on all of the traffic of the search; `null` until that is played. */
-  readonly best: { readonly engines: number; readonly profile: string; readonly weights: string } | null;
+  readonly best: {
+    readonly engines: number;
+    readonly usdPerHour: number;
+    readonly profile: string;
+    readonly weights: string;
+  } | null;
   /** Rank correlation of the last part of the traffic with a larger one; `null` where there was none yet. */
   readonly correlation: number | null;
 }
@@ -172,10 +177,11 @@ export async function planFleet(
     ...{ ...options, space },
     onStage: (stage, agreements) =>
       tell({ stage, share: 0, correlation: agreements.at(-1)?.correlation ?? null }),
-    onBest: ({ profile, candidate, load }) =>
-      tell({
-        best: { engines: Math.ceil(1 / load), profile: profile.name, weights: candidate.weights },
-      }),
+    onBest: ({ profile, candidate, load }) => {
+      const engines = Math.ceil(1 / load);
+      const usdPerHour = engines * engineUsd(profile);
+      tell({ best: { engines, usdPerHour, profile: profile.name, weights: candidate.weights } });
+    },
   });
   tell({
     stage: 'engines for all of the traffic',
