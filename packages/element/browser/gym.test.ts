@@ -1,6 +1,10 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { stripTypeScriptTypes } from 'node:module';
+import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
+import { portableMath } from '@servegym/simulator';
 import axe from 'axe-core';
 import { type Browser, chromium, type Page } from 'playwright-core';
 import { Game } from '../src/game.ts';
@@ -98,6 +102,19 @@ describe('<servegym-gym>', () => {
     const windows = await played(page);
     const node = nodeGame({ environment: 'fleet', task: 'diurnal', seed: 1 }, windows);
     assert.equal(hash(windows), hash(node.windows));
+  });
+
+  it('computes with functions that have the bits of Node, where those of the browser need not', async () => {
+    const source = join(import.meta.dirname, '../../simulator/src/portable-math.ts');
+    const script = stripTypeScriptTypes(readFileSync(source, 'utf8')).replace('export const', 'const');
+    const bits = (functions: typeof portableMath) =>
+      Object.entries(functions).map(([name, of]) => [
+        name,
+        Array.from({ length: 20_000 }, (_, i) => of((i + 1) / 997, (i % 13) / 7)),
+      ]);
+    await using shown = await open('llmserve.html');
+    const there = await shown.page.evaluate(`(() => { ${script}; return (${bits})(portableMath); })()`);
+    assert.equal(hash(there), hash(bits(portableMath)));
   });
 
   it('names the tasks there are, where an attribute has none of them', async () => {
