@@ -14,7 +14,7 @@ addEventListener('servegym-curve', ({ detail }) =>
 `;
 
 export default benchmark({
-  what: 'Time from the load event of a page with <servegym-sim> to its first and its whole curve on the screen, without a cache; npm run build -w packages/element first',
+  what: 'Time from the load event of a page with <servegym-sim> to its first and its whole curve on the screen, without a cache; npm run build -w packages/element first.',
   options: { rounds: 5, throttle: [1, 4] },
   async *run({ rounds, throttle }) {
     const files = await serveFiles({ 'plain.html': PAGE });

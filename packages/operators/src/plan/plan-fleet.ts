@@ -73,7 +73,7 @@ interface SearchState {
   /** Simulations that are done, and how many a second. */
   readonly simulations: number;
   readonly rate: number;
-  /** What looks cheapest on all of the traffic of the search; `null` until that is played. */
+  /** What looks cheapest on the part of the traffic that was played last, in the end all that is searched on; `null` before. */
   readonly best: {
     readonly engines: number;
     readonly usdPerHour: number;
@@ -178,6 +178,7 @@ export async function planFleet(
     onStage: (stage, agreements) =>
       tell({ stage, share: 0, correlation: agreements.at(-1)?.correlation ?? null }),
     onBest: ({ profile, candidate, load }) => {
+      if (load === 0) return;
       const engines = Math.ceil(1 / load);
       const usdPerHour = engines * engineUsd(profile);
       tell({ best: { engines, usdPerHour, profile: profile.name, weights: candidate.weights } });

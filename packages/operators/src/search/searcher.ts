@@ -24,8 +24,8 @@ export interface SearchQuestion<Point, Found extends Point & Scored, Stage exten
   mayBeKept?(point: Point, stage: Stage): boolean;
   /** Told what the search is at, and how far parts of the traffic have agreed so far. */
   readonly onStage?: ((stage: string, agreements: SearchReport['agreements']) => void) | undefined;
-  /** Told of the best point on all of the traffic, whenever there is a better one. */
-  readonly onBest?: ((best: Found) => void) | undefined;
+  /** Told of the best point of each stage on a part of the traffic, and on all of it whenever there is a better one. */
+  readonly onBest?: ((best: Found, isWhole: boolean) => void) | undefined;
 }
 
 export interface Scored {
@@ -73,12 +73,12 @@ export class Searcher<Point, Found extends Point & Scored, Stage extends SearchS
     question.onStage?.(stage.name, this.agreements);
     const found = [...(await question.evaluate(points, stage))];
     for (const each of found) this.#seen.add(question.keyOf(each));
-    if (stage.blocks !== Number.POSITIVE_INFINITY) return found;
-    for (const each of found) this.#full.set(question.keyOf(each), each);
-    const [best] = this.ranked;
-    if (best !== undefined && best.score > this.#bestScore) {
-      this.#bestScore = best.score;
-      question.onBest?.(best);
+    const isWhole = stage.blocks === Number.POSITIVE_INFINITY;
+    if (isWhole) for (const each of found) this.#full.set(question.keyOf(each), each);
+    const [best] = isWhole ? this.ranked : this.order(found);
+    if (best !== undefined && (!isWhole || best.score > this.#bestScore)) {
+      if (isWhole) this.#bestScore = best.score;
+      question.onBest?.(best, isWhole);
     }
     return found;
   }

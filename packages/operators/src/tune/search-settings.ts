@@ -81,12 +81,13 @@ export async function searchSettings(
   profile: EngineProfile,
   space: CandidateSpace,
   traffic: Traffic,
-  { objective, targetLoad, start: count, ...told }: SearchOptions,
+  { objective, targetLoad, start: count, onStage, onBest }: SearchOptions,
 ) {
   const question = new LoadQuestion(evaluator, traffic, {
     scoreOf: ({ points }, on) => score(points, on, evaluator.slo, objective),
     load: objective === 'latency' ? targetLoad : undefined,
-    ...told,
+    onStage,
+    onBest: (best, isWhole) => isWhole && onBest?.(best),
   });
   const searcher = new Searcher(question);
   const defaults = vllmDefaults(profile);
