@@ -84,6 +84,17 @@ describe('the calibration of a running server', () => {
     assert.deepEqual(again, first.slice(1));
   });
 
+  it('sends more and shorter requests to a server on which the usual ones take too long', async () => {
+    const law = server.weights.FP16!.law;
+    const slow = { ...law, baseUs: 20 * law.baseUs, weightReadUs: 20 * law.weightReadUs };
+    const slowServer = { ...server, weights: { FP16: { ...server.weights.FP16!, law: slow } } };
+    const { loads } = await calibrateVirtually(slowServer, FACTS, { minutes: 2, drawnServers: 0 });
+    assert.deepEqual(
+      loads.slice(0, 2).map(({ source }) => source),
+      ['single requests', '12 at once'],
+    );
+  });
+
   it('takes no batch for a rate, also where a client needs some time to send it', () => {
     const { load } = serveProbe(batchProbe(FACTS, 'batch', 32), server, FACTS);
     const requests = load.requests.map((request, i) => ({ ...request, arrivalMs: i / 4 }));

@@ -37,6 +37,8 @@ const HELD_OUT_SHARE = 0.75;
 const OPEN_SHARE = 0.13;
 /** Fewer requests make no profile. */
 const LEAST_REQUESTS = 20;
+/** Fewest tokens of the longest answer of a batch, a choice: what ends sooner shows more of prompts than of decodes. */
+const LEAST_OUTPUT = 16;
 /** Relative spread of a coefficient that is known well enough. */
 const NARROW = 0.05;
 const MOST_OF_A_KIND = 2;
@@ -105,7 +107,7 @@ export async function calibrateServer(options: ServerCalibrationOptions): Promis
     startSpread: options.start === undefined ? GUESS_SPREAD : 1,
     ...{ maxNumSeqs, maxNumBatchedTokens, kvBlocks },
   });
-  await run.send(firstProbes[1]);
+  await run.send(firstBatch(single, firstProbes[1], options));
   server.refit();
   await probeUntilKnown(server, run, options);
   const held = server.openLoad(HELD_OUT_SHARE, minutes, 99);
@@ -146,6 +148,30 @@ export async function calibrateServer(options: ServerCalibrationOptions): Promis
     heldOut: comparison,
     findings: untold.findings,
     trust: trustIn(comparison, run.loads, facts),
+  };
+}
+
+/**
+ * The first batch, as the single requests show that there is time for: where the usual one would take more than half of what is left,
+ * more requests with shorter answers, so that there are enough of both to fit.
+ */
+function firstBatch(
+  { requests }: MeasuredLoad,
+  usual: Probe,
+  { facts, minutes }: ServerCalibrationOptions,
+): Probe {
+  const spentMs = Math.max(...requests.map(({ arrivalMs, e2eMs }) => arrivalMs + e2eMs));
+  const tokenMs = Math.min(...requests.map((each) => (each.e2eMs - each.ttftMs) / (each.outputTokens - 1)));
+  const mostTokens = (60_000 * minutes * (1 - OPEN_SHARE) - spentMs) / 2 / tokenMs;
+  const longest = Math.max(...usual.requests.map(({ outputTokens }) => outputTokens));
+  if (mostTokens < LEAST_OUTPUT || longest <= mostTokens) return usual;
+  const larger = batchProbe(facts, 'batch', Math.min(LEAST_REQUESTS - requests.length, facts.maxNumSeqs));
+  return {
+    ...larger,
+    requests: larger.requests.map((each) => ({
+      ...each,
+      outputTokens: Math.max(2, Math.floor((each.outputTokens * mostTokens) / longest)),
+    })),
   };
 }
 
