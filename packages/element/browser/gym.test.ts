@@ -125,23 +125,25 @@ describe('<servegym-gym>', () => {
       .waitFor();
   });
 
-  it('has no fault of accessibility, light and dark, wide and narrow', async () => {
-    for (const colorScheme of ['light', 'dark'] as const)
-      for (const width of [1280, 390]) {
-        await using shown = await open('llmserve.html', { colorScheme, viewport: { width, height: 900 } });
-        const { page } = shown;
-        await page.addStyleTag({ content: ':root { color-scheme: light dark }' });
-        await rested(page);
-        await page.getByRole('button', { name: 'Play 10' }).click();
-        await page.getByRole('status').filter({ hasText: 'Window 10' }).waitFor();
-        await page.evaluate(axe.source);
-        const { violations } = (await page.evaluate('axe.run()')) as axe.AxeResults;
-        assert.deepEqual(
-          violations.map(({ id, nodes }) => `${id}: ${nodes[0]!.html}`),
-          [],
-        );
-        const overflow = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
-        assert.ok(overflow <= 0, `${overflow} px too wide at ${width}`);
-      }
+  it('has no fault of accessibility, light and wide, dark and narrow', async () => {
+    for (const [colorScheme, width] of [
+      ['light', 1280],
+      ['dark', 390],
+    ] as const) {
+      await using shown = await open('llmserve.html', { colorScheme, viewport: { width, height: 900 } });
+      const { page } = shown;
+      await page.addStyleTag({ content: ':root { color-scheme: light dark }' });
+      await rested(page);
+      await page.getByRole('button', { name: 'Play 10' }).click();
+      await page.getByRole('status').filter({ hasText: 'Window 10' }).waitFor();
+      await page.evaluate(axe.source);
+      const { violations } = (await page.evaluate('axe.run()')) as axe.AxeResults;
+      assert.deepEqual(
+        violations.map(({ id, nodes }) => `${id}: ${nodes[0]!.html}`),
+        [],
+      );
+      const overflow = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+      assert.ok(overflow <= 0, `${overflow} px too wide at ${width}`);
+    }
   });
 });
