@@ -1,8 +1,25 @@
 import { readFileSync } from 'node:fs';
 import { findPolicy, isPolicyFile } from '@servegym/agents';
-import { firstSeeds, llmserve, ServeEpisode } from '@servegym/environments';
-import { mean, stratifiedBootstrap } from '@servegym/simulator/statistics';
+import { firstSeeds, llmserve, type ServeAction, ServeEpisode, type ServeTask } from '@servegym/environments';
+import { findProfile } from '@servegym/profiles';
+import type { EngineProfile } from '@servegym/simulator';
+import { mean, percentileOfSorted, stratifiedBootstrap } from '@servegym/simulator/statistics';
+import {
+  ANY_SERVER,
+  ANY_SERVER_LEARNER,
+  decodeNetwork,
+  networkPolicy,
+} from '../../packages/agents/src/learning/learners.ts';
+import { decodeActor } from '../../packages/agents/src/learning/trained-actor.ts';
+import { anyServerRule, playRule } from '../../packages/agents/src/policies/rule-policies.ts';
+import type { ServePolicy } from '../../packages/agents/src/policies/serve-policies.ts';
+import { playSteadyState } from '../../packages/agents/src/policies/steady-state.ts';
+import { scaledProfile } from '../../packages/environments/src/llmserve/scaled-profile.ts';
 import { benchmark } from '../harness.ts';
+
+const ANY_SERVER_FILE = readFileSync(
+  new URL('../../packages/agents/weights/any-server.safetensors', import.meta.url),
+);
 
 /** Servers and traffic that policies of any server are never trained on, and the task itself. */
 const SCENARIOS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
@@ -18,42 +35,112 @@ const SCENARIOS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   Mooncake: { traffic: 'mooncake-conversation' },
 };
 
+/** Episodes of the training distribution: to choose on, with `--split validation`. */
+const DISTRIBUTION = 'training distribution';
+
+/** What is played: a task on a server, and the reset options that policies of the catalogue are told. */
+interface Played {
+  readonly task: ServeTask;
+  readonly profile: EngineProfile;
+  /** The profile that policies are told. */
+  readonly told: EngineProfile;
+  readonly options?: Readonly<Record<string, string>>;
+}
+
+type Player = (played: Played, seed: number) => ServePolicy['act'];
+
+/** Plays by a policy of the catalogue or by a file. `rule` on the training distribution is that of any server. */
+function playerOf(name: string): Player {
+  if (name === 'steady-state') return ({ task, told }) => playSteadyState(task, told);
+  const file = name === 'any-server' ? ANY_SERVER_FILE : isPolicyFile(name) ? readFileSync(name) : undefined;
+  if (file !== undefined && decodeActor(file).metadata.task === ANY_SERVER) {
+    const { task: any, ...network } = decodeNetwork(ANY_SERVER_LEARNER, file);
+    return ({ task }, seed) => {
+      const ruled = () => playRule(task, anyServerRule(task));
+      const policy = networkPolicy(ANY_SERVER_LEARNER, any, network, ruled as never);
+      policy.reset({ taskId: task.id, seed });
+      return (step) => policy.act(step as never);
+    };
+  }
+  const { policy } = findPolicy('llmserve', file ?? name);
+  return ({ task, options }, seed) => {
+    if (options === undefined) {
+      if (name !== 'rule')
+        throw new Error(`expected policies of any server on the ${DISTRIBUTION}, got ${name}`);
+      return playRule(task, anyServerRule(task));
+    }
+    policy.reset({ taskId: task.id, seed, resetOptions: options });
+    // A policy of an environment meets only this environment's observations.
+    return (step) => policy.act(step) as ServeAction;
+  };
+}
+
+function playedOn(scenario: string, taskId: string, times: number, seed: number): Played {
+  if (scenario === DISTRIBUTION) {
+    const drawn = llmserve.drawTrainingEpisode(seed);
+    return { ...drawn, told: drawn.profile };
+  }
+  const options = SCENARIOS[scenario];
+  if (options === undefined) {
+    throw new Error(
+      `expected one of ${[...Object.keys(SCENARIOS), DISTRIBUTION].join(', ')}, got ${scenario}`,
+    );
+  }
+  const task = llmserve.choose({ ...options, task_id: taskId });
+  const told = findProfile(task.profile);
+  return { task, told, options, profile: times === 1 ? told : scaledProfile(told, [times, times, times]) };
+}
+
 export default benchmark({
-  what: 'Mean return over the default, with its 95 % interval, of policies on servers and traffic that policies of any server were never trained on: names of the catalogue, or files of `servegym train`, divided by commas. Every policy plays the same requests.',
+  what: 'Mean return over the default, with its 95 % interval, and processor time of a decision, of policies on servers and traffic that policies of any server were never trained on, or on their training distribution: names of the catalogue, or files of `servegym train`, divided by commas. Every policy plays the same requests.',
   options: {
-    policies: 'rule,ppo,any-server',
+    policies: 'rule,steady-state,ppo,any-server',
     task: 'bursty_workload',
     scenarios: Object.keys(SCENARIOS).join(','),
     split: 'test',
     episodes: 20,
+    /** Times of the server over those of its profile, which is what policies are told. */
+    times: 1,
   },
-  async *run({ policies, task: taskId, scenarios, split, episodes }) {
+  async *run({ policies, task: taskId, scenarios, split, episodes, times }) {
     const seeds = firstSeeds(split as 'test', episodes);
-    for (const name of policies.split(',')) {
-      const { policy } = findPolicy('llmserve', isPolicyFile(name) ? readFileSync(name) : name);
+    for (const policy of policies.split(',')) {
+      const player = playerOf(policy);
       for (const scenario of scenarios.split(',')) {
-        const options = SCENARIOS[scenario];
-        if (options === undefined)
-          throw new Error(`expected one of ${Object.keys(SCENARIOS).join(', ')}, got ${scenario}`);
-        const task = llmserve.choose({ ...options, task_id: taskId });
-        const gains = seeds.map((seed) => {
-          const requests = llmserve.drawRequests(task, seed);
-          policy.reset({ taskId, seed, resetOptions: options });
-          const episode = new ServeEpisode(task, seed, { requests });
-          let reward: number | null = null;
-          while (!episode.done) {
-            const { action: previousAction, window: stepIndex } = episode;
-            const step = { observation: episode.observation(), reward, previousAction, stepIndex };
-            // A policy of an environment meets only this environment's observations.
-            reward = episode.step(policy.act(step) as typeof previousAction);
-          }
-          return (
-            episode.totals.reward - llmserve.anchors.constantReturn(task, seed, requests, task.defaultAction)
-          );
-        });
+        const decisionMs: number[] = [];
+        const gains = seeds.map((seed) =>
+          gainOf(player, playedOn(scenario, taskId, times, seed), seed, decisionMs),
+        );
         const [low, high] = stratifiedBootstrap([gains], mean);
-        yield { policy: name, task: taskId, scenario, gain: mean(gains), low, high };
+        decisionMs.sort((a, b) => a - b);
+        yield {
+          ...{ policy, task: scenario === DISTRIBUTION ? 'drawn' : taskId, scenario },
+          ...{ gain: mean(gains), low, high, 'below default': gains.filter((gain) => gain < 0).length },
+          'decision p50, ms': percentileOfSorted(decisionMs, 50),
+          'p99, ms': percentileOfSorted(decisionMs, 99),
+        };
       }
     }
   },
 });
+
+/** Return over that of the default on the same requests. @param decisionMs takes the processor time of each decision */
+function gainOf(player: Player, played: Played, seed: number, decisionMs: number[]): number {
+  const { task, profile } = played;
+  const requests = llmserve.drawRequests(task, seed);
+  const standard = new ServeEpisode(task, seed, { requests, profile });
+  while (!standard.done) standard.step(task.defaultAction);
+  const act = player(played, seed);
+  const episode = new ServeEpisode(task, seed, { requests, profile });
+  let reward: number | null = null;
+  while (!episode.done) {
+    const { action: previousAction, window: stepIndex } = episode;
+    const step = { observation: episode.observation(), reward, previousAction, stepIndex };
+    const before = process.cpuUsage();
+    const action = act(step);
+    const { user, system } = process.cpuUsage(before);
+    decisionMs.push((user + system) / 1000);
+    reward = episode.step(action);
+  }
+  return episode.totals.reward - standard.totals.reward;
+}

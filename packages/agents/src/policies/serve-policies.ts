@@ -26,6 +26,7 @@ import { catalogue, constantPolicy, createFrom, EpisodePolicy, randomPolicy } fr
 import { MpcPolicy, OraclePolicy } from './planner-policies.ts';
 import policies from './policies.json' with { type: 'json' };
 import { anyServerRule, heuristicPolicy, playRule, rulePolicy } from './rule-policies.ts';
+import { steadyStatePolicy } from './steady-state.ts';
 
 /** A policy for the `llmserve` environment. */
 export type ServePolicy = Policy<ServeAction, ServeObservation>;
@@ -124,6 +125,7 @@ export const SERVE_POLICIES = catalogue<ServeAction, ServeObservation>(policies.
   heuristic: () => heuristicPolicy(),
   'static-tuned': () => constantPolicy('static-tuned', bestConstant),
   rule: () => rulePolicy(),
+  'steady-state': () => steadyStatePolicy(),
   mpc: () => new MpcPolicy(),
   'mpc-unshifted': () => new MpcPolicy(undefined, 'mpc-unshifted'),
   'mpc-online': () => new MpcPolicy(undefined, 'mpc-online'),

@@ -1,0 +1,318 @@
+import {
+  holdMaskedKnobs,
+  llmserve,
+  REQUEST_CLASSES,
+  type ServeAction,
+  type ServeObservation,
+  type ServeTask,
+} from '@servegym/environments';
+import { findProfile } from '@servegym/profiles';
+import {
+  DraftTimer,
+  type EngineProfile,
+  IterationTimer,
+  kvMemoryGiB,
+  portableMath,
+  TICKS_PER_MS,
+  weightChangeSeconds,
+  weightVariant,
+} from '@servegym/simulator';
+import type { Policy, PolicyStep } from '../core/policy.ts';
+import { EpisodePolicy } from './catalogue.ts';
+
+type Tier = ServeAction['quantization_tier'];
+const TIERS = llmserve.bins.quantization_tier;
+const DEPTHS = [0, 1, 2, 3, 4, 5, 6] as const;
+const GB_PER_GIB = 2 ** 30 / 1e9;
+
+/*
+ * Choices, made on validation episodes of the training distribution: mean return of 300 of them in docs/agents.md.
+ */
+const BATCH_CAP = 512;
+/** Share of the KV pool that is to be in use. */
+const KV_TARGET = 0.5;
+/** Memory of each GPU that is left free for tenants, GB. */
+const HEADROOM_GB = 4;
+/** Windows over which another precision has to repay its reload, and reward a window that it has to gain beyond that. */
+const REPAY_WINDOWS = 12;
+const HESITATION = 0.12;
+/** Weights of the newest window in the estimates of arrivals, of answers, and of how fast prompts are prefilled. */
+const NEWEST = { arrivals: 0.6, answers: 0.15, prefill: 0.3 };
+/** Windows over which answers are counted: tokens emitted over requests arrived. */
+const ANSWER_WINDOWS = 8;
+/** Mean answer that is believed in before any was counted, tokens. */
+const FIRST_ANSWER = 200;
+/** Prefill that arrives, over what a GPU can do, from which no pool helps: then one for so many sequences is the cheapest. */
+const LOST = 1.6;
+const LOST_SEQUENCES = 2;
+const LOST_WINDOWS = 3;
+/** Spread of the logarithm of times around what is predicted: per output token, and to the first. */
+const SPREAD = { tpot: 0.3, ttft: 0.8 };
+/** Least charge for a precision whose smallest KV pool does not fit beside the tenants: the server would go down. */
+const NO_ROOM = 0.6;
+
+/** What is believed of the traffic. */
+interface Belief {
+  /** Arrivals a second on each GPU. */
+  rate: number;
+  /** Mean tokens of prompts and answers. */
+  prompt: number;
+  answer: number;
+  /** Measured over predicted time of prefill: less than 1 where prefixes are cached. */
+  prefill: number;
+  /** Sequences that decode on each GPU now, and the time that they get a token in, ms; 0 where none do. */
+  running: number;
+  tokenMs: number;
+  /** Windows in a row in which prompts arrived faster than they can be prefilled. */
+  lost: number;
+}
+
+/** A precision in the steady state of a traffic, with its best depth of drafts. */
+interface SteadyState {
+  readonly depth: number;
+  /** Reward of a window. */
+  readonly reward: number;
+  readonly tpotMs: number;
+  readonly ttftMs: number;
+  /** Share of the traffic that is served. */
+  readonly served: number;
+  /** KV pool, GB a GPU. */
+  readonly poolGb: number;
+  /** Prefill that arrives, over what a GPU can do. */
+  readonly load: number;
+  /** Whether no pool helps any more. */
+  readonly isLost: boolean;
+}
+
+/** The laws of a server as the steady state needs them. */
+class Server {
+  readonly task: ServeTask;
+  readonly profile: EngineProfile;
+  readonly gpuGb: number;
+  readonly #timers: Readonly<Record<Tier, IterationTimer>>;
+  readonly #drafts: DraftTimer | null;
+  readonly #kvGbPerToken: number;
+
+  constructor(task: ServeTask, profile: EngineProfile) {
+    const { gpu, model, speculation } = profile;
+    this.task = task;
+    this.profile = profile;
+    this.gpuGb = gpu.memoryGiB * GB_PER_GIB;
+    const timers = TIERS.map((tier) => [tier, new IterationTimer(weightVariant(profile, tier).law)]);
+    this.#timers = Object.fromEntries(timers) as Record<Tier, IterationTimer>;
+    this.#drafts = speculation === null ? null : new DraftTimer(speculation);
+    this.#kvGbPerToken = model.kvBytesPerToken / gpu.count / 1e9;
+  }
+
+  weightsGb(tier: Tier): number {
+    return weightVariant(this.profile, tier).weightGiB * GB_PER_GIB;
+  }
+
+  /** The largest KV pool, GB a GPU. */
+  poolGb(tier: Tier): number {
+    return kvMemoryGiB(this.profile, tier, true) * GB_PER_GIB;
+  }
+
+  prefillMs(tier: Tier, tokens: number): number {
+    return this.#timers[tier].fixedTicks(Math.round(tokens), 0, (tokens * tokens) / 2) / TICKS_PER_MS;
+  }
+
+  /** Time of an iteration of `sequences` sequences with `depth` drafts each, ms. @param context tokens of each sequence */
+  #stepMs(tier: Tier, depth: number, sequences: number, context: number): number {
+    const count = Math.max(1, Math.round(sequences));
+    const timer = this.#timers[tier];
+    const ticks =
+      timer.fixedTicks(count * (depth + 1), count, 0) + count * context * timer.contextTicks(count);
+    const drafts = depth > 0 ? (this.#drafts?.ticks(depth, count, count * context) ?? 0) : 0;
+    return (ticks + drafts) / TICKS_PER_MS;
+  }
+
+  /**
+   * Little's law: as many sequences decode as arrive in the time that one takes, which depends on how many decode.
+   * @param roomGb room for the KV pool of each GPU
+   * @param kinds phases that are on as far as their price of quality tells
+   */
+  steadyState(
+    tier: Tier,
+    depth: number,
+    belief: Belief,
+    roomGb: number,
+    kinds: ServeTask['phases'],
+  ): Omit<SteadyState, 'depth'> {
+    const { task, profile } = this;
+    const { rate, prompt, answer } = belief;
+    const survival = profile.speculation?.survival[kinds[0]!.acceptance ?? task.acceptance] ?? [];
+    let tokens = 1;
+    for (let i = 0; i < depth; i++) tokens += survival[i] ?? 0;
+    const context = prompt + answer / 2;
+    const prefill = belief.prefill * this.prefillMs(tier, prompt);
+    // Weights are read for the decodes of an iteration anyway.
+    const beside = Math.max(prefill - this.prefillMs(tier, 1), 0.3 * prefill);
+    const load = (rate * beside) / 1000;
+    const decoding = 1 - Math.min(0.95, load);
+    const room = Math.max(roomGb, 0.1 * this.poolGb(tier));
+    const most = Math.min(BATCH_CAP, Math.min(room, this.poolGb(tier)) / this.#kvGbPerToken / context);
+    const tokenMs = (sequences: number) => this.#stepMs(tier, depth, sequences, context) / tokens / decoding;
+    let sequences = Math.min(1, most);
+    for (let i = 0; i < 20; i++) {
+      const next = Math.min(most, (rate * answer * tokenMs(sequences)) / 1000);
+      if (Math.abs(next - sequences) < 0.02 * sequences) break;
+      sequences = Math.max(0.05, (sequences + next) / 2);
+    }
+    // What runs now says more than the estimate of answers, which lags behind a crowd.
+    if (belief.tokenMs > 0) {
+      const crowd = belief.running * Math.min(3, tokenMs(sequences) / belief.tokenMs);
+      sequences = Math.min(most, Math.max(sequences, crowd));
+    }
+    const tpotMs = tokenMs(sequences);
+    const offered = rate * answer;
+    const served = sequences < 0.98 * most ? 1 : Math.min(1, (1000 * sequences) / tpotMs / offered);
+    const ttftMs = prefill / decoding + tpotMs * tokens + 1e5 * (1 - served);
+    const isLost = load > LOST && belief.lost >= LOST_WINDOWS;
+    const poolGb = isLost
+      ? LOST_SEQUENCES * context * this.#kvGbPerToken
+      : Math.min(this.poolGb(tier), (Math.max(1, sequences) * context * this.#kvGbPerToken) / KV_TARGET);
+    const figures = { tpotMs, ttftMs, served, poolGb, load, isLost };
+    return { ...figures, reward: this.#reward(tier, depth, figures, 2 * offered * served, kinds) };
+  }
+
+  /** @param emitted tokens a second of both GPUs */
+  #reward(
+    tier: Tier,
+    depth: number,
+    { tpotMs, ttftMs, served, poolGb }: Pick<SteadyState, 'tpotMs' | 'ttftMs' | 'served' | 'poolGb'>,
+    emitted: number,
+    kinds: ServeTask['phases'],
+  ): number {
+    const { task, profile } = this;
+    const { gpu, speculation } = profile;
+    const { reward, objectives } = task;
+    let attained = 0;
+    let judged = 0;
+    for (const kind of REQUEST_CLASSES) {
+      const { weight, ttftMs: ttft, tpotMs: tpot } = objectives[kind];
+      const share = weight * kinds.reduce((sum, { traffic }) => sum + (traffic[kind]?.share ?? 0), 0);
+      judged += share;
+      attained += share * likelihood(tpot / tpotMs, SPREAD.tpot) * likelihood(ttft / ttftMs, SPREAD.ttft);
+    }
+    const draftGb = depth > 0 ? (speculation?.draftGiB ?? 0) * GB_PER_GIB : 0;
+    const usd = (2 * gpu.count * gpu.usdPerHour) / 3600 / (emitted / 1000);
+    return (
+      reward.throughput * served +
+      (reward.slo * attained) / judged -
+      (reward.memory * (this.weightsGb(tier) + draftGb + poolGb)) / this.gpuGb -
+      reward.cost * Math.min(1, usd / task.referenceCostPer1k) -
+      kinds[0]!.qualityValue * (1 - weightVariant(profile, tier).quality)
+    );
+  }
+}
+
+/** Chance that a time whose logarithm spreads so much stays under a bound this many times the predicted one. */
+function likelihood(ratio: number, spread: number): number {
+  return 1 / (1 + portableMath.pow(ratio, -1.7 / spread));
+}
+
+type Window = Pick<PolicyStep<ServeAction, ServeObservation>, 'observation' | 'previousAction' | 'stepIndex'>;
+
+/**
+ * Takes the configuration whose steady state earns most: from the iteration-time model of the server, its memory and the
+ * prices of its task, for the traffic of the last windows. It changes the precision where the gain repays the reload. The
+ * division of the GPUs stays as the task has it.
+ */
+export function playSteadyState(task: ServeTask, profile: EngineProfile): (window: Window) => ServeAction {
+  const server = new Server(task, profile);
+  const belief: Belief = {
+    rate: 0,
+    prompt: 0,
+    answer: FIRST_ANSWER,
+    prefill: 1,
+    running: 0,
+    tokenMs: 0,
+    lost: 0,
+  };
+  const seenWindows: { readonly emitted: number; readonly arrived: number }[] = [];
+  return ({ observation: seen, previousAction: inForce, stepIndex }) => {
+    const { quantization_tier: current } = inForce;
+    if (stepIndex > 0) watch(server, belief, seenWindows, seen, current);
+    const priced = task.phases.filter(
+      ({ qualityValue }) => Math.abs(qualityValue - seen.quality_value) < 1e-9,
+    );
+    const kinds = priced.length > 0 ? priced : task.phases;
+    const freeGb =
+      inForce.kv_budget_fraction * server.poolGb(current) +
+      server.gpuGb -
+      HEADROOM_GB -
+      seen.gpu_memory_used_gb;
+    const roomGb = (tier: Tier) => freeGb + server.weightsGb(current) - server.weightsGb(tier);
+    const states = TIERS.map((tier) => {
+      const depths = DEPTHS.map((depth) => ({
+        ...{ tier, depth },
+        ...server.steadyState(tier, depth, belief, roomGb(tier), kinds),
+      }));
+      const best = depths.reduce((a, b) => (b.reward > a.reward ? b : a));
+      const change =
+        tier === current
+          ? 0
+          : HESITATION + weightChangeSeconds(profile, current, tier) / task.windowSeconds / REPAY_WINDOWS;
+      const noRoom = roomGb(tier) < 0.1 * server.poolGb(tier) ? NO_ROOM : 0;
+      return { ...best, gain: best.reward - change - noRoom };
+    });
+    const chosen = states.reduce((a, b) => (b.gain > a.gain ? b : a));
+    const { load } = states.find(({ tier }) => tier === current)!;
+    belief.lost = load > LOST ? belief.lost + 1 : 0;
+    const held = chosen.isLost ? 0 : (seen.relative.kv_held * server.gpuGb) / KV_TARGET;
+    const pool =
+      Math.min(Math.max(held, 0.8 * chosen.poolGb), roomGb(chosen.tier)) / server.poolGb(chosen.tier);
+    const action =
+      stepIndex === 0
+        ? task.defaultAction
+        : {
+            ...task.defaultAction,
+            batch_cap: BATCH_CAP,
+            quantization_tier: chosen.tier,
+            speculation_depth: chosen.depth,
+            priority_routing: true,
+            // In whole hundredths: steps do not drift.
+            kv_budget_fraction: Math.min(1, Math.max(0.1, Math.round(100 * pool) / 100)),
+          };
+    return holdMaskedKnobs(task, action);
+  };
+}
+
+/** Takes in the last window. */
+function watch(
+  server: Server,
+  belief: Belief,
+  windows: { readonly emitted: number; readonly arrived: number }[],
+  seen: ServeObservation,
+  tier: Tier,
+): void {
+  const { request_arrival_rate: arrived, mean_prompt_length: prompt, queue_depth: queue } = seen;
+  const towards = (old: number, next: number, weight: number) =>
+    old === 0 ? next : old + weight * (next - old);
+  // A queue has to be served as well.
+  const waiting = Math.min(1, queue / (1 + 30 * arrived));
+  belief.rate = towards(belief.rate, Math.max(0.01, (arrived / 2) * (1 + waiting)), NEWEST.arrivals);
+  if (prompt > 0) belief.prompt = towards(belief.prompt, prompt, NEWEST.arrivals);
+  windows.push({ emitted: seen.throughput_tps, arrived });
+  if (windows.length > ANSWER_WINDOWS) windows.shift();
+  const total = (of: 'emitted' | 'arrived') => windows.reduce((sum, window) => sum + window[of], 0);
+  if (total('arrived') > 0 && queue < 20) {
+    const answer = Math.min(3000, Math.max(10, total('emitted') / total('arrived')));
+    belief.answer = towards(belief.answer, answer, NEWEST.answers);
+  }
+  if (queue === 0 && prompt > 0 && seen.p50_ttft_ms > 0) {
+    const measured = Math.min(1, Math.max(0.1, seen.p50_ttft_ms / server.prefillMs(tier, prompt)));
+    belief.prefill += NEWEST.prefill * (measured - belief.prefill);
+  }
+  belief.running = seen.active_requests / 2;
+  belief.tokenMs = seen.p50_itl_ms;
+}
+
+/** The policy of an episode on the server and the traffic that its reset asked for. */
+export function steadyStatePolicy(): Policy<ServeAction, ServeObservation> {
+  return new EpisodePolicy('steady-state', ({ taskId, resetOptions }) => {
+    const task = llmserve.choose({ ...resetOptions, task_id: taskId });
+    return playSteadyState(task, findProfile(task.profile));
+  });
+}
