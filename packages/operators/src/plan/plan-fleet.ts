@@ -142,12 +142,12 @@ export async function planFleet(
   options: PlanOptions,
 ): Promise<PlanResult> {
   const started = performance.now();
-  const { slo, mostEngines, minQuality, allow, onPlans } = options;
+  const { slo, mostEngines, allow, onPlans } = options;
   const whole = joinTraffic([split.search, split.heldOut]);
   const few = someBlocks(split.search, FIRST_BLOCKS);
   const asked: SearchSpace = options.space ?? PLAN_SPACE;
   const space = { quantization: WEIGHT_PRECISIONS, router: ONE_ROUTER, ...asked };
-  const { quantization, router: routers } = space;
+  const { router: routers } = space;
   const traffic: PlannedTraffic = { trace, work: traceWork(trace), whole, few, routers, ...split };
   let state: Pick<SearchState, 'stage' | 'share' | 'best' | 'correlation'> = {
     ...{ stage: '', share: 0, best: null, correlation: null },
@@ -159,20 +159,7 @@ export async function planFleet(
     options.onSearch?.({ ...state, simulations, rate });
   };
   const evaluator = new Evaluator(jobs, options, (share) => tell({ share }));
-  const kinds = profilesIn(space, profiles).flatMap((profile) =>
-    alikePrecisions(
-      profile,
-      precisionsOf(profile, minQuality).filter((each) => quantization.includes(each)),
-      allow,
-    ).map(([precision, ...weightsAlike]) => ({
-      ...{ profile, precision, weightsAlike },
-    })),
-  );
-  if (kinds.length === 0)
-    throw new TuningError(
-      'EMPTY_SEARCH_SPACE',
-      `no profile has weights of ${quantization.join(', ')} with an accuracy of at least ${minQuality}`,
-    );
+  const kinds = kindsIn(space, profiles, options);
   const { engines: searched, ...effort } = await searchEngines(evaluator, split.search, kinds, {
     ...{ ...options, space },
     onStage: (stage, agreements) =>
@@ -232,6 +219,25 @@ export async function planFleet(
     simulatedRequests: evaluator.simulatedRequests,
     wallS: (performance.now() - started) / 1000,
   };
+}
+
+/** Profiles and precisions that are planned. @throws {TuningError} when there are none */
+function kindsIn(
+  space: SearchSpace & { readonly quantization: readonly WeightPrecision[] },
+  profiles: readonly EngineProfile[],
+  { minQuality, allow }: Pick<PlanOptions, 'minQuality' | 'allow'>,
+) {
+  const { quantization } = space;
+  const kinds = profilesIn(space, profiles).flatMap((profile) =>
+    alikePrecisions(
+      profile,
+      precisionsOf(profile, minQuality).filter((each) => quantization.includes(each)),
+      allow,
+    ).map(([precision, ...weightsAlike]) => ({ profile, precision, weightsAlike })),
+  );
+  if (kinds.length > 0) return kinds;
+  const expected = `weights of ${quantization.join(', ')} with an accuracy of at least ${minQuality}`;
+  throw new TuningError('EMPTY_SEARCH_SPACE', `no profile has ${expected}`);
 }
 
 function ratesOf({ arrivalMs, inputTokens, outputTokens }: Trace) {

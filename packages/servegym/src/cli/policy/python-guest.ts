@@ -95,13 +95,7 @@ function startGuest(
   };
   /** Waits for the answer: values into `list`, kinds into `kinds`, and text. */
   const receive = (began: number): void => {
-    let [got, expected] = [0, 8 * ANSWER];
-    while (got < expected) {
-      const read = readSync(pipes.answers, answer, got, answer.byteLength - got, null);
-      if (read === 0) throw over(began);
-      got += read;
-      if (answer[0] >= 0) expected = 8 * (ANSWER + answer[0] + answer[1]) + answer[2];
-    }
+    if (!isRead(pipes.answers, answer)) throw over(began);
     const [values, kindCount, bytes] = answer;
     if (values < 0) {
       write(new Uint8Array(new Float64Array([random()]).buffer), began);
@@ -170,6 +164,18 @@ function startGuest(
       closeSync(pipes.answers);
     },
   };
+}
+
+/** Reads an answer. False: the pipe ended before it did. */
+function isRead(pipe: number, answer: Float64Array): boolean {
+  let [got, expected] = [0, 8 * ANSWER];
+  while (got < expected) {
+    const read = readSync(pipe, answer, got, answer.byteLength - got, null);
+    if (read === 0) return false;
+    got += read;
+    if (answer[0] >= 0) expected = 8 * (ANSWER + answer[0] + answer[1]) + answer[2];
+  }
+  return true;
 }
 
 /** Starts Python with a pipe for calls and one for answers, whose ends here block: a policy is asked in the middle of a simulation. */
