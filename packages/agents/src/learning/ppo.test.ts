@@ -66,7 +66,7 @@ for (const makeKernels of [plainKernels, simdKernels]) {
 
 describe('Ppo', () => {
   it('goes on from a checkpoint in the middle of an episode as if it had not stopped, bit for bit', () => {
-    const options = { seed: 4, totalSteps: 2_560 };
+    const options = { seed: 4, totalSteps: 2_560, keepBonus: [4, 2] as const };
     const whole = learner(options, identityEnvironment, simdKernels());
     const expected = train(whole);
 
@@ -78,6 +78,8 @@ describe('Ppo', () => {
     assert.deepEqual([...before, ...train(resumed)], expected);
     assert.deepEqual(resumed.checkpoint(), whole.checkpoint());
     assert.deepEqual(resumed.actorWeights(), whole.actorWeights());
+    const again = learner(options, identityEnvironment, simdKernels(), { checkpoint: whole.checkpoint() });
+    assert.deepEqual(again.actorWeights(), whole.actorWeights());
   });
 
   it('starts from the file of an actor at the scale of observations and rewards that it ended at', () => {

@@ -223,6 +223,8 @@ export class Ppo {
     const returns = checkpoint?.returns ?? actor?.returns;
     this.returns = returns ? RunningNormalizer.from(returns) : new RunningNormalizer(1);
     this.#steps = checkpoint?.steps ?? 0;
+    // That of the last update: a finished run has no other.
+    if (checkpoint) this.network.keepBonus = this.#scheduleAt(this.#steps - this.#size).keepBonus;
     this.#log = new EpisodeLog(environments, headSizes.length, checkpoint?.episodes);
     this.#minibatch = new Minibatch(kernels, options.minibatchSize, observationSize, headSizes.length);
     this.#normalized = kernels.allocate(this.#size * observationSize);
@@ -274,13 +276,7 @@ export class Ppo {
 
   /** Plays one rollout and learns from it. */
   update(): PpoUpdate {
-    const progress = Math.min(1, this.#steps / this.options.totalSteps);
-    const along = ([start, end]: readonly [number, number]) => start + (end - start) * progress;
-    const schedule = {
-      learningRate: this.options.learningRate * (1 - progress),
-      entropyCoef: along(this.options.entropyCoef),
-      keepBonus: along(this.options.keepBonus),
-    };
+    const schedule = this.#scheduleAt(this.#steps);
     this.network.keepBonus = schedule.keepBonus;
     const finishedReturns = this.#collect();
     this.#computeAdvantages();
@@ -293,6 +289,17 @@ export class Ppo {
       ...learned,
       explainedVariance: explainedVariance(this.#values, this.#targets),
       ...schedule,
+    };
+  }
+
+  /** What changes over the training, for an update after so many steps. */
+  #scheduleAt(steps: number) {
+    const progress = Math.min(1, steps / this.options.totalSteps);
+    const along = ([start, end]: readonly [number, number]) => start + (end - start) * progress;
+    return {
+      learningRate: this.options.learningRate * (1 - progress),
+      entropyCoef: along(this.options.entropyCoef),
+      keepBonus: along(this.options.keepBonus),
     };
   }
 
