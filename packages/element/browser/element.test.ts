@@ -14,7 +14,7 @@ import { parquetWriteBuffer } from 'hyparquet-writer';
 import { type Browser, chromium, type Page } from 'playwright-core';
 import { EFFORTS, type LoadCurve, loadFilm, wholeCurve } from '../src/load-curve.ts';
 import { type LogAnswer, planLog } from '../src/plan-log.ts';
-import { DIST, serveFiles } from './static-files.fixture.ts';
+import { DIST, openPage, serveFiles } from './static-files.fixture.ts';
 
 /** A guard against hanging. */
 const LONGEST_WAIT_MS = 120_000;
@@ -59,25 +59,8 @@ describe('<servegym-sim>', () => {
     files?.server.close();
   });
 
-  /** A page without faults, and what it asked for. */
-  async function open(path: string, options = {}) {
-    const page = await browser.newPage(options);
-    page.setDefaultTimeout(LONGEST_WAIT_MS);
-    const faults: string[] = [];
-    const asked: string[] = [];
-    page.on('pageerror', ({ message }) => faults.push(message));
-    page.on('console', (message) => message.type() === 'error' && faults.push(message.text()));
-    page.on('request', (request) => asked.push(request.url()));
-    await page.goto(path.startsWith('http') ? path : files.url + path);
-    return {
-      page,
-      asked,
-      async [Symbol.asyncDispose]() {
-        await page.close();
-        assert.deepEqual(faults, []);
-      },
-    };
-  }
+  const open = (path: string, options = {}) =>
+    openPage(browser, new URL(path, files.url).href, LONGEST_WAIT_MS, options);
 
   it('shows the bits that Node computes, from files under a path, and asks for nothing else', async () => {
     for (const [path, name] of [

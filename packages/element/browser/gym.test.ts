@@ -9,7 +9,7 @@ import axe from 'axe-core';
 import { type Browser, chromium, type Page } from 'playwright-core';
 import { Game } from '../src/game.ts';
 import type { GameChoice, GameWindow } from '../src/game-moves.ts';
-import { serveFiles } from './static-files.fixture.ts';
+import { openPage, serveFiles } from './static-files.fixture.ts';
 
 /** A guard against hanging. */
 const LONGEST_WAIT_MS = 60_000;
@@ -35,20 +35,9 @@ describe('<servegym-gym>', () => {
   });
 
   async function open(path: string, options = {}) {
-    const page = await browser.newPage(options);
-    page.setDefaultTimeout(LONGEST_WAIT_MS);
-    const faults: string[] = [];
-    page.on('pageerror', ({ message }) => faults.push(message));
-    page.on('console', (message) => message.type() === 'error' && faults.push(message.text()));
-    await page.goto(path.startsWith('http') ? path : files.url + path);
-    await page.getByRole('button', { name: 'Play a window' }).waitFor();
-    return {
-      page,
-      async [Symbol.asyncDispose]() {
-        await page.close();
-        assert.deepEqual(faults, []);
-      },
-    };
+    const shown = await openPage(browser, new URL(path, files.url).href, LONGEST_WAIT_MS, options);
+    await shown.page.getByRole('button', { name: 'Play a window' }).waitFor();
+    return shown;
   }
 
   const rested = (page: Page) => page.locator('servegym-gym .charts[aria-busy=false] svg').first().waitFor();

@@ -1,7 +1,9 @@
+import assert from 'node:assert/strict';
 import { createReadStream, existsSync, statSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { extname, join } from 'node:path';
+import type { Browser } from 'playwright-core';
 
 /** The built package. */
 export const DIST = join(import.meta.dirname, '..', 'dist');
@@ -31,4 +33,24 @@ export async function serveFiles(bodies: Readonly<Record<string, string>>) {
   await new Promise<void>((ready) => server.listen(0, '127.0.0.1', ready));
   const { port } = server.address() as AddressInfo;
   return { server, url: `http://127.0.0.1:${port}${BASE}`, other: `http://localhost:${port}${BASE}` };
+}
+
+/** A page that has to end without faults, and what it asked for. */
+export async function openPage(browser: Browser, url: string, longestWaitMs: number, options = {}) {
+  const page = await browser.newPage(options);
+  page.setDefaultTimeout(longestWaitMs);
+  const faults: string[] = [];
+  const asked: string[] = [];
+  page.on('pageerror', ({ message }) => faults.push(message));
+  page.on('console', (message) => message.type() === 'error' && faults.push(message.text()));
+  page.on('request', (request) => asked.push(request.url()));
+  await page.goto(url);
+  return {
+    page,
+    asked,
+    async [Symbol.asyncDispose]() {
+      await page.close();
+      assert.deepEqual(faults, []);
+    },
+  };
 }

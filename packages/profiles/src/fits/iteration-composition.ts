@@ -157,8 +157,8 @@ export class IterationComposition {
     if (chunk === 0 || !this.eagerPrefill) return weights + rest + contexts + pairs;
     // Launches and kernels run side by side.
     const launches = this.#layerSum(() => this.#overheads.prefillPerLayerUs);
-    const kernels = weights + this.#prefillTokensUs(chunk) + pairs;
-    return rest - launches - this.#prefillTokensUs(chunk) + softmax(launches, kernels) + contexts;
+    const attention = this.#prefillTokensUs(chunk);
+    return rest - launches - attention + softmax(launches, weights + attention + pairs) + contexts;
   }
 
   get eagerPrefill(): boolean {
