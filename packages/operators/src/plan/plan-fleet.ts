@@ -33,7 +33,7 @@ import {
   searchedSpace,
 } from '../search/search-space.ts';
 import { Searcher } from '../search/searcher.ts';
-import { TuningError } from '../search/slo.ts';
+import { type SloTerm, TuningError } from '../search/slo.ts';
 import { LEAST_LOAD } from '../search/sustained-load.ts';
 import { traceWork } from '../search/trace-cost.ts';
 import { joinTraffic, type SplitTraffic, someBlocks, type Traffic } from '../search/traffic.ts';
@@ -201,7 +201,7 @@ export async function planFleet(
   onPlans?.(mixed.plans);
   const ranked = rankPlans([...fleets.map(({ plan }) => plan), ...mixed.plans], allow);
   tell({ stage: 'autoscalers', share: 0 });
-  const plans = await autoscale(evaluator, trace, ranked.plans, asked.autoscaler ?? []);
+  const plans = await autoscale(evaluator, trace, slo, ranked.plans, asked.autoscaler ?? []);
   const missed = await nameMisses(jobs, evaluator, options, traffic, notPlanned, allowed.length);
   return {
     slo,
@@ -254,13 +254,14 @@ function ratesOf({ arrivalMs, inputTokens, outputTokens }: Trace) {
 async function autoscale(
   evaluator: Evaluator,
   trace: Trace,
+  slo: readonly SloTerm[],
   plans: readonly FleetPlan[],
   autoscalers: NonNullable<SearchSpace['autoscaler']>,
 ): Promise<FleetPlan[]> {
   const all = { trace, blockStarts: [0, trace.arrivalMs.length] };
   const scaled = plans
     .slice(0, autoscalers.length > 0 ? AUTOSCALED : 0)
-    .filter(({ pools, settings, engines }) => pools.length === 1 && canScale(settings, engines));
+    .filter(({ pools, settings, engines }) => pools.length === 1 && canScale(settings, engines, slo));
   const found = await evaluator.autoscaled(
     all,
     scaled.flatMap(({ profile, settings: candidate, router, engines: most }) =>

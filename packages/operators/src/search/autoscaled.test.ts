@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { findProfile } from '@servegym/profiles';
 import type { Trace } from '@servegym/simulator';
-import { serveAutoscaled } from './autoscaled.ts';
+import { canScale, serveAutoscaled } from './autoscaled.ts';
 import { vllmDefaults } from './candidate.ts';
 import { parseSlo } from './slo.ts';
 
@@ -48,4 +48,11 @@ test('a follow-up comes a think time after the answer, and the trace ends with t
   const { ttftP99Ms, holds } = serveAutoscaled(engine, two, slo, { ...how, autoscaler: at(2) });
   assert.ok(ttftP99Ms < 200, `${ttftP99Ms}`);
   assert.equal(holds, true);
+});
+
+test('engines that tell priority classes apart do not come and go', () => {
+  const { candidate } = engine;
+  assert.equal(canScale(candidate, 4, slo), true);
+  assert.equal(canScale({ ...candidate, priority: true }, 4, slo), false);
+  assert.equal(canScale(candidate, 4, parseSlo('class0_ttft_p99=1s')), false);
 });

@@ -11,10 +11,10 @@ import {
   TICKS_PER_S,
   type Trace,
 } from '@servegym/simulator';
-import { mean, percentileOfSorted } from '@servegym/simulator/statistics';
+import { percentileOfSorted } from '@servegym/simulator/statistics';
 import { type Candidate, startedWith } from './candidate.ts';
 import type { AutoscalerChoice, RouterChoice } from './search-space.ts';
-import type { SloTerm } from './slo.ts';
+import { type SloTerm, sloStatistic } from './slo.ts';
 
 /** Period in which the autoscaler sees the requests in flight, s: two of Kubernetes' syncs. */
 const WINDOW_S = 30;
@@ -53,11 +53,18 @@ export interface Autoscaled {
   readonly tpotP99Ms: number;
 }
 
-/** Whether a fleet of engines with these settings can come and go: all alike, without drafts, which `Fleet` does not have. */
-export function canScale({ split, speculationDepth, prefixCaching }: Candidate, engines: number): boolean {
-  return (
-    split === false && speculationDepth === 0 && prefixCaching && engines > 1 && engines <= MAX_FLEET_REPLICAS
-  );
+/**
+ * Whether engines with these settings can come and go: all alike, without drafts, which `Fleet` does not have, and without
+ * priority classes, which are not told apart here.
+ */
+export function canScale(
+  { split, speculationDepth, prefixCaching, priority }: Candidate,
+  engines: number,
+  slo: readonly SloTerm[],
+): boolean {
+  const isPlain = split === false && speculationDepth === 0 && prefixCaching && !priority;
+  const boundsAll = slo.every(({ priorityClass }) => priorityClass === undefined);
+  return isPlain && boundsAll && engines > 1 && engines <= MAX_FLEET_REPLICAS;
 }
 
 /**
@@ -140,11 +147,9 @@ export function serveAutoscaled(
     ...{ ttft: latencies.ttft.sort((a, b) => a - b), tpot: latencies.tpot.sort((a, b) => a - b) },
     e2e: latencies.e2e.sort((a, b) => a - b),
   };
-  const holds = slo.every(({ metric, quantile, limitMs }) => {
-    const own = sorted[metric];
-    return (
-      own.length > 0 && (quantile === null ? mean(own) : percentileOfSorted(own, 100 * quantile)) <= limitMs
-    );
+  const holds = slo.every((term) => {
+    const own = sorted[term.metric];
+    return own.length > 0 && sloStatistic(term, own) <= term.limitMs;
   });
   return {
     ...{ autoscaler, engines: (starting + ready + draining) / (fleet.now / TICKS_PER_S) },

@@ -10,10 +10,10 @@ import {
   scaleRate,
   simulateTrace,
 } from '@servegym/simulator';
-import { mean, percentileOfSorted } from '@servegym/simulator/statistics';
+import { percentileOfSorted } from '@servegym/simulator/statistics';
 import { type Candidate, fewestEngines, splitParts, startedWith } from './candidate.ts';
 import type { RouterChoice } from './search-space.ts';
-import type { SloTerm } from './slo.ts';
+import { type SloTerm, sloStatistic } from './slo.ts';
 import { requestRate, type Traffic } from './traffic.ts';
 
 /** Measurements of the traffic at one load, block by block. */
@@ -179,10 +179,11 @@ export function measureLoad(
     tpotP99Ms: percentileOfSorted(sorted.tpot, 99),
     /** The value of each term of the SLO, ms. */
     values: slo.map((term) => {
-      const { metric, quantile, priorityClass } = term;
-      const own =
-        priorityClass === undefined ? sorted[metric] : sortedOfClass(run, metric, priorityClass, priorities);
-      return quantile === null ? mean(own) : percentileOfSorted(own, 100 * quantile);
+      const { metric, priorityClass } = term;
+      return sloStatistic(
+        term,
+        priorityClass === undefined ? sorted[metric] : sortedOfClass(run, metric, priorityClass, priorities),
+      );
     }),
   };
 }

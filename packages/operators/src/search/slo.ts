@@ -1,3 +1,5 @@
+import { mean, percentileOfSorted } from '@servegym/simulator/statistics';
+
 /** A latency of a request that an SLO may bound. */
 type SloMetric = 'ttft' | 'tpot' | 'e2e';
 
@@ -41,6 +43,11 @@ export function parseSlo(text: string): SloTerm[] {
   if (twice !== undefined)
     throw new TuningError('INVALID_SLO', `--slo: expected each bound once, got ${twice} twice`);
   return terms;
+}
+
+/** What a term bounds, of latencies in order. */
+export function sloStatistic({ quantile }: SloTerm, sorted: Float64Array | readonly number[]): number {
+  return quantile === null ? mean(sorted) : percentileOfSorted(sorted, 100 * quantile);
 }
 
 /** `ttft_p99`, or `class0_ttft_p99`. */
