@@ -95,10 +95,11 @@ export class ConsolePage {
     return Number.parseFloat((text ?? '').replaceAll(',', ''));
   }
 
-  /** Waits until the page shows window `least` or a later one. */
+  /** Waits until the page is shown, at window `least` or a later one. */
   async untilWindow(least: number): Promise<void> {
     await this.view.waitForFunction(
       (wanted) => {
+        if (document.querySelector('main')?.ariaBusy === 'true') return false;
         const name = [...document.querySelectorAll('dt')].find((term) => term.textContent === 'Window');
         return Number.parseInt(name?.nextElementSibling?.textContent ?? '', 10) >= wanted;
       },
@@ -110,11 +111,13 @@ export class ConsolePage {
   /** Plays one window by hand; what was sent, once the server has answered. */
   async step(): Promise<{ session_id: string; action: Record<string, unknown> }> {
     const window = await this.window();
-    const answer = this.page.waitForResponse((response) =>
-      /^(\/\w+)?\/step$/.test(new URL(response.url()).pathname),
+    const answer = this.page.waitForResponse(
+      (response) => /^(\/\w+)?\/step$/.test(new URL(response.url()).pathname),
+      // Later than that of the click, which tells why it could not be done.
+      { timeout: 2 * LONGEST_WAIT_MS },
     );
-    await this.button('Step').click();
-    const sent = (await answer).request().postDataJSON();
+    const [response] = await Promise.all([answer, this.button('Step').click()]);
+    const sent = response.request().postDataJSON();
     await this.untilWindow(window + 1);
     return sent;
   }

@@ -48,6 +48,7 @@ describe('an episode as a link', () => {
 
   it('that is not over stops where it was left, says so and who played it, and can be played on', async () => {
     await open('?task=static_workload&seed=6&policy=heuristic');
+    await page.choice('Speed').selectOption('1');
     await page.untilWindow(3);
     await page.button('Take over').click();
     await page.untilIdle();

@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { after, describe, it } from 'node:test';
+import { setTimeout as pause } from 'node:timers/promises';
 import type { Response } from 'playwright-core';
 import { narrate } from '../src/llm-server/narration.ts';
 import { type Frame, firstFrame, nextFrame } from '../src/state/frame.ts';
 import { eventually } from './console-page.ts';
-import { openPage, startBoth, startReverseProxy } from './start.ts';
+import { closeAfterTest, openPage, startBoth, startReverseProxy } from './start.ts';
 
 const { browser, server } = await startBoth();
 const proxy = await startReverseProxy(server.url);
@@ -56,8 +57,35 @@ describe('a policy', () => {
     assert.equal(await score(), first);
   });
 
+  it('begins when the page is shown, however late its parts come', async () => {
+    const context = await browser.newContext();
+    closeAfterTest(() => context.close());
+    const { promise: late, resolve: come } = Promise.withResolvers<void>();
+    await context.route('**/assets/run-cards-*.js', async (route) => {
+      await late;
+      await route.continue();
+    });
+    const page = await context.newPage();
+    let asked = 0;
+    await page.route('**/policies/random/step', (route) => {
+      asked++;
+      return route.continue();
+    });
+    await page.goto(`${server.url}/web/?task=static_workload&policy=random&policy=heuristic`);
+    await page.getByText('Window', { exact: true }).waitFor({ state: 'attached' });
+    await pause(500);
+    assert.equal(asked, 0);
+    come();
+    await page.locator('main[aria-busy=false]').waitFor();
+    await eventually(
+      () => asked,
+      (count) => count > 0,
+    );
+  });
+
   it('shows on the knobs what it chose, and hands them over in mid-episode', async () => {
     const page = await open('?task=adversarial_multitenant&seed=2&policy=heuristic');
+    await page.choice('Speed').selectOption('1');
     await page.untilWindow(3);
     assert.equal(await page.choice('Batch cap').isDisabled(), true);
     await page.button('Take over').click();

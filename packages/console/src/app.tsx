@@ -1,4 +1,4 @@
-import { useComputed, useSignal } from '@preact/signals';
+import { useComputed } from '@preact/signals';
 import type { JSX } from 'preact';
 import { useEffect } from 'preact/hooks';
 import { Charts, MoreCharts } from './components/chart-panel.tsx';
@@ -25,17 +25,17 @@ import { KnobPanel } from './knobs/knob-panel.tsx';
 import { SERVER_CHARTS } from './llm-server/charts.ts';
 import { ENVIRONMENTS } from './state/choices.ts';
 import { useConsole } from './state/console-state.ts';
-import { openPanel, tourStep } from './state/page-signals.ts';
+import { isSettled, openPanel, tourStep } from './state/page-signals.ts';
 
 export function App(): JSX.Element {
   const state = useConsole();
   const { value: server } = useComputed(() => state.latest.value === undefined || state.isServer.value);
   const { value: isOver } = useComputed(() => state.latest.value?.done === true);
-  const isSettled = useSettled();
+  useSettled();
   return (
     <>
       <TopBar />
-      <main class={isSettled ? '' : 'unsettled'} aria-busy={!isSettled}>
+      <main class={isSettled.value ? '' : 'unsettled'} aria-busy={!isSettled.value}>
         <Lead />
         <ProblemBanner />
         {state.opened.value && <LazyOpenedNote />}
@@ -59,7 +59,7 @@ export function App(): JSX.Element {
       </main>
       {openPanel.value && <LazyDrawer />}
       {state.needsToken.value && <LazyTokenDialog />}
-      {isSettled && tourStep.value !== undefined && <LazyTour />}
+      {isSettled.value && tourStep.value !== undefined && <LazyTour />}
       <Tooltip />
     </>
   );
@@ -68,10 +68,9 @@ export function App(): JSX.Element {
 /** Time without a part to come after which the page has its layout, ms. A choice. */
 const SETTLED_AFTER_MS = 50;
 
-/** Whether the page has its layout, or a problem to show: until then its parts would move, and are not shown. */
-function useSettled(): boolean {
+/** Shows the page once it has its layout, or a problem to show: until then its parts would move. */
+function useSettled(): void {
   const state = useConsole();
-  const isSettled = useSignal(false);
   const isKnown = useComputed(
     () =>
       state.problem.value !== undefined ||
@@ -84,8 +83,7 @@ function useSettled(): boolean {
       isSettled.value = true;
     }, SETTLED_AFTER_MS);
     return () => clearTimeout(timer);
-  }, [isKnown, isSettled]);
-  return isSettled.value;
+  }, [isKnown]);
 }
 
 /** Says what the page is. */

@@ -6,7 +6,7 @@ import { startTheme } from './charts/palette.ts';
 import { EPISODE_FRAGMENT, readChoices, writeChoices } from './state/choices.ts';
 import { ConsoleContext, type ConsoleState, createConsoleState } from './state/console-state.ts';
 import { isFirstVisit } from './state/kept.ts';
-import { isGuided, openPanel, SPEEDS, tourStep } from './state/page-signals.ts';
+import { isGuided, isSettled, openPanel, SPEEDS, tourStep } from './state/page-signals.ts';
 import { BY_HAND, RECORDED, RUN_PLACES, type Run } from './state/run.ts';
 
 /** Epochs of the runs that have been kept. */
@@ -47,7 +47,7 @@ async function start(): Promise<void> {
 
 /** Drives the episode with the display's frames while it plays. */
 function playInFrames(): undefined | (() => void) {
-  if (!state.playing.value) return;
+  if (!state.playing.value || !isSettled.value) return;
   let frame = requestAnimationFrame(function next(now) {
     frame = requestAnimationFrame(next);
     state.tick(now);

@@ -147,6 +147,9 @@ export type PanelName = keyof typeof PANELS;
 /** The panel that is open. */
 export const openPanel = signal<PanelName | undefined>(undefined);
 
+/** The page has its layout, or a problem to show. Nothing plays before: nobody would see it. */
+export const isSettled = signal(false);
+
 /** The step that the tour is at; `undefined` while nobody takes it. */
 export const tourStep = signal<number | undefined>(undefined);
 
