@@ -11,7 +11,7 @@ export {
 } from './deployment/deployment.ts';
 export { type Launch, readLaunch } from './deployment/launch.ts';
 export { blocksOf, compareDeployments, compareMeasured } from './diff/compare-deployments.ts';
-export { ASSUMPTIONS, AUTOSCALERS, PLAN_SPACE, planFleet, rankPlans } from './plan/plan-fleet.ts';
+export { ASSUMPTIONS, PLAN_SPACE, planFleet, rankPlans } from './plan/plan-fleet.ts';
 export type { FleetPlan } from './plan/plan-result.ts';
 export { diffResult } from './report/diff-report.ts';
 export { planResult } from './report/plan-report.ts';

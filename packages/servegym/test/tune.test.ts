@@ -218,6 +218,12 @@ describe('servegym tune', () => {
     assert.equal(candidates[0].settings.speculation, 1);
     assert.deepEqual(searched, { max_num_seqs: [40, 56], speculation: [1] });
     assert.equal(left.quantization, 'not named');
+    assert.equal(left.autoscaler, 'one engine serves');
+    const autoscaler = [2, 40].map((target) => ({ requests_in_flight: target, down_seconds: 0 }));
+    writeFileSync(file, JSON.stringify({ max_num_seqs: [40], replicas: [1, 8], autoscaler }));
+    const { autoscaled, verdict } = JSON.parse((await runCommand(...asked, '--rate-scale', '4')).stdout);
+    assert.ok(autoscaled.engines <= autoscaled.most, JSON.stringify(autoscaled));
+    assert.match(verdict.deployment, /takes \d+ engines.* With Kubernetes’ autoscaler at \d+ requests in /);
     writeFileSync(file, JSON.stringify({ max_num_seqs: [512], max_num_batched_tokens: [256] }));
     const empty = await runCommand(...asked);
     assert.deepEqual([empty.code, empty.stdout], [2, '']);

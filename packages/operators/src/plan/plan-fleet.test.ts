@@ -6,9 +6,10 @@ import { findProfile } from '@servegym/profiles';
 import { drawLengths, scaleRate, type Trace } from '@servegym/simulator';
 import { type RedisProcess, startRedis } from '../../../../maintenance/test-servers/redis.ts';
 import { TUNE_JOB_KINDS } from '../search/evaluator.ts';
+import type { SearchSpace } from '../search/search-space.ts';
 import { parseSlo } from '../search/slo.ts';
 import { splitTrace } from '../search/traffic.ts';
-import { planFleet } from './plan-fleet.ts';
+import { PLAN_SPACE, planFleet } from './plan-fleet.ts';
 
 const VERSION = 'a test';
 const requests = 400;
@@ -22,9 +23,15 @@ const plan = async (
   jobs: JobEngine,
   rateScale = 1,
   of: Trace = trace,
-  { allow = [] as string[], minQuality = 1, among = profiles, slo = 'ttft_p99=1s,tpot_p99=50ms' } = {},
+  {
+    allow = [] as string[],
+    minQuality = 1,
+    among = profiles,
+    slo = 'ttft_p99=1s,tpot_p99=50ms',
+    space = undefined as SearchSpace | undefined,
+  } = {},
 ) => {
-  const options = { ...{ slo: parseSlo(slo), minQuality, allow, mostEngines: 8, seed: 3 } };
+  const options = { ...{ slo: parseSlo(slo), minQuality, allow, mostEngines: 8, seed: 3, space } };
   const scaled = scaleRate(of, rateScale);
   const { wallS: _, ...found } = await planFleet(
     jobs,
@@ -130,9 +137,26 @@ describe('planFleet', () => {
     assert.ok(near[0].tpotP99Ms > limit && near[0].tpotP99Ms < 1.1 * limit);
   });
 
+  it('ranks by the bill of an autoscaler: a fleet that is not the cheapest without one may come first', async () => {
+    // A busy minute, then half an hour of little.
+    const at = (i: number) => (i < 300 ? 200 * i : 60_000 + 18_000 * (i - 300));
+    const busy = { ...trace, arrivalMs: trace.arrivalMs.map((_, i) => at(i)) };
+    const among = profiles.map((each, i) => ({ ...each, gpu: { ...each.gpu, usdPerHour: [1.3, 2][i] } }));
+    const asked = { among, space: { ...PLAN_SPACE, split: [false] as const } };
+    const fixed = await plan(threads, 4, busy, asked);
+    const autoscaler = [1, 4, 16].map((target) => ({ requests_in_flight: target, down_seconds: 0 }));
+    const scaled = await plan(threads, 4, busy, { ...asked, space: { ...asked.space, autoscaler } });
+    assert.deepEqual([fixed.plans[0].profile, fixed.plans[0].usdPerHour], [among[1], 2]);
+    const [first, second] = scaled.plans;
+    assert.equal(first.profile, among[0]);
+    assert.ok(first.usdPerHour > 2 && first.autoscaler!.usdPerHour < 2, JSON.stringify(first.autoscaler));
+    assert.deepEqual([second.profile, second.autoscaler], [among[1], undefined]);
+  });
+
   it('gives the same plans on threads and on workers of a queue on Redis', async () => {
-    const found = await plan(threads);
-    assert.ok(found.plans.length > 1 && found.plans[0].engines > 0);
-    assert.deepEqual(await plan(queue), found);
+    const asked = { space: { ...PLAN_SPACE, autoscaler: [{ requests_in_flight: 30, down_seconds: 0 }] } };
+    const found = await plan(threads, 6, trace, asked);
+    assert.ok(found.plans.length > 1 && found.plans.some(({ autoscaler }) => autoscaler !== undefined));
+    assert.deepEqual(await plan(queue, 6, trace, asked), found);
   });
 });

@@ -1,7 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { JobEngine } from '@servegym/jobs';
 import { type EngineProfile, type Trace, WEIGHT_PRECISIONS, type WeightPrecision } from '@servegym/simulator';
-import { canScale } from '../search/autoscaled.ts';
 import {
   type Candidate,
   type CandidateSpace,
@@ -25,6 +24,7 @@ import {
 } from '../search/evaluator.ts';
 import { choicesOn, LoadQuestion, type LoadStage, type SearchedLoad } from '../search/load-question.ts';
 import { chanceWithin, profileError } from '../search/profile-error.ts';
+import { searchAutoscalers } from '../search/search-autoscalers.ts';
 import {
   profileSpace,
   profilesIn,
@@ -33,13 +33,20 @@ import {
   searchedSpace,
 } from '../search/search-space.ts';
 import { Searcher } from '../search/searcher.ts';
-import { type SloTerm, TuningError } from '../search/slo.ts';
+import { TuningError } from '../search/slo.ts';
 import { LEAST_LOAD } from '../search/sustained-load.ts';
 import { traceWork } from '../search/trace-cost.ts';
 import { joinTraffic, type SplitTraffic, someBlocks, type Traffic } from '../search/traffic.ts';
 import type { NearestMiss } from '../tune/tune-result.ts';
 import { mixedFleets } from './mixed-fleets.ts';
-import type { FleetPlan, NearPlan, PlanPool, PlanResult, RefusedProfile } from './plan-result.ts';
+import {
+  type FleetPlan,
+  type NearPlan,
+  type PlanPool,
+  type PlanResult,
+  type RefusedProfile,
+  servedBy,
+} from './plan-result.ts';
 import {
   basisOf,
   LEVELS,
@@ -120,12 +127,6 @@ export const PLAN_SPACE = {
   split: [false, '1:1', '1:2', '2:1', '1:3', '3:1'],
   router: ['prefix_aware', 'least_loaded'],
 } as const satisfies SearchSpace;
-/** Autoscalers that are tried where `--search` names them: requests in flight on an engine. */
-export const AUTOSCALERS = [2, 4, 8, 16, 32, 64].map((target) => ({
-  ...{ requests_in_flight: target, down_seconds: 300 },
-}));
-/** Plans, the cheapest, that autoscalers are tried on. */
-const AUTOSCALED = 3;
 const ONE_ROUTER: readonly RouterChoice[] = ['least_loaded'];
 /** Settings of each precision, evenly over a space that has more. */
 const MOST_SETTINGS = 64;
@@ -183,7 +184,9 @@ export async function planFleet(
   const waiting = searched.values();
   const sizeNext = async () => {
     for (const { kind, choices, found } of waiting) {
-      const own = await plansOf(evaluator, traffic, found, choices, mostEngines);
+      const own = await plansOf(evaluator, traffic, found, choices, {
+        ...{ mostEngines, keepsWhole: asked.autoscaler !== undefined },
+      });
       for (const each of own) {
         if (!('plan' in each)) notPlanned.push({ ...kind, ...each });
         else fleets.push({ ...each, plan: { ...each.plan, weightsAlike: kind.weightsAlike } });
@@ -201,7 +204,7 @@ export async function planFleet(
   onPlans?.(mixed.plans);
   const ranked = rankPlans([...fleets.map(({ plan }) => plan), ...mixed.plans], allow);
   tell({ stage: 'autoscalers', share: 0 });
-  const plans = await autoscale(evaluator, trace, slo, ranked.plans, asked.autoscaler ?? []);
+  const { plans, riskier, agreements, ruledOut } = await autoscale(evaluator, traffic, ranked, options);
   const missed = await nameMisses(jobs, evaluator, options, traffic, notPlanned, allowed.length);
   return {
     slo,
@@ -209,12 +212,14 @@ export async function planFleet(
     ...ratesOf(trace),
     requestsSimulated: whole.trace.arrivalMs.length,
     allow,
-    ...{ plans, riskier: ranked.riskier },
+    ...{ plans, riskier },
     notPlanned,
     ...missed,
     mixedFleetsTried: mixed.tried,
     mostEngines,
     ...effort,
+    agreements: [...effort.agreements, ...agreements],
+    ruledOut: effort.ruledOut + ruledOut,
     simulations: evaluator.simulations,
     simulatedRequests: evaluator.simulatedRequests,
     wallS: (performance.now() - started) / 1000,
@@ -250,32 +255,39 @@ function ratesOf({ arrivalMs, inputTokens, outputTokens }: Trace) {
   };
 }
 
-/** The cheapest plans, with what autoscalers make of them. */
+/** Plans with the autoscalers that suit them, ranked by their bills; of prefill and decode together and apart the cheaper one. */
 async function autoscale(
   evaluator: Evaluator,
-  trace: Trace,
-  slo: readonly SloTerm[],
-  plans: readonly FleetPlan[],
-  autoscalers: NonNullable<SearchSpace['autoscaler']>,
-): Promise<FleetPlan[]> {
-  const all = { trace, blockStarts: [0, trace.arrivalMs.length] };
-  const scaled = plans
-    .slice(0, autoscalers.length > 0 ? AUTOSCALED : 0)
-    .filter(({ pools, settings, engines }) => pools.length === 1 && canScale(settings, engines, slo));
-  const found = await evaluator.autoscaled(
-    all,
-    scaled.flatMap(({ profile, settings: candidate, router, engines: most }) =>
-      autoscalers.map((autoscaler) => ({ profile, candidate, router, most, autoscaler })),
-    ),
-  );
-  return plans.map((plan) => {
-    const at = scaled.indexOf(plan);
-    if (at < 0) return plan;
-    const own = found.slice(at * autoscalers.length, (at + 1) * autoscalers.length);
-    const holding = own.filter(({ holds }) => holds).sort((a, b) => a.engines - b.engines);
-    const usdPerHour = holding.length > 0 ? holding[0].engines * engineUsd(plan.profile) : 0;
-    return { ...plan, autoscaler: holding.length > 0 ? { ...holding[0], usdPerHour } : null };
+  { trace }: PlannedTraffic,
+  ranked: ReturnType<typeof rankPlans>,
+  { allow, space: { autoscaler = [] } = {} }: Pick<PlanOptions, 'allow' | 'space'>,
+) {
+  const { plans, riskier } = ranked;
+  const whole = plans.filter(({ pools }) => pools.length === 1);
+  const fleets = whole.map(({ profile, settings, router, engines, lowerBoundUsdPerHour }) => ({
+    ...{ profile, candidate: settings, router, most: engines, leastUsd: lowerBoundUsdPerHour },
+  }));
+  // What cannot be among the first is not looked at.
+  const most = plans[NAMED - 1]?.usdPerHour;
+  const { found, ...effort } = await searchAutoscalers(evaluator, trace, fleets, autoscaler, most);
+  const scaled = plans.map((plan) => {
+    const at = whole.indexOf(plan);
+    return at < 0 || found[at] === undefined ? plan : { ...plan, autoscaler: found[at] };
   });
+  const again = rankPlans([...scaled, ...riskier], allow);
+  const cheapest = (some: readonly FleetPlan[]) =>
+    some.filter((plan, at) => !some.slice(0, at).some((each) => isOfKind(each, plan)));
+  return { plans: cheapest(again.plans), riskier: cheapest(again.riskier), ...effort };
+}
+
+/** Whether two plans are of one kind of engines, in whatever roles. */
+function isOfKind(a: FleetPlan, b: FleetPlan): boolean {
+  const nameOf = ({ pools }: FleetPlan) =>
+    pools.map(
+      ({ profile, settings: { weights, speculationDepth } }) =>
+        `${profile.name} ${weights} ${speculationDepth}`,
+    );
+  return new Set([...nameOf(a), ...nameOf(b)]).size === 1;
 }
 
 /** Where few plans meet the SLO: those that miss it by less than the error of their profile; where none does, what comes nearest. */
@@ -438,13 +450,16 @@ async function searchEngines(
 
 type Planned = SizedFleet | Omit<RefusedProfile, 'profile' | 'precision'>;
 
-/** The best plan of a kind, divided into prefill and decode where that is cheaper, and one with drafts where that is cheaper still; or why there is none. */
+/**
+ * The best plan of a kind, divided into prefill and decode where that is cheaper, and one with drafts where that is cheaper still; or why
+ * there is none. @param keepsWhole whether the best that is not divided stays beside one that is: it can be autoscaled
+ */
 async function plansOf(
   evaluator: Evaluator,
   traffic: PlannedTraffic,
   found: readonly SearchedLoad[],
   choices: readonly EngineChoice[],
-  mostEngines: number,
+  { mostEngines, keepsWhole }: { readonly mostEngines: number; readonly keepsWhole: boolean },
 ): Promise<Planned[]> {
   if (found.length > 0 && found[0].load === 0)
     return [{ reason: 'no settings meet the SLO', tried: choices }];
@@ -457,13 +472,17 @@ async function plansOf(
   const isHopeful = (some: readonly SearchedLoad[], most: number) =>
     some.length > 0 && most * some[0].load >= HOPEFUL;
   let best = await bestPlan(evaluator, traffic, undivided.length > 0 ? undivided : divided, mostEngines);
+  const others: Planned[] = [];
   if (undivided.length > 0 && isHopeful(divided, fewerThan(best))) {
     const apart = await bestPlan(evaluator, traffic, divided, fewerThan(best));
-    if ('plan' in apart) best = apart;
+    if ('plan' in apart) {
+      if (keepsWhole && 'plan' in best) others.push(best);
+      best = apart;
+    }
   }
-  if (!isHopeful(drafted, fewerThan(best))) return [best];
+  if (!isHopeful(drafted, fewerThan(best))) return [best, ...others];
   const withDrafts = await bestPlan(evaluator, traffic, drafted, fewerThan(best));
-  return 'plan' in withDrafts ? [best, withDrafts] : [best];
+  return 'plan' in withDrafts ? [best, withDrafts, ...others] : [best, ...others];
 }
 
 /** Precisions by what the profile says of them, of each group the one that is allowed first. */
@@ -538,8 +557,9 @@ export function rankPlans(
   const ranked = (some: readonly FleetPlan[]) => {
     let least = Number.POSITIVE_INFINITY;
     return some.toSorted(byPrice).map((plan) => {
-      const onFront = plan.ttftP99Ms < least;
-      least = Math.min(least, plan.ttftP99Ms);
+      const { ttftP99Ms } = servedBy(plan);
+      const onFront = ttftP99Ms < least;
+      least = Math.min(least, ttftP99Ms);
       return { ...plan, onFront };
     });
   };
@@ -556,7 +576,7 @@ function isAllowed({ assumes }: Pick<FleetPlan, 'assumes'>, allow: readonly stri
 /** Cheapest first; of equal price those that are better known, then those with more headroom. */
 function byPrice(a: FleetPlan, b: FleetPlan): number {
   return (
-    a.usdPerHour - b.usdPerHour ||
+    servedBy(a).usdPerHour - servedBy(b).usdPerHour ||
     LEVELS.indexOf(a.confidence.level) - LEVELS.indexOf(b.confidence.level) ||
     b.headroom - a.headroom ||
     compareNames(a, b)

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import * as part from '../report/result.ts';
 import type { EngineChoice } from '../search/evaluator.ts';
-import { autoscaler, router } from '../search/search-space.ts';
+import { router } from '../search/search-space.ts';
 import { nearestMiss } from '../tune/tune-result.ts';
 
 const { number } = part;
@@ -48,15 +48,10 @@ const fleetPlan = z.object({
   autoscaledEngines: number,
   autoscaledUsdPerHour: number,
   /**
-   * Of the autoscalers that were tried, the one that keeps the SLO on the whole trace with the fewest engines on average;
-   * `null` where none does. Not there where none was tried.
+   * Of the autoscalers that were tried, the one that keeps the SLO on the whole trace with the lowest bill; `null` where none
+   * does. Not there where none was tried.
    */
-  autoscaler: z
-    .object({
-      autoscaler,
-      ...{ engines: number, usdPerHour: number, holds: z.boolean(), ttftP99Ms: number, tpotP99Ms: number },
-    })
-    .nullish(),
+  autoscaler: part.autoscaled.nullish(),
   /** No schedule of any kind on this profile and precision needs less, see `leastUsd`. */
   lowerBoundUsdPerHour: number,
   /** All engines all the time with every GPU board at its power limit; `null` where a limit is not known. */
@@ -87,6 +82,10 @@ const fleetPlan = z.object({
   confidence,
   commands: part.commands,
 });
+/** Price and TTFT p99 with the autoscaler of a plan, without one with all engines all the time. */
+export function servedBy({ autoscaler, usdPerHour, ttftP99Ms }: FleetPlan) {
+  return autoscaler ?? { usdPerHour, ttftP99Ms };
+}
 export type FleetPlan = z.input<typeof fleetPlan> & {
   /** Requests in flight on an engine of the second pool for one on the first, for the router; 1 where they are alike. */
   readonly secondWeight: number;

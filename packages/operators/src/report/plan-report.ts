@@ -7,7 +7,7 @@ import { sloTermName, sloTermText } from '../search/slo.ts';
 import { linesIf } from './format.ts';
 import { kubernetesManifest } from './kubernetes-manifest.ts';
 import { type Chart, type Column, type Page, type Section, type Table, tableLines, tableOf } from './page.ts';
-import { commandLines, figure, intervalText, percent, searchLines } from './result.ts';
+import { autoscalerLines, commandLines, figure, intervalText, percent, searchLines } from './result.ts';
 
 /** Rows of the table in a terminal. */
 const MOST_ROWS = 20;
@@ -156,6 +156,11 @@ const COLUMNS: readonly Column<FleetPlan>[] = [
   ['rests on', ({ restsOn }) => restsOn],
 ];
 
+/** The bill with the autoscaler that was found. */
+const SCALED: Column<FleetPlan> = [
+  'HPA, USD/h',
+  ({ autoscaler }) => (autoscaler ? figure(autoscaler.usdPerHour) : autoscaler === null ? 'none' : '-'),
+];
 const ASSUMES: Column<FleetPlan> = ['assumes', ({ assumes }) => assumes.join(', ')];
 
 /** Further columns of a page. */
@@ -174,7 +179,8 @@ function planTable(
   more: readonly Column<FleetPlan>[] = [],
   notes?: readonly string[],
 ): Table {
-  return tableOf(label, plans, [...COLUMNS, ...more], notes);
+  const isScaled = plans.some(({ autoscaler }) => autoscaler !== undefined);
+  return tableOf(label, plans, [...COLUMNS, ...linesIf(isScaled, SCALED), ...more], notes);
 }
 
 /** Engines of a plan in words. */
@@ -201,20 +207,10 @@ function planSentence(plan: FleetPlan, which = 'Cheapest'): string {
       'Routing: to the engine that has the prefix, unless it is busy.',
     ),
     `They sustain ${figure(headroom)} (${intervalText({ low: times * sustained.low, high: times * sustained.high })}) times this load${breaksFirst === null ? '' : `; ${breaksFirst} breaks first`}. At 1.5 times, ${percent(plan.good_at_1_5_times)} of the requests meet every limit.`,
-    ...autoscalerLines(plan),
+    ...autoscalerLines(plan.autoscaler, plan.engines),
     energyText(plan),
     CONFIDENCE[plan.restsOn],
   ].join('\n');
-}
-
-/** What the autoscalers that were tried make of a plan. */
-function autoscalerLines({ autoscaler: best, engines }: FleetPlan): string[] {
-  if (best === undefined) return [];
-  if (best === null) return [`No autoscaler that was tried keeps the SLO with at most ${engines} engines.`];
-  const { requests_in_flight: target } = best.autoscaler;
-  return [
-    `With Kubernetes’ autoscaler at ${figure(target)} requests in flight on each: ${figure(best.engines)} engines on average, ${figure(best.usdPerHour)} USD an hour, within the SLO on the whole trace.`,
-  ];
 }
 
 function energyText({

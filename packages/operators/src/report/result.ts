@@ -2,7 +2,7 @@ import type { EngineProfile } from '@servegym/simulator';
 import type { IntervalEnds } from '@servegym/simulator/statistics';
 import { z } from 'zod';
 import { type Candidate, KNOB_NAMES } from '../search/candidate.ts';
-import type { SearchSpace } from '../search/search-space.ts';
+import { autoscaler, type SearchSpace } from '../search/search-space.ts';
 import { type SloTerm, sloTermName } from '../search/slo.ts';
 import { type SnakeCase, snakeCase } from './format.ts';
 
@@ -40,6 +40,11 @@ export type ServingCommand = z.input<typeof command>;
 /** Requests that are longer than what the engines take, the longest of them and the limit, tokens. */
 export const refused = z.object({ requests: number, longest: number, limit: number });
 export const commands = list(command);
+/** What an autoscaler makes of engines, on average over the trace. */
+export const autoscaled = z.object({
+  autoscaler,
+  ...{ engines: number, usdPerHour: number, ttftP99Ms: number, tpotP99Ms: number },
+});
 /** What was searched, and how. */
 export const search = {
   /** Values of each dimension. */
@@ -95,6 +100,19 @@ export function figure(value: number): string {
 
 export function percent(share: number): string {
   return `${(100 * share).toFixed(1)} %`;
+}
+
+/** What the autoscalers that were tried make of engines. @param best `null` where none keeps the SLO */
+export function autoscalerLines(
+  best: z.input<typeof autoscaled> | null | undefined,
+  engines: number,
+): string[] {
+  if (best === undefined) return [];
+  if (best === null) return [`No autoscaler that was tried keeps the SLO with at most ${engines} engines.`];
+  const { requests_in_flight: target } = best.autoscaler;
+  return [
+    `With Kubernetes’ autoscaler at ${figure(target)} requests in flight on each: ${figure(best.engines)} engines on average, ${figure(best.usdPerHour)} USD an hour, within the SLO on the whole trace.`,
+  ];
 }
 
 /** What was searched, what was not, and how far parts of the traffic can be trusted. */

@@ -15,7 +15,15 @@ import {
 } from '../tune/tune-result.ts';
 import { linesIf } from './format.ts';
 import { type Chart, type Column, type Page, type Section, tableLines, tableOf } from './page.ts';
-import { commandLines, estimateText, figure, intervalText, percent, searchLines } from './result.ts';
+import {
+  autoscalerLines,
+  commandLines,
+  estimateText,
+  figure,
+  intervalText,
+  percent,
+  searchLines,
+} from './result.ts';
 
 /** How a result of `tune` is written. */
 export const tuneResult = {
@@ -292,7 +300,21 @@ function deployment(result: Omit<PossibleTune, 'verdict'>): string {
   }
   const engines = counted(replicas, 'engine');
   const times = load === 1 ? '' : ` (${figure(load)} times the trace)`;
-  return `${whole}${times}, takes ${engines}, ${figure(usdPerHour!)} USD an hour; ${percent(good)} of the requests meet every limit.`;
+  const all = `${whole}${times}, takes ${engines}, ${figure(usdPerHour!)} USD an hour; ${percent(good)} of the requests meet every limit.`;
+  return [all, ...scaledLines(result, replicas)].join(' ');
+}
+
+/** The autoscaler with the lowest bill, with the settings that it goes with where these are not the winner's. */
+function scaledLines(
+  { autoscaled, candidates, profile }: Omit<PossibleTune, 'verdict'>,
+  most: number,
+): string[] {
+  const settings = autoscaled?.settings ?? candidates[0].settings;
+  const isOther = candidateText(settings, candidates[0].settings) !== candidateText(settings, settings);
+  return [
+    ...autoscalerLines(autoscaled, most),
+    ...linesIf(isOther, `Its settings: ${candidateText(settings, vllmDefaults(profile))}.`),
+  ];
 }
 
 /** Size of a traffic. */

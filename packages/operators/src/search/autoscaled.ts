@@ -47,8 +47,8 @@ export interface Autoscaled {
   readonly autoscaler: AutoscalerChoice;
   /** Engines that are billed, on average over the trace. */
   readonly engines: number;
-  /** Whether the trace meets the SLO. */
-  readonly holds: boolean;
+  /** The largest figure over its limit, at most 1 where the trace meets the SLO. */
+  readonly timesLimit: number;
   readonly ttftP99Ms: number;
   readonly tpotP99Ms: number;
 }
@@ -147,13 +147,13 @@ export function serveAutoscaled(
     ...{ ttft: latencies.ttft.sort((a, b) => a - b), tpot: latencies.tpot.sort((a, b) => a - b) },
     e2e: latencies.e2e.sort((a, b) => a - b),
   };
-  const holds = slo.every((term) => {
+  const uses = slo.map((term) => {
     const own = sorted[term.metric];
-    return own.length > 0 && sloStatistic(term, own) <= term.limitMs;
+    return own.length > 0 ? sloStatistic(term, own) / term.limitMs : Number.MAX_VALUE;
   });
   return {
     ...{ autoscaler, engines: (starting + ready + draining) / (fleet.now / TICKS_PER_S) },
-    holds: holds && latencies.ttft.length === count,
+    timesLimit: latencies.ttft.length === count ? Math.max(...uses) : Number.MAX_VALUE,
     ttftP99Ms: percentileOfSorted(sorted.ttft, 99),
     tpotP99Ms: percentileOfSorted(sorted.tpot, 99),
   };

@@ -125,6 +125,8 @@ export const TUNE_SPACE = {
   admission_queue_seconds: [0, 2, 5, 15, 30],
   router: ['least_loaded'],
   replicas: [1, 2, 3, 4, 5, 6, 7, 8],
+  // Requests in flight on an engine.
+  autoscaler: [2, 4, 8, 16, 32, 64].map((target) => ({ requests_in_flight: target, down_seconds: 300 })),
 } as const satisfies SearchSpace;
 
 /** What a search of a profile's settings takes in, and what changes nothing there or is not named. */

@@ -152,7 +152,7 @@ export function profileSpace(profiles: readonly EngineProfile[]) {
 const UNNAMED: Readonly<Partial<Record<DimensionName, string>>> = {
   ...Object.fromEntries(Object.keys(PROFILE_DIMENSIONS).map((name) => [name, 'comes with the profile'])),
   replicas: 'as many as the traffic takes',
-  autoscaler: 'engines always run; `plan --search default,autoscaler` tries some that start and stop',
+  autoscaler: 'engines always run; `--search default,autoscaler` tries some that start and stop',
 };
 
 /** A space, and why the other dimensions are not in it. */

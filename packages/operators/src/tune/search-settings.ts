@@ -1,5 +1,4 @@
-import type { EngineProfile } from '@servegym/simulator';
-import { portableMath } from '@servegym/simulator';
+import { type EngineProfile, portableMath, type Trace } from '@servegym/simulator';
 import type { RefusedRequests } from '../deployment/deployment.ts';
 import {
   type Candidate,
@@ -34,6 +33,8 @@ export interface TuneOptions extends Pick<SearchOptions, 'objective' | 'start' |
   readonly replicas: readonly [fewest: number, most: number];
   /** Times the rate of the traffic. */
   readonly rateScale: number;
+  /** Trace with arrivals, for autoscalers, which serve it as a whole. */
+  readonly trace?: Trace | undefined;
   readonly onProgress?: (stage: string, share: number) => void;
 }
 

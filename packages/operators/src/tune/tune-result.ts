@@ -97,6 +97,11 @@ const possible = common.extend({
   front: part.list(frontPoint),
   deployment: replicas,
   at_1_5_times: replicas.extend({ goodOnSameReplicas: number }),
+  /**
+   * Of the finalists and the autoscalers that were searched, what keeps the SLO on the whole trace with the lowest bill, on at most
+   * `most` engines; `null` where nothing does. Not there where none was tried.
+   */
+  autoscaled: part.autoscaled.extend({ settings: part.settings, most: number }).nullish(),
   /** Gain of settings that follow the traffic over fixed ones, at one load. */
   controller: z.object({
     /** Times the rate of the traffic. */

@@ -1,5 +1,5 @@
 import type { JobEngine } from '@servegym/jobs';
-import type { EngineProfile } from '@servegym/simulator';
+import { type EngineProfile, scaleRate } from '@servegym/simulator';
 import { servingCommands } from '../deployment/serving-command.ts';
 import { tuneVerdict } from '../report/tune-report.ts';
 import { candidateKey, namedValues, profileSpaceOf } from '../search/candidate.ts';
@@ -7,6 +7,7 @@ import { type EngineChoice, Evaluator, fewestThatHold, SURGE, wholeGroups } from
 import { goodShare, type LoadPoint, sloUse } from '../search/load-point.ts';
 import type { SearchedLoad } from '../search/load-question.ts';
 import { profileError, widened } from '../search/profile-error.ts';
+import { searchAutoscalers } from '../search/search-autoscalers.ts';
 import { type RouterChoice, searchedSpace } from '../search/search-space.ts';
 import type { SloTerm } from '../search/slo.ts';
 import { joinTraffic, requestRate, type SplitTraffic, type Traffic } from '../search/traffic.ts';
@@ -40,6 +41,12 @@ export async function tuneProfile(
     hasClasses: split.search.priorities !== undefined,
     mostReplicas: options.replicas[1],
   });
+  const fixed =
+    options.trace === undefined
+      ? 'the traffic has no arrivals of its own'
+      : options.replicas[1] === 1
+        ? 'one engine serves'
+        : undefined;
   const targetLoad = rateScale / options.replicas[1];
   const how = { ...options, onStage: say, targetLoad };
   const { ranked, ...effort } = await searchSettings(evaluator, profile, space, split.search, how);
@@ -48,7 +55,7 @@ export async function tuneProfile(
   const finalists = await measureFinalists(evaluator, split, ranked, objective);
   const common = (): Common => ({
     ...{ profile, objective, slo, ...effort },
-    ...searchedSpace({ ...options.space, ...namedValues(space) }, [left]),
+    ...searchedSpace({ ...options.space, ...namedValues(space) }, [{ ...left, autoscaler: fixed }]),
     ...{ trace: whole.trace.source, refused: options.refused },
     requestsSearched: split.search.trace.arrivalMs.length,
     requestsHeldOut: split.heldOut.trace.arrivalMs.length,
@@ -65,7 +72,9 @@ export async function tuneProfile(
     return { ...common(), possible: false, nearest };
   }
   const found = await describeFinalists(evaluator, { split, whole, finalists, ranked }, options, say);
-  const result = { ...common(), possible: true as const, ...found };
+  say('autoscalers');
+  const autoscaled = await autoscale(evaluator, whole, finalists, options);
+  const result = { ...common(), possible: true as const, ...found, autoscaled };
   return { ...result, verdict: tuneVerdict(result, found.controller) };
 }
 
@@ -143,6 +152,32 @@ function chosen({ profile, candidate }: EngineChoice): EngineChoice {
 /** Curve of settings as the traffic grows. */
 function curveOf(points: readonly LoadPoint[], slo: readonly SloTerm[]): LoadCurvePoint[] {
   return points.map((point) => ({ rate: point.rate, sloUse: sloUse(point, slo), good: goodShare(point) }));
+}
+
+/** The autoscaler with the lowest bill, of all finalists. */
+async function autoscale(
+  evaluator: Evaluator,
+  whole: Traffic,
+  finalists: readonly Finalist[],
+  { rateScale, replicas: allowed, trace, space: { router: routers, autoscaler = [] } }: TuneOptions,
+): Promise<PossibleTune['autoscaled']> {
+  if (autoscaler.length === 0 || trace === undefined) return undefined;
+  const sized = finalists
+    .filter(({ heldOut, searchedLoad }) => heldOut.value > 0 && searchedLoad > 0)
+    .map(async ({ profile, candidate, searchedLoad: load, heldOut: { value: sustained } }) => {
+      const engine = { profile, candidate, load, sustained };
+      const { replicas, router } = await fewestThatHold(evaluator, whole, engine, rateScale, allowed, {
+        routers,
+      });
+      return replicas === null ? [] : [{ profile, candidate, router, most: replicas }];
+    });
+  const fleets = (await Promise.all(sized)).flat();
+  const { found } = await searchAutoscalers(evaluator, scaleRate(trace, rateScale), fleets, autoscaler);
+  const tried = found.flatMap((each, i) =>
+    each === undefined ? [] : [each && { ...each, settings: fleets[i].candidate, most: fleets[i].most }],
+  );
+  const holding = tried.filter((each) => each !== null).sort((a, b) => a.usdPerHour - b.usdPerHour);
+  return tried.length === 0 ? undefined : (holding[0] ?? null);
 }
 
 /** Engines for the whole traffic, and for a surge: with more of them, and on the same. */

@@ -1,6 +1,5 @@
 import {
   ASSUMPTIONS,
-  AUTOSCALERS,
   type FleetPlan,
   longestRequest,
   PLAN_SPACE,
@@ -60,7 +59,7 @@ const options = {
 
 /** Values of settings of an engine that a plan may search; `replicas` and classes it does not know. */
 const { replicas: _, priority: __, ...SETTINGS } = TUNE_SPACE;
-const KNOWN = { ...SETTINGS, ...PLAN_SPACE, autoscaler: AUTOSCALERS };
+const KNOWN = { ...SETTINGS, ...PLAN_SPACE };
 
 /** `servegym plan`: what to buy for a traffic and an SLO. */
 export const planCommand = () =>

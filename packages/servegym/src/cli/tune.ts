@@ -4,7 +4,6 @@ import {
   EXTRA_KNOBS,
   joinBlocks,
   longestRequest,
-  type RefusedRequests,
   refusedText,
   type SearchSpace,
   type SplitTraffic,
@@ -45,7 +44,7 @@ import { chartSvg, pngRenderer, reportPage } from './output/report-page.ts';
 
 /** Dimensions that are searched unless `--search` says otherwise. */
 const DEFAULT_SPACE: SearchSpace = Object.fromEntries(
-  Object.entries(TUNE_SPACE).filter(([name]) => !(EXTRA_KNOBS as readonly string[]).includes(name)),
+  Object.entries(TUNE_SPACE).filter(([name]) => ![...EXTRA_KNOBS, 'autoscaler'].includes(name)),
 );
 const MOST_REPLICAS = 64;
 
@@ -89,6 +88,7 @@ const options = {
 } as const satisfies OptionTable;
 
 type TuneValues = OptionValues<typeof options>;
+type TuneOptions = Parameters<typeof tuneProfile>[3];
 
 /** `servegym tune`: which settings serve a traffic best. */
 export const tuneCommand = () =>
@@ -122,10 +122,10 @@ async function tune({
   await withJobs(values, async (jobs) => {
     // The same requests for all profiles.
     const limit = Math.min(...deployments.limits);
-    const { split, refused } = await splitTraffic(traffic, values, limit);
+    const { split, refused, trace } = await splitTraffic(traffic, values, limit);
     if (refused.requests > 0) console.error(refusedText(refused));
     for (const profile of profiles)
-      results.push(await tuneOne(jobs, profile, split, { ...values, refused, record, space }));
+      results.push(await tuneOne(jobs, profile, split, { ...values, refused, trace, record, space }));
   });
   printResult(json, results, {
     json: () => (results.length === 1 ? tuneResult.json(results[0]) : results.map(tuneResult.json)),
@@ -161,9 +161,9 @@ async function tuneOne(
     replicas,
     configurations,
     ...values
-  }: TuneValues & Pick<Parameters<typeof tuneProfile>[3], 'refused' | 'record' | 'space'>,
+  }: TuneValues & Pick<TuneOptions, 'refused' | 'trace' | 'record' | 'space'>,
 ): Promise<TuneResult> {
-  const found: { best?: Parameters<NonNullable<Parameters<typeof tuneProfile>[3]['onBest']>>[0] } = {};
+  const found: { best?: Parameters<NonNullable<TuneOptions['onBest']>>[0] } = {};
   const { replicas: counts = [1] } = values.space;
   const tuning = tuneProfile(jobs, profile, split, {
     ...values,
@@ -191,9 +191,12 @@ async function splitTraffic(source: TrafficSource, values: TuneValues, limit: nu
   const { slo, priorityShares: shares, requests, seed, json: quiet } = values;
   if (source.kind === 'task' && shares !== undefined)
     throw new InputError('--priority-shares: expected none, as the requests of a task have their classes');
-  const { split, refused } =
+  const { split, refused, trace } =
     source.kind === 'task'
-      ? { split: taskTraffic(source.task, requests), refused: { requests: 0, longest: 0, limit } }
+      ? {
+          ...{ split: taskTraffic(source.task, requests), trace: undefined },
+          refused: { requests: 0, longest: 0, limit },
+        }
       : await halves(source, { requests, seed, quiet, limit }, shares);
   const classes = new Set(split.search.priorities);
   for (const { priorityClass } of slo) {
@@ -204,7 +207,7 @@ async function splitTraffic(source: TrafficSource, values: TuneValues, limit: nu
         : `--slo: expected bounds of the classes that the requests have, ${[...classes].sort().join(', ')}, got class ${priorityClass}`,
     );
   }
-  return { split, refused };
+  return { split, refused, trace };
 }
 
 async function halves(
@@ -216,15 +219,19 @@ async function halves(
     readonly limit: number;
   },
   shares: readonly number[] | undefined,
-): Promise<{ readonly split: SplitTraffic; readonly refused: RefusedRequests }> {
+): Promise<Pick<TuneOptions, 'refused' | 'trace'> & { readonly split: SplitTraffic }> {
   const opened = await openTraffic(source, drawn);
   const { concurrency, isBatch } = opened;
   const { trace, refused } = traceWithin(opened.trace, drawn.limit);
   if (isBatch) throw new InputError('expected traffic with arrivals or requests in flight, got batch:...');
   const classes = shares && drawPriorities(trace.arrivalMs.length, shares, drawn.seed);
   const { search, heldOut } = splitTrace(trace, drawn.requests, classes);
-  if (concurrency === undefined) return { split: { search, heldOut }, refused };
-  return { split: { search: { ...search, concurrency }, heldOut: { ...heldOut, concurrency } }, refused };
+  if (concurrency === undefined) return { split: { search, heldOut }, refused, trace };
+  return {
+    split: { search: { ...search, concurrency }, heldOut: { ...heldOut, concurrency } },
+    refused,
+    trace: undefined,
+  };
 }
 
 async function writePlot(path: string, result: TuneResult): Promise<void> {
