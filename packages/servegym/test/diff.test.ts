@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { line, writeTrace } from '../../../maintenance/test-servers/diff-traffic.ts';
 import { runServegym } from '../../../maintenance/test-servers/servegym.ts';
 import { temporaryFolder } from '../../../maintenance/test-servers/temporary-folder.ts';
+import { writeTables } from '../../profiles/src/tables/operator-rows.fixture.ts';
 import { runCommand } from './in-process.ts';
 
 const folder = temporaryFolder();
@@ -52,6 +53,36 @@ spec:
     assert.deepEqual([baseline.engines, candidate.engines], [2, 3]);
     assert.ok(bounds.every(({ bound }: { bound: string }) => bound === 'holds'));
     assert.ok(Math.abs(usd.candidate / usd.baseline - 1.5) < 1e-9);
+  });
+
+  it('compares versions of vLLM on the kernel tables of each, and refuses where nothing tells them apart', async () => {
+    const tables = join(folder, 'tables');
+    writeTables(tables, 'h100_sxm', [['vllm', '0.24.0']]);
+    const of = (version: string) => line().replace('vllm', `vllm@${version}`);
+    const both = (from: string, to: string) => runCommand(...on(of(from), of(to)), '--tables', tables);
+    const { code, stdout, stderr } = await both('0.12', '0.24');
+    assert.notEqual(code, 2, stderr);
+    assert.match(stdout, /baseline, 0\.12: kernel tables gemm 0\.24\.0, .*V1 before 0\.14/);
+    assert.match(stdout, /candidate, 0\.24: kernel tables gemm 0\.24\.0, .*schedules an iteration while/);
+    const refused = [
+      [await both('0.22', '0.24'), /got 0\.22 and 0\.24, which rest on the same: kernel tables/],
+      [await both('0.12', '0.32'), /expected a version up to 0\.24\.0, .*got 0\.32/],
+      [await runCommand(...on(of('0.12'), line())), /--tables aiconfigurator_core/],
+    ] as const;
+    for (const [{ code: status, stderr: said }, message] of refused)
+      assert.deepEqual([status, message.test(said)], [2, true], said);
+  });
+
+  it('estimates a model from the config.json in the folder of its checkpoint', async () => {
+    const own = join(folder, 'own-model');
+    mkdirSync(own);
+    const sizes = { hidden_size: 2048, intermediate_size: 8192, num_hidden_layers: 16, vocab_size: 32000 };
+    const heads = { num_attention_heads: 32, num_key_value_heads: 8, max_position_embeddings: 8192 };
+    writeFileSync(join(own, 'config.json'), JSON.stringify({ model_type: 'llama', ...sizes, ...heads }));
+    const { code, stdout, stderr } = await runCommand(...on(`vllm serve ${own}`, `vllm serve ${own} -tp 2`));
+    assert.notEqual(code, 2, stderr);
+    assert.match(stdout, /candidate: 1 × h100-80gb-own-model-tp2/);
+    assert.match(stdout, /baseline: data sheets, and the shape in .*own-model\/config\.json/);
   });
 
   it('compares the splits and routers of plans, in whole groups', async () => {

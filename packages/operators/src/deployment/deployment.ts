@@ -39,6 +39,10 @@ export interface Deployment {
   readonly refused?: RefusedRequests;
   /** Settings of its command line that the simulation does not have. */
   readonly notSimulated: readonly string[];
+  /** Version of the engine that its command line names. */
+  readonly version?: string;
+  /** Source of its times, where no shipped profile and no file has them. */
+  readonly evidence?: string;
 }
 
 /**
@@ -57,14 +61,19 @@ export function resolveLaunch(
   } = {},
 ): Deployment {
   const { name = launch.source, profile: own, gpu } = options;
-  const { settings, replicas, engine } = launch;
+  const { settings, replicas, engine, version } = launch;
+  if (own === undefined && version !== undefined)
+    throw invalidLaunch(
+      launch.source,
+      `a shipped profile is of one version of vLLM. Compare versions on kernel times, \`servegym diff --tables aiconfigurator_core\`, or make a profile of ${version}, \`servegym profile make aiconfigurator_core --engine vllm-${version} --gpu h100-80gb --model llama-3-8b --output vllm-${version}.json\`, and name it with --profile`,
+    );
   const found = own === undefined ? profileFor(launch, gpu) : { profile: own, engines: 1, notSimulated: [] };
   const profile = startedProfile(found.profile, launch);
   const chosen = { ...vllmDefaults(profile), ...options.defaults };
   const { maxModelLen, kvBlocks, memoryShare, role } = settings;
   const defaults = { ...chosen, maxNumBatchedTokens: leastBudget(launch, profile, chosen) };
   return checked({
-    ...{ name, profile, engines: replicas * found.engines, maxModelLen, kvBlocks },
+    ...{ name, profile, version, engines: replicas * found.engines, maxModelLen, kvBlocks },
     notSimulated: [
       ...launch.notSimulated,
       ...(role === undefined
@@ -277,7 +286,7 @@ function profileFor(
   if (model === null)
     throw invalidLaunch(
       source,
-      `the model ${checkpoint} is not known; make a profile from its config.json: servegym profile make --model config.json --gpu ${gpu ?? 'h100'} --output mine.json, and name it with --profile mine.json`,
+      `the model ${checkpoint} is not known; name the folder with its config.json as the model, or make a profile: servegym profile make --model config.json --gpu ${gpu ?? 'h100'} --output mine.json, and name it with --profile mine.json`,
     );
   const ofModel = listProfiles().filter((profile) => profile.model.name === model);
   const onGpu = gpu === undefined ? ofModel : profilesOnGpu(ofModel, gpu);

@@ -130,9 +130,11 @@ describe('a vllm serve line', () => {
     );
   });
 
-  it('of another version is refused, with the command that makes its profile', () => {
+  it('may name a version, of which no profile is shipped', () => {
+    const launch = read('vllm@0.12 serve Qwen/Qwen3-8B');
+    assert.equal(launch.version, '0.12');
     assert.throws(
-      () => read('vllm@0.12 serve ./own'),
+      () => resolveLaunch(launch, { gpu: 'h100' }),
       /profile make aiconfigurator_core --engine vllm-0\.12 /,
     );
   });

@@ -10,6 +10,8 @@ export interface Launch {
   /** Place that it was read at. */
   readonly source: string;
   readonly engine: EngineName;
+  /** Version of the engine, behind `vllm@`. */
+  readonly version?: string;
   /** Checkpoint: the id of Hugging Face, or a folder. */
   readonly checkpoint: string;
   /** Name of the model where its checkpoint is known. */
@@ -76,12 +78,6 @@ function parseLaunch(words: readonly string[], source: string, replicas = 1): La
     );
   }
   const version = serve === -1 ? undefined : VLLM.exec(words[serve])?.[1];
-  if (version !== undefined) {
-    throw invalidLaunch(
-      source,
-      `a shipped profile is of one version of vLLM; make one of ${version} from kernel times, \`servegym profile make aiconfigurator_core --engine vllm-${version} --gpu h100-80gb --model llama-3-8b --output vllm-${version}.json\`, and compare files with {"profile": "vllm-${version}.json", "settings": {}}`,
-    );
-  }
   const engine = sglang === -1 ? 'vLLM' : 'SGLang';
   const rest = words.slice(serve === -1 ? module + 1 : serve + 2);
   let checkpoint: string | undefined;
@@ -135,7 +131,7 @@ function parseLaunch(words: readonly string[], source: string, replicas = 1): La
   const model = modelOf(checkpoint);
   if (settings.weights === undefined && model !== null) settings.weights = model.precision;
   return {
-    ...{ source, engine, checkpoint, model: model?.name ?? null, settings, replicas },
+    ...{ source, engine, version, checkpoint, model: model?.name ?? null, settings, replicas },
     ...{ withoutEffect: flagsWithoutEffect, notSimulated },
   };
 }

@@ -50,6 +50,8 @@ const deployment = z.object({
   profile: part.profile,
   engines: part.number,
   notSimulated: part.list(z.string()),
+  version: z.string().optional(),
+  evidence: z.string().optional(),
 });
 const simulated = z.object({
   ...common,

@@ -61,7 +61,9 @@ function headLines(diff: Diff): string[] {
 }
 
 function deployedText({ name, profile, settings, engines }: Deployment): string {
-  return `${name === 'baseline' || name === 'candidate' ? '' : `${name}: `}${engines} × ${profile.name}, ${settings.weights}; ${candidateText({ ...settings, weights: 'FP16' }, vllmDefaults(profile))}`;
+  const defaults = vllmDefaults(profile);
+  const { weights } = defaults;
+  return `${name === 'baseline' || name === 'candidate' ? '' : `${name}: `}${engines} × ${profile.name}, ${settings.weights}; ${candidateText({ ...settings, weights }, defaults)}`;
 }
 
 function rows(diff: Diff): string[][] {
@@ -105,12 +107,14 @@ function noteLines(diff: Diff): string[] {
       'Intervals: 95 % over stretches of the requests in order of arrival. Measure each side twice to see what chance changes.',
     ];
   const { baseline, candidate, profileError } = diff;
+  const isOne = baseline.version === candidate.version;
   const left = (
     [
       ['baseline', baseline],
       ['candidate', candidate],
     ] as const
-  ).flatMap(([name, { notSimulated, refused }]) => [
+  ).flatMap(([name, { notSimulated, refused, version, evidence }]) => [
+    ...linesIf(evidence !== undefined, `${name}${version === undefined ? '' : `, ${version}`}: ${evidence}`),
     ...linesIf(notSimulated.length > 0, `${name}, not simulated: ${notSimulated.join('; ')}`),
     ...(refused === undefined
       ? []
@@ -121,7 +125,7 @@ function noteLines(diff: Diff): string[] {
     'Intervals: 95 % over stretches of the traffic, the same for both.',
     ...(profileError === 0
       ? [
-          'Both take their times from one profile: its error is in both, and only widens what is said of bounds.',
+          `Both take their times from ${isOne ? 'one profile' : 'kernel times of one GPU'}: ${isOne ? 'its error is' : 'their error is taken to be'} in both, and only widens what is said of bounds.`,
         ]
       : [`The profiles differ: their error, ${percent(profileError)}, widens the intervals.`]),
   ];

@@ -44,10 +44,18 @@ export type EngineOverheads = Readonly<
 
 export const VLLM_OVERHEADS: EngineOverheads = engines.overheads.vllm.values;
 
-/** Overheads of an engine. @param version `0.<minor>` and what follows; others count as the newest. */
-export function engineOverheads(engine: 'vllm' | 'sglang', version: string | null): EngineOverheads {
+/** Overheads of an engine, and where they come from. @param version `0.<minor>` and what follows; others count as the newest. */
+export function statedOverheads(
+  engine: 'vllm' | 'sglang',
+  version: string | null,
+): { readonly source: string; readonly values: EngineOverheads } {
   const minor = vllmMinor(version ?? '');
-  if (engine === 'sglang') return engines.overheads.sglang.values;
+  if (engine === 'sglang') return engines.overheads.sglang;
   // Newest first: a version takes the last entry that it is older than.
-  return engines.overheads.vllmBefore.findLast(({ before }) => minor < before)?.values ?? VLLM_OVERHEADS;
+  return engines.overheads.vllmBefore.findLast(({ before }) => minor < before) ?? engines.overheads.vllm;
+}
+
+/** Overheads of an engine. @param version As in `statedOverheads`. */
+export function engineOverheads(engine: 'vllm' | 'sglang', version: string | null): EngineOverheads {
+  return statedOverheads(engine, version).values;
 }

@@ -269,8 +269,12 @@ function modelOf(shape: TransformerShape): ServedModel {
   return servedModel({ ...TOY, shape });
 }
 
-function profileOf(shape: TransformerShape, changes: Partial<TableProfileOptions> = {}) {
-  return tableProfile(new OperatorTables(operatorRows()), {
+function profileOf(
+  shape: TransformerShape,
+  changes: Partial<TableProfileOptions> = {},
+  tables = new OperatorTables(operatorRows()),
+) {
+  return tableProfile(tables, {
     ...{ gpu: H100, model: modelOf(shape), parallel: ALONE, engine: { name: 'vLLM', version: '0.24.0' } },
     ...{ source: 'made up', command: 'servegym profile make' },
     ...changes,
@@ -324,7 +328,6 @@ describe('a profile from kernel tables', () => {
   it('refuses precisions, GPUs and divisions without tables, and says what there is', () => {
     const refused: [Partial<TableProfileOptions>, RegExp][] = [
       [{ weights: 'NVFP4' }, /matrix multiplications in nvfp4.*they have bfloat16, fp8/],
-      [{ weights: 'INT8' }, /expected weights that kernel tables have \(FP16, .*\), got INT8/],
       [{ kvCache: 'FP8' }, /KV cache in fp8.*they have bfloat16/],
       [{ parallel: { ...ALONE, tensor: 3 } }, /divides the 8 heads of Toy, got 3/],
       [{ parallel: { ...ALONE, pipeline: 5 } }, /at most 4 stages for Toy, got 5/],
@@ -333,5 +336,27 @@ describe('a profile from kernel tables', () => {
     for (const [changes, message] of refused) {
       assert.throws(() => profileOf(DENSE, changes), message);
     }
+    assert.throws(
+      () => profileOf(MIXTURE, { weights: 'INT8' }),
+      /expected weights that kernel tables have \(FP16, .*\), got INT8/,
+    );
+  });
+
+  it('takes INT4 of experts from the tables, and estimates INT4 of a dense model from its 16-bit law', () => {
+    const rows = operatorRows();
+    const quarter = rows.moe!.map((row) => ({
+      ...row,
+      moe_dtype: 'int4_wo',
+      latency: Number(row.latency) / 4,
+    }));
+    const tables = new OperatorTables({ ...rows, moe: [...rows.moe!, ...quarter] });
+    const of = (shape: TransformerShape, weights: 'FP16' | 'INT4') =>
+      profileOf(shape, { weights }, tables).profile;
+    const { INT4, FP16 } = of(MIXTURE, 'INT4').weights;
+    assert.deepEqual([INT4!.status, FP16], ['tables', undefined]);
+    assert.ok(INT4!.law.perTokenUs < of(MIXTURE, 'FP16').weights.FP16!.law.perTokenUs);
+    const dense = of(DENSE, 'INT4');
+    assert.deepEqual([dense.weights.INT4!.status, Object.keys(dense.weights)], ['estimated', ['INT4']]);
+    assert.ok(dense.fit!.rows > 0 && dense.fit!.meanErrorPercent < 2);
   });
 });

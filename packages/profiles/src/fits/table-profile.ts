@@ -7,12 +7,18 @@ import {
   type WeightPrecision,
   type WeightVariant,
 } from '@servegym/simulator';
-import { type EngineOverheads, VLLM_OVERHEADS } from '../data/engine-constants.ts';
+import {
+  type EngineOverheads,
+  engineOverheads,
+  statedOverheads,
+  VLLM_OVERHEADS,
+} from '../data/engine-constants.ts';
 import type { Gpu } from '../data/gpu.ts';
 import { expertParameters, kvOn, type ServedModel } from '../data/served-model.ts';
 import { layerCount } from '../data/transformer-shape.ts';
 import { ProfileError } from '../schema/read-json.ts';
-import type { OperatorTables } from '../tables/operator-tables.ts';
+import type { OperatorRows, OperatorTables } from '../tables/operator-tables.ts';
+import { compareVersions, readOperatorTables } from '../tables/read-operator-tables.ts';
 import {
   blankProfile,
   type CalibrationOptions,
@@ -61,6 +67,9 @@ function tableNames(precision: WeightPrecision, isMixture: boolean): Omit<TableP
     }
     case 'MXFP4':
       return of16Bit(['w4a16_mxfp4', 'w4a8_mxfp4_mxfp8']);
+    case 'INT4':
+      // Marlin's kernels. The tables have experts alone: no matrix multiplication with weights of 4 bits.
+      return isMixture ? of16Bit(['int4_wo']) : null;
     default:
       return null;
   }
@@ -70,6 +79,8 @@ function of16Bit(experts: readonly string[]): Omit<TablePrecisions, 'kv'> {
   return { attention: 'bfloat16', feedForward: 'bfloat16', latent: 'bfloat16', experts };
 }
 
+/** Precisions of dense models that the tables lack. */
+const FROM_FP16 = ['INT8', 'INT4'] as const;
 const KV_NAMES = { FP16: 'bfloat16', FP8: 'fp8' } as const;
 /** Longest context of the attention tables, tokens. */
 const LONGEST_CONTEXT = 131_072;
@@ -86,9 +97,8 @@ export function tableProfile(tables: OperatorTables, options: TableProfileOption
   const blank = blankDivision(options, overheads);
   const { weights, errors } = weightsOf(tables, blank, options, overheads);
   const all = withRoomForKv({ ...blank, weights });
-  const regions = (Object.keys(all.weights) as WeightPrecision[]).flatMap(
-    (precision) => errors[precision] ?? [],
-  );
+  const stated = (Object.keys(all.weights) as WeightPrecision[]).map((each) => errors[each] ?? errors.FP16);
+  const regions = [...new Set(stated)].flatMap((each) => each ?? []);
   const rows = regions.reduce((sum, { iterations }) => sum + iterations, 0);
   const total = regions.reduce((sum, { iterations, meanPercent }) => sum + iterations * meanPercent, 0);
   const [meanError, worstError] = [total / rows, Math.max(...regions.map((region) => region.worstPercent))];
@@ -111,6 +121,50 @@ export function tableProfile(tables: OperatorTables, options: TableProfileOption
     },
   };
   return { profile, errors, notes: [...tables.notes] };
+}
+
+/**
+ * The profile of an engine from the kernel tables in a folder, and what it rests on.
+ *
+ * @param asked `vllm` or `sglang`, with a version such as `vllm-0.12` or the newest.
+ * @throws {ProfileError} as `readOperatorTables` and `tableProfile` do.
+ */
+export async function profileFromTables(
+  folder: string,
+  asked: string,
+  options: Omit<TableProfileOptions, 'measuredOn' | 'engine' | 'overheads' | 'source'> & {
+    readonly source?: string | undefined;
+  },
+) {
+  const { gpu } = options;
+  const { measuredOn, tables, versions, engine } = await readOperatorTables(folder, gpu, asked);
+  const [, family, before] = /^(vllm|sglang)-(\d+(?:\.\d+)*)/i.exec(asked) ?? [];
+  const name = engine.name === 'SGLang' ? 'sglang' : 'vllm';
+  const ownTime = statedOverheads(name, before ?? null);
+  // The version that was asked for where the engine's own time is not that of the tables' version.
+  const isOther = family !== undefined && ownTime.values !== engineOverheads(name, null);
+  const made = tableProfile(tables, {
+    ...options,
+    ...{ measuredOn, overheads: ownTime.values },
+    engine: { name: engine.name, version: isOther ? before : engine.version },
+    source:
+      options.source ??
+      `kernel tables of ${measuredOn.name} with ${engine.name} ${engine.version} (aiconfigurator-core)`,
+  });
+  const scaled = `scaled by bandwidth and arithmetic from ${measuredOn.name}, which the tables are of`;
+  return {
+    ...made,
+    notes: [...(measuredOn.id === gpu.id ? [] : [scaled]), ...made.notes],
+    /** Version of each table that times were taken from. */
+    versions: versions.filter((each) => tables.used.has(each.split(' ')[0] as keyof OperatorRows)),
+    /** Whether the version that was asked for is newer than all tables, of which the newest is `newest`. */
+    ...{
+      isNewer: before !== undefined && compareVersions(before, engine.version) > 0,
+      newest: engine.version,
+    },
+    /** Source of the engine's own time. */
+    ownTime: ownTime.source,
+  };
 }
 
 /** A profile of the divided model without a law. */
@@ -159,7 +213,10 @@ function weightsOf(
   const isMixture = model.experts !== null;
   let missing: ProfileError | undefined;
   const wanted = only === undefined ? precisionsOf(gpu, model) : [only];
-  for (const precision of wanted) {
+  const isOffered = only === undefined && wanted.includes('FP16');
+  const estimated = isMixture ? [] : FROM_FP16.filter((each) => isOffered || wanted.includes(each));
+  const composed = new Set<WeightPrecision>(estimated.length > 0 ? [...wanted, 'FP16'] : wanted);
+  for (const precision of composed) {
     const names = tableNames(precision, isMixture);
     if (names === null) continue;
     const plain = precision === 'FP16' ? blank.weights.FP16! : estimatedVariant(blank, model, precision);
@@ -167,24 +224,24 @@ function weightsOf(
     const sized: EngineProfile = { ...blank, weights: { [precision]: variant } };
     try {
       const named = { ...names, kv: KV_NAMES[kvCache] };
-      const composed = composedLaw(
+      const law = composedLaw(
         new IterationComposition(tables, model.shape, measuredOn, parallel, named, overheads),
         { isMixture, kvTokens: Math.max(0, kvTokens(sized, kvPoolBlocks(sized, precision, false, 1))) },
       );
-      weights[precision] = { ...variant, law: onGpu(composed, gpu, measuredOn), status: 'tables', source };
-      errors[precision] = composed.errors;
+      weights[precision] = { ...variant, law: onGpu(law, gpu, measuredOn), status: 'tables', source };
+      errors[precision] = law.errors;
     } catch (error) {
       if (!(error instanceof ProfileError)) throw error;
       missing ??= error;
     }
   }
-  if (weights.FP16 !== undefined && !isMixture && only === undefined) {
+  if (weights.FP16 !== undefined) {
     const measured = { ...blank, weights: { FP16: weights.FP16 } };
-    for (const precision of ['INT8', 'INT4'] as const)
-      weights[precision] = estimatedVariant(measured, model, precision);
+    for (const precision of estimated) weights[precision] = estimatedVariant(measured, model, precision);
+    if (!wanted.includes('FP16')) delete weights.FP16;
   }
   if (Object.keys(weights).length > 0) return { weights, errors };
-  const expected = 'weights that kernel tables have (FP16, FP8, NVFP4, MXFP4)';
+  const expected = 'weights that kernel tables have (FP16, FP8, NVFP4, MXFP4, experts in INT4)';
   throw missing ?? new ProfileError('CALIBRATION_TABLES', '', expected, wanted.join(', '));
 }
 

@@ -124,6 +124,8 @@ interface GemmTable {
 export class OperatorTables {
   /** Sentences on what the tables do not have and what was taken instead. */
   readonly notes = new Set<string>();
+  /** Tables that times were taken from. */
+  readonly used = new Set<keyof OperatorRows>();
   readonly #rows: OperatorRows;
   readonly #gemm: ReadonlyMap<string, GemmTable>;
   readonly #quantize: ReadonlyMap<number, KernelTimes>;
@@ -151,6 +153,7 @@ export class OperatorTables {
 
   /** An m x k matrix times weights of k x n. Between measured n and k on a log scale, between measured m linearly. */
   gemmUs(precision: string, m: number, n: number, k: number): number {
+    this.used.add('gemm');
     const table = this.#gemm.get(precision);
     if (table === undefined) {
       throw missing(`matrix multiplications in ${precision}`, this.gemmPrecisions);
@@ -180,15 +183,14 @@ export class OperatorTables {
   /** Quantization of m x k activations to 8 bits; 0 where the tables have none. */
   quantizeUs(m: number, k: number): number {
     if (this.#quantize.size === 0) return 0;
+    this.used.add('computescale').add('scale_matrix');
     const taken = nearest([...this.#quantize.keys()], k);
     return beyond(this.#quantize.get(taken)!, (m * k) / taken);
   }
 
   /** All-reduce of so many 16-bit numbers, launched within a CUDA graph. */
   allReduceUs(gpus: number, elements: number): number {
-    const rows = (this.#rows.custom_allreduce ?? []).filter(
-      (row) => !/eager/.test(String(row.kernel_source)),
-    );
+    const rows = this.#rowsOf('custom_allreduce').filter((row) => !/eager/.test(String(row.kernel_source)));
     const counts = unique(rows.map((row) => Number(row.num_gpus)));
     if (counts.length === 0) throw missing('all-reduces', []);
     const taken = nearest(counts, gpus);
@@ -222,6 +224,7 @@ export class OperatorTables {
     const { table, scale } = remembered(this.#found, [precisions, shape], () =>
       this.#findExperts(precisions, shape),
     );
+    this.used.add('moe');
     const { even, skewed } = table;
     const { experts, perToken } = shape;
     const enough = experts / perToken;
@@ -272,7 +275,7 @@ export class OperatorTables {
     { heads, tensor, isSparse, precision, kvPrecision }: LatentShape,
     part: 'context_module' | 'generation_module',
   ): readonly OperatorRow[] {
-    const all = this.#rows[`${isSparse ? 'dsa' : 'mla'}_${part}`] ?? [];
+    const all = this.#rowsOf(`${isSparse ? 'dsa' : 'mla'}_${part}`);
     const there = unique(all.map((row) => `${row.num_heads} heads in ${row.gemm_type}`));
     const rows = all.filter(
       (row) =>
@@ -305,7 +308,7 @@ export class OperatorTables {
     { keyHeads, valueHeads }: LinearShape,
     phase: 'context' | 'generation',
   ): { times: KernelTimes; scale: number } {
-    const all = (this.#rows.gdn ?? []).filter((row) => row.phase === phase);
+    const all = this.#rowsOf('gdn').filter((row) => row.phase === phase);
     if (all.length === 0) throw missing('linear attention', []);
     const distance = (row: OperatorRow) =>
       Math.abs(Math.log(Number(row.num_v_heads) / valueHeads)) +
@@ -327,12 +330,17 @@ export class OperatorTables {
     return { times, scale: valueHeads / Number(best.num_v_heads) };
   }
 
+  #rowsOf(file: keyof OperatorRows): readonly OperatorRow[] {
+    this.used.add(file);
+    return this.#rows[file] ?? [];
+  }
+
   /** Rows of the shape that is most like this one, and the factor that its KV bytes differ by. */
   #attentionRows(
     file: 'context_attention' | 'generation_attention',
     shape: AttentionShape,
   ): { rows: readonly OperatorRow[]; scale: number } {
-    const all = this.#rows[file];
+    const all = this.#rowsOf(file);
     const precisions = unique(all.map((row) => String(row.kv_cache_dtype)));
     const ofPrecision = all.filter((row) => row.kv_cache_dtype === shape.kvPrecision);
     if (ofPrecision.length === 0)

@@ -140,7 +140,8 @@ function isUpTo(version: string, limit: string): boolean {
   return compareVersions(numbersOf(version).slice(0, count).join('.'), limit) <= 0;
 }
 
-function compareVersions(a: string, b: string): number {
+/** Below 0 where `a` is older; numbers count, part by part. */
+export function compareVersions(a: string, b: string): number {
   const [left, right] = [numbersOf(a), numbersOf(b)];
   for (let i = 0; i < Math.max(left.length, right.length); i += 1) {
     const difference = (left[i] ?? 0) - (right[i] ?? 0);

@@ -34,6 +34,10 @@ const options = {
   },
   candidate: { value: '<line|file>', required: true, help: 'the same after the change' },
   ...hardwareOptions,
+  tables: {
+    value: '<folder>',
+    help: 'unpacked aiconfigurator-core: its kernel times give the profiles of lines such as `vllm@0.12 serve ...`',
+  },
   slo: sloOption('ttft_p99=1s,tpot_p99=50ms'),
   ...priceOptions,
   rateScale: trafficOptions.rateScale,
@@ -66,6 +70,7 @@ Examples:
       }
       const before = await priced('baseline', baseline, values);
       const after = await priced('candidate', candidate, values);
+      requireEvidence(before, after);
       const trace = await openArrivals(traffic, { seed, quiet: json });
       const taken = scaleRate(takeRequests(trace, values.requests), values.rateScale);
       const limits = [before, after].map(longestRequest);
@@ -98,11 +103,20 @@ async function measured(file: string): Promise<MeasuredLoad> {
   throw new InputError(`${file}: expected one load, got ${loads.length}`);
 }
 
+/** @throws InputError when two versions of an engine rest on the same measurements */
+function requireEvidence(before: Deployment, after: Deployment): void {
+  if (before.version === after.version || before.evidence === undefined || before.evidence !== after.evidence)
+    return;
+  throw new InputError(
+    `expected versions that something was measured of, got ${before.version} and ${after.version}, which rest on the same: ${before.evidence} Measure a server of each: servegym profile make URL`,
+  );
+}
+
 /** A deployment on GPUs at the prices of today. */
 async function priced(
   name: string,
   text: string,
-  values: Pick<OptionValues<typeof options>, 'gpu' | 'profile' | 'prices' | 'spot'>,
+  values: Pick<OptionValues<typeof options>, 'gpu' | 'profile' | 'tables' | 'prices' | 'spot'>,
 ): Promise<Deployment> {
   const found = await readDeployment(text, { ...values, name });
   const { profiles } = await withPrices([found.profile], values, () => !values.profile?.endsWith('.json'));

@@ -1,4 +1,5 @@
 import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import {
   type Deployment,
   type Launch,
@@ -8,11 +9,11 @@ import {
   resolvePlan,
   type SloTerm,
 } from '@servegym/operators';
-import { parsePrices, priceOf } from '@servegym/profiles';
+import { estimatedProfile, parsePrices, priceOf, profileFromTables } from '@servegym/profiles';
 import type { EngineProfile } from '@servegym/simulator';
 import type { OptionTable } from '../command-table.ts';
 import { InputError } from '../failure.ts';
-import { parseInputJson, readInputFile, readProfile } from '../files.ts';
+import { parseInputJson, readGpu, readInputFile, readModel, readProfile } from '../files.ts';
 
 /** `--gpu` and `--profile`: where a deployment runs, in commands that take one. */
 export const hardwareOptions = {
@@ -58,9 +59,11 @@ export async function readDeployment(
     readonly name?: string;
     readonly gpu?: string | undefined;
     readonly profile?: string | undefined;
+    /** Folder of kernel tables, for a line that names a version of its engine. */
+    readonly tables?: string | undefined;
   },
 ): Promise<Deployment> {
-  const { gpu, name: option = 'deployment' } = options;
+  const { gpu, tables, name: option = 'deployment' } = options;
   const profile = options.profile === undefined ? undefined : await readProfile(options.profile);
   const isBare = isBareFlags(text);
   if (isBare && profile === undefined)
@@ -73,7 +76,72 @@ export async function readDeployment(
     return resolvePlan(Object(parseInputJson(content, name)), name, named);
   }
   const launch = readLaunch(text === undefined ? 'vllm serve ./own' : content, name);
-  return resolveLaunch(launch, { name, profile, gpu, ...(isBare && { defaults: BARE }) });
+  const { version } = launch;
+  if (
+    profile !== undefined &&
+    version !== undefined &&
+    !`${profile.engine.version}.`.startsWith(`${version}.`)
+  )
+    throw new InputError(
+      `${name}: expected a profile of version ${version}, as the line says, got ${profile.name} of ${profile.engine.version}`,
+    );
+  const made = profile === undefined ? await profileOf(launch, { gpu, tables }) : undefined;
+  const resolved = resolveLaunch(launch, {
+    ...{ name, profile: made?.profile ?? profile, gpu },
+    ...(isBare && { defaults: BARE }),
+  });
+  return made === undefined ? resolved : { ...resolved, evidence: made.evidence };
+}
+
+/** The part of a line that decides what runs on each GPU. */
+export function divisionOf(settings: Launch['settings']) {
+  const { tensorParallel: tensor = 1, dataParallel: data = 1, pipelineParallel: pipeline = 1 } = settings;
+  const { weights, expertParallel, fp8KvCache } = settings;
+  return {
+    parallel: { tensor, pipeline, data, expert: expertParallel ? tensor * data : 1 },
+    weights,
+    kvCache: fp8KvCache ? ('FP8' as const) : ('FP16' as const),
+  };
+}
+
+/**
+ * The profile of a line that none is shipped for: of a version of its engine, from kernel tables; or of a checkpoint in a
+ * folder with a `config.json`, from these or from data sheets.
+ */
+async function profileOf(
+  { model, checkpoint, version, settings, engine, source }: Launch,
+  { gpu, tables }: { readonly gpu: string | undefined; readonly tables: string | undefined },
+): Promise<{ readonly profile: EngineProfile; readonly evidence: string } | undefined> {
+  const config = join(checkpoint, 'config.json');
+  const isLocal = model === null && existsSync(config);
+  if (tables === undefined ? version !== undefined || !isLocal : version === undefined && !isLocal)
+    return undefined;
+  if (gpu === undefined) throw new InputError(`${source}: expected --gpu, the GPU that it runs on`);
+  const division = divisionOf(settings);
+  const { parallel, kvCache } = division;
+  const hardware = {
+    gpu: await readGpu(gpu),
+    model: await readModel(isLocal ? config : (model ?? checkpoint)),
+  };
+  if (tables === undefined) {
+    const { tensor, data, pipeline } = parallel;
+    const profile = estimatedProfile(
+      hardware.gpu,
+      hardware.model,
+      tensor * data * pipeline,
+      undefined,
+      kvCache,
+    );
+    return { profile, evidence: `data sheets, and the shape in ${config}` };
+  }
+  const asked = engine.toLowerCase() + (version === undefined ? '' : `-${version}`);
+  const made = await profileFromTables(tables, asked, { ...hardware, ...division, command: '' });
+  if (made.isNewer)
+    throw new InputError(
+      `${source}: expected a version up to ${made.newest}, the newest that kernel times were measured with, got ${version}: measure a server of it, \`servegym profile make URL\``,
+    );
+  const { profile, versions, ownTime } = made;
+  return { profile, evidence: `kernel tables ${versions.join(', ')}. The engine’s own time: ${ownTime}` };
 }
 
 /** Settings of the engines of a deployment, as the simulator has them. */

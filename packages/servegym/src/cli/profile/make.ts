@@ -5,21 +5,18 @@ import {
   calibrateBench,
   calibrateKernels,
   calibrateStaticBatches,
-  engineOverheads,
   estimatedProfile,
   findGpu,
   findModel,
   parseBenchResult,
   parseKernelTables,
   parseStaticBatches,
-  type ReadTables,
-  readOperatorTables,
-  tableProfile,
+  profileFromTables,
   vllmConstants,
 } from '@servegym/profiles';
 import type { EngineProfile } from '@servegym/simulator';
 import { InvalidArgumentError } from 'commander';
-import { readLaunchText } from '../arguments/deployment.ts';
+import { divisionOf, readLaunchText } from '../arguments/deployment.ts';
 import { above, whole } from '../arguments/options.ts';
 import { defineCommand, flagOf, type OptionTable, type OptionValues } from '../command-table.ts';
 import { InputError } from '../failure.ts';
@@ -282,24 +279,15 @@ async function fromKernels(options: Making, folder: string): Promise<Made> {
 
 /** A profile from published kernel tables. */
 async function fromTables(options: Making, folder: string): Promise<Made> {
-  const { engine, settings, memoryOverhead: memoryOverheadGiB } = options;
-  const { tensorParallel: tensor = 1, dataParallel: data = 1, pipelineParallel: pipeline = 1 } = settings;
-  const { weights, expertParallel, fp8KvCache } = settings;
-  const { gpu, model } = await hardware(options);
-  const { measuredOn, tables, versions, engine: measured } = await readOperatorTables(folder, gpu, engine);
+  const { engine, settings, source, memoryOverhead: memoryOverheadGiB } = options;
   const isDefault = engine.toLowerCase() === DEFAULT_ENGINE.toLowerCase();
-  const { profile, errors, ...made } = tableProfile(tables, {
-    ...{ gpu, measuredOn, model, weights, memoryOverheadGiB },
-    parallel: { tensor, pipeline, data, expert: expertParallel ? tensor * data : 1 },
-    kvCache: fp8KvCache ? 'FP8' : 'FP16',
-    ...engineOf(engine, measured),
-    source:
-      options.source ??
-      `kernel tables of ${measuredOn.name} with ${measured.name} ${measured.version} (aiconfigurator-core)`,
+  const made = await profileFromTables(folder, engine, {
+    ...(await hardware(options)),
+    ...divisionOf(settings),
+    ...{ memoryOverheadGiB, source },
     command: commandLine({ ...options, engine: isDefault ? DEFAULT_ENGINE : engine }, folder),
   });
-  const scaled = `scaled by bandwidth and arithmetic from ${measuredOn.name}, which the tables are of`;
-  const notes = [...(measuredOn.id === gpu.id ? [] : [scaled]), ...made.notes];
+  const { profile, errors, notes, versions } = made;
   const regions = Object.entries(errors).flatMap(([precision, of]) =>
     of.map((region, i) => ({ ...region, precision: i === 0 ? precision : '' })),
   );
@@ -319,15 +307,6 @@ async function fromTables(options: Making, folder: string): Promise<Made> {
     ...(notes.length === 0 ? [] : ['', ...notes.map((note) => `note: ${note}`)]),
   ];
   return { profile, json: { profile, tables: versions, errors, notes }, text: text.join('\n') };
-}
-
-/** Engine of the profile: the version that was asked for where its own time is not that of the tables' version. */
-function engineOf(asked: string, { name, version }: ReadTables['engine']) {
-  const [, family, before] = /^(vllm|sglang)-(\d+(?:\.\d+)*)/i.exec(asked) ?? [];
-  const overheads = engineOverheads(name === 'SGLang' ? 'sglang' : 'vllm', before ?? null);
-  const isOther =
-    family !== undefined && overheads !== engineOverheads(name === 'SGLang' ? 'sglang' : 'vllm', null);
-  return { engine: { name, version: isOther ? before : version }, overheads };
 }
 
 /** The command that makes the profile again, wherever its sources lie. */

@@ -58,6 +58,7 @@ export const profileForm: Form<EngineProfile> = { text: profileSheet };
 export function profileSheet(profile: EngineProfile): string {
   const { gpu, model, engine, fit, validity, speculation } = profile;
   const price = listProfiles().includes(profile) ? priceOf(gpu.name) : undefined;
+  const { usdPerHour } = price ?? gpu;
   const kv = `${model.kvBytesPerToken / 1024} KiB of KV a token${model.kvCache === 'FP8' ? ' in FP8' : ''}`;
   return [
     profile.name,
@@ -66,7 +67,7 @@ export function profileSheet(profile: EngineProfile): string {
       [
         [
           'GPU',
-          `${gpu.count} x ${gpu.name}, ${gpu.memoryGiB} GiB, ${price?.usdPerHour ?? gpu.usdPerHour} USD/h each`,
+          `${gpu.count} x ${gpu.name}, ${gpu.memoryGiB} GiB, ${usdPerHour === 0 ? 'no price known (--prices gives one)' : `${usdPerHour} USD/h each`}`,
         ],
         ['price', price && `${price.source}, as in plan, tune and diff`],
         [
