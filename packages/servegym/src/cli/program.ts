@@ -3,157 +3,99 @@ import { Command } from 'commander';
 import packageJson from '../../package.json' with { type: 'json' };
 import { withCode } from './failure.ts';
 
-interface CommandEntry {
-  /** Its line in the list of commands. */
-  readonly summary: string;
-  /** Imports the command; only the one that was asked for is. */
-  readonly load?: () => Promise<Command>;
-  /** Commands below it, of a command that is a group. */
-  readonly commands?: Commands;
+/**
+ * A command: its line in the list, and the module whose export `<name>Command` makes it, which is imported only when it is
+ * asked for. Of a group, the commands below it.
+ */
+type CommandEntry = readonly [summary: string, commands: (() => Promise<object>) | Commands];
+interface Commands {
+  readonly [name: string]: CommandEntry;
 }
-type Commands = Readonly<Record<string, CommandEntry>>;
 
 /** Commands by their heading in the help. */
 const COMMANDS: Readonly<Record<string, Commands>> = {
   'Serve and simulate:': {
-    serve: {
-      summary: 'serve an environment over OpenEnv, with the web console',
-      load: async () => (await import('./serve.ts')).serveCommand(),
-    },
-    endpoint: {
-      summary: 'serve a simulated deployment over the OpenAI API, in real time',
-      load: async () => (await import('./endpoint.ts')).endpointCommand(),
-    },
-    simulate: {
-      summary: 'serve traffic on a simulated deployment and report its latencies',
-      load: async () => (await import('./simulate/command.ts')).simulateCommand(),
-    },
+    serve: ['serve an environment over OpenEnv, with the web console', () => import('./serve.ts')],
+    endpoint: [
+      'serve a simulated deployment over the OpenAI API, in real time',
+      () => import('./endpoint.ts'),
+    ],
+    simulate: [
+      'serve traffic on a simulated deployment and report its latencies',
+      () => import('./simulate/command.ts'),
+    ],
   },
   'Choose hardware and settings:': {
-    plan: {
-      summary: 'find the cheapest GPUs, and how many, for your traffic and SLO',
-      load: async () => (await import('./plan.ts')).planCommand(),
-    },
-    tune: {
-      summary: 'find the engine settings that serve your traffic best',
-      load: async () => (await import('./tune.ts')).tuneCommand(),
-    },
-    diff: {
-      summary: 'say whether a change of settings breaks an SLO on your traffic',
-      load: async () => (await import('./diff.ts')).diffCommand(),
-    },
+    plan: ['find the cheapest GPUs, and how many, for your traffic and SLO', () => import('./plan.ts')],
+    tune: ['find the engine settings that serve your traffic best', () => import('./tune.ts')],
+    diff: ['say whether a change of settings breaks an SLO on your traffic', () => import('./diff.ts')],
   },
   'Traffic and profiles:': {
-    profile: {
-      summary: 'list, make and confirm engine profiles: how long iterations take on a GPU',
-      commands: {
-        list: {
-          summary: 'list the engine profiles with their fit errors',
-          load: async () => (await import('./profile/list.ts')).listCommand(),
-        },
-        show: {
-          summary: 'print a profile in full',
-          load: async () => (await import('./profile/list.ts')).showCommand(),
-        },
-        make: {
-          summary: 'make one from a running server, measurements or data sheets',
-          load: async () => (await import('./profile/make.ts')).makeCommand(),
-        },
-        confirm: {
-          summary: 'compare a running server with the prediction of its profile',
-          load: async () => (await import('./profile/running-server.ts')).confirmCommand(),
-        },
-        refit: {
-          summary: 'fit the shipped profiles again, and compare',
-          load: async () => (await import('./profile/list.ts')).refitCommand(),
-        },
-        table: {
-          summary: 'make and check the tables of measurements that inferencegym plays',
-          commands: {
-            build: {
-              summary: 'measure a profile on the simulator',
-              load: async () => (await import('./profile/table.ts')).tableBuildCommand(),
-            },
-            check: {
-              summary: 'list the problems of a table of yours',
-              load: async () => (await import('./profile/table.ts')).tableCheckCommand(),
-            },
-            calibrate: {
-              summary: 'measure what grades on a table compare with',
-              load: async () => (await import('./profile/table.ts')).tableCalibrateCommand(),
-            },
+    profile: [
+      'list, make and confirm engine profiles: how long iterations take on a GPU',
+      {
+        list: ['list the engine profiles with their fit errors', () => import('./profile/list.ts')],
+        show: ['print a profile in full', () => import('./profile/list.ts')],
+        make: [
+          'make one from a running server, measurements or data sheets',
+          () => import('./profile/make.ts'),
+        ],
+        confirm: [
+          'compare a running server with the prediction of its profile',
+          () => import('./profile/running-server.ts'),
+        ],
+        refit: ['fit the shipped profiles again, and compare', () => import('./profile/list.ts')],
+        table: [
+          'make and check the tables of measurements that inferencegym plays',
+          {
+            build: ['measure a profile on the simulator', () => import('./profile/table.ts')],
+            check: ['list the problems of a table of yours', () => import('./profile/table.ts')],
+            calibrate: ['measure what grades on a table compare with', () => import('./profile/table.ts')],
           },
-        },
+        ],
       },
-    },
-    traffic: {
-      summary: 'look at files of requests, convert them, draw traffic and fit models of it',
-      commands: {
-        describe: {
-          summary: 'print rates, bursts and lengths; without a traffic, list the models',
-          load: async () => (await import('./traffic/describe.ts')).describeCommand(),
-        },
-        convert: {
-          summary: 'write a file of requests in the form that all commands read',
-          load: async () => (await import('./traffic/convert.ts')).convertCommand(),
-        },
-        draw: {
-          summary: 'write drawn traffic to a file',
-          load: async () => (await import('./traffic/convert.ts')).drawCommand(),
-        },
-        fit: {
-          summary: 'fit a model to each trace, and say how near it comes',
-          load: async () => (await import('./traffic/describe.ts')).fitCommand(),
-        },
+    ],
+    traffic: [
+      'look at files of requests, convert them, draw traffic and fit models of it',
+      {
+        describe: [
+          'print rates, bursts and lengths; without a traffic, list the models',
+          () => import('./traffic/describe.ts'),
+        ],
+        convert: [
+          'write a file of requests in the form that all commands read',
+          () => import('./traffic/convert.ts'),
+        ],
+        draw: ['write drawn traffic to a file', () => import('./traffic/convert.ts')],
+        fit: ['fit a model to each trace, and say how near it comes', () => import('./traffic/describe.ts')],
       },
-    },
+    ],
   },
   'Train and evaluate:': {
-    train: {
-      summary: 'learn a policy on the training traffic of a task',
-      load: async () => (await import('./train/command.ts')).trainCommand(),
-    },
-    evaluate: {
-      summary: 'play and grade policies, also a language model',
-      load: async () => (await import('./evaluate/command.ts')).evaluateCommand(),
-    },
-    validate: {
-      summary: 'check any running OpenEnv server, or environments in this process',
-      load: async () => (await import('./validate.ts')).validateCommand(),
-    },
-    policy: {
-      summary: 'write a router or another policy as code, and know what it is worth',
-      commands: {
-        new: {
-          summary: 'write one to begin with',
-          load: async () => (await import('./policy/command.ts')).newPolicyCommand(),
-        },
-        evaluate: {
-          summary: 'serve the traces of a suite with it, and print its score',
-          load: async () => (await import('./policy/command.ts')).evaluatePolicyCommand(),
-        },
-        search: {
-          summary: 'find better numbers for its parameters',
-          load: async () => (await import('./policy/search.ts')).searchPolicyCommand(),
-        },
-        export: {
-          summary: 'write it in the form of a real system',
-          load: async () => (await import('./policy/export.ts')).exportPolicyCommand(),
-        },
-        compare: {
-          summary: 'serve the same traces with two',
-          load: async () => (await import('./policy/command.ts')).comparePoliciesCommand(),
-        },
+    train: ['learn a policy on the training traffic of a task', () => import('./train/command.ts')],
+    evaluate: ['play and grade policies, also a language model', () => import('./evaluate/command.ts')],
+    validate: [
+      'check any running OpenEnv server, or environments in this process',
+      () => import('./validate.ts'),
+    ],
+    policy: [
+      'write a router or another policy as code, and know what it is worth',
+      {
+        new: ['write one to begin with', () => import('./policy/command.ts')],
+        evaluate: [
+          'serve the traces of a suite with it, and print its score',
+          () => import('./policy/command.ts'),
+        ],
+        search: ['find better numbers for its parameters', () => import('./policy/search.ts')],
+        export: ['write it in the form of a real system', () => import('./policy/export.ts')],
+        compare: ['serve the same traces with two', () => import('./policy/command.ts')],
       },
-    },
-    season: {
-      summary: 'run a ranked competition with secret seeds and results that anybody can check',
-      load: async () => (await import('./season.ts')).seasonCommand(),
-    },
-    worker: {
-      summary: 'do the jobs of commands that were started with --queue',
-      load: async () => (await import('./jobs.ts')).workerCommand(),
-    },
+    ],
+    season: [
+      'run a ranked competition with secret seeds and results that anybody can check',
+      () => import('./season.ts'),
+    ],
+    worker: ['do the jobs of commands that were started with --queue', () => import('./jobs.ts')],
   },
 };
 
@@ -194,13 +136,18 @@ async function addCommands(
   entries: Commands,
   words: readonly string[] | 'all',
 ): Promise<void> {
-  for (const [name, { summary, load, commands = {} }] of Object.entries(entries)) {
+  for (const [name, [summary, commands]] of Object.entries(entries)) {
     const isAsked = words === 'all' || words[0] === name;
-    const command = isAsked && load ? await load() : new Command();
+    const command = isAsked && typeof commands === 'function' ? made(name, await commands()) : new Command();
     if (command.description() === '') command.description(summary);
-    if (isAsked) await addCommands(command, commands, words === 'all' ? words : words.slice(1));
+    if (isAsked && typeof commands === 'object')
+      await addCommands(command, commands, words === 'all' ? words : words.slice(1));
     parent.addCommand(command.name(name).summary(summary));
   }
+}
+
+function made(name: string, module: object): Command {
+  return (module as Readonly<Record<string, () => Command>>)[`${name}Command`]();
 }
 
 /** Writes an error that Commander has found, with the code of such errors at the end of its first line. */

@@ -33,7 +33,7 @@ export const options = {
 } as const satisfies OptionTable;
 
 /** `servegym policy evaluate`: what a policy is worth. */
-export const evaluatePolicyCommand = () =>
+export const evaluateCommand = () =>
   defineCommand({
     description:
       'Serve the traces of a suite with a policy, and say what it is worth: 0 is the default, 1 the best known.',
@@ -69,7 +69,7 @@ export const evaluatePolicyCommand = () =>
   });
 
 /** `servegym policy compare`: two policies on the same traces. */
-export const comparePoliciesCommand = () =>
+export const compareCommand = () =>
   defineCommand({
     description: 'Serve the same traces with two policies, and say which is better.',
     words: { first: { value: '<a>', help: 'a policy' }, second: { value: '<b>', help: 'another one' } },
@@ -84,7 +84,7 @@ export const comparePoliciesCommand = () =>
   });
 
 /** `servegym policy new`: a policy to begin with. */
-export const newPolicyCommand = () =>
+export const newCommand = () =>
   defineCommand({
     description: 'Write a policy to begin with, with the types of what it sees.',
     words: {

@@ -13,7 +13,7 @@ import { isPython, pythonCode } from './python-guest.ts';
 const TARGETS = { epp: toEpp, vllm: toVllm } as const;
 
 /** `servegym policy export`: a policy for a real system. */
-export const exportPolicyCommand = () =>
+export const exportCommand = () =>
   defineCommand({
     description:
       'Write a policy in the form of a real system. What it cannot be there is refused with the reason.',

@@ -68,7 +68,7 @@ export async function searchParameters(
 }
 
 /** `servegym policy search`: better numbers for a policy. */
-export const searchPolicyCommand = () =>
+export const searchCommand = () =>
   defineCommand({
     description:
       'Look for the numbers in `const parameters = {...}` of a policy that score best on the training traces.',

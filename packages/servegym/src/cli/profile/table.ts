@@ -18,7 +18,7 @@ import { printResult } from '../output/print-result.ts';
 import { ProgressDisplay } from '../output/progress.ts';
 
 /** `servegym profile table build`: measures a profile's table on the simulator. */
-export const tableBuildCommand = () =>
+export const buildCommand = () =>
   defineCommand({
     description: 'measure an engine profile on the simulator and write its trace table',
     options: {
@@ -51,7 +51,7 @@ export const tableBuildCommand = () =>
   });
 
 /** `servegym profile table check`: what a table lacks, in words. Ends with 1 when it cannot be played. */
-export const tableCheckCommand = () =>
+export const checkCommand = () =>
   defineCommand({
     description: 'check a table of your own measurements and list its problems',
     words: { file: { value: '<file.parquet>', help: 'the table' } },
@@ -96,7 +96,7 @@ function describe({ file, playable, rows, grid, findings }: Awaited<ReturnType<t
 const BASELINE_SEED = 0;
 
 /** `servegym profile table calibrate`: what the rewards and grades of a table's tasks are measured against. */
-export const tableCalibrateCommand = () =>
+export const calibrateCommand = () =>
   defineCommand({
     description:
       'measure the best fixed configuration of each task on a table, and the score of the baseline',
