@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { type RedisProcess, startRedis, startSentinel } from '../../../maintenance/test-servers/redis.ts';
 import { type ServeProcess, startServeWith } from '../../../maintenance/test-servers/servegym.ts';
-import { redisConnection } from '../src/server/redis-address.ts';
+import { redisConnection } from '../src/server/session-storage.ts';
 import { runCommand } from './in-process.ts';
 
 describe('two servers that share their sessions in Redis', () => {

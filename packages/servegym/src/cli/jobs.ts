@@ -9,7 +9,7 @@ import { type JobEngine, type JobKinds, LocalJobs } from '@servegym/jobs';
 import { TUNE_JOB_KINDS } from '@servegym/operators';
 import packageJson from '../../package.json' with { type: 'json' };
 import { stopOnSignals } from '../server/listening.ts';
-import { redisConnection } from '../server/redis-address.ts';
+import { redisConnection } from '../server/session-storage.ts';
 import { wholeNumber } from './arguments/options.ts';
 import { defineCommand, type OptionValues } from './command-table.ts';
 import { InputError, untilInterrupted } from './failure.ts';

@@ -6,9 +6,8 @@ import { defaultWorkLimits } from '../server/background-work.ts';
 import { consoleIsBuilt } from '../server/console-files.ts';
 import { stopOnSignals, tellOthers } from '../server/listening.ts';
 import { DEFAULT_CALL_LIMITS } from '../server/outside-calls.ts';
-import { isRedisAddress } from '../server/redis-address.ts';
 import { LOG_FORMATS, LOG_LEVELS, serverLog } from '../server/server-log.ts';
-import { defaultSessionFile } from '../server/session-storage.ts';
+import { defaultSessionFile, isRedisAddress } from '../server/session-storage.ts';
 import { startServer } from '../server/start-server.ts';
 import {
   allowedHosts,

@@ -35,9 +35,8 @@ import { openEnvironment } from './open-environment.ts';
 import { type CallLimits, DEFAULT_CALL_LIMITS, OutsideCalls } from './outside-calls.ts';
 import { mountPlanRoutes } from './plan-routes.ts';
 import { mountPolicyRoutes } from './policy-routes.ts';
-import { isRedisAddress } from './redis-address.ts';
 import ROUTES from './routes.json' with { type: 'json' };
-import { SharedStorage } from './session-storage.ts';
+import { isRedisAddress, SharedStorage } from './session-storage.ts';
 
 const described = describedBy(ROUTES);
 

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import { tuneResult, vllmDefaults } from '@servegym/operators';
 import type { Page } from '@servegym/operators/report';
 import { findProfile } from '@servegym/profiles';
-import { metricChart, metricSections } from '../train/learning-curves.ts';
+import { metricChart, metricSections } from '../train/train-one.ts';
 import { chartSvg, reportPage } from './report-page.ts';
 
 const METRICS = [
