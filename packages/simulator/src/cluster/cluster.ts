@@ -1,7 +1,6 @@
 import { Engine } from '../engine/engine.ts';
 import type { Drafter, EngineConfig, EngineOptions } from '../engine/engine-config.ts';
 import type { EngineRequest } from '../engine/engine-request.ts';
-import type { EngineSnapshot } from '../engine/engine-snapshot.ts';
 import { TICKS_PER_S } from '../engine/ticks.ts';
 import { acceptanceTable, engineOptionsOf } from '../profiles/engine-options.ts';
 import type { EngineProfile } from '../profiles/engine-profile.ts';
@@ -186,18 +185,18 @@ export class Cluster {
   }
 
   /** The state, without the logs, to go back to. */
-  snapshot(): ClusterSnapshot {
+  snapshot() {
     const { config, tenantGiB, acceptance, arrangedAsSplit, submitted, ranUntil, link } = this;
     return {
       ...{ config, tenantGiB, acceptance, arrangedAsSplit, submitted, ranUntil },
       engines: [this.engines[0].snapshot(), this.engines[1].snapshot()],
       linkIdleFrom: link.idleFrom,
-      backAt: [...this.backAt],
+      backAt: [...this.backAt] as const,
     };
   }
 
   /** Goes back to where `snapshot` was taken, with empty logs. */
-  restore({ engines, linkIdleFrom, backAt, ...rest }: ClusterSnapshot): void {
+  restore({ engines, linkIdleFrom, backAt, ...rest }: ReturnType<Cluster['snapshot']>): void {
     for (const [gpu, engine] of this.engines.entries()) engine.restore(engines[gpu]);
     Object.assign(this, rest);
     this.link.idleFrom = linkIdleFrom;
@@ -285,17 +284,4 @@ export class Cluster {
   private log(kind: ClusterEvent['kind'], gpu: number): void {
     this.events.push({ kind, at: this.engines[gpu].now, gpu });
   }
-}
-
-/** The state of a cluster, made by `snapshot` and taken by `restore`. */
-export interface ClusterSnapshot {
-  readonly engines: readonly [EngineSnapshot, EngineSnapshot];
-  readonly config: ServingConfig;
-  readonly tenantGiB: number;
-  readonly acceptance: string;
-  readonly arrangedAsSplit: boolean;
-  readonly submitted: number;
-  readonly linkIdleFrom: number;
-  readonly ranUntil: number;
-  readonly backAt: readonly [number, number];
 }

@@ -1,12 +1,4 @@
-import type { RequestView } from '../policy/views.ts';
-import type { BlockPoolSnapshot } from './block-pool.ts';
-import type { EngineConfig } from './engine-config.ts';
-import type { RequestProgress } from './engine-log.ts';
 import type { EngineState } from './engine-state.ts';
-import type { FrontEndSnapshot } from './front-end.ts';
-import type { RequestTableSnapshot } from './request-table.ts';
-import type { SlotListEnds } from './slot-list.ts';
-import type { WaitingQueueSnapshot } from './waiting-queue.ts';
 
 /** State that is copied as it is. */
 type PlainState = Pick<
@@ -27,29 +19,8 @@ function plainState({ now, lastStart, lastArrival, partials, ...others }: PlainS
   return { now, lastStart, lastArrival, partials, stalled, admitting, received, admissions, role };
 }
 
-/** All of an engine that decides its future. */
-export interface EngineSnapshot extends Readonly<PlainState> {
-  readonly table: RequestTableSnapshot;
-  readonly running: SlotListEnds;
-  readonly future: SlotListEnds;
-  readonly waiting: WaitingQueueSnapshot;
-  /** Iterations in lockstep so far. */
-  readonly decodeClock: number;
-  readonly inLockstep: boolean;
-  readonly config: EngineConfig;
-  readonly pool: BlockPoolSnapshot;
-  readonly handovers: readonly RequestProgress[];
-  readonly ended: readonly number[];
-  readonly skipped: readonly number[];
-  readonly aborted: readonly number[];
-  /** Requests by slot, where a policy orders the queue. */
-  readonly views: readonly RequestView[];
-  /** `null` without a front end. */
-  readonly frontEnd: FrontEndSnapshot | null;
-}
-
 /** A copy of the state, but for its logs. */
-export function takeSnapshot(state: EngineState): EngineSnapshot {
+export function takeSnapshot(state: EngineState) {
   // What is drawn ahead can be drawn again, and decodes be enlisted again: the table is all there is to copy.
   state.verifications.deactivate();
   return {
@@ -58,6 +29,7 @@ export function takeSnapshot(state: EngineState): EngineSnapshot {
     running: state.running.ends(),
     future: state.future.ends(),
     waiting: state.waiting.snapshot(),
+    /** Iterations in lockstep so far. */
     decodeClock: state.decodes.clock,
     inLockstep: state.decodes.active,
     config: state.config,
@@ -66,10 +38,15 @@ export function takeSnapshot(state: EngineState): EngineSnapshot {
     ended: state.ended.toArray(),
     skipped: state.skipped.toArray(),
     aborted: state.aborted.toArray(),
+    /** Requests by slot, where a policy orders the queue. */
     views: state.views.slice(),
+    /** `null` without a front end. */
     frontEnd: state.frontEnd?.snapshot() ?? null,
   };
 }
+
+/** All of an engine that decides its future. */
+export type EngineSnapshot = Readonly<ReturnType<typeof takeSnapshot>>;
 
 /** Puts the state back to where the snapshot was taken. Its logs stay as they are. */
 export function restoreSnapshot(state: EngineState, snapshot: EngineSnapshot): void {

@@ -116,12 +116,12 @@ export class FrontEnd {
     }
   }
 
-  snapshot(): FrontEndSnapshot {
+  snapshot() {
     const { batchEnd, batchTicks } = this;
     return { free: this.free.slice(), delivered: this.delivered.slice(), batchEnd, batchTicks };
   }
 
-  restore({ free, delivered, batchEnd, batchTicks }: FrontEndSnapshot): void {
+  restore({ free, delivered, batchEnd, batchTicks }: ReturnType<FrontEnd['snapshot']>): void {
     this.free.set(free);
     this.delivered.set(delivered);
     this.batchEnd = batchEnd;
@@ -142,12 +142,4 @@ export class FrontEnd {
     const { processes } = this.options;
     return processes === 1 ? 0 : Math.floor(randomUniform(this.key, id, 0) * processes);
   }
-}
-
-/** The state of a front end. */
-export interface FrontEndSnapshot {
-  readonly free: Float64Array;
-  readonly delivered: Float64Array;
-  readonly batchEnd: number;
-  readonly batchTicks: number;
 }

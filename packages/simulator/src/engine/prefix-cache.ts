@@ -158,7 +158,7 @@ export class PrefixCache {
     return this.releaseRuns(this.runsOf(key), blocks);
   }
 
-  snapshot(): PrefixCacheSnapshot {
+  snapshot() {
     const runs: RunSnapshot[] = [];
     const positions = new Map<BlockRun, number>();
     const add = (run: BlockRun, copy: boolean) => {
@@ -169,11 +169,13 @@ export class PrefixCache {
       for (let run = first; run !== null; run = run.following) add(run, false);
       for (const copy of copies ?? []) add(copy, true);
     }
+    /** Positions of the free runs in `runs`, the next to be taken first. */
     const queue: number[] = [];
     for (let run = this.head; run !== null; run = run.next) {
       if (run.chunk === null) add(run, false);
       queue.push(positions.get(run) as number);
     }
+    /** Positions of the copies that a slot holds. */
     const copiesOf = [...this.copiesOf].map(
       ([slot, held]) => [slot, held.map((run) => positions.get(run) as number)] as const,
     );
@@ -369,10 +371,4 @@ type RunSnapshot = readonly [
   isCopy: boolean,
 ];
 
-export interface PrefixCacheSnapshot {
-  readonly runs: readonly RunSnapshot[];
-  /** Positions of the free runs in `runs`, the next to be taken first. */
-  readonly queue: readonly number[];
-  /** Positions of the copies that a slot holds. */
-  readonly copiesOf: readonly (readonly [slot: number, runs: readonly number[]])[];
-}
+export type PrefixCacheSnapshot = ReturnType<PrefixCache['snapshot']>;

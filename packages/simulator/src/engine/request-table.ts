@@ -50,14 +50,6 @@ const NO_BYTES = new Uint8Array(0);
 /** Bytes of one slot over all fields. */
 const SLOT_BYTES = LASTING_BYTES + PASSING_FIELDS.length * 4;
 
-/** A copy of a table, but for the passing fields. */
-export interface RequestTableSnapshot {
-  readonly memory: ArrayBuffer;
-  readonly capacity: number;
-  readonly highWater: number;
-  readonly freeHead: number;
-}
-
 /**
  * The requests that an engine knows of, one slot each, as a structure of arrays. Slots are reused, the lowest ones
  * first in practice, so that the table stays as small as the largest number of requests alive at once.
@@ -153,12 +145,13 @@ export class RequestTable {
     }
   }
 
-  snapshot(): RequestTableSnapshot {
+  /** A copy of the table, but for the passing fields. */
+  snapshot() {
     const { capacity, highWater, freeHead } = this;
     return { memory: this.memory.slice(0, capacity * LASTING_BYTES), capacity, highWater, freeHead };
   }
 
-  restore({ memory, capacity, highWater, freeHead }: RequestTableSnapshot): void {
+  restore({ memory, capacity, highWater, freeHead }: ReturnType<RequestTable['snapshot']>): void {
     if (capacity !== this.capacity) this.layOut(new ArrayBuffer(capacity * SLOT_BYTES), capacity);
     new Uint8Array(this.memory).set(new Uint8Array(memory));
     this.highWater = highWater;

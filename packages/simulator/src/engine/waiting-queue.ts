@@ -73,11 +73,11 @@ export class WaitingQueue {
     for (const slot of slots) list.pushBack(slot);
   }
 
-  snapshot(): WaitingQueueSnapshot {
+  snapshot() {
     return { count: this.count, classes: this.classes.slice(0, this.used).map((list) => list.ends()) };
   }
 
-  restore(snapshot: WaitingQueueSnapshot): void {
+  restore(snapshot: ReturnType<WaitingQueue['snapshot']>): void {
     this.count = snapshot.count;
     this.used = snapshot.classes.length;
     for (let c = 0; c < PRIORITY_CLASSES; c++) this.classes[c].setEnds(snapshot.classes[c] ?? EMPTY);
@@ -92,8 +92,3 @@ export class WaitingQueue {
 }
 
 const EMPTY: SlotListEnds = { head: -1, tail: -1, count: 0 };
-
-export interface WaitingQueueSnapshot {
-  readonly count: number;
-  readonly classes: readonly SlotListEnds[];
-}

@@ -9,7 +9,7 @@ import {
 import { LatencyHistogram } from '../engine/latency-histogram.ts';
 import { TICKS_PER_S, ticksFromMs } from '../engine/ticks.ts';
 import { admissionByClass, leastLoaded, weighted } from '../policy/built-in.ts';
-import { Dispatcher, type DispatcherSnapshot } from '../policy/dispatcher.ts';
+import { Dispatcher } from '../policy/dispatcher.ts';
 import { type PolicyFault, type PolicyFunctions, PolicyRun, startPolicy } from '../policy/policy.ts';
 import { type Candidates, candidates, RequestView } from '../policy/views.ts';
 import { portableMath } from '../portable-math.ts';
@@ -25,7 +25,7 @@ import {
   type FleetSettings,
   MAX_FLEET_REPLICAS,
 } from './fleet-options.ts';
-import { engineConfig, Replica, type ReplicaSnapshot, type ReplicaState } from './replica.ts';
+import { engineConfig, Replica, type ReplicaState } from './replica.ts';
 
 /** Order of requests by tick of arrival, then by id. */
 function arrivesFirst(a: FleetRequest, b: FleetRequest): boolean {
@@ -203,7 +203,7 @@ export class Fleet {
   }
 
   /** The state, without the logs, to go back to. */
-  snapshot(): FleetSnapshot {
+  snapshot() {
     return {
       now: this.now,
       settings: this.current,
@@ -218,7 +218,7 @@ export class Fleet {
   }
 
   /** Goes back to where `snapshot` was taken, with empty logs. */
-  restore(snapshot: FleetSnapshot): void {
+  restore(snapshot: ReturnType<Fleet['snapshot']>): void {
     const present = new Map(this.replicas.map((replica) => [replica.ordinal, replica]));
     this.current = snapshot.settings;
     this.replicas.length = 0;
@@ -522,19 +522,6 @@ export class Fleet {
   private log(kind: FleetEvent['kind'], replica: Replica): void {
     this.events.push({ kind, at: this.now, replica: replica.ordinal });
   }
-}
-
-/** The state of a fleet, made by `snapshot` and taken by `restore`. */
-export interface FleetSnapshot {
-  readonly now: number;
-  readonly settings: FleetSettings;
-  readonly replicas: readonly ReplicaSnapshot[];
-  readonly dispatcher: DispatcherSnapshot;
-  readonly held: readonly FleetRequest[];
-  readonly arrivals: readonly FleetRequest[];
-  readonly stranded: readonly Handover[];
-  readonly started: number;
-  readonly seconds: readonly ReplicaSeconds[];
 }
 
 /** Weights for what was held while no replica was ready. */

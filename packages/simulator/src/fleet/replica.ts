@@ -1,9 +1,8 @@
 import { TransferLink } from '../cluster/transfer-link.ts';
 import { Engine } from '../engine/engine.ts';
 import type { EngineConfig, EngineRole, QueueOrder } from '../engine/engine-config.ts';
-import type { EngineSnapshot } from '../engine/engine-snapshot.ts';
 import type { Dispatcher } from '../policy/dispatcher.ts';
-import { type Scraped, Target } from '../policy/views.ts';
+import { Target } from '../policy/views.ts';
 import { engineOptionsOf } from '../profiles/engine-options.ts';
 import { kvPoolBlocks, weightVariant } from '../profiles/kv-pool.ts';
 import { slowedLaw } from './faults.ts';
@@ -76,7 +75,7 @@ export class Replica {
     return this.engine.waitingCount + this.engine.runningCount + this.engine.futureCount;
   }
 
-  snapshot(): ReplicaSnapshot {
+  snapshot() {
     const { slot, ordinal, pool, state, readyAt, goneAt, wants, slowdown, link, engine } = this;
     return {
       ...{ slot, ordinal, pool, state, readyAt, goneAt, wants, slowdown },
@@ -87,23 +86,13 @@ export class Replica {
   }
 
   /** Goes back to where the snapshot of a replica with the same slot, ordinal and pool was taken. */
-  restore(snapshot: ReplicaSnapshot): void {
+  restore(snapshot: ReturnType<Replica['snapshot']>): void {
     const { scraped, linkIdleFrom, engine, state, readyAt, goneAt, wants, slowdown } = snapshot;
     Object.assign(this, { state, readyAt, goneAt, wants, slowdown });
     Object.assign(this.target, scraped);
     this.link.idleFrom = linkIdleFrom;
     this.engine.restore(engine);
   }
-}
-
-/** The state of a replica, made by `snapshot` and taken by `restore`. */
-export interface ReplicaSnapshot
-  extends Readonly<
-    Pick<Replica, 'slot' | 'ordinal' | 'pool' | 'state' | 'readyAt' | 'goneAt' | 'wants' | 'slowdown'>
-  > {
-  readonly scraped: Scraped;
-  readonly linkIdleFrom: number;
-  readonly engine: EngineSnapshot;
 }
 
 /** The configuration of a replica's engine under a fleet's settings. */

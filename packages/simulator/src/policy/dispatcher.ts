@@ -179,7 +179,7 @@ export class Dispatcher {
     this.indexes[Math.floor(index / INDEXED)]?.forget(index % INDEXED);
   }
 
-  snapshot(): DispatcherSnapshot {
+  snapshot() {
     const { queueSeconds, recentStarts, recentSeconds, turn, draws, remembers, run } = this;
     return {
       ...{ queueSeconds, recentStarts, recentSeconds, turn, draws, remembers },
@@ -189,7 +189,7 @@ export class Dispatcher {
   }
 
   /** Goes back to where `snapshot` was taken. */
-  restore({ indexes, state, ...rest }: DispatcherSnapshot): void {
+  restore({ indexes, state, ...rest }: ReturnType<Dispatcher['snapshot']>): void {
     Object.assign(this, rest);
     for (const [i, index] of indexes.entries()) this.index(INDEXED * i).restore(index);
     for (const index of this.indexes.slice(indexes.length)) index.restore([new Map(), new Map()]);
@@ -231,16 +231,3 @@ export class Dispatcher {
 
 /** Thrown at an answer that has been counted. */
 const UNEXPECTED = new Error('unexpected');
-
-/** The state of a dispatcher, made by `snapshot` and taken by `restore`. */
-export interface DispatcherSnapshot {
-  readonly queueSeconds: number;
-  readonly recentStarts: number;
-  readonly recentSeconds: number;
-  readonly turn: number;
-  readonly draws: number;
-  readonly remembers: boolean;
-  readonly indexes: readonly ReturnType<PrefixIndex['snapshot']>[];
-  /** That of the policy, where it has one. */
-  readonly state: unknown;
-}
