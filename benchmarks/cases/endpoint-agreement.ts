@@ -118,22 +118,16 @@ async function roundTripMs(url: string): Promise<number> {
 }
 
 /** Means over all requests so far, by the endpoint's own account, and how many there were. */
-interface OwnAccount {
-  readonly requests: number;
-  /** Sum of the simulated times to first token, ms. */
-  readonly ttftSumMs: number;
-  readonly batches: number;
-  /** Sum of the delays with which tokens were handed out, ms. */
-  readonly latenessSumMs: number;
-}
 
-async function ownAccount(url: string): Promise<OwnAccount> {
+async function ownAccount(url: string) {
   const text = await (await fetch(`${url}/metrics`)).text();
   const read = (name: string) => Number(new RegExp(`^${name}(?:\\{[^}]*\\})? (\\S+)`, 'm').exec(text)![1]);
   return {
     requests: read('vllm:time_to_first_token_seconds_count'),
+    /** Sum of the simulated times to first token, ms. */
     ttftSumMs: read('vllm:time_to_first_token_seconds_sum') * 1000,
     batches: read('servegym_endpoint_lateness_seconds_count'),
+    /** Sum of the delays with which tokens were handed out, ms. */
     latenessSumMs: read('servegym_endpoint_lateness_seconds_sum') * 1000,
   };
 }

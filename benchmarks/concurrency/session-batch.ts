@@ -20,34 +20,13 @@ interface Times {
 }
 
 /** Sessions that were open at the same time. */
-export interface BatchResult {
-  readonly sessions: number;
-  readonly succeeded: number;
-  /** From the first start to the last answer, s. */
-  readonly wallS: number;
-  /** From the first start to the last, s. */
-  readonly launchS: number;
-  /** Sessions that succeeded, a second of wall time. */
-  readonly requestsPerS: number;
-  readonly stepsPerS: number;
-  /** From connecting to the last answer. */
-  readonly total: Times | null;
-  readonly connect: Times | null;
-  readonly reset: Times | null;
-  readonly step: Times | null;
-  /** Failed sessions by reason. */
-  readonly failures: Readonly<Record<string, number>>;
-  /** Answered sessions by server and process, where observations name them. */
-  readonly answeredBy: Readonly<Record<string, number>>;
-  /** Share of a core that this process took. Near 1, the load was at its own limit. */
-  readonly loadCpu: number;
-}
+export type BatchResult = Awaited<ReturnType<typeof runBatch>>;
 
 /**
  * Plays sessions at once: each connects, resets and steps, and stays open until all have been answered or have failed,
  * so that the servers really hold them all. Times count from the start of the session they belong to.
  */
-export async function runBatch(plan: BatchPlan, sessions: number): Promise<BatchResult> {
+export async function runBatch(plan: BatchPlan, sessions: number) {
   const cpu = process.cpuUsage();
   const startedAt = performance.now();
   const plays = await launch(plan, sessions, startedAt);
@@ -61,16 +40,23 @@ export async function runBatch(plan: BatchPlan, sessions: number): Promise<Batch
   return {
     sessions,
     succeeded: answered.length,
+    /** From the first start to the last answer, s. */
     wallS,
+    /** From the first start to the last, s. */
     launchS,
+    /** Sessions that succeeded, a second of wall time. */
     requestsPerS: answered.length / wallS,
     stepsPerS: (answered.length * plan.steps) / wallS,
+    /** From connecting to the last answer. */
     total: times(answered.map((outcome) => outcome.totalMs)),
     connect: times(answered.map((outcome) => outcome.connectMs)),
     reset: times(answered.map((outcome) => outcome.resetMs)),
     step: times(answered.map((outcome) => outcome.stepMs)),
+    /** Failed sessions by reason. */
     failures: tally(outcomes.map((outcome) => outcome.failure)),
+    /** Answered sessions by server and process, where observations name them. */
     answeredBy: tally(answered.map((outcome) => outcome.answeredBy)),
+    /** Share of a core that this process took. Near 1, the load was at its own limit. */
     loadCpu: (user + system) / 1e6 / wallS,
   };
 }

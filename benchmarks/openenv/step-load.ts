@@ -12,16 +12,7 @@ export interface StepLoad {
 }
 
 /** Figures of a load by their names. */
-export interface StepMeasurement {
-  readonly steps_per_s: number;
-  /** From sending a step to its reply, ms. */
-  readonly p50_ms: number;
-  readonly p99_ms: number;
-  /** To open all sessions and reset them, s. */
-  readonly open_s: number;
-  /** Share of a core that the load took. Near 1 it is the load that was measured. */
-  readonly load_cpu: number;
-}
+export type StepMeasurement = Awaited<ReturnType<typeof run>>;
 
 const WARM_UP_S = 1;
 const OPENING_AT_ONCE = 32;
@@ -31,13 +22,7 @@ const EXPECTED = '{"type":"observation"';
  * Opens sessions on a server and keeps each stepping, one step under way at a time and one episode after another, for some
  * seconds after a warm-up. In a process of its own, since it shares the machine with the server.
  */
-export async function run({
-  url,
-  connections,
-  seconds,
-  reset = {},
-  step,
-}: StepLoad): Promise<StepMeasurement> {
+export async function run({ url, connections, seconds, reset = {}, step }: StepLoad) {
   const STEP = clientFrame(JSON.stringify({ type: 'step', data: step ?? { choice: 3 } }));
   const resetOf = (seed: number) => clientFrame(JSON.stringify({ type: 'reset', data: { ...reset, seed } }));
   const openedAt = performance.now();
@@ -86,9 +71,12 @@ export async function run({
   await Promise.all(sockets.map((socket) => socket.close()));
   return {
     steps_per_s: measured.length / elapsedS,
+    /** From sending a step to its reply, ms. */
     p50_ms: quantile(measured, 0.5),
     p99_ms: quantile(measured, 0.99),
+    /** To open all sessions and reset them, s. */
     open_s: openS,
+    /** Share of a core that the load took. Near 1 it is the load that was measured. */
     load_cpu: (user + system) / 1e6 / elapsedS,
   };
 }

@@ -11,17 +11,12 @@ export interface VectorLoad {
 }
 
 /** Figures of a load by their names. */
-export interface VectorMeasurement {
-  readonly environment_steps_per_s: number;
-  /** From sending a message to its reply, ms. */
-  readonly p50_ms: number;
-  readonly p99_ms: number;
-}
+export type VectorMeasurement = Awaited<ReturnType<typeof run>>;
 
 const WARM_UP_S = 1;
 
 /** Steps N no-op environments in one message, again and again, for some seconds after a warm-up. */
-export async function run({ url, count, format, seconds }: VectorLoad): Promise<VectorMeasurement> {
+export async function run({ url, count, format, seconds }: VectorLoad) {
   const choices = Array.from({ length: count }, (_, index) => index % 10);
   const step =
     format === 'json'
@@ -58,6 +53,7 @@ export async function run({ url, count, format, seconds }: VectorLoad): Promise<
   isOver = true;
   return {
     environment_steps_per_s: (measured.length * count) / elapsedS,
+    /** From sending a message to its reply, ms. */
     p50_ms: quantile(measured, 0.5),
     p99_ms: quantile(measured, 0.99),
   };

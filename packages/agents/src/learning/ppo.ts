@@ -583,15 +583,7 @@ export interface PpoLossCoefficients {
 }
 
 /** Means over the samples. */
-export interface PpoLoss {
-  readonly policyLoss: number;
-  readonly valueLoss: number;
-  readonly entropy: number;
-  readonly approxKl: number;
-  readonly clipFraction: number;
-  /** Largest distance of a probability ratio from 1. */
-  readonly ratioError: number;
-}
+export type PpoLoss = ReturnType<typeof ppoLossGradient>;
 
 /**
  * Adds to the network's gradients those of `policyLoss - entropyCoef * entropy + valueCoef * valueLoss`:
@@ -604,7 +596,7 @@ export function ppoLossGradient(
   network: ActorCritic,
   samples: PpoSamples,
   { clipCoef, entropyCoef, valueCoef }: PpoLossCoefficients,
-): PpoLoss {
+) {
   const { actor, critic, heads } = network;
   const { rows, observations, actions, advantages, targets } = samples;
   let policyLoss = 0;
@@ -650,6 +642,7 @@ export function ppoLossGradient(
     entropy: entropy / rows,
     approxKl: approxKl / rows,
     clipFraction: clipped / rows,
+    /** Largest distance of a probability ratio from 1. */
     ratioError,
   };
 }

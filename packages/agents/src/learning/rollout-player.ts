@@ -61,22 +61,17 @@ export function allocateRollout(shape: RolloutShape): Rollout {
 }
 
 /** The policy that plays a rollout, on memory that threads can share: published before each rollout, read by all. */
-export interface PublishedPolicy {
-  /** Of the actor. */
-  readonly parameters: Float32Array;
-  /** Mean and standard deviation that observations are normalized by. */
-  readonly mean: Float64Array;
-  readonly deviation: Float64Array;
-  /** One number: added to the logit of the bin in force of each head. */
-  readonly keepBonus: Float64Array;
-}
+export type PublishedPolicy = ReturnType<typeof allocatePolicy>;
 
-export function allocatePolicy(shape: ActorCriticShape): PublishedPolicy {
+export function allocatePolicy(shape: ActorCriticShape) {
   const doubles = (length: number) => new Float64Array(new SharedArrayBuffer(8 * length));
   return {
+    /** Of the actor. */
     parameters: new Float32Array(new SharedArrayBuffer(4 * parameterCount(actorLayerSizes(shape)))),
+    /** Mean and standard deviation that observations are normalized by. */
     mean: doubles(shape.observationSize),
     deviation: doubles(shape.observationSize),
+    /** One number: added to the logit of the bin in force of each head. */
     keepBonus: doubles(1),
   };
 }

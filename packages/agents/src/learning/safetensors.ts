@@ -2,10 +2,7 @@ import { EnvironmentError } from '@servegym/openenv/definition';
 import type { FloatArray } from './kernels.ts';
 
 /** Named arrays with a shape, and a dictionary of texts. */
-export interface TensorFile {
-  readonly tensors: Readonly<Record<string, Tensor>>;
-  readonly metadata: Readonly<Record<string, string>>;
-}
+export type TensorFile = ReturnType<typeof decodeSafetensors>;
 
 /** Row-major. */
 export interface Tensor {
@@ -52,7 +49,7 @@ export function encodeSafetensors({ tensors, metadata }: TensorFile): Uint8Array
 }
 
 /** Reads the safetensors format, tensors of 32-bit and 64-bit floats. @throws EnvironmentError `TENSOR_FILE` */
-export function decodeSafetensors(file: Uint8Array): TensorFile {
+export function decodeSafetensors(file: Uint8Array) {
   if (file.length < LENGTH_BYTES) fail(`Expected at least ${LENGTH_BYTES} bytes, got ${file.length}`);
   const view = new DataView(file.buffer, file.byteOffset, file.byteLength);
   const headerBytes = Number(view.getBigUint64(0, true));

@@ -115,14 +115,7 @@ export function descriptionsOf(schema: Fields): Record<string, string> {
 }
 
 /** Features of a server beside playing, from its OpenAPI document. */
-export interface ServerAbilities {
-  /** Episodes can be taken out as files and opened again. */
-  readonly episodes: boolean;
-  readonly leaderboard: boolean;
-  readonly grader: boolean;
-  /** Options of the reset beside the task and the seed. */
-  readonly resetOptions: readonly Knob[];
-}
+export type ServerAbilities = ReturnType<typeof readAbilities>;
 
 export const NO_ABILITIES: ServerAbilities = {
   episodes: false,
@@ -134,12 +127,14 @@ export const NO_ABILITIES: ServerAbilities = {
 /** Options of a reset that the page has a place of its own for, or that are no business of a person. */
 const OWN_PLACE = new Set(['seed', 'task_id', 'session_id', 'episode_id', 'split', 'index']);
 
-export function readAbilities(description: Fields): ServerAbilities {
+export function readAbilities(description: Fields) {
   const paths = (description.paths ?? {}) as Record<string, Fields | undefined>;
   return {
+    /** Episodes can be taken out as files and opened again. */
     episodes: paths['/episodes'] !== undefined,
     leaderboard: paths['/leaderboard'] !== undefined,
     grader: paths['/grader'] !== undefined,
+    /** Options of the reset beside the task and the seed. */
     resetOptions: knobsOf(resetSchema(paths['/reset'])).filter(({ name }) => !OWN_PLACE.has(name)),
   };
 }

@@ -71,24 +71,17 @@ export interface CellGroup {
   readonly hollow?: boolean;
 }
 
-interface Grid {
-  readonly columns: number;
-  readonly rows: number;
-  /** Side of a cell and space between cells, CSS pixels. */
-  readonly side: number;
-  readonly gap: number;
-}
-
 const SIDE_REM = 0.57;
 const GAP_REM = 0.14;
 
 /** The grid of square cells that fills `size`. */
-export function gridFor({ width, height, rem }: CanvasSize): Grid {
+export function gridFor({ width, height, rem }: CanvasSize) {
   const side = Math.round(SIDE_REM * rem);
   const gap = Math.round(GAP_REM * rem);
   return {
     columns: Math.max(1, Math.floor((width + gap) / (side + gap))),
     rows: Math.max(1, Math.floor((height + gap) / (side + gap))),
+    /** Side of a cell and space between cells, CSS pixels. */
     side,
     gap,
   };

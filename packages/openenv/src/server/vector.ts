@@ -82,10 +82,7 @@ function indexOf(values: readonly unknown[], value: unknown): number {
   return index < 0 ? Number.NaN : index;
 }
 
-interface Layouts {
-  readonly action: FloatLayout;
-  readonly observation: FloatLayout;
-}
+type Layouts = ReturnType<typeof makeLayouts>;
 
 type Reply = string | Uint8Array;
 
@@ -200,7 +197,7 @@ export class VectorConversation {
   }
 }
 
-function makeLayouts({ action, observation }: ServerParts['definition']): Layouts {
+function makeLayouts({ action, observation }: ServerParts['definition']) {
   try {
     return {
       action: layoutOf(toJsonSchema(action, 'input'), false),

@@ -34,12 +34,7 @@ const FACTS_TIMEOUT_MS = 10_000;
 /** Share of the requests of a load that may fail before it says nothing. */
 const MOST_FAILED = 0.2;
 
-interface Answer {
-  readonly ttftMs: number;
-  readonly e2eMs: number;
-  readonly inputTokens: number;
-  readonly outputTokens: number;
-}
+type Answer = Awaited<ReturnType<typeof readStream>>;
 
 /** Sends loads to a server of the OpenAI API that streams, and measures them. */
 export class ServerClient {
@@ -274,12 +269,7 @@ function promptDraws({ inputTokens, prefix }: ProbeRequest): number[] {
   });
 }
 
-async function readStream(
-  response: IncomingMessage,
-  startMs: number,
-  asked: ProbeRequest,
-  address: string,
-): Promise<Answer> {
+async function readStream(response: IncomingMessage, startMs: number, asked: ProbeRequest, address: string) {
   response.setEncoding('utf8');
   let rest = '';
   let firstMs = 0;

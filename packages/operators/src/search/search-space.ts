@@ -156,16 +156,13 @@ const UNNAMED: Readonly<Partial<Record<DimensionName, string>>> = {
 };
 
 /** A space, and why the other dimensions are not in it. */
-export interface SearchedSpace {
-  readonly space: SearchSpace;
-  readonly notSearched: Readonly<Record<string, string>>;
-}
+export type SearchedSpace = ReturnType<typeof searchedSpace>;
 
 /** The same with what all profiles leave out and what has one value apart. */
 export function searchedSpace(
   space: SearchSpace,
   left: readonly Readonly<Partial<Record<DimensionName, string>>>[],
-): SearchedSpace {
+) {
   const reasonFor = (name: DimensionName): string | undefined =>
     left.every((each) => each[name] !== undefined) ? left[0][name] : undefined;
   const names = DIMENSION_NAMES.filter((name) => reasonFor(name) === undefined && space[name] !== undefined);

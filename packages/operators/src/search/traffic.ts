@@ -50,18 +50,10 @@ export function splitTrace(trace: Trace, most: number, priorities?: Uint8Array):
 }
 
 /** A stretch of a trace. */
-interface Block {
-  readonly trace: Trace;
-  readonly priorities?: Uint8Array;
-  readonly durationMs: number;
-}
+type Block = ReturnType<typeof sliceTrace>;
 
 /** The requests `start` .. `end - 1`, and the time until the one after them. */
-export function sliceTrace(
-  { trace, priorities }: Omit<Traffic, 'blockStarts'>,
-  start: number,
-  end: number,
-): Block {
+export function sliceTrace({ trace, priorities }: Omit<Traffic, 'blockStarts'>, start: number, end: number) {
   const { arrivalMs } = trace;
   const from = arrivalMs[start];
   const gap = (arrivalMs[end - 1] - from) / Math.max(1, end - 1 - start);

@@ -64,15 +64,12 @@ function letterPairs(text: string): Set<string> {
  * Profiles in which `{"$": i}` stands for the i-th of the values that several of them have in common, and
  * `{"@": [i, ...]}` for an object with these values under the keys that the i-th shared value lists.
  */
-export interface CompactProfiles {
-  readonly shared: readonly unknown[];
-  readonly profiles: readonly { readonly name: string }[];
-}
+export type CompactProfiles = ReturnType<typeof compactProfiles>;
 
 /** Shorter JSON than this is not worth a reference. */
 const LEAST_LENGTH = 12;
 
-export function compactProfiles(profiles: readonly { readonly name: string }[]): CompactProfiles {
+export function compactProfiles(profiles: readonly { readonly name: string }[]) {
   const counts = new Map<string, number>();
   const count = (value: unknown): void => {
     const text = JSON.stringify(value);

@@ -14,10 +14,7 @@ export interface RegionError {
   readonly worstPercent: number;
 }
 
-export interface ComposedLaw {
-  readonly law: IterationLaw;
-  readonly errors: readonly RegionError[];
-}
+export type ComposedLaw = ReturnType<typeof composedLaw>;
 
 /** Most sequences that a law is made for: vLLM's largest default. */
 export const MOST_SEQUENCES = 1024;
@@ -49,7 +46,7 @@ const NEAR = 0.004;
 export function composedLaw(
   composition: IterationComposition,
   { isMixture, kvTokens }: { readonly isMixture: boolean; readonly kvTokens: number },
-): ComposedLaw {
+) {
   const decodes = COUNTS.filter((count) => count <= MOST_DECODES);
   const baseUs = composition.decodeRestUs(1);
   const perDecodeSequenceUs = slope(

@@ -1,4 +1,3 @@
-import type { Trace } from '@servegym/simulator';
 import { ProfileError } from '../schema/read-json.ts';
 
 /** One request of a load on a real server, as its client saw it. */
@@ -124,16 +123,10 @@ export interface Times {
 }
 
 /** One load as the fit sees it. */
-export interface FittedLoad {
-  readonly load: MeasuredLoad;
-  readonly trace: Trace;
-  readonly measured: Times;
-  /** Requests whose means are compared: stretches of time, and quantiles of the lengths. */
-  readonly groups: readonly (readonly number[])[];
-}
+export type FittedLoad = ReturnType<typeof fittedLoad>;
 
 /** A load, its trace and its groups. */
-export function fittedLoad(load: MeasuredLoad): FittedLoad {
+export function fittedLoad(load: MeasuredLoad) {
   const { requests } = load;
   const measured = timesOf(requests.length);
   for (const [i, { ttftMs, e2eMs, outputTokens }] of requests.entries()) {
@@ -152,6 +145,7 @@ export function fittedLoad(load: MeasuredLoad): FittedLoad {
       outputTokens: Int32Array.from(requests, ({ outputTokens }) => outputTokens),
     },
     measured,
+    /** Requests whose means are compared: stretches of time, and quantiles of the lengths. */
     groups: [
       ...parts(all, STRETCHES),
       ...parts(

@@ -53,10 +53,7 @@ export interface ExpertShape {
 }
 
 /** Time of the attention of decoding: `launchUs + perContextTokenUs * sequences * context`. */
-export interface DecodeAttention {
-  readonly launchUs: number;
-  readonly perContextTokenUs: number;
-}
+export type DecodeAttention = ReturnType<typeof decodeOf>;
 
 /** Latent attention of one GPU. */
 export interface LatentShape {
@@ -397,12 +394,7 @@ export function pairsOf(tokens: number, window: number): number {
  *
  * @param kvBytes KV of one token of one sequence in one layer on one GPU.
  */
-function decodeOf(
-  rows: readonly OperatorRow[],
-  kvBytes: number,
-  scale: number,
-  sequences: number,
-): DecodeAttention {
+function decodeOf(rows: readonly OperatorRow[], kvBytes: number, scale: number, sequences: number) {
   const all = unique(rows.map((row) => Number(row.batch_size))).map((batch) => {
     const own = rows.filter((row) => Number(row.batch_size) === batch);
     const times = sorted(own.map((row) => [Math.min(Number(row.step) + 1, windowOf(row)) * batch, us(row)]));

@@ -1,4 +1,4 @@
-import { agentsOf, type GainFigures, gainFigures } from '@servegym/agents';
+import { agentsOf, gainFigures } from '@servegym/agents';
 import { type EnvironmentId, findEnvironment } from '@servegym/environments';
 import type { JobEngine } from '@servegym/jobs';
 import {
@@ -283,12 +283,7 @@ type Submission = SeasonResults['submissions'][number];
 type Episodes = Submission['episodes'];
 
 /** Figures of a submission over some episodes. */
-interface Standing {
-  readonly gains: GainFigures | null;
-  readonly score: number;
-  /** Episodes that were played to their end. */
-  readonly finished: number;
-}
+type Standing = ReturnType<typeof standingOf>;
 
 /** The ranking of a season: by the gain of the mean return over all tasks, or by the mean score without anchors. */
 export function seasonRanking({ season, submissions }: SeasonResults) {
@@ -335,7 +330,7 @@ function ofTask(episodes: Episodes, taskId: string | number): Episodes {
   return episodes.filter((episode) => episode.task_id === taskId);
 }
 
-function standingOf(tasks: readonly Episodes[]): Standing {
+function standingOf(tasks: readonly Episodes[]) {
   const all = tasks.flat();
   const returns = tasks.map((episodes) =>
     episodes.flatMap(({ anchors, return: total }) => {
@@ -349,6 +344,7 @@ function standingOf(tasks: readonly Episodes[]): Standing {
   return {
     gains: isAnchored ? gainFigures(returns) : null,
     score: interquartileMean(all.map(({ score }) => score)),
+    /** Episodes that were played to their end. */
     finished: all.filter(({ done }) => done).length,
   };
 }

@@ -3,12 +3,9 @@ import type { EngineRequest } from '../engine/engine-request.ts';
 import type { Dispatcher } from './dispatcher.ts';
 
 /** Replicas that a request may be sent to, as the dispatcher and as a policy know them. */
-export interface Candidates {
-  readonly targets: readonly Target[];
-  readonly views: readonly ReplicaView[];
-}
+export type Candidates = ReturnType<typeof candidates>;
 
-export function candidates(targets: readonly Target[]): Candidates {
+export function candidates(targets: readonly Target[]) {
   return { targets, views: targets.map(({ view }) => view) };
 }
 

@@ -25,16 +25,7 @@ export interface SentRequest {
 }
 
 /** A window that was played at a real server. */
-export interface PlayedWindow {
-  /** Requests that the task has in this window. */
-  readonly arrivals: number;
-  readonly requests: readonly SentRequest[];
-  /** At the end of the window: held back by the client, and in flight. */
-  readonly heldBack: number;
-  readonly inFlight: number;
-  /** Until the last request had ended; at least the length of the window, s of the task's time. */
-  readonly elapsedSeconds: number;
-}
+export type PlayedWindow = Awaited<ReturnType<typeof playWindow>>;
 
 interface WindowPlan {
   readonly task: ServeTask;
@@ -56,7 +47,7 @@ export async function playWindow(
   settings: RealSettings,
   plan: WindowPlan,
   signal: AbortSignal,
-): Promise<PlayedWindow> {
+) {
   const { task, requests, window, applied } = plan;
   const { timeScale } = settings;
   const ids = selectEvenly(
@@ -125,10 +116,13 @@ export async function playWindow(
   const [played] = await Promise.all([sent, end]);
   const elapsedMs = Math.max(windowMs, endedMs - startMs);
   return {
+    /** Requests that the task has in this window. */
     arrivals: requests.windowStarts[window + 1] - requests.windowStarts[window],
     requests: played,
+    /** At the end of the window: held back by the client, and in flight. */
     heldBack,
     inFlight,
+    /** Until the last request had ended; at least the length of the window, s of the task's time. */
     elapsedSeconds: (elapsedMs * timeScale) / 1000,
   };
 }

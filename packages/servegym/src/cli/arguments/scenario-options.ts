@@ -6,7 +6,6 @@ import {
   findPolicy,
   isPolicyFile,
   type OwnTable,
-  type PlayInputs,
 } from '@servegym/agents';
 import {
   addServeTrace,
@@ -185,11 +184,7 @@ export async function readPolicies({ policies, env, llm }: EvaluateOptions): Pro
 }
 
 /** What policies play. */
-export interface PlayedInputs {
-  /** Id of a task, or `all`. */
-  readonly task: string;
-  readonly inputs: PlayInputs;
-}
+export type PlayedInputs = Awaited<ReturnType<typeof readInputs>>;
 
 /**
  * The task that was named, made known when it is in a file, and what it is played under.
@@ -197,7 +192,7 @@ export interface PlayedInputs {
  */
 export async function readInputs(
   options: Pick<EvaluateOptions, 'env' | 'task' | 'table' | 'traffic' | 'rateScale' | 'profile' | 'shift'>,
-): Promise<PlayedInputs> {
+) {
   const { environment: entry } = agentsOf(options.env);
   if (options.table !== undefined && !entry.takes.includes('table'))
     throw new InputError(`--table means nothing to ${entry.id}: leave it out, or choose another --env`);
@@ -205,6 +200,7 @@ export async function readInputs(
   const id = entry.tasks.ids().find((each) => String(each) === task);
   const scenario = await readScenario(entry, options, id === undefined ? entry.tasks.shippedIds : [id]);
   return {
+    /** Id of a task, or `all`. */
     task,
     inputs: {
       ...(Object.keys(scenario).length > 0 && { scenario }),

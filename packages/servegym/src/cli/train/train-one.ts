@@ -76,11 +76,7 @@ type Means = Parameters<typeof trainPolicy>[1] & {
 };
 
 /** Trains a policy. Shows the progress, and writes metrics, checkpoints and the policy into a folder that exists. */
-export async function trainOne(
-  run: TrainingRun,
-  folder: string,
-  { threads, queue, signal, start }: Means,
-): Promise<TrainingReport> {
+export async function trainOne(run: TrainingRun, folder: string, { threads, queue, signal, start }: Means) {
   const { environment, algorithm, lessons } = run;
   const checkpoint = checkpointPath(folder);
   if (start === undefined && existsSync(checkpoint))
@@ -127,7 +123,9 @@ export async function trainOne(
     writePolicy(paths, trained.files);
     const drawn = log?.finish(learningCurveTitle(run));
     return {
+      /** Windows played. */
       steps: trained.steps,
+      /** Mean return of an episode, as training last saw it; `null` when no episode ended. */
       final_return: log === undefined ? trained.finalReturn : finalReturn(log.lines),
       files: { ...paths, ...drawn },
     };
@@ -269,13 +267,7 @@ function spread(reports: readonly SeedReport[]) {
 }
 
 /** Outcome of a training. */
-export interface TrainingReport {
-  /** Windows played. */
-  readonly steps: number;
-  /** Mean return of an episode, as training last saw it; `null` when no episode ended. */
-  readonly final_return: number | null;
-  readonly files: { readonly policy: string; readonly [kind: string]: string | undefined };
-}
+export type TrainingReport = Awaited<ReturnType<typeof trainOne>>;
 
 /** Paths of a policy in its folder. */
 type PolicyPaths = Readonly<Record<keyof TrainedRun['files'], string>> | { readonly policy: string };
