@@ -582,9 +582,6 @@ export interface PpoLossCoefficients {
   readonly valueCoef: number;
 }
 
-/** Means over the samples. */
-export type PpoLoss = ReturnType<typeof ppoLossGradient>;
-
 /**
  * Adds to the network's gradients those of `policyLoss - entropyCoef * entropy + valueCoef * valueLoss`:
  *

@@ -155,9 +155,6 @@ const UNNAMED: Readonly<Partial<Record<DimensionName, string>>> = {
   autoscaler: 'engines always run; `--search default,autoscaler` tries some that start and stop',
 };
 
-/** A space, and why the other dimensions are not in it. */
-export type SearchedSpace = ReturnType<typeof searchedSpace>;
-
 /** The same with what all profiles leave out and what has one value apart. */
 export function searchedSpace(
   space: SearchSpace,

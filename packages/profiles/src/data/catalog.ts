@@ -60,12 +60,6 @@ function letterPairs(text: string): Set<string> {
   return new Set(Array.from({ length: Math.max(0, text.length - 1) }, (_, i) => text.slice(i, i + 2)));
 }
 
-/**
- * Profiles in which `{"$": i}` stands for the i-th of the values that several of them have in common, and
- * `{"@": [i, ...]}` for an object with these values under the keys that the i-th shared value lists.
- */
-export type CompactProfiles = ReturnType<typeof compactProfiles>;
-
 /** Shorter JSON than this is not worth a reference. */
 const LEAST_LENGTH = 12;
 

@@ -74,9 +74,6 @@ export class Target {
   }
 }
 
-/** The metrics of a replica at its last scrape. */
-export type Scraped = Target['scraped'];
-
 type Prompted = Pick<EngineRequest, 'input' | 'priority' | 'prefix'>;
 
 /** Predicted tokens of an answer, and the mean error of predictions as a share of the true length. */
