@@ -27,7 +27,7 @@ export const options = {
   },
   traces: whole('<n>', 1, 1000, 'the first n traces of the split'),
   requests: whole('<n>', 100, 1_000_000, 'about so many requests a trace (default: 20,000)'),
-  timeLimit: above('<s>', 0, 3600, 'seconds for a trace', 60),
+  timeLimit: above('<s>', 0, 3600, 'processor seconds for a trace', 60),
   memory: whole('<MiB>', 128, 65_536, 'memory of the process of a trace', 1024),
   json: { help: 'print one JSON object' },
 } as const satisfies OptionTable;

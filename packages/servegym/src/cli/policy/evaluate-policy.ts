@@ -1,13 +1,9 @@
-import { type ChildProcess, fork } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { stripTypeScriptTypes } from 'node:module';
-import { availableParallelism } from 'node:os';
-import { resolve } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import type { PolicyFault } from '@servegym/simulator';
 import { InputError } from '../failure.ts';
 import { readInputFile } from '../files.ts';
-import { isPython, type PythonPolicy, pythonOf } from './python-guest.ts';
+import { isPython } from './python-guest.ts';
 import { REFERENCE_NAMES, type ReferenceName } from './references.ts';
 import { LEAST_UNIT, type PlayedTrace, type TraceFigures, traceFigures, worstMinute } from './score.ts';
 import {
@@ -20,20 +16,7 @@ import {
   WORTH,
 } from './suite.ts';
 import { impossible, type Trial } from './trial.ts';
-import type { TrialAnswer, TrialJob } from './trial-process.ts';
-
-/** Limits of one trace. */
-export interface Limits {
-  /** Requests to draw. Default: those of the suite. */
-  readonly requests?: number | undefined;
-  readonly seconds: number;
-  readonly memoryMiB: number;
-  /** Plays the default and the best known also where their values are recorded. */
-  readonly isRecording?: boolean;
-}
-
-/** Why a policy was stopped on a trace: its time, its memory, or a result that cannot be. */
-type Stop = 'time' | 'memory' | 'result';
+import { type Limits, type PlayedPolicy, startTrialProcesses, type TrialProcess } from './trial-host.ts';
 
 /** A policy on one trace. */
 export interface PolicyTrace extends SuiteTrace {
@@ -47,12 +30,6 @@ export interface PolicyTrace extends SuiteTrace {
   /** Where the policy was stopped: the default served the trace, which counts as -1. */
   readonly stopped: string | null;
 }
-
-/** What is played: the JavaScript of a module, a file in Python, or one of our policies. */
-export type PlayedPolicy =
-  | { readonly source: string }
-  | { readonly python: Pick<PythonPolicy, 'source' | 'file'> }
-  | { readonly reference: ReferenceName };
 
 /** The policy of this name, or in this file. @throws InputError */
 async function readPolicy(nameOrFile: string): Promise<PlayedPolicy> {
@@ -96,87 +73,6 @@ function policySource(text: string, path: string): string {
   return source;
 }
 
-/**
- * The process of trials. With a policy in JavaScript it reads the packages' files and no others, starts nothing and loads no
- * addons. With one in Python, which is isolated by itself, it starts the process of that.
- */
-export class TrialProcess {
-  readonly #limits: Limits;
-  #child: ChildProcess | null = null;
-  #startsPython = false;
-  #isClosed = false;
-
-  constructor(limits: Limits) {
-    this.#limits = limits;
-  }
-
-  /** Serves a trace; answers why it was stopped where it took too long or too much memory. */
-  async run(trial: Trial, policy: PlayedPolicy): Promise<TrialAnswer | Stop> {
-    if (!('reference' in policy) && this.#startsPython !== 'python' in policy) {
-      this.#kill();
-      this.#startsPython = 'python' in policy;
-    }
-    this.#child ??= await this.#start();
-    const child = this.#child;
-    if (this.#isClosed) {
-      this.#kill();
-      throw new Error('the process of trials is closed');
-    }
-    const answer = await new Promise<TrialAnswer | Stop>((done) => {
-      const timer = setTimeout(() => done('time'), 1000 * this.#limits.seconds);
-      const settle = (value: TrialAnswer | Stop) => {
-        clearTimeout(timer);
-        child.removeAllListeners();
-        done(value);
-      };
-      child.once('message', (message) => settle(message as TrialAnswer));
-      child.once('exit', () => settle('memory'));
-      child.send({ trial, ...this.#limited(policy) } satisfies TrialJob);
-    });
-    if (typeof answer === 'string') this.#kill();
-    return answer;
-  }
-
-  #limited(policy: PlayedPolicy) {
-    if (!('python' in policy)) return policy;
-    const { memoryMiB: isolatedMiB, seconds } = this.#limits;
-    return { python: { ...policy.python, isolatedMiB, seconds, python: pythonOf(process.env) } };
-  }
-
-  close(): void {
-    this.#isClosed = true;
-    this.#kill();
-  }
-
-  #kill(): void {
-    this.#child?.kill('SIGKILL');
-    this.#child = null;
-  }
-
-  async #start(): Promise<ChildProcess> {
-    const file = fileURLToPath(new URL('./trial-process.ts', import.meta.url));
-    // The folder of all packages: of the checkout, or `node_modules`.
-    const packages = resolve(fileURLToPath(import.meta.resolve('@servegym/simulator')), '../../../..');
-    const child = fork(file, {
-      execArgv: [
-        ...(this.#startsPython ? [] : ['--permission', `--allow-fs-read=${packages}`]),
-        ...['--no-warnings', '--experimental-vm-modules'],
-        '--disallow-code-generation-from-strings',
-        `--max-old-space-size=${this.#limits.memoryMiB}`,
-      ],
-      env: this.#startsPython ? { PATH: process.env.PATH } : {},
-      serialization: 'advanced',
-      stdio: ['ignore', 'ignore', process.env.SERVEGYM_DEBUG === '1' ? 'inherit' : 'ignore', 'ipc'],
-    });
-    await new Promise<void>((ready, failed) => {
-      child.once('message', () => ready());
-      child.once('exit', (code) => failed(new Error(`the process of trials ended with ${code}`)));
-    });
-    child.removeAllListeners();
-    return child;
-  }
-}
-
 /** The trace with the least gain over the default. */
 export function worstOf(traces: readonly PolicyTrace[]): PolicyTrace {
   const gain = ({ values }: PolicyTrace) => values.policy - values.default;
@@ -197,16 +93,22 @@ export class PolicyEvaluator {
   readonly #traces: readonly SuiteTrace[];
   readonly #limits: Limits;
   readonly #trials: Trial[] = [];
-  readonly #processes: TrialProcess[];
+  readonly #processes: readonly TrialProcess[];
   readonly #references = new Map<string, Promise<TraceFigures>>();
 
-  constructor(suite: SuiteName, split: Split, traces: readonly SuiteTrace[], limits: Limits) {
+  /** @param processes those that have been started already */
+  constructor(
+    suite: SuiteName,
+    split: Split,
+    traces: readonly SuiteTrace[],
+    limits: Limits,
+    processes = startTrialProcesses(limits, traces.length),
+  ) {
     this.suite = suite;
     this.split = split;
     this.#traces = traces;
     this.#limits = limits;
-    const width = Math.min(availableParallelism(), traces.length);
-    this.#processes = Array.from({ length: width }, () => new TrialProcess(limits));
+    this.#processes = processes;
   }
 
   close(): void {

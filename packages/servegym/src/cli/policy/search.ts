@@ -4,10 +4,11 @@ import { defineCommand } from '../command-table.ts';
 import { readInputFile, requireWritable, writeOutputFile } from '../files.ts';
 import { printResult } from '../output/print-result.ts';
 import { options, showTraces, withEvaluator } from './command.ts';
-import { type PlayedPolicy, type PolicyEvaluator, playedPolicy } from './evaluate-policy.ts';
+import { type PolicyEvaluator, playedPolicy } from './evaluate-policy.ts';
 import { parametersOf, withParameters } from './parameters.ts';
 import { comparePolicies, searchForm } from './report.ts';
 import { combinedScore } from './score.ts';
+import type { PlayedPolicy } from './trial-host.ts';
 
 /** Standard deviation of the first generation: of the logarithm of a number, of a number that is 0. Choices. */
 const FIRST_DEVIATION = 0.7;

@@ -1,4 +1,5 @@
 // The process in which a policy and the simulation run. `evaluate-policy.ts` starts it without permissions.
+import { flushCompileCache, getCompileCacheDir } from 'node:module';
 import type { PolicyFunctions } from '@servegym/simulator';
 import { randomNumbers } from './guest.ts';
 import type { GuestPolicy } from './guest-policy.ts';
@@ -59,6 +60,14 @@ async function serve(job: TrialJob): Promise<TrialAnswer> {
   return { result, calls: policy.calls(), policyMs, cpuMs: spentMs };
 }
 
+/** Writes the compiled modules for the next process, and gives up writing. */
+function stopCaching(): void {
+  if (getCompileCacheDir() === undefined) return;
+  flushCompileCache();
+  // Without permissions there are none to give up: with a policy in Python.
+  (process.permission as { drop?(scope: string): void } | undefined)?.drop?.('fs.write');
+}
+
 /** Classes whose methods the simulation calls. */
 const CLASSES = [
   ...[Object, Function, Array, Number, Boolean, String, Symbol, RegExp, Map, Set, WeakMap, WeakSet, Promise],
@@ -73,5 +82,9 @@ for (const each of [...CLASSES, Math, JSON, Reflect]) {
 }
 // A promise that a policy rejects is nobody's.
 process.on('unhandledRejection', () => {});
-process.on('message', async (job: TrialJob) => process.send!(await serve(job)));
+process.on('message', async (job: TrialJob) => {
+  if (job.trial.task !== undefined) await import('@servegym/environments');
+  stopCaching();
+  process.send!(await serve(job));
+});
 process.send!('ready');
