@@ -16,6 +16,38 @@ const icon = readFileSync(join(docs, '../packages/console/src/styles/icon.svg'),
 const found = sections();
 const generatedPages = new Map(referencePages().map(({ path, markdown }) => [`${path}.md`, markdown]));
 
+/**
+ * A page that fetches its modules after its first paint: on a slow line they would share it with the text and its style.
+ * Pages out of sight are not painted, and some browsers do not tell of paints.
+ */
+function afterFirstPaint(html: string): string {
+  const found: (readonly ['script' | 'link', object])[] = [];
+  const text = html.replace(
+    /<script type="module" src="([^"]+)"><\/script>|<link rel="modulepreload" href="([^"]+)">/g,
+    (_, src?: string, href?: string) => {
+      found.push(
+        src === undefined
+          ? ['link', { rel: 'modulepreload', href }]
+          : ['script', { type: 'module', async: false, src }],
+      );
+      return '';
+    },
+  );
+  return text.replace(
+    '</head>',
+    `<script>(() => {
+  let found = ${JSON.stringify(found)};
+  const add = () => {
+    for (const [name, values] of found) document.head.append(Object.assign(document.createElement(name), values));
+    found = [];
+  };
+  if (document.hidden) return add();
+  setTimeout(add, 3000);
+  new PerformanceObserver(add).observe({ type: 'paint', buffered: true });
+})();</script>\n</head>`,
+  );
+}
+
 export default defineConfig({
   title,
   description,
@@ -64,11 +96,11 @@ export default defineConfig({
     editLink: { pattern: `${REPOSITORY}/edit/main/docs/:path` },
     socialLinks: [{ icon: 'github', link: REPOSITORY }],
   },
-  // The layout of the home page has no main landmark of its own.
-  transformHtml: (html, _, { pageData }) =>
-    pageData.frontmatter.layout === 'home'
-      ? html.replace('id="VPContent"', 'id="VPContent" role="main"')
-      : undefined,
+  transformHtml(html, _, { pageData }) {
+    // The layout of the home page has no main landmark of its own.
+    const isHome = pageData.frontmatter.layout === 'home';
+    return afterFirstPaint(isHome ? html.replace('id="VPContent"', 'id="VPContent" role="main"') : html);
+  },
   buildEnd({ outDir }) {
     const models = join(generatedServers, 'models.json');
     if (existsSync(models)) copyFileSync(models, join(outDir, 'servers', 'models.json'));

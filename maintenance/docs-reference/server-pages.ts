@@ -1,6 +1,6 @@
 import { findGpu, priceOf } from '@servegym/profiles';
 import { curveCharts, rateText, usdText } from '../../packages/element/src/curve-charts.ts';
-import { timeText } from '../../packages/element/src/line-chart.ts';
+import { percent, timeText } from '../../packages/element/src/line-chart.ts';
 import type { LoadCurve } from '../../packages/element/src/load-curve.ts';
 import { block, prose, table } from './markdown.ts';
 import { atBreaking, LOAD, type Server, startLine, type Variant } from './simulated-server.ts';
@@ -9,7 +9,6 @@ const LOAD_TEXT = `prompts of ${LOAD.input.toLocaleString('en-US')} tokens and a
 const SLO_TEXT = `TTFT p99 at most ${timeText(LOAD.sloTtft)}, TPOT p99 at most ${timeText(LOAD.sloTpot)}`;
 const RESTS_ON = { measured: 'measured', tables: 'kernel tables', estimated: 'data sheets' } as const;
 
-const percent = (share: number) => `${Math.round(100 * share)} %`;
 const capital = (text: string) => text.charAt(0).toUpperCase() + text.slice(1);
 const gpusText = ({ profile: { gpu } }: Variant) =>
   gpu.count === 1 ? gpu.name : `${gpu.count} x ${gpu.name}`;
@@ -80,7 +79,7 @@ function neighbourTable(server: Server, all: readonly Server[]): string[] {
   const link = (other: Server) => `[${gpusText(other)}](/servers/${other.path}/)`;
   const row = (name: string, where: string, { weights, curve }: Variant) => {
     const { tpot, usdPerMillionTokens } = atBreaking(curve);
-    const rate = curve.breaking === null ? 'none' : `${rateText(curve.breaking.rate)} requests/s`;
+    const rate = curve.breaking === null ? 'none' : `${rateText(curve.breaking.rate)}\u00a0requests/s`;
     const figures = [rate, timeText(tpot.p50), usdText(usdPerMillionTokens), RESTS_ON[curve.status]];
     return [name, where, weights, ...figures];
   };

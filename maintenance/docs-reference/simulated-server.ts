@@ -1,13 +1,11 @@
 import { vllmDefaults } from '@servegym/operators/browser';
 import { atListPrice, MODELS } from '@servegym/profiles';
 import { type EngineProfile, SimulatorError, type WeightPrecision } from '@servegym/simulator';
-import { EFFORTS, type Effort, type LoadCurve, wholeCurve } from '../../packages/element/src/load-curve.ts';
+import { EFFORTS, type LoadCurve, wholeCurve } from '../../packages/element/src/load-curve.ts';
 import { servingCommands } from '../../packages/operators/src/deployment/serving-command.ts';
 
 /** Load and SLO of all pages, those that `<servegym-sim>` begins with. */
 export const LOAD = { rate: 8, input: 1024, output: 256, sloTtft: 1000, sloTpot: 50 };
-/** Simulated at each rate. A choice: half of what `<servegym-sim>` takes, for hundreds of servers. */
-const EFFORT: Effort = { ...EFFORTS[1]!, seconds: 30, requests: 1000, tolerance: 1.05 };
 
 /** One engine with vLLM's defaults, and how it does. */
 export interface Variant {
@@ -30,7 +28,7 @@ function simulated(profile: EngineProfile, weights: WeightPrecision): Variant | 
   const settings = { ...vllmDefaults(profile), weights };
   const deployment = { name: profile.name, profile, settings, engines: 1, notSimulated: [] };
   try {
-    return { profile, weights, curve: wholeCurve(deployment, LOAD, EFFORT) };
+    return { profile, weights, curve: wholeCurve(deployment, LOAD, EFFORTS[1]!) };
   } catch (error) {
     // Weights that leave no memory for KV.
     if (error instanceof SimulatorError || error instanceof RangeError) return null;

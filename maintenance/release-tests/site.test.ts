@@ -103,6 +103,13 @@ describe('the documentation site', () => {
     }
   });
 
+  it('fetches modules after the first paint, and no fonts', () => {
+    for (const [page, text] of html) {
+      assert.doesNotMatch(text, /<script type="module"|rel="modulepreload"|\.woff2/, page);
+      assert.ok(text.includes(`"src":"${BASE}servegym-sim.js"`), page);
+    }
+  });
+
   it('finds words of the pages in its search index', () => {
     const [index, ...more] = globSync('assets/**/@localSearchIndexroot.*.js', { cwd: folder });
     assert.equal(more.length, 0);

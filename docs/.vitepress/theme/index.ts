@@ -1,4 +1,4 @@
-import theme from 'vitepress/theme';
+import theme from 'vitepress/theme-without-fonts';
 import '../../../packages/element/src/curve-charts.css';
 import './style.css';
 

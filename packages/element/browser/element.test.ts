@@ -49,6 +49,7 @@ describe('<servegym-sim>', () => {
       'plain.html': element(`model="llama-3-8b" gpu="h100" ${ATTRIBUTES}`),
       'tensor.html': element(`model="Llama-3-70B" gpu="H100-80GB" count="4" ${ATTRIBUTES}`),
       'few.html': element('model="Llama-2-7B" gpu="h100" slo-ttft="2000" slo-tpot="100"'),
+      'below.html': `<p style="height: 300vh"></p>${element('')}`,
       'wrong.html': element('model="Llama-3-8B" gpu="h100" count="3"'),
     });
     browser = await chromium.launch({ executablePath: process.env.SERVEGYM_CHROMIUM });
@@ -86,6 +87,14 @@ describe('<servegym-sim>', () => {
       element(`model="llama-3-8b" gpu="h100" ${ATTRIBUTES}`).replace('./', files.other),
     );
     assert.equal(hash(await shownCurve(shown.page)), hash(nodeCurve('h100-80gb-llama-3-8b')));
+  });
+
+  it('fetches its parts when a person comes near', async () => {
+    await using shown = await open('below.html');
+    await shown.page.evaluate(() => new Promise((seen) => requestAnimationFrame(() => setTimeout(seen))));
+    assert.ok(!shown.asked.some((url) => url.includes('/worker.js') || url.includes('/profiles/')));
+    await shown.page.mouse.wheel(0, 1e4);
+    await shownCurve(shown.page);
   });
 
   it('takes a pasted `vllm serve` line, and says what of it is not simulated', async () => {

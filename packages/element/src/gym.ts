@@ -56,8 +56,8 @@ const PAGE = `<style>${style}${chartStyle}</style>
 </form>
 <p class="notes about">&nbsp;</p>
 <p role="alert"></p>
-<dl class="figures play"></dl>
-<form class="choices knobs" aria-label="Settings of the next window"></form>
+<dl class="figures play">${'<div></div>'.repeat(4)}</dl>
+<form class="choices knobs" aria-label="Settings of the next window">${'<div><label>&nbsp;</label><select disabled></select></div>'.repeat(6)}</form>
 <p class="buttons"><button type="button" value="1">Play a window</button><button type="button" value="10">Play 10</button><button type="button" value="1000">To the end</button><button type="button" value="0">Start over</button><a class="link">Link to this episode</a></p>
 <div class="charts" aria-busy="true">${'<div class="place"></div>'.repeat(4)}</div>
 <p class="notes" role="status"></p>

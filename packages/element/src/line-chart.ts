@@ -33,7 +33,7 @@ const [LEFT, RIGHT, TOP, BOTTOM] = [52, 12, 30, 34];
 export function timeText(ms: number): string {
   return ms >= 1000 ? `${Number((ms / 1000).toPrecision(3))}\u00a0s` : `${Number(ms.toPrecision(3))}\u00a0ms`;
 }
-export const percent = (share: number) => `${Math.round(100 * share)} %`;
+export const percent = (share: number) => `${Math.round(100 * share)}\u00a0%`;
 
 export const escaped = (text: string) =>
   text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('"', '&quot;');
@@ -48,7 +48,7 @@ export function lineChart(chart: LineChart): string {
         Math.min(...values, limit ?? (values.length === 0 ? 1 : Number.POSITIVE_INFINITY)) / 1.2,
         Math.max(...values, limit ?? (values.length === 0 ? 10 : 0)) * 1.2,
       ]
-    : (chart.range ?? [Math.min(0, ...values), Math.max(1e-9, ...values)]);
+    : (chart.range ?? [Math.min(0, ...values), Math.max(0, ...values) || 1]);
   const place = (value: number) =>
     logarithmic ? Math.log(value / low) / Math.log(high / low) : (value - low) / (high - low);
   const atX = (x: number) => (LEFT + (x / last) * (WIDTH - LEFT - RIGHT)).toFixed(1);
@@ -57,11 +57,11 @@ export function lineChart(chart: LineChart): string {
   const up = (x: string) => `M${x} ${TOP}V${HEIGHT - BOTTOM}`;
   const grid = (logarithmic ? marks(low, high) : steps(low, high, 4)).map(
     (y) =>
-      `<path class="grid" d="${across(atY(y))}"/><text x="${LEFT - 5}" y="${Number(atY(y)) + 4}" text-anchor="end">${text(y)}</text>`,
+      `<path class="grid" d="${across(atY(y))}"/><text x="${LEFT - 5}" y="${Number(atY(y)) + 4}" text-anchor="end">${xs.length === 0 ? '' : text(y)}</text>`,
   );
-  const ticks = steps(0, last, 5).map(
-    (x) => `<text x="${atX(x)}" y="${HEIGHT - BOTTOM + 15}" text-anchor="middle">${x}</text>`,
-  );
+  const ticks = steps(0, last, 5)
+    .filter((x) => !xs.every(Number.isInteger) || (xs.length > 0 && Number.isInteger(x)))
+    .map((x) => `<text x="${atX(x)}" y="${HEIGHT - BOTTOM + 15}" text-anchor="middle">${x}</text>`);
   const isThere = (value: number) => !logarithmic || value > 0;
   const drawn = lines.map((line) => {
     const there = line.values.flatMap((value, i) => (isThere(value) ? [`${atX(xs[i]!)} ${atY(value)}`] : []));

@@ -70,7 +70,13 @@ export class ServegymSim extends HTMLElement {
     this.#move();
   });
 
-  async connectedCallback(): Promise<void> {
+  #leave: (() => void) | undefined;
+
+  connectedCallback(): void {
+    this.#leave = onceNear(this, () => this.#begin());
+  }
+
+  async #begin(): Promise<void> {
     const query = this.#keepsAddress ? new URLSearchParams(location.search) : new URLSearchParams();
     this.#given = readSettings((name) => this.getAttribute(name), DEFAULTS);
     this.#settings = readSettings((name) => query.get(name), this.#given);
@@ -102,6 +108,7 @@ export class ServegymSim extends HTMLElement {
   }
 
   disconnectedCallback(): void {
+    this.#leave?.();
     this.#watch.disconnect();
     this.#worker?.terminate();
     this.#worker = undefined;
@@ -383,6 +390,20 @@ function stepOf(name: keyof typeof SLIDERS, value: number): number {
   return Math.round((SLIDER_STEPS * Math.log(value / low)) / Math.log(high / low));
 }
 
+/** Calls once when an element is within half a window of what is seen; costs nothing before. @returns stops to wait */
+function onceNear(element: Element, begin: () => void): () => void {
+  const watch = new IntersectionObserver(
+    (seen) => {
+      if (!seen.some(({ isIntersecting }) => isIntersecting)) return;
+      watch.disconnect();
+      begin();
+    },
+    { rootMargin: '50%' },
+  );
+  watch.observe(element);
+  return () => watch.disconnect();
+}
+
 /**
  * `<servegym-gym environment task seed>`: an episode to play, against policies on the same requests, in a worker of the page.
  * `windows` is what was played. Its parts are fetched when a page has one.
@@ -390,9 +411,11 @@ function stepOf(name: keyof typeof SLIDERS, value: number): number {
 class ServegymGym extends HTMLElement {
   #leave: (() => void) | undefined;
 
-  async connectedCallback(): Promise<void> {
-    const { Gym } = await import('./gym.ts');
-    if (this.isConnected) this.#leave ??= new Gym(this).leave;
+  connectedCallback(): void {
+    this.#leave = onceNear(this, async () => {
+      const { Gym } = await import('./gym.ts');
+      if (this.isConnected) this.#leave = new Gym(this).leave;
+    });
   }
 
   disconnectedCallback(): void {
