@@ -10,7 +10,11 @@ export function prose(text: string): string {
 export function table(headings: readonly string[], rows: readonly (readonly string[])[]): string[] {
   if (rows.length === 0) return [];
   const line = (cells: readonly string[]) => `| ${cells.join(' | ')} |`;
-  const cell = (text: string) => prose(text).replace(/[ \n\t]+/g, ' ').replaceAll('|', '\\|').trim();
+  const cell = (text: string) =>
+    prose(text)
+      .replace(/[ \n\t]+/g, ' ')
+      .replaceAll('|', '\\|')
+      .trim();
   return [
     [line(headings), line(headings.map(() => '---')), ...rows.map((row) => line(row.map(cell)))].join('\n'),
   ];
