@@ -63,6 +63,10 @@ function letterPairs(text: string): Set<string> {
 /** Shorter JSON than this is not worth a reference. */
 const LEAST_LENGTH = 12;
 
+/**
+ * Profiles in which `{"$": i}` stands for the i-th of the values that several of them have in common, and
+ * `{"@": [i, ...]}` for an object with these values under the keys that the i-th shared value lists.
+ */
 export function compactProfiles(profiles: readonly { readonly name: string }[]) {
   const counts = new Map<string, number>();
   const count = (value: unknown): void => {
