@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { globSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
-import { benchmark, inTurns, median, quantile, type Row, required, runCase, text } from './harness.ts';
+import { benchmark, median, quantile, type Row, required, runCase, text } from './harness.ts';
 
 const made = benchmark({
   what: 'Made up.',
@@ -75,15 +75,4 @@ it('a median is the middle one, or the mean of two; a quantile lies between neig
   assert.equal(median([4, 1, 2, 3]), 2.5);
   assert.equal(quantile([0, 10], 0.25), 2.5);
   assert.ok(Number.isNaN(median([])));
-});
-
-it('measurements in turns alternate', async () => {
-  const order: string[] = [];
-  const measure = (name: string, value: number) => () => {
-    order.push(name);
-    return value;
-  };
-  const found = await inTurns(2, { a: measure('a', 1), b: measure('b', 2) });
-  assert.deepEqual(order, ['a', 'b', 'a', 'b']);
-  assert.deepEqual(found, { a: 1, b: 2 });
 });

@@ -162,18 +162,6 @@ export function quantile(values: readonly number[], share: number): number {
   );
 }
 
-/** Medians of measurements that take turns, so that what else the machine does meets all of them. */
-export async function inTurns<Name extends string>(
-  rounds: number,
-  measures: Readonly<Record<Name, () => number | Promise<number>>>,
-): Promise<Record<Name, number>> {
-  const names = Object.keys(measures) as Name[];
-  const found = new Map<Name, number[]>(names.map((name) => [name, []]));
-  for (let round = 0; round < rounds; round++)
-    for (const name of names) found.get(name)!.push(await measures[name]());
-  return Object.fromEntries(names.map((name) => [name, median(found.get(name)!)])) as Record<Name, number>;
-}
-
 /** What `work` gives, with its wall time and the processor time of this process, s. */
 export async function timed<T>(
   work: () => T | Promise<T>,

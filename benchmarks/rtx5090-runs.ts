@@ -17,7 +17,6 @@ export interface Run {
   readonly config_name: string;
   readonly max_num_batched_tokens: number;
   readonly max_num_seqs: number;
-  readonly avg_latency: number;
   readonly avg_ttft: number;
   readonly avg_tpot: number;
 }

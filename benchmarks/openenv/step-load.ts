@@ -11,9 +11,6 @@ export interface StepLoad {
   readonly step?: object;
 }
 
-/** Figures of a load by their names. */
-export type StepMeasurement = Awaited<ReturnType<typeof run>>;
-
 const WARM_UP_S = 1;
 const OPENING_AT_ONCE = 32;
 const EXPECTED = '{"type":"observation"';

@@ -10,9 +10,6 @@ export interface VectorLoad {
   readonly seconds: number;
 }
 
-/** Figures of a load by their names. */
-export type VectorMeasurement = Awaited<ReturnType<typeof run>>;
-
 const WARM_UP_S = 1;
 
 /** Steps N no-op environments in one message, again and again, for some seconds after a warm-up. */

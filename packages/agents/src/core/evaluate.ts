@@ -4,7 +4,6 @@ import {
   findEnvironment,
   type RegisteredEnvironment,
   SEED_SPLITS,
-  type SeedSplit,
 } from '@servegym/environments';
 import type { Job, JobContext, JobEngine, Json } from '@servegym/jobs';
 import { EnvironmentError } from '@servegym/openenv/definition';
@@ -18,7 +17,6 @@ import { type Policy, playEpisode } from './policy.ts';
 export const SHIFTED = 'shifted';
 
 /** Source of the seeds of an evaluation. */
-export type EvaluationSplit = SeedSplit | typeof SHIFTED;
 export const EVALUATION_SPLITS = [...Object.keys(SEED_SPLITS), SHIFTED] as const;
 
 /** The agents of an environment, for those who ask nothing that one alone has. */

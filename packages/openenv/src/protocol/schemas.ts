@@ -148,11 +148,6 @@ type Bounded = { readonly origin: string; readonly inclusive?: boolean };
 type Rule = Pick<ValidationIssue, 'type' | 'msg' | 'ctx'>;
 
 /** Issues of a value that a schema refuses, in pydantic's words. */
-export function validationIssues(schema: z.ZodType, input: unknown): ValidationIssue[] {
-  const { error } = schema.safeParse(input, MARKED);
-  return error ? issuesOf(error, input) : [];
-}
-
 function issuesOf({ issues }: z.ZodError, input: unknown): ValidationIssue[] {
   const found: ValidationIssue[] = [];
   collectIssues(issues, input, [], found);
