@@ -24,6 +24,9 @@ describe('servegym policy', () => {
       assert.deepEqual([scored.suite, scored.split, scored.faults], [kind, 'validation', []]);
       assert.ok(Number.isFinite(scored.combined_score) && scored.calls > 0, JSON.stringify(scored));
     }
+    const page = join(folder, 'page.html');
+    await run('evaluate', 'least-loaded', ...SHORT, '--report', page);
+    assert.match(readFileSync(page, 'utf8'), /<title>least-loaded on router, validation<\/title>/);
     const [router, found] = [join(folder, 'router.ts'), join(folder, 'found.ts')];
     const search = ['--generations', '1', '--population', '4', '--output', found, '--json'];
     const { parameters, validation } = JSON.parse(await run('search', router, ...SHORT, ...search));

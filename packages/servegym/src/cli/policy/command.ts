@@ -3,13 +3,14 @@ import { watch } from 'node:fs/promises';
 import { above, whole } from '../arguments/options.ts';
 import { defineCommand, type OptionTable, type OptionValues } from '../command-table.ts';
 import { InputError, isInputError, untilInterrupted } from '../failure.ts';
-import { readInputFile, writeOutputFile } from '../files.ts';
+import { readInputFile, requireWritable, writeOutputFile } from '../files.ts';
 import { printResult } from '../output/print-result.ts';
 import { showProgress } from '../output/progress.ts';
+import { reportPage } from '../output/report-page.ts';
 import { PolicyEvaluator } from './evaluate-policy.ts';
 import { isPython } from './python-guest.ts';
 import pythonTemplates from './python-templates.json' with { type: 'json' };
-import { comparePolicies, comparisonForm, evaluationForm, policyReport } from './report.ts';
+import { comparePolicies, comparisonForm, evaluationForm, evaluationPage, policyReport } from './report.ts';
 import { drawSecret, SPLITS, SUITE_NAMES, tracesOf } from './suite.ts';
 import templates from './templates.json' with { type: 'json' };
 
@@ -42,17 +43,21 @@ export const evaluateCommand = () =>
       ...options,
       watch: { help: 'print the score at each save' },
       worstMinute: { help: 'show the minute in which most is lost against the default, beside the default' },
+      report: { value: '<file.html>', help: 'write the score and that minute, second by second, as a page' },
     },
     after: `Examples:
   servegym policy new router my-router.ts
   servegym policy evaluate my-router.ts --suite router
   servegym policy evaluate my-router.ts --split test --json`,
-    async action({ file, watch: watches, worstMinute: showsMinute, json, ...given }) {
+    async action({ file, watch: watches, worstMinute: showsMinute, report: page, json, ...given }) {
+      await requireWritable(page);
       await withEvaluator(given, async (evaluator, secret) => {
         const evaluate = async () => {
           const evaluation = await evaluator.evaluate(file, showTraces);
-          const minute = showsMinute ? await evaluator.worstMinute(evaluation) : undefined;
-          return policyReport(evaluation, secret, minute);
+          const minute = showsMinute || page ? await evaluator.worstMinute(evaluation) : undefined;
+          const report = policyReport(evaluation, secret, minute);
+          if (page !== undefined) await writeOutputFile(page, [reportPage(evaluationPage(report))]);
+          return report;
         };
         if (!watches) return printResult(json, await evaluate(), evaluationForm);
         await atEachSave(file, async () => {

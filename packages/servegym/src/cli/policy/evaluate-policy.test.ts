@@ -7,7 +7,7 @@ import type { PolicyFunctions } from '@servegym/simulator';
 import { PolicyEvaluator } from './evaluate-policy.ts';
 import { GUEST } from './guest.ts';
 import { STANDARD, startReference } from './references.ts';
-import { comparePolicies, comparisonForm, evaluationForm, policyReport } from './report.ts';
+import { comparePolicies, comparisonForm, evaluationForm, evaluationPage, policyReport } from './report.ts';
 import { combinedScore, type TraceFigures, traceFigures } from './score.ts';
 import { drawTrial, recordedValues, referencesOf, SUITE_NAMES, tracesOf, WORTH } from './suite.ts';
 import templates from './templates.json' with { type: 'json' };
@@ -111,7 +111,19 @@ describe('the score of a policy', () => {
         evaluationForm.text(report),
         /^worst minute +arrivals from second \d+ on, .*; the default: /m,
       );
-      assert.ok('minutes' in report.traces[0] === false);
+      const [policy, standard] = [minute!.policy, minute!.default!].map(({ waiting }) => waiting);
+      assert.deepEqual([policy.length, standard.length], [61, 61]);
+      assert.ok(Math.max(...policy) > Math.max(...standard), `${policy} ${standard}`);
+      for (const { arrivalS, ttftMs, defaultTtftMs } of minute!.losers)
+        assert.ok(arrivalS >= minute!.fromS && arrivalS < minute!.fromS + 60 && ttftMs > defaultTtftMs);
+      const { sections } = evaluationPage(report);
+      const [waiting] = sections.flatMap(({ chart }) => chart ?? []);
+      assert.deepEqual(
+        waiting.lines!.map(({ points }) => points.map(([, count]) => count)),
+        [standard, policy],
+      );
+      const calm = evaluationPage(policyReport(await evaluator.evaluate('epp-default'), undefined, null));
+      assert.ok(calm.sections.every(({ chart }) => chart === undefined));
     });
   });
 

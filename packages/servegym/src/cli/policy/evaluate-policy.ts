@@ -137,10 +137,16 @@ export class PolicyEvaluator {
   }
 
   /** The minute in which a policy lost most against the default, on the trace on which it gained least. */
-  async worstMinute({ traces }: Evaluation) {
+  async worstMinute({ traces, file }: Evaluation) {
     const at = traces.indexOf(worstOf(traces));
-    const standard = await this.#reference(referencesOf(this.suite).default, at, this.#processes[0]);
-    return worstMinute(traces[at].figures, standard);
+    const policies = [await readPolicy(file), { reference: referencesOf(this.suite).default }];
+    const [process] = this.#processes;
+    const answers = [];
+    for (const policy of policies) answers.push(await process.run(this.#trial(at), policy));
+    const [policy, standard] = answers.map((answer) =>
+      typeof answer === 'string' || 'refusal' in answer ? null : answer.result,
+    );
+    return policy && standard && worstMinute(this.#trial(at), [policy, standard], WORTH);
   }
 
   async #play(file: string, played: PlayedPolicy, at: number, process: TrialProcess): Promise<PolicyTrace> {

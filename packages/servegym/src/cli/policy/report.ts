@@ -1,4 +1,4 @@
-import { snakeCase } from '@servegym/operators/report';
+import { type Chart, type Page, snakeCase } from '@servegym/operators/report';
 import { type Form, facts, table } from '../output/print-result.ts';
 import { type Evaluation, type PolicyTrace, worstOf } from './evaluate-policy.ts';
 import { classFigures, combinedScore, scoreDifference, type worstMinute } from './score.ts';
@@ -56,19 +56,17 @@ export function policyReport(
       ...{ function: name, message: all[0].message },
       count: all.reduce((total, { count }) => total + count, 0),
     })),
-    traces: traces.map(
-      ({ name, seed, values, stopped, figures: { classes: _, minutes: __, value: ___, ...figures } }) => ({
-        ...{
-          name,
-          seed,
-          value: values.policy,
-          defaultValue: values.default,
-          bestValue: values.best,
-          ...figures,
-        },
-        stopped,
-      }),
-    ),
+    traces: traces.map(({ name, seed, values, stopped, figures: { classes: _, value: __, ...figures } }) => ({
+      ...{
+        name,
+        seed,
+        value: values.policy,
+        defaultValue: values.default,
+        bestValue: values.best,
+        ...figures,
+      },
+      stopped,
+    })),
     ...(secret !== undefined && { secret }),
   };
 }
@@ -87,6 +85,85 @@ function minuteText(minute: PolicyReport['worst']['minute']): string | undefined
   const figures = (of: typeof policy) => `${percent(of.attainment)}, TTFT p99 ${latency(of.ttftP99Ms)}`;
   const beside = standard === null ? '' : `; the default: ${figures(standard)}`;
   return `arrivals from second ${fromS} on, ${count(policy.requests)} requests, in objectives ${figures(policy)}${beside}`;
+}
+
+/** Columns of the table of traces. */
+const TRACE_COLUMNS: Parameters<typeof table<PolicyReport['traces'][number]>>[1] = [
+  ['trace', ({ name }) => name],
+  ['value', ({ value }) => value.toFixed(4)],
+  ['default', ({ defaultValue }) => defaultValue.toFixed(4)],
+  ['best', ({ bestValue }) => bestValue.toFixed(4)],
+  ['in objectives', ({ attainment }) => percent(attainment)],
+  ['fairness', ({ fairness }) => fairness.toFixed(3)],
+  ['first missed', ({ firstViolationS }) => (firstViolationS === null ? '-' : `${firstViolationS} s`)],
+];
+
+/** The score, and the worst minute second by second beside the default, as a page. */
+export function evaluationPage(report: PolicyReport): Page {
+  const { worst, suite, split } = report;
+  const { minute } = worst;
+  const chartOf = (of: 'waiting' | 'running', title: string): Chart => ({
+    label: `${title}, in each second of the minute`,
+    x: { title: 'second of the trace', domain: [minute!.fromS, minute!.fromS + 60] },
+    y: { title, unit: 'count' },
+    lines: (['default', 'policy'] as const).map((name, i) => ({
+      look: i === 0 ? 'faint' : 'first',
+      points: (minute![name]?.[of] ?? []).map((value, second) => [minute!.fromS + second, value] as const),
+    })),
+    legend: [
+      { look: 'first', text: report.policy },
+      { look: 'faint', text: 'the default' },
+    ],
+  });
+  const tableOf = <Row>(label: string, rows: readonly Row[], columns: Parameters<typeof table<Row>>[1]) => ({
+    label,
+    names: columns.map(([name]) => name),
+    rows: rows.map((row, i) => columns.map(([, cell]) => cell(row, i))),
+  });
+  return {
+    title: `${report.policy} on ${suite}, ${split}`,
+    lead: `0 is ${report.references.default}. 1 is ${report.references.best}.`,
+    sections: [
+      {
+        numbers: [
+          [report.combinedScore.toFixed(3), 'score'],
+          [interval(report.ci95), '95 % interval over the traces'],
+          [percent(report.attainment), 'of the requests in objectives'],
+        ],
+      },
+      {
+        title: `The worst minute, on ${worst.trace}`,
+        paragraphs: [minuteText(minute ?? null)!, ...report.faults.map(({ message }) => message)],
+        look: 'heading',
+      },
+      ...(minute
+        ? [
+            {
+              title: 'Waiting',
+              chart: chartOf('waiting', 'requests without a first token'),
+              look: 'half' as const,
+            },
+            {
+              title: 'Running',
+              chart: chartOf('running', 'requests that get tokens'),
+              look: 'half' as const,
+            },
+            {
+              title: 'Requests that lost most',
+              table: tableOf('The requests of the minute that lost most', minute.losers, [
+                ['arrival', ({ arrivalS }) => `${arrivalS.toFixed(2)} s`],
+                ['class', (each) => each.class],
+                ['prompt', ({ promptTokens }) => count(promptTokens)],
+                ['output', ({ outputTokens }) => count(outputTokens)],
+                ['TTFT', ({ ttftMs }) => latency(ttftMs)],
+                ['TTFT, default', ({ defaultTtftMs }) => latency(defaultTtftMs)],
+              ]),
+            },
+          ]
+        : []),
+      { title: 'Traces', table: tableOf('Values of each trace', report.traces, TRACE_COLUMNS) },
+    ],
+  };
 }
 
 export const evaluationForm: Form<PolicyReport> = {
@@ -129,15 +206,7 @@ export const evaluationForm: Form<PolicyReport> = {
         ['p99', (each) => latency(each.tpotP99Ms)],
       ]),
       '',
-      ...table(traces, [
-        ['trace', ({ name }) => name],
-        ['value', ({ value }) => value.toFixed(4)],
-        ['default', ({ defaultValue }) => defaultValue.toFixed(4)],
-        ['best', ({ bestValue }) => bestValue.toFixed(4)],
-        ['in objectives', ({ attainment }) => percent(attainment)],
-        ['fairness', ({ fairness }) => fairness.toFixed(3)],
-        ['first missed', ({ firstViolationS }) => (firstViolationS === null ? '-' : `${firstViolationS} s`)],
-      ]),
+      ...table(traces, TRACE_COLUMNS),
       '',
       'value: what the answers are worth less the bill, over the price of all requests. A late answer is worth the share',
       'objective / latency of its price.',

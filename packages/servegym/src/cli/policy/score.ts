@@ -31,35 +31,38 @@ interface ClassRequests {
   readonly tpot: number[];
 }
 
-/** Requests of one minute of arrivals. */
-interface Minute {
-  requests: number;
-  attained: number;
-  /** What they would be worth inside their objectives, less what they are worth. */
-  lostUsd: number;
-  /** Of those that were answered. */
-  readonly ttftMs: number[];
+/** Latencies of an answer, ms; `NaN` where there is none. TPOT is 0 where it has one token. */
+function latencies({ requests }: Trial, { arrivals, firstTokens, lastTokens }: TrialResult, i: number) {
+  const ttft = (1000 * (firstTokens[i] - arrivals[i])) / TICKS_PER_S;
+  const e2e = (1000 * (lastTokens[i] - arrivals[i])) / TICKS_PER_S;
+  const tokens = requests.outputTokens[i];
+  return { ttft, e2e, tpot: tokens > 1 ? (e2e - ttft) / (tokens - 1) : 0 };
 }
 
-/** The minute of an arrival; one that is nowhere for a request that never came. */
-function minuteOf(minutes: Minute[], arrival: number): Minute {
-  const at = Math.floor(arrival / (60 * TICKS_PER_S));
-  const empty: Minute = { requests: 0, attained: 0, lostUsd: 0, ttftMs: [] };
-  if (Number.isNaN(at)) return empty;
-  minutes[at] ??= empty;
-  return minutes[at];
+/** Share of its price that an answer is worth: all inside its objectives, nothing where there is none. */
+function worthShare({ ttft, tpot, e2e }: ReturnType<typeof latencies>, objective: Objective): number {
+  if (Number.isNaN(e2e)) return 0;
+  const { ttftMs = Infinity, tpotMs = Infinity, e2eMs = Infinity } = objective;
+  return Math.min(1, ttftMs / ttft, tpot === 0 ? 1 : tpotMs / tpot, e2eMs / e2e);
+}
+
+/** Price of a request, USD. */
+function priceOf({ requests }: Trial, { prices }: Worth, i: number): number {
+  const price = prices[REQUEST_CLASSES[requests.classes[i]]];
+  const input = requests.inputTokens[i] * price.usdPerMillionInput;
+  return (input + requests.outputTokens[i] * price.usdPerMillionOutput) / 1e6;
 }
 
 /**
  * The figures of a trace. A request inside its objectives is worth its price, a late one the share objective / latency of it,
  * one without an answer nothing. `value` is what all are worth less the bill, over the price of all.
  */
-export function traceFigures({ requests, pools }: Trial, result: TrialResult, { objectives, prices }: Worth) {
-  const { arrivals, firstTokens, lastTokens, refused, replicaSeconds } = result;
-  const { inputTokens, outputTokens, classes, texts } = requests;
+export function traceFigures(trial: Trial, result: TrialResult, worths: Worth) {
+  const { requests, pools } = trial;
+  const { arrivals, lastTokens, refused, replicaSeconds } = result;
+  const { outputTokens, classes, texts } = requests;
   let [price, worth, attained, answered, last] = [0, 0, 0, 0, 0];
   let firstViolation = Number.POSITIVE_INFINITY;
-  const minutes: Minute[] = [];
   const tenants = new Map<number, { price: number; worth: number }>();
   const kinds = REQUEST_CLASSES.map(
     (name): ClassRequests => ({ name, requests: 0, refused: 0, ttft: [], tpot: [] }),
@@ -67,11 +70,7 @@ export function traceFigures({ requests, pools }: Trial, result: TrialResult, { 
   for (let i = 0; i < arrivals.length; i++) {
     // A later turn of a conversation whose turn before had no answer never came.
     const kind = kinds[classes[i]];
-    const { name } = kind;
-    const usd =
-      (inputTokens[i] * prices[name].usdPerMillionInput +
-        outputTokens[i] * prices[name].usdPerMillionOutput) /
-      1e6;
+    const usd = priceOf(trial, worths, i);
     price += usd;
     kind.requests++;
     kind.refused += refused[i];
@@ -79,28 +78,18 @@ export function traceFigures({ requests, pools }: Trial, result: TrialResult, { 
     const of = tenants.get(tenant) ?? { price: 0, worth: 0 };
     tenants.set(tenant, of);
     of.price += usd;
-    const minute = minuteOf(minutes, arrivals[i]);
-    minute.requests++;
-    let share = 0;
-    if (!Number.isNaN(lastTokens[i])) {
+    const times = latencies(trial, result, i);
+    if (!Number.isNaN(times.e2e)) {
       answered++;
-      const ttft = (1000 * (firstTokens[i] - arrivals[i])) / TICKS_PER_S;
-      const e2e = (1000 * (lastTokens[i] - arrivals[i])) / TICKS_PER_S;
-      const tpot = outputTokens[i] > 1 ? (e2e - ttft) / (outputTokens[i] - 1) : 0;
-      kind.ttft.push(ttft);
-      minute.ttftMs.push(ttft);
-      if (outputTokens[i] > 1) kind.tpot.push(tpot);
-      const { ttftMs = Infinity, tpotMs = Infinity, e2eMs = Infinity } = objectives[name];
-      share = Math.min(1, ttftMs / ttft, tpot === 0 ? 1 : tpotMs / tpot, e2eMs / e2e);
+      kind.ttft.push(times.ttft);
+      if (outputTokens[i] > 1) kind.tpot.push(times.tpot);
       last = Math.max(last, lastTokens[i]);
     }
+    const share = worthShare(times, worths.objectives[kind.name]);
     worth += share * usd;
-    minute.lostUsd += (1 - share) * usd;
     of.worth += share * usd;
-    if (share === 1) {
-      attained++;
-      minute.attained++;
-    } else if (arrivals[i] < firstViolation) firstViolation = arrivals[i];
+    if (share === 1) attained++;
+    else if (arrivals[i] < firstViolation) firstViolation = arrivals[i];
   }
   const usd = replicaSeconds.reduce(
     (sum, seconds, pool) =>
@@ -111,7 +100,6 @@ export function traceFigures({ requests, pools }: Trial, result: TrialResult, { 
   return {
     value: (worth - usd) / price,
     classes: kinds.filter((kind) => kind.requests > 0),
-    minutes,
     requests: arrivals.length,
     answered,
     attainment: attained / arrivals.length,
@@ -122,24 +110,78 @@ export function traceFigures({ requests, pools }: Trial, result: TrialResult, { 
   };
 }
 
-/** The minute in which a policy lost most against the default, with the figures of both; `null` where it never lost more. */
-export function worstMinute({ minutes }: TraceFigures, standard: TraceFigures) {
-  const figuresOf = ({ requests, attained, lostUsd, ttftMs }: Minute) => {
-    const ttft = Float64Array.from(ttftMs).sort();
-    const [ttftP50Ms, ttftP99Ms] = [50, 99].map((percent) => percentileOfSorted(ttft, percent));
-    return { requests, attainment: attained / requests, lostUsd, ttftP50Ms, ttftP99Ms };
-  };
+/** Requests of the worst minute that are shown one by one. */
+const SHOWN = 10;
+
+/**
+ * The minute of arrivals in which a policy lost most against the default, with the figures of both, the requests that wait and
+ * those that are answered at each of its 61 seconds, and the requests that lost most; `null` where it never lost more.
+ */
+export function worstMinute(
+  trial: Trial,
+  results: readonly [policy: TrialResult, standard: TrialResult],
+  worths: Worth,
+) {
+  const { requests } = trial;
+  const lost = results.map((result) =>
+    Float64Array.from(requests.classes, (kind, i) => {
+      const share = worthShare(latencies(trial, result, i), worths.objectives[REQUEST_CLASSES[kind]]);
+      return (1 - share) * priceOf(trial, worths, i);
+    }),
+  );
+  const minuteOf = ({ arrivals }: TrialResult, i: number) => Math.floor(arrivals[i] / (60 * TICKS_PER_S));
+  const [losses, others] = results.map((result, r) => {
+    const sums: Record<number, number> = {};
+    for (const [i, usd] of lost[r].entries())
+      sums[minuteOf(result, i)] = (sums[minuteOf(result, i)] ?? 0) + usd;
+    return sums;
+  });
   let [worst, most] = [-1, 0];
-  for (const [at, minute] of minutes.entries()) {
-    const more = (minute?.lostUsd ?? 0) - (standard.minutes[at]?.lostUsd ?? 0);
-    if (more > most) [worst, most] = [at, more];
+  for (const [minute, usd] of Object.entries(losses)) {
+    const more = usd - (others[Number(minute)] ?? 0);
+    // Requests that never came have no minute.
+    if (more > most && minute !== 'NaN') [worst, most] = [Number(minute), more];
   }
-  const [policy, other] = [minutes[worst], standard.minutes[worst]];
-  if (policy === undefined) return null;
+  if (worst < 0) return null;
+  const idsOf = (result: TrialResult) =>
+    Array.from(requests.classes.keys()).filter((i) => minuteOf(result, i) === worst);
+  const [policy, standard] = results.map((result, r) => {
+    const ids = idsOf(result);
+    const ttft = Float64Array.from(ids, (i) => latencies(trial, result, i).ttft)
+      .filter(Number.isFinite)
+      .sort();
+    const [ttftP50Ms, ttftP99Ms] = [50, 99].map((percent) => percentileOfSorted(ttft, percent));
+    return {
+      requests: ids.length,
+      attainment: ids.filter((i) => lost[r][i] === 0).length / ids.length,
+      lostUsd: ids.reduce((sum, i) => sum + lost[r][i], 0),
+      ...{ ttftP50Ms, ttftP99Ms },
+      ...countsOf(result, 60 * worst),
+    };
+  });
+  const [first, second] = results;
+  const losers = idsOf(first)
+    .sort((a, b) => lost[0][b] - lost[1][b] - (lost[0][a] - lost[1][a]))
+    .slice(0, SHOWN)
+    .map((i) => ({
+      arrivalS: first.arrivals[i] / TICKS_PER_S,
+      class: REQUEST_CLASSES[requests.classes[i]],
+      promptTokens: requests.inputTokens[i],
+      outputTokens: requests.outputTokens[i],
+      ttftMs: latencies(trial, first, i).ttft,
+      defaultTtftMs: latencies(trial, second, i).ttft,
+    }));
+  return { fromS: 60 * worst, policy, default: standard.requests === 0 ? null : standard, losers };
+}
+
+/** Requests that wait for their first token, and that get tokens, at each second of a minute and at its end. */
+function countsOf({ arrivals, firstTokens, lastTokens, refused }: TrialResult, fromS: number) {
+  const at = Array.from({ length: 61 }, (_, second) => (fromS + second) * TICKS_PER_S);
+  const count = (holds: (i: number, tick: number) => boolean) =>
+    at.map((tick) => arrivals.reduce((sum, _, i) => sum + Number(holds(i, tick)), 0));
   return {
-    fromS: 60 * worst,
-    policy: figuresOf(policy),
-    default: other === undefined ? null : figuresOf(other),
+    waiting: count((i, tick) => arrivals[i] <= tick && refused[i] === 0 && !(firstTokens[i] <= tick)),
+    running: count((i, tick) => firstTokens[i] <= tick && !(lastTokens[i] <= tick)),
   };
 }
 
