@@ -35,6 +35,19 @@ export interface WindowEpisode<Action, Observation> {
   step(action: Action): number;
 }
 
+/** What the sessions of an environment do with its episodes. */
+interface SessionParts<Action, State, Episode> {
+  begin(reset: ResetOptions): Episode | Promise<Episode>;
+  /** Plays a valid action. Answers its reward. */
+  play(episode: Episode, action: Action): number;
+  /** Length of an episode that has ended, for a message. */
+  length(episode: Episode): string;
+  /** Details of the last window, for `metadata`. */
+  report(episode: Episode): object;
+  /** State of an episode that began with `reset`; without one, the state before the first reset. */
+  stateOf(episode: Episode | null, reset: ResetOptions): State;
+}
+
 /** All that makes an environment with windows: its entry in the registry, from which its definition and its grader follow. */
 export interface WindowParts<
   Action extends object,
@@ -42,7 +55,7 @@ export interface WindowParts<
   State,
   Task extends WindowTask<Action>,
   Episode extends WindowEpisode<Action, Observation>,
-> {
+> extends Pick<SessionParts<Action, State, Episode>, 'report' | 'stateOf'> {
   readonly id: string;
   readonly version: string;
   readonly description: string;
@@ -59,10 +72,6 @@ export interface WindowParts<
   /** Requests of an episode with these options, about. */
   episodeSize(reset: ResetOptions): number;
   start(task: Task, seed: number): Episode;
-  /** Details of the last window, for `metadata`. */
-  report(episode: Episode): object;
-  /** State of an episode that began with `reset`; without one, the state before the first reset. */
-  stateOf(episode: Episode | null, reset: ResetOptions): State;
   /** Knobs that decide nothing in a task. */
   idleKnobs(task: Task): readonly (keyof Action & string)[];
   /** What `GET /tasks` says of a task beside what all tasks have. */
@@ -110,51 +119,49 @@ export function windowEnvironment<
         ...parts.describe(task),
       };
     }),
-    create: () => new WindowSession(parts),
+    create: () =>
+      episodeSession({
+        ...parts,
+        begin: (reset) => parts.start(parts.choose(reset), readSeed(reset)),
+        play: (episode, action) => episode.step(requireMaskedKnobsHeld(episode.task, action)),
+        length: ({ window }) => `${window} windows`,
+      }),
   };
 }
 
-/** One session of an environment with windows. */
-class WindowSession<
-  Action extends object,
+/** One session of an environment whose episodes are played on this thread. */
+export function episodeSession<
+  Action,
   Observation extends object,
   State,
-  Task extends WindowTask<Action>,
-  Episode extends WindowEpisode<Action, Observation>,
-> implements Environment<Action, Observation, State>
-{
-  readonly #parts: WindowParts<Action, Observation, State, Task, Episode>;
-  #episode: Episode | null = null;
-  #reset: ResetOptions = {};
-
-  constructor(parts: WindowParts<Action, Observation, State, Task, Episode>) {
-    this.#parts = parts;
-  }
-
-  reset(options: ResetOptions): StepResult<Observation> {
-    const episode = this.#parts.start(this.#parts.choose(options), readSeed(options));
-    this.#episode = episode;
-    this.#reset = options;
-    return this.#answer(episode, null);
-  }
-
-  step(action: Action): StepResult<Observation> {
-    const episode = requireOpen(this.#episode, `${this.#episode?.window} windows`);
-    return this.#answer(episode, episode.step(requireMaskedKnobsHeld(episode.task, action)));
-  }
-
-  state(): State {
-    return this.#parts.stateOf(this.#episode, this.#reset);
-  }
-
-  #answer(episode: Episode, reward: number | null): StepResult<Observation> {
-    return {
-      observation: episode.observation(),
-      reward,
-      done: episode.done,
-      metadata: { ...this.#parts.report(episode) },
-    };
-  }
+  Episode extends { readonly done: boolean; observation(): Observation },
+>(parts: SessionParts<Action, State, Episode>): Environment<Action, Observation, State> {
+  let episode: Episode | null = null;
+  let begunWith: ResetOptions = {};
+  const begun = (begins: Episode, reset: ResetOptions) => {
+    episode = begins;
+    begunWith = reset;
+    return answer(begins, null);
+  };
+  const answer = (of: Episode, reward: number | null): StepResult<Observation> => ({
+    observation: of.observation(),
+    reward,
+    done: of.done,
+    metadata: { ...parts.report(of) },
+  });
+  return {
+    reset(options) {
+      const begins = parts.begin(options);
+      return begins instanceof Promise
+        ? begins.then((ready) => begun(ready, options))
+        : begun(begins, options);
+    },
+    step(action) {
+      const open = requireOpen(episode, parts.length);
+      return answer(open, parts.play(open, action));
+    },
+    state: () => parts.stateOf(episode, begunWith),
+  };
 }
 
 /**
@@ -164,13 +171,16 @@ class WindowSession<
  */
 export function requireOpen<Episode extends { readonly done: boolean }>(
   episode: Episode | null,
-  length: string,
+  length: (episode: Episode) => string,
 ): Episode {
   if (episode === null) {
     throw new EnvironmentError('NOT_RESET', 'No episode has been started: call reset first');
   }
   if (!episode.done) return episode;
-  throw new EnvironmentError('EPISODE_OVER', `The episode ended after ${length}: reset to play another`);
+  throw new EnvironmentError(
+    'EPISODE_OVER',
+    `The episode ended after ${length(episode)}: reset to play another`,
+  );
 }
 
 /** Fields of a task that decide which actions it takes. */

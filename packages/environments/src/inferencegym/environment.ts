@@ -1,15 +1,10 @@
 import { readFileSync } from 'node:fs';
-import type {
-  Environment,
-  EnvironmentDefinition,
-  ResetOptions,
-  StepResult,
-} from '@servegym/openenv/definition';
+import type { EnvironmentDefinition } from '@servegym/openenv/definition';
 import { z } from 'zod';
 import { binsOf } from '../feature.ts';
 import type { DefinitionOptions, Extras, RegisteredEnvironment } from '../registry.ts';
 import { SEED_SPLITS, type SeedSplit, splitOfSeed } from '../scenario.ts';
-import { requireOpen } from '../window-environment.ts';
+import { episodeSession } from '../window-environment.ts';
 import { GymEpisode } from './gym-episode.ts';
 import { gradeGymEpisode, MEMORY_LIMIT_EFFECT } from './gym-grader.ts';
 import {
@@ -21,7 +16,7 @@ import {
   readGymSeed,
   readRewardWeights,
 } from './gym-tasks.ts';
-import { calibrateTask, type GymWorld, shippedWorld } from './gym-world.ts';
+import { calibrateTask, shippedWorld } from './gym-world.ts';
 import {
   EPISODE_STEPS,
   GYM_DEFAULT_ACTION,
@@ -66,46 +61,14 @@ function stepInfo(episode: GymEpisode) {
 /** Changes with everything that changes episodes or grades: dynamics, tasks, grader, the table that comes with the package. */
 const VERSION = '1.3.0';
 
-/** One session of `inferencegym`. */
-class InferenceGym implements Environment<GymAction, GymObservation, GymState> {
-  readonly #world: () => Promise<GymWorld>;
-  #episode: GymEpisode | null = null;
-
-  constructor(world: () => Promise<GymWorld>) {
-    this.#world = world;
-  }
-
-  async reset(options: ResetOptions): Promise<StepResult<GymObservation>> {
-    const task = chooseGymTask(options);
-    const seed = readGymSeed(options);
-    const weights = readRewardWeights(options, task);
-    this.#episode = new GymEpisode(task, seed, await this.#world(), weights);
-    return answer(this.#episode, null);
-  }
-
-  step(action: GymAction): StepResult<GymObservation> {
-    const episode = requireOpen(this.#episode, `${EPISODE_STEPS} steps`);
-    return answer(episode, episode.step(action));
-  }
-
-  state(): GymState {
-    const episode = this.#episode;
-    return {
-      task_id: episode?.task.id ?? 1,
-      seed: episode?.seed ?? 0,
-      cumulative_reward: episode?.totals.reward ?? 0,
-      done: episode?.done ?? false,
-      workload_phase: episode?.phase ?? 'warmup',
-    };
-  }
-}
-
-function answer(episode: GymEpisode, reward: number | null): StepResult<GymObservation> {
+/** State of an episode; without one, the state before the first reset. */
+function stateOf(episode: GymEpisode | null): GymState {
   return {
-    observation: episode.observation(),
-    reward,
-    done: episode.done,
-    metadata: { ...stepInfo(episode) },
+    task_id: episode?.task.id ?? 1,
+    seed: episode?.seed ?? 0,
+    cumulative_reward: episode?.totals.reward ?? 0,
+    done: episode?.done ?? false,
+    workload_phase: episode?.phase ?? 'warmup',
   };
 }
 
@@ -149,7 +112,19 @@ function definition({
         of: ({ metadata = {} }) => ({ info: metadata }),
       },
     },
-    create: () => new InferenceGym(world),
+    create: () =>
+      episodeSession({
+        async begin(options) {
+          const task = chooseGymTask(options);
+          const seed = readGymSeed(options);
+          const weights = readRewardWeights(options, task);
+          return new GymEpisode(task, seed, await world(), weights);
+        },
+        play: (episode, action) => episode.step(action),
+        length: () => `${EPISODE_STEPS} steps`,
+        report: stepInfo,
+        stateOf,
+      }),
     grade: async (record) => gradeGymEpisode(await world(), record),
   };
 }

@@ -56,7 +56,7 @@ class RealLlmServe implements Environment<ServeAction, ServeObservation, ServeSt
   }
 
   async step(action: ServeAction): Promise<StepResult<ServeObservation>> {
-    const episode = requireOpen(this.#episode, `${this.#episode?.window} windows`);
+    const episode = requireOpen(this.#episode, ({ window }) => `${window} windows`);
     const played = requireMaskedKnobsHeld(episode.task, action);
     const { observation, reward, report } = await episode.step(played, this.#closing.signal);
     return { observation, reward, done: episode.done, metadata: { ...report } };
