@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Job, type JobEngine, LocalJobs } from '@servegym/jobs';
 import { QueuedJobs } from '@servegym/jobs/queue';
-import { startRedis } from '../../maintenance/test-servers/redis.ts';
+import { type RedisProcess, startRedis } from '../../maintenance/test-servers/redis.ts';
 import { processorSeconds } from '../child.ts';
 import { benchmark, type Row } from '../harness.ts';
 import { KINDS, VERSION } from '../jobs/kinds.ts';
@@ -21,8 +21,13 @@ export default benchmark({
   },
   async *run({ parts, jobs, sweep, workers, requests }) {
     const chosen = parts.split(',');
-    if (chosen.includes('jobs')) yield* await measureJobs(jobs);
-    if (chosen.includes('workers')) yield* await measureWorkers(sweep, workers);
+    const redis = await startRedis();
+    try {
+      if (chosen.includes('jobs')) yield* await measureJobs(redis, jobs);
+      if (chosen.includes('workers')) yield* await measureWorkers(redis, sweep, workers);
+    } finally {
+      await redis.stop();
+    }
     if (chosen.includes('traces')) yield* measureTraces(requests);
   },
 });
@@ -31,7 +36,7 @@ export default benchmark({
  * Jobs of one request each: nearly all of their time is that of the engine. Beside the wall time it tells the processor
  * time of each part, which hardly depends on what else the machine does.
  */
-async function measureJobs(count: number): Promise<Row[]> {
+async function measureJobs({ url, pid: server }: RedisProcess, count: number): Promise<Row[]> {
   const rows: Row[] = [];
   const measure = async (
     name: string,
@@ -69,16 +74,11 @@ async function measureJobs(count: number): Promise<Row[]> {
     await measure(`threads: ${threads}`, jobs, 0, {});
     await jobs.close();
   }
-  await withQueues(async (name, url, server) => {
-    const worker = await startWorker(url);
-    const jobs = await QueuedJobs.connect({ url, version: VERSION });
-    await measure(`${name}, 1 worker`, jobs, 100_000, {
-      worker: worker.pid!,
-      ...(server !== undefined && { server }),
-    });
-    await jobs.close();
-    worker.kill('SIGKILL');
-  });
+  const worker = await startWorker(url);
+  const jobs = await QueuedJobs.connect({ url, version: VERSION });
+  await measure('Redis, 1 worker', jobs, 100_000, { worker: worker.pid!, server });
+  await jobs.close();
+  worker.kill('SIGKILL');
   return rows;
 }
 
@@ -86,7 +86,11 @@ async function measureJobs(count: number): Promise<Row[]> {
  * A sweep of jobs of about a quarter of a second. The processor time of everybody together says what workers cost each
  * other; the speed-up says something only where as many cores are idle.
  */
-async function measureWorkers(count: number, workerCounts: readonly number[]): Promise<Row[]> {
+async function measureWorkers(
+  { url, pid: server }: RedisProcess,
+  count: number,
+  workerCounts: readonly number[],
+): Promise<Row[]> {
   const rows: Row[] = [];
   let base = 0;
   const measure = async (name: string, jobs: JobEngine, offset: number, others: readonly number[]) => {
@@ -116,16 +120,16 @@ async function measureWorkers(count: number, workerCounts: readonly number[]): P
     await measure(`threads: ${threads}`, jobs, i, []);
     await jobs.close();
   }
-  await withQueues(async (name, url, server) => {
-    for (const [i, workerCount] of workerCounts.entries()) {
-      const workers = await Promise.all(Array.from({ length: workerCount }, () => startWorker(url)));
-      const jobs = await QueuedJobs.connect({ url, version: VERSION });
-      const others = [...workers.map(({ pid }) => pid!), ...(server === undefined ? [] : [server])];
-      await measure(`${name}, workers: ${workerCount}`, jobs, 10 + i, others);
-      await jobs.close();
-      for (const worker of workers) worker.kill('SIGKILL');
-    }
-  });
+  for (const [i, workerCount] of workerCounts.entries()) {
+    const workers = await Promise.all(Array.from({ length: workerCount }, () => startWorker(url)));
+    const jobs = await QueuedJobs.connect({ url, version: VERSION });
+    await measure(`Redis, workers: ${workerCount}`, jobs, 10 + i, [
+      ...workers.map(({ pid }) => pid!),
+      server,
+    ]);
+    await jobs.close();
+    for (const worker of workers) worker.kill('SIGKILL');
+  }
   return rows;
 }
 
@@ -188,17 +192,6 @@ async function writeTrace(path: string, requests: number): Promise<void> {
   }
   out.end(piece);
   await once(out, 'finish');
-}
-
-async function withQueues(
-  measure: (name: string, url: string, server?: number) => Promise<void>,
-): Promise<void> {
-  const redis = await startRedis();
-  try {
-    await measure('Redis', redis.url, redis.pid);
-  } finally {
-    await redis.stop();
-  }
 }
 
 async function startWorker(url: string): Promise<ChildProcess> {
