@@ -1,6 +1,7 @@
 """PPO in one file, in the style of CleanRL: python ppo.py [updates]. Needs torch. 60 updates beat the default on bursty."""
 
 import sys
+import time
 
 import numpy as np
 import torch
@@ -10,6 +11,10 @@ from servegym import make_vec
 
 UPDATES, ENVS, STEPS, EPOCHS, BATCH = int(sys.argv[1]) if len(sys.argv) > 1 else 60, 32, 64, 8, 256
 GAMMA, LAMBDA, CLIP, ENTROPY = 0.97, 0.95, 0.2, 0.003
+torch.manual_seed(0)
+# More threads make networks of this size slower.
+torch.set_num_threads(1)
+started = time.monotonic()
 
 envs = make_vec(ENVS, task_id="bursty_workload", gamma=GAMMA)
 heads = envs.single_action_space.nvec.tolist()
@@ -71,3 +76,4 @@ for update in range(UPDATES):
         loss.backward()
         torch.nn.utils.clip_grad_norm_([*actor.parameters(), *critic.parameters()], 0.5)
         optimizer.step()
+print(f"{time.monotonic() - started:.0f} s")

@@ -18,11 +18,11 @@ const NAMES: Readonly<Record<TraceColumn, readonly string[]>> = {
     ),
   input: (
     'inputtokenstotal inputtokens prompttokens contexttokens requesttokens inputsequencelength inputlength ' +
-    'promptlength inputlen promptlen inputtoks numprefilltokens tokensin isl input prompt'
+    'promptlength inputlen promptlen inputtoks numprefilltokens tokensin intokens isl'
   ).split(' '),
   output: (
     'outputtokens completiontokens generatedtokens responsetokens outputsequencelength outputlength ' +
-    'generatedlength outputlen completionlen responselen outputtoks decodetokens numdecodetokens tokensout osl output'
+    'generatedlength outputlen completionlen responselen outputtoks decodetokens numdecodetokens tokensout outtokens osl'
   ).split(' '),
   prefix: ['hashids', 'totalhashes'],
 };
@@ -74,9 +74,9 @@ export function formOf(names: readonly string[]): TraceForm | undefined {
 const LIKENESS: Readonly<Partial<Record<TraceColumn, RegExp>>> = {
   arrival: /arriv|timestamp|(^|[^a-z])(time|date|start|created|received|sent)/i,
   input:
-    /(prompt|input|context|prefill|query|request).*(tok|len|size|count|num)|(num|n|tokens?)[_ .-]?(prompt|input|in$)/i,
+    /(prompt|input|context|prefill|query|request).*(tok|len|size|count|num)|(num|n|tokens?)[_ .-]?(prompt|input|in$)|^(inputs?|in|prompts?|prefill|query)$/i,
   output:
-    /(output|complet|generat|response|answer|decode).*(tok|len|size|count|num)|(num|n|tokens?)[_ .-]?(output|complet|generat|out$)/i,
+    /(output|complet|generat|response|answer|decode).*(tok|len|size|count|num)|(num|n|tokens?)[_ .-]?(output|complet|generat|out$)|^(outputs?|out|completions?|generat(ed|ion)|response|answer|decode)$/i,
 };
 
 /** Names of missing columns in messages. */
@@ -141,7 +141,7 @@ export function findColumns(
     const known = findKnown(names, column, taken);
     const alike = LIKENESS[column];
     if (known !== -1 || alike === undefined) return known;
-    const like = [...names.keys()].filter((i) => !taken.has(i) && alike.test(names[i]));
+    const like = [...names.keys()].filter((i) => !taken.has(i) && alike.test(names[i].trim()));
     if (like.length === 1) return like[0];
     const several = like.length > 1 ? `; it could be ${like.map((i) => names[i]).join(' or ')}` : '';
     throw traceError(

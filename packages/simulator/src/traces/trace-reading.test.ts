@@ -175,6 +175,10 @@ describe('how a trace is read', () => {
     const logs: readonly [source: string, text: string][] = [
       ['semicolons.csv', 'arrival;prompt_tokens;completion_tokens\n0,5;1000;20\n2,0;120;30'],
       ['tabs.tsv', 'ts\ttokens_in\ttokens_out\n0.5\t1000\t20\n2\t120\t30'],
+      ['short.csv', 'ts, prompt, completion\n0.5,1000,20\n2,120,30'],
+      ['halves.csv', 'time,in,out\n0.5,1000,20\n2,120,30'],
+      ['phases.csv', 'timestamp_s,prefill,decode\n0.5,1000,20\n2,120,30'],
+      ['texts.csv', 'ts,query,response,input_tokens,output_tokens\n0.5,a,b,1000,20\n2,c,d,120,30'],
       ['quotes.csv', '"ts","tokens_in","tokens_out"\n"0.5","1,000","20"\n"2","120","30"'],
       [
         'openai.jsonl',
