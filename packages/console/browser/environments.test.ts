@@ -288,7 +288,8 @@ describe('benchmark', () => {
 describe('several environments on one port', () => {
   it('are chosen from one another, under a path prefix too', async () => {
     const proxy = await proxyForTest();
-    const page = await openPage(browser, `${proxy.url}/web/?policy=hand`);
+    const viewport = { width: 1280, height: 800 };
+    const page = await openPage(browser, `${proxy.url}/web/?policy=hand`, { viewport });
     for (const [name, path] of [
       ['inferencegym', '/gym/inferencegym/web/'],
       ['benchmark', '/gym/benchmark/web/'],
@@ -301,6 +302,7 @@ describe('several environments on one port', () => {
       await page.view.locator('.brand').getByText(name).waitFor();
       const bar = await page.view.locator('.top-bar').boundingBox();
       assert.ok(bar!.height < 60, `the top bar of ${name} takes one row, not ${bar?.height} px`);
+      assert.ok(await page.view.getByText('Developers', { exact: true }).isVisible(), 'icons have labels');
     }
     assert.deepEqual(
       proxy.strays.filter((stray) => stray !== '/favicon.ico'),

@@ -82,7 +82,12 @@ function ThemeButton(): JSX.Element {
   return (
     <Button
       look="quiet square"
-      text={dark ? <SunIcon /> : <Icon name="moon" />}
+      text={
+        <>
+          {dark ? <SunIcon /> : <Icon name="moon" />}
+          <span class="icon-label">{dark ? 'Light' : 'Dark'}</span>
+        </>
+      }
       title={dark ? 'Light colours' : 'Dark colours'}
       aria-label={dark ? 'Use light colours' : 'Use dark colours'}
       onClick={() => chooseTheme(dark ? 'light' : 'dark')}

@@ -20,7 +20,12 @@ export function Transport(): JSX.Element {
       <legend class="sr-only">Playback</legend>
       <Button
         look="quiet square"
-        text={<Icon name="restart" />}
+        text={
+          <>
+            <Icon name="restart" />
+            <span class="icon-label">Restart</span>
+          </>
+        }
         title="Restart this episode"
         aria-label="Restart"
         disabled={!ready}
@@ -39,11 +44,11 @@ export function Transport(): JSX.Element {
         onClick={state.togglePlay}
       />
       <Button
-        look="quiet"
+        look="quiet square"
         text={
           <>
             <Icon name="step" />
-            <span class="step-label">Step</span>
+            <span class="icon-label">Step</span>
           </>
         }
         title="One window (right arrow)"
