@@ -13,12 +13,11 @@ import {
 } from '@servegym/profiles';
 import { closedBatch, type EngineProfile, repeatTrace, type Trace } from '@servegym/simulator';
 import { mean, quantile } from '@servegym/simulator/statistics';
-import { resolveLaunch } from '../../packages/operators/src/deployment/deployment.ts';
-import { readLaunch } from '../../packages/operators/src/deployment/launch.ts';
 import { type ChangeVerdict, changeVerdict } from '../../packages/operators/src/diff/compare-deployments.ts';
 import { vllmDefaults } from '../../packages/operators/src/search/candidate.ts';
 import { PROFILE_ERRORS } from '../../packages/operators/src/search/profile-error.ts';
-import { type CsvRow, readCsv } from '../../packages/profiles/src/tables/read-csv.ts';
+import { readCsv } from '../../packages/profiles/src/tables/read-csv.ts';
+import { blocks, readResults } from '../fidelity/gpustack.ts';
 import type { OperatingPoint, PointRow } from '../fidelity/operating-points.ts';
 import { benchmark, required, text, timed } from '../harness.ts';
 import { arrivalsOf, estimatedOf, MODELS, modelOf, type Run, readRuns } from '../rtx5090-runs.ts';
@@ -220,8 +219,6 @@ function estimatedError(rows: readonly StaticBatchRow[]): string {
 
 // Flags.
 
-const RESULT = ['id', 'gpu', 'engine', 'serving_command', 'duplicate_of'] as const;
-const TOTALS = ['successful_requests', 'total_input_tokens', 'total_output_tokens'] as const;
 const PAIR = [
   ...(['page', 'before', 'after', 'kind', 'setting', 'before_value', 'after_value'] as const),
   ...(['throughput_bound', 'output_throughput_change_pct'] as const),
@@ -229,39 +226,26 @@ const PAIR = [
 
 /** Pairs of gpustack's results whose throughput is not that of their arrivals, and whose commands start a shipped profile. */
 async function flags(data: string): Promise<Pair[]> {
-  const { flagResults, flagPairs } = REFERENCE_DATA;
-  const files = findReferenceFiles(data, [flagResults, flagPairs]);
-  const [results, pairs] = await Promise.all(files.map((file) => readFile(file, 'utf8')));
-  const known = readCsv(results, files[0], [...RESULT, ...TOTALS]).flatMap((row) => {
-    const served = row.text('duplicate_of') === '' ? startedBy(row) : undefined;
-    return served === undefined ? [] : [{ row, served }];
-  });
+  const [file] = findReferenceFiles(data, [REFERENCE_DATA.flagPairs]);
+  const known = await readResults(data, []);
   const slo = parseSlo('e2e_p99=1s');
-  return readCsv(pairs, files[1], PAIR).flatMap((pair) => {
+  return readCsv(await readFile(file, 'utf8'), file, PAIR).flatMap((pair) => {
     if (pair.text('throughput_bound') !== 'yes' || pair.text('kind') === 'repeat') return [];
     const [before, after] = (['before', 'after'] as const).map((side) =>
       known.find(({ row }) => row.text('id') === pair.text(side)),
     );
     if (!before || !after) return [];
-    const [requests, input, output] = TOTALS.map((column) => before.row.number(column));
-    const traffic = blocksOf(
-      closedBatch(requests, Math.round(input / requests), Math.round(output / requests)),
+    const requests = before.row.number('successful_requests');
+    const [input, output] = (['total_input_tokens', 'total_output_tokens'] as const).map((of) =>
+      Math.round(before.row.number(of) / requests),
     );
+    const traffic = blocks(requests, input, output);
     const [{ ratio, verdict }] = compareDeployments(before.served, after.served, traffic, slo, 0).bounds;
     const measured = 1 / (1 + Number(pair.text('output_throughput_change_pct')) / 100);
     const setting = (['kind', 'setting', 'before_value', 'after_value'] as const).map((at) => pair.text(at));
     const name = `${pair.text('page')}, ${before.row.text('engine')}, ${setting.join(' ')}`;
     return { figure: 'flags', name, measured, simulated: ratio, verdict };
   });
-}
-
-/** The deployment that a result's command starts; none where no shipped profile is of its model and GPUs. */
-function startedBy(row: CsvRow<(typeof RESULT)[number]>): Deployment | undefined {
-  try {
-    return resolveLaunch(readLaunch(row.text('serving_command'), row.text('id')), { gpu: row.text('gpu') });
-  } catch {
-    return undefined;
-  }
 }
 
 // Operating points.

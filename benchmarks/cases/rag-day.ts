@@ -14,7 +14,7 @@ const RANKED: Readonly<Record<string, (hour: HourScore) => number>> = {
 };
 
 export default benchmark({
-  what: "NVIDIA's search for a DeepSeek-V3 fleet on H200, again: a day of RAGPulse made as near to theirs as another revision of the recording allows, their three winners on it, and how our scores rank beside what they publish hour by hour. Both are simulations with timing models of their own: compare ranks and speed. `--kernels-alone` takes iterations without the engine's own time, as theirs. `--search static,router,planner` searches their space with `--threads`. Needs `--data FOLDER` (docs/reference-data.md) and the kernel tables of `--tables` (docs/kernel-tables.md).",
+  what: "NVIDIA's search for a DeepSeek-V3 fleet on H200, again: a day of RAGPulse made as near to theirs as another revision of the recording allows, their three winners on it, and how our scores rank beside what they publish hour by hour. Both are simulations with timing models of their own: compare ranks and speed. `--kernels-alone` takes iterations without the engine's own time, as theirs. `--search static,router,planner` searches their space with `--threads`; `--ranks N` then compares the ranks of N drawn points on the two parts of the day. Needs `--data FOLDER` (docs/reference-data.md) and the kernel tables of `--tables` (docs/kernel-tables.md).",
   options: {
     data: required,
     tables: required,
@@ -23,8 +23,9 @@ export default benchmark({
     'kernels-alone': false,
     search: '',
     threads: 2,
+    ranks: 0,
   },
-  async *run({ data, tables, copies, seed, search: searched, threads, ...of }) {
+  async *run({ data, tables, copies, seed, search: searched, threads, ranks, ...of }) {
     const { result, wallS } = await timed(() => readDay(data, copies, seed));
     const { day, published } = result;
     const hours = published.filter(({ scenario }) => scenario === 'static');
@@ -69,7 +70,13 @@ export default benchmark({
     for (const scenario of searched.split(',').filter(Boolean)) {
       const toBeat = scores.get(scenario)?.goodputPerGpu;
       if (toBeat === undefined) throw new Error(`expected static, router or planner, got ${scenario}`);
-      yield* search(scenario, { data, tables, kernelsAlone, copies, seed }, threads, toBeat);
+      yield* search(
+        scenario,
+        { data, tables, kernelsAlone, copies, seed },
+        {
+          ...{ threads, toBeat, ranks },
+        },
+      );
     }
   },
 });

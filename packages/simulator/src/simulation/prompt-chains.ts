@@ -7,6 +7,12 @@ type PrefixBlocks = NonNullable<Trace['prefixBlocks']>;
 const SEVERAL = -1;
 /** Ids up to this many times their number index arrays; larger ones are numbered anew. */
 const SPARSE = 4;
+/** What is known of a block stands together: its neighbours and its prompt. */
+const BEHIND = 1;
+const OWNER = 2;
+const STRIDE = 3;
+/** Chunks that there is room for at first. */
+const LEAST_CHUNKS = 1024;
 
 /**
  * The hashes of a trace's requests as chains of few, long chunks: neighbouring blocks that no prompt has without each
@@ -38,33 +44,42 @@ export class PromptChains {
     const { blockTokens, ids, offsets, namesAnswers = false } = blocks;
     this.namesAnswers = namesAnswers;
     this.blockTokens = blockTokens;
-    const dense = denseIds(ids);
-    const isChunkStart = chunkStarts(dense, offsets);
+    const { known, count } = smallIds(ids);
+    const { isStart, shared, sharedWith } = chunkStarts(known, offsets, count);
     const requests = offsets.length - 1;
     this.offsets = new Int32Array(offsets.length);
-    let chunks = 0;
-    for (let request = 0; request < requests; request++) {
-      const end = offsets[request + 1];
-      for (let at = offsets[request]; at < end; at++) chunks += isChunkStart[dense[at]];
-      this.offsets[request + 1] = chunks;
-    }
-    const chunkIds = new Int32Array(chunks);
-    const ends = new Int32Array(chunks);
+    let chunkIds = new Int32Array(LEAST_CHUNKS);
+    let ends = new Int32Array(LEAST_CHUNKS);
     let chunk = 0;
     for (let request = 0; request < requests; request++) {
       const first = offsets[request];
       const end = offsets[request + 1];
-      for (let at = first; at < end; at++) {
-        const id = dense[at];
-        if (isChunkStart[id] === 0) continue;
+      const begin = first + shared[request];
+      const from = chunk;
+      if (begin > first) {
+        // The chunks of what another prompt has too; the last of them may end earlier or later here.
+        const of = this.offsets[sharedWith[request]];
+        const limit = (begin - first) * blockTokens;
+        let count = 1;
+        while (of + count < this.offsets[sharedWith[request] + 1] && ends[of + count - 1] < limit) count++;
+        [chunkIds, ends] = [grown(chunkIds, chunk + count), grown(ends, chunk + count)];
+        chunkIds.copyWithin(chunk, of, of + count);
+        ends.copyWithin(chunk, of, of + count);
+        chunk += count;
+      }
+      for (let at = begin; at < end; at++) {
+        const id = known[at];
+        if (isStart[id] === 0) continue;
         // It ends where the next begins.
-        if (at > first) ends[chunk - 1] = (at - first) * blockTokens;
+        if (chunk > from) ends[chunk - 1] = (at - first) * blockTokens;
+        if (chunk === ends.length) [chunkIds, ends] = [grown(chunkIds, chunk + 1), grown(ends, chunk + 1)];
         chunkIds[chunk++] = id;
       }
       if (end > first) ends[chunk - 1] = (end - first) * blockTokens;
+      this.offsets[request + 1] = chunk;
     }
-    this.ids = chunkIds;
-    this.ends = ends;
+    this.ids = chunkIds.slice(0, chunk);
+    this.ends = ends.slice(0, chunk);
   }
 
   /** The content of request `at`, of `input` and `output` tokens. */
@@ -82,48 +97,91 @@ export class PromptChains {
   }
 }
 
-/** Whether each block begins a chunk: as the first of a prompt, with several blocks before it, or behind one that several follow. */
-function chunkStarts(ids: Int32Array, offsets: Int32Array): Uint8Array {
-  let largest = 0;
-  for (let at = 0; at < ids.length; at++) if (ids[at] > largest) largest = ids[at];
-  // A neighbour's id + 1; 0 while none is known.
-  const before = new Int32Array(largest + 1);
-  const behind = new Int32Array(largest + 1);
-  const isStart = new Uint8Array(largest + 1);
+type Ids = Float64Array | Int32Array;
+
+/** A copy with room for so many, at least twice as many as before; the same where there is room. */
+function grown(values: Int32Array<ArrayBuffer>, least: number): Int32Array<ArrayBuffer> {
+  if (values.length >= least) return values;
+  const larger = new Int32Array(Math.max(least, 2 * values.length));
+  larger.set(values);
+  return larger;
+}
+
+/**
+ * Whether each block begins a chunk: as the first of a prompt, with several blocks before it, or behind one that several follow. And
+ * how many blocks each prompt begins with that an earlier prompt (`sharedWith`) begins with too. Turns of a conversation repeat nearly all of
+ * what came before; that tells nothing new, and is only compared.
+ */
+function chunkStarts(ids: Ids, offsets: Int32Array, count: number) {
+  // Of each block: a block before it and one behind it, ids + 1, and the last prompt in which it was no repetition, + 1. 0: none is known.
+  const links = new Int32Array(STRIDE * count);
+  const isStart = new Uint8Array(count);
+  const shared = new Int32Array(offsets.length - 1);
+  const sharedWith = new Int32Array(offsets.length - 1);
   for (let request = 0; request + 1 < offsets.length; request++) {
     const first = offsets[request];
     const end = offsets[request + 1];
     if (first === end) continue;
-    let previous = ids[first];
-    isStart[previous] = 1;
-    for (let at = first + 1; at < end; at++) {
+    // Where ids name all that is before them, those that are known come first.
+    let low = first;
+    for (let high = end; low < high; ) {
+      const middle = (low + high) >>> 1;
+      if (links[STRIDE * ids[middle] + OWNER] > 0) low = middle + 1;
+      else high = middle;
+    }
+    let at = first;
+    if (low > first) {
+      const other = links[STRIDE * ids[low - 1] + OWNER] - 1;
+      const apart = offsets[other] - first;
+      const last = Math.min(end, offsets[other + 1] - apart);
+      while (at < last && ids[at] === ids[at + apart]) at++;
+      shared[request] = at - first;
+      sharedWith[request] = other;
+    }
+    let previous = ids[Math.max(first, at - 1)];
+    if (at === first) {
+      isStart[previous] = 1;
+      links[STRIDE * previous + OWNER] = request + 1;
+      at++;
+    }
+    for (; at < end; at++) {
       const id = ids[at];
-      if (behind[previous] !== id + 1) behind[previous] = behind[previous] === 0 ? id + 1 : SEVERAL;
-      if (before[id] !== previous + 1) before[id] = before[id] === 0 ? previous + 1 : SEVERAL;
+      const own = STRIDE * id;
+      const behind = STRIDE * previous + BEHIND;
+      if (links[behind] !== id + 1) links[behind] = links[behind] === 0 ? id + 1 : SEVERAL;
+      if (links[own] !== previous + 1) links[own] = links[own] === 0 ? previous + 1 : SEVERAL;
+      links[own + OWNER] = request + 1;
       previous = id;
     }
   }
-  for (let id = 0; id <= largest; id++) {
-    if (before[id] === SEVERAL || (before[id] > 0 && behind[before[id] - 1] === SEVERAL)) isStart[id] = 1;
+  for (let id = 0; id < count; id++) {
+    const before = links[STRIDE * id];
+    if (before === SEVERAL || (before > 0 && links[STRIDE * (before - 1) + BEHIND] === SEVERAL))
+      isStart[id] = 1;
   }
-  return isStart;
+  return { isStart, shared, sharedWith };
 }
 
 /** The ids as they are where they are small, else numbered in the order in which they come. */
-function denseIds(ids: Float64Array): Int32Array {
+function smallIds(ids: Float64Array): { readonly known: Ids; readonly count: number } {
   const most = Math.min(2 ** 30, SPARSE * ids.length);
-  const dense = new Int32Array(ids.length);
-  let at = 0;
-  for (; at < ids.length && ids[at] >= 0 && ids[at] <= most; at++) dense[at] = ids[at];
-  if (at === ids.length) return dense;
+  let largest = -1;
+  let least = 0;
+  for (let at = 0; at < ids.length; at++) {
+    const id = ids[at];
+    if (id > largest) largest = id;
+    else if (id < least) least = id;
+  }
+  if (least >= 0 && largest <= most) return { known: ids, count: largest + 1 };
   const numbers = new Map<number, number>();
-  for (at = 0; at < ids.length; at++) {
+  const known = new Int32Array(ids.length);
+  for (let at = 0; at < ids.length; at++) {
     let number = numbers.get(ids[at]);
     if (number === undefined) {
       number = numbers.size;
       numbers.set(ids[at], number);
     }
-    dense[at] = number;
+    known[at] = number;
   }
-  return dense;
+  return { known, count: numbers.size };
 }
