@@ -37,7 +37,7 @@ export function splitTrace(trace: Trace, most: number, priorities?: Uint8Array):
   if (requests < FEWEST_REQUESTS) {
     throw new TuningError(
       'TOO_FEW_REQUESTS',
-      `${trace.source}: expected at least ${FEWEST_REQUESTS} requests to tune on, got ${requests}`,
+      `${trace.source}: expected at least ${FEWEST_REQUESTS} requests to search on, got ${requests}`,
     );
   }
   const size = Math.floor(Math.min(requests, most) / BLOCKS);
