@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -79,3 +80,16 @@ def test_a_link_out_of_the_folder_is_no_answer(tasks: Path, tmp_path: Path) -> N
     spec = json.loads((tasks / "cheapest-fleet-8b" / "tests" / "grade.json").read_text())
     (tmp_path / "options.txt").symlink_to(tasks / "cheapest-fleet-8b" / "solution" / "options.txt")
     assert grade(spec, tmp_path)[0] == 0
+
+
+def test_a_policy_in_python_has_the_reward_of_the_same_one_in_typescript(tasks: Path, tmp_path: Path) -> None:
+    spec = json.loads((tasks / "write-prefill-decider" / "tests" / "grade.json").read_text()) | {"requests": 500}
+    (tmp_path / "policy.py").write_text(
+        "def disaggregate(request, fleet):\n    return request.prompt_tokens > 4000 and fleet.queue_seconds < 0.2\n"
+    )
+    reward, details = grade(spec, tmp_path)
+    assert reward > 0 and not details["faults"]
+    shutil.copy(tasks / "write-prefill-decider" / "solution" / "policy.ts", tmp_path)
+    assert "there are both" in grade(spec, tmp_path)[1]["wrong"]
+    (tmp_path / "policy.py").unlink()
+    assert grade(spec, tmp_path) == (reward, details)

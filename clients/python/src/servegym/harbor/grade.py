@@ -30,18 +30,25 @@ def grade(spec: dict[str, Any], folder: Path) -> tuple[float, dict[str, Any]]:
 
     Args:
         spec: the content of ``grade.json``.
-        folder: where the agent has left the file ``spec["answer"]``.
+        folder: where the agent has left one of :func:`answers`.
     """
-    answer = folder / spec["answer"]
+    names = answers(spec)
+    found = [folder / name for name in names if (folder / name).is_file() and not (folder / name).is_symlink()]
     try:
-        if answer.is_symlink() or not answer.is_file():
-            raise WrongAnswer(f"expected the file {spec['answer']}, and there is none")
+        if len(found) != 1:
+            raise WrongAnswer(f"expected the file {' or '.join(names)}, and there {'is none' if not found else 'are both'}")
+        [answer] = found
         if answer.stat().st_size > LARGEST_ANSWER:
-            raise WrongAnswer(f"expected at most {LARGEST_ANSWER} bytes in {spec['answer']}")
+            raise WrongAnswer(f"expected at most {LARGEST_ANSWER} bytes in {answer.name}")
         value, details = _policy(spec, answer) if "suite" in spec else _options(spec, answer)
     except WrongAnswer as wrong:
         return 0.0, {"wrong": str(wrong)}
     return min(1.0, max(0.0, value)), details
+
+
+def answers(spec: dict[str, Any]) -> list[str]:
+    """Files of which an agent leaves one."""
+    return [spec["answer"], "policy.py"] if "suite" in spec else [spec["answer"]]
 
 
 def _policy(spec: dict[str, Any], answer: Path) -> tuple[float, dict[str, Any]]:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from ..local_server import servegym_command
-from .grade import command
+from .grade import answers, command
 
 _HERE = Path(__file__).parent
 _DATA: dict[str, Any] = json.loads((_HERE / "tasks.json").read_text())
@@ -35,7 +35,7 @@ exec python3 -m servegym.harbor.grade /tests/grade.json /app /logs/verifier
 """
 _TOML = """\
 schema_version = "1.4"
-artifacts = ["/app/{answer}"]
+artifacts = {artifacts}
 
 [task]
 name = "servegym/{name}"
@@ -69,8 +69,8 @@ memory_mb = 4096
 _POLICY = """
 ## Score
 
-Leave the policy in `/app/policy.ts` (TypeScript or JavaScript, without imports but for `definePolicy`). The reward is its score on hidden traces of the
-suite `{suite}`: 0 for the default, 1 for the best policy that is known. `servegym policy evaluate policy.ts --suite {suite}` serves given traces
+Leave the policy in `/app/policy.ts` (TypeScript or JavaScript, without imports but for `definePolicy`) or in `/app/policy.py` (Python), and not in
+both. The reward is its score on hidden traces of the suite `{suite}`: 0 for the default, 1 for the best policy that is known. `servegym policy evaluate policy.ts --suite {suite}` serves given traces
 with it. Here it knows no best policy, so a score of 1 stands for a gain of 0.1 % of the price of all requests.
 """
 _OPTIONS = """
@@ -143,7 +143,8 @@ def _write_task(task: Path, name: str, spec: dict[str, Any], wheel: Path | None)
     if kind == "policy":
         [solution] = (policies() / "examples").glob(f"{spec['suite']}.[tj]s")
     words = (_HERE / "tasks" / f"{name}.md").read_text()
-    toml = _TOML.format(name=name, version=__version__, kind=kind, **{key: spec[key] for key in ("title", "answer")})
+    artifacts = json.dumps([f"/app/{answer}" for answer in answers(spec)])
+    toml = _TOML.format(name=name, version=__version__, kind=kind, title=spec["title"], artifacts=artifacts)
     files = {
         "instruction.md": words + (_POLICY.format(**spec) if kind == "policy" else _settings(spec)),
         "task.toml": toml,
