@@ -47,9 +47,12 @@ async function python312(): Promise<string> {
   return assert.fail('expected Python 3.12 or 3.13 on the PATH, which harbor and nemo-gym need');
 }
 
-describe('the Python package', () => {
-  const folder = mkdtempSync(join(tmpdir(), 'servegym-integrations-'));
-  const programOf = (name: string) => join(folder, name, 'bin', 'python');
+const folder = mkdtempSync(join(tmpdir(), 'servegym-integrations-'));
+const programOf = (name: string) => join(folder, name, 'bin', 'python');
+after(() => rmSync(folder, { recursive: true, force: true }));
+
+// Two at a time: most of a test is one process that waits for another.
+describe('the Python package', { concurrency: 2 }, () => {
   let [base, wheel] = ['', ''];
 
   before(async () => {
@@ -58,7 +61,6 @@ describe('the Python package', () => {
     await run(process.execPath, [build, '--tarballs', PACKED, '--out', join(folder, 'wheel')]);
     wheel = join(folder, 'wheel', readdirSync(join(folder, 'wheel'))[0]);
   });
-  after(() => rmSync(folder, { recursive: true, force: true }));
 
   for (const [name, libraries] of Object.entries(INTEGRATIONS))
     it(`works with ${libraries.join(' and ')}`, async () => {
@@ -72,7 +74,9 @@ describe('the Python package', () => {
       assert.match(stdout, /\d+ passed/);
       assert.doesNotMatch(stdout, /skipped/);
     });
+});
 
+describe('the Python package of a Harbor task', () => {
   it('has no solutions in the container of an agent, and evaluates policies there', async () => {
     const program = programOf('test_harbor_tasks');
     await run(program, ['-m', 'servegym.harbor.blind'], { cwd: folder });

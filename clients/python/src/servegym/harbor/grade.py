@@ -63,9 +63,11 @@ def _policy(spec: dict[str, Any], answer: Path) -> tuple[float, dict[str, Any]]:
 
 def _options(spec: dict[str, Any], answer: Path) -> tuple[float, dict[str, Any]]:
     """Where the value of the answer's options stands between that of the first settings (0) and of the known best (1)."""
-    value = _value(spec, _checked(spec, answer.read_text(errors="replace")))
+    words = _checked(spec, answer.read_text(errors="replace"))
+    value = _value(spec, words)
+    ends = (shlex.split(spec[end]) for end in ("start", "best"))
     try:
-        start, best = (_value(spec, shlex.split(spec[end])) for end in ("start", "best"))
+        start, best = (value if end == words else _value(spec, end) for end in ends)
     except WrongAnswer as wrong:
         raise RuntimeError(f"the settings of reward 0 and 1 do not fit this traffic: {wrong}") from wrong
     return (value - start) / (best - start), {"value": value, "start": start, "best": best}
