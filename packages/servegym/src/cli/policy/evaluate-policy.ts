@@ -128,7 +128,10 @@ export class PolicyEvaluator {
     const work = async (process: TrialProcess) => {
       while (next < this.#traces.length) {
         const at = next++;
-        traces[at] = await this.#play(file, played, at, process);
+        traces[at] = await this.#play(file, played, at, process, () => {
+          // While the processes serve, the next trace is drawn.
+          if (next < this.#traces.length) this.#trial(next);
+        });
         onTrace(++done, this.#traces.length);
       }
     };
@@ -149,9 +152,15 @@ export class PolicyEvaluator {
     return policy && standard && worstMinute(this.#trial(at), [policy, standard], WORTH);
   }
 
-  async #play(file: string, played: PlayedPolicy, at: number, process: TrialProcess): Promise<PolicyTrace> {
+  async #play(
+    file: string,
+    played: PlayedPolicy,
+    at: number,
+    process: TrialProcess,
+    onSent: () => void,
+  ): Promise<PolicyTrace> {
     const trace = this.#traces[at];
-    const answer = await process.run(this.#trial(at), played);
+    const answer = await process.run(this.#trial(at), played, onSent);
     if (typeof answer !== 'string' && 'refusal' in answer)
       throw new InputError(`${file}: ${answer.refusal}`, { code: 'INVALID_FILE' });
     const problem = typeof answer === 'string' ? null : impossible(this.#trial(at), answer.result);

@@ -64,8 +64,11 @@ export class TrialProcess {
     this.#child = this.#start();
   }
 
-  /** Serves a trace; answers why it was stopped where it took too long or too much memory. */
-  async run(trial: Trial, policy: PlayedPolicy): Promise<TrialAnswer | Stop> {
+  /**
+   * Serves a trace; answers why it was stopped where it took too long or too much memory.
+   * @param onSent called once the process has the trace
+   */
+  async run(trial: Trial, policy: PlayedPolicy, onSent = () => {}): Promise<TrialAnswer | Stop> {
     if (this.#isClosed) throw new Error('the process of trials is closed');
     const startsPython = 'python' in policy;
     if (!('reference' in policy) && this.#startsPython !== startsPython) {
@@ -81,7 +84,7 @@ export class TrialProcess {
         if (this.#isReady) settle('memory');
         else fail(new Error(`the process of trials ended with ${code} before it began`));
       });
-      child.send({ trial, ...this.#limited(policy) } satisfies TrialJob);
+      child.send({ trial, ...this.#limited(policy) } satisfies TrialJob, onSent);
       const { seconds } = this.#limits;
       const [begunMs, before] = [performance.now(), processorSeconds(child)];
       const look = () => {
