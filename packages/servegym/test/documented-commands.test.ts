@@ -220,6 +220,17 @@ describe('the README', () => {
     assert.ok(score > 0.85 && score < 0.95, `${score}`);
   });
 
+  it('leads to the Python client, whose snippets for Gymnasium and learners run', async () => {
+    // PyTorch is too large for the tests.
+    const ofLearners = snippets('python', clientReadme)
+      .slice(1)
+      .filter((code) => !/stable_baselines3/.test(code));
+    assert.equal(ofLearners.length, 2);
+    const program = `${ofLearners.join('\n')}\nprint(env.spec.id, envs.num_envs, observations.shape[0])`;
+    const output = await runOn(program, python, ['-'], join(root, 'clients', 'python', 'src'));
+    assert.equal(output, 'ServeGym/LLMServe-v1 32 32\n');
+  });
+
   it('of the package begins with a command line that starts the server', async () => {
     assert.match(packageReadme, /^npx servegym +#/m);
     const child = spawn(process.execPath, [main], {
@@ -245,12 +256,14 @@ describe('the README', () => {
   });
 
   it('of the package has command lines that work', async () => {
-    const lines = snippets('sh', packageReadme).find((snippet) => snippet.includes('trace.jsonl'))!;
+    const lines = [...snippets('sh', packageReadme), ...snippets('sh')].join('\n');
     // A server would not come to an end; the tests of `serve` start it.
-    const commands = lines.replace(/^npx servegym serve .*$/m, '');
-    assert.equal((commands.match(/^npx servegym /gm) ?? []).length, 4);
-    const asInstalled = `set -eu\nnpx() { shift; '${process.execPath}' '${main}' "$@"; }\n`;
+    const commands = lines.replace(/^(npx servegym( serve .*)? *(#.*)?|npm .*|pip .*)$/gm, '');
+    assert.equal((commands.match(/^npx servegym /gm) ?? []).length, 9);
+    const asInstalled = `set -eu\nnpx() { shift; [ "$1" != plan ] || set -- "$@" --requests 400 --gpus h100; '${process.execPath}' '${main}' "$@"; }\n`;
     const folder = mkdtempSync(join(tmpdir(), 'servegym-readme-'));
+    const rows = Array.from({ length: 400 }, (_, i) => `${i / 2},${300 + 7 * i},${50 + (i % 100)}`);
+    writeFileSync(join(folder, 'log.csv'), `ts,prompt,completion\n${rows.join('\n')}`);
     try {
       const output = await runOn(asInstalled + commands, 'bash', ['-s'], folder);
       assert.match(output, /TTFT/);
