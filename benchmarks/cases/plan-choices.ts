@@ -1,10 +1,10 @@
 import { readFile } from 'node:fs/promises';
-import { parseSlo } from '@servegym/operators';
+import { blocksOf, parseSlo } from '@servegym/operators';
 import { findReferenceFiles, REFERENCE_DATA } from '@servegym/operators/traces';
 import { estimatedProfile, findGpu, findModel, listProfiles } from '@servegym/profiles';
 import { drawLengths, type EngineProfile, RandomStream, type WeightPrecision } from '@servegym/simulator';
 import { mean } from '@servegym/simulator/statistics';
-import { type Candidate, isPossible, vllmDefaults } from '../../packages/operators/src/search/candidate.ts';
+import { engineUsd, isPossible, vllmDefaults } from '../../packages/operators/src/search/candidate.ts';
 import { measureLoad } from '../../packages/operators/src/search/load-point.ts';
 import { findSustainedLoad, sustainedLoad } from '../../packages/operators/src/search/sustained-load.ts';
 import { readCsv } from '../../packages/profiles/src/tables/read-csv.ts';
@@ -76,15 +76,8 @@ function withChoice(cases: ReadonlyMap<string, readonly Priced[]>): ReadonlyMap<
   return new Map([...cases].filter(([, configurations]) => configurations.length > FIRST));
 }
 
-const LOAD = [
-  'model',
-  'weights',
-  'gpus',
-  'workload',
-  'num_prompts',
-  'max_concurrency',
-  'request_rate',
-] as const;
+const LOAD = ['model', 'gpus', 'workload', 'num_prompts', 'max_concurrency', 'request_rate'] as const;
+type Result = Awaited<ReturnType<typeof readResults<(typeof LOAD)[number]>>>[number];
 /** Rates of gpustack's loads from which on all requests are at once, requests/s. */
 const AT_ONCE = 1000;
 
@@ -98,35 +91,31 @@ async function gpustackCases(data: string): Promise<ReadonlyMap<string, readonly
   const cases = Map.groupBy(results, ({ row }) =>
     [row.text('model').replace(/^.*\/|-FP8$/g, ''), row.text('workload'), row.text('num_prompts')].join(', '),
   );
-  return withChoice(
-    new Map(
-      [...cases].map(([name, own]) => {
-        // Commands that the simulator does not tell apart are one configuration, at the best of what was measured.
-        const alike = Map.groupBy(
-          own.map((result) => ({ ...result, predicted: predictedUsd(result) })),
-          ({ served: { profile }, predicted, row }) =>
-            `${row.text('engine')} ${profile.name} ${predicted.toPrecision(9)}`,
-        );
-        const priced = [...alike.values()].map((rows): Priced => {
-          const measured = rows.map(({ row, served: { profile } }) => {
-            const tokens = row.number('total_output_tokens') / row.number('duration_s');
-            return (row.number('gpus') * profile.gpu.usdPerHour) / tokens;
-          });
-          const [{ row, served, predicted }] = rows;
-          const kind = [row.text('engine'), served.profile.name, served.settings.weights].join(' ');
-          return { name: kind, measured: Math.min(...measured), predicted };
-        });
-        return [name, priced];
-      }),
-    ),
-  );
+  const priced = [...cases].map(([name, own]) => {
+    // Commands that the simulator does not tell apart are one configuration, at the best of what was measured.
+    const alike = Map.groupBy(
+      own.map((result) => ({ ...result, predicted: predictedUsd(result) })),
+      ({ row, served, predicted }) =>
+        [row.text('engine'), served.profile.name, served.settings.weights, predicted.toPrecision(9)].join(
+          ' ',
+        ),
+    );
+    const all = [...alike].map(([kind, same]): Priced => {
+      const measured = same.map(
+        ({ row, served }) =>
+          (row.number('gpus') * served.profile.gpu.usdPerHour * row.number('duration_s')) /
+          row.number('total_output_tokens'),
+      );
+      const { predicted } = same[0];
+      return { name: kind.replace(/ \S+$/, ''), measured: Math.min(...measured), predicted };
+    });
+    return [name, all] as const;
+  });
+  return withChoice(new Map(priced));
 }
 
 /** USD an hour over output tokens a second, with the mean lengths of the load. */
-function predictedUsd({
-  row,
-  served,
-}: Awaited<ReturnType<typeof readResults<(typeof LOAD)[number]>>>[number]): number {
+function predictedUsd({ row, served }: Result): number {
   const requests = row.number('successful_requests');
   const concurrency = row.text('max_concurrency') === '' ? requests : row.number('max_concurrency');
   const [input, output] = (['total_input_tokens', 'total_output_tokens'] as const).map((of) =>
@@ -141,139 +130,77 @@ function predictedUsd({
 }
 
 const RESULTS = [
-  'accelerator',
-  'accelerators',
-  'weights',
-  'model',
-  'scenario',
-  'division',
-  'tokens_per_s',
-  'output_tokens_per_sample',
-  'tokens_over_samples',
-  'ttft_limit_ms',
-  'tpot_limit_ms',
+  ...(['accelerator', 'accelerators', 'weights', 'model', 'scenario', 'division', 'tokens_per_s'] as const),
+  ...(['output_tokens_per_sample', 'tokens_over_samples', 'ttft_limit_ms', 'tpot_limit_ms'] as const),
 ] as const;
+type MlperfRow = ReturnType<typeof readCsv<(typeof RESULTS)[number]>>[number];
 /** Models of the tasks; the 70B of Llama 2 has the shape of that of Llama 3, but for its vocabulary. */
 const TASKS: Readonly<Record<string, string>> = {
   'llama2-70b-99': 'Llama-3-70B',
   'llama3.1-8b': 'Llama-3-8B',
   'mixtral-8x7b': 'Mixtral-8x7B',
 };
-const PRECISIONS: Readonly<Record<string, WeightPrecision>> = { fp8: 'FP8', fp4: 'NVFP4', mxfp4: 'MXFP4' };
+const PRECISIONS: Readonly<Record<string, WeightPrecision>> = { fp8: 'FP8', fp4: 'NVFP4' };
 /** Divisions of a model over GPUs that are tried. */
 const TENSOR = [1, 2, 4, 8];
 const REQUESTS = 1000;
 
 /** Tasks and scenarios of MLPerf by what a token costs on each kind of GPU. */
 async function mlperfCases(data: string, input: number): Promise<ReadonlyMap<string, readonly Priced[]>> {
-  const { mlperf } = REFERENCE_DATA;
-  const files = findReferenceFiles(data, mlperf);
+  const files = findReferenceFiles(data, REFERENCE_DATA.mlperf);
   const texts = await Promise.all(files.map((file) => readFile(file, 'utf8')));
-  const rows = texts.flatMap((text, i) => readCsv(text, files[i], RESULTS));
-  const cases = Map.groupBy(
-    rows.filter(
-      (row) =>
-        row.text('division') === 'closed' && row.text('model') in TASKS && pricedGpu(row.text('accelerator')),
-    ),
-    (row) => `${row.text('model')}, ${row.text('scenario')}`,
-  );
+  const rows = texts
+    .flatMap((text, i) => readCsv(text, files[i], RESULTS))
+    .filter((row) => row.text('division') === 'closed' && row.text('model') in TASKS);
+  const cases = Map.groupBy(rows, (row) => `${row.text('model')}, ${row.text('scenario')}`);
   const priced = [...cases].map(([name, own]) => {
     const kinds = Map.groupBy(own, (row) => `${row.text('accelerator')} ${row.text('weights')}`);
-    const all = [...kinds].map(([kind, repeats]): Priced => {
-      const gpu = pricedGpu(repeats[0].text('accelerator'))!;
-      const each = repeats.map(
-        (row) => gpu.usdPerHour / (row.number('tokens_per_s') / row.number('accelerators')),
-      );
-      return { name: kind, measured: Math.min(...each), predicted: mlperfUsd(repeats[0], input) };
+    const all = [...kinds].map(([kind, same]): Priced => {
+      const profiles = profilesOf(same[0]);
+      const usd = profiles[0]?.gpu.usdPerHour || Number.NaN;
+      const each = same.map((row) => (usd * row.number('accelerators')) / row.number('tokens_per_s'));
+      const costs = profiles.map((profile) => engineUsd(profile) / tokensPerS(profile, same[0], input));
+      return { name: kind, measured: Math.min(...each), predicted: Math.min(...costs) };
     });
-    return [name, all.filter(({ predicted }) => Number.isFinite(predicted))] as const;
+    return [name, all.filter(({ measured }) => measured > 0)] as const;
   });
   return withChoice(new Map(priced));
 }
 
-function pricedGpu(name: string) {
-  try {
-    const gpu = findGpu(name);
-    return gpu.usdPerHour > 0 && gpu.name.toLowerCase() === name ? gpu : undefined;
-  } catch {
-    return undefined;
-  }
-}
-
-/** USD an hour over tokens a second at the division that serves a token for the least. */
-function mlperfUsd(row: ReturnType<typeof readCsv<(typeof RESULTS)[number]>>[number], input: number): number {
-  const gpu = pricedGpu(row.text('accelerator'))!;
-  const model = findModel(TASKS[row.text('model')]);
+/** Profiles of a result's GPU and model, shipped or else from data sheets, that hold its weights. */
+function profilesOf(row: MlperfRow): EngineProfile[] {
+  const name = row.text('accelerator');
   const precision = PRECISIONS[row.text('weights')];
-  const output = Math.round(Number(row.text('output_tokens_per_sample') || row.text('tokens_over_samples')));
-  const costs = TENSOR.map((count) => {
-    const profile =
-      listProfiles().find(
-        (each) =>
-          each.gpu.name === gpu.name &&
-          each.gpu.count === count &&
-          each.model.name === model.name &&
-          !each.parallel?.expert,
-      ) ?? estimatedOrNone(gpu, model, count);
-    if (profile?.weights[precision] === undefined) return Number.POSITIVE_INFINITY;
-    const candidate = { ...vllmDefaults(profile), weights: precision };
-    if (!isPossible(profile, candidate)) return Number.POSITIVE_INFINITY;
-    const tokensPerS =
-      row.text('scenario') === 'Offline'
-        ? offlineTokens(profile, candidate, input, output)
-        : output *
-          sustained(profile, candidate, input, output, [
-            row.number('ttft_limit_ms'),
-            row.number('tpot_limit_ms'),
-          ]);
-    return (count * gpu.usdPerHour) / tokensPerS;
+  const model = findModel(TASKS[row.text('model')]);
+  return TENSOR.flatMap((count) => {
+    const isSame = ({ gpu, model: { name: of }, parallel }: EngineProfile) =>
+      gpu.name.toLowerCase() === name && gpu.count === count && of === model.name && !parallel?.expert;
+    try {
+      return listProfiles().find(isSame) ?? estimatedProfile(findGpu(name), model, count);
+    } catch {
+      // The GPU is not known, or the model does not fit.
+      return [];
+    }
+  }).filter((profile) => {
+    const weights = profile.weights[precision] && precision;
+    return weights !== undefined && isPossible(profile, { ...vllmDefaults(profile), weights });
   });
-  return Math.min(...costs);
 }
 
-function estimatedOrNone(...of: Parameters<typeof estimatedProfile>): EngineProfile | undefined {
-  try {
-    return estimatedProfile(...of);
-  } catch {
-    return undefined;
-  }
-}
-
-function offlineTokens(profile: EngineProfile, candidate: Candidate, input: number, output: number): number {
-  const slo = parseSlo('e2e_p99=1s');
-  const { values } = measureLoad(profile, candidate, blocks(2 * REQUESTS, input, output), slo, {
-    load: 1,
-    seed: 0,
-  });
-  return (2 * REQUESTS * output) / (values[0] / 1000);
-}
-
-/** Requests/s of a Poisson process that keep both limits at p99. Lengths are spread as widely as a factor of three. */
-function sustained(
-  profile: EngineProfile,
-  candidate: Candidate,
-  input: number,
-  output: number,
-  [ttftMs, tpotMs]: readonly number[],
-): number {
-  const slo = parseSlo(`ttft_p99=${ttftMs}ms,tpot_p99=${tpotMs}ms`);
+/** Output tokens a second of a result's load; of a Poisson process at the most that keeps both limits at p99. Lengths spread by a factor of two. */
+function tokensPerS(profile: EngineProfile, row: MlperfRow, input: number): number {
+  const candidate = { ...vllmDefaults(profile), weights: PRECISIONS[row.text('weights')] };
+  const output = Number(row.text('output_tokens_per_sample') || row.text('tokens_over_samples'));
+  const [inputTokens, outputTokens] = [input, output].map((mean) => Math.round((4 / 3) * mean));
+  const lengths = drawLengths({ requests: REQUESTS, inputTokens, outputTokens, range: 0.5 });
+  const at = (slo: ReturnType<typeof parseSlo>, arrivalMs: Float64Array) => (load: number) =>
+    measureLoad(profile, candidate, blocksOf({ ...lengths, arrivalMs }), slo, { load, seed: 0 });
+  if (row.text('scenario') === 'Offline')
+    return (REQUESTS * output) / (at(parseSlo('e2e_p99=1s'), new Float64Array(REQUESTS))(1).values[0] / 1000);
+  const slo = parseSlo(`ttft_p99=${row.number('ttft_limit_ms')}ms,tpot_p99=${row.number('tpot_limit_ms')}ms`);
   const random = new RandomStream(0, 'mlperf');
   let now = 0;
   const arrivalMs = Float64Array.from({ length: REQUESTS }, () => (now += random.exponential(1000)));
-  const trace = {
-    ...drawLengths({
-      requests: REQUESTS,
-      inputTokens: 1.33 * input,
-      outputTokens: 1.33 * output,
-      range: 0.5,
-    }),
-    arrivalMs,
-  };
-  const traffic = { ...blocks(REQUESTS, input, output), trace };
-  const points = findSustainedLoad(
-    (load) => measureLoad(profile, candidate, traffic, slo, { load, seed: 0 }),
-    slo,
-    { guess: 4, step: 2, tolerance: 1.03 },
-  );
-  return sustainedLoad(points, slo);
+  const search = { guess: 4, step: 2, tolerance: 1.03 };
+  return output * sustainedLoad(findSustainedLoad(at(slo, arrivalMs), slo, search), slo);
 }
