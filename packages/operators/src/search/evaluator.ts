@@ -57,7 +57,7 @@ const MOST_DECODED = 8;
 export function runJob(input: Json, context: JobContext): Json {
   if (!('autoscaler' in (input as object))) return evaluate(input as unknown as EvaluationInput, context);
   const { traffic, slo, profile, candidate, ...how } = input as unknown as AutoscaledInput;
-  return asJson(serveAutoscaled({ profile, candidate }, trafficOf(traffic, context).trace, slo, how));
+  return asJson([serveAutoscaled({ profile, candidate }, trafficOf(traffic, context).trace, slo, how)]);
 }
 
 /** Simulates choices, all on the same traffic with the same draws. */
@@ -162,26 +162,50 @@ export class Evaluator {
   ): Promise<LoadPoint[][]> {
     const name = await this.#nameOf(traffic);
     const { slo } = this;
+    const results = await this.#results(name, choices.length, MOST_PER_JOB, {
+      known: (i) => asJson([choices[i], { slo, name, seed, engines }]),
+      input(chunk) {
+        const own = chunk.map((i) => choices[i]);
+        const profiles = [...new Set(own.map(({ profile }) => profile))];
+        const placed = own.map((choice) => ({ ...choice, profile: profiles.indexOf(choice.profile) }));
+        const input: EvaluationInput = { profiles, slo, traffic: name, seed, choices: placed, engines };
+        return asJson(input);
+      },
+    });
+    const points = (results as unknown as Evaluations).map((each) => [...each]);
+    for (const each of points) {
+      this.simulations += each.length;
+      this.simulatedRequests += each.length * traffic.trace.arrivalMs.length;
+    }
+    return points;
+  }
+
+  /** Results of so many evaluations, in their order: those that the record has, and the others from jobs. */
+  async #results(
+    traffic: string,
+    count: number,
+    mostPerJob: number,
+    of: {
+      /** What an evaluation is known by. */
+      readonly known: (i: number) => Json;
+      /** Input of the job for some of them. */
+      readonly input: (chunk: readonly number[]) => Json;
+    },
+  ): Promise<readonly Json[]> {
     const record = this.#record;
-    const keys =
-      record && choices.map((choice) => evaluationKey(asJson([choice, { slo, name, seed, engines }])));
-    const results = choices.map((_, i) => record?.get(keys![i]));
-    const missing = results.flatMap((known, i) => (known === undefined ? [i] : []));
+    const all = Array.from({ length: count }, (_, i) => i);
+    const keys = record && all.map((i) => evaluationKey(of.known(i)));
+    const results = all.map((i) => record?.get(keys![i]));
+    const missing = all.filter((i) => results[i] === undefined);
     const size = Math.min(
-      MOST_PER_JOB,
+      mostPerJob,
       Math.max(1, Math.ceil(missing.length / (JOBS_EACH * this.#jobs.width))),
     );
     const chunks = Array.from({ length: Math.ceil(missing.length / size) }, (_, i) =>
       missing.slice(i * size, (i + 1) * size),
     );
     await this.#jobs.run(
-      chunks.map((chunk) => {
-        const own = chunk.map((i) => choices[i]);
-        const profiles = [...new Set(own.map(({ profile }) => profile))];
-        const placed = own.map((choice) => ({ ...choice, profile: profiles.indexOf(choice.profile) }));
-        const input: EvaluationInput = { profiles, slo, traffic: name, seed, choices: placed, engines };
-        return { kind: 'evaluate', input: asJson(input), shared: [name] };
-      }),
+      chunks.map((chunk) => ({ kind: 'evaluate', input: of.input(chunk), shared: [traffic] })),
       {
         onProgress: ({ share }) => this.#onShare(share),
         onResult: (result, at) => {
@@ -190,12 +214,7 @@ export class Evaluator {
         },
       },
     );
-    const points = (results as unknown as Evaluations).map((each) => [...each]);
-    for (const each of points) {
-      this.simulations += each.length;
-      this.simulatedRequests += each.length * traffic.trace.arrivalMs.length;
-    }
-    return points;
+    return results as readonly Json[];
   }
 
   /** The point of one choice at one load. */
@@ -254,21 +273,11 @@ export class Evaluator {
     const name = await this.#nameOf(traffic);
     const { slo, seed } = this;
     const jobs = inputs.map((input) => asJson({ ...input, slo, traffic: name, seed }));
-    const keys = jobs.map(evaluationKey);
-    const results = keys.map((key) => this.#record?.get(key));
-    const missing = results.flatMap((known, i) => (known === undefined ? [i] : []));
-    await this.#jobs.run(
-      missing.map((i) => ({ kind: 'evaluate', input: jobs[i], shared: [name] })),
-      {
-        onProgress: ({ share }) => this.#onShare(share),
-        onResult: (result, at) => {
-          results[missing[at]] = result;
-          this.#record?.add([[keys[missing[at]], result]]);
-        },
-      },
-    );
-    this.simulations += missing.length;
-    this.simulatedRequests += missing.length * traffic.trace.arrivalMs.length;
+    const results = await this.#results(name, jobs.length, 1, {
+      ...{ known: (i) => jobs[i], input: ([i]) => jobs[i] },
+    });
+    this.simulations += jobs.length;
+    this.simulatedRequests += jobs.length * traffic.trace.arrivalMs.length;
     return results as unknown as Autoscaled[];
   }
 

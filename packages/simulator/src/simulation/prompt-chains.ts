@@ -11,8 +11,6 @@ const SPARSE = 4;
 const BEHIND = 1;
 const OWNER = 2;
 const STRIDE = 3;
-/** Chunks that there is room for at first. */
-const LEAST_CHUNKS = 1024;
 
 /**
  * The hashes of a trace's requests as chains of few, long chunks: neighbouring blocks that no prompt has without each
@@ -48,38 +46,35 @@ export class PromptChains {
     const { isStart, shared, sharedWith } = chunkStarts(known, offsets, count);
     const requests = offsets.length - 1;
     this.offsets = new Int32Array(offsets.length);
-    let chunkIds = new Int32Array(LEAST_CHUNKS);
-    let ends = new Int32Array(LEAST_CHUNKS);
-    let chunk = 0;
+    const chunkIds: number[] = [];
+    const ends: number[] = [];
     for (let request = 0; request < requests; request++) {
       const first = offsets[request];
       const end = offsets[request + 1];
       const begin = first + shared[request];
-      const from = chunk;
-      if (begin > first) {
-        // The chunks of what another prompt has too; the last of them may end earlier or later here.
-        const of = this.offsets[sharedWith[request]];
-        const limit = (begin - first) * blockTokens;
-        let count = 1;
-        while (of + count < this.offsets[sharedWith[request] + 1] && ends[of + count - 1] < limit) count++;
-        [chunkIds, ends] = [grown(chunkIds, chunk + count), grown(ends, chunk + count)];
-        chunkIds.copyWithin(chunk, of, of + count);
-        ends.copyWithin(chunk, of, of + count);
-        chunk += count;
+      const from = chunkIds.length;
+      // The chunks of what another prompt has too; the last of them may end earlier or later here.
+      for (
+        let c = this.offsets[sharedWith[request]], at = 0;
+        at < begin - first;
+        at = ends[c++] / blockTokens
+      ) {
+        chunkIds.push(chunkIds[c]);
+        ends.push(ends[c]);
       }
       for (let at = begin; at < end; at++) {
         const id = known[at];
         if (isStart[id] === 0) continue;
         // It ends where the next begins.
-        if (chunk > from) ends[chunk - 1] = (at - first) * blockTokens;
-        if (chunk === ends.length) [chunkIds, ends] = [grown(chunkIds, chunk + 1), grown(ends, chunk + 1)];
-        chunkIds[chunk++] = id;
+        if (chunkIds.length > from) ends[ends.length - 1] = (at - first) * blockTokens;
+        chunkIds.push(id);
+        ends.push(0);
       }
-      if (end > first) ends[chunk - 1] = (end - first) * blockTokens;
-      this.offsets[request + 1] = chunk;
+      if (end > first) ends[ends.length - 1] = (end - first) * blockTokens;
+      this.offsets[request + 1] = chunkIds.length;
     }
-    this.ids = chunkIds.slice(0, chunk);
-    this.ends = ends.slice(0, chunk);
+    this.ids = Int32Array.from(chunkIds);
+    this.ends = Int32Array.from(ends);
   }
 
   /** The content of request `at`, of `input` and `output` tokens. */
@@ -98,14 +93,6 @@ export class PromptChains {
 }
 
 type Ids = Float64Array | Int32Array;
-
-/** A copy with room for so many, at least twice as many as before; the same where there is room. */
-function grown(values: Int32Array<ArrayBuffer>, least: number): Int32Array<ArrayBuffer> {
-  if (values.length >= least) return values;
-  const larger = new Int32Array(Math.max(least, 2 * values.length));
-  larger.set(values);
-  return larger;
-}
 
 /**
  * Whether each block begins a chunk: as the first of a prompt, with several blocks before it, or behind one that several follow. And
