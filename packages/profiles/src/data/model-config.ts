@@ -13,7 +13,7 @@ import modelTypes from './model-families.json' with { type: 'json' };
 import models from './models.json' with { type: 'json' };
 import { findNamed, idOf } from './named.ts';
 import { type ModelDescription, type ServedModel, servedModel } from './served-model.ts';
-import type { FeedForward, LayerGroup, TransformerShape } from './transformer-shape.ts';
+import type { FeedForward, LayerGroup, SparseAttention, TransformerShape } from './transformer-shape.ts';
 
 /** Common properties of the models of a `model_type` that their `config.json` leaves out. */
 interface Family {
@@ -70,22 +70,43 @@ const configFile = z
     index_topk: size.optional(),
     index_n_heads: size.optional(),
     index_head_dim: size.optional(),
+    mla_use_output_gate: trueOrFalse().optional(),
+    // Attention to compressed tokens (DeepSeek-V4): tokens of one entry, by layer; 0: a window alone.
+    compress_ratios: z.array(wholeNumber(0, 2 ** 20)).optional(),
+    o_lora_rank: size.optional(),
+    o_groups: size.optional(),
+    hc_mult: size.optional(),
+    // Attention to chosen blocks (MiniMax-M3).
+    sparse_attention_config: z
+      .object({
+        sparse_attention_freq: z.array(wholeNumber(0, 1)),
+        sparse_num_index_heads: size,
+        sparse_index_dim: size,
+        sparse_topk_blocks: size,
+        sparse_block_size: size,
+      })
+      .optional(),
     // Linear attention.
     full_attention_interval: size.optional(),
     linear_num_key_heads: size.optional(),
     linear_num_value_heads: size.optional(),
     linear_key_head_dim: size.optional(),
     linear_value_head_dim: size.optional(),
+    linear_attn_config: z.object({ kda_layers: z.array(size), num_heads: size, head_dim: size }).optional(),
     // Feed-forward layers and experts.
     intermediate_size: size.optional(),
     intermediate_size_mlp: size.optional(),
     moe_intermediate_size: size.optional(),
-    shared_expert_intermediate_size: size.optional(),
+    dense_intermediate_size: size.optional(),
+    shared_expert_intermediate_size: numberFrom(0, 2 ** 24).optional(),
+    routed_expert_hidden_size: size.optional(),
     num_local_experts: size.optional(),
     n_routed_experts: size.optional(),
     num_experts: size.optional(),
     num_experts_per_tok: size.optional(),
     n_shared_experts: numberFrom(0, 10_000).optional(),
+    expert_dtype: textLike().optional(),
+    moe_layer_freq: z.union([size, z.array(wholeNumber(0, 1))]).optional(),
     first_k_dense_replace: wholeNumber(0, 10_000).optional(),
     interleave_moe_layer_step: size.optional(),
     decoder_sparse_step: size.optional(),
@@ -115,10 +136,26 @@ const configFile = z
     if (config.layer_types && config.layer_types.length !== layers) refuse('layer_types', `${layers} texts`);
     if (config.kv_lora_rank) needs('qk_nope_head_dim', 'qk_rope_head_dim', 'v_head_dim');
     if (config.kv_lora_rank && config.index_topk) needs('index_n_heads', 'index_head_dim');
+    if (config.compress_ratios) {
+      needs('q_lora_rank', 'o_lora_rank', 'o_groups', 'head_dim', 'sliding_window');
+      needs('index_topk', 'index_n_heads', 'index_head_dim');
+    }
+    for (const field of ['compress_ratios', 'moe_layer_freq'] as const) {
+      const each = config[field];
+      if (Array.isArray(each) && each.length < layers) refuse(field, `${layers} numbers`);
+    }
     if (config.linear_num_value_heads)
       needs('linear_num_key_heads', 'linear_key_head_dim', 'linear_value_head_dim');
   });
 type Config = z.infer<typeof configFile>;
+
+/** Fields whose name differs between configs, and the name that is read. */
+const RENAMED: Readonly<Record<string, keyof Config>> = {
+  num_experts_per_token: 'num_experts_per_tok',
+  num_shared_experts: 'n_shared_experts',
+  share_expert_dim: 'shared_expert_intermediate_size',
+  shared_intermediate_size: 'shared_expert_intermediate_size',
+};
 
 function expertsOf(config: Pick<Config, 'num_local_experts' | 'n_routed_experts' | 'num_experts'>) {
   return config.num_local_experts ?? config.n_routed_experts ?? config.num_experts;
@@ -130,6 +167,7 @@ const quantizationFile = z.object({
   quant_algo: textLike().default(''),
   bits: numberFrom(1, 16).optional(),
   w_bit: numberFrom(1, 16).optional(),
+  quantized_layers: z.record(z.string(), z.object({ quant_algo: textLike() })).optional(),
 });
 
 /** A row of `models.json`: a model and what counts of its published `config.json`. */
@@ -167,12 +205,17 @@ export function modelFromConfig(text: string, name: string, source: string): Ser
   // A vision-language model has some fields beside `text_config`.
   const { tie_word_embeddings = undefined, quantization_config = undefined } = { ...outer, ...inner };
   const base = name.split('/').at(-1)!;
-  const checkpoint = quantization_config === undefined ? 'FP16' : precisionOf(quantization_config, source);
+  const whole = quantization_config === undefined ? 'FP16' : precisionOf(quantization_config, source);
+  const checkpoint = inner.expert_dtype === 'fp4' ? 'MXFP4' : whole;
   return servedModel({
     id: idOf(base),
     name: base,
     aliases: base === name ? [] : [name],
-    ...describedBy({ ...inner, tie_word_embeddings }, source, inner === outer ? [] : ['text_config']),
+    ...describedBy(
+      { model_type: outer.model_type, ...inner, tie_word_embeddings },
+      source,
+      inner === outer ? [] : ['text_config'],
+    ),
     checkpoint,
     checkpoints: base === name ? {} : { [checkpoint]: name },
   });
@@ -188,10 +231,23 @@ function withoutNulls(object: Record<string, unknown>): Record<string, unknown> 
 }
 
 function unsupported(source: string, part: string): ProfileError {
-  const known = `a model of a supported kind (${Object.keys(FAMILIES).join(', ')})`;
+  const known = 'a model whose layers are known (docs/engine-profiles.md#models-and-gpus)';
   const instead =
     'Measure a server that runs it instead: servegym profile make URL, or results of a load generator with --start.';
   return new ProfileError('CALIBRATION_HARDWARE', source, known, `${part}. ${instead}`);
+}
+
+function renamed(given: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(given).map(([field, value]) => [RENAMED[field] ?? field, value]));
+}
+
+/** Whether a field gives a size or a kind of layers that is not read here. */
+function isStrange(field: string, value: unknown): boolean {
+  if (Object.hasOwn(configFile.shape, RENAMED[field] ?? field) || modelTypes.harmless.includes(field))
+    return false;
+  const says =
+    typeof value === 'object' ? Object.keys(value!).length > 0 : value === true || Number(value) > 0;
+  return says && new RegExp(modelTypes.structural).test(field);
 }
 
 /** What a config says of the model, without its weights. @param at Path of the config in its file. */
@@ -201,13 +257,20 @@ function describedBy(
   at: readonly string[] = [],
 ): Pick<ModelDescription, 'shape' | 'contextTokens' | 'draftLayers'> {
   const { model_type: type } = checked(z.object({ model_type: textLike() }), given, source, { at });
-  if (!Object.hasOwn(FAMILIES, type)) throw unsupported(source, `\`model_type\` ${JSON.stringify(type)}`);
-  const family = FAMILIES[type];
-  for (const [field, part] of Object.entries(UNSUPPORTED)) {
-    if (Object.hasOwn(given, field) && !family.supports?.includes(field))
-      throw unsupported(source, `${part} (\`${field}\`)`);
+  const isKnown = Object.hasOwn(FAMILIES, type);
+  const family = isKnown ? FAMILIES[type] : {};
+  const strange = isKnown ? [] : Object.keys(given).filter((field) => isStrange(field, given[field]));
+  if (strange.length > 0) {
+    const fields = strange.map((field) => `\`${field}\``).join(', ');
+    throw unsupported(source, `\`model_type\` ${JSON.stringify(type)} with ${fields}`);
   }
-  const config = checked(configFile, { ...family.defaults, ...given }, source, { at });
+  // An indexer chooses among latent or compressed tokens.
+  const isIndexed = Object.hasOwn(given, 'kv_lora_rank') || Object.hasOwn(given, 'compress_ratios');
+  for (const [field, part] of Object.entries(UNSUPPORTED)) {
+    const isComputed = field === 'index_topk' ? isIndexed : family.supports?.includes(field);
+    if (Object.hasOwn(given, field) && !isComputed) throw unsupported(source, `${part} (\`${field}\`)`);
+  }
+  const config = checked(configFile, { ...family.defaults, ...renamed(given) }, source, { at });
   const draftLayers = config.num_nextn_predict_layers ?? config.mtp_num_hidden_layers ?? 0;
   return {
     shape: shapeOf(config, family, source),
@@ -239,7 +302,8 @@ function shapeOf(config: Config, family: Family, source: string): TransformerSha
     qkNorm: config.use_qk_norm ?? family.qkNorm ?? false,
     ...(family.qkNormAcross && { qkNormAcross: true }),
     ...(config.sliding_window === undefined && config.attention_chunk_size && { chunkedAttention: true }),
-    ...((config.attn_output_gate ?? family.outputGate) && { outputGate: true }),
+    ...((config.attn_output_gate ?? config.mla_use_output_gate ?? family.outputGate) && { outputGate: true }),
+    ...(config.hc_mult && { hyperConnections: true }),
     mla,
     layers: grouped(layersOf(config, family)),
   };
@@ -265,16 +329,76 @@ function layersOf(config: Config, family: Family): Layer[] {
   const windows = windowsOf(config, family);
   const feedForwards = feedForwardsOf(config);
   const linear = linearAttention(config);
-  return windows.map((window, i) => ({
-    window,
-    ...(linear?.isLinear(i) && { linear: linear.attention }),
-    feedForward: feedForwards[i],
-  }));
+  return windows.map((window, i) => {
+    const sparse = compressedAttention(config, i) ?? blockAttention(config, i);
+    return {
+      window,
+      ...(linear?.isLinear(i) && { linear: linear.attention }),
+      ...(sparse && { sparse }),
+      feedForward: feedForwards[i],
+    };
+  });
+}
+
+/** Tokens of a compressed entry up to which an indexer chooses among entries. */
+const INDEXED_RATIO = 4;
+/** Context of which queries are taken to see every compressed entry, tokens: a choice, as for windows. */
+const LONG_CONTEXT = 4096;
+
+/** Attention of DeepSeek-V4: a window, and entries that stand for several tokens each. */
+function compressedAttention(config: Config, layer: number): SparseAttention | undefined {
+  const { hidden_size: hidden, num_attention_heads: heads, compress_ratios: ratios } = config;
+  if (ratios === undefined) return undefined;
+  const [size, queryRank, outRank] = [config.head_dim!, config.q_lora_rank!, config.o_lora_rank!];
+  const [indexHeads, indexSize] = [config.index_n_heads!, config.index_head_dim!];
+  const window = config.sliding_window!;
+  const ratio = ratios[layer];
+  const isIndexed = ratio > 0 && ratio <= INDEXED_RATIO;
+  // Indexed entries overlap, and have both halves of a key and of its score.
+  const compressor = ratio === 0 ? 0 : 2 * (isIndexed ? 2 : 1) * size * hidden;
+  const indexer = isIndexed
+    ? queryRank * indexHeads * indexSize + hidden * indexHeads + 4 * indexSize * hidden
+    : 0;
+  const projections =
+    hidden * (queryRank + size) + heads * size * (queryRank + outRank) + config.o_groups! * outRank * hidden;
+  const entries = ratio === 0 ? 0 : LONG_CONTEXT / ratio;
+  return {
+    table: isIndexed ? 'dsv4_csa' : 'dsv4_hca',
+    parameters: projections + compressor + indexer,
+    kvNumbers: ratio === 0 ? 0 : (size + (isIndexed ? indexSize / 2 : 0)) / ratio,
+    windowNumbers: window * size,
+    keys: window + (isIndexed ? Math.min(config.index_topk!, entries) : entries),
+  };
+}
+
+/** Attention of MiniMax-M3: grouped queries over the blocks of tokens that an indexer chooses. */
+function blockAttention(config: Config, layer: number): SparseAttention | undefined {
+  const { hidden_size: hidden, num_attention_heads: heads, sparse_attention_config: sparse } = config;
+  if (sparse === undefined || sparse.sparse_attention_freq[layer] !== 1) return undefined;
+  const { num_key_value_heads: kvHeads = heads, head_dim: size = hidden / heads } = config;
+  const index = sparse.sparse_index_dim;
+  return {
+    table: 'msa',
+    parameters: hidden * (2 * size * (heads + kvHeads) + index * (sparse.sparse_num_index_heads + 1)),
+    kvNumbers: 2 * kvHeads * size + index,
+    windowNumbers: 0,
+    keys: sparse.sparse_topk_blocks * sparse.sparse_block_size,
+  };
 }
 
 /** Layers without attention, and their sizes. */
 function linearAttention(config: Config) {
-  const { layer_types: types, full_attention_interval: fullEvery = 4 } = config;
+  const { layer_types: types, full_attention_interval: fullEvery = 4, linear_attn_config: kimi } = config;
+  if (kimi !== undefined) {
+    const { num_heads: heads, head_dim: headSize } = kimi;
+    return {
+      isLinear: (layer: number) => kimi.kda_layers.includes(layer + 1),
+      attention: {
+        ...{ keyHeads: heads, valueHeads: heads, keySize: headSize, valueSize: headSize },
+        decayRank: headSize,
+      },
+    };
+  }
   if (config.linear_num_value_heads === undefined) return null;
   return {
     isLinear: (layer: number) =>
@@ -295,7 +419,7 @@ function windowsOf(config: Config, family: Family): (number | null)[] {
       ? undefined
       : (config.sliding_window ?? config.attention_chunk_size ?? family.window);
   const layers = Array.from({ length: config.num_hidden_layers }, (_, i) => i);
-  if (window === undefined) return layers.map(() => null);
+  if (window === undefined || config.compress_ratios !== undefined) return layers.map(() => null);
   if (config.layer_types !== undefined)
     return config.layer_types.map((type) => (type === 'full_attention' ? null : window));
   const first = config.use_sliding_window ? (config.max_window_layers ?? 0) : 0;
@@ -316,14 +440,19 @@ function feedForwardsOf(config: Config): FeedForward[] {
     experts,
     perToken: config.num_experts_per_tok!,
     inter: expertInter,
+    ...(config.routed_expert_hidden_size && { width: config.routed_expert_hidden_size }),
     sharedInter: isLlama4
       ? inter
       : (config.shared_expert_intermediate_size ?? (config.n_shared_experts ?? 0) * expertInter),
   };
-  const dense: FeedForward = { inter: config.intermediate_size_mlp ?? inter };
-  const leading = config.first_k_dense_replace ?? 0;
+  const dense: FeedForward = {
+    inter: config.intermediate_size_mlp ?? config.dense_intermediate_size ?? inter,
+  };
+  const { first_k_dense_replace: leading = 0, moe_layer_freq: frequency } = config;
   const step = config.interleave_moe_layer_step ?? config.decoder_sparse_step ?? 1;
-  return layers.map((i) => (i < leading || (i + 1) % step !== 0 ? dense : mixture));
+  const isDense = (i: number) =>
+    i < leading || (i + 1) % step !== 0 || (Array.isArray(frequency) && frequency[i] === 0);
+  return layers.map((i) => (isDense(i) ? dense : mixture));
 }
 
 function grouped(layers: readonly Layer[]): LayerGroup[] {
@@ -340,7 +469,10 @@ function precisionOf(quantization: unknown, source: string): WeightPrecision {
   const read = checked(quantizationFile, quantization, source, { at: ['quantization_config'] });
   const { quant_method: method, format, quant_algo: algorithm } = read;
   const bits = read.bits ?? read.w_bit;
-  const label = `${method} ${format} ${algorithm}`.toLowerCase();
+  // Mixed precisions count as the one with the fewest bits.
+  const byLayer = Object.values(read.quantized_layers ?? {}).map(({ quant_algo: own }) => own);
+  const mixed = byLayer.find((own) => /nvfp4|mxfp4/i.test(own)) ?? byLayer[0] ?? '';
+  const label = `${method} ${format} ${algorithm} ${mixed}`.toLowerCase();
   if (label.includes('nvfp4')) return 'NVFP4';
   if (label.includes('mxfp4')) return 'MXFP4';
   if (label.includes('fp8') || format === 'float-quantized') return 'FP8';

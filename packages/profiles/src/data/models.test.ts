@@ -502,6 +502,89 @@ describe('a model read from its config.json', () => {
     assert.equal(precision({ quant_method: 'modelopt', quant_algo: 'NVFP4' }), 'NVFP4');
   });
 
+  // Published on the model cards: 284B (13B active), 427B and 2.8T parameters.
+  const repeated = (count: number, ...values: readonly number[]) =>
+    Array.from({ length: count }, () => values).flat();
+  const others: readonly (readonly [name: string, billions: number, within: number, config: object])[] = [
+    [
+      'attention to compressed tokens',
+      284,
+      1,
+      {
+        ...{ model_type: 'deepseek_v4', hidden_size: 4096, num_hidden_layers: 43, vocab_size: 129_280 },
+        ...{ head_dim: 512, num_attention_heads: 64, num_key_value_heads: 1, q_lora_rank: 1024 },
+        ...{ o_groups: 8, o_lora_rank: 1024, sliding_window: 128, max_position_embeddings: 1_048_576 },
+        ...{ index_head_dim: 128, index_n_heads: 64, index_topk: 512, num_nextn_predict_layers: 1 },
+        ...{
+          moe_intermediate_size: 2048,
+          n_routed_experts: 256,
+          n_shared_experts: 1,
+          num_experts_per_tok: 6,
+        },
+        ...{ compress_ratios: [0, 0, ...repeated(20, 4, 128), 4, 0], hc_mult: 4, expert_dtype: 'fp4' },
+      },
+    ],
+    [
+      'attention to blocks that an indexer chooses',
+      427,
+      2,
+      {
+        ...{ model_type: 'minimax_m3', hidden_size: 6144, num_hidden_layers: 60, vocab_size: 200_064 },
+        ...{ head_dim: 128, num_attention_heads: 64, num_key_value_heads: 4, use_qk_norm: true },
+        ...{ intermediate_size: 3072, dense_intermediate_size: 12_288, moe_intermediate_size: 3072 },
+        ...{
+          first_k_dense_replace: 3,
+          moe_layer_freq: [0, 0, 0, ...repeated(57, 1)],
+          num_local_experts: 128,
+        },
+        ...{ num_experts_per_tok: 4, n_shared_experts: 1, max_position_embeddings: 1_048_576 },
+        sparse_attention_config: {
+          ...{ sparse_attention_freq: [0, 0, 0, ...repeated(57, 1)], sparse_num_index_heads: 4 },
+          ...{ sparse_index_dim: 128, sparse_topk_blocks: 16, sparse_block_size: 128 },
+        },
+      },
+    ],
+    [
+      'delta attention and experts of a width of their own',
+      2800,
+      50,
+      {
+        ...{ model_type: 'kimi_linear', hidden_size: 7168, num_hidden_layers: 93, vocab_size: 163_840 },
+        ...{ num_attention_heads: 96, num_key_value_heads: 96, kv_lora_rank: 512, q_lora_rank: 1536 },
+        ...{ qk_nope_head_dim: 128, qk_rope_head_dim: 64, v_head_dim: 128, mla_use_output_gate: true },
+        ...{ intermediate_size: 33_792, moe_intermediate_size: 3072, routed_expert_hidden_size: 3584 },
+        ...{ num_experts: 896, num_experts_per_token: 16, num_shared_experts: 2, first_k_dense_replace: 1 },
+        ...{ max_position_embeddings: 1_048_576 },
+        linear_attn_config: {
+          ...{ kda_layers: repeated(92, 1).flatMap((_, i) => (i % 4 === 3 ? [] : [i + 1])) },
+          ...{ num_heads: 96, head_dim: 128 },
+        },
+      },
+    ],
+  ];
+  for (const [name, billions, within, config] of others) {
+    it(`has the published parameters with ${name}`, () => {
+      const { total } = countParameters(read(config).shape);
+      assert.ok(Math.abs(total / 1e9 - billions) <= within, `${total / 1e9}`);
+    });
+  }
+
+  it('keeps the KV of a window and a share of the context where tokens are compressed', () => {
+    const { shape, checkpoint, draftLayers } = read(others[0][3]);
+    assert.deepEqual([checkpoint, draftLayers, shape.hyperConnections], ['MXFP4', 1, true]);
+    const bytes = (tokens: number) => kvBytesOfSequence(shape, tokens, 2);
+    const perToken = 2 * ((21 * (512 + 64)) / 4 + (20 * 512) / 128);
+    assert.equal(bytes(8192) - bytes(4096), 4096 * perToken);
+    assert.equal(bytes(4096) - 4096 * perToken, 43 * 128 * 512 * 2);
+  });
+
+  it('is read by its fields where its type is not known', () => {
+    assert.deepEqual(
+      read({ ...QWEN_3_MOE, model_type: 'qwen9_moe' }).shape.layers,
+      read(QWEN_3_MOE).shape.layers,
+    );
+  });
+
   it('is refused by name where a part of it is not supported', () => {
     const refused = (change: object, message: RegExp) =>
       assert.throws(() => read({ ...QWEN_3_MOE, ...change }), {
@@ -509,8 +592,8 @@ describe('a model read from its config.json', () => {
         code: 'CALIBRATION_HARDWARE',
         message,
       });
-    refused({ model_type: 'mamba' }, /config\.json: .*llama.* got `model_type` "mamba".*profile make/);
-    refused({ model_type: 'toString' }, /got `model_type` "toString"/);
+    const strange = { model_type: 'toString', swa_head_dim: 64, ssm_state: 0, rope_theta: 1e6 };
+    refused(strange, /config\.json: .*got `model_type` "toString" with `swa_head_dim`\..*profile make/);
     refused({ index_topk: 2048 }, /got sparse attention \(`index_topk`\)/);
     refused({ linear_num_value_heads: 32 }, /linear attention/);
     refused({ quantization_config: { quant_method: 'hqq' } }, /weights quantized by "hqq"/);

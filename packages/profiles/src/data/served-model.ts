@@ -86,7 +86,8 @@ function attentionWidth(shape: TransformerShape): number {
   const { queryHeads, headSize, mla } = shape;
   const size = mla === null ? headSize : (mla.nopeSize + mla.ropeSize + mla.valueSize) / 2;
   let seen = 0;
-  for (const [window, count] of layersByWindow(shape)) {
+  const sparse = shape.layers.flatMap(({ count, sparse: own }) => (own ? [[own.keys, count] as const] : []));
+  for (const [window, count] of [...layersByWindow(shape), ...sparse]) {
     const share = Math.min(1, (window ?? WINDOW_CONTEXT) / WINDOW_CONTEXT);
     // Pairs of query and key in a band below the diagonal, of all below it.
     seen += count * (2 * share - share ** 2);

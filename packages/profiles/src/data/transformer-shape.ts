@@ -16,6 +16,8 @@ export interface TransformerShape {
   readonly chunkedAttention?: boolean;
   /** Whether a gate as wide as the queries multiplies what attention returns. */
   readonly outputGate?: boolean;
+  /** Whether each layer mixes several residual streams before and behind (mHC). */
+  readonly hyperConnections?: boolean;
   /** `null`: queries, keys and values of `headSize` for each head. */
   readonly mla: LatentAttention | null;
   /** Groups of equal layers; their order does not matter. */
@@ -41,6 +43,21 @@ export interface LinearAttention {
   readonly valueHeads: number;
   readonly keySize: number;
   readonly valueSize: number;
+  /** Rank of a decay for each number of a key (Kimi's delta attention). Default: one decay for each head. */
+  readonly decayRank?: number;
+}
+
+/** Attention to chosen or compressed tokens, as a kernel table measures it: with its projections. */
+export interface SparseAttention {
+  readonly table: 'msa' | 'dsv4_csa' | 'dsv4_hca';
+  /** Parameters of one layer. */
+  readonly parameters: number;
+  /** Numbers in the KV cache, for each token of the context. */
+  readonly kvNumbers: number;
+  /** Numbers beside them, for each sequence: the KV of a window. */
+  readonly windowNumbers: number;
+  /** Keys that a query attends to in a long context. */
+  readonly keys: number;
 }
 
 export interface LayerGroup {
@@ -49,6 +66,7 @@ export interface LayerGroup {
   readonly window: number | null;
   /** Of layers without attention. */
   readonly linear?: LinearAttention;
+  readonly sparse?: SparseAttention;
   readonly feedForward: FeedForward;
 }
 
@@ -61,6 +79,8 @@ export interface Mixture {
   readonly perToken: number;
   /** Intermediate size of one expert. */
   readonly inter: number;
+  /** Width of what experts take and return, behind a projection of their own. Default: that of the model. */
+  readonly width?: number;
   /** Intermediate size of all shared experts together; 0: none. */
   readonly sharedInter: number;
 }
@@ -82,8 +102,10 @@ export function countParameters(shape: TransformerShape) {
   const embedding = hidden * vocabulary;
   const outputLayer = shape.tiedEmbeddings ? 0 : embedding;
   const attention = layers.reduce(
-    (sum, { count, linear }) =>
-      sum + count * (linear ? linearParameters(hidden, linear) : attentionParameters(shape)),
+    (sum, { count, linear, sparse }) =>
+      sum +
+      count *
+        (sparse?.parameters ?? (linear ? linearParameters(hidden, linear) : attentionParameters(shape))),
     0,
   );
   let [feedForward, router, experts, unused] = [0, 0, 0, 0];
@@ -93,10 +115,12 @@ export function countParameters(shape: TransformerShape) {
       feedForward += widths * layer.inter;
       continue;
     }
-    feedForward += widths * layer.sharedInter;
+    const { width } = layer;
+    const ofExpert = ((widths * layer.inter) / hidden) * (width ?? hidden);
+    feedForward += widths * layer.sharedInter + (width === undefined ? 0 : 2 * hidden * width * count);
     router += count * hidden * layer.experts;
-    experts += widths * layer.inter * layer.experts;
-    unused += widths * layer.inter * (layer.experts - layer.perToken);
+    experts += ofExpert * layer.experts;
+    unused += ofExpert * (layer.experts - layer.perToken);
   }
   const total = embedding + outputLayer + attention + feedForward + router + experts;
   return {
@@ -115,13 +139,21 @@ export function countParameters(shape: TransformerShape) {
   };
 }
 
-/** Width of the projection of queries, keys and values, of the gate behind it and of its two gates by head. */
-export function linearWidth({ keyHeads, valueHeads, keySize, valueSize }: LinearAttention): number {
-  return 2 * keyHeads * keySize + 2 * valueHeads * valueSize + 2 * valueHeads;
+/** Width of the projection of queries, keys and values, of the gate behind it, and of its gates: two by head, or one and a decay. */
+export function linearWidth({
+  keyHeads,
+  valueHeads,
+  keySize,
+  valueSize,
+  decayRank,
+}: LinearAttention): number {
+  const gates = decayRank === undefined ? 2 * valueHeads : valueHeads + decayRank;
+  return 2 * keyHeads * keySize + 2 * valueHeads * valueSize + gates;
 }
 
 function linearParameters(hidden: number, linear: LinearAttention): number {
-  return hidden * (linearWidth(linear) + linear.valueHeads * linear.valueSize);
+  const { keyHeads, keySize, valueHeads, valueSize, decayRank = 0 } = linear;
+  return hidden * (linearWidth(linear) + valueHeads * valueSize) + decayRank * keyHeads * keySize;
 }
 
 /** Parameters of one layer's projections. */
@@ -137,7 +169,7 @@ function attentionParameters(shape: TransformerShape): number {
     (queryRank === null ? hidden * queries : queryRank * (hidden + queries)) +
     hidden * (kvRank + ropeSize) +
     kvRank * queryHeads * (nopeSize + valueSize) +
-    queryHeads * valueSize * hidden +
+    (outputGate ? 2 : 1) * queryHeads * valueSize * hidden +
     ofIndexer
   );
 }
@@ -149,11 +181,11 @@ function kvBytesPerLayer({ kvHeads, headSize, mla }: TransformerShape, bytesPerE
   return (mla.kvRank + mla.ropeSize) * bytesPerElement + (mla.indexer ? mla.indexer.size + 4 : 0);
 }
 
-/** Layers of each kind of KV cache: the kinds differ in the tokens that they keep. Linear ones have none. */
+/** Layers of each kind of KV cache: the kinds differ in the tokens that they keep. Linear and sparse ones are apart. */
 export function layersByWindow({ layers }: TransformerShape): Map<number | null, number> {
   const counts = new Map<number | null, number>();
-  for (const { window, count, linear } of layers)
-    if (linear === undefined) counts.set(window, (counts.get(window) ?? 0) + count);
+  for (const { window, count, linear, sparse } of layers)
+    if (linear === undefined && sparse === undefined) counts.set(window, (counts.get(window) ?? 0) + count);
   return counts;
 }
 
@@ -166,7 +198,12 @@ export function kvBytesOfSequence(
   let tokens = 0;
   for (const [window, count] of layersByWindow(shape))
     tokens += count * Math.min(contextTokens, window ?? contextTokens);
-  return tokens * kvBytesPerLayer(shape, bytesPerElement);
+  const sparse = shape.layers.reduce(
+    (sum, { count, sparse: own }) =>
+      sum + (own === undefined ? 0 : count * (own.kvNumbers * contextTokens + own.windowNumbers)),
+    0,
+  );
+  return tokens * kvBytesPerLayer(shape, bytesPerElement) + sparse * bytesPerElement;
 }
 
 /**

@@ -11,8 +11,8 @@ import {
 import {
   type AttentionShape,
   type DecodeAttention,
-  type LatentShape,
   type LinearShape,
+  type ModuleShape,
   type OperatorTables,
   type PrefillAttention,
   pairsOf,
@@ -210,13 +210,14 @@ export class IterationComposition {
     return iterationUs * this.#parallel.pipeline + layers + perSequenceUs * sequences;
   }
 
-  #projectionsUs({ linear }: LayerGroup, tokens: number): number {
+  #projectionsUs({ linear, sparse }: LayerGroup, tokens: number): number {
     const { hidden, queryHeads, headSize, qkNorm, mla, outputGate } = this.#shape;
     const { tensor } = this.#parallel;
     const { attention } = this.#precisions;
     const queryWidth = (queryHeads * headSize) / tensor;
     const kvWidth = this.#kvHeads() * headSize;
-    const norms = 2 * this.#kernelUs(4 * hidden * tokens);
+    const mixing = this.#shape.hyperConnections ? this.#tables.hyperConnectionsUs(tokens, hidden) : 0;
+    const norms = mixing + 2 * this.#kernelUs(4 * hidden * tokens);
     if (linear !== undefined) {
       const values = (linear.valueHeads * linear.valueSize) / tensor;
       return (
@@ -231,7 +232,13 @@ export class IterationComposition {
         this.#reduceUs(tokens)
       );
     }
-    if (mla !== null) return norms + this.#reduceUs(tokens);
+    if (sparse !== undefined) return norms + this.#reduceUs(tokens);
+    if (mla !== null) {
+      const gates = outputGate ? (queryHeads * mla.valueSize) / tensor : 0;
+      const gate =
+        gates && this.#gemmUs(attention, tokens, gates, hidden) + this.#kernelUs(3 * gates * tokens);
+      return norms + gate + this.#reduceUs(tokens);
+    }
     return (
       (outputGate ? this.#kernelUs(3 * queryWidth * tokens) : 0) +
       norms +
@@ -278,7 +285,7 @@ export class IterationComposition {
   }
 
   #expertsUs(mixture: Mixture, own: number, all: number): number {
-    const { experts, perToken, inter } = mixture;
+    const { experts, perToken, inter, width } = mixture;
     const { hidden } = this.#shape;
     const { tensor, pipeline, expert, data } = this.#parallel;
     const { paddedExpertsUs } = this.#overheads;
@@ -287,7 +294,7 @@ export class IterationComposition {
     const routed = this.#tables.expertsUs(
       this.#precisions.experts,
       {
-        ...{ hidden, inter, experts, perToken },
+        ...{ hidden: width ?? hidden, inter, experts, perToken },
         tensorParallel: (tensor * data) / expert,
         expertParallel: expert,
       },
@@ -299,7 +306,12 @@ export class IterationComposition {
     const exchange = data === 1 ? 0 : this.#exchangeUs(Math.max(1, all / pipeline));
     const quantized = this.#precisions.experts.some(isQuantized) ? this.#tables.quantizeUs(own, hidden) : 0;
     const padding = isPadded ? paddedExpertsUs : 0;
-    return routed + padding + quantized + router + shared + exchange + this.#reduceUs(own);
+    const projections =
+      width === undefined
+        ? 0
+        : this.#gemmUs(this.#precisions.feedForward, own, width, hidden) +
+          this.#gemmUs(this.#precisions.feedForward, own, hidden, width);
+    return projections + routed + padding + quantized + router + shared + exchange + this.#reduceUs(own);
   }
 
   #sharedExpertUs({ experts, inter, sharedInter }: Mixture, tokens: number): number {
@@ -355,33 +367,37 @@ export class IterationComposition {
     };
   }
 
-  #linearShape({ keyHeads, valueHeads }: LinearAttention): LinearShape {
+  #linearShape({ keyHeads, valueHeads, decayRank }: LinearAttention): LinearShape {
     const { tensor } = this.#parallel;
-    return { keyHeads: Math.max(1, keyHeads / tensor), valueHeads: valueHeads / tensor };
+    return {
+      table: decayRank === undefined ? 'gdn' : 'kda',
+      ...{ keyHeads: Math.max(1, keyHeads / tensor), valueHeads: valueHeads / tensor },
+    };
   }
 
-  #latentShape(): LatentShape | null {
+  #moduleShape({ sparse }: LayerGroup): ModuleShape | null {
     const { mla, queryHeads } = this.#shape;
-    if (mla === null) return null;
+    if (mla === null && sparse === undefined) return null;
     const { tensor } = this.#parallel;
     const { latent: precision, kv: kvPrecision } = this.#precisions;
-    return { heads: queryHeads / tensor, tensor, isSparse: Boolean(mla.indexer), precision, kvPrecision };
+    const table = sparse?.table ?? (mla?.indexer ? 'dsa' : 'mla');
+    return { table, heads: queryHeads / tensor, tensor, precision, kvPrecision };
   }
 
   #decodeAttention(group: LayerGroup, sequences: number): DecodeAttention {
     if (group.linear !== undefined)
       return this.#tables.linearDecode(this.#linearShape(group.linear), sequences);
-    const latent = this.#latentShape();
-    return latent === null
+    const whole = this.#moduleShape(group);
+    return whole === null
       ? this.#tables.decodeAttention(this.#attentionShape(group), sequences)
-      : this.#tables.latentDecode(latent, sequences);
+      : this.#tables.moduleDecode(whole, sequences);
   }
 
   #prefillAttention(group: LayerGroup): PrefillAttention {
     if (group.linear !== undefined) return this.#tables.linearPrefill(this.#linearShape(group.linear));
-    const latent = this.#latentShape();
-    return latent === null
+    const whole = this.#moduleShape(group);
+    return whole === null
       ? this.#tables.prefillAttention(this.#attentionShape(group))
-      : this.#tables.latentPrefill(latent);
+      : this.#tables.modulePrefill(whole);
   }
 }

@@ -1,4 +1,5 @@
 import { quantile } from '@servegym/simulator/statistics';
+import type { SparseAttention } from '../data/transformer-shape.ts';
 import { ProfileError } from '../schema/read-json.ts';
 import { type KernelTimes, timeAt } from './kernel-tables.ts';
 
@@ -17,8 +18,19 @@ export const TABLE_FOLDERS = {
   /** Latent attention over the tokens that an indexer chooses. */
   dsa_context_module: 'sparse_attention',
   dsa_generation_module: 'sparse_attention',
-  /** Gated delta rule with the convolution before it. */
+  /** Attention of DeepSeek-V4 to compressed tokens, chosen by an indexer or all. */
+  dsv4_csa_context_module: 'sparse_attention',
+  dsv4_csa_generation_module: 'sparse_attention',
+  dsv4_hca_context_module: 'sparse_attention',
+  dsv4_hca_generation_module: 'sparse_attention',
+  /** Grouped queries over the blocks that an indexer chooses. */
+  msa_context_module: 'msa',
+  msa_generation_module: 'msa',
+  /** Mixing of residual streams before and behind a layer. */
+  mhc_module: 'mhc',
+  /** Gated delta rule with the convolution before it; the same with a decay for each number of a key. */
   gdn: 'linear_attention',
+  kda: 'kda',
   /** Quantization of activations: finding the scale, and applying it. */
   computescale: 'quantize',
   scale_matrix: 'quantize',
@@ -55,19 +67,19 @@ export interface ExpertShape {
 /** Time of the attention of decoding: `launchUs + perContextTokenUs * sequences * context`. */
 export type DecodeAttention = ReturnType<typeof decodeOf>;
 
-/** Latent attention of one GPU. */
-export interface LatentShape {
+/** Attention of one GPU that is measured with its projections: latent, or to chosen or compressed tokens. */
+export interface ModuleShape {
+  readonly table: 'mla' | 'dsa' | SparseAttention['table'];
   readonly heads: number;
   /** GPUs that share all heads. */
   readonly tensor: number;
-  /** Whether an indexer chooses the tokens. */
-  readonly isSparse: boolean;
   readonly precision: string;
   readonly kvPrecision: string;
 }
 
 /** Heads of a gated delta rule on one GPU. */
 export interface LinearShape {
+  readonly table: 'gdn' | 'kda';
   readonly keyHeads: number;
   readonly valueHeads: number;
 }
@@ -250,42 +262,62 @@ export class OperatorTables {
     return { table: best, scale: expertWork(shape) / expertWork(best.shape) };
   }
 
-  /** Latent attention with its projections, of decoding. */
-  latentDecode(shape: LatentShape, sequences: number): DecodeAttention {
+  /** Attention with its projections, of decoding. */
+  moduleDecode(shape: ModuleShape, sequences: number): DecodeAttention {
     return remembered(this.#decode, [shape, sequences], () => {
-      const rows = this.#latentRows(shape, 'generation_module');
-      // All contexts count of sparse attention, which reads few tokens of long ones.
+      const { rows, scale } = this.#moduleRows(shape, 'generation_module');
+      // All contexts count of attention that reads few tokens of long ones.
       const kvBytes = LATENT_KV_WIDTH * (shape.kvPrecision === 'fp8' ? 1 : 2);
-      return decodeOf(rows, shape.isSparse ? Number.POSITIVE_INFINITY : kvBytes, 1, sequences);
+      const { launchUs, perContextTokenUs } = decodeOf(
+        rows,
+        shape.table === 'mla' ? kvBytes : Number.POSITIVE_INFINITY,
+        1,
+        sequences,
+      );
+      return { launchUs: scale * launchUs, perContextTokenUs: scale * perContextTokenUs };
     });
   }
 
-  /** Latent attention with its projections, of one prompt. */
-  latentPrefill(shape: LatentShape): PrefillAttention {
+  /** Attention with its projections, of one prompt. */
+  modulePrefill(shape: ModuleShape): PrefillAttention {
     return remembered(this.#prefill, shape, () => {
-      const rows = this.#latentRows(shape, 'context_module');
-      return shape.isSparse ? prefillByTokens(promptTimes(rows)) : prefillOf(rows, 1);
+      const { rows, scale } = this.#moduleRows(shape, 'context_module');
+      return shape.table === 'mla' ? prefillOf(rows, scale) : prefillByTokens(promptTimes(rows, scale));
     });
   }
 
-  #latentRows(
-    { heads, tensor, isSparse, precision, kvPrecision }: LatentShape,
+  /** Rows of a shape, or else of the nearest number of heads, and the factor between them. */
+  #moduleRows(
+    { table, heads, tensor, precision, kvPrecision }: ModuleShape,
     part: 'context_module' | 'generation_module',
-  ): readonly OperatorRow[] {
-    const all = this.#rowsOf(`${isSparse ? 'dsa' : 'mla'}_${part}`);
-    const there = unique(all.map((row) => `${row.num_heads} heads in ${row.gemm_type}`));
-    const rows = all.filter(
+  ): { rows: readonly OperatorRow[]; scale: number } {
+    const kind = `${MODULES[table]} attention`;
+    const all = this.#rowsOf(`${table}_${part}`).filter(
       (row) =>
-        row.gemm_type === precision &&
-        row.kv_cache_dtype === kvPrecision &&
-        Number(row.num_heads) === heads &&
-        // Sparse attention of several models, of which some leave the indexer to the layer before.
-        (!isSparse || (Number(row.tp_size) === tensor && !/skip/.test(String(row.op_name)))) &&
-        (part === 'generation_module' || Number(row.step ?? 0) === 0),
+        // Of several models, some leave the indexer to the layer before.
+        !/skip/.test(String(row.op_name)) && (part === 'generation_module' || Number(row.step ?? 0) === 0),
     );
-    const kind = isSparse ? 'sparse latent attention' : 'latent attention';
-    if (rows.length === 0) throw missing(`${kind} with ${heads} heads in ${precision}`, there);
-    return rows;
+    const there = unique(all.map((row) => `${row.num_heads} heads in ${row.gemm_type}`));
+    const [gemmType, kvType] = [
+      onlyOr(all, 'gemm_type', precision),
+      onlyOr(all, 'kv_cache_dtype', kvPrecision),
+    ];
+    const own = all.filter((row) => row.gemm_type === gemmType && row.kv_cache_dtype === kvType);
+    if (own.length === 0) throw missing(`${kind} with ${heads} heads in ${precision}`, there);
+    const taken = nearest(unique(own.map((row) => Number(row.num_heads))), heads);
+    const ofHeads = own.filter((row) => Number(row.num_heads) === taken);
+    const divided = ofHeads.filter((row) => Number(row.tp_size) === tensor);
+    if (taken !== heads) this.notes.add(`${kind} with ${heads} heads: as of ${taken}, by their number`);
+    return { rows: divided.length > 0 ? divided : ofHeads, scale: heads / taken };
+  }
+
+  /** Mixing of the residual streams of so many tokens, before and behind the two halves of a layer. */
+  hyperConnectionsUs(tokens: number, hidden: number): number {
+    const rows = this.#rowsOf('mhc_module');
+    if (rows.length === 0) throw missing('the mixing of residual streams', []);
+    const taken = nearest(unique(rows.map((row) => Number(row.hidden_size))), hidden);
+    const own = rows.filter((row) => Number(row.hidden_size) === taken);
+    return (beyond(summedBy(own, 'num_tokens'), tokens) * hidden) / taken;
   }
 
   /** A gated delta rule of decoding sequences, whatever their contexts. */
@@ -302,10 +334,10 @@ export class OperatorTables {
 
   /** By sequences of one token, or by the tokens of one sequence: the sum of the kernels. */
   #linearTimes(
-    { keyHeads, valueHeads }: LinearShape,
+    { table, keyHeads, valueHeads }: LinearShape,
     phase: 'context' | 'generation',
   ): { times: KernelTimes; scale: number } {
-    const all = this.#rowsOf('gdn').filter((row) => row.phase === phase);
+    const all = this.#rowsOf(table).filter((row) => row.phase === phase);
     if (all.length === 0) throw missing('linear attention', []);
     const distance = (row: OperatorRow) =>
       Math.abs(Math.log(Number(row.num_v_heads) / valueHeads)) +
@@ -372,6 +404,21 @@ export class OperatorTables {
     const heads = Number(row.num_key_value_heads) || Number(row.num_heads);
     return 2 * heads * Number(row.head_dim) * (row.kv_cache_dtype === 'fp8' ? 1 : 2);
   }
+}
+
+/** Names of what the tables of modules measure. */
+const MODULES: Readonly<Record<ModuleShape['table'], string>> = {
+  mla: 'latent',
+  dsa: 'sparse latent',
+  msa: 'block-sparse',
+  dsv4_csa: 'compressed sparse',
+  dsv4_hca: 'compressed',
+};
+
+/** The one value of a column, which is that of the only model measured, whatever its experts are in; else what is wanted. */
+function onlyOr(rows: readonly OperatorRow[], column: string, wanted: string): unknown {
+  const values = new Set(rows.map((row) => row[column]));
+  return values.size === 1 ? rows[0][column] : wanted;
 }
 
 /** The value of a key, made when it is first needed. */
