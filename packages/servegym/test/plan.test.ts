@@ -195,9 +195,40 @@ describe('servegym plan', () => {
     );
   });
 
-  it('takes lengths and a rate instead of a trace', async () => {
+  it('estimates a model from its config.json where that is allowed, and refuses what exceeds its context', async () => {
+    const config = join(folder, 'config.json');
+    const sizes = { hidden_size: 2048, intermediate_size: 8192, num_hidden_layers: 16, vocab_size: 32000 };
+    const heads = { num_attention_heads: 32, num_key_value_heads: 8, max_position_embeddings: 2100 };
+    writeFileSync(config, JSON.stringify({ model_type: 'llama', ...sizes, ...heads }));
+    const line = ['plan', trace, '--model', config, '--gpus', 'l4', '--requests', '400', '--json'];
+    const unallowed = await runCommand(...line);
+    assert.deepEqual(
+      [unallowed.code, /--allow estimated/.test(unallowed.stderr)],
+      [2, true],
+      unallowed.stderr,
+    );
     const { code, stdout, stderr } = await runCommand(
-      ...['plan', '512:64~0.5@4/s,0.1h', '--model', 'llama-3-8b', '--gpus', 'a100-40gb'],
+      ...line,
+      '--allow',
+      'estimated',
+      '--slo',
+      'ttft_p99=9s',
+    );
+    assert.equal(code, 0, stderr);
+    assert.equal(JSON.parse(stdout).plans[0].rests_on, 'estimated');
+    assert.match(stderr, /requests are refused.* context of 2,100 tokens/);
+  });
+
+  it('takes lengths and a rate instead of a trace, and the id of a checkpoint', async () => {
+    const { code, stdout, stderr } = await runCommand(
+      ...[
+        'plan',
+        '512:64~0.5@4/s,0.1h',
+        '--model',
+        'meta-llama/Llama-3.1-8B-Instruct',
+        '--gpus',
+        'a100-40gb',
+      ],
       ...['--requests', '400', '--json'],
     );
     assert.equal(code, 0, stderr);
@@ -255,7 +286,11 @@ describe('servegym plan', () => {
       [...asked.slice(0, 4), '--allow', 'luck'],
       /Expected some of drafts, estimated, fp16/,
     ],
-    ['an unknown model', ['plan', trace, '--model', 'nope'], /--model: expected one of .*Llama-3-8B/],
+    [
+      'an unknown model',
+      ['plan', trace, '--model', 'nope'],
+      /--model: expected the config\.json of a model, or one of .*Llama-3-8B/,
+    ],
     [
       'GPUs that no profile has',
       [...asked.slice(0, 4), '--gpus', 'tpu'],

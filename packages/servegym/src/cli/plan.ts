@@ -13,7 +13,7 @@ import {
   TUNE_SPACE,
   traceWithin,
 } from '@servegym/operators';
-import { listProfiles } from '@servegym/profiles';
+import { estimatedProfile, GPUS, type Gpu, listProfiles, MODELS, type ServedModel } from '@servegym/profiles';
 import { type EngineProfile, scaleRate } from '@servegym/simulator';
 import { InvalidArgumentError } from 'commander';
 import { priceOptions, refuseClassBounds, sloOption, withPrices } from './arguments/deployment.ts';
@@ -22,14 +22,18 @@ import { openRecord, readSearchSpace, searchOptions } from './arguments/search.t
 import { openArrivals, trafficOptions, trafficWord } from './arguments/traffic.ts';
 import { defineCommand, type OptionTable, type OptionValues } from './command-table.ts';
 import { InputError } from './failure.ts';
-import { requireWritable, writeOutputFile } from './files.ts';
+import { readModel, requireWritable, writeOutputFile } from './files.ts';
 import { jobOptions, withJobs } from './jobs.ts';
 import { printResult } from './output/print-result.ts';
 import { showProgress, untilDone } from './output/progress.ts';
 import { reportPage } from './output/report-page.ts';
 
 const options = {
-  model: { value: '<name>', required: true, help: 'the model to serve, or a part of its name: qwen3-32b' },
+  model: {
+    value: '<name|file.json>',
+    required: true,
+    help: 'the model to serve, or a part of its name: qwen3-32b; or its config.json',
+  },
   slo: sloOption('ttft_p99=1s,tpot_p99=50ms'),
   gpus: {
     value: '<names>',
@@ -75,14 +79,18 @@ export const planCommand = () =>
       const { json, report, slo, seed } = values;
       refuseClassBounds(slo, 'a plan knows');
       await requireWritable(report);
-      const chosen = chosenProfiles(values);
+      const ownModel = values.model.endsWith('.json') ? await readModel(values.model) : undefined;
+      const chosen = chosenProfiles(values, ownModel);
       const own = profileSpace(chosen);
       const space = await readSearchSpace(values.search, { ...own, ...PLAN_SPACE }, { ...own, ...KNOWN });
       if (space === undefined) return 'yes';
       const record = await openRecord(values);
       const opened = scaleRate(await openArrivals(traffic, { seed, quiet: json }), values.rateScale);
       // All are of one model.
-      const { trace, refused } = traceWithin(opened, longestRequest({ profile: chosen[0] }));
+      const { trace, refused } = traceWithin(
+        opened,
+        ownModel?.contextTokens ?? longestRequest({ profile: chosen[0] }),
+      );
       if (refused.requests > 0) console.error(refusedText(refused));
       const { profiles, note } = await withPrices(chosen, values);
       if (!json) console.error(note);
@@ -124,22 +132,48 @@ export const planCommand = () =>
     },
   });
 
-/** Shipped profiles of a model on the GPUs asked for. @throws InputError with those there are */
-function chosenProfiles({ model, gpus }: OptionValues<typeof options>): EngineProfile[] {
-  const plain = (words: string) => words.toLowerCase().replace(/[\s_-]/g, '');
-  const all = listProfiles();
-  const named = all.filter((profile) => plain(profile.model.name) === plain(model));
+/** Profiles of a model on the GPUs asked for: shipped ones, or estimates for a config.json. @throws InputError with those there are */
+function chosenProfiles(
+  { model, gpus, allow }: OptionValues<typeof options>,
+  own: ServedModel | undefined,
+): EngineProfile[] {
+  if (own !== undefined && !allow.includes('estimated'))
+    throw new InputError(
+      `--model ${model}: nothing was measured with it; allow profiles from data sheets with --allow estimated, or measure a server with it (servegym profile make URL) and tune that profile`,
+    );
+  const plain = (words: string) => words.toLowerCase().replace(/^.*\/|[\s_-]/g, '');
+  const all = own === undefined ? listProfiles() : GPUS.flatMap((gpu) => estimatesOf(gpu, own));
+  const aliased = MODELS.find(({ aliases, checkpoints }) =>
+    [...aliases, ...Object.values(checkpoints)].some((each) => plain(each) === plain(model)),
+  );
+  const wanted = plain(own?.name ?? aliased?.name ?? model);
+  const named = all.filter((profile) => plain(profile.model.name) === wanted);
   const ofModel =
-    named.length > 0 ? named : all.filter(({ model: { name } }) => plain(name).includes(plain(model)));
+    named.length > 0 ? named : all.filter(({ model: { name } }) => plain(name).includes(wanted));
   const models = [...new Set(ofModel.map((profile) => profile.model.name))].sort();
   if (models.length !== 1) {
     const known = models.length > 0 ? models : [...new Set(all.map((profile) => profile.model.name))].sort();
-    throw new InputError(`--model: expected one of ${known.join(', ')}, got ${model}`);
+    throw new InputError(
+      `--model: expected the config.json of a model, or one of ${known.join(', ')}, got ${model}`,
+    );
   }
   const onGpus = gpus.length === 0 ? ofModel : gpus.flatMap((gpu) => profilesOnGpu(ofModel, gpu));
   if (onGpus.length > 0) return [...new Set(onGpus)];
   const known = [...new Set(ofModel.map(({ gpu }) => gpu.name))].sort();
   throw new InputError(`no profile of ${models[0]} is on ${gpus.join(', ')}: there are ${known.join(', ')}`);
+}
+
+/** Estimates on the two smallest groups of GPUs with a price that hold the model. */
+function estimatesOf(gpu: Gpu, model: ServedModel): EngineProfile[] {
+  if (gpu.usdPerHour === 0) return [];
+  const held = [1, 2, 4, 8].flatMap((count) => {
+    try {
+      return estimatedProfile(gpu, model, count);
+    } catch {
+      return [];
+    }
+  });
+  return held.slice(0, 2);
 }
 
 function parseAllow(text: string): string[] {

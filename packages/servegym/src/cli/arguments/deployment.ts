@@ -90,7 +90,8 @@ export async function readDeployment(
     ...{ name, profile: made?.profile ?? profile, gpu },
     ...(isBare && { defaults: BARE }),
   });
-  return made === undefined ? resolved : { ...resolved, evidence: made.evidence };
+  if (made === undefined) return resolved;
+  return { ...resolved, evidence: made.evidence, maxModelLen: resolved.maxModelLen ?? made.contextTokens };
 }
 
 /** The part of a line that decides what runs on each GPU. */
@@ -111,7 +112,9 @@ export function divisionOf(settings: Launch['settings']) {
 async function profileOf(
   { model, checkpoint, version, settings, engine, source }: Launch,
   { gpu, tables }: { readonly gpu: string | undefined; readonly tables: string | undefined },
-): Promise<{ readonly profile: EngineProfile; readonly evidence: string } | undefined> {
+): Promise<
+  { readonly profile: EngineProfile; readonly evidence: string; readonly contextTokens: number } | undefined
+> {
   const config = join(checkpoint, 'config.json');
   const isLocal = model === null && existsSync(config);
   if (tables === undefined ? version !== undefined || !isLocal : version === undefined && !isLocal)
@@ -123,6 +126,7 @@ async function profileOf(
     gpu: await readGpu(gpu),
     model: await readModel(isLocal ? config : (model ?? checkpoint)),
   };
+  const { contextTokens } = hardware.model;
   if (tables === undefined) {
     const { tensor, data, pipeline } = parallel;
     const profile = estimatedProfile(
@@ -132,7 +136,7 @@ async function profileOf(
       undefined,
       kvCache,
     );
-    return { profile, evidence: `data sheets, and the shape in ${config}` };
+    return { profile, evidence: `data sheets, and the shape in ${config}`, contextTokens };
   }
   const asked = engine.toLowerCase() + (version === undefined ? '' : `-${version}`);
   const made = await profileFromTables(tables, asked, { ...hardware, ...division, command: '' });
@@ -141,7 +145,8 @@ async function profileOf(
       `${source}: expected a version up to ${made.newest}, the newest that kernel times were measured with, got ${version}: measure a server of it, \`servegym profile make URL\``,
     );
   const { profile, versions, ownTime } = made;
-  return { profile, evidence: `kernel tables ${versions.join(', ')}. The engine’s own time: ${ownTime}` };
+  const evidence = `kernel tables ${versions.join(', ')}. The engine’s own time: ${ownTime}`;
+  return { profile, evidence, contextTokens };
 }
 
 /** Settings of the engines of a deployment, as the simulator has them. */
