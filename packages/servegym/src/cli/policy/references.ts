@@ -42,14 +42,6 @@ interface Reference {
 const example = (load: () => Promise<{ readonly default: Policy<never> }>) => async () =>
   (await load()).default;
 
-/** Kubernetes' autoscaler on a metric. */
-const podScaler = (total: (metrics: FleetObservation) => number, targetPerReplica: number) => async () => {
-  const { podAutoscaler } = await import('@servegym/simulator');
-  return podAutoscaler((metrics: FleetObservation) => ({
-    ...{ total: total(metrics), targetPerReplica, most: metrics.server.max_replicas },
-  })) as Policy<never>;
-};
-
 /** A policy of `fleet`, of which only the replicas count. */
 const fleetScaler = (name: string) => async () => {
   const { findPolicy } = await import('@servegym/agents');
@@ -120,11 +112,11 @@ export const REFERENCES = {
   },
   keda: {
     title: "the autoscaler of vLLM's production stack: KEDA on 5 waiting requests a replica",
-    load: podScaler((metrics) => metrics.num_requests_waiting, 5),
+    load: fleetScaler('keda:5'),
   },
   hpa: {
     title: "Kubernetes' autoscaler on 8 requests in flight a replica",
-    load: podScaler((metrics) => metrics.num_requests_running + metrics.num_requests_waiting, 8),
+    load: fleetScaler('hpa:8'),
   },
   saturation: { title: "WVA's saturation mode", load: fleetScaler('saturation') },
   'sla-planner': { title: "Dynamo's planner", load: fleetScaler('sla-planner') },
