@@ -19,7 +19,8 @@ def tasks(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("harbor")
     wheel = folder / "servegym-0.0.0-py3-none-any.whl"
     wheel.touch()
-    write_tasks(folder / "tasks", secret="5e" * 32, wheel=wheel)
+    # Shorter traces than those of an agent. With 2,000 requests, differences between policies drown in chance.
+    write_tasks(folder / "tasks", secret="5e" * 32, wheel=wheel, requests=8000)
     return folder / "tasks"
 
 
