@@ -218,6 +218,7 @@ export async function planFleet(
     mixedFleetsTried: mixed.tried,
     mostEngines,
     ...effort,
+    notSearched: { ...effort.notSearched, kinds_of_gpu: 'at most two in a fleet' },
     agreements: [...effort.agreements, ...agreements],
     ruledOut: effort.ruledOut + ruledOut,
     simulations: evaluator.simulations,

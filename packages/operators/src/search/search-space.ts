@@ -134,18 +134,10 @@ export function profilesIn(space: SearchSpace, profiles: readonly EngineProfile[
 }
 
 /** Values of the dimensions that come with profiles. */
-export function profileSpace(profiles: readonly EngineProfile[]) {
+export function profileSpace(profiles: readonly EngineProfile[]): SearchSpace {
   const all = profiles.map(placed);
-  const values = <Name extends keyof typeof PROFILE_DIMENSIONS>(name: Name) => [
-    ...new Set(all.map((each) => each[name])),
-  ];
-  return {
-    gpu: values('gpu').sort(),
-    tensor_parallel_size: values('tensor_parallel_size').sort(),
-    data_parallel_size: values('data_parallel_size').sort(),
-    pipeline_parallel_size: values('pipeline_parallel_size').sort(),
-    expert_parallel_size: values('expert_parallel_size').sort(),
-  } satisfies SearchSpace;
+  const names = Object.keys(PROFILE_DIMENSIONS) as (keyof typeof PROFILE_DIMENSIONS)[];
+  return Object.fromEntries(names.map((name) => [name, [...new Set(all.map((each) => each[name]))].sort()]));
 }
 
 /** Reasons for dimensions that are not in a space, beside that nobody named them. */
