@@ -21,25 +21,21 @@ const generatedPages = new Map(referencePages().map(({ path, markdown }) => [`${
  * Pages out of sight are not painted, and some browsers do not tell of paints.
  */
 function afterFirstPaint(html: string): string {
-  const found: (readonly ['script' | 'link', object])[] = [];
+  let modules = '';
   const text = html.replace(
-    /<script type="module" src="([^"]+)"><\/script>|<link rel="modulepreload" href="([^"]+)">/g,
-    (_, src?: string, href?: string) => {
-      found.push(
-        src === undefined
-          ? ['link', { rel: 'modulepreload', href }]
-          : ['script', { type: 'module', async: false, src }],
-      );
+    /<script type="module" src="[^"]+"><\/script>|<link rel="modulepreload"[^>]*>/g,
+    (tag) => {
+      modules += tag;
       return '';
     },
   );
   return text.replace(
     '</head>',
     `<script>(() => {
-  let found = ${JSON.stringify(found)};
+  let modules = ${JSON.stringify(modules).replaceAll('</', '<\\/')};
   const add = () => {
-    for (const [name, values] of found) document.head.append(Object.assign(document.createElement(name), values));
-    found = [];
+    document.head.append(document.createRange().createContextualFragment(modules));
+    modules = '';
   };
   if (document.hidden) return add();
   setTimeout(add, 3000);

@@ -1,7 +1,6 @@
 import { findGpu, priceOf } from '@servegym/profiles';
-import { curveCharts, rateText, usdText } from '../../packages/element/src/curve-charts.ts';
+import { curveCharts, curveTable, rateText, usdText } from '../../packages/element/src/curve-charts.ts';
 import { percent, timeText } from '../../packages/element/src/line-chart.ts';
-import type { LoadCurve } from '../../packages/element/src/load-curve.ts';
 import { block, prose, table } from './markdown.ts';
 import { atBreaking, LOAD, type Server, startLine, type Variant } from './simulated-server.ts';
 
@@ -19,6 +18,7 @@ export function serverPage(server: Server, all: readonly Server[]): string {
   const { model, gpu } = profile;
   const { line, notExpressed } = startLine(server);
   const bounds = { ttft: LOAD.sloTtft, tpot: LOAD.sloTpot };
+  const values = curveTable(curve);
   const others = counts.filter((count) => count !== gpu.count);
   const parts = [
     `# ${model.name} on ${gpu.name}`,
@@ -29,7 +29,7 @@ export function serverPage(server: Server, all: readonly Server[]): string {
     '## Latency, memory and cost against load',
     `Poisson arrivals of requests with ${LOAD_TEXT}. Dotted: the SLO; upright: the breaking point; dots: ${LOAD.rate} requests/s.`,
     `<div class="server-curves" v-pre>\n${curveCharts(curve, bounds).join('\n').replaceAll(/\n+/g, '\n')}\n</div>`,
-    ...valueTable(curve),
+    ...table(values.heads, values.rows),
     '## Neighbours',
     ...neighbourTable(server, all),
     ...(others.length === 0
@@ -56,16 +56,6 @@ function summary(server: Server): string {
     `**${rateText(breaking.rate)} requests/s** is the breaking point of ${what}: ${SLO_TEXT}, for ${LOAD_TEXT}.`,
     `${then}. There, a million tokens cost **${usdText(usdPerMillionTokens)}**, at ${usdText(usdPerHour)} an hour.`,
   ].join('\n');
-}
-
-function valueTable({ points }: LoadCurve): string[] {
-  return table(
-    ['requests/s', 'TTFT p50', 'TTFT p99', 'TPOT p50', 'TPOT p99', 'KV mean', 'KV peak', 'USD/M tokens'],
-    points.map(({ rate, ttft, tpot, kvMean, kvPeak, usdPerMillionTokens }) => [
-      ...[rateText(rate), timeText(ttft.p50), timeText(ttft.p99), timeText(tpot.p50), timeText(tpot.p99)],
-      ...[percent(kvMean), percent(kvPeak), usdText(usdPerMillionTokens)],
-    ]),
-  );
 }
 
 /** This server, FP8 weights, and the next GPUs by memory bandwidth, the first limit of decoding. */

@@ -107,7 +107,7 @@ describe('the documentation site', () => {
     for (const [page, text] of html) {
       if (page.startsWith('embed')) continue;
       assert.doesNotMatch(text, /<script type="module"|rel="modulepreload"|\.woff2/, page);
-      assert.ok(text.includes(`"src":"${BASE}servegym-sim.js"`), page);
+      assert.ok(text.includes(`src=\\"${BASE}servegym-sim.js\\"`), page);
     }
   });
 

@@ -1,6 +1,6 @@
 import { fetchJson, type ProfileEntry } from './catalog.ts';
 import chartStyle from './curve-charts.css?inline';
-import { curveCharts, rateText, usdText } from './curve-charts.ts';
+import { curveCharts, curveTable, rateText, usdText } from './curve-charts.ts';
 import { filmPicture } from './film-picture.ts';
 import { escaped, percent, timeText } from './line-chart.ts';
 import type { LoadCurve } from './load-curve.ts';
@@ -368,12 +368,8 @@ const STATUS: Readonly<Record<LoadCurve['status'], string>> = {
   estimated: 'estimated',
 };
 
-function table({ points }: LoadCurve): string {
-  const heads = ['Requests/s', 'TTFT p50', 'p99', 'TPOT p50', 'p99', 'KV mean', 'peak', 'USD/M tokens'];
-  const rows = points.map(({ rate, ttft, tpot, kvMean, kvPeak, usdPerMillionTokens }) => [
-    ...[rateText(rate), timeText(ttft.p50), timeText(ttft.p99), timeText(tpot.p50), timeText(tpot.p99)],
-    ...[percent(kvMean), percent(kvPeak), usdText(usdPerMillionTokens)],
-  ]);
+function table(curve: LoadCurve): string {
+  const { heads, rows } = curveTable(curve);
   const row = (cells: readonly string[], tag: string) =>
     `<tr>${cells.map((cell) => `<${tag}>${escaped(cell)}</${tag}>`).join('')}</tr>`;
   return `<table>${row(heads, 'th')}${rows.map((cells) => row(cells, 'td')).join('')}</table>`;

@@ -8,26 +8,17 @@ export type IconName = keyof typeof paths;
 /** Paths that cross themselves. */
 const EVEN_ODD: readonly IconName[] = ['strained', 'failing', 'history', 'book'];
 
-/** An icon, of the one path that fills it. */
-export function Icon({ name }: { name: IconName }): JSX.Element {
+/** An icon, of the one path that fills it, with a word below that narrow screens leave out. */
+export function Icon({ name, label }: { name: IconName; label?: string }): JSX.Element {
   return (
-    <svg class="icon" viewBox="0 0 16 16" aria-hidden="true">
-      <path d={paths[name]} fill-rule={EVEN_ODD.includes(name) ? 'evenodd' : undefined} />
-    </svg>
+    <>
+      <svg class="icon" viewBox="0 0 16 16" aria-hidden="true">
+        <path d={paths[name]} fill-rule={EVEN_ODD.includes(name) ? 'evenodd' : undefined} />
+      </svg>
+      {label && <span class="icon-label">{label}</span>}
+    </>
   );
 }
-
-const SunIcon = () => (
-  <svg class="icon" viewBox="0 0 16 16" aria-hidden="true">
-    <circle cx="8" cy="8" r="3.2" />
-    <path
-      d="M8 1v1.8M8 13.200v1.8M1 8h1.8M13.200 8H15M3.050 3.050l1.300 1.300M11.650 11.650l1.300 1.300M3.050 12.950l1.300-1.300M11.650 4.350l1.300-1.300"
-      stroke="currentColor"
-      stroke-width="1.5"
-      stroke-linecap="round"
-    />
-  </svg>
-);
 
 /** Requests queue into a batch. */
 function BrandMark(): JSX.Element {
@@ -82,12 +73,7 @@ function ThemeButton(): JSX.Element {
   return (
     <Button
       look="quiet square"
-      text={
-        <>
-          {dark ? <SunIcon /> : <Icon name="moon" />}
-          <span class="icon-label">{dark ? 'Light' : 'Dark'}</span>
-        </>
-      }
+      text={dark ? <Icon name="sun" label="Light" /> : <Icon name="moon" label="Dark" />}
       title={dark ? 'Light colours' : 'Dark colours'}
       aria-label={dark ? 'Use light colours' : 'Use dark colours'}
       onClick={() => chooseTheme(dark ? 'light' : 'dark')}

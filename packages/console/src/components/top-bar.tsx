@@ -79,12 +79,7 @@ function Links(): JSX.Element {
           <Button
             key={name}
             look="quiet square"
-            text={
-              <>
-                <Icon name={icon} />
-                <span class="icon-label">{title.split(' ')[0]}</span>
-              </>
-            }
+            text={<Icon name={icon} label={title.split(' ')[0]} />}
             title={title}
             aria-label={title}
             aria-haspopup="dialog"

@@ -20,12 +20,7 @@ export function Transport(): JSX.Element {
       <legend class="sr-only">Playback</legend>
       <Button
         look="quiet square"
-        text={
-          <>
-            <Icon name="restart" />
-            <span class="icon-label">Restart</span>
-          </>
-        }
+        text={<Icon name="restart" label="Restart" />}
         title="Restart this episode"
         aria-label="Restart"
         disabled={!ready}
@@ -45,12 +40,7 @@ export function Transport(): JSX.Element {
       />
       <Button
         look="quiet square"
-        text={
-          <>
-            <Icon name="step" />
-            <span class="icon-label">Step</span>
-          </>
-        }
+        text={<Icon name="step" label="Step" />}
         title="One window (right arrow)"
         aria-label="Step"
         disabled={!ready || over}
