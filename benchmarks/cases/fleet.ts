@@ -1,16 +1,21 @@
 import { readFileSync } from 'node:fs';
 import { AGENTS, findPolicy, isPolicyFile } from '@servegym/agents';
-import { type FleetTaskId, firstSeeds, fleet, type SeedSplit } from '@servegym/environments';
-import { mean as meanOf } from '@servegym/simulator/statistics';
+import { addServeTrace, type FleetTaskId, firstSeeds, fleet, type SeedSplit } from '@servegym/environments';
+import { sliceTrace } from '@servegym/operators';
+import { readTrace } from '@servegym/operators/traces';
+import { mean as meanOf, stratifiedBootstrap } from '@servegym/simulator/statistics';
+import { isTrafficModel } from '../../packages/servegym/src/cli/arguments/scenario-options.ts';
 import { type FleetRun, playFleet } from '../../packages/servegym/src/cli/evaluate/play-fleet.ts';
 import { benchmark, type Row, timed } from '../harness.ts';
 
 export default benchmark({
-  what: 'Classic policies, and policies of files, on the tasks of `fleet`: mean return, USD and SLO attainment over seeds of a split, and windows a second in process. With `--day N`, instead, the time and memory of a day of about N requests of `diurnal` on at most `--replicas` replicas with gateway and HorizontalPodAutoscaler. With `--recorded`, the tuned settings, and the recorded returns that scores are held against.',
+  what: 'Classic policies, and policies of files, on the tasks of `fleet`: mean return, USD and SLO attainment over seeds of a split, with the USD over the first policy and their 95 % interval, and windows a second in process. `--traffic` plays models of public traces, or files of which the split `train` plays the first half and others the second. With `--day N`, instead, the time and memory of a day of about N requests of `diurnal` on at most `--replicas` replicas with gateway and HorizontalPodAutoscaler. With `--recorded`, the tuned settings, and the recorded returns that scores are held against.',
   options: {
     tasks: fleet.tasks.shippedIds.join(','),
     policies: 'static,hpa,keda,saturation,slo,aibrix,sla-planner,prefix-router,p-pas,spot,rule',
     shift: '',
+    traffic: '',
+    rateScale: 1,
     seeds: 4,
     split: 'train',
     day: 0,
@@ -77,23 +82,34 @@ async function* comparePolicies(plan: {
   readonly tasks: string;
   readonly policies: string;
   readonly shift: string;
+  readonly traffic: string;
+  readonly rateScale: number;
   readonly seeds: number;
   readonly split: string;
 }): AsyncGenerator<Row> {
   for (const id of plan.tasks.split(',') as FleetTaskId[]) {
-    const task = fleet.choose({ task_id: id, ...(plan.shift !== '' && { shift: plan.shift }) });
+    const task = fleet.choose({
+      ...{ task_id: id, rate_scale: plan.rateScale },
+      ...(plan.shift !== '' && { shift: plan.shift }),
+      ...(plan.traffic !== '' && (await trafficOf(plan.traffic, plan.split))),
+    });
     const seeds = firstSeeds(plan.split as SeedSplit, plan.seeds);
     const drawn = seeds.map((seed) => fleet.drawRequests(task, seed));
+    let first: readonly FleetRun[] | undefined;
     for (const name of plan.policies.split(',')) {
       const { policy } = findPolicy('fleet', isPolicyFile(name) ? readFileSync(name) : name);
       const { result: runs, cpuS } = await timed(() =>
         seeds.map((seed, i) => playFleet(task, seed, drawn[i], policy as never)),
       );
       const mean = (of: (run: FleetRun) => number) => meanOf(runs.map(of));
+      first ??= runs;
+      const over = runs.map(({ usd }, i) => usd - first![i]!.usd);
+      const [low, high] = stratifiedBootstrap([over], meanOf);
       yield {
         ...{ task: id, policy: name },
         return: mean(({ usd }) => usd / task.referenceUsd),
         USD: mean(({ usd }) => usd),
+        ...{ 'over the first': meanOf(over), low, high },
         revenue: mean(({ revenueUsd }) => revenueUsd),
         GPUs: mean(({ gpuUsd }) => gpuUsd),
         'in SLO': mean(({ sloAttainment }) => sloAttainment),
@@ -102,4 +118,14 @@ async function* comparePolicies(plan: {
       };
     }
   }
+}
+
+/** Reset options of a model of public traffic, or of one half of a trace. */
+async function trafficOf(name: string, split: string): Promise<Readonly<Record<string, string>>> {
+  if (isTrafficModel(name)) return { traffic: name };
+  const { trace } = await readTrace(name);
+  const { length } = trace.arrivalMs;
+  const [from, to] = split === 'train' ? [0, length >> 1] : [length >> 1, length];
+  addServeTrace('half', sliceTrace({ trace }, from, to).trace);
+  return { trace: 'half' };
 }

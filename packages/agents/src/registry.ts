@@ -125,8 +125,10 @@ export interface EnvironmentAgents<
   readonly algorithms: readonly Algorithm[];
   /** Windows after which PPO gains little more, where more than elsewhere. */
   readonly ppoSteps?: number;
-  /** True where tasks in files, traffic of one's own and randomised servers are learned too, with jobs for others. */
+  /** True where tasks in files and traffic of one's own are learned too, with jobs for others. */
   readonly learnsVariants?: boolean;
+  /** The way to learn one policy for any server, where there is one. */
+  readonly learnsAny?: Algorithm;
   /** Anchors of the episodes of a season, where they are not judged by their grader. */
   readonly season?: {
     anchors(
@@ -166,6 +168,7 @@ export const AGENTS = {
     algorithms: ['ppo', 'distill', 'static'],
     ppoSteps: 480_000,
     learnsVariants: true,
+    learnsAny: 'ppo',
     check: checkTask,
     season: SERVE_SEASON,
     knobDominance: checkKnobDominance,
@@ -195,6 +198,7 @@ export const AGENTS = {
     createPolicy: createFleetPolicy,
     loadPolicy: loadFleetPolicy,
     algorithms: ['ppo', 'cem'],
+    learnsAny: 'cem',
     check: checkFleetTask,
     tune: tuneFleet,
   } satisfies EnvironmentAgents<FleetAction, FleetObservation, FleetTask> & Extras,

@@ -3,6 +3,8 @@ import { findProfile, listLastingProfiles, listProfiles } from '@servegym/profil
 import { type EngineProfile, portableMath, weightVariant } from '@servegym/simulator';
 import { z } from 'zod';
 import type { KnownTask, Tasks } from './tasks.ts';
+import type { FittedWorkload } from './workload/fit-workload.ts';
+import { findWorkload, WORKLOAD_IDS } from './workload/fitted-workload.ts';
 
 /**
  * The seed of the traffic; 0 when it is absent, which happens in process only: servers draw one.
@@ -104,6 +106,29 @@ export function readTask<Task extends KnownTask>(
   const task = tasks.find(named(task_id));
   if (task !== undefined) return task;
   throw unknownName('task_id', task_id, tasks.ids() as string[], 'UNKNOWN_TASK');
+}
+
+/** The reset option `traffic`. */
+export const trafficOption = z
+  .enum(WORKLOAD_IDS)
+  .optional()
+  .meta({ description: "Requests as a public trace has them, instead of the task's own" });
+
+/**
+ * The model of a reset's `traffic`; `undefined` without one.
+ * @throws EnvironmentError `UNKNOWN_TRAFFIC`, or `CONFLICTING_OPTIONS` beside a trace
+ */
+export function readTraffic({ traffic, trace }: ResetOptions): FittedWorkload | undefined {
+  if (traffic === undefined) return undefined;
+  if (trace !== undefined) {
+    throw new EnvironmentError(
+      'CONFLICTING_OPTIONS',
+      'Expected `traffic` or `trace`, got both: leave one out',
+    );
+  }
+  const model = findWorkload(named(traffic));
+  if (model === undefined) throw unknownName('traffic', traffic, WORKLOAD_IDS, 'UNKNOWN_TRAFFIC');
+  return model;
 }
 
 /** The reset option `shift`. */

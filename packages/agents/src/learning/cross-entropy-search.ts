@@ -1,13 +1,8 @@
-import {
-  type FleetTask,
-  type FleetTaskId,
-  fleet,
-  type RateRuleParameters,
-  STANDARD_RATE_RULE,
-} from '@servegym/environments';
+import { type FleetTask, type FleetTaskId, fleet } from '@servegym/environments';
 import { portableMath, RandomStream } from '@servegym/simulator';
 import { mean } from '@servegym/simulator/statistics';
 import { type DemandParameters, demandPolicy } from '../policies/fleet-policies.ts';
+import { ANY_SERVER } from './learners.ts';
 import { trainingTraces } from './learning-environment.ts';
 
 /** A point of the search: a number for each coordinate. */
@@ -126,29 +121,36 @@ async function searchPoints(
 }
 
 /** Policies of a generation, how many of the best the next one goes by, and what each plays. */
-const DEMAND_SEARCH = { population: 24, elite: 6, smoothing: 0.5, traces: 3, windows: 120 };
+const DEMAND_SEARCH = { population: 16, elite: 4, smoothing: 0.4, traces: 6, windows: 60 };
+/** Least that an episode of a drawn fleet counts, a window: one fleet must not decide what is learned. */
+const LEAST_SHARE = -1;
 
 /**
- * Searches the parameters of a `demandPolicy` with the cross-entropy method on hours of the training split. It begins
- * around the tuned rule of the task. All policies of a generation play the same three hours, and every generation others.
+ * Searches the parameters of a `demandPolicy` with the cross-entropy method on the training split: of a task, or of any
+ * fleet. All policies of a generation play the same episodes, and every generation others.
  */
 export async function searchDemand(
-  taskId: FleetTaskId,
+  taskId: FleetTaskId | typeof ANY_SERVER,
   run: SearchRun,
 ): Promise<{ readonly parameters: DemandParameters; readonly steps: number }> {
-  const task: FleetTask = { ...fleet.tasks.shipped[taskId], windows: DEMAND_SEARCH.windows };
-  const rule = fleet.anchors.reference(taskId)?.rule ?? STANDARD_RATE_RULE;
+  const { windows } = DEMAND_SEARCH;
+  const taskOf = (seed: number): FleetTask =>
+    taskId === ANY_SERVER
+      ? fleet.drawTrainingTask(seed, windows)
+      : { ...fleet.tasks.shipped[taskId], windows };
   const { point, steps } = await searchPoints(
     {
       ...DEMAND_SEARCH,
-      numbers: COORDINATES.map(({ start, deviation }) => ({ mean: start(rule), deviation })),
+      numbers: COORDINATES,
       async play(points, traces) {
         const returns = points.map(() => 0);
         for (const trace of traces) {
+          const task = taskOf(trace);
           const requests = fleet.drawRequests(task, trace);
           for (const [i, each] of points.entries()) {
             const policy = demandPolicy(parametersOf(each));
-            returns[i]! += fleet.anchors.controlledReturn(task, trace, requests, policy) / traces.length;
+            const earned = fleet.anchors.controlledReturn(task, trace, requests, policy);
+            returns[i]! += Math.max(LEAST_SHARE * windows, earned) / traces.length;
           }
         }
         return returns;
@@ -162,7 +164,7 @@ export async function searchDemand(
 /** A coordinate of the search: the parameter it stands for, where it begins, and how far apart the first ones are. */
 interface Coordinate {
   readonly parameter: keyof DemandParameters;
-  readonly start: (rule: RateRuleParameters) => number;
+  readonly mean: number;
   readonly deviation: number;
   readonly value: (number: number) => number;
 }
@@ -170,26 +172,26 @@ interface Coordinate {
 const positive = (number: number) => Math.max(0, number);
 const share = (number: number) => Math.max(0, Math.min(1, number));
 
-/** Deviations, and starts that the rule does not give, are choices. */
+/** Where the search begins, a choice. */
 const COORDINATES: readonly Coordinate[] = [
-  ofLogarithm('tokensPerReplica', (rule) => rule.tokensPerReplica, 0.15),
-  ofLogarithm('outputWeight', (rule) => rule.outputWeight, 0.2),
-  { parameter: 'decay', start: (rule) => 1 - 1 / rule.memoryWindows, deviation: 0.3, value: share },
-  { parameter: 'surge', start: () => 0.4, deviation: 0.4, value: positive },
-  { parameter: 'spareReplicas', start: () => 0.2, deviation: 0.4, value: (number) => number },
-  { parameter: 'backlog', start: () => 0.2, deviation: 0.3, value: positive },
-  ofLogarithm('admissionSeconds', () => 0.5, 1),
-  ofLogarithm('prefixWeight', (rule) => Math.max(0.25, rule.prefixWeight), 0.4),
-  // Above that of the rule, which is the least that the environment takes: below it all are the same.
-  ofLogarithm('tokenBudget', (rule) => 1.15 * rule.tokenBudget, 0.15),
+  ofLogarithm('tpotShare', 0.9, 0.15),
+  { parameter: 'decay', mean: 0.8, deviation: 0.2, value: share },
+  { parameter: 'surge', mean: 0.4, deviation: 0.4, value: positive },
+  { parameter: 'late', mean: 0.3, deviation: 0.3, value: positive },
+  { parameter: 'spareReplicas', mean: 0.1, deviation: 0.4, value: (number) => number },
+  { parameter: 'spread', mean: 0.3, deviation: 0.4, value: positive },
+  { parameter: 'prefillRoom', mean: 0.3, deviation: 0.5, value: positive },
+  { parameter: 'backlog', mean: 0.2, deviation: 0.3, value: positive },
+  ofLogarithm('correction', 0.1, 0.8),
+  ofLogarithm('mostCorrection', 1, 0.5),
+  ofLogarithm('allowedMisses', 0.2, 0.8),
+  ofLogarithm('admissionSeconds', 0.5, 1),
+  ofLogarithm('prefixWeight', 1.5, 0.5),
+  ofLogarithm('prefillShare', 1.2, 0.4),
 ];
 
-function ofLogarithm(
-  parameter: keyof DemandParameters,
-  start: (rule: RateRuleParameters) => number,
-  deviation: number,
-): Coordinate {
-  return { parameter, start: (rule) => portableMath.log(start(rule)), deviation, value: portableMath.exp };
+function ofLogarithm(parameter: keyof DemandParameters, start: number, deviation: number): Coordinate {
+  return { parameter, mean: portableMath.log(start), deviation, value: portableMath.exp };
 }
 
 function parametersOf(numbers: SearchPoint): DemandParameters {

@@ -155,8 +155,17 @@ export const ANY_SERVER_LEARNER: Learner<ServeAction, ServeTask> = {
 };
 
 const FLEET_BY_RATIO = byRatio(fleet.knobs, fleet.actionSchema.shape);
+/** Stands for the task in files of policies that scale any fleet. */
+const ANY_FLEET: FleetTask = { ...fleet.tasks.shipped.diurnal, id: ANY_SERVER };
 export const FLEET_LEARNER: Learner<FleetAction, FleetTask> = {
-  environment: fleet,
+  environment: {
+    ...{ id: fleet.id, version: fleet.version, features: fleet.features },
+    tasks: {
+      find: (id) => (id === ANY_SERVER ? ANY_FLEET : fleet.tasks.find(id)),
+      ids: () => fleet.tasks.ids(),
+      isOwn: (id) => id !== ANY_SERVER && fleet.tasks.isOwn(id),
+    },
+  },
   codec(task) {
     const idle = fleet.idleKnobs(task);
     const free = fleet.knobs.filter((knob) => !idle.includes(knob));

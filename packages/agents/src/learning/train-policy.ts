@@ -5,7 +5,7 @@ import { type TunedConstant, tuneConstant } from './coordinate-search.ts';
 import { type SearchGeneration, searchDemand } from './cross-entropy-search.ts';
 import { haveDemonstrated } from './demonstrate.ts';
 import { DISTILLATION_ROUNDS, type DistillationRound, distill } from './distill.ts';
-import { encodeJsonPolicy, knownTask } from './learners.ts';
+import { encodeJsonPolicy, FLEET_LEARNER, knownTask } from './learners.ts';
 import { encodeOnnxActor } from './onnx-actor.ts';
 import { type PpoStart, type PpoUpdate, trainPpo } from './ppo.ts';
 import { type ActorWeights, decodeActor } from './trained-actor.ts';
@@ -145,7 +145,7 @@ async function learnFromTeacher(
 
 /** The parameters of an autoscaler that a search by the cross-entropy method finds. */
 async function searchPolicy(run: TrainingRun, options: TrainingOptions): Promise<TrainedRun> {
-  const { environment, task, steps, seed } = run;
+  const { task, steps, seed } = run;
   const { signal, onProgress } = options;
   const metrics: MetricsLine[] = [];
   const plan = {
@@ -159,7 +159,7 @@ async function searchPolicy(run: TrainingRun, options: TrainingOptions): Promise
   };
   const { steps: played, ...found } = await searchDemand(task as FleetTaskId, plan);
   const training = { algorithm: 'cem', steps: played, seed };
-  const policy = Buffer.from(encodeJsonPolicy(findEnvironment(environment)!, task, found, training));
+  const policy = Buffer.from(encodeJsonPolicy(FLEET_LEARNER.environment, task, found, training));
   return { steps: played, finalReturn: finalReturn(metrics), metrics, files: { policy } };
 }
 

@@ -8,7 +8,6 @@ import {
   type ScalingPolicy,
   scalingController,
   totalArrivals,
-  workPerSecond,
 } from '@servegym/environments';
 import { type PolicyFunctions, podAutoscaler, type ScaledFleet, startPolicy } from '@servegym/simulator';
 import { z } from 'zod';
@@ -307,79 +306,159 @@ export function createFleetPolicy(spec: string): FleetPolicy {
 
 const positive = z.number().positive().max(1e9);
 
-/** The parameters of `demandPolicy`. */
+/** The parameters of `demandPolicy`, in units of the fleet: they stand for any server, traffic and prices. */
 const demandParameters = z.object({
-  /** Prompt tokens a second that are not cached, with `outputWeight` for each output token, that a replica is given. */
-  tokensPerReplica: positive,
-  /** Work of an output token, in prompt tokens. */
-  outputWeight: z.number().min(0).max(1e9),
+  /** Time between tokens that a replica is given work up to, over its objective. */
+  tpotShare: positive,
   /** Share of the largest demand so far that is still provided for a window later. */
   decay: z.number().min(0).max(1),
   /** Share of a sudden rise of the demand that is provided beyond it. */
   surge: z.number().min(0).max(1e9),
-  /** Replicas beyond those that the demand asks for. */
+  /** Weight of the arrivals of the last seconds, where they are more than those of the window. */
+  late: z.number().min(0).max(1e9),
+  /** Replicas beyond those that the demand asks for: always, and for each standard deviation of the demand. */
   spareReplicas: z.number().min(-100).max(100),
-  /** Share of the waiting work that is to be done in the next window. */
+  spread: z.number().min(0).max(1e9),
+  /** Room for prompts: share of the demand for each TTFT objective that the prefill of a mean prompt takes. */
+  prefillRoom: z.number().min(0).max(1e9),
+  /** Share of the waiting requests that are to be served in the next window. */
   backlog: z.number().min(0).max(1e9),
+  /** Demand added a window for interactive requests that miss their objectives, and most of it, as shares. */
+  correction: positive,
+  mostCorrection: positive,
+  /** Misses that nothing is added for, over the price of a replica's GPUs by that of what it serves. */
+  allowedMisses: positive,
   /** Seconds of queue above which best effort is refused. */
   admissionSeconds: z.number().min(0).max(1e9),
   /** Weight of prefixes in the choice of a replica, over that of few requests in flight. */
   prefixWeight: positive,
-  /** Token budget of an iteration. */
-  tokenBudget: positive,
+  /** Token budget over the prefill of an iteration of a busy replica. */
+  prefillShare: positive,
 });
 export type DemandParameters = Readonly<z.infer<typeof demandParameters>>;
 
-/** Weight of a window in the mean work of a request: it remembers about ten minutes. A choice. */
+/** Weight of a window in the means of requests and of the demand: they remember about ten minutes. A choice. */
 const NEW_WEIGHT = 0.05;
 
 /** A rise of the demand from one window to the next is sudden from this ratio on. A choice. */
 const SUDDEN = 1.25;
 /** Time over which waiting work is divided, s. */
 const WINDOW_SECONDS = 30;
+/** Least correction of the demand, as a share. A choice. */
+const LEAST_CORRECTION = -0.3;
+/** TPOT objective over an empty iteration where a task has none. A choice. */
+const NO_TPOT_OBJECTIVE = 5;
 
 const { routing_prefix, admission_seconds, max_num_batched_tokens } = fleet.actionSchema.shape;
 
-/**
- * Replicas for the requests that arrive and for those that wait, each taken to be as much work as the mean over the last
- * minutes: lengths vary too much for those of one window to say what the next will bring. A sudden rise is met with more
- * than it asks for, as it goes on while replicas start.
- */
-export function demandPolicy(parameters: DemandParameters): FleetController {
-  const { tokensPerReplica, outputWeight, decay, surge, spareReplicas, backlog } = parameters;
-  const { admissionSeconds, prefixWeight, tokenBudget } = parameters;
-  const settings = {
-    routing_prefix: Math.min(routing_prefix.maxValue!, prefixWeight),
-    admission_seconds: Math.min(admission_seconds.maxValue!, admissionSeconds),
-    max_num_batched_tokens: Math.min(
-      max_num_batched_tokens.maxValue!,
-      Math.max(max_num_batched_tokens.minValue!, Math.round(tokenBudget)),
-    ),
+/** Requests as means over the last minutes: tokens to compute of a prompt, of all of it, and of an answer. */
+type MeanRequest = { readonly [Figure in 'prefill' | 'prompt' | 'output']: number };
+
+/** What a replica can do for mean requests. */
+function capacityOf(server: FleetObservation['server'], request: MeanRequest, tpotShare: number) {
+  const { prefill, prompt, output } = request;
+  const {
+    step_base_ms: emptyMs,
+    step_token_us,
+    step_sequence_us,
+    step_context_ns,
+    ttft_objective_ms,
+  } = server;
+  const tpotMs = tpotShare * (server.tpot_objective_ms || NO_TPOT_OBJECTIVE * emptyMs);
+  const prefillSeconds = (prefill * step_token_us) / 1e6;
+  const tokenUs = step_sequence_us + (step_context_ns * (prompt + output / 2)) / 1000;
+  /** Seconds that a request adds to iterations, of the share of the time that they may take beyond empty ones. */
+  const busy = prefillSeconds + (output * tokenUs) / 1e6;
+  const inTime = Math.max(LEAST_ROOM, 1 - emptyMs / tpotMs) / busy;
+  /** Little's law on the KV pool, each request holding its own while it decodes. */
+  const inMemory = server.kv_cache_tokens / ((prompt + output) * ((output * tpotMs) / 1000 + prefillSeconds));
+  const perSecond = Math.min(inTime, inMemory);
+  const { usd_per_million_input_tokens: input, usd_per_million_output_tokens: answer } = server;
+  const usdPerHour = (3600 * perSecond * (prompt * input + output * answer)) / 1e6;
+  return {
+    perSecond,
+    prefillSeconds,
+    /** Price of a replica over that of what it serves. */
+    cost: usdPerHour > 0 ? server.usd_per_replica_hour / usdPerHour : 1,
+    /** Prefill of an iteration: the mean of a busy replica, or what a mean prompt in half of its TTFT objective needs. */
+    iterationPrefill:
+      (prefill * tpotMs * Math.max(perSecond, ttft_objective_ms > 0 ? 2000 / ttft_objective_ms : 0)) / 1000,
   };
-  return scalingController('cem', () => {
+}
+
+/**
+ * Replicas for the requests that arrive and for those that wait, over what a replica of this fleet can serve of them inside
+ * the objectives. Requests are means over the last minutes: lengths vary too much for those of one window to say what the
+ * next will bring. A sudden rise is met with more than it asks for, as it goes on while replicas start; misses correct what
+ * the description of the server does not tell.
+ */
+export function demandPolicy(parameters: DemandParameters, name = 'cem'): FleetController {
+  const { tpotShare, decay, surge, late, spareReplicas, spread, prefillRoom, backlog } = parameters;
+  const { correction, mostCorrection, allowedMisses } = parameters;
+  const within = ({ minValue, maxValue }: z.ZodNumber, value: number) =>
+    Math.min(maxValue!, Math.max(minValue!, value));
+  return scalingController(name, () => {
     let kept = 0;
     /** Demand of the last window; NaN before the first. */
     let lastDemand = Number.NaN;
-    /** Mean work of a request, tokens; NaN before the first. */
-    let meanWork = Number.NaN;
-    const wanted = (metrics: FleetObservation) => {
+    let request: MeanRequest | undefined;
+    let corrected = 0;
+    const demands = { mean: Number.NaN, variance: 0 };
+    const see = (metrics: FleetObservation) => {
       const arrivals = totalArrivals(metrics);
-      if (arrivals > 0) {
-        const work = workPerSecond(metrics, outputWeight) / arrivals;
-        meanWork = Number.isNaN(meanWork) ? work : meanWork + NEW_WEIGHT * (work - meanWork);
-      }
-      const requestWork = meanWork || 0;
-      const demand = arrivals * requestWork;
-      const sudden = Math.max(0, demand - SUDDEN * lastDemand) || 0;
-      lastDemand = demand;
-      kept = Math.max(demand + surge * sudden, decay * kept);
-      const waits = (metrics.num_requests_waiting * requestWork) / WINDOW_SECONDS;
-      return Math.ceil((kept + backlog * waits) / tokensPerReplica + spareReplicas);
+      const { arrived_prompt_tokens_per_second, prefix_cache_hit_rate, request_generation_tokens_mean } =
+        metrics;
+      if (arrivals === 0 || request_generation_tokens_mean === 0) return;
+      const prompt = arrived_prompt_tokens_per_second / arrivals;
+      const seen = {
+        prompt,
+        prefill: (1 - prefix_cache_hit_rate) * prompt,
+        output: request_generation_tokens_mean,
+      };
+      const { prompt: p, prefill: f, output: o } = request ?? seen;
+      request = {
+        prompt: p + NEW_WEIGHT * (seen.prompt - p),
+        prefill: f + NEW_WEIGHT * (seen.prefill - f),
+        output: o + NEW_WEIGHT * (seen.output - o),
+      };
     };
     return {
       scale(metrics, inForce, now) {
-        const replicas = now === 0 ? inForce.replicas! : wanted(metrics);
-        return { ...settings, replicas: Math.max(1, Math.min(metrics.server.max_replicas, replicas)) };
+        const { server, interactive } = metrics;
+        const settings = {
+          routing_prefix: within(routing_prefix, parameters.prefixWeight),
+          admission_seconds: within(admission_seconds, parameters.admissionSeconds),
+        };
+        see(metrics);
+        if (now === 0 || request === undefined) return { ...settings, replicas: inForce.replicas! };
+        const { perSecond, prefillSeconds, cost, iterationPrefill } = capacityOf(server, request, tpotShare);
+        const arrivals = totalArrivals(metrics);
+        const demand = (arrivals + late * Math.max(0, metrics.arrivals_last_seconds - arrivals)) / perSecond;
+        const sudden = Math.max(0, demand - SUDDEN * lastDemand) || 0;
+        lastDemand = demand;
+        if (Number.isNaN(demands.mean)) demands.mean = demand;
+        const off = demand - demands.mean;
+        demands.mean += NEW_WEIGHT * off;
+        demands.variance += NEW_WEIGHT * (off * off - demands.variance);
+        kept = Math.max(demand + surge * sudden, decay * kept);
+        const missed = 1 - interactive.slo_attainment - allowedMisses * cost;
+        // Misses while replicas are too few say nothing of what one of them can do.
+        if (missed < 0 || demand * (1 + corrected) <= metrics.replicas_ready) {
+          corrected = Math.min(mostCorrection, Math.max(LEAST_CORRECTION, corrected + correction * missed));
+        }
+        const ttftSeconds = server.ttft_objective_ms / 1000;
+        const room = 1 + corrected + (ttftSeconds > 0 ? (prefillRoom * prefillSeconds) / ttftSeconds : 0);
+        const waits = metrics.num_requests_waiting / WINDOW_SECONDS / perSecond;
+        const replicas = Math.ceil(
+          kept * room + backlog * waits + spread * Math.sqrt(demands.variance) + spareReplicas,
+        );
+        return {
+          ...settings,
+          max_num_batched_tokens: Math.round(
+            within(max_num_batched_tokens, parameters.prefillShare * iterationPrefill),
+          ),
+          replicas: Math.max(1, Math.min(server.max_replicas, replicas)),
+        };
       },
     };
   });

@@ -34,6 +34,7 @@ import {
   fleetObservationSchema,
   fleetStateSchema,
 } from './schema.ts';
+import { drawTrainingFleet } from './training-distribution.ts';
 import { fleetWindowReport } from './window-ledger.ts';
 
 /** Stands for the episode before the first reset. */
@@ -114,6 +115,7 @@ export const fleet = {
   scaleArrivals: scaleFleetArrivals,
   idleKnobs: idleFleetKnobs,
   drawRequests: drawFleetRequests,
+  drawTrainingTask: drawTrainingFleet,
   traceRequests: traceFleetRequests,
   anchors: { ...fleetReturns, controlledReturn, bound: fleetReturnBound, of: fleetAnchors },
   grading: {

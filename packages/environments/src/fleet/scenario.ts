@@ -8,13 +8,16 @@ import {
   rateScaleOption,
   readProfile,
   readTask,
+  readTraffic,
   readWithin,
   relatedProfile,
   shiftOption,
   taskOption,
+  trafficOption,
   underShift,
 } from '../scenario.ts';
 import { readTrace, type ServeTrace, traceArrivals, traceOption } from '../traces.ts';
+import type { WORKLOAD_IDS } from '../workload/fitted-workload.ts';
 import {
   type FleetTask,
   fleetProfileFits,
@@ -31,6 +34,7 @@ export function fleetResetOptions() {
   const profiles = profileNames(fleetTasks.all(), fleetProfileFits);
   return z.object({
     task_id: taskOption(fleetTasks.ids(), fleetTasks.shippedIds[0]),
+    traffic: trafficOption,
     trace: traceOption,
     hours: z.number().min(HOURS.least).max(HOURS.most).optional().meta({
       description: "Length of the episode instead of the task's, or the trace's; 24 begins at midnight",
@@ -49,14 +53,21 @@ export function fleetResetOptions() {
 export type FleetScenario = Partial<z.infer<ReturnType<typeof fleetResetOptions>>>;
 
 /**
- * The task that is played: that of `task_id` (`diurnal` when absent), on a `trace`, for so many `hours`, with arrivals
+ * The task that is played: that of `task_id` (`diurnal` when absent), under `traffic` or on a `trace`, for so many `hours`, with arrivals
  * `rate_scale` times as fast, on `profile`, with `second_profile` beside it, shifted by `shift`.
- * @throws EnvironmentError `UNKNOWN_TASK`, `UNKNOWN_TRACE`, `TRACE_CHANGED`, `INVALID_TRACE`, `INVALID_HOURS`, `INVALID_RATE_SCALE`, `UNKNOWN_PROFILE`, `UNKNOWN_SHIFT` or
+ * @throws EnvironmentError `UNKNOWN_TASK`, `UNKNOWN_TRAFFIC`, `CONFLICTING_OPTIONS`, `UNKNOWN_TRACE`, `TRACE_CHANGED`, `INVALID_TRACE`, `INVALID_HOURS`, `INVALID_RATE_SCALE`, `UNKNOWN_PROFILE`, `UNKNOWN_SHIFT` or
  *   `SHIFT_IMPOSSIBLE`
  */
 export function chooseFleetTask(options: ResetOptions): FleetTask {
   const { trace, hours, rate_scale = 1, profile, second_profile, shift } = options;
   let played = readTask(fleetTasks, options);
+  const model = readTraffic(options);
+  if (model !== undefined) {
+    const { id, arrivals } = model;
+    const rate = { perSecond: arrivals.perSecond, peakToTrough: 1 };
+    const lengths = id as (typeof WORKLOAD_IDS)[number];
+    played = { ...played, streams: [{ name: id, class: 'interactive', rate, lengths }] };
+  }
   const rateScale = readWithin('rate_scale', rate_scale, RATE_SCALE);
   if (trace !== undefined) played = onTrace(played, readTrace(trace).trace, rateScale);
   else if (rateScale !== 1) played = scaleFleetArrivals(played, rateScale);

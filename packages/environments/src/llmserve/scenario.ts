@@ -9,16 +9,17 @@ import {
   rateScaleOption,
   readProfile,
   readTask,
+  readTraffic,
   readWithin,
   relatedProfile,
   shiftOption,
   taskOption,
+  trafficOption,
   underShift,
-  unknownName,
 } from '../scenario.ts';
 import { REQUEST_CLASSES } from '../tasks.ts';
 import { readTrace, traceArrivals, traceOption } from '../traces.ts';
-import { findWorkload, WORKLOAD_IDS } from '../workload/fitted-workload.ts';
+import { findWorkload } from '../workload/fitted-workload.ts';
 import type { RequestSource } from './episode-requests.ts';
 import { QUANTIZATION_TIERS } from './schema.ts';
 import { type Phase, type ServeTask, serveTasks } from './serve-task.ts';
@@ -31,10 +32,7 @@ export function serveResetOptions() {
   const profiles = profileNames(serveTasks.all(), profileFits);
   return z.object({
     task_id: taskOption(serveTasks.ids(), serveTasks.shippedIds[0]),
-    traffic: z
-      .enum(WORKLOAD_IDS)
-      .optional()
-      .meta({ description: "Requests as a public trace has them, instead of the task's own" }),
+    traffic: trafficOption,
     trace: traceOption,
     rate_scale: rateScaleOption,
     profile: profileOption(profiles, "The engine profile of each GPU's server, instead of the task's own"),
@@ -52,16 +50,11 @@ export type ServeScenario = Partial<z.infer<ReturnType<typeof serveResetOptions>
  *   `INVALID_RATE_SCALE`, `UNKNOWN_PROFILE`, `UNKNOWN_SHIFT`, `SHIFT_IMPOSSIBLE` or `CONFLICTING_OPTIONS`
  */
 export function chooseTask(options: ResetOptions): ServeTask {
-  const { traffic, trace, rate_scale = 1, profile, shift } = options;
+  const { trace, rate_scale = 1, profile, shift } = options;
   const task = readTask(serveTasks, options);
-  if (traffic !== undefined && trace !== undefined) {
-    throw new EnvironmentError(
-      'CONFLICTING_OPTIONS',
-      'Expected `traffic` or `trace`, got both: leave one out',
-    );
-  }
+  const model = readTraffic(options);
   let played = task;
-  if (traffic !== undefined) played = underTraffic(task, traffic);
+  if (model !== undefined) played = taskUnderSource(task, model.id, { kind: 'workload', model });
   if (trace !== undefined) {
     const { name, trace: requests } = readTrace(trace);
     played = taskUnderSource(task, name, { kind: 'trace', trace: requests });
@@ -114,12 +107,6 @@ function meanRate(phases: ServeTask['phases']): number {
     time += share;
   }
   return requests / time;
-}
-
-function underTraffic(task: ServeTask, id: unknown): ServeTask {
-  const model = findWorkload(named(id));
-  if (model === undefined) throw unknownName('traffic', id, WORKLOAD_IDS, 'UNKNOWN_TRAFFIC');
-  return taskUnderSource(task, model.id, { kind: 'workload', model });
 }
 
 /** A short trace with everything at once would come over and over for as long as the episode lasts. */

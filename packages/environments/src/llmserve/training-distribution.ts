@@ -1,6 +1,7 @@
-import { atListPrice, findProfile, listProfiles } from '@servegym/profiles';
-import { type EngineProfile, portableMath, RandomStream, weightVariant } from '@servegym/simulator';
+import { atListPrice, findProfile } from '@servegym/profiles';
+import { type EngineProfile, portableMath, RandomStream } from '@servegym/simulator';
 import { REQUEST_CLASSES } from '../tasks.ts';
+import { trainingProfileNames } from '../training-profiles.ts';
 import { scaledProfile } from './scaled-profile.ts';
 import { profileFits } from './scenario.ts';
 import { type Phase, SERVE_TASKS, type ServeTask } from './serve-task.ts';
@@ -8,16 +9,9 @@ import { describeServer } from './server-description.ts';
 
 /**
  * What policies of any server are trained on, as `docs/environments.md` has it in a table. Ranges are choices; those of two
- * numbers are drawn by their logarithm. GPUs and models that are not listed, and the traffic of all public traces, are never
- * drawn: they are there to test on.
+ * numbers are drawn by their logarithm. The traffic of public traces is never drawn: it is there to test on.
  */
 const TRAINING_DISTRIBUTION = {
-  gpus: ['A100-40GB', 'A100-80GB', 'H100-80GB', 'H200-141GB', 'GH200-96GB', 'B200-180GB', 'L4-24GB'],
-  /** Beginnings of names. */
-  models: ['llama-', 'qwen', 'phi-'],
-  /** Most GPUs of a server, and most of their memory that FP16 weights take. */
-  mostGpus: 2,
-  mostWeights: 0.7,
   /** Shares of the episodes: a task as it is, and traffic that is drawn instead of a task's. The others change a task. */
   unchanged: 0.2,
   drawnTraffic: 0.45,
@@ -50,23 +44,7 @@ const KNOWN = new Map<string, readonly string[]>();
 
 /** Names of the profiles that a task may be trained on. */
 export function trainingProfiles(task: ServeTask): readonly string[] {
-  const { gpus, models, mostGpus, mostWeights } = TRAINING_DISTRIBUTION;
-  const isOpen = (profile: EngineProfile) => {
-    const { gpu, model, name } = profile;
-    return (
-      gpus.some((known) => known === gpu.name) &&
-      models.some((known) => name.slice(gpu.name.length + 1).startsWith(known)) &&
-      gpu.count <= mostGpus &&
-      model.kvGroups === undefined &&
-      profileFits(profile, task) &&
-      weightVariant(profile, 'FP16').weightGiB <= mostWeights * gpu.memoryGiB
-    );
-  };
-  const names =
-    KNOWN.get(task.id) ??
-    listProfiles()
-      .filter(isOpen)
-      .map(({ name }) => name);
+  const names = KNOWN.get(task.id) ?? trainingProfileNames((profile) => profileFits(profile, task));
   KNOWN.set(task.id, names);
   return names;
 }

@@ -38,6 +38,10 @@ export const scenarioOptions = {
   },
 } as const satisfies OptionTable;
 
+/** True for the model of a public trace, false for a file. */
+export const isTrafficModel = (traffic: string | undefined): boolean =>
+  (WORKLOAD_IDS as readonly (string | undefined)[]).includes(traffic);
+
 export type Scenario = Readonly<Record<string, unknown>>;
 
 /**
@@ -50,7 +54,7 @@ export async function readScenario(
   { traffic, rateScale, profile, shift }: OptionValues<typeof scenarioOptions>,
   taskIds: readonly (string | number)[],
 ): Promise<Scenario> {
-  const isModel = traffic !== undefined && (WORKLOAD_IDS as readonly string[]).includes(traffic);
+  const isModel = isTrafficModel(traffic);
   const given = {
     traffic: isModel ? traffic : undefined,
     trace: isModel ? undefined : traffic,

@@ -10,6 +10,7 @@ import { snakeCase } from '@servegym/operators/report';
 import { readTrace } from '@servegym/operators/traces';
 import { findProfile } from '@servegym/profiles';
 import { counted, drawPriorities, scaleRate } from '@servegym/simulator';
+import { isTrafficModel } from '../arguments/scenario-options.ts';
 import { InputError } from '../failure.ts';
 import { type Form, table } from '../output/print-result.ts';
 import type { EvaluateOptions } from './command.ts';
@@ -69,11 +70,25 @@ export function playFleet(task: FleetTask, seed: number, traffic: FleetRequests,
 /** The task with the profile, length and requests that were asked for. @throws InputError, TaskError or SimulatorError */
 export async function fleetRequests(
   seed: number,
-  { task: asked, traffic, maxSteps, profile, rateScale = 1, classShares, table, shift }: EvaluateOptions,
+  {
+    task: asked,
+    traffic: given,
+    maxSteps,
+    profile,
+    rateScale = 1,
+    classShares,
+    table,
+    shift,
+  }: EvaluateOptions,
 ): Promise<{ readonly task: FleetTask; readonly requests: FleetRequests; readonly source: string }> {
   if (table !== undefined || shift !== undefined)
     throw new InputError('--table and --shift mean nothing to an episode of fleet with --seed');
-  const known = fleet.choose({ task_id: asked === 'all' ? 'diurnal' : asked });
+  const isModel = isTrafficModel(given);
+  const known = fleet.choose({
+    task_id: asked === 'all' ? 'diurnal' : asked,
+    ...(isModel && { traffic: given }),
+  });
+  const traffic = isModel ? undefined : given;
   const task = { ...known, profile: findProfile(profile ?? known.profile).name };
   if (traffic === undefined) {
     if (classShares !== undefined)

@@ -60,7 +60,7 @@ const options = {
   steps: whole('<n>', 1, 1e9, 'windows to learn from (default: 480000 for ppo on llmserve, else 120000)'),
   servers: {
     value: '<any>',
-    help: 'instead of --task, ppo on llmserve: another server and traffic in each episode, for one policy of any server',
+    help: 'instead of --task: another server and traffic in each episode, for one policy of any (ppo on llmserve, cem on fleet)',
     choices: ['any'],
     conflicts: ['task', ...Object.keys(scenarioOptions)],
   },
@@ -128,7 +128,13 @@ async function train(options: TrainOptions): Promise<void> {
 /** The run that the options ask for. @throws InputError for options that do not go together */
 async function readRun(options: TrainOptions): Promise<TrainingRun> {
   const { env: environment, algo: algorithm, seed, teacher, lessons: episodes, table, servers } = options;
-  const { algorithms, environment: entry, ppoSteps = STEPS, learnsVariants } = agentsOf(environment);
+  const {
+    algorithms,
+    environment: entry,
+    ppoSteps = STEPS,
+    learnsVariants,
+    learnsAny,
+  } = agentsOf(environment);
   const { steps = algorithm === 'ppo' ? ppoSteps : STEPS } = options;
   const task = await readTask(options);
   const scenario = servers === undefined ? await readScenario(entry, options, [task]) : {};
@@ -137,9 +143,12 @@ async function readRun(options: TrainOptions): Promise<TrainingRun> {
   if (algorithm !== 'ppo' && hasScenario) {
     throw new InputError(`expected --algo ppo, the one that learns on traffic of your own, got ${algorithm}`);
   }
-  if (servers && !isVariantLearned) {
+  if (servers && algorithm !== learnsAny) {
+    const known = LEARNABLE.map((id) => [id, agentsOf(id).learnsAny]).filter(
+      ([, algo]) => algo !== undefined,
+    );
     throw new InputError(
-      `expected --algo ppo and --env ${DEFAULT_ENV} beside --servers any, got ${algorithm} and ${environment}`,
+      `expected ${known.map(([id, algo]) => `--env ${id} --algo ${algo}`).join(' or ')} beside --servers any, got --env ${environment} --algo ${algorithm}`,
     );
   }
   if (!algorithms.includes(algorithm)) {
