@@ -2,8 +2,9 @@
 
 import inspect
 import typing
+from concurrent.futures import ThreadPoolExecutor
 
-from servegym.trl import ServeOperator
+from servegym.trl import ServeOperator, prompts
 
 
 def tools_of(environment):
@@ -57,3 +58,27 @@ def test_a_model_is_told_of_the_knobs_that_a_task_masks(masked_task_url, monkeyp
     monkeypatch.setenv("SERVEGYM_URL", masked_task_url)
     told = ServeOperator().reset(task_id="fixed_arrangement", seed=0)
     assert 'must stay as they are: {"quantization_tier": "FP16", "prefill_decode_split": false}' in told
+
+
+def test_groups_of_rollouts_on_one_server_rank_what_a_stand_in_does(llmserve_url, monkeypatch):
+    """GRPO's rollouts: rows of the dataset, a group for each, and advantages within the group."""
+    monkeypatch.setenv("SERVEGYM_URL", llmserve_url)
+    rows = prompts(["static_workload"], episodes=2, first_seed=7)
+    assert [(row["task_id"], row["seed"]) for row in rows] == [("static_workload", 7), ("static_workload", 8)]
+    replies = [{"batch_cap": 1, "kv_budget_fraction": 1.0}, {"batch_cap": 96, "kv_budget_fraction": 0.2}]
+    rest = {"speculation_depth": 3, "quantization_tier": "FP16", "prefill_decode_split": False}
+
+    def rollout(row, reply):
+        with ServeOperator() as operator:
+            told = operator.reset(**row)
+            assert "tokens emitted" in told and "Changes:" in told
+            while "is done" not in operator.configure(**reply, **rest, priority_routing=False, windows=20):
+                pass
+            return operator.get_reward()
+
+    for row in rows:
+        group = [*replies, replies[0]]
+        with ThreadPoolExecutor(len(group)) as pool:
+            rewards = list(pool.map(lambda reply: rollout(row, reply), group))
+        mean = sum(rewards) / len(rewards)
+        assert rewards[0] == rewards[2] < mean < rewards[1]

@@ -4,13 +4,30 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Sequence
 from typing import Any
 
 from .connection import masked_values
 from .environments import LLMServeEnv, ServeObservation
 
+#: First message of a rollout, before what :meth:`ServeOperator.reset` says.
+QUESTION = "Operate the server so that its grade is as high as you can make it."
 #: Longest that one configuration is held by a call of a tool, windows.
 MOST_WINDOWS = 20
+
+
+def prompts(task_ids: Sequence[str], episodes: int, first_seed: int = 0) -> list[dict[str, Any]]:
+    """
+    Rows of a dataset for ``datasets.Dataset.from_list``: a prompt, and the task and seed of its episode.
+
+    GRPO plays each row in a group of rollouts. All of a group meet the same requests, so that their rewards differ by what
+    the model did. Seeds 0 to 999,999 are those of the training split.
+    """
+    return [
+        {"prompt": [{"role": "user", "content": QUESTION}], "task_id": task_id, "seed": seed}
+        for task_id in task_ids
+        for seed in range(first_seed, first_seed + episodes)
+    ]
 
 
 class ServeOperator:
@@ -43,7 +60,7 @@ class ServeOperator:
         return (
             f"\nYou operate an LLM inference server of two GPUs. {task['description']} The episode has {task['windows']} "
             f"windows of {task['window_seconds']} s. Configure the server with the tools until the episode is done. "
-            f"{held}The server: {json.dumps(self._observation.server)}. At first: {_told(self._observation)}"
+            f"{held}Reward of a window: {task['reward']} Changes: {task['changes']} The server: {json.dumps(self._observation.server)}. At first: {_told(self._observation)}"
         )
 
     def get_reward(self) -> float:
