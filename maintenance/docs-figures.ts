@@ -1,6 +1,8 @@
-// `npx node maintenance/docs-figures.ts`: draws the charts of docs/how-it-works.md again.
+// `npx node maintenance/docs-figures.ts`: draws the charts of the documentation again.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { findPolicy } from '@servegym/agents';
+import { llmserve, type ServeAction, ServeEpisode, type ServeObservation } from '@servegym/environments';
 import type { Chart } from '@servegym/operators/report';
 import { findProfile } from '@servegym/profiles';
 import { IterationTimer, TICKS_PER_MS } from '@servegym/simulator';
@@ -14,6 +16,7 @@ export function docsFigures(): Record<string, string> {
   return {
     'how-law.svg': iterationTimes('h100-80gb-llama-3-8b', 1000),
     'how-score.svg': scores('bursty_workload', '0'),
+    'episode-bursty.svg': episode('bursty_workload', 2_000_000, 'ppo'),
   };
 }
 
@@ -45,6 +48,41 @@ function iterationTimes(profile: string, contextTokens: number): string {
     legend: precisions.map(([text, look]) => ({ text, look })),
   };
   return chartSvg(chart, profile);
+}
+
+/** Arrivals, compliance and memory of each window of an episode of llmserve, amounts over their largest. */
+function episode(taskId: 'bursty_workload', seed: number, policyName: string): string {
+  const played = new ServeEpisode(llmserve.tasks.shipped[taskId], seed);
+  const { policy } = findPolicy('llmserve', policyName);
+  policy.reset({ taskId, seed });
+  const windows: ServeObservation[] = [];
+  while (!played.done) {
+    const { window: stepIndex, action: previousAction } = played;
+    const step = { observation: played.observation(), reward: null, previousAction, stepIndex };
+    played.step(policy.act(step) as ServeAction);
+    windows.push(played.observation());
+  }
+  const minutes = played.task.windowSeconds / 60;
+  const figures = [
+    ['first', 'arrivals, over the most', 'request_arrival_rate'],
+    ['second', 'requests inside their objectives', 'slo_compliance_rate'],
+    ['third', 'memory held, over the most', 'gpu_memory_used_gb'],
+  ] as const;
+  const lines = figures.map(([look, _, figure]) => {
+    const most = Math.max(...windows.map((seen) => seen[figure]));
+    return {
+      look,
+      points: windows.map((seen, i): [number, number] => [(i + 1) * minutes, seen[figure] / most]),
+    };
+  });
+  const chart: Chart = {
+    label: `An episode of ${taskId} under ${policyName}`,
+    x: { title: 'minutes', domain: [0, windows.length * minutes] },
+    y: { title: 'share', domain: [0, 1] },
+    lines,
+    legend: figures.map(([look, text]) => ({ text, look })),
+  };
+  return chartSvg(chart, `${taskId}, seed ${seed}, ${policyName}`);
 }
 
 /** Score by return, between the recorded anchors of an episode of llmserve. */

@@ -179,10 +179,7 @@ function findClone(taskId: TaskId, { jobs, cache, plan }: Context): Promise<Uint
   });
 }
 
-/**
- * Puts the training run with the highest mean return on the validation split where the catalogue finds it, and notes in
- * the manifest what it was trained on.
- */
+/** Puts the training run with the highest mean return on the validation split where the catalogue finds it. */
 async function* shipBest(agent: ShippedName, taskId: TaskId, context: Context) {
   const learned = await learnAll(agent, taskId, context);
   const seeds = firstSeeds('validation', VALIDATION_EPISODES);
@@ -199,14 +196,6 @@ async function* shipBest(agent: ShippedName, taskId: TaskId, context: Context) {
   const file = learned[best]!.source;
   writeFileSync(shippedPolicies.file(agent, taskId), file);
   writeFileSync(shippedPolicies.onnx(agent, taskId), network.onnx(file));
-  const { id: environment, version } = llmserve;
-  const manifest = shippedPolicies.manifest();
-  const isCurrent = manifest.environment === environment && manifest.version === version;
-  const policies = isCurrent ? manifest.policies : {};
-  const shipped = new Set([...(policies[agent] ?? []), taskId]);
-  const tasks = llmserve.tasks.shippedIds.filter((id) => shipped.has(id));
-  const updated = { environment, version, policies: { ...policies, [agent]: tasks } };
-  writeFileSync(new URL('manifest.json', shippedPolicies.folder), `${JSON.stringify(updated, null, 2)}\n`);
   yield { agent, task: taskId, run: best, 'mean return on the validation split': returns[best] };
 }
 

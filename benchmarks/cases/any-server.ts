@@ -92,7 +92,7 @@ function playedOn(scenario: string, taskId: string, times: number, seed: number)
 }
 
 export default benchmark({
-  what: 'Mean return over the default, with its 95 % interval, and processor time of a decision, of policies on servers and traffic that policies of any server were never trained on, or on their training distribution: names of the catalogue, or files of `servegym train`, divided by commas. Every policy plays the same requests.',
+  what: 'Mean return over the default, with its 95 % interval, share of the requests inside their objectives, in all and in calm windows (those of other phases than the busiest), and processor time of a decision, of policies on servers and traffic that policies of any server were never trained on, or on their training distribution: names of the catalogue, or files of `servegym train`, divided by commas. Every policy plays the same requests.',
   options: {
     policies: 'rule,steady-state,ppo,any-server',
     task: 'bursty_workload',
@@ -108,14 +108,16 @@ export default benchmark({
       const player = playerOf(policy);
       for (const scenario of scenarios.split(',')) {
         const decisionMs: number[] = [];
+        const served = { all: new Attainment(), calm: new Attainment() };
         const gains = seeds.map((seed) =>
-          gainOf(player, playedOn(scenario, taskId, times, seed), seed, decisionMs),
+          gainOf(player, playedOn(scenario, taskId, times, seed), seed, decisionMs, served),
         );
         const [low, high] = stratifiedBootstrap([gains], mean);
         decisionMs.sort((a, b) => a - b);
         yield {
           ...{ policy, task: scenario === DISTRIBUTION ? 'drawn' : taskId, scenario },
           ...{ gain: mean(gains), low, high, 'below default': gains.filter((gain) => gain < 0).length },
+          ...{ 'in SLO': served.all.share, 'in SLO, calm': served.calm.share },
           'decision p50, ms': percentileOfSorted(decisionMs, 50),
           'p99, ms': percentileOfSorted(decisionMs, 99),
         };
@@ -124,13 +126,38 @@ export default benchmark({
   },
 });
 
+/** Share of judged requests inside their objectives. */
+class Attainment {
+  #judged = 0;
+  #attained = 0;
+
+  add({ classes }: ServeEpisode['metrics']): void {
+    for (const { judged, attained } of classes) {
+      this.#judged += judged;
+      this.#attained += attained;
+    }
+  }
+
+  get share(): number {
+    return this.#attained / this.#judged;
+  }
+}
+
 /** Return over that of the default on the same requests. @param decisionMs takes the processor time of each decision */
-function gainOf(player: Player, played: Played, seed: number, decisionMs: number[]): number {
+function gainOf(
+  player: Player,
+  played: Played,
+  seed: number,
+  decisionMs: number[],
+  served: { readonly all: Attainment; readonly calm: Attainment },
+): number {
   const { task, profile } = played;
   const requests = llmserve.drawRequests(task, seed);
   const standard = new ServeEpisode(task, seed, { requests, profile });
   while (!standard.done) standard.step(task.defaultAction);
   const act = player(played, seed);
+  const rates = task.phases.map(({ arrivalsPerSecond }) => arrivalsPerSecond[1]);
+  const busiest = task.phases[rates.indexOf(Math.max(...rates))]!.name;
   const episode = new ServeEpisode(task, seed, { requests, profile });
   let reward: number | null = null;
   while (!episode.done) {
@@ -141,6 +168,8 @@ function gainOf(player: Player, played: Played, seed: number, decisionMs: number
     const { user, system } = process.cpuUsage(before);
     decisionMs.push((user + system) / 1000);
     reward = episode.step(action);
+    served.all.add(episode.metrics);
+    if (episode.phase !== busiest) served.calm.add(episode.metrics);
   }
   return episode.totals.reward - standard.totals.reward;
 }

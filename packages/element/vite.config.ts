@@ -54,7 +54,7 @@ function forPages(): Plugin {
         emit(`profiles/${profile.name}.json`, JSON.stringify(kept));
       }
       const weights = file('../agents/weights/');
-      for (const name of globSync('{manifest.json,ppo-*.safetensors}', { cwd: weights }))
+      for (const name of globSync('ppo-*.safetensors', { cwd: weights }))
         this.emitFile({ type: 'asset', fileName: `weights/${name}`, source: readFileSync(weights + name) });
       emit('embed.html', embedded('servegym-sim', 'Simulated LLM server'));
       emit('embed-gym.html', embedded('servegym-gym', 'A server to run'));

@@ -114,7 +114,7 @@ export interface EnvironmentAgents<
   readonly baselines: readonly string[];
   /** Ranges of the scores of `baseline` by task, where nothing is of the user's own. Absent where none are told. */
   readonly expectedRanges?: Readonly<Record<string, readonly [number, number]>>;
-  /** A fresh policy. @throws EnvironmentError `UNKNOWN_POLICY`, or `POLICY_NOT_SHIPPED` for one that must be trained first */
+  /** A fresh policy. @throws EnvironmentError `UNKNOWN_POLICY` */
   createPolicy(name: string): Policy<Action, Observation>;
   /** The policy in a file that training wrote, and its task. Absent where nothing is learned. @throws EnvironmentError */
   loadPolicy?(file: Uint8Array): {

@@ -3,8 +3,9 @@ import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
+import { llmserve } from '@servegym/environments';
 import { RandomStream } from '@servegym/simulator';
-import { readManifest, shippedFile } from '../policies/serve-policies.ts';
+import { SHIPPED_NAMES, shippedFile } from '../policies/serve-policies.ts';
 import { actorLayerSizes } from './actor-critic.ts';
 import { parameterCount } from './multilayer-perceptron.ts';
 import { encodeOnnxActor } from './onnx-actor.ts';
@@ -34,9 +35,8 @@ function randomActor(random: RandomStream): ActorWeights {
 /** A network of random weights, and those that come with the package. */
 function actors(): Map<string, ActorWeights> {
   const known = new Map([['random', randomActor(new RandomStream(1, 'onnx'))]]);
-  const { policies } = readManifest();
-  for (const name of ['ppo', 'distilled'] as const) {
-    for (const taskId of policies[name] ?? []) {
+  for (const name of SHIPPED_NAMES) {
+    for (const taskId of llmserve.tasks.shippedIds) {
       const { weights } = decodeActor(readFileSync(shippedFile(name, taskId)));
       known.set(`${name} on ${taskId}`, weights);
     }

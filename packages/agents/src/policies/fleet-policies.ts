@@ -13,6 +13,7 @@ import { type PolicyFunctions, podAutoscaler, type ScaledFleet, startPolicy } fr
 import { z } from 'zod';
 import type { Policy } from '../core/policy.ts';
 import { decodePolicy, FLEET_LEARNER, jsonPolicy } from '../learning/learners.ts';
+import anyServer from './any-fleet.json' with { type: 'json' };
 import { catalogue, unknownPolicy } from './catalogue.ts';
 import policies from './policies.json' with { type: 'json' };
 
@@ -286,6 +287,7 @@ export const FLEET_POLICIES = catalogue<FleetAction, FleetObservation>(policies.
   'p-pas': (target) => scaled('p-pas', target, pressureBudget),
   spot: (share) => onSpot(share),
   rule: (tokensPerReplica) => scalingController('rule', tunedRateRule(tokensPerReplica)),
+  'any-server': () => demandPolicy(anyServer.parameters, 'any-server'),
 });
 
 /**

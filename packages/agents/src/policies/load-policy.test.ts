@@ -1,18 +1,17 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
-import { llmserve } from '@servegym/environments';
+import { fleet, llmserve } from '@servegym/environments';
 import { encodeJsonPolicy } from '../learning/learners.ts';
 import { AGENTS } from '../registry.ts';
+import anyFleet from './any-fleet.json' with { type: 'json' };
+import { loadFleetPolicy } from './fleet-policies.ts';
 import {
   createServePolicy,
   loadServePolicy,
-  readManifest,
-  SERVE_POLICIES,
   SHIPPED_NAMES,
   shippedFile,
   shippedOnnx,
-  whyNotShipped,
 } from './serve-policies.ts';
 
 const bytes = (text: string) => new TextEncoder().encode(text);
@@ -50,27 +49,18 @@ describe('a policy in JSON', () => {
   });
 });
 
-const shipped = () => SHIPPED_NAMES.filter((name) => readManifest().policies[name] !== undefined);
-
 describe('data: the policies that come with the package', () => {
-  it('were trained on this version of llmserve, for every task', () => {
-    const { environment, version, policies } = readManifest();
-    assert.equal(environment, llmserve.id);
-    assert.equal(
-      version,
-      llmserve.version,
-      'The tasks have changed: train the policies anew with `npx node benchmarks/run.ts agents --ship`',
-    );
-    const known = SERVE_POLICIES.map((policy) => policy.name);
-    for (const name of shipped()) {
-      assert.deepEqual(policies[name], llmserve.tasks.shippedIds, name);
-      assert.ok(known.includes(name), `${known} lack ${name}`);
+  // A file for another version is refused: train anew with `npx node benchmarks/run.ts agents --ship`.
+  it('were trained on this version, and are what their names say', () => {
+    for (const { createPolicy } of [AGENTS.llmserve, AGENTS.fleet]) {
+      assert.equal(createPolicy('any-server').name, 'any-server');
     }
-    assert.ok(shipped().includes('ppo'));
-  });
-
-  it('are what their names say', () => {
-    for (const name of shipped()) {
+    const { version, parameters } = anyFleet;
+    const file = Buffer.from(JSON.stringify(anyFleet));
+    assert.equal(loadFleetPolicy(file).taskId, 'any');
+    assert.equal(version, fleet.version);
+    assert.equal(Object.keys(parameters).length, 14);
+    for (const name of SHIPPED_NAMES) {
       for (const taskId of llmserve.tasks.shippedIds) {
         const loaded = loadServePolicy(readFileSync(shippedFile(name, taskId)));
         assert.deepEqual([loaded.policy.name, loaded.taskId], [name, taskId]);
@@ -79,38 +69,12 @@ describe('data: the policies that come with the package', () => {
   });
 
   it('come for ONNX runtimes too where they are networks', () => {
-    for (const name of shipped()) {
+    for (const name of SHIPPED_NAMES) {
       for (const taskId of llmserve.tasks.shippedIds) {
         const model = AGENTS.llmserve.network.onnx(readFileSync(shippedFile(name, taskId)));
         assert.ok(readFileSync(shippedOnnx(name, taskId)).equals(model), `${name} on ${taskId}`);
       }
     }
-  });
-});
-
-describe('whyNotShipped', () => {
-  const { id: environment, version } = llmserve;
-
-  it('says of a policy that can be trained what is missing', () => {
-    const manifest = {
-      environment,
-      version,
-      policies: { ppo: llmserve.tasks.shippedIds, distilled: ['static_workload'] },
-    } as const;
-    assert.equal(whyNotShipped('ppo', manifest), undefined);
-    assert.equal(whyNotShipped('heuristic', manifest), undefined);
-    assert.equal(
-      whyNotShipped('distilled', manifest),
-      `Expected distilled to have been trained on llmserve ${version}, got none for bursty_workload, adversarial_multitenant: train it first`,
-    );
-  });
-
-  it('says of one that was trained on another version which it was', () => {
-    const manifest = { environment, version: '0.0.1', policies: { ppo: llmserve.tasks.shippedIds } };
-    assert.equal(
-      whyNotShipped('ppo', manifest),
-      `Expected ppo to have been trained on llmserve ${version}, got one of llmserve 0.0.1: train it anew`,
-    );
   });
 });
 

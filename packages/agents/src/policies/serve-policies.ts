@@ -6,7 +6,6 @@ import {
   type ServeObservation,
   type TaskId,
 } from '@servegym/environments';
-import { EnvironmentError } from '@servegym/openenv/definition';
 import type { RandomStream } from '@servegym/simulator';
 import type { Policy, PolicyEpisode } from '../core/policy.ts';
 import {
@@ -37,15 +36,6 @@ export type ShippedName = (typeof SHIPPED_NAMES)[number];
 /** The shipped policy that runs any server. */
 const ANY_SERVER_POLICY = 'any-server';
 
-/** Content of `weights/manifest.json`: the environment's version in training, and the tasks of each algorithm. */
-interface Manifest {
-  readonly environment: string;
-  readonly version: string;
-  readonly policies: Readonly<Partial<Record<ShippedName, readonly TaskId[]>>> & {
-    readonly [ANY_SERVER_POLICY]?: readonly string[];
-  };
-}
-
 /** Folder of the shipped policies. */
 const SHIPPED_FOLDER = new URL('../../weights/', import.meta.url);
 
@@ -57,35 +47,6 @@ export function shippedFile(name: ShippedName, taskId: TaskId): URL {
 /** File of the shipped network of a task for ONNX runtimes. */
 export function shippedOnnx(name: ShippedName, taskId: TaskId): URL {
   return new URL(`${name}-${taskId}.onnx`, SHIPPED_FOLDER);
-}
-
-/** True when policies of that name come with the package for every task, trained on this version of `llmserve`. */
-function isShipped(name: ShippedName): boolean {
-  return whyNotShipped(name) === undefined;
-}
-
-/**
- * Why a policy that can be trained does not come with the package, as a sentence for people.
- * @returns `undefined` where it does come with it, and for names of other policies
- */
-export function whyNotShipped(name: string, manifest: Manifest = readManifest()): string | undefined {
-  const isForAny = name === ANY_SERVER_POLICY;
-  if (!isForAny && !(SHIPPED_NAMES as readonly string[]).includes(name)) return undefined;
-  const trained: readonly string[] = manifest.policies[name as ShippedName] ?? [];
-  const [got, expected] = [manifest, { environment: llmserve.id, version: llmserve.version }].map(
-    ({ environment, version }) => `${environment} ${version}`,
-  );
-  if (trained.length > 0 && got !== expected) {
-    return `Expected ${name} to have been trained on ${expected}, got one of ${got}: train it anew`;
-  }
-  const tasks: readonly string[] = isForAny ? [ANY_SERVER] : llmserve.tasks.shippedIds;
-  const missing = tasks.filter((taskId) => !trained.includes(taskId));
-  if (missing.length === 0) return undefined;
-  return `Expected ${name} to have been trained on ${expected}, got none for ${missing.join(', ')}: train it first`;
-}
-
-export function readManifest(): Manifest {
-  return JSON.parse(readFileSync(new URL('manifest.json', SHIPPED_FOLDER), 'utf8')) as Manifest;
 }
 
 /**
@@ -110,12 +71,8 @@ function shippedPolicy(
 /** The policies that come with the package, for those who train, write and measure them. */
 export const SHIPPED_POLICIES = {
   names: SHIPPED_NAMES,
-  folder: SHIPPED_FOLDER,
   file: shippedFile,
   onnx: shippedOnnx,
-  manifest: readManifest,
-  isShipped,
-  whyNotShipped,
 } as const;
 
 /** The policies of `llmserve`. */
@@ -130,19 +87,10 @@ export const SERVE_POLICIES = catalogue<ServeAction, ServeObservation>(policies.
   'mpc-unshifted': () => new MpcPolicy(undefined, 'mpc-unshifted'),
   'mpc-online': () => new MpcPolicy(undefined, 'mpc-online'),
   oracle: () => new OraclePolicy(),
-  ...shippedPolicies(),
+  ...Object.fromEntries(SHIPPED_NAMES.map((name) => [name, () => shippedPolicy(name, loadServePolicy)])),
+  [ANY_SERVER_POLICY]: () =>
+    loadServePolicy(readFileSync(new URL(`${ANY_SERVER_POLICY}.safetensors`, SHIPPED_FOLDER))).policy,
 });
-
-/** Policies that were trained beforehand; none when they were trained on another version of the environment. */
-function shippedPolicies(): Record<string, () => ServePolicy> {
-  const names = SHIPPED_NAMES.filter(isShipped);
-  const anyServer = () =>
-    loadServePolicy(readFileSync(new URL(`${ANY_SERVER_POLICY}.safetensors`, SHIPPED_FOLDER)));
-  return {
-    ...Object.fromEntries(names.map((name) => [name, () => shippedPolicy(name, loadServePolicy)])),
-    ...(whyNotShipped(ANY_SERVER_POLICY) === undefined && { [ANY_SERVER_POLICY]: () => anyServer().policy }),
-  };
-}
 
 /** The configuration that earned most on the training traffic of the task; its default where none is recorded. */
 function bestConstant({ taskId, resetOptions }: PolicyEpisode): ServeAction {
@@ -162,10 +110,8 @@ function drawAction(random: RandomStream, { taskId }: PolicyEpisode): ServeActio
   });
 }
 
-/** A fresh policy. @throws EnvironmentError `UNKNOWN_POLICY`, or `POLICY_NOT_SHIPPED` for one that must be trained first */
+/** A fresh policy. @throws EnvironmentError `UNKNOWN_POLICY` */
 export function createServePolicy(name: string): ServePolicy {
-  const problem = whyNotShipped(name);
-  if (problem !== undefined) throw new EnvironmentError('POLICY_NOT_SHIPPED', problem);
   return createFrom(SERVE_POLICIES, name);
 }
 
