@@ -121,7 +121,7 @@ async function searchPoints(
 }
 
 /** Policies of a generation, how many of the best the next one goes by, and what each plays. */
-const DEMAND_SEARCH = { population: 16, elite: 4, smoothing: 0.4, traces: 6, windows: 60 };
+const DEMAND_SEARCH = { population: 16, elite: 4, smoothing: 0.4, traces: 4, windows: 60 };
 /** Least that an episode of a drawn fleet counts, a window: one fleet must not decide what is learned. */
 const LEAST_SHARE = -1;
 
@@ -175,19 +175,20 @@ const share = (number: number) => Math.max(0, Math.min(1, number));
 /** Where the search begins, a choice. */
 const COORDINATES: readonly Coordinate[] = [
   ofLogarithm('tpotShare', 0.9, 0.15),
-  { parameter: 'decay', mean: 0.8, deviation: 0.2, value: share },
-  { parameter: 'surge', mean: 0.4, deviation: 0.4, value: positive },
+  { parameter: 'decay', mean: 0.75, deviation: 0.2, value: share },
+  { parameter: 'surge', mean: 0.3, deviation: 0.4, value: positive },
   { parameter: 'late', mean: 0.3, deviation: 0.3, value: positive },
-  { parameter: 'spareReplicas', mean: 0.1, deviation: 0.4, value: (number) => number },
-  { parameter: 'spread', mean: 0.3, deviation: 0.4, value: positive },
+  { parameter: 'spareReplicas', mean: 0.3, deviation: 0.4, value: (number) => number },
+  ofLogarithm('reactionSeconds', 100, 0.5),
+  { parameter: 'spread', mean: 1, deviation: 0.4, value: positive },
   { parameter: 'prefillRoom', mean: 0.3, deviation: 0.5, value: positive },
-  { parameter: 'backlog', mean: 0.2, deviation: 0.3, value: positive },
+  { parameter: 'backlog', mean: 0.1, deviation: 0.3, value: positive },
   ofLogarithm('correction', 0.1, 0.8),
   ofLogarithm('mostCorrection', 1, 0.5),
   ofLogarithm('allowedMisses', 0.2, 0.8),
   ofLogarithm('admissionSeconds', 0.5, 1),
   ofLogarithm('prefixWeight', 1.5, 0.5),
-  ofLogarithm('prefillShare', 1.2, 0.4),
+  ofLogarithm('prefillShare', 1.45, 0.2),
 ];
 
 function ofLogarithm(parameter: keyof DemandParameters, start: number, deviation: number): Coordinate {

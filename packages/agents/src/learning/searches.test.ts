@@ -109,12 +109,13 @@ const parameters: DemandParameters = {
     surge: 0,
     late: 0,
     spareReplicas: 0,
+    reactionSeconds: 1e9,
     spread: 0,
     prefillRoom: 0,
     backlog: 0.3,
   },
   ...{ correction: 1e-9, mostCorrection: 0.3, allowedMisses: 1e-9, admissionSeconds: 0.25, prefixWeight: 2 },
-  prefillShare: 2,
+  prefillShare: 3.2,
 };
 
 /** Settings that a policy asks for, window by window. */
@@ -169,8 +170,8 @@ describe('the policy that is learned on fleet', () => {
     const late = { ...window(10), arrivals_last_seconds: 20 };
     // 4 replicas of demand, and half of the 4 more that the last seconds bring.
     assert.deepEqual(replicas([late], { late: 0.5 }), [6]);
-    // 0.05 x (8 - 4)^2 x 0.95 is a variance, 0.87 a deviation.
-    assert.deepEqual(replicas([window(10), window(20)], { spread: 2 }), [4, 10]);
+    // Replicas that start too slowly: a mean of 4 + 0.05 x 4, and twice the root of 0.05 x 4^2.
+    assert.deepEqual(replicas([window(10), window(20)], { reactionSeconds: 1e-9, spread: 2 }), [4, 6]);
     // The prefill of 4,000 tokens takes 0.2 s of 0.5 s.
     assert.deepEqual(replicas([window(10)], { prefillRoom: 1 }), [6]);
   });

@@ -318,8 +318,13 @@ const demandParameters = z.object({
   surge: z.number().min(0).max(1e9),
   /** Weight of the arrivals of the last seconds, where they are more than those of the window. */
   late: z.number().min(0).max(1e9),
-  /** Replicas beyond those that the demand asks for: always, and for each standard deviation of the demand. */
+  /** Replicas beyond those that the demand asks for. */
   spareReplicas: z.number().min(-100).max(100),
+  /**
+   * Seconds of a cold start at which the demand counts half, and its mean with so many standard deviations the other half:
+   * replicas that start slowly come too late for what asks for them.
+   */
+  reactionSeconds: positive,
   spread: z.number().min(0).max(1e9),
   /** Room for prompts: share of the demand for each TTFT objective that the prefill of a mean prompt takes. */
   prefillRoom: z.number().min(0).max(1e9),
@@ -334,7 +339,7 @@ const demandParameters = z.object({
   admissionSeconds: z.number().min(0).max(1e9),
   /** Weight of prefixes in the choice of a replica, over that of few requests in flight. */
   prefixWeight: positive,
-  /** Token budget over the prefill of an iteration of a busy replica. */
+  /** Prefill of an iteration, over the time of an empty one. */
   prefillShare: positive,
 });
 export type DemandParameters = Readonly<z.infer<typeof demandParameters>>;
@@ -359,13 +364,7 @@ type MeanRequest = { readonly [Figure in 'prefill' | 'prompt' | 'output']: numbe
 /** What a replica can do for mean requests. */
 function capacityOf(server: FleetObservation['server'], request: MeanRequest, tpotShare: number) {
   const { prefill, prompt, output } = request;
-  const {
-    step_base_ms: emptyMs,
-    step_token_us,
-    step_sequence_us,
-    step_context_ns,
-    ttft_objective_ms,
-  } = server;
+  const { step_base_ms: emptyMs, step_token_us, step_sequence_us, step_context_ns } = server;
   const tpotMs = tpotShare * (server.tpot_objective_ms || NO_TPOT_OBJECTIVE * emptyMs);
   const prefillSeconds = (prefill * step_token_us) / 1e6;
   const tokenUs = step_sequence_us + (step_context_ns * (prompt + output / 2)) / 1000;
@@ -382,9 +381,8 @@ function capacityOf(server: FleetObservation['server'], request: MeanRequest, tp
     prefillSeconds,
     /** Price of a replica over that of what it serves. */
     cost: usdPerHour > 0 ? server.usd_per_replica_hour / usdPerHour : 1,
-    /** Prefill of an iteration: the mean of a busy replica, or what a mean prompt in half of its TTFT objective needs. */
-    iterationPrefill:
-      (prefill * tpotMs * Math.max(perSecond, ttft_objective_ms > 0 ? 2000 / ttft_objective_ms : 0)) / 1000,
+    /** Tokens whose prefill takes as long as an empty iteration. */
+    emptyTokens: (emptyMs * 1000) / step_token_us,
   };
 }
 
@@ -395,7 +393,8 @@ function capacityOf(server: FleetObservation['server'], request: MeanRequest, tp
  * the description of the server does not tell.
  */
 export function demandPolicy(parameters: DemandParameters, name = 'cem'): FleetController {
-  const { tpotShare, decay, surge, late, spareReplicas, spread, prefillRoom, backlog } = parameters;
+  const { tpotShare, decay, surge, late, spareReplicas, reactionSeconds, spread, prefillRoom, backlog } =
+    parameters;
   const { correction, mostCorrection, allowedMisses } = parameters;
   const within = ({ minValue, maxValue }: z.ZodNumber, value: number) =>
     Math.min(maxValue!, Math.max(minValue!, value));
@@ -433,7 +432,7 @@ export function demandPolicy(parameters: DemandParameters, name = 'cem'): FleetC
         };
         see(metrics);
         if (now === 0 || request === undefined) return { ...settings, replicas: inForce.replicas! };
-        const { perSecond, prefillSeconds, cost, iterationPrefill } = capacityOf(server, request, tpotShare);
+        const { perSecond, prefillSeconds, cost, emptyTokens } = capacityOf(server, request, tpotShare);
         const arrivals = totalArrivals(metrics);
         const demand = (arrivals + late * Math.max(0, metrics.arrivals_last_seconds - arrivals)) / perSecond;
         const sudden = Math.max(0, demand - SUDDEN * lastDemand) || 0;
@@ -451,13 +450,14 @@ export function demandPolicy(parameters: DemandParameters, name = 'cem'): FleetC
         const ttftSeconds = server.ttft_objective_ms / 1000;
         const room = 1 + corrected + (ttftSeconds > 0 ? (prefillRoom * prefillSeconds) / ttftSeconds : 0);
         const waits = metrics.num_requests_waiting / WINDOW_SECONDS / perSecond;
-        const replicas = Math.ceil(
-          kept * room + backlog * waits + spread * Math.sqrt(demands.variance) + spareReplicas,
-        );
+        const reactive = reactionSeconds / (reactionSeconds + server.cold_start_seconds);
+        const usual = demands.mean + spread * Math.sqrt(demands.variance);
+        const provided = (reactive * kept + (1 - reactive) * usual) * room;
+        const replicas = Math.ceil(provided + backlog * waits + spareReplicas);
         return {
           ...settings,
           max_num_batched_tokens: Math.round(
-            within(max_num_batched_tokens, parameters.prefillShare * iterationPrefill),
+            within(max_num_batched_tokens, parameters.prefillShare * emptyTokens),
           ),
           replicas: Math.max(1, Math.min(server.max_replicas, replicas)),
         };
