@@ -32,19 +32,20 @@ describe('servegym evaluate --env fleet --seed', () => {
   it('plays the policy in a file beside others', async () => {
     const path = join(temporaryFolder(), 'policy.json');
     const parameters = {
-      ...{ tokensPerReplica: 1e8, outputWeight: 6, decay: 0, surge: 0, spareReplicas: 2, backlog: 0 },
-      ...{ admissionSeconds: 600, prefixWeight: 1, tokenBudget: 2048 },
+      ...{ tpotShare: 1, decay: 0, surge: 0, late: 0, spareReplicas: -100, reactionSeconds: 100, spread: 0 },
+      ...{ prefillRoom: 0, backlog: 0, correction: 0.1, mostCorrection: 1, allowedMisses: 1 },
+      ...{ admissionSeconds: 600, prefixWeight: 1, prefillShare: 5.8 },
     };
     const { version } = fleet.definition();
     writeFileSync(path, JSON.stringify({ environment: 'fleet', version, task: 'flash_crowds', parameters }));
     const { code, stdout, stderr } = await runCommand(
-      ...[...FLEET, 'static:3', path, '--task', 'flash_crowds', '--max-steps', '12', '--json'],
+      ...[...FLEET, 'static:1', path, '--task', 'flash_crowds', '--max-steps', '12', '--json'],
     );
     assert.equal(code, 0, stderr);
-    const [three, learned] = JSON.parse(stdout).runs;
-    assert.deepEqual([three.policy, learned.policy], ['static:3', path]);
-    // The demand asks for a part of one replica, and two are spare.
-    assert.ok(learned.most_replicas >= 3 && Math.abs(learned.usd - three.usd) < 1, stdout);
+    const [one, learned] = JSON.parse(stdout).runs;
+    assert.deepEqual([one.policy, learned.policy], ['static:1', path]);
+    // It asks for a hundred replicas less than the demand does: for one.
+    assert.ok(Math.abs(learned.replica_hours - one.replica_hours) < 0.1, stdout);
   });
 
   it('plays the requests of a trace in the classes that were asked for', async () => {
