@@ -21,7 +21,7 @@ export function readSeed({ seed = 0 }: ResetOptions): number {
 }
 
 /** The error of an option whose value is none of the names that there are. */
-export function unknownName(
+function unknownName(
   option: string,
   got: unknown,
   names: readonly string[],
