@@ -21,12 +21,7 @@ export function readSeed({ seed = 0 }: ResetOptions): number {
 }
 
 /** The error of an option whose value is none of the names that there are. */
-function unknownName(
-  option: string,
-  got: unknown,
-  names: readonly string[],
-  code: string,
-): EnvironmentError {
+function unknownName(option: string, got: unknown, names: readonly string[], code: string): EnvironmentError {
   return new EnvironmentError(
     code,
     `Expected \`${option}\` to be ${nameList(names, 'nothing')}, got \`${shown(got)}\``,
