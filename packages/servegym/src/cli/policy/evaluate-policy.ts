@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs';
 import { stripTypeScriptTypes } from 'node:module';
+import { availableParallelism } from 'node:os';
 import type { PolicyFault } from '@servegym/simulator';
 import { InputError } from '../failure.ts';
 import { readInputFile } from '../files.ts';
@@ -16,7 +17,7 @@ import {
   WORTH,
 } from './suite.ts';
 import { impossible, type Trial } from './trial.ts';
-import { type Limits, type PlayedPolicy, startTrialProcesses, type TrialProcess } from './trial-host.ts';
+import { type Limits, type PlayedPolicy, TrialProcess } from './trial-host.ts';
 
 /** A policy on one trace. */
 export interface PolicyTrace extends SuiteTrace {
@@ -96,19 +97,13 @@ export class PolicyEvaluator {
   readonly #processes: readonly TrialProcess[];
   readonly #references = new Map<string, Promise<TraceFigures>>();
 
-  /** @param processes those that have been started already */
-  constructor(
-    suite: SuiteName,
-    split: Split,
-    traces: readonly SuiteTrace[],
-    limits: Limits,
-    processes = startTrialProcesses(limits, traces.length),
-  ) {
+  constructor(suite: SuiteName, split: Split, traces: readonly SuiteTrace[], limits: Limits) {
     this.suite = suite;
     this.split = split;
     this.#traces = traces;
     this.#limits = limits;
-    this.#processes = processes;
+    const width = Math.min(availableParallelism(), traces.length);
+    this.#processes = Array.from({ length: width }, () => new TrialProcess(limits));
   }
 
   close(): void {
@@ -128,10 +123,7 @@ export class PolicyEvaluator {
     const work = async (process: TrialProcess) => {
       while (next < this.#traces.length) {
         const at = next++;
-        traces[at] = await this.#play(file, played, at, process, () => {
-          // While the processes serve, the next trace is drawn.
-          if (next < this.#traces.length) this.#trial(next);
-        });
+        traces[at] = await this.#play(file, played, at, process);
         onTrace(++done, this.#traces.length);
       }
     };
@@ -152,15 +144,12 @@ export class PolicyEvaluator {
     return policy && standard && worstMinute(this.#trial(at), [policy, standard], WORTH);
   }
 
-  async #play(
-    file: string,
-    played: PlayedPolicy,
-    at: number,
-    process: TrialProcess,
-    onSent: () => void,
-  ): Promise<PolicyTrace> {
+  async #play(file: string, played: PlayedPolicy, at: number, process: TrialProcess): Promise<PolicyTrace> {
     const trace = this.#traces[at];
-    const answer = await process.run(this.#trial(at), played, onSent);
+    const later = at + this.#processes.length;
+    // While the processes serve, a trace that is soon needed is drawn.
+    const draw = () => void (later < this.#traces.length && this.#trial(later));
+    const answer = await process.run(this.#trial(at), played, draw);
     if (typeof answer !== 'string' && 'refusal' in answer)
       throw new InputError(`${file}: ${answer.refusal}`, { code: 'INVALID_FILE' });
     const problem = typeof answer === 'string' ? null : impossible(this.#trial(at), answer.result);

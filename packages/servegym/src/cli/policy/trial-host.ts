@@ -1,7 +1,6 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { mkdirSync, readFileSync } from 'node:fs';
 import { getCompileCacheDir } from 'node:module';
-import { availableParallelism } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type PythonPolicy, pythonOf } from './python-guest.ts';
@@ -152,9 +151,4 @@ export class TrialProcess {
     });
     return child;
   }
-}
-
-/** A process for each core, for so many traces. */
-export function startTrialProcesses(limits: Limits, traces: number): TrialProcess[] {
-  return Array.from({ length: Math.min(availableParallelism(), traces) }, () => new TrialProcess(limits));
 }
