@@ -217,6 +217,20 @@ describe('the traces of a suite', () => {
   });
 });
 
+describe("the endpoint picker's default", () => {
+  it('compares queues of the replicas that a request may go to, first to prefill and then to decode', () => {
+    const request = {};
+    const scores = (...queues: number[]) => {
+      const replicas = queues.map((num_requests_waiting) => ({
+        ...{ num_requests_waiting, kv_cache_usage_perc: 0, prefix_match: 0 },
+      }));
+      return replicas.map((each) => EPP.score!(request as never, each as never, 0, { replicas } as never));
+    };
+    assert.deepEqual(scores(10, 30), [4, 2]);
+    assert.deepEqual(scores(2, 1), [2, 4]);
+  });
+});
+
 describe('a result of the process of trials', () => {
   const trial = drawTrial('router', { name: 'agents h100 low none', seed: 5 }, 300);
   const result = runTrial(trial, {}, EPP);

@@ -14,12 +14,14 @@ import {
  */
 function eppScorers(prefix: number, queue: number, kv: number): PolicyFunctions<unknown> {
   let scored: RequestView | null = null;
+  let among: readonly ReplicaView[] = [];
   let [fewest, most] = [0, 0];
   const waiting = (replica: ReplicaView) => replica.num_requests_waiting;
   return {
     score(request, replica, _now, { replicas }) {
-      if (request !== scored) {
+      if (request !== scored || replicas !== among) {
         scored = request;
+        among = replicas;
         fewest = Math.min(...replicas.map(waiting));
         most = Math.max(...replicas.map(waiting));
       }
