@@ -129,29 +129,25 @@ function predictedUsd({ row, served }: Result): number {
   return (row.number('gpus') * profile.gpu.usdPerHour) / tokensPerS;
 }
 
-const RESULTS = [
+export const MLPERF_COLUMNS = [
   ...(['accelerator', 'accelerators', 'weights', 'model', 'scenario', 'division', 'tokens_per_s'] as const),
   ...(['output_tokens_per_sample', 'tokens_over_samples', 'ttft_limit_ms', 'tpot_limit_ms'] as const),
 ] as const;
-type MlperfRow = ReturnType<typeof readCsv<(typeof RESULTS)[number]>>[number];
+type MlperfRow = ReturnType<typeof readCsv<(typeof MLPERF_COLUMNS)[number]>>[number];
 /** Models of the tasks; the 70B of Llama 2 has the shape of that of Llama 3, but for its vocabulary. */
-const TASKS: Readonly<Record<string, string>> = {
+export const TASKS: Readonly<Record<string, string>> = {
   'llama2-70b-99': 'Llama-3-70B',
   'llama3.1-8b': 'Llama-3-8B',
   'mixtral-8x7b': 'Mixtral-8x7B',
 };
-const PRECISIONS: Readonly<Record<string, WeightPrecision>> = { fp8: 'FP8', fp4: 'NVFP4' };
+export const PRECISIONS: Readonly<Record<string, WeightPrecision>> = { fp8: 'FP8', fp4: 'NVFP4' };
 /** Divisions of a model over GPUs that are tried. */
 const TENSOR = [1, 2, 4, 8];
 const REQUESTS = 1000;
 
 /** Tasks and scenarios of MLPerf by what a token costs on each kind of GPU. */
 async function mlperfCases(data: string, input: number): Promise<ReadonlyMap<string, readonly Priced[]>> {
-  const files = findReferenceFiles(data, REFERENCE_DATA.mlperf);
-  const texts = await Promise.all(files.map((file) => readFile(file, 'utf8')));
-  const rows = texts
-    .flatMap((text, i) => readCsv(text, files[i], RESULTS))
-    .filter((row) => row.text('division') === 'closed' && row.text('model') in TASKS);
+  const rows = await readMlperf(data, MLPERF_COLUMNS);
   const cases = Map.groupBy(rows, (row) => `${row.text('model')}, ${row.text('scenario')}`);
   const priced = [...cases].map(([name, own]) => {
     const kinds = Map.groupBy(own, (row) => `${row.text('accelerator')} ${row.text('weights')}`);
@@ -167,8 +163,17 @@ async function mlperfCases(data: string, input: number): Promise<ReadonlyMap<str
   return withChoice(new Map(priced));
 }
 
+/** Results of the closed division with a known model. */
+export async function readMlperf<const Column extends string>(data: string, columns: readonly Column[]) {
+  const files = findReferenceFiles(data, REFERENCE_DATA.mlperf);
+  const texts = await Promise.all(files.map((file) => readFile(file, 'utf8')));
+  return texts
+    .flatMap((text, i) => readCsv(text, files[i], [...columns, 'division', 'model']))
+    .filter((row) => row.text('division') === 'closed' && row.text('model') in TASKS);
+}
+
 /** Profiles of a result's GPU and model, shipped or else from data sheets, that hold its weights. */
-function profilesOf(row: MlperfRow): EngineProfile[] {
+export function profilesOf(row: MlperfRow): EngineProfile[] {
   const name = row.text('accelerator');
   const precision = PRECISIONS[row.text('weights')];
   const model = findModel(TASKS[row.text('model')]);
