@@ -14,6 +14,7 @@ export { findModel, MODELS, modelFromConfig } from './data/model-config.ts';
 export type { ServedModel } from './data/served-model.ts';
 export { type BenchCalibration, type BenchErrors, calibrateBench } from './fits/bench-profile.ts';
 export { parseBenchResult } from './fits/bench-result.ts';
+export { withDraftHead } from './fits/blank-profile.ts';
 export { estimatedProfile } from './fits/estimated-profile.ts';
 export { coefficientOf, coefficientsOf, errorPercent, mapLaw } from './fits/fit-law.ts';
 export { calibrateKernels, type KernelCalibration } from './fits/kernel-profile.ts';

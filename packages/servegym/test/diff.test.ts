@@ -83,6 +83,26 @@ spec:
     assert.notEqual(code, 2, stderr);
     assert.match(stdout, /candidate: 1 × h100-80gb-own-model-tp2/);
     assert.match(stdout, /baseline: data sheets, and the shape in .*own-model\/config\.json/);
+    const head = join(folder, 'head');
+    mkdirSync(head);
+    const drafted = (vocabulary: number) => {
+      const config = {
+        model_type: 'llama',
+        ...sizes,
+        ...heads,
+        num_hidden_layers: 1,
+        draft_vocab_size: vocabulary,
+      };
+      writeFileSync(join(head, 'config.json'), JSON.stringify(config));
+      const speculation = JSON.stringify({ method: 'eagle3', model: head, num_speculative_tokens: 3 });
+      return runCommand(
+        ...on(`vllm serve ${own}`, `vllm serve ${own} --speculative-config '${speculation}'`),
+        '--json',
+      );
+    };
+    const [small, large] = await Promise.all([await drafted(8000), await drafted(32_000)]);
+    const tpot = (run: { stdout: string }) => JSON.parse(run.stdout).bounds[1].candidate;
+    assert.ok(tpot(small) < tpot(large), `${tpot(small)}, ${tpot(large)}`);
   });
 
   it('compares the splits and routers of plans, in whole groups', async () => {

@@ -5,7 +5,8 @@ import {
   kvMemoryGiB,
   type WeightPrecision,
 } from '@servegym/simulator';
-import type { Gpu } from '../data/gpu.ts';
+import { findGpu, type Gpu } from '../data/gpu.ts';
+import { findModel, modelFromConfig } from '../data/model-config.ts';
 import { kvOn, layerParameters, parametersPerToken, type ServedModel } from '../data/served-model.ts';
 import { ProfileError } from '../schema/read-json.ts';
 
@@ -75,7 +76,7 @@ export function blankProfile(options: BlankProfileOptions): EngineProfile {
         quality: 1,
       },
     },
-    speculation: draftOf(gpu, model, count),
+    speculation: draftOf(gpu, usualDraft(model), count),
     transfer: { gigabytesPerSecond: gpu.linkGBps, setupMs: TRANSFER_SETUP_MS },
   };
 }
@@ -149,36 +150,84 @@ const MTP_SURVIVAL = Object.fromEntries(
   Object.keys(SURVIVAL).map((text) => [text, [0.82, 0.529, 0.341, 0.22, 0.142, 0.0915, 0.059, 0.0381]]),
 );
 
-/**
- * The draft of a model: its own MTP layer, or else an EAGLE head of one decoder layer, each with a projection and beside the
- * model's own output layer. Its time is that measured for EAGLE with Llama-3.1-8B on H100, scaled by bytes read and memory
- * bandwidth; an MTP layer reads all its experts. More draft layers than one take turns and as long.
- */
-function draftOf(gpu: Gpu, model: ServedModel, count: number): EngineProfile['speculation'] {
+/** What a pass of a draft reads and keeps. */
+interface DraftSizes {
+  readonly method: 'MTP' | 'EAGLE';
+  /** Bytes of its layers, and of those that a pass reads together with the output layer. */
+  readonly bytes: number;
+  readonly readBytes: number;
+  /** Parameters that a token passes through, output layer included. */
+  readonly activeParameters: number;
+  readonly kvBytesPerToken: number;
+}
+
+/** A model's own MTP layers, or else an EAGLE head of one decoder layer; each with a projection and beside the model's own output layer. */
+function usualDraft(model: ServedModel): DraftSizes {
   const isOwn = model.draftLayers !== undefined;
-  const projectionParameters = 2 * model.hiddenWidth ** 2;
-  const activeParameters = parametersPerToken(model) / model.layers + projectionParameters;
-  const layers = model.draftLayers ?? 1;
-  const ownParameters = isOwn
-    ? layerParameters(model) / model.layers + projectionParameters
-    : activeParameters;
+  const projection = 2 * model.hiddenWidth ** 2;
+  const active = parametersPerToken(model) / model.layers + projection;
+  const all = isOwn ? layerParameters(model) / model.layers + projection : active;
   // Of 16-bit weights: published FP8 weights have the MTP layer in FP8 too.
-  const share = isOwn && model.checkpoint === 'FP8' ? 0.5 : 1;
-  const measuredPassParameters = 218e6 + 2 * MEASURED_HIDDEN ** 2 + 128_256 * MEASURED_HIDDEN;
-  const slower = H100_MEMORY_GBPS / gpu.memoryGBps / count;
-  const kvBytesPerLayer = model.kvBytesPerToken / model.layers;
-  const measuredKvBytesPerLayer = 131_072 / MEASURED_LAYERS;
-  const readParameters = share * ownParameters + model.embeddingParameters;
+  const bytes = 2 * all * (isOwn && model.checkpoint === 'FP8' ? 0.5 : 1);
   return {
     method: isOwn ? 'MTP' : 'EAGLE',
-    draftGiB: round((2 * share * layers * ownParameters) / 2 ** 30 / count),
-    draftBaseUs: round(H100_PASS_US * slower * (readParameters / measuredPassParameters)),
+    // More layers than one take turns and as long.
+    bytes: (model.draftLayers ?? 1) * bytes,
+    readBytes: bytes + 2 * model.embeddingParameters,
+    activeParameters: active + model.embeddingParameters,
+    kvBytesPerToken: model.kvBytesPerToken / model.layers,
+  };
+}
+
+/**
+ * The profile with the EAGLE head of a `config.json` in 16 bit. EAGLE3 projects three hidden states of the model, takes its embedding
+ * beside them in its layer, and has an output layer of its own; EAGLE projects two and takes the model's output layer.
+ *
+ * @throws {ProfileError} as `modelFromConfig` and `findModel` do.
+ */
+export function withDraftHead(
+  profile: EngineProfile,
+  config: string,
+  source: string,
+  target = findModel(profile.model.name),
+): EngineProfile {
+  const head = modelFromConfig(config, 'draft', source);
+  const { draft_vocab_size: vocabulary, target_hidden_size: targetWidth = target.hiddenWidth } =
+    JSON.parse(config);
+  const { queryHeads, kvHeads, headSize } = head.shape;
+  const width = head.hiddenWidth;
+  const isEagle3 = vocabulary !== undefined;
+  const layers =
+    parametersPerToken(head) +
+    (isEagle3
+      ? 3 * targetWidth * width + width * headSize * (queryHeads + 2 * kvHeads)
+      : 2 * targetWidth * width);
+  const output = isEagle3 ? vocabulary * width : target.embeddingParameters;
+  const draft: DraftSizes = {
+    method: 'EAGLE',
+    bytes: 2 * (layers + (isEagle3 ? output : 0)),
+    readBytes: 2 * (layers + output),
+    activeParameters: layers + output,
+    kvBytesPerToken: head.kvBytesPerToken,
+  };
+  return { ...profile, speculation: draftOf(findGpu(profile.gpu.name), draft, profile.gpu.count) };
+}
+
+/** Its time is that measured for EAGLE with Llama-3.1-8B on H100, scaled by bytes read and memory bandwidth; an MTP layer reads all its experts. */
+function draftOf(gpu: Gpu, draft: DraftSizes, count: number): EngineProfile['speculation'] {
+  const isOwn = draft.method === 'MTP';
+  const measuredBytes = 2 * (218e6 + 2 * MEASURED_HIDDEN ** 2 + 128_256 * MEASURED_HIDDEN);
+  const slower = H100_MEMORY_GBPS / gpu.memoryGBps / count;
+  const measuredKvBytes = 131_072 / MEASURED_LAYERS;
+  return {
+    method: draft.method,
+    draftGiB: round(draft.bytes / 2 ** 30 / count),
+    draftBaseUs: round(H100_PASS_US * slower * (draft.readBytes / measuredBytes)),
     draftPerTokenUs: round(
-      (2 * (activeParameters + model.embeddingParameters)) /
-        (gpu.bf16Tflops * 1e6 * COMPUTE_EFFICIENCY * count),
+      (2 * draft.activeParameters) / (gpu.bf16Tflops * 1e6 * COMPUTE_EFFICIENCY * count),
     ),
     draftPerContextTokenNs: round(
-      H100_PER_CONTEXT_TOKEN_NS * slower * (kvBytesPerLayer / measuredKvBytesPerLayer),
+      H100_PER_CONTEXT_TOKEN_NS * slower * (draft.kvBytesPerToken / measuredKvBytes),
     ),
     survival: isOwn ? MTP_SURVIVAL : SURVIVAL,
     source: `acceptance: ${

@@ -7,6 +7,7 @@ import { findModel, MODELS, modelFromConfig } from '../data/model-config.ts';
 
 import { parseEngineProfile } from '../schema/parse-engine-profile.ts';
 import { ProfileError } from '../schema/read-json.ts';
+import { withDraftHead } from './blank-profile.ts';
 import { estimatedProfile } from './estimated-profile.ts';
 import { simulateBatch } from './simulated-batch.ts';
 
@@ -162,6 +163,33 @@ describe('an estimated profile', () => {
     assert.ok(seconds('h100-80gb', 'llama-3-70b', 8) < seconds('h100-80gb', 'llama-3-70b', 4));
     assert.ok(seconds('h200-141gb', 'llama-3-8b', 1) < seconds('h100-80gb', 'llama-3-8b', 1) * 1.5);
     assert.ok(seconds('h100-80gb', 'yi-34b', 2) > seconds('h100-80gb', 'mistral-nemo-12b', 2));
+  });
+});
+
+describe('a draft of a config.json', () => {
+  const head = {
+    ...{ model_type: 'llama', hidden_size: 4096, intermediate_size: 14_336, num_hidden_layers: 1 },
+    ...{
+      num_attention_heads: 32,
+      num_key_value_heads: 8,
+      vocab_size: 128_256,
+      max_position_embeddings: 2048,
+    },
+  };
+  const usual = estimatedProfile(findGpu('h100-80gb'), findModel('llama-3-8b'), 1);
+  const withHead = (more: object) =>
+    withDraftHead(usual, JSON.stringify({ ...head, ...more }), 'config.json').speculation!;
+
+  it('is the usual one where it is an EAGLE head of one layer of the model', () => {
+    assert.deepEqual(withHead({}), usual.speculation);
+  });
+
+  it('reads the output layer of its own vocabulary, and keeps the KV of its own heads', () => {
+    const eagle3 = withHead({ draft_vocab_size: 32_000, num_key_value_heads: 4 });
+    const parameters = 218e6 - 4096 * 128 * 8 + 3 * 4096 ** 2 + 4096 * 128 * (32 + 8) + 32_000 * 4096;
+    assert.ok(Math.abs(eagle3.draftGiB / ((2 * parameters) / 2 ** 30) - 1) < 0.01, `${eagle3.draftGiB}`);
+    assert.ok(eagle3.draftBaseUs < 0.75 * usual.speculation!.draftBaseUs);
+    assert.equal(eagle3.draftPerContextTokenNs, usual.speculation!.draftPerContextTokenNs / 2);
   });
 });
 

@@ -9,7 +9,14 @@ import {
   resolvePlan,
   type SloTerm,
 } from '@servegym/operators';
-import { estimatedProfile, parsePrices, priceOf, profileFromTables } from '@servegym/profiles';
+import {
+  estimatedProfile,
+  parsePrices,
+  priceOf,
+  profileFromTables,
+  type ServedModel,
+  withDraftHead,
+} from '@servegym/profiles';
 import type { EngineProfile } from '@servegym/simulator';
 import type { OptionTable } from '../command-table.ts';
 import { InputError } from '../failure.ts';
@@ -86,12 +93,25 @@ export async function readDeployment(
       `${name}: expected a profile of version ${version}, as the line says, got ${profile.name} of ${profile.engine.version}`,
     );
   const made = profile === undefined ? await profileOf(launch, { gpu, tables }) : undefined;
-  const resolved = resolveLaunch(launch, {
+  const launched = resolveLaunch(launch, {
     ...{ name, profile: made?.profile ?? profile, gpu },
     ...(isBare && { defaults: BARE }),
   });
+  // A draft in a folder is as its config.json says.
+  const draft = join(launch.settings.draft?.model ?? '', 'config.json');
+  const hasHead = launch.settings.draft?.model !== undefined && existsSync(draft);
+  const resolved = hasHead
+    ? {
+        ...launched,
+        profile: withDraftHead(launched.profile, await readInputFile(draft), draft, made?.model),
+      }
+    : launched;
   if (made === undefined) return resolved;
-  return { ...resolved, evidence: made.evidence, maxModelLen: resolved.maxModelLen ?? made.contextTokens };
+  return {
+    ...resolved,
+    evidence: made.evidence,
+    maxModelLen: resolved.maxModelLen ?? made.model.contextTokens,
+  };
 }
 
 /** The part of a line that decides what runs on each GPU. */
@@ -113,7 +133,7 @@ async function profileOf(
   { model, checkpoint, version, settings, engine, source }: Launch,
   { gpu, tables }: { readonly gpu: string | undefined; readonly tables: string | undefined },
 ): Promise<
-  { readonly profile: EngineProfile; readonly evidence: string; readonly contextTokens: number } | undefined
+  { readonly profile: EngineProfile; readonly evidence: string; readonly model: ServedModel } | undefined
 > {
   const config = join(checkpoint, 'config.json');
   const isLocal = model === null && existsSync(config);
@@ -126,7 +146,6 @@ async function profileOf(
     gpu: await readGpu(gpu),
     model: await readModel(isLocal ? config : (model ?? checkpoint)),
   };
-  const { contextTokens } = hardware.model;
   if (tables === undefined) {
     const { tensor, data, pipeline } = parallel;
     const profile = estimatedProfile(
@@ -136,7 +155,7 @@ async function profileOf(
       undefined,
       kvCache,
     );
-    return { profile, evidence: `data sheets, and the shape in ${config}`, contextTokens };
+    return { profile, evidence: `data sheets, and the shape in ${config}`, model: hardware.model };
   }
   const asked = engine.toLowerCase() + (version === undefined ? '' : `-${version}`);
   const made = await profileFromTables(tables, asked, { ...hardware, ...division, command: '' });
@@ -146,7 +165,7 @@ async function profileOf(
     );
   const { profile, versions, ownTime } = made;
   const evidence = `kernel tables ${versions.join(', ')}. The engine’s own time: ${ownTime}`;
-  return { profile, evidence, contextTokens };
+  return { profile, evidence, model: hardware.model };
 }
 
 /** Settings of the engines of a deployment, as the simulator has them. */
