@@ -240,8 +240,9 @@ export function simulatePoint(
   const { concurrency, inputTokens, outputTokens, settings } = point;
   const { requestsEach, leastLength, repeatsPrompts, budget, receiveEvery, runsAtOnce } = settings;
   const requests = requestsEach * (runsAtOnce ?? concurrency);
+  const received = { ...profile, engine: { ...profile.engine, schedulerRecvInterval: receiveEvery } };
   const common = {
-    ...{ profile, weights, prefixCaching: repeatsPrompts },
+    ...{ profile: received, weights, prefixCaching: repeatsPrompts },
     ...{ maxNumSeqs: Math.min(runsAtOnce ?? MOST_SEQUENCES, budget), maxNumBatchedTokens: budget },
   };
   const range = { inputTokens, outputTokens, range: leastLength };
@@ -253,9 +254,7 @@ export function simulatePoint(
   // The requests that start the loop are the only burst.
   const burst = (burstMs * Math.min(concurrency, requests) ** 2) / requests;
   const tpotMs = summarize(run.tpotMs.slice(warmUp).filter(Number.isFinite)).mean;
-  // A request waits for half the interval at which SGLang looks for new ones; each look takes no time.
-  const receiveMs = receiveEvery === 1 ? 0 : (receiveEvery / 2) * tpotMs;
-  const ttftMs = summarize(run.ttftMs.slice(warmUp)).mean + burst + receiveMs;
+  const ttftMs = summarize(run.ttftMs.slice(warmUp)).mean + burst;
   return { ttftMs, tpotMs };
 }
 

@@ -49,6 +49,8 @@ export interface LaunchSettings {
   chunkedPrefill?: boolean;
   /** Whether decodes wait while others prefill, as they do in SGLang without mixed chunks. */
   prefillFirst?: boolean;
+  /** Iterations of decodes between two looks at what has arrived. */
+  schedulerRecvInterval?: number;
   /** Part of a request that the engine serves, where others serve the other; `both` where a proxy decides. */
   role?: 'prefill' | 'decode' | 'both';
 }
@@ -62,6 +64,7 @@ export const SCHEDULER_FLAGS = [
   'chunkedPrefill',
   'asyncScheduling',
   'speculationDepthPerBatchSize',
+  'schedulerRecvInterval',
 ] as const satisfies readonly (keyof LaunchSettings & keyof EngineProfile['engine'])[];
 
 /** Those of some settings that are there. */
@@ -319,6 +322,7 @@ const ENGINE_FLAGS: Readonly<Record<EngineName, readonly EngineFlag[]>> = {
     number('maxModelLen', CONTEXT, '--context-length'),
     number('maxNumSeqs', SEQUENCES, '--max-running-requests'),
     number('maxNumBatchedTokens', TOKENS, '--chunked-prefill-size'),
+    number('schedulerRecvInterval', TOKENS, '--scheduler-recv-interval'),
     {
       ...turn('prefillFirst', false, '--enable-mixed-chunk'),
       // SGLang turns it off when there is a draft.

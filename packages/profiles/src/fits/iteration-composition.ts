@@ -59,6 +59,8 @@ const LONG_WINDOW = 4096;
 const SAMPLER_US = 25;
 const SAMPLER_BYTES = 2.2 * 4;
 const BYTES = 2;
+/** Context at which two ways to compute attention are compared, tokens: a choice. */
+const USUAL_CONTEXT = 1024;
 /** Choices for each expert at which nearly all are read. */
 const ALL_READ = 4;
 
@@ -311,7 +313,9 @@ export class IterationComposition {
         ? 0
         : this.#gemmUs(this.#precisions.feedForward, own, width, hidden) +
           this.#gemmUs(this.#precisions.feedForward, own, hidden, width);
-    return projections + routed + padding + quantized + router + shared + exchange + this.#reduceUs(own);
+    const alone = projections + routed + padding + quantized + router;
+    const sharesTime = all <= this.#overheads.sharedExpertStreamTokens;
+    return (sharesTime ? softmax(alone, shared) : alone + shared) + exchange + this.#reduceUs(own);
   }
 
   #sharedExpertUs({ experts, inter, sharedInter }: Mixture, tokens: number): number {
@@ -390,7 +394,34 @@ export class IterationComposition {
     const whole = this.#moduleShape(group);
     return whole === null
       ? this.#tables.decodeAttention(this.#attentionShape(group), sequences)
-      : this.#tables.moduleDecode(whole, sequences);
+      : this.#moduleDecode(whole, sequences);
+  }
+
+  /**
+   * Attention of decodes with its projections. Where the engine's tables have the kernels of latent attention and the module is another engine's, both the module
+   * and the sum of the kernels are bounds, and the lower one counts.
+   */
+  #moduleDecode(latent: ModuleShape, sequences: number): DecodeAttention {
+    const module = this.#tables.moduleDecode(latent, sequences);
+    const kernels = this.#tables.latentKernels(latent, sequences);
+    if (kernels === null) return module;
+    const { hidden, mla } = this.#shape;
+    const { queryRank, kvRank, nopeSize, ropeSize, valueSize } = mla!;
+    const queries = latent.heads * (nopeSize + ropeSize);
+    const gemmUs = (n: number, k: number) => this.#tables.gemmUs(latent.precision, sequences, n, k);
+    const projectionsUs =
+      gemmUs((queryRank ?? queries) + kvRank + ropeSize, hidden) +
+      (queryRank === null ? 0 : gemmUs(queries, queryRank)) +
+      gemmUs(hidden, latent.heads * valueSize);
+    // Norms of the compressed query and key, rotary embedding, and the write to the KV cache.
+    const smallUs =
+      this.#kernelUs(2 * ((queryRank ?? 0) + kvRank) * sequences) +
+      this.#kernelUs(2 * latent.heads * ropeSize * sequences) +
+      this.#kernelUs(2 * (kvRank + ropeSize) * sequences);
+    const sum = { ...kernels, launchUs: kernels.launchUs + projectionsUs + smallUs };
+    const usual = ({ launchUs, perContextTokenUs }: DecodeAttention) =>
+      launchUs + perContextTokenUs * sequences * USUAL_CONTEXT;
+    return usual(sum) < usual(module) ? sum : module;
   }
 
   #prefillAttention(group: LayerGroup): PrefillAttention {

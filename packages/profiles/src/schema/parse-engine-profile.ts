@@ -134,6 +134,7 @@ const engineProfile = fields({
     watermark: numberFrom(0, MOST_WATERMARK).optional(),
     wholePromptFits: trueOrFalse().optional(),
     prefillFirst: trueOrFalse().optional(),
+    schedulerRecvInterval: wholeNumber(1, MAX_REQUEST_TOKENS).optional(),
     chunkedPrefill: trueOrFalse().optional(),
   }),
   status: choice(PROFILE_STATUSES),

@@ -15,6 +15,9 @@ export const TABLE_FOLDERS = {
   moe: 'moe',
   mla_context_module: 'mla',
   mla_generation_module: 'mla',
+  /** Kernels of latent attention by themselves: the attention, and the products before and behind it. */
+  generation_mla: 'mla',
+  mla_bmm: 'mla_bmm',
   /** Latent attention over the tokens that an indexer chooses. */
   dsa_context_module: 'sparse_attention',
   dsa_generation_module: 'sparse_attention',
@@ -275,6 +278,34 @@ export class OperatorTables {
         sequences,
       );
       return { launchUs: scale * launchUs, perContextTokenUs: scale * perContextTokenUs };
+    });
+  }
+
+  /**
+   * Latent attention of decoding without its projections and small kernels: the kernel by itself and the products that compress
+   * queries and expand values. `null`: the engine's tables have none.
+   */
+  latentKernels({ table, heads, kvPrecision }: ModuleShape, sequences: number): DecodeAttention | null {
+    const ofHeads = (rows: readonly OperatorRow[] = []) =>
+      rows.filter((row) => Number(row.num_heads) === heads);
+    const rows = ofHeads(this.#rows.generation_mla).filter((row) => row.kv_cache_dtype === kvPrecision);
+    const products = ofHeads(this.#rows.mla_bmm);
+    if (table !== 'mla' || rows.length === 0 || products.length === 0) return null;
+    return remembered(this.#decode, ['kernels', heads, kvPrecision, sequences], () => {
+      const attention = decodeOf(rows, LATENT_KV_WIDTH * (kvPrecision === 'fp8' ? 1 : 2), 1, sequences);
+      const launchUs = ['mla_gen_pre', 'mla_gen_post'].reduce(
+        (sum, name) =>
+          sum +
+          beyond(
+            timesBy(
+              products.filter((row) => row.op_name === name),
+              'num_tokens',
+            ),
+            sequences,
+          ),
+        attention.launchUs,
+      );
+      return { ...attention, launchUs };
     });
   }
 

@@ -78,7 +78,9 @@ export async function readOperatorTables(folder: string, gpu: Gpu, engine: strin
     }
     const read = own === null ? [] : await readRows(own.path);
     if (own !== null) versions.set(file, own.version);
-    const lacking = own === null || file === 'moe' ? Object.keys(ENGINES) : [];
+    // An engine without kernels of its own for latent attention has the module that they are part of.
+    const isShared = file !== 'generation_mla' && file !== 'mla_bmm';
+    const lacking = isShared && (own === null || file === 'moe') ? Object.keys(ENGINES) : [];
     const there = new Set(read.map(expertKey));
     for (const other of lacking.filter((each) => each !== framework)) {
       const found = await findTable(path(other), `${file}_perf.parquet`, null);
@@ -101,9 +103,12 @@ export async function readOperatorTables(folder: string, gpu: Gpu, engine: strin
   };
 }
 
-/** Precision and shape of experts. Engines share kernels: the tables of one stand for what those of another lack. */
+/**
+ * Precision and shape of experts. Engines share kernels: the tables of one stand for what those of another lack, but not
+ * those of FP8 by tensor for FP8 in blocks, which take longer.
+ */
 function expertKey(row: OperatorRow): string {
-  return [row.moe_dtype, row.hidden_size, row.inter_size, row.num_experts, row.topk].join();
+  return [String(row.moe_dtype).replace('_block', ''), row.hidden_size, row.inter_size, row.num_experts, row.topk].join();
 }
 
 async function dataFolder(folder: string): Promise<string> {

@@ -94,6 +94,11 @@ export interface EngineOptions {
    */
   readonly prefillFirst?: boolean;
   /**
+   * Iterations of decodes alone between two looks at what has arrived (SGLang scheduler_recv_interval): after a prefill, and
+   * while nothing runs, it looks at once. Default 1.
+   */
+  readonly schedulerRecvInterval?: number;
+  /**
    * Whether an iteration is scheduled while the one before it runs (vLLM async_scheduling): a request is then seen by
    * the first iteration that starts after the start of another, and one that ends holds its place and blocks until the
    * iteration after its last has been scheduled. Default false.
@@ -151,6 +156,7 @@ const DEFAULTS: EngineSettings = {
   chunkedPrefill: true,
   asyncScheduling: false,
   prefillFirst: false,
+  schedulerRecvInterval: 1,
   longPrefillTokenThreshold: 0,
   longPrefillTokenThresholdAdaptive: false,
   drafter: 'ngram',
@@ -251,6 +257,7 @@ export function engineSettings(options: EngineOptions): EngineSettings {
     ['maxNumBatchedTokens', settings.maxNumBatchedTokens, 1, MAX_BATCHED_TOKENS],
     ['longPrefillTokenThreshold', settings.longPrefillTokenThreshold, 0, MAX_REQUEST_TOKENS],
     ['hostKv.blocks', hostKv.blocks, 0, 2 ** 30],
+    ['schedulerRecvInterval', settings.schedulerRecvInterval, 1, MAX_REQUEST_TOKENS],
     ...kvGroups.map(({ window = 1 }, at): Range => [`kvGroups[${at}].window`, window, 1, MAX_REQUEST_TOKENS]),
     ...(frontEnd ? [['frontEnd.processes', frontEnd.processes, 1, MOST_API_SERVERS] as const] : []),
   ];

@@ -8,6 +8,7 @@ type PlainState = Pick<
   | 'lastArrival'
   | 'partials'
   | 'stalled'
+  | 'sinceReceived'
   | 'admitting'
   | 'received'
   | 'admissions'
@@ -15,8 +16,9 @@ type PlainState = Pick<
 >;
 
 function plainState({ now, lastStart, lastArrival, partials, ...others }: PlainState): PlainState {
-  const { stalled, admitting, received, admissions, role } = others;
-  return { now, lastStart, lastArrival, partials, stalled, admitting, received, admissions, role };
+  const { stalled, sinceReceived, admitting, received, admissions, role } = others;
+  const settled = { now, lastStart, lastArrival, partials, stalled, sinceReceived };
+  return { ...settled, admitting, received, admissions, role };
 }
 
 /** A copy of the state, but for its logs. */

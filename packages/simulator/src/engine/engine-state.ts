@@ -79,6 +79,8 @@ export class EngineState {
   handovers: RequestProgress[] = [];
   /** Ticks for which decodes have waited for prefills that come first. */
   stalled = 0;
+  /** Iterations of decodes since the scheduler looked for arrivals, see `EngineOptions.schedulerRecvInterval`. */
+  sinceReceived = 0;
   /** Requests whose last token has come and which hold their place and blocks until the next iteration is scheduled. */
   readonly ended = new SlotBuffer();
   /** Decodes that the last iteration left out, under a schedule ahead: the next one knows all of their tokens. */
@@ -612,6 +614,7 @@ export class EngineState {
   /** Lets the requests that are visible by `tick` wait for admission. */
   receive(tick: number): void {
     const { future, table } = this;
+    if (this.sinceReceived > 0 && this.running.count > 0) return;
     for (let slot = future.head; slot >= 0 && table.visible[slot] <= tick; slot = future.head) {
       future.remove(slot);
       table.status[slot] = WAITING;

@@ -381,13 +381,28 @@ export class Engine {
 
   private advance(limit: number): void {
     const { state } = this;
-    if (this.isObserved) this.advanceObserved(limit);
-    else this.iterate(limit);
+    if (state.settings.schedulerRecvInterval > 1) this.advanceBetweenLooks(limit);
+    else this.advanceBy(limit);
     if (state.aborted.count > 0) state.dropAborted();
     if (state.isEmptyAhead) {
       state.releaseEnded();
       state.pauseUntil(state.now);
     }
+  }
+
+  /** Counts the iterations of decodes since the scheduler looked for arrivals. */
+  private advanceBetweenLooks(limit: number): void {
+    const { state } = this;
+    const { iterations, prefillTokens } = state.counters;
+    this.advanceBy(limit);
+    const decoded = state.sinceReceived + state.counters.iterations - iterations;
+    const prefilled = state.counters.prefillTokens > prefillTokens;
+    state.sinceReceived = prefilled ? 0 : decoded % state.settings.schedulerRecvInterval;
+  }
+
+  private advanceBy(limit: number): void {
+    if (this.isObserved) this.advanceObserved(limit);
+    else this.iterate(limit);
   }
 
   private advanceObserved(limit: number): void {

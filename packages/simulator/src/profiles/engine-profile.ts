@@ -126,6 +126,7 @@ type SchedulerSettings = Pick<
   | 'chunkedPrefill'
   | 'drafter'
   | 'prefillFirst'
+  | 'schedulerRecvInterval'
   | 'longPrefillTokenThreshold'
   | 'longPrefillTokenThresholdAdaptive'
   | 'speculationDepthPerBatchSize'
