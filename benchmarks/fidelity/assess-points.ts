@@ -144,7 +144,7 @@ async function pointProfile(
   known: Map<string, Promise<ReadTables>>,
 ): Promise<PointProfile> {
   const { system, engine, version, tensor, data, expert, settings } = point;
-  const { memoryShare, kvCache, asyncScheduling, mixedChunk } = settings;
+  const { memoryShare, kvCache, asyncScheduling, mixedChunk, release } = settings;
   const gpu = findGpu(GPUS[system] ?? system);
   const model = pointModel(point);
   const weights = pointWeights(point, model);
@@ -158,7 +158,7 @@ async function pointProfile(
     parallel: { tensor, pipeline: 1, data, expert },
     kvCache,
     engine: named,
-    overheads: engineOverheads(engine, asyncScheduling ? FIRST_ASYNC : version),
+    overheads: engineOverheads(engine, asyncScheduling ? FIRST_ASYNC : (release ?? version)),
     memoryOverheadGiB:
       MEMORY_OVERHEAD_GIB[engine] + (DEFAULT_SHARE - (memoryShare ?? DEFAULT_SHARE)) * gpu.memoryGiB,
     source: 'kernel tables',
@@ -238,12 +238,13 @@ export function simulatePoint(
   { profile, weights, burstMs }: PointProfile,
 ): PointAnswer {
   const { concurrency, inputTokens, outputTokens, settings } = point;
-  const { requestsEach, leastLength, repeatsPrompts, budget, receiveEvery, runsAtOnce } = settings;
+  const { requestsEach, leastLength, repeatsPrompts, budget, receiveEvery, runsAtOnce, drafts } = settings;
   const requests = requestsEach * (runsAtOnce ?? concurrency);
   const received = { ...profile, engine: { ...profile.engine, schedulerRecvInterval: receiveEvery } };
   const common = {
     ...{ profile: received, weights, prefixCaching: repeatsPrompts },
     ...{ maxNumSeqs: Math.min(runsAtOnce ?? MOST_SEQUENCES, budget), maxNumBatchedTokens: budget },
+    speculationDepth: drafts,
   };
   const range = { inputTokens, outputTokens, range: leastLength };
   const run = repeatsPrompts

@@ -20,6 +20,10 @@ export interface PointSettings {
   readonly kvCache: KvPrecision;
   /** Iterations between two looks for new requests (SGLang scheduler_recv_interval). */
   readonly receiveEvery: number;
+  /** Draft tokens of the model's MTP layer (SGLang speculative_num_steps). */
+  readonly drafts: number;
+  /** Release before which the image of a nightly version was made; `null`: `version` names one. */
+  readonly release: string | null;
   /** Asked for by a flag, in a version that does not have it by default. */
   readonly asyncScheduling: boolean;
 }
@@ -35,6 +39,8 @@ const PLAIN: PointSettings = {
   memoryShare: null,
   kvCache: 'FP16',
   receiveEvery: 1,
+  drafts: 0,
+  release: null,
   asyncScheduling: false,
 };
 
@@ -47,6 +53,7 @@ const ASSUMPTIONS: readonly Readonly<{ name: string; settings: Partial<PointSett
     name: `${runsAtOnce} run at once`,
     settings: { runsAtOnce },
   })),
+  { name: '3 drafts', settings: { drafts: 3 } },
   { name: '8-bit KV cache', settings: { kvCache: 'FP8' } },
 ];
 
@@ -65,6 +72,7 @@ interface PointLabels {
   readonly system: string;
   readonly precision: string;
   readonly tensor: number;
+  readonly expert: number;
   readonly concurrency: number;
   readonly inputTokens: number;
 }
@@ -88,7 +96,7 @@ export function campaignOf(source: string, point: PointLabels) {
   return {
     campaign: campaign.name,
     settings: settings as unknown as PointSettings,
-    unknown: names.filter((name) => known[name] === null),
+    unknown: [...names.filter((name) => known[name] === null), ...(point.version === '' ? ['version'] : [])],
   };
 }
 
@@ -107,11 +115,11 @@ export function assumptionsOf({
   unknown,
 }: {
   readonly settings: PointSettings;
-  readonly unknown: readonly (keyof PointSettings)[];
+  readonly unknown: readonly string[];
 }) {
-  return ASSUMPTIONS.filter(({ settings: changed }) =>
-    unknown.some((name) => changed[name] !== undefined),
-  ).map(({ name, settings: changed }) => ({ name, settings: { ...settings, ...changed } }));
+  return ASSUMPTIONS.filter(({ settings: changed }) => unknown.some((name) => name in changed)).map(
+    ({ name, settings: changed }) => ({ name, settings: { ...settings, ...changed } }),
+  );
 }
 
 /** What is known of each campaign's load, by property, with its evidence. */

@@ -19,6 +19,10 @@ const PRIORS = {
   iterationUs: [150, 300],
   perLayerUs: [2, 20],
   parallelPerLayerUs: [2, 20],
+  /** Of a layer with a gated delta rule, and of one whose indexer chooses tokens, beyond the kernels of the tables. */
+  perLinearLayerUs: [0, 20],
+  perIndexerUs: [0, 20],
+  prefillPerLinearLayerUs: [0, 1000],
   /** Of a layer of experts in 8-bit blocks, and of a sequence, without asynchronous scheduling. */
   paddedExpertsUs: [0, 100],
   syncPerSequenceUs: [10, 20],
@@ -38,24 +42,32 @@ const SPREADS = { tpotMs: 0.05, ttftMs: 0.15 };
 const DIFFERENCE = 0.05;
 /** Linear models, each at the constants that the one before fits to all rows. */
 const ROUNDS = 2;
-const LAST_SYNC = '0.13';
+/** Last versions whose constants are apart: without asynchronous scheduling, and with kernels that were fused later. */
+const LAST_APART = { vllm: '0.13', sglang: '0.5.9' };
 
 /** The constants as they are shipped. */
 function shipped(engine: OperatingPoint['engine']): Constants {
-  const sync = engineOverheads(engine, LAST_SYNC);
+  const sync = engineOverheads(engine, LAST_APART[engine]);
   const newest = engineOverheads(engine, null);
-  const others = { paddedExpertsUs: sync.paddedExpertsUs ?? 0, syncPerSequenceUs: sync.perSequenceUs };
+  const { perLinearLayerUs, perIndexerUs, prefillPerLinearLayerUs } = sync;
+  const others = {
+    ...{ paddedExpertsUs: sync.paddedExpertsUs ?? 0, syncPerSequenceUs: sync.perSequenceUs },
+    ...{ perLinearLayerUs, perIndexerUs, prefillPerLinearLayerUs },
+  };
   return { ...newest, ...others, burstMs: BURST_MS };
 }
 
 /** A server with other constants than the shipped ones: the law of its profile is linear in nearly all of them. */
 export function withConstants({ served, points }: PointServer, constants: Constants): PointServer {
   const { profile, weights } = served;
-  const [{ engine, tensor }] = points;
+  const [{ engine, tensor, version, settings }] = points;
   const at = shipped(engine);
   const change = (name: Name) => constants[name] - at[name];
   const { shape } = pointModel(points[0]);
   const layers = layerCount(shape);
+  const { perIndexerUs } = engineOverheads(engine, settings.release ?? version);
+  const isUnfused = perIndexerUs > 0;
+  const linear = shape.layers.reduce((sum, { count, linear }) => sum + (linear && isUnfused ? count : 0), 0);
   const experts = shape.layers.reduce(
     (sum, { count, feedForward }) => sum + (isMixture(feedForward) ? count : 0),
     0,
@@ -65,6 +77,8 @@ export function withConstants({ served, points }: PointServer, constants: Consta
   const everyUs =
     change('iterationUs') +
     layers * (change('perLayerUs') + (tensor > 1 ? change('parallelPerLayerUs') : 0)) +
+    linear * change('perLinearLayerUs') +
+    (shape.mla?.indexer && isUnfused ? layers : 0) * change('perIndexerUs') +
     (isSync && weights === 'FP8' ? experts * change('paddedExpertsUs') : 0);
   const { law, ...variant } = profile.weights[weights]!;
   const moved = {
@@ -73,7 +87,10 @@ export function withConstants({ served, points }: PointServer, constants: Consta
     perDecodeSequenceUs: Math.max(0, law.perDecodeSequenceUs + sequenceUs),
     prefillLaunchUs: Math.max(
       0,
-      (law.prefillLaunchUs ?? 0) + layers * change('prefillPerLayerUs') - sequenceUs,
+      (law.prefillLaunchUs ?? 0) +
+        layers * change('prefillPerLayerUs') +
+        linear * change('prefillPerLinearLayerUs') -
+        sequenceUs,
     ),
   };
   return {
@@ -131,6 +148,7 @@ export async function refit(servers: readonly PointServer[], answersOf: Answers)
       return under((point) => constants.get(groupOf(point))!);
     };
     const all = fitted(rows, at);
+    if (process.env.FIT) console.error(engine, JSON.stringify(shipped(engine)), JSON.stringify(all));
     const none = await under(() => all);
     const campaign = await without(LEFT_OUT.campaign);
     const model = await without(LEFT_OUT.model);

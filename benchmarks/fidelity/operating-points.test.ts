@@ -113,6 +113,8 @@ describe('operating points', () => {
         { ...r1, tp_size: 8, silicon_data_source: gap },
         { ...r1, tp_size: 8, backend_version: '0.5.1.post1', silicon_data_source: gap },
         { ...gptOss, silicon_data_source: `${run}512` },
+        { ...r1, tp_size: 8, backend_version: '0.5.9', isl: 8192, silicon_data_source: `${run}64` },
+        { ...minimax, backend_version: '', silicon_data_source: `${run}4` },
         { silicon_data_source: 'nobody knows' },
       ),
       'points.csv',
@@ -120,6 +122,7 @@ describe('operating points', () => {
     const plain = {
       ...{ requestsEach: 10, leastLength: 0.8, repeatsPrompts: false, budget: 8192, memoryShare: null },
       ...{ kvCache: 'FP16', receiveEvery: 1, asyncScheduling: false, mixedChunk: false, runsAtOnce: null },
+      ...{ drafts: 0, release: null },
     };
     const equal = { ...plain, leastLength: 1, budget: 1600 };
     const large = { ...plain, budget: 32_768, memoryShare: 0.82, kvCache: 'FP8' };
@@ -131,13 +134,27 @@ describe('operating points', () => {
         { ...large, receiveEvery: 30 },
         { ...plain, memoryShare: 0.95, kvCache: 'FP8', receiveEvery: 10 },
         { ...plain, kvCache: 'FP8', budget: 2048 },
-        ...[{ ...equal, mixedChunk: true }, equal, { ...plain, asyncScheduling: true }, plain],
+        ...[{ ...equal, mixedChunk: true }, equal, { ...plain, asyncScheduling: true }],
+        { ...large, receiveEvery: 30, drafts: 0 },
+        ...[plain, plain],
       ],
     );
     const load = ['requestsEach', 'leastLength', 'repeatsPrompts'];
     assert.deepEqual(
       points.map(({ unknown }) => unknown),
-      [[], [], [], [], [], ['repeatsPrompts'], ['repeatsPrompts'], ['runsAtOnce'], load],
+      [
+        [],
+        [],
+        [],
+        [],
+        [],
+        ['repeatsPrompts'],
+        ['repeatsPrompts'],
+        ['runsAtOnce'],
+        ['drafts'],
+        ['version'],
+        load,
+      ],
     );
   });
 
@@ -193,12 +210,13 @@ describe('operating points', () => {
     const profile = findProfile('h100-80gb-llama-3-8b');
     const [always, often] = [1, 10].map((receiveEvery) =>
       simulatePoint(
-        { ...point, settings: { ...point.settings, receiveEvery } },
+        { ...point, concurrency: 16, outputTokens: 400, settings: { ...point.settings, receiveEvery } },
         { profile, weights: 'FP16', burstMs: BURST_MS },
       ),
     );
     assert.ok('ttftMs' in often && 'ttftMs' in always);
-    assert.ok(Math.abs(often.ttftMs - always.ttftMs - 5 * often.tpotMs) < 1e-9);
+    // Half of ten iterations, and less where it looks after the prefill of another request.
+    assert.ok(Math.abs((often.ttftMs - always.ttftMs) / often.tpotMs - 5) < 2);
   });
 
   it('answers rows of unknown campaigns under each assumption: repeated prompts come from the prefix cache', async () => {

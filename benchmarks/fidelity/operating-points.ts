@@ -199,14 +199,14 @@ export function pointGroups(rows: readonly PointRow[]) {
   });
 }
 
-/** Whether the server ran fewer requests at once than the label of the row says. */
+/** Whether the server ran fewer requests at once than the label of the row says, or may have speculated. */
 function isMislabelled({ unknown }: OperatingPoint): boolean {
-  return unknown.includes('runsAtOnce');
+  return unknown.includes('runsAtOnce') || unknown.includes('drafts');
 }
 
 /** Errors of the rows whose labels are wrong, each under the number of requests at once that comes nearest to its TPOT. */
 export function nearestErrors(rows: readonly PointRow[]) {
-  const wrong = rows.filter(({ point }) => isMislabelled(point));
+  const wrong = rows.filter(({ point: { unknown } }) => unknown.includes('runsAtOnce'));
   return errorsOf(wrong, ({ point, assumed }) => {
     const distance = (answer: PointAnswer) =>
       'error' in answer ? Number.POSITIVE_INFINITY : Math.abs(Math.log(answer.tpotMs / point.tpotMs));

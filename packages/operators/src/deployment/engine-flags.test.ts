@@ -45,6 +45,7 @@ const sglang = {
   ...common,
   attentionParallel: fc.constant(true),
   prefixCaching: fc.constant(false),
+  schedulerRecvInterval: fc.integer({ min: 1, max: 100 }),
   role: fc.constantFrom('prefill', 'decode'),
 };
 

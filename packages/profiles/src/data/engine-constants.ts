@@ -44,15 +44,20 @@ export type EngineOverheads = Readonly<
 
 export const VLLM_OVERHEADS: EngineOverheads = engines.overheads.vllm.values;
 
-/** Overheads of an engine, and where they come from. @param version `0.<minor>` and what follows; others count as the newest. */
+/**
+ * Overheads of an engine, and where they come from. @param version vLLM's `0.<minor>`, SGLang's `0.5.<patch>`, and what
+ * follows; others count as the newest.
+ */
 export function statedOverheads(
   engine: 'vllm' | 'sglang',
   version: string | null,
 ): { readonly source: string; readonly values: EngineOverheads } {
-  const minor = vllmMinor(version ?? '');
-  if (engine === 'sglang') return engines.overheads.sglang;
+  const isSglang = engine === 'sglang';
+  const number = vllmMinor(isSglang ? (version ?? '').replace(/^0\.5\./, '0.') : (version ?? ''));
+  const { sglangBefore, vllmBefore } = engines.overheads;
   // Newest first: a version takes the last entry that it is older than.
-  return engines.overheads.vllmBefore.findLast(({ before }) => minor < before) ?? engines.overheads.vllm;
+  const older = (isSglang ? sglangBefore : vllmBefore).findLast(({ before }) => number < before);
+  return older ?? engines.overheads[engine];
 }
 
 /** Overheads of an engine. @param version As in `statedOverheads`. */

@@ -158,7 +158,7 @@ export class IterationComposition {
     const weights = this.weightsUs(chunk + decodes);
     if (chunk === 0 || !this.eagerPrefill) return weights + rest + contexts + pairs;
     // Launches and kernels run side by side.
-    const launches = this.#layerSum(() => this.#overheads.prefillPerLayerUs);
+    const launches = this.#prefillLaunchesUs();
     const attention = this.#prefillTokensUs(chunk);
     return rest - launches - attention + softmax(launches, weights + attention + pairs) + contexts;
   }
@@ -201,15 +201,25 @@ export class IterationComposition {
   }
 
   #overheadUs(sequences: number, prefills: boolean): number {
-    const { iterationUs, perLayerUs, prefillPerLayerUs, perSequenceUs } = this.#overheads;
+    const { iterationUs, perLayerUs, perSequenceUs, perLinearLayerUs, perIndexerUs } = this.#overheads;
     const { parallelPerLayerUs } = this.#overheads;
+    const indexerUs = this.#shape.mla?.indexer ? perIndexerUs : 0;
     const layers = this.#layerSum(
-      () =>
+      ({ linear }) =>
         perLayerUs +
         (this.#parallel.tensor > 1 ? parallelPerLayerUs : 0) +
-        (prefills ? prefillPerLayerUs : 0),
+        (linear === undefined ? indexerUs : perLinearLayerUs),
     );
-    return iterationUs * this.#parallel.pipeline + layers + perSequenceUs * sequences;
+    const launches = prefills ? this.#prefillLaunchesUs() : 0;
+    return iterationUs * this.#parallel.pipeline + layers + launches + perSequenceUs * sequences;
+  }
+
+  /** Launches of the kernels of a prefill, without CUDA graphs. */
+  #prefillLaunchesUs(): number {
+    const { prefillPerLayerUs, prefillPerLinearLayerUs } = this.#overheads;
+    return this.#layerSum(
+      ({ linear }) => prefillPerLayerUs + (linear === undefined ? 0 : prefillPerLinearLayerUs),
+    );
   }
 
   #projectionsUs({ linear, sparse }: LayerGroup, tokens: number): number {

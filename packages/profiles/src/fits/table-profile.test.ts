@@ -18,8 +18,12 @@ const NONE: EngineOverheads = {
   parallelPerLayerUs: 0,
   paddedExpertsUs: null,
   fusesSharedExpert: false,
+  sharedExpertStreamTokens: 0,
   acrossNormKernels: 0,
   prefillPerLayerUs: 0,
+  perLinearLayerUs: 0,
+  perIndexerUs: 0,
+  prefillPerLinearLayerUs: 0,
   perSequenceUs: 0,
   perContextTokenNs: 0,
   requestOverheadMs: 0,
@@ -222,6 +226,53 @@ describe('an iteration composed from kernel tables', () => {
     assert.equal(saved({ ...deepSeek, mla: { ...latent, indexer: { heads: 8, size: 128 } } }), 0);
   });
 
+  it('computes a shared expert beside the routed ones on a stream of its own', () => {
+    const experts = { experts: 8, perToken: 2, inter: 512, sharedInter: 4096 };
+    const shape = shapeOf([{ count: 4, window: null, feedForward: experts }]);
+    const weightsUs = (sharedExpertStreamTokens: number, tokens: number, layer = shape) =>
+      compose(layer, ALONE, undefined, { sharedExpertStreamTokens }).weightsUs(tokens);
+    const none = shapeOf([{ count: 4, window: null, feedForward: { ...experts, sharedInter: 0 } }]);
+    const sharedUs = weightsUs(0, 64) - weightsUs(0, 64, none);
+    assert.ok(weightsUs(1024, 64) > weightsUs(0, 64, none));
+    assert.ok(weightsUs(1024, 64) < weightsUs(0, 64) - 0.9 * sharedUs);
+    assert.equal(weightsUs(1024, 2048), weightsUs(0, 2048));
+  });
+
+  it('sums the kernels of latent attention where the module is slower', () => {
+    const mla = { queryRank: 512, kvRank: 512, nopeSize: 128, ropeSize: 64, valueSize: 128 };
+    const latent = { kv_cache_dtype: 'bfloat16', num_heads: 8n };
+    const steps = [1, 1024, 8192].map((step) => ({ ...latent, batch_size: 1n, step: BigInt(step) }));
+    const module = (us: number) => steps.map((row) => ({ ...row, gemm_type: 'bfloat16', latency: us / 1e3 }));
+    const product = { num_heads: 8n, num_tokens: 1n, latency: 0.004 };
+    const restUs = (moduleUs: number) => {
+      const tables = new OperatorTables({
+        ...operatorRows(),
+        mla_generation_module: module(moduleUs),
+        generation_mla: steps.map((row) => ({ ...row, latency: 0.01 })),
+        mla_bmm: ['mla_gen_pre', 'mla_gen_post'].map((op_name) => ({ ...product, op_name })),
+      });
+      return compose({ ...DENSE, mla }, ALONE, tables).decodeRestUs(1);
+    };
+    const projections = 1024 * (512 + 512 + 64) + 512 * 8 * 192 + 1024 * 8 * 128;
+    const small = 3 * 2 + (2 * (2 * 1024 + 2 * 8 * 64 + 2 * 576)) / (H100.memoryGBps * 1e3);
+    const sumUs = 10 + 2 * 4 + projections * KERNELS.perWeightUs + small;
+    near(restUs(1000) - restUs(5), 4 * (sumUs - 5), 0.01);
+  });
+
+  it('adds what the tables lack of layers with a gated delta rule, in a prefill its launches too', () => {
+    const linear = { keyHeads: 4, valueHeads: 8, keySize: 128, valueSize: 128 };
+    const hybrid = { ...DENSE, layers: [{ ...DENSE.layers[0], linear }] };
+    const of = (shape: TransformerShape, changes: Partial<EngineOverheads>) => {
+      const composition = compose(shape, ALONE, undefined, changes);
+      return [composition.decodeRestUs(1), composition.prefillRestUs(1)];
+    };
+    const added = (shape: TransformerShape, changes: Partial<EngineOverheads>) =>
+      of(shape, changes).map((us, i) => us - of(shape, {})[i]);
+    const times = { perLinearLayerUs: 30, prefillPerLinearLayerUs: 700 };
+    for (const [i, us] of added(hybrid, times).entries()) near(us, 4 * [30, 730][i], 1e-6);
+    for (const us of added(DENSE, { ...times, perIndexerUs: 50 })) near(us + 1, 1, 1e-6);
+  });
+
   it('takes attention over chosen tokens by the tokens of a prompt, with its indexer', () => {
     const sparse = compose({
       ...DENSE,
@@ -262,6 +313,12 @@ describe('overheads of an engine', () => {
     assert.deepEqual([of('0.12.0').asyncScheduling, of('0.14.0').asyncScheduling], [false, true]);
     assert.ok(of('0.17.1').acrossNormKernels > 0);
     for (const newest of ['0.18.0', '1.0', '', 'nightly-1', null]) assert.equal(of(newest), of('0.24.0'));
+  });
+
+  it('of SGLang are those before kernels were fused, up to 0.5.9', () => {
+    const of = (version: string | null) => engineOverheads('sglang', version);
+    assert.ok(of('0.5.9').perIndexerUs > 0 && of('0.5.10').perIndexerUs === 0);
+    for (const newest of ['0.5.14', '', 'nightly-dev', null]) assert.equal(of(newest), of('0.5.10'));
   });
 });
 

@@ -108,7 +108,13 @@ export async function readOperatorTables(folder: string, gpu: Gpu, engine: strin
  * those of FP8 by tensor for FP8 in blocks, which take longer.
  */
 function expertKey(row: OperatorRow): string {
-  return [String(row.moe_dtype).replace('_block', ''), row.hidden_size, row.inter_size, row.num_experts, row.topk].join();
+  return [
+    String(row.moe_dtype).replace('_block', ''),
+    row.hidden_size,
+    row.inter_size,
+    row.num_experts,
+    row.topk,
+  ].join();
 }
 
 async function dataFolder(folder: string): Promise<string> {

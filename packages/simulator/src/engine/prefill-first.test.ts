@@ -71,6 +71,23 @@ it('equal requests that prefill first end together, so that clients move in step
   assert.deepEqual([ends(true), ends(false)], [1, 4]);
 });
 
+it('a prompt waits until the scheduler looks for it, at once after a prefill and while nothing runs', () => {
+  const asked = [
+    { atMs: 0, input: 10, output: 40 },
+    { atMs: 30, input: 10, output: 1 },
+    { atMs: 31, input: 10, output: 1 },
+    { atMs: 900, input: 10, output: 1 },
+  ];
+  const firsts = (schedulerRecvInterval: number) => {
+    const engine = engineWith(asked, { prefillFirst: true, schedulerRecvInterval });
+    engine.runUntil(Number.POSITIVE_INFINITY);
+    return times(engine).map(({ first }) => Number(first.toFixed(1)));
+  };
+  // An iteration of one decode takes 10.1 ms. The first prompt is done after 11 ms, both others take 12 together.
+  assert.deepEqual(firsts(1), [11, 11 + 2 * 10.1 + 12, 11 + 2 * 10.1 + 12, 911]);
+  assert.deepEqual(firsts(20), [11, 11 + 20 * 10.1 + 12, 11 + 20 * 10.1 + 12, 911]);
+});
+
 it('every request ends, whatever the pool, and a snapshot goes on as the engine does', () => {
   const request = fc.record({
     atMs: fc.constantFrom(0, 0, 40, 300),
@@ -80,6 +97,7 @@ it('every request ends, whatever the pool, and a snapshot goes on as the engine 
   const options = fc.record({
     prefillFirst: fc.constant(true),
     asyncScheduling: fc.boolean(),
+    schedulerRecvInterval: fc.constantFrom(1, 3, 30),
     prefixCaching: fc.boolean(),
     wholePromptFits: fc.boolean(),
     maxNumBatchedTokens: fc.constantFrom(24, 100, 512),
