@@ -52,6 +52,15 @@ Operating points: open rows of NVIDIA's aiconfigurator-core with equal model, le
         'differ by < 2 %': close.length,
         'too close to tell, %': percent(unsure, close),
       };
+      for (const same of figure === 'flags' ? grouped(apart, ({ setting }) => setting) : []) {
+        const simulated = same.filter((pair) => pair.simulated !== 1);
+        yield {
+          ...{ setting: same[0].setting!, 'differ by > 5 %': same.length },
+          'sign is right': same.filter(isRight).length,
+          wrong: simulated.filter((pair) => !isRight(pair)).length,
+          'not simulated': same.length - simulated.length,
+        };
+      }
       if (!misses) continue;
       for (const { name, measured, simulated, verdict } of apart.filter((pair) => !isRight(pair)))
         yield `${figure}: ${name}: ${measured.toFixed(3)}, simulated ${simulated.toFixed(3)}, ${verdict}`;
@@ -82,6 +91,8 @@ interface Pair {
   readonly measured: number;
   readonly simulated: number;
   readonly verdict: ChangeVerdict;
+  /** Of commands that differ in one. */
+  readonly setting?: string;
 }
 
 /** Pairs that differ by more, and by less, than which the bars are. */
@@ -244,7 +255,7 @@ async function flags(data: string): Promise<Pair[]> {
     const measured = 1 / (1 + Number(pair.text('output_throughput_change_pct')) / 100);
     const setting = (['kind', 'setting', 'before_value', 'after_value'] as const).map((at) => pair.text(at));
     const name = `${pair.text('page')}, ${before.row.text('engine')}, ${setting.join(' ')}`;
-    return { figure: 'flags', name, measured, simulated: ratio, verdict };
+    return { ...{ figure: 'flags', name, measured, simulated: ratio, verdict }, setting: setting[1] };
   });
 }
 
