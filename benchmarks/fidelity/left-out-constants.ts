@@ -148,7 +148,6 @@ export async function refit(servers: readonly PointServer[], answersOf: Answers)
       return under((point) => constants.get(groupOf(point))!);
     };
     const all = fitted(rows, at);
-    if (process.env.FIT) console.error(engine, JSON.stringify(shipped(engine)), JSON.stringify(all));
     const none = await under(() => all);
     const campaign = await without(LEFT_OUT.campaign);
     const model = await without(LEFT_OUT.model);
