@@ -36,7 +36,10 @@ export const PROFILE_ERRORS = {
 const LEAST_MEASURED = 0.05;
 
 /** Error that intervals allow for, and where it comes from. A measured profile has no TTFT of its own: that of tables counts. */
-export function profileError({ engine, weights, fit }: EngineProfile, precision: WeightPrecision): ProfileError {
+export function profileError(
+  { engine, weights, fit }: EngineProfile,
+  precision: WeightPrecision,
+): ProfileError {
   const { status } = weights[precision]!;
   if (status === 'tables' && engine.name === 'SGLang') return PROFILE_ERRORS.tablesOfSglang;
   if (status !== 'measured') return PROFILE_ERRORS[status];
