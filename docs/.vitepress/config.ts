@@ -34,8 +34,11 @@ function afterFirstPaint(html: string): string {
     `<script>(() => {
   let modules = ${JSON.stringify(modules).replaceAll('</', '<\\/')};
   const add = () => {
-    document.head.append(document.createRange().createContextualFragment(modules));
+    const late = document.createRange().createContextualFragment(modules);
     modules = '';
+    // In their order: the first has what the others read.
+    for (const script of late.querySelectorAll('script')) script.async = false;
+    document.head.append(late);
   };
   if (document.hidden) return add();
   setTimeout(add, 3000);

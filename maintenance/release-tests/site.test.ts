@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { parseSync } from 'oxc-parser';
+import { chromium } from 'playwright-core';
 import { build } from 'vitepress';
 import { sections } from '../../docs/.vitepress/pages.ts';
 import { buildProgram } from '../../packages/servegym/src/cli/program.ts';
@@ -109,6 +110,22 @@ describe('the documentation site', () => {
       assert.doesNotMatch(text, /<script type="module"|rel="modulepreload"|\.woff2/, page);
       assert.ok(text.includes(`src=\\"${BASE}servegym-sim.js\\"`), page);
     }
+  });
+
+  it('runs its modules in order, whichever comes first', async () => {
+    const browser = await chromium.launch({ executablePath: process.env.SERVEGYM_CHROMIUM });
+    after(() => browser.close());
+    const page = await browser.newPage();
+    const faults: string[] = [];
+    page.on('pageerror', ({ message }) => faults.push(message));
+    await page.route('**', async (route) => {
+      const path = new URL(route.request().url()).pathname.slice(BASE.length) || 'index.html';
+      if (path.includes('metadata.')) await new Promise((late) => setTimeout(late, 1000));
+      await route.fulfill({ path: join(folder, path) });
+    });
+    await page.goto(`http://site${BASE}`);
+    await page.waitForFunction(() => '__vue_app__' in document.querySelector('#app')!);
+    assert.deepEqual(faults, []);
   });
 
   it('finds words of the pages in its search index', () => {
