@@ -35,6 +35,7 @@ export default benchmark({
       const added = addContribution(await readReferenceFile(file), { gpu, command, source: source ?? file });
       for (const { errors, profile, status, load, requests } of added)
         yield { profile, status, load, requests, ...errorRow(errors) };
+      yield 'Written to benchmarks/fidelity/contributed: send it as a pull request. The next `--output` has it in docs/fidelity.md.';
       return;
     }
     if (data === undefined && tables === undefined) throw new Error('expected --data or --tables');

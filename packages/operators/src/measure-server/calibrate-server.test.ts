@@ -55,14 +55,15 @@ describe('the calibration of a running server', () => {
     assert.match(trust, /off by [\d.]+ %.*do not trust the profile there/s);
   });
 
-  it('finds the scheduling and the token budget, which the server does not tell', async () => {
-    const { profile, findings } = await calibrateVirtually(server, FACTS, {
+  it('finds the scheduling and the token budget, which the server does not tell, and tries none below its sequences', async () => {
+    const facts = { ...FACTS, maxNumSeqs: 600 };
+    const { profile, findings } = await calibrateVirtually(server, facts, {
       ...{ minutes: 0.8, drawnServers: 0, isBudgetAssumed: true },
-      served: { ...FACTS, maxNumBatchedTokens: 512 },
+      served: { ...facts, maxNumBatchedTokens: 1024 },
     });
     assert.equal(profile.engine.asyncScheduling, false, findings.join('\n'));
     assert.match(findings.join('\n'), /^Scheduling: after each step \(synchronous\)\. Requests are off by/m);
-    assert.match(findings.join('\n'), /^Token budget of an iteration: 512 /m);
+    assert.match(findings.join('\n'), /^Token budget of an iteration: 1024 /m);
   });
 
   it('finds how much work the front end has, when it knows how many processes there are', async () => {

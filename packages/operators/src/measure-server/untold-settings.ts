@@ -48,7 +48,7 @@ export function findUntoldSettings(
   const fitted = loads.map(fittedLoad);
   const settings = [
     // Under a wrong budget the loads look as if another scheduling had served them, and not the other way round.
-    ...(isBudgetAssumed ? [budgetFrom(start.maxNumBatchedTokens!)] : []),
+    ...(isBudgetAssumed ? [budgetFrom(start.maxNumBatchedTokens!, start.maxNumSeqs ?? 0)] : []),
     schedulingOf(start.start),
     // Where iterations read more weights than was taken, scheduling has to be looked for again.
     ...(isGuess ? [EXPERTS, schedulingOf(start.start)] : []),
@@ -134,13 +134,15 @@ const FRONT_END: UntoldSetting = {
   })),
 };
 
-function budgetFrom(assumed: number): UntoldSetting {
+function budgetFrom(assumed: number, least: number): UntoldSetting {
   return {
     name: 'Token budget of an iteration',
-    values: [assumed, ...BUDGETS.filter((budget) => budget !== assumed)].map((maxNumBatchedTokens) => ({
-      name: `${maxNumBatchedTokens} (--max-num-batched-tokens)`,
-      apply: (options) => ({ ...options, maxNumBatchedTokens }),
-    })),
+    values: [assumed, ...BUDGETS.filter((budget) => budget !== assumed && budget >= least)].map(
+      (maxNumBatchedTokens) => ({
+        name: `${maxNumBatchedTokens} (--max-num-batched-tokens)`,
+        apply: (options) => ({ ...options, maxNumBatchedTokens }),
+      }),
+    ),
   };
 }
 
