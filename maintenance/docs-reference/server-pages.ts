@@ -1,12 +1,18 @@
 import { findGpu, priceOf } from '@servegym/profiles';
-import { curveCharts, curveTable, rateText, usdText } from '../../packages/element/src/curve-charts.ts';
+import {
+  curveCharts,
+  RESTS_ON,
+  rateText,
+  usdText,
+  VALUES,
+  valueRows,
+} from '../../packages/element/src/curve-charts.ts';
 import { percent, timeText } from '../../packages/element/src/line-chart.ts';
 import { block, prose, table } from './markdown.ts';
 import { atBreaking, LOAD, type Server, startLine, type Variant } from './simulated-server.ts';
 
 const LOAD_TEXT = `prompts of ${LOAD.input.toLocaleString('en-US')} tokens and answers of ${LOAD.output}`;
 const SLO_TEXT = `TTFT p99 at most ${timeText(LOAD.sloTtft)}, TPOT p99 at most ${timeText(LOAD.sloTpot)}`;
-const RESTS_ON = { measured: 'measured', tables: 'kernel tables', estimated: 'data sheets' } as const;
 
 const capital = (text: string) => text.charAt(0).toUpperCase() + text.slice(1);
 const gpusText = ({ profile: { gpu } }: Variant) =>
@@ -18,7 +24,6 @@ export function serverPage(server: Server, all: readonly Server[]): string {
   const { model, gpu } = profile;
   const { line, notExpressed } = startLine(server);
   const bounds = { ttft: LOAD.sloTtft, tpot: LOAD.sloTpot };
-  const values = curveTable(curve);
   const others = counts.filter((count) => count !== gpu.count);
   const parts = [
     `# ${model.name} on ${gpu.name}`,
@@ -29,7 +34,7 @@ export function serverPage(server: Server, all: readonly Server[]): string {
     '## Latency, memory and cost against load',
     `Poisson arrivals of requests with ${LOAD_TEXT}. Dotted: the SLO; upright: the breaking point; dots: ${LOAD.rate} requests/s.`,
     `<div class="server-curves" v-pre>\n${curveCharts(curve, bounds).join('\n').replaceAll(/\n+/g, '\n')}\n</div>`,
-    ...table(values.heads, values.rows),
+    ...table(VALUES, valueRows(curve)),
     '## Neighbours',
     ...neighbourTable(server, all),
     ...(others.length === 0

@@ -18,16 +18,17 @@ type Chart = Pick<LineChart, 'title' | 'text' | 'logarithmic' | 'limit' | 'range
 export const usdText = (usd: number) => `$${usd < 1 ? usd.toPrecision(2) : usd.toFixed(2)}`;
 export const rateText = (rate: number) => String(Number(rate.toPrecision(3)));
 
-/** The points of a curve as texts, under headings. */
-export function curveTable({ points }: LoadCurve): { readonly heads: string[]; readonly rows: string[][] } {
-  return {
-    heads: 'requests/s, TTFT p50, TTFT p99, TPOT p50, TPOT p99, KV mean, KV peak, USD/M tokens'.split(', '),
-    rows: points.map(({ rate, ttft, tpot, kvMean, kvPeak, usdPerMillionTokens }) => [
-      ...[rateText(rate), timeText(ttft.p50), timeText(ttft.p99), timeText(tpot.p50), timeText(tpot.p99)],
-      ...[percent(kvMean), percent(kvPeak), usdText(usdPerMillionTokens)],
-    ]),
-  };
-}
+/** What the times of a profile rest on, by its status. */
+export const RESTS_ON = { measured: 'measured', tables: 'kernel tables', estimated: 'data sheets' } as const;
+/** Headings of `valueRows`. */
+export const VALUES =
+  'requests/s, TTFT p50, TTFT p99, TPOT p50, TPOT p99, KV mean, KV peak, USD/M tokens'.split(', ');
+/** The points of a curve as texts. */
+export const valueRows = ({ points }: LoadCurve): string[][] =>
+  points.map(({ rate, ttft, tpot, kvMean, kvPeak, usdPerMillionTokens }) => [
+    ...[rateText(rate), timeText(ttft.p50), timeText(ttft.p99), timeText(tpot.p50), timeText(tpot.p99)],
+    ...[percent(kvMean), percent(kvPeak), usdText(usdPerMillionTokens)],
+  ]);
 
 /** The charts of a curve, as SVG with classes for the style sheet. */
 export function curveCharts(curve: LoadCurve, bounds: Bounds): string[] {

@@ -38,6 +38,13 @@ export const percent = (share: number) => `${Math.round(100 * share)}\u00a0%`;
 export const escaped = (text: string) =>
   text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('"', '&quot;');
 
+/** A table as HTML, of plain text. */
+export function htmlTable(heads: readonly string[], rows: readonly (readonly string[])[]): string {
+  const row = (cells: readonly string[], tag: string) =>
+    `<tr>${cells.map((cell) => `<${tag}>${escaped(cell)}</${tag}>`).join('')}</tr>`;
+  return `<table>${row(heads, 'th')}${rows.map((cells) => row(cells, 'td')).join('')}</table>`;
+}
+
 /** A chart as SVG, with classes for the style sheet. */
 export function lineChart(chart: LineChart): string {
   const { title, xs, xName, lines, text, logarithmic, limit, upright, dots } = chart;

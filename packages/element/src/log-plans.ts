@@ -1,5 +1,5 @@
 import { rateText, usdText } from './curve-charts.ts';
-import { escaped, timeText } from './line-chart.ts';
+import { escaped, htmlTable, timeText } from './line-chart.ts';
 import type { LogAnswer, LogPlan } from './plan-log.ts';
 
 /** The control that takes a log, and the place of its plans. */
@@ -17,17 +17,7 @@ const enginesOf = ({ pools }: LogPlan) =>
     .map(({ engines, profile, role }) => `${engines} x ${profile}${role === 'all' ? '' : ` to ${role}`}`)
     .join(' + ');
 
-const HEADS = [
-  'Engines',
-  'Weights',
-  'GPUs',
-  'USD/h',
-  'USD/M out',
-  'TTFT p99',
-  'TPOT p99',
-  'Headroom',
-  'Rests on',
-];
+const HEADS = 'Engines, Weights, GPUs, USD/h, USD/M out, TTFT p99, TPOT p99, Headroom, Rests on'.split(', ');
 
 function table(plans: readonly LogPlan[], heads = HEADS): string {
   const rows = plans.map((plan) => [
@@ -35,9 +25,7 @@ function table(plans: readonly LogPlan[], heads = HEADS): string {
     ...[usdText(plan.usdPerMillionOutputTokens), timeText(plan.ttftP99Ms), timeText(plan.tpotP99Ms)],
     ...[`${rateText(plan.headroom)}x`, plan.restsOn, ...(heads === HEADS ? [] : [plan.assumes.join(', ')])],
   ]);
-  const row = (cells: readonly string[], tag: string) =>
-    `<tr>${cells.map((cell) => `<${tag}>${escaped(cell)}</${tag}>`).join('')}</tr>`;
-  return `<div class="scroll" tabindex="0" role="region" aria-label="Plans"><table>${row(heads, 'th')}${rows.map((cells) => row(cells, 'td')).join('')}</table></div>`;
+  return `<div class="scroll" tabindex="0" role="region" aria-label="Plans">${htmlTable(heads, rows)}</div>`;
 }
 
 /** Plans for a log as HTML: those that rest on measurements first, then those on assumptions. */

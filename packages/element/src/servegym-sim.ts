@@ -1,8 +1,8 @@
 import { fetchJson, type ProfileEntry } from './catalog.ts';
 import chartStyle from './curve-charts.css?inline';
-import { curveCharts, curveTable, rateText, usdText } from './curve-charts.ts';
+import { curveCharts, RESTS_ON, rateText, usdText, VALUES, valueRows } from './curve-charts.ts';
 import { filmPicture } from './film-picture.ts';
-import { escaped, percent, timeText } from './line-chart.ts';
+import { escaped, htmlTable, percent, timeText } from './line-chart.ts';
 import type { LoadCurve } from './load-curve.ts';
 import { LOG_PART, logPlans } from './log-plans.ts';
 import style from './servegym-sim.css?inline';
@@ -335,7 +335,7 @@ export class ServegymSim extends HTMLElement {
       ],
       [
         'Confidence',
-        STATUS[curve.status],
+        RESTS_ON[curve.status],
         `TPOT ± ${percent(error.share)}, TTFT ± ${percent(error.ttftShare)}`,
       ],
     ];
@@ -351,7 +351,7 @@ export class ServegymSim extends HTMLElement {
     const left = notSimulated.length === 0 ? '' : ` Not simulated: ${notSimulated.join('; ')}.`;
     this.#part('.notes').textContent =
       `${what}, ${input.toLocaleString('en-US')} tokens in, ${output.toLocaleString('en-US')} out, Poisson arrivals. Dotted: the SLO; upright: the breaking point. Times: ${curve.source}. Error: ${error.source}.${left}`;
-    this.#part('.values .scroll').innerHTML = table(curve);
+    this.#part('.values .scroll').innerHTML = htmlTable(VALUES, valueRows(curve));
     if (isWhole)
       this.#part('[role=status]').textContent =
         `${what}: breaking point ${breaking === null ? '' : `${rateText(breaking.rate)} requests/s, `}${breaks}. At ${rateText(at.rate)} requests/s TTFT p99 ${timeText(at.ttft.p99)}, TPOT p99 ${timeText(at.tpot.p99)}.`;
@@ -361,19 +361,6 @@ export class ServegymSim extends HTMLElement {
 
 /** Where the requests stand still, s. */
 const STILL_S = 9;
-
-const STATUS: Readonly<Record<LoadCurve['status'], string>> = {
-  measured: 'measured',
-  tables: 'kernel tables',
-  estimated: 'estimated',
-};
-
-function table(curve: LoadCurve): string {
-  const { heads, rows } = curveTable(curve);
-  const row = (cells: readonly string[], tag: string) =>
-    `<tr>${cells.map((cell) => `<${tag}>${escaped(cell)}</${tag}>`).join('')}</tr>`;
-  return `<table>${row(heads, 'th')}${rows.map((cells) => row(cells, 'td')).join('')}</table>`;
-}
 
 function valueAt(name: keyof typeof SLIDERS, step: number): number {
   const [low, high] = RANGES[name];
