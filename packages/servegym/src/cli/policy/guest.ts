@@ -242,9 +242,11 @@ export function guestPolicy(given: typeof GUEST, views: ReturnType<typeof guestV
     },
     score(now) {
       const scored = request(0);
-      for (const [row, replica] of shown().entries()) {
+      const replicas = shown();
+      // An iterator would take a sixteenth of the time of a trace.
+      for (let row = 0; row < replicas.length; row++) {
         try {
-          list[row] = answered(functions.score!(scored, replica, now, fleet), row);
+          list[row] = answered(functions.score!(scored, replicas[row], now, fleet), row);
         } catch (error) {
           list[row] = thrown(error, row);
         }
