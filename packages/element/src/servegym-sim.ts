@@ -375,6 +375,12 @@ function stepOf(name: keyof typeof SLIDERS, value: number): number {
 
 /** Calls once when an element is within half a window of what is seen; costs nothing before. @returns stops to wait */
 function onceNear(element: Element, begin: () => void): () => void {
+  const { top, bottom } = element.getBoundingClientRect();
+  // The observer tells a frame later.
+  if (top < 1.5 * innerHeight && bottom > -0.5 * innerHeight) {
+    begin();
+    return () => {};
+  }
   const watch = new IntersectionObserver(
     (seen) => {
       if (!seen.some(({ isIntersecting }) => isIntersecting)) return;
