@@ -256,13 +256,17 @@ export class OperatorTables {
       );
     const usable = this.#experts.filter((table) => precisions.includes(table.precision));
     if (usable.length === 0) throw missing(`experts in ${precisions.join(' or ')}`, this.expertPrecisions);
-    const least = Math.min(...usable.map((table) => distance(table.shape)));
-    const best = usable
-      .filter((table) => distance(table.shape) === least)
-      .reduce((a, b) => (beyond(b.skewed, USUAL_TOKENS) < beyond(a.skewed, USUAL_TOKENS) ? b : a));
-    if (least > 0)
+    // Of each precision the nearest shapes: the precision with the nearest of all may be the slower one.
+    const nearest = [...Map.groupBy(usable, ({ precision }) => precision).values()].flatMap((tables) => {
+      const least = Math.min(...tables.map((table) => distance(table.shape)));
+      return tables.filter((table) => distance(table.shape) === least);
+    });
+    const scaleOf = (table: ExpertTable) => expertWork(shape) / expertWork(table.shape);
+    const usualUs = (table: ExpertTable) => scaleOf(table) * beyond(table.skewed, USUAL_TOKENS);
+    const best = nearest.reduce((a, b) => (usualUs(b) < usualUs(a) ? b : a));
+    if (distance(best.shape) > 0)
       this.notes.add(`experts ${expertLabel(shape)}: as of ${expertLabel(best.shape)}, by their size`);
-    return { table: best, scale: expertWork(shape) / expertWork(best.shape) };
+    return { table: best, scale: scaleOf(best) };
   }
 
   /** Attention with its projections, of decoding. */
