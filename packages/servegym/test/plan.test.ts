@@ -268,6 +268,10 @@ describe('servegym plan', () => {
     assert.match(stdout, /Not searched: .*kinds_of_gpu \(at most two in a fleet\).*\nRank correlation: /);
     writeFileSync(file, JSON.stringify({ ...own, autoscaler: [{ requests_in_flight: 1 }] }));
     const scaled = (await runCommand(...drawn)).stdout;
+    assert.match(
+      scaled,
+      /USD an hour with the autoscaler below, .* USD an hour .* with all engines all the time/,
+    );
     assert.match(scaled, /With Kubernetes’ autoscaler at 1 requests in flight on each: 2 engines on average/);
     writeFileSync(file, JSON.stringify({ ...own, tensor_parallel_size: [3] }));
     const none = await runCommand(...drawn);

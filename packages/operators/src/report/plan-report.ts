@@ -195,12 +195,16 @@ function enginesText({ pools }: FleetPlan): string {
 
 /** A plan in words. */
 function planSentence(plan: FleetPlan, which = 'Cheapest'): string {
-  const { gpus, usdPerHour, confidence, breaksFirst, headroom } = plan;
+  const { gpus, usdPerHour, autoscaler, confidence, breaksFirst, headroom } = plan;
   const { low, high } = confidence.usdPerHour;
+  const always = `${figure(usdPerHour)} USD an hour (${figure(low)} to ${figure(high)})`;
+  const price = autoscaler
+    ? `${figure(autoscaler.usdPerHour)} USD an hour with the autoscaler below, ${always} with all engines all the time`
+    : always;
   const { sustainedRps: sustained } = confidence;
   const times = headroom / plan.sustainedRps;
   return [
-    `${which}: ${enginesText(plan)} (${counted(gpus, 'GPU')}), ${figure(usdPerHour)} USD an hour (${figure(low)} to ${figure(high)}).`,
+    `${which}: ${enginesText(plan)} (${counted(gpus, 'GPU')}), ${price}.`,
     `Settings: ${settingsText(plan)}.`,
     ...linesIf(
       plan.router === 'prefix_aware',
