@@ -272,7 +272,7 @@ describe('servegym plan', () => {
       scaled,
       /USD an hour with the autoscaler below, .* USD an hour .* with all engines all the time/,
     );
-    assert.match(scaled, /With Kubernetes’ autoscaler at 1 requests in flight on each: 2 engines on average/);
+    assert.match(scaled, /With Kubernetes’ autoscaler at 1 request in flight on each: 2 engines on average/);
     writeFileSync(file, JSON.stringify({ ...own, tensor_parallel_size: [3] }));
     const none = await runCommand(...drawn);
     assert.deepEqual([none.code, none.stdout], [2, '']);

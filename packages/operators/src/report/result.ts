@@ -1,4 +1,4 @@
-import type { EngineProfile } from '@servegym/simulator';
+import { counted, type EngineProfile } from '@servegym/simulator';
 import type { IntervalEnds } from '@servegym/simulator/statistics';
 import { z } from 'zod';
 import { type Candidate, KNOB_NAMES } from '../search/candidate.ts';
@@ -111,7 +111,7 @@ export function autoscalerLines(
   if (best === null) return [`No autoscaler that was tried keeps the SLO with at most ${engines} engines.`];
   const { requests_in_flight: target } = best.autoscaler;
   return [
-    `With Kubernetes’ autoscaler at ${figure(target)} requests in flight on each: ${figure(best.engines)} engines on average, ${figure(best.usdPerHour)} USD an hour, within the SLO on the whole trace.`,
+    `With Kubernetes’ autoscaler at ${counted(target, 'request')} in flight on each: ${figure(best.engines)} engines on average, ${figure(best.usdPerHour)} USD an hour, within the SLO on the whole trace.`,
   ];
 }
 
