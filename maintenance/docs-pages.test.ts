@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
+import { globSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, it } from 'node:test';
 import { repositoryLink } from '../docs/.vitepress/pages.ts';
@@ -13,6 +13,24 @@ it('data: the figures of the documentation are those that docs-figures.ts draws'
       readFileSync(join(root, 'docs/images', name), 'utf8') === svg,
       `docs/images/${name} is out of date. Run \`npx node maintenance/docs-figures.ts\`.`,
     );
+});
+
+it('the oldest Node that pages, packages and messages name is that of `engines`', () => {
+  const { engines } = JSON.parse(readFileSync(join(root, 'packages/servegym/package.json'), 'utf8'));
+  const named = ['*.md', 'docs/*.md', 'packages/*/README.md', 'clients/python/*.{md,toml}', 'deploy/**/*.py']
+    .flatMap((pattern) => globSync(pattern, { cwd: root }))
+    .flatMap((path) =>
+      [
+        ...readFileSync(join(root, path), 'utf8').matchAll(
+          /\bNode (\d+\.\d+)|PATH if it is ([\d.]+)|binaries>=([\d.]+)/g,
+        ),
+      ].map((found) => `${path}: >=${found[1] ?? found[2] ?? found[3]}`),
+    );
+  assert.ok(named.length > 8, `${named}`);
+  assert.deepEqual(
+    named.filter((text) => !text.endsWith(`: ${engines.node}`)),
+    [],
+  );
 });
 
 describe('a link of a page', () => {
