@@ -27,7 +27,10 @@ const PLAYED = {
   },
   fleet: {
     environment: fleet,
-    rivals: { rule: () => createFleetPolicy('rule'), HPA: () => createFleetPolicy('hpa') },
+    rivals: {
+      rule: () => createFleetPolicy('rule'),
+      'any-server': () => createFleetPolicy('any-server'),
+    },
   },
 } as unknown as Readonly<
   Record<string, { environment: GameEnvironment; rivals: Readonly<Record<string, () => GamePolicy>> }>
