@@ -190,12 +190,18 @@ describe('servegym profile make', () => {
     const { name, weights } = JSON.parse(readFileSync(output, 'utf8'));
     assert.equal(name, 'mine-100gb-my-llama-1b');
     assert.ok(Math.abs(weights.FP16.weightGiB - 2.3) < 0.05, weights.FP16.weightGiB);
-    writeFileSync(model, '{"model_type": "mamba"}');
+    writeFileSync(
+      model,
+      JSON.stringify({
+        ...{ model_type: 'mamba2', hidden_size: 4096, num_hidden_layers: 64, vocab_size: 32_768 },
+        ...{ state_size: 128, conv_kernel: 4 },
+      }),
+    );
     const unsupported = await runCommand('profile', 'make', '--gpu', gpu, '--model', model);
     assert.equal(unsupported.code, 2);
     assert.match(
       unsupported.stderr,
-      /config\.json: expected a model of a supported kind .* got `model_type` "mamba"/,
+      /config\.json: expected a model whose layers are known .* got `model_type` "mamba2" with `state_size`, `conv_kernel`/,
     );
   });
 
