@@ -43,8 +43,7 @@ if (import.meta.main) {
       results.push(result);
     }
   };
-  // One more than there are cores: browsers, servers and jobs wait for a quarter of their time.
-  await Promise.all(Array.from({ length: Math.min(availableParallelism() + 1, files.length) }, runFiles));
+  await Promise.all(Array.from({ length: Math.min(availableParallelism(), files.length) }, runFiles));
 
   for (const { name, failures, output } of results.toSorted((a, b) => (a.name < b.name ? -1 : 1))) {
     for (const failure of failures) console.log(`\n✗ ${failure}`);
