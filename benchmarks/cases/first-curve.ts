@@ -1,4 +1,4 @@
-import { chromium } from 'playwright-core';
+import { launchChromium } from '../../maintenance/test-servers/chromium.ts';
 import { serveFiles } from '../../packages/element/browser/static-files.fixture.ts';
 import { benchmark } from '../harness.ts';
 
@@ -18,7 +18,7 @@ export default benchmark({
   options: { rounds: 5, throttle: [1, 4] },
   async *run({ rounds, throttle }) {
     const files = await serveFiles({ 'plain.html': PAGE });
-    const browser = await chromium.launch({ executablePath: process.env.SERVEGYM_CHROMIUM });
+    const browser = await launchChromium();
     try {
       for (let round = 1; round <= rounds; round++)
         for (const rate of throttle) {

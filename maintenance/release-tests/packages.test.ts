@@ -15,7 +15,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { promisify } from 'node:util';
-import { chromium } from 'playwright-core';
+import { launchChromium } from '../test-servers/chromium.ts';
 import { PACKED } from './packed-packages.fixture.ts';
 
 const run = promisify(execFile);
@@ -155,10 +155,7 @@ describe('the packed packages', () => {
             ((await (await fetch(`${url}/health`)).json()) as { status: string }).status,
             'healthy',
           );
-          const browser = await chromium.launch({
-            executablePath: process.env.SERVEGYM_CHROMIUM!,
-            args: ['--no-sandbox'],
-          });
+          const browser = await launchChromium();
           try {
             const page = await browser.newPage();
             await page.goto(`${url}/`);

@@ -5,10 +5,10 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { parseSync } from 'oxc-parser';
-import { chromium } from 'playwright-core';
 import { build } from 'vitepress';
 import { sections } from '../../docs/.vitepress/pages.ts';
 import { buildProgram } from '../../packages/servegym/src/cli/program.ts';
+import { launchChromium } from '../test-servers/chromium.ts';
 
 const maintenance = dirname(import.meta.dirname);
 const root = dirname(maintenance);
@@ -113,7 +113,7 @@ describe('the documentation site', () => {
   });
 
   it('runs its modules in order, whichever comes first', async () => {
-    const browser = await chromium.launch({ executablePath: process.env.SERVEGYM_CHROMIUM });
+    const browser = await launchChromium();
     after(() => browser.close());
     const page = await browser.newPage();
     const faults: string[] = [];

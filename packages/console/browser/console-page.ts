@@ -2,15 +2,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import {
-  type Browser,
-  type BrowserContextOptions,
-  chromium,
-  type Frame,
-  type Locator,
-  type Page,
-  type Request,
-} from 'playwright-core';
+import type { Browser, BrowserContextOptions, Frame, Locator, Page, Request } from 'playwright-core';
 
 /** Longest wait for anything of the page: a guard against hanging, far beyond what a busy machine needs. */
 const LONGEST_WAIT_MS = 120_000;
@@ -159,15 +151,6 @@ export async function eventually<T>(read: () => T | Promise<T>, isRight: (value:
     if (performance.now() > end) assert.fail(`Still ${value} after ${LONGEST_WAIT_MS / 1000} s`);
     await pause(20);
   }
-}
-
-/** Starts the Chromium that `SERVEGYM_CHROMIUM` names. */
-export function launchChromium(): Promise<Browser> {
-  const executablePath = process.env.SERVEGYM_CHROMIUM;
-  if (!executablePath) {
-    throw new Error('Expected the path of a Chromium in SERVEGYM_CHROMIUM; `npm test` finds one and sets it');
-  }
-  return chromium.launch({ executablePath });
 }
 
 /** Opens `url` in a browser of its own memory and notes console errors and requests to other origins. */

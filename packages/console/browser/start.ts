@@ -2,8 +2,9 @@ import { createServer, type IncomingMessage, request, type ServerResponse } from
 import type { AddressInfo } from 'node:net';
 import { after, afterEach } from 'node:test';
 import type { Browser, BrowserContextOptions } from 'playwright-core';
+import { launchChromium } from '../../../maintenance/test-servers/chromium.ts';
 import { type ServeProcess, startServe, startServeWith } from '../../../maintenance/test-servers/servegym.ts';
-import { type ConsolePage, launchChromium, openConsole } from './console-page.ts';
+import { type ConsolePage, openConsole } from './console-page.ts';
 
 /** Closes what the test that runs has opened. */
 const closings: (() => unknown)[] = [];

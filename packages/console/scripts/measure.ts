@@ -6,8 +6,9 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { gzipSync } from 'node:zlib';
 import type { Browser } from 'playwright-core';
+import { launchChromium } from '../../../maintenance/test-servers/chromium.ts';
 import { startServe } from '../../../maintenance/test-servers/servegym.ts';
-import { type ConsolePage, launchChromium, openConsole } from '../browser/console-page.ts';
+import { type ConsolePage, openConsole } from '../browser/console-page.ts';
 
 const DIST = fileURLToPath(new URL('../dist/', import.meta.url));
 const COUNTER = fileURLToPath(new URL('../../openenv/src/fixtures/counter-environment.ts', import.meta.url));

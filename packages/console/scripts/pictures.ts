@@ -9,8 +9,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { BrowserContextOptions } from 'playwright-core';
+import { launchChromium } from '../../../maintenance/test-servers/chromium.ts';
 import { startServe } from '../../../maintenance/test-servers/servegym.ts';
-import { assertAccessible, type ConsolePage, launchChromium, openConsole } from '../browser/console-page.ts';
+import { assertAccessible, type ConsolePage, openConsole } from '../browser/console-page.ts';
 
 const GUESS = fileURLToPath(new URL('../../openenv/examples/guess/environment.ts', import.meta.url));
 const SCREENS = { desk: { width: 1440, height: 900 }, phone: { width: 390, height: 844 } } as const;

@@ -11,7 +11,8 @@ import { atListPrice, findProfile, listProfiles } from '@servegym/profiles';
 import { parseTrace } from '@servegym/simulator';
 import axe from 'axe-core';
 import { parquetWriteBuffer } from 'hyparquet-writer';
-import { type Browser, chromium, type Page } from 'playwright-core';
+import type { Browser, Page } from 'playwright-core';
+import { launchChromium } from '../../../maintenance/test-servers/chromium.ts';
 import { EFFORTS, type LoadCurve, loadFilm, wholeCurve } from '../src/load-curve.ts';
 import { type LogAnswer, planLog } from '../src/plan-log.ts';
 import { DIST, openPage, serveFiles } from './static-files.fixture.ts';
@@ -52,7 +53,7 @@ describe('<servegym-sim>', () => {
       'below.html': `<p style="height: 300vh"></p>${element('')}`,
       'wrong.html': element('model="Llama-3-8B" gpu="h100" count="3"'),
     });
-    browser = await chromium.launch({ executablePath: process.env.SERVEGYM_CHROMIUM });
+    browser = await launchChromium();
   });
   after(async () => {
     await browser?.close();

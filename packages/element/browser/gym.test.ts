@@ -6,7 +6,8 @@ import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { portableMath } from '@servegym/simulator';
 import axe from 'axe-core';
-import { type Browser, chromium, type Page } from 'playwright-core';
+import type { Browser, Page } from 'playwright-core';
+import { launchChromium } from '../../../maintenance/test-servers/chromium.ts';
 import { Game } from '../src/game.ts';
 import type { GameChoice, GameWindow } from '../src/game-moves.ts';
 import { openPage, serveFiles } from './static-files.fixture.ts';
@@ -26,7 +27,7 @@ describe('<servegym-gym>', () => {
       'fleet.html': element('environment="fleet" task="diurnal" seed="1"'),
       'wrong.html': element('environment="llmserve" task="made_up"'),
     });
-    browser = await chromium.launch({ executablePath: process.env.SERVEGYM_CHROMIUM });
+    browser = await launchChromium();
   });
   after(async () => {
     await browser?.close();
