@@ -256,8 +256,10 @@ export class OperatorTables {
       );
     const usable = this.#experts.filter((table) => precisions.includes(table.precision));
     if (usable.length === 0) throw missing(`experts in ${precisions.join(' or ')}`, this.expertPrecisions);
-    // Of each precision the nearest shapes: the precision with the nearest of all may be the slower one.
-    const nearest = [...Map.groupBy(usable, ({ precision }) => precision).values()].flatMap((tables) => {
+    const exact = usable.filter((table) => distance(table.shape) === 0);
+    // Without an exact shape the nearest of each precision: the nearest of all may be of a slow kernel.
+    const near = exact.length > 0 ? [exact] : Map.groupBy(usable, ({ precision }) => precision).values();
+    const nearest = [...near].flatMap((tables) => {
       const least = Math.min(...tables.map((table) => distance(table.shape)));
       return tables.filter((table) => distance(table.shape) === least);
     });
