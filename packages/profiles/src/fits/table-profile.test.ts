@@ -132,6 +132,19 @@ describe('an iteration composed from kernel tables', () => {
     near(expertsUs(16_384), skewed[1]);
   });
 
+  it('takes of shapes that are not exact the fastest of the nearest of each precision', () => {
+    const { moe } = operatorRows();
+    const slow = moe!.map((row) => ({ ...row, moe_dtype: 'fp8', latency: 4 * Number(row.latency) }));
+    const further = moe!.map((row) => ({ ...row, moe_dtype: 'fp8_block', topk: 4n }));
+    const tables = new OperatorTables({ ...operatorRows(), moe: [...slow, ...further] });
+    const expertsUs = (experts: number, precisions: string[]) =>
+      tables.expertsUs(precisions, { ...EXPERTS, experts }, 64);
+    const both = ['fp8', 'fp8_block'];
+    near(expertsUs(9, both), expertsUs(9, ['fp8_block']));
+    assert.ok(expertsUs(9, both) < expertsUs(9, ['fp8']));
+    near(expertsUs(8, both), expertsUs(8, ['fp8']));
+  });
+
   it('has padded experts in 8 bits read them all', () => {
     const rows = operatorRows();
     const fp8 = new OperatorTables({
