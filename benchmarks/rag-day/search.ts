@@ -11,11 +11,12 @@ const { space } = study;
 /** Blocks are minutes of each hour. */
 const STAGES: readonly SearchStage[] = [
   { name: 'a short part', blocks: 2 },
-  { name: 'a longer part', blocks: 10, keep: 0, fewest: 16 },
-  { name: 'the day', blocks: Number.POSITIVE_INFINITY, keep: 0, fewest: 4 },
+  { name: 'a longer part', blocks: 10, keep: 0, fewest: 48 },
+  { name: 'the day', blocks: Number.POSITIVE_INFINITY, keep: 0, fewest: 8 },
 ];
-/** Candidates drawn, and those whose neighbours are drawn too. */
+/** Candidates drawn, rounds in which neighbours of the best so far are drawn too, those that are best, and the neighbours of a round. */
 const DRAWN = 192;
+const ROUNDS = 2;
 const PARENTS = 12;
 const NEIGHBOURS = 96;
 /** Coverage of the second question, which the study does not ask. */
@@ -90,8 +91,8 @@ function neighbourOf({ at }: Point, draw: (dimension: number) => number): Point 
 }
 
 /**
- * Searches a scenario: points drawn evenly on a few minutes of each hour, then neighbours of the best of them, then the best
- * on more minutes and on the day, as many of those with the coverage as of the others.
+ * Searches a scenario: points drawn evenly on a few minutes of each hour, then neighbours of the best of them in rounds, then the
+ * best on more minutes and on the day, as many of those with the coverage as of the others.
  */
 export async function* search(
   scenario: string,
@@ -136,11 +137,13 @@ export async function* search(
     }));
     const [short] = STAGES;
     const known = await searcher.evaluate(drawn, short);
-    const parents = searcher.order(known).slice(0, PARENTS);
-    const around = Array.from({ length: NEIGHBOURS }, (_, i) =>
-      neighbourOf(parents[i % PARENTS], draw(-1 - i)),
-    );
-    known.push(...(await searcher.evaluate(around, short)));
+    for (let round = 0; round < ROUNDS; round++) {
+      const parents = searcher.order(known).slice(0, PARENTS);
+      const around = Array.from({ length: NEIGHBOURS }, (_, i) =>
+        neighbourOf(parents[i % PARENTS], draw(-1 - round * NEIGHBOURS - i)),
+      );
+      known.push(...(await searcher.evaluate(around, short)));
+    }
     const shortS = elapsedS();
     const shortCpuS = known.reduce((sum, { cpuS }) => sum + cpuS, 0);
     await searcher.halve([], STAGES, known);
