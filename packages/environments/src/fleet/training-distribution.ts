@@ -47,15 +47,13 @@ const TRAINING_DISTRIBUTION = {
   outputPrice: [1, 6],
 } as const;
 
-type Range = readonly [number, number];
-
-/** Profiles whose fleets are drawn. */
-const PROFILES = trainingProfileNames((profile) => fleetProfileFits(profile, { streams: [] }));
+/** Names of the profiles whose fleets are drawn, once they are asked for: all profiles are looked at. */
+let known: readonly string[] | undefined;
 
 /** A fleet drawn by its seed, with its requests, objectives and prices, for an episode of so many windows. */
 export function drawTrainingFleet(seed: number, windows: number): FleetTask {
   const draws = new RandomStream(seed, 'training fleet');
-  const factor = ([low, high]: Range) => low * portableMath.pow(high / low, draws.uniform());
+  const factor = (range: readonly [number, number]) => draws.logUniform(...range);
   const d = TRAINING_DISTRIBUTION;
   const kind = draws.integer(0, 2);
   if (kind === 0) return { ...FLEET_TASKS.flash_crowds, windows };
@@ -63,7 +61,8 @@ export function drawTrainingFleet(seed: number, windows: number): FleetTask {
     const { rate, ...scenario } = d.public[draws.integer(0, d.public.length - 1)]!;
     return { ...chooseFleetTask({ ...scenario, rate_scale: factor(rate) }), windows };
   }
-  const profile = findProfile(PROFILES[draws.integer(0, PROFILES.length - 1)]!);
+  known ??= trainingProfileNames((profile) => fleetProfileFits(profile, { streams: [] }));
+  const profile = findProfile(known[draws.integer(0, known.length - 1)]!);
   const { law } = weightVariant(profile, 'FP16');
   const emptyMs = (law.baseUs + law.weightReadUs) / 1000;
   const sigma = factor(d.sigma);
@@ -102,14 +101,12 @@ export function drawTrainingFleet(seed: number, windows: number): FleetTask {
       },
     ];
   };
-  const lengths = (promptMedian: number) => {
-    const of = (median: number, least: number, most: number) => ({
-      ...{ median, sigma, min: Math.min(least, median), max: Math.max(median, most) },
-    });
-    return { prompt: of(promptMedian, 16, 16_000), output: of(output, 4, 2000) };
-  };
+  const lengthsOf = (median: number, least: number, most: number) => ({
+    ...{ median, sigma, min: Math.min(least, median), max: Math.max(median, most) },
+  });
+  const lengths = { prompt: lengthsOf(prompt, 16, 16_000), output: lengthsOf(output, 4, 2000) };
   const stream = (name: RequestStream['class'], perSecond: number): RequestStream => ({
-    ...{ name, class: name, lengths: lengths(prompt) },
+    ...{ name, class: name, lengths },
     rate: { perSecond, peakToTrough: factor(d.peakToTrough), surges: surges() },
   });
   const sessions = draws.uniform() < d.sessions;

@@ -1,5 +1,5 @@
 import { atListPrice, findProfile } from '@servegym/profiles';
-import { type EngineProfile, portableMath, RandomStream } from '@servegym/simulator';
+import { type EngineProfile, RandomStream } from '@servegym/simulator';
 import { REQUEST_CLASSES } from '../tasks.ts';
 import { trainingProfileNames } from '../training-profiles.ts';
 import { scaledProfile } from './scaled-profile.ts';
@@ -66,7 +66,7 @@ interface TrainingEpisode {
 export function drawTrainingEpisode(seed: number): TrainingEpisode {
   const draws = new RandomStream(seed, 'training task');
   const of = <Item>(items: readonly Item[]): Item => items[draws.integer(0, items.length - 1)]!;
-  const factor = ([low, high]: Range) => low * portableMath.pow(high / low, draws.uniform());
+  const factor = (range: Range) => draws.logUniform(...range);
   const d = TRAINING_DISTRIBUTION;
   const base = of(Object.values(SERVE_TASKS));
   // Policies learn what GPUs cost by today's prices.

@@ -86,6 +86,11 @@ export class RandomStream {
     return unitInterval(randomBits(this.key, n, 0), randomBits(this.key, n, 1));
   }
 
+  /** Log-uniform in [low, high), both above 0. */
+  logUniform(low: number, high: number): number {
+    return low * portableMath.pow(high / low, this.uniform());
+  }
+
   /** Uniform integer in [low, high]. */
   integer(low: number, high: number): number {
     return low + Math.floor(this.uniform() * (high - low + 1));
