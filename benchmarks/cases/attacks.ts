@@ -173,11 +173,6 @@ const ATTACKS: Readonly<Record<string, Attack>> = {
     answered((await post(target, '/reset', `{"more":${'['.repeat(100_000)}${']'.repeat(100_000)}}`)).text),
   'message of a million keys': message(() => `{"type":"reset","data":${millionKeys()}}`),
   'resets with user agents of 15 kB': flood('/reset', () => ({}), { 'user-agent': 'x'.repeat(15_000) }),
-  'leaderboard spam': async (target, answered) => {
-    const { session_id } = JSON.parse((await post(target, '/reset', { seed: 3 })).answer);
-    await post(target, '/policies/default/step', { session_id, steps: 60 });
-    return flood('/leaderboard', (round) => ({ session_id, name: `name ${round}` }))(target, answered);
-  },
   'a second server on the same file': async (target, answered) => {
     await start(target.checkout, target.store, target.signal);
     answered('200');

@@ -197,7 +197,6 @@ class Season {
     await refused('the mpc on a ranked session', '/policies/mpc/step', { session_id, steps: 10 });
     await refused('the file of a live episode', `/episodes/${session_id}`);
     await refused('an episode file played into a session', '/episodes', { session_id, actions: log });
-    await refused('actions from a leaderboard', '/leaderboard/1');
     await refused('tasks of a split', `/${this.#plan.env}/task`, { split: 'test', index: 0 });
 
     await ask('/reset', { session_id, submission: token, task_id: this.#taskId });

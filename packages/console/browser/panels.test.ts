@@ -132,35 +132,6 @@ describe('an episode as a file', () => {
   });
 });
 
-describe('the leaderboard', () => {
-  it('takes a finished run, ranks it and shows it again', async () => {
-    await open('?task=static_workload&seed=8&policy=default');
-    await page.untilOver();
-    const total = await page.totals();
-    const board = await page.open('Leaderboard');
-    await board.getByText('No runs yet').waitFor();
-    await board.getByLabel('Name on the leaderboard').fill('Ada Lovelace');
-    await board.getByRole('button', { name: 'Save run' }).click();
-    await board.getByText('Saved: rank 1').waitFor();
-    const row = board.getByRole('row', { name: /Ada Lovelace/ });
-    await row.waitFor();
-    assert.ok(((await page.score.locator('strong').textContent()) ?? '').length > 0);
-    await row.getByRole('button', { name: 'Watch' }).click();
-    await page.view.getByText('Recorded episode by Ada Lovelace').waitFor();
-    await page.view.getByText('Replayed bit for bit').waitFor();
-    await page.choice('Speed').selectOption('60');
-    await page.score.waitFor();
-    assert.equal(await page.totals(), total);
-  });
-
-  it('takes no run that is not over', async () => {
-    await open('?task=static_workload&seed=8&policy=hand');
-    await page.untilWindow(0);
-    const board = await page.open('Leaderboard');
-    assert.equal(await board.getByRole('button', { name: 'Save run' }).isDisabled(), true);
-  });
-});
-
 describe('the runs that a browser keeps', () => {
   it('are named, pinned, watched, saved as CSV and put side by side, and last beyond the page', async () => {
     const page = await openPage(browser, `${server.url}/web/?task=static_workload&seed=4&policy=heuristic`);

@@ -102,7 +102,7 @@ const PAGES: readonly ReviewedPage[] = [
     path: '/web/?task=nope&policy=heuristic',
     show: (page) => page.problem.waitFor(),
   },
-  ...['Runs', 'Share', 'Leaderboard', 'Developers', 'Readme', 'Keys and terms'].map(panel),
+  ...['Runs', 'Share', 'Developers', 'Readme', 'Keys and terms'].map(panel),
   firstVisit('fleet-first-visit', '/fleet/web/'),
   played('fleet', `${CROWDS}&policy=hpa`, 90),
   charts('fleet-charts', `${CROWDS}&policy=keda`, 60),

@@ -1,4 +1,3 @@
-export { checkStore, mountLeaderboardRoutes } from './boards/leaderboard.ts';
 export { mountSeasonRoutes, seasonEnvironment } from './boards/season-environment.ts';
 export { LEAST_EPISODES, SeasonLedger } from './boards/season-ledger.ts';
 export {
@@ -35,7 +34,7 @@ export { describedBy, httpProblem, jsonValue } from './server/route-table.ts';
 export type { Session } from './sessions/session.ts';
 
 export type { Logger, SessionStore } from './sessions/session-store.ts';
-export { openSqliteStore } from './sessions/sqlite-session-store.ts';
+export { checkSqliteStore, openSqliteStore } from './sessions/sqlite-session-store.ts';
 export { Turn } from './sessions/turns.ts';
 export { sampleValue } from './validate/sample-value.ts';
 export { selfTest } from './validate/self-test.ts';

@@ -100,19 +100,17 @@ describe('servegym serve --env benchmark', () => {
 
   it('has the console, but no files of episodes that cannot be replayed', async () => {
     assert.equal((await fetch(`${server.url}/`)).url, `${server.url}/web/`);
-    for (const path of ['/episodes/x', '/leaderboard'])
-      assert.equal((await fetch(server.url + path)).status, 404, path);
+    assert.equal((await fetch(`${server.url}/episodes/x`)).status, 404);
   });
 });
 
 describe('servegym serve --env with a module', () => {
-  it('serves the environment that the module exports, with its console, a policy and a leaderboard', async (t) => {
+  it('serves the environment that the module exports, with its console and a policy', async (t) => {
     const module = join(import.meta.dirname, '../../openenv/examples/guess/environment.ts');
     const server = await startServe('--env', module);
     t.after(() => server.stop());
     assert.equal((await (await fetch(`${server.url}/metadata`)).json()).name, 'Guess');
     assert.equal((await fetch(`${server.url}/web/`)).status, 200);
-    assert.deepEqual((await (await fetch(`${server.url}/leaderboard`)).json()).entries, []);
     const [policy] = await (await fetch(`${server.url}/policies`)).json();
     assert.equal(policy.name, 'random');
   });

@@ -82,9 +82,9 @@ it('what a server can is read from the paths and the reset of its description', 
     },
   };
   const { resetOptions, ...abilities } = readAbilities({
-    paths: { '/reset': reset, '/episodes': {}, '/leaderboard': {} },
+    paths: { '/reset': reset, '/episodes': {} },
   });
-  assert.deepEqual(abilities, { episodes: true, leaderboard: true, grader: false });
+  assert.deepEqual(abilities, { episodes: true, grader: false });
   assert.deepEqual(
     resetOptions.map(({ name, kind }) => [name, kind]),
     [['shift', 'choice']],
@@ -94,7 +94,6 @@ it('what a server can is read from the paths and the reset of its description', 
 it('a description without paths promises nothing', () => {
   assert.deepEqual(readAbilities({}), {
     episodes: false,
-    leaderboard: false,
     grader: false,
     resetOptions: [],
   });

@@ -119,7 +119,6 @@ export type ServerAbilities = ReturnType<typeof readAbilities>;
 
 export const NO_ABILITIES: ServerAbilities = {
   episodes: false,
-  leaderboard: false,
   grader: true,
   resetOptions: [],
 };
@@ -132,7 +131,6 @@ export function readAbilities(description: Fields) {
   return {
     /** Episodes can be taken out as files and opened again. */
     episodes: paths['/episodes'] !== undefined,
-    leaderboard: paths['/leaderboard'] !== undefined,
     grader: paths['/grader'] !== undefined,
     /** Options of the reset beside the task and the seed. */
     resetOptions: knobsOf(resetSchema(paths['/reset'])).filter(({ name }) => !OWN_PLACE.has(name)),

@@ -40,18 +40,6 @@ export interface EpisodeFile {
   readonly digest?: string;
 }
 
-/** A run on the leaderboard. */
-export interface LeaderboardEntry {
-  readonly id: number;
-  readonly rank: number;
-  readonly name: string;
-  /** The other options of the reset as JSON; empty without any. */
-  readonly scenario: string;
-  readonly seed: number;
-  readonly score: number | null;
-  readonly return: number;
-}
-
 /** A request of this page and what came back. */
 export interface Exchange {
   readonly method: string;

@@ -65,7 +65,7 @@ export function TopBar(): JSX.Element {
 
 /** The page for plans, and the panels. */
 function Links(): JSX.Element {
-  const { environment, abilities } = useConsole();
+  const { environment } = useConsole();
   return (
     <>
       {isKnown(environment.value) && (
@@ -73,21 +73,19 @@ function Links(): JSX.Element {
           Plan
         </a>
       )}
-      {Object.entries(PANELS)
-        .filter(([name]) => name !== 'leaderboard' || abilities.value.leaderboard)
-        .map(([name, { title, icon }]) => (
-          <Button
-            key={name}
-            look="quiet square"
-            text={<Icon name={icon} label={title.split(' ')[0]} />}
-            title={title}
-            aria-label={title}
-            aria-haspopup="dialog"
-            onClick={() => {
-              openPanel.value = name as PanelName;
-            }}
-          />
-        ))}
+      {Object.entries(PANELS).map(([name, { title, icon }]) => (
+        <Button
+          key={name}
+          look="quiet square"
+          text={<Icon name={icon} label={title.split(' ')[0]} />}
+          title={title}
+          aria-label={title}
+          aria-haspopup="dialog"
+          onClick={() => {
+            openPanel.value = name as PanelName;
+          }}
+        />
+      ))}
     </>
   );
 }

@@ -15,7 +15,7 @@ import styles from '../styles/notes.css?inline';
 
 addStyles(styles);
 
-/** Tells of an episode that came from a link, a file or the leaderboard whether it is the one that was recorded. */
+/** Tells of an episode that came from a link or a file whether it is the one that was recorded. */
 export function OpenedNote(): JSX.Element | null {
   const { opened: file, runs } = useConsole();
   const opened = file.value;

@@ -34,7 +34,7 @@ const MOST_RUNS = 30;
 const MOST_PINNED = 20;
 /** Longest fragment that is kept, characters. An episode of 240 windows has about 5,000. */
 const LONGEST_EPISODE = 60_000;
-/** Longest name of a run, here and on the leaderboard, characters. */
+/** Longest name of a run, characters. */
 export const LONGEST_NAME = 60;
 
 /**

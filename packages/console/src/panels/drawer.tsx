@@ -13,7 +13,6 @@ addStyles(styles);
 const CONTENTS: Readonly<Record<PanelName, (props: object) => JSX.Element | null>> = {
   history: lazy(async () => (await import('./history-panel.tsx')).HistoryPanel),
   share: lazy(async () => (await import('./share-panel.tsx')).SharePanel),
-  leaderboard: lazy(async () => (await import('./share-panel.tsx')).LeaderboardPanel),
   developers: lazy(async () => (await import('./developers-panel.tsx')).DevelopersPanel),
   readme: lazy(async () => {
     const { marked } = await import('marked');
@@ -22,7 +21,7 @@ const CONTENTS: Readonly<Record<PanelName, (props: object) => JSX.Element | null
   help: HelpPanel,
 };
 
-/** Panel beside the page: sharing, leaderboard, requests and schemas for developers, readme, help. */
+/** Panel beside the page: sharing, requests and schemas for developers, readme, help. */
 export function Drawer(): JSX.Element | null {
   const name = openPanel.value;
   const dialog = useRef<HTMLDialogElement>(null);

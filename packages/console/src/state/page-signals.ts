@@ -18,7 +18,7 @@ interface Problem {
   readonly mend: () => void;
 }
 
-/** An episode that came from a link, a file or the leaderboard. */
+/** An episode that came from a link or a file. */
 interface OpenedFile {
   /** It came out as its digest has it; `null` where it has none. */
   readonly verified: boolean | null;
@@ -137,7 +137,6 @@ export function watchEpisode({ episode }: PageSignals): () => boolean {
 export const PANELS = {
   history: { title: 'Runs', icon: 'history' },
   share: { title: 'Share', icon: 'share' },
-  leaderboard: { title: 'Leaderboard', icon: 'cup' },
   developers: { title: 'Developers', icon: 'code' },
   readme: { title: 'Readme', icon: 'book' },
   help: { title: 'Keys and terms', icon: 'help' },

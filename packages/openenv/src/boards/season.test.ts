@@ -301,7 +301,7 @@ describe('a ranked session withstands', () => {
       assert.doesNotMatch(JSON.stringify(body), /seed|target|\d{15}/);
   });
 
-  it('the grader, policies, the oracle, the leaderboard, episode files and splits: none is there', async (t) => {
+  it('the grader, policies, the oracle, episode files and splits: none is there', async (t) => {
     const { token, ask } = season(t);
     const { body } = await ask('/reset', { submission: token });
     const { session_id } = body;
@@ -310,8 +310,6 @@ describe('a ranked session withstands', () => {
       ['/grader', { session_id, episode_log: [{ amount: 1 }] }],
       ['/policies/oracle/step', { session_id }],
       ['/policies'],
-      ['/leaderboard', { session_id, name: 'Ada' }],
-      ['/leaderboard/1'],
       [`/episodes/${session_id}`],
       ['/episodes', { format: 'openenv-episode/1', reset: {}, actions: [] }],
       ['/counter/task', { split: 'train', index: 0 }],

@@ -398,6 +398,18 @@ test('sessions of format 1, the first that there was, go on', async (t) => {
   assert.deepEqual(checkSqliteStore(path), { sessions: 1, problems: [] });
 });
 
+test('sessions go on beside the runs of a leaderboard, which servers kept in the same file once', async (t) => {
+  const path = temporaryFile(t);
+  const { ids, close } = await played(path);
+  await close();
+  const former = new DatabaseSync(path);
+  former.exec(`CREATE TABLE leaderboard_run (id INTEGER PRIMARY KEY, name TEXT NOT NULL) STRICT;
+    INSERT INTO leaderboard_run VALUES (1, 'Ada'); INSERT INTO store_format VALUES ('runs', 5)`);
+  former.close();
+  assert.deepEqual(checkSqliteStore(path), { sessions: 20, problems: [] });
+  assert.equal(await wholeOrTold(path, ids), 20);
+});
+
 test('sessions of format 2 go on, also beside the table of servers that it had first', async (t) => {
   const path = temporaryFile(t);
   const { ids, close } = await played(path);

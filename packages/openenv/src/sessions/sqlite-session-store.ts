@@ -31,7 +31,6 @@ import {
   SQLITE_FULL,
   SqliteFile,
   setAside,
-  type Tables,
 } from './sqlite-file.ts';
 import {
   AcknowledgedMarks,
@@ -147,10 +146,10 @@ function sizeOf(path: string): number {
 }
 
 /**
- * Checks a file of sessions, and the format of what is beside them, and changes nothing. Answers how many sessions it has, and what is wrong, as sentences.
+ * Checks a file of sessions, and changes nothing. Answers how many sessions it has, and what is wrong, as sentences.
  * @throws EnvironmentError `STORE_ERROR` when there is no such file
  */
-export function checkSqliteStore(path: string, ...beside: readonly Tables[]) {
+export function checkSqliteStore(path: string) {
   const marked = AcknowledgedMarks.sessionsIn(path);
   if (!existsSync(path)) throw storeError(`There is no file ${path}.`);
   const problems: string[] = [];
@@ -159,7 +158,6 @@ export function checkSqliteStore(path: string, ...beside: readonly Tables[]) {
   try {
     const { sql } = SESSION_TABLES;
     const format = formatOf(database, SESSION_TABLES);
-    for (const tables of beside) formatOf(database, tables);
     const faults = database.prepare('PRAGMA integrity_check(20)').all() as { integrity_check: string }[];
     for (const { integrity_check: fault } of faults) if (fault !== 'ok') problems.push(`SQLite: ${fault}.`);
     if (format === 0) problems.push(`There are no sessions in it; its marks tell of up to ${marked}.`);

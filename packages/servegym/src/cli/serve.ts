@@ -1,5 +1,5 @@
 import { ENVIRONMENT_IDS } from '@servegym/environments';
-import { checkStore, DEFAULT_RATE_LIMIT, MAX_PROXIES } from '@servegym/openenv';
+import { checkSqliteStore, DEFAULT_RATE_LIMIT, MAX_PROXIES } from '@servegym/openenv';
 import { counted } from '@servegym/simulator';
 import { InvalidArgumentError } from 'commander';
 import { defaultWorkLimits } from '../server/background-work.ts';
@@ -228,7 +228,7 @@ function check(store: string): Verdict {
     throw new InputError(`Expected --check-store with a SQLite file as --store, got \`${store}\``);
   }
   try {
-    const { sessions, problems } = checkStore(store);
+    const { sessions, problems } = checkSqliteStore(store);
     for (const problem of problems) console.error(problem);
     console.log(
       `${store}: ${counted(sessions, 'session')}, ${problems.length === 0 ? 'all right' : 'not all right'}`,

@@ -57,7 +57,7 @@ interface StorageOptions {
 /** One place where the sessions of several servers are kept. Nothing is opened before the first needs it. */
 export class SharedStorage {
   /** A SQLite file, or `redis://...`. */
-  readonly address: string;
+  readonly #address: string;
   readonly #options: StorageOptions;
   #store: Promise<SessionStore> | undefined;
   #users = 0;
@@ -69,7 +69,7 @@ export class SharedStorage {
         `Expected --store or SERVEGYM_STORE to be a file, redis://, rediss://, redis+sentinel:// or \`memory\`, got \`${maskUrls(address)}\`. Sessions are kept in SQLite files and in Redis only`,
       );
     }
-    this.address = address;
+    this.#address = address;
     this.#options = options;
   }
 
@@ -86,7 +86,7 @@ export class SharedStorage {
 
   /** The store for one more user; it closes when the last of them closes theirs. @throws InputError when it cannot be used */
   async share(): Promise<SessionStore> {
-    this.#store ??= openStorage(this.address, this.#options);
+    this.#store ??= openStorage(this.#address, this.#options);
     const store = await this.#store;
     this.#users++;
     let close: (() => Promise<void>) | undefined = async () => {

@@ -12,7 +12,6 @@ import {
   type Grade,
   jsonValue,
   mountEpisodeRoutes,
-  mountLeaderboardRoutes,
   type OpenEnvServer,
   publishedSchemas,
   RateLimiter,
@@ -36,7 +35,7 @@ import { type CallLimits, DEFAULT_CALL_LIMITS, OutsideCalls } from './outside-ca
 import { mountPlanRoutes } from './plan-routes.ts';
 import { mountPolicyRoutes } from './policy-routes.ts';
 import ROUTES from './routes.json' with { type: 'json' };
-import { isRedisAddress, SharedStorage } from './session-storage.ts';
+import { SharedStorage } from './session-storage.ts';
 
 const described = describedBy(ROUTES);
 
@@ -179,8 +178,7 @@ interface MountOptions extends Omit<StartOptions, 'work' | 'outside'> {
 }
 
 /**
- * Makes the server of an environment with its policies, the console, episode files and the leaderboard; in production
- * with none of them.
+ * Makes the server of an environment with its policies, the console and episode files; in production with none of them.
  * @throws InputError when a file cannot be used.
  */
 async function mountEnvironment(name: string, options: MountOptions): Promise<OpenEnvServer> {
@@ -221,8 +219,6 @@ async function mountEnvironment(name: string, options: MountOptions): Promise<Op
     mountInfoRoute(server, played);
   }
   mountEpisodeRoutes(server);
-  const isFile = storage !== undefined && !isRedisAddress(storage.address);
-  mountLeaderboardRoutes(server, isFile ? storage.address : ':memory:');
   return server;
 }
 
