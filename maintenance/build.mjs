@@ -16,14 +16,6 @@ const PUBLISHED =
 /** Folders beside `src` that a package reads at run time. */
 const ASSETS = { agents: ['weights'], console: ['dist'], element: ['dist'] };
 
-/** Files of dependencies too large to install for one file. */
-const CARRIED = {
-  servegym: {
-    'fonts/DejaVuSans.ttf': 'dejavu-fonts-ttf/ttf/DejaVuSans.ttf',
-    'fonts/LICENSE': 'dejavu-fonts-ttf/LICENSE',
-  },
-};
-
 /** The Node that all packages need, as `servegym` says it. */
 const { engines } = manifestOf('servegym');
 const staging = join(root, 'dist', 'packages');
@@ -63,8 +55,6 @@ function stage(folder) {
       filter: (path) => !basename(path).startsWith('.'),
     });
   }
-  for (const [file, origin] of Object.entries(CARRIED[folder] ?? {}))
-    cpSync(join(root, 'node_modules', origin), join(target, file));
   for (const file of ['README.md', 'LICENSE'])
     cpSync(file === 'LICENSE' ? join(root, file) : join(source, file), join(target, file));
   const files = readdirSync(target).filter((name) => name !== 'README.md' && name !== 'LICENSE');

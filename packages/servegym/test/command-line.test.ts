@@ -68,8 +68,8 @@ describe('the command line', () => {
     ],
     [
       'options that do not go together',
-      ['simulate', 'chat', '--requests', '3', '--repeat-to', '9'],
-      /^error: option '--repeat-to <n>' cannot be used with option '--requests <n>' \(code: \w+\)$/m,
+      ['simulate', 'chat', '--replicas', '3', '--split'],
+      /^error: option '--split \[prefill:decode\]' cannot be used with option '--replicas <n>' \(code: \w+\)$/m,
     ],
     [
       'a file that is not there',

@@ -161,15 +161,9 @@ describe('servegym simulate', () => {
     }
   });
 
-  it('scales the rate and repeats the trace', async () => {
-    const [once, fast, many] = await Promise.all([
-      simulate(csv),
-      simulate(csv, '--rate-scale', '2'),
-      simulate(csv, '--repeat-to', '10'),
-    ]);
+  it('scales the rate', async () => {
+    const [once, fast] = await Promise.all([simulate(csv), simulate(csv, '--rate-scale', '2')]);
     assert.ok(fast.simulated_s < once.simulated_s);
-    assert.equal(many.completed, 10);
-    assert.ok(many.simulated_s > 2 * once.simulated_s);
   });
 
   it('gives the makespan of a closed batch, faster with INT8 weights', async () => {
@@ -476,13 +470,11 @@ def order(queue):
     assert.ok(loaded.ttft_ms.mean < lost.ttft_ms.mean);
   });
 
-  it('writes the run for Perfetto, and a row for each request', async () => {
-    const perfetto = join(folder, 'run.json');
+  it('writes a row for each request', async () => {
     const rows = join(folder, 'requests.csv');
     const lines = join(folder, 'requests.jsonl');
-    const report = await simulate(csv, '--chrome-trace', perfetto, '--requests-file', rows);
+    const report = await simulate(csv, '--requests-file', rows);
     await simulate(csv, '--requests-file', lines);
-    assert.ok(JSON.parse(readFileSync(perfetto, 'utf8')).traceEvents.length > report.completed);
     const [header, ...requests] = readFileSync(rows, 'utf8').trim().split('\n');
     assert.equal(
       header,

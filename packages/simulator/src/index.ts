@@ -69,7 +69,7 @@ export {
   subKeyBits,
 } from './random/counter-random.ts';
 export { counted } from './reporting/counted.ts';
-export { chromeTrace, REQUEST_COLUMNS, type RequestRow, requestRows } from './reporting/reporting.ts';
+export { REQUEST_COLUMNS, type RequestRow, requestRows } from './reporting/reporting.ts';
 export { drawPriorities } from './simulation/priorities.ts';
 export { PromptChains } from './simulation/prompt-chains.ts';
 export { simulateTrace } from './simulation/simulate-trace.ts';

@@ -7,8 +7,6 @@ import type {
   SchemaBody,
   StateBody,
   TasksBody,
-  VectorOptions,
-  VectorStep,
 } from '../protocol/messages.ts';
 import type { ToolListing, toolCallResult } from '../server/tools.ts';
 import { ClientError, type ConnectOptions, Exchange, openSocket } from './exchange.ts';
@@ -100,15 +98,6 @@ export class EnvironmentClient<Action, Observation, State> {
     return this.#exchange.request('state');
   }
 
-  /**
-   * Makes and resets many environments that step together, in place of those of an earlier call. This session's own
-   * environment is another. Only our servers can do this.
-   * @throws ClientError
-   */
-  async vector(options: VectorOptions): Promise<VectorClient<Action, Observation>> {
-    return new VectorClient(this.#exchange, await this.#exchange.request('vector_reset', options));
-  }
-
   /** The tools through which an agent can play this session. */
   async listTools(): Promise<readonly ToolListing[]> {
     return (await this.#callMethod<{ tools: readonly ToolListing[] }>('tools/list', {})).tools;
@@ -198,45 +187,4 @@ export function socketUrl(base: URL, path: 'ws' | 'mcp'): URL {
   const url = new URL(path, base);
   url.protocol = base.protocol === 'https:' ? 'wss:' : 'ws:';
   return url;
-}
-
-/** Many environments of a server that step together, in one message. Made by `EnvironmentClient.vector`. */
-class VectorClient<Action, Observation> {
-  /** Environments. */
-  readonly size: number;
-  /** Result of the first reset. */
-  readonly first: VectorStep<Observation>;
-  /** With `float32`: the names of the numbers of a row. */
-  readonly layout: VectorStep['layout'];
-  readonly #exchange: Exchange;
-
-  constructor(exchange: Exchange, first: VectorStep<Observation>) {
-    this.#exchange = exchange;
-    this.size = first.dones.length;
-    this.first = first;
-    this.layout = first.layout;
-  }
-
-  /**
-   * Plays an action on each environment. One whose episode has ended ignores its action and starts the next episode.
-   * @throws ClientError
-   */
-  step(actions: readonly Action[]): Promise<VectorStep<Observation>> {
-    return this.#exchange.request('vector_step', { actions });
-  }
-
-  /**
-   * The same with rows of float32, as `layout` names them: shapes n x width of the action in, n x width of the observation
-   * and n out; dones are 0 or 1. Needs the format `float32`.
-   */
-  async stepFloats(actions: Float32Array) {
-    const { buffer, byteOffset, byteLength } = actions;
-    const bytes = await this.#exchange.requestBytes(new Uint8Array(buffer, byteOffset, byteLength));
-    const floats = new Float32Array(bytes.buffer);
-    return {
-      rewards: floats.subarray(0, this.size),
-      dones: floats.subarray(this.size, 2 * this.size),
-      observations: floats.subarray(2 * this.size),
-    };
-  }
 }

@@ -56,7 +56,7 @@ export interface ConnectOptions {
   readonly maxMessageBytes?: number;
 }
 
-type Reply = { readonly type: string; readonly data: unknown } | Uint8Array;
+type Reply = { readonly type: string; readonly data: unknown };
 
 /**
  * Opens a WebSocket. `use` gets it before its first frame, which may come in the same packet as the handshake, and the
@@ -108,10 +108,7 @@ export class Exchange {
     this.#socket = socket;
     this.sessionId = sessionId;
     this.#replyTimeoutMs = replyTimeoutMs;
-    socket.on('message', (data, isBinary) => {
-      if (isBinary) this.#settle(new Uint8Array(data as Buffer));
-      else this.#receive(data.toString());
-    });
+    socket.on('message', (data) => this.#receive(data.toString()));
     socket.on('error', ({ message }) => this.#lose(ClientError.lost(`The connection failed: ${message}`)));
     socket.on('close', (code, reason) => {
       const why = reason.length > 0 ? `, ${reason}` : '';
@@ -127,12 +124,7 @@ export class Exchange {
   /** Sends a message and waits for the data of its reply. @throws ClientError */
   async request<Data>(type: MessageType, data?: object): Promise<Data> {
     const reply = await this.#send(JSON.stringify({ type, data }), type);
-    return (reply as { data: Data }).data;
-  }
-
-  /** Sends bytes and waits for bytes. @throws ClientError */
-  async requestBytes(bytes: Uint8Array): Promise<Uint8Array> {
-    return (await this.#send(bytes, 'a binary frame')) as Uint8Array;
+    return reply.data as Data;
   }
 
   /** Says goodbye and waits for the socket to close. */
@@ -145,7 +137,7 @@ export class Exchange {
     await closed;
   }
 
-  #send(data: string | Uint8Array, what: string): Promise<Reply> {
+  #send(data: string, what: string): Promise<Reply> {
     if (this.#lost) return Promise.reject(this.#lost);
     const late = `No reply to \`${what}\` within ${this.#replyTimeoutMs} ms; the connection was dropped.`;
     // A late reply must never be taken for that of another request.
@@ -170,8 +162,7 @@ export class Exchange {
   }
 
   #settle(reply: Reply): void {
-    const isError = !(reply instanceof Uint8Array) && reply.type === 'error';
-    const error = isError ? ClientError.answered(reply.data as ErrorData) : undefined;
+    const error = reply.type === 'error' ? ClientError.answered(reply.data as ErrorData) : undefined;
     const pending = this.#pending.shift();
     if (pending === undefined) {
       // Only a refusal comes unasked; it holds for every request from now on.

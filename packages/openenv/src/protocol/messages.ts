@@ -51,11 +51,10 @@ export const vectorOptions = z.strictObject({
   options: z.record(z.string(), z.unknown()).default({}),
   format: z.enum(['json', 'float32']).default('json'),
 });
-export type VectorOptions = Readonly<z.input<typeof vectorOptions>>;
 
 /** A reset or step of many environments, with an entry for each: the `data` of the reply `vector`. */
-export interface VectorStep<Observation = unknown> {
-  readonly observations: readonly Observation[];
+export interface VectorStep {
+  readonly observations: readonly unknown[];
   /** 0 where an episode has just been started. */
   readonly rewards: readonly number[];
   readonly dones: readonly boolean[];

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { z } from 'zod';
-import { connect } from '../client/connect.ts';
 import { counterEnvironment } from '../fixtures/counter-environment.ts';
 import { type LooseJson, openRawSocket, type RawSocket, startServer } from '../fixtures/start-server.ts';
 import { defineEnvironment } from '../protocol/definition.ts';
@@ -159,27 +158,17 @@ test('rows of float32 carry numbers, booleans, enumerations, nested fields and f
   await socket.close();
 });
 
-test('the client steps vectors in JSON and in float32', async (t) => {
+test('a frame of another length, and too many environments, are refused', async (t) => {
   const { url } = await startServer(t, numbersEnvironment);
-  const client = await connect<typeof numbersEnvironment>(url);
-  t.after(() => client.close());
-  const action = { level: 2, share: 0.5, on: true, tier: 'high' as const, pair: [1, 2] };
-  const inJson = await client.vector({ count: 2, seed: 5 });
-  assert.deepEqual([inJson.size, inJson.layout, inJson.first.dones], [2, undefined, [false, false]]);
-  const step = await inJson.step([action, { ...action, level: 9 }]);
-  assert.deepEqual([step.rewards, step.dones, step.observations[1]?.seed], [[2, 9], [false, true], 6]);
-
-  const inFloats = await client.vector({ count: 2, seed: 5, format: 'float32' });
-  assert.equal(inFloats.layout?.action.length, 6);
-  const row = [2, 0.5, 1, 1, 1, 2];
-  const floats = await inFloats.stepFloats(new Float32Array([...row, ...row.with(0, 9)]));
-  assert.deepEqual([...floats.rewards], step.rewards);
-  assert.deepEqual([...floats.dones], [0, 1]);
-  assert.deepEqual([...floats.observations.subarray(7)], [6, 9, 0.5, 1, 1, 1, 2]);
+  const socket = await openRawSocket(url);
+  await socket.ask({ type: 'vector_reset', data: { count: 2, seed: 5, format: 'float32' } });
   for (const length of [3, 11, 13, 18]) {
-    await assert.rejects(inFloats.stepFloats(new Float32Array(length)), { code: 'VALIDATION_ERROR' });
+    socket.send(new Uint8Array(new Float32Array(length).buffer));
+    assert.equal((await socket.next()).data.code, 'VALIDATION_ERROR');
   }
-  await assert.rejects(client.vector({ count: 1e9 }), { code: 'VALIDATION_ERROR' });
+  const { data } = await socket.ask({ type: 'vector_reset', data: { count: 1e9 } });
+  assert.equal(data.code, 'VALIDATION_ERROR');
+  await socket.close();
 });
 
 test('a mistake in one action is told with its index, and no environment steps', async (t) => {

@@ -40,7 +40,7 @@ import { readProfile, requireWritable, writeOutputFile } from './files.ts';
 import { jobOptions, withJobs } from './jobs.ts';
 import { printResult } from './output/print-result.ts';
 import { showProgress, untilDone } from './output/progress.ts';
-import { chartSvg, pngRenderer, reportPage } from './output/report-page.ts';
+import { chartSvg, reportPage } from './output/report-page.ts';
 
 /** Dimensions that are searched unless `--search` says otherwise. */
 const DEFAULT_SPACE: SearchSpace = Object.fromEntries(
@@ -81,7 +81,7 @@ const options = {
   seed: trafficOptions.seed,
   report: {
     value: '<files>',
-    help: 'write a page (.html), and the Pareto plot of the first profile (.svg, .png)',
+    help: 'write a page (.html), and the Pareto plot of the first profile (.svg)',
   },
   json: { help: 'print one JSON object' },
   ...jobOptions,
@@ -114,9 +114,11 @@ async function tune({
   const { profiles, note } = deployments;
   if (!json) console.error(note);
   const reports = values.report?.split(',') ?? [];
+  const other = reports.find((path) => !/\.(html|svg)$/.test(path));
+  if (other !== undefined)
+    throw new InputError(`expected --report with files that end in .html or .svg, got ${other}`);
   for (const path of reports) await requireWritable(path);
-  const plots = reports.filter((path) => /\.(svg|png)$/.test(path));
-  for (const path of plots) rendererFor(path);
+  const plots = reports.filter((path) => path.endsWith('.svg'));
   const record = await openRecord(values);
   const results: TuneResult[] = [];
   await withJobs(values, async (jobs) => {
@@ -239,20 +241,7 @@ async function writePlot(path: string, result: TuneResult): Promise<void> {
     console.error(`note: nothing to plot in ${path}, as no settings meet the SLO`);
     return;
   }
-  await writeOutputFile(path, [
-    rendererFor(path)(chartSvg(tuneResult.plot(result), tuneResult.page([result]).title)),
-  ]);
-}
-
-/** Converts a drawing to the format that the file's name asks for. */
-function rendererFor(path: string): (svg: string) => string | Uint8Array {
-  if (!path.endsWith('.png')) return (svg) => svg;
-  const render = pngRenderer();
-  if (render) return render;
-  throw new InputError(
-    `cannot draw ${path}: this installation has no PNG renderer (the optional native package of @resvg/resvg-js). Name an .svg file, or install the npm package servegym with its optional packages`,
-    { code: 'PACKAGE_MISSING' },
-  );
+  await writeOutputFile(path, [chartSvg(tuneResult.plot(result), tuneResult.page([result]).title)]);
 }
 
 function parseReplicas(text: string): [number, number] {

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { after, before, beforeEach, describe, it, type TestContext } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { connect } from '@servegym/openenv/client';
@@ -114,7 +115,12 @@ describe('what clients cause at a language model', () => {
     assert.equal((await closed.post('reset', {})).body.code, 'CALLS_OFF');
     await using session = await connect(closed.url);
     await assert.rejects(async () => session.reset(), /SERVEGYM_TOKEN/);
-    await assert.rejects(session.vector({ count: 2 }), /SERVEGYM_TOKEN/);
+    const socket = new WebSocket(`${closed.url.replace(/^http/, 'ws')}/ws`);
+    await once(socket, 'open');
+    socket.send('{"type":"vector_reset","data":{"count":2}}');
+    const [{ data }] = await once(socket, 'message');
+    socket.close();
+    assert.match(data, /SERVEGYM_TOKEN/);
     assert.equal(model.requests.length, asked);
 
     const open = (await serve(t, { outside: { calls: 1 } }))('203.0.113.1');

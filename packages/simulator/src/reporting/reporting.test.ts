@@ -4,7 +4,7 @@ import { fixtureProfile as profile } from '../../test/profile-fixture.ts';
 import { simulateTrace } from '../simulation/simulate-trace.ts';
 import type { SimulatedSpan } from '../simulation/simulation-run.ts';
 import type { Trace } from '../traces/trace.ts';
-import { chromeTrace, REQUEST_COLUMNS, requestRows } from './reporting.ts';
+import { REQUEST_COLUMNS, requestRows } from './reporting.ts';
 
 const requests = 60;
 const trace: Trace = {
@@ -45,35 +45,6 @@ describe('the spans of a run', () => {
     const unobserved = simulateTrace(trace, { profile, replicas: 2, maxNumSeqs: 8 });
     assert.deepEqual(unobserved.e2eMs, run.e2eMs);
     assert.deepEqual(unobserved.counters, run.counters);
-  });
-});
-
-describe('the export for Perfetto', () => {
-  const { traceEvents } = JSON.parse([...chromeTrace(trace, run, spans)].join(''));
-
-  it('has every stretch of iterations and every request, begun and ended', () => {
-    const count = (ph: string) => traceEvents.filter((event: { ph: string }) => event.ph === ph).length;
-    assert.equal(count('X'), spans.length);
-    assert.equal(count('C'), 2 * spans.length);
-    assert.equal(count('b'), 4 * requests);
-    assert.equal(count('e'), 4 * requests);
-    assert.equal(count('M'), 3);
-  });
-
-  it('nests wait, prefill and decode in their request', () => {
-    for (let id = 0; id < requests; id++) {
-      const times = traceEvents
-        .filter(
-          (event: { ph: string; id: number }) => event.id === id && (event.ph === 'b' || event.ph === 'e'),
-        )
-        .map((event: { ts: number }) => event.ts);
-      const [begin, end, , waitEnd, prefillBegin, prefillEnd, decodeBegin, decodeEnd] = times;
-      assert.equal(begin, id * 50_000);
-      assert.equal(waitEnd, prefillBegin);
-      assert.equal(prefillEnd, decodeBegin);
-      assert.equal(decodeEnd, end);
-      assert.ok(begin <= waitEnd && waitEnd < prefillEnd && prefillEnd <= end);
-    }
   });
 });
 

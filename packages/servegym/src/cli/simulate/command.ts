@@ -8,7 +8,6 @@ import {
 } from '@servegym/operators';
 import { snakeCase } from '@servegym/operators/report';
 import {
-  chromeTrace,
   drawPriorities,
   type EngineProfile,
   kvTokens,
@@ -18,9 +17,7 @@ import {
   REQUEST_COLUMNS,
   type RequestRow,
   ROUTER_POLICIES,
-  repeatTrace,
   requestRows,
-  type SimulatedSpan,
   type SimulationOptions,
   type SimulationRun,
   type SimulationSummary,
@@ -37,14 +34,7 @@ import { InvalidArgumentError } from 'commander';
 import { parquetWriteBuffer } from 'hyparquet-writer';
 import { deploymentOptions, readDeployment, servingConfig } from '../arguments/deployment.ts';
 import { above, parseShares, whole } from '../arguments/options.ts';
-import {
-  MOST_REQUESTS,
-  openTraffic,
-  readingLine,
-  readTraffic,
-  trafficOptions,
-  trafficWord,
-} from '../arguments/traffic.ts';
+import { openTraffic, readingLine, readTraffic, trafficOptions, trafficWord } from '../arguments/traffic.ts';
 import { defineCommand, type OptionTable, type OptionValues } from '../command-table.ts';
 import { InputError } from '../failure.ts';
 import { requireWritable, writeOutputFile } from '../files.ts';
@@ -239,11 +229,6 @@ const options = {
   clientTimeout: above('<s>', 0, 86_400, 'clients give up requests that are not complete after s seconds'),
   kvOffloadingBandwidth: above('<GB/s>', 0, 1e6, 'host to GPU (default: of the profile, else 25)'),
   ...trafficOptions,
-  repeatTo: {
-    ...whole('<n>', 1, MOST_REQUESTS, 'play the traffic again and again, until n requests'),
-    conflicts: ['requests'],
-  },
-  chromeTrace: { value: '<file.json>', help: 'write the run for Perfetto (ui.perfetto.dev)' },
   requestsFile: { value: '<file>', help: 'write a row for each request: .jsonl, .parquet, else CSV' },
   json: { help: 'print one JSON object' },
 } as const satisfies OptionTable;
@@ -270,7 +255,6 @@ async function simulate(given: Values): Promise<void> {
   const functions = given.policy === undefined ? undefined : await importPolicy(given.policy);
   const values = { ...given, functions };
   const deployment = withBandwidth(await readDeployment(values.deployment, values), values);
-  await requireWritable(values.chromeTrace);
   await requireWritable(values.requestsFile);
   const simulation = await (needsWholeTrace(values)
     ? simulateWhole(deployment, values)
@@ -324,8 +308,8 @@ function ofEngines(ratio: Parameters<typeof splitParts>[0], engines: number) {
 
 /** Whether something is asked for that takes more of the traffic than each request of a file once, in order. */
 function needsWholeTrace({ traffic, ...values }: Values): boolean {
-  const { repeatTo, priorityShares, chromeTrace: spans, requestsFile } = values;
-  const asked = [repeatTo, priorityShares, spans, requestsFile].some((each) => each !== undefined);
+  const { priorityShares, requestsFile } = values;
+  const asked = [priorityShares, requestsFile].some((each) => each !== undefined);
   return traffic.kind !== 'file' || traffic.concurrency !== undefined || asked;
 }
 
@@ -373,15 +357,10 @@ async function simulateAsRead(deployment: Deployment, values: Values): Promise<S
 
 /** Serves traffic that is in memory as a whole, and writes the files that are asked for. */
 async function simulateWhole(deployment: Deployment, values: Values): Promise<Simulation> {
-  const { repeatTo, requests, priorityShares, seed } = values;
+  const { requests, priorityShares, seed } = values;
   const opened = await openTraffic(values.traffic, { ...values, quiet: values.json });
   const scaled = scaleRate(opened.trace, values.rateScale);
-  const whole =
-    repeatTo !== undefined
-      ? repeatTrace(scaled, repeatTo)
-      : requests === undefined
-        ? scaled
-        : takeRequests(scaled, requests);
+  const whole = requests === undefined ? scaled : takeRequests(scaled, requests);
   const classes =
     priorityShares === undefined
       ? opened.priorities
@@ -389,17 +368,12 @@ async function simulateWhole(deployment: Deployment, values: Values): Promise<Si
   const { picked, refused } = requestsWithin(whole, longestRequest(deployment));
   const trace = refused.requests === 0 ? whole : pickRequests(whole, picked);
   const priorities = classes && Uint8Array.from(picked, (i) => classes[i]);
-  const spans: SimulatedSpan[] = [];
   const start = performance.now();
   const run = simulateTrace(trace, {
     ...engineOptions(deployment, values),
     ...{ priorities, concurrency: opened.concurrency },
-    ...(values.chromeTrace !== undefined && { onIterations: (span: SimulatedSpan) => spans.push(span) }),
   });
   const wallS = (performance.now() - start) / 1000;
-  if (values.chromeTrace !== undefined) {
-    await writeOutputFile(values.chromeTrace, chromeTrace(trace, run, spans));
-  }
   if (values.requestsFile !== undefined) {
     const rows = requestRows(trace, run, priorities);
     await writeOutputFile(values.requestsFile, requestFile(values.requestsFile, rows));

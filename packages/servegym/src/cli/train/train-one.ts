@@ -24,7 +24,7 @@ import { replaceFile } from '../files.ts';
 import { openJobs } from '../jobs.ts';
 import { type Form, table } from '../output/print-result.ts';
 import { ProgressDisplay } from '../output/progress.ts';
-import { canWriteReports, chartSvg, pngRenderer, reportPage } from '../output/report-page.ts';
+import { canWriteReports, chartSvg, reportPage } from '../output/report-page.ts';
 
 /** Charts of all that was measured during a run, the learning curve first. */
 export function metricSections(metrics: readonly MetricsLine[]): Section[] {
@@ -318,8 +318,7 @@ export class TrainingLog {
   }
 
   /**
-   * Draws the curve. Answers where everything stands. There is no `picture` where PNG cannot be drawn, and nothing is
-   * drawn where the console is not built.
+   * Draws the curve. Answers where everything stands. Nothing is drawn where the console is not built.
    */
   finish(title: string): Readonly<Record<string, string>> {
     const files = { metrics: this.#metrics, events: this.#events };
@@ -329,14 +328,12 @@ export class TrainingLog {
     }
     const svg = chartSvg(metricChart(this.lines, 'mean_return'), title);
     const report = { title, lead: '', sections: metricSections(this.lines) };
-    const drawn = (ending: string, content: string | Uint8Array) => {
+    const drawn = (ending: string, content: string) => {
       const path = join(this.#folder, `learning-curve.${ending}`);
       replaceFile(path, content);
       return path;
     };
-    const pages = { ...files, curve: drawn('svg', svg), page: drawn('html', reportPage(report)) };
-    const renderPng = pngRenderer();
-    return renderPng ? { ...pages, picture: drawn('png', renderPng(svg)) } : pages;
+    return { ...files, curve: drawn('svg', svg), page: drawn('html', reportPage(report)) };
   }
 
   #appendEvent({ steps, ...metrics }: MetricsLine): void {
