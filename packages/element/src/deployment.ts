@@ -11,8 +11,9 @@ export async function deploymentOf(
   entries: readonly ProfileEntry[],
 ): Promise<Deployment> {
   const launch = readLaunch(command, 'vllm serve line');
+  const { name, shapeOf = name } = launch.model ?? {};
   await fetchProfiles(
-    entries.filter((entry) => entry.model === launch.model && entry.gpu === gpu).map(({ name }) => name),
+    entries.filter((entry) => entry.model === shapeOf && entry.gpu === gpu).map(({ name }) => name),
   );
   return resolveLaunch(launch, { gpu });
 }

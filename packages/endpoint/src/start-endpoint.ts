@@ -4,7 +4,7 @@ import type { IncomingMessage, Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createAdaptorServer } from '@hono/node-server';
-import { MODELS } from '@servegym/profiles';
+import { knownCheckpoint } from '@servegym/profiles';
 import { kvPoolBlocks, kvTokens, type ServingConfig } from '@servegym/simulator';
 import { Hono } from 'hono';
 import { bodyLimit } from 'hono/body-limit';
@@ -57,7 +57,7 @@ export async function startEndpoint(options: EndpointOptions) {
   const { blockTokens } = profile.memory;
   const server = createSimulatedServer(config, { ...options, prefixCaching });
   const blocks = kvPoolBlocks(profile, config.weights, config.speculationDepth > 0, config.kvBudgetFraction);
-  const contextTokens = MODELS.find(({ name }) => name === profile.model.name)?.contextTokens;
+  const contextTokens = knownCheckpoint(profile.model.name)?.model.contextTokens;
   const maxModelLen = options.maxModelLen ?? Math.min(contextTokens ?? Infinity, kvTokens(profile, blocks));
   const { name: modelName } = profile.model;
   const [first = modelName, ...others] = options.modelNames ?? [modelName, profile.name];

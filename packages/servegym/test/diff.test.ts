@@ -136,7 +136,7 @@ spec:
     assert.deepEqual([candidate.profile, candidate.engines], ['h100-80gb-llama-3-8b', 2]);
     const stages = await runCommand(...on(line(), line('-pp 2')));
     assert.deepEqual(
-      [stages.code, /no profile of Llama-3-8B on 1 x 2 stages/.test(stages.stderr)],
+      [stages.code, /no profile of Llama-3.1-8B on 1 x 2 stages/.test(stages.stderr)],
       [2, true],
     );
   });
@@ -171,7 +171,7 @@ spec:
     [
       'a GPU that no profile has',
       [...on(line(), line('-tp 8')), '--gpu', 'l4'],
-      /no profile of Llama-3-8B on 8 l4: there are /,
+      /no profile of Llama-3.1-8B on 8 l4: there are /,
     ],
   ];
   for (const [what, words, message] of refused) {

@@ -1,5 +1,6 @@
-import { listProfiles, MODELS } from '@servegym/profiles';
+import { knownCheckpoint, profilesOf } from '@servegym/profiles';
 import {
+  counted,
   type EngineProfile,
   pickRequests,
   ROUTER_POLICIES,
@@ -137,7 +138,7 @@ function leastBudget(
   { maxNumBatchedTokens: budget }: Candidate,
 ): number {
   if (engine.chunkedPrefill !== false) return budget;
-  const known = MODELS.find((each) => each.name === (name ?? model.name));
+  const known = name ?? knownCheckpoint(model.name)?.model;
   const longest = settings.maxModelLen ?? known?.contextTokens ?? 0;
   const { maxNumBatchedTokens = Math.max(budget, longest) } = settings;
   if (maxNumBatchedTokens >= longest) return Math.max(budget, longest);
@@ -225,11 +226,7 @@ export function longestRequest({
   profile,
   maxModelLen,
 }: Pick<Deployment, 'profile' | 'maxModelLen'>): number {
-  return (
-    maxModelLen ??
-    MODELS.find(({ name }) => name === profile.model.name)?.contextTokens ??
-    Number.POSITIVE_INFINITY
-  );
+  return maxModelLen ?? knownCheckpoint(profile.model.name)?.model.contextTokens ?? Number.POSITIVE_INFINITY;
 }
 
 /** Requests that engines refuse for their length. */
@@ -259,7 +256,7 @@ export function traceWithin(trace: Trace, limit: number) {
 
 export function refusedText({ requests, longest, limit }: RefusedRequests): string {
   const count = (value: number) => value.toLocaleString('en-US');
-  return `${count(requests)} requests are refused, as the endpoint and vLLM do: longer than the context of ${count(limit)} tokens, prompt and answer together (the longest: ${count(longest)})`;
+  return `${counted(requests, 'request')} ${requests === 1 ? 'is' : 'are'} refused, as the endpoint and vLLM do: longer than the context of ${count(limit)} tokens, prompt and answer together (the longest: ${count(longest)})`;
 }
 
 /**
@@ -288,7 +285,7 @@ function profileFor(
       source,
       `the model ${checkpoint} is not known; name the folder with its config.json as the model, or make a profile: servegym profile make --model config.json --gpu ${gpu ?? 'h100'} --output mine.json, and name it with --profile mine.json`,
     );
-  const ofModel = listProfiles().filter((profile) => profile.model.name === model);
+  const ofModel = profilesOf(model);
   const onGpu = gpu === undefined ? ofModel : profilesOnGpu(ofModel, gpu);
   const { tensorParallel: tensor = 1, dataParallel: data = 1, pipelineParallel: pipeline = 1 } = settings;
   const { expertParallel: expert = false, fp8KvCache = false } = settings;
@@ -306,7 +303,7 @@ function profileFor(
     throw invalidLaunch(
       source,
       names.length === 0
-        ? `no profile of ${model} on ${wanted}: there are ${known.join(', ')}`
+        ? `no profile of ${model.name} on ${wanted}: there are ${known.join(', ')}`
         : `expected --gpu, one of ${names.sort().join(', ')}`,
     );
   }

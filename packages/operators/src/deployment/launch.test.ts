@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { resolveLaunch } from './deployment.ts';
+import { longestRequest, resolveLaunch } from './deployment.ts';
 import { readLaunch } from './launch.ts';
+import { servingCommands } from './serving-command.ts';
 
 const read = (text: string) => readLaunch(text, 'test');
 
@@ -12,7 +13,7 @@ describe('a vllm serve line', () => {
         --gpu-memory-utilization 0.92 --no-enable-prefix-caching --kv-cache-dtype fp8 --scheduling-policy priority \\
         --speculative-config '{"method": "eagle3", "model": "x/y", "num_speculative_tokens": 3}' --port 8000`,
     );
-    assert.deepEqual([launch.engine, launch.model, launch.replicas], ['vLLM', 'Llama-3-70B', 1]);
+    assert.deepEqual([launch.engine, launch.model?.name, launch.replicas], ['vLLM', 'Llama-3.1-70B', 1]);
     assert.deepEqual(launch.settings, {
       ...{ weights: 'FP16', tensorParallel: 4, maxNumSeqs: 64, maxNumBatchedTokens: 8000, memoryShare: 0.92 },
       ...{ prefixCaching: false, fp8KvCache: true, priority: true, speculationDepth: 3 },
@@ -97,8 +98,20 @@ describe('a vllm serve line', () => {
     assert.deepEqual(notSimulated, ['--speculative-config: disable_by_batch_size']);
   });
 
-  it('leaves a model that is not known without a name', () => {
+  it('knows no model for a folder', () => {
     assert.equal(read('vllm serve ./my-model').model, null);
+  });
+
+  it('takes the profiles of a model for its variants, with the context and the checkpoints of the variant', () => {
+    const started = (checkpoint: string) => resolveLaunch(read(`vllm serve ${checkpoint}`), { gpu: 'h100' });
+    const plain = started('meta-llama/Meta-Llama-3-8B-Instruct');
+    const variant = started('RedHatAI/Meta-Llama-3.1-8B-Instruct-FP8');
+    const [before, after] = [plain, variant].map(({ profile }) => profile);
+    assert.deepEqual({ ...after, model: { ...after!.model, name: before!.model.name } }, before);
+    assert.deepEqual([after!.model.name, variant.settings.weights], ['Llama-3.1-8B', 'FP8']);
+    assert.deepEqual([plain, variant].map(longestRequest), [8192, 131_072]);
+    const [vllm] = servingCommands(after!, variant.settings, 1);
+    assert.match(vllm!.line, /^vllm serve RedHatAI\/Meta-Llama-3.1-8B-Instruct-FP8 /);
   });
 
   const refused: readonly [string, RegExp][] = [
@@ -145,7 +158,7 @@ describe('an SGLang line', () => {
     const { engine, model, settings, notSimulated } = read(
       'python3 -m sglang.launch_server --model-path Qwen/Qwen3-32B --tp 2 --max-running-requests 128 --chunked-prefill-size 4096 --disable-radix-cache --mem-fraction-static 0.85 --attention-backend fa3',
     );
-    assert.deepEqual([engine, model], ['SGLang', 'Qwen3-32B']);
+    assert.deepEqual([engine, model?.name], ['SGLang', 'Qwen3-32B']);
     assert.deepEqual(settings, {
       ...{ weights: 'FP16', tensorParallel: 2, maxNumSeqs: 128, maxNumBatchedTokens: 4096 },
       ...{ prefixCaching: false, memoryShare: 0.85 },
@@ -186,7 +199,7 @@ ${container}
       deployment(`          image: vllm/vllm-openai:v0.32.0
           args: ["Qwen/Qwen3-8B", "--max-num-seqs", "64"]`),
     );
-    assert.deepEqual([launch.model, launch.replicas, launch.settings.maxNumSeqs], ['Qwen3-8B', 3, 64]);
+    assert.deepEqual([launch.model?.name, launch.replicas, launch.settings.maxNumSeqs], ['Qwen3-8B', 3, 64]);
   });
 
   it('reads a line in a shell', () => {
@@ -248,7 +261,7 @@ servingEngineSpec:
         enableChunkedPrefill: false
         extraArgs: ["--max-num-batched-tokens", "4096", "--disable-log-requests"]
 `);
-    assert.deepEqual([launch.model, launch.replicas], ['Qwen3-8B', 4]);
+    assert.deepEqual([launch.model?.name, launch.replicas], ['Qwen3-8B', 4]);
     assert.deepEqual(launch.settings, {
       ...{
         weights: 'FP16',
@@ -276,7 +289,7 @@ decode:
 prefill:
   replicas: 1
 `);
-    assert.deepEqual([launch.model, launch.replicas], ['Qwen3-32B', 2]);
+    assert.deepEqual([launch.model?.name, launch.replicas], ['Qwen3-32B', 2]);
     assert.deepEqual([launch.settings.tensorParallel, launch.settings.maxNumSeqs], [4, 96]);
     assert.deepEqual(launch.notSimulated, ['prefill.replicas 1']);
   });

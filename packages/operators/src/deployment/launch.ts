@@ -1,5 +1,4 @@
-import { MODELS } from '@servegym/profiles';
-import type { WeightPrecision } from '@servegym/simulator';
+import { knownCheckpoint, type ServedModel } from '@servegym/profiles';
 import { parseAllDocuments } from 'yaml';
 import { TuningError } from '../search/slo.ts';
 import { type EngineName, engineFlag, type LaunchSettings } from './engine-flags.ts';
@@ -14,8 +13,8 @@ export interface Launch {
   readonly version?: string;
   /** Checkpoint: the id of Hugging Face, or a folder. */
   readonly checkpoint: string;
-  /** Name of the model where its checkpoint is known. */
-  readonly model: string | null;
+  /** `null` where the checkpoint is not known. */
+  readonly model: ServedModel | null;
   readonly settings: LaunchSettings;
   /** Engines that are started so. */
   readonly replicas: number;
@@ -128,10 +127,10 @@ function parseLaunch(words: readonly string[], source: string, replicas = 1): La
     );
   }
   if (settings.attentionParallel) divideAttention(settings, source);
-  const model = modelOf(checkpoint);
-  if (settings.weights === undefined && model !== null) settings.weights = model.precision;
+  const known = knownCheckpoint(checkpoint);
+  if (known !== undefined) settings.weights ??= known.precision;
   return {
-    ...{ source, engine, version, checkpoint, model: model?.name ?? null, settings, replicas },
+    ...{ source, engine, version, checkpoint, model: known?.model ?? null, settings, replicas },
     ...{ withoutEffect: flagsWithoutEffect, notSimulated },
   };
 }
@@ -159,35 +158,6 @@ function invalid(source: string, expected: string, got?: string): TuningError {
 
 export function invalidLaunch(source: string, problem: string): TuningError {
   return new TuningError('INVALID_LAUNCH', `${source}: ${problem}`);
-}
-
-/** Endings of the names of quantized checkpoints. */
-const QUANTIZED =
-  /[-_.](fp8([-_]dynamic)?|awq([-_]int4)?|gptq([-_]int4)?|int4|int8|w8a8|w4a16|quantized\.w8a8|quantized\.w4a16|nvfp4)$/i;
-
-/** Model and precision of a checkpoint that is known, whoever has published it. */
-function modelOf(checkpoint: string): { readonly name: string; readonly precision: WeightPrecision } | null {
-  const plain = (text: string) => text.toLowerCase().replace(/^.*\//, '');
-  const wanted = plain(checkpoint);
-  for (const model of MODELS) {
-    for (const [precision, id] of Object.entries(model.checkpoints)) {
-      if (plain(id) === wanted) return { name: model.name, precision: precision as WeightPrecision };
-    }
-  }
-  const bare = wanted.replace(QUANTIZED, '');
-  const found = MODELS.find(({ id, name, aliases, checkpoints }) =>
-    [id, name, ...aliases, ...Object.values(checkpoints)].some((each) => plain(each) === bare),
-  );
-  if (found === undefined) return null;
-  const ending = QUANTIZED.exec(wanted)?.[1] ?? '';
-  return { name: found.name, precision: precisionOf(ending) ?? found.checkpoint };
-}
-
-function precisionOf(ending: string): WeightPrecision | undefined {
-  if (ending.startsWith('fp8')) return 'FP8';
-  if (ending === 'nvfp4') return 'NVFP4';
-  if (/w8a8|int8/.test(ending)) return 'INT8';
-  return ending === '' ? undefined : 'INT4';
 }
 
 /**

@@ -1,7 +1,13 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { findProfile, listProfiles } from '@servegym/profiles';
-import { type EngineProfile, VLLM_FRONT_END, type WeightPrecision } from '@servegym/simulator';
+import { findProfile, knownCheckpoint, listProfiles, profilesOf } from '@servegym/profiles';
+import {
+  type EngineProfile,
+  kvPoolBlocks,
+  kvTokens,
+  VLLM_FRONT_END,
+  type WeightPrecision,
+} from '@servegym/simulator';
 import type { PlanPool } from '../plan/plan-result.ts';
 import { type SplitRatio, vllmDefaults } from '../search/candidate.ts';
 import { poolCommands, servingCommands } from './serving-command.ts';
@@ -36,6 +42,18 @@ describe('the command line of a server', () => {
     assert.ok(vllm!.line.endsWith(` ${flags}`), vllm!.line);
     assert.match(vllm!.line, /--max-num-batched-tokens 8192 --max-model-len 8192 /);
     assert.ok(sglang!.notExpressed.join('; ').includes(flags));
+  });
+
+  it('bounds requests where the KV pool holds fewer tokens than the context, as vLLM does not start then', () => {
+    const [small] = profilesOf(knownCheckpoint('Llama-3.1-8B')!.model).filter(
+      ({ gpu }) => gpu.name === 'RTX4090-24GB',
+    );
+    const [vllm, sglang] = servingCommands(small!, vllmDefaults(small!), 1);
+    const longest = Number(/--max-model-len (\d+)/.exec(vllm!.line)?.[1]);
+    assert.equal(longest, kvTokens(small!, kvPoolBlocks(small!, 'FP16', false, 1)));
+    assert.ok(longest < 131_072 && !sglang!.line.includes('context-length'));
+    const fits = findProfile(small!.name);
+    assert.doesNotMatch(servingCommands(fits, vllmDefaults(fits), 1)[0]!.line, /max-model-len/);
   });
 
   it('gives draft tokens by batch size where the profile has them', () => {

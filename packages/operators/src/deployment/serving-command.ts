@@ -1,8 +1,10 @@
-import { MODELS, type ServedModel } from '@servegym/profiles';
+import { knownCheckpoint } from '@servegym/profiles';
 import {
   counted,
   type EngineProfile,
   kvMemoryGiB,
+  kvPoolBlocks,
+  kvTokens,
   type WeightPrecision,
   weightVariant,
 } from '@servegym/simulator';
@@ -99,8 +101,7 @@ function vllmCommand(profile: EngineProfile, candidate: Candidate, started: Star
     ...settingsOf(profile, candidate),
     ...{ weights, draft, priority: priority || undefined, role: split ? 'both' : undefined },
     memoryShare: vllmMemoryShare(profile, candidate),
-    // Without chunked prefill vLLM does not start with requests beyond the budget.
-    maxModelLen: profile.engine.chunkedPrefill === false ? candidate.maxNumBatchedTokens : undefined,
+    maxModelLen: longestOf(profile, candidate),
   };
   return {
     engine: 'vLLM',
@@ -171,7 +172,7 @@ function sglangCommand(profile: EngineProfile, candidate: Candidate, started: St
 
 /** Checkpoint to name on the line, weights that a flag asks for, and what has to be found by hand. */
 function checkpoint({ model }: EngineProfile, { weights, speculationDepth }: Candidate) {
-  const known = knownModel(model.name);
+  const known = knownCheckpoint(model.name)?.model;
   const notes: string[] = [];
   let quantized: WeightPrecision | undefined;
   let name = known?.checkpoints[weights];
@@ -210,10 +211,6 @@ function checkpoint({ model }: EngineProfile, { weights, speculationDepth }: Can
 /** Formats of quantized checkpoints that no option of an engine makes. */
 const SCHEMES: Partial<Record<WeightPrecision, string>> = { INT8: 'W8A8 INT8', INT4: 'W4A16 INT4' };
 
-function knownModel(name: string): ServedModel | undefined {
-  return MODELS.find((model) => model.name.toLowerCase() === name.toLowerCase());
-}
-
 const PRIORITY_NOTE =
   'the classes: each request says its own as `priority`, 0 for the most urgent; without it all are alike';
 
@@ -248,6 +245,17 @@ function replicaNote({ replicas, router }: Started) {
     replicas > 1,
     `the ${replicas} replicas: start the line ${replicas} times, behind ${balancer}`,
   );
+}
+
+/** Longest request with which vLLM starts, tokens, where that is less than the context of the model. */
+function longestOf(profile: EngineProfile, candidate: Candidate): number | undefined {
+  const { weights, speculationDepth, kvBudgetFraction, maxNumBatchedTokens } = candidate;
+  // Without chunked prefill vLLM does not start with requests beyond the budget.
+  if (profile.engine.chunkedPrefill === false) return maxNumBatchedTokens;
+  const blocks = kvPoolBlocks(profile, weights, speculationDepth > 0, kvBudgetFraction);
+  const pool = kvTokens(profile, Math.floor(blocks / (profile.parallel?.data ?? 1)));
+  const context = knownCheckpoint(profile.model.name)?.model.contextTokens ?? 0;
+  return context > pool ? pool : undefined;
 }
 
 /** Share of the GPU that vLLM fills with weights, draft, activations and KV together. */

@@ -1,4 +1,4 @@
-import { boardWatts, MODELS } from '@servegym/profiles';
+import { boardWatts, knownCheckpoint } from '@servegym/profiles';
 import type { EngineProfile, Trace, WeightPrecision } from '@servegym/simulator';
 import { percentileInterval } from '@servegym/simulator/statistics';
 import { poolCommands } from '../deployment/serving-command.ts';
@@ -215,7 +215,7 @@ export function basisOf(
 ): Pick<FleetPlan, 'restsOn' | 'assumes'> {
   const bases = pools.map(({ profile, settings: { weights, speculationDepth } }) => {
     const { status } = profile.weights[weights]!;
-    const native = MODELS.find(({ name }) => name === profile.model.name)?.checkpoint ?? 'FP16';
+    const native = knownCheckpoint(profile.model.name)?.model.checkpoint ?? 'FP16';
     const assumes = [
       ...(speculationDepth > 0 ? ['drafts'] : []),
       ...(status === 'estimated' ? ['estimated'] : []),

@@ -170,17 +170,66 @@ const quantizationFile = z.object({
   quantized_layers: z.record(z.string(), z.object({ quant_algo: textLike() })).optional(),
 });
 
+/** Checkpoints of the same shape under another name. Their context is `max_position_embeddings` of their `config.json`. */
+type Variant = Pick<ModelDescription, 'name' | 'aliases' | 'contextTokens' | 'checkpoints' | 'draft'>;
+
 /** A row of `models.json`: a model and what counts of its published `config.json`. */
 interface KnownModel
   extends Omit<ModelDescription, 'shape' | 'contextTokens' | 'draftLayers' | 'checkpoint'>,
     Partial<Pick<ModelDescription, 'checkpoint'>> {
   readonly config: Readonly<Record<string, unknown>>;
+  readonly variants?: readonly Variant[];
 }
 
+const ROWS = models as readonly KnownModel[];
+
 /** Models known by name. */
-export const MODELS: readonly ServedModel[] = (models as readonly KnownModel[]).map(({ config, ...model }) =>
+export const MODELS: readonly ServedModel[] = ROWS.map(({ config, variants: _, ...model }) =>
   servedModel({ checkpoint: 'FP16', ...model, ...describedBy(config, model.id) }),
 );
+
+/** Endings of the names of quantized checkpoints. */
+const QUANTIZED =
+  /[-_.](fp8([-_]dynamic)?|awq([-_]int4)?|gptq([-_]int4)?|int4|int8|w8a8|w4a16|quantized\.w8a8|quantized\.w4a16|nvfp4)$/i;
+
+/**
+ * Model and precision of a checkpoint, whoever has published it, or of a name of the model; `undefined` where it is not known.
+ * A variant, such as Llama-3.1-8B, has its own name, context and checkpoints, and the shape and profiles of `shapeOf`.
+ */
+export function knownCheckpoint(
+  checkpoint: string,
+): { readonly model: ServedModel; readonly precision: WeightPrecision } | undefined {
+  const plain = (text: string) => text.toLowerCase().replace(/^.*\//, '');
+  const wanted = plain(checkpoint);
+  const all = MODELS.flatMap((model, row) => [
+    ...(ROWS[row].variants ?? []).map(
+      (variant): ServedModel => ({
+        ...model,
+        ...{ id: idOf(variant.name), draft: undefined, shapeOf: model.name },
+        ...variant,
+      }),
+    ),
+    model,
+  ]);
+  for (const model of all) {
+    for (const [precision, id] of Object.entries(model.checkpoints)) {
+      if (plain(id) === wanted) return { model, precision: precision as WeightPrecision };
+    }
+  }
+  const bare = wanted.replace(QUANTIZED, '');
+  const model = all.find(({ id, name, aliases, checkpoints }) =>
+    [id, name, ...aliases, ...Object.values(checkpoints)].some((each) => plain(each) === bare),
+  );
+  const ending = QUANTIZED.exec(wanted)?.[1] ?? '';
+  return model && { model, precision: precisionAtEnd(ending) ?? model.checkpoint };
+}
+
+function precisionAtEnd(ending: string): WeightPrecision | undefined {
+  if (ending.startsWith('fp8')) return 'FP8';
+  if (ending === 'nvfp4') return 'NVFP4';
+  if (/w8a8|int8/.test(ending)) return 'INT8';
+  return ending === '' ? undefined : 'INT4';
+}
 
 /** The model that measurements or people call by this name. @throws {ProfileError} listing those there are. */
 export function findModel(name: string): ServedModel {

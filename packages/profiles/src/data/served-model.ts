@@ -59,6 +59,8 @@ export interface ServedModel extends ModelDescription {
   readonly hiddenWidth: number;
   /** KV cache of one token in 16 bit, bytes; with sliding windows the mean over a context of 4,096 tokens. */
   readonly kvBytesPerToken: number;
+  /** Of a variant: name of the model whose shape and profiles it has. */
+  readonly shapeOf?: string;
 }
 
 export function servedModel(description: ModelDescription): ServedModel {

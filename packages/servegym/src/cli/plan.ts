@@ -13,7 +13,15 @@ import {
   TUNE_SPACE,
   traceWithin,
 } from '@servegym/operators';
-import { estimatedProfile, GPUS, type Gpu, listProfiles, MODELS, type ServedModel } from '@servegym/profiles';
+import {
+  estimatedProfile,
+  GPUS,
+  type Gpu,
+  knownCheckpoint,
+  listProfiles,
+  profilesOf,
+  type ServedModel,
+} from '@servegym/profiles';
 import { type EngineProfile, scaleRate } from '@servegym/simulator';
 import { InvalidArgumentError } from 'commander';
 import { priceOptions, refuseClassBounds, sloOption, withPrices } from './arguments/deployment.ts';
@@ -143,18 +151,16 @@ function chosenProfiles(
     );
   const plain = (words: string) => words.toLowerCase().replace(/^.*\/|[\s_-]/g, '');
   const all = own === undefined ? listProfiles() : GPUS.flatMap((gpu) => estimatesOf(gpu, own));
-  const aliased = MODELS.find(({ aliases, checkpoints }) =>
-    [...aliases, ...Object.values(checkpoints)].some((each) => plain(each) === plain(model)),
-  );
-  const wanted = plain(own?.name ?? aliased?.name ?? model);
-  const named = all.filter((profile) => plain(profile.model.name) === wanted);
+  const called = own === undefined ? knownCheckpoint(model)?.model : undefined;
+  const named = called === undefined ? [] : profilesOf(called);
+  const wanted = plain(own?.name ?? model);
   const ofModel =
     named.length > 0 ? named : all.filter(({ model: { name } }) => plain(name).includes(wanted));
   const models = [...new Set(ofModel.map((profile) => profile.model.name))].sort();
   if (models.length !== 1) {
-    const known = models.length > 0 ? models : [...new Set(all.map((profile) => profile.model.name))].sort();
+    const names = models.length > 0 ? models : [...new Set(all.map((profile) => profile.model.name))].sort();
     throw new InputError(
-      `--model: expected the config.json of a model, or one of ${known.join(', ')}, got ${model}`,
+      `--model: expected the config.json of a model, or one of ${names.join(', ')}, got ${model}`,
     );
   }
   const onGpus = gpus.length === 0 ? ofModel : gpus.flatMap((gpu) => profilesOnGpu(ofModel, gpu));

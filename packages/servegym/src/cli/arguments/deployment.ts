@@ -144,7 +144,7 @@ async function profileOf(
   const { parallel, kvCache } = division;
   const hardware = {
     gpu: await readGpu(gpu),
-    model: await readModel(isLocal ? config : (model ?? checkpoint)),
+    model: isLocal || model === null ? await readModel(isLocal ? config : checkpoint) : model,
   };
   if (tables === undefined) {
     const { tensor, data, pipeline } = parallel;

@@ -108,7 +108,8 @@ async function making(options: MakeOptions): Promise<Making> {
   const settings = launch?.settings ?? {};
   const { tensorParallel: tensor = 1, dataParallel: data = 1, pipelineParallel: pipeline = 1 } = settings;
   for (const flag of launch?.notSimulated ?? []) console.error(`not read: ${flag}`);
-  const model = options.model ?? (options.start === undefined ? launch?.model : undefined) ?? undefined;
+  const { name, shapeOf = name } = (options.start === undefined && launch?.model) || {};
+  const { model = shapeOf } = options;
   return { ...options, model, settings, gpus: tensor * data * pipeline };
 }
 
