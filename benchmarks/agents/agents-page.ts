@@ -67,8 +67,8 @@ export function agentsPage({ environment, version, note, plan, cells }: AgentBen
     ].join('\n'),
     ...(note === undefined ? [] : [note]),
     [
-      'Other pages have [other servers and public traces](agents.md#any-server), [other prices](environments.md#prices),',
-      '[what each knob is worth](environments.md#decisions-and-settings) and [a season](seasons.md#one-from-end-to-end).',
+      'Other pages have [other servers and public traces](agents.md#any-server), [other prices](environments.md#prices) and',
+      '[what each knob is worth](environments.md#decisions-and-settings).',
     ].join('\n'),
     'Everything here comes from one command, which also writes [benchmarks.json](benchmarks.json):',
     `\`\`\`sh\nnpx node benchmarks/run.ts agents ${options.join(' ')} --out docs/benchmarks.md\n\`\`\``,

@@ -4,8 +4,8 @@ import { socketUrl } from '@servegym/openenv/client';
 import { startServe } from '../../maintenance/test-servers/servegym.ts';
 import { memoryMiB } from '../child.ts';
 import { type BatchResult, runBatch } from '../concurrency/session-batch.ts';
+import type { SessionPlan } from '../concurrency/session-play.ts';
 import { benchmark, type Row, text } from '../harness.ts';
-import { BareSocket, clientFrame } from '../openenv/bare-socket.ts';
 
 /** Most sessions at once that one process can be asked for. */
 const MOST_SESSIONS = 16_384;
@@ -17,10 +17,8 @@ const HOLDS_FROM = 0.95;
 const BUSY_LOAD = 0.9;
 /** Played twice on a server of its own before the clock starts, so that the code of both sides is compiled. */
 const WARM_UP_SESSIONS = 1024;
-const OPENING_AT_ONCE = 64;
 /** After so long the heap has been collected and nothing is under way any more, s. */
 const SETTLING_S = 5;
-const RESET = clientFrame('{"type":"reset","data":{}}');
 
 export default benchmark({
   what: 'How many sessions at once OpenEnv servers hold, and how late they answer. A session connects, resets and steps; those of a batch stay open until all have been answered. On the servers of `--url A,B`, which share the sessions in turn, or on a `servegym serve --env benchmark` of its own. `--requests 1,8,64` or `1..1024`; Its steps are those of the `benchmark` environment, with a `--wait` in seconds, or `--action JSON`; `--ramp` spreads the starts of a batch over so many seconds; `--idle` sessions of which the memory is told. Linux only.',
@@ -42,12 +40,11 @@ export default benchmark({
     const own =
       url === undefined ? await startServe('--env', 'benchmark', '--max-sessions', '100000') : undefined;
     const urls = url?.split(',') ?? [own!.url];
+    const headers: Record<string, string> = token ? { authorization: `Bearer ${token}` } : {};
+    const sent = action === undefined ? { wait_seconds: wait } : JSON.parse(action);
+    const socketUrls = urls.map((each) => socketUrl(new URL(each), 'ws').href);
+    const plan = { socketUrls, action: sent, steps, timeoutMs: 1000 * timeout, rampS, headers };
     try {
-      const headers: Record<string, string> = token ? { authorization: `Bearer ${token}` } : {};
-      const timeoutMs = 1000 * timeout;
-      const sent = action === undefined ? { wait_seconds: wait } : JSON.parse(action);
-      const socketUrls = urls.map((each) => socketUrl(new URL(each), 'ws').href);
-      const plan = { socketUrls, action: sent, steps, timeoutMs, rampS, headers };
       if (own) for (let time = 0; time < 2; time++) await runBatch({ ...plan, steps: 1 }, WARM_UP_SESSIONS);
       const batches: BatchResult[] = [];
       for (const sessions of grid)
@@ -59,7 +56,7 @@ export default benchmark({
     } finally {
       await own?.stop();
     }
-    if (idle > 0) yield await measureIdle(idle);
+    if (idle > 0) yield await measureIdle(plan, idle);
   },
 });
 
@@ -100,26 +97,19 @@ function notes(batches: readonly BatchResult[]): string[] {
   ];
 }
 
-/** Memory of sessions that do nothing, on a server of their own. */
-async function measureIdle(sessions: number): Promise<Row> {
+/** Memory of sessions that do nothing any more, on a server of their own. */
+async function measureIdle(plan: SessionPlan, sessions: number): Promise<Row> {
   const { url, pid, stop } = await startServe('--env', 'benchmark', '--max-sessions', '100000');
   const before = memoryMiB(pid, 'VmRSS');
-  const sockets: BareSocket[] = [];
-  const startedAt = performance.now();
-  while (sockets.length < sessions) {
-    const count = Math.min(OPENING_AT_ONCE, sessions - sockets.length);
-    const opened = await Promise.all(Array.from({ length: count }, () => BareSocket.open(url)));
-    await Promise.all(opened.map((socket) => socket.ask(RESET)));
-    sockets.push(...opened);
-  }
-  const openS = (performance.now() - startedAt) / 1000;
-  await sleep(SETTLING_S * 1000);
-  const resident = memoryMiB(pid, 'VmRSS');
-  await Promise.all(sockets.map((socket) => socket.close()));
+  let resident = Number.NaN;
+  const socketUrls = [socketUrl(new URL(url), 'ws').href];
+  await runBatch({ ...plan, socketUrls, rampS: 0, action: { wait_seconds: 0 } }, sessions, async () => {
+    await sleep(SETTLING_S * 1000);
+    resident = memoryMiB(pid, 'VmRSS');
+  });
   await stop();
   return {
     'idle sessions': sessions,
-    'open, s': openS,
     'resident, MiB': resident,
     'KiB a session': ((resident - before) * 1024) / sessions,
   };

@@ -24,9 +24,9 @@ export type BatchResult = Awaited<ReturnType<typeof runBatch>>;
 
 /**
  * Plays sessions at once: each connects, resets and steps, and stays open until all have been answered or have failed,
- * so that the servers really hold them all. Times count from the start of the session they belong to.
+ * so that the servers really hold them all, also while `held` runs. Times count from the start of the session they belong to.
  */
-export async function runBatch(plan: BatchPlan, sessions: number) {
+export async function runBatch(plan: BatchPlan, sessions: number, held?: () => Promise<void>) {
   const cpu = process.cpuUsage();
   const startedAt = performance.now();
   const plays = await launch(plan, sessions, startedAt);
@@ -34,6 +34,7 @@ export async function runBatch(plan: BatchPlan, sessions: number) {
   const outcomes = await Promise.all(plays.map((play) => play.outcome));
   const wallS = (performance.now() - startedAt) / 1000;
   const { user, system } = process.cpuUsage(cpu);
+  await held?.();
   await Promise.all(plays.map((play) => play.close()));
 
   const answered = outcomes.filter((outcome) => outcome.failure === null);

@@ -1,9 +1,57 @@
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
+import { inferencegym } from '@servegym/environments';
+import { connect } from '@servegym/openenv/client';
+import { startSeason } from '../../../maintenance/test-servers/servegym.ts';
 import { runCommand } from './in-process.ts';
+
+it('servegym season is played from its creation to the check of its results, across a kill of the server', async (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'season-'));
+  t.after(() => rmSync(folder, { recursive: true }));
+  const season = async (...args: string[]) => {
+    const { code, stdout, stderr } = await runCommand('season', ...args);
+    assert.equal(code, 0, stderr);
+    return stdout;
+  };
+  const [file, results] = [join(folder, 'season.db'), join(folder, 'results.json')];
+  const rules = ['--name', 'spring', '--env', 'inferencegym', '--task', '1', '--episodes', '20'];
+  const [, commitment] = /commitment to the seeds now: (\w+)/.exec(await season('create', file, ...rules))!;
+  const submission = (await season('admit', file, 'Ada')).trim();
+  await season('admit', file, 'Bob');
+  const reset = { submission, task_id: '1' } as never;
+
+  const killed = await startSeason(file, '--reset-time', '0');
+  t.after(() => killed.stop('SIGKILL'));
+  const cut = await connect<typeof inferencegym>(killed.url);
+  await cut.reset(reset);
+  for (let step = 0; step < 5; step++) await cut.step(inferencegym.defaultAction);
+  await killed.stop('SIGKILL');
+  const server = await startSeason(file, '--reset-time', '0');
+  t.after(() => server.stop('SIGKILL'));
+  const resumed = await connect<typeof inferencegym>(server.url, { sessionId: cut.sessionId! });
+  let steps = 5;
+  for (let done = false; !done; steps++) ({ done } = await resumed.step(inferencegym.defaultAction));
+  assert.equal(steps, 200);
+  await resumed.close();
+  await server.stop();
+
+  const ranking = JSON.parse(await season('close', file, '--out', results, '--json'));
+  assert.deepEqual(
+    ranking.map(({ name, finished }: Record<string, unknown>) => [name, finished]),
+    [
+      ['Ada', 1],
+      ['Bob', 0],
+    ],
+  );
+  await season('verify', results, '--commitment', commitment!);
+  const forged = JSON.parse(readFileSync(results, 'utf8'));
+  forged.submissions[1].episodes = forged.submissions[0].episodes;
+  writeFileSync(results, JSON.stringify(forged));
+  assert.equal((await runCommand('season', 'verify', results)).code, 1);
+});
 
 it('servegym season prints nothing of a name that could steer a terminal', async (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'season-'));

@@ -97,12 +97,15 @@ class Player {
   }
 }
 
+/** `SERVEGYM_KILLS=40` for a longer proof. */
+const KILLS = Number(process.env.SERVEGYM_KILLS ?? 3);
+
 test('kill -9 in mid-load loses no acknowledged step: 300 sessions, three kills', async (t) => {
   const path = temporaryFile(t);
   const players = Array.from({ length: 300 }, (_, seed) => new Player(seed));
   let server = await spawnServer(t, path);
   await Promise.all(players.map((player) => player.begin(server.url)));
-  for (let kill = 0; kill < 3; kill++) {
+  for (let kill = 0; kill < KILLS; kill++) {
     const goal = players.reduce((sum, player) => sum + player.acknowledged.length, 0) + 3000;
     const lost = Promise.all(players.map((player) => player.playOn()));
     while (players.reduce((sum, player) => sum + player.acknowledged.length, 0) < goal) {

@@ -129,7 +129,7 @@ export function simulateServedLoad(
  * Latencies of a load on any profile of its GPU and model.
  * @param share As of `simulateServedLoad`.
  */
-export function loadLatencies(load: ServedLoad, profile: EngineProfile, share: number): LoadLatencies {
+function loadLatencies(load: ServedLoad, profile: EngineProfile, share: number): LoadLatencies {
   const { ids, ttftMs, e2eMs, tpotMs } = serveOn(profile, load, servedLoadTrace(load, share));
   const weight = Float64Array.from(ids, (id) => (id < PROMPTS ? 1 : 1 / share));
   const total = weight.reduce((sum, each) => sum + each, 0);
