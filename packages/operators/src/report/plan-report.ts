@@ -266,14 +266,15 @@ function trafficLine(result: PlanResult): string {
   return `${trace}: ${counted(requests, 'request')} in ${figure(result.hours)} h${used}; ${figure(result.requestsPerS)} requests/s, ${figure(result.inputTokensPerS)} input and ${figure(result.outputTokensPerS)} output tokens/s`;
 }
 
+/** Profiles that are in no plan, by the reason, each with its precisions. */
 function refusedLines({ notPlanned }: PlanResult): string[] {
-  const byReason = new Map<string, string[]>();
-  for (const { profile, precision, reason } of notPlanned) {
-    const names = byReason.get(reason) ?? [];
-    names.push(`${profile.name} ${precision}`);
-    byReason.set(reason, names);
-  }
-  return [...byReason].map(([reason, names]) => `${reason}: ${names.join(', ')}`);
+  return [...Map.groupBy(notPlanned, ({ reason }) => reason)].map(([reason, kinds]) => {
+    const byProfile = Map.groupBy(kinds, ({ profile }) => profile.name);
+    const names = [...byProfile].map(
+      ([name, own]) => `${name} ${own.map(({ precision }) => precision).join('/')}`,
+    );
+    return `${reason}: ${names.join(', ')}`;
+  });
 }
 
 /** What comes nearest to an SLO that nothing meets. */
