@@ -183,10 +183,12 @@ interface KnownModel
 
 const ROWS = models as readonly KnownModel[];
 
-/** Models known by name. */
-export const MODELS: readonly ServedModel[] = ROWS.map(({ config, variants: _, ...model }) =>
-  servedModel({ checkpoint: 'FP16', ...model, ...describedBy(config, model.id) }),
-);
+/** Models known by name. A test checks their configs by the schema; every command would start later for it. */
+export const MODELS: readonly ServedModel[] = ROWS.map(({ config, variants: _, ...model }) => {
+  const family = FAMILIES[config.model_type as string] ?? {};
+  const described = description(completed(config, family) as Config, family, model.id);
+  return servedModel({ checkpoint: 'FP16', ...model, ...described });
+});
 
 /** Endings of the names of quantized checkpoints. */
 const QUANTIZED =
@@ -286,8 +288,10 @@ function unsupported(source: string, part: string): ProfileError {
   return new ProfileError('CALIBRATION_HARDWARE', source, known, `${part}. ${instead}`);
 }
 
-function renamed(given: Readonly<Record<string, unknown>>): Record<string, unknown> {
-  return Object.fromEntries(Object.entries(given).map(([field, value]) => [RENAMED[field] ?? field, value]));
+/** Fields of a config under the names that are read, with the defaults of its family. */
+function completed(given: Readonly<Record<string, unknown>>, { defaults }: Family): Record<string, unknown> {
+  const named = Object.entries(given).map(([field, value]) => [RENAMED[field] ?? field, value]);
+  return { ...defaults, ...Object.fromEntries(named) };
 }
 
 /** Whether a field gives a size or a kind of layers that is not read here. */
@@ -319,7 +323,14 @@ function describedBy(
     const isComputed = field === 'index_topk' ? isIndexed : family.supports?.includes(field);
     if (Object.hasOwn(given, field) && !isComputed) throw unsupported(source, `${part} (\`${field}\`)`);
   }
-  const config = checked(configFile, { ...family.defaults, ...renamed(given) }, source, { at });
+  return description(checked(configFile, completed(given, family), source, { at }), family, source);
+}
+
+function description(
+  config: Config,
+  family: Family,
+  source: string,
+): Pick<ModelDescription, 'shape' | 'contextTokens' | 'draftLayers'> {
   const draftLayers = config.num_nextn_predict_layers ?? config.mtp_num_hidden_layers ?? 0;
   return {
     shape: shapeOf(config, family, source),

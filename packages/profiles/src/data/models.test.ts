@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { findModel, MODELS, modelFromConfig } from './model-config.ts';
+import rows from './models.json' with { type: 'json' };
 import { kvOn } from './served-model.ts';
 import {
   countParameters,
@@ -399,6 +400,17 @@ describe('the parameters of a known model', () => {
       assert.ok(Math.abs(active / 1e9 - billions) <= within, `${active / 1e9} against ${billions}`);
     });
   }
+
+  it('of a known model are those of its config, which passes the checks', () => {
+    for (const { id, name, config } of rows) {
+      const { shape, contextTokens, draftLayers } = modelFromConfig(JSON.stringify(config), name, id);
+      const known = findModel(id);
+      assert.deepEqual(
+        [known.shape, known.contextTokens, known.draftLayers],
+        [shape, contextTokens, draftLayers],
+      );
+    }
+  });
 
   it('are near those that estimates use, everywhere', () => {
     for (const { id, parameters, shape } of MODELS) {

@@ -1,7 +1,5 @@
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { asyncBufferFromFile, parquetReadObjects } from 'hyparquet';
-import { compressors } from 'hyparquet-compressors';
 import { findGpu, type Gpu } from '../data/gpu.ts';
 import { ProfileError } from '../schema/read-json.ts';
 import {
@@ -166,6 +164,9 @@ function numbersOf(version: string): number[] {
 }
 
 async function readRows(path: string): Promise<OperatorRow[]> {
+  // Twenty milliseconds, which commands without tables do not spend.
+  const { asyncBufferFromFile, parquetReadObjects } = await import('hyparquet');
+  const { compressors } = await import('hyparquet-compressors');
   try {
     return await parquetReadObjects({ file: await asyncBufferFromFile(path), compressors });
   } catch (error) {
