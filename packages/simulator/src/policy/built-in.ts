@@ -1,5 +1,5 @@
 import { definePolicy, type Policy, type PolicyFunctions } from './policy.ts';
-import type { FleetView, ReplicaView, RequestView } from './views.ts';
+import type { ReplicaView, RequestView } from './views.ts';
 
 const loadOf = (replica: ReplicaView) => replica.requests_in_flight / replica.weight;
 
@@ -32,10 +32,13 @@ export interface RoutingWeights {
  */
 export function weighted({ queue, cache, prefix }: RoutingWeights): PolicyFunctions {
   let scored: RequestView | null = null;
+  let among: readonly ReplicaView[] = [];
   let most = 0;
   let span = 1;
-  const compare = (request: RequestView, { replicas }: FleetView) => {
+  // A request is routed twice where prefill and decode are apart, among different replicas.
+  const compare = (request: RequestView, replicas: readonly ReplicaView[]) => {
     scored = request;
+    among = replicas;
     let fewest = Number.POSITIVE_INFINITY;
     most = 0;
     for (const replica of replicas) {
@@ -46,8 +49,8 @@ export function weighted({ queue, cache, prefix }: RoutingWeights): PolicyFuncti
     span = Math.max(1, most - fewest);
   };
   return {
-    score(request, replica, _now, fleet) {
-      if (request !== scored) compare(request, fleet);
+    score(request, replica, _now, { replicas }) {
+      if (request !== scored || replicas !== among) compare(request, replicas);
       const spare = queue * ((most - loadOf(replica)) / span) + cache * (1 - replica.kv_cache_usage_perc);
       if (prefix === 0) return spare;
       return spare + (prefix * replica.prefix_match_tokens) / request.prompt_tokens;

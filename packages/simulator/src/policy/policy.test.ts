@@ -4,6 +4,7 @@ import { fixtureProfile as profile } from '../../test/profile-fixture.ts';
 import { simulateTrace } from '../simulation/simulate-trace.ts';
 import type { SimulationOptions } from '../simulation/simulation-options.ts';
 import type { Trace } from '../traces/trace.ts';
+import { weighted } from './built-in.ts';
 import { definePolicy, type Policy, type PolicyFunctions } from './policy.ts';
 import type { ReplicaView, RequestView } from './views.ts';
 
@@ -39,6 +40,17 @@ describe('a policy', () => {
       },
     });
     assert.deepEqual(latencies(both), latencies(serve(undefined, { router: 'prefix_aware' })));
+  });
+
+  it('of weights compares queues among the replicas of each choice for a request', () => {
+    const { score } = weighted({ queue: 1, cache: 0, prefix: 0 });
+    const request = {};
+    const scores = (...queues: number[]) => {
+      const replicas = queues.map((requests_in_flight) => ({ requests_in_flight, weight: 1 }));
+      return replicas.map((each) => score!(request as never, each as never, 0, { replicas } as never));
+    };
+    assert.deepEqual(scores(10, 30), [1, 0]);
+    assert.deepEqual(scores(2, 1), [0, 1]);
   });
 
   it('excludes a replica by -Infinity', () => {

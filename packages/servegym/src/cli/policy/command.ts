@@ -7,19 +7,22 @@ import { readInputFile, requireWritable, writeOutputFile } from '../files.ts';
 import { printResult } from '../output/print-result.ts';
 import { showProgress } from '../output/progress.ts';
 import { reportPage } from '../output/report-page.ts';
-import { PolicyEvaluator } from './evaluate-policy.ts';
+import type { PolicyEvaluator } from './evaluate-policy.ts';
 import { isPython } from './python-guest.ts';
 import pythonTemplates from './python-templates.json' with { type: 'json' };
-import { comparePolicies, comparisonForm, evaluationForm, evaluationPage, policyReport } from './report.ts';
-import { drawSecret, SPLITS, SUITE_NAMES, tracesOf } from './suite.ts';
+import type { SuiteName } from './suite.ts';
+import data from './suites.json' with { type: 'json' };
 import templates from './templates.json' with { type: 'json' };
+import { startTrials } from './trial-host.ts';
+
+const SUITE_NAMES = Object.keys(data.suites) as SuiteName[];
 
 export const options = {
   suite: { value: '<name>', help: 'the traces', choices: SUITE_NAMES, default: 'router' },
   split: {
     value: '<name>',
     help: 'train and validation are given, test is drawn from a secret',
-    choices: SPLITS,
+    choices: ['train', 'validation', 'test'],
     default: 'validation',
   },
   secret: {
@@ -52,6 +55,7 @@ export const evaluateCommand = () =>
     async action({ file, watch: watches, worstMinute: showsMinute, report: page, json, ...given }) {
       await requireWritable(page);
       await withEvaluator(given, async (evaluator, secret) => {
+        const { evaluationForm, evaluationPage, policyReport } = await import('./report.ts');
         const evaluate = async () => {
           const evaluation = await evaluator.evaluate(file, showTraces);
           const minute = showsMinute || page ? await evaluator.worstMinute(evaluation) : undefined;
@@ -81,6 +85,7 @@ export const compareCommand = () =>
     options,
     async action({ first, second, json, ...given }) {
       await withEvaluator(given, async (evaluator, secret) => {
+        const { comparePolicies, comparisonForm } = await import('./report.ts');
         const a = await evaluator.evaluate(first, showTraces);
         const b = await evaluator.evaluate(second, showTraces);
         printResult(json, comparePolicies(a, b, secret), comparisonForm);
@@ -124,20 +129,23 @@ export async function withEvaluator<Result>(
 ): Promise<Result> {
   if (secretFile !== undefined && split !== 'test')
     throw new InputError('expected --secret with --split test: the other traces are given');
-  const secret = secretFile === undefined ? drawSecret() : (await readInputFile(secretFile)).trim();
-  if (!/^[0-9a-f]{64}$/.test(secret))
-    throw new InputError(`expected 64 hexadecimal digits in ${secretFile}, got ${secret.length} characters`, {
+  const given = secretFile === undefined ? undefined : (await readInputFile(secretFile)).trim();
+  if (given !== undefined && !/^[0-9a-f]{64}$/.test(given))
+    throw new InputError(`expected 64 hexadecimal digits in ${secretFile}, got ${given.length} characters`, {
       code: 'INVALID_FILE',
     });
-  const evaluator = new PolicyEvaluator(suite, split, tracesOf(suite, split, secret).slice(0, most), {
-    requests,
-    seconds,
-    memoryMiB,
-  });
+  const limits = { requests, seconds, memoryMiB };
+  // They start while this process loads what draws the traces.
+  const trials = startTrials(limits, Math.min(most ?? Infinity, data.suites[suite].train.length));
   try {
+    const { PolicyEvaluator } = await import('./evaluate-policy.ts');
+    const { drawSecret, tracesOf } = await import('./suite.ts');
+    const secret = given ?? drawSecret();
+    const traces = tracesOf(suite, split, secret).slice(0, most);
+    const evaluator = new PolicyEvaluator(suite, split, traces, limits, trials);
     return await use(evaluator, split === 'test' ? secret : undefined);
   } finally {
-    evaluator.close();
+    for (const each of trials) each.close();
   }
 }
 

@@ -1,6 +1,5 @@
 import { existsSync } from 'node:fs';
 import { stripTypeScriptTypes } from 'node:module';
-import { availableParallelism } from 'node:os';
 import type { PolicyFault } from '@servegym/simulator';
 import { InputError } from '../failure.ts';
 import { readInputFile } from '../files.ts';
@@ -17,7 +16,7 @@ import {
   WORTH,
 } from './suite.ts';
 import { impossible, type Trial } from './trial.ts';
-import { type Limits, type PlayedPolicy, TrialProcess } from './trial-host.ts';
+import { type Limits, type PlayedPolicy, startTrials, type TrialProcess } from './trial-host.ts';
 
 /** A policy on one trace. */
 export interface PolicyTrace extends SuiteTrace {
@@ -97,13 +96,18 @@ export class PolicyEvaluator {
   readonly #processes: readonly TrialProcess[];
   readonly #references = new Map<string, Promise<TraceFigures>>();
 
-  constructor(suite: SuiteName, split: Split, traces: readonly SuiteTrace[], limits: Limits) {
+  constructor(
+    suite: SuiteName,
+    split: Split,
+    traces: readonly SuiteTrace[],
+    limits: Limits,
+    processes = startTrials(limits, traces.length),
+  ) {
     this.suite = suite;
     this.split = split;
     this.#traces = traces;
     this.#limits = limits;
-    const width = Math.min(availableParallelism(), traces.length);
-    this.#processes = Array.from({ length: width }, () => new TrialProcess(limits));
+    this.#processes = processes;
   }
 
   close(): void {

@@ -12,8 +12,7 @@ export type SuiteName = keyof typeof data.suites;
 export const SUITE_NAMES = Object.keys(data.suites) as SuiteName[];
 
 /** Training and validation traces are given; test traces are drawn from a secret. */
-export const SPLITS = ['train', 'validation', 'test'] as const;
-export type Split = (typeof SPLITS)[number];
+export type Split = 'train' | 'validation' | 'test';
 
 /** A trace of a suite: what it is called, and what is drawn. */
 export interface SuiteTrace {

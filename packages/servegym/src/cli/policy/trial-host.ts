@@ -1,6 +1,7 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { mkdirSync, readFileSync } from 'node:fs';
 import { getCompileCacheDir } from 'node:module';
+import { availableParallelism } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type PythonPolicy, pythonOf } from './python-guest.ts';
@@ -45,6 +46,12 @@ function processorSeconds({ pid }: ChildProcess): number | null {
 function canDropPermissions(): boolean {
   const [major, minor] = process.versions.node.split('.').map(Number);
   return major > 26 || (major === 26 && minor >= 5) || (major === 24 && minor >= 21);
+}
+
+/** Starts as many processes of trials as there are cores, or traces. */
+export function startTrials(limits: Limits, traces: number): readonly TrialProcess[] {
+  const width = Math.min(availableParallelism(), traces);
+  return Array.from({ length: width }, () => new TrialProcess(limits));
 }
 
 /**
