@@ -46,7 +46,11 @@ describe('a policy', () => {
     const { score } = weighted({ queue: 1, cache: 0, prefix: 0 });
     const request = {};
     const scores = (...queues: number[]) => {
-      const replicas = queues.map((requests_in_flight) => ({ requests_in_flight, weight: 1 }));
+      const replicas = queues.map((requests_in_flight) => ({
+        requests_in_flight,
+        weight: 1,
+        kv_cache_usage_perc: 0,
+      }));
       return replicas.map((each) => score!(request as never, each as never, 0, { replicas } as never));
     };
     assert.deepEqual(scores(10, 30), [1, 0]);
