@@ -31,14 +31,31 @@ export type PlayedPolicy =
 /** Times the limit that a trace may take by the clock: where a process waits instead of working, or shares its core. */
 const WAITING = 10;
 
-/** Processor time of a process, s; `null` where the system has no such file. */
-function processorSeconds({ pid }: ChildProcess): number | null {
+/** Processor time of a process, s; `null` where the system has no such file, or the process has ended. */
+function processorSeconds(pid: number | string | undefined): number | null {
   try {
     // The name, in parentheses, may hold spaces. Times are in hundredths.
     const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1)!.split(' ');
     return (Number(fields[11]) + Number(fields[12])) / 100;
   } catch {
     return null;
+  }
+}
+
+/** Measures processor time of a process and of the Pythons that it starts from now on, s; answers `null` where the system does not. */
+function processorClock({ pid }: ChildProcess, startsPython: boolean): () => number | null {
+  const pythons = (): readonly string[] =>
+    startsPython ? (readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').match(/\d+/g) ?? []) : [];
+  try {
+    const [before, earlier] = [processorSeconds(pid), pythons()];
+    return () => {
+      const own = processorSeconds(pid);
+      const theirs = pythons().filter((each) => !earlier.includes(each));
+      if (own === null || before === null) return null;
+      return theirs.reduce((sum, each) => sum + (processorSeconds(each) ?? 0), own - before);
+    };
+  } catch {
+    return () => null;
   }
 }
 
@@ -92,10 +109,9 @@ export class TrialProcess {
       });
       child.send({ trial, ...this.#limited(policy) } satisfies TrialJob, onSent);
       const { seconds } = this.#limits;
-      const [begunMs, before] = [performance.now(), processorSeconds(child)];
+      const [begunMs, used] = [performance.now(), processorClock(child, startsPython)];
       const look = () => {
-        const used = startsPython ? null : processorSeconds(child);
-        const left = used === null || before === null ? 0 : seconds - (used - before);
+        const left = seconds - (used() ?? seconds);
         if (left <= 0 || performance.now() - begunMs >= 1000 * WAITING * seconds) settle('time');
         else timer = setTimeout(look, 1000 * left);
       };
@@ -111,7 +127,9 @@ export class TrialProcess {
   #limited(policy: PlayedPolicy) {
     if (!('python' in policy)) return policy;
     const { memoryMiB: isolatedMiB, seconds } = this.#limits;
-    return { python: { ...policy.python, isolatedMiB, seconds, python: pythonOf(process.env) } };
+    // A call may take longer by the clock than the trace by processor time, which is looked at here.
+    const waits = { isolatedMiB, seconds: WAITING * seconds };
+    return { python: { ...policy.python, ...waits, python: pythonOf(process.env) } };
   }
 
   close(): void {
