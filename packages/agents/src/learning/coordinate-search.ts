@@ -248,7 +248,7 @@ export async function tuneFleet(task: FleetTask, traces: TuningTraces): Promise<
   const drawn = drawTraffic(fleet, task, firstSeeds('train', traces.many));
   const best = async <Settings extends object>(
     grid: CoordinateSearch<Settings>['grid'],
-    start: Settings,
+    starts: readonly Settings[],
     controllerOf: (settings: Settings) => FleetController,
   ) => {
     const play = (settings: Settings, trace: number) => {
@@ -256,15 +256,19 @@ export async function tuneFleet(task: FleetTask, traces: TuningTraces): Promise<
       return fleet.anchors.controlledReturn(task, seed, requests, controllerOf(settings));
     };
     const search = { grid, traces, finalists: RULE_FINALISTS, play };
-    return (await climbCoordinates(search, () => [start])).settings;
+    return (await climbCoordinates(search, () => starts)).settings;
   };
   const counts = { replicas: Array.from({ length: task.maxReplicas }, (_, i) => i + 1) };
   const { replicas } = task.defaultAction;
+  const known = fleet.anchors.reference(task.id)?.rule;
+  // From the standard one alone the search may end where one replica loses least.
+  const rules = [STANDARD_RATE_RULE, ...(known ? [known] : [])];
   return {
-    rule: await best(GRIDS.rateRule, STANDARD_RATE_RULE, (parameters) => ruleController(parameters)),
-    inFlightTarget: (await best(GRIDS.requestsInFlight, { target: 40 }, ({ target }) => hpaInFlight(target)))
-      .target,
-    constantReplicas: (await best(counts, { replicas }, constantController)).replicas,
+    rule: await best(GRIDS.rateRule, rules, (parameters) => ruleController(parameters)),
+    inFlightTarget: (
+      await best(GRIDS.requestsInFlight, [{ target: 40 }], ({ target }) => hpaInFlight(target))
+    ).target,
+    constantReplicas: (await best(counts, [{ replicas }], constantController)).replicas,
   };
 }
 
