@@ -22,8 +22,6 @@ export function parametersOf(text: string, file: string): readonly { name: strin
   if (found.length > 0) return found;
   throw new InputError(
     `${file}: expected numbers to search in \`const parameters = { name: 1.5 };\` (Python: \`parameters = {"name": 1.5}\`), got none`,
-    {
-      code: 'INVALID_FILE',
-    },
+    { code: 'INVALID_FILE' },
   );
 }

@@ -16,12 +16,9 @@ export function policyReport(
   const mean = (of: (trace: PolicyTrace) => number) => sum(of) / traces.length;
   const { score, ci95 } = combinedScore(traces.map(({ values }) => values));
   const worst = worstOf(traces);
-  const faults = Object.entries(
-    Object.groupBy(
-      traces.flatMap((trace) => trace.faults),
-      (fault) => fault.function,
-    ),
-  );
+  const cpuMs = sum((trace) => trace.cpuMs);
+  const all = traces.flatMap((trace) => trace.faults);
+  const faults = Object.entries(Object.groupBy(all, (fault) => fault.function));
   return {
     ...{ suite, split, policy: file, combinedScore: score, ci95 },
     /** Policies of score 0 and 1. */
@@ -42,30 +39,17 @@ export function policyReport(
       ...(minute !== undefined && { minute }),
     },
     /** Share of the time that was spent in the policy. */
-    policyShare:
-      sum(({ policyMs }) => policyMs) /
-      Math.max(
-        1e-9,
-        sum(({ cpuMs }) => cpuMs),
-      ),
+    policyShare: sum(({ policyMs }) => policyMs) / Math.max(1e-9, cpuMs),
     calls: sum(({ calls }) => calls),
     /** Processor time in which the traces were served, s; without drawing them and without the references. */
-    cpuS: sum(({ cpuMs }) => cpuMs) / 1000,
+    cpuS: cpuMs / 1000,
     /** Answers that could not be used; the default's action was taken instead. */
-    faults: faults.map(([name, all = []]) => ({
-      ...{ function: name, message: all[0].message },
-      count: all.reduce((total, { count }) => total + count, 0),
+    faults: faults.map(([name, of = []]) => ({
+      ...{ function: name, message: of[0].message, count: of.reduce((total, { count }) => total + count, 0) },
     })),
     traces: traces.map(({ name, seed, values, stopped, figures: { classes: _, value: __, ...figures } }) => ({
-      ...{
-        name,
-        seed,
-        value: values.policy,
-        defaultValue: values.default,
-        bestValue: values.best,
-        ...figures,
-      },
-      stopped,
+      ...{ name, seed, value: values.policy, defaultValue: values.default, bestValue: values.best },
+      ...{ ...figures, stopped },
     })),
     ...(secret !== undefined && { secret }),
   };
@@ -115,11 +99,13 @@ export function evaluationPage(report: PolicyReport): Page {
       { look: 'faint', text: 'the default' },
     ],
   });
+  const half = (title: string, chart: Chart) => ({ title, chart, look: 'half' as const });
   const tableOf = <Row>(label: string, rows: readonly Row[], columns: Parameters<typeof table<Row>>[1]) => ({
     label,
     names: columns.map(([name]) => name),
     rows: rows.map((row, i) => columns.map(([, cell]) => cell(row, i))),
   });
+  const paragraphs = [minuteText(minute ?? null)!, ...report.faults.map(({ message }) => message)];
   return {
     title: `${report.policy} on ${suite}, ${split}`,
     lead: `0 is ${report.references.default}. 1 is ${report.references.best}.`,
@@ -131,23 +117,11 @@ export function evaluationPage(report: PolicyReport): Page {
           [percent(report.attainment), 'of the requests in objectives'],
         ],
       },
-      {
-        title: `The worst minute, on ${worst.trace}`,
-        paragraphs: [minuteText(minute ?? null)!, ...report.faults.map(({ message }) => message)],
-        look: 'heading',
-      },
+      { title: `The worst minute, on ${worst.trace}`, paragraphs, look: 'heading' },
       ...(minute
         ? [
-            {
-              title: 'Waiting',
-              chart: chartOf('waiting', 'requests without a first token'),
-              look: 'half' as const,
-            },
-            {
-              title: 'Running',
-              chart: chartOf('running', 'requests that get tokens'),
-              look: 'half' as const,
-            },
+            half('Waiting', chartOf('waiting', 'requests without a first token')),
+            half('Running', chartOf('running', 'requests that get tokens')),
             {
               title: 'Requests that lost most',
               table: tableOf('The requests of the minute that lost most', minute.losers, [

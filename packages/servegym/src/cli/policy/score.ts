@@ -1,6 +1,6 @@
 import { REQUEST_CLASSES } from '@servegym/environments';
 import { TICKS_PER_S } from '@servegym/simulator';
-import { type Interval, percentileOfSorted, stratifiedBootstrap } from '@servegym/simulator/statistics';
+import { type Interval, mean, percentileOfSorted, stratifiedBootstrap } from '@servegym/simulator/statistics';
 import type { Trial, TrialResult } from './trial.ts';
 
 /** Latency objectives of a class, ms; a request is late by the worst of those given. */
@@ -242,8 +242,6 @@ export function scoreDifference(first: readonly PlayedTrace[], second: readonly 
 export const LEAST_UNIT = 0.001;
 
 function scored(played: readonly PlayedTrace[], gainOf: (at: PlayedTrace, i: number) => number): Score {
-  const mean = (values: ArrayLike<number>) =>
-    Array.from(values).reduce((sum, each) => sum + each, 0) / values.length;
   const unit = Math.max(LEAST_UNIT, mean(played.map((at) => at.best - at.default)));
   const gains = played.map((at, i) => gainOf(at, i) / unit);
   return { score: mean(gains), ci95: stratifiedBootstrap([gains], mean) };

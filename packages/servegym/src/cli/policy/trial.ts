@@ -70,7 +70,7 @@ export function runTrial(
   );
   function arrive(id: number, tick: number): void {
     const arrival = Math.max(tick, fleet.now);
-    outcome.arrivals[id] = arrival;
+    outcome.columns.arrivals[id] = arrival;
     open++;
     fleet.submit({
       ...{ id, arrival, input: inputTokens[id], output: outputTokens[id], priority: classes[id] },
@@ -105,7 +105,7 @@ export async function runScaledTrial(
     const { window: stepIndex, action: previousAction } = episode;
     episode.step(controller.act({ observation: episode.observation(), previousAction, stepIndex }));
   }
-  for (const [i, tick] of episode.arrivalTicks.entries()) if (tick > 0) listener.arrivals[i] = tick;
+  for (const [i, tick] of episode.arrivalTicks.entries()) if (tick > 0) listener.columns.arrivals[i] = tick;
   const { fleet } = episode;
   return listener.result(fleet, pools.length, [...fleet.policyFaults, ...controller.faults]);
 }
@@ -124,11 +124,7 @@ function predictedOf({ predicted }: TrialRequests, id: number) {
 
 /** Takes note of what becomes of each request. */
 class Outcome {
-  readonly arrivals: Float64Array;
-  readonly #firstTokens: Float64Array;
-  readonly #lastTokens: Float64Array;
-  readonly #outputs: Int32Array;
-  readonly #refused: Uint8Array;
+  readonly columns: Omit<TrialResult, 'replicaSeconds' | 'faults'>;
   readonly #ended: (id: number, tick: number | null) => void;
 
   /** @param ended told of each request that ends, with the tick of its last token; `null` of one that was refused */
@@ -137,30 +133,26 @@ class Outcome {
     ended: (id: number, tick: number | null) => void = () => {},
   ) {
     const none = () => new Float64Array(length).fill(Number.NaN);
-    this.arrivals = none();
-    this.#firstTokens = none();
-    this.#lastTokens = none();
-    this.#outputs = new Int32Array(length);
-    this.#refused = new Uint8Array(length);
+    const [outputs, refused] = [new Int32Array(length), new Uint8Array(length)];
+    this.columns = { arrivals: none(), firstTokens: none(), lastTokens: none(), outputs, refused };
     this.#ended = ended;
   }
 
   firstTokens({ ids, firstTokens, count }: FirstTokenLog): void {
-    for (let i = 0; i < count; i++)
-      if (Number.isNaN(this.#firstTokens[ids[i]])) this.#firstTokens[ids[i]] = firstTokens[i];
+    const { firstTokens: own } = this.columns;
+    for (let i = 0; i < count; i++) if (Number.isNaN(own[ids[i]])) own[ids[i]] = firstTokens[i];
   }
 
   completions({ ids, lastTokens, outputs, count }: CompletionLog): void {
     for (let i = 0; i < count; i++) {
-      const id = ids[i];
-      this.#lastTokens[id] = lastTokens[i];
-      this.#outputs[id] = outputs[i];
-      this.#ended(id, lastTokens[i]);
+      this.columns.lastTokens[ids[i]] = lastTokens[i];
+      this.columns.outputs[ids[i]] = outputs[i];
+      this.#ended(ids[i], lastTokens[i]);
     }
   }
 
   refused(id: number): void {
-    this.#refused[id] = 1;
+    this.columns.refused[id] = 1;
     this.#ended(id, null);
   }
 
@@ -169,10 +161,7 @@ class Outcome {
       const { starting, ready, draining } = fleet.replicaSeconds(pool);
       return starting + ready + draining;
     });
-    return {
-      ...{ arrivals: this.arrivals, firstTokens: this.#firstTokens, lastTokens: this.#lastTokens },
-      ...{ outputs: this.#outputs, refused: this.#refused, replicaSeconds, faults },
-    };
+    return { ...this.columns, replicaSeconds, faults };
   }
 }
 
