@@ -2,12 +2,10 @@ import { readFileSync } from 'node:fs';
 import { findReferenceFiles, REFERENCE_DATA, readTrace } from '@servegym/operators/traces';
 import { pickRequests, randomUniform, streamKey, type Trace } from '@servegym/simulator';
 
-/** What the study publishes of an hour of its day: the same for each of its winners. */
-export interface Hour {
-  readonly requests: number;
-  readonly inputTokens: number;
-  readonly outputTokens: number;
-}
+/** What the study publishes of an hour of a winner. */
+export type PublishedHour = ReturnType<typeof publishedHours>[number];
+/** What it publishes of an hour of its day: the same for each of its winners. */
+export type Hour = Pick<PublishedHour, 'requests' | 'inputTokens' | 'outputTokens'>;
 
 /** Tokens of a KV block there. */
 export const BLOCK_TOKENS = 64;
@@ -145,16 +143,6 @@ function hourOf(hours: readonly Hour[], at: number): number {
   });
 }
 
-/** What the study publishes of an hour of a winner. */
-export interface PublishedHour extends Hour {
-  readonly scenario: string;
-  readonly compliant: number;
-  readonly compliantTokens: number;
-  readonly ttftMs: number;
-  readonly itlMs: number;
-  readonly gpuHours: number;
-}
-
 /** Day of the recording, from 0, that the study takes. */
 const DAY = 4;
 
@@ -172,7 +160,7 @@ export async function readDay(
   return { day: copyDay(recorded, chooseDay(recorded, hours, DAY, seed), hours, copies, seed), published };
 }
 
-function publishedHours(text: string): PublishedHour[] {
+function publishedHours(text: string) {
   const [header, ...lines] = text.trim().split('\n');
   const names = header.trim().split(',');
   return lines.map((line) => {

@@ -1,6 +1,6 @@
 import type { Trace } from '@servegym/simulator';
 import { partOfDay, readDay } from './day.ts';
-import { type Deployment, Engines, replay } from './replay.ts';
+import { type Deployment, Engines, replay, type Score } from './replay.ts';
 
 /** A replay of a deployment on the whole day, or on so many minutes of each hour. */
 export interface ReplayJob {
@@ -14,12 +14,9 @@ export interface ReplayJob {
   readonly deployment: Deployment;
 }
 
-export interface ReplayResult {
-  readonly goodputPerGpu: number;
-  readonly coverage: number;
-  readonly averageGpus: number;
+export type ReplayResult = Pick<Score, 'goodputPerGpu' | 'coverage' | 'averageGpus'> & {
   readonly cpuS: number;
-}
+};
 
 /** What the jobs of a thread share. */
 const days = new Map<string, Promise<Trace>>();

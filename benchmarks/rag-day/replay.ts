@@ -53,24 +53,8 @@ interface Autoscaler {
   readonly downPercent: number;
 }
 
-export interface HourScore {
-  requests: number;
-  compliant: number;
-  compliantTokens: number;
-  ttftMs: number;
-  itlMs: number;
-  gpuHours: number;
-}
-
-export interface Score {
-  readonly goodputPerGpu: number;
-  readonly coverage: number;
-  readonly averageGpus: number;
-  /** Share of the prompt tokens that were found in a cache. */
-  readonly prefixReuse: number;
-  /** Means where latencies. */
-  readonly hours: readonly HourScore[];
-}
+export type HourScore = Tally['hours'][number];
+export type Score = ReturnType<Tally['score']>;
 
 const DAY_S = 86_400;
 const MOST_REPLICAS = 32;
@@ -153,16 +137,15 @@ export async function replay(
 
 /** Counts what meets the SLA. */
 class Tally {
-  readonly hours: HourScore[];
+  readonly hours = Array.from({ length: 24 }, () => ({
+    ...{ requests: 0, compliant: 0, compliantTokens: 0, ttftMs: 0, itlMs: 0, gpuHours: 0 },
+  }));
   readonly #day: Trace;
   readonly #seconds: number;
 
   constructor(day: Trace, seconds: number) {
     this.#day = day;
     this.#seconds = seconds;
-    this.hours = Array.from({ length: 24 }, () => ({
-      ...{ requests: 0, compliant: 0, compliantTokens: 0, ttftMs: 0, itlMs: 0, gpuHours: 0 },
-    }));
   }
 
   add(id: number, ttftMs: number, tpotMs: number): void {
@@ -176,7 +159,11 @@ class Tally {
     hour.compliantTokens += this.#day.outputTokens[id];
   }
 
-  score(averageGpus: number, prefixReuse: number): Score {
+  /**
+   * The score of what was counted; latencies of its hours are means.
+   * @param prefixReuse share of the prompt tokens that were found in a cache
+   */
+  score(averageGpus: number, prefixReuse: number) {
     const sum = (of: 'compliant' | 'compliantTokens') =>
       this.hours.reduce((total, hour) => total + hour[of], 0);
     const hours = this.hours.map((hour) => ({

@@ -11,8 +11,6 @@ const SPARSE = 4;
 const BEHIND = 1;
 const OWNER = 2;
 const STRIDE = 3;
-/** Chunks of a prompt for which there is room to begin with. */
-const CHUNKS = 16;
 
 /**
  * The hashes of a trace's requests as chains of few, long chunks: neighbouring blocks that no prompt has without each
@@ -41,41 +39,42 @@ export class PromptChains {
   }
 
   private constructor(blocks: PrefixBlocks) {
-    const { blockTokens, offsets, namesAnswers = false } = blocks;
+    const { blockTokens, ids, offsets, namesAnswers = false } = blocks;
     this.namesAnswers = namesAnswers;
     this.blockTokens = blockTokens;
-    const { known: ids, count: blockCount } = smallIds(blocks.ids);
-    const { isStart, shared, sharedWith } = chunkStarts(ids, offsets, blockCount);
+    const { known, count } = smallIds(ids);
+    const { isStart, shared, sharedWith } = chunkStarts(known, offsets, count);
     const requests = offsets.length - 1;
     this.offsets = new Int32Array(offsets.length);
-    let chunkIds = new Int32Array(CHUNKS * (requests + 1));
-    let ends = new Int32Array(chunkIds.length);
-    let count = 0;
+    const chunkIds: number[] = [];
+    const ends: number[] = [];
     for (let request = 0; request < requests; request++) {
       const first = offsets[request];
       const end = offsets[request + 1];
       const begin = first + shared[request];
+      const from = chunkIds.length;
       // The chunks of what another prompt has too; the last of them may end earlier or later here.
-      const known = this.offsets[sharedWith[request]];
-      let copied = 0;
-      for (let at = 0; at < begin - first; at = ends[known + copied++] / blockTokens);
-      const room = count + copied + end - begin;
-      if (room > chunkIds.length) [chunkIds, ends] = [grown(chunkIds, room), grown(ends, room)];
-      chunkIds.copyWithin(count, known, known + copied);
-      ends.copyWithin(count, known, known + copied);
-      count += copied;
+      for (
+        let c = this.offsets[sharedWith[request]], at = 0;
+        at < begin - first;
+        at = ends[c++] / blockTokens
+      ) {
+        chunkIds.push(chunkIds[c]);
+        ends.push(ends[c]);
+      }
       for (let at = begin; at < end; at++) {
-        const id = ids[at];
+        const id = known[at];
         if (isStart[id] === 0) continue;
         // It ends where the next begins.
-        if (count > this.offsets[request]) ends[count - 1] = (at - first) * blockTokens;
-        chunkIds[count++] = id;
+        if (chunkIds.length > from) ends[ends.length - 1] = (at - first) * blockTokens;
+        chunkIds.push(id);
+        ends.push(0);
       }
-      if (end > first) ends[count - 1] = (end - first) * blockTokens;
-      this.offsets[request + 1] = count;
+      if (end > first) ends[ends.length - 1] = (end - first) * blockTokens;
+      this.offsets[request + 1] = chunkIds.length;
     }
-    this.ids = chunkIds.slice(0, count);
-    this.ends = ends.slice(0, count);
+    this.ids = Int32Array.from(chunkIds);
+    this.ends = Int32Array.from(ends);
   }
 
   /** The content of request `at`, of `input` and `output` tokens. */
@@ -91,13 +90,6 @@ export class PromptChains {
       namedTokens: Math.min(named, namesAnswers ? input + output : input),
     };
   }
-}
-
-/** The same numbers with room for so many, and for as many again. */
-function grown(numbers: Int32Array, room: number): Int32Array<ArrayBuffer> {
-  const larger = new Int32Array(2 * room);
-  larger.set(numbers);
-  return larger;
 }
 
 type Ids = Float64Array | Int32Array;
@@ -129,15 +121,6 @@ function chunkStarts(ids: Ids, offsets: Int32Array, count: number) {
       const other = links[STRIDE * ids[low - 1] + OWNER] - 1;
       const apart = offsets[other] - first;
       const last = Math.min(end, offsets[other + 1] - apart);
-      // Four at once take a third less time.
-      while (
-        at + 3 < last &&
-        ids[at] === ids[at + apart] &&
-        ids[at + 1] === ids[at + 1 + apart] &&
-        ids[at + 2] === ids[at + 2 + apart] &&
-        ids[at + 3] === ids[at + 3 + apart]
-      )
-        at += 4;
       while (at < last && ids[at] === ids[at + apart]) at++;
       shared[request] = at - first;
       sharedWith[request] = other;
