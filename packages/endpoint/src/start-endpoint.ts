@@ -5,13 +5,12 @@ import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createAdaptorServer } from '@hono/node-server';
 import { knownCheckpoint } from '@servegym/profiles';
-import { kvPoolBlocks, kvTokens, type ServingConfig } from '@servegym/simulator';
+import { Cluster, type EngineProfile, kvPoolBlocks, kvTokens, type ServingConfig } from '@servegym/simulator';
 import { Hono } from 'hono';
 import { bodyLimit } from 'hono/body-limit';
 import packageJson from '../package.json' with { type: 'json' };
 import { type LateFinding, LatenessWatch, PreciseAlarm, SimulatedClock } from './live/clock.ts';
 import { LiveServer } from './live/live-server.ts';
-import { createSimulatedServer, type SimulatedServerOptions } from './live/simulated-server.ts';
 import { EndpointMetrics } from './metrics/endpoint-metrics.ts';
 import { ApiError } from './openai/requests.ts';
 import { type EndpointApp, mountKnobRoutes, mountOpenAiRoutes } from './openai/routes.ts';
@@ -22,7 +21,17 @@ const MOST_BODY_BYTES = 16 * 1024 * 1024;
 const KEEP_ALIVE_MS = 75_000;
 const DRAIN_POLL_MS = 20;
 
-export interface EndpointOptions extends SimulatedServerOptions {
+export interface EndpointOptions {
+  readonly profile: EngineProfile;
+  /** 1, as `simulate` has it, or 2, as `llmserve` has it: behind a round-robin router, with the prefill/decode split. */
+  readonly engines: 1 | 2;
+  readonly maxNumBatchedTokens: number;
+  /** Acceptance table of the profile for this traffic. */
+  readonly acceptance: string;
+  /** Whether prompts find what is cached of their prefix; two engines cache nothing. */
+  readonly prefixCaching: boolean;
+  /** Seed of the acceptance draws, and of an endpoint's replies. */
+  readonly seed: number;
   readonly config: ServingConfig;
   /** Names that requests may use. Default: the profile's model and the profile. */
   readonly modelNames?: readonly string[];
@@ -55,7 +64,7 @@ export async function startEndpoint(options: EndpointOptions) {
   const { profile, config, port, host } = options;
   const prefixCaching = options.prefixCaching && options.engines === 1;
   const { blockTokens } = profile.memory;
-  const server = createSimulatedServer(config, { ...options, prefixCaching });
+  const server = new Cluster(config, { ...options, size: options.engines, prefixCaching });
   const blocks = kvPoolBlocks(profile, config.weights, config.speculationDepth > 0, config.kvBudgetFraction);
   const contextTokens = knownCheckpoint(profile.model.name)?.model.contextTokens;
   const maxModelLen = options.maxModelLen ?? Math.min(contextTokens ?? Infinity, kvTokens(profile, blocks));

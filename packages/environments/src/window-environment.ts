@@ -9,7 +9,7 @@ import {
   type StepResult,
 } from '@servegym/openenv/definition';
 import type { z } from 'zod';
-import { readSeed, splitOfSeed, taskSplits } from './scenario.ts';
+import { readSeed, taskSplits } from './scenario.ts';
 import type { Tasks } from './tasks.ts';
 
 /** Part of a task that all environments with windows have. */
@@ -103,7 +103,6 @@ export function windowEnvironment<
     episodeSize,
     grade,
     splits: taskSplits(tasks.ids() as string[], shifts),
-    splitOf: (options) => splitOfSeed(readSeed(options)),
     tasks: tasks.all().map((task) => {
       const idle = parts.idleKnobs(task);
       return {

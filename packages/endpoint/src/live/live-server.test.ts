@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { findProfile } from '@servegym/profiles';
-import { RandomStream, type ServingConfig, simulateTrace, type Trace } from '@servegym/simulator';
+import { Cluster, RandomStream, type ServingConfig, simulateTrace, type Trace } from '@servegym/simulator';
 import fc from 'fast-check';
 import { SimulatedClock } from './clock.ts';
 import {
@@ -11,7 +11,6 @@ import {
   type LiveRequest,
   LiveServer,
 } from './live-server.ts';
-import { createSimulatedServer } from './simulated-server.ts';
 
 const profile = findProfile('a100-40gb-llama-3-8b');
 const calm: ServingConfig = {
@@ -54,11 +53,11 @@ class Bench {
     engines: 1 | 2 = 1,
     served = profile,
   ) {
-    const server = createSimulatedServer(
+    const server = new Cluster(
       { ...calm, ...config },
       {
         profile: served,
-        engines,
+        size: engines,
         maxNumBatchedTokens: 2048,
         acceptance: 'sharegpt',
         prefixCaching: true,

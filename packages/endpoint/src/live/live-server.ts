@@ -1,6 +1,12 @@
-import { type Engine, type EngineRequest, msFromTicks, TICKS_PER_MS, TICKS_PER_S } from '@servegym/simulator';
+import {
+  type Cluster,
+  type Engine,
+  type EngineRequest,
+  msFromTicks,
+  TICKS_PER_MS,
+  TICKS_PER_S,
+} from '@servegym/simulator';
 import type { Alarm, SimulatedClock } from './clock.ts';
-import type { SimulatedServer } from './simulated-server.ts';
 
 /** The ticks' origin moves when the clock is past this, well before doubles lose whole ticks (39 hours). */
 const SHIFT_AT = 10 * 3600 * TICKS_PER_S;
@@ -92,7 +98,7 @@ interface Batch {
  * as it does at a real engine.
  */
 export class LiveServer {
-  readonly server: SimulatedServer;
+  readonly server: Cluster;
   readonly clock: SimulatedClock;
   readonly #alarm: Alarm;
   readonly #observer: LiveObserver;
@@ -108,7 +114,7 @@ export class LiveServer {
 
   /** @param createAlarm makes the alarm that calls `turn` */
   constructor(
-    server: SimulatedServer,
+    server: Cluster,
     clock: SimulatedClock,
     createAlarm: (ring: () => void) => Alarm,
     observer: LiveObserver,
@@ -157,7 +163,7 @@ export class LiveServer {
   }
 
   /** Changes the settings from the next iteration on. @throws {SimulatorError}, and changes nothing. */
-  configure(...[config]: Parameters<SimulatedServer['configure']>): void {
+  configure(...[config]: Parameters<Cluster['configure']>): void {
     this.#catchUp();
     // The clock of an engine that idles stands where its last iteration ended.
     this.server.runUntil(this.clock.now());

@@ -1,8 +1,7 @@
-import type { Engine } from '@servegym/simulator';
+import type { Cluster, Engine } from '@servegym/simulator';
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import type { LatenessWatch } from '../live/clock.ts';
 import type { FinishedRequest, LiveObserver, LiveRequest } from '../live/live-server.ts';
-import type { SimulatedServer } from '../live/simulated-server.ts';
 import type { EndpointModel } from '../openai/plan-generation.ts';
 /*
  * Names, labels and buckets are those of vLLM 0.32 (vllm/v1/metrics/loggers.py and vllm/v1/spec_decode/metrics.py), so
@@ -43,7 +42,7 @@ export class EndpointMetrics implements LiveObserver {
   /** Cached prompt tokens that no finished request has been credited with. */
   #uncredited = 0;
 
-  constructor(server: SimulatedServer, model: EndpointModel, latenessWatch: LatenessWatch) {
+  constructor(server: Cluster, model: EndpointModel, latenessWatch: LatenessWatch) {
     const registry = this.#registry;
     const modelName = model.names[0];
     this.#latenessWatch = latenessWatch;
@@ -64,7 +63,7 @@ export class EndpointMetrics implements LiveObserver {
     this.#lateness = histogram(registry, lateness, [{}]);
   }
 
-  #addGauges({ engines }: SimulatedServer): void {
+  #addGauges({ engines }: Cluster): void {
     const read: Record<keyof typeof vllm.gauges, (engine: number, value?: string) => number> = {
       running: (engine) => engines[engine].runningCount,
       waiting: (engine) => engines[engine].waitingCount,
@@ -89,7 +88,7 @@ export class EndpointMetrics implements LiveObserver {
   }
 
   /** Facts of the KV cache, as the labels of a gauge of 1. */
-  #addCacheConfig({ engines }: SimulatedServer, model: EndpointModel): void {
+  #addCacheConfig({ engines }: Cluster, model: EndpointModel): void {
     const { blockTokens, maxModelLen, prefixCaching } = model;
     const blocksOfRequest = engines[0].blocksOfRequest(maxModelLen);
     const facts = (kvBlocks: number, engine: number) => ({

@@ -3,7 +3,7 @@ import type { EnvironmentDefinition } from '@servegym/openenv/definition';
 import { z } from 'zod';
 import { binsOf } from '../feature.ts';
 import type { DefinitionOptions, Extras, RegisteredEnvironment } from '../registry.ts';
-import { SEED_SPLITS, type SeedSplit, splitOfSeed } from '../scenario.ts';
+import { SEED_SPLITS, type SeedSplit } from '../scenario.ts';
 import { episodeSession } from '../window-environment.ts';
 import { GymEpisode } from './gym-episode.ts';
 import { gradeGymEpisode, MEMORY_LIMIT_EFFECT } from './gym-grader.ts';
@@ -89,7 +89,6 @@ function definition({
     state: gymStateSchema,
     resetOptions: gymResetOptions,
     tasks: gymTasks.all().map(describeTask),
-    splitOf: (options) => splitOfSeed(readGymSeed(options)),
     splits: Object.entries(SEED_SPLITS).map(([name, { first, last }]) => {
       const seeds = last - first + 1;
       return {

@@ -176,7 +176,7 @@ export class SeasonLedger {
     this.#now = now;
     let file: SqliteFile<keyof typeof SQL> | undefined;
     try {
-      file = new SqliteFile(path, TABLES, { isBlocking: true, mustHaveTables: created === undefined });
+      file = new SqliteFile(path, TABLES, { mustHaveTables: created === undefined });
       if (created !== undefined) file.statements.create.run(...created);
       const season = file.statements.season.get() as { rules: string; secret: string } | undefined;
       if (season === undefined) throw new Error('its creation was cut short. Remove it, and create it again');

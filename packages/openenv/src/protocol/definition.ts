@@ -141,8 +141,6 @@ export interface EnvironmentDefinition<Action = unknown, Observation = object, S
   readonly tools?: readonly ToolDefinition<NoInfer<Action>, NoInfer<Observation>, NoInfer<State>>[];
   /** Collections of episodes for the Task API. `reset` then also takes `split` and `index`. */
   readonly splits?: readonly TaskSplit[];
-  /** Name of the split that the episode of these options belongs to, listed there or not; `undefined` for none. */
-  splitOf?(options: ResetOptions): string | undefined;
   /**
    * True when the same actions give the same episode again, at no harm. Default true. An environment that
    * measures real time or acts on the outside says false: its sessions are not kept, and its records have no actions.

@@ -52,18 +52,16 @@ export interface StoredTables<Name extends string> {
   readonly sql: Readonly<Record<Name, string>>;
 }
 
-export interface SqliteFileOptions {
+interface SqliteFileOptions {
   /** Longest wait for a file that another process has locked, ms. Default 5 s. */
   readonly lockTimeoutMs?: number;
   /** Statements before the file gets its tables. */
   readonly pragmas?: string;
-  /** Single statements wait for a lock, and stop the event loop meanwhile. Default false: use `retried`. */
-  readonly isBlocking?: boolean;
   /** Refuse a file without the tables, and leave it as it is. Default false. */
   readonly mustHaveTables?: boolean;
 }
 
-export type Tables = Omit<StoredTables<string>, 'sql'>;
+type Tables = Omit<StoredTables<string>, 'sql'>;
 
 const FORMAT_TABLE =
   'CREATE TABLE IF NOT EXISTS store_format (part TEXT PRIMARY KEY, format INTEGER NOT NULL) STRICT';
@@ -118,12 +116,7 @@ export class SqliteFile<Name extends string> {
 
   /** @param path a file, or `:memory:` @throws the database's error when it cannot be opened */
   constructor(path: string, tables: StoredTables<Name>, options: SqliteFileOptions = {}) {
-    const {
-      lockTimeoutMs = LOCK_TIMEOUT_MS,
-      pragmas = '',
-      isBlocking = false,
-      mustHaveTables = false,
-    } = options;
+    const { lockTimeoutMs = LOCK_TIMEOUT_MS, pragmas = '', mustHaveTables = false } = options;
     this.#lockTimeoutMs = lockTimeoutMs;
     const database = new DatabaseSync(path, { timeout: lockTimeoutMs });
     try {
@@ -139,8 +132,6 @@ export class SqliteFile<Name extends string> {
       this.#begin = database.prepare('BEGIN IMMEDIATE');
       this.#commit = database.prepare('COMMIT');
       this.#rollback = database.prepare('ROLLBACK');
-      // Waiting for a lock must not stop the event loop: transactions are tried again instead.
-      if (!isBlocking) database.exec('PRAGMA busy_timeout = 0');
     } catch (error) {
       database.close();
       throw error;

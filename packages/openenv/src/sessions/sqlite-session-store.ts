@@ -120,8 +120,7 @@ type SessionFile = SqliteFile<keyof (typeof SESSION_TABLES)['sql']>;
 
 /** Opens the file. One of ours that is damaged or empty is set aside, and a new one begun. */
 function openFile(path: string, { lockTimeoutMs, logger }: SqliteSessionStoreOptions): SessionFile {
-  const open = () =>
-    new SqliteFile(path, SESSION_TABLES, { lockTimeoutMs, isBlocking: true, pragmas: PRAGMAS });
+  const open = () => new SqliteFile(path, SESSION_TABLES, { lockTimeoutMs, pragmas: PRAGMAS });
   // Only a file with marks is known to be ours: another one is never moved.
   const marked = AcknowledgedMarks.sessionsIn(path);
   let damage: string;

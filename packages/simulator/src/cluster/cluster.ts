@@ -6,6 +6,7 @@ import { acceptanceTable, engineOptionsOf } from '../profiles/engine-options.ts'
 import type { EngineProfile } from '../profiles/engine-profile.ts';
 import { kvPoolBlocks, weightChangeSeconds, weightVariant } from '../profiles/kv-pool.ts';
 import type { SimulationOptions } from '../simulation/simulation-options.ts';
+import { SimulatorError } from '../simulator-error.ts';
 import { type GpuMemory, gpuMemory, usedGiB } from './gpu-memory.ts';
 import type { ClusterEvent, ServingConfig } from './serving-config.ts';
 import { TransferLink } from './transfer-link.ts';
@@ -15,6 +16,8 @@ export interface ClusterOptions
   extends Pick<EngineOptions, 'maxNumBatchedTokens' | 'prefixCaching' | 'seed'>,
     Pick<SimulationOptions, 'acceptance'> {
   readonly profile: EngineProfile;
+  /** GPUs (or tensor-parallel groups). One is never split, and refuses weights that fill it. Default 2. */
+  readonly size?: 1 | 2;
   /** See `EngineOptions.drafter`; drafts are then scheduled as before vLLM knew of look-ahead slots. Default: that of the profile. */
   readonly drafter?: Drafter;
 }
@@ -25,15 +28,16 @@ const PREFILL = 0;
 const DECODE = 1;
 
 /**
- * Two GPUs (or tensor-parallel groups) that serve one model behind a round-robin router. Mixed, each serves whole
+ * Two GPUs (or tensor-parallel groups) that serve one model behind a round-robin router, or one. Mixed, each serves whole
  * requests. Split, GPU 0 prefills, sends the KV over a link, and GPU 1 decodes: no prompt disturbs a decode, but the
  * partition is fixed. Co-located tenants may take memory on both.
  */
 export class Cluster {
-  readonly engines: readonly [Engine, Engine];
+  readonly engines: readonly Engine[];
   /** Events since `clearLogs`. */
   readonly events: ClusterEvent[] = [];
   private readonly profile: EngineProfile;
+  private readonly size: number;
   private acceptance: string;
   private readonly link: TransferLink;
   private config: ServingConfig;
@@ -44,11 +48,12 @@ export class Cluster {
   /** Tick up to which the GPUs were run last. */
   private ranUntil = 0;
   /** Tick at which each GPU is back from its last restart for want of memory. */
-  private backAt: [number, number] = [0, 0];
+  private backAt: readonly number[];
 
   /** @throws SimulatorError when the configuration does not fit the profile. */
   constructor(config: ServingConfig, options: ClusterOptions) {
     this.profile = options.profile;
+    this.size = options.size ?? 2;
     this.acceptance = options.acceptance ?? 'sharegpt';
     this.link = new TransferLink(options.profile);
     this.config = config;
@@ -61,32 +66,35 @@ export class Cluster {
       seed: options.seed,
     };
     const engineConfig = this.engineConfig(config, this.blocksFor(config), this.acceptance);
-    this.engines = [
-      new Engine(engineConfig, { ...engineOptions, role: config.split ? 'prefill' : 'mixed' }),
-      new Engine(engineConfig, engineOptions),
-    ];
+    this.engines = Array.from({ length: this.size }, (_, gpu) => {
+      return new Engine(engineConfig, {
+        ...engineOptions,
+        role: config.split && gpu === PREFILL ? 'prefill' : 'mixed',
+      });
+    });
+    this.backAt = this.engines.map(() => 0);
   }
 
   /** The latest of the GPUs' clocks, ticks. */
   get now(): number {
-    return Math.max(this.engines[0].now, this.engines[1].now);
+    return Math.max(...this.engines.map(({ now }) => now));
   }
   /** Requests that have arrived and do not run. */
   get waitingCount(): number {
-    return this.engines[0].waitingCount + this.engines[1].waitingCount;
+    return this.sum('waitingCount');
   }
   get runningCount(): number {
-    return this.engines[0].runningCount + this.engines[1].runningCount;
+    return this.sum('runningCount');
   }
   get kvBlocksUsed(): number {
-    return this.engines[0].kvBlocksUsed + this.engines[1].kvBlocksUsed;
+    return this.sum('kvBlocksUsed');
   }
   get kvBlocksTotal(): number {
-    return this.engines[0].kvBlocksTotal + this.engines[1].kvBlocksTotal;
+    return this.sum('kvBlocksTotal');
   }
   /** Tick at which the next iteration begins; `Infinity` while there is nothing that could be served. */
   get nextIteration(): number {
-    const next = Math.min(this.engines[0].nextIteration, this.engines[1].nextIteration);
+    const next = Math.min(...this.engines.map(({ nextIteration }) => nextIteration));
     return this.draining && next === Number.POSITIVE_INFINITY ? this.now : next;
   }
   /** Whether the GPUs finish what runs before they change roles. */
@@ -112,7 +120,7 @@ export class Cluster {
 
   /** Adds a request. Requests are submitted in order of arrival. @throws SimulatorError naming the field at fault. */
   submit(request: EngineRequest): void {
-    const gpu = this.arrangedAsSplit ? PREFILL : this.submitted % 2;
+    const gpu = this.arrangedAsSplit ? PREFILL : this.submitted % this.size;
     this.submitted++;
     this.engines[gpu].submit(request);
   }
@@ -122,7 +130,7 @@ export class Cluster {
    * @returns whether there was a request of that id
    */
   abort(id: number): boolean {
-    return this.engines[0].abort(id) || this.engines[1].abort(id);
+    return this.engines.some((engine) => engine.abort(id));
   }
 
   /** Moves the origin of the clock: every tick is smaller by `ticks` from now on. The logs keep the old origin. */
@@ -130,7 +138,7 @@ export class Cluster {
     for (const engine of this.engines) engine.shiftClock(ticks);
     this.link.idleFrom -= ticks;
     this.ranUntil -= ticks;
-    this.backAt = [this.backAt[0] - ticks, this.backAt[1] - ticks];
+    this.backAt = this.backAt.map((tick) => tick - ticks);
   }
 
   /**
@@ -189,9 +197,9 @@ export class Cluster {
     const { config, tenantGiB, acceptance, arrangedAsSplit, submitted, ranUntil, link } = this;
     return {
       ...{ config, tenantGiB, acceptance, arrangedAsSplit, submitted, ranUntil },
-      engines: [this.engines[0].snapshot(), this.engines[1].snapshot()],
+      engines: this.engines.map((engine) => engine.snapshot()),
       linkIdleFrom: link.idleFrom,
-      backAt: [...this.backAt] as const,
+      backAt: this.backAt,
     };
   }
 
@@ -200,7 +208,7 @@ export class Cluster {
     for (const [gpu, engine] of this.engines.entries()) engine.restore(engines[gpu]);
     Object.assign(this, rest);
     this.link.idleFrom = linkIdleFrom;
-    this.backAt = [...backAt];
+    this.backAt = backAt;
     this.events.length = 0;
   }
 
@@ -258,7 +266,7 @@ export class Cluster {
       if (this.backAt[gpu] <= this.ranUntil) {
         this.log('oom', gpu);
         engine.restart(this.profile.reloadSeconds * TICKS_PER_S);
-        this.backAt[gpu] = engine.now;
+        this.backAt = this.backAt.with(gpu, engine.now);
       }
       engine.configure({ ...engine.config, kvBlocks: Math.max(1, fitting) });
     }
@@ -266,10 +274,24 @@ export class Cluster {
 
   private blocksFor(config: ServingConfig): number {
     const { weights, speculationDepth, kvBudgetFraction } = config;
-    return Math.max(1, kvPoolBlocks(this.profile, weights, speculationDepth > 0, kvBudgetFraction));
+    const blocks = kvPoolBlocks(this.profile, weights, speculationDepth > 0, kvBudgetFraction);
+    if (blocks >= 1 || this.size > 1) return Math.max(1, blocks);
+    throw new SimulatorError(
+      'SIMULATION_OPTION',
+      `Nothing is left for the KV pool: ${weights} weights of \`${this.profile.name}\` and its activations fill the GPU`,
+    );
+  }
+
+  private sum(of: 'waitingCount' | 'runningCount' | 'kvBlocksUsed' | 'kvBlocksTotal'): number {
+    return this.engines.reduce((total, engine) => total + engine[of], 0);
   }
 
   private engineConfig(config: ServingConfig, kvBlocks: number, acceptance: string): EngineConfig {
+    if (config.split && this.size === 1)
+      throw new SimulatorError(
+        'ENGINE_CONFIG',
+        'Expected `split` to be false with a single engine, got true',
+      );
     return {
       law: weightVariant(this.profile, config.weights).law,
       maxNumSeqs: config.maxNumSeqs,

@@ -49,7 +49,7 @@ export type TrafficSource =
     };
 
 /** Most requests, and most tokens of one, as arguments take them. */
-export const MOST_REQUESTS = 100_000_000;
+const MOST_REQUESTS = 100_000_000;
 const MOST_TOKENS = 10_000_000;
 /** Most requests a second that are drawn: a choice. */
 const MOST_RATE = 1000;
