@@ -194,7 +194,7 @@ describe('the README', () => {
     const [snippet, ...more] = snippets('python');
     assert.equal(more.length, 0);
     const output = await runOn(atServer(snippet!), python, ['-'], root);
-    const told = 'score 0.57, 54% of 7457 requests within their SLO\n';
+    const told = 'score 0.68, 74% of 7457 requests within their SLO\n';
     assert.equal(output, told);
     assert.ok(snippet!.endsWith(`# ${told}`));
   });
@@ -208,7 +208,7 @@ describe('the README', () => {
     const output = await runOn(atServer(snippet!), process.execPath, args, packageFolder);
     assert.match(
       output,
-      /^score 0\.57, 54% of 7457 requests within their SLO\nBetter than the default .*More than the best configuration that never changes/,
+      /^score 0\.68, 74% of 7457 requests within their SLO\nBetter than the default .*More than the best configuration that never changes/,
     );
   });
 
