@@ -51,9 +51,6 @@ const MEMORY_OVERHEAD_GIB = { vllm: 3, sglang: 0 };
 /** Share of the memory that profiles from tables give an engine. */
 const DEFAULT_SHARE = 0.9;
 
-/** First version of vLLM with asynchronous scheduling by default. */
-const FIRST_ASYNC = '0.14';
-
 /** Versions of vLLM with the kernels of the oldest tables; recipes for 0.18 and 0.19 choose those of the newest. */
 const OLD_TABLES = /^0\.1[0-7]\./;
 
@@ -158,7 +155,7 @@ async function pointProfile(
     parallel: { tensor, pipeline: 1, data, expert },
     kvCache,
     engine: named,
-    overheads: engineOverheads(engine, asyncScheduling ? FIRST_ASYNC : (release ?? version)),
+    overheads: engineOverheads(engine, release ?? version, asyncScheduling || undefined),
     memoryOverheadGiB:
       MEMORY_OVERHEAD_GIB[engine] + (DEFAULT_SHARE - (memoryShare ?? DEFAULT_SHARE)) * gpu.memoryGiB,
     source: 'kernel tables',

@@ -29,7 +29,7 @@ export {
 export { fittedLoad, type MeasuredLoad, type MeasuredRequest, measuredLoad } from './fits/measured-load.ts';
 export { parseStaticBatches, type StaticBatchRow } from './fits/simulated-batch.ts';
 export { calibrateStaticBatches, type StaticBatchCalibration } from './fits/static-batch-profile.ts';
-export { profileFromTables, tableProfile } from './fits/table-profile.ts';
+export { profileFromTables, rescheduled, tableProfile } from './fits/table-profile.ts';
 export { parseEngineProfile } from './schema/parse-engine-profile.ts';
 export { ProfileError } from './schema/read-json.ts';
 export { parseKernelTables } from './tables/kernel-tables.ts';

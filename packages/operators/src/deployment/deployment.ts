@@ -1,4 +1,4 @@
-import { knownCheckpoint, profilesOf } from '@servegym/profiles';
+import { knownCheckpoint, profilesOf, rescheduled } from '@servegym/profiles';
 import {
   counted,
   type EngineProfile,
@@ -100,6 +100,10 @@ function startedProfile(profile: EngineProfile, { engine: name, settings, source
   const { memoryShare, kvOffloadingGiB, apiServerCount: processes } = settings;
   const { draft } = settings;
   const drafter = draft?.method === 'ngram' ? ('ngram' as const) : ('eagle' as const);
+  const { asyncScheduling = profile.engine.asyncScheduling ?? false } = settings;
+  // vLLM does not schedule the drafts of n-grams ahead.
+  const isAhead = asyncScheduling && draft?.method !== 'ngram';
+  const { weights } = rescheduled(profile, isAhead);
   const engine = {
     ...profile.engine,
     ...named(settings, SCHEDULER_FLAGS),
@@ -124,7 +128,7 @@ function startedProfile(profile: EngineProfile, { engine: name, settings, source
   const gigabytesPerSecond = hostKv?.gigabytesPerSecond ?? HOST_GBPS;
   return {
     ...profile,
-    engine,
+    ...{ engine, weights },
     ...(memoryShare !== undefined && name === 'vLLM' && { memory: { ...memory, utilization: memoryShare } }),
     ...(processes !== undefined && { frontEnd: { ...frontEnd, processes } }),
     ...(kvOffloadingGiB !== undefined && { hostKv: { sizeGiB: kvOffloadingGiB, gigabytesPerSecond } }),

@@ -22,6 +22,18 @@ describe('a vllm serve line', () => {
     assert.deepEqual([launch.withoutEffect, launch.notSimulated], [['--port 8000'], []]);
   });
 
+  it('adds the CPU work between iterations to a server that schedules none ahead', () => {
+    const lawOf = (flags: string) =>
+      resolveLaunch(read(`vllm serve Qwen/Qwen3-8B ${flags}`), { gpu: 'h200' }).profile.weights.FP16!.law;
+    const drafts = '--speculative-config \'{"method": "ngram", "num_speculative_tokens": 3}\'';
+    const [ahead, after, ofNgrams] = ['', '--no-async-scheduling', drafts].map(lawOf);
+    assert.ok(
+      after.baseUs >= ahead.baseUs + 100 && after.perDecodeSequenceUs >= ahead.perDecodeSequenceUs + 10,
+    );
+    assert.deepEqual(ofNgrams, after);
+    assert.deepEqual(lawOf('--async-scheduling'), ahead);
+  });
+
   it('lists flags that it does not know or does not simulate, with their values', () => {
     const { notSimulated, settings } = read(
       'vllm serve Qwen/Qwen3-8B --frobnicate 3 --enforce-eager --swift --max-num-seqs 32 --block-size 32 --temperature -1',

@@ -12,19 +12,27 @@ export const VLLM_V0: EngineConstants = {
   allReduceEfficiency: Number.POSITIVE_INFINITY,
 };
 
+/** Minor version of vLLM that has V1 by default. */
+const FIRST_V1 = 8;
+
 /** vLLM V1. */
 export const VLLM_V1: EngineConstants = engines.constants.v1.values;
 
 /**
  * Constants of a version of vLLM, of which V1 is the default engine since 0.8 and asynchronous scheduling since 0.14. Those of
- * V1 are fitted to 0.15.
+ * V1 are fitted to 0.15; without asynchronous scheduling CPU work between iterations adds to them.
  *
  * @param version `0.<minor>` and what follows; others count as the newest.
  */
 export function vllmConstants(version: string): EngineConstants {
-  const minor = vllmMinor(version);
-  if (minor < 8) return VLLM_V0;
-  return minor < 14 ? { ...VLLM_V1, asyncScheduling: false } : VLLM_V1;
+  if (vllmMinor(version) < FIRST_V1) return VLLM_V0;
+  const { asyncScheduling, iterationUs, perSequenceUs } = engineOverheads('vllm', version);
+  if (asyncScheduling) return VLLM_V1;
+  const { baseUs, perDecodeSequenceUs } = VLLM_V1;
+  return {
+    ...{ ...VLLM_V1, asyncScheduling, baseUs: baseUs + iterationUs },
+    perDecodeSequenceUs: perDecodeSequenceUs + perSequenceUs,
+  };
 }
 
 /** The number behind `0.` of a version of vLLM. */
@@ -41,26 +49,47 @@ export type EngineOverheads = Readonly<
     eagerPrefill?: boolean;
   }
 >;
+type Stated = { readonly source: string; readonly values: EngineOverheads };
 
 export const VLLM_OVERHEADS: EngineOverheads = engines.overheads.vllm.values;
+/** By engine, version and scheduling: those that were asked for are the same objects. */
+const STATED = new Map<string, Stated>();
 
 /**
- * Overheads of an engine, and where they come from. @param version vLLM's `0.<minor>`, SGLang's `0.5.<patch>`, and what
- * follows; others count as the newest.
+ * Overheads of an engine, and where they come from.
+ * @param version vLLM's `0.<minor>`, SGLang's `0.5.<patch>`, and what follows; others count as the newest.
+ * @param asyncScheduling Of vLLM V1, whether it schedules an iteration while the one before it runs. Default: as the version does.
  */
 export function statedOverheads(
   engine: 'vllm' | 'sglang',
   version: string | null,
-): { readonly source: string; readonly values: EngineOverheads } {
+  asyncScheduling?: boolean,
+): Stated {
   const isSglang = engine === 'sglang';
   const number = vllmMinor(isSglang ? (version ?? '').replace(/^0\.5\./, '0.') : (version ?? ''));
-  const { sglangBefore, vllmBefore } = engines.overheads;
+  const { sglang, sglangBefore, vllm, vllmBefore } = engines.overheads;
+  const { before: firstAsync, ...synchronous } = vllm.synchronous;
+  const isSync = !isSglang && number >= FIRST_V1 && !(asyncScheduling ?? number >= firstAsync);
+  const stated: { before: number; source: string; values: Partial<EngineOverheads> }[] = isSglang
+    ? sglangBefore
+    : vllmBefore;
   // Newest first: a version takes the last entry that it is older than.
-  const older = (isSglang ? sglangBefore : vllmBefore).findLast(({ before }) => number < before);
-  return older ?? engines.overheads[engine];
+  const older = stated.findLast(({ before }) => number < before);
+  const key = `${engine} ${older?.before} ${isSync}`;
+  const parts = [isSglang ? sglang : vllm, ...(older ? [older] : []), ...(isSync ? [synchronous] : [])];
+  const found = STATED.get(key) ?? {
+    source: parts[parts.length - 1].source,
+    values: Object.assign({}, ...parts.map(({ values }) => values)) as EngineOverheads,
+  };
+  STATED.set(key, found);
+  return found;
 }
 
-/** Overheads of an engine. @param version As in `statedOverheads`. */
-export function engineOverheads(engine: 'vllm' | 'sglang', version: string | null): EngineOverheads {
-  return statedOverheads(engine, version).values;
+/** Overheads of an engine. @param version, asyncScheduling As in `statedOverheads`. */
+export function engineOverheads(
+  engine: 'vllm' | 'sglang',
+  version: string | null,
+  asyncScheduling?: boolean,
+): EngineOverheads {
+  return statedOverheads(engine, version, asyncScheduling).values;
 }

@@ -328,6 +328,19 @@ describe('overheads of an engine', () => {
     for (const newest of ['0.18.0', '1.0', '', 'nightly-1', null]) assert.equal(of(newest), of('0.24.0'));
   });
 
+  it('have the CPU work between iterations where vLLM V1 schedules none ahead', () => {
+    const of = (version: string | null, ahead?: boolean) => engineOverheads('vllm', version, ahead);
+    assert.ok(of('0.24.0', false).iterationUs > of('0.24.0').iterationUs);
+    assert.equal(of('0.24.0', false).perSequenceUs, of('0.12.0').perSequenceUs);
+    assert.equal(of('0.12.0', true).perSequenceUs, of('0.24.0').perSequenceUs);
+    assert.deepEqual(of('0.12.0', true), {
+      ...of('0.12.0', true),
+      asyncScheduling: true,
+      acrossNormKernels: 10,
+    });
+    assert.equal(of('0.6.1', true), of('0.6.1', false));
+  });
+
   it('of SGLang are those before kernels were fused, up to 0.5.9', () => {
     const of = (version: string | null) => engineOverheads('sglang', version);
     assert.ok(of('0.5.9').perIndexerUs > 0 && of('0.5.10').perIndexerUs === 0);

@@ -167,6 +167,24 @@ export async function profileFromTables(
   };
 }
 
+/**
+ * The profile of a vLLM that was started with or without asynchronous scheduling: without it, CPU work between iterations adds to
+ * their time, as `engines.json` has it for the profile's version.
+ */
+export function rescheduled(profile: EngineProfile, asyncScheduling: boolean): EngineProfile {
+  const { name, version, asyncScheduling: before = false } = profile.engine;
+  const engine = { ...profile.engine, asyncScheduling };
+  if (asyncScheduling === before || name !== 'vLLM') return { ...profile, engine };
+  const [old, now] = [before, asyncScheduling].map((each) => engineOverheads('vllm', version, each));
+  const more = (key: 'iterationUs' | 'perSequenceUs') => now[key] - old[key];
+  const weights = Object.entries(profile.weights).map(([precision, { law, ...variant }]) => {
+    const baseUs = Math.max(0, law.baseUs + more('iterationUs'));
+    const perDecodeSequenceUs = Math.max(0, law.perDecodeSequenceUs + more('perSequenceUs'));
+    return [precision, { ...variant, law: { ...law, baseUs, perDecodeSequenceUs } }];
+  });
+  return { ...profile, engine, weights: Object.fromEntries(weights) };
+}
+
 /** A profile of the divided model without a law. */
 function blankDivision(options: TableProfileOptions, overheads: EngineOverheads): EngineProfile {
   const { gpu, model, parallel, kvCache = 'FP16', engine, source } = options;
