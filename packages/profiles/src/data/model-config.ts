@@ -168,6 +168,14 @@ const quantizationFile = z.object({
   bits: numberFrom(1, 16).optional(),
   w_bit: numberFrom(1, 16).optional(),
   quantized_layers: z.record(z.string(), z.object({ quant_algo: textLike() })).optional(),
+  group_size: z.number().optional(),
+  config_groups: z
+    .record(
+      z.string(),
+      z.looseObject({ weights: z.looseObject({ group_size: z.number().nullish() }).nullish() }),
+    )
+    .optional(),
+  ignore: z.array(z.string()).optional(),
 });
 
 /** Checkpoints of the same shape under another name. Their context is `max_position_embeddings` of their `config.json`. */
@@ -268,6 +276,7 @@ export function modelFromConfig(text: string, name: string, source: string): Ser
       inner === outer ? [] : ['text_config'],
     ),
     checkpoint,
+    ...(checkpoint === 'INT4' && { quantized: quantizedParts(quantization_config, source) }),
     checkpoints: base === name ? {} : { [checkpoint]: name },
   });
 }
@@ -539,4 +548,15 @@ function precisionOf(quantization: unknown, source: string): WeightPrecision {
   if (format === 'int-quantized' || bits === 8) return 'INT8';
   if (format === 'pack-quantized' || bits === 4 || method === 'awq') return 'INT4';
   throw unsupported(source, `weights quantized by ${JSON.stringify(method)}`);
+}
+
+/** What INT4 weights take: 4 bits and a 16-bit scale for each group, in the experts alone where attention is ignored. */
+function quantizedParts(quantization: unknown, source: string): ServedModel['quantized'] {
+  const read = checked(quantizationFile, quantization, source, { at: ['quantization_config'] });
+  const [{ weights } = {}] = Object.values(read.config_groups ?? {});
+  const group = read.group_size ?? weights?.group_size ?? 0;
+  return {
+    ...(group > 0 && { bytes: (4 + 16 / group) / 16 }),
+    ...(read.ignore?.some((layers) => /attn|attention/.test(layers)) && { parts: 'experts' }),
+  };
 }

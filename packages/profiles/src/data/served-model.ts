@@ -31,6 +31,8 @@ export interface ModelDescription extends Named {
   readonly draftLayers?: number;
   /** Precision of the published weights. */
   readonly checkpoint: WeightPrecision;
+  /** Parts of the published weights that are quantized, and their bytes against 16 bit, where the checkpoint says. */
+  readonly quantized?: { readonly parts?: 'experts'; readonly bytes?: number };
   /** Hugging Face ids of published weights, by precision: the instruction-tuned model where there is one. */
   readonly checkpoints: Readonly<Partial<Record<WeightPrecision, string>>>;
   /** Hugging Face id of a public EAGLE head for it. */

@@ -155,13 +155,20 @@ function expectedLaw(
   model: ServedModel,
   precision: QuantizedPrecision,
 ): IterationLaw {
-  const { parts, bytes, compute } = quantizations[precision];
+  const { parts, bytes, compute } = quantizationOf(model, precision);
   return mapLaw(profile.weights.FP16!.law, (value, name) => {
     if (name === 'weightReadUs') return parts === 'experts' ? value : value * byteShare(model, bytes);
     if (name === 'experts') return value * bytes;
     if (name === 'perTokenUs') return value * compute;
     return value;
   });
+}
+
+/** What quantized weights take: as the checkpoint says, else as usual. */
+function quantizationOf({ checkpoint, quantized, experts }: ServedModel, precision: QuantizedPrecision) {
+  if (checkpoint !== precision) return quantizations[precision];
+  const { parts, ...bytes } = quantized ?? {};
+  return { ...quantizations[precision], ...bytes, ...(experts && parts && { parts }) };
 }
 
 /** Share of the streamed bytes that is left: the output layer stays in 16 bit. */
@@ -171,7 +178,7 @@ function byteShare(model: ServedModel, share: number): number {
 }
 
 function weightGiB(profile: EngineProfile, model: ServedModel, precision: QuantizedPrecision): number {
-  const { parts, bytes } = quantizations[precision];
+  const { parts, bytes } = quantizationOf(model, precision);
   const quantized =
     (parts === 'experts' ? expertParameters(model) : layerParameters(model)) / model.parameters;
   return Number((profile.weights.FP16!.weightGiB * (1 - quantized * (1 - bytes))).toPrecision(4));
