@@ -4,6 +4,7 @@ import {
   estimatedProfile,
   findGpu,
   findModel,
+  findProfile,
   type Gpu,
   listLastingProfiles,
   ProfileError,
@@ -32,8 +33,9 @@ export default benchmark({
   what: 'Profiles of what people serve that no measurement of an engine was fitted for, on the GPUs and models of benchmarks/generated-profiles.json: from the kernel tables of `--tables`, the unpacked package aiconfigurator-core (docs/kernel-tables.md), and from data sheets where there are none. Writes them into the checkout, or to `--out`. Run it again when tables, data sheets, models or the constants of the engine change.',
   options: { tables: text, out: OUT },
   async *run({ tables, out }) {
-    const lasting = new Set(listLastingProfiles().map(({ name }) => name));
-    const made: EngineProfile[] = [];
+    // Recorded results of tasks count with the coefficients of their profiles.
+    const made = served.playedOn.map(findProfile);
+    const lasting = new Set([...listLastingProfiles(), ...made].map(({ name }) => name));
     for (const gpu of served.gpus.map(findGpu)) {
       const read = tables && (await readOperatorTables(tables, gpu, 'vllm').catch(ifImpossible));
       const found = served.models

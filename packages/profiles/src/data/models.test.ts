@@ -514,6 +514,18 @@ describe('a model read from its config.json', () => {
     assert.equal(precision({ quant_method: 'modelopt', quant_algo: 'NVFP4' }), 'NVFP4');
   });
 
+  it('has the bytes and the parts of INT4 weights that its checkpoint says', () => {
+    const pack = { quant_method: 'compressed-tensors', format: 'pack-quantized' };
+    const groups = { config_groups: { group_0: { weights: { group_size: 32 } } } };
+    const quantized = (quantization_config: object) => read({ ...QWEN_3_MOE, quantization_config }).quantized;
+    assert.deepEqual(quantized({ ...pack, ...groups, ignore: ['lm_head', 're:.*self_attn.*'] }), {
+      ...{ bytes: 4.5 / 16, parts: 'experts' },
+    });
+    assert.deepEqual(quantized({ quant_method: 'gptq', bits: 4, group_size: 128 }), { bytes: 4.125 / 16 });
+    assert.deepEqual(quantized(pack), {});
+    assert.equal(quantized({ quant_method: 'gptq', bits: 8, group_size: 128 }), undefined);
+  });
+
   // Published on the model cards: 284B (13B active), 427B and 2.8T parameters.
   const repeated = (count: number, ...values: readonly number[]) =>
     Array.from({ length: count }, () => values).flat();
