@@ -24,9 +24,10 @@ function forPages(): Plugin {
   return {
     name: 'for-pages',
     enforce: 'pre',
-    resolveId(source) {
+    resolveId(source, importer) {
       if (source.startsWith('node:')) return file('src/node-modules.ts');
-      return /(^|\/)data\/catalog\.ts$/.test(source) ? file('src/catalog.ts') : undefined;
+      const isOfProfiles = importer?.startsWith(file('../profiles/')) && source.endsWith('/catalog.ts');
+      return isOfProfiles ? file('src/catalog.ts') : undefined;
     },
     load(id) {
       // Parts that are fetched later have nothing to load ahead of them.

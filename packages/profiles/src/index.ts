@@ -1,4 +1,4 @@
-export { findProfile, listLastingProfiles, listProfiles, profilesOf } from './data/catalog.ts';
+export { findProfile, listLastingProfiles, listProfiles } from './data/catalog.ts';
 export { engineOverheads, vllmConstants } from './data/engine-constants.ts';
 export {
   atListPrice,
@@ -10,7 +10,7 @@ export {
   parsePrices,
   priceOf,
 } from './data/gpu.ts';
-export { findModel, knownCheckpoint, MODELS, modelFromConfig } from './data/model-config.ts';
+export { findModel, knownCheckpoint, MODELS, modelFromConfig, profilesOf } from './data/model-config.ts';
 export type { ServedModel } from './data/served-model.ts';
 export { type BenchCalibration, type BenchErrors, calibrateBench } from './fits/bench-profile.ts';
 export { parseBenchResult } from './fits/bench-result.ts';

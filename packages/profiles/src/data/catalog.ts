@@ -3,7 +3,6 @@ import { inOrder } from '../schema/parse-engine-profile.ts';
 import { ProfileError } from '../schema/read-json.ts';
 import generated from './generated-profiles.json' with { type: 'json' };
 import lasting from './lasting-profiles.json' with { type: 'json' };
-import type { ServedModel } from './served-model.ts';
 
 /** Profiles whose coefficients stay: results of environments count with them. */
 const LASTING: ReadonlyMap<string, unknown> = new Map(lasting.map((profile) => [profile.name, profile]));
@@ -21,13 +20,6 @@ const FOUND = new Map<string, EngineProfile>();
 /** The profiles that come with the simulator, by name. */
 export function listProfiles(): EngineProfile[] {
   return NAMES.map(findProfile);
-}
-
-/** The profiles of a model, under its name. */
-export function profilesOf({ name, shapeOf = name }: Pick<ServedModel, 'name' | 'shapeOf'>): EngineProfile[] {
-  return listProfiles()
-    .filter(({ model }) => model.name === shapeOf)
-    .map((profile) => (shapeOf === name ? profile : { ...profile, model: { ...profile.model, name } }));
 }
 
 /** The profiles whose coefficients are the same in later versions, by name. */

@@ -1,4 +1,4 @@
-import type { WeightPrecision } from '@servegym/simulator';
+import type { EngineProfile, WeightPrecision } from '@servegym/simulator';
 import { z } from 'zod';
 import {
   checked,
@@ -9,6 +9,7 @@ import {
   trueOrFalse,
   wholeNumber,
 } from '../schema/read-json.ts';
+import { listProfiles } from './catalog.ts';
 import modelTypes from './model-families.json' with { type: 'json' };
 import models from './models.json' with { type: 'json' };
 import { findNamed, idOf } from './named.ts';
@@ -201,6 +202,13 @@ export const MODELS: readonly ServedModel[] = ROWS.map(({ config, variants: _, .
 /** Endings of the names of quantized checkpoints. */
 const QUANTIZED =
   /[-_.](fp8([-_]dynamic)?|awq([-_]int4)?|gptq([-_]int4)?|int4|int8|w8a8|w4a16|quantized\.w8a8|quantized\.w4a16|nvfp4)$/i;
+
+/** The profiles of a model, under its name. Not of the catalog, whose place pages fill with one of their own. */
+export function profilesOf({ name, shapeOf = name }: Pick<ServedModel, 'name' | 'shapeOf'>): EngineProfile[] {
+  return listProfiles()
+    .filter(({ model }) => model.name === shapeOf)
+    .map((profile) => (shapeOf === name ? profile : { ...profile, model: { ...profile.model, name } }));
+}
 
 /**
  * Model and precision of a checkpoint, whoever has published it, or of a name of the model; `undefined` where it is not known.
