@@ -108,6 +108,7 @@ class FleetObservation(Observation):
     num_requests_waiting: int
     kv_cache_usage_perc: float
     kv_cache_usage_most: float
+    session_kv_tokens: int
     prefix_cache_hit_rate: float
     prompt_tokens_per_second: float
     generation_tokens_per_second: float

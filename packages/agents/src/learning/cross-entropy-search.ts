@@ -1,7 +1,7 @@
-import { type FleetTask, type FleetTaskId, fleet } from '@servegym/environments';
+import { type FleetController, type FleetTask, type FleetTaskId, fleet } from '@servegym/environments';
 import { portableMath, RandomStream } from '@servegym/simulator';
 import { mean } from '@servegym/simulator/statistics';
-import { type DemandParameters, demandPolicy } from '../policies/fleet-policies.ts';
+import { createFleetPolicy, type DemandParameters, demandPolicy } from '../policies/fleet-policies.ts';
 import { ANY_SERVER } from './learners.ts';
 import { trainingTraces } from './learning-environment.ts';
 
@@ -121,9 +121,17 @@ async function searchPoints(
 }
 
 /** Policies of a generation, how many of the best the next one goes by, and what each plays. */
-const DEMAND_SEARCH = { population: 16, elite: 4, smoothing: 0.4, traces: 4, windows: 60 };
+const DEMAND_SEARCH = { population: 16, elite: 4, smoothing: 0.4, traces: 6, windows: 60 };
 /** Least that an episode of a drawn fleet counts, a window: one fleet must not decide what is learned. */
 const LEAST_SHARE = -1;
+/** Autoscalers of which the one that earns most on an episode says how many requests are to be in time. */
+const RIVALS = ['hpa', 'slo', 'p-pas'];
+/**
+ * Price of the share of the requests that are later than under that autoscaler, in rewards a window: a Lagrange multiplier,
+ * so that nothing is earned by serving late. It begins with `first`, changes by `rate` times the share that the best
+ * policies of a generation miss beyond `allowed`, and stays below `most`. Choices.
+ */
+const ATTAINMENT_PRICE = { first: 2, rate: 10, allowed: 0.003, most: 20 };
 
 /**
  * Searches the parameters of a `demandPolicy` with the cross-entropy method on the training split: of a task, or of any
@@ -133,7 +141,8 @@ export async function searchDemand(
   taskId: FleetTaskId | typeof ANY_SERVER,
   run: SearchRun,
 ): Promise<{ readonly parameters: DemandParameters; readonly steps: number }> {
-  const { windows } = DEMAND_SEARCH;
+  const { windows, elite } = DEMAND_SEARCH;
+  let price = ATTAINMENT_PRICE.first;
   const taskOf = (seed: number): FleetTask =>
     taskId === ANY_SERVER
       ? fleet.drawTrainingTask(seed, windows)
@@ -143,23 +152,36 @@ export async function searchDemand(
       ...DEMAND_SEARCH,
       numbers: COORDINATES,
       async play(points, traces) {
-        const returns = points.map(() => 0);
+        const played = points.map(() => ({ score: 0, missed: 0 }));
         for (const trace of traces) {
           const task = taskOf(trace);
           const requests = fleet.drawRequests(task, trace);
+          const totalsOf = (controller: FleetController) =>
+            fleet.anchors.controlledTotals(task, trace, requests, controller);
+          const rivals = RIVALS.map((name) => totalsOf(createFleetPolicy(name) as FleetController));
+          const inTime = attainment(rivals.reduce((a, b) => (b.reward > a.reward ? b : a)));
           for (const [i, each] of points.entries()) {
-            const policy = demandPolicy(parametersOf(each));
-            const earned = fleet.anchors.controlledReturn(task, trace, requests, policy);
-            returns[i]! += Math.max(LEAST_SHARE * windows, earned) / traces.length;
+            const totals = totalsOf(demandPolicy(parametersOf(each)));
+            const missed = Math.max(0, inTime - attainment(totals));
+            const earned = Math.max(LEAST_SHARE * windows, totals.reward) - price * windows * missed;
+            played[i]!.score += earned / traces.length;
+            played[i]!.missed += missed / traces.length;
           }
         }
-        return returns;
+        const best = played.toSorted((a, b) => b.score - a.score).slice(0, elite);
+        const { rate, allowed, most } = ATTAINMENT_PRICE;
+        price = Math.max(0, Math.min(most, price + rate * (mean(best.map(({ missed }) => missed)) - allowed)));
+        return played.map(({ score }) => score);
       },
     },
     run,
   );
   return { parameters: parametersOf(point), steps };
 }
+
+/** Share of the requests that were in time. */
+const attainment = ({ attained, requests }: { readonly attained: number; readonly requests: number }) =>
+  requests === 0 ? 1 : attained / requests;
 
 /** A coordinate of the search: the parameter it stands for, where it begins, and how far apart the first ones are. */
 interface Coordinate {
@@ -174,20 +196,24 @@ const share = (number: number) => Math.max(0, Math.min(1, number));
 
 /** Where the search begins, a choice. */
 const COORDINATES: readonly Coordinate[] = [
-  ofLogarithm('tpotShare', 0.9, 0.15),
+  ofLogarithm('tpotShare', 0.8, 0.15),
   { parameter: 'decay', mean: 0.75, deviation: 0.2, value: share },
   { parameter: 'surge', mean: 0.3, deviation: 0.4, value: positive },
   { parameter: 'late', mean: 0.3, deviation: 0.3, value: positive },
   { parameter: 'spareReplicas', mean: 0.3, deviation: 0.4, value: (number) => number },
   ofLogarithm('reactionSeconds', 100, 0.5),
-  { parameter: 'spread', mean: 1, deviation: 0.4, value: positive },
+  ofLogarithm('usualWindows', 60, 0.5),
+  ofLogarithm('sessionRoom', 1.2, 0.3),
+  { parameter: 'sessionTrend', mean: 0.5, deviation: 0.4, value: positive },
+  { parameter: 'sessionDecay', mean: 0.95, deviation: 0.05, value: share },
+  { parameter: 'spread', mean: 1.5, deviation: 0.5, value: positive },
   { parameter: 'prefillRoom', mean: 0.3, deviation: 0.5, value: positive },
   { parameter: 'backlog', mean: 0.1, deviation: 0.3, value: positive },
   ofLogarithm('correction', 0.1, 0.8),
   ofLogarithm('mostCorrection', 1, 0.5),
   ofLogarithm('allowedMisses', 0.2, 0.8),
   ofLogarithm('admissionSeconds', 0.5, 1),
-  ofLogarithm('prefixWeight', 1.5, 0.5),
+  ofLogarithm('prefixWeight', 2, 0.3),
   ofLogarithm('prefillShare', 1.45, 0.2),
 ];
 

@@ -326,6 +326,14 @@ const demandParameters = z.object({
    */
   reactionSeconds: positive,
   spread: z.number().min(0).max(1e9),
+  /** Windows whose mean and deviation are the usual demand, once so many have been seen. */
+  usualWindows: positive,
+  /** KV that replicas have room for, on the GPU and the host, over that of the sessions: of those that run and of those that wait. */
+  sessionRoom: z.number().min(0).max(1e9),
+  /** Growth of the sessions' KV during a cold start that is provided for ahead, as a share. */
+  sessionTrend: z.number().min(0).max(1e9),
+  /** Share of the most KV of sessions so far that is still provided a window later. */
+  sessionDecay: z.number().min(0).max(1),
   /** Room for prompts: share of the demand for each TTFT objective that the prefill of a mean prompt takes. */
   prefillRoom: z.number().min(0).max(1e9),
   /** Share of the waiting requests that are to be served in the next window. */
@@ -344,8 +352,10 @@ const demandParameters = z.object({
 });
 export type DemandParameters = Readonly<z.infer<typeof demandParameters>>;
 
-/** Weight of a window in the means of requests and of the demand: they remember about ten minutes. A choice. */
+/** Weight of a window in the means of requests: they remember about ten minutes. A choice. */
 const NEW_WEIGHT = 0.05;
+/** The same in the growth of the KV of sessions: about two minutes. A choice. */
+const GROWTH_WEIGHT = 0.2;
 
 /** A rise of the demand from one window to the next is sudden from this ratio on. A choice. */
 const SUDDEN = 1.25;
@@ -375,7 +385,8 @@ function capacityOf(server: FleetObservation['server'], request: MeanRequest, tp
   const inMemory = server.kv_cache_tokens / ((prompt + output) * ((output * tpotMs) / 1000 + prefillSeconds));
   const perSecond = Math.min(inTime, inMemory);
   const { usd_per_million_input_tokens: input, usd_per_million_output_tokens: answer } = server;
-  const usdPerHour = (3600 * perSecond * (prompt * input + output * answer)) / 1e6;
+  const again = server.usd_per_million_repeated_tokens * (prompt - prefill);
+  const usdPerHour = (3600 * perSecond * (prefill * input + again + output * answer)) / 1e6;
   return {
     perSecond,
     prefillSeconds,
@@ -386,16 +397,24 @@ function capacityOf(server: FleetObservation['server'], request: MeanRequest, tp
   };
 }
 
+/** Replicas whose memory holds the KV of the sessions, of those that run and of those that wait. 0 without sessions. */
+function memoryNeed(metrics: FleetObservation): number {
+  const { session_kv_tokens: waiting, kv_cache_usage_perc, replicas_ready, server } = metrics;
+  const running = kv_cache_usage_perc * replicas_ready * server.kv_cache_tokens;
+  return waiting === 0 ? 0 : (waiting + running) / (server.kv_cache_tokens + server.host_kv_tokens);
+}
+
 /**
  * Replicas for the requests that arrive and for those that wait, over what a replica of this fleet can serve of them inside
  * the objectives. Requests are means over the last minutes: lengths vary too much for those of one window to say what the
- * next will bring. A sudden rise is met with more than it asks for, as it goes on while replicas start; misses correct what
+ * next will bring. Sessions have room for what they keep while they wait, too. A sudden rise is met with more than it asks for, as it goes on while replicas start; misses correct what
  * the description of the server does not tell.
  */
 export function demandPolicy(parameters: DemandParameters, name = 'cem'): FleetController {
   const { tpotShare, decay, surge, late, spareReplicas, reactionSeconds, spread, prefillRoom, backlog } =
     parameters;
-  const { correction, mostCorrection, allowedMisses } = parameters;
+  const { correction, mostCorrection, allowedMisses, usualWindows } = parameters;
+  const { sessionRoom, sessionTrend, sessionDecay } = parameters;
   const within = ({ minValue, maxValue }: z.ZodNumber, value: number) =>
     Math.min(maxValue!, Math.max(minValue!, value));
   return scalingController(name, () => {
@@ -404,7 +423,16 @@ export function demandPolicy(parameters: DemandParameters, name = 'cem'): FleetC
     let lastDemand = Number.NaN;
     let request: MeanRequest | undefined;
     let corrected = 0;
-    const demands = { mean: Number.NaN, variance: 0 };
+    const demands = { mean: 0, variance: 0, windows: 0 };
+    const memory = { need: 0, growth: 0, kept: 0 };
+    const memoryReplicas = (metrics: FleetObservation) => {
+      const need = memoryNeed(metrics);
+      memory.growth += GROWTH_WEIGHT * (need - memory.need - memory.growth);
+      memory.need = need;
+      const ahead = (Math.max(0, memory.growth) * metrics.server.cold_start_seconds) / WINDOW_SECONDS;
+      memory.kept = Math.max(need + sessionTrend * ahead, sessionDecay * memory.kept);
+      return sessionRoom * memory.kept;
+    };
     const see = (metrics: FleetObservation) => {
       const arrivals = totalArrivals(metrics);
       const { arrived_prompt_tokens_per_second, prefix_cache_hit_rate, request_generation_tokens_mean } =
@@ -437,10 +465,10 @@ export function demandPolicy(parameters: DemandParameters, name = 'cem'): FleetC
         const demand = (arrivals + late * Math.max(0, metrics.arrivals_last_seconds - arrivals)) / perSecond;
         const sudden = Math.max(0, demand - SUDDEN * lastDemand) || 0;
         lastDemand = demand;
-        if (Number.isNaN(demands.mean)) demands.mean = demand;
+        const newest = 1 / Math.min(Math.max(1, usualWindows), ++demands.windows);
         const off = demand - demands.mean;
-        demands.mean += NEW_WEIGHT * off;
-        demands.variance += NEW_WEIGHT * (off * off - demands.variance);
+        demands.mean += newest * off;
+        demands.variance += newest * ((1 - newest) * off * off - demands.variance);
         kept = Math.max(demand + surge * sudden, decay * kept);
         const missed = 1 - interactive.slo_attainment - allowedMisses * cost;
         // Misses while replicas are too few say nothing of what one of them can do.
@@ -453,7 +481,8 @@ export function demandPolicy(parameters: DemandParameters, name = 'cem'): FleetC
         const reactive = reactionSeconds / (reactionSeconds + server.cold_start_seconds);
         const usual = demands.mean + spread * Math.sqrt(demands.variance);
         const provided = (reactive * kept + (1 - reactive) * usual) * room;
-        const replicas = Math.ceil(provided + backlog * waits + spareReplicas);
+        const asked = Math.max(provided + backlog * waits, memoryReplicas(metrics));
+        const replicas = Math.ceil(asked + spareReplicas);
         return {
           ...settings,
           max_num_batched_tokens: Math.round(

@@ -5,6 +5,7 @@ import { tracePlayed } from '../traces.ts';
 import { windowEnvironment } from '../window-environment.ts';
 import {
   controlledReturn,
+  controlledTotals,
   type FleetAnchors,
   fleetAnchors,
   fleetReturnBound,
@@ -117,7 +118,7 @@ export const fleet = {
   drawRequests: drawFleetRequests,
   drawTrainingTask: drawTrainingFleet,
   traceRequests: traceFleetRequests,
-  anchors: { ...fleetReturns, controlledReturn, bound: fleetReturnBound, of: fleetAnchors },
+  anchors: { ...fleetReturns, controlledReturn, controlledTotals, bound: fleetReturnBound, of: fleetAnchors },
   grading: {
     unplayedReward: (episode) => -fullBill(episode),
     tuned: ({ rule }) => rule,

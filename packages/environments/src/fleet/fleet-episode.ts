@@ -29,6 +29,8 @@ type Watched = Pick<FleetParameters[1], 'faults' | 'policy' | 'standard'> & {
 
 /** The last part of a window that `arrivals_last_seconds` counts, s. */
 const LAST_SECONDS = 5;
+/** Time for which the next turn of a session is waited for, s: nobody says that a session has ended. A choice. */
+const SESSION_SECONDS = 180;
 
 /** Running totals of an episode. */
 export function noFleetTotals() {
@@ -78,6 +80,10 @@ export class FleetEpisode {
   #billedSeconds: number[];
   /** Later turns that arrive after the window. */
   #dueTurns: number[] = [];
+  /** Requests that are turns of sessions. */
+  readonly #isTurn: Uint8Array;
+  /** Turns that were answered, and when: those that no other has followed so far, at the end of a window. */
+  #answeredTurns: (readonly [id: number, tick: number])[] = [];
 
   constructor(
     task: FleetTask,
@@ -95,6 +101,7 @@ export class FleetEpisode {
     this.#arrivalTicks = new Float64Array(requests.inputTokens.length);
     this.#startHour = startHour(task, seed);
     this.#billedSeconds = pools.map(() => 0);
+    this.#isTurn = turnsOf(requests);
     this.#server = describeServer(task, this.profiles);
     this.ledger = new WindowLedger(task, requests, this.#arrivalTicks);
     this.fleet = new Fleet(
@@ -153,6 +160,12 @@ export class FleetEpisode {
     for (const id of due) this.#count(id, end);
     fleet.runUntil(end);
     this.window++;
+    const { nextTurn } = requests;
+    this.#answeredTurns = this.#answeredTurns.filter(
+      ([id, tick]) =>
+        tick > end - SESSION_SECONDS * TICKS_PER_S &&
+        (nextTurn[id] === NO_REQUEST || this.#arrivalTicks[nextTurn[id]] > end),
+    );
 
     this.billUsd = 0;
     for (const [pool, { gpu }] of this.profiles.entries()) {
@@ -213,6 +226,10 @@ export class FleetEpisode {
       num_requests_waiting: waiting,
       kv_cache_usage_perc: kvUses.length === 0 ? 0 : kvUses.reduce((a, b) => a + b, 0) / kvUses.length,
       kv_cache_usage_most: Math.max(0, ...kvUses),
+      session_kv_tokens: this.#answeredTurns.reduce(
+        (sum, [id]) => sum + this.requests.inputTokens[id] + this.requests.outputTokens[id],
+        0,
+      ),
       prefix_cache_hit_rate: prefixHitRate(counters),
       prompt_tokens_per_second: rate(counters.prefillTokens),
       generation_tokens_per_second: rate(counters.outputTokens),
@@ -256,6 +273,7 @@ export class FleetEpisode {
       nextStart: this.#nextStart,
       billedSeconds: this.#billedSeconds.slice(),
       dueTurns: this.#dueTurns.slice(),
+      answeredTurns: this.#answeredTurns.slice(),
     };
   }
 
@@ -269,6 +287,7 @@ export class FleetEpisode {
     this.#nextStart = snapshot.nextStart;
     this.#billedSeconds = snapshot.billedSeconds.slice();
     this.#dueTurns = snapshot.dueTurns.slice();
+    this.#answeredTurns = snapshot.answeredTurns.slice();
   }
 
   #arrive(id: number, arrival: number): void {
@@ -301,6 +320,7 @@ export class FleetEpisode {
   #answered(id: number, tick: number): void {
     const { nextTurn, thinkTicks, classes } = this.requests;
     this.#inFlight[classes[id]]--;
+    if (this.#isTurn[id]) this.#answeredTurns.push([id, tick]);
     const next = nextTurn[id];
     if (next !== NO_REQUEST) this.#arrive(next, tick + thinkTicks[next]);
   }
@@ -318,7 +338,15 @@ type FleetEpisodeSnapshot = Readonly<Pick<FleetEpisode, 'window' | 'totals' | 'a
   readonly nextStart: number;
   readonly billedSeconds: readonly number[];
   readonly dueTurns: readonly number[];
+  readonly answeredTurns: readonly (readonly [id: number, tick: number])[];
 };
+
+/** 1 for each request that is a turn of a session of several. */
+function turnsOf({ nextTurn }: FleetRequests): Uint8Array {
+  const isTurn = new Uint8Array(nextTurn.length);
+  for (const [id, next] of nextTurn.entries()) if (next !== NO_REQUEST) isTurn[id] = isTurn[next] = 1;
+  return isTurn;
+}
 
 /** An action in the simulator's words. Replicas beyond those that there are GPUs for wait, as pods do in Kubernetes. */
 function fleetSettings({ maxReplicas, second }: FleetTask, action: FleetAction): FleetSettings {
@@ -363,14 +391,16 @@ function poolsOf(task: FleetTask): readonly FleetPoolTask[] {
 function describeServer(task: FleetTask, profiles: readonly EngineProfile[]): FleetServer {
   const { maxReplicas, prices, objectives } = task;
   const [interactive] = REQUEST_CLASSES;
+  const { usdPerMillionInput, usdPerMillionOutput, usdPerMillionRepeated } = prices[interactive];
   const [first, second] = poolsOf(task).map((pool, i) => describeReplica(pool, profiles[i]));
   const none = Object.fromEntries(Object.keys(first).map((name) => [name, 0])) as typeof first;
   return {
     ...first,
     second: second ?? none,
     max_replicas: maxReplicas,
-    usd_per_million_input_tokens: prices[interactive].usdPerMillionInput,
-    usd_per_million_output_tokens: prices[interactive].usdPerMillionOutput,
+    usd_per_million_input_tokens: usdPerMillionInput,
+    usd_per_million_repeated_tokens: usdPerMillionRepeated ?? usdPerMillionInput,
+    usd_per_million_output_tokens: usdPerMillionOutput,
     ttft_objective_ms: objectives[interactive].ttftMs ?? 0,
     tpot_objective_ms: objectives[interactive].tpotMs ?? 0,
   };
@@ -392,6 +422,7 @@ function describeReplica(
     step_sequence_us: law.perDecodeSequenceUs,
     step_context_ns: law.perContextTokenNs,
     kv_cache_tokens: kvTokens(profile, kvPoolBlocks(profile, 'FP16', false, 1)),
+    host_kv_tokens: Math.floor(((profile.hostKv?.sizeGiB ?? 0) * 2 ** 30) / profile.model.kvBytesPerToken),
     cold_start_seconds: (coldStartSeconds[0] + coldStartSeconds[1]) / 2,
     usd_per_replica_hour: profile.gpu.count * profile.gpu.usdPerHour * (spot?.priceShare ?? 1),
     reclaims_per_hour: spot?.reclaimsPerHour ?? 0,

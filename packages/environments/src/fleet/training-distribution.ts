@@ -5,16 +5,21 @@ import { FLEET_TASKS, type FleetTask, fleetProfileFits, type RequestStream } fro
 import { chooseFleetTask } from './scenario.ts';
 
 /**
- * What an autoscaler of any fleet is trained on, as `docs/fleet.md` has it: in a third of the episodes the task
- * `flash_crowds`, in a third the public traffic of the training split, in a third drawn fleets. Ranges are choices; those of
- * two numbers are drawn by their logarithm.
+ * What an autoscaler of any fleet is trained on, as `docs/fleet.md` has it: a quarter of the episodes each the task
+ * `flash_crowds`, the public traffic of the training split, the tasks with sessions of agents, and drawn fleets. Ranges are
+ * choices; those of two numbers are drawn by their logarithm.
  */
 const TRAINING_DISTRIBUTION = {
+  flashCrowds: [{ task_id: 'flash_crowds', rate: [1, 1] }],
   /** Public traffic, the task whose fleet and prices it is played with, and how many times as fast. */
   public: [
     { traffic: 'azure-conversation-2023', task_id: 'flash_crowds', rate: [2, 8] },
     { traffic: 'azure-code-2023', task_id: 'coding_agents', rate: [4, 12] },
     { traffic: 'mooncake-conversation', task_id: 'coding_agents', rate: [1, 2.5] },
+  ],
+  agents: [
+    { task_id: 'agents', rate: [0.5, 1.5] },
+    { task_id: 'coding_agents', rate: [0.5, 1.5] },
   ],
   /** Replicas that the mean demand takes. */
   replicas: [1.2, 8],
@@ -55,10 +60,9 @@ export function drawTrainingFleet(seed: number, windows: number): FleetTask {
   const draws = new RandomStream(seed, 'training fleet');
   const factor = (range: readonly [number, number]) => draws.logUniform(...range);
   const d = TRAINING_DISTRIBUTION;
-  const kind = draws.integer(0, 2);
-  if (kind === 0) return { ...FLEET_TASKS.flash_crowds, windows };
-  if (kind === 1) {
-    const { rate, ...scenario } = d.public[draws.integer(0, d.public.length - 1)]!;
+  const shipped = [d.flashCrowds, d.public, d.agents][draws.integer(0, 3)];
+  if (shipped !== undefined) {
+    const { rate, ...scenario } = shipped[draws.integer(0, shipped.length - 1)]!;
     return { ...chooseFleetTask({ ...scenario, rate_scale: factor(rate) }), windows };
   }
   known ??= trainingProfileNames((profile) => fleetProfileFits(profile, { streams: [] }));

@@ -116,13 +116,18 @@ export function fleetAnchors(task: FleetTask, seed: number, requests: FleetReque
   };
 }
 
-/** Return of an episode that a controller plays, with masked knobs at their defaults. */
-export function controlledReturn(
+/** Return of an episode that a controller plays. */
+export function controlledReturn(...episode: Parameters<typeof controlledTotals>): number {
+  return controlledTotals(...episode).reward;
+}
+
+/** Totals of an episode that a controller plays, with masked knobs at their defaults. */
+export function controlledTotals(
   task: FleetTask,
   seed: number,
   requests: FleetRequests,
   controller: FleetController,
-): number {
+) {
   const episode = new FleetEpisode(task, seed, requests);
   controller.reset();
   while (!episode.done) {
@@ -130,7 +135,7 @@ export function controlledReturn(
     const action = controller.act({ observation: episode.observation(), previousAction, stepIndex });
     episode.step(holdMaskedKnobs(task, action));
   }
-  return episode.totals.reward;
+  return episode.totals;
 }
 
 /** Most sequences and tokens of an iteration that an action can set. */
