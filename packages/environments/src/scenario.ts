@@ -61,6 +61,29 @@ export const rateScaleOption = z
   .optional()
   .meta({ description: 'Arrivals come this many times as fast', default: 1 });
 
+/** The reset option `servers`. */
+export const serversOption = z
+  .enum(['any'])
+  .optional()
+  .meta({
+    description: 'A server, traffic, objectives and prices drawn by the seed, instead of those of a task',
+  });
+
+/** Windows of an episode on a drawn server: all alike, so that many can be played side by side. */
+export const DRAWN_WINDOWS = 120;
+
+/** True where the server is to be drawn. @throws EnvironmentError `CONFLICTING_OPTIONS` beside an option that changes a task */
+export function drawsServer({ servers, ...options }: ResetOptions): boolean {
+  if (servers === undefined) return false;
+  const known = ['seed', 'episode_id', 'task_id', 'split', 'index'];
+  const beside = Object.keys(options).filter((name) => options[name] !== undefined && !known.includes(name));
+  if (beside.length === 0) return true;
+  throw new EnvironmentError(
+    'CONFLICTING_OPTIONS',
+    `Expected \`servers\` without options that change a task, got \`${beside.join('` and `')}\` beside it: leave one out`,
+  );
+}
+
 /** @throws EnvironmentError `INVALID_` and the name of the option */
 export function readWithin(option: string, value: unknown, { least, most }: Range): number {
   if (typeof value === 'number' && value >= least && value <= most) return value;

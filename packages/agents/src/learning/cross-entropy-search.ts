@@ -121,7 +121,7 @@ async function searchPoints(
 }
 
 /** Policies of a generation, how many of the best the next one goes by, and what each plays. */
-const DEMAND_SEARCH = { population: 16, elite: 4, smoothing: 0.4, traces: 6, windows: 60 };
+const DEMAND_SEARCH = { population: 16, elite: 4, smoothing: 0.4, traces: 5, windows: 90 };
 /** Least that an episode of a drawn fleet counts, a window: one fleet must not decide what is learned. */
 const LEAST_SHARE = -1;
 /** Autoscalers of which the one that earns most on an episode says how many requests are to be in time. */
@@ -131,7 +131,7 @@ const RIVALS = ['hpa', 'slo', 'p-pas'];
  * so that nothing is earned by serving late. It begins with `first`, changes by `rate` times the share that the best
  * policies of a generation miss beyond `allowed`, and stays below `most`. Choices.
  */
-const ATTAINMENT_PRICE = { first: 2, rate: 10, allowed: 0.003, most: 20 };
+const ATTAINMENT_PRICE = { first: 4, rate: 20, allowed: 0.003, most: 30 };
 
 /**
  * Searches the parameters of a `demandPolicy` with the cross-entropy method on the training split: of a task, or of any
@@ -170,7 +170,10 @@ export async function searchDemand(
         }
         const best = played.toSorted((a, b) => b.score - a.score).slice(0, elite);
         const { rate, allowed, most } = ATTAINMENT_PRICE;
-        price = Math.max(0, Math.min(most, price + rate * (mean(best.map(({ missed }) => missed)) - allowed)));
+        price = Math.max(
+          0,
+          Math.min(most, price + rate * (mean(best.map(({ missed }) => missed)) - allowed)),
+        );
         return played.map(({ score }) => score);
       },
     },

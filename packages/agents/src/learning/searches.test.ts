@@ -111,11 +111,12 @@ const parameters: DemandParameters = {
     spareReplicas: 0,
     reactionSeconds: 1e9,
     spread: 0,
+    usualWindows: 20,
     prefillRoom: 0,
     backlog: 0.3,
   },
   ...{ correction: 1e-9, mostCorrection: 0.3, allowedMisses: 1e-9, admissionSeconds: 0.25, prefixWeight: 2 },
-  prefillShare: 3.2,
+  ...{ prefillShare: 3.2, sessionRoom: 1, sessionTrend: 0, sessionDecay: 0 },
 };
 
 /** Settings that a policy asks for, window by window. */
@@ -170,8 +171,10 @@ describe('the policy that is learned on fleet', () => {
     const late = { ...window(10), arrivals_last_seconds: 20 };
     // 4 replicas of demand, and half of the 4 more that the last seconds bring.
     assert.deepEqual(replicas([late], { late: 0.5 }), [6]);
-    // Replicas that start too slowly: a mean of 4 + 0.05 x 4, and twice the root of 0.05 x 4^2.
-    assert.deepEqual(replicas([window(10), window(20)], { reactionSeconds: 1e-9, spread: 2 }), [4, 6]);
+    // Replicas that start too slowly: a mean of 6, and twice the deviation of 2; of the last window alone, its demand of 8.
+    const slow = { reactionSeconds: 1e-9, spread: 2 };
+    assert.deepEqual(replicas([window(10), window(20)], slow), [4, 10]);
+    assert.deepEqual(replicas([window(10), window(20)], { ...slow, usualWindows: 1 }), [4, 8]);
     // The prefill of 4,000 tokens takes 0.2 s of 0.5 s.
     assert.deepEqual(replicas([window(10)], { prefillRoom: 1 }), [6]);
   });
@@ -186,6 +189,22 @@ describe('the policy that is learned on fleet', () => {
     // 41,000 tokens: 10 requests of 4,100, each for 100 x 20 ms and its prefill of 0.2 s: 4.5 a second instead of 2.5.
     const small = { ...window(10), server: { ...server, kv_cache_tokens: 20_500 } };
     assert.deepEqual(replicas([small]), [5]);
+  });
+
+  test('has room for what sessions keep while they wait, on the GPU and on the host, and for what they will', () => {
+    const { cold_start_seconds } = server;
+    const waiting = (session_kv_tokens: number) => ({
+      ...{ ...window(1), session_kv_tokens, kv_cache_usage_perc: 0.5, replicas_ready: 2 },
+      server: { ...server, kv_cache_tokens: 100_000, host_kv_tokens: 100_000 },
+    });
+    // 700,000 and 100,000 of what runs, over 200,000; without sessions, replicas for the demand alone.
+    assert.deepEqual(replicas([waiting(700_000)]), [4]);
+    assert.deepEqual(replicas([waiting(700_000)], { sessionRoom: 1.5 }), [6]);
+    assert.deepEqual(replicas([waiting(700_000), waiting(0)]), [4, 1]);
+    assert.deepEqual(replicas([waiting(700_000), waiting(0)], { sessionDecay: 0.75 }), [4, 3]);
+    // A growth of 0.2 x 4 replicas a window, for the windows of a cold start.
+    const ahead = Math.ceil(4 + (0.8 * cold_start_seconds) / 30);
+    assert.deepEqual(replicas([waiting(700_000)], { sessionTrend: 1 }), [ahead]);
   });
 
   test('asks for one replica at least, and for those that there are at most', () => {
@@ -223,7 +242,7 @@ describe('a training on fleet', async () => {
   test('begins where it is said to, and writes a file that can be played', () => {
     const { policy, taskId } = loadFleetPolicy(files.policy);
     assert.equal(taskId, 'flash_crowds');
-    assert.ok(Math.abs(json.parameters.tpotShare - 0.9) < 1e-12);
+    assert.ok(Math.abs(json.parameters.tpotShare - 0.8) < 1e-12);
     policy.reset({ taskId, seed: 1 });
     const episode = new FleetEpisode({ ...task, windows: 3 }, 1);
     while (!episode.done) {

@@ -141,6 +141,24 @@ describe('the reset options of fleet', () => {
     }
   });
 
+  it('draw a fleet by the seed, of as many windows as any, and change nothing of it', async () => {
+    const environment = fleet.create();
+    const observed = [3, 3, 4].map((seed) => registered.choose({ servers: 'any', seed }));
+    assert.deepEqual(observed[0], observed[1]);
+    assert.notDeepEqual(observed[0], observed[2]);
+    for (const { windows } of observed) assert.equal(windows, 120);
+    assert.ok(registered.episodeSize({ servers: 'any', seed: 3 }) > 0);
+    await environment.reset({ servers: 'any', seed: 3, task_id: 'diurnal' });
+    const { done } = await environment.step(observed[0]!.defaultAction);
+    assert.equal(done, false);
+    assert.equal(environment.state().profile, observed[0]!.profile);
+    for (const beside of [{ hours: 1 }, { profile: 'l40s-48gb-llama-3-8b' }, { shift: 'spot' }])
+      assert.throws(
+        () => registered.choose({ servers: 'any', seed: 3, ...beside }),
+        codeOf('CONFLICTING_OPTIONS'),
+      );
+  });
+
   it('tell about how many requests they make, and are refused with a code', () => {
     for (const task_id of FLEET_TASK_IDS) {
       const reset = { task_id, hours: 24, rate_scale: 0.1 };

@@ -1,6 +1,7 @@
 import type { EnvironmentDefinition, Grade, ResetOptions } from '@servegym/openenv/definition';
 import { binsOf } from '../feature.ts';
 import { gradeWindows, type WindowEntry } from '../grading.ts';
+import { DRAWN_WINDOWS, drawsServer, readSeed } from '../scenario.ts';
 import { tracePlayed } from '../traces.ts';
 import { windowEnvironment } from '../window-environment.ts';
 import {
@@ -21,6 +22,7 @@ import {
   type FleetScenario,
   fleetEpisodeSize,
   fleetResetOptions,
+  meanRequests,
   scaleFleetArrivals,
   shiftFleetTask,
 } from './scenario.ts';
@@ -71,6 +73,11 @@ function episodeState(episode: FleetEpisode | null, reset: ResetOptions): FleetS
   };
 }
 
+/** The task of a reset; with `servers`, a drawn fleet, in windows that are as many for all. */
+function chosenFleet(reset: ResetOptions): FleetTask {
+  return drawsServer(reset) ? drawTrainingFleet(readSeed(reset), DRAWN_WINDOWS) : chooseFleetTask(reset);
+}
+
 /** Replicas behind a gateway: how many, how requests are routed, who is let in. */
 export const fleet = {
   id: 'fleet',
@@ -93,9 +100,10 @@ export const fleet = {
   serverFeatures: FLEET_SERVER_FEATURES,
   shifts: FLEET_SHIFTS,
   resetOptions: fleetResetOptions,
-  choose: chooseFleetTask,
-  initialAction: (reset) => chooseFleetTask(reset).defaultAction,
-  episodeSize: fleetEpisodeSize,
+  choose: chosenFleet,
+  initialAction: (reset) => chosenFleet(reset).defaultAction,
+  episodeSize: (reset) =>
+    reset.servers === undefined ? fleetEpisodeSize(reset) : meanRequests(chosenFleet(reset)),
   steps: ({ windows }) => windows,
   start: (task, seed, requests?: FleetRequests) => new FleetEpisode(task, seed, requests),
   report: fleetWindowReport,

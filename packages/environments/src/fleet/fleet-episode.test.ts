@@ -273,3 +273,32 @@ test('sessions that wait for tools find their KV on the host, and compute it aga
 function near(actual: number, expected: number): void {
   assert.ok(Math.abs(actual / expected - 1) < 1e-9, `${actual} is not ${expected}`);
 }
+
+test('the KV of a session is that of its last turn while the next one is waited for, three minutes at most', () => {
+  const requests = {
+    ...traceFleetRequests({
+      source: 'two turns, and a request beside them',
+      arrivalMs: Float64Array.of(0, 0, 0),
+      inputTokens: Int32Array.of(1000, 1200, 500),
+      outputTokens: Int32Array.of(100, 50, 10),
+    }),
+    starts: Int32Array.of(0, 2),
+    startTicks: Float64Array.of(0, 0),
+    nextTurn: Int32Array.of(1, NO_REQUEST, NO_REQUEST),
+    thinkTicks: Float64Array.of(0, 70 * TICKS_PER_S, 0),
+  };
+  const task = { ...FLEET_TASKS.agents, windows: 12 };
+  const episode = new FleetEpisode(task, 1, requests);
+  const kept = (windows: number) =>
+    Array.from({ length: windows }, () => {
+      episode.step(task.defaultAction);
+      return episode.observation().session_kv_tokens;
+    });
+  // The next turn comes in the third window. Nobody says that the session has ended with it.
+  assert.deepEqual(kept(2), [1100, 1100]);
+  const at = episode.snapshot();
+  const later = kept(10);
+  assert.deepEqual(later, [...Array(6).fill(1250), 0, 0, 0, 0]);
+  episode.restore(at);
+  assert.deepEqual(kept(10), later);
+});

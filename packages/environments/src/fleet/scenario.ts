@@ -11,6 +11,7 @@ import {
   readTraffic,
   readWithin,
   relatedProfile,
+  serversOption,
   shiftOption,
   taskOption,
   trafficOption,
@@ -46,6 +47,7 @@ export function fleetResetOptions() {
       'The engine profile of a second kind of replica, for `second_replicas`',
     ),
     shift: shiftOption(FLEET_SHIFTS),
+    servers: serversOption,
   });
 }
 
@@ -95,7 +97,11 @@ export function fleetEpisodeSize(options: ResetOptions): number {
     if (error instanceof EnvironmentError) return 0;
     throw error;
   }
-  const { streams, windows, windowSeconds } = task;
+  return meanRequests(task);
+}
+
+/** Requests of an episode of a task without a trace, on average. */
+export function meanRequests({ streams, windows, windowSeconds }: FleetTask): number {
   let perSecond = 0;
   for (const { rate, turns, lengths } of streams) {
     let surging = 1;

@@ -24,12 +24,14 @@ describe('the training distribution of fleets', () => {
       for (const { lengths } of streams) assert.notEqual(typeof lengths, 'string');
   });
 
-  it('has a third each of flash crowds, of public traffic and of drawn fleets', () => {
+  it('has a quarter each of flash crowds, of public traffic, of agents and of drawn fleets', () => {
     const share = (isIt: (task: (typeof tasks)[number]) => boolean) =>
       tasks.filter(isIt).length / tasks.length;
     const isPublic = ({ id, streams }: (typeof tasks)[number]) => id !== 'any' && streams.length === 1;
-    for (const each of [share(isPublic), drawn.length / tasks.length])
-      assert.ok(Math.abs(each - 1 / 3) < 0.06);
+    const isOfAgents = ({ id, streams }: (typeof tasks)[number]) =>
+      id.endsWith('agents') && streams.length > 1;
+    for (const each of [share(isPublic), share(isOfAgents), share(({ id }) => id === 'any')])
+      assert.ok(Math.abs(each - 1 / 4) < 0.06);
     assert.deepEqual(drawTrainingFleet(7, WINDOWS), tasks[7]);
   });
 

@@ -1,6 +1,7 @@
-import type { EnvironmentDefinition, Grade } from '@servegym/openenv/definition';
+import type { EnvironmentDefinition, Grade, ResetOptions } from '@servegym/openenv/definition';
 import { binsOf } from '../feature.ts';
 import { gradeWindows, type WindowEntry } from '../grading.ts';
+import { DRAWN_WINDOWS, drawsServer, readSeed } from '../scenario.ts';
 import { windowEnvironment } from '../window-environment.ts';
 import {
   constantReturn,
@@ -13,7 +14,15 @@ import {
 } from './anchors/serve-anchors.ts';
 import { drawRequests, type EpisodeRequests } from './episode-requests.ts';
 import { realServeEnvironment } from './real/environment.ts';
-import { chooseTask, episodeSize, SHIFTS, scaleArrivals, serveResetOptions, shiftTask } from './scenario.ts';
+import {
+  chooseTask,
+  episodeSize,
+  meanRate,
+  SHIFTS,
+  scaleArrivals,
+  serveResetOptions,
+  shiftTask,
+} from './scenario.ts';
 import {
   DEFAULT_ACTION,
   SERVE_KNOBS,
@@ -31,6 +40,13 @@ import { activeKnobs, type ServeTask, serveTasks } from './serve-task.ts';
 import { describeServer, describeTask } from './server-description.ts';
 import { drawTrainingEpisode } from './training-distribution.ts';
 import { windowReport } from './window-metrics.ts';
+
+/** The task of a reset; with `servers`, on a drawn server and in windows that are as many for all. */
+function chosenTask(reset: ResetOptions): ServeTask {
+  if (!drawsServer(reset)) return chooseTask(reset);
+  const { task, profile: server } = drawTrainingEpisode(readSeed(reset));
+  return { ...task, server, maskedKnobs: undefined, windows: DRAWN_WINDOWS };
+}
 
 /** Two simulated GPUs that serve one model: queue, latency, memory and cost each window, six knobs for the next. */
 export const llmserve = {
@@ -55,9 +71,13 @@ export const llmserve = {
   serverFeatures: SERVER_FEATURES,
   shifts: SHIFTS,
   resetOptions: serveResetOptions,
-  choose: chooseTask,
-  initialAction: (reset) => chooseTask(reset).defaultAction,
-  episodeSize,
+  choose: chosenTask,
+  initialAction: (reset) => chosenTask(reset).defaultAction,
+  episodeSize(reset) {
+    if (reset.servers === undefined) return episodeSize(reset);
+    const { phases, windows, windowSeconds } = chosenTask(reset);
+    return meanRate(phases) * windows * windowSeconds;
+  },
   steps: ({ windows }) => windows,
   start: (task, seed, requests?: EpisodeRequests) => new ServeEpisode(task, seed, { requests }),
   report: windowReport,

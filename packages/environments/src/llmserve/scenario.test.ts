@@ -190,6 +190,28 @@ describe('what reset takes', () => {
     assert.match(chooseTask({ profile, shift: 'other_model' }).profile, /^h100-80gb-(?!llama-3-8b)/);
   });
 
+  it('draws a server by the seed with its own times, in as many windows as any', () => {
+    const environment = llmserve.definition().create();
+    const drawn = Array.from({ length: 12 }, (_, seed) => llmserve.choose({ servers: 'any', seed }));
+    assert.deepEqual(llmserve.choose({ servers: 'any', seed: 3 }), drawn[3]);
+    for (const [seed, { server, windows, profile }] of drawn.entries()) {
+      assert.equal(windows, 120);
+      assert.equal(llmserve.start(drawn[seed]!, seed).profile, server);
+      environment.reset({ servers: 'any', seed });
+      assert.equal(environment.state().profile, profile);
+      assert.ok(llmserve.episodeSize({ servers: 'any', seed }) > 0);
+    }
+    assert.ok(
+      drawn.some(
+        ({ server, profile }) =>
+          server!.weights.FP16!.law.baseUs !== findProfile(profile).weights.FP16!.law.baseUs,
+      ),
+    );
+    assert.throws(() => llmserve.choose({ servers: 'any', seed: 1, traffic: 'azure-code-2023' }), {
+      code: 'CONFLICTING_OPTIONS',
+    });
+  });
+
   it('leaves an episode alone when a later reset fails', () => {
     const environment = llmserve.definition().create();
     environment.reset({ task_id: 'bursty_workload', traffic: 'azure-code-2023', seed: 1 });

@@ -12,6 +12,7 @@ import {
   readTraffic,
   readWithin,
   relatedProfile,
+  serversOption,
   shiftOption,
   taskOption,
   trafficOption,
@@ -37,6 +38,7 @@ export function serveResetOptions() {
     rate_scale: rateScaleOption,
     profile: profileOption(profiles, "The engine profile of each GPU's server, instead of the task's own"),
     shift: shiftOption(SHIFTS),
+    servers: serversOption,
   });
 }
 
@@ -98,7 +100,7 @@ function requestsOf(arrivals: ArrayLike<number>, time: number): number {
 }
 
 /** Arrivals a second, over the time that each phase takes on average. */
-function meanRate(phases: ServeTask['phases']): number {
+export function meanRate(phases: ServeTask['phases']): number {
   let requests = 0;
   let time = 0;
   for (const { weight, windows, arrivalsPerSecond } of phases) {

@@ -1,5 +1,4 @@
 import type { ResetOptions } from '@servegym/openenv/definition';
-import { findProfile } from '@servegym/profiles';
 import {
   Cluster,
   type EngineProfile,
@@ -17,7 +16,7 @@ import { promptPrefix } from '../workload/fitted-workload.ts';
 import { drawRequests, type EpisodeRequests } from './episode-requests.ts';
 import type { ServeScenario } from './scenario.ts';
 import type { ServeAction, ServeObservation, ServerDescription, ServeState } from './schema.ts';
-import { type RewardWeights, SERVE_TASKS, type ServeTask } from './serve-task.ts';
+import { type RewardWeights, SERVE_TASKS, type ServeTask, serverOf } from './serve-task.ts';
 import { describeServer, GPUS, relativeFigures } from './server-description.ts';
 import { WindowMetrics } from './window-metrics.ts';
 
@@ -65,7 +64,7 @@ export class ServeEpisode {
   constructor(task: ServeTask, seed: number, options: ServeEpisodeOptions = {}) {
     this.task = task;
     this.seed = seed;
-    this.profile = options.profile ?? findProfile(task.profile);
+    this.profile = options.profile ?? serverOf(task);
     this.requests = options.requests ?? drawRequests(task, seed);
     this.action = task.defaultAction;
     this.cluster = new Cluster(servingConfig(task.defaultAction), {

@@ -1,3 +1,5 @@
+import { findProfile } from '@servegym/profiles';
+import type { EngineProfile } from '@servegym/simulator';
 import { z } from 'zod';
 import {
   complain,
@@ -121,7 +123,14 @@ type ServeTaskFile = z.input<typeof serveTaskSchema>;
 export type ServeTask = Immutable<z.output<typeof serveTaskSchema>> & {
   /** Source of the requests instead of the phases, which then say only whose they are. */
   readonly source?: RequestSource;
+  /** A drawn server, which no profile is of: that of `profile` with times of its own. */
+  readonly server?: EngineProfile;
 };
+
+/** The profile of a task's server. */
+export function serverOf({ server, profile }: ServeTask): EngineProfile {
+  return server ?? findProfile(profile);
+}
 
 /** Says nothing at run time; it lets an editor check a task that is written in TypeScript. */
 export function defineServeTask(task: ServeTaskFile): ServeTaskFile {

@@ -12,7 +12,7 @@ import { splitOfSeed } from '../../scenario.ts';
 import { drawRequests, type EpisodeRequests } from '../episode-requests.ts';
 import { QUANTIZATION_TIERS, type QuantizationTier, type ServeAction } from '../schema.ts';
 import { ServeEpisode } from '../serve-episode.ts';
-import { SERVE_TASKS, type ServeTask, unmaskedValues } from '../serve-task.ts';
+import { SERVE_TASKS, type ServeTask, serverOf, unmaskedValues } from '../serve-task.ts';
 import { GPUS } from '../server-description.ts';
 import recorded from './reference-returns.json' with { type: 'json' };
 
@@ -187,7 +187,7 @@ const LEAST_POOL = 0.1;
  *   parts least: they are convex in the tokens of a window, or bounded by a function that is.
  */
 export function returnBound(task: ServeTask, requests: EpisodeRequests): number {
-  const profile = findProfile(task.profile);
+  const profile = serverOf(task);
   const { throughput, slo, memory, cost } = task.reward;
   let bound = task.windows * (throughput + slo);
   for (let window = 0; window < task.windows; window++) {
