@@ -2,7 +2,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { findPolicy } from '@servegym/agents';
-import { llmserve, type ServeAction, ServeEpisode, type ServeObservation } from '@servegym/environments';
+import { type EnvironmentId, findEnvironment } from '@servegym/environments';
 import type { Chart } from '@servegym/operators/report';
 import { findProfile } from '@servegym/profiles';
 import { IterationTimer, TICKS_PER_MS } from '@servegym/simulator';
@@ -12,11 +12,12 @@ import { chartSvg } from '../packages/servegym/src/cli/output/report-page.ts';
 const root = dirname(import.meta.dirname);
 
 /** Charts by the names of their files. */
-export function docsFigures(): Record<string, string> {
+export async function docsFigures(): Promise<Record<string, string>> {
+  const episodes = Object.entries(EPISODES).map(async ([name, drawn]) => [name, await episode(drawn)]);
   return {
     'how-law.svg': iterationTimes('h100-80gb-llama-3-8b', 1000),
     'how-score.svg': scores('bursty_workload', '0'),
-    'episode-bursty.svg': episode('bursty_workload', 2_000_000, 'ppo'),
+    ...Object.fromEntries(await Promise.all(episodes)),
   };
 }
 
@@ -50,39 +51,91 @@ function iterationTimes(profile: string, contextTokens: number): string {
   return chartSvg(chart, profile);
 }
 
-/** Arrivals, compliance and memory of each window of an episode of llmserve, amounts over their largest. */
-function episode(taskId: 'bursty_workload', seed: number, policyName: string): string {
-  const played = new ServeEpisode(llmserve.tasks.shipped[taskId], seed);
-  const { policy } = findPolicy('llmserve', policyName);
-  policy.reset({ taskId, seed });
-  const windows: ServeObservation[] = [];
-  while (!played.done) {
-    const { window: stepIndex, action: previousAction } = played;
-    const step = { observation: played.observation(), reward: null, previousAction, stepIndex };
-    played.step(policy.act(step) as ServeAction);
-    windows.push(played.observation());
+/** An episode to draw: lines of figures of the observation, or the reward, over their largest value. */
+interface DrawnEpisode {
+  readonly environment: EnvironmentId;
+  readonly reset: { readonly task_id?: string | number; readonly seed: number };
+  /** A policy of the catalogue, or what is done in each step. */
+  readonly plays: string | ((step: number) => object);
+  /** Minutes of a step; steps are counted without them. */
+  readonly minutes?: number;
+  /** Steps to play where an episode has no end. */
+  readonly steps?: number;
+  readonly figures: readonly (readonly [text: string, path: string])[];
+}
+
+const EPISODES: Readonly<Record<string, DrawnEpisode>> = {
+  'episode-bursty.svg': {
+    ...{ environment: 'llmserve', reset: { task_id: 'bursty_workload', seed: 2_000_000 }, plays: 'ppo' },
+    minutes: 5 / 60,
+    figures: [
+      ['arrivals, over the most', 'request_arrival_rate'],
+      ['requests inside their objectives', 'slo_compliance_rate'],
+      ['memory held, over the most', 'gpu_memory_used_gb'],
+    ],
+  },
+  'episode-flash-crowds.svg': {
+    ...{ environment: 'fleet', reset: { task_id: 'flash_crowds', seed: 2_000_000 }, plays: 'any-server' },
+    minutes: 0.5,
+    figures: [
+      ['chat arriving, over the most', 'interactive.arrivals_per_second'],
+      ['chat inside its objectives', 'interactive.slo_attainment'],
+      ['replicas ready, over the most', 'replicas_ready'],
+    ],
+  },
+  'episode-inferencegym.svg': {
+    ...{ environment: 'inferencegym', reset: { task_id: 2, seed: 2_000_000 }, plays: 'serving' },
+    figures: [
+      ['arrivals, over the most', 'arrival_rate'],
+      ['requests that wait, over the most', 'queue_depth'],
+      ['KV in use', 'kv_cache_occupancy'],
+    ],
+  },
+  'episode-benchmark.svg': {
+    ...{ environment: 'benchmark', reset: { seed: 0 }, plays: (step) => ({ wait_seconds: step / 200 }) },
+    steps: 21,
+    figures: [
+      ['wait asked for, over the most (0.1 s)', 'wait_seconds'],
+      ['reward', 'reward'],
+    ],
+  },
+};
+
+async function episode(drawn: DrawnEpisode): Promise<string> {
+  const { environment, reset, plays, minutes = 1, steps = Number.POSITIVE_INFINITY, figures } = drawn;
+  const entry = findEnvironment(environment)!;
+  const played = entry.definition().create();
+  const { policy } = typeof plays === 'string' ? findPolicy(environment, plays) : { policy: undefined };
+  policy?.reset({ taskId: reset.task_id!, seed: reset.seed });
+  let { observation, reward, done } = await played.reset(reset);
+  let previousAction = entry.initialAction(reset) as object;
+  const seen: object[] = [];
+  for (let stepIndex = 0; !done && stepIndex < steps; stepIndex++) {
+    const step = { observation, reward, previousAction, stepIndex };
+    const action = typeof plays === 'string' ? (policy!.act(step as never) as object) : plays(stepIndex);
+    ({ observation, reward, done } = await played.step(action as never));
+    previousAction = action;
+    seen.push({ ...action, ...observation, reward });
   }
-  const minutes = played.task.windowSeconds / 60;
-  const figures = [
-    ['first', 'arrivals, over the most', 'request_arrival_rate'],
-    ['second', 'requests inside their objectives', 'slo_compliance_rate'],
-    ['third', 'memory held, over the most', 'gpu_memory_used_gb'],
-  ] as const;
-  const lines = figures.map(([look, _, figure]) => {
-    const most = Math.max(...windows.map((seen) => seen[figure]));
+  const looks = ['first', 'second', 'third'] as const;
+  const lines = figures.map(([, path], i) => {
+    const values = seen.map((each) => path.split('.').reduce((of: any, key) => of[key], each) as number);
+    const most = ['reward', 'kv_cache_occupancy'].includes(path) ? 1 : Math.max(...values);
     return {
-      look,
-      points: windows.map((seen, i): [number, number] => [(i + 1) * minutes, seen[figure] / most]),
+      look: looks[i]!,
+      points: values.map((value, at): [number, number] => [(at + 1) * minutes, value / most]),
     };
   });
+  const name = [environment === 'benchmark' ? 'benchmark' : `${reset.task_id}, seed ${reset.seed}`];
+  if (typeof plays === 'string') name.push(plays);
   const chart: Chart = {
-    label: `An episode of ${taskId} under ${policyName}`,
-    x: { title: 'minutes', domain: [0, windows.length * minutes] },
+    label: `An episode of ${name.join(', ')}`,
+    x: { title: drawn.minutes === undefined ? 'steps' : 'minutes', domain: [0, seen.length * minutes] },
     y: { title: 'share', domain: [0, 1] },
     lines,
-    legend: figures.map(([look, text]) => ({ text, look })),
+    legend: figures.map(([text], i) => ({ text, look: looks[i]! })),
   };
-  return chartSvg(chart, `${taskId}, seed ${seed}, ${policyName}`);
+  return chartSvg(chart, name.join(', '));
 }
 
 /** Score by return, between the recorded anchors of an episode of llmserve. */
@@ -118,5 +171,5 @@ function largest(lines: readonly { readonly points: readonly (readonly [number, 
 }
 
 if (import.meta.main)
-  for (const [name, svg] of Object.entries(docsFigures()))
+  for (const [name, svg] of Object.entries(await docsFigures()))
     writeFileSync(join(root, 'docs', 'images', name), svg);

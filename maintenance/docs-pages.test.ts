@@ -7,8 +7,8 @@ import { docsFigures } from './docs-figures.ts';
 
 const root = dirname(import.meta.dirname);
 
-it('data: the figures of the documentation are those that docs-figures.ts draws', () => {
-  for (const [name, svg] of Object.entries(docsFigures()))
+it('data: the figures of the documentation are those that docs-figures.ts draws', async () => {
+  for (const [name, svg] of Object.entries(await docsFigures()))
     assert.ok(
       readFileSync(join(root, 'docs/images', name), 'utf8') === svg,
       `docs/images/${name} is out of date. Run \`npx node maintenance/docs-figures.ts\`.`,
