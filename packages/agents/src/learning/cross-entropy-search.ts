@@ -121,7 +121,7 @@ async function searchPoints(
 }
 
 /** Policies of a generation, how many of the best the next one goes by, and what each plays. */
-const DEMAND_SEARCH = { population: 16, elite: 4, smoothing: 0.4, traces: 5, windows: 90 };
+const DEMAND_SEARCH = { population: 16, elite: 4, smoothing: 0.4, traces: 6, windows: 60 };
 /** Least that an episode of a drawn fleet counts, a window: one fleet must not decide what is learned. */
 const LEAST_SHARE = -1;
 /** Autoscalers of which the one that earns most on an episode says how many requests are to be in time. */
@@ -131,7 +131,7 @@ const RIVALS = ['hpa', 'slo', 'p-pas'];
  * so that nothing is earned by serving late. It begins with `first`, changes by `rate` times the share that the best
  * policies of a generation miss beyond `allowed`, and stays below `most`. Choices.
  */
-const ATTAINMENT_PRICE = { first: 4, rate: 20, allowed: 0.003, most: 30 };
+const ATTAINMENT_PRICE = { first: 2, rate: 10, allowed: 0.003, most: 20 };
 
 /**
  * Searches the parameters of a `demandPolicy` with the cross-entropy method on the training split: of a task, or of any
