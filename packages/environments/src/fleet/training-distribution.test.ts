@@ -42,6 +42,15 @@ describe('the training distribution of fleets', () => {
     };
     assert.ok(new Set(drawn.map(({ profile }) => profile)).size > 40);
     assert.ok(spread(({ streams }) => streams[0]!.rate.perSecond) > 10);
+    const lengths = (of: 'prompt' | 'output') =>
+      spread(({ streams: [first] }) => (typeof first!.lengths === 'string' ? 1 : first!.lengths[of].median));
+    assert.ok(lengths('prompt') > 8 && lengths('output') > 8);
+    assert.ok(spread(({ coldStartSeconds: [fast] }) => fast) > 4);
+    const bill = ({ profile, defaultAction }: (typeof tasks)[number]) => {
+      const { count, usdPerHour } = findProfile(profile).gpu;
+      return (defaultAction.replicas * count * usdPerHour) / 120;
+    };
+    assert.ok(spread((task) => task.referenceUsd / bill(task)) > 3.5);
     assert.ok(spread(({ objectives }) => objectives.interactive.tpotMs!) > 10);
     assert.ok(spread(({ prices }) => prices.interactive.usdPerMillionInput) > 10);
     for (const task of drawn) assert.ok(fleetProfileFits(findProfile(task.profile), task), task.profile);
