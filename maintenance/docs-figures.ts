@@ -8,12 +8,16 @@ import { findProfile } from '@servegym/profiles';
 import { IterationTimer, TICKS_PER_MS } from '@servegym/simulator';
 import { regretScore } from '../packages/environments/src/grading.ts';
 import { chartSvg } from '../packages/servegym/src/cli/output/report-page.ts';
+import episodesDrawn from './episodes.json' with { type: 'json' };
 
 const root = dirname(import.meta.dirname);
 
 /** Charts by the names of their files. */
 export async function docsFigures(): Promise<Record<string, string>> {
-  const episodes = Object.entries(EPISODES).map(async ([name, drawn]) => [name, await episode(drawn)]);
+  const episodes = Object.entries<DrawnEpisode>(episodesDrawn).map(async ([name, drawn]) => [
+    name,
+    await episode(drawn),
+  ]);
   return {
     'how-law.svg': iterationTimes('h100-80gb-llama-3-8b', 1000),
     'how-score.svg': scores('bursty_workload', '0'),
@@ -51,91 +55,51 @@ function iterationTimes(profile: string, contextTokens: number): string {
   return chartSvg(chart, profile);
 }
 
-/** An episode to draw: lines of figures of the observation, or the reward, over their largest value. */
+/** An episode of `episodes.json`: lines of figures of the observation, or the reward, over their largest value. */
 interface DrawnEpisode {
-  readonly environment: EnvironmentId;
+  readonly environment: string;
   readonly reset: { readonly task_id?: string | number; readonly seed: number };
-  /** A policy of the catalogue, or what is done in each step. */
-  readonly plays: string | ((step: number) => object);
+  readonly policy?: string;
+  /** `benchmark`: waits that grow by so much, and for how many steps. */
+  readonly waits?: { readonly seconds: number; readonly steps: number };
   /** Minutes of a step; steps are counted without them. */
   readonly minutes?: number;
-  /** Steps to play where an episode has no end. */
-  readonly steps?: number;
-  readonly figures: readonly (readonly [text: string, path: string])[];
+  readonly figures: readonly (readonly string[])[];
 }
 
-const EPISODES: Readonly<Record<string, DrawnEpisode>> = {
-  'episode-bursty.svg': {
-    ...{ environment: 'llmserve', reset: { task_id: 'bursty_workload', seed: 2_000_000 }, plays: 'ppo' },
-    minutes: 5 / 60,
-    figures: [
-      ['arrivals, over the most', 'request_arrival_rate'],
-      ['requests inside their objectives', 'slo_compliance_rate'],
-      ['memory held, over the most', 'gpu_memory_used_gb'],
-    ],
-  },
-  'episode-flash-crowds.svg': {
-    ...{ environment: 'fleet', reset: { task_id: 'flash_crowds', seed: 2_000_000 }, plays: 'any-server' },
-    minutes: 0.5,
-    figures: [
-      ['chat arriving, over the most', 'interactive.arrivals_per_second'],
-      ['chat inside its objectives', 'interactive.slo_attainment'],
-      ['replicas ready, over the most', 'replicas_ready'],
-    ],
-  },
-  'episode-inferencegym.svg': {
-    ...{ environment: 'inferencegym', reset: { task_id: 2, seed: 2_000_000 }, plays: 'serving' },
-    figures: [
-      ['arrivals, over the most', 'arrival_rate'],
-      ['requests that wait, over the most', 'queue_depth'],
-      ['KV in use', 'kv_cache_occupancy'],
-    ],
-  },
-  'episode-benchmark.svg': {
-    ...{ environment: 'benchmark', reset: { seed: 0 }, plays: (step) => ({ wait_seconds: step / 200 }) },
-    steps: 21,
-    figures: [
-      ['wait asked for, over the most (0.1 s)', 'wait_seconds'],
-      ['reward', 'reward'],
-    ],
-  },
-};
-
-async function episode(drawn: DrawnEpisode): Promise<string> {
-  const { environment, reset, plays, minutes = 1, steps = Number.POSITIVE_INFINITY, figures } = drawn;
+async function episode({ environment, reset, policy: name, waits, minutes, figures }: DrawnEpisode) {
   const entry = findEnvironment(environment)!;
   const played = entry.definition().create();
-  const { policy } = typeof plays === 'string' ? findPolicy(environment, plays) : { policy: undefined };
+  const policy = name === undefined ? undefined : findPolicy(environment as EnvironmentId, name).policy;
   policy?.reset({ taskId: reset.task_id!, seed: reset.seed });
   let { observation, reward, done } = await played.reset(reset);
   let previousAction = entry.initialAction(reset) as object;
   const seen: object[] = [];
-  for (let stepIndex = 0; !done && stepIndex < steps; stepIndex++) {
+  for (let stepIndex = 0; !done && stepIndex !== waits?.steps; stepIndex++) {
     const step = { observation, reward, previousAction, stepIndex };
-    const action = typeof plays === 'string' ? (policy!.act(step as never) as object) : plays(stepIndex);
-    ({ observation, reward, done } = await played.step(action as never));
-    previousAction = action;
-    seen.push({ ...action, ...observation, reward });
+    const action = { wait_seconds: stepIndex * (waits?.seconds ?? 0) } as object;
+    previousAction = (policy?.act(step as never) as object | undefined) ?? action;
+    ({ observation, reward, done } = await played.step(previousAction as never));
+    seen.push({ ...previousAction, ...observation, reward });
   }
   const looks = ['first', 'second', 'third'] as const;
   const lines = figures.map(([, path], i) => {
-    const values = seen.map((each) => path.split('.').reduce((of: any, key) => of[key], each) as number);
-    const most = ['reward', 'kv_cache_occupancy'].includes(path) ? 1 : Math.max(...values);
-    return {
-      look: looks[i]!,
-      points: values.map((value, at): [number, number] => [(at + 1) * minutes, value / most]),
-    };
+    const values = seen.map((each) =>
+      Number(path!.split('.').reduce<unknown>((of, key) => (of as Record<string, unknown>)[key], each)),
+    );
+    const most = Math.max(...values);
+    const points = values.map((value, at): [number, number] => [(at + 1) * (minutes ?? 1), value / most]);
+    return { look: looks[i]!, points };
   });
-  const name = [environment === 'benchmark' ? 'benchmark' : `${reset.task_id}, seed ${reset.seed}`];
-  if (typeof plays === 'string') name.push(plays);
+  const title = [reset.task_id ?? environment, `seed ${reset.seed}`, name].filter(Boolean).join(', ');
   const chart: Chart = {
-    label: `An episode of ${name.join(', ')}`,
-    x: { title: drawn.minutes === undefined ? 'steps' : 'minutes', domain: [0, seen.length * minutes] },
+    label: `An episode of ${title}`,
+    x: { title: minutes === undefined ? 'steps' : 'minutes', domain: [0, seen.length * (minutes ?? 1)] },
     y: { title: 'share', domain: [0, 1] },
     lines,
-    legend: figures.map(([text], i) => ({ text, look: looks[i]! })),
+    legend: figures.map(([text], i) => ({ text: text!, look: looks[i]! })),
   };
-  return chartSvg(chart, name.join(', '));
+  return chartSvg(chart, title);
 }
 
 /** Score by return, between the recorded anchors of an episode of llmserve. */

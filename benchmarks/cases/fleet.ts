@@ -53,17 +53,9 @@ function* recordedReturns(): Generator<Row | string> {
 }
 
 async function playDay(requests: number, maxReplicas: number): Promise<Row> {
-  const seconds = 24 * 3600;
-  const { diurnal } = fleet.tasks.shipped;
-  const { windowSeconds, streams } = diurnal;
-  const scale = requests / seconds / streams.reduce((sum, { rate }) => sum + rate.perSecond, 0);
-  const task = {
-    ...{ ...diurnal, windows: seconds / windowSeconds, maxReplicas },
-    streams: streams.map((stream) => ({
-      ...stream,
-      rate: { ...stream.rate, perSecond: stream.rate.perSecond * scale },
-    })),
-  };
+  const day = fleet.choose({ task_id: 'diurnal', hours: 24 });
+  const usual = day.streams.reduce((sum, { rate }) => sum + rate.perSecond, 0);
+  const task = { ...fleet.scaleArrivals(day, requests / (24 * 3600) / usual), maxReplicas };
   const drawn = await timed(() => fleet.drawRequests(task, 0));
   const { result, wallS, cpuS } = await timed(() =>
     playFleet(task, 0, drawn.result, AGENTS.fleet.createPolicy('hpa')),

@@ -1,7 +1,13 @@
-import { type FleetController, type FleetTask, type FleetTaskId, fleet } from '@servegym/environments';
+import { type FleetController, type FleetTaskId, fleet } from '@servegym/environments';
 import { portableMath, RandomStream } from '@servegym/simulator';
 import { mean } from '@servegym/simulator/statistics';
-import { createFleetPolicy, type DemandParameters, demandPolicy } from '../policies/fleet-policies.ts';
+import {
+  createFleetPolicy,
+  DEMAND_PARAMETERS,
+  type DemandParameter,
+  type DemandParameters,
+  demandPolicy,
+} from '../policies/fleet-policies.ts';
 import { ANY_SERVER } from './learners.ts';
 import { trainingTraces } from './learning-environment.ts';
 
@@ -89,37 +95,6 @@ interface SearchRun {
   readonly onGeneration?: ((generation: SearchGeneration) => void) | undefined;
 }
 
-/** A search, and what its points play. */
-interface SearchedPoints extends Omit<CrossEntropyOptions, 'seed'> {
-  /** Traces that all points of a generation play; every generation plays others. */
-  readonly traces: number;
-  /** Windows of a trace. */
-  readonly windows: number;
-  /** The mean return of each point, in their order. */
-  play(points: readonly SearchPoint[], traces: readonly number[]): Promise<readonly number[]>;
-}
-
-/** The point that the search comes to, and the windows that were played. */
-async function searchPoints(
-  { traces, windows, play, ...options }: SearchedPoints,
-  { steps, seed, signal, onGeneration }: SearchRun,
-): Promise<{ readonly point: SearchPoint; readonly steps: number }> {
-  const search = new CrossEntropySearch({ ...options, seed });
-  let played = 0;
-  for (let generation = 0; played < steps && !signal?.aborted; generation++) {
-    const points = search.draw();
-    const returns = await play(points, trainingTraces(seed, traces, generation * traces));
-    search.learn(points, returns);
-    played += options.population * traces * windows;
-    onGeneration?.({
-      steps: played,
-      meanReturn: mean(returns),
-      eliteReturn: mean([...returns].sort((a, b) => b - a).slice(0, options.elite)),
-    });
-  }
-  return { point: search.likeliest(), steps: played };
-}
-
 /** Policies of a generation, how many of the best the next one goes by, and what each plays. */
 const DEMAND_SEARCH = { population: 16, elite: 4, smoothing: 0.4, traces: 6, windows: 60 };
 /** Least that an episode of a drawn fleet counts, a window: one fleet must not decide what is learned. */
@@ -139,93 +114,61 @@ const ATTAINMENT_PRICE = { first: 2, rate: 10, allowed: 0.003, most: 20 };
  */
 export async function searchDemand(
   taskId: FleetTaskId | typeof ANY_SERVER,
-  run: SearchRun,
+  { steps, seed, signal, onGeneration }: SearchRun,
 ): Promise<{ readonly parameters: DemandParameters; readonly steps: number }> {
-  const { windows, elite } = DEMAND_SEARCH;
-  let price = ATTAINMENT_PRICE.first;
-  const taskOf = (seed: number): FleetTask =>
-    taskId === ANY_SERVER
-      ? fleet.drawTrainingTask(seed, windows)
-      : { ...fleet.tasks.shipped[taskId], windows };
-  const { point, steps } = await searchPoints(
-    {
-      ...DEMAND_SEARCH,
-      numbers: COORDINATES,
-      async play(points, traces) {
-        const played = points.map(() => ({ score: 0, missed: 0 }));
-        for (const trace of traces) {
-          const task = taskOf(trace);
-          const requests = fleet.drawRequests(task, trace);
-          const totalsOf = (controller: FleetController) =>
-            fleet.anchors.controlledTotals(task, trace, requests, controller);
-          const rivals = RIVALS.map((name) => totalsOf(createFleetPolicy(name) as FleetController));
-          const inTime = attainment(rivals.reduce((a, b) => (b.reward > a.reward ? b : a)));
-          for (const [i, each] of points.entries()) {
-            const totals = totalsOf(demandPolicy(parametersOf(each)));
-            const missed = Math.max(0, inTime - attainment(totals));
-            const earned = Math.max(LEAST_SHARE * windows, totals.reward) - price * windows * missed;
-            played[i]!.score += earned / traces.length;
-            played[i]!.missed += missed / traces.length;
-          }
-        }
-        const best = played.toSorted((a, b) => b.score - a.score).slice(0, elite);
-        const { rate, allowed, most } = ATTAINMENT_PRICE;
-        price = Math.max(
-          0,
-          Math.min(most, price + rate * (mean(best.map(({ missed }) => missed)) - allowed)),
-        );
-        return played.map(({ score }) => score);
-      },
-    },
-    run,
-  );
-  return { parameters: parametersOf(point), steps };
+  const { population, elite, traces, windows } = DEMAND_SEARCH;
+  const { first, rate, allowed, most } = ATTAINMENT_PRICE;
+  const search = new CrossEntropySearch({ ...DEMAND_SEARCH, numbers: COORDINATES, seed });
+  let price = first;
+  let played = 0;
+  for (let generation = 0; played < steps && !signal?.aborted; generation++) {
+    const points = search.draw();
+    const sums = points.map(() => ({ earned: 0, missed: 0 }));
+    for (const trace of trainingTraces(seed, traces, generation * traces)) {
+      const own = () => ({ ...fleet.tasks.shipped[taskId as FleetTaskId], windows });
+      const task = taskId === ANY_SERVER ? fleet.drawTrainingTask(trace, windows) : own();
+      const requests = fleet.drawRequests(task, trace);
+      const totalsOf = (controller: FleetController) =>
+        fleet.anchors.controlledTotals(task, trace, requests, controller);
+      const rivals = RIVALS.map((name) => totalsOf(createFleetPolicy(name) as FleetController));
+      const inTime = attainment(rivals.reduce((a, b) => (b.reward > a.reward ? b : a)));
+      for (const [i, point] of points.entries()) {
+        const totals = totalsOf(demandPolicy(parametersOf(point)));
+        sums[i]!.earned += Math.max(LEAST_SHARE * windows, totals.reward) / traces;
+        sums[i]!.missed += Math.max(0, inTime - attainment(totals)) / traces;
+      }
+    }
+    const scored = sums.map(({ earned, missed }) => ({ score: earned - price * windows * missed, missed }));
+    const scores = scored.map(({ score }) => score);
+    search.learn(points, scores);
+    const best = scored.toSorted((a, b) => b.score - a.score).slice(0, elite);
+    price = Math.max(0, Math.min(most, price + rate * (mean(best.map(({ missed }) => missed)) - allowed)));
+    played += population * traces * windows;
+    const eliteReturn = mean(best.map(({ score }) => score));
+    onGeneration?.({ steps: played, meanReturn: mean(scores), eliteReturn });
+  }
+  return { parameters: parametersOf(search.likeliest()), steps: played };
 }
 
 /** Share of the requests that were in time. */
 const attainment = ({ attained, requests }: { readonly attained: number; readonly requests: number }) =>
   requests === 0 ? 1 : attained / requests;
 
-/** A coordinate of the search: the parameter it stands for, where it begins, and how far apart the first ones are. */
-interface Coordinate {
-  readonly parameter: keyof DemandParameters;
-  readonly mean: number;
-  readonly deviation: number;
-  readonly value: (number: number) => number;
-}
-
-const positive = (number: number) => Math.max(0, number);
-const share = (number: number) => Math.max(0, Math.min(1, number));
-
-/** Where the search begins, a choice. */
-const COORDINATES: readonly Coordinate[] = [
-  ofLogarithm('tpotShare', 0.8, 0.15),
-  { parameter: 'decay', mean: 0.75, deviation: 0.2, value: share },
-  { parameter: 'surge', mean: 0.3, deviation: 0.4, value: positive },
-  { parameter: 'late', mean: 0.3, deviation: 0.3, value: positive },
-  { parameter: 'spareReplicas', mean: 0.3, deviation: 0.4, value: (number) => number },
-  ofLogarithm('reactionSeconds', 100, 0.5),
-  ofLogarithm('usualWindows', 60, 0.5),
-  ofLogarithm('sessionRoom', 1.2, 0.3),
-  { parameter: 'sessionTrend', mean: 0.5, deviation: 0.4, value: positive },
-  { parameter: 'sessionDecay', mean: 0.95, deviation: 0.05, value: share },
-  { parameter: 'spread', mean: 1.5, deviation: 0.5, value: positive },
-  { parameter: 'prefillRoom', mean: 0.3, deviation: 0.5, value: positive },
-  { parameter: 'backlog', mean: 0.1, deviation: 0.3, value: positive },
-  ofLogarithm('correction', 0.1, 0.8),
-  ofLogarithm('mostCorrection', 1, 0.5),
-  ofLogarithm('allowedMisses', 0.2, 0.8),
-  ofLogarithm('admissionSeconds', 0.5, 1),
-  ofLogarithm('prefixWeight', 2, 0.3),
-  ofLogarithm('prefillShare', 1.45, 0.2),
-];
-
-function ofLogarithm(parameter: keyof DemandParameters, start: number, deviation: number): Coordinate {
-  return { parameter, mean: portableMath.log(start), deviation, value: portableMath.exp };
-}
+/** A coordinate of the search for each parameter: those of a ratio by their logarithm. */
+const COORDINATES = Object.entries<DemandParameter>(DEMAND_PARAMETERS).map(([parameter, given]) => {
+  if ('ratio' in given)
+    return {
+      parameter,
+      mean: portableMath.log(given.start),
+      deviation: given.ratio,
+      value: portableMath.exp,
+    };
+  const { start: mean, difference: deviation, least = 0, most = Number.POSITIVE_INFINITY } = given;
+  return { parameter, mean, deviation, value: (number: number) => Math.max(least, Math.min(most, number)) };
+});
 
 function parametersOf(numbers: SearchPoint): DemandParameters {
   return Object.fromEntries(
     COORDINATES.map(({ parameter, value }, i) => [parameter, value(numbers[i]!)]),
-  ) as unknown as DemandParameters;
+  ) as DemandParameters;
 }

@@ -17,8 +17,8 @@ import anyServer from './any-fleet.json' with { type: 'json' };
 import { catalogue, unknownPolicy } from './catalogue.ts';
 import policies from './policies.json' with { type: 'json' };
 
-/** Sequences of the profiled decode batches. */
-const PROFILED_BATCHES = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512];
+/** Sequences of the largest profiled decode batch. */
+const LARGEST_BATCH = 512;
 /** The corrected objective stays above an empty iteration by this share, where no batch could meet it. */
 const LEAST_ROOM = 0.1;
 
@@ -28,8 +28,8 @@ const LEAST_ROOM = 0.1;
  * running fleet is than the profile says. The forecast is Dynamo's `constant` predictor: the next interval is like the last.
  *
  * Prefill and decode of Dynamo stand on replicas of their own. Those of a fleet do both, so that their needs are added
- * before they are rounded up. The profile is that of the iteration law in `observation.server`, at ten decode batches with
- * interpolation between them.
+ * before they are rounded up. The profile is that of the iteration law in `observation.server`, for batches of 1 to 512
+ * sequences: the law is linear in them, so that nothing is to be interpolated.
  * https://docs.nvidia.com/dynamo/design-docs/planner-design
  */
 function slaPlanned(observation: FleetObservation, fleet: ScaledFleet, now: number): number {
@@ -62,35 +62,20 @@ function replicasOf(observation: FleetObservation, arrivals: number, objectiveMs
 
 type Server = FleetObservation['server'];
 
-/** Time between two tokens of a batch of sequences with `context` tokens each, interpolated between profiled batches, ms. */
+/** Time that a sequence with `context` tokens adds to an iteration, ms. */
+const sequenceMs = (server: Server, context: number) =>
+  server.step_sequence_us / 1000 + (server.step_context_ns * context) / 1e6;
+
+/** Time between two tokens of a profiled batch of sequences with `context` tokens each, ms. */
 function interTokenMs(server: Server, sequences: number, context: number): number {
-  const at = (batch: number) =>
-    server.step_base_ms + (server.step_sequence_us / 1000 + (server.step_context_ns * context) / 1e6) * batch;
-  const next = PROFILED_BATCHES.findIndex((batch) => batch >= sequences);
-  if (next <= 0) return at(next === 0 ? PROFILED_BATCHES[0]! : PROFILED_BATCHES.at(-1)!);
-  const low = PROFILED_BATCHES[next - 1]!;
-  const high = PROFILED_BATCHES[next]!;
-  return at(low) + ((at(high) - at(low)) * (sequences - low)) / (high - low);
+  return server.step_base_ms + sequenceMs(server, context) * Math.min(LARGEST_BATCH, Math.max(1, sequences));
 }
 
 /** Most output tokens a second of a replica whose inter-token latency stays within `itl` ms. */
 function decodeTokensPerSecond(server: Server, context: number, itl: number): number {
-  let sequences = 1;
-  for (const [i, high] of PROFILED_BATCHES.entries()) {
-    const slow = interTokenMs(server, high, context);
-    if (slow <= itl) {
-      sequences = high;
-      continue;
-    }
-    if (i > 0) {
-      const low = PROFILED_BATCHES[i - 1]!;
-      const fast = interTokenMs(server, low, context);
-      sequences = low + ((high - low) * (itl - fast)) / (slow - fast);
-    }
-    break;
-  }
+  const inTime = (itl - server.step_base_ms) / sequenceMs(server, context);
   const fits = server.kv_cache_tokens / context;
-  const batch = Math.min(sequences, fits);
+  const batch = Math.min(LARGEST_BATCH, Math.max(1, inTime), fits);
   return (batch / interTokenMs(server, batch, context)) * 1000;
 }
 
@@ -306,51 +291,67 @@ export function createFleetPolicy(spec: string): FleetPolicy {
   );
 }
 
-const positive = z.number().positive().max(1e9);
-
-/** The parameters of `demandPolicy`, in units of the fleet: they stand for any server, traffic and prices. */
-const demandParameters = z.object({
+/**
+ * The parameters of `demandPolicy`, in units of the fleet: they stand for any server, traffic and prices. Each with where a
+ * search begins, a choice, how far apart its first ones are, by difference or by ratio, and its bounds by difference.
+ */
+export const DEMAND_PARAMETERS = {
   /** Time between tokens that a replica is given work up to, over its objective. */
-  tpotShare: positive,
+  tpotShare: { start: 0.8, ratio: 0.15 },
   /** Share of the largest demand so far that is still provided for a window later. */
-  decay: z.number().min(0).max(1),
-  /** Share of a sudden rise of the demand that is provided beyond it. */
-  surge: z.number().min(0).max(1e9),
+  decay: { start: 0.75, difference: 0.2, most: 1 },
+  /** Weight of a sudden rise of the demand beyond it. */
+  surge: { start: 0.3, difference: 0.4 },
   /** Weight of the arrivals of the last seconds, where they are more than those of the window. */
-  late: z.number().min(0).max(1e9),
+  late: { start: 0.3, difference: 0.3 },
   /** Replicas beyond those that the demand asks for. */
-  spareReplicas: z.number().min(-100).max(100),
+  spareReplicas: { start: 0.3, difference: 0.4, least: -100, most: 100 },
   /**
-   * Seconds of a cold start at which the demand counts half, and its mean with so many standard deviations the other half:
-   * replicas that start slowly come too late for what asks for them.
+   * Seconds of a cold start at which the demand counts half, and its mean with so many standard deviations (`spread`) the
+   * other half: replicas that start slowly come too late for what asks for them.
    */
-  reactionSeconds: positive,
-  spread: z.number().min(0).max(1e9),
+  reactionSeconds: { start: 100, ratio: 0.5 },
   /** Windows whose mean and deviation are the usual demand, once so many have been seen. */
-  usualWindows: positive,
-  /** KV that replicas have room for, on the GPU and the host, over that of the sessions: of those that run and of those that wait. */
-  sessionRoom: z.number().min(0).max(1e9),
+  usualWindows: { start: 60, ratio: 0.5 },
+  /** KV that replicas have room for, on GPU and host, over that of the sessions: of those that run and of those that wait. */
+  sessionRoom: { start: 1.2, ratio: 0.3 },
   /** Growth of the sessions' KV during a cold start that is provided for ahead, as a share. */
-  sessionTrend: z.number().min(0).max(1e9),
+  sessionTrend: { start: 0.5, difference: 0.4 },
   /** Share of the most KV of sessions so far that is still provided a window later. */
-  sessionDecay: z.number().min(0).max(1),
+  sessionDecay: { start: 0.95, difference: 0.05, most: 1 },
+  spread: { start: 1.5, difference: 0.5 },
   /** Room for prompts: share of the demand for each TTFT objective that the prefill of a mean prompt takes. */
-  prefillRoom: z.number().min(0).max(1e9),
+  prefillRoom: { start: 0.3, difference: 0.5 },
   /** Share of the waiting requests that are to be served in the next window. */
-  backlog: z.number().min(0).max(1e9),
+  backlog: { start: 0.1, difference: 0.3 },
   /** Demand added a window for interactive requests that miss their objectives, and most of it, as shares. */
-  correction: positive,
-  mostCorrection: positive,
+  correction: { start: 0.1, ratio: 0.8 },
+  mostCorrection: { start: 1, ratio: 0.5 },
   /** Misses that nothing is added for, over the price of a replica's GPUs by that of what it serves. */
-  allowedMisses: positive,
+  allowedMisses: { start: 0.2, ratio: 0.8 },
   /** Seconds of queue above which best effort is refused. */
-  admissionSeconds: z.number().min(0).max(1e9),
+  admissionSeconds: { start: 0.5, ratio: 1 },
   /** Weight of prefixes in the choice of a replica, over that of few requests in flight. */
-  prefixWeight: positive,
+  prefixWeight: { start: 2, ratio: 0.3 },
   /** Prefill of an iteration, over the time of an empty one. */
-  prefillShare: positive,
-});
-export type DemandParameters = Readonly<z.infer<typeof demandParameters>>;
+  prefillShare: { start: 1.45, ratio: 0.2 },
+} as const satisfies Readonly<Record<string, DemandParameter>>;
+
+export type DemandParameter = { readonly start: number } & (
+  | { readonly ratio: number }
+  | { readonly difference: number; readonly least?: number; readonly most?: number }
+);
+export type DemandParameters = Readonly<Record<keyof typeof DEMAND_PARAMETERS, number>>;
+
+const LARGEST = 1e9;
+const demandParameters = z.object(
+  Object.fromEntries(
+    Object.entries<DemandParameter>(DEMAND_PARAMETERS).map(([name, given]) => {
+      const { least = 0, most = LARGEST } = 'ratio' in given ? { least: Number.MIN_VALUE } : given;
+      return [name, z.number().min(least).max(most)];
+    }),
+  ) as Record<keyof DemandParameters, z.ZodNumber>,
+);
 
 /** Weight of a window in the means of requests: they remember about ten minutes. A choice. */
 const NEW_WEIGHT = 0.05;
@@ -397,13 +398,6 @@ function capacityOf(server: FleetObservation['server'], request: MeanRequest, tp
   };
 }
 
-/** Replicas whose memory holds the KV of the sessions, of those that run and of those that wait. 0 without sessions. */
-function memoryNeed(metrics: FleetObservation): number {
-  const { session_kv_tokens: waiting, kv_cache_usage_perc, replicas_ready, server } = metrics;
-  const running = kv_cache_usage_perc * replicas_ready * server.kv_cache_tokens;
-  return waiting === 0 ? 0 : (waiting + running) / (server.kv_cache_tokens + server.host_kv_tokens);
-}
-
 /**
  * Replicas for the requests that arrive and for those that wait, over what a replica of this fleet can serve of them inside
  * the objectives. Requests are means over the last minutes: lengths vary too much for those of one window to say what the
@@ -425,11 +419,14 @@ export function demandPolicy(parameters: DemandParameters, name = 'cem'): FleetC
     let corrected = 0;
     const demands = { mean: 0, variance: 0, windows: 0 };
     const memory = { need: 0, growth: 0, kept: 0 };
-    const memoryReplicas = (metrics: FleetObservation) => {
-      const need = memoryNeed(metrics);
+    /** Replicas whose memory holds the KV of the sessions, of those that run and of those that wait. */
+    const memoryReplicas = ({ session_kv_tokens: waiting, ...metrics }: FleetObservation) => {
+      const { kv_cache_tokens, host_kv_tokens, cold_start_seconds } = metrics.server;
+      const running = metrics.kv_cache_usage_perc * metrics.replicas_ready * kv_cache_tokens;
+      const need = waiting === 0 ? 0 : (waiting + running) / (kv_cache_tokens + host_kv_tokens);
       memory.growth += GROWTH_WEIGHT * (need - memory.need - memory.growth);
       memory.need = need;
-      const ahead = (Math.max(0, memory.growth) * metrics.server.cold_start_seconds) / WINDOW_SECONDS;
+      const ahead = (Math.max(0, memory.growth) * cold_start_seconds) / WINDOW_SECONDS;
       memory.kept = Math.max(need + sessionTrend * ahead, sessionDecay * memory.kept);
       return sessionRoom * memory.kept;
     };

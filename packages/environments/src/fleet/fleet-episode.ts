@@ -80,8 +80,6 @@ export class FleetEpisode {
   #billedSeconds: number[];
   /** Later turns that arrive after the window. */
   #dueTurns: number[] = [];
-  /** Requests that are turns of sessions. */
-  readonly #isTurn: Uint8Array;
   /** Turns that were answered, and when: those that no other has followed so far, at the end of a window. */
   #answeredTurns: (readonly [id: number, tick: number])[] = [];
 
@@ -101,7 +99,6 @@ export class FleetEpisode {
     this.#arrivalTicks = new Float64Array(requests.inputTokens.length);
     this.#startHour = startHour(task, seed);
     this.#billedSeconds = pools.map(() => 0);
-    this.#isTurn = turnsOf(requests);
     this.#server = describeServer(task, this.profiles);
     this.ledger = new WindowLedger(task, requests, this.#arrivalTicks);
     this.fleet = new Fleet(
@@ -263,7 +260,7 @@ export class FleetEpisode {
   }
 
   /** State that the rest of the episode depends on. */
-  snapshot(): FleetEpisodeSnapshot {
+  snapshot() {
     return {
       fleet: this.fleet.snapshot(),
       window: this.window,
@@ -278,7 +275,7 @@ export class FleetEpisode {
   }
 
   /** Goes back to where `snapshot` was taken. The ledger is that of the next window played. */
-  restore(snapshot: FleetEpisodeSnapshot): void {
+  restore(snapshot: ReturnType<FleetEpisode['snapshot']>): void {
     this.fleet.restore(snapshot.fleet);
     this.window = snapshot.window;
     this.totals = { ...snapshot.totals };
@@ -320,8 +317,8 @@ export class FleetEpisode {
   #answered(id: number, tick: number): void {
     const { nextTurn, thinkTicks, classes } = this.requests;
     this.#inFlight[classes[id]]--;
-    if (this.#isTurn[id]) this.#answeredTurns.push([id, tick]);
     const next = nextTurn[id];
+    if (next !== NO_REQUEST || thinkTicks[id] > 0) this.#answeredTurns.push([id, tick]);
     if (next !== NO_REQUEST) this.#arrive(next, tick + thinkTicks[next]);
   }
 
@@ -330,22 +327,6 @@ export class FleetEpisode {
     this.#inFlight[kind]--;
     this.ledger.classes[kind].refused++;
   }
-}
-
-/** The state of an episode, made by `snapshot` and taken by `restore`. */
-type FleetEpisodeSnapshot = Readonly<Pick<FleetEpisode, 'window' | 'totals' | 'action' | 'inFlight'>> & {
-  readonly fleet: ReturnType<Fleet['snapshot']>;
-  readonly nextStart: number;
-  readonly billedSeconds: readonly number[];
-  readonly dueTurns: readonly number[];
-  readonly answeredTurns: readonly (readonly [id: number, tick: number])[];
-};
-
-/** 1 for each request that is a turn of a session of several. */
-function turnsOf({ nextTurn }: FleetRequests): Uint8Array {
-  const isTurn = new Uint8Array(nextTurn.length);
-  for (const [id, next] of nextTurn.entries()) if (next !== NO_REQUEST) isTurn[id] = isTurn[next] = 1;
-  return isTurn;
 }
 
 /** An action in the simulator's words. Replicas beyond those that there are GPUs for wait, as pods do in Kubernetes. */
