@@ -336,3 +336,23 @@ def test_make_vec_is_what_learners_take(llmserve_url):
     assert envs.statistics.features.count == seen
     for each in (envs, plain, again):
         each.close()
+
+
+def test_servers_of_the_training_distribution_are_played_side_by_side(llmserve_url):
+    options = {"url": llmserve_url, "reset_options": {"servers": "any"}, "observation_space": "features_and_server"}
+    envs = make_vec(6, **options)
+    envs.reset(seed=3)
+    decode = [name.startswith("server_") for name in envs.unwrapped.observation_names]
+    raw = ServeGymVectorEnv(6, action_space="bins", **options)
+    first, _ = raw.reset(seed=3)
+    described = first[:, decode]
+    assert len(np.unique(described, axis=0)) == 6
+    again, _ = raw.reset(seed=3)
+    np.testing.assert_array_equal(first, again)
+    ends = [raw.step(raw.bins_in_force)[3] for _ in range(120)]
+    # All end in the same window, so that learners can take them as one batch.
+    assert [each.any() for each in ends] == [False] * 119 + [True] and ends[-1].all()
+    with pytest.raises(ServerError, match="without options that change a task"):
+        raw.reset(seed=3, options={"shift": "rate_1.5"})
+    for each in (envs, raw):
+        each.close()
