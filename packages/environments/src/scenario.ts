@@ -62,12 +62,9 @@ export const rateScaleOption = z
   .meta({ description: 'Arrivals come this many times as fast', default: 1 });
 
 /** The reset option `servers`. */
-export const serversOption = z
-  .enum(['any'])
-  .optional()
-  .meta({
-    description: 'A server, traffic, objectives and prices drawn by the seed, instead of those of a task',
-  });
+export const serversOption = z.enum(['any']).optional().meta({
+  description: 'A server, traffic, objectives and prices drawn by the seed, instead of those of a task',
+});
 
 /** Windows of an episode on a drawn server: all alike, so that many can be played side by side. */
 export const DRAWN_WINDOWS = 120;
