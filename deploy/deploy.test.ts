@@ -22,7 +22,7 @@ import getPort from 'get-port';
 import { parse } from 'yaml';
 import { line, writeTrace } from '../maintenance/test-servers/diff-traffic.ts';
 import { temporaryFolder } from '../maintenance/test-servers/temporary-folder.ts';
-import { commandOf, copyOf, readStages, variablesOf } from './dockerfile-steps.ts';
+import { commandOf, copyOf, readStages, variablesOf } from './test/dockerfile-steps.ts';
 
 const root = resolve(import.meta.dirname, '..');
 const stages = readStages(readFileSync(join(import.meta.dirname, 'Dockerfile'), 'utf8'));

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { promisify } from 'node:util';
 import { type ServeProcess, startServeWith } from '../../maintenance/test-servers/servegym.ts';
-import { commandOf, copyOf, readStages, variablesOf } from '../dockerfile-steps.ts';
+import { commandOf, copyOf, readStages, variablesOf } from '../test/dockerfile-steps.ts';
 import { SPACES, type SpaceName } from './build-space.ts';
 
 const python =

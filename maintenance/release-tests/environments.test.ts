@@ -110,5 +110,5 @@ if (image)
       () => false,
     );
     if (hasDocker) await run('docker', ['build', '-f', join(deploy, 'Dockerfile'), join(deploy, '..')]);
-    else await run(process.execPath, [join(deploy, 'rehearse-container.ts')]);
+    else await run(process.execPath, [join(deploy, 'test', 'rehearse-container.ts')]);
   });

@@ -52,7 +52,6 @@ export {
 export { CrossEntropySearch } from './learning/cross-entropy-search.ts';
 export { FeatureEncoder } from './learning/learning-environment.ts';
 export type { PpoUpdate } from './learning/ppo.ts';
-export { eventFileHeader, scalarRecord, startRecord } from './learning/tensorboard-events.ts';
 export {
   type TrainedRun,
   type TrainingProgress,

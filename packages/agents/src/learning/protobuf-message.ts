@@ -1,8 +1,6 @@
 /** Wire types of protocol buffers. */
 const VARINT = 0;
-const FIXED64 = 1;
 const LENGTH_DELIMITED = 2;
-const FIXED32 = 5;
 
 /**
  * Writes a message in the protocol buffers' wire format, field by field. A repeated field is written once for each value.
@@ -15,18 +13,6 @@ export class ProtobufMessage {
   integer(field: number, value: number): this {
     this.#tag(field, VARINT);
     this.#varint(value);
-    return this;
-  }
-
-  double(field: number, value: number): this {
-    this.#tag(field, FIXED64);
-    this.#append(new Uint8Array(Float64Array.of(value).buffer));
-    return this;
-  }
-
-  float(field: number, value: number): this {
-    this.#tag(field, FIXED32);
-    this.#append(new Uint8Array(Float32Array.of(value).buffer));
     return this;
   }
 

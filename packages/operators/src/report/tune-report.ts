@@ -29,7 +29,6 @@ import {
 export const tuneResult = {
   ...{ json: tuneJson, text: tuneText, textSoFar: bestSoFarText, page: tunePage },
   /** The plot of the front. */
-  plot: frontChart,
 };
 
 /** Text of `tune` without `--json`. */
@@ -160,7 +159,7 @@ function sectionsOf(result: TuneResult): readonly Section[] {
 const look = (isDefault: boolean): 'first' | 'second' => (isDefault ? 'second' : 'first');
 
 /** Sustained load against TTFT: the front, and the other settings that were simulated. */
-function frontChart({ profile, front, others, candidates }: PossibleTune): Chart {
+export function frontChart({ profile, front, others, candidates }: PossibleTune): Chart {
   const isDrawn = ({ ttftP99Ms, sustainedRps }: FrontPoint) => ttftP99Ms > 0 && sustainedRps > 0;
   const [best, behind] = [front.filter(isDrawn), others.filter(isDrawn)];
   const named = candidates.filter(({ isDefault, ttftP99Ms }, i) => (isDefault || i === 0) && ttftP99Ms > 0);

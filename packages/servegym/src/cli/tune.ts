@@ -40,7 +40,7 @@ import { readProfile, requireWritable, writeOutputFile } from './files.ts';
 import { jobOptions, withJobs } from './jobs.ts';
 import { printResult } from './output/print-result.ts';
 import { showProgress, untilDone } from './output/progress.ts';
-import { chartSvg, reportPage } from './output/report-page.ts';
+import { reportPage } from './output/report-page.ts';
 
 /** Dimensions that are searched unless `--search` says otherwise. */
 const DEFAULT_SPACE: SearchSpace = Object.fromEntries(
@@ -80,8 +80,8 @@ const options = {
   configurations: whole('<n>', 16, 100_000, 'configurations to start from', 1024),
   seed: trafficOptions.seed,
   report: {
-    value: '<files>',
-    help: 'write a page (.html), and the Pareto plot of the first profile (.svg)',
+    value: '<file.html>',
+    help: 'write a page',
   },
   json: { help: 'print one JSON object' },
   ...jobOptions,
@@ -113,12 +113,7 @@ async function tune({
   const deployments = await namedDeployments(values);
   const { profiles, note } = deployments;
   if (!json) console.error(note);
-  const reports = values.report?.split(',') ?? [];
-  const other = reports.find((path) => !/\.(html|svg)$/.test(path));
-  if (other !== undefined)
-    throw new InputError(`expected --report with files that end in .html or .svg, got ${other}`);
-  for (const path of reports) await requireWritable(path);
-  const plots = reports.filter((path) => path.endsWith('.svg'));
+  await requireWritable(values.report);
   const record = await openRecord(values);
   const results: TuneResult[] = [];
   await withJobs(values, async (jobs) => {
@@ -133,10 +128,8 @@ async function tune({
     json: () => (results.length === 1 ? tuneResult.json(results[0]) : results.map(tuneResult.json)),
     text: () => results.map(tuneResult.text).join('\n\n'),
   });
-  for (const path of reports) {
-    if (plots.includes(path)) await writePlot(path, results[0]);
-    else await writeOutputFile(path, [reportPage(tuneResult.page(results))]);
-  }
+  if (values.report !== undefined)
+    await writeOutputFile(values.report, [reportPage(tuneResult.page(results))]);
   return results.some(({ possible }) => possible) ? 'yes' : 'no';
 }
 
@@ -234,14 +227,6 @@ async function halves(
     refused,
     trace: undefined,
   };
-}
-
-async function writePlot(path: string, result: TuneResult): Promise<void> {
-  if (!result.possible) {
-    console.error(`note: nothing to plot in ${path}, as no settings meet the SLO`);
-    return;
-  }
-  await writeOutputFile(path, [chartSvg(tuneResult.plot(result), tuneResult.page([result]).title)]);
 }
 
 function parseReplicas(text: string): [number, number] {

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { tuneResult, vllmDefaults } from '@servegym/operators';
+import { vllmDefaults } from '@servegym/operators';
 import type { Page } from '@servegym/operators/report';
 import { findProfile } from '@servegym/profiles';
+import { frontChart } from '../../../../operators/src/report/tune-report.ts';
 import { metricChart, metricSections } from '../train/train-one.ts';
 import { chartSvg, reportPage } from './report-page.ts';
 
@@ -86,7 +87,7 @@ describe('the plot of the front', () => {
     ...{ settings: vllmDefaults(profile), ttftP99Ms, sustainedRps, tpotP99Ms },
   });
   const draw = (front: object[], others: object[] = []) =>
-    circles(chartSvg(tuneResult.plot({ profile, candidates: [], front, others } as never), 'front'));
+    circles(chartSvg(frontChart({ profile, candidates: [], front, others } as never), 'front'));
 
   it('has the TTFT to the right, the sustained load upwards, and larger dots for a larger TPOT', () => {
     const [fast, slow] = draw([point(100, 5, 10), point(1000, 20, 40)]);

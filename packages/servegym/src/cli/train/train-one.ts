@@ -1,15 +1,12 @@
-import { appendFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { appendFileSync, existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import {
   type Algorithm,
   agentsOf,
-  eventFileHeader,
   finalReturn,
   isNetworkAlgorithm,
   type MetricsLine,
   type PpoUpdate,
-  scalarRecord,
-  startRecord,
   trainSeeds as submitSeeds,
   type TrainedRun,
   type TrainingProgress,
@@ -291,12 +288,11 @@ function writePolicy(paths: PolicyPaths, files: TrainedRun['files']): void {
   for (const [kind, file] of Object.entries(files)) replaceFile(pathOf[kind], file);
 }
 
-/** Records a training: JSON lines and a TensorBoard event file as it goes, the learning curve at the end. */
+/** Records a training: JSON lines as it goes, the learning curve at the end. */
 export class TrainingLog {
   readonly lines: MetricsLine[] = [];
   readonly #folder: string;
   readonly #metrics: string;
-  readonly #events: string;
 
   /** @param keepUntil steps up to which the metrics of an earlier part of the run in this folder are kept */
   constructor(folder: string, keepUntil = 0) {
@@ -304,24 +300,18 @@ export class TrainingLog {
     this.#metrics = join(folder, 'metrics.jsonl');
     if (keepUntil > 0) this.lines.push(...readLines(this.#metrics, keepUntil));
     replaceFile(this.#metrics, this.lines.map((line) => `${JSON.stringify(line)}\n`).join(''));
-    // TensorBoard looks for this in the name of a file.
-    this.#events = join(folder, `events.out.tfevents.${Date.now()}.servegym`);
-    const wallTime = Date.now() / 1000;
-    writeFileSync(this.#events, eventFileHeader(wallTime));
-    appendFileSync(this.#events, startRecord({ wallTime, step: keepUntil + 1 }));
   }
 
   append(line: MetricsLine): void {
     this.lines.push(line);
     appendFileSync(this.#metrics, `${JSON.stringify(line)}\n`);
-    this.#appendEvent(line);
   }
 
   /**
    * Draws the curve. Answers where everything stands. Nothing is drawn where the console is not built.
    */
   finish(title: string): Readonly<Record<string, string>> {
-    const files = { metrics: this.#metrics, events: this.#events };
+    const files = { metrics: this.#metrics };
     if (!canWriteReports()) {
       console.error('note: no learning curve, because the console is not built');
       return files;
@@ -334,13 +324,6 @@ export class TrainingLog {
       return path;
     };
     return { ...files, curve: drawn('svg', svg), page: drawn('html', reportPage(report)) };
-  }
-
-  #appendEvent({ steps, ...metrics }: MetricsLine): void {
-    const scalars = Object.fromEntries(
-      Object.entries(metrics).flatMap(([name, value]) => (value === null ? [] : [[`train/${name}`, value]])),
-    );
-    appendFileSync(this.#events, scalarRecord({ wallTime: Date.now() / 1000, step: steps, scalars }));
   }
 }
 

@@ -2,8 +2,8 @@
 // engine: the same installs, the same copies, the same command with the same variables. As root it starts the server as
 // the image's user, who may write to /tmp only. Tells the size, the time until the server is healthy and how it stops.
 //
-//   node deploy/rehearse-container.ts           the image of this checkout
-//   node deploy/rehearse-container.ts FOLDER    that of a Space, in the folder that build-space.ts has made
+//   node deploy/test/rehearse-container.ts           the image of this checkout
+//   node deploy/test/rehearse-container.ts FOLDER    that of a Space, in the folder that build-space.ts has made
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import {
@@ -28,8 +28,8 @@ const LONGEST_WAIT_MS = 30_000;
 const LEFT_OUT = new Set(['node_modules', 'dist', '.git', '.venv']);
 
 const [space] = process.argv.slice(2);
-const context = space === undefined ? resolve(import.meta.dirname, '..') : resolve(space);
-const dockerfile = join(space === undefined ? import.meta.dirname : context, 'Dockerfile');
+const context = space === undefined ? resolve(import.meta.dirname, '../..') : resolve(space);
+const dockerfile = join(space === undefined ? join(context, 'deploy') : context, 'Dockerfile');
 const work = mkdtempSync(join(tmpdir(), 'servegym-container-'));
 chmodSync(work, 0o755);
 try {

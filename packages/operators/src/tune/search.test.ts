@@ -12,7 +12,7 @@ import {
   vllmDefaults,
 } from '../search/candidate.ts';
 import { evenTraffic, fakeEvaluator } from '../search/measured.fixture.ts';
-import { type SearchOptions, searchSettings } from './search-settings.ts';
+import { type SearchOptions, searchSettings } from './tune.ts';
 
 const profile = findProfile('h100-80gb-llama-3-8b');
 const defaults = vllmDefaults(profile);
