@@ -37,7 +37,7 @@ describe('a link of a page', () => {
   it('to a file outside of docs leads to the repository', () => {
     const blob = 'https://github.com/servegym/servegym/blob/main';
     assert.equal(repositoryLink('../CONTRIBUTING.md#names', 'tune.md'), `${blob}/CONTRIBUTING.md#names`);
-    assert.equal(repositoryLink('benchmarks.json', 'benchmarks.md'), `${blob}/docs/benchmarks.json`);
+    assert.equal(repositoryLink('../biome.json', 'benchmarks.md'), `${blob}/biome.json`);
     assert.equal(
       repositoryLink('../packages/agents', 'agents.md'),
       'https://github.com/servegym/servegym/tree/main/packages/agents',

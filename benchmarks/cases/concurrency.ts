@@ -21,20 +21,19 @@ const WARM_UP_SESSIONS = 1024;
 const SETTLING_S = 5;
 
 export default benchmark({
-  what: 'How many sessions at once OpenEnv servers hold, and how late they answer. A session connects, resets and steps; those of a batch stay open until all have been answered. On the servers of `--url A,B`, which share the sessions in turn, or on a `servegym serve --env benchmark` of its own. `--requests 1,8,64` or `1..1024`; Its steps are those of the `benchmark` environment, with a `--wait` in seconds, or `--action JSON`; `--ramp` spreads the starts of a batch over so many seconds; `--idle` sessions of which the memory is told. Linux only.',
+  what: 'How many sessions at once OpenEnv servers hold, and how late they answer. A session connects, resets and steps; those of a batch stay open until all have been answered. On the servers of `--url A,B`, which share the sessions in turn, or on a `servegym serve --env benchmark` of its own. `--requests 1,8,64` or `1..1024`. Its steps are those of the `benchmark` environment, with a `--wait` in seconds, or `--action JSON`; `--idle` sessions of which the memory is told. Linux only.',
   options: {
     url: text,
     requests: '1..1024',
     wait: 1,
     action: text,
     steps: 1,
-    ramp: 0,
     timeout: 60,
     token: text,
     rounds: 1,
     idle: 0,
   },
-  async *run({ url, requests, wait, action, steps, ramp: rampS, timeout, token, rounds, idle }) {
+  async *run({ url, requests, wait, action, steps, timeout, token, rounds, idle }) {
     const grid = requestGrid(requests);
     requireOpenFiles(Math.max(...grid, idle));
     const own =
@@ -43,7 +42,7 @@ export default benchmark({
     const headers: Record<string, string> = token ? { authorization: `Bearer ${token}` } : {};
     const sent = action === undefined ? { wait_seconds: wait } : JSON.parse(action);
     const socketUrls = urls.map((each) => socketUrl(new URL(each), 'ws').href);
-    const plan = { socketUrls, action: sent, steps, timeoutMs: 1000 * timeout, rampS, headers };
+    const plan = { socketUrls, action: sent, steps, timeoutMs: 1000 * timeout, headers };
     try {
       if (own) for (let time = 0; time < 2; time++) await runBatch({ ...plan, steps: 1 }, WARM_UP_SESSIONS);
       const batches: BatchResult[] = [];
@@ -103,7 +102,7 @@ async function measureIdle(plan: SessionPlan, sessions: number): Promise<Row> {
   const before = memoryMiB(pid, 'VmRSS');
   let resident = Number.NaN;
   const socketUrls = [socketUrl(new URL(url), 'ws').href];
-  await runBatch({ ...plan, socketUrls, rampS: 0, action: { wait_seconds: 0 } }, sessions, async () => {
+  await runBatch({ ...plan, socketUrls, action: { wait_seconds: 0 } }, sessions, async () => {
     await sleep(SETTLING_S * 1000);
     resident = memoryMiB(pid, 'VmRSS');
   });

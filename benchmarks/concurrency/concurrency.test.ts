@@ -61,7 +61,6 @@ const PLAN: Omit<BatchPlan, 'socketUrls'> = {
   action: { wait_seconds: 0 },
   steps: 1,
   timeoutMs: 30_000,
-  rampS: 0,
   headers: {},
 };
 

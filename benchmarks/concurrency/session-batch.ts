@@ -1,4 +1,4 @@
-import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { percentileOfSorted } from '@servegym/simulator/statistics';
 import { playSession, type SessionPlan, type SessionPlay } from './session-play.ts';
 
@@ -8,8 +8,6 @@ const BEGUN_AT_ONCE = 32;
 export interface BatchPlan extends SessionPlan {
   /** Sockets of the servers; sessions are dealt out in turn. */
   readonly socketUrls: readonly string[];
-  /** The starts of the sessions are spread over this time, s. 0 starts them as fast as possible. */
-  readonly rampS: number;
 }
 
 /** Percentiles of a time, ms; `null` when no session succeeded. */
@@ -29,7 +27,7 @@ export type BatchResult = Awaited<ReturnType<typeof runBatch>>;
 export async function runBatch(plan: BatchPlan, sessions: number, held?: () => Promise<void>) {
   const cpu = process.cpuUsage();
   const startedAt = performance.now();
-  const plays = await launch(plan, sessions, startedAt);
+  const plays = await launch(plan, sessions);
   const launchS = (performance.now() - startedAt) / 1000;
   const outcomes = await Promise.all(plays.map((play) => play.outcome));
   const wallS = (performance.now() - startedAt) / 1000;
@@ -62,13 +60,11 @@ export async function runBatch(plan: BatchPlan, sessions: number, held?: () => P
   };
 }
 
-async function launch(plan: BatchPlan, sessions: number, startedAt: number): Promise<SessionPlay[]> {
-  const { socketUrls, rampS } = plan;
+async function launch(plan: BatchPlan, sessions: number): Promise<SessionPlay[]> {
+  const { socketUrls } = plan;
   const plays: SessionPlay[] = [];
   while (plays.length < sessions) {
-    const dueInMs = startedAt + (1000 * rampS * plays.length) / sessions - performance.now();
-    if (dueInMs > 0) await sleep(dueInMs);
-    else if (plays.length % BEGUN_AT_ONCE === 0) await nextTurn();
+    if (plays.length % BEGUN_AT_ONCE === 0) await nextTurn();
     plays.push(playSession(socketUrls[plays.length % socketUrls.length], plan));
   }
   return plays;

@@ -28,8 +28,6 @@ import {
 } from './core/playable.ts';
 import type { Policy } from './core/policy.ts';
 import { tuneConstant, tuneFleet, tunePhase, tuneRule } from './learning/coordinate-search.ts';
-import { haveDemonstrated } from './learning/demonstrate.ts';
-import { distill } from './learning/distill.ts';
 import {
   decodeNetwork,
   decodePolicy,
@@ -61,7 +59,6 @@ import {
   loadServePolicy,
   SERVE_POLICIES,
   SHIPPED_NAMES,
-  SHIPPED_POLICIES,
 } from './policies/serve-policies.ts';
 
 /** The best of 27 settings on seeds 1 and 2 of each task. */
@@ -184,9 +181,6 @@ export const AGENTS = {
         return encodeOnnxActor(weights, networkMetadata(SERVE_LEARNER, taskId));
       },
     },
-    distill,
-    haveDemonstrated,
-    shippedPolicies: SHIPPED_POLICIES,
   } satisfies EnvironmentAgents<ServeAction, ServeObservation, ServeTask> & Extras,
   fleet: {
     playable: (inputs?: PlayInputs) => playable(fleet, inputs, readFleetWindow),

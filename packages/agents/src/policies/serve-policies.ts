@@ -44,11 +44,6 @@ export function shippedFile(name: ShippedName, taskId: TaskId): URL {
   return new URL(`${name}-${taskId}.safetensors`, SHIPPED_FOLDER);
 }
 
-/** File of the shipped network of a task for ONNX runtimes. */
-export function shippedOnnx(name: ShippedName, taskId: TaskId): URL {
-  return new URL(`${name}-${taskId}.onnx`, SHIPPED_FOLDER);
-}
-
 /**
  * Plays every task with what was trained for it. Its reset throws EnvironmentError `OTHER_TASK` for a task that nothing was
  * trained for.
@@ -67,13 +62,6 @@ function shippedPolicy(
     return (step) => policy.act(step);
   });
 }
-
-/** The policies that come with the package, for those who train, write and measure them. */
-export const SHIPPED_POLICIES = {
-  names: SHIPPED_NAMES,
-  file: shippedFile,
-  onnx: shippedOnnx,
-} as const;
 
 /** The policies of `llmserve`. */
 export const SERVE_POLICIES = catalogue<ServeAction, ServeObservation>(policies.llmserve, {
