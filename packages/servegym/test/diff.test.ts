@@ -62,7 +62,10 @@ spec:
     const both = (from: string, to: string) => runCommand(...on(of(from), of(to)), '--tables', tables);
     const { code, stdout, stderr } = await both('0.12', '0.24');
     assert.notEqual(code, 2, stderr);
-    assert.match(stdout, /baseline, 0\.12: kernel tables gemm 0\.24\.0, .*V1 without asynchronous scheduling/);
+    assert.match(
+      stdout,
+      /baseline, 0\.12: kernel tables gemm 0\.24\.0, .*V1 without asynchronous scheduling/,
+    );
     assert.match(stdout, /candidate, 0\.24: kernel tables gemm 0\.24\.0, .*schedules an iteration while/);
     const refused = [
       [await both('0.22', '0.24'), /got 0\.22 and 0\.24, which rest on the same: kernel tables/],
