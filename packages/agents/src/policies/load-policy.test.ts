@@ -53,7 +53,7 @@ describe('data: the policies that come with the package', () => {
     const file = Buffer.from(JSON.stringify(anyFleet));
     assert.equal(loadFleetPolicy(file).taskId, 'any');
     assert.equal(version, fleet.version);
-    assert.equal(Object.keys(parameters).length, 15);
+    assert.equal(Object.keys(parameters).length, 19);
     for (const name of SHIPPED_NAMES) {
       for (const taskId of llmserve.tasks.shippedIds) {
         const loaded = loadServePolicy(readFileSync(shippedFile(name, taskId)));
