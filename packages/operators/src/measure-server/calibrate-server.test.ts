@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { type BenchParameter, findProfile, type MeasuredLoad } from '@servegym/profiles';
-import { batchProbe, seenIn, singleProbe } from './probe.ts';
+import { batchProbe, type Probe, seenIn, singleProbe } from './probe.ts';
 import { withKvBlocks } from './start-profile.ts';
 import { calibrateVirtually, serveProbe } from './virtual-server.fixture.ts';
 
@@ -89,11 +89,21 @@ describe('the calibration of a running server', () => {
     const law = server.weights.FP16!.law;
     const slow = { ...law, baseUs: 20 * law.baseUs, weightReadUs: 20 * law.weightReadUs };
     const slowServer = { ...server, weights: { FP16: { ...server.weights.FP16!, law: slow } } };
-    const { loads } = await calibrateVirtually(slowServer, FACTS, { minutes: 2, drawnServers: 0 });
+    const sent: Probe[] = [];
+    const enough = new Error('two loads are enough to see');
+    const onProbe = (probe: Probe) => {
+      if (sent.push(probe) === 2) throw enough;
+    };
+    await assert.rejects(
+      calibrateVirtually(slowServer, FACTS, { minutes: 2, drawnServers: 0, onProbe }),
+      enough,
+    );
     assert.deepEqual(
-      loads.slice(0, 2).map(({ source }) => source),
+      sent.map(({ name }) => name),
       ['single requests', '12 at once'],
     );
+    // So many make a profile.
+    assert.ok(sent.flatMap(({ requests }) => requests).length >= 20);
   });
 
   it('takes no batch for a rate, also where a client needs some time to send it', () => {
