@@ -26,7 +26,7 @@ export default benchmark({
   what: `Whether \`servegym diff\` is right about measured pairs of \`--data FOLDER\` (docs/reference-data.md) that differ in one thing, and how long it takes for 20,000 requests.
 Token budgets: mean TTFT and TPOT of vLLM 0.22 on an RTX 5090 (TimoSaemann/ppas-vllm, Apache-2.0) with two static budgets and the same arrivals, with profiles estimated from data sheets.
 Static batches: latency of whole batches on vLLM (LLM-Inference-Bench, BSD-3-Clause) that differ in the GPU, their number, or the precision of weights or KV cache. Once with the shipped profiles, which were fitted to these rows, and once with profiles estimated from data sheets.
-Flags: output tokens a second of gpustack's performance lab (Apache-2.0), two results of a page that differ in one setting, served as their commands say, all requests at once with the mean lengths.
+Flags: output tokens a second of gpustack's performance lab (Apache-2.0), two results of a page that differ in one setting, served as their commands say, with the mean lengths, all requests at once or as many as the load generator kept in flight.
 Operating points: open rows of NVIDIA's aiconfigurator-core with equal model, lengths and concurrency that differ in the engine, the GPU, the precision or the division over GPUs. \`--points FILE\` is made by \`run.ts fidelity --tables FOLDER --results FILE\`, whose answers come from kernel tables; the intervals are those of the profiles' errors alone. \`--misses\` lists the pairs whose sign is wrong.`,
   options: { data: required, points: text, misses: false },
   async *run({ data, points, misses }) {
@@ -238,7 +238,7 @@ const PAIR = [
 /** Pairs of gpustack's results whose throughput is not that of their arrivals, and whose commands start a shipped profile. */
 async function flags(data: string): Promise<Pair[]> {
   const [file] = findReferenceFiles(data, [REFERENCE_DATA.flagPairs]);
-  const known = await readResults(data, []);
+  const known = await readResults(data, ['max_concurrency']);
   const slo = parseSlo('e2e_p99=1s');
   return readCsv(await readFile(file, 'utf8'), file, PAIR).flatMap((pair) => {
     if (pair.text('throughput_bound') !== 'yes' || pair.text('kind') === 'repeat') return [];
@@ -251,7 +251,16 @@ async function flags(data: string): Promise<Pair[]> {
       Math.round(before.row.number(of) / requests),
     );
     const traffic = blocks(requests, input, output);
-    const [{ ratio, verdict }] = compareDeployments(before.served, after.served, traffic, slo, 0).bounds;
+    // Requests that the load generator holds back wait as those do that the engine lets wait.
+    const [from, to] = [before, after].map(({ row, served }): Deployment => {
+      const maxNumSeqs = Math.min(
+        served.settings.maxNumSeqs,
+        Number(row.text('max_concurrency')) || requests,
+      );
+      const maxNumActiveSeqs = Math.min(served.settings.maxNumActiveSeqs, maxNumSeqs);
+      return { ...served, settings: { ...served.settings, maxNumSeqs, maxNumActiveSeqs } };
+    });
+    const [{ ratio, verdict }] = compareDeployments(from, to, traffic, slo, 0).bounds;
     const measured = 1 / (1 + Number(pair.text('output_throughput_change_pct')) / 100);
     const setting = (['kind', 'setting', 'before_value', 'after_value'] as const).map((at) => pair.text(at));
     const name = `${pair.text('page')}, ${before.row.text('engine')}, ${setting.join(' ')}`;

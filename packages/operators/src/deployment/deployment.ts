@@ -20,6 +20,7 @@ import {
 } from '../search/candidate.ts';
 import { SETTINGS } from '../search/search-space.ts';
 import { TuningError } from '../search/slo.ts';
+import { withSglangDrafts, withTree } from './draft-tree.ts';
 import { named, SCHEDULER_FLAGS } from './engine-flags.ts';
 import { invalidLaunch, type Launch } from './launch.ts';
 
@@ -62,14 +63,15 @@ export function resolveLaunch(
   } = {},
 ): Deployment {
   const { name = launch.source, profile: own, gpu } = options;
-  const { settings, replicas, engine, version } = launch;
+  const { replicas, engine, version } = launch;
   if (own === undefined && version !== undefined)
     throw invalidLaunch(
       launch.source,
       `a shipped profile is of one version of vLLM. Compare versions on kernel times, \`servegym diff --tables aiconfigurator_core\`, or make a profile of ${version}, \`servegym profile make aiconfigurator_core --engine vllm-${version} --gpu h100-80gb --model llama-3-8b --output vllm-${version}.json\`, and name it with --profile`,
     );
   const found = own === undefined ? profileFor(launch, gpu) : { profile: own, engines: 1, notSimulated: [] };
-  const profile = startedProfile(found.profile, launch);
+  const settings = engine === 'SGLang' ? withSglangDrafts(launch.settings, found.profile) : launch.settings;
+  const profile = startedProfile(found.profile, { ...launch, settings });
   const chosen = { ...vllmDefaults(profile), ...options.defaults };
   const { maxModelLen, kvBlocks, memoryShare, role } = settings;
   const defaults = { ...chosen, maxNumBatchedTokens: leastBudget(launch, profile, chosen) };
@@ -129,6 +131,7 @@ function startedProfile(profile: EngineProfile, { engine: name, settings, source
   return {
     ...profile,
     ...{ engine, weights },
+    speculation: profile.speculation && withTree(profile.speculation, settings),
     ...(memoryShare !== undefined && name === 'vLLM' && { memory: { ...memory, utilization: memoryShare } }),
     ...(processes !== undefined && { frontEnd: { ...frontEnd, processes } }),
     ...(kvOffloadingGiB !== undefined && { hostKv: { sizeGiB: kvOffloadingGiB, gigabytesPerSecond } }),

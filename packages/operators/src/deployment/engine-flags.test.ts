@@ -49,9 +49,19 @@ const sglang = {
   role: fc.constantFrom('prefill', 'decode'),
 };
 
-/** Settings of which any may be absent; a draft has a model and a depth. */
-function settingsOf(parts: Record<string, fc.Arbitrary<unknown>>): fc.Arbitrary<LaunchSettings> {
-  const draft = fc.option(fc.record(drafted), { nil: undefined });
+const tree = {
+  draftCandidates: fc.integer({ min: 1, max: 8 }),
+  verifyTokens: fc.integer({ min: 2, max: 64 }),
+};
+
+/** Settings of which any may be absent; a draft has a model and a depth, and in SGLang a tree. */
+function settingsOf(
+  engine: EngineName,
+  parts: Record<string, fc.Arbitrary<unknown>>,
+): fc.Arbitrary<LaunchSettings> {
+  const draft = fc.option(fc.record(engine === 'SGLang' ? { ...drafted, ...tree } : drafted), {
+    nil: undefined,
+  });
   return fc
     .tuple(fc.record(parts, { requiredKeys: [] }), draft)
     .map(([settings, one]) => ({ ...settings, ...one }) as LaunchSettings);
@@ -64,7 +74,7 @@ describe('the flags of an engine', () => {
   ] as readonly [EngineName, string, Record<string, fc.Arbitrary<unknown>>][]) {
     it(`of ${engine} are read as they were written, and none is left out`, () => {
       fc.assert(
-        fc.property(settingsOf(parts), (settings) => {
+        fc.property(settingsOf(engine, parts), (settings) => {
           const line = [start, ...writeFlags(engine, settings)].join(' ');
           const launch = readLaunch(line, 'test');
           // SGLang writes the GPUs of a group, also of one.

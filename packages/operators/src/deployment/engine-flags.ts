@@ -33,6 +33,9 @@ export interface LaunchSettings {
   /** Draft tokens a decode step. */
   speculationDepth?: number;
   speculationDepthPerBatchSize?: readonly BatchDepth[];
+  /** Candidates for each place of a tree of drafts, and tokens of it that a step verifies. */
+  draftCandidates?: number;
+  verifyTokens?: number;
   /** Longest request that the engine takes, tokens. */
   maxModelLen?: number;
   fp8KvCache?: boolean;
@@ -124,6 +127,13 @@ function turn(key: KeyOf<boolean>, on: boolean, ...names: string[]): EngineFlag 
   };
 }
 
+/** A setting of a table: a number in a range, or one that a flag alone turns on or off. */
+function setting(key: unknown, value: unknown, names: readonly unknown[]): EngineFlag {
+  return typeof value === 'boolean'
+    ? turn(key as KeyOf<boolean>, value, ...(names as string[]))
+    : number(key as KeyOf<number>, value as number[], ...(names as string[]));
+}
+
 const NOT_SIMULATED = () => 'not simulated';
 /** Flags that change what is not simulated. */
 const notSimulated = (...names: string[]): EngineFlag => ({ names, read: NOT_SIMULATED });
@@ -136,18 +146,7 @@ const withReasons = (engine: keyof typeof flagLists.notSimulated): EngineFlag[] 
   ]);
 
 /** Names of a quantization; the first of each precision is written. */
-const QUANTIZATIONS: Readonly<Record<string, WeightPrecision>> = {
-  fp8: 'FP8',
-  w8a8_fp8: 'FP8',
-  modelopt: 'FP8',
-  w8a8_int8: 'INT8',
-  awq: 'INT4',
-  awq_marlin: 'INT4',
-  gptq: 'INT4',
-  gptq_marlin: 'INT4',
-  mxfp4: 'MXFP4',
-  modelopt_fp4: 'NVFP4',
-};
+const QUANTIZATIONS = flagLists.quantizations as Readonly<Record<string, WeightPrecision>>;
 
 /** A word of a list for each value of a setting; the first of a value is written. Others are not simulated. */
 function word<Key extends keyof LaunchSettings>(
@@ -245,29 +244,8 @@ const ENGINE_FLAGS: Readonly<Record<EngineName, readonly EngineFlag[]>> = {
   vLLM: [
     ...harmless,
     { names: ['--model'] },
-    number('tensorParallel', SIZES, '--tensor-parallel-size', '-tp'),
-    number('dataParallel', SIZES, '--data-parallel-size', '-dp'),
-    number('pipelineParallel', SIZES, '--pipeline-parallel-size', '-pp'),
-    turn('expertParallel', true, '--enable-expert-parallel'),
-    number('maxNumSeqs', SEQUENCES, '--max-num-seqs'),
-    number('maxNumActiveSeqs', SEQUENCES, '--max-num-active-seqs'),
-    number('maxNumBatchedTokens', TOKENS, '--max-num-batched-tokens'),
-    number('maxModelLen', CONTEXT, '--max-model-len'),
-    number('memoryShare', SHARE, '--gpu-memory-utilization'),
-    number('kvBlocks', [1, 2 ** 30], '--num-gpu-blocks-override'),
-    number('kvOffloadingGiB', [1e-6, 1e6, 0], '--kv-offloading-size'),
-    turn('prefixCaching', true, '--enable-prefix-caching'),
-    turn('prefixCaching', false, '--no-enable-prefix-caching'),
+    ...flagLists.settings.map(([key, value, ...names]) => setting(key, value, names)),
     number('apiServerCount', [1, MOST_API_SERVERS], '--api-server-count', '-asc'),
-    number('longPrefillTokenThreshold', [0, 10_000_000], '--long-prefill-token-threshold'),
-    turn('longPrefillTokenThresholdAdaptive', true, '--long-prefill-token-threshold-adaptive'),
-    number('watermark', [0, 0.99, 0], '--watermark'),
-    turn('wholePromptFits', true, '--scheduler-reserve-full-isl'),
-    turn('wholePromptFits', false, '--no-scheduler-reserve-full-isl'),
-    turn('chunkedPrefill', true, '--enable-chunked-prefill'),
-    turn('chunkedPrefill', false, '--no-enable-chunked-prefill', '--disable-chunked-prefill'),
-    turn('asyncScheduling', true, '--async-scheduling'),
-    turn('asyncScheduling', false, '--no-async-scheduling'),
     word('weights', QUANTIZATIONS, '--quantization', '-q'),
     kvCache('fp8'),
     speculativeConfig,
@@ -363,14 +341,14 @@ const ENGINE_FLAGS: Readonly<Record<EngineName, readonly EngineFlag[]>> = {
     },
     number('speculationDepth', [1, 8], '--speculative-num-steps'),
     {
-      names: ['--speculative-eagle-topk'],
-      read: (_, value) => (value === '1' ? undefined : 'not simulated'),
-      write: ({ speculationDepth }) => (speculationDepth === undefined ? undefined : '1'),
+      ...number('draftCandidates', SIZES, '--speculative-eagle-topk'),
+      write: ({ speculationDepth, draftCandidates = 1 }) =>
+        speculationDepth === undefined ? undefined : String(draftCandidates),
     },
     {
-      names: ['--speculative-num-draft-tokens'],
-      write: ({ speculationDepth }) =>
-        speculationDepth === undefined ? undefined : String(speculationDepth + 1),
+      ...number('verifyTokens', [2, 1024], '--speculative-num-draft-tokens'),
+      write: ({ speculationDepth, verifyTokens }) =>
+        speculationDepth === undefined ? undefined : String(verifyTokens ?? speculationDepth + 1),
     },
     word('role', { prefill: 'prefill', decode: 'decode' }, '--disaggregation-mode'),
     ...withReasons('SGLang'),

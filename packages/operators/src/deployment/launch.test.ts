@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { closedBatch, simulateTrace } from '@servegym/simulator';
 import { longestRequest, resolveLaunch } from './deployment.ts';
 import { readLaunch } from './launch.ts';
 import { servingCommands } from './serving-command.ts';
@@ -124,6 +125,60 @@ describe('a vllm serve line', () => {
     assert.deepEqual([plain, variant].map(longestRequest), [8192, 131_072]);
     const [vllm] = servingCommands(after!, variant.settings, 1);
     assert.match(vllm!.line, /^vllm serve RedHatAI\/Meta-Llama-3.1-8B-Instruct-FP8 /);
+  });
+
+  const drafting = (flags: string) =>
+    resolveLaunch(
+      read(`python -m sglang.launch_server --model-path meta-llama/Llama-3.1-8B-Instruct ${flags}`),
+      { gpu: 'h100' },
+    );
+  const chain = '--speculative-algorithm EAGLE --speculative-num-steps 3';
+
+  it('verifies SGLang’s trees of drafts, of which more is accepted than of a chain', () => {
+    const deployments = ['', ' --speculative-eagle-topk 4', ' --speculative-eagle-topk 8'].map((topk) =>
+      drafting(`${chain}${topk} --speculative-num-draft-tokens 16`),
+    );
+    const [plain, four, eight] = deployments.map(({ profile }) => profile.speculation!);
+    assert.equal(plain!.verifyTokens, undefined);
+    assert.deepEqual([four!.verifyTokens, eight!.verifyTokens], [16, 16]);
+    assert.equal(eight!.draftPerTokenUs, 8 * plain!.draftPerTokenUs);
+    for (const [kind, survival] of Object.entries(four!.survival)) {
+      const before = plain!.survival[kind]!;
+      for (const [k, share] of survival.entries())
+        assert.ok(share > before[k]! && share < (survival[k - 1] ?? 1), `${kind} ${k + 1}: ${share}`);
+    }
+    assert.deepEqual(
+      deployments.map(({ notSimulated }) => notSimulated.length),
+      [1, 1, 1],
+    );
+    // A tree as narrow as a chain.
+    const narrow = drafting(`${chain} --speculative-eagle-topk 2 --speculative-num-draft-tokens 4`);
+    const [kind, shares] = Object.entries(narrow.profile.speculation!.survival)[0]!;
+    assert.ok(
+      shares.every((share, k) => share <= plain!.survival[kind]![k]! || k === 0),
+      `${shares}`,
+    );
+  });
+
+  it('takes SGLang’s own drafts where a line names an algorithm alone', () => {
+    const { settings, profile } = drafting('--speculative-algorithm EAGLE3');
+    assert.deepEqual([settings.speculationDepth, profile.speculation!.verifyTokens], [5, 8]);
+    assert.equal(drafting('').settings.speculationDepth, 0);
+  });
+
+  it('computes all tokens of a tree', () => {
+    const seconds = (tokens: number) => {
+      const { profile } = drafting(
+        `${chain} --speculative-eagle-topk 2 --speculative-num-draft-tokens ${tokens}`,
+      );
+      // The same drafts are accepted.
+      const survival = { chat: [0.6, 0.4, 0.2] };
+      const speculation = { ...profile.speculation!, survival };
+      const trace = closedBatch(200, 100, 100);
+      const given = { profile: { ...profile, speculation }, speculationDepth: 3, acceptance: 'chat' };
+      return simulateTrace(trace, given).simulatedMs / 1000;
+    };
+    assert.ok(seconds(32) > 1.5 * seconds(4), `${seconds(32)} s, ${seconds(4)} s`);
   });
 
   const refused: readonly [string, RegExp][] = [

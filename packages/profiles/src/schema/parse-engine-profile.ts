@@ -186,6 +186,7 @@ const engineProfile = fields({
     draftBaseUs: us,
     draftPerTokenUs: us,
     draftPerContextTokenNs: us,
+    verifyTokens: numberFrom(1, 1024).optional(),
     survival: z.record(z.string(), survival, { error: 'an object' }),
     source: text,
   }).nullable(),

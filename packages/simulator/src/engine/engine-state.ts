@@ -55,6 +55,8 @@ export class EngineState {
   declare private spareBlocks: number;
   /** Slots that a request holds behind those of an iteration, for the next drafts. */
   declare lookahead: number;
+  /** Draft tokens that a step verifies for each sequence beside those of a chain. */
+  declare branches: number;
   /** Whether an iteration may prefill and let the decodes wait, see `EngineOptions.prefillFirst`. */
   declare prefillsFirst: boolean;
   /** Whether a request is admitted where its whole prompt fits, whatever its first iteration computes. */
@@ -137,7 +139,8 @@ export class EngineState {
   }
 
   /** Sets what follows from the configuration and the options. */
-  private derive({ kvBlocks, speculationDepth }: EngineConfig): void {
+  private derive({ kvBlocks, speculationDepth, speculation }: EngineConfig): void {
+    this.branches = Math.max(0, (speculation?.verifyTokens ?? 0) - 1 - speculationDepth);
     // vLLM counts its reserved block.
     this.spareBlocks = Math.floor(this.settings.watermark * (kvBlocks + 1));
     this.lookahead = this.settings.drafter === 'eagle' ? speculationDepth : 0;

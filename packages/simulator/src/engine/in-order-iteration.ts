@@ -38,7 +38,7 @@ export function iterateInOrder(state: EngineState, plan: IterationPlan): void {
   }
 
   let ticks =
-    timer.fixedTicks(tokens, step.sequences, plan.attention) +
+    timer.fixedTicks(tokens + step.drafting * state.branches, step.sequences, plan.attention) +
     timer.contextTicks(step.sequences, plan.prefillTokens) * step.context +
     state.loadTicks(plan.loadedTokens);
   const drafting = state.draftsByBatchSize && drafts > 0 ? step.sequences : step.drafting;

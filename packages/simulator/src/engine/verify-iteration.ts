@@ -18,7 +18,7 @@ export function skipVerifySteps(state: EngineState, limit: number): boolean {
   const { timer, draftTimer, config, counters, pool, stepLatencies } = state;
   const sequences = batch.count;
   const verified = sequences * batch.given;
-  const fixed = timer.fixedTicks(verified, sequences, 0);
+  const fixed = timer.fixedTicks(verified + sequences * state.branches, sequences, 0);
   const perContext = timer.contextTicks(sequences);
   const until = state.nextInterruption(limit);
   let { now } = state;
@@ -85,7 +85,7 @@ export function iterateVerifyBatch(state: EngineState, plan: IterationPlan): boo
     return true;
   }
   let ticks =
-    timer.fixedTicks(tokens, sequences, plan.attention) +
+    timer.fixedTicks(tokens + batch.count * state.branches, sequences, plan.attention) +
     timer.contextTicks(sequences, plan.prefillTokens) * context +
     state.loadTicks(plan.loadedTokens);
   if (batch.count > 0 && draftTimer !== null) {

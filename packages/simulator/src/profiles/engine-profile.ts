@@ -145,6 +145,8 @@ export interface SpeculationProfile {
   readonly draftPerTokenUs: number;
   /** One draft pass: for each context token, ns. */
   readonly draftPerContextTokenNs: number;
+  /** Tokens of a tree of drafts that a step verifies for each sequence. Default those of a chain, 1 + depth. */
+  readonly verifyTokens?: number;
   /** P(at least k draft tokens accepted), k = 1..8, by kind of text. */
   readonly survival: Record<string, readonly number[]>;
   readonly source: string;
