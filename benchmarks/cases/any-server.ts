@@ -1,18 +1,20 @@
 import { readFileSync } from 'node:fs';
 import { findPolicy, isPolicyFile } from '@servegym/agents';
-import { firstSeeds, llmserve, type ServeAction, ServeEpisode, type ServeTask } from '@servegym/environments';
+import {
+  firstSeeds,
+  llmserve,
+  type ServeAction,
+  ServeEpisode,
+  type ServeScenario,
+  type ServeTask,
+} from '@servegym/environments';
 import { findProfile } from '@servegym/profiles';
 import type { EngineProfile } from '@servegym/simulator';
 import { mean, percentileOfSorted, stratifiedBootstrap } from '@servegym/simulator/statistics';
-import {
-  ANY_SERVER,
-  ANY_SERVER_LEARNER,
-  decodeNetwork,
-  networkPolicy,
-} from '../../packages/agents/src/learning/learners.ts';
+import { ANY_SERVER } from '../../packages/agents/src/learning/learners.ts';
 import { decodeActor } from '../../packages/agents/src/learning/trained-actor.ts';
 import { anyServerRule, playRule } from '../../packages/agents/src/policies/rule-policies.ts';
-import type { ServePolicy } from '../../packages/agents/src/policies/serve-policies.ts';
+import { anyServerPlayer, type ServePolicy } from '../../packages/agents/src/policies/serve-policies.ts';
 import { playSteadyState } from '../../packages/agents/src/policies/steady-state.ts';
 import { scaledProfile } from '../../packages/environments/src/llmserve/scaled-profile.ts';
 import { benchmark } from '../harness.ts';
@@ -22,7 +24,7 @@ const ANY_SERVER_FILE = readFileSync(
 );
 
 /** Servers and traffic that policies of any server are never trained on, and the task itself. */
-const SCENARIOS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+const SCENARIOS: Readonly<Record<string, ServeScenario>> = {
   'its own task': {},
   'rate x1.5': { shift: 'rate_1.5' },
   'long prompts': { shift: 'long_prompts' },
@@ -44,7 +46,7 @@ interface Played {
   readonly profile: EngineProfile;
   /** The profile that policies are told. */
   readonly told: EngineProfile;
-  readonly options?: Readonly<Record<string, string>>;
+  readonly options?: ServeScenario;
 }
 
 type Player = (played: Played, seed: number) => ServePolicy['act'];
@@ -54,13 +56,8 @@ function playerOf(name: string): Player {
   if (name === 'steady-state') return ({ task, told }) => playSteadyState(task, told);
   const file = name === 'any-server' ? ANY_SERVER_FILE : isPolicyFile(name) ? readFileSync(name) : undefined;
   if (file !== undefined && decodeActor(file).metadata.task === ANY_SERVER) {
-    const { task: any, ...network } = decodeNetwork(ANY_SERVER_LEARNER, file);
-    return ({ task }, seed) => {
-      const ruled = () => playRule(task, anyServerRule(task));
-      const policy = networkPolicy(ANY_SERVER_LEARNER, any, network, ruled as never);
-      policy.reset({ taskId: task.id, seed });
-      return (step) => policy.act(step as never);
-    };
+    const play = anyServerPlayer(file);
+    return ({ task, told }, seed) => play(task, told, { taskId: task.id, seed });
   }
   const { policy } = findPolicy('llmserve', file ?? name);
   return ({ task, options }, seed) => {

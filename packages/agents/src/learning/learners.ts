@@ -15,6 +15,7 @@ import {
 import { EnvironmentError } from '@servegym/openenv/definition';
 import type { ZodType } from 'zod';
 import type { Policy, PolicyEpisode, PolicyStep } from '../core/policy.ts';
+import { OUTLOOK_FEATURES } from '../policies/steady-state.ts';
 import { type ActionBins, ActionCodec, FeatureEncoder, type TrainingNote } from './learning-environment.ts';
 import { type ActorWeights, decodeActor, encodeActor, TrainedActor } from './trained-actor.ts';
 
@@ -152,6 +153,19 @@ export const ANY_SERVER_LEARNER: Learner<ServeAction, ServeTask> = {
     tasks: new Tasks({ [ANY_SERVER]: { ...llmserve.tasks.shipped.bursty_workload, id: ANY_SERVER } }),
   },
   codec: (task) => SERVE_LEARNER.codec({ ...task, maskedKnobs: undefined }),
+};
+
+/** Policies that choose the precision on any server, and leave the rest to its steady state. */
+export const PRECISION_LEARNER: Learner<ServeAction, ServeTask> = {
+  environment: {
+    ...ANY_SERVER_LEARNER.environment,
+    features: [...ANY_SERVER_LEARNER.environment.features, ...OUTLOOK_FEATURES],
+  },
+  codec: (task) =>
+    SERVE_LEARNER.codec({
+      ...task,
+      maskedKnobs: llmserve.knobs.filter((knob) => knob !== 'quantization_tier'),
+    }),
 };
 
 const FLEET_BY_RATIO = byRatio(fleet.knobs, fleet.actionSchema.shape);

@@ -4,9 +4,11 @@ import {
   llmserve,
   type ServeAction,
   type ServeObservation,
+  type ServeTask,
   type TaskId,
 } from '@servegym/environments';
-import type { RandomStream } from '@servegym/simulator';
+import { findProfile } from '@servegym/profiles';
+import type { EngineProfile, RandomStream } from '@servegym/simulator';
 import type { Policy, PolicyEpisode } from '../core/policy.ts';
 import {
   ANY_SERVER,
@@ -17,10 +19,12 @@ import {
   knownTask,
   networkPolicy,
   otherTask,
+  PRECISION_LEARNER,
   requireTask,
   SERVE_LEARNER,
 } from '../learning/learners.ts';
-import { decodeActor } from '../learning/trained-actor.ts';
+import { decodeActor, TrainedActor } from '../learning/trained-actor.ts';
+import { playPrecisions } from './any-server.ts';
 import { catalogue, constantPolicy, createFrom, EpisodePolicy, randomPolicy } from './catalogue.ts';
 import { MpcPolicy, OraclePolicy } from './planner-policies.ts';
 import policies from './policies.json' with { type: 'json' };
@@ -118,17 +122,26 @@ export function loadServePolicy(file: Uint8Array): { readonly taskId: string; re
   if (file[0] === '{'.charCodeAt(0) || decodeActor(file).metadata.task !== ANY_SERVER) {
     return decodePolicy(SERVE_LEARNER, file, KINDS);
   }
+  const play = anyServerPlayer(file);
+  const policy = new EpisodePolicy<ServeAction, ServeObservation>(ANY_SERVER_POLICY, (episode) => {
+    const task = llmserve.choose({ ...episode.resetOptions, task_id: episode.taskId });
+    return play(task, findProfile(task.profile), episode);
+  });
+  return { taskId: ANY_SERVER, policy };
+}
+
+/** Plays a network for any server on the server of a task. */
+export function anyServerPlayer(file: Uint8Array) {
+  if (decodeActor(file).weights.shape.headSizes.length === 1) {
+    const actor = new TrainedActor(decodeNetwork(PRECISION_LEARNER, file).weights);
+    return (task: ServeTask, profile: EngineProfile) => playPrecisions(task, profile, actor);
+  }
   const { task: any, ...network } = decodeNetwork(ANY_SERVER_LEARNER, file);
-  const taskOf = ({ taskId, resetOptions }: PolicyEpisode) =>
-    llmserve.choose({ ...resetOptions, task_id: taskId });
-  const policy: ServePolicy = networkPolicy(ANY_SERVER_LEARNER, any, network, (episode) => {
-    const task = taskOf(episode);
-    return playRule(task, anyServerRule(task));
-  });
-  const anyServer = new EpisodePolicy<ServeAction, ServeObservation>(ANY_SERVER_POLICY, (episode) => {
+  return (task: ServeTask, _: EngineProfile, episode: PolicyEpisode): ServePolicy['act'] => {
+    const policy: ServePolicy = networkPolicy(ANY_SERVER_LEARNER, any, network, () =>
+      playRule(task, anyServerRule(task)),
+    );
     policy.reset(episode);
-    const task = taskOf(episode);
     return (step) => holdMaskedKnobs(task, policy.act(step));
-  });
-  return { taskId: ANY_SERVER, policy: anyServer };
+  };
 }

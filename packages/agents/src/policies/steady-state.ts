@@ -1,4 +1,5 @@
 import {
+  type Feature,
   holdMaskedKnobs,
   llmserve,
   REQUEST_CLASSES,
@@ -214,12 +215,34 @@ function likelihood(ratio: number, spread: number): number {
 
 type Window = Pick<PolicyStep<ServeAction, ServeObservation>, 'observation' | 'previousAction' | 'stepIndex'>;
 
+/** Figures of the steady state of a precision that a learner sees. */
+const PREDICTED = ['margin', 'tpot', 'ttft', 'served', 'pool', 'room', 'load', 'depth', 'chosen'] as const;
+const BELIEVED = ['reward', 'answer', 'cached', 'lost', 'slower'] as const;
+type Outlook = Readonly<Record<string, number>>;
+
+/** What a learner sees of the steady states, beside the window: each about 0 to 1. */
+export const OUTLOOK_FEATURES: readonly Feature[] = [
+  ...TIERS.flatMap((tier) => PREDICTED.map((figure) => `${tier}_${figure}`)),
+  ...BELIEVED,
+].map((name) => ({ name: `steady_${name}`, of: `outlook.${name}` }));
+
+/** What the steady states of a window advise. */
+export interface SteadyAdvice {
+  readonly action: ServeAction;
+  /** The figures of `OUTLOOK_FEATURES`. */
+  readonly outlook: Outlook;
+  /** Place of its precision among `TIERS`. */
+  readonly tier: number;
+  /** The configuration with the precision of this place. */
+  at(tier: number): ServeAction;
+}
+
 /**
  * Takes the configuration whose steady state earns most: from the iteration-time model of the server, its memory and the
  * prices of its task, for the traffic of the last windows. It changes the precision where the gain repays the reload. The
  * division of the GPUs stays as the task has it.
  */
-export function playSteadyState(task: ServeTask, profile: EngineProfile): (window: Window) => ServeAction {
+export function adviseSteadyState(task: ServeTask, profile: EngineProfile): (window: Window) => SteadyAdvice {
   const server = new Server(task, profile);
   const belief: Belief = {
     rate: 0,
@@ -258,25 +281,57 @@ export function playSteadyState(task: ServeTask, profile: EngineProfile): (windo
       return { ...best, gain: best.reward - change - noRoom };
     });
     const chosen = states.reduce((a, b) => (b.gain > a.gain ? b : a));
-    const { load } = states.find(({ tier }) => tier === current)!;
+    const { load, tpotMs } = states.find(({ tier }) => tier === current)!;
     belief.lost = load > LOST ? belief.lost + 1 : 0;
     const held = chosen.isLost ? 0 : (seen.relative.kv_held * server.gpuGb) / KV_TARGET;
-    const pool =
-      Math.min(Math.max(held, 0.8 * chosen.poolGb), roomGb(chosen.tier)) / server.poolGb(chosen.tier);
-    const action =
-      stepIndex === 0
-        ? task.defaultAction
-        : {
-            ...task.defaultAction,
-            batch_cap: BATCH_CAP,
-            quantization_tier: chosen.tier,
-            speculation_depth: chosen.depth,
-            priority_routing: true,
-            // In whole hundredths: steps do not drift.
-            kv_budget_fraction: Math.min(1, Math.max(0.1, Math.round(100 * pool) / 100)),
-          };
-    return holdMaskedKnobs(task, action);
+    const configured = ({ tier, depth, poolGb }: (typeof states)[number]): ServeAction => {
+      const pool = Math.min(Math.max(held, 0.8 * poolGb), roomGb(tier)) / server.poolGb(tier);
+      return {
+        ...task.defaultAction,
+        batch_cap: BATCH_CAP,
+        quantization_tier: tier,
+        speculation_depth: depth,
+        priority_routing: true,
+        // In whole hundredths: steps do not drift.
+        kv_budget_fraction: Math.min(1, Math.max(0.1, Math.round(100 * pool) / 100)),
+      };
+    };
+    const at = (tier: number) =>
+      holdMaskedKnobs(task, stepIndex === 0 ? task.defaultAction : configured(states[tier]!));
+    const { interactive } = task.objectives;
+    const outlook = Object.fromEntries(
+      states.flatMap((state) => {
+        const { tier, gain, ttftMs, served, poolGb, depth } = state;
+        const figures = {
+          margin: gain - chosen.gain,
+          tpot: portableMath.log(state.tpotMs / interactive.tpotMs),
+          ttft: Math.min(4, portableMath.log(ttftMs / interactive.ttftMs)),
+          ...{ served, pool: poolGb / server.gpuGb, room: roomGb(tier) / server.gpuGb },
+          ...{ load: Math.min(4, state.load), depth: depth / 6, chosen: Number(state === chosen) },
+        };
+        return PREDICTED.map((name) => [`${tier}_${name}`, figures[name]] as const);
+      }),
+    );
+    return {
+      action: at(states.indexOf(chosen)),
+      outlook: {
+        ...outlook,
+        reward: chosen.reward,
+        answer: portableMath.log(belief.answer / FIRST_ANSWER),
+        cached: 1 - belief.prefill,
+        lost: Math.min(1, belief.lost / LOST_WINDOWS),
+        slower: belief.tokenMs > 0 ? portableMath.log(belief.tokenMs / tpotMs) : 0,
+      },
+      tier: states.indexOf(chosen),
+      at,
+    };
   };
+}
+
+/** The configuration of the best steady state. */
+export function playSteadyState(task: ServeTask, profile: EngineProfile): (window: Window) => ServeAction {
+  const advise = adviseSteadyState(task, profile);
+  return (window) => advise(window).action;
 }
 
 /** Takes in the last window. */
