@@ -6,7 +6,9 @@ import { resolveLaunch } from '../../packages/operators/src/deployment/deploymen
 import { readLaunch } from '../../packages/operators/src/deployment/launch.ts';
 import { type CsvRow, readCsv } from '../../packages/profiles/src/tables/read-csv.ts';
 
-const RESULT = ['id', 'gpu', 'engine', 'serving_command', 'duplicate_of', 'duration_s'] as const;
+const RESULT = [
+  ...(['id', 'gpu', 'engine', 'engine_version', 'serving_command', 'duplicate_of', 'duration_s'] as const),
+] as const;
 const TOTALS = ['successful_requests', 'total_input_tokens', 'total_output_tokens'] as const;
 
 /** Results of gpustack's performance lab whose commands start a shipped profile, with what they start. */
@@ -20,9 +22,17 @@ export async function readResults<const Column extends string>(data: string, col
 }
 
 /** The deployment that a result's command starts; none where no shipped profile is of its model and GPUs. */
-function startedBy(row: CsvRow<'serving_command' | 'id' | 'gpu'>): Deployment | undefined {
+function startedBy(
+  row: CsvRow<'serving_command' | 'id' | 'gpu' | 'engine' | 'engine_version'>,
+): Deployment | undefined {
+  // vLLM schedules ahead by default since 0.14.
+  const [, minor] = row.text('engine_version').split('.');
+  const isEarlier = row.text('engine') === 'vllm' && Number(minor) < 14;
+  const asyncScheduling = isEarlier ? { asyncScheduling: false } : {};
   try {
-    return resolveLaunch(readLaunch(row.text('serving_command'), row.text('id')), { gpu: row.text('gpu') });
+    const launch = readLaunch(row.text('serving_command'), row.text('id'));
+    const settings = { ...asyncScheduling, ...launch.settings };
+    return resolveLaunch({ ...launch, settings }, { gpu: row.text('gpu') });
   } catch {
     return undefined;
   }
