@@ -8,8 +8,8 @@ import {
   type MeasuredDiff,
 } from '../diff/compare-deployments.ts';
 import { candidateText, vllmDefaults } from '../search/candidate.ts';
-import { alignedRows, linesIf } from './format.ts';
-import { figure, intervalText, percent } from './result.ts';
+import { alignedRows, figure, linesIf, percent } from './format.ts';
+import { intervalText } from './result.ts';
 
 type Diff = DeploymentDiff | MeasuredDiff;
 

@@ -67,6 +67,17 @@ export function snakeCase<T>(value: T): SnakeCase<T> {
   return convert(value) as SnakeCase<T>;
 }
 
+/** Three digits. */
+export function figure(value: number): string {
+  if (!Number.isFinite(value)) return '-';
+  if (Math.abs(value) >= 1000) return Math.round(value).toLocaleString('en-US');
+  return Number(value.toPrecision(3)).toString();
+}
+
+export function percent(share: number): string {
+  return `${(100 * share).toFixed(1)} %`;
+}
+
 /** Lines, or other parts, for what does not always hold. */
 export function linesIf<Part = string>(holds: unknown, ...parts: readonly Part[]): readonly Part[] {
   return holds ? parts : [];

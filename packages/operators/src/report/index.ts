@@ -1,2 +1,10 @@
-export { alignedRows, snakeCase, terminalBars } from './format.ts';
-export type { Chart, ChartAxis, Page, Section, Unit } from './page.ts';
+export { alignedRows, figure, percent, snakeCase, terminalBars } from './format.ts';
+export {
+  type Chart,
+  type ChartAxis,
+  type Column,
+  type Page,
+  type Section,
+  tableOf,
+  type Unit,
+} from './page.ts';

@@ -4,10 +4,10 @@ import { type FleetPlan, fleetPlanJson, type PlanResult, planJson } from '../pla
 import { candidateText, vllmDefaults } from '../search/candidate.ts';
 import { routerName } from '../search/search-space.ts';
 import { sloTermName, sloTermText } from '../search/slo.ts';
-import { linesIf } from './format.ts';
+import { figure, linesIf, percent } from './format.ts';
 import { kubernetesManifest } from './kubernetes-manifest.ts';
 import { type Chart, type Column, type Page, type Section, type Table, tableLines, tableOf } from './page.ts';
-import { autoscalerLines, commandLines, figure, intervalText, percent, searchLines } from './result.ts';
+import { autoscalerLines, commandLines, intervalText, searchLines } from './result.ts';
 
 /** Rows of the table in a terminal. */
 const MOST_ROWS = 20;

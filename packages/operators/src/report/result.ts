@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { type Candidate, KNOB_NAMES } from '../search/candidate.ts';
 import { autoscaler, type SearchSpace } from '../search/search-space.ts';
 import { type SloTerm, sloTermName } from '../search/slo.ts';
-import { type SnakeCase, snakeCase } from './format.ts';
+import { figure, type SnakeCase, snakeCase } from './format.ts';
 
 // The schema of a result: its input is the object that the code has, its output what `--json` prints, in camelCase.
 // What is not in the schema is for the text and the page alone.
@@ -89,17 +89,6 @@ export function estimateText({ value, interval: ends }: Estimate): string {
 
 export function intervalText({ low, high }: IntervalEnds): string {
   return `${figure(low)} to ${figure(high)}`;
-}
-
-/** Three digits. */
-export function figure(value: number): string {
-  if (!Number.isFinite(value)) return '-';
-  if (Math.abs(value) >= 1000) return Math.round(value).toLocaleString('en-US');
-  return Number(value.toPrecision(3)).toString();
-}
-
-export function percent(share: number): string {
-  return `${(100 * share).toFixed(1)} %`;
 }
 
 /** What the autoscalers that were tried make of engines. @param best `null` where none keeps the SLO */

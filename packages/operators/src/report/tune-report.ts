@@ -13,17 +13,9 @@ import {
   type TuneResult,
   tuneJson,
 } from '../tune/tune-result.ts';
-import { linesIf } from './format.ts';
+import { figure, linesIf, percent } from './format.ts';
 import { type Chart, type Column, type Page, type Section, tableLines, tableOf } from './page.ts';
-import {
-  autoscalerLines,
-  commandLines,
-  estimateText,
-  figure,
-  intervalText,
-  percent,
-  searchLines,
-} from './result.ts';
+import { autoscalerLines, commandLines, estimateText, intervalText, searchLines } from './result.ts';
 
 /** How a result of `tune` is written. */
 export const tuneResult = {

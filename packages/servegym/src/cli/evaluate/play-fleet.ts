@@ -6,7 +6,7 @@ import {
   fleet,
   REQUEST_CLASSES,
 } from '@servegym/environments';
-import { snakeCase } from '@servegym/operators/report';
+import { percent, snakeCase } from '@servegym/operators/report';
 import { readTrace } from '@servegym/operators/traces';
 import { findProfile } from '@servegym/profiles';
 import { counted, drawPriorities, scaleRate } from '@servegym/simulator';
@@ -133,7 +133,6 @@ const hoursOf = ({ windows, windowSeconds }: FleetTask) => (windows * windowSeco
 export const fleetForm: Form<FleetRuns> = {
   json: ({ task, source, runs }) => snakeCase({ source, profile: task.profile, hours: hoursOf(task), runs }),
   text({ task, source, requests, runs }) {
-    const share = (part: number) => `${(100 * part).toFixed(1)} %`;
     return [
       `${source}: ${counted(requests, 'request')} in ${hoursOf(task).toFixed(1)} h on ${task.profile}`,
       '',
@@ -147,8 +146,8 @@ export const fleetForm: Form<FleetRuns> = {
           ['replica h', ({ replicaHours }) => replicaHours.toFixed(1)],
           ['most', ({ mostReplicas }) => String(mostReplicas)],
           ['changes', ({ changes }) => String(changes)],
-          ['in SLO', ({ sloAttainment }) => share(sloAttainment)],
-          ['refused', (run) => share(run.requests === 0 ? 0 : run.refused / run.requests)],
+          ['in SLO', ({ sloAttainment }) => percent(sloAttainment)],
+          ['refused', (run) => percent(run.requests === 0 ? 0 : run.refused / run.requests)],
           ['wall', ({ wallS }) => `${wallS.toFixed(2)} s`],
         ],
       ),

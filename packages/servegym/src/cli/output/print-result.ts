@@ -1,4 +1,6 @@
-import { alignedRows } from '@servegym/operators/report';
+import { alignedRows, type Column, tableOf } from '@servegym/operators/report';
+
+export type { Column };
 
 /** How a result is written. */
 export interface Form<Result> {
@@ -26,18 +28,12 @@ export function facts(
   return given.map(([name, value]) => `${name.padEnd(width)} ${value}`);
 }
 
-/** A column of a table: its heading, and what a row has in it. */
-export type Column<Row> = readonly [heading: string, cell: (row: Row, index: number) => string];
-
 /** Rows below the headings of their columns, aligned. `more` are rows below them, cell by cell. */
 export function table<Row>(
   rows: readonly Row[],
   columns: readonly Column<Row>[],
   more: readonly (readonly string[])[] = [],
 ): string[] {
-  return alignedRows([
-    columns.map(([heading]) => heading),
-    ...rows.map((row, i) => columns.map(([, cell]) => cell(row, i))),
-    ...more,
-  ]);
+  const { names, rows: cells } = tableOf('', rows, columns);
+  return alignedRows([names, ...cells, ...more]);
 }

@@ -1,4 +1,4 @@
-import { type Chart, type Page, snakeCase } from '@servegym/operators/report';
+import { type Chart, type Column, type Page, percent, snakeCase, tableOf } from '@servegym/operators/report';
 import { type Form, facts, table } from '../output/print-result.ts';
 import { type Evaluation, type PolicyTrace, worstOf } from './evaluate-policy.ts';
 import { classFigures, combinedScore, scoreDifference, type worstMinute } from './score.ts';
@@ -57,7 +57,6 @@ export function policyReport(
 
 const latency = (ms: number) =>
   Number.isNaN(ms) ? '-' : ms >= 1000 ? `${(ms / 1000).toFixed(2)} s` : `${ms.toFixed(ms < 100 ? 1 : 0)} ms`;
-const percent = (share: number) => `${(100 * share).toFixed(1)} %`;
 const interval = ([low, high]: readonly [number, number]) => `${low.toFixed(3)} to ${high.toFixed(3)}`;
 const count = (n: number) => n.toLocaleString('en-US');
 
@@ -72,7 +71,7 @@ function minuteText(minute: PolicyReport['worst']['minute']): string | undefined
 }
 
 /** Columns of the table of traces. */
-const TRACE_COLUMNS: Parameters<typeof table<PolicyReport['traces'][number]>>[1] = [
+const TRACE_COLUMNS: readonly Column<PolicyReport['traces'][number]>[] = [
   ['trace', ({ name }) => name],
   ['value', ({ value }) => value.toFixed(4)],
   ['default', ({ defaultValue }) => defaultValue.toFixed(4)],
@@ -100,11 +99,6 @@ export function evaluationPage(report: PolicyReport): Page {
     ],
   });
   const half = (title: string, chart: Chart) => ({ title, chart, look: 'half' as const });
-  const tableOf = <Row>(label: string, rows: readonly Row[], columns: Parameters<typeof table<Row>>[1]) => ({
-    label,
-    names: columns.map(([name]) => name),
-    rows: rows.map((row, i) => columns.map(([, cell]) => cell(row, i))),
-  });
   const paragraphs = [minuteText(minute ?? null)!, ...report.faults.map(({ message }) => message)];
   return {
     title: `${report.policy} on ${suite}, ${split}`,

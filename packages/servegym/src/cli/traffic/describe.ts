@@ -6,7 +6,7 @@ import {
   type PublicWorkloadId,
   publicWorkload,
 } from '@servegym/environments';
-import { snakeCase, terminalBars } from '@servegym/operators/report';
+import { figure, snakeCase, terminalBars } from '@servegym/operators/report';
 import { findReferenceFiles, REFERENCE_DATA, type ReferenceFile } from '@servegym/operators/traces';
 import {
   describeTrace,
@@ -103,13 +103,6 @@ function descriptionText(description: TraceDescription): string {
     '',
     ...(odd.length === 0 ? ['nothing odd'] : ['odd:', ...odd.map((sentence) => `- ${sentence}`)]),
   ].join('\n');
-}
-
-function figure(value: number): string {
-  if (Number.isNaN(value)) return '-';
-  return Math.abs(value) >= 1000
-    ? Math.round(value).toLocaleString('en-US')
-    : String(Number(value.toPrecision(3)));
 }
 
 function duration(s: number): string {
