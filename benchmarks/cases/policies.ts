@@ -1,4 +1,4 @@
-import { writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { PolicyEvaluator } from '../../packages/servegym/src/cli/policy/evaluate-policy.ts';
 import { policyReport } from '../../packages/servegym/src/cli/policy/report.ts';
 import {
@@ -55,8 +55,9 @@ export default benchmark({
   async *run({ suite, split, secret = drawSecret(), record }) {
     const suites = SUITE_NAMES.filter((name) => suite === undefined || name === suite);
     if (record) {
-      writeFileSync(ANCHORS, `${JSON.stringify(await anchors(SUITE_NAMES), null, 2)}\n`);
-      yield `wrote ${SUITE_NAMES.length} suites`;
+      const known = JSON.parse(readFileSync(ANCHORS, 'utf8'));
+      writeFileSync(ANCHORS, `${JSON.stringify({ ...known, ...(await anchors(suites)) }, null, 2)}\n`);
+      yield `wrote ${suites.length} suites`;
       return;
     }
     yield `secret ${secret}`;

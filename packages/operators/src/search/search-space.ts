@@ -77,7 +77,7 @@ export type SearchSpace = {
 };
 
 const schema = z.strictObject(
-  Object.fromEntries(DIMENSION_NAMES.map((name) => [name, z.array(DIMENSIONS[name]).min(1).optional()])),
+  Object.fromEntries(DIMENSION_NAMES.map((name) => [name, z.array(DIMENSIONS[name]).min(1, 'at least one, got none').optional()])),
 );
 
 /** A space from JSON. @param known dimensions of the question. @throws TuningError `INVALID_SEARCH_SPACE` */

@@ -123,7 +123,7 @@ export const REFERENCES = {
   saturation: { title: "WVA's saturation mode", load: fleetScaler('saturation') },
   'sla-planner': { title: "Dynamo's planner", load: fleetScaler('sla-planner') },
   'known-autoscaler': {
-    title: 'replicas for the work that arrives, more when arrivals rise',
+    title: 'replicas for the work that arrives, corrected by what is late and what GPUs cost',
     load: example(() => import('./examples/autoscaler.ts')),
   },
 } as const satisfies Record<string, Reference>;
