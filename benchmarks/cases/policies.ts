@@ -17,7 +17,8 @@ const ANCHORS = new URL('../../packages/servegym/src/cli/policy/anchors.json', i
 
 /** Scores of policies on a split of a suite, each with its 95 % interval. */
 async function* scores(suite: SuiteName, split: Split, secret: string, policies: readonly string[]) {
-  const evaluator = new PolicyEvaluator(suite, split, tracesOf(suite, split, secret), LIMITS);
+  const traces = secret.split(',').flatMap((each) => tracesOf(suite, split, each));
+  const evaluator = new PolicyEvaluator(suite, split, traces, LIMITS);
   try {
     for (const policy of policies) {
       const { combinedScore, ci95, attainment, usd } = policyReport(await evaluator.evaluate(policy));
@@ -49,7 +50,7 @@ async function anchors(suites: readonly SuiteName[]) {
 }
 
 export default benchmark({
-  what: `Scores of all built-in policies on traces that are drawn from a secret (--secret, else a new one), as docs/policies.md has them.
+  what: `Scores of all built-in policies on traces that are drawn from a secret, or from several with commas between (--secret, else a new one), as docs/policies.md has them.
 --record plays the default and the best known on the traces that are given, and writes their values to anchors.json.`,
   options: { suite: text, split: 'test', secret: text, record: false },
   async *run({ suite, split, secret = drawSecret(), record }) {
