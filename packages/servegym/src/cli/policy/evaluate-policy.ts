@@ -45,13 +45,8 @@ export function playedPolicy(text: string, file: string): PlayedPolicy {
   return isPython(file) ? { python: { source: text, file } } : { source: policySource(text, file) };
 }
 
-/** The JavaScript of a policy's file. @throws InputError */
-export async function readPolicySource(path: string): Promise<string> {
-  return policySource(await readInputFile(path), path);
-}
-
 /** The JavaScript of a policy's text. @throws InputError */
-function policySource(text: string, path: string): string {
+export function policySource(text: string, path: string): string {
   let source = text;
   try {
     if (/\.[cm]?ts$/.test(path)) source = stripTypeScriptTypes(text);

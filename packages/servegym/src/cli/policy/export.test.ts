@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
-import { mkdtemp, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { startPolicy } from '@servegym/simulator';
-import { readPolicySource } from './evaluate-policy.ts';
+import { policySource } from './evaluate-policy.ts';
 import { exported } from './export.ts';
 import { scorerWeights } from './export-epp.ts';
 import pythonTemplates from './python-templates.json' with { type: 'json' };
@@ -69,7 +69,9 @@ describe('a policy for vLLM', () => {
     const python = await exported('vllm', file);
     assert.match(python, /^class PolicyScheduler\(OrderedByPolicy, Scheduler\):$/m);
     assert.ok(
-      python.includes(`POLICY = ${JSON.stringify(await readPolicySource(file))}\nIN_PYTHON = False\n`),
+      python.includes(
+        `POLICY = ${JSON.stringify(policySource(await readFile(file, 'utf8'), file))}\nIN_PYTHON = False\n`,
+      ),
     );
     const own = await exported('vllm', await writePython('scheduler'));
     assert.ok(

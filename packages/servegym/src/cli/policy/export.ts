@@ -3,7 +3,7 @@ import { startPolicy } from '@servegym/simulator';
 import { defineCommand } from '../command-table.ts';
 import { InputError } from '../failure.ts';
 import { readInputFile, requireWritable, writeOutputFile } from '../files.ts';
-import { readPolicySource } from './evaluate-policy.ts';
+import { policySource } from './evaluate-policy.ts';
 import { pickerConfig, scorerPlugin, scorerWeights } from './export-epp.ts';
 import { withoutComments } from './guest.ts';
 import { importPolicy } from './import-policy.ts';
@@ -42,7 +42,8 @@ export const exportCommand = () =>
 
 /** The policy in a file in the form of a system. @throws InputError where it cannot be there */
 export async function exported(to: keyof typeof TARGETS, file: string): Promise<string> {
-  const source = isPython(file) ? await readInputFile(file) : await readPolicySource(file);
+  const text = await readInputFile(file);
+  const source = isPython(file) ? text : policySource(text, file);
   return TARGETS[to](startPolicy(await importPolicy(file), file), source, file);
 }
 

@@ -7,7 +7,7 @@ import {
 } from '@servegym/simulator';
 import { InputError } from '../failure.ts';
 import { readInputFile } from '../files.ts';
-import { readPolicySource } from './evaluate-policy.ts';
+import { policySource } from './evaluate-policy.ts';
 import { isPython, playPython, pythonOf } from './python-guest.ts';
 
 /** True for a word that names a module, and no file that training wrote. */
@@ -23,8 +23,9 @@ const PYTHON_SECONDS = 10;
 
 /** The policy that a module of the user's own exports; it runs in this process, or in one of Python. @throws InputError */
 export async function importPolicy(path: string): Promise<Policy> {
-  if (isPython(path)) return importPython(await readInputFile(path), path);
-  const source = await readPolicySource(path);
+  const text = await readInputFile(path);
+  if (isPython(path)) return importPython(text, path);
+  const source = policySource(text, path);
   Object.assign(globalThis, { definePolicy });
   try {
     const module = await import(`data:text/javascript,${encodeURIComponent(source)}#${imports++}`);

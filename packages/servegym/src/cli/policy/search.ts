@@ -1,4 +1,5 @@
 import { CrossEntropySearch } from '@servegym/agents';
+import { mean } from '@servegym/simulator/statistics';
 import { whole } from '../arguments/options.ts';
 import { defineCommand } from '../command-table.ts';
 import { readInputFile, requireWritable, writeOutputFile } from '../files.ts';
@@ -23,6 +24,10 @@ export interface Generation {
   readonly mean: number;
 }
 
+type SearchPlan = Readonly<Record<'generations' | 'population' | 'seed', number>> & {
+  readonly onGeneration: (done: Generation) => void;
+};
+
 /**
  * Looks for better numbers of a policy by the cross-entropy method. A number keeps its sign, as its logarithm is drawn; one
  * that is 0 is drawn itself. Answers the numbers with the highest score, which may be the first.
@@ -31,17 +36,7 @@ export async function searchParameters(
   evaluator: PolicyEvaluator,
   start: readonly number[],
   policyOf: (numbers: readonly number[]) => PlayedPolicy,
-  {
-    generations,
-    population,
-    seed,
-    onGeneration,
-  }: {
-    readonly generations: number;
-    readonly population: number;
-    readonly seed: number;
-    readonly onGeneration: (done: Generation) => void;
-  },
+  { generations, population, seed, onGeneration }: SearchPlan,
 ): Promise<{ readonly numbers: readonly number[]; readonly score: number }> {
   const search = new CrossEntropySearch({
     ...{ seed, population, smoothing: SMOOTHING },
@@ -62,8 +57,7 @@ export async function searchParameters(
       if (score > best.score) best = { numbers, score };
     }
     search.learn(points, scores);
-    const mean = scores.reduce((sum, score) => sum + score, 0) / scores.length;
-    onGeneration({ generation, best: best.score, mean });
+    onGeneration({ generation, best: best.score, mean: mean(scores) });
   }
   return best;
 }

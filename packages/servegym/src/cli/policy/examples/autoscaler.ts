@@ -28,10 +28,8 @@ export default definePolicy<FleetObservation>(() => {
       if (now === 0) return fleet.replicas;
       const { server, interactive, arrivals_last_seconds: latest } = metrics;
       const { feedback, thrift, most } = parameters;
-      const arrivals =
-        interactive.arrivals_per_second +
-        metrics.batch.arrivals_per_second +
-        metrics.best_effort.arrivals_per_second;
+      const classes = [interactive, metrics.batch, metrics.best_effort];
+      const arrivals = classes.reduce((sum, each) => sum + each.arrivals_per_second, 0);
       const asked = metrics.arrived_prompt_tokens_per_second;
       const answers = arrivals * metrics.request_generation_tokens_mean;
       const income =
