@@ -35,12 +35,9 @@ async function anchors(suites: readonly SuiteName[]) {
   const recorded: Record<string, Record<string, readonly number[]>> = {};
   for (const suite of suites)
     for (const split of ['train', 'validation'] as const) {
-      const evaluator = new PolicyEvaluator(suite, split, tracesOf(suite, split, ''), {
-        ...LIMITS,
-        isRecording: true,
-      });
-      const { default: standard } = referencesOf(suite);
-      const { traces } = await evaluator.evaluate(standard);
+      const limits = { ...LIMITS, isRecording: true };
+      const evaluator = new PolicyEvaluator(suite, split, tracesOf(suite, split, ''), limits);
+      const { traces } = await evaluator.evaluate(referencesOf(suite).default);
       evaluator.close();
       recorded[`${suite} ${split}`] = Object.fromEntries(
         traces.map(({ name, values }) => [name, [values.default, values.best]]),

@@ -20,7 +20,11 @@ describe('a search space in JSON', () => {
     ['no JSON', 'max_num_seqs', /expected JSON such as/],
     ['no object', '[1]', /expected an object with some of gpu/],
     ['an empty space', '{}', /got an empty space/],
-    ['a dimension without values', '{"max_num_seqs": []}', /values of max_num_seqs .*: at least one, got none/],
+    [
+      'a dimension without values',
+      '{"max_num_seqs": []}',
+      /values of max_num_seqs .*: at least one, got none/,
+    ],
     ['an unknown dimension', '{"temperature": [1]}', /some of gpu, .*temperature/],
     ['a dimension of another question', '{"replicas": [2]}', /some of max_num_seqs, got replicas/],
     ['a value of another kind', '{"max_num_seqs": [64, "many"]}', /values of max_num_seqs\.1/],

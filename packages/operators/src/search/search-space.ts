@@ -4,6 +4,8 @@ import type { SplitRatio } from './candidate.ts';
 import { TuningError } from './slo.ts';
 
 const whole = z.int().min(1).max(65_536);
+/** Of the values of a dimension. */
+const NO = 'at least one, got none';
 /** 0 turns it off. */
 const orOff = z.int().min(0).max(65_536);
 
@@ -77,7 +79,7 @@ export type SearchSpace = {
 };
 
 const schema = z.strictObject(
-  Object.fromEntries(DIMENSION_NAMES.map((name) => [name, z.array(DIMENSIONS[name]).min(1, 'at least one, got none').optional()])),
+  Object.fromEntries(DIMENSION_NAMES.map((name) => [name, z.array(DIMENSIONS[name]).min(1, NO).optional()])),
 );
 
 /** A space from JSON. @param known dimensions of the question. @throws TuningError `INVALID_SEARCH_SPACE` */
