@@ -1,9 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { vllmDefaults } from '@servegym/operators';
-import type { Page } from '@servegym/operators/report';
-import { findProfile } from '@servegym/profiles';
-import { frontChart } from '../../../../operators/src/report/tune-report.ts';
+import type { Chart, Page } from '@servegym/operators/report';
 import { metricChart, metricSections } from '../train/train-one.ts';
 import { chartSvg, reportPage } from './report-page.ts';
 
@@ -81,31 +78,29 @@ describe('the learning curve', () => {
   });
 });
 
-describe('the plot of the front', () => {
-  const profile = findProfile('h100-80gb-llama-3-8b');
-  const point = (ttftP99Ms: number, sustainedRps: number, tpotP99Ms: number) => ({
-    ...{ settings: vllmDefaults(profile), ttftP99Ms, sustainedRps, tpotP99Ms },
-  });
-  const draw = (front: object[], others: object[] = []) =>
-    circles(chartSvg(frontChart({ profile, candidates: [], front, others } as never), 'front'));
-
-  it('has the TTFT to the right, the sustained load upwards, and larger dots for a larger TPOT', () => {
-    const [fast, slow] = draw([point(100, 5, 10), point(1000, 20, 40)]);
-    assert.ok(fast.cx < slow.cx && fast.cy > slow.cy && fast.r < slow.r);
-    // Between two powers of ten on a logarithmic axis lies their geometric mean.
-    const [low, middle, high] = draw([point(10, 5, 10), point(100, 5, 10), point(1000, 5, 10)]);
-    assert.ok(Math.abs(middle.cx - (low.cx + high.cx) / 2) < 0.2);
-  });
-
-  it('fills the points of the front, and draws them over the others', () => {
-    const dots = draw([point(100, 5, 10)], [point(1000, 4, 10)]);
-    assert.deepEqual(
-      dots.map(({ look }) => look),
-      ['faint hollow', 'first'],
+describe('the points of a chart', () => {
+  const draw = (dots: Chart['dots']) =>
+    circles(
+      chartSvg(
+        {
+          label: 'front',
+          x: { title: 'TTFT', unit: 'latency', logarithmic: true },
+          y: { title: 'requests/s', unit: 'amount' },
+          dots,
+        },
+        'front',
+      ),
     );
-  });
 
-  it('leaves out what serves nothing', () => {
-    assert.equal(draw([point(100, 5, 10), point(100, 0, 10), point(0, 5, 10)]).length, 1);
+  it('stand where their numbers are, on a logarithmic axis too, with their size and look, in their order', () => {
+    const [low, middle, high] = draw([
+      { x: 10, y: 5, radius: 4, look: 'faint', hollow: true, title: 'a' },
+      { x: 100, y: 10, radius: 5, look: 'first', title: 'b' },
+      { x: 1000, y: 20, radius: 6, look: 'first', title: 'c' },
+    ]);
+    // Between two powers of ten lies their geometric mean.
+    assert.ok(Math.abs(middle.cx - (low.cx + high.cx) / 2) < 0.2);
+    assert.ok(low.cx < high.cx && low.cy > middle.cy && middle.cy > high.cy && low.r < high.r);
+    assert.deepEqual([low.look, middle.look], ['faint hollow', 'first']);
   });
 });
