@@ -84,8 +84,12 @@ export function resolveLaunch(
         : [role === 'both' ? '--kv-transfer-config' : `--disaggregation-mode ${role}`]),
       ...found.notSimulated,
       ...linesIf(
+        /deepseek.?v4/i.test(launch.checkpoint),
+        'the KV groups of DeepSeek-V4, with blocks of several sizes: one pool has the mean of its layers',
+      ),
+      ...linesIf(
         engine === 'SGLang',
-        'SGLang’s scheduler: vLLM’s is simulated with its settings, and prefills come first without --enable-mixed-chunk',
+        'SGLang’s scheduler: vLLM’s is simulated with its settings, and prefills come first without --enable-mixed-chunk, but share iterations with verified drafts',
       ),
       ...(engine === 'SGLang' && memoryShare !== undefined ? [`--mem-fraction-static ${memoryShare}`] : []),
     ],
@@ -99,8 +103,7 @@ export function resolveLaunch(
 
 /** Profile of an engine that was started so. @throws TuningError for a flag that needs another */
 function startedProfile(profile: EngineProfile, { engine: name, settings, source }: Launch): EngineProfile {
-  const { memoryShare, kvOffloadingGiB, apiServerCount: processes } = settings;
-  const { draft } = settings;
+  const { memoryShare, kvOffloadingGiB, apiServerCount: processes, draft } = settings;
   const drafter = draft?.method === 'ngram' ? ('ngram' as const) : ('eagle' as const);
   const { asyncScheduling = profile.engine.asyncScheduling ?? false } = settings;
   // vLLM does not schedule the drafts of n-grams ahead.

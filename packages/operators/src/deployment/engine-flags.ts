@@ -186,9 +186,7 @@ function readPolicy(settings: LaunchSettings, value: string): Problem {
 /** Methods of drafts whose time and acceptance a profile can have. */
 const DRAFT_METHOD = /^(eagle3?|mtp|ngram)$/;
 /** Keys of --speculative-config that are read, or that name the draft. */
-const READ_OF_SPECULATION = [
-  ...['method', 'model', 'num_speculative_tokens', 'num_speculative_tokens_per_batch_size'],
-];
+const READ_OF_SPECULATION = /^(method|model|num_speculative_tokens(_per_batch_size)?)$/;
 
 const speculativeConfig: EngineFlag = {
   names: ['--speculative-config'],
@@ -209,7 +207,7 @@ const speculativeConfig: EngineFlag = {
     if (byBatch !== undefined) settings.speculationDepthPerBatchSize = byBatch;
     if (typeof method === 'string' || typeof model === 'string')
       settings.draft = JSON.parse(JSON.stringify({ model, method }));
-    const left = Object.keys(config).filter((key) => !READ_OF_SPECULATION.includes(key));
+    const left = Object.keys(config).filter((key) => !READ_OF_SPECULATION.test(key));
     return left.length === 0 ? undefined : { left };
   },
   write({ draft, speculationDepth, speculationDepthPerBatchSize }) {
@@ -265,8 +263,7 @@ const ENGINE_FLAGS: Readonly<Record<EngineName, readonly EngineFlag[]>> = {
     notSimulatedAlone('--enforce-eager'),
     {
       names: ['--dtype'],
-      read: (_, value) =>
-        ['auto', 'bfloat16', 'float16', 'half'].includes(value) ? undefined : 'not simulated',
+      read: (_, value) => (/^(auto|bfloat16|float16|half)$/.test(value) ? undefined : 'not simulated'),
     },
     notSimulated('--block-size', '--compilation-config', '--cpu-offload-gb', '--limit-mm-per-prompt'),
   ],

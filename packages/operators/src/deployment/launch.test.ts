@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { findProfile } from '@servegym/profiles';
 import { closedBatch, simulateTrace } from '@servegym/simulator';
 import { longestRequest, resolveLaunch } from './deployment.ts';
+import flagLists from './flag-lists.json' with { type: 'json' };
 import { readLaunch } from './launch.ts';
 import { servingCommands } from './serving-command.ts';
 
@@ -60,6 +62,26 @@ describe('a vllm serve line', () => {
     ['--max-num-scheduled-tokens 512', 'one token budget'],
     ['--scheduler-cls x.Y', 'the default scheduler of vLLM alone'],
   ];
+  for (const [engine, start] of [
+    ['vLLM', 'vllm serve Qwen/Qwen3-8B'],
+    ['SGLang', 'python -m sglang.launch_server --model-path Qwen/Qwen3-8B'],
+  ] as const) {
+    it(`says of each flag of ${engine} that changes the schedule and is not simulated why`, () => {
+      for (const { because, flags = [], switches = [] } of flagLists.notSimulated[engine]) {
+        for (const flag of [...flags.map((name) => `${name} 2`), ...switches]) {
+          const { notSimulated } = resolveLaunch(read(`${start} ${flag}`), { gpu: 'h100' });
+          assert.deepEqual(notSimulated[0], `${flag}: ${because}`);
+        }
+      }
+    });
+  }
+
+  it('says that the KV groups of DeepSeek-V4 are not simulated', () => {
+    const given = { profile: findProfile('h100-80gb-llama-3-8b') };
+    const [line] = resolveLaunch(read('vllm serve deepseek-ai/DeepSeek-V4-Flash'), given).notSimulated;
+    assert.match(line!, /^the KV groups of DeepSeek-V4/);
+  });
+
   for (const [flags, reason] of reasons) {
     it(`says why ${flags} is not simulated, or that it is`, () => {
       const { notSimulated, settings } = read(`vllm serve Qwen/Qwen3-8B ${flags} --max-num-seqs 3`);
