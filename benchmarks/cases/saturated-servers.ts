@@ -33,6 +33,8 @@ MLPerf Inference v5.1, closed division (derived figures, not verified by MLCommo
     for (const input of inputs) {
       const answers = rows.flatMap((row) => mlperfAnswer(row, input));
       yield* byServer(answers, `MLPerf v5.1, ${input} tokens in`);
+      const amd = answers.flatMap(({ model, ...answer }) => (model ? [{ ...answer, server: model }] : []));
+      yield* byServer(amd, `of these AMD's offline by model, ${input} tokens in`);
       yield `${answers.length} of ${rows.length} results; the others have a precision that no profile has, or lack a figure`;
     }
   },
@@ -47,6 +49,8 @@ interface Answer {
   readonly tpot?: number;
   /** Of short answers, throughput against the measured one without what all requests wait for. */
   readonly steady?: number;
+  /** GPU and model of an offline result on AMD. */
+  readonly model?: string;
 }
 
 /** Answers that end with their prefill, tokens. */
@@ -157,6 +161,10 @@ function mlperfAnswer(
     {
       server: `${row.text('accelerator')}, ${row.text('engine')}, ${scenario}`,
       status: profile.weights[weights]!.status,
+      ...(isOffline &&
+        row.text('accelerator').startsWith('mi') && {
+          model: `${row.text('accelerator')}, ${row.text('model')}`,
+        }),
       ...(isOffline
         ? { throughput: (engines * answer.tokensPerS) / row.number('tokens_per_s') - 1 }
         : {

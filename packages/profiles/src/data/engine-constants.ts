@@ -51,7 +51,6 @@ export type EngineOverheads = Readonly<
 >;
 type Stated = { readonly source: string; readonly values: EngineOverheads };
 
-export const VLLM_OVERHEADS: EngineOverheads = engines.overheads.vllm.values;
 /** By engine, version and scheduling: those that were asked for are the same objects. */
 const STATED = new Map<string, Stated>();
 

@@ -170,12 +170,7 @@ const quantizationFile = z.object({
   w_bit: numberFrom(1, 16).optional(),
   quantized_layers: z.record(z.string(), z.object({ quant_algo: textLike() })).optional(),
   group_size: z.number().optional(),
-  config_groups: z
-    .record(
-      z.string(),
-      z.looseObject({ weights: z.looseObject({ group_size: z.number().nullish() }).nullish() }),
-    )
-    .optional(),
+  config_groups: z.record(z.string(), z.any()).optional(),
   ignore: z.array(z.string()).optional(),
 });
 
@@ -561,8 +556,7 @@ function precisionOf(quantization: unknown, source: string): WeightPrecision {
 /** What INT4 weights take: 4 bits and a 16-bit scale for each group, in the experts alone where attention is ignored. */
 function quantizedParts(quantization: unknown, source: string): ServedModel['quantized'] {
   const read = checked(quantizationFile, quantization, source, { at: ['quantization_config'] });
-  const [{ weights } = {}] = Object.values(read.config_groups ?? {});
-  const group = read.group_size ?? weights?.group_size ?? 0;
+  const group = Number(read.group_size ?? Object.values(read.config_groups ?? {})[0]?.weights?.group_size);
   return {
     ...(group > 0 && { bytes: (4 + 16 / group) / 16 }),
     ...(read.ignore?.some((layers) => /attn|attention/.test(layers)) && { parts: 'experts' }),

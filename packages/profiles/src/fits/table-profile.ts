@@ -7,12 +7,7 @@ import {
   type WeightPrecision,
   type WeightVariant,
 } from '@servegym/simulator';
-import {
-  type EngineOverheads,
-  engineOverheads,
-  statedOverheads,
-  VLLM_OVERHEADS,
-} from '../data/engine-constants.ts';
+import { type EngineOverheads, engineOverheads, statedOverheads } from '../data/engine-constants.ts';
 import type { Gpu } from '../data/gpu.ts';
 import { expertParameters, kvOn, type ServedModel } from '../data/served-model.ts';
 import { layerCount } from '../data/transformer-shape.ts';
@@ -92,7 +87,7 @@ const LONGEST_CONTEXT = 131_072;
  * @throws {ProfileError} when the tables have no precision of the model, or none fits the memory.
  */
 export function tableProfile(tables: OperatorTables, options: TableProfileOptions): TableProfile {
-  const { model, parallel, overheads = VLLM_OVERHEADS } = options;
+  const { model, parallel, overheads = engineOverheads('vllm', null) } = options;
   requireDivisible(model, parallel);
   const blank = blankDivision(options, overheads);
   const { weights, errors } = weightsOf(tables, blank, options, overheads);
