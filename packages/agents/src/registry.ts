@@ -124,8 +124,8 @@ export interface EnvironmentAgents<
   readonly ppoSteps?: number;
   /** True where tasks in files and traffic of one's own are learned too, with jobs for others. */
   readonly learnsVariants?: boolean;
-  /** The way to learn one policy for any server, where there is one. */
-  readonly learnsAny?: Algorithm;
+  /** The ways to learn one policy for any server. */
+  readonly learnsAny?: readonly Algorithm[];
   /** Anchors of the episodes of a season, where they are not judged by their grader. */
   readonly season?: {
     anchors(
@@ -162,10 +162,10 @@ export const AGENTS = {
     baselines: ['heuristic', 'random', 'default'],
     createPolicy: createServePolicy,
     loadPolicy: loadServePolicy,
-    algorithms: ['ppo', 'distill', 'static'],
+    algorithms: ['ppo', 'distill', 'rollout', 'static'],
     ppoSteps: 480_000,
     learnsVariants: true,
-    learnsAny: 'ppo',
+    learnsAny: ['ppo', 'rollout'],
     check: checkTask,
     season: SERVE_SEASON,
     knobDominance: checkKnobDominance,
@@ -192,7 +192,7 @@ export const AGENTS = {
     createPolicy: createFleetPolicy,
     loadPolicy: loadFleetPolicy,
     algorithms: ['ppo', 'cem'],
-    learnsAny: 'cem',
+    learnsAny: ['cem'],
     check: checkFleetTask,
     tune: tuneFleet,
   } satisfies EnvironmentAgents<FleetAction, FleetObservation, FleetTask> & Extras,

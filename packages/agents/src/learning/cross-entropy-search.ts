@@ -32,7 +32,7 @@ export interface SearchGeneration {
   readonly steps: number;
   /** Of an episode, over the points of the generation and over its best. */
   readonly meanReturn: number;
-  readonly eliteReturn: number;
+  readonly eliteReturn?: number;
 }
 
 /**
@@ -86,7 +86,7 @@ export class CrossEntropySearch {
 }
 
 /** A search on the training split. */
-interface SearchRun {
+export interface SearchRun {
   /** Windows to play; rounded up to whole generations. */
   readonly steps: number;
   readonly seed: number;

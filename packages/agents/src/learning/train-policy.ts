@@ -5,9 +5,17 @@ import { type TunedConstant, tuneConstant } from './coordinate-search.ts';
 import { type SearchGeneration, searchDemand } from './cross-entropy-search.ts';
 import { haveDemonstrated } from './demonstrate.ts';
 import { DISTILLATION_ROUNDS, type DistillationRound, distill } from './distill.ts';
-import { encodeJsonPolicy, FLEET_LEARNER, knownTask } from './learners.ts';
+import {
+  ANY_SERVER,
+  encodeJsonPolicy,
+  encodeNetwork,
+  FLEET_LEARNER,
+  knownTask,
+  PRECISION_LEARNER,
+} from './learners.ts';
 import { encodeOnnxActor } from './onnx-actor.ts';
 import { type PpoStart, type PpoUpdate, trainPpo } from './ppo.ts';
+import { improvePrecisions } from './precision-rollouts.ts';
 import { type ActorWeights, decodeActor } from './trained-actor.ts';
 import {
   encodeStoppedRun,
@@ -76,7 +84,7 @@ const LESSONS_SHARE = 0.5;
 /** Trains a policy. The same run gives the same files, bit for bit, wherever it is done and however often it stopped. */
 export async function trainPolicy(run: TrainingRun, options: TrainingOptions = {}): Promise<TrainedRun> {
   if (isNetworkAlgorithm(run.algorithm)) return trainNetwork(run, options);
-  return run.algorithm === 'cem' ? searchPolicy(run, options) : trainConstant(run, options);
+  return run.algorithm === 'static' ? trainConstant(run, options) : searchPolicy(run, options);
 }
 
 /** PPO, after the lessons of a teacher where there are any. */
@@ -143,24 +151,36 @@ async function learnFromTeacher(
   return { actor, shown };
 }
 
-/** The parameters of an autoscaler that a search by the cross-entropy method finds. */
+/** What is learned in rounds: parameters of an autoscaler, or the choice of precisions on any server. */
 async function searchPolicy(run: TrainingRun, options: TrainingOptions): Promise<TrainedRun> {
-  const { task, steps, seed } = run;
+  const { task, steps, seed, algorithm } = run;
   const { signal, onProgress } = options;
   const metrics: MetricsLine[] = [];
   const plan = {
     ...{ taskId: task, steps, seed, signal },
     onGeneration(generation: SearchGeneration) {
       const { steps: played, meanReturn, eliteReturn } = generation;
-      const line = { steps: played, mean_return: meanReturn, elite_return: eliteReturn };
+      const line = {
+        steps: played,
+        mean_return: meanReturn,
+        ...(eliteReturn && { elite_return: eliteReturn }),
+      };
       metrics.push(line);
       onProgress?.({ kind: 'generation', generation, metrics: line, share: Math.min(1, played / steps) });
     },
   };
+  const trainingOf = (played: number) => ({ algorithm, steps: played, seed });
+  const done = (policy: Uint8Array, played: number) => ({
+    ...{ steps: played, finalReturn: finalReturn(metrics), metrics, files: { policy } },
+  });
+  if (algorithm === 'rollout') {
+    const { weights, steps: played } = await improvePrecisions(plan);
+    const network = { taskId: ANY_SERVER, weights, training: trainingOf(played) };
+    return done(encodeNetwork(PRECISION_LEARNER, network), played);
+  }
   const { steps: played, ...found } = await searchDemand(task as FleetTaskId, plan);
-  const training = { algorithm: 'cem', steps: played, seed };
-  const policy = Buffer.from(encodeJsonPolicy(FLEET_LEARNER.environment, task, found, training));
-  return { steps: played, finalReturn: finalReturn(metrics), metrics, files: { policy } };
+  const json = encodeJsonPolicy(FLEET_LEARNER.environment, task, found, trainingOf(played));
+  return done(Buffer.from(json), played);
 }
 
 /** The best configuration that never changes. */

@@ -9,8 +9,8 @@ import { decodeCheckpoint, encodeCheckpoint, type PpoCheckpoint } from './ppo-ch
 
 /** PPO from random weights, or from a clone of a teacher. */
 export type NetworkAlgorithm = 'ppo' | 'distill';
-/** Networks, a search by the cross-entropy method, and the best configuration that never changes. */
-export type Algorithm = NetworkAlgorithm | 'cem' | 'static';
+/** Networks, rollouts of a rule, a search by the cross-entropy method, and the best configuration that never changes. */
+export type Algorithm = NetworkAlgorithm | 'rollout' | 'cem' | 'static';
 
 export function isNetworkAlgorithm(algorithm: Algorithm): algorithm is NetworkAlgorithm {
   return algorithm === 'ppo' || algorithm === 'distill';

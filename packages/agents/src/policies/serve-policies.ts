@@ -23,8 +23,8 @@ import {
   requireTask,
   SERVE_LEARNER,
 } from '../learning/learners.ts';
+import { playPrecisions } from '../learning/precision-rollouts.ts';
 import { decodeActor, TrainedActor } from '../learning/trained-actor.ts';
-import { playPrecisions } from './any-server.ts';
 import { catalogue, constantPolicy, createFrom, EpisodePolicy, randomPolicy } from './catalogue.ts';
 import { MpcPolicy, OraclePolicy } from './planner-policies.ts';
 import policies from './policies.json' with { type: 'json' };

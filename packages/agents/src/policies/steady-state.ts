@@ -242,19 +242,31 @@ export interface SteadyAdvice {
  * prices of its task, for the traffic of the last windows. It changes the precision where the gain repays the reload. The
  * division of the GPUs stays as the task has it.
  */
-export function adviseSteadyState(task: ServeTask, profile: EngineProfile): (window: Window) => SteadyAdvice {
-  const server = new Server(task, profile);
-  const belief: Belief = {
-    rate: 0,
-    prompt: 0,
-    answer: FIRST_ANSWER,
-    prefill: 1,
-    running: 0,
-    tokenMs: 0,
-    lost: 0,
-  };
-  const seenWindows: { readonly emitted: number; readonly arrived: number }[] = [];
-  return ({ observation: seen, previousAction: inForce, stepIndex }) => {
+export class SteadyAdvisor {
+  readonly #server: Server;
+  #belief: Belief = { rate: 0, prompt: 0, answer: FIRST_ANSWER, prefill: 1, running: 0, tokenMs: 0, lost: 0 };
+  #windows: readonly { readonly emitted: number; readonly arrived: number }[] = [];
+
+  constructor(task: ServeTask, profile: EngineProfile, server = new Server(task, profile)) {
+    this.#server = server;
+  }
+
+  /** An advisor that has seen the same windows. */
+  fork(): SteadyAdvisor {
+    const forked = new SteadyAdvisor(this.#server.task, this.#server.profile, this.#server);
+    forked.#belief = { ...this.#belief };
+    forked.#windows = [...this.#windows];
+    return forked;
+  }
+
+  /** Call it once for each window, in order. */
+  advise({ observation: seen, previousAction: inForce, stepIndex }: Window): SteadyAdvice {
+    const [server, belief, seenWindows] = [
+      this.#server,
+      this.#belief,
+      this.#windows as { readonly emitted: number; readonly arrived: number }[],
+    ];
+    const { task, profile } = server;
     const { quantization_tier: current } = inForce;
     if (stepIndex > 0) watch(server, belief, seenWindows, seen, current);
     const priced = task.phases.filter(
@@ -325,13 +337,13 @@ export function adviseSteadyState(task: ServeTask, profile: EngineProfile): (win
       tier: states.indexOf(chosen),
       at,
     };
-  };
+  }
 }
 
 /** The configuration of the best steady state. */
 export function playSteadyState(task: ServeTask, profile: EngineProfile): (window: Window) => ServeAction {
-  const advise = adviseSteadyState(task, profile);
-  return (window) => advise(window).action;
+  const advisor = new SteadyAdvisor(task, profile);
+  return (window) => advisor.advise(window).action;
 }
 
 /** Takes in the last window. */

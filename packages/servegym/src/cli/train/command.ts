@@ -28,6 +28,7 @@ import { seedsForm, trainOne, trainSeeds } from './train-one.ts';
 const ALGORITHMS: Readonly<Record<Algorithm, string>> = {
   ppo: 'a network',
   distill: 'a network that first does what a teacher does',
+  rollout: 'a network that changes what steady-state chooses, with --servers any',
   cem: 'the parameters of an autoscaler of fleet',
   static: 'the best configuration that never changes',
 };
@@ -60,7 +61,7 @@ const options = {
   steps: whole('<n>', 1, 1e9, 'windows to learn from (default: 480000 for ppo on llmserve, else 120000)'),
   servers: {
     value: '<any>',
-    help: 'instead of --task: another server and traffic in each episode, for one policy of any (ppo on llmserve, cem on fleet)',
+    help: 'instead of --task: another server and traffic in each episode, for one policy of any (ppo or rollout on llmserve, cem on fleet)',
     choices: ['any'],
     conflicts: ['task', ...Object.keys(scenarioOptions)],
   },
@@ -133,7 +134,7 @@ async function readRun(options: TrainOptions): Promise<TrainingRun> {
     environment: entry,
     ppoSteps = STEPS,
     learnsVariants,
-    learnsAny,
+    learnsAny = [],
   } = agentsOf(environment);
   const { steps = algorithm === 'ppo' ? ppoSteps : STEPS } = options;
   const task = await readTask(options);
@@ -143,13 +144,16 @@ async function readRun(options: TrainOptions): Promise<TrainingRun> {
   if (algorithm !== 'ppo' && hasScenario) {
     throw new InputError(`expected --algo ppo, the one that learns on traffic of your own, got ${algorithm}`);
   }
-  if (servers && algorithm !== learnsAny) {
-    const known = LEARNABLE.map((id) => [id, agentsOf(id).learnsAny]).filter(
-      ([, algo]) => algo !== undefined,
+  if (servers && !learnsAny.includes(algorithm)) {
+    const known = LEARNABLE.flatMap((id) =>
+      (agentsOf(id).learnsAny ?? []).map((algo) => `--env ${id} --algo ${algo}`),
     );
     throw new InputError(
-      `expected ${known.map(([id, algo]) => `--env ${id} --algo ${algo}`).join(' or ')} beside --servers any, got --env ${environment} --algo ${algorithm}`,
+      `expected ${known.join(' or ')} beside --servers any, got --env ${environment} --algo ${algorithm}`,
     );
+  }
+  if (algorithm === 'rollout' && servers === undefined) {
+    throw new InputError('expected --servers any beside --algo rollout, which learns on no single task');
   }
   if (!algorithms.includes(algorithm)) {
     const known = algorithms.join(', ');

@@ -196,7 +196,8 @@ export function progressLine(run: TrainingRun, progress: TrainingProgress, clock
     case 'generation': {
       const { steps, meanReturn, eliteReturn } = progress.generation;
       const speed = Math.round(steps / clock.wallSeconds);
-      return `${counted(steps, 'window')}  ${speed}/s  return ${meanReturn.toFixed(1)}, of the best ${eliteReturn.toFixed(1)}`;
+      const best = eliteReturn === undefined ? '' : `, of the best ${eliteReturn.toFixed(1)}`;
+      return `${counted(steps, 'window')}  ${speed}/s  return ${meanReturn.toFixed(1)}${best}`;
     }
     case 'constant': {
       const { episodes, meanReturn, action } = progress.found;
@@ -270,9 +271,11 @@ export type TrainingReport = Awaited<ReturnType<typeof trainOne>>;
 type PolicyPaths = Readonly<Record<keyof TrainedRun['files'], string>> | { readonly policy: string };
 
 function policyPaths(folder: string, algorithm: Algorithm): PolicyPaths {
+  const policy = join(folder, 'policy.safetensors');
+  if (algorithm === 'rollout') return { policy };
   if (!isNetworkAlgorithm(algorithm)) return { policy: join(folder, 'policy.json') };
   return {
-    policy: join(folder, 'policy.safetensors'),
+    policy,
     onnx: join(folder, 'policy.onnx'),
     checkpoint: checkpointPath(folder),
   };
@@ -337,6 +340,7 @@ function readLines(path: string, until: number): MetricsLine[] {
 const TITLES: Readonly<Record<Algorithm, string>> = {
   ppo: 'PPO',
   distill: 'PPO after distillation',
+  rollout: 'Rollouts',
   cem: 'Cross-entropy search',
   static: 'Search of a constant',
 };
