@@ -10,12 +10,12 @@ export {
   agentsOf,
   EVALUATION_SPLITS,
   evaluate,
-  evaluateShifted,
+  evaluateScenarios,
   type FoundPolicy,
   findPolicy,
   isPolicyFile,
   record,
-  SHIFTED,
+  scenariosOf,
   tasksToPlay,
 } from './core/evaluate.ts';
 export {

@@ -63,6 +63,8 @@ export interface RegisteredEnvironment<
   readonly serverFeatures: readonly Feature[];
   /** Names of the changes of a task that test how policies generalise. */
   readonly shifts: readonly string[];
+  /** Scenarios of servers and traffic that policies of any server are never trained on, by name. */
+  readonly heldOut?: Readonly<Record<string, object>>;
   /** Schema of what a reset chooses beside `seed` and `episode_id`, with the tasks known now. */
   resetOptions(): z.ZodObject;
   /** The task that a reset plays, under its workload or trace, shift and profile. @throws EnvironmentError */

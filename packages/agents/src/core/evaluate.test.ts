@@ -5,7 +5,7 @@ import { type JobEngine, LocalJobs } from '@servegym/jobs';
 import { QueuedJobs, QueueWorker } from '@servegym/jobs/queue';
 import { type RedisProcess, startRedis } from '../../../../maintenance/test-servers/redis.ts';
 import { AGENT_JOB_KINDS } from '../agent-job-kinds.ts';
-import { evaluate, evaluateShifted, findPolicy, type PlayPlan } from './evaluate.ts';
+import { evaluate, evaluateScenarios, findPolicy, type PlayPlan, scenariosOf } from './evaluate.ts';
 import type { Evaluation } from './evaluate-policy.ts';
 
 const VERSION = 'a test';
@@ -116,10 +116,26 @@ describe('an evaluation with jobs', () => {
     }
   });
 
+  it('plays servers and traffic that are held out from training', async () => {
+    const scenarios = scenariosOf('llmserve', 'held-out')!;
+    const { L40S, Mooncake } = scenarios;
+    const own = { ...plan, taskIds: ['static_workload'], seeds: firstSeeds('test', 1) };
+    const found = await evaluateScenarios(own, { L40S: L40S!, Mooncake: Mooncake! });
+    const alone = await evaluate({ ...own, inputs: { scenario: L40S as { profile: string } } });
+    assert.deepEqual([...found.keys()], ['L40S', 'Mooncake']);
+    assert.deepEqual(found.get('L40S')!.tasks[0]!.return, alone.tasks[0]!.return);
+    assert.notDeepEqual(found.get('Mooncake')!.tasks[0]!.return, alone.tasks[0]!.return);
+    assert.deepEqual([scenariosOf('llmserve', 'test'), scenariosOf('fleet', 'held-out')], [undefined, {}]);
+  });
+
   it('plays a task of one’s own under shifts', async () => {
     llmserve.tasks.add(ownTask(4));
     const [jobs] = engines;
-    const shifted = await evaluateShifted({ ...plan, seeds: firstSeeds('test', 1) }, jobs!);
+    const shifted = await evaluateScenarios(
+      { ...plan, seeds: firstSeeds('test', 1) },
+      scenariosOf('llmserve', 'shifted')!,
+      jobs!,
+    );
     const returns = [...shifted.values()].map(({ tasks }) => tasks[0].return.mean);
     assert.equal(new Set(returns).size, shifted.size);
   });

@@ -13,11 +13,15 @@ import { type Evaluation, evaluationOf, type PlayedTask, playTask } from './eval
 import { type JobInputs, jobsOn, type PlayableEnvironment, type PlayInputs, takeInputs } from './playable.ts';
 import { type Policy, playEpisode } from './policy.ts';
 
-/** In the place of a split: the test seeds under each shift. */
-export const SHIFTED = 'shifted';
+/** Source of the seeds of an evaluation; the last two are the test seeds in each of several scenarios. */
+export const EVALUATION_SPLITS = [...Object.keys(SEED_SPLITS), 'shifted', 'held-out'] as const;
 
-/** Source of the seeds of an evaluation. */
-export const EVALUATION_SPLITS = [...Object.keys(SEED_SPLITS), SHIFTED] as const;
+/** The scenarios of such a split by name: the shifts, or what is held out from training; `undefined` for the others. */
+export function scenariosOf(id: EnvironmentId, split: string): Readonly<Record<string, object>> | undefined {
+  const { shifts, heldOut = {} } = agentsOf(id).environment;
+  if (split === 'held-out') return heldOut;
+  return split === 'shifted' ? Object.fromEntries(shifts.map((shift) => [shift, { shift }])) : undefined;
+}
 
 /** The agents of an environment, for those who ask nothing that one alone has. */
 export function agentsOf(
@@ -119,15 +123,16 @@ export async function evaluate(plan: PlayPlan, jobs?: JobEngine): Promise<Evalua
   );
 }
 
-/** Plays and grades a policy under each shift. */
-export async function evaluateShifted(
+/** Plays and grades a policy in each of some scenarios. */
+export async function evaluateScenarios(
   plan: PlayPlan,
+  scenarios: Readonly<Record<string, object>>,
   jobs?: JobEngine,
 ): Promise<ReadonlyMap<string, Evaluation>> {
   const shifted = new Map<string, Evaluation>();
-  for (const shift of agentsOf(plan.environment).environment.shifts) {
-    const inputs = { ...plan.inputs, scenario: { ...plan.inputs?.scenario, shift } };
-    shifted.set(shift, await evaluate({ ...plan, inputs }, jobs));
+  for (const [name, scenario] of Object.entries(scenarios)) {
+    const inputs = { ...plan.inputs, scenario: { ...plan.inputs?.scenario, ...scenario } };
+    shifted.set(name, await evaluate({ ...plan, inputs }, jobs));
   }
   return shifted;
 }

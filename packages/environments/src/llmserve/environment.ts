@@ -38,7 +38,7 @@ import {
 import { episodeState, ServeEpisode } from './serve-episode.ts';
 import { activeKnobs, type ServeTask, serveTasks } from './serve-task.ts';
 import { describeServer, describeTask } from './server-description.ts';
-import { drawTrainingEpisode } from './training-distribution.ts';
+import { drawTrainingEpisode, HELD_OUT } from './training-distribution.ts';
 import { windowReport } from './window-metrics.ts';
 
 /** The task of a reset; with `servers`, on a drawn server and in windows that are as many for all. */
@@ -70,6 +70,7 @@ export const llmserve = {
   features: WINDOW_FEATURES,
   serverFeatures: SERVER_FEATURES,
   shifts: SHIFTS,
+  heldOut: HELD_OUT,
   resetOptions: serveResetOptions,
   choose: chosenTask,
   initialAction: (reset) => chosenTask(reset).defaultAction,

@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { findProfile, listProfiles } from '@servegym/profiles';
+import { chooseTask } from './scenario.ts';
 import { ServeEpisode } from './serve-episode.ts';
 import { SERVE_TASKS } from './serve-task.ts';
-import { drawTrainingEpisode, trainingProfiles } from './training-distribution.ts';
+import { drawTrainingEpisode, HELD_OUT as SCENARIOS, trainingProfiles } from './training-distribution.ts';
 
 /** Names of what policies of any server are tested on and never trained on. */
 const HELD_OUT = /l40s|mi300x|rtx ?4090|mistral|mixtral/i;
@@ -29,6 +30,15 @@ describe('the training distribution', () => {
     for (const task of drawn) {
       assert.equal(task.source, undefined);
       assert.ok(!('source' in task));
+    }
+  });
+
+  it('reaches none of the scenarios that are held out', () => {
+    assert.equal(Object.keys(SCENARIOS).length, 7);
+    for (const [name, scenario] of Object.entries(SCENARIOS)) {
+      const { profile, source } = chooseTask({ ...scenario, task_id: 'bursty_workload' });
+      const isPublic = source !== undefined;
+      assert.ok(isPublic || HELD_OUT.test(profile), name);
     }
   });
 

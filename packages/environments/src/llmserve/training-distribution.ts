@@ -3,7 +3,7 @@ import { type EngineProfile, RandomStream } from '@servegym/simulator';
 import { REQUEST_CLASSES } from '../tasks.ts';
 import { trainingProfileNames } from '../training-profiles.ts';
 import { scaledProfile } from './scaled-profile.ts';
-import { profileFits } from './scenario.ts';
+import { profileFits, type ServeScenario } from './scenario.ts';
 import { type Phase, SERVE_TASKS, type ServeTask } from './serve-task.ts';
 import { describeServer } from './server-description.ts';
 
@@ -37,6 +37,20 @@ const TRAINING_DISTRIBUTION = {
   memory: [0.6, 1.3],
   referenceCost: [0.5, 2],
 } as const;
+
+/**
+ * Scenarios of what is never drawn: GPUs and models that `training-profiles.ts` does not list, and public traces. What
+ * policies score on them is how well they carry over.
+ */
+export const HELD_OUT: Readonly<Record<string, ServeScenario>> = {
+  L40S: { profile: 'l40s-48gb-llama-3-8b' },
+  MI300X: { profile: 'mi300x-192gb-llama-3-8b' },
+  'RTX 4090': { profile: 'rtx4090-24gb-llama-3-8b' },
+  'Mistral 7B': { profile: 'a100-40gb-mistral-7b' },
+  'Azure conversation': { traffic: 'azure-conversation-2023' },
+  'Azure code': { traffic: 'azure-code-2023' },
+  Mooncake: { traffic: 'mooncake-conversation' },
+};
 
 type Range = readonly [number, number];
 

@@ -10,13 +10,13 @@ import {
   type Evaluation,
   evaluate,
   evaluatePolicy,
-  evaluateShifted,
+  evaluateScenarios,
   joinEvaluations,
   LlmClient,
   LlmPolicy,
   llmSettings,
   runBaseline,
-  SHIFTED,
+  scenariosOf,
   tasksToPlay,
   validAnswers,
 } from '@servegym/agents';
@@ -48,7 +48,7 @@ import { jobOptions, withJobs } from '../jobs.ts';
 import { type Column, printResult, table } from '../output/print-result.ts';
 import { showProgress, showShare } from '../output/progress.ts';
 import { checkTasks } from './check-tasks.ts';
-import { comparisonForm, evaluationForm, shiftedForm } from './evaluation-report.ts';
+import { comparisonForm, evaluationForm, scenariosForm } from './evaluation-report.ts';
 import { fleetForm, fleetRequests, playFleet } from './play-fleet.ts';
 import { recordPolicy } from './record-policy.ts';
 
@@ -363,13 +363,14 @@ export async function evaluatePolicies(options: EvaluateOptions): Promise<void> 
   for (const name of ['url', 'lines', 'maxSteps'] as const)
     if (options[name] !== undefined)
       throw new InputError(`${flagOf(name)} is for a single episode: add --seed <n>`);
-  if (split === SHIFTED && options.shift !== undefined)
+  const scenarios = scenariosOf(env, split);
+  const { shift, profile, traffic } = options;
+  if (scenarios && (shift ?? profile ?? traffic) !== undefined)
     throw new InputError(
-      `--split ${SHIFTED} plays every shift: leave out --shift ${options.shift}, or choose another --split`,
+      `--split ${split} chooses shift, profile and traffic itself: leave out --shift, --profile and --traffic, or choose another --split`,
     );
-  const { environment } = agentsOf(env);
-  if (split === SHIFTED && environment.shifts.length === 0)
-    throw new InputError(`expected a split of ${env}, which has no shifts, got ${split}`);
+  if (scenarios && Object.keys(scenarios).length === 0)
+    throw new InputError(`expected a split of ${env}, which has nothing ${split}, got ${split}`);
   // Policies may be for a task of this file.
   const { task, inputs } = await readInputs(options);
   const policies = await readPolicies(options);
@@ -378,7 +379,7 @@ export async function evaluatePolicies(options: EvaluateOptions): Promise<void> 
     throw new InputError(`expected --episodes to be from ${least} to ${MOST_EPISODES}, got ${episodes}`);
   const found = policies.flatMap((policy) => ('found' in policy ? [policy.found] : []));
   const taskIds = tasksToPlay(env, task, found);
-  const seeds = firstSeeds(split === SHIFTED ? 'test' : (split as SeedSplit), episodes);
+  const seeds = firstSeeds(scenarios ? 'test' : (split as SeedSplit), episodes);
   const { version } = agentsOf(env).playable(inputs);
   const { scenario } = inputs;
   const context = { environment: { id: env, version }, split, episodes, scenario };
@@ -386,7 +387,7 @@ export async function evaluatePolicies(options: EvaluateOptions): Promise<void> 
   const evaluateOne = async (policy: NamedPolicy, jobs: JobEngine): Promise<Evaluated> => {
     if ('model' in policy) return evaluateModel(policy.model, options, { taskIds, seeds, inputs });
     const plan = { environment: env, policy: policy.found, taskIds, seeds, inputs, onProgress: showShare };
-    return split === SHIFTED ? evaluateShifted(plan, jobs) : evaluate(plan, jobs);
+    return scenarios ? evaluateScenarios(plan, scenarios, jobs) : evaluate(plan, jobs);
   };
   showShare(0);
   const evaluated = await withJobs({ threads, queue }, async (jobs) => {
@@ -404,7 +405,7 @@ export async function evaluatePolicies(options: EvaluateOptions): Promise<void> 
   } else if ('policy' in first) {
     printResult(json, first, evaluationForm(context));
   } else {
-    printResult(json, first, shiftedForm(context));
+    printResult(json, first, scenariosForm(context, scenarios!));
   }
 }
 
@@ -414,7 +415,11 @@ async function evaluateModel(
   { env, split, llm = {} }: EvaluateOptions,
   plan: Pick<Parameters<typeof evaluate>[0], 'taskIds' | 'seeds' | 'inputs'>,
 ): Promise<Evaluation> {
-  if (split === SHIFTED) throw new InputError('a language model plays no --split shifted: name a --shift');
+  if (scenariosOf(env, split ?? 'test')) {
+    throw new InputError(
+      `a language model plays no --split ${split}: name a --shift, --profile or --traffic`,
+    );
+  }
   const playable = agentsOf(env).playable(plan.inputs);
   const settings = { ...llmSettings(process.env, { model }), timeoutSeconds: llm['answer-timeout'] };
   const asking = { history: llm.history, decideEvery: llm['decide-every'] };

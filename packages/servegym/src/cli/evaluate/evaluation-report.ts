@@ -1,10 +1,11 @@
-import type {
-  Estimate,
-  Evaluation,
-  GainFigures,
-  PairedDifference,
-  Standings,
-  TaskEvaluation,
+import {
+  type Estimate,
+  type Evaluation,
+  type GainFigures,
+  joinEvaluations,
+  type PairedDifference,
+  type Standings,
+  type TaskEvaluation,
 } from '@servegym/agents';
 import type { FleetScenario, ServeScenario } from '@servegym/environments';
 import { counted } from '@servegym/simulator';
@@ -141,23 +142,27 @@ function titledTable({ policy, tasks, overall, gains }: Evaluation, context: Eva
   ].join('\n');
 }
 
-/** An evaluation for each shift. */
-export function shiftedForm(context: EvaluationContext): Form<ReadonlyMap<string, Evaluation>> {
-  const under = (shift: string): EvaluationContext => ({
+/** An evaluation for each scenario. */
+export function scenariosForm(
+  context: EvaluationContext,
+  scenarios: Readonly<Record<string, object>>,
+): Form<ReadonlyMap<string, Evaluation>> {
+  const under = (name: string): EvaluationContext => ({
     ...context,
-    scenario: { ...context.scenario, shift } as ServeScenario,
+    scenario: { ...context.scenario, ...scenarios[name] } as ServeScenario,
   });
   return {
     json: (shifted) => ({
       agent: shifted.values().next().value?.policy,
       ...contextJson(context),
-      shifts: Object.fromEntries(
+      [context.split === 'shifted' ? 'shifts' : 'scenarios']: Object.fromEntries(
         [...shifted].map(([shift, evaluation]) => [shift, evaluationJson(evaluation, under(shift))]),
       ),
     }),
     text(shifted) {
       const tables = [...shifted].map(([shift, evaluation]) => titledTable(evaluation, under(shift)));
-      return [...tables, LEGEND].join('\n\n');
+      const { mean } = joinEvaluations(shifted).overall;
+      return [...tables, `mean score of all: ${mean.toFixed(3)}`, LEGEND].join('\n\n');
     },
   };
 }
