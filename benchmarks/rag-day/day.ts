@@ -175,19 +175,19 @@ function publishedHours(text: string) {
   });
 }
 
-/** So many minutes of each hour, from a random one on, with a minute of nothing between; and their seconds. */
-export function partOfDay(day: Trace, minutes: number, seed: number): { part: Trace; seconds: number } {
+/** So many minutes of each hour, from a random one on, with a gap of minutes between; and their seconds. */
+export function partOfDay(day: Trace, minutes: number, seed: number, gap: number) {
   const key = streamKey(seed, 'rag-day-parts');
-  const picked: number[] = [];
+  const ids: number[] = [];
   const arrivalMs: number[] = [];
   for (let hour = 0; hour < 24; hour++) {
     const start = hour * HOUR_MS + randomUniform(key, hour, 0) * (HOUR_MS - 60_000 * minutes);
     for (const [i, ms] of day.arrivalMs.entries()) {
       if (ms < start || ms >= start + 60_000 * minutes) continue;
-      picked.push(i);
-      arrivalMs.push(ms - start + 60_000 * (minutes + 1) * hour);
+      ids.push(i);
+      arrivalMs.push(ms - start + 60_000 * (minutes + gap) * hour);
     }
   }
-  const part = { ...pickRequests(day, Int32Array.from(picked)), arrivalMs: Float64Array.from(arrivalMs) };
+  const part: Trace = { ...pickRequests(day, Int32Array.from(ids)), arrivalMs: new Float64Array(arrivalMs) };
   return { part, seconds: 24 * 60 * minutes };
 }

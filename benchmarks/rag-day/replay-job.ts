@@ -23,17 +23,18 @@ const days = new Map<string, Promise<Trace>>();
 const parts = new Map<string, ReturnType<typeof partOfDay>>();
 const engines = new Map<string, Engines>();
 
-/** A deployment that cannot be made, as its weights do not fit, scores 0. */
+/** A deployment whose weights do not fit scores 0. Queues grow on from hour to hour; behind routers that was not tried. */
 export async function runJob(job: ReplayJob): Promise<ReplayResult & { readonly [key: string]: number }> {
   const { data, tables, kernelsAlone, copies, seed, minutes, deployment } = job;
   const dayKey = JSON.stringify([data, copies, seed]);
   const reading = days.get(dayKey) ?? readDay(data, copies, seed).then(({ day }) => day);
   days.set(dayKey, reading);
   const day = await reading;
-  const partKey = JSON.stringify([dayKey, minutes]);
+  const gap = deployment.router === undefined ? 0 : 1;
+  const key = JSON.stringify([dayKey, minutes, gap]);
   const { part, seconds } =
-    parts.get(partKey) ?? (minutes === 60 ? { part: day, seconds: 86_400 } : partOfDay(day, minutes, seed));
-  parts.set(partKey, { part, seconds });
+    parts.get(key) ?? (minutes === 60 ? { part: day, seconds: 86_400 } : partOfDay(day, minutes, seed, gap));
+  parts.set(key, { part, seconds });
   const enginesKey = `${tables} ${kernelsAlone}`;
   const known = engines.get(enginesKey) ?? new Engines(tables, kernelsAlone);
   engines.set(enginesKey, known);
