@@ -108,10 +108,10 @@ export function withConstants({ served, points }: PointServer, constants: Consta
   };
 }
 
-/** The logarithm of a latency over the measured one near some constants. */
+/** A latency over the measured one near some constants. */
 interface LinearRow {
   readonly point: OperatingPoint;
-  readonly error: number;
+  readonly ratio: number;
   /** By each constant, in its spreads. */
   readonly slopes: readonly number[];
   readonly spread: number;
@@ -172,23 +172,27 @@ async function linearRows(servers: readonly PointServer[], at: Constants, answer
       const all = [base, ...moved].flatMap((each) => ('error' in each[i][j] ? [] : [each[i][j]]));
       if (all.length <= NAMES.length) continue;
       for (const what of ['tpotMs', 'ttftMs'] as const) {
-        const [error, ...others] = all.map((answer) => Math.log(answer[what] / point[what]));
-        const slopes = others.map((other) => (other - error) / DIFFERENCE);
-        rows.push({ point, error, slopes, spread: SPREADS[what] });
+        const [ratio, ...others] = all.map((answer) => answer[what] / point[what]);
+        const slopes = others.map((other) => (other - ratio) / DIFFERENCE);
+        rows.push({ point, ratio, slopes, spread: SPREADS[what] });
       }
     }
   }
   return rows;
 }
 
+/** Least share of a latency that a linear model may leave of it. */
+const LEAST_SHARE = 0.05;
+
 /** Constants that suit rows, which are linear around others. Robust, since some rows are of servers that were disturbed. */
 function fitted(rows: readonly LinearRow[], at: Constants): Constants {
   const spreads = NAMES.map((name) => PRIORS[name][1]);
   const { parameters } = leastSquares(
     (steps) => [
-      ...rows.map(({ error, slopes, spread }) =>
-        robust(slopes.reduce((sum, slope, i) => sum + slope * steps[i], error) / spread),
-      ),
+      ...rows.map(({ ratio, slopes, spread }) => {
+        const moved = slopes.reduce((sum, slope, i) => sum + slope * steps[i], ratio);
+        return robust(Math.log(Math.max(LEAST_SHARE * ratio, moved)) / spread);
+      }),
       ...NAMES.map((name, i) => steps[i] + (at[name] - PRIORS[name][0]) / spreads[i]),
     ],
     NAMES.map(() => 0),

@@ -274,7 +274,7 @@ describe('operating points', () => {
     const source = (date: string) => ({
       silicon_data_source: `source_file=2026-${date}; silicon_concurrency=4`,
     });
-    const slow = { silicon_tpot_ms: 2.4, silicon_ttft_ms: 16 };
+    const slow = { silicon_tpot_ms: 20, silicon_ttft_ms: 200 };
     writeFileSync(
       join(folder, 'systems', 'silicon_sample.csv'),
       table(
@@ -292,7 +292,7 @@ describe('operating points', () => {
       (id) => all.find(({ point }) => point.id === id)!,
     );
     // The slow server pulls the constants up wherever it is not left out.
-    assert.ok(tpot(slowest, 'none') > 1.05 * tpot(slowest, 'campaign'), JSON.stringify(slowest));
+    assert.ok(tpot(slowest, 'none') > 1.5 * tpot(slowest, 'campaign'), JSON.stringify(slowest));
     assert.ok(tpot(other, 'campaign') >= tpot(other, 'none'), JSON.stringify(other));
     assert.equal(tpot(unknown, 'campaign'), tpot(unknown, 'none'));
   });

@@ -316,7 +316,7 @@ async function confirm({ server: url, traffic, ...options }: Values): Promise<vo
     const probes =
       trace === undefined
         ? confirmingLoads(profile, facts, 12 * options.minutes)
-        : [traceProbe(basename(trace.source), trace)];
+        : [traceProbe(existsSync(trace.source) ? basename(trace.source) : trace.source, trace)];
     const requests = probes.flatMap((probe) => probe.requests);
     await allow(
       facts,
