@@ -63,7 +63,8 @@ export const rateScaleOption = z
 
 /** The reset option `servers`. */
 export const serversOption = z.enum(['any']).optional().meta({
-  description: 'A server, traffic, objectives and prices drawn by the seed, instead of those of a task: `task_id` has no effect then',
+  description:
+    'A server, traffic, objectives and prices drawn by the seed, instead of those of a task: `task_id` has no effect then',
 });
 
 /** Windows of an episode on a drawn server: all alike, so that many can be played side by side. */
