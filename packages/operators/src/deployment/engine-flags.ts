@@ -127,13 +127,6 @@ function turn(key: KeyOf<boolean>, on: boolean, ...names: string[]): EngineFlag 
   };
 }
 
-/** A setting of a table: a number in a range, or one that a flag alone turns on or off. */
-function setting(key: unknown, value: unknown, names: readonly unknown[]): EngineFlag {
-  return typeof value === 'boolean'
-    ? turn(key as KeyOf<boolean>, value, ...(names as string[]))
-    : number(key as KeyOf<number>, value as number[], ...(names as string[]));
-}
-
 const NOT_SIMULATED = () => 'not simulated';
 /** Flags that change what is not simulated. */
 const notSimulated = (...names: string[]): EngineFlag => ({ names, read: NOT_SIMULATED });
@@ -242,8 +235,29 @@ const ENGINE_FLAGS: Readonly<Record<EngineName, readonly EngineFlag[]>> = {
   vLLM: [
     ...harmless,
     { names: ['--model'] },
-    ...flagLists.settings.map(([key, value, ...names]) => setting(key, value, names)),
+    number('tensorParallel', SIZES, '--tensor-parallel-size', '-tp'),
+    number('dataParallel', SIZES, '--data-parallel-size', '-dp'),
+    number('pipelineParallel', SIZES, '--pipeline-parallel-size', '-pp'),
+    turn('expertParallel', true, '--enable-expert-parallel'),
+    number('maxNumSeqs', SEQUENCES, '--max-num-seqs'),
+    number('maxNumActiveSeqs', SEQUENCES, '--max-num-active-seqs'),
+    number('maxNumBatchedTokens', TOKENS, '--max-num-batched-tokens'),
+    number('maxModelLen', CONTEXT, '--max-model-len'),
+    number('memoryShare', SHARE, '--gpu-memory-utilization'),
+    number('kvBlocks', [1, 2 ** 30], '--num-gpu-blocks-override'),
+    number('kvOffloadingGiB', [1e-6, 1e6, 0], '--kv-offloading-size'),
+    turn('prefixCaching', true, '--enable-prefix-caching'),
+    turn('prefixCaching', false, '--no-enable-prefix-caching'),
     number('apiServerCount', [1, MOST_API_SERVERS], '--api-server-count', '-asc'),
+    number('longPrefillTokenThreshold', [0, 10_000_000], '--long-prefill-token-threshold'),
+    turn('longPrefillTokenThresholdAdaptive', true, '--long-prefill-token-threshold-adaptive'),
+    number('watermark', [0, 0.99, 0], '--watermark'),
+    turn('wholePromptFits', true, '--scheduler-reserve-full-isl'),
+    turn('wholePromptFits', false, '--no-scheduler-reserve-full-isl'),
+    turn('chunkedPrefill', true, '--enable-chunked-prefill'),
+    turn('chunkedPrefill', false, '--no-enable-chunked-prefill', '--disable-chunked-prefill'),
+    turn('asyncScheduling', true, '--async-scheduling'),
+    turn('asyncScheduling', false, '--no-async-scheduling'),
     word('weights', QUANTIZATIONS, '--quantization', '-q'),
     kvCache('fp8'),
     speculativeConfig,

@@ -37,8 +37,8 @@ describe('the command line of a server', () => {
     };
     const [vllm, sglang] = servingCommands(started, vllmDefaults(started), 1);
     const flags =
-      '--long-prefill-token-threshold 512 --long-prefill-token-threshold-adaptive --watermark 0.01 ' +
-      '--no-scheduler-reserve-full-isl --no-enable-chunked-prefill --no-async-scheduling --api-server-count 4';
+      '--api-server-count 4 --long-prefill-token-threshold 512 --long-prefill-token-threshold-adaptive --watermark 0.01 ' +
+      '--no-scheduler-reserve-full-isl --no-enable-chunked-prefill --no-async-scheduling';
     assert.ok(vllm!.line.endsWith(` ${flags}`), vllm!.line);
     assert.match(vllm!.line, /--max-num-batched-tokens 8192 --max-model-len 8192 /);
     assert.ok(sglang!.notExpressed.join('; ').includes(flags));
