@@ -26,7 +26,12 @@ export {
 } from './search/candidate.ts';
 export { EvaluationRecord } from './search/evaluation-record.ts';
 export { TUNE_JOB_KINDS } from './search/evaluator.ts';
-export { parseSearchSpace, profileSpace, type SearchSpace } from './search/search-space.ts';
+export {
+  parseSearchSpace,
+  profileSpace,
+  type SearchSpace,
+  searchSpaceSchema,
+} from './search/search-space.ts';
 export { parseSlo, type SloTerm, TuningError } from './search/slo.ts';
 export { joinBlocks, type SplitTraffic, sliceTrace, splitTrace } from './search/traffic.ts';
 export { tuneProfile } from './tune/tune.ts';

@@ -1,9 +1,16 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { findProfile, listProfiles } from '@servegym/profiles';
+import { z } from 'zod';
 import { PLAN_SPACE } from '../plan/plan-fleet.ts';
 import { profileSpaceOf, TUNE_SPACE } from './candidate.ts';
-import { parseSearchSpace, profileSpace, profilesIn, searchedSpace } from './search-space.ts';
+import {
+  parseSearchSpace,
+  profileSpace,
+  profilesIn,
+  searchedSpace,
+  searchSpaceSchema,
+} from './search-space.ts';
 
 const ofModel = listProfiles().filter(({ model }) => model.name === 'Llama-3-8B');
 const KNOWN = { ...profileSpace(ofModel), ...TUNE_SPACE };
@@ -14,6 +21,15 @@ describe('a search space in JSON', () => {
     assert.deepEqual(parseSearchSpace(JSON.stringify(plan), 'space.json', KNOWN), plan);
     const own = { max_num_seqs: [7], split: [false, '2:3'], router: [{ overlap_score_credit: 0.5 }] };
     assert.deepEqual(parseSearchSpace(JSON.stringify(own), 'space.json', KNOWN), own);
+  });
+
+  it('has a schema that takes the space that is printed, and refuses what the reader refuses', () => {
+    const { properties, ...rest } = searchSpaceSchema(TUNE_SPACE) as { readonly properties: object };
+    assert.deepEqual(Object.keys(properties).sort(), Object.keys(TUNE_SPACE).sort());
+    const schema = z.fromJSONSchema(JSON.parse(JSON.stringify({ ...rest, properties })));
+    assert.ok(schema.safeParse(TUNE_SPACE).success);
+    for (const wrong of [{ max_num_seqs: [] }, { split: ['0:1'] }, { gpu: ['H100'] }, { kv_fraction: [1.5] }])
+      assert.ok(!schema.safeParse(wrong).success, JSON.stringify(wrong));
   });
 
   for (const [what, text, message] of [

@@ -18,7 +18,13 @@ export const SETTINGS = {
   quantization: z.enum(WEIGHT_PRECISIONS).describe('weights: the profile says how each was made'),
   prefix_caching: z.boolean().describe('schedule: as vLLM’s scheduler'),
   split: z
-    .union([z.literal(false), z.custom<SplitRatio>((value) => /^[1-9]\d?:[1-9]\d?$/.test(String(value)))])
+    .union([
+      z.literal(false),
+      z
+        .string()
+        .regex(/^[1-9]\d?:[1-9]\d?$/)
+        .transform((text) => text as SplitRatio),
+    ])
     .describe('engines that prefill to those that decode; the transfer is that of the profile'),
   priority: z.boolean().describe('schedule: as vLLM’s scheduler'),
   max_num_active_seqs: orOff.describe('schedule: as vLLM’s scheduler'),
@@ -81,6 +87,12 @@ export type SearchSpace = {
 const schema = z.strictObject(
   Object.fromEntries(DIMENSION_NAMES.map((name) => [name, z.array(DIMENSIONS[name]).min(1, NO).optional()])),
 );
+
+/** JSON Schema of a space with the dimensions of a question. */
+export function searchSpaceSchema(known: SearchSpace): object {
+  const names = Object.keys(known).map((name) => [name, true as const]);
+  return z.toJSONSchema(schema.pick(Object.fromEntries(names)), { io: 'input' });
+}
 
 /** A space from JSON. @param known dimensions of the question. @throws TuningError `INVALID_SEARCH_SPACE` */
 export function parseSearchSpace(text: string, source: string, known: SearchSpace): SearchSpace {

@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { EvaluationRecord, parseSearchSpace, type SearchSpace } from '@servegym/operators';
+import { EvaluationRecord, parseSearchSpace, type SearchSpace, searchSpaceSchema } from '@servegym/operators';
 import type { OptionTable, OptionValues } from '../command-table.ts';
 import { InputError } from '../failure.ts';
 import { readInputFile, requireWritable } from '../files.ts';
@@ -10,7 +10,7 @@ import { printResult } from '../output/print-result.ts';
 export const searchOptions = {
   search: {
     value: '<names|file.json>',
-    help: 'dimensions to search: names, or a file of their values, which `print` prints (default: `default`)',
+    help: 'dimensions to search: names, or a file of their values, which `print` prints, and `schema` the JSON Schema of it (default: `default`)',
   },
   resume: {
     value: '<file>',
@@ -19,7 +19,7 @@ export const searchOptions = {
 } as const satisfies OptionTable;
 
 /**
- * The space that `--search` asks for; the whole of it without a name. `print`: prints that, for `--search`, and answers `undefined`.
+ * The space that `--search` asks for; the whole of it without a name. `print` and `schema`: prints that, or its JSON Schema, and answers `undefined`.
  * @param base what `default` stands for
  * @param known values of every dimension of the command
  * @throws InputError or TuningError
@@ -29,8 +29,8 @@ export async function readSearchSpace(
   base: SearchSpace,
   known: SearchSpace,
 ): Promise<SearchSpace | undefined> {
-  if (text === 'print') {
-    printResult(true, base, { text: String });
+  if (text === 'print' || text === 'schema') {
+    printResult(true, text === 'print' ? base : searchSpaceSchema(known), { text: String });
     return undefined;
   }
   if (text === undefined) return base;
@@ -42,7 +42,7 @@ export async function readSearchSpace(
       if (name === 'default') return Object.entries(base);
       if (name in known) return [[name, known[name as keyof SearchSpace]]];
       throw new InputError(
-        `--search: expected \`print\`, a file, \`default\` or some of ${Object.keys(known).join(', ')}, got \`${name}\``,
+        `--search: expected \`print\`, \`schema\`, a file, \`default\` or some of ${Object.keys(known).join(', ')}, got \`${name}\``,
       );
     }),
   );
