@@ -82,7 +82,7 @@ describe("training and comparing on a task of one's own", () => {
       ],
       [
         ['evaluate', 'default', 'random', '--split', 'shifted', '--shift', 'rate_1.5'],
-        /--split shifted plays every shift: leave out --shift rate_1\.5/,
+        /--split shifted chooses the shift itself: leave out --shift rate_1\.5/,
       ],
     ] as const) {
       const { code, stderr } = await runCommand(...args);

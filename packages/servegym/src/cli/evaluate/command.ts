@@ -364,11 +364,12 @@ export async function evaluatePolicies(options: EvaluateOptions): Promise<void> 
     if (options[name] !== undefined)
       throw new InputError(`${flagOf(name)} is for a single episode: add --seed <n>`);
   const scenarios = scenariosOf(env, split);
-  const { shift, profile, traffic } = options;
-  if (scenarios && (shift ?? profile ?? traffic) !== undefined)
-    throw new InputError(
-      `--split ${split} chooses shift, profile and traffic itself: leave out --shift, --profile and --traffic, or choose another --split`,
-    );
+  const chosen = Object.values(scenarios ?? {}).flatMap((scenario) => Object.keys(scenario));
+  for (const name of ['shift', 'profile', 'traffic'] as const)
+    if (chosen.includes(name) && options[name] !== undefined)
+      throw new InputError(
+        `--split ${split} chooses the ${name} itself: leave out --${name} ${options[name]}, or choose another --split`,
+      );
   if (scenarios && Object.keys(scenarios).length === 0)
     throw new InputError(`expected a split of ${env}, which has nothing ${split}, got ${split}`);
   // Policies may be for a task of this file.
