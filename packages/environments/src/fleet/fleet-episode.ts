@@ -260,7 +260,7 @@ export class FleetEpisode {
   }
 
   /** State that the rest of the episode depends on. */
-  snapshot() {
+  snapshot(): FleetEpisodeSnapshot {
     return {
       fleet: this.fleet.snapshot(),
       window: this.window,
@@ -275,7 +275,7 @@ export class FleetEpisode {
   }
 
   /** Goes back to where `snapshot` was taken. The ledger is that of the next window played. */
-  restore(snapshot: ReturnType<FleetEpisode['snapshot']>): void {
+  restore(snapshot: FleetEpisodeSnapshot): void {
     this.fleet.restore(snapshot.fleet);
     this.window = snapshot.window;
     this.totals = { ...snapshot.totals };
@@ -328,6 +328,15 @@ export class FleetEpisode {
     this.ledger.classes[kind].refused++;
   }
 }
+
+/** The state of an episode, made by `snapshot` and taken by `restore`. */
+type FleetEpisodeSnapshot = Readonly<Pick<FleetEpisode, 'window' | 'totals' | 'action' | 'inFlight'>> & {
+  readonly fleet: ReturnType<Fleet['snapshot']>;
+  readonly nextStart: number;
+  readonly billedSeconds: readonly number[];
+  readonly dueTurns: readonly number[];
+  readonly answeredTurns: readonly (readonly [id: number, tick: number])[];
+};
 
 /** An action in the simulator's words. Replicas beyond those that there are GPUs for wait, as pods do in Kubernetes. */
 function fleetSettings({ maxReplicas, second }: FleetTask, action: FleetAction): FleetSettings {
