@@ -4,8 +4,8 @@ import type { LaunchSettings } from './engine-flags.ts';
 type Speculation = NonNullable<EngineProfile['speculation']>;
 
 /**
- * Exponent by which misses fall with the number of candidates: Medusa (Cai et al. 2024, arXiv 2401.10774) tells of heads that
- * guess 60 % of the tokens with one candidate and more than 80 % with five.
+ * Exponent by which misses fall with the number of candidates: the authors of Medusa (sites.google.com/view/medusa-llm, 2023) tell
+ * of heads that guess about 60 % of the tokens with one candidate and more than 80 % with five. Other heads may differ.
  */
 const MISSES = portableMath.log(0.4 / 0.2) / portableMath.log(5);
 
