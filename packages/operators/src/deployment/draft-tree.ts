@@ -12,7 +12,7 @@ const MISSES = portableMath.log(0.4 / 0.2) / portableMath.log(5);
 /** SGLang chooses the drafts where a line names an algorithm alone (`auto_choose_speculative_params`): chains for DeepSeek. */
 export function withSglangDrafts(settings: LaunchSettings, { model }: EngineProfile): LaunchSettings {
   if (settings.draft?.method === undefined || settings.speculationDepth !== undefined) return settings;
-  if (/deepseek/.test(model.name)) return { ...settings, speculationDepth: 3 };
+  if (/deepseek/i.test(model.name)) return { ...settings, speculationDepth: 3 };
   return { ...settings, speculationDepth: 5, draftCandidates: 4, verifyTokens: 8 };
 }
 
