@@ -7,8 +7,8 @@ import {
   ServeEpisode,
   type ServeScenario,
   type ServeTask,
+  serverOf,
 } from '@servegym/environments';
-import { findProfile } from '@servegym/profiles';
 import type { EngineProfile } from '@servegym/simulator';
 import { mean, percentileOfSorted, stratifiedBootstrap } from '@servegym/simulator/statistics';
 import { ANY_SERVER } from '../../packages/agents/src/learning/learners.ts';
@@ -23,18 +23,12 @@ const ANY_SERVER_FILE = readFileSync(
   new URL('../../packages/agents/weights/any-server.safetensors', import.meta.url),
 );
 
-/** Servers and traffic that policies of any server are never trained on, and the task itself. */
+/** The task itself and its shifts, and what policies of any server are never trained on. */
 const SCENARIOS: Readonly<Record<string, ServeScenario>> = {
   'its own task': {},
   'rate x1.5': { shift: 'rate_1.5' },
   'long prompts': { shift: 'long_prompts' },
-  L40S: { profile: 'l40s-48gb-llama-3-8b' },
-  MI300X: { profile: 'mi300x-192gb-llama-3-8b' },
-  'RTX 4090': { profile: 'rtx4090-24gb-llama-3-8b' },
-  'Mistral 7B': { profile: 'a100-40gb-mistral-7b' },
-  'Azure conversation': { traffic: 'azure-conversation-2023' },
-  'Azure code': { traffic: 'azure-code-2023' },
-  Mooncake: { traffic: 'mooncake-conversation' },
+  ...llmserve.heldOut,
 };
 
 /** Episodes of the training distribution: to choose on, with `--split validation`. */
@@ -84,7 +78,7 @@ function playedOn(scenario: string, taskId: string, times: number, seed: number)
     );
   }
   const task = llmserve.choose({ ...options, task_id: taskId });
-  const told = findProfile(task.profile);
+  const told = serverOf(task);
   return { task, told, options, profile: times === 1 ? told : scaledProfile(told, [times, times, times]) };
 }
 

@@ -47,7 +47,7 @@ export type {
   TaskId,
 } from './llmserve/schema.ts';
 export { ServeEpisode, type ServeEpisodeSnapshot, servingConfig } from './llmserve/serve-episode.ts';
-export { defineServeTask, type Phase, type ServeTask } from './llmserve/serve-task.ts';
+export { defineServeTask, type Phase, type ServeTask, serverOf } from './llmserve/serve-task.ts';
 export type { WindowReport } from './llmserve/window-metrics.ts';
 export { loadOptional, openAiClient } from './load-optional.ts';
 export type { DefinitionOptions, RegisteredEnvironment } from './registry.ts';

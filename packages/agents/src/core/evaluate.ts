@@ -129,12 +129,12 @@ export async function evaluateScenarios(
   scenarios: Readonly<Record<string, object>>,
   jobs?: JobEngine,
 ): Promise<ReadonlyMap<string, Evaluation>> {
-  const shifted = new Map<string, Evaluation>();
+  const evaluations = new Map<string, Evaluation>();
   for (const [name, scenario] of Object.entries(scenarios)) {
     const inputs = { ...plan.inputs, scenario: { ...plan.inputs?.scenario, ...scenario } };
-    shifted.set(name, await evaluate({ ...plan, inputs }, jobs));
+    evaluations.set(name, await evaluate({ ...plan, inputs }, jobs));
   }
-  return shifted;
+  return evaluations;
 }
 
 /** The windows of the episodes, one row each; see `recordEpisode`. */

@@ -70,7 +70,7 @@ class Onlooker {
 
   see(window: Window): SteadyAdvice {
     const advice = this.advisor.advise(window);
-    const seen = { ...window.observation, outlook: advice.outlook };
+    const seen = { ...window.observation, outlook: advice.outlook() };
     this.#encoder.encode(seen, window.previousAction, this.features);
     return advice;
   }

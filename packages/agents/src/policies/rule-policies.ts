@@ -4,8 +4,8 @@ import {
   type ServeAction,
   type ServeObservation,
   type ServeTask,
+  serverOf,
 } from '@servegym/environments';
-import { findProfile } from '@servegym/profiles';
 import { kvMemoryGiB } from '@servegym/simulator';
 import type { Policy, PolicyStep } from '../core/policy.ts';
 import { ANY_SERVER } from '../learning/learners.ts';
@@ -41,7 +41,7 @@ const DEPTHS = [
 export function heuristicPolicy(): Policy<ServeAction, ServeObservation> {
   return new EpisodePolicy('heuristic', ({ taskId, resetOptions }) => {
     const task = llmserve.choose({ ...resetOptions, task_id: taskId });
-    const gpuMemoryGb = (findProfile(task.profile).gpu.memoryGiB * GIB) / 1e9;
+    const gpuMemoryGb = (serverOf(task).gpu.memoryGiB * GIB) / 1e9;
     return (step) => holdMaskedKnobs(task, ruled(step, task.objectives.interactive.tpotMs, gpuMemoryGb));
   });
 }
@@ -194,7 +194,7 @@ const PATIENCE = 2;
 export function playRule(task: ServeTask, { kept, parameters }: ServeRule): RuledWindow {
   const { batchCap, rush, longPrompt, dear, kvTarget, headroomGb } = parameters;
   const depths = { FP16: parameters.fp16Depth, INT8: parameters.int8Depth, INT4: parameters.int4Depth };
-  const profile = findProfile(task.profile);
+  const profile = serverOf(task);
   const gpuGb = (profile.gpu.memoryGiB * GIB) / 1e9;
   const poolGb = (tier: ServeAction['quantization_tier']) => (kvMemoryGiB(profile, tier, true) * GIB) / 1e9;
   let wished = kept.quantization_tier;

@@ -5,9 +5,9 @@ import {
   type ServeAction,
   type ServeObservation,
   type ServeTask,
+  serverOf,
   type TaskId,
 } from '@servegym/environments';
-import { findProfile } from '@servegym/profiles';
 import type { EngineProfile, RandomStream } from '@servegym/simulator';
 import type { Policy, PolicyEpisode } from '../core/policy.ts';
 import {
@@ -125,7 +125,7 @@ export function loadServePolicy(file: Uint8Array): { readonly taskId: string; re
   const play = anyServerPlayer(file);
   const policy = new EpisodePolicy<ServeAction, ServeObservation>(ANY_SERVER_POLICY, (episode) => {
     const task = llmserve.choose({ ...episode.resetOptions, task_id: episode.taskId });
-    return play(task, findProfile(task.profile), episode);
+    return play(task, serverOf(task), episode);
   });
   return { taskId: ANY_SERVER, policy };
 }

@@ -6,8 +6,8 @@ import {
   type ServeAction,
   type ServeObservation,
   type ServeTask,
+  serverOf,
 } from '@servegym/environments';
-import { findProfile } from '@servegym/profiles';
 import {
   DraftTimer,
   type EngineProfile,
@@ -229,8 +229,8 @@ export const OUTLOOK_FEATURES: readonly Feature[] = [
 /** What the steady states of a window advise. */
 export interface SteadyAdvice {
   readonly action: ServeAction;
-  /** The figures of `OUTLOOK_FEATURES`. */
-  readonly outlook: Outlook;
+  /** The figures of `OUTLOOK_FEATURES`, until the next window. */
+  outlook(): Outlook;
   /** Place of its precision among `TIERS`. */
   readonly tier: number;
   /** The configuration with the precision of this place. */
@@ -245,7 +245,7 @@ export interface SteadyAdvice {
 export class SteadyAdvisor {
   readonly #server: Server;
   #belief: Belief = { rate: 0, prompt: 0, answer: FIRST_ANSWER, prefill: 1, running: 0, tokenMs: 0, lost: 0 };
-  #windows: readonly { readonly emitted: number; readonly arrived: number }[] = [];
+  #windows: { readonly emitted: number; readonly arrived: number }[] = [];
 
   constructor(task: ServeTask, profile: EngineProfile, server = new Server(task, profile)) {
     this.#server = server;
@@ -261,14 +261,11 @@ export class SteadyAdvisor {
 
   /** Call it once for each window, in order. */
   advise({ observation: seen, previousAction: inForce, stepIndex }: Window): SteadyAdvice {
-    const [server, belief, seenWindows] = [
-      this.#server,
-      this.#belief,
-      this.#windows as { readonly emitted: number; readonly arrived: number }[],
-    ];
+    const server = this.#server;
+    const belief = this.#belief;
     const { task, profile } = server;
     const { quantization_tier: current } = inForce;
-    if (stepIndex > 0) watch(server, belief, seenWindows, seen, current);
+    if (stepIndex > 0) watch(server, belief, this.#windows, seen, current);
     const priced = task.phases.filter(
       ({ qualityValue }) => Math.abs(qualityValue - seen.quality_value) < 1e-9,
     );
@@ -310,9 +307,9 @@ export class SteadyAdvisor {
     };
     const at = (tier: number) =>
       holdMaskedKnobs(task, stepIndex === 0 ? task.defaultAction : configured(states[tier]!));
-    const { interactive } = task.objectives;
-    const outlook = Object.fromEntries(
-      states.flatMap((state) => {
+    const outlook = (): Outlook => {
+      const { interactive } = task.objectives;
+      const predicted = states.flatMap((state) => {
         const { tier, gain, ttftMs, served, poolGb, depth } = state;
         const figures = {
           margin: gain - chosen.gain,
@@ -322,18 +319,19 @@ export class SteadyAdvisor {
           ...{ load: Math.min(4, state.load), depth: depth / 6, chosen: Number(state === chosen) },
         };
         return PREDICTED.map((name) => [`${tier}_${name}`, figures[name]] as const);
-      }),
-    );
-    return {
-      action: at(states.indexOf(chosen)),
-      outlook: {
-        ...outlook,
+      });
+      return {
+        ...Object.fromEntries(predicted),
         reward: chosen.reward,
         answer: portableMath.log(belief.answer / FIRST_ANSWER),
         cached: 1 - belief.prefill,
         lost: Math.min(1, belief.lost / LOST_WINDOWS),
         slower: belief.tokenMs > 0 ? portableMath.log(belief.tokenMs / tpotMs) : 0,
-      },
+      };
+    };
+    return {
+      action: at(states.indexOf(chosen)),
+      outlook,
       tier: states.indexOf(chosen),
       at,
     };
@@ -380,6 +378,6 @@ function watch(
 export function steadyStatePolicy(): Policy<ServeAction, ServeObservation> {
   return new EpisodePolicy('steady-state', ({ taskId, resetOptions }) => {
     const task = llmserve.choose({ ...resetOptions, task_id: taskId });
-    return playSteadyState(task, findProfile(task.profile));
+    return playSteadyState(task, serverOf(task));
   });
 }

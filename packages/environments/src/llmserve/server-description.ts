@@ -1,4 +1,3 @@
-import { findProfile } from '@servegym/profiles';
 import {
   DraftTimer,
   type EngineProfile,
@@ -17,7 +16,7 @@ import {
   type ServeObservation,
   type ServerDescription,
 } from './schema.ts';
-import { activeKnobs, type ServeTask } from './serve-task.ts';
+import { activeKnobs, type ServeTask, serverOf } from './serve-task.ts';
 
 /** Context of each decoding sequence in the times that describe a server, tokens. */
 const CONTEXT = 1024;
@@ -90,7 +89,7 @@ export function describeServer(task: ServeTask, profile: EngineProfile): ServerD
 export function describeTask(task: ServeTask) {
   const { objectives, reward, referenceCostPer1k } = task;
   const weights = REQUEST_CLASSES.map((kind) => `${kind} ${objectives[kind].weight}`).join(', ');
-  const profile = findProfile(task.profile);
+  const profile = serverOf(task);
   const { INT8, INT4 } = profile.weights;
   return {
     reward: `${reward.throughput} x tokens emitted / (emitted + owed to requests waiting) + ${reward.slo} x share of requests inside their SLO (weights: ${weights}) - ${reward.memory} x share of GPU memory that weights, draft and KV pool hold - ${reward.cost} x min(1, USD per 1k tokens / ${referenceCostPer1k}) - quality_value x (1 - quality), quality FP16 1, INT8 ${INT8?.quality}, INT4 ${INT4?.quality}; from -1 to 1.`,

@@ -194,6 +194,16 @@ export const MODELS: readonly ServedModel[] = ROWS.map(({ config, variants: _, .
   return servedModel({ checkpoint: 'FP16', ...model, ...described });
 });
 
+/** Each model behind its variants, whose aliases are among its own. */
+const CHECKPOINTS: readonly ServedModel[] = MODELS.flatMap((model, row) => [
+  ...(ROWS[row].variants ?? []).map((variant) => ({
+    ...model,
+    ...{ id: idOf(variant.name), draft: undefined, shapeOf: model.name },
+    ...variant,
+  })),
+  model,
+]);
+
 /** Endings of the names of quantized checkpoints. */
 const QUANTIZED =
   /[-_.](fp8([-_]dynamic)?|awq([-_]int4)?|gptq([-_]int4)?|int4|int8|w8a8|w4a16|quantized\.w8a8|quantized\.w4a16|nvfp4)$/i;
@@ -214,23 +224,13 @@ export function knownCheckpoint(
 ): { readonly model: ServedModel; readonly precision: WeightPrecision } | undefined {
   const plain = (text: string) => text.toLowerCase().replace(/^.*\//, '');
   const wanted = plain(checkpoint);
-  const all = MODELS.flatMap((model, row) => [
-    ...(ROWS[row].variants ?? []).map(
-      (variant): ServedModel => ({
-        ...model,
-        ...{ id: idOf(variant.name), draft: undefined, shapeOf: model.name },
-        ...variant,
-      }),
-    ),
-    model,
-  ]);
-  for (const model of all) {
+  for (const model of CHECKPOINTS) {
     for (const [precision, id] of Object.entries(model.checkpoints)) {
       if (plain(id) === wanted) return { model, precision: precision as WeightPrecision };
     }
   }
   const bare = wanted.replace(QUANTIZED, '');
-  const model = all.find(({ id, name, aliases, checkpoints }) =>
+  const model = CHECKPOINTS.find(({ id, name, aliases, checkpoints }) =>
     [id, name, ...aliases, ...Object.values(checkpoints)].some((each) => plain(each) === bare),
   );
   const ending = QUANTIZED.exec(wanted)?.[1] ?? '';
