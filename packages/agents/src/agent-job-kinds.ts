@@ -7,7 +7,6 @@ const anchors = new URL('planning/anchor-jobs.ts', import.meta.url).href;
 /** Job kinds that training, evaluation and recording submit, with their modules. */
 export const AGENT_JOB_KINDS: JobKinds = {
   'train-policy': new URL('learning/train-policy.ts', import.meta.url).href,
-  demonstrate: new URL('learning/demonstrate.ts', import.meta.url).href,
   'play-episodes': episodes,
   'record-episode': episodes,
   'reference-returns': anchors,

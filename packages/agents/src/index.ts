@@ -60,12 +60,9 @@ export {
 } from './learning/train-policy.ts';
 export {
   type Algorithm,
-  decodeStoppedRun,
   finalReturn,
-  isNetworkAlgorithm,
   learningTaskOf,
   type MetricsLine,
-  type StoppingPoint,
   type TrainingRun,
 } from './learning/training-run.ts';
 export type { PolicyDescription } from './policies/catalogue.ts';

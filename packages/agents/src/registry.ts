@@ -28,16 +28,7 @@ import {
 } from './core/playable.ts';
 import type { Policy } from './core/policy.ts';
 import { tuneConstant, tuneFleet, tunePhase, tuneRule } from './learning/coordinate-search.ts';
-import {
-  decodeNetwork,
-  decodePolicy,
-  encodeNetwork,
-  GYM_LEARNER,
-  networkMetadata,
-  SERVE_LEARNER,
-  type TrainedNetwork,
-} from './learning/learners.ts';
-import { encodeOnnxActor } from './learning/onnx-actor.ts';
+import { decodePolicy, GYM_LEARNER } from './learning/learners.ts';
 import type { Algorithm } from './learning/training-run.ts';
 import { SERVE_SEASON } from './planning/anchor-jobs.ts';
 import { checkFleetTask } from './planning/check-fleet.ts';
@@ -122,7 +113,7 @@ export interface EnvironmentAgents<
   readonly algorithms: readonly Algorithm[];
   /** Windows after which PPO gains little more, where more than elsewhere. */
   readonly ppoSteps?: number;
-  /** True where tasks in files and traffic of one's own are learned too, with jobs for others. */
+  /** True where tasks in files and traffic of one's own are learned too. */
   readonly learnsVariants?: boolean;
   /** The ways to learn one policy for any server. */
   readonly learnsAny?: readonly Algorithm[];
@@ -162,7 +153,7 @@ export const AGENTS = {
     baselines: ['heuristic', 'random', 'default'],
     createPolicy: createServePolicy,
     loadPolicy: loadServePolicy,
-    algorithms: ['ppo', 'distill', 'rollout', 'static'],
+    algorithms: ['ppo', 'rollout', 'static'],
     ppoSteps: 480_000,
     learnsVariants: true,
     learnsAny: ['ppo', 'rollout'],
@@ -172,15 +163,6 @@ export const AGENTS = {
     plan: planClairvoyant,
     tune: { constant: tuneConstant, phase: tunePhase, rule: tuneRule },
     tunedRules: TUNED_RULES_URL,
-    network: {
-      encode: (network: TrainedNetwork) => encodeNetwork(SERVE_LEARNER, network),
-      decode: (file: Uint8Array) => decodeNetwork(SERVE_LEARNER, file),
-      /** For ONNX runtimes. */
-      onnx: (file: Uint8Array) => {
-        const { taskId, weights } = decodeNetwork(SERVE_LEARNER, file);
-        return encodeOnnxActor(weights, networkMetadata(SERVE_LEARNER, taskId));
-      },
-    },
   } satisfies EnvironmentAgents<ServeAction, ServeObservation, ServeTask> & Extras,
   fleet: {
     playable: (inputs?: PlayInputs) => playable(fleet, inputs, readFleetWindow),

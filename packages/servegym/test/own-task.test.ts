@@ -73,10 +73,6 @@ describe("training and comparing on a task of one's own", () => {
     for (const [args, message] of [
       [['train', '--task', file, '--env', 'inferencegym'], /expected a task of inferencegym, one of 1, 2, 3/],
       [
-        ['train', '--resume', 'checkpoint.safetensors', '--task', file],
-        /'--resume <file>' cannot be used with option '--task <id\|file>'/,
-      ],
-      [
         ['evaluate', 'random', 'baseline', '--env', 'inferencegym', '--profile', 'x'],
         /--profile means nothing to inferencegym/,
       ],

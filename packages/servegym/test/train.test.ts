@@ -69,42 +69,6 @@ describe('servegym train', () => {
     assert.deepEqual(Object.keys(JSON.parse(evaluated.stdout).tasks), ['bursty_workload']);
   });
 
-  it('goes on after Ctrl-C as if it had not stopped', async () => {
-    const parts = join(folder, 'parts');
-    const stopped = spawn(process.execPath, [main, 'train', ...plan, '--threads', '1', '--out', parts], {
-      stdio: ['ignore', 'ignore', 'pipe'],
-    });
-    stopped.stderr.once('data', () => stopped.kill('SIGINT'));
-    assert.deepEqual(await once(stopped, 'exit'), [130, null]);
-    const before = metricsOf(parts);
-    assert.ok(before.length < 3, `stopped after ${before.length} updates`);
-
-    const resumed = await runCommand('train', '--resume', join(parts, 'checkpoint.safetensors'), '--json');
-    assert.equal(resumed.code, 0, resumed.stderr);
-    for (const name of ['policy.safetensors', 'policy.onnx', 'checkpoint.safetensors']) {
-      assert.ok(readFileSync(join(parts, name)).equals(readFileSync(join(whole, name))), name);
-    }
-    const learned = (out: string) => metricsOf(out).map(({ wall_s: _, steps_per_s: __, ...line }) => line);
-    assert.deepEqual(learned(parts), learned(whole));
-  });
-
-  for (const [algorithm, agent, args] of [
-    ['distill', 'distilled', ['--steps', '2048', '--teacher', 'heuristic', '--lessons', '3']],
-  ] as const) {
-    it(`learns by ${algorithm} what can be evaluated`, async () => {
-      const out = join(folder, algorithm);
-      const plan = ['--task', 'static_workload', '--algo', algorithm, ...args];
-      const trained = await runCommand('train', ...plan, '--out', out, '--json');
-      assert.equal(trained.code, 0, trained.stderr);
-      const { files, algorithm: told } = JSON.parse(trained.stdout);
-      assert.equal(told, algorithm);
-      assert.equal(metricsOf(out).length, 1);
-      const evaluated = await runCommand('evaluate', files.policy, '--episodes', '1', '--json');
-      assert.equal(evaluated.code, 0, evaluated.stderr);
-      assert.equal(JSON.parse(evaluated.stdout).agent, agent);
-    });
-  }
-
   it('keeps the best configuration found so far when Ctrl-C stops the search', async () => {
     const out = join(folder, 'static');
     const args = ['train', '--algo', 'static', '--task', 'static_workload', '--out', out, '--json'];
@@ -132,8 +96,6 @@ describe('servegym train', () => {
     for (const [args, message] of [
       [[], /expected --task, one of static_workload, bursty_workload, adversarial_multitenant/],
       [['--task', 'holiday'], /expected a task of llmserve, one of static_workload, .*, got holiday/],
-      [['--resume', file, '--steps', '9'], /'--resume <file>' cannot be used with option '--steps <n>'/],
-      [['--resume', file], /a-file: Expected at least 8 bytes, got 0/],
       [['--task', 'static_workload', '--steps', 'many'], /Expected a whole number from 1 to/],
       [['--task', 'static_workload', '--out', join(file, 'run')], /cannot write to .*a-file/],
     ] as const) {
@@ -164,10 +126,9 @@ describe('servegym train over several seeds', () => {
     assert.equal(one.code, 0, one.stderr);
     assert.equal(report.runs[1].final_return, JSON.parse(one.stdout).final_return);
     const inSeed = (seed: number, name: string) => readFileSync(join(together, `seed-${seed}`, name));
-    for (const name of ['policy.safetensors', 'policy.onnx', 'checkpoint.safetensors']) {
-      assert.ok(inSeed(4, name).equals(readFileSync(join(alone, name))), name);
-      assert.ok(!inSeed(3, name).equals(inSeed(4, name)), `${name} of another seed`);
-    }
+    const policy = 'policy.safetensors';
+    assert.ok(inSeed(4, policy).equals(readFileSync(join(alone, policy))));
+    assert.ok(!inSeed(3, policy).equals(inSeed(4, policy)), 'another seed learns something else');
     const learned = (lines: Buffer) =>
       lines
         .toString()
@@ -189,19 +150,13 @@ describe('servegym train over several seeds', () => {
     for (const [args, message] of [
       [['--seeds', '4..3'], /Expected a range of at most 1000 seeds such as 0\.\.9, got `4\.\.3`/],
       [['--seeds', '0..1', '--seed', '3'], /'--seeds <from\.\.to>' cannot be used with option '--seed <n>'/],
+      [['--seeds', '0..1', '--algo', 'static', '--shift', 'rate_1.5'], /expected --algo ppo, .*, got static/],
       [
-        ['--seeds', '0..1', '--algo', 'distill', '--shift', 'rate_1.5'],
-        /expected --algo ppo, .*, got distill/,
-      ],
-      [
-        ['--seeds', '0..1', '--algo', 'distill', '--env', 'inferencegym', '--task', '1'],
-        /expected --algo ppo, the one that learns inferencegym, got distill/,
+        ['--seeds', '0..1', '--algo', 'static', '--env', 'inferencegym', '--task', '1'],
+        /expected --algo ppo, the one that learns inferencegym, got static/,
       ],
       [['--seeds', '0..1', '--table', 'x.parquet'], /expected --env inferencegym beside --table/],
-      [
-        ['--queue', 'redis://localhost:1'],
-        /expected --seeds beside --queue: a single training with --algo ppo/,
-      ],
+      [['--queue', 'redis://localhost:1'], /expected --seeds beside --queue: a single training has no jobs/],
       [
         ['--seeds', '0..1', '--queue', 'redis://127.0.0.1:1'],
         /Cannot use the queue at redis:\/\/127\.0\.0\.1:1/,

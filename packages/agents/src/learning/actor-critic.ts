@@ -139,16 +139,6 @@ export function actorLayerSizes({ observationSize, headSizes, hidden }: ActorCri
   return [observationSize, ...hidden, headSizes.reduce((sum, size) => sum + size, 0)];
 }
 
-/** All that training changes in the networks. */
-export interface NetworkSnapshot {
-  /** The actor's parameters and then the critic's, and Adam's moments of them. */
-  readonly parameters: Float32Array;
-  readonly firstMoments: Float32Array;
-  readonly secondMoments: Float32Array;
-  /** Steps that Adam has taken. */
-  readonly adamSteps: number;
-}
-
 /** Small last layer: the first policy is nearly uniform. */
 const ACTOR_OUTPUT_GAIN = 0.01;
 const CRITIC_OUTPUT_GAIN = 1;
@@ -213,24 +203,6 @@ export class ActorCritic {
   initialize(random: RandomStream): void {
     this.actor.initialize(random, ACTOR_OUTPUT_GAIN);
     this.critic.initialize(random, CRITIC_OUTPUT_GAIN);
-  }
-
-  /** A copy of the parameters and of what Adam remembers. */
-  snapshot(): NetworkSnapshot {
-    const { parameters, firstMoments, secondMoments } = this.adam;
-    return {
-      parameters: Float32Array.from(parameters),
-      firstMoments: Float32Array.from(firstMoments),
-      secondMoments: Float32Array.from(secondMoments),
-      adamSteps: this.#adamSteps,
-    };
-  }
-
-  restore({ parameters, firstMoments, secondMoments, adamSteps }: NetworkSnapshot): void {
-    this.adam.parameters.set(parameters);
-    this.adam.firstMoments.set(firstMoments);
-    this.adam.secondMoments.set(secondMoments);
-    this.#adamSteps = adamSteps;
   }
 
   /** Steps against the gradients, shortened to a norm of `maxGradNorm` where they are longer, and clears them. */

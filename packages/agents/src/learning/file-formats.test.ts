@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { ProtobufMessage } from './protobuf-message.ts';
 import { decodeSafetensors, encodeSafetensors, type TensorFile } from './safetensors.ts';
 
 const file: TensorFile = {
@@ -69,19 +68,5 @@ describe('safetensors', () => {
     ] as const) {
       assert.throws(() => decodeSafetensors(bytes), { code: 'TENSOR_FILE', message });
     }
-  });
-});
-
-describe('ProtobufMessage', () => {
-  it('writes the examples of the encoding guide', () => {
-    const hex = (message: ProtobufMessage) => Buffer.from(message.encode()).toString('hex');
-    assert.equal(hex(new ProtobufMessage().integer(1, 150)), '089601');
-    assert.equal(hex(new ProtobufMessage().text(2, 'testing')), '120774657374696e67');
-    assert.equal(hex(new ProtobufMessage().message(3, new ProtobufMessage().integer(1, 150))), '1a03089601');
-  });
-
-  it('writes tags and integers beyond one byte', () => {
-    const bytes = new ProtobufMessage().integer(16, 2 ** 53 - 1).encode();
-    assert.deepEqual([...bytes], [0x80, 0x01, 255, 255, 255, 255, 255, 255, 255, 15]);
   });
 });

@@ -37,16 +37,6 @@ export const SERVE_PPO = {
   entropyCoef: [0.003, 0],
 } as const satisfies PpoRecipe;
 
-/** Recipe of PPO after cloning a teacher: small steps, and none of the actor before the critic knows the policy. */
-export const SERVE_FINE_TUNING = {
-  ...SERVE_PPO,
-  keepBonus: [1, 1],
-  learningRate: 3e-4,
-  entropyCoef: [0.001, 0],
-  targetKl: 0.015,
-  criticOnlySteps: 8192,
-} as const satisfies PpoRecipe;
-
 /** Recipe of PPO for `fleet`. */
 const FLEET_PPO = {
   ...PPO_DEFAULTS,

@@ -529,14 +529,4 @@ describe('one update', () => {
     assert.ok(Math.abs(entropy + 0.75 * Math.log(0.75) + 0.25 * Math.log(0.25)) < 1e-12);
     assert.equal(firstRatioError, 0);
   });
-
-  it('changes the critic only, until the policy may be trusted', () => {
-    const { ppo, source } = learner({ criticOnlySteps: UPDATE_ROWS, maxGradNorm: 3e-5 });
-    ppo.update();
-    const all = gradients([...source.rollout.actions], STANDARDIZED, TARGETS);
-    const criticOnly = all.map((gradient, i) => (i < 4 ? 0 : gradient));
-    assertAllNear(ppo.network.adam.parameters, stepped(criticOnly, 3e-5));
-    ppo.update();
-    assert.ok(ppo.network.adam.parameters.subarray(0, 4).every((weight) => weight !== 0));
-  });
 });

@@ -5,29 +5,19 @@ import { identityEnvironment } from '../../test/identity-environment.ts';
 import { simdKernels } from './kernels.ts';
 import { type LearningEnvironment, RUNNING, TERMINATED, TRUNCATED } from './learning-environment.ts';
 import { plainKernels } from './plain-kernels.fixture.ts';
-import { PPO_DEFAULTS, Ppo, type PpoOptions, type PpoStart } from './ppo.ts';
-import { decodeCheckpoint, encodeCheckpoint, resumePoint } from './ppo-checkpoint.ts';
+import { PPO_DEFAULTS, Ppo, type PpoOptions } from './ppo.ts';
 import { SerialRollouts } from './serial-rollouts.fixture.ts';
-import { decodeActor, encodeActor } from './trained-actor.ts';
 
-function learner(
-  changes: Partial<PpoOptions> = {},
-  make = identityEnvironment,
-  kernels = plainKernels(),
-  start: PpoStart = {},
-) {
+function learner(changes: Partial<PpoOptions> = {}, make = identityEnvironment, kernels = plainKernels()) {
   const options = {
     ...PPO_DEFAULTS,
     ...{ seed: 0, totalSteps: 20_000, groupSize: 1, minibatchSize: 64 },
     ...changes,
   };
   const { seed, groupSize } = options;
-  const plan = {
-    ...{ seed, hidden: [16], schedule: { seed, groupSize, traces: { first: 0, last: 1e6 } } },
-    ...(start.checkpoint && { resume: resumePoint(start.checkpoint) }),
-  };
+  const plan = { seed, hidden: [16], schedule: { seed, groupSize, traces: { first: 0, last: 1e6 } } };
   const source = new SerialRollouts(Array.from({ length: 8 }, make), 32, plan, kernels);
-  return new Ppo(source, kernels, options, start);
+  return new Ppo(source, kernels, options);
 }
 
 function train(ppo: Ppo) {
@@ -65,36 +55,6 @@ for (const makeKernels of [plainKernels, simdKernels]) {
 }
 
 describe('Ppo', () => {
-  it('goes on from a checkpoint in the middle of an episode as if it had not stopped, bit for bit', () => {
-    const options = { seed: 4, totalSteps: 2_560, keepBonus: [4, 2] as const };
-    const whole = learner(options, identityEnvironment, simdKernels());
-    const expected = train(whole);
-
-    const stopped = learner(options, identityEnvironment, simdKernels());
-    const before = [stopped.update(), stopped.update(), stopped.update()];
-    const { checkpoint } = decodeCheckpoint(encodeCheckpoint(stopped.checkpoint(), {}));
-    assert.ok(checkpoint.episodes.every(({ actions }) => actions.length > 0));
-    const resumed = learner(options, identityEnvironment, simdKernels(), { checkpoint });
-    assert.deepEqual([...before, ...train(resumed)], expected);
-    assert.deepEqual(resumed.checkpoint(), whole.checkpoint());
-    assert.deepEqual(resumed.actorWeights(), whole.actorWeights());
-    const again = learner(options, identityEnvironment, simdKernels(), { checkpoint: whole.checkpoint() });
-    assert.deepEqual(again.actorWeights(), whole.actorWeights());
-  });
-
-  it('starts from the file of an actor at the scale of observations and rewards that it ended at', () => {
-    const trained = learner({ seed: 4, totalSteps: 512 });
-    train(trained);
-    const { weights: actor } = decodeActor(encodeActor(trained.actorWeights(), {}));
-    const tuned = learner({ seed: 5, totalSteps: 512 }, identityEnvironment, plainKernels(), { actor });
-    assert.deepEqual(tuned.returns.moments, trained.returns.moments);
-    assert.deepEqual(tuned.observations.moments, trained.observations.moments);
-    assert.deepEqual(tuned.actorWeights().parameters, trained.actorWeights().parameters);
-    assert.equal(tuned.returns.moments.rows, 512);
-    tuned.update();
-    assert.equal(tuned.returns.moments.rows, 512 + 256);
-  });
-
   it('lets learning rate, entropy weight and keep bonus fall along the way', () => {
     const updates = train(
       learner({ totalSteps: 2_560, learningRate: 0.01, entropyCoef: [0.1, 0], keepBonus: [4, 2] }),

@@ -3,7 +3,6 @@ import { mean, variance } from '@servegym/simulator/statistics';
 import { ActorCritic, shuffle } from './actor-critic.ts';
 import { type FloatArray, type Kernels, simdKernels } from './kernels.ts';
 import { RUNNING, TERMINATED, TRUNCATED, type TraceSchedule } from './learning-environment.ts';
-import { EpisodeLog, type PpoCheckpoint, resumePoint } from './ppo-checkpoint.ts';
 import { publishPolicy, type Rollout, rolloutSize } from './rollout-player.ts';
 import { type RolloutSource, RolloutThreads } from './rollout-threads.ts';
 import { normalizeRow, RunningNormalizer } from './running-normalizer.ts';
@@ -50,8 +49,6 @@ export interface PpoOptions {
   readonly maxGradNorm: number;
   /** An update ends early once the new policy is this far from the old one, nats. */
   readonly targetKl: number;
-  /** Actions at the start from which only the critic learns: advantages mean nothing before it knows the policy. */
-  readonly criticOnlySteps: number;
 }
 
 /** Options that suit most tasks; recipes such as `SERVE_PPO` change what theirs need. */
@@ -68,7 +65,6 @@ export const PPO_DEFAULTS = {
   valueCoef: 0.5,
   maxGradNorm: 0.5,
   targetKl: 0.03,
-  criticOnlySteps: 0,
 } as const satisfies Omit<PpoOptions, 'seed' | 'totalSteps'>;
 
 /** Options, sizes of rollouts and layers for a family of environments. */
@@ -96,11 +92,9 @@ export interface PpoTraining {
   readonly seed: number;
   /** Threads that play; the result does not depend on it. */
   readonly threads: number;
-  readonly start?: PpoStart;
   /** Ends the training after the update at hand; what has been learned is kept. */
   readonly signal?: AbortSignal;
-  /** Called after each update. `checkpoint` copies the point that the run is at. */
-  readonly onUpdate?: (update: PpoUpdate, checkpoint: () => PpoCheckpoint) => void;
+  readonly onUpdate?: (update: PpoUpdate) => void;
 }
 
 /** Result of a training. */
@@ -108,16 +102,6 @@ export interface PpoTrained {
   readonly weights: ActorWeights;
   /** Actions learned from. */
   readonly steps: number;
-  /** Point that the run ended at. */
-  readonly checkpoint: PpoCheckpoint;
-}
-
-/** Start of a training: random weights and a nearly uniform policy where it says nothing. */
-export interface PpoStart {
-  /** Point of a run to go on from; the weights come out as if it had not stopped. */
-  readonly checkpoint?: PpoCheckpoint;
-  /** An actor that knows something already, and the moments of what it saw and, where it has them, of what it earned. */
-  readonly actor?: ActorWeights;
 }
 
 /** Figures of one update. */
@@ -147,25 +131,20 @@ export interface PpoUpdate {
 
 /** Trains a network with PPO on several threads. */
 export async function trainPpo(training: PpoTraining, kernels: Kernels = simdKernels()): Promise<PpoTrained> {
-  const { recipe, module, settings, traces, steps, seed, threads, start = {}, signal, onUpdate } = training;
+  const { recipe, module, settings, traces, steps, seed, threads, signal, onUpdate } = training;
   const { environments, rolloutSteps, hidden, ...options } = recipe;
-  const { checkpoint } = start;
   const source = await RolloutThreads.start({
     ...{ environments, steps: rolloutSteps, threads, module, settings },
-    plan: {
-      ...{ seed, hidden, schedule: { seed, groupSize: recipe.groupSize, traces } },
-      ...(checkpoint && { resume: resumePoint(checkpoint) }),
-    },
+    plan: { seed, hidden, schedule: { seed, groupSize: recipe.groupSize, traces } },
   });
   try {
-    const ppo = new Ppo(source, kernels, { ...options, seed, totalSteps: steps }, start);
+    const ppo = new Ppo(source, kernels, { ...options, seed, totalSteps: steps });
     while (!ppo.finished && !signal?.aborted) {
-      const update = ppo.update();
-      onUpdate?.(update, () => ppo.checkpoint());
+      onUpdate?.(ppo.update());
       // Rollouts block the thread: let progress be shown and signals be heard between them.
       await new Promise((resolve) => setImmediate(resolve));
     }
-    return { weights: ppo.actorWeights(), steps: ppo.steps, checkpoint: ppo.checkpoint() };
+    return { weights: ppo.actorWeights(), steps: ppo.steps };
   } finally {
     await source.close();
   }
@@ -179,9 +158,8 @@ export class Ppo {
   readonly observations: RunningNormalizer;
   /** Of the discounted returns; rewards are divided by their deviation. */
   readonly returns: RunningNormalizer;
-  #steps: number;
+  #steps = 0;
   readonly #source: RolloutSource;
-  readonly #log: EpisodeLog;
   readonly #size: number;
   readonly #minibatch: Minibatch;
   /** Normalized observations of the rollout, [N x O], and those that it does not go on from, [at most N x O]. */
@@ -200,11 +178,9 @@ export class Ppo {
   readonly #discountedReturns: Float64Array;
   readonly #episodeReturns: Float64Array;
 
-  /** With a checkpoint, `source` must go on from its `resumePoint`. */
-  constructor(source: RolloutSource, kernels: Kernels, options: PpoOptions, start: PpoStart = {}) {
+  constructor(source: RolloutSource, kernels: Kernels, options: PpoOptions) {
     const { rollout, plan } = source;
     const { environments, observationSize, headSizes } = rollout;
-    const { checkpoint, actor } = start;
     if (environments % options.groupSize !== 0) {
       throw new RangeError(
         `Expected \`groupSize\` to divide the ${environments} environments, got ${options.groupSize}`,
@@ -216,16 +192,8 @@ export class Ppo {
     const shape = { observationSize, headSizes, hidden: plan.hidden };
     this.network = new ActorCritic(kernels, shape, options.minibatchSize);
     this.network.initialize(new RandomStream(options.seed, 'weights'));
-    if (actor) this.network.adam.parameters.set(actor.parameters);
-    if (checkpoint) this.network.restore(checkpoint);
-    const moments = checkpoint?.observations ?? actor?.moments;
-    this.observations = moments ? RunningNormalizer.from(moments) : new RunningNormalizer(observationSize);
-    const returns = checkpoint?.returns ?? actor?.returns;
-    this.returns = returns ? RunningNormalizer.from(returns) : new RunningNormalizer(1);
-    this.#steps = checkpoint?.steps ?? 0;
-    // That of the last update: a finished run has no other.
-    if (checkpoint) this.network.keepBonus = this.#scheduleAt(this.#steps - this.#size).keepBonus;
-    this.#log = new EpisodeLog(environments, headSizes.length, checkpoint?.episodes);
+    this.observations = new RunningNormalizer(observationSize);
+    this.returns = new RunningNormalizer(1);
     this.#minibatch = new Minibatch(kernels, options.minibatchSize, observationSize, headSizes.length);
     this.#normalized = kernels.allocate(this.#size * observationSize);
     this.#nextNormalized = kernels.allocate(this.#size * observationSize);
@@ -234,10 +202,8 @@ export class Ppo {
     this.#nextValues = new Float64Array(this.#size);
     this.#advantages = new Float64Array(this.#size);
     this.#targets = new Float64Array(this.#size);
-    this.#discountedReturns = Float64Array.from(
-      checkpoint?.discountedReturns ?? new Float64Array(environments),
-    );
-    this.#episodeReturns = Float64Array.from(checkpoint?.episodeReturns ?? new Float64Array(environments));
+    this.#discountedReturns = new Float64Array(environments);
+    this.#episodeReturns = new Float64Array(environments);
   }
 
   /** Actions learned from so far. */
@@ -256,21 +222,7 @@ export class Ppo {
       shape,
       keepBonus,
       moments: this.observations.moments,
-      returns: this.returns.moments,
       parameters: adam.parameters.slice(0, actorParameterCount),
-    };
-  }
-
-  /** A copy of all that the next updates depend on. */
-  checkpoint(): PpoCheckpoint {
-    return {
-      steps: this.#steps,
-      ...this.network.snapshot(),
-      observations: this.observations.moments,
-      returns: this.returns.moments,
-      discountedReturns: [...this.#discountedReturns],
-      episodeReturns: [...this.#episodeReturns],
-      episodes: this.#log.episodes(),
     };
   }
 
@@ -311,7 +263,6 @@ export class Ppo {
     const parameters = adam.parameters.subarray(0, actorParameterCount);
     publishPolicy(policy, { parameters, observations, keepBonus });
     this.#source.play();
-    this.#log.append(rollout);
     for (let at = 0; at < this.#size; at++) {
       normalizeRow(rollout.observations, at, policy, this.#normalized, at);
       observations.observe(rollout.observations, at);
@@ -387,7 +338,6 @@ export class Ppo {
   #learn({ learningRate, entropyCoef }: { learningRate: number; entropyCoef: number }) {
     const { epochs, minibatchSize, clipCoef, valueCoef, maxGradNorm, targetKl } = this.options;
     const { gradients } = this.network.adam;
-    const isActorFixed = this.#steps < this.options.criticOnlySteps;
     const { rollout } = this.#source;
     const computed = {
       observations: this.#normalized,
@@ -415,7 +365,6 @@ export class Ppo {
           gradients.fill(0);
           break passes;
         }
-        if (isActorFixed) gradients.fill(0, 0, this.network.actorParameterCount);
         this.network.descend(learningRate, maxGradNorm);
       }
     }

@@ -58,13 +58,13 @@ describe('a choice of precisions', () => {
   it('is learned from rollouts, and plays any task on any server', async () => {
     const run = { environment: 'llmserve', task: 'any', algorithm: 'rollout', steps: 1, seed: 3 } as const;
     const generations: number[] = [];
-    const { files, steps } = await trainPolicy(run, {
+    const { policy: file, steps } = await trainPolicy(run, {
       onProgress(progress) {
         if (progress.kind === 'generation') generations.push(progress.generation.steps);
       },
     });
     assert.deepEqual([generations.length, generations.at(-1)], [3, steps]);
-    const { policy, taskIds } = findPolicy('llmserve', files.policy);
+    const { policy, taskIds } = findPolicy('llmserve', file);
     assert.deepEqual(taskIds, llmserve.tasks.ids());
     policy.reset({ taskId: 'static_workload', seed: 1, resetOptions: { shift: 'other_gpu' } });
     const episode = new ServeEpisode(llmserve.choose({ task_id: 'static_workload', shift: 'other_gpu' }), 1);

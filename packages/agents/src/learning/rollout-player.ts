@@ -97,24 +97,6 @@ export interface PlayPlan {
   readonly schedule: TraceSchedule;
   /** Units of the hidden layers of the actor. */
   readonly hidden: readonly number[];
-  /** Point to resume from. Default: the start of the first episodes. */
-  readonly resume?: ResumePoint;
-}
-
-/** Position of an environment, from which it can be restored. */
-export interface RunningEpisode {
-  /** Episodes that it has finished. */
-  readonly episode: number;
-  /** Bins that it has played in the running one, window by window, one a head. */
-  readonly actions: readonly number[];
-}
-
-/** Point to resume a training run from. */
-export interface ResumePoint {
-  /** Actions that each environment has played. */
-  readonly steps: number;
-  /** One for each environment. */
-  readonly episodes: readonly RunningEpisode[];
 }
 
 /** Share of a player. */
@@ -144,22 +126,21 @@ export class RolloutPlayer {
 
   constructor(environments: readonly LearningEnvironment[], share: PlayerShare, kernels: Kernels) {
     const { plan, rollout, policy, first } = share;
-    const { seed, hidden, resume } = plan;
+    const { seed, hidden } = plan;
     const count = environments.length;
     const heads = rollout.headSizes.length;
     this.#share = share;
     this.#environments = environments;
     this.#acting = new ActingPolicy(policy, { ...rollout, hidden }, kernels, count);
-    const drawn = (resume?.steps ?? 0) * heads;
     this.#draws = environments.map(
-      (_, e) => new RandomStream(seed, `actions of environment ${first + e}`, drawn),
+      (_, e) => new RandomStream(seed, `actions of environment ${first + e}`, 0),
     );
     this.#episodes = new Int32Array(count);
     this.#seeds = new Float64Array(count);
     this.#stepIndices = new Int32Array(count);
     this.#observations = new Float32Array(count * rollout.observationSize);
     this.#bins = new Int32Array(count * heads);
-    for (let e = 0; e < count; e++) this.#resume(e, resume?.episodes[first + e]);
+    for (let e = 0; e < count; e++) this.#startEpisode(e, 0);
   }
 
   /** Plays its columns of one rollout. Throws a `RangeError` when a reward is not finite. */
@@ -215,19 +196,6 @@ export class RolloutPlayer {
     this.#bins.set(environment.initialBins, e * heads);
     environment.reset(this.#seeds[e], this.#row(e));
     environment.advise?.(this.#bins.subarray(e * heads, (e + 1) * heads));
-  }
-
-  /** Starts an environment where it was, by playing its episode again. */
-  #resume(e: number, { episode, actions }: RunningEpisode = { episode: 0, actions: [] }): void {
-    this.#startEpisode(e, episode);
-    const heads = this.#share.rollout.headSizes.length;
-    const bins = this.#bins.subarray(e * heads, (e + 1) * heads);
-    for (let at = 0; at < actions.length; at += heads) {
-      bins.set(actions.slice(at, at + heads));
-      this.#environments[e].step(bins, this.#row(e));
-      this.#environments[e].advise?.(bins);
-      this.#stepIndices[e]++;
-    }
   }
 
   #row(e: number): Float32Array {

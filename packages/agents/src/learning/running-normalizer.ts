@@ -13,7 +13,7 @@ export interface FeatureScale {
 }
 
 /** Rows further than this many standard deviations off the mean are clipped. */
-export const NORMALIZED_CLIP = 10;
+const NORMALIZED_CLIP = 10;
 /** Added to the variance, so that a feature that has never moved does not explode when it first does. */
 const EPSILON = 1e-4;
 

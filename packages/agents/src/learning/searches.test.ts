@@ -236,11 +236,11 @@ describe('the policy that is learned on fleet', () => {
 describe('a training on fleet', async () => {
   const run = { environment: 'fleet', task: 'flash_crowds', algorithm: 'cem', steps: 1, seed: 0 } as const;
   // Stopped before the first generation: the policy is the one that the search begins with.
-  const { files } = await trainPolicy(run, { signal: AbortSignal.abort() });
-  const json = JSON.parse(new TextDecoder().decode(files.policy));
+  const { policy: file } = await trainPolicy(run, { signal: AbortSignal.abort() });
+  const json = JSON.parse(new TextDecoder().decode(file));
 
   test('begins where it is said to, and writes a file that can be played', () => {
-    const { policy, taskId } = loadFleetPolicy(files.policy);
+    const { policy, taskId } = loadFleetPolicy(file);
     assert.equal(taskId, 'flash_crowds');
     assert.ok(Math.abs(json.parameters.tpotShare - 0.8) < 1e-12);
     policy.reset({ taskId, seed: 1 });
@@ -255,7 +255,7 @@ describe('a training on fleet', async () => {
 
   test('on any fleet writes a file for every task', async () => {
     const any = await trainPolicy({ ...run, task: 'any' }, { signal: AbortSignal.abort() });
-    const { policy, taskId } = loadFleetPolicy(any.files.policy);
+    const { policy, taskId } = loadFleetPolicy(any.policy);
     assert.equal(taskId, 'any');
     policy.reset({ taskId: 'agents', seed: 1 });
   });

@@ -74,20 +74,6 @@ describe('TrainedActor', () => {
     );
   });
 
-  it('keeps by what rewards were divided, where it learned from rewards', () => {
-    const returns = { rows: 20, mean: [-3], spread: [80] };
-    const file = encodeActor({ ...weights, returns }, {});
-    assert.deepEqual(decodeActor(file).weights, { ...weights, returns });
-    assert.equal('returns' in decodeActor(encodeActor(weights, {})).weights, false);
-
-    const { tensors, metadata } = decodeSafetensors(file);
-    const { 'return.spread': _, ...incomplete } = tensors;
-    assert.throws(() => decodeActor(encodeSafetensors({ tensors: incomplete, metadata })), {
-      code: 'TENSOR_FILE',
-      message: /Expected a tensor `return.spread` of shape 1, got none/,
-    });
-  });
-
   it('lays its layers out as PyTorch does', () => {
     const { tensors } = decodeSafetensors(encodeActor(weights, {}));
     assert.deepEqual(tensors['actor.0.weight'].shape, [5, 3]);

@@ -12,8 +12,6 @@ export interface ActorWeights {
   readonly keepBonus: number;
   /** Of the observations it was trained on. */
   readonly moments: Moments;
-  /** Of the discounted returns, by whose deviation rewards were divided; none where it did not learn from rewards. */
-  readonly returns?: Moments;
   /** Weights [inputs x outputs] and bias of each layer in turn. */
   readonly parameters: FloatArray;
 }
@@ -60,16 +58,16 @@ function actingBytes(parameters: FloatArray): number {
  * Writes an actor as safetensors. The layers are `actor.0.weight` [outputs x inputs], `actor.0.bias`, `actor.1.weight`,
  * ... as PyTorch's `nn.Linear` has them, with tanh between. `observation.mean` and `observation.spread` (the sum of
  * squared distances over `observation.rows` rows) normalize what goes in; `keep_bonus` is added to the logit of the bin in
- * force. `return.mean`, `return.spread` and `return.rows`, of the discounted returns, are there where it learned from
- * rewards: to go on learning at the same scale. `metadata` is kept beside the shape.
+ * force. `metadata` is kept beside the shape.
  */
 export function encodeActor(
-  { shape, keepBonus, moments, returns, parameters }: ActorWeights,
+  { shape, keepBonus, moments, parameters }: ActorWeights,
   metadata: Readonly<Record<string, string>>,
 ): Uint8Array {
   const tensors: Record<string, Tensor> = {
-    ...momentTensors('observation', moments),
-    ...(returns && momentTensors('return', returns)),
+    'observation.mean': { shape: [moments.mean.length], values: Float64Array.from(moments.mean) },
+    'observation.spread': { shape: [moments.spread.length], values: Float64Array.from(moments.spread) },
+    'observation.rows': { shape: [1], values: Float64Array.of(moments.rows) },
     keep_bonus: { shape: [1], values: Float64Array.of(keepBonus) },
   };
   const sizes = actorLayerSizes(shape);
@@ -95,9 +93,11 @@ export function decodeActor(file: Uint8Array): {
 } {
   const { tensors, metadata } = decodeSafetensors(file);
   const shape = readShape(metadata.shape);
-  const moments = momentsOf(tensors, 'observation', shape.observationSize);
-  const isRewarded = Object.keys(tensors).some((name) => name.startsWith('return.'));
-  const returns = isRewarded && { returns: momentsOf(tensors, 'return', 1) };
+  const moments = {
+    rows: tensorOf(tensors, 'observation.rows', [1])[0],
+    mean: [...tensorOf(tensors, 'observation.mean', [shape.observationSize])],
+    spread: [...tensorOf(tensors, 'observation.spread', [shape.observationSize])],
+  };
   const sizes = actorLayerSizes(shape);
   const parameters = new Float32Array(parameterCount(sizes));
   let at = 0;
@@ -109,23 +109,7 @@ export function decodeActor(file: Uint8Array): {
     at += (inputs + 1) * outputs;
   }
   const keepBonus = tensorOf(tensors, 'keep_bonus', [1])[0];
-  return { weights: { shape, keepBonus, moments, ...returns, parameters }, metadata };
-}
-
-function momentTensors(of: string, { rows, mean, spread }: Moments): Record<string, Tensor> {
-  const tensor = (values: readonly number[]): Tensor => ({
-    shape: [values.length],
-    values: Float64Array.from(values),
-  });
-  return { [`${of}.mean`]: tensor(mean), [`${of}.spread`]: tensor(spread), [`${of}.rows`]: tensor([rows]) };
-}
-
-function momentsOf(tensors: Readonly<Record<string, Tensor>>, of: string, size: number): Moments {
-  return {
-    rows: tensorOf(tensors, `${of}.rows`, [1])[0],
-    mean: [...tensorOf(tensors, `${of}.mean`, [size])],
-    spread: [...tensorOf(tensors, `${of}.spread`, [size])],
-  };
+  return { weights: { shape, keepBonus, moments, parameters }, metadata };
 }
 
 function readShape(text: string | undefined): ActorCriticShape {

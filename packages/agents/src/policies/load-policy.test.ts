@@ -61,20 +61,6 @@ describe('data: the policies that come with the package', () => {
       }
     }
   });
-
-  it('come for ONNX runtimes too where they are networks', () => {
-    for (const name of SHIPPED_NAMES) {
-      for (const taskId of llmserve.tasks.shippedIds) {
-        const model = AGENTS.llmserve.network.onnx(readFileSync(shippedFile(name, taskId)));
-        assert.ok(
-          readFileSync(new URL(shippedFile(name, taskId).href.replace('.safetensors', '.onnx'))).equals(
-            model,
-          ),
-          `${name} on ${taskId}`,
-        );
-      }
-    }
-  });
 });
 
 describe('shippedPolicy', () => {

@@ -10,15 +10,12 @@ import {
 } from '@servegym/environments';
 import { type Policy, playEpisode } from '../core/policy.ts';
 import { tuneConstant, tunePhase } from '../learning/coordinate-search.ts';
-import { demonstrate, studentPolicy } from '../learning/demonstrate.ts';
-import { distill } from '../learning/distill.ts';
 import { encodeJsonPolicy, SERVE_LEARNER } from '../learning/learners.ts';
 import { LEARNABLE, SERVE_PPO } from '../learning/learning-tasks.ts';
 import { type PpoUpdate, trainPpo } from '../learning/ppo.ts';
 import { decodeActor, encodeActor } from '../learning/trained-actor.ts';
 import { planClairvoyant } from '../planning/plan-clairvoyant.ts';
 import { MpcPolicy } from './planner-policies.ts';
-import { heuristicPolicy } from './rule-policies.ts';
 import {
   createServePolicy,
   loadServePolicy,
@@ -148,19 +145,5 @@ describe('a network for a task that masks knobs', () => {
     const others = JSON.stringify(SERVE_LEARNER.codec({ ...MASKED_TASK, maskedKnobs: undefined }).bins);
     const unmasked = encodeActor(weights, { ...metadata, action_bins: others });
     assert.throws(() => loadServePolicy(unmasked), { code: /^POLICY_/, message: /action bins/ });
-  });
-
-  it('learns from a teacher what the teacher does with the knobs that are free', async () => {
-    const { headSizes } = SERVE_LEARNER.codec(MASKED_TASK);
-    const weights = await distill({
-      ...{ taskId, seed: 1, episodes: 3, minibatches: 20 },
-      demonstrate: async ({ traces, student }) => {
-        const player = student && studentPolicy(taskId, student);
-        const shown = traces.map((trace) => demonstrate(taskId, trace, heuristicPolicy(), player));
-        for (const { actions } of shown) assert.equal(actions.length, MASKED_TASK.windows * headSizes.length);
-        return shown;
-      },
-    });
-    await playFile(learningTask.encodeActor(weights, { algorithm: 'distill' }));
   });
 });

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { llmserve } from '@servegym/environments';
 import { type PlayedEpisode, playEpisode } from '../core/policy.ts';
-import { studentPolicy } from '../learning/demonstrate.ts';
+import { networkPolicy, SERVE_LEARNER } from '../learning/learners.ts';
 import { LEARNABLE } from '../learning/learning-tasks.ts';
 import { trainPpo } from '../learning/ppo.ts';
 import { createServePolicy, type ServePolicy, tunedConstant } from './serve-policies.ts';
@@ -37,7 +37,9 @@ async function play(policy: ServePolicy, seed: number): Promise<PlayedEpisode<un
 describe('ppo', async () => {
   const task = LEARNABLE.llmserve.learningTask({ task: 'static_workload' });
   const { weights } = await trainPpo({ ...task, steps: 24_000, seed: 0, threads: 1 });
-  const networkOf = () => studentPolicy('static_workload', weights);
+  const { static_workload } = llmserve.tasks.shipped;
+  const networkOf = (): ServePolicy =>
+    networkPolicy(SERVE_LEARNER, static_workload, { weights, training: {} });
 
   it('beats the default configuration on traffic that it has not seen, after seconds of training', async () => {
     let [trained, standard] = [0, 0];

@@ -1,15 +1,7 @@
 import { mkdirSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
-import { dirname, join } from 'node:path';
-import {
-  type Algorithm,
-  agentsOf,
-  decodeStoppedRun,
-  isNetworkAlgorithm,
-  learningTaskOf,
-  type StoppingPoint,
-  type TrainingRun,
-} from '@servegym/agents';
+import { join } from 'node:path';
+import { type Algorithm, agentsOf, learningTaskOf, type TrainingRun } from '@servegym/agents';
 import { ENVIRONMENT_IDS } from '@servegym/environments';
 import type { JobEngine } from '@servegym/jobs';
 import { counted } from '@servegym/simulator';
@@ -18,7 +10,6 @@ import { rangeOf, whole } from '../arguments/options.ts';
 import { readOwnTable, readScenario, scenarioOptions, taskNamed } from '../arguments/scenario-options.ts';
 import { defineCommand, type OptionTable, type OptionValues } from '../command-table.ts';
 import { InputError, untilInterrupted } from '../failure.ts';
-import { decodeInputFile } from '../files.ts';
 import { queue, withJobs } from '../jobs.ts';
 import { printResult } from '../output/print-result.ts';
 import { ProgressDisplay } from '../output/progress.ts';
@@ -27,7 +18,6 @@ import { seedsForm, trainOne, trainSeeds } from './train-one.ts';
 /** Result of each algorithm, for `--help`. */
 const ALGORITHMS: Readonly<Record<Algorithm, string>> = {
   ppo: 'a network',
-  distill: 'a network that first does what a teacher does',
   rollout: 'a network that changes what steady-state chooses, with --servers any',
   cem: 'the parameters of an autoscaler of fleet',
   static: 'the best configuration that never changes',
@@ -43,7 +33,6 @@ const MOST_SEEDS = 1000;
 
 /** Environments on which something is learned. */
 const LEARNABLE = ENVIRONMENT_IDS.filter((id) => agentsOf(id).algorithms.length > 0);
-const TEACHERS = agentsOf(DEFAULT_ENV).policies.map(({ name }) => name);
 
 const options = {
   task: { value: '<id|file>', help: 'a task, or for llmserve a file that holds one of your own' },
@@ -80,25 +69,7 @@ const options = {
     Math.min(MOST_THREADS, availableParallelism()),
   ),
   queue,
-  teacher: {
-    value: '<name>',
-    help: 'distill: the policy to learn from',
-    parse: teacherNamed,
-    default: 'mpc',
-  },
-  lessons: whole('<n>', 3, 100_000, 'distill: episodes that the teacher plays or comments on', 48),
-  resume: {
-    value: '<file>',
-    help: 'go on from a checkpoint.safetensors, as if the run had not stopped',
-    conflicts: [
-      ...['task', 'env', 'table', ...Object.keys(scenarioOptions), 'algo', 'steps', 'servers'],
-      ...['seed', 'seeds', 'queue', 'teacher', 'lessons'],
-    ],
-  },
-  out: {
-    value: '<folder>',
-    help: 'where to write (default: runs/<task>-<algo>-seed<n>, or where the run was)',
-  },
+  out: { value: '<folder>', help: 'where to write (default: runs/<task>-<algo>-seed<n>)' },
   json: { help: 'print one JSON object' },
 } as const satisfies OptionTable;
 
@@ -108,27 +79,23 @@ type TrainOptions = OptionValues<typeof options>;
 export const trainCommand = () =>
   defineCommand({
     options,
-    after: `ppo and distill write policy.safetensors, policy.onnx, checkpoint.safetensors, metrics and a learning curve; cem policy.json,
-metrics and curve; static policy.json. Ctrl-C keeps what was learned and ends with 130. With --seeds each seed has a folder.
---queue: the seeds, or the lessons of a single distill, are played by \`servegym worker\`s.`,
+    after: `ppo writes policy.safetensors, metrics and a learning curve; cem policy.json, metrics and curve; static policy.json. Ctrl-C
+keeps what was learned and ends with 130. With --seeds each seed has a folder. --queue: the seeds are played by
+\`servegym worker\`s.`,
     action: train,
   });
 
 async function train(options: TrainOptions): Promise<void> {
-  const { seeds, resume, algo, queue } = options;
-  if (resume !== undefined) return goOn(resume, options);
-  if (seeds === undefined && queue !== undefined && algo !== 'distill') {
-    throw new InputError(
-      `expected --seeds beside --queue: a single training with --algo ${algo} has no jobs for others`,
-    );
-  }
+  const { seeds, queue } = options;
+  if (seeds === undefined && queue !== undefined)
+    throw new InputError('expected --seeds beside --queue: a single training has no jobs for others');
   const run = await readRun(options);
   return seeds === undefined ? trainAlone(run, options) : trainEachSeed(run, seeds, options);
 }
 
 /** The run that the options ask for. @throws InputError for options that do not go together */
 async function readRun(options: TrainOptions): Promise<TrainingRun> {
-  const { env: environment, algo: algorithm, seed, teacher, lessons: episodes, table, servers } = options;
+  const { env: environment, algo: algorithm, seed, table, servers } = options;
   const {
     algorithms,
     environment: entry,
@@ -167,12 +134,11 @@ async function readRun(options: TrainOptions): Promise<TrainingRun> {
   }
   const run = {
     ...{ environment, task, algorithm, steps, seed },
-    ...(algorithm === 'distill' && { lessons: { teacher, episodes } }),
     ...(hasScenario && { scenario }),
     ...(table !== undefined && { table: await readOwnTable(table) }),
   } as TrainingRun;
   // Refuses a scenario or a table that the task cannot be learned under, before anything is written.
-  if (isNetworkAlgorithm(algorithm)) learningTaskOf(run);
+  if (algorithm === 'ppo') learningTaskOf(run);
   return run;
 }
 
@@ -188,21 +154,14 @@ async function readTask({ env, task: asked, servers }: TrainOptions): Promise<st
   throw new InputError(`expected a task of ${env}, one of ${all}, got ${asked}`);
 }
 
-/** Goes on with a run that stopped, as if it had not. */
-async function goOn(file: string, options: TrainOptions): Promise<void> {
-  const { run, stoppedAt } = await decodeInputFile(file, (bytes) => decodeStoppedRun(bytes, file));
-  return trainAlone(run, { ...options, out: options.out ?? dirname(file) }, stoppedAt);
-}
-
 async function trainAlone(
   run: TrainingRun,
-  { threads, queue, task: asked, out, json }: TrainOptions,
-  start?: StoppingPoint,
+  { threads, task: asked, out, json }: TrainOptions,
 ): Promise<void> {
   const folder = makeFolder(out ?? join('runs', `${runName(run)}-seed${run.seed}`));
   const { signal, close } = untilInterrupted();
   const started = performance.now();
-  const trained = await trainOne(run, folder, { threads, queue, signal, start });
+  const trained = await trainOne(run, folder, { threads, signal });
   close();
   // The policy learned until now is kept, but the training is not done.
   if (signal.aborted) process.exitCode = signal.reason.exitCode;
@@ -242,11 +201,6 @@ async function trainEachSeed(
 
 function runName({ environment, task, algorithm }: TrainingRun): string {
   return `${environment === DEFAULT_ENV ? '' : `${environment}-`}${task}-${algorithm}`;
-}
-
-function teacherNamed(text: string): string {
-  if (TEACHERS.includes(text)) return text;
-  throw new InvalidArgumentError(`Expected one of ${TEACHERS.join(', ')}, got \`${text}\`.`);
 }
 
 function parseSeeds(text: string): number[] {

@@ -1,10 +1,8 @@
-import { appendFileSync, existsSync, mkdirSync, readFileSync } from 'node:fs';
+import { appendFileSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import {
   type Algorithm,
-  agentsOf,
   finalReturn,
-  isNetworkAlgorithm,
   type MetricsLine,
   type PpoUpdate,
   trainSeeds as submitSeeds,
@@ -18,7 +16,6 @@ import type { Chart, Section } from '@servegym/operators/report';
 import { counted } from '@servegym/simulator';
 import { mean, sampleDeviation } from '@servegym/simulator/statistics';
 import { replaceFile } from '../files.ts';
-import { openJobs } from '../jobs.ts';
 import { type Form, table } from '../output/print-result.ts';
 import { ProgressDisplay } from '../output/progress.ts';
 import { canWriteReports, chartSvg, reportPage } from '../output/report-page.ts';
@@ -63,72 +60,36 @@ export function metricChart(metrics: readonly MetricsLine[], name: string): Char
   };
 }
 
-/** Time between two checkpoints of PPO, s. */
-const CHECKPOINT_EVERY_S = 20;
-
-/** Means of a training; without a queue of workers, threads of this process play lessons and generations. */
-type Means = Parameters<typeof trainPolicy>[1] & {
-  readonly threads: number;
-  readonly queue?: string | undefined;
-};
-
-/** Trains a policy. Shows the progress, and writes metrics, checkpoints and the policy into a folder that exists. */
-export async function trainOne(run: TrainingRun, folder: string, { threads, queue, signal, start }: Means) {
-  const { environment, algorithm, lessons } = run;
-  const checkpoint = checkpointPath(folder);
-  if (start === undefined && existsSync(checkpoint))
-    console.error(`note: an earlier run left ${checkpoint}; --resume with it goes on, this one begins anew`);
-  const resumed = start !== undefined && 'checkpoint' in start ? start.checkpoint.steps : undefined;
-  const firstStep = resumed ?? 0;
-  let log = resumed === undefined ? undefined : new TrainingLog(folder, resumed);
-  let lessonsGiven = start !== undefined && 'shown' in start ? start.shown.length : 0;
-  let started = performance.now();
-  let written = started;
+/** Trains a policy. Shows the progress, and writes metrics and the policy into a folder that exists. */
+export async function trainOne(
+  run: TrainingRun,
+  folder: string,
+  { threads, signal }: { readonly threads: number; readonly signal: AbortSignal },
+) {
+  let log: TrainingLog | undefined;
+  const started = performance.now();
   const display = new ProgressDisplay();
   const keepAndShow = (progress: TrainingProgress) => {
-    const now = performance.now();
-    const clock = { firstStep, wallSeconds: (now - started) / 1000 };
-    if (progress.kind === 'lesson') {
-      lessonsGiven = progress.lesson.shown.length;
-      replaceFile(checkpoint, progress.checkpoint());
-      // The speed that is shown is that of PPO.
-      started = performance.now();
-    } else if (progress.kind === 'update' && now - written >= 1000 * CHECKPOINT_EVERY_S) {
-      replaceFile(checkpoint, progress.checkpoint());
-      written = now;
-    }
+    const wallSeconds = (performance.now() - started) / 1000;
     if ('metrics' in progress) {
       log ??= new TrainingLog(folder);
-      log.append(timedLine(progress.metrics, clock));
+      log.append(timedLine(progress.metrics, wallSeconds));
     }
-    const line = progressLine(run, progress, clock);
+    const line = progressLine(run, progress, wallSeconds);
     if (progress.kind === 'update') display.show(line, Math.min(1, progress.update.steps / run.steps));
     else console.error(line);
   };
-
-  const jobs =
-    agentsOf(environment).learnsVariants && algorithm === 'distill'
-      ? await openJobs({ threads, queue })
-      : undefined;
   try {
-    const trained = await trainPolicy(run, { threads, jobs, start, signal, onProgress: keepAndShow });
-    const isTaught = resumed === undefined && algorithm === 'distill' && lessons !== undefined;
-    if (isTaught && lessonsGiven < lessons.episodes) {
-      console.error(`stopped after ${lessonsGiven} of ${lessons.episodes} lessons; train --resume goes on`);
-    }
-    const paths = policyPaths(folder, algorithm);
-    writePolicy(paths, trained.files);
-    const drawn = log?.finish(learningCurveTitle(run));
+    const trained = await trainPolicy(run, { threads, signal, onProgress: keepAndShow });
     return {
       /** Windows played. */
       steps: trained.steps,
       /** Mean return of an episode, as training last saw it; `null` when no episode ended. */
       final_return: log === undefined ? trained.finalReturn : finalReturn(log.lines),
-      files: { ...paths, ...drawn },
+      files: written(run, folder, trained, log),
     };
   } finally {
     display.end();
-    await jobs?.close();
   }
 }
 
@@ -157,45 +118,41 @@ export async function trainSeeds(
   return seeds.map((seed) => reports.get(seed)!);
 }
 
-function writeSeed(run: TrainingRun, { steps, finalReturn, metrics, files }: TrainedRun, folder: string) {
+function writeSeed(run: TrainingRun, trained: TrainedRun, folder: string) {
   mkdirSync(folder, { recursive: true });
-  const paths = policyPaths(folder, run.algorithm);
+  const { steps, finalReturn, metrics } = trained;
   const log = metrics.length > 0 ? new TrainingLog(folder) : undefined;
   for (const line of metrics) log?.append(line);
+  return { seed: run.seed, steps, final_return: finalReturn, files: written(run, folder, trained, log) };
+}
+
+/** Draws the learning curve and writes the policy, which comes last: where it is, everything is. Answers the paths. */
+function written(
+  run: TrainingRun,
+  folder: string,
+  { policy }: TrainedRun,
+  log: TrainingLog | undefined,
+): Readonly<Record<string, string>> & { readonly policy: string } {
+  const isNetwork = run.algorithm === 'ppo' || run.algorithm === 'rollout';
+  const path = join(folder, `policy.${isNetwork ? 'safetensors' : 'json'}`);
   const drawn = log?.finish(learningCurveTitle(run));
-  writePolicy(paths, files);
-  return { seed: run.seed, steps, final_return: finalReturn, files: { ...paths, ...drawn } };
+  replaceFile(path, policy);
+  return { policy: path, ...drawn };
 }
 
-/** Clock of a training run. */
-interface TrainingClock {
-  /** Windows played before this part of the run. */
-  readonly firstStep: number;
-  /** Since then. */
-  readonly wallSeconds: number;
-}
-
-/** A line of `metrics.jsonl` with the time that it took. */
-export function timedLine(
-  { steps, ...figures }: MetricsLine,
-  { firstStep, wallSeconds }: TrainingClock,
-): MetricsLine {
-  return { steps, wall_s: wallSeconds, steps_per_s: (steps - firstStep) / wallSeconds, ...figures };
+/** A line of `metrics.jsonl` with the time that it took since the start. */
+export function timedLine({ steps, ...figures }: MetricsLine, wallSeconds: number): MetricsLine {
+  return { steps, wall_s: wallSeconds, steps_per_s: steps / wallSeconds, ...figures };
 }
 
 /** One line of progress. */
-export function progressLine(run: TrainingRun, progress: TrainingProgress, clock: TrainingClock): string {
+export function progressLine(run: TrainingRun, progress: TrainingProgress, wallSeconds: number): string {
   switch (progress.kind) {
     case 'update':
-      return updateLine(run.steps, progress.update, clock);
-    case 'lesson': {
-      const { round, meanReturn, loss } = progress.lesson;
-      const player = round === 1 ? run.lessons!.teacher : 'the student';
-      return `lesson ${round}: ${player} earns ${meanReturn.toFixed(1)}, the student errs by ${loss.toFixed(3)} nats`;
-    }
+      return updateLine(run.steps, progress.update, wallSeconds);
     case 'generation': {
       const { steps, meanReturn, eliteReturn } = progress.generation;
-      const speed = Math.round(steps / clock.wallSeconds);
+      const speed = Math.round(steps / wallSeconds);
       const best = eliteReturn === undefined ? '' : `, of the best ${eliteReturn.toFixed(1)}`;
       return `${counted(steps, 'window')}  ${speed}/s  return ${meanReturn.toFixed(1)}${best}`;
     }
@@ -210,9 +167,9 @@ export function progressLine(run: TrainingRun, progress: TrainingProgress, clock
 function updateLine(
   plannedSteps: number,
   { steps, meanReturn, approxKl, explainedVariance, entropy }: PpoUpdate,
-  { firstStep, wallSeconds }: TrainingClock,
+  wallSeconds: number,
 ): string {
-  const speed = (steps - firstStep) / wallSeconds;
+  const speed = steps / wallSeconds;
   const left = Math.max(0, plannedSteps - steps) / speed;
   return [
     `${Math.min(100, Math.floor((100 * steps) / plannedSteps))} %`.padStart(5),
@@ -267,42 +224,16 @@ function spread(reports: readonly SeedReport[]) {
 /** Outcome of a training. */
 export type TrainingReport = Awaited<ReturnType<typeof trainOne>>;
 
-/** Paths of a policy in its folder. */
-type PolicyPaths = Readonly<Record<keyof TrainedRun['files'], string>> | { readonly policy: string };
-
-function policyPaths(folder: string, algorithm: Algorithm): PolicyPaths {
-  const policy = join(folder, 'policy.safetensors');
-  if (algorithm === 'rollout') return { policy };
-  if (!isNetworkAlgorithm(algorithm)) return { policy: join(folder, 'policy.json') };
-  return {
-    policy,
-    onnx: join(folder, 'policy.onnx'),
-    checkpoint: checkpointPath(folder),
-  };
-}
-
-function checkpointPath(folder: string): string {
-  return join(folder, 'checkpoint.safetensors');
-}
-
-/** Writes the files of a policy; the policy itself comes last, so that where it is, everything is. */
-function writePolicy(paths: PolicyPaths, files: TrainedRun['files']): void {
-  const pathOf: Readonly<Record<string, string>> = paths;
-  for (const [kind, file] of Object.entries(files)) replaceFile(pathOf[kind], file);
-}
-
 /** Records a training: JSON lines as it goes, the learning curve at the end. */
 export class TrainingLog {
   readonly lines: MetricsLine[] = [];
   readonly #folder: string;
   readonly #metrics: string;
 
-  /** @param keepUntil steps up to which the metrics of an earlier part of the run in this folder are kept */
-  constructor(folder: string, keepUntil = 0) {
+  constructor(folder: string) {
     this.#folder = folder;
     this.#metrics = join(folder, 'metrics.jsonl');
-    if (keepUntil > 0) this.lines.push(...readLines(this.#metrics, keepUntil));
-    replaceFile(this.#metrics, this.lines.map((line) => `${JSON.stringify(line)}\n`).join(''));
+    replaceFile(this.#metrics, '');
   }
 
   append(line: MetricsLine): void {
@@ -330,16 +261,8 @@ export class TrainingLog {
   }
 }
 
-/** Lines of the metrics up to some steps; none where the run goes on in another folder. */
-function readLines(path: string, until: number): MetricsLine[] {
-  if (!existsSync(path)) return [];
-  const lines = readFileSync(path, 'utf8').split('\n').slice(0, -1);
-  return lines.map((line) => JSON.parse(line) as MetricsLine).filter(({ steps }) => steps <= until);
-}
-
 const TITLES: Readonly<Record<Algorithm, string>> = {
   ppo: 'PPO',
-  distill: 'PPO after distillation',
   rollout: 'Rollouts',
   cem: 'Cross-entropy search',
   static: 'Search of a constant',
