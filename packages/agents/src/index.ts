@@ -5,7 +5,6 @@ export {
   type PairedDifference,
   type Standings,
 } from './core/compare-evaluations.ts';
-export type { DatasetRow } from './core/evaluate.ts';
 export {
   agentsOf,
   EVALUATION_SPLITS,
@@ -14,7 +13,6 @@ export {
   type FoundPolicy,
   findPolicy,
   isPolicyFile,
-  record,
   scenariosOf,
   tasksToPlay,
 } from './core/evaluate.ts';

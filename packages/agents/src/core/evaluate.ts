@@ -10,8 +10,8 @@ import { EnvironmentError } from '@servegym/openenv/definition';
 import { ANY_SERVER } from '../learning/learners.ts';
 import { AGENTS, type EnvironmentAgents } from '../registry.ts';
 import { type Evaluation, evaluationOf, type PlayedTask, playTask } from './evaluate-policy.ts';
-import { type JobInputs, jobsOn, type PlayableEnvironment, type PlayInputs, takeInputs } from './playable.ts';
-import { type Policy, playEpisode } from './policy.ts';
+import { type JobInputs, jobsOn, type PlayInputs, takeInputs } from './playable.ts';
+import type { Policy } from './policy.ts';
 
 /** Source of the seeds of an evaluation; the last two are the test seeds in each of several scenarios. */
 export const EVALUATION_SPLITS = [...Object.keys(SEED_SPLITS), 'shifted', 'held-out'] as const;
@@ -109,7 +109,7 @@ export interface PlayPlan {
 /** Plays and grades a policy: an episode a job, or all in this process without `jobs`. */
 export async function evaluate(plan: PlayPlan, jobs?: JobEngine): Promise<Evaluation> {
   const { policy, taskIds, seeds } = plan;
-  const played = await playAll<PlayedTask>('play-episodes', plan, jobs);
+  const played = await playAll(plan, jobs);
   return evaluationOf(
     policy.policy.name,
     taskIds.map((taskId, t): PlayedTask => {
@@ -137,15 +137,8 @@ export async function evaluateScenarios(
   return evaluations;
 }
 
-/** The windows of the episodes, one row each; see `recordEpisode`. */
-export async function record(plan: PlayPlan, jobs?: JobEngine): Promise<DatasetRow[]> {
-  const episodes = await playAll<DatasetRow[]>('record-episode', plan, jobs);
-  return episodes.flatMap((rows, episode) => rows.map((row) => ({ ...row, episode_id: episode })));
-}
-
 /** An episode for a thread or another machine. */
 interface EpisodeInput extends JobInputs {
-  readonly kind: EpisodeKind;
   readonly environment: EnvironmentId;
   /** Name of the policy; `null` for one of a file. */
   readonly policy: string | null;
@@ -154,33 +147,26 @@ interface EpisodeInput extends JobInputs {
   readonly scenario: Readonly<Record<string, unknown>>;
 }
 
-/** What is made of an episode: its grade, or its windows. */
-type EpisodeKind = 'play-episodes' | 'record-episode';
-
-/** The results of the episodes, task by task. */
-async function playAll<Result>(
-  kind: EpisodeKind,
-  plan: PlayPlan,
-  jobs: JobEngine | undefined,
-): Promise<Result[]> {
+/** The graded episodes, task by task. */
+async function playAll(plan: PlayPlan, jobs: JobEngine | undefined): Promise<PlayedTask[]> {
   const { environment, policy, taskIds, seeds, inputs = {}, onProgress } = plan;
   const episodes = taskIds.flatMap((taskId) => seeds.map((seed) => ({ taskId, seed })));
   if (jobs === undefined) {
-    const results: Result[] = [];
+    const results: PlayedTask[] = [];
     for (const [i, { taskId, seed }] of episodes.entries()) {
       const report = (share: number) => onProgress?.((i + share) / episodes.length);
-      results.push((await playOne(kind, environment, policy.policy, inputs, taskId, seed, report)) as Result);
+      results.push(await playOne(environment, policy.policy, inputs, taskId, seed, report));
       report(1);
     }
     return results;
   }
-  const list = await episodeJobs(kind, plan, jobs);
-  return (await jobs.run(list, { onProgress: ({ share }) => onProgress?.(share) })) as Result[];
+  const list = await episodeJobs(plan, jobs);
+  const results = await jobs.run(list, { onProgress: ({ share }) => onProgress?.(share) });
+  return results as unknown as PlayedTask[];
 }
 
 /** A job for each episode, task by task. */
 async function episodeJobs(
-  kind: EpisodeKind,
   { environment, policy: { source }, taskIds, seeds, inputs = {} }: PlayPlan,
   jobs: JobEngine,
 ): Promise<Job[]> {
@@ -188,36 +174,31 @@ async function episodeJobs(
   const { scenario = {} } = inputs;
   const ofTasks = taskIds.map((taskId) => {
     const episodes = seeds.map((seed): Omit<EpisodeInput, keyof JobInputs> => {
-      return { kind, environment, policy, taskId, seed, scenario };
+      return { environment, policy, taskId, seed, scenario };
     });
-    return jobsOn(jobs, kind, ENVIRONMENTS[environment], { taskId, ...inputs }, episodes, file);
+    return jobsOn(jobs, 'play-episodes', ENVIRONMENTS[environment], { taskId, ...inputs }, episodes, file);
   });
   return (await Promise.all(ofTasks)).flat();
 }
 
-/** The jobs of an episode. Answer a `PlayedTask`, or the rows of its windows. */
+/** The job `play-episodes`: answers a `PlayedTask` of one episode. */
 export async function runJob(input: Json, context: JobContext): Promise<Json> {
-  const { kind, environment, policy, taskId, seed, scenario, shared, file } =
-    input as unknown as EpisodeInput;
+  const { environment, policy, taskId, seed, scenario, shared, file } = input as unknown as EpisodeInput;
   const inputs = await takeInputs(ENVIRONMENTS[environment], shared, scenario, context);
   const found = findPolicy(environment, policy ?? context.shared(file!));
-  return playOne(kind, environment, found.policy, inputs, taskId, seed, (share) => context.report(share));
+  const report = (share: number) => context.report(share);
+  return (await playOne(environment, found.policy, inputs, taskId, seed, report)) as unknown as Json;
 }
 
 async function playOne(
-  kind: EpisodeKind,
   environment: EnvironmentId,
   policy: Policy<object, object>,
   inputs: PlayInputs,
   taskId: string | number,
   seed: number,
   report: (share: number) => void,
-): Promise<Json> {
+): Promise<PlayedTask> {
   const { playable, environment: entry } = agentsOf(environment);
-  const played = playable(inputs);
-  if (kind === 'record-episode') {
-    return (await recordEpisode(played, policy, taskId, seed)) as unknown as Json;
-  }
   const windows = entry.steps(entry.tasks.find(taskId)!);
   let seen = 0;
   // Each tenth is reported, as planners take long for a window.
@@ -226,67 +207,5 @@ async function playOne(
     seen++;
     if (Math.floor((10 * seen) / windows) > tenth) report(seen / windows);
   };
-  return (await playTask(played, policy, taskId, [seed], { onWindow })) as unknown as Json;
-}
-
-/** A window of an episode, flat: the columns of a dataset. */
-export type DatasetRow = Readonly<Record<string, DatasetValue>>;
-type DatasetValue = number | string | boolean | null | readonly object[];
-
-/** Lists of what came and went in a window, or was there at its end, as many as there were. */
-const LOGS: ReadonlySet<string> = new Set(['info.events', 'info.replicas']);
-
-/**
- * Plays an episode, and puts down each window: what was seen, what was done and what came of it. The columns are those of
- * Minari and D4RL, one row a step. All our episodes end by a time limit, so the last row is truncated.
- */
-async function recordEpisode(
-  environment: PlayableEnvironment<object, object>,
-  policy: Policy<object, object>,
-  taskId: string | number,
-  seed: number,
-): Promise<DatasetRow[]> {
-  const instance = environment.create();
-  const rows: DatasetRow[] = [];
-  let seen: object;
-  const recorded: Policy<object, object> = {
-    name: policy.name,
-    reset: (episode) => policy.reset(episode),
-    act(step) {
-      seen = step.observation;
-      return policy.act(step);
-    },
-  };
-  const plan = { taskId, seed, initialAction: environment.initialAction(taskId) };
-  await playEpisode(instance, recorded, plan, ({ action, reward, observation, metadata = {} }) => {
-    rows.push({
-      ...{ episode_id: 0, step: rows.length, seed },
-      ...flat('observation', seen),
-      ...flat('action', action),
-      ...{ reward, terminated: false, truncated: false },
-      ...flat('next_observation', observation),
-      ...flat('info', metadata),
-    });
-  });
-  rows.push({ ...rows.pop()!, truncated: true });
-  await instance.close?.();
-  return rows;
-}
-
-/**
- * The figures, texts and flags in an object and in what it holds, by their path. An entry of a list goes by its `name`,
- * where it has one, or by its place.
- */
-function flat(path: string, value: unknown): Record<string, DatasetValue> {
-  if (typeof value !== 'object' || value === null) return { [path]: value as DatasetValue };
-  if (LOGS.has(path)) return { [path]: value as readonly object[] };
-  const columns: Record<string, DatasetValue> = {};
-  for (const [key, inner] of Object.entries(value)) {
-    const { name, ...rest } = Array.isArray(value) ? (Object(inner) as { readonly name?: string }) : {};
-    Object.assign(
-      columns,
-      name === undefined ? flat(`${path}.${key}`, inner) : flat(`${path}.${name}`, rest),
-    );
-  }
-  return columns;
+  return playTask(playable(inputs), policy, taskId, [seed], { onWindow });
 }

@@ -50,7 +50,6 @@ import { showProgress, showShare } from '../output/progress.ts';
 import { checkTasks } from './check-tasks.ts';
 import { comparisonForm, evaluationForm, scenariosForm } from './evaluation-report.ts';
 import { fleetForm, fleetRequests, playFleet } from './play-fleet.ts';
-import { recordPolicy } from './record-policy.ts';
 
 /** Time between two notices that the model is still asked, where standard error is no terminal, s. */
 const NOTICE_SECONDS = 10;
@@ -295,7 +294,7 @@ const options = {
   episodes: whole('<n>', 1, 100_000, 'episodes for each task, each with a seed of its own', 20),
   split: {
     value: '<name>',
-    help: 'where the seeds come from (default: test; train with --record)',
+    help: 'where the seeds come from (default: test)',
     choices: EVALUATION_SPLITS,
   },
   seed: {
@@ -315,7 +314,7 @@ const options = {
     preset: '0.2',
     conflicts: ['json'],
   },
-  record: { value: '<file>', help: 'write the episodes of one policy as Parquet; with --seed as JSON' },
+  record: { value: '<file>', help: 'with --seed: write what was played as JSON' },
   check: {
     value: '[effort]',
     help: 'instead: is a task sound and worth learning; recorded: its reference returns',
@@ -345,10 +344,10 @@ export const evaluateCommand = () =>
   servegym evaluate static:8 hpa:30 rule --env fleet --task flash_crowds --seed 0
   OPENAI_API_KEY=... servegym evaluate llm:gpt-4.1-mini --seed 0 --llm decide-every=4`,
     action(options) {
-      const { check, record, seed } = options;
+      const { check, seed } = options;
       if (check !== undefined) return checkTasks(check, options);
       if (seed !== undefined) return playSeed(seed, options);
-      return record === undefined ? evaluatePolicies(options) : recordPolicy(record, options);
+      return evaluatePolicies(options);
     },
   });
 
@@ -360,7 +359,7 @@ type Evaluated = Evaluation | ReadonlyMap<string, Evaluation>;
 /** Plays policies on the seeds of a split, and grades them; several are compared. */
 export async function evaluatePolicies(options: EvaluateOptions): Promise<void> {
   const { env, split = 'test', episodes, json, threads, queue } = options;
-  for (const name of ['url', 'lines', 'maxSteps'] as const)
+  for (const name of ['url', 'lines', 'maxSteps', 'record'] as const)
     if (options[name] !== undefined)
       throw new InputError(`${flagOf(name)} is for a single episode: add --seed <n>`);
   const scenarios = scenariosOf(env, split);

@@ -31,7 +31,6 @@ import {
 } from '@servegym/simulator';
 import { summarize } from '@servegym/simulator/statistics';
 import { InvalidArgumentError } from 'commander';
-import { parquetWriteBuffer } from 'hyparquet-writer';
 import { deploymentOptions, readDeployment, servingConfig } from '../arguments/deployment.ts';
 import { above, parseShares, whole } from '../arguments/options.ts';
 import { openTraffic, readingLine, readTraffic, trafficOptions, trafficWord } from '../arguments/traffic.ts';
@@ -177,11 +176,8 @@ function count(value: number): string {
   return value.toLocaleString('en-US');
 }
 
-const WHOLE: readonly string[] = ['request', 'input_tokens', 'output_tokens', 'priority'];
-
-/** Requests as a file of the kind that its name ends in: `.jsonl`, `.parquet`, or CSV with a header otherwise. */
-function requestFile(file: string, rows: Iterable<RequestRow>): Iterable<string | Uint8Array> {
-  if (file.endsWith('.parquet')) return [parquet([...rows])];
+/** Requests as a file of the kind that its name ends in: `.jsonl`, or CSV with a header otherwise. */
+function requestFile(file: string, rows: Iterable<RequestRow>): Iterable<string> {
   return file.endsWith('.jsonl') ? jsonLines(rows) : csvLines(rows);
 }
 
@@ -192,16 +188,6 @@ function* jsonLines(rows: Iterable<RequestRow>): Generator<string, void, void> {
 function* csvLines(rows: Iterable<RequestRow>): Generator<string, void, void> {
   yield `${REQUEST_COLUMNS.join(',')}\n`;
   for (const row of rows) yield `${REQUEST_COLUMNS.map((column) => row[column] ?? '').join(',')}\n`;
-}
-
-function parquet(rows: readonly RequestRow[]): Uint8Array {
-  const columnData = REQUEST_COLUMNS.map((name) => ({
-    name,
-    data: rows.map((row) => row[name]),
-    type: WHOLE.includes(name) ? ('INT32' as const) : ('DOUBLE' as const),
-    nullable: name === 'tpot_ms',
-  }));
-  return new Uint8Array(parquetWriteBuffer({ columnData, createdBy: 'servegym' }));
 }
 
 const options = {
@@ -229,7 +215,7 @@ const options = {
   clientTimeout: above('<s>', 0, 86_400, 'clients give up requests that are not complete after s seconds'),
   kvOffloadingBandwidth: above('<GB/s>', 0, 1e6, 'host to GPU (default: of the profile, else 25)'),
   ...trafficOptions,
-  requestsFile: { value: '<file>', help: 'write a row for each request: .jsonl, .parquet, else CSV' },
+  requestsFile: { value: '<file>', help: 'write a row for each request: .jsonl, else CSV' },
   json: { help: 'print one JSON object' },
 } as const satisfies OptionTable;
 
