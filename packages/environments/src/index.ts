@@ -27,8 +27,7 @@ export { GymEpisode } from './inferencegym/gym-episode.ts';
 export type { GymTask } from './inferencegym/gym-tasks.ts';
 export { GymWorld, type TaskCalibration } from './inferencegym/gym-world.ts';
 export type { GymAction, GymObservation } from './inferencegym/schema.ts';
-export { inspectTable, type TableFinding } from './inferencegym/table/inspect-table.ts';
-export { KEY_COLUMNS, type TableRows } from './inferencegym/table/table-columns.ts';
+export type { TableRows } from './inferencegym/table/table-columns.ts';
 export { readTableRows, SHIPPED_TABLE_URL, TraceTable } from './inferencegym/table/trace-table.ts';
 export type {
   SeedReturns,

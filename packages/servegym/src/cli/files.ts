@@ -33,7 +33,7 @@ export async function readInputFile(path: string): Promise<string> {
 }
 
 /** Bytes of a file that somebody named on the command line. @throws InputError when it cannot be read. */
-export async function readInputBytes(path: string): Promise<Buffer> {
+async function readInputBytes(path: string): Promise<Buffer> {
   try {
     return await readFile(path);
   } catch (error) {
@@ -70,20 +70,18 @@ export async function importInputFile(path: string): Promise<Readonly<Record<str
 
 /**
  * Content of a file that somebody named on the command line. An input error of `decode` gets the path before it.
- * @param advice added to such an error
  * @throws InputError
  */
 export async function decodeInputFile<Content>(
   path: string,
   decode: (bytes: Buffer) => Content | Promise<Content>,
-  advice = (_: Error) => '',
 ): Promise<Content> {
   const bytes = await readInputBytes(path);
   try {
     return await decode(bytes);
   } catch (error) {
     if (!isInputError(error)) throw error;
-    throw new InputError(`${path}: ${error.message}${advice(error)}`, { cause: error });
+    throw new InputError(`${path}: ${error.message}`, { cause: error });
   }
 }
 

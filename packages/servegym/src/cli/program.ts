@@ -49,7 +49,6 @@ const COMMANDS: Readonly<Record<string, Commands>> = {
           'make and check the tables of measurements that inferencegym plays',
           {
             build: ['measure a profile on the simulator', () => import('./profile/table.ts')],
-            check: ['list the problems of a table of yours', () => import('./profile/table.ts')],
             calibrate: ['measure what grades on a table compare with', () => import('./profile/table.ts')],
           },
         ],

@@ -1,3 +1,4 @@
+import { EnvironmentError } from '@servegym/openenv/definition';
 import {
   KEY_COLUMNS,
   type KeyColumn,
@@ -7,14 +8,6 @@ import {
   type TableRows,
   type ValueColumn,
 } from './table-columns.ts';
-
-/** Finding about a table. With an `error` it cannot be played; a `warning` asks for a look. */
-export interface TableFinding {
-  readonly code: string;
-  readonly severity: 'error' | 'warning';
-  /** Sentence with the expectation, the value that came, and advice. */
-  readonly message: string;
-}
 
 type Columns = Readonly<Record<TableColumn, Float64Array>>;
 
@@ -49,45 +42,31 @@ const MOST_TOKENS_PER_MS = 1000;
 /** Share of the time that the smallest batch decodes, prefills of long prompts between. */
 const LEAST_DECODING = 0.02;
 
-/** A fall against what physics says counts from here on, as a share: less is noise. */
-const NOISE = 0.1;
 const EXAMPLES = 3;
 
-/** Looks at a table before it is played. The errors come first: each step takes what the one before has found sound. */
-export function inspectTable(rows: TableRows): readonly TableFinding[] {
-  const findings: TableFinding[] = [];
-  const error = (code: string, message: string) => findings.push({ code, severity: 'error', message });
-  const warn = (code: string, message: string) => findings.push({ code, severity: 'warning', message });
+/** @throws EnvironmentError for a table that cannot be played; each step takes what the one before has found sound */
+export function requirePlayable(rows: TableRows): void {
   const columns = rows.columns as Columns;
-  for (const inspect of [inspectColumns, inspectCells, inspectGrid, inspectSeconds]) {
-    inspect(columns, rows.count, error);
-    if (findings.length > 0) return findings;
-  }
-  inspectCoverage(columns, warn);
-  inspectUnits(columns, warn);
-  inspectPhysics(columns, rows.count, warn);
-  if (rows.conditions.specAcceptRates === null && new Set(columns.spec_length).size > 1) {
-    warn(
-      'UNKNOWN_ACCEPTANCE',
-      'The file does not say which share of the draft tokens was accepted while it was measured (key-value metadata `spec_accept_rates`, for instance {"1":0.69,"4":0.43}): it is taken to be what each task says',
-    );
-  }
-  return findings;
+  const refuse: Refuse = (code, message) => {
+    throw new EnvironmentError(code, message);
+  };
+  for (const inspect of [inspectColumns, inspectCells, inspectGrid, inspectSeconds])
+    inspect(columns, rows.count, refuse);
 }
 
-type Report = (code: string, message: string) => void;
+type Refuse = (code: string, message: string) => never;
 
-function inspectColumns(columns: Partial<Columns>, count: number, error: Report): void {
+function inspectColumns(columns: Partial<Columns>, count: number, refuse: Refuse): void {
   for (const name of TABLE_COLUMNS.filter((name) => columns[name] === undefined)) {
-    error(
+    refuse(
       'MISSING_COLUMN',
       `Expected a column \`${name}\` of numbers, there is none. Columns are ${TABLE_COLUMNS.join(', ')}`,
     );
   }
-  if (count === 0) error('NO_ROWS', 'Expected a row for each measured configuration, the table has none');
+  if (count === 0) refuse('NO_ROWS', 'Expected a row for each measured configuration, the table has none');
 }
 
-function inspectCells(columns: Columns, count: number, error: Report): void {
+function inspectCells(columns: Columns, count: number, refuse: Refuse): void {
   for (const name of TABLE_COLUMNS) {
     const values = columns[name];
     /** The first rows that are wrong; the first finding of a column is reported. */
@@ -112,50 +91,44 @@ function inspectCells(columns: Columns, count: number, error: Report): void {
     ];
     const broken = rules.find(([, rows]) => rows.length > 0);
     if (empty.length === count) {
-      error(
+      refuse(
         'WRONG_TYPE',
         `Expected \`${name}\` to hold numbers, none of its ${count} cells does. Write it as INT or DOUBLE`,
       );
     } else if (empty.length > 0) {
-      error(
+      refuse(
         'NOT_A_NUMBER',
         `Expected a finite number in every cell of \`${name}\`, row ${list(empty)} has none`,
       );
     } else if (broken !== undefined) {
       const [code, rows, expected, advice = ''] = broken;
-      error(code, `Expected ${expected}, ${got(rows)}${advice}`);
+      refuse(code, `Expected ${expected}, ${got(rows)}${advice}`);
     }
   }
 }
 
-function inspectGrid(columns: Columns, count: number, error: Report): void {
+function inspectGrid(columns: Columns, count: number, refuse: Refuse): void {
   const seen = new Map<string, number>();
   for (let row = 0; row < count; row++) {
     const key = keyOf(columns, row);
     const before = seen.get(key);
-    if (before !== undefined) {
-      error(
+    if (before !== undefined)
+      refuse(
         'DUPLICATE_ROW',
         `Expected one row for each configuration, rows ${before + 1} and ${row + 1} both have ${key}`,
       );
-      return;
-    }
     seen.set(key, row);
   }
-  if (!columns.quant_tier.includes(0)) {
-    error(
+  if (!columns.quant_tier.includes(0))
+    refuse(
       'MISSING_FP16',
       'Expected rows with `quant_tier` 0 (FP16), there are none. The other tiers can be left out, FP16 cannot',
     );
-    return;
-  }
   const axes = KEY_COLUMNS.map((name) => [...new Set(columns[name])].sort((a, b) => a - b));
   const planned = axes.reduce((product, values) => product * values.length, 1);
   const everyRow = 'Expected a row for every combination of the values that the table has';
-  if (planned > 10 * count) {
-    error('MISSING_ROW', `${everyRow}: ${planned}, there are ${count}. Measure on a grid`);
-    return;
-  }
+  if (planned > 10 * count)
+    refuse('MISSING_ROW', `${everyRow}: ${planned}, there are ${count}. Measure on a grid`);
   const absent: string[] = [];
   for (let at = 0; at < planned; at++) {
     let rest = at;
@@ -169,40 +142,16 @@ function inspectGrid(columns: Columns, count: number, error: Report): void {
   }
   if (absent.length === 0) return;
   const examples = `${absent.slice(0, EXAMPLES).join('; ')}${absent.length > EXAMPLES ? '; ...' : ''}`;
-  error(
+  refuse(
     'MISSING_ROW',
     `${everyRow}, ${absent.length} of ${planned} are missing: ${examples}. Measure them, or leave out the values that were not measured everywhere`,
   );
 }
 
-function inspectCoverage(columns: Columns, warn: Report): void {
-  for (const name of KEY_COLUMNS) {
-    if (name === 'quant_tier') continue;
-    const { from, to } = KEY_RANGES[name];
-    const [least, most] = extent(columns[name]);
-    const ends = [
-      ...(least > from ? [`from ${from} to ${least} it is ${least}`] : []),
-      ...(most < to ? [`from ${most} to ${to} it is ${most}`] : []),
-    ];
-    if (ends.length === 0) continue;
-    warn(
-      'MISSING_CORNER',
-      `\`${name}\` is measured from ${least} to ${most}, actions and traffic go from ${from} to ${to}: ${ends.join(', ')} that is played`,
-    );
-  }
-  const lacking = ['FP16', 'INT8', 'INT4'].filter((_, tier) => !columns.quant_tier.includes(tier));
-  if (lacking.length > 0) {
-    warn(
-      'MISSING_TIER',
-      `${lacking.join(' and ')} is not measured: the latencies of FP16 are taken times 0.82 (INT8) and 0.68 (INT4), which makes INT4 the best tier always`,
-    );
-  }
-}
-
 /** Latencies in seconds, which would play as a server a thousand times as fast. */
-function inspectSeconds(columns: Columns, count: number, error: Report): void {
+function inspectSeconds(columns: Columns, count: number, refuse: Refuse): void {
   const inSeconds = (name: ValueColumn, sign: string) =>
-    error(
+    refuse(
       'SECONDS_NOT_MS',
       `Expected \`${name}\` in ms, got seconds as it seems: ${sign}. Multiply it by 1,000`,
     );
@@ -236,96 +185,6 @@ function inspectSeconds(columns: Columns, count: number, error: Report): void {
 /** Prompt tokens that a row has at least. */
 function promptAtLeast(columns: Columns, row: number): number {
   return PROMPT_LENGTHS[columns.prompt_len_bucket[row] - 1] ?? 0;
-}
-
-function inspectUnits(columns: Columns, warn: Report): void {
-  const typicalTpot = median(columns.tpot_ms);
-  const typicalCost = median(columns.cost_per_1k);
-  if (typicalTpot > 2000) {
-    warn(
-      'MICROSECONDS_NOT_MS',
-      `Half of \`tpot_ms\` is above 2,000 ms (median ${typicalTpot}): it seems to be in microseconds. Divide by 1,000`,
-    );
-  }
-  const [, mostMemory] = extent(columns.gpu_mem_gb);
-  if (mostMemory <= 1) {
-    warn(
-      'MEMORY_NOT_GB',
-      `No \`gpu_mem_gb\` is above 1 (most ${mostMemory}): it seems to be a share of the GPU. Give GB, 10^9 bytes`,
-    );
-  } else if (mostMemory > 400) {
-    warn(
-      'MEMORY_NOT_GB',
-      `\`gpu_mem_gb\` goes up to ${mostMemory}: it seems to be in MB. Give GB, 10^9 bytes`,
-    );
-  }
-  if (typicalCost < 2e-4) {
-    warn(
-      'USD_NOT_CENTS',
-      `Half of \`cost_per_1k\` is below 0.0002 (median ${typicalCost}): it seems to be in dollars. It is US cents for 1,000 output tokens`,
-    );
-  }
-}
-
-function inspectPhysics(columns: Columns, count: number, warn: Report): void {
-  const inverted = rowsWhere(count, (row) => columns.ttft_p99_ms[row] < columns.ttft_p50_ms[row]);
-  if (inverted.length > 0) {
-    warn(
-      'P99_BELOW_P50',
-      `Expected \`ttft_p99_ms\` to be at least \`ttft_p50_ms\`, row ${list(inverted)} has it the other way round`,
-    );
-  }
-  // With no more than `batch_size` sequences a tpot apart each, no more tokens can come out.
-  const tooMany = rowsWhere(
-    count,
-    (row) => columns.tps[row] > (1000 / columns.tpot_ms[row]) * columns.batch_size[row] * (1 + 2 * NOISE),
-  );
-  if (tooMany.length > 0) {
-    warn(
-      'TPS_ABOVE_BATCH',
-      `Expected \`tps\` to be at most \`batch_size\` x 1000 / \`tpot_ms\`, row ${list(tooMany)} has more. \`tps\` counts output tokens only`,
-    );
-  }
-  const rules = [
-    ['tpot_ms', 'batch_size', 'rise'],
-    ['ttft_p50_ms', 'prompt_len_bucket', 'rise'],
-    ['gpu_mem_gb', 'kv_budget', 'rise'],
-    ['tps', 'kv_budget', 'rise'],
-    ['tps', 'prompt_len_bucket', 'fall'],
-  ] as const;
-  const [smallest] = extent(columns.batch_size);
-  for (const [value, key, direction] of rules) {
-    // A pool that holds fewer long prompts runs a smaller batch: only a lone request has to wait longer for a longer one.
-    const counts = (row: number) => value !== 'ttft_p50_ms' || columns.batch_size[row] === smallest;
-    const against = falls(columns, rowsWhere(count, counts), value, key, direction === 'rise' ? 1 : -1);
-    if (against.length === 0) continue;
-    const [[from, to]] = against;
-    warn(
-      'NOT_MONOTONE',
-      `Expected \`${value}\` to ${direction} with \`${key}\`, other things equal; in ${against.length} places it does not, for instance ${columns[value][from]} at ${keyOf(columns, from)} and ${columns[value][to]} at \`${key}\` ${columns[key][to]}. Measure longer, or smooth`,
-    );
-  }
-}
-
-/** Pairs of neighbours along a key where a value goes the wrong way by more than noise. */
-function falls(
-  columns: Columns,
-  rows: readonly number[],
-  value: ValueColumn,
-  key: KeyColumn,
-  sign: 1 | -1,
-): [number, number][] {
-  const others = KEY_COLUMNS.filter((name) => name !== key);
-  const lines = Map.groupBy(rows, (row) => others.map((name) => columns[name][row]).join());
-  const found: [number, number][] = [];
-  for (const line of lines.values()) {
-    line.sort((a, b) => columns[key][a] - columns[key][b]);
-    for (let i = 1; i < line.length; i++) {
-      const change = (columns[value][line[i]] - columns[value][line[i - 1]]) * sign;
-      if (change < -NOISE * columns[value][line[i - 1]]) found.push([line[i - 1], line[i]]);
-    }
-  }
-  return found;
 }
 
 function rowsWhere(count: number, holds: (row: number) => boolean): number[] {

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { brotliDecompressSync, gunzipSync, zstdDecompressSync } from 'node:zlib';
 import { EnvironmentError } from '@servegym/openenv/definition';
 import { parquetMetadata, parquetReadObjects } from 'hyparquet';
-import { inspectTable } from './inspect-table.ts';
+import { requirePlayable } from './inspect-table.ts';
 import {
   DEFAULT_CONDITIONS,
   PROMPT_LENGTHS,
@@ -39,10 +39,9 @@ export class TraceTable {
   readonly conditions: TableConditions;
   readonly columns: Readonly<Record<ValueColumn, Float64Array>>;
 
-  /** @throws EnvironmentError with the code of the first finding of `inspectTable` that is an error */
+  /** @throws EnvironmentError for a table that cannot be played */
   constructor(rows: TableRows) {
-    const [error] = inspectTable(rows).filter(({ severity }) => severity === 'error');
-    if (error !== undefined) throw new EnvironmentError(error.code, error.message);
+    requirePlayable(rows);
     const columns = rows.columns as Required<TableRows['columns']>;
     this.conditions = rows.conditions;
     this.batchSizes = axis(columns.batch_size);

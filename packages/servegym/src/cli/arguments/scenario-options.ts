@@ -14,7 +14,6 @@ import {
   type RegisteredEnvironment,
   WORKLOAD_IDS,
 } from '@servegym/environments';
-import type { EnvironmentError } from '@servegym/openenv';
 import { readTrace } from '@servegym/operators/traces';
 import type { OptionTable, OptionValues } from '../command-table.ts';
 import type { EvaluateOptions } from '../evaluate/command.ts';
@@ -148,12 +147,7 @@ export async function readTable(path: string | undefined): Promise<{ readonly ta
 
 /** The trace table in a file. @throws InputError when it cannot be played */
 export function readOwnTable(path: string): Promise<OwnTable> {
-  return decodeInputFile(
-    path,
-    decodeGymTable,
-    (error) =>
-      ` (${(error as EnvironmentError).code}). \`servegym profile table check ${path}\` lists all that is wrong with it.`,
-  );
+  return decodeInputFile(path, decodeGymTable);
 }
 
 /** A policy as it was named: of the catalogue, a file, or a language model. */

@@ -1,19 +1,9 @@
-import {
-  type GymTask,
-  GymWorld,
-  inferencegym,
-  inspectTable,
-  KEY_COLUMNS,
-  readTableRows,
-  type TableRows,
-  type TaskCalibration,
-} from '@servegym/environments';
+import { type GymTask, GymWorld, inferencegym, type TaskCalibration } from '@servegym/environments';
 import { encodeTable, TableBuilder } from '@servegym/environments/table';
-import { EnvironmentError } from '@servegym/openenv';
 import { above, whole, within } from '../arguments/options.ts';
 import { readTable } from '../arguments/scenario-options.ts';
 import { defineCommand } from '../command-table.ts';
-import { readInputBytes, readProfile, requireWritable, writeJsonFile, writeOutputFile } from '../files.ts';
+import { readProfile, requireWritable, writeJsonFile, writeOutputFile } from '../files.ts';
 import { printResult } from '../output/print-result.ts';
 import { ProgressDisplay } from '../output/progress.ts';
 
@@ -49,48 +39,6 @@ export const buildCommand = () =>
       console.log(`Play it: servegym serve --env inferencegym --table ${file}`);
     },
   });
-
-/** `servegym profile table check`: what a table lacks, in words. Ends with 1 when it cannot be played. */
-export const checkCommand = () =>
-  defineCommand({
-    description: 'check a table of your own measurements and list its problems',
-    words: { file: { value: '<file.parquet>', help: 'the table' } },
-    options: { json: { help: 'print one JSON object' } },
-    after: 'Ends with 0 when the table can be played, with 1 when it cannot.',
-    async action({ file, json }) {
-      const report = await examine(file, await readInputBytes(file));
-      printResult(json, report, { text: describe });
-      return report.playable ? 'yes' : 'no';
-    },
-  });
-
-async function examine(file: string, bytes: Uint8Array) {
-  let rows: TableRows;
-  try {
-    rows = await readTableRows(bytes);
-  } catch (error) {
-    if (!(error instanceof EnvironmentError)) throw error;
-    const finding = { code: error.code, severity: 'error', message: error.message } as const;
-    return { file, playable: false, rows: 0, grid: {}, conditions: null, findings: [finding] };
-  }
-  const findings = inspectTable(rows);
-  const playable = findings.every(({ severity }) => severity !== 'error');
-  /** Values of each key column. */
-  const grid: Readonly<Record<string, readonly number[]>> = Object.fromEntries(
-    KEY_COLUMNS.map((name) => [name, [...new Set(rows.columns[name] ?? [])].sort((a, b) => a - b)]),
-  );
-  return { file, playable, rows: rows.count, grid, conditions: rows.conditions, findings };
-}
-
-function describe({ file, playable, rows, grid, findings }: Awaited<ReturnType<typeof examine>>): string {
-  const warned = findings.length > 0 ? ' Look at the warnings first.' : '';
-  return [
-    `${file}: ${rows} rows`,
-    ...Object.entries(grid).map(([name, values]) => `  ${name.padEnd(18)} ${values.join(' ')}`),
-    ...findings.map(({ severity, code, message }) => `${severity} ${code}: ${message}`),
-    playable ? `The table can be played.${warned}` : 'The table cannot be played.',
-  ].join('\n');
-}
 
 /** Seed of the fixed baseline agent. */
 const BASELINE_SEED = 0;
