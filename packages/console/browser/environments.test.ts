@@ -167,15 +167,6 @@ describe('fleet', () => {
   });
 });
 
-describe('a first visit to fleet', () => {
-  it('is guided through a day of an autoscaler, in words for a fleet', async () => {
-    const page = await open('fleet', '');
-    await page.view.getByRole('dialog', { name: 'Tour, 1 of 6: A fleet, from left to right' }).waitFor();
-    assert.equal(await page.choice('Played by').inputValue(), 'hpa');
-    await page.untilWindow(2);
-  });
-});
-
 describe('inferencegym', () => {
   it('shows the server, locks the knobs that the task masks, and grades', async () => {
     const page = await open('inferencegym', '?task=1&policy=hand&seed=2');
@@ -305,7 +296,7 @@ describe('several environments on one port', () => {
       await page.view.locator('.brand').getByText(name).waitFor();
       const bar = await page.view.locator('.top-bar').boundingBox();
       assert.ok(bar!.height < 60, `the top bar of ${name} takes one row, not ${bar?.height} px`);
-      assert.ok(await page.view.getByText('Developers', { exact: true }).isVisible(), 'icons have labels');
+      assert.ok(await page.view.getByText('Readme', { exact: true }).isVisible(), 'icons have labels');
     }
     assert.deepEqual(
       proxy.strays.filter((stray) => stray !== '/favicon.ico'),

@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
 import { after, describe, it } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Response } from 'playwright-core';
@@ -288,7 +287,7 @@ describe('the scenario', () => {
 });
 
 describe('the menu of the scenario', () => {
-  it('closes by Escape, by a click or by Tab beside it, and under the tour', async () => {
+  it('closes by Escape, and by a click or by Tab beside it', async () => {
     const page = await open('?task=static_workload&seed=1&policy=hand');
     await page.untilWindow(0);
     const { keyboard } = page.page;
@@ -315,12 +314,6 @@ describe('the menu of the scenario', () => {
     await openMenu();
     await page.button('Share').focus();
     await menu.waitFor({ state: 'detached' });
-
-    await openMenu();
-    await keyboard.press('?');
-    await page.button('Take the tour').click();
-    await page.view.getByRole('dialog', { name: /^Tour, 1 of / }).waitFor();
-    assert.equal(await menu.count(), 0);
   });
 });
 
@@ -347,7 +340,7 @@ describe('the question mark', () => {
       (dialog as HTMLDialogElement).close();
       document.body.dispatchEvent(new KeyboardEvent('keydown', { key: '?', bubbles: true }));
     });
-    await page.button('Take the tour').waitFor();
+    await page.panel('Keys and terms').getByText('Play and pause').waitFor();
   });
 });
 
@@ -411,57 +404,7 @@ describe('while a planner computes', () => {
   });
 });
 
-describe('the tour', () => {
-  it('walks a newcomer over the page, by keyboard alone', async () => {
-    const page = await open('?task=static_workload&policy=hand');
-    await page.untilWindow(0);
-    const { keyboard } = page.page;
-    await keyboard.press('?');
-    await page.button('Take the tour').focus();
-    await keyboard.press('Enter');
-    await page.panel('Keys and terms').waitFor({ state: 'detached' });
-    const seen = new Set<string>();
-    for (let stop = 1; ; stop++) {
-      const bubble = page.view.getByRole('dialog', { name: new RegExp(`^Tour, ${stop} of `) });
-      await bubble.waitFor();
-      seen.add((await bubble.getAttribute('aria-label'))!);
-      // Its subject is lit, and nothing else.
-      await eventually(
-        () => page.view.locator('.lit').count(),
-        (count) => count === 1,
-      );
-      const isLast = await bubble.getByRole('button', { name: 'Done', exact: true }).count();
-      await keyboard.press('Enter');
-      if (isLast) break;
-    }
-    assert.ok(seen.size >= 4);
-    await page.view.locator('.tour').waitFor({ state: 'detached' });
-    await page.view.locator('.lit').waitFor({ state: 'detached' });
-  });
-});
-
 describe('a first visit', () => {
-  it('is guided through an easy episode, ends with the knobs in hand, and does not come again', async () => {
-    const page = await open('');
-    const tour = (stop: number) => page.view.getByRole('dialog', { name: new RegExp(`^Tour, ${stop} of `) });
-    await tour(1).waitFor();
-    assert.equal(await page.choice('Task').inputValue(), 'static_workload');
-    assert.equal(await page.choice('Speed').inputValue(), '1', '60 windows in 60 s');
-    await page.view.getByText('A simulated LLM inference server.').waitFor();
-    await page.choice('Speed').selectOption('60');
-    await tour(6).waitFor();
-    await page.score.waitFor();
-    await page.button('Take the knobs').click();
-    await page.view.locator('.tour').waitFor({ state: 'detached' });
-    await page.untilShown((window) => window === 0);
-    assert.equal(await page.choice('Batch cap').isDisabled(), false);
-    await page.button('Play').waitFor();
-
-    await page.page.goto(page.page.url().replace(/\?.*/, ''));
-    await page.untilWindow(1);
-    assert.equal(await page.view.locator('.tour').count(), 0);
-  });
-
   it('shows three charts, and the others when they are asked for', async () => {
     const page = await open('?task=static_workload&policy=hand');
     await page.untilWindow(0);
@@ -533,19 +476,24 @@ describe('the charts', () => {
     assert.ok(painted > 3, `${painted} colours`);
   });
 
-  it('are saved as PNG files', async () => {
-    const page = await open('?task=static_workload&seed=5&policy=heuristic');
-    await page.untilWindow(3);
-    const chart = page.view.getByRole('figure', { name: 'Requests in the server' });
-    await chart.hover();
-    const download = page.page.waitForEvent('download');
-    await page.button('Save Requests in the server as PNG').click();
-    const file = await download;
-    assert.equal(file.suggestedFilename(), 'servegym-requests.png');
-    const bytes = readFileSync((await file.path())!);
-    assert.equal(bytes.subarray(1, 4).toString(), 'PNG');
-    const { width, height } = (await chart.locator('canvas').boundingBox())!;
-    assert.ok(bytes.readUInt32BE(16) > width && bytes.readUInt32BE(20) > height, 'with a title and a legend');
+  it('are zoomed by keys and by a drag, which is no click on a window', async () => {
+    const page = await open('?task=static_workload&seed=4&policy=heuristic');
+    await page.untilOver();
+    await page.page.locator('h1').click();
+    await page.page.keyboard.press('+');
+    await page.button('Whole episode').click();
+    await page.button('Whole episode').waitFor({ state: 'detached' });
+    const plot = page.view.getByRole('figure', { name: 'Reward' }).locator('.u-over');
+    await plot.scrollIntoViewIfNeeded();
+    const box = (await plot.boundingBox())!;
+    await page.page.mouse.move(box.x + 20, box.y + 30);
+    await page.page.mouse.down();
+    await page.page.mouse.move(box.x + box.width / 2, box.y + 30, { steps: 4 });
+    await page.page.mouse.up();
+    await page.button('Whole episode').waitFor();
+    await page.page.mouse.move(0, 0);
+    await page.untilShown((window) => window === 60);
+    assert.equal(await page.button('Back to now').count(), 0);
   });
 });
 

@@ -78,7 +78,7 @@ describe('inside a frame of Hugging Face', () => {
 const MOST_BYTES = 66_000;
 
 describe('a first visit', () => {
-  it('loads about 64 kB at most, gzipped, with the tour, before the first window is played', async () => {
+  it('loads about 64 kB at most, gzipped, before the first window is played', async () => {
     const context = await browser.newContext();
     const page = await context.newPage();
     const sizes = new Map<string, Promise<number>>();
@@ -186,7 +186,7 @@ describe('axe-core finds no serious fault', () => {
       );
       await page.untilWindow(0);
       await assertAccessible(page, 'by hand');
-      for (const name of ['Share', 'Developers', 'Readme', 'Keys and terms']) {
+      for (const name of ['Share', 'Readme', 'Keys and terms']) {
         const panel = await page.open(name);
         await panel.locator('p, section').first().waitFor();
         await assertAccessible(page, name);
@@ -210,7 +210,7 @@ describe('axe-core finds no serious fault', () => {
     ['phone', 'dark', 390],
     ['desk', 'light', 1440],
   ] as const) {
-    it(`on a ${screen}: a wrong address, the menu, the tour, a recording, other environments`, async () => {
+    it(`on a ${screen}: a wrong address, the menu, a recording, other environments`, async () => {
       const open = async (path: string) => {
         const options = { colorScheme, bypassCSP: true, reducedMotion: 'reduce' } as const;
         const view = { ...options, viewport: { width, height: 900 } };
@@ -233,10 +233,6 @@ describe('axe-core finds no serious fault', () => {
       const link = await shared.getByLabel('Link to the episode').inputValue();
       await page.page.keyboard.press('Escape');
       await shared.waitFor({ state: 'hidden' });
-      await page.page.keyboard.press('?');
-      await page.button('Take the tour').click();
-      await page.view.getByRole('dialog', { name: /^Tour, 1 of / }).waitFor();
-      await assertAccessible(page, `the tour`);
       await page.close();
 
       const recording = await open(new URL(link).pathname + new URL(link).hash);

@@ -13,7 +13,6 @@ import {
   LazyOtherCharts,
   LazyScoreCard,
   LazyTokenDialog,
-  LazyTour,
   partsToCome,
 } from './components/lazy.tsx';
 import { RunStrip } from './components/run-strip.tsx';
@@ -25,7 +24,7 @@ import { KnobPanel } from './knobs/knob-panel.tsx';
 import { SERVER_CHARTS } from './llm-server/charts.ts';
 import { ENVIRONMENTS } from './state/choices.ts';
 import { useConsole } from './state/console-state.ts';
-import { isSettled, openPanel, tourStep } from './state/page-signals.ts';
+import { isSettled, openPanel } from './state/page-signals.ts';
 
 export function App(): JSX.Element {
   const state = useConsole();
@@ -59,7 +58,6 @@ export function App(): JSX.Element {
       </main>
       {openPanel.value && <LazyDrawer />}
       {state.needsToken.value && <LazyTokenDialog />}
-      {isSettled.value && tourStep.value !== undefined && <LazyTour />}
       <Tooltip />
     </>
   );

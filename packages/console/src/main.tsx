@@ -5,12 +5,8 @@ import { App } from './app.tsx';
 import { startTheme } from './charts/palette.ts';
 import { EPISODE_FRAGMENT, readChoices, writeChoices } from './state/choices.ts';
 import { ConsoleContext, type ConsoleState, createConsoleState } from './state/console-state.ts';
-import { isFirstVisit } from './state/kept.ts';
-import { isGuided, isSettled, openPanel, SPEEDS, tourStep } from './state/page-signals.ts';
-import { BY_HAND, RECORDED, RUN_PLACES, type Run } from './state/run.ts';
-
-/** Epochs of the runs that have been kept. */
-const kept = new WeakMap<Run, number>();
+import { isSettled, openPanel } from './state/page-signals.ts';
+import { RECORDED, RUN_PLACES } from './state/run.ts';
 
 startTheme();
 const client = createClient(new URL('../', document.baseURI));
@@ -22,7 +18,6 @@ render(
   document.getElementById('console')!,
 );
 effect(playInFrames);
-effect(keepFinished);
 listenToKeys(state, () => {
   openPanel.value = 'help';
 });
@@ -33,11 +28,7 @@ void start();
 /** A function, because parts that are fetched later wait for this module, which must not wait for them. */
 async function start(): Promise<void> {
   const fragment = location.hash;
-  const isPlain = location.search === '' && !isEpisode(fragment);
   await state.connect(readChoices(location.search), mayMove && !isEpisode(fragment));
-  const { latest, environment, driver } = state;
-  const isFirst = latest.value && driver.value !== BY_HAND && isFirstVisit(environment.value?.name ?? '');
-  if (isFirst && isPlain) guide();
   if (isEpisode(fragment)) await openLink();
   addEventListener('hashchange', () => {
     if (isEpisode(location.hash)) void openLink();
@@ -53,34 +44,6 @@ function playInFrames(): undefined | (() => void) {
     state.tick(now);
   });
   return () => cancelAnimationFrame(frame);
-}
-
-/** Seconds that the episode of a first visit takes at most, where the page is fast enough. */
-const GUIDED_S = 60;
-
-/** Takes a newcomer over the page while the first episode is played. */
-function guide(): void {
-  const windows = state.windows.value ?? 0;
-  state.speed.value = SPEEDS.find((speed) => windows <= speed * GUIDED_S) ?? state.speed.value;
-  isGuided.value = state.playing.value;
-  tourStep.value = 0;
-}
-
-/** Keeps each run that is over and graded in the history of this browser. */
-function keepFinished(): void {
-  for (const run of state.runs.value) {
-    const { driver, latest, grade } = run;
-    const isGraded = grade.value !== undefined || !state.abilities.value.grader;
-    if (!latest.value?.done || !isGraded || driver.value === RECORDED) continue;
-    if (kept.get(run) === run.epoch.value) continue;
-    kept.set(run, run.epoch.value);
-    const { index: windows, totalReward: total } = latest.value;
-    const finished = { windows, total, score: grade.value?.score };
-    const [name, file] = [state.environment.value!.name, run.file()];
-    void import('./lazy/run-history.ts').then(({ authorOf, keepRun }) =>
-      keepRun({ ...finished, environment: name, file: { ...file, author: authorOf(state, run) } }),
-    );
-  }
 }
 
 function rememberInAddress(): void {
@@ -101,7 +64,7 @@ function isEpisode(text: string): boolean {
 }
 
 async function openLink(): Promise<void> {
-  const { readEpisodeLink } = await import('./lazy/run-history.ts');
+  const { readEpisodeLink } = await import('./lazy/episode-files.ts');
   try {
     await state.openFile(await readEpisodeLink(location.hash), mayMove);
   } catch (error) {

@@ -1,6 +1,5 @@
-import { type ReadonlySignal, signal } from '@preact/signals';
 import { keepToken, keptToken } from '../state/kept.ts';
-import type { Exchange, Fields } from './wire.ts';
+import type { Fields } from './wire.ts';
 
 /** `unreachable`: no answer came. `refused`: the server answered with an error. `unreadable`: the answer is not what the API promises. */
 type ApiErrorKind = 'unreachable' | 'refused' | 'unreadable';
@@ -86,12 +85,9 @@ export async function fetchPart<T>(part: Promise<T>): Promise<T> {
 }
 
 const ANSWER_WITHIN_MS = 20_000;
-/** Exchanges that are kept to look at. */
-const MOST_EXCHANGES = 30;
 
 /** Requests to the server whose API stands under `root`, which ends in a slash. Every method throws `ApiError`. */
 export function createTransport(root: URL) {
-  const exchanges = signal<readonly Exchange[]>([]);
   let token = keptToken();
 
   async function open(path: string, request: string | undefined, within: AbortSignal): Promise<Response> {
@@ -102,30 +98,16 @@ export function createTransport(root: URL) {
     return fetch(new URL(path, root), { method, headers, body: request, signal: within });
   }
 
-  async function send(path: string, body?: Fields, withinMs = ANSWER_WITHIN_MS): Promise<Exchange> {
-    const request = body && JSON.stringify(body);
-    const startedAt = performance.now();
-    const noted = (status: number, answer: string, retryAfterMs?: number): Exchange => {
-      const method = body ? 'POST' : 'GET';
-      const milliseconds = performance.now() - startedAt;
-      const exchange = { method, path: `/${path}`, request, status, answer, retryAfterMs, milliseconds };
-      exchanges.value = [exchange, ...exchanges.peek().slice(0, MOST_EXCHANGES - 1)];
-      return exchange;
-    };
+  async function ask(path: string, body?: Fields, withinMs = ANSWER_WITHIN_MS): Promise<Fields> {
+    let response: Response;
+    let answer: unknown;
     try {
-      const response = await open(path, request, AbortSignal.timeout(withinMs));
-      return noted(response.status, await response.text(), retryAfterMsOf(response));
+      response = await open(path, body && JSON.stringify(body), AbortSignal.timeout(withinMs));
+      answer = parse(await response.text());
     } catch (cause) {
-      const error = unreachable(cause);
-      noted(0, error.message);
-      throw error;
+      throw unreachable(cause);
     }
-  }
-
-  async function ask(path: string, body?: Fields, withinMs?: number): Promise<Fields> {
-    const { answer: text, status, retryAfterMs } = await send(path, body, withinMs);
-    const answer = parse(text);
-    if (status < 200 || status > 299) throw refusal(status, answer, retryAfterMs);
+    if (!response.ok) throw refusal(response.status, answer, retryAfterMsOf(response));
     if (typeof answer !== 'object' || answer === null) throw unreadable(path);
     return answer as Fields;
   }
@@ -133,15 +115,11 @@ export function createTransport(root: URL) {
   return {
     /** Address of the server, without a slash at its end. */
     url: root.href.replace(/\/$/, ''),
-    /** The latest requests and their answers, the newest first. */
-    exchanges: exchanges as ReadonlySignal<readonly Exchange[]>,
     /** The token that requests carry from now on, in this tab. */
     authorize(given: string): void {
       token = given;
       keepToken(given);
     },
-    /** Sends a request and answers with what came back, whatever it is; a body is posted. */
-    send,
     /** Asks for JSON and answers with it; a body is posted. */
     ask,
     /** Posts a request whose answer comes in parts. */

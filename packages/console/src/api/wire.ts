@@ -40,20 +40,6 @@ export interface EpisodeFile {
   readonly digest?: string;
 }
 
-/** A request of this page and what came back. */
-export interface Exchange {
-  readonly method: string;
-  readonly path: string;
-  /** The JSON text that was sent. */
-  readonly request?: string;
-  /** 0 when no answer came. */
-  readonly status: number;
-  readonly answer: string;
-  /** Time after which the server wants to be asked again. */
-  readonly retryAfterMs?: number;
-  readonly milliseconds: number;
-}
-
 // Readers of answers whose shape is not known: what is of another type counts as left out.
 
 export function number(value: unknown): number | undefined {

@@ -50,11 +50,7 @@ export interface PlotSource {
 /**
  * Keeps a plot in the returned element: as large as it, and drawn only while it is on the screen. A new `source` makes a new plot.
  */
-export function usePlot(source: PlotSource | undefined): {
-  readonly box: RefObject<HTMLDivElement | null>;
-  /** The drawn plot. */
-  readonly canvas: () => HTMLCanvasElement | undefined;
-} {
+export function usePlot(source: PlotSource | undefined): RefObject<HTMLDivElement | null> {
   const box = useRef<HTMLDivElement>(null);
   useEffect(() => {
     const element = box.current;
@@ -85,7 +81,7 @@ export function usePlot(source: PlotSource | undefined): {
       plot.destroy();
     };
   }, [source]);
-  return { box, canvas: () => box.current?.querySelector('canvas') ?? undefined };
+  return box;
 }
 
 function sizeOf(element: HTMLElement): { width: number; height: number } {

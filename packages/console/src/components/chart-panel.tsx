@@ -15,7 +15,7 @@ import { type PlotSource, usePlot, usePlotContext } from '../charts/use-plot.ts'
 import { type ConsoleState, useConsole } from '../state/console-state.ts';
 import { fieldNamed } from '../state/frame.ts';
 import { playerName, type Run } from '../state/run.ts';
-import { Button, Disclosure, Icon } from './controls.tsx';
+import { Disclosure } from './controls.tsx';
 import { tip } from './figure.tsx';
 
 /** A series of a chart, and the run that it is of. */
@@ -57,7 +57,7 @@ function ChartPanel({ spec }: { spec: ChartSpec }): JSX.Element | null {
       },
     };
   }, [kinds.value, epoch, context]);
-  const { box, canvas } = usePlot(source);
+  const box = usePlot(source);
   if (isEmpty.value) return null;
   return (
     <figure class="panel chart" aria-label={spec.title}>
@@ -67,16 +67,6 @@ function ChartPanel({ spec }: { spec: ChartSpec }): JSX.Element | null {
           {spec.definition ?? spec.question}
         </p>
         <p class="axis-unit muted nowrap">{unit}</p>
-        <Button
-          look="bare"
-          text={<Icon name="save" />}
-          aria-label={`Save ${spec.title} as PNG`}
-          title="Save as PNG"
-          onClick={async () => {
-            const { savePng } = await import('../lazy/save-png.ts');
-            savePng(spec, unit.peek(), legendOf(state, shown.peek()), canvas());
-          }}
-        />
       </figcaption>
       <dl class={`legend row wrap ${state.runs.value.length > 1 ? 'compared' : ''}`}>
         {shown.value.map((one) => (
@@ -149,14 +139,6 @@ function reading(state: ConsoleState, { series, run }: ShownSeries): string {
   const frame = run.frames.value[index];
   const value = frame && series.value(frame);
   return typeof value === 'number' ? series.format(value) : '–';
-}
-
-function legendOf(state: ConsoleState, shown: readonly ShownSeries[]) {
-  return shown.map((one) => ({
-    label: one.series.label,
-    tone: one.series.tone,
-    value: reading(state, one),
-  }));
 }
 
 function LegendEntry({ series, run }: ShownSeries): JSX.Element {

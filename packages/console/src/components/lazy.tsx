@@ -63,4 +63,3 @@ export const LazyAnyCharts = lazy(async () => (await environment()).AnyCharts);
 export const LazyAnyMoreCharts = lazy(async () => (await environment()).AnyMoreCharts);
 export const LazyOtherCharts = lazy(async () => (await environment()).OtherCharts);
 export const LazyDrawer = lazy(async () => (await import('../panels/drawer.tsx')).Drawer);
-export const LazyTour = lazy(async () => (await import('../lazy/tour.tsx')).Tour);

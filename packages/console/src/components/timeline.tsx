@@ -37,7 +37,7 @@ export function Timeline(): JSX.Element | null {
       },
     };
   }, [names, epoch, context]);
-  const { box } = usePlot(source);
+  const box = usePlot(source);
   if (knobs.length === 0) return null;
   return (
     <figure class="panel timeline" aria-label="Decisions">

@@ -10,24 +10,14 @@ import { Meter, Observed } from '../components/stage.tsx';
 import { KNOB_GUIDE, valueText } from '../knobs/knob-values.ts';
 import { useConsole } from '../state/console-state.ts';
 import { type Frame, observed } from '../state/frame.ts';
-import { RECORDED } from '../state/run.ts';
 import styles from '../styles/notes.css?inline';
 
 addStyles(styles);
 
 /** Tells of an episode that came from a link or a file whether it is the one that was recorded. */
 export function OpenedNote(): JSX.Element | null {
-  const { opened: file, runs } = useConsole();
-  const opened = file.value;
+  const opened = useConsole().opened.value;
   if (!opened) return null;
-  const recordings = runs.value.filter(({ driver }) => driver.value === RECORDED).length;
-  if (recordings > 1)
-    return (
-      <p class="opened calm row" role="status">
-        <Icon name="calm" />
-        <span>{recordings} recorded runs side by side.</span>
-      </p>
-    );
   const { verified, recorded, played, windows, run } = opened;
   const isWhole = run.frames.value[windows]?.done === true;
   const isPlayedOn = run.played.value - 1 > windows;

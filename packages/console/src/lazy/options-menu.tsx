@@ -1,4 +1,4 @@
-import { effect, useSignal } from '@preact/signals';
+import { useSignal } from '@preact/signals';
 import type { EnvironmentEntry } from '@servegym/openenv/protocol';
 import type { JSX } from 'preact';
 import { useEffect, useId, useRef } from 'preact/hooks';
@@ -7,7 +7,6 @@ import { words } from '../components/format.ts';
 import { KnobControl, type KnobControlProps } from '../knobs/knob-panel.tsx';
 import { knobText } from '../knobs/knob-values.ts';
 import { useConsole } from '../state/console-state.ts';
-import { tourStep } from '../state/page-signals.ts';
 
 /** The environment, and the options of the episode that it offers: traffic, trace, shift, profile, and what else there may be. */
 export function OptionsMenu(): JSX.Element {
@@ -82,7 +81,7 @@ function OptionControl(props: KnobControlProps): JSX.Element {
   );
 }
 
-/** Closes the menu by Escape, when something beside it is clicked or focused, and when the tour starts. Answers how to stop. */
+/** Closes the menu by Escape and when something beside it is clicked or focused. Answers how to stop. */
 function closeFromOutside(menu: HTMLDetailsElement): () => void {
   const close = () => {
     menu.open = false;
@@ -95,17 +94,10 @@ function closeFromOutside(menu: HTMLDetailsElement): () => void {
     close();
     menu.querySelector('summary')?.focus();
   };
-  let isTouring = tourStep.peek() !== undefined;
-  const stopWatching = effect(() => {
-    const wasTouring = isTouring;
-    isTouring = tourStep.value !== undefined;
-    if (isTouring && !wasTouring) close();
-  });
   addEventListener('pointerdown', closeOutside);
   addEventListener('focusin', closeOutside);
   addEventListener('keydown', closeByEscape);
   return () => {
-    stopWatching();
     removeEventListener('pointerdown', closeOutside);
     removeEventListener('focusin', closeOutside);
     removeEventListener('keydown', closeByEscape);

@@ -4,7 +4,7 @@ import { useCallback } from 'preact/hooks';
 import { Button } from '../components/controls.tsx';
 
 /** Copies what stands in the field before it. */
-export function CopyButton({ text }: { text: string }): JSX.Element {
+function CopyButton({ text }: { text: string }): JSX.Element {
   const copied = useSignal('');
   const copy = async (field: Element | null) => {
     try {
@@ -38,25 +38,6 @@ export function CopyBox({ label, text }: { label: string; text: string }): JSX.E
       />
       <CopyButton text={text} />
     </div>
-  );
-}
-
-/** More lines than this are scrolled to. */
-const MOST_LINES = 24;
-
-/** A text to read and to copy, as it is. */
-export function CodeBox({ label, text }: { label: string; text: string }): JSX.Element {
-  const lines = text.split('\n').length;
-  return (
-    <textarea
-      class="code"
-      readOnly
-      spellcheck={false}
-      wrap="off"
-      aria-label={label}
-      rows={Math.min(MOST_LINES, lines + 1)}
-      value={text}
-    />
   );
 }
 

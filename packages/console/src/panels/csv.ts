@@ -13,14 +13,9 @@ export function csvOf(rows: readonly Fields[]): string {
 
 /** Hands rows to the person as a CSV file named after a title. */
 export function saveCsv(title: string, rows: readonly Fields[]): void {
-  saveFile(`${title.replace(/[^\w.-]+/g, '-')}.csv`, new Blob([csvOf(rows)], { type: 'text/csv' }));
-}
-
-/** Hands a file to the person. */
-export function saveFile(name: string, content: Blob): void {
   const link = document.createElement('a');
-  link.href = URL.createObjectURL(content);
-  link.download = name;
+  link.href = URL.createObjectURL(new Blob([csvOf(rows)], { type: 'text/csv' }));
+  link.download = `${title.replace(/[^\w.-]+/g, '-')}.csv`;
   link.click();
   URL.revokeObjectURL(link.href);
 }

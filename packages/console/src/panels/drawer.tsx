@@ -4,16 +4,15 @@ import { Button, Icon } from '../components/controls.tsx';
 import { words } from '../components/format.ts';
 import { addStyles, lazy } from '../components/lazy.tsx';
 import { useConsole } from '../state/console-state.ts';
-import { openPanel, PANELS, type PanelName, tourStep } from '../state/page-signals.ts';
+import { openPanel, PANELS, type PanelName } from '../state/page-signals.ts';
 import { RUN_PLACES } from '../state/run.ts';
 import styles from '../styles/drawer.css?inline';
+import guides from './page-guide.json' with { type: 'json' };
 
 addStyles(styles);
 
 const CONTENTS: Readonly<Record<PanelName, (props: object) => JSX.Element | null>> = {
-  history: lazy(async () => (await import('./history-panel.tsx')).HistoryPanel),
   share: lazy(async () => (await import('./share-panel.tsx')).SharePanel),
-  developers: lazy(async () => (await import('./developers-panel.tsx')).DevelopersPanel),
   readme: lazy(async () => {
     const { marked } = await import('marked');
     return () => <ReadmePanel html={(markdown) => marked.parse(markdown, { async: false })} />;
@@ -21,7 +20,7 @@ const CONTENTS: Readonly<Record<PanelName, (props: object) => JSX.Element | null
   help: HelpPanel,
 };
 
-/** Panel beside the page: sharing, requests and schemas for developers, readme, help. */
+/** Panel beside the page: sharing, readme, help. */
 export function Drawer(): JSX.Element | null {
   const name = openPanel.value;
   const dialog = useRef<HTMLDialogElement>(null);
@@ -68,21 +67,19 @@ const KEYS = [
   ['?', 'This list'],
 ] as const;
 
-/** The keys of the page, and every number of the observation with its definition. */
+/** What the parts of the page show, its keys, and every number of the observation with its definition. */
 export function HelpPanel(): JSX.Element {
-  const definitions = Object.entries(useConsole().definitions.value);
+  const { definitions: known, isServer, isFleet } = useConsole();
+  const definitions = Object.entries(known.value);
+  const { stage, knobs, charts, end } = guides[isServer.value ? 'server' : isFleet.value ? 'fleet' : 'other'];
   return (
     <>
-      <section class="tour-offer">
-        <p>A walk over the page in six steps.</p>
-        <Button
-          look="primary"
-          text="Take the tour"
-          onClick={() => {
-            openPanel.value = undefined;
-            tourStep.value = 0;
-          }}
-        />
+      <section>
+        {[stage, knobs, ['What came of it', charts], ['Your turn', end]].map(([title, text]) => (
+          <p key={title}>
+            <b>{title}.</b> {text}
+          </p>
+        ))}
       </section>
       <section>
         <h3>Keys</h3>

@@ -3,7 +3,7 @@ import type { JSX } from 'preact';
 import { useEffect } from 'preact/hooks';
 import type { EpisodeFile } from '../api/wire.ts';
 import { count } from '../components/format.ts';
-import { authorOf, readEpisodeFile, writeEpisodeLink } from '../lazy/run-history.ts';
+import { authorOf, readEpisodeFile, writeEpisodeLink } from '../lazy/episode-files.ts';
 import { useConsole } from '../state/console-state.ts';
 import { openPanel } from '../state/page-signals.ts';
 import { CopyBox, useAttempt } from './copy-box.tsx';

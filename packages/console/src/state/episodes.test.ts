@@ -127,20 +127,6 @@ describe('an episode from a file', () => {
     );
   });
 
-  it('stands beside others at their ends, each with its player', async () => {
-    const { state } = await connected();
-    const other = { ...file, author: 'Ada', actions: [...file.actions, { batch_cap: 4 }] };
-    await state.openFile({ ...file, author: 'Bob' }, false, [other]);
-    assert.deepEqual(
-      state.runs.value.map(({ author, place, played }) => [author, place, played.value]),
-      [
-        ['Bob', 0, 4],
-        ['Ada', 1, 5],
-      ],
-    );
-    assert.deepEqual([state.position.value, state.newest.value], [null, 4]);
-  });
-
   it('that cannot be opened is told', async () => {
     const { state, failWith } = await connected();
     failWith(new ApiError('refused', 409, 'The episode was played on `chess`.'));

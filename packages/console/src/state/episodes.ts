@@ -1,6 +1,6 @@
 import { batch } from '@preact/signals';
 import { readAbilities } from '../api/action-schema.ts';
-import type { Client, OpenedEpisode } from '../api/client.ts';
+import type { Client } from '../api/client.ts';
 import { fetchPart } from '../api/transport.ts';
 import type { EpisodeFile, Fields } from '../api/wire.ts';
 import { startValues } from '../knobs/knob-values.ts';
@@ -81,30 +81,28 @@ export function createEpisodes(
       );
   }
 
-  /**
-   * Shows an episode from its file, in place of the runs, at its start; with others beside it, at their ends. Throws
-   * nothing: what is wrong becomes the problem.
-   * @param beside at most `RUN_PLACES` - 1
-   */
-  async function openFile(
-    file: EpisodeFile,
-    thenPlay: boolean,
-    beside: readonly EpisodeFile[] = [],
-  ): Promise<void> {
+  /** Shows an episode from its file, in place of the runs, at its start. Throws nothing: what is wrong becomes the problem. */
+  async function openFile(file: EpisodeFile, thenPlay: boolean): Promise<void> {
     const isCurrent = await clear();
     if (!isCurrent()) return;
     try {
-      const files = [file, ...beside];
-      const answers = await Promise.all(files.map((one) => client.openEpisode(one, 0)));
+      const answer = await client.openEpisode(file, 0);
       if (!isCurrent()) return;
+      const { verified, version, steps } = answer;
       batch(() => {
         takeChoices(page, file);
-        const recordings = files.map((one, place) => {
-          const recorded = new Run(client, place, RECORDED);
-          recorded.adopt(one, answers[place], startingKnobs());
-          return recorded;
-        });
-        showRecordings(page, recordings, file, answers[0]);
+        const recorded = new Run(client, 0, RECORDED);
+        recorded.adopt(file, answer, startingKnobs());
+        runs.value = [recorded];
+        run.value = recorded;
+        position.value = 0;
+        opened.value = {
+          verified,
+          recorded: file.environment?.version,
+          played: version,
+          windows: steps.length,
+          run: recorded,
+        };
       });
       await score();
       if (isCurrent() && thenPlay) play();
@@ -122,25 +120,6 @@ function takeChoices({ task, tasks, seed, options, abilities }: PageSignals, { r
   task.value = pickTask(tasks.value, task_id === undefined ? undefined : String(task_id));
   seed.value = typeof recordedSeed === 'number' ? recordedSeed : 0;
   options.value = namedOptions(abilities.value, rest);
-}
-
-/** Puts recordings in place of the runs: one at its start, several at their ends. */
-function showRecordings(
-  { runs, run, position, opened }: PageSignals,
-  recordings: readonly Run[],
-  { environment }: EpisodeFile,
-  { verified, version, steps }: OpenedEpisode,
-): void {
-  runs.value = recordings;
-  run.value = recordings[0];
-  position.value = recordings.length > 1 ? null : 0;
-  opened.value = {
-    verified,
-    recorded: environment?.version,
-    played: version,
-    windows: steps.length,
-    run: recordings[0],
-  };
 }
 
 /** Fills the page with what a server offers and the choices that it has. Answers the faults of the others. @throws ApiError */

@@ -1,4 +1,3 @@
-import { signal } from '@preact/signals';
 import type { Client } from '../api/client.ts';
 import { ApiError } from '../api/transport.ts';
 import type { Fields, PlayedStep } from '../api/wire.ts';
@@ -45,7 +44,6 @@ export function fakeServer() {
   const policy = (name: string) => ({ name, title: name, description: '' });
   const client: Client = {
     url: '',
-    exchanges: signal([]),
     authorize: (token) => asked.push(`authorize ${token}`),
     health: () => answer('health', () => {}),
     metadata: () =>
@@ -112,7 +110,6 @@ export function fakeServer() {
       }),
     ask: () => Promise.reject(new Error('not used here')),
     stream: () => Promise.reject(new Error('not used here')),
-    send: () => Promise.reject(new Error('not used here')),
   };
   return {
     client,

@@ -27,9 +27,3 @@ export function keptToken(): string | undefined {
 export function keepToken(token: string): void {
   keep(TOKEN, token, () => sessionStorage);
 }
-
-/** True once in a browser for each environment. Where nothing can be kept no visit is the first. */
-export function isFirstVisit(environment: string): boolean {
-  const name = `servegym.visited.${environment}`;
-  return kept(name) === null && keep(name, 'yes');
-}

@@ -135,9 +135,7 @@ export function watchEpisode({ episode }: PageSignals): () => boolean {
 
 /** The panels that open beside the page. */
 export const PANELS = {
-  history: { title: 'Runs', icon: 'history' },
   share: { title: 'Share', icon: 'share' },
-  developers: { title: 'Developers', icon: 'code' },
   readme: { title: 'Readme', icon: 'book' },
   help: { title: 'Keys and terms', icon: 'help' },
 } as const;
@@ -148,9 +146,3 @@ export const openPanel = signal<PanelName | undefined>(undefined);
 
 /** The page has its layout, or a problem to show. Nothing plays before: nobody would see it. */
 export const isSettled = signal(false);
-
-/** The step that the tour is at; `undefined` while nobody takes it. */
-export const tourStep = signal<number | undefined>(undefined);
-
-/** The tour moves on with the windows of the episode, as on a first visit. */
-export const isGuided = signal(false);
