@@ -37,4 +37,3 @@ export type { Logger, SessionStore } from './sessions/session-store.ts';
 export { checkSqliteStore, openSqliteStore } from './sessions/sqlite-session-store.ts';
 export { Turn } from './sessions/turns.ts';
 export { sampleValue } from './validate/sample-value.ts';
-export { selfTest } from './validate/self-test.ts';

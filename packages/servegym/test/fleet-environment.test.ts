@@ -40,7 +40,7 @@ describe('servegym serve --env fleet', () => {
 
   it('meets every criterion of validate', async () => {
     const { summary, passed } = await validateServer(server.url, {
-      ...{ steps: 2, mostSessions: 2 },
+      ...{ steps: 2, mostSessions: 2, timeoutMs: 100_000 },
       resetOptions: { task_id: task.id, hours: 0.1 },
     });
     assert.deepEqual(summary.failed_criteria, []);

@@ -36,7 +36,7 @@ describe('servegym serve --env inferencegym', () => {
   }
 
   it('meets every criterion of validate', async () => {
-    const { passed, summary } = await validateServer(server.url, { steps: 3, mostSessions: 4 });
+    const { passed, summary } = await validateServer(server.url, { steps: 3, mostSessions: 4, timeoutMs: 100_000 });
     assert.deepEqual(summary.failed_criteria, []);
     assert.equal(passed, true);
   });

@@ -21,7 +21,7 @@ export interface Criterion extends Finding {
 }
 
 /** What a check answers: a flaw as text, nothing where all is well, or a finding. What it throws is a flaw too. */
-export type Verdict = Finding | string | null | undefined | false;
+type Verdict = Finding | string | null | undefined | false;
 type Judge = () => Verdict | Promise<Verdict>;
 
 /** The run of a check: it asks an OpenEnv server for one thing. */

@@ -31,6 +31,25 @@ export const HTTP_SESSION_CHECKS: Checks = {
     const passed = actual.episode_id === EPISODE_ID && actual.step_count === 1;
     return { passed, expected, actual };
   },
+  grades_inside: async (subject) => {
+    if (!(await subject.has('/grader'))) return notApplicable('the environment has no grader');
+    const tasks = await subject.tasks();
+    for (const task of tasks.length > 0 ? tasks : [{ id: undefined, default_action: undefined }]) {
+      const reset = { seed: 0, task_id: task.id, ...subject.options.resetOptions };
+      const answer = await subject.post('reset', reset);
+      const action = isJsonObject(task.default_action) ? task.default_action : await subject.action();
+      await subject.post('step', stepBody(answer, action));
+      const grade = await subject
+        .post('grader', { session_id: at(answer.body, 'session_id') })
+        .catch((error: Error) => error);
+      // Anchors of the same traffic may have to be computed first.
+      if (grade instanceof Error) return notApplicable(grade.message);
+      const score = at(grade.body, 'score');
+      if (!(typeof score === 'number' && score > 0 && score < 1))
+        return `task ${shown(task.id)}: expected a score inside (0, 1), got ${grade.status} ${shown(grade.body)}`;
+    }
+    return null;
+  },
   http_validation_errors: async (subject) => {
     const answers = {
       'POST /step {}': await subject.post('step', {}),

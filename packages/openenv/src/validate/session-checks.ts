@@ -20,6 +20,9 @@ const OLD_CLIENTS_LIMIT = 1024 * 1024;
 const OTHER_SEEDS = [8, 9, 10];
 /** Enough for each choice of an action to be met. */
 const DRAWN_ACTIONS = 16;
+/** Steps and time in which an episode ends, with actions drawn from the schema: a choice. */
+const MOST_STEPS = 10_000;
+const MOST_MS = 10_000;
 /** Keys by which `MCPToolClient` takes an observation for the reply to a tool. */
 const RESERVED_KEYS = ['tools', 'tool_name'];
 /** A server that closes at once does so within this time, ms. */
@@ -89,26 +92,31 @@ export const SESSION_CHECKS: Checks = {
   },
   action_schema: async (subject) => {
     if (subject.options.action) return notApplicable('an action was given');
-    const schema = await subject.schema('action');
-    const fits = schemaCheck(schema);
-    const random = evenlySpread();
+    const { refusal, reason } = await drawnEpisode(subject);
+    return refusal ?? (reason === undefined ? null : notApplicable(reason));
+  },
+  tasks_playable: async (subject) => {
+    const tasks = await subject.tasks();
+    if (tasks.length === 0) return notApplicable('the server lists no tasks');
     return subject.withSession(async (socket) => {
-      const reset = { seed: SEED, ...subject.options.resetOptions };
-      let { done } = await socket.reset(reset);
-      for (let drawn = 0; drawn < DRAWN_ACTIONS; drawn++) {
-        const data = sampleValue(schema, random);
-        if (!isJsonObject(data) || fits(data) !== null)
-          return notApplicable('no action can be drawn from the schema');
-        if (done === true) await socket.reset(reset);
+      for (const { id, default_action } of tasks) {
         try {
-          ({ done } = await socket.step(data));
+          await socket.reset({ seed: SEED, task_id: id, ...subject.options.resetOptions });
+          await socket.step(isJsonObject(default_action) ? default_action : await subject.action());
         } catch (error) {
-          if ((error as { code?: unknown }).code !== 'TIMEOUT') throw error;
-          return notApplicable(`${shown(data)} takes longer than ${subject.options.timeoutMs / 1000} s`);
+          return `task ${shown(id)}: ${(error as Error).message}`;
         }
       }
       return null;
     });
+  },
+  episode_end: async (subject) => {
+    const { hasEnded, refusal, reason, steps } = await drawnEpisode(subject);
+    if (hasEnded) return null;
+    const left = refusal === undefined ? reason : `a drawn action was refused: ${refusal}`;
+    if (left !== undefined) return notApplicable(left);
+    if (steps < MOST_STEPS) return notApplicable(`no end in ${steps} steps of ${MOST_MS / 1000} s`);
+    return `expected \`done\` within ${MOST_STEPS} steps of drawn actions: an episode that never ends trains and grades nobody`;
   },
   session_isolation: inSession(async (one, subject) => {
     const other = await subject.connect();
@@ -118,11 +126,12 @@ export const SESSION_CHECKS: Checks = {
       }
       const action = await subject.action();
       const reset = subject.options.resetOptions;
-      await one.reset(reset);
       await other.reset(reset);
+      const before = await other.state();
+      await one.reset(reset);
       await one.step(action);
-      const { step_count: count } = await other.state();
-      return count === 0 ? null : 'a step of one session counts in another';
+      const difference = firstDifference(before, await other.state(), 'state');
+      return difference && `playing one session changes another: ${difference}`;
     } finally {
       await other.close();
     }
@@ -195,6 +204,54 @@ function messageFlaw({ observation, reward, done, metadata, ...unknown }: JsonOb
   }
   const [key] = Object.keys(unknown);
   return key === undefined ? null : `unknown key \`${key}\``;
+}
+
+interface DrawnEpisode {
+  /** Steps that were taken. */
+  readonly steps: number;
+  readonly hasEnded: boolean;
+  /** Why the server did not take an action that fits its schema. */
+  readonly refusal?: string;
+  /** Why no more actions were tried. */
+  readonly reason?: string;
+}
+
+const drawnEpisodes = new WeakMap<Subject, Promise<DrawnEpisode>>();
+
+/** An episode with actions drawn from the schema: to its end, and beyond it until each choice was met. Played once. */
+function drawnEpisode(subject: Subject): Promise<DrawnEpisode> {
+  const played = drawnEpisodes.get(subject) ?? playDrawn(subject);
+  drawnEpisodes.set(subject, played);
+  return played;
+}
+
+async function playDrawn(subject: Subject): Promise<DrawnEpisode> {
+  const schema = await subject.schema('action');
+  const fits = schemaCheck(schema);
+  const random = evenlySpread();
+  return subject.withSession(async (socket) => {
+    const reset = { seed: SEED, ...subject.options.resetOptions };
+    let { done } = await socket.reset(reset);
+    let [steps, hasEnded] = [0, done === true];
+    const end = performance.now() + MOST_MS;
+    while (steps < (hasEnded ? DRAWN_ACTIONS : MOST_STEPS) && performance.now() < end) {
+      const data = sampleValue(schema, random);
+      if (!isJsonObject(data) || fits(data) !== null)
+        return { steps, hasEnded, reason: 'no action can be drawn from the schema' };
+      if (done === true) await socket.reset(reset);
+      try {
+        ({ done } = await socket.step(data));
+      } catch (error) {
+        const { message, code } = error as Error & { code?: unknown };
+        if (code !== 'TIMEOUT') return { steps, hasEnded, refusal: message };
+        const reason = `${shown(data)} takes longer than ${subject.options.timeoutMs / 1000} s`;
+        return { steps, hasEnded, reason };
+      }
+      steps++;
+      hasEnded ||= done === true;
+    }
+    return { steps, hasEnded };
+  });
 }
 
 /** A flaw unless the session has taken no step since its last reset. */

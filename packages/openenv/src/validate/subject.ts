@@ -90,8 +90,18 @@ export class Subject {
 
   /** The mode by the OpenAPI document: `simulation` has `/reset`, `/step` and `/state`. */
   async mode(): Promise<'simulation' | 'production'> {
-    const { body } = await this.get('openapi.json');
-    return at(body, 'paths', '/reset') === undefined ? 'production' : 'simulation';
+    return (await this.has('/reset')) ? 'simulation' : 'production';
+  }
+
+  /** True when the OpenAPI document has a path. */
+  async has(path: string): Promise<boolean> {
+    return at((await this.get('openapi.json')).body, 'paths', path) !== undefined;
+  }
+
+  /** The tasks that the server lists; none where it does not list any. */
+  async tasks(): Promise<readonly JsonObject[]> {
+    const tasks = (await this.has('/tasks')) && at((await this.get('tasks')).body, 'tasks');
+    return Array.isArray(tasks) ? tasks.filter(isJsonObject) : [];
   }
 
   /** A schema of `GET /schema`. */

@@ -9,7 +9,7 @@ import { z } from 'zod';
 import { guess } from '../../examples/guess/environment.ts';
 import { connect } from '../client/connect.ts';
 import { startPython, startServer } from '../fixtures/start-server.ts';
-import { defineEnvironment } from '../protocol/definition.ts';
+import { defineEnvironment, EnvironmentError } from '../protocol/definition.ts';
 import { createServer } from '../server/create-server.ts';
 import type { ListeningServer } from '../server/listen.ts';
 import { type ValidationReport, validateServer } from './validate-server.ts';
@@ -22,6 +22,9 @@ const adder = defineEnvironment({
   action: z.strictObject({ amount: z.int().min(1).max(9) }).meta({ title: 'AddAction' }),
   observation: z.object({ total: z.int() }),
   state: z.object({ total: z.int() }),
+  resetOptions: z.object({ task_id: z.literal('add').optional() }),
+  tasks: [{ id: 'add', name: 'Add', difficulty: 'easy', description: 'Add.', default_action: { amount: 1 } }],
+  grade: () => ({ score: 0.5, breakdown: {}, feedback: '' }),
   create() {
     let total = 0;
     const result = (reward: number | null) => ({ observation: { total }, reward, done: total >= 100 });
@@ -244,6 +247,56 @@ describe('validateServer', () => {
       const report = await flawsFound(flaws);
       assert.ok(report.summary.failed_criteria.includes(id), report.summary.failed_criteria.join());
       if (details) assert.match(findingOf(report, id).details ?? '', details);
+      assert.equal(report.passed, !findingOf(report, id).required);
+    });
+  }
+
+  let shared = 0;
+  const flawed = (change: (sound: ReturnType<typeof adder.create>) => object): typeof adder => ({
+    ...adder,
+    create() {
+      const sound = adder.create();
+      return { ...sound, ...change(sound) };
+    },
+  });
+  const environments: Record<string, readonly [typeof adder, RegExp]> = {
+    episode_end: [
+      flawed((sound) => ({
+        step: async (action: { amount: number }) => ({ ...(await sound.step(action)), done: false }),
+      })),
+      /^expected `done` within 10000 steps/,
+    ],
+    grades_inside: [
+      { ...adder, grade: () => ({ score: 1, breakdown: {}, feedback: '' }) },
+      /^task "add": expected a score inside \(0, 1\), got 200/,
+    ],
+    tasks_playable: [
+      flawed((sound) => ({
+        reset(options: Parameters<typeof sound.reset>[0]) {
+          if (options.task_id) throw new EnvironmentError('BROKEN', 'out of order');
+          return sound.reset(options);
+        },
+      })),
+      /^task "add": .*out of order/,
+    ],
+    session_isolation: [
+      flawed((sound) => ({
+        reset(options: Parameters<typeof sound.reset>[0]) {
+          shared++;
+          return sound.reset(options);
+        },
+        state: () => ({ total: shared }),
+      })),
+      /^playing one session changes another: state\.total is/,
+    ],
+  };
+  for (const [id, [environment, details]] of Object.entries(environments)) {
+    it(`finds an environment that fails ${id}`, async (t) => {
+      const listening = await createServer(environment).listen({ port: 0, host: '127.0.0.1' });
+      t.after(() => listening.close());
+      const report = await validate(listening.url);
+      assert.ok(report.summary.failed_criteria.includes(id), JSON.stringify(report.criteria));
+      assert.match(findingOf(report, id).details ?? '', details);
       assert.equal(report.passed, !findingOf(report, id).required);
     });
   }

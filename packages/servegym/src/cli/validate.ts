@@ -1,7 +1,6 @@
 import { ENVIRONMENT_IDS } from '@servegym/environments';
-import { selfTest } from '@servegym/openenv';
 import { type ValidationReport, validateServer } from '@servegym/openenv/validate';
-import { openEnvironment } from '../server/open-environment.ts';
+import { startServer } from '../server/start-server.ts';
 import { above, jsonObject, serverAddress, whole } from './arguments/options.ts';
 import { defineCommand, type OptionTable, type OptionValues } from './command-table.ts';
 import { printResult } from './output/print-result.ts';
@@ -10,7 +9,7 @@ const options = {
   url: { value: '<address>', help: 'a running server', parse: serverAddress },
   env: {
     value: '<name>',
-    help: `in this process: ${ENVIRONMENT_IDS.join(', ')}, or a module that exports an environment (default without --url: all of these)`,
+    help: `served by this command: ${ENVIRONMENT_IDS.join(', ')}, or a module that exports an environment (default without --url: all of these)`,
     conflicts: ['url'],
   },
   action: {
@@ -35,10 +34,10 @@ const options = {
 
 type ValidateOptions = OptionValues<typeof options>;
 
-/** `servegym validate`: whether a server, or an environment in this process, is one that clients can rely on. */
+/** `servegym validate`: whether a server, or an environment, is one that clients can rely on. */
 export const validateCommand = () =>
   defineCommand({
-    description: 'Check any running OpenEnv server, or play environments in this process.',
+    description: 'Check any running OpenEnv server, or environments that are served for it.',
     options,
     after: `The first six criteria of a server are those of \`openenv validate --url\`. The exit code is 0 when all required ones are
 met, else 1. It resets sessions and plays a few steps, so do not point it at an environment whose actions do harm.`,
@@ -49,61 +48,63 @@ met, else 1. It resets sessions and plays a few steps, so do not point it at an 
     },
   });
 
-/** Plays environments in this process, without a server. */
-async function validateHere({ env, action, reset, steps, json }: ValidateOptions) {
-  const reports: Awaited<ReturnType<typeof selfTest>>[] = [];
-  for (const name of env === undefined ? ENVIRONMENT_IDS : [env]) {
-    const { definition } = await openEnvironment(name);
-    const report = await selfTest(definition, { action, resetOptions: reset, steps });
-    reports.push(report);
-    if (!json) console.log(`${reportLines(report)}\n`);
-  }
-  if (json) console.log(JSON.stringify(reports, null, 2));
-  return reports.every(({ passed }) => passed);
-}
+/** OpenEnv's own examples do without; an environment that is trained and graded on may not. */
+const NEEDED_OF_OWN = 'episode_end';
 
-function reportLines({
-  environment,
-  version,
-  passed,
-  criteria,
-  rfc008,
-  observation,
-}: Awaited<ReturnType<typeof selfTest>>): string {
-  const applicable = criteria.filter((criterion) => criterion.passed !== null);
-  const met = applicable.filter((criterion) => criterion.passed).length;
-  return [
-    `${environment} ${version}`,
-    ...criteria.map(criterionLines),
-    ...(observation === null ? [] : [`last observation: ${JSON.stringify(observation)}`]),
-    rfc008Line(rfc008),
-    `${passed ? 'passed' : 'FAILED'}: ${met} of ${applicable.length}`,
-  ].join('\n');
+/** Serves environments on a port of this machine, and validates each. */
+async function validateHere(options: ValidateOptions) {
+  const reports: object[] = [];
+  let areSound = true;
+  for (const name of options.env === undefined ? ENVIRONMENT_IDS : [options.env]) {
+    const server = await startServer({ environments: [name] });
+    try {
+      const { name: environment, version } = await (await fetch(`${server.url}/metadata`)).json();
+      if (!options.json) console.log(`${reports.length > 0 ? '\n' : ''}${environment} ${version}`);
+      const report = await reportOn(new URL(server.url), options);
+      reports.push({ environment, version, ...report });
+      areSound &&= isSound(report, options) && !report.summary.failed_criteria.includes(NEEDED_OF_OWN);
+      if (!options.json) console.log(conclusion(report));
+    } finally {
+      await server.close();
+    }
+  }
+  if (options.json) console.log(JSON.stringify(reports, null, 2));
+  return areSound;
 }
 
 async function validateAt(base: URL, options: ValidateOptions) {
-  const { action, reset, steps, json, strict, token } = options;
-  const timeoutMs = 1000 * options.timeout;
-  const failure = json ? null : await connectionFailure(base, timeoutMs);
+  const { json, timeout } = options;
+  const failure = json ? null : await connectionFailure(base, 1000 * timeout);
   if (failure !== null) {
     console.error(`error: ${base.href} cannot be reached: ${failure}. Start the server, or correct --url.`);
     return false;
   }
+  const report = await reportOn(base, options);
+  printResult(json, report, { text: () => conclusion(report) });
+  return isSound(report, options);
+}
+
+/** Validates a server, and prints each criterion as it is judged. */
+function reportOn(base: URL, { action, reset, steps, json, sessions, timeout, token }: ValidateOptions) {
   const subject = {
     action,
     resetOptions: reset,
     steps,
-    timeoutMs,
-    mostSessions: options.sessions,
+    timeoutMs: 1000 * timeout,
+    mostSessions: sessions,
     headers: token ? { authorization: `Bearer ${token}` } : ({} as Record<string, string>),
   };
-  const report = await validateServer(base, subject, (criterion) => {
+  return validateServer(base, subject, (criterion) => {
     if (!json) console.log(criterionLines(criterion));
   });
-  printResult(json, report, {
-    text: () => `\n${rfc008Line(report.rfc008)}\n${report.target}: ${summaryOf(report)}`,
-  });
-  return strict ? report.summary.failed_criteria.length === 0 : report.passed;
+}
+
+function isSound({ summary, passed }: ValidationReport, { strict }: ValidateOptions): boolean {
+  return strict ? summary.failed_criteria.length === 0 : passed;
+}
+
+function conclusion(report: ValidationReport): string {
+  return `\n${rfc008Line(report.rfc008)}\n${report.target}: ${summaryOf(report)}`;
 }
 
 /** Why no request to the server is answered; `null` when one is. */
