@@ -36,7 +36,11 @@ describe('servegym serve --env inferencegym', () => {
   }
 
   it('meets every criterion of validate', async () => {
-    const { passed, summary } = await validateServer(server.url, { steps: 3, mostSessions: 4, timeoutMs: 100_000 });
+    const { passed, summary } = await validateServer(server.url, {
+      steps: 3,
+      mostSessions: 4,
+      timeoutMs: 100_000,
+    });
     assert.deepEqual(summary.failed_criteria, []);
     assert.equal(passed, true);
   });
