@@ -66,7 +66,7 @@ describe('a case', () => {
     const script = join(import.meta.dirname, 'run.ts');
     const { status, stderr } = spawnSync(process.execPath, [script, 'nothing'], { encoding: 'utf8' });
     assert.equal(status, 2);
-    assert.match(stderr, /expected one of .*attacks.*, got nothing/);
+    assert.match(stderr, /expected one of .*concurrency.*, got nothing/);
   });
 });
 

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 #: Modules whose names are not in `__all__`: they need a library that not everybody has.
-EXTRA_MODULES = ("evolve", "inspect_tasks", "nemo_gym_server", "stable_baselines3", "trl")
+EXTRA_MODULES = ("evolve", "stable_baselines3", "trl")
 
 
 def text_of(docstring: str | None) -> str:

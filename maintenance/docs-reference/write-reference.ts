@@ -3,23 +3,11 @@ import { execFileSync } from 'node:child_process';
 import { globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { generated } from '../../docs/.vitepress/pages.ts';
-import { startServer } from '../../packages/servegym/src/server/start-server.ts';
 import { commandLinePage } from './command-line-page.ts';
-import { httpPage, type OpenApi } from './http-page.ts';
 import { typescriptPage } from './typescript-page.ts';
 
 const root = dirname(dirname(import.meta.dirname));
 const pages: Record<string, string> = { 'command-line': await commandLinePage() };
-
-const server = await startServer();
-try {
-  for (const [name, address] of [['llmserve', '/'], ...server.below.map((id) => [id, `/${id}/`])] as const) {
-    const document = (await (await fetch(`${server.url}${address}openapi.json`)).json()) as OpenApi;
-    pages[`http-${name}`] = httpPage(name!, address!, document);
-  }
-} finally {
-  await server.close();
-}
 
 for (const file of globSync('packages/*/package.json', { cwd: root }).sort()) {
   const { name, description, exports } = JSON.parse(readFileSync(join(root, file), 'utf8'));

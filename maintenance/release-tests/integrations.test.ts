@@ -17,12 +17,10 @@ const python =
 const INTEGRATIONS = {
   test_harbor_tasks: ['harbor==0.26.0'],
   test_evolve: ['openevolve==0.4.1', 'skydiscover==0.1.0'],
-  test_inspect: ['inspect_ai==0.3.285'],
   test_verifiers: ['verifiers==0.4.0'],
-  test_nemo_gym: ['nemo-gym==0.4.0'],
 };
 
-/** A Python that harbor and nemo-gym run on. */
+/** A Python that harbor runs on. */
 async function python312(): Promise<string> {
   const versions = join(
     process.env.PYENV_ROOT ?? join(homedir(), '.pyenv'),
@@ -44,7 +42,7 @@ async function python312(): Promise<string> {
     )
       return path;
   }
-  return assert.fail('expected Python 3.12 or 3.13 on the PATH, which harbor and nemo-gym need');
+  return assert.fail('expected Python 3.12 or 3.13 on the PATH, which harbor needs');
 }
 
 const folder = mkdtempSync(join(tmpdir(), 'servegym-integrations-'));
