@@ -55,10 +55,10 @@ export { firstSeeds, SEED_SPLITS, type SeedSplit } from './scenario.ts';
 export { REQUEST_CLASSES, Tasks } from './tasks.ts';
 export { addServeTrace, findServeTrace } from './traces.ts';
 export { holdMaskedKnobs } from './window-environment.ts';
-export { type FittedWorkload, fitWorkload } from './workload/fit-workload.ts';
 export {
   drawPrefixes,
   drawWorkload,
+  type FittedWorkload,
   PUBLIC_WORKLOAD_IDS,
   type PublicWorkloadId,
   publicWorkload,

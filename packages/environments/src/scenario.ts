@@ -3,7 +3,7 @@ import { findProfile, listLastingProfiles, listProfiles } from '@servegym/profil
 import { type EngineProfile, portableMath, weightVariant } from '@servegym/simulator';
 import { z } from 'zod';
 import type { KnownTask, Tasks } from './tasks.ts';
-import type { FittedWorkload } from './workload/fit-workload.ts';
+import type { FittedWorkload } from './workload/fitted-workload.ts';
 import { findWorkload, WORKLOAD_IDS } from './workload/fitted-workload.ts';
 
 /**

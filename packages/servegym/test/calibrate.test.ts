@@ -3,13 +3,12 @@ import { once } from 'node:events';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { before, describe, it, type TestContext } from 'node:test';
 import { type EndpointOptions, startEndpoint } from '@servegym/endpoint';
 import {
   findGpu,
   findProfile,
-  listLastingProfiles,
   listProfiles,
   parseEngineProfile,
 } from '@servegym/profiles';
@@ -32,31 +31,20 @@ describe('servegym profile make', () => {
   });
 
   it('makes shipped profiles again by the commands that they name', async () => {
-    const out = join(mkdtempSync(join(folder, 'refit-')), 'profiles.json');
-    const { code, stdout, stderr } = await runCommand(
-      ...['profile', 'refit', ...WHOLLY_TABLED, '--data', folder, '--out', out],
-    );
-    assert.equal(code, 0, stderr);
-    assert.match(stdout, /^as shipped$/m);
-    assert.deepEqual(JSON.parse(readFileSync(out, 'utf8')), listLastingProfiles());
-    const fewer = mkdtempSync(join(folder, 'fewer-'));
-    const rows = staticBatchCsv().split('\n');
-    writeFileSync(join(fewer, 'static-batch-latency.csv'), rows.toSpliced(2, 1).join('\n'));
-    const changed = await runCommand('profile', 'refit', ...WHOLLY_TABLED, '--data', fewer, '--json');
-    assert.deepEqual(JSON.parse(changed.stdout).changed, [WHOLLY_TABLED[0]]);
-  });
-
-  it('says which measurements are missing, and where they come from', async () => {
-    const empty = mkdtempSync(join(folder, 'empty-'));
-    for (const [args, source] of [
-      [['profile', 'refit'], 'argonne-lcf/LLM-Inference-Bench'],
-      [['profile', 'refit', 'rtx4090-24gb-llama-3-8b'], 'casys-kaist/LLMServingSim'],
-    ] as const) {
-      const { code, stdout, stderr } = await runCommand(...args, '--data', empty);
-      assert.equal(code, 2, stderr);
-      assert.equal(stdout, '');
-      assert.match(stderr, /^error: REFERENCE_DATA_MISSING: /);
-      assert.ok(stderr.includes(source), stderr);
+    for (const name of WHOLLY_TABLED) {
+      const { fit, gpu, ...shipped } = findProfile(name);
+      const words = [...fit!.command.matchAll(/"([^"]*)"|(\S+)/g)].map(
+        ([, quoted, plain]) => quoted ?? plain,
+      );
+      const args = words.slice(1).map((word) => (word === basename(measured) ? measured : word));
+      const { code, stdout, stderr } = await runCommand(...args, '--json');
+      assert.equal(code, 0, stderr);
+      const { profile } = JSON.parse(stdout);
+      // Rewards count with the price of when a profile was first made.
+      assert.deepEqual(
+        { ...profile, gpu: { ...profile.gpu, usdPerHour: gpu.usdPerHour } },
+        { ...shipped, fit, gpu },
+      );
     }
   });
 

@@ -40,8 +40,8 @@ describe('the command line', () => {
       ...['serve', 'endpoint', 'simulate', 'plan', 'tune', 'diff'].map((name) => [name]),
       ...['train', 'evaluate', 'validate', 'worker'].map((name) => [name]),
       ...['create', 'admit', 'serve', 'close', 'verify'].map((name) => ['season', name]),
-      ...['list', 'show', 'make', 'confirm', 'refit'].map((name) => ['profile', name]),
-      ...['describe', 'convert', 'draw', 'fit'].map((name) => ['traffic', name]),
+      ...['list', 'show', 'make', 'confirm'].map((name) => ['profile', name]),
+      ...['describe', 'convert', 'draw'].map((name) => ['traffic', name]),
     ]) {
       const { stdout } = await runCommand(...words, '--help');
       const lines = stdout.trimEnd().split('\n');

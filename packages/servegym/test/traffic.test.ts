@@ -1,13 +1,8 @@
 import assert from 'node:assert/strict';
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
-import {
-  type FittedWorkload,
-  PUBLIC_WORKLOAD_IDS,
-  type PublicWorkloadId,
-  publicWorkload,
-} from '@servegym/environments';
+import { PUBLIC_WORKLOAD_IDS, type PublicWorkloadId, publicWorkload } from '@servegym/environments';
 import { parseTrace } from '@servegym/simulator';
 import { runServegym } from '../../../maintenance/test-servers/servegym.ts';
 import { temporaryFolder } from '../../../maintenance/test-servers/temporary-folder.ts';
@@ -15,17 +10,6 @@ import { runCommand } from './in-process.ts';
 
 const page = join(import.meta.dirname, '../../../docs/traffic.md');
 const tiny = join(import.meta.dirname, 'fixtures/trace.csv');
-
-/** The name of each model's trace where it is published. */
-const PUBLISHED_AS: Readonly<Record<PublicWorkloadId, string>> = {
-  'azure-conversation-2023': 'AzureLLMInferenceTrace_conv.csv',
-  'azure-code-2023': 'AzureLLMInferenceTrace_code.csv',
-  'mooncake-conversation': 'conversation_trace.jsonl',
-  ragpulse: 'ragpulse/0_trace.jsonl',
-};
-const MOONCAKE_BLOCK = 512;
-/** Its arrivals come in steps of the clock. */
-const MOONCAKE_TICK_MS = 3000;
 
 describe('servegym traffic', () => {
   const folder = temporaryFolder();
@@ -41,52 +25,6 @@ describe('servegym traffic', () => {
     const text = readFileSync(file, 'utf8');
     return { text, trace: parseTrace(text, file) };
   }
-
-  it('draws traces, and fits to them the models that they were drawn from', async () => {
-    const drawn: number[] = [];
-    mkdirSync(join(folder, 'ragpulse'));
-    writeFileSync(join(folder, 'ragpulse/1_sys_prompt.jsonl'), '{"sys_prompt_id": 0, "token_length": 512}\n');
-    for (const id of PUBLIC_WORKLOAD_IDS) {
-      const { text, trace } = await draw(id, 7, id === 'ragpulse' ? 7 : 1);
-      drawn.push(trace.arrivalMs.length);
-      const published = { 'mooncake-conversation': withSharedBlocks, ragpulse: withParts }[id as string];
-      writeFileSync(join(folder, PUBLISHED_AS[id]), published?.(trace) ?? text);
-    }
-    const { code, stdout, stderr } = await runCommand('traffic', 'fit', '--data', folder, '--json');
-    assert.equal(stderr, '');
-    assert.equal(code, 0);
-    const fitted: FittedWorkload[] = JSON.parse(stdout);
-    assert.deepEqual(
-      fitted.map(({ id, source, requests }) => [id, source, requests]),
-      PUBLIC_WORKLOAD_IDS.map((id, i) => [id, publicWorkload(id).source, drawn[i]]),
-    );
-    for (const model of fitted) {
-      const { arrivals, lengths, fit } = publicWorkload(model.id as PublicWorkloadId);
-      const { perSecond } = model.arrivals;
-      assert.ok(
-        Math.abs(perSecond / (model.requests / model.seconds) - 1) < 0.01,
-        `${model.id}: ${perSecond}`,
-      );
-      // Levels last for some ten requests at least, and it came seven times as fast.
-      const levelSeconds = model.id === 'ragpulse' ? arrivals.levelSeconds / 7 : arrivals.levelSeconds;
-      assert.ok(Math.abs(model.arrivals.levelSeconds - levelSeconds) <= 20, model.id);
-      assert.ok(Math.abs(model.lengths.correlation - lengths.correlation) < 0.05, model.id);
-      for (const side of ['input', 'output'] as const) {
-        for (const probability of [0.1, 0.5, 0.9]) {
-          const at = (of: FittedWorkload['lengths']) => of[side][nearest(of.probabilities, probability)];
-          const ratio = at(model.lengths) / at(lengths);
-          assert.ok(Math.abs(ratio - 1) < 0.1, `${model.id}, ${side} ${probability}: ${ratio}`);
-        }
-        assert.ok(model.fit.ks[side] < 0.02, `${model.id}, ${side}: KS ${model.fit.ks[side]}`);
-        // As near as to the public traces.
-        assert.ok(fit.ks[side] < 0.02, `${model.id}, ${side}: KS ${fit.ks[side]}`);
-      }
-    }
-    const { prefixes } = fitted.find(({ id }) => id === 'mooncake-conversation')!;
-    assert.equal(prefixes!.blockTokens, MOONCAKE_BLOCK);
-    assert.equal(prefixes!.commonTokens, MOONCAKE_BLOCK);
-    assert.equal(fitted.find(({ id }) => id === 'ragpulse')!.prefixes!.commonTokens, 512);
-  });
 
   it('draws the same trace for the same seed, faster when asked', async () => {
     const { text } = await draw('azure-code-2023', 1);
@@ -155,55 +93,4 @@ describe('servegym traffic', () => {
     assert.deepEqual(after.prefixBlocks, before.prefixBlocks);
     assert.ok(before.prefixBlocks!.blockTokens !== 512 && before.prefixBlocks!.ids.length > 100);
   });
-
-  it('says what it lacks', async () => {
-    for (const [args, message] of [
-      [['fit'], /expected traces/],
-      [
-        ['fit', '--data', import.meta.dirname],
-        /REFERENCE_DATA_MISSING: .*AzureLLMInferenceTrace_conv\.csv.*Azure\/AzurePublicDataset/s,
-      ],
-      [['fit', tiny], /at least 200 requests/],
-    ] as const) {
-      const { code, stderr } = await runCommand('traffic', ...args);
-      assert.equal(code, 2);
-      assert.match(stderr, message);
-    }
-  });
 });
-
-function nearest(values: readonly number[], wanted: number): number {
-  const distances = values.map((value) => Math.abs(value - wanted));
-  return distances.indexOf(Math.min(...distances));
-}
-
-/** The trace as RAGPulse publishes its own: all prompts begin with one system prompt. */
-function withParts({ arrivalMs, inputTokens, outputTokens }: ReturnType<typeof parseTrace>): string {
-  return Array.from(arrivalMs, (at, i) =>
-    JSON.stringify({
-      ...{ timestamp: `${at / 1000}`, input_length: inputTokens[i], output_length: outputTokens[i] },
-      hash_ids: { sys_prompt: [0], passages_ids: [], history: [], web_search: [], user_input: [i] },
-      session_id: `${i}`,
-    }),
-  ).join('\n');
-}
-
-/** The trace as Mooncake publishes its own: all prompts share their first block, every third one all of the one before. */
-function withSharedBlocks({ arrivalMs, inputTokens, outputTokens }: ReturnType<typeof parseTrace>): string {
-  let next = 1;
-  let before: number[] = [];
-  return Array.from(arrivalMs, (at, i) => {
-    const blocks = Math.ceil(inputTokens[i] / MOONCAKE_BLOCK);
-    const ids = Array.from({ length: blocks }, (_, block) => {
-      if (block === 0) return 0;
-      return (i % 3 === 2 ? before[block] : undefined) ?? next++;
-    });
-    before = ids;
-    return JSON.stringify({
-      timestamp: MOONCAKE_TICK_MS * Math.floor(at / MOONCAKE_TICK_MS),
-      input_length: inputTokens[i],
-      output_length: outputTokens[i],
-      hash_ids: ids,
-    });
-  }).join('\n');
-}

@@ -2,7 +2,7 @@ import { portableMath, RandomStream, TICKS_PER_S } from '@servegym/simulator';
 import { type SEED_SPLITS, splitOfSeed } from '../scenario.ts';
 import { type LogNormal, REQUEST_CLASSES } from '../tasks.ts';
 import type { ServeTrace } from '../traces.ts';
-import type { FittedWorkload } from '../workload/fit-workload.ts';
+import type { FittedWorkload } from '../workload/fitted-workload.ts';
 import { drawPrefixes, drawWorkload, type PromptPrefixes } from '../workload/fitted-workload.ts';
 import type { Phase, ServeTask } from './serve-task.ts';
 

@@ -2,7 +2,6 @@ import { type PromptPrefix, portableMath, RandomStream } from '@servegym/simulat
 import { normalProbability } from '@servegym/simulator/statistics';
 import azureCode2023 from './azure-code-2023.json' with { type: 'json' };
 import azureConversation2023 from './azure-conversation-2023.json' with { type: 'json' };
-import type { FittedWorkload } from './fit-workload.ts';
 import mooncakeConversation from './mooncake-conversation.json' with { type: 'json' };
 import ragPulse from './ragpulse.json' with { type: 'json' };
 
@@ -13,6 +12,69 @@ type WorkloadId = (typeof WORKLOAD_IDS)[number];
 /** Ids of the workloads fitted to public traces. */
 export const PUBLIC_WORKLOAD_IDS = [...WORKLOAD_IDS, 'ragpulse'] as const;
 export type PublicWorkloadId = (typeof PUBLIC_WORKLOAD_IDS)[number];
+
+/**
+ * A workload fitted to a trace: draws as much traffic as is asked for. Arrivals are a Poisson process whose rate moves:
+ * slowly, through levels whose distribution is tabled and which remember where they were, and from second to second by
+ * a factor that is gamma distributed with mean 1. Lengths follow tabled quantiles and are correlated through normal
+ * scores.
+ */
+export interface FittedWorkload {
+  /** Value of `reset({traffic})`. */
+  readonly id: string;
+  readonly title: string;
+  /** Origin of the trace, with its licence. */
+  readonly source: string;
+  /** Requests and seconds of the trace that it was fitted to. */
+  readonly requests: number;
+  readonly seconds: number;
+  readonly arrivals: {
+    /** Mean rate. */
+    readonly perSecond: number;
+    /** A level lasts this long, s. */
+    readonly levelSeconds: number;
+    /** Rate of a level over the mean rate: values at evenly spaced probabilities, 0 and 1 among them. Their mean is 1. */
+    readonly levels: readonly number[];
+    /** Parts of a level's normal score that fade independently; the shares sum to 1. */
+    readonly memory: readonly { readonly share: number; readonly seconds: number }[];
+    /** Shape of the gamma factor of each second, mean 1; `null` when the rate stays within a level. */
+    readonly secondShape: number | null;
+  };
+  /** Quantiles of both lengths, tokens, at ascending probabilities from 0 to 1. */
+  readonly lengths: {
+    readonly probabilities: readonly number[];
+    readonly input: readonly number[];
+    readonly output: readonly number[];
+    /** Of the normal scores of input and output. */
+    readonly correlation: number;
+  };
+  /** Prefixes that prompts share; `null` where the trace has no block hashes. */
+  readonly prefixes: {
+    /** Tokens in a block of the trace. */
+    readonly blockTokens: number;
+    /**
+     * Share of the requests that continue an earlier prompt beyond what all have in common, by the length of their own:
+     * each entry holds for prompts longer than the one before it says, up to `upToTokens`.
+     */
+    readonly continued: readonly { readonly upToTokens: number; readonly share: number }[];
+    /** Tokens that every prompt begins with. */
+    readonly commonTokens: number;
+    /** Quantiles of the share of a prompt that is shared, and of the time since the earlier one, s. */
+    readonly sharedShare: readonly number[];
+    readonly gapSeconds: readonly number[];
+    /** Share of all prompt tokens that an unbounded prefix cache would have held. */
+    readonly cacheableShare: number;
+  } | null;
+  /** Kolmogorov-Smirnov distances, the largest gaps between two distributions. */
+  readonly fit: {
+    /** Between the trace and a long draw from the model; counts are those in a level's time. */
+    readonly ks: Readonly<Record<'input' | 'output' | 'counts' | 'gaps', number>>;
+    /** Between a model fitted to the first half of the trace and its second half, and between the halves themselves. */
+    readonly heldOut: Readonly<Record<'input' | 'output' | 'halvesInput' | 'halvesOutput', number>>;
+    /** Variance of the number of arrivals over its mean, at several scales: 1 for Poisson traffic. */
+    readonly dispersion: readonly Readonly<Record<'seconds' | 'trace' | 'model', number>>[];
+  };
+}
 
 const MODELS: Readonly<Record<PublicWorkloadId, FittedWorkload>> = {
   'azure-conversation-2023': azureConversation2023,

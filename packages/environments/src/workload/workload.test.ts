@@ -1,18 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { EnvironmentError } from '@servegym/openenv/definition';
-import type { Trace } from '@servegym/simulator';
 import { normalProbability, normalScore } from '@servegym/simulator/statistics';
-import {
-  countsOf,
-  dispersion,
-  distributionDistance,
-  type FittedWorkload,
-  fitWorkload,
-} from './fit-workload.ts';
 import {
   drawWorkload,
   evenQuantile,
+  type FittedWorkload,
   findWorkload,
   logQuantile,
   PUBLIC_WORKLOAD_IDS,
@@ -22,15 +14,6 @@ import {
 const models = PUBLIC_WORKLOAD_IDS.map(publicWorkload);
 /** Times as many seconds for a model with few requests. */
 const longer = ({ arrivals }: FittedWorkload) => (arrivals.perSecond < 1 ? 40 : 1);
-
-function traceOf({ arrivalSeconds, inputTokens, outputTokens }: ReturnType<typeof drawWorkload>): Trace {
-  return {
-    source: 'drawn',
-    arrivalMs: Float64Array.from(arrivalSeconds, (at) => (at - arrivalSeconds[0]) * 1000),
-    inputTokens: Int32Array.from(inputTokens),
-    outputTokens: Int32Array.from(outputTokens),
-  };
-}
 
 describe('fitted workloads', () => {
   for (const model of models) {
@@ -85,36 +68,7 @@ it('environments have the models that their tasks are drawn from, and no other',
   assert.equal(findWorkload('azure-code-2023'), publicWorkload('azure-code-2023'));
 });
 
-describe('fitting a workload', () => {
-  it('finds again what a trace was drawn from', () => {
-    const model = findWorkload('azure-conversation-2023') as FittedWorkload;
-    const correlated = { ...model, lengths: { ...model.lengths, correlation: 0.6 } };
-    const trace = traceOf(drawWorkload(correlated, 1, 12_000));
-    const fitted = fitWorkload(trace, { id: 'again', title: 'Again', source: 'drawn' });
-    assert.ok(Math.abs(fitted.lengths.correlation - 0.6) < 0.03, `${fitted.lengths.correlation}`);
-    const [a, b] = [model, fitted].map((each) => drawWorkload(each, 2, 60_000));
-    assert.ok(distributionDistance(a.inputTokens, b.inputTokens) < 0.02);
-    assert.ok(distributionDistance(a.outputTokens, b.outputTokens) < 0.02);
-    for (const scale of [1, 10, 60]) {
-      const [was, is] = [a, b].map((each) => dispersion(countsOf(each.arrivalSeconds, 60_000, scale)));
-      assert.ok(is / was > 0.6 && is / was < 1.6, `${scale} s: ${was} was, ${is} is`);
-    }
-  });
-
-  it('refuses what tells too little, and says what to do', () => {
-    const trace = traceOf(drawWorkload(models[0], 1, 30));
-    assert.throws(
-      () => fitWorkload(trace, { id: 'short', title: '', source: '' }),
-      (error) => error instanceof EnvironmentError && /play it itself/.test(error.message),
-    );
-  });
-
-  it('measures distances between distributions as Kolmogorov and Smirnov did', () => {
-    assert.equal(distributionDistance([1, 2, 3, 4], [1, 2, 3, 4]), 0);
-    assert.equal(distributionDistance([1, 2], [3, 4]), 1);
-    assert.equal(distributionDistance([1, 2, 3, 4], [1, 2, 5, 6]), 0.5);
-  });
-
+describe('the distributions of a workload', () => {
   it('knows the normal distribution', () => {
     for (const [z, p] of [
       [0, 0.5],

@@ -44,9 +44,8 @@ const COMMANDS: Readonly<Record<string, Commands>> = {
           'compare a running server with the prediction of its profile',
           () => import('./profile/running-server.ts'),
         ],
-        refit: ['fit the shipped profiles again, and compare', () => import('./profile/list.ts')],
         table: [
-          'make and check the tables of measurements that inferencegym plays',
+          'make the tables of measurements that inferencegym plays',
           {
             build: ['measure a profile on the simulator', () => import('./profile/table.ts')],
             calibrate: ['measure what grades on a table compare with', () => import('./profile/table.ts')],
@@ -55,7 +54,7 @@ const COMMANDS: Readonly<Record<string, Commands>> = {
       },
     ],
     traffic: [
-      'look at files of requests, convert them, draw traffic and fit models of it',
+      'look at files of requests, convert them, and draw traffic',
       {
         describe: [
           'print rates, bursts and lengths; without a traffic, list the models',
@@ -66,7 +65,6 @@ const COMMANDS: Readonly<Record<string, Commands>> = {
           () => import('./traffic/convert.ts'),
         ],
         draw: ['write drawn traffic to a file', () => import('./traffic/convert.ts')],
-        fit: ['fit a model to each trace, and say how near it comes', () => import('./traffic/describe.ts')],
       },
     ],
   },

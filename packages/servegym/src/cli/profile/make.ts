@@ -113,27 +113,6 @@ async function making(options: MakeOptions): Promise<Making> {
   return { ...options, model, settings, gpus: tensor * data * pipeline };
 }
 
-/**
- * The profile that a command line makes again which a profile names.
- *
- * @param line `servegym profile make ...`; a `"..."` is one word
- * @param locate Path of a file or folder, by the name that the command gives it
- */
-export async function madeBy(line: string, locate: (name: string) => string): Promise<EngineProfile> {
-  const words = [...line.matchAll(/"([^"]*)"|(\S+)/g)].map(([, quoted, plain]) => quoted ?? plain);
-  let asked: Promise<Made> | undefined;
-  const command = defineCommand({
-    words: { sources: { value: '[sources...]', help: '' } },
-    options: makeOptions,
-    async action({ sources, ...options }) {
-      asked = making(options).then((all) => made(sources.map(locate), all));
-      await asked;
-    },
-  });
-  await command.parseAsync(words.slice(3), { from: 'user' });
-  return { ...(await asked!).profile };
-}
-
 /** What the sources are. @throws InputError when they are nothing that is known */
 async function kindOf([first]: readonly string[]): Promise<Kind> {
   if (first === undefined) return 'estimate';

@@ -1,13 +1,5 @@
-import { basename, join } from 'node:path';
-import {
-  type FittedWorkload,
-  fitWorkload,
-  PUBLIC_WORKLOAD_IDS,
-  type PublicWorkloadId,
-  publicWorkload,
-} from '@servegym/environments';
+import { type FittedWorkload, PUBLIC_WORKLOAD_IDS, publicWorkload } from '@servegym/environments';
 import { figure, snakeCase, terminalBars } from '@servegym/operators/report';
-import { findReferenceFiles, REFERENCE_DATA, type ReferenceFile } from '@servegym/operators/traces';
 import {
   describeTrace,
   type LengthSummary,
@@ -16,8 +8,6 @@ import {
 } from '@servegym/simulator';
 import { openTraffic, readingLine, readTraffic, trafficOptions, trafficWord } from '../arguments/traffic.ts';
 import { defineCommand } from '../command-table.ts';
-import { InputError } from '../failure.ts';
-import { writeJsonFile } from '../files.ts';
 import { type Column, facts, printResult, table } from '../output/print-result.ts';
 
 /** `servegym traffic describe`: rates, bursts and lengths of a traffic; without one, the models that can be drawn. */
@@ -110,57 +100,8 @@ function duration(s: number): string {
   return s < 7200 ? `${figure(s / 60)} min` : `${figure(s / 3600)} h`;
 }
 
-/** Files of the public traces that the shipped models are fitted to. */
-const PUBLIC_TRACES: Readonly<Record<PublicWorkloadId, ReferenceFile>> = {
-  'azure-conversation-2023': REFERENCE_DATA.azureConversation,
-  'azure-code-2023': REFERENCE_DATA.azureCode,
-  'mooncake-conversation': REFERENCE_DATA.mooncakeConversation,
-  ragpulse: REFERENCE_DATA.ragPulse,
-};
-
-/** `servegym traffic fit`: models of traffic, fitted to traces. */
-export const fitCommand = () =>
-  defineCommand({
-    words: { files: { value: '[files...]', help: 'files of requests' } },
-    options: {
-      data: {
-        value: '<folder>',
-        help: 'the public traces behind the models, as docs/reference-data.md describes them',
-      },
-      id: { value: '<name>', help: 'how the model is called; with one file' },
-      out: { value: '<folder>', help: 'write each model into this folder, as <id>.json' },
-      json: { help: 'print one JSON array' },
-    },
-    async action({ files, data, id, out, json }) {
-      const traces = [
-        ...files.map((file) => {
-          const name = id ?? basename(file).replace(/\.[^.]+$/, '');
-          return { file, identity: { id: name, title: name, source: basename(file) } };
-        }),
-        ...(data === undefined ? [] : publicTraces(data)),
-      ];
-      if (traces.length === 0) throw new InputError('expected traces, or a folder of them with --data');
-      if (id !== undefined && traces.length > 1) throw new InputError('expected one file with --id');
-      const models: FittedWorkload[] = [];
-      for (const { file, identity } of traces) {
-        const model = fitWorkload((await readTraffic(file)).trace, identity);
-        models.push(model);
-        if (out !== undefined) await writeJsonFile(join(out, `${model.id}.json`), model);
-      }
-      printResult(json, models, { text: trafficTable });
-    },
-  });
-
-function publicTraces(folder: string) {
-  const files = findReferenceFiles(folder, Object.values(PUBLIC_TRACES));
-  return (Object.keys(PUBLIC_TRACES) as PublicWorkloadId[]).map((id, i) => {
-    const { title, source } = publicWorkload(id);
-    return { file: files[i], identity: { id, title, source } };
-  });
-}
-
 /** Figures of the models, and their distances to their traces. */
-export function trafficTable(models: readonly FittedWorkload[]): string {
+function trafficTable(models: readonly FittedWorkload[]): string {
   const name: Column<FittedWorkload>[1] = ({ id }) => id;
   const distance = (heading: string, of: (fit: FittedWorkload['fit']) => number): Column<FittedWorkload> => [
     heading,
