@@ -3,14 +3,12 @@ import { dirname } from 'node:path';
 import type { Job, JobContext, JobEngine, JobKinds, Json } from '@servegym/jobs';
 import { findReferenceFiles, REFERENCE_DATA, type ReferenceFile } from '@servegym/operators/traces';
 import {
-  calibrateKernels,
   calibrateStaticBatches,
   estimatedProfile,
   findGpu,
   findModel,
   findProfile,
   listProfiles,
-  parseKernelTables,
   parseStaticBatches,
   vllmConstants,
 } from '@servegym/profiles';
@@ -30,9 +28,8 @@ import {
   simulateServedLoad,
 } from '../../packages/profiles/src/fits/served-load.ts';
 
-const { denseKernels, sequenceKernels, attentionKernels, runRequests, runMeta } = REFERENCE_DATA;
-/** Kernel times of an RTX 4090, and a run on that GPU. */
-const REPLAY_FILES = [denseKernels, sequenceKernels, attentionKernels, runRequests, runMeta];
+/** A run on an RTX 4090. */
+const { runRequests, runMeta } = REFERENCE_DATA;
 
 /** Everything that `assessFidelity` reads. */
 export const FIDELITY_FILES: readonly ReferenceFile[] = [
@@ -40,7 +37,8 @@ export const FIDELITY_FILES: readonly ReferenceFile[] = [
   ...REFERENCE_DATA.servedLoads,
   REFERENCE_DATA.recordedLoadServers,
   ...REFERENCE_DATA.recordedLoads,
-  ...REPLAY_FILES,
+  runRequests,
+  runMeta,
 ];
 
 /** Job kinds of the comparison, with their modules. */
@@ -83,7 +81,7 @@ export async function assessFidelity(jobs: JobEngine, read: (file: ReferenceFile
   // The longest first.
   const parts: (readonly [part: Part, needed: readonly ReferenceFile[], of?: string])[] = [
     ['servedLoads', REFERENCE_DATA.servedLoads],
-    ['replay', REPLAY_FILES],
+    ['replay', [runRequests, runMeta]],
     ['speculation', []],
     ...REFERENCE_DATA.recordedLoads.map(
       (file) => ['recordedLoad', [REFERENCE_DATA.recordedLoadServers, file], file.path] as const,
@@ -154,23 +152,9 @@ export function staticBatchFidelity(name: string, table: string) {
   };
 }
 
-/** The kernels of an RTX 4090 make a profile; the profile replays a run on that GPU, of which it has seen nothing. */
+/** The profile that kernel times of an RTX 4090 made replays a run on that GPU, of which it has seen nothing. */
 function replayFidelity(read: Read) {
-  const source = dirname(denseKernels.path);
-  const tables = parseKernelTables(
-    {
-      'dense.csv': read(denseKernels.path),
-      'per_sequence.csv': read(sequenceKernels.path),
-      'attention.csv': read(attentionKernels.path),
-    },
-    source,
-  );
-  const { profile } = calibrateKernels(tables, {
-    gpu: findGpu('RTX 4090'),
-    model: findModel('llama-3-8b'),
-    source,
-    command: '-',
-  });
+  const profile = findProfile('rtx4090-24gb-llama-3-8b');
   const measured = parseMeasuredRun(read(runRequests.path), read(runMeta.path), dirname(runMeta.path));
   const run = replayRun(profile, measured);
   const ttft = summarize(run.ttftMs);

@@ -17,7 +17,6 @@ export { parseBenchResult } from './fits/bench-result.ts';
 export { withDraftHead } from './fits/blank-profile.ts';
 export { estimatedProfile } from './fits/estimated-profile.ts';
 export { coefficientOf, coefficientsOf, errorPercent, mapLaw } from './fits/fit-law.ts';
-export { calibrateKernels, type KernelCalibration } from './fits/kernel-profile.ts';
 export {
   type BenchParameter,
   fitLoads,
@@ -32,5 +31,4 @@ export { calibrateStaticBatches, type StaticBatchCalibration } from './fits/stat
 export { profileFromTables, rescheduled, tableProfile } from './fits/table-profile.ts';
 export { parseEngineProfile } from './schema/parse-engine-profile.ts';
 export { ProfileError } from './schema/read-json.ts';
-export { parseKernelTables } from './tables/kernel-tables.ts';
 export { type ReadTables, readOperatorTables } from './tables/read-operator-tables.ts';

@@ -6,12 +6,7 @@ import type { AddressInfo } from 'node:net';
 import { basename, join } from 'node:path';
 import { before, describe, it, type TestContext } from 'node:test';
 import { type EndpointOptions, startEndpoint } from '@servegym/endpoint';
-import {
-  findGpu,
-  findProfile,
-  listProfiles,
-  parseEngineProfile,
-} from '@servegym/profiles';
+import { findGpu, findProfile, listProfiles, parseEngineProfile } from '@servegym/profiles';
 import type { EngineProfile } from '@servegym/simulator';
 import { staticBatchCsv, WHOLLY_TABLED } from '../../../benchmarks/fidelity/measured-figures.fixture.ts';
 import { runServegym, startServegym } from '../../../maintenance/test-servers/servegym.ts';

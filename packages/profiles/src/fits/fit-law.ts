@@ -90,26 +90,25 @@ export interface Observation {
 }
 
 /** What a law is fitted to: each has a column of spreads. */
-const FITS = ['loads', 'batches', 'kernels', 'weights', 'weights and KV'] as const;
+const FITS = ['loads', 'batches', 'weights', 'weights and KV'] as const;
 /**
  * Distance of each coefficient from the law that a fit starts from that is likely, relative.
  * - Of served loads, around an estimate or an older profile. One of 1 and more allows nothing at all.
- * - Of static batches, and of kernel times, around the roofline. Kernel times show that reading the weights is bound by the
- *   memory: hardly any.
+ * - Of static batches, around the roofline.
  * - Of quantized weights, around bytes and arithmetic alone, where only they changed, and where the precision of the KV
  *   cache changed with them.
  */
 const SPREADS: Readonly<Record<LawCoefficient | 'requestOverheadMs', readonly number[]>> = {
-  baseUs: [0.7, 0.7, 1, 0.05, 0.05],
-  weightReadUs: [0.15, 0.15, 0.01, 0.2, 0.2],
-  experts: [0.3, 0.3, 0.01, 0.2, 0.2],
-  perTokenUs: [0.3, 0.2, 0.5, 0.2, 0.2],
-  perDecodeSequenceUs: [4, 1, 1, 0.5, 0.5],
-  perContextTokenNs: [0.4, 0.4, 0.5, 0.05, 0.5],
-  manySequences: [0.7, 0.7, 0.5, 0.05, 0.5],
-  perContextTokenBesidePrefillNs: [0.4, 0.4, 0.7, 0.05, 0.5],
-  prefillLaunchUs: [1, 1, 1, 0.05, 0.05],
-  perPrefillAttentionNs: [0.4, 0.4, 0.7, 0.05, 0.05],
+  baseUs: [0.7, 0.7, 0.05, 0.05],
+  weightReadUs: [0.15, 0.15, 0.2, 0.2],
+  experts: [0.3, 0.3, 0.2, 0.2],
+  perTokenUs: [0.3, 0.2, 0.2, 0.2],
+  perDecodeSequenceUs: [4, 1, 0.5, 0.5],
+  perContextTokenNs: [0.4, 0.4, 0.05, 0.5],
+  manySequences: [0.7, 0.7, 0.05, 0.5],
+  perContextTokenBesidePrefillNs: [0.4, 0.4, 0.05, 0.5],
+  prefillLaunchUs: [1, 1, 0.05, 0.05],
+  perPrefillAttentionNs: [0.4, 0.4, 0.05, 0.05],
   requestOverheadMs: [1],
 };
 

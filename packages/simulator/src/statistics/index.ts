@@ -6,7 +6,7 @@ export {
   stratifiedBootstrap,
 } from './bootstrap.ts';
 export { rankCorrelation } from './correlation.ts';
-export { inverseNormal, normalProbability, normalScore } from './normal-distribution.ts';
+export { inverseNormal, normalProbability } from './normal-distribution.ts';
 export {
   interquartileMean,
   mean,

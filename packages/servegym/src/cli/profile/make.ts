@@ -3,13 +3,11 @@ import { basename, dirname, join } from 'node:path';
 import type { Launch } from '@servegym/operators';
 import {
   calibrateBench,
-  calibrateKernels,
   calibrateStaticBatches,
   estimatedProfile,
   findGpu,
   findModel,
   parseBenchResult,
-  parseKernelTables,
   parseStaticBatches,
   profileFromTables,
   vllmConstants,
@@ -22,10 +20,10 @@ import { defineCommand, flagOf, type OptionTable, type OptionValues } from '../c
 import { InputError } from '../failure.ts';
 import { readGpu, readInputFile, readModel, readProfile, requireWritable, writeJsonFile } from '../files.ts';
 import { type Form, printResult, table } from '../output/print-result.ts';
-import { benchForm, kernelForm, profileSheet, staticBatchForm } from './profile-report.ts';
+import { benchForm, profileSheet, staticBatchForm } from './profile-report.ts';
 import { calibrateRunningServer, serverOptions, trustText } from './running-server.ts';
 
-const KINDS = ['server', 'bench', 'static-batch', 'kernels', 'tables', 'estimate'] as const;
+const KINDS = ['server', 'bench', 'static-batch', 'tables', 'estimate'] as const;
 type Kind = (typeof KINDS)[number];
 
 const DEFAULT_ENGINE = 'vLLM';
@@ -117,8 +115,7 @@ async function making(options: MakeOptions): Promise<Making> {
 async function kindOf([first]: readonly string[]): Promise<Kind> {
   if (first === undefined) return 'estimate';
   if (/^https?:\/\//.test(first)) return 'server';
-  if (existsSync(first) && statSync(first).isDirectory())
-    return existsSync(join(first, 'dense.csv')) ? 'kernels' : 'tables';
+  if (existsSync(first) && statSync(first).isDirectory()) return 'tables';
   return first.endsWith('.csv') ? 'static-batch' : 'bench';
 }
 
@@ -152,8 +149,6 @@ async function made(sources: readonly string[], options: Making): Promise<Made> 
       return fromBench(options, sources);
     case 'static-batch':
       return fromStaticBatches(options, first);
-    case 'kernels':
-      return fromKernels(options, first);
     case 'tables':
       return fromTables(options, first);
     case 'estimate': {
@@ -178,8 +173,8 @@ function written<Calibration extends { readonly profile: EngineProfile }>(
 const TAKEN: readonly (readonly [keyof Making & string, readonly Kind[]])[] = [
   ['start', ['bench', 'server']],
   ['engineVersion', ['bench', 'estimate']],
-  ['memoryOverhead', ['static-batch', 'kernels', 'tables']],
-  ['source', ['server', 'bench', 'static-batch', 'kernels', 'tables']],
+  ['memoryOverhead', ['static-batch', 'tables']],
+  ['source', ['server', 'bench', 'static-batch', 'tables']],
 ];
 
 /** @throws InputError for an option that changes nothing */
@@ -188,8 +183,6 @@ function refuseIdle(kind: Kind, options: Making): void {
     if (options[key] === undefined || kinds.includes(kind)) continue;
     throw new InputError(`${flagOf(key)} cannot be used with sources of the kind ${kind}`);
   }
-  if (kind === 'kernels' && options.gpus !== 1)
-    throw new InputError('kernel times are of one GPU: leave out -tp in --deployment');
 }
 
 /** GPU and model that a profile is made for. @throws InputError when one is not named. */
@@ -241,20 +234,6 @@ async function fromStaticBatches(options: Making, file: string): Promise<Made> {
   const command = commandLine(options, file);
   const calibration = { ...named, count, engine, memoryOverheadGiB, source, command };
   return written(calibrateStaticBatches(rows, calibration), staticBatchForm);
-}
-
-async function fromKernels(options: Making, folder: string): Promise<Made> {
-  const [dense, perSequence, attention] = await Promise.all(
-    ['dense.csv', 'per_sequence.csv', 'attention.csv'].map((name) => readInputFile(join(folder, name))),
-  );
-  const tables = parseKernelTables(
-    { 'dense.csv': dense!, 'per_sequence.csv': perSequence!, 'attention.csv': attention! },
-    folder,
-  );
-  const { memoryOverhead: memoryOverheadGiB, source = basename(folder) } = options;
-  const named = await hardware(options);
-  const command = commandLine(options, folder);
-  return written(calibrateKernels(tables, { ...named, memoryOverheadGiB, source, command }), kernelForm);
 }
 
 /** A profile from published kernel tables. */

@@ -6,7 +6,6 @@ import {
   errorPercent,
   estimatedProfile,
   GPUS,
-  type KernelCalibration,
   listProfiles,
   MODELS,
   priceOf,
@@ -235,24 +234,6 @@ export const benchForm = {
       ...errorLines(profile, ', of the mean latency', 'each line by a fit without it'),
     ].join('\n');
   },
-};
-
-/** A profile from kernel times. */
-export const kernelForm: Form<KernelCalibration> = {
-  text: ({ profile, determined, kinds }) =>
-    [
-      `${profile.name}: ${profile.fit!.rows} iterations put together from kernel times`,
-      '',
-      ...coefficientRows(profile, determined),
-      '',
-      ...table(Object.entries(kinds), [
-        ['iterations', ([kind]) => kind],
-        ['rows', ([, { rows }]) => String(rows)],
-        ['left out', ([, { heldOutMeanErrorPercent: error }]) => `${error.toFixed(1)} %`],
-      ]),
-      '',
-      ...errorLines(profile, '', 'each half by a fit of the other'),
-    ].join('\n'),
 };
 
 /** Errors of a fit, and those of what it was not fitted to. */
