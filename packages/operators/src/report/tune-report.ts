@@ -7,7 +7,6 @@ import type { ControllerGain } from '../tune/choices.ts';
 import {
   type FrontPoint,
   type ImpossibleTune,
-  type LoadCurvePoint,
   type PossibleTune,
   type TunedCandidate,
   type TuneResult,
@@ -128,7 +127,7 @@ function sectionsOf(result: TuneResult): readonly Section[] {
     ],
   };
   if (!result.possible) return [heading, { paragraphs: impossibleText(result) }];
-  const { candidates, commands, verdict, curves } = result;
+  const { candidates, commands, verdict } = result;
   const [winner] = candidates;
   const named = (each: TunedCandidate) =>
     candidateText(each.settings, each.isDefault ? undefined : vllmDefaults(profile));
@@ -141,9 +140,7 @@ function sectionsOf(result: TuneResult): readonly Section[] {
       commands,
     },
     { title: 'Verdict', paragraphs: Object.values(verdict) },
-    { title: 'Load that is sustained against latency', chart: frontChart(result), look: 'half' },
-    { title: 'Requests within the limits as the load grows', chart: loadChart(curves), look: 'half' },
-    { title: 'Intervals', chart: intervalsChart(candidates, named), look: 'half' },
+    { title: 'Load that is sustained against latency', chart: frontChart(result) },
     { title: 'Ranking', table: tableOf('Ranking', candidates, ranked, [meaning(result)]) },
   ];
 }
@@ -181,63 +178,6 @@ export function frontChart({ profile, front, others, candidates }: PossibleTune)
       { look: 'first', text: 'on the Pareto front; larger: a larger TPOT' },
       { look: 'faint', hollow: true, text: 'other settings' },
     ],
-  };
-}
-
-/** Share of the requests within every limit over the load, for the winner and the defaults. */
-function loadChart({ winner, defaults }: PossibleTune['curves']): Chart {
-  const curves = [
-    [defaults, 'second', 'vLLM’s defaults'],
-    [winner, 'first', 'chosen'],
-  ] as const;
-  const place = ({ rate, good }: LoadCurvePoint) => [rate, good] as const;
-  return {
-    label: 'Share of the requests within every limit as the load grows, chosen settings and vLLM’s defaults',
-    x: { title: 'requests/s of one engine', unit: 'amount' },
-    y: {
-      ...{ title: 'requests within every limit', unit: 'percent' },
-      ...{ domain: [0, 1.05], ticks: [0, 0.25, 0.5, 0.75, 1] },
-    },
-    lines: curves.map(([points, look]) => ({ look, points: points.map(place) })),
-    dots: curves.flatMap(([points, look]) =>
-      points.map(({ rate, good, sloUse }) => ({
-        ...{ x: rate, y: good, look, radius: 3.5, hollow: sloUse > 1 },
-        title: `${figure(rate)} requests/s: ${percent(good)} within every limit`,
-      })),
-    ),
-    legend: [
-      ...curves.map(([, look, text]) => ({ look, text })),
-      { look: 'faint', hollow: true, text: 'the SLO does not hold' },
-    ],
-  };
-}
-
-/** Sustained loads of the finalists with their intervals. */
-function intervalsChart(
-  candidates: readonly TunedCandidate[],
-  named: (candidate: TunedCandidate) => string,
-): Chart {
-  const estimates = candidates.flatMap((candidate, i) => {
-    const { isDefault, sustainedRps, sustainedRpsSearched } = candidate;
-    const of = { look: look(isDefault), title: named(candidate) } as const;
-    return [
-      { ...of, ...sustainedRpsSearched, y: i - 0.14, hollow: true },
-      { ...of, ...sustainedRps, y: i + 0.14, hollow: false },
-    ];
-  });
-  return {
-    label: 'Sustained requests/s of the finalists with their intervals',
-    x: { title: 'sustained requests/s', unit: 'amount' },
-    y: { title: '', names: candidates.map(({ isDefault }, i) => (isDefault ? 'D' : `${i + 1}`)) },
-    lines: estimates.map(({ interval, y, look }) => ({
-      ...{ look, points: [interval.low, interval.high].map((x) => [x, y] as const) },
-    })),
-    dots: estimates.map(({ value, interval: _, ...dot }) => ({ ...dot, x: value, radius: 4 })),
-    legend: [
-      { look: 'first', text: 'on unseen traffic' },
-      { look: 'first', hollow: true, text: 'on that of the search' },
-    ],
-    height: 94 + 30 * candidates.length,
   };
 }
 

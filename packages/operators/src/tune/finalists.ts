@@ -42,7 +42,6 @@ export async function measureFinalists(
       prediction: percentileInterval(
         found.draws.map((value, draw) => 2 * searched - value + onHeldOut[i].draws[draw] - heldOut),
       ),
-      heldOutPoints: onHeldOut[i].points,
     };
   });
   const [winner, ...others] = results;

@@ -125,24 +125,10 @@ const possible = common.extend({
 });
 
 export type Objective = z.input<typeof common>['objective'];
-/** SLO at a load of one engine. */
-export interface LoadCurvePoint {
-  /** Requests/s. */
-  readonly rate: number;
-  /** Share of the SLO that is used, 1 where it is just met. */
-  readonly sloUse: number;
-  /** Share of the requests that meet every limit. */
-  readonly good: number;
-}
-
 export type ImpossibleTune = z.input<typeof impossible>;
 export type PossibleTune = z.input<typeof possible> & {
   /** Settings that were simulated and are not on the front. */
   readonly others: readonly FrontPoint[];
-  readonly curves: {
-    readonly winner: readonly LoadCurvePoint[];
-    readonly defaults: readonly LoadCurvePoint[];
-  };
 };
 /** Result of tuning one profile. */
 export type TuneResult = ImpossibleTune | PossibleTune;

@@ -36,7 +36,7 @@ import { sustainedLoad, sustainedRate } from '../search/sustained-load.ts';
 import { joinTraffic, requestRate, type SplitTraffic, type Traffic } from '../search/traffic.ts';
 import { choicesOf, controllerGain, frontPoints, pointFigures } from './choices.ts';
 import { type Finalist, measureFinalists } from './finalists.ts';
-import type { ImpossibleTune, LoadCurvePoint, Objective, PossibleTune, TuneResult } from './tune-result.ts';
+import type { ImpossibleTune, Objective, PossibleTune, TuneResult } from './tune-result.ts';
 
 /** The load at which a controller is asked for: a bit more than fixed settings sustain. */
 const CONTROLLER_LOAD = 1.2;
@@ -154,10 +154,6 @@ async function describeFinalists(
     confirmed: heldOut.value >= prediction.low && heldOut.value <= prediction.high,
     predictedRps: prediction,
     referenceRps: latencies[0][0].rate,
-    curves: {
-      winner: curveOf(winner.heldOutPoints, slo),
-      defaults: curveOf(finalists.find(({ isDefault }) => isDefault)?.heldOutPoints ?? [], slo),
-    },
     ...engines,
     controller: controllerGain(
       atLoads.map((points) => points.find(({ load }) => load === controllerLoad)!),
@@ -169,11 +165,6 @@ async function describeFinalists(
 
 function chosen({ profile, candidate }: EngineChoice): EngineChoice {
   return { profile, candidate };
-}
-
-/** Curve of settings as the traffic grows. */
-function curveOf(points: readonly LoadPoint[], slo: readonly SloTerm[]): LoadCurvePoint[] {
-  return points.map((point) => ({ rate: point.rate, sloUse: sloUse(point, slo), good: goodShare(point) }));
 }
 
 /** The autoscaler with the lowest bill, of all finalists. */
