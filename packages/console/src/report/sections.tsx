@@ -85,12 +85,10 @@ function WideTable({ table }: { table: NonNullable<Section['table']> }): JSX.Ele
 function Commands({ commands }: { commands: NonNullable<Section['commands']> }): JSX.Element {
   return (
     <section class="commands">
-      {commands.map(({ engine, pool, line, notExpressed }) => (
-        <div key={`${engine} ${pool}`}>
-          <h2>
-            Start {pool ?? 'it'} with {engine}
-          </h2>
-          <CopyBox label={`Command for ${pool === undefined ? '' : `${pool}, `}${engine}`} text={line} />
+      {commands.map(({ engine, line, notExpressed }) => (
+        <div key={engine}>
+          <h2>Start it with {engine}</h2>
+          <CopyBox label={`Command for ${engine}`} text={line} />
           {notExpressed.length > 0 && <p class="fine">Not in the line: {notExpressed.join('; ')}</p>}
         </div>
       ))}

@@ -8,9 +8,8 @@ import {
   VLLM_FRONT_END,
   type WeightPrecision,
 } from '@servegym/simulator';
-import type { PlanPool } from '../plan/plan-result.ts';
-import { type SplitRatio, vllmDefaults } from '../search/candidate.ts';
-import { poolCommands, servingCommands } from './serving-command.ts';
+import { vllmDefaults } from '../search/candidate.ts';
+import { servingCommands } from './serving-command.ts';
 
 describe('the command line of a server', () => {
   it('is that of the defaults where nothing differs', () => {
@@ -138,30 +137,14 @@ describe('the command line of a server', () => {
     assert.ok(share > 0.3 && share < 0.9, `${share}`);
   });
 
-  it('starts each kind of engine of a fleet with lines of its own, and says how requests reach them', () => {
-    const [big, small] = ['h100-80gb-llama-3-8b', 'l40s-48gb-llama-3-8b'].map((name) => findProfile(name));
-    const pool = (profile: EngineProfile, role: PlanPool['role'], split: SplitRatio | false): PlanPool => ({
-      ...{ role, profile, engines: 2, settings: { ...vllmDefaults(profile), split } },
-    });
-    const beside = poolCommands([pool(big, 'all', false), pool(small, 'all', false)], 'least_loaded', 0.4);
-    assert.deepEqual(
-      beside.map(({ engine, pool: of }) => `${engine}, ${of}`),
-      ['vLLM, 2 engines on H100-80GB', 'SGLang, 2 engines on H100-80GB'].concat([
-        'vLLM, 2 engines on L40S-48GB',
-        'SGLang, 2 engines on L40S-48GB',
-      ]),
-    );
-    assert.match(beside[2].notExpressed.join(), /weight of each of these engines: 0.4/);
-    assert.doesNotMatch(beside[0].notExpressed.join(), /weight of each/);
-    const divided = [pool(big, 'prefill', '1:1'), pool(small, 'decode', false)];
-    const lines = poolCommands(divided, 'prefix_aware', 1);
-    assert.match(lines[1].line, /--disaggregation-mode prefill$/);
-    assert.match(lines[3].line, /--disaggregation-mode decode$/);
-    for (const { line } of [lines[0], lines[2]]) assert.match(line, /--kv-transfer-config .*NixlConnector/);
-    assert.match(lines[0].notExpressed.join(), /these engines prefill.*--routing-logic prefixaware/);
-    const alike = poolCommands([pool(big, 'prefill', '2:1'), pool(big, 'decode', '2:1')], 'least_loaded', 1);
-    assert.deepEqual([alike.length, alike[0].pool], [2, undefined]);
-    assert.match(alike[0].notExpressed.join(), /2 of every 3 engines prefill.*the 4 replicas/);
+  it('says how requests reach engines that prefill and those that decode', () => {
+    const profile = findProfile('h100-80gb-llama-3-8b');
+    const candidate = { ...vllmDefaults(profile), split: '2:1' as const };
+    const [vllm, sglang] = servingCommands(profile, candidate, 6, { router: 'prefix_aware' });
+    assert.match(vllm!.line, /--kv-transfer-config .*NixlConnector/);
+    assert.match(vllm!.notExpressed.join(), /2 of every 3 engines prefill.*the 6 replicas/);
+    assert.match(vllm!.notExpressed.join(), /--routing-logic prefixaware/);
+    assert.match(sglang!.line, /--disaggregation-mode prefill$/);
   });
 
   it('names a checkpoint for every shipped profile and precision, in words that a shell takes', () => {

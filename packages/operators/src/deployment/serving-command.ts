@@ -1,6 +1,5 @@
 import { knownCheckpoint } from '@servegym/profiles';
 import {
-  counted,
   type EngineProfile,
   kvMemoryGiB,
   kvPoolBlocks,
@@ -8,7 +7,6 @@ import {
   type WeightPrecision,
   weightVariant,
 } from '@servegym/simulator';
-import type { PlanPool } from '../plan/plan-result.ts';
 import { linesIf } from '../report/format.ts';
 import type { ServingCommand } from '../report/result.ts';
 import { type Candidate, type SplitRatio, splitParts, startedWith } from '../search/candidate.ts';
@@ -19,8 +17,6 @@ import { type LaunchSettings, named, SCHEDULER_FLAGS, writeFlags } from './engin
 interface Started {
   readonly replicas: number;
   readonly router: RouterChoice;
-  /** Part of a request that they serve, where others serve the other; `null` where engines of both roles have the line. */
-  readonly role: 'prefill' | 'decode' | null;
 }
 
 /** The command lines for vLLM and SGLang. `replicas` engines are started with the same line, behind a balancer. */
@@ -28,45 +24,11 @@ export function servingCommands(
   profile: EngineProfile,
   candidate: Candidate,
   replicas: number,
-  { router = 'least_loaded', role = null }: Partial<Started> = {},
+  { router = 'least_loaded' }: Partial<Started> = {},
 ): ServingCommand[] {
   const profileStarted = startedWith(profile, candidate);
-  const started = { replicas, router, role };
+  const started = { replicas, router };
   return [vllmCommand(profileStarted, candidate, started), sglangCommand(profileStarted, candidate, started)];
-}
-
-/** The command lines for the pools of a fleet, one after the other. */
-export function poolCommands(
-  pools: readonly PlanPool[],
-  router: RouterChoice,
-  secondWeight: number,
-): ServingCommand[] {
-  const [{ profile, settings }] = pools;
-  const isOneKind = pools.every((pool) => pool.profile === profile);
-  if (isOneKind) {
-    const engines = pools.reduce((sum, pool) => sum + pool.engines, 0);
-    return servingCommands(profile, settings, engines, { router });
-  }
-  return pools.flatMap((pool, at) => {
-    const role = pool.role === 'all' ? null : pool.role;
-    const candidate = { ...pool.settings, split: settings.split };
-    const notes = linesIf(
-      at === 1 && secondWeight !== 1,
-      `the balancer's weight of each of these engines: ${secondWeight}, with 1 for the others (nginx: least_conn with weights in that ratio)`,
-    );
-    return servingCommands(pool.profile, candidate, pool.engines, { router, role }).map((command) => ({
-      ...command,
-      pool: poolText(pool),
-      notExpressed: [...command.notExpressed, ...notes],
-    }));
-  });
-}
-
-/** Engines of a pool in words, `2 engines on H100-80GB that prefill`. */
-function poolText({ engines, profile: { gpu }, role }: PlanPool): string {
-  const one = gpu.count > 1 ? `${gpu.count} x ${gpu.name}` : gpu.name;
-  const does = role === 'all' ? '' : ` that ${role}${engines === 1 ? 's' : ''}`;
-  return `${counted(engines, 'engine')} on ${one}${does}`;
 }
 
 /** Settings that either engine has; what is the default of the engine is absent. */
@@ -110,7 +72,7 @@ function vllmCommand(profile: EngineProfile, candidate: Candidate, started: Star
       ...notes,
       ...(split
         ? [
-            `${rolesText(split, started.role)}: a proxy sends prompts to those that prefill, and the rest to the others; on one host, each needs a VLLM_NIXL_SIDE_CHANNEL_PORT of its own`,
+            `${rolesText(split)}: a proxy sends prompts to those that prefill, and the rest to the others; on one host, each needs a VLLM_NIXL_SIDE_CHANNEL_PORT of its own`,
           ]
         : []),
       ...linesIf(priority, PRIORITY_NOTE),
@@ -136,7 +98,7 @@ function sglangCommand(profile: EngineProfile, candidate: Candidate, started: St
     attentionParallel: own.dataParallel !== undefined,
     maxNumSeqs: candidate.maxNumActiveSeqs || candidate.maxNumSeqs,
     memoryShare: staticMemoryShare(profile, candidate),
-    role: split ? (started.role ?? 'prefill') : undefined,
+    role: split ? 'prefill' : undefined,
   };
   return {
     engine: 'SGLang',
@@ -146,9 +108,7 @@ function sglangCommand(profile: EngineProfile, candidate: Candidate, started: St
     notExpressed: [
       ...(split
         ? [
-            started.role === null
-              ? `${rolesText(split, null)}: the same line with --disaggregation-mode decode for the others, and a router before all`
-              : 'a router before the engines of both roles',
+            `${rolesText(split)}: the same line with --disaggregation-mode decode for the others, and a router before all`,
           ]
         : []),
       'the token budget of an iteration: SGLang bounds the prompt tokens of a chunk, not prompts and decodes together',
@@ -215,8 +175,7 @@ const PRIORITY_NOTE =
   'the classes: each request says its own as `priority`, 0 for the most urgent; without it all are alike';
 
 /** Engines that prefill, of those that are started alike. */
-function rolesText(split: SplitRatio, role: Started['role']): string {
-  if (role !== null) return `that these engines ${role}`;
+function rolesText(split: SplitRatio): string {
   const { prefill, decode } = splitParts(split);
   return `the roles: ${prefill} of every ${prefill + decode} engines ${prefill === 1 ? 'prefills' : 'prefill'}`;
 }

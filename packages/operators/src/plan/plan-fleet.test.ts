@@ -58,28 +58,6 @@ describe('planFleet', () => {
     await redis.stop();
   });
 
-  it('mixes two kinds of GPU: beside each other, and one for prefill', async () => {
-    const { plans, mixedFleetsTried } = await plan(threads, 6);
-    const mixed = plans.filter(({ pools }) => pools.length === 2 && pools[0].profile !== pools[1].profile);
-    assert.deepEqual(mixed.map(({ pools }) => pools.map(({ role }) => role).join(' ')).sort(), [
-      'all all',
-      'prefill decode',
-    ]);
-    assert.ok(mixedFleetsTried >= 6);
-    // Two engines of one kind are more than are needed, and one too few.
-    assert.ok(mixed.includes(plans[0]));
-    for (const { pools, engines, gpus, usdPerHour, ...fleet } of mixed) {
-      assert.equal(engines, pools[0].engines + pools[1].engines);
-      assert.equal(gpus, engines);
-      const usd = pools.map((pool) => pool.engines * pool.profile.gpu.usdPerHour);
-      assert.ok(Math.abs(usdPerHour - usd[0] - usd[1]) < 1e-9);
-      assert.ok(0 < fleet.lowerBoundUsdPerHour && fleet.lowerBoundUsdPerHour < fleet.autoscaledUsdPerHour);
-      assert.ok(fleet.autoscaledUsdPerHour <= usdPerHour + 1e-9);
-      assert.ok(fleet.ttftP99Ms <= 1000 && fleet.tpotP99Ms <= 50);
-      assert.equal(fleet.commands.length, 4);
-    }
-  });
-
   it('routes by prefix where that takes fewer engines or time', async () => {
     const ids = Float64Array.from({ length: requests }, (_, i) => (i * i) % 23);
     const offsets = Int32Array.from({ length: requests + 1 }, (_, i) => i);

@@ -38,7 +38,6 @@ import { LEAST_LOAD } from '../search/sustained-load.ts';
 import { traceWork } from '../search/trace-cost.ts';
 import { joinTraffic, type SplitTraffic, someBlocks, type Traffic } from '../search/traffic.ts';
 import type { NearestMiss } from '../tune/tune-result.ts';
-import { mixedFleets } from './mixed-fleets.ts';
 import {
   type FleetPlan,
   type NearPlan,
@@ -47,14 +46,7 @@ import {
   type RefusedProfile,
   servedBy,
 } from './plan-result.ts';
-import {
-  basisOf,
-  LEVELS,
-  measureEngine,
-  type PlannedTraffic,
-  type SizedFleet,
-  sizeFleet,
-} from './size-fleet.ts';
+import { basisOf, LEVELS, measureEngine, type PlannedTraffic, sizeFleet } from './size-fleet.ts';
 
 export interface PlanOptions extends EvaluatorOptions {
   readonly mostEngines: number;
@@ -177,7 +169,7 @@ export async function planFleet(
     share: 0,
     correlation: effort.agreements.at(-1)?.correlation ?? null,
   });
-  const fleets: SizedFleet[] = [];
+  const fleets: FleetPlan[] = [];
   const notPlanned: RefusedProfile[] = [];
   let done = 0;
   // As many as there are threads, those that look cheapest first.
@@ -189,23 +181,19 @@ export async function planFleet(
       });
       for (const each of own) {
         if (!('plan' in each)) notPlanned.push({ ...kind, ...each });
-        else fleets.push({ ...each, plan: { ...each.plan, weightsAlike: kind.weightsAlike } });
+        else fleets.push({ ...each.plan, weightsAlike: kind.weightsAlike });
       }
-      onPlans?.(fleets.slice(-own.length).map(({ plan }) => plan));
+      onPlans?.(fleets.slice(-own.length));
       options.onProgress?.(++done, kinds.length);
     }
   };
   await Promise.all(Array.from({ length: jobs.width }, sizeNext));
   // Which kind is done first must change nothing.
   notPlanned.sort((a, b) => compareNames(a, b) || (a.precision < b.precision ? -1 : 1));
-  const sorted = fleets.toSorted((a, b) => byPrice(a.plan, b.plan));
-  const allowed = sorted.filter(({ plan }) => isAllowed(plan, allow));
-  const mixed = await mixedFleets(evaluator, allowed, traffic, mostEngines);
-  onPlans?.(mixed.plans);
-  const ranked = rankPlans([...fleets.map(({ plan }) => plan), ...mixed.plans], allow);
+  const ranked = rankPlans(fleets, allow);
   tell({ stage: 'autoscalers', share: 0 });
   const { plans, riskier, agreements, ruledOut } = await autoscale(evaluator, traffic, ranked, options);
-  const missed = await nameMisses(jobs, evaluator, options, traffic, notPlanned, allowed.length);
+  const missed = await nameMisses(jobs, evaluator, options, traffic, notPlanned, ranked.plans.length);
   return {
     slo,
     ...{ trace: trace.source, refused },
@@ -215,10 +203,9 @@ export async function planFleet(
     ...{ plans, riskier },
     notPlanned,
     ...missed,
-    mixedFleetsTried: mixed.tried,
     mostEngines,
     ...effort,
-    notSearched: { ...effort.notSearched, kinds_of_gpu: 'at most two in a fleet' },
+    notSearched: { ...effort.notSearched, kinds_of_gpu: 'one in a fleet' },
     agreements: [...effort.agreements, ...agreements],
     ruledOut: effort.ruledOut + ruledOut,
     simulations: evaluator.simulations,
@@ -302,7 +289,7 @@ async function nameMisses(
 ): Promise<Pick<PlanResult, 'near' | 'nearest'>> {
   const missing = Math.max(0, NAMED - planned);
   const isOwn = (each: EngineChoice) =>
-    isAllowed(basisOf([{ ...each, settings: each.candidate }]), options.allow);
+    isAllowed(basisOf({ ...each, settings: each.candidate }), options.allow);
   const refusedKinds = notPlanned.filter(({ tried }) => tried.length > 0);
   const own = refusedKinds.filter(({ tried }) => tried.some(isOwn));
   const misses = await Promise.all(
@@ -426,7 +413,7 @@ async function searchEngines(
   const found = Map.groupBy(searcher.ranked, ({ profile, candidate }) => nameOf(profile, candidate.weights));
   const isPlain = ([best]: readonly SearchedLoad[]) =>
     best !== undefined &&
-    isAllowed(basisOf([{ ...best, settings: { ...best.candidate, speculationDepth: 0 } }]), allow);
+    isAllowed(basisOf({ ...best, settings: { ...best.candidate, speculationDepth: 0 } }), allow);
   const engines = kinds
     .map((kind, i) => ({
       ...{ kind, choices: settings[i], found: found.get(nameOf(kind.profile, kind.precision)) ?? [] },
@@ -449,7 +436,7 @@ async function searchEngines(
   };
 }
 
-type Planned = SizedFleet | Omit<RefusedProfile, 'profile' | 'precision'>;
+type Planned = { readonly plan: FleetPlan } | Omit<RefusedProfile, 'profile' | 'precision'>;
 
 /**
  * The best plan of a kind, divided into prefill and decode where that is cheaper, and one with drafts where that is cheaper still; or why
@@ -521,7 +508,7 @@ async function bestPlan(
       tried: [best],
     };
   const plan = await sizeFleet(evaluator, traffic, engine, mostEngines);
-  if (plan !== null) return { plan, engine };
+  if (plan !== null) return { plan };
   const tooFew = wholeGroups(best.candidate, mostEngines) || undefined;
   return { reason: `more than ${mostEngines} engines are needed`, tried: [best], tooFew };
 }

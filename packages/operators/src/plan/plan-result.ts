@@ -31,14 +31,14 @@ const pool = z.object({
 });
 export type PlanPool = z.input<typeof pool>;
 
-/** A way to serve the traffic: engines of one profile, or of two, with the best settings found. */
+/** A way to serve the traffic: engines of one profile, with the best settings found. */
 const fleetPlan = z.object({
   /** Engines of the first of `pools`. */
   profile: part.profile,
   settings: part.settings,
   /** Routing of the requests to the engines that take them first. */
   router,
-  /** One; two where prefill is split from decode, or where the engines are of two profiles. */
+  /** One; two where prefill is split from decode. */
   pools: part.list(pool),
   /** Engines with which the whole traffic meets the SLO, all the time. */
   engines: number,
@@ -86,10 +86,7 @@ const fleetPlan = z.object({
 export function servedBy({ autoscaler, usdPerHour, ttftP99Ms }: FleetPlan) {
   return autoscaler ?? { usdPerHour, ttftP99Ms };
 }
-export type FleetPlan = z.input<typeof fleetPlan> & {
-  /** Requests in flight on an engine of the second pool for one on the first, for the router; 1 where they are alike. */
-  readonly secondWeight: number;
-};
+export type FleetPlan = z.input<typeof fleetPlan>;
 
 /** A plan that misses the SLO by less than the error of its profile. */
 const nearPlan = fleetPlan.extend({
@@ -128,8 +125,6 @@ const plan = z.object({
   riskier: part.list(fleetPlan),
   /** Where fewer than three plans meet the SLO: those that nearly do, by price over chance. */
   near: part.list(nearPlan),
-  /** Fleets of two profiles that were simulated. */
-  mixedFleetsTried: number,
   notPlanned: part.list(refused),
   /** What comes nearest to the SLO, where nothing meets it. */
   nearest: nearestMiss.extend({ profile: part.profile, engines: number }).nullable(),

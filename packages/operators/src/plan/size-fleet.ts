@@ -1,7 +1,7 @@
 import { boardWatts, knownCheckpoint } from '@servegym/profiles';
 import type { EngineProfile, Trace, WeightPrecision } from '@servegym/simulator';
 import { percentileInterval } from '@servegym/simulator/statistics';
-import { poolCommands } from '../deployment/serving-command.ts';
+import { servingCommands } from '../deployment/serving-command.ts';
 import { type Candidate, engineUsd, fewestEngines, splitParts } from '../search/candidate.ts';
 import {
   type CloseLoad,
@@ -10,11 +10,11 @@ import {
   fewestThatHold,
   SURGE,
 } from '../search/evaluator.ts';
-import { goodShare, type LoadPoint, type SecondEngines, sloUse } from '../search/load-point.ts';
+import { goodShare, type LoadPoint, sloUse } from '../search/load-point.ts';
 import { profileError, widened } from '../search/profile-error.ts';
 import type { RouterChoice } from '../search/search-space.ts';
 import { type SloTerm, sloTermText } from '../search/slo.ts';
-import { autoscaledEngines, leastUsd, type TraceWork } from '../search/trace-cost.ts';
+import { autoscaledEngines, leastEngineSeconds, type TraceWork } from '../search/trace-cost.ts';
 import { requestRate, type SplitTraffic, type Traffic } from '../search/traffic.ts';
 import type { FleetPlan, PlanConfidence, PlanPool } from './plan-result.ts';
 
@@ -33,22 +33,15 @@ export interface PlannedTraffic extends SplitTraffic {
   readonly few: Traffic;
 }
 
-/** A plan with what one engine of it sustains on traffic that the search has not seen. */
-export interface SizedFleet {
-  readonly plan: FleetPlan;
-  readonly engine: CloseLoad;
-}
-
 /** What one engine sustains on the held-out traffic. @param guess load to look at first, times the rate of the traffic */
 export async function measureEngine(
   evaluator: Evaluator,
   { heldOut }: PlannedTraffic,
   { profile, candidate }: EngineChoice,
   guess: number,
-  second?: SecondEngines,
 ): Promise<CloseLoad> {
   const search = { guess, step: 1.2, tolerance: 1.05 };
-  const how = { steps: STEPS, seed: evaluator.heldOutSeed, second };
+  const how = { steps: STEPS, seed: evaluator.heldOutSeed };
   const [engine] = await evaluator.closely(heldOut, [{ profile, candidate, search }], how);
   return engine;
 }
@@ -59,7 +52,6 @@ export async function sizeFleet(
   traffic: PlannedTraffic,
   engine: CloseLoad,
   mostEngines: number,
-  second?: SecondEngines,
 ): Promise<FleetPlan | null> {
   const { profile, candidate } = engine;
   const { whole } = traffic;
@@ -68,129 +60,67 @@ export async function sizeFleet(
     (each) => knowsPrefixes || each === 'least_loaded' || each === 'round_robin',
   );
   const { replicas, router, point } = await fewestThatHold(evaluator, whole, engine, 1, [1, mostEngines], {
-    ...{ routers: routers.length > 0 ? routers : undefined, second },
+    routers: routers.length > 0 ? routers : undefined,
   });
   if (replicas === null || point === null) return null;
-  const pools = poolsOf(profile, candidate, replicas, second);
+  const pools = poolsOf(profile, candidate, replicas);
   const scaled = autoscaledEngines(traffic.trace, engine.sustained, {
     ...{ most: replicas, fewest: fewestEngines(candidate) },
     outputWeight: outputWeight(profile, candidate.weights),
   });
-  const autoscaled = { engines: scaled, usdPerHour: (scaled / replicas) * costOf(pools).usdPerHour };
-  const fleet = { pools, router, secondWeight: 1 };
-  return fleetPlan(evaluator, traffic, fleet, { engine, point, autoscaled });
+  const strained = await evaluator.at(whole, { profile, candidate }, SURGE, { replicas, router });
+  const cost = costOf(profile, replicas);
+  const { usdPerHour, gpus, mostKw } = cost;
+  const { trace, work } = traffic;
+  const hours = trace.arrivalMs[trace.arrivalMs.length - 1] / 3.6e6;
+  const tokens = (values: Int32Array) => values.reduce((sum, value) => sum + value, 0) / hours / 1e6;
+  const leastS = leastEngineSeconds(profile, { weights: candidate.weights }, work);
+  const rate = requestRate(whole);
+  const usdPerMillionOutputTokens = usdPerHour / tokens(trace.outputTokens);
+  return {
+    ...{ profile, settings: candidate, pools, router, engines: replicas, gpus, usdPerHour },
+    kwhPerHourAtMost: mostKw,
+    kwhPerMillionOutputTokensAtMost:
+      mostKw === null ? null : (mostKw * usdPerMillionOutputTokens) / usdPerHour,
+    autoscaledEngines: scaled,
+    autoscaledUsdPerHour: (scaled / replicas) * usdPerHour,
+    lowerBoundUsdPerHour: ((leastS / 3600) * engineUsd(profile)) / hours,
+    usdPerMillionInputTokens: usdPerHour / tokens(trace.inputTokens),
+    usdPerMillionOutputTokens,
+    ...{ sustainedRps: engine.sustained, ttftP99Ms: point.ttftP99Ms, tpotP99Ms: point.tpotP99Ms },
+    headroom: (replicas * engine.sustained) / rate,
+    good_at_1_5_times: goodShare(strained),
+    breaksFirst: firstExceeded(engine.points, evaluator.slo),
+    quality: profile.weights[candidate.weights]!.quality,
+    confidence: confidenceOf(pools[0], engine, cost, rate),
+    ...basisOf(pools[0]),
+    ...{ weightsAlike: [], onFront: false },
+    commands: servingCommands(profile, candidate, replicas, { router }),
+  };
 }
 
-/** Engines of each kind, of so many in all. */
-function poolsOf(
-  profile: EngineProfile,
-  settings: Candidate,
-  engines: number,
-  second: SecondEngines | undefined,
-): PlanPool[] {
+/** Engines of each role, of so many in all. */
+function poolsOf(profile: EngineProfile, settings: Candidate, engines: number): PlanPool[] {
   if (settings.split === false) return [{ role: 'all', profile, settings, engines }];
   const { prefill, decode } = splitParts(settings.split);
   const groups = engines / (prefill + decode);
   return [
     { role: 'prefill', profile, settings, engines: groups * prefill },
-    {
-      role: 'decode',
-      profile: second?.profile ?? profile,
-      settings: second?.candidate ?? settings,
-      engines: groups * decode,
-    },
+    { role: 'decode', profile, settings, engines: groups * decode },
   ];
 }
 
-function costOf(pools: readonly PlanPool[]) {
-  let usdPerHour = 0;
-  let gpus = 0;
-  let total = 0;
-  let mostKw: number | null = 0;
-  for (const { profile, engines } of pools) {
-    gpus += engines * profile.gpu.count;
-    const watts = boardWatts(profile.gpu.name);
-    mostKw = mostKw === null || watts === null ? null : mostKw + (engines * profile.gpu.count * watts) / 1000;
-    usdPerHour += engines * engineUsd(profile);
-    total += engines;
-  }
-  return { usdPerHour, gpus, engines: total, mostKw };
-}
-
-/** Pools of engines, and how requests are spread over them. */
-type Fleet = Pick<FleetPlan, 'pools' | 'router' | 'secondWeight'>;
-
-/** The whole traffic on a fleet, at a load. */
-export function serveFleet(
-  evaluator: Evaluator,
-  { whole }: PlannedTraffic,
-  { pools, router, secondWeight: weight }: Fleet,
-  load: number,
-): Promise<LoadPoint> {
-  const [first, next] = pools;
-  const isBeside = next?.role === 'all';
-  const second =
-    next === undefined || next.profile === first.profile
-      ? undefined
-      : { profile: next.profile, candidate: next.settings, replicas: isBeside ? next.engines : null, weight };
-  const replicas = isBeside ? first.engines : costOf(pools).engines;
-  return evaluator.at(whole, { profile: first.profile, candidate: first.settings }, load, {
-    replicas,
-    router,
-    second,
-  });
-}
-
-/** Figures of engines that meet the SLO. */
-export async function fleetPlan(
-  evaluator: Evaluator,
-  traffic: PlannedTraffic,
-  fleet: Fleet,
-  figures: {
-    /** Of one engine, on average. */
-    readonly engine: Pick<CloseLoad, 'points' | 'sustained' | 'draws'>;
-    readonly point: LoadPoint;
-    readonly autoscaled: { readonly engines: number; readonly usdPerHour: number };
-  },
-): Promise<FleetPlan> {
-  const { trace, work, whole } = traffic;
-  const { engine, point, autoscaled } = figures;
-  const { pools, router, secondWeight } = fleet;
-  const strained = await serveFleet(evaluator, traffic, fleet, SURGE);
-  const cost = costOf(pools);
-  const { usdPerHour, gpus, engines, mostKw } = cost;
-  const hours = trace.arrivalMs[trace.arrivalMs.length - 1] / 3.6e6;
-  const tokens = (values: Int32Array) => values.reduce((sum, value) => sum + value, 0) / hours / 1e6;
-  const priced = pools.map(({ profile, settings }) => ({
-    ...{ profile, precision: settings.weights, usdPerHour: engineUsd(profile) },
-  }));
-  const rate = requestRate(whole);
-  const usdPerMillionOutputTokens = usdPerHour / tokens(trace.outputTokens);
+function costOf(profile: EngineProfile, engines: number) {
+  const gpus = engines * profile.gpu.count;
+  const watts = boardWatts(profile.gpu.name);
   return {
-    ...{ profile: pools[0].profile, settings: pools[0].settings, pools, router, secondWeight },
-    ...{ engines, gpus, usdPerHour },
-    kwhPerHourAtMost: mostKw,
-    kwhPerMillionOutputTokensAtMost:
-      mostKw === null ? null : (mostKw * usdPerMillionOutputTokens) / usdPerHour,
-    autoscaledEngines: autoscaled.engines,
-    autoscaledUsdPerHour: autoscaled.usdPerHour,
-    lowerBoundUsdPerHour: leastUsd(priced, work) / hours,
-    usdPerMillionInputTokens: usdPerHour / tokens(trace.inputTokens),
-    usdPerMillionOutputTokens,
-    ...{ sustainedRps: engine.sustained, ttftP99Ms: point.ttftP99Ms, tpotP99Ms: point.tpotP99Ms },
-    headroom: (engines * engine.sustained) / rate,
-    good_at_1_5_times: goodShare(strained),
-    breaksFirst: firstExceeded(engine.points, evaluator.slo),
-    quality: Math.min(...pools.map(({ profile, settings }) => profile.weights[settings.weights]!.quality)),
-    confidence: confidenceOf(pools, engine, cost, rate),
-    ...basisOf(pools),
-    ...{ weightsAlike: [], onFront: false },
-    commands: poolCommands(pools, router, secondWeight),
+    ...{ usdPerHour: engines * engineUsd(profile), gpus, engines },
+    mostKw: watts === null ? null : (gpus * watts) / 1000,
   };
 }
 
 /** Time of an output token over that of a prompt token, when many are in a batch. */
-export function outputWeight(profile: EngineProfile, precision: WeightPrecision): number {
+function outputWeight(profile: EngineProfile, precision: WeightPrecision): number {
   const { perTokenUs, perDecodeSequenceUs, perContextTokenNs } = profile.weights[precision]!.law;
   return (perTokenUs + perDecodeSequenceUs + perContextTokenNs) / perTokenUs;
 }
@@ -206,44 +136,37 @@ function firstExceeded(points: readonly LoadPoint[], slo: readonly SloTerm[]): s
 }
 
 export const LEVELS = ['high', 'medium', 'low'] as const;
-const BASES = ['measured', 'tables', 'estimated', 'assumed'] as const;
 const LEVEL_OF = { measured: 'high', tables: 'medium', estimated: 'low', assumed: 'low' } as const;
 
 /** What the figures of engines rest on, and what they take for granted beside measurements. */
-export function basisOf(
-  pools: readonly Pick<PlanPool, 'profile' | 'settings'>[],
-): Pick<FleetPlan, 'restsOn' | 'assumes'> {
-  const bases = pools.map(({ profile, settings: { weights, speculationDepth } }) => {
-    const { status } = profile.weights[weights]!;
-    const native = knownCheckpoint(profile.model.name)?.model.checkpoint ?? 'FP16';
-    const assumes = [
+export function basisOf({
+  profile,
+  settings: { weights, speculationDepth },
+}: Pick<PlanPool, 'profile' | 'settings'>): Pick<FleetPlan, 'restsOn' | 'assumes'> {
+  const { status } = profile.weights[weights]!;
+  const native = knownCheckpoint(profile.model.name)?.model.checkpoint ?? 'FP16';
+  return {
+    restsOn: speculationDepth > 0 ? 'assumed' : status,
+    assumes: [
       ...(speculationDepth > 0 ? ['drafts'] : []),
       ...(status === 'estimated' ? ['estimated'] : []),
       // No other precision stands beside it: nothing was quantized that need not be.
       ...(weights === native || Object.keys(profile.weights).length === 1 ? [] : [weights.toLowerCase()]),
-    ];
-    return { restsOn: BASES.indexOf(speculationDepth > 0 ? 'assumed' : status), assumes };
-  });
-  return {
-    restsOn: BASES[Math.max(...bases.map(({ restsOn }) => restsOn))],
-    assumes: [...new Set(bases.flatMap(({ assumes }) => assumes))],
+    ],
   };
 }
 
-/** Confidence in the pool that is known worst. */
 function confidenceOf(
-  pools: readonly PlanPool[],
+  { profile, settings }: PlanPool,
   { draws, sustained }: Pick<CloseLoad, 'draws' | 'sustained'>,
   { usdPerHour, engines }: ReturnType<typeof costOf>,
   rate: number,
 ): PlanConfidence {
-  const [{ share, source }] = pools
-    .map(({ profile, settings }) => profileError(profile, settings.weights))
-    .sort((a, b) => b.share - a.share);
+  const { share, source } = profileError(profile, settings.weights);
   const drawn = percentileInterval(draws);
   const interval = widened(drawn, share);
   // Engines come in whole groups: as many as would do if they did not, of at most one group fewer.
-  const group = fewestEngines(pools[0].settings);
+  const group = fewestEngines(settings);
   const continuous = Math.min(engines, Math.max(engines - group, rate / sustained));
   const enginesAt = (rps: number) => group * Math.max(1, Math.ceil((continuous * sustained) / rps / group));
   const ends = {
@@ -252,7 +175,7 @@ function confidenceOf(
   };
   const usd = usdPerHour / engines;
   return {
-    level: LEVEL_OF[basisOf(pools).restsOn],
+    level: LEVEL_OF[basisOf({ profile, settings }).restsOn],
     profileError: share,
     profileErrorSource: source,
     sustainedRps: interval,

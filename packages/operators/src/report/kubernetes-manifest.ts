@@ -6,17 +6,15 @@ import { linesIf } from './format.ts';
 const IMAGE = 'vllm/vllm-openai:v0.32.0';
 
 /** A Deployment for each pool of a plan, which start its engines with vLLM, and a Service. */
-export function kubernetesManifest({ pools, router, secondWeight, commands }: FleetPlan): string {
-  const lines = commands.filter(({ engine }) => engine === 'vLLM').map(({ line }) => line);
+export function kubernetesManifest({ pools, router, commands }: FleetPlan): string {
+  const { line } = commands.find(({ engine }) => engine === 'vLLM')!;
   const app = labelOf(pools[0].profile.model.name);
   const isDivided = pools[0].role !== 'all';
-  const deployments = pools.map((pool, at) => {
-    const { role, profile } = pool;
-    const suffix = role === 'all' ? labelOf(profile.gpu.name) : role;
-    const name = pools.length === 1 ? app : `${app}-${suffix}`;
-    return deployment(pool, { app, name, line: lines[at] ?? lines[0] });
+  const deployments = pools.map((pool) => {
+    const name = pool.role === 'all' ? app : `${app}-${pool.role}`;
+    return deployment(pool, { app, name, line });
   });
-  return [...deployments, service(app, isDivided, balancing(router, secondWeight, isDivided))].join('---\n');
+  return [...deployments, service(app, isDivided, balancing(router, isDivided))].join('---\n');
 }
 
 /** A name as Kubernetes takes it. */
@@ -25,16 +23,12 @@ function labelOf(name: string): string {
 }
 
 /** Lines for what a Service does not do: it spreads connections at random. */
-function balancing(router: FleetPlan['router'], secondWeight: number, isDivided: boolean): string[] {
+function balancing(router: FleetPlan['router'], isDivided: boolean): string[] {
   return [
     ...linesIf(isDivided, 'Before the pods, a proxy sends prompts to prefill and the rest to decode.'),
     ...linesIf(
       router === 'prefix_aware',
       'Before the pods, a router that knows prefixes: --routing-logic prefixaware of the production stack, or llm-d.',
-    ),
-    ...linesIf(
-      secondWeight !== 1,
-      `Before the pods, a balancer for the least loaded: weight ${secondWeight} for the second Deployment, 1 for the first.`,
     ),
   ];
 }
@@ -44,10 +38,7 @@ function deployment(
   { app, name, line }: { readonly app: string; readonly name: string; readonly line: string },
 ): string {
   const args = shellWords(line).slice(2);
-  const labels =
-    name === app
-      ? `{ app: ${app} }`
-      : `{ app: ${app}, ${role === 'all' ? `gpu: ${labelOf(profile.gpu.name)}` : `role: ${role}`} }`;
+  const labels = role === 'all' ? `{ app: ${app} }` : `{ app: ${app}, role: ${role} }`;
   return `apiVersion: apps/v1
 kind: Deployment
 metadata:
@@ -71,7 +62,7 @@ ${args.map((each) => `            - ${JSON.stringify(each)}`).join('\n')}
             httpGet: { path: /health, port: 8000 }
           resources:
             limits:
-              nvidia.com/gpu: ${profile.gpu.count}${name === app ? '' : ` # ${profile.gpu.name}`}
+              nvidia.com/gpu: ${profile.gpu.count}
 `;
 }
 

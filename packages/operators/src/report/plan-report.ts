@@ -141,7 +141,7 @@ const MEANING = [
 /** Figures of plans, in all tables. */
 const COLUMNS: readonly Column<FleetPlan>[] = [
   ['#', ({ onFront }, i) => `${i + 1}${onFront ? '*' : ''}`],
-  ['profile', profilesText],
+  ['profile', ({ profile }) => profile.name],
   ['weights', sharingText],
   ['engines', ({ engines }) => String(engines)],
   ['GPUs', ({ gpus }) => String(gpus)],
@@ -226,25 +226,14 @@ function energyText({
     : `Energy: at most ${figure(kwh)} kWh an hour, ${figure(perMillion)} kWh for a million output tokens (GPU boards at their power limit, without hosts and cooling).`;
 }
 
-/** Settings of each pool that differ from vLLM's defaults. */
-function settingsText({ pools }: FleetPlan): string {
-  const texts = pools.map(({ profile, settings }) => candidateText(settings, vllmDefaults(profile)));
-  return pools.every(({ profile }) => profile === pools[0].profile)
-    ? texts[0]
-    : texts.map((text, at) => `on ${pools[at].profile.gpu.name} ${text}`).join('; ');
-}
-
-/** Names of the profiles of a plan, with the engines of each where there are two kinds. */
-function profilesText({ pools }: FleetPlan): string {
-  return pools.every(({ profile }) => profile === pools[0].profile)
-    ? pools[0].profile.name
-    : pools.map(({ engines, profile }) => `${engines} x ${profile.name}`).join(' + ');
+/** Settings that differ from vLLM's defaults. */
+function settingsText({ profile, settings }: FleetPlan): string {
+  return candidateText(settings, vllmDefaults(profile));
 }
 
 /** Weights of a plan, and how its engines share the work. */
-function sharingText({ pools, router, weightsAlike }: FleetPlan): string {
-  const names = [...new Set(pools.map(({ settings }) => settings.weights))].join(' and ');
-  const weights = [names, ...weightsAlike].join(' or ');
+function sharingText({ pools, settings, router, weightsAlike }: FleetPlan): string {
+  const weights = [settings.weights, ...weightsAlike].join(' or ');
   const roles = pools[0].role === 'all' ? [] : [`split ${pools.map(({ engines }) => engines).join(':')}`];
   return [
     weights,
@@ -440,29 +429,21 @@ function savingsChart(plans: readonly FleetPlan[]): Chart {
 
 /** Assumptions behind the figures, each with its source. */
 function assumptions(result: PlanResult, plan: FleetPlan): string[] {
-  const { mostEngines, mixedFleetsTried } = result;
-  const { pools, router, confidence } = plan;
-  const kinds = [...new Map(pools.map((pool) => [pool.profile, pool])).values()];
+  const { mostEngines } = result;
+  const { pools, profile, settings, router, confidence } = plan;
   return [
-    ...kinds.map(
-      ({ profile, settings }) =>
-        `Times of an engine: ${profile.source} (${profile.weights[settings.weights]!.status}).`,
-    ),
+    `Times of an engine: ${profile.source} (${profile.weights[settings.weights]!.status}).`,
     `Error allowed for: ${percent(confidence.profileError)}, ${confidence.profileErrorSource}.`,
     `Traffic: ${result.requestsSimulated.toLocaleString('en-US')} of ${counted(result.requests, 'request')}, in stretches evenly over the trace; settings are chosen on half of them and judged on the other.`,
-    ...kinds.map(
-      ({ profile: { gpu } }) =>
-        `Price: ${figure(gpu.usdPerHour)} USD for each ${gpu.name} and hour, from the dated table of public list prices or from --prices.`,
-    ),
+    `Price: ${figure(profile.gpu.usdPerHour)} USD for each ${profile.gpu.name} and hour, from the dated table of public list prices or from --prices.`,
     router === 'prefix_aware'
       ? 'Requests go to the engine with the best sum of two scores: few in flight, and the share of the prompt that it was sent before.'
-      : 'Requests go to the engine with the fewest in flight, for its weight. Prefixes are found where the trace names them.',
+      : 'Requests go to the engine with the fewest in flight. Prefixes are found where the trace names them.',
     ...(pools[0].role === 'all'
       ? []
       : [
           'Prefill and decode are apart: KV goes over the link of each engine that prefills, one request after another.',
         ]),
-    `Fleets of two kinds of GPU that were simulated: ${mixedFleetsTried}, of the GPUs that serve a request for the least.`,
     `Autoscaling: windows of 60 s, demand known a cold start of 60 s ahead, engines stay 300 s (Kubernetes' default). At most ${counted(mostEngines, 'engine')}.`,
     'Lower bound: work of the tokens alone, each computed once at the best batch; latency objectives, cold starts and idle time are left out.',
     `Quality: ${percent(plan.quality)} of FP16's accuracy at ${plan.settings.weights}, as the profile says.`,

@@ -31,8 +31,6 @@ export const slo = z
 /** Command that starts a server with a candidate's settings, and notes on what the line cannot say. */
 const command = z.object({
   engine: z.enum(['vLLM', 'SGLang']),
-  /** Engines that are started with it, where others are started with other lines. */
-  pool: z.string().optional(),
   line: z.string(),
   notExpressed: list(z.string()),
 });
@@ -75,9 +73,9 @@ export function jsonOf<Schema extends z.ZodType>(schema: Schema) {
 
 /** Commands for a terminal, each below an empty line. */
 export function commandLines(started: readonly ServingCommand[]): string[] {
-  return started.flatMap(({ engine, pool, line, notExpressed }) => [
+  return started.flatMap(({ engine, line, notExpressed }) => [
     '',
-    `${pool === undefined ? engine : `${engine}, ${pool}`}:`,
+    `${engine}:`,
     `  ${line}`,
     ...notExpressed.map((note) => `  not in the line: ${note}`),
   ]);

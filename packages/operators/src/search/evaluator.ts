@@ -37,7 +37,7 @@ export interface EngineChoice {
 }
 
 /** Engines that serve the traffic together. */
-type EvaluatedEngines = Pick<ServedLoad, 'replicas' | 'router' | 'second'>;
+type EvaluatedEngines = Pick<ServedLoad, 'replicas' | 'router'>;
 
 export interface EvaluatedChoice extends EngineChoice {
   /** Loads to measure at. */
@@ -331,10 +331,7 @@ export async function fewestThatHold(
   engine: Pick<CloseLoad, 'profile' | 'candidate' | 'load' | 'sustained'>,
   load: number,
   [fewest, most]: readonly [fewest: number, most: number],
-  {
-    routers = ['least_loaded'],
-    second,
-  }: { readonly routers?: readonly RouterChoice[] } & Pick<ServedLoad, 'second'> = {},
+  { routers = ['least_loaded'] }: { readonly routers?: readonly RouterChoice[] } = {},
 ): Promise<SizedEngines> {
   const { profile, candidate } = engine;
   const expected = Math.floor(
@@ -349,7 +346,7 @@ export async function fewestThatHold(
     let good = 0;
     let holds: number | null = null;
     for (let n = start; holds === null && n <= (best?.replicas ?? most); n += step) {
-      point = await evaluator.at(whole, engine, load, { replicas: n, router, second });
+      point = await evaluator.at(whole, engine, load, { replicas: n, router });
       good = goodShare(point);
       if (sloUse(point, evaluator.slo) <= 1) holds = n;
     }

@@ -22,16 +22,6 @@ export type LoadPoint = ReturnType<typeof measureLoad>;
 /** Value of a request that is never served in a mean, times the limit. */
 const UNSERVED = 1000;
 
-/** Engines of a second profile, which serve the same model. */
-export interface SecondEngines {
-  readonly profile: EngineProfile;
-  readonly candidate: Candidate;
-  /** Engines of it beside the first ones; `null` where they are those that decode. */
-  readonly replicas: number | null;
-  /** Requests in flight on one of them for one on an engine of the first profile, for the router. */
-  readonly weight: number;
-}
-
 /** Load that a traffic is served at, and engines that serve it together. */
 export interface ServedLoad {
   readonly load: number;
@@ -43,7 +33,6 @@ export interface ServedLoad {
   readonly router?: RouterChoice;
   /** KV blocks of an engine, instead of what its memory holds. */
   readonly kvBlocks?: number;
-  readonly second?: SecondEngines;
   readonly onIterations?: SimulationOptions['onIterations'];
 }
 
@@ -52,7 +41,7 @@ export function serveTraffic(
   profile: EngineProfile,
   candidate: Candidate,
   traffic: Traffic,
-  { load, seed, replicas, router = 'least_loaded', kvBlocks, second, onIterations }: ServedLoad,
+  { load, seed, replicas, router = 'least_loaded', kvBlocks, onIterations }: ServedLoad,
 ): SimulationRun {
   const { split, priority, prefixCaching } = candidate;
   const { trace, priorities, concurrency } = traffic;
@@ -62,7 +51,7 @@ export function serveTraffic(
   const groups = engines / fewest;
   const { prefill, decode } = split === false ? { prefill: 0, decode: 0 } : splitParts(split);
   const policy = policyOf(candidate, router);
-  const isAlone = engines === 1 && second === undefined && policy?.admit === undefined;
+  const isAlone = engines === 1 && policy?.admit === undefined;
   const routed = { router: typeof router === 'string' ? router : ('kv_aware' as const), policy };
   return simulateTrace(scaleRate(trace, times), {
     ...engineSettings(profile, candidate),
@@ -78,12 +67,6 @@ export function serveTraffic(
     ...(split === false
       ? { ...(!isAlone && { replicas: engines, ...routed }) }
       : { split: { prefill: prefill * groups, decode: decode * groups }, ...routed }),
-    ...(second && {
-      secondPool: {
-        ...engineSettings(second.profile, second.candidate),
-        ...(second.replicas !== null && { replicas: second.replicas, weight: second.weight }),
-      },
-    }),
   });
 }
 

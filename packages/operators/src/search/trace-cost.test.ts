@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import { findProfile } from '@servegym/profiles';
 import { type EngineProfile, simulateTrace, type Trace, type WeightPrecision } from '@servegym/simulator';
 import fc from 'fast-check';
-import { autoscaledEngines, leastEngineSeconds as leastOf, leastUsd, traceWork } from './trace-cost.ts';
+import { autoscaledEngines, leastEngineSeconds as leastOf, traceWork } from './trace-cost.ts';
 
 const leastEngineSeconds = (
   profile: EngineProfile,
@@ -54,42 +54,6 @@ describe('leastEngineSeconds', () => {
       );
     });
   }
-
-  it('is never more than what engines of two kinds cost, beside each other or one for prefill', () => {
-    const request = fc.tuple(fc.integer({ min: 1, max: 6000 }), fc.integer({ min: 1, max: 800 }));
-    const kind = fc.tuple(
-      fc.constantFrom('h100-80gb-llama-3-8b', 'a100-40gb-llama-3-8b', 'l40s-48gb-llama-3-8b'),
-      fc.integer({ min: 1, max: 9 }),
-    );
-    const requests = fc.array(request, { minLength: 1, maxLength: 60 });
-    fc.assert(
-      fc.property(requests, kind, kind, fc.boolean(), (drawn, a, b, isSplit) => {
-        const trace = burst(drawn);
-        const [first, second] = [a, b].map(([name, usdPerHour]) => ({
-          ...{ profile: findProfile(name), precision: 'FP16' as const, usdPerHour },
-        }));
-        const { simulatedMs } = simulateTrace(trace, {
-          ...{ profile: first.profile, maxNumSeqs: 1024, maxNumBatchedTokens: 16_384 },
-          ...(isSplit ? { split: { prefill: 1, decode: 1 } } : { router: 'least_loaded' }),
-          secondPool: { profile: second.profile, ...(!isSplit && { replicas: 1 }) },
-        });
-        const least = leastUsd([first, second], traceWork(trace));
-        const usd = ((first.usdPerHour + second.usdPerHour) * simulatedMs) / 3.6e6;
-        assert.ok(least > 0 && least <= usd, `${least} USD, cost ${usd}`);
-      }),
-      { numRuns: 40 },
-    );
-  });
-
-  it('is the least of two kinds where one of them does everything for less', () => {
-    const work = traceWork(burst([[2000, 300]]));
-    const [dear, cheap] = [9, 1].map((usdPerHour) => ({
-      ...{ profile: findProfile('h100-80gb-llama-3-8b'), precision: 'FP16' as const, usdPerHour },
-    }));
-    assert.equal(leastUsd([dear, cheap], work), leastUsd([cheap], work));
-    const seconds = leastEngineSeconds(cheap.profile, 'FP16', burst([[2000, 300]]));
-    assert.ok(Math.abs(leastUsd([cheap], work) / (seconds / 3600) - 1) < 1e-12);
-  });
 
   it('comes near to full batches, where no draft may share the work', () => {
     const profile = { ...findProfile('h100-80gb-llama-3-8b'), speculation: null };
@@ -149,12 +113,6 @@ describe('autoscaledEngines', () => {
     const rates = [4, 4, 4, 20, 4, 4, 4, 4, 4, 4, 4, 4];
     // Minutes 2 to 8 with four engines, the other five with one.
     assert.equal(autoscaledEngines(minutes(rates), 5, options), (7 * 4 + 5) / 12);
-  });
-
-  it('starts none for what other engines serve all the time', () => {
-    const rates = [4, 4, 4, 20, 4, 4, 4, 4, 4, 4, 4, 4];
-    // 12 requests/s are served: the burst takes two more, in minutes 2 to 8.
-    assert.equal(autoscaledEngines(minutes(rates), 5, { ...options, fewest: 0, base: 12 }), (7 * 2) / 12);
   });
 
   it('takes the rate of a trace shorter than a minute for what it is', () => {

@@ -54,8 +54,8 @@ interface BoundingSettings {
   readonly speculationDepth?: number;
 }
 
-/** Costs of an engine's work at its best, each token once. @param price of a microsecond */
-function bestRates(profile: EngineProfile, settings: BoundingSettings, price: number) {
+/** Seconds of an engine's work at its best, each token once. */
+function bestRates(profile: EngineProfile, settings: BoundingSettings) {
   const { weights: precision, maxNumSeqs: sequences = MOST_SEQUENCES } = settings;
   const { speculationDepth = profile.speculation === null ? 0 : MOST_TOKENS_OF_A_DRAFT - 1 } = settings;
   const { law } = weightVariant(profile, precision);
@@ -69,12 +69,12 @@ function bestRates(profile: EngineProfile, settings: BoundingSettings, price: nu
   return {
     launchBound: law.launchBound === true,
     /** Of an iteration: launches, and reading the weights. */
-    base: price * law.baseUs,
-    weightRead: price * law.weightReadUs,
-    token: price * law.perTokenUs,
-    decodeSequence: price * law.perDecodeSequenceUs,
-    contextToken: (price * contextNs) / 1000,
-    prefillAttention: (price * law.perPrefillAttentionNs) / 1000,
+    base: 1e-6 * law.baseUs,
+    weightRead: 1e-6 * law.weightReadUs,
+    token: 1e-6 * law.perTokenUs,
+    decodeSequence: 1e-6 * law.perDecodeSequenceUs,
+    contextToken: (1e-6 * contextNs) / 1000,
+    prefillAttention: (1e-6 * law.perPrefillAttentionNs) / 1000,
     /** Factor on the weight reads and the compute. */
     tokenFactor: least(law.tokenFactors),
     /** Tokens that share the work of one sequence. */
@@ -120,39 +120,7 @@ export function leastEngineSeconds(
   settings: BoundingSettings,
   work: TraceWork,
 ): number {
-  return leastCost(bestRates(profile, settings, 1e-6), work);
-}
-
-/**
- * USD without which no schedule can serve the trace on engines of these kinds, whichever of them does which part of
- * the work: each kind of work at the price of the engine that does it for the least.
- *
- * @param engines with the USD an hour of one
- */
-export function leastUsd(
-  engines: readonly {
-    readonly profile: EngineProfile;
-    readonly precision: WeightPrecision;
-    readonly usdPerHour: number;
-  }[],
-  work: TraceWork,
-): number {
-  const rates = engines.map(({ profile, precision: weights, usdPerHour }) =>
-    bestRates(profile, { weights }, usdPerHour / 3600 / 1e6),
-  );
-  if (rates.length === 1) return leastCost(rates[0], work);
-  const least = (cost: keyof BestRates) => Math.min(...rates.map((one) => Number(one[cost])));
-  const most = (size: keyof BestRates) => Math.max(...rates.map((one) => Number(one[size])));
-  const best: BestRates = {
-    launchBound: rates.some((one) => one.launchBound),
-    ...{ base: least('base'), weightRead: least('weightRead'), token: least('token') },
-    ...{ decodeSequence: least('decodeSequence'), contextToken: least('contextToken') },
-    prefillAttention: least('prefillAttention'),
-    // Above 1 it would make the form of a launch-bound engine dearer than the other.
-    tokenFactor: Math.min(1, least('tokenFactor')),
-    ...{ shared: most('shared'), sequences: most('sequences'), poolTokens: most('poolTokens') },
-  };
-  return leastCost(best, work);
+  return leastCost(bestRates(profile, settings), work);
 }
 
 /** Length of a window of demand, s: a choice. */
@@ -168,19 +136,13 @@ const COLD_START_S = 60;
  * tokens at `outputWeight`), as requests/s of mean work; an engine serves `sustained` of them.
  *
  * @param fewest Engines that are kept all the time. Default 1.
- * @param base Requests/s that other engines serve all the time. Default none.
  */
 export function autoscaledEngines(
   { arrivalMs, inputTokens, outputTokens }: Trace,
   sustained: number,
-  options: {
-    readonly most: number;
-    readonly outputWeight: number;
-    readonly fewest?: number;
-    readonly base?: number;
-  },
+  options: { readonly most: number; readonly outputWeight: number; readonly fewest?: number },
 ): number {
-  const { most, outputWeight, fewest = 1, base = 0 } = options;
+  const { most, outputWeight, fewest = 1 } = options;
   const requests = arrivalMs.length;
   const windows = Math.floor(arrivalMs[requests - 1] / (1000 * WINDOW_S)) + 1;
   const work = new Float64Array(windows);
@@ -194,7 +156,7 @@ export function autoscaledEngines(
   const windowS = Math.min(WINDOW_S, Math.max(1e-3, arrivalMs[requests - 1] / 1000));
   const needed = work.map((own) => {
     const demand = (own / total) * (requests / windowS);
-    return Math.min(most, Math.max(fewest, Math.ceil((demand - base) / sustained)));
+    return Math.min(most, Math.max(fewest, Math.ceil(demand / sustained)));
   });
   const [before, after] = [COLD_START_S / WINDOW_S, STAY_S / WINDOW_S];
   let billed = 0;
