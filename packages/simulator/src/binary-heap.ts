@@ -1,12 +1,10 @@
 /** Items of which the one that comes first is taken first. */
 export class BinaryHeap<Item> {
-  private readonly items: Item[];
+  private readonly items: Item[] = [];
   private readonly comesFirst: (a: Item, b: Item) => boolean;
 
-  /** @param items In the order of a heap, as `list` gives them. */
-  constructor(comesFirst: (a: Item, b: Item) => boolean, items: readonly Item[] = []) {
+  constructor(comesFirst: (a: Item, b: Item) => boolean) {
     this.comesFirst = comesFirst;
-    this.items = items.slice();
   }
 
   get size(): number {
@@ -16,11 +14,6 @@ export class BinaryHeap<Item> {
   /** The item that comes first; only when there is one. */
   get first(): Item {
     return this.items[0];
-  }
-
-  /** All items, in the order of the heap. */
-  list(): Item[] {
-    return this.items.slice();
   }
 
   push(item: Item): void {

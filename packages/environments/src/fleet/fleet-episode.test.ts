@@ -135,8 +135,8 @@ test('conversations grow by their answers, and prompts of an application begin a
   );
   assert.ok(texts !== null);
   const textOf = (request: number) => texts.prefixOf(request, inputTokens[request], outputTokens[request]);
-  const idsOf = (request: number) => Array.from(textOf(request).ids);
-  const endsOf = (request: number) => Array.from(textOf(request).ends ?? []);
+  const idsOf = (request: number) => Array.from(textOf(request)?.ids ?? []);
+  const endsOf = (request: number) => Array.from(textOf(request)?.ends ?? []);
   let turns = 0;
   for (let i = 0; i < nextTurn.length; i++) {
     const next = nextTurn[i];

@@ -27,20 +27,28 @@ export interface FleetRequests {
 export function requestPrices(requests: FleetRequests, { prices }: Pick<FleetTask, 'prices'>): Float64Array {
   const { inputTokens, outputTokens, classes, nextTurn } = requests;
   const repeated = new Float64Array(inputTokens.length);
-  for (const [i, next] of nextTurn.entries()) {
+  for (let i = 0; i < nextTurn.length; i++) {
+    const next = nextTurn[i];
     if (next !== NO_REQUEST) repeated[next] = Math.min(inputTokens[next], inputTokens[i] + outputTokens[i]);
   }
-  return Float64Array.from(classes, (kind, i) => {
-    const { usdPerMillionInput: input, usdPerMillionOutput: output, ...rest } = prices[REQUEST_CLASSES[kind]];
-    const { usdPerMillionRepeated: again = input } = rest;
-    return (inputTokens[i] * input + repeated[i] * (again - input) + outputTokens[i] * output) / 1e6;
-  });
+  const byClass = REQUEST_CLASSES.map((name) => prices[name]);
+  const usd = new Float64Array(classes.length);
+  for (let i = 0; i < usd.length; i++) {
+    const {
+      usdPerMillionInput: input,
+      usdPerMillionOutput: output,
+      usdPerMillionRepeated,
+    } = byClass[classes[i]];
+    const again = (usdPerMillionRepeated ?? input) - input;
+    usd[i] = (inputTokens[i] * input + repeated[i] * again + outputTokens[i] * output) / 1e6;
+  }
+  return usd;
 }
 
 /** Parts of the prompts of an episode. */
 interface PromptTexts {
   /** The text of request `at`, of `input` and `output` tokens. */
-  prefixOf(at: number, input: number, output: number): PromptPrefix;
+  prefixOf(at: number, input: number, output: number): PromptPrefix | null;
 }
 
 /** Texts as chunks: those of request i are `ids[offsets[i]] .. ids[offsets[i + 1] - 1]`, which end at `ends`. */
@@ -55,15 +63,16 @@ export class ChunkedTexts implements PromptTexts {
     this.offsets = offsets;
   }
 
-  prefixOf(at: number): PromptPrefix {
+  prefixOf(at: number): PromptPrefix | null {
     const { ids, ends, offsets } = this;
     const from = offsets[at];
     const to = offsets[at + 1];
+    if (to === from) return null;
     return {
       chunkTokens: BLOCK_TOKENS,
       ids: ids.subarray(from, to),
       ends: ends.subarray(from, to),
-      namedTokens: to === from ? 0 : ends[to - 1],
+      namedTokens: ends[to - 1],
     };
   }
 }

@@ -79,6 +79,8 @@ export class EngineState {
   received = 0;
   admissions = 0;
   handovers: RequestProgress[] = [];
+  /** Until this tick nothing happens but that all sequences decode on. */
+  quietUntil = Number.NEGATIVE_INFINITY;
   /** Ticks for which decodes have waited for prefills that come first. */
   stalled = 0;
   /** Iterations of decodes since the scheduler looked for arrivals, see `EngineOptions.schedulerRecvInterval`. */

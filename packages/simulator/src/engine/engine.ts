@@ -50,6 +50,8 @@ export class Engine {
   private readonly onIterations: ((span: IterationSpan) => void) | undefined;
   /** Whether a front end or the caller follows the iterations. */
   declare private readonly isObserved: boolean;
+  /** Tick until which decodes go on that nobody has asked for yet. */
+  private owed = Number.NEGATIVE_INFINITY;
 
   /** @throws SimulatorError when an option or the configuration is out of range. */
   constructor(config: EngineConfig, options: EngineOptions = {}) {
@@ -61,9 +63,18 @@ export class Engine {
     this.isObserved = this.state.frontEnd !== null || this.onIterations !== undefined;
   }
 
+  /** The state at the tick that the engine was run to, where all may depend on it. */
+  private get current(): EngineState {
+    const { owed, state } = this;
+    if (owed > Number.NEGATIVE_INFINITY) this.serveUntil(owed, Number.POSITIVE_INFINITY);
+    // Whoever asks may change it.
+    state.quietUntil = Number.NEGATIVE_INFINITY;
+    return state;
+  }
+
   /** Current tick. An iteration under way when the clock passed a limit has been counted in full. */
   get now(): number {
-    return this.state.now;
+    return this.current.now;
   }
   get completions(): CompletionLog {
     return this.state.completions;
@@ -80,11 +91,11 @@ export class Engine {
    * a transfer; a verify step of t that emits n tokens gives n samples of t / n.
    */
   get interTokenLatency(): LatencyHistogram {
-    this.state.stepLatencies.flush();
-    return this.state.interTokenLatency;
+    this.current.stepLatencies.flush();
+    return this.current.interTokenLatency;
   }
   get counters(): EngineCounters {
-    return this.state.counters;
+    return this.current.counters;
   }
   /** Requests that have arrived and wait for admission. */
   get waitingCount(): number {
@@ -96,11 +107,15 @@ export class Engine {
   }
   /** Tick at which the next iteration begins; `Infinity` while there is nothing that could be served. */
   get nextIteration(): number {
-    const { running, waiting, future, table, admitting, now } = this.state;
+    const { running, waiting, future, table, admitting, now } = this.current;
     if (running.count > 0) return now;
     if (!admitting) return Number.POSITIVE_INFINITY;
     if (waiting.count > 0) return now;
     return future.count > 0 ? Math.max(now, table.visible[future.head]) : Number.POSITIVE_INFINITY;
+  }
+  /** Prompt tokens that were computed here or found in the cache. */
+  get promptTokens(): number {
+    return this.state.counters.prefillTokens + this.state.counters.cachedTokens;
   }
   /** Requests submitted that have not arrived yet. */
   get futureCount(): number {
@@ -110,7 +125,7 @@ export class Engine {
     return this.state.config.kvBlocks;
   }
   get kvBlocksUsed(): number {
-    return this.state.config.kvBlocks - this.state.pool.free;
+    return this.current.config.kvBlocks - this.current.pool.free;
   }
   /** Tokens of long sequences that the KV cache has room for. */
   get kvTokens(): number {
@@ -118,7 +133,7 @@ export class Engine {
   }
   /** Tokens at the start of a prompt whose KV is there now. */
   heldTokens(prefix: PromptPrefix, input: number): number {
-    return this.state.pool.heldTokens(prefix, input);
+    return this.current.pool.heldTokens(prefix, input);
   }
   /** Most KV blocks that a request of so many tokens holds at once. */
   blocksOfRequest(tokens: number): number {
@@ -140,11 +155,11 @@ export class Engine {
     expectInteger('ENGINE_REQUEST', 'input', request.input, 1, MAX_REQUEST_TOKENS);
     expectInteger('ENGINE_REQUEST', 'output', request.output, 1, MAX_REQUEST_TOKENS);
     expectInteger('ENGINE_REQUEST', 'priority', priority, 0, PRIORITY_CLASSES - 1);
-    if (!(request.arrival >= this.state.lastArrival)) {
-      const expected = `no earlier than tick ${this.state.lastArrival}`;
+    if (!(request.arrival >= this.current.lastArrival)) {
+      const expected = `no earlier than tick ${this.current.lastArrival}`;
       throw wrongSetting('ENGINE_REQUEST', 'arrival', expected, request.arrival);
     }
-    const { state } = this;
+    const state = this.current;
     state.lastArrival = request.arrival;
     if (state.frontEnd === null) {
       state.enqueue(request, request.arrival + this.overhead.ticks(request.id, request.input));
@@ -156,7 +171,7 @@ export class Engine {
 
   /** Tick at which the client of a request has the tokens that it got in the iteration that ended last. */
   deliveredTo(id: number): number {
-    return this.state.frontEnd === null ? this.now : this.state.frontEnd.deliveredTo(id);
+    return this.current.frontEnd === null ? this.now : this.current.frontEnd.deliveredTo(id);
   }
 
   /**
@@ -164,18 +179,18 @@ export class Engine {
    * is preempted here.
    */
   submitTransferred(request: RequestProgress, ready: number): void {
-    this.state.enqueueProgress(request, ready, 1);
+    this.current.enqueueProgress(request, ready, 1);
   }
 
   /** Adds a request that another engine gave up, to be (re)computed here. */
   resubmit(request: RequestProgress): void {
-    this.state.enqueueProgress(request, request.visible, 0);
+    this.current.enqueueProgress(request, request.visible, 0);
   }
 
   /** The requests whose prefill finished here since the last call; only a `prefill` engine has any. */
   takeHandovers(): readonly RequestProgress[] {
-    const taken = this.state.handovers;
-    this.state.handovers = [];
+    const taken = this.current.handovers;
+    this.current.handovers = [];
     return taken;
   }
 
@@ -185,7 +200,7 @@ export class Engine {
    * @returns whether there was a request of that id
    */
   abort(id: number): boolean {
-    const { state } = this;
+    const state = this.current;
     const { table, running, waiting, future, aborted } = state;
     for (const list of [running, ...waiting.classes, future]) {
       for (let slot = list.head; slot >= 0; slot = table.next[slot]) {
@@ -201,14 +216,14 @@ export class Engine {
 
   /** Takes out all requests that do not run, in order of visibility, to be given to another engine. */
   withdrawWaiting(): RequestProgress[] {
-    this.state.settle();
+    this.current.settle();
     this.takeUpArrivals(Number.POSITIVE_INFINITY);
-    const { table, waiting, future } = this.state;
+    const { table, waiting, future } = this.current;
     const taken: RequestProgress[] = [];
     for (;;) {
       const slot = waiting.count > 0 ? waiting.head() : future.head;
       if (slot < 0) break;
-      taken.push(this.state.progressOf(slot));
+      taken.push(this.current.progressOf(slot));
       if (waiting.count > 0) waiting.remove(slot);
       else future.remove(slot);
       table.free(slot);
@@ -222,7 +237,7 @@ export class Engine {
    * @throws SimulatorError, and changes nothing, when a value is out of range.
    */
   configure(config: EngineConfig): void {
-    const state = this.state;
+    const state = this.current;
     checkEngineConfig(config, state.settings.maxNumBatchedTokens);
     state.settle();
     const speculative = config.speculationDepth > 0;
@@ -244,24 +259,24 @@ export class Engine {
 
   /** Stops or resumes admission; what runs goes on. */
   setAdmitting(admitting: boolean): void {
-    this.state.admitting = admitting;
+    this.current.admitting = admitting;
   }
 
   /** Role for prefills that end from now on, see `EngineOptions.role`. */
   setRole(role: EngineRole): void {
-    this.state.role = role;
+    this.current.role = role;
   }
 
   /** Loses all KV, also what is on its way here: everything that runs is preempted, nothing is served for `ticks`. */
   restart(ticks: number): void {
-    const { running, waiting, future, table } = this.state;
-    this.state.settle();
-    while (running.count > 0) this.state.preempt(running.tail);
+    const { running, waiting, future, table } = this.current;
+    this.current.settle();
+    while (running.count > 0) this.current.preempt(running.tail);
     for (const list of [...waiting.classes, future]) {
       for (let slot = list.head; slot >= 0; slot = table.next[slot]) table.transferred[slot] = 0;
     }
-    this.state.pool.clearCache();
-    this.state.pauseUntil(this.state.now + ticks);
+    this.current.pool.clearCache();
+    this.current.pauseUntil(this.current.now + ticks);
   }
 
   /**
@@ -269,7 +284,13 @@ export class Engine {
    * @param answers Requests that complete or are refused after which it stops earlier, with the iteration they end in.
    */
   runUntil(limit: number, answers = Number.POSITIVE_INFINITY): void {
-    const state = this.state;
+    if (limit <= this.state.quietUntil && !this.isObserved) this.owed = Math.max(this.owed, limit);
+    else this.serveUntil(limit, answers);
+  }
+
+  private serveUntil(limit: number, answers: number): void {
+    const { state } = this;
+    this.owed = Number.NEGATIVE_INFINITY;
     const { completions, rejections } = state;
     const enough = completions.count + rejections.length + answers;
     while (state.now < limit && completions.count + rejections.length < enough) {
@@ -293,7 +314,7 @@ export class Engine {
 
   /** Admits nothing and runs until the running list is empty (answers true) or the clock reaches `limit`. */
   drainUntil(limit: number): boolean {
-    const state = this.state;
+    const state = this.current;
     state.admitting = false;
     while (state.running.count > 0 && state.now < limit) {
       this.takeUpArrivals(state.now);
@@ -306,9 +327,9 @@ export class Engine {
   runUntilIdle(limit: number): void {
     while (this.now < limit && this.runningCount + this.waitingCount + this.futureCount > 0) {
       const idle = this.runningCount + this.waitingCount === 0;
-      const next = idle ? this.state.table.visible[this.state.future.head] : this.state.now;
+      const next = idle ? this.current.table.visible[this.current.future.head] : this.current.now;
       if (next >= limit) return;
-      if (idle) this.state.pauseUntil(Math.max(next, this.state.now));
+      if (idle) this.current.pauseUntil(Math.max(next, this.current.now));
       this.receiveArrivals();
       this.advance(limit);
     }
@@ -316,17 +337,17 @@ export class Engine {
 
   /** Lets the clock of an engine that has nothing to run pass to `tick`. */
   idleUntil(tick: number): void {
-    if (this.state.running.count === 0 && this.state.now < tick) this.state.pauseUntil(tick);
+    if (this.current.running.count === 0 && this.current.now < tick) this.current.pauseUntil(tick);
     this.receiveArrivals();
   }
 
   /** Moves the origin of the clock: every tick is smaller by `ticks` from now on. The logs keep the old origin. */
   shiftClock(ticks: number): void {
-    this.state.now -= ticks;
-    this.state.lastStart -= ticks;
-    this.state.lastArrival -= ticks;
-    this.state.frontEnd?.shiftClock(ticks);
-    this.state.table.shiftClock(ticks);
+    this.current.now -= ticks;
+    this.current.lastStart -= ticks;
+    this.current.lastArrival -= ticks;
+    this.current.frontEnd?.shiftClock(ticks);
+    this.current.table.shiftClock(ticks);
   }
 
   /** Empties the logs of requests: completions, first tokens and rejections. */
@@ -338,7 +359,7 @@ export class Engine {
 
   /** Empties logs, histogram and counters. */
   clearLogs(): void {
-    const state = this.state;
+    const state = this.current;
     this.clearAnswers();
     state.stepLatencies.flush();
     state.interTokenLatency.clear();
@@ -347,7 +368,7 @@ export class Engine {
 
   /** Calls `visit` for every request that has arrived and waits. */
   forEachWaiting(visit: (id: number, arrival: number, firstToken: number) => void): void {
-    const { table, waiting } = this.state;
+    const { table, waiting } = this.current;
     for (const list of waiting.classes) {
       for (let slot = list.head; slot >= 0; slot = table.next[slot]) {
         visit(table.id[slot], table.arrival[slot], table.firstToken[slot]);
@@ -359,7 +380,7 @@ export class Engine {
   forEachRunning(
     visit: (id: number, arrival: number, firstToken: number, kvBlocks: number, emitted: number) => void,
   ): void {
-    const { state } = this;
+    const state = this.current;
     const { table, running } = state;
     for (let slot = running.head; slot >= 0; slot = table.next[slot]) {
       if (table.status[slot] === ENDED) continue;
@@ -370,12 +391,12 @@ export class Engine {
 
   /** All that decides the future: not the logs, histogram and counters, which tell of the past. */
   snapshot(): EngineSnapshot {
-    return takeSnapshot(this.state);
+    return takeSnapshot(this.current);
   }
 
   /** Goes back to where `snapshot` was taken, with empty logs. */
   restore(snapshot: EngineSnapshot): void {
-    restoreSnapshot(this.state, snapshot);
+    restoreSnapshot(this.current, snapshot);
     this.clearLogs();
   }
 

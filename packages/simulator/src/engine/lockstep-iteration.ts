@@ -52,7 +52,15 @@ export function skipDecodes(state: EngineState, limit: number): boolean {
   decodes.advance(iterations);
   if (pool.namesAnswers) fillSkipped(state);
   if (iterations === completion) completeDecodes(state);
+  else if (state.now >= limit) foresee(state, first + step * iterations, step, completion - iterations);
   return true;
+}
+
+/** Takes note until when nothing happens but that all decode on, who end `left` iterations from now at the earliest. */
+function foresee(state: EngineState, first: number, step: number, left: number): void {
+  if (state.waiting.count + state.future.count > 0 || state.hasWindows) return;
+  const ahead = state.decodes.iterationsWithin(state.pool.free, Math.min(left, MAX_SKIP));
+  if (ahead > 0) state.quietUntil = state.now + progressionSum(first, step, ahead - 1);
 }
 
 /** Lets others find what the decodes have filled, block by block in the order of the iterations that were skipped. */
@@ -86,7 +94,9 @@ export function iterateLockstep(state: EngineState, plan: IterationPlan): boolea
     pool.take(growth);
   } else if (state.config.schedulingPolicy === 'fcfs' && !state.hasWindows) preemptLast(state, lacking);
   else return false;
-  if (state.pool.namesAnswers) fillAnswers(state);
+  // Most iterations reach the end of no block.
+  const filling = decodes.crossingResidue(1 - state.unknownTokens);
+  if (pool.namesAnswers && decodes.residues[filling] > 0) fillAnswers(state);
   const continued = state.partials > 0 ? continuePrefill(state, plan) : 0;
   const budget = state.maxNumBatchedTokens - decodes.count - continued;
   if (enough) admitWaiting(state, plan, budget);

@@ -1,4 +1,3 @@
-import { BinaryHeap } from '../binary-heap.ts';
 import type { QueueOrder } from '../engine/engine-config.ts';
 import {
   addCounters,
@@ -85,8 +84,9 @@ export class Fleet {
   private decoders: Candidates = candidates([]);
   /** Requests that wait for a replica to be ready, in order of arrival. */
   private held: FleetRequest[] = [];
-  /** Requests that have not arrived yet. */
-  private arrivals = new BinaryHeap(arrivesFirst);
+  /** Requests by tick of arrival, then by id: `arrived` that have arrived in this run, and those that have not. */
+  private coming: FleetRequest[] = [];
+  private arrived = 0;
   /** Prefilled requests that no replica can decode yet. */
   private stranded: Handover[] = [];
   private started = 0;
@@ -146,7 +146,7 @@ export class Fleet {
   }
   /** Requests submitted that have not arrived yet. */
   get futureCount(): number {
-    return this.arrivals.size;
+    return this.coming.length - this.arrived;
   }
 
   /** Seconds that the replicas of a pool were billed for since the fleet began, by state. */
@@ -171,7 +171,19 @@ export class Fleet {
 
   /** Adds a request. One that should have arrived before the present arrives now. */
   submit(request: FleetRequest): void {
-    this.arrivals.push(request.arrival < this.now ? { ...request, arrival: this.now } : request);
+    const { coming, arrived, now } = this;
+    const next = request.arrival < now ? { ...request, arrival: now } : request;
+    let low = arrived;
+    let high = coming.length;
+    // Most are submitted in order.
+    if (low < high && arrivesFirst(coming[high - 1], next)) low = high;
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if (arrivesFirst(coming[middle], next)) low = middle + 1;
+      else high = middle;
+    }
+    if (low === coming.length) coming.push(next);
+    else coming.splice(low, 0, next);
   }
 
   /**
@@ -189,6 +201,8 @@ export class Fleet {
   /** Serves until `limit` (ticks), one metrics interval after another. */
   runUntil(limit: number): void {
     while (this.now < limit) this.serve(Math.min(limit, this.now + this.intervalTicks));
+    this.coming.splice(0, this.arrived);
+    this.arrived = 0;
   }
 
   /** Forgets events, counters and latencies. */
@@ -210,7 +224,7 @@ export class Fleet {
       replicas: this.replicas.map((replica) => replica.snapshot()),
       dispatcher: this.dispatcher.snapshot(),
       held: this.held.slice(),
-      arrivals: this.arrivals.list(),
+      coming: this.coming.slice(),
       stranded: this.stranded.slice(),
       started: this.started,
       seconds: this.seconds.map((seconds) => ({ ...seconds })),
@@ -235,7 +249,7 @@ export class Fleet {
     this.dispatcher.restore(snapshot.dispatcher);
     this.dispatcher.standard = this.standardOf(snapshot.settings);
     this.held = snapshot.held.slice();
-    this.arrivals = new BinaryHeap(arrivesFirst, snapshot.arrivals);
+    this.coming = snapshot.coming.slice();
     this.stranded = snapshot.stranded.slice();
     this.started = snapshot.started;
     this.seconds = snapshot.seconds.map((seconds) => ({ ...seconds }));
@@ -244,13 +258,13 @@ export class Fleet {
 
   /** One metrics interval. */
   private serve(end: number): void {
-    const { replicas, listener } = this;
+    const { replicas, listener, coming } = this;
     const seconds = (end - this.now) / TICKS_PER_S;
     this.manage(seconds);
     this.look();
     this.flush();
-    while (this.arrivals.size > 0 && this.arrivals.first.arrival < end) {
-      const request = this.arrivals.take();
+    while (this.arrived < coming.length && coming[this.arrived].arrival < end) {
+      const request = coming[this.arrived++];
       if (!this.route(request)) listener.refused(request.id, request.arrival, 'admission');
     }
     for (const replica of replicas) if (replica.engine.role === 'prefill') this.prefill(replica, end);

@@ -51,7 +51,8 @@ export function weighted({ queue, cache, prefix }: RoutingWeights): PolicyFuncti
   return {
     score(request, replica, _now, { replicas }) {
       if (request !== scored || replicas !== among) compare(request, replicas);
-      const spare = queue * ((most - loadOf(replica)) / span) + cache * (1 - replica.kv_cache_usage_perc);
+      const free = cache === 0 ? 0 : 1 - replica.kv_cache_usage_perc;
+      const spare = queue * ((most - loadOf(replica)) / span) + cache * free;
       if (prefix === 0) return spare;
       return spare + (prefix * replica.prefix_match_tokens) / request.prompt_tokens;
     },

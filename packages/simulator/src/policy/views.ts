@@ -30,7 +30,8 @@ export class Target {
   role: ReplicaRole;
   running = 0;
   waiting = 0;
-  kvBlocksUsed = 0;
+  /** `null`: those of now, where the metrics are scraped at each request. */
+  kvBlocksUsed: number | null = 0;
   sent = 0;
   /** Prompt tokens that it was sent and had not computed at the scrape. */
   queuedTokens = 0;
@@ -57,15 +58,14 @@ export class Target {
     return { running, waiting, kvBlocksUsed, sent, queuedTokens, computedTokens, scrapedAt };
   }
 
-  /** Scrapes the metrics, which the policy sees until the next time. */
-  scrape(seconds: number): void {
+  /** Scrapes the metrics, which the policy sees until the next time. @param isLive Whether that is the next request. */
+  scrape(seconds: number, isLive = false): void {
     const { engine } = this;
     this.running = engine.runningCount;
     this.waiting = engine.waitingCount + engine.futureCount;
-    this.kvBlocksUsed = engine.kvBlocksUsed;
+    this.kvBlocksUsed = isLive ? null : engine.kvBlocksUsed;
     this.sent = 0;
-    const { prefillTokens, cachedTokens } = engine.counters;
-    const computed = prefillTokens + cachedTokens;
+    const computed = engine.promptTokens;
     // Counters may have been cleared since; what was preempted is computed twice, and what was refused never.
     const since = computed < this.computedTokens ? computed : computed - this.computedTokens;
     this.computedTokens = computed;
@@ -153,7 +153,8 @@ export class ReplicaView {
   }
   /** Share of the KV blocks in use, 0 to 1. */
   get kv_cache_usage_perc(): number {
-    return this.#target.kvBlocksUsed / this.#target.engine.kvBlocksTotal;
+    const { kvBlocksUsed, engine } = this.#target;
+    return (kvBlocksUsed ?? engine.kvBlocksUsed) / engine.kvBlocksTotal;
   }
   /** Requests that the gateway has sent since the scrape. */
   get requests_sent(): number {

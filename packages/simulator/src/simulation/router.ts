@@ -102,7 +102,7 @@ export class Router {
     const seconds = (at + origin) / TICKS_PER_S;
     for (const target of targets) {
       target.engine.runUntil(at);
-      target.scrape(seconds);
+      target.scrape(seconds, interval === 0);
     }
     if (this.measuresQueue) this.measureQueue((at - this.scrapedAt) / TICKS_PER_S);
     this.scrapedAt = at;

@@ -276,7 +276,8 @@ function cacheableTokens({
 }: FleetRequests): Float64Array {
   const cached = new Float64Array(inputTokens.length);
   if (texts === null) return cached;
-  const prefixOf = (id: number) => texts.prefixOf(id, inputTokens[id], outputTokens[id]);
+  const none = { ids: [], ends: [], chunkTokens: 0 };
+  const prefixOf = (id: number) => texts.prefixOf(id, inputTokens[id], outputTokens[id]) ?? none;
   /** The conversation that has a chunk, by its first request. */
   const owners = new Map<number, number>();
   for (const start of starts) {
