@@ -25,7 +25,8 @@ os.environ.setdefault("VLLM_NO_USAGE_STATS", "1")
 
 import torch
 import vllm
-from vllm.config import CacheConfig, ModelConfig, SchedulerConfig, SpeculativeConfig, VllmConfig
+from vllm.config import CacheConfig, LoRAConfig, ModelConfig, SchedulerConfig, SpeculativeConfig, VllmConfig
+from vllm.lora.request import LoRARequest
 from vllm.sampling_params import SamplingParams
 from vllm.v1.core.kv_cache_utils import get_request_block_hasher, init_none_hash
 from vllm.v1.core.sched.async_scheduler import AsyncScheduler
@@ -148,6 +149,14 @@ def random_load(draw: random.Random, kind: dict) -> dict:
         if "local" in kind:
             # Chunks of models are whole blocks.
             window |= {"local": kind["local"], "window": window["window"] // block * block}
+    adapters = {}
+    if kind.get("adapters"):
+        # Most requests ask for one of few adapters, of which fewer fit an iteration.
+        names = draw.randrange(2, 9)
+        adapters = {
+            "max_loras": draw.randrange(1, min(5, names)),
+            "adapters": [draw.choice([0, *range(1, names + 1), *range(1, names + 1)]) for _ in requests],
+        }
     # Each request alone fits the pool.
     beyond = drafts * (2 if kind.get("drafter") else 1)
     least = max(-(-(prompt + output - 1 + beyond) // block) for _, prompt, output, *_ in requests)
@@ -161,7 +170,7 @@ def random_load(draw: random.Random, kind: dict) -> dict:
         "max_num_batched_tokens": budget,
         "kv_blocks": share * (least + draw.randrange(loose)) if draw.random() < 0.85 else 600 * share,
         "requests": requests,
-    } | ({"options": options} if options else {}) | speculation | window
+    } | ({"options": options} if options else {}) | speculation | window | adapters
 
 
 def random_batch_depths(draw: random.Random, drafts: int) -> list[list[int]]:
@@ -252,6 +261,7 @@ class Recorder:
         speculation.num_speculative_tokens = load.get("drafts", 1)
         speculation.num_speculative_tokens_per_batch_size = load.get("drafts_per_batch_size")
         self.config.speculative_config = speculation if load.get("drafts") else None
+        self.config.lora_config = LoRAConfig(max_loras=load["max_loras"]) if "max_loras" in load else None
         for name, value in (self.defaults | load.get("options", {})).items():
             assert name in self.defaults, name
             setattr(scheduling, name, value)
@@ -309,6 +319,8 @@ def schedule(scheduler: Scheduler, load: dict) -> dict:
             text = texts[parent][:common] if parent >= 0 else []
             text = text + [(arrived + 1 << 16) + position for position in range(common, prompt + output)]
             texts.append(text)
+            adapter = load.get("adapters", [0] * len(requests))[arrived]
+            lora = LoRARequest(f"adapter {adapter}", adapter, f"/adapters/{adapter}") if adapter else None
             request = Request(
                 request_id=str(arrived),
                 prompt_token_ids=text[:prompt],
@@ -318,6 +330,7 @@ def schedule(scheduler: Scheduler, load: dict) -> dict:
                 arrival_time=arrival / 1000 if is_ordered else arrival + 1e-6 * arrived,
                 priority=priority,
                 block_hasher=hasher,
+                lora_request=lora,
             )
             live[request.request_id] = request
             scheduler.add_request(request)

@@ -1,4 +1,5 @@
 export {
+  adapterNotes,
   type Deployment,
   longestRequest,
   profilesOnGpu,
@@ -8,6 +9,7 @@ export {
   resolveLaunch,
   resolvePlan,
   traceWithin,
+  withAdapters,
 } from './deployment/deployment.ts';
 export { type Launch, readLaunch } from './deployment/launch.ts';
 export { blocksOf, compareDeployments, compareMeasured } from './diff/compare-deployments.ts';

@@ -12,6 +12,7 @@ export {
 } from './data/gpu.ts';
 export { findModel, knownCheckpoint, MODELS, modelFromConfig, profilesOf } from './data/model-config.ts';
 export type { ServedModel } from './data/served-model.ts';
+export { loraGiB } from './data/transformer-shape.ts';
 export { type BenchCalibration, type BenchErrors, calibrateBench } from './fits/bench-profile.ts';
 export { parseBenchResult } from './fits/bench-result.ts';
 export { withDraftHead } from './fits/blank-profile.ts';

@@ -70,7 +70,7 @@ export {
 } from './random/counter-random.ts';
 export { counted } from './reporting/counted.ts';
 export { REQUEST_COLUMNS, type RequestRow, requestRows } from './reporting/reporting.ts';
-export { drawPriorities } from './simulation/priorities.ts';
+export { drawAdapters, drawPriorities } from './simulation/priorities.ts';
 export { PromptChains } from './simulation/prompt-chains.ts';
 export { simulateTrace } from './simulation/simulate-trace.ts';
 export type {
@@ -98,4 +98,11 @@ export {
 } from './traces/operations.ts';
 export { parseTrace, traceParser, traceTextOf } from './traces/parse-trace.ts';
 export { type ReadTrace, RequestReader } from './traces/request-reader.ts';
-export type { TimeUnit, Trace, TraceColumn, TraceOptions, TraceReading } from './traces/trace.ts';
+export {
+  type TimeUnit,
+  TRACE_COLUMNS,
+  type Trace,
+  type TraceColumn,
+  type TraceOptions,
+  type TraceReading,
+} from './traces/trace.ts';

@@ -88,6 +88,9 @@ const requests = fc.array(
   { minLength: 1, maxLength: 60, size: 'max' },
 );
 
+/** Adapters of conversations, the base model among them. */
+const ADAPTERS = 4;
+
 const windows = fc.array(
   fc.record({
     lengthMs: fc.integer({ min: 1, max: 4000 }),
@@ -130,6 +133,7 @@ const options = fc.record({
     blocks: fc.constantFrom(0, 3, 20, 60, 400, 400, 400),
     loadNsPerToken: fc.constantFrom(0, 5000, 123_456.7),
   }),
+  maxLoras: fc.constantFrom(0, 0, 1, 2),
   speculationDepthPerBatchSize: fc.constantFrom(
     ...([
       [],
@@ -259,7 +263,8 @@ test('the engine that skips agrees with the engine that steps, to the last tick'
         load.forEach((turn, id) => {
           const { gapMs, input, output, priority } = turn;
           arrival += gapMs * TICKS_PER_MS;
-          const request = { id, arrival, input, output, priority, prefix: prefixOf(turn, named) };
+          const adapter = turn.conversation % ADAPTERS;
+          const request = { id, arrival, input, output, priority, adapter, prefix: prefixOf(turn, named) };
           fast.submit(request);
           plain.submit(request);
         });
@@ -320,7 +325,8 @@ test('a prefill engine and a decode engine agree with their plain twins', () => 
       load.forEach((turn, id) => {
         const { gapMs, input, output, priority } = turn;
         arrival += gapMs * TICKS_PER_MS;
-        const request = { id, arrival, input, output, priority, prefix: prefixOf(turn, true) };
+        const adapter = turn.conversation % ADAPTERS;
+        const request = { id, arrival, input, output, priority, adapter, prefix: prefixOf(turn, true) };
         for (const engine of [fast[0], plain[0]]) engine.submit(request);
       });
       for (const limit of [1000, 2500, 6000, Number.POSITIVE_INFINITY]) {

@@ -27,6 +27,9 @@ export interface RecordedLoad extends RecordedSchedule {
     readonly long_prefill_token_threshold?: number;
     readonly long_prefill_token_threshold_adaptive?: boolean;
   };
+  /** Adapters in an iteration, and that of each request; 0 is the base model. */
+  readonly max_loras?: number;
+  readonly adapters?: readonly number[];
   /** Draft tokens of each decode step, by whom, and by batch size where that decides. */
   readonly drafts?: number;
   readonly drafter?: Drafter;
@@ -56,6 +59,8 @@ export const LAW_OF_1_MS = {
   perContextTokenNs: 0,
   perPrefillAttentionNs: 0,
 };
+
+const MOST_ADAPTERS_OF_A_LOAD = 8;
 
 const INSTANT_DRAFTS = {
   ...{ method: 'ngram', draftGiB: 0, draftBaseUs: 0, draftPerTokenUs: 0, draftPerContextTokenNs: 0 },
@@ -135,11 +140,15 @@ function serve(
     );
     blockIds.push(ids);
     const namedTokens = named === 'all' ? input + output : Math.min(input + output, askedTokens[id]);
-    const chunks = ids.slice(0, Math.floor(namedTokens / load.block_tokens));
+    const adapter = load.adapters?.[id] ?? 0;
+    // Equal text under another adapter has another content.
+    const chunks = ids
+      .slice(0, Math.floor(namedTokens / load.block_tokens))
+      .map((block) => block * (MOST_ADAPTERS_OF_A_LOAD + 1) + adapter);
     const prefix: PromptPrefix | null =
       chunks.length === 0 ? null : { ids: chunks, chunkTokens: load.block_tokens, namedTokens };
     const view = new RequestView({ input, priority, prefix }, arrivalMs / 1000);
-    engine.submit({ id, arrival: arrivalMs * TICKS_PER_MS, input, output, priority, prefix, view });
+    engine.submit({ id, arrival: arrivalMs * TICKS_PER_MS, input, output, priority, adapter, prefix, view });
     if (abortMs >= 0) aborts.push([abortMs, id]);
   }
   for (const [abortMs, id] of aborts.sort((a, b) => a[0] - b[0])) {
@@ -176,6 +185,7 @@ function optionsOf(load: RecordedLoad) {
     asyncScheduling: load.options?.async_scheduling ?? false,
     longPrefillTokenThreshold: load.options?.long_prefill_token_threshold ?? 0,
     longPrefillTokenThresholdAdaptive: load.options?.long_prefill_token_threshold_adaptive ?? false,
+    maxLoras: load.max_loras ?? 0,
     drafter: load.drafter ?? 'ngram',
     speculationDepthPerBatchSize: load.drafts_per_batch_size ?? [],
     kvGroups: (load.groups ?? [1]).map((isFull) => (isFull ? {} : { [load.local ?? 'window']: load.window })),

@@ -24,6 +24,7 @@ interface ReferenceRequest {
   input: number;
   output: number;
   priority: number;
+  adapter: number;
   order: number;
   emitted: number;
   /** Tokens whose KV is computed. */
@@ -96,6 +97,7 @@ export class ReferenceEngine {
   private readonly asyncScheduling: boolean;
   private readonly drafter: Drafter;
   private readonly batchDepths: readonly BatchDepth[];
+  private readonly maxLoras: number;
   private lastStart = 0;
 
   constructor(
@@ -119,6 +121,7 @@ export class ReferenceEngine {
       drafter?: Drafter;
       speculationDepthPerBatchSize?: readonly BatchDepth[];
       hostKv?: HostKv;
+      maxLoras?: number;
     },
   ) {
     this.config = config;
@@ -135,6 +138,7 @@ export class ReferenceEngine {
     this.longPrefillTokenThreshold = options.longPrefillTokenThreshold ?? 0;
     this.longPrefillTokenThresholdAdaptive = options.longPrefillTokenThresholdAdaptive ?? false;
     this.asyncScheduling = options.asyncScheduling ?? false;
+    this.maxLoras = options.maxLoras ?? 0;
     this.drafter = options.drafter ?? 'ngram';
     this.batchDepths = options.speculationDepthPerBatchSize ?? [];
     this.overhead = new RequestOverhead({ requestOverheadPerTokenUs: 0, ...options });
@@ -165,9 +169,11 @@ export class ReferenceEngine {
     input: number;
     output: number;
     priority: number;
+    adapter?: number;
     prefix: PromptPrefix | null;
   }): void {
     this.addFuture({
+      adapter: 0,
       ...request,
       visible:
         request.arrival + (this.frontEnd === null ? this.overhead.ticks(request.id, request.input) : 0),
@@ -195,6 +201,7 @@ export class ReferenceEngine {
 
   submitTransferred(request: RequestProgress, ready: number): void {
     this.addFuture({
+      adapter: 0,
       ...request,
       visible: ready,
       arriving: false,
@@ -233,6 +240,8 @@ export class ReferenceEngine {
       this.pool.fill(request, request.computed);
       this.pool.shorten(request, this.blocksFor(request.computed));
     }
+    if (config.schedulingPolicy !== this.config.schedulingPolicy)
+      this.waiting.sort((a, b) => a.order - b.order);
     const grown = config.kvBlocks - this.config.kvBlocks;
     this.config = config;
     this.pool.recomputesLastBlock = this.lookahead > 0;
@@ -372,6 +381,7 @@ export class ReferenceEngine {
     if (!preempted) {
       while (budget > 0 && this.waiting.length > 0 && this.running.length < config.maxNumSeqs) {
         const request = this.nextWaiting();
+        if (request === undefined) break;
         const end = request.input + request.output - 1 + config.speculationDepth + this.lookahead;
         const isTooLong = !this.chunkedPrefill && request.input + request.output > this.budget;
         if (isTooLong || this.blocksFor(end) > config.kvBlocks) {
@@ -534,7 +544,7 @@ export class ReferenceEngine {
       this.complete(request);
     } else if (this.role === 'prefill') {
       this.end(request);
-      const { id, arrival, visible, input, output, priority, emitted, firstToken, prefix } = request;
+      const { id, arrival, visible, input, output, priority, adapter, emitted, firstToken, prefix } = request;
       this.handovers.push({
         id,
         arrival,
@@ -542,6 +552,7 @@ export class ReferenceEngine {
         input,
         output,
         priority,
+        adapter,
         emitted,
         scheduled: request.scheduled,
         firstToken,
@@ -643,12 +654,16 @@ export class ReferenceEngine {
     );
   }
 
-  private nextWaiting(): ReferenceRequest {
+  private nextWaiting(): ReferenceRequest | undefined {
     const byPriority = this.config.schedulingPolicy === 'priority';
-    return this.waiting.reduce((best, r) => {
-      const difference = byPriority ? r.priority - best.priority : 0;
-      return difference < 0 || (difference === 0 && r.order < best.order) ? r : best;
-    });
+    const live = this.running.filter((r) => !r.ended || this.isVerifiedBeyondEnd(r));
+    const adapters = new Set(live.flatMap((r) => (r.adapter > 0 ? [r.adapter] : [])));
+    // Under fcfs, one that was admitted past others stands before them when it is preempted.
+    const inOrder = byPriority || this.maxLoras === 0;
+    const isFull = this.maxLoras > 0 && adapters.size >= this.maxLoras;
+    return this.waiting
+      .filter(({ adapter }) => !isFull || adapter === 0 || adapters.has(adapter))
+      .sort((a, b) => (byPriority ? a.priority - b.priority : 0) || (inOrder ? a.order - b.order : 0))[0];
   }
 
   /** Prompt and generated tokens: what must have KV before the next token, but for the last token itself. */

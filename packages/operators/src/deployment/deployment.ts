@@ -1,4 +1,4 @@
-import { knownCheckpoint, profilesOf, rescheduled } from '@servegym/profiles';
+import { knownCheckpoint, loraGiB, profilesOf, rescheduled, type ServedModel } from '@servegym/profiles';
 import {
   counted,
   type EngineProfile,
@@ -37,6 +37,8 @@ export interface Deployment {
   readonly kvBlocks?: number;
   /** Longest request that an engine takes, tokens. */
   readonly maxModelLen?: number;
+  /** Adapters that its command line names, if it does, and names of the base model. */
+  readonly adapters?: { readonly modules?: readonly string[]; readonly base: readonly string[] };
   /** Requests of the traffic that are too long for it. */
   readonly refused?: RefusedRequests;
   /** Settings of its command line that the simulation does not have. */
@@ -59,6 +61,8 @@ export function resolveLaunch(
     readonly name?: string;
     readonly profile?: EngineProfile;
     readonly gpu?: string;
+    /** Model of a checkpoint in a folder. */
+    readonly model?: ServedModel;
     readonly defaults?: Partial<Candidate>;
   } = {},
 ): Deployment {
@@ -71,12 +75,22 @@ export function resolveLaunch(
     );
   const found = own === undefined ? profileFor(launch, gpu) : { profile: own, engines: 1, notSimulated: [] };
   const settings = engine === 'SGLang' ? withSglangDrafts(launch.settings, found.profile) : launch.settings;
-  const profile = startedProfile(found.profile, { ...launch, settings });
+  const model = options.model ?? launch.model ?? knownCheckpoint(found.profile.model.name)?.model;
+  const started = startedProfile(found.profile, { ...launch, settings });
+  const lora = loraOf(launch);
+  const adapterGiB = lora && model && loraGiB(model.shape, lora, started);
+  const profile = lora === undefined ? started : withLora(started, lora, adapterGiB ?? 0);
   const chosen = { ...vllmDefaults(profile), ...options.defaults };
   const { maxModelLen, kvBlocks, memoryShare, role } = settings;
   const defaults = { ...chosen, maxNumBatchedTokens: leastBudget(launch, profile, chosen) };
   return checked({
     ...{ name, profile, version, engines: replicas * found.engines, maxModelLen, kvBlocks },
+    ...(engine === 'vLLM' && {
+      adapters: {
+        modules: settings.loraModules,
+        base: [launch.checkpoint, ...(settings.servedModelNames ?? [])],
+      },
+    }),
     notSimulated: [
       ...launch.notSimulated,
       ...(role === undefined
@@ -86,6 +100,11 @@ export function resolveLaunch(
       ...linesIf(
         /deepseek.?v4/i.test(launch.checkpoint),
         'the KV groups of DeepSeek-V4, with blocks of several sizes: one pool has the mean of its layers',
+      ),
+      ...linesIf(lora !== undefined, SLOWER_WITH_LORA),
+      ...linesIf(
+        lora !== undefined && adapterGiB === undefined,
+        `the memory of LoRA adapters: the shape of ${launch.checkpoint} is not known, or has layers that are not computed`,
       ),
       ...linesIf(
         engine === 'SGLang',
@@ -99,6 +118,72 @@ export function resolveLaunch(
       ...named(settings, FLAG_KNOBS),
     },
   });
+}
+
+/** Published slowdowns; they are not alike enough for a law. */
+const SLOWER_WITH_LORA =
+  'slower kernels with LoRA, and loading adapters: iterations take the time of the base model. Measured with adapters: 66 % of its output tokens/s (Llama-2-7B on A100, rank 8, vLLM of 2024, github.com/vllm-project/vllm/pull/11267), 70 to 79 % (Qwen3.5-35B-A3B, four adapters, SGLang of 2026, github.com/sgl-project/sglang/pull/28091). Measure a server with its adapters: servegym profile make URL';
+
+/** The room for adapters that a line asks for. @throws TuningError as vLLM does */
+function loraOf({ settings, source }: Launch) {
+  const { lora = false, maxLoras, maxLoraRank, maxCpuLoras, loraModules } = settings;
+  if (!lora) {
+    if ([maxLoras, maxLoraRank, maxCpuLoras, loraModules].every((each) => each === undefined))
+      return undefined;
+    throw invalidLaunch(source, 'expected --enable-lora beside flags of adapters, which need it');
+  }
+  const most = maxLoras ?? 1;
+  if (maxCpuLoras !== undefined && maxCpuLoras < most)
+    throw invalidLaunch(
+      source,
+      `expected --max-cpu-loras of at least --max-loras ${most}, got ${maxCpuLoras}`,
+    );
+  return { maxLoras: most, maxLoraRank: maxLoraRank ?? 16 };
+}
+
+/** vLLM holds the room for adapters from its start. */
+function withLora(
+  profile: EngineProfile,
+  lora: NonNullable<ReturnType<typeof loraOf>>,
+  gib: number,
+): EngineProfile {
+  const { engine, memory } = profile;
+  const overheadGiB = memory.overheadGiB + gib;
+  return { ...profile, engine: { ...engine, ...lora }, memory: { ...memory, overheadGiB } };
+}
+
+/**
+ * The trace as a deployment serves it: requests that name its model are of the base model.
+ * @throws TuningError for an adapter that is not among those that its line names
+ */
+export function withAdapters(
+  trace: Trace,
+  { name = '', adapters: known }: Partial<Pick<Deployment, 'name' | 'adapters'>>,
+): Trace {
+  const { adapters } = trace;
+  if (adapters === undefined || known === undefined) return trace;
+  const { modules, base } = known;
+  const foreign = adapters.names.find((each) => modules && !modules.includes(each) && !base.includes(each));
+  if (foreign !== undefined)
+    throw invalidLaunch(
+      name,
+      `expected traffic with adapters that --lora-modules names (${modules!.join(', ')}), got ${foreign} in ${trace.source}`,
+    );
+  const of = adapters.of.map((at) => (base.includes(adapters.names[at - 1]) ? 0 : at));
+  return { ...trace, adapters: { ...adapters, of } };
+}
+
+/** What the adapters of a trace are without `--enable-lora`, and `--enable-lora` without adapters. */
+export function adapterNotes({ adapters }: Trace, { profile }: Pick<Deployment, 'profile'>): string[] {
+  const serves = (profile.engine.maxLoras ?? 0) > 0;
+  const named = adapters?.of.some((at) => at > 0) ?? false;
+  return [
+    ...linesIf(
+      named && !serves,
+      'the adapters that the traffic names: no --enable-lora, so all is of the base model',
+    ),
+    ...linesIf(serves && !named, 'adapters: --enable-lora, but no request of the traffic names one'),
+  ];
 }
 
 /** Profile of an engine that was started so. @throws TuningError for a flag that needs another */

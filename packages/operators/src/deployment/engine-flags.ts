@@ -54,6 +54,14 @@ export interface LaunchSettings {
   prefillFirst?: boolean;
   /** Iterations of decodes between two looks at what has arrived. */
   schedulerRecvInterval?: number;
+  /** Whether requests may name LoRA adapters. */
+  lora?: boolean;
+  maxLoras?: number;
+  maxLoraRank?: number;
+  maxCpuLoras?: number;
+  /** Names of adapters that are there from the start, and of the base model. */
+  loraModules?: readonly string[];
+  servedModelNames?: readonly string[];
   /** Part of a request that the engine serves, where others serve the other; `both` where a proxy decides. */
   role?: 'prefill' | 'decode' | 'both';
 }
@@ -68,6 +76,8 @@ export const SCHEDULER_FLAGS = [
   'asyncScheduling',
   'speculationDepthPerBatchSize',
   'schedulerRecvInterval',
+  'maxLoras',
+  'maxLoraRank',
 ] as const satisfies readonly (keyof LaunchSettings & keyof EngineProfile['engine'])[];
 
 /** Those of some settings that are there. */
@@ -85,6 +95,8 @@ interface EngineFlag {
   readonly names: readonly string[];
   /** Whether nothing follows it. */
   readonly isAlone?: true;
+  /** Whether all words up to the next flag follow it, one a line of the value. */
+  readonly takesMany?: true;
   /** Takes the value over. Absent where the flag changes nothing that is simulated. */
   readonly read?: (settings: LaunchSettings, value: string) => Problem;
   /** Reason for which its value is not simulated. */
@@ -213,6 +225,35 @@ const speculativeConfig: EngineFlag = {
   },
 };
 
+/** Ranks that vLLM has room for (`MaxLoRARanks`). */
+const LORA_RANKS = [1, 8, 16, 32, 64, 128, 256, 320, 512];
+
+const loraFlags: readonly EngineFlag[] = [
+  { ...turn('lora', true, '--enable-lora'), write: ({ maxLoras }) => (maxLoras ? true : undefined) },
+  { ...turn('lora', false, '--no-enable-lora'), write: undefined },
+  number('maxLoras', [1, 1_000_000], '--max-loras'),
+  {
+    ...number('maxLoraRank', [1, 512], '--max-lora-rank'),
+    read(settings, value) {
+      if (!LORA_RANKS.includes(Number(value))) return `one of ${LORA_RANKS.join(', ')}`;
+      settings.maxLoraRank = Number(value);
+      return undefined;
+    },
+  },
+  number('maxCpuLoras', [1, 1_000_000], '--max-cpu-loras'),
+  {
+    names: ['--lora-modules'],
+    takesMany: true,
+    read(settings, value) {
+      const names = value.split('\n').map((module) => /^(?:([^={]+)=|\{.*"name":\s*"([^"]+)")/s.exec(module));
+      if (names.includes(null))
+        return 'adapters such as sql=/adapters/sql or {"name": "sql", "path": "/adapters/sql"}';
+      settings.loraModules = names.map((found) => found![1] ?? found![2]);
+      return undefined;
+    },
+  },
+];
+
 /** Either engine of a pair may prefill. */
 const NIXL = '{"kv_connector":"NixlConnector","kv_role":"kv_both"}';
 
@@ -272,6 +313,15 @@ const ENGINE_FLAGS: Readonly<Record<EngineName, readonly EngineFlag[]>> = {
       read: (_, value) => (value === '1' ? undefined : 'not simulated'),
       because:
         'vLLM V1 starts with 1 alone and 0.32 no longer has it: --long-prefill-token-threshold is its limit',
+    },
+    ...loraFlags,
+    {
+      names: ['--served-model-name'],
+      takesMany: true,
+      read(settings, value) {
+        settings.servedModelNames = value.split('\n');
+        return undefined;
+      },
     },
     ...withReasons('vLLM'),
     notSimulatedAlone('--enforce-eager'),

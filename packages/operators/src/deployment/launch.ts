@@ -95,7 +95,9 @@ function parseLaunch(words: readonly string[], source: string, replicas = 1): La
     const name = given.replace(/_/g, '-');
     const flag = engineFlag(engine, name);
     const takesValue = flag === undefined ? isValue(rest[at + 1]) : !flag.isAlone;
-    const value = joined ?? (takesValue ? rest[++at] : undefined);
+    let value = joined ?? (takesValue ? rest[++at] : undefined);
+    while (flag?.takesMany && rest[at + 1] !== undefined && !rest[at + 1].startsWith('-'))
+      value += `\n${rest[++at]}`;
     const shown = value === undefined ? given : `${given} ${value}`;
     if (takesValue && value === undefined) throw invalid(source, `a value after ${given}`);
     if (name === '--model' || name === '--model-path') {

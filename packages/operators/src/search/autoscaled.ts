@@ -77,7 +77,7 @@ export function serveAutoscaled(
   slo: readonly SloTerm[],
   { autoscaler, router, most, seed }: AutoscaledHow,
 ): Autoscaled {
-  const { arrivalMs, inputTokens, outputTokens, prefixBlocks, followUps } = trace;
+  const { arrivalMs, inputTokens, outputTokens, adapters, prefixBlocks, followUps } = trace;
   const count = arrivalMs.length;
   const settings = (replicas: number): FleetSettings => ({
     ...{ replicas: [replicas], prefillReplicas: 0, admissionSeconds: Number.POSITIVE_INFINITY },
@@ -100,7 +100,7 @@ export function serveAutoscaled(
     waiting++;
     const [input, output] = [inputTokens[id], outputTokens[id]];
     fleet.submit({
-      ...{ id, arrival, priority: 0, input, output },
+      ...{ id, arrival, priority: 0, input, output, adapter: adapters?.of[id] },
       prefix: chains?.prefixOf(id, input, output) ?? null,
     });
   };

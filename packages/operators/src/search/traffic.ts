@@ -79,6 +79,7 @@ export function joinBlocks(blocks: readonly Block[]): Traffic {
     thinkMs: new Float64Array(requests),
   };
   const priorities = blocks[0].priorities && new Uint8Array(requests);
+  const adapters = first.adapters && { ...first.adapters, of: new Int32Array(requests) };
   const blockStarts = [0];
   let at = 0;
   let now = 0;
@@ -92,6 +93,7 @@ export function joinBlocks(blocks: readonly Block[]): Traffic {
     outputTokens.set(trace.outputTokens, at);
     if (prefixBlocks !== undefined) for (const id of prefixBlocks.ids) ids.push(id);
     if (own !== undefined) priorities?.set(own, at);
+    adapters?.of.set(trace.adapters!.of, at);
     const base = at;
     followUps?.previous.set(
       trace.followUps!.previous.map((previous) => (previous === -1 ? -1 : base + previous)),
@@ -108,6 +110,7 @@ export function joinBlocks(blocks: readonly Block[]): Traffic {
     trace: {
       source: first.source,
       ...{ arrivalMs, inputTokens, outputTokens },
+      ...(adapters && { adapters }),
       ...(first.prefixBlocks && {
         prefixBlocks: { ...first.prefixBlocks, ids: Float64Array.from(ids), offsets },
       }),

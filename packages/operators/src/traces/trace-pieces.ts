@@ -3,6 +3,7 @@ import {
   type ReadTrace,
   RequestReader,
   SimulatorError,
+  TRACE_COLUMNS,
   type TraceOptions,
   traceError,
   traceParser,
@@ -79,8 +80,9 @@ export async function readParquetTrace(
     ...{ kind: 'Parquet', source: path, line: null },
     options: { ...options, prefixBlockTokens },
   });
-  const { arrival, input, output, prefix } = reader.columns;
-  const columns = [arrival, input, output, ...(prefix === -1 ? [] : [prefix])].map((index) => names[index]);
+  const { prefix } = reader.columns;
+  const all = TRACE_COLUMNS.map((column) => names[reader.columns[column]]);
+  const columns = all.filter((name) => name !== undefined);
   const rows = Number(metadata.num_rows);
   let rowStart = 0;
   for (const group of metadata.row_groups) {
@@ -93,8 +95,9 @@ export async function readParquetTrace(
       ...{ file, metadata, columns, compressors, rowStart, rowEnd, rowFormat: 'object' },
       onComplete(requests: Record<string, unknown>[]) {
         for (const [i, request] of requests.entries()) {
-          const [at, tokens, generated, hashes] = columns.map((name) => request[name]);
-          reader.add(rowStart + i + 1, at, tokens, generated, prefix === -1 ? undefined : (hashes ?? []));
+          const [at, tokens, generated, hashes, lora] = all.map((name) => request[name]);
+          const hashIds = prefix === -1 ? undefined : (hashes ?? []);
+          reader.add(rowStart + i + 1, at, tokens, generated, { hashIds, adapter: lora });
         }
       },
     }).catch((error: Error) => {

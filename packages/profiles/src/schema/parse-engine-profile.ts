@@ -131,6 +131,8 @@ const engineProfile = fields({
     speculationDepthPerBatchSize: z.custom<BatchDepth[]>(isBatchDepths, { error: BATCH_DEPTHS }).optional(),
     longPrefillTokenThreshold: wholeNumber(0, MAX_REQUEST_TOKENS).optional(),
     longPrefillTokenThresholdAdaptive: trueOrFalse().optional(),
+    maxLoras: wholeNumber(0, 1e6).optional(),
+    maxLoraRank: wholeNumber(1, 512).optional(),
     watermark: numberFrom(0, MOST_WATERMARK).optional(),
     wholePromptFits: trueOrFalse().optional(),
     prefillFirst: trueOrFalse().optional(),

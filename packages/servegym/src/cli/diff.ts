@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs';
 import {
+  adapterNotes,
   blocksOf,
   compareDeployments,
   compareMeasured,
@@ -8,6 +9,7 @@ import {
   longestRequest,
   requestsWithin,
   traceWithin,
+  withAdapters,
 } from '@servegym/operators';
 import { type MeasuredLoad, parseBenchResult } from '@servegym/profiles';
 import { scaleRate, takeRequests } from '@servegym/simulator';
@@ -72,11 +74,13 @@ Examples:
       const after = await priced('candidate', candidate, values);
       requireEvidence(before, after);
       const trace = await openArrivals(traffic, { seed, quiet: json });
-      const taken = scaleRate(takeRequests(trace, values.requests), values.rateScale);
+      const named = withAdapters(withAdapters(trace, before), after);
+      const taken = scaleRate(takeRequests(named, values.requests), values.rateScale);
       const limits = [before, after].map(longestRequest);
       const both = [before, after].map((each, i) => {
         const { refused } = requestsWithin(taken, limits[i]);
-        return refused.requests === 0 ? each : { ...each, refused };
+        const notSimulated = [...each.notSimulated, ...adapterNotes(taken, each)];
+        return { ...each, notSimulated, ...(refused.requests > 0 && { refused }) };
       });
       const { trace: common } = traceWithin(taken, Math.min(...limits));
       return answer(compareDeployments(both[0], both[1], blocksOf(common), slo, seed), values);

@@ -1,6 +1,8 @@
 import { SEED_SPLITS } from '@servegym/environments';
 import {
+  adapterNotes,
   candidateText,
+  type Deployment,
   EXTRA_KNOBS,
   joinBlocks,
   longestRequest,
@@ -15,6 +17,7 @@ import {
   tuneProfile,
   tuneResult,
   vllmDefaults,
+  withAdapters,
 } from '@servegym/operators';
 import { drawPriorities, type EngineProfile } from '@servegym/simulator';
 import { InvalidArgumentError } from 'commander';
@@ -119,7 +122,12 @@ async function tune({
   await withJobs(values, async (jobs) => {
     // The same requests for all profiles.
     const limit = Math.min(...deployments.limits);
-    const { split, refused, trace } = await splitTraffic(traffic, values, limit);
+    const { found } = deployments;
+    const { split, refused, trace } = await splitTraffic(traffic, { ...values, found }, limit);
+    for (const each of found) {
+      for (const flag of [...(each.notSimulated ?? []), ...adapterNotes(split.search.trace, each)])
+        console.error(`not simulated: ${flag}`);
+    }
     if (refused.requests > 0) console.error(refusedText(refused));
     for (const profile of profiles)
       results.push(await tuneOne(jobs, profile, split, { ...values, refused, trace, record, space }));
@@ -133,19 +141,23 @@ async function tune({
   return results.some(({ possible }) => possible) ? 'yes' : 'no';
 }
 
+/** A deployment, or the profile of one without a line. */
+type FoundDeployment = Pick<Deployment, 'profile'> & Partial<Deployment>;
+
 /** The profiles of the deployment, or those named, at the prices of today, and the longest request of each. @throws InputError or TuningError */
 async function namedDeployments({ deployment, gpu, profile: names, ...values }: TuneValues) {
   const named = names.length === 0 ? [undefined] : names;
   const found = await Promise.all(
-    named.map(async (name) =>
-      deployment === undefined && name !== undefined
-        ? { profile: await readProfile(name) }
-        : readDeployment(deployment, { gpu, profile: name }),
+    named.map(
+      async (name): Promise<FoundDeployment> =>
+        deployment === undefined && name !== undefined
+          ? { profile: await readProfile(name) }
+          : readDeployment(deployment, { gpu, profile: name }),
     ),
   );
   const profiles = found.map(({ profile }) => profile);
   const priced = await withPrices(profiles, values, (index) => !named[index]?.endsWith('.json'));
-  return { ...priced, limits: found.map(longestRequest) };
+  return { ...priced, found, limits: found.map(longestRequest) };
 }
 
 async function tuneOne(
@@ -182,8 +194,12 @@ async function tuneOne(
 }
 
 /** The traffic to search on, and to judge on. @throws InputError */
-async function splitTraffic(source: TrafficSource, values: TuneValues, limit: number) {
-  const { slo, priorityShares: shares, requests, seed, json: quiet } = values;
+async function splitTraffic(
+  source: TrafficSource,
+  values: TuneValues & { readonly found: readonly FoundDeployment[] },
+  limit: number,
+) {
+  const { slo, priorityShares: shares, requests, seed, json: quiet, found } = values;
   if (source.kind === 'task' && shares !== undefined)
     throw new InputError('--priority-shares: expected none, as the requests of a task have their classes');
   const { split, refused, trace } =
@@ -192,7 +208,7 @@ async function splitTraffic(source: TrafficSource, values: TuneValues, limit: nu
           ...{ split: taskTraffic(source.task, requests), trace: undefined },
           refused: { requests: 0, longest: 0, limit },
         }
-      : await halves(source, { requests, seed, quiet, limit }, shares);
+      : await halves(source, { requests, seed, quiet, limit, found }, shares);
   const classes = new Set(split.search.priorities);
   for (const { priorityClass } of slo) {
     if (priorityClass === undefined || classes.has(priorityClass)) continue;
@@ -212,12 +228,14 @@ async function halves(
     readonly seed: number;
     readonly quiet: boolean;
     readonly limit: number;
+    readonly found: readonly FoundDeployment[];
   },
   shares: readonly number[] | undefined,
 ): Promise<Pick<TuneOptions, 'refused' | 'trace'> & { readonly split: SplitTraffic }> {
   const opened = await openTraffic(source, drawn);
   const { concurrency, isBatch } = opened;
-  const { trace, refused } = traceWithin(opened.trace, drawn.limit);
+  const named = drawn.found.reduce(withAdapters, opened.trace);
+  const { trace, refused } = traceWithin(named, drawn.limit);
   if (isBatch) throw new InputError('expected traffic with arrivals or requests in flight, got batch:...');
   const classes = shares && drawPriorities(trace.arrivalMs.length, shares, drawn.seed);
   const { search, heldOut } = splitTrace(trace, drawn.requests, classes);

@@ -56,7 +56,8 @@ export function admitWaiting(state: EngineState, plan: IterationPlan, tokens: nu
   let budget = state.admitting ? tokens : 0;
   if (state.order !== null && budget > 0) state.orderWaiting(state.order);
   while (budget > 0 && waiting.count > 0 && running.count < config.maxNumSeqs) {
-    const slot = waiting.head();
+    const slot = state.nextWaiting();
+    if (slot < 0) return;
     if (state.neverFits(slot)) {
       state.reject(slot);
       continue;

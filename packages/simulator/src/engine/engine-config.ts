@@ -11,6 +11,9 @@ export const MAX_REQUEST_TOKENS = 10_000_000;
 /** Largest token budget of an iteration. */
 export const MAX_BATCHED_TOKENS = 1_000_000;
 
+/** Largest number of a LoRA adapter, and most of them in an iteration. */
+export const MOST_ADAPTERS = 1_000_000;
+
 /** Largest share of the KV blocks that admissions leave free. */
 export const MOST_WATERMARK = 0.99;
 
@@ -129,6 +132,11 @@ export interface EngineOptions {
    */
   readonly kvGroups?: readonly KvGroup[];
   /**
+   * Most LoRA adapters in an iteration (vLLM max_loras). A waiting request whose adapter would be one more is passed over, and
+   * keeps its place in the queue. Default 0, which is no limit.
+   */
+  readonly maxLoras?: number;
+  /**
    * Order of admission of the waiting requests, asked for before each iteration that has room while several wait. The queue
    * comes in its present order: preempted requests first, new ones last. Default that of `schedulingPolicy`.
    */
@@ -162,6 +170,7 @@ const DEFAULTS: EngineSettings = {
   drafter: 'ngram',
   speculationDepthPerBatchSize: [],
   kvGroups: [{}],
+  maxLoras: 0,
 };
 
 /** One iteration, or several of decodes alone. Ticks. */
@@ -257,6 +266,7 @@ export function engineSettings(options: EngineOptions): EngineSettings {
     ['maxNumBatchedTokens', settings.maxNumBatchedTokens, 1, MAX_BATCHED_TOKENS],
     ['longPrefillTokenThreshold', settings.longPrefillTokenThreshold, 0, MAX_REQUEST_TOKENS],
     ['hostKv.blocks', hostKv.blocks, 0, 2 ** 30],
+    ['maxLoras', settings.maxLoras, 0, MOST_ADAPTERS],
     ['schedulerRecvInterval', settings.schedulerRecvInterval, 1, MAX_REQUEST_TOKENS],
     ...kvGroups.map(({ window = 1 }, at): Range => [`kvGroups[${at}].window`, window, 1, MAX_REQUEST_TOKENS]),
     ...(frontEnd ? [['frontEnd.processes', frontEnd.processes, 1, MOST_API_SERVERS] as const] : []),

@@ -54,7 +54,9 @@ export class CompletionLog extends FirstTokenLog {
 }
 
 /** A request between engines: what it is and how far it has come. Times in ticks. */
-export interface RequestProgress extends Required<Omit<EngineRequest, 'view'>>, Pick<EngineRequest, 'view'> {
+export interface RequestProgress
+  extends Required<Omit<EngineRequest, 'view' | 'adapter'>>,
+    Pick<EngineRequest, 'view' | 'adapter'> {
   /** When the scheduler first sees it. */
   readonly visible: number;
   /** Tokens generated so far. */

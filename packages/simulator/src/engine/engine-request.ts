@@ -13,6 +13,8 @@ export interface EngineRequest {
   readonly output: number;
   /** 0 (most urgent) .. 7. Default 0. */
   readonly priority?: number;
+  /** LoRA adapter that it asks for, from 1 on; 0 is the base model. Default 0. */
+  readonly adapter?: number;
   /** Prefix that the prompt shares with others. Ids are whole numbers from 0. Matters with `prefixCaching` only. */
   readonly prefix?: PromptPrefix | null;
   /** The request as a policy sees it, where one orders the queue. */

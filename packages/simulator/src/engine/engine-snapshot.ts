@@ -30,7 +30,7 @@ export function takeSnapshot(state: EngineState) {
     table: state.table.snapshot(),
     running: state.running.ends(),
     future: state.future.ends(),
-    waiting: state.waiting.snapshot(),
+    waiting: state.waiting.ends(),
     /** Iterations in lockstep so far. */
     decodeClock: state.decodes.clock,
     inLockstep: state.decodes.active,
@@ -57,7 +57,7 @@ export function restoreSnapshot(state: EngineState, snapshot: EngineSnapshot): v
   state.table.restore(snapshot.table);
   state.running.setEnds(snapshot.running);
   state.future.setEnds(snapshot.future);
-  state.waiting.restore(snapshot.waiting);
+  state.waiting.setEnds(snapshot.waiting);
   state.adopt(snapshot.config);
   state.decodes.restore(snapshot.decodeClock, snapshot.inLockstep, snapshot.running.head);
   state.pool.restore(snapshot.pool);

@@ -61,6 +61,8 @@ export class EngineState {
   declare prefillsFirst: boolean;
   /** Whether a request is admitted where its whole prompt fits, whatever its first iteration computes. */
   declare private admitsWhole: boolean;
+  /** Most adapters in an iteration; 0 is no limit. */
+  declare private readonly maxLoras: number;
   /** Whether each iteration has to go through the requests in order. */
   declare private isAlwaysInOrder: boolean;
   /** Whether layers with a sliding window free the blocks behind it. */
@@ -108,6 +110,8 @@ export class EngineState {
     this.maxNumBatchedTokens = config.maxNumBatchedTokens ?? maxNumBatchedTokens;
     this.acceptance = new AcceptanceSampler(seed, config.survival);
     this.role = settings.role;
+    this.maxLoras = settings.maxLoras;
+    this.waiting.passesOver = settings.maxLoras > 0;
     this.asyncScheduling = asyncScheduling;
     this.hasWindows = !settings.kvGroups.every(isFullAttention);
     this.decodes = new DecodeBatch(this.table, blockTokens, this.hasWindows);
@@ -121,7 +125,7 @@ export class EngineState {
           maxNumBatchedTokens * (asyncScheduling ? 2 : 1),
         )
       : new BlockPool(this.table, config.kvBlocks, blockTokens, prefixCaching, hostKv.blocks);
-    this.waiting.policy = config.schedulingPolicy;
+    this.waiting.setPolicy(config.schedulingPolicy);
     this.derive(config);
   }
 
@@ -134,7 +138,7 @@ export class EngineState {
     if (config.survival !== this.config.survival) {
       this.acceptance = new AcceptanceSampler(this.settings.seed, config.survival);
     }
-    this.waiting.policy = config.schedulingPolicy;
+    this.waiting.setPolicy(config.schedulingPolicy);
     this.maxNumBatchedTokens = config.maxNumBatchedTokens ?? this.settings.maxNumBatchedTokens;
     this.config = config;
     this.derive(config);
@@ -253,7 +257,24 @@ export class EngineState {
     if (this.partials > 0 || this.aborted.count > 0 || this.running.count === 0) return false;
     // A policy may put another request first at any time.
     if (this.order !== null && this.waiting.count > 1) return !this.hasRoom;
-    return this.waiting.count === 0 || !this.headAdmissible(this.waiting.head());
+    return this.waiting.count === 0 || !this.headAdmissible(this.nextWaiting());
+  }
+
+  /** The request that is admitted next: the head of the queue, or the first whose adapter can be in the iteration; -1 without one. */
+  nextWaiting(): number {
+    return this.maxLoras === 0 ? this.waiting.head : this.nextOfAdapters();
+  }
+
+  private nextOfAdapters(): number {
+    const { adapter, next, status } = this.table;
+    const scheduled = new Set([0]);
+    for (let slot = this.running.head; slot >= 0; slot = next[slot]) {
+      if (status[slot] !== ENDED || this.isVerifiedBeyondEnd(slot)) scheduled.add(adapter[slot]);
+    }
+    const isFull = scheduled.size > this.maxLoras;
+    let slot = this.waiting.head;
+    while (isFull && slot >= 0 && !scheduled.has(adapter[slot])) slot = next[slot];
+    return slot;
   }
 
   private get hasRoom(): boolean {
@@ -271,14 +292,14 @@ export class EngineState {
 
   /** Whether the head of the queue may be admitted (or refused for good) although nothing completes. */
   private headAdmissible(head: number): boolean {
-    if (!this.hasRoom) return false;
+    if (head < 0 || !this.hasRoom) return false;
     if (this.pool.namesAnswers && this.pool.mayFindMore(head, this.running)) return true;
     return this.blocksForHead(head) <= this.pool.free || this.neverFits(head);
   }
 
   /** Free blocks with which the head of the queue is admitted while all others decode. */
   blocksForHead(head: number): number {
-    if (!this.hasRoom) return Number.POSITIVE_INFINITY;
+    if (head < 0 || !this.hasRoom) return Number.POSITIVE_INFINITY;
     const tokens = this.maxNumBatchedTokens - this.running.count * (1 + this.config.speculationDepth);
     return this.blocksToAdmit(head, tokens, this.leastOfMostTokens);
   }
@@ -287,8 +308,8 @@ export class EngineState {
   get prefillsNext(): boolean {
     if (this.partials > 0) return true;
     if (this.waiting.count === 0 || !this.hasRoom) return false;
-    const head = this.waiting.head();
-    if (this.table.transferred[head] === 1) return false;
+    const head = this.nextWaiting();
+    if (head < 0 || this.table.transferred[head] === 1) return false;
     const needed = this.blocksToAdmit(head, this.maxNumBatchedTokens, this.mostTokens());
     return needed <= this.pool.free || this.neverFits(head);
   }
@@ -362,7 +383,9 @@ export class EngineState {
   private get arrivalsWait(): boolean {
     if (!this.admitting || this.running.count >= this.config.maxNumSeqs) return true;
     // Under fcfs a request that arrives behind a blocked head waits as the head does.
-    return this.waiting.count > 0 && this.config.schedulingPolicy === 'fcfs' && this.order === null;
+    if (this.waiting.count === 0 || this.config.schedulingPolicy !== 'fcfs' || this.order !== null)
+      return false;
+    return this.maxLoras === 0 || this.nextWaiting() >= 0;
   }
 
   /** The running request to preempt: the last admitted, or under `priority` the worst by class, then by age. */
@@ -389,7 +412,7 @@ export class EngineState {
     this.table.transferred[slot] = 0;
     this.table.preemptions[slot]++;
     this.table.status[slot] = WAITING;
-    this.waiting.pushFront(slot);
+    this.waiting.readd(slot);
   }
 
   /** Records the last token of a running request at `now` and forgets the request. */
@@ -580,6 +603,7 @@ export class EngineState {
       input: table.input[slot],
       output: table.output[slot],
       priority: table.priority[slot],
+      adapter: table.adapter[slot],
       emitted: table.generatedOffset[slot],
       scheduled: table.scheduled[slot],
       firstToken: table.firstToken[slot],
@@ -591,7 +615,7 @@ export class EngineState {
 
   /** Gives a request a slot, and puts it among those that the scheduler has not seen yet. */
   enqueue(request: EngineRequest, visible: number): number {
-    const { id, arrival, input, output, priority = 0, prefix = null } = request;
+    const { id, arrival, input, output, priority = 0, adapter = 0, prefix = null } = request;
     const { table } = this;
     const slot = table.allocate();
     table.id[slot] = id;
@@ -606,6 +630,7 @@ export class EngineState {
     table.preemptions[slot] = 0;
     table.verifySteps[slot] = 0;
     table.priority[slot] = priority;
+    table.adapter[slot] = adapter;
     table.transferred[slot] = 0;
     table.status[slot] = FUTURE;
     if (this.order !== null) {
@@ -624,7 +649,7 @@ export class EngineState {
       future.remove(slot);
       table.status[slot] = WAITING;
       table.order[slot] = this.received++;
-      this.waiting.pushBack(slot);
+      this.waiting.add(slot);
     }
   }
 

@@ -9,6 +9,7 @@ import {
   type IterationSpan,
   MAX_REQUEST_TOKENS,
   MAX_SPECULATION_DEPTH,
+  MOST_ADAPTERS,
 } from './engine-config.ts';
 import {
   type CompletionLog,
@@ -151,10 +152,11 @@ export class Engine {
    * @throws SimulatorError naming the field that is out of range.
    */
   submit(request: EngineRequest): void {
-    const priority = request.priority ?? 0;
+    const { priority = 0, adapter = 0 } = request;
     expectInteger('ENGINE_REQUEST', 'input', request.input, 1, MAX_REQUEST_TOKENS);
     expectInteger('ENGINE_REQUEST', 'output', request.output, 1, MAX_REQUEST_TOKENS);
     expectInteger('ENGINE_REQUEST', 'priority', priority, 0, PRIORITY_CLASSES - 1);
+    expectInteger('ENGINE_REQUEST', 'adapter', adapter, 0, MOST_ADAPTERS);
     if (!(request.arrival >= this.current.lastArrival)) {
       const expected = `no earlier than tick ${this.current.lastArrival}`;
       throw wrongSetting('ENGINE_REQUEST', 'arrival', expected, request.arrival);
@@ -202,7 +204,7 @@ export class Engine {
   abort(id: number): boolean {
     const state = this.current;
     const { table, running, waiting, future, aborted } = state;
-    for (const list of [running, ...waiting.classes, future]) {
+    for (const list of [running, waiting, future]) {
       for (let slot = list.head; slot >= 0; slot = table.next[slot]) {
         if (table.id[slot] !== id || table.status[slot] === ENDED) continue;
         if (aborted.has(slot)) return false;
@@ -221,7 +223,7 @@ export class Engine {
     const { table, waiting, future } = this.current;
     const taken: RequestProgress[] = [];
     for (;;) {
-      const slot = waiting.count > 0 ? waiting.head() : future.head;
+      const slot = waiting.count > 0 ? waiting.head : future.head;
       if (slot < 0) break;
       taken.push(this.current.progressOf(slot));
       if (waiting.count > 0) waiting.remove(slot);
@@ -272,7 +274,7 @@ export class Engine {
     const { running, waiting, future, table } = this.current;
     this.current.settle();
     while (running.count > 0) this.current.preempt(running.tail);
-    for (const list of [...waiting.classes, future]) {
+    for (const list of [waiting, future]) {
       for (let slot = list.head; slot >= 0; slot = table.next[slot]) table.transferred[slot] = 0;
     }
     this.current.pool.clearCache();
@@ -369,10 +371,8 @@ export class Engine {
   /** Calls `visit` for every request that has arrived and waits. */
   forEachWaiting(visit: (id: number, arrival: number, firstToken: number) => void): void {
     const { table, waiting } = this.current;
-    for (const list of waiting.classes) {
-      for (let slot = list.head; slot >= 0; slot = table.next[slot]) {
-        visit(table.id[slot], table.arrival[slot], table.firstToken[slot]);
-      }
+    for (let slot = waiting.head; slot >= 0; slot = table.next[slot]) {
+      visit(table.id[slot], table.arrival[slot], table.firstToken[slot]);
     }
   }
 

@@ -34,6 +34,7 @@ const INT_FIELDS = [
   'prev',
   'verifySteps',
   'inFlight',
+  'adapter',
 ] as const;
 const BYTE_FIELDS = ['priority', 'status', 'transferred', 'unseen', 'rejected', 'drafts'] as const;
 /** Fields that tell nothing between iterations, or that a restored engine makes anew. They come last. */
@@ -95,6 +96,8 @@ export class RequestTable {
   /** Neighbours in a ring of the completion wheel. */
   nextInRing: Int32Array = NO_INTS;
   prevInRing: Int32Array = NO_INTS;
+  /** Number of its LoRA adapter; 0 is the base model. */
+  adapter: Int32Array = NO_INTS;
   /** 0 is the most urgent class. */
   priority: Uint8Array = NO_BYTES;
   status: Uint8Array = NO_BYTES;

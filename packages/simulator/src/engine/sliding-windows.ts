@@ -85,7 +85,8 @@ function slideOn(state: EngineState, ahead: number, end: number): void {
 export function slideAndGrow(state: EngineState, most: number, begun: number): number {
   const { decodes, pool, waiting } = state;
   const groups = pool.groupCount;
-  const head = waiting.count === 0 ? Number.POSITIVE_INFINITY : state.blocksForHead(waiting.head());
+  const next = waiting.count === 0 ? -1 : state.nextWaiting();
+  const head = state.blocksForHead(next);
   const total = (decodes.blocksFor(most) - (begun > 0 ? decodes.blocksForNext() : 0)) * groups;
   if (head === Number.POSITIVE_INFINITY && total <= pool.free) {
     let ahead = begun;
@@ -95,7 +96,7 @@ export function slideAndGrow(state: EngineState, most: number, begun: number): n
     return most;
   }
   // What is taken may be what the head would find, and then it needs others.
-  const finds = head < Number.POSITIVE_INFINITY && pool.cachedTokens(waiting.head()) > 0;
+  const finds = head < Number.POSITIVE_INFINITY && pool.cachedTokens(next) > 0;
   for (let ahead = begun; ahead < most; ahead++) {
     const growth = decodes.blocksForNext(ahead) * groups;
     if (growth > pool.free || (finds && growth > 0)) return ahead;

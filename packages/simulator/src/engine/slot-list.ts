@@ -5,7 +5,7 @@ export class SlotList {
   head = -1;
   tail = -1;
   count = 0;
-  declare private readonly table: RequestTable;
+  declare protected readonly table: RequestTable;
 
   constructor(table: RequestTable) {
     this.table = table;

@@ -64,7 +64,9 @@ export interface FleetOptions {
 }
 
 /** A request as it comes to the gateway. `priority`: 0 interactive, 1 batch, 2 best effort; at most 7. */
-export type FleetRequest = Required<Omit<EngineRequest, 'view'>> & {
+export type FleetRequest = Required<Omit<EngineRequest, 'view' | 'adapter'>> & {
+  /** Its LoRA adapter. Default the base model. */
+  readonly adapter?: number | undefined;
   /** Predicted length of its answer, where somebody predicts it. */
   readonly predicted?: Predicted | undefined;
 };

@@ -441,10 +441,10 @@ export class Fleet {
   private fail(replica: Replica): void {
     this.log('failed', replica);
     replica.engine.restart(0);
-    for (const { id, input, output, priority, prefix, view } of replica.engine.withdrawWaiting()) {
+    for (const { id, input, output, priority, adapter, prefix, view } of replica.engine.withdrawWaiting()) {
       const tokens = view?.predicted_output_tokens ?? null;
       const predicted = tokens === null ? undefined : { tokens, error: view!.predicted_output_error };
-      this.held.push({ id, arrival: this.now, input, output, priority, prefix, predicted });
+      this.held.push({ id, arrival: this.now, input, output, priority, adapter, prefix, predicted });
     }
     this.dispatcher.forget(replica.slot);
     if (replica.state === 'draining') return;

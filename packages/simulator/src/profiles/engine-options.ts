@@ -11,7 +11,7 @@ const WITH_KV = ['eagle', 'eagle3', 'mtp'];
  * @param speculates Whether it starts with speculation: vLLM does not schedule the drafts of n-grams ahead.
  */
 export function engineOptionsOf(profile: EngineProfile, speculates: boolean): EngineOptions {
-  const { name: _, version: __, ...scheduler } = profile.engine;
+  const { name: _, version: __, maxLoraRank: ___, ...scheduler } = profile.engine;
   const groups = kvGroupsOf(profile);
   const drafter = scheduler.drafter ?? drafterOf(profile);
   return {

@@ -130,9 +130,13 @@ type SchedulerSettings = Pick<
   | 'longPrefillTokenThreshold'
   | 'longPrefillTokenThresholdAdaptive'
   | 'speculationDepthPerBatchSize'
+  | 'maxLoras'
   | 'watermark'
   | 'wholePromptFits'
->;
+> & {
+  /** Rank that each of `maxLoras` adapters has room for; `memory.overheadGiB` contains that. */
+  readonly maxLoraRank?: number;
+};
 
 /** Draft model and measured acceptance. */
 export interface SpeculationProfile {

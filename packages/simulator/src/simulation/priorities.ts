@@ -1,6 +1,7 @@
 import { PRIORITY_CLASSES } from '../engine/waiting-queue.ts';
 import { RandomStream } from '../random/counter-random.ts';
 import { SimulatorError } from '../simulator-error.ts';
+import type { Trace } from '../traces/trace.ts';
 
 /**
  * A priority class for each of `count` requests, drawn in proportion to `shares`, of which the first is that of the most
@@ -25,4 +26,26 @@ export function drawPriorities(count: number, shares: readonly number[], seed: n
   }
   const random = new RandomStream(seed, 'priorities');
   return Uint8Array.from({ length: count }, () => random.choose(shares));
+}
+
+/**
+ * The trace with a LoRA adapter for each request, drawn in proportion to the shares by name; what they leave of 1 is the base
+ * model's. Requests of a conversation have the same, as have prompts that begin with the same hash.
+ */
+export function drawAdapters(trace: Trace, shares: ReadonlyMap<string, number>, seed: number): Trace {
+  const { followUps, prefixBlocks, arrivalMs } = trace;
+  const random = new RandomStream(seed, 'adapters');
+  const left = [...shares.values()].reduce((rest, share) => rest - share, 1);
+  const all = [Math.max(0, left), ...shares.values()];
+  const byHash = new Map<number, number>();
+  const of = new Int32Array(arrivalMs.length);
+  for (let i = 0; i < of.length; i++) {
+    const previous = followUps?.previous[i] ?? -1;
+    const start = prefixBlocks?.offsets[i] ?? 0;
+    const hash = start < (prefixBlocks?.offsets[i + 1] ?? 0) ? prefixBlocks!.ids[start] : undefined;
+    if (previous >= 0) of[i] = of[previous];
+    else of[i] = (hash === undefined ? undefined : byHash.get(hash)) ?? random.choose(all);
+    if (hash !== undefined && !byHash.has(hash)) byHash.set(hash, of[i]);
+  }
+  return { ...trace, adapters: { names: [...shares.keys()], of } };
 }

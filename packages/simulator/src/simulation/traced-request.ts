@@ -24,6 +24,7 @@ export function tracedRequest(
     input: trace.inputTokens[at],
     output: trace.outputTokens[at],
     priority: priorities === undefined ? 0 : priorities[id],
+    adapter: trace.adapters === undefined ? 0 : trace.adapters.of[at],
     prefix: trace.prefixBlocks === undefined ? null : promptPrefix(trace, trace.prefixBlocks, at, chains),
   };
 }

@@ -1,14 +1,8 @@
 import { quoteField, traceError } from '../simulator-error.ts';
-import type { TimeUnit, TraceColumn, TraceOptions } from './trace.ts';
+import { type TimeUnit, TRACE_COLUMNS, type TraceColumn, type TraceOptions } from './trace.ts';
 
-/** Columns of the parts of a request. */
-export interface TraceColumns {
-  readonly arrival: number;
-  readonly input: number;
-  readonly output: number;
-  /** -1 where there are no prefix hashes. */
-  readonly prefix: number;
-}
+/** Columns of the parts of a request; -1 for prefix hashes and adapters where there are none. */
+export type TraceColumns = Readonly<Record<TraceColumn, number>>;
 
 /** Names of columns as `plainName` has them, the surest first; those of arrivals without `ms`, `us` or `ns` at their end. */
 const NAMES: Readonly<Record<TraceColumn, readonly string[]>> = {
@@ -25,6 +19,7 @@ const NAMES: Readonly<Record<TraceColumn, readonly string[]>> = {
     'generatedlength outputlen completionlen responselen outputtoks decodetokens numdecodetokens tokensout outtokens osl'
   ).split(' '),
   prefix: ['hashids', 'totalhashes'],
+  adapter: 'adapter adaptername adapterid lora loraname loraid loraadapter'.split(' '),
 };
 
 /** Names of arrivals that count seconds where they name no other unit. */
@@ -85,6 +80,7 @@ const EXAMPLES: Readonly<Record<TraceColumn, string>> = {
   input: 'ContextTokens, input_tokens or input_length',
   output: 'GeneratedTokens, output_tokens or output_length',
   prefix: 'hash_ids',
+  adapter: 'adapter or lora',
 };
 
 /** Case, spaces and `_ - .` do not matter in the name of a column. */
@@ -131,7 +127,7 @@ export function findColumns(
   line: number | null,
 ): TraceColumns {
   const taken = new Set<number>();
-  for (const column of ['arrival', 'input', 'output', 'prefix'] as const) {
+  for (const column of TRACE_COLUMNS) {
     const wanted = map[column];
     if (wanted !== undefined) taken.add(indexOfName(names, wanted, source, line));
   }
@@ -158,7 +154,7 @@ export function findColumns(
   const input = find('input');
   taken.add(input);
   const output = find('output');
-  return { arrival, input, output, prefix: find('prefix') };
+  return { arrival, input, output, prefix: find('prefix'), adapter: find('adapter') };
 }
 
 function indexOfName(names: readonly string[], wanted: string, source: string, line: number | null): number {

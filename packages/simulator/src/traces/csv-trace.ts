@@ -63,10 +63,11 @@ export class CsvTraceParser implements TraceParser {
           `${fields.length}`,
         );
       }
-      const { arrival, input, output } = this.#reader.columns;
+      const { arrival, input, output, adapter } = this.#reader.columns;
       // Spreadsheets that separate by semicolons write decimal commas.
       const at = delimiter === ';' ? fields[arrival].replace(',', '.') : fields[arrival];
-      this.#reader.add(line, at, fields[input], fields[output]);
+      const content = adapter === -1 ? undefined : { adapter: fields[adapter] };
+      this.#reader.add(line, at, fields[input], fields[output], content);
     };
     forEachCsvRecord(text, firstLine, malformed, take, delimiter);
   }

@@ -3,7 +3,7 @@ import { isEntry, parseEntry } from './benchmark-result.ts';
 import { traceLabRounds } from './conversations.ts';
 import { RecordSplitter } from './record-splitter.ts';
 import { JSON_LINES, type ReadTrace, RequestReader } from './request-reader.ts';
-import type { TraceOptions, TraceParser } from './trace.ts';
+import { TRACE_COLUMNS, type TraceColumn, type TraceOptions, type TraceParser } from './trace.ts';
 
 /**
  * Reads a trace with a JSON object a line, in order of arrival: Mooncake's form (`timestamp` in ms, `input_length`,
@@ -16,7 +16,7 @@ export class JsonlTraceParser implements TraceParser {
   readonly #options: TraceOptions;
   readonly #splitter: RecordSplitter;
   #reader: RequestReader | undefined;
-  #paths: Record<'arrival' | 'input' | 'output' | 'prefix', Path> | undefined;
+  #paths: Record<TraceColumn, Path> | undefined;
   #failed = 0;
   readonly #fromTraceLab = traceLabRounds();
   #hasSessions = false;
@@ -79,12 +79,13 @@ export class JsonlTraceParser implements TraceParser {
         );
       }
     }
-    const [arrival, input, output, prefix] = [paths.arrival, paths.input, paths.output, paths.prefix].map(
-      (path) => valueAt(entry, path),
+    const [arrival, input, output, hashIds, adapter] = TRACE_COLUMNS.map((column) =>
+      valueAt(entry, paths[column]),
     );
+    const told = { hashIds, adapter };
     if (this.#hasSessions && entry.session_id !== undefined) {
-      reader.addTurn(line, entry.session_id, arrival, entry.delay, [input, output, prefix]);
-    } else reader.add(line, arrival, input, output, prefix);
+      reader.addTurn(line, entry.session_id, arrival, entry.delay, [input, output], told);
+    } else reader.add(line, arrival, input, output, told);
   }
 
   #readerFor(entry: Record<string, unknown>, line: number): RequestReader {
@@ -102,11 +103,12 @@ export class JsonlTraceParser implements TraceParser {
         line,
         options: { ...whole, prefixBlockTokens, ...(!this.#hasSessions && { onRequests }) },
       });
-      const { arrival, input, output, prefix } = reader.columns;
+      const { arrival, input, output, prefix, adapter } = reader.columns;
       this.#paths = {
         ...{ arrival: paths[arrival], input: paths[input], output: paths[output] },
         // A first request without hashes does not speak for the others.
         prefix: prefix === -1 ? [this.#options.map?.prefix ?? 'hash_ids'] : paths[prefix],
+        adapter: adapter === -1 ? ['adapter'] : paths[adapter],
       };
       this.#reader = reader;
     }

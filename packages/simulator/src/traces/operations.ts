@@ -27,7 +27,7 @@ export function sliceRequests(trace: Trace, start: number, end: number): Trace {
 
 /** The requests of these indices, in this order. What follows a request that is not among them comes at the recorded time. */
 export function pickRequests(trace: Trace, picked: Int32Array): Trace {
-  const { arrivalMs, inputTokens, outputTokens, prefixBlocks, followUps } = trace;
+  const { arrivalMs, inputTokens, outputTokens, adapters, prefixBlocks, followUps } = trace;
   const requests = {
     source: trace.source,
     arrivalMs: Float64Array.from(picked, (i) => arrivalMs[i]),
@@ -37,6 +37,7 @@ export function pickRequests(trace: Trace, picked: Int32Array): Trace {
   return {
     ...(followUps && { followUps: pickFollowUps(followUps, picked) }),
     ...requests,
+    ...(adapters && { adapters: { ...adapters, of: Int32Array.from(picked, (i) => adapters.of[i]) } }),
     ...(prefixBlocks && { prefixBlocks: { ...prefixBlocks, ...pickBlocks(prefixBlocks, picked) } }),
   };
 }

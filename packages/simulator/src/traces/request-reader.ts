@@ -1,7 +1,7 @@
 import { quoteField, traceError } from '../simulator-error.ts';
 import { findColumns, formOf, type TraceColumns, unitOfName } from './columns.ts';
 import { MS_PER_UNIT, type TimeUnit, type Trace, type TraceOptions, type TraceReading } from './trace.ts';
-import { type FollowUp, TraceBuilder } from './trace-builder.ts';
+import { type RequestContent, TraceBuilder } from './trace-builder.ts';
 
 /** A trace and how it was read. */
 export interface ReadTrace {
@@ -63,25 +63,31 @@ export class RequestReader {
   }
 
   /** Takes a request. `line` is its place in the file. @throws {SimulatorError} with that place. */
-  add(line: number, arrival: unknown, input: unknown, output: unknown, prefix?: unknown): void {
+  add(line: number, arrival: unknown, input: unknown, output: unknown, content?: RequestContent): void {
     const at = this.#arrival(arrival, line);
     if (this.#skipsUnanswered && (output === '' || output == null || Number(output) === 0)) {
       this.skip();
       return;
     }
-    this.#add(line, at, input, output, prefix);
+    this.#add(line, at, input, output, content);
   }
 
   /**
    * Takes a request of a conversation: its first, with an arrival, or one that has a delay after the answer before it
    * instead, ms.
    */
-  addTurn(line: number, session: unknown, arrival: unknown, delay: unknown, turn: readonly unknown[]): void {
-    const [input, output, prefix] = turn;
+  addTurn(
+    line: number,
+    session: unknown,
+    arrival: unknown,
+    delay: unknown,
+    [input, output]: readonly unknown[],
+    content: RequestContent,
+  ): void {
     const previous = this.#turns.get(session);
     if (previous === undefined || delay === undefined || delay === null) {
       const at = this.#arrival(arrival, line);
-      this.#turns.set(session, { previous: this.#add(line, at, input, output, prefix), at });
+      this.#turns.set(session, { previous: this.#add(line, at, input, output, content), at });
       return;
     }
     const thinkMs = numberIn(delay);
@@ -91,17 +97,10 @@ export class RequestReader {
     }
     const at = { ...previous.at, ms: previous.at.ms + thinkMs };
     const follows = { previous: previous.previous, thinkMs };
-    this.#turns.set(session, { previous: this.#add(line, at, input, output, prefix, follows), at });
+    this.#turns.set(session, { previous: this.#add(line, at, input, output, { ...content, follows }), at });
   }
 
-  #add(
-    line: number,
-    at: Timestamp,
-    input: unknown,
-    output: unknown,
-    hashIds: unknown,
-    follows?: FollowUp,
-  ): number {
+  #add(line: number, at: Timestamp, input: unknown, output: unknown, content?: RequestContent): number {
     const { columns } = this;
     const builder = this.#builder;
     return builder.add(
@@ -109,7 +108,7 @@ export class RequestReader {
       at,
       builder.length(line, this.#names[columns.input], input),
       builder.length(line, this.#names[columns.output], output),
-      { hashIds, follows },
+      content,
     );
   }
 
@@ -126,6 +125,7 @@ export class RequestReader {
           input: this.#names[columns.input],
           output: this.#names[columns.output],
           ...(columns.prefix !== -1 && { prefix: this.#names[columns.prefix] }),
+          ...(columns.adapter !== -1 && { adapter: this.#names[columns.adapter] }),
         },
         arrivalUnit: this.#unit!,
         unanswered: this.#unanswered,

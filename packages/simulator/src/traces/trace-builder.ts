@@ -11,6 +11,8 @@ const MOST_REQUESTS = 20_000_000;
 /** A choice: longer spans are mistakes of the unit, and would need memory for each of their seconds. */
 const LONGEST_SPAN_DAYS = 400;
 const MS_PER_DAY = 86_400_000;
+/** Hashes of text under adapters: beyond those of public traces. */
+const FIRST_ADAPTER_ID = 2 ** 52;
 /** Requests of a piece, for whoever takes them as they are read. */
 const PIECE = 2 ** 16;
 
@@ -21,9 +23,11 @@ export interface FollowUp {
 }
 
 /** Facts of a request besides its arrival and lengths. */
-interface RequestContent {
+export interface RequestContent {
   /** Block hashes of the prompt, as the file has them. */
   readonly hashIds?: unknown;
+  /** Name of its LoRA adapter; empty, `null` or `base` for the base model. */
+  readonly adapter?: unknown;
   /** Blocks of the answer, which follow them. */
   readonly answerHashIds?: readonly number[];
   /** Its arrival then need not be in order. */
@@ -43,6 +47,13 @@ export class TraceBuilder {
   #prefixEnds = new Int32Array(0);
   #prefixIds = new Float64Array(FIRST_CAPACITY);
   #prefixCount = 0;
+  /** Numbers of adapters by name, from 1 on, and those of the requests; empty while there are none. */
+  readonly #adapters = new Map<string, number>();
+  #adapterOf: number[] = [];
+  /** Adapter of the request that is added. */
+  #adapter = 0;
+  /** Hashes of text under adapters, by adapter and hash in the file. */
+  readonly #adapterIds = new Map<string, number>();
   #count = 0;
   /** Requests, those that were handed over included. */
   #added = 0;
@@ -77,7 +88,7 @@ export class TraceBuilder {
     arrival: Timestamp,
     inputTokens: number,
     outputTokens: number,
-    { hashIds, answerHashIds = [], follows }: RequestContent = {},
+    { hashIds, answerHashIds = [], adapter, follows }: RequestContent = {},
   ): number {
     this.#first ??= arrival;
     const ms = arrival.dayMs - this.#first.dayMs + (arrival.ms - this.#first.ms);
@@ -95,6 +106,8 @@ export class TraceBuilder {
     this.#arrivalMs[this.#count] = ms;
     this.#inputTokens[this.#count] = inputTokens;
     this.#outputTokens[this.#count] = outputTokens;
+    this.#adapter = adapter === undefined ? 0 : this.#numberOf(adapter);
+    if (this.#adapter > 0) this.#adapterOf[this.#count] = this.#adapter;
     if (hashIds !== undefined) this.#addPrefix(line, inputTokens, hashIds);
     for (const id of answerHashIds) this.#addHash(id);
     if (answerHashIds.length > 0) this.#namesAnswers = true;
@@ -149,6 +162,7 @@ export class TraceBuilder {
     this.#arrivalMs = new Float64Array(PIECE);
     this.#inputTokens = new Int32Array(PIECE);
     this.#outputTokens = new Int32Array(PIECE);
+    this.#adapterOf = [];
     this.#prefixEnds = new Int32Array(0);
     this.#prefixCount = 0;
     this.#count = 0;
@@ -162,6 +176,12 @@ export class TraceBuilder {
       arrivalMs: this.#arrivalMs.subarray(0, count),
       inputTokens: this.#inputTokens.subarray(0, count),
       outputTokens: this.#outputTokens.subarray(0, count),
+      ...(this.#adapters.size > 0 && {
+        adapters: {
+          names: [...this.#adapters.keys()],
+          of: Int32Array.from({ length: count }, (_, i) => this.#adapterOf[i] ?? 0),
+        },
+      }),
       ...(this.#prefixCount > 0 && { prefixBlocks: this.#prefixBlocks() }),
       ...(this.#followUps.size > 0 && {
         followUps: {
@@ -210,10 +230,29 @@ export class TraceBuilder {
     }
   }
 
+  #numberOf(adapter: unknown): number {
+    const name = String(adapter ?? '').trim();
+    if (name === '' || name === 'base') return 0;
+    const known = this.#adapters.get(name);
+    if (known === undefined) this.#adapters.set(name, this.#adapters.size + 1);
+    return known ?? this.#adapters.size;
+  }
+
   #addHash(id: number): void {
     if (this.#prefixCount === this.#prefixIds.length) this.#prefixIds = grown(this.#prefixIds, Float64Array);
-    this.#prefixIds[this.#prefixCount] = id;
+    this.#prefixIds[this.#prefixCount] = this.#adapter === 0 ? id : this.#idUnderAdapter(id);
     this.#prefixCount += 1;
+  }
+
+  /** Hash of a text under the adapter of the request: KV of equal text under another one is not equal. */
+  #idUnderAdapter(id: number): number {
+    const key = `${this.#adapter} ${id}`;
+    let own = this.#adapterIds.get(key);
+    if (own === undefined) {
+      own = FIRST_ADAPTER_ID + this.#adapterIds.size;
+      this.#adapterIds.set(key, own);
+    }
+    return own;
   }
 
   #endPrefix(): void {

@@ -13,6 +13,11 @@ export interface Trace {
   readonly inputTokens: Int32Array;
   /** Generated tokens, >= 1. */
   readonly outputTokens: Int32Array;
+  /**
+   * LoRA adapters that requests ask for, when the trace names them: `names[of[i] - 1]` is that of request i; 0 is the base
+   * model. Equal text under another adapter has other prefix hashes.
+   */
+  readonly adapters?: { readonly names: readonly string[]; readonly of: Int32Array };
   /** Prefix block hashes, when the trace has them: those of request i are `ids[offsets[i]] .. ids[offsets[i + 1] - 1]`. */
   readonly prefixBlocks?: {
     readonly blockTokens: number;
@@ -33,7 +38,8 @@ export interface Trace {
 }
 
 /** Meanings of a column. */
-export type TraceColumn = 'arrival' | 'input' | 'output' | 'prefix';
+export const TRACE_COLUMNS = ['arrival', 'input', 'output', 'prefix', 'adapter'] as const;
+export type TraceColumn = (typeof TRACE_COLUMNS)[number];
 
 /** Unit of an arrival that is a plain number. */
 export type TimeUnit = 's' | 'ms' | 'us' | 'ns';

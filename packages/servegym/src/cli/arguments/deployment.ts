@@ -94,7 +94,7 @@ export async function readDeployment(
     );
   const made = profile === undefined ? await profileOf(launch, { gpu, tables }) : undefined;
   const launched = resolveLaunch(launch, {
-    ...{ name, profile: made?.profile ?? profile, gpu },
+    ...{ name, profile: made?.profile ?? profile, gpu, model: made?.model },
     ...(isBare && { defaults: BARE }),
   });
   // A draft in a folder is as its config.json says.

@@ -12,6 +12,7 @@ import { readTrace, type TraceFileOptions } from '@servegym/operators/traces';
 import {
   closedBatch,
   counted,
+  drawAdapters,
   drawLengths,
   msFromTicks,
   poissonTrace,
@@ -35,7 +36,12 @@ interface Lengths {
 }
 
 /** Traffic as it is named on a command line: a file, or what is drawn. */
-export type TrafficSource =
+export type TrafficSource = {
+  /** Shares of LoRA adapters that are drawn, by name. */
+  readonly adapters?: ReadonlyMap<string, number>;
+} & TrafficKind;
+
+type TrafficKind =
   | { readonly kind: 'file'; readonly file: string; readonly concurrency?: number }
   /** An episode of a task of llmserve, by the seed. */
   | { readonly kind: 'task'; readonly task: string }
@@ -51,6 +57,7 @@ export type TrafficSource =
 /** Most requests, and most tokens of one, as arguments take them. */
 const MOST_REQUESTS = 100_000_000;
 const MOST_TOKENS = 10_000_000;
+const MOST_DRAWN_ADAPTERS = 10_000;
 /** Most requests a second that are drawn: a choice. */
 const MOST_RATE = 1000;
 const MOST_HOURS = 24;
@@ -98,7 +105,34 @@ export const trafficOptions = {
 } as const satisfies OptionTable;
 
 /** Reads the notation of a traffic. @throws InvalidArgumentError */
-function parseTraffic(text: string): TrafficSource {
+function parseTraffic(whole: string): TrafficSource {
+  const [, text, adapters] = /^(.*?)(?:,adapters=(.*))?$/s.exec(whole)!;
+  return adapters === undefined ? parseKind(text) : { ...parseKind(text), adapters: adapterShares(adapters) };
+}
+
+/** Adapters by name with their shares, `sql:0.4+chat:0.4`, or a number of adapters with equal shares. */
+function adapterShares(text: string): ReadonlyMap<string, number> {
+  if (/^\d+$/.test(text)) {
+    const count = wholeNumber(1, MOST_DRAWN_ADAPTERS)(text);
+    return new Map(Array.from({ length: count }, (_, i) => [`adapter-${i + 1}`, 1 / count]));
+  }
+  const shares = new Map(
+    text.split('+').map((part) => {
+      const [, name, share] = /^(.+):([\d.]+)$/.exec(part) ?? [];
+      if (name === undefined)
+        throw new InvalidArgumentError(
+          `Expected adapters=8, or adapters with their shares, such as adapters=sql:0.4+chat:0.2, got \`${text}\`.`,
+        );
+      return [name, numberAbove(0, 1)(share)] as const;
+    }),
+  );
+  const sum = [...shares.values()].reduce((total, share) => total + share, 0);
+  if (sum > 1 + 1e-9)
+    throw new InvalidArgumentError(`Expected shares of adapters up to 1 in all, got ${sum}.`);
+  return shares;
+}
+
+function parseKind(text: string): TrafficKind {
   if (existsSync(text)) return { kind: 'file', file: text };
   const [, kind, count, of] = /^(closed|batch):(\d+)x(.+)$/.exec(text) ?? [];
   if (kind === 'batch') {
@@ -169,6 +203,12 @@ interface TrafficOptions {
 
 /** Reads or draws the requests of a traffic; how a file was read is printed on standard error. @throws InputError */
 export async function openTraffic(source: TrafficSource, options: TrafficOptions): Promise<OpenedTraffic> {
+  const opened = await openKind(source, options);
+  if (source.adapters === undefined) return opened;
+  return { ...opened, trace: drawAdapters(opened.trace, source.adapters, options.seed) };
+}
+
+async function openKind(source: TrafficKind, options: TrafficOptions): Promise<OpenedTraffic> {
   if (source.kind === 'task') return { ...taskTrace(source.task, options.seed), isBatch: false };
   const { concurrency } = source;
   if (source.kind === 'drawn')
@@ -226,13 +266,14 @@ const CONVERT_OPTIONS: Readonly<Record<string, string>> = {
 /** Format, columns and requests of a trace, in a line. */
 export function readingLine(path: string, reading: TraceReading, requests: number): string {
   const { format, columns, arrivalUnit, unanswered, outOfOrder, conversations } = reading;
-  const { arrival, input, output, prefix } = columns;
+  const { arrival, input, output, prefix, adapter } = columns;
   const listed = (...parts: readonly (string | number | undefined)[]) => parts.filter(Boolean).join(', ');
   const count = (n: number | undefined, what: string) => n && `${n.toLocaleString('en-US')} ${what}`;
   const read = listed(
     arrival && `arrival ${arrival} (${arrivalUnit === 'date' ? 'date and time' : arrivalUnit})`,
     input && `input ${input}, output ${output}`,
     prefix && `prefix hashes ${prefix}`,
+    adapter && `adapters ${adapter}`,
   );
   const counts = listed(
     counted(requests, 'request'),

@@ -1,13 +1,16 @@
 import {
+  adapterNotes,
   type Deployment,
   longestRequest,
   type RefusedRequests,
   refusedText,
   requestsWithin,
   splitParts,
+  withAdapters,
 } from '@servegym/operators';
 import { snakeCase } from '@servegym/operators/report';
 import {
+  closedBatch,
   drawPriorities,
   type EngineProfile,
   kvTokens,
@@ -53,6 +56,8 @@ interface Simulation {
   readonly beyondValidity: number;
   /** Requests longer than what the engines take. */
   readonly refused: RefusedRequests;
+  /** What of the traffic is not simulated. */
+  readonly notes: readonly string[];
   /** Time the simulation took, without reading the trace, s. */
   readonly wallS: number;
   /** Whether all requests were there at time zero. */
@@ -245,7 +250,8 @@ async function simulate(given: Values): Promise<void> {
   const simulation = await (needsWholeTrace(values)
     ? simulateWhole(deployment, values)
     : simulateAsRead(deployment, values));
-  for (const flag of deployment.notSimulated) console.error(`not simulated: ${flag}`);
+  for (const flag of [...deployment.notSimulated, ...simulation.notes])
+    console.error(`not simulated: ${flag}`);
   printResult(values.json, simulation, { json: simulationJson, text: simulationText });
 }
 
@@ -296,7 +302,8 @@ function ofEngines(ratio: Parameters<typeof splitParts>[0], engines: number) {
 function needsWholeTrace({ traffic, ...values }: Values): boolean {
   const { priorityShares, requestsFile } = values;
   const asked = [priorityShares, requestsFile].some((each) => each !== undefined);
-  return traffic.kind !== 'file' || traffic.concurrency !== undefined || asked;
+  const isDrawn = traffic.kind !== 'file' || traffic.adapters !== undefined;
+  return isDrawn || traffic.concurrency !== undefined || asked;
 }
 
 /** Serves the requests of a file as they are read: what is in memory are the latencies, not the trace. */
@@ -311,7 +318,10 @@ async function simulateAsRead(deployment: Deployment, values: Values): Promise<S
   let read = 0;
   let served = 0;
   let wallMs = 0;
-  const serve = (requests: Trace) => {
+  /** The first requests of which any names an adapter. */
+  let adapted: Trace = closedBatch(0, 1, 1);
+  const serve = (whole: Trace) => {
+    const requests = withAdapters(whole, deployment);
     read += requests.arrivalMs.length;
     const left = most - served;
     if (left === 0) return;
@@ -325,6 +335,7 @@ async function simulateAsRead(deployment: Deployment, values: Values): Promise<S
     refused = { requests: refused.requests + more.requests, longest, limit };
     const taking = more.requests === 0 ? taken : pickRequests(taken, picked);
     beyondValidity += requestsBeyond(profile, taking);
+    adapted = adapted.adapters === undefined ? taking : adapted;
     const start = performance.now();
     if (picked.length > 0) simulation.take(taking);
     wallMs += performance.now() - start;
@@ -337,6 +348,7 @@ async function simulateAsRead(deployment: Deployment, values: Values): Promise<S
   wallMs += performance.now() - start;
   return {
     ...{ profile, weights: settings.weights, source: rest.source, summary, beyondValidity, refused },
+    notes: adapterNotes(adapted, deployment),
     ...{ wallS: wallMs / 1000, isClosedBatch: false },
   };
 }
@@ -345,7 +357,7 @@ async function simulateAsRead(deployment: Deployment, values: Values): Promise<S
 async function simulateWhole(deployment: Deployment, values: Values): Promise<Simulation> {
   const { requests, priorityShares, seed } = values;
   const opened = await openTraffic(values.traffic, { ...values, quiet: values.json });
-  const scaled = scaleRate(opened.trace, values.rateScale);
+  const scaled = scaleRate(withAdapters(opened.trace, deployment), values.rateScale);
   const whole = requests === undefined ? scaled : takeRequests(scaled, requests);
   const classes =
     priorityShares === undefined
@@ -368,7 +380,7 @@ async function simulateWhole(deployment: Deployment, values: Values): Promise<Si
   return {
     ...{ profile, weights: settings.weights, source: trace.source, summary: summarizeRun(run), wallS },
     ...(priorities !== undefined && { classes: classSummaries(run, priorities) }),
-    ...{ beyondValidity: requestsBeyond(profile, trace), refused },
+    ...{ beyondValidity: requestsBeyond(profile, trace), refused, notes: adapterNotes(trace, deployment) },
     isClosedBatch: opened.isBatch,
   };
 }

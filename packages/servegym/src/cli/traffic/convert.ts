@@ -1,5 +1,4 @@
-import type { TimeUnit, Trace, TraceColumn } from '@servegym/simulator';
-import { counted } from '@servegym/simulator';
+import { counted, type TimeUnit, TRACE_COLUMNS, type Trace, type TraceColumn } from '@servegym/simulator';
 import { InvalidArgumentError } from 'commander';
 import { whole } from '../arguments/options.ts';
 import { openTraffic, readingLine, readTraffic, trafficOptions, trafficWord } from '../arguments/traffic.ts';
@@ -7,7 +6,7 @@ import { defineCommand, type WordTable } from '../command-table.ts';
 import { InputError } from '../failure.ts';
 import { requireWritable, writeOutputFile } from '../files.ts';
 
-const COLUMNS: readonly string[] = ['arrival', 'input', 'output', 'prefix'] satisfies TraceColumn[];
+const COLUMNS: readonly string[] = TRACE_COLUMNS;
 const UNITS = ['s', 'ms', 'us', 'ns'] as const satisfies readonly TimeUnit[];
 /** Tokens that a prefix hash stands for where a file does not say it. */
 const BLOCK_TOKENS = 512;
@@ -31,7 +30,7 @@ export const convertCommand = () =>
       map: {
         value: '<column=name,...>',
         parse: parseMap,
-        help: 'columns with unclear names: arrival=t0,input=n_in,output=n_out,prefix=hashes',
+        help: 'columns with unclear names: arrival=t0,input=n_in,output=n_out,prefix=hashes,adapter=model',
       },
       timeUnit: {
         value: '<unit>',
@@ -86,7 +85,13 @@ async function writeTraffic(path: string, trace: Trace): Promise<void> {
 }
 
 /** Requests as Mooncake's traces have them; the first names the size of the blocks where it is another. */
-function* jsonLines({ arrivalMs, inputTokens, outputTokens, prefixBlocks }: Trace): Generator<string> {
+function* jsonLines({
+  arrivalMs,
+  inputTokens,
+  outputTokens,
+  adapters,
+  prefixBlocks,
+}: Trace): Generator<string> {
   const { blockTokens = BLOCK_TOKENS, ids, offsets } = prefixBlocks ?? {};
   for (let i = 0; i < arrivalMs.length; i++) {
     const request = {
@@ -94,6 +99,7 @@ function* jsonLines({ arrivalMs, inputTokens, outputTokens, prefixBlocks }: Trac
       input_length: inputTokens[i],
       output_length: outputTokens[i],
       hash_ids: ids && [...ids.subarray(offsets![i], offsets![i + 1])],
+      adapter: adapters?.names[adapters.of[i] - 1],
       block_size: i === 0 && blockTokens !== BLOCK_TOKENS ? blockTokens : undefined,
     };
     yield `${JSON.stringify(request)}\n`;
@@ -101,10 +107,12 @@ function* jsonLines({ arrivalMs, inputTokens, outputTokens, prefixBlocks }: Trac
 }
 
 /** Requests with the columns of the Azure traces. */
-function* csvLines({ arrivalMs, inputTokens, outputTokens }: Trace): Generator<string> {
-  yield 'TIMESTAMP,ContextTokens,GeneratedTokens\n';
-  for (let i = 0; i < arrivalMs.length; i++)
-    yield `${timestamp(arrivalMs[i] / 1000)},${inputTokens[i]},${outputTokens[i]}\n`;
+function* csvLines({ arrivalMs, inputTokens, outputTokens, adapters }: Trace): Generator<string> {
+  yield `TIMESTAMP,ContextTokens,GeneratedTokens${adapters ? ',adapter' : ''}\n`;
+  for (let i = 0; i < arrivalMs.length; i++) {
+    const adapter = adapters ? `,${adapters.names[adapters.of[i] - 1] ?? ''}` : '';
+    yield `${timestamp(arrivalMs[i] / 1000)},${inputTokens[i]},${outputTokens[i]}${adapter}\n`;
+  }
 }
 
 /** Date and time of the Azure traces; a written trace begins at the start of 2024. */
