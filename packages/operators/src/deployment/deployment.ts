@@ -77,9 +77,12 @@ export function resolveLaunch(
   const settings = engine === 'SGLang' ? withSglangDrafts(launch.settings, found.profile) : launch.settings;
   const model = options.model ?? launch.model ?? knownCheckpoint(found.profile.model.name)?.model;
   const started = startedProfile(found.profile, { ...launch, settings });
+  const { memory } = started;
   const lora = loraOf(launch);
+  // vLLM holds the room for adapters from its start.
   const adapterGiB = lora && model && loraGiB(model.shape, lora, started);
-  const profile = lora === undefined ? started : withLora(started, lora, adapterGiB ?? 0);
+  const overheadGiB = memory.overheadGiB + (adapterGiB ?? 0);
+  const profile = { ...started, engine: { ...started.engine, ...lora }, memory: { ...memory, overheadGiB } };
   const chosen = { ...vllmDefaults(profile), ...options.defaults };
   const { maxModelLen, kvBlocks, memoryShare, role } = settings;
   const defaults = { ...chosen, maxNumBatchedTokens: leastBudget(launch, profile, chosen) };
@@ -126,30 +129,16 @@ const SLOWER_WITH_LORA =
 
 /** The room for adapters that a line asks for. @throws TuningError as vLLM does */
 function loraOf({ settings, source }: Launch) {
-  const { lora = false, maxLoras, maxLoraRank, maxCpuLoras, loraModules } = settings;
-  if (!lora) {
-    if ([maxLoras, maxLoraRank, maxCpuLoras, loraModules].every((each) => each === undefined))
-      return undefined;
+  const { lora = false, maxLoras, maxLoraRank = 16, maxCpuLoras, loraModules } = settings;
+  const isNamed = maxLoras ?? settings.maxLoraRank ?? maxCpuLoras ?? loraModules;
+  if (!lora && isNamed !== undefined)
     throw invalidLaunch(source, 'expected --enable-lora beside flags of adapters, which need it');
-  }
-  const most = maxLoras ?? 1;
-  if (maxCpuLoras !== undefined && maxCpuLoras < most)
+  if ((maxCpuLoras ?? Number.POSITIVE_INFINITY) < (maxLoras ?? 1))
     throw invalidLaunch(
       source,
-      `expected --max-cpu-loras of at least --max-loras ${most}, got ${maxCpuLoras}`,
+      `expected --max-cpu-loras of at least --max-loras ${maxLoras}, got ${maxCpuLoras}`,
     );
-  return { maxLoras: most, maxLoraRank: maxLoraRank ?? 16 };
-}
-
-/** vLLM holds the room for adapters from its start. */
-function withLora(
-  profile: EngineProfile,
-  lora: NonNullable<ReturnType<typeof loraOf>>,
-  gib: number,
-): EngineProfile {
-  const { engine, memory } = profile;
-  const overheadGiB = memory.overheadGiB + gib;
-  return { ...profile, engine: { ...engine, ...lora }, memory: { ...memory, overheadGiB } };
+  return lora ? { maxLoras: maxLoras ?? 1, maxLoraRank } : undefined;
 }
 
 /**
@@ -162,28 +151,24 @@ export function withAdapters(
 ): Trace {
   const { adapters } = trace;
   if (adapters === undefined || known === undefined) return trace;
-  const { modules, base } = known;
-  const foreign = adapters.names.find((each) => modules && !modules.includes(each) && !base.includes(each));
+  const { modules = adapters.names, base } = known;
+  const foreign = adapters.names.find((each) => !modules.includes(each) && !base.includes(each));
   if (foreign !== undefined)
     throw invalidLaunch(
       name,
-      `expected traffic with adapters that --lora-modules names (${modules!.join(', ')}), got ${foreign} in ${trace.source}`,
+      `expected traffic with adapters that --lora-modules names (${modules.join(', ')}), got ${foreign} in ${trace.source}`,
     );
   const of = adapters.of.map((at) => (base.includes(adapters.names[at - 1]) ? 0 : at));
   return { ...trace, adapters: { ...adapters, of } };
 }
 
-/** What the adapters of a trace are without `--enable-lora`, and `--enable-lora` without adapters. */
-export function adapterNotes({ adapters }: Trace, { profile }: Pick<Deployment, 'profile'>): string[] {
-  const serves = (profile.engine.maxLoras ?? 0) > 0;
-  const named = adapters?.of.some((at) => at > 0) ?? false;
-  return [
-    ...linesIf(
-      named && !serves,
-      'the adapters that the traffic names: no --enable-lora, so all is of the base model',
-    ),
-    ...linesIf(serves && !named, 'adapters: --enable-lora, but no request of the traffic names one'),
-  ];
+/** What of the adapters of a trace is not served. */
+export function adapterNotes(
+  { adapters }: Trace,
+  { profile }: Pick<Deployment, 'profile'>,
+): readonly string[] {
+  const isUnserved = !profile.engine.maxLoras && (adapters?.of.some((at) => at > 0) ?? false);
+  return linesIf(isUnserved, 'the adapters of the traffic, without --enable-lora: all is of the base model');
 }
 
 /** Profile of an engine that was started so. @throws TuningError for a flag that needs another */

@@ -230,14 +230,12 @@ const LORA_RANKS = [1, 8, 16, 32, 64, 128, 256, 320, 512];
 
 const loraFlags: readonly EngineFlag[] = [
   { ...turn('lora', true, '--enable-lora'), write: ({ maxLoras }) => (maxLoras ? true : undefined) },
-  { ...turn('lora', false, '--no-enable-lora'), write: undefined },
   number('maxLoras', [1, 1_000_000], '--max-loras'),
   {
     ...number('maxLoraRank', [1, 512], '--max-lora-rank'),
     read(settings, value) {
-      if (!LORA_RANKS.includes(Number(value))) return `one of ${LORA_RANKS.join(', ')}`;
-      settings.maxLoraRank = Number(value);
-      return undefined;
+      settings.maxLoraRank = LORA_RANKS.find((rank) => String(rank) === value);
+      return settings.maxLoraRank === undefined ? `one of ${LORA_RANKS.join(', ')}` : undefined;
     },
   },
   number('maxCpuLoras', [1, 1_000_000], '--max-cpu-loras'),
@@ -245,10 +243,16 @@ const loraFlags: readonly EngineFlag[] = [
     names: ['--lora-modules'],
     takesMany: true,
     read(settings, value) {
-      const names = value.split('\n').map((module) => /^(?:([^={]+)=|\{.*"name":\s*"([^"]+)")/s.exec(module));
-      if (names.includes(null))
-        return 'adapters such as sql=/adapters/sql or {"name": "sql", "path": "/adapters/sql"}';
-      settings.loraModules = names.map((found) => found![1] ?? found![2]);
+      const found = value.split('\n').map((each) => /^([^={]+)=|^\{.*"name":\s*"([^"]+)"/s.exec(each));
+      settings.loraModules = found.flatMap((module) => module?.[1] ?? module?.[2] ?? []);
+      return found.includes(null) ? 'adapters such as sql=/adapters/sql' : undefined;
+    },
+  },
+  {
+    names: ['--served-model-name'],
+    takesMany: true,
+    read(settings, value) {
+      settings.servedModelNames = value.split('\n');
       return undefined;
     },
   },
@@ -315,14 +319,6 @@ const ENGINE_FLAGS: Readonly<Record<EngineName, readonly EngineFlag[]>> = {
         'vLLM V1 starts with 1 alone and 0.32 no longer has it: --long-prefill-token-threshold is its limit',
     },
     ...loraFlags,
-    {
-      names: ['--served-model-name'],
-      takesMany: true,
-      read(settings, value) {
-        settings.servedModelNames = value.split('\n');
-        return undefined;
-      },
-    },
     ...withReasons('vLLM'),
     notSimulatedAlone('--enforce-eager'),
     {

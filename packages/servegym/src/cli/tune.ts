@@ -124,10 +124,11 @@ async function tune({
     const limit = Math.min(...deployments.limits);
     const { found } = deployments;
     const { split, refused, trace } = await splitTraffic(traffic, { ...values, found }, limit);
-    for (const each of found) {
-      for (const flag of [...(each.notSimulated ?? []), ...adapterNotes(split.search.trace, each)])
-        console.error(`not simulated: ${flag}`);
-    }
+    for (const flag of found.flatMap((each) => [
+      ...(each.notSimulated ?? []),
+      ...adapterNotes(split.search.trace, each),
+    ]))
+      console.error(`not simulated: ${flag}`);
     if (refused.requests > 0) console.error(refusedText(refused));
     for (const profile of profiles)
       results.push(await tuneOne(jobs, profile, split, { ...values, refused, trace, record, space }));
@@ -143,16 +144,16 @@ async function tune({
 
 /** A deployment, or the profile of one without a line. */
 type FoundDeployment = Pick<Deployment, 'profile'> & Partial<Deployment>;
+type Found = { readonly found: readonly FoundDeployment[] };
 
 /** The profiles of the deployment, or those named, at the prices of today, and the longest request of each. @throws InputError or TuningError */
 async function namedDeployments({ deployment, gpu, profile: names, ...values }: TuneValues) {
   const named = names.length === 0 ? [undefined] : names;
-  const found = await Promise.all(
-    named.map(
-      async (name): Promise<FoundDeployment> =>
-        deployment === undefined && name !== undefined
-          ? { profile: await readProfile(name) }
-          : readDeployment(deployment, { gpu, profile: name }),
+  const found: FoundDeployment[] = await Promise.all(
+    named.map(async (name) =>
+      deployment === undefined && name !== undefined
+        ? { profile: await readProfile(name) }
+        : readDeployment(deployment, { gpu, profile: name }),
     ),
   );
   const profiles = found.map(({ profile }) => profile);
@@ -194,11 +195,7 @@ async function tuneOne(
 }
 
 /** The traffic to search on, and to judge on. @throws InputError */
-async function splitTraffic(
-  source: TrafficSource,
-  values: TuneValues & { readonly found: readonly FoundDeployment[] },
-  limit: number,
-) {
+async function splitTraffic(source: TrafficSource, values: TuneValues & Found, limit: number) {
   const { slo, priorityShares: shares, requests, seed, json: quiet, found } = values;
   if (source.kind === 'task' && shares !== undefined)
     throw new InputError('--priority-shares: expected none, as the requests of a task have their classes');
@@ -223,13 +220,7 @@ async function splitTraffic(
 
 async function halves(
   source: TrafficSource,
-  drawn: {
-    readonly requests: number;
-    readonly seed: number;
-    readonly quiet: boolean;
-    readonly limit: number;
-    readonly found: readonly FoundDeployment[];
-  },
+  drawn: Found & Readonly<{ requests: number; seed: number; quiet: boolean; limit: number }>,
   shares: readonly number[] | undefined,
 ): Promise<Pick<TuneOptions, 'refused' | 'trace'> & { readonly split: SplitTraffic }> {
   const opened = await openTraffic(source, drawn);

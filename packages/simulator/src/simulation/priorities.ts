@@ -29,23 +29,21 @@ export function drawPriorities(count: number, shares: readonly number[], seed: n
 }
 
 /**
- * The trace with a LoRA adapter for each request, drawn in proportion to the shares by name; what they leave of 1 is the base
- * model's. Requests of a conversation have the same, as have prompts that begin with the same hash.
+ * The trace with a LoRA adapter for each request, drawn in proportion to `shares`, of which the first is that of the base model.
+ * Requests of a conversation have the same, as have prompts that begin with the same hash.
  */
-export function drawAdapters(trace: Trace, shares: ReadonlyMap<string, number>, seed: number): Trace {
+export function drawAdapters(trace: Trace, shares: readonly number[], seed: number): Trace {
   const { followUps, prefixBlocks, arrivalMs } = trace;
   const random = new RandomStream(seed, 'adapters');
-  const left = [...shares.values()].reduce((rest, share) => rest - share, 1);
-  const all = [Math.max(0, left), ...shares.values()];
   const byHash = new Map<number, number>();
   const of = new Int32Array(arrivalMs.length);
   for (let i = 0; i < of.length; i++) {
     const previous = followUps?.previous[i] ?? -1;
-    const start = prefixBlocks?.offsets[i] ?? 0;
-    const hash = start < (prefixBlocks?.offsets[i + 1] ?? 0) ? prefixBlocks!.ids[start] : undefined;
-    if (previous >= 0) of[i] = of[previous];
-    else of[i] = (hash === undefined ? undefined : byHash.get(hash)) ?? random.choose(all);
-    if (hash !== undefined && !byHash.has(hash)) byHash.set(hash, of[i]);
+    const [start, end] = [prefixBlocks?.offsets[i] ?? 0, prefixBlocks?.offsets[i + 1] ?? 0];
+    // No hash is NaN: prompts without one have nothing in common.
+    const hash = start < end ? prefixBlocks!.ids[start] : Number.NaN;
+    of[i] = previous >= 0 ? of[previous] : (byHash.get(hash) ?? random.choose(shares));
+    if (start < end) byHash.set(hash, of[i]);
   }
-  return { ...trace, adapters: { names: [...shares.keys()], of } };
+  return { ...trace, adapters: { names: shares.slice(1).map((_, i) => `adapter-${i + 1}`), of } };
 }

@@ -84,7 +84,7 @@ export class JsonlTraceParser implements TraceParser {
     );
     const told = { hashIds, adapter };
     if (this.#hasSessions && entry.session_id !== undefined) {
-      reader.addTurn(line, entry.session_id, arrival, entry.delay, [input, output], told);
+      reader.addTurn(line, entry.session_id, [arrival, entry.delay, input, output], told);
     } else reader.add(line, arrival, input, output, told);
   }
 

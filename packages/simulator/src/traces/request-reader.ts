@@ -76,14 +76,8 @@ export class RequestReader {
    * Takes a request of a conversation: its first, with an arrival, or one that has a delay after the answer before it
    * instead, ms.
    */
-  addTurn(
-    line: number,
-    session: unknown,
-    arrival: unknown,
-    delay: unknown,
-    [input, output]: readonly unknown[],
-    content: RequestContent,
-  ): void {
+  addTurn(line: number, session: unknown, turn: readonly unknown[], content: RequestContent): void {
+    const [arrival, delay, input, output] = turn;
     const previous = this.#turns.get(session);
     if (previous === undefined || delay === undefined || delay === null) {
       const at = this.#arrival(arrival, line);

@@ -25,7 +25,7 @@ import { InvalidArgumentError } from 'commander';
 import type { OptionTable, WordTable } from '../command-table.ts';
 import { InputError } from '../failure.ts';
 import { showProgress } from '../output/progress.ts';
-import { above, numberAbove, whole, wholeNumber } from './options.ts';
+import { above, numberAbove, parseShares, whole, wholeNumber } from './options.ts';
 
 /** Lengths of drawn requests: nominal ones, or from a share of these to all of them. */
 interface Lengths {
@@ -37,8 +37,8 @@ interface Lengths {
 
 /** Traffic as it is named on a command line: a file, or what is drawn. */
 export type TrafficSource = {
-  /** Shares of LoRA adapters that are drawn, by name. */
-  readonly adapters?: ReadonlyMap<string, number>;
+  /** Shares of the base model and of LoRA adapters that are drawn. */
+  readonly adapters?: readonly number[];
 } & TrafficKind;
 
 type TrafficKind =
@@ -107,29 +107,13 @@ export const trafficOptions = {
 /** Reads the notation of a traffic. @throws InvalidArgumentError */
 function parseTraffic(whole: string): TrafficSource {
   const [, text, adapters] = /^(.*?)(?:,adapters=(.*))?$/s.exec(whole)!;
-  return adapters === undefined ? parseKind(text) : { ...parseKind(text), adapters: adapterShares(adapters) };
-}
-
-/** Adapters by name with their shares, `sql:0.4+chat:0.4`, or a number of adapters with equal shares. */
-function adapterShares(text: string): ReadonlyMap<string, number> {
-  if (/^\d+$/.test(text)) {
-    const count = wholeNumber(1, MOST_DRAWN_ADAPTERS)(text);
-    return new Map(Array.from({ length: count }, (_, i) => [`adapter-${i + 1}`, 1 / count]));
-  }
-  const shares = new Map(
-    text.split('+').map((part) => {
-      const [, name, share] = /^(.+):([\d.]+)$/.exec(part) ?? [];
-      if (name === undefined)
-        throw new InvalidArgumentError(
-          `Expected adapters=8, or adapters with their shares, such as adapters=sql:0.4+chat:0.2, got \`${text}\`.`,
-        );
-      return [name, numberAbove(0, 1)(share)] as const;
-    }),
-  );
-  const sum = [...shares.values()].reduce((total, share) => total + share, 0);
-  if (sum > 1 + 1e-9)
-    throw new InvalidArgumentError(`Expected shares of adapters up to 1 in all, got ${sum}.`);
-  return shares;
+  if (adapters === undefined) return parseKind(text);
+  const isCount = /^\d+$/.test(adapters);
+  const equal = isCount ? Array<number>(wholeNumber(1, MOST_DRAWN_ADAPTERS)(adapters)).fill(1) : [];
+  return {
+    ...parseKind(text),
+    adapters: isCount ? [0, ...equal] : parseShares(adapters.replaceAll(':', ',')),
+  };
 }
 
 function parseKind(text: string): TrafficKind {

@@ -10,7 +10,6 @@ import {
 } from '@servegym/operators';
 import { snakeCase } from '@servegym/operators/report';
 import {
-  closedBatch,
   drawPriorities,
   type EngineProfile,
   kvTokens,
@@ -318,8 +317,7 @@ async function simulateAsRead(deployment: Deployment, values: Values): Promise<S
   let read = 0;
   let served = 0;
   let wallMs = 0;
-  /** The first requests of which any names an adapter. */
-  let adapted: Trace = closedBatch(0, 1, 1);
+  const notes = new Set<string>();
   const serve = (whole: Trace) => {
     const requests = withAdapters(whole, deployment);
     read += requests.arrivalMs.length;
@@ -335,7 +333,7 @@ async function simulateAsRead(deployment: Deployment, values: Values): Promise<S
     refused = { requests: refused.requests + more.requests, longest, limit };
     const taking = more.requests === 0 ? taken : pickRequests(taken, picked);
     beyondValidity += requestsBeyond(profile, taking);
-    adapted = adapted.adapters === undefined ? taking : adapted;
+    for (const note of adapterNotes(taking, deployment)) notes.add(note);
     const start = performance.now();
     if (picked.length > 0) simulation.take(taking);
     wallMs += performance.now() - start;
@@ -348,7 +346,7 @@ async function simulateAsRead(deployment: Deployment, values: Values): Promise<S
   wallMs += performance.now() - start;
   return {
     ...{ profile, weights: settings.weights, source: rest.source, summary, beyondValidity, refused },
-    notes: adapterNotes(adapted, deployment),
+    notes: [...notes],
     ...{ wallS: wallMs / 1000, isClosedBatch: false },
   };
 }
