@@ -39,6 +39,7 @@ const vllm = {
   wholePromptFits: flag,
   chunkedPrefill: flag,
   asyncScheduling: flag,
+  maxCpuLoras: size,
   role: fc.constant('both'),
 };
 const sglang = {

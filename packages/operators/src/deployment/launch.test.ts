@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { findProfile } from '@servegym/profiles';
 import { closedBatch, simulateTrace } from '@servegym/simulator';
-import { longestRequest, resolveLaunch } from './deployment.ts';
+import { adapterNotes, longestRequest, resolveLaunch, withAdapters } from './deployment.ts';
 import flagLists from './flag-lists.json' with { type: 'json' };
 import { readLaunch } from './launch.ts';
 import { servingCommands } from './serving-command.ts';
@@ -54,8 +54,7 @@ describe('a vllm serve line', () => {
   const reasons: readonly (readonly [string, string | undefined])[] = [
     ['--max-num-partial-prefills 4', '--long-prefill-token-threshold is its limit'],
     ['--max-num-partial-prefills 1', undefined],
-    ['--max-loras 4', 'requests with adapters run at most --max-loras of them together'],
-    ['--enable-lora', 'requests with adapters run at most --max-loras of them together'],
+    ['--fully-sharded-loras', 'default precision and division over GPUs'],
     ['--structured-outputs-config {}', 'requests with a grammar wait for it'],
     ['--data-parallel-size-local 2', 'in step, behind one balancer'],
     ['--data-parallel-hybrid-lb', 'in step, behind one balancer'],
@@ -75,6 +74,45 @@ describe('a vllm serve line', () => {
       }
     });
   }
+
+  it('has room for LoRA adapters, whose times it says are not simulated', () => {
+    const on = (flags: string) => resolveLaunch(read(`vllm serve Qwen/Qwen3-8B ${flags}`), { gpu: 'h100' });
+    const flags =
+      '--enable-lora --max-loras 4 --max-lora-rank 64 --max-cpu-loras 8 --lora-modules a=/x b=/y --max-num-seqs 64';
+    const { profile, settings, notSimulated, adapters } = on(flags);
+    assert.deepEqual([profile.engine.maxLoras, profile.engine.maxLoraRank, settings.maxNumSeqs], [4, 64, 64]);
+    assert.deepEqual(adapters, { modules: ['a', 'b'], base: ['Qwen/Qwen3-8B'] });
+    assert.match(notSimulated.join(), /^slower kernels with LoRA.*66 %/);
+    // 36 layers of 4096 and 12288 with 32 heads and 8 of 128, and two tables of 151,936 tokens.
+    const numbers = 36 * (3 * 4096 + 6144 + 2 * 4096 + 3 * 4096 + 3 * 12_288) + 2 * (4096 + 151_936);
+    const room = profile.memory.overheadGiB - on('').profile.memory.overheadGiB;
+    assert.ok(Math.abs(room - (2 * 4 * 64 * numbers) / 2 ** 30) < 1e-9, `${room}`);
+    const [{ line }] = servingCommands(profile, settings, 1);
+    assert.match(line, /--enable-lora --max-loras 4 --max-lora-rank 64/);
+    assert.deepEqual(on('--enable-lora').profile.engine.maxLoraRank, 16);
+    const wrong: readonly [string, RegExp][] = [
+      ['--max-loras 2', /expected --enable-lora/],
+      ['--enable-lora --max-loras 2 --max-cpu-loras 1', /--max-cpu-loras of at least --max-loras 2, got 1/],
+      ['--enable-lora --max-lora-rank 24', /--max-lora-rank to be one of 1, 8, 16/],
+      ['--enable-lora --lora-modules sql', /adapters such as sql=/],
+    ];
+    for (const [given, message] of wrong) assert.throws(() => on(given), { code: 'INVALID_LAUNCH', message });
+  });
+
+  it('takes the names of the base model in traffic as such, and refuses adapters that it does not have', () => {
+    const traffic = (...names: string[]) => ({
+      ...closedBatch(names.length, 8, 8),
+      adapters: { names, of: Int32Array.from(names.keys(), (i) => i + 1) },
+    });
+    const on = (flags: string) =>
+      resolveLaunch(read(`vllm serve Qwen/Qwen3-8B --served-model-name qwen q ${flags}`), { gpu: 'h100' });
+    const some = on('--enable-lora --lora-modules \'{"name": "sql", "path": "/x"}\'');
+    assert.deepEqual([...withAdapters(traffic('q', 'sql', 'Qwen/Qwen3-8B'), some).adapters!.of], [0, 2, 0]);
+    assert.throws(() => withAdapters(traffic('sql', 'chat'), some), /--lora-modules names \(sql\), got chat/);
+    assert.deepEqual([...withAdapters(traffic('chat'), on('--enable-lora')).adapters!.of], [1]);
+    assert.match(adapterNotes(traffic('chat'), on('')).join(), /without --enable-lora/);
+    assert.deepEqual(adapterNotes(withAdapters(traffic('qwen'), on('')), on('')), []);
+  });
 
   it('says that the KV groups of DeepSeek-V4 are not simulated', () => {
     const given = { profile: findProfile('h100-80gb-llama-3-8b') };

@@ -268,16 +268,8 @@ function count(replicas: unknown, source: string): number {
 }
 
 /** Keys of `vllmConfig` that are named as vLLM's flags are. */
-const STACK_VALUES = [
-  ...[
-    'tensorParallelSize',
-    'maxNumSeqs',
-    'maxNumBatchedTokens',
-    'gpuMemoryUtilization',
-    'maxModelLen',
-    'dtype',
-  ],
-];
+const STACK_VALUES =
+  'tensorParallelSize maxNumSeqs maxNumBatchedTokens gpuMemoryUtilization maxModelLen dtype'.split(' ');
 
 /** `servingEngineSpec.modelSpec[]` of vLLM's production stack. */
 function productionStack(spec: Fields, source: string): Launch {

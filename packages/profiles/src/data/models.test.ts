@@ -5,8 +5,10 @@ import rows from './models.json' with { type: 'json' };
 import { kvOn } from './served-model.ts';
 import {
   countParameters,
+  type FeedForward,
   kvBytesOfSequence,
   type LayerGroup,
+  loraGiB,
   type TransformerShape,
 } from './transformer-shape.ts';
 
@@ -462,6 +464,26 @@ describe('the KV cache', () => {
       {},
     ]);
     assert.equal(groupsOf('llama-3-8b'), undefined);
+  });
+
+  it('leaves room for LoRA adapters as vLLM allocates it', () => {
+    // Numbers in the A and B of all layers of vLLM 0.32 with two layers, three adapters and rank 16.
+    const shape = {
+      ...{ hidden: 256, vocabulary: 4096, tiedEmbeddings: true, queryHeads: 8, kvHeads: 2, headSize: 64 },
+      ...{ qkNorm: true, mla: null },
+    };
+    const gpu = { name: '', memoryGiB: 80, count: 1, usdPerHour: 0 };
+    const numbers = (feedForward: FeedForward) =>
+      loraGiB(
+        { ...shape, layers: [{ count: 2, window: null, feedForward }] },
+        { maxLoras: 3, maxLoraRank: 16 },
+        { gpu },
+      )! *
+      2 ** 29;
+    const attention = 2 * (73_728 + 36_864) + 2 * 208_896;
+    assert.equal(numbers({ inter: 512 }), attention + 2 * (73_728 + 36_864));
+    const mixture = { experts: 8, perToken: 2, inter: 128, sharedInter: 0 };
+    assert.equal(numbers(mixture), attention + 2 * (12_672 + 442_368));
   });
 
   it('is copied where there are more GPUs than KV heads', () => {

@@ -11,9 +11,6 @@ export const MAX_REQUEST_TOKENS = 10_000_000;
 /** Largest token budget of an iteration. */
 export const MAX_BATCHED_TOKENS = 1_000_000;
 
-/** Largest number of a LoRA adapter, and most of them in an iteration. */
-export const MOST_ADAPTERS = 1_000_000;
-
 /** Largest share of the KV blocks that admissions leave free. */
 export const MOST_WATERMARK = 0.99;
 
@@ -266,7 +263,7 @@ export function engineSettings(options: EngineOptions): EngineSettings {
     ['maxNumBatchedTokens', settings.maxNumBatchedTokens, 1, MAX_BATCHED_TOKENS],
     ['longPrefillTokenThreshold', settings.longPrefillTokenThreshold, 0, MAX_REQUEST_TOKENS],
     ['hostKv.blocks', hostKv.blocks, 0, 2 ** 30],
-    ['maxLoras', settings.maxLoras, 0, MOST_ADAPTERS],
+    ['maxLoras', settings.maxLoras, 0, 2 ** 30],
     ['schedulerRecvInterval', settings.schedulerRecvInterval, 1, MAX_REQUEST_TOKENS],
     ...kvGroups.map(({ window = 1 }, at): Range => [`kvGroups[${at}].window`, window, 1, MAX_REQUEST_TOKENS]),
     ...(frontEnd ? [['frontEnd.processes', frontEnd.processes, 1, MOST_API_SERVERS] as const] : []),

@@ -9,7 +9,6 @@ import {
   type IterationSpan,
   MAX_REQUEST_TOKENS,
   MAX_SPECULATION_DEPTH,
-  MOST_ADAPTERS,
 } from './engine-config.ts';
 import {
   type CompletionLog,
@@ -156,7 +155,7 @@ export class Engine {
     expectInteger('ENGINE_REQUEST', 'input', request.input, 1, MAX_REQUEST_TOKENS);
     expectInteger('ENGINE_REQUEST', 'output', request.output, 1, MAX_REQUEST_TOKENS);
     expectInteger('ENGINE_REQUEST', 'priority', priority, 0, PRIORITY_CLASSES - 1);
-    expectInteger('ENGINE_REQUEST', 'adapter', adapter, 0, MOST_ADAPTERS);
+    expectInteger('ENGINE_REQUEST', 'adapter', adapter, 0, 2 ** 30);
     if (!(request.arrival >= this.current.lastArrival)) {
       const expected = `no earlier than tick ${this.current.lastArrival}`;
       throw wrongSetting('ENGINE_REQUEST', 'arrival', expected, request.arrival);

@@ -25,6 +25,21 @@ describe('a trace in CSV', () => {
     assert.equal(trace.prefixBlocks, undefined);
   });
 
+  it('names the adapters of its requests, and the base model where there is none', () => {
+    const { adapters } = parseTrace(
+      'arrival,isl,osl,LoRA\n0,9,1,sql\n1,9,1,\n2,9,1,base\n3,9,1,chat\n4,9,1,sql',
+      'x.csv',
+    );
+    assert.deepEqual(
+      [adapters?.names, [...adapters!.of]],
+      [
+        ['sql', 'chat'],
+        [1, 0, 0, 2, 1],
+      ],
+    );
+    assert.equal(parseTrace(withLine('2023-11-16 18:15:50,396,109'), 'x.csv').adapters, undefined);
+  });
+
   it('keeps a tenth of a microsecond, over midnight too', () => {
     const trace = parseTrace(
       `${HEADER}\n2023-12-31 23:59:59.9999999,1,1\n2024-01-01 00:00:00.0000001,1,1`,

@@ -47,7 +47,7 @@ export class TraceBuilder {
   #prefixEnds = new Int32Array(0);
   #prefixIds = new Float64Array(FIRST_CAPACITY);
   #prefixCount = 0;
-  /** Numbers of adapters by name, from 1 on, and those of the requests; empty while there are none. */
+  /** Numbers of adapters by name, and those of the requests, which count from 1. */
   readonly #adapters = new Map<string, number>();
   #adapterOf: number[] = [];
   /** Adapter of the request that is added. */
@@ -232,27 +232,15 @@ export class TraceBuilder {
 
   #numberOf(adapter: unknown): number {
     const name = String(adapter ?? '').trim();
-    if (name === '' || name === 'base') return 0;
-    const known = this.#adapters.get(name);
-    if (known === undefined) this.#adapters.set(name, this.#adapters.size + 1);
-    return known ?? this.#adapters.size;
+    return name === '' || name === 'base' ? 0 : 1 + numberIn(this.#adapters, name);
   }
 
   #addHash(id: number): void {
     if (this.#prefixCount === this.#prefixIds.length) this.#prefixIds = grown(this.#prefixIds, Float64Array);
-    this.#prefixIds[this.#prefixCount] = this.#adapter === 0 ? id : this.#idUnderAdapter(id);
+    // KV of equal text under another adapter is not equal.
+    this.#prefixIds[this.#prefixCount] =
+      this.#adapter === 0 ? id : FIRST_ADAPTER_ID + numberIn(this.#adapterIds, `${this.#adapter} ${id}`);
     this.#prefixCount += 1;
-  }
-
-  /** Hash of a text under the adapter of the request: KV of equal text under another one is not equal. */
-  #idUnderAdapter(id: number): number {
-    const key = `${this.#adapter} ${id}`;
-    let own = this.#adapterIds.get(key);
-    if (own === undefined) {
-      own = FIRST_ADAPTER_ID + this.#adapterIds.size;
-      this.#adapterIds.set(key, own);
-    }
-    return own;
   }
 
   #endPrefix(): void {
@@ -269,6 +257,13 @@ export class TraceBuilder {
     this.#inputTokens = grown(this.#inputTokens, Int32Array);
     this.#outputTokens = grown(this.#outputTokens, Int32Array);
   }
+}
+
+/** The number of a key, from 0 on in the order in which they come. */
+function numberIn(numbers: Map<string, number>, key: string): number {
+  const known = numbers.get(key) ?? numbers.size;
+  numbers.set(key, known);
+  return known;
 }
 
 function grown<T extends Float64Array | Int32Array>(column: T, kind: new (length: number) => T): T {
