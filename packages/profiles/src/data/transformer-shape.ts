@@ -234,7 +234,7 @@ export function kvShards({ kvHeads, mla }: TransformerShape): number {
 /**
  * Memory of LoRA adapters on each GPU, GiB: vLLM holds `maxLoras` slots of `maxLoraRank` for every projection, token embedding and
  * output layer among them. A projection from `in` to `out` has an A of rank x in and a B of out x rank, in 16 bit; tensor parallelism
- * divides the B of what it divides by columns, and the A of what it divides by rows. `undefined` with linear or sparse attention.
+ * divides the B of what it divides by columns, and the A of what it divides by rows. `undefined` with latent, linear or sparse attention.
  */
 export function loraGiB(
   shape: TransformerShape,
@@ -243,13 +243,16 @@ export function loraGiB(
 ): number | undefined {
   const { data = 1, pipeline = 1, expert = 1 } = parallel;
   const tensor = gpu.count / data / pipeline;
-  const { hidden, vocabulary, layers } = shape;
+  const { hidden, vocabulary, layers, queryHeads, kvHeads, headSize, mla, outputGate } = shape;
+  const queries = (queryHeads * headSize) / tensor;
+  const keys = headSize * Math.max(1, kvHeads / tensor);
+  const attention = 4 * hidden + (outputGate ? 3 : 2) * queries + 2 * keys;
   // Gate and up projection side by side, and the way back.
   const gated = (inter: number, width = hidden, parts = tensor) => 3 * width + (3 * inter) / parts;
   let widths = 0;
   for (const { count, linear, sparse, feedForward } of layers) {
-    if (linear !== undefined || sparse !== undefined) return undefined;
-    widths += count * attentionWidths(shape, tensor);
+    if (linear ?? sparse ?? mla) return undefined;
+    widths += count * attention;
     if (!isMixture(feedForward)) {
       widths += count * gated(feedForward.inter);
       continue;
@@ -261,23 +264,4 @@ export function loraGiB(
   }
   const numbers = widths / pipeline + 2 * (hidden + vocabulary);
   return (2 * maxLoras * maxLoraRank * numbers) / 2 ** 30;
-}
-
-/** Sum of the inputs and outputs of one layer's projections on each of so many GPUs. */
-function attentionWidths(shape: TransformerShape, tensor: number): number {
-  const { hidden, queryHeads, kvHeads, headSize, mla, outputGate } = shape;
-  if (mla === null) {
-    const queries = queryHeads * headSize;
-    const keys = headSize * Math.max(1, kvHeads / tensor);
-    return 3 * hidden + ((outputGate ? 2 : 1) * queries) / tensor + 2 * keys + queries / tensor + hidden;
-  }
-  const { queryRank, kvRank, nopeSize, ropeSize, valueSize } = mla;
-  const queries = (queryHeads * (nopeSize + ropeSize)) / tensor;
-  const values = (queryHeads * valueSize) / tensor;
-  return (
-    (queryRank === null ? hidden + queries : hidden + 2 * queryRank + queries) +
-    (hidden + kvRank + ropeSize) +
-    (kvRank + (queryHeads * nopeSize) / tensor + values) +
-    (values + hidden)
-  );
 }
