@@ -98,11 +98,5 @@ export {
 } from './traces/operations.ts';
 export { parseTrace, traceParser, traceTextOf } from './traces/parse-trace.ts';
 export { type ReadTrace, RequestReader } from './traces/request-reader.ts';
-export {
-  type TimeUnit,
-  TRACE_COLUMNS,
-  type Trace,
-  type TraceColumn,
-  type TraceOptions,
-  type TraceReading,
-} from './traces/trace.ts';
+export type { TimeUnit, Trace, TraceColumn, TraceOptions, TraceReading } from './traces/trace.ts';
+export { TRACE_COLUMNS } from './traces/trace.ts';
