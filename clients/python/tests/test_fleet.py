@@ -32,7 +32,7 @@ def test_a_session_is_played_and_graded(fleet_url):
         assert refusal.value.code == "VALIDATION_ERROR"
 
 
-@pytest.mark.parametrize("action_space", ["box", "bins", "delta", "raw"])
+@pytest.mark.parametrize("action_space", ["box", "bins", "raw"])
 def test_a_vector_plays_what_single_environments_play(fleet_url, action_space):
     options = {"url": fleet_url, "action_space": action_space, "observation_space": "features", "task_id": "agents"}
     single = gymnasium.make("ServeGym/Fleet-v0", reset_options=SHORT, **options)

@@ -24,7 +24,7 @@ def complaints(found):
     return [message for message in told if UNBOUNDED not in message]
 
 
-@pytest.mark.parametrize("action_space", ["box", "bins", "delta", "raw"])
+@pytest.mark.parametrize("action_space", ["box", "bins", "raw"])
 def test_check_env_finds_nothing(llmserve_url, action_space):
     env = gymnasium.make("ServeGym/LLMServe-v1", url=llmserve_url, action_space=action_space)
     with warnings.catch_warnings(record=True) as found:
@@ -227,7 +227,7 @@ def test_a_vector_of_environments_plays_what_single_ones_play(llmserve_url, obse
 
 
 def test_vectors_take_all_encodings_and_refuse_what_is_outside(llmserve_url):
-    for action_space in ("bins", "delta", "raw"):
+    for action_space in ("bins", "raw"):
         vector = ServeGymVectorEnv(3, url=llmserve_url, action_space=action_space)
         vector.reset(seed=0)
         observations, rewards, _, _, _ = vector.step(vector.action_space.sample())
@@ -245,7 +245,7 @@ def test_vectors_take_all_encodings_and_refuse_what_is_outside(llmserve_url):
     vector.close()
 
 
-@pytest.mark.parametrize("action_space", ["box", "bins", "delta", "raw"])
+@pytest.mark.parametrize("action_space", ["box", "bins", "raw"])
 def test_knobs_that_a_task_masks_stay_at_its_default(masked_task_url, action_space):
     env = ServeGymEnv(url=masked_task_url, task_id="fixed_arrangement", action_space=action_space)
     env.action_space.seed(1)
@@ -270,24 +270,18 @@ def test_a_vector_holds_masked_knobs_in_its_rows_of_float32(masked_task_url):
     vector.close()
 
 
-def test_bins_are_those_of_the_schema_and_deltas_move_by_one(llmserve_url):
-    env = ServeGymEnv(url=llmserve_url, task_id="bursty_workload", action_space="delta")
+def test_bins_are_those_of_the_schema(llmserve_url):
+    env = ServeGymEnv(url=llmserve_url, task_id="bursty_workload", action_space="bins")
     bins = HttpApi(llmserve_url).get("schema")["action"]["properties"]["batch_cap"]["bins"]
-    assert env.action_space.nvec.tolist() == [3] * 6
+    at = [field.name for field in env._actions.fields].index("batch_cap")
+    assert env.action_space.nvec[at] == len(bins)
     env.reset(seed=1)
-    knobs = [field.name for field in env._actions.fields]
-    at = knobs.index("batch_cap")
-    caps = [bins[env.bins_in_force[0, at]]]
-    for move in (2, 2, 1, 0):
-        env.step(np.array([move if name == "batch_cap" else 1 for name in knobs]))
-        caps.append(bins[env.bins_in_force[0, at]])
-    assert caps == [128, 192, 256, 256, 192]
-    # The lowest and the highest bin stay where they are moved on.
-    for _ in range(len(bins)):
-        env.step(np.array([0] * 6))
-    assert env.bins_in_force[0].tolist() == [0] * 6
-    with pytest.raises(ValueError, match="from 0 to 2"):
-        env.step(np.array([3] * 6))
+    assert bins[env.bins_in_force[0, at]] == 128
+    for index in range(len(bins)):
+        action = env.bins_in_force[0].copy()
+        action[at] = index
+        env.step(action)
+        assert env.bins_in_force[0].tolist() == action.tolist()
     env.close()
 
 

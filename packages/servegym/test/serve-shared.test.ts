@@ -1,7 +1,4 @@
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { type RedisProcess, startRedis, startSentinel } from '../../../maintenance/test-servers/redis.ts';
 import { type ServeProcess, startServeWith } from '../../../maintenance/test-servers/servegym.ts';
@@ -109,24 +106,5 @@ describe('two servers that share their sessions in Redis', () => {
     const { code, stderr } = await runCommand('serve', '--port', '0', '--store', 'redis://127.0.0.1:1');
     assert.equal(code, 2);
     assert.match(stderr, /Sessions cannot be kept in Redis: .*ECONNREFUSED/);
-  });
-});
-
-describe('two servers on the default file', () => {
-  it('say so: the second names the process of the first, and a stopped server is not named', async (t) => {
-    const folder = mkdtempSync(join(tmpdir(), 'servegym-state-'));
-    const variables = { SERVEGYM_STORE: undefined, XDG_STATE_HOME: folder, SERVEGYM_ENV: 'llmserve' };
-    t.after(() => rmSync(folder, { recursive: true }));
-    const first = await startServeWith(variables);
-    const second = await startServeWith(variables);
-    const [, named] = await second.said(
-      /^note: process (\d+) \(.*main\.ts\) keeps its sessions in the same place/m,
-    );
-    assert.equal(Number(named), first.pid);
-    const { stdout } = await first.stop();
-    assert.doesNotMatch(stdout, /note:/);
-    await second.stop('SIGKILL');
-    const third = await startServeWith(variables);
-    assert.doesNotMatch((await third.stop()).stdout, /note:/);
   });
 });

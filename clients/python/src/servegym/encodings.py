@@ -10,12 +10,10 @@ from gymnasium import spaces
 
 from .fields import Field, read_object
 
-ActionSpace = Literal["box", "bins", "delta", "raw"]
+ActionSpace = Literal["box", "bins", "raw"]
 
 #: Bins of a wide number for which the schema has none.
 BINS = 16
-#: Bins that a knob moves by each choice of ``delta``: lower, keep, raise.
-MOVES = np.array([-1, 0, 1])
 #: A positive integer range at least so wide, as a ratio, is laid out logarithmically.
 LOGARITHMIC_RATIO = 64
 
@@ -27,19 +25,17 @@ class ActionEncoding:
       range, wide positive integers (1 to 512) on a logarithmic scale; booleans are true above 0; choices are equal parts.
     - ``bins``: a ``MultiDiscrete`` with an index for each field, into the ``bins`` of the schema, which ServeGym's own training
       has too; where it has none, numbers with more than 16 values are cut into 16.
-    - ``delta``: a ``MultiDiscrete`` with 3 values for each field: a bin lower than the one in force (0), as in force (1), or a
-      bin higher (2).
     - ``raw``: a ``Dict`` with the field's own values: ``Discrete`` for integers, booleans and choices, ``Box`` for numbers.
 
     Args:
         fields: those of the action.
-        kind: one of the four.
+        kind: one of the three.
 
     Attributes:
         space: of one environment.
 
     Raises:
-        ValueError: when a number has no range, or the kind is none of the four.
+        ValueError: when a number has no range, or the kind is none of the three.
     """
 
     space: spaces.Space[Any]
@@ -56,12 +52,10 @@ class ActionEncoding:
             self.space = spaces.Box(-1.0, 1.0, (width,), np.float32)
         elif kind == "bins":
             self.space = spaces.MultiDiscrete([len(levels) for levels in self._levels])
-        elif kind == "delta":
-            self.space = spaces.MultiDiscrete([len(MOVES)] * width)
         elif kind == "raw":
             self.space = spaces.Dict({field.name: _space(field) for field in self.fields})
         else:
-            raise ValueError(f"Expected the action_space 'box', 'bins', 'delta' or 'raw', got {kind!r}")
+            raise ValueError(f"Expected the action_space 'box', 'bins' or 'raw', got {kind!r}")
         self._low = np.array([field.low for field in self.fields])
         self._high = np.array([field.high for field in self.fields])
         self._is_whole = np.array([field.kind != "number" for field in self.fields])
@@ -74,17 +68,16 @@ class ActionEncoding:
         held = [(columns[name], value) for name, value in values.items() if name in columns]
         self._held = [(column, self.fields[column].number(value)) for column, value in held]
 
-    def rows(self, actions: Any, in_force: np.ndarray | None = None) -> np.ndarray:
+    def rows(self, actions: Any) -> np.ndarray:
         """The numbers of the server for the actions of n environments, shape ``(n, fields)``; held fields have theirs.
 
         Args:
             actions: of shape ``(n, fields)``, or for ``raw`` a mapping of arrays of length n.
-            in_force: rows of the actions in force, for ``delta``.
 
         Raises:
             ValueError: when an action is outside its space; nothing is clipped.
         """
-        rows = self._rows(actions, in_force)
+        rows = self._rows(actions)
         for column, number in self._held:
             rows[:, column] = number
         return rows
@@ -97,7 +90,7 @@ class ActionEncoding:
             nearest.append(np.abs(places - values[:, None]).argmin(1))
         return np.stack(nearest, 1)
 
-    def _rows(self, actions: Any, in_force: np.ndarray | None) -> np.ndarray:
+    def _rows(self, actions: Any) -> np.ndarray:
         if self.kind == "raw":
             return np.stack([np.asarray(actions[field.name], dtype=np.float64).reshape(-1) for field in self.fields], 1)
         table = np.asarray(actions)
@@ -105,8 +98,6 @@ class ActionEncoding:
             raise ValueError(f"Expected actions of shape (n, {len(self.fields)}), got {table.shape}")
         if self.kind == "bins":
             return self._rows_of_indexes(table)
-        if self.kind == "delta":
-            return self._moved(table, in_force)
         if not (np.abs(table) <= 1).all():
             raise ValueError(f"Expected actions from -1 to 1, got {table[~(np.abs(table) <= 1)][:4].tolist()}; clip them")
         share = (table.astype(np.float64) + 1) / 2
@@ -132,17 +123,6 @@ class ActionEncoding:
     def action(self, row: np.ndarray) -> dict[str, Any]:
         """A row of numbers as the server takes it."""
         return read_object(self.fields, row.tolist())
-
-    def _moved(self, table: np.ndarray, in_force: np.ndarray | None) -> np.ndarray:
-        if in_force is None:
-            raise ValueError("There is no action in force to move from; call reset first")
-        if not np.isin(table, range(len(MOVES))).all():
-            raise ValueError(f"Expected an index from 0 to 2 for each field, got {table[:4].tolist()}")
-        moves = MOVES[table.astype(np.int64)]
-        most = [len(levels) - 1 for levels in self._levels]
-        moved = self._rows_of_indexes(np.clip(self.bins(in_force) + moves, 0, most))
-        # A value between two bins stays as it is.
-        return np.where(moves == 0, in_force, moved)
 
     def _rows_of_indexes(self, table: np.ndarray) -> np.ndarray:
         rows = np.empty(table.shape)

@@ -136,7 +136,7 @@ class ServeGymEnv(ServedSpaces, gymnasium.Env[np.ndarray, Any]):
         environment: the one to play. Default ``llmserve``, or with a URL whichever the server has there.
         url: address of a running server. Without one, a server is started on this machine and shared by this process.
         task_id: the task of every reset. Default the server's first.
-        action_space: ``box``, the default, ``bins``, ``delta`` or ``raw``, see :class:`ActionEncoding`.
+        action_space: ``box``, the default, ``bins`` or ``raw``, see :class:`ActionEncoding`.
         observation_space: ``raw`` numbers, the default; ``normalized`` to about 0 to 1 by the server's scales; ``features``,
             from which ServeGym's own networks learn; or ``features_and_server``, for policies that run many servers.
         reset_options: further options of every reset, such as ``config`` or ``traffic``.
@@ -179,7 +179,7 @@ class ServeGymEnv(ServedSpaces, gymnasium.Env[np.ndarray, Any]):
 
     def step(self, action: Any) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
         """Plays the next window."""
-        rows = self._actions.rows(self._actions.batch(action), self._in_force)
+        rows = self._actions.rows(self._actions.batch(action))
         reply = self._connection.request("step", self._actions.action(rows[0]))
         self._in_force = rows
         done = bool(reply["done"])
@@ -277,7 +277,7 @@ class ServeGymVectorEnv(ServedSpaces, VectorEnv[np.ndarray, Any, np.ndarray]):
         """
         if self._action_columns is None:
             raise ResetNeeded("There are no episodes yet; call reset first")
-        rows = self._actions.rows(actions, self._in_force)
+        rows = self._actions.rows(actions)
         ordered = np.empty_like(rows)
         ordered[:, self._action_columns] = rows
         numbers = self._connection.request_rows(ordered)

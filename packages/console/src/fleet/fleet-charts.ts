@@ -1,5 +1,5 @@
 import type { ChartSpec, Limit, SeriesSpec } from '../charts/chart-spec.ts';
-import { amount, count, dollars, latencyText, latencyTick, percent, words } from '../components/format.ts';
+import { amount, count, dollars, latencyText, latencyTick, words } from '../components/format.ts';
 import { REWARD_CHART } from '../lazy/further-charts.ts';
 import { byClass, latency, quantity, startsByClass, wholeTick } from '../llm-server/charts.ts';
 import type { ClassSlo, Frame } from '../state/frame.ts';
@@ -97,20 +97,6 @@ const firstToken: ChartSpec = {
   series: startsByClass,
 };
 
-const betweenTokens: ChartSpec = {
-  id: 'fleet-itl',
-  title: 'Time between tokens',
-  unit: () => 'ITL, ms',
-  question: 'How fast is it?',
-  tick: count,
-  limits: (frame) => classLimits(frame, ({ tpotMs }) => tpotMs),
-  compared: latency('Median', 'inter_token_latency_seconds_p50', 1000),
-  series: () => [
-    { ...latency('Median', 'inter_token_latency_seconds_p50', 1000), tone: 'median' },
-    { ...latency('Slowest 1\u202f%', 'inter_token_latency_seconds_p99', 1000), tone: 'tail' },
-  ],
-};
-
 const perHour = (value: number) => `${dollars(value)}/h`;
 
 const money: ChartSpec = {
@@ -140,33 +126,6 @@ const money: ChartSpec = {
   ],
 };
 
-const caches: ChartSpec = {
-  id: 'fleet-caches',
-  title: 'KV and prefix caches',
-  unit: () => 'share',
-  question: 'How full, and how useful?',
-  tick: percent,
-  compared: quantity('Prefix hits', 'prefix_cache_hit_rate', percent),
-  series: () => [
-    { ...quantity('KV in use', 'kv_cache_usage_perc', percent), tone: 'kv', draw: 'area' },
-    { ...quantity('Fullest replica', 'kv_cache_usage_most', percent), tone: 'tail' },
-    { ...quantity('Prefix hits', 'prefix_cache_hit_rate', percent), tone: 'arrivals', draw: 'dashed' },
-  ],
-};
-
-const waiting: ChartSpec = {
-  id: 'fleet-requests',
-  title: 'Requests in the fleet',
-  unit: () => 'requests',
-  question: 'Who waits?',
-  tick: count,
-  compared: quantity('Waiting', 'num_requests_waiting', count),
-  series: () => [
-    { ...quantity('Waiting', 'num_requests_waiting', count), tone: 'waiting', draw: 'area' },
-    { ...quantity('Running', 'num_requests_running', count), tone: 'running' },
-  ],
-};
-
 const refused: ChartSpec = {
   id: 'fleet-refused',
   title: 'Refused',
@@ -186,12 +145,5 @@ const refused: ChartSpec = {
 /** The charts of a fleet that the page shows at first. */
 export const FLEET_CHARTS: readonly ChartSpec[] = [demand, money, firstToken];
 
-/** The charts of a fleet that are shown on demand. */
-export const FURTHER_FLEET_CHARTS: readonly ChartSpec[] = [
-  replicas,
-  betweenTokens,
-  caches,
-  waiting,
-  refused,
-  REWARD_CHART,
-];
+/** The charts of a fleet that are shown on demand, before those of its other numbers. */
+export const FURTHER_FLEET_CHARTS: readonly ChartSpec[] = [replicas, refused, REWARD_CHART];

@@ -1,8 +1,10 @@
+import { useComputed } from '@preact/signals';
 import type { JSX } from 'preact';
 import { Charts } from '../components/chart-panel.tsx';
 import { tip } from '../components/figure.tsx';
 import { amount, count, dollars, latencyText, percent, words } from '../components/format.ts';
 import { type ClassShare, ClassShares, Meter, Observed, Station, startText } from '../components/stage.tsx';
+import { withOtherCharts } from '../lazy/further-charts.ts';
 import { useConsole } from '../state/console-state.ts';
 import type { ClassTelemetry, Frame, ReplicaTelemetry } from '../state/frame.ts';
 import { FLEET_CHARTS, FURTHER_FLEET_CHARTS } from './fleet-charts.ts';
@@ -79,7 +81,9 @@ export function FleetStage(): JSX.Element {
 }
 
 export function FleetCharts({ further }: { further?: boolean }): JSX.Element {
-  return <Charts specs={further ? FURTHER_FLEET_CHARTS : FLEET_CHARTS} />;
+  const state = useConsole();
+  const { value: others } = useComputed(() => withOtherCharts(state, FLEET_CHARTS, FURTHER_FLEET_CHARTS));
+  return <Charts specs={further ? others : FLEET_CHARTS} />;
 }
 
 /** The part of a class in the requests that arrive. */

@@ -7,9 +7,14 @@ import { amount, count, words } from '../components/format.ts';
 import { addStyles, lazy } from '../components/lazy.tsx';
 import { SERVER_CHARTS } from '../llm-server/charts.ts';
 import { useConsole } from '../state/console-state.ts';
-import { fieldNamed } from '../state/frame.ts';
 import styles from '../styles/environment.css?inline';
-import { chartsOfSchema, FURTHER_SERVER_CHARTS, NO_QUANTITY, REWARD_CHART } from './further-charts.ts';
+import {
+  chartsOfSchema,
+  FURTHER_SERVER_CHARTS,
+  NO_QUANTITY,
+  REWARD_CHART,
+  withOtherCharts,
+} from './further-charts.ts';
 
 addStyles(styles);
 
@@ -88,15 +93,6 @@ export function AnyMoreCharts(): JSX.Element | null {
 /** Further charts of an LLM server, and those of the numbers that its own charts leave out. */
 export function OtherCharts(): JSX.Element {
   const state = useConsole();
-  const specs = useComputed(() => {
-    const frame = state.frames.value[0];
-    const shown = [...SERVER_CHARTS, ...FURTHER_SERVER_CHARTS]
-      .flatMap((spec) => (frame ? spec.series(frame, undefined) : []))
-      .flatMap(({ field }) => (field && fieldNamed(frame.observation, field)) || []);
-    return [
-      ...FURTHER_SERVER_CHARTS,
-      ...chartsOfSchema(state.schemas.value?.observation ?? {}, new Set(shown)),
-    ];
-  });
+  const specs = useComputed(() => withOtherCharts(state, SERVER_CHARTS, FURTHER_SERVER_CHARTS));
   return <Charts specs={specs.value} />;
 }

@@ -2,48 +2,9 @@ import type { Fields } from '../api/wire.ts';
 import type { ChartSpec, SeriesSpec } from '../charts/chart-spec.ts';
 import { type Tone, toneOfClass } from '../charts/palette.ts';
 import { amount, count, signed, words } from '../components/format.ts';
-import {
-  byClass,
-  kvShare,
-  latency,
-  limits,
-  median,
-  quantity,
-  REWARD,
-  wholeTick,
-} from '../llm-server/charts.ts';
-import { type Frame, type GpuMemory, type GpuTelemetry, observed } from '../state/frame.ts';
-
-const betweenTokens: ChartSpec = {
-  id: 'itl',
-  title: 'Time between tokens',
-  unit: () => 'ITL, ms',
-  question: 'How fast is it?',
-  tick: wholeTick,
-  limits: ({ telemetry }) => limits(telemetry.slo, ({ tpotMs }) => tpotMs),
-  compared: latency('Median', 'p50_itl_ms'),
-  series: (frame) => [
-    median(frame, 'p50_itl_ms'),
-    ...byClass(frame, 'median time per output token', ({ tpotP50Ms }) => tpotP50Ms || null),
-  ],
-};
-
-const tokensOut = quantity('Tokens out', 'throughput_tps', (value) => `${count(value)}/s`);
-const requestsIn = quantity('Requests in', 'request_arrival_rate', (value) => `${amount(value)}/s`);
-
-const throughput: ChartSpec = {
-  id: 'throughput',
-  title: 'Work in, work out',
-  unit: () => 'tokens/s',
-  question: 'Does it keep up?',
-  tick: wholeTick,
-  rightTick: fineTick,
-  compared: tokensOut,
-  series: () => [
-    { ...tokensOut, tone: 'tokens', draw: 'area' },
-    { ...requestsIn, tone: 'arrivals', axis: 'right', draw: 'dashed' },
-  ],
-};
+import { kvShare, quantity, REWARD, wholeTick } from '../llm-server/charts.ts';
+import type { ConsoleState } from '../state/console-state.ts';
+import { type Frame, fieldNamed, type GpuMemory, type GpuTelemetry, observed } from '../state/frame.ts';
 
 /** A part of the fullest GPU's memory. */
 const layer = (
@@ -119,12 +80,8 @@ function kvByClass(frame: Frame): SeriesSpec[] {
   );
 }
 
-/** The charts of an LLM server that are shown on demand, in reading order. */
-export const FURTHER_SERVER_CHARTS: readonly ChartSpec[] = [betweenTokens, throughput, memory];
-
-function fineTick(value: number): string {
-  return Number.isInteger(value) ? count(value) : amount(value);
-}
+/** The charts of an LLM server that are shown on demand, before those of its other numbers. */
+export const FURTHER_SERVER_CHARTS: readonly ChartSpec[] = [memory];
 
 /** The GPU with the least memory to spare; of equals, the one with more KV blocks in use. */
 function fullestGpu(frame: Frame): GpuTelemetry | undefined {
@@ -146,6 +103,19 @@ function usedPool({ kvBlocksUsed, kvBlocksTotal }: GpuTelemetry, { kvPool }: Gpu
 const MOST_CHARTS = 24;
 /** Numbers that only count the windows or name something. */
 export const NO_QUANTITY = /^(step|steps|timestep|step_index|step_count|seed|pid|timestamp)$/;
+
+/** Charts, and after them one for each number that neither they nor those of `shown` have. */
+export function withOtherCharts(
+  { frames, schemas }: Pick<ConsoleState, 'frames' | 'schemas'>,
+  shown: readonly ChartSpec[],
+  further: readonly ChartSpec[],
+): readonly ChartSpec[] {
+  const frame = frames.value[0];
+  const fields = [...shown, ...further]
+    .flatMap((spec) => (frame ? spec.series(frame, undefined) : []))
+    .flatMap(({ field }) => (field && fieldNamed(frame.observation, field)) || []);
+  return [...further, ...chartsOfSchema(schemas.value?.observation ?? {}, new Set(fields))];
+}
 
 /** A chart for each number, boolean and choice in an observation, apart from the fields that are shown already. */
 export function chartsOfSchema(observation: Fields, shown: ReadonlySet<string>): ChartSpec[] {

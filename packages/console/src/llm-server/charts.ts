@@ -23,7 +23,7 @@ export function latency(label: string, field: string, unitMs = 1): Quantity {
 }
 
 /** A median latency, drawn as a background to the lines of the request classes where there are some. */
-export function median(frame: Frame, field: string): SeriesSpec {
+function median(frame: Frame, field: string): SeriesSpec {
   const hasClasses = frame.telemetry.classes.length > 0;
   return {
     ...latency('Median', field),
@@ -164,7 +164,7 @@ function sloOfTask(task: Task | undefined): ClassSlo[] {
 }
 
 /** One limit a distinct value, named by its classes where there are several. */
-export function limits(slo: readonly ClassSlo[], of: (limits: ClassSlo) => number | undefined): Limit[] {
+function limits(slo: readonly ClassSlo[], of: (limits: ClassSlo) => number | undefined): Limit[] {
   const byValue = new Map<number, string[]>();
   for (const entry of slo) {
     const value = of(entry);

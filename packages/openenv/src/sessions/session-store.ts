@@ -5,7 +5,6 @@ import { writeReset } from './client-json.ts';
 import { type EnvironmentName, stepDigest } from './journal-digest.ts';
 import { readEntry } from './long-json.ts';
 import type { WrittenReset } from './off-loop-thread.ts';
-import type { StoreUsers } from './sqlite-schema.ts';
 
 /** Log of a server. A pino logger is one. */
 export interface Logger {
@@ -43,7 +42,7 @@ export interface SessionStore {
 }
 
 /** Condition of a store. Counts begin when it is opened. */
-export interface StoreCondition extends Partial<StoreUsers> {
+export interface StoreCondition {
   /** Why entries are not being written, as a sentence; `null` when they are. */
   readonly problem: string | null;
   /** Entries that could not be written. */
@@ -224,7 +223,7 @@ export class StoreMonitor {
     this.#logger.error({ session: sessionLabel(session), damage }, 'a session is damaged');
   }
 
-  get condition(): Omit<StoreCondition, 'bytes' | keyof StoreUsers> {
+  get condition(): Omit<StoreCondition, 'bytes'> {
     return {
       problem: this.#problem(),
       failedWrites: this.#failedWrites,

@@ -1,7 +1,6 @@
 import { hash } from 'node:crypto';
 import { closeSync, constants, fstatSync, openSync, readSync, statSync, writeSync } from 'node:fs';
-import { hostname } from 'node:os';
-import type { DatabaseSync, StatementSync } from 'node:sqlite';
+import type { DatabaseSync } from 'node:sqlite';
 import { resetDigest, stepDigest } from './journal-digest.ts';
 import { ENTRY_BYTES, SESSION_BYTES } from './session-store.ts';
 import type { StoredTables } from './sqlite-file.ts';
@@ -39,10 +38,6 @@ CREATE TABLE IF NOT EXISTS free_key (key INTEGER PRIMARY KEY) STRICT;
 CREATE TABLE IF NOT EXISTS client (id TEXT PRIMARY KEY, bytes INTEGER NOT NULL) STRICT, WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS client_bytes ON client (bytes);
 CREATE TABLE IF NOT EXISTS clock (one INTEGER PRIMARY KEY CHECK (one = 1), ms INTEGER NOT NULL) STRICT;
-CREATE TABLE IF NOT EXISTS store_user (
-  owner TEXT PRIMARY KEY, process INTEGER NOT NULL, host TEXT NOT NULL, program TEXT NOT NULL,
-  seen_at INTEGER NOT NULL, is_open INTEGER NOT NULL
-) STRICT;
 INSERT INTO clock (one, ms) VALUES (1, 0) ON CONFLICT DO NOTHING;
 CREATE TRIGGER IF NOT EXISTS session_added AFTER INSERT ON session BEGIN
   INSERT INTO client (id, bytes) VALUES (new.client, new.bytes)
@@ -109,12 +104,6 @@ const SESSION_SQL = {
   saveClock: 'UPDATE clock SET ms = max(ms, ?)',
   pages: 'SELECT page_count AS pages, freelist_count AS free FROM pragma_page_count, pragma_freelist_count',
   pageSize: 'SELECT page_size FROM pragma_page_size',
-  readUsers: 'SELECT * FROM store_user ORDER BY rowid',
-  addUser:
-    'INSERT INTO store_user (owner, process, host, program, seen_at, is_open) VALUES (?, ?, ?, ?, ?, 1)',
-  userSeen: 'UPDATE store_user SET seen_at = ? WHERE owner = ?',
-  userGone: 'UPDATE store_user SET is_open = 0 WHERE owner = ?',
-  removeUser: 'DELETE FROM store_user WHERE owner = ?',
   hasSessions: 'SELECT EXISTS (SELECT 1 FROM session) AS yes',
 };
 
@@ -150,56 +139,6 @@ export const SESSION_TABLES: StoredTables<keyof typeof SESSION_SQL> = {
   formerFormat: 'SELECT user_version AS format FROM pragma_user_version',
   sql: SESSION_SQL,
 };
-
-/** Servers note every minute of serving that they run, ms. */
-const SEEN_MS = 180_000;
-
-/** A server that keeps its sessions in the same file. */
-interface StoreUser {
-  readonly process: number;
-  readonly host: string;
-  /** Path of its program. */
-  readonly program: string;
-}
-
-/** The servers that used a file before one opened it. */
-export interface StoreUsers {
-  /** Other servers that have the file open. */
-  readonly sharedWith: readonly StoreUser[];
-  /** Program of the last server, when it is another one. */
-  readonly lastProgram: string | null;
-}
-
-/** Notes in a file that a server uses it. @param now Time for which the file has been served, ms. */
-export function enterStore(
-  statements: Readonly<Record<'readUsers' | 'addUser' | 'removeUser', StatementSync>>,
-  owner: string,
-  now: number,
-  program: string,
-): StoreUsers {
-  type UserRow = StoreUser & { owner: string; is_open: number; seen_at: number };
-  const rows = statements.readUsers.all() as unknown as UserRow[];
-  const last = rows.at(-1)?.program ?? program;
-  const isThere = (row: UserRow) => row.is_open === 1 && isRunning(row, now - row.seen_at);
-  const sharedWith = rows.filter(isThere);
-  for (const row of rows) {
-    if (!sharedWith.includes(row)) statements.removeUser.run(row.owner);
-  }
-  statements.addUser.run(owner, process.pid, hostname(), program, now);
-  return { sharedWith, lastProgram: last === program ? null : last };
-}
-
-/** A server of another machine, as of another container, is taken to run while it was seen lately. */
-function isRunning({ process: id, host }: StoreUser, unseenMs: number): boolean {
-  if (host !== hostname()) return unseenMs < SEEN_MS;
-  if (id === process.pid) return false;
-  try {
-    process.kill(id, 0);
-    return true;
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'EPERM';
-  }
-}
 
 /** Bytes of a mark: ten of the digest of the session's id, six of a number. */
 const MARK_BYTES = 16;

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
-import { execFile, spawn } from 'node:child_process';
+import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { once } from 'node:events';
 import {
   closeSync,
   cpSync,
@@ -316,33 +315,6 @@ test('a file that has become large is pruned, the most of one client first, and 
   assert.ok(size < full / 4, `${size} of ${full} bytes`);
 });
 
-test('a store names the other servers of its file that run, and the program that used it last', async (t) => {
-  const path = temporaryFile(t);
-  const condition = async (program: string) => {
-    const store = openSqliteStore(path, { program });
-    await store.close();
-    const { sharedWith, lastProgram } = store.condition!();
-    return [sharedWith!.map(({ process, program }) => [process, program]), lastProgram];
-  };
-  assert.deepEqual(await condition('/a/main.ts'), [[], null]);
-  assert.deepEqual(await condition('/a/main.ts'), [[], null]);
-  assert.deepEqual(await condition('/b/main.ts'), [[], '/a/main.ts']);
-  const program = fileURLToPath(new URL('../fixtures/durable-server.ts', import.meta.url));
-  const child = spawn(process.execPath, [program, path], { stdio: ['ignore', 'pipe', 'inherit'] });
-  t.after(() => child.kill('SIGKILL'));
-  await once(child.stdout, 'data');
-  assert.deepEqual((await condition('/b/main.ts'))[0], [[child.pid, program]]);
-  child.kill('SIGKILL');
-  await once(child, 'exit');
-  assert.deepEqual((await condition('/b/main.ts'))[0], []);
-  const database = new DatabaseSync(path);
-  database.exec(
-    `INSERT INTO store_user VALUES ('x', 1, 'elsewhere', '/app/main.ts', 0, 1), ('y', 2, 'elsewhere', '/app/main.ts', -999999, 1)`,
-  );
-  database.close();
-  assert.deepEqual((await condition('/b/main.ts'))[0], [[1, '/app/main.ts']]);
-});
-
 test('a file with pages of another size is used as it is', async (t) => {
   const path = temporaryFile(t);
   const old = new DatabaseSync(path);
@@ -411,12 +383,12 @@ test('sessions go on beside the runs of a leaderboard, which servers kept in the
   assert.equal(await wholeOrTold(path, ids), 20);
 });
 
-test('sessions of format 2 go on, also beside the table of servers that it had first', async (t) => {
+test('sessions of format 2 go on, also beside the tables of servers that files had once', async (t) => {
   const path = temporaryFile(t);
   const { ids, close } = await played(path);
   await close();
   const former = new DatabaseSync(path);
-  former.exec(`PRAGMA user_version = 2; DROP TABLE store_format; DROP TABLE store_user; CREATE TABLE server (
+  former.exec(`PRAGMA user_version = 2; DROP TABLE store_format; CREATE TABLE store_user (owner TEXT); CREATE TABLE server (
     owner TEXT PRIMARY KEY, process INTEGER NOT NULL, host TEXT NOT NULL, program TEXT NOT NULL, is_open INTEGER NOT NULL
   ) STRICT`);
   former.close();

@@ -35,13 +35,11 @@ import {
 import {
   AcknowledgedMarks,
   type EntryRow,
-  enterStore,
   type Mark,
   markOf,
   RESET_STEP,
   SESSION_TABLES,
   type SessionRow,
-  type StoreUsers,
   setNumber,
 } from './sqlite-schema.ts';
 
@@ -54,8 +52,6 @@ function defaultOptions(maxBytes = 2 ** 30) {
     maxClientBytes: Math.ceil(maxBytes / 4),
     /** Longest wait for a database that another process has locked, ms. Default 5 s. */
     lockTimeoutMs: LOCK_TIMEOUT_MS,
-    /** Path of the program, for other servers that open the file. Default: that of the process. */
-    program: process.argv[1] ?? '',
   };
 }
 type SqliteSessionStoreOptions = Readonly<ReturnType<typeof defaultOptions>>;
@@ -187,7 +183,6 @@ class SqliteSessionStore implements SessionStore {
   readonly #options: SqliteSessionStoreOptions;
   readonly #file: SessionFile;
   readonly #marks: AcknowledgedMarks;
-  readonly #users: StoreUsers;
   readonly #monitor: StoreMonitor;
   readonly #pageBytes: number;
   readonly #clockAtStart: number;
@@ -206,7 +201,7 @@ class SqliteSessionStore implements SessionStore {
   constructor(path: string, options: SqliteSessionStoreOptions) {
     this.#path = path;
     this.#options = options;
-    const { maxBytes, program, logger } = options;
+    const { maxBytes, logger } = options;
     this.#monitor = new StoreMonitor(logger);
     let file: SessionFile | undefined;
     try {
@@ -215,7 +210,6 @@ class SqliteSessionStore implements SessionStore {
       this.#pageBytes = (this.#statements.pageSize.get() as { page_size: number }).page_size;
       file.database.exec(`PRAGMA max_page_count = ${Math.max(1, Math.floor(maxBytes / this.#pageBytes))}`);
       this.#clockAtStart = (this.#statements.readClock.get() as { ms: number }).ms;
-      this.#users = enterStore(file.statements, this.#owner, this.#clockAtStart, program);
       this.#marks = new AcknowledgedMarks(`${path}-marks`);
       if (this.#marks.isNew && (this.#statements.hasSessions.get() as { yes: number }).yes === 1) {
         logger.warn({ path: `${path}-marks` }, 'sessions that lost their last steps cannot be told');
@@ -269,7 +263,7 @@ class SqliteSessionStore implements SessionStore {
     } catch {
       // The size of a locked or damaged file is not known; `problem` says why.
     }
-    return { ...this.#monitor.condition, bytes, ...this.#users };
+    return { ...this.#monitor.condition, bytes };
   }
 
   async close(): Promise<void> {
@@ -281,9 +275,8 @@ class SqliteSessionStore implements SessionStore {
     this.#isClosed = true;
     try {
       this.#statements.saveClock.run(this.#now);
-      this.#statements.userGone.run(this.#owner);
     } catch {
-      // Another process may hold the lock. The clock loses a minute, and the next server sees from the process that this one ended.
+      // Another process may hold the lock. The clock loses a minute.
     }
     this.#file.close();
     this.#marks.close();
@@ -494,11 +487,7 @@ class SqliteSessionStore implements SessionStore {
 
   /** Deletes what is too old or too much, a little at a time, and gives the room back. */
   async #keepUp(): Promise<void> {
-    const { saveClock } = this.#statements;
-    await this.#file.retried(() => {
-      saveClock.run(this.#now);
-      this.#statements.userSeen.run(this.#now, this.#owner);
-    });
+    await this.#file.retried(() => this.#statements.saveClock.run(this.#now));
     while (await this.#pruned(() => this.#deleteUnused())) await nextTurn();
     const { maxBytes } = this.#options;
     const used = () => (this.#pages().pages - this.#pages().free) * this.#pageBytes;

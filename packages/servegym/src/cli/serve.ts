@@ -207,7 +207,6 @@ async function serve(options: OptionValues<typeof serveOptions>): Promise<Verdic
   for (const id of server.below) console.log(`${id}: ${server.url}/${id}/web/`);
   tellOthers(server, token.length === 0 && 'the server asks for no token', 'SERVEGYM_TOKEN');
   if (server.keepsSessions) console.log(`Sessions are kept in ${store}`);
-  for (const note of server.storageNotes) console.log(`note: ${note}`);
   if (server.realMode) {
     const { baseUrl, maxRequestsPerStep } = server.realMode;
     console.log(`Real mode: each step sends up to ${counted(maxRequestsPerStep, 'request')} to ${baseUrl}`);

@@ -1,5 +1,5 @@
 import { existsSync, mkdirSync } from 'node:fs';
-import { homedir, hostname, tmpdir } from 'node:os';
+import { homedir, tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { loadOptional } from '@servegym/environments';
 import { type Logger, openSqliteStore, type SessionStore } from '@servegym/openenv';
@@ -71,17 +71,6 @@ export class SharedStorage {
     }
     this.#address = address;
     this.#options = options;
-  }
-
-  /** Sentences on who else uses the file, for the person who starts the server. */
-  async notes(): Promise<string[]> {
-    const { sharedWith = [], lastProgram } = (await this.#store)?.condition?.() ?? {};
-    const shared = sharedWith.map(
-      ({ process, host, program }) =>
-        `process ${process}${host === hostname() ? '' : ` on ${host}`} (${program}) keeps its sessions in the same place. To keep them apart, choose another file with --store`,
-    );
-    const wasOther = sharedWith.length === 0 && lastProgram;
-    return wasOther ? [`the sessions there were last served by ${lastProgram}`] : shared;
   }
 
   /** The store for one more user; it closes when the last of them closes theirs. @throws InputError when it cannot be used */

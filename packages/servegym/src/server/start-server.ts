@@ -115,8 +115,6 @@ export async function startServer({
       ...listening,
       /** True where sessions outlive the process. */
       keepsSessions: servers.some(({ sessions }) => sessions.durable),
-      /** Sentences on who else keeps sessions in the same file. */
-      storageNotes: (await storage?.notes()) ?? [],
       /** True where `/web/` is the console. */
       hasConsole: options.mode !== 'production',
       /** Ids of the environments below the one at the root. */
