@@ -104,48 +104,6 @@ def test_an_episode_ends_by_its_time_limit(llmserve_url):
     env.close()
 
 
-def test_observations_are_normalized_by_the_scales_of_the_schema(llmserve_url):
-    raw, normalized = (
-        gymnasium.make(
-            "ServeGym/LLMServe-v1", url=llmserve_url, task_id="bursty_workload", observation_space=observation_space
-        )
-        for observation_space in ("raw", "normalized")
-    )
-    names = raw.unwrapped.observation_names
-    assert normalized.unwrapped.observation_names == names
-    properties = HttpApi(llmserve_url).get("schema")["observation"]["properties"]
-    server = properties.pop("server")["properties"]
-    nested = {**server, **{f"free.{knob}": schema for knob, schema in server.pop("free")["properties"].items()}}
-    relative = properties.pop("relative")["properties"]
-    described = {
-        **properties,
-        **{f"relative.{name}": schema for name, schema in relative.items()},
-        **{f"server.{name}": schema for name, schema in nested.items()},
-    }
-    scales = {name: schema.get("normalization") for name, schema in described.items()}
-    assert scales["queue_depth"]["transform"] == "log1p"
-    assert scales["gpu_memory_used_gb"]["transform"] == "linear"
-    assert scales["step_index"] is None
-    logarithmic = np.array([(scales[name] or {}).get("transform") == "log1p" for name in names])
-    divisors = np.array([scales[name]["divisor"] if scales[name] else 1 for name in names])
-    seen, expected = normalized.reset(seed=4)[0], raw.reset(seed=4)[0]
-    for _ in range(5):
-        assert normalized.observation_space.contains(seen)
-        values = np.where(logarithmic, np.log1p(expected), expected) / divisors
-        np.testing.assert_allclose(seen, values, rtol=1e-5)
-        action = raw.action_space.sample()
-        seen, expected = normalized.step(action)[0], raw.step(action)[0]
-    assert expected[names.index("gpu_memory_used_gb")] > 1 > seen[names.index("gpu_memory_used_gb")] > 0
-    assert normalized.observation_space.high[names.index("kv_cache_occupancy")] == 1
-    raw.close()
-    normalized.close()
-
-
-def test_a_server_without_scales_is_told_from_one_that_has_them(inferencegym_url):
-    with pytest.raises(ValueError, match="NormalizeObservation"):
-        ServeGymEnv(url=inferencegym_url, observation_space="normalized")
-
-
 def test_seeds_that_are_drawn_follow_from_the_given_one(llmserve_url):
     env = ServeGymEnv(url=llmserve_url)
 
@@ -190,7 +148,7 @@ def test_box_actions_reach_every_value_and_none_outside(llmserve_url):
     env.close()
 
 
-@pytest.mark.parametrize("observation_space", ["raw", "normalized", "features"])
+@pytest.mark.parametrize("observation_space", ["raw", "features"])
 def test_a_vector_of_environments_plays_what_single_ones_play(llmserve_url, observation_space):
     count, steps, seed = 4, 65, 11
     vector = gymnasium.make_vec(

@@ -68,15 +68,13 @@ describe('the page for plans', () => {
       assert.equal(await view.locator('.xy circle').count(), plans);
       assert.match(await view.getByLabel('Command for vLLM').inputValue(), /^vllm serve /);
       const download = page.page.waitForEvent('download');
-      await page.button('Save as CSV').click();
-      const [header, ...lines] = readFileSync((await (await download).path())!, 'utf8')
-        .trim()
-        .split('\r\n');
-      assert.match(header, /^profile,.*usd_per_hour.*confidence\.usd_per_hour\.low.*,command$/);
+      await view.getByRole('link', { name: 'Save as JSON' }).click();
+      const saved = JSON.parse(readFileSync((await (await download).path())!, 'utf8'));
+      assert.deepEqual(saved, JSON.parse(answer.trim().split('\n').at(-1)!).result);
       await view.getByText('On assumptions, to be measured').click();
       const riskier = await view.getByLabel('Plans on assumptions').locator('tbody tr').count();
       assert.ok(riskier > 0);
-      assert.equal(lines.length, plans + riskier);
+      assert.deepEqual([saved.plans.length, saved.riskier.length], [plans, riskier]);
       const overflow = await page.page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
       assert.equal(overflow, 0);
       await assertAccessible(page, 'a plan');

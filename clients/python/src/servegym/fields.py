@@ -12,14 +12,6 @@ BESIDE = ("done", "reward", "metadata")
 
 
 @dataclass(frozen=True)
-class Scale:
-    """Scale that brings a figure to about 0 to 1: itself, or log(1 + itself), over ``divisor``."""
-
-    transform: Literal["linear", "log1p"]
-    divisor: float
-
-
-@dataclass(frozen=True)
 class Field:
     """One number of a row.
 
@@ -29,7 +21,6 @@ class Field:
         low, high: its range, infinite where the schema has no bound. Of a choice, the range of its index.
         values: what the indexes of a choice stand for.
         default: what the schema fills in, or ``None``.
-        scale: its ``normalization``, where the schema has one.
         bins: its ``bins``, as numbers: values that learners choose from.
         bins_by_ratio: whether the nearest bin is that of the nearest logarithm.
     """
@@ -40,7 +31,6 @@ class Field:
     high: float
     values: tuple[Any, ...] = ()
     default: Any = None
-    scale: Scale | None = None
     bins: tuple[float, ...] = ()
     bins_by_ratio: bool = False
 
@@ -125,7 +115,7 @@ def _unbinned(name: str, schema: dict[str, Any]) -> list[Field]:
         high = schema.get("maximum", schema.get("exclusiveMaximum", math.inf))
         kind: Literal["integer", "number"] = "integer" if type_ == "integer" else "number"
         # Zod bounds integers by the largest safe one, which is no bound.
-        return [Field(name, kind, _bound(low), _bound(high), (), default, _scale(name, schema))]
+        return [Field(name, kind, _bound(low), _bound(high), (), default)]
     if type_ == "array":
         items = schema.get("prefixItems") or [schema.get("items", {})] * schema.get("minItems", 0)
         if items and schema.get("maxItems", len(items)) == len(items):
@@ -134,16 +124,6 @@ def _unbinned(name: str, schema: dict[str, Any]) -> list[Field]:
         inner = schema.get("properties", {})
         return [field for key, each in inner.items() for field in _fields(f"{name}.{key}", each)]
     raise ValueError(f"The property {name!r} is no number, boolean, choice, or object or list of them: {schema}")
-
-
-def _scale(name: str, schema: dict[str, Any]) -> Scale | None:
-    normalization = schema.get("normalization")
-    if normalization is None:
-        return None
-    scale = Scale(normalization["transform"], float(normalization["divisor"]))
-    if scale.transform not in ("linear", "log1p"):
-        raise ValueError(f"The normalization of {name!r} is neither linear nor log1p: {normalization}")
-    return scale
 
 
 def _bound(value: float) -> float:

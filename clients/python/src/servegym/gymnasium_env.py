@@ -116,10 +116,10 @@ def _default(field: Field, given: dict[str, Any]) -> float:
 def _observation_encoding(
     schema: dict[str, Any], fields: tuple[Field, ...], actions: ActionEncoding, kind: ObservationSpace
 ) -> FeatureEncoding | ObservationEncoding:
-    if kind in ("raw", "normalized"):
-        return ObservationEncoding(fields, normalize=kind == "normalized")
+    if kind == "raw":
+        return ObservationEncoding(fields)
     if kind not in ("features", "features_and_server"):
-        known = "'raw', 'normalized', 'features' or 'features_and_server'"
+        known = "'raw', 'features' or 'features_and_server'"
         raise ValueError(f"Expected the observation_space {known}, got {kind!r}")
     with_server = kind == "features_and_server"
     return FeatureEncoding(schema.get("features", []), fields, actions.fields, with_server=with_server)
@@ -137,8 +137,7 @@ class ServeGymEnv(ServedSpaces, gymnasium.Env[np.ndarray, Any]):
         url: address of a running server. Without one, a server is started on this machine and shared by this process.
         task_id: the task of every reset. Default the server's first.
         action_space: ``box``, the default, ``bins`` or ``raw``, see :class:`ActionEncoding`.
-        observation_space: ``raw`` numbers, the default; ``normalized`` to about 0 to 1 by the server's scales; ``features``,
-            from which ServeGym's own networks learn; or ``features_and_server``, for policies that run many servers.
+        observation_space: ``raw`` numbers, the default; ``features``, from which ServeGym's own networks learn; or ``features_and_server``, for policies that run many servers.
         reset_options: further options of every reset, such as ``config`` or ``traffic``.
         token: sent as ``authorization: Bearer``.
         timeout_s: how long a reply may take, s. Default 60.

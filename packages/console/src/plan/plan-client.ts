@@ -11,7 +11,7 @@ export interface PlannedModel {
 }
 
 /** All plans of a request, as `servegym plan --json` prints them. */
-export type PlanResult = ReturnType<typeof planResult.json>;
+type PlanResult = ReturnType<typeof planResult.json>;
 
 /** How the search of a plan goes. */
 export type SearchState = Parameters<NonNullable<Parameters<typeof planFleet>[3]['onSearch']>>[0];

@@ -4,9 +4,8 @@ import { startTheme } from '../charts/palette.ts';
 import { XYChartBox } from '../charts/xy-chart.tsx';
 import { Button, PageHeader } from '../components/controls.tsx';
 import { count } from '../components/format.ts';
-import { saveCsv } from '../panels/csv.ts';
 import { Sections } from '../report/sections.tsx';
-import { Planning, type PlanResult, type SearchState, type TypedLimits } from './plan-client.ts';
+import { Planning, type SearchState, type TypedLimits } from './plan-client.ts';
 
 /** Traffic without a file: by default that of a chat, four requests a second. */
 const TRAFFIC_FIELDS = [
@@ -244,13 +243,14 @@ function Answer({ planning }: { planning: Planning }): JSX.Element | null {
       )}
       <Sections sections={sections.value} />
       {result && result.plans.length > 0 && (
-        <Button look="small" text="Save as CSV" onClick={() => saveCsv('plans', rowsOf(result))} />
+        <a
+          class="button small"
+          href={`data:application/json,${encodeURIComponent(JSON.stringify(result, null, 2))}`}
+          download="plans.json"
+        >
+          Save as JSON
+        </a>
       )}
     </section>
   );
-}
-
-/** Plans with the first of their commands, as rows of CSV. */
-function rowsOf({ plans, riskier }: PlanResult) {
-  return [...plans, ...riskier].map(({ commands, ...plan }) => ({ ...plan, command: commands[0]?.line }));
 }

@@ -21,10 +21,7 @@ import {
   storeError,
 } from './session-store.ts';
 
-/**
- * Last format of the sessions, which each has in its hash. Only those with a compressed reset have format 3. Those without
- * one have format 2, or format 1, which had no clients, no digests and no count of steps.
- */
+/** Last format of the sessions, which each has in its hash. Only those with a compressed reset have format 3; those without one have format 2. */
 const FORMAT = 3;
 
 /** The answer of `take`; empty when the session has actions and no reset, and the format alone when it is a later one. */
@@ -37,7 +34,6 @@ type RedisSession = [
   steps: string,
   digest: string,
   actions: string[],
-  isFormat1: 0 | 1,
 ];
 
 /** Sessions of a client that one write looks at to make room. */
@@ -128,16 +124,13 @@ const REDIS_SCRIPTS = {
       return {}
     end
     local format = redis.call('HGET', session, 'format')
-    if tonumber(format or 1) > ${FORMAT} then return {format} end
+    if tonumber(format or 2) > ${FORMAT} then return {format} end
     redis.call('HSET', session, 'owner', owner)
     redis.call('PEXPIRE', session, retention)
     redis.call('PEXPIRE', actions, retention)
     local kept = redis.call('HMGET', session, 'environment', 'version', 'episode', 'reset', 'client', 'steps', 'digest')
-    local isFormat1 = not format and not kept[6] and not kept[7]
     for field = 1, 7 do kept[field] = kept[field] or '' end
     kept[8] = redis.call('LRANGE', actions, 0, -1)
-    if isFormat1 then kept[6] = tostring(#kept[8]) end
-    kept[9] = isFormat1 and 1 or 0
     return kept`,
   remove: `${COMMON}${QUOTA}
     local kept = redis.call('HMGET', session, 'owner', 'client')
@@ -256,10 +249,9 @@ function redisStore(redis: Redis, options: RedisSessionStoreOptions): SessionSto
           `The session has format ${kept[0]}, this version reads formats up to ${FORMAT}. ${remedy}.`,
         );
       }
-      const [environmentId, version, episodeId, reset, client, , keptDigest, actions, isFormat1] = kept;
+      const [environmentId, version, episodeId, reset, client, , digest, actions] = kept;
       const environment = { id: environmentId, version };
-      const digest = isFormat1 ? digestOf(id, kept) : keptDigest;
-      const damage = damageOf(id, kept, digest);
+      const damage = damageOf(id, kept);
       if (damage !== undefined) damaged(id, damage);
       const about = { environment, client, episodeId };
       return storedSession(about, [reset, ...actions], damage, journal(id, environment, client, digest));
@@ -382,15 +374,16 @@ function replication(redis: Redis, replicaMs: number) {
   };
 }
 
-/** Damage to a kept session, as a sentence. @param digest that it ought to have */
-function damageOf(id: string, kept: RedisSession, digest: string): string | undefined {
-  const [, , , , , steps, , actions] = kept;
+/** Damage to a kept session, as a sentence. */
+function damageOf(id: string, kept: RedisSession): string | undefined {
+  const [, , , , , steps, digest, actions] = kept;
   const missing = Number(steps) - actions.length;
   if (missing > 0) return `${missing} of its ${steps} steps are missing.`;
   if (missing !== 0) return `it has ${actions.length} steps, not ${steps || 'any'}.`;
-  return digestOf(id, kept) === digest ? undefined : 'its entries were changed.';
-}
-
-function digestOf(id: string, [environment, version, episodeId, reset, , , , actions]: RedisSession): string {
-  return actions.reduce(stepDigest, resetDigest(id, { id: environment, version }, episodeId, reset));
+  const [environment, version, episodeId, reset] = kept;
+  const expected = actions.reduce(
+    stepDigest,
+    resetDigest(id, { id: environment, version }, episodeId, reset),
+  );
+  return expected === digest ? undefined : 'its entries were changed.';
 }

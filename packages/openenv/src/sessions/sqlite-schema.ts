@@ -1,8 +1,5 @@
 import { hash } from 'node:crypto';
 import { closeSync, constants, fstatSync, openSync, readSync, statSync, writeSync } from 'node:fs';
-import type { DatabaseSync } from 'node:sqlite';
-import { resetDigest, stepDigest } from './journal-digest.ts';
-import { ENTRY_BYTES, SESSION_BYTES } from './session-store.ts';
 import type { StoredTables } from './sqlite-file.ts';
 
 /** In the place of a step, for the reset, which is the first entry of a journal. */
@@ -107,35 +104,16 @@ const SESSION_SQL = {
   hasSessions: 'SELECT EXISTS (SELECT 1 FROM session) AS yes',
 };
 
-/** Sessions of format 1 had no clients and no digests, and the options of their resets in a column. */
-function fromFormat1(database: DatabaseSync): void {
-  database.exec(`ALTER TABLE session RENAME TO former_session; DROP INDEX session_used_at; ${SCHEMA}`);
-  const addSession = database.prepare(
-    `INSERT INTO session (key, id, environment, version, owner, client, episode_id, number, bytes, used_at)
-       SELECT key, id, environment, version, owner, '', episode_id, 1, ?, 0 FROM former_session WHERE key = ?`,
-  );
-  const addEntry = database.prepare('INSERT INTO entry (session, step, text, digest) VALUES (?, ?, ?, ?)');
-  const actions = database.prepare('SELECT action FROM action WHERE session = ? ORDER BY step');
-  type FormerSession = SessionRow & { readonly id: string; readonly reset: string };
-  const former = database.prepare('SELECT * FROM former_session').all() as unknown as FormerSession[];
-  for (const { key, id, environment, version, episode_id, reset } of former) {
-    const texts = [reset, ...(actions.all(key) as { action: string }[]).map(({ action }) => action)];
-    addSession.run(SESSION_BYTES + texts.join('').length + ENTRY_BYTES * texts.length, key);
-    let digest = '';
-    for (const [index, text] of texts.entries()) {
-      const name = { id: environment, version };
-      digest = index === 0 ? resetDigest(id, name, episode_id, text) : stepDigest(digest, text);
-      addEntry.run(key, index + RESET_STEP, text, digest);
-    }
-  }
-  database.exec('DROP TABLE former_session; DROP TABLE action');
+/** No version with format 1 was published. */
+function refuseFormat1(): never {
+  throw new Error('its sessions have format 1, which this version reads no more. Choose another file');
 }
 
 export const SESSION_TABLES: StoredTables<keyof typeof SESSION_SQL> = {
   part: 'sessions',
   schema: SCHEMA,
   // Format 3 compresses long resets, and is else as format 2.
-  steps: [fromFormat1, ''],
+  steps: [refuseFormat1, ''],
   formerFormat: 'SELECT user_version AS format FROM pragma_user_version',
   sql: SESSION_SQL,
 };

@@ -346,29 +346,13 @@ test('a file that cannot be used says why', async (t) => {
   );
 });
 
-test('sessions of format 1, the first that there was, go on', async (t) => {
+test('sessions of format 1, which no published version had, are refused with a sentence', (t) => {
   const path = temporaryFile(t);
   const former = new DatabaseSync(path);
-  former.exec(`PRAGMA journal_mode = WAL;
-    CREATE TABLE session (
-      key INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, environment TEXT NOT NULL, version TEXT NOT NULL,
-      owner TEXT NOT NULL, episode_id TEXT NOT NULL, reset TEXT NOT NULL, used_at INTEGER NOT NULL
-    ) STRICT;
-    CREATE INDEX session_used_at ON session (used_at);
-    CREATE TABLE action (
-      session INTEGER NOT NULL, step INTEGER NOT NULL, action TEXT NOT NULL, PRIMARY KEY (session, step)
-    ) STRICT, WITHOUT ROWID;
-    PRAGMA user_version = 1;
-    INSERT INTO session VALUES (3, 'a', 'counter', '1', 'x', 'e', '{"seed":1}', 1795000000000);
-    INSERT INTO action VALUES (3, 0, '{"amount":2}'), (3, 1, '{"amount":3}');`);
+  former.exec('CREATE TABLE session (key INTEGER PRIMARY KEY) STRICT; PRAGMA user_version = 1;');
   former.close();
-  const store = openStore(t, path);
-  const stored = await store.take('a');
-  assert.deepEqual([stored?.damage, stored?.reset], [undefined, { seed: 1 }]);
-  assert.deepEqual(stored?.actions, [{ amount: 2 }, { amount: 3 }]);
-  await stored?.journal.step(2, { amount: 4 });
-  assert.equal((await store.take('a'))?.actions.length, 3);
-  assert.deepEqual(checkSqliteStore(path), { sessions: 1, problems: [] });
+  const message = /its sessions have format 1, which this version reads no more\. Choose another file/;
+  assert.throws(() => openSqliteStore(path), { code: 'STORE_ERROR', message });
 });
 
 test('sessions go on beside the runs of a leaderboard, which servers kept in the same file once', async (t) => {

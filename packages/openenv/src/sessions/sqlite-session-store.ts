@@ -156,6 +156,7 @@ export function checkSqliteStore(path: string) {
     const faults = database.prepare('PRAGMA integrity_check(20)').all() as { integrity_check: string }[];
     for (const { integrity_check: fault } of faults) if (fault !== 'ok') problems.push(`SQLite: ${fault}.`);
     if (format === 0) problems.push(`There are no sessions in it; its marks tell of up to ${marked}.`);
+    if (format === 1) problems.push('Its sessions have format 1, which this version reads no more.');
     if (format < READABLE_FORMAT) return { sessions, problems };
     const marks = marked > 0 ? new AcknowledgedMarks(`${path}-marks`) : undefined;
     const entriesOf = database.prepare(sql.readEntries);

@@ -478,29 +478,6 @@ describe('sessions in Redis', () => {
     assert.deepEqual((await here.take('a'))!.actions, [{ value: 1 }, { value: 2 }, { value: 4 }]);
   });
 
-  it('of format 1, the first that there was, go on', async (t) => {
-    const client = clientOf(t);
-    // As commit 46728fef wrote it.
-    const about = {
-      owner: '1e61227e',
-      environment: 'counter',
-      version: '1',
-      episode: 'e',
-      reset: '{"seed":1}',
-    };
-    await client.hset('openenv:session:old', about);
-    await client.rpush('openenv:session:old:actions', '{"amount":2}', '{"amount":3}');
-    for (const store of [here, there]) {
-      const { reset, actions, damage } = (await store.take('old'))!;
-      assert.deepEqual([damage, reset, actions], [undefined, { seed: 1 }, [{ amount: 2 }, { amount: 3 }]]);
-    }
-    await (await here.take('old'))!.journal.step(2, { amount: 4 });
-    const taken = (await there.take('old'))!;
-    assert.deepEqual([taken.damage, taken.actions.length], [undefined, 3]);
-    await taken.journal.reset('episode-2', {});
-    assert.equal((await here.take('old'))!.damage, undefined);
-  });
-
   it('of format 2, before sessions told their format, go on', async (t) => {
     const client = clientOf(t);
     await here.open('untold', ENVIRONMENT, 'ada').reset('episode-1', { seed: 1 });
