@@ -83,7 +83,7 @@ function playedOn(scenario: string, taskId: string, times: number, seed: number)
 }
 
 export default benchmark({
-  what: 'Mean return over the default, with its 95 % interval, share of the requests inside their objectives, in all and in calm windows (those of other phases than the busiest), and processor time of a decision, of policies on servers and traffic that policies of any server were never trained on, or on their training distribution: names of the catalogue, or files of `servegym train`, divided by commas. Every policy plays the same requests.',
+  what: 'Mean return over the default, and its paired difference to that of the first policy, with 95 % intervals, share of the requests inside their objectives, in all and in calm windows (those of other phases than the busiest), and processor time of a decision, of policies on servers and traffic that policies of any server were never trained on, or on their training distribution: names of the catalogue, or files of `servegym train`, divided by commas. Every policy plays the same requests.',
   options: {
     policies: 'rule,steady-state,ppo,any-server',
     task: 'bursty_workload',
@@ -95,19 +95,29 @@ export default benchmark({
   },
   async *run({ policies, task: taskId, scenarios, split, episodes, times }) {
     const seeds = firstSeeds(split as 'test', episodes);
+    const first = new Map<string, readonly number[]>();
+    const standards = new Map<string, number>();
     for (const policy of policies.split(',')) {
       const player = playerOf(policy);
       for (const scenario of scenarios.split(',')) {
         const decisionMs: number[] = [];
         const served = { all: [0, 0], calm: [0, 0] };
-        const gains = seeds.map((seed) =>
-          gainOf(player, playedOn(scenario, taskId, times, seed), seed, decisionMs, served),
-        );
+        const gains = seeds.map((seed) => {
+          const played = playedOn(scenario, taskId, times, seed);
+          const key = `${scenario} ${seed}`;
+          const standard = standards.get(key) ?? defaultReturn(played, seed);
+          standards.set(key, standard);
+          return returnOf(player, played, seed, decisionMs, served) - standard;
+        });
         const [low, high] = stratifiedBootstrap([gains], mean);
+        const over = gains.map((gain, i) => gain - (first.get(scenario) ?? gains)[i]!);
+        const [least, most] = stratifiedBootstrap([over], mean);
+        if (!first.has(scenario)) first.set(scenario, gains);
         decisionMs.sort((a, b) => a - b);
         yield {
           ...{ policy, task: scenario === DISTRIBUTION ? 'drawn' : taskId, scenario },
-          ...{ gain: mean(gains), low, high, 'below default': gains.filter((gain) => gain < 0).length },
+          ...{ gain: mean(gains), low, high, 'over the first': mean(over), least, most },
+          ...{ 'below default': gains.filter((gain) => gain < 0).length },
           ...{
             'in SLO': served.all[1]! / served.all[0]!,
             'in SLO, calm': served.calm[1]! / served.calm[0]!,
@@ -128,8 +138,14 @@ function add(to: number[], { classes }: ServeEpisode['metrics']): void {
   }
 }
 
-/** Return over that of the default on the same requests. @param decisionMs takes the processor time of each decision */
-function gainOf(
+function defaultReturn({ task, profile }: Played, seed: number): number {
+  const episode = new ServeEpisode(task, seed, { profile });
+  while (!episode.done) episode.step(task.defaultAction);
+  return episode.totals.reward;
+}
+
+/** Return of an episode. @param decisionMs takes the processor time of each decision */
+function returnOf(
   player: Player,
   played: Played,
   seed: number,
@@ -138,8 +154,6 @@ function gainOf(
 ): number {
   const { task, profile } = played;
   const requests = llmserve.drawRequests(task, seed);
-  const standard = new ServeEpisode(task, seed, { requests, profile });
-  while (!standard.done) standard.step(task.defaultAction);
   const act = player(played, seed);
   const rates = task.phases.map(({ arrivalsPerSecond }) => arrivalsPerSecond[1]);
   const busiest = task.phases[rates.indexOf(Math.max(...rates))]!.name;
@@ -156,5 +170,5 @@ function gainOf(
     add(served.all, episode.metrics);
     if (episode.phase !== busiest) add(served.calm, episode.metrics);
   }
-  return episode.totals.reward - standard.totals.reward;
+  return episode.totals.reward;
 }

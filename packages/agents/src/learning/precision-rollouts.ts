@@ -41,8 +41,8 @@ const ROLLOUTS = {
   rounds: 3,
   /** Reward over the horizon that another precision must earn. */
   margin: 0.2,
-  /** Waiting requests over those that arrive in a window from which on the rule decides: rollouts do not charge a backlog. */
-  mostQueue: 1,
+  /** Reward that a window earns less while a backlog is served: the charge for each window that the end of a rollout leaves to serve. */
+  backlog: 0.9,
   /** Gains beyond this count as this. */
   mostGain: 3,
   /** Networks whose values are averaged, and units of both hidden layers of each. */
@@ -88,8 +88,7 @@ export function playPrecisions(task: ServeTask, profile: EngineProfile, actor: T
   const onlooker = new Onlooker(task, profile);
   return (window: Window): ServeAction => {
     const advice = onlooker.see(window);
-    const isBehind = window.observation.relative.queue_windows > ROLLOUTS.mostQueue;
-    return isBehind ? advice.action : advice.at(onlooker.chosen(actor, advice));
+    return advice.at(onlooker.chosen(actor, advice));
   };
 }
 
@@ -141,7 +140,8 @@ function playLessons(trace: number, seed: number, actor: TrainedActor | undefine
           const next = advisor.advise(windowOf(imagined));
           sum += imagined.step(other !== advice.tier && window < hold ? next.at(other) : next.action);
         }
-        return sum;
+        const { drain } = advisor.advise(windowOf(imagined));
+        return sum - ROLLOUTS.backlog * Math.min(horizon, drain);
       });
       const gains = returns.map((sum) => sum - returns[advice.tier]!);
       lessons.push({ features: onlooker.features.slice(), advised: advice.tier, gains });

@@ -12,15 +12,24 @@ function steady(phase: ServeTask['phases'][number], change: Partial<typeof phase
   return { ...bursty, windows: 30, phases: [{ ...phase, windows: [30, 30], ...change }] };
 }
 
-/** The last action of an episode that the advisor plays. */
-function settled(task: ServeTask, profile = findProfile(task.profile)) {
-  const episode = new ServeEpisode(task, 5, { profile });
+/** The end of an episode that the advisor plays. */
+function settled(task: ServeTask, seed = 5, onWindow?: (episode: ServeEpisode) => unknown) {
+  const profile = findProfile(task.profile);
+  const episode = new ServeEpisode(task, seed, { profile });
   const act = playSteadyState(task, profile);
   while (!episode.done) {
     const { action: previousAction, window: stepIndex } = episode;
     episode.step(act({ observation: episode.observation(), previousAction, stepIndex }));
+    onWindow?.(episode);
   }
   return episode;
+}
+
+/** KV pools of the windows. */
+function pools(task: ServeTask): number[] {
+  const seen: number[] = [];
+  settled(task, 5, ({ action }) => seen.push(action.kv_budget_fraction));
+  return seen;
 }
 
 describe('the steady state', () => {
@@ -37,11 +46,31 @@ describe('the steady state', () => {
   });
 
   it('gives a crowd a larger KV pool than a calm, and none to prompts that nobody can prefill', () => {
-    const pool = (task: ServeTask) => settled(task).action.kv_budget_fraction;
+    const pool = (task: ServeTask) => pools(task)[20]!;
     assert.ok(pool(steady(crowd!)) > 1.5 * pool(steady(coding!)));
     const long = { median: 12_000, sigma: 0.2, min: 8000, max: 16_000 };
     const interactive = { ...coding!.traffic.interactive!, prompt: long };
     assert.ok(pool(steady(coding!, { arrivalsPerSecond: [6, 6], traffic: { interactive } })) < 0.3);
+  });
+
+  it('serves a backlog that it can serve before the end, and gives up one that it cannot', () => {
+    const crowded = (windows: number) => {
+      const first = { ...crowd!, windows: [windows, windows] as const, arrivalsPerSecond: [40, 40] as const };
+      return pools({ ...bursty, windows: 60, phases: [first, { ...coding!, windows: [60, 60] }] });
+    };
+    const served = crowded(8);
+    assert.ok(Math.min(...served.slice(4, 12)) > 0.8 && served.at(-1)! < 0.3);
+    assert.ok(crowded(60)[40]! < 0.15);
+  });
+
+  it('leaves the memory that tenants will take', () => {
+    const { adversarial_multitenant: task } = llmserve.tasks.shipped;
+    let most = 0;
+    settled(task, 1_000_032, ({ action, cluster }) => {
+      most = Math.max(most, action.kv_budget_fraction);
+      assert.ok(cluster.events.every(({ kind }) => kind !== 'oom'));
+    });
+    assert.ok(most > 0.4);
   });
 
   it('leaves what a task masks, and starts from its default', () => {

@@ -30,23 +30,27 @@ const GB_PER_GIB = 2 ** 30 / 1e9;
  * Choices, made on validation episodes of the training distribution: mean return of 300 of them in docs/agents.md.
  */
 const BATCH_CAP = 512;
-/** Share of the KV pool that is to be in use. */
-const KV_TARGET = 0.5;
-/** Memory of each GPU that is left free for tenants, GB. */
-const HEADROOM_GB = 4;
+/** Room in the KV pool over the mean of what `sequences` hold: for a mean that rises, and for the spread around it. */
+const SPARE = { mean: 0.3, spread: 3 };
+/** Memory of each GPU that is left free beside the most that tenants take, GB. */
+const HEADROOM_GB = 0.3;
 /** Windows over which another precision has to repay its reload, and reward a window that it has to gain beyond that. */
 const REPAY_WINDOWS = 12;
 const HESITATION = 0.12;
 /** Weights of the newest window in the estimates of arrivals, of answers, and of how fast prompts are prefilled. */
 const NEWEST = { arrivals: 0.6, answers: 0.15, prefill: 0.3 };
-/** Windows over which answers are counted: tokens emitted over requests arrived. */
+/** Windows over which answers are counted: tokens emitted over requests that have left. */
 const ANSWER_WINDOWS = 8;
 /** Mean answer that is believed in before any was counted, tokens. */
 const FIRST_ANSWER = 200;
-/** Prefill that arrives, over what a GPU can do, from which no pool helps: then one for so many sequences is the cheapest. */
-const LOST = 1.6;
+/**
+ * Share of the windows left that serving a backlog may take. Beyond it no request in it will be in time: then a pool for so
+ * many sequences is the cheapest.
+ */
+const MOST_DRAIN = 0.6;
 const LOST_SEQUENCES = 2;
-const LOST_WINDOWS = 3;
+/** Windows without load that the mean load of an episode starts from. */
+const PRIOR_WINDOWS = 10;
 /** Spread of the logarithm of times around what is predicted: per output token, and to the first. */
 const SPREAD = { tpot: 0.3, ttft: 0.8 };
 /** Least charge for a precision whose smallest KV pool does not fit beside the tenants: the server would go down. */
@@ -64,8 +68,12 @@ interface Belief {
   /** Sequences that decode on each GPU now, and the time that they get a token in, ms; 0 where none do. */
   running: number;
   tokenMs: number;
-  /** Windows in a row in which prompts arrived faster than they can be prefilled. */
-  lost: number;
+  /** Requests that waited or ran at the end of the last window. */
+  requests: number;
+  /** Sum over the windows of arrivals over what each GPU could serve. */
+  loads: number;
+  /** Windows that serving the backlog will take, over those left. */
+  drain: number;
 }
 
 /** A precision in the steady state of a traffic, with its best depth of drafts. */
@@ -83,6 +91,8 @@ interface SteadyState {
   readonly load: number;
   /** Whether no pool helps any more. */
   readonly isLost: boolean;
+  /** Requests a second that each GPU can serve with a full pool. */
+  readonly capacity: number;
 }
 
 /** The laws of a server as the steady state needs them. */
@@ -90,6 +100,8 @@ class Server {
   readonly task: ServeTask;
   readonly profile: EngineProfile;
   readonly gpuGb: number;
+  /** Memory of each GPU that is outside of the largest pool and that no tenant takes, GB; below 0 where tenants take more. */
+  readonly #besideGb: number;
   readonly #timers: Readonly<Record<Tier, IterationTimer>>;
   readonly #drafts: DraftTimer | null;
   readonly #kvGbPerToken: number;
@@ -99,6 +111,8 @@ class Server {
     this.task = task;
     this.profile = profile;
     this.gpuGb = gpu.memoryGiB * GB_PER_GIB;
+    const tenantGiB = Math.max(...task.phases.map((phase) => phase.tenantGiB[1]));
+    this.#besideGb = this.gpuGb * (1 - profile.memory.utilization) - tenantGiB * GB_PER_GIB - HEADROOM_GB;
     const timers = TIERS.map((tier) => [tier, new IterationTimer(weightVariant(profile, tier).law)]);
     this.#timers = Object.fromEntries(timers) as Record<Tier, IterationTimer>;
     this.#drafts = speculation === null ? null : new DraftTimer(speculation);
@@ -112,6 +126,11 @@ class Server {
   /** The largest KV pool, GB a GPU. */
   poolGb(tier: Tier): number {
     return kvMemoryGiB(this.profile, tier, true) * GB_PER_GIB;
+  }
+
+  /** The largest KV pool that fits beside the tenants whenever they take most, GB a GPU. */
+  roomGb(tier: Tier): number {
+    return this.poolGb(tier) + Math.min(0, this.#besideGb);
   }
 
   prefillMs(tier: Tier, tokens: number): number {
@@ -130,14 +149,12 @@ class Server {
 
   /**
    * Little's law: as many sequences decode as arrive in the time that one takes, which depends on how many decode.
-   * @param roomGb room for the KV pool of each GPU
    * @param kinds phases that are on as far as their price of quality tells
    */
   steadyState(
     tier: Tier,
     depth: number,
     belief: Belief,
-    roomGb: number,
     kinds: ServeTask['phases'],
   ): Omit<SteadyState, 'depth'> {
     const { task, profile } = this;
@@ -151,8 +168,10 @@ class Server {
     const beside = Math.max(prefill - this.prefillMs(tier, 1), 0.3 * prefill);
     const load = (rate * beside) / 1000;
     const decoding = 1 - Math.min(0.95, load);
-    const room = Math.max(roomGb, 0.1 * this.poolGb(tier));
-    const most = Math.min(BATCH_CAP, Math.min(room, this.poolGb(tier)) / this.#kvGbPerToken / context);
+    const room = Math.max(this.roomGb(tier), 0.1 * this.poolGb(tier));
+    const most = Math.min(BATCH_CAP, room / this.#kvGbPerToken / context);
+    const decoded = (1000 * most * tokens) / this.#stepMs(tier, depth, most, context) / answer;
+    const capacity = decoded / (1 + (decoded * beside) / 1000);
     const tokenMs = (sequences: number) => this.#stepMs(tier, depth, sequences, context) / tokens / decoding;
     let sequences = Math.min(1, most);
     for (let i = 0; i < 20; i++) {
@@ -169,11 +188,11 @@ class Server {
     const offered = rate * answer;
     const served = sequences < 0.98 * most ? 1 : Math.min(1, (1000 * sequences) / tpotMs / offered);
     const ttftMs = prefill / decoding + tpotMs * tokens + 1e5 * (1 - served);
-    const isLost = load > LOST && belief.lost >= LOST_WINDOWS;
+    const isLost = belief.drain > MOST_DRAIN;
     const poolGb = isLost
       ? LOST_SEQUENCES * context * this.#kvGbPerToken
-      : Math.min(this.poolGb(tier), (Math.max(1, sequences) * context * this.#kvGbPerToken) / KV_TARGET);
-    const figures = { tpotMs, ttftMs, served, poolGb, load, isLost };
+      : Math.min(this.poolGb(tier), Math.max(1, sequences) * context * this.#kvGbPerToken * spare(sequences));
+    const figures = { tpotMs, ttftMs, served, poolGb, load, isLost, capacity };
     return { ...figures, reward: this.#reward(tier, depth, figures, 2 * offered * served, kinds) };
   }
 
@@ -208,6 +227,11 @@ class Server {
   }
 }
 
+/** KV pool over the mean of what so many sequences hold. */
+function spare(sequences: number): number {
+  return 1 + SPARE.mean + SPARE.spread / Math.sqrt(Math.max(1, sequences));
+}
+
 /** Chance that a time whose logarithm spreads so much stays under a bound this many times the predicted one. */
 function likelihood(ratio: number, spread: number): number {
   return 1 / (1 + portableMath.pow(ratio, -1.7 / spread));
@@ -217,7 +241,7 @@ type Window = Pick<PolicyStep<ServeAction, ServeObservation>, 'observation' | 'p
 
 /** Figures of the steady state of a precision that a learner sees. */
 const PREDICTED = ['margin', 'tpot', 'ttft', 'served', 'pool', 'room', 'load', 'depth', 'chosen'] as const;
-const BELIEVED = ['reward', 'answer', 'cached', 'lost', 'slower'] as const;
+const BELIEVED = ['reward', 'answer', 'cached', 'drain', 'slower'] as const;
 type Outlook = Readonly<Record<string, number>>;
 
 /** What a learner sees of the steady states, beside the window: each about 0 to 1. */
@@ -231,6 +255,8 @@ export interface SteadyAdvice {
   readonly action: ServeAction;
   /** The figures of `OUTLOOK_FEATURES`, until the next window. */
   outlook(): Outlook;
+  /** Windows that serving the backlog will take. */
+  readonly drain: number;
   /** Place of its precision among `TIERS`. */
   readonly tier: number;
   /** The configuration with the precision of this place. */
@@ -244,8 +270,11 @@ export interface SteadyAdvice {
  */
 export class SteadyAdvisor {
   readonly #server: Server;
-  #belief: Belief = { rate: 0, prompt: 0, answer: FIRST_ANSWER, prefill: 1, running: 0, tokenMs: 0, lost: 0 };
-  #windows: { readonly emitted: number; readonly arrived: number }[] = [];
+  #belief: Belief = {
+    ...{ rate: 0, prompt: 0, answer: FIRST_ANSWER, prefill: 1, running: 0, tokenMs: 0 },
+    ...{ requests: 0, loads: 0, drain: 0 },
+  };
+  #windows: Served[] = [];
 
   constructor(task: ServeTask, profile: EngineProfile, server = new Server(task, profile)) {
     this.#server = server;
@@ -270,31 +299,26 @@ export class SteadyAdvisor {
       ({ qualityValue }) => Math.abs(qualityValue - seen.quality_value) < 1e-9,
     );
     const kinds = priced.length > 0 ? priced : task.phases;
-    const freeGb =
-      inForce.kv_budget_fraction * server.poolGb(current) +
-      server.gpuGb -
-      HEADROOM_GB -
-      seen.gpu_memory_used_gb;
-    const roomGb = (tier: Tier) => freeGb + server.weightsGb(current) - server.weightsGb(tier);
     const states = TIERS.map((tier) => {
       const depths = DEPTHS.map((depth) => ({
         ...{ tier, depth },
-        ...server.steadyState(tier, depth, belief, roomGb(tier), kinds),
+        ...server.steadyState(tier, depth, belief, kinds),
       }));
       const best = depths.reduce((a, b) => (b.reward > a.reward ? b : a));
       const change =
         tier === current
           ? 0
           : HESITATION + weightChangeSeconds(profile, current, tier) / task.windowSeconds / REPAY_WINDOWS;
-      const noRoom = roomGb(tier) < 0.1 * server.poolGb(tier) ? NO_ROOM : 0;
+      const noRoom = server.roomGb(tier) < 0.1 * server.poolGb(tier) ? NO_ROOM : 0;
       return { ...best, gain: best.reward - change - noRoom };
     });
     const chosen = states.reduce((a, b) => (b.gain > a.gain ? b : a));
-    const { load, tpotMs } = states.find(({ tier }) => tier === current)!;
-    belief.lost = load > LOST ? belief.lost + 1 : 0;
-    const held = chosen.isLost ? 0 : (seen.relative.kv_held * server.gpuGb) / KV_TARGET;
+    const { tpotMs } = states.find(({ tier }) => tier === current)!;
+    const drain = drainWindows(belief, seen, Math.max(...states.map(({ capacity }) => capacity)), task);
+    belief.drain = drain / (task.windows - stepIndex);
+    const held = chosen.isLost ? 0 : seen.relative.kv_held * server.gpuGb * spare(belief.running);
     const configured = ({ tier, depth, poolGb }: (typeof states)[number]): ServeAction => {
-      const pool = Math.min(Math.max(held, 0.8 * poolGb), roomGb(tier)) / server.poolGb(tier);
+      const pool = Math.min(Math.max(held, 0.8 * poolGb), server.roomGb(tier)) / server.poolGb(tier);
       return {
         ...task.defaultAction,
         batch_cap: BATCH_CAP,
@@ -315,7 +339,7 @@ export class SteadyAdvisor {
           margin: gain - chosen.gain,
           tpot: portableMath.log(state.tpotMs / interactive.tpotMs),
           ttft: Math.min(4, portableMath.log(ttftMs / interactive.ttftMs)),
-          ...{ served, pool: poolGb / server.gpuGb, room: roomGb(tier) / server.gpuGb },
+          ...{ served, pool: poolGb / server.gpuGb, room: server.roomGb(tier) / server.gpuGb },
           ...{ load: Math.min(4, state.load), depth: depth / 6, chosen: Number(state === chosen) },
         };
         return PREDICTED.map((name) => [`${tier}_${name}`, figures[name]] as const);
@@ -325,13 +349,13 @@ export class SteadyAdvisor {
         reward: chosen.reward,
         answer: portableMath.log(belief.answer / FIRST_ANSWER),
         cached: 1 - belief.prefill,
-        lost: Math.min(1, belief.lost / LOST_WINDOWS),
+        drain: Math.min(1, belief.drain),
         slower: belief.tokenMs > 0 ? portableMath.log(belief.tokenMs / tpotMs) : 0,
       };
     };
     return {
       action: at(states.indexOf(chosen)),
-      outlook,
+      ...{ outlook, drain },
       tier: states.indexOf(chosen),
       at,
     };
@@ -344,14 +368,28 @@ export function playSteadyState(task: ServeTask, profile: EngineProfile): (windo
   return (window) => advisor.advise(window).action;
 }
 
-/** Takes in the last window. */
-function watch(
-  server: Server,
+/** Windows that serving the backlog takes beside the mean load of the episode so far; as many as there are if it grows. */
+function drainWindows(
   belief: Belief,
-  windows: { readonly emitted: number; readonly arrived: number }[],
-  seen: ServeObservation,
-  tier: Tier,
-): void {
+  { step_index, request_arrival_rate, queue_depth }: ServeObservation,
+  capacity: number,
+  { windowSeconds, windows }: ServeTask,
+): number {
+  // Loads, not arrivals: requests of another phase may be longer.
+  belief.loads += request_arrival_rate / 2 / capacity;
+  const idle = 1 - belief.loads / (step_index + PRIOR_WINDOWS);
+  const seconds = queue_depth / 2 / capacity / Math.max(1e-9, idle);
+  return Math.min(windows, seconds / windowSeconds);
+}
+
+/** Figures of a window, a second: tokens emitted, and requests that have left. */
+interface Served {
+  readonly emitted: number;
+  readonly left: number;
+}
+
+/** Takes in the last window. */
+function watch(server: Server, belief: Belief, windows: Served[], seen: ServeObservation, tier: Tier): void {
   const { request_arrival_rate: arrived, mean_prompt_length: prompt, queue_depth: queue } = seen;
   const towards = (old: number, next: number, weight: number) =>
     old === 0 ? next : old + weight * (next - old);
@@ -359,11 +397,14 @@ function watch(
   const waiting = Math.min(1, queue / (1 + 30 * arrived));
   belief.rate = towards(belief.rate, Math.max(0.01, (arrived / 2) * (1 + waiting)), NEWEST.arrivals);
   if (prompt > 0) belief.prompt = towards(belief.prompt, prompt, NEWEST.arrivals);
-  windows.push({ emitted: seen.throughput_tps, arrived });
+  const requests = queue + seen.active_requests;
+  const left = arrived - (requests - belief.requests) / server.task.windowSeconds;
+  belief.requests = requests;
+  windows.push({ emitted: seen.throughput_tps, left });
   if (windows.length > ANSWER_WINDOWS) windows.shift();
-  const total = (of: 'emitted' | 'arrived') => windows.reduce((sum, window) => sum + window[of], 0);
-  if (total('arrived') > 0 && queue < 20) {
-    const answer = Math.min(3000, Math.max(10, total('emitted') / total('arrived')));
+  const total = (of: keyof Served) => windows.reduce((sum, window) => sum + window[of], 0);
+  if (total('left') > 0) {
+    const answer = Math.min(3000, Math.max(10, total('emitted') / total('left')));
     belief.answer = towards(belief.answer, answer, NEWEST.answers);
   }
   if (queue === 0 && prompt > 0 && seen.p50_ttft_ms > 0) {
