@@ -57,7 +57,7 @@ export default defineConfig({
     ['link', { rel: 'icon', type: 'image/svg+xml', href: `data:image/svg+xml;base64,${icon}` }],
     ['script', { type: 'module', src: `${base}servegym-sim.js` }],
   ],
-  // The files of <servegym-sim>.
+  // The files of <servegym-sim> and <servegym-gym>.
   vite: { publicDir: join(docs, '../packages/element/dist') },
   vue: { template: { compilerOptions: { isCustomElement: (tag) => tag.startsWith('servegym-') } } },
   outDir: join(docs, '..', 'dist', 'docs'),
@@ -83,6 +83,7 @@ export default defineConfig({
       { text: 'Plan', link: '/plan' },
       { text: 'Servers', link: '/servers/', activeMatch: '/servers/' },
       { text: 'Environments', link: '/environments' },
+      { text: 'Play', link: '/play' },
       { text: 'Benchmarks', link: '/benchmarks' },
       { text: 'Reference', link: '/reference/command-line', activeMatch: '/reference/' },
     ],

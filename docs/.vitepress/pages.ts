@@ -37,7 +37,7 @@ const SECTIONS: Readonly<Record<string, readonly string[]>> = {
     'real-servers',
     'endpoint',
   ],
-  Environments: ['environments', 'fleet', 'inferencegym', 'traffic', 'your-own-task'],
+  Environments: ['play', 'environments', 'fleet', 'inferencegym', 'traffic', 'your-own-task'],
   Agents: ['agents', 'language-models', 'policies', 'integrations', 'benchmarks', 'seasons'],
   'Running it': ['console', 'serving', 'deploy', 'scaling'],
   'The simulator': ['element', 'engine-profiles', 'kernel-tables', 'schedules', 'fidelity', 'reference-data'],

@@ -1,3 +1,4 @@
+import { globSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { atListPrice, listProfiles } from '@servegym/profiles';
 import { defineConfig, type Plugin } from 'vite';
@@ -6,15 +7,15 @@ import type { KeptProfile, ProfileEntry } from './src/catalog.ts';
 const file = (name: string) => fileURLToPath(new URL(name, import.meta.url));
 
 /** A page with nothing but an element, for an `<iframe>`. */
-const EMBEDDED = `<!doctype html>
+const embedded = (element: string, title: string) => `<!doctype html>
 <html lang="en">
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<title>Simulated LLM server</title>
+<title>${title}</title>
 <link rel="icon" href="data:,">
 <style>:root { color-scheme: light dark } body { margin: 0 }</style>
 <script type="module" src="./servegym-sim.js"></script>
-<servegym-sim></servegym-sim>
+<${element}></${element}>
 </html>
 `;
 
@@ -33,6 +34,12 @@ function forPages(): Plugin {
       if (id.includes('vite/preload-helper')) return 'export const __vitePreload = (load) => load();';
       return undefined;
     },
+    transform(code, id) {
+      // Shipped policies stand beside the modules.
+      return id.endsWith('serve-policies.ts')
+        ? code.replace("'../../weights/'", "/* @vite-ignore */ './weights/'")
+        : undefined;
+    },
     generateBundle() {
       const profiles = listProfiles();
       const entries = profiles.map(
@@ -47,7 +54,11 @@ function forPages(): Plugin {
         const kept: KeptProfile = { profile, listUsdPerHour: atListPrice(profile).gpu.usdPerHour };
         emit(`profiles/${profile.name}.json`, JSON.stringify(kept));
       }
-      emit('embed.html', EMBEDDED);
+      const weights = file('../agents/weights/');
+      for (const name of globSync('ppo-*.safetensors', { cwd: weights }))
+        this.emitFile({ type: 'asset', fileName: `weights/${name}`, source: readFileSync(weights + name) });
+      emit('embed.html', embedded('servegym-sim', 'Simulated LLM server'));
+      emit('embed-gym.html', embedded('servegym-gym', 'A server to run'));
       emit('servegym-sim.d.ts', 'export declare class ServegymSim extends HTMLElement {}\n');
     },
   };
@@ -66,6 +77,7 @@ export default defineConfig({
       input: {
         'servegym-sim': file('src/servegym-sim.ts'),
         worker: file('src/worker.ts'),
+        'gym-worker': file('src/gym-worker.ts'),
       },
       preserveEntrySignatures: 'allow-extension',
       // Of modules that the page has parts of, the others are dropped.

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
-import { stripTypeScriptTypes } from 'node:module';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { gzipSync } from 'node:zlib';
@@ -9,7 +8,7 @@ import { LocalJobs } from '@servegym/jobs';
 import { TUNE_JOB_KINDS } from '@servegym/operators';
 import { vllmDefaults } from '@servegym/operators/browser';
 import { atListPrice, findProfile, listProfiles } from '@servegym/profiles';
-import { parseTrace, portableMath } from '@servegym/simulator';
+import { parseTrace } from '@servegym/simulator';
 import axe from 'axe-core';
 import { parquetWriteBuffer } from 'hyparquet-writer';
 import type { Browser, Page } from 'playwright-core';
@@ -81,19 +80,6 @@ describe('<servegym-sim>', () => {
         .map((url) => url.split('/').at(-1));
       assert.deepEqual([...new Set(profiles)].sort(), [`${name}.json`, 'index.json']);
     }
-  });
-
-  it('computes with functions that have the bits of Node, where those of the browser need not', async () => {
-    const source = join(import.meta.dirname, '../../simulator/src/portable-math.ts');
-    const script = stripTypeScriptTypes(readFileSync(source, 'utf8')).replace('export const', 'const');
-    const bits = (functions: typeof portableMath) =>
-      Object.entries(functions).map(([name, of]) => [
-        name,
-        Array.from({ length: 20_000 }, (_, i) => of((i + 1) / 997, (i % 13) / 7)),
-      ]);
-    await using shown = await openPage(browser, new URL('plain.html', files.url).href, LONGEST_WAIT_MS);
-    const there = await shown.page.evaluate(`(() => { ${script}; return (${bits})(portableMath); })()`);
-    assert.equal(hash(JSON.stringify(there)), hash(JSON.stringify(bits(portableMath))));
   });
 
   it('runs in a page of another origin', async () => {

@@ -1,7 +1,7 @@
 /** A line of a chart: a value for each x. */
 interface Line {
   readonly name: string;
-  readonly look: 'median' | 'tail';
+  readonly look: 'median' | 'tail' | 'third';
   readonly values: readonly number[];
 }
 

@@ -393,4 +393,28 @@ function onceNear(element: Element, begin: () => void): () => void {
   return () => watch.disconnect();
 }
 
-if (!customElements.get('servegym-sim')) customElements.define('servegym-sim', ServegymSim);
+/**
+ * `<servegym-gym environment task seed>`: an episode to play, against policies on the same requests, in a worker of the page.
+ * `windows` is what was played. Its parts are fetched when a page has one.
+ */
+class ServegymGym extends HTMLElement {
+  #leave: (() => void) | undefined;
+
+  connectedCallback(): void {
+    this.#leave = onceNear(this, async () => {
+      const { Gym } = await import('./gym.ts');
+      if (this.isConnected) this.#leave = new Gym(this).leave;
+    });
+  }
+
+  disconnectedCallback(): void {
+    this.#leave?.();
+    this.#leave = undefined;
+  }
+}
+
+for (const [name, made] of [
+  ['servegym-sim', ServegymSim],
+  ['servegym-gym', ServegymGym],
+] as const)
+  if (!customElements.get(name)) customElements.define(name, made);

@@ -4,16 +4,7 @@ import { fetchJson, fetchProfiles, type ProfileEntry } from './catalog.ts';
 import { EFFORTS, type LoadCurve, type LoadFilm, loadCurve, loadFilm } from './load-curve.ts';
 import type { LogAnswer } from './plan-log.ts';
 import { entryOf, type Settings } from './settings.ts';
-
-const channel = new MessageChannel();
-
-/** Lets messages into a worker that have arrived meanwhile. */
-function turn(): Promise<unknown> {
-  return new Promise((resume) => {
-    channel.port2.onmessage = resume;
-    channel.port1.postMessage(null);
-  });
-}
+import { turn } from './turn.ts';
 
 /** What the worker is asked: the curve of some settings; a later request takes the place of one before. */
 export interface CurveRequest {
