@@ -34,7 +34,7 @@ export class GymWorld {
 
 let shipped: Promise<GymWorld> | undefined;
 
-/** The world of the table that comes with the package. Its calibration is written by `servegym profile table calibrate`. */
+/** The world of the table that comes with the package. A test writes its calibration. */
 export function shippedWorld(): Promise<GymWorld> {
   shipped ??= shippedTable().then((table) => new GymWorld(table, shippedCalibration as Calibration));
   return shipped;

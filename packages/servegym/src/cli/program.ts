@@ -48,7 +48,6 @@ const COMMANDS: Readonly<Record<string, Commands>> = {
           'make the tables of measurements that inferencegym plays',
           {
             build: ['measure a profile on the simulator', () => import('./profile/table.ts')],
-            calibrate: ['measure what grades on a table compare with', () => import('./profile/table.ts')],
           },
         ],
       },

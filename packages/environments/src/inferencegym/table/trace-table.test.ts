@@ -223,7 +223,7 @@ describe('a built table', () => {
         assert.equal(
           columns[column]![row],
           measured[column],
-          `${column} of row ${row}: the simulator has changed. Run \`servegym profile table build --profile h100-80gb-llama-3-8b --out packages/environments/src/inferencegym/table/h100-80gb-llama-3-8b.parquet\`, \`servegym table calibrate --out packages/environments/src/inferencegym/shipped-calibration.json\` and the golden trajectories of inferencegym with UPDATE_GOLDEN=1`,
+          `${column} of row ${row}: the simulator has changed. Run \`servegym profile table build --profile h100-80gb-llama-3-8b --out packages/environments/src/inferencegym/table/h100-80gb-llama-3-8b.parquet\`, \`UPDATE_GOLDEN=1 npx node --test packages/environments/src/inferencegym/gym-grader.test.ts\` and the golden trajectories of inferencegym with UPDATE_GOLDEN=1`,
         );
       }
     }

@@ -55,7 +55,7 @@ const ASSUMED = { maxModelLen: 4096, maxNumSeqs: 256, maxNumBatchedTokens: 2048 
 
 /** Calibrates a running server. @throws InterruptedError after Ctrl-C, with what was measured kept in a file. */
 export async function calibrateRunningServer(url: string, options: Making): Promise<ServerCalibration> {
-  const { output, settings, yes } = options;
+  const { output, settings } = options;
   if (output === undefined)
     throw new InputError(
       'a running server needs --output: the profile, and beside it the loads that were measured',
@@ -82,15 +82,14 @@ export async function calibrateRunningServer(url: string, options: Making): Prom
   try {
     const told = await client.connect();
     const start = await startProfile(options);
-    const facts = await completeFacts(told, settings, { yes, profile: start });
+    const facts = completeFacts(told, settings, start);
     const { minutes, mostTokens } = options;
     await allow(facts, `loads up to saturation for about ${minutes} minutes: at most`, mostTokens, options);
     const startedMs = performance.now();
     const elapsed = () => (performance.now() - startedMs) / 60_000;
     return await calibrateServer({
       facts,
-      isBudgetAssumed:
-        (told.maxNumBatchedTokens ?? settings.maxNumBatchedTokens) === undefined && !canAsk(yes),
+      isBudgetAssumed: (told.maxNumBatchedTokens ?? settings.maxNumBatchedTokens) === undefined,
       start,
       apiServerCount: settings.apiServerCount,
       minutes: options.minutes,
@@ -157,30 +156,30 @@ function comparisonText(loads: readonly LoadComparison[]): string {
   ]).join('\n');
 }
 
-const ASKED = [
+const LIMITS = [
   ['maxModelLen', '--max-model-len'],
   ['maxNumSeqs', '--max-num-seqs'],
   ['maxNumBatchedTokens', '--max-num-batched-tokens'],
 ] as const;
 
 /**
- * Facts from the server, options, and, for what neither says, a question or an assumption: vLLM's defaults on the GPU of
- * a profile, where there is one.
+ * Facts from the server, options, and, for what neither says, an assumption: vLLM's defaults on the GPU of a profile, where
+ * there is one.
  */
-async function completeFacts(
+function completeFacts(
   told: ToldFacts,
   settings: Launch['settings'],
-  { yes, profile }: { readonly yes: boolean; readonly profile: EngineProfile | undefined },
-): Promise<ServerFacts> {
+  profile: EngineProfile | undefined,
+): ServerFacts {
   const { model, engine = { name: 'unknown', version: 'unknown' }, blockTokens = BLOCK_TOKENS } = told;
   const isVllm = profile !== undefined && engine.name !== 'SGLang';
   const { maxNumSeqs: sequences, maxNumBatchedTokens: budget } = isVllm ? vllmDefaults(profile) : ASSUMED;
   const assumed = { ...ASSUMED, maxNumSeqs: sequences, maxNumBatchedTokens: budget };
   const limits = { ...assumed };
   const notes: string[] = [];
-  for (const [name, flag] of ASKED) {
+  for (const [name, flag] of LIMITS) {
     const known = settings[name] ?? told[name];
-    limits[name] = known ?? (await ask(flag, assumed[name], yes));
+    limits[name] = known ?? assumed[name];
     if (known === undefined) notes.push(`${flag} ${limits[name]}`);
   }
   const { maxModelLen, maxNumSeqs, maxNumBatchedTokens } = limits;
@@ -196,18 +195,6 @@ async function completeFacts(
       `The server does not tell all of that. Taken: ${notes.join(', ')}. Give the flags in --deployment where this is wrong.`,
     );
   return { ...limits, model, engine, kvBlocks, blockTokens };
-}
-
-function canAsk(yes: boolean): boolean {
-  return !yes && process.stdin.isTTY;
-}
-
-async function ask(flag: string, assumed: number, yes: boolean): Promise<number> {
-  if (!canAsk(yes)) return assumed;
-  const answer = await question(`The server does not tell its ${flag} [${assumed}]: `);
-  const value = answer === '' ? assumed : Number(answer);
-  if (Number.isInteger(value) && value > 0) return value;
-  throw new InputError(`expected a whole number from 1 for ${flag}, got ${answer}`);
 }
 
 /** Asks whether the load may be sent. @throws InputError when it may not. */
@@ -312,7 +299,7 @@ async function confirm({ server: url, traffic, ...options }: Values): Promise<vo
   const compared: LoadComparison[] = [];
   const measured: MeasuredLoad[] = [];
   try {
-    const facts = await completeFacts(await client.connect(), settings, { yes: true, profile });
+    const facts = completeFacts(await client.connect(), settings, profile);
     const probes =
       trace === undefined
         ? confirmingLoads(profile, facts, 12 * options.minutes)
