@@ -265,7 +265,7 @@ describe('servegym plan', () => {
     assert.match(stdout, /Settings: max_num_seqs 96/);
     assert.match(stdout, /Searched: gpu "H100-80GB", .*max_num_seqs 96/);
     assert.match(stdout, /Not searched: .*split.*\(not named\).*autoscaler \(engines always run/);
-    assert.match(stdout, /Not searched: .*kinds_of_gpu \(at most two in a fleet\).*\nRank correlation: /);
+    assert.match(stdout, /Not searched: .*kinds_of_gpu \(one in a fleet\).*\nRank correlation: /);
     writeFileSync(file, JSON.stringify({ ...own, autoscaler: [{ requests_in_flight: 1 }] }));
     const scaled = (await runCommand(...drawn)).stdout;
     assert.match(

@@ -50,7 +50,7 @@ describe('servegym tune', () => {
     assert.match(found.commands[1].line, /sglang\.launch_server .*--max-running-requests/);
     assert.match(
       readFileSync(page, 'utf8'),
-      /"title":"Settings for.*vllm serve.*"title":"Verdict".*on the Pareto front.*as the load grows.*"label":"Ranking"/s,
+      /"title":"Settings for.*vllm serve.*"title":"Verdict".*on the Pareto front.*"label":"Ranking"/s,
     );
     const single = await runCommand(...asked, '--json', '--threads', '1', '--search', 'default');
     const { wall_s: _, ...figures } = found;

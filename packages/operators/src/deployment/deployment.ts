@@ -230,7 +230,7 @@ function leastBudget(
 
 /** A plan as `plan --json` prints it, or all of that command's plans, of which the first counts. */
 type PlannedJson = { readonly plans?: readonly PlannedJson[] } & Readonly<
-  Partial<Record<'profile' | 'settings' | 'engines' | 'router', unknown>>
+  Partial<Record<'profile' | 'settings' | 'engines' | 'router' | 'pools', unknown>>
 >;
 
 /**
@@ -243,9 +243,12 @@ export async function resolvePlan(
   name: string,
   profileNamed: (name: string) => Promise<EngineProfile>,
 ): Promise<Deployment> {
-  const { profile: named, settings, engines = 1, router } = value.plans?.[0] ?? value;
+  const { profile: named, settings, engines = 1, router, pools } = value.plans?.[0] ?? value;
   if (typeof named !== 'string' || typeof settings !== 'object' || settings === null)
     throw invalidLaunch(name, 'expected {"profile": "...", "settings": {"max_num_seqs": ...}, "engines": 2}');
+  // Earlier versions planned fleets of two kinds of GPU.
+  if (Array.isArray(pools) && pools.some((pool) => pool.profile !== named))
+    throw invalidLaunch(name, 'expected engines of one profile, as diff compares no mixed fleets');
   if (router !== undefined && !ROUTER_POLICIES.includes(router as RouterPolicy))
     throw invalidLaunch(
       name,
