@@ -39,7 +39,7 @@ function lockedPackages(path) {
 /** Packages that are built for browsers, with others whose sources they bundle. */
 const BUILT = {
   console: [],
-  element: ['operators', 'profiles', 'simulator'],
+  element: ['agents', 'environments', 'openenv', 'operators', 'profiles', 'simulator'],
 };
 
 /** Builds packages for browsers, unless their builds are of the sources as they are. */
