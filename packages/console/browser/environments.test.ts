@@ -163,6 +163,9 @@ describe('fleet', () => {
     assert.equal(await chart('Replicas').count(), 0, 'the others are shown on demand');
     await page.view.getByText('More charts').click();
     await chart('Replicas').waitFor();
+    await chart('Prefix cache hit rate').waitFor();
+    await (await page.open('Keys and terms')).getByText('A fleet, from left to right.').waitFor();
+    await page.page.keyboard.press('Escape');
     await page.untilOver();
   });
 });

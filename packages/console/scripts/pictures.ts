@@ -31,7 +31,6 @@ const FONT = fileURLToPath(
   import.meta.resolve('@fontsource-variable/inter/files/inter-latin-wght-normal.woff2'),
 );
 const RECORDING = 'console.webp';
-const CROWD = 60;
 const EPISODE = '/web/?task=adversarial_multitenant&seed=4';
 const FLEET = '/fleet/web/?task=flash_crowds&seed=3';
 /** Windows of the episode. */
@@ -48,8 +47,7 @@ type DocsPicture = readonly [
   name: string,
   path: string,
   policies: readonly string[],
-  from: number,
-  to: number,
+  window: number,
   options: BrowserContextOptions,
 ];
 
@@ -57,26 +55,16 @@ const desk = (height: number, colorScheme: 'dark' | 'light') => ({
   viewport: { width: 1440, height },
   colorScheme,
 });
-const PHONE = {
-  viewport: { width: 390, height: 844 },
-  colorScheme: 'dark',
-  deviceScaleFactor: 2,
-  hasTouch: true,
-} as const;
-/** A picture is taken at the first window from `from` on with a crowded queue, and at `to` at the latest. */
 const DOCS_PICTURES: readonly DocsPicture[] = [
-  ['console.png', EPISODE, ['heuristic'], 20, 112, desk(900, 'dark')],
-  ['console-light.png', EPISODE, ['mpc'], 100, 100, desk(1060, 'light')],
+  ['console-light.png', EPISODE, ['mpc'], 100, desk(1060, 'light')],
   [
     'console-comparison.png',
     EPISODE,
     ['mpc', 'static-tuned', 'heuristic', 'default'],
     WINDOWS,
-    WINDOWS,
     desk(1060, 'dark'),
   ],
-  ['console-phone.png', EPISODE, ['heuristic'], 20, 60, PHONE],
-  ['console-fleet.png', FLEET, ['hpa'], 90, 90, desk(900, 'dark')],
+  ['console-fleet.png', FLEET, ['hpa'], 90, desk(900, 'dark')],
 ];
 
 /**
@@ -95,13 +83,10 @@ async function openInInter(path: string, policies: readonly string[], options: B
   return shown;
 }
 
-async function takePicture([name, path, policies, from, to, options]: DocsPicture): Promise<void> {
+async function takePicture([name, path, policies, at, options]: DocsPicture): Promise<void> {
   const shown = await openInInter(path, policies, options);
-  for (let window = 0; window < to; window++) {
-    if (window >= from && (await shown.figure('In the queue')) >= CROWD) break;
-    await step(shown, window + 1);
-  }
-  if (to === WINDOWS) await shown.score.waitFor();
+  for (let window = 1; window <= at; window++) await step(shown, window);
+  if (at === WINDOWS) await shown.score.waitFor();
   await shown.page.mouse.move(0, 0);
   await shown.page.evaluate(() => (document.activeElement as HTMLElement | null)?.blur());
   await shown.page.evaluate(() => new Promise((drawn) => setTimeout(drawn, 300)));
