@@ -35,6 +35,8 @@ export interface EndpointOptions {
   readonly config: ServingConfig;
   /** Names that requests may use. Default: the profile's model and the profile. */
   readonly modelNames?: readonly string[];
+  /** LoRA adapters, which requests name as their model. Default none. */
+  readonly adapters?: readonly string[];
   /** Most tokens of a prompt and its reply together. Default: the model's context, or less when the KV pool holds less. */
   readonly maxModelLen?: number;
   /** Simulated seconds in a second. */
@@ -70,8 +72,9 @@ export async function startEndpoint(options: EndpointOptions) {
   const maxModelLen = options.maxModelLen ?? Math.min(contextTokens ?? Infinity, kvTokens(profile, blocks));
   const { name: modelName } = profile.model;
   const [first = modelName, ...others] = options.modelNames ?? [modelName, profile.name];
-  const names = [first, ...others] as const;
-  const model = { names, maxModelLen, blockTokens, prefixCaching, seed: options.seed };
+  const { adapters = [] } = options;
+  const names = [first, ...others, ...adapters] as const;
+  const model = { names, adapters, maxModelLen, blockTokens, prefixCaching, seed: options.seed };
   const watch = new LatenessWatch(options.timeScale, (finding) => options.onLate?.(finding));
   const metrics = new EndpointMetrics(server, model, watch);
   const clock = new SimulatedClock({ timeScale: options.timeScale });

@@ -11,8 +11,7 @@ export {
   MAX_REQUEST_TOKENS,
   MOST_WATERMARK,
 } from './engine/engine-config.ts';
-export type { CompletionLog, EngineCounters, FirstTokenLog } from './engine/engine-log.ts';
-export type { EngineRequest } from './engine/engine-request.ts';
+export type { CompletionLog, EngineCounters, EngineRequest, FirstTokenLog } from './engine/engine-log.ts';
 export { MOST_API_SERVERS, VLLM_FRONT_END } from './engine/front-end.ts';
 export { DraftTimer, IterationTimer } from './engine/iteration-timer.ts';
 export { LatencyHistogram } from './engine/latency-histogram.ts';
@@ -72,14 +71,13 @@ export { counted } from './reporting/counted.ts';
 export { REQUEST_COLUMNS, type RequestRow, requestRows } from './reporting/reporting.ts';
 export { drawAdapters, drawPriorities } from './simulation/priorities.ts';
 export { PromptChains } from './simulation/prompt-chains.ts';
-export { simulateTrace } from './simulation/simulate-trace.ts';
+export { simulateTrace, summarizeRun, TraceSimulation } from './simulation/simulate-trace.ts';
 export type {
   EngineSettings,
   PrefillDecodeSplit,
   SimulationOptions,
 } from './simulation/simulation-options.ts';
 export type { SimulatedSpan, SimulationRun, SimulationSummary } from './simulation/simulation-run.ts';
-export { summarizeRun, TraceSimulation } from './simulation/trace-simulation.ts';
 export { SimulatorError, traceError } from './simulator-error.ts';
 export type { Summary } from './statistics/summary.ts';
 export { isBenchmarkResult, readBenchmarkResult } from './traces/benchmark-result.ts';

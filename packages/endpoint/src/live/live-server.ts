@@ -28,6 +28,8 @@ export interface LiveRequest {
   readonly finishReason: 'stop' | 'length';
   /** 0 (most urgent) .. 7. */
   readonly priority: number;
+  /** Its LoRA adapter, see `EngineRequest`. */
+  readonly adapter?: number;
   /** Blocks that its prompt shares with others. */
   readonly prefix: EngineRequest['prefix'];
   /** Wall time at which it came in, ms. */
@@ -147,6 +149,7 @@ export class LiveServer {
       input: request.promptTokens,
       output: request.outputTokens,
       priority: request.priority,
+      adapter: request.adapter,
       prefix: request.prefix,
     });
     this.#lastArrival = arrival;

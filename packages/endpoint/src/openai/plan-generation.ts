@@ -5,8 +5,9 @@ import { type Prompt, planReply, prefixIds, promptTokens } from './text.ts';
 
 /** The simulated model of an endpoint. */
 export interface EndpointModel {
-  /** Names that requests may use; the first is the model's own. */
+  /** Names that requests may use; the first is the model's own, the last are those of adapters. */
   readonly names: readonly [string, ...string[]];
+  readonly adapters: readonly string[];
   /** Most tokens of a prompt and its reply together. */
   readonly maxModelLen: number;
   /** Tokens in a KV block. */
@@ -50,7 +51,8 @@ export class GenerationPlanner {
     const model = this.knownModel(request.model ?? undefined);
     const { n, priority } = sequencesOf(request, prompts.length);
     const number = this.#requests++;
-    const { blockTokens, prefixCaching } = this.#model;
+    const { blockTokens, prefixCaching, adapters } = this.#model;
+    const adapter = adapters.indexOf(model) + 1;
     const choices = prompts.flatMap((prompt, p) => {
       const tokens = promptTokens(prompt);
       const limits = {
@@ -59,13 +61,14 @@ export class GenerationPlanner {
         ignoreEos: request.ignore_eos ?? false,
         stop: [request.stop ?? []].flat(),
       };
-      const ids = prefixCaching ? prefixIds(prompt, blockTokens) : [];
+      const ids = prefixCaching ? prefixIds(prompt, blockTokens, adapter) : [];
       const prefix = ids.length === 0 ? null : { ids, chunkTokens: blockTokens };
       return Array.from({ length: n }, (_, i) => {
         const reply = planReply(this.#replySeed(request.seed ?? null, number, p * n + i), limits);
         const { finishReason } = reply;
         const lengths = { promptTokens: tokens, outputTokens: reply.tokens, maxTokens: limits.maxTokens };
-        return { request: { ...lengths, choices: n, finishReason, priority, prefix, arrivedMs }, reply };
+        const how = { choices: n, finishReason, priority, adapter, prefix, arrivedMs };
+        return { request: { ...lengths, ...how }, reply };
       });
     });
     for (const choice of choices) this.#requirePool(choice.request);

@@ -20,14 +20,15 @@ export function promptTokens(prompt: Prompt): number {
  * Ids of the whole blocks of a prompt, each for the content of its block and of all before it, as vLLM's block hashes
  * are. Two prompts that begin alike share their first ids.
  * @param blockTokens tokens in a KV block
+ * @param adapter of the request: content under another one has other ids
  */
-export function prefixIds(prompt: Prompt, blockTokens: number): number[] {
+export function prefixIds(prompt: Prompt, blockTokens: number, adapter = 0): number[] {
   const isText = typeof prompt === 'string';
   const unitsPerBlock = isText ? blockTokens * CHARACTERS_PER_TOKEN : blockTokens;
   const ids: number[] = [];
   // Two lanes of multiplicative hashing, of which 53 bits are kept. Token ids and texts never meet.
   let low = isText ? 1 : 2;
-  let high = 3;
+  let high = 3 + adapter;
   for (let end = unitsPerBlock; end <= prompt.length; end += unitsPerBlock) {
     for (let i = end - unitsPerBlock; i < end; i++) {
       const unit = isText ? prompt.charCodeAt(i) : prompt[i];

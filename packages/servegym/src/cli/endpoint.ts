@@ -90,6 +90,7 @@ async function endpoint(options: OptionValues<typeof endpointOptions>): Promise<
     acceptance: options.acceptance,
     prefixCaching: settings.prefixCaching,
     modelNames: options.servedModelName.length === 0 ? undefined : options.servedModelName,
+    adapters: deployment.adapters?.modules,
     maxModelLen: deployment.maxModelLen,
     timeScale: options.timeScale,
     onLate: ({ lateMs, allowedMs, fittingScale }) => {

@@ -1,6 +1,6 @@
 import { Engine } from '../engine/engine.ts';
 import type { Drafter, EngineConfig, EngineOptions } from '../engine/engine-config.ts';
-import type { EngineRequest } from '../engine/engine-request.ts';
+import type { EngineRequest } from '../engine/engine-log.ts';
 import { TICKS_PER_S } from '../engine/ticks.ts';
 import { acceptanceTable, engineOptionsOf } from '../profiles/engine-options.ts';
 import type { EngineProfile } from '../profiles/engine-profile.ts';

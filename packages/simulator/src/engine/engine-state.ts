@@ -6,11 +6,11 @@ import type { EngineConfig, EngineRole, EngineSettings, QueueOrder } from './eng
 import {
   CompletionLog,
   type EngineCounters,
+  type EngineRequest,
   FirstTokenLog,
   type RequestProgress,
   zeroCounters,
 } from './engine-log.ts';
-import type { EngineRequest } from './engine-request.ts';
 import { FrontEnd } from './front-end.ts';
 import { GroupedBlockPool, isFullAttention } from './grouped-block-pool.ts';
 import { DraftTimer, IterationTimer } from './iteration-timer.ts';

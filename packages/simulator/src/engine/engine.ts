@@ -13,11 +13,11 @@ import {
 import {
   type CompletionLog,
   type EngineCounters,
+  type EngineRequest,
   type FirstTokenLog,
   type RequestProgress,
   zeroCounters,
 } from './engine-log.ts';
-import type { EngineRequest } from './engine-request.ts';
 import { type EngineSnapshot, restoreSnapshot, takeSnapshot } from './engine-snapshot.ts';
 import { EngineState } from './engine-state.ts';
 import type { FrontEnd } from './front-end.ts';

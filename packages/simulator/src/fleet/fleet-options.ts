@@ -1,6 +1,5 @@
 import { MAX_BATCHED_TOKENS } from '../engine/engine-config.ts';
-import type { CompletionLog, FirstTokenLog } from '../engine/engine-log.ts';
-import type { EngineRequest } from '../engine/engine-request.ts';
+import type { CompletionLog, EngineRequest, FirstTokenLog } from '../engine/engine-log.ts';
 import type { RoutingWeights } from '../policy/built-in.ts';
 import type { Policy, PolicyFunctions } from '../policy/policy.ts';
 import type { Predicted } from '../policy/views.ts';

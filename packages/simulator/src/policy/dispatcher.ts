@@ -1,5 +1,5 @@
 import type { Engine } from '../engine/engine.ts';
-import type { EngineRequest } from '../engine/engine-request.ts';
+import type { EngineRequest } from '../engine/engine-log.ts';
 import { portableMath } from '../portable-math.ts';
 import { randomUniform, streamKey } from '../random/counter-random.ts';
 import type { PolicyFunctions, PolicyRun } from './policy.ts';

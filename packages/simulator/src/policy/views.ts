@@ -1,5 +1,5 @@
 import type { Engine } from '../engine/engine.ts';
-import type { EngineRequest } from '../engine/engine-request.ts';
+import type { EngineRequest } from '../engine/engine-log.ts';
 import type { Dispatcher } from './dispatcher.ts';
 
 /** Replicas that a request may be sent to, as the dispatcher and as a policy know them. */

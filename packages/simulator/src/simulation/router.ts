@@ -1,5 +1,5 @@
 import type { Engine } from '../engine/engine.ts';
-import type { EngineRequest } from '../engine/engine-request.ts';
+import type { EngineRequest } from '../engine/engine-log.ts';
 import { TICKS_PER_S } from '../engine/ticks.ts';
 import { ROUTERS, type RouterPolicy } from '../policy/built-in.ts';
 import { Dispatcher } from '../policy/dispatcher.ts';

@@ -1,7 +1,8 @@
+import { summarize } from '../statistics/summary.ts';
 import type { Trace } from '../traces/trace.ts';
 import { RunCollector } from './run-collector.ts';
 import type { SimulationOptions } from './simulation-options.ts';
-import type { SimulationRun } from './simulation-run.ts';
+import type { SimulationRun, SimulationSummary } from './simulation-run.ts';
 import { TraceServer } from './trace-server.ts';
 
 /**
@@ -15,4 +16,52 @@ export function simulateTrace(trace: Trace, options: SimulationOptions): Simulat
   const server = new TraceServer(options, collector);
   server.submit(trace, true);
   return { ...server.finish(), ...collector.run() };
+}
+
+const FIRST_CAPACITY = 2 ** 16;
+
+/**
+ * Serves a trace that comes in pieces, of which none is kept: what it needs is 24 bytes for each request that was
+ * served. The answer is that of `simulateTrace`, without the single requests.
+ */
+export class TraceSimulation {
+  private readonly collector = new RunCollector(FIRST_CAPACITY, 'latencies');
+  private readonly server: TraceServer;
+  /** The piece taken last, which may be the only one. */
+  private held: Trace | null = null;
+  private isFirst = true;
+
+  /** @throws SimulatorError when the options do not fit the profile. */
+  constructor(options: Omit<SimulationOptions, 'priorities'>) {
+    this.server = new TraceServer(options, this.collector);
+  }
+
+  /** Takes the next requests, whose times go on from those before. */
+  take(requests: Trace): void {
+    if (this.held !== null) this.submitHeld(this.held, false);
+    this.held = requests;
+  }
+
+  private submitHeld(requests: Trace, isWhole: boolean): void {
+    this.server.submit(requests, isWhole);
+    this.held = null;
+    this.isFirst = false;
+  }
+
+  /** Serves what is left. To be asked once, after the last piece. */
+  finish(): SimulationSummary {
+    if (this.held !== null) this.submitHeld(this.held, this.isFirst);
+    return summarizeRun({ ...this.server.finish(), ...this.collector.run() });
+  }
+}
+
+/** A run without its single requests. */
+export function summarizeRun(run: SimulationRun): SimulationSummary {
+  const { ids: _, queueMs: __, arrivalMs: ___, ttftMs, tpotMs, e2eMs, ...totals } = run;
+  return {
+    ...totals,
+    ttft: summarize(ttftMs),
+    tpot: summarize(tpotMs.filter((value) => !Number.isNaN(value))),
+    e2e: summarize(e2eMs),
+  };
 }

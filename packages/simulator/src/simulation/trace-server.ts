@@ -1,7 +1,6 @@
 import { Engine } from '../engine/engine.ts';
 import { expectInteger, type IterationSpan } from '../engine/engine-config.ts';
-import { addCounters, zeroCounters } from '../engine/engine-log.ts';
-import type { EngineRequest } from '../engine/engine-request.ts';
+import { addCounters, type EngineRequest, zeroCounters } from '../engine/engine-log.ts';
 import { LatencyHistogram } from '../engine/latency-histogram.ts';
 import { msFromTicks, TICKS_PER_S, ticksFromMs } from '../engine/ticks.ts';
 import type { RouterPolicy } from '../policy/built-in.ts';

@@ -4,9 +4,8 @@ import { findProfile } from '@servegym/profiles';
 import fc from 'fast-check';
 import { RandomStream } from '../random/counter-random.ts';
 import type { Trace } from '../traces/trace.ts';
-import { simulateTrace } from './simulate-trace.ts';
+import { simulateTrace, summarizeRun, TraceSimulation } from './simulate-trace.ts';
 import type { SimulationOptions } from './simulation-options.ts';
-import { summarizeRun, TraceSimulation } from './trace-simulation.ts';
 
 const profile = findProfile('a100-40gb-llama-3-8b');
 

@@ -1,4 +1,4 @@
-import type { EngineRequest } from '../engine/engine-request.ts';
+import type { EngineRequest } from '../engine/engine-log.ts';
 import type { PromptPrefix } from '../engine/prefix-cache.ts';
 import { ticksFromMs } from '../engine/ticks.ts';
 import type { Trace } from '../traces/trace.ts';
