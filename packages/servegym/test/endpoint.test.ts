@@ -386,6 +386,27 @@ describe('the process of servegym endpoint', () => {
       assert.deepEqual(await ask(headers), [200, undefined]);
   });
 
+  it('serves the adapters of its line by their names, which share no KV', async () => {
+    const flags = '--enable-lora --max-loras 2 --lora-modules sql=/sql chat=/chat';
+    const endpoint = await startEndpointProcess('--time-scale', '20', '--deployment', flags);
+    const { data } = await (await fetch(`${endpoint.url}/v1/models`)).json();
+    const last = data.slice(-2).map(({ id, parent }: Record<string, string>) => [id, parent]);
+    assert.deepEqual(last, [
+      ['sql', MODEL],
+      ['chat', MODEL],
+    ]);
+    const found: number[] = [];
+    for (const model of ['sql', 'sql', 'chat', MODEL]) {
+      const body = JSON.stringify({ model, prompt: Array(64).fill(7), max_tokens: 2, ignore_eos: true });
+      const headers = { 'content-type': 'application/json' };
+      await (await fetch(`${endpoint.url}/v1/completions`, { method: 'POST', headers, body })).text();
+      const text = await (await fetch(`${endpoint.url}/metrics`)).text();
+      found.push(Number(/^vllm:prefix_cache_hits_total\{.*\} (\d+)$/m.exec(text)![1]));
+    }
+    assert.deepEqual(found, [0, 48, 48, 48]);
+    assert.equal(await endpoint.stop(), 0);
+  });
+
   it('starts replicas, each with metrics of its own', async () => {
     const endpoint = await startEndpointProcess('--replicas', '2', '--time-scale', '20');
     const urls = [endpoint.url, ...endpoint.others];

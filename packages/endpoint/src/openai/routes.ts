@@ -96,7 +96,7 @@ export function mountOpenAiRoutes(app: EndpointApp, live: LiveServer, model: End
     created,
     owned_by: 'servegym',
     root: model.names[0],
-    parent: null,
+    parent: model.adapters.includes(id) ? model.names[0] : null,
     max_model_len: model.maxModelLen,
   });
   app.get('/v1/models', (context) => context.json({ object: 'list', data: model.names.map(describe) }));
