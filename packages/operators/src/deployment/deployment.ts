@@ -111,7 +111,7 @@ export function resolveLaunch(
       ),
       ...linesIf(
         engine === 'SGLang',
-        'SGLang’s scheduler: vLLM’s is simulated with its settings, and prefills come first without --enable-mixed-chunk, but share iterations with verified drafts',
+        'SGLang’s scheduler: vLLM’s is simulated with its settings, and prefills come first without --enable-mixed-chunk',
       ),
       ...(engine === 'SGLang' && memoryShare !== undefined ? [`--mem-fraction-static ${memoryShare}`] : []),
     ],
@@ -182,7 +182,8 @@ function startedProfile(profile: EngineProfile, { engine: name, settings, source
   const engine = {
     ...profile.engine,
     ...named(settings, SCHEDULER_FLAGS),
-    ...(name === 'SGLang' && { prefillFirst: settings.prefillFirst ?? true }),
+    // SGLang mixes no chunks beside a draft.
+    ...(name === 'SGLang' && { prefillFirst: draft !== undefined || (settings.prefillFirst ?? true) }),
     ...(draft?.method && { drafter }),
   };
   if (engine.longPrefillTokenThresholdAdaptive && !engine.longPrefillTokenThreshold) {

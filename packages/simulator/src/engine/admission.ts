@@ -121,7 +121,8 @@ function pad(state: EngineState, plan: IterationPlan, slot: number, padding: num
  */
 function paddingOf(state: EngineState, plan: IterationPlan, slot: number): number {
   const { table, pool, config } = state;
-  if (plan.hasPrefill || table.transferred[slot] === 1 || state.draftsByBatchSize) return 0;
+  if (plan.hasPrefill || table.transferred[slot] === 1 || state.draftsByBatchSize || state.prefillsFirst)
+    return 0;
   if (config.speculationDepth >= state.maxNumBatchedTokens) return 0;
   const cached = pool.cachedTokens(slot);
   if (table.input[slot] + table.generatedOffset[slot] - cached !== 1) return 0;

@@ -90,7 +90,7 @@ export interface EngineOptions {
   readonly chunkedPrefill?: boolean;
   /**
    * Whether an iteration either prefills or decodes, and prefills come first (SGLang without enable_mixed_chunk). Default
-   * false: decodes and prefills share an iteration, as in vLLM. Not with speculation, nor without `wholePromptFits`.
+   * false: decodes and prefills share an iteration, as in vLLM. Not without `wholePromptFits`.
    */
   readonly prefillFirst?: boolean;
   /**

@@ -152,7 +152,7 @@ export class EngineState {
     this.lookahead = this.settings.drafter === 'eagle' ? speculationDepth : 0;
     this.pool.recomputesLastBlock = this.lookahead > 0;
     const { prefillFirst, wholePromptFits, chunkedPrefill } = this.settings;
-    this.prefillsFirst = prefillFirst && wholePromptFits && !this.speculative;
+    this.prefillsFirst = prefillFirst && wholePromptFits;
     this.admitsWhole = chunkedPrefill && wholePromptFits && this.lookahead === 0 && !this.hasWindows;
     this.isAlwaysInOrder = this.hasWindows && (this.speculative || prefillFirst);
   }
@@ -355,7 +355,8 @@ export class EngineState {
   private blocksToBegin(slot: number, budget: number, limit: number, padding: number): number {
     if (!this.settings.chunkedPrefill && !this.fitsBudget(slot, budget, limit))
       return Number.POSITIVE_INFINITY;
-    const tokens = Math.max(0, Math.min(budget, limit));
+    // While prompts come first no decode ends: blocks that the last chunk lacks would never be free.
+    const tokens = this.prefillsFirst ? ALL_TOKENS : Math.max(0, Math.min(budget, limit));
     const { pool } = this;
     const isTransferred = this.table.transferred[slot] === 1;
     const whole = this.settings.wholePromptFits || isTransferred;

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import fc from 'fast-check';
 import { Engine } from './engine.ts';
-import type { EngineOptions } from './engine-config.ts';
+import type { EngineConfig, EngineOptions, IterationSpan } from './engine-config.ts';
 import { TICKS_PER_MS } from './ticks.ts';
 
 /** An iteration takes 10 ms, and 1 ms more for each ten tokens. */
@@ -21,8 +21,21 @@ interface Asked {
   readonly output: number;
 }
 
-function engineWith(asked: readonly Asked[], options: EngineOptions, kvBlocks = 1000): Engine {
-  const engine = new Engine({ ...config, kvBlocks }, options);
+const drafting = {
+  ...{ speculationDepth: 2, survival: [0.5, 0.25] },
+  speculation: {
+    ...{ method: 'EAGLE', draftGiB: 0, draftBaseUs: 0, draftPerTokenUs: 0, draftPerContextTokenNs: 0 },
+    ...{ survival: {}, source: 'test' },
+  },
+};
+
+function engineWith(
+  asked: readonly Asked[],
+  options: EngineOptions,
+  kvBlocks = 1000,
+  drafts: Partial<EngineConfig> = {},
+): Engine {
+  const engine = new Engine({ ...config, kvBlocks, ...drafts }, options);
   for (const [id, { atMs, input, output }] of asked.entries())
     engine.submit({ id, arrival: atMs * TICKS_PER_MS, input, output });
   return engine;
@@ -59,6 +72,49 @@ it('decodes wait while a prompt that comes first is computed in chunks', () => {
     { first: 11, last: 11 + 20 + 10 + 5.2 },
     { first: 11 + 20 + 10 + 5.2, last: 11 + 20 + 10 + 5.2 },
   ]);
+});
+
+it('verified drafts wait for prompts too, and share no iteration with them', () => {
+  const asked = [
+    { atMs: 0, input: 10, output: 30 },
+    { atMs: 5, input: 150, output: 1 },
+  ];
+  for (const drafter of ['ngram', 'eagle'] as const) {
+    const spans: IterationSpan[] = [];
+    const options = { prefillFirst: true, maxNumBatchedTokens: 100, drafter };
+    const engine = engineWith(
+      asked,
+      { ...options, onIterations: (span) => spans.push(span) },
+      1000,
+      drafting,
+    );
+    engine.runUntil(Number.POSITIVE_INFINITY);
+    assert.deepEqual(
+      spans.slice(0, 4).map(({ prefillTokens }) => prefillTokens),
+      [10, 100, 50, 0],
+    );
+    // A step that verifies three tokens takes 10.3 ms.
+    assert.deepEqual(
+      spans.slice(0, 4).map(({ start, end }) => (end - start) / TICKS_PER_MS),
+      [11, 20, 15, 10.3],
+    );
+  }
+});
+
+it('a prompt is not begun where its last chunk would lack the slots of the first drafts', () => {
+  const asked = [
+    { atMs: 0, input: 20, output: 6 },
+    { atMs: 5, input: 160, output: 1 },
+  ];
+  // The first holds two of the blocks, and the other needs ten and one for two slots more.
+  const engine = engineWith(
+    asked,
+    { prefillFirst: true, maxNumBatchedTokens: 100, drafter: 'eagle' },
+    12,
+    drafting,
+  );
+  engine.runUntil(1000 * TICKS_PER_MS);
+  assert.deepEqual([engine.completions.count, engine.counters.preemptions], [2, 0]);
 });
 
 it('equal requests that prefill first end together, so that clients move in step', () => {
@@ -103,15 +159,17 @@ it('every request ends, whatever the pool, and a snapshot goes on as the engine 
     maxNumBatchedTokens: fc.constantFrom(24, 100, 512),
     longPrefillTokenThreshold: fc.constantFrom(0, 0, 20),
     kvGroups: fc.constantFrom([{}], [{}, { window: 32 }]),
+    drafter: fc.constantFrom('ngram' as const, 'eagle' as const),
   });
+  const drafts = fc.constantFrom({}, {}, drafting);
   const requests = fc.array(request, { minLength: 1, maxLength: 12 });
   fc.assert(
-    fc.property(requests, options, fc.constantFrom(45, 60, 1000), (asked, given, kvBlocks) => {
+    fc.property(requests, options, fc.constantFrom(45, 60, 1000), drafts, (asked, given, kvBlocks, how) => {
       const sorted = asked.toSorted((a, b) => a.atMs - b.atMs);
-      const whole = engineWith(sorted, given, kvBlocks);
+      const whole = engineWith(sorted, given, kvBlocks, how);
       whole.runUntil(60_000 * TICKS_PER_MS);
       assert.equal(whole.completions.count + whole.rejections.length, sorted.length);
-      const cut = engineWith(sorted, given, kvBlocks);
+      const cut = engineWith(sorted, given, kvBlocks, how);
       cut.runUntil(100 * TICKS_PER_MS);
       const before = times(cut).length;
       cut.restore(cut.snapshot());
