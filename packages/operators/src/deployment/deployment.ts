@@ -73,7 +73,12 @@ export function resolveLaunch(
       launch.source,
       `a shipped profile is of one version of vLLM. Compare versions on kernel times, \`servegym diff --tables aiconfigurator_core\`, or make a profile of ${version}, \`servegym profile make aiconfigurator_core --engine vllm-${version} --gpu h100-80gb --model llama-3-8b --output vllm-${version}.json\`, and name it with --profile`,
     );
-  const found = own === undefined ? profileFor(launch, gpu) : { profile: own, engines: 1, notSimulated: [] };
+  // Replicas that the profile does not have are engines.
+  const replicasOf = (profile: EngineProfile) => (profile.parallel?.data ? 1 : launch.settings.dataParallel);
+  const found =
+    own === undefined
+      ? profileFor(launch, gpu)
+      : { profile: own, engines: replicasOf(own) ?? 1, notSimulated: [] };
   const settings = engine === 'SGLang' ? withSglangDrafts(launch.settings, found.profile) : launch.settings;
   const model = options.model ?? launch.model ?? knownCheckpoint(found.profile.model.name)?.model;
   const started = startedProfile(found.profile, { ...launch, settings });
@@ -88,12 +93,11 @@ export function resolveLaunch(
   const defaults = { ...chosen, maxNumBatchedTokens: leastBudget(launch, profile, chosen) };
   return checked({
     ...{ name, profile, version, engines: replicas * found.engines, maxModelLen, kvBlocks },
-    ...(engine === 'vLLM' && {
-      adapters: {
-        modules: settings.loraModules,
-        base: [launch.checkpoint, ...(settings.servedModelNames ?? [])],
-      },
-    }),
+    ...(found.engines > 1 && { router: 'least_loaded' as const }),
+    adapters: {
+      modules: settings.loraModules,
+      base: [launch.checkpoint, ...(settings.servedModelNames ?? [])],
+    },
     notSimulated: [
       ...launch.notSimulated,
       ...(role === undefined
@@ -104,6 +108,8 @@ export function resolveLaunch(
         /deepseek.?v4/i.test(launch.checkpoint),
         'the KV groups of DeepSeek-V4, with blocks of several sizes: one pool has the mean of its layers',
       ),
+      ...linesIf(found.engines > 1, BALANCED_AT_ONCE),
+      ...linesIf((profile.parallel?.data ?? 1) > 1, RANKS_TOGETHER),
       ...linesIf(lora !== undefined, SLOWER_WITH_LORA),
       ...linesIf(
         lora !== undefined && adapterGiB === undefined,
@@ -123,6 +129,10 @@ export function resolveLaunch(
   });
 }
 
+const BALANCED_AT_ONCE =
+  'the balancer of --data-parallel-size: a request goes to the engine with the fewest, counted at once; vLLM counts up to 100 ms late, and those that wait more where much KV is in use';
+const RANKS_TOGETHER =
+  'the ranks of --data-parallel-size: they are one engine with one queue, which has the KV and the --max-num-seqs of all together';
 /** Published slowdowns; they are not alike enough for a law. */
 const SLOWER_WITH_LORA =
   'slower kernels with LoRA, and loading adapters: iterations take the time of the base model. Measured with adapters: 66 % of its output tokens/s (Llama-2-7B on A100, rank 8, vLLM of 2024, github.com/vllm-project/vllm/pull/11267), 70 to 79 % (Qwen3.5-35B-A3B, four adapters, SGLang of 2026, github.com/sgl-project/sglang/pull/28091). Measure a server with its adapters: servegym profile make URL';
@@ -145,10 +155,7 @@ function loraOf({ settings, source }: Launch) {
  * The trace as a deployment serves it: requests that name its model are of the base model.
  * @throws TuningError for an adapter that is not among those that its line names
  */
-export function withAdapters(
-  trace: Trace,
-  { name = '', adapters: known }: Partial<Pick<Deployment, 'name' | 'adapters'>>,
-): Trace {
+export function withAdapters(trace: Trace, { name = '', adapters: known }: Partial<Deployment>): Trace {
   const { adapters } = trace;
   if (adapters === undefined || known === undefined) return trace;
   const { modules = adapters.names, base } = known;
@@ -163,10 +170,7 @@ export function withAdapters(
 }
 
 /** What of the adapters of a trace is not served. */
-export function adapterNotes(
-  { adapters }: Trace,
-  { profile }: Pick<Deployment, 'profile'>,
-): readonly string[] {
+export function adapterNotes({ adapters }: Trace, { profile }: Pick<Deployment, 'profile'>) {
   const isUnserved = !profile.engine.maxLoras && (adapters?.of.some((at) => at > 0) ?? false);
   return linesIf(isUnserved, 'the adapters of the traffic, without --enable-lora: all is of the base model');
 }

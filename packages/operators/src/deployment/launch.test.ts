@@ -75,6 +75,19 @@ describe('a vllm serve line', () => {
     });
   }
 
+  it('takes data-parallel replicas as engines, or as ranks of one, and says what differs from vLLM', () => {
+    const line = read('vllm serve Qwen/Qwen3-8B -dp 2');
+    const { profile } = resolveLaunch(read('vllm serve Qwen/Qwen3-8B'), { gpu: 'h100' });
+    for (const on of [{ gpu: 'h100' }, { profile }]) {
+      const { engines, router, notSimulated } = resolveLaunch(line, on);
+      assert.deepEqual([engines, router], [2, 'least_loaded']);
+      assert.match(notSimulated.join(), /^the balancer of --data-parallel-size/);
+    }
+    const ranks = resolveLaunch(line, { profile: { ...profile, parallel: { data: 2 } } });
+    assert.deepEqual([ranks.engines, ranks.router], [1, undefined]);
+    assert.match(ranks.notSimulated.join(), /^the ranks of --data-parallel-size/);
+  });
+
   it('has room for LoRA adapters, whose times it says are not simulated', () => {
     const on = (flags: string) => resolveLaunch(read(`vllm serve Qwen/Qwen3-8B ${flags}`), { gpu: 'h100' });
     const flags =
