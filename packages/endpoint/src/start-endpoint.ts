@@ -63,7 +63,7 @@ export type RunningEndpoint = Awaited<ReturnType<typeof startEndpoint>>;
  * @throws InputError when the address is taken, forbidden or not of this machine
  */
 export async function startEndpoint(options: EndpointOptions) {
-  const { profile, config, port, host } = options;
+  const { profile, config, port, host, adapters = [] } = options;
   const prefixCaching = options.prefixCaching && options.engines === 1;
   const { blockTokens } = profile.memory;
   const server = new Cluster(config, { ...options, size: options.engines, prefixCaching });
@@ -72,7 +72,6 @@ export async function startEndpoint(options: EndpointOptions) {
   const maxModelLen = options.maxModelLen ?? Math.min(contextTokens ?? Infinity, kvTokens(profile, blocks));
   const { name: modelName } = profile.model;
   const [first = modelName, ...others] = options.modelNames ?? [modelName, profile.name];
-  const { adapters = [] } = options;
   const names = [first, ...others, ...adapters] as const;
   const model = { names, adapters, maxModelLen, blockTokens, prefixCaching, seed: options.seed };
   const watch = new LatenessWatch(options.timeScale, (finding) => options.onLate?.(finding));

@@ -74,11 +74,8 @@ export function resolveLaunch(
       `a shipped profile is of one version of vLLM. Compare versions on kernel times, \`servegym diff --tables aiconfigurator_core\`, or make a profile of ${version}, \`servegym profile make aiconfigurator_core --engine vllm-${version} --gpu h100-80gb --model llama-3-8b --output vllm-${version}.json\`, and name it with --profile`,
     );
   // Replicas that the profile does not have are engines.
-  const replicasOf = (profile: EngineProfile) => (profile.parallel?.data ? 1 : launch.settings.dataParallel);
-  const found =
-    own === undefined
-      ? profileFor(launch, gpu)
-      : { profile: own, engines: replicasOf(own) ?? 1, notSimulated: [] };
+  const engines = (own?.parallel?.data ?? 1) > 1 ? 1 : (launch.settings.dataParallel ?? 1);
+  const found = own === undefined ? profileFor(launch, gpu) : { profile: own, engines, notSimulated: [] };
   const settings = engine === 'SGLang' ? withSglangDrafts(launch.settings, found.profile) : launch.settings;
   const model = options.model ?? launch.model ?? knownCheckpoint(found.profile.model.name)?.model;
   const started = startedProfile(found.profile, { ...launch, settings });
