@@ -92,8 +92,10 @@ export default benchmark({
     episodes: 20,
     /** Times of the server over those of its profile, which is what policies are told. */
     times: 1,
+    /** Windows that each action comes late. */
+    late: 0,
   },
-  async *run({ policies, task: taskId, scenarios, split, episodes, times }) {
+  async *run({ policies, task: taskId, scenarios, split, episodes, times, late }) {
     const seeds = firstSeeds(split as 'test', episodes);
     const first = new Map<string, readonly number[]>();
     const standards = new Map<string, number>();
@@ -107,7 +109,7 @@ export default benchmark({
           const key = `${scenario} ${seed}`;
           const standard = standards.get(key) ?? defaultReturn(played, seed);
           standards.set(key, standard);
-          return returnOf(player, played, seed, decisionMs, served) - standard;
+          return returnOf(player, played, seed, decisionMs, served, late) - standard;
         });
         const [low, high] = stratifiedBootstrap([gains], mean);
         const over = gains.map((gain, i) => gain - (first.get(scenario) ?? gains)[i]!);
@@ -151,6 +153,7 @@ function returnOf(
   seed: number,
   decisionMs: number[],
   served: { readonly all: number[]; readonly calm: number[] },
+  late: number,
 ): number {
   const { task, profile } = played;
   const requests = llmserve.drawRequests(task, seed);
@@ -159,14 +162,15 @@ function returnOf(
   const busiest = task.phases[rates.indexOf(Math.max(...rates))]!.name;
   const episode = new ServeEpisode(task, seed, { requests, profile });
   let reward: number | null = null;
+  const actions: ServeAction[] = [];
   while (!episode.done) {
     const { action: previousAction, window: stepIndex } = episode;
     const step = { observation: episode.observation(), reward, previousAction, stepIndex };
     const before = process.cpuUsage();
-    const action = act(step);
+    actions.push(act(step));
     const { user, system } = process.cpuUsage(before);
     decisionMs.push((user + system) / 1000);
-    reward = episode.step(action);
+    reward = episode.step(actions[Math.max(0, stepIndex - late)]!);
     add(served.all, episode.metrics);
     if (episode.phase !== busiest) add(served.calm, episode.metrics);
   }
