@@ -7,6 +7,7 @@ import {
 } from '../engine/engine-log.ts';
 import { LatencyHistogram } from '../engine/latency-histogram.ts';
 import { TICKS_PER_S, ticksFromMs } from '../engine/ticks.ts';
+import { OrderedQueue } from '../ordered-queue.ts';
 import { admissionByClass, leastLoaded, weighted } from '../policy/built-in.ts';
 import { Dispatcher } from '../policy/dispatcher.ts';
 import { type PolicyFault, type PolicyFunctions, PolicyRun, startPolicy } from '../policy/policy.ts';
@@ -84,9 +85,8 @@ export class Fleet {
   private decoders: Candidates = candidates([]);
   /** Requests that wait for a replica to be ready, in order of arrival. */
   private held: FleetRequest[] = [];
-  /** Requests by tick of arrival, then by id: `arrived` that have arrived in this run, and those that have not. */
-  private coming: FleetRequest[] = [];
-  private arrived = 0;
+  /** Requests that have not arrived yet. */
+  private coming = new OrderedQueue(arrivesFirst);
   /** Prefilled requests that no replica can decode yet. */
   private stranded: Handover[] = [];
   private started = 0;
@@ -146,7 +146,7 @@ export class Fleet {
   }
   /** Requests submitted that have not arrived yet. */
   get futureCount(): number {
-    return this.coming.length - this.arrived;
+    return this.coming.size;
   }
 
   /** Seconds that the replicas of a pool were billed for since the fleet began, by state. */
@@ -171,19 +171,7 @@ export class Fleet {
 
   /** Adds a request. One that should have arrived before the present arrives now. */
   submit(request: FleetRequest): void {
-    const { coming, arrived, now } = this;
-    const next = request.arrival < now ? { ...request, arrival: now } : request;
-    let low = arrived;
-    let high = coming.length;
-    // Most are submitted in order.
-    if (low < high && arrivesFirst(coming[high - 1], next)) low = high;
-    while (low < high) {
-      const middle = (low + high) >>> 1;
-      if (arrivesFirst(coming[middle], next)) low = middle + 1;
-      else high = middle;
-    }
-    if (low === coming.length) coming.push(next);
-    else coming.splice(low, 0, next);
+    this.coming.add(request.arrival < this.now ? { ...request, arrival: this.now } : request);
   }
 
   /**
@@ -201,8 +189,6 @@ export class Fleet {
   /** Serves until `limit` (ticks), one metrics interval after another. */
   runUntil(limit: number): void {
     while (this.now < limit) this.serve(Math.min(limit, this.now + this.intervalTicks));
-    this.coming.splice(0, this.arrived);
-    this.arrived = 0;
   }
 
   /** Forgets events, counters and latencies. */
@@ -224,7 +210,7 @@ export class Fleet {
       replicas: this.replicas.map((replica) => replica.snapshot()),
       dispatcher: this.dispatcher.snapshot(),
       held: this.held.slice(),
-      coming: this.coming.slice(),
+      coming: this.coming.list(),
       stranded: this.stranded.slice(),
       started: this.started,
       seconds: this.seconds.map((seconds) => ({ ...seconds })),
@@ -249,7 +235,7 @@ export class Fleet {
     this.dispatcher.restore(snapshot.dispatcher);
     this.dispatcher.standard = this.standardOf(snapshot.settings);
     this.held = snapshot.held.slice();
-    this.coming = snapshot.coming.slice();
+    this.coming = new OrderedQueue(arrivesFirst, snapshot.coming);
     this.stranded = snapshot.stranded.slice();
     this.started = snapshot.started;
     this.seconds = snapshot.seconds.map((seconds) => ({ ...seconds }));
@@ -263,8 +249,8 @@ export class Fleet {
     this.manage(seconds);
     this.look();
     this.flush();
-    while (this.arrived < coming.length && coming[this.arrived].arrival < end) {
-      const request = coming[this.arrived++];
+    while (coming.size > 0 && coming.first.arrival < end) {
+      const request = coming.take();
       if (!this.route(request)) listener.refused(request.id, request.arrival, 'admission');
     }
     for (const replica of replicas) if (replica.engine.role === 'prefill') this.prefill(replica, end);

@@ -1,6 +1,6 @@
-import { BinaryHeap } from '../binary-heap.ts';
 import type { Engine } from '../engine/engine.ts';
 import { ticksFromMs } from '../engine/ticks.ts';
+import { OrderedQueue } from '../ordered-queue.ts';
 import { SimulatorError } from '../simulator-error.ts';
 import type { Trace } from '../traces/trace.ts';
 
@@ -27,7 +27,7 @@ export class ClosedLoop {
   /** Tick of arrival of each request whose arrival is known. */
   private readonly dueTick: Float64Array;
   /** Requests that have not arrived, by tick of arrival, then by number. */
-  private readonly due = new BinaryHeap<number>(
+  private readonly due = new OrderedQueue<number>(
     (a, b) => this.dueTick[a] < this.dueTick[b] || (this.dueTick[a] === this.dueTick[b] && a < b),
   );
   /** Rejections of each engine that are taken account of. */
@@ -113,6 +113,6 @@ export class ClosedLoop {
 
   private push(request: number, tick: number): void {
     this.dueTick[request] = tick;
-    this.due.push(request);
+    this.due.add(request);
   }
 }
