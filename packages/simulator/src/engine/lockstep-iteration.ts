@@ -70,12 +70,14 @@ function fillSkipped(state: EngineState): void {
   const filled: { readonly ago: number; readonly slot: number; readonly tokens: number }[] = [];
   for (let slot = running.head; slot >= 0; slot = table.next[slot]) {
     const context = decodes.contextLength(slot) - unknownTokens;
+    const named = Math.max(0, table.namedBlocks[slot]);
+    if (context < (named + 1) * blockTokens) continue;
     const last = Math.min(Math.floor(context / blockTokens), pool.nameable(slot));
-    for (let block = Math.max(0, table.namedBlocks[slot]) + 1; block <= last; block++) {
+    for (let block = named + 1; block <= last; block++) {
       filled.push({ ago: context - block * blockTokens, slot, tokens: block * blockTokens });
     }
   }
-  filled.sort((a, b) => b.ago - a.ago);
+  if (filled.length > 1) filled.sort((a, b) => b.ago - a.ago);
   for (const { slot, tokens } of filled) pool.fill(slot, tokens);
 }
 

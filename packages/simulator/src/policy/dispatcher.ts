@@ -162,9 +162,8 @@ export class Dispatcher {
     if (!prompt?.prefix) return 0;
     if (!this.isMatched) {
       this.isMatched = true;
-      for (const [i, each] of this.indexes.entries()) {
-        each.match(prompt.prefix, prompt.input, this.matches.subarray(INDEXED * i, INDEXED * (i + 1)));
-      }
+      for (let i = 0; i < this.indexes.length; i++)
+        this.indexes[i].match(prompt.prefix, prompt.input, this.matches, INDEXED * i);
     }
     return index < this.matches.length ? this.matches[index] : 0;
   }

@@ -13,9 +13,9 @@ export class PrefixIndex {
   private young = new Map<number, number>();
   private old = new Map<number, number>();
 
-  /** Tokens of the longest known prefix of a prompt at each slot, into `tokens`. */
-  match(prefix: PromptPrefix, input: number, tokens: Float64Array): void {
-    tokens.fill(0);
+  /** Tokens of the longest known prefix of a prompt at each of 32 slots, into `tokens` from `first` on. */
+  match(prefix: PromptPrefix, input: number, tokens: Float64Array, first = 0): void {
+    tokens.fill(0, first, first + 32);
     const { ids, ends, chunkTokens, namedTokens = input } = prefix;
     const most = Math.min(input, namedTokens);
     let holders = -1;
@@ -24,13 +24,14 @@ export class PrefixIndex {
       const known = holders & (this.young.get(id) ?? this.old.get(id) ?? 0);
       const lost = holders & ~known;
       const start = at === 0 ? 0 : Math.min(most, ends === undefined ? at * chunkTokens : ends[at - 1]);
-      for (let left = lost; left !== 0; left &= left - 1) tokens[31 - Math.clz32(left & -left)] = start;
+      for (let left = at === 0 ? 0 : lost; left !== 0; left &= left - 1)
+        tokens[first + 31 - Math.clz32(left & -left)] = start;
       holders = known;
       if (holders === 0) return;
     }
     const end = ids.length === 0 ? 0 : ends === undefined ? ids.length * chunkTokens : ends[ids.length - 1];
     for (let left = holders; left !== 0; left &= left - 1) {
-      tokens[31 - Math.clz32(left & -left)] = Math.min(most, end);
+      tokens[first + 31 - Math.clz32(left & -left)] = Math.min(most, end);
     }
   }
 

@@ -164,6 +164,8 @@ export class TrialProcess {
         '--min-semi-space-size=16',
         // A process serves few traces: it takes a twelfth less where V8 compiles less of the engine into one function than by default.
         '--max-inlined-bytecode-size-cumulative=400',
+        // And a fifth less on its first four traces where V8 waits twenty times as long as by default before it compiles once more.
+        '--invocation-count-for-turbofan=60000',
       ],
       env: {
         ...(this.#startsPython && { PATH: process.env.PATH }),
