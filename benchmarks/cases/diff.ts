@@ -16,8 +16,8 @@ import { mean, quantile } from '@servegym/simulator/statistics';
 import { type ChangeVerdict, changeVerdict } from '../../packages/operators/src/diff/compare-deployments.ts';
 import { vllmDefaults } from '../../packages/operators/src/search/candidate.ts';
 import { PROFILE_ERRORS } from '../../packages/operators/src/search/profile-error.ts';
-import { readCsv } from '../../packages/profiles/src/tables/read-csv.ts';
-import { blocks, readResults } from '../fidelity/gpustack.ts';
+import { type CsvRow, readCsv } from '../../packages/profiles/src/tables/read-csv.ts';
+import { readResults, requestsOf } from '../fidelity/gpustack.ts';
 import type { OperatingPoint, PointRow } from '../fidelity/operating-points.ts';
 import { benchmark, required, text, timed } from '../harness.ts';
 import { arrivalsOf, estimatedOf, MODELS, modelOf, type Run, readRuns } from '../rtx5090-runs.ts';
@@ -26,39 +26,42 @@ export default benchmark({
   what: `Whether \`servegym diff\` is right about measured pairs of \`--data FOLDER\` (docs/reference-data.md) that differ in one thing, and how long it takes for 20,000 requests.
 Token budgets: mean TTFT and TPOT of vLLM 0.22 on an RTX 5090 (TimoSaemann/ppas-vllm, Apache-2.0) with two static budgets and the same arrivals, with profiles estimated from data sheets.
 Static batches: latency of whole batches on vLLM (LLM-Inference-Bench, BSD-3-Clause) that differ in the GPU, their number, or the precision of weights or KV cache. Once with the shipped profiles, which were fitted to these rows, and once with profiles estimated from data sheets.
-Flags: output tokens a second of gpustack's performance lab (Apache-2.0), two results of a page that differ in one setting, served as their commands say, with the mean lengths, all requests at once or as many as the load generator kept in flight.
+Flags: output tokens a second of gpustack's performance lab (Apache-2.0), two results of a page that differ in one setting, served as their commands say, with the mean lengths, outputs of ShareGPT exponential, all requests at once or as many as the load generator kept in flight. On shipped profiles, or with \`--tables FOLDER\`, the unpacked package aiconfigurator-core, on the kernel times of the engine and version that the page names.
 Operating points: open rows of NVIDIA's aiconfigurator-core with equal model, lengths and concurrency that differ in the engine, the GPU, the precision or the division over GPUs. \`--points FILE\` is made by \`run.ts fidelity --tables FOLDER --results FILE\`, whose answers come from kernel tables; the intervals are those of the profiles' errors alone. \`--misses\` lists the pairs whose sign is wrong.`,
-  options: { data: required, points: text, misses: false },
-  async *run({ data, points, misses }) {
+  options: { data: required, tables: text, points: text, misses: false },
+  async *run({ data, tables, points, misses }) {
     const batches = await readStaticBatches(data);
     const pairs = [
       ...tokenBudgets(readRuns(data)),
       ...staticBatches(batches),
-      ...(await flags(data)),
+      ...(await flags(data, tables)),
       ...(points === undefined ? [] : operatingPoints(JSON.parse(await readFile(points, 'utf8')).points)),
     ];
     for (const all of grouped(pairs, ({ figure }) => figure)) {
       const [{ figure }] = all;
-      const apart = all.filter(({ measured }) => Math.abs(measured - 1) > APART);
+      const different = all.filter(({ measured }) => Math.abs(measured - 1) > APART);
+      // Pairs of which `diff` says that it does not simulate what they differ in.
+      const apart = different.filter(({ untold }) => !untold);
       const told = apart.filter(({ verdict }) => verdict !== 'too close to tell');
       const close = all.filter(({ measured }) => Math.abs(measured - 1) < CLOSE);
       const unsure = close.filter(({ verdict }) => verdict === 'too close to tell');
       yield {
         pairs: figure,
-        'differ by > 5 %': apart.length,
+        'differ by > 5 %': different.length,
+        ...{ declined: different.length - apart.length, 'right signs': apart.filter(isRight).length },
         'sign is right, %': percent(apart.filter(isRight), apart),
         'a verdict is given, %': percent(told, apart),
         'right of these, %': percent(told.filter(isRight), told),
         'differ by < 2 %': close.length,
         'too close to tell, %': percent(unsure, close),
       };
-      for (const same of figure === 'flags' ? grouped(apart, ({ setting }) => setting) : []) {
-        const simulated = same.filter((pair) => pair.simulated !== 1);
+      for (const same of figure === 'flags' ? grouped(different, ({ setting }) => setting) : []) {
+        const answered = same.filter(({ untold }) => !untold);
         yield {
           ...{ setting: same[0].setting!, 'differ by > 5 %': same.length },
-          'sign is right': same.filter(isRight).length,
-          wrong: simulated.filter((pair) => !isRight(pair)).length,
-          'not simulated': same.length - simulated.length,
+          'sign is right': answered.filter(isRight).length,
+          wrong: answered.filter((pair) => !isRight(pair)).length,
+          declined: same.length - answered.length,
         };
       }
       if (!misses) continue;
@@ -93,6 +96,8 @@ interface Pair {
   readonly verdict: ChangeVerdict;
   /** Of commands that differ in one. */
   readonly setting?: string;
+  /** Whether `diff` says that it does not simulate it. */
+  readonly untold?: boolean;
 }
 
 /** Pairs that differ by more, and by less, than which the bars are. */
@@ -232,39 +237,46 @@ function estimatedError(rows: readonly StaticBatchRow[]): string {
 
 const PAIR = [
   ...(['page', 'before', 'after', 'kind', 'setting', 'before_value', 'after_value'] as const),
-  ...(['throughput_bound', 'output_throughput_change_pct'] as const),
+  ...(['throughput_bound', 'output_throughput_change_pct', 'note'] as const),
 ] as const;
 
-/** Pairs of gpustack's results whose throughput is not that of their arrivals, and whose commands start a shipped profile. */
-async function flags(data: string): Promise<Pair[]> {
+/** Whether the throughput of a pair is not that of its arrivals, and its page does not contradict itself on what was served. */
+function isCompared(pair: CsvRow<(typeof PAIR)[number]>): boolean {
+  const isPair = pair.text('kind') !== 'repeat' && !/doubtful/.test(pair.text('note'));
+  return pair.text('throughput_bound') === 'yes' && isPair;
+}
+
+/** Pairs of gpustack's results whose commands start a shipped profile, or one that the kernel `tables` have. */
+async function flags(data: string, tables: string | undefined): Promise<Pair[]> {
   const [file] = findReferenceFiles(data, [REFERENCE_DATA.flagPairs]);
-  const known = await readResults(data, ['max_concurrency']);
-  const slo = parseSlo('e2e_p99=1s');
-  return readCsv(await readFile(file, 'utf8'), file, PAIR).flatMap((pair) => {
-    if (pair.text('throughput_bound') !== 'yes' || pair.text('kind') === 'repeat') return [];
+  const rows = readCsv(await readFile(file, 'utf8'), file, PAIR).filter(isCompared);
+  const sides = new Set(rows.flatMap((row) => [row.text('before'), row.text('after')]));
+  const known = await readResults(data, ['max_concurrency'], { tables, only: (id) => sides.has(id) });
+  const slo = parseSlo('e2e_p100=1s');
+  return rows.flatMap((pair) => {
     const [before, after] = (['before', 'after'] as const).map((side) =>
       known.find(({ row }) => row.text('id') === pair.text(side)),
     );
     if (!before || !after) return [];
-    const requests = before.row.number('successful_requests');
-    const [input, output] = (['total_input_tokens', 'total_output_tokens'] as const).map((of) =>
-      Math.round(before.row.number(of) / requests),
-    );
-    const traffic = blocks(requests, input, output);
+    const trace = requestsOf(before.row);
     // Requests that the load generator holds back wait as those do that the engine lets wait.
     const [from, to] = [before, after].map(({ row, served }): Deployment => {
       const maxNumSeqs = Math.min(
         served.settings.maxNumSeqs,
-        Number(row.text('max_concurrency')) || requests,
+        Number(row.text('max_concurrency')) || trace.arrivalMs.length,
       );
       const maxNumActiveSeqs = Math.min(served.settings.maxNumActiveSeqs, maxNumSeqs);
       return { ...served, settings: { ...served.settings, maxNumSeqs, maxNumActiveSeqs } };
     });
-    const [{ ratio, verdict }] = compareDeployments(from, to, traffic, slo, 0).bounds;
+    const { bounds, untold } = compareDeployments(from, to, blocksOf(trace), slo, 0);
+    const [{ ratio, verdict }] = bounds;
     const measured = 1 / (1 + Number(pair.text('output_throughput_change_pct')) / 100);
     const setting = (['kind', 'setting', 'before_value', 'after_value'] as const).map((at) => pair.text(at));
     const name = `${pair.text('page')}, ${before.row.text('engine')}, ${setting.join(' ')}`;
-    return { ...{ figure: 'flags', name, measured, simulated: ratio, verdict }, setting: setting[1] };
+    return {
+      ...{ figure: 'flags', name, measured, simulated: ratio, verdict, setting: setting[1] },
+      untold: untold.length > 0,
+    };
   });
 }
 

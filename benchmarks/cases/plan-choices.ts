@@ -8,7 +8,7 @@ import { engineUsd, isPossible, vllmDefaults } from '../../packages/operators/sr
 import { measureLoad } from '../../packages/operators/src/search/load-point.ts';
 import { findSustainedLoad, sustainedLoad } from '../../packages/operators/src/search/sustained-load.ts';
 import { readCsv } from '../../packages/profiles/src/tables/read-csv.ts';
-import { blocks, readResults } from '../fidelity/gpustack.ts';
+import { readResults, requestsOf } from '../fidelity/gpustack.ts';
 import { benchmark, type Row, required, timed } from '../harness.ts';
 
 /** Configurations that are bought first. */
@@ -23,7 +23,7 @@ interface Priced {
 
 export default benchmark({
   what: `Whether the first three configurations that the simulator calls cheapest hold the one that measurements call cheapest, on public results of \`--data FOLDER\` (docs/reference-data.md) that give a choice: a model and a load with more than three configurations.
-gpustack's performance lab (Apache-2.0): engines, GPUs, precisions and flags, served as their commands say, with the mean lengths. A command counts where a shipped profile is of its model and GPUs.
+gpustack's performance lab (Apache-2.0): engines, GPUs, precisions and flags, served as their commands say, with the mean lengths, outputs of ShareGPT exponential. A command counts where a shipped profile is of its model and GPUs.
 MLPerf Inference v5.1: kinds of GPU, with the shipped profile, or one from data sheets, and the division over GPUs that serves a token for the least. Engines are not told apart, as there are no profiles of TensorRT-LLM and of ROCm's vLLM. Prompts of \`--input\` tokens are assumed, as their mean is not published. GPUs without a list price are left out. MLPerf results are open ones; the derived costs are not verified by MLCommons Association.`,
   options: { data: required, input: 256 },
   async *run({ data, input }) {
@@ -114,15 +114,13 @@ async function gpustackCases(data: string): Promise<ReadonlyMap<string, readonly
   return withChoice(new Map(priced));
 }
 
-/** USD an hour over output tokens a second, with the mean lengths of the load. */
+/** USD an hour over output tokens a second. */
 function predictedUsd({ row, served }: Result): number {
   const requests = row.number('successful_requests');
   const concurrency = row.text('max_concurrency') === '' ? requests : row.number('max_concurrency');
-  const [input, output] = (['total_input_tokens', 'total_output_tokens'] as const).map((of) =>
-    Math.round(row.number(of) / requests),
-  );
-  const traffic = { ...blocks(requests, input, output), ...(concurrency < requests && { concurrency }) };
-  const slo = parseSlo(concurrency < requests ? 'e2e_mean=1s' : 'e2e_p99=1s');
+  const output = row.number('total_output_tokens') / requests;
+  const traffic = { ...blocksOf(requestsOf(row)), ...(concurrency < requests && { concurrency }) };
+  const slo = parseSlo(concurrency < requests ? 'e2e_mean=1s' : 'e2e_p100=1s');
   const { profile, settings, engines } = served;
   const point = measureLoad(profile, settings, traffic, slo, { load: 1, seed: 0, replicas: engines });
   const tokensPerS = (concurrency * output) / (point.values[0] / 1000);

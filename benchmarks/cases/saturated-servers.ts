@@ -1,17 +1,9 @@
 import { blocksOf, type Deployment } from '@servegym/operators';
-import {
-  closedBatch,
-  drawLengths,
-  type EngineProfile,
-  kvMemoryGiB,
-  poissonTrace,
-  RandomStream,
-  type Trace,
-} from '@servegym/simulator';
+import { drawLengths, type EngineProfile, kvMemoryGiB, poissonTrace, type Trace } from '@servegym/simulator';
 import { mean, quantile } from '@servegym/simulator/statistics';
 import { vllmDefaults } from '../../packages/operators/src/search/candidate.ts';
 import { serveTraffic } from '../../packages/operators/src/search/load-point.ts';
-import { readResults } from '../fidelity/gpustack.ts';
+import { readResults, requestsOf } from '../fidelity/gpustack.ts';
 import { benchmark, required } from '../harness.ts';
 import { MLPERF_COLUMNS, PRECISIONS, profilesOf, readMlperf } from './plan-choices.ts';
 
@@ -79,21 +71,14 @@ function* byServer(answers: readonly Answer[], source: string) {
   }
 }
 
-const LAB = [
-  ...(['generated_tokens_per_s', 'ttft_mean_ms', 'dataset', 'request_rate', 'max_concurrency'] as const),
-] as const;
+const LAB = ['generated_tokens_per_s', 'ttft_mean_ms', 'request_rate', 'max_concurrency'] as const;
 
 async function labAnswers(data: string): Promise<Answer[]> {
   return (await readResults(data, LAB)).flatMap(({ row, served }) => {
     const isSaturated = row.text('request_rate') === 'inf' && row.text('max_concurrency') === '';
     const measured = Number(row.text('generated_tokens_per_s'));
     if (!isSaturated || !(measured > 0)) return [];
-    const requests = row.number('successful_requests');
-    const [input, output] = (['total_input_tokens', 'total_output_tokens'] as const).map((of) =>
-      Math.round(row.number(of) / requests),
-    );
-    const equal = closedBatch(requests, input, output);
-    const answer = answerOf(served, row.text('dataset') === 'sharegpt' ? spread(equal) : equal);
+    const answer = answerOf(served, requestsOf(row));
     const ttftMs = Number(row.text('ttft_mean_ms'));
     // Prompts that are served one after the other wait for half of the time of all, in the mean, and for what comes before.
     const servingS = 2 * (row.number('duration_s') - ttftMs / 1000);
@@ -103,18 +88,11 @@ async function labAnswers(data: string): Promise<Answer[]> {
       throughput: answer.tokensPerS / measured - 1,
       ...(ttftMs > 0 && { ttft: answer.ttftMs / ttftMs - 1 }),
       ...(ttftMs > 0 &&
-        output <= SHORT && {
+        row.number('total_output_tokens') <= SHORT * row.number('successful_requests') && {
           steady: (answer.tokensPerS * servingS) / row.number('total_output_tokens') - 1,
         }),
     };
   });
-}
-
-/** Lengths of ShareGPT are far from equal: outputs are drawn from an exponential distribution with the mean, a choice. */
-function spread(trace: Trace): Trace {
-  const random = new RandomStream(0, 'lengths');
-  const outputTokens = trace.outputTokens.map((mean) => Math.max(1, Math.round(random.exponential(mean))));
-  return { ...trace, outputTokens };
 }
 
 function answerOf(served: Pick<Deployment, 'profile' | 'settings' | 'engines' | 'kvBlocks'>, trace: Trace) {

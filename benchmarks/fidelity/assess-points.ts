@@ -141,7 +141,7 @@ async function pointProfile(
   known: Map<string, Promise<ReadTables>>,
 ): Promise<PointProfile> {
   const { system, engine, version, tensor, data, expert, settings } = point;
-  const { memoryShare, kvCache, asyncScheduling, mixedChunk, release } = settings;
+  const { memoryShare, kvCache, asyncScheduling, mixedChunk, release, expertParallel } = settings;
   const gpu = findGpu(GPUS[system] ?? system);
   const model = pointModel(point);
   const weights = pointWeights(point, model);
@@ -152,7 +152,7 @@ async function pointProfile(
   const { tables, measuredOn, engine: named } = await reading;
   const { profile } = tableProfile(tables, {
     ...{ gpu, measuredOn, model, weights },
-    parallel: { tensor, pipeline: 1, data, expert },
+    parallel: { tensor, pipeline: 1, data, expert: expertParallel ? tensor : expert },
     kvCache,
     engine: named,
     overheads: engineOverheads(engine, release ?? version, asyncScheduling || undefined),

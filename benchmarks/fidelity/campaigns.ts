@@ -26,6 +26,8 @@ export interface PointSettings {
   readonly release: string | null;
   /** Asked for by a flag, in a version that does not have it by default. */
   readonly asyncScheduling: boolean;
+  /** Whether experts are divided whole over all GPUs, whatever the label says. */
+  readonly expertParallel: boolean;
 }
 
 /** Taken where a campaign's property is unknown: the engine's defaults, prompts drawn anew, and a load as InferenceX sends. */
@@ -42,6 +44,7 @@ const PLAIN: PointSettings = {
   drafts: 0,
   release: null,
   asyncScheduling: false,
+  expertParallel: false,
 };
 
 /** What else an unknown property may be. */

@@ -116,13 +116,14 @@ describe('operating points', () => {
         { ...r1, tp_size: 8, backend_version: '0.5.9', isl: 8192, silicon_data_source: `${run}64` },
         { ...minimax, backend_version: '', silicon_data_source: `${run}4` },
         { silicon_data_source: 'nobody knows' },
+        { ...minimax, system: 'h200_sxm', tp_size: 8, precision: 'fp8', silicon_data_source: `${run}4` },
       ),
       'points.csv',
     );
     const plain = {
       ...{ requestsEach: 10, leastLength: 0.8, repeatsPrompts: false, budget: 8192, memoryShare: null },
       ...{ kvCache: 'FP16', receiveEvery: 1, asyncScheduling: false, mixedChunk: false, runsAtOnce: null },
-      ...{ drafts: 0, release: null },
+      ...{ drafts: 0, release: null, expertParallel: false },
     };
     const equal = { ...plain, leastLength: 1, budget: 1600 };
     const large = { ...plain, budget: 32_768, memoryShare: 0.82, kvCache: 'FP8' };
@@ -136,7 +137,7 @@ describe('operating points', () => {
         { ...plain, kvCache: 'FP8', budget: 2048 },
         ...[{ ...equal, mixedChunk: true }, equal, { ...plain, asyncScheduling: true }],
         { ...large, receiveEvery: 30, drafts: 0 },
-        ...[plain, plain],
+        ...[plain, plain, { ...plain, memoryShare: 0.95, expertParallel: true }],
       ],
     );
     const load = ['requestsEach', 'leastLength', 'repeatsPrompts'];
@@ -153,7 +154,7 @@ describe('operating points', () => {
         ['runsAtOnce'],
         ['drafts'],
         ['version'],
-        load,
+        ...[load, []],
       ],
     );
   });

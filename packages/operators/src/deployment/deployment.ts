@@ -20,9 +20,9 @@ import {
 } from '../search/candidate.ts';
 import { SETTINGS } from '../search/search-space.ts';
 import { TuningError } from '../search/slo.ts';
-import { withSglangDrafts, withTree } from './draft-tree.ts';
-import { named, SCHEDULER_FLAGS } from './engine-flags.ts';
+import { type LaunchSettings, named, SCHEDULER_FLAGS } from './engine-flags.ts';
 import { invalidLaunch, type Launch } from './launch.ts';
+import { sglangDefaults, withSglangDrafts, withTree } from './sglang.ts';
 
 /** How a model is served: engines with their settings, on named GPUs. */
 export interface Deployment {
@@ -77,16 +77,22 @@ export function resolveLaunch(
   const engines = (own?.parallel?.data ?? 1) > 1 ? 1 : (launch.settings.dataParallel ?? 1);
   const found = own === undefined ? profileFor(launch, gpu) : { profile: own, engines, notSimulated: [] };
   const settings = engine === 'SGLang' ? withSglangDrafts(launch.settings, found.profile) : launch.settings;
+  const { memoryShare, ...ofEngine } =
+    engine === 'SGLang' ? sglangDefaults(settings, found.profile) : { memoryShare: undefined };
+  // A profile measured on SGLang knows how much memory it takes.
+  const { engine: of, weights } = found.profile;
+  const isKnown = of.name === 'SGLang' && Object.values(weights).some(({ status }) => status === 'measured');
+  const shared = isKnown ? settings : { memoryShare, ...settings };
   const model = options.model ?? launch.model ?? knownCheckpoint(found.profile.model.name)?.model;
-  const started = startedProfile(found.profile, { ...launch, settings });
+  const started = startedProfile(found.profile, { ...launch, settings: shared });
   const { memory } = started;
   const lora = loraOf(launch);
   // vLLM holds the room for adapters from its start.
   const adapterGiB = lora && model && loraGiB(model.shape, lora, started);
   const overheadGiB = memory.overheadGiB + (adapterGiB ?? 0);
   const profile = { ...started, engine: { ...started.engine, ...lora }, memory: { ...memory, overheadGiB } };
-  const chosen = { ...vllmDefaults(profile), ...options.defaults };
-  const { maxModelLen, kvBlocks, memoryShare, role } = settings;
+  const chosen = { ...vllmDefaults(profile), ...ofEngine, ...options.defaults };
+  const { maxModelLen, kvBlocks, role } = settings;
   const defaults = { ...chosen, maxNumBatchedTokens: leastBudget(launch, profile, chosen) };
   return checked({
     ...{ name, profile, version, engines: replicas * found.engines, maxModelLen, kvBlocks },
@@ -101,6 +107,7 @@ export function resolveLaunch(
         ? []
         : [role === 'both' ? '--kv-transfer-config' : `--disaggregation-mode ${role}`]),
       ...found.notSimulated,
+      ...draftAcceptance(settings, profile),
       ...linesIf(
         /deepseek.?v4/i.test(launch.checkpoint),
         'the KV groups of DeepSeek-V4, with blocks of several sizes: one pool has the mean of its layers',
@@ -116,7 +123,6 @@ export function resolveLaunch(
         engine === 'SGLang',
         'SGLang’s scheduler: vLLM’s is simulated with its settings, and prefills come first without --enable-mixed-chunk',
       ),
-      ...(engine === 'SGLang' && memoryShare !== undefined ? [`--mem-fraction-static ${memoryShare}`] : []),
     ],
     settings: {
       ...defaults,
@@ -172,13 +178,20 @@ export function adapterNotes({ adapters }: Trace, { profile }: Pick<Deployment, 
   return linesIf(isUnserved, 'the adapters of the traffic, without --enable-lora: all is of the base model');
 }
 
+/** Nobody has published how many drafts of each head are accepted. */
+function draftAcceptance({ draft }: LaunchSettings, { model, speculation }: EngineProfile): string[] {
+  const own = knownCheckpoint(model.name)?.model.draft;
+  if (draft?.model === undefined || draft.model === own || speculation === null) return [];
+  return [`the drafts of ${draft.model}: as many are accepted as of other heads`];
+}
+
 /** Profile of an engine that was started so. @throws TuningError for a flag that needs another */
 function startedProfile(profile: EngineProfile, { engine: name, settings, source }: Launch): EngineProfile {
   const { memoryShare, kvOffloadingGiB, apiServerCount: processes, draft } = settings;
   const drafter = draft?.method === 'ngram' ? ('ngram' as const) : ('eagle' as const);
   const { asyncScheduling = profile.engine.asyncScheduling ?? false } = settings;
-  // vLLM does not schedule the drafts of n-grams ahead.
-  const isAhead = asyncScheduling && draft?.method !== 'ngram';
+  // vLLM does not schedule the drafts of n-grams ahead, nor SGLang any (`disable_overlap_schedule`).
+  const isAhead = asyncScheduling && draft?.method !== 'ngram' && !(name === 'SGLang' && draft);
   const { weights } = rescheduled(profile, isAhead);
   const engine = {
     ...profile.engine,
@@ -207,7 +220,9 @@ function startedProfile(profile: EngineProfile, { engine: name, settings, source
     ...profile,
     ...{ engine, weights },
     speculation: profile.speculation && withTree(profile.speculation, settings),
-    ...(memoryShare !== undefined && name === 'vLLM' && { memory: { ...memory, utilization: memoryShare } }),
+    ...(memoryShare !== undefined && {
+      memory: { ...memory, ...(name === 'SGLang' && { overheadGiB: 0 }), utilization: memoryShare },
+    }),
     ...(processes !== undefined && { frontEnd: { ...frontEnd, processes } }),
     ...(kvOffloadingGiB !== undefined && { hostKv: { sizeGiB: kvOffloadingGiB, gigabytesPerSecond } }),
   };

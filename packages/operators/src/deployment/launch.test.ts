@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { findProfile } from '@servegym/profiles';
+import { findGpu, findProfile } from '@servegym/profiles';
 import { closedBatch, simulateTrace } from '@servegym/simulator';
 import { adapterNotes, longestRequest, resolveLaunch, withAdapters } from './deployment.ts';
 import flagLists from './flag-lists.json' with { type: 'json' };
@@ -304,6 +304,26 @@ describe('an SGLang line', () => {
       ...{ prefixCaching: false, memoryShare: 0.85 },
     });
     assert.deepEqual(notSimulated, ['--attention-backend fa3']);
+  });
+
+  it('has the defaults and the memory of SGLang', () => {
+    const line = 'python -m sglang.launch_server --model-path meta-llama/Llama-3.1-8B-Instruct';
+    const started = (flags: string, gpu = 'h100') => {
+      const { settings, profile } = resolveLaunch(read(`${line} ${flags}`), { gpu });
+      const { utilization, overheadGiB } = profile.memory;
+      const { maxNumSeqs, maxNumBatchedTokens } = settings;
+      const leftMiB = Math.round((1 - utilization) * profile.gpu.memoryGiB * 1024);
+      return [maxNumSeqs, maxNumBatchedTokens, leftMiB, overheadGiB];
+    };
+    // 512 MiB, 1.5 for a token of a chunk, 2 for a sequence of a CUDA graph, 128 for a GPU.
+    const left = 512 + 1.5 * 8192 + 2 * 256 + 128;
+    assert.deepEqual(started(''), [2048, 8192, left, 0]);
+    assert.deepEqual(started('', 'b200').slice(0, 2), [2048, 16384]);
+    const drafts = started('--speculative-algorithm EAGLE --speculative-num-steps 3');
+    assert.deepEqual(drafts, [48, 8192, left + 2048, 0]);
+    const given = started('--mem-fraction-static 0.7 --max-running-requests 9');
+    assert.deepEqual([given[0], given[2]], [9, Math.round(0.3 * findGpu('h100').memoryGiB * 1024)]);
+    assert.equal(read(line.replace('launch_server', 'launch_server@0.5.9')).version, '0.5.9');
   });
 
   it('lets decodes wait while others prefill, unless it mixes chunks into them', () => {

@@ -9,7 +9,7 @@ export interface Launch {
   /** Place that it was read at. */
   readonly source: string;
   readonly engine: EngineName;
-  /** Version of the engine, behind `vllm@`. */
+  /** Version of the engine, behind `vllm@` or `sglang.launch_server@`. */
   readonly version?: string;
   /** Checkpoint: the id of Hugging Face, or a folder. */
   readonly checkpoint: string;
@@ -51,14 +51,14 @@ export function shellWords(line: string): string[] {
 
 const VLLM = /^(?:.*\/)?vllm(?:@(.*))?$/;
 const VLLM_MODULE = 'vllm.entrypoints.openai.api_server';
-const SGLANG_MODULE = 'sglang.launch_server';
+const SGLANG_MODULE = /^sglang\.launch_server(?:@(.*))?$/;
 
 /** Whether words start an engine: `vllm serve ...`, or a Python module. */
 function startsEngine(words: readonly string[]): boolean {
   return (
     words.some((word, i) => VLLM.test(word) && words[i + 1] === 'serve') ||
     words.includes(VLLM_MODULE) ||
-    words.includes(SGLANG_MODULE)
+    words.some((word) => SGLANG_MODULE.test(word))
   );
 }
 
@@ -68,7 +68,7 @@ function startsEngine(words: readonly string[]): boolean {
  */
 function parseLaunch(words: readonly string[], source: string, replicas = 1): Launch {
   const serve = words.findIndex((word, i) => VLLM.test(word) && words[i + 1] === 'serve');
-  const sglang = words.indexOf(SGLANG_MODULE);
+  const sglang = words.findIndex((word) => SGLANG_MODULE.test(word));
   const module = Math.max(words.indexOf(VLLM_MODULE), sglang);
   if (serve === -1 && module === -1) {
     throw invalid(
@@ -76,7 +76,7 @@ function parseLaunch(words: readonly string[], source: string, replicas = 1): La
       'a line with `vllm serve`, `python -m vllm.entrypoints.openai.api_server` or `python -m sglang.launch_server`',
     );
   }
-  const version = serve === -1 ? undefined : VLLM.exec(words[serve])?.[1];
+  const version = (VLLM.exec(words[serve] ?? '') ?? SGLANG_MODULE.exec(words[sglang] ?? ''))?.[1];
   const engine = sglang === -1 ? 'vLLM' : 'SGLang';
   const rest = words.slice(serve === -1 ? module + 1 : serve + 2);
   let checkpoint: string | undefined;

@@ -48,6 +48,21 @@ describe('compareDeployments', () => {
     assert.deepEqual([diff.bounds.map(({ bound }) => bound), diffAnswer(diff)], [['holds', 'holds'], 'yes']);
   });
 
+  it('cannot tell what a flag changes that is not simulated', () => {
+    const flag = (notSimulated: string[], settings = {}) => ({ ...deployed(settings), notSimulated });
+    const diff = compare(flag(['--attention-backend fa3']), undefined, flag(['--dtype float']));
+    assert.deepEqual(diff.untold, ['--dtype float', '--attention-backend fa3']);
+    assert.match(
+      diff.verdict,
+      /^cannot be told, .*: what changes with --dtype float; --attention-backend fa3$/,
+    );
+    assert.equal(diffAnswer(diff), 'undecided');
+    const same = flag(['--dtype float']);
+    assert.equal(diffAnswer(compare(same, undefined, same)), 'yes');
+    // What is simulated has an answer of its own.
+    assert.deepEqual(compare(flag(['--dtype float'], { maxNumSeqs: 4 })).untold, []);
+  });
+
   it('says that a small cap breaks the TTFT, and makes tokens faster', () => {
     const diff = compare(deployed({ maxNumSeqs: 4 }));
     assert.deepEqual(

@@ -59,6 +59,8 @@ const simulated = z.object({
   usdPerHour: z.object({ baseline: part.number, candidate: part.number }),
   /** Error of the ratios that both profiles add, share; 0 where they are the same. */
   profileError: part.number,
+  /** Flags of one side alone that are not simulated, where all that is simulated is equal. */
+  untold: part.list(z.string()),
 });
 /** A load that a server served: answered requests, and those that failed. */
 const load = z.object({ name: z.string(), requests: part.number, failed: part.number });
@@ -112,15 +114,30 @@ export function compareDeployments(
     boundError: (side, metric) => errorOf(allowed[side], metric),
   });
   const refuses = refusedMore({ baseline, candidate });
-  const latencies = verdictOf(bounds, figures);
+  const untold = untoldFlags(baseline, candidate);
+  const latencies =
+    untold.length > 0
+      ? `cannot be told, as nothing that is simulated differs: what changes with ${untold.join('; ')}`
+      : verdictOf(bounds, figures);
   return {
     trace: traffic.trace.source,
     requests: traffic.trace.arrivalMs.length,
     ...{ baseline, candidate, bounds, figures },
     usdPerHour: { baseline: usdPerHour(baseline), candidate: usdPerHour(candidate) },
-    profileError: error,
+    ...{ profileError: error, untold },
     verdict: refuses > 0 ? `refuses ${counted(refuses, 'request')} more. ${latencies}` : latencies,
   };
+}
+
+function untoldFlags(baseline: Deployment, candidate: Deployment): string[] {
+  const simulated = ({ profile, settings, engines, router, kvBlocks, refused }: Deployment) =>
+    JSON.stringify([profile, settings, engines, router, kvBlocks, refused]);
+  if (simulated(baseline) !== simulated(candidate)) return [];
+  const [before, after] = [baseline.notSimulated, candidate.notSimulated];
+  return [
+    ...before.filter((flag) => !after.includes(flag)),
+    ...after.filter((flag) => !before.includes(flag)),
+  ];
 }
 
 /**
@@ -347,7 +364,7 @@ class Served {
   }
 }
 
-/** `no` where the candidate breaks a bound, makes a broken one worse, or refuses or fails more requests; `undecided` where that cannot be told of one. */
+/** `no` where the candidate breaks a bound, makes a broken one worse, or refuses or fails more requests; `undecided` where that cannot be told of one, or of a flag. */
 export function diffAnswer(diff: DeploymentDiff | MeasuredDiff): 'yes' | 'no' | 'undecided' {
   const { bounds } = diff;
   const loses = 'usdPerHour' in diff ? refusedMore(diff) : diff.candidate.failed - diff.baseline.failed;
@@ -357,7 +374,8 @@ export function diffAnswer(diff: DeploymentDiff | MeasuredDiff): 'yes' | 'no' | 
   ) {
     return 'no';
   }
-  return bounds.some(({ bound }) => bound === 'too close to tell') ? 'undecided' : 'yes';
+  const isUntold = 'untold' in diff && diff.untold.length > 0;
+  return isUntold || bounds.some(({ bound }) => bound === 'too close to tell') ? 'undecided' : 'yes';
 }
 
 /** The first requests of a trace, as one stretch of equally long blocks. */

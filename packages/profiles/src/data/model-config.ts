@@ -170,6 +170,7 @@ const quantizationFile = z.object({
   w_bit: numberFrom(1, 16).optional(),
   quantized_layers: z.record(z.string(), z.object({ quant_algo: textLike() })).optional(),
   group_size: z.number().optional(),
+  weight_block_size: z.array(z.number()).optional(),
   config_groups: z.record(z.string(), z.any()).optional(),
   ignore: z.array(z.string()).optional(),
 });
@@ -280,6 +281,7 @@ export function modelFromConfig(text: string, name: string, source: string): Ser
     ),
     checkpoint,
     ...(checkpoint === 'INT4' && { quantized: quantizedParts(quantization_config, source) }),
+    ...(checkpoint === 'FP8' && hasBlocks(quantization_config, source) && { fp8Blocks: true }),
     checkpoints: base === name ? {} : { [checkpoint]: name },
   });
 }
@@ -551,6 +553,13 @@ function precisionOf(quantization: unknown, source: string): WeightPrecision {
   if (format === 'int-quantized' || bits === 8) return 'INT8';
   if (format === 'pack-quantized' || bits === 4 || method === 'awq') return 'INT4';
   throw unsupported(source, `weights quantized by ${JSON.stringify(method)}`);
+}
+
+/** Whether weights have a scale for each block. */
+function hasBlocks(quantization: unknown, source: string): boolean {
+  const read = checked(quantizationFile, quantization, source, { at: ['quantization_config'] });
+  const [group] = Object.values(read.config_groups ?? {});
+  return read.weight_block_size !== undefined || group?.weights?.strategy === 'block';
 }
 
 /** What INT4 weights take: 4 bits and a 16-bit scale for each group, in the experts alone where attention is ignored. */

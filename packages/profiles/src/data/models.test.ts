@@ -536,6 +536,16 @@ describe('a model read from its config.json', () => {
     assert.equal(precision({ quant_method: 'modelopt', quant_algo: 'NVFP4' }), 'NVFP4');
   });
 
+  it('tells blocks with a scale of their own', () => {
+    const blocks = (quantization_config: object) => read({ ...QWEN_3_MOE, quantization_config }).fp8Blocks;
+    assert.equal(blocks({ quant_method: 'fp8', weight_block_size: [128, 128] }), true);
+    assert.equal(blocks({ quant_method: 'fp8' }), undefined);
+    const groups = (strategy: string) => ({ config_groups: { group_0: { weights: { strategy } } } });
+    const method = { quant_method: 'compressed-tensors', format: 'float-quantized' };
+    assert.equal(blocks({ ...method, ...groups('block') }), true);
+    assert.equal(blocks({ ...method, ...groups('channel') }), undefined);
+  });
+
   it('has the bytes and the parts of INT4 weights that its checkpoint says', () => {
     const pack = { quant_method: 'compressed-tensors', format: 'pack-quantized' };
     const groups = { config_groups: { group_0: { weights: { group_size: 32 } } } };

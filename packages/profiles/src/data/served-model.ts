@@ -33,6 +33,8 @@ export interface ModelDescription extends Named {
   readonly checkpoint: WeightPrecision;
   /** Parts of the published weights that are quantized, and their bytes against 16 bit, where the checkpoint says. */
   readonly quantized?: { readonly parts?: 'experts'; readonly bytes?: number };
+  /** Whether the FP8 checkpoint has one scale for each block of 128 x 128 weights, as `weight_block_size` says; else for larger parts. */
+  readonly fp8Blocks?: boolean;
   /** Hugging Face ids of published weights, by precision: the instruction-tuned model where there is one. */
   readonly checkpoints: Readonly<Partial<Record<WeightPrecision, string>>>;
   /** Hugging Face id of a public EAGLE head for it. */

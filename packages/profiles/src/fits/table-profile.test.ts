@@ -145,6 +145,21 @@ describe('an iteration composed from kernel tables', () => {
     near(expertsUs(8, both), expertsUs(8, ['fp8']));
   });
 
+  it('takes the nearest shape by what lies on a GPU', () => {
+    const { moe } = operatorRows();
+    const of = (factor: bigint, latency: number) => ({ factor, latency });
+    // Experts twice as wide on twice as many GPUs are the same to a kernel.
+    const rows = [of(2n, 1), of(8n, 3)].flatMap(({ factor, latency }) =>
+      moe!.map((row) => ({
+        ...{ ...row, inter_size: BigInt(Number(row.inter_size)) * factor, moe_tp_size: 2n },
+        latency: latency * Number(row.latency),
+      })),
+    );
+    const expertsUs = (all: readonly OperatorRow[]) =>
+      new OperatorTables({ ...operatorRows(), moe: all }).expertsUs(['bfloat16'], EXPERTS, 64);
+    near(expertsUs(rows), expertsUs(moe!));
+  });
+
   it('has padded experts in 8 bits read them all', () => {
     const rows = operatorRows();
     const fp8 = new OperatorTables({

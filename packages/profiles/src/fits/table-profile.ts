@@ -48,13 +48,22 @@ export interface TableProfile {
   readonly notes: readonly string[];
 }
 
-/** Names that the tables give a precision. */
-function tableNames(precision: WeightPrecision, isMixture: boolean): Omit<TablePrecisions, 'kv'> | null {
+/** Names that the tables give a precision of a model's weights. */
+function tableNames(
+  precision: WeightPrecision,
+  { experts, fp8Blocks = false }: ServedModel,
+  { expertPrecisions }: OperatorTables,
+): Omit<TablePrecisions, 'kv'> | null {
+  const isMixture = experts !== null;
   switch (precision) {
     case 'FP16':
       return of16Bit(['bfloat16']);
     case 'FP8':
-      return { attention: 'fp8', feedForward: 'fp8', experts: ['fp8', 'fp8_block'], latent: 'fp8_block' };
+      return {
+        ...{ attention: 'fp8', feedForward: 'fp8', latent: 'fp8_block' },
+        // Experts with a scale for each block have kernels of their own, which are all that an engine can take.
+        experts: fp8Blocks && expertPrecisions.includes('fp8_block') ? ['fp8_block'] : ['fp8', 'fp8_block'],
+      };
     case 'NVFP4': {
       // Published mixtures keep their attention in 16 bit.
       const attention = isMixture ? 'bfloat16' : 'nvfp4';
@@ -230,7 +239,7 @@ function weightsOf(
   const estimated = isMixture ? [] : FROM_FP16.filter((each) => isOffered || wanted.includes(each));
   const composed = new Set<WeightPrecision>(estimated.length > 0 ? [...wanted, 'FP16'] : wanted);
   for (const precision of composed) {
-    const names = tableNames(precision, isMixture);
+    const names = tableNames(precision, model, tables);
     if (names === null) continue;
     const plain = precision === 'FP16' ? blank.weights.FP16! : estimatedVariant(blank, model, precision);
     const variant = { ...plain, weightGiB: replicated(plain.weightGiB, model, parallel) };

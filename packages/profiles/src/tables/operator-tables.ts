@@ -249,11 +249,14 @@ export class OperatorTables {
   }
 
   #findExperts(precisions: readonly string[], shape: ExpertShape): { table: ExpertTable; scale: number } {
-    const distance = (other: ExpertShape) =>
-      (Object.keys(shape) as (keyof ExpertShape)[]).reduce(
-        (sum, key) => sum + EXPERT_WEIGHTS[key] * Math.abs(Math.log(other[key] / shape[key])),
+    const wanted = kernelShape(shape);
+    const distance = (other: ExpertShape) => {
+      const measured = kernelShape(other);
+      return (Object.keys(wanted) as (keyof typeof wanted)[]).reduce(
+        (sum, key) => sum + EXPERT_WEIGHTS[key] * Math.abs(Math.log(measured[key] / wanted[key])),
         0,
       );
+    };
     const usable = this.#experts.filter((table) => precisions.includes(table.precision));
     if (usable.length === 0) throw missing(`experts in ${precisions.join(' or ')}`, this.expertPrecisions);
     const exact = usable.filter((table) => distance(table.shape) === 0);
@@ -574,14 +577,14 @@ function prefillOf(rows: readonly OperatorRow[], scale: number): PrefillAttentio
 }
 
 /** Penalty of each difference when times of other experts are taken. */
-const EXPERT_WEIGHTS: Readonly<Record<keyof ExpertShape, number>> = {
-  hidden: 1,
-  inter: 1,
-  experts: 3,
-  perToken: 3,
-  tensorParallel: 2,
-  expertParallel: 4,
+const EXPERT_WEIGHTS: Readonly<Record<keyof ReturnType<typeof kernelShape>, number>> = {
+  ...{ hidden: 1, width: 1, experts: 3, perToken: 3, expertParallel: 4 },
 };
+
+/** Shape that a kernel sees: the part of each expert that lies on its GPU, whatever the whole is. */
+function kernelShape({ inter, tensorParallel, ...shape }: ExpertShape) {
+  return { ...shape, width: inter / tensorParallel };
+}
 
 function expertWork({ hidden, inter, tensorParallel, expertParallel }: ExpertShape): number {
   return (hidden * inter) / tensorParallel / expertParallel;

@@ -66,7 +66,7 @@ export async function readDeployment(
     readonly name?: string;
     readonly gpu?: string | undefined;
     readonly profile?: string | undefined;
-    /** Folder of kernel tables, for a line that names a version of its engine. */
+    /** Folder of kernel tables, for a line of SGLang, and one that names a version. */
     readonly tables?: string | undefined;
   },
 ): Promise<Deployment> {
@@ -126,7 +126,7 @@ export function divisionOf(settings: Launch['settings']) {
 }
 
 /**
- * The profile of a line that none is shipped for: of a version of its engine, from kernel tables; or of a checkpoint in a
+ * The profile of a line that none is shipped for: of SGLang or of a version, from kernel tables; or of a checkpoint in a
  * folder with a `config.json`, from these or from data sheets.
  */
 async function profileOf(
@@ -137,8 +137,8 @@ async function profileOf(
 > {
   const config = join(checkpoint, 'config.json');
   const isLocal = model === null && existsSync(config);
-  if (tables === undefined ? version !== undefined || !isLocal : version === undefined && !isLocal)
-    return undefined;
+  const isShipped = version === undefined && engine === 'vLLM';
+  if (tables === undefined ? version !== undefined || !isLocal : isShipped && !isLocal) return undefined;
   if (gpu === undefined) throw new InputError(`${source}: expected --gpu, the GPU that it runs on`);
   const division = divisionOf(settings);
   const { parallel, kvCache } = division;

@@ -9,6 +9,35 @@ type Speculation = NonNullable<EngineProfile['speculation']>;
  */
 const MISSES = portableMath.log(0.4 / 0.2) / portableMath.log(5);
 
+/**
+ * By the memory of a GPU from so many GiB on: prompt tokens of a chunk, and sequences of the largest CUDA graph on up to three GPUs and
+ * on more (`_handle_gpu_memory_settings` in `server_args.py` of SGLang 0.5.4).
+ */
+const BY_MEMORY = [
+  [160, 16384, 512, 512],
+  [60, 8192, 256, 512],
+  [35, 4096, 32, 160],
+  [0, 2048, 24, 80],
+] as const;
+/** Requests that run at once where no flag says it, least of what `init_memory_pool` takes, and those with drafts (`_handle_speculative_decoding`). */
+const RUNNING = 2048;
+const RUNNING_WITH_DRAFTS = 48;
+
+/** Defaults of SGLang where a line does not name them; `memoryShare` is for weights and KV alone. */
+export function sglangDefaults(settings: LaunchSettings, { gpu }: EngineProfile) {
+  const [, chunk, small, large] = BY_MEMORY.find(([from]) => gpu.memoryGiB >= from)!;
+  const hasDrafts = (settings.speculationDepth ?? 0) > 0;
+  const { maxNumBatchedTokens = chunk } = settings;
+  const graphs = gpu.count < 4 ? small : large;
+  const reservedMiB = 512 + 1.5 * Math.max(maxNumBatchedTokens, 2048) + 2 * graphs + 128 * gpu.count;
+  const least = gpu.memoryGiB > 60 ? 10 * 1024 : 0;
+  const reservedGiB = Math.max(reservedMiB, least) / 1024 + (hasDrafts ? 2 : 0);
+  return {
+    maxNumSeqs: hasDrafts ? RUNNING_WITH_DRAFTS : RUNNING,
+    ...{ maxNumBatchedTokens, memoryShare: 1 - reservedGiB / gpu.memoryGiB },
+  };
+}
+
 /** SGLang chooses the drafts where a line names an algorithm alone (`auto_choose_speculative_params`): chains for DeepSeek. */
 export function withSglangDrafts(settings: LaunchSettings, { model }: EngineProfile): LaunchSettings {
   if (settings.draft?.method === undefined || settings.speculationDepth !== undefined) return settings;
