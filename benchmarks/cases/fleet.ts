@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { AGENTS, findPolicy, isPolicyFile } from '@servegym/agents';
+import { AGENTS, type FleetPolicy, isPolicyFile } from '@servegym/agents';
 import { addServeTrace, type FleetTaskId, firstSeeds, fleet, type SeedSplit } from '@servegym/environments';
 import { sliceTrace } from '@servegym/operators';
 import { readTrace } from '@servegym/operators/traces';
@@ -9,7 +9,7 @@ import { type FleetRun, playFleet } from '../../packages/servegym/src/cli/evalua
 import { benchmark, type Row, timed } from '../harness.ts';
 
 export default benchmark({
-  what: 'Classic policies, and policies of files, on the tasks of `fleet`: mean return, USD and SLO attainment over seeds of a split, with the USD over the first policy and their 95 % interval, and windows a second in process. `--traffic` plays models of public traces, or files of which the split `train` plays the first half and others the second. With `--day N`, instead, the time and memory of a day of about N requests of `diurnal` on at most `--replicas` replicas with gateway and HorizontalPodAutoscaler. With `--recorded`, the tuned settings, and the recorded returns that scores are held against.',
+  what: 'Classic policies, and policies of files (`FILE:0.95` for 95 % of the requests in time), on the tasks of `fleet`: mean return, USD and SLO attainment over seeds of a split, with the USD over the first policy and their 95 % interval, and windows a second in process. `--traffic` plays models of public traces, or files of which the split `train` plays the first half and others the second. With `--day N`, instead, the time and memory of a day of about N requests of `diurnal` on at most `--replicas` replicas with gateway and HorizontalPodAutoscaler. With `--recorded`, the tuned settings, and the recorded returns that scores are held against.',
   options: {
     tasks: fleet.tasks.shippedIds.join(','),
     policies: 'static,hpa,keda,saturation,slo,aibrix,sla-planner,prefix-router,p-pas,spot,rule',
@@ -89,9 +89,8 @@ async function* comparePolicies(plan: {
     const drawn = seeds.map((seed) => fleet.drawRequests(task, seed));
     let first: readonly FleetRun[] | undefined;
     for (const name of plan.policies.split(',')) {
-      const { policy } = findPolicy('fleet', isPolicyFile(name) ? readFileSync(name) : name);
       const { result: runs, cpuS } = await timed(() =>
-        seeds.map((seed, i) => playFleet(task, seed, drawn[i], policy as never)),
+        seeds.map((seed, i) => playFleet(task, seed, drawn[i], policyOf(name))),
       );
       const mean = (of: (run: FleetRun) => number) => meanOf(runs.map(of));
       first ??= runs;
@@ -110,6 +109,17 @@ async function* comparePolicies(plan: {
       };
     }
   }
+}
+
+/** A policy by its name or of a file; behind the colon of a file, the share of the requests to serve inside their objectives. */
+function policyOf(name: string): FleetPolicy {
+  if (!isPolicyFile(name)) return AGENTS.fleet.createPolicy(name);
+  const [path, share] = name.split(':');
+  const file = readFileSync(path!);
+  if (share === undefined) return AGENTS.fleet.loadPolicy(file).policy;
+  const policy = JSON.parse(file.toString());
+  const parameters = { ...policy.parameters, sloAttainment: Number(share) };
+  return AGENTS.fleet.loadPolicy(Buffer.from(JSON.stringify({ ...policy, parameters }))).policy;
 }
 
 /** Reset options of a model of public traffic, or of one half of a trace. */

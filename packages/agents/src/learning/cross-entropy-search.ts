@@ -106,11 +106,12 @@ const RIVALS = ['hpa', 'slo', 'p-pas'];
  * so that nothing is earned by serving late. It begins with `first`, changes by `rate` times the share that the best
  * policies of a generation miss beyond `allowed`, and stays below `most`. Choices.
  */
-const ATTAINMENT_PRICE = { first: 2, rate: 10, allowed: 0.003, most: 20 };
+const ATTAINMENT_PRICE = { first: 10, rate: 20, allowed: 0.003, most: 40 };
 
 /**
  * Searches the parameters of a `demandPolicy` with the cross-entropy method on the training split: of a task, or of any
- * fleet. All policies of a generation play the same episodes, and every generation others.
+ * fleet. All policies of a generation play the same episodes, and every generation others. In every other episode they are
+ * told the share of the requests that the best rival has in time, as the one required.
  */
 export async function searchDemand(
   taskId: FleetTaskId | typeof ANY_SERVER,
@@ -124,7 +125,7 @@ export async function searchDemand(
   for (let generation = 0; played < steps && !signal?.aborted; generation++) {
     const points = search.draw();
     const sums = points.map(() => ({ earned: 0, missed: 0 }));
-    for (const trace of trainingTraces(seed, traces, generation * traces)) {
+    for (const [at, trace] of trainingTraces(seed, traces, generation * traces).entries()) {
       const own = () => ({ ...fleet.tasks.shipped[taskId as FleetTaskId], windows });
       const task = taskId === ANY_SERVER ? fleet.drawTrainingTask(trace, windows) : own();
       const requests = fleet.drawRequests(task, trace);
@@ -132,8 +133,9 @@ export async function searchDemand(
         fleet.anchors.controlledTotals(task, trace, requests, controller);
       const rivals = RIVALS.map((name) => totalsOf(createFleetPolicy(name) as FleetController));
       const inTime = attainment(rivals.reduce((a, b) => (b.reward > a.reward ? b : a)));
+      const sloAttainment = at % 2 === 0 ? inTime : undefined;
       for (const [i, point] of points.entries()) {
-        const totals = totalsOf(demandPolicy(parametersOf(point)));
+        const totals = totalsOf(demandPolicy({ ...parametersOf(point), sloAttainment }));
         sums[i]!.earned += Math.max(LEAST_SHARE * windows, totals.reward) / traces;
         sums[i]!.missed += Math.max(0, inTime - attainment(totals)) / traces;
       }

@@ -116,7 +116,7 @@ const parameters: DemandParameters = {
     backlog: 0.3,
   },
   ...{ correction: 1e-9, mostCorrection: 0.3, allowedMisses: 1e-9, admissionSeconds: 0.25, prefixWeight: 2 },
-  ...{ prefillShare: 3.2, sessionRoom: 1, sessionTrend: 0, sessionDecay: 0 },
+  ...{ prefillShare: 3.2, prefillSlack: 1, hold: 0, sessionRoom: 1, sessionTrend: 0, sessionDecay: 0 },
 };
 
 /** Settings that a policy asks for, window by window. */
@@ -185,6 +185,28 @@ describe('the policy that is learned on fleet', () => {
     assert.deepEqual(replicas([{ ...missing, replicas_ready: 3 }], { correction: 0.5 }), [4]);
   });
 
+  test('serves the share of all requests that is asked for, and no more', () => {
+    const share = (slo_attainment: number, classes: Partial<FleetObservation> = {}) => ({
+      ...{ ...window(10), ...classes },
+      interactive: { ...window(10).interactive!, slo_attainment },
+    });
+    const asked = { correction: 1, sloAttainment: 0.75 };
+    // 4 replicas; then a quarter of the requests more or less than asked for, whether the replicas are ready or not.
+    assert.deepEqual(replicas([share(0.5)], asked), [5]);
+    assert.deepEqual(replicas([{ ...share(0.5), replicas_ready: 3 }], asked), [5]);
+    assert.deepEqual(replicas([share(1)], asked), [3]);
+    // Nothing in time at all: as much more as it may add.
+    assert.deepEqual(replicas([share(0)], asked), [6]);
+    // As many batch requests in time as interactive ones late: just what is asked for.
+    const batch = { ...calm.batch, arrivals_per_second: 10, slo_attainment: 1 };
+    assert.deepEqual(replicas([share(0.5, { batch })], { ...asked, mostCorrection: 0.01 }), [4]);
+  });
+
+  test('keeps replicas that it would soon start again', () => {
+    assert.deepEqual(replicas([window(12.5), window(10)], { hold: 0.5 }), [5, 5]);
+    assert.deepEqual(replicas([window(12.5), window(8)], { hold: 0.5 }), [5, 4]);
+  });
+
   test('gives a replica what its KV pool holds', () => {
     // 41,000 tokens: 10 requests of 4,100, each for 100 x 20 ms and its prefill of 0.2 s: 4.5 a second instead of 2.5.
     const small = { ...window(10), server: { ...server, kv_cache_tokens: 20_500 } };
@@ -215,6 +237,9 @@ describe('the policy that is learned on fleet', () => {
     const [action] = actionsOf([window(10)]);
     assert.deepEqual([action!.max_num_batched_tokens, action!.admission_seconds], [640, 0.25]);
     assert.equal(action!.routing_prefix, 2);
+    // The objective leaves half of an empty iteration, so that prompts may take twice as much.
+    const tight = { ...window(10), server: { ...server, tpot_objective_ms: 15 } };
+    assert.equal(actionsOf([tight])[0]!.max_num_batched_tokens, 1280);
     const [clipped] = actionsOf([window(10)], { prefillShare: 0.1, admissionSeconds: 1e6 });
     assert.deepEqual([clipped!.max_num_batched_tokens, clipped!.admission_seconds], [512, 600]);
   });
@@ -242,7 +267,7 @@ describe('a training on fleet', async () => {
   test('begins where it is said to, and writes a file that can be played', () => {
     const { policy, taskId } = loadFleetPolicy(file);
     assert.equal(taskId, 'flash_crowds');
-    assert.ok(Math.abs(json.parameters.tpotShare - 0.8) < 1e-12);
+    assert.ok(Math.abs(json.parameters.tpotShare - 0.9) < 1e-12);
     policy.reset({ taskId, seed: 1 });
     const episode = new FleetEpisode({ ...task, windows: 3 }, 1);
     while (!episode.done) {

@@ -9,7 +9,13 @@ import {
   scalingController,
   totalArrivals,
 } from '@servegym/environments';
-import { type PolicyFunctions, podAutoscaler, type ScaledFleet, startPolicy } from '@servegym/simulator';
+import {
+  type PolicyFunctions,
+  podAutoscaler,
+  portableMath,
+  type ScaledFleet,
+  startPolicy,
+} from '@servegym/simulator';
 import { z } from 'zod';
 import type { Policy } from '../core/policy.ts';
 import { decodePolicy, FLEET_LEARNER, jsonPolicy } from '../learning/learners.ts';
@@ -272,7 +278,12 @@ export const FLEET_POLICIES = catalogue<FleetAction, FleetObservation>(policies.
   'p-pas': (target) => scaled('p-pas', target, pressureBudget),
   spot: (share) => onSpot(share),
   rule: (tokensPerReplica) => scalingController('rule', tunedRateRule(tokensPerReplica)),
-  'any-server': () => demandPolicy(anyServer.parameters, 'any-server'),
+  'any-server'(sloAttainment) {
+    if (sloAttainment === undefined) return demandPolicy(anyServer.parameters, 'any-server');
+    const name = `any-server:${sloAttainment}`;
+    if (sloAttainment <= 1) return demandPolicy({ ...anyServer.parameters, sloAttainment }, name);
+    throw unknownPolicy(['any-server:0.95, for 95 % of the requests inside their objectives'], name);
+  },
 });
 
 /**
@@ -297,7 +308,7 @@ export function createFleetPolicy(spec: string): FleetPolicy {
  */
 export const DEMAND_PARAMETERS = {
   /** Time between tokens that a replica is given work up to, over its objective. */
-  tpotShare: { start: 0.8, ratio: 0.15 },
+  tpotShare: { start: 0.9, ratio: 0.15 },
   /** Share of the largest demand so far that is still provided for a window later. */
   decay: { start: 0.75, difference: 0.2, most: 1 },
   /** Weight of a sudden rise of the demand beyond it. */
@@ -305,12 +316,12 @@ export const DEMAND_PARAMETERS = {
   /** Weight of the arrivals of the last seconds, where they are more than those of the window. */
   late: { start: 0.3, difference: 0.3 },
   /** Replicas beyond those that the demand asks for. */
-  spareReplicas: { start: 0.3, difference: 0.4, least: -100, most: 100 },
+  spareReplicas: { start: 0.5, difference: 0.4, least: -100, most: 100 },
   /**
    * Seconds of a cold start at which the demand counts half, and its mean with so many standard deviations (`spread`) the
    * other half: replicas that start slowly come too late for what asks for them.
    */
-  reactionSeconds: { start: 100, ratio: 0.5 },
+  reactionSeconds: { start: 80, ratio: 0.5 },
   /** Windows whose mean and deviation are the usual demand, once so many have been seen. */
   usualWindows: { start: 60, ratio: 0.5 },
   /** KV that replicas have room for, on GPU and host, over that of the sessions: of those that run and of those that wait. */
@@ -319,7 +330,7 @@ export const DEMAND_PARAMETERS = {
   sessionTrend: { start: 0.5, difference: 0.4 },
   /** Share of the most KV of sessions so far that is still provided a window later. */
   sessionDecay: { start: 0.95, difference: 0.05, most: 1 },
-  spread: { start: 1.5, difference: 0.5 },
+  spread: { start: 2, difference: 0.5 },
   /** Room for prompts: share of the demand for each TTFT objective that the prefill of a mean prompt takes. */
   prefillRoom: { start: 0.3, difference: 0.5 },
   /** Share of the waiting requests that are to be served in the next window. */
@@ -333,25 +344,38 @@ export const DEMAND_PARAMETERS = {
   admissionSeconds: { start: 0.5, ratio: 1 },
   /** Weight of prefixes in the choice of a replica, over that of few requests in flight. */
   prefixWeight: { start: 2, ratio: 0.3 },
-  /** Prefill of an iteration, over the time of an empty one. */
-  prefillShare: { start: 1.45, ratio: 0.2 },
+  /** Replicas more than are asked for that are kept rather than drained: starting them again costs a cold start. */
+  hold: { start: 0.2, difference: 0.2 },
+  /**
+   * Prefill of an iteration, over the time of an empty one: this over a power of what the TPOT objective leaves beyond an empty
+   * one. Where it leaves little, prompts are to be over soon.
+   */
+  prefillShare: { start: 6, ratio: 0.3 },
+  prefillSlack: { start: 1.3, difference: 0.2, least: -2, most: 2 },
 } as const satisfies Readonly<Record<string, DemandParameter>>;
 
 export type DemandParameter = { readonly start: number } & (
   | { readonly ratio: number }
   | { readonly difference: number; readonly least?: number; readonly most?: number }
 );
-export type DemandParameters = Readonly<Record<keyof typeof DEMAND_PARAMETERS, number>>;
+export type DemandParameters = Readonly<Record<keyof typeof DEMAND_PARAMETERS, number>> & {
+  /**
+   * Share of all requests to serve inside their objectives with as few replicas as that takes, 0 to 1. Nothing is searched
+   * here: whoever runs the fleet says it. Default: interactive requests miss as many as `allowedMisses` finds worth it.
+   */
+  readonly sloAttainment?: number | undefined;
+};
 
 const LARGEST = 1e9;
-const demandParameters = z.object(
-  Object.fromEntries(
+const demandParameters = z.object({
+  ...(Object.fromEntries(
     Object.entries<DemandParameter>(DEMAND_PARAMETERS).map(([name, given]) => {
       const { least = 0, most = LARGEST } = 'ratio' in given ? { least: Number.MIN_VALUE } : given;
       return [name, z.number().min(least).max(most)];
     }),
-  ) as Record<keyof DemandParameters, z.ZodNumber>,
-);
+  ) as Record<keyof typeof DEMAND_PARAMETERS, z.ZodNumber>),
+  sloAttainment: z.number().min(0).max(1).optional(),
+});
 
 /** Weight of a window in the means of requests: they remember about ten minutes. A choice. */
 const NEW_WEIGHT = 0.05;
@@ -393,6 +417,8 @@ function capacityOf(server: FleetObservation['server'], request: MeanRequest, tp
     prefillSeconds,
     /** Price of a replica over that of what it serves. */
     cost: usdPerHour > 0 ? server.usd_per_replica_hour / usdPerHour : 1,
+    /** What the TPOT objective leaves beyond an empty iteration, over it. */
+    tpotRoom: Math.max(LEAST_ROOM, tpotMs / tpotShare / emptyMs - 1),
     /** Tokens whose prefill takes as long as an empty iteration. */
     emptyTokens: (emptyMs * 1000) / step_token_us,
   };
@@ -408,7 +434,7 @@ export function demandPolicy(parameters: DemandParameters, name = 'cem'): FleetC
   const { tpotShare, decay, surge, late, spareReplicas, reactionSeconds, spread, prefillRoom, backlog } =
     parameters;
   const { correction, mostCorrection, allowedMisses, usualWindows } = parameters;
-  const { sessionRoom, sessionTrend, sessionDecay } = parameters;
+  const { sessionRoom, sessionTrend, sessionDecay, hold, sloAttainment: required } = parameters;
   const within = ({ minValue, maxValue }: z.ZodNumber, value: number) =>
     Math.min(maxValue!, Math.max(minValue!, value));
   return scalingController(name, () => {
@@ -450,14 +476,18 @@ export function demandPolicy(parameters: DemandParameters, name = 'cem'): FleetC
     };
     return {
       scale(metrics, inForce, now) {
-        const { server, interactive } = metrics;
+        const { server } = metrics;
         const settings = {
           routing_prefix: within(routing_prefix, parameters.prefixWeight),
           admission_seconds: within(admission_seconds, parameters.admissionSeconds),
         };
         see(metrics);
-        if (now === 0 || request === undefined) return { ...settings, replicas: inForce.replicas! };
-        const { perSecond, prefillSeconds, cost, emptyTokens } = capacityOf(server, request, tpotShare);
+        if (now === 0 || request === undefined) {
+          kept = inForce.replicas!;
+          return { ...settings, replicas: kept };
+        }
+        const capacity = capacityOf(server, request, tpotShare);
+        const { perSecond, prefillSeconds, cost, emptyTokens, tpotRoom } = capacity;
         const arrivals = totalArrivals(metrics);
         const demand = (arrivals + late * Math.max(0, metrics.arrivals_last_seconds - arrivals)) / perSecond;
         const sudden = Math.max(0, demand - SUDDEN * lastDemand) || 0;
@@ -467,11 +497,14 @@ export function demandPolicy(parameters: DemandParameters, name = 'cem'): FleetC
         demands.mean += newest * off;
         demands.variance += newest * ((1 - newest) * off * off - demands.variance);
         kept = Math.max(demand + surge * sudden, decay * kept);
-        const missed = 1 - interactive.slo_attainment - allowedMisses * cost;
-        // Misses while replicas are too few say nothing of what one of them can do.
-        if (missed < 0 || demand * (1 + corrected) <= metrics.replicas_ready) {
-          corrected = Math.min(mostCorrection, Math.max(LEAST_CORRECTION, corrected + correction * missed));
-        }
+        // Misses while replicas are too few say nothing of what one of them can do; a required share counts them.
+        const short = required === undefined && demand * (1 + corrected) > metrics.replicas_ready;
+        const beyond =
+          required === undefined
+            ? 1 - metrics.interactive.slo_attainment - allowedMisses * cost
+            : ((required - attainmentOf(metrics)) * demand) / Math.max(demands.mean, Number.MIN_VALUE);
+        const missed = short ? Math.min(0, beyond) : beyond;
+        corrected = Math.min(mostCorrection, Math.max(LEAST_CORRECTION, corrected + correction * missed));
         const ttftSeconds = server.ttft_objective_ms / 1000;
         const room = 1 + corrected + (ttftSeconds > 0 ? (prefillRoom * prefillSeconds) / ttftSeconds : 0);
         const waits = metrics.num_requests_waiting / WINDOW_SECONDS / perSecond;
@@ -479,17 +512,29 @@ export function demandPolicy(parameters: DemandParameters, name = 'cem'): FleetC
         const usual = demands.mean + spread * Math.sqrt(demands.variance);
         const provided = (reactive * kept + (1 - reactive) * usual) * room;
         const asked = Math.max(provided + backlog * waits, memoryReplicas(metrics));
-        const replicas = Math.ceil(asked + spareReplicas);
+        const wanted = asked + spareReplicas;
+        const replicas = Math.max(Math.ceil(wanted), Math.min(inForce.replicas!, Math.ceil(wanted + hold)));
+        const slack = portableMath.pow(tpotRoom, parameters.prefillSlack);
+        const budget = (parameters.prefillShare * emptyTokens) / slack;
         return {
           ...settings,
-          max_num_batched_tokens: Math.round(
-            within(max_num_batched_tokens, parameters.prefillShare * emptyTokens),
-          ),
+          max_num_batched_tokens: Math.round(within(max_num_batched_tokens, budget)),
           replicas: Math.max(1, Math.min(server.max_replicas, replicas)),
         };
       },
     };
   });
+}
+
+/** Share of the requests of the last window that were in time, by the arrivals of their classes; 1 without any. */
+function attainmentOf(metrics: FleetObservation): number {
+  const { interactive, batch, best_effort } = metrics;
+  const arrivals = totalArrivals(metrics);
+  const inTime = [interactive, batch, best_effort].reduce(
+    (sum, { arrivals_per_second, slo_attainment }) => sum + arrivals_per_second * slo_attainment,
+    0,
+  );
+  return arrivals === 0 ? 1 : inTime / arrivals;
 }
 
 const DEMAND = jsonPolicy(

@@ -49,11 +49,16 @@ describe('data: the policies that come with the package', () => {
     for (const { createPolicy } of [AGENTS.llmserve, AGENTS.fleet]) {
       assert.equal(createPolicy('any-server').name, 'any-server');
     }
+    assert.equal(AGENTS.fleet.createPolicy('any-server:0.95').name, 'any-server:0.95');
+    assert.throws(() => AGENTS.fleet.createPolicy('any-server:95'), {
+      code: 'UNKNOWN_POLICY',
+      message: /0\.95/,
+    });
     const { version, parameters } = anyFleet;
     const file = Buffer.from(JSON.stringify(anyFleet));
     assert.equal(loadFleetPolicy(file).taskId, 'any');
     assert.equal(version, fleet.version);
-    assert.equal(Object.keys(parameters).length, 19);
+    assert.equal(Object.keys(parameters).length, 21);
     for (const name of SHIPPED_NAMES) {
       for (const taskId of llmserve.tasks.shippedIds) {
         const loaded = loadServePolicy(readFileSync(shippedFile(name, taskId)));
