@@ -4,7 +4,7 @@ import { mean } from '@servegym/simulator/statistics';
 import { benchmark } from '../harness.ts';
 
 /** Agents that change what they do with the rewards that they see, and planners, whose plans are made for the prices. */
-const READS_PRICES = ['any-server', 'steady-state', 'rule', 'mpc', 'mpc-unshifted', 'mpc-online', 'oracle'];
+const READS_PRICES = ['any-server', 'steady-state', 'rule', 'mpc', 'mpc-unshifted', 'oracle'];
 const NAMES = AGENTS.llmserve.policies.map(({ name }) => name).filter((name) => !READS_PRICES.includes(name));
 
 type Parts = ServeEpisode['components'];

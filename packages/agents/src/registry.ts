@@ -147,7 +147,7 @@ export const AGENTS = {
   llmserve: {
     playable: (inputs?: PlayInputs) => playable(llmserve, inputs, readServeWindow),
     policies: described(SERVE_POLICIES),
-    planners: ['mpc', 'mpc-unshifted', 'mpc-online', 'oracle'],
+    planners: ['mpc', 'mpc-unshifted', 'oracle'],
     shipped: SHIPPED_NAMES,
     baseline: 'heuristic',
     baselines: ['heuristic', 'random', 'default'],

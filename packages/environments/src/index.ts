@@ -37,7 +37,6 @@ export { llmserve } from './llmserve/environment.ts';
 export type { RequestList } from './llmserve/episode-requests.ts';
 export { type EpisodeRequests, episodeRequests, phaseRequests } from './llmserve/episode-requests.ts';
 export { type RealSettings, readRealSettings } from './llmserve/real/real-settings.ts';
-export { scaledProfile } from './llmserve/scaled-profile.ts';
 export type { ServeScenario, Shift } from './llmserve/scenario.ts';
 export type {
   ServeAction,

@@ -73,7 +73,7 @@ export const DRAWN_WINDOWS = 120;
 /** True where the server is to be drawn. @throws EnvironmentError `CONFLICTING_OPTIONS` beside an option that changes a task */
 export function drawsServer({ servers, ...options }: ResetOptions): boolean {
   if (servers === undefined) return false;
-  const known = ['seed', 'episode_id', 'task_id', 'split', 'index'];
+  const known = ['seed', 'episode_id', 'task_id', 'split', 'index', 'server_from'];
   const beside = Object.keys(options).filter((name) => options[name] !== undefined && !known.includes(name));
   if (beside.length === 0) return true;
   throw new EnvironmentError(

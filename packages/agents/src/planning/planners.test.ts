@@ -77,10 +77,26 @@ describe('the receding-horizon planner', () => {
     assert.deepEqual(played(3, { name: 'mpc-unshifted' }).actions, played(3).actions);
     const shift = 'other_gpu';
     const values = (name: MpcName) => played(3, { name, shift }).policy.explain().alternatives;
-    const [told, unshifted, online] = (['mpc', 'mpc-unshifted', 'mpc-online'] as const).map(values);
-    assert.notDeepEqual(unshifted, told);
-    assert.notDeepEqual(online, told);
-    assert.notDeepEqual(online, unshifted);
+    assert.notDeepEqual(values('mpc-unshifted'), values('mpc'));
+  });
+
+  it('plans on the server that is described where it has no profile', () => {
+    const [told, estimated] = [{}, { server_from: 'metrics' }].map((resetOptions) => {
+      const policy = new MpcPolicy();
+      policy.reset({ taskId: 'bursty_workload', seed, resetOptions });
+      const episode = new ServeEpisode(
+        llmserve.choose({ task_id: 'bursty_workload', ...resetOptions }),
+        seed,
+      );
+      while (episode.window < 3) {
+        const { action: previousAction, window: stepIndex } = episode;
+        const step = { observation: episode.observation(), reward: null, previousAction, stepIndex };
+        episode.step(policy.act(step));
+      }
+      return policy.explain().alternatives[0]!.value;
+    });
+    assert.notEqual(estimated, told);
+    assert.ok(Math.abs(estimated! - told!) < 0.1, `${estimated} ${told}`);
   });
 });
 

@@ -5,8 +5,8 @@ import {
   ServeEpisode,
   type ServeEpisodeSnapshot,
   type ServeObservation,
+  serverOf,
 } from '@servegym/environments';
-import { findProfile } from '@servegym/profiles';
 import type { Policy, PolicyEpisode, PolicyStep } from '../core/policy.ts';
 import {
   backlogCost,
@@ -18,7 +18,6 @@ import {
   planClairvoyant,
   UNSURE_BACKLOG_PRICES,
 } from '../planning/plan-clairvoyant.ts';
-import { ServerEstimate } from '../planning/server-estimate.ts';
 import { TrafficBelief } from '../planning/traffic-belief.ts';
 
 /** Windows that a configuration is tried for: enough to repay a reload. */
@@ -108,21 +107,20 @@ function mixed(seed: number, window: number, future: number): number {
   return ((seed % 0x3fffffff) * 1024 + window) * 16 + future;
 }
 
-/**
- * Planners by what they know of a shifted world: the shifted server and its kinds of traffic; those of the task as it was;
- * or these at first, and then the server as estimated from the windows that it has shown.
- */
-export type MpcName = 'mpc' | 'mpc-unshifted' | 'mpc-online';
+/** Planners by what they know of a shifted world: the shifted server and its kinds of traffic, or those of the task as it was. */
+export type MpcName = 'mpc' | 'mpc-unshifted';
 
 /**
  * Model-predictive control: keeps a simulated twin of the server, and before each window tries configurations on it,
  * on futures drawn from the traffic seen so far. It knows the task and the requests that have arrived (in the twin also
- * how long their answers will be), and nothing of those to come.
+ * how long their answers will be), and nothing of those to come. Where the server has no profile, the twin is the server
+ * that `observation.server` describes, anew whenever that changes.
  */
 export class MpcPolicy implements Policy<ServeAction, ServeObservation> {
   readonly name: MpcName;
   #twin: ServeEpisode | null = null;
-  #estimate: ServerEstimate | null = null;
+  #described = '';
+  #played: ServeAction[] = [];
   #belief: TrafficBelief | null = null;
   readonly #given: readonly ServeAction[] | undefined;
   #configurations: readonly ServeAction[] = [];
@@ -140,8 +138,8 @@ export class MpcPolicy implements Policy<ServeAction, ServeObservation> {
     const task = this.name === 'mpc' ? world : llmserve.choose({ ...unshifted, task_id: taskId });
     const requests = llmserve.drawRequests(world, seed);
     this.#twin = new ServeEpisode(task, seed, { requests });
-    this.#estimate =
-      this.name === 'mpc-online' ? new ServerEstimate(task, seed, requests, findProfile(task.profile)) : null;
+    this.#described = '';
+    this.#played = [];
     this.#belief = new TrafficBelief(task, requests);
     this.#configurations = this.#given ?? llmserve.anchors.configurations(task);
     this.#alternatives = [];
@@ -168,9 +166,17 @@ export class MpcPolicy implements Policy<ServeAction, ServeObservation> {
     const belief = this.#belief;
     if (this.#twin === null || belief === null) throw new TypeError('Expected `reset` before `act`');
     while (this.#twin.window < stepIndex) {
-      if (this.#estimate?.see(previousAction, observation)) this.#twin = this.#estimate.twin();
-      else this.#twin.step(previousAction);
+      this.#played.push(previousAction);
+      this.#twin.step(previousAction);
       belief.observe();
+    }
+    const { task, seed, requests } = this.#twin;
+    const described = JSON.stringify(observation.server);
+    if (task.serverFrom !== undefined && described !== this.#described) {
+      const profile = llmserve.describedProfile(task, serverOf(task), observation.server);
+      this.#twin = new ServeEpisode(task, seed, { requests, profile });
+      for (const action of this.#played) this.#twin.step(action);
+      this.#described = described;
     }
     return { twin: this.#twin, belief };
   }

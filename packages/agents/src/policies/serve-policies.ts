@@ -77,7 +77,6 @@ export const SERVE_POLICIES = catalogue<ServeAction, ServeObservation>(policies.
   'steady-state': () => steadyStatePolicy(),
   mpc: () => new MpcPolicy(),
   'mpc-unshifted': () => new MpcPolicy(undefined, 'mpc-unshifted'),
-  'mpc-online': () => new MpcPolicy(undefined, 'mpc-online'),
   oracle: () => new OraclePolicy(),
   ...Object.fromEntries(SHIPPED_NAMES.map((name) => [name, () => shippedPolicy(name, loadServePolicy)])),
   [ANY_SERVER_POLICY]: () =>

@@ -269,7 +269,9 @@ export interface SteadyAdvice {
  * division of the GPUs stays as the task has it.
  */
 export class SteadyAdvisor {
-  readonly #server: Server;
+  #server: Server;
+  /** Description that the server was last compared with. */
+  #described: ServeObservation['server'] | undefined;
   #belief: Belief = {
     ...{ rate: 0, prompt: 0, answer: FIRST_ANSWER, prefill: 1, running: 0, tokenMs: 0 },
     ...{ requests: 0, loads: 0, drain: 0 },
@@ -285,12 +287,25 @@ export class SteadyAdvisor {
     const forked = new SteadyAdvisor(this.#server.task, this.#server.profile, this.#server);
     forked.#belief = { ...this.#belief };
     forked.#windows = [...this.#windows];
+    forked.#described = this.#described;
     return forked;
+  }
+
+  /** The server by what the observation says of it: an estimate changes. */
+  #describedServer(described: ServeObservation['server']): Server {
+    const known = this.#described;
+    this.#described = described;
+    const isKnown = known === described || JSON.stringify(known) === JSON.stringify(described);
+    if (isKnown) return this.#server;
+    const { task, profile } = this.#server;
+    const seen = llmserve.describedProfile(task, profile, described);
+    if (seen !== profile) this.#server = new Server(task, seen);
+    return this.#server;
   }
 
   /** Call it once for each window, in order. */
   advise({ observation: seen, previousAction: inForce, stepIndex }: Window): SteadyAdvice {
-    const server = this.#server;
+    const server = this.#describedServer(seen.server);
     const belief = this.#belief;
     const { task, profile } = server;
     const { quantization_tier: current } = inForce;

@@ -38,6 +38,7 @@ import {
 import { episodeState, ServeEpisode } from './serve-episode.ts';
 import { activeKnobs, type ServeTask, serveTasks } from './serve-task.ts';
 import { describeServer, describeTask } from './server-description.ts';
+import { describedProfile } from './server-estimate.ts';
 import { drawTrainingEpisode, HELD_OUT } from './training-distribution.ts';
 import { windowReport } from './window-metrics.ts';
 
@@ -45,7 +46,11 @@ import { windowReport } from './window-metrics.ts';
 function chosenTask(reset: ResetOptions): ServeTask {
   if (!drawsServer(reset)) return chooseTask(reset);
   const { task, profile: server } = drawTrainingEpisode(readSeed(reset));
-  return { ...task, server, maskedKnobs: undefined, windows: DRAWN_WINDOWS };
+  const { server_from: serverFrom } = reset;
+  return {
+    ...{ ...task, server, maskedKnobs: undefined, windows: DRAWN_WINDOWS },
+    ...(serverFrom !== undefined && { serverFrom: 'metrics' }),
+  };
 }
 
 /** Two simulated GPUs that serve one model: queue, latency, memory and cost each window, six knobs for the next. */
@@ -95,6 +100,7 @@ export const llmserve = {
   defaultAction: DEFAULT_ACTION,
   drawRequests,
   describeServer,
+  describedProfile,
   anchors: {
     ...serveReturns,
     configurations: referenceConfigurations,

@@ -39,6 +39,10 @@ export function serveResetOptions() {
     profile: profileOption(profiles, "The engine profile of each GPU's server, instead of the task's own"),
     shift: shiftOption(SHIFTS),
     servers: serversOption,
+    server_from: z.enum(['metrics']).optional().meta({
+      description:
+        'Describe the server in `observation.server` by an estimate from its metrics, refined each window, instead of by its profile. In real mode it is so where no `profile` is given',
+    }),
   });
 }
 
@@ -52,7 +56,7 @@ export type ServeScenario = Partial<z.infer<ReturnType<typeof serveResetOptions>
  *   `INVALID_RATE_SCALE`, `UNKNOWN_PROFILE`, `UNKNOWN_SHIFT`, `SHIFT_IMPOSSIBLE` or `CONFLICTING_OPTIONS`
  */
 export function chooseTask(options: ResetOptions): ServeTask {
-  const { trace, rate_scale = 1, profile, shift } = options;
+  const { trace, rate_scale = 1, profile, shift, server_from: serverFrom } = options;
   const task = readTask(serveTasks, options);
   const model = readTraffic(options);
   let played = task;
@@ -67,6 +71,7 @@ export function chooseTask(options: ResetOptions): ServeTask {
     played = { ...played, profile: readProfile('profile', profile, profileNames([task], profileFits)) };
   }
   if (shift !== undefined) played = underShift(played, shift, SHIFTS, shiftTask);
+  if (serverFrom !== undefined) played = { ...played, serverFrom: 'metrics' };
   requirePlayable(played);
   return played;
 }

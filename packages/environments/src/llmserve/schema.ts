@@ -84,7 +84,7 @@ const free = z.boolean();
 
 /**
  * The server itself: its speed by the law of its profile, memory, objectives and prices. The same in every window of an
- * episode. One policy can run many servers by it. On a real server, the one that the task supposes.
+ * episode. One policy can run many servers by it. Of a server without a profile an estimate, refined window by window.
  */
 const serverDescriptionSchema = z
   .object({

@@ -15,9 +15,16 @@ import { tracePlayed } from '../traces.ts';
 import { promptPrefix } from '../workload/fitted-workload.ts';
 import { drawRequests, type EpisodeRequests } from './episode-requests.ts';
 import type { ServeScenario } from './scenario.ts';
-import type { ServeAction, ServeObservation, ServerDescription, ServeState } from './schema.ts';
+import type {
+  ObservedFigure,
+  ServeAction,
+  ServeObservation,
+  ServerDescription,
+  ServeState,
+} from './schema.ts';
 import { type RewardWeights, SERVE_TASKS, type ServeTask, serverOf } from './serve-task.ts';
 import { describeServer, GPUS, relativeFigures } from './server-description.ts';
+import { ServerEstimate } from './server-estimate.ts';
 import { WindowMetrics } from './window-metrics.ts';
 
 const BYTES_PER_GIB = 2 ** 30;
@@ -60,6 +67,9 @@ export class ServeEpisode {
   /** The configuration in force. */
   action: ServeAction;
   #server: ServerDescription | undefined;
+  #estimate: ServerEstimate | undefined;
+  /** Window that the estimate has seen last. */
+  #estimated = -1;
 
   constructor(task: ServeTask, seed: number, options: ServeEpisodeOptions = {}) {
     this.task = task;
@@ -139,7 +149,7 @@ export class ServeEpisode {
       eviction_events: metrics.preemptions,
       quality_value: task.phases[this.requests.phases[Math.max(0, this.window - 1)]].qualityValue,
     };
-    const server = this.#describedServer();
+    const server = this.#describedServer(seen);
     const poolGb = ((pool / GPUS) * BYTES_PER_GIB) / 1e9;
     return {
       ...seen,
@@ -149,9 +159,21 @@ export class ServeEpisode {
     };
   }
 
-  #describedServer(): ServerDescription {
-    this.#server ??= describeServer(this.task, this.profile);
-    return this.#server;
+  /** That of the profile, or an estimate from the windows that were observed. */
+  #describedServer(seen: Pick<ServeObservation, ObservedFigure>): ServerDescription {
+    const { task, cluster, window } = this;
+    if (task.serverFrom === undefined) {
+      this.#server ??= describeServer(task, this.profile);
+      return this.#server;
+    }
+    this.#estimate ??= new ServerEstimate(task);
+    if (this.#estimated < window) {
+      const kvTokens = (cluster.kvBlocksTotal / GPUS) * this.profile.memory.blockTokens;
+      const itlMs = this.metrics.interTokenLatency.meanMs();
+      this.#estimate.see(this.action, { seen, kvTokens, engines: GPUS, itlMs });
+      this.#estimated = window;
+    }
+    return this.#estimate.description;
   }
 
   /**

@@ -125,6 +125,8 @@ export type ServeTask = Immutable<z.output<typeof serveTaskSchema>> & {
   readonly source?: RequestSource;
   /** A drawn server, which no profile is of: that of `profile` with times of its own. */
   readonly server?: EngineProfile;
+  /** Describes the server by an estimate from what it shows, instead of by its profile. */
+  readonly serverFrom?: 'metrics';
 };
 
 /** The profile of a task's server. */

@@ -83,6 +83,15 @@ export class LatencyHistogram {
     return binStart(this.highest + 1) / TICKS_PER_MS;
   }
 
+  /** Mean, ms, as if samples lay in the middle of their bins; 0 when empty. */
+  meanMs(): number {
+    let sum = 0;
+    for (let bin = this.lowest; bin <= this.highest; bin++) {
+      sum += (this.counts[bin] * (binStart(bin) + binStart(bin + 1))) / 2;
+    }
+    return this.total === 0 ? 0 : sum / this.total / TICKS_PER_MS;
+  }
+
   /** Forgets all samples. */
   clear(): void {
     if (this.highest >= this.lowest) this.counts.fill(0, this.lowest, this.highest + 1);

@@ -59,7 +59,7 @@ export const serveReturns = recordedReturns<ServeTask, SeedReturns, TaskReferenc
   records: recorded,
   shipped: SERVE_TASKS,
   print(hash, task) {
-    const { name: _, description: __, ...rest } = task;
+    const { name: _, description: __, serverFrom: ____, ...rest } = task;
     const { fit: ___, ...profile } = findProfile(task.profile);
     hash.update(JSON.stringify([rest, profile]));
     printPlay(hash, new ServeEpisode(task, FINGERPRINT_SEED), PLAYED, task.windows);

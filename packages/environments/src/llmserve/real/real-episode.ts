@@ -12,6 +12,7 @@ import {
 import { type RewardComponents, rewardComponents, totalReward } from '../serve-episode.ts';
 import type { ServeTask } from '../serve-task.ts';
 import { describeServer, relativeFigures } from '../server-description.ts';
+import type { ServerEstimate, ServerReading } from '../server-estimate.ts';
 import { sloReport } from '../window-metrics.ts';
 import {
   type PlayedWindow,
@@ -55,13 +56,26 @@ export class RealEpisode {
   readonly #server: RealServer;
   /** The server that the task supposes. */
   readonly #supposed: ServerDescription;
+  readonly #estimate: ServerEstimate | null;
 
-  constructor(task: ServeTask, seed: number, server: RealServer) {
+  /** @param estimate describes the server where its profile is not known */
+  constructor(task: ServeTask, seed: number, server: RealServer, estimate: ServerEstimate | null) {
     this.task = task;
     this.seed = seed;
     this.#server = server;
+    this.#estimate = estimate;
     this.requests = drawRequests(task, seed);
     this.#supposed = describeServer(task, findProfile(task.profile));
+  }
+
+  /** Reads what the server tells before the first window. */
+  async begin(applied: AppliedAction, signal: AbortSignal): Promise<void> {
+    const reading = await this.#server.controls.read(signal);
+    const { defaultAction } = this.task;
+    this.#estimate?.see(inForce(defaultAction, applied), {
+      ...{ seen: { ...this.#unmeasured(), gpu_memory_used_gb: usedGb(applied) ?? 0 }, itlMs: 0 },
+      ...{ kvTokens: reading?.kvTokens ?? 0, engines: reading?.engines ?? 1 },
+    });
   }
 
   get done(): boolean {
@@ -75,20 +89,24 @@ export class RealEpisode {
 
   /** The observation before the first window: nothing has been measured. */
   firstObservation(): ServeObservation {
-    const figures = Object.fromEntries(OBSERVED_FIGURES.map((name) => [name, 0]));
+    return this.#observation(this.#unmeasured(), 0);
+  }
+
+  #unmeasured(): SeenFigures {
+    const figures = Object.fromEntries(OBSERVED_FIGURES.map((name) => [name, 0])) as SeenFigures;
     const { qualityValue } = this.task.phases[this.requests.phases[0]];
-    const seen = { slo_compliance_rate: 1, quality_value: qualityValue };
-    return this.#observation({ ...(figures as Record<ObservedFigure, number>), ...seen }, 0);
+    return { ...figures, slo_compliance_rate: 1, quality_value: qualityValue };
   }
 
   /** @param kvPoolGb memory of the KV pool; 0 when the server does not tell */
-  #observation(seen: Record<ObservedFigure, number>, kvPoolGb: number): ServeObservation {
+  #observation(seen: SeenFigures, kvPoolGb: number): ServeObservation {
     const { task } = this;
+    const server = this.#estimate?.description ?? this.#supposed;
     return {
       ...seen,
       ...{ step_index: this.window, task_id: task.id },
-      relative: relativeFigures(seen, this.#supposed, task, kvPoolGb),
-      server: this.#supposed,
+      relative: relativeFigures(seen, server, task, kvPoolGb),
+      server,
     };
   }
 
@@ -126,14 +144,22 @@ export class RealEpisode {
     const answers = played.requests.map(({ answer }) => answer);
     const ended = { before, after: await controls.read(signal) };
     const precision = clientPrecision(answers, ended, settings.timeScale);
-    return this.#settle(played, figures, applied, after, precision);
+    return this.#settle(
+      inForce(action, applied),
+      played,
+      figures,
+      applied,
+      { ...ended, atEnd: after },
+      precision,
+    );
   }
 
   #settle(
+    action: ServeAction,
     played: PlayedWindow,
     figures: RealWindowFigures,
     applied: AppliedAction,
-    reading: VllmReading | null,
+    { atEnd: reading, ...readings }: WindowReadings,
     precision: ClientPrecision | null,
   ): RealStep {
     const { task } = this;
@@ -179,17 +205,16 @@ export class RealEpisode {
       p50_itl_ms: percentile(figures.itlMs, 50),
       throughput_tps: figures.throughputTps,
       slo_compliance_rate: figures.sloCompliance,
-      gpu_memory_used_gb: observed(
-        'gpu_memory_used_gb',
-        meanGb(applied, ({ weights, draft, overhead, kv_pool }) => weights + draft + overhead + kv_pool),
-      ),
+      gpu_memory_used_gb: observed('gpu_memory_used_gb', usedGb(applied)),
       estimated_cost_per_1k: observed('estimated_cost_per_1k', costPer1k),
       request_arrival_rate: played.requests.length / task.windowSeconds,
       spec_acceptance_rate: observed('spec_acceptance_rate', figures.draftAcceptance),
       eviction_events: observed('eviction_events', figures.preemptions),
       quality_value: phase.qualityValue,
     };
-    const observation = this.#observation(seen, meanGb(applied, ({ kv_pool }) => kv_pool) ?? 0);
+    this.#estimate?.see(action, serverReading(seen, figures, played, readings));
+    const told = ((reading?.kvTokens ?? 0) * this.#supposed.kv_bytes_per_token) / 1e9;
+    const observation = this.#observation(seen, meanGb(applied, ({ kv_pool }) => kv_pool) ?? told);
     const report = realReport(this.#server, this, {
       applied,
       notObserved,
@@ -200,6 +225,55 @@ export class RealEpisode {
     });
     return { observation, reward, report };
   }
+}
+
+type SeenFigures = Record<ObservedFigure, number>;
+
+/** What the server told around a window: before it, at its end, and after its last request. */
+interface WindowReadings {
+  readonly before: VllmReading | null;
+  readonly atEnd: VllmReading | null;
+  readonly after: VllmReading | null;
+}
+
+/** An action at a server that has no route for some knobs: with none of their effects. */
+function inForce(action: ServeAction, { notApplied }: AppliedAction): ServeAction {
+  const without: Partial<ServeAction> = {
+    ...{ kv_budget_fraction: 1, speculation_depth: 0, quantization_tier: 'FP16' as const },
+    prefill_decode_split: false,
+  };
+  const neutral = Object.entries(without).filter(([knob]) => knob in notApplied);
+  return { ...action, ...Object.fromEntries(neutral) };
+}
+
+/**
+ * A window as the server's own counters have it, which count everybody's requests; as the client has measured it where
+ * there are none.
+ */
+function serverReading(
+  seen: SeenFigures,
+  { itlMs }: RealWindowFigures,
+  { elapsedSeconds }: PlayedWindow,
+  { before, after }: Omit<WindowReadings, 'atEnd'>,
+): ServerReading {
+  const requests = before && after ? after.ttftCount - before.ttftCount : 0;
+  if (!before || !after || requests === 0) {
+    const sum = itlMs.reduce((total, ms) => total + ms, 0);
+    return { seen, itlMs: itlMs.length === 0 ? 0 : sum / itlMs.length, kvTokens: 0, engines: 1 };
+  }
+  const gaps = after.itlCount - before.itlCount;
+  const { engines, kvTokens } = after;
+  return {
+    ...{ engines, kvTokens },
+    itlMs: gaps === 0 ? 0 : ((after.itlSumS - before.itlSumS) / gaps) * 1000,
+    seen: {
+      ...seen,
+      p50_ttft_ms: ((after.ttftSumS - before.ttftSumS) / requests) * 1000,
+      mean_prompt_length: (after.promptTokens - before.promptTokens) / requests,
+      throughput_tps: (after.generationTokens - before.generationTokens) / elapsedSeconds,
+      request_arrival_rate: requests / elapsedSeconds,
+    },
+  };
 }
 
 function requireAnswers({ requests }: PlayedWindow, client: RealClient): void {
@@ -224,6 +298,11 @@ function memoryShare({ endpoint }: AppliedAction): number {
 }
 
 type EngineMemory = NonNullable<AppliedAction['endpoint']>['engines'][number]['memory_gib'];
+
+/** Memory in use, GB a GPU; `null` when the server does not tell. */
+function usedGb(applied: AppliedAction): number | null {
+  return meanGb(applied, ({ weights, draft, overhead, kv_pool }) => weights + draft + overhead + kv_pool);
+}
 
 /** Memory as a mean over the engines, GB; `null` when the server does not tell. */
 function meanGb({ endpoint }: AppliedAction, gib: (memory: EngineMemory) => number): number | null {

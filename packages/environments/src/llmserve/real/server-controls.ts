@@ -175,10 +175,15 @@ type EndpointKnobs = z.infer<typeof endpointKnobs>;
 export interface VllmReading {
   readonly running: number;
   readonly waiting: number;
+  readonly engines: number;
   /** Mean over its engines. */
   readonly kvUsage: number;
+  /** Tokens that the KV pool of an engine holds; 0 when it does not tell. */
+  readonly kvTokens: number;
   /** Since the server's start. */
   readonly preemptions: number;
+  readonly promptTokens: number;
+  readonly generationTokens: number;
   readonly draftTokens: number;
   readonly acceptedTokens: number;
   /** Time to first token and inter-token latency: sum, s, and count. */
@@ -213,11 +218,17 @@ export async function readVllmMetrics(root: string, signal: AbortSignal): Promis
   const sum = (name: string) => samples(name).reduce((total, value) => total + value, 0);
   const usage = samples('vllm:kv_cache_usage_perc');
   if (usage.length === 0) return null;
+  const [cache = ''] = /^vllm:cache_config_info\{.*/m.exec(text) ?? [];
+  const cacheLabel = (name: string) => Number(new RegExp(`[{,]${name}="(\\d+)"`).exec(cache)?.[1] ?? 0);
   return {
     running: sum('vllm:num_requests_running'),
     waiting: sum('vllm:num_requests_waiting'),
+    engines: usage.length,
     kvUsage: usage.reduce((total, value) => total + value, 0) / usage.length,
+    kvTokens: cacheLabel('num_gpu_blocks') * cacheLabel('block_size'),
     preemptions: sum('vllm:num_preemptions_total'),
+    promptTokens: sum('vllm:prompt_tokens_total'),
+    generationTokens: sum('vllm:generation_tokens_total'),
     draftTokens: sum('vllm:spec_decode_num_draft_tokens_total'),
     acceptedTokens: sum('vllm:spec_decode_num_accepted_tokens_total'),
     ttftSumS: sum('vllm:time_to_first_token_seconds_sum'),

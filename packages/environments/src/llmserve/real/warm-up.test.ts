@@ -24,7 +24,11 @@ const answer = (ttftMs: number | null, gapsMs: readonly number[]): RealAnswer =>
 const reading = (ttftSumS: number, ttftCount: number, itlSumS: number, itlCount: number): VllmReading => ({
   running: 0,
   waiting: 0,
+  engines: 1,
   kvUsage: 0,
+  kvTokens: 0,
+  promptTokens: 0,
+  generationTokens: 0,
   preemptions: 0,
   draftTokens: 0,
   acceptedTokens: 0,
@@ -122,6 +126,7 @@ vllm:num_requests_running{engine="1",model_name="m"} 4.0
 vllm:num_requests_waiting{engine="0",model_name="m"} 2.0
 vllm:kv_cache_usage_perc{engine="0",model_name="m"} 0.25
 vllm:kv_cache_usage_perc{engine="1",model_name="m"} 0.75
+vllm:cache_config_info{block_size="16",cache_dtype="auto",engine="0",num_gpu_blocks="1024",num_gpu_blocks_override="None"} 1.0
 vllm:num_preemptions_total{engine="0",model_name="m"} 1.0
 vllm:num_preemptions_created{engine="0",model_name="m"} 1.7e+09
 vllm:time_to_first_token_seconds_bucket{engine="0",le="0.1",model_name="m"} 4.0
@@ -144,8 +149,12 @@ it('reads what a vLLM tells at /metrics, and nothing where there is none', async
   assert.deepEqual(await readVllmMetrics(`${root}/vllm`, signal), {
     running: 7,
     waiting: 2,
+    engines: 2,
     kvUsage: 0.5,
+    kvTokens: 16_384,
     preemptions: 1,
+    promptTokens: 0,
+    generationTokens: 0,
     draftTokens: 0,
     acceptedTokens: 0,
     ttftSumS: 0.25,
