@@ -14,7 +14,7 @@ import {
 } from '@servegym/environments';
 import { EnvironmentError } from '@servegym/openenv/definition';
 import type { ZodType } from 'zod';
-import type { Policy, PolicyEpisode, PolicyStep } from '../core/policy.ts';
+import type { Policy } from '../core/policy.ts';
 import { OUTLOOK_FEATURES } from '../policies/steady-state.ts';
 import { type ActionBins, ActionCodec, FeatureEncoder, type TrainingNote } from './learning-environment.ts';
 import { type ActorWeights, decodeActor, encodeActor, TrainedActor } from './trained-actor.ts';
@@ -246,8 +246,6 @@ export function decodeNetwork<Action extends object, Task extends { readonly id:
 
 /**
  * The policy of a network: sets each knob that its task leaves free to the value that it finds likeliest to be best.
- * @param rule what the network was taught to depart from, for an episode of any task. Default: the action in force, on the
- *   task that it was trained on
  */
 export function networkPolicy<
   Action extends object,
@@ -257,25 +255,21 @@ export function networkPolicy<
   { environment, codec: codecOf }: Learner<Action, Task>,
   task: Task,
   { weights, training }: Omit<TrainedNetwork, 'taskId'>,
-  rule?: (episode: PolicyEpisode) => (step: PolicyStep<Action, Observation>) => Action,
 ): Policy<Action, Observation> {
   const codec = codecOf(task);
   const actor = new TrainedActor(weights);
   const encoder = new FeatureEncoder(environment.features);
   const features = new Float32Array(encoder.size);
-  let ruled: ReturnType<NonNullable<typeof rule>> | undefined;
   return {
     name: training.algorithm === 'distill' ? 'distilled' : 'ppo',
     /** @throws EnvironmentError `OTHER_TASK` for another task than the network was trained on */
     reset(episode) {
-      if (rule === undefined) requireTask(task.id, episode.taskId);
-      ruled = rule?.(episode);
+      if (task.id !== ANY_SERVER) requireTask(task.id, episode.taskId);
       encoder.reset();
     },
-    act(step) {
-      const { observation, previousAction } = step;
+    act({ observation, previousAction }) {
       encoder.encode(observation, previousAction, features);
-      const bins = Int32Array.from(codec.encode(ruled?.(step) ?? previousAction));
+      const bins = Int32Array.from(codec.encode(previousAction));
       actor.act(features, bins);
       return codec.decode(bins);
     },

@@ -82,8 +82,6 @@ export interface LearningEnvironment {
   reset(seed: number, observation: Float32Array): void;
   /** Plays an action, one bin a head, and writes the observation that it led to. */
   step(action: Int32Array, observation: Float32Array): LearningStep;
-  /** Replaces the bins in force by those that a rule would set: the policy then learns where to depart from the rule. */
-  advise?(bins: Int32Array): void;
 }
 
 /** Episodes of a task. */
@@ -95,21 +93,12 @@ interface LearnedEpisodes<Action extends object, Episode extends LearnedEpisode<
   readonly initialAction: Action;
   /** Starts the episode of a trace. */
   start(seed: number): Episode;
-  /** The rule that a policy departs from, for an episode. Default: it keeps the action in force. */
-  readonly rule?: (episode: Episode) => (step: RuledStep<Action>) => Action;
 }
 
 interface LearnedEpisode<Action> {
   readonly done: boolean;
   step(action: Action): number;
   observation(): object;
-}
-
-/** What a rule is shown. */
-interface RuledStep<Action> {
-  readonly observation: never;
-  readonly previousAction: Action;
-  readonly stepIndex: number;
 }
 
 /**
@@ -125,9 +114,6 @@ export class EpisodeEnvironment<Action extends object, Episode extends LearnedEp
   readonly #episodes: LearnedEpisodes<Action, Episode>;
   readonly #encoder: FeatureEncoder;
   #episode: Episode | undefined;
-  /** The last window, for the rule. */
-  #seen: RuledStep<Action> | undefined;
-  #ruled: ((step: RuledStep<Action>) => Action) | undefined;
 
   constructor(episodes: LearnedEpisodes<Action, Episode>) {
     const { features, codec, initialAction } = episodes;
@@ -139,29 +125,18 @@ export class EpisodeEnvironment<Action extends object, Episode extends LearnedEp
   }
 
   reset(seed: number, observation: Float32Array): void {
-    const { start, initialAction, rule } = this.#episodes;
+    const { start, initialAction } = this.#episodes;
     this.#encoder.reset();
     this.#episode = start(seed);
-    this.#ruled = rule?.(this.#episode);
-    this.#see(initialAction, 0, observation);
+    this.#encoder.encode(this.#episode.observation(), initialAction, observation);
   }
 
   step(bins: Int32Array, observation: Float32Array): LearningStep {
     const episode = this.#episode!;
     const action = this.#episodes.codec.decode(bins);
     const reward = episode.step(action);
-    this.#see(action, this.#seen!.stepIndex + 1, observation);
+    this.#encoder.encode(episode.observation(), action, observation);
     return { reward, end: episode.done ? TRUNCATED : RUNNING };
-  }
-
-  advise(bins: Int32Array): void {
-    if (this.#ruled !== undefined) bins.set(this.#episodes.codec.encode(this.#ruled(this.#seen!)));
-  }
-
-  #see(previousAction: Action, stepIndex: number, into: Float32Array): void {
-    const observation = this.#episode!.observation();
-    this.#seen = { observation: observation as never, previousAction, stepIndex };
-    this.#encoder.encode(observation, previousAction, into);
   }
 }
 

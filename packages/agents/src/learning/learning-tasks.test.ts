@@ -66,7 +66,7 @@ describe('a task of llmserve as a learner plays it', () => {
 });
 
 describe('any server as a learner plays it', () => {
-  it('is another server for another trace, and begins from what a rule would set', async () => {
+  it('is another server for another trace, and plays what a reset with `servers` plays', async () => {
     const environment = await createEnvironment({ environment: 'any-server', settings: null });
     const { features } = ANY_SERVER_LEARNER.environment;
     assert.equal(environment.observationSize, features.length);
@@ -79,14 +79,11 @@ describe('any server as a learner plays it', () => {
     assert.ok(new Set(Array.from({ length: 30 }, (_, seed) => start(seed).join())).size > 15);
     assert.deepEqual(start(3), start(3));
     const bins = Int32Array.from(environment.initialBins);
-    const { task } = llmserve.drawTrainingEpisode(3);
-    const codec = ANY_SERVER_LEARNER.codec(task);
-    environment.advise!(bins);
-    assert.deepEqual([...bins], codec.encode(task.defaultAction));
+    start(3);
     const shown = new Float32Array(environment.observationSize);
-    environment.step(bins, shown);
-    environment.advise!(bins);
-    assert.equal(codec.decode(bins).priority_routing, true);
+    const { reward } = environment.step(bins, shown);
+    const task = llmserve.choose({ servers: 'any', seed: 3 });
+    assert.equal(reward, new ServeEpisode(task, 3).step(ANY_SERVER_LEARNER.codec(task).decode(bins)));
   });
 
   it('gives a file that plays any task, on any server', async () => {

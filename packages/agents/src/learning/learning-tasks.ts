@@ -11,7 +11,6 @@ import {
   TraceTable,
 } from '@servegym/environments';
 import type { OwnTable } from '../core/playable.ts';
-import { anyServerRule, playRule } from '../policies/rule-policies.ts';
 import {
   ANY_SERVER_LEARNER,
   FLEET_LEARNER,
@@ -141,11 +140,7 @@ export const LEARNABLE = {
         features: ANY_SERVER_LEARNER.environment.features,
         codec: ANY_SERVER_LEARNER.codec(llmserve.tasks.shipped.bursty_workload),
         initialAction: llmserve.tasks.shipped.bursty_workload.defaultAction,
-        start(seed) {
-          const { task, profile } = llmserve.drawTrainingEpisode(seed);
-          return new ServeEpisode(task, seed, { profile });
-        },
-        rule: ({ task }) => playRule(task, anyServerRule(task)),
+        start: (seed) => new ServeEpisode(llmserve.choose({ servers: 'any', seed }), seed),
       }),
   ),
   inferencegym: learned(

@@ -182,7 +182,6 @@ export class RolloutPlayer {
         rollout.nextObservations.set(observation, (start + e) * rollout.observationSize);
       }
       if (end !== RUNNING) this.#startEpisode(e, this.#episodes[e] + 1);
-      else this.#environments[e].advise?.(action);
     }
   }
 
@@ -195,7 +194,6 @@ export class RolloutPlayer {
     const heads = environment.headSizes.length;
     this.#bins.set(environment.initialBins, e * heads);
     environment.reset(this.#seeds[e], this.#row(e));
-    environment.advise?.(this.#bins.subarray(e * heads, (e + 1) * heads));
   }
 
   #row(e: number): Float32Array {

@@ -28,7 +28,7 @@ import { decodeActor, TrainedActor } from '../learning/trained-actor.ts';
 import { catalogue, constantPolicy, createFrom, EpisodePolicy, randomPolicy } from './catalogue.ts';
 import { MpcPolicy, OraclePolicy } from './planner-policies.ts';
 import policies from './policies.json' with { type: 'json' };
-import { anyServerRule, heuristicPolicy, playRule, rulePolicy } from './rule-policies.ts';
+import { heuristicPolicy, rulePolicy } from './rule-policies.ts';
 import { steadyStatePolicy } from './steady-state.ts';
 
 /** A policy for the `llmserve` environment. */
@@ -137,9 +137,7 @@ export function anyServerPlayer(file: Uint8Array) {
   }
   const { task: any, ...network } = decodeNetwork(ANY_SERVER_LEARNER, file);
   return (task: ServeTask, _: EngineProfile, episode: PolicyEpisode): ServePolicy['act'] => {
-    const policy: ServePolicy = networkPolicy(ANY_SERVER_LEARNER, any, network, () =>
-      playRule(task, anyServerRule(task)),
-    );
+    const policy: ServePolicy = networkPolicy(ANY_SERVER_LEARNER, any, network);
     policy.reset(episode);
     return (step) => holdMaskedKnobs(task, policy.act(step));
   };

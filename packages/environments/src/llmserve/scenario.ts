@@ -41,7 +41,7 @@ export function serveResetOptions() {
     servers: serversOption,
     server_from: z.enum(['metrics']).optional().meta({
       description:
-        'Describe the server in `observation.server` by an estimate from its metrics, refined each window, instead of by its profile. In real mode it is so where no `profile` is given',
+        'Describe the server in `observation.server` by an estimate from its metrics, refined each window, instead of by its profile. In real mode it is so where no `profile` is named',
     }),
   });
 }

@@ -5,17 +5,10 @@ import {
   IterationTimer,
   portableMath,
   TICKS_PER_MS,
-  type WeightVariant,
   weightVariant,
 } from '@servegym/simulator';
 import { scaledProfile, type TimeFactors } from './scaled-profile.ts';
-import type {
-  ObservedFigure,
-  QUANTIZATION_TIERS,
-  ServeAction,
-  ServeObservation,
-  ServerDescription,
-} from './schema.ts';
+import type { ObservedFigure, ServeAction, ServeObservation, ServerDescription } from './schema.ts';
 import type { ServeTask } from './serve-task.ts';
 import { describeServer, GPUS } from './server-description.ts';
 
@@ -144,15 +137,12 @@ export class ServerEstimate {
       poolGiB > 0 ? [poolGiB / share + scale * ownGiB + otherGiB] : [],
     );
     const memoryGiB = limits.length === 0 ? gpu.memoryGiB : Math.max(...limits) / memory.utilization;
-    const weights = Object.entries(prior.weights).map(
-      ([precision, variant]) => [precision, { ...variant, weightGiB: scale * variant.weightGiB }] as const,
-    );
     const { throughput_tps: tps, estimated_cost_per_1k: usdPer1k } = this.#readings.at(-1)!.seen;
     const { windowSeconds } = this.#task;
     // A window without tokens costs what it costs.
     const usd = usdPer1k * (tps === 0 ? 1 : (tps * windowSeconds) / 1000);
     const usdPerHour = usd > 0 ? (usd * 3600) / windowSeconds / GPUS / gpu.count : this.#sized.gpu.usdPerHour;
-    return { ...prior, gpu: { ...gpu, memoryGiB, usdPerHour }, weights: Object.fromEntries(weights) };
+    return resized(prior, scale, { memoryGiB, usdPerHour });
   }
 }
 
@@ -229,34 +219,21 @@ export function describedProfile(
       return sum + error * error;
     }, 0);
   });
-  const fitted = slowed(prior, factors);
-  const { gpu, memory, model } = fitted;
-  const near = describeServer(task, fitted);
-  const kvBytesPerToken = described.kv_bytes_per_token;
-  const weightGiB = (described.weights_gb * GB) / GIB;
-  const scale = weightGiB / weightVariant(prior, 'FP16').weightGiB;
-  const memoryGiB = (described.gpu_memory_gb * GB) / GIB;
-  const poolGiB = (described.kv_tokens * kvBytesPerToken) / gpu.count / GIB;
-  const resized = (
-    tier: (typeof QUANTIZATION_TIERS)[number],
-    quality: number,
-    slower: number,
-  ): WeightVariant => {
-    const variant = weightVariant(fitted, tier);
-    const [slow] = Object.values(
-      scaledProfile({ ...fitted, weights: { FP16: variant } }, [slower, slower, slower]).weights,
-    );
-    return { ...slow!, quality, weightGiB: scale * variant.weightGiB };
-  };
-  return {
-    ...fitted,
-    gpu: { ...gpu, memoryGiB, usdPerHour: described.usd_per_hour / gpu.count },
-    memory: { ...memory, overheadGiB: Math.max(0, memoryGiB * memory.utilization - weightGiB - poolGiB) },
-    model: { ...model, kvBytesPerToken },
-    weights: {
-      FP16: resized('FP16', 1, 1),
-      INT8: resized('INT8', described.int8_quality, described.int8_decode_64_ms / near.int8_decode_64_ms),
-      INT4: resized('INT4', described.int4_quality, described.int4_decode_64_ms / near.int4_decode_64_ms),
-    },
-  };
+  const scale = (described.weights_gb * GB) / GIB / weightVariant(prior, 'FP16').weightGiB;
+  return resized(slowed(prior, factors), scale, {
+    memoryGiB: (described.gpu_memory_gb * GB) / GIB,
+    usdPerHour: described.usd_per_hour / prior.gpu.count,
+  });
+}
+
+/** A profile with weights `scale` times as large on another GPU. */
+function resized(
+  profile: EngineProfile,
+  scale: number,
+  gpu: Pick<EngineProfile['gpu'], 'memoryGiB' | 'usdPerHour'>,
+): EngineProfile {
+  const weights = Object.entries(profile.weights).map(
+    ([tier, variant]) => [tier, { ...variant, weightGiB: scale * variant.weightGiB }] as const,
+  );
+  return { ...profile, gpu: { ...profile.gpu, ...gpu }, weights: Object.fromEntries(weights) };
 }

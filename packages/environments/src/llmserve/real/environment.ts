@@ -12,7 +12,6 @@ import { chooseTask } from '../scenario.ts';
 import type { ServeAction, ServeObservation, ServeState } from '../schema.ts';
 import { episodeState } from '../serve-episode.ts';
 import { serveTasks } from '../serve-task.ts';
-import { ServerEstimate } from '../server-estimate.ts';
 import { isRefusal, RealClient } from './real-client.ts';
 import { RealEpisode, type RealServer } from './real-episode.ts';
 import type { RealSettings } from './real-settings.ts';
@@ -38,11 +37,10 @@ class RealLlmServe implements Environment<ServeAction, ServeObservation, ServeSt
     const { precision } = this.#server;
     if (precision !== null) requirePrecision(precision, task, this.#settings);
     const applied = await this.#server.controls.apply(task.defaultAction, this.#closing.signal);
-    // Nobody has said which profile the server has, but where a task of one's own names it.
+    // A profile is known where it is named, or where a task of one's own names it.
     const isKnown = options.profile !== undefined || serveTasks.isOwn(task.id);
-    const estimate = isKnown && task.serverFrom === undefined ? null : new ServerEstimate(task);
-    const episode = new RealEpisode(task, seed, this.#server, estimate);
-    await episode.begin(applied, this.#closing.signal);
+    const told = isKnown ? null : await this.#server.controls.read(this.#closing.signal);
+    const episode = new RealEpisode(task, seed, this.#server, told);
     this.#episode = episode;
     this.#reset = options;
     return {

@@ -12,7 +12,7 @@ import {
 import { type RewardComponents, rewardComponents, totalReward } from '../serve-episode.ts';
 import type { ServeTask } from '../serve-task.ts';
 import { describeServer, relativeFigures } from '../server-description.ts';
-import type { ServerEstimate, ServerReading } from '../server-estimate.ts';
+import { ServerEstimate, type ServerReading } from '../server-estimate.ts';
 import { sloReport } from '../window-metrics.ts';
 import {
   type PlayedWindow,
@@ -56,26 +56,18 @@ export class RealEpisode {
   readonly #server: RealServer;
   /** The server that the task supposes. */
   readonly #supposed: ServerDescription;
+  /** Describes the server where nobody has said which profile it has. */
   readonly #estimate: ServerEstimate | null;
 
-  /** @param estimate describes the server where its profile is not known */
-  constructor(task: ServeTask, seed: number, server: RealServer, estimate: ServerEstimate | null) {
+  /** @param told what the server tells before the first window; `null` where its profile is known, or it tells nothing */
+  constructor(task: ServeTask, seed: number, server: RealServer, told: VllmReading | null) {
     this.task = task;
     this.seed = seed;
     this.#server = server;
-    this.#estimate = estimate;
     this.requests = drawRequests(task, seed);
     this.#supposed = describeServer(task, findProfile(task.profile));
-  }
-
-  /** Reads what the server tells before the first window. */
-  async begin(applied: AppliedAction, signal: AbortSignal): Promise<void> {
-    const reading = await this.#server.controls.read(signal);
-    const { defaultAction } = this.task;
-    this.#estimate?.see(inForce(defaultAction, applied), {
-      ...{ seen: { ...this.#unmeasured(), gpu_memory_used_gb: usedGb(applied) ?? 0 }, itlMs: 0 },
-      ...{ kvTokens: reading?.kvTokens ?? 0, engines: reading?.engines ?? 1 },
-    });
+    this.#estimate = told && new ServerEstimate(task);
+    if (told) this.#estimate?.see(task.defaultAction, { ...told, seen: this.#unmeasured(), itlMs: 0 });
   }
 
   get done(): boolean {
@@ -144,22 +136,16 @@ export class RealEpisode {
     const answers = played.requests.map(({ answer }) => answer);
     const ended = { before, after: await controls.read(signal) };
     const precision = clientPrecision(answers, ended, settings.timeScale);
-    return this.#settle(
-      inForce(action, applied),
-      played,
-      figures,
-      applied,
-      { ...ended, atEnd: after },
-      precision,
-    );
+    const shown = serverReading(this.#unmeasured(), played, { ...ended, atEnd: after });
+    if (shown) this.#estimate?.see(inForce(action, applied), shown);
+    return this.#settle(played, figures, applied, after, precision);
   }
 
   #settle(
-    action: ServeAction,
     played: PlayedWindow,
     figures: RealWindowFigures,
     applied: AppliedAction,
-    { atEnd: reading, ...readings }: WindowReadings,
+    reading: VllmReading | null,
     precision: ClientPrecision | null,
   ): RealStep {
     const { task } = this;
@@ -205,14 +191,16 @@ export class RealEpisode {
       p50_itl_ms: percentile(figures.itlMs, 50),
       throughput_tps: figures.throughputTps,
       slo_compliance_rate: figures.sloCompliance,
-      gpu_memory_used_gb: observed('gpu_memory_used_gb', usedGb(applied)),
+      gpu_memory_used_gb: observed(
+        'gpu_memory_used_gb',
+        meanGb(applied, ({ weights, draft, overhead, kv_pool }) => weights + draft + overhead + kv_pool),
+      ),
       estimated_cost_per_1k: observed('estimated_cost_per_1k', costPer1k),
       request_arrival_rate: played.requests.length / task.windowSeconds,
       spec_acceptance_rate: observed('spec_acceptance_rate', figures.draftAcceptance),
       eviction_events: observed('eviction_events', figures.preemptions),
       quality_value: phase.qualityValue,
     };
-    this.#estimate?.see(action, serverReading(seen, figures, played, readings));
     const told = ((reading?.kvTokens ?? 0) * this.#supposed.kv_bytes_per_token) / 1e9;
     const observation = this.#observation(seen, meanGb(applied, ({ kv_pool }) => kv_pool) ?? told);
     const report = realReport(this.#server, this, {
@@ -229,49 +217,47 @@ export class RealEpisode {
 
 type SeenFigures = Record<ObservedFigure, number>;
 
-/** What the server told around a window: before it, at its end, and after its last request. */
-interface WindowReadings {
-  readonly before: VllmReading | null;
-  readonly atEnd: VllmReading | null;
-  readonly after: VllmReading | null;
-}
-
-/** An action at a server that has no route for some knobs: with none of their effects. */
+/** An action without the effects of knobs that the server has no route for. */
 function inForce(action: ServeAction, { notApplied }: AppliedAction): ServeAction {
-  const without: Partial<ServeAction> = {
-    ...{ kv_budget_fraction: 1, speculation_depth: 0, quantization_tier: 'FP16' as const },
-    prefill_decode_split: false,
-  };
-  const neutral = Object.entries(without).filter(([knob]) => knob in notApplied);
+  const neutral = Object.entries({
+    ...{
+      kv_budget_fraction: 1,
+      speculation_depth: 0,
+      quantization_tier: 'FP16',
+      prefill_decode_split: false,
+    },
+  } satisfies Partial<ServeAction>).filter(([knob]) => knob in notApplied);
   return { ...action, ...Object.fromEntries(neutral) };
 }
 
-/**
- * A window as the server's own counters have it, which count everybody's requests; as the client has measured it where
- * there are none.
- */
+type ReadAround = Readonly<Record<'before' | 'atEnd' | 'after', VllmReading | null>>;
+
+/** A window by the server's own counters, which count everybody's requests; `null` where there are none, or no requests. */
 function serverReading(
-  seen: SeenFigures,
-  { itlMs }: RealWindowFigures,
+  unmeasured: SeenFigures,
   { elapsedSeconds }: PlayedWindow,
-  { before, after }: Omit<WindowReadings, 'atEnd'>,
-): ServerReading {
-  const requests = before && after ? after.ttftCount - before.ttftCount : 0;
-  if (!before || !after || requests === 0) {
-    const sum = itlMs.reduce((total, ms) => total + ms, 0);
-    return { seen, itlMs: itlMs.length === 0 ? 0 : sum / itlMs.length, kvTokens: 0, engines: 1 };
-  }
-  const gaps = after.itlCount - before.itlCount;
-  const { engines, kvTokens } = after;
+  { before, atEnd, after }: ReadAround,
+): ServerReading | null {
+  if (!before || !atEnd || !after || after.ttftCount === before.ttftCount) return null;
+  const since = (of: (reading: VllmReading) => number) => of(after) - of(before);
+  const requests = since((reading) => reading.ttftCount);
+  const drafts = since((reading) => reading.draftTokens);
   return {
-    ...{ engines, kvTokens },
-    itlMs: gaps === 0 ? 0 : ((after.itlSumS - before.itlSumS) / gaps) * 1000,
+    ...after,
+    itlMs:
+      (1000 * since((reading) => reading.itlSumS)) /
+      Math.max(
+        1,
+        since((reading) => reading.itlCount),
+      ),
     seen: {
-      ...seen,
-      p50_ttft_ms: ((after.ttftSumS - before.ttftSumS) / requests) * 1000,
-      mean_prompt_length: (after.promptTokens - before.promptTokens) / requests,
-      throughput_tps: (after.generationTokens - before.generationTokens) / elapsedSeconds,
+      ...unmeasured,
+      ...{ queue_depth: atEnd.waiting, active_requests: atEnd.running, kv_cache_occupancy: atEnd.kvUsage },
+      p50_ttft_ms: (1000 * since((reading) => reading.ttftSumS)) / requests,
+      mean_prompt_length: since((reading) => reading.promptTokens) / requests,
+      throughput_tps: since((reading) => reading.generationTokens) / elapsedSeconds,
       request_arrival_rate: requests / elapsedSeconds,
+      spec_acceptance_rate: since((reading) => reading.acceptedTokens) / Math.max(1, drafts),
     },
   };
 }
@@ -298,11 +284,6 @@ function memoryShare({ endpoint }: AppliedAction): number {
 }
 
 type EngineMemory = NonNullable<AppliedAction['endpoint']>['engines'][number]['memory_gib'];
-
-/** Memory in use, GB a GPU; `null` when the server does not tell. */
-function usedGb(applied: AppliedAction): number | null {
-  return meanGb(applied, ({ weights, draft, overhead, kv_pool }) => weights + draft + overhead + kv_pool);
-}
 
 /** Memory as a mean over the engines, GB; `null` when the server does not tell. */
 function meanGb({ endpoint }: AppliedAction, gib: (memory: EngineMemory) => number): number | null {
