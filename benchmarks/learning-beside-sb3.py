@@ -1,26 +1,23 @@
-"""PPO by `servegym train` beside Stable-Baselines3 over Gymnasium, on one task: steps a second, and what was learned.
+"""PPO by `servegym train` beside Stable-Baselines3 over Gymnasium: steps a second, and what was learned.
 
     python -m venv /tmp/sb3
     /tmp/sb3/bin/pip install -r benchmarks/learning-beside-sb3.txt
-    /tmp/sb3/bin/python benchmarks/learning-beside-sb3.py [--task bursty_workload] [--steps 122880] [--rounds 3] [--smoke]
+    /tmp/sb3/bin/python benchmarks/learning-beside-sb3.py [--task bursty_workload] [--steps 122880] [--seed 0]
 
 Both see the same features and bins, keep the bins in force with the same bonus, and learn from 32 environments, 64 steps of
 each between two updates, up to 8 passes in minibatches of 256, with two networks of two layers of 64 tanh units, at the
 same learning rate, discount and entropy weight. Stable-Baselines3 plays over the vector environment of `clients/python`,
-whose server shares the machine. Rounds alternate between them; each has a seed of its own, and medians are told. Policies
-and the default configuration play the same test episodes. `--smoke` learns from two rollouts, to see that all works.
+whose server shares the machine. Mean returns are of the training episodes that end in each fifth of the steps, with
+exploration; with `--task any` each is on another server (`servegym train --servers any`, `reset_options={"servers": "any"}`).
 """
 
 import argparse
 import json
-import os
-import statistics
 import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "clients" / "python" / "src"))
@@ -29,20 +26,29 @@ import torch  # noqa: E402
 from servegym import make_vec  # noqa: E402
 from servegym.stable_baselines3 import KeepBonus, KeepBonusPolicy  # noqa: E402
 from stable_baselines3 import PPO  # noqa: E402
+from stable_baselines3.common.callbacks import BaseCallback  # noqa: E402
 
-ENVIRONMENTS = 32
-ROLLOUT_STEPS = 64
-FIRST_TEST_SEED = 2_000_000
-EPISODES = 20
+class Returns(BaseCallback):
+    """Returns of the episodes that end."""
+
+    def _on_training_start(self) -> None:
+        self.episodes: list[tuple[int, float, int]] = []
+
+    def _on_step(self) -> bool:
+        ended = [info["episode"]["r"] for info in self.locals["infos"] if "episode" in info]
+        self.episodes += [(self.num_timesteps, float(earned), 1) for earned in ended]
+        return True
 
 
-def stable_baselines(task: str, steps: int, seed: int) -> tuple[float, float]:
-    """Steps a second, and the mean return of the test episodes."""
-    envs = make_vec(ENVIRONMENTS, task_id=task, library="stable-baselines3")
+def stable_baselines(task: str, steps: int, seed: int) -> tuple[float, list[tuple[int, float, int]]]:
+    played = {"task_id": task}
+    if task == "any":
+        played = {"reset_options": {"servers": "any"}, "observation_space": "features_and_server"}
+    envs = make_vec(32, **played, library="stable-baselines3")
     model = PPO(
         KeepBonusPolicy,
         envs,
-        n_steps=ROLLOUT_STEPS,
+        n_steps=64,
         batch_size=256,
         n_epochs=8,
         learning_rate=lambda left: 1e-3 * left,
@@ -54,69 +60,40 @@ def stable_baselines(task: str, steps: int, seed: int) -> tuple[float, float]:
         device="cpu",
         seed=seed,
     )
+    returns = Returns()
     started = time.perf_counter()
-    model.learn(steps, callback=KeepBonus(4.0, 1.0))
+    model.learn(steps, callback=[KeepBonus(4.0, 1.0), returns])
     rate = model.num_timesteps / (time.perf_counter() - started)
     envs.close()
-    played = make_vec(EPISODES, task_id=task, statistics=envs.envs.statistics)
-    observations, _ = played.reset(seed=FIRST_TEST_SEED)
-    while True:
-        actions, _ = model.predict(observations, deterministic=True)
-        observations, _, _, truncated, infos = played.step(actions)
-        if truncated.all():
-            played.close()
-            return rate, float(infos["episode"]["r"].mean())
+    return rate, returns.episodes
 
 
-def run_servegym(*arguments: str) -> dict[str, Any]:
+def servegym(task: str, steps: int, seed: int) -> tuple[float, list[tuple[int, float, int]]]:
     program = [str(ROOT / "node_modules" / ".bin" / "node"), str(ROOT / "packages" / "servegym" / "src" / "main.ts")]
-    done = subprocess.run([*program, *arguments, "--json"], capture_output=True, text=True, check=True)
-    return json.loads(done.stdout)
-
-
-def test_return(agent: str, task: str) -> float:
-    evaluation = run_servegym("evaluate", "--agent", agent, "--task", task, "--episodes", str(EPISODES))
-    return float(evaluation["tasks"][task]["return"]["mean"])
-
-
-def servegym(task: str, steps: int, seed: int) -> tuple[float, float]:
+    played = ["--servers", "any"] if task == "any" else ["--task", task]
     with tempfile.TemporaryDirectory() as folder:
-        options = ["--task", task, "--steps", str(steps), "--seed", str(seed), "--out", folder]
-        rate = float(run_servegym("train", *options)["steps_per_s"])
-        return rate, test_return(f"{folder}/policy.safetensors", task)
+        options = [*played, "--steps", str(steps), "--seed", str(seed), "--out", folder, "--json"]
+        done = subprocess.run([*program, "train", *options], capture_output=True, text=True, check=True)
+        rows = [json.loads(line) for line in (Path(folder) / "metrics.jsonl").read_text().splitlines()]
+    episodes = [(row["steps"], row["mean_return"], row["episodes"]) for row in rows if row["episodes"]]
+    return float(json.loads(done.stdout)["steps_per_s"]), episodes
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--task", default="bursty_workload")
     parser.add_argument("--steps", type=int, default=122_880)
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--smoke", action="store_true")
-    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
-    steps, rounds = (2 * ENVIRONMENTS * ROLLOUT_STEPS, 1) if options.smoke else (options.steps, options.rounds)
     # More threads make networks of this size slower.
     torch.set_num_threads(1)
-    learners = {"servegym train": servegym, "Stable-Baselines3": stable_baselines}
-    results: dict[str, list[tuple[float, float]]] = {name: [] for name in learners}
-    for seed in range(rounds):
-        for name, learn in learners.items():
-            results[name].append(learn(options.task, steps, seed))
-    rates, returns = (
-        {name: statistics.median(each[part] for each in found) for name, found in results.items()} for part in (0, 1)
-    )
-    times = rates["servegym train"] / rates["Stable-Baselines3"]
-    default = test_return("default", options.task)
-    load = round(os.getloadavg()[0], 2)
-    if options.json:
-        told = {"task": options.task, "steps": steps, "load": load, "steps_per_s": rates, "times": times}
-        print(json.dumps({**told, "returns": returns, "default_return": default}))
-    else:
-        for name in learners:
-            print(f"{name:20} {rates[name]:10,.0f} steps/s   return {returns[name]:6.2f}   default {default:6.2f}")
-        print(f"{times:.1f} times as many steps a second; load average {load}")
-    if not options.smoke and returns["Stable-Baselines3"] <= default:
-        sys.exit("Stable-Baselines3 earned no more than the default configuration")
+    for name, learn in {"servegym train": servegym, "Stable-Baselines3": stable_baselines}.items():
+        rate, episodes = learn(options.task, options.steps, options.seed)
+        fifths: list[list[tuple[int, float, int]]] = [[] for _ in range(5)]
+        for row in episodes:
+            fifths[min(4, 5 * (row[0] - 1) // options.steps)].append(row)
+        means = [sum(earned * n for _, earned, n in rows) / sum(n for _, _, n in rows) for rows in fifths if rows]
+        print(f"{name:18} {rate:7,.0f} steps/s   mean return {'  '.join(f'{each:5.1f}' for each in means)}")
 
 
 if __name__ == "__main__":

@@ -16,19 +16,13 @@ import type { Policy } from './policy.ts';
 /** Source of the seeds of an evaluation; the last three are the test seeds in each of several scenarios. */
 export const EVALUATION_SPLITS = [...Object.keys(SEED_SPLITS), 'shifted', 'held-out', 'unprofiled'] as const;
 
-/**
- * The scenarios of such a split by name: the shifts, or what is held out from training, or the same without a profile;
- * `undefined` for the others.
- */
+/** The scenarios of such a split by name; `undefined` for the others. */
 export function scenariosOf(id: EnvironmentId, split: string): Readonly<Record<string, object>> | undefined {
   const { shifts, heldOut = {} } = agentsOf(id).environment;
   if (split === 'held-out') return heldOut;
   if (split === 'unprofiled') {
-    const hidden = Object.entries(heldOut).map(([name, scenario]) => [
-      name,
-      { ...scenario, server_from: 'metrics' },
-    ]);
-    return Object.fromEntries(hidden);
+    const without = { server_from: 'metrics' };
+    return Object.fromEntries(Object.entries(heldOut).map(([name, of]) => [name, { ...of, ...without }]));
   }
   return split === 'shifted' ? Object.fromEntries(shifts.map((shift) => [shift, { shift }])) : undefined;
 }

@@ -295,8 +295,7 @@ export class SteadyAdvisor {
   #describedServer(described: ServeObservation['server']): Server {
     const known = this.#described;
     this.#described = described;
-    const isKnown = known === described || JSON.stringify(known) === JSON.stringify(described);
-    if (isKnown) return this.#server;
+    if (known === described || JSON.stringify(known) === JSON.stringify(described)) return this.#server;
     const { task, profile } = this.#server;
     const seen = llmserve.describedProfile(task, profile, described);
     if (seen !== profile) this.#server = new Server(task, seen);

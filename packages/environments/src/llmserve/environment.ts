@@ -46,11 +46,8 @@ import { windowReport } from './window-metrics.ts';
 function chosenTask(reset: ResetOptions): ServeTask {
   if (!drawsServer(reset)) return chooseTask(reset);
   const { task, profile: server } = drawTrainingEpisode(readSeed(reset));
-  const { server_from: serverFrom } = reset;
-  return {
-    ...{ ...task, server, maskedKnobs: undefined, windows: DRAWN_WINDOWS },
-    ...(serverFrom !== undefined && { serverFrom: 'metrics' }),
-  };
+  const described = reset.server_from !== undefined && { serverFrom: 'metrics' as const };
+  return { ...task, server, maskedKnobs: undefined, windows: DRAWN_WINDOWS, ...described };
 }
 
 /** Two simulated GPUs that serve one model: queue, latency, memory and cost each window, six knobs for the next. */

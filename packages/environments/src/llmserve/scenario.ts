@@ -28,6 +28,9 @@ import { type Phase, type ServeTask, serveTasks } from './serve-task.ts';
 /** Most requests of an episode. */
 const MOST_REQUESTS = 250_000;
 
+const SERVER_FROM =
+  'Describes the server by an estimate from its metrics instead of by its profile; so in real mode without `profile`';
+
 /** Options of `reset` of `llmserve` beside `seed` and `episode_id`. The tasks are those known when this is called. */
 export function serveResetOptions() {
   const profiles = profileNames(serveTasks.all(), profileFits);
@@ -39,10 +42,7 @@ export function serveResetOptions() {
     profile: profileOption(profiles, "The engine profile of each GPU's server, instead of the task's own"),
     shift: shiftOption(SHIFTS),
     servers: serversOption,
-    server_from: z.enum(['metrics']).optional().meta({
-      description:
-        'Describe the server in `observation.server` by an estimate from its metrics, refined each window, instead of by its profile. In real mode it is so where no `profile` is named',
-    }),
+    server_from: z.enum(['metrics']).optional().meta({ description: SERVER_FROM }),
   });
 }
 

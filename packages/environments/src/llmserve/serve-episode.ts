@@ -162,10 +162,8 @@ export class ServeEpisode {
   /** That of the profile, or an estimate from the windows that were observed. */
   #describedServer(seen: Pick<ServeObservation, ObservedFigure>): ServerDescription {
     const { task, cluster, window } = this;
-    if (task.serverFrom === undefined) {
-      this.#server ??= describeServer(task, this.profile);
-      return this.#server;
-    }
+    this.#server ??= describeServer(task, this.profile);
+    if (task.serverFrom === undefined) return this.#server;
     this.#estimate ??= new ServerEstimate(task);
     if (this.#estimated < window) {
       const kvTokens = (cluster.kvBlocksTotal / GPUS) * this.profile.memory.blockTokens;

@@ -8,9 +8,9 @@ import {
   weightVariant,
 } from '@servegym/simulator';
 import { scaledProfile, type TimeFactors } from './scaled-profile.ts';
-import type { ObservedFigure, ServeAction, ServeObservation, ServerDescription } from './schema.ts';
-import type { ServeTask } from './serve-task.ts';
-import { describeServer, GPUS } from './server-description.ts';
+import type { ServeAction, ServeObservation, ServerDescription } from './schema.ts';
+import { type ServeTask, serverOf } from './serve-task.ts';
+import { describeServer } from './server-description.ts';
 
 /** A server of which nothing is known is taken for this one at first: a choice, amid the GPUs of today. */
 const PRIOR = 'h200-141gb-llama-3-8b';
@@ -37,9 +37,13 @@ const FIRST_TOKEN = 0.5;
 /** Most tokens that a prefill puts into an iteration: vLLM's usual budget. */
 const CHUNK = 2048;
 
+type ShownFigure =
+  | ('queue_depth' | 'active_requests' | 'kv_cache_occupancy' | 'mean_prompt_length' | 'p50_ttft_ms')
+  | ('throughput_tps' | 'request_arrival_rate' | 'spec_acceptance_rate' | 'gpu_memory_used_gb');
+
 /** What a server shows of a window, as vLLM's `/metrics` has it. */
 export interface ServerReading {
-  readonly seen: Pick<ServeObservation, ObservedFigure>;
+  readonly seen: Pick<ServeObservation, ShownFigure>;
   /** Tokens that the KV pool of an engine holds, of `vllm:cache_config_info`; 0 where it is not told. */
   readonly kvTokens: number;
   /** Engines that the figures are of. */
@@ -56,8 +60,8 @@ interface SeenReading extends ServerReading {
 
 /**
  * A server of which no profile is known, identified from what it shows: the factors of three kinds of times by least
- * squares over its windows, weights and memory from the KV pool and the memory in use, the price from its cost. What does
- * not show (quality, acceptance of drafts, reloads) is that of the prior.
+ * squares over its windows, weights and memory from the KV pool and the memory in use. Prices are the task's; what does not
+ * show (quality, acceptance of drafts, reloads) is the prior's.
  */
 export class ServerEstimate {
   readonly #task: ServeTask;
@@ -80,12 +84,13 @@ export class ServerEstimate {
   see(action: ServeAction, reading: ServerReading): void {
     const tier = action.quantization_tier;
     const reloaded = this.#readings.length > 0 && this.#readings.at(-1)!.action.quantization_tier !== tier;
-    const windows = this.#readings.push({ ...reading, action, reloaded }) - 1;
+    this.#readings.push({ ...reading, action, reloaded });
+    const windows = this.#readings.filter(({ itlMs }) => itlMs > 0).length;
     this.#sized = this.#sizedProfile();
     if (FITS.includes(windows) || windows % 10 === 9) {
       this.#factors = fitTimes(this.#factors, (factors) => {
         const moved = factors.reduce((sum, factor) => sum + factor * factor, 0);
-        return this.#error(factors) + (RIDGE / windows) * moved;
+        return this.#error(factors) + (RIDGE * moved) / Math.max(1, windows);
       });
     }
     this.#description = undefined;
@@ -137,11 +142,9 @@ export class ServerEstimate {
       poolGiB > 0 ? [poolGiB / share + scale * ownGiB + otherGiB] : [],
     );
     const memoryGiB = limits.length === 0 ? gpu.memoryGiB : Math.max(...limits) / memory.utilization;
-    const { throughput_tps: tps, estimated_cost_per_1k: usdPer1k } = this.#readings.at(-1)!.seen;
-    const { windowSeconds } = this.#task;
-    // A window without tokens costs what it costs.
-    const usd = usdPer1k * (tps === 0 ? 1 : (tps * windowSeconds) / 1000);
-    const usdPerHour = usd > 0 ? (usd * 3600) / windowSeconds / GPUS / gpu.count : this.#sized.gpu.usdPerHour;
+    // Operators know what they pay.
+    const { gpu: own } = serverOf(this.#task);
+    const usdPerHour = (own.count * own.usdPerHour) / gpu.count;
     return resized(prior, scale, { memoryGiB, usdPerHour });
   }
 }

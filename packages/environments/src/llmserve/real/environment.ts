@@ -37,10 +37,8 @@ class RealLlmServe implements Environment<ServeAction, ServeObservation, ServeSt
     const { precision } = this.#server;
     if (precision !== null) requirePrecision(precision, task, this.#settings);
     const applied = await this.#server.controls.apply(task.defaultAction, this.#closing.signal);
-    // A profile is known where it is named, or where a task of one's own names it.
-    const isKnown = options.profile !== undefined || serveTasks.isOwn(task.id);
-    const told = isKnown ? null : await this.#server.controls.read(this.#closing.signal);
-    const episode = new RealEpisode(task, seed, this.#server, told);
+    const hasProfile = options.profile !== undefined || serveTasks.isOwn(task.id);
+    const episode = new RealEpisode(task, seed, this.#server, hasProfile);
     this.#episode = episode;
     this.#reset = options;
     return {

@@ -59,15 +59,13 @@ export class RealEpisode {
   /** Describes the server where nobody has said which profile it has. */
   readonly #estimate: ServerEstimate | null;
 
-  /** @param told what the server tells before the first window; `null` where its profile is known, or it tells nothing */
-  constructor(task: ServeTask, seed: number, server: RealServer, told: VllmReading | null) {
+  constructor(task: ServeTask, seed: number, server: RealServer, hasProfile: boolean) {
     this.task = task;
     this.seed = seed;
     this.#server = server;
     this.requests = drawRequests(task, seed);
     this.#supposed = describeServer(task, findProfile(task.profile));
-    this.#estimate = told && new ServerEstimate(task);
-    if (told) this.#estimate?.see(task.defaultAction, { ...told, seen: this.#unmeasured(), itlMs: 0 });
+    this.#estimate = hasProfile ? null : new ServerEstimate(task);
   }
 
   get done(): boolean {
@@ -81,17 +79,14 @@ export class RealEpisode {
 
   /** The observation before the first window: nothing has been measured. */
   firstObservation(): ServeObservation {
-    return this.#observation(this.#unmeasured(), 0);
-  }
-
-  #unmeasured(): SeenFigures {
-    const figures = Object.fromEntries(OBSERVED_FIGURES.map((name) => [name, 0])) as SeenFigures;
+    const figures = Object.fromEntries(OBSERVED_FIGURES.map((name) => [name, 0]));
     const { qualityValue } = this.task.phases[this.requests.phases[0]];
-    return { ...figures, slo_compliance_rate: 1, quality_value: qualityValue };
+    const seen = { slo_compliance_rate: 1, quality_value: qualityValue };
+    return this.#observation({ ...(figures as Record<ObservedFigure, number>), ...seen }, 0);
   }
 
   /** @param kvPoolGb memory of the KV pool; 0 when the server does not tell */
-  #observation(seen: SeenFigures, kvPoolGb: number): ServeObservation {
+  #observation(seen: Record<ObservedFigure, number>, kvPoolGb: number): ServeObservation {
     const { task } = this;
     const server = this.#estimate?.description ?? this.#supposed;
     return {
@@ -136,7 +131,7 @@ export class RealEpisode {
     const answers = played.requests.map(({ answer }) => answer);
     const ended = { before, after: await controls.read(signal) };
     const precision = clientPrecision(answers, ended, settings.timeScale);
-    const shown = serverReading(this.#unmeasured(), played, { ...ended, atEnd: after });
+    const shown = serverReading(played, { ...ended, atEnd: after });
     if (shown) this.#estimate?.see(inForce(action, applied), shown);
     return this.#settle(played, figures, applied, after, precision);
   }
@@ -215,8 +210,6 @@ export class RealEpisode {
   }
 }
 
-type SeenFigures = Record<ObservedFigure, number>;
-
 /** An action without the effects of knobs that the server has no route for. */
 function inForce(action: ServeAction, { notApplied }: AppliedAction): ServeAction {
   const neutral = Object.entries({
@@ -230,13 +223,10 @@ function inForce(action: ServeAction, { notApplied }: AppliedAction): ServeActio
   return { ...action, ...Object.fromEntries(neutral) };
 }
 
-type ReadAround = Readonly<Record<'before' | 'atEnd' | 'after', VllmReading | null>>;
-
 /** A window by the server's own counters, which count everybody's requests; `null` where there are none, or no requests. */
 function serverReading(
-  unmeasured: SeenFigures,
   { elapsedSeconds }: PlayedWindow,
-  { before, atEnd, after }: ReadAround,
+  { before, atEnd, after }: Record<'before' | 'atEnd' | 'after', VllmReading | null>,
 ): ServerReading | null {
   if (!before || !atEnd || !after || after.ttftCount === before.ttftCount) return null;
   const since = (of: (reading: VllmReading) => number) => of(after) - of(before);
@@ -251,7 +241,7 @@ function serverReading(
         since((reading) => reading.itlCount),
       ),
     seen: {
-      ...unmeasured,
+      gpu_memory_used_gb: 0,
       ...{ queue_depth: atEnd.waiting, active_requests: atEnd.running, kv_cache_occupancy: atEnd.kvUsage },
       p50_ttft_ms: (1000 * since((reading) => reading.ttftSumS)) / requests,
       mean_prompt_length: since((reading) => reading.promptTokens) / requests,
