@@ -1,5 +1,6 @@
 import {
   ASSUMPTIONS,
+  adapterNotes,
   type FleetPlan,
   longestRequest,
   PLAN_SPACE,
@@ -100,6 +101,7 @@ export const planCommand = () =>
         ownModel?.contextTokens ?? longestRequest({ profile: chosen[0] }),
       );
       if (refused.requests > 0) console.error(refusedText(refused));
+      for (const left of adapterNotes(trace, { profile: chosen[0] })) console.error(`not simulated: ${left}`);
       const { profiles, note } = await withPrices(chosen, values);
       if (!json) console.error(note);
       const planned = { trace, refused, split: splitTrace(trace, values.requests) };

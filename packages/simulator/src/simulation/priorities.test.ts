@@ -58,6 +58,12 @@ describe('drawn adapters', () => {
     assert.ok(turns.adapters!.of.every((each, i, all) => each === all[i % 9]));
   });
 
+  it('are refused where no request would have one or the base model', () => {
+    for (const shares of [[], [0, 0], [-1, 2]]) {
+      assert.throws(() => drawAdapters(trace, shares, 0), { code: 'SIMULATION_OPTION' });
+    }
+  });
+
   it('share no KV of equal text, and wait for others where few fit an iteration', () => {
     const text = (adapter: string) =>
       `{"timestamp": 0, "input_length": 1024, "output_length": 20, "hash_ids": [1, 2], "adapter": "${adapter}"}`;

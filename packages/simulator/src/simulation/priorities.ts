@@ -9,23 +9,19 @@ import type { Trace } from '../traces/trace.ts';
  * @throws SimulatorError for more shares than there are classes, or shares that are none.
  */
 export function drawPriorities(count: number, shares: readonly number[], seed: number): Uint8Array {
-  if (shares.length === 0 || shares.length > PRIORITY_CLASSES) {
-    throw new SimulatorError(
-      'SIMULATION_OPTION',
-      `Expected shares of 1 to ${PRIORITY_CLASSES} priority classes, got ${shares.length}`,
-    );
-  }
-  if (
-    !shares.every((share) => share >= 0 && share < Number.POSITIVE_INFINITY) ||
-    !shares.some((share) => share > 0)
-  ) {
-    throw new SimulatorError(
-      'SIMULATION_OPTION',
-      `Expected shares of priority classes to be 0 or more, one of them above 0, got ${shares.join(', ')}`,
-    );
-  }
+  checkShares(shares, `1 to ${PRIORITY_CLASSES} priority classes`, PRIORITY_CLASSES);
   const random = new RandomStream(seed, 'priorities');
   return Uint8Array.from({ length: count }, () => random.choose(shares));
+}
+
+/** @throws SimulatorError for more shares than `most`, or shares that are none */
+function checkShares(shares: readonly number[], what: string, most = Number.POSITIVE_INFINITY): void {
+  const areAmounts = shares.every((share) => share >= 0 && share < Number.POSITIVE_INFINITY);
+  if (areAmounts && shares.length <= most && shares.some((share) => share > 0)) return;
+  throw new SimulatorError(
+    'SIMULATION_OPTION',
+    `Expected shares of ${what}, 0 or more and one of them above 0, got ${shares.join(', ')}`,
+  );
 }
 
 /**
@@ -33,6 +29,7 @@ export function drawPriorities(count: number, shares: readonly number[], seed: n
  * Requests of a conversation have the same, as have prompts that begin with the same hash.
  */
 export function drawAdapters(trace: Trace, shares: readonly number[], seed: number): Trace {
+  checkShares(shares, 'adapters');
   const { followUps, prefixBlocks, arrivalMs } = trace;
   const random = new RandomStream(seed, 'adapters');
   const byHash = new Map<number, number>();
