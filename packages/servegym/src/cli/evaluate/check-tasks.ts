@@ -19,7 +19,8 @@ export async function checkTasks(
   const known = asked === 'all' ? entry.tasks.shippedIds : entry.tasks.ids();
   const taskIds = known.filter((id) => asked === 'all' || String(id) === asked);
   const file = entry.takes.includes('task') ? ', or a file that holds one' : '';
-  if (taskIds.length === 0 || check === undefined)
+  if (check === undefined) throw new InputError(`${env} has no tasks to check: its steps only wait`);
+  if (taskIds.length === 0)
     throw new InputError(
       `expected a task of ${env} that can be checked, one of ${known.join(', ')}${file}, got ${asked}`,
     );
