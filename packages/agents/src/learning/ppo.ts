@@ -140,7 +140,8 @@ export async function trainPpo(training: PpoTraining, kernels: Kernels = simdKer
   try {
     const ppo = new Ppo(source, kernels, { ...options, seed, totalSteps: steps });
     while (!ppo.finished && !signal?.aborted) {
-      onUpdate?.(ppo.update());
+      const update = ppo.update();
+      onUpdate?.(update);
       // Rollouts block the thread: let progress be shown and signals be heard between them.
       await new Promise((resolve) => setImmediate(resolve));
     }
