@@ -236,8 +236,8 @@ describe('servegym profile make', () => {
     ['an unknown model', ['--gpu', 'A100', '--model', 'gpt'], /a known model \(llama-3-8b, /],
     [
       'a folder without tables',
-      ['none', '--kind', 'kernels', '--gpu', 'A100', '--model', 'llama-3-8b'],
-      /cannot read none/,
+      ['none', '--kind', 'tables', '--gpu', 'A100', '--model', 'llama-3-8b'],
+      /none: expected the unpacked package aiconfigurator-core/,
     ],
     [
       'two folders',
