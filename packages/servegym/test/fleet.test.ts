@@ -35,7 +35,7 @@ describe('servegym evaluate --env fleet --seed', () => {
       ...{ tpotShare: 1, decay: 0, surge: 0, late: 0, spareReplicas: -100, reactionSeconds: 100, spread: 0 },
       ...{ prefillRoom: 0, backlog: 0, correction: 0.1, mostCorrection: 1, allowedMisses: 1 },
       ...{ admissionSeconds: 600, prefixWeight: 1, prefillShare: 5.8, usualWindows: 60 },
-      ...{ sessionRoom: 1, sessionTrend: 0, sessionDecay: 0.95 },
+      ...{ sessionRoom: 1, sessionTrend: 0, sessionDecay: 0.95, hold: 0, prefillSlack: 0 },
     };
     const { version } = fleet.definition();
     writeFileSync(path, JSON.stringify({ environment: 'fleet', version, task: 'flash_crowds', parameters }));
