@@ -24,6 +24,7 @@ import { EpisodePolicy } from './catalogue.ts';
 type Tier = ServeAction['quantization_tier'];
 const TIERS = llmserve.bins.quantization_tier;
 const DEPTHS = [0, 1, 2, 3, 4, 5, 6] as const;
+const GPUS = llmserve.gpus;
 const GB_PER_GIB = 2 ** 30 / 1e9;
 
 /*
@@ -193,10 +194,10 @@ class Server {
       ? LOST_SEQUENCES * context * this.#kvGbPerToken
       : Math.min(this.poolGb(tier), Math.max(1, sequences) * context * this.#kvGbPerToken * spare(sequences));
     const figures = { tpotMs, ttftMs, served, poolGb, load, isLost, capacity };
-    return { ...figures, reward: this.#reward(tier, depth, figures, 2 * offered * served, kinds) };
+    return { ...figures, reward: this.#reward(tier, depth, figures, GPUS * offered * served, kinds) };
   }
 
-  /** @param emitted tokens a second of both GPUs */
+  /** @param emitted tokens a second of all GPUs */
   #reward(
     tier: Tier,
     depth: number,
@@ -216,7 +217,7 @@ class Server {
       attained += share * likelihood(tpot / tpotMs, SPREAD.tpot) * likelihood(ttft / ttftMs, SPREAD.ttft);
     }
     const draftGb = depth > 0 ? (speculation?.draftGiB ?? 0) * GB_PER_GIB : 0;
-    const usd = (2 * gpu.count * gpu.usdPerHour) / 3600 / (emitted / 1000);
+    const usd = (GPUS * gpu.count * gpu.usdPerHour) / 3600 / (emitted / 1000);
     return (
       reward.throughput * served +
       (reward.slo * attained) / judged -
@@ -390,9 +391,9 @@ function drainWindows(
   { windowSeconds, windows }: ServeTask,
 ): number {
   // Loads, not arrivals: requests of another phase may be longer.
-  belief.loads += request_arrival_rate / 2 / capacity;
+  belief.loads += request_arrival_rate / GPUS / capacity;
   const idle = 1 - belief.loads / (step_index + PRIOR_WINDOWS);
-  const seconds = queue_depth / 2 / capacity / Math.max(1e-9, idle);
+  const seconds = queue_depth / GPUS / capacity / Math.max(1e-9, idle);
   return Math.min(windows, seconds / windowSeconds);
 }
 
@@ -409,7 +410,7 @@ function watch(server: Server, belief: Belief, windows: Served[], seen: ServeObs
     old === 0 ? next : old + weight * (next - old);
   // A queue has to be served as well.
   const waiting = Math.min(1, queue / (1 + 30 * arrived));
-  belief.rate = towards(belief.rate, Math.max(0.01, (arrived / 2) * (1 + waiting)), NEWEST.arrivals);
+  belief.rate = towards(belief.rate, Math.max(0.01, (arrived / GPUS) * (1 + waiting)), NEWEST.arrivals);
   if (prompt > 0) belief.prompt = towards(belief.prompt, prompt, NEWEST.arrivals);
   const requests = queue + seen.active_requests;
   const left = arrived - (requests - belief.requests) / server.task.windowSeconds;
@@ -425,7 +426,7 @@ function watch(server: Server, belief: Belief, windows: Served[], seen: ServeObs
     const measured = Math.min(1, Math.max(0.1, seen.p50_ttft_ms / server.prefillMs(tier, prompt)));
     belief.prefill += NEWEST.prefill * (measured - belief.prefill);
   }
-  belief.running = seen.active_requests / 2;
+  belief.running = seen.active_requests / GPUS;
   belief.tokenMs = seen.p50_itl_ms;
 }
 

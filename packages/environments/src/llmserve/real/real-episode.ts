@@ -210,16 +210,17 @@ export class RealEpisode {
   }
 }
 
+/** What a knob without an effect amounts to. */
+const NEUTRAL = {
+  kv_budget_fraction: 1,
+  speculation_depth: 0,
+  quantization_tier: 'FP16',
+  prefill_decode_split: false,
+} as const satisfies Partial<ServeAction>;
+
 /** An action without the effects of knobs that the server has no route for. */
 function inForce(action: ServeAction, { notApplied }: AppliedAction): ServeAction {
-  const neutral = Object.entries({
-    ...{
-      kv_budget_fraction: 1,
-      speculation_depth: 0,
-      quantization_tier: 'FP16',
-      prefill_decode_split: false,
-    },
-  } satisfies Partial<ServeAction>).filter(([knob]) => knob in notApplied);
+  const neutral = Object.entries(NEUTRAL).filter(([knob]) => knob in notApplied);
   return { ...action, ...Object.fromEntries(neutral) };
 }
 
@@ -232,14 +233,10 @@ function serverReading(
   const since = (of: (reading: VllmReading) => number) => of(after) - of(before);
   const requests = since((reading) => reading.ttftCount);
   const drafts = since((reading) => reading.draftTokens);
+  const gaps = since((reading) => reading.itlCount);
   return {
     ...after,
-    itlMs:
-      (1000 * since((reading) => reading.itlSumS)) /
-      Math.max(
-        1,
-        since((reading) => reading.itlCount),
-      ),
+    itlMs: (1000 * since((reading) => reading.itlSumS)) / Math.max(1, gaps),
     seen: {
       gpu_memory_used_gb: 0,
       ...{ queue_depth: atEnd.waiting, active_requests: atEnd.running, kv_cache_occupancy: atEnd.kvUsage },
