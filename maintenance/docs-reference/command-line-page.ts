@@ -12,7 +12,7 @@ export async function commandLinePage(): Promise<string> {
     'The same texts as `npx servegym --help` and `npx servegym <command> --help`.',
     ...table(
       ['command', 'purpose'],
-      commands.map((command) => [`[${command.name()}](#${command.name()})`, command.summary()]),
+      commands.map((command) => [`[${command.name()}](#${command.name()})`, command.description()]),
     ),
     ...commands.flatMap((command) => commandSections(command, [])),
   ];

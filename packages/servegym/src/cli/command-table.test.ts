@@ -6,7 +6,6 @@ import { defineCommand } from './command-table.ts';
 describe('a command from a table', () => {
   const seen: unknown[] = [];
   const command = defineCommand({
-    description: 'send a load',
     words: { file: { value: '<file>', help: 'requests' }, rest: { value: '[rest...]', help: 'more' } },
     options: {
       maxNumSeqs: { value: '<n>', parse: wholeNumber(1, 10), default: 4, help: 'sequences at once' },

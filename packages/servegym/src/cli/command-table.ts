@@ -1,5 +1,6 @@
 import { Argument, Command, Option } from 'commander';
 import { EXIT_STATUS, type Verdict } from './failure.ts';
+import { requireWritable } from './files.ts';
 
 /** An option of a command. Its name in camelCase is its key: `maxNumSeqs` is `--max-num-seqs`. */
 interface OptionEntry {
@@ -18,6 +19,8 @@ interface OptionEntry {
   /** Text that stands for a value that is left out. */
   readonly preset?: string;
   readonly required?: true;
+  /** Whether it names a file that the command writes, which is refused before the action begins where it cannot be. */
+  readonly writes?: true;
   /** Environment variable that stands for the option. */
   readonly env?: string;
   /** Keys of options that it does not go together with. */
@@ -29,7 +32,7 @@ interface OptionEntry {
 export type OptionTable = Readonly<Record<string, OptionEntry>>;
 
 /** A word after the name of a command: `<file>`, `[file]` or `[files...]`. */
-interface WordEntry extends Pick<OptionEntry, 'help' | 'parse' | 'choices' | 'default'> {
+interface WordEntry extends Pick<OptionEntry, 'help' | 'parse' | 'choices' | 'writes'> {
   readonly value: string;
 }
 export type WordTable = Readonly<Record<string, WordEntry>>;
@@ -69,8 +72,6 @@ type WordValues<T extends WordTable> = {
 };
 
 interface CommandTable<W extends WordTable, O extends OptionTable> {
-  /** Line above its help, where the list of commands says less. */
-  readonly description?: string;
   readonly words?: W;
   readonly options: O;
   /** Text below the options: examples, each a line. */
@@ -86,18 +87,16 @@ const SEVERAL = /\w\.\.\.[>\]]$/;
 
 /** A command from one table: its words and options, whose types its action gets, and its help. */
 export function defineCommand<const O extends OptionTable, const W extends WordTable = Record<never, never>>({
-  description = '',
   words = {} as W,
   options,
   after,
   action,
 }: CommandTable<W, O>): Command {
-  const command = new Command().description(description);
-  for (const { value, help, parse, choices, default: preset } of Object.values<WordEntry>(words)) {
+  const command = new Command();
+  for (const { value, help, parse, choices } of Object.values<WordEntry>(words)) {
     const word = new Argument(value, help);
     if (choices !== undefined) word.choices(choices);
     if (parse !== undefined) word.argParser((text) => parse(text));
-    if (preset !== undefined) word.default(preset);
     command.addArgument(word);
   }
   for (const [key, entry] of Object.entries<OptionEntry>(options)) {
@@ -113,7 +112,10 @@ export function defineCommand<const O extends OptionTable, const W extends WordT
   );
   return command.action(async (...given: unknown[]) => {
     const named = Object.fromEntries(Object.keys(words).map((key, i) => [key, given[i]]));
-    const verdict = await action({ ...none, ...command.opts(), ...named } as WordValues<W> & OptionValues<O>);
+    const values = { ...none, ...command.opts(), ...named };
+    for (const [key, { writes }] of Object.entries<OptionEntry | WordEntry>({ ...words, ...options }))
+      if (writes) await requireWritable(values[key]);
+    const verdict = await action(values as WordValues<W> & OptionValues<O>);
     if (verdict) process.exitCode = EXIT_STATUS[verdict];
   });
 }

@@ -25,7 +25,7 @@ import { whole } from './arguments/options.ts';
 import { openArrivals, trafficOptions, trafficWord } from './arguments/traffic.ts';
 import { defineCommand, type OptionTable, type OptionValues } from './command-table.ts';
 import { InputError } from './failure.ts';
-import { readInputFile, requireWritable, writeOutputFile } from './files.ts';
+import { readInputFile, writeOutputFile } from './files.ts';
 import { printResult } from './output/print-result.ts';
 
 const options = {
@@ -45,14 +45,13 @@ const options = {
   rateScale: trafficOptions.rateScale,
   requests: whole('<n>', 200, 1_000_000, 'most requests, from the start of the traffic', 20_000),
   seed: trafficOptions.seed,
-  markdown: { value: '<file.md>', help: 'write the table for a comment on a pull request' },
+  markdown: { value: '<file.md>', writes: true, help: 'write the table for a comment on a pull request' },
   json: { help: 'print one JSON object' },
 } as const satisfies OptionTable;
 
 /** `servegym diff`: whether a change of settings breaks an SLO. */
 export const diffCommand = () =>
   defineCommand({
-    description: 'compare two ways to serve your traffic, and say whether the second breaks an SLO',
     words: { traffic: { ...trafficWord.traffic, value: '[traffic]' } },
     options,
     after: `Exit status: 0 no bound of the SLO breaks; 1 the candidate breaks one, or makes a broken one worse;
@@ -63,9 +62,8 @@ Examples:
   servegym diff log.csv --gpu h100 --baseline main/deployment.yaml --candidate deployment.yaml
   servegym diff --baseline round-robin.jsonl --candidate cache-aware.jsonl   # what was measured`,
     async action({ traffic, baseline, candidate, ...values }) {
-      const { json, markdown, slo, seed } = values;
+      const { json, slo, seed } = values;
       refuseClassBounds(slo, 'the traffic of a diff has');
-      await requireWritable(markdown);
       if (traffic === undefined) {
         const [before, after] = [await measured(baseline), await measured(candidate)];
         return answer(compareMeasured(before, after, slo, seed), values);

@@ -52,8 +52,6 @@ const endpointOptions = {
 /** `servegym endpoint`: a simulated deployment behind the OpenAI API, until a signal ends it. */
 export const endpointCommand = () =>
   defineCommand({
-    description:
-      'serve a simulated deployment over the OpenAI API, in real time, for clients and load generators',
     options: endpointOptions,
     after: `Examples:
   servegym endpoint --deployment 'vllm serve Qwen/Qwen3-8B --max-num-seqs 128' --gpu h100
@@ -112,11 +110,13 @@ async function endpoint(options: OptionValues<typeof endpointOptions>): Promise<
     },
   });
   const endpoints: RunningEndpoint[] = [];
-  const close = () => Promise.all(endpoints.map((each) => each.close()));
+  const each = async (stop: (endpoint: RunningEndpoint) => Promise<void>) => {
+    await Promise.all(endpoints.map(stop));
+  };
   for (let i = 0; i < options.replicas; i++) {
     const port = options.port === 0 ? 0 : options.port + i;
     const started = await startEndpoint(of(port)).catch(async (error) => {
-      await close();
+      await each((endpoint) => endpoint.close());
       throw listenError(error, port, host);
     });
     endpoints.push(started);
@@ -125,23 +125,16 @@ async function endpoint(options: OptionValues<typeof endpointOptions>): Promise<
   for (const [i, { url }] of endpoints.entries()) if (i > 0) console.log(`Replica ${i + 1}: ${url}/v1`);
   console.log(`The endpoint is ready: ${endpoint.url}/v1 serves ${endpoint.modelNames[0]} (Ctrl-C stops it)`);
   const isOpen = apiKeys.length === 0;
-  for (const each of endpoints)
-    tellOthers(each, isOpen && 'the endpoint asks for no key', 'SERVEGYM_ENDPOINT_API_KEY');
+  for (const listening of endpoints)
+    tellOthers(listening, isOpen && 'the endpoint asks for no key', 'SERVEGYM_ENDPOINT_API_KEY');
   await stopOnSignals(
     {
-      get heldSessions() {
-        return endpoints.reduce((sum, { liveRequests }) => sum + liveRequests, 0);
-      },
-      async drain(drainOptions) {
-        await Promise.all(endpoints.map((each) => each.drain(drainOptions)));
-      },
-      async close() {
-        await close();
-      },
+      heldSessions: () => endpoints.reduce((sum, { liveRequests }) => sum + liveRequests, 0),
+      drain: (drainOptions) => each((endpoint) => endpoint.drain(drainOptions)),
+      close: () => each((endpoint) => endpoint.close()),
     },
     {
-      graceMs: options.drainTimeout * 1000,
-      say: console.log,
+      ...{ graceMs: options.drainTimeout * 1000, say: console.log },
       held: (requests) => counted(requests, 'request'),
     },
   );

@@ -138,7 +138,6 @@ export function sourceHash(folders: readonly string[]): string {
 /** `servegym worker`: does the jobs that other commands put into a queue. */
 export const workerCommand = () =>
   defineCommand({
-    description: 'do the jobs of commands that were started with --queue, on this machine',
     options: {
       queue: {
         value: '<url>',
@@ -179,7 +178,7 @@ finishes the jobs that run and ends; a second one ends at once. A worker takes j
         `waiting for jobs at ${address}, ${threads} at once, version ${version}`,
       );
       await stopOnSignals(
-        { heldSessions: 0, drain: () => worker.close(false), close: () => worker.close(true) },
+        { heldSessions: () => 0, drain: () => worker.close(false), close: () => worker.close(true) },
         { graceMs: 0, say: console.log },
       );
       say('stopped', { jobs: finished }, `stopped after ${finished.toLocaleString('en-US')} jobs`);

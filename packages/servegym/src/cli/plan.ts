@@ -31,7 +31,7 @@ import { openRecord, readSearchSpace, searchOptions } from './arguments/search.t
 import { openArrivals, trafficOptions, trafficWord } from './arguments/traffic.ts';
 import { defineCommand, type OptionTable, type OptionValues } from './command-table.ts';
 import { InputError } from './failure.ts';
-import { readModel, requireWritable, writeOutputFile } from './files.ts';
+import { readModel, writeOutputFile } from './files.ts';
 import { jobOptions, withJobs } from './jobs.ts';
 import { printResult } from './output/print-result.ts';
 import { showProgress, untilDone } from './output/progress.ts';
@@ -65,7 +65,7 @@ const options = {
   rateScale: trafficOptions.rateScale,
   requests: whole('<n>', 400, 1_000_000, 'requests that are simulated, evenly over the traffic', 8000),
   seed: trafficOptions.seed,
-  report: { value: '<file.html>', help: 'write the plans as a page' },
+  report: { value: '<file.html>', writes: true, help: 'write the plans as a page' },
   json: { help: 'print one JSON object' },
   ...jobOptions,
 } as const satisfies OptionTable;
@@ -77,7 +77,6 @@ const KNOWN = { ...SETTINGS, ...PLAN_SPACE };
 /** `servegym plan`: what to buy for a traffic and an SLO. */
 export const planCommand = () =>
   defineCommand({
-    description: 'find the cheapest GPUs, and how many of them, for your traffic and SLO',
     words: trafficWord,
     options,
     after: `Examples:
@@ -87,7 +86,6 @@ export const planCommand = () =>
     async action({ traffic, ...values }) {
       const { json, report, slo, seed } = values;
       refuseClassBounds(slo, 'a plan knows');
-      await requireWritable(report);
       const ownModel = values.model.endsWith('.json') ? await readModel(values.model) : undefined;
       const chosen = chosenProfiles(values, ownModel);
       const own = profileSpace(chosen);

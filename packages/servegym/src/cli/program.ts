@@ -4,20 +4,24 @@ import packageJson from '../../package.json' with { type: 'json' };
 import { withCode } from './failure.ts';
 
 /**
- * A command: its line in the list, and the module whose export `<name>Command` makes it, which is imported only when it is
+ * A command: its line in the list and above its help, and the module whose export `<name>Command` makes it, which is imported only when it is
  * asked for. Of a group, the commands below it.
  */
-type CommandEntry = readonly [summary: string, commands: (() => Promise<object>) | Commands];
+type CommandEntry = readonly [line: string, commands: (() => Promise<object>) | Commands];
 interface Commands {
   readonly [name: string]: CommandEntry;
 }
 
+/** Commands of one module, with their lines. */
+const from = (load: () => Promise<object>, lines: Readonly<Record<string, string>>): Commands =>
+  Object.fromEntries(Object.entries(lines).map(([name, line]) => [name, [line, load]]));
+
 /** Commands by their heading in the help. */
 const COMMANDS: Readonly<Record<string, Commands>> = {
   'Serve and simulate:': {
-    serve: ['serve an environment over OpenEnv, with the web console', () => import('./serve.ts')],
+    serve: ['serve environments over OpenEnv, with the web console', () => import('./serve.ts')],
     endpoint: [
-      'serve a simulated deployment over the OpenAI API, in real time',
+      'serve a simulated deployment over the OpenAI API, in real time, for clients and load generators',
       () => import('./endpoint.ts'),
     ],
     simulate: [
@@ -27,28 +31,30 @@ const COMMANDS: Readonly<Record<string, Commands>> = {
   },
   'Choose hardware and settings:': {
     plan: ['find the cheapest GPUs, and how many, for your traffic and SLO', () => import('./plan.ts')],
-    tune: ['find the engine settings that serve your traffic best', () => import('./tune.ts')],
+    tune: ['find the engine settings that serve your traffic best under your SLO', () => import('./tune.ts')],
     diff: ['say whether a change of settings breaks an SLO on your traffic', () => import('./diff.ts')],
   },
   'Traffic and profiles:': {
     profile: [
       'list, make and confirm engine profiles: how long iterations take on a GPU',
       {
-        list: ['list the engine profiles with their fit errors', () => import('./profile/list.ts')],
-        show: ['print a profile in full', () => import('./profile/list.ts')],
+        ...from(() => import('./profile/list.ts'), {
+          list: 'list the engine profiles with their fit errors',
+          show: 'print an engine profile in full, with the command that makes it again',
+        }),
         make: [
-          'make one from a running server, measurements or data sheets',
+          'make an engine profile from a running server, from measurements, or from data sheets',
           () => import('./profile/make.ts'),
         ],
         confirm: [
-          'compare a running server with the prediction of its profile',
+          'send traffic to a running server, and compare it with the prediction of a profile',
           () => import('./profile/running-server.ts'),
         ],
         table: [
           'make the tables of measurements that inferencegym plays',
-          {
-            build: ['measure a profile on the simulator', () => import('./profile/table.ts')],
-          },
+          from(() => import('./profile/table.ts'), {
+            build: 'measure an engine profile on the simulator and write its trace table',
+          }),
         ],
       },
     ],
@@ -56,42 +62,61 @@ const COMMANDS: Readonly<Record<string, Commands>> = {
       'look at files of requests, convert them, and draw traffic',
       {
         describe: [
-          'print rates, bursts and lengths; without a traffic, list the models',
+          'print rates, bursts, lengths and oddities of a traffic; without one, the models and their distance to their traces',
           () => import('./traffic/describe.ts'),
         ],
-        convert: [
-          'write a file of requests in the form that all commands read',
-          () => import('./traffic/convert.ts'),
-        ],
-        draw: ['write drawn traffic to a file', () => import('./traffic/convert.ts')],
+        ...from(() => import('./traffic/convert.ts'), {
+          convert: 'write a file of requests in the form that all commands read without options',
+          draw: 'write drawn traffic to a file',
+        }),
       },
     ],
   },
   'Train and evaluate:': {
     train: ['learn a policy on the training traffic of a task', () => import('./train/command.ts')],
-    evaluate: ['play and grade policies, also a language model', () => import('./evaluate/command.ts')],
+    evaluate: [
+      'play and grade policies, also a language model, with 95 % intervals; several on the same seeds',
+      () => import('./evaluate/command.ts'),
+    ],
     validate: [
-      'check any running OpenEnv server, or environments in this process',
+      'check any running OpenEnv server, or environments that are served for it',
       () => import('./validate.ts'),
     ],
     policy: [
       'write a router or another policy as code, and know what it is worth',
       {
-        new: ['write one to begin with', () => import('./policy/command.ts')],
-        evaluate: [
-          'serve the traces of a suite with it, and print its score',
-          () => import('./policy/command.ts'),
+        ...from(() => import('./policy/command.ts'), {
+          new: 'write a policy to begin with, with the types of what it sees',
+          evaluate:
+            'serve the traces of a suite with a policy, and say what it is worth: 0 is the default, 1 the best known',
+          compare: 'serve the same traces with two policies, and say which is better',
+        }),
+        search: [
+          'look for the numbers in `const parameters = {...}` of a policy that score best on the training traces',
+          () => import('./policy/search.ts'),
         ],
-        search: ['find better numbers for its parameters', () => import('./policy/search.ts')],
-        export: ['write it in the form of a real system', () => import('./policy/export.ts')],
-        compare: ['serve the same traces with two', () => import('./policy/command.ts')],
+        export: [
+          'write a policy in the form of a real system; what it cannot be there is refused with the reason',
+          () => import('./policy/export.ts'),
+        ],
       },
     ],
     season: [
-      'run a ranked competition with secret seeds and results that anybody can check',
-      () => import('./season.ts'),
+      'run a ranked competition: secret seeds, one play of each, results that anybody can check',
+      from(() => import('./season.ts'), {
+        create: 'draw the secret of a season, and print the commitment to publish',
+        admit: 'admit a submission, and print its token',
+        serve:
+          'serve the season over OpenEnv until a signal ends it; after a restart it continues where it was',
+        close: 'end the season, compute the anchors of its seeds, and publish secret, actions and scores',
+        verify:
+          'check the results of a season: seeds against the commitment, every episode and anchor by replay',
+      }),
     ],
-    worker: ['do the jobs of commands that were started with --queue', () => import('./jobs.ts')],
+    worker: [
+      'do the jobs of commands that were started with --queue, on this machine',
+      () => import('./jobs.ts'),
+    ],
   },
 };
 
@@ -132,13 +157,12 @@ async function addCommands(
   entries: Commands,
   words: readonly string[] | 'all',
 ): Promise<void> {
-  for (const [name, [summary, commands]] of Object.entries(entries)) {
+  for (const [name, [line, commands]] of Object.entries(entries)) {
     const isAsked = words === 'all' || words[0] === name;
     const command = isAsked && typeof commands === 'function' ? made(name, await commands()) : new Command();
-    if (command.description() === '') command.description(summary);
     if (isAsked && typeof commands === 'object')
       await addCommands(command, commands, words === 'all' ? words : words.slice(1));
-    parent.addCommand(command.name(name).summary(summary));
+    parent.addCommand(command.name(name).description(line));
   }
 }
 

@@ -6,7 +6,6 @@ import {
   createServer,
   type EnvironmentDefinition,
   graderScoring,
-  isLoopback,
   LEAST_EPISODES,
   mountSeasonRoutes,
   SeasonLedger,
@@ -17,14 +16,13 @@ import {
 } from '@servegym/openenv';
 import { counted } from '@servegym/simulator';
 import { interquartileMean } from '@servegym/simulator/statistics';
-import { Command } from 'commander';
-import { listenError, stopOnSignals } from '../server/listening.ts';
+import { listen, stopOnSignals, tellOthers } from '../server/listening.ts';
 import { openEnvironment } from '../server/open-environment.ts';
-import { above, allowedHosts, whole, withBoundName } from './arguments/options.ts';
+import { above, allowedHosts, listenOptions, whole, withBoundName } from './arguments/options.ts';
 import { defineCommand } from './command-table.ts';
 import { GAIN_LEGEND, gainColumns, gainsJson } from './evaluate/evaluation-report.ts';
 import { InputError, storeFailure } from './failure.ts';
-import { readInputJson, requireWritable, writeJsonFile } from './files.ts';
+import { readInputJson, writeJsonFile } from './files.ts';
 import { jobOptions, withJobs } from './jobs.ts';
 import { printResult, table } from './output/print-result.ts';
 import { showShare } from './output/progress.ts';
@@ -39,20 +37,10 @@ const env = {
 } as const;
 const json = { help: 'print the ranking as JSON' };
 
-/** `servegym season`: ranked competitions. */
-export function seasonCommand(): Command {
-  const season = new Command('season').description(
-    'Run a ranked season: secret seeds, one play of each, results that anybody can check.',
-  );
-  for (const [name, command] of Object.entries({ create, admit, serve, close, verify }))
-    season.addCommand(command().name(name));
-  return season;
-}
-
-const create = () =>
+/** `servegym season create`: a season with a new secret. */
+export const createCommand = () =>
   defineCommand({
-    description: 'draw the secret of a season, and print the commitment to publish',
-    words: { file },
+    words: { file: { ...file, writes: true } },
     options: {
       name: { value: '<name>', help: 'the name of the season', required: true },
       env: {
@@ -61,18 +49,11 @@ const create = () =>
         default: 'llmserve',
       },
       task: { value: '<id>', help: 'a task; may be repeated (default: all)', repeated: true },
-      episodes: whole(
-        '<n>',
-        LEAST_EPISODES,
-        10_000,
-        'episodes of each task for a submission',
-        LEAST_EPISODES,
-      ),
+      episodes: whole('<n>', LEAST_EPISODES, 1e4, 'episodes of each task for a submission', LEAST_EPISODES),
       minutes: above('<n>', 0, 100_000, 'time for an episode, from its reset', 60),
     },
     async action({ file, env, name, task, episodes, minutes }) {
       const { id, version, tasks = [] } = await seasonDefinition(env);
-      await requireWritable(file);
       const known = tasks.map((each) => each.id);
       const taskIds = (task.length > 0 ? task : known.map(String)).map((asked) => {
         const found = known.find((taskId) => String(taskId) === asked);
@@ -81,20 +62,22 @@ const create = () =>
       });
       if (taskIds.length === 0) throw new InputError(`expected an environment with tasks, got ${id}`);
       const task_ids = [...new Set(taskIds)];
-      const tell = ({ rules }: SeasonLedger) => {
+      const each = `${counted(episodes, 'episode')} of each of ${taskIds.join(', ')}`;
+      const tell = ({ rules }: SeasonLedger) =>
         console.log(
-          `Season ${name} on ${id} ${version}: ${counted(episodes, 'episode')} of each of ${taskIds.join(', ')}`,
+          [
+            `Season ${name} on ${id} ${version}: ${each}`,
+            `Publish this commitment to the seeds now: ${rules.commitment}`,
+            `Admit a submission: servegym season admit ${file} NAME`,
+          ].join('\n'),
         );
-        console.log(`Publish this commitment to the seeds now: ${rules.commitment}`);
-        console.log(`Admit a submission: servegym season admit ${file} NAME`);
-      };
       await withSeason(file, tell, { name, environment: { id, version }, task_ids, episodes, minutes });
     },
   });
 
-const admit = () =>
+/** `servegym season admit`: a token for a submission. */
+export const admitCommand = () =>
   defineCommand({
-    description: 'admit a submission, and print its token',
     words: { file, submission: { value: '<name>', help: 'the name of the submission' } },
     options: {},
     action: ({ file, submission }) =>
@@ -106,15 +89,13 @@ const admit = () =>
       }),
   });
 
-const serve = () =>
+/** `servegym season serve`: the season over OpenEnv, until a signal ends it. */
+export const serveCommand = () =>
   defineCommand({
-    description:
-      'serve the season over OpenEnv until a signal ends it; after a restart it continues where it was',
     words: { file },
     options: {
       env,
-      port: whole('<number>', 0, 65_535, 'port to listen on; 0 takes any free one', 7860),
-      host: { value: '<address>', help: 'address to listen on', default: '127.0.0.1' },
+      ...listenOptions(7860),
       maxSessions: whole('<number>', 1, 1_000_000, 'most sessions at once', 1024),
       resetTime: whole('<ms>', 0, 60_000, 'resets are answered at multiples of this time', 250),
       allowedHosts,
@@ -125,43 +106,29 @@ const serve = () =>
         const { name, environment, commitment } = ledger.rules;
         const definition = await seasonDefinition(env ?? environment.id);
         const server = createServer(seasonEnvironment(definition, ledger, { resetMs }), {
-          store: ledger.store(),
-          maxSessions,
+          ...{ store: ledger.store(), maxSessions },
           guard: { allowedHosts: withBoundName(allowedHosts.flat(), host) },
         });
         mountSeasonRoutes(server, ledger);
-        const listening = await server.listen({ port, host }).catch(async (error: NodeJS.ErrnoException) => {
-          await server.close();
-          throw listenError(error, port, host);
-        });
+        const listening = await listen([server], { port, host });
         console.log(`Season ${name} is ready: ${listening.url} (Ctrl-C stops it)`);
         console.log(`Commitment: ${commitment}`);
-        if (!isLoopback(listening.address)) {
-          console.log(`It listens on ${listening.address}: other machines can reach it`);
-        }
-        const { sessions } = server;
-        const stoppable = {
-          ...listening,
-          get heldSessions() {
-            return [...sessions].filter(({ id }) => sessions.isAttached(id)).length;
-          },
-        };
-        await stopOnSignals(stoppable, { graceMs: 5000, say: console.log });
+        tellOthers(listening);
+        await stopOnSignals(listening, { graceMs: 5000, say: console.log });
       }),
   });
 
-const close = () =>
+/** `servegym season close`: the results of a season. */
+export const closeCommand = () =>
   defineCommand({
-    description: 'end the season, compute the anchors of its seeds, and publish secret, actions and scores',
     words: { file },
     options: {
-      out: { value: '<results.json>', help: 'where the results are written', required: true },
+      out: { value: '<results.json>', writes: true, help: 'where the results are written', required: true },
       env,
       json,
       ...jobOptions,
     },
     async action({ file, out, env, json, ...options }) {
-      await requireWritable(out);
       await withSeason(file, async (ledger) => {
         ledger.hold(file);
         const definition = await seasonDefinition(env ?? ledger.rules.environment.id);
@@ -174,10 +141,9 @@ const close = () =>
     },
   });
 
-const verify = () =>
+/** `servegym season verify`: whether results are right. */
+export const verifyCommand = () =>
   defineCommand({
-    description:
-      'check the results of a season: seeds against the commitment, every episode and anchor by replay',
     words: { file: { value: '<results.json>', help: 'the results' } },
     options: {
       commitment: { value: '<sha256>', help: 'the commitment as it was published when the season began' },
@@ -193,27 +159,22 @@ const verify = () =>
     },
     after: 'Ends with 0 when all is right, with 1 when it is not.',
     async action({ file, commitment, receipt: receipts, anchors: anchorsAnew, env, json, ...options }) {
+      const published = { commitment, receipts, anchorsAnew };
       const results = await readResults(file);
       const definition = await seasonDefinition(env ?? results.season.environment.id);
       const problems = await withJobs(options, (jobs) =>
-        verifySeason(results, definition, seasonScoring(definition, jobs, showShare), {
-          commitment,
-          receipts,
-          anchorsAnew,
-        }),
+        verifySeason(results, definition, seasonScoring(definition, jobs, showShare), published),
       );
       if (problems.length > 0) {
         // Results may come from strangers, and nothing in them shall steer a terminal.
         for (const problem of problems) console.error(problem.replace(/[\p{Cc}\p{Cf}]/gu, '?'));
         return 'no';
       }
-      if (!json) {
-        const given = [commitment && 'the commitment', receipts.length > 0 && `${receipts.length} receipts`];
-        const against =
-          given.filter(Boolean).join(' and ') ||
-          'nothing that was published: give --commitment and --receipt';
+      const given = [commitment && 'the commitment', receipts.length > 0 && `${receipts.length} receipts`];
+      const against =
+        given.filter(Boolean).join(' and ') || 'nothing that was published: give --commitment and --receipt';
+      if (!json)
         console.log(`All is right: rules, seeds, episodes, anchors and scores. Compared with ${against}.\n`);
-      }
       printResult(json, seasonRanking(results), rankingForm);
     },
   });

@@ -166,7 +166,6 @@ const serveOptions = {
 /** `servegym serve`: environments over OpenEnv, with their console, until a signal ends it. */
 export const serveCommand = () =>
   defineCommand({
-    description: 'Serve environments over OpenEnv, with the web console.',
     options: serveOptions,
     action: serve,
   });

@@ -39,7 +39,7 @@ import {
 } from './arguments/traffic.ts';
 import { defineCommand, type OptionTable, type OptionValues } from './command-table.ts';
 import { InputError, type Verdict } from './failure.ts';
-import { readProfile, requireWritable, writeOutputFile } from './files.ts';
+import { readProfile, writeOutputFile } from './files.ts';
 import { jobOptions, withJobs } from './jobs.ts';
 import { printResult } from './output/print-result.ts';
 import { showProgress, untilDone } from './output/progress.ts';
@@ -82,10 +82,7 @@ const options = {
   requests: whole('<n>', 400, 1_000_000, 'requests that are used, evenly over the traffic', 20_000),
   configurations: whole('<n>', 16, 100_000, 'configurations to start from', 1024),
   seed: trafficOptions.seed,
-  report: {
-    value: '<file.html>',
-    help: 'write a page',
-  },
+  report: { value: '<file.html>', writes: true, help: 'write a page' },
   json: { help: 'print one JSON object' },
   ...jobOptions,
 } as const satisfies OptionTable;
@@ -96,7 +93,6 @@ type TuneOptions = Parameters<typeof tuneProfile>[3];
 /** `servegym tune`: which settings serve a traffic best. */
 export const tuneCommand = () =>
   defineCommand({
-    description: 'find the engine settings that serve your traffic best under your SLO',
     words: trafficWord,
     options,
     after: `Examples:
@@ -116,7 +112,6 @@ async function tune({
   const deployments = await namedDeployments(values);
   const { profiles, note } = deployments;
   if (!json) console.error(note);
-  await requireWritable(values.report);
   const record = await openRecord(values);
   const results: TuneResult[] = [];
   await withJobs(values, async (jobs) => {

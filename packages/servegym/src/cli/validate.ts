@@ -37,7 +37,6 @@ type ValidateOptions = OptionValues<typeof options>;
 /** `servegym validate`: whether a server, or an environment, is one that clients can rely on. */
 export const validateCommand = () =>
   defineCommand({
-    description: 'Check any running OpenEnv server, or environments that are served for it.',
     options,
     after: `The first six criteria of a server are those of \`openenv validate --url\`. The exit code is 0 when all required ones are
 met, else 1. It resets sessions and plays a few steps, so do not point it at an environment whose actions do harm.`,

@@ -11,7 +11,7 @@ function stopping(t: TestContext, { heldSessions = 2, graceMs = 5000 } = {}) {
   const signals = new EventEmitter();
   const drained = Promise.withResolvers<void>();
   const server = {
-    heldSessions,
+    heldSessions: () => heldSessions,
     drain(options: { graceMs: number }) {
       calls.push(`drain ${options.graceMs}`);
       return drained.promise;

@@ -1,5 +1,5 @@
 import type { EventEmitter } from 'node:events';
-import { isLoopback } from '@servegym/openenv';
+import { isLoopback, type OpenEnvServer } from '@servegym/openenv';
 import { counted } from '@servegym/simulator';
 import { InputError } from '../cli/failure.ts';
 
@@ -16,11 +16,25 @@ export function listenError(error: NodeJS.ErrnoException, port: number, host: st
   return message === undefined ? error : new InputError(message, { code: 'ADDRESS_UNUSABLE' });
 }
 
+/** Opens the port of the first of some servers, of which the others are part. Where that fails, all are closed. */
+export async function listen(servers: readonly OpenEnvServer[], address: { port: number; host: string }) {
+  try {
+    const listening = await servers[0].listen(address);
+    const held = ({ sessions }: OpenEnvServer) => [...sessions].filter(({ id }) => sessions.isAttached(id));
+    /** Sessions that a socket holds now. */
+    const heldSessions = () => servers.flatMap(held).length;
+    return { ...listening, heldSessions };
+  } catch (error) {
+    for (const server of servers) await server.close();
+    throw listenError(error as NodeJS.ErrnoException, address.port, address.host);
+  }
+}
+
 /** Says that other machines reach a server, and, where `open` says that it lets everybody in, how to change that. */
 export function tellOthers(
   { address, port }: { readonly address: string; readonly port: number },
-  open: string | false,
-  variable: string,
+  open: string | false = false,
+  variable = '',
 ): void {
   if (isLoopback(address)) return;
   console.log(`It listens on ${address}, port ${port}: other machines can reach it`);
@@ -37,7 +51,7 @@ const ONE_SIGNAL_MS = 500;
 /** A server that can be stopped. */
 interface StoppableServer {
   /** Sessions that a socket holds now. */
-  readonly heldSessions: number;
+  heldSessions(): number;
   drain(options: { readonly graceMs: number }): Promise<void>;
   close(): Promise<void>;
 }
@@ -58,7 +72,8 @@ interface StopOptions {
  * the third on, signals do what they do to any process.
  */
 export function stopOnSignals(server: StoppableServer, options: StopOptions): Promise<void> {
-  const { graceMs, say, held: words = sessionsToEnd, signals = process } = options;
+  const { graceMs, say, signals = process } = options;
+  const { held: words = (count) => `${counted(count, 'session')} to end` } = options;
   return new Promise((resolve, reject) => {
     let isFirst = true;
     let isEcho = false;
@@ -79,14 +94,10 @@ export function stopOnSignals(server: StoppableServer, options: StopOptions): Pr
   });
 
   function drain(): Promise<void> {
-    const { heldSessions: held } = server;
+    const held = server.heldSessions();
     if (held > 0 && graceMs > 0) {
       say(`Stopping: waiting up to ${graceMs / 1000} s for ${words(held)}. A second signal stops at once.`);
     }
     return server.drain({ graceMs });
   }
-}
-
-function sessionsToEnd(count: number): string {
-  return `${counted(count, 'session')} to end`;
 }

@@ -1,4 +1,3 @@
-import { hostname } from 'node:os';
 import {
   ENVIRONMENT_IDS,
   findEnvironment,
@@ -19,6 +18,7 @@ import {
 } from '@servegym/openenv';
 import { prometheusMetrics } from '@servegym/openenv/metrics';
 import { z } from 'zod';
+import { boundName } from '../cli/arguments/options.ts';
 import { InputError, storeFailure } from '../cli/failure.ts';
 import {
   BackgroundEnvironment,
@@ -29,7 +29,7 @@ import {
 } from './background-work.ts';
 import { hasBaselines, mountBaselineRoutes } from './baseline-routes.ts';
 import { CONSOLE_PATHS, mountConsole, mountDocsAsPage, PLAN_PATHS } from './console-files.ts';
-import { listenError } from './listening.ts';
+import { listen } from './listening.ts';
 import { openEnvironment } from './open-environment.ts';
 import { type CallLimits, DEFAULT_CALL_LIMITS, OutsideCalls } from './outside-calls.ts';
 import { mountPlanRoutes } from './plan-routes.ts';
@@ -104,37 +104,27 @@ export async function startServer({
       if (!isAtRoot) mountBelow(servers[0], server);
     }
   } catch (error) {
-    await closeAll(servers);
+    for (const server of servers) await server.close();
     throw storeFailure(error);
   }
-  const [root, ...below] = servers as [OpenEnvServer, ...OpenEnvServer[]];
-  try {
-    const listening = await root.listen({ port, host });
-    url = isEverywhere(host) ? `http://${hostname()}:${listening.port}` : listening.url;
-    return {
-      ...listening,
-      /** True where sessions outlive the process. */
-      keepsSessions: servers.some(({ sessions }) => sessions.durable),
-      /** True where `/web/` is the console. */
-      hasConsole: options.mode !== 'production',
-      /** Ids of the environments below the one at the root. */
-      below: below.map(({ definition }) => definition.id),
-      /** The real server to which steps of `llmserve` send requests; `null` in simulation. */
-      realMode: environments.includes('llmserve') ? readRealSettings(process.env) : null,
-      /** Long requests that are worked on, or wait for a thread. */
-      get longRequests() {
-        return work.size;
-      },
-      /** Sessions that a socket holds now. */
-      get heldSessions() {
-        return servers.flatMap(({ sessions }) => [...sessions].filter(({ id }) => sessions.isAttached(id)))
-          .length;
-      },
-    };
-  } catch (error) {
-    await closeAll(servers);
-    throw listenError(error as NodeJS.ErrnoException, port, host);
-  }
+  const listening = await listen(servers, { port, host });
+  const name = boundName(host);
+  url = name === host ? listening.url : `http://${name}:${listening.port}`;
+  return {
+    ...listening,
+    /** True where sessions outlive the process. */
+    keepsSessions: servers.some(({ sessions }) => sessions.durable),
+    /** True where `/web/` is the console. */
+    hasConsole: options.mode !== 'production',
+    /** Ids of the environments below the one at the root. */
+    below: servers.slice(1).map(({ definition }) => definition.id),
+    /** The real server to which steps of `llmserve` send requests; `null` in simulation. */
+    realMode: environments.includes('llmserve') ? readRealSettings(process.env) : null,
+    /** Long requests that are worked on, or wait for a thread. */
+    get longRequests() {
+      return work.size;
+    },
+  };
 }
 
 function mountBelow(root: OpenEnvServer, server: OpenEnvServer): void {
@@ -148,15 +138,6 @@ function mountBelow(root: OpenEnvServer, server: OpenEnvServer): void {
       { cause: error },
     );
   }
-}
-
-async function closeAll(servers: readonly OpenEnvServer[]): Promise<void> {
-  for (const server of servers) await server.close();
-}
-
-/** A server on all addresses is named after its machine. */
-function isEverywhere(host: string): boolean {
-  return host === '0.0.0.0' || host === '::';
 }
 
 /** The largest episodes of `fleet` that may be in memory at once. A request of an episode takes about 60 bytes. */

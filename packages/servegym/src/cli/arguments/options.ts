@@ -153,9 +153,12 @@ export const allowedHosts = {
   parse: hostPatterns,
 } as const;
 
-/** Adds the name at which a server listens; for one that listens on all addresses, that of the machine. */
+/** The name at which a server listens; for one that listens on all addresses, that of the machine. */
+export const boundName = (host: string) => (host === '0.0.0.0' || host === '::' ? hostname() : host);
+
+/** Adds the name at which a server listens. */
 export function withBoundName(allowedHosts: readonly string[], host: string): readonly string[] {
-  const name = host === '0.0.0.0' || host === '::' ? hostname() : host;
+  const name = boundName(host);
   return isIP(name) === 0 && isHostPattern(name) ? [...allowedHosts, name] : allowedHosts;
 }
 

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { EvaluationRecord, parseSearchSpace, type SearchSpace, searchSpaceSchema } from '@servegym/operators';
 import type { OptionTable, OptionValues } from '../command-table.ts';
 import { InputError } from '../failure.ts';
-import { readInputFile, requireWritable } from '../files.ts';
+import { readInputFile } from '../files.ts';
 import { codeVersion } from '../jobs.ts';
 import { printResult } from '../output/print-result.ts';
 
@@ -14,6 +14,7 @@ export const searchOptions = {
   },
   resume: {
     value: '<file>',
+    writes: true,
     help: 'keep finished evaluations in the file, and take over its own',
   },
 } as const satisfies OptionTable;
@@ -53,7 +54,6 @@ export async function openRecord({
   resume,
 }: OptionValues<typeof searchOptions>): Promise<EvaluationRecord | undefined> {
   if (resume === undefined) return undefined;
-  await requireWritable(resume);
   const record = new EvaluationRecord(resume, codeVersion());
   if (record.size > 0)
     console.error(`${resume}: going on from ${record.size.toLocaleString('en-US')} evaluations`);

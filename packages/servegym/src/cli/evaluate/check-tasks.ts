@@ -2,7 +2,7 @@ import { agentsOf, QUICK, type TaskCheck, THOROUGH } from '@servegym/agents';
 import { llmserve, type ServeAction, type TaskReference } from '@servegym/environments';
 import { readInputs } from '../arguments/scenario-options.ts';
 import { InputError, type Verdict } from '../failure.ts';
-import { type Column, type Form, printResult, table } from '../output/print-result.ts';
+import { type Form, printResult, table } from '../output/print-result.ts';
 import { showProgress } from '../output/progress.ts';
 import type { EvaluateOptions } from './command.ts';
 
@@ -45,16 +45,12 @@ export async function checkTasks(
     checked.push(outcome);
     if (!json) console.log(checkTable(outcome));
   }
-  if (json) {
-    const written = checked.map(({ taskId, difficulty, results, passed, bestConstant }) => ({
-      ...{ task_id: taskId, difficulty, passed, best_constant: bestConstant, checks: results },
-    }));
-    console.log(JSON.stringify(written, null, 2));
-  }
+  const written = checked.map(({ taskId, difficulty, results, passed, bestConstant }) => ({
+    ...{ task_id: taskId, difficulty, passed, best_constant: bestConstant, checks: results },
+  }));
+  if (json) console.log(JSON.stringify(written, null, 2));
   return checked.every(({ passed }) => passed) ? 'yes' : 'no';
 }
-
-const MARKS = { pass: 'pass', note: 'note', fail: 'FAIL' } as const;
 
 const nameOf = (id: string | number) => (typeof id === 'number' ? `task ${id}` : id);
 
@@ -62,15 +58,11 @@ const nameOf = (id: string | number) => (typeof id === 'number' ? `task ${id}` :
 function checkTable({ taskId, difficulty, results, passed }: TaskCheck): string {
   const name = nameOf(taskId);
   const lines = [`${name} (${difficulty})`];
-  let group = '';
-  for (const result of results) {
-    if (result.group !== group) {
-      group = result.group;
-      lines.push('', `  ${group}`);
-    }
-    lines.push(`  ${MARKS[result.outcome]}  ${result.title}`);
-    for (const line of figureLines(result.figures)) lines.push(`        ${line}`);
-    if (result.advice !== undefined) lines.push(`        > ${result.advice}`);
+  for (const [i, { group, outcome, title, figures, advice }] of results.entries()) {
+    if (group !== results[i - 1]?.group) lines.push('', `  ${group}`);
+    lines.push(`  ${outcome === 'fail' ? 'FAIL' : outcome}  ${title}`);
+    for (const line of figureLines(figures)) lines.push(`        ${line}`);
+    if (advice !== undefined) lines.push(`        > ${advice}`);
   }
   const failed = results.filter(({ outcome }) => outcome === 'fail').map(({ id }) => id);
   const notes = results.filter(({ outcome }) => outcome === 'note').length;
@@ -83,13 +75,11 @@ function checkTable({ taskId, difficulty, results, passed }: TaskCheck): string 
 
 /** Numbers in one line; a text has a line of its own when it is long. */
 function figureLines(figures: Readonly<Record<string, number | string>>): string[] {
-  const short: string[] = [];
-  const long: string[] = [];
-  for (const [name, value] of Object.entries(figures)) {
-    const text = `${name} ${typeof value === 'number' ? Number(value.toPrecision(4)) : value}`;
-    (text.length > 40 ? long : short).push(text);
-  }
-  return [...(short.length > 0 ? [short.join('   ')] : []), ...long];
+  const texts = Object.entries(figures).map(
+    ([name, value]) => `${name} ${typeof value === 'number' ? Number(value.toPrecision(4)) : value}`,
+  );
+  const short = texts.filter((text) => text.length <= 40).join('   ');
+  return [...(short === '' ? [] : [short]), ...texts.filter((text) => text.length > 40)];
 }
 
 /** Returns behind the scores: of the default, the best constant, and planners with and without foresight. */
@@ -103,51 +93,45 @@ const summaryOf = (id: string, reference: TaskReference) =>
 
 /** The reference returns of tasks over their test seeds. */
 const referencesForm: Form<References> = {
-  json: (references) =>
-    Object.fromEntries(
-      Object.entries(references).map(([id, reference]) => [
-        id,
-        reference === undefined ? null : { ...reference, test: summaryOf(id, reference) },
-      ]),
-    ),
+  json(references) {
+    const withTest = ([id, reference]: [string, TaskReference | undefined]) =>
+      [id, reference ? { ...reference, test: summaryOf(id, reference) } : null] as const;
+    return Object.fromEntries(Object.entries(references).map(withTest));
+  },
   text: referencesTable,
 };
 
 export function referencesTable(references: References): string {
-  const rows = Object.entries(references).map(([id, reference]) => ({
-    id,
-    summary: reference && summaryOf(id, reference),
-  }));
-  type Row = (typeof rows)[number];
-  const column = (
-    heading: string,
-    cell: (summary: NonNullable<Row['summary']>) => string,
-    nothing = '',
-  ): Column<Row> => [heading, ({ summary }) => (summary === undefined ? nothing : cell(summary))];
+  const entries = Object.entries(references);
+  const rows = entries.flatMap(([id, reference]) => (reference ? [{ id, ...summaryOf(id, reference) }] : []));
   return [
-    ...table(rows, [
-      ['task', ({ id }) => id],
-      column('seeds', ({ seeds }) => String(seeds), 'nothing recorded'),
-      column('default', (summary) => meanText(summary.default)),
-      column('constant', ({ constant }) => meanText(constant)),
-      column('planner', ({ planner }) => (planner === null ? '' : `${meanText(planner)} (${planner.seeds})`)),
-      column('clairvoyant', ({ clairvoyant }) => meanText(clairvoyant)),
-      column('bound', ({ bound }) => bound.toFixed(1)),
-      column('gap', ({ certificate_gap }) => certificate_gap.toFixed(1)),
-      column('room', ({ room_to_adapt }) => room_to_adapt.toFixed(3)),
-      column('planned share', ({ planner, room_to_adapt: room }) =>
-        planner === null || room < LEAST_ROOM ? '' : planner.gain_share.toFixed(2),
-      ),
-    ]),
+    ...table(
+      rows,
+      [
+        ['task', ({ id }) => id],
+        ['seeds', ({ seeds }) => String(seeds)],
+        ['default', (summary) => meanText(summary.default)],
+        ['constant', ({ constant }) => meanText(constant)],
+        ['planner', ({ planner }) => (planner === null ? '' : `${meanText(planner)} (${planner.seeds})`)],
+        ['clairvoyant', ({ clairvoyant }) => meanText(clairvoyant)],
+        ['bound', ({ bound }) => bound.toFixed(1)],
+        ['gap', ({ certificate_gap }) => certificate_gap.toFixed(1)],
+        ['room', ({ room_to_adapt }) => room_to_adapt.toFixed(3)],
+        [
+          'planned share',
+          ({ planner, room_to_adapt: room }) =>
+            planner === null || room < LEAST_ROOM ? '' : planner.gain_share.toFixed(2),
+        ],
+      ],
+      entries.flatMap(([id, reference]) => (reference ? [] : [[id, 'nothing recorded']])),
+    ),
     '',
     'Mean returns over the test seeds, with 95 % intervals. Room to adapt: what the clairvoyant planner gains over the best',
     'constant, as a share of what it gains over the default. Gap: what the bound leaves above the clairvoyant. Planned share: of the',
     'gain of the clairvoyant over the best constant, what the planner without foresight takes, on the seeds that it has played.',
     '',
     'Best constant:',
-    ...Object.entries(references).flatMap(([id, reference]) =>
-      reference === undefined ? [] : [`${id}: ${actionText(reference.constant)}`],
-    ),
+    ...entries.flatMap(([id, reference]) => (reference ? [`${id}: ${actionText(reference.constant)}`] : [])),
   ].join('\n');
 }
 

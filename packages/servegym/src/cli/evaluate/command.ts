@@ -43,7 +43,7 @@ import {
 } from '../arguments/scenario-options.ts';
 import { defineCommand, flagOf, type OptionTable, type OptionValues } from '../command-table.ts';
 import { InputError } from '../failure.ts';
-import { requireWritable, writeJsonFile } from '../files.ts';
+import { writeJsonFile } from '../files.ts';
 import { jobOptions, withJobs } from '../jobs.ts';
 import { type Column, printResult, table } from '../output/print-result.ts';
 import { showProgress, showShare } from '../output/progress.ts';
@@ -57,7 +57,6 @@ const NOTICE_SECONDS = 10;
 /** Plays one episode of each task with a seed, step by step, and prints what each policy did. */
 async function playSeed(seed: number, options: EvaluateOptions): Promise<void> {
   const { env, json, lines, url, record } = options;
-  await requireWritable(record);
   // Policies may be for a task of this file.
   const isPlain = lines === undefined && url === undefined && record === undefined;
   const isOnFleet = env === fleet.id && isPlain && !options.policies.some(isModel);
@@ -90,7 +89,7 @@ async function playTasks(
 ): Promise<BaselineResult> {
   const { env, url, lines, maxSteps } = options;
   const taskIds = tasksOf(env, task);
-  const llm = 'model' in policy ? modelOf(policy.model, options) : undefined;
+  const llm = 'model' in policy ? askedModel(policy.model, options) : undefined;
   const printed = lines === undefined ? undefined : episodeLines(env, llm?.model ?? 'none', lines);
   try {
     return await runBaseline({
@@ -100,7 +99,7 @@ async function playTasks(
       seed,
       maxSteps,
       runtime: url && (await httpRuntime(url, env)),
-      watcher: { ...progressWatcher(), ...printed?.watcher },
+      watcher: { ...PROGRESS, ...printed?.watcher },
     });
   } catch (error) {
     printed?.abandon(task === 'all' ? env : task);
@@ -120,7 +119,7 @@ function tasksOf(env: EvaluateOptions['env'], asked: string): readonly (string |
   throw new InputError(`expected --task to be all or one of ${ids.join(', ')}, got ${asked}`);
 }
 
-function modelOf(model: string, { llm = {} }: EvaluateOptions): BaselineModel {
+function askedModel(model: string, { llm = {} }: EvaluateOptions): BaselineModel {
   return {
     ...llmSettings(process.env, { model }),
     inputUsdPerMillion: llm['input-price'],
@@ -133,16 +132,14 @@ function modelOf(model: string, { llm = {} }: EvaluateOptions): BaselineModel {
   };
 }
 
-function progressWatcher(): BaselineWatcher {
-  return {
-    stepped: (label, step) => showProgress(`${label}: window ${step}`),
-    waiting(label, step, seconds) {
-      const notice = `${label}: window ${step}, waiting for the model since ${seconds} s`;
-      showProgress(notice);
-      if (!process.stderr.isTTY && seconds % NOTICE_SECONDS === 0) console.error(notice);
-    },
-  };
-}
+const PROGRESS: BaselineWatcher = {
+  stepped: (label, step) => showProgress(`${label}: window ${step}`),
+  waiting(label, step, seconds) {
+    const notice = `${label}: window ${step}, waiting for the model since ${seconds} s`;
+    showProgress(notice);
+    if (!process.stderr.isTTY && seconds % NOTICE_SECONDS === 0) console.error(notice);
+  },
+};
 
 /** Plays at a server. @throws InputError when there is no server, or one of another environment */
 async function httpRuntime(url: URL, env: EvaluateOptions['env']): Promise<BaselineRuntime> {
@@ -175,53 +172,51 @@ async function playOnFleet(
   policies: readonly NamedPolicy[],
   options: EvaluateOptions,
 ): Promise<void> {
-  const { task, requests, source } = await fleetRequests(seed, options);
+  const played = await fleetRequests(seed, options);
+  const { task, requests } = played;
   const runs = policies.flatMap((policy) =>
     'found' in policy
       ? [{ ...playFleet(task, seed, requests, policy.found.policy as never), policy: policy.name }]
       : [],
   );
-  printResult(options.json, { task, source, requests: requests.inputTokens.length, runs }, fleetForm);
+  printResult(options.json, { ...played, runs }, fleetForm);
 }
 
 /** Least printed score: three digits stay strictly inside (0, 1). */
 const LEAST_SCORE = 0.001;
 const LONGEST_ERROR = 300;
 
-/** A baseline for people. */
-function baselineText(result: BaselineResult): string {
-  const { environment, seed, agent, model, api_base_url, mean_score, tasks, usage } = result;
-  return [
-    `${environment}, seed ${seed}: ${usage === null ? agent : `${model} at ${api_base_url}`}`,
-    '',
-    ...table(tasks, [
-      ['task', ({ task_id }) => String(task_id ?? environment)],
-      ['score', ({ score }) => score.toFixed(3)],
-      ['return', (task) => task.return.toFixed(2)],
-      ['steps', ({ steps }) => String(steps)],
-      ['wall, s', ({ wall_s }) => wall_s.toFixed(1)],
-      ...(usage === null ? [] : ANSWERS),
-    ]),
-    '',
-    `mean score ${mean_score.toFixed(3)}`,
-    ...(usage === null ? [] : usageLines(usage)),
-  ].join('\n');
-}
-
-/** Answers of a language model. */
-const ANSWERS: readonly Column<BaselineTask>[] = [
+const BASELINE_COLUMNS: readonly Column<BaselineTask & { readonly environment: string }>[] = [
+  ['task', ({ task_id, environment }) => String(task_id ?? environment)],
+  ['score', ({ score }) => score.toFixed(3)],
+  ['return', (task) => task.return.toFixed(2)],
+  ['steps', ({ steps }) => String(steps)],
+  ['wall, s', ({ wall_s }) => wall_s.toFixed(1)],
+  // Of a language model.
   ['invalid', ({ answers }) => String(answers?.invalid ?? '')],
   ['kept last', ({ answers }) => String(answers?.keptLast ?? '')],
 ];
 
-function usageLines(usage: NonNullable<BaselineResult['usage']>): string[] {
-  const { calls, failedCalls, promptTokens, completionTokens, cost_usd, format } = usage;
-  return [
-    `${calls} calls (${failedCalls} failed), ${promptTokens} prompt and ${completionTokens} completion tokens, answers as ${format}`,
-    cost_usd === null
-      ? 'cost unknown: give --input-price and --output-price'
-      : `cost ${cost_usd.toFixed(4)} USD`,
-  ];
+/** A baseline for people. */
+function baselineText({
+  environment,
+  seed,
+  agent,
+  model,
+  api_base_url,
+  mean_score,
+  ...result
+}: BaselineResult) {
+  const rows = result.tasks.map((task) => ({ ...task, environment }));
+  const columns = result.usage === null ? BASELINE_COLUMNS.slice(0, -2) : BASELINE_COLUMNS;
+  const lines = [...table(rows, columns), '', `mean score ${mean_score.toFixed(3)}`];
+  const title = `${environment}, seed ${seed}:`;
+  if (result.usage === null) return [`${title} ${agent}`, '', ...lines].join('\n');
+  const { calls, failedCalls, promptTokens, completionTokens, cost_usd, format } = result.usage;
+  const answers = `${calls} calls (${failedCalls} failed), ${promptTokens} prompt and ${completionTokens} completion tokens, answers as ${format}`;
+  const cost =
+    cost_usd === null ? 'unknown: give --input-price and --output-price' : `${cost_usd.toFixed(4)} USD`;
+  return [`${title} ${model} at ${api_base_url}`, '', ...lines, answers, `cost ${cost}`].join('\n');
 }
 
 /**
@@ -229,23 +224,18 @@ function usageLines(usage: NonNullable<BaselineResult['usage']>): string[] {
  * success when the model chose at least one of its actions and it scored more than `successScore`.
  */
 function episodeLines(environment: string, model: string, successScore: number) {
-  let rewards: number[] | null = null;
-  let hasStarted = false;
-
-  function start(label: string | number): void {
+  /** Of the episode that is played; `undefined` before the first. */
+  let rewards: number[] | null | undefined;
+  const start = (label: string | number) => {
     rewards = [];
-    hasStarted = true;
     console.log(`[START] task=${label} env=${environment} model=${model}`);
-  }
-
-  function end(success: boolean, score: number): void {
-    const list = (rewards ?? []).map((reward) => reward.toFixed(2)).join(',');
-    console.log(
-      `[END] success=${success} steps=${rewards?.length ?? 0} score=${score.toFixed(3)} rewards=${list}`,
-    );
+  };
+  const end = (success: boolean, score: number) => {
+    const all = rewards ?? [];
+    const list = all.map((reward) => reward.toFixed(2)).join(',');
+    console.log(`[END] success=${success} steps=${all.length} score=${score.toFixed(3)} rewards=${list}`);
     rewards = null;
-  }
-
+  };
   const watcher: BaselineWatcher = {
     started: start,
     stepped(_, step, { action, reward, done, error }) {
@@ -264,7 +254,7 @@ function episodeLines(environment: string, model: string, successScore: number) 
     watcher,
     /** Ends an episode that an error cut short, or one that never began. */
     abandon(label: string): void {
-      if (!hasStarted) start(label);
+      if (rewards === undefined) start(label);
       if (rewards !== null) end(false, 0);
     },
   };
@@ -292,18 +282,11 @@ const options = {
     parse: parseShares,
   },
   episodes: whole('<n>', 1, 100_000, 'episodes for each task, each with a seed of its own', 20),
-  split: {
-    value: '<name>',
-    help: 'where the seeds come from (default: test)',
-    choices: EVALUATION_SPLITS,
-  },
+  split: { value: '<name>', help: 'where the seeds come from (default: test)', choices: EVALUATION_SPLITS },
   seed: {
-    ...whole(
-      '<n>',
-      0,
-      Number.MAX_SAFE_INTEGER,
-      'instead: one episode of each task, with this seed, step by step',
-    ),
+    value: '<n>',
+    parse: wholeNumber(0),
+    help: 'instead: one episode of each task, with this seed, step by step',
     conflicts: ['episodes', 'split'],
   },
   maxSteps: whole('<n>', 1, 100_000, 'with --seed: most steps of an episode (fleet: its length in windows)'),
@@ -314,7 +297,7 @@ const options = {
     preset: '0.2',
     conflicts: ['json'],
   },
-  record: { value: '<file>', help: 'with --seed: write what was played as JSON' },
+  record: { value: '<file>', writes: true, help: 'with --seed: write what was played as JSON' },
   check: {
     value: '[effort]',
     help: 'instead: is a task sound and worth learning; recorded: its reference returns',
@@ -331,7 +314,6 @@ export type EvaluateOptions = OptionValues<typeof options> & { readonly policies
 /** `servegym evaluate`: plays and grades policies, and checks tasks. */
 export const evaluateCommand = () =>
   defineCommand({
-    description: 'Play and grade policies, with 95 % intervals. Several are compared on the same seeds.',
     words: {
       policies: {
         value: '[policies...]',
@@ -344,10 +326,8 @@ export const evaluateCommand = () =>
   servegym evaluate static:8 hpa:30 rule --env fleet --task flash_crowds --seed 0
   OPENAI_API_KEY=... servegym evaluate llm:gpt-4.1-mini --seed 0 --llm decide-every=4`,
     action(options) {
-      const { check, seed } = options;
-      if (check !== undefined) return checkTasks(check, options);
-      if (seed !== undefined) return playSeed(seed, options);
-      return evaluatePolicies(options);
+      if (options.check !== undefined) return checkTasks(options.check, options);
+      return options.seed === undefined ? evaluatePolicies(options) : playSeed(options.seed, options);
     },
   });
 
@@ -383,7 +363,6 @@ export async function evaluatePolicies(options: EvaluateOptions): Promise<void> 
   const { version } = agentsOf(env).playable(inputs);
   const { scenario } = inputs;
   const context = { environment: { id: env, version }, split, episodes, scenario };
-
   const evaluateOne = async (policy: NamedPolicy, jobs: JobEngine): Promise<Evaluated> => {
     if ('model' in policy) return evaluateModel(policy.model, options, { taskIds, seeds, inputs });
     const plan = { environment: env, policy: policy.found, taskIds, seeds, inputs, onProgress: showShare };
@@ -401,12 +380,10 @@ export async function evaluatePolicies(options: EvaluateOptions): Promise<void> 
     const names = policies.map(({ name }) => name);
     const evaluations = evaluated.map((one) => ('policy' in one ? one : joinEvaluations(one)));
     const results = { names, evaluations, standings: compareEvaluations(evaluations) };
-    printResult(json, results, comparisonForm(context));
-  } else if ('policy' in first) {
-    printResult(json, first, evaluationForm(context));
-  } else {
-    printResult(json, first, scenariosForm(context, scenarios!));
+    return printResult(json, results, comparisonForm(context));
   }
+  if ('policy' in first) return printResult(json, first, evaluationForm(context));
+  printResult(json, first, scenariosForm(context, scenarios!));
 }
 
 /** A language model is asked in this process, one question after another. */

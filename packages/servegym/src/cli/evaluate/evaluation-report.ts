@@ -1,5 +1,4 @@
 import {
-  type Estimate,
   type Evaluation,
   type GainFigures,
   joinEvaluations,
@@ -8,6 +7,7 @@ import {
   type TaskEvaluation,
 } from '@servegym/agents';
 import type { FleetScenario, ServeScenario } from '@servegym/environments';
+import { percent } from '@servegym/operators/report';
 import { counted } from '@servegym/simulator';
 import { type Column, type Form, table } from '../output/print-result.ts';
 
@@ -73,12 +73,10 @@ const LEGEND = [
 ].join('\n');
 
 /** An evaluation: figures of each task. Intervals are of the interquartile mean. */
-export function evaluationForm(context: EvaluationContext): Form<Evaluation> {
-  return {
-    json: (evaluation) => evaluationJson(evaluation, context),
-    text: (evaluation) => `${titledTable(evaluation, context)}\n\n${LEGEND}`,
-  };
-}
+export const evaluationForm = (context: EvaluationContext): Form<Evaluation> => ({
+  json: (evaluation) => evaluationJson(evaluation, context),
+  text: (evaluation) => `${titledTable(evaluation, context)}\n\n${LEGEND}`,
+});
 
 export function evaluationJson({ policy, tasks, overall, gains }: Evaluation, context: EvaluationContext) {
   return {
@@ -88,14 +86,9 @@ export function evaluationJson({ policy, tasks, overall, gains }: Evaluation, co
       tasks.map((task) => [
         task.taskId,
         {
-          score: task.score,
-          ...gainsJson(task.gains),
-          return: task.return,
-          regret: task.regret,
-          slo_compliance: task.sloCompliance,
-          cost_per_1k_usd: task.costPer1k,
-          preemptions: task.preemptions,
-          windows_per_s: task.windowsPerSecond,
+          ...{ score: task.score, ...gainsJson(task.gains), return: task.return, regret: task.regret },
+          ...{ slo_compliance: task.sloCompliance, cost_per_1k_usd: task.costPer1k },
+          ...{ preemptions: task.preemptions, windows_per_s: task.windowsPerSecond },
           runs: task.episodes.map(({ seed, score, return: total, regret, anchors }) => ({
             ...{ seed, score, return: total, regret, anchors },
           })),
@@ -106,40 +99,25 @@ export function evaluationJson({ policy, tasks, overall, gains }: Evaluation, co
   };
 }
 
-/** A row of an evaluation: a task, or all of them, of which some figures say nothing. */
-interface EvaluatedRow {
-  readonly name: string;
-  readonly gains: GainFigures | null;
-  readonly score: Estimate;
-  readonly task?: TaskEvaluation;
-}
-
 function titledTable({ policy, tasks, overall, gains }: Evaluation, context: EvaluationContext): string {
-  const { episodes } = context;
-  const rows: EvaluatedRow[] = tasks.map((task) => ({ ...task, name: String(task.taskId), task }));
-  if (tasks.length > 1) rows.push({ name: 'all', gains, score: overall });
-  const ofTask = (heading: string, text: (task: TaskEvaluation) => string): Column<EvaluatedRow> => [
-    heading,
-    ({ task }) => (task === undefined ? '' : text(task)),
+  const columns: readonly Column<TaskEvaluation>[] = [
+    ['task', ({ taskId }) => String(taskId)],
+    ...gainColumns<TaskEvaluation>((task) => task.gains),
+    ['score', ({ score }) => score.iqm.toFixed(3)],
+    ['95 %', ({ score }) => interval(score.ci95)],
+    ['mean', ({ score }) => score.mean.toFixed(3)],
+    // Of all tasks together they say nothing.
+    ['return', (task) => task.return.iqm.toFixed(2)],
+    ['regret', ({ regret }) => regret?.iqm.toFixed(2) ?? '-'],
+    ['SLO met', ({ sloCompliance }) => percent(sloCompliance)],
+    ['USD/1k', ({ costPer1k }) => costPer1k.toFixed(5)],
+    ['preempted', ({ preemptions }) => preemptions.toFixed(1)],
+    ['windows/s', ({ windowsPerSecond }) => Math.round(windowsPerSecond).toString()],
   ];
-  const title = `${policy} on ${playedOn(context)}, ${counted(episodes, 'episode')} a task`;
-  return [
-    title,
-    '',
-    ...table(rows, [
-      ['task', ({ name }) => name],
-      ...gainColumns<EvaluatedRow>(({ gains }) => gains),
-      ['score', ({ score }) => score.iqm.toFixed(3)],
-      ['95 %', ({ score }) => interval(score.ci95)],
-      ['mean', ({ score }) => score.mean.toFixed(3)],
-      ofTask('return', (task) => task.return.iqm.toFixed(2)),
-      ofTask('regret', ({ regret }) => regret?.iqm.toFixed(2) ?? '-'),
-      ofTask('SLO met', ({ sloCompliance }) => `${(100 * sloCompliance).toFixed(1)} %`),
-      ofTask('USD/1k', ({ costPer1k }) => costPer1k.toFixed(5)),
-      ofTask('preempted', ({ preemptions }) => preemptions.toFixed(1)),
-      ofTask('windows/s', ({ windowsPerSecond }) => Math.round(windowsPerSecond).toString()),
-    ]),
-  ].join('\n');
+  const all = { ...tasks[0], taskId: 'all', gains, score: overall };
+  const ofAll = columns.slice(0, -6).map(([, cell]) => cell(all, tasks.length));
+  const title = `${policy} on ${playedOn(context)}, ${counted(context.episodes, 'episode')} a task`;
+  return [title, '', ...table(tasks, columns, tasks.length > 1 ? [ofAll] : [])].join('\n');
 }
 
 /** An evaluation for each scenario. */
@@ -175,30 +153,20 @@ interface ComparisonResults {
 }
 
 /** Policies compared. Differences are of `measure`, the first's less the second's. */
-export function comparisonForm(context: EvaluationContext): Form<ComparisonResults> {
-  return {
-    json: ({ names, evaluations, standings }) => ({
-      ...contextJson(context),
-      measure: standings.measure,
-      policies: names.map((name, i) => ({
-        policy: name,
-        rank: standings.ranks[i],
-        ...gainsJson(evaluations[i].gains),
-        score: evaluations[i].overall,
-        profile: standings.profiles[i],
-      })),
-      comparisons: standings.comparisons.map(({ first, second, tasks, overall }) => ({
-        first: names[first],
-        second: names[second],
-        overall: differenceJson(overall),
-        tasks: Object.fromEntries(
-          tasks.map(({ taskId, difference }) => [taskId, differenceJson(difference)]),
-        ),
-      })),
-    }),
-    text: (results) => comparisonText(results, context),
-  };
-}
+export const comparisonForm = (context: EvaluationContext): Form<ComparisonResults> => ({
+  json: ({ names, evaluations, standings: { measure, ranks, profiles, comparisons } }) => ({
+    ...{ ...contextJson(context), measure },
+    policies: names.map((policy, i) => ({
+      ...{ policy, rank: ranks[i], ...gainsJson(evaluations[i].gains) },
+      ...{ score: evaluations[i].overall, profile: profiles[i] },
+    })),
+    comparisons: comparisons.map(({ first, second, tasks, overall }) => ({
+      ...{ first: names[first], second: names[second], overall: differenceJson(overall) },
+      tasks: Object.fromEntries(tasks.map(({ taskId, difference }) => [taskId, differenceJson(difference)])),
+    })),
+  }),
+  text: (results) => comparisonText(results, context),
+});
 
 function differenceJson({ mean, ci95, probability, probabilityCi95, verdict }: PairedDifference) {
   return { mean, ci95, probability_of_improvement: probability, probability_ci95: probabilityCi95, verdict };

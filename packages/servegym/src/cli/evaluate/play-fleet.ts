@@ -68,19 +68,8 @@ export function playFleet(task: FleetTask, seed: number, traffic: FleetRequests,
 }
 
 /** The task with the profile, length and requests that were asked for. @throws InputError, TaskError or SimulatorError */
-export async function fleetRequests(
-  seed: number,
-  {
-    task: asked,
-    traffic: given,
-    maxSteps,
-    profile,
-    rateScale = 1,
-    classShares,
-    table,
-    shift,
-  }: EvaluateOptions,
-): Promise<{ readonly task: FleetTask; readonly requests: FleetRequests; readonly source: string }> {
+export async function fleetRequests(seed: number, { table, shift, ...options }: EvaluateOptions) {
+  const { task: asked, traffic: given, maxSteps, profile, rateScale = 1, classShares } = options;
   if (table !== undefined || shift !== undefined)
     throw new InputError('--table and --shift mean nothing to an episode of fleet with --seed');
   const isModel = isTrafficModel(given);
@@ -109,7 +98,7 @@ export async function fleetRequests(
   const trace = scaleRate((await readTrace(traffic)).trace, rateScale);
   const requests = trace.arrivalMs.length;
   const seconds = trace.arrivalMs[requests - 1] / 1000;
-  const classes = classShares === undefined ? undefined : drawPriorities(requests, classShares, seed);
+  const classes = classShares && drawPriorities(requests, classShares, seed);
   return {
     // One window more than the trace lasts, so that the last requests can be answered.
     task: { ...task, windows: Math.ceil(seconds / task.windowSeconds) + 1 },
@@ -119,13 +108,7 @@ export async function fleetRequests(
 }
 
 /** Runs of policies over the same requests. */
-interface FleetRuns {
-  readonly task: FleetTask;
-  readonly source: string;
-  /** How many there are. */
-  readonly requests: number;
-  readonly runs: readonly FleetRun[];
-}
+type FleetRuns = Awaited<ReturnType<typeof fleetRequests>> & { readonly runs: readonly FleetRun[] };
 
 const hoursOf = ({ windows, windowSeconds }: FleetTask) => (windows * windowSeconds) / 3600;
 
@@ -134,7 +117,7 @@ export const fleetForm: Form<FleetRuns> = {
   json: ({ task, source, runs }) => snakeCase({ source, profile: task.profile, hours: hoursOf(task), runs }),
   text({ task, source, requests, runs }) {
     return [
-      `${source}: ${counted(requests, 'request')} in ${hoursOf(task).toFixed(1)} h on ${task.profile}`,
+      `${source}: ${counted(requests.inputTokens.length, 'request')} in ${hoursOf(task).toFixed(1)} h on ${task.profile}`,
       '',
       ...table(
         runs.toSorted((a, b) => b.usd - a.usd),

@@ -3,7 +3,7 @@ import { watch } from 'node:fs/promises';
 import { above, whole } from '../arguments/options.ts';
 import { defineCommand, type OptionTable, type OptionValues } from '../command-table.ts';
 import { InputError, isInputError, untilInterrupted } from '../failure.ts';
-import { readInputFile, requireWritable, writeOutputFile } from '../files.ts';
+import { readInputFile, writeOutputFile } from '../files.ts';
 import { printResult } from '../output/print-result.ts';
 import { showProgress } from '../output/progress.ts';
 import { reportPage } from '../output/report-page.ts';
@@ -39,21 +39,22 @@ export const options = {
 /** `servegym policy evaluate`: what a policy is worth. */
 export const evaluateCommand = () =>
   defineCommand({
-    description:
-      'Serve the traces of a suite with a policy, and say what it is worth: 0 is the default, 1 the best known.',
     words: { file: { value: '<file>', help: 'module of a policy (.ts, .js or .py)' } },
     options: {
       ...options,
       watch: { help: 'print the score at each save' },
       worstMinute: { help: 'show the minute in which most is lost against the default, beside the default' },
-      report: { value: '<file.html>', help: 'write the score and that minute, second by second, as a page' },
+      report: {
+        value: '<file.html>',
+        writes: true,
+        help: 'write the score and that minute, second by second, as a page',
+      },
     },
     after: `Examples:
   servegym policy new router my-router.ts
   servegym policy evaluate my-router.ts --suite router
   servegym policy evaluate my-router.ts --split test --json`,
     async action({ file, watch: watches, worstMinute: showsMinute, report: page, json, ...given }) {
-      await requireWritable(page);
       await withEvaluator(given, async (evaluator, secret) => {
         const { evaluationForm, evaluationPage, policyReport } = await import('./report.ts');
         const evaluate = async () => {
@@ -80,7 +81,6 @@ export const evaluateCommand = () =>
 /** `servegym policy compare`: two policies on the same traces. */
 export const compareCommand = () =>
   defineCommand({
-    description: 'Serve the same traces with two policies, and say which is better.',
     words: { first: { value: '<a>', help: 'a policy' }, second: { value: '<b>', help: 'another one' } },
     options,
     async action({ first, second, json, ...given }) {
@@ -96,7 +96,6 @@ export const compareCommand = () =>
 /** `servegym policy new`: a policy to begin with. */
 export const newCommand = () =>
   defineCommand({
-    description: 'Write a policy to begin with, with the types of what it sees.',
     words: {
       kind: {
         value: '<kind>',

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { startPolicy } from '@servegym/simulator';
 import { defineCommand } from '../command-table.ts';
 import { InputError } from '../failure.ts';
-import { readInputFile, requireWritable, writeOutputFile } from '../files.ts';
+import { readInputFile, writeOutputFile } from '../files.ts';
 import { policySource } from './evaluate-policy.ts';
 import { pickerConfig, scorerPlugin, scorerWeights } from './export-epp.ts';
 import { withoutComments } from './guest.ts';
@@ -15,8 +15,6 @@ const TARGETS = { epp: toEpp, vllm: toVllm } as const;
 /** `servegym policy export`: a policy for a real system. */
 export const exportCommand = () =>
   defineCommand({
-    description:
-      'Write a policy in the form of a real system. What it cannot be there is refused with the reason.',
     words: {
       file: { value: '<file>', help: 'module of a policy (.ts, .js or .py); it is your own code' },
     },
@@ -27,13 +25,12 @@ export const exportCommand = () =>
         choices: Object.keys(TARGETS) as (keyof typeof TARGETS)[],
         required: true,
       },
-      output: { value: '<file>', help: 'where it is written (default: standard output)' },
+      output: { value: '<file>', writes: true, help: 'where it is written (default: standard output)' },
     },
     after: `Examples:
   servegym policy export my-scheduler.ts --to vllm --output my_scheduler.py
   servegym policy export my-router.ts --to epp`,
     async action({ file, to, output }) {
-      await requireWritable(output);
       const text = await exported(to, file);
       if (output === undefined) console.log(text.trimEnd());
       else await writeOutputFile(output, [text]);

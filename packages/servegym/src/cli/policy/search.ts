@@ -2,7 +2,7 @@ import { CrossEntropySearch } from '@servegym/agents';
 import { mean } from '@servegym/simulator/statistics';
 import { whole } from '../arguments/options.ts';
 import { defineCommand } from '../command-table.ts';
-import { readInputFile, requireWritable, writeOutputFile } from '../files.ts';
+import { readInputFile, writeOutputFile } from '../files.ts';
 import { printResult } from '../output/print-result.ts';
 import { options, showTraces, withEvaluator } from './command.ts';
 import { type PolicyEvaluator, playedPolicy } from './evaluate-policy.ts';
@@ -65,8 +65,6 @@ export async function searchParameters(
 /** `servegym policy search`: better numbers for a policy. */
 export const searchCommand = () =>
   defineCommand({
-    description:
-      'Look for the numbers in `const parameters = {...}` of a policy that score best on the training traces.',
     words: { file: { value: '<file>', help: 'module of a policy (.ts, .js or .py)' } },
     options: {
       suite: options.suite,
@@ -77,13 +75,12 @@ export const searchCommand = () =>
       requests: options.requests,
       timeLimit: options.timeLimit,
       memory: options.memory,
-      output: { value: '<file>', help: 'write the policy with the numbers that were found' },
+      output: { value: '<file>', writes: true, help: 'write the policy with the numbers that were found' },
       json: options.json,
     },
     after: `Examples:
   servegym policy search my-router.ts --suite router --requests 5000 --output found.ts`,
     async action({ file, generations, population, seed, output, json, ...given }) {
-      await requireWritable(output);
       const text = await readInputFile(file);
       const parameters = parametersOf(text, file);
       const start = parameters.map(({ value }) => value);

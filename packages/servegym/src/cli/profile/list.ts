@@ -32,7 +32,6 @@ export const listCommand = () =>
 /** `servegym profile show`: a profile in full. */
 export const showCommand = () =>
   defineCommand({
-    description: 'print an engine profile in full, with the command that makes it again',
     words: { profile: { value: '<name|file.json>', help: 'a shipped profile, or one in a file' } },
     options: { json: { help: 'print the profile as JSON' } },
     async action({ profile: name, json }) {

@@ -18,7 +18,7 @@ import { divisionOf, readLaunchText } from '../arguments/deployment.ts';
 import { above, whole } from '../arguments/options.ts';
 import { defineCommand, flagOf, type OptionTable, type OptionValues } from '../command-table.ts';
 import { InputError } from '../failure.ts';
-import { readGpu, readInputFile, readModel, readProfile, requireWritable, writeJsonFile } from '../files.ts';
+import { readGpu, readInputFile, readModel, readProfile, writeJsonFile } from '../files.ts';
 import { type Form, printResult, table } from '../output/print-result.ts';
 import { benchForm, profileSheet, staticBatchForm } from './profile-report.ts';
 import { calibrateRunningServer, serverOptions, trustText } from './running-server.ts';
@@ -50,7 +50,7 @@ const makeOptions = {
   },
   memoryOverhead: above('<GiB>', 0, 1000, 'memory of a GPU for activations and CUDA graphs (default: 1.2)'),
   source: { value: '<text>', help: 'where the measurements come from (default: the name of the file)' },
-  output: { value: '<file.json>', help: 'write the profile to this file' },
+  output: { value: '<file.json>', writes: true, help: 'write the profile to this file' },
   json: { help: 'print one JSON object' },
   apiKey: { ...serverOptions.apiKey, group: 'A running server:' },
   servedModelName: serverOptions.servedModelName,
@@ -79,7 +79,6 @@ interface Made {
 /** `servegym profile make`: an engine profile from measurements, or from data sheets alone. */
 export const makeCommand = () =>
   defineCommand({
-    description: 'make an engine profile from a running server, from measurements, or from data sheets',
     words: {
       sources: {
         value: '[sources...]',
@@ -93,7 +92,6 @@ export const makeCommand = () =>
   servegym profile make aiconfigurator_core --gpu h200-141gb --model qwen3-235b-a22b --deployment '-tp 4'`,
     async action({ sources, ...options }) {
       const { output } = options;
-      await requireWritable(output);
       const { profile, json, text } = await made(sources, await making(options));
       if (output !== undefined) await writeJsonFile(output, profile);
       printResult(options.json, json, { text: () => text });

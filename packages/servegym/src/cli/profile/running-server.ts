@@ -21,15 +21,7 @@ import { above, whole } from '../arguments/options.ts';
 import { openTraffic, trafficOptions, trafficWord } from '../arguments/traffic.ts';
 import { defineCommand, type OptionTable, type OptionValues } from '../command-table.ts';
 import { InputError, untilInterrupted } from '../failure.ts';
-import {
-  readGpu,
-  readInputFile,
-  readModel,
-  readProfile,
-  replaceFile,
-  requireWritable,
-  writeOutputFile,
-} from '../files.ts';
+import { readGpu, readInputFile, readModel, readProfile, replaceFile, writeOutputFile } from '../files.ts';
 import { printResult, table } from '../output/print-result.ts';
 import { ProgressDisplay } from '../output/progress.ts';
 import type { Making } from './make.ts';
@@ -253,7 +245,7 @@ const confirmOptions = {
   requests: whole('<n>', 2, 1_000_000, 'requests of the traffic to send', 200),
   rateScale: trafficOptions.rateScale,
   seed: trafficOptions.seed,
-  output: { value: '<file.jsonl>', help: 'write the measured requests, for `diff`' },
+  output: { value: '<file.jsonl>', writes: true, help: 'write the measured requests, for `diff`' },
   minutes: { ...serverOptions.minutes, default: 2, help: 'without a traffic: how long the loads may take' },
   json: { help: 'print one JSON object' },
 } as const satisfies OptionTable;
@@ -266,7 +258,6 @@ type Values = OptionValues<typeof confirmOptions> & {
 /** `servegym profile confirm`: traffic on a running server, beside what a profile predicts for it. */
 export const confirmCommand = () =>
   defineCommand({
-    description: 'send traffic to a running server, and compare it with the prediction of a profile',
     words: {
       server: { value: '<url>', help: 'server of the OpenAI API that streams, such as http://gpu:8000/v1' },
       traffic: {
@@ -283,7 +274,6 @@ export const confirmCommand = () =>
   });
 
 async function confirm({ server: url, traffic, ...options }: Values): Promise<void> {
-  await requireWritable(options.output);
   const settings = (await readLaunchText(options.deployment))?.settings ?? {};
   const { profile } = await readDeployment(options.deployment, { profile: options.profile });
   const opened = traffic && (await openTraffic(traffic, { ...options, quiet: true }));

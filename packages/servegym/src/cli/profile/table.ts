@@ -7,7 +7,6 @@ import { ProgressDisplay } from '../output/progress.ts';
 /** `servegym profile table build`: measures a profile's table on the simulator. */
 export const buildCommand = () =>
   defineCommand({
-    description: 'measure an engine profile on the simulator and write its trace table',
     options: {
       profile: { value: '<name|file.json>', required: true, help: 'the engine profile' },
       out: { value: '<file.parquet>', help: 'where to write (default: <profile>.parquet)' },

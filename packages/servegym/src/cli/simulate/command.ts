@@ -38,7 +38,7 @@ import { above, parseShares, whole } from '../arguments/options.ts';
 import { openTraffic, readingLine, readTraffic, trafficOptions, trafficWord } from '../arguments/traffic.ts';
 import { defineCommand, type OptionTable, type OptionValues } from '../command-table.ts';
 import { InputError } from '../failure.ts';
-import { requireWritable, writeOutputFile } from '../files.ts';
+import { writeOutputFile } from '../files.ts';
 import { facts, printResult, table } from '../output/print-result.ts';
 import { importPolicy } from '../policy/import-policy.ts';
 
@@ -219,7 +219,7 @@ const options = {
   clientTimeout: above('<s>', 0, 86_400, 'clients give up requests that are not complete after s seconds'),
   kvOffloadingBandwidth: above('<GB/s>', 0, 1e6, 'host to GPU (default: of the profile, else 25)'),
   ...trafficOptions,
-  requestsFile: { value: '<file>', help: 'write a row for each request: .jsonl, else CSV' },
+  requestsFile: { value: '<file>', writes: true, help: 'write a row for each request: .jsonl, else CSV' },
   json: { help: 'print one JSON object' },
 } as const satisfies OptionTable;
 
@@ -245,7 +245,6 @@ async function simulate(given: Values): Promise<void> {
   const functions = given.policy === undefined ? undefined : await importPolicy(given.policy);
   const values = { ...given, functions };
   const deployment = withBandwidth(await readDeployment(values.deployment, values), values);
-  await requireWritable(values.requestsFile);
   const simulation = await (needsWholeTrace(values)
     ? simulateWhole(deployment, values)
     : simulateAsRead(deployment, values));

@@ -4,7 +4,7 @@ import { whole } from '../arguments/options.ts';
 import { openTraffic, readingLine, readTraffic, trafficOptions, trafficWord } from '../arguments/traffic.ts';
 import { defineCommand, type WordTable } from '../command-table.ts';
 import { InputError } from '../failure.ts';
-import { requireWritable, writeOutputFile } from '../files.ts';
+import { writeOutputFile } from '../files.ts';
 
 const COLUMNS: readonly string[] = TRACE_COLUMNS;
 const UNITS = ['s', 'ms', 'us', 'ns'] as const satisfies readonly TimeUnit[];
@@ -12,13 +12,12 @@ const UNITS = ['s', 'ms', 'us', 'ns'] as const satisfies readonly TimeUnit[];
 const BLOCK_TOKENS = 512;
 
 const output = {
-  output: { value: '<file>', help: 'JSON lines with .jsonl, CSV with .csv (without prefixes)' },
+  output: { value: '<file>', writes: true, help: 'JSON lines with .jsonl, CSV with .csv (without prefixes)' },
 } as const satisfies WordTable;
 
 /** `servegym traffic convert`: a file of requests in the form that all commands read. */
 export const convertCommand = () =>
   defineCommand({
-    description: 'write a file of requests in the form that all commands read without options',
     words: {
       file: {
         value: '<file>',
@@ -50,7 +49,6 @@ export const convertCommand = () =>
     after: `Examples:
   servegym traffic convert log.csv.gz clean.jsonl --map arrival=t0,input=n_in,output=n_out --time-unit ms --sort`,
     async action({ file, output: path, skipUnanswered, ...options }) {
-      await requireWritable(path);
       const unanswered = skipUnanswered ? ({ unanswered: 'skip' } as const) : {};
       const { trace, reading } = await readTraffic(file, { ...options, ...unanswered });
       console.error(readingLine(file, reading, trace.arrivalMs.length));
@@ -67,7 +65,6 @@ export const drawCommand = () =>
   servegym traffic draw chat@12/s,30m chat.csv
   servegym traffic draw mooncake-conversation agents.jsonl`,
     async action({ traffic, output: path, seed }) {
-      await requireWritable(path);
       const { trace } = await openTraffic(traffic, { seed, withoutPrefixes: !path.endsWith('.jsonl') });
       await writeTraffic(path, trace);
     },

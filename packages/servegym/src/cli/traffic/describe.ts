@@ -13,8 +13,6 @@ import { type Column, facts, printResult, table } from '../output/print-result.t
 /** `servegym traffic describe`: rates, bursts and lengths of a traffic; without one, the models that can be drawn. */
 export const describeCommand = () =>
   defineCommand({
-    description:
-      'print rates, bursts, lengths and oddities of a traffic; without one, the models and their distance to their traces',
     words: { traffic: { ...trafficWord.traffic, value: '[traffic]' } },
     options: { seed: trafficOptions.seed, json: { help: 'print one JSON object' } },
     after: `Examples:
