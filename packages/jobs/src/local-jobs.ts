@@ -75,15 +75,18 @@ export class ThreadPool {
       const known = Object.keys(this.#kinds).join(', ');
       throw new JobError('QUEUE_JOB', `Expected a job of a known kind (${known}), got \`${job.kind}\``);
     }
-    const shared = new Map((job.shared ?? []).map((name) => [name, this.#bytes(name)]));
+    const shared = new Map<string, Uint8Array>();
+    for (const name of job.shared ?? []) {
+      const bytes = this.#shared.get(name);
+      if (bytes === undefined) throw new JobError('QUEUE_JOB', `Nobody has shared the bytes \`${name}\``);
+      shared.set(name, bytes);
+    }
     const { port1, port2 } = new MessageChannel();
     port1.on('message', onShare);
     port1.unref();
     try {
-      const task: ThreadTask = {
-        ...{ module, input: job.input, shared, progress: port2 },
-        niceness: this.#niceness,
-      };
+      const progress = { progress: port2, niceness: this.#niceness };
+      const task: ThreadTask = { module, input: job.input, shared, ...progress };
       const answer = await this.#piscina.run(task, { signal, transferList: [port2] });
       if (!answer.ok) throw JobError.failed(job.kind, answer.failure);
       return answer.result;
@@ -94,12 +97,6 @@ export class ThreadPool {
 
   async close(): Promise<void> {
     await this.#piscina.destroy();
-  }
-
-  #bytes(name: string): Uint8Array {
-    const bytes = this.#shared.get(name);
-    if (bytes === undefined) throw new JobError('QUEUE_JOB', `Nobody has shared the bytes \`${name}\``);
-    return bytes;
   }
 }
 

@@ -41,35 +41,36 @@ export class QueueConnection {
    */
   static async open(url: string | RedisOptions, version: string): Promise<QueueConnection> {
     const address = readAddress(url);
-    const attempt = connectionTo(url, {
-      lazyConnect: true,
-      connectTimeout: CONNECT_MS,
-      maxRetriesPerRequest: 0,
-      retryStrategy: () => null,
-      sentinelRetryStrategy: () => null,
-    });
-    let reason: Error | undefined;
-    attempt.on('error', (error) => {
+    let isOpen = false;
+    // Once it has answered, it waits for a server that comes back.
+    const retryStrategy = (times: number) => (isOpen ? Math.min(100 * times, 2000) : null);
+    const how = { lazyConnect: true, connectTimeout: CONNECT_MS, maxRetriesPerRequest: null };
+    const options: RedisOptions = { ...how, retryStrategy, sentinelRetryStrategy: retryStrategy };
+    const redis = typeof url === 'string' ? new Redis(url, options) : new Redis({ ...url, ...options });
+    let reason: (Error & { readonly code?: string }) | undefined;
+    redis.on('error', (error) => {
       reason = error;
     });
     try {
-      await attempt.connect();
-      await attempt.ping();
+      await redis.connect();
+      await redis.ping();
+      isOpen = true;
     } catch (error) {
-      throw unreachable(address, reason ?? (error as Error));
-    } finally {
-      attempt.disconnect();
+      redis.disconnect();
+      const { message, code = 'no answer' } = reason ?? (error as NonNullable<typeof reason>);
+      throw new JobError(
+        'QUEUE_UNREACHABLE',
+        `Cannot use the queue at ${address}: ${message || code}. Start the server there, or correct the address`,
+      );
     }
-    return new QueueConnection(url, address, version);
+    return new QueueConnection(redis, address, version);
   }
 
-  private constructor(url: string | RedisOptions, address: string, version: string) {
+  private constructor(redis: Redis, address: string, version: string) {
+    this.redis = redis;
     this.address = address;
     this.version = version;
     this.name = `servegym-jobs-${version}`;
-    // From here on it waits for a server that comes back.
-    const retryStrategy = (times: number) => Math.min(100 * times, 2000);
-    this.redis = quiet(connectionTo(url, { maxRetriesPerRequest: null, retryStrategy }));
   }
 
   async hasBytes(name: string): Promise<boolean> {
@@ -80,7 +81,7 @@ export class QueueConnection {
     await this.redis.set(bytesKey(name), Buffer.from(bytes), 'EX', BYTES_KEPT_S);
   }
 
-  async getBytes(name: string): Promise<Uint8Array | null> {
+  getBytes(name: string): Promise<Uint8Array | null> {
     return this.redis.getBuffer(bytesKey(name));
   }
 
@@ -109,9 +110,7 @@ export class QueueConnection {
   }
 
   async leave(role: QueueRole, id: string): Promise<void> {
-    const all = await this.redis.zrange(presenceKey(role), '0', '-1');
-    const own = all.filter((member) => member.startsWith(`${id} `));
-    if (own.length > 0) await this.redis.zrem(presenceKey(role), ...own);
+    await this.redis.zrem(presenceKey(role), `${id} ${this.version}`);
   }
 
   /** The versions of those who are there; `null` when one is of this version. */
@@ -145,10 +144,6 @@ function presenceKey(role: QueueRole): string {
   return `servegym:${role}s`;
 }
 
-function connectionTo(url: string | RedisOptions, options: RedisOptions): Redis {
-  return typeof url === 'string' ? new Redis(url, options) : new Redis({ ...url, ...options });
-}
-
 function readAddress(url: string | RedisOptions): string {
   if (typeof url !== 'string')
     return `${url.name} of ${url.sentinels?.map(({ host, port }) => `${host}:${port}`)}`;
@@ -161,15 +156,6 @@ function readAddress(url: string | RedisOptions): string {
   }
   if (parsed.password !== '') parsed.password = '***';
   return parsed.href;
-}
-
-function unreachable(address: string, error: Error): JobError {
-  const { code } = error as { code?: string };
-  const reason = error.message === '' ? (code ?? 'no answer') : error.message;
-  return new JobError(
-    'QUEUE_UNREACHABLE',
-    `Cannot use the queue at ${address}: ${reason}. Start the server there, or correct the address`,
-  );
 }
 
 /** Losses of the connection are told where they matter; an unheard `error` would end the process. */

@@ -69,7 +69,7 @@ export class QueuedJobs implements JobEngine {
   readonly #timer: NodeJS.Timeout;
   readonly #patienceMs: number;
   #announcedAt = Number.NEGATIVE_INFINITY;
-  #looking = false;
+  #look: Promise<void> | undefined;
 
   private constructor(connection: QueueConnection, options: QueuedJobsOptions) {
     this.#connection = connection;
@@ -87,7 +87,14 @@ export class QueuedJobs implements JobEngine {
     this.#events.on('failed', ({ jobId, failedReason }) => {
       this.#hear(jobId, (run) => this.#failed(run, jobId, failedReason));
     });
-    this.#timer = setInterval(() => this.#look(), Math.min(1000, this.#patienceMs));
+    const look = () => {
+      if (this.#runs.size === 0) return;
+      const done = () => {
+        this.#look = undefined;
+      };
+      this.#look ??= this.#lookAround().then(done, done);
+    };
+    this.#timer = setInterval(look, Math.min(1000, this.#patienceMs));
   }
 
   /** @throws {JobError} when nobody answers at the address. */
@@ -210,16 +217,6 @@ export class QueuedJobs implements JobEngine {
   }
 
   /** Now and then: who is there, and whether news have been missed. */
-  #look(): void {
-    if (this.#runs.size === 0 || this.#looking) return;
-    this.#looking = true;
-    this.#lookAround()
-      .catch(() => undefined)
-      .finally(() => {
-        this.#looking = false;
-      });
-  }
-
   async #lookAround(): Promise<void> {
     const now = performance.now();
     if (now - this.#announcedAt > ANNOUNCE_MS) {

@@ -1,7 +1,12 @@
 import { createHash } from 'node:crypto';
 import type { Context } from 'hono';
 import { z } from 'zod';
-import { type Caller, type EnvironmentDefinition, EnvironmentError } from '../protocol/definition.ts';
+import {
+  type Caller,
+  type EnvironmentDefinition,
+  EnvironmentError,
+  type StepResult,
+} from '../protocol/definition.ts';
 import { missingSession } from '../protocol/errors.ts';
 import type { JsonSchema, StateBody } from '../protocol/messages.ts';
 import { resetOptionsSchema } from '../protocol/reset-options.ts';
@@ -135,20 +140,9 @@ function resultSchema({ observation }: EnvironmentDefinition, fields?: AnswerFie
   });
 }
 
-function answer(
-  session: Session,
-  result: Awaited<ReturnType<Session['step']>>,
-  fields: AnswerFields | undefined,
-) {
-  const { observation, reward, done, metadata } = result;
-  return {
-    ...fields?.of(result),
-    observation,
-    reward,
-    done,
-    session_id: session.id,
-    metadata: metadata ?? null,
-  };
+function answer({ id }: Session, result: StepResult, fields?: AnswerFields) {
+  const { observation, reward, done, metadata = null } = result;
+  return { ...fields?.of(result), observation, reward, done, session_id: id, metadata };
 }
 
 /** Callers that are remembered; the one that was longest away is forgotten first. */

@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Duplex } from 'node:stream';
@@ -57,13 +58,7 @@ export async function listen(
   http.requestTimeout = REQUEST_TIMEOUT_MS;
   http.keepAliveTimeout = KEEP_ALIVE_TIMEOUT_MS;
   http.on('upgrade', (request, socket, head) => portServers.upgrade(request, socket, head));
-  await new Promise<void>((resolve, reject) => {
-    http.once('error', reject);
-    http.listen({ port, host, backlog: BACKLOG }, () => {
-      http.off('error', reject);
-      resolve();
-    });
-  });
+  await once(http.listen({ port, host, backlog: BACKLOG }), 'listening');
   const bound = http.address() as AddressInfo;
   let closing: Promise<void> | undefined;
   return {

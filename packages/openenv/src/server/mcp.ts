@@ -12,7 +12,7 @@ import {
 } from '../protocol/messages.ts';
 import { isJsonObject, type JsonObject } from '../protocol/read-json.ts';
 import { madeAt } from '../protocol/session-id.ts';
-import { readClientJson } from '../sessions/client-json.ts';
+import { readClientJson } from '../sessions/off-loop.ts';
 import type { Session } from '../sessions/session.ts';
 import type { SessionRegistry } from '../sessions/session-registry.ts';
 import type { ServerParts } from './create-server.ts';
@@ -117,13 +117,12 @@ export function jsonRpcEndpoint(sessions: SessionRegistry, tools: EnvironmentToo
     if (session?.id === id) {
       throw rpcError(invalidRequest, 'Cannot close active WebSocket-managed session via MCP method');
     }
-    if (sessions.isAttached(id)) {
-      sessions.closeOnDetach(id);
+    const live = sessions.find(id);
+    if (live?.isAttached) {
+      live.closesOnDetach = true;
       return { session_id: id, closed: false, closing: true };
     }
-    if (!(await sessions.close(id))) {
-      throw rpcError(invalidParams, missing(id));
-    }
+    if (!(await sessions.close(id))) throw rpcError(invalidParams, missing(id));
     return { session_id: id, closed: true };
   }
 }
@@ -175,8 +174,7 @@ export function streamableHttp({ definition, sessions, requestSessions, tools }:
   /** Answers a POST. */
   async function post(context: Context): Promise<Response> {
     const reading = await readClientJson(await bodyBytes(context), context.get('client'));
-    if (!reading.ok)
-      return rpcAnswer(context, 400, JSON_RPC_ERROR_CODES.parseError, `Parse error: ${reading.message}`);
+    if (!reading.ok) return rpcAnswer(context, 400, parseError, `Parse error: ${reading.message}`);
     const request = context.req.raw;
     contexts.set(request, context);
     const message = reading.value;
@@ -189,10 +187,8 @@ export function streamableHttp({ definition, sessions, requestSessions, tools }:
   /** Answers a DELETE: the client is done with its session. */
   async function remove(context: Context): Promise<Response> {
     const id = context.req.header('mcp-session-id');
-    if (id === undefined) {
-      const { invalidRequest } = JSON_RPC_ERROR_CODES;
+    if (id === undefined)
       return rpcAnswer(context, 400, invalidRequest, 'The header mcp-session-id is missing');
-    }
     if (!(await sessions.resume(id))) return sessionNotFound(context);
     await sessions.close(id);
     return context.body(null, 204);
@@ -207,11 +203,8 @@ export function streamableHttp({ definition, sessions, requestSessions, tools }:
       return rpcAnswer(context, status, jsonRpc, text, message.id);
     }
     const response = await handler.fetch(context.req.raw, { parsedBody: message });
-    if (!response.ok) {
-      await sessions.close(session.id);
-      return response;
-    }
-    response.headers.set('mcp-session-id', session.id);
+    if (response.ok) response.headers.set('mcp-session-id', session.id);
+    else await sessions.close(session.id);
     return response;
   }
 

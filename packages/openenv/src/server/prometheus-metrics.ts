@@ -21,9 +21,13 @@ export function prometheusMetrics(): MetricsFactory {
     });
     gauge('openenv_sessions', 'Slots that sessions take', () => sessions.size);
     gauge('openenv_sessions_max', 'Slots there are', () => capacity.limits.maxSessions);
-    gauge('openenv_episode_size', 'Requests of all episodes in memory', () => capacity.size);
+    gauge('openenv_episode_size', 'Requests of all episodes in memory', () => capacity.taken.size);
     gauge('openenv_episode_size_max', 'Limit of openenv_episode_size', () => capacity.limits.maxTotalSize);
-    counter('openenv_capacity_refusals_total', 'Times that capacity was refused', () => capacity.refusals);
+    counter(
+      'openenv_capacity_refusals_total',
+      'Times that capacity was refused',
+      () => capacity.taken.refusals,
+    );
     gauge('openenv_sockets', 'Open WebSockets', () => sockets.size);
     counter('openenv_steps_total', 'Steps played in sessions', () => counts.steps);
     counter('openenv_resets_total', 'Episodes started in sessions', () => counts.resets);

@@ -12,7 +12,7 @@ import {
   validationIssue,
 } from '../protocol/messages.ts';
 import { invalidInput, readInput, toJsonSchema } from '../protocol/schemas.ts';
-import { readClientJson } from '../sessions/client-json.ts';
+import { readClientJson } from '../sessions/off-loop.ts';
 import { WATCHED } from '../sessions/session.ts';
 import type { Logger } from '../sessions/session-store.ts';
 import ROUTES from './routes.json' with { type: 'json' };
@@ -277,12 +277,8 @@ async function requestJson(context: Context, admit?: () => void): Promise<unknow
   const contentType = context.req.header('content-type') ?? '';
   if (!/^application\/([\w.+-]+\+)?json\b/i.test(contentType)) {
     const expected = `Input should be JSON with the header content-type: application/json, not '${contentType.slice(0, 100)}'`;
-    throw invalidInput(
-      'model_attributes_type',
-      ['body'],
-      expected,
-      new TextDecoder().decode(bytes.subarray(0, 200)),
-    );
+    const input = new TextDecoder().decode(bytes.subarray(0, 200));
+    throw invalidInput('model_attributes_type', ['body'], expected, input);
   }
   const reading = await readClientJson(bytes, context.get('client'));
   if (reading.ok) return reading.value;

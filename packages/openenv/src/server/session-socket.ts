@@ -4,12 +4,12 @@ import { errorAnswer, errorCode, openEnvError } from '../protocol/errors.ts';
 import type { ErrorData } from '../protocol/messages.ts';
 import { isJsonObject, type JsonObject, type LimitedJsonReading } from '../protocol/read-json.ts';
 import { declares, excerpt, invalidInput } from '../protocol/schemas.ts';
-import { readClientJson } from '../sessions/client-json.ts';
+import { readClientJson } from '../sessions/off-loop.ts';
 import type { Session } from '../sessions/session.ts';
 import { whenDone } from '../sessions/turns.ts';
 import type { ServerParts } from './create-server.ts';
 import { type EnvironmentTools, listingsOf, toolCallResult } from './tools.ts';
-import { VectorConversation } from './vector.ts';
+import { vectorConversation } from './vector.ts';
 
 /**
  * Speaks OpenEnv's session protocol on an accepted socket: one message out for each message in, in order.
@@ -25,11 +25,7 @@ export function serveSession(
   const { readAction, readResetOptions, jsonRpc, schemas, tools } = parts;
   /** Not where the environment's actions have a `type`. */
   const toolsAsSteps = !declares(schemas.action, 'type');
-  let vector: VectorConversation | undefined;
-  const openVector = () => {
-    vector ??= new VectorConversation(parts, caller.name);
-    return vector;
-  };
+  const vector = vectorConversation(parts, caller.name);
   const tellError = (error: unknown) => {
     const data = errorData(error);
     parts.sessions.counts.countError(data.code);
@@ -48,13 +44,11 @@ export function serveSession(
     // A session that could not be kept must not be played on; the client can resume it.
     () => session.failure !== null,
   );
-  socket.on('close', () => vector?.close());
+  socket.on('close', vector.close);
 
   /** The reply; `null` for `close`, which has none. */
   function answer(data: Buffer, isBinary: boolean): Reply | Promise<Reply> {
-    if (!isBinary) return whenDone(readClientJson(data, caller.name), answerReading);
-    if (vector) return vector.stepBinary(data);
-    throw invalidInput('dict_type', [], 'Input should be a text frame, not a binary one');
+    return isBinary ? vector.stepBinary(data) : whenDone(readClientJson(data, caller.name), answerReading);
   }
 
   function answerReading(reading: LimitedJsonReading): Reply | Promise<Reply> {
@@ -85,9 +79,9 @@ export function serveSession(
           .answer(envelope(message, 'required'), session, caller)
           .then((response) => JSON.stringify({ type: 'mcp', data: response }));
       case 'vector_reset':
-        return openVector().reset(envelope(message, 'required'));
+        return vector.reset(envelope(message, 'required'));
       case 'vector_step':
-        return openVector().step(envelope(message, 'required'));
+        return vector.step(envelope(message, 'required'));
       case 'close':
         envelope(message, 'forbidden');
         onCloseMessage();

@@ -8,6 +8,7 @@ import type { Session } from '../sessions/session.ts';
 import type { SessionRegistry } from '../sessions/session-registry.ts';
 import { type Logger, sessionLabel } from '../sessions/session-store.ts';
 import type { ServerParts } from './create-server.ts';
+import type { Refusal } from './guard.ts';
 import { clientAddress } from './request-origin.ts';
 import { answerInOrder, errorData, errorText, serveSession } from './session-socket.ts';
 
@@ -102,21 +103,16 @@ export class SocketServer {
     socket.on('error', () => {});
     const [path = '/', search] = (request.url ?? '/').split('?', 2);
     const query = new URLSearchParams(search);
-    if (path !== '/ws' && path !== '/mcp') {
-      refuseHandshake(socket, 403, { detail: 'There is no WebSocket at this path' });
-      return;
-    }
     const { guard } = this.#parts;
     const address = clientAddress(request, this.#parts.options.trustedProxies);
-    const refusal = guard.check(request, path);
+    const refusal: HandshakeRefusal | null =
+      path === '/ws' || path === '/mcp'
+        ? (guard.check(request, path) ?? (this.#isClosing ? CLOSING : null))
+        : NO_SOCKET;
     if (refusal) {
-      const { status, detail, code, headers } = refusal;
-      this.#logger.warn({ path, code, address }, 'handshake refused');
-      refuseHandshake(socket, status, { detail, code }, headers);
-      return;
-    }
-    if (this.#isClosing) {
-      refuseHandshake(socket, 503, { detail: 'The server is shutting down' });
+      const { code } = refusal;
+      if (code !== undefined) this.#logger.warn({ path, code, address }, 'handshake refused');
+      refuseHandshake(socket, refusal);
       return;
     }
     const client = guard.clientOf(request);
@@ -151,13 +147,13 @@ export class SocketServer {
     try {
       if (!sessionId) {
         const session = this.#sessions.open(client);
-        this.#sessions.attach(session.id);
+        this.#sessions.attach(session);
         return { session, owned: true };
       }
       const wasHere = this.#sessions.find(sessionId) !== undefined;
       const session = await this.#sessions.resume(sessionId);
       if (!session) throw missingSession(sessionId);
-      if (this.#sessions.attach(session.id)) return { session, owned: !wasHere };
+      if (this.#sessions.attach(session)) return { session, owned: !wasHere };
       const holder = this.#holders.get(sessionId);
       if (takeover && holder) {
         this.#holders.delete(sessionId);
@@ -198,7 +194,7 @@ export class SocketServer {
 
   /** Lets go of a session whose socket is gone: one that others know rests, one that is kept can be resumed. */
   #release({ session, owned }: Hold, forGood: boolean): void {
-    if (!owned) this.#sessions.detach(session.id);
+    if (!owned) this.#sessions.detach(session);
     else if (forGood) this.#sessions.close(session.id).catch(() => {});
     else void this.#sessions.release(session.id);
   }
@@ -233,14 +229,14 @@ export class SocketServer {
   }
 }
 
+type HandshakeRefusal = Readonly<{ status: number; detail: string }> &
+  Partial<Pick<Refusal, 'code' | 'headers'>>;
+const NO_SOCKET = { status: 403, detail: 'There is no WebSocket at this path' } as const;
+const CLOSING = { status: 503, detail: 'The server is shutting down' } as const;
+
 /** Answers a handshake as plain HTTP. */
-function refuseHandshake(
-  socket: Duplex,
-  status: number,
-  body: object,
-  headers: Readonly<Record<string, string>> = {},
-): void {
-  const text = JSON.stringify(body);
+function refuseHandshake(socket: Duplex, { status, detail, code, headers = {} }: HandshakeRefusal): void {
+  const text = JSON.stringify({ detail, code });
   const lines = [
     `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
     'connection: close',

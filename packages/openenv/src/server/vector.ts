@@ -89,64 +89,58 @@ type Reply = string | Uint8Array;
 /**
  * The vector extension on one socket: `vector_reset` makes and resets N environments, `vector_step` steps them all.
  * Every environment takes a slot of the server's sessions. They are not kept in a store.
+ * @param client digest of who is at the other end
  */
-export class VectorConversation {
-  readonly #parts: ServerParts;
-  readonly #client: string;
-  #opened: VectorEnvironments | null = null;
-
-  /** @param client digest of who is at the other end */
-  constructor(parts: ServerParts, client: string) {
-    this.#parts = parts;
-    this.#client = client;
-  }
+export function vectorConversation(
+  { definition, sessions, readAction, readResetOptions }: ServerParts,
+  client: string,
+) {
+  let opened: VectorEnvironments | null = null;
+  return { reset, step, stepBinary, close };
 
   /** Answers `vector_reset`. @throws EnvironmentError */
-  reset(data: JsonObject): Reply | Promise<Reply> {
+  function reset(data: JsonObject): Reply | Promise<Reply> {
     const { count, seed, options, format } = readInput(vectorOptions, data);
-    const { definition, sessions, readResetOptions } = this.#parts;
     const asked = seed === undefined ? options : { ...options, seed };
     const base = readAt(['options'], () => readResetOptions(asked));
     const layouts = format === 'float32' ? makeLayouts(definition) : null;
-    this.close();
+    close();
     const make = (lease: Lease) => {
       const instances: Environment[] = [];
       try {
-        while (instances.length < count) instances.push(createInstance(definition, this.#client));
+        while (instances.length < count) instances.push(createInstance(definition, client));
       } catch (error) {
         void closeAll(instances);
         throw error;
       }
-      return vectorEnvironments(
-        instances,
-        base,
-        { client: this.#client, watch: sessions.watch },
-        layouts,
-        lease,
-      );
+      return vectorEnvironments(instances, base, { client, watch: sessions.watch }, layouts, lease);
     };
-    this.#opened = sessions.hold(count, make, base);
-    return whenDone(this.#opened.reset(), (result) => {
+    opened = sessions.hold(count, make, base);
+    return whenDone(opened.reset(), (result) => {
       sessions.counts.resets += count;
       return vectorText(result, layouts);
     });
   }
 
   /** Answers `vector_step`. @throws EnvironmentError `VALIDATION_ERROR` */
-  step(data: JsonObject): Reply | Promise<Reply> {
-    const { size } = this.#required();
-    const { actions, ...extra } = data;
+  function step({ actions, ...extra }: JsonObject): Reply | Promise<Reply> {
+    const environments = required();
+    const { size } = environments;
     for (const key in extra) throw invalidInput('extra_forbidden', [key], 'Extra inputs are not permitted');
     if (!Array.isArray(actions) || actions.length !== size) {
       throw invalidInput('list_type', ['actions'], `Input should be a list of ${size} actions`);
     }
-    const answer = (result: VectorStep) => vectorText(result, null);
-    return this.#play((index) => actions[index], answer);
+    return play(
+      environments,
+      (index) => actions[index],
+      (result) => vectorText(result, null),
+    );
   }
 
   /** Answers a binary frame: the actions of all environments as rows of float32. @throws EnvironmentError `VALIDATION_ERROR` */
-  stepBinary(frame: Uint8Array): Reply | Promise<Reply> {
-    const { size, layouts } = this.#required();
+  function stepBinary(frame: Uint8Array): Reply | Promise<Reply> {
+    const environments = required();
+    const { size, layouts } = environments;
     if (!layouts) {
       const problem = "Binary frames need a vector_reset with the format 'float32'";
       throw invalidInput('value_error', [], problem);
@@ -160,23 +154,29 @@ export class VectorConversation {
     // Copied: a frame need not begin at a multiple of four bytes in its buffer, as a Float32Array must.
     const rows = new Float32Array(new Uint8Array(frame).buffer);
     const actionOf = (index: number) => readRow(action, rows, index * action.length);
-    return this.#play(actionOf, (result) => vectorBytes(result, observation));
+    return play(environments, actionOf, (result) => vectorBytes(result, observation));
   }
 
   /** Frees the environments and their slots. */
-  close(): void {
-    void this.#opened?.close();
-    this.#opened = null;
+  function close(): void {
+    void opened?.close();
+    opened = null;
   }
 
-  #required(): VectorEnvironments {
-    if (this.#opened) return this.#opened;
-    throw invalidInput('value_error', [], 'There are no environments yet; send vector_reset first');
+  function required(): VectorEnvironments {
+    if (opened) return opened;
+    throw invalidInput(
+      'value_error',
+      [],
+      'There are no environments yet; send vector_reset first, in a text frame',
+    );
   }
 
-  #play(actionOf: (index: number) => unknown, toReply: (result: VectorStep) => Reply) {
-    const environments = this.#required();
-    const { readAction, sessions } = this.#parts;
+  function play(
+    environments: VectorEnvironments,
+    actionOf: (index: number) => unknown,
+    toReply: (result: VectorStep) => Reply,
+  ) {
     // All actions are read before the first is played, so that a mistake in one changes nothing.
     const actions = Array.from({ length: environments.size }, (_, index) =>
       environments.awaitsReset(index) ? null : readAt(['actions', index], () => readAction(actionOf(index))),
@@ -184,15 +184,15 @@ export class VectorConversation {
     try {
       const result = environments.step(actions);
       sessions.counts.steps += environments.size;
-      return whenDone(result, toReply, (error) => this.#abandon(error));
+      return whenDone(result, toReply, abandon);
     } catch (error) {
-      return this.#abandon(error);
+      return abandon(error);
     }
   }
 
   /** Some environments have stepped and some have not: they cannot go on together. */
-  #abandon(error: unknown): never {
-    this.close();
+  function abandon(error: unknown): never {
+    close();
     throw error;
   }
 }

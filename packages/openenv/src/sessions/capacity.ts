@@ -33,7 +33,7 @@ export class Lease {
 
   /** Gives the slots and the size back. */
   release(): void {
-    this.#capacity.giveBack(this);
+    this.#capacity.set(this, 0, 0);
   }
 }
 
@@ -43,9 +43,7 @@ export class Capacity {
   readonly #definition: EnvironmentDefinition;
   readonly #resting: () => readonly Session[];
   readonly #evict: (session: Session) => void;
-  #slots = 0;
-  #size = 0;
-  #refusals = 0;
+  readonly #taken = { slots: 0, size: 0, refusals: 0 };
   #refusedAt = Number.NEGATIVE_INFINITY;
 
   /** @param resting the sessions that may be evicted, those used least recently first */
@@ -61,19 +59,9 @@ export class Capacity {
     this.#evict = evict;
   }
 
-  /** Slots that are taken. */
-  get slots(): number {
-    return this.#slots;
-  }
-
-  /** Size of all episodes together. */
-  get size(): number {
-    return this.#size;
-  }
-
-  /** Times that capacity was refused. */
-  get refusals(): number {
-    return this.#refusals;
+  /** Slots that are taken, the size of all episodes together, and how often capacity was refused. */
+  get taken(): Readonly<Record<'slots' | 'size' | 'refusals', number>> {
+    return this.#taken;
   }
 
   /** That capacity was refused lately, as a sentence; `null` when it was not. */
@@ -81,8 +69,9 @@ export class Capacity {
     const seconds = (performance.now() - this.#refusedAt) / 1000;
     if (seconds * 1000 > REFUSAL_MS) return null;
     const { maxSessions, maxTotalSize } = this.limits;
-    const size = `${Math.ceil(this.#size)}${Number.isFinite(maxTotalSize) ? ` of ${maxTotalSize}` : ''}`;
-    return `Capacity was refused ${seconds.toFixed(1)} s ago. Taken now: ${this.#slots} of ${maxSessions} sessions, with episodes of ${size} requests together.`;
+    const { slots } = this.#taken;
+    const size = `${Math.ceil(this.#taken.size)}${Number.isFinite(maxTotalSize) ? ` of ${maxTotalSize}` : ''}`;
+    return `Capacity was refused ${seconds.toFixed(1)} s ago. Taken now: ${slots} of ${maxSessions} sessions, with episodes of ${size} requests together.`;
   }
 
   /** Size of an episode. @throws EnvironmentError `EPISODE_TOO_LARGE` over the limit of one episode */
@@ -126,8 +115,9 @@ export class Capacity {
         `Expected at most ${maxTotalSize} requests in all episodes together, got ${slots} episodes of about ${size / slots}. Ask for fewer or smaller ones.`,
       );
     }
-    let slotsOver = this.#slots - lease.slots + slots - maxSessions;
-    let sizeOver = this.#size - lease.size + size - maxTotalSize;
+    const taken = this.#taken;
+    let slotsOver = taken.slots - lease.slots + slots - maxSessions;
+    let sizeOver = taken.size - lease.size + size - maxTotalSize;
     const isFull = () => slotsOver > 0 || sizeOver > 0;
     const leaving: Session[] = [];
     for (const session of isFull() ? this.#resting() : []) {
@@ -138,27 +128,23 @@ export class Capacity {
       sizeOver -= session.lease?.size ?? 0;
     }
     if (isFull()) {
-      this.#refusals++;
+      taken.refusals++;
       this.#refusedAt = performance.now();
-      const others = Math.ceil(this.#size - lease.size);
+      const others = Math.ceil(taken.size - lease.size);
       throw openEnvError('CAPACITY_REACHED', {
-        active_sessions: this.#slots,
+        active_sessions: taken.slots,
         max_sessions: maxSessions,
         ...(slotsOver <= 0 && { episodes: { others, asked: Math.ceil(size), most: maxTotalSize } }),
       });
     }
     for (const session of leaving) this.#evict(session);
-    this.#set(lease, slots, size);
+    this.set(lease, slots, size);
   }
 
-  giveBack(lease: Lease): void {
-    this.#set(lease, 0, 0);
-  }
-
-  #set(lease: Lease, slots: number, size: number): void {
-    this.#slots += slots - lease.slots;
-    this.#size += size - lease.size;
-    lease.slots = slots;
-    lease.size = size;
+  /** What a lease has from now on. */
+  set(lease: Lease, slots: number, size: number): void {
+    this.#taken.slots += slots - lease.slots;
+    this.#taken.size += size - lease.size;
+    Object.assign(lease, { slots, size });
   }
 }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it, type TestContext, test } from 'node:test';
 import { counterEnvironment } from '../fixtures/counter-environment.ts';
 import { readLimitedJson } from '../protocol/read-json.ts';
-import { readClientJson } from './client-json.ts';
+import { readClientJson } from './off-loop.ts';
 import { Session } from './session.ts';
 import { SessionRegistry, type SessionRegistryOptions } from './session-registry.ts';
 import type { SessionStore, StoredSession } from './session-store.ts';
@@ -48,16 +48,16 @@ describe('sessions that leave memory', () => {
   it('are not held by a socket, and none leaves when all are held', (t) => {
     const { sessions, open, isHere } = registry(t, { maxSessions: 2 });
     const all = [open(), open()];
-    assert.equal(sessions.attach(all[0].id), true);
-    assert.equal(sessions.attach(all[0].id), false);
+    assert.equal(sessions.attach(all[0]), true);
+    assert.equal(sessions.attach(all[0]), false);
     all.push(open());
     assert.deepEqual(isHere(all), [true, false, true]);
-    sessions.attach(all[2].id);
+    sessions.attach(all[2]);
     assert.throws(() => open(), {
       code: 'CAPACITY_REACHED',
       fields: { active_sessions: 2, max_sessions: 2 },
     });
-    sessions.detach(all[0].id);
+    sessions.detach(all[0]);
     all.push(open());
     assert.deepEqual(isHere(all), [false, false, true, true]);
   });
@@ -103,17 +103,17 @@ describe('sessions that leave memory', () => {
   it('have been closed while a socket held them', (t) => {
     const { sessions, open, isHere } = registry(t);
     const all = [open(), open()];
-    for (const { id } of all) sessions.attach(id);
-    sessions.closeOnDetach(all[0].id);
+    for (const session of all) sessions.attach(session);
+    all[0].closesOnDetach = true;
     assert.deepEqual(isHere(all), [true, true]);
-    for (const { id } of all) sessions.detach(id);
+    for (const session of all) sessions.detach(session);
     assert.deepEqual(isHere(all), [false, true]);
   });
 
   it('have rested for the whole idle time', async (t) => {
     const { sessions, open, isHere } = registry(t, { idleTimeoutMs: 1000 });
     const all = [open(), open(), open()];
-    sessions.attach(all[1].id);
+    sessions.attach(all[1]);
     const { lastUsedAt } = all[0];
     await sessions.releaseIdle(lastUsedAt + 999);
     assert.deepEqual(isHere(all), [true, true, true]);
@@ -141,14 +141,14 @@ describe('the sizes of episodes', () => {
     all.push(open(39));
     assert.deepEqual(isHere(all), [true, false, true, true]);
     assert.throws(() => all[0].reset({ seed: 101 }), { code: 'EPISODE_TOO_LARGE' });
-    assert.equal(sessions.capacity.size, 100);
+    assert.equal(sessions.capacity.taken.size, 100);
   });
 
   it('evict nobody in vain', (t) => {
     const { sessions, open, isHere } = registry(t, { maxSessions: 4, maxTotalSize: 100 }, sized);
     const held = sessions.open();
     held.reset({ seed: 60 });
-    sessions.attach(held.id);
+    sessions.attach(held);
     const resting = [open(), open()];
     assert.throws(() => sessions.hold(4, () => 0), { code: 'CAPACITY_REACHED', message: /: 3\/4 sessions/ });
     assert.throws(() => sessions.hold(1, () => 0, { seed: 41 }), {
@@ -156,7 +156,7 @@ describe('the sizes of episodes', () => {
       message: /: the other episodes in memory have 60 of at most 100 requests, and this would be 41 more/,
     });
     assert.deepEqual([isHere(resting), sessions.size], [[true, true], 3]);
-    assert.equal(sessions.capacity.refusals, 2);
+    assert.equal(sessions.capacity.taken.refusals, 2);
   });
 
   it('are limited one by one, and given back when a session or a reservation ends', async (t) => {
@@ -164,22 +164,22 @@ describe('the sizes of episodes', () => {
     const session = sessions.open();
     assert.throws(() => session.reset({ seed: 61 }), { code: 'EPISODE_TOO_LARGE' });
     session.reset({ seed: 60 });
-    sessions.attach(session.id);
+    sessions.attach(session);
     const hold = (slots: number, seed: number) => sessions.hold(slots, (lease) => lease, { seed });
     assert.throws(() => hold(3, 40), { code: 'EPISODE_TOO_LARGE' });
     assert.throws(() => hold(2, 30), { code: 'CAPACITY_REACHED' });
     const lease = hold(2, 20);
-    assert.deepEqual([sessions.size, sessions.capacity.size], [3, 100]);
+    assert.deepEqual([sessions.size, sessions.capacity.taken.size], [3, 100]);
     lease.release();
     lease.release();
-    assert.deepEqual([sessions.size, sessions.capacity.size], [1, 60]);
+    assert.deepEqual([sessions.size, sessions.capacity.taken.size], [1, 60]);
     await sessions.release(session.id);
     hold(2, 50).release();
     assert.throws(
       () => sessions.hold(2, () => assert.fail('no environment'), { seed: 50 }),
       /no environment/,
     );
-    assert.deepEqual([sessions.size, sessions.capacity.size], [0, 0]);
+    assert.deepEqual([sessions.size, sessions.capacity.taken.size], [0, 0]);
   });
 
   it('are given back when a kept session cannot be replayed, whose environment is closed', async (t) => {
@@ -197,7 +197,7 @@ describe('the sizes of episodes', () => {
     for (let tries = 0; tries < 9; tries++) {
       await assert.rejects(sessions.resume('kept'), { code: 'REPLAY_FAILED', message: /trace has changed/ });
     }
-    assert.deepEqual([sessions.size, sessions.capacity.size, closed.length], [0, 0, 9]);
+    assert.deepEqual([sessions.size, sessions.capacity.taken.size, closed.length], [0, 0, 9]);
   });
 
   it('do not count once a session has left whose reset was still waiting', async (t) => {
@@ -220,7 +220,7 @@ describe('the sizes of episodes', () => {
     const left = sessions.release(session.id);
     release();
     await Promise.all([step, waiting, left]);
-    assert.deepEqual([sessions.size, sessions.capacity.size], [0, 0]);
+    assert.deepEqual([sessions.size, sessions.capacity.taken.size], [0, 0]);
   });
 });
 

@@ -28,8 +28,6 @@ export class SessionRegistry {
   readonly #closeStore: () => Promise<void>;
   readonly #sessions = new Map<string, Session>();
   readonly #resuming = new Map<string, Promise<Session | undefined>>();
-  readonly #attached = new Set<string>();
-  readonly #closing = new Set<string>();
   readonly #closeListeners: ((session: Session) => void)[] = [];
   readonly #idleTimeoutMs: number | null;
   readonly #idleTimer: NodeJS.Timeout | undefined;
@@ -61,16 +59,14 @@ export class SessionRegistry {
       (session) => void this.release(session.id),
     );
     if (idleTimeoutMs !== null) {
-      this.#idleTimer = setInterval(
-        () => void this.releaseIdle(),
-        Math.min(Math.max(idleTimeoutMs / 4, 50), 60_000),
-      ).unref();
+      const everyMs = Math.min(Math.max(idleTimeoutMs / 4, 50), 60_000);
+      this.#idleTimer = setInterval(() => void this.releaseIdle(), everyMs).unref();
     }
   }
 
   /** Slots that are taken: sessions in memory, those that are being rebuilt, and environments of vectors. */
   get size(): number {
-    return this.capacity.slots;
+    return this.capacity.taken.slots;
   }
 
   /** True when sessions outlive their time in memory. */
@@ -131,27 +127,17 @@ export class SessionRegistry {
     });
   }
 
-  /** True when a socket holds the session. */
-  isAttached(id: string): boolean {
-    return this.#attached.has(id);
-  }
-
-  /** Lets a socket hold the session: it is neither evicted nor released for resting. False when one holds it already. */
-  attach(id: string): boolean {
-    if (!this.#sessions.has(id) || this.#attached.has(id)) return false;
-    this.#attached.add(id);
+  /** Lets a socket hold a session. False when one holds it already. */
+  attach(session: Session): boolean {
+    if (this.#sessions.get(session.id) !== session || session.isAttached) return false;
+    session.isAttached = true;
     return true;
   }
 
   /** The socket has let go of the session, which now rests, or closes if somebody has asked for that. */
-  detach(id: string): void {
-    this.#attached.delete(id);
-    if (this.#closing.has(id)) this.close(id).catch(() => {});
-  }
-
-  /** Closes an attached session as soon as its socket lets go of it. */
-  closeOnDetach(id: string): void {
-    this.#closing.add(id);
+  detach(session: Session): void {
+    session.isAttached = false;
+    if (session.closesOnDetach) this.close(session.id).catch(() => {});
   }
 
   /**
@@ -163,8 +149,6 @@ export class SessionRegistry {
     if (!session) return false;
     this.#sessions.delete(id);
     const closed = session.close().catch(() => {});
-    this.#attached.delete(id);
-    this.#closing.delete(id);
     for (const listener of this.#closeListeners) listener(session);
     await closed;
     return true;
@@ -233,25 +217,19 @@ export class SessionRegistry {
       this.#refuseForeign(id, stored);
     }
     try {
-      return await Session.restore(id, createInstance(this.#definition, stored.client), stored, {
-        lease,
-        ...this.#common,
-      });
+      const environment = createInstance(this.#definition, stored.client);
+      return await Session.restore(id, environment, stored, { lease, ...this.#common });
     } catch (error) {
       if (['FACTORY_ERROR', 'CAPACITY_REACHED'].includes(errorCode(error))) throw error;
-      throw openEnvError(
-        'REPLAY_FAILED',
-        { id, problem: `could not be replayed: ${(error as Error).message}` },
-        { cause: error },
-      );
+      const problem = `could not be replayed: ${(error as Error).message}`;
+      throw openEnvError('REPLAY_FAILED', { id, problem }, { cause: error });
     }
   }
 
   #refuseForeign(id: string, { environment }: StoredSession): never {
-    throw openEnvError('REPLAY_FAILED', {
-      id,
-      problem: `was played on ${environment.id} ${environment.version}; this server has ${this.#definition.id} ${this.#definition.version}.`,
-    });
+    const here = `${this.#definition.id} ${this.#definition.version}`;
+    const problem = `was played on ${environment.id} ${environment.version}; this server has ${here}.`;
+    throw openEnvError('REPLAY_FAILED', { id, problem });
   }
 
   #fresh(id: string, client: string | undefined, lease: Lease): Session {
@@ -274,10 +252,7 @@ export class SessionRegistry {
   /** Sessions that no socket holds and that do nothing: those without an episode first, then those used least recently. */
   #resting(): Session[] {
     return [...this.#sessions.values()]
-      .filter((session) => !this.#attached.has(session.id) && !session.busy)
-      .sort(
-        (one, other) =>
-          Number(one.record !== null) - Number(other.record !== null) || one.lastUsedAt - other.lastUsedAt,
-      );
+      .filter((session) => !session.isAttached && !session.busy)
+      .sort((a, b) => Number(a.record !== null) - Number(b.record !== null) || a.lastUsedAt - b.lastUsedAt);
   }
 }

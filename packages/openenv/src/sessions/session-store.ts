@@ -1,9 +1,9 @@
 import { hash } from 'node:crypto';
 import type { EnvironmentError, ResetOptions } from '../protocol/definition.ts';
 import { openEnvError } from '../protocol/errors.ts';
-import { writeReset } from './client-json.ts';
 import { type EnvironmentName, stepDigest } from './journal-digest.ts';
 import { readEntry } from './long-json.ts';
+import { writeReset } from './off-loop.ts';
 import type { WrittenReset } from './off-loop-thread.ts';
 
 /** Log of a server. A pino logger is one. */

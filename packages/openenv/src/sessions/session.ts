@@ -12,7 +12,7 @@ import { openEnvError } from '../protocol/errors.ts';
 import type { StateBody } from '../protocol/messages.ts';
 import type { Lease } from './capacity.ts';
 import type { Logger, SessionJournal, StoredSession } from './session-store.ts';
-import { DurationMeter, nextTurn, Turn } from './turns.ts';
+import { DurationMeter, nextTurn, Turn, whenDone } from './turns.ts';
 
 /** An operation that takes longer than this does not keep its environment from being closed, ms. */
 const CLOSE_TIMEOUT_MS = 2000;
@@ -61,6 +61,10 @@ export type Result = StepResult | Promise<StepResult>;
 export class Session {
   readonly id: string;
   readonly environment: Environment;
+  /** True while a socket holds the session: it is neither evicted nor released for resting. */
+  isAttached = false;
+  /** True when it is to be closed as soon as its socket lets go of it. */
+  closesOnDetach = false;
   /** Time of `performance.now()`, which jumps of the clock leave alone; the least recently used session is evicted first, ms. */
   lastUsedAt = performance.now();
   readonly #options: SessionOptions;
@@ -182,19 +186,15 @@ export class Session {
     this.lease?.admit(options);
     const dealt = this.#options.dealEpisode?.(options) ?? options;
     const result = this.#resetDuration.time(() => this.#watch(() => this.environment.reset(dealt)));
-    return result instanceof Promise
-      ? result.then((late) => this.#started(dealt, options.episode_id, late))
-      : this.#started(dealt, options.episode_id, result);
-  }
-
-  #started(options: ResetOptions, episodeId: string | undefined, result: StepResult): Result {
-    this.#counts.resets++;
-    this.#episodeId = episodeId ?? randomUUID();
-    this.#reset = options;
-    this.#actions = [];
-    this.#stepCount = 0;
-    this.#lastResult = result;
-    return this.#kept(this.#options.journal?.reset(this.#episodeId, options), result);
+    return whenDone(result, (started) => {
+      this.#counts.resets++;
+      this.#episodeId = options.episode_id ?? randomUUID();
+      this.#reset = dealt;
+      this.#actions = [];
+      this.#stepCount = 0;
+      this.#lastResult = started;
+      return this.#kept(this.#options.journal?.reset(this.#episodeId, dealt), started);
+    });
   }
 
   #play(action: unknown): Result {
@@ -209,9 +209,7 @@ export class Session {
       throw new EnvironmentError('EPISODE_OVER', 'The episode is over. Reset the session to start another.');
     }
     const result = this.#stepDuration.time(() => this.#watch(() => this.environment.step(action)));
-    return result instanceof Promise
-      ? result.then((late) => this.#played(action, late))
-      : this.#played(action, result);
+    return whenDone(result, (played) => this.#played(action, played));
   }
 
   #played(action: unknown, result: StepResult): Result {

@@ -110,9 +110,6 @@ export class SqliteFile<Name extends string> {
   readonly database: DatabaseSync;
   readonly statements: Readonly<Record<Name, StatementSync>>;
   readonly #lockTimeoutMs: number;
-  readonly #begin: StatementSync;
-  readonly #commit: StatementSync;
-  readonly #rollback: StatementSync;
 
   /** @param path a file, or `:memory:` @throws the database's error when it cannot be opened */
   constructor(path: string, tables: StoredTables<Name>, options: SqliteFileOptions = {}) {
@@ -129,9 +126,6 @@ export class SqliteFile<Name extends string> {
         database.prepare(text),
       ]);
       this.statements = Object.fromEntries(prepared);
-      this.#begin = database.prepare('BEGIN IMMEDIATE');
-      this.#commit = database.prepare('COMMIT');
-      this.#rollback = database.prepare('ROLLBACK');
     } catch (error) {
       database.close();
       throw error;
@@ -140,13 +134,13 @@ export class SqliteFile<Name extends string> {
   }
 
   transact<T>(transaction: () => T): T {
-    this.#begin.run();
+    this.database.exec('BEGIN IMMEDIATE');
     try {
       const value = transaction();
-      this.#commit.run();
+      this.database.exec('COMMIT');
       return value;
     } catch (error) {
-      if (this.database.isTransaction) this.#rollback.run();
+      if (this.database.isTransaction) this.database.exec('ROLLBACK');
       throw error;
     }
   }

@@ -196,7 +196,7 @@ class SqliteSessionStore implements SessionStore {
   #allowance = 0;
   /** Pages in the log since the last checkpoint, about. */
   #loggedPages = 0;
-  #checkpointed: Promise<void> | undefined;
+  #checkpointed: Promise<unknown> | undefined;
   #isClosed = false;
 
   constructor(path: string, options: SqliteSessionStoreOptions) {
@@ -236,7 +236,7 @@ class SqliteSessionStore implements SessionStore {
   }
 
   async take(id: string): Promise<StoredSession | undefined> {
-    await this.#written();
+    await this.#flushing;
     const { takeSession, readEntries } = this.#statements;
     return this.#retried('read', () => {
       try {
@@ -269,7 +269,7 @@ class SqliteSessionStore implements SessionStore {
 
   async close(): Promise<void> {
     clearInterval(this.#upkeepTimer);
-    await this.#written();
+    await this.#flushing;
     await this.#upkeep;
     await this.#checkpointed;
     if (this.#isClosed) return;
@@ -358,7 +358,7 @@ class SqliteSessionStore implements SessionStore {
     this.#loggedPages += ENTRY_PAGES + bytes / this.#pageBytes;
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     this.#entries.push({ isOneStatement, write, resolve, reject });
-    if (this.#entries.length === 1 && this.#flushing === null) setImmediate(() => void this.#flush());
+    this.#flushing ??= this.#writeWaiting();
     return promise;
   }
 
@@ -393,14 +393,9 @@ class SqliteSessionStore implements SessionStore {
     return storedSession({ environment, client, episodeId }, texts, damage, journal);
   }
 
-  /** Writes what there is to write: at once, unless another process holds the lock. */
-  #flush(): Promise<void> | null {
-    if (this.#entries.length > 0) this.#flushing ??= this.#writeWaiting();
-    return this.#flushing;
-  }
-
-  /** Writes the entries that wait, and those that come while another process holds the lock. */
+  /** Writes the entries of this turn of the event loop, and those that come while another process holds the lock. */
   async #writeWaiting(): Promise<void> {
+    await nextTurn();
     while (this.#entries.length > 0) await this.#settle(this.#entries.splice(0));
     // In the same breath as the last look at the entries, so that none can slip in between and wait for ever.
     this.#flushing = null;
@@ -408,9 +403,11 @@ class SqliteSessionStore implements SessionStore {
 
   /** Writes entries and settles their promises. */
   async #settle(entries: readonly Entry[]): Promise<void> {
+    const write = () => entries.map((entry) => entry.write());
+    const isOneStatement = entries.length === 1 && entries[0].isOneStatement;
     let outcomes: (Mark | Error)[];
     try {
-      outcomes = await this.#file.retried(() => this.#writeAll(entries));
+      outcomes = await this.#file.retried(() => (isOneStatement ? write() : this.#file.transact(write)));
     } catch (error) {
       if (entries.length > 1 && !isBusy(error)) {
         // One that fails takes no other with it.
@@ -430,12 +427,8 @@ class SqliteSessionStore implements SessionStore {
 
   #checkpoint(): void {
     this.#loggedPages = 0;
-    const done = thread.do({ kind: 'checkpoint', path: this.#path });
     // One that fails is made by the event loop later.
-    this.#checkpointed = done.then(
-      () => {},
-      () => {},
-    );
+    this.#checkpointed = thread.do({ kind: 'checkpoint', path: this.#path }).catch(() => {});
   }
 
   #acknowledge(entries: readonly Entry[], outcomes: readonly (Mark | Error)[]): void {
@@ -449,23 +442,10 @@ class SqliteSessionStore implements SessionStore {
     this.#monitor.refused(entries.length - marks.length);
     for (const [index, entry] of entries.entries()) {
       const outcome = outcomes[index];
-      if (!(outcome instanceof Error)) {
-        entry.resolve();
-        continue;
-      }
       if (errorCode(outcome) === 'STORE_QUOTA') this.#monitor.overQuota();
-      entry.reject(outcome);
+      if (outcome instanceof Error) entry.reject(outcome);
+      else entry.resolve();
     }
-  }
-
-  #writeAll(entries: readonly Entry[]): (Mark | Error)[] {
-    const write = () => entries.map((entry) => entry.write());
-    return entries.length === 1 && entries[0].isOneStatement ? write() : this.#file.transact(write);
-  }
-
-  /** Resolves when everything noted so far is written. */
-  async #written(): Promise<void> {
-    if (this.#flushing !== null || this.#entries.length > 0) await this.#flush();
   }
 
   async #retried<T>(done: 'read' | 'saved', run: () => T): Promise<T> {
@@ -519,14 +499,13 @@ class SqliteSessionStore implements SessionStore {
   #deleteOfLargestClient(): number {
     const before = this.#now - this.#options.restMs;
     const client = this.#statements.largestClient.get(before) as { id: string } | undefined;
-    return client
-      ? Number(this.#statements.deleteOfClient.run(client.id, before, '', PRUNED_AT_ONCE).changes)
-      : 0;
+    if (client === undefined) return 0;
+    return Number(this.#statements.deleteOfClient.run(client.id, before, '', PRUNED_AT_ONCE).changes);
   }
 
   /** Pages of the file, and those of them that are free. */
-  #pages(): { readonly pages: number; readonly free: number } {
-    return this.#statements.pages.get() as { pages: number; free: number };
+  #pages() {
+    return this.#statements.pages.get() as { readonly pages: number; readonly free: number };
   }
 }
 

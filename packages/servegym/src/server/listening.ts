@@ -20,7 +20,7 @@ export function listenError(error: NodeJS.ErrnoException, port: number, host: st
 export async function listen(servers: readonly OpenEnvServer[], address: { port: number; host: string }) {
   try {
     const listening = await servers[0].listen(address);
-    const held = ({ sessions }: OpenEnvServer) => [...sessions].filter(({ id }) => sessions.isAttached(id));
+    const held = ({ sessions }: OpenEnvServer) => [...sessions].filter((session) => session.isAttached);
     /** Sessions that a socket holds now. */
     const heldSessions = () => servers.flatMap(held).length;
     return { ...listening, heldSessions };
