@@ -75,16 +75,15 @@ const SQL = {
   submissions: 'SELECT number, name, admission, actions, digest FROM submission ORDER BY number',
   episodesOf:
     'SELECT key, episode, session, done FROM episode WHERE submission = ? AND task = ? ORDER BY episode',
-  deal: 'INSERT INTO episode (submission, task, episode, opened_at) VALUES (?, ?, ?, ?)',
-  redeal: 'UPDATE episode SET opened_at = ? WHERE key = ?',
+  deal: `INSERT INTO episode (submission, task, episode, opened_at) VALUES (?, ?, ?, ?)
+       ON CONFLICT (submission, task, episode) DO UPDATE SET opened_at = excluded.opened_at RETURNING key`,
   answer: `UPDATE episode SET session = ?, client = ?, episode_id = ?,
          turn = (SELECT coalesce(max(turn), 0) + 1 FROM episode)
        WHERE submission = ? AND task = ? AND episode = ? RETURNING key`,
   finish: 'UPDATE episode SET done = 1 WHERE submission = ? AND task = ? AND episode = ?',
   ofSession: 'SELECT * FROM episode WHERE session = ? ORDER BY turn DESC LIMIT 1',
-  openedAt: 'SELECT opened_at FROM episode WHERE key = ?',
-  playing: `SELECT number, task, episode, actions, digest FROM episode JOIN submission ON number = submission
-       WHERE key = ?`,
+  playing: `SELECT number, task, episode, opened_at, actions, digest
+       FROM episode JOIN submission ON number = submission WHERE key = ?`,
   saveAction: 'INSERT INTO action (episode, step, text, number) VALUES (?, ?, ?, ?)',
   saveDigest: 'UPDATE submission SET actions = ?, digest = ? WHERE number = ?',
   order: `SELECT task, episode.episode FROM action JOIN episode ON key = action.episode
@@ -265,20 +264,15 @@ export class SeasonLedger {
     const dealt = this.#dealtOf(submission, taskId);
     // One that a process dealt and could not answer before it was killed was seen by nobody.
     const unseen = dealt.find(({ key, session }) => session === null && !this.#dealt.has(key));
-    if (unseen !== undefined) {
-      this.#statements.redeal.run(this.#now(), unseen.key);
-      this.#dealt.add(unseen.key);
-      return { task_id: taskId, submission, episode: unseen.episode };
-    }
-    const episode = dealt.length;
+    const { episode } = unseen ?? { episode: dealt.length };
     if (episode >= episodes) {
       throw new EnvironmentError(
         'NO_EPISODES_LEFT',
         `Expected at most ${episodes} episodes of ${taskId}, got a reset after the last of them. Each counts, whether it was played to its end or not.`,
       );
     }
-    const { lastInsertRowid } = this.#statements.deal.run(submission, String(taskId), episode, this.#now());
-    this.#dealt.add(Number(lastInsertRowid));
+    const row = this.#statements.deal.get(submission, String(taskId), episode, this.#now());
+    this.#dealt.add((row as { key: number }).key);
     return { task_id: taskId, submission, episode };
   }
 
@@ -329,9 +323,8 @@ export class SeasonLedger {
     return task_ids.flatMap((taskId) => {
       const dealt = this.#dealtOf(submission, taskId);
       return Array.from({ length: episodes }, (_, episode) => {
-        const row = dealt.find((each) => each.episode === episode);
-        const actions = row === undefined ? [] : this.#actionsOf(row.key).map((text) => JSON.parse(text));
-        return { submission, taskId, episode, actions };
+        const actions = episode in dealt ? this.#actionsOf(dealt[episode].key) : [];
+        return { submission, taskId, episode, actions: actions.map((text) => JSON.parse(text)) };
       });
     });
   }
@@ -363,7 +356,6 @@ export class SeasonLedger {
       },
       step: async (index, action) => {
         this.#requireOpen();
-        this.#requireInTime(key!);
         this.#file.transact(() => this.#saveAction(key!, index, JSON.stringify(action)));
       },
       isOwned: async () => true,
@@ -372,7 +364,15 @@ export class SeasonLedger {
 
   #saveAction(key: number, index: number, text: string): void {
     const { playing, saveAction, saveDigest } = this.#statements;
-    const { number, task, episode, actions, digest } = playing.get(key) as unknown as Submission & EpisodeRow;
+    const row = playing.get(key) as unknown as Submission & EpisodeRow;
+    const { number, task, episode, opened_at, actions, digest } = row;
+    const { minutes } = this.rules;
+    if (this.#now() - opened_at > minutes * 60_000) {
+      throw new EnvironmentError(
+        'EPISODE_EXPIRED',
+        `Expected the last action within ${minutes} minutes of the reset. The episode counts as far as it was played; reset to play the next.`,
+      );
+    }
     saveAction.run(key, index, text, actions + 1);
     saveDigest.run(actions + 1, actionDigest(digest, task, episode, text), number);
   }
@@ -411,16 +411,6 @@ export class SeasonLedger {
   #requireOpen(): void {
     if (!this.isClosed) return;
     throw new EnvironmentError('SEASON_CLOSED', 'The season is closed. Its results file has every episode.');
-  }
-
-  #requireInTime(key: number): void {
-    const { minutes } = this.rules;
-    const { opened_at } = this.#statements.openedAt.get(key) as { opened_at: number };
-    if (this.#now() - opened_at <= minutes * 60_000) return;
-    throw new EnvironmentError(
-      'EPISODE_EXPIRED',
-      `Expected the last action within ${minutes} minutes of the reset. The episode counts as far as it was played; reset to play the next.`,
-    );
   }
 }
 

@@ -116,16 +116,9 @@ export async function closeSeason(
   for (const [index, { submission, taskId, episode, record }] of played.entries()) {
     const ofEpisode = anchors[index] ?? null;
     const { digest, done } = await replayRecord(definition, record);
-    submissions[submission - 1].episodes.push({
-      task_id: taskId,
-      episode,
-      seed: record.reset.seed!,
-      actions: [...record.actions],
-      digest,
-      done,
-      ...(await scoring.judge(record, ofEpisode)),
-      anchors: ofEpisode,
-    });
+    const about = { task_id: taskId, episode, seed: record.reset.seed!, actions: [...record.actions] };
+    const score = await scoring.judge(record, ofEpisode);
+    submissions[submission - 1].episodes.push({ ...about, digest, done, ...score, anchors: ofEpisode });
   }
   return { format: RESULTS_FORMAT, season: rules, secret, submissions };
 }

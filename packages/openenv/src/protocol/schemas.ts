@@ -112,16 +112,16 @@ export function invalidInput(
   input: unknown = null,
   ctx?: ValidationIssue['ctx'],
 ): EnvironmentError {
-  return openEnvError('VALIDATION_ERROR', {
-    issues: [{ type, loc, msg, input: excerpt(input), ...(ctx && { ctx }) }],
-  });
+  return openEnvError('VALIDATION_ERROR', { issues: [issueOf({ type, msg, ctx }, loc, input)] });
 }
 
 /** Reads an input by a schema. @throws EnvironmentError `VALIDATION_ERROR` naming each place, with `path` at its head */
 export function readInput<T>(schema: z.ZodType<T>, input: unknown, ...path: (string | number)[]): T {
   const reading = schema.safeParse(input, MARKED);
   if (reading.success) return reading.data;
-  throw invalidAt(path, issuesOf(reading.error, input));
+  const issues: ValidationIssue[] = [];
+  for (const issue of issuesIn(reading.error.issues, input)) if (issues.push(issue) === MAX_ISSUES) break;
+  throw invalidAt(path, issues);
 }
 
 /** Reads a part of a larger input, in which it stands at `path`. @throws EnvironmentError with places in the larger one */
@@ -147,13 +147,6 @@ type ZodIssue = z.core.$ZodIssue;
 type Bounded = { readonly origin: string; readonly inclusive?: boolean };
 type Rule = Pick<ValidationIssue, 'type' | 'msg' | 'ctx'>;
 
-/** Issues of a value that a schema refuses, in pydantic's words. */
-function issuesOf({ issues }: z.ZodError, input: unknown): ValidationIssue[] {
-  const found: ValidationIssue[] = [];
-  collectIssues(issues, input, [], found);
-  return found;
-}
-
 const MARKED = { error: markIntegers };
 
 /** zod says of an integer that a number was expected; pydantic is more exact. */
@@ -164,34 +157,34 @@ function markIntegers({ code, inst }: z.core.$ZodRawIssue): string | undefined {
   return code === 'invalid_type' && format?.endsWith('int') ? INTEGER_EXPECTED : undefined;
 }
 
-function collectIssues(
+/** Issues of a value that a schema refuses, in pydantic's words. */
+function* issuesIn(
   issues: readonly ZodIssue[],
   input: unknown,
-  above: readonly (string | number)[],
-  found: ValidationIssue[],
-): void {
+  above: ValidationIssue['loc'] = [],
+): Generator<ValidationIssue> {
   for (const issue of issues) {
-    if (found.length >= MAX_ISSUES) return;
     const loc = [...above, ...issue.path.map((key) => (typeof key === 'number' ? key : String(key)))];
     const { value, parent } = valueAt(input, loc);
     if (issue.code === 'unrecognized_keys') {
-      for (const key of issue.keys.slice(0, MAX_ISSUES - found.length)) {
-        found.push({
-          type: 'extra_forbidden',
-          loc: [...loc, key],
-          msg: 'Extra inputs are not permitted',
-          input: excerpt((value as Record<string, unknown> | undefined)?.[key]),
-        });
-      }
+      const fields = value as Record<string, unknown> | undefined;
+      for (const key of issue.keys) yield issueOf(EXTRA, [...loc, key], fields?.[key]);
     } else if (issue.code === 'invalid_union' && issue.errors.length > 0) {
-      for (const branch of issue.errors) collectIssues(branch, input, loc, found);
+      for (const branch of issue.errors) yield* issuesIn(branch, input, loc);
     } else if (value === undefined && issue.code !== 'custom') {
-      found.push({ type: 'missing', loc, msg: 'Field required', input: excerpt(parent) });
+      yield issueOf(MISSING, loc, parent);
     } else {
-      const { type, msg, ctx } = ruleOf(issue, value);
-      found.push({ type, loc, msg, input: excerpt(value), ...(ctx && { ctx }) });
+      yield issueOf(ruleOf(issue, value), loc, value);
     }
   }
+}
+
+const EXTRA: Rule = { type: 'extra_forbidden', msg: 'Extra inputs are not permitted' };
+const MISSING: Rule = { type: 'missing', msg: 'Field required' };
+
+/** A long `input` is cut. */
+function issueOf({ type, msg, ctx }: Rule, loc: ValidationIssue['loc'], input: unknown): ValidationIssue {
+  return { type, loc, msg, input: excerpt(input), ...(ctx && { ctx }) };
 }
 
 function ruleOf(issue: ZodIssue, value: unknown): Rule {
@@ -203,9 +196,8 @@ function ruleOf(issue: ZodIssue, value: unknown): Rule {
     case 'too_big':
       return beyond('most', issue, Number(issue.maximum), value);
     case 'not_multiple_of': {
-      const { divisor } = issue;
-      const msg = `Input should be a multiple of ${divisor}`;
-      return { type: 'multiple_of', msg, ctx: { multiple_of: divisor } };
+      const msg = `Input should be a multiple of ${issue.divisor}`;
+      return { type: 'multiple_of', msg, ctx: { multiple_of: issue.divisor } };
     }
     case 'invalid_value': {
       const expected = alternatives(issue.values);
@@ -214,11 +206,8 @@ function ruleOf(issue: ZodIssue, value: unknown): Rule {
     case 'invalid_format': {
       const { pattern } = issue;
       if (pattern === undefined) return { type: 'value_error', msg: `Value error, ${issue.message}` };
-      return {
-        type: 'string_pattern_mismatch',
-        msg: `String should match pattern '${pattern}'`,
-        ctx: { pattern },
-      };
+      const msg = `String should match pattern '${pattern}'`;
+      return { type: 'string_pattern_mismatch', msg, ctx: { pattern } };
     }
     case 'invalid_union':
       return { type: 'union_tag_invalid', msg: issue.message };
@@ -305,9 +294,6 @@ export function excerpt(value: unknown): unknown {
     return `${value.slice(0, MAX_STRING_LENGTH)}… (${value.length} characters)`;
   }
   if (typeof value === 'number' && !Number.isFinite(value)) return String(value);
-  return isLongerThan(value, MAX_ECHO_LENGTH) ? `(too long to repeat: ${kindOf(value)})` : value;
-}
-
-function kindOf(value: unknown): string {
-  return Array.isArray(value) ? `a list of ${value.length}` : 'an object';
+  if (!isLongerThan(value, MAX_ECHO_LENGTH)) return value;
+  return `(too long to repeat: ${Array.isArray(value) ? `a list of ${value.length}` : 'an object'})`;
 }

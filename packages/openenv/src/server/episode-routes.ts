@@ -102,10 +102,8 @@ export function mountEpisodeRoutes(server: OpenEnvServer): void {
         return {
           session_id: session.id,
           environment: { id: definition.id, version: definition.version },
-          digest,
+          ...{ digest, done, windows },
           verified: file.digest ? file.digest === digest : null,
-          done,
-          windows,
         };
       } catch (error) {
         await sessions.close(session.id);
@@ -126,59 +124,46 @@ const LOG_LISTS = ['steps', 'episode_log', 'log', 'actions'] as const;
  */
 function readEpisodeLog(
   log: readonly unknown[] | JsonObject,
-  request: JsonObject,
+  { episode_log, session_id, ...options }: JsonObject,
   isOption: (key: string) => boolean,
 ) {
-  const outer = Array.isArray(log) ? {} : (log as JsonObject);
-  const key = Array.isArray(log) ? undefined : LOG_LISTS.find((name) => Array.isArray(outer[name]));
-  const entries = (Array.isArray(log) ? log : outer[key!]) as readonly unknown[];
-  const place: (string | number)[] = ['body', 'episode_log', ...(key === undefined ? [] : [key])];
-  const { episode_log, session_id, ...options } = request;
+  const outer = isJsonObject(log) ? log : {};
+  const key = LOG_LISTS.find((name) => Array.isArray(outer[name]));
+  const entries = (key === undefined ? log : outer[key]) as readonly unknown[];
+  const place = ['body', 'episode_log', ...(key === undefined ? [] : [key])];
   const { reset = {} } = outer;
   if (!isJsonObject(reset)) {
-    const place = ['body', 'episode_log', 'reset'];
-    throw invalidInput('dict_type', place, 'Input should be a valid dictionary', reset);
+    const loc = ['body', 'episode_log', 'reset'];
+    throw invalidInput('dict_type', loc, 'Input should be a valid dictionary', reset);
   }
+  const own = Object.entries({ ...outer, ...reset }).filter(([key]) => isOption(key));
+  const actions = entries.map((entry, index) => {
+    const wrapped = isJsonObject(entry) && 'action' in entry;
+    return { action: wrapped ? entry.action : entry, loc: [...place, index, ...(wrapped ? ['action'] : [])] };
+  });
+  const isReset = (entry: unknown) => isJsonObject(entry) && entry.action === null;
   return {
-    reset: {
-      ...options,
-      ...Object.fromEntries(
-        [...Object.entries(outer), ...Object.entries(reset)].filter(([key]) => isOption(key)),
-      ),
-    },
-    actions: entries.flatMap((entry, index) => {
-      const wrapped = isJsonObject(entry) && 'action' in entry;
-      if (wrapped && entry.action === null) return [];
-      return [
-        wrapped
-          ? { action: entry.action, loc: [...place, index, 'action'] }
-          : { action: entry, loc: [...place, index] },
-      ];
-    }),
+    reset: { ...options, ...Object.fromEntries(own) },
+    actions: actions.filter((_, index) => !isReset(entries[index])),
   };
-}
-
-/** The session that a log may be of. */
-interface SessionOfLog {
-  /** Options of its reset. */
-  readonly reset: ResetOptions;
-  /** True when the request names it; otherwise it is the caller's latest. */
-  readonly isNamed: boolean;
 }
 
 /**
  * The options of the reset that a log was played after. What the request does not give is as in the session, where its
  * task is the same; the caller's latest session is passed over also where the request gives another seed.
+ * @param played options of the reset of the session that the log may be of, and whether the request names it
  * @throws EnvironmentError `SEED_REQUIRED` when neither tells the seed and the schema has no default
  */
-function loggedOptions({ options, given }: GivenOptions, session?: SessionOfLog): ResetOptions {
+function loggedOptions(
+  { options, given }: GivenOptions,
+  played: ResetOptions | undefined,
+  isNamed: boolean,
+): ResetOptions {
   const differs = (option: string) =>
-    given.has(option) && !isDeepStrictEqual(options[option], session?.reset[option]);
-  const isOfSession = session && !differs('task_id') && (session.isNamed || !differs('seed'));
+    given.has(option) && !isDeepStrictEqual(options[option], played?.[option]);
+  const isOfSession = played && !differs('task_id') && (isNamed || !differs('seed'));
   const told = Object.fromEntries(Object.entries(options).filter(([option]) => given.has(option)));
-  const { episode_id, seed, ...chosen } = isOfSession
-    ? { ...options, ...session.reset, ...told }
-    : { ...options };
+  const { episode_id, seed, ...chosen } = isOfSession ? { ...options, ...played, ...told } : options;
   if (typeof seed === 'number') return { ...chosen, seed };
   throw new EnvironmentError(
     'SEED_REQUIRED',
@@ -215,17 +200,18 @@ export function mountGraderRoute(
     },
     async (context, { body }) => {
       const record = (await requestSessions.of(context, body.session_id))?.record;
-      if (body.episode_log !== undefined && body.episode_log !== null) {
-        const session = record && {
-          reset: record.reset,
-          isNamed: requestSessions.named(context, body.session_id) !== undefined,
-        };
-        const logged = recordOf(body.episode_log, body, session);
-        sessions.capacity.episodeSize(logged.reset);
-        return gradeRecord(definition, logged, requestSessions.caller(context));
+      const { episode_log: log, session_id, ...options } = body;
+      if (log !== undefined && log !== null) {
+        const episode = readEpisodeLog(log, body, isOption);
+        const place = isJsonObject(log) ? ['body', 'episode_log'] : ['body'];
+        const given = readAt(place, () => readOptions(episode.reset));
+        const isNamed = requestSessions.named(context, session_id) !== undefined;
+        const reset = loggedOptions(given, record?.reset, isNamed);
+        const actions = episode.actions.map(({ action, loc }) => readAt(loc, () => readAction(action)));
+        sessions.capacity.episodeSize(reset);
+        return gradeRecord(definition, { reset, actions }, requestSessions.caller(context));
       }
       // The record has its own options; those beside it are not needed, but they must be ones.
-      const { episode_log: _, session_id: __, ...options } = body;
       readAt(['body'], () => readOptions(options));
       if (!record) {
         throw new EnvironmentError(
@@ -236,21 +222,6 @@ export function mountGraderRoute(
       return gradeRecord(definition, record, requestSessions.caller(context));
     },
   );
-
-  function recordOf(
-    log: readonly unknown[] | JsonObject,
-    body: JsonObject,
-    session?: SessionOfLog | null,
-  ): EpisodeRecord {
-    const episode = readEpisodeLog(log, body, isOption);
-    const given = readAt(isJsonObject(log) ? ['body', 'episode_log'] : ['body'], () =>
-      readOptions(episode.reset),
-    );
-    return {
-      reset: loggedOptions(given, session ?? undefined),
-      actions: episode.actions.map(({ action, loc }) => readAt(loc, () => readAction(action))),
-    };
-  }
 }
 
 /** The forms of log that `readEpisodeLog` takes. */

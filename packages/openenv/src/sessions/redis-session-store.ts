@@ -244,10 +244,8 @@ function redisStore(redis: Redis, options: RedisSessionStoreOptions): SessionSto
       if (kept === null) return undefined;
       if (kept.length === 0) throw damaged(id, 'its reset is missing.');
       if (kept.length === 1) {
-        const remedy = 'Use the version of servegym that wrote it, or another --store';
-        throw storeError(
-          `The session has format ${kept[0]}, this version reads formats up to ${FORMAT}. ${remedy}.`,
-        );
+        const formats = `The session has format ${kept[0]}, this version reads formats up to ${FORMAT}`;
+        throw storeError(`${formats}. Use the version of servegym that wrote it, or another --store.`);
       }
       const [environmentId, version, episodeId, reset, client, , digest, actions] = kept;
       const environment = { id: environmentId, version };
@@ -262,11 +260,7 @@ function redisStore(redis: Redis, options: RedisSessionStoreOptions): SessionSto
     condition: () => ({ ...monitor.condition, bytes: null }),
     async close() {
       clearInterval(probeTimer);
-      try {
-        await redis.quit();
-      } catch {
-        redis.disconnect();
-      }
+      await redis.quit().catch(() => redis.disconnect());
     },
   };
 
@@ -287,17 +281,13 @@ function redisStore(redis: Redis, options: RedisSessionStoreOptions): SessionSto
 
   /** Runs a script that saves an entry. @throws EnvironmentError when it answers that the entry was not saved */
   async function save(script: Script, id: string, client: string, ...values: (string | number)[]) {
-    switch (await write(() => run(script, id, client, ...values, maxClientBytes, restMs))) {
-      case 'taken':
-        throw openEnvError('SESSION_TAKEN', { id });
-      case 'deleted':
-        throw openEnvError('SESSION_DELETED', { id });
-      case 'gap':
-        throw damaged(id, 'steps before this one are missing.');
-      case 'quota':
-        monitor.overQuota();
-        throw openEnvError('STORE_QUOTA', { bytes: maxClientBytes });
-    }
+    const answer = await write(() => run(script, id, client, ...values, maxClientBytes, restMs));
+    if (answer === 'saved') return;
+    if (answer === 'gap') throw damaged(id, 'steps before this one are missing.');
+    if (answer !== 'quota')
+      throw openEnvError(answer === 'taken' ? 'SESSION_TAKEN' : 'SESSION_DELETED', { id });
+    monitor.overQuota();
+    throw openEnvError('STORE_QUOTA', { bytes: maxClientBytes });
   }
 
   function damaged(id: string, damage: string): EnvironmentError {
@@ -327,11 +317,9 @@ function watchedCommands(redis: Redis, monitor: StoreMonitor, replicaMs: number)
     } catch (error) {
       const reason = `Redis: ${(error as Error).message}`;
       monitor.failed(1, reason);
-      // Redis refused it, or nobody knows: the answer was lost, or the command waits to be sent again.
-      const problem =
-        error instanceof ReplyError
-          ? `The session could not be saved: ${reason}.`
-          : `It is not known whether the session could be saved: ${reason}. Its state tells the last step that was.`;
+      if (error instanceof ReplyError) throw storeError(`The session could not be saved: ${reason}.`, error);
+      // The answer was lost, or the command waits to be sent again.
+      const problem = `It is not known whether the session could be saved: ${reason}. Its state tells the last step that was.`;
       throw storeError(problem, error);
     }
   }
@@ -381,9 +369,6 @@ function damageOf(id: string, kept: RedisSession): string | undefined {
   if (missing > 0) return `${missing} of its ${steps} steps are missing.`;
   if (missing !== 0) return `it has ${actions.length} steps, not ${steps || 'any'}.`;
   const [environment, version, episodeId, reset] = kept;
-  const expected = actions.reduce(
-    stepDigest,
-    resetDigest(id, { id: environment, version }, episodeId, reset),
-  );
-  return expected === digest ? undefined : 'its entries were changed.';
+  const first = resetDigest(id, { id: environment, version }, episodeId, reset);
+  return actions.reduce(stepDigest, first) === digest ? undefined : 'its entries were changed.';
 }

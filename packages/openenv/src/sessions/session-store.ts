@@ -4,7 +4,6 @@ import { openEnvError } from '../protocol/errors.ts';
 import { type EnvironmentName, stepDigest } from './journal-digest.ts';
 import { readEntry } from './long-json.ts';
 import { writeReset } from './off-loop.ts';
-import type { WrittenReset } from './off-loop-thread.ts';
 
 /** Log of a server. A pino logger is one. */
 export interface Logger {
@@ -101,13 +100,10 @@ export function chainedJournal(
 ): SessionJournal {
   let last = digest;
   return {
-    reset(episodeId, options) {
-      const write = ({ text, digest }: WrittenReset) => {
-        last = digest;
-        return writer.reset(episodeId, text, digest);
-      };
-      const written = writeReset(options, sessionId, environment, episodeId);
-      return written instanceof Promise ? written.then(write) : write(written);
+    async reset(episodeId, options) {
+      const { text, digest } = await writeReset(options, sessionId, environment, episodeId);
+      last = digest;
+      return writer.reset(episodeId, text, digest);
     },
     step(index, action) {
       const text = JSON.stringify(action);
@@ -163,9 +159,7 @@ const LOG_INTERVAL_MS = 10_000;
 /** Watches whether a store makes progress. */
 export class StoreMonitor {
   readonly #logger: Logger;
-  #failedWrites = 0;
-  #refusedWrites = 0;
-  #damagedSessions = 0;
+  readonly #counts = { failedWrites: 0, refusedWrites: 0, damagedSessions: 0 };
   #waiting = 0;
   #progressAt = 0;
   #failure: { readonly reason: string; readonly at: number; readonly entries: number } | null = null;
@@ -187,7 +181,7 @@ export class StoreMonitor {
     if (this.#failure === null) return;
     this.#failure = null;
     this.#loggedAt = Number.NEGATIVE_INFINITY;
-    this.#logger.warn({ failedWrites: this.#failedWrites }, 'sessions are written again');
+    this.#logger.warn({ failedWrites: this.#counts.failedWrites }, 'sessions are written again');
   }
 
   /** A read has succeeded, which ends the failure of a read, not that of a write: a full store can be read. */
@@ -199,12 +193,13 @@ export class StoreMonitor {
   failed(entries: number, reason: string): void {
     const now = performance.now();
     this.#waiting -= entries;
-    this.#failedWrites += entries;
+    this.#counts.failedWrites += entries;
     this.#progressAt = now;
     this.#failure = { reason, at: now, entries };
     if (now - this.#loggedAt < LOG_INTERVAL_MS) return;
     this.#loggedAt = now;
-    this.#logger.error({ failedWrites: this.#failedWrites, reason }, 'sessions cannot be written');
+    const { failedWrites } = this.#counts;
+    this.#logger.error({ failedWrites, reason }, 'sessions cannot be written');
   }
 
   /** So many entries were refused for a reason that is no failure of the store. */
@@ -215,21 +210,16 @@ export class StoreMonitor {
 
   /** An entry was over the quota of its client. */
   overQuota(): void {
-    this.#refusedWrites++;
+    this.#counts.refusedWrites++;
   }
 
   damaged(session: string, damage: string): void {
-    this.#damagedSessions++;
+    this.#counts.damagedSessions++;
     this.#logger.error({ session: sessionLabel(session), damage }, 'a session is damaged');
   }
 
   get condition(): Omit<StoreCondition, 'bytes'> {
-    return {
-      problem: this.#problem(),
-      failedWrites: this.#failedWrites,
-      refusedWrites: this.#refusedWrites,
-      damagedSessions: this.#damagedSessions,
-    };
+    return { problem: this.#problem(), ...this.#counts };
   }
 
   #problem(): string | null {

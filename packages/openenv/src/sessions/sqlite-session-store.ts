@@ -238,19 +238,18 @@ class SqliteSessionStore implements SessionStore {
   async take(id: string): Promise<StoredSession | undefined> {
     await this.#flushing;
     const { takeSession, readEntries } = this.#statements;
-    return this.#retried('read', () => {
-      try {
-        return this.#file.transact(() => {
-          const row = takeSession.get(this.#owner, this.#now, id) as SessionRow | undefined;
-          return row && this.#restore(id, row, readEntries.all(row.key) as unknown as EntryRow[]);
-        });
-      } catch (error) {
-        if (!isCorrupt(error)) throw error;
-        const { message } = error as Error;
+    const take = () => {
+      const row = takeSession.get(this.#owner, this.#now, id) as SessionRow | undefined;
+      return row && this.#restore(id, row, readEntries.all(row.key) as unknown as EntryRow[]);
+    };
+    return this.#file
+      .retried(() => this.#file.transact(take))
+      .catch((error: Error) => {
+        const { message } = error;
+        if (!isCorrupt(error)) throw sessionError('read', error);
         this.#monitor.damaged(id, message);
         throw openEnvError('SESSION_DAMAGED', { id, damage: `${message}.` }, { cause: error });
-      }
-    });
+      });
   }
 
   remove(id: string): Promise<void> {
@@ -448,13 +447,10 @@ class SqliteSessionStore implements SessionStore {
     }
   }
 
-  async #retried<T>(done: 'read' | 'saved', run: () => T): Promise<T> {
-    try {
-      return await this.#file.retried(run);
-    } catch (error) {
-      if (errorCode(error) === 'SESSION_DAMAGED') throw error;
+  #retried<T>(done: 'read' | 'saved', run: () => T): Promise<T> {
+    return this.#file.retried(run).catch((error) => {
       throw sessionError(done, error);
-    }
+    });
   }
 
   #startUpkeep(): void {
@@ -519,14 +515,12 @@ function damageOf(
   let digest = '';
   for (const [index, entry] of entries.entries()) {
     const step = index + RESET_STEP;
-    if (entry.step !== step)
-      return step === RESET_STEP ? 'its reset is missing.' : `step ${step} is missing.`;
+    const name = step === RESET_STEP ? 'its reset' : `step ${step}`;
+    if (entry.step !== step) return `${name} is missing.`;
+    const environment = { id: row.environment, version: row.version };
     digest =
-      step === RESET_STEP
-        ? resetDigest(id, { id: row.environment, version: row.version }, row.episode_id, entry.text)
-        : stepDigest(digest, entry.text);
-    if (digest !== entry.digest)
-      return step === RESET_STEP ? 'its reset was changed.' : `step ${step} was changed.`;
+      index > 0 ? stepDigest(digest, entry.text) : resetDigest(id, environment, row.episode_id, entry.text);
+    if (digest !== entry.digest) return `${name} was changed.`;
   }
   if (entries.length === 0) return 'its reset is missing.';
   const missing = acknowledged === undefined ? 0 : acknowledged - (row.number + entries.length - 1);
