@@ -40,7 +40,8 @@ describe('llmserve in real mode', () => {
   it('plays over the wire: knobs are set at the endpoint, and what it serves is measured', async () => {
     await server.said(/^Real mode: each step sends up to 20 requests to http/m);
     await using session = await connect<typeof llmserve>(server.url);
-    await session.reset({ task_id: 'static_workload', seed: 3 });
+    const { observation: first } = await session.reset({ task_id: 'static_workload', seed: 3 });
+    assert.equal(first.server.engines, 2);
     const { observation, reward, metadata } = await session.step(action);
     const report = metadata as {
       not_observed: string[];
@@ -95,7 +96,11 @@ describe('llmserve in real mode', () => {
       LLMSERVE_REAL_MAX_REQUESTS_PER_STEP: '3',
     });
     const session = await connect<typeof llmserve>(other.url);
-    await session.reset({ task_id: 'bursty_workload', seed: 1 });
+    const { observation: unprofiled } = await session.reset({ task_id: 'bursty_workload', seed: 1 });
+    const profile = 'l40s-48gb-llama-3-8b';
+    const { observation: profiled } = await session.reset({ task_id: 'bursty_workload', seed: 1, profile });
+    assert.deepEqual([unprofiled.server.engines, profiled.server.engines], [1, 1]);
+    assert.notEqual(unprofiled.server.kv_tokens, profiled.server.kv_tokens);
     const { metadata } = await session.step({ ...action, prefill_decode_split: true });
     const { applied, not_applied } = metadata as { applied: object; not_applied: Record<string, string> };
     assert.deepEqual(Object.keys(not_applied), ['prefill_decode_split']);

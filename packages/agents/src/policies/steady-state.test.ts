@@ -73,6 +73,25 @@ describe('the steady state', () => {
     assert.ok(most > 0.4);
   });
 
+  it('configures one engine for half the traffic as it does two for all of it', () => {
+    const task = steady(crowd!);
+    const profile = findProfile(task.profile);
+    const [one, two] = [playSteadyState(task, profile), playSteadyState(task, profile)];
+    const episode = new ServeEpisode(task, 5, { profile });
+    const shared = ['queue_depth', 'active_requests', 'throughput_tps', 'request_arrival_rate'] as const;
+    while (!episode.done) {
+      const observation = episode.observation();
+      const { action: previousAction, window: stepIndex } = episode;
+      // An odd request makes no half.
+      for (const figure of shared) observation[figure] = 2 * Math.floor(observation[figure] / 2);
+      const halves = Object.fromEntries(shared.map((figure) => [figure, observation[figure] / 2]));
+      const half = { ...observation, ...halves, server: { ...observation.server, engines: 1 } };
+      const action = two({ observation, previousAction, stepIndex });
+      assert.deepEqual(one({ observation: half, previousAction, stepIndex }), action);
+      episode.step(action);
+    }
+  });
+
   it('leaves what a task masks, and starts from its default', () => {
     const masked: ServeTask = { ...steady(crowd!), maskedKnobs: ['quantization_tier', 'kv_budget_fraction'] };
     const { quantization_tier, kv_budget_fraction } = settled(masked).action;

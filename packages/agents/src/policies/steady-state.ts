@@ -24,7 +24,6 @@ import { EpisodePolicy } from './catalogue.ts';
 type Tier = ServeAction['quantization_tier'];
 const TIERS = llmserve.bins.quantization_tier;
 const DEPTHS = [0, 1, 2, 3, 4, 5, 6] as const;
-const GPUS = llmserve.gpus;
 const GB_PER_GIB = 2 ** 30 / 1e9;
 
 /*
@@ -59,19 +58,21 @@ const NO_ROOM = 0.6;
 
 /** What is believed of the traffic. */
 interface Belief {
-  /** Arrivals a second on each GPU. */
+  /** Engines of the server. */
+  engines: number;
+  /** Arrivals a second on each engine. */
   rate: number;
   /** Mean tokens of prompts and answers. */
   prompt: number;
   answer: number;
   /** Measured over predicted time of prefill: less than 1 where prefixes are cached. */
   prefill: number;
-  /** Sequences that decode on each GPU now, and the time that they get a token in, ms; 0 where none do. */
+  /** Sequences that decode on each engine now, and the time that they get a token in, ms; 0 where none do. */
   running: number;
   tokenMs: number;
   /** Requests that waited or ran at the end of the last window. */
   requests: number;
-  /** Sum over the windows of arrivals over what each GPU could serve. */
+  /** Sum over the windows of arrivals over what each engine could serve. */
   loads: number;
   /** Windows that serving the backlog will take, over those left. */
   drain: number;
@@ -92,7 +93,7 @@ interface SteadyState {
   readonly load: number;
   /** Whether no pool helps any more. */
   readonly isLost: boolean;
-  /** Requests a second that each GPU can serve with a full pool. */
+  /** Requests a second that each engine can serve with a full pool. */
   readonly capacity: number;
 }
 
@@ -194,10 +195,10 @@ class Server {
       ? LOST_SEQUENCES * context * this.#kvGbPerToken
       : Math.min(this.poolGb(tier), Math.max(1, sequences) * context * this.#kvGbPerToken * spare(sequences));
     const figures = { tpotMs, ttftMs, served, poolGb, load, isLost, capacity };
-    return { ...figures, reward: this.#reward(tier, depth, figures, GPUS * offered * served, kinds) };
+    return { ...figures, reward: this.#reward(tier, depth, figures, offered * served, kinds) };
   }
 
-  /** @param emitted tokens a second of all GPUs */
+  /** @param emitted tokens a second of each engine */
   #reward(
     tier: Tier,
     depth: number,
@@ -217,7 +218,7 @@ class Server {
       attained += share * likelihood(tpot / tpotMs, SPREAD.tpot) * likelihood(ttft / ttftMs, SPREAD.ttft);
     }
     const draftGb = depth > 0 ? (speculation?.draftGiB ?? 0) * GB_PER_GIB : 0;
-    const usd = (GPUS * gpu.count * gpu.usdPerHour) / 3600 / (emitted / 1000);
+    const usd = (gpu.count * gpu.usdPerHour) / 3600 / (emitted / 1000);
     return (
       reward.throughput * served +
       (reward.slo * attained) / judged -
@@ -274,7 +275,7 @@ export class SteadyAdvisor {
   /** Description that the server was last compared with. */
   #described: ServeObservation['server'] | undefined;
   #belief: Belief = {
-    ...{ rate: 0, prompt: 0, answer: FIRST_ANSWER, prefill: 1, running: 0, tokenMs: 0 },
+    ...{ engines: 1, rate: 0, prompt: 0, answer: FIRST_ANSWER, prefill: 1, running: 0, tokenMs: 0 },
     ...{ requests: 0, loads: 0, drain: 0 },
   };
   #windows: Served[] = [];
@@ -309,6 +310,7 @@ export class SteadyAdvisor {
     const belief = this.#belief;
     const { task, profile } = server;
     const { quantization_tier: current } = inForce;
+    belief.engines = seen.server.engines;
     if (stepIndex > 0) watch(server, belief, this.#windows, seen, current);
     const priced = task.phases.filter(
       ({ qualityValue }) => Math.abs(qualityValue - seen.quality_value) < 1e-9,
@@ -391,9 +393,9 @@ function drainWindows(
   { windowSeconds, windows }: ServeTask,
 ): number {
   // Loads, not arrivals: requests of another phase may be longer.
-  belief.loads += request_arrival_rate / GPUS / capacity;
+  belief.loads += request_arrival_rate / belief.engines / capacity;
   const idle = 1 - belief.loads / (step_index + PRIOR_WINDOWS);
-  const seconds = queue_depth / GPUS / capacity / Math.max(1e-9, idle);
+  const seconds = queue_depth / belief.engines / capacity / Math.max(1e-9, idle);
   return Math.min(windows, seconds / windowSeconds);
 }
 
@@ -410,7 +412,7 @@ function watch(server: Server, belief: Belief, windows: Served[], seen: ServeObs
     old === 0 ? next : old + weight * (next - old);
   // A queue has to be served as well.
   const waiting = Math.min(1, queue / (1 + 30 * arrived));
-  belief.rate = towards(belief.rate, Math.max(0.01, (arrived / GPUS) * (1 + waiting)), NEWEST.arrivals);
+  belief.rate = towards(belief.rate, Math.max(0.01, (arrived / belief.engines) * (1 + waiting)), NEWEST.arrivals);
   if (prompt > 0) belief.prompt = towards(belief.prompt, prompt, NEWEST.arrivals);
   const requests = queue + seen.active_requests;
   const left = arrived - (requests - belief.requests) / server.task.windowSeconds;
@@ -426,7 +428,7 @@ function watch(server: Server, belief: Belief, windows: Served[], seen: ServeObs
     const measured = Math.min(1, Math.max(0.1, seen.p50_ttft_ms / server.prefillMs(tier, prompt)));
     belief.prefill += NEWEST.prefill * (measured - belief.prefill);
   }
-  belief.running = seen.active_requests / GPUS;
+  belief.running = seen.active_requests / belief.engines;
   belief.tokenMs = seen.p50_itl_ms;
 }
 

@@ -37,7 +37,7 @@ import {
 } from './schema.ts';
 import { episodeState, ServeEpisode } from './serve-episode.ts';
 import { activeKnobs, type ServeTask, serveTasks } from './serve-task.ts';
-import { describeServer, describeTask, GPUS } from './server-description.ts';
+import { describeServer, describeTask } from './server-description.ts';
 import { describedProfile } from './server-estimate.ts';
 import { drawTrainingEpisode, HELD_OUT } from './training-distribution.ts';
 import { windowReport } from './window-metrics.ts';
@@ -68,7 +68,6 @@ export const llmserve = {
   observationSchema: serveObservationSchema,
   stateSchema: serveStateSchema,
   knobs: SERVE_KNOBS,
-  gpus: GPUS,
   bins: binsOf(serveActionSchema),
   features: WINDOW_FEATURES,
   serverFeatures: SERVER_FEATURES,

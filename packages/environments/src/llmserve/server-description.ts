@@ -21,11 +21,14 @@ import { activeKnobs, type ServeTask, serverOf } from './serve-task.ts';
 /** Context of each decoding sequence in the times that describe a server, tokens. */
 const CONTEXT = 1024;
 const GB_PER_GIB = 2 ** 30 / 1e9;
-/** GPUs, or groups of them, that serve the model. */
+/** Engines of a simulated server: GPUs, or groups of them, that serve the model. */
 export const GPUS = 2;
 
-/** The server of a task in the figures of the observation. Figures of a precision or a draft that it lacks are 0. */
-export function describeServer(task: ServeTask, profile: EngineProfile): ServerDescription {
+/**
+ * The server of a task in the figures of the observation. Figures of a precision or a draft that it lacks are 0.
+ * @param engines as many as a real server has
+ */
+export function describeServer(task: ServeTask, profile: EngineProfile, engines = GPUS): ServerDescription {
   const { gpu, memory, model, speculation } = profile;
   const { objectives, reward } = task;
   const timer = (precision: WeightPrecision) => {
@@ -60,6 +63,7 @@ export function describeServer(task: ServeTask, profile: EngineProfile): ServerD
     kv_bytes_per_token: model.kvBytesPerToken,
     reload_s: changeSeconds(profile),
     usd_per_hour: gpu.count * gpu.usdPerHour,
+    engines,
     interactive_ttft_ms: objectives.interactive.ttftMs,
     interactive_tpot_ms: objectives.interactive.tpotMs,
     batch_ttft_ms: objectives.batch.ttftMs,
@@ -110,13 +114,13 @@ export function relativeFigures(
   const arrived = seen.request_arrival_rate * task.windowSeconds;
   /** Prefill of the mean prompt on one GPU, ms. */
   const prefillMs = (seen.mean_prompt_length * server.prefill_1k_ms) / 1024;
-  const { interactive_ttft_ms: ttftMs, interactive_tpot_ms: tpotMs, decode_1_ms: floorMs } = server;
+  const { engines, interactive_ttft_ms: ttftMs, interactive_tpot_ms: tpotMs, decode_1_ms: floorMs } = server;
   return {
-    prompt_load: (seen.request_arrival_rate * prefillMs) / 1000 / GPUS,
-    token_load: (seen.throughput_tps * server.decode_64_ms) / 64 / 1000 / GPUS,
+    prompt_load: (seen.request_arrival_rate * prefillMs) / 1000 / engines,
+    token_load: (seen.throughput_tps * server.decode_64_ms) / 64 / 1000 / engines,
     prompt_prefill: prefillMs / ttftMs,
     queue_windows: seen.queue_depth / (arrived + 1),
-    queue_prefill: (seen.queue_depth * prefillMs) / GPUS / ttftMs,
+    queue_prefill: (seen.queue_depth * prefillMs) / engines / ttftMs,
     ttft_p50: seen.p50_ttft_ms / ttftMs,
     ttft_p99: seen.p99_ttft_ms / ttftMs,
     itl_p50: seen.p50_itl_ms / tpotMs,

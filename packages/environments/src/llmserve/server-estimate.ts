@@ -76,7 +76,8 @@ export class ServerEstimate {
 
   /** The server as far as it is known. */
   get description(): ServerDescription {
-    this.#description ??= describeServer(this.#task, slowed(this.#sized, this.#factors));
+    const engines = this.#readings.at(-1)?.engines;
+    this.#description ??= describeServer(this.#task, slowed(this.#sized, this.#factors), engines);
     return this.#description;
   }
 
@@ -211,7 +212,7 @@ export function describedProfile(
   own: EngineProfile,
   described: ServerDescription,
 ): EngineProfile {
-  const { free: _, ...told } = describeServer(task, own);
+  const { free: _, ...told } = describeServer(task, own, described.engines);
   if (Object.entries(told).every(([name, value]) => described[name as keyof typeof told] === value))
     return own;
   const prior = findProfile(PRIOR);

@@ -38,7 +38,8 @@ class RealLlmServe implements Environment<ServeAction, ServeObservation, ServeSt
     if (precision !== null) requirePrecision(precision, task, this.#settings);
     const applied = await this.#server.controls.apply(task.defaultAction, this.#closing.signal);
     const hasProfile = options.profile !== undefined || serveTasks.isOwn(task.id);
-    const episode = new RealEpisode(task, seed, this.#server, hasProfile);
+    const reading = await this.#server.controls.read(this.#closing.signal);
+    const episode = new RealEpisode(task, seed, this.#server, hasProfile, reading);
     this.#episode = episode;
     this.#reset = options;
     return {

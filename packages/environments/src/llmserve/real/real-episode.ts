@@ -29,6 +29,11 @@ import { type ClientPrecision, clientPrecision } from './warm-up.ts';
 
 const BYTES_PER_GIB = 2 ** 30;
 
+const NOTHING_SEEN = Object.fromEntries(OBSERVED_FIGURES.map((name) => [name, 0])) as Record<
+  ObservedFigure,
+  number
+>;
+
 /** A real server that has answered. */
 export interface RealServer {
   readonly settings: RealSettings;
@@ -59,13 +64,21 @@ export class RealEpisode {
   /** Describes the server where nobody has said which profile it has. */
   readonly #estimate: ServerEstimate | null;
 
-  constructor(task: ServeTask, seed: number, server: RealServer, hasProfile: boolean) {
+  /** @param reading of the server before the first window, where it tells */
+  constructor(
+    task: ServeTask,
+    seed: number,
+    server: RealServer,
+    hasProfile: boolean,
+    reading: VllmReading | null,
+  ) {
     this.task = task;
     this.seed = seed;
     this.#server = server;
     this.requests = drawRequests(task, seed);
-    this.#supposed = describeServer(task, findProfile(task.profile));
+    this.#supposed = describeServer(task, findProfile(task.profile), reading?.engines);
     this.#estimate = hasProfile ? null : new ServerEstimate(task);
+    if (reading) this.#estimate?.see(task.defaultAction, { ...reading, itlMs: 0, seen: NOTHING_SEEN });
   }
 
   get done(): boolean {
@@ -79,10 +92,8 @@ export class RealEpisode {
 
   /** The observation before the first window: nothing has been measured. */
   firstObservation(): ServeObservation {
-    const figures = Object.fromEntries(OBSERVED_FIGURES.map((name) => [name, 0]));
     const { qualityValue } = this.task.phases[this.requests.phases[0]];
-    const seen = { slo_compliance_rate: 1, quality_value: qualityValue };
-    return this.#observation({ ...(figures as Record<ObservedFigure, number>), ...seen }, 0);
+    return this.#observation({ ...NOTHING_SEEN, slo_compliance_rate: 1, quality_value: qualityValue }, 0);
   }
 
   /** @param kvPoolGb memory of the KV pool; 0 when the server does not tell */
