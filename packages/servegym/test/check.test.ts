@@ -96,6 +96,11 @@ describe('servegym evaluate --check --env inferencegym', () => {
       ],
     );
     assert.equal(code, 0);
+    const ruled = checked.map(({ checks }) => checks.find(({ id }) => id === 'rule_loses')!);
+    assert.ok(ruled.every(({ outcome, figures }) => outcome === 'note' && Number(figures.share) > 0.9));
+    // A rush of the third task wants another batch than the calm.
+    const { best_constant_return } = checked[2]!.checks.find(({ id }) => id === 'tuning_pays')!.figures;
+    assert.ok(Number(ruled[2]!.figures.rule_return) > Number(best_constant_return) + 5);
     for (const { checks, best_constant } of checked) {
       const ids = checks.map(({ id }) => id);
       for (const id of ['conservation', 'masks_hold', 'room_to_adapt', 'knob_dominance', 'late_stop']) {

@@ -6,12 +6,14 @@ import {
   inferencegym,
   SEED_SPLITS,
 } from '@servegym/environments';
+import { mean } from '@servegym/simulator/statistics';
 import {
   always,
   checkExploits,
   checkGains,
   commonExploits,
   EXPLOIT_SEEDS,
+  ruleLoses,
 } from '../core/checks/game-checks.ts';
 import {
   checkReaction,
@@ -160,10 +162,61 @@ function checkGame(
     seed,
     ...planSchedule(world, task, seed, { start: constant, sweeps: effort.sweeps }),
   }));
-  return checkGains(checked, effort, constant, schedules, {
+  const { returns, results } = checkGains(checked, effort, constant, schedules, {
     ...{ hold: 10, tail: 10, leastLive: LEAST_LIVE[task.difficulty] },
     ...{ otherwise: 'note', operator: 'constant' },
-  }).results;
+  });
+  const { plan: rule } = tuneRule(world, task, checked, constant, effort);
+  const ruled = mean(effort.seeds.map((seed) => ruleReturn(world, task, seed, rule)));
+  return [...results, ruleLoses('inferencegym', returns, ruled)];
+}
+
+/** A hand rule: two configurations, of which one is for rushes. */
+interface GymRule {
+  readonly calm: GymAction;
+  readonly rush: GymAction;
+  /** Load at which a rush begins: requests that wait or come in a second. It ends at `RUSH_ENDS` of it. */
+  readonly load: number;
+}
+
+/** Loads that are tried, and the share of one below which it is calm again: so that neither flaps. */
+const LOADS = [16, 32, 64, 128, 256, 512];
+const RUSH_ENDS = 0.7;
+
+/** Return of an episode that the rule plays. */
+function ruleReturn(world: GymWorld, task: GymTask, seed: number, { calm, rush, load }: GymRule): number {
+  const episode = new GymEpisode(task, seed, world);
+  let isRush = false;
+  while (!episode.done) {
+    const { queue_depth, arrival_rate } = episode.observation();
+    isRush = queue_depth + arrival_rate >= (isRush ? RUSH_ENDS * load : load);
+    episode.step(isRush ? rush : calm);
+  }
+  return episode.totals.reward;
+}
+
+/** The rule that earns most on training traffic: one knob of one configuration at a time, from the best constant. */
+function tuneRule(
+  world: GymWorld,
+  task: GymTask,
+  checked: Checked,
+  constant: GymAction,
+  { traces, sweeps }: CheckEffort,
+) {
+  const seeds = Array.from({ length: traces.many }, (_, i) => SEED_SPLITS.train.first + i);
+  const changes = [
+    ...LOADS.map((load) => (rule: GymRule) => ({ ...rule, load })),
+    ...turnsOf(checked.knobs).flatMap(({ knob, value }) => [
+      (rule: GymRule) => ({ ...rule, rush: turned(rule.rush, knob, value) }),
+      (rule: GymRule) => ({ ...rule, calm: turned(rule.calm, knob, value) }),
+    ]),
+  ];
+  const worth = (rule: GymRule) => mean(seeds.map((seed) => ruleReturn(world, task, seed, rule)));
+  // Where both are the same, no load is better than another.
+  const tuned = LOADS.map((load) =>
+    climb({ calm: constant, rush: constant, load }, changes, worth, { sweeps, least: LEAST_GAIN }),
+  );
+  return tuned.reduce((a, b) => (b.return > a.return ? b : a));
 }
 
 function checkGymExploits(task: GymTask, checked: Checked, good: GymAction): Promise<CheckResult[]> {

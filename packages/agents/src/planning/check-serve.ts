@@ -19,6 +19,7 @@ import {
   type Exploit,
   knobDominance,
   meanGrade,
+  ruleLoses,
 } from '../core/checks/game-checks.ts';
 import {
   checkReaction,
@@ -246,21 +247,21 @@ async function checkGame(
   const { rule } = await tuneRule(task, constant, { seed: 0, traces: effort.traces });
   return [
     ...results,
-    ruleLoses(task, returns, mean(traffic.map((each) => ruleReturn(task, rule, each))), traffic),
+    ruleLoses(
+      'llmserve',
+      returns,
+      mean(traffic.map((each) => ruleReturn(task, rule, each))),
+      bestShipped(task, traffic),
+    ),
     knobsLeftAlone(task, constant, (without) => shareOf(planned(without).map((plan) => plan.return))),
   ];
 }
 
-/** Share of the gain over the default of the best shipped policy, or of the clairvoyant, that a rule may take: a choice. */
-const MOST_OF_RULE = 0.7;
-
-/** Checks that learning pays over a rule that an engineer writes in half an hour. */
-function ruleLoses(
+/** The best shipped policy of a task, by mean return; none for a task of one's own. */
+function bestShipped(
   task: ServeTask,
-  returns: Awaited<ReturnType<typeof checkGains>>['returns'],
-  ruled: number,
   traffic: readonly { readonly seed: number; readonly requests: EpisodeRequests }[],
-): CheckResult {
+) {
   const names = llmserve.tasks.isOwn(task.id) ? [] : SHIPPED_NAMES;
   const learned = names.map((name) => {
     const policy = createServePolicy(name);
@@ -272,16 +273,7 @@ function ruleLoses(
     });
     return { name, return: mean(earned) };
   });
-  const best = learned.reduce((a, b) => (b.return > a.return ? b : a), {
-    ...{ name: 'a planner that knows the traffic', return: -1 / 0 },
-    ...(learned.length === 0 && { return: returns.clairvoyant }),
-  });
-  const share = (ruled - returns.default) / Math.max(best.return - returns.default, 1e-9);
-  return judge('llmserve', {
-    ...{ id: 'rule_loses', holds: share <= MOST_OF_RULE, values: { most: MOST_OF_RULE, learned: best.name } },
-    otherwise: 'note',
-    figures: { rule_return: ruled, default_return: returns.default, best_return: best.return, share },
-  });
+  return learned.toSorted((a, b) => b.return - a.return).at(0);
 }
 
 /** Share of the same gain below which a knob matters: what the planner takes that leaves it alone. */

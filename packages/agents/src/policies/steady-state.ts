@@ -412,7 +412,11 @@ function watch(server: Server, belief: Belief, windows: Served[], seen: ServeObs
     old === 0 ? next : old + weight * (next - old);
   // A queue has to be served as well.
   const waiting = Math.min(1, queue / (1 + 30 * arrived));
-  belief.rate = towards(belief.rate, Math.max(0.01, (arrived / belief.engines) * (1 + waiting)), NEWEST.arrivals);
+  belief.rate = towards(
+    belief.rate,
+    Math.max(0.01, (arrived / belief.engines) * (1 + waiting)),
+    NEWEST.arrivals,
+  );
   if (prompt > 0) belief.prompt = towards(belief.prompt, prompt, NEWEST.arrivals);
   const requests = queue + seen.active_requests;
   const left = arrived - (requests - belief.requests) / server.task.windowSeconds;

@@ -68,6 +68,24 @@ export function checkGains<Action extends object>(
   return { returns, results };
 }
 
+/** Share of the gain over the default of the best learned policy, or of the clairvoyant, that a rule may take: a choice. */
+const MOST_OF_RULE = 0.7;
+
+/** Checks that learning pays over a rule that an engineer writes in half an hour. @param ruled mean return of the rule */
+export function ruleLoses(
+  environment: CheckedEnvironment,
+  returns: Returns,
+  ruled: number,
+  best = { name: 'a planner that knows the traffic', return: returns.clairvoyant },
+): CheckResult {
+  const share = (ruled - returns.default) / Math.max(best.return - returns.default, 1e-9);
+  return judge(environment, {
+    ...{ id: 'rule_loses', holds: share <= MOST_OF_RULE, values: { most: MOST_OF_RULE, learned: best.name } },
+    otherwise: 'note',
+    figures: { rule_return: ruled, default_return: returns.default, best_return: best.return, share },
+  });
+}
+
 /** Checks that actions drawn at random earn less than an operator's. */
 export function chanceLoses<Action extends object>(
   task: PlayedTask<Action>,
