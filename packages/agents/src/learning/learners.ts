@@ -41,28 +41,20 @@ export function knownTask<Task>({ tasks }: Pick<TrainedOn<Task>, 'tasks'>, taskI
   );
 }
 
-/** Entries of the file of a policy that say what it is for. */
-interface TrainedFor {
-  readonly environment: string;
-  readonly version: string;
-  readonly task: string;
-  /** For a task of one's own, stands for all that is played; the version stands for that of the others. */
-  readonly task_digest?: string;
-}
-
-/** Entries for a task in the file of a policy. @throws EnvironmentError `UNKNOWN_TASK` */
-export function trainedFor<Task extends object>(
-  environment: TrainedOn<Task>,
-  taskId: string | number,
-): TrainedFor {
+/** Entries of the file of a policy that say what it is for. @throws EnvironmentError `UNKNOWN_TASK` */
+export function trainedFor<Task extends object>(environment: TrainedOn<Task>, taskId: string | number) {
   const { id, version, tasks } = environment;
   const task = knownTask(environment, taskId);
   return {
-    environment: id,
-    version,
-    task: String(taskId),
+    ...{ environment: id, version, task: String(taskId) },
+    // For a task of one's own, stands for all that is played; the version stands for that of the others.
     ...(tasks.isOwn(taskId) && { task_digest: taskDigest(task) }),
   };
+}
+
+/** A task by its name on the wire. */
+interface Identified {
+  readonly id: string | number;
 }
 
 /**
@@ -70,7 +62,7 @@ export function trainedFor<Task extends object>(
  * @throws EnvironmentError `POLICY_MISMATCH` when the policy is for another environment or version, `POLICY_TASK` when this
  *   process does not know the task, or knows another one of this id
  */
-function findTrainedTask<Task extends { readonly id: string | number }>(
+function findTrainedTask<Task extends Identified>(
   { id, version, tasks }: TrainedOn<Task>,
   trained: Readonly<Record<string, unknown>>,
 ): Task {
@@ -120,7 +112,7 @@ export function otherTask(trained: string | number, asked: string | number): Env
 }
 
 /** An environment whose policies are learned: what files of networks say of it, and what their numbers stand for. */
-export interface Learner<Action extends object, Task extends { readonly id: string | number }> {
+export interface Learner<Action extends object, Task extends Identified> {
   readonly environment: TrainedOn<Task> & { readonly features: readonly Feature[] };
   /** A head for each knob that a task leaves free. */
   codec(task: Task): ActionCodec<Action>;
@@ -209,7 +201,7 @@ export interface TrainedNetwork {
 }
 
 /** Metadata of the file of a network. @throws EnvironmentError `UNKNOWN_TASK` */
-export function networkMetadata<Action extends object, Task extends { readonly id: string | number }>(
+export function networkMetadata<Action extends object, Task extends Identified>(
   { environment, codec, bins }: Learner<Action, Task>,
   taskId: string | number,
 ): Record<string, string> {
@@ -219,7 +211,7 @@ export function networkMetadata<Action extends object, Task extends { readonly i
 }
 
 /** A safetensors file that says which environment, version and task the weights are for. */
-export function encodeNetwork<Action extends object, Task extends { readonly id: string | number }>(
+export function encodeNetwork<Action extends object, Task extends Identified>(
   learner: Learner<Action, Task>,
   { taskId, weights, training }: TrainedNetwork,
 ): Uint8Array {
@@ -231,7 +223,7 @@ export function encodeNetwork<Action extends object, Task extends { readonly id:
  * @throws EnvironmentError `TENSOR_FILE` when the file is not an actor's, `POLICY_MISMATCH` or `POLICY_TASK` when the actor was
  *   trained on something else than this version of the environment
  */
-export function decodeNetwork<Action extends object, Task extends { readonly id: string | number }>(
+export function decodeNetwork<Action extends object, Task extends Identified>(
   { environment, codec, bins }: Learner<Action, Task>,
   file: Uint8Array,
 ): TrainedNetwork & { readonly task: Task } {
@@ -247,11 +239,7 @@ export function decodeNetwork<Action extends object, Task extends { readonly id:
 /**
  * The policy of a network: sets each knob that its task leaves free to the value that it finds likeliest to be best.
  */
-export function networkPolicy<
-  Action extends object,
-  Observation extends object,
-  Task extends { readonly id: string | number },
->(
+export function networkPolicy<Action extends object, Observation extends object, Task extends Identified>(
   { environment, codec: codecOf }: Learner<Action, Task>,
   task: Task,
   { weights, training }: Omit<TrainedNetwork, 'taskId'>,
@@ -276,31 +264,28 @@ export function networkPolicy<
   };
 }
 
-/** A kind of policy that training writes as JSON, beside what it is for. */
-export interface JsonPolicy<Action, Observation> {
-  /** Field of the file that holds it. */
-  readonly field: string;
-  /** What is expected there, for the message. */
-  readonly what: string;
-  /** The policy; `undefined` where the content is none. */
-  read(taskId: string, content: unknown): Policy<Action, Observation> | undefined;
-}
-
+/**
+ * A kind of policy that training writes as JSON, beside what it is for.
+ * @param field of the file that holds it
+ * @param what is expected there, for the message
+ */
 export function jsonPolicy<Content, Action, Observation>(
   field: string,
   what: string,
   schema: ZodType<Content>,
   play: (taskId: string, content: Content) => Policy<Action, Observation>,
-): JsonPolicy<Action, Observation> {
+) {
   return {
-    field,
-    what,
-    read(taskId, content) {
+    ...{ field, what },
+    /** The policy; `undefined` where the content is none. */
+    read(taskId: string, content: unknown) {
       const checked = schema.safeParse(content);
       return checked.success ? play(taskId, checked.data) : undefined;
     },
   };
 }
+
+type JsonPolicy<Action, Observation> = ReturnType<typeof jsonPolicy<unknown, Action, Observation>>;
 
 /** A JSON file that says which environment, version and task a policy is for. */
 export function encodeJsonPolicy<Task extends object>(
@@ -317,11 +302,7 @@ export function encodeJsonPolicy<Task extends object>(
  * @throws EnvironmentError `TENSOR_FILE` when a network cannot be read, `POLICY_FILE` when it is no policy, `POLICY_MISMATCH` or
  *   `POLICY_TASK` when the policy was trained on something else than this version of the environment
  */
-export function decodePolicy<
-  Action extends object,
-  Observation extends object,
-  Task extends { readonly id: string | number },
->(
+export function decodePolicy<Action extends object, Observation extends object, Task extends Identified>(
   learner: Learner<Action, Task>,
   file: Uint8Array,
   kinds: readonly JsonPolicy<Action, Observation>[] = [],

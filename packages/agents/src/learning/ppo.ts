@@ -105,29 +105,7 @@ export interface PpoTrained {
 }
 
 /** Figures of one update. */
-export interface PpoUpdate {
-  /** Actions learned from so far. */
-  readonly steps: number;
-  /** Episodes that ended during the rollout. */
-  readonly episodes: number;
-  /** Mean of their undiscounted returns; `null` when none ended. */
-  readonly meanReturn: number | null;
-  /** Means over the minibatches. Entropy and divergence in nats, entropy summed over the heads. */
-  readonly policyLoss: number;
-  readonly valueLoss: number;
-  readonly entropy: number;
-  readonly approxKl: number;
-  /** Share of the samples whose probability ratio left the clip range. */
-  readonly clipFraction: number;
-  /** Share of the returns' variance that the critic had foreseen; at most 1. */
-  readonly explainedVariance: number;
-  readonly learningRate: number;
-  readonly entropyCoef: number;
-  readonly keepBonus: number;
-  readonly minibatches: number;
-  /** Largest distance from 1 of a probability ratio in the first minibatch: 0, or acting and learning disagree. */
-  readonly firstRatioError: number;
-}
+export type PpoUpdate = Readonly<ReturnType<Ppo['update']>>;
 
 /** Trains a network with PPO on several threads. */
 export async function trainPpo(training: PpoTraining, kernels: Kernels = simdKernels()): Promise<PpoTrained> {
@@ -162,7 +140,7 @@ export class Ppo {
   #steps = 0;
   readonly #source: RolloutSource;
   readonly #size: number;
-  readonly #minibatch: Minibatch;
+  readonly #minibatch: ReturnType<typeof allocateSamples>;
   /** Normalized observations of the rollout, [N x O], and those that it does not go on from, [at most N x O]. */
   readonly #normalized: FloatArray;
   readonly #nextNormalized: FloatArray;
@@ -195,7 +173,7 @@ export class Ppo {
     this.network.initialize(new RandomStream(options.seed, 'weights'));
     this.observations = new RunningNormalizer(observationSize);
     this.returns = new RunningNormalizer(1);
-    this.#minibatch = new Minibatch(kernels, options.minibatchSize, observationSize, headSizes.length);
+    this.#minibatch = allocateSamples(kernels, options.minibatchSize, observationSize, headSizes.length);
     this.#normalized = kernels.allocate(this.#size * observationSize);
     this.#nextNormalized = kernels.allocate(this.#size * observationSize);
     this.#rewards = new Float64Array(this.#size);
@@ -228,7 +206,7 @@ export class Ppo {
   }
 
   /** Plays one rollout and learns from it. */
-  update(): PpoUpdate {
+  update() {
     const schedule = this.#scheduleAt(this.#steps);
     this.network.keepBonus = schedule.keepBonus;
     const finishedReturns = this.#collect();
@@ -236,10 +214,14 @@ export class Ppo {
     const learned = this.#learn(schedule);
     this.#steps += this.#size;
     return {
+      /** Actions learned from so far. */
       steps: this.#steps,
+      /** Episodes that ended during the rollout. */
       episodes: finishedReturns.length,
+      /** Mean of their undiscounted returns; `null` when none ended. */
       meanReturn: finishedReturns.length > 0 ? mean(finishedReturns) : null,
       ...learned,
+      /** Share of the returns' variance that the critic had foreseen; at most 1. */
       explainedVariance: explainedVariance(this.#values, this.#targets),
       ...schedule,
     };
@@ -339,12 +321,6 @@ export class Ppo {
   #learn({ learningRate, entropyCoef }: { learningRate: number; entropyCoef: number }) {
     const { epochs, minibatchSize, clipCoef, valueCoef, maxGradNorm, targetKl } = this.options;
     const { gradients } = this.network.adam;
-    const { rollout } = this.#source;
-    const computed = {
-      observations: this.#normalized,
-      advantages: this.#advantages,
-      targets: this.#targets,
-    };
     const random = new RandomStream(this.options.seed, `minibatches after ${this.#steps} steps`);
     const order = Int32Array.from({ length: this.#size }, (_, at) => at);
     const sums = { policyLoss: 0, valueLoss: 0, entropy: 0, approxKl: 0, clipFraction: 0 };
@@ -353,7 +329,7 @@ export class Ppo {
     passes: for (let epoch = 0; epoch < epochs; epoch++) {
       shuffle(order, random);
       for (let start = 0; start < this.#size; start += minibatchSize) {
-        this.#minibatch.gather(rollout, computed, order.subarray(start, start + minibatchSize));
+        this.#gather(order.subarray(start, start + minibatchSize));
         const loss = ppoLossGradient(this.network, this.#minibatch, { clipCoef, entropyCoef, valueCoef });
         if (minibatches === 0) firstRatioError = loss.ratioError;
         sums.policyLoss += loss.policyLoss;
@@ -370,14 +346,35 @@ export class Ppo {
       }
     }
     return {
+      // Means over the minibatches. Entropy and divergence in nats, entropy summed over the heads.
       policyLoss: sums.policyLoss / minibatches,
       valueLoss: sums.valueLoss / minibatches,
       entropy: sums.entropy / minibatches,
       approxKl: sums.approxKl / minibatches,
+      /** Share of the samples whose probability ratio left the clip range. */
       clipFraction: sums.clipFraction / minibatches,
       minibatches,
+      /** Largest distance from 1 of a probability ratio in the first minibatch: 0, or acting and learning disagree. */
       firstRatioError,
     };
+  }
+
+  /** Takes the given entries of the rollout into the minibatch. */
+  #gather(entries: Int32Array): void {
+    const { rollout } = this.#source;
+    const samples = this.#minibatch;
+    const { observationSize: size } = rollout;
+    const heads = rollout.headSizes.length;
+    samples.rows = entries.length;
+    for (let row = 0; row < entries.length; row++) {
+      const at = entries[row];
+      samples.observations.set(this.#normalized.subarray(at * size, (at + 1) * size), row * size);
+      samples.binsInForce.set(rollout.binsInForce.subarray(at * heads, (at + 1) * heads), row * heads);
+      samples.actions.set(rollout.actions.subarray(at * heads, (at + 1) * heads), row * heads);
+      samples.logProbabilities[row] = rollout.logProbabilities[at];
+      samples.advantages[row] = this.#advantages[at];
+      samples.targets[row] = this.#targets[at];
+    }
   }
 }
 
@@ -460,70 +457,25 @@ function standardize(values: Float64Array): void {
   for (let i = 0; i < values.length; i++) values[i] = (values[i] - center) / deviation;
 }
 
-/** Entries of a rollout, gathered row by row, with what the learner has made of them. */
-class Minibatch implements PpoSamples {
-  rows = 0;
-  readonly observations: FloatArray;
-  readonly binsInForce: Int32Array;
-  readonly actions: Int32Array;
-  readonly logProbabilities: Float64Array;
-  readonly advantages: Float64Array;
-  readonly targets: Float64Array;
+/** Rows of a minibatch: entries of a rollout, with what the learner has made of them. */
+export type PpoSamples = Readonly<ReturnType<typeof allocateSamples>>;
 
-  constructor(kernels: Kernels, maxRows: number, observationSize: number, headCount: number) {
-    this.observations = kernels.allocate(maxRows * observationSize);
-    this.binsInForce = new Int32Array(maxRows * headCount);
-    this.actions = new Int32Array(maxRows * headCount);
-    this.logProbabilities = new Float64Array(maxRows);
-    this.advantages = new Float64Array(maxRows);
-    this.targets = new Float64Array(maxRows);
-  }
-
-  /** Takes the given entries of `rollout`. */
-  gather(rollout: Rollout, { observations, advantages, targets }: RolloutTargets, entries: Int32Array) {
-    const { observationSize } = rollout;
-    const headCount = rollout.headSizes.length;
-    this.rows = entries.length;
-    for (let row = 0; row < entries.length; row++) {
-      const at = entries[row];
-      for (let i = 0; i < observationSize; i++) {
-        this.observations[row * observationSize + i] = observations[at * observationSize + i];
-      }
-      for (let head = 0; head < headCount; head++) {
-        this.binsInForce[row * headCount + head] = rollout.binsInForce[at * headCount + head];
-        this.actions[row * headCount + head] = rollout.actions[at * headCount + head];
-      }
-      this.logProbabilities[row] = rollout.logProbabilities[at];
-      this.advantages[row] = advantages[at];
-      this.targets[row] = targets[at];
-    }
-  }
-}
-
-/** Figures of a rollout that the learner computes, entry by entry. */
-interface RolloutTargets {
-  /** Normalized, [N x O]. */
-  readonly observations: FloatArray;
-  /** [N]. */
-  readonly advantages: Float64Array;
-  readonly targets: Float64Array;
-}
-
-/** Rows of a minibatch. */
-export interface PpoSamples {
-  /** B, or fewer at the end of a pass. */
-  readonly rows: number;
-  /** Normalized, [B x O]. */
-  readonly observations: FloatArray;
-  /** Bins in force before the actions, and the actions, [B x H]. */
-  readonly binsInForce: Int32Array;
-  readonly actions: Int32Array;
-  /** Of the actions, under the policy that played them, [B]. */
-  readonly logProbabilities: Float64Array;
-  /** [B]. */
-  readonly advantages: Float64Array;
-  /** Values that the critic should give, [B]. */
-  readonly targets: Float64Array;
+function allocateSamples(kernels: Kernels, maxRows: number, observationSize: number, headCount: number) {
+  return {
+    /** B, or fewer at the end of a pass. */
+    rows: 0,
+    /** Normalized, [B x O]. */
+    observations: kernels.allocate(maxRows * observationSize),
+    /** Bins in force before the actions, and the actions, [B x H]. */
+    binsInForce: new Int32Array(maxRows * headCount),
+    actions: new Int32Array(maxRows * headCount),
+    /** Of the actions, under the policy that played them, [B]. */
+    logProbabilities: new Float64Array(maxRows),
+    /** [B]. */
+    advantages: new Float64Array(maxRows),
+    /** Values that the critic should give, [B]. */
+    targets: new Float64Array(maxRows),
+  };
 }
 
 export interface PpoLossCoefficients {
