@@ -62,7 +62,7 @@ const SERVE: Records = {
     });
     const best: Record<string, ServeAction> = {};
     for (const phase of phases)
-      best[phase.name] = (await tune.phase(phase, planFor(phase.name, 2, 6))).action;
+      best[phase.name] = (await tune.constant({ ...planFor(phase.name, 2, 6), phase })).action;
     return { constant: (await tune.constant(planFor('best constant', 4, 16))).action, phases: best };
   },
   input(taskId, { constant, phases, seeds }, seed, planner) {

@@ -27,7 +27,7 @@ import {
   readServeWindow,
 } from './core/playable.ts';
 import type { Policy } from './core/policy.ts';
-import { tuneConstant, tuneFleet, tunePhase, tuneRule } from './learning/coordinate-search.ts';
+import { tuneConstant, tuneFleet, tuneRule } from './learning/coordinate-search.ts';
 import { decodePolicy, GYM_LEARNER } from './learning/learners.ts';
 import type { Algorithm } from './learning/training-run.ts';
 import { SERVE_SEASON } from './planning/anchor-jobs.ts';
@@ -161,7 +161,7 @@ export const AGENTS = {
     season: SERVE_SEASON,
     knobDominance: checkKnobDominance,
     plan: planClairvoyant,
-    tune: { constant: tuneConstant, phase: tunePhase, rule: tuneRule },
+    tune: { constant: tuneConstant, rule: tuneRule },
     tunedRules: TUNED_RULES_URL,
   } satisfies EnvironmentAgents<ServeAction, ServeObservation, ServeTask> & Extras,
   fleet: {

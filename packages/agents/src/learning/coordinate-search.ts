@@ -113,6 +113,8 @@ interface TuneConstantOptions {
   readonly taskId: string;
   /** Decides which traces of the training split are played, and where the search begins. */
   readonly seed: number;
+  /** Traffic is all of this phase, with the configuration in force from the start. Default: that of the task. */
+  readonly phase?: ServeTask['phases'][number];
   /** Default 4 and 24. */
   readonly traces?: TuningTraces;
   /** Ends the search after the knob at hand. */
@@ -136,32 +138,13 @@ export interface TunedConstant {
  * on. All are played on the same traces.
  */
 export async function tuneConstant(options: TuneConstantOptions): Promise<TunedConstant> {
-  const task = knownTask(llmserve, options.taskId);
-  return searchConstant(task, task, () => task, options);
-}
-
-/** `tuneConstant` for traffic that is all of one phase, with the configuration in force from the start. */
-export async function tunePhase(
-  phase: ServeTask['phases'][number],
-  options: TuneConstantOptions,
-): Promise<TunedConstant> {
-  const task = knownTask(llmserve, options.taskId);
-  const alone = {
-    ...task,
-    windows: PHASE_WINDOWS,
+  const { taskId, seed, phase, traces = { few: 4, many: 24 }, signal, onProgress } = options;
+  const task = knownTask(llmserve, taskId);
+  const alone = phase && {
+    ...{ ...task, windows: PHASE_WINDOWS },
     phases: [{ ...phase, windows: [PHASE_WINDOWS, PHASE_WINDOWS] as const }],
   };
-  return searchConstant(task, alone, (defaultAction) => ({ ...alone, defaultAction }), options);
-}
-
-/** @param taskOf what a configuration is played on, with the traffic of `drawnOn` */
-async function searchConstant(
-  task: ServeTask,
-  drawnOn: ServeTask,
-  taskOf: (action: ServeAction) => ServeTask,
-  { seed, traces = { few: 4, many: 24 }, signal, onProgress }: TuneConstantOptions,
-): Promise<TunedConstant> {
-  const drawn = drawTraffic(llmserve, drawnOn, trainingTraces(seed, traces.many));
+  const drawn = drawTraffic(llmserve, alone ?? task, trainingTraces(seed, traces.many));
   let episodes = 0;
   const told = ({ settings: action, meanReturn }: Climbed<ServeAction>) => ({ action, meanReturn, episodes });
   const best = await climbCoordinates<ServeAction>(
@@ -171,7 +154,8 @@ async function searchConstant(
       play(action, trace) {
         episodes++;
         const { seed, requests } = drawn[trace]!;
-        return llmserve.anchors.constantReturn(taskOf(action), seed, requests, action);
+        const played = alone ? { ...alone, defaultAction: action } : task;
+        return llmserve.anchors.constantReturn(played, seed, requests, action);
       },
       onTurn: (reached) => onProgress?.(told(reached)),
     },

@@ -41,7 +41,7 @@ import {
   wanderingActions,
 } from '../core/checks/task-check.ts';
 import { playWindows } from '../core/policy.ts';
-import { ruleReturn, tuneConstant, tunePhase, tuneRule } from '../learning/coordinate-search.ts';
+import { ruleReturn, tuneConstant, tuneRule } from '../learning/coordinate-search.ts';
 import { drawTraffic } from '../learning/learning-environment.ts';
 import { createServePolicy, SHIPPED_NAMES } from '../policies/serve-policies.ts';
 import { checkedServe, SERVE_CHECKED, type ServeFigure } from './checked-tasks.ts';
@@ -341,7 +341,7 @@ async function configurations(task: ServeTask, { traces }: CheckEffort): Promise
   const { action: constant } = await tuneConstant(options);
   if (task.phases.length === 1) return { constant, phases: [] };
   const phases: ServeAction[] = [];
-  for (const phase of task.phases) phases.push((await tunePhase(phase, options)).action);
+  for (const phase of task.phases) phases.push((await tuneConstant({ ...options, phase })).action);
   return { constant, phases };
 }
 

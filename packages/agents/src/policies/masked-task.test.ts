@@ -9,7 +9,7 @@ import {
   type ServeTask,
 } from '@servegym/environments';
 import { type Policy, playEpisode } from '../core/policy.ts';
-import { tuneConstant, tunePhase } from '../learning/coordinate-search.ts';
+import { tuneConstant } from '../learning/coordinate-search.ts';
 import { encodeJsonPolicy, SERVE_LEARNER } from '../learning/learners.ts';
 import { LEARNABLE, SERVE_PPO } from '../learning/learning-tasks.ts';
 import { type PpoUpdate, trainPpo } from '../learning/ppo.ts';
@@ -98,7 +98,7 @@ describe('searches on a task that masks knobs', () => {
     for (const tried of [...seen, action])
       assert.deepEqual(tried, holdMaskedKnobs(MASKED_TASK, tried as never));
     assert.ok(llmserve.activeKnobs(MASKED_TASK).some((knob) => action[knob] !== defaultAction[knob]));
-    const { action: ofPhase } = await tunePhase(MASKED_TASK.phases[0], options);
+    const { action: ofPhase } = await tuneConstant({ ...options, phase: MASKED_TASK.phases[0] });
     assert.deepEqual(ofPhase, holdMaskedKnobs(MASKED_TASK, ofPhase));
     await playFile(Buffer.from(encodeJsonPolicy(llmserve, taskId, { action }, {})));
   });

@@ -78,24 +78,8 @@ interface Belief {
   drain: number;
 }
 
-/** A precision in the steady state of a traffic, with its best depth of drafts. */
-interface SteadyState {
-  readonly depth: number;
-  /** Reward of a window. */
-  readonly reward: number;
-  readonly tpotMs: number;
-  readonly ttftMs: number;
-  /** Share of the traffic that is served. */
-  readonly served: number;
-  /** KV pool, GB a GPU. */
-  readonly poolGb: number;
-  /** Prefill that arrives, over what a GPU can do. */
-  readonly load: number;
-  /** Whether no pool helps any more. */
-  readonly isLost: boolean;
-  /** Requests a second that each engine can serve with a full pool. */
-  readonly capacity: number;
-}
+/** Latencies, share of the traffic that is served, and KV pool, GB a GPU, of a steady state. */
+type SteadyFigures = Readonly<Record<'tpotMs' | 'ttftMs' | 'served' | 'poolGb', number>>;
 
 /** The laws of a server as the steady state needs them. */
 class Server {
@@ -153,12 +137,7 @@ class Server {
    * Little's law: as many sequences decode as arrive in the time that one takes, which depends on how many decode.
    * @param kinds phases that are on as far as their price of quality tells
    */
-  steadyState(
-    tier: Tier,
-    depth: number,
-    belief: Belief,
-    kinds: ServeTask['phases'],
-  ): Omit<SteadyState, 'depth'> {
+  steadyState(tier: Tier, depth: number, belief: Belief, kinds: ServeTask['phases']) {
     const { task, profile } = this;
     const { rate, prompt, answer } = belief;
     const survival = profile.speculation?.survival[kinds[0]!.acceptance ?? task.acceptance] ?? [];
@@ -194,15 +173,25 @@ class Server {
     const poolGb = isLost
       ? LOST_SEQUENCES * context * this.#kvGbPerToken
       : Math.min(this.poolGb(tier), Math.max(1, sequences) * context * this.#kvGbPerToken * spare(sequences));
-    const figures = { tpotMs, ttftMs, served, poolGb, load, isLost, capacity };
-    return { ...figures, reward: this.#reward(tier, depth, figures, offered * served, kinds) };
+    const figures = { tpotMs, ttftMs, served, poolGb };
+    return {
+      ...figures,
+      /** Of a window. */
+      reward: this.#reward(tier, depth, figures, offered * served, kinds),
+      /** Prefill that arrives, over what a GPU can do. */
+      load,
+      /** Whether no pool helps any more. */
+      isLost,
+      /** Requests a second that each engine can serve with a full pool. */
+      capacity,
+    };
   }
 
   /** @param emitted tokens a second of each engine */
   #reward(
     tier: Tier,
     depth: number,
-    { tpotMs, ttftMs, served, poolGb }: Pick<SteadyState, 'tpotMs' | 'ttftMs' | 'served' | 'poolGb'>,
+    { tpotMs, ttftMs, served, poolGb }: SteadyFigures,
     emitted: number,
     kinds: ServeTask['phases'],
   ): number {

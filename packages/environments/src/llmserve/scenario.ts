@@ -18,7 +18,7 @@ import {
   trafficOption,
   underShift,
 } from '../scenario.ts';
-import { REQUEST_CLASSES } from '../tasks.ts';
+import { type LogNormal, REQUEST_CLASSES } from '../tasks.ts';
 import { readTrace, traceArrivals, traceOption } from '../traces.ts';
 import { findWorkload } from '../workload/fitted-workload.ts';
 import type { RequestSource } from './episode-requests.ts';
@@ -164,7 +164,13 @@ export function scaleArrivals(task: ServeTask, factor: number): ServeTask {
 
 /** The same task with prompts `factor` times as long. */
 function lengthenPrompts(task: ServeTask, factor: number): ServeTask {
-  const phases = task.phases.map((phase) => ({ ...phase, traffic: longerPrompts(phase.traffic, factor) }));
+  const phases = task.phases.map((phase) => {
+    const traffic = Object.entries(phase.traffic).map(([kind, { prompt, ...rest }]) => [
+      kind,
+      { ...rest, prompt: longer(prompt, factor) },
+    ]);
+    return { ...phase, traffic: Object.fromEntries(traffic) as Phase['traffic'] };
+  });
   const { source } = task;
   return {
     ...task,
@@ -173,21 +179,10 @@ function lengthenPrompts(task: ServeTask, factor: number): ServeTask {
   };
 }
 
-function longerPrompts(traffic: Phase['traffic'], factor: number): Phase['traffic'] {
-  return Object.fromEntries(
-    Object.entries(traffic).map(([kind, { prompt, ...rest }]) => [
-      kind,
-      {
-        ...rest,
-        prompt: {
-          ...prompt,
-          median: prompt.median * factor,
-          min: prompt.min * factor,
-          max: prompt.max * factor,
-        },
-      },
-    ]),
-  );
+/** Lengths `factor` times as long, whole tokens. */
+export function longer({ median, sigma, min, max }: LogNormal, factor: number): LogNormal {
+  const whole = (tokens: number) => Math.max(1, Math.round(tokens * factor));
+  return { median: median * factor, sigma, min: whole(min), max: whole(max) };
 }
 
 /** The profile that is most like the task's, but for its GPU or its model. @throws RangeError when there is none */

@@ -3,7 +3,7 @@ import { type EngineProfile, RandomStream } from '@servegym/simulator';
 import { REQUEST_CLASSES } from '../tasks.ts';
 import { trainingProfileNames } from '../training-profiles.ts';
 import { scaledProfile } from './scaled-profile.ts';
-import { profileFits, type ServeScenario } from './scenario.ts';
+import { longer, profileFits, type ServeScenario } from './scenario.ts';
 import { type Phase, SERVE_TASKS, type ServeTask } from './serve-task.ts';
 import { describeServer } from './server-description.ts';
 
@@ -144,14 +144,6 @@ export function drawTrainingEpisode(seed: number): TrainingEpisode {
     };
   });
   return { profile, task: { ...priced, phases } };
-}
-
-type Lengths = NonNullable<Phase['traffic']['batch']>['prompt'];
-
-/** Lengths `factor` times as long, whole tokens. */
-function longer({ median, sigma, min, max }: Lengths, factor: number): Lengths {
-  const whole = (tokens: number) => Math.max(1, Math.round(tokens * factor));
-  return { median: median * factor, sigma, min: whole(min), max: whole(max) };
 }
 
 /** Sequences a second of 1,024 tokens in and 256 out that both GPUs of a task's server can serve at FP16. */

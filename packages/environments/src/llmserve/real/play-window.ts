@@ -4,8 +4,7 @@ import { percentileOfSorted } from '@servegym/simulator/statistics';
 import { REQUEST_CLASSES } from '../../tasks.ts';
 import type { EpisodeRequests } from '../episode-requests.ts';
 import type { ServeTask } from '../serve-task.ts';
-import type { RealFailure } from './real-client.ts';
-import { promptText, type RealAnswer, type RealClient } from './real-client.ts';
+import { failed, promptText, type RealAnswer, type RealClient, type RealFailure } from './real-client.ts';
 import type { RealSettings } from './real-settings.ts';
 import type { AppliedAction, VllmReading } from './server-controls.ts';
 
@@ -75,7 +74,7 @@ export async function playWindow(
     const waitedMs = performance.now() - readyMs;
     try {
       const answer = stop.aborted
-        ? notSent(signal.aborted ? ABORTED : expired(settings))
+        ? notSent(signal.aborted ? failed('aborted') : expired(settings))
         : await client.complete(
             {
               prompt: promptText(plan.seed, id, promptTokensWanted),
@@ -139,23 +138,13 @@ async function pause(ms: number, signal: AbortSignal): Promise<void> {
   await sleep(ms, undefined, { signal }).catch(() => {});
 }
 
-const ABORTED: RealFailure = { outcome: 'aborted', status: null, sentence: '' };
-
 function expired({ timeoutSeconds }: RealSettings): RealFailure {
-  const sentence = `No end of the answer within ${timeoutSeconds} s after the window`;
-  return { outcome: 'timeout', status: null, sentence };
+  return failed('timeout', `No end of the answer within ${timeoutSeconds} s after the window`);
 }
 
 function notSent(failure: RealFailure): RealAnswer {
-  return {
-    failure,
-    ttftMs: null,
-    decodeMs: 0,
-    gapsMs: [],
-    promptTokens: 0,
-    completionTokens: 0,
-    retries: 0,
-  };
+  const nothing = { decodeMs: 0, gapsMs: [], promptTokens: 0, completionTokens: 0, retries: 0 };
+  return { failure, ttftMs: null, ...nothing };
 }
 
 /** Lets so many through at once; who waits goes in order of urgency, then of arrival. */

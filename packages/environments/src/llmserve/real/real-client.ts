@@ -160,23 +160,18 @@ export class RealClient {
         else gapsMs.push(nowMs - lastMs);
         lastMs = nowMs;
       }
-      if (finishReason === null) failure = brokenStream('The stream ended without a finish_reason');
+      if (finishReason === null)
+        failure = failed('broken_stream', 'The stream ended without a finish_reason');
       else if (firstMs === null) {
         const sentence = `The answer ended (${finishReason}) after ${usage.completion_tokens} tokens, none of which is text`;
-        failure = { outcome: 'no_text', status: null, sentence };
+        failure = failed('no_text', sentence);
       }
     } catch (error) {
       failure = attempts.failure(error);
     }
     // The client ends the iteration quietly when the stream is aborted.
-    if (signal.aborted) failure = { outcome: 'aborted', status: null, sentence: '' };
-    else if (timeout.aborted) {
-      failure = {
-        outcome: 'timeout',
-        status: null,
-        sentence: `No end of the answer within ${timeoutSeconds} s`,
-      };
-    }
+    if (signal.aborted) failure = failed('aborted');
+    else if (timeout.aborted) failure = failed('timeout', `No end of the answer within ${timeoutSeconds} s`);
     const pieces = firstMs === null ? 0 : gapsMs.length + 1;
     return {
       failure,
@@ -212,14 +207,15 @@ class Attempts {
     const { message, error: sent } = error as Error & { readonly error?: unknown };
     const { name } = (error as Error).constructor;
     if (name === 'APIConnectionError') return connectionFailure(error);
-    if (name === 'APIConnectionTimeoutError') return { outcome: 'timeout', status: null, sentence: message };
+    if (name === 'APIConnectionTimeoutError') return failed('timeout', message);
     // An error that is an event of the stream, else no stream at all.
-    return brokenStream(sent === undefined ? message : serverSentence(JSON.stringify(sent)));
+    return failed('broken_stream', sent === undefined ? message : serverSentence(JSON.stringify(sent)));
   }
 }
 
-function brokenStream(sentence: string): RealFailure {
-  return { outcome: 'broken_stream', status: null, sentence };
+/** A failure without an HTTP status. */
+export function failed(outcome: string, sentence = ''): RealFailure {
+  return { outcome, status: null, sentence };
 }
 
 /** A piece of a stream's answer, with the fields that servers add for reasoning. */
@@ -299,7 +295,7 @@ function sentenceIn(value: unknown): string | undefined {
 export function connectionFailure(error: unknown): RealFailure {
   let cause = error as Error & { readonly code?: string };
   while (cause.code === undefined && cause.cause instanceof Error) cause = cause.cause;
-  return { outcome: 'connection', status: null, sentence: cause.message || cause.code || cause.name };
+  return failed('connection', cause.message || cause.code || cause.name);
 }
 
 /** True when neither a retry nor another action helps: key, model or fields of the requests are wrong. */

@@ -172,26 +172,7 @@ const endpointKnobs = z.object({
 type EndpointKnobs = z.infer<typeof endpointKnobs>;
 
 /** Figures of a vLLM-compatible server at one moment. */
-export interface VllmReading {
-  readonly running: number;
-  readonly waiting: number;
-  readonly engines: number;
-  /** Mean over its engines. */
-  readonly kvUsage: number;
-  /** Tokens that the KV pool of an engine holds; 0 when it does not tell. */
-  readonly kvTokens: number;
-  /** Since the server's start. */
-  readonly preemptions: number;
-  readonly promptTokens: number;
-  readonly generationTokens: number;
-  readonly draftTokens: number;
-  readonly acceptedTokens: number;
-  /** Time to first token and inter-token latency: sum, s, and count. */
-  readonly ttftSumS: number;
-  readonly ttftCount: number;
-  readonly itlSumS: number;
-  readonly itlCount: number;
-}
+export type VllmReading = Readonly<NonNullable<Awaited<ReturnType<typeof readVllmMetrics>>>>;
 
 const LONGEST_WAIT_MS = 2000;
 
@@ -199,7 +180,7 @@ const LONGEST_WAIT_MS = 2000;
  * Reads `/metrics` of a vLLM-compatible server; `null` when it has none, does not answer in time, or lacks what every
  * vLLM has. What only some have (drafts) counts 0 where it is missing.
  */
-export async function readVllmMetrics(root: string, signal: AbortSignal): Promise<VllmReading | null> {
+export async function readVllmMetrics(root: string, signal: AbortSignal) {
   let text: string;
   try {
     const answer = await fetch(`${root}/metrics`, {
@@ -224,13 +205,17 @@ export async function readVllmMetrics(root: string, signal: AbortSignal): Promis
     running: sum('vllm:num_requests_running'),
     waiting: sum('vllm:num_requests_waiting'),
     engines: usage.length,
+    /** Mean over its engines. */
     kvUsage: usage.reduce((total, value) => total + value, 0) / usage.length,
+    /** Tokens that the KV pool of an engine holds; 0 when it does not tell. */
     kvTokens: cacheLabel('num_gpu_blocks') * cacheLabel('block_size'),
+    // Since the server's start.
     preemptions: sum('vllm:num_preemptions_total'),
     promptTokens: sum('vllm:prompt_tokens_total'),
     generationTokens: sum('vllm:generation_tokens_total'),
     draftTokens: sum('vllm:spec_decode_num_draft_tokens_total'),
     acceptedTokens: sum('vllm:spec_decode_num_accepted_tokens_total'),
+    // Time to first token and inter-token latency: sum, s, and count.
     ttftSumS: sum('vllm:time_to_first_token_seconds_sum'),
     ttftCount: sum('vllm:time_to_first_token_seconds_count'),
     itlSumS: sum('vllm:inter_token_latency_seconds_sum'),
