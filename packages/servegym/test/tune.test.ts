@@ -52,6 +52,23 @@ describe('servegym tune', () => {
       readFileSync(page, 'utf8'),
       /"title":"Settings for.*vllm serve.*"title":"Verdict".*on the Pareto front.*"label":"Ranking"/s,
     );
+    for (const { settings, assumes } of found.candidates) {
+      assert.equal(assumes.includes('drafts'), settings.speculation > 0);
+      assert.equal(assumes.includes(settings.quantization.toLowerCase()), settings.quantization !== 'FP16');
+    }
+    // The winner assumes something here: the best that does not is better than the defaults, and has its line.
+    assert.match(
+      found.verdict.basis,
+      /^Confidence: low\..*Before you rely on it: measure how many draft tokens/,
+    );
+    const plain = found.candidates.find(
+      ({ assumes }: { assumes: readonly string[] }) => assumes.length === 0,
+    );
+    assert.ok(!plain.is_default && plain.over_defaults.value > 1, JSON.stringify(plain));
+    assert.match(
+      found.verdict.basis,
+      /assume nothing are \d.*: vllm serve meta-llama\/Meta-Llama-3-8B-Instruct/,
+    );
     const single = await runCommand(...asked, '--json', '--threads', '1', '--search', 'default');
     const { wall_s: _, ...figures } = found;
     const { wall_s: __, ...others } = JSON.parse(single.stdout);

@@ -23,7 +23,7 @@ import {
   wholeGroups,
 } from '../search/evaluator.ts';
 import { choicesOn, LoadQuestion, type LoadStage, type SearchedLoad } from '../search/load-question.ts';
-import { chanceWithin, profileError } from '../search/profile-error.ts';
+import { type Basis, basisOf, chanceWithin, profileError } from '../search/profile-error.ts';
 import { searchAutoscalers } from '../search/search-autoscalers.ts';
 import {
   profileSpace,
@@ -46,7 +46,7 @@ import {
   type RefusedProfile,
   servedBy,
 } from './plan-result.ts';
-import { basisOf, LEVELS, measureEngine, type PlannedTraffic, sizeFleet } from './size-fleet.ts';
+import { LEVELS, measureEngine, type PlannedTraffic, sizeFleet } from './size-fleet.ts';
 
 export interface PlanOptions extends EvaluatorOptions {
   readonly mostEngines: number;
@@ -288,8 +288,7 @@ async function nameMisses(
   planned: number,
 ): Promise<Pick<PlanResult, 'near' | 'nearest'>> {
   const missing = Math.max(0, NAMED - planned);
-  const isOwn = (each: EngineChoice) =>
-    isAllowed(basisOf({ ...each, settings: each.candidate }), options.allow);
+  const isOwn = (each: EngineChoice) => isAllowed(basisOf(each.profile, each.candidate), options.allow);
   const refusedKinds = notPlanned.filter(({ tried }) => tried.length > 0);
   const own = refusedKinds.filter(({ tried }) => tried.some(isOwn));
   const misses = await Promise.all(
@@ -412,8 +411,7 @@ async function searchEngines(
   await searcher.halve(others, STAGES, known);
   const found = Map.groupBy(searcher.ranked, ({ profile, candidate }) => nameOf(profile, candidate.weights));
   const isPlain = ([best]: readonly SearchedLoad[]) =>
-    best !== undefined &&
-    isAllowed(basisOf({ ...best, settings: { ...best.candidate, speculationDepth: 0 } }), allow);
+    best !== undefined && isAllowed(basisOf(best.profile, { ...best.candidate, speculationDepth: 0 }), allow);
   const engines = kinds
     .map((kind, i) => ({
       ...{ kind, choices: settings[i], found: found.get(nameOf(kind.profile, kind.precision)) ?? [] },
@@ -557,7 +555,7 @@ export function rankPlans(
   return { plans: ranked(safe), riskier: ranked(riskier) };
 }
 
-function isAllowed({ assumes }: Pick<FleetPlan, 'assumes'>, allow: readonly string[]): boolean {
+function isAllowed({ assumes }: Pick<Basis, 'assumes'>, allow: readonly string[]): boolean {
   return assumes.every((each) => allow.includes(each));
 }
 

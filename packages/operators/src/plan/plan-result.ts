@@ -71,10 +71,7 @@ const fleetPlan = z.object({
   breaksFirst: z.string().nullable(),
   /** Accuracy relative to FP16. */
   quality: number,
-  /** Worst evidence of its times; `assumed` where drafts are accepted as often as on other models' traffic. */
-  restsOn: z.enum(['measured', 'tables', 'estimated', 'assumed']),
-  /** What it takes for granted, by the names of `--allow`. */
-  assumes: part.list(z.string()),
+  ...part.basis,
   /** Precisions whose profile says the same of every figure. */
   weightsAlike: part.list(z.string()),
   /** True when no other plan has both fewer USD an hour and a lower TTFT p99. */

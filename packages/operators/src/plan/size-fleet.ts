@@ -1,4 +1,4 @@
-import { boardWatts, knownCheckpoint } from '@servegym/profiles';
+import { boardWatts } from '@servegym/profiles';
 import type { EngineProfile, Trace, WeightPrecision } from '@servegym/simulator';
 import { percentileInterval } from '@servegym/simulator/statistics';
 import { servingCommands } from '../deployment/serving-command.ts';
@@ -11,7 +11,7 @@ import {
   SURGE,
 } from '../search/evaluator.ts';
 import { goodShare, type LoadPoint, sloUse } from '../search/load-point.ts';
-import { profileError, widened } from '../search/profile-error.ts';
+import { basisOf, profileError, widened } from '../search/profile-error.ts';
 import type { RouterChoice } from '../search/search-space.ts';
 import { type SloTerm, sloTermText } from '../search/slo.ts';
 import { autoscaledEngines, leastEngineSeconds, type TraceWork } from '../search/trace-cost.ts';
@@ -93,7 +93,7 @@ export async function sizeFleet(
     breaksFirst: firstExceeded(engine.points, evaluator.slo),
     quality: profile.weights[candidate.weights]!.quality,
     confidence: confidenceOf(pools[0], engine, cost, rate),
-    ...basisOf(pools[0]),
+    ...basisOf(pools[0].profile, pools[0].settings),
     ...{ weightsAlike: [], onFront: false },
     commands: servingCommands(profile, candidate, replicas, { router }),
   };
@@ -138,24 +138,6 @@ function firstExceeded(points: readonly LoadPoint[], slo: readonly SloTerm[]): s
 export const LEVELS = ['high', 'medium', 'low'] as const;
 const LEVEL_OF = { measured: 'high', tables: 'medium', estimated: 'low', assumed: 'low' } as const;
 
-/** What the figures of engines rest on, and what they take for granted beside measurements. */
-export function basisOf({
-  profile,
-  settings: { weights, speculationDepth },
-}: Pick<PlanPool, 'profile' | 'settings'>): Pick<FleetPlan, 'restsOn' | 'assumes'> {
-  const { status } = profile.weights[weights]!;
-  const native = knownCheckpoint(profile.model.name)?.model.checkpoint ?? 'FP16';
-  return {
-    restsOn: speculationDepth > 0 ? 'assumed' : status,
-    assumes: [
-      ...(speculationDepth > 0 ? ['drafts'] : []),
-      ...(status === 'estimated' ? ['estimated'] : []),
-      // No other precision stands beside it: nothing was quantized that need not be.
-      ...(weights === native || Object.keys(profile.weights).length === 1 ? [] : [weights.toLowerCase()]),
-    ],
-  };
-}
-
 function confidenceOf(
   { profile, settings }: PlanPool,
   { draws, sustained }: Pick<CloseLoad, 'draws' | 'sustained'>,
@@ -175,7 +157,7 @@ function confidenceOf(
   };
   const usd = usdPerHour / engines;
   return {
-    level: LEVEL_OF[basisOf({ profile, settings }).restsOn],
+    level: LEVEL_OF[basisOf(profile, settings).restsOn],
     profileError: share,
     profileErrorSource: source,
     sustainedRps: interval,

@@ -7,7 +7,14 @@ import { sloTermName, sloTermText } from '../search/slo.ts';
 import { figure, linesIf, percent } from './format.ts';
 import { kubernetesManifest } from './kubernetes-manifest.ts';
 import { type Chart, type Column, type Page, type Section, type Table, tableLines, tableOf } from './page.ts';
-import { autoscalerLines, commandLines, intervalText, searchLines } from './result.ts';
+import {
+  autoscalerLines,
+  checksText,
+  commandLines,
+  confidenceText,
+  intervalText,
+  searchLines,
+} from './result.ts';
 
 /** Rows of the table in a terminal. */
 const MOST_ROWS = 20;
@@ -93,11 +100,8 @@ function riskierLines(ranked: Ranked): string[] {
   ];
 }
 
-function measureFirst({ assumes }: FleetPlan): string {
-  const checks = assumes.map(
-    (each) => CHECKS[each] ?? `measure the accuracy of ${each.toUpperCase()} weights on your task`,
-  );
-  return `Before you buy the first of them: ${checks.join('; ')}. \`--allow ${assumes.join(',')}\` ranks such plans with the others.`;
+function measureFirst(plan: FleetPlan): string {
+  return `Before you buy the first of them: ${checksText(plan)}. \`--allow ${plan.assumes.join(',')}\` ranks such plans with the others.`;
 }
 
 /** Plans that miss the SLO by less than the error of their profile. */
@@ -113,12 +117,6 @@ function nearLines({ near }: PlanResult): string[] {
 
 /** Rows of the second table in a terminal. */
 const MOST_RISKIER = 5;
-
-/** What to measure before an assumption is relied on. */
-const CHECKS: Readonly<Record<string, string>> = {
-  drafts: 'measure how many draft tokens your engine accepts on your traffic',
-  estimated: 'measure the GPU with `servegym profile make`',
-};
 
 /** Plans, cheapest first: the cheapest in words and commands, and a table. */
 function plansLines(plans: readonly FleetPlan[]): string[] {
@@ -213,7 +211,7 @@ function planSentence(plan: FleetPlan, which = 'Cheapest'): string {
     `They sustain ${figure(headroom)} (${intervalText({ low: times * sustained.low, high: times * sustained.high })}) times this load${breaksFirst === null ? '' : `; ${breaksFirst} breaks first`}. At 1.5 times, ${percent(plan.good_at_1_5_times)} of the requests meet every limit.`,
     ...autoscalerLines(plan.autoscaler, plan.engines),
     energyText(plan),
-    CONFIDENCE[plan.restsOn],
+    confidenceText(plan),
   ].join('\n');
 }
 
@@ -241,13 +239,6 @@ function sharingText({ pools, settings, router, weightsAlike }: FleetPlan): stri
     ...linesIf(router !== 'least_loaded', router === 'prefix_aware' ? 'by prefix' : routerName(router)),
   ].join(', ');
 }
-
-const CONFIDENCE = {
-  measured: 'Confidence: high. The profile was measured on an engine.',
-  tables: 'Confidence: medium. The profile was made from kernel tables, not measured on an engine.',
-  estimated: 'Confidence: low. The profile was made from data sheets: measure before you buy.',
-  assumed: 'Confidence: low. Drafts are taken to be accepted as on other traffic: measure before you buy.',
-} as const;
 
 function trafficLine(result: PlanResult): string {
   const { trace, requests, requestsSimulated: sampled } = result;

@@ -2,6 +2,7 @@ import { counted, type EngineProfile } from '@servegym/simulator';
 import type { IntervalEnds } from '@servegym/simulator/statistics';
 import { z } from 'zod';
 import { type Candidate, KNOB_NAMES } from '../search/candidate.ts';
+import type { Basis } from '../search/profile-error.ts';
 import { autoscaler, type SearchSpace } from '../search/search-space.ts';
 import { type SloTerm, sloTermName } from '../search/slo.ts';
 import { figure, type SnakeCase, snakeCase } from './format.ts';
@@ -38,6 +39,11 @@ export type ServingCommand = z.input<typeof command>;
 /** Requests that are longer than what the engines take, the longest of them and the limit, tokens. */
 export const refused = z.object({ requests: number, longest: number, limit: number });
 export const commands = list(command);
+/** Fields of `Basis`. */
+export const basis = {
+  restsOn: z.enum(['measured', 'tables', 'estimated', 'assumed']),
+  assumes: list(z.string()),
+};
 /** What an autoscaler makes of engines, on average over the trace. */
 export const autoscaled = z.object({
   autoscaler,
@@ -69,6 +75,28 @@ export type SearchReport = { readonly [Name in keyof typeof search]: z.input<(ty
 /** Writes the JSON of results of a schema. */
 export function jsonOf<Schema extends z.ZodType>(schema: Schema) {
   return (result: z.input<Schema>): SnakeCase<z.output<Schema>> => snakeCase(schema.parse(result));
+}
+
+/** How sure figures are, by what they rest on. */
+const CONFIDENCE: Readonly<Record<Basis['restsOn'], string>> = {
+  measured: 'Confidence: high. The profile was measured on an engine.',
+  tables: 'Confidence: medium. The profile was made from kernel tables, not measured on an engine.',
+  estimated: 'Confidence: low. The profile was made from data sheets: measure before you buy.',
+  assumed: 'Confidence: low. Drafts are taken to be accepted as on other traffic: measure before you buy.',
+};
+export function confidenceText({ restsOn }: Basis): string {
+  return CONFIDENCE[restsOn];
+}
+
+/** What to measure before an assumption is relied on. */
+const CHECKS: Readonly<Record<string, string>> = {
+  drafts: 'measure how many draft tokens your engine accepts on your traffic',
+  estimated: 'measure the GPU with `servegym profile make`',
+};
+export function checksText({ assumes }: Basis): string {
+  return assumes
+    .map((each) => CHECKS[each] ?? `measure the accuracy of ${each.toUpperCase()} weights on your task`)
+    .join('; ');
 }
 
 /** Commands for a terminal, each below an empty line. */

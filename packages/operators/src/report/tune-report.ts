@@ -14,7 +14,15 @@ import {
 } from '../tune/tune-result.ts';
 import { figure, linesIf, percent } from './format.ts';
 import { type Chart, type Column, type Page, type Section, tableLines, tableOf } from './page.ts';
-import { autoscalerLines, commandLines, estimateText, intervalText, searchLines } from './result.ts';
+import {
+  autoscalerLines,
+  checksText,
+  commandLines,
+  confidenceText,
+  estimateText,
+  intervalText,
+  searchLines,
+} from './result.ts';
 
 /** How a result of `tune` is written. */
 export const tuneResult = {
@@ -38,6 +46,7 @@ function tuneText(result: TuneResult): string {
   return [
     ...head,
     verdict.headline,
+    verdict.basis,
     ...commandLines(result.commands),
     '',
     'Settings, where they differ from vLLM’s defaults (D):',
@@ -74,6 +83,7 @@ const COLUMNS: readonly Column<TunedCandidate>[] = [
   ['TPOT p99, ms', ({ tpotP99Ms }) => figure(tpotP99Ms)],
   ['USD/M tokens', ({ usdPerMillionOutputTokens: usd }) => (usd === null ? '-' : figure(usd))],
   ['quality', ({ quality }) => percent(quality)],
+  ['assumes', ({ assumes }) => assumes.join(', ') || '-'],
 ];
 
 const meaning = ({ referenceRps }: PossibleTune) =>
@@ -196,6 +206,7 @@ export function tuneVerdict(
   const [winner] = result.candidates;
   return {
     headline: headline(winner),
+    basis: basisText(result),
     confirmation: confirmation(result, winner),
     deployment: deployment(result),
     surge: surge(result),
@@ -211,6 +222,18 @@ function headline({ sustainedRps, overDefaults, isDefault }: TunedCandidate): st
   const times = `${figure(value)} times (${intervalText(interval)}) what vLLM’s defaults do`;
   if (interval.low > 1) return `${sustained}, ${times}.`;
   return `${sustained}, ${times}: no difference that this traffic could show.`;
+}
+
+/** What the winner rests on, what to measure first, and the best settings that assume nothing. */
+function basisText({ profile, candidates }: Pick<PossibleTune, 'profile' | 'candidates'>): string {
+  const [winner] = candidates;
+  if (winner.assumes.length === 0) return confidenceText(winner);
+  const at = candidates.findIndex(({ assumes }) => assumes.length === 0);
+  const first = `${confidenceText(winner)} Before you rely on it: ${checksText(winner)}.`;
+  if (at < 0) return `${first} All settings below assume something.`;
+  const known = candidates[at];
+  const [{ line }] = servingCommands(profile, known.settings, 1);
+  return `${first}\nThe best settings that assume nothing are ${label(known, at)} below, with ${estimateText(known.sustainedRps)} requests/s: ${line}`;
 }
 
 function confirmation(

@@ -1,6 +1,8 @@
-import type { EngineProfile, WeightPrecision } from '@servegym/simulator';
-import { portableMath } from '@servegym/simulator';
+import { knownCheckpoint } from '@servegym/profiles';
+import { type EngineProfile, portableMath, type WeightPrecision } from '@servegym/simulator';
 import { type IntervalEnds, normalProbability } from '@servegym/simulator/statistics';
+import type { Candidate } from './candidate.ts';
+import type { EngineChoice } from './evaluator.ts';
 import type { SloTerm } from './slo.ts';
 
 interface ProfileError {
@@ -78,4 +80,35 @@ export function chanceWithin(
     const deviations = (DEVIATIONS * portableMath.log(limitMs / ms)) / errorOf(error, metric);
     return chance * normalProbability(deviations);
   }, 1);
+}
+
+/** What the figures of engines rest on. */
+export interface Basis {
+  /** Worst evidence of their times; `assumed` where drafts are accepted as often as on other models' traffic. */
+  readonly restsOn: 'measured' | 'tables' | 'estimated' | 'assumed';
+  /** What they take for granted beside measurements, by the names of `plan --allow`. */
+  readonly assumes: readonly string[];
+}
+
+/** Whether nothing beside measurements and kernel tables is taken for granted. */
+export function assumesNothing({ profile, candidate }: EngineChoice): boolean {
+  return basisOf(profile, candidate).assumes.length === 0;
+}
+
+/** What the figures of an engine with a candidate's settings rest on. */
+export function basisOf(
+  profile: EngineProfile,
+  { weights, speculationDepth }: Pick<Candidate, 'weights' | 'speculationDepth'>,
+): Basis {
+  const { status } = profile.weights[weights]!;
+  const native = knownCheckpoint(profile.model.name)?.model.checkpoint ?? 'FP16';
+  return {
+    restsOn: speculationDepth > 0 ? 'assumed' : status,
+    assumes: [
+      ...(speculationDepth > 0 ? ['drafts'] : []),
+      ...(status === 'estimated' ? ['estimated'] : []),
+      // No other precision stands beside it: nothing was quantized that need not be.
+      ...(weights === native || Object.keys(profile.weights).length === 1 ? [] : [weights.toLowerCase()]),
+    ],
+  };
 }

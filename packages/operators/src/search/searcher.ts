@@ -108,12 +108,20 @@ export class Searcher<Point, Found extends Point & Scored, Stage extends SearchS
     }
   }
 
-  /** Evaluates the neighbours of the best points on all of the traffic, until none is better. */
-  async climb(stage: Stage, neighbours: (point: Found) => readonly Point[]): Promise<void> {
+  /**
+   * Evaluates the neighbours of the best points on all of the traffic, until none is better.
+   * @param among points that are climbed from. Default: all.
+   */
+  async climb(
+    stage: Stage,
+    neighbours: (point: Found) => readonly Point[],
+    among: (point: Found) => boolean = () => true,
+  ): Promise<void> {
     const { keyOf } = this.#question;
     const visited = new Set<string>();
     for (let round = 1; round <= MOST_ROUNDS; round++) {
-      const centres = this.ranked.slice(0, CENTRES).filter((each) => !visited.has(keyOf(each)));
+      const best = this.ranked.filter(among).slice(0, CENTRES);
+      const centres = best.filter((each) => !visited.has(keyOf(each)));
       if (centres.length === 0) return;
       for (const each of centres) visited.add(keyOf(each));
       const near = new Map(centres.flatMap(neighbours).map((each) => [keyOf(each), each]));

@@ -3,6 +3,7 @@ import type { Estimate } from '../report/result.ts';
 import { type Candidate, candidateKey, vllmDefaults } from '../search/candidate.ts';
 import type { CloseLoad, Evaluator } from '../search/evaluator.ts';
 import type { SearchedLoad } from '../search/load-question.ts';
+import { assumesNothing } from '../search/profile-error.ts';
 import type { SplitTraffic } from '../search/traffic.ts';
 import type { Objective } from './tune-result.ts';
 
@@ -13,7 +14,7 @@ const STEPS = [0.65, 0.8, 0.9, 0.95, 1.05, 1.12, 1.25, 1.5];
 /** A candidate that the search has put forward, measured closely on the traffic of the search and on the held-out. */
 export type Finalist = Awaited<ReturnType<typeof measureFinalists>>[number];
 
-/** The best, the best of each precision, without speculation and in pairs, and vLLM's defaults, on both traffics. */
+/** The best, the best of each precision, without speculation, without assumptions and in pairs, and vLLM's defaults, on both traffics. */
 export async function measureFinalists(
   evaluator: Evaluator,
   { search: traffic, heldOut: unseen }: SplitTraffic,
@@ -57,6 +58,7 @@ function chooseFinalists(ranked: readonly SearchedLoad[], defaultKey: string): S
     ...differentOf(ranked).slice(0, FINALISTS),
     ...[...precisions].map((precision) => first(({ weights }) => weights === precision)),
     first(({ speculationDepth }) => speculationDepth === 0),
+    ranked.find(assumesNothing),
     first(({ split }) => split !== false),
     first(({ priority }) => priority),
     first((candidate) => candidateKey(candidate) === defaultKey),

@@ -27,6 +27,7 @@ export type FrontPoint = z.input<typeof frontPoint>;
 const candidate = z.object({
   settings: part.settings,
   isDefault: z.boolean(),
+  ...part.basis,
   onFront: z.boolean(),
   /** Requests/s that one engine sustains under the SLO, on traffic that the search has not seen; its interval has the profile's error. */
   sustainedRps: part.estimate,
@@ -117,6 +118,8 @@ const possible = common.extend({
   /** What the result comes down to, in sentences. */
   verdict: z.object({
     headline: z.string(),
+    /** What the winner rests on, and where it assumes something, the best settings that do not. */
+    basis: z.string(),
     confirmation: z.string(),
     deployment: z.string(),
     surge: z.string(),

@@ -27,7 +27,7 @@ import {
 } from '../search/evaluator.ts';
 import { goodShare, type LoadPoint, sloUse } from '../search/load-point.ts';
 import { choicesOn, LoadQuestion, type LoadStage, type SearchedLoad } from '../search/load-question.ts';
-import { profileError, widened } from '../search/profile-error.ts';
+import { assumesNothing, basisOf, profileError, widened } from '../search/profile-error.ts';
 import { searchAutoscalers } from '../search/search-autoscalers.ts';
 import { type RouterChoice, type SearchSpace, searchedSpace } from '../search/search-space.ts';
 import { Searcher } from '../search/searcher.ts';
@@ -139,7 +139,7 @@ async function describeFinalists(
   const { front, others } = frontPoints(slo, split.search, choices, atLoads, referenceLoad);
   const onFront = new Set(front.map((point) => candidateKey(point.settings)));
   const candidates = finalists.map(({ candidate, isDefault, searched, heldOut, overDefaults }, i) => ({
-    ...{ settings: candidate, isDefault, overDefaults },
+    ...{ settings: candidate, isDefault, overDefaults, ...basisOf(profile, candidate) },
     onFront: onFront.has(candidateKey(candidate)),
     sustainedRps: {
       ...heldOut,
@@ -278,6 +278,8 @@ export async function searchSettings(
   const question = new LoadQuestion(evaluator, traffic, {
     scoreOf: ({ points }, on) => score(points, on, evaluator.slo, objective),
     load: objective === 'latency' ? targetLoad : undefined,
+    // The best may assume what nobody measured: the best of the others is looked for beside it.
+    kindOf: (choice) => (assumesNothing(choice) ? 'without assumptions' : 'with assumptions'),
     onStage,
     onBest: (best, isWhole) => isWhole && onBest?.(best),
   });
@@ -303,9 +305,11 @@ export async function searchSettings(
   };
   const isOutside = ({ candidate }: SearchedLoad) =>
     candidateKey(candidate) === candidateKey(defaults) && candidateKey(home) !== candidateKey(defaults);
-  await searcher.climb(near, (found) =>
-    isOutside(found) ? [] : choices(neighbours(profile, space, found.candidate)),
-  );
+  const around = (found: SearchedLoad) =>
+    isOutside(found) ? [] : choices(neighbours(profile, space, found.candidate));
+  await searcher.climb(near, around);
+  const plain = { ...near, name: 'the neighbours of the best without assumptions' };
+  await searcher.climb(plain, (found) => around(found).filter(assumesNothing), assumesNothing);
   const [best] = searcher.ranked;
   const ranked =
     best.load === 0

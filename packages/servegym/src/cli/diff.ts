@@ -40,7 +40,7 @@ const options = {
     value: '<folder>',
     help: 'unpacked aiconfigurator-core: its kernel times give the profiles of lines such as `vllm@0.12 serve ...`',
   },
-  slo: sloOption('ttft_p99=1s,tpot_p99=50ms'),
+  slo: sloOption,
   ...priceOptions,
   rateScale: trafficOptions.rateScale,
   requests: whole('<n>', 200, 1_000_000, 'most requests, from the start of the traffic', 20_000),

@@ -26,7 +26,7 @@ import {
 import { type EngineProfile, scaleRate } from '@servegym/simulator';
 import { InvalidArgumentError } from 'commander';
 import { priceOptions, refuseClassBounds, sloOption, withPrices } from './arguments/deployment.ts';
-import { whole, within } from './arguments/options.ts';
+import { whole } from './arguments/options.ts';
 import { openRecord, readSearchSpace, searchOptions } from './arguments/search.ts';
 import { openArrivals, trafficOptions, trafficWord } from './arguments/traffic.ts';
 import { defineCommand, type OptionTable, type OptionValues } from './command-table.ts';
@@ -43,7 +43,7 @@ const options = {
     required: true,
     help: 'the model to serve, or a part of its name: qwen3-32b; or its config.json',
   },
-  slo: sloOption('ttft_p99=1s,tpot_p99=50ms'),
+  slo: sloOption,
   gpus: {
     value: '<names>',
     parse: (text: string) => (text === 'all' ? [] : text.split(',').map((name) => name.trim())),
@@ -51,7 +51,6 @@ const options = {
     defaultText: 'all',
     help: 'GPUs to choose from, parts of their names: h100,l40s',
   },
-  quality: within('<share>', 0, 1, 'least accuracy of quantized weights, relative to FP16', 0.98),
   allow: {
     value: '<names>',
     parse: parseAllow,

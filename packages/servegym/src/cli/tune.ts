@@ -28,7 +28,7 @@ import {
   sloOption,
   withPrices,
 } from './arguments/deployment.ts';
-import { parseShares, rangeOf, whole, within } from './arguments/options.ts';
+import { parseShares, rangeOf, whole } from './arguments/options.ts';
 import { openRecord, readSearchSpace, searchOptions } from './arguments/search.ts';
 import {
   openTraffic,
@@ -58,7 +58,7 @@ const options = {
     repeated: true,
     help: 'the engine profile; several are tuned one after the other',
   },
-  slo: sloOption('ttft_p99=2s,tpot_p99=100ms'),
+  slo: sloOption,
   objective: {
     value: '<name>',
     choices: ['goodput', 'cost', 'latency'],
@@ -66,7 +66,6 @@ const options = {
     help: 'most load, least USD, or shortest latencies',
   },
   ...searchOptions,
-  minQuality: within('<share>', 0, 1, 'least accuracy of quantized weights, relative to FP16', 0),
   replicas: {
     value: '<n|from..to>',
     parse: parseReplicas,
@@ -170,6 +169,7 @@ async function tuneOne(
   const { replicas: counts = [1] } = values.space;
   const tuning = tuneProfile(jobs, profile, split, {
     ...values,
+    minQuality: values.quality,
     start: configurations,
     replicas: replicas ?? [Math.min(...counts), Math.max(...counts)],
     onProgress(stage, share) {

@@ -182,16 +182,15 @@ export function isBareFlags(text: string | undefined): boolean {
   return text === undefined || text.trimStart().startsWith('-');
 }
 
-/** `--slo`, with its default. */
-export function sloOption(bounds: string) {
-  return {
-    value: '<bounds>',
-    parse: parseSlo,
-    default: parseSlo(bounds),
-    defaultText: bounds,
-    help: 'percentiles or means of ttft, tpot and e2e',
-  } as const;
-}
+/** Bounds unless `--slo` says otherwise: a choice. */
+const SLO = 'ttft_p99=1s,tpot_p99=50ms';
+export const sloOption = {
+  value: '<bounds>',
+  parse: parseSlo,
+  default: parseSlo(SLO),
+  defaultText: SLO,
+  help: 'percentiles or means of ttft, tpot and e2e',
+} as const;
 
 /** @throws InputError when a bound is of a priority class */
 export function refuseClassBounds(slo: readonly SloTerm[], reason: string): void {

@@ -5,13 +5,15 @@ import { InputError } from '../failure.ts';
 import { readInputFile } from '../files.ts';
 import { codeVersion } from '../jobs.ts';
 import { printResult } from '../output/print-result.ts';
+import { within } from './options.ts';
 
-/** What a search takes in, and where its evaluations are kept. */
+/** What a search takes in, how accurate its weights are, and where its evaluations are kept. */
 export const searchOptions = {
   search: {
     value: '<names|file.json>',
     help: 'dimensions to search: names, or a file of their values, which `print` prints, and `schema` the JSON Schema of it (default: `default`)',
   },
+  quality: within('<share>', 0, 1, 'least accuracy of quantized weights, relative to FP16', 0.98),
   resume: {
     value: '<file>',
     writes: true,
