@@ -174,7 +174,12 @@ spec:
     [
       'a GPU that no profile has',
       [...on(line(), line('-tp 8')), '--gpu', 'l4'],
-      /no profile of Llama-3.1-8B on 8 l4: there are /,
+      /no profile of Llama-3.1-8B on 8 l4: there are .* servegym profile make --model \S+ --deployment '-tp 8' --gpu l4 /,
+    ],
+    [
+      'a GPU whose name is a part of another',
+      [...on(line(), 'vllm serve Qwen/Qwen3-32B'), '--gpu', 'l4'],
+      /no profile of Qwen3-32B on 1 l4: there are .*L40S/,
     ],
   ];
   for (const [what, words, message] of refused) {

@@ -1,4 +1,11 @@
-import { knownCheckpoint, loraGiB, profilesOf, rescheduled, type ServedModel } from '@servegym/profiles';
+import {
+  GPUS,
+  knownCheckpoint,
+  loraGiB,
+  profilesOf,
+  rescheduled,
+  type ServedModel,
+} from '@servegym/profiles';
 import {
   counted,
   type EngineProfile,
@@ -366,11 +373,12 @@ export function profilesOnGpu(profiles: readonly EngineProfile[], gpu: string): 
     .trim()
     .toLowerCase()
     .replace(/[\s_]+/g, '-');
-  const named = (is: (name: string) => boolean) =>
-    profiles.filter((profile) => is(profile.gpu.name.toLowerCase()));
-  const first = named((name) => name === wanted || name.startsWith(`${wanted}-`));
+  // Also those without such a profile: where there is none on L4, `l4` is not taken for a part of L40S.
+  const names = [...GPUS, ...profiles.map((profile) => profile.gpu)].map(({ name }) => name.toLowerCase());
+  const first = names.filter((name) => name === wanted || name.startsWith(`${wanted}-`));
   const plain = (name: string) => name.replaceAll('-', '');
-  return first.length > 0 ? first : named((name) => plain(name).includes(plain(wanted)));
+  const meant = first.length > 0 ? first : names.filter((name) => plain(name).includes(plain(wanted)));
+  return profiles.filter((profile) => meant.includes(profile.gpu.name.toLowerCase()));
 }
 
 /** The shipped profile of a launch's model, GPU and parallelism. @throws TuningError with those there are */
@@ -378,10 +386,12 @@ function profileFor(
   { model, checkpoint, settings, source }: Launch,
   gpu: string | undefined,
 ): Pick<Deployment, 'profile' | 'engines' | 'notSimulated'> {
+  const make = (words: string) =>
+    `make a profile: servegym profile make ${words} --gpu ${gpu ?? 'h100'} --output mine.json, and name it with --profile mine.json`;
   if (model === null)
     throw invalidLaunch(
       source,
-      `the model ${checkpoint} is not known; name the folder with its config.json as the model, or make a profile: servegym profile make --model config.json --gpu ${gpu ?? 'h100'} --output mine.json, and name it with --profile mine.json`,
+      `the model ${checkpoint} is not known; name the folder with its config.json as the model, or ${make('--model config.json')}`,
     );
   const ofModel = profilesOf(model);
   const onGpu = gpu === undefined ? ofModel : profilesOnGpu(ofModel, gpu);
@@ -401,7 +411,7 @@ function profileFor(
     throw invalidLaunch(
       source,
       names.length === 0
-        ? `no profile of ${model.name} on ${wanted}: there are ${known.join(', ')}`
+        ? `no profile of ${model.name} on ${wanted}: there are ${known.join(', ')}. For another GPU or number of them ${make(`--model ${model.id}${tensor > 1 ? ` --deployment '-tp ${tensor}'` : ''}`)}`
         : `expected --gpu, one of ${names.sort().join(', ')}`,
     );
   }
