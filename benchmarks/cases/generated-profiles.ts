@@ -22,7 +22,7 @@ import { benchmark, text } from '../harness.ts';
 const MOST_GPUS = 8;
 /** Least KV cache of a sensible deployment, as a share of a GPU's memory. */
 const LEAST_KV_SHARE = 0.15;
-/** Sizes of the group: the smallest that serves the model, and one more for lower latency. */
+/** Sizes of the group: the smallest that serves the model's largest weights, and one more for lower latency. */
 const SIZES = 2;
 /** Groups of this size or more also divide a mixture by whole experts. */
 const LEAST_EXPERT_PARALLEL = 4;
@@ -54,9 +54,12 @@ function profilesOf(gpu: Gpu, model: ServedModel, tables: ReadTables | undefined
   const found: EngineProfile[] = [];
   let sizes = 0;
   for (let count = 1; count <= MOST_GPUS && sizes < SIZES; count *= 2) {
-    const estimated = servable(gpu, model, count);
-    if (estimated === undefined) continue;
-    sizes += 1;
+    const estimated = dividing(gpu, model, count);
+    const served = WEIGHTS.filter((precision) => estimated?.weights[precision]);
+    const roomy = served.filter((each) => hasRoom(estimated!, each));
+    if (estimated === undefined || roomy.length === 0) continue;
+    // A group that has room for quantized weights alone is one more.
+    sizes += Number(roomy[0] === served[0]);
     const composed = tables && composedProfile(gpu, model, count, 1, tables);
     found.push(composed ?? estimated);
     if (composed && model.experts !== null && count >= LEAST_EXPERT_PARALLEL) {
@@ -67,16 +70,19 @@ function profilesOf(gpu: Gpu, model: ServedModel, tables: ReadTables | undefined
   return found;
 }
 
-/** The estimate, where the group divides the heads and has room for KV beside the largest weights that fit. */
-function servable(gpu: Gpu, model: ServedModel, count: number): EngineProfile | undefined {
+/** Weights by their size, the largest first. */
+const WEIGHTS = ['FP16', 'FP8', 'MXFP4'] as const;
+
+function hasRoom(profile: EngineProfile, weights: (typeof WEIGHTS)[number]): boolean {
+  return kvMemoryGiB(profile, weights, false) >= LEAST_KV_SHARE * profile.gpu.memoryGiB;
+}
+
+/** The estimate, where the group divides the heads. */
+function dividing(gpu: Gpu, model: ServedModel, count: number): EngineProfile | undefined {
   const { queryHeads, kvHeads, mla } = model.shape;
   const divides =
     queryHeads % count === 0 && (mla !== null || kvHeads % count === 0 || count % kvHeads === 0);
-  if (!divides) return undefined;
-  const profile = possible(() => estimatedProfile(gpu, model, count));
-  const largest = (['FP16', 'FP8', 'MXFP4'] as const).find((precision) => profile?.weights[precision]);
-  if (profile === undefined || largest === undefined) return undefined;
-  return kvMemoryGiB(profile, largest, false) >= LEAST_KV_SHARE * gpu.memoryGiB ? profile : undefined;
+  return divides ? possible(() => estimatedProfile(gpu, model, count)) : undefined;
 }
 
 /** `undefined` where the tables do not have the model's shapes. */
