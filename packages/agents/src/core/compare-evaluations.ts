@@ -1,4 +1,4 @@
-import { type Interval, mean, stratifiedBootstrap } from '@servegym/simulator/statistics';
+import { mean, stratifiedBootstrap } from '@servegym/simulator/statistics';
 import {
   type AnchoredReturn,
   type Evaluation,
@@ -7,43 +7,12 @@ import {
 } from './evaluate-policy.ts';
 
 /** Difference of two policies on the same traffic: of their gains, or of their scores. */
-export interface PairedDifference {
-  /** Mean of (figure of the first - figure of the second), over the episodes. */
-  readonly mean: number;
-  /** 95 % interval of that mean, by the bootstrap, stratified by task. */
-  readonly ci95: Interval;
-  /** Share of the episodes in which the first did better; a tie counts half. */
-  readonly probability: number;
-  readonly probabilityCi95: Interval;
-  /** Verdict on the first policy; `undecided` when the interval contains 0. */
-  readonly verdict: 'better' | 'worse' | 'undecided';
-}
-
-/** Two policies, on each task and over all of them. */
-interface Comparison {
-  readonly first: number;
-  readonly second: number;
-  readonly tasks: readonly { readonly taskId: string | number; readonly difference: PairedDifference }[];
-  readonly overall: PairedDifference;
-}
-
-/** Share of the episodes whose score exceeds a threshold. */
-interface ProfilePoint {
-  readonly threshold: number;
-  readonly share: number;
-}
+export type PairedDifference = Readonly<ReturnType<typeof describe>>;
 
 /** Several policies that played the same traffic. The numbers are positions in the list of evaluations. */
-export interface Standings {
-  /** Figure that is compared: the gain, which nothing floors, or the score where the environment gives no anchors. */
-  readonly measure: 'gain' | 'score';
-  /** 1 for those that no other is better than; 1 + how many are better, in general. */
-  readonly ranks: readonly number[];
-  /** Every pair once. */
-  readonly comparisons: readonly Comparison[];
-  /** For each policy, over all its episodes: 21 thresholds from 0 to 1. */
-  readonly profiles: readonly (readonly ProfilePoint[])[];
-}
+export type Standings = Readonly<ReturnType<typeof compareEvaluations>>;
+
+type Measure = 'gain' | 'score';
 
 const THRESHOLDS = Array.from({ length: 21 }, (_, i) => i / 20);
 
@@ -52,16 +21,15 @@ const THRESHOLDS = Array.from({ length: 21 }, (_, i) => i / 20);
  * excludes 0; otherwise they share a rank. Performance profiles: Dolan and Moré, 2002; Agarwal et al., NeurIPS 2021.
  * Throws a `RangeError` unless all played the same tasks and seeds.
  */
-export function compareEvaluations(evaluations: readonly Evaluation[]): Standings {
+export function compareEvaluations(evaluations: readonly Evaluation[]) {
   if (evaluations.length < 2)
     throw new RangeError(`Expected at least two policies, got ${evaluations.length}`);
-  const measure = evaluations.every(({ gains }) => gains !== null) ? 'gain' : 'score';
-  const comparisons: Comparison[] = [];
-  for (let first = 0; first < evaluations.length; first++) {
-    for (let second = first + 1; second < evaluations.length; second++) {
-      comparisons.push({ first, second, ...comparePair(evaluations[first], evaluations[second], measure) });
-    }
-  }
+  const measure: Measure = evaluations.every(({ gains }) => gains !== null) ? 'gain' : 'score';
+  const comparisons = evaluations.flatMap((a, first) =>
+    evaluations
+      .slice(first + 1)
+      .map((b, i) => ({ first, second: first + 1 + i, ...comparePair(a, b, measure) })),
+  );
   const isBetter = (a: number, b: number) =>
     comparisons.some(
       ({ first, second, overall: { verdict } }) =>
@@ -69,20 +37,21 @@ export function compareEvaluations(evaluations: readonly Evaluation[]): Standing
         (first === b && second === a && verdict === 'worse'),
     );
   return {
+    /** Figure that is compared: the gain, which nothing floors, or the score where the environment gives no anchors. */
     measure,
+    /** 1 for those that no other is better than; 1 + how many are better, in general. */
     ranks: evaluations.map(
       (_, policy) => 1 + evaluations.filter((_, other) => isBetter(other, policy)).length,
     ),
+    /** Every pair once. */
     comparisons,
+    /** For each policy, over all its episodes: 21 thresholds from 0 to 1, and the share of the scores beyond each. */
     profiles: evaluations.map(performanceProfile),
   };
 }
 
-function comparePair(
-  a: Evaluation,
-  b: Evaluation,
-  measure: Standings['measure'],
-): Pick<Comparison, 'tasks' | 'overall'> {
+/** Two policies, on each task and over all of them. */
+function comparePair(a: Evaluation, b: Evaluation, measure: Measure) {
   if (episodesPlayed(a) !== episodesPlayed(b)) {
     throw new RangeError(`Expected ${a.policy} and ${b.policy} to have played the same tasks and seeds`);
   }
@@ -96,7 +65,7 @@ function comparePair(
   };
 }
 
-function figuresOf({ episodes }: TaskEvaluation, measure: Standings['measure']): readonly number[] {
+function figuresOf({ episodes }: TaskEvaluation, measure: Measure): readonly number[] {
   if (measure === 'gain') return episodeGains(episodes as readonly AnchoredReturn[])!;
   return episodes.map(({ score }) => score);
 }
@@ -105,19 +74,22 @@ function episodesPlayed({ tasks }: Evaluation): string {
   return JSON.stringify(tasks.map(({ taskId, episodes }) => [taskId, episodes.map(({ seed }) => seed)]));
 }
 
-function describe(differences: readonly (readonly number[])[]): PairedDifference {
+function describe(differences: readonly (readonly number[])[]) {
   const [low, high] = stratifiedBootstrap(differences, mean);
   const wins = differences.map((stratum) => stratum.map((difference) => (Math.sign(difference) + 1) / 2));
   return {
+    /** Mean of (figure of the first - figure of the second), over the episodes, and its 95 % interval by the bootstrap. */
     mean: mean(differences.flat()),
-    ci95: [low, high],
+    ci95: [low, high] as const,
+    /** Share of the episodes in which the first did better; a tie counts half. */
     probability: mean(wins.flat()),
     probabilityCi95: stratifiedBootstrap(wins, mean),
-    verdict: low > 0 ? 'better' : high < 0 ? 'worse' : 'undecided',
+    /** Verdict on the first policy; `undecided` when the interval contains 0. */
+    verdict: low > 0 ? ('better' as const) : high < 0 ? ('worse' as const) : ('undecided' as const),
   };
 }
 
-function performanceProfile({ tasks }: Evaluation): ProfilePoint[] {
+function performanceProfile({ tasks }: Evaluation) {
   const scores = tasks.flatMap((task) => task.episodes.map((episode) => episode.score));
   return THRESHOLDS.map((threshold) => ({
     threshold,

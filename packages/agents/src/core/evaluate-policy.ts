@@ -1,4 +1,4 @@
-import { type Interval, interquartileMean, mean, stratifiedBootstrap } from '@servegym/simulator/statistics';
+import { interquartileMean, mean, stratifiedBootstrap } from '@servegym/simulator/statistics';
 import type { PlayableEnvironment, ServiceFigures } from './playable.ts';
 import { type AsyncPolicy, playEpisode } from './policy.ts';
 
@@ -18,16 +18,7 @@ export interface AnchoredReturn {
 }
 
 /** Returns of several episodes: 0 is the default configuration, 1 a planner that knows the traffic; nothing is floored. */
-export interface GainFigures {
-  /** Gain of the mean return, with its 95 % interval by the bootstrap, stratified by task. */
-  readonly gain: { readonly mean: number; readonly ci95: Interval };
-  /** Mean gain of the tenth of the episodes with the least gain. */
-  readonly worst10: number;
-  /** Share of the episodes that return less than the default configuration. */
-  readonly belowDefault: number;
-  /** True when a clairvoyant return is an estimate. */
-  readonly estimated: boolean;
-}
+export type GainFigures = Readonly<NonNullable<ReturnType<typeof gainFigures>>>;
 
 /** Returns that differ by less than this, relative to the default's, are equal: replays may add up in another order. */
 const ROUNDING = 1e-9;
@@ -43,7 +34,7 @@ export function episodeGains(episodes: readonly AnchoredReturn[]): readonly numb
 }
 
 /** Figures over the episodes of some tasks; `null` when a task has no gap between default and clairvoyant. */
-export function gainFigures(tasks: readonly (readonly AnchoredReturn[])[]): GainFigures | null {
+export function gainFigures(tasks: readonly (readonly AnchoredReturn[])[]) {
   const gains: (readonly number[])[] = [];
   for (const episodes of tasks) {
     const ofTask = episodeGains(episodes);
@@ -53,9 +44,13 @@ export function gainFigures(tasks: readonly (readonly AnchoredReturn[])[]): Gain
   const all = gains.flat().sort((a, b) => a - b);
   const episodes = tasks.flat();
   return {
+    /** Gain of the mean return, with its 95 % interval by the bootstrap, stratified by task. */
     gain: { mean: mean(all), ci95: stratifiedBootstrap(gains, mean) },
+    /** Mean gain of the tenth of the episodes with the least gain. */
     worst10: mean(all.slice(0, Math.ceil(all.length / 10))),
+    /** Share of the episodes that return less than the default configuration. */
     belowDefault: mean(episodes.map(isBelowDefault)),
+    /** True when a clairvoyant return is an estimate. */
     estimated: episodes.some(({ anchors }) => anchors.estimated),
   };
 }
@@ -96,49 +91,16 @@ export interface EpisodeResult extends ServiceFigures {
 }
 
 /** A figure over several episodes. */
-export interface Estimate {
-  readonly mean: number;
-  /** Interquartile mean. */
-  readonly iqm: number;
-  /** 95 % interval of the interquartile mean, by the bootstrap, stratified by task. */
-  readonly ci95: Interval;
-}
+export type Estimate = Readonly<ReturnType<typeof estimate>>;
 
 /** Evaluation of a policy on one task. */
-export interface TaskEvaluation {
-  readonly taskId: string | number;
-  readonly score: Estimate;
-  readonly return: Estimate;
-  /** `null` where the environment does not tell. */
-  readonly regret: Estimate | null;
-  /** Of the returns; `null` where the environment gives no anchors. */
-  readonly gains: GainFigures | null;
-  /** Means over the episodes. */
-  readonly sloCompliance: number;
-  readonly costPer1k: number;
-  readonly preemptions: number;
-  /** Windows that policy and environment played in a second of wall time, grading not counted. */
-  readonly windowsPerSecond: number;
-  readonly episodes: readonly EpisodeResult[];
-}
+export type TaskEvaluation = Readonly<ReturnType<typeof summarize>>;
 
 /** Evaluation of a policy. */
-export interface Evaluation {
-  readonly policy: string;
-  readonly tasks: readonly TaskEvaluation[];
-  /** Score over all tasks. */
-  readonly overall: Estimate;
-  /** Of the returns of all tasks; `null` where the environment gives no anchors. */
-  readonly gains: GainFigures | null;
-}
+export type Evaluation = Readonly<ReturnType<typeof evaluationOf>>;
 
-/** The graded episodes of one task. */
-export interface PlayedTask {
-  readonly taskId: string | number;
-  readonly episodes: readonly EpisodeResult[];
-  /** Wall time of the play, grading not counted, s. */
-  readonly wallSeconds: number;
-}
+/** The graded episodes of one task. `wallSeconds`: wall time of the play, grading not counted, s. */
+export type PlayedTask = Readonly<Awaited<ReturnType<typeof playTask>>>;
 
 /** Plays and grades one episode for each task and seed. */
 export async function evaluatePolicy<Action, Observation>(
@@ -166,7 +128,7 @@ export async function playTask<Action, Observation>(
     onEpisode,
     onWindow,
   }: { readonly onEpisode?: (episode: EpisodeResult) => void; readonly onWindow?: () => void } = {},
-): Promise<PlayedTask> {
+) {
   if (seeds.length === 0) throw new RangeError('Expected at least one seed to evaluate on');
   const { grade, meter } = environment;
   if (!grade || !meter) throw new TypeError('Expected an environment that grades its episodes');
@@ -204,9 +166,9 @@ export async function playTask<Action, Observation>(
 }
 
 /** Evaluates the episodes of a policy, wherever they were played. */
-export function evaluationOf(policy: string, played: readonly PlayedTask[]): Evaluation {
+export function evaluationOf(policy: string, played: readonly PlayedTask[]) {
   if (played.length === 0) throw new RangeError('Expected at least one task to evaluate on');
-  const tasks = played.map(({ taskId, episodes, wallSeconds }) => summarize(taskId, episodes, wallSeconds));
+  const tasks: readonly TaskEvaluation[] = played.map(summarize);
   return { policy, tasks, ...overTasks(tasks) };
 }
 
@@ -220,9 +182,11 @@ export function joinEvaluations(evaluations: ReadonlyMap<string, Evaluation>): E
   return { policy: first.policy, tasks, ...overTasks(tasks) };
 }
 
-function overTasks(tasks: readonly TaskEvaluation[]): Pick<Evaluation, 'overall' | 'gains'> {
+function overTasks(tasks: readonly TaskEvaluation[]) {
   return {
+    /** Score over all tasks. */
     overall: estimate(tasks.map(({ episodes }) => episodes.map(({ score }) => score))),
+    /** Of the returns of all tasks; `null` where the environment gives no anchors. */
     gains: gainsOf(tasks.map(({ episodes }) => episodes)),
   };
 }
@@ -232,31 +196,32 @@ function gainsOf(tasks: readonly (readonly EpisodeResult[])[]): GainFigures | nu
   return isAnchored ? gainFigures(tasks as readonly (readonly AnchoredReturn[])[]) : null;
 }
 
-function summarize(
-  taskId: string | number,
-  episodes: readonly EpisodeResult[],
-  wallSeconds: number,
-): TaskEvaluation {
+function summarize({ taskId, episodes, wallSeconds }: PlayedTask) {
   const regrets = episodes.flatMap(({ regret }) => (regret === null ? [] : [regret]));
   return {
     taskId,
     score: estimate([episodes.map((episode) => episode.score)]),
     return: estimate([episodes.map((episode) => episode.return)]),
+    /** `null` where the environment does not tell. */
     regret: regrets.length === episodes.length ? estimate([regrets]) : null,
     gains: gainsOf([episodes]),
+    // Means over the episodes.
     sloCompliance: mean(episodes.map((episode) => episode.sloCompliance)),
     costPer1k: mean(episodes.map((episode) => episode.costPer1k)),
     preemptions: mean(episodes.map((episode) => episode.preemptions)),
+    /** Windows that policy and environment played in a second of wall time, grading not counted. */
     windowsPerSecond: episodes.reduce((sum, episode) => sum + episode.windows, 0) / wallSeconds,
     episodes,
   };
 }
 
-function estimate(strata: readonly (readonly number[])[]): Estimate {
+function estimate(strata: readonly (readonly number[])[]) {
   const values = strata.flat();
   return {
     mean: mean(values),
+    /** Interquartile mean. */
     iqm: interquartileMean(values),
+    /** 95 % interval of the interquartile mean, by the bootstrap, stratified by task. */
     ci95: stratifiedBootstrap(strata, interquartileMean),
   };
 }

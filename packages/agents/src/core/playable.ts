@@ -93,16 +93,11 @@ export interface PlayInputs {
 }
 
 /** Sums over the windows of an episode. */
-interface ServiceTotals {
-  compliant: number;
-  tokens: number;
-  usd: number;
-  preemptions: number;
-}
+const noService = () => ({ compliant: 0, tokens: 0, usd: 0, preemptions: 0 });
 
 /** Adds what a window says of the service. */
 export type ServiceReader<Observation> = (
-  totals: ServiceTotals,
+  totals: ReturnType<typeof noService>,
   window: Pick<StepResult<Observation>, 'observation' | 'metadata'>,
   taskId: string | number,
 ) => void;
@@ -136,7 +131,7 @@ function meter<Observation>(
   read: ServiceReader<Observation>,
   taskId: string | number,
 ): ReturnType<NonNullable<PlayableEnvironment<unknown, Observation>['meter']>> {
-  const totals = { compliant: 0, tokens: 0, usd: 0, preemptions: 0 };
+  const totals = noService();
   let windows = 0;
   return {
     see(window) {

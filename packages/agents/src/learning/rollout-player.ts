@@ -1,9 +1,10 @@
 import { RandomStream } from '@servegym/simulator';
-import { type ActorCriticShape, actorLayerSizes, CategoricalHeads } from './actor-critic.ts';
+import { type ActorCriticShape, actorLayerSizes } from './actor-critic.ts';
 import type { FloatArray, Kernels } from './kernels.ts';
 import { type LearningEnvironment, RUNNING, type TraceSchedule, traceSeed } from './learning-environment.ts';
-import { MultilayerPerceptron, parameterCount } from './multilayer-perceptron.ts';
-import { normalizeRow, type RunningNormalizer } from './running-normalizer.ts';
+import { parameterCount } from './multilayer-perceptron.ts';
+import type { RunningNormalizer } from './running-normalizer.ts';
+import { Actor } from './trained-actor.ts';
 
 /** Sizes of a rollout. */
 export interface RolloutShape {
@@ -115,7 +116,7 @@ export interface PlayerShare {
 export class RolloutPlayer {
   readonly #share: PlayerShare;
   readonly #environments: readonly LearningEnvironment[];
-  readonly #acting: ActingPolicy;
+  readonly #actor: Actor;
   readonly #draws: readonly RandomStream[];
   readonly #episodes: Int32Array;
   readonly #seeds: Float64Array;
@@ -125,13 +126,13 @@ export class RolloutPlayer {
   readonly #bins: Int32Array;
 
   constructor(environments: readonly LearningEnvironment[], share: PlayerShare, kernels: Kernels) {
-    const { plan, rollout, policy, first } = share;
+    const { plan, rollout, first } = share;
     const { seed, hidden } = plan;
     const count = environments.length;
     const heads = rollout.headSizes.length;
     this.#share = share;
     this.#environments = environments;
-    this.#acting = new ActingPolicy(policy, { ...rollout, hidden }, kernels, count);
+    this.#actor = new Actor({ ...rollout, hidden }, kernels, count);
     this.#draws = environments.map(
       (_, e) => new RandomStream(seed, `actions of environment ${first + e}`, 0),
     );
@@ -145,12 +146,12 @@ export class RolloutPlayer {
 
   /** Plays its columns of one rollout. Throws a `RangeError` when a reward is not finite. */
   play(): void {
-    this.#acting.refresh();
+    this.#actor.parameters.set(this.#share.policy.parameters);
     for (let t = 0; t < this.#share.rollout.steps; t++) this.#playStep(t);
   }
 
   #playStep(t: number): void {
-    const { rollout, first } = this.#share;
+    const { rollout, first, policy } = this.#share;
     const { steps, headSizes } = rollout;
     const heads = headSizes.length;
     const count = this.#environments.length;
@@ -160,11 +161,13 @@ export class RolloutPlayer {
     rollout.seeds.set(this.#seeds, start);
     rollout.stepIndices.set(this.#stepIndices, start);
 
-    const acting = this.#acting;
-    const logProbabilities = acting.logProbabilities(this.#observations, this.#bins, count);
+    const { heads: choices } = this.#actor;
+    const by = { scale: policy, keepBonus: policy.keepBonus[0] };
+    const logProbabilities = this.#actor.logits(this.#observations, this.#bins, count, by);
+    choices.normalize(logProbabilities, count);
     for (let e = 0; e < count; e++) {
-      acting.heads.sample(logProbabilities, e, this.#bins, this.#draws[e]);
-      rollout.logProbabilities[start + e] = acting.heads.logProbability(logProbabilities, e, this.#bins);
+      choices.sample(logProbabilities, e, this.#bins, this.#draws[e]);
+      rollout.logProbabilities[start + e] = choices.logProbability(logProbabilities, e, this.#bins);
     }
     rollout.actions.set(this.#bins, start * heads);
 
@@ -199,45 +202,5 @@ export class RolloutPlayer {
   #row(e: number): Float32Array {
     const size = this.#share.rollout.observationSize;
     return this.#observations.subarray(e * size, (e + 1) * size);
-  }
-}
-
-/** The actor of a published policy on the player's own kernels. */
-class ActingPolicy {
-  readonly heads: CategoricalHeads;
-  readonly #published: PublishedPolicy;
-  readonly #own: FloatArray;
-  readonly #network: MultilayerPerceptron;
-  readonly #normalized: FloatArray;
-
-  constructor(published: PublishedPolicy, shape: ActorCriticShape, kernels: Kernels, maxRows: number) {
-    const sizes = actorLayerSizes(shape);
-    this.heads = new CategoricalHeads(shape.headSizes);
-    this.#published = published;
-    this.#own = kernels.allocate(published.parameters.length);
-    this.#network = new MultilayerPerceptron(
-      kernels,
-      sizes,
-      this.#own,
-      kernels.allocate(this.#own.length),
-      maxRows,
-    );
-    this.#normalized = kernels.allocate(maxRows * shape.observationSize);
-  }
-
-  /** Takes over what has been published. */
-  refresh(): void {
-    this.#own.set(this.#published.parameters);
-  }
-
-  /** Log-probabilities of all bins for rows of observations. Overwritten by the next call. */
-  logProbabilities(observations: Float32Array, binsInForce: Int32Array, rows: number): FloatArray {
-    const { mean, deviation, keepBonus } = this.#published;
-    for (let row = 0; row < rows; row++)
-      normalizeRow(observations, row, { mean, deviation }, this.#normalized, row);
-    const logits = this.#network.forward(this.#normalized, rows);
-    this.heads.favor(logits, binsInForce, keepBonus[0], rows);
-    this.heads.normalize(logits, rows);
-    return logits;
   }
 }

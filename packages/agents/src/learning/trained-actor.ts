@@ -16,36 +16,54 @@ export interface ActorWeights {
   readonly parameters: FloatArray;
 }
 
+/** A network that acts on observations as they are shown; write its `parameters`. */
+export class Actor {
+  readonly heads: CategoricalHeads;
+  readonly parameters: FloatArray;
+  readonly #network: MultilayerPerceptron;
+  readonly #normalized: FloatArray;
+
+  constructor(shape: ActorCriticShape, kernels: Kernels, maxRows: number) {
+    const sizes = actorLayerSizes(shape);
+    const count = parameterCount(sizes);
+    this.heads = new CategoricalHeads(shape.headSizes);
+    this.parameters = kernels.allocate(count);
+    this.#normalized = kernels.allocate(maxRows * shape.observationSize);
+    const unused = kernels.allocate(count);
+    this.#network = new MultilayerPerceptron(kernels, sizes, this.parameters, unused, maxRows);
+  }
+
+  /** Logits of all bins for rows of observations. Overwritten by the next call. @param bins in force */
+  logits(
+    observations: ArrayLike<number>,
+    bins: Int32Array,
+    rows: number,
+    { scale, keepBonus }: { readonly scale: FeatureScale; readonly keepBonus: number },
+  ): FloatArray {
+    for (let row = 0; row < rows; row++) normalizeRow(observations, row, scale, this.#normalized, row);
+    const logits = this.#network.forward(this.#normalized, rows);
+    this.heads.favor(logits, bins, keepBonus, rows);
+    return logits;
+  }
+}
+
 /** Acts greedily: the likeliest bin of every head. */
 export class TrainedActor {
-  readonly shape: ActorCriticShape;
-  readonly #keepBonus: number;
-  readonly #heads: CategoricalHeads;
-  readonly #network: MultilayerPerceptron;
-  readonly #scale: FeatureScale;
-  readonly #normalized: FloatArray;
+  readonly #actor: Actor;
+  readonly #by: { readonly scale: FeatureScale; readonly keepBonus: number };
 
   constructor(
     { shape, keepBonus, moments, parameters }: ActorWeights,
     kernels: Kernels = simdKernels(actingBytes(parameters)),
   ) {
-    this.shape = shape;
-    this.#keepBonus = keepBonus;
-    this.#heads = new CategoricalHeads(shape.headSizes);
-    this.#scale = RunningNormalizer.from(moments).scale();
-    this.#normalized = kernels.allocate(shape.observationSize);
-    const sizes = actorLayerSizes(shape);
-    const own = kernels.allocate(parameters.length);
-    own.set(parameters);
-    this.#network = new MultilayerPerceptron(kernels, sizes, own, kernels.allocate(parameters.length), 1);
+    this.#actor = new Actor(shape, kernels, 1);
+    this.#actor.parameters.set(parameters);
+    this.#by = { scale: RunningNormalizer.from(moments).scale(), keepBonus };
   }
 
   /** Replaces the bins in force by those to set. */
   act(observation: ArrayLike<number>, bins: Int32Array): void {
-    normalizeRow(observation, 0, this.#scale, this.#normalized, 0);
-    const logits = this.#network.forward(this.#normalized, 1);
-    this.#heads.favor(logits, bins, this.#keepBonus, 1);
-    this.#heads.mode(logits, 0, bins);
+    this.#actor.heads.mode(this.#actor.logits(observation, bins, 1, this.#by), 0, bins);
   }
 }
 
