@@ -70,20 +70,6 @@ export interface ChatMessage {
   readonly content: string;
 }
 
-/** Totals of the requests to a model. */
-export interface LlmUsage {
-  /** Requests that were answered, those for a repair included. */
-  calls: number;
-  /** Requests that got no answer after all attempts. */
-  failedCalls: number;
-  promptTokens: number;
-  completionTokens: number;
-  /** Wall time spent waiting, s. */
-  seconds: number;
-  /** Format of the model's answers; `null` before the first. */
-  format: AnswerFormat | null;
-}
-
 /** Statuses by which servers refuse a format that they do not know. */
 const UNKNOWN_FORMAT = new Set([400, 404, 415, 422, 500, 501]);
 /** Statuses that neither another attempt nor another format can mend. */
@@ -94,13 +80,18 @@ const MOST_SILENCES = 3;
 /** Asks a model over the Chat Completions API, with the official client. */
 export class LlmClient {
   readonly settings: LlmSettings;
-  readonly usage: LlmUsage = {
+  /** Totals of the requests to a model. */
+  readonly usage = {
+    /** Requests that were answered, those for a repair included. */
     calls: 0,
+    /** Requests that got no answer after all attempts. */
     failedCalls: 0,
     promptTokens: 0,
     completionTokens: 0,
+    /** Wall time spent waiting, s. */
     seconds: 0,
-    format: null,
+    /** Format of the model's answers; `null` before the first. */
+    format: null as AnswerFormat | null,
   };
   #client: Promise<OpenAI> | undefined;
   /** Index of the format in use. */

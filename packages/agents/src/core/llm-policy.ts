@@ -19,18 +19,6 @@ export interface LlmPolicyOptions {
   readonly mayAsk?: () => boolean;
 }
 
-/** Counts of a model's answers. */
-export interface LlmAnswers {
-  /** Windows before which the model was asked. */
-  asked: number;
-  /** Answers that were no valid action. */
-  invalid: number;
-  /** Invalid answers that the model mended when it was told what was wrong. */
-  repaired: number;
-  /** Windows that kept the last valid action because no valid answer came. */
-  keptLast: number;
-}
-
 /** An answer's mistake, as the model is told it. */
 const LONGEST_COMPLAINT = 600;
 
@@ -41,7 +29,17 @@ const LONGEST_COMPLAINT = 600;
  */
 export class LlmPolicy<Action, Observation> implements AsyncPolicy<Action, Observation> {
   readonly name = 'llm';
-  readonly answers: LlmAnswers = { asked: 0, invalid: 0, repaired: 0, keptLast: 0 };
+  /** Counts of a model's answers. */
+  readonly answers = {
+    /** Windows before which the model was asked. */
+    asked: 0,
+    /** Answers that were no valid action. */
+    invalid: 0,
+    /** Invalid answers that the model mended when it was told what was wrong. */
+    repaired: 0,
+    /** Windows that kept the last valid action because no valid answer came. */
+    keptLast: 0,
+  };
   readonly #answerer: LlmAnswerer;
   readonly #environment: PromptedEnvironment<Action, Observation>;
   readonly #history: number;

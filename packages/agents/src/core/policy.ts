@@ -66,22 +66,13 @@ export interface PlayedWindow<Observation, Action = unknown> {
   readonly metadata?: StepResult<Observation>['metadata'];
 }
 
-/** An episode that has been played to its end. */
-export interface PlayedEpisode<Action> {
-  readonly actions: readonly Action[];
-  /** Sum of the rewards, undiscounted. */
-  readonly return: number;
-  /** Wall time of policy and environment, s. */
-  readonly wallSeconds: number;
-}
-
 /** Plays one episode from `reset` to `done` or `maxSteps`. `onWindow` sees the answer to every action. */
 export async function playEpisode<Action, Observation>(
   environment: EnvironmentInstance<Action, Observation>,
   policy: AsyncPolicy<Action, Observation>,
   plan: EpisodePlan<Action>,
   onWindow?: (window: PlayedWindow<Observation, Action>) => void,
-): Promise<PlayedEpisode<Action>> {
+) {
   const { taskId, seed, initialAction, resetOptions, maxSteps = Number.POSITIVE_INFINITY } = plan;
   const { reset = { task_id: taskId, seed } } = plan;
   const actions: Action[] = [];
@@ -103,7 +94,13 @@ export async function playEpisode<Action, Observation>(
       ...(answer.metadata && { metadata: answer.metadata }),
     });
   }
-  return { actions, return: total, wallSeconds: (performance.now() - started) / 1000 };
+  return {
+    actions,
+    /** Sum of the rewards, undiscounted. */
+    return: total,
+    /** Wall time of policy and environment, s. */
+    wallSeconds: (performance.now() - started) / 1000,
+  };
 }
 
 /** An episode on this thread, window by window. */

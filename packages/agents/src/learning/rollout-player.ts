@@ -21,42 +21,32 @@ export interface RolloutShape {
  * Observations, actions and rewards of several environments; entry (t, e) is at `t * environments + e`. On memory that threads
  * can share.
  */
-export interface Rollout extends RolloutShape {
-  /** As the environments showed them. */
-  readonly observations: Float32Array;
-  /** Bins in force before the actions: the last actions, or the initial ones after a reset. */
-  readonly binsInForce: Int32Array;
-  readonly actions: Int32Array;
-  /** Of the actions, under the policy that played them. */
-  readonly logProbabilities: Float64Array;
-  readonly rewards: Float64Array;
-  /** `RUNNING`, `TERMINATED` or `TRUNCATED`, for each action. */
-  readonly ends: Uint8Array;
-  /** Trace that the action was played on, and windows played before it. */
-  readonly seeds: Float64Array;
-  readonly stepIndices: Int32Array;
-  /** Observations after the last step of the rollout and after the last action of an episode. */
-  readonly nextObservations: Float32Array;
-}
+export type Rollout = Readonly<ReturnType<typeof allocateRollout>>;
 
 /** Actions in a rollout of this shape. */
 export function rolloutSize({ environments, steps }: RolloutShape): number {
   return environments * steps;
 }
 
-export function allocateRollout(shape: RolloutShape): Rollout {
+export function allocateRollout(shape: RolloutShape) {
   const size = rolloutSize(shape);
-  const shared = (bytes: number) => new SharedArrayBuffer(bytes);
+  const shared = (bytes: number): ArrayBufferLike => new SharedArrayBuffer(bytes);
   return {
     ...shape,
+    /** As the environments showed them. */
     observations: new Float32Array(shared(4 * size * shape.observationSize)),
+    /** Bins in force before the actions: the last actions, or the initial ones after a reset. */
     binsInForce: new Int32Array(shared(4 * size * shape.headSizes.length)),
     actions: new Int32Array(shared(4 * size * shape.headSizes.length)),
+    /** Of the actions, under the policy that played them. */
     logProbabilities: new Float64Array(shared(8 * size)),
     rewards: new Float64Array(shared(8 * size)),
+    /** `RUNNING`, `TERMINATED` or `TRUNCATED`, for each action. */
     ends: new Uint8Array(shared(size)),
+    /** Trace that the action was played on, and windows played before it. */
     seeds: new Float64Array(shared(8 * size)),
     stepIndices: new Int32Array(shared(4 * size)),
+    /** Observations after the last step of the rollout and after the last action of an episode. */
     nextObservations: new Float32Array(shared(4 * size * shape.observationSize)),
   };
 }

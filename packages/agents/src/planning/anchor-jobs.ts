@@ -13,7 +13,7 @@ import {
   type ServeTask,
 } from '@servegym/environments';
 import type { JobContext, JobEngine, Json } from '@servegym/jobs';
-import { playWindows } from '../core/policy.ts';
+import { type Plan, playWindows } from '../core/policy.ts';
 import { knownTask } from '../learning/learners.ts';
 import { MpcPolicy } from '../policies/planner-policies.ts';
 import { planClairvoyant } from './plan-clairvoyant.ts';
@@ -98,26 +98,17 @@ function fleetReferenceReturns({ taskId, seed, rule }: FleetReferenceInput) {
   };
 }
 
-/** A return, and actions that earn it. The last one is repeated to the end of the episode. */
-export interface PlayedAnchor {
-  readonly return: number;
-  readonly actions: readonly ServeAction[];
-}
+/**
+ * Anchors of the episode of a season: the default, the best constant and the planner that knows the traffic. The last
+ * action of each is repeated to the end of the episode.
+ */
+type SeasonAnchors = Readonly<Record<'default' | 'constant' | 'clairvoyant', Plan<ServeAction>>>;
 
-/** Anchors of the episode of a season: the default, the best constant and the planner that knows the traffic. */
-type SeasonAnchors = { readonly [Anchor in 'default' | 'constant' | 'clairvoyant']: PlayedAnchor };
-
-function findSeasonAnchors({
-  taskId,
-  seed,
-}: {
-  readonly taskId: string;
-  readonly seed: number;
-}): SeasonAnchors {
+function findSeasonAnchors({ taskId, seed }: Pick<ReferenceInput, 'taskId' | 'seed'>): SeasonAnchors {
   const task = knownTask(llmserve, taskId);
   const requests = llmserve.drawRequests(task, seed);
   const configurations = llmserve.anchors.configurations(task);
-  const kept = (action: ServeAction): PlayedAnchor => ({
+  const kept = (action: ServeAction) => ({
     return: llmserve.anchors.constantReturn(task, seed, requests, action),
     actions: [action],
   });
@@ -141,7 +132,7 @@ function withoutRepeats(actions: readonly ServeAction[]): readonly ServeAction[]
 export const SERVE_SEASON = {
   async anchors(
     jobs: JobEngine,
-    episodes: readonly { readonly taskId: string; readonly seed: number }[],
+    episodes: readonly Pick<ReferenceInput, 'taskId' | 'seed'>[],
     onProgress: (share: number) => void,
   ): Promise<SeasonAnchors[]> {
     const kind = 'season-anchors';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { llmserve } from '@servegym/environments';
-import { type PlayedEpisode, playEpisode } from '../core/policy.ts';
+import { playEpisode } from '../core/policy.ts';
 import { networkPolicy, SERVE_LEARNER } from '../learning/learners.ts';
 import { LEARNABLE } from '../learning/learning-tasks.ts';
 import { trainPpo } from '../learning/ppo.ts';
@@ -26,7 +26,7 @@ describe('static-tuned', () => {
 
 const { defaultAction } = llmserve.tasks.shipped.static_workload;
 
-async function play(policy: ServePolicy, seed: number): Promise<PlayedEpisode<unknown>> {
+async function play(policy: ServePolicy, seed: number) {
   return playEpisode(llmserve.definition().create(), policy, {
     taskId: 'static_workload',
     seed,

@@ -8,23 +8,11 @@ import { failed, promptText, type RealAnswer, type RealClient, type RealFailure 
 import type { RealSettings } from './real-settings.ts';
 import type { AppliedAction, VllmReading } from './server-controls.ts';
 
-/** A request that was sent, or waited in vain for its turn. Times in ms of the task's time. */
-export interface SentRequest {
-  /** Index into `REQUEST_CLASSES`. */
-  readonly kind: number;
-  readonly promptTokensWanted: number;
-  readonly outputTokensWanted: number;
-  /** From arrival to the first token, the wait for its turn included; `null` when none came. */
-  readonly ttftMs: number | null;
-  /** `null` for a request of one token. */
-  readonly tpotMs: number | null;
-  /** Between tokens. */
-  readonly itlMs: readonly number[];
-  readonly answer: RealAnswer;
-}
-
 /** A window that was played at a real server. */
 export type PlayedWindow = Awaited<ReturnType<typeof playWindow>>;
+
+/** A request that was sent, or waited in vain for its turn. Times in ms of the task's time. */
+type SentRequest = PlayedWindow['requests'][number];
 
 interface WindowPlan {
   readonly task: ServeTask;
@@ -61,7 +49,7 @@ export async function playWindow(
   const startMs = performance.now();
   let endedMs = startMs;
 
-  const play = async (id: number): Promise<SentRequest> => {
+  const play = async (id: number) => {
     const offsetMs = msFromTicks(requests.arrivalTicks[id] - window * task.windowSeconds * TICKS_PER_S);
     const dueMs = startMs + offsetMs / timeScale;
     const kind = requests.classes[id];
@@ -90,11 +78,15 @@ export async function playWindow(
       // A piece of a stream may hold several tokens.
       const piecesPerToken = gaps > 0 ? answer.gapsMs.length / gaps : 1;
       return {
+        /** Index into `REQUEST_CLASSES`. */
         kind,
         promptTokensWanted,
         outputTokensWanted,
+        /** From arrival to the first token, the wait for its turn included; `null` when none came. */
         ttftMs: answer.ttftMs === null ? null : (waitedMs + answer.ttftMs) * timeScale,
+        /** `null` for a request of one token. */
         tpotMs: gaps > 0 ? (answer.decodeMs / gaps) * timeScale : null,
+        /** Between tokens. */
         itlMs: answer.gapsMs.map((gapMs) => gapMs * piecesPerToken * timeScale),
         answer: isExpired ? { ...answer, failure: expired(settings) } : answer,
       };

@@ -25,17 +25,7 @@ const NUMBERS = {
 } as const;
 
 /** Settings of real mode. */
-export interface RealSettings extends Readonly<Record<keyof typeof NUMBERS, number>> {
-  readonly provider: RealProvider;
-  /** Up to and with `/v1`, without a slash at the end. */
-  readonly baseUrl: string;
-  readonly apiKey: string;
-  /** `null`: the first that the server lists. */
-  readonly model: string | null;
-  /** Prices of a million tokens, USD; `null` when nobody has said. */
-  readonly inputUsdPerMillion: number | null;
-  readonly outputUsdPerMillion: number | null;
-}
+export type RealSettings = Readonly<NonNullable<ReturnType<typeof readRealSettings>>>;
 
 export const OPENAI_URL = 'https://api.openai.com/v1';
 const OPENAI_MODEL = 'gpt-4.1-mini';
@@ -46,7 +36,7 @@ type Variables = Readonly<Record<string, string | undefined>>;
  * The settings of real mode from variables `LLMSERVE_REAL_...`; `null` when `LLMSERVE_MODE` is `sim` or unset.
  * @throws EnvironmentError `REAL_SETTINGS` naming the variable that makes no sense
  */
-export function readRealSettings(variables: Variables): RealSettings | null {
+export function readRealSettings(variables: Variables) {
   const mode = variables.LLMSERVE_MODE ?? '';
   if (mode === '' || mode === 'sim') return null;
   if (mode !== 'real') throw invalid('LLMSERVE_MODE', '`sim` or `real`', mode);
@@ -78,11 +68,14 @@ export function readRealSettings(variables: Variables): RealSettings | null {
   const isOpenAi = baseUrl === OPENAI_URL;
   return {
     provider,
+    /** Up to and with `/v1`, without a slash at the end. */
     baseUrl: baseUrl.replace(/\/+$/, ''),
     // The client wants one; servers without keys do not look at it.
     apiKey: apiKey === '' ? 'none' : apiKey,
+    /** `null`: the first that the server lists. */
     model: variables.LLMSERVE_REAL_MODEL || (isOpenAi ? OPENAI_MODEL : null),
     ...numbers(variables),
+    /** Prices of a million tokens, USD; `null` when nobody has said. */
     inputUsdPerMillion: price(variables, 'LLMSERVE_REAL_INPUT_USD_PER_1M'),
     outputUsdPerMillion: price(variables, 'LLMSERVE_REAL_OUTPUT_USD_PER_1M'),
   };

@@ -18,13 +18,7 @@ const LARGEST_TTFT_SHARE = 0.1;
 const LEAST_ITL_SHARE = 0.5;
 
 /** Precision of the client at a fast clock, ms of the task's time. */
-export interface ClientPrecision {
-  /** Mean measured TTFT less the mean that the server reports. */
-  readonly ttftOverheadMs: number;
-  /** Median gap between the pieces of a stream, and the mean inter-token latency that the server reports. */
-  readonly measuredItlMs: number;
-  readonly reportedItlMs: number;
-}
+export type ClientPrecision = Readonly<NonNullable<ReturnType<typeof clientPrecision>>>;
 
 /**
  * Sends a first request, which opens the connection and finds the fields that the server refuses. With a time scale
@@ -68,7 +62,7 @@ export function clientPrecision(
   answers: readonly RealAnswer[],
   { before, after }: { readonly before: VllmReading | null; readonly after: VllmReading | null },
   timeScale: number,
-): ClientPrecision | null {
+) {
   const ttftMs = answers.map((answer) => answer.ttftMs).filter((value) => value !== null);
   if (before === null || after === null || ttftMs.length === 0) return null;
   const firstTokens = after.ttftCount - before.ttftCount;
@@ -77,7 +71,9 @@ export function clientPrecision(
   const gapsMs = answers.flatMap((answer) => answer.gapsMs).sort((a, b) => a - b);
   const measuredTtftMs = (ttftMs.reduce((sum, value) => sum + value, 0) / ttftMs.length) * timeScale;
   return {
+    /** Mean measured TTFT less the mean that the server reports. */
     ttftOverheadMs: measuredTtftMs - ((after.ttftSumS - before.ttftSumS) / firstTokens) * 1000,
+    /** Median gap between the pieces of a stream, and the mean inter-token latency that the server reports. */
     measuredItlMs: (gapsMs[gapsMs.length >> 1] ?? 0) * timeScale,
     reportedItlMs: laterTokens === 0 ? 0 : ((after.itlSumS - before.itlSumS) / laterTokens) * 1000,
   };
