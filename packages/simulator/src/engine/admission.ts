@@ -55,6 +55,7 @@ export function admitWaiting(state: EngineState, plan: IterationPlan, tokens: nu
   const { table, waiting, running, config } = state;
   let budget = state.admitting ? tokens : 0;
   if (state.order !== null && budget > 0) state.orderWaiting(state.order);
+  state.isHeadBlocked = true;
   while (budget > 0 && waiting.count > 0 && running.count < config.maxNumSeqs) {
     const slot = state.nextWaiting();
     if (slot < 0) return;
@@ -94,6 +95,7 @@ export function admitWaiting(state: EngineState, plan: IterationPlan, tokens: nu
     budget -= chunk + padding;
     if (padding > 0) pad(state, plan, slot, padding);
   }
+  state.isHeadBlocked = waiting.count > 0;
 }
 
 /** Lets a transferred request decode. */

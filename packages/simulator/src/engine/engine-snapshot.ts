@@ -1,32 +1,17 @@
 import type { EngineState } from './engine-state.ts';
 
-/** State that is copied as it is. */
-type PlainState = Pick<
-  EngineState,
-  | 'now'
-  | 'lastStart'
-  | 'lastArrival'
-  | 'partials'
-  | 'stalled'
-  | 'sinceReceived'
-  | 'admitting'
-  | 'received'
-  | 'admissions'
-  | 'role'
->;
-
-function plainState({ now, lastStart, lastArrival, partials, ...others }: PlainState): PlainState {
-  const { stalled, sinceReceived, admitting, received, admissions, role } = others;
-  const settled = { now, lastStart, lastArrival, partials, stalled, sinceReceived };
-  return { ...settled, admitting, received, admissions, role };
-}
-
 /** A copy of the state, but for its logs. */
 export function takeSnapshot(state: EngineState) {
   // What is drawn ahead can be drawn again, and decodes be enlisted again: the table is all there is to copy.
   state.verifications.deactivate();
+  const { now, lastStart, lastArrival, partials, stalled, sinceReceived } = state;
+  const { admitting, received, admissions, role } = state;
   return {
-    ...plainState(state),
+    /** Copied as it is. */
+    plain: {
+      ...{ now, lastStart, lastArrival, partials, stalled, sinceReceived },
+      ...{ admitting, received, admissions, role },
+    },
     table: state.table.snapshot(),
     running: state.running.ends(),
     future: state.future.ends(),
@@ -53,12 +38,13 @@ export type EngineSnapshot = Readonly<ReturnType<typeof takeSnapshot>>;
 /** Puts the state back to where the snapshot was taken. Its logs stay as they are. */
 export function restoreSnapshot(state: EngineState, snapshot: EngineSnapshot): void {
   state.verifications.deactivate();
-  Object.assign(state, plainState(snapshot));
+  Object.assign(state, snapshot.plain);
+  // A change of the policy puts the queue in order, where the snapshot has its own.
+  state.adopt(snapshot.config);
   state.table.restore(snapshot.table);
   state.running.setEnds(snapshot.running);
   state.future.setEnds(snapshot.future);
   state.waiting.setEnds(snapshot.waiting);
-  state.adopt(snapshot.config);
   state.decodes.restore(snapshot.decodeClock, snapshot.inLockstep, snapshot.running.head);
   state.pool.restore(snapshot.pool);
   state.settleDecodes();

@@ -85,6 +85,8 @@ export class EngineState {
   quietUntil = Number.NEGATIVE_INFINITY;
   /** Ticks for which decodes have waited for prefills that come first. */
   stalled = 0;
+  /** Whether the last iteration that could admit requests left one waiting: others try before anybody asks how many blocks they lack. */
+  isHeadBlocked = false;
   /** Iterations of decodes since the scheduler looked for arrivals, see `EngineOptions.schedulerRecvInterval`. */
   sinceReceived = 0;
   /** Requests whose last token has come and which hold their place and blocks until the next iteration is scheduled. */
@@ -252,12 +254,13 @@ export class EngineState {
     return this.pool.blocksOfRequest(most) > this.config.kvBlocks;
   }
 
-  /** Whether the next iterations are of decodes alone until one of them ends or a request arrives. */
+  /** Whether the next iterations are of decodes alone until one of them ends or a request arrives, as far as the last tells. */
   get onlyDecodes(): boolean {
     if (this.partials > 0 || this.aborted.count > 0 || this.running.count === 0) return false;
+    if (this.waiting.count === 0 || !this.hasRoom) return true;
     // A policy may put another request first at any time.
-    if (this.order !== null && this.waiting.count > 1) return !this.hasRoom;
-    return this.waiting.count === 0 || !this.headAdmissible(this.nextWaiting());
+    if (!this.isHeadBlocked || (this.order !== null && this.waiting.count > 1)) return false;
+    return !this.headAdmissible(this.nextWaiting());
   }
 
   /** The request that is admitted next: the head of the queue, or the first whose adapter can be in the iteration; -1 without one. */
@@ -292,7 +295,7 @@ export class EngineState {
 
   /** Whether the head of the queue may be admitted (or refused for good) although nothing completes. */
   private headAdmissible(head: number): boolean {
-    if (head < 0 || !this.hasRoom) return false;
+    if (head < 0) return false;
     if (this.pool.namesAnswers && this.pool.mayFindMore(head, this.running)) return true;
     return this.blocksForHead(head) <= this.pool.free || this.neverFits(head);
   }
@@ -424,7 +427,8 @@ export class EngineState {
       this.completions.push(table, slot);
       this.counters.completed++;
     }
-    this.leave(slot);
+    if (this.asyncScheduling) this.leaveLater(slot);
+    else this.forget(slot);
   }
 
   /** Lets go of the requests that ended before the iteration that is scheduled now. */
@@ -521,12 +525,8 @@ export class EngineState {
     this.table.free(slot);
   }
 
-  /** Lets a running request that is done here go: at once, or when the next iteration is scheduled. */
-  private leave(slot: number): void {
-    if (!this.asyncScheduling) {
-      this.forget(slot);
-      return;
-    }
+  /** Lets a running request that is done here go when the next iteration is scheduled. */
+  private leaveLater(slot: number): void {
     const { table, decodes, verifications } = this;
     const isLost = this.aborted.count > 0 && this.aborted.has(slot);
     if (verifications.has(slot)) verifications.remove(slot);
@@ -562,14 +562,20 @@ export class EngineState {
     if (emitted >= table.output[slot]) {
       this.complete(slot);
     } else if (this.role === 'prefill') {
-      table.lastToken[slot] = this.now;
-      this.handovers.push(this.progressOf(slot));
-      this.leave(slot);
+      this.handOver(slot);
     } else {
       table.status[slot] = DECODING;
       if (this.decodes.active) this.joinDecodes(slot);
       else if (this.verifications.active) this.verifications.add(slot);
     }
+  }
+
+  /** Lets a request whose prefill has ended decode elsewhere. */
+  private handOver(slot: number): void {
+    this.table.lastToken[slot] = this.now;
+    this.handovers.push(this.progressOf(slot));
+    if (this.asyncScheduling) this.leaveLater(slot);
+    else this.forget(slot);
   }
 
   /** Lets the sequences that decode go on in lockstep. */

@@ -48,7 +48,7 @@ export class Engine {
   private readonly plan = new IterationPlan();
   declare private readonly overhead: RequestOverhead;
   private readonly onIterations: ((span: IterationSpan) => void) | undefined;
-  /** Whether a front end or the caller follows the iterations. */
+  /** Whether a front end, the caller, or a scheduler that looks for arrivals now and then follows the iterations. */
   declare private readonly isObserved: boolean;
   /** Tick until which decodes go on that nobody has asked for yet. */
   private owed = Number.NEGATIVE_INFINITY;
@@ -60,7 +60,8 @@ export class Engine {
     this.overhead = new RequestOverhead(settings);
     this.onIterations = settings.onIterations;
     this.state = new EngineState(config, settings);
-    this.isObserved = this.state.frontEnd !== null || this.onIterations !== undefined;
+    const { frontEnd, onIterations, schedulerRecvInterval } = settings;
+    this.isObserved = frontEnd !== undefined || onIterations !== undefined || schedulerRecvInterval > 1;
   }
 
   /** The state at the tick that the engine was run to, where all may depend on it. */
@@ -151,16 +152,16 @@ export class Engine {
    * @throws SimulatorError naming the field that is out of range.
    */
   submit(request: EngineRequest): void {
+    const state = this.current;
     const { priority = 0, adapter = 0 } = request;
     expectInteger('ENGINE_REQUEST', 'input', request.input, 1, MAX_REQUEST_TOKENS);
     expectInteger('ENGINE_REQUEST', 'output', request.output, 1, MAX_REQUEST_TOKENS);
     expectInteger('ENGINE_REQUEST', 'priority', priority, 0, PRIORITY_CLASSES - 1);
     expectInteger('ENGINE_REQUEST', 'adapter', adapter, 0, 2 ** 30);
-    if (!(request.arrival >= this.current.lastArrival)) {
-      const expected = `no earlier than tick ${this.current.lastArrival}`;
+    if (!(request.arrival >= state.lastArrival)) {
+      const expected = `no earlier than tick ${state.lastArrival}`;
       throw wrongSetting('ENGINE_REQUEST', 'arrival', expected, request.arrival);
     }
-    const state = this.current;
     state.lastArrival = request.arrival;
     if (state.frontEnd === null) {
       state.enqueue(request, request.arrival + this.overhead.ticks(request.id, request.input));
@@ -401,8 +402,8 @@ export class Engine {
 
   private advance(limit: number): void {
     const { state } = this;
-    if (state.settings.schedulerRecvInterval > 1) this.advanceBetweenLooks(limit);
-    else this.advanceBy(limit);
+    if (this.isObserved) this.advanceObserved(limit);
+    else this.iterate(limit);
     if (state.aborted.count > 0) state.dropAborted();
     if (state.isEmptyAhead) {
       state.releaseEnded();
@@ -410,24 +411,15 @@ export class Engine {
     }
   }
 
-  /** Counts the iterations of decodes since the scheduler looked for arrivals. */
-  private advanceBetweenLooks(limit: number): void {
+  /** Advances, and counts the iterations of decodes since the scheduler looked for arrivals. */
+  private advanceObserved(limit: number): void {
     const { state } = this;
     const { iterations, prefillTokens } = state.counters;
-    this.advanceBy(limit);
+    if (state.frontEnd !== null) this.iterateAndStream(limit, state.frontEnd);
+    else this.iterateObserved(limit);
     const decoded = state.sinceReceived + state.counters.iterations - iterations;
     const prefilled = state.counters.prefillTokens > prefillTokens;
     state.sinceReceived = prefilled ? 0 : decoded % state.settings.schedulerRecvInterval;
-  }
-
-  private advanceBy(limit: number): void {
-    if (this.isObserved) this.advanceObserved(limit);
-    else this.iterate(limit);
-  }
-
-  private advanceObserved(limit: number): void {
-    if (this.state.frontEnd !== null) this.iterateAndStream(limit, this.state.frontEnd);
-    else this.iterateObserved(limit, this.onIterations!);
   }
 
   /** Takes the next iteration, or as many as can be skipped. */
@@ -477,8 +469,7 @@ export class Engine {
     const answered = firstTokens.count;
     const handedOver = state.handovers.length;
     begun.count = 0;
-    if (this.onIterations !== undefined) this.iterateObserved(limit, this.onIterations);
-    else this.iterate(limit);
+    this.iterateObserved(limit);
     const count = counters.iterations - iterations;
     if (count === 0) return;
     const { now: end, lastStart } = state;
@@ -502,14 +493,14 @@ export class Engine {
     }
   }
 
-  private iterateObserved(limit: number, observe: (span: IterationSpan) => void): void {
+  private iterateObserved(limit: number): void {
     const { counters } = this.state;
     const { iterations, prefillTokens } = counters;
     const start = this.now;
     const before = this.runningCount;
     this.iterate(limit);
     if (counters.iterations === iterations) return;
-    observe({
+    this.onIterations?.({
       start,
       end: this.now,
       iterations: counters.iterations - iterations,

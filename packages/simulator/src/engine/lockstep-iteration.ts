@@ -97,8 +97,7 @@ export function iterateLockstep(state: EngineState, plan: IterationPlan): boolea
   } else if (state.config.schedulingPolicy === 'fcfs' && !state.hasWindows) preemptLast(state, lacking);
   else return false;
   // Most iterations reach the end of no block.
-  const filling = decodes.crossingResidue(1 - state.unknownTokens);
-  if (pool.namesAnswers && decodes.residues[filling] > 0) fillAnswers(state);
+  if (pool.namesAnswers && decodes.blocksForNext(1 - state.unknownTokens) > 0) fillAnswers(state);
   const continued = state.partials > 0 ? continuePrefill(state, plan) : 0;
   const budget = state.maxNumBatchedTokens - decodes.count - continued;
   if (enough) admitWaiting(state, plan, budget);

@@ -36,20 +36,19 @@ export class RunCollector {
   take(engine: Engine, origin: number): void {
     const { count, ids, arrivals, scheduled, firstTokens, lastTokens, outputs } = engine.completions;
     while (this.count + count > this.capacity) this.grow();
+    const { queueMs, arrivalMs, ttftMs, tpotMs, e2eMs } = this;
     // The processes of a front end answer in no order.
     let latest = Number.NEGATIVE_INFINITY;
-    for (let i = 0; i < count; i++) {
-      const at = this.count++;
-      if (this.ids.length > 0) {
-        this.ids[at] = ids[i];
-        this.queueMs[at] = msFromTicks(scheduled[i] - arrivals[i]);
-      }
-      if (this.arrivalMs.length > 0) this.arrivalMs[at] = msFromTicks(arrivals[i] + origin);
-      this.ttftMs[at] = msFromTicks(firstTokens[i] - arrivals[i]);
-      this.tpotMs[at] = msFromTicks(lastTokens[i] - firstTokens[i]) / (outputs[i] - 1);
-      this.e2eMs[at] = msFromTicks(lastTokens[i] - arrivals[i]);
+    for (let i = 0, at = this.count; i < count; i++, at++) {
+      if (this.ids.length > 0) this.ids[at] = ids[i];
+      if (queueMs.length > 0) queueMs[at] = msFromTicks(scheduled[i] - arrivals[i]);
+      if (arrivalMs.length > 0) arrivalMs[at] = msFromTicks(arrivals[i] + origin);
+      ttftMs[at] = msFromTicks(firstTokens[i] - arrivals[i]);
+      tpotMs[at] = msFromTicks(lastTokens[i] - firstTokens[i]) / (outputs[i] - 1);
+      e2eMs[at] = msFromTicks(lastTokens[i] - arrivals[i]);
       if (lastTokens[i] > latest) latest = lastTokens[i];
     }
+    this.count += count;
     this.lastTokenMs = Math.max(this.lastTokenMs, msFromTicks(latest + origin));
     engine.completions.clear();
     engine.firstTokens.clear();

@@ -33,6 +33,8 @@ export class TraceServer {
   private readonly handovers: Handovers | null;
   private readonly router: Router;
   private readonly policy: PolicyRun;
+  /** Whether a policy orders the queue. */
+  private readonly isOrdered: boolean;
   private readonly options: SimulationOptions;
   private readonly collector: RunCollector;
   private readonly priorities: Uint8Array | undefined;
@@ -67,6 +69,7 @@ export class TraceServer {
     }
     const isSecond = (replica: number) => secondPool !== undefined && replica >= prefill;
     this.policy = new PolicyRun(options.policy === undefined ? {} : startPolicy(options.policy));
+    this.isOrdered = this.policy.functions.order !== undefined;
     this.engines = Array.from({ length: prefill + beside + decode }, (_, replica) =>
       this.newEngine(options, isSecond(replica) ? secondPool! : options, replica),
     );
@@ -169,7 +172,7 @@ export class TraceServer {
     for (let i = 0; i < requests.arrivalMs.length; i++) {
       if (this.submitted % CHUNK === 0 && this.submitted > 0) this.advance();
       const request = tracedRequest(requests, i, first + i, this.origin, this.priorities, chains);
-      this.giveUpUntil(request.arrival);
+      if (this.patience.length > 0) this.giveUpUntil(request.arrival);
       this.send(request, requests, i);
       this.latestMs = requests.arrivalMs[i];
       this.submitted++;
@@ -178,9 +181,8 @@ export class TraceServer {
 
   /** Sends request `at` of a trace to an engine. Answers false when it is refused. */
   private send(request: EngineRequest, trace: Trace, at: number): boolean {
-    const { router } = this;
+    const { router, isOrdered } = this;
     const { arrival } = request;
-    const isOrdered = this.policy.functions.order !== undefined;
     const view = router.looks || isOrdered ? this.viewOf(request, trace, at) : null;
     if (view !== null && !router.admits(view, arrival)) {
       this.refused++;
