@@ -310,6 +310,28 @@ test('the engine that skips agrees with the engine that steps, to the last tick'
   for (const [what, runs] of Object.entries(seen)) assert.ok(runs > 80, `${what} in ${runs} of 800 loads`);
 });
 
+test('a queue that adapters are passed over in goes on as it was in an engine of another policy', () => {
+  const law = {
+    ...{ baseUs: 500, weightReadUs: 0, perTokenUs: 1, perDecodeSequenceUs: 0 },
+    ...{ perContextTokenNs: 1, perPrefillAttentionNs: 0 },
+  };
+  const none = { speculationDepth: 0, speculation: null, survival: [] };
+  const fcfs = { law, maxNumSeqs: 2, kvBlocks: 4, schedulingPolicy: 'fcfs' as const, ...none };
+  const create = () => new Engine({ ...fcfs, schedulingPolicy: 'priority' }, { maxLoras: 1 });
+  const engine = create();
+  engine.configure(fcfs);
+  // The last is admitted past the one before it, and runs alone when the first is done.
+  for (const [id, adapter] of [1, 2, 1].entries())
+    engine.submit({ id, arrival: 0, input: 10, output: id === 0 ? 1 : 20, adapter });
+  engine.runUntil(TICKS_PER_MS / 4);
+  engine.restart(0);
+  engine.clearLogs();
+  const copy = create();
+  copy.restore(engine.snapshot());
+  for (const each of [engine, copy]) each.runUntil(Number.POSITIVE_INFINITY);
+  assert.deepEqual(outcomeOf(copy).completions, outcomeOf(engine).completions);
+});
+
 test('a prefill engine and a decode engine agree with their plain twins', () => {
   const transferTicks = 3 * TICKS_PER_MS;
   fc.assert(

@@ -16,7 +16,8 @@ export class WaitingQueue extends SlotList {
 
   /** Adds a request that has just been received. */
   add(slot: number): void {
-    const isLast = this.policy === 'fcfs' || this.isArranged || this.tail < 0 || this.isBefore(this.tail, slot);
+    const isLast =
+      this.policy === 'fcfs' || this.isArranged || this.tail < 0 || this.isBefore(this.tail, slot);
     if (isLast) this.pushBack(slot);
     else this.insert(slot);
   }
