@@ -1,12 +1,12 @@
 import { readFile } from 'node:fs/promises';
 import { findReferenceFiles, REFERENCE_DATA } from '@servegym/operators/traces';
 import {
-  engineOverheads,
   findGpu,
   findModel,
   parseStaticBatches,
   readOperatorTables,
   type StaticBatchRow,
+  statedOverheads,
   tableProfile,
 } from '@servegym/profiles';
 import { mean } from '@servegym/simulator/statistics';
@@ -37,7 +37,7 @@ export default benchmark({
       const { profile } = tableProfile(tables, {
         ...{ gpu, measuredOn, model: findModel(modelName), weights: 'FP16', engine },
         ...{
-          overheads: engineOverheads('vllm', VERSIONS[name]),
+          overheads: statedOverheads('vllm', VERSIONS[name]).values,
           source: 'kernel tables',
           command: 'run.ts static-batches',
         },

@@ -3,12 +3,12 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { JobEngine, Json } from '@servegym/jobs';
 import {
-  engineOverheads,
   findGpu,
   ProfileError,
   type ReadTables,
   readOperatorTables,
   type ServedModel,
+  statedOverheads,
   tableProfile,
 } from '@servegym/profiles';
 import {
@@ -155,7 +155,7 @@ async function pointProfile(
     parallel: { tensor, pipeline: 1, data, expert: expertParallel ? tensor : expert },
     kvCache,
     engine: named,
-    overheads: engineOverheads(engine, release ?? version, asyncScheduling || undefined),
+    overheads: statedOverheads(engine, release ?? version, asyncScheduling || undefined).values,
     memoryOverheadGiB:
       MEMORY_OVERHEAD_GIB[engine] + (DEFAULT_SHARE - (memoryShare ?? DEFAULT_SHARE)) * gpu.memoryGiB,
     source: 'kernel tables',

@@ -1,4 +1,4 @@
-import { engineOverheads } from '@servegym/profiles';
+import { statedOverheads } from '@servegym/profiles';
 import { isMixture, layerCount } from '../../packages/profiles/src/data/transformer-shape.ts';
 import { leastSquares, robust } from '../../packages/profiles/src/fits/least-squares.ts';
 import type { PointServer } from './assess-points.ts';
@@ -47,8 +47,8 @@ const LAST_APART = { vllm: '0.13', sglang: '0.5.9' };
 
 /** The constants as they are shipped. */
 function shipped(engine: OperatingPoint['engine']): Constants {
-  const sync = engineOverheads(engine, LAST_APART[engine]);
-  const newest = engineOverheads(engine, null);
+  const sync = statedOverheads(engine, LAST_APART[engine]).values;
+  const newest = statedOverheads(engine, null).values;
   const { perLinearLayerUs, perIndexerUs, prefillPerLinearLayerUs } = sync;
   const others = {
     ...{ paddedExpertsUs: sync.paddedExpertsUs ?? 0, syncPerSequenceUs: sync.perSequenceUs },
@@ -65,7 +65,7 @@ export function withConstants({ served, points }: PointServer, constants: Consta
   const change = (name: Name) => constants[name] - at[name];
   const { shape } = pointModel(points[0]);
   const layers = layerCount(shape);
-  const { perIndexerUs } = engineOverheads(engine, settings.release ?? version);
+  const { perIndexerUs } = statedOverheads(engine, settings.release ?? version).values;
   const isUnfused = perIndexerUs > 0;
   const linear = shape.layers.reduce((sum, { count, linear }) => sum + (linear && isUnfused ? count : 0), 0);
   const experts = shape.layers.reduce(

@@ -5,11 +5,11 @@ import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { LocalJobs } from '@servegym/jobs';
 import {
-  engineOverheads,
   findGpu,
   findModel,
   findProfile,
   readOperatorTables,
+  statedOverheads,
   tableProfile,
 } from '@servegym/profiles';
 import { writeTables } from '../../packages/profiles/src/tables/operator-rows.fixture.ts';
@@ -247,7 +247,7 @@ describe('operating points', () => {
   it('moves a law by its constants as composing it anew does', async () => {
     const { tables, engine, measuredOn } = await readOperatorTables(folder, findGpu('h100-80gb'), 'vllm');
     const [point] = parseOperatingPoints(table({}), 'points.csv');
-    const before = engineOverheads('vllm', null);
+    const before = statedOverheads('vllm', null).values;
     const change = { iterationUs: 300, perLayerUs: 9, perSequenceUs: 20, prefillPerLayerUs: 100 };
     const profileOf = (overheads: typeof before) =>
       tableProfile(tables, {

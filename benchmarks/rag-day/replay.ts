@@ -1,9 +1,9 @@
 import {
-  engineOverheads,
   findGpu,
   findModel,
   type ReadTables,
   readOperatorTables,
+  statedOverheads,
   tableProfile,
 } from '@servegym/profiles';
 import {
@@ -85,7 +85,7 @@ export class Engines {
     const reading = this.#tables.get(name) ?? readOperatorTables(this.#folder, gpu, name);
     this.#tables.set(name, reading);
     const { tables, measuredOn, engine } = await reading;
-    const overheads = engineOverheads(name.startsWith('sglang') ? 'sglang' : 'vllm', null);
+    const overheads = statedOverheads(name.startsWith('sglang') ? 'sglang' : 'vllm', null).values;
     const none = {
       ...{ iterationUs: 0, perLayerUs: 0, parallelPerLayerUs: 0, prefillPerLayerUs: 0, perSequenceUs: 0 },
       ...{ requestOverheadMs: 0, requestOverheadPerTokenUs: 0 },

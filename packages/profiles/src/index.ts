@@ -1,5 +1,5 @@
 export { findProfile, listLastingProfiles, listProfiles } from './data/catalog.ts';
-export { engineOverheads, vllmConstants } from './data/engine-constants.ts';
+export { statedOverheads, vllmConstants } from './data/engine-constants.ts';
 export {
   atListPrice,
   boardWatts,

@@ -26,7 +26,7 @@ export const VLLM_V1: EngineConstants = engines.constants.v1.values;
  */
 export function vllmConstants(version: string): EngineConstants {
   if (vllmMinor(version) < FIRST_V1) return VLLM_V0;
-  const { asyncScheduling, iterationUs, perSequenceUs } = engineOverheads('vllm', version);
+  const { asyncScheduling, iterationUs, perSequenceUs } = statedOverheads('vllm', version).values;
   if (asyncScheduling) return VLLM_V1;
   const { baseUs, perDecodeSequenceUs } = VLLM_V1;
   return {
@@ -82,13 +82,4 @@ export function statedOverheads(
   };
   STATED.set(key, found);
   return found;
-}
-
-/** Overheads of an engine. @param version, asyncScheduling As in `statedOverheads`. */
-export function engineOverheads(
-  engine: 'vllm' | 'sglang',
-  version: string | null,
-  asyncScheduling?: boolean,
-): EngineOverheads {
-  return statedOverheads(engine, version, asyncScheduling).values;
 }

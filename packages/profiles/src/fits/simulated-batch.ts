@@ -13,16 +13,8 @@ import { ProfileError } from '../schema/read-json.ts';
 import { readCsv } from '../tables/read-csv.ts';
 
 const COLUMNS = [
-  'gpu',
-  'gpus',
-  'engine',
-  'model',
-  'weights',
-  'kv_cache',
-  'input_tokens',
-  'output_tokens',
-  'batch',
-  'latency_s',
+  ...(['gpu', 'gpus', 'engine', 'model', 'weights', 'kv_cache'] as const),
+  ...(['input_tokens', 'output_tokens', 'batch', 'latency_s'] as const),
 ] as const;
 
 /** A batch of equal requests that were all there at the start, and how long the whole of it took. */

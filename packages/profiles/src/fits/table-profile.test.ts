@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { type EngineOverheads, engineOverheads } from '../data/engine-constants.ts';
+import { type EngineOverheads, statedOverheads } from '../data/engine-constants.ts';
 import { findGpu } from '../data/gpu.ts';
 import { type ModelDescription, type ServedModel, servedModel } from '../data/served-model.ts';
 import type { LayerGroup, TransformerShape } from '../data/transformer-shape.ts';
@@ -334,7 +334,7 @@ describe('an iteration composed from kernel tables', () => {
 
 describe('overheads of an engine', () => {
   it('are those of the version, and of the newest where none is known', () => {
-    const of = (version: string | null) => engineOverheads('vllm', version);
+    const of = (version: string | null) => statedOverheads('vllm', version).values;
     const [before06, before08] = [of('0.5.4'), of('0.7.3')];
     assert.ok(before06.iterationUs > before08.iterationUs && before08.iterationUs >= of(null).iterationUs);
     assert.ok(before06.perContextTokenNs > 0 && of('0.8.0').perContextTokenNs === 0);
@@ -344,7 +344,7 @@ describe('overheads of an engine', () => {
   });
 
   it('have the CPU work between iterations where vLLM V1 schedules none ahead', () => {
-    const of = (version: string | null, ahead?: boolean) => engineOverheads('vllm', version, ahead);
+    const of = (version: string | null, ahead?: boolean) => statedOverheads('vllm', version, ahead).values;
     assert.ok(of('0.24.0', false).iterationUs > of('0.24.0').iterationUs);
     assert.equal(of('0.24.0', false).perSequenceUs, of('0.12.0').perSequenceUs);
     assert.equal(of('0.12.0', true).perSequenceUs, of('0.24.0').perSequenceUs);
@@ -357,7 +357,7 @@ describe('overheads of an engine', () => {
   });
 
   it('of SGLang are those before kernels were fused, up to 0.5.9', () => {
-    const of = (version: string | null) => engineOverheads('sglang', version);
+    const of = (version: string | null) => statedOverheads('sglang', version).values;
     assert.ok(of('0.5.9').perIndexerUs > 0 && of('0.5.10').perIndexerUs === 0);
     for (const newest of ['0.5.14', '', 'nightly-dev', null]) assert.equal(of(newest), of('0.5.10'));
   });
@@ -381,7 +381,7 @@ function profileOf(
 
 describe('a profile from kernel tables', () => {
   it('is near to the sums of kernel times between the sizes it was made from', () => {
-    const eager = { ...engineOverheads('sglang', null), requestOverheadMs: 0 };
+    const eager = { ...statedOverheads('sglang', null).values, requestOverheadMs: 0 };
     for (const [shape, overheads] of [[DENSE], [MIXTURE], [DENSE, eager]] as const) {
       const { profile, errors } = profileOf(shape, { overheads });
       assert.equal(profile.weights.FP16!.law.launchBound, overheads === undefined ? undefined : 'prefill');

@@ -7,7 +7,7 @@ import {
   type WeightPrecision,
   type WeightVariant,
 } from '@servegym/simulator';
-import { type EngineOverheads, engineOverheads, statedOverheads } from '../data/engine-constants.ts';
+import { type EngineOverheads, statedOverheads } from '../data/engine-constants.ts';
 import type { Gpu } from '../data/gpu.ts';
 import { expertParameters, kvOn, type ServedModel } from '../data/served-model.ts';
 import { layerCount } from '../data/transformer-shape.ts';
@@ -96,7 +96,7 @@ const LONGEST_CONTEXT = 131_072;
  * @throws {ProfileError} when the tables have no precision of the model, or none fits the memory.
  */
 export function tableProfile(tables: OperatorTables, options: TableProfileOptions): TableProfile {
-  const { model, parallel, overheads = engineOverheads('vllm', null) } = options;
+  const { model, parallel, overheads = statedOverheads('vllm', null).values } = options;
   requireDivisible(model, parallel);
   const blank = blankDivision(options, overheads);
   const { weights, errors } = weightsOf(tables, blank, options, overheads);
@@ -146,7 +146,7 @@ export async function profileFromTables(
   const name = engine.name === 'SGLang' ? 'sglang' : 'vllm';
   const ownTime = statedOverheads(name, before ?? null);
   // The version that was asked for where the engine's own time is not that of the tables' version.
-  const isOther = family !== undefined && ownTime.values !== engineOverheads(name, null);
+  const isOther = family !== undefined && ownTime.values !== statedOverheads(name, null).values;
   const made = tableProfile(tables, {
     ...options,
     ...{ measuredOn, overheads: ownTime.values },
@@ -179,7 +179,7 @@ export function rescheduled(profile: EngineProfile, asyncScheduling: boolean): E
   const { name, version, asyncScheduling: before = false } = profile.engine;
   const engine = { ...profile.engine, asyncScheduling };
   if (asyncScheduling === before || name !== 'vLLM') return { ...profile, engine };
-  const [old, now] = [before, asyncScheduling].map((each) => engineOverheads('vllm', version, each));
+  const [old, now] = [before, asyncScheduling].map((each) => statedOverheads('vllm', version, each).values);
   const more = (key: 'iterationUs' | 'perSequenceUs') => now[key] - old[key];
   const weights = Object.entries(profile.weights).map(([precision, { law, ...variant }]) => {
     const baseUs = Math.max(0, law.baseUs + more('iterationUs'));

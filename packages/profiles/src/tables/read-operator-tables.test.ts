@@ -63,6 +63,31 @@ describe('the kernel tables of a folder', () => {
     assert.deepEqual(tables.expertPrecisions, ['bfloat16', 'int4_wo']);
   });
 
+  it('have the experts of an older version as they changed on another GPU of the architecture', async () => {
+    const both = mkdtempSync(join(folder, 'older-'));
+    writeTables(both, 'h100_sxm', [['vllm', '0.24.0']]);
+    writeTables(both, 'h200_sxm', [
+      ['vllm', '0.19.0'],
+      ['vllm', '0.24.0'],
+    ]);
+    const slower = operatorRows().moe!.map((row) => ({
+      ...row,
+      latency: Number(row.latency) * (row.num_tokens === 1n ? 1 : 1.5),
+    }));
+    writeRows(join(both, 'systems/data/h200_sxm/moe/vllm/0.19.0'), 'moe', slower);
+    const shape = { hidden: 1024, inter: 512, experts: 8, perToken: 2, tensorParallel: 1, expertParallel: 1 };
+    const read = async (asked: string) => {
+      const { tables, versions } = await readOperatorTables(both, H100, asked);
+      const us = (tokens: number) => tables.expertsUs(['bfloat16'], shape, tokens);
+      return { us, experts: versions.filter((each) => each.startsWith('moe')).join() };
+    };
+    const [now, before] = [await read('vllm'), await read('vllm-0.11')];
+    assert.equal(now.experts, 'moe 0.24.0');
+    assert.equal(before.experts, 'moe 0.24.0,moe 0.19.0 of H200-141GB, by its times against 0.24.0');
+    assert.ok(Math.abs(before.us(16_384) / now.us(16_384) - 1.5) < 1e-9);
+    assert.ok(Math.abs(before.us(1) / now.us(1) - 1) < 1e-9);
+  });
+
   it('may lie at the top of the folder', async () => {
     const read = await readOperatorTables(join(folder, 'systems', 'data'), H100, 'vllm');
     assert.equal(read.engine.version, '0.24.0');

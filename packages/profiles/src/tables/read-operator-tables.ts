@@ -26,6 +26,8 @@ const MEASURED_ON: Readonly<Record<string, { readonly gpu: string; readonly othe
   l40s: { gpu: 'l40s-48gb', others: ['l4-24gb'] },
   rtx_pro_6000_server: { gpu: 'rtx-pro-6000-96gb', others: [] },
 };
+/** GPU of the same architecture that has older tables of experts, by the tables' folder. */
+const OLDER_EXPERTS: Readonly<Record<string, string>> = { h100_sxm: 'h200_sxm' };
 const ENGINES: Readonly<Record<string, string>> = { vllm: 'vLLM', sglang: 'SGLang' };
 
 /**
@@ -74,8 +76,19 @@ export async function readOperatorTables(folder: string, gpu: Gpu, engine: strin
         known.length === 0 ? 'none' : `those of ${known.join(', ')}`,
       );
     }
-    const read = own === null ? [] : await readRows(own.path);
+    let read = own === null ? [] : await readRows(own.path);
     if (own !== null) versions.set(file, own.version);
+    const like = OLDER_EXPERTS[name];
+    if (file === 'moe' && like && version !== null && own !== null && !isUpTo(own.version, version)) {
+      const other = (each: string) =>
+        findTable(join(data, like, operator, framework), `${file}_perf.parquet`, each);
+      const [before, after] = [await other(version), await other(own.version)];
+      if (before && after?.version === own.version && before.version !== after.version) {
+        read = asOlder(read, await readRows(before.path), await readRows(after.path));
+        const { name: measured } = findGpu(MEASURED_ON[like].gpu);
+        borrowed.push(`${file} ${before.version} of ${measured}, by its times against ${after.version}`);
+      }
+    }
     // An engine without kernels of its own for latent attention has the module that they are part of.
     const isShared = file !== 'generation_mla' && file !== 'mla_bmm';
     const lacking = isShared && (own === null || file === 'moe') ? Object.keys(ENGINES) : [];
@@ -113,6 +126,26 @@ function expertKey(row: OperatorRow): string {
     row.num_experts,
     row.topk,
   ].join();
+}
+
+/** Times of an older version: for each shape they differ from the newer one's as they do on another GPU. */
+function asOlder(rows: OperatorRow[], before: readonly OperatorRow[], after: readonly OperatorRow[]) {
+  const keyOf = (row: OperatorRow) =>
+    [
+      row.moe_dtype,
+      expertKey(row),
+      row.moe_tp_size,
+      row.moe_ep_size,
+      row.distribution,
+      row.num_tokens,
+    ].join();
+  const [old, now] = [before, after].map(
+    (all) => new Map(all.map((row) => [keyOf(row), Number(row.latency)])),
+  );
+  return rows.map((row) => {
+    const [was, is] = [old.get(keyOf(row)), now.get(keyOf(row))];
+    return was && is ? { ...row, latency: (Number(row.latency) * was) / is } : row;
+  });
 }
 
 async function dataFolder(folder: string): Promise<string> {
