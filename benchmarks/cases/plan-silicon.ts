@@ -37,14 +37,15 @@ const ESTIMATORS: Readonly<Record<string, Estimator>> = {
 
 export default benchmark({
   what: `Whether the first three configurations that the simulator would buy hold the one that measurements call cheapest, on the open operating points of NVIDIA's aiconfigurator-core, beside aiconfigurator's own answers. FILE is made by \`run.ts fidelity --tables FOLDER --answers FILE --results points.json\`.
-A case is a model with nominal lengths, and an SLO: a limit of the mean TTFT and one of the mean TPOT, each the lower quartile, the median or the upper quartile of what was measured for that model and those lengths. A configuration is an engine, a GPU, a precision and a division over GPUs. It costs what a million output tokens cost at the cheapest of the measured concurrencies that meets the SLO; an estimator ranks the configurations by the same figure with the latencies that it predicts. Behind those that meet the SLO by its latencies come the others, by cost over the chance that they meet it with the error of profiles from kernel tables. Versions of an engine are one configuration. Cases with three configurations or fewer are left out, as are those that no measured point meets.`,
+A case is a model with nominal lengths, and an SLO: a limit of the mean TTFT and one of the mean TPOT, each the lower quartile, the median or the upper quartile of what was measured for that model and those lengths. A configuration is an engine, a GPU, a precision and a division over GPUs. It costs what a million output tokens cost at the cheapest of the measured concurrencies that meets the SLO; an estimator ranks the configurations by the same figure with the latencies that it predicts. Behind those that meet the SLO by its latencies come the others, by cost over the chance that they meet it with the error of profiles from kernel tables. Versions of an engine are one configuration. Cases with three configurations or fewer are left out, as are those that no measured point meets. A measurement that stands under two models counts once.`,
   options: {},
   arguments: 'FILE',
   async *run(_, [path]) {
     if (path === undefined) throw new Error('expected the JSON of `run.ts fidelity`, got none');
     const { points } = JSON.parse(await readFile(path, 'utf8')) as { readonly points: readonly PointRow[] };
-    const cases = findCases(points);
+    const cases = findCases(measuredOnce(points));
     yield rowOf('all', cases);
+    yield rowOf('all, with copies under a second model', findCases(points));
     for (const [model, of] of [...Map.groupBy(cases, (each) => each.model)].sort()) yield rowOf(model, of);
     yield* chosenOnHalf(cases);
   },
@@ -151,6 +152,20 @@ function slosOf(rows: readonly PointRow[]): Latencies[] {
 }
 
 const countOf = (rows: readonly PointRow[]) => new Set(rows.map(({ point }) => configurationOf(point))).size;
+
+/** Points without copies: where a measurement stands under two models, to the last digit, that with more points keeps it. */
+function measuredOnce(rows: readonly PointRow[]): PointRow[] {
+  const measurement = (point: OperatingPoint) => {
+    const { inputTokens, outputTokens, concurrency, ttftMs, tpotMs } = point;
+    return [configurationOf(point), inputTokens, outputTokens, concurrency, ttftMs, tpotMs].join();
+  };
+  const byModel = [...Map.groupBy(rows, ({ point }) => modelOf(point.model))];
+  byModel.sort(([, a], [, b]) => a.length - b.length);
+  const owners = new Map(
+    byModel.flatMap(([model, own]) => own.map(({ point }) => [measurement(point), model])),
+  );
+  return rows.filter(({ point }) => owners.get(measurement(point)) === modelOf(point.model));
+}
 
 function findCases(rows: readonly PointRow[]): Case[] {
   const groups = Map.groupBy(rows, ({ point: { model, inputTokens, outputTokens } }) =>
