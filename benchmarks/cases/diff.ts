@@ -15,7 +15,7 @@ import { closedBatch, type EngineProfile, repeatTrace, type Trace } from '@serve
 import { mean, quantile } from '@servegym/simulator/statistics';
 import { type ChangeVerdict, changeVerdict } from '../../packages/operators/src/diff/compare-deployments.ts';
 import { vllmDefaults } from '../../packages/operators/src/search/candidate.ts';
-import { PROFILE_ERRORS } from '../../packages/operators/src/search/profile-error.ts';
+import { errorOfRatio, PROFILE_ERRORS } from '../../packages/operators/src/search/profile-error.ts';
 import { type CsvRow, readCsv } from '../../packages/profiles/src/tables/read-csv.ts';
 import { readResults, requestsOf } from '../fidelity/gpustack.ts';
 import type { OperatingPoint, PointRow } from '../fidelity/operating-points.ts';
@@ -45,6 +45,8 @@ Operating points: open rows of NVIDIA's aiconfigurator-core with equal model, le
       const told = apart.filter(({ verdict }) => verdict !== 'too close to tell');
       const close = all.filter(({ measured }) => Math.abs(measured - 1) < CLOSE);
       const unsure = close.filter(({ verdict }) => verdict === 'too close to tell');
+      const judged = all.filter(({ isHeld }) => isHeld !== undefined);
+      const held = judged.filter(({ isHeld }) => isHeld);
       yield {
         pairs: figure,
         'differ by > 5 %': different.length,
@@ -54,6 +56,7 @@ Operating points: open rows of NVIDIA's aiconfigurator-core with equal model, le
         'right of these, %': percent(told.filter(isRight), told),
         'differ by < 2 %': close.length,
         'too close to tell, %': percent(unsure, close),
+        'interval holds the measured ratio, %': judged.length > 0 ? percent(held, judged) : null,
       };
       for (const same of figure === 'flags' ? grouped(different, ({ setting }) => setting) : []) {
         const answered = same.filter(({ untold }) => !untold);
@@ -98,6 +101,8 @@ interface Pair {
   readonly setting?: string;
   /** Whether `diff` says that it does not simulate it. */
   readonly untold?: boolean;
+  /** Whether the interval of the profiles' errors holds the measured ratio. */
+  readonly isHeld?: boolean;
 }
 
 /** Pairs that differ by more, and by less, than which the bars are. */
@@ -224,20 +229,17 @@ function estimatedError(rows: readonly StaticBatchRow[]): string {
     const [{ baseline }] = compareDeployments(side, side, traffic, parseSlo('e2e_mean=1s'), 0).bounds;
     return Math.abs(baseline / 1000 / row.latencyS - 1);
   });
-  return `profiles from data sheets: mean error ${(100 * mean(errors)).toFixed(0)} %, 90 % of them within ${(
-    100 *
-      quantile(
-        errors.toSorted((a, b) => a - b),
-        0.9,
-      )
-  ).toFixed(0)} %, on ${rows.length} static batches`;
+  errors.sort((a, b) => a - b);
+  const [average, most] = [mean(errors), quantile(errors, 0.9)].map((error) => (100 * error).toFixed(0));
+  return `profiles from data sheets: mean error ${average} %, 90 % of them within ${most} %, on ${rows.length} static batches`;
 }
 
 // Flags.
 
+const SETTING = ['page', 'workload', 'kind', 'setting', 'before_value', 'after_value'] as const;
 const PAIR = [
-  ...(['page', 'before', 'after', 'kind', 'setting', 'before_value', 'after_value'] as const),
-  ...(['throughput_bound', 'output_throughput_change_pct', 'note'] as const),
+  ...(['before', 'after', 'throughput_bound', 'output_throughput_change_pct', 'note'] as const),
+  ...SETTING,
 ] as const;
 
 /** Whether the throughput of a pair is not that of its arrivals, and its page does not contradict itself on what was served. */
@@ -253,11 +255,22 @@ async function flags(data: string, tables: string | undefined): Promise<Pair[]> 
   const sides = new Set(rows.flatMap((row) => [row.text('before'), row.text('after')]));
   const known = await readResults(data, ['max_concurrency'], { tables, only: (id) => sides.has(id) });
   const slo = parseSlo('e2e_p100=1s');
-  return rows.flatMap((pair) => {
+  const compared = rows.flatMap((pair) => {
     const [before, after] = (['before', 'after'] as const).map((side) =>
       known.find(({ row }) => row.text('id') === pair.text(side)),
     );
-    if (!before || !after) return [];
+    return before && after ? [{ pair, before, after }] : [];
+  });
+  const server = ({ served: { profile, settings, notSimulated } }: (typeof known)[number]) =>
+    JSON.stringify([profile, settings, notSimulated]);
+  const settingOf = (pair: (typeof rows)[number]) => SETTING.map((at) => pair.text(at));
+  // Two results of one server are a repetition, and of one that was measured more than once the mean counts.
+  const distinct = grouped(
+    compared.filter(({ before, after }) => server(before) !== server(after)),
+    ({ pair, before, after }) => [settingOf(pair), server(before), server(after)],
+  );
+  return distinct.map((repeats) => {
+    const [{ pair, before, after }] = repeats;
     const trace = requestsOf(before.row);
     // Requests that the load generator holds back wait as those do that the engine lets wait.
     const [from, to] = [before, after].map(({ row, served }): Deployment => {
@@ -270,9 +283,10 @@ async function flags(data: string, tables: string | undefined): Promise<Pair[]> 
     });
     const { bounds, untold } = compareDeployments(from, to, blocksOf(trace), slo, 0);
     const [{ ratio, verdict }] = bounds;
-    const measured = 1 / (1 + Number(pair.text('output_throughput_change_pct')) / 100);
-    const setting = (['kind', 'setting', 'before_value', 'after_value'] as const).map((at) => pair.text(at));
-    const name = `${pair.text('page')}, ${before.row.text('engine')}, ${setting.join(' ')}`;
+    const changes = repeats.map((each) => Number(each.pair.text('output_throughput_change_pct')));
+    const measured = 1 / (1 + mean(changes) / 100);
+    const [page, workload, ...setting] = settingOf(pair);
+    const name = `${page}, ${workload}, ${before.row.text('engine')}, ${setting.join(' ')}`;
     return {
       ...{ figure: 'flags', name, measured, simulated: ratio, verdict, setting: setting[1] },
       untold: untold.length > 0,
@@ -283,7 +297,9 @@ async function flags(data: string, tables: string | undefined): Promise<Pair[]> 
 // Operating points.
 
 function operatingPoints(rows: readonly PointRow[]): Pair[] {
-  const share = Math.hypot(PROFILE_ERRORS.tables.share, PROFILE_ERRORS.tables.share);
+  const ERRORS = { vllm: PROFILE_ERRORS.tables, sglang: PROFILE_ERRORS.tablesOfSglang };
+  /** Predictions of a fit that left the campaign of the point out. */
+  const leftOut = ({ ours, refitted }: PointRow) => refitted?.campaign ?? ours;
   const conditions = ({ point }: PointRow) => [
     ...[point.model.replace(/^.*\//, '').replace(/-FP8$/, ''), point.campaign],
     ...[point.inputTokens, point.outputTokens, point.concurrency],
@@ -307,17 +323,20 @@ function operatingPoints(rows: readonly PointRow[]): Pair[] {
       const [before, after] = [server(a.point), server(b.point)];
       const isOne = differences(before, after) === 1;
       const isSameVersion = a.point.engine !== b.point.engine || a.point.version === b.point.version;
-      if (!isOne || !isSameVersion || 'error' in a.ours || 'error' in b.ours) return [];
-      const { ours: from } = a;
-      const { ours: to } = b;
+      const [from, to] = [leftOut(a), leftOut(b)];
+      if (!isOne || !isSameVersion || 'error' in from || 'error' in to) return [];
+      const laws = [a, b].map(({ point }) => ERRORS[point.engine]);
       const name = `${conditions(a).join(' ')}: ${before.join(' ')} -> ${after.join(' ')}`;
       return (['ttftMs', 'tpotMs'] as const).map((latency) => {
         const simulated = to[latency] / from[latency];
+        const metric = latency === 'ttftMs' ? 'ttft' : 'tpot';
+        const share = errorOfRatio(laws, metric, a.point.engine === b.point.engine);
+        const measured = b.point[latency] / a.point[latency];
         const interval = { low: simulated * (1 - share), high: simulated * (1 + share) };
         return {
           ...{ figure: `operating points, ${latency.slice(0, 4).toUpperCase()}`, name },
-          ...{ measured: b.point[latency] / a.point[latency], simulated },
-          verdict: changeVerdict(simulated, interval),
+          ...{ measured, simulated, verdict: changeVerdict(simulated, interval) },
+          isHeld: interval.low <= measured && measured <= interval.high,
         };
       });
     }),

@@ -34,13 +34,9 @@ The interval of a campaign is as wide as 90 % of the relative errors of all othe
           }),
         );
         const held = errors.filter(({ campaign, error }) => error <= widths.get(campaign)!);
+        const latency = metric.replace('Ms', '').toUpperCase();
         yield {
-          ...{
-            engine,
-            latency: metric.replace('Ms', '').toUpperCase(),
-            rows: errors.length,
-            campaigns: widths.size,
-          },
+          ...{ engine, latency, rows: errors.length, campaigns: widths.size },
           'width over all, %': 100 * width(errors),
           'held by widths of other campaigns, %': (100 * held.length) / errors.length,
         };

@@ -9,16 +9,8 @@ import { type CsvRow, readCsv } from '../../packages/profiles/src/tables/read-cs
 import { divisionOf } from '../../packages/servegym/src/cli/arguments/deployment.ts';
 
 const RESULT = [
-  ...([
-    'id',
-    'gpu',
-    'engine',
-    'engine_version',
-    'serving_command',
-    'duplicate_of',
-    'duration_s',
-    'dataset',
-  ] as const),
+  ...(['id', 'gpu', 'engine', 'engine_version', 'serving_command', 'dataset'] as const),
+  ...(['duplicate_of', 'duration_s'] as const),
 ] as const;
 const TOTALS = ['successful_requests', 'total_input_tokens', 'total_output_tokens'] as const;
 

@@ -27,7 +27,7 @@ import {
 } from '../search/candidate.ts';
 import { SETTINGS } from '../search/search-space.ts';
 import { TuningError } from '../search/slo.ts';
-import { type LaunchSettings, named, SCHEDULER_FLAGS } from './engine-flags.ts';
+import { type EngineName, type LaunchSettings, named, SCHEDULER_FLAGS } from './engine-flags.ts';
 import { invalidLaunch, type Launch } from './launch.ts';
 import { sglangDefaults, withSglangDrafts, withTree } from './sglang.ts';
 
@@ -50,7 +50,8 @@ export interface Deployment {
   readonly refused?: RefusedRequests;
   /** Settings of its command line that the simulation does not have. */
   readonly notSimulated: readonly string[];
-  /** Version of the engine that its command line names. */
+  /** Engine that its command line starts, and the version where it names one. A shipped profile may be of the other engine. */
+  readonly engine?: EngineName;
   readonly version?: string;
   /** Source of its times, where no shipped profile and no file has them. */
   readonly evidence?: string;
@@ -102,7 +103,7 @@ export function resolveLaunch(
   const { maxModelLen, kvBlocks, role } = settings;
   const defaults = { ...chosen, maxNumBatchedTokens: leastBudget(launch, profile, chosen) };
   return checked({
-    ...{ name, profile, version, engines: replicas * found.engines, maxModelLen, kvBlocks },
+    ...{ name, profile, engine, version, engines: replicas * found.engines, maxModelLen, kvBlocks },
     ...(found.engines > 1 && { router: 'least_loaded' as const }),
     adapters: {
       modules: settings.loraModules,
@@ -293,12 +294,8 @@ export async function resolvePlan(
   if (!(Number.isInteger(engines) && (engines as number) > 0))
     throw invalidLaunch(name, `engines: expected a whole number above 0, got ${JSON.stringify(engines)}`);
   return checked({
-    ...{ name, profile, settings: { ...defaults, ...Object.fromEntries(chosen) } },
-    ...{
-      engines: engines as number,
-      router: router as RouterPolicy | undefined,
-      notSimulated: [],
-    },
+    ...{ name, profile, settings: { ...defaults, ...Object.fromEntries(chosen) }, notSimulated: [] },
+    ...{ engines: engines as number, router: router as RouterPolicy | undefined },
   });
 }
 

@@ -18,8 +18,6 @@ export interface Launch {
   readonly settings: LaunchSettings;
   /** Engines that are started so. */
   readonly replicas: number;
-  /** Flags that change nothing that is simulated. */
-  readonly withoutEffect: readonly string[];
   /** Flags that are not known, or that change what is not simulated: told, never ignored in silence. */
   readonly notSimulated: readonly string[];
 }
@@ -81,7 +79,6 @@ function parseLaunch(words: readonly string[], source: string, replicas = 1): La
   const rest = words.slice(serve === -1 ? module + 1 : serve + 2);
   let checkpoint: string | undefined;
   const settings: LaunchSettings = {};
-  const flagsWithoutEffect: string[] = [];
   const notSimulated: string[] = [];
   for (let at = 0; at < rest.length; at++) {
     const word = rest[at];
@@ -104,9 +101,7 @@ function parseLaunch(words: readonly string[], source: string, replicas = 1): La
       checkpoint = value;
     } else if (flag === undefined) {
       notSimulated.push(shown);
-    } else if (flag.read === undefined) {
-      flagsWithoutEffect.push(shown);
-    } else {
+    } else if (flag.read !== undefined) {
       const problem = flag.read(settings, value ?? '');
       if (problem === 'not simulated')
         notSimulated.push(flag.because === undefined ? shown : `${shown}: ${flag.because}`);
@@ -133,7 +128,7 @@ function parseLaunch(words: readonly string[], source: string, replicas = 1): La
   if (known !== undefined) settings.weights ??= known.precision;
   return {
     ...{ source, engine, version, checkpoint, model: known?.model ?? null, settings, replicas },
-    ...{ withoutEffect: flagsWithoutEffect, notSimulated },
+    notSimulated,
   };
 }
 

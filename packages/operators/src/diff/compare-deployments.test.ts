@@ -5,16 +5,15 @@ import { RandomStream, scaleRate, type Trace } from '@servegym/simulator';
 import type { Deployment } from '../deployment/deployment.ts';
 import { diffResult } from '../report/diff-report.ts';
 import { type Candidate, vllmDefaults } from '../search/candidate.ts';
-import { profileError } from '../search/profile-error.ts';
+import { PROFILE_ERRORS, profileError } from '../search/profile-error.ts';
 import { parseSlo } from '../search/slo.ts';
 import { blocksOf, compareDeployments, compareMeasured, diffAnswer } from './compare-deployments.ts';
 
 const profile = findProfile('h100-80gb-llama-3-8b');
 
 /** A Poisson process of so many requests a second. */
-function poisson(rate: number): Trace {
+function poisson(rate: number, requests = 1200): Trace {
   const random = new RandomStream(5, 'trace');
-  const requests = 1200;
   let at = 0;
   return {
     source: 'drawn',
@@ -95,6 +94,34 @@ describe('compareDeployments', () => {
     const [{ candidate }] = compare(deployed()).bounds;
     const diff = compare(deployed(), `ttft_p99=${candidate.toFixed(3)}ms`);
     assert.deepEqual([diff.bounds[0].bound, diffAnswer(diff)], ['too close to tell', 'undecided']);
+  });
+
+  it('allows for the errors of both engines where they differ, and for the worse one where they do not', () => {
+    const tables = { ...deployed(), profile: findProfile('h100-80gb-qwen3-235b-a22b-tp8') };
+    const on = (engine: 'vLLM' | 'SGLang', profile = tables.profile): Deployment => ({
+      ...{ ...tables, profile, engine },
+      settings: { ...vllmDefaults(profile) },
+    });
+    const [vllm, sglang] = (['vLLM', 'SGLang'] as const).map((name) => on(name));
+    const { share } = PROFILE_ERRORS.tables;
+    const few = blocksOf(poisson(8, 80));
+    const slo = parseSlo('ttft_p99=1s,tpot_p99=40ms');
+    const compare = (candidate: Deployment, baseline = vllm) =>
+      compareDeployments(baseline, candidate, few, slo, 0);
+    assert.equal(compare(vllm).profileError, 0);
+    const both = compare(sglang);
+    assert.equal(both.profileError, Math.sqrt(share ** 2 + PROFILE_ERRORS.tablesOfSglang.share ** 2));
+    assert.ok(both.bounds.every(({ verdict }) => verdict === 'too close to tell'));
+    const [fitted, other] = ['a100-40gb-llama-3-8b', 'h100-80gb-llama-3-8b'].map((name) => findProfile(name));
+    const errors = [fitted, other].map((each) => profileError(each, 'FP16').share);
+    const apart = compare(on('vLLM', fitted), on('vLLM', other)).profileError;
+    assert.ok(Math.abs(apart - Math.sqrt(errors[0] ** 2 + errors[1] ** 2)) < 1e-12);
+    const divided = findProfile('h100-80gb-qwen3-235b-a22b-tp8-ep8');
+    assert.equal(compare(on('vLLM', divided)).profileError, share);
+    // What another engine has for it is not known.
+    assert.match(compare(on('SGLang', divided), sglang).untold.join(), /kernels of divided experts/);
+    const guessed = { ...on('SGLang', findProfile('a100-80gb-gpt-oss-20b')) };
+    assert.match(compare(guessed, { ...guessed, engine: 'vLLM' }).verdict, /^cannot be told.*kernels/);
   });
 
   it('widens intervals where profiles differ, and prices the engines', () => {

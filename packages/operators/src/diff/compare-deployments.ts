@@ -7,7 +7,7 @@ import type { Deployment } from '../deployment/deployment.ts';
 import * as part from '../report/result.ts';
 import { engineUsd } from '../search/candidate.ts';
 import { serveTraffic } from '../search/load-point.ts';
-import { errorOf, profileError, widened } from '../search/profile-error.ts';
+import { errorOf, errorOfRatio, profileError, widened } from '../search/profile-error.ts';
 import { type SloTerm, sloTermText } from '../search/slo.ts';
 import type { Traffic } from '../search/traffic.ts';
 
@@ -57,9 +57,9 @@ const simulated = z.object({
   ...common,
   ...{ baseline: deployment, candidate: deployment },
   usdPerHour: z.object({ baseline: part.number, candidate: part.number }),
-  /** Error of the ratios that both profiles add, share; 0 where they are the same. */
+  /** Error that both profiles add to ratios of TPOT and E2E, share; 0 where one law times both. */
   profileError: part.number,
-  /** Flags of one side alone that are not simulated, where all that is simulated is equal. */
+  /** Flags of one side alone that are not simulated, where all that is simulated is equal; an engine without times. */
   untold: part.list(z.string()),
 });
 /** A load that a server served: answered requests, and those that failed. */
@@ -86,7 +86,7 @@ const FIGURES: readonly (readonly [name: string, metric: Metric, quantile: numbe
   ['E2E p99', 'e2e', 0.99],
 ];
 
-/** Serves the same requests, with the same draws, on both, and says what changes. Intervals are over blocks of the traffic. */
+/** Serves the same requests, with the same draws, on both, and says what changes. Intervals hold blocks of the traffic and errors of laws. */
 export function compareDeployments(
   baseline: Deployment,
   candidate: Deployment,
@@ -98,38 +98,52 @@ export function compareDeployments(
     servedBy(baseline, traffic, { load, seed }),
     servedBy(candidate, traffic, { load, seed }),
   ];
+  const [from, to] = [baseline, candidate].map(({ profile, engine, settings: { weights } }) => {
+    const { name, version } = profile.engine;
+    const started = { ...profile, engine: { ...profile.engine, name: engine ?? name } };
+    const error = profileError(started, weights);
+    // Fits to measurements of their own err by themselves.
+    const of = profile.weights[weights]!.status === 'measured' ? profile.name : version;
+    return { kernels: `${engine ?? name} ${of}`, law: `${profile.name} ${weights}`, error };
+  });
+  const isOneEngine = from.kernels === to.kernels;
   // One law times both: its error is in both.
-  const isSame =
-    baseline.profile.name === candidate.profile.name &&
-    baseline.settings.weights === candidate.settings.weights;
-  const allowed = [baseline, candidate].map(({ profile, settings }) =>
-    profileError(profile, settings.weights),
-  );
-  const errors = allowed.map(({ share }) => share);
-  const error = isSame ? 0 : Math.sqrt(errors[0] ** 2 + errors[1] ** 2);
+  const isSame = isOneEngine && from.law === to.law;
+  const { share } = from.error;
+  const ratioError = (metric: Metric) =>
+    isSame ? 0 : errorOfRatio([from.error, to.error], metric, isOneEngine);
   const { bounds, figures } = compareServed(serve(1), slo, seed, {
     // Times that are longer by a factor are the same as arrivals that are closer by it.
-    offTimes: isSame ? [1 - errors[0], 1 + errors[0]].map(serve) : [],
-    error,
-    boundError: (side, metric) => errorOf(allowed[side], metric),
+    offTimes: isSame ? [1 - share, 1 + share].map(serve) : [],
+    ratioError,
+    boundError: (side, metric) => errorOf([from, to][side].error, metric),
   });
   const refuses = refusedMore({ baseline, candidate });
   const untold = untoldFlags(baseline, candidate);
   const latencies =
     untold.length > 0
-      ? `cannot be told, as nothing that is simulated differs: what changes with ${untold.join('; ')}`
+      ? `cannot be told, as it is not simulated: what changes with ${untold.join('; ')}`
       : verdictOf(bounds, figures);
   return {
     trace: traffic.trace.source,
     requests: traffic.trace.arrivalMs.length,
     ...{ baseline, candidate, bounds, figures },
     usdPerHour: { baseline: usdPerHour(baseline), candidate: usdPerHour(candidate) },
-    ...{ profileError: error, untold },
+    ...{ profileError: ratioError('e2e'), untold },
     verdict: refuses > 0 ? `refuses ${counted(refuses, 'request')} more. ${latencies}` : latencies,
   };
 }
 
 function untoldFlags(baseline: Deployment, candidate: Deployment): string[] {
+  // A profile of another engine, whose times say little of this one.
+  const isGuessed = ({ engine, profile, settings: { weights } }: Deployment) =>
+    (engine ?? profile.engine.name) !== profile.engine.name &&
+    (profile.weights[weights]!.status === 'estimated' || (profile.parallel?.expert ?? 1) > 1);
+  if (isGuessed(baseline) !== isGuessed(candidate)) {
+    const { profile } = isGuessed(baseline) ? baseline : candidate;
+    const kernels = (profile.parallel?.expert ?? 1) > 1 ? 'kernels of divided experts' : 'kernels';
+    return [`the ${kernels}, which a profile of ${profile.engine.name} does not have of another engine`];
+  }
   const simulated = ({ profile, settings, engines, router, kvBlocks, refused }: Deployment) =>
     JSON.stringify([profile, settings, engines, router, kvBlocks, refused]);
   if (simulated(baseline) !== simulated(candidate)) return [];
@@ -152,7 +166,7 @@ export function compareMeasured(
 ): MeasuredDiff {
   const sides: Pair = [servedAs(baseline), servedAs(candidate)];
   const { bounds, figures } = compareServed(sides, slo, seed, {
-    ...{ offTimes: [], error: 0, boundError: () => 0 },
+    ...{ offTimes: [], ratioError: () => 0, boundError: () => 0 },
   });
   const fails = candidate.failed - baseline.failed;
   const latencies = verdictOf(bounds, figures);
@@ -175,7 +189,7 @@ function compareServed(
   seed: number,
   off: {
     readonly offTimes: readonly Pair[];
-    readonly error: number;
+    ratioError(metric: Metric): number;
     boundError(side: number, metric: Metric): number;
   },
 ) {
@@ -196,11 +210,12 @@ function compareServed(
     known.set(key, found);
     return found;
   };
-  const compare = (name: string, { values, draws, offTimes }: Sample, rises: boolean) => {
+  const compare = (name: string, { values, draws, offTimes }: Sample, metric: Metric, rises = false) => {
+    const error = off.ratioError(metric);
     const drawn = percentileInterval(draws[1].map((after, i) => ratioOf(after, draws[0][i])));
     const interval = {
-      low: Math.min(drawn.low * (1 - off.error), ...offTimes),
-      high: Math.max(drawn.high * (1 + off.error), ...offTimes),
+      low: Math.min(drawn.low * (1 - error), ...offTimes),
+      high: Math.max(drawn.high * (1 + error), ...offTimes),
     };
     const ratio = ratioOf(values[1], values[0]);
     const verdict = changeVerdict(ratio, interval, rises);
@@ -213,12 +228,12 @@ function compareServed(
       const { low, high } = widened(percentileInterval(draws), off.boundError(i, term.metric));
       return high <= limitMs ? 'holds' : low > limitMs ? 'broken' : null;
     });
-    return { ...compare(sloTermText(term), found, false), limitMs, bound: boundVerdict(before, after) };
+    return { ...compare(sloTermText(term), found, term.metric), limitMs, bound: boundVerdict(before, after) };
   });
   const good = sample((one, weights) => one.goodShare(slo, weights));
   const figures = [
-    ...FIGURES.map(([name, metric, quantile]) => compare(name, latency(metric, quantile), false)),
-    compare('requests within every bound', good, true),
+    ...FIGURES.map(([name, metric, quantile]) => compare(name, latency(metric, quantile), metric)),
+    compare('requests within every bound', good, 'e2e', true),
   ];
   return { bounds, figures };
 }

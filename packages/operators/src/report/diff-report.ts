@@ -127,6 +127,6 @@ function noteLines(diff: Diff): string[] {
       ? [
           `Both take their times from ${isOne ? 'one profile' : 'kernel times of one GPU'}: ${isOne ? 'its error is' : 'their error is taken to be'} in both, and only widens what is said of bounds.`,
         ]
-      : [`The profiles differ: their error, ${percent(profileError)}, widens the intervals.`]),
+      : [`Profiles or engines differ: their error, ${percent(profileError)}, widens the intervals.`]),
   ];
 }

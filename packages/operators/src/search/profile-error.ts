@@ -5,7 +5,7 @@ import type { Candidate } from './candidate.ts';
 import type { EngineChoice } from './evaluator.ts';
 import type { SloTerm } from './slo.ts';
 
-interface ProfileError {
+export interface ProfileError {
   /** Share of the time within which 90 % of the left-out errors of the profile's kind lie. */
   readonly share: number;
   /** The same of the TTFT, which holds more than iterations. */
@@ -58,6 +58,19 @@ export function errorOf(
   metric: SloTerm['metric'],
 ): number {
   return metric === 'ttft' ? ttftShare : share;
+}
+
+/**
+ * Error of the ratio of two latencies, each of a law of its own. Laws of one engine and version share most of theirs: a ratio is no
+ * further off than the worse one, and holds 90 % of the measured ratios so (`benchmarks/run.ts diff --points`). Others are independent.
+ */
+export function errorOfRatio(
+  laws: readonly ProfileError[],
+  metric: SloTerm['metric'],
+  isOneEngine: boolean,
+): number {
+  const errors = laws.map((law) => errorOf(law, metric));
+  return isOneEngine ? Math.max(...errors) : Math.sqrt(errors.reduce((sum, error) => sum + error ** 2, 0));
 }
 
 /** An interval over the traffic, widened by an error of the times. */
