@@ -323,7 +323,7 @@ function probeOf(
 function trustIn(heldOut: LoadComparison | null, loads: readonly MeasuredLoad[], facts: ServerFacts): string {
   const { rate, batch, prompt, context } = seenIn(loads);
   const percent = (error: number) => `${Math.abs(error).toFixed(1)} %`;
-  const seen = `Nothing was measured above ${Number(rate.toPrecision(2))} requests/s, ${batch} requests at once, prompts of ${prompt} and contexts of ${context} tokens${batch < facts.maxNumSeqs ? ` (the server allows ${facts.maxNumSeqs} at once)` : ''}: do not trust the profile there.`;
+  const seen = `Nothing was measured above ${rate > 0 ? `${Number(rate.toPrecision(2))} requests/s, ` : ''}${batch} requests at once, prompts of ${prompt} and contexts of ${context} tokens${batch < facts.maxNumSeqs ? ` (the server allows ${facts.maxNumSeqs} at once)` : ''}: do not trust the profile there.`;
   if (heldOut === null) {
     return `No load was held out: there was no time for one, so that nobody knows how far the profile can be trusted. Give it more --minutes. ${seen}`;
   }
