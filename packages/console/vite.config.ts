@@ -118,7 +118,7 @@ const pages: UserConfig = {
       },
     },
   },
-  plugins: [withoutUnused(), plainImports()],
+  plugins: [plainImports()],
 };
 
 /** The page of a report, as one file. */

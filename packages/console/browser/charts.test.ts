@@ -48,7 +48,7 @@ function drawnCharts({ view }: ConsolePage, withPictures = false): Promise<Drawn
         copy.drawImage(canvas, 0, 0);
         const drawn = copy.getImageData(0, 0, width, height).data;
         const probe = document.createElement('i');
-        probe.style.color = 'var(--tone-median)';
+        probe.style.color = 'var(--median)';
         figure.append(probe);
         const curves = [...figure.querySelectorAll('.key'), probe].map((key) => {
           const [red, green, blue] = (getComputedStyle(key).color.match(/[\d.]+/g) ?? []).map(Number);

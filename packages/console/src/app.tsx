@@ -99,7 +99,7 @@ function ProblemBanner(): JSX.Element | null {
   return (
     <div class="problem row" role="alert">
       <Icon name="failing" />
-      <p>{problem.message}</p>
+      <p class="fill">{problem.message}</p>
       <Button text={problem.remedy} onClick={problem.mend} />
     </div>
   );

@@ -118,11 +118,12 @@ function stripLines(strips: number): uPlot.Plugin {
   };
 }
 
-const EVENT_TONES: Readonly<Record<string, Tone | undefined>> = {
-  oom: 'limit',
-  reload: 'batch',
-  drain_started: 'arrivals',
-  preemption: 'waiting',
+/** Events that are marked, by their kind. */
+export const EVENTS: Readonly<Record<string, { text: string; mark: string; tone: Tone }>> = {
+  oom: { text: 'out of memory', mark: '✕', tone: 'limit' },
+  reload: { text: 'reload', mark: '○', tone: 'batch' },
+  drain_started: { text: 'drain', mark: '▼', tone: 'arrivals' },
+  preemption: { text: 'preempted', mark: '❙', tone: 'waiting' },
 };
 
 /** Preemptions are counted by the window, not logged one by one: one mark stands for those of a window. */
@@ -131,23 +132,15 @@ function eventsOf(frame: Frame): readonly ServerEvent[] {
   return observed(frame, 'eviction_events') ? [{ kind: 'preemption' }, ...events] : events;
 }
 
-/** An event and where it stands on the time axis. */
-interface Mark {
-  readonly kind: string;
-  readonly tone: Tone;
-  readonly time: number;
-}
-
 /** A mark in the top strip for each event; the height tells the kinds apart without colour. */
 function eventMarks(frames: () => readonly Frame[], strips: number): uPlot.Plugin {
-  const marks: Mark[] = [];
+  const marks: { kind: string; time: number }[] = [];
   let seen = 0;
   const takeIn = () => {
     const all = frames();
     for (; seen < all.length; seen++) {
       for (const { kind, atSeconds } of eventsOf(all[seen])) {
-        const known = EVENT_TONES[kind];
-        if (known) marks.push({ kind, tone: known, time: atSeconds ?? timeOf(all[seen]) });
+        if (EVENTS[kind]) marks.push({ kind, time: atSeconds ?? timeOf(all[seen]) });
       }
     }
   };
@@ -159,9 +152,9 @@ function eventMarks(frames: () => readonly Frame[], strips: number): uPlot.Plugi
         const height = bbox.height / strips;
         const colors = palette.peek();
         ctx.save();
-        for (const { kind, tone: name, time } of marks) {
+        for (const { kind, time } of marks) {
           const x = Math.round(plot.valToPos(time, 'x', true));
-          drawMark(ctx, kind, colors[name], x, bbox.top + height / 2, height * 0.28);
+          drawMark(ctx, kind, colors[EVENTS[kind].tone], x, bbox.top + height / 2, height * 0.28);
         }
         ctx.restore();
       },

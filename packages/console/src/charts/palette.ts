@@ -1,52 +1,35 @@
-import { computed, type Signal, signal } from '@preact/signals';
+import { computed, signal } from '@preact/signals';
 import { keep, kept } from '../state/kept.ts';
 
-/** The colours that data is drawn in; each is a `--tone-*` variable of the style sheets. */
+/** The colours that data is drawn in; each is a variable of the style sheets. */
 const TONES = [
-  'text',
-  'muted',
-  'line',
-  'surface',
-  'waiting',
-  'running',
-  'tokens',
-  'arrivals',
-  'median',
-  'tail',
-  'limit',
-  'weights',
-  'overhead',
-  'draft',
-  'kv',
-  'pool',
-  'tenant',
-  'interactive',
-  'batch',
-  'besteffort',
-  'run0',
-  'run1',
-  'run2',
-  'run3',
-] as const;
+  ...(['text', 'muted', 'line', 'surface', 'limit'] as const),
+  ...(['arrivals', 'waiting', 'running', 'median', 'tail'] as const),
+  // What fills the memory of a GPU, and the request classes.
+  ...(['weights', 'overhead', 'draft', 'kv', 'pool', 'tenant'] as const),
+  ...(['interactive', 'batch', 'besteffort'] as const),
+];
 export type Tone = (typeof TONES)[number];
 type Palette = Readonly<Record<Tone, string>>;
 
-type Theme = 'auto' | 'dark' | 'light';
+/** A colour scheme of the style sheets. */
+type Theme = 'dark' | 'light';
 const STORAGE_KEY = 'servegym.theme';
 
-/** The person's choice; `auto` follows the system. */
-const theme: Signal<Theme> = signal('auto');
-const systemChanges = signal(0);
+/** The person's choice; without one the page follows the system. */
+const theme = signal<Theme>();
+const systemIsDark = signal(false);
+/** The page is dark now. */
+export const isDark = computed(() => (theme.value ? theme.value === 'dark' : systemIsDark.value));
 
 /** The colours as the style sheets give them now, for canvases. */
 export const palette = computed<Palette>(() => {
-  void theme.value;
-  void systemChanges.value;
+  void isDark.value;
   // Only a used colour is one that canvases understand: the variables may hold functions of the colour scheme.
   const probe = document.body.appendChild(document.createElement('i'));
   const style = getComputedStyle(probe);
   const colors = TONES.map((tone) => {
-    probe.style.color = `var(--tone-${tone})`;
+    probe.style.color = `var(--${tone})`;
     return [tone, style.color];
   });
   probe.remove();
@@ -54,39 +37,29 @@ export const palette = computed<Palette>(() => {
 });
 
 export function chooseTheme(next: Theme): void {
-  applyTheme(next);
+  document.documentElement.style.colorScheme = next;
+  theme.value = next;
   keep(STORAGE_KEY, next);
 }
 
 /** Restores the choice and follows the system from now on. */
 export function startTheme(): void {
   const stored = kept(STORAGE_KEY);
-  applyTheme(stored === 'dark' || stored === 'light' ? stored : 'auto');
-  matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => {
-    systemChanges.value++;
-  });
-}
-
-/** The page is dark now. */
-export function isDark(): boolean {
-  void systemChanges.value;
-  return (
-    theme.value === 'dark' || (theme.value === 'auto' && matchMedia('(prefers-color-scheme: dark)').matches)
-  );
-}
-
-function applyTheme(next: Theme): void {
-  if (next === 'auto') delete document.documentElement.dataset.theme;
-  else document.documentElement.dataset.theme = next;
-  theme.value = next;
+  if (stored === 'dark' || stored === 'light') chooseTheme(stored);
+  const system = matchMedia('(prefers-color-scheme: dark)');
+  const follow = () => {
+    systemIsDark.value = system.matches;
+  };
+  follow();
+  system.addEventListener('change', follow);
 }
 
 /** Look of the runs side by side, by place: told apart by colour and by dash pattern (CSS pixels). */
 export const RUN_LOOKS: readonly { readonly tone: Tone; readonly dash: readonly number[] }[] = [
-  { tone: 'run0', dash: [] },
-  { tone: 'run1', dash: [7, 4] },
-  { tone: 'run2', dash: [2, 3] },
-  { tone: 'run3', dash: [9, 3, 2, 3] },
+  { tone: 'median', dash: [] },
+  { tone: 'waiting', dash: [7, 4] },
+  { tone: 'running', dash: [2, 3] },
+  { tone: 'tail', dash: [9, 3, 2, 3] },
 ];
 
 const CLASS_TONES: readonly Tone[] = ['interactive', 'batch', 'besteffort'];

@@ -60,13 +60,16 @@ function ChartPanel({ spec }: { spec: ChartSpec }): JSX.Element | null {
   const box = usePlot(source);
   if (isEmpty.value) return null;
   return (
-    <figure class="panel chart" aria-label={spec.title}>
-      <figcaption class="chart-head">
+    <figure class="panel chart stack" aria-label={spec.title}>
+      <figcaption class="chart-head row baseline">
         <h2>{spec.title}</h2>
-        <p class={spec.definition ? 'definition' : 'question'} {...tip(spec.definition ?? spec.question)}>
+        <p
+          class={`fine fill ${spec.definition ? 'clipped' : 'question'}`}
+          {...tip(spec.definition ?? spec.question)}
+        >
           {spec.definition ?? spec.question}
         </p>
-        <p class="axis-unit muted nowrap">{unit}</p>
+        <p class="axis-unit muted">{unit}</p>
       </figcaption>
       <dl class={`legend row wrap ${state.runs.value.length > 1 ? 'compared' : ''}`}>
         {shown.value.map((one) => (
@@ -94,7 +97,7 @@ export function Charts({ specs }: { specs: readonly ChartSpec[] }): JSX.Element 
 /** Charts below the others that are made when somebody asks for them. */
 export function MoreCharts({ children }: { children: ComponentChildren }): JSX.Element {
   return (
-    <Disclosure look="more-charts" summary={<summary>More charts</summary>}>
+    <Disclosure look="more-charts" summary={<summary class="bold">More charts</summary>}>
       <div class="charts">{children}</div>
     </Disclosure>
   );
@@ -152,7 +155,7 @@ function LegendEntry({ series, run }: ShownSeries): JSX.Element {
     <div class="row nowrap" {...tip(definition)}>
       <dt class="row">
         <LineKey look={look} tone={series.tone} dash={series.dash} />
-        <span class="series-name">{series.label}</span>
+        <span class="clipped">{series.label}</span>
       </dt>
       <dd>{text}</dd>
     </div>
@@ -163,7 +166,7 @@ function LegendEntry({ series, run }: ShownSeries): JSX.Element {
 export function NotPlayed(): JSX.Element | null {
   const { latest, newest } = useConsole();
   const { value: isEmpty } = useComputed(() => latest.value !== undefined && newest.value === 0);
-  return isEmpty ? <p class="not-played muted nowrap">Drawn from the first window on</p> : null;
+  return isEmpty ? <p class="not-played small muted nowrap">Drawn from the first window on</p> : null;
 }
 
 interface LineKeyProps {
@@ -174,12 +177,12 @@ interface LineKeyProps {
 
 /** Legend key: a piece of the series' line. */
 export function LineKey({ look, tone, dash }: LineKeyProps): JSX.Element {
-  if (!dash) return <span class={`key ${look}`} style={{ color: `var(--tone-${tone})` }} />;
+  if (!dash) return <span class={`key ${look}`} style={{ color: `var(--${tone})` }} />;
   return (
     <svg class="key-dash" viewBox="0 0 22 4" aria-hidden="true">
       <path
         d="M0 2h22"
-        stroke={`var(--tone-${tone})`}
+        stroke={`var(--${tone})`}
         stroke-width="3"
         stroke-dasharray={dash.join(' ') || undefined}
       />

@@ -24,11 +24,11 @@ export function Icon({ name, label }: { name: IconName; label?: string }): JSX.E
 function BrandMark(): JSX.Element {
   return (
     <svg class="brand-mark" viewBox="0 0 32 32" aria-hidden="true">
-      <g fill="var(--tone-waiting)">
+      <g fill="var(--waiting)">
         <rect x="2" y="13" width="6" height="6" rx="1.5" opacity=".45" />
         <rect x="10" y="13" width="6" height="6" rx="1.5" />
       </g>
-      <g fill="var(--tone-running)">
+      <g fill="var(--running)">
         <rect x="19" y="3" width="11" height="7" rx="1.500" />
         <rect x="19" y="12.500" width="11" height="7" rx="1.500" />
         <rect x="19" y="22" width="11" height="7" rx="1.500" opacity=".45" />
@@ -55,7 +55,11 @@ export function PageHeader({ title, subtitle, definition, children, links }: Pag
         <BrandMark />
         <div>
           <h1>{title}</h1>
-          {subtitle && <p data-tip={definition}>{subtitle}</p>}
+          {subtitle && (
+            <p class="muted nowrap clipped" data-tip={definition}>
+              {subtitle}
+            </p>
+          )}
         </div>
       </div>
       {children}
@@ -69,7 +73,7 @@ export function PageHeader({ title, subtitle, definition, children, links }: Pag
 
 /** Changes between light and dark colours. */
 function ThemeButton(): JSX.Element {
-  const dark = isDark();
+  const dark = isDark.value;
   return (
     <Button
       look="quiet square"
@@ -82,14 +86,14 @@ function ThemeButton(): JSX.Element {
 }
 
 interface ButtonProps extends ComponentProps<'button'> {
-  /** Its classes beside `button`; `bare` for one that is only an icon. */
+  /** Its classes beside `button`. */
   readonly look?: string;
   readonly text: ComponentChildren;
 }
 
 export function Button({ look = '', text, type = 'button', ...rest }: ButtonProps): JSX.Element {
   return (
-    <button type={type} class={look === 'bare' ? look : `button ${look}`} {...rest}>
+    <button type={type} class={`button ${look}`} {...rest}>
       {text}
     </button>
   );

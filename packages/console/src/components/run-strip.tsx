@@ -16,7 +16,7 @@ export function RunStrip(): JSX.Element {
   if (runs.length === 1) {
     return (
       <section class="run-line row wrap" aria-label="Run" aria-busy={runs[0].isBusy}>
-        <div class="field row">
+        <div class="field row gap">
           <span class="label">Played by</span>
           <DriverSelect run={runs[0]} label="Played by" />
         </div>
@@ -36,7 +36,7 @@ export function AddRun(): JSX.Element | null {
   if (!isOffered || state.latest.value === undefined) return null;
   const isJoining = state.joining.value !== undefined;
   return (
-    <label class={isJoining ? 'add-run joining' : 'add-run'}>
+    <label class={isJoining ? 'button add-run joining muted' : 'button add-run'}>
       <Icon name="plus" />
       <span>{isJoining ? 'Joining …' : 'Compare'}</span>
       <select

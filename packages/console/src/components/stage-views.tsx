@@ -103,7 +103,7 @@ export function QueueView(): JSX.Element {
   return (
     <div class="queue-view stack fill">
       <canvas ref={canvas} role="img" aria-label="The waiting requests as squares" />
-      <p class="fine">{legend}</p>
+      <p class="fine nowrap">{legend}</p>
     </div>
   );
 }
@@ -143,10 +143,10 @@ function GpuView({ index }: { index: number }): JSX.Element {
   });
   return (
     <div class={`gpu stack fill ${isReloading ? 'reloading' : ''}`}>
-      <p class="gpu-title muted nowrap" {...tip(contents)}>
-        <b>GPU {index + 1}</b>
+      <p class="gpu-title fine row nowrap" {...tip(contents)}>
+        <span class="bold">GPU {index + 1}</span>
         <span class="clipped">{isReloading ? 'reloads' : (ROLES[role] ?? words(role))}</span>
-        <span class="load">{load}</span>
+        <span class="bold">{load}</span>
       </p>
       <MemoryMap gpu={gpu} holders={holders} label={contents ?? 'KV blocks in use'} />
     </div>

@@ -16,7 +16,7 @@ export function Stage(): JSX.Element {
   const { value: hasClasses } = useComputed(() => (state.shown.value?.telemetry.classes.length ?? 0) > 0);
   const { value: hasGpus } = useComputed(() => (state.shown.value?.telemetry.gpus.length ?? 1) > 0);
   return (
-    <section class="stage" aria-label="The server now">
+    <section class="panel stage" aria-label="The server now">
       <Station title="Arrive" size="wide">
         <div class="side-figures stack">
           <Observed large label="Requests" field="request_arrival_rate" format={amount} unit="/s" />
@@ -153,12 +153,11 @@ export function ClassShares({ of }: ClassSharesProps): JSX.Element {
     <ul class="classes stack fill">
       {frame?.telemetry.classes.map((entry, index) => {
         const { share, text, hint } = of(entry, frame);
-        const background = `var(--tone-${toneOfClass(entry.name, index)})`;
         return (
           <li key={entry.name} {...tip(hint)}>
             <span class="clipped nowrap">{words(entry.name)}</span>
-            <Meter share={share} background={background} />
-            <span class="class-value">{text}</span>
+            <Meter bars={{ [toneOfClass(entry.name, index)]: share }} />
+            <span class="bold">{text}</span>
           </li>
         );
       })}
@@ -166,18 +165,13 @@ export function ClassShares({ of }: ClassSharesProps): JSX.Element {
   );
 }
 
-interface MeterProps {
-  readonly share: number;
-  /** A class of style. */
-  readonly kind?: string;
-  readonly background?: string;
-}
-
-/** A bar that is filled to a share of 1. */
-export function Meter({ share, kind = '', background }: MeterProps): JSX.Element {
+/** A bar that is filled to shares of 1, each in a colour of the style sheets; later ones lie over earlier ones. */
+export function Meter({ bars }: { bars: Readonly<Record<string, number>> }): JSX.Element {
   return (
-    <span class={`meter ${kind}`}>
-      <span style={{ transform: `scaleX(${share})`, background }} />
+    <span class="meter">
+      {Object.entries(bars).map(([tone, share]) => (
+        <span key={tone} style={{ transform: `scaleX(${share})`, background: `var(--${tone})` }} />
+      ))}
     </span>
   );
 }

@@ -3,7 +3,7 @@ import type { JSX } from 'preact';
 import { useMemo } from 'preact/hooks';
 import type { Knob } from '../api/action-schema.ts';
 import { createColumns } from '../charts/chart-spec.ts';
-import { hasLane, laneOptions, laneValue } from '../charts/lanes.ts';
+import { EVENTS, hasLane, laneOptions, laneValue } from '../charts/lanes.ts';
 import { type PlotSource, usePlot, usePlotContext } from '../charts/use-plot.ts';
 import { KNOB_GUIDE, valueText } from '../knobs/knob-values.ts';
 import { useConsole } from '../state/console-state.ts';
@@ -40,22 +40,23 @@ export function Timeline(): JSX.Element | null {
   const box = usePlot(source);
   if (knobs.length === 0) return null;
   return (
-    <figure class="panel timeline" aria-label="Decisions">
-      <figcaption class="chart-head">
+    <figure class="panel timeline stack" aria-label="Decisions">
+      <figcaption class="chart-head row baseline">
         <h2>Decisions</h2>
-        <p class="question">What was turned, and when?</p>
+        <p class="question fine fill">What was turned, and when?</p>
         {state.isServer.value && (
-          <ul class="event-key muted">
-            <li class="oom">out of memory</li>
-            <li class="reload">reload</li>
-            <li class="drain">drain</li>
-            <li class="preemption">preempted</li>
+          <ul class="event-key muted row">
+            {Object.values(EVENTS).map((event) => (
+              <li key={event.text} data-mark={event.mark} style={{ '--mark': `var(--${event.tone})` }}>
+                {event.text}
+              </li>
+            ))}
           </ul>
         )}
       </figcaption>
       <div class="lanes" style={{ '--lanes': knobs.length + 1 }}>
         <dl class="lane-labels">
-          <div>
+          <div class="row">
             <dt>{state.isServer.value && 'Events'}</dt>
           </div>
           {knobs.map((knob) => (
@@ -75,7 +76,7 @@ function LaneLabel({ knob }: { knob: Knob }): JSX.Element {
   const state = useConsole();
   const reading = useComputed(() => valueText(knob, state.shown.value?.action?.[knob.name]));
   return (
-    <div>
+    <div class="row between">
       <dt>{guide?.label ?? words(knob.name)}</dt>
       <dd>{reading}</dd>
     </div>

@@ -18,9 +18,9 @@ export function TopBar(): JSX.Element {
       definition={environment?.description}
       links={<Links />}
     >
-      <div class="choices wrap">
+      <div class="choices row wrap">
         {state.tasks.value.length > 0 && (
-          <div class="field row">
+          <div class="field row gap">
             <label for="task">Task</label>
             <select
               id="task"
@@ -37,7 +37,7 @@ export function TopBar(): JSX.Element {
             </select>
           </div>
         )}
-        <div class="field seed row">
+        <div class="field seed row gap">
           <label for="seed" data-tip="The same seed brings the same requests, to the millisecond">
             Seed
           </label>

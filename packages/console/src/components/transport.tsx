@@ -46,22 +46,20 @@ export function Transport(): JSX.Element {
         disabled={!ready || over}
         onClick={() => void state.step()}
       />
-      <div class="speed">
-        <select
-          aria-label="Speed"
-          value={state.speed.value}
-          onChange={(event) => {
-            state.speed.value = Number(event.currentTarget.value);
-          }}
-        >
-          {SPEEDS.map((speed) => (
-            <option key={speed} value={speed}>
-              {speed} {isOurs ? 'window' : 'step'}
-              {speed === 1 ? '' : 's'}/s
-            </option>
-          ))}
-        </select>
-      </div>
+      <select
+        aria-label="Speed"
+        value={state.speed.value}
+        onChange={(event) => {
+          state.speed.value = Number(event.currentTarget.value);
+        }}
+      >
+        {SPEEDS.map((speed) => (
+          <option key={speed} value={speed}>
+            {speed} {isOurs ? 'window' : 'step'}
+            {speed === 1 ? '' : 's'}/s
+          </option>
+        ))}
+      </select>
     </fieldset>
   );
 }
@@ -116,7 +114,7 @@ export function Scrubber(): JSX.Element | null {
           )}
         </div>
       )}
-      <dl class="position wrap nowrap">
+      <dl class="position small wrap nowrap">
         {frame.telemetry.phase && (
           <div {...tip('What the arriving requests are like now; the policy is not told')}>
             <dt>Traffic</dt>

@@ -114,7 +114,7 @@ const money: ChartSpec = {
     value: netUsdPerHour,
   },
   series: () => [
-    { ...quantity('Earned', 'revenue_usd_per_hour', perHour), tone: 'tokens', draw: 'area' },
+    { ...quantity('Earned', 'revenue_usd_per_hour', perHour), tone: 'running', draw: 'area' },
     { ...quantity('Bill', 'usd_per_hour', perHour), tone: 'limit', draw: 'step' },
     {
       label: 'Wasted',

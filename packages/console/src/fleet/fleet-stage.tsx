@@ -25,7 +25,7 @@ const seconds = (value: number) => (value === 0 ? '0' : latencyText(1000 * value
 /** The fleet at a glance: demand, the gateway's queue, the replicas, dollars and objectives by class. */
 export function FleetStage(): JSX.Element {
   return (
-    <section class="stage fleet-stage" aria-label="The fleet now">
+    <section class="panel stage fleet-stage" aria-label="The fleet now">
       <Station title="Arrive" size="wide">
         <Observed
           large
@@ -108,16 +108,16 @@ function ReplicaCards(): JSX.Element {
   const busiest = Math.max(1, ...replicas.map(({ running, waiting }) => running + waiting));
   const mostRouted = Math.max(1, ...replicas.map(({ routed = 0 }) => routed));
   return (
-    <div class="replica-view stack fill">
+    <div class="replica-view stack between fill">
       <ul class="replicas" aria-label="Replicas">
         {replicas.map((replica) => (
           <ReplicaCard key={replica.id} replica={replica} busiest={busiest} mostRouted={mostRouted} />
         ))}
         {replicas.length === 0 && <li class="fine">None is asked for.</li>}
       </ul>
-      <ul class="replica-key fine wrap" aria-hidden="true">
-        {METERS.map(({ name, label }) => (
-          <li key={name} class={name}>
+      <ul class="replica-key fine row wrap" aria-hidden="true">
+        {Object.entries(METERS).map(([tone, label]) => (
+          <li key={tone} style={{ '--mark': `var(--${tone})` }}>
             {label}
           </li>
         ))}
@@ -126,13 +126,8 @@ function ReplicaCards(): JSX.Element {
   );
 }
 
-/** Bars of a card, by their class of style. */
-const METERS = [
-  { name: 'routed', label: 'sent by the router' },
-  { name: 'running', label: 'running' },
-  { name: 'waiting', label: 'waiting' },
-  { name: 'kv', label: 'KV in use' },
-] as const;
+/** Bars of a card, by their colour. */
+const METERS = { arrivals: 'sent by the router', running: 'running', waiting: 'waiting', kv: 'KV in use' };
 
 const ROLES: Readonly<Record<string, string>> = { prefill: 'reads', decode: 'writes' };
 
@@ -177,15 +172,12 @@ function ReplicaCard({ replica, busiest, mostRouted }: ReplicaCardProps): JSX.El
         {id + 1}
         {hasFailed ? <span> failed</span> : ROLES[role] && <span> {ROLES[role]}</span>}
       </span>
-      <span class="replica-load">
+      <span class="bold">
         {state === 'starting' ? `${count(Math.ceil(readyInS))}\u202fs` : count(running + waiting)}
       </span>
-      {routed !== undefined && <Meter kind="routed" share={routed / mostRouted} />}
-      <span class="meter load">
-        <span class="waiting" style={{ transform: `scaleX(${(running + waiting) / busiest})` }} />
-        <span class="running" style={{ transform: `scaleX(${running / busiest})` }} />
-      </span>
-      <Meter kind="kv" share={kvUse} />
+      {routed !== undefined && <Meter bars={{ arrivals: routed / mostRouted }} />}
+      <Meter bars={{ waiting: (running + waiting) / busiest, running: running / busiest }} />
+      <Meter bars={{ kv: kvUse }} />
     </li>
   );
 }

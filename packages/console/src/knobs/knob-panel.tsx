@@ -35,11 +35,11 @@ export function KnobPanel(): JSX.Element {
       <header class="panel-head row wrap">
         <h2>Knobs</h2>
         {isPast ? (
-          <p class="fine">As they stood in window {state.position}</p>
+          <p class="fine fill">As they stood in window {state.position}</p>
         ) : byHand ? (
-          <p class="fine">You turn them: they hold for the next window.</p>
+          <p class="fine fill">You turn them: they hold for the next window.</p>
         ) : (
-          <p class="fine" {...tip(policy?.description)}>
+          <p class="fine fill" {...tip(policy?.description)}>
             {state.driver.value === RECORDED ? 'As recorded:' : 'Turned by'} {playerName(state, run)}
           </p>
         )}
@@ -69,11 +69,11 @@ function KnobRow({ knob, locked }: { knob: Knob; locked: boolean }): JSX.Element
   const label = guide?.label ?? words(knob.name);
   return (
     <div class={masked ? 'knob masked' : 'knob'}>
-      <div class="knob-head">
-        <span class="knob-label" {...tip(knob.description)}>
+      <div class="knob-head row baseline between gap">
+        <span class="bold" {...tip(knob.description)}>
           {label}
         </span>
-        {knob.kind === 'range' && <output class="knob-value">{knobText(knob, value)}</output>}
+        {knob.kind === 'range' && <output class="knob-value small">{knobText(knob, value)}</output>}
       </div>
       <KnobControl
         knob={knob}

@@ -41,11 +41,9 @@ function ObservedFields(): JSX.Element | null {
   if (names === '') return null;
   return (
     <section class="panel figures" aria-label="The environment now">
-      <div>
-        {names.split('\n').map((name) => (
-          <ObservedField key={name} name={name} />
-        ))}
-      </div>
+      {names.split('\n').map((name) => (
+        <ObservedField key={name} name={name} />
+      ))}
     </section>
   );
 }

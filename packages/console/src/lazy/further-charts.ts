@@ -172,7 +172,7 @@ export const REWARD_CHART: ChartSpec = {
   tick,
   rightTick: tick,
   series: () => [
-    { label: 'Reward', tone: 'tokens', draw: 'step', value: (frame) => frame.reward, format: signed },
+    { label: 'Reward', tone: 'running', draw: 'step', value: (frame) => frame.reward, format: signed },
     { ...REWARD.compared, tone: 'text', axis: 'right' },
   ],
 };

@@ -71,7 +71,7 @@ export function MemoryUse(): JSX.Element {
         unit={typeof limit === 'number' ? `of ${amount(limit)} GB` : 'GB'}
       />
       {excess && (
-        <p class="over-limit muted strained">
+        <p class="over-limit small muted strained gap">
           <Icon name="strained" />
           <span>
             <b>{excess}</b> {typeof effect === 'string' && effect}
@@ -94,6 +94,7 @@ export function TokenDialog(): JSX.Element | null {
   return (
     <dialog ref={dialog} class="token" aria-label="Token" onCancel={(event) => event.preventDefault()}>
       <form
+        class="grid"
         onSubmit={(event) => {
           event.preventDefault();
           state.enterToken(String(new FormData(event.currentTarget).get('token') ?? '').trim());
@@ -101,8 +102,9 @@ export function TokenDialog(): JSX.Element | null {
       >
         <h2>This server wants a token</h2>
         <p class="fine">Its operator has set one. It is kept until this tab is closed.</p>
-        <div class="copy-box gap">
+        <div class="gap">
           <input
+            class="fill"
             type="password"
             name="token"
             aria-label="Token"
@@ -146,12 +148,14 @@ export function WhyPanel(): JSX.Element | null {
       </h3>
       <ol>
         {alternatives.map(({ action, value, isChosen }) => (
-          <li key={JSON.stringify(action)} class={isChosen ? 'chosen' : ''}>
-            <span class="plan">
+          <li key={JSON.stringify(action)}>
+            <span class={isChosen ? 'bold' : 'muted'}>
               {isChosen ? 'Chosen' : differences(state.knobs.value, action, chosen.action)}
             </span>
-            <span class="worth">{isChosen ? signed(value) : signed(value - chosen.value)}</span>
-            <Meter share={1 - (0.96 * (best - value)) / range} />
+            <span class={isChosen ? 'bold' : ''}>
+              {isChosen ? signed(value) : signed(value - chosen.value)}
+            </span>
+            <Meter bars={{ [isChosen ? 'accent' : 'muted']: 1 - (0.96 * (best - value)) / range }} />
           </li>
         ))}
       </ol>

@@ -20,7 +20,7 @@ export function OptionsMenu(): JSX.Element {
       <EnvironmentChoice />
       {options.map((option) => (
         <div class="option" key={option.name}>
-          <span class="knob-label">
+          <span class="bold">
             {words(option.name)}
             {option.kind === 'range' &&
               ` · ${knobText(option, state.options.value[option.name] ?? option.initial)}`}
@@ -123,7 +123,7 @@ function EnvironmentChoice(): JSX.Element {
   const isAlone = entries.value.length < 2;
   return (
     <div class="option">
-      <span class="knob-label">Environment</span>
+      <span class="bold">Environment</span>
       {isAlone ? (
         <span>
           {environment.value?.name} {environment.value?.version}

@@ -39,11 +39,11 @@ function RunCard({ run }: { run: Run }): JSX.Element {
   return (
     <article
       class={`panel run-card stack ${isFocused ? 'focused' : ''}`}
-      style={{ '--run': `var(--tone-${tone})` }}
+      style={{ '--run': `var(--${tone})` }}
       aria-label={name}
       aria-busy={run.isBusy}
     >
-      <header class="row">
+      <header class="row gap">
         <LineKey look="line" tone={tone} dash={dash} />
         <DriverSelect run={run} label={`Run ${run.place + 1} played by`} />
         <Button

@@ -27,7 +27,7 @@ export function ScoreCard(): JSX.Element | null {
     <section class="panel score row wrap" aria-label="Score" aria-live="polite" aria-busy={isGrading}>
       <div class="score-figure" {...tip('From 0 to 1; the server replays the episode to grade it')}>
         <h2>{grade || isGrading ? 'Score' : 'Return'}</h2>
-        <p>
+        <p class="row baseline gap">
           <strong>{grade ? grade.score.toFixed(3) : isGrading ? '…' : signed(latest.totalReward)}</strong>
           {grade && <span class="unit">of 1</span>}
         </p>
@@ -41,9 +41,9 @@ export function ScoreCard(): JSX.Element | null {
           </>
         )}
         {rows.length > 0 && (
-          <dl class="breakdown wrap">
+          <dl class="breakdown small row wrap">
             {rows.map(([name, value]) => (
-              <div key={name} {...tip(BREAKDOWN[name])}>
+              <div key={name} class="gap" {...tip(BREAKDOWN[name])}>
                 <dt>{words(name)}</dt>
                 <dd>{value < 0 ? signed(value) : Number.isInteger(value) ? count(value) : amount(value)}</dd>
               </div>
@@ -132,7 +132,7 @@ function AnchorScale({ anchors, runs }: { anchors: readonly Anchor[]; runs: read
       {labels.map(({ name, total, score, row }, i) => (
         <span
           key={name}
-          class="anchor"
+          class="anchor muted nowrap"
           style={{ left: `${score * 100}%`, '--row': row }}
           {...tip(
             `${ANCHORS[name]?.meaning ?? words(name)}${total === undefined ? '' : `: return ${signed(total)}`}`,
@@ -148,7 +148,7 @@ function AnchorScale({ anchors, runs }: { anchors: readonly Anchor[]; runs: read
           class="mark"
           style={{
             left: `${run.grade.value!.score * 100}%`,
-            color: `var(--tone-${RUN_LOOKS[run.place].tone})`,
+            color: `var(--${RUN_LOOKS[run.place].tone})`,
           }}
           {...tip(`${playerName(state, run)}: ${run.grade.value!.score.toFixed(3)}`)}
         />

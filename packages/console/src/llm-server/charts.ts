@@ -102,7 +102,7 @@ export function kvShare({ telemetry: { classes } }: Frame, index: number): numbe
   return all === 0 ? 0 : (classes[index]?.kvBlocks ?? 0) / all;
 }
 
-const PART_TONES: readonly Tone[] = ['tokens', 'interactive', 'tenant', 'waiting', 'batch', 'weights'];
+const PART_TONES: readonly Tone[] = ['running', 'interactive', 'tenant', 'waiting', 'batch', 'weights'];
 
 /** The reward of an environment. */
 export const REWARD: ChartSpec = {

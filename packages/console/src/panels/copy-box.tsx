@@ -28,8 +28,9 @@ function CopyButton({ text }: { text: string }): JSX.Element {
 /** A text to take away. */
 export function CopyBox({ label, text }: { label: string; text: string }): JSX.Element {
   return (
-    <div class="copy-box gap">
+    <div class="gap">
       <input
+        class="fill"
         type="text"
         readOnly
         aria-label={label}

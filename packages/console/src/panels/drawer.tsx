@@ -44,7 +44,7 @@ export function Drawer(): JSX.Element | null {
       onClick={(event) => event.target === event.currentTarget && event.currentTarget.close()}
     >
       <div class="drawer-body stack">
-        <header class="row">
+        <header class="row between">
           <h2>{PANELS[name].title}</h2>
           <Button look="bare" text={<Icon name="close" />} aria-label="Close" onClick={close} />
         </header>
@@ -97,7 +97,7 @@ export function HelpPanel(): JSX.Element {
       {definitions.length > 0 && (
         <section>
           <h3>What the numbers mean</h3>
-          <dl class="glossary">
+          <dl class="glossary grid">
             {definitions.map(([name, definition]) => (
               <div key={name}>
                 <dt>

@@ -69,7 +69,7 @@ export function SharePanel(): JSX.Element {
       {state.abilities.value.episodes && (
         <section>
           <h3>Open an episode</h3>
-          <label class="file">
+          <label class="grid">
             <span class="fine">A file that was saved here</span>
             <input
               type="file"

@@ -61,10 +61,10 @@ function PlanForm({ planning }: { planning: Planning }): JSX.Element {
       }}
     >
       <TraceDrop planning={planning} />
-      <div class="plan-fields wrap">
+      <div class="plan-fields row wrap">
         {(trace.value ? [] : TRAFFIC_FIELDS).map(([name, label, initial, step]) => (
-          <label key={name}>
-            <span>{label}</span>
+          <label key={name} class="grid small">
+            <span class="muted">{label}</span>
             <input
               type="number"
               name={name}
@@ -76,8 +76,8 @@ function PlanForm({ planning }: { planning: Planning }): JSX.Element {
             />
           </label>
         ))}
-        <label>
-          <span>Model</span>
+        <label class="grid small">
+          <span class="muted">Model</span>
           <select
             value={model.value}
             onChange={(event) => {
@@ -91,12 +91,12 @@ function PlanForm({ planning }: { planning: Planning }): JSX.Element {
             ))}
           </select>
         </label>
-        <label>
-          <span>TTFT p99, s</span>
+        <label class="grid small">
+          <span class="muted">TTFT p99, s</span>
           <input type="number" name="ttftS" min="0.01" step="any" required defaultValue="1" />
         </label>
-        <label>
-          <span>TPOT p99, ms</span>
+        <label class="grid small">
+          <span class="muted">TPOT p99, ms</span>
           <input type="number" name="tpotMs" min="0.1" step="any" required defaultValue="50" />
         </label>
         <div class="gap wrap">
@@ -124,7 +124,7 @@ function PlanForm({ planning }: { planning: Planning }): JSX.Element {
       </div>
       <GpuChoices planning={planning} />
       {needsToken.value && (
-        <label class="token-field">
+        <label class="grid small">
           <span>Token of the server</span>
           <input
             type="password"
@@ -144,7 +144,7 @@ function TraceDrop({ planning: { trace } }: { planning: Planning }): JSX.Element
   };
   return (
     <label
-      class="drop"
+      class="drop grid"
       onDragOver={(event) => event.preventDefault()}
       onDrop={(event) => {
         event.preventDefault();
@@ -174,7 +174,7 @@ function GpuChoices({ planning: { gpus, taken, leftOut } }: { planning: Planning
         GPUs:{' '}
         {taken.value.length === gpus.value.length ? 'all' : `${taken.value.length} of ${gpus.value.length}`}
       </summary>
-      <div class="gpu-choices wrap">
+      <div class="gpu-choices row wrap">
         {gpus.value.map((gpu) => (
           <label key={gpu} class="row">
             <input

@@ -61,7 +61,7 @@ function Numbers({ numbers }: { numbers: NonNullable<Section['numbers']> }): JSX
     <dl class="numbers">
       {numbers.map(([value, name]) => (
         <div key={name} class="panel">
-          <dt>{name}</dt>
+          <dt class="fine">{name}</dt>
           <dd>{value}</dd>
         </div>
       ))}
@@ -84,7 +84,7 @@ function WideTable({ table }: { table: NonNullable<Section['table']> }): JSX.Ele
 /** How to start what was found. */
 function Commands({ commands }: { commands: NonNullable<Section['commands']> }): JSX.Element {
   return (
-    <section class="commands">
+    <section class="commands grid">
       {commands.map(({ engine, line, notExpressed }) => (
         <div key={engine}>
           <h2>Start it with {engine}</h2>
