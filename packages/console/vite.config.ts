@@ -5,34 +5,20 @@ const server = process.env.SERVEGYM_URL ?? 'http://127.0.0.1:7860';
 
 /** Files fetched when they are first shown. All others are needed at once and come in one piece. */
 const LAZY =
-  /[\\/](src[\\/](lazy|panels|fleet|plan|report|charts[\\/]xy-chart)|node_modules[\\/]marked)[\\/.]|plan\.html|styles[\\/](drawer|tour|score|run-cards|environment|notes|plan)\.css/;
+  /[\\/](src[\\/](lazy|panels|fleet|plan|report|charts[\\/]xy-chart)|node_modules[\\/]marked)[\\/.]|plan\.html|styles[\\/](drawer|score|run-cards|environment|notes|plan)\.css/;
 
 /** Modules that the page for plans needs as well. */
 const SHARED =
   /[\\/](node_modules[\\/](preact|@preact)|src[\\/](charts[\\/](palette|scales)|components[\\/](format|controls)|api[\\/]transport|state[\\/]kept))[\\/.]|preload-helper/;
 
 /**
- * Parts of uPlot that the page does not use, which no bundler sees: what its own exports hold, and calendar time, as the
- * time of an episode starts from zero.
+ * Parts of uPlot that the page does not use, which no bundler sees, with the number of their places: what its own exports
+ * hold, and calendar time, as the time of an episode starts from zero.
  */
-const UNUSED_IN_UPLOT: readonly (readonly [code: string, instead: string])[] = [
-  ['(paths.bars    = bars);', ''],
-  ['(paths.spline  = monotoneCubic);', ''],
-  ['uPlot.join = join;', ''],
-  ['uPlot.fmtDate = fmtDate;', ''],
-  ['uPlot.tzDate  = tzDate;', ''],
-  ['const [ timeIncrsMs, _timeAxisStampsMs, timeAxisSplitsMs ] = genTimeStuffs(1);', ''],
-  ['const [ timeIncrsS,  _timeAxisStampsS,  timeAxisSplitsS  ] = genTimeStuffs(1e-3);', ''],
-  ['const _tzDate  = (opts.tzDate || (ts => new Date(round(ts / ms))));', ''],
-  ['const _fmtDate = (opts.fmtDate || fmtDate);', ''],
-  ['const _timeAxisSplits = (ms == 1 ? timeAxisSplitsMs(_tzDate) : timeAxisSplitsS(_tzDate));', ''],
-  [
-    'const _timeAxisVals   = timeAxisVals(_tzDate, timeAxisStamps((ms == 1 ? _timeAxisStampsMs : _timeAxisStampsS), _fmtDate));',
-    '',
-  ],
-  ['const _timeSeriesVal  = timeSeriesVal(_tzDate, timeSeriesStamp(_timeSeriesStamp, _fmtDate));', ''],
-  ['let isTime = mode == 1 && scales[s.scale].time;', 'const isTime = false;'],
-  ['let isTime = sc.time;', 'const isTime = false;'],
+const UNUSED_IN_UPLOT: readonly (readonly [part: RegExp, instead: string, places: number])[] = [
+  [/\(paths\.bars .*|\(paths\.spline .*|uPlot\.(join|fmtDate|tzDate) += .*/g, '', 5],
+  [/const (\[ timeIncrs|_(tzDate|fmtDate|timeAxisSplits|timeAxisVals|timeSeriesVal) ).*/g, '', 7],
+  [/let isTime = .*time;/g, 'const isTime = false;', 3],
 ];
 
 function withoutUnused(): Plugin {
@@ -40,9 +26,11 @@ function withoutUnused(): Plugin {
     name: 'without-unused-parts-of-uplot',
     transform(code, id) {
       if (!/[\\/]uplot[\\/]dist[\\/]uPlot\.esm\.js/.test(id)) return undefined;
-      return UNUSED_IN_UPLOT.reduce((rest, [part, instead]) => {
-        if (!rest.includes(part)) this.error(`uPlot has no \`${part}\` any more: look how it does that now`);
-        return rest.replaceAll(part, instead);
+      return UNUSED_IN_UPLOT.reduce((rest, [part, instead, places]) => {
+        const found = rest.match(part)?.length ?? 0;
+        if (found !== places)
+          this.error(`Expected ${places} of ${part} in uPlot, found ${found}: look how it does that now`);
+        return rest.replace(part, instead);
       }, code);
     },
   };
@@ -118,7 +106,7 @@ const pages: UserConfig = {
       },
     },
   },
-  plugins: [plainImports()],
+  plugins: [withoutUnused(), plainImports()],
 };
 
 /** The page of a report, as one file. */

@@ -1,5 +1,6 @@
 import { type ReadonlySignal, useComputed } from '@preact/signals';
 import type { ComponentChildren, JSX } from 'preact';
+import type { SeriesSpec } from '../charts/chart-spec.ts';
 import { toneOfClass } from '../charts/palette.ts';
 import { useConsole } from '../state/console-state.ts';
 import { type ClassTelemetry, type Frame, observed } from '../state/frame.ts';
@@ -51,7 +52,7 @@ export function Stage(): JSX.Element {
             optional
             label="Quality"
             definition="Benchmark accuracy that the weights keep at this precision, relative to FP16"
-            read={({ telemetry }) => telemetry.quality}
+            value={({ telemetry }) => telemetry.quality}
             format={finePercent}
           />
         </div>
@@ -61,7 +62,7 @@ export function Stage(): JSX.Element {
         {hasClasses ? (
           <ClassShares of={inTime} />
         ) : (
-          <Observed label="Slowest 1 % start" field="p99_ttft_ms" read={slowestStart} format={latencyText} />
+          <Observed label="Slowest 1 % start" field="p99_ttft_ms" value={slowestStart} format={latencyText} />
         )}
       </Station>
     </section>
@@ -102,14 +103,10 @@ export function startText(ttftP99Ms: number | undefined): string {
   return ttftP99Ms ? `, slowest start ${latencyText(ttftP99Ms)}` : '';
 }
 
-interface ObservedProps {
-  readonly label: string;
-  /** The observation field that has the number, and whose definition shows on hover. */
-  readonly field?: string;
-  readonly definition?: string;
-  /** Reads the number elsewhere. */
-  readonly read?: (frame: Frame) => number | null | undefined;
-  readonly format: (value: number) => string;
+/** A quantity of a chart, as a number: by default that of its field. */
+interface ObservedProps
+  extends Pick<SeriesSpec, 'label' | 'field' | 'definition' | 'format'>,
+    Partial<Pick<SeriesSpec, 'value'>> {
   readonly unit?: string;
   readonly large?: boolean;
   /** Left out where the server does not tell. */
@@ -120,7 +117,14 @@ interface ObservedProps {
 
 /** A number of a window. */
 export function Observed(props: ObservedProps): JSX.Element | null {
-  const { field = '', read = (frame) => observed(frame, field), format, optional, of, ...rest } = props;
+  const {
+    field = '',
+    value: read = (frame) => observed(frame, field),
+    format,
+    optional,
+    of,
+    ...rest
+  } = props;
   const state = useConsole();
   const shown = of ?? state.shown;
   const figure = useComputed(() => {

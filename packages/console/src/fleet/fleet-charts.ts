@@ -3,16 +3,7 @@ import { amount, count, dollars, latencyText, latencyTick, words } from '../comp
 import { REWARD_CHART } from '../lazy/further-charts.ts';
 import { byClass, latency, quantity, startsByClass, wholeTick } from '../llm-server/charts.ts';
 import type { ClassSlo, Frame } from '../state/frame.ts';
-import {
-  arrivalsOf,
-  CAPACITY_DEFINITION,
-  capacityOf,
-  NET_DEFINITION,
-  netUsdPerHour,
-  refusedIn,
-  WASTED_DEFINITION,
-  wastedUsdPerHour,
-} from './fleet-report.ts';
+import { arrivalsOf, BILLED, CAPACITY, NET, REFUSED, WASTED } from './fleet-report.ts';
 
 /** The objectives of the classes, each by its name. */
 function classLimits({ telemetry: { slo } }: Frame, of: (limits: ClassSlo) => number | undefined): Limit[] {
@@ -46,13 +37,7 @@ const replicas: ChartSpec = {
   question: 'What is paid for?',
   tick: count,
   comparedUnit: 'billed',
-  compared: {
-    label: 'Billed',
-    definition: 'Replicas that start, serve or drain',
-    draw: 'step',
-    format: count,
-    value: ({ telemetry: { replicas } }) => replicas?.length,
-  },
+  compared: { ...BILLED, draw: 'step' },
   series: () => [
     { ...quantity('Ready', 'replicas_ready', count), tone: 'running', draw: 'layer' },
     { ...quantity('Starting', 'replicas_starting', count), tone: 'waiting', draw: 'layer' },
@@ -74,14 +59,7 @@ const demand: ChartSpec = {
       format: rate,
     }),
     { ...quantity('Answered', 'request_success_per_second', rate), tone: 'text', draw: 'dashed' },
-    {
-      label: 'Capacity',
-      tone: 'limit',
-      draw: 'dashed',
-      definition: CAPACITY_DEFINITION,
-      format: rate,
-      value: capacityOf,
-    },
+    { ...CAPACITY, tone: 'limit', draw: 'dashed', format: rate },
   ],
 };
 
@@ -107,22 +85,11 @@ const money: ChartSpec = {
   signed: true,
   tick: (value) => `${value < 0 ? '−' : ''}$${count(Math.abs(value))}`,
   comparedUnit: 'earned less the bill, USD an hour',
-  compared: {
-    label: 'Net',
-    definition: NET_DEFINITION,
-    format: perHour,
-    value: netUsdPerHour,
-  },
+  compared: { ...NET, format: perHour },
   series: () => [
     { ...quantity('Earned', 'revenue_usd_per_hour', perHour), tone: 'running', draw: 'area' },
     { ...quantity('Bill', 'usd_per_hour', perHour), tone: 'limit', draw: 'step' },
-    {
-      label: 'Wasted',
-      tone: 'waiting',
-      definition: WASTED_DEFINITION,
-      format: perHour,
-      value: wastedUsdPerHour,
-    },
+    { ...WASTED, tone: 'waiting', format: perHour },
   ],
 };
 
@@ -132,12 +99,7 @@ const refused: ChartSpec = {
   unit: () => 'requests a window',
   question: 'Who is sent away?',
   tick: wholeTick,
-  compared: {
-    label: 'Refused',
-    definition: 'Requests that were answered with 429',
-    format: count,
-    value: refusedIn,
-  },
+  compared: REFUSED,
   series: (frame) =>
     byClass(frame, 'answered with 429', ({ refused }) => refused, { draw: 'layer', format: count }),
 };

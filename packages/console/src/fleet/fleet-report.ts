@@ -1,5 +1,5 @@
 import { type Fields, fields, number } from '../api/wire.ts';
-import { amount, count, latencyText, percent } from '../components/format.ts';
+import { amount, count, dollars, latencyText, percent } from '../components/format.ts';
 import { calm, failing, type Narration, strained } from '../llm-server/narration.ts';
 import { type Frame, observed } from '../state/frame.ts';
 
@@ -18,11 +18,50 @@ function sumOf<T>(list: readonly T[], of: (one: T) => number): number {
   return list.reduce((sum, one) => sum + of(one), 0);
 }
 
-export const CAPACITY_DEFINITION =
-  'Requests a second that the ready replicas can answer with full batches, an estimate';
-export const NET_DEFINITION = 'Price of the tokens inside their objectives, less the bill';
-export const WASTED_DEFINITION =
-  'Part of the bill for replicas that start or drain, and for estimated capacity beyond the demand';
+/** What figures and charts of a fleet show beside its observation. */
+export const DEMAND = {
+  label: 'Requests',
+  definition: 'Requests that arrived, a second',
+  format: amount,
+  value: demandOf,
+};
+export const CAPACITY = {
+  label: 'Capacity',
+  definition: 'Requests a second that the ready replicas can answer with full batches, an estimate',
+  format: amount,
+  value: capacityOf,
+};
+export const REFUSED = {
+  label: 'Refused',
+  definition: 'Requests of the window answered with 429',
+  format: count,
+  value: refusedIn,
+};
+export const BILLED = {
+  label: 'Billed',
+  definition: 'Replicas that start, serve or drain',
+  format: count,
+  value: ({ telemetry }: Frame) => telemetry.replicas?.length,
+};
+export const NET = {
+  label: 'Net',
+  definition: 'Price of the tokens inside their objectives, less the bill',
+  format: dollars,
+  value: netUsdPerHour,
+};
+export const WASTED = {
+  label: 'Wasted',
+  definition:
+    'Part of the bill for replicas that start or drain, and for estimated capacity beyond the demand',
+  format: dollars,
+  value: wastedUsdPerHour,
+};
+export const ATTAINMENT = {
+  label: 'In time',
+  definition: 'Share of the answered and refused requests that met their objectives',
+  format: percent,
+  value: attainmentOf,
+};
 
 /** Requests a second of all classes that arrived. */
 export function demandOf({ observation, telemetry: { classes } }: Frame): number {

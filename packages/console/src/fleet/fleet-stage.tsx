@@ -8,17 +8,7 @@ import { withOtherCharts } from '../lazy/further-charts.ts';
 import { useConsole } from '../state/console-state.ts';
 import type { ClassTelemetry, Frame, ReplicaTelemetry } from '../state/frame.ts';
 import { FLEET_CHARTS, FURTHER_FLEET_CHARTS } from './fleet-charts.ts';
-import {
-  arrivalsOf,
-  CAPACITY_DEFINITION,
-  capacityOf,
-  demandOf,
-  NET_DEFINITION,
-  netUsdPerHour,
-  refusedIn,
-  WASTED_DEFINITION,
-  wastedUsdPerHour,
-} from './fleet-report.ts';
+import { arrivalsOf, CAPACITY, DEMAND, demandOf, NET, REFUSED, WASTED } from './fleet-report.ts';
 
 const seconds = (value: number) => (value === 0 ? '0' : latencyText(1000 * value));
 
@@ -27,38 +17,19 @@ export function FleetStage(): JSX.Element {
   return (
     <section class="panel stage fleet-stage" aria-label="The fleet now">
       <Station title="Arrive" size="wide">
-        <Observed
-          large
-          label="Requests"
-          definition="Requests that arrived, a second"
-          read={demandOf}
-          format={amount}
-          unit="/s"
-        />
+        <Observed large {...DEMAND} unit="/s" />
         <ClassShares of={arriving} />
       </Station>
       <Station title="Gateway">
         <Observed large label="Waiting" field="num_requests_waiting" format={count} />
         <div class="side-figures level stack">
           <Observed label="Queue" field="queue_seconds" format={seconds} />
-          <Observed
-            label="Refused"
-            definition="Requests of the window answered with 429"
-            read={refusedIn}
-            format={count}
-          />
+          <Observed {...REFUSED} />
         </div>
       </Station>
       <Station title="Replicas" size="widest">
         <div class="side-figures stack">
-          <Observed
-            optional
-            label="Capacity"
-            definition={CAPACITY_DEFINITION}
-            read={capacityOf}
-            format={amount}
-            unit="/s"
-          />
+          <Observed optional {...CAPACITY} unit="/s" />
           <Observed label="Ready" field="replicas_ready" format={count} />
           <Observed label="Starting" field="replicas_starting" format={count} />
           <Observed label="Draining" field="replicas_draining" format={count} />
@@ -66,11 +37,11 @@ export function FleetStage(): JSX.Element {
         <ReplicaCards />
       </Station>
       <Station title="Dollars an hour">
-        <Observed large label="Net" definition={NET_DEFINITION} read={netUsdPerHour} format={dollars} />
+        <Observed large {...NET} />
         <div class="side-figures level stack">
           <Observed label="Earned" field="revenue_usd_per_hour" format={dollars} />
           <Observed label="Bill" field="usd_per_hour" format={dollars} />
-          <Observed label="Wasted" definition={WASTED_DEFINITION} read={wastedUsdPerHour} format={dollars} />
+          <Observed {...WASTED} />
         </div>
       </Station>
       <Station title="In time" size="wide">

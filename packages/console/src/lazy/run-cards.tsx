@@ -4,11 +4,12 @@ import { RUN_LOOKS } from '../charts/palette.ts';
 import { LineKey } from '../components/chart-panel.tsx';
 import { Button, Icon } from '../components/controls.tsx';
 import { Figure } from '../components/figure.tsx';
-import { count, percent, signed } from '../components/format.ts';
+import { count, percent } from '../components/format.ts';
 import { addStyles } from '../components/lazy.tsx';
 import { AddRun, BusyBar, DriverSelect, NarrationLine, Sentence } from '../components/run-strip.tsx';
 import { Observed } from '../components/stage.tsx';
-import { attainmentOf, narrateFleet } from '../fleet/fleet-report.ts';
+import { ATTAINMENT, BILLED, narrateFleet } from '../fleet/fleet-report.ts';
+import { REWARD } from '../llm-server/charts.ts';
 import { useConsole } from '../state/console-state.ts';
 import { playerName, RUN_PLACES, type Run } from '../state/run.ts';
 import styles from '../styles/run-cards.css?inline';
@@ -61,32 +62,13 @@ function RunCard({ run }: { run: Run }): JSX.Element {
         />
       </header>
       <div class="run-figures">
-        <Observed
-          large
-          of={frame}
-          label="Return"
-          definition="The sum of the rewards so far"
-          read={({ totalReward }) => totalReward}
-          format={signed}
-        />
+        <Observed large of={frame} {...REWARD.compared} label="Return" />
         {server && <Observed of={frame} label="In time" field="slo_compliance_rate" format={percent} />}
         {server && <Observed of={frame} label="Waiting" field="queue_depth" format={count} />}
         {fleet && (
           <>
-            <Observed
-              of={frame}
-              label="In time"
-              definition="Share of the answered and refused requests that met their objectives"
-              read={attainmentOf}
-              format={percent}
-            />
-            <Observed
-              of={frame}
-              label="Replicas"
-              definition="Replicas that start, serve or drain"
-              read={({ telemetry }) => telemetry.replicas?.length}
-              format={count}
-            />
+            <Observed of={frame} {...ATTAINMENT} />
+            <Observed of={frame} {...BILLED} label="Replicas" />
           </>
         )}
         {run.grade.value && (
