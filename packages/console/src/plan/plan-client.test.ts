@@ -47,7 +47,7 @@ describe('a plan under way', () => {
     const typed = { ttftS: '1', tpotMs: '50', perSecond: '4', inputTokens: '700', outputTokens: '150' };
     await planning.start(typed);
     answers.mock.restore();
-    assert.deepEqual(planning.course.value, [
+    assert.deepEqual(planning.answer.value.course, [
       [40, 8],
       [90, 5],
     ]);

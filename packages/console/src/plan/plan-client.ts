@@ -16,14 +16,32 @@ type PlanResult = ReturnType<typeof planResult.json>;
 /** How the search of a plan goes. */
 export type SearchState = Parameters<NonNullable<Parameters<typeof planFleet>[3]['onSearch']>>[0];
 
-/** What a request has found so far: plans, shown and counted, and how many of the kinds of engines (a profile with a precision) are done. */
-interface PlanPart {
-  readonly plans?: readonly object[];
-  readonly sections?: readonly Section[];
+/** What the page shows of an answer. */
+interface PlanAnswer {
+  readonly sections: readonly Section[];
+  /** It is an example, which nobody asked for. */
+  readonly isExample?: boolean;
+  readonly isStopped?: boolean;
+  /** Plans found so far. */
+  readonly found: number;
   readonly search?: SearchState;
+  /** Price of what looked cheapest, by the simulations that were done, USD an hour. */
+  readonly course: readonly (readonly [simulations: number, usdPerHour: number])[];
+  /** How many of the kinds of engines (a profile with a precision) are done. */
+  readonly progress: readonly [done: number, of: number];
+  /** All plans, once it is complete. */
+  readonly result?: PlanResult;
+}
+
+/** A line of an answer. */
+interface PlanPart extends Partial<Pick<PlanAnswer, 'sections' | 'search' | 'result'>> {
+  readonly error?: { readonly detail: string; readonly code: string };
+  readonly plans?: readonly object[];
   readonly done: number;
   readonly of: number;
 }
+
+const NOTHING: PlanAnswer = { sections: [], found: 0, course: [], progress: [0, 0] };
 
 /** The lines of a stream of text. */
 export async function* linesOf(stream: ReadableStream<Uint8Array>): AsyncGenerator<string> {
@@ -86,21 +104,9 @@ export class Planning {
   /** GPUs that are not to be taken. */
   readonly leftOut = signal<ReadonlySet<string>>(new Set());
   readonly trace = signal<{ readonly name: string; readonly text: string }>();
-  /** What is shown of an answer. */
-  readonly sections = signal<readonly Section[]>([]);
-  /** It is an example, which nobody asked for. */
-  readonly isExample = signal(false);
-  /** Plans found so far. */
-  readonly found = signal(0);
-  readonly search = signal<SearchState>();
-  /** Price of what looked cheapest, by the simulations that were done, USD an hour. */
-  readonly course = signal<readonly (readonly [simulations: number, usdPerHour: number])[]>([]);
-  readonly progress = signal<readonly [done: number, of: number]>([0, 0]);
-  /** All plans, once it is complete. */
-  readonly result = signal<PlanResult>();
-  /** Plans for the traffic that the form begins with, until others are asked for. */
+  /** The last one; before, plans for the traffic that the form begins with. */
+  readonly answer = signal(NOTHING);
   readonly underWay = signal<AbortController>();
-  readonly isStopped = signal(false);
   readonly fault = signal('');
   readonly needsToken = signal(false);
   readonly gpus = computed(() => this.models.value.find(({ name }) => name === this.model.value)?.gpus ?? []);
@@ -112,10 +118,7 @@ export class Planning {
     this.#server = createTransport(root);
     void this.#readModels();
     void import('./example-plan.json', { with: { type: 'json' } }).then(({ default: example }) => {
-      batch(() => {
-        this.sections.value = example as readonly Section[];
-        this.isExample.value = true;
-      });
+      this.#show({ sections: example as readonly Section[], isExample: true });
     });
   }
 
@@ -131,6 +134,10 @@ export class Planning {
     } catch (error) {
       this.#tell(error);
     }
+  }
+
+  #show(more: Partial<PlanAnswer>): void {
+    this.answer.value = { ...this.answer.value, ...more };
   }
 
   #tell(error: unknown): void {
@@ -152,15 +159,8 @@ export class Planning {
     const stop = new AbortController();
     batch(() => {
       this.underWay.value = stop;
-      this.sections.value = [];
-      this.isExample.value = false;
-      this.found.value = 0;
-      this.search.value = undefined;
-      this.course.value = [];
-      this.progress.value = [0, 0];
-      this.result.value = undefined;
+      this.answer.value = NOTHING;
       this.fault.value = '';
-      this.isStopped.value = false;
     });
     const request = {
       trace: trace.text,
@@ -171,29 +171,28 @@ export class Planning {
       slo: `ttft_p99=${ttftS}s,tpot_p99=${tpotMs}ms`,
     };
     try {
-      this.result.value = await this.#answer(request, stop.signal);
+      await this.#ask(request, stop.signal);
     } catch (error) {
-      if (stop.signal.aborted) this.isStopped.value = true;
+      if (stop.signal.aborted) this.#show({ isStopped: true });
       else this.#tell(error);
     }
     this.underWay.value = undefined;
   }
 
-  /** The complete result; until then the page shows the plans found since, and the profiles done. @throws ApiError */
-  async #answer(request: Fields, within: AbortSignal): Promise<PlanResult> {
+  /** Shows what comes until the answer is complete. @throws ApiError */
+  async #ask(request: Fields, within: AbortSignal): Promise<void> {
     for await (const line of linesOf(await this.#server.stream('plans', request, within))) {
-      const { result, error, ...part } = JSON.parse(line);
+      const { error, plans = [], done, of, ...told }: PlanPart = JSON.parse(line);
       if (error) throw new ApiError('refused', 200, error.detail, error.code);
-      const { plans = [], sections, search, done, of }: PlanPart = part;
-      if (sections) this.sections.value = sections;
-      if (result) return result;
-      if (search) {
-        const { simulations, best } = search;
-        this.search.value = search;
-        if (best !== null) this.course.value = [...this.course.value, [simulations, best.usdPerHour]];
-      }
-      this.found.value += plans.length;
-      if (of) this.progress.value = [done, of];
+      const { found, course } = this.answer.value;
+      const { simulations = 0, best } = told.search ?? {};
+      this.#show({
+        ...told,
+        found: found + plans.length,
+        course: best ? [...course, [simulations, best.usdPerHour]] : course,
+        ...(of && { progress: [done, of] }),
+      });
+      if (told.result) return;
     }
     throw new ApiError('unreachable', 0, 'The answer of the server ends before the plan is done.');
   }

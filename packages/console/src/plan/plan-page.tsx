@@ -9,10 +9,16 @@ import { Planning, type SearchState, type TypedLimits } from './plan-client.ts';
 
 /** Traffic without a file: by default that of a chat, four requests a second. */
 const TRAFFIC_FIELDS = [
-  ['perSecond', 'Requests/s', '4', '0.001'],
-  ['inputTokens', 'Prompt tokens', '700', '1'],
-  ['outputTokens', 'Output tokens', '150', '1'],
+  ['perSecond', 'Requests/s', 4, 0.001],
+  ['inputTokens', 'Prompt tokens', 700, 1],
+  ['outputTokens', 'Output tokens', 150, 1],
 ] as const;
+const SLO_FIELDS = [
+  ['ttftS', 'TTFT p99, s', 1, 0.01],
+  ['tpotMs', 'TPOT p99, ms', 50, 0.1],
+] as const;
+/** No number of the form is larger. */
+const MOST = 1e6;
 
 startTheme();
 const planning = new Planning(new URL('../', document.baseURI));
@@ -62,20 +68,7 @@ function PlanForm({ planning }: { planning: Planning }): JSX.Element {
     >
       <TraceDrop planning={planning} />
       <div class="plan-fields row wrap">
-        {(trace.value ? [] : TRAFFIC_FIELDS).map(([name, label, initial, step]) => (
-          <label key={name} class="grid small">
-            <span class="muted">{label}</span>
-            <input
-              type="number"
-              name={name}
-              min={step}
-              max={1e6}
-              step="any"
-              required
-              defaultValue={initial}
-            />
-          </label>
-        ))}
+        {!trace.value && TRAFFIC_FIELDS.map(numberField)}
         <label class="grid small">
           <span class="muted">Model</span>
           <select
@@ -91,14 +84,7 @@ function PlanForm({ planning }: { planning: Planning }): JSX.Element {
             ))}
           </select>
         </label>
-        <label class="grid small">
-          <span class="muted">TTFT p99, s</span>
-          <input type="number" name="ttftS" min="0.01" step="any" required defaultValue="1" />
-        </label>
-        <label class="grid small">
-          <span class="muted">TPOT p99, ms</span>
-          <input type="number" name="tpotMs" min="0.1" step="any" required defaultValue="50" />
-        </label>
+        {SLO_FIELDS.map(numberField)}
         <div class="gap wrap">
           {underWay.value ? (
             // Keys, so that a click on one is not taken for one on the other in its place.
@@ -134,6 +120,23 @@ function PlanForm({ planning }: { planning: Planning }): JSX.Element {
         </label>
       )}
     </form>
+  );
+}
+
+function numberField([name, label, initial, least]: (typeof TRAFFIC_FIELDS | typeof SLO_FIELDS)[number]) {
+  return (
+    <label key={name} class="grid small">
+      <span class="muted">{label}</span>
+      <input
+        type="number"
+        name={name}
+        min={least}
+        max={MOST}
+        step="any"
+        required
+        defaultValue={`${initial}`}
+      />
+    </label>
   );
 }
 
@@ -205,7 +208,7 @@ function searchText({ stage, share, simulations, rate, best, correlation }: Sear
 }
 
 /** How the price of what looks cheapest falls while the search goes on. */
-function courseChart(course: Planning['course']['value']): Chart {
+function courseChart(course: Planning['answer']['value']['course']): Chart {
   return {
     label: 'Price of what looks cheapest, by simulations',
     x: { title: 'simulations', unit: 'count' },
@@ -217,31 +220,30 @@ function courseChart(course: Planning['course']['value']): Chart {
 
 /** The plans found so far, or in the end; before, an example. */
 function Answer({ planning }: { planning: Planning }): JSX.Element | null {
-  const { underWay, isStopped, isExample, found, search, sections } = planning;
-  const result = planning.result.value;
-  const [done, of] = planning.progress.value;
-  const isIdle = !underWay.value && !result && !isStopped.value;
-  if (isIdle && !isExample.value) return null;
+  const { sections, isExample, isStopped, found, search, course, progress, result } = planning.answer.value;
+  const [done, of] = progress;
+  const isUnderWay = planning.underWay.value !== undefined;
+  if (!isUnderWay && !result && !isStopped && !isExample) return null;
   return (
-    <section class="sections" aria-label={isExample.value ? 'Example' : 'Plans'}>
-      {isExample.value && (
+    <section class="sections" aria-label={isExample ? 'Example' : 'Plans'}>
+      {isExample && (
         <p>
           <b>An example.</b> Plan for your own traffic above.
         </p>
       )}
-      {(underWay.value || isStopped.value) && (
-        <section class="panel plan-answer" aria-busy={underWay.value !== undefined}>
+      {(isUnderWay || isStopped) && (
+        <section class="panel plan-answer" aria-busy={isUnderWay}>
           <p role="status">
-            {underWay.value
-              ? `Planning: ${of === 0 ? 'reading the trace' : `${done} of ${of} kinds of engines`}, ${found.value} plans so far.`
-              : `Stopped: ${found.value} plans.`}
+            {isUnderWay
+              ? `Planning: ${of === 0 ? 'reading the trace' : `${done} of ${of} kinds of engines`}, ${found} plans so far.`
+              : `Stopped: ${found} plans.`}
           </p>
-          {underWay.value && <progress aria-label="Profiles planned" value={done} max={of || 1} />}
-          {underWay.value && search.value && <p class="note">{searchText(search.value)}</p>}
-          {planning.course.value.length > 1 && <XYChartBox chart={courseChart(planning.course.value)} />}
+          {isUnderWay && <progress aria-label="Profiles planned" value={done} max={of || 1} />}
+          {isUnderWay && search && <p>{searchText(search)}</p>}
+          {course.length > 1 && <XYChartBox chart={courseChart(course)} />}
         </section>
       )}
-      <Sections sections={sections.value} />
+      <Sections sections={sections} />
       {result && result.plans.length > 0 && (
         <a
           class="button small"
